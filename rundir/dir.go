@@ -1,0 +1,144 @@
+package rundir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// EnvDir is the environment variable that tells a running program its run directory.
+const EnvDir = "GONBATCH_RUN_DIR"
+
+// Dir is a run directory. The zero value names none.
+type Dir struct{ path string }
+
+// createAttempts bounds the tries to find a name that is free; two in the same second differ in 16 random bits.
+const createAttempts = 64
+
+// Create makes a new run directory root/<slug of name>-<date>-<time>-<random>, with its folders, and root itself if
+// that is missing. It may be called at once from several processes: no two get the same directory.
+func Create(root, name string, now time.Time) (Dir, error) {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return Dir{}, fmt.Errorf("run root %q: %w", root, err)
+	}
+	if err := os.MkdirAll(root, 0o777); err != nil {
+		return Dir{}, rootError(root, err)
+	}
+	for range createAttempts {
+		path := filepath.Join(root, uniqueName(name, now))
+		err := os.Mkdir(path, 0o777)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return Dir{}, rootError(root, err)
+		}
+		return At(path).populate()
+	}
+	return Dir{}, fmt.Errorf("run root %s: no free name for %q after %d tries", root, name, createAttempts)
+}
+
+// populate makes the folders of d, and removes d again if that fails.
+func (d Dir) populate() (Dir, error) {
+	for _, folder := range []string{d.Sources(), d.programs(), d.Plugins(), d.Logs(), d.Checkpoints()} {
+		if err := os.Mkdir(folder, 0o777); err != nil {
+			return Dir{}, errors.Join(rootError(filepath.Dir(d.path), err), os.RemoveAll(d.path))
+		}
+	}
+	return d, nil
+}
+
+func rootError(root string, err error) error {
+	return fmt.Errorf("cannot write in the run root %s: %w (choose another folder on the shared file system with --run-root)", root, err)
+}
+
+// Open returns the existing run directory at path: a folder that has a manifest.
+func Open(path string) (Dir, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return Dir{}, fmt.Errorf("run directory %q: %w", path, err)
+	}
+	d := At(abs)
+	info, err := os.Stat(abs)
+	switch {
+	case err != nil:
+		return Dir{}, fmt.Errorf("run directory %s: %w", abs, err)
+	case !info.IsDir():
+		return Dir{}, fmt.Errorf("run directory %s: it is a file, not a folder", abs)
+	}
+	if _, err := os.Stat(d.ManifestPath()); err != nil {
+		return Dir{}, fmt.Errorf("%s is not a run directory: %w", abs, err)
+	}
+	return d, nil
+}
+
+// At names the run directory at path without looking at it: for previews, and for a path known to be one.
+func At(path string) Dir { return Dir{path: filepath.Clean(path)} }
+
+// FromEnv returns the run directory of the running program, and whether it has one.
+func FromEnv(getenv func(string) string) (Dir, bool) {
+	path := getenv(EnvDir)
+	if path == "" {
+		return Dir{}, false
+	}
+	return At(path), true
+}
+
+// Path is the directory's absolute path.
+func (d Dir) Path() string { return d.path }
+
+// Name is the directory's own name, which also names the run.
+func (d Dir) Name() string { return filepath.Base(d.path) }
+
+// Notebook is the notebook as submitted.
+func (d Dir) Notebook() string { return d.join("notebook.ipynb") }
+
+// Sources is the folder of the exported Go module.
+func (d Dir) Sources() string { return d.join("sources") }
+
+// Program is the compiled program of a step.
+func (d Dir) Program(step string) string { return filepath.Join(d.programs(), step) }
+
+func (d Dir) programs() string { return d.join("bin") }
+
+// Script is the batch script that a scheduler gets.
+func (d Dir) Script() string { return d.join("job.sbatch") }
+
+// Launcher is the script that starts each rank of a run on this machine.
+func (d Dir) Launcher() string { return d.join("launch.sh") }
+
+// ExitStatus is the file in which the batch script leaves its job id and exit code as it ends: "<job id> <code>".
+func (d Dir) ExitStatus() string { return d.join("exit-status") }
+
+// Logs is the folder of all logs.
+func (d Dir) Logs() string { return d.join("logs") }
+
+// RankLog is the log of one rank, all steps in order.
+func (d Dir) RankLog(rank int) string { return d.rankLog(strconv.Itoa(rank)) }
+
+// RankLogPattern is RankLog with placeholder (such as SLURM's "%t") in the rank's place.
+func (d Dir) RankLogPattern(placeholder string) string { return d.rankLog(placeholder) }
+
+func (d Dir) rankLog(rank string) string { return filepath.Join(d.Logs(), "rank-"+rank+".log") }
+
+// SchedulerLog is the batch script's own output.
+func (d Dir) SchedulerLog() string { return filepath.Join(d.Logs(), "scheduler.log") }
+
+// Metrics is the file of metrics, one JSON object a line, written by rank 0.
+func (d Dir) Metrics() string { return d.join("metrics.jsonl") }
+
+// Checkpoints is the folder of checkpoints, written by rank 0.
+func (d Dir) Checkpoints() string { return d.join("checkpoints") }
+
+// Plugins is the folder of the XLA plugin.
+func (d Dir) Plugins() string { return d.join("plugins") }
+
+// ManifestPath is the file of the run's Manifest.
+func (d Dir) ManifestPath() string { return d.join("manifest.json") }
+
+func (d Dir) join(name string) string { return filepath.Join(d.path, name) }

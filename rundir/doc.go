@@ -1,0 +1,27 @@
+// Package rundir is the only package that knows the names in a run directory: the folder that holds all that one
+// submitted notebook needs and leaves behind. It neither starts jobs nor trains; both sides meet here.
+//
+//	runs/mnist-20261121-101500-4f2a/
+//	  manifest.json       hashes, git commit, command line, versions, job id, state
+//	  notebook.ipynb      the notebook as submitted
+//	  sources/            the exported Go module
+//	  bin/<step>          one program for each main cell
+//	  plugins/            the XLA plugin
+//	  job.sbatch          the batch script (launch.sh for a run on this machine)
+//	  exit-status         job id and exit code, written by the batch script as it ends
+//	  logs/scheduler.log  the batch script's own output
+//	  logs/rank-<n>.log   one log a rank, all steps in order
+//	  metrics.jsonl       one JSON object a line, written by rank 0
+//	  checkpoints/        written by rank 0
+//
+// The submitting side creates one:
+//
+//	dir, err := rundir.Create("runs", "mnist", time.Now())
+//	err = rundir.Manifest{Name: dir.Name()}.Write(dir)
+//
+// A running program finds it:
+//
+//	if dir, ok := rundir.FromEnv(os.Getenv); ok {
+//		f, err := os.Create(dir.Metrics())
+//	}
+package rundir

@@ -1,0 +1,95 @@
+package rundir
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// List returns the run directories in root, oldest first. A root that does not exist has none.
+func List(root string) ([]Dir, error) {
+	abs, err := filepath.Abs(root)
+	if err != nil {
+		return nil, fmt.Errorf("run root %q: %w", root, err)
+	}
+	entries, err := os.ReadDir(abs)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("run root %s: %w", abs, err)
+	}
+	var runs []Dir
+	for _, e := range entries {
+		d := At(filepath.Join(abs, e.Name()))
+		if _, err := os.Stat(d.ManifestPath()); err == nil {
+			runs = append(runs, d)
+		}
+	}
+	slices.SortFunc(runs, func(a, b Dir) int {
+		return cmp.Or(cmp.Compare(stamp(a.Name()), stamp(b.Name())), cmp.Compare(a.Name(), b.Name()))
+	})
+	return runs, nil
+}
+
+// stamp is the part of a run's name that sorts by time: all behind the slug.
+func stamp(name string) string {
+	parts := strings.Split(name, "-")
+	return strings.Join(parts[max(0, len(parts)-3):], "-")
+}
+
+// Find returns the run that want names: a job id, a run's name or the start of one, or a path. Where several runs
+// match (a notebook's name starts all of its runs' names) the error lists them.
+func Find(root, want string) (Dir, error) {
+	if strings.ContainsRune(want, filepath.Separator) {
+		return Open(want)
+	}
+	runs, err := List(root)
+	if err != nil {
+		return Dir{}, err
+	}
+	if d, ok := findExact(runs, want); ok {
+		return d, nil
+	}
+	var prefixed []Dir
+	for _, d := range runs {
+		if want != "" && strings.HasPrefix(d.Name(), want) {
+			prefixed = append(prefixed, d)
+		}
+	}
+	switch len(prefixed) {
+	case 1:
+		return prefixed[0], nil
+	case 0:
+		return Dir{}, fmt.Errorf("no run %q in %s: give a job id or a run's name (`submit status` lists them), or name its folder with --run-root", want, root)
+	}
+	return Dir{}, fmt.Errorf("%q names %d runs in %s: give one of %s", want, len(prefixed), root, names(prefixed))
+}
+
+// findExact finds the run of that name, else the newest with that job id: clusters start over with their ids.
+func findExact(runs []Dir, want string) (Dir, bool) {
+	for _, d := range runs {
+		if d.Name() == want {
+			return d, true
+		}
+	}
+	for _, d := range slices.Backward(runs) {
+		if m, err := ReadManifest(d); err == nil && m.JobID != "" && m.JobID == want {
+			return d, true
+		}
+	}
+	return Dir{}, false
+}
+
+func names(runs []Dir) string {
+	list := make([]string, len(runs))
+	for i, d := range runs {
+		list[i] = d.Name()
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,109 @@
+package rundir
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+)
+
+// manifestFormat is the version of the manifest's format that this package writes and reads.
+const manifestFormat = 1
+
+// Manifest records what ran, from what, where and how it ended: enough to explain a result a year later.
+type Manifest struct {
+	// Format is the version of this format; Write sets it.
+	Format int `json:"format"`
+	// Name is the run directory's name.
+	Name string `json:"name"`
+	// Notebook is the notebook's path when it was submitted, and its hash.
+	Notebook File `json:"notebook"`
+	// Git is the state of the notebook's repository; nil where it is in none.
+	Git *Git `json:"git,omitempty"`
+	// SourcesSHA256 is the hash of the exported Go module.
+	SourcesSHA256 string `json:"sources_sha256,omitempty"`
+	// Steps are the programs, in the order in which they run.
+	Steps []Step `json:"steps,omitempty"`
+	// CommandLine is the command that made the run.
+	CommandLine []string `json:"command_line,omitempty"`
+	// Versions are those of the tools and libraries, by name: "gonbatch", "go", "gomlx", "go-xla".
+	Versions map[string]string `json:"versions,omitempty"`
+	// Options are the effective options, by name.
+	Options map[string]any `json:"options,omitempty"`
+	// Scheduler is the kind of scheduler: "slurm" or "local".
+	Scheduler string `json:"scheduler,omitempty"`
+	// JobID is the scheduler's name of the job; empty until it was accepted.
+	JobID string `json:"job_id,omitempty"`
+	// Cluster is the scheduler's cluster, where it named one.
+	Cluster string `json:"cluster,omitempty"`
+	// State is the last known state of the job, as package submit names it.
+	State string `json:"state,omitempty"`
+	// Reason says why the job is in that state, where that is known.
+	Reason string `json:"reason,omitempty"`
+	// ExitCode is the job's exit code; nil until it is known.
+	ExitCode *int `json:"exit_code,omitempty"`
+	// Created, Submitted and Ended are the run's times; nil until they come.
+	Created   time.Time  `json:"created"`
+	Submitted *time.Time `json:"submitted,omitempty"`
+	Ended     *time.Time `json:"ended,omitempty"`
+}
+
+// File is a file with its content's hash.
+type File struct {
+	Path   string `json:"path,omitempty"`
+	SHA256 string `json:"sha256,omitempty"`
+}
+
+// Git is the state of a repository.
+type Git struct {
+	Commit string `json:"commit"`
+	// Dirty tells that the work tree had changes that are not in the commit.
+	Dirty bool `json:"dirty"`
+}
+
+// Step is one program of the run.
+type Step struct {
+	Name string `json:"name"`
+	// Program is the program in the run directory.
+	Program File     `json:"program"`
+	Args    []string `json:"args,omitempty"`
+	// Cell and CellID name the main cell that the step came from.
+	Cell   int    `json:"cell,omitempty"`
+	CellID string `json:"cell_id,omitempty"`
+}
+
+// ReadManifest reads the manifest of d.
+func ReadManifest(d Dir) (Manifest, error) {
+	data, err := os.ReadFile(d.ManifestPath())
+	if err != nil {
+		return Manifest{}, fmt.Errorf("manifest of run %s: %w", d.Name(), err)
+	}
+	var m Manifest
+	if err := json.Unmarshal(data, &m); err != nil {
+		return Manifest{}, fmt.Errorf("manifest %s: %w", d.ManifestPath(), err)
+	}
+	if m.Format != manifestFormat {
+		return Manifest{}, fmt.Errorf("manifest %s: format %d, this version reads %d", d.ManifestPath(), m.Format, manifestFormat)
+	}
+	return m, nil
+}
+
+// Write writes m as the manifest of d, whole or not at all.
+func (m Manifest) Write(d Dir) error {
+	m.Format = manifestFormat
+	data, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return fmt.Errorf("manifest of run %s: %w", d.Name(), err)
+	}
+	return WriteFileAtomic(d.ManifestPath(), append(data, '\n'), 0o644)
+}
+
+// UpdateManifest reads the manifest of d, lets change edit it and writes it back.
+func UpdateManifest(d Dir, change func(*Manifest)) error {
+	m, err := ReadManifest(d)
+	if err != nil {
+		return err
+	}
+	change(&m)
+	return m.Write(d)
+}

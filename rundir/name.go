@@ -1,0 +1,44 @@
+package rundir
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// maxSlug keeps directory names readable and far below every file system's limit.
+const maxSlug = 40
+
+// uniqueName is <slug>-<date>-<time>-<4 hex digits>.
+func uniqueName(name string, now time.Time) string {
+	return fmt.Sprintf("%s-%s-%04x", Slug(name), now.Format("20060102-150405"), rand.N(1<<16))
+}
+
+// Slug turns any text into a safe file name: lower-case ASCII letters, digits and single dashes, never empty, never
+// starting with a dash, at most 40 characters.
+func Slug(text string) string {
+	var b strings.Builder
+	dash := false
+	for _, r := range text {
+		r = unicode.ToLower(r)
+		if r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			dash = b.Len() > 0
+			continue
+		}
+		if dash {
+			b.WriteByte('-')
+			dash = false
+		}
+		b.WriteRune(r)
+	}
+	slug := b.String()
+	if len(slug) > maxSlug {
+		slug = strings.TrimRight(slug[:maxSlug], "-")
+	}
+	if slug == "" {
+		return "run"
+	}
+	return slug
+}
