@@ -1,0 +1,83 @@
+package submit
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// JobError says that a job ended without success, and why as far as its logs tell.
+type JobError struct {
+	Job    Job
+	Status Status
+	// Cause is the line of the failing rank's log that says what went wrong; "" where none was found.
+	Cause string
+	// Log is the failing rank's log, and LastLines are its end.
+	Log       string
+	LastLines []string
+}
+
+// How much of a failing rank's log is searched for the cause, and how much is shown.
+const (
+	searchedLines = 400
+	shownLines    = 20
+)
+
+// NewJobError reads the failing rank's log. A log that cannot be read is left out.
+func NewJobError(job Job, status Status) *JobError {
+	e := &JobError{Job: job, Status: status, Log: job.Dir.RankLog(status.FailedRank)}
+	lines, err := LastLines(e.Log, searchedLines)
+	if err != nil {
+		e.Log = job.Dir.SchedulerLog()
+		lines, _ = LastLines(e.Log, searchedLines)
+	}
+	e.Cause = cause(lines)
+	e.LastLines = lines[max(0, len(lines)-shownLines):]
+	return e
+}
+
+// Error names the job, its state, the cause and the log, and quotes the log's end.
+func (e *JobError) Error() string {
+	var b strings.Builder
+	if e.Job.ID != "" {
+		fmt.Fprintf(&b, "job %s (%s): ", e.Job.ID, e.Job.Dir.Name())
+	} else {
+		fmt.Fprintf(&b, "run %s: ", e.Job.Dir.Name())
+	}
+	b.WriteString(e.Status.String())
+	if e.Status.ExitCode != 0 {
+		fmt.Fprintf(&b, ", exit code %d", e.Status.ExitCode)
+	}
+	if e.Status.Signal != 0 {
+		fmt.Fprintf(&b, ", signal %d", e.Status.Signal)
+	}
+	if e.Cause != "" {
+		fmt.Fprintf(&b, "\nrank %d: %s", e.Status.FailedRank, e.Cause)
+	}
+	if len(e.LastLines) > 0 {
+		fmt.Fprintf(&b, "\nlast lines of %s:\n  %s", e.Log, strings.Join(e.LastLines, "\n  "))
+	}
+	return b.String()
+}
+
+var (
+	goFailure = regexp.MustCompile(`^(panic: |fatal error: )`)
+	// cellPlace is a position in a notebook's cell, as exported programs report it.
+	cellPlace = regexp.MustCompile(`[^\s/]*\.ipynb\[[^\]]*\]:\d+`)
+)
+
+// cause finds the first Go failure in lines, with the place in the notebook that its trace names first.
+func cause(lines []string) string {
+	for i, line := range lines {
+		if !goFailure.MatchString(line) {
+			continue
+		}
+		for _, frame := range lines[i:] {
+			if place := cellPlace.FindString(frame); place != "" && !strings.Contains(line, place) {
+				return line + " (at " + place + ")"
+			}
+		}
+		return line
+	}
+	return ""
+}

@@ -1,0 +1,92 @@
+package submit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// Runner runs external commands to their end and returns what they wrote to their standard output. It may be used from
+// several goroutines at once. Tests put their own in its place.
+type Runner interface {
+	// Run blocks until the command ended or ctx did. A command that fails gives a *CommandError.
+	Run(ctx context.Context, name string, args ...string) (stdout []byte, err error)
+}
+
+// CommandTimeout is how long ExecRunner waits for a command where its own Timeout is zero. SLURM's commands try for
+// minutes when the controller is down.
+const CommandTimeout = 30 * time.Second
+
+// ExecRunner runs commands found on PATH.
+type ExecRunner struct {
+	// Timeout bounds each command; zero is CommandTimeout.
+	Timeout time.Duration
+	// Env is the commands' environment; nil is this process's own.
+	Env []string
+}
+
+var _ Runner = ExecRunner{}
+
+// CommandError is the failure of an external command.
+type CommandError struct {
+	// Name is the command; Args are its arguments.
+	Name string
+	Args []string
+	// Output is all that the command wrote to standard error, or else to standard output.
+	Output string
+	// Err is the cause: an *exec.ExitError, exec.ErrNotFound, context.DeadlineExceeded, ...
+	Err error
+}
+
+// Error names the command and gives its own words.
+func (e *CommandError) Error() string {
+	switch {
+	case errors.Is(e.Err, exec.ErrNotFound):
+		return fmt.Sprintf("%s is not on PATH", e.Name)
+	case errors.Is(e.Err, context.DeadlineExceeded):
+		return fmt.Sprintf("%s did not answer in time", e.Name)
+	case e.Output != "":
+		return fmt.Sprintf("%s: %s", e.Name, e.Output)
+	}
+	return fmt.Sprintf("%s: %v", e.Name, e.Err)
+}
+
+// Unwrap gives the cause.
+func (e *CommandError) Unwrap() error { return e.Err }
+
+// Run runs name with args, with no standard input.
+func (r ExecRunner) Run(ctx context.Context, name string, args ...string) ([]byte, error) {
+	timeout := r.Timeout
+	if timeout == 0 {
+		timeout = CommandTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env = r.Env
+	cmd.WaitDelay = time.Second
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if err == nil {
+		return stdout.Bytes(), nil
+	}
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return stdout.Bytes(), &CommandError{Name: name, Args: args, Output: words(stderr.String(), stdout.String()), Err: err}
+}
+
+// words is the first text that has any, trimmed.
+func words(texts ...string) string {
+	for _, text := range texts {
+		if text = strings.TrimSpace(text); text != "" {
+			return text
+		}
+	}
+	return ""
+}

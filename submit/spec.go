@@ -1,0 +1,63 @@
+package submit
+
+import "gonbatch/rundir"
+
+// JobSpec says what a job runs and what it needs. Zero numbers and empty texts leave the choice to the scheduler,
+// except Nodes and TasksPerNode, which must be given.
+type JobSpec struct {
+	// Name is the job's name as the scheduler shows it.
+	Name string
+	// Nodes and TasksPerNode give the world's size: one task is one rank.
+	Nodes, TasksPerNode int
+	// CPUsPerTask and GPUsPerNode are what each task and each node gets.
+	CPUsPerTask, GPUsPerNode int
+	// Mem is the memory of each node: a number of megabytes, or one with a suffix K, M, G or T.
+	Mem string
+	// Time is the time limit in one of sbatch's forms: M, M:S, H:M:S, D-H, D-H:M, D-H:M:S, UNLIMITED.
+	Time string
+	// Partition, Account, QOS and Constraint choose where the job runs and who pays.
+	Partition, Account, QOS, Constraint string
+	// Env is set in every task.
+	Env map[string]string
+	// Modules are loaded before the first step, in this order.
+	Modules []string
+	// Setup are shell commands that run once, on the first node, before the first step.
+	Setup []string
+	// Directives are further options of the scheduler: "--exclusive", "--mail-type=END".
+	Directives []string
+	// MPI is the kind of srun's --mpi ("pmix", "pmi2", "none"); "" or "auto" finds it.
+	MPI string
+	// MPILibrary is the MPI library that the programs open: a path or a soname; "" finds it.
+	MPILibrary string
+	// Platform is "cpu" or "cuda"; "" lets each rank find out.
+	Platform string
+	// Devices is how many XLA devices a rank drives: a number or "all"; "" is 1.
+	Devices string
+	// Steps run one after the other; the first that fails ends the job.
+	Steps []Step
+	// Args are passed to every step's program, behind the step's own.
+	Args []string
+	// RunDir is where the job reads its programs and writes its logs.
+	RunDir rundir.Dir
+	// WorkDir is the directory in which the programs run: the notebook's own.
+	WorkDir string
+	// DataDir is the folder of downloaded datasets.
+	DataDir string
+	// Template is the file of a batch-script template to use instead of the embedded one.
+	Template string
+}
+
+// Step is one program of a job.
+type Step struct {
+	// Name is the step's name; RunDir.Program(Name) is its program.
+	Name string
+	// Args are the step's own arguments, from the notebook.
+	Args []string
+	// Env is set for this step only.
+	Env map[string]string
+	// Dir is the step's working directory; "" is JobSpec.WorkDir.
+	Dir string
+}
+
+// Tasks is the number of tasks in all: the world's size.
+func (s JobSpec) Tasks() int { return s.Nodes * s.TasksPerNode }

@@ -1,0 +1,72 @@
+package submit
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// Tail copies a growing file as it grows. It survives a file that is not there yet, that is appended to by a job that
+// was requeued, and that was written anew.
+type Tail struct {
+	path   string
+	offset int64
+}
+
+// NewTail returns a Tail of the file at path, from its start.
+func NewTail(path string) *Tail { return &Tail{path: path} }
+
+// Copy writes to w all that was added since the last call, and tells whether there was any. It does not wait.
+func (t *Tail) Copy(w io.Writer) (bool, error) {
+	f, err := os.Open(t.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	if info.Size() < t.offset {
+		t.offset = 0
+	}
+	n, err := io.Copy(w, io.NewSectionReader(f, t.offset, info.Size()-t.offset))
+	t.offset += n
+	return n > 0, err
+}
+
+// lastBytes bounds how much of a log LastLines reads.
+const lastBytes = 64 << 10
+
+// LastLines returns up to n last lines of the file at path.
+func LastLines(path string, n int) ([]string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("log: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("log: %w", err)
+	}
+	start := max(0, info.Size()-lastBytes)
+	data, err := io.ReadAll(io.NewSectionReader(f, start, info.Size()-start))
+	if err != nil {
+		return nil, fmt.Errorf("log: %w", err)
+	}
+	text := strings.TrimRight(string(data), "\n")
+	if text == "" {
+		return nil, nil
+	}
+	lines := strings.Split(text, "\n")
+	if start > 0 && len(lines) > 1 {
+		lines = lines[1:]
+	}
+	return lines[max(0, len(lines)-n):], nil
+}

@@ -1,0 +1,165 @@
+package submit
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+var (
+	envName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	stepName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+	// memory is what sbatch 22.05 and later read as --mem.
+	memory = regexp.MustCompile(`^[0-9]+([KMGTkmgt][Bb]?)?$`)
+)
+
+// Validate tells everything that is wrong with s, each error naming the option, the value and the fix.
+func (s JobSpec) Validate() error {
+	return errors.Join(
+		atLeast("nodes", s.Nodes, 1),
+		atLeast("tasks-per-node", s.TasksPerNode, 1),
+		atLeast("cpus-per-task", s.CPUsPerTask, 0),
+		atLeast("gpus-per-node", s.GPUsPerNode, 0),
+		s.validateTexts(),
+		validateMem(s.Mem),
+		validateTime(s.Time),
+		validateDevices(s.Devices),
+		validatePlatform(s.Platform),
+		validateEnv(s.Env),
+		validateModules(s.Modules),
+		validateList("setup", s.Setup),
+		s.validateArgs(),
+		s.validateSteps(),
+		validateDirectives(s.Directives),
+	)
+}
+
+func atLeast(option string, value, least int) error {
+	if value >= least {
+		return nil
+	}
+	return fmt.Errorf("--%s=%d: must be at least %d", option, value, least)
+}
+
+// validateTexts checks the values that become one directive or one word each.
+func (s JobSpec) validateTexts() error {
+	var errs []error
+	for _, t := range []struct{ option, value string }{
+		{"name", s.Name}, {"partition", s.Partition}, {"account", s.Account}, {"qos", s.QOS}, {"constraint", s.Constraint},
+		{"mpi", s.MPI}, {"mpi-library", s.MPILibrary}, {"template", s.Template},
+		{"run-root", s.RunDir.Path()}, {"working directory", s.WorkDir}, {"data folder", s.DataDir},
+	} {
+		errs = append(errs, oneLine(t.option, t.value))
+	}
+	return errors.Join(errs...)
+}
+
+// oneLine refuses control characters: a newline would end a directive and begin another.
+func oneLine(option, value string) error {
+	i := strings.IndexFunc(value, unicode.IsControl)
+	if i < 0 {
+		return nil
+	}
+	return fmt.Errorf("%s=%q: has the control character %q; give a value on one line", flagName(option), value, value[i])
+}
+
+func flagName(option string) string {
+	if strings.Contains(option, " ") {
+		return option
+	}
+	return "--" + option
+}
+
+func validateMem(mem string) error {
+	if mem == "" || memory.MatchString(mem) {
+		return nil
+	}
+	return fmt.Errorf("--mem=%q: not an amount of memory; give megabytes, or a number with K, M, G or T, such as 8G", mem)
+}
+
+func validateTime(limit string) error {
+	if limit == "" || ValidTime(limit) {
+		return nil
+	}
+	return fmt.Errorf("--time=%q: not a time limit; give minutes, M:S, H:M:S, D-H, D-H:M, D-H:M:S or UNLIMITED, such as 1:30:00", limit)
+}
+
+func validateDevices(devices string) error {
+	if n, err := strconv.Atoi(devices); devices == "" || devices == "all" || err == nil && n > 0 {
+		return nil
+	}
+	return fmt.Errorf("--devices=%q: give a number of at least 1, or all", devices)
+}
+
+func validatePlatform(platform string) error {
+	if slices.Contains([]string{"", "cpu", "cuda"}, platform) {
+		return nil
+	}
+	return fmt.Errorf("--platform=%q: give cpu or cuda", platform)
+}
+
+func validateEnv(env map[string]string) error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		switch {
+		case !envName.MatchString(name):
+			errs = append(errs, fmt.Errorf("--env=%q: %q is not the name of an environment variable; give NAME=VALUE with letters, digits and _ in NAME", name+"="+env[name], name))
+		case strings.ContainsRune(env[name], 0):
+			errs = append(errs, fmt.Errorf("--env %s: the value has a NUL byte", name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func validateModules(modules []string) error {
+	var errs []error
+	for _, m := range modules {
+		if m == "" || strings.ContainsFunc(m, unicode.IsSpace) {
+			errs = append(errs, fmt.Errorf("--module=%q: give one module, such as openmpi/4.1; repeat --module for more", m))
+		}
+		errs = append(errs, oneLine("module", m))
+	}
+	return errors.Join(errs...)
+}
+
+func validateList(option string, values []string) error {
+	for _, v := range values {
+		if strings.TrimSpace(v) == "" || strings.ContainsRune(v, 0) {
+			return fmt.Errorf("--%s=%q: give a shell command", option, v)
+		}
+	}
+	return nil
+}
+
+func (s JobSpec) validateArgs() error {
+	for _, arg := range s.Args {
+		if strings.ContainsRune(arg, 0) {
+			return fmt.Errorf("program argument %q: has a NUL byte", arg)
+		}
+	}
+	return nil
+}
+
+func (s JobSpec) validateSteps() error {
+	if len(s.Steps) == 0 {
+		return errors.New("nothing to run: the job has no step")
+	}
+	seen := map[string]bool{}
+	var errs []error
+	for _, step := range s.Steps {
+		switch {
+		case !stepName.MatchString(step.Name):
+			errs = append(errs, fmt.Errorf("step %q: a name has letters, digits, _, . and - only, and no leading dash or dot", step.Name))
+		case seen[step.Name]:
+			errs = append(errs, fmt.Errorf("step %q: there are two of that name", step.Name))
+		}
+		seen[step.Name] = true
+		errs = append(errs, validateEnv(step.Env), oneLine("working directory", step.Dir))
+	}
+	return errors.Join(errs...)
+}
