@@ -1,0 +1,129 @@
+package slurmtmpl
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"gonbatch/rundir"
+	"gonbatch/submit"
+)
+
+// Data is what a template sees.
+type Data struct {
+	// Directives are the #SBATCH options, quoted and sorted.
+	Directives []string
+	// Env is the environment of every step, sorted by name within each group: gonbatch's own first, then the user's.
+	Env []Var
+	// Modules and Setup run before the first step.
+	Modules, Setup []string
+	// Steps are the programs, in order.
+	Steps []Step
+	// ExitStatus is the file for the job's id and exit code.
+	ExitStatus string
+}
+
+// Var is an environment variable.
+type Var struct{ Name, Value string }
+
+// Step is one program, and how srun starts it.
+type Step struct {
+	// Name is the step's name, Title a line for the log.
+	Name, Title string
+	// Env is the step's own environment.
+	Env []Var
+	// Srun are srun's options.
+	Srun []string
+	// Program and Args are the program's path and arguments.
+	Program string
+	Args    []string
+}
+
+// NewData makes a template's data of spec, whose MPI kind must be decided.
+func NewData(spec submit.JobSpec) (Data, error) {
+	if strings.ContainsRune(spec.RunDir.Path(), '\\') {
+		return Data{}, fmt.Errorf("--run-root=%q: has a backslash, which SLURM drops from the paths of logs; choose another folder", spec.RunDir.Path())
+	}
+	directives, err := directives(spec)
+	if err != nil {
+		return Data{}, err
+	}
+	data := Data{
+		Directives: directives,
+		Env:        append(ownEnv(spec), sortedVars(spec.Env)...),
+		Modules:    spec.Modules,
+		Setup:      spec.Setup,
+		ExitStatus: spec.RunDir.ExitStatus(),
+	}
+	for _, step := range spec.Steps {
+		data.Steps = append(data.Steps, newStep(spec, step))
+	}
+	return data, nil
+}
+
+// ownEnv is what the programs read, as docs/architecture.md lists it.
+func ownEnv(spec submit.JobSpec) []Var {
+	vars := []Var{
+		{rundir.EnvDir, spec.RunDir.Path()},
+		{"GONBATCH_DEVICES", cmp.Or(spec.Devices, "1")},
+		{"GONBATCH_PLUGIN_DIR", spec.RunDir.Plugins()},
+	}
+	for _, v := range []Var{{"GONBATCH_DATA", spec.DataDir}, {"GONBATCH_MPI_LIBRARY", spec.MPILibrary}, {"GONBATCH_PLATFORM", spec.Platform}} {
+		if v.Value != "" {
+			vars = append(vars, v)
+		}
+	}
+	slices.SortFunc(vars, byName)
+	return vars
+}
+
+func sortedVars(env map[string]string) []Var {
+	var vars []Var
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		vars = append(vars, Var{name, env[name]})
+	}
+	return vars
+}
+
+func byName(a, b Var) int { return cmp.Compare(a.Name, b.Name) }
+
+func newStep(spec submit.JobSpec, step submit.Step) Step {
+	s := Step{
+		Name:    step.Name,
+		Env:     sortedVars(step.Env),
+		Srun:    srunOptions(spec, step),
+		Program: spec.RunDir.Program(step.Name),
+		Args:    slices.Concat(step.Args, spec.Args),
+	}
+	s.Title = StepTitle(step.Name) + fmt.Sprintf(" on %d ranks: %s", spec.Tasks(), quoteAll(append([]string{s.Program}, s.Args...)))
+	return s
+}
+
+// StepTitle begins the line that the script writes to its log before a step.
+func StepTitle(step string) string { return "gonbatch: step " + step }
+
+func srunOptions(spec submit.JobSpec, step submit.Step) []string {
+	options := []string{
+		fmt.Sprintf("--nodes=%d", spec.Nodes),
+		fmt.Sprintf("--ntasks=%d", spec.Tasks()),
+		fmt.Sprintf("--ntasks-per-node=%d", spec.TasksPerNode),
+		"--mpi=" + cmp.Or(spec.MPI, "none"),
+		"--kill-on-bad-exit=1",
+	}
+	if spec.CPUsPerTask > 0 {
+		options = append(options, fmt.Sprintf("--cpus-per-task=%d", spec.CPUsPerTask))
+	}
+	if dir := cmp.Or(step.Dir, spec.WorkDir); dir != "" {
+		options = append(options, "--chdir="+dir)
+	}
+	return append(options, "--open-mode=append", "--output="+rankLogs(spec.RunDir))
+}
+
+// rankLogs is SLURM's pattern for the logs of all ranks: "%" is doubled wherever it is not a placeholder.
+func rankLogs(dir rundir.Dir) string {
+	return rundir.At(escapePattern(dir.Path())).RankLogPattern("%t")
+}
+
+func escapePattern(path string) string { return strings.ReplaceAll(path, "%", "%%") }

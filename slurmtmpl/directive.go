@@ -1,0 +1,64 @@
+package slurmtmpl
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gonbatch/submit"
+)
+
+// directives are the options of the #SBATCH lines, sorted.
+func directives(spec submit.JobSpec) ([]string, error) {
+	lines := []string{
+		option("job-name", spec.Name),
+		option("nodes", fmt.Sprint(spec.Nodes)),
+		option("ntasks-per-node", fmt.Sprint(spec.TasksPerNode)),
+		option("open-mode", "append"),
+		option("output", escapePattern(spec.RunDir.SchedulerLog())),
+	}
+	for _, o := range []struct{ name, value string }{
+		{"account", spec.Account}, {"chdir", spec.WorkDir}, {"constraint", spec.Constraint}, {"cpus-per-task", number(spec.CPUsPerTask)},
+		{"gpus-per-node", number(spec.GPUsPerNode)}, {"mem", spec.Mem}, {"partition", spec.Partition}, {"qos", spec.QOS}, {"time", spec.Time},
+	} {
+		if o.value != "" {
+			lines = append(lines, option(o.name, o.value))
+		}
+	}
+	for _, text := range spec.Directives {
+		d, err := submit.ParseDirective(text)
+		if err != nil {
+			return nil, err
+		}
+		if d.HasValue {
+			lines = append(lines, option(d.Name, d.Value))
+		} else {
+			lines = append(lines, "--"+d.Name)
+		}
+	}
+	slices.Sort(lines)
+	return lines, nil
+}
+
+func number(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
+}
+
+// plain values need no quotes on a #SBATCH line.
+var plain = regexp.MustCompile(`^[A-Za-z0-9_./:,+@%=-]+$`)
+
+func option(name, value string) string { return "--" + name + "=" + quoteDirective(value) }
+
+// quoteDirective quotes for sbatch's own reader of #SBATCH lines, which is not a shell: a backslash takes the next
+// character as it is, in double quotes too; "#" outside of quotes starts a comment; "$" means nothing. A newline cannot
+// be quoted at all: JobSpec.Validate refuses it.
+func quoteDirective(value string) string {
+	if plain.MatchString(value) {
+		return value
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value) + `"`
+}

@@ -1,0 +1,62 @@
+package slurmtmpl
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"os"
+	"strings"
+	"text/template"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"gonbatch/submit"
+)
+
+//go:embed job.sbatch.tmpl
+var embedded string
+
+// Render returns the batch script of spec, from the file spec.Template or else from the embedded template. An invalid
+// spec is refused.
+func Render(spec submit.JobSpec) ([]byte, error) {
+	if err := spec.Validate(); err != nil {
+		return nil, err
+	}
+	data, err := NewData(spec)
+	if err != nil {
+		return nil, err
+	}
+	tmpl, err := load(spec.Template)
+	if err != nil {
+		return nil, err
+	}
+	var script bytes.Buffer
+	if err := tmpl.Execute(&script, data); err != nil {
+		return nil, fmt.Errorf("batch script: %w", err)
+	}
+	if !strings.HasPrefix(script.String(), "#!") {
+		return nil, fmt.Errorf("--template=%q: the first line must begin with #!, or sbatch refuses the script", spec.Template)
+	}
+	return script.Bytes(), nil
+}
+
+// Embedded is the text of the embedded template, to start one's own from.
+func Embedded() string { return embedded }
+
+func load(path string) (*template.Template, error) {
+	name, text := "job.sbatch.tmpl", embedded
+	if path != "" {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("--template: %w", err)
+		}
+		name, text = path, string(data)
+	}
+	tmpl, err := template.New(name).Funcs(template.FuncMap{"quote": shellescape.Quote}).Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("--template: %w", err)
+	}
+	return tmpl, nil
+}
+
+func quoteAll(words []string) string { return shellescape.QuoteCommand(words) }

@@ -1,0 +1,234 @@
+package slurmtmpl
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gonbatch/rundir"
+	"gonbatch/submit"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// hostile is a value with everything that a shell or sbatch could stumble over, except a newline.
+const hostile = `-x 'q' "d" $(touch pwned) ` + "`id`" + ` \ # %j ; é网`
+
+func minimal() submit.JobSpec {
+	return submit.JobSpec{Name: "mnist", Nodes: 2, TasksPerNode: 1, RunDir: rundir.At("/runs/mnist-1"), Steps: []submit.Step{{Name: "train"}}}
+}
+
+func full() submit.JobSpec {
+	return submit.JobSpec{
+		Name: "mnist", Nodes: 2, TasksPerNode: 4, CPUsPerTask: 8, GPUsPerNode: 4, Mem: "64G", Time: "1-12:00:00",
+		Partition: "gpu,main", Account: "physics", QOS: "high", Constraint: "a100&nvlink",
+		Env:     map[string]string{"OMP_NUM_THREADS": "8", "A": "1"},
+		Modules: []string{"openmpi/4.1", "cuda"}, Setup: []string{"ulimit -l unlimited", "source env.sh"},
+		Directives: []string{"--mail-type=END", "--exclusive", "--comment=two words"},
+		MPI:        "pmix", MPILibrary: "libmpi.so.40", Platform: "cuda", Devices: "all",
+		Steps: []submit.Step{
+			{Name: "prepare", Args: []string{"-size", "3"}, Env: map[string]string{"STEP_ONLY": "1"}, Dir: "/data"},
+			{Name: "train"},
+		},
+		Args: []string{"-epochs", "2"}, RunDir: rundir.At("/runs/mnist-1"), WorkDir: "/home/ada/notebooks", DataDir: "/home/ada/.cache/gonbatch/data",
+	}
+}
+
+func hostileSpec() submit.JobSpec {
+	return submit.JobSpec{
+		Name: hostile, Nodes: 1, TasksPerNode: 1, Partition: hostile, Account: hostile, QOS: hostile, Constraint: hostile,
+		Env: map[string]string{"V": hostile + "\nsecond line"}, Setup: []string{"echo \"open quote", "true # comment"},
+		Directives: []string{"--comment=" + hostile}, MPILibrary: hostile,
+		Steps:  []submit.Step{{Name: "main", Args: []string{hostile}, Env: map[string]string{"W": hostile}}},
+		Args:   []string{"", "-n", "two\nlines", ":"},
+		RunDir: rundir.At(`/runs/a 'b' "c" $(d) %j é#`), WorkDir: "/work dir/" + hostile, DataDir: "/data/" + hostile,
+	}
+}
+
+func TestRenderGolden(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		spec submit.JobSpec
+	}{{"minimal", minimal()}, {"full", full()}, {"hostile", hostileSpec()}} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := Render(tc.spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden := filepath.Join("testdata", tc.name+".sbatch")
+			if *update {
+				if err := os.WriteFile(golden, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Error(diff)
+			}
+			if again, _ := Render(tc.spec); !bytes.Equal(got, again) {
+				t.Error("a second Render gave other bytes")
+			}
+		})
+	}
+}
+
+func TestRenderRefuses(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "t")
+	for _, tc := range []struct {
+		name, want string
+		change     func(*submit.JobSpec)
+		template   string
+	}{
+		{name: "injected directive", change: func(s *submit.JobSpec) { s.Name = "x\n#SBATCH --uid=0" }, want: `--name="x\n#SBATCH --uid=0": has the control character '\n'; give a value on one line`},
+		{name: "backslash in path", change: func(s *submit.JobSpec) { s.RunDir = rundir.At(`/a\b`) }, want: `--run-root="/a\\b": has a backslash, which SLURM drops from the paths of logs; choose another folder`},
+		{name: "no template", change: func(s *submit.JobSpec) { s.Template = "/none" }, want: `--template: open /none: no such file or directory`},
+		{name: "template's syntax", template: "#!/bin/sh\n{{if}}", want: "--template: template: " + file + ":2: missing value for if"},
+		{name: "template's field", template: "#!/bin/sh\n{{.Nodes}}", want: "batch script: template: " + file + ":2:2: executing \"" + file + "\" at <.Nodes>: can't evaluate field Nodes in type slurmtmpl.Data"},
+		{name: "template without #!", template: "hello", want: `--template="` + file + `": the first line must begin with #!, or sbatch refuses the script`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			spec := minimal()
+			if tc.change != nil {
+				tc.change(&spec)
+			} else {
+				spec.Template = file
+				if err := os.WriteFile(file, []byte(tc.template), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if script, err := Render(spec); err == nil || err.Error() != tc.want {
+				t.Errorf("error %v\nwant  %s\nscript %s", err, tc.want, script)
+			}
+		})
+	}
+}
+
+func TestOwnTemplate(t *testing.T) {
+	spec := minimal()
+	spec.Template = filepath.Join(t.TempDir(), "t")
+	if err := os.WriteFile(spec.Template, []byte("#!/bin/zsh\n{{range .Steps}}run {{quote .Name}}{{end}}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Render(spec); err != nil || string(got) != "#!/bin/zsh\nrun train\n" {
+		t.Errorf("Render = %q, %v", got, err)
+	}
+}
+
+// fakeSrun records its environment's values and its arguments, each ended by a NUL, and fails if the program's name is
+// "fails".
+const fakeSrun = `#!/bin/bash
+printf '%s\0' "$GONBATCH_STEP" "$V" "$W" "$@" >> "$RECORD"
+[[ " $* " != *"/bin/fails "* ]] || exit 7
+`
+
+// runScript runs a rendered script with bash and a fake srun, and returns what srun was given, and the script's code.
+func runScript(t *testing.T, spec submit.JobSpec) (record []string, code int, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "srun"), []byte(fakeSrun), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	script, err := Render(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("bash")
+	cmd.Dir = dir
+	cmd.Stdin = bytes.NewReader(script)
+	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "RECORD="+filepath.Join(dir, "record"), "SLURM_JOB_ID=12", "SLURM_JOB_NODELIST=n1")
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil {
+		code = cmd.ProcessState.ExitCode()
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "record"))
+	if err == nil {
+		record = strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00")
+	}
+	return record, code, dir
+}
+
+func TestScriptPassesHostileValues(t *testing.T) {
+	spec := hostileSpec()
+	spec.Setup = []string{"true # comment"}
+	root := t.TempDir()
+	spec.RunDir = rundir.At(filepath.Join(root, `a 'b' "c" $(d) %j é#`))
+	if err := os.Mkdir(spec.RunDir.Path(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	got, code, dir := runScript(t, spec)
+	want := []string{"main", hostile + "\nsecond line", hostile,
+		"--nodes=1", "--ntasks=1", "--ntasks-per-node=1", "--mpi=none", "--kill-on-bad-exit=1", "--chdir=/work dir/" + hostile,
+		"--open-mode=append", "--output=" + root + `/a 'b' "c" $(d) %%j é#/logs/rank-%t.log`,
+		spec.RunDir.Program("main"), hostile, "", "-n", "two\nlines", ":"}
+	if diff := cmp.Diff(want, got); diff != "" || code != 0 {
+		t.Errorf("exit code %d, srun's arguments: %s", code, diff)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "pwned")); err == nil {
+		t.Error("a value was run as a command")
+	}
+	if status, err := os.ReadFile(spec.RunDir.ExitStatus()); err != nil || string(status) != "12 0\n" {
+		t.Errorf("exit status %q, %v", status, err)
+	}
+}
+
+func TestScriptEndsAtTheFirstFailure(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		setup []string
+		steps []string
+		ran   []string
+		code  int
+	}{
+		{name: "step", steps: []string{"one", "fails", "three"}, ran: []string{"one", "fails"}, code: 7},
+		{name: "setup", setup: []string{"(exit 3)"}, steps: []string{"one"}, code: 3},
+		{name: "setup that is not shell", setup: []string{`echo "open`}, steps: []string{"one"}, code: 2},
+		{name: "all well", setup: []string{"false; true"}, steps: []string{"one", "two"}, ran: []string{"one", "two"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			spec := minimal()
+			spec.RunDir = rundir.At(t.TempDir())
+			spec.Setup, spec.Steps = tc.setup, nil
+			for _, s := range tc.steps {
+				spec.Steps = append(spec.Steps, submit.Step{Name: s})
+			}
+			record, code, _ := runScript(t, spec)
+			var ran []string
+			for i, word := range record {
+				if strings.HasPrefix(word, "--nodes=") {
+					ran = append(ran, record[i-3])
+				}
+			}
+			if diff := cmp.Diff(tc.ran, ran); diff != "" || code != tc.code {
+				t.Errorf("exit code %d, want %d; steps that ran: %s", code, tc.code, diff)
+			}
+		})
+	}
+}
+
+func TestQuoteDirective(t *testing.T) {
+	for _, tc := range []struct{ name, value, want string }{
+		{"plain", "1-12:00:00", "1-12:00:00"},
+		{"empty", "", `""`},
+		{"space", "a b", `"a b"`},
+		{"quotes", `a"b'c`, `"a\"b'c"`},
+		{"backslash", `a\b`, `"a\\b"`},
+		{"comment sign", "a#b", `"a#b"`},
+		{"dollar means nothing", "$(x)", `"$(x)"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := quoteDirective(tc.value); got != tc.want {
+				t.Errorf("quoteDirective(%q) = %s, want %s", tc.value, got, tc.want)
+			}
+		})
+	}
+}
