@@ -1,0 +1,62 @@
+package nbformat
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+)
+
+// Notebook is one Jupyter notebook.
+type Notebook struct {
+	// Path is the file that the notebook was read from, or the name given to Parse.
+	Path string
+	// Major and Minor are the version of the format: 4 and 0 to 5.
+	Major, Minor int
+	// Cells are the notebook's cells, in order.
+	Cells []*Cell
+	// Metadata is the notebook's own metadata, undecoded where this package has no use for it.
+	Metadata Metadata
+
+	fields map[string]json.RawMessage
+}
+
+// Metadata is the part of a notebook's metadata that says which language it is in.
+type Metadata struct {
+	// KernelName and KernelLanguage come from kernelspec.
+	KernelName, KernelLanguage string
+	// LanguageName comes from language_info.
+	LanguageName string
+}
+
+// Name is the file's name without its folder.
+func (nb *Notebook) Name() string { return filepath.Base(nb.Path) }
+
+// Language is the notebook's programming language in lower case ("go", "python"), or "" where the notebook does not say.
+// The kernelspec's language counts first: language_info is written by the kernel that ran last.
+func (nb *Notebook) Language() string {
+	m := nb.Metadata
+	for _, name := range []string{m.KernelLanguage, m.LanguageName} {
+		if name != "" {
+			return strings.ToLower(name)
+		}
+	}
+	if known := kernelLanguages[m.KernelName]; known != "" {
+		return known
+	}
+	return ""
+}
+
+// kernelLanguages gives the language of kernels whose notebooks often lack kernelspec.language.
+var kernelLanguages = map[string]string{
+	"gonb": "go", "gophernotes": "go", "gonbatch": "go",
+	"python3": "python", "python2": "python", "ir": "r",
+}
+
+// isGo tells whether a language's name is one that stands for Go. A notebook that names no language passes.
+func isGo(language string) bool {
+	switch language {
+	case "", "go", "golang":
+		return true
+	}
+	return false
+}

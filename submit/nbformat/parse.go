@@ -1,0 +1,192 @@
+package nbformat
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+)
+
+// MaxMinor is the newest minor version of nbformat 4 that this package was written for. A later one is read as well:
+// minor versions only add fields, and unknown fields are kept.
+const MaxMinor = 5
+
+// Read reads the notebook in the file at path.
+func Read(path string) (*Notebook, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("notebook %s: no such file", path)
+	case err != nil:
+		return nil, fmt.Errorf("notebook %s: %w", path, err)
+	case info.IsDir():
+		return nil, fmt.Errorf("notebook %s: is a directory; give the .ipynb file in it", path)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("notebook %s: %w", path, err)
+	}
+	return Parse(path, data)
+}
+
+// Parse reads a notebook from data. The name stands in error messages and becomes the notebook's Path.
+func Parse(name string, data []byte) (*Notebook, error) {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil, fmt.Errorf("notebook %s: the file is empty", name)
+	}
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return nil, fmt.Errorf("notebook %s: %w", name, jsonError(data, err))
+	}
+	nb := &Notebook{Path: name, fields: fields}
+	if err := nb.decode(); err != nil {
+		return nil, fmt.Errorf("notebook %s: %w", name, err)
+	}
+	return nb, nil
+}
+
+// decode fills the notebook from its fields.
+func (nb *Notebook) decode() error {
+	if err := nb.decodeVersion(); err != nil {
+		return err
+	}
+	if err := nb.decodeMetadata(); err != nil {
+		return err
+	}
+	if language := nb.Language(); !isGo(language) {
+		return fmt.Errorf("the notebook is in %s, and only Go notebooks can be used; choose a Go kernel for it", language)
+	}
+	return nb.decodeCells()
+}
+
+// decodeVersion reads and checks nbformat and nbformat_minor.
+func (nb *Notebook) decodeVersion() error {
+	raw, ok := nb.fields["nbformat"]
+	if !ok {
+		return errors.New("not a notebook: it has no nbformat field")
+	}
+	if err := json.Unmarshal(raw, &nb.Major); err != nil {
+		return fmt.Errorf("nbformat is %s, want the number 4", raw)
+	}
+	if raw, ok := nb.fields["nbformat_minor"]; ok {
+		if err := json.Unmarshal(raw, &nb.Minor); err != nil {
+			return fmt.Errorf("nbformat_minor is %s, want a number", raw)
+		}
+	}
+	switch {
+	case nb.Major < 4:
+		return fmt.Errorf("nbformat %d is too old, want 4; convert it by: jupyter nbconvert --to notebook --nbformat 4 NOTEBOOK", nb.Major)
+	case nb.Major > 4:
+		return fmt.Errorf("nbformat %d is newer than 4, the newest that gonbatch reads; save it as nbformat 4", nb.Major)
+	}
+	return nil
+}
+
+// decodeMetadata reads the language from the notebook's metadata.
+func (nb *Notebook) decodeMetadata() error {
+	raw, ok := nb.fields["metadata"]
+	if !ok {
+		return nil
+	}
+	var m struct {
+		Kernelspec struct {
+			Name, Language string
+		} `json:"kernelspec"`
+		LanguageInfo struct {
+			Name string
+		} `json:"language_info"`
+	}
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return fmt.Errorf("metadata: %w", err)
+	}
+	nb.Metadata = Metadata{m.Kernelspec.Name, m.Kernelspec.Language, m.LanguageInfo.Name}
+	return nil
+}
+
+// decodeCells reads the cells.
+func (nb *Notebook) decodeCells() error {
+	var raws []map[string]json.RawMessage
+	if raw, ok := nb.fields["cells"]; ok {
+		if err := json.Unmarshal(raw, &raws); err != nil {
+			return fmt.Errorf("cells: want a list of cells: %w", err)
+		}
+	}
+	if len(raws) == 0 {
+		return errors.New("the notebook has no cells")
+	}
+	for i, fields := range raws {
+		cell, err := decodeCell(fields)
+		if err != nil {
+			return fmt.Errorf("cell %d: %w", i+1, err)
+		}
+		cell.Number = i + 1
+		nb.Cells = append(nb.Cells, cell)
+	}
+	return nil
+}
+
+// decodeCell reads one cell.
+func decodeCell(fields map[string]json.RawMessage) (*Cell, error) {
+	c := &Cell{fields: fields}
+	if err := json.Unmarshal(fields["cell_type"], &c.Type); err != nil || c.Type == "" {
+		return nil, fmt.Errorf("cell_type is %q, want code, markdown or raw", fields["cell_type"])
+	}
+	if raw, ok := fields["id"]; ok {
+		if err := json.Unmarshal(raw, &c.ID); err != nil {
+			return nil, fmt.Errorf("id is %s, want a string", raw)
+		}
+	}
+	var err error
+	if c.Source, c.sourceList, err = decodeSource(fields["source"]); err != nil {
+		return nil, err
+	}
+	var metadata struct{ Tags []string }
+	if raw, ok := fields["metadata"]; ok {
+		if err := json.Unmarshal(raw, &metadata); err != nil {
+			return nil, fmt.Errorf("metadata: %w", err)
+		}
+	}
+	c.Tags = metadata.Tags
+	c.read = cellText{c.ID, c.Source, slices.Clone(c.Tags)}
+	return c, nil
+}
+
+// decodeSource reads a multi-line string, which is a string or a list of strings.
+func decodeSource(raw json.RawMessage) (text string, isList bool, err error) {
+	if raw == nil {
+		return "", true, nil
+	}
+	if json.Unmarshal(raw, &text) == nil {
+		return text, false, nil
+	}
+	var lines []string
+	if json.Unmarshal(raw, &lines) != nil {
+		return "", false, errors.New("source is neither a string nor a list of strings")
+	}
+	return strings.Join(lines, ""), true, nil
+}
+
+// jsonError says where in data the JSON is wrong.
+func jsonError(data []byte, err error) error {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		line, col := position(data, syntax.Offset)
+		return fmt.Errorf("not JSON: line %d, column %d: %w", line, col, err)
+	case errors.As(err, &kind):
+		return fmt.Errorf("not a notebook: the file holds a JSON %s, want an object", kind.Value)
+	}
+	return err
+}
+
+// position is the line and column, from 1, of the byte that ends at offset.
+func position(data []byte, offset int64) (line, col int) {
+	before := data[:max(0, min(int(offset)-1, len(data)))]
+	return bytes.Count(before, []byte("\n")) + 1, len(before) - bytes.LastIndexByte(before, '\n')
+}
