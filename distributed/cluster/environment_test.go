@@ -1,0 +1,75 @@
+package cluster_test
+
+import (
+	"strings"
+	"testing"
+
+	"gonbatch/distributed/cluster"
+)
+
+func TestDetect(t *testing.T) {
+	batchScript := map[string]string{"SLURM_JOB_ID": "7", "SLURM_PROCID": "0", "SLURM_NTASKS": "4", "SLURM_LOCALID": "0"}
+	step := map[string]string{"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_PROCID": "3", "SLURM_NTASKS": "4", "SLURM_STEP_NUM_TASKS": "4", "SLURM_LOCALID": "1"}
+	tests := []struct {
+		name string
+		vars []map[string]string
+		want cluster.Environment
+	}{
+		{"nothing set", nil, cluster.Environment{Launcher: cluster.Single, Size: 1, LocalSize: 1}},
+		{"batch script without srun", []map[string]string{batchScript}, cluster.Environment{Launcher: cluster.Single, Size: 1, LocalSize: 1, JobID: "7"}},
+		{"srun", []map[string]string{step}, cluster.Environment{Launcher: cluster.Slurm, Rank: 3, Size: 4, LocalRank: 1, JobID: "7"}},
+		{"srun --mpi=pmi2", []map[string]string{step, {"PMI_RANK": "3", "PMI_SIZE": "4"}}, cluster.Environment{Launcher: cluster.PMI, Rank: 3, Size: 4, LocalRank: 1, JobID: "7"}},
+		{"a step smaller than the job", []map[string]string{step, {"SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "1"}}, cluster.Environment{Launcher: cluster.Slurm, Rank: 1, Size: 2, LocalRank: 1, JobID: "7"}},
+		{"mpirun of Open MPI in a SLURM job", []map[string]string{step, {"SLURM_NTASKS": "2", "OMPI_COMM_WORLD_RANK": "5", "OMPI_COMM_WORLD_SIZE": "8", "OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "4"}},
+			cluster.Environment{Launcher: cluster.OpenMPI, Rank: 5, Size: 8, LocalRank: 1, LocalSize: 4, JobID: "7"}},
+		{"Hydra", []map[string]string{{"PMI_RANK": "1", "PMI_SIZE": "2", "MPI_LOCALRANKID": "1", "MPI_LOCALNRANKS": "2"}}, cluster.Environment{Launcher: cluster.PMI, Rank: 1, Size: 2, LocalRank: 1, LocalSize: 2}},
+		{"torchrun", []map[string]string{{"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}}, cluster.Environment{Launcher: cluster.Torchrun, Rank: 1, Size: 2, LocalSize: 1}},
+		{"PBS", []map[string]string{{"PBS_JOBID": "12.server"}}, cluster.Environment{Launcher: cluster.Single, Size: 1, LocalSize: 1, JobID: "12.server"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := cluster.Detect(lookup(test.vars...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != test.want {
+				t.Errorf("got %+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestDetectRefuses(t *testing.T) {
+	tests := []struct{ name, want string }{
+		{"RANK=x WORLD_SIZE=2", `RANK is "x", not a number`},
+		{"RANK=2 WORLD_SIZE=2", "rank 2 of 2"},
+		{"RANK=-1 WORLD_SIZE=2", "rank -1 of 2"},
+		{"RANK=0 WORLD_SIZE=0", "0 ranks"},
+		{"RANK=0 WORLD_SIZE=2 LOCAL_RANK=3 LOCAL_WORLD_SIZE=2", "local rank 3 of 2"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			vars := map[string]string{}
+			for _, pair := range strings.Fields(test.name) {
+				name, value, _ := strings.Cut(pair, "=")
+				vars[name] = value
+			}
+			_, err := cluster.Detect(lookup(vars))
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got error %v, want one with %q", err, test.want)
+			}
+		})
+	}
+}
+
+// lookup is a getenv over the maps; later ones win.
+func lookup(vars ...map[string]string) func(string) string {
+	return func(name string) string {
+		for i := len(vars) - 1; i >= 0; i-- {
+			if value, ok := vars[i][name]; ok {
+				return value
+			}
+		}
+		return ""
+	}
+}

@@ -1,0 +1,193 @@
+// Package mpi opens the cluster's own MPI library at run time and offers the few collectives that data-parallel training needs.
+//
+// Nothing is linked and no header is needed: one binary works with Open MPI and with every MPI of the MPICH ABI (MPICH, Intel MPI, Cray
+// MPICH, MVAPICH). All calls go through one thread, so they may come from any goroutine or thread.
+//
+//	comm, err := mpi.Init(mpi.Candidates(os.Getenv))
+//	if err != nil { ... }
+//	defer comm.Close()
+//	err = comm.AllReduce(values) // every rank now has the sum
+//
+// It is not a binding of MPI: no communicators, no point-to-point messages.
+// Specification: MPI 3.1, https://www.mpi-forum.org/docs/.
+package mpi
+
+/*
+#cgo LDFLAGS: -ldl -lpthread
+#include <stdlib.h>
+#include "mpi.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"unsafe"
+)
+
+// Comm is the world communicator of this process. A process has at most one, and at most once in its life.
+type Comm struct {
+	rank, size       int
+	library, version string
+	close            sync.Once
+	closeErr         error
+}
+
+const errorSize = 4096
+
+var initialised sync.Mutex // Held for ever once MPI was initialised: it can't be again.
+
+// ErrNoLibrary is in the chain of Init's error when no MPI library could be opened.
+var ErrNoLibrary = errors.New("no MPI library could be opened")
+
+// Init opens the first of the candidate libraries that can be opened (paths or sonames) and initialises MPI. It blocks until all
+// ranks have called it.
+func Init(candidates []string) (*Comm, error) {
+	if !initialised.TryLock() {
+		return nil, errors.New("mpi: already initialised: Init may be called once in a process")
+	}
+	library, err := open(candidates)
+	if err != nil {
+		initialised.Unlock()
+		return nil, err
+	}
+	var rank, size C.int
+	var version [512]C.char
+	var text [errorSize]C.char
+	if C.gb_mpi_init(&rank, &size, &version[0], C.size_t(len(version)), &text[0], errorSize) != 0 {
+		return nil, fmt.Errorf("mpi: %s: %s", library, C.GoString(&text[0]))
+	}
+	return &Comm{rank: int(rank), size: int(size), library: library, version: C.GoString(&version[0])}, nil
+}
+
+func open(candidates []string) (string, error) {
+	var tried []string
+	for _, library := range candidates {
+		var text [errorSize]C.char
+		name := C.CString(library)
+		failed := C.gb_mpi_open(name, &text[0], errorSize) != 0
+		C.free(unsafe.Pointer(name))
+		if !failed {
+			return library, nil
+		}
+		tried = append(tried, C.GoString(&text[0]))
+	}
+	return "", fmt.Errorf("mpi: %w: %s\nload your site's MPI module, install one (Debian: apt-get install openmpi-bin, or mpich), or set GONBATCH_MPI_LIBRARY to the path of libmpi.so",
+		ErrNoLibrary, strings.Join(tried, "; "))
+}
+
+// Rank is this process' number, from 0 to Size()-1.
+func (c *Comm) Rank() int { return c.rank }
+
+// Size is the number of ranks.
+func (c *Comm) Size() int { return c.size }
+
+// Library is the path or soname of the library in use.
+func (c *Comm) Library() string { return c.library }
+
+// Version is the first line of what the library says of itself.
+func (c *Comm) Version() string { return c.version }
+
+// Number is an element that MPI can sum.
+type Number interface {
+	~int32 | ~int64 | ~float32 | ~float64
+}
+
+// AllReduce replaces the values on every rank by their sum over all ranks, element by element. Every rank must call it with the same length
+// and type, in the same order as its other collectives.
+func AllReduce[T Number](c *Comm, values []T) error {
+	if len(values) == 0 {
+		return nil
+	}
+	return c.call(C.GB_MPI_ALL_REDUCE, nil, unsafe.Pointer(&values[0]), len(values), typeOf(values), 0)
+}
+
+func typeOf[T Number](values []T) C.int {
+	switch any(values).(type) {
+	case []int32:
+		return C.GB_INT32
+	case []int64:
+		return C.GB_INT64
+	case []float32:
+		return C.GB_FLOAT32
+	case []float64:
+		return C.GB_FLOAT64
+	}
+	// A named type: its size and whether it keeps a fraction tell which it is.
+	var zero T
+	float := T(1)/T(2) != 0
+	switch {
+	case float && unsafe.Sizeof(zero) == 4:
+		return C.GB_FLOAT32
+	case float:
+		return C.GB_FLOAT64
+	case unsafe.Sizeof(zero) == 4:
+		return C.GB_INT32
+	}
+	return C.GB_INT64
+}
+
+// Broadcast replaces data on every rank by the root's. Every rank must give the same length.
+func (c *Comm) Broadcast(data []byte, root int) error {
+	if len(data) == 0 {
+		return nil
+	}
+	return c.call(C.GB_MPI_BROADCAST, nil, unsafe.Pointer(&data[0]), len(data), C.GB_BYTE, root)
+}
+
+// AllGather returns every rank's data, by rank. Every rank must give the same length.
+func (c *Comm) AllGather(data []byte) ([][]byte, error) {
+	all := make([][]byte, c.size)
+	if len(data) == 0 {
+		return all, nil
+	}
+	flat := make([]byte, len(data)*c.size)
+	if err := c.call(C.GB_MPI_ALL_GATHER, unsafe.Pointer(&data[0]), unsafe.Pointer(&flat[0]), len(data), C.GB_BYTE, 0); err != nil {
+		return nil, err
+	}
+	for i := range all {
+		all[i] = flat[i*len(data) : (i+1)*len(data)]
+	}
+	return all, nil
+}
+
+// Barrier returns when all ranks have called it.
+func (c *Comm) Barrier() error {
+	return c.call(C.GB_MPI_BARRIER, nil, nil, 0, C.GB_BYTE, 0)
+}
+
+func (c *Comm) call(kind C.int, send, data unsafe.Pointer, count int, dtype C.int, root int) error {
+	var text [errorSize]C.char
+	// C keeps no pointer: the call returns when MPI is done with the memory.
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	if send != nil {
+		pin.Pin(send)
+	}
+	if data != nil {
+		pin.Pin(data)
+	}
+	if C.gb_mpi_call(kind, send, data, C.int64_t(count), dtype, C.int(root), &text[0], errorSize) != 0 {
+		return fmt.Errorf("mpi: %s", C.GoString(&text[0]))
+	}
+	return nil
+}
+
+// Transport is the C function by which a compiled program all-reduces: see Transport of package pjrt.
+func (c *Comm) Transport() unsafe.Pointer {
+	return unsafe.Pointer(C.gb_mpi_all_reduce)
+}
+
+// Abort ends all ranks at once with the exit code. It does not return.
+func (c *Comm) Abort(code int) {
+	C.gb_mpi_abort(C.int(code))
+}
+
+// Close finalizes MPI: every rank must call it, and none may use the Comm afterwards. A second call does nothing.
+func (c *Comm) Close() error {
+	c.close.Do(func() { c.closeErr = c.call(C.GB_MPI_FINALIZE, nil, nil, 0, C.GB_BYTE, 0) })
+	return c.closeErr
+}

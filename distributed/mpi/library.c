@@ -1,0 +1,75 @@
+// Opens an MPI library at run time, without its headers. Two binary interfaces are in use:
+//
+//   Open MPI: handles are addresses of exported objects (ompi_mpi_comm_world, ...).
+//   MPICH, and all that follow the MPICH ABI initiative (Intel MPI, Cray MPICH, MVAPICH): handles are 32-bit constants.
+//
+// A handle is passed as a machine word: on the 64-bit platforms that Go and XLA run on, an int argument is read from the same register.
+#define _GNU_SOURCE
+#include "library.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+struct gb_library gb_mpi;
+
+static void *symbol(const char *name, char *error, size_t error_size) {
+  void *p = dlsym(gb_mpi.handle, name);
+  if (p == NULL) snprintf(error, error_size, "it is not an MPI library: no symbol %s", name);
+  return p;
+}
+
+static void use_open_mpi(void) {
+  gb_mpi.world = (gb_handle)dlsym(gb_mpi.handle, "ompi_mpi_comm_world");
+  gb_mpi.byte = (gb_handle)dlsym(gb_mpi.handle, "ompi_mpi_byte");
+  gb_mpi.int32 = (gb_handle)dlsym(gb_mpi.handle, "ompi_mpi_int");
+  gb_mpi.int64 = (gb_handle)dlsym(gb_mpi.handle, "ompi_mpi_long");
+  gb_mpi.float32 = (gb_handle)dlsym(gb_mpi.handle, "ompi_mpi_float");
+  gb_mpi.float64 = (gb_handle)dlsym(gb_mpi.handle, "ompi_mpi_double");
+  gb_mpi.sum = (gb_handle)dlsym(gb_mpi.handle, "ompi_mpi_op_sum");
+  gb_mpi.errors_return = (gb_handle)dlsym(gb_mpi.handle, "ompi_mpi_errors_return");
+  gb_mpi.in_place = (void *)1;
+}
+
+// The constants of the MPICH ABI: https://www.mpich.org/abi/
+static void use_mpich(void) {
+  gb_mpi.world = 0x44000000;
+  gb_mpi.byte = 0x4c00010d;
+  gb_mpi.int32 = 0x4c000405;
+  gb_mpi.int64 = 0x4c000807;
+  gb_mpi.float32 = 0x4c00040a;
+  gb_mpi.float64 = 0x4c00080b;
+  gb_mpi.sum = 0x58000003;
+  gb_mpi.errors_return = 0x54000001;
+  gb_mpi.in_place = (void *)-1;
+}
+
+int gb_mpi_open(const char *library, char *error, size_t error_size) {
+  // RTLD_GLOBAL: Open MPI's own plugins look for its symbols there.
+  gb_mpi.handle = dlopen(library, RTLD_NOW | RTLD_GLOBAL);
+  if (gb_mpi.handle == NULL) {
+    snprintf(error, error_size, "%s", dlerror());
+    return 1;
+  }
+#define FIND(field, name) \
+  if ((*(void **)&gb_mpi.field = symbol(name, error, error_size)) == NULL) return 1
+  FIND(init_thread, "MPI_Init_thread");
+  FIND(initialized, "MPI_Initialized");
+  FIND(finalize, "MPI_Finalize");
+  FIND(abort, "MPI_Abort");
+  FIND(comm_rank, "MPI_Comm_rank");
+  FIND(comm_size, "MPI_Comm_size");
+  FIND(comm_set_errhandler, "MPI_Comm_set_errhandler");
+  FIND(error_string, "MPI_Error_string");
+  FIND(get_library_version, "MPI_Get_library_version");
+  FIND(allreduce, "MPI_Allreduce");
+  FIND(bcast, "MPI_Bcast");
+  FIND(allgather, "MPI_Allgather");
+  FIND(barrier, "MPI_Barrier");
+#undef FIND
+  if (dlsym(gb_mpi.handle, "ompi_mpi_comm_world") != NULL)
+    use_open_mpi();
+  else
+    use_mpich();
+  return 0;
+}

@@ -1,0 +1,32 @@
+#ifndef GONBATCH_MPI_LIBRARY_H
+#define GONBATCH_MPI_LIBRARY_H
+
+#include <stdint.h>
+
+#include "mpi.h"
+
+typedef uintptr_t gb_handle;
+
+// gb_library is the opened MPI: its functions, and its names for communicators, types and operations.
+struct gb_library {
+  void *handle;
+  gb_handle world, byte, int32, int64, float32, float64, sum, errors_return;
+  void *in_place;
+  int (*init_thread)(int *, char ***, int, int *);
+  int (*initialized)(int *);
+  int (*finalize)(void);
+  int (*abort)(gb_handle, int);
+  int (*comm_rank)(gb_handle, int *);
+  int (*comm_size)(gb_handle, int *);
+  int (*comm_set_errhandler)(gb_handle, gb_handle);
+  int (*error_string)(int, char *, int *);
+  int (*get_library_version)(char *, int *);
+  int (*allreduce)(const void *, void *, int, gb_handle, gb_handle, gb_handle);
+  int (*bcast)(void *, int, gb_handle, int, gb_handle);
+  int (*allgather)(const void *, int, gb_handle, void *, int, gb_handle, gb_handle);
+  int (*barrier)(gb_handle);
+};
+
+extern struct gb_library gb_mpi;
+
+#endif

@@ -1,0 +1,182 @@
+// The one thread that calls MPI.
+//
+// XLA calls collectives from threads of its own and Go moves goroutines between threads, while many MPI builds only
+// support calls from the thread that initialised them. So all calls go through one thread, and MPI_THREAD_FUNNELED is enough.
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "library.h"
+
+enum { THREAD_FUNNELED = 1, MAX_CHUNK = 1 << 30 };
+
+struct request {
+  int kind;
+  const void *send;
+  void *data;
+  int64_t count;
+  int type, root;
+  char *error;
+  size_t error_size;
+  int result;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static struct request *pending;  // Handed over to MPI's thread, which sets it to NULL when done.
+static int world_rank = -1, world_size, running;
+
+static struct {
+  char *version, *error;
+  size_t version_size, error_size;
+  int result, done;
+} start;
+
+static int failed(const char *call, int code, char *error, size_t error_size) {
+  char text[2048] = "unknown error";  // MPI_MAX_ERROR_STRING is 256 (Open MPI) or 512 (MPICH).
+  int length = 0;
+  gb_mpi.error_string(code, text, &length);
+  snprintf(error, error_size, "rank %d of %d: %s: %s", world_rank, world_size, call, text);
+  return 1;
+}
+
+static gb_handle mpi_type(int type, size_t *size) {
+  switch (type) {
+    case GB_BYTE: *size = 1; return gb_mpi.byte;
+    case GB_INT32: *size = 4; return gb_mpi.int32;
+    case GB_INT64: *size = 8; return gb_mpi.int64;
+    case GB_FLOAT32: *size = 4; return gb_mpi.float32;
+    case GB_FLOAT64: *size = 8; return gb_mpi.float64;
+  }
+  *size = 0;
+  return 0;
+}
+
+static int all_reduce(struct request *r, gb_handle type, size_t size) {
+  for (int64_t done = 0; done < r->count; done += MAX_CHUNK) {
+    int64_t n = r->count - done < MAX_CHUNK ? r->count - done : MAX_CHUNK;
+    int code = gb_mpi.allreduce(gb_mpi.in_place, (char *)r->data + (size_t)done * size, (int)n, type, gb_mpi.sum, gb_mpi.world);
+    if (code != 0) return failed("MPI_Allreduce", code, r->error, r->error_size);
+  }
+  return 0;
+}
+
+static int broadcast(struct request *r, gb_handle type, size_t size) {
+  for (int64_t done = 0; done < r->count; done += MAX_CHUNK) {
+    int64_t n = r->count - done < MAX_CHUNK ? r->count - done : MAX_CHUNK;
+    int code = gb_mpi.bcast((char *)r->data + (size_t)done * size, (int)n, type, r->root, gb_mpi.world);
+    if (code != 0) return failed("MPI_Bcast", code, r->error, r->error_size);
+  }
+  return 0;
+}
+
+static int serve(struct request *r) {
+  int code = 0;
+  size_t size = 1;
+  gb_handle type = mpi_type(r->type, &size);
+  if (size == 0) {
+    snprintf(r->error, r->error_size, "rank %d of %d: unsupported element type %d", world_rank, world_size, r->type);
+    return 1;
+  }
+  switch (r->kind) {
+    case GB_MPI_ALL_REDUCE: return all_reduce(r, type, size);
+    case GB_MPI_BROADCAST: return broadcast(r, type, size);
+    case GB_MPI_ALL_GATHER:
+      code = gb_mpi.allgather(r->send, (int)r->count, type, r->data, (int)r->count, type, gb_mpi.world);
+      return code == 0 ? 0 : failed("MPI_Allgather", code, r->error, r->error_size);
+    case GB_MPI_BARRIER:
+      code = gb_mpi.barrier(gb_mpi.world);
+      return code == 0 ? 0 : failed("MPI_Barrier", code, r->error, r->error_size);
+    case GB_MPI_FINALIZE:
+      running = 0;
+      code = gb_mpi.finalize();
+      return code == 0 ? 0 : failed("MPI_Finalize", code, r->error, r->error_size);
+  }
+  snprintf(r->error, r->error_size, "unknown request %d", r->kind);
+  return 1;
+}
+
+static int initialise(void) {
+  int provided = 0, code = gb_mpi.init_thread(NULL, NULL, THREAD_FUNNELED, &provided);
+  if (code != 0) {
+    snprintf(start.error, start.error_size, "MPI_Init_thread failed with code %d", code);
+    return 1;
+  }
+  if (provided < THREAD_FUNNELED) {
+    snprintf(start.error, start.error_size, "this MPI has no thread support (MPI_THREAD_FUNNELED is needed)");
+    return 1;
+  }
+  gb_mpi.comm_set_errhandler(gb_mpi.world, gb_mpi.errors_return);
+  gb_mpi.comm_rank(gb_mpi.world, &world_rank);
+  gb_mpi.comm_size(gb_mpi.world, &world_size);
+  char version[8192] = "";  // MPI_MAX_LIBRARY_VERSION_STRING is 256 (Open MPI) or 8192 (MPICH).
+  int length = 0;
+  gb_mpi.get_library_version(version, &length);
+  version[strcspn(version, "\n")] = 0;
+  snprintf(start.version, start.version_size, "%s", version);
+  return 0;
+}
+
+static void *mpi_thread(void *unused) {
+  (void)unused;
+  int result = initialise();
+  pthread_mutex_lock(&lock);
+  start.result = result;
+  start.done = 1;
+  running = result == 0;
+  pthread_cond_broadcast(&changed);
+  while (running) {
+    while (pending == NULL) pthread_cond_wait(&changed, &lock);
+    struct request *r = pending;
+    pthread_mutex_unlock(&lock);
+    r->result = serve(r);
+    pthread_mutex_lock(&lock);
+    pending = NULL;
+    pthread_cond_broadcast(&changed);
+  }
+  pthread_mutex_unlock(&lock);
+  return NULL;
+}
+
+int gb_mpi_init(int *rank, int *size, char *version, size_t version_size, char *error, size_t error_size) {
+  start.version = version;
+  start.version_size = version_size;
+  start.error = error;
+  start.error_size = error_size;
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, mpi_thread, NULL) != 0) {
+    snprintf(error, error_size, "can't start the thread for MPI");
+    return 1;
+  }
+  pthread_detach(thread);
+  pthread_mutex_lock(&lock);
+  while (!start.done) pthread_cond_wait(&changed, &lock);
+  pthread_mutex_unlock(&lock);
+  *rank = world_rank;
+  *size = world_size;
+  return start.result;
+}
+
+int gb_mpi_call(int kind, const void *send, void *data, int64_t count, int type, int root, char *error,
+                size_t error_size) {
+  struct request r = {.kind = kind, .send = send, .data = data, .count = count, .type = type, .root = root,
+                      .error = error, .error_size = error_size};
+  pthread_mutex_lock(&lock);
+  while (pending != NULL && running) pthread_cond_wait(&changed, &lock);
+  if (!running) {
+    pthread_mutex_unlock(&lock);
+    snprintf(error, error_size, "rank %d of %d: MPI is not running: it was finalized or never started", world_rank, world_size);
+    return 1;
+  }
+  pending = &r;
+  pthread_cond_broadcast(&changed);
+  while (pending == &r) pthread_cond_wait(&changed, &lock);
+  pthread_mutex_unlock(&lock);
+  return r.result;
+}
+
+int gb_mpi_all_reduce(void *data, int64_t count, int dtype, char *error, size_t error_size) {
+  return gb_mpi_call(GB_MPI_ALL_REDUCE, NULL, data, count, dtype, 0, error, error_size);
+}
+
+void gb_mpi_abort(int code) { gb_mpi.abort(gb_mpi.world, code); }

@@ -1,0 +1,177 @@
+// The part of two binary interfaces that gonbatch needs, declared by their published layouts:
+//
+//   PJRT C API   https://github.com/openxla/xla/blob/main/xla/pjrt/c/pjrt_c_api.h
+//   XLA FFI API  https://github.com/openxla/xla/blob/main/xla/ffi/api/c_api.h
+//
+// Both only ever append fields, and carry the size of every struct, so a prefix of each struct is enough.
+// abi_test.go holds the PJRT part against the header that go-xla ships.
+#ifndef GONBATCH_PJRT_ABI_H
+#define GONBATCH_PJRT_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// ---- PJRT ----
+
+enum { GB_PJRT_EXTENSION_FFI = 5 };
+
+typedef struct gb_pjrt_extension {
+  size_t struct_size;
+  int type;
+  struct gb_pjrt_extension *next;
+} gb_pjrt_extension;
+
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  int major_version;
+  int minor_version;
+} gb_pjrt_version;
+
+typedef struct gb_pjrt_error gb_pjrt_error;
+
+// The position of the functions that are called here in the function table of PJRT_Api.
+enum {
+  GB_PJRT_ERROR_DESTROY = 0,
+  GB_PJRT_ERROR_MESSAGE = 1,
+  GB_PJRT_CLIENT_COMPILE = 20,
+};
+
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  gb_pjrt_version version;
+  void *function[];
+} gb_pjrt_api;
+
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  gb_pjrt_error *error;
+} gb_pjrt_error_destroy_args;
+
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  const gb_pjrt_error *error;
+  const char *message;
+  size_t message_size;
+} gb_pjrt_error_message_args;
+
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  char *code;
+  size_t code_size;
+  const char *format;
+  size_t format_size;
+} gb_pjrt_program;
+
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  void *client;
+  const gb_pjrt_program *program;
+  const char *compile_options;
+  size_t compile_options_size;
+  void *executable;
+} gb_pjrt_compile_args;
+
+typedef gb_pjrt_error *(*gb_pjrt_compile_function)(gb_pjrt_compile_args *);
+
+// The FFI extension. Its register call has, unlike all others, no extension_start.
+typedef struct {
+  size_t struct_size;
+  const char *target_name;
+  size_t target_name_size;
+  void *handler;
+  const char *platform_name;
+  size_t platform_name_size;
+  int traits;
+} gb_pjrt_register_handler_args;
+
+typedef struct {
+  gb_pjrt_extension base;
+  void *type_register;
+  void *user_data_add;
+  gb_pjrt_error *(*register_handler)(gb_pjrt_register_handler_args *);
+} gb_pjrt_ffi_extension;
+
+// ---- XLA FFI ----
+
+enum { GB_FFI_EXTENSION_METADATA = 1 };
+enum { GB_FFI_STAGE_EXECUTE = 3 };
+enum { GB_FFI_INVALID_ARGUMENT = 3, GB_FFI_INTERNAL = 13 };
+
+// xla::PrimitiveType
+enum { GB_FFI_S32 = 4, GB_FFI_S64 = 5, GB_FFI_F32 = 11, GB_FFI_F64 = 12 };
+
+typedef struct gb_ffi_extension {
+  size_t struct_size;
+  int type;
+  struct gb_ffi_extension *next;
+} gb_ffi_extension;
+
+typedef struct {
+  size_t struct_size;
+  gb_ffi_extension *extension_start;
+  int major_version;
+  int minor_version;
+} gb_ffi_version;
+
+typedef struct gb_ffi_error gb_ffi_error;
+
+typedef struct {
+  size_t struct_size;
+  gb_ffi_extension *extension_start;
+  const char *message;
+  int code;
+} gb_ffi_error_create_args;
+
+typedef struct {
+  size_t struct_size;
+  gb_ffi_extension *extension_start;
+  gb_ffi_version version;
+  const void *internal_api;
+  gb_ffi_error *(*error_create)(gb_ffi_error_create_args *);
+} gb_ffi_api;
+
+typedef struct {
+  size_t struct_size;
+  gb_ffi_extension *extension_start;
+  int dtype;
+  void *data;
+  int64_t rank;
+  int64_t *dims;
+} gb_ffi_buffer;
+
+typedef struct {
+  size_t struct_size;
+  gb_ffi_extension *extension_start;
+  int64_t size;
+  int *types;
+  void **values;
+} gb_ffi_values;
+
+typedef struct {
+  size_t struct_size;
+  gb_ffi_extension *extension_start;
+  const gb_ffi_api *api;
+  void *context;
+  int stage;
+  gb_ffi_values args;
+  gb_ffi_values rets;
+} gb_ffi_call_frame;
+
+typedef struct {
+  size_t struct_size;
+  gb_ffi_version version;
+  uint32_t traits;
+} gb_ffi_metadata;
+
+typedef struct {
+  gb_ffi_extension base;
+  gb_ffi_metadata *metadata;
+} gb_ffi_metadata_extension;
+
+#endif

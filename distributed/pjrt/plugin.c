@@ -1,0 +1,96 @@
+// Loads a PJRT plugin and stands between it and go-xla at one call, the compilation.
+#include "plugin.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "_cgo_export.h"
+#include "abi.h"
+
+static const gb_pjrt_api *original;  // The plugin's own table.
+static gb_pjrt_api *wrapped;         // Its copy, with our compile.
+
+static gb_pjrt_error *compile(gb_pjrt_compile_args *args) {
+  gb_pjrt_compile_function next = (gb_pjrt_compile_function)original->function[GB_PJRT_CLIENT_COMPILE];
+  const gb_pjrt_program *program = args->program;
+  if (program == NULL || program->format_size != 4 || memcmp(program->format, "mlir", 4) != 0) return next(args);
+
+  size_t size = 0;
+  char *code = gonbatchRewrite(program->code, program->code_size, &size);
+  if (code == NULL) return next(args);  // Nothing to rewrite.
+  gb_pjrt_program rewritten = *program;
+  rewritten.code = code;
+  rewritten.code_size = size;
+  args->program = &rewritten;
+  gb_pjrt_error *err = next(args);
+  args->program = program;
+  free(code);
+  return err;
+}
+
+uintptr_t gb_plugin_load(const char *path, char *error, size_t error_size) {
+  void *handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+  if (handle == NULL) {
+    snprintf(error, error_size, "%s", dlerror());
+    return 0;
+  }
+  const gb_pjrt_api *(*get_api)(void) = (const gb_pjrt_api *(*)(void))dlsym(handle, "GetPjrtApi");
+  if (get_api == NULL) {
+    snprintf(error, error_size, "it is not a PJRT plugin: no symbol GetPjrtApi");
+    return 0;
+  }
+  original = get_api();
+  size_t needed = offsetof(gb_pjrt_api, function) + (GB_PJRT_CLIENT_COMPILE + 1) * sizeof(void *);
+  if (original == NULL || original->struct_size < needed) {
+    snprintf(error, error_size, "its PJRT API table is too short");
+    return 0;
+  }
+  wrapped = malloc(original->struct_size);
+  memcpy(wrapped, original, original->struct_size);
+  wrapped->function[GB_PJRT_CLIENT_COMPILE] = (void *)compile;
+  return (uintptr_t)wrapped;
+}
+
+void gb_plugin_version(int *major, int *minor) {
+  *major = original->version.major_version;
+  *minor = original->version.minor_version;
+}
+
+static const gb_pjrt_ffi_extension *find_ffi_extension(void) {
+  for (gb_pjrt_extension *e = original->extension_start; e != NULL; e = e->next)
+    if (e->type == GB_PJRT_EXTENSION_FFI) return (const gb_pjrt_ffi_extension *)e;
+  return NULL;
+}
+
+static void take_message(gb_pjrt_error *err, char *error, size_t error_size) {
+  gb_pjrt_error_message_args message = {.struct_size = sizeof message, .error = err};
+  ((void (*)(gb_pjrt_error_message_args *))original->function[GB_PJRT_ERROR_MESSAGE])(&message);
+  snprintf(error, error_size, "%.*s", (int)message.message_size, message.message);
+  gb_pjrt_error_destroy_args destroy = {.struct_size = sizeof destroy, .error = err};
+  ((void (*)(gb_pjrt_error_destroy_args *))original->function[GB_PJRT_ERROR_DESTROY])(&destroy);
+}
+
+extern void *gb_all_reduce_handler(gb_transport transport);
+
+int gb_plugin_register(const char *target, const char *platform, gb_transport transport, char *error,
+                       size_t error_size) {
+  const gb_pjrt_ffi_extension *ffi = find_ffi_extension();
+  if (ffi == NULL || ffi->register_handler == NULL) {
+    snprintf(error, error_size, "it lacks the FFI extension (PJRT extension type %d)", GB_PJRT_EXTENSION_FFI);
+    return 1;
+  }
+  gb_pjrt_register_handler_args args = {
+      .struct_size = sizeof args,
+      .target_name = target,
+      .target_name_size = strlen(target),
+      .handler = gb_all_reduce_handler(transport),
+      .platform_name = platform,
+      .platform_name_size = strlen(platform),
+  };
+  gb_pjrt_error *err = ffi->register_handler(&args);
+  if (err == NULL) return 0;
+  take_message(err, error, error_size);
+  return 1;
+}

@@ -1,0 +1,105 @@
+// Package pjrt loads an XLA PJRT plugin for go-xla and puts gonbatch's collectives into the programs compiled by it.
+//
+// go-xla leaves the key-value callbacks of PJRT empty, so XLA's own multi-process mode can't be reached through it.
+// Instead, AllReduceSum adds a named function to the graph, the compile call of the plugin's API table is wrapped so that the
+// body of that function becomes a custom call, and the custom call is registered through the plugin's own FFI extension.
+// The collective is thus part of the one compiled program of a training step.
+//
+//	if err := pjrt.Load("cpu", path); err != nil { ... }
+//	if err := pjrt.RegisterAllReduce("cpu", comm.Transport()); err != nil { ... }
+//	backend, err := xla.New("cpu")
+//
+// The package knows nothing of MPI: whoever moves the bytes gives a C function, the transport.
+package pjrt
+
+/*
+#cgo LDFLAGS: -ldl
+#include <stdlib.h>
+#include "plugin.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"github.com/gomlx/go-xla/pjrt"
+)
+
+// A Transport is a C function that all-reduces (sums) a buffer in place over all ranks. Its C type is
+//
+//	int (*)(void *data, int64_t count, int dtype, char *error, size_t error_size)
+//
+// where dtype is an xla::PrimitiveType (S32 4, S64 5, F32 11, F64 12). It returns 0, or non-zero and a zero-terminated text in error.
+// XLA calls it from threads of its own, never twice at once for one program.
+type Transport unsafe.Pointer
+
+const errorSize = 1024
+
+var (
+	mu     sync.Mutex
+	loaded = map[string]string{} // platform -> path
+)
+
+// Load opens the PJRT plugin at path and makes it known to go-xla under the name platform ("cpu" or "cuda"), so that xla.New(platform)
+// uses it. Loading the same path again does nothing; a process holds at most one plugin.
+func Load(platform, path string) error {
+	mu.Lock()
+	defer mu.Unlock()
+	if previous, ok := loaded[platform]; ok && previous == path {
+		return nil
+	}
+	for p, previous := range loaded {
+		return fmt.Errorf("pjrt: can't load %s for %q: this process has loaded %s for %q already", path, platform, previous, p)
+	}
+	cPath := C.CString(path)
+	defer C.free(unsafe.Pointer(cPath))
+	var text [errorSize]C.char
+	api := C.gb_plugin_load(cPath, &text[0], errorSize)
+	if api == 0 {
+		return fmt.Errorf("pjrt: can't load the XLA plugin %s: %s", path, C.GoString(&text[0]))
+	}
+	if err := pjrt.RegisterPreloadedPlugin(platform, uintptr(api)); err != nil {
+		return fmt.Errorf("pjrt: can't start the XLA plugin %s: %w", path, err)
+	}
+	loaded[platform] = path
+	return nil
+}
+
+// Version returns the PJRT API version of the loaded plugin, or 0, 0.
+func Version() (major, minor int) {
+	mu.Lock()
+	defer mu.Unlock()
+	if len(loaded) == 0 {
+		return 0, 0
+	}
+	var cMajor, cMinor C.int
+	C.gb_plugin_version(&cMajor, &cMinor)
+	return int(cMajor), int(cMinor)
+}
+
+// ffiPlatform is the name under which XLA's FFI knows a platform.
+var ffiPlatform = map[string]string{"cpu": "Host"}
+
+// RegisterAllReduce makes the transport the one that AllReduceSum uses. The plugin must have been loaded.
+func RegisterAllReduce(platform string, transport Transport) error {
+	mu.Lock()
+	defer mu.Unlock()
+	path, ok := loaded[platform]
+	if !ok {
+		return fmt.Errorf("pjrt: no XLA plugin is loaded for %q: call Load first", platform)
+	}
+	name, ok := ffiPlatform[platform]
+	if !ok {
+		return fmt.Errorf("pjrt: collectives across processes are not supported on %q yet, only on cpu: use one process (set --tasks 1 or --nodes 1)", platform)
+	}
+	cTarget, cPlatform := C.CString(targetName), C.CString(name)
+	// XLA keeps the name of the target: it is not freed.
+	defer C.free(unsafe.Pointer(cPlatform))
+	var text [errorSize]C.char
+	if C.gb_plugin_register(cTarget, cPlatform, C.gb_transport(transport), &text[0], errorSize) != 0 {
+		return fmt.Errorf("pjrt: the XLA plugin %s can't run collectives: %s", path, C.GoString(&text[0]))
+	}
+	return nil
+}

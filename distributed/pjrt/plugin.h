@@ -1,0 +1,22 @@
+#ifndef GONBATCH_PJRT_PLUGIN_H
+#define GONBATCH_PJRT_PLUGIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// gb_transport reduces `count` elements of `dtype` (an xla::PrimitiveType) at `data` over all ranks, in place.
+// It returns 0, or writes a text of at most error_size bytes with its final zero to `error` and returns non-zero.
+typedef int (*gb_transport)(void *data, int64_t count, int dtype, char *error, size_t error_size);
+
+// gb_plugin_load opens the PJRT plugin at path. It returns the API table to give to go-xla, whose compile call
+// rewrites programs first, or 0 and a text in `error`.
+uintptr_t gb_plugin_load(const char *path, char *error, size_t error_size);
+
+// gb_plugin_register makes the all-reduce known to the loaded plugin under the name `target`.
+int gb_plugin_register(const char *target, const char *platform, gb_transport transport, char *error,
+                       size_t error_size);
+
+// gb_plugin_version gives the PJRT API version of the loaded plugin.
+void gb_plugin_version(int *major, int *minor);
+
+#endif
