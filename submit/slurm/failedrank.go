@@ -1,0 +1,37 @@
+package slurm
+
+import (
+	"regexp"
+	"strings"
+
+	"gonbatch/rundir"
+	"gonbatch/slurmtmpl"
+	"gonbatch/submit"
+)
+
+// taskEnded is srun's line about tasks that failed by themselves: "srun: error: n2: task 1: Exited with exit code 7",
+// "tasks 1-3: Killed". Those that srun ends because of them are "Terminated".
+var taskEnded = regexp.MustCompile(`^srun: error: \S+: tasks? ([0-9]+)[-,0-9]*: (\w+)`)
+
+// searchedLines is how much of the scheduler's log is searched.
+const searchedLines = 1000
+
+// failedRank finds the rank that failed first in the last step that ran; 0 if the log names none.
+func failedRank(dir rundir.Dir) int {
+	lines, err := submit.LastLines(dir.SchedulerLog(), searchedLines)
+	if err != nil {
+		return 0
+	}
+	for i := len(lines) - 1; i >= 0; i-- {
+		if strings.HasPrefix(lines[i], slurmtmpl.StepTitle("")) {
+			lines = lines[i:]
+			break
+		}
+	}
+	for _, line := range lines {
+		if m := taskEnded.FindStringSubmatch(line); m != nil && m[2] != "Terminated" {
+			return atoi(m[1])
+		}
+	}
+	return 0
+}

@@ -1,0 +1,43 @@
+package slurm
+
+import "strings"
+
+// reasons explains SLURM's reasons for a job's state: what it waits for, and what to do where waiting will not help.
+var reasons = map[string]string{
+	"AssocGrpCpuLimit":           "the account has used its CPUs; it starts when others of the account end",
+	"AssocMaxJobsLimit":          "the account runs as many jobs as it may; it starts when one ends",
+	"BadConstraints":             "no node has what --constraint and the other options ask for; cancel it and ask for less",
+	"BeginTime":                  "waits for its start time; a requeued job waits about two minutes",
+	"Cleaning":                   "is being requeued",
+	"Dependency":                 "waits for another job",
+	"DependencyNeverSatisfied":   "waits for a job that has failed, so it will never start; cancel it with `submit cancel`",
+	"InvalidAccount":             "the account does not exist; cancel it and give another --account",
+	"InvalidQOS":                 "the QOS does not exist; cancel it and give another --qos",
+	"JobHeldAdmin":               "held by an administrator",
+	"JobHeldUser":                "held; release it with scontrol release",
+	"JobLaunchFailure":           "it could not be started: the working or run directory may be missing on the node",
+	"Licenses":                   "waits for a licence",
+	"NodeDown":                   "a node that it needs is down",
+	"NonZeroExitCode":            "a program failed",
+	"OutOfMemory":                "it used more memory than it was given; give more with --mem",
+	"PartitionConfig":            "it asks for more than its partition allows, so it will never start; cancel it and ask for fewer --nodes or less --time, or another --partition",
+	"PartitionDown":              "its partition is down",
+	"PartitionInactive":          "its partition takes no jobs now",
+	"PartitionNodeLimit":         "it asks for more nodes than its partition has, so it will never start; cancel it and give fewer --nodes or another --partition",
+	"PartitionTimeLimit":         "it asks for more time than its partition allows, so it will never start; cancel it and give a shorter --time or another --partition",
+	"Priority":                   "jobs of a higher priority come first",
+	"QOSMaxJobsPerUserLimit":     "you run as many jobs as this QOS allows; it starts when one ends",
+	"QOSMaxWallDurationPerJob":   "it asks for more time than its QOS allows; cancel it and give a shorter --time",
+	"ReqNodeNotAvail":            "nodes that it needs are down, drained or reserved",
+	"Reservation":                "waits for its reservation",
+	"Resources":                  "waits for nodes that are in use",
+	"TimeLimit":                  "it reached its time limit; give more with --time",
+	"job_requeued_in_held_state": "was requeued and held; release it with scontrol release",
+}
+
+// explain says what reason means; "" for one that this version does not know. Some reasons have more words behind a
+// comma: "ReqNodeNotAvail,_UnavailableNodes:n3".
+func explain(reason string) string {
+	word, _, _ := strings.Cut(reason, ",")
+	return reasons[word]
+}
