@@ -1,0 +1,9 @@
+// Package local runs a job's steps on this machine: one rank directly, several by mpirun. It is not a batch system: Run
+// blocks until the last step ended.
+//
+//	runner := local.Runner{Out: os.Stdout, Err: os.Stderr}
+//	err := runner.Run(ctx, spec) // spec.Nodes is 1, spec.TasksPerNode the number of ranks
+//
+// An interrupt or a termination signal goes on to the whole process group of the running step, and no process outlives
+// Run.
+package local

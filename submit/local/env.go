@@ -1,0 +1,37 @@
+package local
+
+import (
+	"maps"
+	"slices"
+
+	"gonbatch/submit"
+)
+
+// env is what every rank of a step gets beside what is there, as NAME=VALUE; a later one wins. The run directory and
+// the step come last, by whoever starts the program.
+func env(spec submit.JobSpec, step submit.Step) []string {
+	vars := []string{"GONBATCH_PLUGIN_DIR=" + spec.RunDir.Plugins()}
+	add := func(name, value string) {
+		if value != "" {
+			vars = append(vars, name+"="+value)
+		}
+	}
+	add("GONBATCH_DATA", spec.DataDir)
+	add("GONBATCH_DEVICES", firstOf(spec.Devices, defaultDevices(spec)))
+	add("GONBATCH_MPI_LIBRARY", spec.MPILibrary)
+	add("GONBATCH_PLATFORM", spec.Platform)
+	for _, group := range []map[string]string{spec.Env, step.Env} {
+		for _, name := range slices.Sorted(maps.Keys(group)) {
+			vars = append(vars, name+"="+group[name])
+		}
+	}
+	return vars
+}
+
+// defaultDevices: a rank alone drives all devices of the machine, one of several drives one.
+func defaultDevices(spec submit.JobSpec) string {
+	if spec.Tasks() == 1 {
+		return "all"
+	}
+	return "1"
+}

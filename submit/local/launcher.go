@@ -1,0 +1,52 @@
+package local
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"slices"
+	"text/template"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"gonbatch/rundir"
+	"gonbatch/submit"
+)
+
+//go:embed launch.sh.tmpl
+var launchText string
+
+var launchTemplate = template.Must(template.New("launch.sh").Funcs(template.FuncMap{"quote": shellescape.Quote}).Parse(launchText))
+
+// launchStep is one step as the template sees it: Command is quoted, the rest is not.
+type launchStep struct {
+	Name, Dir, Command string
+	Env                []string
+}
+
+// renderLauncher returns the script that becomes one rank of a step.
+func renderLauncher(spec submit.JobSpec) ([]byte, error) {
+	data := struct {
+		RunDir, Logs string
+		Steps        []launchStep
+	}{RunDir: spec.RunDir.Path(), Logs: spec.RunDir.Logs()}
+	for _, step := range spec.Steps {
+		command := slices.Concat([]string{spec.RunDir.Program(step.Name)}, step.Args, spec.Args)
+		data.Steps = append(data.Steps, launchStep{
+			Name: step.Name, Dir: workDir(spec, step), Env: env(spec, step), Command: shellescape.QuoteCommand(command),
+		})
+	}
+	var script bytes.Buffer
+	if err := launchTemplate.Execute(&script, data); err != nil {
+		return nil, fmt.Errorf("launch script: %w", err)
+	}
+	return script.Bytes(), nil
+}
+
+func writeLauncher(spec submit.JobSpec) error {
+	script, err := renderLauncher(spec)
+	if err != nil {
+		return err
+	}
+	return rundir.WriteFileAtomic(spec.RunDir.Launcher(), script, 0o755)
+}

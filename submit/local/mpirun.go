@@ -1,0 +1,98 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"gonbatch/submit"
+)
+
+// flavour is whose mpirun it is: their options differ.
+type flavour string
+
+const (
+	openMPI flavour = "Open MPI"
+	mpich   flavour = "MPICH"
+)
+
+// mpirun is an mpirun that was found.
+type mpirun struct {
+	path    string
+	flavour flavour
+	root    bool
+}
+
+// errNoMPIRun tells what to do where there is no mpirun.
+var errNoMPIRun = errors.New("cannot start several ranks on this machine: mpirun is not on PATH; install an MPI (Debian: apt install openmpi-bin, or mpich), or run one rank with --tasks 1")
+
+// findMPIRun finds mpirun and asks it whose it is.
+func (r Runner) findMPIRun(ctx context.Context) (mpirun, error) {
+	look := r.LookPath
+	if look == nil {
+		look = exec.LookPath
+	}
+	path, err := look("mpirun")
+	if err != nil {
+		return mpirun{}, errNoMPIRun
+	}
+	version, err := submit.ExecRunner{}.Run(ctx, path, "--version")
+	if err != nil {
+		return mpirun{}, fmt.Errorf("find out which MPI %s belongs to: %w", path, err)
+	}
+	f, err := parseFlavour(string(version))
+	if err != nil {
+		return mpirun{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return mpirun{path: path, flavour: f, root: os.Geteuid() == 0}, nil
+}
+
+// parseFlavour reads what "mpirun --version" prints. Intel's and MPICH's mpirun are both Hydra.
+func parseFlavour(version string) (flavour, error) {
+	switch {
+	case strings.Contains(version, "Open MPI"), strings.Contains(version, "OpenRTE"):
+		return openMPI, nil
+	case strings.Contains(version, "HYDRA"), strings.Contains(version, "Intel(R) MPI"):
+		return mpich, nil
+	}
+	first, _, _ := strings.Cut(version, "\n")
+	return "", fmt.Errorf("neither Open MPI's mpirun nor MPICH's: --version says %q; put one of them first on PATH", first)
+}
+
+// args are mpirun's arguments that start n ranks of a step. The programs place themselves on CPUs, so mpirun binds none.
+func (m mpirun) args(n int, launcher, step string) []string {
+	args := []string{"-n", strconv.Itoa(n)}
+	switch m.flavour {
+	case openMPI:
+		args = append(args, "--bind-to", "none", "--oversubscribe")
+		if m.root {
+			args = append(args, "--allow-run-as-root")
+		}
+	case mpich:
+		args = append(args, "-bind-to", "none")
+	}
+	return append(args, launcher, step)
+}
+
+// rankEnded finds the rank that ended a run in what Open MPI's mpirun ("process rank 1 with PID") and MPICH's say
+// ("EXIT CODE: 3" with "RANK 1").
+var rankEnded = regexp.MustCompile(`(?i)process rank (\d+) with PID|BAD TERMINATION[^\n]*RANK (\d+)|Process name: \[\[\d+,\d+\],(\d+)\]`)
+
+// failedRank finds the rank that failed first, as mpirun says; 0 where it says nothing.
+func failedRank(spec submit.JobSpec) int {
+	lines, err := submit.LastLines(spec.RunDir.SchedulerLog(), 200)
+	if err != nil {
+		return 0
+	}
+	m := rankEnded.FindStringSubmatch(strings.Join(lines, "\n"))
+	if m == nil {
+		return 0
+	}
+	rank, _ := strconv.Atoi(firstOf(m[1:]...))
+	return rank
+}
