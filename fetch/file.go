@@ -1,0 +1,94 @@
+package fetch
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// WriteFile writes all of r to path atomically: into a temporary file beside it, synced, checked, renamed. A wrong
+// size or SHA-256 is an error and leaves path as it was; size 0 and an empty sum are not checked.
+func WriteFile(path string, r io.Reader, size int64, sum string) (err error) {
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(tmp.Name()))
+		}
+	}()
+	hash := sha256.New()
+	n, err := io.Copy(io.MultiWriter(tmp, hash), r)
+	if err == nil {
+		err = tmp.Chmod(0o644)
+	}
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if err := errors.Join(err, tmp.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := compare(path, n, size, hex.EncodeToString(hash.Sum(nil)), sum); err != nil {
+		return err
+	}
+	return commit(tmp.Name(), path)
+}
+
+// verify checks the size and SHA-256 of the file at path.
+func verify(path string, size int64, sum string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	hash := sha256.New()
+	n, err := io.Copy(hash, f)
+	if err != nil {
+		return err
+	}
+	return compare(path, n, size, hex.EncodeToString(hash.Sum(nil)), sum)
+}
+
+// SHA256 returns the SHA-256 of the file at path, in hexadecimal.
+func SHA256(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+func compare(path string, n, wantSize int64, sum, wantSum string) error {
+	if wantSize > 0 && n != wantSize {
+		return fmt.Errorf("%w: %s has %d bytes, not %d", ErrChecksum, path, n, wantSize)
+	}
+	if wantSum != "" && !strings.EqualFold(sum, wantSum) {
+		return fmt.Errorf("%w: %s has SHA-256 %s, not %s", ErrChecksum, path, sum, wantSum)
+	}
+	return nil
+}
+
+// commit renames a complete, synced file to its place and syncs the folder, so that a power cut keeps it.
+func commit(tmp, path string) error {
+	if err := os.Rename(tmp, path); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	_ = dir.Sync() // Some file systems refuse to sync a folder; the file itself is safe.
+	return nil
+}

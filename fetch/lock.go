@@ -1,0 +1,40 @@
+package fetch
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+const lockPoll = 50 * time.Millisecond
+
+// Lock takes the lock of path for this process and waits, until ctx ends, while another process or goroutine has it.
+// The folder is created. The lock is a hidden file beside path; it stays, for removing it would race with the next
+// process, and the kernel frees the lock of a process that dies.
+func Lock(ctx context.Context, path string, progress io.Writer) (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, fmt.Errorf("fetch %s: create its folder: %w", path, err)
+	}
+	l := flock.New(hidden(path, ".lock"), flock.SetFlag(os.O_CREATE|os.O_RDWR)) // NFS wants a lock for writing.
+	ok, err := l.TryLock()
+	if err == nil && !ok {
+		if progress != nil {
+			fmt.Fprintf(progress, "%s: waiting for the process that is fetching it\n", filepath.Base(path))
+		}
+		_, err = l.TryLockContext(ctx, lockPoll)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("fetch %s: lock %s: %w", path, l.Path(), err)
+	}
+	return func() { _ = l.Unlock() }, nil
+}
+
+// hidden names a hidden file beside path.
+func hidden(path, suffix string) string {
+	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+suffix)
+}
