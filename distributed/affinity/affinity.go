@@ -1,0 +1,109 @@
+// Package affinity binds a process to CPUs, so that the ranks on one node do not compete for the same ones.
+//
+//	allowed, err := affinity.Allowed()             // [0 1 2 3]
+//	mine := affinity.Divide(allowed, localRank, 2) // [2 3] for local rank 1
+//	err = affinity.Pin(mine)
+//
+// It is Linux only, as are the clusters. On memory (NUMA) it does nothing: pages come from the node of the CPU that first touches them.
+package affinity
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Allowed lists the CPUs that this process may run on, in order.
+func Allowed() ([]int, error) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return nil, fmt.Errorf("affinity: read the allowed CPUs: %w", err)
+	}
+	var cpus []int
+	for cpu := range len(set) * 64 {
+		if set.IsSet(cpu) {
+			cpus = append(cpus, cpu)
+		}
+	}
+	return cpus, nil
+}
+
+// Pin binds all threads of this process, and those that they will start, to the CPUs.
+func Pin(cpus []int) error {
+	if len(cpus) == 0 {
+		return fmt.Errorf("affinity: no CPUs to pin to")
+	}
+	var set unix.CPUSet
+	for _, cpu := range cpus {
+		set.Set(cpu)
+	}
+	// A thread may be born while the list is read; its parent may not be bound yet. So look again until nothing is new.
+	bound := map[int]bool{}
+	for {
+		threads, err := threads()
+		if err != nil {
+			return err
+		}
+		before := len(bound)
+		for _, tid := range threads {
+			if bound[tid] {
+				continue
+			}
+			bound[tid] = true
+			if err := unix.SchedSetaffinity(tid, &set); err != nil && err != unix.ESRCH {
+				return fmt.Errorf("affinity: pin thread %d to CPUs %s: %w", tid, Format(cpus), err)
+			}
+		}
+		if len(bound) == before {
+			return nil
+		}
+	}
+}
+
+func threads() ([]int, error) {
+	entries, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return nil, fmt.Errorf("affinity: list the threads of this process: %w", err)
+	}
+	var tids []int
+	for _, entry := range entries {
+		if tid, err := strconv.Atoi(entry.Name()); err == nil {
+			tids = append(tids, tid)
+		}
+	}
+	return tids, nil
+}
+
+// Divide gives the share of one of n ranks that have the same CPUs allowed: neighbours, all of them used, shares differing by at most
+// one. With more ranks than CPUs, ranks share.
+func Divide(allowed []int, index, n int) []int {
+	if len(allowed) < n {
+		i := index % len(allowed)
+		return allowed[i : i+1]
+	}
+	return allowed[index*len(allowed)/n : (index+1)*len(allowed)/n]
+}
+
+// Format writes CPUs as Linux does: "0-3,8".
+func Format(cpus []int) string {
+	sorted := slices.Sorted(slices.Values(cpus))
+	text := ""
+	for i := 0; i < len(sorted); {
+		j := i
+		for j+1 < len(sorted) && sorted[j+1] == sorted[j]+1 {
+			j++
+		}
+		if text != "" {
+			text += ","
+		}
+		text += strconv.Itoa(sorted[i])
+		if j > i {
+			text += "-" + strconv.Itoa(sorted[j])
+		}
+		i = j + 1
+	}
+	return text
+}
