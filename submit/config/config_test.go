@@ -1,0 +1,179 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+)
+
+// options are the flags of the tests: one of each kind.
+type options struct {
+	Nodes    int
+	Time     string
+	Template string
+	Follow   bool
+	Env      []string
+	DryRun   bool
+}
+
+func newFlags(o *options) *pflag.FlagSet {
+	fs := pflag.NewFlagSet("submit", pflag.ContinueOnError)
+	fs.IntVar(&o.Nodes, "nodes", 1, "")
+	fs.StringVar(&o.Time, "time", "", "")
+	fs.StringVar(&o.Template, "template", "", "")
+	fs.BoolVar(&o.Follow, "follow", false, "")
+	fs.StringArrayVar(&o.Env, "env", nil, "")
+	fs.BoolVar(&o.DryRun, "dry-run", false, "")
+	fs.SetAnnotation("dry-run", FlagOnly, nil)
+	fs.SetAnnotation("template", Path, nil)
+	return fs
+}
+
+// load writes the files, and loads from a notebook's folder deep in the project.
+func load(t *testing.T, user, project string, environ, args []string) (options, *Config, string, error) {
+	t.Helper()
+	root := t.TempDir()
+	start := filepath.Join(root, "project", "notebooks", "deep")
+	if err := os.MkdirAll(start, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	userDir := filepath.Join(root, "user")
+	if err := os.MkdirAll(userDir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range map[string]string{filepath.Join(userDir, FileName): user, filepath.Join(root, "project", FileName): project} {
+		if text == "" {
+			continue
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var o options
+	fs := newFlags(&o)
+	if err := fs.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(fs, Places{Start: start, UserDir: userDir, Environ: environ})
+	return o, c, root, err
+}
+
+func TestPrecedence(t *testing.T) {
+	user, project := "nodes: 2\ntime: 10\n", "# ours\nnodes: 3\n"
+	for _, tc := range []struct {
+		name          string
+		user, project string
+		environ, args []string
+		nodes         int
+		origin        string
+	}{
+		{name: "default", nodes: 1, origin: "default"},
+		{name: "user", user: user, nodes: 2, origin: "ROOT/user/submit.yaml:1"},
+		{name: "project over user", user: user, project: project, nodes: 3, origin: "ROOT/project/submit.yaml:2"},
+		{name: "environment over project", user: user, project: project, environ: []string{"SUBMIT_NODES=4"}, nodes: 4, origin: "SUBMIT_NODES"},
+		{name: "flag over all", user: user, project: project, environ: []string{"SUBMIT_NODES=4"}, args: []string{"--nodes=5"}, nodes: 5, origin: "flag --nodes"},
+		{name: "an empty variable sets nothing", project: project, environ: []string{"SUBMIT_NODES="}, nodes: 3, origin: "ROOT/project/submit.yaml:2"},
+		{name: "a flag set to its default", project: project, args: []string{"--nodes=1"}, nodes: 1, origin: "flag --nodes"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o, c, root, err := load(t, tc.user, tc.project, tc.environ, tc.args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			origin := strings.ReplaceAll(c.Origin("nodes"), root, "ROOT")
+			if o.Nodes != tc.nodes || origin != tc.origin {
+				t.Errorf("nodes %d from %q, want %d from %q", o.Nodes, origin, tc.nodes, tc.origin)
+			}
+		})
+	}
+}
+
+func TestValues(t *testing.T) {
+	for _, tc := range []struct {
+		name, project string
+		environ       []string
+		want          options
+	}{
+		{name: "time stays as it is written", project: "time: 1:30:00", want: options{Nodes: 1, Time: "1:30:00"}},
+		{name: "a number as a text", project: "time: 010", want: options{Nodes: 1, Time: "010"}},
+		{name: "list", project: "env: [Ab=1, 'c=x, y \"z\"', d]", want: options{Nodes: 1, Env: []string{"Ab=1", `c=x, y "z"`, "d"}}},
+		{name: "one text as a list", project: "env: A=1 2", want: options{Nodes: 1, Env: []string{"A=1 2"}}},
+		{name: "list in a variable", environ: []string{"SUBMIT_ENV=A=1 2\nB=3"}, want: options{Nodes: 1, Env: []string{"A=1 2", "B=3"}}},
+		{name: "bool", project: "follow: true", want: options{Nodes: 1, Follow: true}},
+		{name: "path beside the file", project: "template: tmpl/x", want: options{Nodes: 1, Template: "ROOT/project/tmpl/x"}},
+		{name: "absolute path", project: "template: /tmpl/x", want: options{Nodes: 1, Template: "/tmpl/x"}},
+		{name: "empty file", project: "# nothing\n", want: options{Nodes: 1}},
+		{name: "others' variables", environ: []string{"SUBMIT_HOST_KEY_FILE=x", "NODES=7"}, want: options{Nodes: 1}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, _, root, err := load(t, "", tc.project, tc.environ, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got.Template = strings.ReplaceAll(got.Template, root, "ROOT")
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestRefused(t *testing.T) {
+	const file = "ROOT/project/submit.yaml"
+	for _, tc := range []struct {
+		name, project string
+		environ       []string
+		want          string
+	}{
+		{name: "near key", project: "time: 1\nnode: 2\n", want: file + `:2: unknown key "node": did you mean "nodes"?`},
+		{name: "underscore", project: "Nodes: 2\n", want: file + `:1: unknown key "Nodes": did you mean "nodes"?`},
+		{name: "no near key", project: "colour: red\n", want: file + `:1: unknown key "colour": the keys are env, follow, nodes, template, time`},
+		{name: "flag only", project: "dry-run: true\n", want: file + `:1: key "dry-run": only the command line can set it, by --dry-run`},
+		{name: "not a number", project: "nodes: two\n", want: file + `:1: nodes: "two" is not a whole number`},
+		{name: "not a bool", project: "follow: 7\n", want: file + `:1: follow: "7" is not true or false`},
+		{name: "list for a number", project: "nodes: [1]\n", want: file + `:1: nodes: a list is not a whole number`},
+		{name: "map for a list", project: "env: {A: 1}\n", want: file + `:1: env: a map of keys is not a list of texts`},
+		{name: "list in a list", project: "env: [[A]]\n", want: file + `:1: env: a list in the list is not a text`},
+		{name: "no value", project: "nodes:\n", want: file + `:1: nodes: has no value; give a whole number, or leave the key out`},
+		{name: "twice", project: "nodes: 1\nnodes: 2\n", want: file + `:2: key "nodes" is there twice, first at ` + file + `:1`},
+		{name: "not YAML", project: "nodes: [\n", want: file + ": yaml: line 1: did not find expected node content"},
+		{name: "not a map", project: "- nodes\n", want: file + `:1: not a list of "key: value" lines`},
+		{name: "variable's type", environ: []string{"SUBMIT_NODES=x"}, want: `SUBMIT_NODES: "x" is not a whole number`},
+		{name: "variable's slip", environ: []string{"SUBMIT_NODE=2"}, want: `unknown variable SUBMIT_NODE: did you mean SUBMIT_NODES?`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, _, root, err := load(t, "", tc.project, tc.environ, nil)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if got := strings.ReplaceAll(err.Error(), root, "ROOT"); got != tc.want {
+				t.Errorf("error %s\nwant  %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestTheNearestProjectFileCounts(t *testing.T) {
+	root := t.TempDir()
+	deep := filepath.Join(root, "a", "b")
+	if err := os.MkdirAll(deep, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for dir, text := range map[string]string{root: "nodes: 2\ntime: 9\n", filepath.Join(root, "a"): "nodes: 3\n"} {
+		if err := os.WriteFile(filepath.Join(dir, FileName), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var o options
+	c, err := Load(newFlags(&o), Places{Start: deep})
+	if err != nil || o.Nodes != 3 || o.Time != "" {
+		t.Errorf("options %+v, %v", o, err)
+	}
+	if diff := cmp.Diff([]string{filepath.Join(root, "a", FileName)}, c.Files); diff != "" {
+		t.Error(diff)
+	}
+}

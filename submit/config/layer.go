@@ -1,0 +1,77 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+	"github.com/spf13/pflag"
+)
+
+// layer is what one place says.
+type layer struct {
+	place   string
+	entries map[string]entry
+}
+
+// entry is the value of one key: one text, or those of a list.
+type entry struct {
+	texts  []string
+	origin string
+}
+
+// values is the layer as viper takes it.
+func (l layer) values() map[string]any {
+	m := map[string]any{}
+	for key, e := range l.entries {
+		m[key] = e.texts
+	}
+	return m
+}
+
+// lookup finds the flag of a key that must be one.
+func lookup(flags *pflag.FlagSet, key string) (*pflag.Flag, error) {
+	known := settable(flags)
+	for _, f := range known {
+		if f.Name == key {
+			return f, nil
+		}
+	}
+	if flags.Lookup(key) != nil {
+		return nil, fmt.Errorf("key %q: only the command line can set it, by --%s", key, key)
+	}
+	if near := nearest(key, known); len(near) > 0 {
+		return nil, fmt.Errorf("unknown key %q: did you mean %s?", key, strings.Join(near, " or "))
+	}
+	names := make([]string, len(known))
+	for i, f := range known {
+		names[i] = f.Name
+	}
+	return nil, fmt.Errorf("unknown key %q: the keys are %s", key, strings.Join(names, ", "))
+}
+
+// maxDistance is how many letters a slip may change.
+const maxDistance = 3
+
+// nearest lists up to three keys that a slip may have meant, the nearest first.
+func nearest(key string, known []*pflag.Flag) []string {
+	key = strings.ToLower(strings.ReplaceAll(key, "_", "-"))
+	type candidate struct {
+		name     string
+		distance int
+	}
+	var list []candidate
+	for _, f := range known {
+		d := levenshtein.ComputeDistance(key, f.Name)
+		if d <= min(maxDistance, len(f.Name)/2) {
+			list = append(list, candidate{f.Name, d})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b candidate) int { return a.distance - b.distance })
+	var names []string
+	for _, c := range list[:min(3, len(list))] {
+		names = append(names, fmt.Sprintf("%q", c.name))
+	}
+	return names
+}

@@ -1,0 +1,171 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
+)
+
+// FileName is the name of a configuration file.
+const FileName = "submit.yaml"
+
+// Annotations of flags.
+const (
+	// FlagOnly marks a flag that only the command line may set.
+	FlagOnly = "gonbatch_flag_only"
+	// Path marks a flag whose value is a path: in a file, it is relative to the file's folder.
+	Path = "gonbatch_path"
+)
+
+// Places are where settings may come from.
+type Places struct {
+	// Start is the folder in which the search for the project's file begins; it goes upward.
+	Start string
+	// UserDir is the folder of the user's own file; "" where there is none.
+	UserDir string
+	// Environ is the environment, as os.Environ gives it.
+	Environ []string
+}
+
+// Setting is an effective value.
+type Setting struct {
+	// Key is the flag's long name.
+	Key string
+	// Value is the value as the flag prints it.
+	Value string
+	// Origin is where the value comes from: "default", "flag --nodes", "SUBMIT_NODES", or a file and line.
+	Origin string
+}
+
+// Config is what Load found.
+type Config struct {
+	// Settings are all settings, sorted by key.
+	Settings []Setting
+	// Files are the configuration files that were read.
+	Files []string
+}
+
+// Origin tells where the value of key comes from.
+func (c *Config) Origin(key string) string {
+	for _, s := range c.Settings {
+		if s.Key == key {
+			return s.Origin
+		}
+	}
+	return ""
+}
+
+// Default is the Origin of values that nobody set.
+const Default = "default"
+
+// Load sets the flags that the command line left out, and tells where every value comes from.
+func Load(flags *pflag.FlagSet, places Places) (*Config, error) {
+	layers, err := readLayers(flags, places)
+	if err != nil {
+		return nil, err
+	}
+	v := viper.New()
+	for _, layer := range layers {
+		if err := v.MergeConfigMap(layer.values()); err != nil {
+			return nil, fmt.Errorf("%s: %w", layer.place, err)
+		}
+	}
+	c := &Config{Files: files(layers)}
+	for _, flag := range settable(flags) {
+		origin, err := apply(v, layers, flag)
+		if err != nil {
+			return nil, err
+		}
+		c.Settings = append(c.Settings, Setting{Key: flag.Name, Value: flag.Value.String(), Origin: origin})
+	}
+	return c, nil
+}
+
+// readLayers reads all places, the weakest first.
+func readLayers(flags *pflag.FlagSet, places Places) ([]layer, error) {
+	var layers []layer
+	paths, err := filesIn(places)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range paths {
+		layer, err := readFile(flags, path)
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, layer)
+	}
+	env, err := readEnviron(flags, places.Environ)
+	return append(layers, env), err
+}
+
+func files(layers []layer) []string {
+	var list []string
+	for _, l := range layers {
+		if filepath.Base(l.place) == FileName {
+			list = append(list, l.place)
+		}
+	}
+	return list
+}
+
+// apply sets flag to what viper has for it, unless the command line has set it, and returns the value's origin.
+func apply(v *viper.Viper, layers []layer, flag *pflag.Flag) (string, error) {
+	switch {
+	case flag.Changed:
+		return "flag --" + flag.Name, nil
+	case !v.IsSet(flag.Name):
+		return Default, nil
+	}
+	origin := Default
+	for _, l := range slices.Backward(layers) {
+		if entry, ok := l.entries[flag.Name]; ok {
+			origin = entry.origin
+			break
+		}
+	}
+	if err := set(flag, v.GetStringSlice(flag.Name)); err != nil {
+		return "", fmt.Errorf("%s: %s: %w", origin, flag.Name, err)
+	}
+	return origin, nil
+}
+
+// set gives flag the texts of one entry: all of them if it is a list, else the only one.
+func set(flag *pflag.Flag, texts []string) error {
+	if list, ok := flag.Value.(pflag.SliceValue); ok {
+		return list.Replace(texts)
+	}
+	if err := flag.Value.Set(texts[0]); err != nil {
+		return fmt.Errorf("%q is not %s", texts[0], kind(flag))
+	}
+	return nil
+}
+
+// kind says in words what a flag's value must be.
+func kind(flag *pflag.Flag) string {
+	switch flag.Value.Type() {
+	case "int":
+		return "a whole number"
+	case "bool":
+		return "true or false"
+	case "stringArray":
+		return "a list of texts"
+	}
+	return "a text"
+}
+
+// settable lists the flags that may be set here, sorted by name.
+func settable(flags *pflag.FlagSet) []*pflag.Flag {
+	var list []*pflag.Flag
+	flags.VisitAll(func(f *pflag.Flag) {
+		if _, only := f.Annotations[FlagOnly]; !only && f.Name != "help" {
+			list = append(list, f)
+		}
+	})
+	slices.SortFunc(list, func(a, b *pflag.Flag) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
