@@ -1,0 +1,48 @@
+package kernel
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// environment is a list of NAME=value, as in os.Environ.
+type environment []string
+
+func (e environment) get(name string) string {
+	for _, entry := range slices.Backward(e) {
+		if value, ok := strings.CutPrefix(entry, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+func (e *environment) set(name, value string) { *e = append(*e, name+"="+value) }
+
+// setDefault sets a variable that is unset or empty.
+func (e *environment) setDefault(name, value string) {
+	if e.get(name) == "" {
+		e.set(name, value)
+	}
+}
+
+// sessionEnvironment is what GoNB and the cells see.
+func sessionEnvironment(opts Options, t tools, s *session) environment {
+	env := slices.Clone(environment(opts.Environ))
+	dirs := []string{s.bin(), filepath.Dir(t.gonb), filepath.Dir(t.goimports)}
+	if self, err := os.Executable(); err == nil {
+		dirs = append(dirs, filepath.Dir(self)) // a cell can say !submit
+	}
+	env.set("PATH", strings.Join(append(dirs, env.get("PATH")), string(os.PathListSeparator)))
+	env.set("TMPDIR", s.tmp())
+	env.set("GONBATCH_SOURCE", opts.SourceDir)
+	env.setDefault("GONBATCH_DEVICES", "1")
+	if opts.PluginDir != "" {
+		env.setDefault("GONBATCH_PLUGIN_DIR", opts.PluginDir)
+		env.setDefault("PJRT_PLUGIN_LIBRARY_PATH", opts.PluginDir) // for cells that use go-xla without gonbatch
+		env.setDefault("GOMLX_NO_AUTO_INSTALL", "1")
+	}
+	return env
+}

@@ -1,0 +1,150 @@
+package kernel
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Name is the kernel's name in Jupyter: the folder of its kernelspec, and the kernelspec.name in a notebook's metadata.
+const Name = "gonbatch"
+
+// DisplayName is what Jupyter's launcher shows.
+const DisplayName = "Go (gonbatch)"
+
+// InstallOptions say where and how Install writes the kernelspec. The zero value installs for the current user.
+type InstallOptions struct {
+	// DataDir is Jupyter's data folder. Unset, it is $JUPYTER_DATA_DIR, else ~/.local/share/jupyter.
+	DataDir string
+	// Prefix, if set, is a Python environment (its sys.prefix) for which to install: DataDir is Prefix/share/jupyter.
+	Prefix string
+	// Program is the program that Jupyter starts as `PROGRAM kernel run --connection-file FILE`. Unset, it is this one.
+	Program string
+	// Env are variables that Jupyter sets for the kernel.
+	Env map[string]string
+	// Getenv reads the environment. Unset, it is os.Getenv.
+	Getenv func(string) string
+}
+
+// spec is a kernelspec: https://jupyter-client.readthedocs.io/en/stable/kernels.html
+type spec struct {
+	Argv          []string          `json:"argv"`
+	DisplayName   string            `json:"display_name"`
+	Language      string            `json:"language"`
+	InterruptMode string            `json:"interrupt_mode"`
+	Env           map[string]string `json:"env"`
+}
+
+// Install writes the kernelspec and returns its folder. Installing again replaces it.
+func Install(opts InstallOptions) (string, error) {
+	dataDir, err := opts.dataDir()
+	if err != nil {
+		return "", fmt.Errorf("install kernel %s: %w", Name, err)
+	}
+	dir := filepath.Join(dataDir, "kernels", Name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("install kernel %s: %w: choose another folder with JUPYTER_DATA_DIR", Name, err)
+	}
+	program, err := opts.program(dir)
+	if err != nil {
+		return "", fmt.Errorf("install kernel %s: %w", Name, err)
+	}
+	text, err := json.MarshalIndent(newSpec(program, opts.Env), "", "  ")
+	if err != nil {
+		return "", fmt.Errorf("install kernel %s: %w", Name, err)
+	}
+	if err := writeFile(filepath.Join(dir, "kernel.json"), append(text, '\n'), 0o644); err != nil {
+		return "", fmt.Errorf("install kernel %s: %w", Name, err)
+	}
+	return dir, nil
+}
+
+func newSpec(program string, env map[string]string) spec {
+	if env == nil {
+		env = map[string]string{}
+	}
+	return spec{
+		Argv:          []string{program, "kernel", "run", "--connection-file", "{connection_file}"},
+		DisplayName:   DisplayName,
+		Language:      "go",
+		InterruptMode: "message",
+		Env:           env,
+	}
+}
+
+func (o InstallOptions) dataDir() (string, error) {
+	getenv := o.Getenv
+	if getenv == nil {
+		getenv = os.Getenv
+	}
+	switch {
+	case o.DataDir != "":
+		return filepath.Abs(o.DataDir)
+	case o.Prefix != "":
+		return filepath.Abs(filepath.Join(o.Prefix, "share", "jupyter"))
+	case getenv("JUPYTER_DATA_DIR") != "":
+		return filepath.Abs(getenv("JUPYTER_DATA_DIR"))
+	case getenv("HOME") != "":
+		return filepath.Join(getenv("HOME"), ".local", "share", "jupyter"), nil
+	}
+	return "", errors.New("neither HOME nor JUPYTER_DATA_DIR is set: set JUPYTER_DATA_DIR to Jupyter's data folder")
+}
+
+// program returns the program that the kernelspec names. One that `go run` built is gone when it ends: it is copied beside the
+// kernelspec.
+func (o InstallOptions) program(dir string) (string, error) {
+	if o.Program != "" {
+		return filepath.Abs(o.Program)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	if !temporary(self) {
+		return self, nil
+	}
+	name := filepath.Join(dir, filepath.Base(self))
+	return name, copyProgram(name, self)
+}
+
+// temporary reports whether a program lies in a folder that the go command removes.
+func temporary(program string) bool {
+	for _, part := range strings.Split(filepath.ToSlash(program), "/") {
+		if strings.HasPrefix(part, "go-build") {
+			return true
+		}
+	}
+	return false
+}
+
+func copyProgram(dst, src string) error {
+	in, err := os.Open(src)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	data, err := io.ReadAll(in)
+	if err != nil {
+		return err
+	}
+	return writeFile(dst, data, 0o755)
+}
+
+// writeFile writes a file whole: a reader sees the old one or the new one, also while a program of that name runs.
+func writeFile(name string, data []byte, perm os.FileMode) error {
+	tmp, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(data)
+	err = errors.Join(err, tmp.Chmod(perm), tmp.Sync(), tmp.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), name)
+}

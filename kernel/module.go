@@ -1,0 +1,68 @@
+package kernel
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/mod/modfile"
+)
+
+// localVersion is a version that can only come from a replace directive.
+const localVersion = "v0.0.0-00010101000000-000000000000"
+
+// moduleText returns the go.mod of a session: it requires the module in sourceDir, from that folder, and the same version of
+// everything as that module does. So every import of them resolves without a network.
+//
+// The replace directive is written as a block: GoNB looks for the one-line form, and would then watch all files below the folder.
+func moduleText(sourceDir string) ([]byte, error) {
+	name := filepath.Join(sourceDir, "go.mod")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("%w: set GONBATCH_SOURCE to gonbatch's source tree", err)
+	}
+	src, err := modfile.Parse(name, text, nil)
+	if err != nil {
+		return nil, err
+	}
+	if src.Module == nil {
+		return nil, fmt.Errorf("%s: no module line: set GONBATCH_SOURCE to gonbatch's source tree", name)
+	}
+	mod := new(modfile.File)
+	if err := mod.AddModuleStmt("session"); err != nil {
+		return nil, err
+	}
+	if src.Go != nil {
+		if err := mod.AddGoStmt(src.Go.Version); err != nil {
+			return nil, err
+		}
+	}
+	mod.AddNewRequire(src.Module.Mod.Path, localVersion, false)
+	for _, r := range src.Require {
+		mod.AddNewRequire(r.Mod.Path, r.Mod.Version, r.Indirect)
+	}
+	mod.Cleanup()
+	return append(modfile.Format(mod.Syntax), replaceBlock(src, sourceDir)...), nil
+}
+
+// replaceBlock replaces the source module by its folder and keeps the replacements that the source module itself has.
+func replaceBlock(src *modfile.File, sourceDir string) string {
+	block := "\nreplace (\n"
+	line := func(old, new string) { block += fmt.Sprintf("\t%s => %s\n", old, new) }
+	line(src.Module.Mod.Path, modfile.AutoQuote(sourceDir))
+	for _, r := range src.Replace {
+		target := r.New.Path
+		if modfile.IsDirectoryPath(target) && !filepath.IsAbs(target) {
+			target = filepath.Join(sourceDir, target)
+		}
+		line(joinVersion(r.Old.Path, r.Old.Version), joinVersion(modfile.AutoQuote(target), r.New.Version))
+	}
+	return block + ")\n"
+}
+
+func joinVersion(path, version string) string {
+	if version == "" {
+		return path
+	}
+	return path + " " + version
+}

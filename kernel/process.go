@@ -1,0 +1,97 @@
+package kernel
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// runTree runs a command to its end, and with it every process that it leaves behind. When ctx ends, the command gets SIGTERM and,
+// after grace, SIGKILL; that is not an error. Should this process be killed, the kernel sends the command SIGTERM.
+func runTree(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
+	// Linux signals the child when the thread that started it ends.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	// Orphans of the command become children of this process.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return os.NewSyscallError("prctl", err)
+	}
+	before := children()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		stop(ctx, cmd.Process, grace, ended)
+	}()
+	err := cmd.Wait()
+	close(ended)
+	<-stopped
+	killOrphans(before)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// stop waits for ctx or for the process's end. The process is not waited for: `ended` says so.
+func stop(ctx context.Context, p *os.Process, grace time.Duration, ended <-chan struct{}) {
+	select {
+	case <-ended:
+		return
+	case <-ctx.Done():
+		_ = p.Signal(syscall.SIGTERM)
+	}
+	select {
+	case <-ended:
+	case <-time.After(grace):
+		_ = p.Kill()
+	}
+}
+
+// killOrphans kills the children that this process did not have before, and theirs, which become its children in turn.
+func killOrphans(before map[int]bool) {
+	for {
+		killed := 0
+		for pid := range children() {
+			if before[pid] {
+				continue
+			}
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+			_, _ = syscall.Wait4(pid, nil, 0, nil)
+			killed++
+		}
+		if killed == 0 {
+			return
+		}
+	}
+}
+
+// children lists the processes that are children of this one, whichever of its threads they belong to.
+func children() map[int]bool {
+	pids := map[int]bool{}
+	files, _ := filepath.Glob("/proc/self/task/*/children")
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		for _, field := range strings.Fields(string(text)) {
+			if pid, err := strconv.Atoi(field); err == nil {
+				pids[pid] = true
+			}
+		}
+	}
+	return pids
+}

@@ -1,0 +1,110 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// parentPoll is how often the kernel looks whether its client still lives.
+const parentPoll = time.Second
+
+// stopGrace is how long GoNB may take to end its cell and gopls before it is killed.
+const stopGrace = 8 * time.Second
+
+// Options say how Run starts the kernel.
+type Options struct {
+	// ConnectionFile is the file in which Jupyter tells the kernel its ports and key.
+	ConnectionFile string
+	// SourceDir is the root of gonbatch's source tree.
+	SourceDir string
+	// PluginDir is the folder of XLA's PJRT plugin. Unset, cells find or install it themselves on first use.
+	PluginDir string
+	// Environ is the environment of GoNB and of the cells, as in os.Environ. Unset, it is this process's own.
+	Environ []string
+	// Log receives GoNB's log. Unset, it is os.Stderr.
+	Log io.Writer
+}
+
+// Run runs one kernel session. It blocks until the client shuts the kernel down, the client's process is gone, the process gets
+// SIGTERM or SIGHUP, or ctx ends; then it leaves no process and no file behind. It takes over the process's signals and the
+// processes that GoNB orphans, so it wants a process to itself.
+func Run(ctx context.Context, opts Options) error {
+	opts, err := opts.resolve()
+	if err != nil {
+		return fmt.Errorf("kernel: %w", err)
+	}
+	found, err := findTools(opts.Environ, opts.SourceDir)
+	if err != nil {
+		return fmt.Errorf("kernel: %w", err)
+	}
+	s, err := newSession(opts.SourceDir, found.goCommand, environment(opts.Environ).get("TMPDIR"))
+	if err != nil {
+		return fmt.Errorf("kernel: start a session: %w", err)
+	}
+	gonb := exec.Command(found.gonb, "--kernel", opts.ConnectionFile, "--raw_error")
+	gonb.Env = sessionEnvironment(opts, found, s)
+	gonb.Stdout, gonb.Stderr = opts.Log, opts.Log
+
+	ctx, cancel := watchClient(ctx, os.Getppid)
+	defer cancel()
+	if err = runTree(ctx, gonb, stopGrace); err != nil {
+		err = fmt.Errorf("kernel: %s: %w", found.gonb, err)
+	}
+	return errors.Join(err, s.close())
+}
+
+func (o Options) resolve() (Options, error) {
+	if o.ConnectionFile == "" {
+		return o, errors.New("no connection file: Jupyter starts the kernel with --connection-file FILE")
+	}
+	if _, err := os.Stat(o.ConnectionFile); err != nil {
+		return o, fmt.Errorf("connection file: %w: Jupyter writes it when it starts the kernel", err)
+	}
+	if o.Environ == nil {
+		o.Environ = os.Environ()
+	}
+	if o.Log == nil {
+		o.Log = os.Stderr
+	}
+	var err error
+	o.SourceDir, err = filepath.Abs(o.SourceDir)
+	return o, err
+}
+
+// watchClient returns a context that ends when the process that started this one is gone, or on SIGTERM or SIGHUP. SIGINT is for
+// the cell that runs, which GoNB ends itself: it is swallowed here.
+func watchClient(ctx context.Context, getppid func() int) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
+	client := getppid()
+	go func() {
+		defer cancel()
+		defer signal.Stop(signals)
+		ticker := time.NewTicker(parentPoll)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case sig := <-signals:
+				if sig != syscall.SIGINT {
+					return
+				}
+			case <-ticker.C:
+				if getppid() != client {
+					return
+				}
+			}
+		}
+	}()
+	return ctx, cancel
+}

@@ -1,0 +1,126 @@
+package kernel
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"al.essio.dev/pkg/shellescape"
+)
+
+//go:embed go.sh.tmpl
+var goScript string
+
+// session is the private folder of one run of the kernel:
+//
+//	bin/go      what GoNB starts as the go command
+//	seed/       the go.mod and go.sum that each session's module starts with
+//	tmp/        TMPDIR of GoNB and of its cells, where GoNB makes its module
+type session struct {
+	dir string
+}
+
+// newSession makes the folder; close removes it.
+func newSession(sourceDir, goCommand, tmpDir string) (_ *session, err error) {
+	dir, err := os.MkdirTemp(tmpDir, "gonbatch-kernel-")
+	if err != nil {
+		return nil, err
+	}
+	s := &session{dir: dir}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	for _, sub := range []string{"bin", "seed", "tmp"} {
+		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.writeSeed(sourceDir); err != nil {
+		return nil, err
+	}
+	return s, s.writeGo(goCommand)
+}
+
+func (s *session) bin() string  { return filepath.Join(s.dir, "bin") }
+func (s *session) seed() string { return filepath.Join(s.dir, "seed") }
+func (s *session) tmp() string  { return filepath.Join(s.dir, "tmp") }
+
+func (s *session) close() error { return os.RemoveAll(s.dir) }
+
+func (s *session) writeSeed(sourceDir string) error {
+	mod, err := moduleText(sourceDir)
+	if err != nil {
+		return err
+	}
+	sum, err := os.ReadFile(filepath.Join(sourceDir, "go.sum"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return errors.Join(
+		os.WriteFile(filepath.Join(s.seed(), "go.mod"), mod, 0o644),
+		os.WriteFile(filepath.Join(s.seed(), "go.sum"), sum, 0o644))
+}
+
+func (s *session) writeGo(goCommand string) error {
+	text := strings.NewReplacer("{{go}}", shellescape.Quote(goCommand), "{{seed}}", shellescape.Quote(s.seed())).Replace(goScript)
+	return os.WriteFile(filepath.Join(s.bin(), "go"), []byte(text), 0o755)
+}
+
+// tools are the programs that a session needs.
+type tools struct {
+	goCommand, gonb, goimports string
+}
+
+// findTools looks on PATH, beside this program, and where the go command installs programs.
+func findTools(env environment, sourceDir string) (tools, error) {
+	goCommand, err := lookPath("go", env.get("PATH"))
+	if err != nil {
+		return tools{}, errors.New("go not found on PATH: the kernel compiles cells, install Go from https://go.dev/dl")
+	}
+	dirs := strings.Join(append([]string{env.get("PATH")}, installDirs(goCommand, sourceDir)...), string(os.PathListSeparator))
+	found := tools{goCommand: goCommand}
+	for name, path := range map[string]*string{"gonb": &found.gonb, "goimports": &found.goimports} {
+		if *path, err = lookPath(name, dirs); err != nil {
+			return tools{}, fmt.Errorf("%s not found in %s: install it with (cd %s && go install tool)", name, dirs, shellescape.Quote(sourceDir))
+		}
+	}
+	return found, nil
+}
+
+func installDirs(goCommand, sourceDir string) []string {
+	var dirs []string
+	if self, err := os.Executable(); err == nil {
+		dirs = append(dirs, filepath.Dir(self))
+	}
+	dirs = append(dirs, filepath.Join(sourceDir, ".cache", "bin"))
+	out, err := exec.Command(goCommand, "env", "GOBIN", "GOPATH").Output()
+	if err != nil {
+		return dirs
+	}
+	gobin, gopath, _ := strings.Cut(strings.TrimRight(string(out), "\n"), "\n")
+	if gobin != "" {
+		dirs = append(dirs, gobin)
+	}
+	for _, dir := range filepath.SplitList(gopath) {
+		dirs = append(dirs, filepath.Join(dir, "bin"))
+	}
+	return dirs
+}
+
+// lookPath is exec.LookPath for a PATH that is not this process's own.
+func lookPath(name, path string) (string, error) {
+	for _, dir := range filepath.SplitList(path) {
+		file := filepath.Join(dir, name)
+		if info, err := os.Stat(file); filepath.IsAbs(dir) && err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return file, nil
+		}
+	}
+	return "", exec.ErrNotFound
+}
