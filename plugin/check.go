@@ -1,0 +1,77 @@
+package plugin
+
+import (
+	"debug/elf"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"strings"
+
+	"golang.org/x/mod/semver"
+)
+
+// entry is the function that makes a library a PJRT plugin.
+const entry = "GetPjrtApi"
+
+// machines maps Go's names of processors to ELF's.
+var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
+
+// check refuses a library that could not be loaded here, with a reason that dlopen would not give. On systems
+// without ELF it knows nothing.
+func check(path string) error {
+	if runtime.GOOS != "linux" {
+		return nil
+	}
+	f, err := elf.Open(path)
+	if err != nil {
+		return fmt.Errorf("%s is not a shared library: %w", path, err)
+	}
+	defer f.Close()
+	if want, ok := machines[runtime.GOARCH]; ok && f.Machine != want {
+		return fmt.Errorf("%s is for the processor %v, this machine has %v", path, f.Machine, want)
+	}
+	if err := checkEntry(f, path); err != nil {
+		return err
+	}
+	return checkGlibc(f, path, glibc())
+}
+
+func checkEntry(f *elf.File, path string) error {
+	symbols, err := f.DynamicSymbols()
+	if err != nil {
+		return fmt.Errorf("%s: read its symbols: %w", path, err)
+	}
+	for _, s := range symbols {
+		if s.Name == entry && s.Section != elf.SHN_UNDEF {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s is not a PJRT plugin: it does not export %s", path, entry)
+}
+
+// checkGlibc compares the newest glibc that the library asks for with the machine's ("" if unknown).
+func checkGlibc(f *elf.File, path, have string) error {
+	needs, err := f.DynamicVersionNeeds()
+	if err != nil {
+		return fmt.Errorf("%s: read what it needs: %w", path, err)
+	}
+	for _, lib := range needs {
+		for _, need := range lib.Needs {
+			want, ok := strings.CutPrefix(need.Dep, "GLIBC_")
+			if ok && have != "" && semver.Compare("v"+want, "v"+have) > 0 {
+				return fmt.Errorf("%s needs glibc %s, this machine has %s", path, want, have)
+			}
+		}
+	}
+	return nil
+}
+
+// glibc asks for the C library's version, without linking it.
+func glibc() string {
+	out, err := exec.Command("getconf", "GNU_LIBC_VERSION").Output()
+	if err != nil {
+		return ""
+	}
+	version, _ := strings.CutPrefix(strings.TrimSpace(string(out)), "glibc ")
+	return version
+}
