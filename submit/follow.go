@@ -9,10 +9,16 @@ import (
 	"time"
 )
 
+// Asker tells how a job fares, as Scheduler.Status does.
+type Asker interface {
+	Status(ctx context.Context, job Job) (Status, error)
+}
+
 // FollowOptions say where Follow writes and how often it looks.
 type FollowOptions struct {
-	// Out gets rank 0's log.
-	Out io.Writer
+	// Out gets the log of Rank.
+	Out  io.Writer
+	Rank int
 	// Progress gets a line for each change of the job's state.
 	Progress io.Writer
 	// LogInterval is the time between two looks at the log; zero is 200 ms.
@@ -25,9 +31,9 @@ type FollowOptions struct {
 // maxStatusErrors is how often in a row the scheduler may fail to answer before Follow gives up.
 const maxStatusErrors = 5
 
-// Follow streams rank 0's log until the job ends. A job that ended well gives no error, any other a *JobError: it is
+// Follow streams a rank's log until the job ends. A job that ended well gives no error, any other a *JobError: it is
 // judged by its state, not by its exit code. If ctx ends first, the job goes on and Follow returns ctx's error.
-func Follow(ctx context.Context, scheduler Scheduler, job Job, opt FollowOptions) (Status, error) {
+func Follow(ctx context.Context, scheduler Asker, job Job, opt FollowOptions) (Status, error) {
 	f := newFollower(scheduler, job, opt)
 	ticker := time.NewTicker(f.opt.LogInterval)
 	defer ticker.Stop()
@@ -52,7 +58,7 @@ func Follow(ctx context.Context, scheduler Scheduler, job Job, opt FollowOptions
 
 // follower is the state of one Follow.
 type follower struct {
-	scheduler Scheduler
+	scheduler Asker
 	job       Job
 	opt       FollowOptions
 	log       *Tail
@@ -67,14 +73,14 @@ type follower struct {
 	endSeen bool
 }
 
-func newFollower(scheduler Scheduler, job Job, opt FollowOptions) *follower {
+func newFollower(scheduler Asker, job Job, opt FollowOptions) *follower {
 	if opt.LogInterval == 0 {
 		opt.LogInterval = 200 * time.Millisecond
 	}
 	if opt.StatusInterval == 0 {
 		opt.StatusInterval = time.Second
 	}
-	return &follower{scheduler: scheduler, job: job, opt: opt, log: NewTail(job.Dir.RankLog(0)), interval: opt.StatusInterval}
+	return &follower{scheduler: scheduler, job: job, opt: opt, log: NewTail(job.Dir.RankLog(opt.Rank)), interval: opt.StatusInterval}
 }
 
 func (f *follower) copyLog() error {

@@ -4,24 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
-	"os/signal"
 	"runtime"
 	"syscall"
 	"time"
+
+	"gonbatch/submit"
 )
 
 // grace is how long a process group has to end after a signal before it is killed.
 const grace = 10 * time.Second
 
 // runGroup runs cmd in a process group of its own and returns its exit code: 128 plus the signal that ended it, as a
-// shell says. SIGINT and SIGTERM that reach this process go on to the group; when ctx ends the group gets SIGTERM. All
-// that is left of the group when cmd has ended is killed, and cmd ends if this process is killed.
+// shell says. When ctx ends, the group gets the signal of a submit.Interrupt, else SIGTERM. All that is left of the group
+// when cmd has ended is killed, and cmd gets SIGTERM if this process dies.
 func runGroup(ctx context.Context, cmd *exec.Cmd) (int, error) {
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	defer signal.Stop(signals)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	cmd.WaitDelay = time.Second
 	started, done := make(chan error, 1), make(chan error, 1)
@@ -40,32 +37,33 @@ func runGroup(ctx context.Context, cmd *exec.Cmd) (int, error) {
 	}
 	group := -cmd.Process.Pid
 	defer syscall.Kill(group, syscall.SIGKILL)
-	return exitCode(waitGroup(ctx, group, signals, done))
+	return exitCode(waitGroup(ctx, group, done))
 }
 
-// waitGroup waits for the end of a process group's leader and passes on what should end it earlier.
-func waitGroup(ctx context.Context, group int, signals <-chan os.Signal, done <-chan error) error {
-	var kill <-chan time.Time
-	cancelled := ctx.Done()
-	end := func(sig syscall.Signal) {
-		syscall.Kill(group, sig)
-		if kill == nil {
-			kill = time.After(grace)
-		}
+// waitGroup waits for the end of a process group's leader, and ends it when ctx ends.
+func waitGroup(ctx context.Context, group int, done <-chan error) error {
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		syscall.Kill(group, signalOf(ctx))
 	}
-	for {
-		select {
-		case err := <-done:
-			return err
-		case sig := <-signals:
-			end(sig.(syscall.Signal))
-		case <-cancelled:
-			end(syscall.SIGTERM)
-			cancelled = nil
-		case <-kill:
-			syscall.Kill(group, syscall.SIGKILL)
-		}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(grace):
+		syscall.Kill(group, syscall.SIGKILL)
+		return <-done
 	}
+}
+
+// signalOf is the signal that ended ctx, or SIGTERM.
+func signalOf(ctx context.Context) syscall.Signal {
+	var interrupt submit.Interrupt
+	if errors.As(context.Cause(ctx), &interrupt) {
+		return interrupt.Signal
+	}
+	return syscall.SIGTERM
 }
 
 // exitCode makes an exit code of what Wait returned; an error that says nothing about the process stays one.

@@ -28,13 +28,17 @@ type Runner struct {
 }
 
 // Run runs the steps of spec, whose programs lie in spec.RunDir, one after the other. It blocks until all have ended or
-// one failed, which gives a *submit.JobError. When ctx ends the running step is ended too.
+// one failed, which gives a *submit.JobError. When ctx ends the running step is ended too, by the signal of a
+// submit.Interrupt where that is ctx's cause.
 func (r Runner) Run(ctx context.Context, spec submit.JobSpec) error {
 	launch, err := r.launcher(ctx, spec)
 	if err != nil {
 		return err
 	}
 	for _, step := range spec.Steps {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		code, err := launch(ctx, step)
 		if err != nil {
 			return fmt.Errorf("step %s: %w", step.Name, err)
@@ -43,7 +47,7 @@ func (r Runner) Run(ctx context.Context, spec submit.JobSpec) error {
 			return failed(spec, code)
 		}
 	}
-	return nil
+	return context.Cause(ctx)
 }
 
 // launcher prepares what starts one step and returns its exit code.

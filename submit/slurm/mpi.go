@@ -1,7 +1,6 @@
 package slurm
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,7 +9,8 @@ import (
 	"gonbatch/submit"
 )
 
-// MPI is how the ranks of a job find each other: srun's --mpi, and the MPI library that they open ("" lets them look).
+// MPI is how the ranks of a job find each other: srun's --mpi, and the MPI library that they open. Library is only what
+// the user gave: the compute nodes may have other names for it, and the programs know which libraries go with a launcher.
 type MPI struct{ Kind, Library string }
 
 // library is an MPI library by the name that the loader knows, and the kinds of --mpi that it works with, best first.
@@ -83,32 +83,25 @@ func parseKinds(text string) []string {
 	return slices.Compact(kinds)
 }
 
-// choose completes given. Modules may bring another MPI than the one installed here, so their names come first, and
-// then the programs look for the library themselves.
+// choose completes given. Modules may bring another MPI than the one installed here, so their names come first.
 func choose(given MPI, kinds, modules []string, installed func(string) bool) (MPI, error) {
-	if given.Library != "" && given.Kind != "" {
+	if given.Kind != "" {
 		return given, nil
 	}
 	if given.Library != "" {
 		return withKind(given.Library, kinds)
 	}
 	if soname := moduleLibrary(modules); soname != "" {
-		if given.Kind != "" {
-			return given, nil
-		}
 		found, err := withKind(soname, kinds)
 		return MPI{Kind: found.Kind}, err
 	}
 	for _, lib := range libraries {
-		if given.Kind != "" && !slices.ContainsFunc(lib.kinds, func(k string) bool { return sameKind(given.Kind, k) }) || !installed(lib.soname) {
+		if !installed(lib.soname) {
 			continue
 		}
 		if kind := firstKind(lib, kinds); kind != "" {
-			return MPI{Kind: cmp.Or(given.Kind, kind), Library: lib.soname}, nil
+			return MPI{Kind: kind}, nil
 		}
-	}
-	if given.Kind != "" {
-		return given, nil
 	}
 	return MPI{}, fmt.Errorf("no MPI library was found here that works with this cluster's srun (--mpi: %s); load one with --module, or name it with --mpi and --mpi-library (Debian: apt install libopenmpi3, or libmpich12)", strings.Join(kinds, ", "))
 }
@@ -148,6 +141,3 @@ func firstKind(lib library, kinds []string) string {
 	}
 	return ""
 }
-
-// sameKind tells whether given is kind, or a version of it such as pmix_v4.
-func sameKind(given, kind string) bool { return given == kind || strings.HasPrefix(given, kind+"_") }
