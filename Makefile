@@ -1,0 +1,32 @@
+# make help lists the targets.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+export GOFLAGS ?= -p=2
+export PATH := $(CURDIR)/.cache/bin:$(PATH)
+
+TESTS ?= ./...
+
+.PHONY: help build test setup lint bench clean
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+
+build: ## build bin/submit
+	go build -o bin/ ./cmd/submit
+
+setup: ## install what the tests need: SLURM, MPI, a Jupyter client, GoNB
+	@scripts/setup-tests.sh tests
+
+test: setup ## run every test, on a real SLURM cluster and in a real Jupyter client (TESTS=./pkg/... for some)
+	go tool gotestsum --format pkgname -- -timeout 40m $(TESTS)
+
+lint: ## gofmt, go vet, and golangci-lint where it is installed
+	@scripts/lint.sh
+
+bench: ## compare with PyTorch and JAX, write bench/results
+	@scripts/setup-tests.sh bench
+	go run ./bench
+
+clean: ## remove what was built; .cache with its Python environments stays
+	rm -rf bin
+	go clean -testcache

@@ -1,0 +1,264 @@
+package kernel_test
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"gonbatch/kernel"
+	"gonbatch/tests/jupyter"
+)
+
+// TestMain also is the program that Jupyter starts: PROGRAM kernel run --connection-file FILE.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "kernel" && os.Args[2] == "run" {
+		flags := flag.NewFlagSet("kernel run", flag.ExitOnError)
+		file := flags.String("connection-file", "", "")
+		_ = flags.Parse(os.Args[3:])
+		opts := kernel.Options{ConnectionFile: *file, SourceDir: os.Getenv("TEST_SOURCE"), PluginDir: os.Getenv("TEST_PLUGINS")}
+		if err := kernel.Run(context.Background(), opts); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// TestNotebook executes a notebook whose cells import GoMLX and gonbatch's own packages, without a network and a set-up cell.
+func TestNotebook(t *testing.T) {
+	tmp := t.TempDir()
+	result := execute(t, "testdata/gomlx.ipynb", "TMPDIR="+tmp)
+	if result.Error != "" {
+		t.Fatalf("%s\n%s", result.Error, result.Log)
+	}
+	want := []string{"", "sum of squares: 14\n", "GONBATCH_RUN_DIR\n", "devices 1, plugins /somewhere/plugins\n"}
+	if !slices.Equal(result.Outputs, want) {
+		t.Errorf("outputs:\n%q, want\n%q\n%s", result.Outputs, want, result.Log)
+	}
+	// The client has shut the kernel down.
+	waitFor(t, "the session's files to go", func() bool {
+		left, err := filepath.Glob(filepath.Join(tmp, "gonbatch-kernel-*"))
+		return err == nil && len(left) == 0
+	})
+}
+
+// TestFailingCell: a cell that does not compile fails the notebook with the compiler's own message in plain text.
+func TestFailingCell(t *testing.T) {
+	result := execute(t, "testdata/broken.ipynb")
+	if !strings.Contains(result.Error, "undefined: nothing") {
+		t.Errorf("error: %q, want the compiler's message", result.Error)
+	}
+}
+
+// TestVanishedClient kills a client with SIGKILL and finds none of its kernel's processes alive.
+func TestVanishedClient(t *testing.T) {
+	mark := "TEST_MARK=" + strconv.Itoa(os.Getpid())
+	script := `
+import sys, time
+from jupyter_client.manager import start_new_kernel
+manager, client = start_new_kernel(kernel_name="gonbatch", startup_timeout=120)
+client.execute("import \"time\"\n%%\ntime.Sleep(time.Hour)")
+while True:
+    m = client.get_iopub_msg(timeout=60)
+    if m["msg_type"] == "status" and m["content"]["execution_state"] == "busy": break
+print("busy", flush=True)
+time.sleep(600)
+`
+	cmd := exec.Command(jupyter.Python(t), "-c", script)
+	cmd.Env = append(os.Environ(), append(kernelEnv(t), mark)...)
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stdout.Read(make([]byte, 8)); err != nil {
+		t.Fatalf("the client did not start its kernel: %v", err)
+	}
+	waitFor(t, "the cell's program to run", func() bool {
+		return slices.ContainsFunc(processesWith(mark), func(name string) bool { return strings.HasPrefix(name, "gonb_") })
+	})
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	waitFor(t, "all of the kernel's processes to end", func() bool { return len(processesWith(mark)) == 0 })
+}
+
+func TestRunErrors(t *testing.T) {
+	root := sourceRoot(t)
+	file := filepath.Join(t.TempDir(), "connection.json")
+	if err := os.WriteFile(file, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	goCommand, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare := t.TempDir()
+	if err := os.Symlink(goCommand, filepath.Join(bare, "go")); err != nil {
+		t.Fatal(err)
+	}
+	empty := t.TempDir()
+	tests := []struct {
+		name string
+		opts kernel.Options
+		want []string
+	}{
+		{name: "no connection file", opts: kernel.Options{SourceDir: root}, want: []string{"no connection file", "--connection-file FILE"}},
+		{
+			name: "a connection file that is not there", opts: kernel.Options{SourceDir: root, ConnectionFile: "/nowhere/k.json"},
+			want: []string{"/nowhere/k.json", "no such file"},
+		},
+		{
+			name: "no go", opts: kernel.Options{SourceDir: root, ConnectionFile: file, Environ: []string{"PATH=" + empty}},
+			want: []string{"go not found on PATH", "https://go.dev/dl"},
+		},
+		{
+			name: "no gonb",
+			opts: kernel.Options{SourceDir: empty, ConnectionFile: file, Environ: []string{"PATH=" + bare, "HOME=" + empty, "GOPATH=" + empty}},
+			want: []string{"not found in " + bare, "install it with", "go install tool", empty},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.name == "no gonb" {
+				t.Setenv("GOPATH", empty)
+				t.Setenv("GOBIN", "")
+			}
+			err := kernel.Run(t.Context(), tt.opts)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("error %q lacks %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+func execute(t *testing.T, notebook string, env ...string) jupyter.Result {
+	t.Helper()
+	vars := append(kernelEnv(t), env...)
+	dataDir := strings.TrimPrefix(vars[0], "JUPYTER_DATA_DIR=")
+	return jupyter.Execute(t, jupyter.Run{Notebook: notebook, Kernel: kernel.Name, DataDir: dataDir, Env: vars, CellLimit: 5 * time.Minute})
+}
+
+// kernelEnv installs this test program as a kernel. JUPYTER_DATA_DIR comes first.
+func kernelEnv(t *testing.T) []string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dataDir := t.TempDir()
+	if _, err := kernel.Install(kernel.InstallOptions{DataDir: dataDir, Program: self}); err != nil {
+		t.Fatal(err)
+	}
+	return []string{"JUPYTER_DATA_DIR=" + dataDir, "TEST_SOURCE=" + sourceRoot(t), "TEST_PLUGINS=/somewhere/plugins", "GOPROXY=off"}
+}
+
+func sourceRoot(t *testing.T) string {
+	t.Helper()
+	root, err := jupyter.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+func waitFor(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		if done() {
+			return
+		}
+	}
+	t.Fatalf("waited 60 s for %s", what)
+}
+
+// processesWith lists the commands of the processes, other than this one, that have the given NAME=value in their environment.
+func processesWith(variable string) []string {
+	var found []string
+	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, file := range files {
+		env, err := os.ReadFile(file)
+		if err != nil || !slices.Contains(strings.Split(string(env), "\x00"), variable) {
+			continue
+		}
+		comm, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "comm"))
+		found = append(found, strings.TrimSpace(string(comm)))
+	}
+	return found
+}
+
+func TestInstall(t *testing.T) {
+	home := t.TempDir()
+	prefix := t.TempDir()
+	getenv := func(env map[string]string) func(string) string { return func(name string) string { return env[name] } }
+	tests := []struct {
+		name string
+		opts kernel.InstallOptions
+		dir  string
+		err  string
+	}{
+		{
+			name: "for the user", opts: kernel.InstallOptions{Getenv: getenv(map[string]string{"HOME": home})},
+			dir: home + "/.local/share/jupyter/kernels/gonbatch",
+		},
+		{
+			name: "JUPYTER_DATA_DIR wins over HOME",
+			opts: kernel.InstallOptions{Getenv: getenv(map[string]string{"HOME": "/nowhere", "JUPYTER_DATA_DIR": home + "/data"})},
+			dir:  home + "/data/kernels/gonbatch",
+		},
+		{
+			name: "for a Python environment", opts: kernel.InstallOptions{Prefix: prefix},
+			dir: prefix + "/share/jupyter/kernels/gonbatch",
+		},
+		{name: "no home", opts: kernel.InstallOptions{Getenv: getenv(nil)}, err: "set JUPYTER_DATA_DIR"},
+		{name: "a folder that cannot be made", opts: kernel.InstallOptions{DataDir: "/dev/null/x"}, err: "choose another folder"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.opts.Program = "/usr/local/bin/submit"
+			dir, err := kernel.Install(tt.opts)
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Fatalf("error %v, want %q", err, tt.err)
+				}
+				return
+			}
+			if err != nil || dir != tt.dir {
+				t.Fatalf("installed in %q, %v; want %q", dir, err, tt.dir)
+			}
+			text, err := os.ReadFile(filepath.Join(dir, "kernel.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var spec struct {
+				Argv        []string `json:"argv"`
+				DisplayName string   `json:"display_name"`
+				Language    string   `json:"language"`
+				Interrupt   string   `json:"interrupt_mode"`
+			}
+			if err := json.Unmarshal(text, &spec); err != nil {
+				t.Fatal(err)
+			}
+			want := []string{"/usr/local/bin/submit", "kernel", "run", "--connection-file", "{connection_file}"}
+			if !slices.Equal(spec.Argv, want) || spec.DisplayName != "Go (gonbatch)" || spec.Language != "go" || spec.Interrupt != "message" {
+				t.Errorf("kernel.json: %s", text)
+			}
+		})
+	}
+}

@@ -1,0 +1,210 @@
+package arch
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "gonbatch"
+
+// layer is a row of the table in docs/architecture.md. A name stands for the package and all below it.
+type layer struct {
+	name     string
+	packages []string
+	// mayImport are the packages of this module that the layer may import beside those of `packages` itself.
+	mayImport []string
+	// all lets the layer import everything.
+	all bool
+}
+
+var layers = []layer{
+	{name: "wiring", packages: []string{"cmd", "tests", "bench"}, all: true},
+	{name: "kernel", packages: []string{"kernel"}, mayImport: []string{"rundir", "fetch", "source"}},
+	{name: "submission", packages: []string{"submit", "slurmtmpl"}, mayImport: []string{"rundir", "source", "fetch"}},
+	{name: "training", packages: []string{"distributed"}, mayImport: []string{"data", "plugin", "rundir"}},
+	{name: "library", packages: []string{"models", "data", "plugin"}, mayImport: []string{"fetch"}},
+	{name: "leaves", packages: []string{"rundir", "fetch", "source"}},
+}
+
+// sealed layers have packages that don't know one another: each may import only what is below itself.
+var sealed = []string{"leaves"}
+
+// pkg is what the go command says about a package.
+type pkg struct {
+	ImportPath, Dir, Name, Doc string
+	Imports                    []string
+	GoFiles, CgoFiles          []string
+}
+
+func TestImports(t *testing.T) {
+	for _, p := range list(t) {
+		for _, err := range violations(layers, p) {
+			t.Error(err)
+		}
+	}
+}
+
+func TestPackageComments(t *testing.T) {
+	for _, p := range list(t) {
+		if len(p.GoFiles)+len(p.CgoFiles) > 0 && p.Doc == "" {
+			t.Errorf("%s has no package comment: say in doc.go what it is, what it is not, and show an example", p.ImportPath)
+		}
+	}
+}
+
+func TestViolations(t *testing.T) {
+	tests := []struct {
+		name, pkg, imports, want string
+	}{
+		{name: "wiring sees all", pkg: "cmd/submit", imports: "distributed/mpi"},
+		{name: "downwards", pkg: "submit/slurm", imports: "rundir"},
+		{name: "within a layer", pkg: "submit", imports: "slurmtmpl"},
+		{name: "another module", pkg: "rundir", imports: "!github.com/spf13/viper"},
+		{name: "the standard library", pkg: "rundir", imports: "!os"},
+		{name: "below itself", pkg: "fetch", imports: "fetch/internal"},
+		{name: "submission meets training", pkg: "submit/slurm", imports: "distributed/cluster", want: "submission may not import"},
+		{name: "training meets submission", pkg: "distributed", imports: "submit", want: "training may not import"},
+		{name: "upwards", pkg: "data/mnist", imports: "distributed", want: "library may not import"},
+		{name: "leaf to leaf", pkg: "rundir", imports: "fetch", want: "leaves may not import"},
+		{name: "a name that only begins alike", pkg: "submit", imports: "fetcher", want: "submission may not import"},
+		{name: "no layer", pkg: "utils", imports: "!os", want: "has no layer"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			imported := module + "/" + tt.imports
+			if other, ok := strings.CutPrefix(tt.imports, "!"); ok {
+				imported = other
+			}
+			got := errors.Join(violations(layers, pkg{ImportPath: module + "/" + tt.pkg, Imports: []string{imported}})...)
+			if tt.want == "" && got != nil || tt.want != "" && (got == nil || !strings.Contains(got.Error(), tt.want)) {
+				t.Errorf("violations: %v, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// violations lists the imports of a package that its layer forbids.
+func violations(layers []layer, p pkg) []error {
+	name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
+	i := slices.IndexFunc(layers, func(l layer) bool { return within(name, l.packages) != "" })
+	if i < 0 {
+		return []error{fmt.Errorf("%s has no layer: add it to docs/architecture.md and to tests/arch", p.ImportPath)}
+	}
+	l := layers[i]
+	allowed := slices.Concat(l.packages, l.mayImport)
+	if slices.Contains(sealed, l.name) {
+		allowed = []string{within(name, l.packages)}
+	}
+	var errs []error
+	for _, imported := range p.Imports {
+		path, ours := strings.CutPrefix(imported, module+"/")
+		if ours && !l.all && within(path, allowed) == "" {
+			errs = append(errs, fmt.Errorf("%s imports %s: %s may not import it (docs/architecture.md)", p.ImportPath, imported, l.name))
+		}
+	}
+	return errs
+}
+
+// within returns the one of the folders that a package is, or lies below.
+func within(name string, folders []string) string {
+	for _, folder := range folders {
+		if name == folder || strings.HasPrefix(name, folder+"/") {
+			return folder
+		}
+	}
+	return ""
+}
+
+// foreign finds what belongs to one machine or site only: home folders of root and package mirrors.
+var foreign = regexp.MustCompile(`(^|[^.\w/])/(root|work|farm)/\w|https?://[\w.-]*(mirror|artifactory|nexus|devpi|athens)[\w.-]*`)
+
+func TestForeign(t *testing.T) {
+	tests := []struct {
+		line string
+		want bool
+	}{
+		{line: "cd " + "/work" + "/main", want: true},
+		{line: `"` + "/root" + `/go/bin"`, want: true},
+		{line: "--index-url https://" + "pypi-mirror.example.com/simple", want: true},
+		{line: "notebooks/work/x"},
+		{line: "https://pypi.org/simple"},
+		{line: "runs/root/x"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.line, func(t *testing.T) {
+			if got := foreign.MatchString(tt.line); got != tt.want {
+				t.Errorf("matches: %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestNoFileNamesThisMachine(t *testing.T) {
+	root := sourceRoot(t)
+	out, err := exec.Command("git", "-C", root, "ls-files", "-z").Output()
+	if err != nil {
+		t.Fatalf("git ls-files: %v", err)
+	}
+	home, _ := os.UserHomeDir()
+	for _, name := range strings.Split(strings.TrimRight(string(out), "\x00"), "\x00") {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if errors.Is(err, os.ErrNotExist) || bytes.IndexByte(text, 0) >= 0 || filepath.Ext(name) == ".sum" {
+			continue
+		}
+		lines := bufio.NewScanner(bytes.NewReader(text))
+		lines.Buffer(nil, 64<<20)
+		for n := 1; lines.Scan(); n++ {
+			line := lines.Text()
+			if foreign.MatchString(line) || strings.Contains(line, root+"/") || len(home) > 1 && strings.Contains(line, home+"/") {
+				t.Errorf("%s:%d names this machine: %.120s", name, n, line)
+			}
+		}
+	}
+}
+
+func list(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,Name,Doc,Imports,GoFiles,CgoFiles", module+"/...")
+	cmd.Dir = sourceRoot(t)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []pkg
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatalf("go list: %v", err)
+		}
+		if p.ImportPath != module { // deps and tools only
+			all = append(all, p)
+		}
+	}
+	if len(all) < 5 {
+		t.Fatalf("go list found only %d packages", len(all))
+	}
+	return all
+}
+
+func sourceRoot(t *testing.T) string {
+	t.Helper()
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
+}

@@ -1,0 +1,46 @@
+"""Execute a notebook with nbclient and print what its cells put out.
+
+Usage: execute.py NOTEBOOK KERNEL FOLDER SECONDS
+
+Prints one JSON object: {"outputs": [text of each code cell], "error": text or null}. The notebook file is not changed; FOLDER is
+the kernel's working folder.
+"""
+
+import json
+import sys
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+
+def text_of(output):
+    """The plain text of one output of a cell."""
+    if output.output_type == "stream":
+        return output.text
+    if output.output_type == "error":
+        return "\n".join([f"{output.ename}: {output.evalue}", *output.traceback])
+    data = output.data
+    return "".join(data.get("text/plain", data.get("text/html", data.get("text/markdown", ""))))
+
+
+def main():
+    path, kernel, folder, seconds = sys.argv[1:]
+    notebook = nbformat.read(path, as_version=4)
+    client = NotebookClient(
+        notebook,
+        kernel_name=kernel,
+        timeout=int(seconds),
+        startup_timeout=120,
+        resources={"metadata": {"path": folder}},
+    )
+    error = None
+    try:
+        client.execute()
+    except CellExecutionError as failure:
+        error = str(failure)
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    print(json.dumps({"outputs": ["".join(map(text_of, cell.outputs)) for cell in cells], "error": error}))
+
+
+main()
