@@ -1,0 +1,81 @@
+package distributed
+
+import (
+	"strings"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train"
+	"github.com/gomlx/gomlx/ml/train/metric"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+
+	"gonbatch/distributed/pjrt"
+)
+
+// average returns the mean of each node over the ranks, by one all-reduce for each element type: many small collectives would cost
+// their latency each.
+func average(nodes []*graph.Node, size int) []*graph.Node {
+	averaged := make([]*graph.Node, len(nodes))
+	for _, group := range byDType(nodes) {
+		flat := make([]*graph.Node, len(group))
+		for i, index := range group {
+			flat[i] = graph.Reshape(nodes[index], nodes[index].Shape().Size())
+		}
+		sum := pjrt.AllReduceSum(concatenate(flat))
+		mean := graph.MulScalar(sum, 1/float64(size))
+		offset := 0
+		for _, index := range group {
+			shape := nodes[index].Shape()
+			part := graph.Slice(mean, graph.AxisRange(offset, offset+shape.Size()))
+			averaged[index] = graph.Reshape(part, shape.Dimensions...)
+			offset += shape.Size()
+		}
+	}
+	return averaged
+}
+
+func concatenate(flat []*graph.Node) *graph.Node {
+	if len(flat) == 1 {
+		return flat[0]
+	}
+	return graph.Concatenate(flat, 0)
+}
+
+// byDType groups the indices of the nodes by element type, in order of appearance, which is the same on all ranks.
+func byDType(nodes []*graph.Node) [][]int {
+	var groups [][]int
+	position := map[dtypes.DType]int{}
+	for i, node := range nodes {
+		p, ok := position[node.DType()]
+		if !ok {
+			p = len(groups)
+			position[node.DType()] = p
+			groups = append(groups, nil)
+		}
+		groups[p] = append(groups[p], i)
+	}
+	return groups
+}
+
+// changedBuffers lists the model's variables that the step changes without training them, such as the moving averages of batch
+// normalization: without averaging, each rank would have its own.
+func changedBuffers(scope *model.Scope, gradients []*graph.Node) []*model.Variable {
+	if len(gradients) == 0 {
+		return nil
+	}
+	g := gradients[0].Graph()
+	var buffers []*model.Variable
+	for v := range scope.Store().IterVariables() {
+		if !v.Trainable && v.DType().IsFloat() && !isBookkeeping(v) && v.ChangedInGraph(g) {
+			buffers = append(buffers, v)
+		}
+	}
+	return buffers
+}
+
+// isBookkeeping tells variables of the trainer from those of the model.
+func isBookkeeping(v *model.Variable) bool {
+	top, _, _ := strings.Cut(strings.TrimPrefix(v.Path(), "/"), "/")
+	return top == metric.Scope || top == optimizer.Scope || top == train.AccumulatedGradientsScope
+}

@@ -1,0 +1,96 @@
+package distributed
+
+import (
+	"encoding/binary"
+	"hash/fnv"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+
+	"gonbatch/distributed/affinity"
+	"gonbatch/distributed/cluster"
+)
+
+// cpus are those that a rank computes on. If they are not bound, list only tells how many.
+type cpus struct {
+	list  []int
+	bound bool
+}
+
+func (c cpus) String() string {
+	if c.bound {
+		return affinity.Format(c.list)
+	}
+	return strconv.Itoa(len(c.list)) + " (not bound)"
+}
+
+// bindCPUs makes the process use the CPUs that it was given and no others.
+//
+// A launcher that binds its ranks has done all; ranks on one node that were given the same CPUs divide them among themselves. Where SLURM
+// gave fewer CPUs than this process may use, because the site doesn't bind, only the number of threads is limited: which
+// CPUs are free is not known.
+func bindCPUs(e cluster.Environment, peers communicator, getenv func(string) string) (cpus, error) {
+	allowed, err := affinity.Allowed()
+	if err != nil {
+		return cpus{}, err
+	}
+	sharing, err := ranksOnSameCPUs(e.Rank, peers, allowed)
+	if err != nil {
+		return cpus{}, err
+	}
+	given, _ := strconv.Atoi(getenv("SLURM_CPUS_PER_TASK"))
+	if index := slices.Index(sharing, e.Rank); len(sharing) > 1 {
+		mine := affinity.Divide(allowed, index, len(sharing))
+		if given > 0 && given < len(mine) {
+			mine = mine[:given]
+		}
+		return cpus{mine, true}, use(mine)
+	}
+	if given > 0 && given < len(allowed) {
+		return cpus{list: allowed[:given]}, limitThreads(given)
+	}
+	return cpus{allowed, true}, nil
+}
+
+func use(cpus []int) error {
+	if err := affinity.Pin(cpus); err != nil {
+		return err
+	}
+	return limitThreads(len(cpus))
+}
+
+// limitThreads sets the number of threads of XLA, which reads NPROC when its plugin is loaded, and of Go.
+func limitThreads(n int) error {
+	runtime.GOMAXPROCS(max(n, 2)) // Two, so that Go's garbage collector does not stand in the way of the loader.
+	return os.Setenv("NPROC", strconv.Itoa(n))
+}
+
+// ranksOnSameCPUs lists, in order, the ranks on this host that may use exactly the CPUs that this one may use, itself among them.
+func ranksOnSameCPUs(rank int, peers communicator, allowed []int) ([]int, error) {
+	mine := placeHash(allowed)
+	all, err := peers.AllGather(mine)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) == 1 {
+		return []int{rank}, nil
+	}
+	var same []int
+	for other, place := range all {
+		if slices.Equal(place, mine) {
+			same = append(same, other)
+		}
+	}
+	return same, nil
+}
+
+// placeHash stands for a host and a set of its CPUs. Containers can share a host name, so the kernel's boot id is in it too.
+func placeHash(allowed []int) []byte {
+	hash := fnv.New64a()
+	bootID, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	hash.Write(bootID)
+	hash.Write([]byte(hostname()))
+	hash.Write([]byte(affinity.Format(allowed)))
+	return binary.LittleEndian.AppendUint64(nil, hash.Sum64())
+}

@@ -1,0 +1,137 @@
+package distributed
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/gomlx/go-xla/compute/xla"
+	xlapjrt "github.com/gomlx/go-xla/pjrt"
+
+	"gonbatch/distributed/pjrt"
+	"gonbatch/plugin"
+)
+
+const (
+	devicesVariable  = "GONBATCH_DEVICES"
+	platformVariable = "GONBATCH_PLATFORM"
+	// maxCPUDevices bounds "all" on a CPU, where a device is only a share of the same cores.
+	maxCPUDevices = 8
+)
+
+// openDevice loads the XLA plugin and opens the device, or devices, that this process computes on.
+func (w *World) openDevice(ctx context.Context, c Config, numCPUs int) error {
+	platform, err := choosePlatform(c.Getenv)
+	if err != nil {
+		return err
+	}
+	devices, err := chooseDevices(c.Getenv(devicesVariable), platform, w.Size(), numCPUs)
+	if err != nil {
+		return err
+	}
+	w.platform = platform
+	if err := w.loadPlugin(ctx, c); err != nil {
+		return err
+	}
+	xla.EnableAutoInstall(false) // The plugin is there, and a compute node may have no network.
+	backend, err := xla.NewWithOptions(platform, deviceOptions(platform, devices, w.LocalRank(), w.Size()))
+	if err != nil {
+		return fmt.Errorf("open the %s device of rank %d: %w", platform, w.Rank(), err)
+	}
+	w.backend = backend
+	w.devices = min(backend.NumDevices(), max(devices, 1))
+	if devices == allDevices {
+		w.devices = backend.NumDevices()
+	}
+	if devices > backend.NumDevices() {
+		return fmt.Errorf("%s=%d, but this process has %d %s devices: ask for as many, or set it to all", devicesVariable, devices, backend.NumDevices(), platform)
+	}
+	return nil
+}
+
+// loadPlugin installs the plugin if it is missing (one process at a time), loads it, and gives it the collectives.
+func (w *World) loadPlugin(ctx context.Context, c Config) error {
+	dir, err := plugin.Ensure(ctx, plugin.Options{Platform: w.platform, Progress: c.Log, Getenv: c.Getenv})
+	if err != nil {
+		return err
+	}
+	if err := pjrt.Load(w.platform, filepath.Join(dir, plugin.FileName(w.platform))); err != nil {
+		return err
+	}
+	if transport := w.peers.Transport(); transport != nil {
+		return pjrt.RegisterAllReduce(w.platform, pjrt.Transport(transport))
+	}
+	return nil
+}
+
+func choosePlatform(getenv func(string) string) (string, error) {
+	switch platform := getenv(platformVariable); platform {
+	case plugin.CPU, plugin.CUDA:
+		return platform, nil
+	case "":
+		if !hasGPU() {
+			return plugin.CPU, nil
+		}
+		if _, err := plugin.Find(plugin.Options{Platform: plugin.CUDA, Getenv: getenv}); err != nil {
+			return plugin.CPU, nil
+		}
+		return plugin.CUDA, nil
+	default:
+		return "", fmt.Errorf("%s=%q: it must be cpu or cuda", platformVariable, platform)
+	}
+}
+
+func hasGPU() bool {
+	found, _ := filepath.Glob("/dev/nvidia[0-9]*")
+	if len(found) == 0 {
+		return false
+	}
+	_, err := os.Stat("/dev/nvidiactl")
+	return err == nil
+}
+
+// allDevices stands for as many devices as there are.
+const allDevices = -1
+
+// chooseDevices says how many devices this process drives. On a CPU, "all" is a power of two, so that usual batch sizes can be divided.
+func chooseDevices(want, platform string, size, numCPUs int) (int, error) {
+	switch {
+	case want == "":
+		return 1, nil
+	case want == "all" && size > 1:
+		return 1, nil // One device a rank.
+	case want == "all" && platform == plugin.CPU:
+		return powerOfTwo(min(numCPUs, maxCPUDevices)), nil
+	case want == "all":
+		return allDevices, nil
+	}
+	n, err := strconv.Atoi(want)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("%s=%q: it must be a number of at least 1, or all", devicesVariable, want)
+	}
+	if n > 1 && size > 1 {
+		return 0, fmt.Errorf("%s=%d with %d ranks: a rank drives one device; start one rank for each device (--tasks-per-node)", devicesVariable, n, size)
+	}
+	return n, nil
+}
+
+// powerOfTwo is the largest one that is not larger than n.
+func powerOfTwo(n int) int {
+	p := 1
+	for p*2 <= n {
+		p *= 2
+	}
+	return p
+}
+
+func deviceOptions(platform string, devices, localRank, size int) xlapjrt.NamedValuesMap {
+	switch {
+	case platform == plugin.CPU:
+		return xlapjrt.NamedValuesMap{"cpu_device_count": int64(devices)}
+	case size > 1:
+		return xlapjrt.NamedValuesMap{"visible_devices": []int64{int64(localRank)}}
+	}
+	return nil
+}

@@ -1,0 +1,25 @@
+// Package distributed trains a GoMLX model on many processes, many devices, or one, with the same program.
+//
+//	world, err := distributed.Init()
+//	if err != nil {
+//		log.Fatal(err)
+//	}
+//	defer world.Close()
+//
+//	loader, err := world.Loader(dataset, distributed.LoaderOptions{BatchSize: 64, Shuffle: true})
+//	opt := world.Optimizer(optimizer.Adam().LearningRate(1e-3).Done())
+//	trainer := train.NewTrainer(world.Backend(), store, model, loss, opt, nil, metrics)
+//	err = world.Fit(trainer, loader, distributed.FitOptions{Epochs: 2})
+//	result, err := world.Evaluate(trainer, test, 1000)
+//
+// Init finds out who started the process (srun, mpirun, ...), so that the program runs unchanged in a notebook, on a laptop and on a cluster:
+//
+//   - alone, it trains on one device, or on all devices of the machine by XLA's own sharding (GONBATCH_DEVICES=all);
+//   - as one rank of many, it drives one device, as PyTorch's DistributedDataParallel does, and the gradients are averaged by an
+//     all-reduce inside the compiled training step.
+//
+// The batch size is always the global one: the same hyper-parameters give the same training on any number of ranks and devices.
+// Rank 0 writes what is to be kept (metrics, checkpoints) to the run directory that submit made, if there is one.
+//
+// docs/architecture.md lists the environment variables that are read.
+package distributed

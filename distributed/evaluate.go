@@ -1,0 +1,185 @@
+package distributed
+
+import (
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/train"
+	"github.com/gomlx/gomlx/support/exceptions"
+
+	"gonbatch/data"
+)
+
+// Metric is the value of one of a trainer's evaluation metrics over a whole dataset.
+type Metric struct {
+	Name, ShortName string
+	Value           float64
+}
+
+// Metrics are in the order of the trainer's: the mean loss first.
+type Metrics []Metric
+
+// String is for people: "Mean Loss 0.0412, Mean Accuracy 0.9871".
+func (m Metrics) String() string {
+	parts := make([]string, len(m))
+	for i, metric := range m {
+		parts[i] = fmt.Sprintf("%s %.4f", metric.Name, metric.Value)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Get is the value of the metric with the name.
+func (m Metrics) Get(name string) (float64, bool) {
+	for _, metric := range m {
+		if metric.Name == name {
+			return metric.Value, true
+		}
+	}
+	return 0, false
+}
+
+// Evaluate computes the trainer's evaluation metrics over the whole dataset, every example once, and returns them on every rank. Each
+// rank evaluates its part, at most batchSize examples at a time; the result is the average weighted by the number of examples. Rank 0
+// records it under the dataset's name.
+func (w *World) Evaluate(trainer *train.Trainer, ds data.Dataset, batchSize int) (Metrics, error) {
+	if batchSize < 1 {
+		return nil, fmt.Errorf("distributed: evaluate %s with a batch size of %d: it must be at least 1", ds.Name(), batchSize)
+	}
+	if ds.Len() == 0 {
+		return nil, fmt.Errorf("distributed: evaluate %s: it has no examples", ds.Name())
+	}
+	begin, end := w.Rank()*ds.Len()/w.Size(), (w.Rank()+1)*ds.Len()/w.Size()
+	values, err := w.evaluatePart(trainer, part{ds, begin, end, batchSize})
+	if err != nil {
+		return nil, fmt.Errorf("distributed: evaluate %s on rank %d: %w", ds.Name(), w.Rank(), err)
+	}
+	if err := w.weightedMean(values, end-begin); err != nil {
+		return nil, fmt.Errorf("distributed: evaluate %s: %w", ds.Name(), err)
+	}
+	metrics, record := make(Metrics, len(values)), map[string]float64{}
+	for i, m := range trainer.EvalMetrics() {
+		metrics[i] = Metric{m.Name(), m.ShortName(), values[i]}
+		record[ds.Name()+"/"+m.Name()] = values[i]
+	}
+	return metrics, w.Log(trainer.GlobalStep(), record)
+}
+
+// weightedMean replaces the values by their mean over the ranks, weighted by each rank's number of examples.
+func (w *World) weightedMean(values []float64, examples int) error {
+	sum := make([]float64, len(values)+1)
+	for i, v := range values {
+		if examples > 0 {
+			sum[i] = v * float64(examples)
+		}
+	}
+	sum[len(values)] = float64(examples)
+	if err := w.AllReduceSum(sum); err != nil {
+		return err
+	}
+	for i := range values {
+		values[i] = sum[i] / sum[len(values)]
+	}
+	return nil
+}
+
+// evaluatePart evaluates one rank's examples. The trainer's metrics are running means, so the last step's are those of the part.
+func (w *World) evaluatePart(trainer *train.Trainer, p part) ([]float64, error) {
+	values := make([]float64, len(trainer.EvalMetrics()))
+	for _, m := range trainer.EvalMetrics() {
+		if err := exceptions.TryCatch[error](func() { m.Reset(trainer.Store().RootScope()) }); err != nil {
+			return nil, err
+		}
+	}
+	for metrics, err := range w.evalSteps(trainer, p) {
+		if err != nil {
+			return nil, err
+		}
+		for i, m := range metrics {
+			if values[i], err = scalar(m); err != nil {
+				return nil, err
+			}
+		}
+		if err := finalize(metrics); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
+}
+
+// evalSteps runs the part in batches. On several devices the batches are sharded, but for the few examples at the end that can't be.
+func (w *World) evalSteps(trainer *train.Trainer, p part) iter.Seq2[[]*tensors.Tensor, error] {
+	return func(yield func([]*tensors.Tensor, error) bool) {
+		rest := p
+		if w.devices > 1 {
+			var sharded part
+			sharded, rest = p.split(w.devices)
+			if !w.evalSharded(trainer, sharded, yield) {
+				return
+			}
+		}
+		for batch, err := range rest.Iter() {
+			if w.devices > 1 {
+				batch.Spec = "remainder" // Another program than the sharded one.
+			}
+			if !yield(step(batch, err, trainer.EvalStep)) {
+				return
+			}
+		}
+	}
+}
+
+func (w *World) evalSharded(trainer *train.Trainer, p part, yield func([]*tensors.Tensor, error) bool) bool {
+	if p.begin == p.end {
+		return true
+	}
+	sharded, err := w.accumulate(p)
+	if err != nil {
+		yield(nil, err)
+		return false
+	}
+	for batch, err := range sharded.DistributedIter() {
+		if !yield(step(batch, err, func(batch train.DistributedBatch) ([]*tensors.Tensor, error) {
+			return trainer.DistributedEvalStep(sharded.Strategy(), sharded.DeviceAssignment(), batch)
+		})) {
+			return false
+		}
+	}
+	return true
+}
+
+// part is a range of a dataset, in order, in batches of at most batchSize: a train.Dataset.
+type part struct {
+	data       data.Dataset
+	begin, end int
+	batchSize  int
+}
+
+func (p part) Name() string { return p.data.Name() }
+
+func (p part) Iter() iter.Seq2[train.Batch, error] {
+	return func(yield func(train.Batch, error) bool) {
+		for begin := p.begin; begin < p.end; begin += p.batchSize {
+			indices := make([]int, min(p.batchSize, p.end-begin))
+			for i := range indices {
+				indices[i] = begin + i
+			}
+			batch, err := load(p.data, indices)
+			if !yield(batch, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// split divides a part into one whose batches come in groups of n, each of the same size, and the rest.
+func (p part) split(n int) (grouped, rest part) {
+	size := max(p.batchSize/n, 1)
+	count := (p.end - p.begin) / (size * n) * (size * n)
+	grouped, rest = p, p
+	grouped.batchSize = size
+	grouped.end = p.begin + count
+	rest.begin = grouped.end
+	return grouped, rest
+}

@@ -1,0 +1,119 @@
+package distributed
+
+import (
+	"fmt"
+	"iter"
+
+	"github.com/gomlx/compute/distributed"
+	"github.com/gomlx/gomlx/ml/dataset"
+	"github.com/gomlx/gomlx/ml/train"
+
+	"gonbatch/data"
+	"gonbatch/distributed/sampler"
+)
+
+// LoaderOptions say how a dataset is cut into batches.
+type LoaderOptions struct {
+	// BatchSize is the number of examples in a training step, over all ranks and devices. It must be divisible by their number.
+	BatchSize int
+	// Shuffle draws a new order for each epoch, the same on all ranks.
+	Shuffle bool
+	// Seed of the shuffling. All ranks must give the same.
+	Seed uint64
+}
+
+// Loader yields this process' part of each batch. It is a GoMLX train.Dataset, one epoch an iteration; where the process has several
+// devices it is a train.DistributedDataset.
+type Loader interface {
+	train.Dataset
+	// Steps is the number of batches in an epoch. Examples that don't fill a last batch are left out of that epoch.
+	Steps() int
+	// BatchSize is the number of examples in a step, over all ranks and devices.
+	BatchSize() int
+}
+
+// Loader cuts a dataset into batches for training and shards them over the ranks and their devices.
+func (w *World) Loader(ds data.Dataset, o LoaderOptions) (Loader, error) {
+	s, err := sampler.New(sampler.Config{
+		Len: ds.Len(), BatchSize: o.BatchSize, Shards: w.Size() * w.devices, Shuffle: o.Shuffle, Seed: o.Seed,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("distributed: load %s: %w", ds.Name(), err)
+	}
+	l := &loader{data: ds, sampler: s, firstShard: w.Rank() * w.devices, shards: w.devices}
+	if w.devices == 1 {
+		return l, nil
+	}
+	return w.overDevices(l)
+}
+
+// loader yields the batches of the shards of this process, one shard after the other.
+type loader struct {
+	data               data.Dataset
+	sampler            *sampler.Sampler
+	firstShard, shards int
+	epoch              int
+}
+
+func (l *loader) Name() string   { return l.data.Name() }
+func (l *loader) Steps() int     { return l.sampler.Steps() }
+func (l *loader) BatchSize() int { return l.sampler.BatchSize() }
+
+// Iter implements train.Dataset: each call is the next epoch.
+func (l *loader) Iter() iter.Seq2[train.Batch, error] {
+	epoch := l.epoch
+	l.epoch++
+	return func(yield func(train.Batch, error) bool) {
+		order := l.sampler.Epoch(epoch)
+		for step := range l.sampler.Steps() {
+			for shard := range l.shards {
+				batch, err := load(l.data, l.sampler.Shard(order, step, l.firstShard+shard))
+				if !yield(batch, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+func load(ds data.Dataset, indices []int) (train.Batch, error) {
+	inputs, labels, err := ds.Batch(indices)
+	if err != nil {
+		return train.Batch{}, fmt.Errorf("distributed: load a batch of %s: %w", ds.Name(), err)
+	}
+	return train.Batch{Inputs: inputs, Labels: labels}, nil
+}
+
+// deviceLoader puts each shard on its device.
+type deviceLoader struct {
+	*dataset.DistributedAccumulator
+	source *loader
+}
+
+var _ train.DistributedDataset = (*deviceLoader)(nil)
+
+func (l *deviceLoader) Name() string   { return l.source.Name() }
+func (l *deviceLoader) Steps() int     { return l.source.Steps() }
+func (l *deviceLoader) BatchSize() int { return l.source.BatchSize() }
+
+func (w *World) overDevices(l *loader) (*deviceLoader, error) {
+	accumulator, err := w.accumulate(l)
+	if err != nil {
+		return nil, fmt.Errorf("distributed: shard %s over %d devices: %w", l.Name(), w.devices, err)
+	}
+	return &deviceLoader{DistributedAccumulator: accumulator, source: l}, nil
+}
+
+// accumulate makes a batch that is sharded over the devices by its first axis from as many batches of the source.
+func (w *World) accumulate(source train.Dataset) (*dataset.DistributedAccumulator, error) {
+	mesh, err := distributed.NewDeviceMesh([]int{w.devices}, []string{"data"})
+	if err != nil {
+		return nil, err
+	}
+	spec, err := distributed.BuildSpec(mesh).S("data").Done()
+	if err != nil {
+		return nil, err
+	}
+	specs := []*distributed.ShardingSpec{spec}
+	return dataset.NewDistributedAccumulator(w.backend, source, distributed.AutoSharding, specs, specs, nil)
+}

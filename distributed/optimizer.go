@@ -1,0 +1,60 @@
+package distributed
+
+import (
+	"fmt"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+)
+
+// Optimizer makes all ranks take the same step: it averages the gradients over the ranks before the wrapped optimizer sees them, and
+// gives every rank the initial weights of rank 0. In a world of one it is the optimizer itself.
+//
+// The optimizer must take gradients, as all of GoMLX's do (UpdateGraphWithGradients); another makes the first training step fail.
+func (w *World) Optimizer(inner optimizer.Interface) optimizer.Interface {
+	if w.Size() == 1 {
+		return inner
+	}
+	return &averagingOptimizer{world: w, inner: inner}
+}
+
+// averagingOptimizer is data parallelism: Li et al., PyTorch Distributed, VLDB 2020 (https://arxiv.org/abs/2006.15704), with one
+// bucket for all gradients.
+type averagingOptimizer struct {
+	world *World
+	inner optimizer.Interface
+}
+
+var _ train.OptimizeWithGradients = (*averagingOptimizer)(nil)
+
+// UpdateGraph implements optimizer.Interface.
+func (o *averagingOptimizer) UpdateGraph(scope *model.Scope, g *graph.Graph, loss *graph.Node) {
+	o.UpdateGraphWithGradients(scope, scope.BuildTrainableVariablesGradientsGraph(loss), loss.DType())
+}
+
+// UpdateGraphWithGradients implements train.OptimizeWithGradients: with accumulated gradients, the ranks communicate once an update.
+func (o *averagingOptimizer) UpdateGraphWithGradients(scope *model.Scope, gradients []*graph.Node, lossDType dtypes.DType) {
+	inner, ok := o.inner.(train.OptimizeWithGradients)
+	if !ok {
+		panic(fmt.Errorf("distributed: the optimizer %T can't be used by %d ranks: it has no method UpdateGraphWithGradients, so its gradients can't be averaged", o.inner, o.world.Size()))
+	}
+	if err := o.world.shareVariables(scope.Store()); err != nil {
+		panic(err)
+	}
+	buffers := changedBuffers(scope, gradients)
+	nodes := gradients
+	for _, v := range buffers {
+		nodes = append(nodes[:len(nodes):len(nodes)], v.NodeValue(gradients[0]))
+	}
+	averaged := average(nodes, o.world.Size())
+	for i, v := range buffers {
+		v.SetNodeValue(averaged[len(gradients)+i])
+	}
+	inner.UpdateGraphWithGradients(scope, averaged[:len(gradients)], lossDType)
+}
+
+// Clear implements optimizer.Interface.
+func (o *averagingOptimizer) Clear(scope *model.Scope) error { return o.inner.Clear(scope) }

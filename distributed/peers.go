@@ -1,0 +1,72 @@
+package distributed
+
+import (
+	"fmt"
+	"unsafe"
+
+	"gonbatch/distributed/cluster"
+	"gonbatch/distributed/mpi"
+)
+
+// communicator moves data between the ranks. All methods block until the other ranks have called them too.
+type communicator interface {
+	fmt.Stringer
+	AllReduce(values []float64) error
+	Broadcast(data []byte, root int) error
+	AllGather(data []byte) ([][]byte, error)
+	Barrier() error
+	// Transport is for compiled programs (see package pjrt); nil where there is nobody to talk to.
+	Transport() unsafe.Pointer
+	Close() error
+}
+
+var (
+	_ communicator = alone{}
+	_ communicator = overMPI{}
+)
+
+// connect opens what the job's ranks talk through.
+func connect(e cluster.Environment, getenv func(string) string) (communicator, error) {
+	if e.Size == 1 {
+		return alone{}, nil
+	}
+	comm, err := mpi.Init(mpi.Candidates(getenv))
+	if err != nil {
+		return nil, fmt.Errorf("%s started %d ranks, which need MPI to talk to each other: %w", e.Launcher, e.Size, err)
+	}
+	if comm.Size() != e.Size || comm.Rank() != e.Rank {
+		return nil, &MismatchError{Environment: e, MPI: comm.Version(), Library: comm.Library(), MPIRank: comm.Rank(), MPISize: comm.Size()}
+	}
+	return overMPI{comm}, nil
+}
+
+// MismatchError says that MPI did not join the world that the launcher started: each rank would train alone.
+type MismatchError struct {
+	Environment      cluster.Environment
+	MPI, Library     string
+	MPIRank, MPISize int
+}
+
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("this is %s, but MPI (%s, %s) says rank %d of %d: the launcher and the MPI library don't speak the same protocol.\n"+
+		"Use `srun --mpi=pmix` with Open MPI, `srun --mpi=pmi2` with MPICH (`srun --mpi=list` shows what your site has; submit takes --mpi), "+
+		"or the mpirun of the same MPI, or set %s to the library of your launcher",
+		e.Environment, e.MPI, e.Library, e.MPIRank, e.MPISize, mpi.LibraryVariable)
+}
+
+// alone is the communicator of a world of one.
+type alone struct{}
+
+func (alone) String() string                          { return "no other ranks" }
+func (alone) AllReduce([]float64) error               { return nil }
+func (alone) Broadcast([]byte, int) error             { return nil }
+func (alone) AllGather(data []byte) ([][]byte, error) { return [][]byte{data}, nil }
+func (alone) Barrier() error                          { return nil }
+func (alone) Transport() unsafe.Pointer               { return nil }
+func (alone) Close() error                            { return nil }
+
+// overMPI is the communicator of a job started by mpirun or srun.
+type overMPI struct{ *mpi.Comm }
+
+func (m overMPI) String() string                   { return m.Version() }
+func (m overMPI) AllReduce(values []float64) error { return mpi.AllReduce(m.Comm, values) }

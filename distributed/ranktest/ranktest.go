@@ -1,0 +1,100 @@
+// Package ranktest runs a test's body in several processes that an MPI launcher starts: the test binary, again. It is for tests only.
+//
+//	func TestAllReduce(t *testing.T) {
+//		ranktest.Run(t, 3, func(t *testing.T) {
+//			comm, err := mpi.Init(mpi.Candidates(os.Getenv)) // In each of 3 ranks.
+//			...
+//		})
+//	}
+package ranktest
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Launcher is an MPI implementation's mpirun.
+type Launcher struct {
+	// Name is the implementation.
+	Name string
+	// Commands are the names to look for on the PATH.
+	Commands []string
+	// Args come before the number of ranks.
+	Args []string
+}
+
+var (
+	// OpenMPI starts ranks unbound, and more than there are CPUs if need be.
+	OpenMPI = Launcher{"Open MPI", []string{"mpirun.openmpi"}, []string{"--allow-run-as-root", "--oversubscribe", "--bind-to", "none"}}
+	// MPICH is started by its Hydra.
+	MPICH = Launcher{"MPICH", []string{"mpirun.mpich", "mpiexec.hydra"}, nil}
+)
+
+// child marks the processes that a launcher started.
+const child = "GONBATCH_RANKTEST"
+
+// InRank tells whether this process is one of the ranks.
+func InRank() bool { return os.Getenv(child) != "" }
+
+// Run runs the body on n ranks, once under each MPI. It fails if any rank's body fails.
+func Run(t *testing.T, n int, body func(t *testing.T)) {
+	t.Helper()
+	RunWith(t, []Launcher{OpenMPI, MPICH}, n, body)
+}
+
+// RunWith is Run under the given launchers.
+func RunWith(t *testing.T, launchers []Launcher, n int, body func(t *testing.T)) {
+	t.Helper()
+	if InRank() {
+		body(t)
+		return
+	}
+	for _, launcher := range launchers {
+		t.Run(launcher.Name, func(t *testing.T) {
+			out, err := Start(t, launcher, n, nil)
+			if passed := strings.Count(out, "--- PASS: "+root(t)); err != nil || passed != n {
+				t.Errorf("%d of %d ranks passed, %v:\n%s", passed, n, err, out)
+			}
+		})
+	}
+}
+
+// Start runs this test alone in n processes, with more environment variables, and returns all they print.
+func Start(t *testing.T, launcher Launcher, n int, env []string) (string, error) {
+	t.Helper()
+	command := find(t, launcher)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	args := append([]string{}, launcher.Args...)
+	args = append(args, "-n", strconv.Itoa(n), os.Args[0], "-test.run=^"+regexp.QuoteMeta(root(t))+"$", "-test.v", "-test.count=1")
+	cmd := exec.CommandContext(ctx, command, args...)
+	cmd.Env = append(append(os.Environ(), child+"=1"), env...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// root is the name of the test without its subtests.
+func root(t *testing.T) string {
+	name, _, _ := strings.Cut(t.Name(), "/")
+	return name
+}
+
+func find(t *testing.T, launcher Launcher) string {
+	t.Helper()
+	for _, name := range launcher.Commands {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	if os.Getenv("CI") != "" {
+		t.Fatalf("%s is not installed: none of %v is on the PATH", launcher.Name, launcher.Commands)
+	}
+	t.Skipf("%s is not installed: none of %v is on the PATH (make test installs it)", launcher.Name, launcher.Commands)
+	return ""
+}

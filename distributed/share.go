@@ -1,0 +1,79 @@
+package distributed
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	"github.com/gomlx/gomlx/ml/model"
+)
+
+// shareVariables gives every rank rank 0's values of the variables that it has not had yet: the initial weights, or those of a
+// loaded checkpoint. It is called while the training step is built, which all ranks do at the same point.
+func (w *World) shareVariables(store *model.Store) error {
+	if err := store.InitializeVariables(w.backend, nil); err != nil {
+		return fmt.Errorf("distributed: initialise the variables of rank %d: %w", w.Rank(), err)
+	}
+	var fresh []*model.Variable
+	for v := range store.IterVariables() {
+		if !w.broadcast[v] {
+			fresh = append(fresh, v)
+		}
+	}
+	if err := w.checkSameModel(fresh); err != nil {
+		return err
+	}
+	for _, v := range fresh {
+		if err := w.shareVariable(store, v); err != nil {
+			return fmt.Errorf("distributed: broadcast the variable %s: %w", v.Path(), err)
+		}
+		w.broadcast[v] = true
+	}
+	return nil
+}
+
+func (w *World) shareVariable(store *model.Store, v *model.Variable) error {
+	value, err := v.Value()
+	if err != nil {
+		return err
+	}
+	var sent []byte
+	var sendErr error
+	err = value.MutableBytes(func(data []byte) {
+		sendErr = w.peers.Broadcast(data, 0)
+		sent = slices.Clone(data)
+	})
+	if err == nil {
+		err = sendErr
+	}
+	if err != nil || v.Name() != model.RNGStateVariableName || w.IsMain() {
+		return err
+	}
+	// Each rank has a random stream of its own, else all would drop out the same units.
+	hash := fnv.New64a()
+	hash.Write(sent)
+	hash.Write(binary.LittleEndian.AppendUint64(nil, uint64(w.Rank())))
+	return store.SetRNGStateFromSeed(int64(hash.Sum64() >> 1))
+}
+
+// checkSameModel compares the names and shapes of the variables over the ranks.
+func (w *World) checkSameModel(variables []*model.Variable) error {
+	hash := fnv.New64a()
+	for _, v := range variables {
+		fmt.Fprintln(hash, v.Path(), v.Shape())
+	}
+	mine := binary.LittleEndian.AppendUint64(nil, hash.Sum64())
+	mine = binary.LittleEndian.AppendUint64(mine, uint64(len(variables)))
+	all, err := w.peers.AllGather(mine)
+	if err != nil {
+		return fmt.Errorf("distributed: compare the model over the ranks: %w", err)
+	}
+	for rank, other := range all {
+		if !slices.Equal(other, all[0]) {
+			return fmt.Errorf("distributed: rank %d built another model than rank 0 (%d variables against %d, or other names or shapes): all ranks must build the same one",
+				rank, binary.LittleEndian.Uint64(other[8:]), binary.LittleEndian.Uint64(all[0][8:]))
+		}
+	}
+	return nil
+}

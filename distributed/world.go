@@ -1,0 +1,137 @@
+package distributed
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"gonbatch/distributed/cluster"
+	"gonbatch/rundir"
+)
+
+// World is this process' view of the job: who it is, the device it computes on, and the other ranks. Its methods that
+// communicate are collective: every rank must call them, in the same order. It is for one goroutine at a time.
+type World struct {
+	environment cluster.Environment
+	peers       communicator
+	backend     compute.Backend
+	platform    string
+	devices     int
+	run         rundir.Dir // Zero if there is none.
+	out         io.Writer
+	broadcast   map[*model.Variable]bool // Those that have had rank 0's value.
+	metrics     *metricsFile
+}
+
+// Config is what Init takes from the process; tests give their own.
+type Config struct {
+	// Getenv reads an environment variable.
+	Getenv func(string) string
+	// Out is where rank 0 reports progress.
+	Out io.Writer
+	// Log is where every rank reports what it found.
+	Log io.Writer
+}
+
+// Init joins the job that this process was started for: it finds the ranks, binds the process to its CPUs, loads XLA and opens the device.
+// It blocks until all ranks have called it, and may be called once in a process.
+func Init() (*World, error) {
+	return InitWith(context.Background(), Config{Getenv: os.Getenv, Out: os.Stdout, Log: os.Stderr})
+}
+
+// InitWith is Init with the surroundings given. The context bounds the installation of XLA's plugin.
+func InitWith(ctx context.Context, c Config) (*World, error) {
+	w, err := open(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("distributed: %w", err)
+	}
+	return w, nil
+}
+
+func open(ctx context.Context, c Config) (*World, error) {
+	environment, err := cluster.Detect(c.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	peers, err := connect(environment, c.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	w := &World{environment: environment, peers: peers, out: c.Out, broadcast: map[*model.Variable]bool{}}
+	w.run, _ = rundir.FromEnv(c.Getenv)
+	cpus, err := bindCPUs(environment, peers, c.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.openDevice(ctx, c, len(cpus.list)); err != nil {
+		return nil, err
+	}
+	if w.run != (rundir.Dir{}) {
+		fmt.Fprintf(c.Log, "gonbatch: %s on %s, CPUs %s, %s\n", w, hostname(), cpus, peers)
+	}
+	return w, nil
+}
+
+func hostname() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "an unnamed host"
+	}
+	return name
+}
+
+// String is for logs: "rank 0 of 2 (local rank 0), started by slurm, 1 cpu device".
+func (w *World) String() string {
+	plural := "s"
+	if w.devices == 1 {
+		plural = ""
+	}
+	return fmt.Sprintf("%s, %d %s device%s", w.environment, w.devices, w.platform, plural)
+}
+
+// Rank is this process' number, from 0 to Size()-1.
+func (w *World) Rank() int { return w.environment.Rank }
+
+// Size is the world size: the number of processes.
+func (w *World) Size() int { return w.environment.Size }
+
+// LocalRank is this process' number among those on its node.
+func (w *World) LocalRank() int { return w.environment.LocalRank }
+
+// IsMain tells whether this is rank 0, the one that writes files and prints. No collective may be called by rank 0 only.
+func (w *World) IsMain() bool { return w.environment.Rank == 0 }
+
+// Devices is the number of devices that this process computes on.
+func (w *World) Devices() int { return w.devices }
+
+// Platform is "cpu" or "cuda".
+func (w *World) Platform() string { return w.platform }
+
+// Backend is the GoMLX backend to build models on.
+func (w *World) Backend() compute.Backend { return w.backend }
+
+// Printf prints on rank 0 only.
+func (w *World) Printf(format string, args ...any) {
+	if w.IsMain() {
+		fmt.Fprintf(w.out, format, args...)
+	}
+}
+
+// Barrier returns when all ranks have called it.
+func (w *World) Barrier() error { return w.peers.Barrier() }
+
+// AllReduceSum replaces the values by their sum over all ranks.
+func (w *World) AllReduceSum(values []float64) error { return w.peers.AllReduce(values) }
+
+// Close leaves the job. Every rank must call it, when all its work is done.
+func (w *World) Close() error {
+	err := w.metrics.close()
+	if closeErr := w.peers.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
