@@ -156,7 +156,8 @@ func TestNoFileNamesThisMachine(t *testing.T) {
 	if err != nil {
 		t.Fatalf("git ls-files: %v", err)
 	}
-	home, _ := os.UserHomeDir()
+	here := regexp.MustCompile(`(^|[^.\w/])` + regexp.QuoteMeta(root) + `/`)
+	isolated := strings.Count(root, "/") > 1 // a checkout in /src says nothing
 	for _, name := range strings.Split(strings.TrimRight(string(out), "\x00"), "\x00") {
 		text, err := os.ReadFile(filepath.Join(root, name))
 		if errors.Is(err, os.ErrNotExist) || bytes.IndexByte(text, 0) >= 0 || filepath.Ext(name) == ".sum" {
@@ -166,7 +167,7 @@ func TestNoFileNamesThisMachine(t *testing.T) {
 		lines.Buffer(nil, 64<<20)
 		for n := 1; lines.Scan(); n++ {
 			line := lines.Text()
-			if foreign.MatchString(line) || strings.Contains(line, root+"/") || len(home) > 1 && strings.Contains(line, home+"/") {
+			if foreign.MatchString(line) || isolated && here.MatchString(line) {
 				t.Errorf("%s:%d names this machine: %.120s", name, n, line)
 			}
 		}
@@ -175,7 +176,7 @@ func TestNoFileNamesThisMachine(t *testing.T) {
 
 func list(t *testing.T) []pkg {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,Name,Doc,Imports,GoFiles,CgoFiles", module+"/...")
+	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Dir,Name,Doc,Imports,GoFiles,CgoFiles", module+"/...")
 	cmd.Dir = sourceRoot(t)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()

@@ -3,7 +3,9 @@ package cluster
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,23 +28,57 @@ type Cluster struct {
 	// Nodes are the names of the compute nodes: n1, n2, n3.
 	Nodes []string
 
-	t testing.TB
+	watcher *exec.Cmd
+	alive   io.Closer
 }
 
 // Start brings up a cluster and ends it when the test ends, however it ends: also after a panic, a time-out of `go test`
-// or a kill of the test program.
+// or a kill of the test program. Where no cluster can run the test is skipped, or with CI=true fails.
 func Start(t testing.TB, opts ...Option) *Cluster {
 	t.Helper()
 	require(t)
+	c, err := Open(opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			c.logTails(t)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// Open is Start for a program that is no test: it ends the cluster by Close, or by ending itself.
+func Open(opts ...Option) (*Cluster, error) {
 	s := newSettings(opts)
-	c := &Cluster{Dir: newDir(t), t: t}
+	// The name is short: munge's socket lies in the folder, and a socket's path has a limit of 108 bytes.
+	dir, err := os.MkdirTemp("/tmp", "slurm-")
+	if err != nil {
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	c := &Cluster{Dir: dir}
 	for i := range s.nodes {
 		c.Nodes = append(c.Nodes, fmt.Sprintf("n%d", i+1))
 	}
-	c.writeScripts(s)
-	c.guard()
-	c.up(s)
-	return c
+	if err := errors.Join(os.Chmod(dir, 0o755), c.writeScripts(s)); err != nil {
+		return nil, fmt.Errorf("cluster: %w", errors.Join(err, os.RemoveAll(dir)))
+	}
+	if err := c.guard(); err != nil {
+		return nil, fmt.Errorf("cluster: start the process that ends the cluster: %w", errors.Join(err, os.RemoveAll(dir)))
+	}
+	if err := c.up(s); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// Close ends the cluster and removes its folder.
+func (c *Cluster) Close() error {
+	return errors.Join(c.alive.Close(), c.watcher.Wait())
 }
 
 // Env returns the variables, as NAME=value, that make every SLURM command talk to this cluster.
@@ -56,127 +92,94 @@ func (c *Cluster) Run(name string, args ...string) (string, error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(os.Environ(), c.Env()...)
-	return output(cmd)
+	cmd.WaitDelay = 10 * time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return string(out), fmt.Errorf("%s: %w: %s", name, err, strings.TrimSpace(string(out)))
+	}
+	return string(out), nil
 }
 
 // On runs a command on a compute node and returns its output, standard error included. The error holds the output too.
 func (c *Cluster) On(node string, command ...string) (string, error) {
-	return c.Run(c.script("on"), append([]string{node}, command...)...)
+	return c.Run(c.file("on"), append([]string{node}, command...)...)
 }
 
 // Crash pulls the plug of a node: all of its processes die at once and its network is gone.
-func (c *Cluster) Crash(node string) {
-	c.t.Helper()
-	c.node(node, "crash")
+func (c *Cluster) Crash(node string) error {
+	_, err := c.Run(c.file("node.sh"), c.Dir, node, "crash")
+	return err
 }
 
 // Boot starts a node again after a Crash.
-func (c *Cluster) Boot(node string) {
-	c.t.Helper()
-	c.node(node, "start")
+func (c *Cluster) Boot(node string) error {
+	// In a file: the node's processes would keep a pipe open.
+	_, err := c.Run("bash", "-c", `"$0"/node.sh "$0" "$1" start >"$0/boot.log" 2>&1 || { cat "$0/boot.log"; exit 1; }`, c.Dir, node)
+	return err
 }
 
-func (c *Cluster) node(name, verb string) {
-	c.t.Helper()
-	if out, err := c.Run(c.script("node.sh"), c.Dir, name, verb); err != nil {
-		c.t.Fatalf("%s node %s: %v\n%s", verb, name, err, out)
-	}
-}
+func (c *Cluster) file(name string) string { return filepath.Join(c.Dir, name) }
 
-func (c *Cluster) script(name string) string { return filepath.Join(c.Dir, name) }
-
-// newDir makes a folder with a short name: munge's socket lies in it, and a socket's path has a limit of 108 bytes.
-func newDir(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "slurm-")
-	if err != nil {
-		t.Fatalf("cluster: %v", err)
-	}
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatalf("cluster: %v", err)
-	}
-	return dir
-}
-
-func (c *Cluster) writeScripts(s settings) {
-	c.t.Helper()
+func (c *Cluster) writeScripts(s settings) error {
 	files := map[string][]byte{"extra.conf": []byte(strings.Join(s.conf, "\n") + "\n")}
 	for _, name := range []string{"up.sh", "down.sh", "node.sh"} {
 		text, err := scripts.ReadFile(name)
 		if err != nil {
-			c.t.Fatalf("cluster: %v", err)
+			return err
 		}
 		files[name] = text
 	}
 	for name, text := range files {
-		if err := os.WriteFile(c.script(name), text, 0o755); err != nil {
-			c.t.Fatalf("cluster: %v", err)
+		if err := os.WriteFile(c.file(name), text, 0o755); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
-// guard ends the cluster when the test ends. The watcher is a process of its own session that waits for its standard input to
-// close: that also happens when this program is killed.
-func (c *Cluster) guard() {
-	c.t.Helper()
-	watcher := exec.Command("setsid", "bash", "-c", `cat >/dev/null; bash "$0/down.sh" "$0"; rm -rf "$0"`, c.Dir)
-	stdin, err := watcher.StdinPipe()
-	if err == nil {
-		err = watcher.Start()
-	}
+// guard starts the process that ends the cluster: it has a session of its own and waits for its standard input to close, which
+// also happens when this program is killed.
+func (c *Cluster) guard() error {
+	c.watcher = exec.Command("setsid", "bash", "-c", `cat >/dev/null; bash "$0/down.sh" "$0"; rm -rf "$0"`, c.Dir)
+	stdin, err := c.watcher.StdinPipe()
 	if err != nil {
-		_ = os.RemoveAll(c.Dir)
-		c.t.Fatalf("cluster: start the process that ends the cluster: %v", err)
+		return err
 	}
-	c.t.Cleanup(func() {
-		if c.t.Failed() {
-			c.logTails()
-		}
-		_ = stdin.Close()
-		_ = watcher.Wait()
-	})
+	c.alive = stdin
+	return c.watcher.Start()
 }
 
 // up runs up.sh with its output in a file: the daemons that it leaves behind would keep a pipe open.
-func (c *Cluster) up(s settings) {
-	c.t.Helper()
-	log, err := os.Create(filepath.Join(c.Dir, "up.log"))
+func (c *Cluster) up(s settings) error {
+	log, err := os.Create(c.file("up.log"))
 	if err != nil {
-		c.t.Fatalf("cluster: %v", err)
+		return fmt.Errorf("cluster: %w", err)
 	}
 	defer log.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), commandLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "bash", c.script("up.sh"), c.Dir)
+	cmd := exec.CommandContext(ctx, "bash", c.file("up.sh"), c.Dir)
 	cmd.Env = append(os.Environ(),
 		"NODES="+strconv.Itoa(s.nodes), "CPUS="+strconv.Itoa(s.cpus), "MEM="+strconv.Itoa(s.memoryMB), "GPUS="+strconv.Itoa(s.gpus),
-		"EXTRA_CONF="+c.script("extra.conf"))
+		"EXTRA_CONF="+c.file("extra.conf"))
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Run(); err != nil {
 		text, _ := os.ReadFile(log.Name())
-		c.t.Fatalf("cluster: up.sh: %v\n%s", err, text)
+		return fmt.Errorf("cluster: up.sh: %w\n%s", err, text)
 	}
+	return nil
 }
 
 // logTails shows the end of the controller's and the nodes' logs beside a failed test.
-func (c *Cluster) logTails() {
-	c.t.Helper()
-	logs, _ := filepath.Glob(filepath.Join(c.Dir, "log", "*.log"))
+func (c *Cluster) logTails(t testing.TB) {
+	t.Helper()
+	logs, _ := filepath.Glob(c.file(filepath.Join("log", "*.log")))
 	for _, path := range logs {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			continue
 		}
 		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-		c.t.Logf("%s ends with:\n%s", filepath.Base(path), strings.Join(lines[max(0, len(lines)-15):], "\n"))
+		t.Logf("%s ends with:\n%s", filepath.Base(path), strings.Join(lines[max(0, len(lines)-15):], "\n"))
 	}
-}
-
-func output(cmd *exec.Cmd) (string, error) {
-	cmd.WaitDelay = 10 * time.Second
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return string(out), fmt.Errorf("%s: %w: %s", cmd.Args[0], err, strings.TrimSpace(string(out)))
-	}
-	return string(out), nil
 }

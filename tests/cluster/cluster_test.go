@@ -54,14 +54,18 @@ func TestCluster(t *testing.T) {
 
 func TestCrashAndBoot(t *testing.T) {
 	c := cluster.Start(t, cluster.Nodes(2), cluster.GPUs(0))
-	c.Crash("n2")
+	if err := c.Crash("n2"); err != nil {
+		t.Fatal(err)
+	}
 	if out, err := c.On("n2", "true"); err == nil {
 		t.Errorf("a crashed node still runs commands: %q", out)
 	}
 	waitFor(t, "n2 to be down", func() bool {
 		return strings.HasPrefix(fields(t, c, "sinfo", "-h", "-p", "main", "-n", "n2", "-o", "%T")[0], "down")
 	})
-	c.Boot("n2")
+	if err := c.Boot("n2"); err != nil {
+		t.Fatal(err)
+	}
 	waitFor(t, "n2 to be back", func() bool {
 		return fields(t, c, "sinfo", "-h", "-p", "main", "-n", "n2", "-o", "%T")[0] == "idle"
 	})
