@@ -1,0 +1,82 @@
+package export
+
+import (
+	"fmt"
+	"strings"
+
+	"gonbatch/submit/nbformat"
+)
+
+// CellRef says which cell something is about.
+type CellRef struct {
+	// Notebook is the notebook's file name.
+	Notebook string
+	// Number is the cell's position among all cells, from 1; ID is its id, which may be empty.
+	Number int
+	ID     string
+	// Heading is the nearest markdown heading above the cell, which may be empty.
+	Heading string
+}
+
+// String names the cell for a person: mnist.ipynb, cell 3 (id 4f2a, under "Training").
+func (r CellRef) String() string {
+	var notes []string
+	if r.ID != "" {
+		notes = append(notes, "id "+r.ID)
+	}
+	if r.Heading != "" {
+		notes = append(notes, fmt.Sprintf("under %q", r.Heading))
+	}
+	text := fmt.Sprintf("%s, cell %d", r.Notebook, r.Number)
+	if len(notes) > 0 {
+		text += " (" + strings.Join(notes, ", ") + ")"
+	}
+	return text
+}
+
+// CellError is a mistake in a cell.
+type CellError struct {
+	CellRef
+	// Line and Col are the place in the cell, from 1; zero is unknown.
+	Line, Col int
+	// Message says what is wrong and how to mend it.
+	Message string
+	// SourceLine is the text of the line.
+	SourceLine string
+}
+
+// Error names cell and line, and quotes the line.
+func (e *CellError) Error() string {
+	text := e.CellRef.String()
+	if e.Line > 0 {
+		text += fmt.Sprintf(", line %d", e.Line)
+	}
+	text += ": " + e.Message
+	if e.SourceLine != "" {
+		text += "\n\t" + strings.TrimSpace(e.SourceLine)
+	}
+	return text
+}
+
+// Warning is something in a cell that the exported programs do without.
+type Warning struct {
+	CellRef
+	// Line is the place in the cell, from 1.
+	Line int
+	// Message says what is left out.
+	Message string
+}
+
+// String names cell and line.
+func (w Warning) String() string {
+	return fmt.Sprintf("%s, line %d: %s", w.CellRef, w.Line, w.Message)
+}
+
+// lineOf is the text of line n, from 1, of a cell.
+func lineOf(cell *nbformat.Cell, n int) string {
+	lines := strings.Split(cell.Source, "\n")
+	if n < 1 || n > len(lines) {
+		return ""
+	}
+	return lines[n-1]
+}

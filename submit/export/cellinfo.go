@@ -1,0 +1,73 @@
+package export
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"gonbatch/submit/nbformat"
+)
+
+// cellInfo is a cell with what surrounds it.
+type cellInfo struct {
+	*nbformat.Cell
+	ref CellRef
+	// file names the cell in //line directives.
+	file string
+}
+
+// errorf is a mistake in a line of the cell; line 0 is the cell as a whole.
+func (c *cellInfo) errorf(line int, format string, args ...any) *CellError {
+	return &CellError{CellRef: c.ref, Line: line, Message: fmt.Sprintf(format, args...), SourceLine: lineOf(c.Cell, line)}
+}
+
+// describeCells finds the heading and the name in directives of every cell.
+func describeCells(nb *nbformat.Notebook) []*cellInfo {
+	name := printable(filepath.Base(nb.Path))
+	heading := ""
+	infos := make([]*cellInfo, len(nb.Cells))
+	for i, cell := range nb.Cells {
+		if cell.Type == nbformat.Markdown {
+			if h := lastHeading(cell.Source); h != "" {
+				heading = h
+			}
+		}
+		infos[i] = &cellInfo{
+			Cell: cell,
+			ref:  CellRef{Notebook: name, Number: cell.Number, ID: cell.ID, Heading: heading},
+			file: fmt.Sprintf("%s[cell %d]", name, cell.Number),
+		}
+	}
+	return infos
+}
+
+// printable makes a file name fit for a line of Go source: what would end the line, or cannot be shown, becomes "_".
+func printable(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
+			return '_'
+		}
+		return r
+	}, strings.ToValidUTF8(name, "_"))
+}
+
+// headingLine is a heading of Markdown.
+var headingLine = regexp.MustCompile(`^ {0,3}#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$`)
+
+// lastHeading is the last heading in a text of Markdown; lines within code fences are none.
+func lastHeading(text string) string {
+	heading, fenced := "", false
+	for _, line := range strings.Split(text, "\n") {
+		trimmed := strings.TrimSpace(line)
+		if strings.HasPrefix(trimmed, "```") || strings.HasPrefix(trimmed, "~~~") {
+			fenced = !fenced
+			continue
+		}
+		if m := headingLine.FindStringSubmatch(strings.TrimRight(line, "\r")); m != nil && !fenced && m[1] != "" {
+			heading = printable(m[1])
+		}
+	}
+	return heading
+}

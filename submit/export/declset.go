@@ -1,0 +1,98 @@
+package export
+
+import (
+	"cmp"
+	"go/token"
+	"slices"
+	"strings"
+)
+
+// declSet is what the kernel remembers from the cells that ran.
+type declSet struct {
+	imports map[string]*importDecl
+	byName  map[string]*decl
+	// blanks declare no name (var _ = f()), so nothing ever displaces them.
+	blanks []*decl
+}
+
+// newDeclSet gives a kernel's memory at its start.
+func newDeclSet() *declSet {
+	return &declSet{imports: map[string]*importDecl{}, byName: map[string]*decl{}}
+}
+
+// add remembers what a cell declares; it displaces earlier declarations of the same names.
+func (s *declSet) add(cell *cellDecls) {
+	for _, imp := range cell.imports {
+		s.imports[imp.key()] = imp
+	}
+	for _, d := range cell.decls {
+		for _, name := range d.names {
+			s.remove(name)
+			s.byName[name] = d
+		}
+		if len(d.names) == 0 {
+			s.blanks = append(s.blanks, d)
+		}
+	}
+}
+
+// remove forgets the declaration of a name and tells whether there was one.
+func (s *declSet) remove(name string) bool {
+	d, ok := s.byName[name]
+	if !ok {
+		return false
+	}
+	delete(s.byName, name)
+	if d.drop(name) {
+		for other, same := range s.byName {
+			if same == d {
+				delete(s.byName, other)
+			}
+		}
+	}
+	return true
+}
+
+// forget is %rm: it removes an import or a declaration by its key and tells whether there was one.
+func (s *declSet) forget(key string) bool {
+	if _, ok := s.imports[key]; ok {
+		delete(s.imports, key)
+		return true
+	}
+	return s.remove(key)
+}
+
+// kindOrder is GoNB's order of the kinds of declarations.
+var kindOrder = []token.Token{token.TYPE, token.CONST, token.VAR, token.FUNC}
+
+// sorted gives the declarations in GoNB's order: types, consts, vars, funcs, each by key. The order decides in which
+// sequence variables and init functions are run, so it is part of what a notebook means.
+func (s *declSet) sorted() []*decl {
+	seen := map[*decl]bool{}
+	all := slices.Clone(s.blanks)
+	for _, d := range s.byName {
+		if !seen[d] {
+			seen[d] = true
+			all = append(all, d)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *decl) int {
+		return cmp.Or(
+			cmp.Compare(slices.Index(kindOrder, a.kind), slices.Index(kindOrder, b.kind)),
+			strings.Compare(a.key, b.key),
+		)
+	})
+	return all
+}
+
+// sortedImports gives the imports by path, then name.
+func (s *declSet) sortedImports() []*importDecl {
+	all := make([]*importDecl, 0, len(s.imports))
+	for _, imp := range s.imports {
+		all = append(all, imp)
+	}
+	slices.SortFunc(all, func(a, b *importDecl) int {
+		return cmp.Or(strings.Compare(a.path, b.path), strings.Compare(a.name, b.name))
+	})
+	return all
+}

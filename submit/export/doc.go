@@ -1,0 +1,23 @@
+// Package export composes the cells of a notebook into one Go module, as the GoNB kernel would run them: one main package
+// for each main cell, with the declarations as of that cell. It compiles nothing (submit/build does) and runs nothing.
+//
+//	nb, err := nbformat.Read("mnist.ipynb")
+//	...
+//	module, err := export.FromNotebook(nb, export.Options{SourceDir: gonbatchSource})
+//	...
+//	err = module.Write("mnist") // then: cd mnist && go run ./train
+//
+// # Which cells become programs
+//
+// A main cell has a %% or %main line, an %exec line, or a func main. Each becomes a step: a package main of its own, in a
+// folder that has the step's name. A cell without a main runs nothing by itself; its declarations (init_* functions too)
+// are in every program of a later main cell.
+//
+// A cell tagged skip-execution or notebook-only is left out as a whole, its declarations and magics too: that is what
+// nbclient, nbconvert and papermill do with skip-execution. Picking such a cell by Options.Cells puts it back.
+//
+// # Positions
+//
+// The programs have //line directives, so compile errors and panics name notebook, cell and line: "mnist.ipynb[cell 3]:12"
+// is line 12 of the third cell, counted as Jupyter counts.
+package export

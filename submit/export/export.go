@@ -1,0 +1,166 @@
+package export
+
+import (
+	"fmt"
+	"go/build"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/mod/modfile"
+
+	"gonbatch/submit/nbformat"
+)
+
+// DefaultModulePath is the exported module's path where Options has none.
+const DefaultModulePath = "notebook"
+
+// Options say what to export and with what.
+type Options struct {
+	// Cells picks main cells by tag, cell id, number or step name; empty is all that no tag leaves out.
+	Cells []string
+	// SourceDir is gonbatch's own source tree (source.Dir gives it), for go.mod.
+	SourceDir string
+	// ModulePath is the module's path; empty is DefaultModulePath.
+	ModulePath string
+	// ModuleCache is the folder of downloaded modules, where packages' names are looked up; empty is Go's default.
+	ModuleCache string
+}
+
+// FromNotebook composes the notebook's cells into a module. Mistakes in a cell are *CellError.
+func FromNotebook(nb *nbformat.Notebook, opt Options) (*Module, error) {
+	e, err := newExporter(nb, opt)
+	if err != nil {
+		return nil, err
+	}
+	for _, cell := range codeCells(e.cells, e.picks) {
+		if err := e.cell(cell); err != nil {
+			return nil, err
+		}
+	}
+	return e.finish()
+}
+
+// exporter holds what one export gathers.
+type exporter struct {
+	cells   []*cellInfo
+	picks   picks
+	session *session
+	namer   stepNamer
+	mod     *modfile.File
+	names   *packageNames
+	module  *Module
+	all     []Step // also those that are not picked
+	edits   []modEdit
+	imports map[string]bool
+}
+
+// newExporter reads what surrounds the cells.
+func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
+	if opt.ModulePath == "" {
+		opt.ModulePath = DefaultModulePath
+	}
+	if opt.ModuleCache == "" {
+		opt.ModuleCache = filepath.Join(filepath.SplitList(build.Default.GOPATH + string(filepath.ListSeparator))[0], "pkg", "mod")
+	}
+	sourceDir, err := filepath.Abs(opt.SourceDir)
+	if err != nil {
+		return nil, err
+	}
+	mod, err := libraryMod(sourceDir, opt.ModulePath)
+	if err != nil {
+		return nil, fmt.Errorf("export %s: %w", nb.Path, err)
+	}
+	e := &exporter{
+		cells: describeCells(nb), picks: opt.Cells, session: newSession(), mod: mod,
+		namer:   stepNamer{map[string]bool{}},
+		names:   &packageNames{mod: mod, sourceDir: sourceDir, modCache: opt.ModuleCache, cache: map[string]string{}},
+		imports: map[string]bool{},
+	}
+	e.module = &Module{
+		Notebook: printable(nb.Name()), Files: map[string][]byte{}, ImportSites: map[string]Site{},
+		Cells: map[string]CellSource{}, SourceDir: sourceDir,
+	}
+	for _, cell := range e.cells {
+		if cell.Type == nbformat.Code {
+			e.module.Cells[cell.file] = CellSource{cell.ref, cell.Source}
+		}
+	}
+	return e, nil
+}
+
+// cell plays one cell and, if it has a main, makes it a step.
+func (e *exporter) cell(cell *cellInfo) error {
+	main, err := e.session.run(cell)
+	if err != nil {
+		return err
+	}
+	if main == nil {
+		return nil
+	}
+	return e.step(cell, main)
+}
+
+// step adds the program of a main cell, if it is picked.
+func (e *exporter) step(cell *cellInfo, main *decl) error {
+	name := e.namer.name(cell)
+	step := Step{
+		Name: name, Package: name, Cell: cell.Number, CellID: cell.ID,
+		Args: slices.Clone(e.session.cellArgs), Env: maps.Clone(e.session.env), Dir: e.session.dir,
+		BuildFlags: slices.Clone(e.session.goFlags),
+	}
+	e.all = append(e.all, step)
+	if !e.picks.wants(name, cell) {
+		return nil
+	}
+	e.edits = addEdits(e.edits, e.session.mods)
+	data, imports, err := renderProgram(&step, cell, e.session.decls, main, e.names)
+	if err != nil {
+		return err
+	}
+	for _, imp := range imports {
+		e.imports[imp.path] = true
+		if imp.site != nil {
+			e.module.ImportSites[imp.path] = Site{imp.site.cell.ref, imp.site.line}
+		}
+	}
+	e.module.Files[step.Package+"/main.go"] = data
+	e.module.Steps = append(e.module.Steps, step)
+	return nil
+}
+
+// finish adds what belongs to the module as a whole.
+func (e *exporter) finish() (*Module, error) {
+	m := e.module
+	if err := e.picks.check(m.Notebook, e.all, e.cells); err != nil {
+		return nil, err
+	}
+	if len(m.Steps) == 0 {
+		return nil, e.noMain()
+	}
+	for _, edit := range e.edits {
+		if err := edit.apply(e.mod); err != nil {
+			return nil, fmt.Errorf("export %s: go.mod: %w", m.Notebook, err)
+		}
+	}
+	m.ChangesModules = len(e.edits) > 0
+	files, err := modFiles(e.mod, m.SourceDir)
+	if err != nil {
+		return nil, fmt.Errorf("export %s: %w", m.Notebook, err)
+	}
+	maps.Copy(m.Files, files)
+	m.Imports = slices.Sorted(maps.Keys(e.imports))
+	m.Warnings = e.session.warnings
+	return m, nil
+}
+
+// noMain is the error for a notebook with nothing to run.
+func (e *exporter) noMain() error {
+	for _, cell := range e.cells {
+		if cell.Type == nbformat.Code && e.picks.leftOut(cell) {
+			return fmt.Errorf("%s: no main cell is left without the cells tagged %s or %s; pick one of those by --cell",
+				e.module.Notebook, SkipTags[0], SkipTags[1])
+		}
+	}
+	return fmt.Errorf("%s: no main cell: start the cell that trains with a line %%%%, or give it a func main", e.module.Notebook)
+}

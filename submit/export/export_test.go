@@ -1,0 +1,108 @@
+package export
+
+import (
+	"flag"
+	"fmt"
+	"go/format"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gonbatch/submit/nbformat"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// sourceDir is a small stand-in for gonbatch's own source.
+func sourceDir(t testing.TB) string {
+	t.Helper()
+	dir, err := filepath.Abs("testdata/source")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// read reads a notebook of testdata.
+func read(t testing.TB, name string) *nbformat.Notebook {
+	t.Helper()
+	nb, err := nbformat.Read(filepath.Join("testdata", name+".ipynb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return nb
+}
+
+// cells makes a notebook of code cells.
+func cells(sources ...string) *nbformat.Notebook {
+	nb := &nbformat.Notebook{Path: "n.ipynb", Major: 4}
+	for i, source := range sources {
+		nb.Cells = append(nb.Cells, &nbformat.Cell{Type: nbformat.Code, Source: source, Number: i + 1})
+	}
+	return nb
+}
+
+// describe writes a module as one text.
+func describe(m *Module) string {
+	var b strings.Builder
+	for _, step := range m.Steps {
+		fmt.Fprintf(&b, "step %s: cell %d (%s) args=%q env=%v dir=%q flags=%q\n", step.Name, step.Cell, step.CellID,
+			step.Args, step.Env, step.Dir, step.BuildFlags)
+	}
+	fmt.Fprintf(&b, "imports %q\n", m.Imports)
+	for _, w := range m.Warnings {
+		fmt.Fprintf(&b, "warning %s\n", w)
+	}
+	for _, name := range m.FileNames() {
+		if name != "go.sum" {
+			fmt.Fprintf(&b, "-- %s --\n%s", name, m.Files[name])
+		}
+	}
+	return strings.ReplaceAll(b.String(), m.SourceDir, "$SOURCE")
+}
+
+func TestGolden(t *testing.T) {
+	for _, name := range []string{
+		"hello", "redefine", "methods", "iota", "tuple", "inits", "magics", "shells", "tags", "imports", "comments", "panics", "broken",
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, err := FromNotebook(read(t, name), Options{SourceDir: sourceDir(t)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := describe(m)
+			golden := filepath.Join("testdata", name+".golden")
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("export differs from %s (-golden +got):\n%s", golden, diff)
+			}
+			checkFormatted(t, m)
+		})
+	}
+}
+
+// checkFormatted checks that every program is as gofmt would write it.
+func checkFormatted(t testing.TB, m *Module) {
+	t.Helper()
+	for _, step := range m.Steps {
+		data := m.Files[step.Package+"/main.go"]
+		formatted, err := format.Source(data)
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", step.Name, err, data)
+		}
+		if diff := cmp.Diff(string(formatted), string(data)); diff != "" {
+			t.Errorf("%s is not gofmt-ed (-gofmt +got):\n%s", step.Name, diff)
+		}
+	}
+}

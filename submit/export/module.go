@@ -1,0 +1,72 @@
+package export
+
+import (
+	"maps"
+	"slices"
+)
+
+// Module is an exported notebook: a Go module, ready to be written and built.
+type Module struct {
+	// Notebook is the notebook's file name, as it stands in directives and errors.
+	Notebook string
+	// Files are the module's files by slash-separated path: go.mod, go.sum, <step>/main.go.
+	Files map[string][]byte
+	// Steps are the programs, in the order in which they run.
+	Steps []Step
+	// Imports are the import paths of all programs, sorted.
+	Imports []string
+	// ImportSites say which cell an import path comes from; those that no cell wrote are not in it.
+	ImportSites map[string]Site
+	// Cells are the notebook's code cells by the name that they have in //line directives.
+	Cells map[string]CellSource
+	// Warnings are what the programs do without, in the notebook's order.
+	Warnings []Warning
+	// SourceDir is gonbatch's own source tree, which go.mod's replace line names.
+	SourceDir string
+	// ChangesModules tells that the notebook itself requires or replaces modules (!*go get, !*go mod edit), so go.sum
+	// may lack some.
+	ChangesModules bool
+}
+
+// Step is one program of the module: what a main cell became.
+type Step struct {
+	// Name is the step's name; Package is its folder in the module.
+	Name, Package string
+	// Cell is the main cell's number, from 1, and CellID its id.
+	Cell   int
+	CellID string
+	// Args are the program's arguments as the cell's %args, %% or %exec line has them.
+	Args []string
+	// Env is what %env has set up to the cell.
+	Env map[string]string
+	// Dir is the program's working directory as %cd has it: absolute, "~/..." or relative to the notebook's folder;
+	// "" is the notebook's folder.
+	Dir string
+	// BuildFlags are %goflags' flags for go build.
+	BuildFlags []string
+}
+
+// Site is a place in a cell.
+type Site struct {
+	CellRef
+	// Line is the line in the cell, from 1.
+	Line int
+}
+
+// CellSource is a code cell's text, for messages that quote it.
+type CellSource struct {
+	CellRef
+	Source string
+}
+
+// StepNames are the steps' names in order.
+func (m *Module) StepNames() []string {
+	names := make([]string, len(m.Steps))
+	for i, step := range m.Steps {
+		names[i] = step.Name
+	}
+	return names
+}
+
+// FileNames are the names of the module's files, sorted.
+func (m *Module) FileNames() []string { return slices.Sorted(maps.Keys(m.Files)) }

@@ -1,0 +1,189 @@
+package export
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+)
+
+// session plays the kernel that runs the cells one after the other: it remembers what GoNB would.
+type session struct {
+	decls   *declSet
+	env     map[string]string
+	dir     string
+	goFlags []string
+	// args are the next program's; they last until a cell with Go ran. cellArgs are those of the cell that ran last.
+	args, cellArgs []string
+	mods           []modEdit
+	warnings       []Warning
+}
+
+// newSession is a kernel that has just started.
+func newSession() *session {
+	return &session{decls: newDeclSet(), env: map[string]string{}}
+}
+
+// warn notes something that the exported programs do without.
+func (s *session) warn(cell *cellInfo, line int, message string) {
+	s.warnings = append(s.warnings, Warning{CellRef: cell.ref, Line: line, Message: message})
+}
+
+// run plays a cell up to its main, which it returns: all magics first, then the declarations, as GoNB does.
+func (s *session) run(cell *cellInfo) (main *decl, err error) {
+	code := splitCell(cell.Source)
+	if code.special != nil {
+		s.warn(cell, 1, "%"+code.special.name()+" is not run on the cluster")
+		return nil, nil
+	}
+	opened := &mainOpener{cell: cell, code: &code}
+	for _, m := range code.magics {
+		if err := s.magic(cell, m, opened); err != nil {
+			return nil, err
+		}
+	}
+	if !code.hasGo() || opened.onlyOpens() {
+		return nil, nil
+	}
+	s.cellArgs, s.args = s.args, nil
+	decls, err := parseDecls(cell, code.goLines, opened.tail())
+	if err != nil {
+		return nil, err
+	}
+	s.decls.add(decls)
+	if opened.skipped != "" {
+		s.warn(cell, opened.skippedLine, opened.skipped+" cells are not run on the cluster")
+		return nil, nil
+	}
+	return decls.main, nil
+}
+
+// magic plays one magic.
+func (s *session) magic(cell *cellInfo, m magicLine, opened *mainOpener) error {
+	if m.kind == '!' {
+		s.shell(cell, m)
+		return nil
+	}
+	name, args := m.name(), m.args()
+	switch name {
+	case "%", "main":
+		s.args = args
+		return opened.open(m.line, "func main() { flag.Parse()")
+	case "exec":
+		if len(args) == 0 {
+			return cell.errorf(m.line, "%%exec needs the name of the function to run: %%exec FUNCTION [ARGUMENTS]")
+		}
+		s.args = args[1:]
+		return opened.complete(m.line, "func main() { flag.Parse(); "+args[0]+"() }")
+	case "args":
+		s.args = args
+	case "env":
+		return s.setEnv(cell, m, args)
+	case "cd":
+		return s.changeDir(cell, m, args)
+	case "goflags":
+		if len(args) > 0 {
+			s.goFlags = slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "" })
+		}
+	case "rm", "remove":
+		for _, key := range args {
+			if !s.decls.forget(key) {
+				s.warn(cell, m.line, "%"+name+" "+key+": nothing of that name was declared above")
+			}
+		}
+	case "reset":
+		return s.reset(cell, m, args)
+	case "test", "wasm":
+		opened.skipped, opened.skippedLine = "%"+name, m.line
+	default:
+		return unknownMagic(cell, m)
+	}
+	return nil
+}
+
+// setEnv is %env: NAME VALUE or NAME=VALUE.
+func (s *session) setEnv(cell *cellInfo, m magicLine, args []string) error {
+	if len(args) == 1 {
+		if name, value, ok := strings.Cut(args[0], "="); ok {
+			args = []string{name, value}
+		}
+	}
+	if len(args) != 2 || args[0] == "" {
+		return cell.errorf(m.line, "%%env takes a name and a value: %%env NAME VALUE; quote a value that has spaces")
+	}
+	s.env[args[0]] = args[1]
+	return nil
+}
+
+// changeDir is %cd. A relative folder counts from the one before, at first the notebook's.
+func (s *session) changeDir(cell *cellInfo, m magicLine, args []string) error {
+	switch {
+	case len(args) > 1:
+		return cell.errorf(m.line, "%%cd takes one folder, not %d; quote a name that has spaces", len(args))
+	case len(args) == 0:
+	case path.IsAbs(args[0]) || args[0] == "~" || strings.HasPrefix(args[0], "~/"):
+		s.dir = path.Clean(args[0])
+	default:
+		s.dir = path.Join(s.dir, args[0])
+	}
+	return nil
+}
+
+// reset is %reset, which forgets all declarations, and %reset go.mod, which forgets the changes to go.mod.
+func (s *session) reset(cell *cellInfo, m magicLine, args []string) error {
+	if len(args) > 1 || len(args) == 1 && args[0] != "go.mod" {
+		return cell.errorf(m.line, `%%reset takes nothing or "go.mod"`)
+	}
+	if len(args) == 0 {
+		s.decls = newDeclSet()
+	}
+	s.mods = nil
+	return nil
+}
+
+// quietMagics only matter to a person at the notebook.
+var quietMagics = []string{
+	"autoget", "noautoget", "help", "version", "ls", "list", "with_inputs", "with_password", "track", "untrack",
+	"goworkfix", "widgets", "widgets_hb", "capture",
+}
+
+// knownMagics are all that a notebook may have.
+var knownMagics = append([]string{
+	"%", "main", "exec", "args", "env", "cd", "goflags", "rm", "remove", "reset", "test", "wasm",
+	"%writefile", "%script", "%bash", "%sh", "%gx",
+}, quietMagics...)
+
+// unknownMagic is the error for a magic that GoNB does not have either, or nil for one that needs nothing done.
+func unknownMagic(cell *cellInfo, m magicLine) error {
+	name := m.name()
+	switch {
+	case slices.Contains(quietMagics, name):
+		return nil
+	case cellMagics[name]:
+		return cell.errorf(m.line, "%%%s can only stand on the first line of a cell", name)
+	}
+	if near := nearest(name, knownMagics); len(near) > 0 {
+		return cell.errorf(m.line, "unknown magic %%%s; did you mean %%%s?", name, strings.Join(near, " or %"))
+	}
+	return cell.errorf(m.line, "unknown magic %%%s; %%help in the notebook lists them", name)
+}
+
+// nearest gives the words that are at most two edits from name, the nearest only.
+func nearest(name string, words []string) []string {
+	best, found := 3, []string(nil)
+	for _, word := range words {
+		d := levenshtein.ComputeDistance(name, word)
+		if d >= max(len(name), len(word)) {
+			continue
+		}
+		if d < best {
+			best, found = d, nil
+		}
+		if d == best && d < 3 {
+			found = append(found, word)
+		}
+	}
+	slices.Sort(found)
+	return found
+}

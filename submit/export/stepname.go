@@ -1,0 +1,73 @@
+package export
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// SkipTags are the tags of cells that are left out as a whole.
+var SkipTags = []string{"skip-execution", "notebook-only"}
+
+// reservedTags have a meaning elsewhere, so they never name a step.
+var reservedTags = map[string]bool{
+	"skip-execution": true, "notebook-only": true, "parameters": true, "injected-parameters": true,
+	"remove-cell": true, "remove-input": true, "remove-output": true, "remove_cell": true, "remove_input": true,
+	"remove_output": true, "hide-cell": true, "hide-input": true, "hide-output": true, "hide_input": true,
+	"hide_output": true, "raises-exception": true, "active-go": true, "inactive-go": true, "scrolled": true,
+	"nbval-ignore-output": true, "nbval-skip": true,
+}
+
+// reservedNames are folder names that the go command treats in its own way.
+var reservedNames = map[string]bool{"vendor": true, "internal": true, "testdata": true, "all": true, "std": true, "cmd": true}
+
+// validName is a step's name: it becomes a folder and a program.
+var validName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,62}$`)
+
+// slugLimit is the length of a name that is made from a heading.
+const slugLimit = 40
+
+// stepNamer gives every main cell a name of its own.
+type stepNamer struct{ taken map[string]bool }
+
+// name is the cell's first tag that can be a name, else the heading above it as a slug, else cell-<number>.
+func (n *stepNamer) name(cell *cellInfo) string {
+	base := tagName(cell.Tags)
+	if base == "" {
+		base = slug(cell.ref.Heading)
+	}
+	if base == "" || reservedNames[base] {
+		base = fmt.Sprintf("cell-%d", cell.Number)
+	}
+	name := base
+	for i := 2; n.taken[strings.ToLower(name)]; i++ {
+		name = fmt.Sprintf("%s-%d", base, i)
+	}
+	n.taken[strings.ToLower(name)] = true
+	return name
+}
+
+// tagName is the first tag that can be a name.
+func tagName(tags []string) string {
+	for _, tag := range tags {
+		if validName.MatchString(tag) && !reservedTags[tag] && !reservedNames[strings.ToLower(tag)] {
+			return tag
+		}
+	}
+	return ""
+}
+
+// slug makes a name from a heading, or "" where it has no letters to make one from.
+func slug(heading string) string {
+	words := strings.FieldsFunc(strings.ToLower(heading), func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
+	})
+	text := strings.Join(words, "-")
+	if len(text) > slugLimit {
+		text = strings.TrimRight(text[:slugLimit], "-")
+	}
+	if !validName.MatchString(text) {
+		return ""
+	}
+	return text
+}
