@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+func TestParse(t *testing.T) {
+	tests := []struct {
+		name, out, err string
+		want           measurement
+	}{
+		{
+			name: "the last line counts", out: "some log\n{\"version\":\"1\",\"images_per_second\":2000.5,\"ms_per_step\":32}\n",
+			want: measurement{Version: "1", ImagesPerSecond: 2000.5, MillisPerStep: 32},
+		},
+		{name: "nothing", err: "X: its last line is no measurement"},
+		{name: "no figures", out: "{}", err: "no images_per_second"},
+		{name: "a figure of zero", out: `{"images_per_second":0,"ms_per_step":1}`, err: "no images_per_second"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := parse("X", tt.out)
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Fatalf("error %v, want %q", err, tt.err)
+				}
+				return
+			}
+			if err != nil || got != tt.want {
+				t.Errorf("%+v, %v; want %+v", got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestStepTable(t *testing.T) {
+	report := stepReport{CPU: "A CPU", Batch: 64, Steps: 100, Rounds: 5, Rows: []stepRow{
+		{Name: "gonbatch", Ranks: 1, ImagesPerSecond: 2188, MillisPerStep: 29.25},
+		{Name: "PyTorch", Version: "2.15", Ranks: 1, ImagesPerSecond: 1652, MillisPerStep: 38.74},
+		{Name: "gonbatch", Ranks: 2, ImagesPerSecond: 4300, MillisPerStep: 29.77},
+		{Name: "PyTorch", Version: "2.15", Ranks: 2, ImagesPerSecond: 2829, MillisPerStep: 45.2},
+	}}
+	want := `# The training step
+
+A CNN of 421,642 parameters on 28x28 images, Adam, 64 images a rank, one core a rank; median of 5 rounds of 100 steps, taken in turn.
+A CPU.
+
+| ranks | | images/s | ms a step | gonbatch is |
+|--:|---|--:|--:|--:|
+| 1 | gonbatch | 2188 | 29.25 | 1.00 x |
+| 1 | PyTorch 2.15 | 1652 | 38.74 | 1.32 x |
+| 2 | gonbatch | 4300 | 29.77 | 1.00 x |
+| 2 | PyTorch 2.15 | 2829 | 45.20 | 1.52 x |
+`
+	if got := report.markdown(); got != want {
+		t.Errorf("table:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+func TestChanged(t *testing.T) {
+	tests := []struct{ name, notebook, want, err string }{
+		{
+			name: "source as a list", notebook: `{"cells":[{"cell_type":"code","source":["a\n","b"]},{"cell_type":"markdown","source":"m"}]}`,
+			want: `["a\n","b","+"]`,
+		},
+		{name: "source as a string", notebook: `{"cells":[{"cell_type":"code","source":"a"}]}`, want: `"a+"`},
+		{name: "no code", notebook: `{"cells":[]}`, err: "no code cell"},
+		{name: "not JSON", notebook: `{`, err: "notebook:"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := changed([]byte(tt.notebook), "+")
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Fatalf("error %v, want %q", err, tt.err)
+				}
+				return
+			}
+			flat := strings.NewReplacer(" ", "", "\n", "").Replace(string(got))
+			if err != nil || !strings.Contains(flat, tt.want) {
+				t.Errorf("%s, %v; want %s in it", flat, err, tt.want)
+			}
+		})
+	}
+}
+
+// TestMeasure runs small programs in place of the contenders.
+func TestMeasure(t *testing.T) {
+	shell := func(scripts ...string) contender {
+		return contender{name: "shell", start: func(ctx context.Context, _ []int, args []string) ([]*exec.Cmd, error) {
+			var cmds []*exec.Cmd
+			for _, script := range scripts {
+				cmds = append(cmds, exec.CommandContext(ctx, "sh", append([]string{"-c", script, "sh"}, args...)...))
+			}
+			return cmds, nil
+		}}
+	}
+	tests := []struct {
+		name, err string
+		contender contender
+	}{
+		{name: "both ranks end well", contender: shell(`echo '{"images_per_second":7,"ms_per_step":1}'`, "exit 0")},
+		{name: "gets its arguments", contender: shell(`[ "$1 $2" = "--steps=3 --batch=4" ] && echo '{"images_per_second":7,"ms_per_step":1}'`)},
+		{name: "a rank fails", contender: shell(`echo '{"images_per_second":7,"ms_per_step":1}'`, "echo went wrong >&2; exit 3"), err: "process 1: exit status 3\nwent wrong"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m, err := tt.contender.measure(t.Context(), []int{0}, options{steps: 3, batch: 4})
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Fatalf("error %v, want %q", err, tt.err)
+				}
+				return
+			}
+			if err != nil || m.ImagesPerSecond != 7 {
+				t.Errorf("%+v, %v", m, err)
+			}
+		})
+	}
+}
+
+// TestMPIRanks: every rank is pinned to the core of its own number.
+func TestMPIRanks(t *testing.T) {
+	if _, err := exec.LookPath("mpirun.openmpi"); err != nil && os.Getenv("CI") != "true" {
+		t.Skip("mpirun.openmpi not found: run `make setup`")
+	}
+	available, err := cores()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ranks := 1; ranks <= min(2, len(available)); ranks++ {
+		cmds, err := mpi("bash")(t.Context(), available[:ranks], []string{"-c", "echo rank ${OMPI_COMM_WORLD_RANK:-0} on $(taskset -cp $$ | sed 's/.*: //')"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmds[0].CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		for rank, core := range available[:ranks] {
+			if want := "rank " + join([]int{rank}) + " on " + join([]int{core}); !strings.Contains(string(out), want) {
+				t.Errorf("%d ranks: %q, want %q", ranks, out, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// measurement is what a program prints, as its last line: one JSON object.
+type measurement struct {
+	Version         string  `json:"version"`
+	ImagesPerSecond float64 `json:"images_per_second"`
+	MillisPerStep   float64 `json:"ms_per_step"`
+}
+
+// contender is a program that takes the training step.
+type contender struct {
+	name string
+	// start returns the processes of a measurement on the given cores, one rank each. The first one prints the measurement.
+	start func(ctx context.Context, cores []int, args []string) ([]*exec.Cmd, error)
+}
+
+// contenders builds gonbatch's own program and finds the peers.
+func contenders(ctx context.Context) ([]contender, error) {
+	program, err := build(ctx, "./bench/step", "bench-step")
+	if err != nil {
+		return nil, err
+	}
+	python := filepath.Join(".cache", "bench-venv", "bin", "python")
+	if _, err := os.Stat(python); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: no Python environment with PyTorch and JAX: run scripts/setup-tests.sh bench", python)
+	}
+	return []contender{
+		{name: "gonbatch", start: mpi(program)},
+		{name: "PyTorch DDP (gloo)", start: torchrun(python, "bench/peers/pytorch_ddp.py")},
+		{name: "JAX (gloo)", start: torchrun(python, "bench/peers/jax_spmd.py")},
+	}, nil
+}
+
+// build compiles a command of this module and returns the program's absolute path.
+func build(ctx context.Context, pkg, name string) (string, error) {
+	program, err := filepath.Abs(filepath.Join(".cache", "bin", name))
+	if err != nil {
+		return "", err
+	}
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, pkg).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build %s: %w\n%s", pkg, err, out)
+	}
+	return program, nil
+}
+
+// mpi starts a program as it is for one rank, by mpirun for several. Each rank pins itself to its core.
+func mpi(program string) func(context.Context, []int, []string) ([]*exec.Cmd, error) {
+	return func(ctx context.Context, cores []int, args []string) ([]*exec.Cmd, error) {
+		// Word $1 has the cores, in the order of the ranks.
+		pin := []string{"bash", "-c", `cores=($1); shift; exec taskset -c "${cores[${OMPI_COMM_WORLD_RANK:-0}]}" "$@"`, "pin", join(cores), program}
+		words := append(pin, args...)
+		if len(cores) > 1 {
+			words = append([]string{"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", strconv.Itoa(len(cores))}, words...)
+		}
+		cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+		cmd.Env = append(os.Environ(), "GONBATCH_DEVICES=1", "GONBATCH_PLATFORM=cpu")
+		return []*exec.Cmd{cmd}, nil
+	}
+}
+
+// torchrun starts one process a rank with the variables that torchrun sets, each pinned to its core.
+func torchrun(python, script string) func(context.Context, []int, []string) ([]*exec.Cmd, error) {
+	return func(ctx context.Context, cores []int, args []string) ([]*exec.Cmd, error) {
+		port, err := freePort()
+		if err != nil {
+			return nil, err
+		}
+		var cmds []*exec.Cmd
+		for rank, core := range cores {
+			cmd := exec.CommandContext(ctx, "taskset", append([]string{"-c", strconv.Itoa(core), python, script}, args...)...)
+			cmd.Env = append(os.Environ(), "OMP_NUM_THREADS=1", "MASTER_ADDR=127.0.0.1", "MASTER_PORT="+strconv.Itoa(port),
+				"WORLD_SIZE="+strconv.Itoa(len(cores)), "RANK="+strconv.Itoa(rank))
+			cmds = append(cmds, cmd)
+		}
+		return cmds, nil
+	}
+}
+
+// measure runs a contender once.
+func (c contender) measure(ctx context.Context, cores []int, opts options) (measurement, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	cmds, err := c.start(ctx, cores, []string{"--steps=" + strconv.Itoa(opts.steps), "--batch=" + strconv.Itoa(opts.batch)})
+	if err != nil {
+		return measurement{}, err
+	}
+	outs := make([]strings.Builder, len(cmds))
+	logs := make([]strings.Builder, len(cmds))
+	for i, cmd := range cmds {
+		cmd.Stdout, cmd.Stderr = &outs[i], &logs[i]
+		if err := cmd.Start(); err != nil {
+			return measurement{}, err
+		}
+	}
+	var failed error
+	for i, cmd := range cmds {
+		if err := cmd.Wait(); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s, process %d: %w\n%s%s", c.name, i, err, outs[i].String(), logs[i].String()))
+			cancel() // the other ranks would wait for this one
+		}
+	}
+	if failed != nil {
+		return measurement{}, failed
+	}
+	return parse(c.name, outs[0].String())
+}
+
+// parse reads the last line of a program's output.
+func parse(name, out string) (measurement, error) {
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	var m measurement
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &m); err != nil {
+		return m, fmt.Errorf("%s: its last line is no measurement: %w\n%s", name, err, out)
+	}
+	if m.ImagesPerSecond <= 0 || m.MillisPerStep <= 0 {
+		return m, fmt.Errorf("%s: its measurement has no images_per_second or ms_per_step: %s", name, lines[len(lines)-1])
+	}
+	return m, nil
+}
+
+// cores lists the CPUs that this process may use.
+func cores() ([]int, error) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return nil, os.NewSyscallError("sched_getaffinity", err)
+	}
+	var list []int
+	for cpu := range 1024 {
+		if set.IsSet(cpu) {
+			list = append(list, cpu)
+		}
+	}
+	return list, nil
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+func join(cores []int) string {
+	words := make([]string, len(cores))
+	for i, core := range cores {
+		words[i] = strconv.Itoa(core)
+	}
+	return strings.Join(words, " ")
+}

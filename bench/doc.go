@@ -1,0 +1,10 @@
+// Command bench measures gonbatch beside its peers, in one run, and writes what it finds to bench/results.
+//
+// The training step: the same CNN in gonbatch, PyTorch DDP and JAX, on one rank and on two, one core each. All take turns in each
+// round, so that a machine that slows down does so for all; a figure is the median over the rounds.
+//
+// Submission: the time of `submit` on a real SLURM cluster (tests/cluster) with an unchanged notebook, and after one changed cell.
+//
+//	make bench                     # installs the peers in .cache/bench-venv first
+//	go run ./bench -only step -rounds 3
+package main

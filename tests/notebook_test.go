@@ -1,0 +1,67 @@
+package tests
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"gonbatch/kernel"
+	"gonbatch/tests/jupyter"
+)
+
+// accuracyLine is what Evaluate's result ends with, such as "test: ... accuracy=98.91%".
+var accuracyLine = regexp.MustCompile(`(?m)^test: .*?(\d+(?:\.\d+)?)%`)
+
+// TestNotebookInJupyter executes the example notebook, unchanged, in a real Jupyter client under the kernel that `submit kernel
+// install` installs. It trains on one device.
+func TestNotebookInJupyter(t *testing.T) {
+	jupyter.Python(t)
+	root, err := jupyter.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	submit := filepath.Join(t.TempDir(), "submit")
+	if out, err := command(root, "go", "build", "-o", submit, "./cmd/submit").CombinedOutput(); err != nil {
+		t.Fatalf("build submit: %v\n%s", err, out)
+	}
+	prefix := t.TempDir()
+	if out, err := command(root, submit, "kernel", "install", "--prefix", prefix).CombinedOutput(); err != nil {
+		t.Fatalf("submit kernel install: %v\n%s", err, out)
+	}
+	result := jupyter.Execute(t, jupyter.Run{
+		Notebook: filepath.Join(root, "notebooks", "mnist.ipynb"), Kernel: kernel.Name,
+		DataDir: filepath.Join(prefix, "share", "jupyter"), Folder: t.TempDir(),
+		Env: []string{"GONBATCH_SOURCE=" + root}, CellLimit: 20 * time.Minute,
+	})
+	if result.Error != "" {
+		t.Fatalf("%s\n%s", result.Error, result.Log)
+	}
+	last := result.Outputs[len(result.Outputs)-1]
+	if got := accuracy(t, last); got < 98.5 {
+		t.Errorf("test accuracy %.2f %%, want at least 98.5 %%:\n%s", got, last)
+	}
+}
+
+// accuracy finds the test accuracy, in per cent, in the last cell's output.
+func accuracy(t *testing.T, output string) float64 {
+	t.Helper()
+	match := accuracyLine.FindStringSubmatch(output)
+	if match == nil {
+		t.Fatalf("the last output has no test accuracy:\n%s", output)
+	}
+	value, err := strconv.ParseFloat(match[1], 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+func command(dir, name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(name, args...)
+	cmd.Dir, cmd.Env = dir, os.Environ()
+	return cmd
+}
