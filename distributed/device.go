@@ -40,15 +40,17 @@ func (w *World) openDevice(ctx context.Context, c Config, numCPUs int) error {
 	if err != nil {
 		return fmt.Errorf("open the %s device of rank %d: %w", platform, w.Rank(), err)
 	}
-	w.backend = backend
-	w.devices = min(backend.NumDevices(), max(devices, 1))
 	if devices == allDevices {
-		w.devices = backend.NumDevices()
+		devices = backend.NumDevices()
 	}
 	if devices > backend.NumDevices() {
 		return fmt.Errorf("%s=%d, but this process has %d %s devices: ask for as many, or set it to all", devicesVariable, devices, backend.NumDevices(), platform)
 	}
-	return nil
+	w.backend, w.devices = backend, devices
+	if devices > 1 {
+		w.mesh, err = newMesh(devices)
+	}
+	return err
 }
 
 // loadPlugin installs the plugin if it is missing (one process at a time), loads it, and gives it the collectives.

@@ -5,7 +5,9 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/dataset"
 	"github.com/gomlx/gomlx/ml/train"
 	"github.com/gomlx/gomlx/support/exceptions"
 
@@ -51,7 +53,7 @@ func (w *World) Evaluate(trainer *train.Trainer, ds data.Dataset, batchSize int)
 		return nil, fmt.Errorf("distributed: evaluate %s: it has no examples", ds.Name())
 	}
 	begin, end := w.Rank()*ds.Len()/w.Size(), (w.Rank()+1)*ds.Len()/w.Size()
-	values, err := w.evaluatePart(trainer, part{ds, begin, end, batchSize})
+	values, err := w.evaluatePart(trainer, part{data: ds, begin: begin, end: end, batchSize: batchSize})
 	if err != nil {
 		return nil, fmt.Errorf("distributed: evaluate %s on rank %d: %w", ds.Name(), w.Rank(), err)
 	}
@@ -108,40 +110,38 @@ func (w *World) evaluatePart(trainer *train.Trainer, p part) ([]float64, error) 
 	return values, nil
 }
 
-// evalSteps runs the part in batches. On several devices the batches are sharded, but for the few examples at the end that can't be.
+// evalSteps runs the part in batches. On several devices each batch is sharded over them; the few examples at the end that can't be
+// are computed by all of them alike.
 func (w *World) evalSteps(trainer *train.Trainer, p part) iter.Seq2[[]*tensors.Tensor, error] {
 	return func(yield func([]*tensors.Tensor, error) bool) {
-		rest := p
-		if w.devices > 1 {
-			var sharded part
-			sharded, rest = p.split(w.devices)
-			if !w.evalSharded(trainer, sharded, yield) {
-				return
+		if w.devices == 1 {
+			for batch, err := range p.Iter() {
+				if !yield(step(batch, err, trainer.EvalStep)) {
+					return
+				}
 			}
+			return
 		}
-		for batch, err := range rest.Iter() {
-			if w.devices > 1 {
-				batch.Spec = "remainder" // Another program than the sharded one.
-			}
-			if !yield(step(batch, err, trainer.EvalStep)) {
-				return
-			}
-		}
+		sharded, rest := p.split(w.devices)
+		_ = w.evalOverDevices(trainer, sharded, w.mesh.split, yield) && w.evalOverDevices(trainer, rest, w.mesh.replicate, yield)
 	}
 }
 
-func (w *World) evalSharded(trainer *train.Trainer, p part, yield func([]*tensors.Tensor, error) bool) bool {
+type accumulation func(compute.Backend, train.Dataset) (*dataset.DistributedAccumulator, error)
+
+// evalOverDevices tells whether to go on.
+func (w *World) evalOverDevices(trainer *train.Trainer, p part, over accumulation, yield func([]*tensors.Tensor, error) bool) bool {
 	if p.begin == p.end {
 		return true
 	}
-	sharded, err := w.accumulate(p)
+	batches, err := over(w.backend, p)
 	if err != nil {
 		yield(nil, err)
 		return false
 	}
-	for batch, err := range sharded.DistributedIter() {
+	for batch, err := range batches.DistributedIter() {
 		if !yield(step(batch, err, func(batch train.DistributedBatch) ([]*tensors.Tensor, error) {
-			return trainer.DistributedEvalStep(sharded.Strategy(), sharded.DeviceAssignment(), batch)
+			return trainer.DistributedEvalStep(batches.Strategy(), batches.DeviceAssignment(), batch)
 		})) {
 			return false
 		}
@@ -154,6 +154,7 @@ type part struct {
 	data       data.Dataset
 	begin, end int
 	batchSize  int
+	spec       any // Programs are compiled for each.
 }
 
 func (p part) Name() string { return p.data.Name() }
@@ -166,6 +167,7 @@ func (p part) Iter() iter.Seq2[train.Batch, error] {
 				indices[i] = begin + i
 			}
 			batch, err := load(p.data, indices)
+			batch.Spec = p.spec
 			if !yield(batch, err) || err != nil {
 				return
 			}
@@ -180,6 +182,6 @@ func (p part) split(n int) (grouped, rest part) {
 	grouped, rest = p, p
 	grouped.batchSize = size
 	grouped.end = p.begin + count
-	rest.begin = grouped.end
+	rest.begin, rest.spec = grouped.end, "rest"
 	return grouped, rest
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/gomlx/compute/distributed"
 	"github.com/gomlx/gomlx/ml/dataset"
 	"github.com/gomlx/gomlx/ml/train"
 
@@ -97,23 +96,9 @@ func (l *deviceLoader) Steps() int     { return l.source.Steps() }
 func (l *deviceLoader) BatchSize() int { return l.source.BatchSize() }
 
 func (w *World) overDevices(l *loader) (*deviceLoader, error) {
-	accumulator, err := w.accumulate(l)
+	accumulator, err := w.mesh.split(w.backend, l)
 	if err != nil {
 		return nil, fmt.Errorf("distributed: shard %s over %d devices: %w", l.Name(), w.devices, err)
 	}
 	return &deviceLoader{DistributedAccumulator: accumulator, source: l}, nil
-}
-
-// accumulate makes a batch that is sharded over the devices by its first axis from as many batches of the source.
-func (w *World) accumulate(source train.Dataset) (*dataset.DistributedAccumulator, error) {
-	mesh, err := distributed.NewDeviceMesh([]int{w.devices}, []string{"data"})
-	if err != nil {
-		return nil, err
-	}
-	spec, err := distributed.BuildSpec(mesh).S("data").Done()
-	if err != nil {
-		return nil, err
-	}
-	specs := []*distributed.ShardingSpec{spec}
-	return dataset.NewDistributedAccumulator(w.backend, source, distributed.AutoSharding, specs, specs, nil)
 }

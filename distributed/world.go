@@ -21,6 +21,7 @@ type World struct {
 	backend     compute.Backend
 	platform    string
 	devices     int
+	mesh        *mesh      // Nil with one device.
 	run         rundir.Dir // Zero if there is none.
 	out         io.Writer
 	broadcast   map[*model.Variable]bool // Those that have had rank 0's value.

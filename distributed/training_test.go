@@ -1,0 +1,289 @@
+package distributed_test
+
+import (
+	"encoding/gob"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/activation"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train"
+	"github.com/gomlx/gomlx/ml/train/loss"
+	"github.com/gomlx/gomlx/ml/train/metric"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+
+	"gonbatch/distributed"
+	"gonbatch/distributed/ranktest"
+)
+
+// blobs is a dataset of noisy images: the class tells where the bright spot is.
+type blobs struct{ examples int }
+
+const (
+	side    = 8
+	classes = 4
+)
+
+func (b blobs) Name() string { return "blobs" }
+func (b blobs) Len() int     { return b.examples }
+
+func (b blobs) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	images, numbers := make([]float32, 0, len(indices)*side*side), make([]int32, 0, len(indices))
+	for _, index := range indices {
+		rng := rand.New(rand.NewPCG(99, uint64(index)))
+		class := rng.IntN(classes)
+		for pixel := range side * side {
+			value := rng.Float32() * 0.5
+			if pixel/(side*side/classes) == class {
+				value += 0.5
+			}
+			images = append(images, value)
+		}
+		numbers = append(numbers, int32(class))
+	}
+	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(images, len(indices), side, side, 1)},
+		[]*tensors.Tensor{tensors.FromFlatDataAndDimensions(numbers, len(indices), 1)}, nil
+}
+
+func smallNet(scope *model.Scope, x *graph.Node) *graph.Node {
+	x = activation.Relu(layers.Convolution(scope.In("conv"), x).Channels(4).KernelSize(3).PadSame().Done())
+	x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
+	x = activation.Relu(layers.Dense(scope.In("hidden"), x, true, 16))
+	return layers.Dense(scope.In("logits"), x, true, classes)
+}
+
+func newTrainer(w *distributed.World, seed int64) *train.Trainer {
+	store := model.NewStore()
+	store.SetParam("/"+model.ParamInitialSeed, seed)
+	sgd := w.Optimizer(optimizer.StochasticGradientDescent().WithLearningRate(0.05).WithDecay(false).Done())
+	accuracy := metric.NewSparseCategoricalAccuracy("Mean Accuracy", "#acc")
+	return train.NewTrainer(w.Backend(), store, smallNet, loss.SparseCategoricalCrossEntropyLogits, sgd, nil, []metric.Interface{accuracy})
+}
+
+func initWorld(t *testing.T) *distributed.World {
+	t.Helper()
+	w, err := distributed.Init()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+// outcome is what a run leaves: all trained weights, and the metrics of an evaluation.
+type outcome struct {
+	Weights map[string][]float32
+	Metrics distributed.Metrics
+}
+
+const steps = 50
+
+// trainRank is the body of a rank: 50 steps of plain gradient descent at a global batch of 12.
+func trainRank(t *testing.T) {
+	w := initWorld(t)
+	// 12 steps an epoch, with a rest; 103 examples to evaluate, which nothing divides.
+	loader, err := w.Loader(blobs{145}, distributed.LoaderOptions{BatchSize: 12, Shuffle: true, Seed: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed := int64(42)
+	if os.Getenv("SEED_BY_RANK") != "" {
+		seed += int64(w.Rank())
+	}
+	trainer := newTrainer(w, seed)
+	for done := 0; done < steps; done += loader.Steps() {
+		if err := w.Fit(trainer, loader, distributed.FitOptions{Epochs: 1, LogEvery: 5}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	metrics, err := w.Evaluate(trainer, blobs{103}, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Save(trainer.Store()); err != nil {
+		t.Fatal(err)
+	}
+	if w.IsMain() {
+		writeOutcome(t, outcome{weights(t, trainer.Store()), metrics})
+	}
+}
+
+func weights(t *testing.T, store *model.Store) map[string][]float32 {
+	t.Helper()
+	all := map[string][]float32{}
+	for v := range store.IterVariables() {
+		if v.Trainable {
+			all[v.Path()] = tensors.MustCopyFlatData[float32](v.MustValue())
+		}
+	}
+	return all
+}
+
+func writeOutcome(t *testing.T, o outcome) {
+	t.Helper()
+	f, err := os.Create(os.Getenv("OUTCOME"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := gob.NewEncoder(f).Encode(o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run starts this test on n ranks and reads what rank 0 left.
+func run(t *testing.T, launcher ranktest.Launcher, n int, env ...string) (outcome, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "outcome")
+	out, err := ranktest.Start(t, launcher, n, append(env, "OUTCOME="+path))
+	if err != nil {
+		t.Fatalf("%d ranks: %v\n%s", n, err, out)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	defer f.Close()
+	var o outcome
+	if err := gob.NewDecoder(f).Decode(&o); err != nil {
+		t.Fatal(err)
+	}
+	return o, out
+}
+
+// TestEquivalence: the same global batch gives the same weights and metrics on any number of ranks and devices.
+func TestEquivalence(t *testing.T) {
+	if ranktest.InRank() {
+		trainRank(t)
+		return
+	}
+	want, _ := run(t, ranktest.OpenMPI, 1)
+	if accuracy, _ := want.Metrics.Get("Mean Accuracy"); accuracy < 0.9 {
+		t.Errorf("one rank learnt nothing: %s", want.Metrics)
+	}
+	tests := []struct {
+		name     string
+		launcher ranktest.Launcher
+		ranks    int
+		env      []string
+	}{
+		{"2 ranks, Open MPI", ranktest.OpenMPI, 2, nil},
+		{"3 ranks, Open MPI", ranktest.OpenMPI, 3, nil},
+		{"2 ranks, MPICH", ranktest.MPICH, 2, nil},
+		{"2 devices of one process", ranktest.OpenMPI, 1, []string{"GONBATCH_DEVICES=2"}},
+		{"3 devices of one process", ranktest.OpenMPI, 1, []string{"GONBATCH_DEVICES=3"}},
+		{"2 ranks with other seeds start from rank 0's weights", ranktest.OpenMPI, 2, []string{"SEED_BY_RANK=1"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, _ := run(t, test.launcher, test.ranks, test.env...)
+			compare(t, got, want)
+		})
+	}
+}
+
+func compare(t *testing.T, got, want outcome) {
+	t.Helper()
+	if len(got.Weights) != len(want.Weights) || len(want.Weights) != 6 {
+		t.Fatalf("%d variables against %d, want 6", len(got.Weights), len(want.Weights))
+	}
+	for path, values := range want.Weights {
+		var difference, norm float64
+		for i, value := range values {
+			difference += math.Pow(float64(got.Weights[path][i]-value), 2)
+			norm += math.Pow(float64(value), 2)
+		}
+		if relative := math.Sqrt(difference / norm); !(relative <= 1e-5) {
+			t.Errorf("%s: relative difference %.2g", path, relative)
+		}
+	}
+	for i, m := range want.Metrics {
+		if !(math.Abs(got.Metrics[i].Value-m.Value) <= 1e-4*math.Abs(m.Value)) {
+			t.Errorf("%s: got %v, want %v", m.Name, got.Metrics[i].Value, m.Value)
+		}
+	}
+}
+
+// TestOneProgram: the collective is inside the one compiled training step.
+func TestOneProgram(t *testing.T) {
+	if ranktest.InRank() {
+		trainRank(t)
+		return
+	}
+	dump := t.TempDir()
+	run(t, ranktest.OpenMPI, 2, "XLA_FLAGS=--xla_dump_to="+dump+" --xla_dump_hlo_as_text")
+	files, err := filepath.Glob(filepath.Join(dump, "*after_optimizations.txt"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("XLA dumped no programs: %v", err)
+	}
+	call := regexp.MustCompile(`custom-call\(.*custom_call_target="gonbatch_all_reduce_sum"`)
+	var with []string
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(call.FindAll(text, -1)); n > 0 {
+			with = append(with, fmt.Sprintf("%s: %d", filepath.Base(file), n))
+			for _, part := range []string{"convolution", "dot("} {
+				if !strings.Contains(string(text), part) {
+					t.Errorf("the program with the collective has no %s: it is not the training step", part)
+				}
+			}
+		}
+	}
+	// Both ranks write their dump to the folder; the files of equal programs may replace each other.
+	if len(with) < 1 || len(with) > 2 {
+		t.Fatalf("programs with a collective: %v, want the training step alone", with)
+	}
+	for _, program := range with {
+		if !strings.HasSuffix(program, ": 1") {
+			t.Errorf("%s collectives in one program, want 1", program)
+		}
+	}
+}
+
+// TestRunDirectory: what rank 0 leaves there.
+func TestRunDirectory(t *testing.T) {
+	if ranktest.InRank() {
+		trainRank(t)
+		return
+	}
+	dir := t.TempDir()
+	_, out := run(t, ranktest.OpenMPI, 2, "GONBATCH_RUN_DIR="+dir)
+	lines, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 5 epochs of 12 steps, a report at 5, 10 and 12 each, and the evaluation.
+	if n := strings.Count(string(lines), "\n"); n != 16 {
+		t.Errorf("%d lines of metrics, want 16:\n%s", n, lines)
+	}
+	for _, want := range []string{`"train_loss":`, `"blobs/Mean Accuracy":`, `"step":60`} {
+		if !strings.Contains(string(lines), want) {
+			t.Errorf("%s is not in the metrics:\n%s", want, lines)
+		}
+	}
+	entries, err := os.ReadDir(filepath.Join(dir, "checkpoints"))
+	if err != nil || len(entries) != 1 || entries[0].Name() != "step-00000060" {
+		t.Errorf("checkpoints: %v, %v; want step-00000060 alone", entries, err)
+	}
+	for _, rank := range []string{"rank 0 of 2", "rank 1 of 2"} {
+		if !strings.Contains(out, "gonbatch: "+rank) {
+			t.Errorf("%s did not say where it runs:\n%s", rank, out)
+		}
+	}
+}
