@@ -1,0 +1,61 @@
+package models_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/go-xla/compute/xla"
+	"github.com/gomlx/go-xla/pjrt"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"gonbatch/plugin"
+)
+
+// openXLA opens the real XLA once. The plugin is named by its path, for go-xla reads its own search path before main.
+var openXLA = sync.OnceValues(func() (compute.Backend, error) {
+	dir, err := plugin.Ensure(context.Background(), plugin.Options{Progress: os.Stderr})
+	if err != nil {
+		return nil, err
+	}
+	path, err := filepath.Abs(filepath.Join(dir, plugin.FileName(plugin.CPU)))
+	if err != nil {
+		return nil, err
+	}
+	return xla.NewWithOptions(path, pjrt.NamedValuesMap{"cpu_device_count": int64(1)})
+})
+
+func backend(t testing.TB) compute.Backend {
+	t.Helper()
+	b, err := openXLA()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// noise is a tensor of these sizes without two equal values.
+func noise(seed uint64, size ...int) *tensors.Tensor {
+	n := 1
+	for _, s := range size {
+		n *= s
+	}
+	values := make([]float32, n)
+	for i, p := range rand.New(rand.NewPCG(seed, 0)).Perm(n) {
+		values[i] = 2*float32(p)/float32(n) - 1
+	}
+	return tensors.FromFlatDataAndDimensions(values, size...)
+}
+
+func values(t testing.TB, x *tensors.Tensor) []float32 {
+	t.Helper()
+	var out []float32
+	if err := tensors.ConstFlatData(x, func(flat []float32) { out = append(out, flat...) }); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}

@@ -1,0 +1,80 @@
+package models_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train"
+	"github.com/gomlx/gomlx/ml/train/loss"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+	"github.com/google/go-cmp/cmp"
+
+	"gonbatch/models"
+)
+
+func TestMNIST(t *testing.T) {
+	store := model.NewStore()
+	out, err := model.CallOnce(backend(t), store, models.MNIST, noise(1, 5, 28, 28, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]int{5, 10}, out.Shape().Dimensions); diff != "" {
+		t.Errorf("shape of the logits (-want +got):\n%s", diff)
+	}
+	n := 0
+	for v := range store.IterVariables() {
+		if v.Trainable { // The store also has a random generator's state.
+			n += v.Shape().Size()
+		}
+	}
+	if n != 421_642 {
+		t.Errorf("%d parameters, want 421,642", n)
+	}
+}
+
+func TestMNISTRefusesOtherImages(t *testing.T) {
+	_, err := model.CallOnce(backend(t), model.NewStore(), models.MNIST, noise(1, 5, 32, 32, 3))
+	if err == nil || !strings.Contains(err.Error(), "models.MNIST: x has shape (Float32)[5, 32, 32, 3]; it must be [batch, 28, 28, 1]") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A few steps on one batch must fit it: the gradient reaches every layer.
+func TestMNISTLearns(t *testing.T) {
+	step := trainer(t, models.MNIST, 32)
+	first := step()
+	var last float32
+	for range 20 {
+		last = step()
+	}
+	if !(last < first/4) {
+		t.Errorf("loss fell from %v to %v in 20 steps on one batch, want less than a quarter", first, last)
+	}
+}
+
+// trainer returns a function that makes one step with a fixed batch and returns the loss.
+func trainer(t testing.TB, network func(*model.Scope, *graph.Node) *graph.Node, batch int) func() float32 {
+	t.Helper()
+	store := model.NewStore()
+	store.SetParam("initializers_seed", int64(42))
+	tr := train.NewTrainer(backend(t), store, network, loss.SparseCategoricalCrossEntropyLogits,
+		optimizer.Adam().LearningRate(1e-3).Done(), nil, nil)
+	images := values(t, noise(3, batch, 28, 28, 1))
+	labels := make([]int32, batch)
+	for i := range labels {
+		labels[i] = int32(i % 10)
+	}
+	return func() float32 {
+		metrics, err := tr.TrainStep(train.Batch{
+			Inputs: []*tensors.Tensor{tensors.FromFlatDataAndDimensions(images, batch, 28, 28, 1)},
+			Labels: []*tensors.Tensor{tensors.FromFlatDataAndDimensions(labels, batch, 1)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return metrics[0].Value().(float32)
+	}
+}
