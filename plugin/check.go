@@ -18,7 +18,10 @@ var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AA
 
 // check refuses a library that could not be loaded here, with a reason that dlopen would not give. On systems
 // without ELF it knows nothing.
-func check(path string) error {
+func check(path string) error { return checkAgainst(path, glibc()) }
+
+// checkAgainst is check for a machine that has this version of glibc ("": unknown).
+func checkAgainst(path, glibc string) error {
 	if runtime.GOOS != "linux" {
 		return nil
 	}
@@ -33,7 +36,7 @@ func check(path string) error {
 	if err := checkEntry(f, path); err != nil {
 		return err
 	}
-	return checkGlibc(f, path, glibc())
+	return checkGlibc(f, path, glibc)
 }
 
 func checkEntry(f *elf.File, path string) error {
@@ -49,7 +52,7 @@ func checkEntry(f *elf.File, path string) error {
 	return fmt.Errorf("%s is not a PJRT plugin: it does not export %s", path, entry)
 }
 
-// checkGlibc compares the newest glibc that the library asks for with the machine's ("" if unknown).
+// checkGlibc compares what the library asks for with the machine's version.
 func checkGlibc(f *elf.File, path, have string) error {
 	needs, err := f.DynamicVersionNeeds()
 	if err != nil {
