@@ -124,6 +124,20 @@ func TestErrorNamesTheRank(t *testing.T) {
 	})
 }
 
+// MPI must not take Go's signal handlers away: a nil pointer stays a panic that can be recovered and shows its line.
+func TestPanicsStayPanics(t *testing.T) {
+	ranktest.Run(t, 2, func(t *testing.T) {
+		initRank(t)
+		defer func() {
+			if err, ok := recover().(error); !ok || !strings.Contains(err.Error(), "nil pointer dereference") {
+				t.Errorf("recovered %v", err)
+			}
+		}()
+		var comm *mpi.Comm
+		t.Error(comm.Rank())
+	})
+}
+
 func TestNoLibrary(t *testing.T) {
 	_, err := mpi.Init([]string{"libnone.so.1", "/dev/null"})
 	if !errors.Is(err, mpi.ErrNoLibrary) {

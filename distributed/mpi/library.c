@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "signals.h"
+
 struct gb_library gb_mpi;
 
 static void *symbol(const char *name, char *error, size_t error_size) {
@@ -46,7 +48,9 @@ static void use_mpich(void) {
 
 int gb_mpi_open(const char *library, char *error, size_t error_size) {
   // RTLD_GLOBAL: Open MPI's own plugins look for its symbols there.
+  gb_signals_save();
   gb_mpi.handle = dlopen(library, RTLD_NOW | RTLD_GLOBAL);
+  gb_signals_restore();
   if (gb_mpi.handle == NULL) {
     snprintf(error, error_size, "%s", dlerror());
     return 1;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "library.h"
+#include "signals.h"
 
 enum { THREAD_FUNNELED = 1, MAX_CHUNK = 1 << 30 };
 
@@ -97,7 +98,9 @@ static int serve(struct request *r) {
 }
 
 static int initialise(void) {
+  gb_signals_save();
   int provided = 0, code = gb_mpi.init_thread(NULL, NULL, THREAD_FUNNELED, &provided);
+  gb_signals_restore();
   if (code != 0) {
     snprintf(start.error, start.error_size, "MPI_Init_thread failed with code %d", code);
     return 1;

@@ -1,0 +1,20 @@
+// Go turns a segmentation fault of the program into a panic with a Go stack, by a signal handler of its own. MPI libraries (UCX, for
+// one) put theirs in its place when they are loaded or initialised. These functions put Go's back.
+#define _GNU_SOURCE
+#include "signals.h"
+
+#include <signal.h>
+
+static struct sigaction saved[NSIG];
+
+void gb_signals_save(void) {
+  for (int i = 1; i < NSIG; i++) sigaction(i, NULL, &saved[i]);
+}
+
+void gb_signals_restore(void) {
+  for (int i = 1; i < NSIG; i++) {
+    struct sigaction now;
+    if (sigaction(i, NULL, &now) != 0) continue;
+    if (now.sa_handler != saved[i].sa_handler || now.sa_flags != saved[i].sa_flags) sigaction(i, &saved[i], NULL);
+  }
+}

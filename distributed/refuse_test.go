@@ -1,0 +1,50 @@
+package distributed_test
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"gonbatch/distributed"
+)
+
+// initChild marks the process that TestInitRefuses starts, since a process can call Init once.
+const initChild = "GONBATCH_TEST_INIT"
+
+// TestInitRefuses: each of these is one clear error, at once.
+func TestInitRefuses(t *testing.T) {
+	if os.Getenv(initChild) != "" {
+		w, err := distributed.Init()
+		t.Logf("Init: %v, %v", w, err)
+		return
+	}
+	slurm := []string{"SLURM_JOB_ID=7", "SLURM_STEP_ID=0", "SLURM_PROCID=1", "SLURM_NTASKS=2", "SLURM_LOCALID=0"}
+	tests := []struct {
+		name string
+		env  []string
+		want []string
+	}{
+		{"MPI of size 1 in a SLURM step of 2 tasks", append([]string{"GONBATCH_MPI_LIBRARY=libmpich.so.12"}, slurm...),
+			[]string{"rank 1 of 2 (local rank 0), started by slurm", "MPICH", "says rank 0 of 1", "srun --mpi=pmix", "srun --mpi=pmi2", "GONBATCH_MPI_LIBRARY"}},
+		{"no MPI library", append([]string{"GONBATCH_MPI_LIBRARY=/nowhere/libmpi.so"}, slurm...),
+			[]string{"slurm started 2 ranks", "no MPI library could be opened", "/nowhere/libmpi.so", "apt-get install openmpi-bin"}},
+		{"a rank that is none", []string{"RANK=two", "WORLD_SIZE=2"}, []string{`RANK is "two"`}},
+		{"devices", []string{"GONBATCH_DEVICES=many"}, []string{`GONBATCH_DEVICES="many"`, "at least 1, or all"}},
+		{"no devices", []string{"GONBATCH_DEVICES=0"}, []string{`GONBATCH_DEVICES="0"`, "at least 1, or all"}},
+		{"platform", []string{"GONBATCH_PLATFORM=tpu"}, []string{`GONBATCH_PLATFORM="tpu"`, "cpu or cuda"}},
+		{"no plugin where it should be", []string{"GONBATCH_PLUGIN_DIR=/nowhere"}, []string{"GONBATCH_PLUGIN_DIR", "/nowhere"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestInitRefuses$", "-test.v")
+			child.Env = append(append(os.Environ(), initChild+"=1"), test.env...)
+			out, _ := child.CombinedOutput()
+			for _, want := range append(test.want, "Init: <nil>, distributed: ") {
+				if !strings.Contains(string(out), want) {
+					t.Errorf("%q is not in:\n%s", want, out)
+				}
+			}
+		})
+	}
+}
