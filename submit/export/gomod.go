@@ -58,6 +58,7 @@ func absoluteReplaces(mod *modfile.File, sourceDir string) error {
 
 // modFiles gives go.mod and go.sum.
 func modFiles(mod *modfile.File, sourceDir string) (map[string][]byte, error) {
+	mod.SetRequireSeparateIndirect(mod.Require)
 	mod.Cleanup()
 	mod.SortBlocks()
 	data, err := mod.Format()

@@ -36,7 +36,7 @@ func (n *stepNamer) name(cell *cellInfo) string {
 	if base == "" {
 		base = slug(cell.ref.Heading)
 	}
-	if base == "" || reservedNames[base] {
+	if base == "" {
 		base = fmt.Sprintf("cell-%d", cell.Number)
 	}
 	name := base
@@ -50,11 +50,16 @@ func (n *stepNamer) name(cell *cellInfo) string {
 // tagName is the first tag that can be a name.
 func tagName(tags []string) string {
 	for _, tag := range tags {
-		if validName.MatchString(tag) && !reservedTags[tag] && !reservedNames[strings.ToLower(tag)] {
+		if isName(tag) && !reservedTags[tag] {
 			return tag
 		}
 	}
 	return ""
+}
+
+// isName tells whether a step can have the name. The go command would name the program of a folder v2 by the one above.
+func isName(name string) bool {
+	return validName.MatchString(name) && !reservedNames[strings.ToLower(name)] && !versionElement.MatchString(name)
 }
 
 // slug makes a name from a heading, or "" where it has no letters to make one from.
@@ -66,7 +71,7 @@ func slug(heading string) string {
 	if len(text) > slugLimit {
 		text = strings.TrimRight(text[:slugLimit], "-")
 	}
-	if !validName.MatchString(text) {
+	if !isName(text) {
 		return ""
 	}
 	return text

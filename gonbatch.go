@@ -1,0 +1,11 @@
+// Package gonbatch holds the source of gonbatch's own library, so that a machine which only has the submit command can
+// compile notebooks that import it. Package source writes it to disk; nothing else needs this package.
+package gonbatch
+
+import "embed"
+
+// Library is the source of the packages that a notebook may import, with go.mod and go.sum. To make a further package
+// importable, add its top folder here; a test in package source fails when one that these need is missing.
+//
+//go:embed go.mod go.sum data distributed fetch models plugin rundir
+var Library embed.FS

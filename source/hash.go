@@ -1,0 +1,85 @@
+package source
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"gonbatch"
+)
+
+// Hash is the SHA-256, in hexadecimal, of a library's file names and contents. Tests and their data do not count.
+func Hash(library fs.FS) (string, error) {
+	names, err := files(library)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	for _, name := range names {
+		data, err := fs.ReadFile(library, name)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(sum, "%q %d\n", name, len(data))
+		sum.Write(data)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// HashDir is the Hash of the library within a folder, be it a checkout with much else in it or a folder that Dir gave.
+func HashDir(dir string) (string, error) {
+	entries, err := fs.ReadDir(gonbatch.Library, ".")
+	if err != nil {
+		return "", err
+	}
+	root := os.DirFS(dir)
+	sum := sha256.New()
+	for _, entry := range entries {
+		if _, err := fs.Stat(root, entry.Name()); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		hash, err := hashEntry(root, entry)
+		if err != nil {
+			return "", fmt.Errorf("gonbatch's source in %s: %w", dir, err)
+		}
+		fmt.Fprintf(sum, "%s %s\n", entry.Name(), hash)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// hashEntry is the hash of one top folder or file.
+func hashEntry(root fs.FS, entry fs.DirEntry) (string, error) {
+	if !entry.IsDir() {
+		data, err := fs.ReadFile(root, entry.Name())
+		return fmt.Sprintf("%x", sha256.Sum256(data)), err
+	}
+	sub, err := fs.Sub(root, entry.Name())
+	if err != nil {
+		return "", err
+	}
+	return Hash(sub)
+}
+
+// files are the names of the library's files that a build needs, sorted.
+func files(library fs.FS) ([]string, error) {
+	var names []string
+	err := fs.WalkDir(library, ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (path.Base(name) == "testdata" || len(name) > 1 && path.Base(name)[0] == '.'):
+			return fs.SkipDir
+		case !entry.IsDir() && !strings.HasSuffix(name, "_test.go"):
+			names = append(names, name)
+		}
+		return nil
+	})
+	slices.Sort(names)
+	return names, err
+}

@@ -1,0 +1,178 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"gonbatch/submit/export"
+)
+
+// Options say with what to build. The zero value is the go command on PATH and the user's cache.
+type Options struct {
+	// CacheDir is the folder to keep programs below; empty is gonbatch's folder in the user's cache.
+	CacheDir string
+	// Go is the go command; empty is "go".
+	Go string
+	// Env is the go command's environment; nil is this process's own.
+	Env []string
+}
+
+// Result is what was built.
+type Result struct {
+	// Programs are the programs' paths by step.
+	Programs map[string]string
+	// Dir is the folder that they are in, and Hash what they are made from.
+	Dir, Hash string
+	// GoVersion is the compiler's version, as in "go1.26.8".
+	GoVersion string
+	// Cached tells that nothing had to be compiled.
+	Cached bool
+}
+
+// lockRetry is how long to wait before looking again whether another process has finished the same build.
+const lockRetry = 50 * time.Millisecond
+
+// Build compiles every step of the module, which m.Write has put into moduleDir, or finds the programs of an earlier call.
+// Mistakes in cells are an *Error. Builds at once, also of the same notebook by several processes, are safe.
+func Build(ctx context.Context, moduleDir string, m *export.Module, opt Options) (*Result, error) {
+	if opt.CacheDir == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return nil, fmt.Errorf("build %s: no cache folder: %w; set HOME or XDG_CACHE_HOME", m.Notebook, err)
+		}
+		opt.CacheDir = filepath.Join(cache, "gonbatch")
+	}
+	tools, err := findToolchain(ctx, moduleDir, opt)
+	if err != nil {
+		return nil, fmt.Errorf("build %s: %w", m.Notebook, err)
+	}
+	hash, err := contentHash(m, tools)
+	if err != nil {
+		return nil, fmt.Errorf("build %s: %w", m.Notebook, err)
+	}
+	result := &Result{
+		Programs: map[string]string{}, Hash: hash, GoVersion: tools.env["GOVERSION"],
+		Dir: filepath.Join(opt.CacheDir, "build", hash[:32]),
+	}
+	for _, step := range m.Steps {
+		result.Programs[step.Name] = filepath.Join(result.Dir, step.Name)
+	}
+	if result.Cached = complete(result); result.Cached {
+		return result, nil
+	}
+	if err := compileLocked(ctx, moduleDir, m, tools, result); err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// complete tells whether all programs are there.
+func complete(r *Result) bool {
+	for _, path := range r.Programs {
+		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// compileLocked compiles, unless another process that held the lock has just done so.
+func compileLocked(ctx context.Context, moduleDir string, m *export.Module, tools *toolchain, r *Result) (err error) {
+	if err := os.MkdirAll(filepath.Dir(r.Dir), 0o755); err != nil {
+		return fmt.Errorf("build %s: %w", m.Notebook, err)
+	}
+	lock := flock.New(r.Dir + ".lock")
+	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
+		return fmt.Errorf("build %s: wait for %s.lock: %w", m.Notebook, r.Dir, err)
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	if r.Cached = complete(r); r.Cached {
+		return nil
+	}
+	tmp, err := os.MkdirTemp(filepath.Dir(r.Dir), ".new-*")
+	if err != nil {
+		return fmt.Errorf("build %s: %w", m.Notebook, err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
+	if err := compile(ctx, moduleDir, tmp, m, tools); err != nil {
+		return err
+	}
+	if err := publish(tmp, r); err != nil {
+		return fmt.Errorf("build %s: %w", m.Notebook, err)
+	}
+	return nil
+}
+
+// publish moves the programs to where the result says.
+func publish(tmp string, r *Result) error {
+	if err := os.Chmod(tmp, 0o755); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(r.Dir); err != nil { // What is there lacks a program.
+		return err
+	}
+	if err := os.Rename(tmp, r.Dir); err != nil {
+		return err
+	}
+	if !complete(r) {
+		return fmt.Errorf("the go command succeeded, but a program is missing in %s", r.Dir)
+	}
+	return nil
+}
+
+// compile runs go build, once for all steps that have the same flags.
+func compile(ctx context.Context, moduleDir, out string, m *export.Module, tools *toolchain) error {
+	var order []string
+	groups := map[string][]export.Step{}
+	for _, step := range m.Steps {
+		key := strings.Join(step.BuildFlags, "\x00")
+		if groups[key] == nil {
+			order = append(order, key)
+		}
+		groups[key] = append(groups[key], step)
+	}
+	for _, key := range order {
+		steps := groups[key]
+		if err := checkFlags(m, steps[0]); err != nil {
+			return err
+		}
+		args := append([]string{"build"}, baseFlags...)
+		args = append(append(args, steps[0].BuildFlags...), "-o", out+string(filepath.Separator))
+		for _, step := range steps {
+			args = append(args, "./"+step.Package)
+		}
+		output, err := tools.run(ctx, args...)
+		if ctx.Err() != nil {
+			return fmt.Errorf("build %s: %w", m.Notebook, context.Cause(ctx))
+		}
+		if err != nil {
+			return newError(m, output, err)
+		}
+	}
+	return nil
+}
+
+// baseFlags are go build's flags for every program.
+var baseFlags = []string{"-trimpath", "-ldflags=-s -w"}
+
+// refusedFlags decide where the program goes or what the go command does instead of building.
+var refusedFlags = []string{"-o", "-C", "-n", "-i", "-modfile", "-overlay", "-buildmode"}
+
+// checkFlags refuses %goflags that would build something else, or nothing.
+func checkFlags(m *export.Module, step export.Step) error {
+	for _, flag := range step.BuildFlags {
+		name, _, _ := strings.Cut("-"+strings.TrimLeft(flag, "-"), "=")
+		if strings.HasPrefix(flag, "-") && slices.Contains(refusedFlags, name) {
+			return fmt.Errorf("build %s: step %s: %%goflags %s cannot be used for a job; remove it", m.Notebook, step.Name, name)
+		}
+	}
+	return nil
+}

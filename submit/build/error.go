@@ -1,0 +1,212 @@
+package build
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"gonbatch/submit/export"
+)
+
+// Error is a notebook that does not compile.
+type Error struct {
+	// Notebook is the notebook's file name.
+	Notebook string
+	// Problems are what the compiler found in the cells, in its order.
+	Problems []Problem
+	// Output is all that the go command wrote.
+	Output string
+	// Err is how the go command ended.
+	Err error
+}
+
+// Problem is one mistake in a cell.
+type Problem struct {
+	// CellRef is the cell.
+	export.CellRef
+	// Cell is the cell's number, as in CellRef.
+	Cell int
+	// Line and Col are the place in the cell, from 1; zero is unknown.
+	Line, Col int
+	// Message is the compiler's, or a clearer one with the way to mend it.
+	Message string
+	// SourceLine is the text of the line.
+	SourceLine string
+}
+
+// Error lists the problems, each with its line of the cell.
+func (e *Error) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s does not compile", e.Notebook)
+	if len(e.Problems) == 0 {
+		fmt.Fprintf(&b, ": %v\n%s", e.Err, e.Output)
+	}
+	for _, p := range e.Problems {
+		b.WriteString("\n" + p.String())
+	}
+	return b.String()
+}
+
+// Unwrap gives how the go command ended.
+func (e *Error) Unwrap() error { return e.Err }
+
+// String names the place, and quotes the line with a mark under the column.
+func (p Problem) String() string {
+	text := p.CellRef.String()
+	if p.Line > 0 {
+		text += fmt.Sprintf(", line %d", p.Line)
+	}
+	if p.Col > 0 {
+		text += fmt.Sprintf(", column %d", p.Col)
+	}
+	text += ": " + p.Message
+	if strings.TrimSpace(p.SourceLine) == "" {
+		return text
+	}
+	text += "\n\t" + p.SourceLine
+	if p.Col > 0 && p.Col <= len(p.SourceLine)+1 {
+		text += "\n\t" + blank(p.SourceLine[:p.Col-1]) + "^"
+	}
+	return text
+}
+
+// blank is as wide as s: tabs stay, every other character becomes a space.
+func blank(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\t' {
+			return r
+		}
+		return ' '
+	}, s)
+}
+
+// newError reads the go command's output.
+func newError(m *export.Module, output []byte, err error) error {
+	e := &Error{Notebook: m.Notebook, Output: strings.TrimSpace(string(output)), Err: err}
+	if strings.Contains(e.Output, "C compiler") && strings.Contains(e.Output, "not found") {
+		return fmt.Errorf("build %s: there is no C compiler, which programs with XLA or MPI need; install gcc, or set CC\n%s", m.Notebook, e.Output)
+	}
+	lines := strings.Split(e.Output, "\n")
+	for i := 0; i < len(lines); i++ {
+		message := lines[i]
+		for i+1 < len(lines) && strings.HasPrefix(lines[i+1], "\t") {
+			i++
+			message += "\n" + lines[i]
+		}
+		p, ok := cellProblem(m, message)
+		if !ok {
+			p, ok = importProblem(m, message)
+		}
+		if ok && !slices.Contains(e.Problems, p) {
+			e.Problems = append(e.Problems, p)
+		}
+	}
+	return e
+}
+
+// place is what follows a file's name in a compiler's message.
+var place = regexp.MustCompile(`^:(\d+)(?::(\d+))?: (?s)(.*)$`)
+
+// cellProblem reads a message whose position is in a cell.
+func cellProblem(m *export.Module, message string) (p Problem, ok bool) {
+	for file, cell := range m.Cells {
+		i := strings.Index(message, file+":")
+		if i < 0 || i > 0 && message[i-1] != '/' {
+			continue
+		}
+		found := place.FindStringSubmatch(message[i+len(file):])
+		if found == nil {
+			continue
+		}
+		p = Problem{CellRef: cell.CellRef, Cell: cell.Number, Message: found[3]}
+		p.Line, _ = strconv.Atoi(found[1])
+		col, _ := strconv.Atoi(found[2])
+		if lines := strings.Split(strings.ReplaceAll(cell.Source, "\r\n", "\n"), "\n"); p.Line >= 1 && p.Line <= len(lines) {
+			p.SourceLine = lines[p.Line-1]
+			p.Col = cellColumn(m, file, p.Line, col, p.SourceLine)
+		}
+		return p, true
+	}
+	return p, false
+}
+
+// cellColumn turns a column of the gofmt-ed program into one of the cell; zero is unknown.
+func cellColumn(m *export.Module, file string, line, col int, sourceLine string) int {
+	trimmed := strings.TrimLeft(sourceLine, " \t")
+	for _, step := range m.Steps {
+		text := programLine(string(m.Files[step.Package+"/main.go"]), file, line, trimmed)
+		if text == "" {
+			continue
+		}
+		indent := len(text) - len(strings.TrimLeft(text, " \t"))
+		at := col - indent + len(sourceLine) - len(trimmed)
+		if at >= 1 && at <= len(sourceLine)+1 && (at > len(sourceLine) || utf8.RuneStart(sourceLine[at-1])) {
+			return at
+		}
+	}
+	return 0
+}
+
+// directive is a //line directive of an exported program.
+var directive = regexp.MustCompile(`^//line (.*):(\d+):\d+$`)
+
+// programLine is the line of a program that counts as a line of a cell and has its text.
+func programLine(program, file string, line int, trimmed string) string {
+	current, at := "", 0
+	for text := range strings.Lines(program) {
+		text = strings.TrimRight(text, "\n")
+		if found := directive.FindStringSubmatch(text); found != nil {
+			current = found[1]
+			at, _ = strconv.Atoi(found[2])
+			continue
+		}
+		if current == file && at == line && strings.TrimSpace(text) == strings.TrimSpace(trimmed) {
+			return text
+		}
+		at++
+	}
+	return ""
+}
+
+// importProblem reads a message about an import path that a cell has.
+func importProblem(m *export.Module, message string) (p Problem, ok bool) {
+	for path, site := range m.ImportSites {
+		if !mentions(message, path) {
+			continue
+		}
+		p = Problem{CellRef: site.CellRef, Cell: site.Number, Line: site.Line, Message: importMessage(path, message)}
+		for _, cell := range m.Cells {
+			if cell.Number == site.Number {
+				p.SourceLine = strings.Split(cell.Source, "\n")[site.Line-1]
+			}
+		}
+		return p, true
+	}
+	return p, false
+}
+
+// mentions tells whether a message has an import path as a whole word.
+func mentions(message, path string) bool {
+	return slices.Contains(strings.FieldsFunc(message, func(r rune) bool {
+		return strings.ContainsRune(" \t\n\";:,()", r)
+	}), path)
+}
+
+// importMessage says what an import lacks and how to mend it.
+func importMessage(path, message string) string {
+	switch {
+	case strings.Contains(message, "is not in std"), strings.HasPrefix(path, "gonbatch/"):
+		return fmt.Sprintf("there is no package %q; check the import path", path)
+	case strings.Contains(message, "no required module provides"), strings.Contains(message, "cannot find module"),
+		strings.Contains(message, "missing go.sum entry"):
+		return fmt.Sprintf("no module that gonbatch brings has the package %q; add its module to the notebook by a line: !*go get %s@VERSION", path, path)
+	}
+	_, text, ok := strings.Cut(message, ": ")
+	if !ok {
+		return message
+	}
+	return text
+}

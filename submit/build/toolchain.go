@@ -1,0 +1,94 @@
+package build
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"gonbatch/submit/export"
+)
+
+// toolchain is the go command with the environment that it gets.
+type toolchain struct {
+	command, dir string
+	environ      []string
+	// env is what go env says.
+	env map[string]string
+}
+
+// envNames are go env's variables that decide what a program becomes.
+var envNames = []string{
+	"GOVERSION", "GOOS", "GOARCH", "GOAMD64", "GOARM64", "GOEXPERIMENT", "GOFLAGS", "CC", "CXX",
+	"CGO_CFLAGS", "CGO_CPPFLAGS", "CGO_CXXFLAGS", "CGO_LDFLAGS",
+}
+
+// findToolchain asks the go command about itself.
+func findToolchain(ctx context.Context, dir string, opt Options) (*toolchain, error) {
+	t := &toolchain{command: opt.Go, dir: dir, environ: opt.Env}
+	if t.command == "" {
+		t.command = "go"
+	}
+	if t.environ == nil {
+		t.environ = os.Environ()
+	}
+	t.environ = append(t.environ, "GOWORK=off", "CGO_ENABLED=1")
+	out, err := t.run(ctx, append([]string{"env", "-json"}, envNames...)...)
+	switch {
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist):
+		return nil, fmt.Errorf("the Go compiler %q is not on PATH; install Go (https://go.dev/dl), or load the cluster's module for it", t.command)
+	case err != nil:
+		return nil, fmt.Errorf("%s env: %w\n%s", t.command, err, strings.TrimSpace(string(out)))
+	}
+	if err := json.Unmarshal(out, &t.env); err != nil {
+		return nil, fmt.Errorf("%s env: %w", t.command, err)
+	}
+	return t, nil
+}
+
+// useFlags sets GOFLAGS: the user's own, less what would break the build, and ours.
+func (t *toolchain) useFlags(m *export.Module) {
+	mod := "-mod=readonly"
+	if m.ChangesModules {
+		mod = "-mod=mod" // The notebook's own modules may need entries in go.sum.
+	}
+	flags := append([]string{mod, "-buildvcs=false"}, keptFlags(t.env["GOFLAGS"])...)
+	t.env["GOFLAGS"] = strings.Join(flags, " ")
+	t.environ = append(t.environ, "GOFLAGS="+t.env["GOFLAGS"])
+}
+
+// droppedFlags are flags in GOFLAGS that the build sets itself, or that change what is printed.
+var droppedFlags = map[string]bool{
+	"-mod": true, "-modfile": true, "-overlay": true, "-buildvcs": true, "-trimpath": true, "-ldflags": true, "-o": true,
+	"-C": true, "-n": true, "-x": true, "-v": true, "-json": true, "-work": true, "-a": true, "-i": true, "-buildmode": true,
+}
+
+// keptFlags are the flags of the user's GOFLAGS that a build may have.
+func keptFlags(goflags string) []string {
+	var kept []string
+	for _, flag := range strings.Fields(goflags) {
+		name, _, _ := strings.Cut("-"+strings.TrimLeft(flag, "-"), "=")
+		if !droppedFlags[name] {
+			kept = append(kept, flag)
+		}
+	}
+	return kept
+}
+
+// run runs the go command and gives its standard output, or all output where it failed.
+func (t *toolchain) run(ctx context.Context, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, t.command, args...)
+	cmd.Dir, cmd.Env = t.dir, t.environ
+	cmd.WaitDelay = time.Second
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return append(stderr.Bytes(), stdout.Bytes()...), err
+	}
+	return stdout.Bytes(), nil
+}
