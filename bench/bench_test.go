@@ -38,7 +38,7 @@ func TestParse(t *testing.T) {
 }
 
 func TestStepTable(t *testing.T) {
-	report := stepReport{CPU: "A CPU", Batch: 64, Steps: 100, Rounds: 5, Rows: []stepRow{
+	report := stepReport{CPU: "A CPU", Load: "0.02", Batch: 64, Steps: 100, Rounds: 5, Rows: []stepRow{
 		{Name: "gonbatch", Ranks: 1, ImagesPerSecond: 2188, MillisPerStep: 29.25},
 		{Name: "PyTorch", Version: "2.15", Ranks: 1, ImagesPerSecond: 1652, MillisPerStep: 38.74},
 		{Name: "gonbatch", Ranks: 2, ImagesPerSecond: 4300, MillisPerStep: 29.77},
@@ -47,7 +47,7 @@ func TestStepTable(t *testing.T) {
 	want := `# The training step
 
 A CNN of 421,642 parameters on 28x28 images, Adam, 64 images a rank, one core a rank; median of 5 rounds of 100 steps, taken in turn.
-A CPU.
+A CPU, load average before: 0.02.
 
 | ranks | | images/s | ms a step | gonbatch is |
 |--:|---|--:|--:|--:|
@@ -106,6 +106,7 @@ func TestMeasure(t *testing.T) {
 		{name: "both ranks end well", contender: shell(`echo '{"images_per_second":7,"ms_per_step":1}'`, "exit 0")},
 		{name: "gets its arguments", contender: shell(`[ "$1 $2" = "--steps=3 --batch=4" ] && echo '{"images_per_second":7,"ms_per_step":1}'`)},
 		{name: "a rank fails", contender: shell(`echo '{"images_per_second":7,"ms_per_step":1}'`, "echo went wrong >&2; exit 3"), err: "process 1: exit status 3\nwent wrong"},
+		{name: "a rank fails and the other waits for it", contender: shell("exec sleep 600", "exit 3"), err: "process 1: exit status 3"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -12,6 +12,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
+	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -102,21 +105,22 @@ func (c contender) measure(ctx context.Context, cores []int, opts options) (meas
 	}
 	outs := make([]strings.Builder, len(cmds))
 	logs := make([]strings.Builder, len(cmds))
+	failures := make([]error, len(cmds))
+	var running sync.WaitGroup
 	for i, cmd := range cmds {
-		cmd.Stdout, cmd.Stderr = &outs[i], &logs[i]
-		if err := cmd.Start(); err != nil {
-			return measurement{}, err
-		}
+		cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &outs[i], &logs[i], 5*time.Second
+		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // mpirun ends its ranks
+		running.Go(func() {
+			err := cmd.Run()
+			if err != nil && ctx.Err() == nil {
+				failures[i] = fmt.Errorf("%s, process %d: %w\n%s%s", c.name, i, err, outs[i].String(), logs[i].String())
+				cancel() // the other ranks would wait for this one
+			}
+		})
 	}
-	var failed error
-	for i, cmd := range cmds {
-		if err := cmd.Wait(); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%s, process %d: %w\n%s%s", c.name, i, err, outs[i].String(), logs[i].String()))
-			cancel() // the other ranks would wait for this one
-		}
-	}
-	if failed != nil {
-		return measurement{}, failed
+	running.Wait()
+	if err := errors.Join(append(failures, ctx.Err())...); err != nil {
+		return measurement{}, err
 	}
 	return parse(c.name, outs[0].String())
 }

@@ -15,6 +15,7 @@ var worlds = []int{1, 2}
 // stepReport is what measureSteps finds.
 type stepReport struct {
 	CPU    string    `json:"cpu"`
+	Load   string    `json:"load_average_before"`
 	Batch  int       `json:"batch_per_rank"`
 	Steps  int       `json:"steps"`
 	Rounds int       `json:"rounds"`
@@ -33,7 +34,7 @@ type stepRow struct {
 
 // measureSteps lets all contenders take turns, on one core a rank.
 func measureSteps(ctx context.Context, opts options, out io.Writer) (stepReport, error) {
-	report := stepReport{CPU: cpuModel(), Batch: opts.batch, Steps: opts.steps, Rounds: opts.rounds}
+	report := stepReport{CPU: cpuModel(), Load: loadAverage(), Batch: opts.batch, Steps: opts.steps, Rounds: opts.rounds}
 	available, err := cores()
 	if err != nil {
 		return report, err
@@ -85,7 +86,7 @@ func (r stepReport) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# The training step\n\n")
 	fmt.Fprintf(&b, "A CNN of 421,642 parameters on 28x28 images, Adam, %d images a rank, one core a rank; median of %d rounds of %d steps, taken in turn.\n", r.Batch, r.Rounds, r.Steps)
-	fmt.Fprintf(&b, "%s.\n\n", r.CPU)
+	fmt.Fprintf(&b, "%s, load average before: %s.\n\n", r.CPU, r.Load)
 	fmt.Fprintf(&b, "| ranks | | images/s | ms a step | gonbatch is |\n|--:|---|--:|--:|--:|\n")
 	ours := map[int]float64{}
 	for _, row := range r.Rows {
