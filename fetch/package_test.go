@@ -88,7 +88,7 @@ func TestPipWheel(t *testing.T) {
 		{name: "wrong checksum", script: pipScript, sum: sum(nil), member: "pkg/lib.so", wantErr: []string{"wrong checksum", sum(wheel), "pip cache purge"}},
 		{name: "no such member", script: pipScript, sum: sum(wheel), member: "pkg/other.so", wantErr: []string{`no member "pkg/other.so"`}},
 		{name: "pip fails", script: "echo 'ERROR: No matching distribution found for name==1.0' >&2; exit 1", member: "pkg/lib.so",
-			wantErr: []string{"python3 -m pip download --no-deps --only-binary=:all: --dest . name==1.0: exit status 1: ERROR: No matching distribution", "pip config list"}},
+			wantErr: []string{"python3 -m pip download --no-deps --only-binary=:all: --ignore-requires-python --dest . name==1.0: exit status 1: ERROR: No matching distribution", "pip config list"}},
 		{name: "pip saves nothing", script: "exit 0", member: "pkg/lib.so", wantErr: []string{"expected one file *.whl, got 0"}},
 	}
 	for _, tc := range tests {
@@ -216,5 +216,33 @@ func checkNoLeftovers(t *testing.T, dir string) {
 		if strings.HasPrefix(e.Name(), ".") && !strings.HasSuffix(e.Name(), ".lock") {
 			t.Errorf("left behind: %s", e.Name())
 		}
+	}
+}
+
+func TestPipInstall(t *testing.T) {
+	const script = `
+[ "$1 $2 $3 $4" = "-m pip install --target" ] || { echo "unexpected: $*"; exit 9; }
+dir=$5; case "$*" in *--require-hashes*--no-deps*) ;; *) echo "unsafe: $*"; exit 9;; esac
+while [ $# -gt 0 ]; do [ "$1" = --requirement ] && cp "$2" "$dir/seen"; shift; done
+`
+	tests := []struct {
+		name, script string
+		wantErr      []string
+	}{
+		{name: "plain", script: script},
+		{name: "wrong hash", script: "echo 'ERROR: THESE PACKAGES DO NOT MATCH THE HASHES' >&2; exit 1",
+			wantErr: []string{"cannot get the libraries", "pip install --target", "DO NOT MATCH THE HASHES"}},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			stub(t, "python3", tc.script)
+			dir := filepath.Join(t.TempDir(), "new", "dir")
+			err := fetch.PipInstall(context.Background(), "the libraries", "name==1.0 --hash=sha256:00\n", dir, fetch.Options{})
+			checkError(t, err, tc.wantErr, nil)
+			if tc.wantErr == nil {
+				checkFile(t, filepath.Join(dir, "seen"), []byte("name==1.0 --hash=sha256:00\n"))
+			}
+			checkNoLeftovers(t, filepath.Dir(dir))
+		})
 	}
 }

