@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -60,17 +61,44 @@ func TestFailingCell(t *testing.T) {
 	}
 }
 
-// TestVanishedClient kills a client with SIGKILL and finds none of its kernel's processes alive.
-func TestVanishedClient(t *testing.T) {
-	mark := "TEST_MARK=" + strconv.Itoa(os.Getpid())
+// TestNoOrphans kills a client, or its kernel, with SIGKILL while a cell runs, and finds no process alive.
+func TestNoOrphans(t *testing.T) {
+	for _, victim := range []string{"client", "kernel"} {
+		t.Run(victim, func(t *testing.T) {
+			mark := fmt.Sprintf("TEST_MARK=%d-%s", os.Getpid(), victim)
+			client := startBusyClient(t, mark)
+			waitFor(t, "the cell's program to run", func() bool {
+				return slices.ContainsFunc(processesWith(mark), func(p process) bool { return strings.HasPrefix(p.name, "gonb_") })
+			})
+			if victim == "kernel" {
+				i := slices.IndexFunc(processesWith(mark), func(p process) bool { return strings.Contains(p.commandLine, "--connection-file") })
+				if i < 0 {
+					t.Fatalf("no kernel among %v", processesWith(mark))
+				}
+				if err := syscall.Kill(processesWith(mark)[i].pid, syscall.SIGKILL); err != nil {
+					t.Fatal(err)
+				}
+				waitFor(t, "all of the kernel's processes to end", func() bool { return len(processesWith(mark)) == 1 })
+			}
+			_ = client.Process.Kill()
+			_ = client.Wait()
+			waitFor(t, "all processes to end", func() bool { return len(processesWith(mark)) == 0 })
+		})
+	}
+}
+
+// startBusyClient starts a client whose kernel runs a cell for an hour. All of their processes have mark in the environment.
+func startBusyClient(t *testing.T, mark string) *exec.Cmd {
+	t.Helper()
 	script := `
-import sys, time
+import time
 from jupyter_client.manager import start_new_kernel
 manager, client = start_new_kernel(kernel_name="gonbatch", startup_timeout=120)
 client.execute("import \"time\"\n%%\ntime.Sleep(time.Hour)")
 while True:
-    m = client.get_iopub_msg(timeout=60)
-    if m["msg_type"] == "status" and m["content"]["execution_state"] == "busy": break
+    message = client.get_iopub_msg(timeout=60)
+    if message["msg_type"] == "status" and message["content"]["execution_state"] == "busy":
+        break
 print("busy", flush=True)
 time.sleep(600)
 `
@@ -83,15 +111,11 @@ time.sleep(600)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	if _, err := stdout.Read(make([]byte, 8)); err != nil {
 		t.Fatalf("the client did not start its kernel: %v", err)
 	}
-	waitFor(t, "the cell's program to run", func() bool {
-		return slices.ContainsFunc(processesWith(mark), func(name string) bool { return strings.HasPrefix(name, "gonb_") })
-	})
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait()
-	waitFor(t, "all of the kernel's processes to end", func() bool { return len(processesWith(mark)) == 0 })
+	return cmd
 }
 
 func TestRunErrors(t *testing.T) {
@@ -188,17 +212,25 @@ func waitFor(t *testing.T, what string, done func() bool) {
 	t.Fatalf("waited 60 s for %s", what)
 }
 
-// processesWith lists the commands of the processes, other than this one, that have the given NAME=value in their environment.
-func processesWith(variable string) []string {
-	var found []string
+type process struct {
+	pid               int
+	name, commandLine string
+}
+
+// processesWith lists the processes that have the given NAME=value in their environment.
+func processesWith(variable string) []process {
+	var found []process
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, file := range files {
 		env, err := os.ReadFile(file)
 		if err != nil || !slices.Contains(strings.Split(string(env), "\x00"), variable) {
 			continue
 		}
-		comm, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "comm"))
-		found = append(found, strings.TrimSpace(string(comm)))
+		dir := filepath.Dir(file)
+		pid, _ := strconv.Atoi(filepath.Base(dir))
+		name, _ := os.ReadFile(filepath.Join(dir, "comm"))
+		commandLine, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
+		found = append(found, process{pid, strings.TrimSpace(string(name)), string(commandLine)})
 	}
 	return found
 }
