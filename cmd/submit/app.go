@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"gonbatch/submit"
+	"gonbatch/submit/config"
+)
+
+// app is the world around the commands, read once.
+type app struct {
+	out, err      io.Writer
+	environ       []string
+	getenv        func(string) string
+	now           func() time.Time
+	runner        submit.Runner
+	userConfigDir string
+	commandLine   []string
+}
+
+func newApp() *app {
+	a := &app{
+		out: os.Stdout, err: os.Stderr, environ: os.Environ(), getenv: os.Getenv, now: time.Now,
+		runner: submit.ExecRunner{}, commandLine: os.Args,
+	}
+	if dir, err := os.UserConfigDir(); err == nil {
+		a.userConfigDir = filepath.Join(dir, "gonbatch")
+	}
+	return a
+}
+
+// execute runs the command line args and returns the exit code.
+func execute(ctx context.Context, a *app, args []string) int {
+	root := newRootCommand(a)
+	root.SetArgs(args)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	err := root.ExecuteContext(ctx)
+	if err != nil {
+		fmt.Fprintln(a.err, "submit:", err)
+	}
+	return exitCode(err)
+}
+
+// exitCode is a program's own exit code where one failed, what a shell says of a signal, 2 for a wrong command line,
+// else 1.
+func exitCode(err error) int {
+	var job *submit.JobError
+	var interrupt submit.Interrupt
+	var usage usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &job) && job.Status.ExitCode != 0:
+		return job.Status.ExitCode
+	case errors.As(err, &job) && job.Status.Signal != 0:
+		return 128 + job.Status.Signal
+	case errors.As(err, &interrupt):
+		return interrupt.ExitCode()
+	case errors.As(err, &usage):
+		return 2
+	}
+	return 1
+}
+
+// usageError is a wrong command line.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// interruptible returns a context that SIGINT and SIGTERM end, with a submit.Interrupt as its cause. A second signal ends
+// the process as usual.
+func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		defer signal.Stop(signals)
+		select {
+		case sig := <-signals:
+			cancel(submit.Interrupt{Signal: sig.(syscall.Signal)})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
+// loadConfig fills the command's flags from the environment and the configuration files, found upward from start.
+func (a *app) loadConfig(cmd *cobra.Command, start string) (*config.Config, error) {
+	return a.loadConfigInto(cmd.Flags(), start)
+}
+
+func (a *app) loadConfigInto(flags *pflag.FlagSet, start string) (*config.Config, error) {
+	return config.Load(flags, config.Places{Start: start, UserDir: a.userConfigDir, Environ: a.environ})
+}

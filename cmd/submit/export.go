@@ -1,0 +1,39 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func newExportCommand(a *app) *cobra.Command {
+	var out string
+	var cells []string
+	cmd := &cobra.Command{
+		Use:     "export -o DIR notebook.ipynb",
+		Short:   "Write a notebook as a Go module, one main package for each main cell",
+		Example: "  submit export -o mnist notebooks/mnist.ipynb && cd mnist && ls",
+		Args:    oneArg("notebook"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if out == "" {
+				return usage("no folder for the module: give -o DIR")
+			}
+			module, err := exportNotebook(cmd.Context(), a, args[0], cells)
+			if err != nil {
+				return err
+			}
+			if err := module.Write(out); err != nil {
+				return err
+			}
+			for _, step := range module.Steps {
+				if _, err := fmt.Fprintf(a.out, "cd %s && go run ./%s\n", out, step.Package); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVarP(&out, "output", "o", "", "folder for the module")
+	cmd.Flags().StringArrayVar(&cells, "cell", nil, "export only this main cell: a tag, a cell id, a number or a step's name; repeatable")
+	return cmd
+}

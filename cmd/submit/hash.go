@@ -1,0 +1,81 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"gonbatch/rundir"
+)
+
+// hashes remembers the SHA-256 of big files by path, size and time, so that an unchanged program is read once.
+type hashes struct {
+	path    string
+	known   map[string]string
+	changed bool
+}
+
+// loadHashes reads the hashes kept at path. A file that cannot be read is an empty one: it is only a cache.
+func loadHashes(path string) *hashes {
+	h := &hashes{path: path, known: map[string]string{}}
+	data, err := os.ReadFile(path)
+	if err == nil && json.Unmarshal(data, &h.known) != nil {
+		h.known = map[string]string{}
+	}
+	return h
+}
+
+// of returns the hash of the file at path.
+func (h *hashes) of(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	key := fmt.Sprintf("%s\x00%d\x00%d", path, info.Size(), info.ModTime().UnixNano())
+	if hash, ok := h.known[key]; ok {
+		return hash, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	digest := sha256.New()
+	if _, err := io.Copy(digest, f); err != nil {
+		return "", fmt.Errorf("hash %s: %w", path, err)
+	}
+	hash := hex.EncodeToString(digest.Sum(nil))
+	h.known[key], h.changed = hash, true
+	return hash, nil
+}
+
+// maxHashes bounds the cache; when it is full it starts anew.
+const maxHashes = 1000
+
+// save keeps the hashes for the next time.
+func (h *hashes) save() error {
+	if !h.changed {
+		return nil
+	}
+	if len(h.known) > maxHashes {
+		h.known = map[string]string{}
+	}
+	data, err := json.Marshal(h.known)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(h.path), 0o777); err != nil {
+		return err
+	}
+	return rundir.WriteFileAtomic(h.path, data, 0o644)
+}
+
+// hashBytes is the SHA-256 of data.
+func hashBytes(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"gonbatch/submit"
+)
+
+// logsOptions are those of "submit logs".
+type logsOptions struct {
+	Run    string
+	Follow bool
+	Rank   int
+}
+
+func newLogsCommand(a *app) *cobra.Command {
+	var o logsOptions
+	cmd := &cobra.Command{
+		Use:     "logs [-f] [--rank N] JOB",
+		Short:   "Print a rank's log; JOB is a job id, a run's name or the start of one, or a run directory",
+		Example: "  submit logs -f 4711\n  submit logs --rank 1 mnist-20261121-101500-4f2a",
+		Args:    oneArg("JOB"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Run = args[0]
+			if o.Rank < 0 {
+				return usage("--rank=%d: ranks count from 0", o.Rank)
+			}
+			r, err := a.findRun(cmd, o.Run)
+			if err != nil {
+				return err
+			}
+			ctx, stop := interruptible(cmd.Context())
+			defer stop()
+			return runLogs(ctx, a, r, o)
+		},
+	}
+	cmd.Flags().BoolVarP(&o.Follow, "follow", "f", false, "show the log as it grows, and end as the job ends")
+	cmd.Flags().IntVar(&o.Rank, "rank", 0, "rank whose log to show")
+	addRunRoot(cmd)
+	return cmd
+}
+
+func runLogs(ctx context.Context, a *app, r run, o logsOptions) error {
+	if o.Follow {
+		return follow(ctx, a, r.asker(a), r.job(), o.Rank)
+	}
+	any, err := submit.NewTail(r.dir.RankLog(o.Rank)).Copy(a.out)
+	if err != nil || any {
+		return err
+	}
+	status, err := r.status(ctx, a)
+	if err != nil {
+		return errors.Join(fmt.Errorf("rank %d has no log: %s: %w", o.Rank, r.dir.RankLog(o.Rank), fs.ErrNotExist), err)
+	}
+	return fmt.Errorf("rank %d of run %s has logged nothing; the run is %s", o.Rank, r.dir.Name(), status)
+}
+
+// oneArg demands one argument and says what it is.
+func oneArg(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usage("submit %s takes one %s, not %d (see submit %s --help)", cmd.Name(), what, len(args), cmd.Name())
+		}
+		return nil
+	}
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"gonbatch/rundir"
+	"gonbatch/submit"
+	"gonbatch/submit/config"
+	"gonbatch/submit/export"
+)
+
+// newManifest describes a staged run.
+func newManifest(ctx context.Context, a *app, o *submitOptions, p prepared, spec submit.JobSpec, scheduler string) (rundir.Manifest, error) {
+	notebook, err := filepath.Abs(o.Notebook)
+	if err != nil {
+		return rundir.Manifest{}, err
+	}
+	data, err := os.ReadFile(spec.RunDir.Notebook())
+	if err != nil {
+		return rundir.Manifest{}, err
+	}
+	steps, err := manifestSteps(p, spec)
+	if err != nil {
+		return rundir.Manifest{}, err
+	}
+	return rundir.Manifest{
+		Name:          spec.RunDir.Name(),
+		Notebook:      rundir.File{Path: notebook, SHA256: hashBytes(data)},
+		Git:           gitState(ctx, a.runner, notebook),
+		SourcesSHA256: hashSources(p.module),
+		Steps:         steps,
+		CommandLine:   a.commandLine,
+		Versions:      versionsOf(p.module, p.build.GoVersion),
+		Options:       effectiveOptions(o.config),
+		Scheduler:     scheduler,
+		Created:       a.now(),
+	}, nil
+}
+
+// manifestSteps describes the programs, with the hashes of the bytes that will run.
+func manifestSteps(p prepared, spec submit.JobSpec) ([]rundir.Step, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, err
+	}
+	known := loadHashes(filepath.Join(cache, "gonbatch", "hashes.json"))
+	var list []rundir.Step
+	for _, s := range p.module.Steps {
+		hash, err := known.of(p.build.Programs[s.Name])
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, rundir.Step{
+			Name: s.Name, Program: rundir.File{Path: spec.RunDir.Program(s.Name), SHA256: hash},
+			Args: slices.Concat(s.Args, spec.Args), Cell: s.Cell, CellID: s.CellID,
+		})
+	}
+	return list, known.save()
+}
+
+// hashSources is one hash over all files of the module: their names and contents, in order.
+func hashSources(m *export.Module) string {
+	var all []byte
+	for _, name := range m.FileNames() {
+		all = append(all, hashBytes([]byte(name))...)
+		all = append(all, hashBytes(m.Files[name])...)
+	}
+	return hashBytes(all)
+}
+
+// effectiveOptions are those that are not the defaults.
+func effectiveOptions(c *config.Config) map[string]any {
+	options := map[string]any{}
+	if c == nil {
+		return options
+	}
+	for _, s := range c.Settings {
+		if s.Origin != config.Default {
+			options[s.Key] = s.Value
+		}
+	}
+	return options
+}

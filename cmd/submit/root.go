@@ -1,0 +1,52 @@
+package main
+
+import (
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+)
+
+const rootLong = `submit turns the main cells of a Go notebook into compiled programs and runs them, one after the other, on every rank
+of a SLURM job, or on this machine with --local. All is read, exported and compiled before anything is queued.
+
+What stands behind -- is passed to the programs as their flags.
+
+Every option can also be set by SUBMIT_<OPTION> (SUBMIT_TIME for --time), in a submit.yaml in the notebook's folder or
+above, or in your own submit.yaml; "submit config" shows what counts and where it comes from.`
+
+// newRootCommand makes the command with all its subcommands.
+func newRootCommand(a *app) *cobra.Command {
+	opts := newSubmitOptions()
+	cmd := &cobra.Command{
+		Use:   "submit [flags] notebook.ipynb [-- program args]",
+		Short: "Run a Go notebook on a cluster, or on this machine",
+		Long:  rootLong,
+		Example: `  submit --local notebooks/mnist.ipynb
+  submit --nodes 2 --time 30:00 notebooks/mnist.ipynb
+  submit --nodes 2 -f notebooks/mnist.ipynb -- -epochs 3 -lr 1e-3`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := opts.parseArgs(args, cmd.ArgsLenAtDash()); err != nil {
+				return err
+			}
+			cfg, err := a.loadConfig(cmd, filepath.Dir(opts.Notebook))
+			if err != nil {
+				return err
+			}
+			opts.config = cfg
+			ctx, stop := interruptible(cmd.Context())
+			defer stop()
+			return runSubmit(ctx, a, opts)
+		},
+	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return usage("%w (see submit --help)", err)
+	})
+	cmd.CompletionOptions.HiddenDefaultCmd = true
+	opts.addFlags(cmd.Flags())
+	cmd.AddCommand(newLogsCommand(a), newStatusCommand(a), newCancelCommand(a), newExportCommand(a), newConfigCommand(a),
+		newVersionCommand(a), newKernelCommand(a))
+	return cmd
+}

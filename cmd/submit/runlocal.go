@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"gonbatch/rundir"
+	"gonbatch/submit"
+	"gonbatch/submit/local"
+)
+
+// localName is the scheduler's name in the manifests of runs on this machine.
+const localName = local.Name
+
+// runLocal runs the staged steps here and tells what the run left behind.
+func runLocal(ctx context.Context, a *app, spec submit.JobSpec) error {
+	job := submit.Job{Dir: spec.RunDir}
+	if err := recordStatus(job, submit.Status{State: submit.Running}, a.now()); err != nil {
+		return err
+	}
+	err := local.Runner{Out: a.out, Err: a.err, Environ: a.environ}.Run(ctx, spec)
+	if recordErr := recordStatus(job, localStatus(err), a.now()); recordErr != nil {
+		return errors.Join(err, recordErr)
+	}
+	if err != nil {
+		return fmt.Errorf("%w\nrun directory: %s", err, spec.RunDir.Path())
+	}
+	return describeRun(a.out, spec.RunDir)
+}
+
+// localStatus is how a local run ended, as its error tells.
+func localStatus(err error) submit.Status {
+	var job *submit.JobError
+	var interrupt submit.Interrupt
+	switch {
+	case err == nil:
+		return submit.Status{State: submit.Succeeded}
+	case errors.As(err, &interrupt):
+		return submit.Status{State: submit.Cancelled, Reason: interrupt.Error(), ExitCode: interrupt.ExitCode()}
+	case errors.As(err, &job):
+		return job.Status
+	}
+	return submit.Status{State: submit.Failed, Reason: trimmed(err.Error())}
+}
+
+// describeRun lists what a run left behind.
+func describeRun(w io.Writer, dir rundir.Dir) error {
+	if _, err := fmt.Fprintf(w, "\nrun directory: %s\n", dir.Path()); err != nil {
+		return err
+	}
+	for _, item := range []struct{ path, meaning string }{
+		{dir.RankLog(0), "log of rank 0"},
+		{dir.Metrics(), "metrics, one JSON object a line"},
+		{dir.Checkpoints(), "checkpoints"},
+		{dir.Sources(), "the notebook as a Go module"},
+		{dir.ManifestPath(), "hashes, versions, options"},
+	} {
+		if empty(item.path) {
+			continue
+		}
+		name, err := filepath.Rel(dir.Path(), item.path)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(w, "  %-16s %s\n", name, item.meaning); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// empty tells whether there is nothing at path: no file, or an empty folder.
+func empty(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil {
+		return true
+	}
+	if !info.IsDir() {
+		return info.Size() == 0
+	}
+	entries, err := os.ReadDir(path)
+	return err == nil && len(entries) == 0
+}
+
+// discard removes a run directory whose run never started.
+func discard(dir rundir.Dir) error { return os.RemoveAll(dir.Path()) }

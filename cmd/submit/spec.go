@@ -1,0 +1,102 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"gonbatch/data"
+	"gonbatch/rundir"
+	"gonbatch/submit"
+	"gonbatch/submit/export"
+)
+
+// check refuses options that do not go together.
+func (o *submitOptions) check() error {
+	switch {
+	case o.Local && o.NoSubmit:
+		return usage("--no-submit goes with a cluster, not with --local")
+	case o.Local && o.DryRun:
+		return usage("--dry-run shows a batch script; a --local run has none")
+	case o.DryRun && o.NoSubmit:
+		return usage("--dry-run writes nothing and --no-submit writes everything: give one of them")
+	case o.Local && (o.onCommandLine("nodes") || o.onCommandLine("tasks-per-node")):
+		return usage("--nodes and --tasks-per-node go with a cluster; with --local give --tasks")
+	case !o.Local && o.onCommandLine("tasks"):
+		return usage("--tasks goes with --local; on a cluster give --nodes and --tasks-per-node")
+	case o.Local && o.Tasks < 1:
+		return usage("--tasks=%d: must be at least 1", o.Tasks)
+	}
+	return nil
+}
+
+// spec is the job that o asks for, with the steps of m. Its run directory may be a preview.
+func (o *submitOptions) spec(m *export.Module, dir rundir.Dir, getenv func(string) string) (submit.JobSpec, error) {
+	env, err := parseEnv(o.Env)
+	if err != nil {
+		return submit.JobSpec{}, err
+	}
+	workDir, err := filepath.Abs(filepath.Dir(o.Notebook))
+	if err != nil {
+		return submit.JobSpec{}, err
+	}
+	spec := submit.JobSpec{
+		Name: o.name(), Nodes: o.Nodes, TasksPerNode: o.tasksPerNode(), CPUsPerTask: o.CPUsPerTask, GPUsPerNode: o.GPUsPerNode,
+		Mem: o.Mem, Time: o.Time, Partition: o.Partition, Account: o.Account, QOS: o.QOS, Constraint: o.Constraint,
+		Env: env, Modules: o.Modules, Setup: o.Setup, Directives: o.Directives, MPI: o.MPI, MPILibrary: o.MPILibrary,
+		Platform: o.Platform, Devices: o.Devices, Steps: steps(m, workDir, getenv("HOME")), Args: o.Args, RunDir: dir, WorkDir: workDir,
+		DataDir: data.Dir(getenv), Template: o.Template,
+	}
+	if o.Local {
+		spec.Nodes, spec.TasksPerNode = 1, o.Tasks
+	}
+	return spec, spec.Validate()
+}
+
+// name is the job's name: the notebook's unless one is given.
+func (o *submitOptions) name() string {
+	base := filepath.Base(o.Notebook)
+	return cmp.Or(o.Name, strings.TrimSuffix(base, filepath.Ext(base)))
+}
+
+// tasksPerNode is one rank for each GPU unless a number is given.
+func (o *submitOptions) tasksPerNode() int {
+	if o.GPUsPerNode > 0 && !o.isSet("tasks-per-node") {
+		return o.GPUsPerNode
+	}
+	return o.TasksPerNode
+}
+
+func parseEnv(list []string) (map[string]string, error) {
+	env := map[string]string{}
+	for _, text := range list {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok {
+			return nil, fmt.Errorf("--env=%q: give NAME=VALUE", text)
+		}
+		env[name] = value
+	}
+	return env, nil
+}
+
+// steps are those of the module, with absolute directories.
+func steps(m *export.Module, workDir, home string) []submit.Step {
+	var list []submit.Step
+	for _, s := range m.Steps {
+		list = append(list, submit.Step{Name: s.Name, Args: s.Args, Env: s.Env, Dir: stepDir(s.Dir, workDir, home)})
+	}
+	return list
+}
+
+// stepDir is the directory that a notebook changed to: relative to the notebook's, or to the home folder behind "~".
+func stepDir(dir, workDir, home string) string {
+	rest, tilde := strings.CutPrefix(dir, "~")
+	switch {
+	case dir == "" || filepath.IsAbs(dir):
+		return dir
+	case tilde && home != "" && (rest == "" || rest[0] == '/'):
+		return filepath.Join(home, rest)
+	}
+	return filepath.Join(workDir, dir)
+}

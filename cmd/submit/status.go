@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gonbatch/rundir"
+	"gonbatch/submit"
+)
+
+func newStatusCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "status [JOB]",
+		Short: "Tell how a run fares, or list all runs",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage("submit status takes one JOB at most, not %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				r, err := a.findRun(cmd, args[0])
+				if err != nil {
+					return err
+				}
+				return showStatus(cmd.Context(), a, r)
+			}
+			root, err := a.runRoot(cmd)
+			if err != nil {
+				return err
+			}
+			return listStatus(cmd.Context(), a, root)
+		},
+	}
+	addRunRoot(cmd)
+	return cmd
+}
+
+// showStatus tells all about one run.
+func showStatus(ctx context.Context, a *app, r run) error {
+	status, err := r.status(ctx, a)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, "run:           %s\n", r.dir.Name())
+	if r.queued() {
+		fmt.Fprintf(a.out, "job:           %s\n", r.manifest.JobID)
+	}
+	fmt.Fprintf(a.out, "state:         %s\n", stateOf(r, status))
+	fmt.Fprintf(a.out, "notebook:      %s\n", r.manifest.Notebook.Path)
+	_, err = fmt.Fprintf(a.out, "run directory: %s\n", r.dir.Path())
+	if err == nil && status.State.Ended() && status.State != submit.Succeeded {
+		_, err = fmt.Fprintf(a.out, "\n%s\n", submit.NewJobError(r.job(), status))
+	}
+	return err
+}
+
+// listStatus lists the runs in root, the newest last.
+func listStatus(ctx context.Context, a *app, root string) error {
+	runs, err := rundir.List(root)
+	if err != nil {
+		return err
+	}
+	if len(runs) == 0 {
+		_, err := fmt.Fprintf(a.out, "no runs in %s\n", root)
+		return err
+	}
+	table := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "JOB\tCREATED\tRUN\tSTATE")
+	for _, dir := range runs {
+		job, created, state := line(ctx, a, dir)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", job, created, dir.Name(), state)
+	}
+	return table.Flush()
+}
+
+// line is a run's line in the list. What cannot be found out is said in the line: it must not hide the other runs.
+func line(ctx context.Context, a *app, dir rundir.Dir) (job, created, state string) {
+	m, err := rundir.ReadManifest(dir)
+	if err != nil {
+		return "-", "-", trimmed(err.Error())
+	}
+	r := run{dir, m}
+	job, created = "-", m.Created.Local().Format(time.DateTime)
+	if r.queued() {
+		job = m.JobID
+	}
+	status, err := r.status(ctx, a)
+	if err != nil {
+		return job, created, "unknown: " + trimmed(err.Error())
+	}
+	return job, created, stateOf(r, status)
+}
+
+// stateOf is the state in words; a run that was only staged has none.
+func stateOf(r run, status submit.Status) string {
+	if status.State == submit.Unknown && r.manifest.JobID == "" {
+		return "staged, not queued"
+	}
+	return status.String()
+}

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"gonbatch/plugin"
+	"gonbatch/rundir"
+	"gonbatch/slurmtmpl"
+	"gonbatch/submit"
+	"gonbatch/submit/export"
+	"gonbatch/submit/slurm"
+)
+
+// runSubmit is the whole way of a notebook: all that can be refused comes first and leaves nothing behind.
+func runSubmit(ctx context.Context, a *app, o *submitOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	module, err := exportNotebook(ctx, a, o.Notebook, o.Cells)
+	if err != nil {
+		return err
+	}
+	spec, err := o.preview(ctx, a, module)
+	if err != nil {
+		return err
+	}
+	if o.DryRun {
+		script, err := slurmtmpl.Render(spec)
+		if err != nil {
+			return err
+		}
+		_, err = a.out.Write(script)
+		return err
+	}
+	p := prepared{module: module}
+	if p.build, err = compile(ctx, a, module); err != nil {
+		return err
+	}
+	pluginDir, err := provide(ctx, a, o, module)
+	if err != nil {
+		return err
+	}
+	return o.launch(ctx, a, p, spec, pluginDir)
+}
+
+// preview makes the job as far as it is known before there is a run directory, and refuses one that cannot work.
+func (o *submitOptions) preview(ctx context.Context, a *app, module *export.Module) (submit.JobSpec, error) {
+	root, err := filepath.Abs(o.RunRoot)
+	if err != nil {
+		return submit.JobSpec{}, err
+	}
+	dir := rundir.At(filepath.Join(root, rundir.Slug(o.name())+"-DATE-TIME-XXXX"))
+	spec, err := o.spec(module, dir, a.getenv)
+	if err != nil || o.Local {
+		return spec, err
+	}
+	if !o.DryRun && !o.NoSubmit {
+		if err := slurm.Available(); err != nil {
+			return spec, err
+		}
+	}
+	mpi, err := findMPI(ctx, a, o, spec)
+	if err != nil {
+		return spec, err
+	}
+	spec.MPI, spec.MPILibrary = mpi.Kind, mpi.Library
+	_, err = slurmtmpl.Render(spec)
+	return spec, err
+}
+
+// findMPI decides srun's --mpi. A preview on a machine without SLURM guesses, and says so.
+func findMPI(ctx context.Context, a *app, o *submitOptions, spec submit.JobSpec) (slurm.MPI, error) {
+	installed := slurm.Installed(ctx, a.runner, a.getenv)
+	mpi, err := slurm.New(a.runner).FindMPI(ctx, spec, installed)
+	if !errors.Is(err, exec.ErrNotFound) || !o.DryRun && !o.NoSubmit {
+		return mpi, err
+	}
+	mpi = slurm.MPI{Kind: "pmix", Library: spec.MPILibrary}
+	if spec.MPI != "" && spec.MPI != "auto" {
+		mpi.Kind = spec.MPI
+	}
+	fmt.Fprintf(a.err, "submit: warning: there is no srun here to ask for its kinds of MPI: taking --mpi=%s\n", mpi.Kind)
+	return mpi, nil
+}
+
+// provide brings the XLA plugin and the datasets to this machine: compute nodes have no network.
+func provide(ctx context.Context, a *app, o *submitOptions, module *export.Module) (pluginDir string, err error) {
+	pluginDir, err = plugin.Ensure(ctx, plugin.Options{Platform: pluginPlatform(o.Platform), Progress: a.err, Getenv: a.getenv})
+	if err != nil {
+		return "", err
+	}
+	return pluginDir, fetchDatasets(ctx, module.Imports, a.getenv, a.err)
+}
+
+// pluginPlatform is the platform whose plugin is staged. Where none is asked for, the CPU's always works.
+func pluginPlatform(platform string) string {
+	if platform == "" {
+		return "cpu"
+	}
+	return platform
+}
+
+// launch stages the run and starts it.
+func (o *submitOptions) launch(ctx context.Context, a *app, p prepared, spec submit.JobSpec, pluginDir string) error {
+	dir, err := stage(a, o, p, pluginDir)
+	if err != nil {
+		return err
+	}
+	spec.RunDir = dir
+	if err := o.describe(ctx, a, p, spec); err != nil {
+		return errors.Join(err, discard(dir))
+	}
+	switch {
+	case o.Local:
+		return runLocal(ctx, a, spec)
+	case o.NoSubmit:
+		_, err := fmt.Fprintf(a.out, "run directory: %s\nqueue it with:  %s\n", dir.Path(), slurm.SubmitCommand(spec))
+		return err
+	}
+	return o.queue(ctx, a, spec)
+}
+
+// describe writes the batch script and the manifest.
+func (o *submitOptions) describe(ctx context.Context, a *app, p prepared, spec submit.JobSpec) error {
+	scheduler := localName
+	if !o.Local {
+		scheduler = slurm.Name
+		if err := writeScript(spec, slurmtmpl.Render); err != nil {
+			return err
+		}
+	}
+	m, err := newManifest(ctx, a, o, p, spec, scheduler)
+	if err != nil {
+		return err
+	}
+	return m.Write(spec.RunDir)
+}
+
+// queue hands the run to SLURM, says what to do next, and follows the job if that is asked for.
+func (o *submitOptions) queue(ctx context.Context, a *app, spec submit.JobSpec) error {
+	scheduler := slurm.New(a.runner)
+	job, err := scheduler.Submit(ctx, spec)
+	if err != nil {
+		return err
+	}
+	if err := recordJob(job, a.now()); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, "job %s: %s on %d nodes, %d ranks\nrun directory: %s\n", job.ID, spec.Name, spec.Nodes, spec.Tasks(), spec.RunDir.Path())
+	if !o.Follow {
+		_, err := fmt.Fprintf(a.out, "follow it:     %s\n", o.command("logs", "-f", string(job.ID)))
+		return err
+	}
+	return follow(ctx, a, scheduler, job, 0)
+}
+
+// command is a submit command line for a person to type, that finds the same runs.
+func (o *submitOptions) command(words ...string) string {
+	if o.onCommandLine("run-root") {
+		words = append(words, "--run-root", o.RunRoot)
+	}
+	return "submit " + shellescape.QuoteCommand(words)
+}
+
+func recordJob(job submit.Job, now time.Time) error {
+	err := rundir.UpdateManifest(job.Dir, func(m *rundir.Manifest) {
+		m.JobID, m.Cluster, m.Submitted, m.State = string(job.ID), job.Cluster, &now, string(submit.Pending)
+	})
+	if err != nil {
+		return fmt.Errorf("job %s is queued, but its run directory could not be told so: %w", job.ID, err)
+	}
+	return nil
+}
+
+// follow shows a rank's log until the job ends, and keeps how it ended.
+func follow(ctx context.Context, a *app, scheduler submit.Asker, job submit.Job, rank int) error {
+	status, err := submit.Follow(ctx, scheduler, job, submit.FollowOptions{Out: a.out, Progress: a.err, Rank: rank})
+	if status.State.Ended() {
+		return errors.Join(err, recordStatus(job, status, a.now()))
+	}
+	var interrupt submit.Interrupt
+	if errors.As(err, &interrupt) {
+		fmt.Fprintf(a.err, "job %s goes on; end it with: submit cancel %s\n", job.ID, job.ID)
+	}
+	return err
+}
+
+// recordStatus keeps the state of a job that has ended: SLURM forgets it after some minutes.
+func recordStatus(job submit.Job, status submit.Status, now time.Time) error {
+	return rundir.UpdateManifest(job.Dir, func(m *rundir.Manifest) {
+		if submit.State(m.State).Ended() && m.Ended != nil {
+			return
+		}
+		m.State, m.Reason = string(status.State), status.Reason
+		if status.State.Ended() {
+			m.Ended, m.ExitCode = &now, &status.ExitCode
+		}
+	})
+}
+
+// trimmed is the last part of a text for one line of a table.
+func trimmed(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
