@@ -1,7 +1,6 @@
 # make help lists the targets.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-export GOFLAGS ?= -p=2
 export PATH := $(CURDIR)/.cache/bin:$(PATH)
 
 TESTS ?= ./...
