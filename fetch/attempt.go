@@ -10,7 +10,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // attempt makes one request and appends what comes to the part, so that the part is complete if it returns nil.
@@ -197,43 +196,3 @@ func (d *download) store(ctx context.Context, body io.Reader, start, total int64
 	}
 	return nil
 }
-
-func count(n int64) string {
-	if n < 0 {
-		return "an unknown number of"
-	}
-	return strconv.FormatInt(n, 10)
-}
-
-// fileWriter marks write errors as ours, not the network's.
-type fileWriter struct{ f *os.File }
-
-func (w fileWriter) Write(b []byte) (int, error) {
-	n, err := w.f.Write(b)
-	if err != nil {
-		err = diskError{err}
-	}
-	return n, err
-}
-
-// stallReader ends the request when no bytes come for a while.
-type stallReader struct {
-	r     io.Reader
-	after time.Duration
-	timer *time.Timer
-}
-
-func newStallReader(r io.Reader, after time.Duration, cancel context.CancelCauseFunc) *stallReader {
-	stalled := fmt.Errorf("no data for %v", after)
-	return &stallReader{r, after, time.AfterFunc(after, func() { cancel(stalled) })}
-}
-
-func (s *stallReader) Read(b []byte) (int, error) {
-	n, err := s.r.Read(b)
-	if n > 0 {
-		s.timer.Reset(s.after)
-	}
-	return n, err
-}
-
-func (s *stallReader) stop() { s.timer.Stop() }

@@ -3,14 +3,11 @@ package fetch_test
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,59 +18,6 @@ import (
 
 	"gonbatch/fetch"
 )
-
-// content is what the test servers have: long enough for several reads.
-var content = bytes.Repeat([]byte("0123456789abcdef"), 20_000)
-
-func sum(b []byte) string {
-	s := sha256.Sum256(b)
-	return hex.EncodeToString(s[:])
-}
-
-// server counts requests and remembers their ranges.
-type server struct {
-	*httptest.Server
-	mu     sync.Mutex
-	ranges []string
-}
-
-func (s *server) requests() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]string(nil), s.ranges...)
-}
-
-// serve starts a server whose handler knows how many requests came before.
-func serve(t *testing.T, handle func(n int, w http.ResponseWriter, r *http.Request)) *server {
-	t.Helper()
-	s := &server{}
-	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.mu.Lock()
-		n := len(s.ranges)
-		s.ranges = append(s.ranges, r.Header.Get("Range"))
-		s.mu.Unlock()
-		handle(n, w, r)
-	}))
-	t.Cleanup(s.Close)
-	return s
-}
-
-// whole serves b as an ordinary file server does, ranges included.
-func whole(b []byte, w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("ETag", `"`+sum(b)[:8]+`"`)
-	http.ServeContent(w, r, "f", time.Time{}, bytes.NewReader(b))
-}
-
-// cut announces all of b but sends only n bytes.
-func cut(b []byte, n int, w http.ResponseWriter) {
-	w.Header().Set("Content-Length", fmt.Sprint(len(b)))
-	w.Header().Set("ETag", `"`+sum(b)[:8]+`"`)
-	_, _ = w.Write(b[:n])
-}
-
-func quick() fetch.Options {
-	return fetch.Options{Attempts: 3, Backoff: time.Millisecond, ConnectTimeout: 200 * time.Millisecond, StallTimeout: 200 * time.Millisecond}
-}
 
 func TestFile(t *testing.T) {
 	half := len(content) / 2
@@ -359,29 +303,6 @@ func TestFileCancelled(t *testing.T) {
 	}
 }
 
-func TestLockEndsWithContext(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "f")
-	unlock, err := fetch.Lock(context.Background(), path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
-	defer cancel()
-	var said bytes.Buffer
-	if _, err := fetch.Lock(ctx, path, &said); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("second lock: %v, want a deadline error", err)
-	}
-	if !strings.Contains(said.String(), "f: waiting for the process") {
-		t.Errorf("progress %q", said.String())
-	}
-	unlock()
-	unlock, err = fetch.Lock(context.Background(), path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	unlock()
-}
-
 func TestFileDiskErrors(t *testing.T) {
 	s := serve(t, func(_ int, w http.ResponseWriter, r *http.Request) { whole(content, w, r) })
 	dir := t.TempDir()
@@ -434,100 +355,4 @@ func TestFileProgressWithoutTerminal(t *testing.T) {
 			t.Errorf("line %d is %q, want %q...", i, got[i], want[i])
 		}
 	}
-}
-
-func TestWriteFile(t *testing.T) {
-	tests := []struct {
-		name    string
-		r       io.Reader
-		size    int64
-		sum     string
-		wantErr string
-	}{
-		{"unchecked", strings.NewReader("new"), 0, "", ""},
-		{"checked", strings.NewReader("new"), 3, sum([]byte("new")), ""},
-		{"wrong size", strings.NewReader("new"), 4, "", "3 bytes, not 4"},
-		{"wrong sum", strings.NewReader("new"), 0, sum([]byte("old")), "wrong checksum"},
-		{"reader fails", io.MultiReader(strings.NewReader("ne"), broken{}), 0, "", "broken"},
-	}
-	for _, tc := range tests {
-		t.Run(tc.name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "f")
-			write(t, path, []byte("old"))
-			err := fetch.WriteFile(path, tc.r, tc.size, tc.sum)
-			want := "new"
-			if tc.wantErr != "" {
-				want = "old"
-				checkError(t, err, []string{tc.wantErr}, nil)
-			} else if err != nil {
-				t.Error(err)
-			}
-			checkFile(t, path, []byte(want))
-			if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
-				t.Errorf("left behind: %v", entries)
-			}
-		})
-	}
-}
-
-type broken struct{}
-
-func (broken) Read([]byte) (int, error) { return 0, errors.New("broken") }
-
-func checkError(t *testing.T, err error, parts []string, is error) {
-	t.Helper()
-	if parts == nil {
-		if err != nil {
-			t.Errorf("error: %v", err)
-		}
-		return
-	}
-	if err == nil {
-		t.Errorf("no error, want one with %q", parts)
-		return
-	}
-	for _, p := range parts {
-		if !strings.Contains(err.Error(), p) {
-			t.Errorf("error lacks %q:\n%v", p, err)
-		}
-	}
-	if is != nil && !errors.Is(err, is) {
-		t.Errorf("error is not %q:\n%v", is, err)
-	}
-}
-
-func checkFile(t *testing.T, path string, want []byte) {
-	t.Helper()
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Error(err)
-	} else if !bytes.Equal(got, want) {
-		t.Errorf("%s has other content (%d bytes, want %d)", path, len(got), len(want))
-	}
-}
-
-func write(t *testing.T, path string, b []byte) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
-// closedPort returns an address that nobody listens at.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return "http://" + l.Addr().String() + "/f"
 }
