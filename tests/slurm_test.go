@@ -1,0 +1,181 @@
+package tests
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"gonbatch/rundir"
+	"gonbatch/tests/cluster"
+)
+
+var jobLine = regexp.MustCompile(`(?m)^job (\d+): `)
+
+// TestSlurm submits notebooks to a real cluster of three nodes.
+func TestSlurm(t *testing.T) {
+	c := cluster.Start(t)
+	t.Run("MNIST on two nodes with Open MPI", func(t *testing.T) { trainOnTwoNodes(t, c, "pmix", "Open MPI", 2, 0.985) })
+	t.Run("MNIST on two nodes with MPICH", func(t *testing.T) { trainOnTwoNodes(t, c, "pmi2", "MPICH", 1, 0.97) })
+	t.Run("a launcher and an MPI that do not match", func(t *testing.T) { mismatch(t, c) })
+	t.Run("a failing notebook", func(t *testing.T) { failing(t, c) })
+	t.Run("cancel", func(t *testing.T) { cancel(t, c) })
+	t.Run("by hand", func(t *testing.T) { byHand(t, c) })
+	t.Run("hostile names", func(t *testing.T) { hostile(t, c) })
+	t.Run("refused by sbatch", func(t *testing.T) { refused(t, c) })
+}
+
+// trainOnTwoNodes is the main job: submit --nodes 2 --follow mnist.ipynb.
+func trainOnTwoNodes(t *testing.T, c *cluster.Cluster, mpi, library string, epochs int, want float64) {
+	u := newUser(t, c.Env()...)
+	out := u.mustSubmit(t, "--nodes", "2", "--cpus-per-task", "1", "--mpi", mpi, "--follow", mnist(t), "--", "-epochs", fmt.Sprint(epochs))
+	if got := accuracy(t, out); got < want {
+		t.Errorf("test accuracy %.4f after %d epochs, want at least %.3f", got, epochs, want)
+	}
+	run := u.run(t)
+	wantAll(t, out, run.Path(), fmt.Sprintf("epoch %d/%d  step 937/937", epochs, epochs))
+	for rank, node := range c.Nodes[:2] {
+		wantAll(t, read(t, run.RankLog(rank)), fmt.Sprintf("gonbatch: rank %d of 2", rank), "on "+node, library)
+	}
+	if other := read(t, run.RankLog(1)); strings.Contains(other, "test:") {
+		t.Errorf("rank 1 printed the result too:\n%s", other)
+	}
+	wantAll(t, read(t, run.Metrics()), `"train_loss":`, `Mean Accuracy":`, fmt.Sprintf(`"step":%d`, 937*epochs))
+	checkpoint := filepath.Join(run.Checkpoints(), fmt.Sprintf("step-%08d", 937*epochs))
+	if files, err := os.ReadDir(checkpoint); err != nil || len(files) < 2 {
+		t.Errorf("checkpoint %s: %v, %v", checkpoint, files, err)
+	}
+	checkManifest(t, run, out)
+}
+
+func checkManifest(t *testing.T, run rundir.Dir, out string) {
+	t.Helper()
+	m, err := rundir.ReadManifest(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.JobID != job(t, out) || m.State != "completed" || len(m.Steps) != 1 || m.Steps[0].Name != "train" {
+		t.Errorf("manifest: job %q, state %q, steps %+v", m.JobID, m.State, m.Steps)
+	}
+	wantAll(t, read(t, run.ManifestPath()), "sha256", "go1.", "v0.28.2", "-epochs")
+}
+
+// job finds the job's id in the output of submit.
+func job(t *testing.T, out string) string {
+	t.Helper()
+	match := jobLine.FindStringSubmatch(out)
+	if match == nil {
+		t.Fatalf("no job id in:\n%s", out)
+	}
+	return match[1]
+}
+
+// mismatch: srun --mpi=none starts each rank as an MPI world of one. That must not train twice in silence.
+func mismatch(t *testing.T, c *cluster.Cluster) {
+	u := newUser(t, c.Env()...)
+	out, err := u.submit(t, "--nodes", "2", "--mpi", "none", "--mpi-library", "libmpich.so.12", "--follow", mnist(t))
+	if err == nil {
+		t.Errorf("the job succeeded:\n%s", out)
+	}
+	wantAll(t, out, "says rank 0 of 1", "srun --mpi=pmi2", "failed")
+}
+
+// failing: a panic names notebook, cell and line, and the job's failure is submit's own.
+func failing(t *testing.T, c *cluster.Cluster) {
+	u := newUser(t, c.Env()...)
+	name := u.write(t, "broken.ipynb", "func half(x []int) int {\n\treturn x[len(x)]\n}", "%%\nprintln(half([]int{1}))")
+	out, err := u.submit(t, "--nodes", "2", "--follow", name)
+	if err == nil {
+		t.Errorf("the job succeeded:\n%s", out)
+	}
+	wantAll(t, out, "index out of range [1] with length 1", "broken.ipynb[cell 1]:2", "failed")
+	if m, err := rundir.ReadManifest(u.run(t)); err != nil || m.State != "failed" {
+		t.Errorf("manifest: %q, %v", m.State, err)
+	}
+	wantAll(t, u.mustSubmit(t, "status", job(t, out)), "failed")
+}
+
+// cancel ends a running job, and status says so.
+func cancel(t *testing.T, c *cluster.Cluster) {
+	u := newUser(t, c.Env()...)
+	name := u.write(t, "long.ipynb", "%%\nfmt.Println(\"started\")\ntime.Sleep(time.Hour)")
+	id := job(t, u.mustSubmit(t, name))
+	eventually(t, "the program starts", func() bool {
+		out, err := u.submit(t, "logs", id)
+		return err == nil && strings.Contains(out, "started")
+	})
+	wantAll(t, u.mustSubmit(t, "status", id), "running")
+	u.mustSubmit(t, "cancel", id)
+	eventually(t, "the job is cancelled", func() bool {
+		out, err := u.submit(t, "status", id)
+		return err == nil && strings.Contains(out, "cancelled")
+	})
+}
+
+// byHand: the compiled program runs under srun without submit.
+func byHand(t *testing.T, c *cluster.Cluster) {
+	u := newUser(t, c.Env()...)
+	name := u.write(t, "hello.ipynb", `import "gonbatch/distributed"
+
+var word = flag.String("word", "hello", "what to say")`, `%%
+world, err := distributed.Init()
+if err != nil {
+	log.Fatal(err)
+}
+defer world.Close()
+sum := []float64{float64(world.Rank() + 1)}
+if err := world.AllReduceSum(sum); err != nil {
+	log.Fatal(err)
+}
+world.Printf("%s from %d ranks, sum %v\n", *word, world.Size(), sum[0])`)
+	u.mustSubmit(t, "--nodes", "2", "--no-submit", name)
+	programs, err := filepath.Glob(filepath.Join(u.run(t).Path(), "bin", "*"))
+	if err != nil || len(programs) != 1 {
+		t.Fatalf("programs: %v, %v", programs, err)
+	}
+	out, err := c.Run("srun", "--mpi=pmix", "-N2", "--ntasks-per-node=1", programs[0], "-word", "servus")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantAll(t, out, "servus from 2 ranks, sum 3")
+}
+
+// hostile: names and values with everything that a shell would take for its own.
+func hostile(t *testing.T, c *cluster.Cluster) {
+	u := newUser(t, c.Env()...)
+	name := u.write(t, `a "b" $(touch pwned) 'c';d.ipynb`, "%%\nfmt.Printf(\"%q %q\\n\", flag.Args(), os.Getenv(\"ODD\"))")
+	value := "x y \"z\" '$(touch pwned)' `touch pwned` \\ \n;é"
+	out := u.mustSubmit(t, "--follow", "--name", `job "x" $(touch pwned)`, "--env", "ODD="+value, "./"+name, "--", value, "--", "-n")
+	wantAll(t, out, fmt.Sprintf("%q", []string{value, "--", "-n"}), fmt.Sprintf("%q", value))
+	if found, _ := filepath.Glob(filepath.Join(u.folder, "*pwned")); len(found) != 0 {
+		t.Errorf("something of a name was executed: %v", found)
+	}
+	if found, _ := filepath.Glob(filepath.Join(u.run(t).Path(), "pwned")); len(found) != 0 {
+		t.Errorf("something of a name was executed: %v", found)
+	}
+}
+
+// refused: sbatch's own words, and nothing lost.
+func refused(t *testing.T, c *cluster.Cluster) {
+	u := newUser(t, c.Env()...)
+	name := u.write(t, "small.ipynb", "%%\nprintln(1)")
+	out, err := u.submit(t, "--partition", "nosuch", name)
+	if err == nil {
+		t.Errorf("a partition that does not exist was accepted:\n%s", out)
+	}
+	wantAll(t, out, "nosuch", "invalid partition")
+}
+
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for range 300 {
+		if done() {
+			return
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	t.Fatalf("after a minute: not yet so that %s", what)
+}
