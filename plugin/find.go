@@ -34,7 +34,11 @@ func Find(opts Options) (Plugin, error) {
 func find(opts Options) (Plugin, error) {
 	all := places(opts)
 	for _, at := range all {
-		if path, version := library(at.dir, opts.Platform); path != "" {
+		dir, err := filepath.Abs(at.dir) // go-xla takes a path for a name unless it is absolute.
+		if err != nil {
+			return Plugin{}, fmt.Errorf("plugin: %s: %w", at.dir, err)
+		}
+		if path, version := library(dir, opts.Platform); path != "" {
 			return Plugin{Platform: opts.Platform, Path: path, Version: version, Origin: at.origin}, nil
 		}
 	}

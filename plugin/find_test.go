@@ -125,6 +125,17 @@ func TestFind(t *testing.T) {
 	}
 }
 
+func TestFindMakesPathsAbsolute(t *testing.T) {
+	dir, _ := home(t, nil, "mine/pjrt_c_api_cpu_plugin.so")
+	t.Chdir(dir)
+	p, err := plugin.Find(plugin.Options{Getenv: func(key string) string {
+		return map[string]string{plugin.EnvDir: "mine"}[key]
+	}})
+	if want := filepath.Join(dir, "mine/pjrt_c_api_cpu_plugin.so"); err != nil || p.Path != want {
+		t.Errorf("found %s, %v, want %s", p.Path, err, want)
+	}
+}
+
 func TestFindPassesOverADanglingLink(t *testing.T) {
 	dir, getenv := home(t, nil, goxla)
 	link := filepath.Join(dir, byWheel)
