@@ -2,6 +2,7 @@ package build
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -173,7 +174,8 @@ func programLine(program, file string, line int, trimmed string) string {
 
 // importProblem reads a message about an import path that a cell has.
 func importProblem(m *export.Module, message string) (p Problem, ok bool) {
-	for path, site := range m.ImportSites {
+	for _, path := range slices.Sorted(maps.Keys(m.ImportSites)) {
+		site := m.ImportSites[path]
 		if !mentions(message, path) {
 			continue
 		}
@@ -198,6 +200,8 @@ func mentions(message, path string) bool {
 // importMessage says what an import lacks and how to mend it.
 func importMessage(path, message string) string {
 	switch {
+	case strings.Contains(message, "imported and not used"):
+		return fmt.Sprintf("%q is imported and not used", path)
 	case strings.Contains(message, "is not in std"), strings.HasPrefix(path, "gonbatch/"):
 		return fmt.Sprintf("there is no package %q; check the import path", path)
 	case strings.Contains(message, "no required module provides"), strings.Contains(message, "cannot find module"),

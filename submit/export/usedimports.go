@@ -7,8 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"golang.org/x/tools/imports"
 )
 
 // importLine is an import of an exported program.
@@ -98,7 +96,7 @@ func missingStdlib(open map[string]map[string]bool) []importLine {
 		}
 		importPath := paths[0]
 		if len(paths) > 1 {
-			importPath = ambiguousStdlib(name, open[name], paths)
+			importPath = ambiguousStdlib(name, open[name])
 		}
 		delete(open, name)
 		lines = append(lines, importLine{path: importPath})
@@ -106,17 +104,35 @@ func missingStdlib(open map[string]map[string]bool) []importLine {
 	return lines
 }
 
-// ambiguousStdlib asks goimports which package of several with a name has the wanted symbols.
-func ambiguousStdlib(name string, symbols map[string]bool, paths []string) string {
-	src := header
+// decisive are the symbols that only one of several packages of the standard library with the same name has.
+var decisive = map[string]map[string]string{
+	"pprof": {
+		"Handler": "net/http/pprof", "Index": "net/http/pprof", "Cmdline": "net/http/pprof", "Symbol": "net/http/pprof",
+		"Trace": "net/http/pprof",
+	},
+	"rand": {
+		"Reader": "crypto/rand", "Prime": "crypto/rand", "Text": "crypto/rand",
+		"IntN": "math/rand/v2", "Int32": "math/rand/v2", "Int32N": "math/rand/v2", "Int64": "math/rand/v2", "Int64N": "math/rand/v2",
+		"N": "math/rand/v2", "UintN": "math/rand/v2", "Uint32N": "math/rand/v2", "Uint64N": "math/rand/v2",
+		"PCG": "math/rand/v2", "NewPCG": "math/rand/v2", "ChaCha8": "math/rand/v2", "NewChaCha8": "math/rand/v2",
+	},
+	"scanner": {"ErrorHandler": "go/scanner", "ErrorList": "go/scanner", "PrintError": "go/scanner", "Mode": "go/scanner"},
+	"template": {
+		"CSS": "html/template", "HTML": "html/template", "HTMLAttr": "html/template", "JS": "html/template",
+		"JSStr": "html/template", "Srcset": "html/template", "URL": "html/template",
+	},
+}
+
+// usual is the package that is meant where no symbol decides.
+var usual = map[string]string{"pprof": "runtime/pprof", "rand": "math/rand", "scanner": "text/scanner", "template": "text/template"}
+
+// ambiguousStdlib chooses among packages with the same name by the symbols that are used. (goimports, which GoNB runs,
+// chooses at random where several have them all.)
+func ambiguousStdlib(name string, symbols map[string]bool) string {
 	for _, symbol := range slices.Sorted(maps.Keys(symbols)) {
-		src += "var _ = " + name + "." + symbol + "\n"
-	}
-	out, err := imports.Process("main.go", []byte(src), &imports.Options{Comments: true, TabIndent: true, TabWidth: 8})
-	if err == nil {
-		if file, err := parser.ParseFile(token.NewFileSet(), "", out, parser.ImportsOnly); err == nil && len(file.Imports) > 0 {
-			return strings.Trim(file.Imports[0].Path.Value, `"`)
+		if importPath := decisive[name][symbol]; importPath != "" {
+			return importPath
 		}
 	}
-	return paths[0]
+	return usual[name]
 }

@@ -1,0 +1,404 @@
+package export
+
+import (
+	"errors"
+	"go/scanner"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gonbatch/submit/nbformat"
+)
+
+func TestMistakes(t *testing.T) {
+	tests := []struct {
+		name  string
+		cells []string
+		line  int
+		want  string
+	}{
+		{"unknown magic", []string{"%%\n", "x := 1\n%exce f"}, 2, "n.ipynb, cell 2, line 2: unknown magic %exce; did you mean %exec?\n\t%exce f"},
+		{"far magic", []string{"%matplotlib inline"}, 1, "n.ipynb, cell 1, line 1: unknown magic %matplotlib; %help in the notebook lists them\n\t%matplotlib inline"},
+		{"late cell magic", []string{"var x = 1\n%%bash"}, 2, "n.ipynb, cell 1, line 2: %%bash can only stand on the first line of a cell\n\t%%bash"},
+		{"syntax", []string{"var a = 1\n\nfunc f( {\n}\n%%"}, 3, "n.ipynb, cell 1, line 3: does not parse as Go: expected ')', found '{'\n\tfunc f( {"},
+		{"unclosed main", []string{"%%\nif true {"}, 2, "n.ipynb, cell 1, line 2: does not parse as Go: expected '}', found 'EOF'\n\tif true {"},
+		{"two mains", []string{"func main() {}\n%exec f"}, 2, "n.ipynb, cell 1, line 2: the cell has two main functions; split it into two cells\n\t%exec f"},
+		{"two openings", []string{"%%\nf()\n%main"}, 3, "n.ipynb, cell 1, line 3: line 1 has begun the cell's main already; split the cell into two\n\t%main"},
+		{"exec of nothing", []string{"%exec"}, 1, "n.ipynb, cell 1, line 1: %exec needs the name of the function to run: %exec FUNCTION [ARGUMENTS]\n\t%exec"},
+		{"env without value", []string{"%env A"}, 1, "n.ipynb, cell 1, line 1: %env takes a name and a value: %env NAME VALUE; quote a value that has spaces\n\t%env A"},
+		{"cd to two", []string{"%cd a b"}, 1, "n.ipynb, cell 1, line 1: %cd takes one folder, not 2; quote a name that has spaces\n\t%cd a b"},
+		{"reset of what", []string{"%reset all"}, 1, "n.ipynb, cell 1, line 1: %reset takes nothing or \"go.mod\"\n\t%reset all"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := FromNotebook(cells(tt.cells...), Options{SourceDir: sourceDir(t)})
+			var mistake *CellError
+			if !errors.As(err, &mistake) {
+				t.Fatalf("got %v, want a *CellError", err)
+			}
+			if mistake.Line != tt.line || mistake.Error() != tt.want {
+				t.Errorf("got  %s\nwant %s", mistake, tt.want)
+			}
+		})
+	}
+}
+
+func TestNoMain(t *testing.T) {
+	skipped := cells("%%\nf()")
+	skipped.Cells[0].Tags = []string{"skip-execution"}
+	tests := []struct {
+		name string
+		nb   *nbformat.Notebook
+		want string
+	}{
+		{"declarations only", cells("var x = 1", "%%"), "n.ipynb: no main cell: start the cell that trains with a line %%, or give it a func main"},
+		{"all skipped", skipped, "n.ipynb: no main cell is left without the cells tagged skip-execution or notebook-only; pick one of those by --cell"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := FromNotebook(tt.nb, Options{SourceDir: sourceDir(t)}); err == nil || err.Error() != tt.want {
+				t.Errorf("got %v, want %s", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestPick(t *testing.T) {
+	tests := []struct {
+		name  string
+		picks []string
+		want  []string
+		err   string
+	}{
+		{"all", nil, []string{"Eval", "eval-2", "cell-7"}, ""},
+		{"tag", []string{"eval"}, []string{"eval-2"}, ""},
+		{"id", []string{"c7"}, []string{"cell-7"}, ""},
+		{"number", []string{"4"}, []string{"Eval"}, ""},
+		{"step", []string{"eval-2", "cell-7"}, []string{"eval-2", "cell-7"}, ""},
+		{"unknown", []string{"evil"}, nil, "--cell evil: tags.ipynb has no cell with that tag, id, number or step name; did you mean Eval?\nthe notebook's steps are Eval, eval-2, cell-7"},
+		{"no main", []string{"3"}, nil, "--cell 3: tags.ipynb, cell 3 (id c3) is no main cell: it has no %%, %main, %exec or func main\nthe notebook's steps are Eval, eval-2, cell-7"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m, err := FromNotebook(read(t, "tags"), Options{SourceDir: sourceDir(t), Cells: tt.picks})
+			if tt.err != "" {
+				if err == nil || err.Error() != tt.err {
+					t.Errorf("got  %v\nwant %s", err, tt.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, m.StepNames()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestPickPutsSkippedBack(t *testing.T) {
+	nb := cells("%%\nprintln(1)", "%%\nprintln(2)")
+	nb.Cells[1].Tags = []string{"skip-execution"}
+	m, err := FromNotebook(nb, Options{SourceDir: sourceDir(t), Cells: []string{"2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Steps) != 1 || m.Steps[0].Cell != 2 {
+		t.Errorf("steps %+v, want that of cell 2", m.Steps)
+	}
+}
+
+func TestShellCommands(t *testing.T) {
+	tests := []struct{ name, line, mod, warning string }{
+		{"get", "!*go get example.com/m@v1.2.3", "example.com/m v1.2.3", ""},
+		{"get a package of a known module", "!*go get github.com/google/go-cmp/cmp@v0.6.0", "github.com/google/go-cmp v0.6.0", ""},
+		{"require", "!*go mod edit -require=example.com/m@v1.2.3", "example.com/m v1.2.3", ""},
+		{"replace by a module", "!*go mod edit -replace example.com/m=example.com/n@v1.0.0", "example.com/m => example.com/n v1.0.0", ""},
+		{"replace by a folder", "!*go mod edit --replace=\"example.com/m=/srv/my m\"", "example.com/m => \"/srv/my m\"", ""},
+		{"relative folder", "!*go mod edit -replace=example.com/m=../m", "", "../m is a relative folder; give the whole path"},
+		{"no version", "!*go get example.com/m", "", "example.com/m has no exact version"},
+		{"shell syntax", "!*go mod edit -replace=example.com/m=$(pwd)", "", "needs a shell; write it out"},
+		{"another go command", "!*go install example.com/m@v1.0.0", "", "only go get and go mod edit are"},
+		{"in the kernel's folder", "!go get example.com/m@v1.2.3", "", "the shell command is not run on the cluster: !go get"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m, err := FromNotebook(cells(tt.line, "%%\nprintln(1)"), Options{SourceDir: sourceDir(t)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if mod := string(m.Files["go.mod"]); !strings.Contains(mod, tt.mod) || m.ChangesModules != (tt.mod != "") {
+				t.Errorf("ChangesModules=%v, want %q in go.mod:\n%s", m.ChangesModules, tt.mod, mod)
+			}
+			warned := ""
+			for _, w := range m.Warnings {
+				warned += w.String()
+			}
+			if tt.warning == "" && warned != "" || !strings.Contains(warned, tt.warning) {
+				t.Errorf("warnings %q, want %q", warned, tt.warning)
+			}
+		})
+	}
+}
+
+func TestDeterministic(t *testing.T) {
+	opt := Options{SourceDir: sourceDir(t)}
+	first, err := FromNotebook(read(t, "comments"), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		again, err := FromNotebook(read(t, "comments"), opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(describe(first), describe(again)); diff != "" {
+			t.Fatalf("two exports differ:\n%s", diff)
+		}
+	}
+}
+
+func TestWrite(t *testing.T) {
+	m, err := FromNotebook(read(t, "redefine"), Options{SourceDir: sourceDir(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "out [1]")
+	if err := m.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	own := filepath.Join(dir, "mine", "main.go")
+	if err := os.MkdirAll(filepath.Dir(own), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(own, []byte("package main\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if m, err = FromNotebook(read(t, "redefine"), Options{SourceDir: sourceDir(t), Cells: []string{"after"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	got, err := filepath.Glob(filepath.Join(escapeGlob(dir), "*", "main.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{filepath.Join(dir, "after", "main.go"), own}, got); diff != "" {
+		t.Errorf("programs after a second export (-want +got):\n%s", diff)
+	}
+	if left, _ := filepath.Glob(filepath.Join(escapeGlob(filepath.Dir(dir)), ".*")); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+func TestWriteErrors(t *testing.T) {
+	m := &Module{Notebook: "n.ipynb", Files: map[string][]byte{"go.mod": []byte("x")}}
+	err := m.Write("/dev/null/out")
+	if err == nil || !strings.HasPrefix(err.Error(), "export n.ipynb: ") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestSourceErrors(t *testing.T) {
+	other := t.TempDir()
+	if err := os.WriteFile(filepath.Join(other, "go.mod"), []byte("module other\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, dir := range map[string]string{"no folder": "/no/such", "another module": other} {
+		t.Run(name, func(t *testing.T) {
+			_, err := FromNotebook(cells("%%\nf()"), Options{SourceDir: dir})
+			if err == nil || !strings.Contains(err.Error(), "gonbatch's") || !strings.Contains(err.Error(), dir) {
+				t.Errorf("got %v, want the folder %s in it", err, dir)
+			}
+		})
+	}
+}
+
+// TestStdlibList fails when Go's standard library has got packages that stdlib.txt lacks.
+func TestStdlibList(t *testing.T) {
+	out, err := exec.Command("go", "list", "std").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, path := range strings.Fields(string(out)) {
+		if parts := "/" + path + "/"; !strings.Contains(parts, "/internal/") && !strings.Contains(parts, "/vendor/") {
+			want = append(want, path)
+		}
+	}
+	if diff := cmp.Diff(want, strings.Fields(stdlibList)); diff != "" {
+		t.Errorf("stdlib.txt is stale: run go generate (-go +stdlib.txt):\n%s", diff)
+	}
+}
+
+// TestGonbExamples exports the example notebooks that come with GoNB.
+func TestGonbExamples(t *testing.T) {
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/janpfeifer/gonb").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(strings.TrimSpace(string(out)), "examples", "tests")
+	for name, steps := range map[string]int{"hello": 4, "functions": 1, "init": 1, "vartuple": 2, "gonbui": 3} {
+		t.Run(name, func(t *testing.T) {
+			nb, err := nbformat.Read(filepath.Join(dir, name+".ipynb"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := FromNotebook(nb, Options{SourceDir: sourceDir(t)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkFormatted(t, m)
+			if len(m.Steps) != steps {
+				t.Errorf("steps %q, want %d", m.StepNames(), steps)
+			}
+		})
+	}
+}
+
+func TestAssumedName(t *testing.T) {
+	tests := []struct{ path, want string }{
+		{"fmt", "fmt"}, {"math/rand/v2", "rand"}, {"gopkg.in/yaml.v3", "yaml"}, {"go.yaml.in/yaml/v3", "yaml"},
+		{"github.com/mattn/go-isatty", "isatty"}, {"example.com/my-lib", "my"}, {"v2", "v2"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.path, func(t *testing.T) {
+			if got := assumedName(tt.path); got != tt.want {
+				t.Errorf("assumedName = %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestMissingStdlib(t *testing.T) {
+	tests := []struct {
+		name, code string
+		want       []string
+	}{
+		{"one of its name", "strings.ToUpper(`a`)", []string{"strings"}},
+		{"math/rand", "rand.Intn(3)", []string{"math/rand"}},
+		{"math/rand/v2", "rand.IntN(3)", []string{"math/rand/v2"}},
+		{"crypto/rand", "rand.Text()", []string{"crypto/rand"}},
+		{"text/template", "template.New(``)", []string{"text/template"}},
+		{"html/template", "template.HTML(``)", []string{"html/template"}},
+		{"a variable of the name", "var os struct{ Args int }; _ = os.Args", nil},
+		{"no package", "unknown.Do()", nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m, err := FromNotebook(cells("func main() {\n"+tt.code+"\n}"), Options{SourceDir: sourceDir(t)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, m.Imports); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestStdlibNames fails when two packages of the standard library have a name that nothing decides between.
+func TestStdlibNames(t *testing.T) {
+	for name, paths := range stdlib() {
+		if len(paths) > 1 && usual[name] == "" {
+			t.Errorf("%s is the name of %q: say in usual which is meant", name, paths)
+		}
+	}
+}
+
+func TestSplitWords(t *testing.T) {
+	tests := []struct {
+		name, line string
+		want       []string
+	}{
+		{"words", "args  -a\tb", []string{"args", "-a", "b"}},
+		{"quotes", `args "two words" ""`, []string{"args", "two words", ""}},
+		{"escapes in quotes", `args "a\"b\n\t\\"`, []string{"args", "a\"b\n\t\\"}},
+		{"backslash outside", `args a\b`, []string{"args", `a\b`}},
+		{"single quotes are ordinary", `args 'a b'`, []string{"args", "'a", "b'"}},
+		{"é stays", `args é"é é"`, []string{"args", "éé é"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, splitWords(tt.line)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func FuzzCell(f *testing.F) {
+	for _, name := range []string{"comments", "tuple", "iota", "magics", "methods"} {
+		for _, cell := range read(f, name).Cells {
+			f.Add(cell.Source)
+		}
+	}
+	f.Add("var a, b = func() (int, int) {\n\treturn `\n%`,\n(2)}()\n%%\nx := []int{1,\n2}; _ = x")
+	f.Fuzz(func(t *testing.T, source string) {
+		m, err := FromNotebook(cells(source, "%%\nprintln(1)"), Options{SourceDir: sourceDir(t)})
+		if err != nil {
+			var mistake *CellError
+			if !errors.As(err, &mistake) {
+				return // go.mod, which a notebook may spoil.
+			}
+			if strings.Contains(err.Error(), "please report") || strings.Contains(err.Error(), "do not fit together") {
+				t.Errorf("%v", err)
+			}
+			return
+		}
+		checkLines(t, m)
+	})
+}
+
+// TestLines checks the positions of every golden notebook's programs.
+func TestLines(t *testing.T) {
+	for _, name := range []string{"redefine", "methods", "iota", "tuple", "inits", "magics", "tags", "imports", "comments", "panics", "broken"} {
+		t.Run(name, func(t *testing.T) {
+			m, err := FromNotebook(read(t, name), Options{SourceDir: sourceDir(t)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := checkLines(t, m); n == 0 {
+				t.Error("no identifier was checked")
+			}
+		})
+	}
+}
+
+// checkLines checks that every identifier that begins a line of a program stands in that line of that cell which its
+// position says, and gives the number of those identifiers. (gofmt may join lines; then the first one's number counts.)
+func checkLines(t testing.TB, m *Module) (checked int) {
+	t.Helper()
+	for _, step := range m.Steps {
+		data := m.Files[step.Package+"/main.go"]
+		fset := token.NewFileSet()
+		file := fset.AddFile("main.go", -1, len(data))
+		var s scanner.Scanner
+		s.Init(file, data, nil, 0)
+		physical := 0
+		for pos, tok, lit := s.Scan(); tok != token.EOF; pos, tok, lit = s.Scan() {
+			at := fset.Position(pos)
+			cell, ok := m.Cells[at.Filename]
+			line := file.PositionFor(pos, false).Line
+			first := line != physical
+			physical = line + strings.Count(lit, "\n")
+			if !ok || !first || tok != token.IDENT || lit == "_" || lit == "init" || lit == "main" || lit == "flag" || lit == "Parse" {
+				continue
+			}
+			checked++
+			lines := strings.Split(strings.ReplaceAll(cell.Source, "\r\n", "\n"), "\n")
+			// The name of %exec may stand in a continuation of its line.
+			if at.Line > len(lines) || !strings.Contains(lines[at.Line-1], lit) && !strings.Contains(lines[at.Line-1], "%") {
+				t.Errorf("%q is said to be in %s line %d:\n%s\n%s", lit, at.Filename, at.Line, cell.Source, data)
+			}
+		}
+	}
+	return checked
+}
