@@ -1,0 +1,184 @@
+package submit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"gonbatch/rundir"
+)
+
+// script is a scheduler that plays one step at each question: it may write a log, then answers.
+type script struct {
+	t     *testing.T
+	steps []scene
+	asked int
+}
+
+type scene struct {
+	log    string
+	rank   int
+	status Status
+	err    error
+}
+
+func (s *script) Status(_ context.Context, job Job) (Status, error) {
+	step := s.steps[min(s.asked, len(s.steps)-1)]
+	s.asked++
+	if step.log != "" {
+		f, err := os.OpenFile(job.Dir.RankLog(step.rank), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		defer f.Close()
+		if _, err := f.WriteString(step.log); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return step.status, step.err
+}
+
+func TestFollow(t *testing.T) {
+	down := errors.New("scontrol did not answer in time")
+	for _, tc := range []struct {
+		name                string
+		steps               []scene
+		out, progress, fail string
+	}{
+		{
+			name: "succeeds",
+			steps: []scene{
+				{status: Status{State: Pending, Reason: "Resources", Explanation: "waits"}},
+				{log: "epoch 1\n", status: Status{State: Running, Nodes: "n1"}}, {status: Status{State: Running, Nodes: "n1"}},
+				{log: "epoch 2\n", status: Status{State: Succeeded}},
+			},
+			out: "epoch 1\nepoch 2\n", progress: "job 7: pending: Resources (waits)\njob 7: running on n1\njob 7: succeeded\n",
+		},
+		{
+			name: "requeued after a node failed",
+			steps: []scene{
+				{log: "first\n", status: Status{State: Running}}, {status: Status{State: NodeFailed}},
+				{status: Status{State: Pending, Restarts: 1}}, {log: "second\n", status: Status{State: Running, Restarts: 1}},
+				{status: Status{State: Succeeded, Restarts: 1}},
+			},
+			out:      "first\nsecond\n",
+			progress: "job 7: running\njob 7: node failed\njob 7: pending, restarted 1 times\njob 7: running, restarted 1 times\njob 7: succeeded, restarted 1 times\n",
+		},
+		{
+			name:  "a failed node has exit code 0",
+			steps: []scene{{status: Status{State: NodeFailed}}},
+			fail:  "job 7 (RUN): node failed", progress: "job 7: node failed\n",
+		},
+		{
+			name: "another rank's panic names the cell",
+			steps: []scene{{rank: 1, log: "working\npanic: boom\n\ngoroutine 1 [running]:\nmain.main()\n\tx.ipynb[cell 3]:5 +0x1\n",
+				status: Status{State: Failed, ExitCode: 2, FailedRank: 1}}},
+			progress: "job 7: failed\n",
+			fail: "job 7 (RUN): failed, exit code 2\nrank 1: panic: boom (at x.ipynb[cell 3]:5)\nlast lines of LOGS/rank-1.log:\n" +
+				"  working\n  panic: boom\n  \n  goroutine 1 [running]:\n  main.main()\n  \tx.ipynb[cell 3]:5 +0x1",
+		},
+		{
+			name:     "a scheduler that answers again",
+			steps:    []scene{{err: down}, {err: down}, {status: Status{State: Succeeded}}},
+			progress: "job 7: scontrol did not answer in time; asking again\njob 7: scontrol did not answer in time; asking again\njob 7: succeeded\n",
+		},
+		{
+			name:     "a scheduler that is gone",
+			steps:    []scene{{err: down}},
+			progress: strings.Repeat("job 7: scontrol did not answer in time; asking again\n", 4),
+			fail:     "follow job 7: 5 times in a row: scontrol did not answer in time (the job may go on; its run directory is DIR)",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir, err := rundir.Create(t.TempDir(), "x", time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out, progress bytes.Buffer
+			_, err = Follow(t.Context(), &script{t: t, steps: tc.steps}, Job{ID: "7", Dir: dir},
+				FollowOptions{Out: &out, Progress: &progress, LogInterval: time.Millisecond, StatusInterval: time.Millisecond})
+			got := ""
+			if err != nil {
+				got = strings.NewReplacer(dir.Logs(), "LOGS", dir.Path(), "DIR", dir.Name(), "RUN").Replace(err.Error())
+			}
+			if out.String() != tc.out || progress.String() != tc.progress || got != tc.fail {
+				t.Errorf("out %q, want %q\nprogress %q\nwant     %q\nerror %s\nwant  %s", &out, tc.out, &progress, tc.progress, got, tc.fail)
+			}
+		})
+	}
+}
+
+func TestFollowEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(Interrupt{Signal: 2})
+	var out bytes.Buffer
+	_, err := Follow(ctx, &script{t: t, steps: []scene{{status: Status{State: Running}}}}, Job{ID: "7", Dir: rundir.At(t.TempDir())}, FollowOptions{Out: &out, Progress: &out})
+	var interrupt Interrupt
+	if !errors.As(err, &interrupt) || interrupt.ExitCode() != 130 {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestTail(t *testing.T) {
+	path := t.TempDir() + "/log"
+	tail := NewTail(path)
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, tc := range []struct{ content, want string }{{"", ""}, {"one\n", "one\n"}, {"one\n", ""}, {"one\ntwo\n", "two\n"}, {"new\n", "new\n"}} {
+		if i > 0 {
+			write(tc.content)
+		}
+		var out bytes.Buffer
+		if _, err := tail.Copy(&out); err != nil || out.String() != tc.want {
+			t.Errorf("step %d: Copy gave %q, %v; want %q", i, &out, err, tc.want)
+		}
+	}
+}
+
+func TestLastLines(t *testing.T) {
+	path := t.TempDir() + "/log"
+	var text strings.Builder
+	for i := range 20000 {
+		fmt.Fprintf(&text, "line %d\n", i)
+	}
+	if err := os.WriteFile(path, []byte(text.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := LastLines(path, 2); err != nil || strings.Join(got, "|") != "line 19998|line 19999" {
+		t.Errorf("LastLines = %q, %v", got, err)
+	}
+	if all, err := LastLines(path, 1<<20); err != nil || len(all) > 10000 || !strings.HasPrefix(all[0], "line ") {
+		t.Errorf("LastLines of all = %d lines, first %q, %v", len(all), all[0], err)
+	}
+}
+
+func TestExecRunner(t *testing.T) {
+	for _, tc := range []struct {
+		name, want string
+		args       []string
+		timeout    time.Duration
+	}{
+		{name: "missing", args: []string{"gonbatch-no-such-command"}, want: "gonbatch-no-such-command is not on PATH"},
+		{name: "its own words", args: []string{"sh", "-c", "echo no such partition >&2; exit 3"}, want: "sh: no such partition"},
+		{name: "too slow", args: []string{"sleep", "20"}, timeout: 20 * time.Millisecond, want: "sleep did not answer in time"},
+		{name: "silent", args: []string{"false"}, want: "false: exit status 1"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := ExecRunner{Timeout: tc.timeout}.Run(t.Context(), tc.args[0], tc.args[1:]...)
+			if err == nil || err.Error() != tc.want {
+				t.Errorf("error %v, want %s", err, tc.want)
+			}
+		})
+	}
+	if out, err := (ExecRunner{}).Run(t.Context(), "printf", "%s", "$(x) y"); err != nil || string(out) != "$(x) y" {
+		t.Errorf("Run = %q, %v", out, err)
+	}
+}

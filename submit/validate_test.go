@@ -1,0 +1,82 @@
+package submit
+
+import (
+	"testing"
+
+	"gonbatch/rundir"
+)
+
+func valid() JobSpec {
+	return JobSpec{Name: "x", Nodes: 1, TasksPerNode: 1, RunDir: rundir.At("/runs/x"), Steps: []Step{{Name: "train"}}}
+}
+
+func TestValidate(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		change func(*JobSpec)
+		want   string
+	}{
+		{"least", func(*JobSpec) {}, ""},
+		{"no nodes", func(s *JobSpec) { s.Nodes = 0 }, "--nodes=0: must be at least 1"},
+		{"negative tasks", func(s *JobSpec) { s.TasksPerNode = -2 }, "--tasks-per-node=-2: must be at least 1"},
+		{"negative CPUs", func(s *JobSpec) { s.CPUsPerTask = -1 }, "--cpus-per-task=-1: must be at least 0"},
+		{"negative GPUs", func(s *JobSpec) { s.GPUsPerNode = -1 }, "--gpus-per-node=-1: must be at least 0"},
+		{"two mistakes", func(s *JobSpec) { s.Nodes, s.Mem = 0, "much" }, "--nodes=0: must be at least 1\n" + `--mem="much": not an amount of memory; give megabytes, or a number with K, M, G or T, such as 8G`},
+		{"newline in a directive's value", func(s *JobSpec) { s.Partition = "a\nb" }, `--partition="a\nb": has the control character '\n'; give a value on one line`},
+		{"newline in the run root", func(s *JobSpec) { s.RunDir = rundir.At("/a\nb") }, `--run-root="/a\nb": has the control character '\n'; give a value on one line`},
+		{"hostile name is fine", func(s *JobSpec) { s.Name = `-x "a" 'b' $(c) é` }, ""},
+		{"devices", func(s *JobSpec) { s.Devices = "0" }, `--devices="0": give a number of at least 1, or all`},
+		{"all devices", func(s *JobSpec) { s.Devices = "all" }, ""},
+		{"platform", func(s *JobSpec) { s.Platform = "tpu" }, `--platform="tpu": give cpu or cuda`},
+		{"env's name", func(s *JobSpec) { s.Env = map[string]string{"A B": "c"} }, `--env="A B=c": "A B" is not the name of an environment variable; give NAME=VALUE with letters, digits and _ in NAME`},
+		{"env's value may have newlines", func(s *JobSpec) { s.Env = map[string]string{"A": "b\nc"} }, ""},
+		{"module", func(s *JobSpec) { s.Modules = []string{"a b"} }, `--module="a b": give one module, such as openmpi/4.1; repeat --module for more`},
+		{"empty setup", func(s *JobSpec) { s.Setup = []string{" "} }, `--setup=" ": give a shell command`},
+		{"no step", func(s *JobSpec) { s.Steps = nil }, "nothing to run: the job has no step"},
+		{"step twice", func(s *JobSpec) { s.Steps = append(s.Steps, s.Steps[0]) }, `step "train": there are two of that name`},
+		{"step's name", func(s *JobSpec) { s.Steps[0].Name = "../x" }, `step "../x": a name has letters, digits, _, . and - only, and no leading dash or dot`},
+		{"directive", func(s *JobSpec) { s.Directives = []string{"exclusive"} }, `--directive="exclusive": give --name or --name=value, as --directive=--exclusive`},
+		{"own directive", func(s *JobSpec) { s.Directives = []string{"--time=5"} }, `--directive="--time=5": set it by --time`},
+		{"directive that submit needs", func(s *JobSpec) { s.Directives = []string{"--output=x"} }, `--directive="--output=x": submit sets --output itself`},
+		{"GPUs by a directive", func(s *JobSpec) { s.Directives = []string{"--gres=gpu:2"} }, `--directive="--gres=gpu:2": ask for GPUs by --gpus-per-node`},
+		{"other gres", func(s *JobSpec) { s.Directives = []string{"--gres=nvme:1"} }, ""},
+		{"newline in a directive", func(s *JobSpec) { s.Directives = []string{"--comment=a\n#SBATCH --uid=0"} }, `--directive="--comment=a\n#SBATCH --uid=0": has the control character '\n'; give a value on one line`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			spec := valid()
+			tc.change(&spec)
+			got := ""
+			if err := spec.Validate(); err != nil {
+				got = err.Error()
+			}
+			if got != tc.want {
+				t.Errorf("Validate: %s\nwant      %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// What sbatch 22.05 itself said of each of these.
+func TestValidTime(t *testing.T) {
+	for text, want := range map[string]bool{
+		"5": true, "5:30": true, "1:2:3": true, "1:70:90": true, "1-2": true, "1-2:3": true, "1-2:3:4": true, "0-0:70": true,
+		"0": true, "UNLIMITED": true, "infinite": true,
+		"1:2:3:4": false, "1h": false, "1.5": false, " 5": false, "1-2:3:4:5": false, ":5": false, "5:": false, "1:2:": false, "+5": false,
+		"1-": false, "-5": false, "five": false, "5\n": false,
+	} {
+		if got := ValidTime(text); got != want {
+			t.Errorf("ValidTime(%q) = %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestValidateMem(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": true, "100": true, "100K": true, "100k": true, "1G": true, "1GB": true, "1T": true, "0": true,
+		"1Gi": false, "1.5G": false, "-1": false, "1P": false, "G": false, "1 G": false,
+	} {
+		if err := validateMem(text); (err == nil) != want {
+			t.Errorf("validateMem(%q) = %v, want good: %v", text, err, want)
+		}
+	}
+}
