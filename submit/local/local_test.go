@@ -1,0 +1,214 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gonbatch/rundir"
+	"gonbatch/submit"
+)
+
+// newSpec stages programs, which are shell scripts, as steps in the order of their names given.
+func newSpec(t *testing.T, tasks int, steps ...[2]string) submit.JobSpec {
+	t.Helper()
+	dir, err := rundir.Create(filepath.Join(t.TempDir(), "a 'b' $(c)"), "x", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := submit.JobSpec{Name: "x", Nodes: 1, TasksPerNode: tasks, RunDir: dir, WorkDir: t.TempDir()}
+	for _, step := range steps {
+		spec.Steps = append(spec.Steps, submit.Step{Name: step[0]})
+		if err := os.WriteFile(dir.Program(step[0]), []byte("#!/bin/bash\n"+step[1]), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return spec
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// mpirun finds one of the two implementations by its own name.
+func lookOnly(name string) func(string) (string, error) {
+	return func(string) (string, error) { return exec.LookPath(name) }
+}
+
+func TestOneRank(t *testing.T) {
+	spec := newSpec(t, 1,
+		[2]string{"one", `echo "$GONBATCH_STEP $GONBATCH_DEVICES $A $(pwd)"; printf '<%s>' "$@"; echo`},
+		[2]string{"two", `echo "$GONBATCH_RUN_DIR"; echo err >&2`})
+	spec.Env, spec.Args = map[string]string{"A": "it's $(x)"}, []string{"-n", "a b", ""}
+	var out bytes.Buffer
+	if err := (Runner{Out: &out, Err: &out}).Run(t.Context(), spec); err != nil {
+		t.Fatal(err)
+	}
+	want := "one all it's $(x) " + spec.WorkDir + "\n<-n><a b><>\n" + spec.RunDir.Path() + "\nerr\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(want, read(t, spec.RunDir.RankLog(0))); diff != "" {
+		t.Errorf("log: %s", diff)
+	}
+}
+
+func TestRanks(t *testing.T) {
+	for _, mpi := range []string{"mpirun.openmpi", "mpirun.mpich"} {
+		t.Run(mpi, func(t *testing.T) {
+			spec := newSpec(t, 2,
+				[2]string{"one", `echo "$GONBATCH_STEP ${OMPI_COMM_WORLD_RANK:-$PMI_RANK} $GONBATCH_DEVICES $A $(pwd)"; printf '<%s>' "$@"; echo`},
+				[2]string{"two", `echo "$GONBATCH_STEP" >&2`})
+			spec.Env, spec.Args = map[string]string{"A": "it's $(x)"}, []string{"-n", "a b", ":", "two\nlines"}
+			var out, errOut bytes.Buffer
+			if err := (Runner{Out: &out, Err: &errOut, LookPath: lookOnly(mpi)}).Run(t.Context(), spec); err != nil {
+				t.Fatalf("%v\n%s", err, &errOut)
+			}
+			for rank := range 2 {
+				want := "one " + strconv.Itoa(rank) + " 1 it's $(x) " + spec.WorkDir + "\n<-n><a b><:><two\nlines>\ntwo\n"
+				if diff := cmp.Diff(want, read(t, spec.RunDir.RankLog(rank))); diff != "" {
+					t.Errorf("log of rank %d: %s", rank, diff)
+				}
+			}
+			if diff := cmp.Diff(read(t, spec.RunDir.RankLog(0)), out.String()); diff != "" {
+				t.Errorf("what was shown is not rank 0's log: %s", diff)
+			}
+		})
+	}
+}
+
+func TestFailure(t *testing.T) {
+	for _, tc := range []struct {
+		name, mpi, program string
+		tasks, code, rank  int
+		signal             int
+	}{
+		{name: "one rank", tasks: 1, program: "exit 7", code: 7},
+		{name: "one rank, killed", tasks: 1, program: "kill -9 $$", signal: 9},
+		{name: "Open MPI's second rank", mpi: "mpirun.openmpi", tasks: 2, program: `[ "$OMPI_COMM_WORLD_RANK" = 1 ] && exit 7; sleep 20`, code: 7, rank: 1},
+		{name: "MPICH", mpi: "mpirun.mpich", tasks: 2, program: `[ "$PMI_RANK" = 1 ] && exit 7; sleep 20`, code: 7},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			spec := newSpec(t, tc.tasks, [2]string{"bad", tc.program}, [2]string{"never", "touch ran"})
+			var out bytes.Buffer
+			err := Runner{Out: &out, Err: &out, LookPath: lookOnly(tc.mpi)}.Run(t.Context(), spec)
+			var job *submit.JobError
+			if !errors.As(err, &job) {
+				t.Fatalf("error %v, want a JobError", err)
+			}
+			want := submit.Status{State: submit.Failed, ExitCode: tc.code, Signal: tc.signal, FailedRank: tc.rank}
+			if diff := cmp.Diff(want, job.Status); diff != "" {
+				t.Error(diff)
+			}
+			if _, err := os.Stat(filepath.Join(spec.WorkDir, "ran")); err == nil {
+				t.Error("the step behind the failed one ran")
+			}
+		})
+	}
+}
+
+func TestSignalReachesTheWholeGroup(t *testing.T) {
+	for _, tc := range []struct {
+		name, mpi string
+		tasks     int
+		cause     error
+		want      string
+	}{
+		{name: "interrupt", tasks: 1, cause: submit.Interrupt{Signal: syscall.SIGINT}, want: "got INT\n"},
+		{name: "cancelled context", tasks: 1, want: "got TERM\n"},
+		{name: "ranks", mpi: "mpirun.openmpi", tasks: 2, cause: submit.Interrupt{Signal: syscall.SIGTERM}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			spec := newSpec(t, tc.tasks, [2]string{"wait", `trap 'echo got INT; exit 1' INT; trap 'echo got TERM; exit 1' TERM
+(trap '' INT TERM; exec sleep 97) & echo $! > "$GONBATCH_RUN_DIR/child"; echo $$ > "$GONBATCH_RUN_DIR/parent"; wait`})
+			ctx, cancel := context.WithCancelCause(t.Context())
+			go func() {
+				for {
+					if data, err := os.ReadFile(filepath.Join(spec.RunDir.Path(), "parent")); err == nil && len(data) > 1 {
+						cancel(tc.cause)
+						return
+					}
+					time.Sleep(10 * time.Millisecond)
+				}
+			}()
+			var out bytes.Buffer
+			if err := (Runner{Out: &out, Err: &bytes.Buffer{}, LookPath: lookOnly(tc.mpi)}).Run(ctx, spec); err == nil {
+				t.Fatal("no error")
+			}
+			if tc.want != "" && out.String() != tc.want {
+				t.Errorf("the program said %q, want %q", &out, tc.want)
+			}
+			parent, err := strconv.Atoi(strings.TrimSpace(read(t, filepath.Join(spec.RunDir.Path(), "parent"))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if alive(parent) {
+				t.Errorf("process %d outlived Run", parent)
+			}
+			child, err := strconv.Atoi(strings.TrimSpace(read(t, filepath.Join(spec.RunDir.Path(), "child"))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tc.tasks == 1 && alive(child) {
+				t.Errorf("child process %d outlived Run", child)
+			}
+			syscall.Kill(child, syscall.SIGKILL)
+		})
+	}
+}
+
+// alive tells whether a process runs; it may take a moment to go.
+func alive(pid int) bool {
+	for range 50 {
+		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		if err != nil || strings.Contains(string(stat), ") Z ") {
+			return false
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return true
+}
+
+func TestNoMPIRun(t *testing.T) {
+	spec := newSpec(t, 2, [2]string{"one", "true"})
+	err := Runner{LookPath: lookOnly("gonbatch-no-mpirun")}.Run(t.Context(), spec)
+	want := "cannot start several ranks on this machine: mpirun is not on PATH; install an MPI (Debian: apt install openmpi-bin, or mpich), or run one rank with --tasks 1"
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v\nwant  %s", err, want)
+	}
+}
+
+func TestParseFlavour(t *testing.T) {
+	for _, tc := range []struct {
+		name, version string
+		want          flavour
+		err           string
+	}{
+		{name: "Open MPI", version: "mpirun (Open MPI) 4.1.4\n", want: openMPI},
+		{name: "MPICH", version: "HYDRA build details:\n    Version: 4.0.2\n", want: mpich},
+		{name: "Intel MPI", version: "Intel(R) MPI Library for Linux* OS, Version 2021.9\n", want: mpich},
+		{name: "another", version: "LAM 7\nx", err: `neither Open MPI's mpirun nor MPICH's: --version says "LAM 7"; put one of them first on PATH`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := parseFlavour(tc.version)
+			if got != tc.want || (err != nil) != (tc.err != "") || err != nil && err.Error() != tc.err {
+				t.Errorf("parseFlavour = %q, %v", got, err)
+			}
+		})
+	}
+}
