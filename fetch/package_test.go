@@ -141,6 +141,7 @@ func TestPipWheelCancelled(t *testing.T) {
 func TestPipWheelRemovesWhatAnEndedProcessLeft(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, ".lib.so.123.dir", "half.whl"), content)
+	write(t, filepath.Join(dir, ".lib.so.456.tmp"), content)
 	stub(t, "python3", "exit 1")
 	_ = fetch.PipWheel(context.Background(), fetch.Wheel{Requirement: "name==1.0"}, filepath.Join(dir, "lib.so"), fetch.Options{})
 	checkNoLeftovers(t, dir)

@@ -69,16 +69,24 @@ func once(ctx context.Context, dest string, have func() bool, opts Options, get 
 	if have() {
 		return nil
 	}
-	dir, pattern := filepath.Dir(dest), "."+filepath.Base(dest)+".*.dir"
-	for _, stale := range list(dir, pattern) { // What an ended process left is ours to remove: we have the lock.
-		_ = os.RemoveAll(stale)
-	}
-	tmp, err := os.MkdirTemp(dir, pattern)
+	tmp, err := scratch(dest)
 	if err != nil {
 		return fmt.Errorf("fetch %s: %w", dest, err)
 	}
 	defer os.RemoveAll(tmp)
 	return get(tmp)
+}
+
+// scratch makes a temporary folder beside dest: on the same file system, with the room that dest needs. It first removes
+// what an ended process left; the caller has dest's lock.
+func scratch(dest string) (string, error) {
+	dir, prefix := filepath.Dir(dest), "."+filepath.Base(dest)+".*"
+	for _, pattern := range []string{prefix + ".dir", prefix + ".tmp"} {
+		for _, stale := range list(dir, pattern) {
+			_ = os.RemoveAll(stale)
+		}
+	}
+	return os.MkdirTemp(dir, prefix+".dir")
 }
 
 func packageError(dest, cmd string, err error, fix string) error {

@@ -12,12 +12,12 @@ import (
 //
 //	name==1.2.3 --hash=sha256:0123...
 //
-// What is in dir already is overwritten. Unlike [PipWheel] it is not atomic and takes no lock: the caller does.
+// What is in dir already is overwritten. Unlike [PipWheel] it is not atomic and takes no lock: the caller has one.
 func PipInstall(ctx context.Context, name, requirements, dir string, opts Options) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("fetch %s: %w", name, err)
 	}
-	tmp, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+".*.dir")
+	tmp, err := scratch(dir)
 	if err != nil {
 		return fmt.Errorf("fetch %s: %w", name, err)
 	}
