@@ -114,7 +114,7 @@ func (s *submission) submit(ctx context.Context, source string) (time.Duration, 
 	if err != nil {
 		return 0, fmt.Errorf("submit: %w\n%s", err, text)
 	}
-	_, err = s.cluster.Run("scancel", "--state=PENDING,RUNNING", "--me")
+	_, err = s.cluster.Run("scancel", "--me")
 	return took, err
 }
 
