@@ -1,7 +1,7 @@
 package fetch
 
 import (
-	"fmt"
+	"errors"
 	"os/user"
 	"path/filepath"
 	"runtime"
@@ -16,7 +16,7 @@ func CacheDir(getenv func(string) string, elem ...string) (string, error) {
 		if home == "" {
 			u, err := user.Current()
 			if err != nil || u.HomeDir == "" {
-				return "", fmt.Errorf("no folder for downloads: neither XDG_CACHE_HOME nor HOME is set, and the user has no home; set HOME")
+				return "", errors.New("no folder for downloads: neither XDG_CACHE_HOME nor HOME is set, and the user has no home; set HOME")
 			}
 			home = u.HomeDir
 		}

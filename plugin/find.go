@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -119,5 +120,5 @@ func notFound(opts Options, all []place) error {
 	} else {
 		fmt.Fprintf(&b, "\nfix: put it into one of these, or set %s to its folder", EnvDir)
 	}
-	return fmt.Errorf("%s", b.String())
+	return errors.New(b.String())
 }
