@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,7 +31,7 @@ var envNames = []string{
 
 // findToolchain asks the go command about itself.
 func findToolchain(ctx context.Context, dir string, opt Options) (*toolchain, error) {
-	t := &toolchain{command: opt.Go, dir: dir, environ: opt.Env}
+	t := &toolchain{command: opt.Go, dir: dir, environ: slices.Clone(opt.Env)}
 	if t.command == "" {
 		t.command = "go"
 	}
