@@ -101,7 +101,7 @@ func TestFailure(t *testing.T) {
 		{name: "one rank", tasks: 1, program: "exit 7", code: 7},
 		{name: "one rank, killed", tasks: 1, program: "kill -9 $$", signal: 9},
 		{name: "Open MPI's second rank", mpi: "mpirun.openmpi", tasks: 2, program: `[ "$OMPI_COMM_WORLD_RANK" = 1 ] && exit 7; sleep 20`, code: 7, rank: 1},
-		{name: "MPICH", mpi: "mpirun.mpich", tasks: 2, program: `[ "$PMI_RANK" = 1 ] && exit 7; sleep 20`, code: 7},
+		{name: "MPICH", mpi: "mpirun.mpich", tasks: 2, program: `[ "$PMI_RANK" = 1 ] && exit 7; sleep 1`, code: 7},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			spec := newSpec(t, tc.tasks, [2]string{"bad", tc.program}, [2]string{"never", "touch ran"})
