@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"gonbatch/data"
 	"gonbatch/rundir"
@@ -54,10 +55,18 @@ func (o *submitOptions) spec(m *export.Module, dir rundir.Dir, getenv func(strin
 	return spec, spec.Validate()
 }
 
-// name is the job's name: the notebook's unless one is given.
+// name is the job's name: the notebook's unless one is given. A notebook's own name may hold what a job's cannot.
 func (o *submitOptions) name() string {
 	base := filepath.Base(o.Notebook)
-	return cmp.Or(o.Name, strings.TrimSuffix(base, filepath.Ext(base)))
+	return cmp.Or(o.Name, strings.Map(printable, strings.TrimSuffix(base, filepath.Ext(base))))
+}
+
+// printable puts a space in the place of a control character.
+func printable(r rune) rune {
+	if unicode.IsControl(r) {
+		return ' '
+	}
+	return r
 }
 
 // tasksPerNode is one rank for each GPU unless a number is given.
