@@ -103,7 +103,7 @@ print("busy", flush=True)
 time.sleep(600)
 `
 	cmd := exec.Command(jupyter.Python(t), "-c", script)
-	cmd.Env = append(os.Environ(), append(kernelEnv(t), mark)...)
+	cmd.Env = append(os.Environ(), append(kernelEnv(t), mark, "TMPDIR="+t.TempDir())...)
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
