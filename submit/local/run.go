@@ -43,11 +43,14 @@ func (r Runner) Run(ctx context.Context, spec submit.JobSpec) error {
 		if err != nil {
 			return fmt.Errorf("step %s: %w", step.Name, err)
 		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("step %s: %w", step.Name, context.Cause(ctx))
+		}
 		if code != 0 {
 			return failed(spec, code)
 		}
 	}
-	return context.Cause(ctx)
+	return nil
 }
 
 // launcher prepares what starts one step and returns its exit code.
