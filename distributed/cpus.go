@@ -60,11 +60,14 @@ func use(cpus []int) error {
 	return limitThreads(len(cpus))
 }
 
-// limitThreads sets the number of threads of XLA, which reads NPROC when its plugin is loaded, and of Go.
+// limitThreads sets the number of threads of XLA and of Go.
 func limitThreads(n int) error {
 	runtime.GOMAXPROCS(max(n, 2)) // Two, so that Go's garbage collector does not stand in the way of the loader.
-	return os.Setenv("NPROC", strconv.Itoa(n))
+	return setXLAThreads(n)
 }
+
+// setXLAThreads sets the size of XLA's thread pool on the CPU, which its plugin takes from NPROC when it is loaded.
+func setXLAThreads(n int) error { return os.Setenv("NPROC", strconv.Itoa(n)) }
 
 // ranksOnSameCPUs lists, in order, the ranks on this host that may use exactly the CPUs that this one may use, itself among them.
 func ranksOnSameCPUs(rank int, peers communicator, allowed []int) ([]int, error) {

@@ -31,6 +31,13 @@ func (w *World) openDevice(ctx context.Context, c Config, numCPUs int) error {
 	if err != nil {
 		return err
 	}
+	if platform == plugin.CPU && devices > 1 {
+		// XLA's all-reduce between devices of the CPU blocks a thread of the pool until all devices have come to it. With as many
+		// threads as cores, those that are left may all wait as well: a dead lock, seen with 2 devices on 2 cores.
+		if err := setXLAThreads(numCPUs + devices); err != nil {
+			return err
+		}
+	}
 	w.platform = platform
 	if err := w.loadPlugin(ctx, c); err != nil {
 		return err
