@@ -2,6 +2,8 @@
 #include "plugin.h"
 
 #include <dlfcn.h>
+#include <limits.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +32,17 @@ static gb_pjrt_error *compile(gb_pjrt_compile_args *args) {
   return err;
 }
 
+// keep_freed_memory makes malloc keep what it is given back. XLA on a CPU takes and returns the same large buffers in each step; from and
+// to the kernel, their pages would be cleared and faulted in each time (measured: up to a sixth of a step).
+static void keep_freed_memory(void) {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, INT_MAX);
+#endif
+}
+
 uintptr_t gb_plugin_load(const char *path, char *error, size_t error_size) {
+  keep_freed_memory();
   void *handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
   if (handle == NULL) {
     snprintf(error, error_size, "%s", dlerror());
