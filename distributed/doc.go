@@ -16,7 +16,7 @@
 //
 //   - alone, it trains on one device, or on all devices of the machine by XLA's own sharding (GONBATCH_DEVICES=all);
 //   - as one rank of many, it drives one device, as PyTorch's DistributedDataParallel does, and the gradients are averaged by an
-//     all-reduce inside the compiled training step.
+//     all-reduce inside the compiled training step. The ranks talk by the cluster's MPI, or, started by torchrun, over TCP.
 //
 // The batch size is always the global one: the same hyper-parameters give the same training on any number of ranks and devices.
 // Rank 0 writes what is to be kept (metrics, checkpoints) to the run directory that submit made, if there is one.

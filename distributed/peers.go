@@ -1,11 +1,13 @@
 package distributed
 
 import (
+	"context"
 	"fmt"
 	"unsafe"
 
 	"gonbatch/distributed/cluster"
 	"gonbatch/distributed/mpi"
+	"gonbatch/distributed/tcp"
 )
 
 // communicator moves data between the ranks. All methods block until the other ranks have called them too.
@@ -23,13 +25,25 @@ type communicator interface {
 var (
 	_ communicator = alone{}
 	_ communicator = overMPI{}
+	_ communicator = overTCP{}
 )
 
 // connect opens what the job's ranks talk through.
-func connect(e cluster.Environment, getenv func(string) string) (communicator, error) {
-	if e.Size == 1 {
+func connect(ctx context.Context, e cluster.Environment, getenv func(string) string) (communicator, error) {
+	switch {
+	case e.Size == 1:
 		return alone{}, nil
+	case e.Launcher == cluster.Torchrun:
+		comm, err := tcp.Init(ctx, tcp.Config{Rank: e.Rank, Size: e.Size, Master: e.Master})
+		if err != nil {
+			return nil, err
+		}
+		return overTCP{comm}, nil
 	}
+	return connectMPI(e, getenv)
+}
+
+func connectMPI(e cluster.Environment, getenv func(string) string) (communicator, error) {
 	comm, err := mpi.Init(mpi.Candidates(getenv))
 	if err != nil {
 		return nil, fmt.Errorf("%s started %d ranks, which need MPI to talk to each other: %w", e.Launcher, e.Size, err)
@@ -64,6 +78,12 @@ func (alone) AllGather(data []byte) ([][]byte, error) { return [][]byte{data}, n
 func (alone) Barrier() error                          { return nil }
 func (alone) Transport() unsafe.Pointer               { return nil }
 func (alone) Close() error                            { return nil }
+
+// overTCP is the communicator of a job started by torchrun.
+type overTCP struct{ *tcp.Comm }
+
+func (overTCP) String() string                     { return "a TCP ring" }
+func (c overTCP) AllReduce(values []float64) error { return tcp.AllReduce(c.Comm, values) }
 
 // overMPI is the communicator of a job started by mpirun or srun.
 type overMPI struct{ *mpi.Comm }

@@ -183,6 +183,7 @@ func TestEquivalence(t *testing.T) {
 		{"2 ranks, Open MPI", ranktest.OpenMPI, 2, nil},
 		{"3 ranks, Open MPI", ranktest.OpenMPI, 3, nil},
 		{"2 ranks, MPICH", ranktest.MPICH, 2, nil},
+		{"3 ranks over TCP", ranktest.Torchrun, 3, nil},
 		{"2 devices of one process", ranktest.OpenMPI, 1, []string{"GONBATCH_DEVICES=2"}},
 		{"3 devices of one process", ranktest.OpenMPI, 1, []string{"GONBATCH_DEVICES=3"}},
 		{"2 ranks with other seeds start from rank 0's weights", ranktest.OpenMPI, 2, []string{"SEED_BY_RANK=1"}},

@@ -44,7 +44,7 @@ func Init() (*World, error) {
 	return InitWith(context.Background(), Config{Getenv: os.Getenv, Out: os.Stdout, Log: os.Stderr})
 }
 
-// InitWith is Init with the surroundings given. The context bounds the installation of XLA's plugin.
+// InitWith is Init with the surroundings given. The context bounds the installation of XLA's plugin and the wait for other ranks.
 func InitWith(ctx context.Context, c Config) (*World, error) {
 	w, err := open(ctx, c)
 	if err != nil {
@@ -58,7 +58,7 @@ func open(ctx context.Context, c Config) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	peers, err := connect(environment, c.Getenv)
+	peers, err := connect(ctx, environment, c.Getenv)
 	if err != nil {
 		return nil, err
 	}

@@ -35,6 +35,8 @@ type Environment struct {
 	LocalRank, LocalSize int
 	// JobID is the scheduler's job, if there is one.
 	JobID string
+	// Master is rank 0's address, host:port, where the launcher gives a rendezvous and no MPI.
+	Master string
 }
 
 // String is for logs.

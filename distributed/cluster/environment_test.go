@@ -23,7 +23,8 @@ func TestDetect(t *testing.T) {
 		{"mpirun of Open MPI in a SLURM job", []map[string]string{step, {"SLURM_NTASKS": "2", "OMPI_COMM_WORLD_RANK": "5", "OMPI_COMM_WORLD_SIZE": "8", "OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "4"}},
 			cluster.Environment{Launcher: cluster.OpenMPI, Rank: 5, Size: 8, LocalRank: 1, LocalSize: 4, JobID: "7"}},
 		{"Hydra", []map[string]string{{"PMI_RANK": "1", "PMI_SIZE": "2", "MPI_LOCALRANKID": "1", "MPI_LOCALNRANKS": "2"}}, cluster.Environment{Launcher: cluster.PMI, Rank: 1, Size: 2, LocalRank: 1, LocalSize: 2}},
-		{"torchrun", []map[string]string{{"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}}, cluster.Environment{Launcher: cluster.Torchrun, Rank: 1, Size: 2, LocalSize: 1}},
+		{"torchrun", []map[string]string{{"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}}, cluster.Environment{Launcher: cluster.Torchrun, Rank: 1, Size: 2, LocalSize: 1, Master: "localhost:29500"}},
+		{"torchrun on two nodes", []map[string]string{{"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "n1", "MASTER_PORT": "4000"}}, cluster.Environment{Launcher: cluster.Torchrun, Rank: 1, Size: 2, Master: "n1:4000"}},
 		{"PBS", []map[string]string{{"PBS_JOBID": "12.server"}}, cluster.Environment{Launcher: cluster.Single, Size: 1, LocalSize: 1, JobID: "12.server"}},
 	}
 	for _, test := range tests {

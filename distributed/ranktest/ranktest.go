@@ -10,11 +10,16 @@ package ranktest
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -34,6 +39,8 @@ var (
 	OpenMPI = Launcher{"Open MPI", []string{"mpirun.openmpi"}, []string{"--allow-run-as-root", "--oversubscribe", "--bind-to", "none"}}
 	// MPICH is started by its Hydra.
 	MPICH = Launcher{"MPICH", []string{"mpirun.mpich", "mpiexec.hydra"}, nil}
+	// Torchrun is no command: the ranks are started with the variables that torchrun sets.
+	Torchrun = Launcher{Name: "torchrun's variables"}
 )
 
 // child marks the processes that a launcher started.
@@ -68,15 +75,43 @@ func RunWith(t *testing.T, launchers []Launcher, n int, body func(t *testing.T))
 // Start runs this test alone in n processes, with more environment variables, and returns all they print.
 func Start(t *testing.T, launcher Launcher, n int, env []string) (string, error) {
 	t.Helper()
-	command := find(t, launcher)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
+	program := []string{os.Args[0], "-test.run=^" + regexp.QuoteMeta(root(t)) + "$", "-test.v", "-test.count=1"}
+	env = append(append(os.Environ(), child+"=1"), env...)
+	if launcher.Name == Torchrun.Name {
+		return startEach(t, ctx, n, program, env)
+	}
+	command := find(t, launcher)
 	args := append([]string{}, launcher.Args...)
-	args = append(args, "-n", strconv.Itoa(n), os.Args[0], "-test.run=^"+regexp.QuoteMeta(root(t))+"$", "-test.v", "-test.count=1")
-	cmd := exec.CommandContext(ctx, command, args...)
-	cmd.Env = append(append(os.Environ(), child+"=1"), env...)
+	args = append(args, "-n", strconv.Itoa(n))
+	cmd := exec.CommandContext(ctx, command, append(args, program...)...)
+	cmd.Env = env
 	out, err := cmd.CombinedOutput()
 	return string(out), err
+}
+
+// startEach starts the ranks as torchrun does.
+func startEach(t *testing.T, ctx context.Context, n int, program, env []string) (string, error) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	l.Close()
+	outputs, errs := make([]string, n), make([]error, n)
+	var group sync.WaitGroup
+	for rank := range n {
+		group.Go(func() {
+			cmd := exec.CommandContext(ctx, program[0], program[1:]...)
+			cmd.Env = append(slices.Clone(env), "MASTER_ADDR=127.0.0.1", "MASTER_PORT="+port, fmt.Sprintf("WORLD_SIZE=%d", n), fmt.Sprintf("RANK=%d", rank), fmt.Sprintf("LOCAL_RANK=%d", rank))
+			out, err := cmd.CombinedOutput()
+			outputs[rank], errs[rank] = string(out), err
+		})
+	}
+	group.Wait()
+	return strings.Join(outputs, ""), errors.Join(errs...)
 }
 
 // root is the name of the test without its subtests.

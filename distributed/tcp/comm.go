@@ -1,0 +1,152 @@
+package tcp
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+)
+
+// Comm is this rank's place in the ring. Its methods are collective; each may be called from any goroutine, but only one at a time makes
+// sense, since all ranks must call them in the same order.
+type Comm struct {
+	rank, size int
+	from, to   net.Conn // The previous rank and the next one.
+	mu         sync.Mutex
+	scratch    []byte
+	closed     bool
+}
+
+func newComm(c Config, from, to net.Conn) *Comm {
+	return &Comm{rank: c.Rank, size: c.Size, from: from, to: to}
+}
+
+// Rank is this process' number, from 0 to Size()-1.
+func (c *Comm) Rank() int { return c.rank }
+
+// Size is the number of ranks.
+func (c *Comm) Size() int { return c.size }
+
+// ErrClosed is the error of a collective on a closed Comm.
+var ErrClosed = errors.New("the ring is closed")
+
+// do runs a collective alone and names the rank in its error.
+func (c *Comm) do(name string, f func() error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := ErrClosed
+	if !c.closed {
+		err = f()
+	}
+	if err != nil {
+		return fmt.Errorf("tcp: rank %d of %d: %s: %w", c.rank, c.size, name, err)
+	}
+	return nil
+}
+
+// exchange sends to the next rank while it receives from the previous one.
+func (c *Comm) exchange(send, receive []byte) error {
+	sent := make(chan error, 1)
+	go func() {
+		_, err := c.to.Write(send)
+		sent <- err
+	}()
+	_, err := io.ReadFull(c.from, receive)
+	if err != nil {
+		err = fmt.Errorf("receive from rank %d: %w", c.neighbour(-1), err)
+	}
+	if sendErr := <-sent; sendErr != nil {
+		err = errors.Join(err, fmt.Errorf("send to rank %d: %w", c.neighbour(1), sendErr))
+	}
+	return err
+}
+
+func (c *Comm) neighbour(step int) int { return (c.rank + step + c.size) % c.size }
+
+// buffer is scratch memory of n bytes.
+func (c *Comm) buffer(n int) []byte {
+	if cap(c.scratch) < n {
+		c.scratch = make([]byte, n)
+	}
+	return c.scratch[:n]
+}
+
+// agree exchanges the length and kind of a collective with the neighbours, so that ranks which disagree fail instead of mixing up bytes.
+func (c *Comm) agree(kind byte, length int) error {
+	mine := binary.LittleEndian.AppendUint64([]byte{kind}, uint64(length))
+	theirs := make([]byte, len(mine))
+	if err := c.exchange(mine, theirs); err != nil {
+		return err
+	}
+	if string(mine) != string(theirs) {
+		return fmt.Errorf("rank %d calls collective %q of %d bytes here: all ranks must call the same one, in the same order", c.neighbour(-1),
+			theirs[0], binary.LittleEndian.Uint64(theirs[1:]))
+	}
+	return nil
+}
+
+// Broadcast replaces data on every rank by the root's. Every rank must give the same length.
+func (c *Comm) Broadcast(data []byte, root int) error {
+	return c.do("broadcast", func() error {
+		if root < 0 || root >= c.size {
+			return fmt.Errorf("the root %d is not a rank of %d", root, c.size)
+		}
+		if err := c.agree('b', len(data)); err != nil {
+			return err
+		}
+		if c.rank != root {
+			if _, err := io.ReadFull(c.from, data); err != nil {
+				return fmt.Errorf("receive from rank %d: %w", c.neighbour(-1), err)
+			}
+		}
+		if c.neighbour(1) != root {
+			if _, err := c.to.Write(data); err != nil {
+				return fmt.Errorf("send to rank %d: %w", c.neighbour(1), err)
+			}
+		}
+		return nil
+	})
+}
+
+// AllGather returns every rank's data, by rank. Every rank must give the same length.
+func (c *Comm) AllGather(data []byte) ([][]byte, error) {
+	all := make([][]byte, c.size)
+	err := c.do("all-gather", func() error {
+		if err := c.agree('g', len(data)); err != nil {
+			return err
+		}
+		all[c.rank] = append([]byte{}, data...)
+		for step := range c.size - 1 {
+			sent, got := c.neighbour(-step), c.neighbour(-step-1)
+			all[got] = make([]byte, len(data))
+			if err := c.exchange(all[sent], all[got]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// Barrier returns when all ranks have called it.
+func (c *Comm) Barrier() error {
+	// A byte that has gone round twice has met every rank after it came.
+	_, err := c.AllGather([]byte{1})
+	return err
+}
+
+// Close leaves the ring. A second call does nothing.
+func (c *Comm) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil
+	}
+	c.closed = true
+	return errors.Join(c.to.Close(), c.from.Close())
+}

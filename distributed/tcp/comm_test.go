@@ -1,0 +1,181 @@
+package tcp_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gonbatch/distributed/tcp"
+)
+
+// freeAddress is an address on this machine that nobody listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// onRanks runs body as each rank of a ring, in goroutines.
+func onRanks(t *testing.T, n int, body func(c *tcp.Comm)) {
+	t.Helper()
+	master := freeAddress(t)
+	var group sync.WaitGroup
+	for rank := range n {
+		group.Go(func() {
+			c, err := tcp.Init(t.Context(), tcp.Config{Rank: rank, Size: n, Master: master, Timeout: 30 * time.Second})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			body(c)
+		})
+	}
+	group.Wait()
+}
+
+func TestCollectives(t *testing.T) {
+	for _, n := range []int{2, 3, 5} {
+		t.Run(fmt.Sprintf("%d ranks", n), func(t *testing.T) {
+			onRanks(t, n, func(c *tcp.Comm) {
+				checkSum[float32](t, c)
+				checkSum[float64](t, c)
+				checkSum[int32](t, c)
+				checkSum[int64](t, c)
+				for root := range n {
+					message := []byte(fmt.Sprintf("from rank %d", c.Rank()))
+					if err := c.Broadcast(message, root); err != nil || string(message) != fmt.Sprintf("from rank %d", root) {
+						t.Errorf("broadcast: %q, %v", message, err)
+					}
+				}
+				all, err := c.AllGather([]byte{byte(c.Rank()), 9})
+				if err != nil {
+					t.Error(err)
+				}
+				for rank, data := range all {
+					if string(data) != string([]byte{byte(rank), 9}) {
+						t.Errorf("all-gather: rank %d's data is %v", rank, data)
+					}
+				}
+				if err := c.Barrier(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// checkSum reduces fewer values than ranks, some, and many.
+func checkSum[T tcp.Number](t *testing.T, c *tcp.Comm) {
+	t.Helper()
+	for _, n := range []int{0, 1, 7, 421642} {
+		values := make([]T, n)
+		for i := range values {
+			values[i] = T(i%100) * T(c.Rank()+1)
+		}
+		if err := tcp.AllReduce(c, values); err != nil {
+			t.Errorf("%d values: %v", n, err)
+			return
+		}
+		for i, got := range values {
+			if want := T(i%100) * T(c.Size()*(c.Size()+1)/2); got != want {
+				t.Errorf("%T: element %d of %d: got %v, want %v", values, i, n, got, want)
+				return
+			}
+		}
+	}
+}
+
+// The sum of floats depends on the order of the additions: all ranks must have the same bits.
+func TestSameBits(t *testing.T) {
+	results := make([][]float32, 3)
+	onRanks(t, 3, func(c *tcp.Comm) {
+		values := make([]float32, 1000)
+		for i := range values {
+			values[i] = 1 / float32(i*3+c.Rank()+1)
+		}
+		if err := tcp.AllReduce(c, values); err != nil {
+			t.Error(err)
+		}
+		results[c.Rank()] = values
+	})
+	for i := range results[0] {
+		if results[1][i] != results[0][i] || results[2][i] != results[0][i] {
+			t.Fatalf("element %d: %v, %v, %v", i, results[0][i], results[1][i], results[2][i])
+		}
+	}
+}
+
+// Ranks that disagree fail, at once, instead of mixing up bytes.
+func TestDisagreement(t *testing.T) {
+	onRanks(t, 2, func(c *tcp.Comm) {
+		err := tcp.AllReduce(c, make([]float32, 10+c.Rank()))
+		want := fmt.Sprintf("rank %d of 2: all-reduce: rank %d calls", c.Rank(), 1-c.Rank())
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	})
+}
+
+// A rank that is gone is an error of its neighbours, which name it.
+func TestGone(t *testing.T) {
+	onRanks(t, 2, func(c *tcp.Comm) {
+		if c.Rank() == 1 {
+			return // Closes its connections.
+		}
+		if err := tcp.AllReduce(c, make([]float64, 5)); err == nil || !strings.Contains(err.Error(), "rank 0 of 2: all-reduce: ") || !strings.Contains(err.Error(), "rank 1") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestClosed(t *testing.T) {
+	onRanks(t, 2, func(c *tcp.Comm) {
+		c.Close()
+		if err := c.Barrier(); err == nil || !strings.Contains(err.Error(), "the ring is closed") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestInitRefuses(t *testing.T) {
+	tests := []struct {
+		name  string
+		other *tcp.Config // Beside rank 0 of 2; nil: nobody comes.
+		want  string
+	}{
+		{"nobody comes", nil, "rank 0 of 2: not all ranks came to 127.0.0.1"},
+		{"two of one rank", &tcp.Config{Rank: 0, Size: 2}, "address already in use"},
+		{"another size", &tcp.Config{Rank: 1, Size: 3}, "rank 1 says the world has 3 ranks, rank 0 says 2"},
+		{"no such rank", &tcp.Config{Rank: 5, Size: 2}, "rank 5 of 2"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			master := freeAddress(t)
+			errs := make(chan error, 2)
+			start := func(c tcp.Config) {
+				c.Master, c.Timeout = master, time.Second
+				_, err := tcp.Init(context.Background(), c)
+				errs <- err
+			}
+			go start(tcp.Config{Rank: 0, Size: 2})
+			all := ""
+			if test.other != nil {
+				go start(*test.other)
+				all = fmt.Sprint(<-errs)
+			}
+			all += fmt.Sprint(<-errs)
+			if !strings.Contains(all, test.want) {
+				t.Errorf("got %s, want %q", all, test.want)
+			}
+		})
+	}
+}
