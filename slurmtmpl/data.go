@@ -94,10 +94,14 @@ func newStep(spec submit.JobSpec, step submit.Step) Step {
 		Name:    step.Name,
 		Env:     sortedVars(step.Env),
 		Srun:    srunOptions(spec, step),
-		Program: spec.RunDir.Program(step.Name),
-		Args:    slices.Concat(step.Args, spec.Args),
+		Program: step.Program(spec.RunDir),
+		Args:    spec.StepArgs(step),
 	}
-	s.Title = StepTitle(step.Name) + fmt.Sprintf(" on %d ranks: %s", spec.Tasks(), quoteAll(append([]string{s.Program}, s.Args...)))
+	where := fmt.Sprintf("on %d ranks", spec.Tasks())
+	if step.Shell {
+		where = "once, on the first node"
+	}
+	s.Title = fmt.Sprintf("%s %s: %s", StepTitle(step.Name), where, quoteAll(append([]string{s.Program}, s.Args...)))
 	return s
 }
 
@@ -105,12 +109,11 @@ func newStep(spec submit.JobSpec, step submit.Step) Step {
 func StepTitle(step string) string { return "gonbatch: step " + step }
 
 func srunOptions(spec submit.JobSpec, step submit.Step) []string {
-	options := []string{
-		fmt.Sprintf("--nodes=%d", spec.Nodes),
-		fmt.Sprintf("--ntasks=%d", spec.Tasks()),
-		fmt.Sprintf("--ntasks-per-node=%d", spec.TasksPerNode),
-		"--mpi=" + cmp.Or(spec.MPI, "none"),
-		"--kill-on-bad-exit=1",
+	options := rankOptions(spec)
+	logs := rankLogs(spec.RunDir)
+	if step.Shell {
+		options = []string{"--nodes=1", "--relative=0", "--ntasks=1", "--ntasks-per-node=1", "--mpi=none", "--input=none"}
+		logs = rundir.At(escapePattern(spec.RunDir.Path())).RankLog(0)
 	}
 	if spec.CPUsPerTask > 0 {
 		options = append(options, fmt.Sprintf("--cpus-per-task=%d", spec.CPUsPerTask))
@@ -118,7 +121,18 @@ func srunOptions(spec submit.JobSpec, step submit.Step) []string {
 	if dir := cmp.Or(step.Dir, spec.WorkDir); dir != "" {
 		options = append(options, "--chdir="+dir)
 	}
-	return append(options, "--open-mode=append", "--output="+rankLogs(spec.RunDir))
+	return append(options, "--open-mode=append", "--output="+logs)
+}
+
+// rankOptions start one process a rank.
+func rankOptions(spec submit.JobSpec) []string {
+	return []string{
+		fmt.Sprintf("--nodes=%d", spec.Nodes),
+		fmt.Sprintf("--ntasks=%d", spec.Tasks()),
+		fmt.Sprintf("--ntasks-per-node=%d", spec.TasksPerNode),
+		"--mpi=" + cmp.Or(spec.MPI, "none"),
+		"--kill-on-bad-exit=1",
+	}
 }
 
 // rankLogs is SLURM's pattern for the logs of all ranks: "%" is doubled wherever it is not a placeholder.

@@ -34,6 +34,7 @@ func full() submit.JobSpec {
 		MPI:        "pmix", MPILibrary: "libmpi.so.40", Platform: "cuda", Devices: "all",
 		Steps: []submit.Step{
 			{Name: "prepare", Args: []string{"-size", "3"}, Env: map[string]string{"STEP_ONLY": "1"}, Dir: "/data"},
+			{Name: "shell-7", Shell: true, Dir: "/data"},
 			{Name: "train"},
 		},
 		Args: []string{"-epochs", "2"}, RunDir: rundir.At("/runs/mnist-1"), WorkDir: "/home/ada/notebooks", DataDir: "/home/ada/.cache/gonbatch/data",

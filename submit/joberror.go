@@ -62,13 +62,18 @@ func (e *JobError) Error() string {
 
 var (
 	goFailure = regexp.MustCompile(`^(panic: |fatal error: )`)
+	// shellFailure is what the script of a shell command says when the command failed.
+	shellFailure = regexp.MustCompile(`^gonbatch: (.+, cell \d+.*, line \d+: .* ended with exit code \d+)$`)
 	// cellPlace is a position in a notebook's cell, as exported programs report it.
 	cellPlace = regexp.MustCompile(`[^\s/]*\.ipynb\[[^\]]*\]:\d+`)
 )
 
-// cause finds the first Go failure in lines, with the place in the notebook that its trace names first.
+// cause finds the first failed shell command or Go failure in lines, that with the place in the notebook that its trace names first.
 func cause(lines []string) string {
 	for i, line := range lines {
+		if m := shellFailure.FindStringSubmatch(line); m != nil {
+			return m[1]
+		}
 		if !goFailure.MatchString(line) {
 			continue
 		}

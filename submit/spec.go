@@ -47,17 +47,5 @@ type JobSpec struct {
 	Template string
 }
 
-// Step is one program of a job.
-type Step struct {
-	// Name is the step's name; RunDir.Program(Name) is its program.
-	Name string
-	// Args are the step's own arguments, from the notebook.
-	Args []string
-	// Env is set for this step only.
-	Env map[string]string
-	// Dir is the step's working directory; "" is JobSpec.WorkDir.
-	Dir string
-}
-
 // Tasks is the number of tasks in all: the world's size.
 func (s JobSpec) Tasks() int { return s.Nodes * s.TasksPerNode }

@@ -26,7 +26,11 @@ func newExportCommand(a *app) *cobra.Command {
 				return err
 			}
 			for _, step := range module.Steps {
-				if _, err := fmt.Fprintf(a.out, "cd %s && go run ./%s\n", out, step.Package); err != nil {
+				command := fmt.Sprintf("cd %s && go run ./%s", out, step.Package)
+				if step.IsShell() {
+					command = fmt.Sprintf("bash %s/%s", out, step.Script)
+				}
+				if _, err := fmt.Fprintln(a.out, command); err != nil {
 					return err
 				}
 			}

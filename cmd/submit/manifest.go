@@ -49,6 +49,13 @@ func manifestSteps(p prepared, spec submit.JobSpec) ([]rundir.Step, error) {
 	known := loadHashes(filepath.Join(cache, "gonbatch", "hashes.json"))
 	var list []rundir.Step
 	for _, s := range p.module.Steps {
+		if s.IsShell() {
+			list = append(list, rundir.Step{
+				Name: s.Name, Program: rundir.File{Path: spec.RunDir.Program(s.Script), SHA256: hashBytes(p.module.Files[s.Script])},
+				Cell: s.Cell, CellID: s.CellID,
+			})
+			continue
+		}
 		hash, err := known.of(p.build.Programs[s.Name])
 		if err != nil {
 			return nil, err

@@ -93,7 +93,7 @@ func parseEnv(list []string) (map[string]string, error) {
 func steps(m *export.Module, workDir, home string) []submit.Step {
 	var list []submit.Step
 	for _, s := range m.Steps {
-		list = append(list, submit.Step{Name: s.Name, Args: s.Args, Env: s.Env, Dir: stepDir(s.Dir, workDir, home)})
+		list = append(list, submit.Step{Name: s.Name, Args: s.Args, Env: s.Env, Dir: stepDir(s.Dir, workDir, home), Shell: s.IsShell()})
 	}
 	return list
 }

@@ -27,12 +27,26 @@ func stage(a *app, o *submitOptions, p prepared, pluginDir string) (dir rundir.D
 	if err := p.module.Write(dir.Sources()); err != nil {
 		return dir, err
 	}
-	for _, step := range p.module.Steps {
-		if err := linkFile(p.build.Programs[step.Name], dir.Program(step.Name)); err != nil {
-			return dir, err
-		}
+	if err := stageSteps(p, dir); err != nil {
+		return dir, err
 	}
 	return dir, linkPlugins(pluginDir, dir.Plugins())
+}
+
+// stageSteps puts the programs and the scripts of the steps into the run directory.
+func stageSteps(p prepared, dir rundir.Dir) error {
+	for _, step := range p.module.Steps {
+		var err error
+		if step.IsShell() {
+			err = rundir.WriteFileAtomic(dir.Program(step.Script), p.module.Files[step.Script], 0o755)
+		} else {
+			err = linkFile(p.build.Programs[step.Name], dir.Program(step.Name))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func copyNotebook(from, to string) error {

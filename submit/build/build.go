@@ -62,7 +62,7 @@ func Build(ctx context.Context, moduleDir string, m *export.Module, opt Options)
 		Programs: map[string]string{}, Hash: hash, GoVersion: tools.env["GOVERSION"],
 		Dir: filepath.Join(opt.CacheDir, "build", hash[:32]),
 	}
-	for _, step := range m.Steps {
+	for _, step := range m.Programs() {
 		result.Programs[step.Name] = filepath.Join(result.Dir, step.Name)
 	}
 	if result.Cached = complete(result); result.Cached {
@@ -132,7 +132,7 @@ func publish(tmp string, r *Result) error {
 func compile(ctx context.Context, moduleDir, out string, m *export.Module, tools *toolchain) error {
 	var order []string
 	groups := map[string][]export.Step{}
-	for _, step := range m.Steps {
+	for _, step := range m.Programs() {
 		key := strings.Join(step.BuildFlags, "\x00")
 		if groups[key] == nil {
 			order = append(order, key)

@@ -137,7 +137,7 @@ func cellProblem(m *export.Module, message string) (p Problem, ok bool) {
 // cellColumn turns a column of the gofmt-ed program into one of the cell; zero is unknown.
 func cellColumn(m *export.Module, file string, line, col int, sourceLine string) int {
 	trimmed := strings.TrimLeft(sourceLine, " \t")
-	for _, step := range m.Steps {
+	for _, step := range m.Programs() {
 		text := programLine(string(m.Files[step.Package+"/main.go"]), file, line, trimmed)
 		if text == "" {
 			continue

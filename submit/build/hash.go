@@ -26,12 +26,15 @@ func contentHash(m *export.Module, tools *toolchain) (string, error) {
 	for _, name := range envNames {
 		fmt.Fprintf(sum, "%s=%q\n", name, tools.env[name])
 	}
-	for _, step := range m.Steps {
+	for _, step := range m.Programs() {
 		fmt.Fprintf(sum, "step %q %q %q\n", step.Name, step.Package, step.BuildFlags)
 	}
 	for _, name := range m.FileNames() {
 		if name == "go.mod" {
 			continue // It has the source's folder in it, which does not matter: what is in that folder does.
+		}
+		if strings.HasSuffix(name, ".sh") {
+			continue // Scripts are not compiled.
 		}
 		fmt.Fprintf(sum, "file %q %d\n", name, len(m.Files[name]))
 		sum.Write(m.Files[name])

@@ -32,6 +32,11 @@ func TestMistakes(t *testing.T) {
 		{"exec of nothing", []string{"%exec"}, 1, "n.ipynb, cell 1, line 1: %exec needs the name of the function to run: %exec FUNCTION [ARGUMENTS]\n\t%exec"},
 		{"env without value", []string{"%env A"}, 1, "n.ipynb, cell 1, line 1: %env takes a name and a value: %env NAME VALUE; quote a value that has spaces\n\t%env A"},
 		{"cd to two", []string{"%cd a b"}, 1, "n.ipynb, cell 1, line 1: %cd takes one folder, not 2; quote a name that has spaces\n\t%cd a b"},
+		{"input by a person", []string{"%with_inputs\n!read x"}, 1, "n.ipynb, cell 1, line 1: %with_inputs waits for a person, and a job has none; give the command its input, or tag the cell notebook-only\n\t%with_inputs"},
+		{"bash with arguments", []string{"%%bash -e\nls"}, 1, "n.ipynb, cell 1, line 1: %%bash takes no arguments; write %%script bash -e\n\t%%bash -e"},
+		{"script of nothing", []string{"%%script\nls"}, 1, "n.ipynb, cell 1, line 1: %%script needs the command that gets the cell: %%script COMMAND [ARGUMENTS]\n\t%%script"},
+		{"two files", []string{"%%writefile a b\nx"}, 1, "n.ipynb, cell 1, line 1: %%writefile takes one file: %%writefile [-a] FILE; quote a name that has spaces\n\t%%writefile a b"},
+		{"NUL in a command", []string{"!echo \x00"}, 1, "n.ipynb, cell 1, line 1: the shell command has a NUL byte; remove it\n\t!echo \x00"},
 		{"reset of what", []string{"%reset all"}, 1, "n.ipynb, cell 1, line 1: %reset takes nothing or \"go.mod\"\n\t%reset all"},
 	}
 	for _, tt := range tests {
@@ -125,7 +130,8 @@ func TestShellCommands(t *testing.T) {
 		{"no version", "!*go get example.com/m", "", "example.com/m has no exact version"},
 		{"shell syntax", "!*go mod edit -replace=example.com/m=$(pwd)", "", "needs a shell; write it out"},
 		{"another go command", "!*go install example.com/m@v1.0.0", "", "only go get and go mod edit are"},
-		{"in the kernel's folder", "!go get example.com/m@v1.2.3", "", "the shell command is not run on the cluster: !go get"},
+		{"in the kernel's folder", "!go get example.com/m@v1.2.3", "", ""},
+		{"another command in the module's folder", "!*ls -l", "", "not run on the cluster, where the kernel's temporary folder is not: !*ls -l"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -256,7 +262,7 @@ func TestGonbExamples(t *testing.T) {
 				t.Fatal(err)
 			}
 			checkFormatted(t, m)
-			if len(m.Steps) != steps {
+			if len(m.Programs()) != steps {
 				t.Errorf("steps %q, want %d", m.StepNames(), steps)
 			}
 		})

@@ -13,6 +13,10 @@
 // folder that has the step's name. A cell without a main runs nothing by itself; its declarations (init_* functions too)
 // are in every program of a later main cell.
 //
+// A shell line (!cmd) or cell (%%bash, %%sh, %%script, %%writefile) becomes a step too: a script that runs once, at its
+// place between the programs; a ! line in a cell with a main runs before that main. !* lines that change go.mod are
+// replayed at the export. What waits for a person (%with_inputs) is an error.
+//
 // A cell tagged skip-execution or notebook-only is left out as a whole, its declarations and magics too: that is what
 // nbclient, nbconvert and papermill do with skip-execution. Picking such a cell by Options.Cells puts it back.
 //

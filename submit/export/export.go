@@ -89,21 +89,28 @@ func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
 	return e, nil
 }
 
-// cell plays one cell and, if it has a main, makes it a step.
+// cell plays one cell and makes steps of its shell commands and, if it has one, of its main.
 func (e *exporter) cell(cell *cellInfo) error {
 	main, err := e.session.run(cell)
 	if err != nil {
 		return err
 	}
+	name, picked := "", false
+	if main != nil {
+		name = e.namer.name(cell)
+		picked = e.picks.wants(name, cell)
+	}
+	for _, sh := range e.session.takeShells() {
+		e.shellStep(cell, sh, picked)
+	}
 	if main == nil {
 		return nil
 	}
-	return e.step(cell, main)
+	return e.step(cell, name, main)
 }
 
 // step adds the program of a main cell, if it is picked.
-func (e *exporter) step(cell *cellInfo, main *decl) error {
-	name := e.namer.name(cell)
+func (e *exporter) step(cell *cellInfo, name string, main *decl) error {
 	step := Step{
 		Name: name, Package: name, Cell: cell.Number, CellID: cell.ID,
 		Args: slices.Clone(e.session.cellArgs), Env: maps.Clone(e.session.env), Dir: e.session.dir,
@@ -135,7 +142,7 @@ func (e *exporter) finish() (*Module, error) {
 	if err := e.picks.check(m.Notebook, e.all, e.cells); err != nil {
 		return nil, err
 	}
-	if len(m.Steps) == 0 {
+	if len(m.Steps) == 0 || len(e.picks) == 0 && len(m.Programs()) == 0 {
 		return nil, e.noMain()
 	}
 	for _, edit := range e.edits {

@@ -49,6 +49,10 @@ func cells(sources ...string) *nbformat.Notebook {
 func describe(m *Module) string {
 	var b strings.Builder
 	for _, step := range m.Steps {
+		if step.IsShell() {
+			fmt.Fprintf(&b, "shell %s: cell %d line %d (%s) env=%v dir=%q %s\n", step.Name, step.Cell, step.Line, step.CellID, step.Env, step.Dir, step.Title)
+			continue
+		}
 		fmt.Fprintf(&b, "step %s: cell %d (%s) args=%q env=%v dir=%q flags=%q\n", step.Name, step.Cell, step.CellID,
 			step.Args, step.Env, step.Dir, step.BuildFlags)
 	}
@@ -95,7 +99,7 @@ func TestGolden(t *testing.T) {
 // checkFormatted checks that every program is as gofmt would write it.
 func checkFormatted(t testing.TB, m *Module) {
 	t.Helper()
-	for _, step := range m.Steps {
+	for _, step := range m.Programs() {
 		data := m.Files[step.Package+"/main.go"]
 		formatted, err := format.Source(data)
 		if err != nil {

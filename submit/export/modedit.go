@@ -18,19 +18,23 @@ type modEdit struct {
 	replace, with module.Version
 }
 
-// shell notes a shell command: one that changes go.mod is kept, any other is not run.
-func (s *session) shell(cell *cellInfo, m magicLine) {
+// shell notes a shell command: what !* does to go.mod is replayed at the export, any other is for the job.
+func (s *session) shell(cell *cellInfo, m magicLine) error {
 	command, inTempDir := strings.CutPrefix(m.text, "*")
 	words := splitWords(command)
-	if !inTempDir || len(words) < 2 || words[0] != "go" {
-		s.warn(cell, m.line, "the shell command is not run on the cluster: !"+m.text)
-		return
+	if !inTempDir {
+		return s.queue(cell, m, bashLine(m.text))
+	}
+	if len(words) < 2 || words[0] != "go" {
+		s.warn(cell, m.line, "the shell command is not run on the cluster, where the kernel's temporary folder is not: !"+m.text)
+		return nil
 	}
 	edits, reason := goCommandEdits(words)
 	if reason != "" {
 		s.warn(cell, m.line, fmt.Sprintf("!%s is not replayed: %s", m.text, reason))
 	}
 	s.mods = append(s.mods, edits...)
+	return nil
 }
 
 // goCommandEdits gives what a go command does to go.mod, and the reason why some of it is left out.

@@ -9,9 +9,9 @@ import (
 type Module struct {
 	// Notebook is the notebook's file name, as it stands in directives and errors.
 	Notebook string
-	// Files are the module's files by slash-separated path: go.mod, go.sum, <step>/main.go.
+	// Files are the module's files by slash-separated path: go.mod, go.sum, <step>/main.go, <step>.sh.
 	Files map[string][]byte
-	// Steps are the programs, in the order in which they run.
+	// Steps are the programs and shell commands, in the order in which they run.
 	Steps []Step
 	// Imports are the import paths of all programs, sorted.
 	Imports []string
@@ -28,9 +28,9 @@ type Module struct {
 	ChangesModules bool
 }
 
-// Step is one program of the module: what a main cell became.
+// Step is one program of the module: what a main cell became; or a shell command of a cell.
 type Step struct {
-	// Name is the step's name; Package is its folder in the module.
+	// Name is the step's name; Package is its folder in the module, "" for a shell command.
 	Name, Package string
 	// Cell is the main cell's number, from 1, and CellID its id.
 	Cell   int
@@ -44,7 +44,15 @@ type Step struct {
 	Dir string
 	// BuildFlags are %goflags' flags for go build.
 	BuildFlags []string
+	// Script is a shell command's script in the module, which runs once, on the first node; "" for a program.
+	Script string
+	// Line and Title are the place of a shell command in its cell, and the command in short.
+	Line  int
+	Title string
 }
+
+// IsShell tells whether the step is a shell command, not a program.
+func (s Step) IsShell() bool { return s.Script != "" }
 
 // Site is a place in a cell.
 type Site struct {
@@ -57,6 +65,11 @@ type Site struct {
 type CellSource struct {
 	CellRef
 	Source string
+}
+
+// Programs are the steps that are compiled.
+func (m *Module) Programs() []Step {
+	return slices.DeleteFunc(slices.Clone(m.Steps), Step.IsShell)
 }
 
 // StepNames are the steps' names in order.

@@ -18,6 +18,8 @@ type session struct {
 	args, cellArgs []string
 	mods           []modEdit
 	warnings       []Warning
+	// shells are the commands of the cell that runs.
+	shells []shellCommand
 }
 
 // newSession is a kernel that has just started.
@@ -34,8 +36,7 @@ func (s *session) warn(cell *cellInfo, line int, message string) {
 func (s *session) run(cell *cellInfo) (main *decl, err error) {
 	code := splitCell(cell.Source)
 	if code.special != nil {
-		s.warn(cell, 1, "%"+code.special.name()+" is not run on the cluster")
-		return nil, nil
+		return nil, s.special(cell, *code.special)
 	}
 	opened := &mainOpener{cell: cell, code: &code}
 	for _, m := range code.magics {
@@ -62,8 +63,7 @@ func (s *session) run(cell *cellInfo) (main *decl, err error) {
 // magic plays one magic.
 func (s *session) magic(cell *cellInfo, m magicLine, opened *mainOpener) error {
 	if m.kind == '!' {
-		s.shell(cell, m)
-		return nil
+		return s.shell(cell, m)
 	}
 	name, args := m.name(), m.args()
 	switch name {
@@ -96,6 +96,8 @@ func (s *session) magic(cell *cellInfo, m magicLine, opened *mainOpener) error {
 		return s.reset(cell, m, args)
 	case "test", "wasm":
 		opened.skipped, opened.skippedLine = "%"+name, m.line
+	case "with_inputs", "with_password":
+		return cell.errorf(m.line, "%%%s waits for a person, and a job has none; give the command its input, or tag the cell notebook-only", name)
 	default:
 		return unknownMagic(cell, m)
 	}
@@ -144,13 +146,14 @@ func (s *session) reset(cell *cellInfo, m magicLine, args []string) error {
 
 // quietMagics only matter to a person at the notebook.
 var quietMagics = []string{
-	"autoget", "noautoget", "help", "version", "ls", "list", "with_inputs", "with_password", "track", "untrack",
+	"autoget", "noautoget", "help", "version", "ls", "list", "track", "untrack",
 	"goworkfix", "widgets", "widgets_hb", "capture",
 }
 
 // knownMagics are all that a notebook may have.
 var knownMagics = append([]string{
 	"%", "main", "exec", "args", "env", "cd", "goflags", "rm", "remove", "reset", "test", "wasm",
+	"with_inputs", "with_password",
 	"%writefile", "%script", "%bash", "%sh", "%gx",
 }, quietMagics...)
 

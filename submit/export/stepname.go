@@ -39,6 +39,11 @@ func (n *stepNamer) name(cell *cellInfo) string {
 	if base == "" {
 		base = fmt.Sprintf("cell-%d", cell.Number)
 	}
+	return n.unique(base)
+}
+
+// unique is base, or base with the first number that makes it a new name.
+func (n *stepNamer) unique(base string) string {
 	name := base
 	for i := 2; n.taken[strings.ToLower(name)]; i++ {
 		name = fmt.Sprintf("%s-%d", base, i)

@@ -72,6 +72,9 @@ func (m *Module) removeStale(dir string) error {
 	if err != nil {
 		return err
 	}
+	if err := m.removeStaleScripts(dir); err != nil {
+		return err
+	}
 	for _, path := range programs {
 		name := filepath.Base(filepath.Dir(path)) + "/main.go"
 		if _, ok := m.Files[name]; ok {
@@ -85,6 +88,27 @@ func (m *Module) removeStale(dir string) error {
 			return err
 		}
 		_ = os.Remove(filepath.Dir(path)) // Fails, as it should, where other files are in it.
+	}
+	return nil
+}
+
+// removeStaleScripts removes scripts of earlier exports into dir.
+func (m *Module) removeStaleScripts(dir string) error {
+	scripts, err := filepath.Glob(filepath.Join(escapeGlob(dir), "*.sh"))
+	if err != nil {
+		return err
+	}
+	for _, path := range scripts {
+		if _, ok := m.Files[filepath.Base(path)]; ok {
+			continue
+		}
+		data, err := os.ReadFile(path)
+		if err != nil || !strings.HasPrefix(string(data), "#!/bin/bash\n"+generatedScript) {
+			continue
+		}
+		if err := os.Remove(path); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
-	"slices"
 	"text/template"
 
 	"al.essio.dev/pkg/shellescape"
@@ -31,7 +30,10 @@ func renderLauncher(spec submit.JobSpec) ([]byte, error) {
 		Steps        []launchStep
 	}{RunDir: spec.RunDir.Path(), Logs: spec.RunDir.Logs()}
 	for _, step := range spec.Steps {
-		command := slices.Concat([]string{spec.RunDir.Program(step.Name)}, step.Args, spec.Args)
+		if step.Shell {
+			continue
+		}
+		command := append([]string{step.Program(spec.RunDir)}, spec.StepArgs(step)...)
 		data.Steps = append(data.Steps, launchStep{
 			Name: step.Name, Dir: workDir(spec, step), Env: env(spec, step), Command: shellescape.QuoteCommand(command),
 		})

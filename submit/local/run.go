@@ -65,17 +65,22 @@ func (r Runner) launcher(ctx context.Context, spec submit.JobSpec) (func(context
 	if err := writeLauncher(spec); err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, step submit.Step) (int, error) { return r.ranks(ctx, spec, step, mpi) }, nil
+	return func(ctx context.Context, step submit.Step) (int, error) {
+		if step.Shell {
+			return r.direct(ctx, spec, step)
+		}
+		return r.ranks(ctx, spec, step, mpi)
+	}, nil
 }
 
-// direct runs a step as one process. What it prints is shown, and appended to rank 0's log.
+// direct runs a step as one process: the only rank, or a shell command. What it prints is shown, and appended to rank 0's log.
 func (r Runner) direct(ctx context.Context, spec submit.JobSpec, step submit.Step) (code int, err error) {
 	log, err := os.OpenFile(spec.RunDir.RankLog(0), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
 	if err != nil {
 		return 0, err
 	}
 	defer log.Close()
-	cmd := exec.Command(spec.RunDir.Program(step.Name), slices.Concat(step.Args, spec.Args)...)
+	cmd := exec.Command(step.Program(spec.RunDir), spec.StepArgs(step)...)
 	cmd.Env = append(r.environ(), append(env(spec, step), rundir.EnvDir+"="+spec.RunDir.Path(), "GONBATCH_STEP="+step.Name)...)
 	cmd.Dir = workDir(spec, step)
 	out := io.MultiWriter(r.Out, log)

@@ -1,0 +1,37 @@
+package submit
+
+import (
+	"slices"
+
+	"gonbatch/rundir"
+)
+
+// Step is one program of a job.
+type Step struct {
+	// Name is the step's name.
+	Name string
+	// Args are the step's own arguments, from the notebook.
+	Args []string
+	// Env is set for this step only.
+	Env map[string]string
+	// Dir is the step's working directory; "" is JobSpec.WorkDir.
+	Dir string
+	// Shell tells that the step is a shell command: a script that runs once, on the first node, without Args.
+	Shell bool
+}
+
+// Program is the file of the run directory that the step runs.
+func (s Step) Program(dir rundir.Dir) string {
+	if s.Shell {
+		return dir.Program(s.Name + ".sh")
+	}
+	return dir.Program(s.Name)
+}
+
+// StepArgs are the arguments of a step's program: the step's own and the job's. A shell command has none.
+func (s JobSpec) StepArgs(step Step) []string {
+	if step.Shell {
+		return nil
+	}
+	return slices.Concat(step.Args, s.Args)
+}
