@@ -1,9 +1,12 @@
 package cluster
 
-import "net"
+import (
+	"net"
+	"strconv"
+)
 
 // defaultMasterPort is torchrun's.
-const defaultMasterPort = "29500"
+const defaultMasterPort = 29500
 
 // detectTorchrun reads the variables of torchrun, which other launchers set as well:
 // https://docs.pytorch.org/docs/stable/elastic/run.html#environment-variables
@@ -11,15 +14,16 @@ func detectTorchrun(r *reader) (Environment, bool) {
 	if !r.has("RANK") || !r.has("WORLD_SIZE") {
 		return Environment{}, false
 	}
-	host, port := r.getenv("MASTER_ADDR"), r.getenv("MASTER_PORT")
+	host := r.getenv("MASTER_ADDR")
 	if host == "" {
 		host = "localhost"
 	}
-	if port == "" {
-		port = defaultMasterPort
+	port := r.number(defaultMasterPort, "MASTER_PORT")
+	if r.getenv("TORCHELASTIC_USE_AGENT_STORE") == "True" {
+		port++ // torchrun itself listens at the port that it names, for PyTorch's own store.
 	}
 	return Environment{
-		Master:    net.JoinHostPort(host, port),
+		Master:    net.JoinHostPort(host, strconv.Itoa(port)),
 		Rank:      r.number(0, "RANK"),
 		Size:      r.number(1, "WORLD_SIZE"),
 		LocalRank: r.number(0, "LOCAL_RANK"),
