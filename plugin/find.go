@@ -31,6 +31,23 @@ func Find(opts Options) (Plugin, error) {
 	return find(opts)
 }
 
+// Where tells the folder that Ensure gives, and installs nothing: the one that has the plugin, else the one that it would
+// be installed in first.
+func Where(opts Options) (string, error) {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return "", err
+	}
+	p, err := find(opts)
+	switch {
+	case err == nil:
+		return filepath.Dir(p.Path), nil
+	case opts.Getenv(EnvDir) != "":
+		return "", err
+	}
+	return installDirs(opts)[0], nil
+}
+
 // find does Find's work on complete options.
 func find(opts Options) (Plugin, error) {
 	all := places(opts)

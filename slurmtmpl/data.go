@@ -68,7 +68,7 @@ func ownEnv(spec submit.JobSpec) []Var {
 	vars := []Var{
 		{rundir.EnvDir, spec.RunDir.Path()},
 		{"GONBATCH_DEVICES", cmp.Or(spec.Devices, "1")},
-		{"GONBATCH_PLUGIN_DIR", spec.RunDir.Plugins()},
+		{"GONBATCH_PLUGIN_DIR", spec.Plugins()},
 	}
 	for _, v := range []Var{{"GONBATCH_DATA", spec.DataDir}, {"GONBATCH_MPI_LIBRARY", spec.MPILibrary}, {"GONBATCH_PLATFORM", spec.Platform}} {
 		if v.Value != "" {

@@ -31,7 +31,7 @@ func full() submit.JobSpec {
 		Env:     map[string]string{"OMP_NUM_THREADS": "8", "A": "1"},
 		Modules: []string{"openmpi/4.1", "cuda"}, Setup: []string{"ulimit -l unlimited", "source env.sh"},
 		Directives: []string{"--mail-type=END", "--exclusive", "--comment=two words"},
-		MPI:        "pmix", MPILibrary: "libmpi.so.40", Platform: "cuda", Devices: "all",
+		MPI:        "pmix", MPILibrary: "libmpi.so.40", Platform: "cpu", Devices: "all",
 		Steps: []submit.Step{
 			{Name: "prepare", Args: []string{"-size", "3"}, Env: map[string]string{"STEP_ONLY": "1"}, Dir: "/data"},
 			{Name: "shell-7", Shell: true, Dir: "/data"},

@@ -41,6 +41,8 @@ type JobSpec struct {
 	RunDir rundir.Dir
 	// WorkDir is the directory in which the programs run: the notebook's own.
 	WorkDir string
+	// PluginDir is the folder of the XLA plugin; "" is the run directory's own.
+	PluginDir string
 	// DataDir is the folder of downloaded datasets.
 	DataDir string
 	// Template is the file of a batch-script template to use instead of the embedded one.

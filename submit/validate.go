@@ -29,7 +29,7 @@ func (s JobSpec) Validate() error {
 		validateMem(s.Mem),
 		validateTime(s.Time),
 		validateDevices(s.Devices),
-		validatePlatform(s.Platform),
+		s.validatePlatform(),
 		validateEnv(s.Env),
 		validateModules(s.Modules),
 		validateList("setup", s.Setup),
@@ -52,7 +52,7 @@ func (s JobSpec) validateTexts() error {
 	for _, t := range []struct{ option, value string }{
 		{"name", s.Name}, {"partition", s.Partition}, {"account", s.Account}, {"qos", s.QOS}, {"constraint", s.Constraint},
 		{"mpi", s.MPI}, {"mpi-library", s.MPILibrary}, {"template", s.Template},
-		{"run-root", s.RunDir.Path()}, {"working directory", s.WorkDir}, {"data folder", s.DataDir},
+		{"run-root", s.RunDir.Path()}, {"working directory", s.WorkDir}, {"data folder", s.DataDir}, {"plugin folder", s.PluginDir},
 	} {
 		errs = append(errs, oneLine(t.option, t.value))
 	}
@@ -96,11 +96,17 @@ func validateDevices(devices string) error {
 	return fmt.Errorf("--devices=%q: give a number of at least 1, or all", devices)
 }
 
-func validatePlatform(platform string) error {
-	if slices.Contains([]string{"", "cpu", "cuda"}, platform) {
-		return nil
+// validatePlatform refuses ranks on GPUs too: the library has no collectives between them, and would only say so on the
+// nodes, after the job has waited for them.
+func (s JobSpec) validatePlatform() error {
+	switch {
+	case !slices.Contains([]string{"", "cpu", "cuda"}, s.Platform):
+		return fmt.Errorf("--platform=%q: give cpu or cuda", s.Platform)
+	case s.Platform == "cuda" && s.Tasks() > 1:
+		return fmt.Errorf("%d ranks on GPUs (--platform=cuda): ranks cannot train together on GPUs yet; let one process drive all GPUs of one node "+
+			"by --devices=all (on a cluster with --nodes=1 --tasks-per-node=1), or train on CPUs by --platform=cpu", s.Tasks())
 	}
-	return fmt.Errorf("--platform=%q: give cpu or cuda", platform)
+	return nil
 }
 
 func validateEnv(env map[string]string) error {

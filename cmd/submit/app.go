@@ -25,6 +25,7 @@ type app struct {
 	getenv        func(string) string
 	now           func() time.Time
 	runner        submit.Runner
+	hasGPU        func() bool
 	userConfigDir string
 	commandLine   []string
 }
@@ -32,7 +33,7 @@ type app struct {
 func newApp() *app {
 	a := &app{
 		out: os.Stdout, err: os.Stderr, environ: os.Environ(), getenv: os.Getenv, now: time.Now,
-		runner: submit.ExecRunner{}, commandLine: os.Args,
+		runner: submit.ExecRunner{}, hasGPU: hasGPU, commandLine: os.Args,
 	}
 	if dir, err := os.UserConfigDir(); err == nil {
 		a.userConfigDir = filepath.Join(dir, "gonbatch")
@@ -53,7 +54,7 @@ func execute(ctx context.Context, a *app, args []string) int {
 	return exitCode(err)
 }
 
-// exitCode is a program's own exit code where one failed, what a shell says of a signal, 2 for a wrong command line,
+// exitCode is a program's own exit code where one failed, what a shell says of a signal, 2 for a wrong option,
 // else 1.
 func exitCode(err error) int {
 	var job *submit.JobError
@@ -74,7 +75,7 @@ func exitCode(err error) int {
 	return 1
 }
 
-// usageError is a wrong command line.
+// usageError is a wrong option, wherever it was set.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
@@ -104,5 +105,9 @@ func (a *app) loadConfig(cmd *cobra.Command, start string) (*config.Config, erro
 }
 
 func (a *app) loadConfigInto(flags *pflag.FlagSet, start string) (*config.Config, error) {
-	return config.Load(flags, config.Places{Start: start, UserDir: a.userConfigDir, Environ: a.environ})
+	cfg, err := config.Load(flags, config.Places{Start: start, UserDir: a.userConfigDir, Environ: a.environ})
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return cfg, nil
 }

@@ -46,7 +46,7 @@ func newKernelRunCommand(a *app) *cobra.Command {
 				return err
 			}
 			// Without a plugin the session starts all the same: a cell that needs one says what is missing.
-			if found, err := plugin.Find(plugin.Options{Platform: pluginPlatform(""), Getenv: a.getenv}); err == nil {
+			if found, err := plugin.Find(plugin.Options{Platform: plugin.CPU, Getenv: a.getenv}); err == nil {
 				opts.PluginDir = filepath.Dir(found.Path)
 			}
 			return kernel.Run(cmd.Context(), opts)

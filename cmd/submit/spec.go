@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"fmt"
 	"path/filepath"
 	"strings"
 	"unicode"
@@ -33,7 +32,7 @@ func (o *submitOptions) check() error {
 }
 
 // spec is the job that o asks for, with the steps of m. Its run directory may be a preview.
-func (o *submitOptions) spec(m *export.Module, dir rundir.Dir, getenv func(string) string) (submit.JobSpec, error) {
+func (o *submitOptions) spec(a *app, m *export.Module, dir rundir.Dir) (submit.JobSpec, error) {
 	env, err := parseEnv(o.Env)
 	if err != nil {
 		return submit.JobSpec{}, err
@@ -46,13 +45,16 @@ func (o *submitOptions) spec(m *export.Module, dir rundir.Dir, getenv func(strin
 		Name: o.name(), Nodes: o.Nodes, TasksPerNode: o.tasksPerNode(), CPUsPerTask: o.CPUsPerTask, GPUsPerNode: o.GPUsPerNode,
 		Mem: o.Mem, Time: o.Time, Partition: o.Partition, Account: o.Account, QOS: o.QOS, Constraint: o.Constraint,
 		Env: env, Modules: o.Modules, Setup: o.Setup, Directives: o.Directives, MPI: o.MPI, MPILibrary: o.MPILibrary,
-		Platform: o.Platform, Devices: o.Devices, Steps: steps(m, workDir, getenv("HOME")), Args: o.Args, RunDir: dir, WorkDir: workDir,
-		DataDir: data.Dir(getenv), Template: o.Template,
+		Platform: o.platform(a.hasGPU), Devices: o.Devices, Steps: steps(m, workDir, a.getenv("HOME")), Args: o.Args, RunDir: dir, WorkDir: workDir,
+		DataDir: data.Dir(a.getenv), Template: o.Template,
 	}
 	if o.Local {
 		spec.Nodes, spec.TasksPerNode = 1, o.Tasks
 	}
-	return spec, spec.Validate()
+	if err := spec.Validate(); err != nil {
+		return spec, usageError{err}
+	}
+	return spec, nil
 }
 
 // name is the job's name: the notebook's unless one is given. A notebook's own name may hold what a job's cannot.
@@ -82,7 +84,7 @@ func parseEnv(list []string) (map[string]string, error) {
 	for _, text := range list {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok {
-			return nil, fmt.Errorf("--env=%q: give NAME=VALUE", text)
+			return nil, usage("--env=%q: give NAME=VALUE", text)
 		}
 		env[name] = value
 	}

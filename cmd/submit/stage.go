@@ -6,11 +6,13 @@ import (
 	"os"
 	"path/filepath"
 
+	"gonbatch/plugin"
 	"gonbatch/rundir"
 	"gonbatch/submit"
 )
 
-// stage fills a new run directory. When anything fails, nothing of it is left.
+// stage fills a new run directory, with the plugin for CPUs of pluginDir if that is given. When anything fails, nothing of
+// it is left.
 func stage(a *app, o *submitOptions, p prepared, pluginDir string) (dir rundir.Dir, err error) {
 	dir, err = rundir.Create(o.RunRoot, o.name(), a.now())
 	if err != nil {
@@ -57,33 +59,13 @@ func copyNotebook(from, to string) error {
 	return rundir.WriteFileAtomic(to, data, 0o644)
 }
 
-// linkPlugins puts the XLA plugins of a folder into the run directory.
+// linkPlugins puts the XLA plugin for CPUs into the run directory. Without a folder to take it from there is nothing to do.
 func linkPlugins(from, to string) error {
-	plugins, err := filepath.Glob(filepath.Join(escapeGlob(from), "pjrt_c_api_*_plugin.so"))
-	if err != nil {
-		return err
+	if from == "" {
+		return nil
 	}
-	if len(plugins) == 0 {
-		return fmt.Errorf("no XLA plugin pjrt_c_api_*_plugin.so in %s", from)
-	}
-	for _, plugin := range plugins {
-		if err := linkFile(plugin, filepath.Join(to, filepath.Base(plugin))); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// escapeGlob makes a pattern that matches path itself.
-func escapeGlob(path string) string {
-	var pattern []rune
-	for _, r := range path {
-		if r == '*' || r == '?' || r == '[' || r == '\\' {
-			pattern = append(pattern, '\\')
-		}
-		pattern = append(pattern, r)
-	}
-	return string(pattern)
+	name := plugin.FileName(plugin.CPU)
+	return linkFile(filepath.Join(from, name), filepath.Join(to, name))
 }
 
 // writeScript renders the batch script into the run directory.

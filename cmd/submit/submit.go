@@ -11,7 +11,6 @@ import (
 
 	"al.essio.dev/pkg/shellescape"
 
-	"gonbatch/plugin"
 	"gonbatch/rundir"
 	"gonbatch/slurmtmpl"
 	"gonbatch/submit"
@@ -44,11 +43,16 @@ func runSubmit(ctx context.Context, a *app, o *submitOptions) error {
 	if p.build, err = compile(ctx, a, module); err != nil {
 		return err
 	}
-	pluginDir, err := provide(ctx, a, o, module)
+	// Compute nodes have no network: what the programs need is brought to this machine.
+	plugins, err := providePlugin(ctx, a, spec.Platform)
 	if err != nil {
 		return err
 	}
-	return o.launch(ctx, a, p, spec, pluginDir)
+	if err := fetchDatasets(ctx, module.Imports, a.getenv, a.err); err != nil {
+		return err
+	}
+	spec.PluginDir = plugins.inPlace
+	return o.launch(ctx, a, p, spec, plugins.stage)
 }
 
 // preview makes the job as far as it is known before there is a run directory, and refuses one that cannot work.
@@ -58,8 +62,11 @@ func (o *submitOptions) preview(ctx context.Context, a *app, module *export.Modu
 		return submit.JobSpec{}, err
 	}
 	dir := rundir.At(filepath.Join(root, rundir.Slug(o.name())+"-DATE-TIME-XXXX"))
-	spec, err := o.spec(module, dir, a.getenv)
+	spec, err := o.spec(a, module, dir)
 	if err != nil || o.Local {
+		return spec, err
+	}
+	if spec.PluginDir, err = previewPlugin(a, spec); err != nil {
 		return spec, err
 	}
 	if !o.DryRun && !o.NoSubmit {
@@ -91,24 +98,7 @@ func findMPI(ctx context.Context, a *app, o *submitOptions, spec submit.JobSpec)
 	return mpi, nil
 }
 
-// provide brings the XLA plugin and the datasets to this machine: compute nodes have no network.
-func provide(ctx context.Context, a *app, o *submitOptions, module *export.Module) (pluginDir string, err error) {
-	pluginDir, err = plugin.Ensure(ctx, plugin.Options{Platform: pluginPlatform(o.Platform), Progress: a.err, Getenv: a.getenv})
-	if err != nil {
-		return "", err
-	}
-	return pluginDir, fetchDatasets(ctx, module.Imports, a.getenv, a.err)
-}
-
-// pluginPlatform is the platform whose plugin is staged. Where none is asked for, the CPU's always works.
-func pluginPlatform(platform string) string {
-	if platform == "" {
-		return "cpu"
-	}
-	return platform
-}
-
-// launch stages the run and starts it.
+// launch stages the run, with the plugin of pluginDir if that is given, and starts it.
 func (o *submitOptions) launch(ctx context.Context, a *app, p prepared, spec submit.JobSpec, pluginDir string) error {
 	dir, err := stage(a, o, p, pluginDir)
 	if err != nil {

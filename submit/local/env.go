@@ -10,7 +10,7 @@ import (
 // env is what every rank of a step gets beside what is there, as NAME=VALUE; a later one wins. The run directory and
 // the step come last, by whoever starts the program.
 func env(spec submit.JobSpec, step submit.Step) []string {
-	vars := []string{"GONBATCH_PLUGIN_DIR=" + spec.RunDir.Plugins()}
+	vars := []string{"GONBATCH_PLUGIN_DIR=" + spec.Plugins()}
 	add := func(name, value string) {
 		if value != "" {
 			vars = append(vars, name+"="+value)
