@@ -26,9 +26,9 @@ type launchStep struct {
 // renderLauncher returns the script that becomes one rank of a step.
 func renderLauncher(spec submit.JobSpec) ([]byte, error) {
 	data := struct {
-		RunDir, Logs string
-		Steps        []launchStep
-	}{RunDir: spec.RunDir.Path(), Logs: spec.RunDir.Logs()}
+		RunDir, Logs, SchedulerLog string
+		Steps                      []launchStep
+	}{RunDir: spec.RunDir.Path(), Logs: spec.RunDir.Logs(), SchedulerLog: spec.RunDir.SchedulerLog()}
 	for _, step := range spec.Steps {
 		if step.Shell {
 			continue

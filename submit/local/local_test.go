@@ -101,7 +101,8 @@ func TestFailure(t *testing.T) {
 		{name: "one rank", tasks: 1, program: "exit 7", code: 7},
 		{name: "one rank, killed", tasks: 1, program: "kill -9 $$", signal: 9},
 		{name: "Open MPI's second rank", mpi: "mpirun.openmpi", tasks: 2, program: `[ "$OMPI_COMM_WORLD_RANK" = 1 ] && exit 7; sleep 20`, code: 7, rank: 1},
-		{name: "MPICH", mpi: "mpirun.mpich", tasks: 2, program: `[ "$PMI_RANK" = 1 ] && exit 7; sleep 1`, code: 7},
+		{name: "MPICH's second rank, while the other waits", mpi: "mpirun.mpich", tasks: 2, program: `[ "$PMI_RANK" = 1 ] && exit 7; sleep 97`, code: 7, rank: 1},
+		{name: "MPICH's second rank, killed", mpi: "mpirun.mpich", tasks: 2, program: `[ "$PMI_RANK" = 1 ] && kill -9 $$; sleep 97`, signal: 9, rank: 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			spec := newSpec(t, tc.tasks, [2]string{"bad", tc.program}, [2]string{"never", "touch ran"})
@@ -132,6 +133,7 @@ func TestSignalReachesTheWholeGroup(t *testing.T) {
 		{name: "interrupt", tasks: 1, cause: submit.Interrupt{Signal: syscall.SIGINT}, want: "got INT\n"},
 		{name: "cancelled context", tasks: 1, want: "got TERM\n"},
 		{name: "ranks", mpi: "mpirun.openmpi", tasks: 2, cause: submit.Interrupt{Signal: syscall.SIGTERM}},
+		{name: "ranks of MPICH", mpi: "mpirun.mpich", tasks: 2, cause: submit.Interrupt{Signal: syscall.SIGTERM}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			spec := newSpec(t, tc.tasks, [2]string{"wait", `trap 'echo got INT; exit 1' INT; trap 'echo got TERM; exit 1' TERM
