@@ -8,7 +8,7 @@ import (
 
 func newExportCommand(a *app) *cobra.Command {
 	var out string
-	var cells []string
+	var opts exportOptions
 	cmd := &cobra.Command{
 		Use:     "export -o DIR notebook.ipynb",
 		Short:   "Write a notebook as a Go module, one main package for each main cell",
@@ -18,7 +18,7 @@ func newExportCommand(a *app) *cobra.Command {
 			if out == "" {
 				return usage("no folder for the module: give -o DIR")
 			}
-			module, err := exportNotebook(cmd.Context(), a, args[0], cells)
+			module, err := exportNotebook(cmd.Context(), a, args[0], opts)
 			if err != nil {
 				return err
 			}
@@ -38,6 +38,6 @@ func newExportCommand(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "folder for the module")
-	cmd.Flags().StringArrayVar(&cells, "cell", nil, "export only this main cell: a tag, a cell id, a number or a step's name; repeatable")
+	opts.addFlags(cmd.Flags(), "export")
 	return cmd
 }

@@ -23,9 +23,10 @@ type submitOptions struct {
 	Name                                           string
 	Env, Modules, Setup, Directives                []string
 	MPI, MPILibrary, Template, RunRoot             string
-	Cells                                          []string
 	Platform, Devices                              string
 	DryRun, NoSubmit, Follow                       bool
+
+	exportOptions
 
 	// config is where the values come from; nil in tests that need none.
 	config *config.Config
@@ -60,13 +61,13 @@ func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.MPILibrary, "mpi-library", "", "MPI library that the programs open: a path or a soname")
 	fs.StringVar(&o.Template, "template", "", "file of a batch-script template in place of the built-in one")
 	fs.StringVar(&o.RunRoot, "run-root", defaultRunRoot, "folder of the run directories, on the shared file system")
-	fs.StringArrayVar(&o.Cells, "cell", nil, "run only this main cell: a tag, a cell id, a number or a step's name; repeatable")
+	o.exportOptions.addFlags(fs, "run")
 	fs.StringVar(&o.Platform, "platform", "", "XLA platform: cpu or cuda (default: cuda where there is a GPU)")
 	fs.StringVar(&o.Devices, "devices", "", "XLA devices of each rank: a number, or all (default: 1, or all of a --local run with one rank)")
 	fs.BoolVar(&o.DryRun, "dry-run", false, "print the batch script and write nothing")
 	fs.BoolVar(&o.NoSubmit, "no-submit", false, "stage everything and print the sbatch command")
 	fs.BoolVarP(&o.Follow, "follow", "f", false, "show rank 0's log and end as the job ends")
-	annotate(fs, config.FlagOnly, "dry-run", "no-submit", "cell")
+	annotate(fs, config.FlagOnly, "dry-run", "no-submit", "cell", "param", "params-file")
 	annotate(fs, config.Path, "template", "run-root")
 }
 

@@ -17,7 +17,11 @@ type prepared struct {
 }
 
 // exportNotebook reads and exports the notebook, and shows what its programs do without.
-func exportNotebook(ctx context.Context, a *app, path string, cells []string) (*export.Module, error) {
+func exportNotebook(ctx context.Context, a *app, path string, o exportOptions) (*export.Module, error) {
+	values, err := o.values()
+	if err != nil {
+		return nil, err
+	}
 	nb, err := nbformat.Read(path)
 	if err != nil {
 		return nil, err
@@ -26,7 +30,7 @@ func exportNotebook(ctx context.Context, a *app, path string, cells []string) (*
 	if err != nil {
 		return nil, err
 	}
-	module, err := export.FromNotebook(nb, export.Options{Cells: cells, SourceDir: sourceDir})
+	module, err := export.FromNotebook(nb, export.Options{Cells: o.Cells, SourceDir: sourceDir, Parameters: values})
 	if err != nil {
 		return nil, err
 	}

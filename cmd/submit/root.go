@@ -9,6 +9,8 @@ import (
 const rootLong = `submit turns the main cells of a Go notebook into compiled programs and runs them, one after the other, on every rank
 of a SLURM job, or on this machine with --local. All is read, exported and compiled before anything is queued.
 
+A notebook's parameters are the variables of a cell tagged "parameters"; -p sets them. "submit params" lists them.
+
 What stands behind -- is passed to the programs as their flags.
 
 Every option can also be set by SUBMIT_<OPTION> (SUBMIT_TIME for --time), in a submit.yaml in the notebook's folder or
@@ -47,6 +49,6 @@ func newRootCommand(a *app) *cobra.Command {
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	opts.addFlags(cmd.Flags())
 	cmd.AddCommand(newLogsCommand(a), newStatusCommand(a), newCancelCommand(a), newExportCommand(a), newConfigCommand(a),
-		newVersionCommand(a), newKernelCommand(a))
+		newVersionCommand(a), newKernelCommand(a), newParamsCommand(a))
 	return cmd
 }

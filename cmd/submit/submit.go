@@ -23,7 +23,7 @@ func runSubmit(ctx context.Context, a *app, o *submitOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	module, err := exportNotebook(ctx, a, o.Notebook, o.Cells)
+	module, err := exportNotebook(ctx, a, o.Notebook, o.exportOptions)
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ type cellDecls struct {
 	imports []*importDecl
 	decls   []*decl
 	main    *decl
+	flags   []Flag
 }
 
 // cellParser turns the Go of one cell into declarations.
@@ -45,6 +46,7 @@ func parseDecls(cell *cellInfo, goLines []string, tail string) (*cellDecls, erro
 		return nil, p.syntaxError(err, len(goLines))
 	}
 	p.file = p.fset.File(file.Pos())
+	p.flagsIn(file)
 	for _, d := range file.Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:

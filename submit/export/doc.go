@@ -20,6 +20,11 @@
 // A cell tagged skip-execution or notebook-only is left out as a whole, its declarations and magics too: that is what
 // nbclient, nbconvert and papermill do with skip-execution. Picking such a cell by Options.Cells puts it back.
 //
+// # Parameters
+//
+// The variables and constants of cells tagged parameters are the notebook's parameters. Options.Parameters puts other
+// values in the place of theirs, checked against their Go types.
+//
 // # Positions
 //
 // The programs have //line directives, so compile errors and panics name notebook, cell and line: "mnist.ipynb[cell 3]:12"

@@ -25,6 +25,8 @@ type Options struct {
 	ModulePath string
 	// ModuleCache is the folder of downloaded modules, where packages' names are looked up; empty is Go's default.
 	ModuleCache string
+	// Parameters are values for what cells tagged parameters declare, by name.
+	Parameters map[string]string
 }
 
 // FromNotebook composes the notebook's cells into a module. Mistakes in a cell are *CellError.
@@ -77,6 +79,7 @@ func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
 		names:   &packageNames{mod: mod, sourceDir: sourceDir, modCache: opt.ModuleCache, cache: map[string]string{}},
 		imports: map[string]bool{},
 	}
+	e.session.params.values = opt.Parameters
 	e.module = &Module{
 		Notebook: printable(nb.Name()), Files: map[string][]byte{}, ImportSites: map[string]Site{},
 		Cells: map[string]CellSource{}, SourceDir: sourceDir,
@@ -145,6 +148,9 @@ func (e *exporter) finish() (*Module, error) {
 	if len(m.Steps) == 0 || len(e.picks) == 0 && len(m.Programs()) == 0 {
 		return nil, e.noMain()
 	}
+	if err := e.session.params.check(m.Notebook); err != nil {
+		return nil, err
+	}
 	for _, edit := range e.edits {
 		if err := edit.apply(e.mod); err != nil {
 			return nil, fmt.Errorf("export %s: go.mod: %w", m.Notebook, err)
@@ -157,7 +163,7 @@ func (e *exporter) finish() (*Module, error) {
 	}
 	maps.Copy(m.Files, files)
 	m.Imports = slices.Sorted(maps.Keys(e.imports))
-	m.Warnings = e.session.warnings
+	m.Warnings, m.Parameters, m.Flags = e.session.warnings, e.session.params.declared, e.session.flags
 	return m, nil
 }
 

@@ -21,6 +21,9 @@ type Module struct {
 	Cells map[string]CellSource
 	// Warnings are what the programs do without, in the notebook's order.
 	Warnings []Warning
+	// Parameters are what the cells tagged parameters declare, and Flags those that the cells define.
+	Parameters []Parameter
+	Flags      []Flag
 	// SourceDir is gonbatch's own source tree, which go.mod's replace line names.
 	SourceDir string
 	// ChangesModules tells that the notebook itself requires or replaces modules (!*go get, !*go mod edit), so go.sum

@@ -20,6 +20,8 @@ type session struct {
 	warnings       []Warning
 	// shells are the commands of the cell that runs.
 	shells []shellCommand
+	params parameters
+	flags  []Flag
 }
 
 // newSession is a kernel that has just started.
@@ -48,16 +50,36 @@ func (s *session) run(cell *cellInfo) (main *decl, err error) {
 		return nil, nil
 	}
 	s.cellArgs, s.args = s.args, nil
-	decls, err := parseDecls(cell, code.goLines, opened.tail())
+	decls, err := s.parse(cell, code.goLines, opened.tail())
 	if err != nil {
 		return nil, err
 	}
 	s.decls.add(decls)
+	s.flags = addFlags(s.flags, decls.flags)
 	if opened.skipped != "" {
 		s.warn(cell, opened.skippedLine, opened.skipped+" cells are not run on the cluster")
 		return nil, nil
 	}
 	return decls.main, nil
+}
+
+// parse reads the Go of a cell, with the values that were given for its parameters.
+func (s *session) parse(cell *cellInfo, goLines []string, tail string) (*cellDecls, error) {
+	isParameters := cell.HasTag(ParametersTag)
+	if isParameters {
+		var err error
+		if goLines, err = s.params.apply(cell, goLines, tail); err != nil {
+			return nil, err
+		}
+	}
+	decls, err := parseDecls(cell, goLines, tail)
+	if err != nil || isParameters {
+		return decls, err
+	}
+	for _, name := range s.params.redeclared(decls) {
+		s.warn(cell, 1, name+" is declared again here, so -p "+name+" does not count from this cell on")
+	}
+	return decls, nil
 }
 
 // magic plays one magic.

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParameterSources(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "params.yaml")
+	for _, tc := range []struct {
+		name, yaml string
+		params     []string
+		want       map[string]string
+		err        string
+	}{
+		{name: "none", want: map[string]string{}},
+		{name: "command line", params: []string{"a=1", "b=x=y", "c=", "a=2"}, want: map[string]string{"a": "2", "b": "x=y", "c": ""}},
+		{name: "file", yaml: "lr: 5e-4\nname: \"a b\"\non: true # note\nempty: ''\n", want: map[string]string{"lr": "5e-4", "name": "a b", "on": "true", "empty": ""}},
+		{name: "the command line wins", yaml: "lr: 1\nn: 2\n", params: []string{"lr=3"}, want: map[string]string{"lr": "3", "n": "2"}},
+		{name: "no value", params: []string{"epochs"}, err: `-p "epochs": give NAME=VALUE, as in -p epochs=3`},
+		{name: "no name", params: []string{"=3"}, err: `-p "=3": give NAME=VALUE`},
+		{name: "a list", yaml: "a: 1\nb: [1, 2]\n", err: "line 2: b: give one number, text or truth value"},
+		{name: "nothing", yaml: "a:\n", err: "line 1: a: give one number, text or truth value"},
+		{name: "twice", yaml: "a: 1\na: 2\n", err: "line 2: a is there twice"},
+		{name: "no mapping", yaml: "- a\n", err: "give one line NAME: VALUE for each parameter"},
+		{name: "no YAML", yaml: "a: [", err: "yaml: "},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o := exportOptions{Params: tc.params}
+			if tc.yaml != "" {
+				if err := os.WriteFile(file, []byte(tc.yaml), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				o.ParamsFile = file
+			}
+			got, err := o.values()
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("got %v, want %s", err, tc.err)
+				}
+				return
+			}
+			if diff := cmp.Diff(tc.want, got); err != nil || diff != "" {
+				t.Errorf("%v %s", err, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,226 @@
+package export
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// ParametersTag is the tag of cells that declare parameters.
+const ParametersTag = "parameters"
+
+// Parameter is a variable or constant that a cell tagged parameters declares.
+type Parameter struct {
+	CellRef
+	// Line is the line in the cell, from 1.
+	Line int
+	// Name is the parameter's name, Type its Go type, and Default its value as the cell has it.
+	Name, Type, Default string
+}
+
+// parameters are the values given for parameters, and those that the cells declare.
+type parameters struct {
+	values   map[string]string
+	declared []Parameter
+}
+
+// apply notes the parameters of a cell and gives its Go with the values in the place of the defaults. Each line of it is
+// the same line of the cell.
+func (p *parameters) apply(cell *cellInfo, goLines []string, tail string) ([]string, error) {
+	body := strings.Join(goLines, "\n")
+	editor, ok := newParameterEditor(cell, header+body+"\n"+tail)
+	if !ok {
+		return goLines, nil // The parser will say what is wrong with it.
+	}
+	for _, d := range editor.file.Decls {
+		d, ok := d.(*ast.GenDecl)
+		if !ok || d.Tok != token.VAR && d.Tok != token.CONST {
+			continue
+		}
+		for _, spec := range d.Specs {
+			if err := p.spec(editor, d.Tok, spec.(*ast.ValueSpec)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	text := strings.TrimSuffix(editor.result(), "\n"+tail)
+	return strings.Split(strings.TrimPrefix(text, header), "\n"), nil
+}
+
+// spec notes the parameters of a spec, and puts in their values.
+func (p *parameters) spec(e *parameterEditor, tok token.Token, spec *ast.ValueSpec) error {
+	for i, name := range spec.Names {
+		if name.Name == "_" {
+			continue
+		}
+		param := e.describe(spec, i)
+		p.declared = append(p.declared, param)
+		value, given := p.values[name.Name]
+		if !given {
+			continue
+		}
+		if err := e.set(tok, spec, i, value); err != nil {
+			return e.cell.errorf(param.Line, "-p %s=%s: %v", name.Name, value, err)
+		}
+	}
+	return nil
+}
+
+// check gives an error for a value that no cell has a parameter for.
+func (p *parameters) check(notebook string) error {
+	var names []string
+	cells := ""
+	for _, d := range p.declared {
+		if !slices.Contains(names, d.Name) {
+			names = append(names, d.Name)
+		}
+		if cell := fmt.Sprintf("cell %d", d.Number); !strings.Contains(cells+",", cell+",") {
+			cells += ", " + cell
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.values)) {
+		if slices.Contains(names, name) {
+			continue
+		}
+		what := fmt.Sprintf("-p %s=%s: %s declares no parameter %s", name, p.values[name], notebook, name)
+		if len(names) == 0 {
+			return fmt.Errorf("%s: no cell with a var or const is tagged %s; tag the one that declares it", what, ParametersTag)
+		}
+		if near := nearest(name, names); len(near) > 0 {
+			what += "; did you mean " + strings.Join(near, " or ") + "?"
+		}
+		return fmt.Errorf("%s\nits parameters, in %s, are %s", what, strings.TrimPrefix(cells, ", "), strings.Join(names, ", "))
+	}
+	return nil
+}
+
+// redeclared names the parameters with a value that a cell without the tag declares again.
+func (p *parameters) redeclared(decls *cellDecls) (names []string) {
+	for _, d := range decls.decls {
+		for _, name := range d.names {
+			if _, ok := p.values[name]; ok {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// parameterEditor replaces values in the Go of a cell.
+type parameterEditor struct {
+	cell  *cellInfo
+	src   string
+	file  *ast.File
+	tok   *token.File
+	types map[*ast.Ident]types.Object
+	edits []textEdit
+}
+
+// textEdit puts a text in the place of src[from:to].
+type textEdit struct {
+	from, to int
+	text     string
+}
+
+// newParameterEditor parses the cell and finds the types that can be known from the cell alone.
+func newParameterEditor(cell *cellInfo, src string) (*parameterEditor, bool) {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, "", src, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, false
+	}
+	e := &parameterEditor{cell: cell, src: src, file: file, tok: fset.File(file.Pos()), types: map[*ast.Ident]types.Object{}}
+	check := types.Config{IgnoreFuncBodies: true, Error: func(error) {}} // What other cells declare is missing here.
+	_, _ = check.Check("main", fset, []*ast.File{file}, &types.Info{Defs: e.types})
+	return e, true
+}
+
+// text is the source between two positions.
+func (e *parameterEditor) text(from, to token.Pos) string {
+	return e.src[e.tok.Offset(from):e.tok.Offset(to)]
+}
+
+// typeOf is the type of a spec's name; invalid where the cell alone does not tell it.
+func (e *parameterEditor) typeOf(name *ast.Ident) types.Type {
+	if obj := e.types[name]; obj != nil && obj.Type() != nil {
+		return obj.Type()
+	}
+	return types.Typ[types.Invalid]
+}
+
+// describe is the parameter of a spec's i-th name.
+func (e *parameterEditor) describe(spec *ast.ValueSpec, i int) Parameter {
+	name := spec.Names[i]
+	p := Parameter{CellRef: e.cell.ref, Line: e.tok.Line(name.Pos()) - headerLines, Name: name.Name}
+	kind := newParameterKind(e, spec, i)
+	p.Type, p.Default = kind.name, kind.zero()
+	switch {
+	case i < len(spec.Values):
+		p.Default = e.text(spec.Values[i].Pos(), spec.Values[i].End())
+	case len(spec.Values) == 1:
+		p.Default = e.text(spec.Values[0].Pos(), spec.Values[0].End())
+	}
+	p.Default = strings.Join(strings.Fields(p.Default), " ")
+	return p
+}
+
+// set puts a value in the place of a spec's i-th one.
+func (e *parameterEditor) set(tok token.Token, spec *ast.ValueSpec, i int, value string) error {
+	kind := newParameterKind(e, spec, i)
+	literal, err := kind.literal(value)
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(spec.Values) == len(spec.Names):
+		from, to := e.tok.Offset(spec.Values[i].Pos()), e.tok.Offset(spec.Values[i].End())
+		e.edit(from, to, literal)
+		return nil
+	case len(spec.Values) > 0:
+		return fmt.Errorf("%s gets its value together with others from one call; declare it by itself", spec.Names[i].Name)
+	case tok == token.CONST:
+		return fmt.Errorf("%s has no value of its own but repeats the line above; give it one", spec.Names[i].Name)
+	}
+	return e.initialise(spec, i, literal)
+}
+
+// initialise gives values to a spec that has none: zero to all but the i-th. A later call changes what this one wrote.
+func (e *parameterEditor) initialise(spec *ast.ValueSpec, i int, literal string) error {
+	end := e.tok.Offset(spec.End())
+	at := slices.IndexFunc(e.edits, func(edit textEdit) bool { return edit.from == end && edit.to == end })
+	values := make([]string, len(spec.Names))
+	for j := range values {
+		values[j] = "*new(" + e.text(spec.Type.Pos(), spec.Type.End()) + ")"
+	}
+	if at >= 0 {
+		return fmt.Errorf("%s is declared together with another parameter that is given; declare it by itself", spec.Names[i].Name)
+	}
+	values[i] = literal
+	e.edit(end, end, " = "+strings.Join(values, ", "))
+	return nil
+}
+
+// edit notes a replacement; it has the line breaks of what it replaces, so that the lines below keep their numbers.
+func (e *parameterEditor) edit(from, to int, text string) {
+	breaks := strings.Repeat("\n", strings.Count(e.src[from:to], "\n"))
+	e.edits = append(e.edits, textEdit{from, to, breaks + text})
+}
+
+// result is the source with all edits.
+func (e *parameterEditor) result() string {
+	slices.SortFunc(e.edits, func(a, b textEdit) int { return a.from - b.from })
+	var b strings.Builder
+	at := 0
+	for _, edit := range e.edits {
+		b.WriteString(e.src[at:edit.from])
+		b.WriteString(edit.text)
+		at = edit.to
+	}
+	b.WriteString(e.src[at:])
+	return b.String()
+}

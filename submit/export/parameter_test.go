@@ -1,0 +1,126 @@
+package export
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gonbatch/submit/nbformat"
+)
+
+// tagged is a notebook whose first cell is tagged parameters, and a main cell.
+func tagged(source string) *nbformat.Notebook {
+	nb := cells(source, "%%\nprintln(1)")
+	nb.Cells[0].Tags = []string{ParametersTag}
+	return nb
+}
+
+func TestParameterValues(t *testing.T) {
+	tests := []struct{ name, cell, param, value, want string }{
+		{"int", "var epochs = 2", "epochs", "3", "var epochs = 3\n"},
+		{"negative", "var epochs = 2", "epochs", "-0x10", "var epochs = -0x10\n"},
+		{"int stays int", "var n = 1", "n", "+7", "var n = 7\n"},
+		{"float stays float", "var lr = 1e-3", "lr", "2", "var lr = 2.0\n"},
+		{"one of two", "var lr, name = 1e-3, \"x\"", "lr", "5e-4", "var lr = 0.0005\n"},
+		{"the other of two", "var lr, name = 1e-3, \"x\"", "name", "a \"b\"\n$(c)", "var name = \"a \\\"b\\\"\\n$(c)\"\n"},
+		{"typed", "var x float32 = 2 // note", "x", "0.1", "var x float32 = 0.1 // note\n"},
+		{"converted", "var x = uint8(3)", "x", "255", "var x = uint8(255)\n"},
+		{"own type", "type mode string\nvar m = mode(\"a\")", "m", "b", "var m = mode(\"b\")\n"},
+		{"no value", "var n int", "n", "3", "var n int = 3\n"},
+		{"bool", "var on = false", "on", "true", "var on = true\n"},
+		{"const", "const rate = 0.5", "rate", "2", "const rate = 2.0\n"},
+		{"in a block", "var (\n\ta = 1\n\tb = 2\n)", "b", "9", "var b = 9\n"},
+		{"duration", "var wait = 3 * time.Minute", "wait", "90s", "var wait = time.Duration(90000000000)\n"},
+		{"over lines", "var text = `a\nb`\nvar z = 1", "text", "x", "var text = \"x\"\n"},
+		{"depends on another cell", "var a = other()\nvar b = 2", "b", "4", "var b = 4\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m, err := FromNotebook(tagged(tt.cell), Options{SourceDir: sourceDir(t), Parameters: map[string]string{tt.param: tt.value}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			program := string(m.Files["cell-2/main.go"])
+			if !strings.Contains(program, tt.want) {
+				t.Errorf("%q is not in:\n%s", tt.want, program)
+			}
+			checkFormatted(t, m)
+		})
+	}
+}
+
+// TestParameterLines: a value in the place of one that has several lines leaves the lines below as they were.
+func TestParameterLines(t *testing.T) {
+	m, err := FromNotebook(tagged("var text = `a\nb\nc`\nvar z = bad"), Options{SourceDir: sourceDir(t), Parameters: map[string]string{"text": "x"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if program := string(m.Files["cell-2/main.go"]); !strings.Contains(program, "//line n.ipynb[cell 1]:4:1\nvar z = bad") {
+		t.Errorf("z is not said to be in line 4:\n%s", program)
+	}
+}
+
+func TestParameterMistakes(t *testing.T) {
+	const cell = "var epochs = 2\nvar rate, name = 1e-3, \"x\"\nvar small int8 = 1\nvar list = []int{1}\nvar f = flag.Int(\"size\", 3, \"how many\")\n" +
+		"var p, q = pair()\nconst (\n\tA = iota\n\tB\n)\nvar on = true\nvar other = unknown()\nvar count uint = 1\nvar r32 float32 = 1\nvar d time.Duration"
+	tests := []struct{ name, param, value, want string }{
+		{"unknown", "epcohs", "3", "-p epcohs=3: n.ipynb declares no parameter epcohs; did you mean epochs?\nits parameters, in cell 1, are epochs, rate, name, small, list, f, p, q, A, B, on, other, count, r32, d"},
+		{"not an int", "epochs", "many", "n.ipynb, cell 1, line 1: -p epochs=many: not a whole number, and its type is int; give one such as 20 or -3\n\tvar epochs = 2"},
+		{"a float for an int", "epochs", "2.5", "-p epochs=2.5: not a whole number"},
+		{"code", "epochs", "2; os.Exit(1)", "not a whole number"},
+		{"not a float", "rate", "fast", "-p rate=fast: not a number, and its type is float64; give one such as 5e-4"},
+		{"no number", "rate", "NaN", "-p rate=NaN: not a number"},
+		{"too big", "small", "128", "line 3: -p small=128: does not fit into int8"},
+		{"too big for a float", "r32", "1e39", "-p r32=1e39: does not fit into float32"},
+		{"negative unsigned", "count", "-1", "-p count=-1: not a whole number, and its type is uint; give one such as 20\n"},
+		{"not a truth value", "on", "maybe", "-p on=maybe: not a bool; give true or false"},
+		{"not a duration", "d", "3", "-p d=3: not a time.Duration; give one such as 90s or 1h30m"},
+		{"a list", "list", "1", "line 4: -p list=1: its type is []int; only numbers, texts, truth values and time.Duration can be given"},
+		{"a flag", "f", "1", "-p f=1: it is the flag size; give it behind --, as in: submit notebook.ipynb -- -size 1"},
+		{"from a call", "p", "1", "-p p=1: its type cannot be known from this cell"},
+		{"a repeated const", "B", "1", "line 9: -p B=1: B has no value of its own but repeats the line above; give it one"},
+		{"not known alone", "other", "1", "-p other=1: its type cannot be known from this cell; declare it with a number, a text or a truth value"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := FromNotebook(tagged(cell), Options{SourceDir: sourceDir(t), Parameters: map[string]string{tt.param: tt.value}})
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got  %v\nwant %s", err, tt.want)
+			}
+		})
+	}
+	t.Run("no parameters", func(t *testing.T) {
+		want := "-p x=2: n.ipynb declares no parameter x: no cell with a var or const is tagged parameters; tag the one that declares it"
+		_, err := FromNotebook(cells("var x = 1", "%%\nprintln(x)"), Options{SourceDir: sourceDir(t), Parameters: map[string]string{"x": "2"}})
+		if err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	})
+}
+
+func TestParametersAndFlags(t *testing.T) {
+	nb := cells("// Epochs.\nvar epochs = 2\nvar lr, name = 1e-3, \"x\"\nvar n int",
+		"var size = flag.Int(\"size\", 3, \"how many\")\nvar text string\nfunc init_x() {\n\tflag.StringVar(&text, \"text\", \"a\"+\"b\", \"what\")\n\tflag.Func(\"f\", \"a func\", nil)\n}",
+		"var size = flag.Int(\"size\", 4, `how many now`)\nvar epochs = 5\n%%\nprintln(1)")
+	nb.Cells[0].Tags = []string{ParametersTag}
+	m, err := FromNotebook(nb, Options{SourceDir: sourceDir(t), Parameters: map[string]string{"epochs": "7"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(n int) CellRef { return CellRef{Notebook: "n.ipynb", Number: n} }
+	if diff := cmp.Diff([]Parameter{
+		{at(1), 2, "epochs", "int", "2"}, {at(1), 3, "lr", "float64", "1e-3"}, {at(1), 3, "name", "string", `"x"`}, {at(1), 4, "n", "int", "0"},
+	}, m.Parameters); diff != "" {
+		t.Errorf("parameters: %s", diff)
+	}
+	if diff := cmp.Diff([]Flag{
+		{at(2), "text", "string", `"a"+"b"`, "what"}, {at(2), "f", "func", "", "a func"}, {at(3), "size", "int", "4", "how many now"},
+	}, m.Flags); diff != "" {
+		t.Errorf("flags: %s", diff)
+	}
+	want := []Warning{{at(3), 1, "epochs is declared again here, so -p epochs does not count from this cell on"}}
+	if diff := cmp.Diff(want, m.Warnings); diff != "" {
+		t.Errorf("warnings: %s", diff)
+	}
+}

@@ -1,0 +1,172 @@
+package export
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/types"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// parameterKind is what values a parameter can have, and how Go writes them.
+type parameterKind struct {
+	// name is the Go type as a person writes it, "" where it cannot be known from the cell alone.
+	name  string
+	basic *types.Basic // nil is none of Go's own types
+	// convert is the type that a value must be converted to, so that the parameter's type stays; "" is none.
+	convert  string
+	duration bool
+	// flag is the name of the flag that the parameter is, or "".
+	flag string
+}
+
+// newParameterKind finds the kind of a spec's i-th name.
+func newParameterKind(e *parameterEditor, spec *ast.ValueSpec, i int) parameterKind {
+	var value ast.Expr
+	if i < len(spec.Values) {
+		value = spec.Values[i]
+	}
+	if isDuration(spec.Type) || spec.Type == nil && isDuration(value) {
+		return parameterKind{name: "time.Duration", duration: true}
+	}
+	if call, ok := value.(*ast.CallExpr); ok {
+		if f, ok := readFlag(e.cell, call, e.text); ok {
+			return parameterKind{name: "flag", flag: f.Name}
+		}
+	}
+	typ := e.typeOf(spec.Names[i])
+	k := parameterKind{name: strings.TrimPrefix(types.TypeString(typ, func(*types.Package) string { return "" }), "untyped ")}
+	if typ == types.Typ[types.Invalid] {
+		k.name = ""
+		if spec.Type != nil {
+			k.name = e.text(spec.Type.Pos(), spec.Type.End())
+		}
+		return k
+	}
+	k.basic, _ = typ.Underlying().(*types.Basic)
+	if spec.Type == nil && !literalType[typ.String()] {
+		k.convert = k.name
+	}
+	return k
+}
+
+// literalType are the types that a literal has by itself.
+var literalType = map[string]bool{
+	"int": true, "float64": true, "string": true, "bool": true,
+	"untyped int": true, "untyped float": true, "untyped string": true, "untyped bool": true,
+}
+
+// isDuration tells whether an expression is time.Duration itself, or made of numbers and time's units.
+func isDuration(expr ast.Expr) bool {
+	switch x := expr.(type) {
+	case *ast.SelectorExpr:
+		pkg, ok := x.X.(*ast.Ident)
+		units := "Duration Nanosecond Microsecond Millisecond Second Minute Hour"
+		return ok && pkg.Name == "time" && strings.Contains(" "+units+" ", " "+x.Sel.Name+" ")
+	case *ast.BinaryExpr:
+		return isDuration(x.X) || isDuration(x.Y)
+	case *ast.ParenExpr:
+		return isDuration(x.X)
+	}
+	return false
+}
+
+// zero is the value of a parameter that is declared without one.
+func (k parameterKind) zero() string {
+	switch {
+	case k.duration:
+		return "0"
+	case k.basic == nil:
+		return ""
+	case k.basic.Info()&types.IsBoolean != 0:
+		return "false"
+	case k.basic.Info()&types.IsString != 0:
+		return `""`
+	}
+	return "0"
+}
+
+// literal is the Go for a value that a person gave.
+func (k parameterKind) literal(text string) (string, error) {
+	literal, err := k.plainLiteral(text)
+	if err != nil || k.convert == "" {
+		return literal, err
+	}
+	return k.convert + "(" + literal + ")", nil
+}
+
+func (k parameterKind) plainLiteral(text string) (string, error) {
+	switch {
+	case k.flag != "":
+		return "", fmt.Errorf("it is the flag %s; give it behind --, as in: submit notebook.ipynb -- -%s %s", k.flag, k.flag, text)
+	case k.duration:
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			return "", errors.New("not a time.Duration; give one such as 90s or 1h30m")
+		}
+		return fmt.Sprintf("time.Duration(%d)", d.Nanoseconds()), nil
+	case k.basic == nil && k.name == "":
+		return "", errors.New("its type cannot be known from this cell; declare it with a number, a text or a truth value")
+	case k.basic == nil:
+		return "", fmt.Errorf("its type is %s; only numbers, texts, truth values and time.Duration can be given", k.name)
+	}
+	switch info := k.basic.Info(); {
+	case info&types.IsBoolean != 0:
+		v, err := strconv.ParseBool(text)
+		if err != nil {
+			return "", fmt.Errorf("not a %s; give true or false", k.name)
+		}
+		return strconv.FormatBool(v), nil
+	case info&types.IsInteger != 0:
+		return k.integer(text)
+	case info&types.IsFloat != 0:
+		return k.float(text)
+	case info&types.IsString != 0:
+		return strconv.Quote(text), nil
+	}
+	return "", fmt.Errorf("its type is %s; only numbers, texts, truth values and time.Duration can be given", k.name)
+}
+
+// bits is the size of a number's type; that of an untyped one is 64.
+func (k parameterKind) bits() int {
+	if k.basic.Info()&types.IsUntyped != 0 {
+		return 64
+	}
+	return 8 * int(types.SizesFor("gc", "amd64").Sizeof(k.basic))
+}
+
+func (k parameterKind) integer(text string) (string, error) {
+	var err error
+	example := "20 or -3"
+	if k.basic.Info()&types.IsUnsigned != 0 {
+		example = "20"
+		_, err = strconv.ParseUint(text, 0, k.bits())
+	} else {
+		_, err = strconv.ParseInt(text, 0, k.bits())
+	}
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return "", fmt.Errorf("does not fit into %s", k.name)
+	case err != nil:
+		return "", fmt.Errorf("not a whole number, and its type is %s; give one such as %s", k.name, example)
+	}
+	return strings.TrimPrefix(text, "+"), nil
+}
+
+func (k parameterKind) float(text string) (string, error) {
+	v, err := strconv.ParseFloat(text, k.bits())
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return "", fmt.Errorf("does not fit into %s", k.name)
+	case err != nil || math.IsInf(v, 0) || math.IsNaN(v):
+		return "", fmt.Errorf("not a number, and its type is %s; give one such as 5e-4", k.name)
+	}
+	literal := strconv.FormatFloat(v, 'g', -1, k.bits())
+	if !strings.ContainsAny(literal, ".e") {
+		literal += ".0"
+	}
+	return literal, nil
+}
