@@ -79,9 +79,12 @@ func killOrphans(before map[int]bool) {
 }
 
 // children lists the processes that are children of this one, whichever of its threads they belong to.
-func children() map[int]bool {
+func children() map[int]bool { return childrenOf("self") }
+
+// childrenOf lists the children of a process, given by its name in /proc.
+func childrenOf(process string) map[int]bool {
 	pids := map[int]bool{}
-	files, _ := filepath.Glob("/proc/self/task/*/children")
+	files, _ := filepath.Glob("/proc/" + process + "/task/*/children")
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -94,4 +97,19 @@ func children() map[int]bool {
 		}
 	}
 	return pids
+}
+
+// interrupt sends SIGINT to all that this process started and all that those started: GoNB, which ends the cell, and the cell's whole
+// tree. gopls works for later cells too and is left alone.
+func interrupt() { interruptBelow("self") }
+
+func interruptBelow(process string) {
+	for pid := range childrenOf(process) {
+		name := strconv.Itoa(pid)
+		if comm, err := os.ReadFile("/proc/" + name + "/comm"); err != nil || strings.TrimSpace(string(comm)) == "gopls" {
+			continue
+		}
+		interruptBelow(name)
+		_ = syscall.Kill(pid, syscall.SIGINT)
+	}
 }

@@ -11,13 +11,15 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"gonbatch/kernel/relay"
 )
 
 // parentPoll is how often the kernel looks whether its client still lives.
 const parentPoll = time.Second
 
 // stopGrace is how long GoNB may take to end its cell and gopls before it is killed.
-const stopGrace = 8 * time.Second
+const stopGrace = 3 * time.Second
 
 // Options say how Run starts the kernel.
 type Options struct {
@@ -45,20 +47,78 @@ func Run(ctx context.Context, opts Options) error {
 	if err != nil {
 		return fmt.Errorf("kernel: %w", err)
 	}
-	s, err := newSession(opts.SourceDir, found.goCommand, environment(opts.Environ).get("TMPDIR"))
+	front, err := relay.ReadConnection(opts.ConnectionFile)
+	if err != nil {
+		return fmt.Errorf("kernel: %w", err)
+	}
+	s, err := newSession(opts.SourceDir, found, environment(opts.Environ).get("TMPDIR"))
 	if err != nil {
 		return fmt.Errorf("kernel: start a session: %w", err)
 	}
-	gonb := exec.Command(found.gonb, "--kernel", opts.ConnectionFile, "--raw_error")
-	gonb.Env = sessionEnvironment(opts, found, s)
-	gonb.Stdout, gonb.Stderr = opts.Log, opts.Log
+	return errors.Join(serve(ctx, opts, found, s, front), s.close())
+}
 
+// serve runs GoNB and the relay before it until one of them ends.
+func serve(ctx context.Context, opts Options, found tools, s *session, front relay.Connection) error {
+	sockets, removeSockets, err := socketDir(s)
+	if err != nil {
+		return fmt.Errorf("kernel: %w", err)
+	}
+	defer removeSockets()
+	back := relay.PrivateConnection(sockets)
+	// GoNB reads the kernel's id in Jupyter from the file's name.
+	connectionFile := filepath.Join(s.dir, filepath.Base(opts.ConnectionFile))
+	if err := back.Write(connectionFile); err != nil {
+		return fmt.Errorf("kernel: %w", err)
+	}
 	ctx, cancel := watchClient(ctx, os.Getppid)
 	defer cancel()
+	relayed := make(chan error, 1)
+	go func() {
+		defer cancel()
+		relayed <- relay.Run(ctx, relay.Options{
+			Front: front, Back: back, StatusProgram: s.statusProgram(), StatusFile: s.statusFile(),
+			HistoryFile: historyFile(opts.Environ), Interrupt: interrupt, Log: opts.Log,
+		})
+	}()
+	gonb := exec.Command(found.gonb, "--kernel", connectionFile, "--raw_error")
+	gonb.Env = sessionEnvironment(opts, found, s)
+	gonb.Stdout, gonb.Stderr = opts.Log, opts.Log
 	if err = runTree(ctx, gonb, stopGrace); err != nil {
 		err = fmt.Errorf("kernel: %s: %w", found.gonb, err)
 	}
-	return errors.Join(err, s.close())
+	cancel()
+	if failed := <-relayed; failed != nil {
+		err = errors.Join(err, fmt.Errorf("kernel: %w", failed))
+	}
+	return err
+}
+
+// longestSocketDir is the length of a folder's path in which a socket still can be: the system allows 107 bytes for all.
+const longestSocketDir = 95
+
+// socketDir returns a folder for sockets: the session's own, unless its path is too long.
+func socketDir(s *session) (dir string, remove func(), err error) {
+	if len(s.dir) <= longestSocketDir {
+		return s.dir, func() {}, nil
+	}
+	if dir, err = os.MkdirTemp("/tmp", "gonbatch-sockets-"); err != nil {
+		return "", nil, fmt.Errorf("%w: set TMPDIR to a folder with a shorter path than %s", err, filepath.Dir(s.dir))
+	}
+	return dir, func() { _ = os.RemoveAll(dir) }, nil
+}
+
+// historyFile is in the user's state folder.
+func historyFile(env environment) string {
+	state := env.get("XDG_STATE_HOME")
+	if !filepath.IsAbs(state) {
+		home := env.get("HOME")
+		if home == "" {
+			return ""
+		}
+		state = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(state, "gonbatch", "history.jsonl")
 }
 
 func (o Options) resolve() (Options, error) {

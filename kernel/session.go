@@ -16,9 +16,17 @@ import (
 //go:embed go.sh.tmpl
 var goScript string
 
+//go:embed gopls.sh.tmpl
+var goplsScript string
+
+//go:embed status.sh.tmpl
+var statusScript string
+
 // session is the private folder of one run of the kernel:
 //
 //	bin/go      what GoNB starts as the go command
+//	bin/gopls   what GoNB starts for completion: gopls, which ends with GoNB
+//	bin/status  what runs the shell commands of cells and writes to the file status which of them failed
 //	seed/       the go.mod and go.sum that each session's module starts with
 //	tmp/        TMPDIR of GoNB and of its cells, where GoNB makes its module
 type session struct {
@@ -26,7 +34,7 @@ type session struct {
 }
 
 // newSession makes the folder; close removes it.
-func newSession(sourceDir, goCommand, tmpDir string) (_ *session, err error) {
+func newSession(sourceDir string, t tools, tmpDir string) (_ *session, err error) {
 	dir, err := os.MkdirTemp(tmpDir, "gonbatch-kernel-")
 	if err != nil {
 		return nil, err
@@ -45,12 +53,15 @@ func newSession(sourceDir, goCommand, tmpDir string) (_ *session, err error) {
 	if err := s.writeSeed(sourceDir); err != nil {
 		return nil, err
 	}
-	return s, s.writeGo(goCommand)
+	return s, s.writePrograms(t)
 }
 
 func (s *session) bin() string  { return filepath.Join(s.dir, "bin") }
 func (s *session) seed() string { return filepath.Join(s.dir, "seed") }
 func (s *session) tmp() string  { return filepath.Join(s.dir, "tmp") }
+
+func (s *session) statusProgram() string { return filepath.Join(s.bin(), "status") }
+func (s *session) statusFile() string    { return filepath.Join(s.dir, "status") }
 
 func (s *session) close() error { return os.RemoveAll(s.dir) }
 
@@ -68,14 +79,25 @@ func (s *session) writeSeed(sourceDir string) error {
 		os.WriteFile(filepath.Join(s.seed(), "go.sum"), sum, 0o644))
 }
 
-func (s *session) writeGo(goCommand string) error {
-	text := strings.NewReplacer("{{go}}", shellescape.Quote(goCommand), "{{seed}}", shellescape.Quote(s.seed())).Replace(goScript)
-	return os.WriteFile(filepath.Join(s.bin(), "go"), []byte(text), 0o755)
+func (s *session) writePrograms(t tools) error {
+	scripts := map[string]string{"go": goScript, "status": statusScript}
+	if t.gopls != "" {
+		scripts["gopls"] = goplsScript
+	}
+	values := strings.NewReplacer(
+		"{{go}}", shellescape.Quote(t.goCommand), "{{gopls}}", shellescape.Quote(t.gopls),
+		"{{seed}}", shellescape.Quote(s.seed()), "{{status}}", shellescape.Quote(s.statusFile()))
+	for name, text := range scripts {
+		if err := os.WriteFile(filepath.Join(s.bin(), name), []byte(values.Replace(text)), 0o755); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(s.statusFile(), nil, 0o644)
 }
 
-// tools are the programs that a session needs.
+// tools are the programs that a session needs; without gopls there is no completion.
 type tools struct {
-	goCommand, gonb, goimports string
+	goCommand, gonb, goimports, gopls string
 }
 
 // findTools looks on PATH, beside this program, and where the go command installs programs.
@@ -90,6 +112,9 @@ func findTools(env environment, sourceDir string) (tools, error) {
 		if *path, err = lookPath(name, dirs); err != nil {
 			return tools{}, fmt.Errorf("%s not found in %s: install it with (cd %s && go install tool)", name, dirs, shellescape.Quote(sourceDir))
 		}
+	}
+	if gopls, err := lookPath("gopls", dirs); err == nil {
+		found.gopls = gopls
 	}
 	return found, nil
 }

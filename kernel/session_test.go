@@ -25,7 +25,7 @@ func TestGoScript(t *testing.T) {
 	if err := os.WriteFile(real, []byte("#!/bin/sh\necho \"go $*; GOFLAGS=$GOFLAGS\"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	s, err := newSession(source, real, t.TempDir())
+	s, err := newSession(source, tools{goCommand: real}, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,125 @@
+package cell
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"al.essio.dev/pkg/shellescape"
+)
+
+// AllowFail is the magic in whose cell commands may fail.
+const AllowFail = "%allow_fail"
+
+// magics are the line magics of GoNB 0.11, without their first %.
+var magics = []string{
+	"%", "main", "args", "test", "exec", "wasm", "widgets", "widgets_hb", "env", "cd", "goflags", "autoget", "noautoget", "help", "version",
+	"reset", "ls", "list", "rm", "remove", "with_inputs", "with_password", "track", "untrack", "goworkfix", "capture",
+}
+
+// programs are the magics of GoNB that make the whole cell something else than Go. They stand in its first line.
+var programs = []string{"%%writefile", "%%script", "%%bash", "%%sh", "%%gx"}
+
+// Prepared is a cell made ready to be executed.
+type Prepared struct {
+	// Code is what GoNB executes: as many lines as the cell has.
+	Code string
+	// AllowFail is set if commands may fail.
+	AllowFail bool
+	// Err is set if the cell has a magic that nobody knows: nothing of it should run.
+	Err error
+}
+
+// Prepare wraps the shell commands of a cell in the program `status`, which is called as STATUS LINE COMMAND...
+func Prepare(code, status string) Prepared {
+	lines := strings.Split(code, "\n")
+	p := Prepared{}
+	if first := firstWord(lines[0]); slices.Contains(programs, first) {
+		lines[0] = wrapProgram(trim(lines[0]), first, status)
+		p.Code = strings.Join(lines, "\n")
+		return p
+	}
+	for i := 0; i < len(lines); i++ {
+		line := trim(lines[i])
+		switch {
+		case len(line) < 2:
+		case line[0] == '!':
+			i = wrapCommand(lines, i, status)
+		case line[0] == '%' && firstWord(line) == AllowFail:
+			p.AllowFail, lines[i] = true, ""
+		case line[0] == '%':
+			p.Err = checkMagic(line, i+1)
+			i = lastLine(lines, i)
+		}
+		if p.Err != nil {
+			break
+		}
+	}
+	p.Code = strings.Join(lines, "\n")
+	return p
+}
+
+func checkMagic(line string, number int) error {
+	words := strings.Fields(line[1:])
+	if len(words) == 0 || slices.Contains(magics, words[0]) {
+		return nil
+	}
+	if slices.Contains(programs, "%"+words[0]) {
+		return fmt.Errorf("line %d: %%%s must be the first line of its cell", number, words[0])
+	}
+	return fmt.Errorf("line %d: unknown magic %%%s: see %%help", number, words[0])
+}
+
+// wrapProgram wraps the command of %%bash, %%sh or %%script. GoNB splits the line at spaces outside double quotes.
+func wrapProgram(line, magic, status string) string {
+	rest := strings.TrimSpace(strings.TrimPrefix(line, magic))
+	switch {
+	case magic == "%%script" && rest != "":
+	case (magic == "%%bash" || magic == "%%sh") && rest == "":
+		rest = magic[2:]
+	default:
+		return line
+	}
+	return fmt.Sprintf(`%%%%script "%s" 1 %s`, status, rest)
+}
+
+// wrapCommand wraps the shell command that begins in line i and returns the last line that belongs to it.
+func wrapCommand(lines []string, i int, status string) int {
+	last := lastLine(lines, i)
+	var joined strings.Builder
+	for j := i; j <= last; j++ {
+		line := trim(lines[j])
+		if strings.HasSuffix(line, `\`) {
+			line = line[:len(line)-1] + " "
+		}
+		joined.WriteString(line)
+	}
+	command, star := strings.TrimLeft(joined.String()[1:], " \t"), ""
+	if rest, ok := strings.CutPrefix(command, "*"); ok {
+		command, star = rest, "*"
+	}
+	if command == "" {
+		return last
+	}
+	lines[i] = fmt.Sprintf("!%s%s %d /bin/bash -c %s", star, shellescape.Quote(status), i+1, shellescape.Quote(command))
+	for j := i + 1; j <= last; j++ {
+		lines[j] = ""
+	}
+	return last
+}
+
+// lastLine is the last of the lines that are joined with line i by a backslash at their ends.
+func lastLine(lines []string, i int) int {
+	for i < len(lines)-1 && strings.HasSuffix(trim(lines[i]), `\`) {
+		i++
+	}
+	return i
+}
+
+// trim drops the prefix behind which a magic may hide from Go tools.
+func trim(line string) string { return strings.TrimPrefix(line, "//gonb:") }
+
+func firstWord(line string) string {
+	word, _, _ := strings.Cut(trim(line), " ")
+	return word
+}

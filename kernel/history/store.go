@@ -1,0 +1,176 @@
+package history
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Entry is a cell that was executed.
+type Entry struct {
+	// Session is the number of the kernel's session, from 1.
+	Session int `json:"session"`
+	// Line is the cell's execution count. Zero marks the beginning of a session.
+	Line int `json:"line"`
+	// Source is the cell's text.
+	Source string `json:"source"`
+}
+
+// Store is the history as one session sees it. Several sessions may share the file; one Store is for one goroutine.
+type Store struct {
+	path    string
+	session int
+}
+
+// Open begins a new session in the file, which is made if it is not there.
+func Open(path string) (*Store, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	s := &Store{path: path}
+	return s, s.locked(func(file *os.File) error {
+		entries, err := read(file)
+		if err != nil {
+			return err
+		}
+		s.session = 1
+		for _, e := range entries {
+			s.session = max(s.session, e.Session+1)
+		}
+		return write(file, Entry{Session: s.session})
+	})
+}
+
+// Session is the number of this session.
+func (s *Store) Session() int { return s.session }
+
+// Add appends a cell of this session.
+func (s *Store) Add(e Entry) error {
+	e.Session = s.session
+	return s.locked(func(file *os.File) error { return write(file, e) })
+}
+
+// locked runs f with the file, which no other process writes meanwhile.
+func (s *Store) locked(f func(*os.File) error) error {
+	file, err := os.OpenFile(s.path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX); err != nil {
+		return fmt.Errorf("lock %s: %w", s.path, err)
+	}
+	return f(file)
+}
+
+// Tail returns the last n cells of all sessions.
+func (s *Store) Tail(n int) ([]Entry, error) {
+	entries, err := s.all()
+	return last(entries, n), err
+}
+
+// Range returns the cells start <= line < stop of a session. A session that is not positive counts back from this one; a stop
+// that is not positive is the session's end.
+func (s *Store) Range(session, start, stop int) ([]Entry, error) {
+	if session <= 0 {
+		session += s.session
+	}
+	entries, err := s.all()
+	var found []Entry
+	for _, e := range entries {
+		if e.Session == session && e.Line >= start && (e.Line < stop || stop <= 0) {
+			found = append(found, e)
+		}
+	}
+	return found, err
+}
+
+// Search returns the last n cells (all, if n is not positive) whose whole text matches the pattern, in which * and ? are wild.
+// If unique is set, the last of equal cells is returned only.
+func (s *Store) Search(pattern string, n int, unique bool) ([]Entry, error) {
+	entries, err := s.all()
+	if err != nil {
+		return nil, err
+	}
+	expression := strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(pattern))
+	matcher, err := regexp.Compile("(?s)^" + expression + "$")
+	if err != nil {
+		return nil, fmt.Errorf("search history for %q: %w", pattern, err)
+	}
+	lastOf := map[string]int{}
+	for i, e := range entries {
+		lastOf[e.Source] = i
+	}
+	var found []Entry
+	for i, e := range entries {
+		if matcher.MatchString(e.Source) && (!unique || lastOf[e.Source] == i) {
+			found = append(found, e)
+		}
+	}
+	return last(found, n), nil
+}
+
+func last(entries []Entry, n int) []Entry {
+	if n <= 0 || n > len(entries) {
+		return entries
+	}
+	return entries[len(entries)-n:]
+}
+
+// all returns the cells of the file.
+func (s *Store) all() ([]Entry, error) {
+	file, err := os.Open(s.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	entries, err := read(file)
+	cells := entries[:0]
+	for _, e := range entries {
+		if e.Line > 0 {
+			cells = append(cells, e)
+		}
+	}
+	return cells, err
+}
+
+// read skips lines that are not entries: a process may have died while it wrote one.
+func read(r io.Reader) ([]Entry, error) {
+	var entries []Entry
+	lines := bufio.NewReader(r)
+	for {
+		line, err := lines.ReadBytes('\n')
+		var e Entry
+		if len(bytes.TrimSpace(line)) > 0 && json.Unmarshal(line, &e) == nil {
+			entries = append(entries, e)
+		}
+		if errors.Is(err, io.EOF) {
+			return entries, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+func write(w io.Writer, e Entry) error {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(text, '\n'))
+	return err
+}

@@ -1,0 +1,135 @@
+package relay
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+
+	"gonbatch/kernel/cell"
+	"gonbatch/kernel/history"
+	"gonbatch/kernel/wire"
+)
+
+// object is the content of a message.
+type object map[string]any
+
+// answer answers a request for which GoNB is not needed.
+func (r *relay) answer(s *socket, request *wire.Message) {
+	r.status(request, "busy")
+	defer r.status(request, "idle")
+	switch request.Header.Type {
+	case "kernel_info_request":
+		r.reply(s, request, "kernel_info_reply", kernelInfo())
+	case "is_complete_request":
+		r.reply(s, request, "is_complete_reply", r.isComplete(request))
+	case "history_request":
+		r.reply(s, request, "history_reply", r.historyReply(request))
+	case "comm_info_request":
+		r.reply(s, request, "comm_info_reply", object{"status": "ok", "comms": object{}})
+	case "connect_request":
+		c := r.opts.Front
+		r.reply(s, request, "connect_reply", object{
+			"shell_port": c.Shell, "iopub_port": c.IOPub, "stdin_port": c.Stdin, "control_port": c.Control, "hb_port": c.Heartbeat,
+		})
+	case "interrupt_request":
+		r.interrupted.Store(true)
+		r.opts.Interrupt()
+		r.reply(s, request, "interrupt_reply", object{"status": "ok"})
+	case "shutdown_request":
+		r.shutdown(s, request)
+	default:
+		r.log(fmt.Errorf("request %q is not known", request.Header.Type))
+	}
+}
+
+func (r *relay) shutdown(s *socket, request *wire.Message) {
+	var content struct {
+		Restart bool `json:"restart"`
+	}
+	if err := json.Unmarshal(request.Content, &content); err != nil {
+		r.log(err)
+	}
+	reply := object{"status": "ok", "restart": content.Restart}
+	r.reply(s, request, "shutdown_reply", reply)
+	r.publish(request, "shutdown_reply", reply)
+	r.stop()
+}
+
+func kernelInfo() object {
+	return object{
+		"status": "ok", "protocol_version": wire.Version,
+		"implementation": "gonbatch", "implementation_version": "0.1.0",
+		"banner":   "gonbatch: Go notebooks that train on clusters, built on GoNB\nGo " + runtime.Version(),
+		"debugger": false, "supported_features": []string{},
+		"help_links": []object{
+			{"text": "GoNB", "url": "https://github.com/janpfeifer/gonb"}, {"text": "GoMLX", "url": "https://github.com/gomlx/gomlx"},
+		},
+		"language_info": object{
+			"name": "go", "version": runtime.Version(), "mimetype": "text/x-go", "file_extension": ".go",
+			"pygments_lexer": "go", "codemirror_mode": "go", "nbconvert_exporter": "script",
+		},
+	}
+}
+
+func (r *relay) isComplete(request *wire.Message) object {
+	var content struct {
+		Code string `json:"code"`
+	}
+	if err := json.Unmarshal(request.Content, &content); err != nil {
+		r.log(err)
+		return object{"status": "unknown"}
+	}
+	status, indent := cell.Check(content.Code)
+	if status == cell.Incomplete {
+		return object{"status": status, "indent": indent}
+	}
+	return object{"status": status}
+}
+
+func (r *relay) historyReply(request *wire.Message) object {
+	entries, output, err := r.searchHistory(request)
+	if err != nil {
+		r.log(err)
+		return failure{"HistoryError", err.Error(), []string{err.Error()}}.content("error")
+	}
+	list := [][]any{}
+	for _, e := range entries {
+		if output {
+			// Outputs are not kept: a notebook holds its own.
+			list = append(list, []any{e.Session, e.Line, []any{e.Source, nil}})
+		} else {
+			list = append(list, []any{e.Session, e.Line, e.Source})
+		}
+	}
+	return object{"status": "ok", "history": list}
+}
+
+func (r *relay) searchHistory(request *wire.Message) (entries []history.Entry, output bool, err error) {
+	var q struct {
+		Output  bool   `json:"output"`
+		Type    string `json:"hist_access_type"`
+		Session int    `json:"session"`
+		Start   int    `json:"start"`
+		Stop    int    `json:"stop"`
+		N       int    `json:"n"`
+		Pattern string `json:"pattern"`
+		Unique  bool   `json:"unique"`
+	}
+	if err := json.Unmarshal(request.Content, &q); err != nil {
+		return nil, false, err
+	}
+	if r.history == nil {
+		return nil, q.Output, nil
+	}
+	switch q.Type {
+	case "tail":
+		entries, err = r.history.Tail(q.N)
+	case "range":
+		entries, err = r.history.Range(q.Session, q.Start, q.Stop)
+	case "search":
+		entries, err = r.history.Search(q.Pattern, q.N, q.Unique)
+	default:
+		err = fmt.Errorf("hist_access_type %q: want tail, range or search", q.Type)
+	}
+	return entries, q.Output, err
+}

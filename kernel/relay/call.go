@@ -1,0 +1,148 @@
+package relay
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"gonbatch/kernel/wire"
+)
+
+// call is a request that GoNB works at.
+type call struct {
+	request *wire.Message
+	// published are the messages that GoNB publishes about the request, but for its status; nil to drop them.
+	published func(*wire.Message)
+	reply     chan *wire.Message
+	idle      chan struct{}
+}
+
+// callBack sends a request to GoNB, with this content, and waits for its reply and until all that it published has been handled. The
+// reply is nil if ctx ended before.
+func (r *relay) callBack(ctx context.Context, request *wire.Message, content json.RawMessage, published func(*wire.Message)) *wire.Message {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-r.ready:
+	}
+	c := &call{request: request, published: published, reply: make(chan *wire.Message, 1), idle: make(chan struct{}, 1)}
+	r.setCall(c)
+	defer r.setCall(nil)
+	forwarded := *request
+	forwarded.Content = content
+	r.sendBack(r.back.shell, &forwarded)
+	var reply *wire.Message
+	select {
+	case <-ctx.Done():
+		return nil
+	case reply = <-c.reply:
+	}
+	select {
+	case <-ctx.Done():
+	case <-c.idle:
+	}
+	return reply
+}
+
+func (r *relay) setCall(c *call) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.call = c
+}
+
+// callOf returns the call to which a message of GoNB belongs, or nil.
+func (r *relay) callOf(m *wire.Message) *call {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.call == nil || r.call.request.Header.ID != m.ParentID {
+		return nil
+	}
+	return r.call
+}
+
+func (r *relay) onReply(m *wire.Message) {
+	if c := r.callOf(m); c != nil {
+		select {
+		case c.reply <- m:
+		default:
+			r.log(fmt.Errorf("GoNB replied twice to %s", c.request.Header.Type))
+		}
+	}
+}
+
+// onPublished handles what GoNB publishes. Statuses are the relay's own to send.
+func (r *relay) onPublished(m *wire.Message) {
+	c := r.callOf(m)
+	if m.Header.Type == "status" {
+		r.onStatus(c, m)
+		return
+	}
+	m.Identities = [][]byte{[]byte(m.Header.Type)}
+	if c == nil {
+		r.pass(m)
+		return
+	}
+	m.Parent = c.request.RawHeader
+	if c.published != nil {
+		c.published(m)
+	}
+}
+
+func (r *relay) onStatus(c *call, m *wire.Message) {
+	var content struct {
+		State string `json:"execution_state"`
+	}
+	if err := json.Unmarshal(m.Content, &content); err != nil {
+		r.log(err)
+		return
+	}
+	if c == nil {
+		r.setReady()
+		return
+	}
+	if content.State == "idle" {
+		select {
+		case c.idle <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// setReady is called by the one goroutine that reads what GoNB publishes.
+func (r *relay) setReady() {
+	select {
+	case <-r.ready:
+	default:
+		close(r.ready)
+	}
+}
+
+// pass publishes a message of GoNB as it is.
+func (r *relay) pass(m *wire.Message) {
+	if err := r.front.iopub.send(m); err != nil {
+		r.log(fmt.Errorf("publish %s: %w", m.Header.Type, err))
+	}
+}
+
+// onInput asks the client that executes for a line of input.
+func (r *relay) onInput(m *wire.Message) {
+	c := r.callOf(m)
+	if c == nil {
+		return
+	}
+	m.Identities, m.Parent = c.request.Identities, c.request.RawHeader
+	if err := r.front.stdin.send(m); err != nil {
+		r.log(fmt.Errorf("ask for input: %w", err))
+	}
+}
+
+// forward lets GoNB answer a request that publishes nothing.
+func (r *relay) forward(ctx context.Context, request *wire.Message) {
+	r.status(request, "busy")
+	defer r.status(request, "idle")
+	reply := r.callBack(ctx, request, request.Content, nil)
+	if reply == nil {
+		return
+	}
+	r.reply(r.front.shell, request, reply.Header.Type, reply.Content)
+}

@@ -1,0 +1,206 @@
+package relay
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"gonbatch/kernel/cell"
+	"gonbatch/kernel/history"
+	"gonbatch/kernel/wire"
+)
+
+// execution is a cell that runs.
+type execution struct {
+	relay    *relay
+	request  *wire.Message
+	prepared cell.Prepared
+	count    int
+	code     string
+	// held is the end of the program's stderr from its panic on. If the cell fails it is the error's traceback.
+	held []*wire.Message
+	// page is the text that the cell asks to be shown in a pager.
+	page json.RawMessage
+}
+
+// executeRequest is the content of an execute_request as far as it is used here.
+type executeRequest struct {
+	Code         string `json:"code"`
+	Silent       bool   `json:"silent"`
+	StoreHistory *bool  `json:"store_history"`
+	StopOnError  *bool  `json:"stop_on_error"`
+}
+
+func isTrue(value *bool) bool { return value == nil || *value }
+
+func (r *relay) execute(ctx context.Context, request *wire.Message) {
+	r.status(request, "busy")
+	defer r.status(request, "idle")
+	var asked executeRequest
+	if err := json.Unmarshal(request.Content, &asked); err != nil {
+		f := failure{"ProtocolError", "execute_request: " + err.Error(), []string{err.Error()}}
+		r.reply(r.front.shell, request, "execute_reply", f.content("error"))
+		return
+	}
+	e := &execution{relay: r, request: request, code: asked.Code, prepared: cell.Prepare(asked.Code, r.opts.StatusProgram)}
+	r.begin(e, asked)
+	r.interrupted.Store(false)
+	reply := r.callBack(ctx, request, e.content(), e.onPublished)
+	if reply == nil {
+		return // the kernel ends
+	}
+	f := e.failure(reply)
+	e.release()
+	content := object{"status": "ok", "user_expressions": object{}, "payload": e.payload()}
+	if f != nil {
+		content = f.content("error")
+		if !asked.Silent {
+			r.publish(request, "error", f.content(""))
+		}
+	}
+	content["execution_count"] = e.count
+	r.reply(r.front.shell, request, "execute_reply", content)
+	if f != nil && isTrue(asked.StopOnError) {
+		r.abort()
+	}
+}
+
+// begin counts the cell, tells the clients about it and remembers it.
+func (r *relay) begin(e *execution, asked executeRequest) {
+	store := isTrue(asked.StoreHistory) && !asked.Silent
+	if store {
+		r.count++
+	}
+	e.count = r.count
+	if !asked.Silent {
+		r.publish(e.request, "execute_input", object{"code": asked.Code, "execution_count": e.count})
+	}
+	if store && r.history != nil {
+		if err := r.history.Add(history.Entry{Line: e.count, Source: asked.Code}); err != nil {
+			r.log(err)
+		}
+	}
+}
+
+// content is the request as GoNB gets it. With an unknown magic nothing runs, but GoNB counts the cell.
+func (e *execution) content() json.RawMessage {
+	fields := object{}
+	_ = json.Unmarshal(e.request.Content, &fields) // it was read before
+	fields["code"] = e.prepared.Code
+	if e.prepared.Err != nil {
+		fields["code"] = ""
+	}
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return e.request.Content
+	}
+	return text
+}
+
+// onPublished passes on what the cell puts out. The relay has its own execute_input and error.
+func (e *execution) onPublished(m *wire.Message) {
+	switch m.Header.Type {
+	case "execute_input", "error":
+		return
+	case "stream":
+		if e.hold(m) {
+			return
+		}
+	case "execute_result":
+		e.recount(m)
+	case "display_data":
+		if strings.TrimSpace(e.code) == "%help" {
+			e.page = m.Content
+		}
+	}
+	e.relay.pass(m)
+}
+
+// recount gives a result the cell's number as clients know it.
+func (e *execution) recount(m *wire.Message) {
+	fields := map[string]json.RawMessage{}
+	if json.Unmarshal(m.Content, &fields) != nil {
+		return
+	}
+	fields["execution_count"] = json.RawMessage(strconv.Itoa(e.count))
+	if text, err := json.Marshal(fields); err == nil {
+		m.Content = text
+	}
+}
+
+// hold keeps a message of stderr back that begins a panic or follows one.
+func (e *execution) hold(m *wire.Message) bool {
+	name, text := stream(m)
+	if name != "stderr" {
+		return false
+	}
+	begins := strings.HasPrefix(text, "panic: ") || strings.HasPrefix(text, "fatal error: ") || strings.HasPrefix(text, "exit status ")
+	if len(e.held) == 0 && !begins {
+		return false
+	}
+	e.held = append(e.held, m)
+	return true
+}
+
+func stream(m *wire.Message) (name, text string) {
+	var content struct{ Name, Text string }
+	if json.Unmarshal(m.Content, &content) != nil {
+		return "", ""
+	}
+	return content.Name, content.Text
+}
+
+// release publishes what was held and is not part of an error.
+func (e *execution) release() {
+	for _, m := range e.held {
+		e.relay.pass(m)
+	}
+	e.held = nil
+}
+
+func (e *execution) payload() []any {
+	var content struct {
+		Data map[string]any `json:"data"`
+	}
+	if e.page == nil || json.Unmarshal(e.page, &content) != nil {
+		return []any{}
+	}
+	if _, ok := content.Data["text/plain"]; !ok {
+		content.Data["text/plain"] = content.Data["text/markdown"]
+	}
+	return []any{object{"source": "page", "data": content.Data, "start": 0}}
+}
+
+// abort answers the cells that wait: one before them failed.
+func (r *relay) abort() {
+	for _, m := range r.queue.take("execute_request") {
+		r.status(m, "busy")
+		r.reply(r.front.shell, m, "execute_reply", object{"status": "aborted", "execution_count": r.count})
+		r.status(m, "idle")
+	}
+}
+
+// failedCommands reads which shell commands of the cell failed, and forgets them.
+func (r *relay) failedCommands() []command {
+	text, err := os.ReadFile(r.opts.StatusFile)
+	if err != nil || len(text) == 0 {
+		return nil
+	}
+	if err := os.Truncate(r.opts.StatusFile, 0); err != nil {
+		r.log(err)
+	}
+	var failed []command
+	for line := range strings.Lines(string(text)) {
+		var c command
+		if _, err := fmt.Sscanf(line, "%d %d", &c.line, &c.status); err == nil {
+			failed = append(failed, c)
+		}
+	}
+	return failed
+}
+
+// command is a shell command of a cell that failed.
+type command struct{ line, status int }

@@ -1,0 +1,97 @@
+package relay
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"gonbatch/kernel/wire"
+)
+
+// failure is why a cell failed.
+type failure struct {
+	name, value string
+	traceback   []string
+}
+
+const red, plain = "\x1b[31m", "\x1b[0m"
+
+// content is the content of an error message, or of a reply with a status.
+func (f failure) content(status string) object {
+	content := object{"ename": f.name, "evalue": f.value, "traceback": f.traceback}
+	if status != "" {
+		content["status"] = status
+	}
+	return content
+}
+
+// failure says why the cell failed, or nil.
+func (e *execution) failure(reply *wire.Message) *failure {
+	failed := e.relay.failedCommands()
+	switch {
+	case e.prepared.Err != nil:
+		return &failure{"UnknownMagic", e.prepared.Err.Error(), []string{e.title(0), red + e.prepared.Err.Error() + plain}}
+	case e.relay.interrupted.Load():
+		return &failure{"Interrupted", "the cell was interrupted", []string{e.title(0), red + "the cell was interrupted" + plain}}
+	}
+	if f := e.programFailure(reply); f != nil {
+		return f
+	}
+	if len(failed) > 0 && !e.prepared.AllowFail {
+		return e.commandFailure(failed[0])
+	}
+	return nil
+}
+
+// programFailure is GoNB's own error: a compiler's message, or the exit status of the program.
+func (e *execution) programFailure(reply *wire.Message) *failure {
+	var content struct {
+		Status    string   `json:"status"`
+		Name      string   `json:"ename"`
+		Value     string   `json:"evalue"`
+		Traceback []string `json:"traceback"`
+	}
+	if err := json.Unmarshal(reply.Content, &content); err != nil {
+		return &failure{"ProtocolError", "GoNB's reply: " + err.Error(), []string{err.Error()}}
+	}
+	if content.Status == "ok" {
+		return nil
+	}
+	f := &failure{content.Name, content.Value, append([]string{e.title(0)}, content.Traceback...)}
+	if text := e.heldText(); text != "" {
+		e.held = nil
+		f.traceback = append(f.traceback, red+text+plain)
+		if first, _, _ := strings.Cut(text, "\n"); strings.Contains(first, ": ") {
+			f.name, f.value, _ = strings.Cut(first, ": ")
+		}
+	}
+	return f
+}
+
+func (e *execution) heldText() string {
+	var text strings.Builder
+	for _, m := range e.held {
+		_, part := stream(m)
+		text.WriteString(part)
+	}
+	return strings.TrimSpace(text.String())
+}
+
+func (e *execution) commandFailure(c command) *failure {
+	line := ""
+	if lines := strings.Split(e.code, "\n"); c.line >= 1 && c.line <= len(lines) {
+		line = lines[c.line-1]
+	}
+	value := fmt.Sprintf("%s: exit status %d", line, c.status)
+	return &failure{"CommandFailed", value, []string{
+		e.title(c.line), line, fmt.Sprintf("%sexit status %d%s (%%allow_fail in the cell lets its commands fail)", red, c.status, plain),
+	}}
+}
+
+// title names the cell, and the line if it is known.
+func (e *execution) title(line int) string {
+	if line == 0 {
+		return fmt.Sprintf("Cell [%d]", e.count)
+	}
+	return fmt.Sprintf("Cell [%d] line %d", e.count, line)
+}

@@ -1,0 +1,187 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gonbatch/kernel/history"
+	"gonbatch/kernel/wire"
+)
+
+// flushTime is how long the last messages may take to leave.
+const flushTime = 100 * time.Millisecond
+
+// Options say what Run connects.
+type Options struct {
+	// Front is the clients' connection; the relay listens there. Back is GoNB's, which GoNB makes when it is up.
+	Front, Back Connection
+	// StatusProgram is called as STATUSPROGRAM LINE COMMAND... for each shell command of a cell. It appends a line "LINE STATUS" to
+	// StatusFile if the command fails.
+	StatusProgram, StatusFile string
+	// HistoryFile keeps the cells that were executed. Unset, there is no history.
+	HistoryFile string
+	// Interrupt sends SIGINT to the processes of the cell that runs.
+	Interrupt func()
+	// Log receives what is refused, and errors.
+	Log io.Writer
+}
+
+type relay struct {
+	opts    Options
+	front   *front
+	back    *back
+	queue   *queue
+	history *history.Store
+	stop    context.CancelFunc
+
+	// ready is closed when GoNB answers.
+	ready chan struct{}
+	// count is the number of the last cell. Only the worker uses it.
+	count int
+	// interrupted is set while a cell runs that a client wants to end.
+	interrupted atomic.Bool
+
+	mu   sync.Mutex
+	call *call // what GoNB works at
+}
+
+// Run serves clients until one of them asks for a shutdown, or ctx ends; neither is an error.
+func Run(ctx context.Context, opts Options) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	// The sockets live a little longer, so that the last reply leaves.
+	sockets, closeSockets := context.WithCancel(context.WithoutCancel(ctx))
+	defer closeSockets()
+	r := &relay{opts: opts, queue: newQueue(), stop: cancel, ready: make(chan struct{})}
+	var err error
+	if r.front, err = listen(sockets, opts.Front); err != nil {
+		return fmt.Errorf("listen for clients: %w", err)
+	}
+	defer r.front.close()
+	if r.back, err = newBack(sockets, opts.Back); err != nil {
+		return err
+	}
+	defer r.back.close()
+	if opts.HistoryFile != "" {
+		if r.history, err = history.Open(opts.HistoryFile); err != nil {
+			r.log(fmt.Errorf("no history: %w", err))
+		}
+	}
+	r.start(ctx)
+	r.work(ctx)
+	time.Sleep(flushTime)
+	return nil
+}
+
+// start starts the goroutines that read the sockets. They end with the sockets.
+func (r *relay) start(ctx context.Context) {
+	go r.front.beat()
+	go r.front.shell.receive(ctx, r.onShell, r.log)
+	go r.front.control.receive(ctx, r.onControl, r.log)
+	go r.front.stdin.receive(ctx, r.onStdin, r.log)
+	go func() {
+		if err := r.back.dial(r.opts.Back); err != nil {
+			if ctx.Err() == nil {
+				r.log(fmt.Errorf("connect to GoNB: %w", err))
+			}
+			return
+		}
+		go r.back.shell.receive(ctx, r.onReply, r.log)
+		go r.back.stdin.receive(ctx, r.onInput, r.log)
+		go r.back.iopub.receive(ctx, r.onPublished, r.log)
+		r.probe(ctx)
+	}()
+}
+
+// probe asks GoNB until what it publishes arrives: a subscription takes effect some time after it was made.
+func (r *relay) probe(ctx context.Context) {
+	for {
+		if m, err := wire.New("kernel_info_request", struct{}{}); err == nil {
+			r.sendBack(r.back.shell, m)
+		}
+		select {
+		case <-r.ready:
+			return
+		case <-ctx.Done():
+			return
+		case <-time.After(4 * dialRetry):
+		}
+	}
+}
+
+// onShell takes a request of the shell channel. Messages to widgets don't wait for the cell that runs.
+func (r *relay) onShell(m *wire.Message) {
+	switch m.Header.Type {
+	case "comm_open", "comm_msg", "comm_close":
+		r.sendBack(r.back.shell, m)
+	default:
+		r.queue.add(m)
+	}
+}
+
+func (r *relay) onControl(m *wire.Message) { r.answer(r.front.control, m) }
+
+// onStdin passes on what the user typed.
+func (r *relay) onStdin(m *wire.Message) { r.sendBack(r.back.stdin, m) }
+
+// sendBack sends a message to GoNB, without the identity of the client, which GoNB need not know.
+func (r *relay) sendBack(s *socket, m *wire.Message) {
+	forwarded := *m
+	forwarded.Identities = nil
+	if err := s.send(&forwarded); err != nil {
+		r.log(fmt.Errorf("send %s to GoNB: %w", m.Header.Type, err))
+	}
+}
+
+func (r *relay) work(ctx context.Context) {
+	for {
+		m := r.queue.next(ctx)
+		if m == nil {
+			return
+		}
+		switch m.Header.Type {
+		case "execute_request":
+			r.execute(ctx, m)
+		case "complete_request", "inspect_request":
+			r.forward(ctx, m)
+		default:
+			r.answer(r.front.shell, m)
+		}
+	}
+}
+
+// publish sends a message about parent to all clients.
+func (r *relay) publish(parent *wire.Message, messageType string, content any) {
+	m, err := parent.Publish(messageType, content)
+	if err == nil {
+		err = r.front.iopub.send(m)
+	}
+	if err != nil {
+		r.log(fmt.Errorf("publish %s: %w", messageType, err))
+	}
+}
+
+func (r *relay) status(parent *wire.Message, state string) {
+	r.publish(parent, "status", map[string]string{"execution_state": state})
+}
+
+func (r *relay) reply(s *socket, request *wire.Message, messageType string, content any) {
+	m, err := request.Reply(messageType, content)
+	if err == nil {
+		err = s.send(m)
+	}
+	if err != nil {
+		r.log(fmt.Errorf("send %s: %w", messageType, err))
+	}
+}
+
+func (r *relay) log(err error) {
+	if r.opts.Log != nil && !errors.Is(err, context.Canceled) {
+		fmt.Fprintf(r.opts.Log, "kernel: %v\n", err)
+	}
+}
