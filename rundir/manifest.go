@@ -36,6 +36,8 @@ type Manifest struct {
 	JobID string `json:"job_id,omitempty"`
 	// Cluster is the scheduler's cluster, where it named one.
 	Cluster string `json:"cluster,omitempty"`
+	// Process is the submit command that runs the job on this machine, and records its end; nil for a queued job.
+	Process *Process `json:"process,omitempty"`
 	// State is the last known state of the job, as package submit names it.
 	State string `json:"state,omitempty"`
 	// Reason says why the job is in that state, where that is known.

@@ -19,7 +19,7 @@ const localName = local.Name
 // runLocal runs the staged steps here and tells what the run left behind.
 func runLocal(ctx context.Context, a *app, spec submit.JobSpec) error {
 	job := submit.Job{Dir: spec.RunDir}
-	if err := recordStatus(job, submit.Status{State: submit.Running}, a.now()); err != nil {
+	if err := recordProcess(job); err != nil {
 		return err
 	}
 	err := local.Runner{Out: a.out, Err: a.err, Environ: a.environ}.Run(ctx, spec)
@@ -30,6 +30,17 @@ func runLocal(ctx context.Context, a *app, spec submit.JobSpec) error {
 		return fmt.Errorf("%w\nrun directory: %s", err, spec.RunDir.Path())
 	}
 	return describeRun(a.out, spec.RunDir)
+}
+
+// recordProcess keeps that the job runs, and which process will record its end.
+func recordProcess(job submit.Job) error {
+	process, err := rundir.ThisProcess()
+	if err != nil {
+		return err
+	}
+	return rundir.UpdateManifest(job.Dir, func(m *rundir.Manifest) {
+		m.State, m.Process = string(submit.Running), &process
+	})
 }
 
 // localStatus is how a local run ended, as its error tells.

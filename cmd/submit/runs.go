@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -70,24 +69,8 @@ func (r run) asker(a *app) submit.Asker {
 // status asks how the run fares, and keeps it if the run has ended.
 func (r run) status(ctx context.Context, a *app) (submit.Status, error) {
 	status, err := r.asker(a).Status(ctx, r.job())
-	if err == nil && r.queued() && status.State.Ended() {
+	if err == nil && r.manifest.Ended == nil && status.State.Ended() {
 		err = recordStatus(r.job(), status, a.now())
 	}
 	return status, err
-}
-
-// manifestAsker believes the manifest.
-type manifestAsker struct{}
-
-// Status reads the manifest.
-func (manifestAsker) Status(_ context.Context, job submit.Job) (submit.Status, error) {
-	m, err := rundir.ReadManifest(job.Dir)
-	if err != nil {
-		return submit.Status{}, fmt.Errorf("status of run %s: %w", job.Dir.Name(), err)
-	}
-	status := submit.Status{State: submit.State(m.State), Reason: m.Reason}
-	if m.ExitCode != nil {
-		status.ExitCode = *m.ExitCode
-	}
-	return status, nil
 }

@@ -1,0 +1,70 @@
+package rundir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Process names a process so well that no later one can pass for it: process numbers are used again, and a run directory
+// may be looked at from another machine.
+type Process struct {
+	Host string `json:"host"`
+	// Boot is the kernel's id of the time since the machine started.
+	Boot string `json:"boot"`
+	PID  int    `json:"pid"`
+	// Start is when the process started, in the kernel's clock ticks since then.
+	Start string `json:"start"`
+}
+
+// ThisProcess names the calling process.
+func ThisProcess() (Process, error) { return findProcess("/proc", os.Getpid()) }
+
+// Gone tells whether the process has certainly ended. Of one on another machine nothing is known: that is false.
+func (p Process) Gone() bool { return p.goneFrom("/proc") }
+
+func (p Process) goneFrom(proc string) bool {
+	now, err := findProcess(proc, p.PID)
+	switch {
+	case p.Host == "" || now.Host != p.Host:
+		return false
+	case now.Boot == "":
+		return false
+	case now.Boot != p.Boot, errors.Is(err, fs.ErrNotExist):
+		return true
+	}
+	return err == nil && now != p
+}
+
+// findProcess names process pid. On an error it gives what is known of the machine.
+func findProcess(proc string, pid int) (Process, error) {
+	p := Process{PID: pid}
+	var err error
+	if p.Host, err = os.Hostname(); err != nil {
+		return p, fmt.Errorf("this machine's name: %w", err)
+	}
+	boot, err := os.ReadFile(filepath.Join(proc, "sys", "kernel", "random", "boot_id"))
+	if err != nil {
+		return p, fmt.Errorf("process %d: %w", pid, err)
+	}
+	p.Boot = strings.TrimSpace(string(boot))
+	stat, err := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return p, fmt.Errorf("process %d: %w", pid, err)
+	}
+	p.Start, err = startTime(string(stat))
+	return p, err
+}
+
+// startTime is field 22 of /proc/PID/stat. The second field, the program's name in brackets, may have spaces and brackets.
+func startTime(stat string) (string, error) {
+	fields := strings.Fields(stat[strings.LastIndex(stat, ")")+1:]) // The first of them is field 3.
+	if len(fields) < 20 {
+		return "", fmt.Errorf("/proc/PID/stat has %d fields behind the name, want 20 at least: %q", len(fields), stat)
+	}
+	return fields[19], nil
+}

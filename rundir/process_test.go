@@ -1,0 +1,69 @@
+package rundir
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+)
+
+func TestProcessGone(t *testing.T) {
+	here, err := ThisProcess()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sleep", "60")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	child, err := findProcess("/proc", cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if child.Gone() {
+		t.Error("a process that runs is gone")
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // It was killed.
+	for _, tc := range []struct {
+		name string
+		p    Process
+		want bool
+	}{
+		{"itself", here, false},
+		{"killed", child, true},
+		{"its number is another's now", Process{here.Host, here.Boot, here.PID, "1"}, true},
+		{"before the machine restarted", Process{here.Host, "another", here.PID, here.Start}, true},
+		{"on another machine", Process{"another.machine", "another", child.PID, child.Start}, false},
+		{"not known", Process{}, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := tc.p.Gone(); got != tc.want {
+				t.Errorf("%+v: gone %t, want %t", tc.p, got, tc.want)
+			}
+		})
+	}
+	if here.goneFrom(t.TempDir()) {
+		t.Error("without /proc nothing is known, but the process is called gone")
+	}
+	if here.PID != os.Getpid() {
+		t.Errorf("PID = %d, want %d", here.PID, os.Getpid())
+	}
+}
+
+func TestStartTime(t *testing.T) {
+	const fields = " S 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 4711 21"
+	for _, tc := range []struct{ name, stat, want string }{
+		{"usual", "1 (sh)" + fields, "4711"},
+		{"hostile program name", "1 (a) b (c)" + fields, "4711"},
+		{"cut off", "1 (sh) S 2", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := startTime(tc.stat)
+			if got != tc.want || (err != nil) != (tc.want == "") {
+				t.Errorf("startTime = %q, %v; want %q", got, err, tc.want)
+			}
+		})
+	}
+}
