@@ -106,7 +106,7 @@ func (e *execution) onPublished(m *wire.Message) {
 	case "execute_input", "error":
 		return
 	case "stream":
-		if e.hold(m) {
+		if e.hold(m) || e.clear(m) {
 			return
 		}
 	case "execute_result":

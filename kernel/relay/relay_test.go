@@ -1,0 +1,318 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-zeromq/zmq4"
+
+	"gonbatch/kernel/wire"
+)
+
+// TestExecute executes cells that a small kernel behind the relay answers.
+func TestExecute(t *testing.T) {
+	b := start(t)
+	tests := []struct {
+		name, code string
+		want       []string // what is published between busy and idle
+		status     string
+	}{
+		{name: "output", code: "out hello", want: []string{"execute_input", "stream"}, status: "ok"},
+		{name: "a panic is one error", code: "panic", want: []string{"execute_input", "error"}, status: "error"},
+		{name: "an unknown magic", code: "%nothing", want: []string{"execute_input", "error"}, status: "error"},
+		{name: "a failing command", code: "!false", want: []string{"execute_input", "error"}, status: "error"},
+		{name: "that may fail", code: "%allow_fail\n!false", want: []string{"execute_input"}, status: "ok"},
+		{name: "the screen is cleared", code: "out a\x1b[H\x1b[2Jb", want: []string{"execute_input", "clear_output", "stream"}, status: "ok"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			id := b.ask("execute_request", object{"code": tt.code})
+			published := b.untilIdle(id)
+			if got := types(published); !slices.Equal(got, append(append([]string{"status"}, tt.want...), "status")) {
+				t.Errorf("published %v, want %v between two statuses", got, tt.want)
+			}
+			if got := text(t, b.next(), "status"); got != tt.status {
+				t.Errorf("status %q, want %q", got, tt.status)
+			}
+		})
+	}
+}
+
+// TestAbort: the cells that wait behind one that fails are aborted, and those after them run.
+func TestAbort(t *testing.T) {
+	b := start(t)
+	b.ask("execute_request", object{"code": "wait"})
+	for _, code := range []string{"out 1", "out 2"} {
+		b.ask("execute_request", object{"code": code})
+	}
+	b.ask("is_complete_request", object{"code": "var x int"})
+	time.Sleep(200 * time.Millisecond) // until all have arrived
+	close(b.gonb.release)
+	var got []string
+	for range 4 {
+		got = append(got, text(t, b.next(), "status"))
+	}
+	if want := []string{"error", "aborted", "aborted", "complete"}; !slices.Equal(got, want) {
+		t.Errorf("replies %v, want %v", got, want)
+	}
+	b.ask("execute_request", object{"code": "out 3"})
+	if got := text(t, b.next(), "status"); got != "ok" {
+		t.Errorf("the next cell: %q, want ok", got)
+	}
+}
+
+// TestRefused sends what a relay must not take, and finds it alive after each.
+func TestRefused(t *testing.T) {
+	b := start(t)
+	request, err := wire.New("kernel_info_request", object{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := b.shell.codec.Encode(request)
+	change := func(i int, frame string) [][]byte {
+		frames := slices.Clone(good)
+		frames[i] = []byte(frame)
+		return frames
+	}
+	tests := []struct {
+		name   string
+		frames [][]byte
+		log    string
+	}{
+		{name: "forged signature", frames: change(1, strings.Repeat("0", 64)), log: "signature refused"},
+		{name: "changed content", frames: change(5, `{"a":1}`), log: "signature refused"},
+		{name: "no signature", frames: change(1, ""), log: "signature refused"},
+		{name: "no delimiter", frames: change(0, "x"), log: "malformed message"},
+		{name: "too few frames", frames: good[:4], log: "malformed message"},
+		{name: "one frame", frames: [][]byte{{}}, log: "malformed message"},
+		{name: "replayed", frames: good, log: "received twice"},
+	}
+	if err := b.shell.SendMulti(zmq4.NewMsgFrom(good...)); err != nil {
+		t.Fatal(err)
+	}
+	b.next()
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b.log.reset()
+			if err := b.shell.SendMulti(zmq4.NewMsgFrom(tt.frames...)); err != nil {
+				t.Fatal(err)
+			}
+			id := b.ask("kernel_info_request", object{})
+			if reply := b.next(); reply.ParentID != id {
+				t.Errorf("%s answers %s, want %s", reply.Header.Type, reply.ParentID, id)
+			}
+			if got := b.log.String(); !strings.Contains(got, tt.log) {
+				t.Errorf("log %q, want %q", got, tt.log)
+			}
+		})
+	}
+}
+
+// TestVolume: many small messages arrive, all and in order, and a large one arrives whole.
+func TestVolume(t *testing.T) {
+	b := start(t)
+	const many, large = 10_000, 20 << 20
+	published := b.untilIdle(b.ask("execute_request", object{"code": fmt.Sprintf("many %d", many)}))
+	if got := len(published) - 3; got != many { // busy, execute_input, idle
+		t.Fatalf("%d messages, want %d", got, many)
+	}
+	for i, m := range published[2 : many+2] {
+		if _, text := stream(m); text != fmt.Sprint(i) {
+			t.Fatalf("message %d is %q", i, text)
+		}
+	}
+	b.next()
+	published = b.untilIdle(b.ask("execute_request", object{"code": fmt.Sprintf("large %d", large)}))
+	if _, text := stream(published[2]); len(text) != large {
+		t.Errorf("%d bytes, want %d", len(text), large)
+	}
+}
+
+// TestControl: an interrupt and a shutdown are answered on control while a cell runs.
+func TestControl(t *testing.T) {
+	b := start(t)
+	b.ask("execute_request", object{"code": "wait"})
+	for _, request := range []string{"kernel_info_request", "interrupt_request", "shutdown_request"} {
+		if err := b.control.send(newMessage(t, request, object{})); err != nil {
+			t.Fatal(err)
+		}
+		reply := receive(t, b.control)
+		if got, want := reply.Header.Type, strings.Replace(request, "request", "reply", 1); got != want {
+			t.Errorf("%s answers %s", got, request)
+		}
+	}
+	if b.interrupts.Load() != 1 {
+		t.Errorf("%d interrupts, want 1", b.interrupts.Load())
+	}
+	select {
+	case <-b.ended:
+	case <-time.After(10 * time.Second):
+		t.Error("the relay runs on after its shutdown")
+	}
+}
+
+// BenchmarkExecute is the time of an empty cell through the relay, with a kernel behind it that does nothing.
+func BenchmarkExecute(b *testing.B) {
+	bed := start(b)
+	for b.Loop() {
+		bed.ask("execute_request", object{"code": ""})
+		bed.next()
+	}
+}
+
+// bed is a client, a relay, and a small kernel in place of GoNB.
+type bed struct {
+	testing.TB
+	shell, control, iopub *socket
+	gonb                  *smallKernel
+	log                   *logBuffer
+	interrupts            atomic.Int32
+	ended                 chan struct{}
+}
+
+func start(t testing.TB) *bed {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "relay") // t.TempDir is too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	front, back := PrivateConnection(filepath.Join(dir, "f")), PrivateConnection(filepath.Join(dir, "b"))
+	for _, c := range []Connection{front, back} {
+		if err := os.Mkdir(filepath.Dir(c.IP), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := &bed{TB: t, log: &logBuffer{}, ended: make(chan struct{})}
+	statusFile := filepath.Join(dir, "status")
+	b.gonb = startSmallKernel(t, back, statusFile)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		defer close(b.ended)
+		opts := Options{Front: front, Back: back, StatusProgram: "status", StatusFile: statusFile, Log: b.log,
+			Interrupt: func() { b.interrupts.Add(1) }}
+		if err := Run(ctx, opts); err != nil {
+			t.Error(err)
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-b.ended })
+	b.connect(ctx, front)
+	return b
+}
+
+func (b *bed) connect(ctx context.Context, c Connection) {
+	b.Helper()
+	codec := must(wire.NewCodec(c.Scheme, c.Key))
+	id := []zmq4.Option{zmq4.WithID(zmq4.SocketIdentity("client")), zmq4.WithDialerRetry(dialRetry), zmq4.WithDialerMaxRetries(-1)}
+	b.shell = &socket{Socket: zmq4.NewDealer(ctx, id...), codec: codec}
+	b.control = &socket{Socket: zmq4.NewDealer(ctx, id...), codec: codec}
+	b.iopub = &socket{Socket: zmq4.NewSub(ctx, id[1:]...), codec: codec}
+	for port, s := range map[int]*socket{c.Shell: b.shell, c.Control: b.control, c.IOPub: b.iopub} {
+		if err := s.Dial(c.address(port)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := b.iopub.SetOption(zmq4.OptionSubscribe, ""); err != nil {
+		b.Fatal(err)
+	}
+	time.Sleep(100 * time.Millisecond) // until the subscription has arrived
+}
+
+func (b *bed) ask(messageType string, content any) (id string) {
+	b.Helper()
+	m := newMessage(b, messageType, content)
+	if err := b.shell.send(m); err != nil {
+		b.Fatal(err)
+	}
+	return m.Header.ID
+}
+
+func (b *bed) next() *wire.Message { b.Helper(); return receive(b, b.shell) }
+
+// untilIdle collects what is published about a request.
+func (b *bed) untilIdle(id string) []*wire.Message {
+	b.Helper()
+	var published []*wire.Message
+	for {
+		m := receive(b, b.iopub)
+		if m.ParentID != id {
+			continue
+		}
+		published = append(published, m)
+		if m.Header.Type == "status" && text(b, m, "execution_state") == "idle" {
+			return published
+		}
+	}
+}
+
+func newMessage(t testing.TB, messageType string, content any) *wire.Message {
+	t.Helper()
+	m, err := wire.New(messageType, content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func receive(t testing.TB, s *socket) *wire.Message {
+	t.Helper()
+	frames, err := s.Recv()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := s.codec.Decode(frames.Frames)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func text(t testing.TB, m *wire.Message, field string) string {
+	t.Helper()
+	var content object
+	if err := json.Unmarshal(m.Content, &content); err != nil {
+		t.Fatal(err)
+	}
+	value, _ := content[field].(string)
+	return value
+}
+
+func types(messages []*wire.Message) []string {
+	var list []string
+	for _, m := range messages {
+		list = append(list, m.Header.Type)
+	}
+	return list
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// logBuffer is a buffer for several goroutines.
+type logBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logBuffer) String() string { l.mu.Lock(); defer l.mu.Unlock(); return l.text.String() }
+func (l *logBuffer) reset()         { l.mu.Lock(); defer l.mu.Unlock(); l.text.Reset() }
