@@ -1,0 +1,68 @@
+package tests
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"gonbatch/kernel"
+	"gonbatch/tests/jupyter"
+)
+
+// conformance is what each test of jupyter_kernel_test does with the kernel. A test that fails here must pass before it moves
+// to "ok", and one that is "ok" must stay so; a test of the suite that is not listed is an error.
+var conformance = map[string]string{
+	"test_clear_output":   "ok",
+	"test_completion":     "ok",
+	"test_display_data":   "ok",
+	"test_error":          "ok",
+	"test_execute_result": "AssertionError: execute_result message not found", // the value of a last expression is not shown yet
+	"test_execute_stderr": "ok",
+	"test_execute_stdout": "ok",
+	"test_history":        "ok",
+	"test_inspect":        "ok",
+	"test_is_complete":    "ok",
+	"test_kernel_info":    "ok",
+	"test_pager":          "ok",
+}
+
+// TestKernelConformance runs Jupyter's own suite for kernels, jupyter_kernel_test, on the kernel.
+func TestKernelConformance(t *testing.T) {
+	python := jupyter.Python(t)
+	root, err := jupyter.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	submit := filepath.Join(t.TempDir(), "submit")
+	if out, err := command(root, "go", "build", "-o", submit, "./cmd/submit").CombinedOutput(); err != nil {
+		t.Fatalf("build submit: %v\n%s", err, out)
+	}
+	dataDir := t.TempDir()
+	if _, err := kernel.Install(kernel.InstallOptions{DataDir: dataDir, Program: submit}); err != nil {
+		t.Fatal(err)
+	}
+	cmd := command(root, python, filepath.Join(root, "tests", "jupyter", "kernel_tests.py"), kernel.Name)
+	cmd.Env = append(os.Environ(), "JUPYTER_DATA_DIR="+dataDir, "XDG_STATE_HOME="+t.TempDir(), "GONBATCH_SOURCE="+root)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, stderr.String())
+	}
+	var results map[string]string
+	if err := json.Unmarshal(out, &results); err != nil {
+		t.Fatalf("%v\n%s\n%s", err, out, stderr.String())
+	}
+	for name, want := range conformance {
+		if got := results[name]; got != want {
+			t.Errorf("%s: %q, want %q\n%s", name, got, want, stderr.String())
+		}
+	}
+	for name, got := range results {
+		if _, ok := conformance[name]; !ok {
+			t.Errorf("%s: %q: the list of this test lacks it", name, got)
+		}
+	}
+}
