@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"gonbatch/submit/build"
 	"gonbatch/submit/export"
@@ -18,6 +17,18 @@ type prepared struct {
 
 // exportNotebook reads and exports the notebook, and shows what its programs do without.
 func exportNotebook(ctx context.Context, a *app, path string, o exportOptions) (*export.Module, error) {
+	module, err := readModule(ctx, a, path, o)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range module.Warnings {
+		fmt.Fprintln(a.err, "submit: warning:", w)
+	}
+	return module, nil
+}
+
+// readModule reads and exports the notebook.
+func readModule(ctx context.Context, a *app, path string, o exportOptions) (*export.Module, error) {
 	values, err := o.values()
 	if err != nil {
 		return nil, err
@@ -30,25 +41,14 @@ func exportNotebook(ctx context.Context, a *app, path string, o exportOptions) (
 	if err != nil {
 		return nil, err
 	}
-	module, err := export.FromNotebook(nb, export.Options{Cells: o.Cells, SourceDir: sourceDir, Parameters: values})
-	if err != nil {
-		return nil, err
-	}
-	for _, w := range module.Warnings {
-		fmt.Fprintln(a.err, "submit: warning:", w)
-	}
-	return module, nil
+	return export.FromNotebook(nb, export.Options{Cells: o.Cells, SourceDir: sourceDir, Parameters: values})
 }
 
 // compile type-checks and compiles the module's programs, in a folder that is gone afterwards.
 func compile(ctx context.Context, a *app, module *export.Module) (result *build.Result, err error) {
-	dir, err := os.MkdirTemp("", "gonbatch-module-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	if err := module.Write(dir); err != nil {
-		return nil, err
-	}
-	return build.Build(ctx, dir, module, build.Options{Env: a.environ})
+	err = inModule(module, func(dir string) (err error) {
+		result, err = build.Build(ctx, dir, module, build.Options{Env: a.environ})
+		return err
+	})
+	return result, err
 }

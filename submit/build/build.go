@@ -130,17 +130,7 @@ func publish(tmp string, r *Result) error {
 
 // compile runs go build, once for all steps that have the same flags.
 func compile(ctx context.Context, moduleDir, out string, m *export.Module, tools *toolchain) error {
-	var order []string
-	groups := map[string][]export.Step{}
-	for _, step := range m.Programs() {
-		key := strings.Join(step.BuildFlags, "\x00")
-		if groups[key] == nil {
-			order = append(order, key)
-		}
-		groups[key] = append(groups[key], step)
-	}
-	for _, key := range order {
-		steps := groups[key]
+	for _, steps := range flagGroups(m) {
 		if err := checkFlags(m, steps[0]); err != nil {
 			return err
 		}
@@ -158,6 +148,22 @@ func compile(ctx context.Context, moduleDir, out string, m *export.Module, tools
 		}
 	}
 	return nil
+}
+
+// flagGroups are the programs, together where they have the same flags, in the order of the steps.
+func flagGroups(m *export.Module) [][]export.Step {
+	var groups [][]export.Step
+	place := map[string]int{}
+	for _, step := range m.Programs() {
+		key := strings.Join(step.BuildFlags, "\x00")
+		i, ok := place[key]
+		if !ok {
+			i = len(groups)
+			place[key], groups = i, append(groups, nil)
+		}
+		groups[i] = append(groups[i], step)
+	}
+	return groups
 }
 
 // baseFlags are go build's flags for every program.

@@ -26,6 +26,9 @@ type cellDecls struct {
 	decls   []*decl
 	main    *decl
 	flags   []Flag
+	notes   []Note
+	// end tells that the main never ends well; nil where it may.
+	end *deadEnd
 }
 
 // cellParser turns the Go of one cell into declarations.
@@ -106,7 +109,7 @@ func (p *cellParser) function(d *ast.FuncDecl) error {
 	case f.key == "main" && p.out.main != nil:
 		return p.cell.errorf(p.line(d.Pos()), "the cell has two main functions; split it into two cells")
 	case f.key == "main":
-		p.out.main = f
+		p.out.main, p.out.end = f, p.findDeadEnd(d.Body)
 		return nil
 	case f.key == "_":
 		f.names, f.key = nil, p.blankKey(d.Pos())
@@ -114,6 +117,7 @@ func (p *cellParser) function(d *ast.FuncDecl) error {
 		f.idents = []ident{{name, int(d.Name.Pos() - d.Pos())}}
 		f.rename(name, "init")
 	}
+	p.noteExits(d)
 	p.out.decls = append(p.out.decls, f)
 	return nil
 }

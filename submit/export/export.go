@@ -55,6 +55,8 @@ type exporter struct {
 	all     []Step // also those that are not picked
 	edits   []modEdit
 	imports map[string]bool
+	// deadEnds are the ends of mains that never end well, by step.
+	deadEnds map[string]*deadEnd
 }
 
 // newExporter reads what surrounds the cells.
@@ -77,7 +79,7 @@ func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
 		cells: describeCells(nb), picks: opt.Cells, session: newSession(), mod: mod,
 		namer:   stepNamer{map[string]bool{}},
 		names:   &packageNames{mod: mod, sourceDir: sourceDir, modCache: opt.ModuleCache, cache: map[string]string{}},
-		imports: map[string]bool{},
+		imports: map[string]bool{}, deadEnds: map[string]*deadEnd{},
 	}
 	e.session.params.values = opt.Parameters
 	e.module = &Module{
@@ -119,7 +121,7 @@ func (e *exporter) step(cell *cellInfo, name string, main *decl) error {
 		Args: slices.Clone(e.session.cellArgs), Env: maps.Clone(e.session.env), Dir: e.session.dir,
 		BuildFlags: slices.Clone(e.session.goFlags),
 	}
-	e.all = append(e.all, step)
+	e.all, e.deadEnds[name] = append(e.all, step), e.session.end
 	if !e.picks.wants(name, cell) {
 		return nil
 	}
@@ -163,6 +165,8 @@ func (e *exporter) finish() (*Module, error) {
 	}
 	maps.Copy(m.Files, files)
 	m.Imports = slices.Sorted(maps.Keys(e.imports))
+	e.noteDeadEnds()
+	m.Notes = e.session.notes
 	m.Warnings, m.Parameters, m.Flags = e.session.warnings, e.session.params.declared, e.session.flags
 	return m, nil
 }

@@ -21,6 +21,8 @@ type Module struct {
 	Cells map[string]CellSource
 	// Warnings are what the programs do without, in the notebook's order.
 	Warnings []Warning
+	// Notes are what works but may not be what was meant.
+	Notes []Note
 	// Parameters are what the cells tagged parameters declare, and Flags those that the cells define.
 	Parameters []Parameter
 	Flags      []Flag

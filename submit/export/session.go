@@ -22,6 +22,9 @@ type session struct {
 	shells []shellCommand
 	params parameters
 	flags  []Flag
+	notes  []Note
+	// end is that of the main that was found last.
+	end *deadEnd
 }
 
 // newSession is a kernel that has just started.
@@ -55,7 +58,10 @@ func (s *session) run(cell *cellInfo) (main *decl, err error) {
 		return nil, err
 	}
 	s.decls.add(decls)
-	s.flags = addFlags(s.flags, decls.flags)
+	s.flags, s.end = addFlags(s.flags, decls.flags), decls.end
+	if decls.main == nil {
+		s.notes = append(s.notes, decls.notes...)
+	}
 	if opened.skipped != "" {
 		s.warn(cell, opened.skippedLine, opened.skipped+" cells are not run on the cluster")
 		return nil, nil

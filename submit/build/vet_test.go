@@ -1,0 +1,32 @@
+package build
+
+import (
+	"testing"
+)
+
+func TestVet(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		cells []string
+		want  string
+	}{
+		{"nothing to find", []string{"%%\nfmt.Println(1)"}, ""},
+		{"once for two programs", []string{"func show(n int) {\n\tfmt.Printf(\"%s\\n\", n)\n}", "%%\nshow(1)", "%goflags -tags=x\n%%\nshow(2)"},
+			"n.ipynb, cell 1, line 2, column 14: fmt.Printf format %s has arg n of wrong type int\n\t\tfmt.Printf(\"%s\\n\", n)\n\t\t            ^"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m, dir := written(t, cells(tt.cells...))
+			problems, err := Vet(t.Context(), dir, m, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, p := range problems {
+				got += p.String()
+			}
+			if got != tt.want {
+				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
+			}
+		})
+	}
+}
