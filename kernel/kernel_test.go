@@ -78,11 +78,9 @@ func TestNoOrphans(t *testing.T) {
 				if err := syscall.Kill(processesWith(mark)[i].pid, syscall.SIGKILL); err != nil {
 					t.Fatal(err)
 				}
-				// GoNB ends by itself then, and its cell with it; its gopls, which has a process group of its own, may outlive it.
-				waitFor(t, "GoNB and its cell to end", func() bool {
-					return !slices.ContainsFunc(processesWith(mark), func(p process) bool { return strings.HasPrefix(p.name, "gonb") })
+				waitFor(t, "GoNB, its cell and gopls to end", func() bool {
+					return !slices.ContainsFunc(processesWith(mark), func(p process) bool { return strings.HasPrefix(p.name, "go") })
 				})
-				killAll(processesWith(mark))
 			}
 			_ = client.Process.Kill()
 			_ = client.Wait()
@@ -194,7 +192,8 @@ func kernelEnv(t *testing.T) []string {
 	if _, err := kernel.Install(kernel.InstallOptions{DataDir: dataDir, Program: self}); err != nil {
 		t.Fatal(err)
 	}
-	return []string{"JUPYTER_DATA_DIR=" + dataDir, "TEST_SOURCE=" + sourceRoot(t), "TEST_PLUGINS=/somewhere/plugins", "GOPROXY=off"}
+	return []string{"JUPYTER_DATA_DIR=" + dataDir, "TEST_SOURCE=" + sourceRoot(t), "TEST_PLUGINS=/somewhere/plugins", "GOPROXY=off",
+		"XDG_STATE_HOME=" + t.TempDir()}
 }
 
 func sourceRoot(t *testing.T) string {
@@ -214,12 +213,6 @@ func waitFor(t *testing.T, what string, done func() bool) {
 		}
 	}
 	t.Fatalf("waited 60 s for %s", what)
-}
-
-func killAll(processes []process) {
-	for _, p := range processes {
-		_ = syscall.Kill(p.pid, syscall.SIGKILL)
-	}
 }
 
 type process struct {

@@ -1,0 +1,74 @@
+package kernel_test
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"gonbatch/tests/jupyter"
+)
+
+//go:embed testdata/cells.py
+var cellsScript string
+
+// TestCells runs cells on a real kernel, one after another in one session.
+func TestCells(t *testing.T) {
+	tests := []struct {
+		name, code   string
+		status       string
+		ename, value string
+		text         string // is in what the cell puts out
+	}{
+		{name: "command", code: "!echo a b", status: "ok", text: "a b\n"},
+		{name: "failing command", code: "!echo before\n!exit 3", status: "error", ename: "CommandFailed", value: "!exit 3: exit status 3", text: "line 2"},
+		{name: "that may fail", code: "%allow_fail\n!exit 3", status: "ok"},
+		{name: "bash", code: "%%bash\nfalse", status: "error", ename: "CommandFailed", value: "%%bash: exit status 1"},
+		{name: "script with input", code: "%%script cat\nhello", status: "ok", text: "hello\n"},
+		{name: "failing script", code: "%%script sh -e\nfalse\necho after", status: "error", ename: "CommandFailed", value: "%%script sh -e: exit status 1"},
+		{name: "a command that is not there", code: "%%script no-such-program\n", status: "error", ename: "CommandFailed", value: "exit status 127"},
+		{name: "unknown magic", code: "%nothing\n", status: "error", ename: "UnknownMagic", value: "line 1: unknown magic %nothing", text: "Cell ["},
+		{name: "panic", code: "%%\npanic(\"boom\")", status: "error", ename: "panic", value: "boom", text: "goroutine 1"},
+		{name: "compile error", code: "%%\nx := nothing", status: "error", value: "undefined: nothing", text: "undefined: nothing"},
+		{name: "interrupted shell", code: "!sleep 600; echo after", status: "error", ename: "Interrupted"},
+		{name: "interrupted program", code: "%%\nexec.Command(\"sleep\", \"600\").Run()\nselect {}", status: "error", ename: "Interrupted"},
+		{name: "Go", code: "%%\nfmt.Println(6 * 7)", status: "ok", text: "42\n"},
+	}
+	var codes []string
+	for _, tt := range tests {
+		codes = append(codes, tt.code)
+	}
+	ends := runCells(t, codes)
+	for i, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			status, ename, value, text := ends[i][0], ends[i][1], ends[i][2], ends[i][3]
+			if status != tt.status || tt.ename != "" && ename != tt.ename || !strings.Contains(value, tt.value) || !strings.Contains(text, tt.text) {
+				t.Errorf("%s, %s: %q, output %q;\nwant %s, %s: %q, output with %q", status, ename, value, text, tt.status, tt.ename, tt.value, tt.text)
+			}
+		})
+	}
+}
+
+func runCells(t *testing.T, codes []string) [][4]string {
+	t.Helper()
+	input, err := json.Marshal(codes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(jupyter.Python(t), "-c", cellsScript)
+	cmd.Env = append(os.Environ(), append(kernelEnv(t), "TMPDIR="+t.TempDir())...)
+	var stderr bytes.Buffer
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(input), &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, stderr.String())
+	}
+	var ends [][4]string
+	if err := json.Unmarshal(out, &ends); err != nil || len(ends) != len(codes) {
+		t.Fatalf("%d results of %d cells: %v\n%s\n%s", len(ends), len(codes), err, out, stderr.String())
+	}
+	return ends
+}

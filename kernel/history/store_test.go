@@ -1,0 +1,64 @@
+package history
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+func TestStore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state", "history.jsonl")
+	for session, sources := range [][]string{{"a := 1", "b := 2"}, {"a := 1", "c\n:= 3"}} {
+		s, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Session() != session+1 {
+			t.Errorf("session %d, want %d", s.Session(), session+1)
+		}
+		for i, source := range sources {
+			if err := s.Add(Entry{Line: i + 1, Source: source}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	// A process died while it wrote.
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.WriteString("{\"sess\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name string
+		get  func() ([]Entry, error)
+		want []Entry
+	}{
+		{name: "tail", get: func() ([]Entry, error) { return s.Tail(2) }, want: []Entry{{2, 1, "a := 1"}, {2, 2, "c\n:= 3"}}},
+		{name: "range", get: func() ([]Entry, error) { return s.Range(1, 2, 3) }, want: []Entry{{1, 2, "b := 2"}}},
+		{name: "range of the session before", get: func() ([]Entry, error) { return s.Range(-1, 1, 2) }, want: []Entry{{2, 1, "a := 1"}}},
+		{name: "range without end", get: func() ([]Entry, error) { return s.Range(1, 2, 0) }, want: []Entry{{1, 2, "b := 2"}}},
+		{name: "this session is empty", get: func() ([]Entry, error) { return s.Range(0, 1, 0) }},
+		{name: "search", get: func() ([]Entry, error) { return s.Search("a*", 0, false) }, want: []Entry{{1, 1, "a := 1"}, {2, 1, "a := 1"}}},
+		{name: "search for unique", get: func() ([]Entry, error) { return s.Search("a*", 0, true) }, want: []Entry{{2, 1, "a := 1"}}},
+		{name: "search over lines", get: func() ([]Entry, error) { return s.Search("c*?", 5, false) }, want: []Entry{{2, 2, "c\n:= 3"}}},
+		{name: "search for the whole text", get: func() ([]Entry, error) { return s.Search("a", 0, false) }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := tt.get()
+			if err != nil || !slices.Equal(got, tt.want) {
+				t.Errorf("%v, %v; want %v", got, err, tt.want)
+			}
+		})
+	}
+}

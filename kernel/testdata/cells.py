@@ -1,0 +1,27 @@
+"""Run cells on the kernel gonbatch and print, as JSON, how each ended: [status, ename, evalue, text that was put out].
+
+A cell that waits is interrupted after three seconds.
+"""
+
+import json
+import sys
+import threading
+
+from jupyter_client.manager import start_new_kernel
+
+manager, client = start_new_kernel(kernel_name="gonbatch", startup_timeout=120)
+ends = []
+for code in json.load(sys.stdin):
+    texts = []
+
+    def hook(message):
+        content = message["content"]
+        texts.append(content.get("text", "") + "\n".join(content.get("traceback", [])))
+
+    timer = threading.Timer(3, manager.interrupt_kernel) if "sleep" in code else None
+    if timer:
+        timer.start()
+    reply = client.execute_interactive(code, output_hook=hook, timeout=60)["content"]
+    ends.append([reply["status"], reply.get("ename", ""), reply.get("evalue", ""), "".join(texts)])
+manager.shutdown_kernel()
+print(json.dumps(ends))
