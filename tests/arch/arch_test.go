@@ -32,8 +32,8 @@ var layers = []layer{
 	{name: "wiring", packages: []string{"cmd", "tests", "bench"}, all: true},
 	{name: "kernel", packages: []string{"kernel"}, mayImport: []string{"rundir", "fetch", "source"}},
 	{name: "submission", packages: []string{"submit", "slurmtmpl"}, mayImport: []string{"rundir", "source", "fetch"}},
-	{name: "training", packages: []string{"distributed"}, mayImport: []string{"data", "plugin", "rundir"}},
-	{name: "library", packages: []string{"models", "data", "plugin"}, mayImport: []string{"fetch"}},
+	{name: "training", packages: []string{"distributed"}, mayImport: []string{"data", "logger", "plugin", "rundir"}},
+	{name: "library", packages: []string{"models", "data", "plugin", "logger"}, mayImport: []string{"fetch", "rundir"}},
 	{name: "leaves", packages: []string{"rundir", "fetch", "source"}, mayImport: []string{root}},
 	{name: "root", packages: []string{root}},
 }

@@ -1,0 +1,217 @@
+package logger
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"image/png"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"gonum.org/v1/plot/plotter"
+
+	"gonbatch/rundir"
+)
+
+// CurvesOptions says where curves are drawn.
+type CurvesOptions struct {
+	// Dir is the folder of the PNG files, made if it is missing.
+	Dir string
+	// History is a file of JSONLines whose metrics begin the curves, so that a continued training's are whole. Unset or missing: none.
+	History string
+	// Every is the least time between two drawings: 10 s if unset.
+	Every time.Duration
+}
+
+// Curves draws metrics as PNG files, one a family of metrics: those with the same name after the last slash, so that loss.png has the
+// curves train/loss and val/loss. Each file is replaced whole, at most every few seconds, and by Close. It writes images as
+// images/NAME/step-N.png, and ignores all else.
+//
+// Where a training logs a step again, as after a return to a checkpoint, a curve loses its points from that step on.
+type Curves struct {
+	mu     sync.Mutex
+	o      CurvesOptions
+	points map[string]plotter.XYs // by metric, steps ascending
+	dirty  map[string]bool        // families to draw
+	drawn  time.Time
+	closed bool
+	now    func() time.Time
+}
+
+var _ Logger = (*Curves)(nil)
+
+// NewCurves opens the folder and reads the history.
+func NewCurves(o CurvesOptions) (*Curves, error) {
+	if o.Every == 0 {
+		o.Every = 10 * time.Second
+	}
+	l := &Curves{o: o, points: map[string]plotter.XYs{}, dirty: map[string]bool{}, now: time.Now}
+	if err := os.MkdirAll(o.Dir, 0o777); err != nil {
+		return nil, fmt.Errorf("logger: curves: %w", err)
+	}
+	if err := l.readHistory(); err != nil {
+		return nil, fmt.Errorf("logger: curves: history: %w", err)
+	}
+	return l, nil
+}
+
+func (l *Curves) readHistory() error {
+	if l.o.History == "" {
+		return nil
+	}
+	f, err := os.Open(l.o.History)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // It was only read.
+	for r := bufio.NewReader(f); ; {
+		line, err := r.ReadBytes('\n')
+		if err != nil {
+			return nil // A last line without its end is not whole.
+		}
+		var values map[string]any
+		if json.Unmarshal(line, &values) == nil {
+			l.addLine(values)
+		}
+	}
+}
+
+func (l *Curves) addLine(values map[string]any) {
+	step, ok := values["step"].(float64)
+	if !ok {
+		return
+	}
+	for name, value := range values {
+		if number, ok := value.(float64); ok && name != "step" {
+			l.add(int64(step), name, number)
+		}
+	}
+}
+
+// add adds a point to a curve; one that can't be drawn is left out.
+func (l *Curves) add(step int64, name string, value float64) {
+	points := l.points[name]
+	for len(points) > 0 && points[len(points)-1].X >= float64(step) {
+		points = points[:len(points)-1]
+	}
+	if !math.IsNaN(value) && !math.IsInf(value, 0) {
+		points = append(points, plotter.XY{X: float64(step), Y: value})
+	}
+	l.points[name] = points
+	l.dirty[family(name)] = true
+}
+
+// family is the name of the file in which a metric is drawn.
+func family(name string) string { return fileName(name[strings.LastIndex(name, "/")+1:]) }
+
+// fileName is a name without what a file's name may not have.
+func fileName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r == '/' || r < ' ' {
+			return '_'
+		}
+		return r
+	}, name)
+	if strings.Trim(name, ".") == "" {
+		name += "_"
+	}
+	return name
+}
+
+// Scalars adds points, and draws if the last drawing is long enough ago.
+func (l *Curves) Scalars(step int64, values map[string]float64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return fmt.Errorf("logger: curves in %s: %w", l.o.Dir, ErrClosed)
+	}
+	for name, value := range values {
+		l.add(step, name, value)
+	}
+	if now := l.now(); now.Sub(l.drawn) >= l.o.Every {
+		l.drawn = now
+		return l.draw()
+	}
+	return nil
+}
+
+// draw draws the families that have changed.
+func (l *Curves) draw() error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(l.dirty)) {
+		curves := map[string]plotter.XYs{}
+		for metric, points := range l.points {
+			if family(metric) == name && len(points) > 0 {
+				curves[metric] = points
+			}
+		}
+		if len(curves) > 0 {
+			errs = append(errs, drawCurves(filepath.Join(l.o.Dir, name+".png"), name, curves))
+		}
+		delete(l.dirty, name)
+	}
+	return errors.Join(errs...)
+}
+
+// Image writes an image.
+func (l *Curves) Image(step int64, name string, img image.Image) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return fmt.Errorf("logger: curves in %s: %w", l.o.Dir, ErrClosed)
+	}
+	var text bytes.Buffer
+	err := png.Encode(&text, img)
+	folder := filepath.Join(l.o.Dir, "images", fileName(name))
+	if err == nil {
+		err = os.MkdirAll(folder, 0o777)
+	}
+	if err == nil {
+		err = rundir.WriteFileAtomic(filepath.Join(folder, "step-"+padded(step)+".png"), text.Bytes(), 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("logger: image %s of step %d: %w", name, step, err)
+	}
+	return nil
+}
+
+// padded is a step's number of eight digits, so that names sort as numbers.
+func padded(step int64) string {
+	const digits = 8
+	text := strconv.FormatInt(step, 10)
+	return strings.Repeat("0", max(0, digits-len(text))) + text
+}
+
+// Params does nothing.
+func (l *Curves) Params(map[string]any) error { return nil }
+
+// Histogram does nothing.
+func (l *Curves) Histogram(int64, string, []float64) error { return nil }
+
+// Artifact does nothing.
+func (l *Curves) Artifact(string) error { return nil }
+
+// Close draws what has changed.
+func (l *Curves) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil
+	}
+	l.closed = true
+	return l.draw()
+}

@@ -1,0 +1,69 @@
+package logger
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
+	"gonum.org/v1/plot/vg"
+
+	"gonbatch/rundir"
+)
+
+// The size of a drawing, and the points that a curve in it has at most: more are averaged.
+const (
+	curveWidth  = 8 * vg.Inch
+	curveHeight = 5 * vg.Inch
+	curvePoints = 1000
+)
+
+// drawCurves writes a PNG with one line a metric.
+func drawCurves(path, title string, curves map[string]plotter.XYs) error {
+	p := plot.New()
+	p.Title.Text, p.X.Label.Text = title, "step"
+	p.Legend.Top = true
+	p.Add(plotter.NewGrid())
+	for i, name := range slices.Sorted(maps.Keys(curves)) {
+		line, points, err := plotter.NewLinePoints(thinned(curves[name], curvePoints))
+		if err != nil {
+			return fmt.Errorf("logger: curve %s: %w", name, err)
+		}
+		line.Color, points.Color, points.Radius = plotutil.Color(i), plotutil.Color(i), vg.Points(1)
+		p.Add(line, points)
+		p.Legend.Add(name, line)
+	}
+	writer, err := p.WriterTo(curveWidth, curveHeight, "png")
+	if err != nil {
+		return fmt.Errorf("logger: draw %s: %w", path, err)
+	}
+	var text bytes.Buffer
+	if _, err := writer.WriteTo(&text); err != nil {
+		return fmt.Errorf("logger: draw %s: %w", path, err)
+	}
+	if err := rundir.WriteFileAtomic(path, text.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("logger: draw: %w", err)
+	}
+	return nil
+}
+
+// thinned averages neighbours, so that at most limit points are left.
+func thinned(points plotter.XYs, limit int) plotter.XYs {
+	if len(points) <= limit {
+		return points
+	}
+	var out plotter.XYs
+	for i := range limit {
+		group := points[i*len(points)/limit : (i+1)*len(points)/limit]
+		var mean plotter.XY
+		for _, p := range group {
+			mean.X += p.X / float64(len(group))
+			mean.Y += p.Y / float64(len(group))
+		}
+		out = append(out, mean)
+	}
+	return out
+}

@@ -1,0 +1,224 @@
+package logger
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/png"
+	"io"
+	"maps"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// MLflowOptions says where a run is recorded. MLflowFromEnv reads them from MLflow's own variables.
+type MLflowOptions struct {
+	// TrackingURI is the address of a tracking server (http://, https://), or the folder of a file store: a path or a file: URI. Unset
+	// means the folder mlruns.
+	TrackingURI string
+	// Experiment is the experiment's name, made if it is missing: "Default" if unset.
+	Experiment string
+	// RunID continues that run; unset starts a new one.
+	RunID string
+	// RunName names a new run: a name from its id if unset.
+	RunName string
+	// Username and Password, or Token, are for a server that asks for them.
+	Username, Password, Token string
+	// Timeout bounds each request to a server: 30 s if unset.
+	Timeout time.Duration
+}
+
+// MLflowFromEnv returns the options that MLflow's clients take from the environment: MLFLOW_TRACKING_URI, MLFLOW_EXPERIMENT_NAME,
+// MLFLOW_RUN_ID, MLFLOW_RUN_NAME, MLFLOW_TRACKING_USERNAME, MLFLOW_TRACKING_PASSWORD, MLFLOW_TRACKING_TOKEN.
+func MLflowFromEnv(getenv func(string) string) MLflowOptions {
+	return MLflowOptions{
+		TrackingURI: getenv("MLFLOW_TRACKING_URI"),
+		Experiment:  getenv("MLFLOW_EXPERIMENT_NAME"),
+		RunID:       getenv("MLFLOW_RUN_ID"),
+		RunName:     getenv("MLFLOW_RUN_NAME"),
+		Username:    getenv("MLFLOW_TRACKING_USERNAME"),
+		Password:    getenv("MLFLOW_TRACKING_PASSWORD"),
+		Token:       getenv("MLFLOW_TRACKING_TOKEN"),
+	}
+}
+
+// MLflow records a run in MLflow: parameters, metrics by step, images as artifacts images/NAME/step-N.png, and artifacts. It ignores
+// histograms. MLflow allows letters, digits and "_-. :/" in names; what else a name has becomes "_".
+//
+// Close marks the run as finished. A process that is killed leaves it running, to be continued by RunID, which keeps MLflow's rule that
+// a parameter never changes: recording it with another value is an error.
+type MLflow struct {
+	mu     sync.Mutex
+	store  mlflowStore
+	closed bool
+	now    func() time.Time
+}
+
+var _ Logger = (*MLflow)(nil)
+
+// mlflowStore holds one run: a tracking server, or a folder.
+type mlflowStore interface {
+	runID() string
+	params(map[string]string) error
+	metrics([]mlflowMetric) error
+	artifact(name string, content io.Reader) error
+	finish(now time.Time) error
+}
+
+// mlflowMetric is a metric as MLflow has it.
+type mlflowMetric struct {
+	name      string
+	value     float64
+	timestamp int64 // in milliseconds
+	step      int64
+}
+
+// NewMLflow starts a run, or continues the one that the options name. It blocks until the server has answered.
+func NewMLflow(o MLflowOptions) (*MLflow, error) {
+	if o.Experiment == "" {
+		o.Experiment = "Default"
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 30 * time.Second
+	}
+	store, err := openMLflow(o)
+	if err != nil {
+		return nil, fmt.Errorf("logger: MLflow at %s: %w", redacted(o.TrackingURI), err)
+	}
+	return &MLflow{store: store, now: time.Now}, nil
+}
+
+func openMLflow(o MLflowOptions) (mlflowStore, error) {
+	if strings.HasPrefix(o.TrackingURI, "http://") || strings.HasPrefix(o.TrackingURI, "https://") {
+		return openMLflowServer(o)
+	}
+	folder, err := localPath(o.TrackingURI)
+	if err != nil {
+		return nil, err
+	}
+	if folder == "" {
+		folder = "mlruns"
+	}
+	return openMLflowFolder(folder, o)
+}
+
+// localPath is the path that a file: URI or a path names.
+func localPath(uri string) (string, error) {
+	scheme, _, found := strings.Cut(uri, ":")
+	if !found || strings.Contains(scheme, "/") {
+		return uri, nil
+	}
+	u, err := url.Parse(uri)
+	if err != nil {
+		return "", err
+	}
+	if u.Scheme != "file" || u.Host != "" && u.Host != "localhost" {
+		return "", fmt.Errorf("%s is neither a folder nor an http address: give a path, file:///PATH, http://HOST:PORT or https://HOST", redacted(uri))
+	}
+	if u.Opaque != "" {
+		return url.PathUnescape(u.Opaque)
+	}
+	return u.Path, nil
+}
+
+// redacted is an address without its password.
+func redacted(uri string) string {
+	if u, err := url.Parse(uri); err == nil {
+		return u.Redacted()
+	}
+	return uri
+}
+
+// RunID is the run's id: the next process continues the run with it.
+func (l *MLflow) RunID() string { return l.store.runID() }
+
+// Params records parameters. One that is recorded already may not change.
+func (l *MLflow) Params(params map[string]any) error {
+	texts := make(map[string]string, len(params))
+	for name, value := range params {
+		texts[mlflowName(name)] = paramText(value)
+	}
+	return l.do("record parameters", func() error { return l.store.params(texts) })
+}
+
+// Scalars records metrics of a step.
+func (l *MLflow) Scalars(step int64, values map[string]float64) error {
+	metrics := make([]mlflowMetric, 0, len(values))
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		metrics = append(metrics, mlflowMetric{mlflowName(name), values[name], l.now().UnixMilli(), step})
+	}
+	return l.do("record metrics", func() error { return l.store.metrics(metrics) })
+}
+
+// Image records an image as an artifact.
+func (l *MLflow) Image(step int64, name string, img image.Image) error {
+	var text bytes.Buffer
+	if err := png.Encode(&text, img); err != nil {
+		return fmt.Errorf("logger: image %s of step %d: %w", name, step, err)
+	}
+	name = path.Join("images", mlflowName(name), fmt.Sprintf("step-%08d.png", step))
+	return l.do("record "+name, func() error { return l.store.artifact(name, &text) })
+}
+
+// Histogram does nothing.
+func (l *MLflow) Histogram(int64, string, []float64) error { return nil }
+
+// Artifact copies a file to the run's artifacts, under its own name.
+func (l *MLflow) Artifact(file string) error {
+	return l.do("record "+file, func() error {
+		f, err := os.Open(file)
+		if err != nil {
+			return err
+		}
+		defer f.Close() //nolint:errcheck // It was only read.
+		return l.store.artifact(filepath.Base(file), f)
+	})
+}
+
+// Close marks the run as finished.
+func (l *MLflow) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil
+	}
+	l.closed = true
+	if err := l.store.finish(l.now()); err != nil {
+		return fmt.Errorf("logger: MLflow run %s: finish: %w", l.store.runID(), err)
+	}
+	return nil
+}
+
+func (l *MLflow) do(what string, record func() error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err := ErrClosed
+	if !l.closed {
+		err = record()
+	}
+	if err != nil {
+		return fmt.Errorf("logger: MLflow run %s: %s: %w", l.store.runID(), what, err)
+	}
+	return nil
+}
+
+var mlflowForbidden = regexp.MustCompile(`[^A-Za-z0-9_\-. :/]`)
+
+// mlflowName is a name that MLflow allows, and that stays inside a folder.
+func mlflowName(name string) string {
+	name = mlflowForbidden.ReplaceAllString(name, "_")
+	if path.Clean(name) != name || !filepath.IsLocal(name) {
+		name = strings.ReplaceAll(name, "/", "_")
+	}
+	if strings.Trim(name, ".") == "" {
+		name += "_"
+	}
+	return name
+}

@@ -1,0 +1,145 @@
+package logger
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"image/draw"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+	"time"
+)
+
+// MultiOptions bounds what Multi does. The zero value is good for a training.
+type MultiOptions struct {
+	// Queue is the number of records that may wait for a logger: 1,024 if unset. Further ones are lost.
+	Queue int
+	// Timeout is the time after which a logger that hasn't ended a record is reported: 30 s if unset.
+	Timeout time.Duration
+	// CloseTimeout bounds Close for all loggers together: 30 s if unset.
+	CloseTimeout time.Duration
+	// Stderr gets the reports: os.Stderr if unset.
+	Stderr io.Writer
+}
+
+// Multi hands each record to several loggers, each in a goroutine of its own behind a bounded queue. A logger that fails, panics or hangs
+// neither stops nor slows the training nor another logger: its first failure is reported, once, and its records are lost where it
+// fails or its queue is full. It is still given what comes later: a server may be back.
+type Multi struct {
+	options MultiOptions
+	mu      sync.RWMutex // held for writing while closed is set, so that no record comes after the queues' ends
+	closed  bool
+	workers []*worker
+}
+
+var _ Logger = (*Multi)(nil)
+
+// NewMulti hands records to the loggers, which are then Multi's to call and to close.
+func NewMulti(o MultiOptions, loggers ...Logger) *Multi {
+	if o.Queue <= 0 {
+		o.Queue = 1024
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = 30 * time.Second
+	}
+	if o.CloseTimeout <= 0 {
+		o.CloseTimeout = 30 * time.Second
+	}
+	if o.Stderr == nil {
+		o.Stderr = os.Stderr
+	}
+	m := &Multi{options: o}
+	report := &lockedWriter{w: o.Stderr}
+	for _, l := range loggers {
+		m.workers = append(m.workers, startWorker(l, o, report))
+	}
+	return m
+}
+
+// Params queues hyper-parameters. It never blocks on a logger; nor do the other methods but Close.
+func (m *Multi) Params(params map[string]any) error {
+	params = maps.Clone(params)
+	return m.each(func(l Logger) error { return l.Params(params) })
+}
+
+// Scalars queues metrics of a step.
+func (m *Multi) Scalars(step int64, values map[string]float64) error {
+	values = maps.Clone(values)
+	return m.each(func(l Logger) error { return l.Scalars(step, values) })
+}
+
+// Image queues a copy of an image.
+func (m *Multi) Image(step int64, name string, img image.Image) error {
+	img = cloneImage(img)
+	return m.each(func(l Logger) error { return l.Image(step, name, img) })
+}
+
+// Histogram queues the values of a distribution.
+func (m *Multi) Histogram(step int64, name string, values []float64) error {
+	values = slices.Clone(values)
+	return m.each(func(l Logger) error { return l.Histogram(step, name, values) })
+}
+
+// Artifact queues a file.
+func (m *Multi) Artifact(path string) error {
+	return m.each(func(l Logger) error { return l.Artifact(path) })
+}
+
+// each queues a record for every logger. Only a call after Close is an error.
+func (m *Multi) each(record func(Logger) error) error {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if m.closed {
+		return fmt.Errorf("logger: %w", ErrClosed)
+	}
+	for _, w := range m.workers {
+		w.queue(record)
+	}
+	return nil
+}
+
+// Close waits until the loggers have what is queued and are closed, at most CloseTimeout. The error has each logger's first failure and
+// the number of its lost records; a logger that hangs is left behind with its goroutine.
+func (m *Multi) Close() error {
+	m.mu.Lock()
+	already := m.closed
+	m.closed = true
+	m.mu.Unlock()
+	if already {
+		return nil
+	}
+	for _, w := range m.workers {
+		close(w.records)
+	}
+	limit := time.NewTimer(m.options.CloseTimeout)
+	defer limit.Stop()
+	expired := false
+	var errs []error
+	for _, w := range m.workers {
+		if !expired {
+			select {
+			case <-w.done:
+			case <-limit.C:
+				expired = true
+			}
+		}
+		errs = append(errs, w.result(m.options.CloseTimeout))
+	}
+	return errors.Join(errs...)
+}
+
+// cloneImage copies an image, which the training may draw on again.
+func cloneImage(img image.Image) image.Image {
+	var clone draw.Image = image.NewNRGBA(img.Bounds())
+	switch img.(type) {
+	case *image.Gray:
+		clone = image.NewGray(img.Bounds())
+	case *image.Gray16:
+		clone = image.NewGray16(img.Bounds())
+	}
+	draw.Draw(clone, clone.Bounds(), img, img.Bounds().Min, draw.Src)
+	return clone
+}

@@ -1,0 +1,181 @@
+package logger
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/png"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// TensorBoard writes an event file in a folder that `tensorboard --logdir` shows: scalars (in single precision, as TensorBoard holds
+// them), images, histograms of 64 equal buckets, and hyper-parameters for its HPARAMS tab. It ignores artifacts.
+//
+// Opened again on the same folder, it adds a further event file, as TensorBoard's own writers do. The first step that is then
+// logged says where the training goes on: what was logged before from that step on is no longer shown.
+type TensorBoard struct {
+	mu        sync.Mutex
+	path      string
+	file      *os.File // nil once closed
+	resumes   bool     // A session start must come before the next step's first event.
+	hasParams bool
+	now       func() time.Time
+}
+
+var _ Logger = (*TensorBoard)(nil)
+
+const eventFilePrefix = "events.out.tfevents."
+
+// NewTensorBoard opens the folder dir and makes it if it is missing.
+func NewTensorBoard(dir string) (*TensorBoard, error) {
+	l := &TensorBoard{now: time.Now}
+	if err := l.open(dir); err != nil {
+		return nil, fmt.Errorf("logger: TensorBoard: %w", err)
+	}
+	return l, nil
+}
+
+// open makes the event file. Readers take a folder's event files by name, so the name begins with the time.
+func (l *TensorBoard) open(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	older, err := filepath.Glob(filepath.Join(escapeGlob(dir), eventFilePrefix+"*"))
+	if err != nil {
+		return err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	now := l.now()
+	name := fmt.Sprintf("%s%010d.%09d.%s.%d", eventFilePrefix, now.Unix(), now.Nanosecond(), host, os.Getpid())
+	l.path, l.resumes = filepath.Join(dir, name), len(older) > 0
+	l.file, err = os.OpenFile(l.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	return l.write(event(now, 0, eventFileVersion, []byte("brain.Event:2")))
+}
+
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// Params records hyper-parameters for the HPARAMS tab. TensorBoard shows those of the last call.
+func (l *TensorBoard) Params(params map[string]any) error {
+	value, err := hparamsStart(l.now(), params)
+	if err != nil {
+		return fmt.Errorf("logger: record in %s: %w", l.path, err)
+	}
+	l.mu.Lock()
+	l.hasParams = true
+	l.mu.Unlock()
+	return l.add(0, false, value)
+}
+
+// Scalars records metrics of a step.
+func (l *TensorBoard) Scalars(step int64, values map[string]float64) error {
+	var summary [][]byte
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		summary = append(summary, scalarValue(name, values[name]))
+	}
+	return l.add(step, true, summary...)
+}
+
+// Image records an image, as PNG.
+func (l *TensorBoard) Image(step int64, name string, img image.Image) error {
+	var text bytes.Buffer
+	if err := png.Encode(&text, img); err != nil {
+		return fmt.Errorf("logger: image %s of step %d: %w", name, step, err)
+	}
+	size := img.Bounds().Size()
+	return l.add(step, true, imageValue(name, size.X, size.Y, channels(img), text.Bytes()))
+}
+
+// channels is the number of values a pixel, as TensorBoard counts them.
+func channels(img image.Image) int {
+	switch img.(type) {
+	case *image.Gray, *image.Gray16:
+		return 1
+	}
+	return 4
+}
+
+// Histogram records the distribution of the finite ones of the values. If there are others, that is an error, which says how many.
+func (l *TensorBoard) Histogram(step int64, name string, values []float64) error {
+	h, notFinite := newHistogram(values)
+	var err error
+	if notFinite > 0 {
+		err = fmt.Errorf("logger: histogram %s of step %d: %d of %d values are NaN or infinite and left out", name, step, notFinite, len(values))
+	}
+	if h.count == 0 {
+		return err
+	}
+	return errors.Join(l.add(step, true, histogramValue(name, h)), err)
+}
+
+// Artifact does nothing.
+func (l *TensorBoard) Artifact(string) error { return nil }
+
+// add writes an event for each value. Those of steps begin a resumed session.
+func (l *TensorBoard) add(step int64, ofStep bool, values ...[]byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var events [][]byte
+	if ofStep && l.resumes {
+		start := appendInt(nil, sessionLogStatus, sessionStart)
+		events = append(events, event(l.now(), step, eventSessionLog, start))
+	}
+	var summary []byte
+	for _, value := range values {
+		summary = appendBytes(summary, protowire.Number(summaryValue), value)
+	}
+	events = append(events, event(l.now(), step, eventSummary, summary))
+	if err := l.write(events...); err != nil {
+		return err
+	}
+	l.resumes = l.resumes && !ofStep
+	return nil
+}
+
+// write appends events, in one write.
+func (l *TensorBoard) write(events ...[]byte) error {
+	if l.file == nil {
+		return fmt.Errorf("logger: record in %s: %w", l.path, ErrClosed)
+	}
+	var records []byte
+	for _, e := range events {
+		records = appendRecord(records, e)
+	}
+	if _, err := l.file.Write(records); err != nil {
+		return fmt.Errorf("logger: record in %s: %w", l.path, err)
+	}
+	return nil
+}
+
+// Close ends the session and closes the file.
+func (l *TensorBoard) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil {
+		return nil
+	}
+	var err error
+	if l.hasParams {
+		summary := appendBytes(nil, protowire.Number(summaryValue), hparamsEnd(l.now()))
+		err = l.write(event(l.now(), 0, eventSummary, summary))
+	}
+	f := l.file
+	l.file = nil
+	return errors.Join(err, f.Close())
+}

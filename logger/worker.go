@@ -1,0 +1,110 @@
+package logger
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// worker calls one logger of a Multi, in its own goroutine, which ends when the queue is closed and the logger's last call returns.
+type worker struct {
+	logger  Logger
+	timeout time.Duration
+	report  io.Writer
+	records chan func(Logger) error
+	done    chan struct{}
+
+	mu    sync.Mutex
+	first error // the first failure
+	lost  int   // records that failed or found the queue full
+}
+
+func startWorker(l Logger, o MultiOptions, report io.Writer) *worker {
+	w := &worker{
+		logger: l, timeout: o.Timeout, report: report,
+		records: make(chan func(Logger) error, o.Queue), done: make(chan struct{}),
+	}
+	go w.run()
+	return w
+}
+
+func (w *worker) run() {
+	defer close(w.done)
+	for record := range w.records {
+		if err := w.call(record); err != nil {
+			w.failed(err, 1)
+		}
+	}
+	if err := w.call(Logger.Close); err != nil {
+		w.failed(err, 0)
+	}
+}
+
+// call calls the logger. A panic is an error; a call that takes too long is reported while it still runs.
+func (w *worker) call(record func(Logger) error) (err error) {
+	watch := time.AfterFunc(w.timeout, func() { w.failed(fmt.Errorf("it hangs: a record took more than %s", w.timeout), 0) })
+	defer watch.Stop()
+	defer func() {
+		if problem := recover(); problem != nil {
+			err = fmt.Errorf("panic: %v", problem)
+		}
+	}()
+	return record(w.logger)
+}
+
+// queue hands a record to the logger, or loses it.
+func (w *worker) queue(record func(Logger) error) {
+	select {
+	case w.records <- record:
+	default:
+		w.failed(fmt.Errorf("it is too slow: %d records wait, further ones are lost", cap(w.records)), 1)
+	}
+}
+
+// failed notes a failure. The first is reported: the training goes on, so nobody else would say it.
+func (w *worker) failed(err error, lost int) {
+	w.mu.Lock()
+	w.lost += lost
+	isFirst := w.first == nil
+	if isFirst {
+		w.first = err
+	}
+	w.mu.Unlock()
+	if isFirst {
+		_, _ = fmt.Fprintf(w.report, "logger %T fails, the training goes on without it: %v\n", w.logger, err) // Nowhere is left to say more.
+	}
+}
+
+// result is what went wrong. limit is the time that Close has waited if the logger isn't done.
+func (w *worker) result(limit time.Duration) error {
+	unfinished := false
+	select {
+	case <-w.done:
+	default:
+		unfinished = true
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case unfinished && w.first == nil:
+		return fmt.Errorf("logger %T: not closed within %s, %d records are lost", w.logger, limit, w.lost+len(w.records))
+	case unfinished:
+		return fmt.Errorf("logger %T: not closed within %s, %d records are lost: %w", w.logger, limit, w.lost+len(w.records), w.first)
+	case w.first != nil:
+		return fmt.Errorf("logger %T: %d records are lost: %w", w.logger, w.lost, w.first)
+	}
+	return nil
+}
+
+// lockedWriter lets several goroutines write.
+type lockedWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lockedWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
+}
