@@ -5,7 +5,7 @@
 //	  manifest.json       hashes, git commit, command line, versions, job id, state
 //	  notebook.ipynb      the notebook as submitted
 //	  sources/            the exported Go module
-//	  bin/<step>          one program for each main cell
+//	  bin/<step>          one program for each main cell, one script <step>.sh for each shell command
 //	  plugins/            the XLA plugin
 //	  job.sbatch          the batch script (launch.sh for a run on this machine)
 //	  exit-status         job id and exit code, written by the batch script as it ends

@@ -56,7 +56,6 @@ func TestShellSteps(t *testing.T) {
 		{name: "write", cell: "%%writefile f.txt\na $b `c`\n\n'\"\\", file: "f.txt", content: "a $b `c`\n\n'\"\\\n", want: "Cell contents written to f.txt\n"},
 		{name: "write nothing", cell: "%%writefile f.txt", file: "f.txt", want: "Cell contents written to f.txt\n"},
 		{name: "odd name", cell: "%%writefile \"a 'b' $(c) ;.txt\"\nx", file: "a 'b' $(c) ;.txt", content: "x\n", want: "Cell contents written to a 'b' $(c) ;.txt\n"},
-		{name: "variables in a name", cell: "%env W \"v w\"\n!true\n//", want: ""},
 		{name: "a failing line", cell: "!true\n!exit 3\n!echo not reached", code: 3, want: "gonbatch: n.ipynb, cell 1, line 2: !exit 3 ended with exit code 3\n"},
 		{name: "a failing cell", cell: "%%bash\n\nfalse || exit 4", code: 4, want: "gonbatch: n.ipynb, cell 1, line 1: %%bash ended with exit code 4\n"},
 		{name: "a command that is not there", cell: "%%script no-such-command\nx", code: 127},
@@ -128,5 +127,29 @@ func TestShellOrder(t *testing.T) {
 				t.Errorf("steps %s, want %s", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestWriteRemovesScripts: a second export into a folder leaves no script of the first one, but a person's own.
+func TestWriteRemovesScripts(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "out")
+	for _, cell := range []string{"!one", "var x = 1"} {
+		m, err := FromNotebook(cells(cell, "!two", "%%\nprintln(1)"), Options{SourceDir: sourceDir(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Write(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "own.sh"), []byte("#!/bin/bash\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := filepath.Glob(filepath.Join(dir, "*.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{filepath.Join(dir, "own.sh"), filepath.Join(dir, "shell-2.sh")}, got); diff != "" {
+		t.Error(diff)
 	}
 }
