@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 
+	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/cobra"
 )
 
@@ -26,9 +28,9 @@ func newExportCommand(a *app) *cobra.Command {
 				return err
 			}
 			for _, step := range module.Steps {
-				command := fmt.Sprintf("cd %s && go run ./%s", out, step.Package)
+				command := fmt.Sprintf("cd %s && go run ./%s", shellescape.Quote(out), step.Package)
 				if step.IsShell() {
-					command = fmt.Sprintf("bash %s/%s", out, step.Script)
+					command = "bash " + shellescape.Quote(filepath.Join(out, step.Script))
 				}
 				if _, err := fmt.Fprintln(a.out, command); err != nil {
 					return err

@@ -36,6 +36,7 @@ func TestMistakes(t *testing.T) {
 		{"bash with arguments", []string{"%%bash -e\nls"}, 1, "n.ipynb, cell 1, line 1: %%bash takes no arguments; write %%script bash -e\n\t%%bash -e"},
 		{"script of nothing", []string{"%%script\nls"}, 1, "n.ipynb, cell 1, line 1: %%script needs the command that gets the cell: %%script COMMAND [ARGUMENTS]\n\t%%script"},
 		{"two files", []string{"%%writefile a b\nx"}, 1, "n.ipynb, cell 1, line 1: %%writefile takes one file: %%writefile [-a] FILE; quote a name that has spaces\n\t%%writefile a b"},
+		{"widgets", []string{"import \"github.com/janpfeifer/gonb/gonbui/widgets\"", "%%\nwidgets.Button(\"go\").Done()"}, 1, "n.ipynb, cell 1, line 1: GoNB's widgets wait for a person, and a job has none; tag the cells that use them notebook-only\n\timport \"github.com/janpfeifer/gonb/gonbui/widgets\""},
 		{"NUL in a command", []string{"!echo \x00"}, 1, "n.ipynb, cell 1, line 1: the shell command has a NUL byte; remove it\n\t!echo \x00"},
 		{"reset of what", []string{"%reset all"}, 1, "n.ipynb, cell 1, line 1: %reset takes nothing or \"go.mod\"\n\t%reset all"},
 	}

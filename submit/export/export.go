@@ -43,6 +43,9 @@ func FromNotebook(nb *nbformat.Notebook, opt Options) (*Module, error) {
 	return e.finish()
 }
 
+// widgetsPackage has GoNB's buttons and sliders, which wait for ever where there is no notebook.
+const widgetsPackage = "github.com/janpfeifer/gonb/gonbui/widgets"
+
 // exporter holds what one export gathers.
 type exporter struct {
 	cells   []*cellInfo
@@ -134,6 +137,9 @@ func (e *exporter) step(cell *cellInfo, name string, main *decl) error {
 		e.imports[imp.path] = true
 		if imp.site != nil {
 			e.module.ImportSites[imp.path] = Site{imp.site.cell.ref, imp.site.line}
+			if imp.path == widgetsPackage {
+				return imp.site.cell.errorf(imp.site.line, "GoNB's widgets wait for a person, and a job has none; tag the cells that use them notebook-only")
+			}
 		}
 	}
 	e.module.Files[step.Package+"/main.go"] = data

@@ -189,7 +189,7 @@ func (e *parameterEditor) set(tok token.Token, spec *ast.ValueSpec, i int, value
 	return e.initialise(spec, i, literal)
 }
 
-// initialise gives values to a spec that has none: zero to all but the i-th. A later call changes what this one wrote.
+// initialise gives values to a spec that has none: zero to all but the i-th.
 func (e *parameterEditor) initialise(spec *ast.ValueSpec, i int, literal string) error {
 	end := e.tok.Offset(spec.End())
 	at := slices.IndexFunc(e.edits, func(edit textEdit) bool { return edit.from == end && edit.to == end })

@@ -1,6 +1,8 @@
 package export
 
 import (
+	"go/ast"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -123,4 +125,34 @@ func TestParametersAndFlags(t *testing.T) {
 	if diff := cmp.Diff(want, m.Warnings); diff != "" {
 		t.Errorf("warnings: %s", diff)
 	}
+}
+
+// FuzzParameter: a text is a string's value and nothing else; a number is refused or is one literal.
+func FuzzParameter(f *testing.F) {
+	for _, value := range []string{"3", "-1e-3", "\"; os.Exit(1) //", "`", "\n", "\x00é", "0x1p-2", "1_000", "'a'"} {
+		f.Add(value)
+	}
+	const cell = "var name = \"x\"\nvar n, rate = 1, 0.5 // note\nvar size uint8\nconst c = 1"
+	f.Fuzz(func(t *testing.T, value string) {
+		for _, name := range []string{"name", "n", "rate", "size", "c"} {
+			editor, _ := newParameterEditor(describeCells(tagged(cell))[0], header+cell)
+			params := parameters{values: map[string]string{name: value}}
+			lines, err := params.apply(editor.cell, strings.Split(cell, "\n"), "")
+			if err != nil {
+				if name == "name" {
+					t.Errorf("a text is refused: %v", err)
+				}
+				continue
+			}
+			again, ok := newParameterEditor(editor.cell, header+strings.Join(lines, "\n"))
+			if !ok || len(lines) != 4 || len(again.file.Decls) != len(editor.file.Decls) {
+				t.Fatalf("-p %s=%q gives other declarations:\n%s", name, value, strings.Join(lines, "\n"))
+			}
+			if text := again.describe(again.file.Decls[0].(*ast.GenDecl).Specs[0].(*ast.ValueSpec), 0).Default; name == "name" {
+				if got, err := strconv.Unquote(text); err == nil && got != value && strings.Join(strings.Fields(value), " ") == value {
+					t.Errorf("-p name=%q gives %q", value, got)
+				}
+			}
+		}
+	})
 }
