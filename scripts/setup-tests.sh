@@ -4,6 +4,7 @@
 #   Debian packages   SLURM, munge, OpenMPI, MPICH (needs root or a password-less sudo; elsewhere it says what is missing, and
 #                     the tests that need it are skipped with the reason)
 #   .cache/venv       a Python environment with a real Jupyter client, versions pinned in tests/requirements.txt
+#   .cache/loggers-venv   another with TensorBoard and MLflow, versions pinned in tests/loggers-requirements.txt
 #   .cache/bin        the tools of go.mod: gonb, goimports, gotestsum; and gopls, for completion in the kernel
 #
 # With CI=true anything that cannot be installed is an error.
@@ -82,6 +83,7 @@ case ${1:-tests} in
   tests)
     setup_debian
     setup_python .cache/venv tests/requirements.txt || problem "no Python environment for the Jupyter tests"
+    setup_python .cache/loggers-venv tests/loggers-requirements.txt || problem "no Python environment for the loggers' tests"
     setup_go
     ;;
   bench)

@@ -1,0 +1,274 @@
+package tests
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"io/fs"
+	"math"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gonbatch/logger"
+	"gonbatch/tests/jupyter"
+)
+
+//go:embed readlog.py
+var readLog string
+
+// readersEnv lets MLflow's client and server use the file store, which it is about to give up, and keeps them off the network.
+var readersEnv = []string{
+	"MLFLOW_ALLOW_FILE_STORE=true", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false", "MLFLOW_DISABLE_TELEMETRY=true", "GIT_PYTHON_REFRESH=quiet",
+	"NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1",
+}
+
+// readers returns a program of the Python environment with the loggers' real readers.
+func readers(t *testing.T, program string) string {
+	t.Helper()
+	root, err := jupyter.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(root, ".cache", "loggers-venv", "bin", program)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		const reason = "no Python environment with TensorBoard and MLflow in .cache/loggers-venv: run `make setup`"
+		if os.Getenv("CI") == "true" {
+			t.Fatal("CI=true, but " + reason)
+		}
+		t.Skip(reason)
+	}
+	return path
+}
+
+// readBack decodes what the format's own reader reads.
+func readBack[T any](t *testing.T, args ...string) T {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), readers(t, "python"), append([]string{"-c", readLog}, args...)...)
+	cmd.Env = append(os.Environ(), readersEnv...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("read %q: %v\n%s", args, err, stderr.String())
+	}
+	var got T
+	if err := json.Unmarshal(stdout.Bytes(), &got); err != nil {
+		t.Fatalf("read %q: %v\n%s", args, err, stdout.String())
+	}
+	return got
+}
+
+func ok(t *testing.T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func same(t *testing.T, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("read back (-want +got):\n%s", diff)
+	}
+}
+
+// picture is an image whose first pixel is c.
+func picture(c color.Color) image.Image {
+	img := image.NewNRGBA(image.Rect(0, 0, 5, 3))
+	img.Set(0, 0, c)
+	return img
+}
+
+func TestTensorBoardReads(t *testing.T) {
+	dir := t.TempDir()
+	log, err := logger.NewTensorBoard(dir)
+	ok(t, err)
+	ok(t, log.Params(map[string]any{"lr": 0.5, "epochs": 3, "nesterov": true, "optimizer": "adam", "limit": time.Minute}))
+	for step := range int64(5) {
+		ok(t, log.Scalars(step, map[string]float64{"train/loss": 4 - float64(step)}))
+	}
+	ok(t, log.Image(1, "samples", picture(color.NRGBA{R: 200, G: 10, B: 30, A: 255})), log.Histogram(1, "weights", []float64{-1, 0, 0.5, 2}), log.Close())
+
+	// The next process goes on from step 3, and its records replace those from there on.
+	log, err = logger.NewTensorBoard(dir)
+	ok(t, err)
+	ok(t, log.Scalars(3, map[string]float64{"train/loss": 0.5}), log.Scalars(4, map[string]float64{"train/loss": 0.25, "val/loss": math.Inf(1)}), log.Close())
+
+	type read struct {
+		Scalars    map[string][][2]any
+		Images     map[string][]map[string]any
+		Histograms map[string][][4]float64
+		HParams    map[string]any
+	}
+	got := readBack[read](t, "tensorboard", dir)
+	same(t, read{
+		Scalars: map[string][][2]any{
+			"train/loss": {{0.0, "4.0"}, {1.0, "3.0"}, {2.0, "2.0"}, {3.0, "0.5"}, {4.0, "0.25"}},
+			"val/loss":   {{4.0, "inf"}},
+		},
+		Images:     map[string][]map[string]any{"samples": {{"step": 1.0, "size": []any{5.0, 3.0}, "first": []any{200.0, 10.0, 30.0}}}},
+		Histograms: map[string][][4]float64{"weights": {{1, 4, 4, 1.5}}},
+		HParams:    map[string]any{"lr": 0.5, "epochs": 3.0, "nesterov": true, "optimizer": "adam", "limit": "1m0s"},
+	}, got)
+}
+
+func TestPythonReadsLines(t *testing.T) {
+	tests := []struct {
+		reader, file string
+		open         func(path string) (logger.Logger, error)
+	}{
+		{"jsonlines", "metrics.jsonl", func(path string) (logger.Logger, error) { return logger.NewJSONLines(path) }},
+		{"csv", "metrics.csv", func(path string) (logger.Logger, error) { return logger.NewCSV(path) }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reader, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), tt.file)
+			log, err := tt.open(path)
+			ok(t, err)
+			ok(t, log.Scalars(1, map[string]float64{"loss": 0.1}), log.Close())
+			torn, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+			ok(t, err)
+			_, err = torn.WriteString(`2,{"half`)
+			ok(t, err, torn.Close())
+			log, err = tt.open(path)
+			ok(t, err)
+			ok(t, log.Scalars(2, map[string]float64{"loss": math.NaN(), `"new", metric`: math.Inf(-1)}), log.Close())
+			same(t, []map[string]string{
+				{"step": "1.0", "loss": "0.1"}, {"step": "2.0", "loss": "nan", `"new", metric`: "-inf"},
+			}, readBack[[]map[string]string](t, tt.reader, path))
+		})
+	}
+}
+
+func TestMLflowReads(t *testing.T) {
+	tests := []struct {
+		name string
+		uri  func(t *testing.T) string
+	}{
+		{"server", mlflowServer},
+		{"file store", func(t *testing.T) string { return filepath.Join(t.TempDir(), "mlruns") }},
+		{"file URI", func(t *testing.T) string { return "file://" + filepath.Join(t.TempDir(), "mlruns") }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			readers(t, "mlflow")
+			readsMLflow(t, tt.uri(t))
+		})
+	}
+}
+
+// mlflowRead is what MLflow's client says of a run.
+type mlflowRead struct {
+	Experiment, Status, Name string
+	Params                   map[string]string
+	Metrics                  map[string][][2]any
+	Artifacts                map[string]string
+	Runs                     []string
+}
+
+// readsMLflow records a run in two processes' manner, and reads it after each.
+func readsMLflow(t *testing.T, uri string) {
+	t.Helper()
+	options := logger.MLflowFromEnv(func(name string) string {
+		return map[string]string{"MLFLOW_TRACKING_URI": uri, "MLFLOW_EXPERIMENT_NAME": "digits: CNN", "MLFLOW_RUN_NAME": "first"}[name]
+	})
+	log, err := logger.NewMLflow(options)
+	ok(t, err)
+	model := filepath.Join(t.TempDir(), "model.bin")
+	ok(t, os.WriteFile(model, []byte("weights"), 0o644))
+	many := map[string]any{}
+	for i := range 150 { // More than one request may hold.
+		many["p"+strconv.Itoa(i)] = i
+	}
+	ok(t, log.Params(many), log.Params(map[string]any{"lr": 0.001}), log.Scalars(1, map[string]float64{"train/loss": 0.5, "Mean Loss (#)": math.NaN()}),
+		log.Artifact(model), log.Image(2, "samples", picture(color.White)))
+	if got := readBack[mlflowRead](t, "mlflow", uri, log.RunID()); got.Status != "RUNNING" {
+		t.Errorf("before Close the run is %s", got.Status)
+	}
+	ok(t, log.Close())
+
+	options.RunID = log.RunID()
+	log, err = logger.NewMLflow(options)
+	ok(t, err)
+	ok(t, log.Params(map[string]any{"lr": 0.001}), log.Scalars(2, map[string]float64{"train/loss": 0.25}))
+	if err := log.Params(map[string]any{"lr": 0.002}); err == nil || !strings.Contains(err.Error(), "lr") {
+		t.Errorf("a parameter that changes: %v, want an error that names it", err)
+	}
+	ok(t, log.Close())
+
+	got := readBack[mlflowRead](t, "mlflow", uri, options.RunID)
+	if len(got.Params) != 151 || got.Params["lr"] != "0.001" || got.Params["p149"] != "149" {
+		t.Errorf("%d parameters: %v", len(got.Params), got.Params)
+	}
+	sample, err := base64.StdEncoding.DecodeString(got.Artifacts["images/samples/step-00000002.png"])
+	if img, _, bad := image.Decode(bytes.NewReader(sample)); err != nil || bad != nil || img.Bounds().Dx() != 5 {
+		t.Errorf("the image: %v, %v", err, bad)
+	}
+	delete(got.Artifacts, "images/samples/step-00000002.png")
+	got.Params = nil
+	same(t, mlflowRead{
+		Experiment: "digits: CNN", Status: "FINISHED", Name: "first", Runs: []string{options.RunID},
+		Metrics:   map[string][][2]any{"train/loss": {{1.0, "0.5"}, {2.0, "0.25"}}, "Mean Loss ___": {{1.0, "nan"}}},
+		Artifacts: map[string]string{"model.bin": base64.StdEncoding.EncodeToString([]byte("weights"))},
+	}, got)
+
+	options.RunID = strings.Repeat("0", 32)
+	if _, err := logger.NewMLflow(options); err == nil || !strings.Contains(err.Error(), options.RunID) {
+		t.Errorf("a run that isn't there: %v, want an error that names it", err)
+	}
+}
+
+// mlflowServer starts a tracking server that ends with the test.
+func mlflowServer(t *testing.T) string {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	ok(t, err)
+	port := free.Addr().(*net.TCPAddr).Port
+	ok(t, free.Close())
+	dir := t.TempDir()
+	cmd := exec.Command(readers(t, "mlflow"), "server", "--host", "127.0.0.1", "--port", strconv.Itoa(port), "--workers", "1",
+		"--backend-store-uri", "sqlite:///"+filepath.Join(dir, "runs.sqlite"), "--artifacts-destination", filepath.Join(dir, "artifacts"))
+	output, err := os.Create(filepath.Join(dir, "server.log"))
+	ok(t, err)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, append(os.Environ(), readersEnv...), output, output
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // It starts workers, which must end with it.
+	ok(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		_ = cmd.Wait()
+	})
+	address := fmt.Sprintf("http://127.0.0.1:%d", port)
+	awaitServer(t, address+"/health", output.Name())
+	return address
+}
+
+func awaitServer(t *testing.T, address, log string) {
+	t.Helper()
+	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{}}
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+		resp, err := client.Get(address)
+		if err != nil {
+			continue
+		}
+		resp.Body.Close()
+		if resp.StatusCode == http.StatusOK {
+			return
+		}
+	}
+	text, _ := os.ReadFile(log)
+	t.Fatalf("MLflow's server doesn't answer at %s within 2 minutes:\n%s", address, text)
+}
