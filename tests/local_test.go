@@ -2,6 +2,9 @@ package tests
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -29,4 +32,37 @@ func TestLocalRanks(t *testing.T) {
 	for rank := range 2 {
 		wantAll(t, read(t, run.RankLog(rank)), fmt.Sprintf("gonbatch: rank %d of 2", rank))
 	}
+}
+
+// TestReaderGone: submit ... | head ends the ranks too, though neither mpirun nor a rank is told that the reader is gone.
+func TestReaderGone(t *testing.T) {
+	u := newUser(t)
+	name := u.write(t, "talk.ipynb", "%%\nfor i := range 6000 {\n\tfmt.Println(i)\n\ttime.Sleep(10 * time.Millisecond)\n}")
+	path, err := submitBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tasks := range []string{"1", "2"} {
+		out, err := command(u.folder, "bash", "-c", `"$0" --local --tasks "$1" "$2" | head -n 1`, path, tasks, name).Output()
+		if err != nil || string(out) != "0\n" {
+			t.Errorf("--tasks %s: %q, %v", tasks, out, err)
+		}
+		eventually(t, "no process of the run is left", func() bool { return len(processesOf(t, u.folder)) == 0 })
+	}
+}
+
+// processesOf lists the processes whose command line has the text.
+func processesOf(t *testing.T, text string) []string {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, file := range files {
+		if line, err := os.ReadFile(file); err == nil && strings.Contains(string(line), text) {
+			found = append(found, file)
+		}
+	}
+	return found
 }

@@ -82,17 +82,21 @@ func (e usageError) Unwrap() error { return e.error }
 
 func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// interruptible returns a context that SIGINT and SIGTERM end, with a submit.Interrupt as its cause. A second signal ends
-// the process as usual.
+// interruptible returns a context that SIGINT and SIGTERM end, with a submit.Interrupt as its cause, and so does SIGPIPE, when the
+// reader of the output is gone (submit ... | head): what submit started must end first. A second SIGINT or SIGTERM ends the process as usual.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	pipes := make(chan os.Signal, 1)
+	signal.Notify(pipes, syscall.SIGPIPE) // For good: another write must not end the process while it ends others.
 	go func() {
 		defer signal.Stop(signals)
 		select {
 		case sig := <-signals:
 			cancel(submit.Interrupt{Signal: sig.(syscall.Signal)})
+		case <-pipes:
+			cancel(submit.Interrupt{Signal: syscall.SIGPIPE})
 		case <-ctx.Done():
 		}
 	}()

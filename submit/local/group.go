@@ -57,10 +57,10 @@ func waitGroup(ctx context.Context, group int, done <-chan error) error {
 	}
 }
 
-// signalOf is the signal that ended ctx, or SIGTERM.
+// signalOf is the signal that ended ctx and that the group gets: what a person sent, else SIGTERM.
 func signalOf(ctx context.Context) syscall.Signal {
 	var interrupt submit.Interrupt
-	if errors.As(context.Cause(ctx), &interrupt) {
+	if errors.As(context.Cause(ctx), &interrupt) && interrupt.Signal != syscall.SIGPIPE {
 		return interrupt.Signal
 	}
 	return syscall.SIGTERM
