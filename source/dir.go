@@ -25,6 +25,12 @@ type Options struct {
 	Library fs.FS
 }
 
+// Dir writes to <cache>/<folder>/<the hash's first nameLength digits>.
+const (
+	folder     = "source"
+	nameLength = 16
+)
+
 // Dir gives the folder that holds gonbatch's source. The first call writes it, to source/<hash> in the cache; later ones
 // find it. Calls at once, from several processes too, are safe: the folder appears whole or not at all.
 func Dir(ctx context.Context, opt Options) (string, error) {
@@ -47,7 +53,7 @@ func Dir(ctx context.Context, opt Options) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("gonbatch's source: %w", err)
 	}
-	dir := filepath.Join(opt.CacheDir, "source", hash[:16])
+	dir := filepath.Join(opt.CacheDir, folder, hash[:nameLength])
 	if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 		return dir, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -32,8 +33,12 @@ func Hash(library fs.FS) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// HashDir is the Hash of the library within a folder, be it a checkout with much else in it or a folder that Dir gave.
+// HashDir tells whether the library within a folder has changed, be it a checkout with much else in it or a folder that Dir
+// gave. The latter has its Hash in its name and is for reading only, so it is not read again.
 func HashDir(dir string) (string, error) {
+	if hash, ok := writtenHash(dir); ok {
+		return hash, nil
+	}
 	entries, err := fs.ReadDir(gonbatch.Library, ".")
 	if err != nil {
 		return "", err
@@ -51,6 +56,16 @@ func HashDir(dir string) (string, error) {
 		fmt.Fprintf(sum, "%s %s\n", entry.Name(), hash)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// writtenHash is the hash in the name of a folder that Dir gave.
+func writtenHash(dir string) (string, bool) {
+	hash := filepath.Base(dir)
+	if filepath.Base(filepath.Dir(dir)) != folder || len(hash) != nameLength {
+		return "", false
+	}
+	_, err := hex.DecodeString(hash)
+	return hash, err == nil
 }
 
 // hashEntry is the hash of one top folder or file.

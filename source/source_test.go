@@ -180,3 +180,41 @@ func TestImportableIsEmbedded(t *testing.T) {
 		}
 	}
 }
+
+func TestHashDir(t *testing.T) {
+	cache := t.TempDir()
+	dir, err := Dir(t.Context(), Options{CacheDir: cache, Library: library()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := Hash(library())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := HashDir(dir)
+	if err != nil || !strings.HasPrefix(want, got) || len(got) < 16 {
+		t.Errorf("HashDir of what Dir wrote = %q, %v; want the start of %q", got, err, want)
+	}
+	for _, name := range []string{"checkout", "0123456789abcdef", filepath.Join("source", "main")} {
+		t.Run(name, func(t *testing.T) {
+			checkout := filepath.Join(t.TempDir(), name)
+			if err := os.MkdirAll(checkout, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			var hashes []string
+			for _, text := range []string{"module gonbatch\n", "module gonbatch\n\ngo 1.26\n"} {
+				if err := os.WriteFile(filepath.Join(checkout, "go.mod"), []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				hash, err := HashDir(checkout)
+				if err != nil {
+					t.Fatal(err)
+				}
+				hashes = append(hashes, hash)
+			}
+			if hashes[0] == hashes[1] {
+				t.Error("a checkout was changed, its hash was not")
+			}
+		})
+	}
+}

@@ -66,6 +66,7 @@ func Build(ctx context.Context, moduleDir string, m *export.Module, opt Options)
 		result.Programs[step.Name] = filepath.Join(result.Dir, step.Name)
 	}
 	if result.Cached = complete(result); result.Cached {
+		_ = touch(result.Dir, time.Now()) // Where the cache is not ours to change, the programs serve all the same.
 		return result, nil
 	}
 	if err := compileLocked(ctx, moduleDir, m, tools, result); err != nil {
@@ -97,7 +98,7 @@ func compileLocked(ctx context.Context, moduleDir string, m *export.Module, tool
 	if r.Cached = complete(r); r.Cached {
 		return nil
 	}
-	tmp, err := os.MkdirTemp(filepath.Dir(r.Dir), ".new-*")
+	tmp, err := os.MkdirTemp(filepath.Dir(r.Dir), newPrefix+"*")
 	if err != nil {
 		return fmt.Errorf("build %s: %w", m.Notebook, err)
 	}
@@ -108,8 +109,14 @@ func compileLocked(ctx context.Context, moduleDir string, m *export.Module, tool
 	if err := publish(tmp, r); err != nil {
 		return fmt.Errorf("build %s: %w", m.Notebook, err)
 	}
+	if err := prune(filepath.Dir(r.Dir), keptBuilds, time.Now()); err != nil {
+		return fmt.Errorf("build %s: remove old programs: %w", m.Notebook, err)
+	}
 	return nil
 }
+
+// newPrefix begins the name of a folder that is being filled.
+const newPrefix = ".new-"
 
 // publish moves the programs to where the result says.
 func publish(tmp string, r *Result) error {

@@ -1,5 +1,6 @@
 // Package build compiles an exported notebook, once: programs are kept in the user's cache under a hash of all that they
-// are made from, so an unchanged notebook is not compiled again. It neither exports (submit/export does) nor runs anything.
+// are made from, so an unchanged notebook is not compiled again. The fifty that were
+// used last are kept. It neither exports (submit/export does) nor runs anything.
 //
 //	result, err := build.Build(ctx, moduleDir, module, build.Options{})
 //	var mistakes *build.Error

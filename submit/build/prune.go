@@ -1,0 +1,66 @@
+package build
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+const (
+	// keptBuilds is how many notebooks' programs stay in the cache: those used last.
+	keptBuilds = 50
+	// abandonedAfter is the age at which an unfinished build is none that still runs.
+	abandonedAfter = 24 * time.Hour
+)
+
+// entryName is the name of a folder that publish made.
+var entryName = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// touch marks a build as just used.
+func touch(dir string, now time.Time) error { return os.Chtimes(dir, now, now) }
+
+// prune removes all but the newest keep builds in root, and what builds that were killed left. It leaves alone what another
+// process works on, and what is not ours.
+func prune(root string, keep int, now time.Time) error {
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return err
+	}
+	var builds []fs.FileInfo
+	var errs []error
+	for _, entry := range entries {
+		info, err := entry.Info()
+		switch {
+		case err != nil || !entry.IsDir():
+		case entryName.MatchString(entry.Name()):
+			builds = append(builds, info)
+		case strings.HasPrefix(entry.Name(), newPrefix) && now.Sub(info.ModTime()) > abandonedAfter:
+			errs = append(errs, os.RemoveAll(filepath.Join(root, entry.Name())))
+		}
+	}
+	slices.SortFunc(builds, func(a, b fs.FileInfo) int {
+		return cmp.Or(b.ModTime().Compare(a.ModTime()), cmp.Compare(a.Name(), b.Name()))
+	})
+	for _, old := range builds[min(keep, len(builds)):] {
+		errs = append(errs, removeBuild(filepath.Join(root, old.Name())))
+	}
+	return errors.Join(errs...)
+}
+
+// removeBuild removes a build with its lock, unless another process holds that.
+func removeBuild(dir string) (err error) {
+	lock := flock.New(dir + ".lock")
+	if locked, err := lock.TryLock(); err != nil || !locked {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	return errors.Join(os.RemoveAll(dir), os.Remove(dir+".lock"))
+}
