@@ -35,7 +35,7 @@ func TestNotebookInJupyter(t *testing.T) {
 	result := jupyter.Execute(t, jupyter.Run{
 		Notebook: filepath.Join(root, "notebooks", "mnist.ipynb"), Kernel: kernel.Name,
 		DataDir: filepath.Join(prefix, "share", "jupyter"), Folder: t.TempDir(),
-		Env: []string{"GONBATCH_SOURCE=" + root}, CellLimit: 20 * time.Minute,
+		Env: []string{"GONBATCH_SOURCE=" + root, "XDG_STATE_HOME=" + t.TempDir()}, CellLimit: 20 * time.Minute,
 	})
 	if result.Error != "" {
 		t.Fatalf("%s\n%s", result.Error, result.Log)
