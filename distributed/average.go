@@ -60,13 +60,13 @@ func byDType(nodes []*graph.Node) [][]int {
 
 // changedBuffers lists the model's variables that the step changes without training them, such as the moving averages of batch
 // normalization: without averaging, each rank would have its own.
-func changedBuffers(scope *model.Scope, gradients []*graph.Node) []*model.Variable {
+func changedBuffers(store *model.Store, gradients []*graph.Node) []*model.Variable {
 	if len(gradients) == 0 {
 		return nil
 	}
 	g := gradients[0].Graph()
 	var buffers []*model.Variable
-	for v := range scope.Store().IterVariables() {
+	for v := range store.IterVariables() {
 		if !v.Trainable && v.DType().IsFloat() && !isBookkeeping(v) && v.ChangedInGraph(g) {
 			buffers = append(buffers, v)
 		}

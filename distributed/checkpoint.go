@@ -20,7 +20,7 @@ func (w *World) Save(store *model.Store) (string, error) {
 		return "", nil
 	}
 	path := filepath.Join(w.run.Checkpoints(), fmt.Sprintf("step-%08d", optimizer.GetGlobalStep(store)))
-	err := w.onMain(func() error { return saveTo(store, path) })
+	err := w.OnMain(func() error { return saveTo(store, path) })
 	if err != nil {
 		return "", fmt.Errorf("distributed: save a checkpoint: %w", err)
 	}
@@ -50,22 +50,4 @@ func saveTo(store *model.Store, path string) error {
 		return err
 	}
 	return os.Rename(temporary, path)
-}
-
-// onMain runs f on rank 0. All ranks wait for it, and learn whether it failed.
-func (w *World) onMain(f func() error) error {
-	failed := []float64{0}
-	var err error
-	if w.IsMain() {
-		if err = f(); err != nil {
-			failed[0] = 1
-		}
-	}
-	if reduceErr := w.AllReduceSum(failed); reduceErr != nil {
-		return reduceErr
-	}
-	if failed[0] > 0 && err == nil {
-		return fmt.Errorf("rank 0 failed: see its log")
-	}
-	return err
 }

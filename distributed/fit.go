@@ -3,6 +3,7 @@ package distributed
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/gomlx/gomlx/core/tensors"
@@ -36,7 +37,7 @@ func (w *World) Fit(trainer *train.Trainer, l Loader, o FitOptions) error {
 
 func (w *World) fitEpoch(trainer *train.Trainer, l Loader, epoch int, p *progress) error {
 	step := 0
-	for metrics, err := range w.trainSteps(trainer, l) {
+	for metrics, err := range w.TrainSteps(trainer, l, nil) {
 		if err != nil {
 			return fmt.Errorf("step %d: %w", step+1, err)
 		}
@@ -51,25 +52,34 @@ func (w *World) fitEpoch(trainer *train.Trainer, l Loader, epoch int, p *progres
 	return nil
 }
 
-// trainSteps runs one epoch and yields the metrics of each step; the first of them is the loss.
-func (w *World) trainSteps(trainer *train.Trainer, l Loader) func(yield func([]*tensors.Tensor, error) bool) {
+// TrainSteps runs the loader's next epoch and yields the metrics of each step; the first of them is the loss. The caller finalizes
+// them. spec, if it is given, tells the spec of the batch at a place of the iteration (see train.Batch): GoMLX compiles a program for each.
+func (w *World) TrainSteps(trainer *train.Trainer, l Loader, spec func(i int) any) iter.Seq2[[]*tensors.Tensor, error] {
+	if spec == nil {
+		spec = func(int) any { return nil }
+	}
 	sharded, ok := l.(train.DistributedDataset)
 	if !ok {
-		return func(yield func([]*tensors.Tensor, error) bool) {
-			for batch, err := range l.Iter() {
-				if !yield(step(batch, err, trainer.TrainStep)) {
-					return
-				}
-			}
-		}
+		return iterate(l.Iter(), func(i int, batch train.Batch) ([]*tensors.Tensor, error) {
+			batch.Spec = spec(i)
+			return trainer.TrainStep(batch)
+		})
 	}
+	return iterate(sharded.DistributedIter(), func(i int, batch train.DistributedBatch) ([]*tensors.Tensor, error) {
+		batch.Spec = spec(i)
+		return trainer.DistributedTrainStep(sharded.Strategy(), sharded.DeviceAssignment(), batch)
+	})
+}
+
+func iterate[B any](batches iter.Seq2[B, error], run func(i int, batch B) ([]*tensors.Tensor, error)) iter.Seq2[[]*tensors.Tensor, error] {
 	return func(yield func([]*tensors.Tensor, error) bool) {
-		for batch, err := range sharded.DistributedIter() {
-			if !yield(step(batch, err, func(batch train.DistributedBatch) ([]*tensors.Tensor, error) {
-				return trainer.DistributedTrainStep(sharded.Strategy(), sharded.DeviceAssignment(), batch)
-			})) {
+		i := 0
+		for batch, err := range batches {
+			ok := yield(step(batch, err, func(batch B) ([]*tensors.Tensor, error) { return run(i, batch) }))
+			if !ok {
 				return
 			}
+			i++
 		}
 	}
 }

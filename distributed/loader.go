@@ -29,6 +29,9 @@ type Loader interface {
 	Steps() int
 	// BatchSize is the number of examples in a step, over all ranks and devices.
 	BatchSize() int
+	// Seek makes the next iteration begin at a step of an epoch, both counted from 0: a training that was stopped goes on
+	// with the batches that it would have seen. The iteration after it is the whole next epoch.
+	Seek(epoch, step int)
 }
 
 // Loader cuts a dataset into batches for training and shards them over the ranks and their devices.
@@ -51,20 +54,22 @@ type loader struct {
 	data               data.Dataset
 	sampler            *sampler.Sampler
 	firstShard, shards int
-	epoch              int
+	epoch, step        int // Where the next iteration begins.
 }
 
 func (l *loader) Name() string   { return l.data.Name() }
 func (l *loader) Steps() int     { return l.sampler.Steps() }
 func (l *loader) BatchSize() int { return l.sampler.BatchSize() }
 
+func (l *loader) Seek(epoch, step int) { l.epoch, l.step = epoch, step }
+
 // Iter implements train.Dataset: each call is the next epoch.
 func (l *loader) Iter() iter.Seq2[train.Batch, error] {
-	epoch := l.epoch
-	l.epoch++
+	epoch, begin := l.epoch, l.step
+	l.Seek(epoch+1, 0)
 	return func(yield func(train.Batch, error) bool) {
 		order := l.sampler.Epoch(epoch)
-		for step := range l.sampler.Steps() {
+		for step := begin; step < l.sampler.Steps(); step++ {
 			for shard := range l.shards {
 				batch, err := load(l.data, l.sampler.Shard(order, step, l.firstShard+shard))
 				if !yield(batch, err) || err != nil {
@@ -91,9 +96,10 @@ type deviceLoader struct {
 
 var _ train.DistributedDataset = (*deviceLoader)(nil)
 
-func (l *deviceLoader) Name() string   { return l.source.Name() }
-func (l *deviceLoader) Steps() int     { return l.source.Steps() }
-func (l *deviceLoader) BatchSize() int { return l.source.BatchSize() }
+func (l *deviceLoader) Name() string         { return l.source.Name() }
+func (l *deviceLoader) Steps() int           { return l.source.Steps() }
+func (l *deviceLoader) BatchSize() int       { return l.source.BatchSize() }
+func (l *deviceLoader) Seek(epoch, step int) { l.source.Seek(epoch, step) }
 
 func (w *World) overDevices(l *loader) (*deviceLoader, error) {
 	accumulator, err := w.mesh.split(w.backend, l)

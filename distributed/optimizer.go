@@ -41,19 +41,30 @@ func (o *averagingOptimizer) UpdateGraphWithGradients(scope *model.Scope, gradie
 	if !ok {
 		panic(fmt.Errorf("distributed: the optimizer %T can't be used by %d ranks: it has no method UpdateGraphWithGradients, so its gradients can't be averaged", o.inner, o.world.Size()))
 	}
-	if err := o.world.shareVariables(scope.Store()); err != nil {
+	inner.UpdateGraphWithGradients(scope, o.world.AverageGradients(scope.Store(), gradients), lossDType)
+}
+
+// AverageGradients is a graph-building function: it returns the means of the gradients over the ranks, by one all-reduce inside the
+// program for each element type. It averages as well the model's buffers that the graph changes without training them, such as the
+// moving averages of batch normalization, and gives every rank rank 0's values of variables that are new. It is for those who write
+// an optimizer or a training step of their own; call it once in a step, with all gradients. In a world of one it returns the gradients.
+func (w *World) AverageGradients(store *model.Store, gradients []*graph.Node) []*graph.Node {
+	if w.Size() == 1 {
+		return gradients
+	}
+	if err := w.ShareVariables(store); err != nil {
 		panic(err)
 	}
-	buffers := changedBuffers(scope, gradients)
+	buffers := changedBuffers(store, gradients)
 	nodes := gradients
 	for _, v := range buffers {
 		nodes = append(nodes[:len(nodes):len(nodes)], v.NodeValue(gradients[0]))
 	}
-	averaged := average(nodes, o.world.Size())
+	averaged := average(nodes, w.Size())
 	for i, v := range buffers {
 		v.SetNodeValue(averaged[len(gradients)+i])
 	}
-	inner.UpdateGraphWithGradients(scope, averaged[:len(gradients)], lossDType)
+	return averaged[:len(gradients)]
 }
 
 // Clear implements optimizer.Interface.

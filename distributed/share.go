@@ -9,9 +9,13 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// shareVariables gives every rank rank 0's values of the variables that it has not had yet: the initial weights, or those of a
-// loaded checkpoint. It is called while the training step is built, which all ranks do at the same point.
-func (w *World) shareVariables(store *model.Store) error {
+// ShareVariables gives every rank rank 0's values of the variables that it has not had yet: the initial weights, or those of a
+// loaded checkpoint. It is collective; Optimizer and AverageGradients do it while the training step is built, which all ranks do at the
+// same point.
+func (w *World) ShareVariables(store *model.Store) error {
+	if w.Size() == 1 {
+		return nil
+	}
 	if err := store.InitializeVariables(w.backend, nil); err != nil {
 		return fmt.Errorf("distributed: initialise the variables of rank %d: %w", w.Rank(), err)
 	}

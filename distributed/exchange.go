@@ -1,0 +1,61 @@
+package distributed
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Broadcast returns rank 0's data on every rank. The other ranks' own is ignored.
+func (w *World) Broadcast(data []byte) ([]byte, error) {
+	length := binary.LittleEndian.AppendUint64(nil, uint64(len(data)))
+	if err := w.peers.Broadcast(length, 0); err != nil {
+		return nil, fmt.Errorf("distributed: broadcast: %w", err)
+	}
+	if n := int(binary.LittleEndian.Uint64(length)); !w.IsMain() {
+		data = make([]byte, n)
+	}
+	if err := w.peers.Broadcast(data, 0); err != nil {
+		return nil, fmt.Errorf("distributed: broadcast %d bytes: %w", len(data), err)
+	}
+	return data, nil
+}
+
+// AllGather returns every rank's data, by rank. The ranks' data may differ in length.
+func (w *World) AllGather(data []byte) ([][]byte, error) {
+	lengths, err := w.peers.AllGather(binary.LittleEndian.AppendUint64(nil, uint64(len(data))))
+	if err != nil {
+		return nil, fmt.Errorf("distributed: all-gather: %w", err)
+	}
+	longest := 0
+	for _, length := range lengths {
+		longest = max(longest, int(binary.LittleEndian.Uint64(length)))
+	}
+	padded := make([]byte, longest)
+	copy(padded, data)
+	all, err := w.peers.AllGather(padded)
+	if err != nil {
+		return nil, fmt.Errorf("distributed: all-gather %d bytes: %w", longest, err)
+	}
+	for rank, length := range lengths {
+		all[rank] = all[rank][:binary.LittleEndian.Uint64(length)]
+	}
+	return all, nil
+}
+
+// OnMain runs f on rank 0. All ranks wait for it, and all learn whether it failed.
+func (w *World) OnMain(f func() error) error {
+	failed := []float64{0}
+	var err error
+	if w.IsMain() {
+		if err = f(); err != nil {
+			failed[0] = 1
+		}
+	}
+	if reduceErr := w.AllReduceSum(failed); reduceErr != nil {
+		return reduceErr
+	}
+	if failed[0] > 0 && err == nil {
+		return fmt.Errorf("rank 0 failed: see its log")
+	}
+	return err
+}
