@@ -1,0 +1,110 @@
+package export
+
+import (
+	"bytes"
+	"errors"
+	"go/format"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonbatch/submit/nbformat"
+)
+
+// FuzzSplitCell: whatever a cell has, each of its lines is Go, or belongs to one magic, or is dropped for a reason.
+func FuzzSplitCell(f *testing.F) {
+	for _, source := range []string{
+		"x := 1", "%%bash\nls", "!ls \\\n -l\nvar x = 1", "//gonb:%env A b\npackage main // x", "%\n!\n%%", "%%writefile \"a b\"\n\\",
+		"!a \\", "%args \"\\\"\r\nvar y = `\n%`", "package main; x", "%cd\t\"\"",
+	} {
+		f.Add(source)
+	}
+	f.Fuzz(func(t *testing.T, source string) {
+		code := splitCell(source)
+		lines := strings.Split(strings.ReplaceAll(source, "\r\n", "\n"), "\n")
+		if code.special != nil {
+			if code.hasGo() || len(code.magics) > 0 || code.special.line != 1 || !cellMagics[code.special.name()] {
+				t.Fatalf("%q is a cell magic and more: %+v", source, code)
+			}
+			return
+		}
+		if len(code.goLines) != len(lines) {
+			t.Fatalf("%d lines of Go for %d lines", len(code.goLines), len(lines))
+		}
+		last := 0
+		for _, m := range code.magics {
+			if m.line <= last || m.line > len(lines) || m.text == "" || m.kind != '!' && m.kind != '%' {
+				t.Errorf("magic %+v behind line %d of %d", m, last, len(lines))
+			}
+			last = m.line
+		}
+		for i, line := range lines {
+			if got := code.goLines[i]; got != "" && got != line {
+				t.Errorf("line %d is %q, and as Go %q", i+1, line, got)
+			}
+		}
+	})
+}
+
+// FuzzNotebook composes notebooks of several cells. A NUL divides the cells, and "#" in front makes one markdown. What is
+// exported is formatted, the same each time, and no program has a line of Go that is in no cell.
+func FuzzNotebook(f *testing.F) {
+	for _, name := range []string{"comments", "tuple", "iota", "magics", "methods", "redefine", "shells", "tags", "inits"} {
+		var all []string
+		for _, cell := range read(f, name).Cells {
+			all = append(all, cell.Source)
+		}
+		f.Add(strings.Join(all, "\x00"))
+	}
+	f.Add("type T struct{}\n\nfunc (t T) A() {}\x00# Heading\x00type T int\x00%rm T\n%%\nprintln(1)\x00!ls\x00%reset\n%%\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 1<<14 {
+			return // Long notebooks find nothing that short ones don't, and take longer.
+		}
+		sources := strings.Split(text, "\x00")
+		module, err := FromNotebook(fuzzNotebook(sources), Options{SourceDir: sourceDir(t)})
+		again, errAgain := FromNotebook(fuzzNotebook(sources), Options{SourceDir: sourceDir(t)})
+		if err != nil {
+			checkRefusal(t, err, errAgain)
+			return
+		}
+		if !slices.Equal(module.FileNames(), again.FileNames()) {
+			t.Fatalf("files %q, then %q", module.FileNames(), again.FileNames())
+		}
+		for name, data := range module.Files {
+			if !bytes.Equal(data, again.Files[name]) {
+				t.Errorf("%s is another the second time:\n%s\n%s", name, data, again.Files[name])
+			}
+			if !strings.HasSuffix(name, ".go") {
+				continue
+			}
+			if _, err := format.Source(data); err != nil {
+				t.Errorf("%s does not parse: %v\n%s", name, err, data)
+			}
+		}
+		checkLines(t, module)
+	})
+}
+
+// checkRefusal: a notebook is refused for what its cells say, in the same words each time.
+func checkRefusal(t *testing.T, err, again error) {
+	t.Helper()
+	if again == nil || err.Error() != again.Error() {
+		t.Errorf("refused by %q, then by %v", err, again)
+	}
+	var mistake *CellError
+	if errors.As(err, &mistake) && (strings.Contains(err.Error(), "please report") || strings.Contains(err.Error(), "do not fit together")) {
+		t.Error(err)
+	}
+}
+
+// fuzzNotebook is a notebook of cells; "#" begins a markdown cell.
+func fuzzNotebook(sources []string) *nbformat.Notebook {
+	nb := cells(sources...)
+	for _, cell := range nb.Cells {
+		if strings.HasPrefix(cell.Source, "#") {
+			cell.Type = nbformat.Markdown
+		}
+	}
+	return nb
+}
