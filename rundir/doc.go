@@ -13,6 +13,8 @@
 //	  logs/rank-<n>.log   one log a rank, all steps in order
 //	  metrics.jsonl       one JSON object a line, written by rank 0
 //	  checkpoints/        written by rank 0
+//	  failure.json        why the run failed, written once by the ranks
+//	  stacks/rank-<n>.txt each rank's goroutines, where one was stuck
 //
 // The submitting side creates one:
 //
