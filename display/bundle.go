@@ -1,0 +1,116 @@
+package display
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"html"
+	"image"
+	"image/png"
+	"io"
+	"reflect"
+	"strings"
+)
+
+// Bundle is a value in several formats, of which a client shows the richest that it can: MIME type to content. Binary formats are
+// encoded in base64; formats of JSON are values that encoding/json takes.
+type Bundle map[string]any
+
+// The formats that Of makes.
+const (
+	Text   = "text/plain"
+	HTML   = "text/html"
+	PNG    = "image/png"
+	SVG    = "image/svg+xml"
+	Plotly = "application/vnd.plotly.v1+json"
+)
+
+// Bundler is a value that knows how it is shown. A bundle without text/plain gets the value's short text.
+type Bundler interface {
+	Bundle() Bundle
+}
+
+// Of makes the bundle of a value. It does not fail: what a value's own methods can't draw is shown as text.
+func Of(value any) Bundle {
+	bundle := rich(value)
+	if bundle == nil {
+		bundle = Bundle{}
+	}
+	if _, ok := bundle[Text]; !ok {
+		bundle[Text] = Short(value)
+	}
+	return bundle
+}
+
+// rich is the value in formats other than text, or nil.
+func rich(value any) (bundle Bundle) {
+	defer func() {
+		if recover() != nil { // a method of a value that is nil, or not complete
+			bundle = nil
+		}
+	}()
+	switch v := value.(type) {
+	case nil:
+		return nil
+	case Bundler:
+		return v.Bundle()
+	case image.Image:
+		return picture(v)
+	case interface{ Render(io.Writer) error }:
+		return page(v)
+	}
+	if svg := drawing(value); svg != "" {
+		return Bundle{SVG: svg, Text: typeName(value)}
+	}
+	if figure := figure(value); figure != nil {
+		return figure
+	}
+	return table(value)
+}
+
+func typeName(value any) string { return reflect.TypeOf(value).String() }
+
+func picture(img image.Image) Bundle {
+	var data bytes.Buffer
+	if img.Bounds().Empty() || png.Encode(&data, img) != nil {
+		return nil
+	}
+	size := img.Bounds().Size().String()
+	return Bundle{PNG: base64.StdEncoding.EncodeToString(data.Bytes()), Text: typeName(img) + " " + size}
+}
+
+// page is a chart of go-echarts, or anything else that renders itself as a page of HTML. A frame keeps its scripts apart.
+func page(chart interface{ Render(io.Writer) error }) Bundle {
+	var text bytes.Buffer
+	if chart.Render(&text) != nil || !strings.HasPrefix(strings.TrimSpace(text.String()), "<") {
+		return nil
+	}
+	frame := `<iframe srcdoc="` + html.EscapeString(text.String()) + `" style="width:100%;height:540px;border:0"></iframe>`
+	return Bundle{HTML: frame, Text: typeName(chart)}
+}
+
+// figure is a figure of plotly: a struct that has Data, a list, and Layout, and that becomes JSON with these two.
+func figure(value any) Bundle {
+	v := reflect.Indirect(reflect.ValueOf(value))
+	if v.Kind() != reflect.Struct || !v.FieldByName("Layout").IsValid() {
+		return nil
+	}
+	if data := v.FieldByName("Data"); !data.IsValid() || data.Kind() != reflect.Slice {
+		return nil
+	}
+	text, err := json.Marshal(value)
+	var fields map[string]json.RawMessage
+	if err != nil || json.Unmarshal(text, &fields) != nil || fields["data"] == nil {
+		return nil
+	}
+	return Bundle{Plotly: json.RawMessage(text), HTML: plotlyPage(text), Text: typeName(value)}
+}
+
+// plotlyPage shows a figure in clients that don't know its format.
+func plotlyPage(figure []byte) string {
+	// A figure is JSON: "<" only occurs in its strings, where it may be written so.
+	safe := strings.ReplaceAll(string(figure), "<", `\u003c`)
+	frame := `<script src="https://cdn.plot.ly/plotly-2.35.2.min.js"></script><div id="p"></div><script>const f = ` + safe +
+		`; Plotly.newPlot("p", f.data, f.layout)</script>`
+	return `<iframe srcdoc="` + html.EscapeString(frame) + `" style="width:100%;height:480px;border:0"></iframe>`
+}

@@ -1,0 +1,77 @@
+package display
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+)
+
+// EnvDir names the folder in which the kernel looks for what a cell has to show beside its output. Unset, there is no kernel.
+const EnvDir = "GONBATCH_CELL_DIR"
+
+// ResultFile is the file in that folder with the cell's result: a Bundle as JSON.
+const ResultFile = "result.json"
+
+// Result shows values as the result of the cell; later calls replace it. Several values are what a call returned: a last one that is
+// a nil error is left out, as are nil values. In a program without a kernel it prints a line, so that a job's log has the value.
+func Result(values ...any) {
+	values = worthShowing(values)
+	if len(values) == 0 {
+		return
+	}
+	dir := os.Getenv(EnvDir)
+	if dir == "" {
+		fmt.Println(textOf(values))
+		return
+	}
+	bundle := Bundle{Text: textOf(values)}
+	if len(values) == 1 {
+		bundle = Of(values[0])
+	}
+	if err := write(filepath.Join(dir, ResultFile), bundle); err != nil {
+		fmt.Fprintln(os.Stderr, "the cell's result cannot be shown:", err)
+	}
+}
+
+// worthShowing leaves out nil values: errors that did not happen among them.
+func worthShowing(values []any) []any {
+	var worth []any
+	for _, v := range values {
+		if !isNil(v) {
+			worth = append(worth, v)
+		}
+	}
+	return worth
+}
+
+func isNil(value any) bool {
+	if value == nil {
+		return true
+	}
+	v := reflect.ValueOf(value)
+	return v.Kind() == reflect.Pointer && v.IsNil()
+}
+
+func textOf(values []any) string {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = Short(v)
+	}
+	return strings.Join(texts, "\n")
+}
+
+// write writes the file whole: the kernel may read it while the program is killed.
+func write(name string, bundle Bundle) error {
+	text, err := json.Marshal(bundle)
+	if err != nil {
+		return err
+	}
+	temporary := name + ".new"
+	if err := os.WriteFile(temporary, text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(temporary, name)
+}

@@ -1,0 +1,137 @@
+package display
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// The lengths, in bytes, that a value's text may have, by itself and in a table.
+const (
+	textLength = 4000
+	cellLength = 200
+)
+
+// The elements of a list that are shown, when it has more of them: the first, and the last.
+const (
+	manyElements = 100
+	firstShown   = 6
+	lastShown    = 3
+)
+
+// Short is the text of a value as by fmt's %v, but of a long list it has the first and last elements and its length only, and it
+// follows pointers at the top.
+func Short(value any) string {
+	if value == nil {
+		return "<nil>"
+	}
+	return short(reflect.ValueOf(value), textLength)
+}
+
+func short(v reflect.Value, limit int) string {
+	p := printer{limit: limit}
+	p.value(v, 0)
+	text := p.text.String()
+	if len(text) > limit {
+		text = strings.ToValidUTF8(text[:limit], "") + " ..."
+	}
+	return text
+}
+
+// printer writes a value until it has written enough.
+type printer struct {
+	text  strings.Builder
+	limit int
+}
+
+// deepest is how deep values are looked into: a value may contain itself.
+const deepest = 12
+
+func (p *printer) value(v reflect.Value, depth int) {
+	switch {
+	case p.text.Len() > p.limit:
+		return
+	case depth > deepest:
+		p.text.WriteString("...")
+		return
+	case v.IsValid() && v.CanInterface() && hasText(v.Type()):
+		p.text.WriteString(ownText(v))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Invalid:
+		p.text.WriteString("<nil>")
+	case reflect.Interface:
+		p.value(v.Elem(), depth)
+	case reflect.Pointer:
+		p.pointer(v, depth)
+	case reflect.Slice, reflect.Array:
+		p.list(v, depth)
+	case reflect.Map:
+		p.table(v, depth)
+	case reflect.Struct:
+		p.fields(v, depth)
+	default:
+		fmt.Fprintf(&p.text, "%v", v)
+	}
+}
+
+// ownText is what the value's String or Error says; fmt tells of a panic in it.
+func ownText(v reflect.Value) string { return fmt.Sprint(v.Interface()) }
+
+// pointer follows a pointer at the top; those within values are addresses, as in %v.
+func (p *printer) pointer(v reflect.Value, depth int) {
+	if depth > 0 || v.IsNil() {
+		fmt.Fprintf(&p.text, "%v", v)
+		return
+	}
+	p.text.WriteByte('&')
+	p.value(v.Elem(), depth+1)
+}
+
+func (p *printer) list(v reflect.Value, depth int) {
+	p.text.WriteByte('[')
+	n, shown := v.Len(), v.Len()
+	if n > manyElements {
+		shown = firstShown
+	}
+	for i := range shown {
+		p.separate(i)
+		p.value(v.Index(i), depth+1)
+	}
+	if n > shown {
+		p.text.WriteString(" ...")
+		for i := n - lastShown; i < n; i++ {
+			p.separate(i)
+			p.value(v.Index(i), depth+1)
+		}
+		fmt.Fprintf(&p.text, "] (%d elements)", n)
+		return
+	}
+	p.text.WriteByte(']')
+}
+
+func (p *printer) separate(i int) {
+	if i > 0 {
+		p.text.WriteByte(' ')
+	}
+}
+
+func (p *printer) table(v reflect.Value, depth int) {
+	if v.Len() <= manyElements {
+		if depth == 0 && v.CanInterface() {
+			fmt.Fprintf(&p.text, "%v", v) // in the order of its keys
+			return
+		}
+	}
+	fmt.Fprintf(&p.text, "map (%d entries)", v.Len())
+}
+
+func (p *printer) fields(v reflect.Value, depth int) {
+	p.text.WriteByte('{')
+	for i := range v.NumField() {
+		p.separate(i)
+		p.value(v.Field(i), depth+1)
+	}
+	p.text.WriteByte('}')
+}
