@@ -51,9 +51,7 @@ var packageLine = regexp.MustCompile(`^package\s+\w+\s*(;\s*)?(//.*)?$`)
 // splitCell takes a code cell's source apart.
 func splitCell(source string) cellCode {
 	lines := strings.Split(strings.ReplaceAll(source, "\r\n", "\n"), "\n")
-	if m, _, ok := readMagic(lines, 0); ok && m.kind == '%' && cellMagics[m.name()] {
-		first := strings.TrimPrefix(lines[0], goPrefix)
-		m.text, m.words = first[1:], splitWords(first[1:])
+	if m, ok := readCellMagic(lines[0]); ok {
 		return cellCode{special: &m}
 	}
 	code := cellCode{goLines: make([]string, len(lines))}
@@ -72,6 +70,13 @@ func splitCell(source string) cellCode {
 		i++
 	}
 	return code
+}
+
+// readCellMagic reads a cell's first line, if it makes the whole cell something else than Go. No other line belongs to it.
+func readCellMagic(first string) (m magicLine, ok bool) {
+	text, ok := strings.CutPrefix(strings.TrimPrefix(first, goPrefix), "%")
+	m = magicLine{line: 1, kind: '%', text: text, words: splitWords(text)}
+	return m, ok && cellMagics[m.name()]
 }
 
 // readMagic reads the magic that starts at lines[i], if one does, and says which line follows it.

@@ -15,7 +15,7 @@ import (
 func FuzzSplitCell(f *testing.F) {
 	for _, source := range []string{
 		"x := 1", "%%bash\nls", "!ls \\\n -l\nvar x = 1", "//gonb:%env A b\npackage main // x", "%\n!\n%%", "%%writefile \"a b\"\n\\",
-		"!a \\", "%args \"\\\"\r\nvar y = `\n%`", "package main; x", "%cd\t\"\"",
+		"!a \\", "%args \"\\\"\r\nvar y = `\n%`", "package main; x", "%%writefile\\\nx", "%cd\t\"\"",
 	} {
 		f.Add(source)
 	}
