@@ -106,15 +106,15 @@ func TestMarshalKeepsEverything(t *testing.T) {
 	for _, name := range []string{"v40.ipynb", "v45.ipynb"} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join("testdata", name)
-			nb, err := Read(path)
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			nb, err := Parse(path, want)
 			if err != nil {
 				t.Fatal(err)
 			}
 			got, err := nb.Marshal()
-			if err != nil {
-				t.Fatal(err)
-			}
-			want, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,7 +15,8 @@ import (
 // minor versions only add fields, and unknown fields are kept.
 const MaxMinor = 5
 
-// Read reads the notebook in the file at path.
+// Read reads the notebook in the file at path, without the outputs of its cells: nothing here needs them, and they may be
+// big. Parse keeps them.
 func Read(path string) (*Notebook, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -26,7 +27,32 @@ func Read(path string) (*Notebook, error) {
 	case info.IsDir():
 		return nil, fmt.Errorf("notebook %s: is a directory; give the .ipynb file in it", path)
 	}
-	data, err := os.ReadFile(path)
+	nb, err := readStripped(path)
+	if err == nil || info.Size() > maxExact {
+		return nb, err
+	}
+	// The column of a mistake counts from what was left out, and a mistake in the outputs is one too.
+	data, readErr := os.ReadFile(path)
+	if readErr != nil {
+		return nil, fmt.Errorf("notebook %s: %w", path, readErr)
+	}
+	if _, exact := Parse(path, data); exact != nil {
+		return nil, exact
+	}
+	return nil, err
+}
+
+// maxExact is the size of a file up to which it is read again, as a whole, to say where a mistake in it is.
+const maxExact = 64 << 20
+
+// readStripped reads a notebook without its outputs.
+func readStripped(path string) (*Notebook, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("notebook %s: %w", path, err)
+	}
+	defer file.Close()
+	data, err := stripOutputs(file)
 	if err != nil {
 		return nil, fmt.Errorf("notebook %s: %w", path, err)
 	}
