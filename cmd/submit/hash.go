@@ -39,16 +39,10 @@ func (h *hashes) of(path string) (string, error) {
 	if hash, ok := h.known[key]; ok {
 		return hash, nil
 	}
-	f, err := os.Open(path)
+	hash, err := hashFile(path)
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
-	digest := sha256.New()
-	if _, err := io.Copy(digest, f); err != nil {
-		return "", fmt.Errorf("hash %s: %w", path, err)
-	}
-	hash := hex.EncodeToString(digest.Sum(nil))
 	h.known[key], h.changed = hash, true
 	return hash, nil
 }
@@ -72,6 +66,20 @@ func (h *hashes) save() error {
 		return err
 	}
 	return rundir.WriteFileAtomic(h.path, data, 0o644)
+}
+
+// hashFile is the SHA-256 of a file, which may be big.
+func hashFile(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	digest := sha256.New()
+	if _, err := io.Copy(digest, f); err != nil {
+		return "", fmt.Errorf("hash %s: %w", path, err)
+	}
+	return hex.EncodeToString(digest.Sum(nil)), nil
 }
 
 // hashBytes is the SHA-256 of data.

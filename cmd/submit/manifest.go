@@ -18,7 +18,7 @@ func newManifest(ctx context.Context, a *app, o *submitOptions, p prepared, spec
 	if err != nil {
 		return rundir.Manifest{}, err
 	}
-	data, err := os.ReadFile(spec.RunDir.Notebook())
+	hash, err := hashFile(spec.RunDir.Notebook())
 	if err != nil {
 		return rundir.Manifest{}, err
 	}
@@ -28,7 +28,7 @@ func newManifest(ctx context.Context, a *app, o *submitOptions, p prepared, spec
 	}
 	return rundir.Manifest{
 		Name:          spec.RunDir.Name(),
-		Notebook:      rundir.File{Path: notebook, SHA256: hashBytes(data)},
+		Notebook:      rundir.File{Path: notebook, SHA256: hash},
 		Git:           gitState(ctx, a.runner, notebook),
 		SourcesSHA256: hashSources(p.module),
 		Steps:         steps,

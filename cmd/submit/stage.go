@@ -23,7 +23,7 @@ func stage(a *app, o *submitOptions, p prepared, pluginDir string) (dir rundir.D
 			err = errors.Join(fmt.Errorf("stage the run: %w", err), os.RemoveAll(dir.Path()))
 		}
 	}()
-	if err := copyNotebook(o.Notebook, dir.Notebook()); err != nil {
+	if err := copyFile(o.Notebook, dir.Notebook()); err != nil {
 		return dir, err
 	}
 	if err := p.module.Write(dir.Sources()); err != nil {
@@ -38,25 +38,19 @@ func stage(a *app, o *submitOptions, p prepared, pluginDir string) (dir rundir.D
 // stageSteps puts the programs and the scripts of the steps into the run directory.
 func stageSteps(p prepared, dir rundir.Dir) error {
 	for _, step := range p.module.Steps {
-		var err error
-		if step.IsShell() {
-			err = rundir.WriteFileAtomic(dir.Program(step.Script), p.module.Files[step.Script], 0o755)
-		} else {
-			err = linkFile(p.build.Programs[step.Name], dir.Program(step.Name))
+		if step.Script != "" {
+			if err := rundir.WriteFileAtomic(dir.Program(step.Script), p.module.Files[step.Script], 0o755); err != nil {
+				return err
+			}
 		}
-		if err != nil {
+		if step.IsShell() {
+			continue
+		}
+		if err := linkFile(p.build.Programs[step.Name], dir.Program(step.Name)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func copyNotebook(from, to string) error {
-	data, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	return rundir.WriteFileAtomic(to, data, 0o644)
 }
 
 // linkPlugins puts the XLA plugin for CPUs into the run directory. Without a folder to take it from there is nothing to do.
