@@ -8,7 +8,10 @@
 //	  bin/<step>          one program for each main cell, one script <step>.sh for each shell command
 //	  plugins/            the XLA plugin
 //	  job.sbatch          the batch script (launch.sh for a run on this machine)
+//	  job.json            the job as it was submitted, for "submit resume"
 //	  exit-status         job id and exit code, written by the batch script as it ends
+//	  starts              a line for each start of the run
+//	  finished/<step>     a mark for each step that ended well, which no later start runs again
 //	  logs/scheduler.log  the batch script's own output
 //	  logs/rank-<n>.log   one log a rank, all steps in order
 //	  metrics.jsonl       one JSON object a line, written by rank 0

@@ -1,0 +1,111 @@
+package rundir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A run may start several times: SLURM starts a job again after a preemption or a node's failure, the job itself near its time
+// limit, and a person by "submit resume". Each start finds here what those before it did.
+const (
+	// EnvRequeue is set where the program may end with the exit code RequeueCode to be started again.
+	EnvRequeue = "GONBATCH_REQUEUE"
+	// EnvRestarts is the number of the restart: 0 in the first start.
+	EnvRestarts = "GONBATCH_RESTARTS"
+	// EnvStopped is the file that a rank's launcher makes when its program ended with RequeueCode.
+	EnvStopped = "GONBATCH_STOPPED"
+	// RequeueCode is EX_TEMPFAIL: "I was told to stop, I saved a checkpoint, start me again".
+	RequeueCode = 75
+)
+
+// Starts is the file with a line for each start of the run: the job's id, or "local", and the time.
+func (d Dir) Starts() string { return d.join("starts") }
+
+// Finished is the folder of marks of the steps that ended well, which no later start runs again.
+func (d Dir) Finished() string { return d.join("finished") }
+
+// FinishedStep is the mark of one step: a file with the number of the start that finished it.
+func (d Dir) FinishedStep(step string) string { return filepath.Join(d.Finished(), step) }
+
+// Stopped is the file that says that the program of start number n was told to stop, and saved.
+func (d Dir) Stopped(n string) string { return d.join("stopped-" + n) }
+
+// Spec is the file of the job as it was submitted: what "submit resume" starts again.
+func (d Dir) Spec() string { return d.join("job.json") }
+
+// StepCheckpoints is the folder of a step's checkpoints.
+func (d Dir) StepCheckpoints(step string) string { return filepath.Join(d.Checkpoints(), step) }
+
+// CountStarts tells how often the run was started.
+func CountStarts(d Dir) (int, error) {
+	text, err := os.ReadFile(d.Starts())
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("starts of run %s: %w", d.Name(), err)
+	}
+	return strings.Count(string(text), "\n"), nil
+}
+
+// AddStart records a start, by word, and returns its number: 1 for the first.
+func AddStart(d Dir, word string) (number int, err error) {
+	f, err := os.OpenFile(d.Starts(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+	if err != nil {
+		return 0, fmt.Errorf("start of run %s: %w", d.Name(), err)
+	}
+	if _, err := fmt.Fprintln(f, word); err != nil {
+		return 0, fmt.Errorf("start of run %s: %w", d.Name(), errors.Join(err, f.Close()))
+	}
+	if err := f.Close(); err != nil {
+		return 0, fmt.Errorf("start of run %s: %w", d.Name(), err)
+	}
+	return CountStarts(d)
+}
+
+// Superseded tells whether the run of the calling program has been started again: the program belongs to a start that its
+// scheduler has given up, as it does with a node that it cannot reach, and must not write there any more.
+func Superseded(getenv func(string) string) bool {
+	d, ok := FromEnv(getenv)
+	restarts := getenv(EnvRestarts)
+	if !ok || restarts == "" {
+		return false
+	}
+	n, err := CountStarts(d)
+	return err == nil && n > 0 && fmt.Sprint(n-1) != restarts
+}
+
+// IsFinished tells whether a step ended well in an earlier start.
+func IsFinished(d Dir, step string) bool {
+	_, err := os.Stat(d.FinishedStep(step))
+	return err == nil
+}
+
+// MarkFinished records that a step ended well, in start number n.
+func MarkFinished(d Dir, step string, n int) error {
+	if err := os.MkdirAll(d.Finished(), 0o777); err != nil {
+		return fmt.Errorf("record the end of step %s: %w", step, err)
+	}
+	return WriteFileAtomic(d.FinishedStep(step), fmt.Appendln(nil, n), 0o644)
+}
+
+// FinishedSteps are the names of the steps that ended well, sorted.
+func FinishedSteps(d Dir) ([]string, error) {
+	entries, err := os.ReadDir(d.Finished())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("finished steps of run %s: %w", d.Name(), err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, ".") }), nil
+}

@@ -1,0 +1,73 @@
+package rundir
+
+import (
+	"os"
+	"slices"
+	"testing"
+	"time"
+)
+
+func newStartRun(t *testing.T) Dir {
+	t.Helper()
+	d, err := Create(t.TempDir(), "x", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestStarts(t *testing.T) {
+	d := newStartRun(t)
+	if n, err := CountStarts(d); n != 0 || err != nil {
+		t.Errorf("a new run: %d starts, %v", n, err)
+	}
+	for want := range 3 {
+		if n, err := AddStart(d, "job 12"); n != want+1 || err != nil {
+			t.Errorf("start %d has the number %d, %v", want+1, n, err)
+		}
+	}
+}
+
+// TestSuperseded: a program of a start that the scheduler has given up notices that another has begun.
+func TestSuperseded(t *testing.T) {
+	d := newStartRun(t)
+	for range 2 {
+		if _, err := AddStart(d, "job"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tc := range []struct {
+		name, dir, restarts string
+		want                bool
+	}{
+		{"the last start", d.Path(), "1", false},
+		{"an earlier start", d.Path(), "0", true},
+		{"no launcher that counts", d.Path(), "", false},
+		{"no run directory", "", "0", false},
+		{"a run directory that is gone", "/none", "0", false},
+	} {
+		env := map[string]string{EnvDir: tc.dir, EnvRestarts: tc.restarts}
+		if got := Superseded(func(name string) string { return env[name] }); got != tc.want {
+			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
+		}
+	}
+}
+
+func TestFinishedSteps(t *testing.T) {
+	d := newStartRun(t)
+	if IsFinished(d, "train") {
+		t.Error("a step is finished before the first start")
+	}
+	for _, step := range []string{"train", "shell-2"} {
+		if err := MarkFinished(d, step, 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	names, err := FinishedSteps(d)
+	if err != nil || !slices.Equal(names, []string{"shell-2", "train"}) || !IsFinished(d, "train") || IsFinished(d, "other") {
+		t.Errorf("finished steps: %v, %v", names, err)
+	}
+	if text, err := os.ReadFile(d.FinishedStep("train")); err != nil || string(text) != "2\n" {
+		t.Errorf("mark %q, %v", text, err)
+	}
+}
