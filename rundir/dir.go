@@ -13,6 +13,9 @@ import (
 // EnvDir is the environment variable that tells a running program its run directory.
 const EnvDir = "GONBATCH_RUN_DIR"
 
+// EnvStep is the environment variable that tells a running program the name of its step.
+const EnvStep = "GONBATCH_STEP"
+
 // Dir is a run directory. The zero value names none.
 type Dir struct{ path string }
 
@@ -89,6 +92,14 @@ func FromEnv(getenv func(string) string) (Dir, bool) {
 	return At(path), true
 }
 
+// StepFromEnv is the name of the step that runs: "main" where none is named.
+func StepFromEnv(getenv func(string) string) string {
+	if step := getenv(EnvStep); step != "" {
+		return step
+	}
+	return "main"
+}
+
 // Path is the directory's absolute path.
 func (d Dir) Path() string { return d.path }
 
@@ -131,6 +142,18 @@ func (d Dir) SchedulerLog() string { return filepath.Join(d.Logs(), "scheduler.l
 
 // Metrics is the file of metrics, one JSON object a line, written by rank 0.
 func (d Dir) Metrics() string { return d.join("metrics.jsonl") }
+
+// MetricsTable is the same as a table, with commas.
+func (d Dir) MetricsTable() string { return d.join("metrics.csv") }
+
+// TensorBoard is the folder of event files.
+func (d Dir) TensorBoard() string { return d.join("tensorboard") }
+
+// Curves is the folder of drawn metrics and sample images.
+func (d Dir) Curves() string { return d.join("curves") }
+
+// MLflowRun is the file with the id of the run in MLflow that this one is recorded as.
+func (d Dir) MLflowRun() string { return d.join("mlflow-run") }
 
 // Checkpoints is the folder of checkpoints, written by rank 0.
 func (d Dir) Checkpoints() string { return d.join("checkpoints") }
