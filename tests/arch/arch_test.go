@@ -32,8 +32,8 @@ var layers = []layer{
 	{name: "wiring", packages: []string{"cmd", "tests", "bench"}, all: true},
 	{name: "kernel", packages: []string{"kernel"}, mayImport: []string{"rundir", "fetch", "source", "lastexpr"}},
 	{name: "submission", packages: []string{"submit", "slurmtmpl"}, mayImport: []string{"rundir", "source", "fetch", "lastexpr"}},
-	{name: "training", packages: []string{"distributed"}, mayImport: []string{"data", "logger", "plugin", "rundir"}},
-	{name: "library", packages: []string{"models", "data", "plugin", "logger", "display", "keep"}, mayImport: []string{"fetch", "rundir"}},
+	{name: "training", packages: []string{"distributed"}, mayImport: []string{"data", "logger", "plugin", "checkpoint", "rundir"}},
+	{name: "library", packages: []string{"models", "data", "plugin", "logger", "display", "keep", "checkpoint"}, mayImport: []string{"fetch", "rundir"}},
 	{name: "leaves", packages: []string{"rundir", "fetch", "source", "lastexpr"}, mayImport: []string{root}},
 	{name: "root", packages: []string{root}},
 }

@@ -1,0 +1,36 @@
+package checkpoint
+
+import (
+	"fmt"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+
+	"gonbatch/checkpoint/safetensors"
+)
+
+// toFile are GoMLX's types as safetensors files name them. Complex numbers of 128 bits, and those of less than a byte, have no name there.
+var toFile = map[dtypes.DType]safetensors.DType{
+	dtypes.Bool: safetensors.Bool,
+	dtypes.Int8: safetensors.I8, dtypes.Int16: safetensors.I16, dtypes.Int32: safetensors.I32, dtypes.Int64: safetensors.I64,
+	dtypes.Uint8: safetensors.U8, dtypes.Uint16: safetensors.U16, dtypes.Uint32: safetensors.U32, dtypes.Uint64: safetensors.U64,
+	dtypes.Float16: safetensors.F16, dtypes.BFloat16: safetensors.BF16, dtypes.Float32: safetensors.F32, dtypes.Float64: safetensors.F64,
+	dtypes.Complex64: safetensors.C64,
+}
+
+var fromFile = func() map[safetensors.DType]dtypes.DType {
+	all := map[safetensors.DType]dtypes.DType{}
+	for ours, theirs := range toFile {
+		all[theirs] = ours
+	}
+	return all
+}()
+
+// fileType is a shape as a safetensors file has it.
+func fileType(path string, shape shapes.Shape) (safetensors.Tensor, error) {
+	dtype, ok := toFile[shape.DType]
+	if !ok {
+		return safetensors.Tensor{}, fmt.Errorf("the variable %s is %s, and safetensors files can't hold %s: use another type", path, shape, shape.DType)
+	}
+	return safetensors.Tensor{Name: fileName(path), DType: dtype, Shape: shape.Dimensions}, nil
+}

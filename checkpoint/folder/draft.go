@@ -1,0 +1,161 @@
+package folder
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Draft is a checkpoint that is being written. It is used by one goroutine.
+type Draft struct {
+	root, path string
+	step       int64
+	files      []File
+	done       bool
+	// exchange swaps two folders in one step of the file system; a test takes it away.
+	exchange func(a, b string) error
+}
+
+// NewDraft begins the checkpoint of a step. What killed processes left in root is removed first.
+func NewDraft(root string, step int64) (*Draft, error) {
+	if step < 0 {
+		return nil, fmt.Errorf("checkpoint: step %d: it can't be negative", step)
+	}
+	if err := makeRoot(root); err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	if err := sweep(root); err != nil {
+		return nil, fmt.Errorf("checkpoint: clean up %s: %w", root, err)
+	}
+	d := &Draft{root: root, path: aside(root, savingPrefix, step), step: step, exchange: exchange}
+	if err := d.checkTarget(); err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(d.path, 0o777); err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	return d, nil
+}
+
+func makeRoot(root string) error {
+	if _, err := os.Stat(root); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(root, 0o777); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(root))
+}
+
+// Target is where the checkpoint will be.
+func (d *Draft) Target() string { return filepath.Join(d.root, Name(d.step)) }
+
+// checkTarget refuses to replace what isn't a checkpoint.
+func (d *Draft) checkTarget() error {
+	_, err := os.Lstat(d.Target())
+	if errors.Is(err, fs.ErrNotExist) || err == nil && ours(d.Target()) {
+		return nil
+	}
+	return errors.Join(fmt.Errorf("checkpoint: %s is in the way, and has no %s: move it away", d.Target(), manifestName), err)
+}
+
+// ours says whether a folder, or what a link leads to, is or was a checkpoint of this package.
+func ours(path string) bool {
+	_, err := os.Lstat(filepath.Join(path, manifestName))
+	return err == nil
+}
+
+// Write adds a file, and returns when it is on the disk. The function writes its content.
+func (d *Draft) Write(name string, write func(io.Writer) error) error {
+	if err := checkFile(name); err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	file, err := writeFile(filepath.Join(d.path, name), write)
+	if err != nil {
+		return d.explain(name, err)
+	}
+	d.files = append(d.files, file)
+	return nil
+}
+
+// Commit writes checkpoint.json and gives the folder its name. A checkpoint of the same step is replaced: whoever looks finds the
+// old one or the new one, whole.
+func (d *Draft) Commit(m Manifest) error {
+	m.Step, m.Time, m.Files = d.step, time.Now().UTC().Truncate(time.Millisecond), d.files
+	text, err := m.encode()
+	if err != nil {
+		return fmt.Errorf("checkpoint: step %d: %s: %w", d.step, manifestName, err)
+	}
+	_, err = writeFile(filepath.Join(d.path, manifestName), func(w io.Writer) error { _, err := w.Write(text); return err })
+	if err == nil {
+		err = syncFolder(d.path)
+	}
+	if err == nil {
+		err = d.place()
+	}
+	if err != nil {
+		return d.explain(manifestName, err)
+	}
+	d.done = true
+	return nil
+}
+
+// place gives the folder its name, in one step of the file system where it can.
+func (d *Draft) place() error {
+	err := os.Rename(d.path, d.Target())
+	if err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.ENOTDIR) {
+		return err
+	}
+	if err != nil {
+		if err := d.replace(); err != nil {
+			return err
+		}
+	}
+	return syncFolder(d.root)
+}
+
+func (d *Draft) replace() error {
+	if err := d.exchange(d.path, d.Target()); err == nil {
+		// The old one has the draft's name now. If it can't be removed, the next save tries again.
+		return errors.Join(syncFolder(d.root), os.RemoveAll(d.path))
+	}
+	// A network file system may not have it. Between the two renames the old one is found by its other name.
+	old := aside(d.root, replacedPrefix, d.step)
+	if err := os.Rename(d.Target(), old); err != nil {
+		return err
+	}
+	if err := os.Rename(d.path, d.Target()); err != nil {
+		return errors.Join(err, os.Rename(old, d.Target()))
+	}
+	return errors.Join(syncFolder(d.root), os.RemoveAll(old))
+}
+
+func exchange(a, b string) error {
+	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
+}
+
+// Discard removes a draft that wasn't committed.
+func (d *Draft) Discard() error {
+	if d.done {
+		return nil
+	}
+	d.done = true
+	return os.RemoveAll(d.path)
+}
+
+// explain says what failed, and for a full disk how to go on.
+func (d *Draft) explain(file string, err error) error {
+	switch {
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
+		err = fmt.Errorf("%w: make room, or keep fewer checkpoints; those before this one are whole", err)
+	case errors.Is(err, fs.ErrNotExist):
+		err = fmt.Errorf("%w: is another process saving to %s?", err, d.root)
+	}
+	return fmt.Errorf("checkpoint: save step %d to %s: %s: %w", d.step, d.root, file, err)
+}

@@ -1,0 +1,85 @@
+package folder
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Info is a checkpoint as List finds it.
+type Info struct {
+	Manifest
+	// Path is the checkpoint's folder. Step is known even where Err isn't nil.
+	Path string
+	// Err says why it can't be used: nil where checkpoint.json holds and all files are there with their sizes. Verify also reads them.
+	Err error
+}
+
+// Valid says whether the checkpoint can be used, as far as its names and sizes tell.
+func (i Info) Valid() bool { return i.Err == nil }
+
+// List finds the checkpoints in a folder, the newest step first. It reads no more than their checkpoint.json, and may be called
+// while others save and remove: what vanishes meanwhile is left out. A folder that isn't there has none.
+func List(root string) ([]Info, error) {
+	paths, err := candidates(root)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: list: %w", err)
+	}
+	var all []Info
+	for _, path := range paths {
+		info := Stat(path)
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			continue // It was removed meanwhile.
+		}
+		all = append(all, info)
+	}
+	return all, nil
+}
+
+// candidates are the folders that may be checkpoints, the newest step first. One that is just being replaced counts.
+func candidates(root string) ([]string, error) {
+	entries, err := os.ReadDir(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	found := map[int64]string{}
+	for _, entry := range entries {
+		name, replaced := strings.CutPrefix(entry.Name(), replacedPrefix)
+		step, ok := stepOf(name)
+		if _, has := found[step]; !ok || replaced && has {
+			continue
+		}
+		found[step] = filepath.Join(root, entry.Name())
+	}
+	var steps []int64
+	for step := range found {
+		steps = append(steps, step)
+	}
+	slices.SortFunc(steps, func(a, b int64) int { return cmp.Compare(b, a) })
+	var paths []string
+	for _, step := range steps {
+		paths = append(paths, found[step])
+	}
+	return paths, nil
+}
+
+// Stat looks at one checkpoint's folder.
+func Stat(path string) Info {
+	info := Info{Path: path}
+	info.Step, _ = stepOf(strings.TrimPrefix(filepath.Base(path), replacedPrefix))
+	c, err := Open(path)
+	if err != nil {
+		info.Err = err
+		return info
+	}
+	info.Manifest, info.Err = c.Manifest, c.Close()
+	return info
+}

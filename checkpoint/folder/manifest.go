@@ -1,0 +1,153 @@
+package folder
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Version is the version of the folder's layout that this package writes, and the newest that it reads.
+const Version = 1
+
+// Manifest is what checkpoint.json says. Draft.Commit fills in Step, Time and Files.
+type Manifest struct {
+	// Step is the number of optimizer updates that were done.
+	Step int64 `json:"step"`
+	// Time is when the checkpoint was written.
+	Time time.Time `json:"time"`
+	// WorldSize is the number of ranks that trained.
+	WorldSize int `json:"world_size"`
+	// CodeHash is the hash of the program's sources, if known.
+	CodeHash string `json:"code_hash,omitempty"`
+	// Versions are those of Go and of the libraries.
+	Versions map[string]string `json:"versions,omitempty"`
+	// Metrics are those by which checkpoints are compared.
+	Metrics Metrics `json:"metrics,omitempty"`
+	// Progress is what each component of the training notes for itself.
+	Progress map[string]json.RawMessage `json:"progress,omitempty"`
+	// Files are all others in the folder.
+	Files []File `json:"files"`
+}
+
+// File is one file of a checkpoint.
+type File struct {
+	Name   string `json:"name"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+// Size is that of all files together.
+func (m Manifest) Size() int64 {
+	var size int64
+	for _, f := range m.Files {
+		size += f.Size
+	}
+	return size
+}
+
+// NewerError is a checkpoint that a newer version of this package wrote.
+type NewerError struct {
+	Path    string
+	Version int
+}
+
+// Error says what to do about it.
+func (e *NewerError) Error() string {
+	return fmt.Sprintf("checkpoint %s has format %d, this program reads up to %d: it was written by a newer gonbatch, build the program with that one", e.Path, e.Version, Version)
+}
+
+// IsNewer says whether a checkpoint can't be read because a newer version of this package wrote it.
+func IsNewer(err error) bool {
+	var newer *NewerError
+	return errors.As(err, &newer)
+}
+
+// envelope is the outer object of checkpoint.json, of every version of the layout.
+type envelope struct {
+	Version    int             `json:"version"`
+	SHA256     string          `json:"sha256"`
+	Checkpoint json.RawMessage `json:"checkpoint"`
+}
+
+// text is the file's whole text: a reader writes it again and compares, so that a change anywhere is noticed.
+func (e envelope) text() []byte {
+	return fmt.Appendf(nil, "{\n\"version\": %d,\n\"sha256\": %q,\n\"checkpoint\": %s\n}\n", e.Version, e.SHA256, e.Checkpoint)
+}
+
+// sum is the checksum over the version and the content.
+func (e envelope) sum() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%d\n", e.Version)
+	h.Write(e.Checkpoint)
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
+
+func (m Manifest) encode() ([]byte, error) {
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	e := envelope{Version: Version, Checkpoint: text}
+	e.SHA256 = e.sum()
+	return e.text(), nil
+}
+
+// errDamaged is a manifest that isn't what was written.
+var errDamaged = errors.New("it is damaged")
+
+// decodeManifest reads the text of path's checkpoint.json.
+func decodeManifest(path string, text []byte) (Manifest, error) {
+	var m Manifest
+	var e envelope
+	if err := json.Unmarshal(text, &e); err != nil {
+		return m, fmt.Errorf("%s: %w: %w", manifestName, errDamaged, err)
+	}
+	if !bytes.Equal(e.text(), text) || e.sum() != e.SHA256 {
+		return m, fmt.Errorf("%s: %w: its checksum is another", manifestName, errDamaged)
+	}
+	if e.Version > Version {
+		return m, &NewerError{Path: path, Version: e.Version}
+	}
+	if err := json.Unmarshal(e.Checkpoint, &m); err != nil {
+		return m, fmt.Errorf("%s: %w: %w", manifestName, errDamaged, err)
+	}
+	for name, progress := range m.Progress { // As it was handed in, without the file's indentation.
+		var b bytes.Buffer
+		if err := json.Compact(&b, progress); err != nil {
+			return m, fmt.Errorf("%s: %s: %w", manifestName, name, err)
+		}
+		m.Progress[name] = b.Bytes()
+	}
+	return m, m.check(path)
+}
+
+// check holds a manifest that was written, but perhaps not by this package, against what is relied on.
+func (m Manifest) check(path string) error {
+	if name := strings.TrimPrefix(filepath.Base(path), replacedPrefix); name != Name(m.Step) {
+		if _, ok := stepOf(name); ok {
+			return fmt.Errorf("%s is of step %d: the folder was renamed or copied over", manifestName, m.Step)
+		}
+	}
+	for _, f := range m.Files {
+		if err := checkFile(f.Name); err != nil {
+			return fmt.Errorf("%s: %w", manifestName, err)
+		}
+	}
+	return nil
+}
+
+var fileName = regexp.MustCompile(`^[\w-][\w.-]*$`)
+
+func checkFile(name string) error {
+	if !fileName.MatchString(name) || !fs.ValidPath(name) || name == manifestName {
+		return fmt.Errorf("%q can't be a checkpoint's file: use letters, digits, dots and dashes", name)
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package folder
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// sweep removes what killed processes left, and ends what they had begun.
+func sweep(root string) error {
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, entry := range entries {
+		errs = append(errs, sweepOne(root, entry.Name()))
+	}
+	return errors.Join(errs...)
+}
+
+func sweepOne(root, name string) error {
+	for _, prefix := range []string{savingPrefix, removingPrefix, replacedPrefix} {
+		final, ok := strings.CutPrefix(name, prefix)
+		if _, isStep := stepOf(final); !ok || !isStep {
+			continue
+		}
+		if prefix == replacedPrefix {
+			if _, err := os.Lstat(filepath.Join(root, final)); errors.Is(err, fs.ErrNotExist) {
+				return os.Rename(filepath.Join(root, name), filepath.Join(root, final))
+			}
+		}
+		return os.RemoveAll(filepath.Join(root, name))
+	}
+	return nil
+}
+
+// IsLink says whether a checkpoint's folder is a link to one elsewhere, which Remove refuses.
+func IsLink(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
+}
+
+// Remove removes the checkpoint of a step. A process that is killed meanwhile leaves no half checkpoint under its name. What isn't a
+// checkpoint, a link among them, is refused.
+func Remove(root string, step int64) error {
+	path := filepath.Join(root, Name(step))
+	info, err := os.Lstat(path)
+	if err != nil {
+		return fmt.Errorf("checkpoint: remove: %w", err)
+	}
+	if !info.IsDir() || !ours(path) {
+		return fmt.Errorf("checkpoint: remove %s: it isn't a checkpoint's folder", path)
+	}
+	removing := aside(root, removingPrefix, step)
+	if err := errors.Join(os.RemoveAll(removing), os.Rename(path, removing), os.RemoveAll(removing)); err != nil {
+		return fmt.Errorf("checkpoint: remove %s: %w", path, err)
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package checkpoint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// maxNamed is how many variables of each kind an error names.
+const maxNamed = 5
+
+// Difference is a variable that is another one in the checkpoint than in the model.
+type Difference struct {
+	// Path is the variable's.
+	Path string
+	// Checkpoint and Model are its type and shape on both sides.
+	Checkpoint, Model string
+}
+
+// MismatchError says that a checkpoint is of another model.
+type MismatchError struct {
+	// Checkpoint names it.
+	Checkpoint string
+	// Different are variables with another type or shape.
+	Different []Difference
+	// Missing are variables of the model that the checkpoint doesn't have.
+	Missing []string
+	// Unused are variables of the checkpoint that the model doesn't have.
+	Unused []string
+}
+
+// Error names the first variables of each kind.
+func (e *MismatchError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "checkpoint: %s is of another model:", e.Checkpoint)
+	var different []string
+	for _, d := range e.Different {
+		different = append(different, fmt.Sprintf("%s is %s there, %s here", d.Path, d.Checkpoint, d.Model))
+	}
+	section(&b, "with another type or shape", different)
+	section(&b, "only in the model", e.Missing)
+	section(&b, "only in the checkpoint", e.Unused)
+	b.WriteString("\n  go on with the model that wrote it, or begin anew in another folder")
+	return b.String()
+}
+
+func section(b *strings.Builder, title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n  %s:", title)
+	for _, line := range lines[:min(len(lines), maxNamed)] {
+		fmt.Fprintf(b, "\n    %s", line)
+	}
+	if more := len(lines) - maxNamed; more > 0 {
+		fmt.Fprintf(b, "\n    and %d more", more)
+	}
+}
+
+// orNil sorts what was found, and returns nil if that is nothing.
+func (e *MismatchError) orNil() error {
+	if len(e.Different)+len(e.Missing)+len(e.Unused) == 0 {
+		return nil
+	}
+	slices.SortFunc(e.Different, func(a, b Difference) int { return modelFirst(a.Path, b.Path) })
+	slices.SortFunc(e.Missing, modelFirst)
+	slices.SortFunc(e.Unused, modelFirst)
+	return e
+}
+
+// modelFirst compares paths so that the model's, which explain those of the optimizer, come first.
+func modelFirst(a, b string) int {
+	aTraining, bTraining := inTrainingScope(a), inTrainingScope(b)
+	switch {
+	case aTraining && !bTraining:
+		return 1
+	case !aTraining && bTraining:
+		return -1
+	}
+	return strings.Compare(a, b)
+}

@@ -1,0 +1,71 @@
+package checkpoint
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonbatch/checkpoint/folder"
+)
+
+// prune removes checkpoints beyond the newest that are kept, but neither the one just saved nor the best. What can't be removed is
+// reported and tried again after the next save.
+func (d *Dir) prune(saved int64) {
+	all, err := List(d.path)
+	if err != nil {
+		d.options.Report(fmt.Sprintf("old checkpoints stay: %v", err))
+		return
+	}
+	keep := map[string]bool{}
+	if best := d.ranked(all); len(best) > 0 {
+		keep[best[0].Path] = true
+	}
+	whole := 0
+	for _, info := range all {
+		if d.whole(info) {
+			whole++
+		}
+		// A damaged one is removed once there are enough whole ones that are newer.
+		if whole > d.options.Keep || whole == d.options.Keep && !d.whole(info) {
+			d.remove(info, saved, keep)
+		}
+	}
+}
+
+func (d *Dir) remove(info Info, saved int64, keep map[string]bool) {
+	if info.Step == saved || keep[info.Path] || errors.Is(info.Err, folder.ErrForeign) || folder.IsLink(info.Path) || folder.IsNewer(info.Err) {
+		return
+	}
+	if err := folder.Remove(d.path, info.Step); err != nil {
+		d.options.Report(fmt.Sprintf("an old checkpoint stays: %v", err))
+		return
+	}
+	delete(d.damaged, info.Path)
+}
+
+// whole says whether a checkpoint can be used, as far as is known without reading it.
+func (d *Dir) whole(info Info) bool { return info.Valid() && !d.damaged[info.Path] }
+
+// ranked are the whole checkpoints that have the metric, the best first, and of equal ones the newest.
+func (d *Dir) ranked(all []Info) []Info {
+	var ranked []Info
+	if d.options.Metric == "" {
+		return nil
+	}
+	for _, info := range all {
+		v, ok := info.Metrics[d.options.Metric]
+		if ok && !math.IsNaN(v) && d.whole(info) {
+			ranked = append(ranked, info)
+		}
+	}
+	slices.SortStableFunc(ranked, func(a, b Info) int {
+		c := cmp.Compare(a.Metrics[d.options.Metric], b.Metrics[d.options.Metric])
+		if d.options.Mode == Max {
+			return -c
+		}
+		return c
+	})
+	return ranked
+}

@@ -1,0 +1,153 @@
+package checkpoint
+
+import (
+	"fmt"
+
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+)
+
+// Restore gives the store's variables the snapshot's values: those that exist, and, by the store's Loader, those that graphs create
+// later. If a variable that exists has another type or shape, or isn't in the snapshot, nothing is changed and the error is a
+// *MismatchError. Variables of metrics may be missing.
+//
+// The store gets copies: the snapshot may be restored again. It stays in memory until all its variables were asked for.
+func (s *Snapshot) Restore(store *model.Store) error {
+	loader := newLoader(store)
+	existing := map[*model.Variable]*tensors.Tensor{}
+	mismatch := &MismatchError{Checkpoint: s.name()}
+	for v := range store.IterVariables() {
+		name := loader.names.stable(v.Path())
+		if value, ok := s.Tensors[name]; ok {
+			existing[v] = value
+		}
+		s.compare(v, name, mismatch)
+	}
+	if err := mismatch.orNil(); err != nil {
+		return err
+	}
+	for name, value := range s.Tensors {
+		loader.tensors[name] = value
+	}
+	for v, value := range existing {
+		if err := setValue(v, value); err != nil {
+			return fmt.Errorf("checkpoint: set the variable %s: %w", v.Path(), err)
+		}
+		delete(loader.tensors, loader.names.stable(v.Path()))
+	}
+	if err := s.restoreRNG(store, loader); err != nil {
+		return err
+	}
+	store.SetLoader(loader)
+	return nil
+}
+
+// Check compares the store's variables with the snapshot's, after the graphs are built: a variable that only one of them has means
+// another model or optimizer, and is a *MismatchError. Variables of metrics don't count.
+func (s *Snapshot) Check(store *model.Store) error {
+	var names renamer
+	mismatch := &MismatchError{Checkpoint: s.name()}
+	has := map[string]bool{}
+	for v := range store.IterVariables() {
+		name := names.stable(v.Path())
+		has[name] = true
+		s.compare(v, name, mismatch)
+	}
+	for name := range s.Tensors {
+		if !has[name] && !isMetric(name) {
+			mismatch.Unused = append(mismatch.Unused, name)
+		}
+	}
+	return mismatch.orNil()
+}
+
+// compare notes how a variable of the store differs from the one in the snapshot.
+func (s *Snapshot) compare(v *model.Variable, name string, mismatch *MismatchError) {
+	value, ok := s.Tensors[name]
+	switch {
+	case !ok && !isMetric(name):
+		mismatch.Missing = append(mismatch.Missing, name)
+	case ok && !value.Shape().Equal(v.Shape()):
+		mismatch.Different = append(mismatch.Different, Difference{Path: name, Checkpoint: value.Shape().String(), Model: v.Shape().String()})
+	}
+}
+
+func (s *Snapshot) name() string {
+	if s.Path != "" {
+		return s.Path
+	}
+	return fmt.Sprintf("the snapshot of step %d", s.Step)
+}
+
+// restoreRNG creates the random stream's variable at once: GoMLX takes it from a Loader as a trainable one.
+func (s *Snapshot) restoreRNG(store *model.Store, l *loader) error {
+	path := model.JoinPath(model.RootScopePath, model.RNGStateVariableName)
+	value, ok := l.tensors[path]
+	if !ok {
+		return nil
+	}
+	delete(l.tensors, path)
+	clone, err := value.LocalClone()
+	if err != nil {
+		return fmt.Errorf("checkpoint: copy %s: %w", path, err)
+	}
+	v, err := store.CreateVariable(path, clone)
+	if err != nil {
+		return fmt.Errorf("checkpoint: create %s: %w", path, err)
+	}
+	v.Trainable = false
+	return nil
+}
+
+func setValue(v *model.Variable, value *tensors.Tensor) error {
+	clone, err := value.LocalClone()
+	if err != nil {
+		return err
+	}
+	return v.SetValue(clone)
+}
+
+// loader gives variables their values when graphs create them.
+type loader struct {
+	names   renamer
+	tensors map[string]*tensors.Tensor
+	before  model.Loader // The one that the store had; it comes second.
+}
+
+var _ model.Loader = (*loader)(nil)
+
+// newLoader makes one that stands before the store's own, and in the place of one of an earlier Restore.
+func newLoader(store *model.Store) *loader {
+	l := &loader{tensors: map[string]*tensors.Tensor{}, before: store.Loader()}
+	if earlier, ok := l.before.(*loader); ok {
+		l.before = earlier.before
+	}
+	return l
+}
+
+// LoadVariable gives a value out once.
+func (l *loader) LoadVariable(store *model.Store, path string) (*tensors.Tensor, bool) {
+	name := l.names.stable(path)
+	value, ok := l.tensors[name]
+	if !ok {
+		if l.before != nil {
+			return l.before.LoadVariable(store, path)
+		}
+		return nil, false
+	}
+	clone, err := value.LocalClone()
+	if err != nil {
+		panic(fmt.Errorf("checkpoint: copy the variable %s: %w", path, err)) // A Loader can't return it; graphs are built under a recover.
+	}
+	delete(l.tensors, name)
+	return clone, true
+}
+
+// DeleteVariable forgets a value.
+func (l *loader) DeleteVariable(store *model.Store, path string) error {
+	delete(l.tensors, l.names.stable(path))
+	if l.before != nil {
+		return l.before.DeleteVariable(store, path)
+	}
+	return nil
+}

@@ -1,0 +1,19 @@
+// Package safetensors reads and writes the tensor format of that name, which PyTorch, JAX, NumPy and Hugging Face's tools read: a JSON
+// header that names each tensor, its type, shape and place, and the bytes of all tensors behind it. It knows the format only: no
+// tensor type of its own, no files, no conversion between number types.
+//
+// The format is specified at https://github.com/huggingface/safetensors#format. Headers are read strictly: what Python's own
+// library refuses is refused here, and duplicate names, unknown fields and gaps as well, with the name of the tensor.
+//
+//	plan, err := safetensors.NewPlan([]safetensors.Tensor{{Name: "dense/weights", DType: safetensors.F32, Shape: []int{2, 3}}}, nil)
+//	check(err)
+//	_, err = f.Write(plan.Header())
+//	for _, tensor := range plan.Tensors() { // in the order of the file
+//		_, err = f.Write(data[tensor.Name])
+//	}
+//
+//	header, err := safetensors.ReadHeader(f, size)
+//	for _, tensor := range header.Tensors {
+//		_, err = f.ReadAt(data[tensor.Name], header.DataStart+tensor.Begin)
+//	}
+package safetensors

@@ -1,0 +1,52 @@
+package safetensors
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"unicode/utf8"
+)
+
+// metadataKey is the one name in a header that is no tensor's.
+const metadataKey = "__metadata__"
+
+// Tensor says what a tensor is and where its bytes are.
+type Tensor struct {
+	Name  string
+	DType DType
+	// Shape has the size of each axis, in row-major order; a scalar has none.
+	Shape []int
+	// Begin and End bound the tensor's bytes, counted from Header.DataStart.
+	Begin, End int64
+}
+
+// ByteSize is the number of bytes that the tensor's type and shape ask for.
+func (t Tensor) ByteSize() (int64, error) {
+	size := t.DType.Size()
+	if size == 0 {
+		return 0, fmt.Errorf("tensor %q: unknown type %q", t.Name, t.DType)
+	}
+	for _, n := range t.Shape {
+		if n < 0 {
+			return 0, fmt.Errorf("tensor %q: shape %v has a negative axis", t.Name, t.Shape)
+		}
+		// Checked before an axis of 0 as well: Python's library refuses shapes that overflow on the way.
+		if n > 0 && size > math.MaxInt64/int64(n) {
+			return 0, fmt.Errorf("tensor %q: shape %v is too large", t.Name, t.Shape)
+		}
+		size *= int64(n)
+	}
+	return size, nil
+}
+
+func checkName(name string) error {
+	switch {
+	case name == metadataKey:
+		return fmt.Errorf("tensor %q: the format keeps this name for itself: rename it", name)
+	case name == "":
+		return errors.New("a tensor without a name")
+	case !utf8.ValidString(name):
+		return fmt.Errorf("tensor %q: the name isn't UTF-8", name)
+	}
+	return nil
+}

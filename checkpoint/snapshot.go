@@ -1,0 +1,98 @@
+package checkpoint
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+
+	"gonbatch/checkpoint/folder"
+)
+
+// Metrics are numbers by name; they may be infinite or no number.
+type Metrics = folder.Metrics
+
+// Snapshot is a training at one moment, in host memory.
+type Snapshot struct {
+	// Step is the global step: the number of optimizer updates that were done.
+	Step int64
+	// Tensors are the values of all variables, by path ("/dense/weights"). They belong to the snapshot: the training can't change them.
+	// The random part in the paths of GoMLX's metrics is replaced by a number, so that another process finds them.
+	Tensors map[string]*tensors.Tensor
+	// Weights says which of Tensors are the model: what one needs to use it. The others only matter for going on with the training.
+	Weights map[string]bool
+	// Ranks is what each rank holds of its own, such as its random stream. It may be empty.
+	Ranks [][]byte
+	// Progress is what each component of the training notes for itself, by its name: loop counters, sampler, schedules, callbacks.
+	Progress map[string]json.RawMessage
+	// Metrics are those by which checkpoints are compared.
+	Metrics Metrics
+	// WorldSize is the number of ranks.
+	WorldSize int
+	// CodeHash is the hash of the program's sources, if known.
+	CodeHash string
+	// Versions are those of Go and of the libraries that wrote the checkpoint; Save fills them in where they are missing.
+	Versions map[string]string
+	// Time is when the checkpoint was written, and Path its folder. Both are empty in a snapshot that wasn't read.
+	Time time.Time
+	Path string
+}
+
+// Take copies all variables that have a value to host memory. The training has to stand still meanwhile, and no longer. The step is
+// that of GoMLX's optimizers.
+func Take(store *model.Store) (*Snapshot, error) {
+	s := &Snapshot{
+		Tensors: map[string]*tensors.Tensor{}, Weights: map[string]bool{}, Progress: map[string]json.RawMessage{}, Metrics: Metrics{},
+		WorldSize: 1,
+	}
+	var names renamer
+	isWeight := weights(store)
+	for v := range store.IterVariables() {
+		name := names.stable(v.Path())
+		if !v.HasValue() {
+			continue
+		}
+		value, err := hostCopy(v)
+		if err != nil {
+			return nil, fmt.Errorf("checkpoint: copy the variable %s, %s: %w", v.Path(), v.Shape(), err)
+		}
+		s.Tensors[name] = value
+		if isWeight(v) {
+			s.Weights[name] = true
+		}
+	}
+	if step, ok := s.Tensors[model.JoinPath(model.RootScopePath, optimizer.GlobalStepVariableName)]; ok && step.DType() == dtypes.Int64 && step.IsScalar() {
+		s.Step = tensors.ToScalar[int64](step)
+	}
+	return s, nil
+}
+
+// hostCopy copies a variable's value.
+func hostCopy(v *model.Variable) (*tensors.Tensor, error) {
+	value, err := wholeValue(v)
+	if err != nil {
+		return nil, err
+	}
+	clone := tensors.FromShape(value.Shape())
+	if value.Shape().IsZeroSize() {
+		return clone, nil
+	}
+	return clone, clone.CopyFrom(value)
+}
+
+// wholeValue is a variable's value, and for one that is replicated over devices that of the first: to put the replicas together
+// would be one more copy, and a slow one.
+func wholeValue(v *model.Variable) (*tensors.Tensor, error) {
+	if v.ShardingSpec() != nil {
+		if distributed, err := v.DistributedValue(); err == nil {
+			if shards := distributed.Shards(); len(shards) > 0 && shards[0].Shape().Equal(v.Shape()) {
+				return shards[0], nil
+			}
+		}
+	}
+	return v.Value()
+}

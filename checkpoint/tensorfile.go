@@ -1,0 +1,89 @@
+package checkpoint
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"gonbatch/checkpoint/safetensors"
+)
+
+// fileName is a variable's name in a file: its path without the slash in front. variablePath is the way back.
+func fileName(path string) string     { return strings.TrimPrefix(path, model.ScopeSeparator) }
+func variablePath(name string) string { return model.ScopeSeparator + name }
+
+// tensorFile writes tensors, named by variable paths, as a safetensors file.
+func tensorFile(all map[string]*tensors.Tensor, metadata map[string]string) (func(io.Writer) error, error) {
+	var entries []safetensors.Tensor
+	for path, t := range all {
+		entry, err := fileType(path, t.Shape())
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, entry)
+	}
+	plan, err := safetensors.NewPlan(entries, metadata)
+	if err != nil {
+		return nil, err
+	}
+	return func(w io.Writer) error {
+		if _, err := w.Write(plan.Header()); err != nil {
+			return err
+		}
+		for _, entry := range plan.Tensors() {
+			if err := writeTensor(w, all[variablePath(entry.Name)]); err != nil {
+				return fmt.Errorf("%s: %w", entry.Name, err)
+			}
+		}
+		return nil
+	}, nil
+}
+
+func writeTensor(w io.Writer, t *tensors.Tensor) error {
+	if t.Shape().IsZeroSize() {
+		return nil
+	}
+	var writeErr error
+	err := t.ConstBytes(func(data []byte) { _, writeErr = w.Write(data) })
+	if err != nil {
+		return err
+	}
+	return writeErr
+}
+
+// readTensors reads a safetensors file from its beginning.
+func readTensors(r io.Reader, size int64) (map[string]*tensors.Tensor, error) {
+	header, err := safetensors.ReadHeader(r, size)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]*tensors.Tensor{}
+	for _, entry := range header.Tensors {
+		dtype, ok := fromFile[entry.DType]
+		if !ok {
+			return nil, fmt.Errorf("%s has type %s, which GoMLX doesn't have", entry.Name, entry.DType)
+		}
+		t := tensors.FromShape(shapes.Make(dtype, entry.Shape...))
+		if err := readTensor(r, t); err != nil {
+			return nil, fmt.Errorf("%s: %w", entry.Name, err)
+		}
+		all[variablePath(entry.Name)] = t
+	}
+	return all, nil
+}
+
+func readTensor(r io.Reader, t *tensors.Tensor) error {
+	if t.Shape().IsZeroSize() {
+		return nil
+	}
+	var readErr error
+	err := t.MutableBytes(func(data []byte) { _, readErr = io.ReadFull(r, data) })
+	if err != nil {
+		return err
+	}
+	return readErr
+}
