@@ -1,7 +1,7 @@
 #!/bin/bash
 # setup-tests.sh    install what the tests need and this machine lacks. Running it again is quick and changes nothing.
 #
-#   Debian packages   SLURM, munge, OpenMPI, MPICH (needs root or a password-less sudo; elsewhere it says what is missing, and
+#   Debian packages   SLURM, munge, OpenMPI, MPICH, shellcheck (needs root or a password-less sudo; elsewhere it says what is missing, and
 #                     the tests that need it are skipped with the reason)
 #   .cache/venv       a Python environment with a real Jupyter client, versions pinned in tests/requirements.txt
 #   .cache/loggers-venv   another with TensorBoard and MLflow, versions pinned in tests/loggers-requirements.txt
@@ -29,7 +29,7 @@ as_root() {
 }
 
 # libpmix-dev has libpmix.so, which Debian's SLURM opens by that name for --mpi=pmix.
-packages=(slurm-wlm slurm-wlm-basic-plugins munge iproute2 openmpi-bin libopenmpi3 mpich libmpich12 libpmix-dev gcc libc6-dev python3-venv)
+packages=(slurm-wlm slurm-wlm-basic-plugins munge iproute2 openmpi-bin libopenmpi3 mpich libmpich12 libpmix-dev gcc libc6-dev python3-venv shellcheck)
 
 missing_packages() {
   local p

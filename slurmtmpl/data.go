@@ -21,8 +21,17 @@ type Data struct {
 	Modules, Setup []string
 	// Steps are the programs, in order.
 	Steps []Step
-	// ExitStatus is the file for the job's id and exit code.
-	ExitStatus string
+	// ExitStatus is the file for the job's id and exit code, Failure that of the ranks' failure.
+	ExitStatus, Failure string
+	// Starts is the file with a line for each start of the run, Finished the folder of marks of finished steps.
+	Starts, Finished string
+	// Stopped, with the number of a start behind it, is the file that a rank makes when it ends with RequeueCode.
+	Stopped     string
+	RequeueCode int
+	// MaxRestarts is how often the job may be started again; 0 is never.
+	MaxRestarts int
+	// Resume is the command that goes on with the run.
+	Resume string
 }
 
 // Var is an environment variable.
@@ -39,6 +48,8 @@ type Step struct {
 	// Program and Args are the program's path and arguments.
 	Program string
 	Args    []string
+	// Shell tells that the step is not started on all ranks, and never told to stop.
+	Shell bool
 }
 
 // NewData makes a template's data of spec, whose MPI kind must be decided.
@@ -51,11 +62,18 @@ func NewData(spec submit.JobSpec) (Data, error) {
 		return Data{}, err
 	}
 	data := Data{
-		Directives: directives,
-		Env:        append(ownEnv(spec), sortedVars(spec.Env)...),
-		Modules:    spec.Modules,
-		Setup:      spec.Setup,
-		ExitStatus: spec.RunDir.ExitStatus(),
+		Directives:  directives,
+		Env:         append(ownEnv(spec), sortedVars(spec.Env)...),
+		Modules:     spec.Modules,
+		Setup:       spec.Setup,
+		ExitStatus:  spec.RunDir.ExitStatus(),
+		Failure:     spec.RunDir.FailurePath(),
+		Starts:      spec.RunDir.Starts(),
+		Finished:    spec.RunDir.Finished(),
+		Stopped:     spec.RunDir.Stopped(""),
+		RequeueCode: rundir.RequeueCode,
+		MaxRestarts: spec.MaxRestarts,
+		Resume:      submit.ResumeCommand(spec.RunDir),
 	}
 	for _, step := range spec.Steps {
 		data.Steps = append(data.Steps, newStep(spec, step))
@@ -96,6 +114,7 @@ func newStep(spec submit.JobSpec, step submit.Step) Step {
 		Srun:    srunOptions(spec, step),
 		Program: step.Program(spec.RunDir),
 		Args:    spec.StepArgs(step),
+		Shell:   step.Shell,
 	}
 	where := fmt.Sprintf("on %d ranks", spec.Tasks())
 	if step.Shell {

@@ -17,6 +17,12 @@ func directives(spec submit.JobSpec) ([]string, error) {
 		option("ntasks-per-node", fmt.Sprint(spec.TasksPerNode)),
 		option("open-mode", "append"),
 		option("output", escapePattern(spec.RunDir.SchedulerLog())),
+		option("signal", fmt.Sprintf("B:USR1@%d", int(spec.Lead().Seconds()))),
+	}
+	if spec.MaxRestarts > 0 {
+		lines = append(lines, "--requeue")
+	} else {
+		lines = append(lines, "--no-requeue")
 	}
 	for _, o := range []struct{ name, value string }{
 		{"account", spec.Account}, {"chdir", spec.WorkDir}, {"constraint", spec.Constraint}, {"cpus-per-task", number(spec.CPUsPerTask)},

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -37,6 +38,7 @@ func full() submit.JobSpec {
 			{Name: "shell-7", Shell: true, Dir: "/data"},
 			{Name: "train"},
 		},
+		MaxRestarts: 10, SignalLead: 5 * time.Minute,
 		Args: []string{"-epochs", "2"}, RunDir: rundir.At("/runs/mnist-1"), WorkDir: "/home/ada/notebooks", DataDir: "/home/ada/.cache/gonbatch/data",
 	}
 }
@@ -131,12 +133,19 @@ printf '%s\0' "$GONBATCH_STEP" "$V" "$W" "$@" >> "$RECORD"
 [[ " $* " != *"/bin/fails "* ]] || exit 7
 `
 
+// fakeScontrol knows a running job.
+const fakeScontrol = `#!/bin/bash
+echo "   JobState=RUNNING Reason=None Dependency=(null)"
+`
+
 // runScript runs a rendered script with bash and a fake srun, and returns what srun was given, and the script's code.
 func runScript(t *testing.T, spec submit.JobSpec) (record []string, code int, dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "srun"), []byte(fakeSrun), 0o755); err != nil {
-		t.Fatal(err)
+	for name, text := range map[string]string{"srun": fakeSrun, "scontrol": fakeScontrol} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	script, err := Render(spec)
 	if err != nil {
@@ -158,6 +167,9 @@ func runScript(t *testing.T, spec submit.JobSpec) (record []string, code int, di
 	return record, code, dir
 }
 
+// rankShell is what starts a rank.
+const rankShell = `trap : USR1 TERM; "$@"; code=$?; if [ $code = 75 ] && : > "$GONBATCH_STOPPED"; then exit 0; fi; exit $code`
+
 func TestScriptPassesHostileValues(t *testing.T) {
 	spec := hostileSpec()
 	spec.Setup = []string{"true # comment"}
@@ -170,7 +182,7 @@ func TestScriptPassesHostileValues(t *testing.T) {
 	want := []string{"main", hostile + "\nsecond line", hostile,
 		"--nodes=1", "--ntasks=1", "--ntasks-per-node=1", "--mpi=none", "--kill-on-bad-exit=1", "--chdir=/work dir/" + hostile,
 		"--open-mode=append", "--output=" + root + `/a 'b' "c" $(d) %%j é#/logs/rank-%t.log`,
-		spec.RunDir.Program("main"), hostile, "", "-n", "two\nlines", ":"}
+		"bash", "-c", rankShell, "rank", spec.RunDir.Program("main"), hostile, "", "-n", "two\nlines", ":"}
 	if diff := cmp.Diff(want, got); diff != "" || code != 0 {
 		t.Errorf("exit code %d, srun's arguments: %s", code, diff)
 	}

@@ -18,9 +18,9 @@ var directive = regexp.MustCompile(`(?s)^--([a-zA-Z][a-zA-Z0-9-]*)(=(.*))?$`)
 // ownDirectives maps those that submit writes itself to the option that sets them; "" where none does.
 var ownDirectives = map[string]string{
 	"account": "--account", "chdir": "", "constraint": "--constraint", "cpus-per-task": "--cpus-per-task", "error": "",
-	"gpus-per-node": "--gpus-per-node", "gres": "--gpus-per-node", "job-name": "--name", "mem": "--mem", "nodes": "--nodes",
+	"gpus-per-node": "--gpus-per-node", "gres": "--gpus-per-node", "job-name": "--name", "mem": "--mem", "no-requeue": "--max-restarts", "nodes": "--nodes",
 	"ntasks": "--nodes and --tasks-per-node", "ntasks-per-node": "--tasks-per-node", "open-mode": "", "output": "",
-	"partition": "--partition", "qos": "--qos", "time": "--time",
+	"partition": "--partition", "qos": "--qos", "requeue": "--max-restarts", "signal": "--signal-lead", "time": "--time",
 }
 
 // ParseDirective reads "--name" or "--name=value". It refuses what submit sets itself: the programs rely on it.

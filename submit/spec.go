@@ -1,6 +1,10 @@
 package submit
 
-import "gonbatch/rundir"
+import (
+	"time"
+
+	"gonbatch/rundir"
+)
 
 // JobSpec says what a job runs and what it needs. Zero numbers and empty texts leave the choice to the scheduler,
 // except Nodes and TasksPerNode, which must be given.
@@ -37,8 +41,14 @@ type JobSpec struct {
 	Steps []Step
 	// Args are passed to every step's program, behind the step's own.
 	Args []string
+	// MaxRestarts is how often the job may be started again after its programs were told to stop, after a preemption or a
+	// node's failure; 0 is never.
+	MaxRestarts int
+	// SignalLead is how long before the time limit the programs are told to save and stop; 0 is DefaultSignalLead, or a quarter
+	// of a short time limit.
+	SignalLead time.Duration
 	// RunDir is where the job reads its programs and writes its logs.
-	RunDir rundir.Dir
+	RunDir rundir.Dir `json:"-"`
 	// WorkDir is the directory in which the programs run: the notebook's own.
 	WorkDir string
 	// PluginDir is the folder of the XLA plugin; "" is the run directory's own.

@@ -1,8 +1,12 @@
 package submit
 
 import (
+	"cmp"
+	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // timeLimit has every form in sbatch's manual. sbatch also takes "1-" and "-5"; those are slips, not limits.
@@ -11,4 +15,63 @@ var timeLimit = regexp.MustCompile(`^([0-9]{1,9}-)?[0-9]{1,9}(:[0-9]{1,9}){0,2}$
 // ValidTime tells whether sbatch reads text as a time limit: M, M:S, H:M:S, D-H, D-H:M, D-H:M:S, or no limit.
 func ValidTime(text string) bool {
 	return timeLimit.MatchString(text) || strings.EqualFold(text, "UNLIMITED") || strings.EqualFold(text, "INFINITE")
+}
+
+// timeForms are the units of a time limit's numbers, by the number of colons, without and with days.
+var timeForms = map[bool][][]time.Duration{
+	false: {{time.Minute}, {time.Minute, time.Second}, {time.Hour, time.Minute, time.Second}},
+	true:  {{time.Hour}, {time.Hour, time.Minute}, {time.Hour, time.Minute, time.Second}},
+}
+
+// TimeLimit is the length of a time limit; 0 where there is none, or text is not a time limit.
+func TimeLimit(text string) time.Duration {
+	if !timeLimit.MatchString(text) {
+		return 0
+	}
+	days, rest, hasDays := strings.Cut(text, "-")
+	if !hasDays {
+		days, rest = "0", text
+	}
+	limit := 24 * time.Hour * time.Duration(number(days))
+	parts := strings.Split(rest, ":")
+	for i, unit := range timeForms[hasDays][len(parts)-1] {
+		limit += unit * time.Duration(number(parts[i]))
+	}
+	return limit
+}
+
+// number reads digits that a pattern has matched.
+func number(digits string) int {
+	n, _ := strconv.Atoi(digits)
+	return n
+}
+
+// DefaultSignalLead is how long before its time limit a job is told to save and stop. SLURM itself looks at the limits twice a
+// minute, and tells up to a minute earlier.
+const DefaultSignalLead = 90 * time.Second
+
+// maxSignalLead is the most that sbatch's --signal takes.
+const maxSignalLead = 65535 * time.Second
+
+// Lead is how long before the time limit the programs are told to save and stop.
+func (s JobSpec) Lead() time.Duration {
+	lead := DefaultSignalLead
+	if limit := TimeLimit(s.Time); limit > 0 {
+		lead = min(lead, max(limit/4, time.Second))
+	}
+	return cmp.Or(s.SignalLead, lead).Truncate(time.Second)
+}
+
+func (s JobSpec) validateRestarts() error {
+	if s.MaxRestarts < 0 {
+		return fmt.Errorf("--max-restarts=%d: must be at least 0, which is never", s.MaxRestarts)
+	}
+	limit := TimeLimit(s.Time)
+	switch {
+	case s.SignalLead != 0 && (s.SignalLead < time.Second || s.SignalLead > maxSignalLead):
+		return fmt.Errorf("--signal-lead=%s: give a time from 1s to 18h, such as 5m", s.SignalLead)
+	case limit > 0 && s.SignalLead >= limit:
+		return fmt.Errorf("--signal-lead=%s: must be shorter than the time limit, --time=%s", s.SignalLead, s.Time)
+	}
+	return nil
 }

@@ -28,6 +28,7 @@ func (s JobSpec) Validate() error {
 		s.validateTexts(),
 		validateMem(s.Mem),
 		validateTime(s.Time),
+		s.validateRestarts(),
 		validateDevices(s.Devices),
 		s.validatePlatform(),
 		validateEnv(s.Env),

@@ -1,7 +1,9 @@
 package submit
 
 import (
+	"reflect"
 	"testing"
+	"time"
 
 	"gonbatch/rundir"
 )
@@ -40,6 +42,11 @@ func TestValidate(t *testing.T) {
 		{"own directive", func(s *JobSpec) { s.Directives = []string{"--time=5"} }, `--directive="--time=5": set it by --time`},
 		{"directive that submit needs", func(s *JobSpec) { s.Directives = []string{"--output=x"} }, `--directive="--output=x": submit sets --output itself`},
 		{"GPUs by a directive", func(s *JobSpec) { s.Directives = []string{"--gres=gpu:2"} }, `--directive="--gres=gpu:2": ask for GPUs by --gpus-per-node`},
+		{"requeue by a directive", func(s *JobSpec) { s.Directives = []string{"--no-requeue"} }, `--directive="--no-requeue": set it by --max-restarts`},
+		{"signal by a directive", func(s *JobSpec) { s.Directives = []string{"--signal=INT@10"} }, `--directive="--signal=INT@10": set it by --signal-lead`},
+		{"restarts", func(s *JobSpec) { s.MaxRestarts = -1 }, "--max-restarts=-1: must be at least 0, which is never"},
+		{"a lead of nothing", func(s *JobSpec) { s.SignalLead = time.Millisecond }, "--signal-lead=1ms: give a time from 1s to 18h, such as 5m"},
+		{"a lead longer than the limit", func(s *JobSpec) { s.Time, s.SignalLead = "5", 5*time.Minute }, "--signal-lead=5m0s: must be shorter than the time limit, --time=5"},
 		{"other gres", func(s *JobSpec) { s.Directives = []string{"--gres=nvme:1"} }, ""},
 		{"newline in a directive", func(s *JobSpec) { s.Directives = []string{"--comment=a\n#SBATCH --uid=0"} }, `--directive="--comment=a\n#SBATCH --uid=0": has the control character '\n'; give a value on one line`},
 	} {
@@ -79,5 +86,51 @@ func TestValidateMem(t *testing.T) {
 		if err := validateMem(text); (err == nil) != want {
 			t.Errorf("validateMem(%q) = %v, want good: %v", text, err, want)
 		}
+	}
+}
+
+func TestTimeLimit(t *testing.T) {
+	for text, want := range map[string]string{
+		"5": "5m0s", "5:30": "5m30s", "1:2:3": "1h2m3s", "1-2": "26h0m0s", "1-2:3": "26h3m0s", "1-2:3:4": "26h3m4s",
+		"0": "0s", "UNLIMITED": "0s", "": "0s", "1h": "0s",
+	} {
+		if got := TimeLimit(text); got.String() != want {
+			t.Errorf("TimeLimit(%q) = %v, want %s", text, got, want)
+		}
+	}
+}
+
+func TestLead(t *testing.T) {
+	for _, tc := range []struct {
+		name, limit string
+		given, want time.Duration
+	}{
+		{"no limit", "", 0, 90 * time.Second},
+		{"long limit", "1:00:00", 0, 90 * time.Second},
+		{"short limit", "2", 0, 30 * time.Second},
+		{"shortest limit", "0:02", 0, time.Second},
+		{"given", "1:00:00", 10 * time.Minute, 10 * time.Minute},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := (JobSpec{Time: tc.limit, SignalLead: tc.given}).Lead(); got != tc.want {
+				t.Errorf("Lead = %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestSpecIsKept(t *testing.T) {
+	dir, err := rundir.Create(t.TempDir(), "x", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := JobSpec{Name: "x", Nodes: 2, TasksPerNode: 1, Env: map[string]string{"A": "two\nlines"}, SignalLead: time.Minute, RunDir: dir,
+		Steps: []Step{{Name: "train", Args: []string{"-x"}, Dir: "/data"}}}
+	if err := WriteSpec(want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadSpec(dir)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("ReadSpec = %+v, %v\nwant       %+v", got, err, want)
 	}
 }

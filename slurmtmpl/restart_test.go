@@ -1,0 +1,278 @@
+package slurmtmpl
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gonbatch/rundir"
+	"gonbatch/submit"
+)
+
+// srunTwice runs what srun is given as two tasks, passes SIGUSR1 on to them, and ends with the higher of their codes. As with
+// --kill-on-bad-exit, a task that fails has the other killed.
+const srunTwice = `#!/bin/bash
+while [[ $1 == --* ]]; do shift; done
+SLURM_PROCID=0 "$@" & first=$!
+SLURM_PROCID=1 "$@" & second=$!
+trap 'pkill -USR1 -P $first; pkill -USR1 -P $second' USR1
+code=0
+for task in $first $second; do
+  while :; do wait $task; c=$?; kill -0 $task 2> /dev/null || break; done
+  wait $task; c=$?
+  [ $c = 0 ] || kill -9 $first $second 2> /dev/null
+  [ $c -le $code ] || code=$c
+done
+exit $code
+`
+
+// scontrolFake shows the state in the file "state", and notes a requeue, which it refuses where there is a file "forbidden".
+const scontrolFake = `#!/bin/bash
+case $1 in
+show) echo "JobId=12 JobName=x JobState=LIE Reason=Lie"; echo "   JobState=$(cat state) Dependency=(null)" ;;
+requeue) if [ -e forbidden ]; then cat forbidden >&2; exit 1; fi; echo "$2" >> requeued ;;
+esac
+`
+
+// saving is a program that is told to stop: rank 0 ends a second before rank 1, and both save.
+const saving = `#!/bin/bash
+trap 'sleep $SLURM_PROCID; echo saved >> saved; exit 75' USR1
+touch running-$SLURM_PROCID
+for ((i = 0; i < 300; i++)); do sleep 0.1; done
+`
+
+// start is one start of a job's script in a folder, with fakes for SLURM's commands.
+type start struct {
+	dir      string
+	spec     submit.JobSpec
+	env      []string
+	programs map[string]string
+}
+
+func newStart(t *testing.T) *start {
+	t.Helper()
+	s := &start{dir: t.TempDir(), spec: minimal(), programs: map[string]string{"train": saving}}
+	run, err := rundir.Create(t.TempDir(), "x", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.spec.RunDir, s.spec.MaxRestarts = run, 2
+	s.write(t, "srun", srunTwice)
+	s.write(t, "scontrol", scontrolFake)
+	s.write(t, "state", "RUNNING Reason=None")
+	return s
+}
+
+func (s *start) write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *start) has(name string) bool {
+	_, err := os.Stat(filepath.Join(s.dir, name))
+	return err == nil
+}
+
+// run runs the script. Once both ranks run it gets the signal, if that is not 0.
+func (s *start) run(t *testing.T, signal syscall.Signal) (out string, code int) {
+	t.Helper()
+	for name, text := range s.programs {
+		if err := os.WriteFile(s.spec.RunDir.Program(name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script, err := Render(s.spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.write(t, "script", string(script))
+	cmd := exec.Command("bash", "script")
+	cmd.Dir = s.dir
+	cmd.Env = append(os.Environ(), "PATH="+s.dir+":"+os.Getenv("PATH"), "SLURM_JOB_ID=12", "SLURM_JOB_NODELIST=n1")
+	cmd.Env = append(cmd.Env, s.env...)
+	var all bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &all, &all
+	cmd.WaitDelay = time.Second
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; signal != 0 && !(s.has("running-0") && s.has("running-1")); i++ {
+		if i > 300 {
+			t.Fatalf("the ranks do not run:\n%s", &all)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	if signal != 0 {
+		if err := cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = cmd.Wait() // Its code is looked at.
+	t.Logf("%s", &all)
+	return all.String(), cmd.ProcessState.ExitCode()
+}
+
+// TestStopAndRequeue: the ranks are told to stop, both save, and what comes next depends on SLURM and on the limits.
+func TestStopAndRequeue(t *testing.T) {
+	const resume = "go on with: submit resume "
+	for _, tc := range []struct {
+		name     string
+		signal   syscall.Signal
+		change   func(*start)
+		state    string
+		refusal  string
+		requeued bool
+		recorded bool
+		says     string
+	}{
+		{name: "time limit near", signal: syscall.SIGUSR1, requeued: true, says: "the time limit is near"},
+		{name: "preempted with a grace time", signal: syscall.SIGTERM, requeued: true, says: "the ranks have saved; job 12 is queued again"},
+		{name: "time limit passed", signal: syscall.SIGTERM, state: "COMPLETING Reason=TimeLimit", requeued: true},
+		{name: "cancelled, preempted or requeued by others", signal: syscall.SIGTERM, state: "COMPLETING Reason=None", says: "SLURM is ending this start of the job"},
+		{name: "the site forbids it", signal: syscall.SIGUSR1, refusal: "Requested operation is presently disabled", recorded: true,
+			says: "not queued again: Requested operation is presently disabled\ngonbatch: " + resume},
+		{name: "restart limit", signal: syscall.SIGUSR1, change: func(s *start) { s.env = []string{"SLURM_RESTART_COUNT=2"} }, recorded: true,
+			says: "not queued again: it has been started again 2 times, and --max-restarts=2\ngonbatch: " + resume},
+		{name: "one more restart is free", signal: syscall.SIGUSR1, change: func(s *start) { s.env = []string{"SLURM_RESTART_COUNT=1"} }, requeued: true},
+		{name: "restarts turned off", signal: syscall.SIGUSR1, change: func(s *start) { s.spec.MaxRestarts = 0 }, recorded: true,
+			says: "not queued again: --max-restarts=0\ngonbatch: " + resume},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStart(t)
+			if tc.change != nil {
+				tc.change(s)
+			}
+			if tc.state != "" {
+				s.write(t, "state", tc.state)
+			}
+			if tc.refusal != "" {
+				s.write(t, "forbidden", tc.refusal)
+			}
+			out, code := s.run(t, tc.signal)
+			if saved, _ := os.ReadFile(filepath.Join(s.dir, "saved")); code != 75 || string(saved) != "saved\nsaved\n" {
+				t.Errorf("exit code %d, want 75; the ranks said %q, want that both have saved", code, saved)
+			}
+			if s.has("requeued") != tc.requeued || !strings.Contains(out, tc.says) {
+				t.Errorf("requeued: %v, want %v; the log should say %q", s.has("requeued"), tc.requeued, tc.says)
+			}
+			if status, err := os.ReadFile(s.spec.RunDir.ExitStatus()); (err == nil) != tc.recorded || tc.recorded && string(status) != "12 75\n" {
+				t.Errorf("exit status %q, %v; want one: %v", status, err, tc.recorded)
+			}
+			if rundir.IsFinished(s.spec.RunDir, "train") {
+				t.Error("the step that was stopped counts as finished")
+			}
+		})
+	}
+}
+
+// TestStartsGoOn: a later start knows its number, leaves out what has ended well, and forgets the failure of the one before.
+func TestStartsGoOn(t *testing.T) {
+	s := newStart(t)
+	s.spec.Steps = []submit.Step{{Name: "shell-1", Shell: true}, {Name: "train"}}
+	s.programs = map[string]string{
+		"shell-1.sh": "#!/bin/bash\necho shell ran >> shells",
+		"train":      "#!/bin/bash\necho \"restart $GONBATCH_RESTARTS, requeue $GONBATCH_REQUEUE\" >> starts-$SLURM_PROCID; [ $GONBATCH_RESTARTS = 1 ] || exit 7",
+	}
+	if _, code := s.run(t, 0); code == 0 {
+		t.Error("the first start ends well though its ranks fail")
+	}
+	if _, err := (rundir.Failure{Error: "boom"}).Write(s.spec.RunDir); err != nil {
+		t.Fatal(err)
+	}
+	out, code := s.run(t, 0)
+	if code != 0 || !strings.Contains(out, "gonbatch: step shell-1 has ended well in an earlier start\n") || !strings.Contains(out, "start 2,") {
+		t.Errorf("the second start ends with %d:\n%s", code, out)
+	}
+	if _, err := rundir.ReadFailure(s.spec.RunDir); err == nil {
+		t.Error("the failure of the first start is still there")
+	}
+	for name, want := range map[string]string{"shells": "shell ran\nshell ran\n", "starts-0": "restart 0, requeue 75\nrestart 1, requeue 75\n"} {
+		if got, err := os.ReadFile(filepath.Join(s.dir, name)); string(got) != want {
+			t.Errorf("%s: %q, %v; want %q", name, got, err, want)
+		}
+	}
+	if steps, err := rundir.FinishedSteps(s.spec.RunDir); !slices.Equal(steps, []string{"shell-1", "train"}) {
+		t.Errorf("finished steps: %v, %v", steps, err)
+	}
+}
+
+// TestLostStart: a start on a node that SLURM has lost records nothing once the next has begun.
+func TestLostStart(t *testing.T) {
+	s := newStart(t)
+	s.programs = map[string]string{"train": "#!/bin/bash\necho 'the next' >> \"$GONBATCH_RUN_DIR/starts\"\nexit $END"}
+	for _, end := range []string{"0", "1"} {
+		s.env = []string{"END=" + end}
+		s.run(t, 0)
+		if rundir.IsFinished(s.spec.RunDir, "train") {
+			t.Error("it finished a step")
+		}
+		if status, err := os.ReadFile(s.spec.RunDir.ExitStatus()); err == nil {
+			t.Errorf("it recorded its end: %q", status)
+		}
+	}
+}
+
+// TestTooManyRestarts: SLURM's own restarts count too.
+func TestTooManyRestarts(t *testing.T) {
+	s := newStart(t)
+	s.env = []string{"SLURM_RESTART_COUNT=3"}
+	out, code := s.run(t, 0)
+	if code != 75 || s.has("running-0") || !strings.Contains(out, "SLURM has started the job again 3 times, and --max-restarts=2\ngonbatch: go on with: submit resume ") {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+}
+
+// TestShellcheck has the scripts read by shellcheck. Below its warnings are hints that a generated script need not follow.
+func TestShellcheck(t *testing.T) {
+	path, err := exec.LookPath("shellcheck")
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("CI=true, but shellcheck is not on PATH")
+		}
+		t.Skip("shellcheck is not on PATH: apt-get install shellcheck")
+	}
+	goldens, err := filepath.Glob("testdata/*.sbatch")
+	if err != nil || len(goldens) < 3 {
+		t.Fatalf("scripts: %v, %v", goldens, err)
+	}
+	out, err := exec.Command(path, append([]string{"--severity=warning"}, goldens...)...).CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestRankShell: the shell that starts a rank gives the rank's own code, except for one that has saved.
+func TestRankShell(t *testing.T) {
+	if want := regexp.MustCompile(`(?m)^rank='(.*)'$`).FindStringSubmatch(string(rendered(t))); want == nil || want[1] != rankShell {
+		t.Fatalf("the script's is %q", want)
+	}
+	for code, want := range map[int]int{0: 0, 1: 1, 75: 0, 137: 137} {
+		stopped := filepath.Join(t.TempDir(), "stopped")
+		cmd := exec.Command("bash", "-c", rankShell, "rank", "bash", "-c", fmt.Sprintf("exit %d", code))
+		cmd.Env = append(os.Environ(), "GONBATCH_STOPPED="+stopped)
+		_ = cmd.Run() // Its code is looked at.
+		if _, err := os.Stat(stopped); cmd.ProcessState.ExitCode() != want || (err == nil) != (code == 75) {
+			t.Errorf("a program that ends with %d: %d, file: %v", code, cmd.ProcessState.ExitCode(), err)
+		}
+	}
+}
+
+func rendered(t *testing.T) []byte {
+	t.Helper()
+	script, err := Render(minimal())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return script
+}
