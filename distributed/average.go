@@ -76,6 +76,12 @@ func changedBuffers(store *model.Store, gradients []*graph.Node) []*model.Variab
 
 // isBookkeeping tells variables of the trainer from those of the model.
 func isBookkeeping(v *model.Variable) bool {
+	return isMetric(v) || topScope(v) == optimizer.Scope || topScope(v) == train.AccumulatedGradientsScope
+}
+
+func isMetric(v *model.Variable) bool { return topScope(v) == metric.Scope }
+
+func topScope(v *model.Variable) string {
 	top, _, _ := strings.Cut(strings.TrimPrefix(v.Path(), "/"), "/")
-	return top == metric.Scope || top == optimizer.Scope || top == train.AccumulatedGradientsScope
+	return top
 }
