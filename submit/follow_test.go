@@ -49,6 +49,7 @@ func TestFollow(t *testing.T) {
 		name                string
 		steps               []scene
 		out, progress, fail string
+		failure             rundir.Failure
 	}{
 		{
 			name: "succeeds",
@@ -83,6 +84,22 @@ func TestFollow(t *testing.T) {
 				"  working\n  panic: boom\n  \n  goroutine 1 [running]:\n  main.main()\n  \tx.ipynb[cell 3]:5 +0x1",
 		},
 		{
+			name:     "stopped and saved",
+			steps:    []scene{{log: "saved\n", status: Status{State: Stopped, ExitCode: 75}}},
+			out:      "saved\n",
+			progress: "job 7: stopped\n",
+			fail:     "job 7 (RUN): stopped; what was done is saved; go on with: submit resume DIR",
+		},
+		{
+			name:     "a failure that the ranks recorded",
+			steps:    []scene{{log: "panic: not this\n", status: Status{State: Failed, ExitCode: 1}}},
+			failure:  rundir.Failure{Kind: rundir.Stuck, Rank: 1, Host: "n2", Step: 40, Error: "it did not enter the all-reduce", LogTail: []string{"step 40"}, Ranks: []string{"rank 0: waits"}},
+			out:      "panic: not this\n",
+			progress: "job 7: failed\n",
+			fail: "job 7 (RUN): failed, exit code 1\nrank 1 on n2 (stuck) after step 40: it did not enter the all-reduce\n  rank 0: waits\n" +
+				"last lines of LOGS/rank-1.log:\n  step 40",
+		},
+		{
 			name:     "a scheduler that answers again",
 			steps:    []scene{{err: down}, {err: down}, {status: Status{State: Succeeded}}},
 			progress: "job 7: scontrol did not answer in time; asking again\njob 7: scontrol did not answer in time; asking again\njob 7: succeeded\n",
@@ -98,6 +115,11 @@ func TestFollow(t *testing.T) {
 			dir, err := rundir.Create(t.TempDir(), "x", time.Now())
 			if err != nil {
 				t.Fatal(err)
+			}
+			if tc.failure.Error != "" {
+				if _, err := tc.failure.Write(dir); err != nil {
+					t.Fatal(err)
+				}
 			}
 			var out, progress bytes.Buffer
 			_, err = Follow(t.Context(), &script{t: t, steps: tc.steps}, Job{ID: "7", Dir: dir},

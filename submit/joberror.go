@@ -4,12 +4,16 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"gonbatch/rundir"
 )
 
 // JobError says that a job ended without success, and why as far as its logs tell.
 type JobError struct {
 	Job    Job
 	Status Status
+	// Failure is what the ranks recorded of their failure; nil where they recorded none.
+	Failure *rundir.Failure
 	// Cause is the line of the failing rank's log that says what went wrong; "" where none was found.
 	Cause string
 	// Log is the failing rank's log, and LastLines are its end.
@@ -23,9 +27,18 @@ const (
 	shownLines    = 20
 )
 
-// NewJobError reads the failing rank's log. A log that cannot be read is left out.
+// NewJobError reads what the ranks recorded of their failure, or else the failing rank's log. What cannot be read is left out.
 func NewJobError(job Job, status Status) *JobError {
-	e := &JobError{Job: job, Status: status, Log: job.Dir.RankLog(status.FailedRank)}
+	e := &JobError{Job: job, Status: status}
+	if status.State == Stopped {
+		return e
+	}
+	if f, err := rundir.ReadFailure(job.Dir); err == nil {
+		e.Failure, e.Status.FailedRank, e.LastLines = &f, f.Rank, f.LogTail
+		e.Log = job.Dir.RankLog(f.Rank)
+		return e
+	}
+	e.Log = job.Dir.RankLog(status.FailedRank)
 	lines, err := LastLines(e.Log, searchedLines)
 	if err != nil {
 		e.Log = job.Dir.SchedulerLog()
@@ -36,7 +49,7 @@ func NewJobError(job Job, status Status) *JobError {
 	return e
 }
 
-// Error names the job, its state, the cause and the log, and quotes the log's end.
+// Error names the job, its state, the cause and the log, and quotes the log's end. Of a job that was stopped it says how to go on.
 func (e *JobError) Error() string {
 	var b strings.Builder
 	if e.Job.ID != "" {
@@ -45,19 +58,51 @@ func (e *JobError) Error() string {
 		fmt.Fprintf(&b, "run %s: ", e.Job.Dir.Name())
 	}
 	b.WriteString(e.Status.String())
+	if e.Status.State == Stopped {
+		fmt.Fprintf(&b, "; what was done is saved; go on with: %s", ResumeCommand(e.Job.Dir))
+		return b.String()
+	}
 	if e.Status.ExitCode != 0 {
 		fmt.Fprintf(&b, ", exit code %d", e.Status.ExitCode)
 	}
 	if e.Status.Signal != 0 {
 		fmt.Fprintf(&b, ", signal %d", e.Status.Signal)
 	}
-	if e.Cause != "" {
-		fmt.Fprintf(&b, "\nrank %d: %s", e.Status.FailedRank, e.Cause)
-	}
+	b.WriteString(e.describeCause())
 	if len(e.LastLines) > 0 {
 		fmt.Fprintf(&b, "\nlast lines of %s:\n  %s", e.Log, strings.Join(e.LastLines, "\n  "))
 	}
 	return b.String()
+}
+
+// describeCause says which rank failed first, and why.
+func (e *JobError) describeCause() string {
+	switch {
+	case e.Failure != nil:
+		return "\n" + describeFailure(*e.Failure)
+	case e.Cause != "":
+		return fmt.Sprintf("\nrank %d: %s", e.Status.FailedRank, e.Cause)
+	}
+	return ""
+}
+
+// describeFailure is what the ranks recorded, in words.
+func describeFailure(f rundir.Failure) string {
+	text := fmt.Sprintf("rank %d", f.Rank)
+	if f.Host != "" {
+		text += " on " + f.Host
+	}
+	if f.Kind != "" {
+		text += fmt.Sprintf(" (%s)", f.Kind)
+	}
+	if f.Step > 0 {
+		text += fmt.Sprintf(" after step %d", f.Step)
+	}
+	text += ": " + f.Error
+	for _, rank := range f.Ranks {
+		text += "\n  " + rank
+	}
+	return text
 }
 
 var (

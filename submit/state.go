@@ -1,5 +1,7 @@
 package submit
 
+import "gonbatch/rundir"
+
 // State is a job's state in words that are the same for all schedulers. The zero value is unknown.
 type State string
 
@@ -17,6 +19,8 @@ const (
 	Succeeded State = "succeeded"
 	// Failed jobs ended with a program's failure.
 	Failed State = "failed"
+	// Stopped jobs were told to stop and have saved: they can be resumed.
+	Stopped State = "stopped"
 	// Cancelled jobs were ended by a person.
 	Cancelled State = "cancelled"
 	// TimedOut jobs reached their time limit.
@@ -46,6 +50,17 @@ func (s State) Ended() bool {
 		return false
 	}
 	return true
+}
+
+// OfCode is the state of a job whose programs ended with an exit code.
+func OfCode(code int) State {
+	switch code {
+	case 0:
+		return Succeeded
+	case rundir.RequeueCode:
+		return Stopped
+	}
+	return Failed
 }
 
 // requeues tells whether schedulers may start a job in this ended state once more.

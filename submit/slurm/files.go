@@ -56,8 +56,9 @@ func readExitStatus(job submit.Job) (code int, ended bool, err error) {
 }
 
 func exitStatus(job submit.Job, code int) submit.Status {
-	if code == 0 {
-		return submit.Status{State: submit.Succeeded}
+	status := submit.Status{State: submit.OfCode(code), ExitCode: code}
+	if status.State == submit.Failed {
+		status.FailedRank = failedRank(job.Dir)
 	}
-	return submit.Status{State: submit.Failed, ExitCode: code, FailedRank: failedRank(job.Dir)}
+	return status
 }

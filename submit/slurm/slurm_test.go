@@ -101,6 +101,7 @@ func TestStatus(t *testing.T) {
 		{"cancelled", shown("x", "CANCELLED", "None", "0:15"), submit.Status{State: submit.Cancelled, Raw: "CANCELLED", Restarts: 2, Nodes: "n[1-2]", Signal: 15}},
 		{"a name that lies", shown("x JobState=COMPLETED Reason=None Requeue=0 ExitCode=0:0", "FAILED", "None", "3:0"),
 			submit.Status{State: submit.Failed, Raw: "FAILED", Restarts: 2, Nodes: "n[1-2]", ExitCode: 3}},
+		{"told to stop", shown("x", "FAILED", "NonZeroExitCode", "75:0"), submit.Status{State: submit.Stopped, Raw: "FAILED", Restarts: 2, Nodes: "n[1-2]", ExitCode: 75}},
 		{"a state of the future", shown("x", "TELEPORTED", "None", "0:0"), submit.Status{Raw: "TELEPORTED", Restarts: 2, Nodes: "n[1-2]"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -121,6 +122,7 @@ func TestStatusOfAForgottenJob(t *testing.T) {
 		want             submit.Status
 	}{
 		{name: "its script ended well", exitStatus: "12 0\n", want: submit.Status{State: submit.Succeeded}},
+		{name: "its programs saved and stopped", exitStatus: "12 75\n", want: submit.Status{State: submit.Stopped, ExitCode: 75}},
 		{name: "its script failed", exitStatus: "12 7\n", want: submit.Status{State: submit.Failed, ExitCode: 7, FailedRank: 1}},
 		{name: "the record is another job's", exitStatus: "11 0\n", want: submit.Status{State: submit.Lost, FailedRank: 1}},
 		{name: "the manifest knows", manifest: rundir.Manifest{JobID: "12", State: "timed out", Reason: "TimeLimit", ExitCode: &code},

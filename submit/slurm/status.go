@@ -47,6 +47,12 @@ func parseStatus(text string) (submit.Status, error) {
 	if m := exitLine.FindStringSubmatch(text); m != nil {
 		status.ExitCode, status.Signal = atoi(m[1]), atoi(m[2])
 	}
+	if status.State == submit.Failed {
+		status.State = submit.OfCode(max(status.ExitCode, 1))
+	}
+	if status.State == submit.Stopped {
+		status.Reason, status.Explanation = "", "" // SLURM's are those of a failure.
+	}
 	if m := restartsLine.FindStringSubmatch(text); m != nil {
 		status.Restarts = atoi(m[1])
 	}
