@@ -32,9 +32,16 @@ func TestCells(t *testing.T) {
 		{name: "a command that is not there", code: "%%script no-such-program\n", status: "error", ename: "CommandFailed", value: "exit status 127"},
 		{name: "unknown magic", code: "%nothing\n", status: "error", ename: "UnknownMagic", value: "line 1: unknown magic %nothing", text: "Cell ["},
 		{name: "panic", code: "%%\npanic(\"boom\")", status: "error", ename: "panic", value: "boom", text: "goroutine 1"},
-		{name: "compile error", code: "%%\nx := nothing", status: "error", value: "undefined: nothing", text: "undefined: nothing"},
+		{name: "compile error", code: "%%\nx := nothing", status: "error", ename: "CompileError", value: "line 2: undefined: nothing", text: "] line 2"},
 		{name: "interrupted shell", code: "!sleep 600; echo after", status: "error", ename: "Interrupted"},
 		{name: "interrupted program", code: "%%\nexec.Command(\"sleep\", \"600\").Run()\nselect {}", status: "error", ename: "Interrupted"},
+		{name: "value", code: "6 * 7", status: "ok", text: "result text/plain: 42"},
+		{name: "value after output", code: "%%\nfmt.Println(\"first\")\nimage.NewGray(image.Rect(0, 0, 2, 1))", status: "ok", text: "first\nresult image/png text/plain: *image.Gray (2,1)"},
+		{name: "value of a call", code: "%%\nstrconv.Atoi(\"7\")", status: "ok", text: "result text/plain: 7"},
+		{name: "call without a value", code: "func f(s string) { fmt.Println(s) }\n%%\nf(\"once\")", status: "ok", text: "once\n"},
+		{name: "again", code: "f(\"twice\")", status: "ok", text: "twice\n"},
+		{name: "panic in the expression", code: "%%\nvar l []int\n\nl[3]", status: "error", ename: "panic", text: "Line 4"},
+		{name: "mistake in the expression", code: "%%\n\nf(nothing)", status: "error", ename: "CompileError", value: "line 3: undefined: nothing", text: "f(nothing)\n  ^"},
 		{name: "Go", code: "%%\nfmt.Println(6 * 7)", status: "ok", text: "42\n"},
 	}
 	var codes []string

@@ -37,6 +37,7 @@ func sessionEnvironment(opts Options, t tools, s *session) environment {
 	}
 	env.set("PATH", strings.Join(append(dirs, env.get("PATH")), string(os.PathListSeparator)))
 	env.set("TMPDIR", s.tmp())
+	env.set("GONBATCH_CELL_DIR", s.cell()) // where package display writes
 	env.set("GONBATCH_SOURCE", opts.SourceDir)
 	env.setDefault("GONBATCH_DEVICES", "1")
 	if opts.PluginDir != "" {

@@ -77,7 +77,7 @@ func serve(ctx context.Context, opts Options, found tools, s *session, front rel
 	go func() {
 		defer cancel()
 		relayed <- relay.Run(ctx, relay.Options{
-			Front: front, Back: back, StatusProgram: s.statusProgram(), StatusFile: s.statusFile(),
+			Front: front, Back: back, StatusProgram: s.statusProgram(), StatusFile: s.statusFile(), CellDir: s.cell(),
 			HistoryFile: historyFile(opts.Environ), Interrupt: interrupt, Log: opts.Log,
 		})
 	}()

@@ -22,12 +22,16 @@ var goplsScript string
 //go:embed status.sh.tmpl
 var statusScript string
 
+//go:embed show.go.tmpl
+var showSource string
+
 // session is the private folder of one run of the kernel:
 //
 //	bin/go      what GoNB starts as the go command
 //	bin/gopls   what GoNB starts for completion: gopls, which ends with GoNB
 //	bin/status  what runs the shell commands of cells and writes to the file status which of them failed
-//	seed/       the go.mod and go.sum that each session's module starts with
+//	seed/       the go.mod and go.sum that each session's module starts with, and Go files that are put into it
+//	cell/       what a cell's program leaves for the kernel, such as the value to show
 //	tmp/        TMPDIR of GoNB and of its cells, where GoNB makes its module
 type session struct {
 	dir string
@@ -45,7 +49,7 @@ func newSession(sourceDir string, t tools, tmpDir string) (_ *session, err error
 			err = errors.Join(err, s.close())
 		}
 	}()
-	for _, sub := range []string{"bin", "seed", "tmp"} {
+	for _, sub := range []string{"bin", "seed", "cell", "tmp"} {
 		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
 			return nil, err
 		}
@@ -58,6 +62,7 @@ func newSession(sourceDir string, t tools, tmpDir string) (_ *session, err error
 
 func (s *session) bin() string  { return filepath.Join(s.dir, "bin") }
 func (s *session) seed() string { return filepath.Join(s.dir, "seed") }
+func (s *session) cell() string { return filepath.Join(s.dir, "cell") }
 func (s *session) tmp() string  { return filepath.Join(s.dir, "tmp") }
 
 func (s *session) statusProgram() string { return filepath.Join(s.bin(), "status") }
@@ -76,6 +81,7 @@ func (s *session) writeSeed(sourceDir string) error {
 	}
 	return errors.Join(
 		os.WriteFile(filepath.Join(s.seed(), "go.mod"), mod, 0o644),
+		os.WriteFile(filepath.Join(s.seed(), "gonbatch__show.go"), []byte(showSource), 0o644),
 		os.WriteFile(filepath.Join(s.seed(), "go.sum"), sum, 0o644))
 }
 
@@ -86,7 +92,7 @@ func (s *session) writePrograms(t tools) error {
 	}
 	values := strings.NewReplacer(
 		"{{go}}", shellescape.Quote(t.goCommand), "{{gopls}}", shellescape.Quote(t.gopls),
-		"{{seed}}", shellescape.Quote(s.seed()), "{{status}}", shellescape.Quote(s.statusFile()))
+		"{{seed}}", shellescape.Quote(s.seed()), "{{cell}}", shellescape.Quote(s.cell()), "{{status}}", shellescape.Quote(s.statusFile()))
 	for name, text := range scripts {
 		if err := os.WriteFile(filepath.Join(s.bin(), name), []byte(values.Replace(text)), 0o755); err != nil {
 			return err

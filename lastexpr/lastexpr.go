@@ -53,7 +53,7 @@ func Find(source string) (Expr, bool) {
 
 // findBare finds an expression that follows the declarations.
 func findBare(source string) (Expr, bool) {
-	start := bareStart(source)
+	start := BareStart(source)
 	if start < 0 {
 		return Expr{}, false
 	}
@@ -72,8 +72,8 @@ func findBare(source string) (Expr, bool) {
 	return found, ok
 }
 
-// bareStart is where the first statement begins, outside of brackets, that is no declaration; or -1.
-func bareStart(source string) int {
+// BareStart is the offset at which the first statement begins, outside of brackets, that is no declaration; or -1.
+func BareStart(source string) int {
 	files := token.NewFileSet()
 	file := files.AddFile("", files.Base(), len(source))
 	var s scanner.Scanner

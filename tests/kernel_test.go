@@ -18,7 +18,7 @@ var conformance = map[string]string{
 	"test_completion":     "ok",
 	"test_display_data":   "ok",
 	"test_error":          "ok",
-	"test_execute_result": "AssertionError: execute_result message not found", // the value of a last expression is not shown yet
+	"test_execute_result": "ok",
 	"test_execute_stderr": "ok",
 	"test_execute_stdout": "ok",
 	"test_history":        "ok",

@@ -30,6 +30,10 @@ func TestCheck(t *testing.T) {
 		{name: "joined shell command", code: "!echo \\\n  func {\nvar x int", want: Complete},
 		{name: "magics between Go", code: "%env A B\nvar x int\n!ls", want: Complete},
 		{name: "bash", code: "%%bash\nif true; then", want: Complete},
+		{name: "expression", code: "6*7", want: Complete},
+		{name: "expression after declarations", code: "var x = 6\nx * 7", want: Complete},
+		{name: "open expression", code: "f(1,", want: Incomplete},
+		{name: "statement outside of main", code: "x := 1", want: Invalid},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -74,6 +78,53 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
+func TestCleanMarks(t *testing.T) {
+	tests := []struct{ name, text, want string }{
+		{name: "the caret moves", text: "x := 1\ngonbatch__show(f(y))/*gonbatch__*/\n                 ^\n}", want: "x := 1\nf(y)\n  ^\n}"},
+		{name: "bare", text: "func main() { flag.Parse(); gonbatch__show(y)/*gonbatch__*/ }\n                                           ^", want: "y\n^"},
+		{name: "no marks", text: "f(y)\n  ^", want: "f(y)\n  ^"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := CleanMarks(tt.text); got != tt.want {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestShowValue(t *testing.T) {
+	tests := []struct{ name, code, want, callee string }{
+		{name: "expression", code: "6*7 // c", want: "func main() { flag.Parse(); gonbatch__show(6*7)/*gonbatch__*/ } // c"},
+		{name: "in main", code: "var x int\n%%\nx++\n  x", want: "var x int\n%%\nx++\n  gonbatch__show(x)/*gonbatch__*/"},
+		{name: "call", code: "%% -n 1\nm.f(1)", want: "%% -n 1\ngonbatch__show(m.f(1))/*gonbatch__*/", callee: "m.f"},
+		{name: "func main", code: "func main() {\nx\n}", want: "func main() {\ngonbatch__show(x)/*gonbatch__*/\n}"},
+		{name: "several lines", code: "%%\nT{\n1,\n}", want: "%%\ngonbatch__show(T{\n1,\n})/*gonbatch__*/"},
+		{name: "magics between", code: "%env A B\n!echo \\\n  x\nvar y int\ny", want: "%env A B\n!echo \\\n  x\nvar y int\nfunc main() { flag.Parse(); gonbatch__show(y)/*gonbatch__*/ }"},
+		{name: "hidden magic", code: "//gonb:%%\nx", want: "//gonb:%%\ngonbatch__show(x)/*gonbatch__*/"},
+		{name: "call without a value", code: "%%\nvoid()"},
+		{name: "bare call without a value", code: "void(1)", want: "func main() { flag.Parse(); void(1) }", callee: "void"},
+		{name: "test cell", code: "%test\nx"},
+		{name: "bash", code: "%%bash\nx"},
+		{name: "empty"},
+	}
+	void := func(callee string) bool { return callee == "void" }
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, callee, ok := ShowValue(tt.code, void)
+			if want := tt.want; !ok && want == "" && got == tt.code {
+				return
+			}
+			if got != tt.want || callee != tt.callee {
+				t.Errorf("%q, callee %q; want %q, %q", got, callee, tt.want, tt.callee)
+			}
+			if clean := CleanMarks(got); clean != tt.code && callee != "void" {
+				t.Errorf("without the marks %q, want %q", clean, tt.code)
+			}
+		})
+	}
+}
+
 // FuzzPrepare: whatever a cell has, GoNB gets as many lines, and nothing panics.
 func FuzzPrepare(f *testing.F) {
 	for _, seed := range []string{"", "%", "!", "! \\", "!\\\n\\\n", "%\\\n!a", "%%bash\n!", "//gonb:%", "%%\n}", "!*", "% \\"} {
@@ -85,5 +136,9 @@ func FuzzPrepare(f *testing.F) {
 			t.Errorf("%d lines, want %d: %q", got+1, want+1, p.Code)
 		}
 		Check(code)
+		shown, _, _ := ShowValue(code, func(string) bool { return false })
+		if got, want := strings.Count(shown, "\n"), strings.Count(code, "\n"); got != want {
+			t.Errorf("%d lines with marks, want %d: %q", got+1, want+1, shown)
+		}
 	})
 }

@@ -5,8 +5,9 @@ import (
 	"go/parser"
 	"go/scanner"
 	"go/token"
-	"slices"
 	"strings"
+
+	"gonbatch/lastexpr"
 )
 
 // Status is how far a cell is written, in the words of Jupyter's protocol.
@@ -22,10 +23,14 @@ const (
 // Check says whether a cell can be executed as it stands and, for an incomplete one, how its next line is indented.
 func Check(code string) (status Status, indent string) {
 	lines := strings.Split(code, "\n")
-	if slices.Contains(programs, firstWord(lines[0])) {
+	if isProgram(lines[0]) {
 		return Complete, ""
 	}
 	source, inMain := goSource(lines)
+	if at := lastexpr.BareStart(source); at >= 0 && !inMain {
+		// An expression behind the declarations is complete when it would be as a variable's value.
+		source = source[:at] + "var _ = " + source[at:]
+	}
 	if status = checkSource(source, inMain); status == Incomplete {
 		indent = nextIndent(lines)
 	}

@@ -34,7 +34,7 @@ type Prepared struct {
 func Prepare(code, status string) Prepared {
 	lines := strings.Split(code, "\n")
 	p := Prepared{}
-	if first := firstWord(lines[0]); slices.Contains(programs, first) {
+	if first := firstWord(lines[0]); isProgram(lines[0]) {
 		lines[0] = wrapProgram(trim(lines[0]), first, status)
 		p.Code = strings.Join(lines, "\n")
 		return p
@@ -115,6 +115,9 @@ func lastLine(lines []string, i int) int {
 	}
 	return i
 }
+
+// isProgram reports whether the cell that begins with a line is something else than Go.
+func isProgram(line string) bool { return slices.Contains(programs, firstWord(line)) }
 
 // trim drops the prefix behind which a magic may hide from Go tools.
 func trim(line string) string { return strings.TrimPrefix(line, "//gonb:") }

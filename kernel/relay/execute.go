@@ -22,6 +22,8 @@ type execution struct {
 	code     string
 	// held is the end of the program's stderr from its panic on. If the cell fails it is the error's traceback.
 	held []*wire.Message
+	// callee is what the cell's last expression calls, if it is a call whose value would be shown.
+	callee string
 	// page is the text that the cell asks to be shown in a pager.
 	page json.RawMessage
 }
@@ -47,6 +49,7 @@ func (r *relay) execute(ctx context.Context, request *wire.Message) {
 	}
 	e := &execution{relay: r, request: request, code: asked.Code, prepared: cell.Prepare(asked.Code, r.opts.StatusProgram)}
 	r.begin(e, asked)
+	e.prepareValue()
 	r.interrupted.Store(false)
 	reply := r.callBack(ctx, request, e.content(), e.onPublished)
 	if reply == nil {
@@ -54,6 +57,7 @@ func (r *relay) execute(ctx context.Context, request *wire.Message) {
 	}
 	f := e.failure(reply)
 	e.release()
+	e.showValue(f == nil && !asked.Silent)
 	content := object{"status": "ok", "user_expressions": object{}, "payload": e.payload()}
 	if f != nil {
 		content = f.content("error")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"gonbatch/kernel/cell"
 	"gonbatch/kernel/wire"
 )
 
@@ -57,7 +58,13 @@ func (e *execution) programFailure(reply *wire.Message) *failure {
 	if content.Status == "ok" {
 		return nil
 	}
-	f := &failure{content.Name, content.Value, append([]string{e.title(0)}, content.Traceback...)}
+	f := &failure{content.Name, cell.CleanMarks(content.Value), []string{e.title(0)}}
+	for _, text := range content.Traceback {
+		f.traceback = append(f.traceback, cell.CleanMarks(text))
+	}
+	if compiler := e.compilerFailure(f.value, f.traceback[1:]); compiler != nil {
+		return compiler
+	}
 	if text := e.heldText(); text != "" {
 		e.held = nil
 		f.traceback = append(f.traceback, red+text+plain)

@@ -23,6 +23,8 @@ type Options struct {
 	// StatusProgram is called as STATUSPROGRAM LINE COMMAND... for each shell command of a cell. It appends a line "LINE STATUS" to
 	// StatusFile if the command fails.
 	StatusProgram, StatusFile string
+	// CellDir is the folder in which a cell's program leaves what it has to show beside its output, and the go command what it found.
+	CellDir string
 	// HistoryFile keeps the cells that were executed. Unset, there is no history.
 	HistoryFile string
 	// Interrupt sends SIGINT to the processes of the cell that runs.
@@ -43,6 +45,8 @@ type relay struct {
 	ready chan struct{}
 	// count is the number of the last cell. Only the worker uses it.
 	count int
+	// void are the functions that are known to have no value.
+	void map[string]bool
 	// interrupted is set while a cell runs that a client wants to end.
 	interrupted atomic.Bool
 
@@ -57,7 +61,7 @@ func Run(ctx context.Context, opts Options) error {
 	// The sockets live a little longer, so that the last reply leaves.
 	sockets, closeSockets := context.WithCancel(context.WithoutCancel(ctx))
 	defer closeSockets()
-	r := &relay{opts: opts, queue: newQueue(), stop: cancel, ready: make(chan struct{})}
+	r := &relay{opts: opts, queue: newQueue(), stop: cancel, ready: make(chan struct{}), void: map[string]bool{}}
 	var err error
 	if r.front, err = listen(sockets, opts.Front); err != nil {
 		return fmt.Errorf("listen for clients: %w", err)

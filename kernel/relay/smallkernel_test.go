@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonbatch/kernel/cell"
 	"gonbatch/kernel/wire"
 )
 
@@ -45,6 +46,7 @@ func (k *smallKernel) answer(m *wire.Message) {
 
 func (k *smallKernel) execute(m *wire.Message, code string) object {
 	k.publish(m, "execute_input", object{"code": code, "execution_count": 100})
+	code = cell.CleanMarks(code)
 	word, rest, _ := strings.Cut(code, " ")
 	number, _ := strconv.Atoi(rest)
 	failed := object{"status": "error", "ename": "ERROR", "evalue": "exit status 2", "traceback": []string{}}

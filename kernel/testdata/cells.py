@@ -16,6 +16,8 @@ for code in json.load(sys.stdin):
 
     def hook(message):
         content = message["content"]
+        if message["msg_type"] == "execute_result":
+            texts.append("result " + " ".join(sorted(content["data"])) + ": " + content["data"]["text/plain"])
         texts.append(content.get("text", "") + "\n".join(content.get("traceback", [])))
 
     timer = threading.Timer(3, manager.interrupt_kernel) if "sleep" in code else None

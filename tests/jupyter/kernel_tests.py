@@ -28,9 +28,9 @@ class GoKernelTests(jkt.KernelTests):
     invalid_code_samples = ["func 1() {}", "%%\n}", 'var s = "a\nvar t = 1']
     code_page_something = "%help"
     code_generate_error = '%%\npanic("boom")'
-    code_execute_result = [{"code": "%%\nfmt.Println(6*7)", "result": "42"}]
+    code_execute_result = [{"code": "%%\n6 * 7", "result": "42"}]
     code_display_data = [{"code": "%ls", "mime": "text/html"}, {"code": "%version", "mime": "text/markdown"}]
-    code_history_pattern = "*fmt.Println(6*"
+    code_history_pattern = "*6 * 7*"
     supported_history_operations = ("tail", "range", "search")
     code_inspect_sample = 'import "fmt"\n%%\nfmt.Println'
     code_clear_output = '%%\nfmt.Print("\\x1b[H\\x1b[2J")'
