@@ -41,6 +41,9 @@ func (d *Dir) Save(s *Snapshot) error {
 	if err := draft.Commit(s.manifest()); err != nil {
 		return errors.Join(err, draft.Discard())
 	}
+	for _, litter := range draft.Litter() {
+		d.options.Report(litter.Error())
+	}
 	delete(d.damaged, draft.Target())
 	d.prune(s.Step)
 	return nil

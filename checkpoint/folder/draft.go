@@ -17,6 +17,7 @@ type Draft struct {
 	root, path string
 	step       int64
 	files      []File
+	litter     []error
 	done       bool
 	// exchange swaps two folders in one step of the file system; a test takes it away.
 	exchange func(a, b string) error
@@ -30,10 +31,11 @@ func NewDraft(root string, step int64) (*Draft, error) {
 	if err := makeRoot(root); err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
-	if err := sweep(root); err != nil {
+	litter, err := sweep(root)
+	if err != nil {
 		return nil, fmt.Errorf("checkpoint: clean up %s: %w", root, err)
 	}
-	d := &Draft{root: root, path: aside(root, savingPrefix, step), step: step, exchange: exchange}
+	d := &Draft{root: root, path: aside(root, savingPrefix, step), step: step, litter: litter, exchange: exchange}
 	if err := d.checkTarget(); err != nil {
 		return nil, err
 	}
@@ -52,6 +54,10 @@ func makeRoot(root string) error {
 	}
 	return syncFolder(filepath.Dir(root))
 }
+
+// Litter says what could not be removed of that which earlier processes, or this draft, left: no reason to fail, but to tell. The next
+// draft tries again.
+func (d *Draft) Litter() []error { return d.litter }
 
 // Target is where the checkpoint will be.
 func (d *Draft) Target() string { return filepath.Join(d.root, Name(d.step)) }
@@ -122,8 +128,8 @@ func (d *Draft) place() error {
 
 func (d *Draft) replace() error {
 	if err := d.exchange(d.path, d.Target()); err == nil {
-		// The old one has the draft's name now. If it can't be removed, the next save tries again.
-		return errors.Join(syncFolder(d.root), os.RemoveAll(d.path))
+		d.discardOld(d.path) // It has the draft's name now.
+		return nil
 	}
 	// A network file system may not have it. Between the two renames the old one is found by its other name.
 	old := aside(d.root, replacedPrefix, d.step)
@@ -133,7 +139,19 @@ func (d *Draft) replace() error {
 	if err := os.Rename(d.path, d.Target()); err != nil {
 		return errors.Join(err, os.Rename(old, d.Target()))
 	}
-	return errors.Join(syncFolder(d.root), os.RemoveAll(old))
+	d.discardOld(old)
+	return nil
+}
+
+// discardOld removes what the draft replaced, after the new one's name is on the disk.
+func (d *Draft) discardOld(path string) {
+	err := syncFolder(d.root)
+	if err == nil {
+		err = os.RemoveAll(path)
+	}
+	if err != nil {
+		d.litter = append(d.litter, fmt.Errorf("checkpoint: remove %s: %w", path, err))
+	}
 }
 
 func exchange(a, b string) error {

@@ -26,19 +26,34 @@ func (i Info) Valid() bool { return i.Err == nil }
 // List finds the checkpoints in a folder, the newest step first. It reads no more than their checkpoint.json, and may be called
 // while others save and remove: what vanishes meanwhile is left out. A folder that isn't there has none.
 func List(root string) ([]Info, error) {
-	paths, err := candidates(root)
-	if err != nil {
-		return nil, fmt.Errorf("checkpoint: list: %w", err)
-	}
 	var all []Info
+	for range attempts {
+		paths, err := candidates(root)
+		if err != nil {
+			return nil, fmt.Errorf("checkpoint: list: %w", err)
+		}
+		var vanished bool
+		if all, vanished = statAll(paths); !vanished {
+			break
+		}
+		// What was removed may have made room for one that wasn't there yet when the names were read.
+	}
+	return all, nil
+}
+
+// attempts bounds how often names are read that don't stay.
+const attempts = 10
+
+func statAll(paths []string) (all []Info, vanished bool) {
 	for _, path := range paths {
 		info := Stat(path)
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-			continue // It was removed meanwhile.
+			vanished = true
+			continue
 		}
 		all = append(all, info)
 	}
-	return all, nil
+	return all, vanished
 }
 
 // candidates are the folders that may be checkpoints, the newest step first. One that is just being replaced counts.

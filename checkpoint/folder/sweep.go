@@ -9,17 +9,18 @@ import (
 	"strings"
 )
 
-// sweep removes what killed processes left, and ends what they had begun.
-func sweep(root string) error {
+// sweep removes what killed processes left, and ends what they had begun. It returns what can't be removed.
+func sweep(root string) (litter []error, _ error) {
 	entries, err := os.ReadDir(root)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var errs []error
 	for _, entry := range entries {
-		errs = append(errs, sweepOne(root, entry.Name()))
+		if err := sweepOne(root, entry.Name()); err != nil {
+			litter = append(litter, fmt.Errorf("checkpoint: remove what a killed process left: %w", err))
+		}
 	}
-	return errors.Join(errs...)
+	return litter, nil
 }
 
 func sweepOne(root, name string) error {

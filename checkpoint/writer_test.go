@@ -1,0 +1,97 @@
+package checkpoint_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gonbatch/checkpoint"
+)
+
+func TestWriter(t *testing.T) {
+	dir := open(t, checkpoint.Options{Keep: checkpoint.KeepAll})
+	w := checkpoint.NewWriter(dir)
+	if w.Busy() {
+		t.Error("busy before the first save")
+	}
+	store := allTypes(t)
+	for step := range int64(3) {
+		s := take(t, store)
+		s.Step = step
+		ok(t, w.Save(s))
+	}
+	ok(t, w.Wait(), w.Wait())
+	steps(t, dir, 2, 1, 0)
+	ok(t, w.Close(), w.Close())
+	contains(t, w.Save(take(t, store)), "the writer is closed")
+}
+
+// TestWriterTellsErrorsLater holds that a failed save is told by the next call, once, and doesn't keep others from being written.
+func TestWriterTellsErrorsLater(t *testing.T) {
+	dir := open(t, checkpoint.Options{})
+	w := checkpoint.NewWriter(dir)
+	inTheWay := filepath.Join(dir.Path(), "step-00000001")
+	ok(t, os.Mkdir(inTheWay, 0o777))
+	save := func(step int64) error {
+		s := take(t, allTypes(t))
+		s.Step = step
+		return w.Save(s)
+	}
+	ok(t, save(1))
+	contains(t, save(2), "step-00000001 is in the way")
+	ok(t, w.Wait())
+	ok(t, os.Remove(inTheWay))
+	if s := latest(t, dir); s.Step != 2 {
+		t.Errorf("step %d is the newest", s.Step)
+	}
+	ok(t, os.Mkdir(inTheWay, 0o777), save(1))
+	contains(t, w.Close(), "is in the way")
+	ok(t, w.Close())
+}
+
+// TestWriterIsInTheBackground holds a save up by its report of a folder that can't be removed.
+func TestWriterIsInTheBackground(t *testing.T) {
+	reported := make(chan struct{})
+	release := make(chan struct{})
+	var once sync.Once
+	dir := openAt(t, t.TempDir(), checkpoint.Options{Keep: 1, Report: func(string) {
+		once.Do(func() { close(reported) })
+		<-release
+	}})
+	s := take(t, allTypes(t))
+	s.Step = 1
+	ok(t, dir.Save(s))
+	stuck := filepath.Join(dir.Path(), ".removing-step-00000001")
+	ok(t, os.Mkdir(stuck, 0o777))
+	if err := unix.Mount("tmpfs", stuck, "tmpfs", 0, "size=1m"); errors.Is(err, fs.ErrPermission) {
+		t.Skip("needs root")
+	} else {
+		ok(t, err)
+	}
+	defer func() { ok(t, unix.Unmount(stuck, unix.MNT_DETACH)) }()
+	w := checkpoint.NewWriter(dir)
+	s = take(t, allTypes(t))
+	s.Step = 2
+	ok(t, w.Save(s))
+	<-reported
+	if !w.Busy() {
+		t.Error("not busy while a save goes on")
+	}
+	third := take(t, allTypes(t))
+	third.Step = 3
+	second := make(chan error)
+	go func() { second <- w.Save(third) }()
+	select {
+	case <-second:
+		t.Error("two saves at once")
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(release)
+	ok(t, <-second, w.Close())
+}
