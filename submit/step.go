@@ -16,22 +16,24 @@ type Step struct {
 	Env map[string]string
 	// Dir is the step's working directory; "" is JobSpec.WorkDir.
 	Dir string
-	// Shell tells that the step is a shell command: a script that runs once, on the first node, without Args.
+	// Shell tells that the step runs once, on the first node, by a script: a shell command, or a program that is started so.
 	Shell bool
+	// Script tells that a script beside the program starts it, on each rank.
+	Script bool
 }
 
 // Program is the file of the run directory that the step runs.
 func (s Step) Program(dir rundir.Dir) string {
-	if s.Shell {
+	if s.Shell || s.Script {
 		return dir.Program(s.Name + ".sh")
 	}
 	return dir.Program(s.Name)
 }
 
-// StepArgs are the arguments of a step's program: the step's own and the job's. A shell command has none.
+// StepArgs are the arguments of a step's program: the step's own and the job's. A shell step has its own only.
 func (s JobSpec) StepArgs(step Step) []string {
 	if step.Shell {
-		return nil
+		return step.Args
 	}
 	return slices.Concat(step.Args, s.Args)
 }

@@ -141,12 +141,7 @@ func compile(ctx context.Context, moduleDir, out string, m *export.Module, tools
 		if err := checkFlags(m, steps[0]); err != nil {
 			return err
 		}
-		args := append([]string{"build"}, baseFlags...)
-		args = append(append(args, steps[0].BuildFlags...), "-o", out+string(filepath.Separator))
-		for _, step := range steps {
-			args = append(args, "./"+step.Package)
-		}
-		output, err := tools.run(ctx, args...)
+		output, err := tools.run(ctx, compileArgs(out, steps)...)
 		if ctx.Err() != nil {
 			return fmt.Errorf("build %s: %w", m.Notebook, context.Cause(ctx))
 		}
@@ -157,12 +152,29 @@ func compile(ctx context.Context, moduleDir, out string, m *export.Module, tools
 	return nil
 }
 
-// flagGroups are the programs, together where they have the same flags, in the order of the steps.
+// compileArgs are the go command's arguments that compile steps with the same flags.
+func compileArgs(out string, steps []export.Step) []string {
+	verb, to := []string{"build"}, out+string(filepath.Separator)
+	if steps[0].Test {
+		verb, to = []string{"test", "-c", "-vet=off"}, filepath.Join(out, steps[0].Name)
+	}
+	args := slices.Concat(verb, baseFlags, steps[0].BuildFlags, []string{"-o", to})
+	for _, step := range steps {
+		args = append(args, "./"+step.Package)
+	}
+	return args
+}
+
+// flagGroups are the programs, together where they have the same flags, in the order of the steps. One that runs tests is always
+// alone.
 func flagGroups(m *export.Module) [][]export.Step {
 	var groups [][]export.Step
 	place := map[string]int{}
 	for _, step := range m.Programs() {
 		key := strings.Join(step.BuildFlags, "\x00")
+		if step.Test {
+			key += "\x00" + step.Name
+		}
 		i, ok := place[key]
 		if !ok {
 			i = len(groups)

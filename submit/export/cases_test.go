@@ -130,7 +130,7 @@ func TestShellCommands(t *testing.T) {
 		{"relative folder", "!*go mod edit -replace=example.com/m=../m", "", "../m is a relative folder; give the whole path"},
 		{"no version", "!*go get example.com/m", "", "example.com/m has no exact version"},
 		{"shell syntax", "!*go mod edit -replace=example.com/m=$(pwd)", "", "needs a shell; write it out"},
-		{"another go command", "!*go install example.com/m@v1.0.0", "", "only go get and go mod edit are"},
+		{"another go command", "!*go install example.com/m@v1.0.0", "", "only go get, go mod edit and go work use are"},
 		{"in the kernel's folder", "!go get example.com/m@v1.2.3", "", ""},
 		{"another command in the module's folder", "!*ls -l", "", "not run on the cluster, where the kernel's temporary folder is not: !*ls -l"},
 	}

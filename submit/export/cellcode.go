@@ -2,6 +2,7 @@ package export
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -101,6 +102,11 @@ func joinLines(lines []string, i int) (text string, next int) {
 		text = strings.TrimSuffix(text, `\`) + " "
 	}
 	return text, i
+}
+
+// has tells whether the cell has a magic.
+func (c cellCode) has(name string) bool {
+	return slices.ContainsFunc(c.magics, func(m magicLine) bool { return m.kind == '%' && m.name() == name })
 }
 
 // hasGo tells whether the cell has any Go. A cell magic has none.

@@ -48,7 +48,9 @@ const widgetsPackage = "github.com/janpfeifer/gonb/gonbui/widgets"
 
 // exporter holds what one export gathers.
 type exporter struct {
-	cells   []*cellInfo
+	cells []*cellInfo
+	// dir is the notebook's folder.
+	dir     string
 	picks   picks
 	session *session
 	namer   stepNamer
@@ -74,12 +76,16 @@ func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
 	if err != nil {
 		return nil, err
 	}
+	dir, err := filepath.Abs(filepath.Dir(nb.Path))
+	if err != nil {
+		return nil, err
+	}
 	mod, err := libraryMod(sourceDir, opt.ModulePath)
 	if err != nil {
 		return nil, fmt.Errorf("export %s: %w", nb.Path, err)
 	}
 	e := &exporter{
-		cells: describeCells(nb), picks: opt.Cells, session: newSession(), mod: mod,
+		cells: describeCells(nb), dir: dir, picks: opt.Cells, session: newSession(dir), mod: mod,
 		namer:   stepNamer{map[string]bool{}},
 		names:   &packageNames{mod: mod, sourceDir: sourceDir, modCache: opt.ModuleCache, cache: map[string]string{}},
 		imports: map[string]bool{}, deadEnds: map[string]*deadEnd{},
@@ -90,7 +96,7 @@ func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
 		Cells: map[string]CellSource{}, SourceDir: sourceDir,
 	}
 	for _, cell := range e.cells {
-		if cell.Type == nbformat.Code {
+		if isCode(cell) {
 			e.module.Cells[cell.file] = CellSource{cell.ref, cell.Source}
 		}
 	}
@@ -117,13 +123,23 @@ func (e *exporter) cell(cell *cellInfo) error {
 	return e.step(cell, name, main)
 }
 
+// newStep is the step of a main cell, as the session stands.
+func (e *exporter) newStep(cell *cellInfo, name string) Step {
+	step := Step{
+		Name: name, Package: name, Cell: cell.Number, CellID: cell.ID, Test: e.session.isTest,
+		Args: slices.Clone(e.session.cellArgs), Env: maps.Clone(e.session.env), Dir: e.session.dir,
+		BuildFlags: slices.Clone(e.session.goFlags), MayFail: cell.HasTag(MayFailTag),
+	}
+	step.Once = step.Test || slices.ContainsFunc(OnceTags, cell.HasTag)
+	if step.Once || step.MayFail {
+		step.Script = name + ".sh"
+	}
+	return step
+}
+
 // step adds the program of a main cell, if it is picked.
 func (e *exporter) step(cell *cellInfo, name string, main *decl) error {
-	step := Step{
-		Name: name, Package: name, Cell: cell.Number, CellID: cell.ID,
-		Args: slices.Clone(e.session.cellArgs), Env: maps.Clone(e.session.env), Dir: e.session.dir,
-		BuildFlags: slices.Clone(e.session.goFlags),
-	}
+	step := e.newStep(cell, name)
 	e.all, e.deadEnds[name] = append(e.all, step), e.session.end
 	if !e.picks.wants(name, cell) {
 		return nil
@@ -142,9 +158,12 @@ func (e *exporter) step(cell *cellInfo, name string, main *decl) error {
 			}
 		}
 	}
-	e.module.Files[step.Package+"/main.go"] = data
+	e.module.Files[step.File()] = data
+	if step.Script != "" {
+		e.module.Files[step.Script] = renderStarter(cell, step)
+	}
 	e.module.Steps = append(e.module.Steps, step)
-	return nil
+	return e.embed(step, data)
 }
 
 // finish adds what belongs to the module as a whole.
@@ -153,7 +172,7 @@ func (e *exporter) finish() (*Module, error) {
 	if err := e.picks.check(m.Notebook, e.all, e.cells); err != nil {
 		return nil, err
 	}
-	if len(m.Steps) == 0 || len(e.picks) == 0 && len(m.Programs()) == 0 {
+	if len(m.Steps) == 0 {
 		return nil, e.noMain()
 	}
 	if err := e.session.params.check(m.Notebook); err != nil {
@@ -180,7 +199,7 @@ func (e *exporter) finish() (*Module, error) {
 // noMain is the error for a notebook with nothing to run.
 func (e *exporter) noMain() error {
 	for _, cell := range e.cells {
-		if cell.Type == nbformat.Code && e.picks.leftOut(cell) {
+		if isCode(cell) && e.picks.leftOut(cell) {
 			return fmt.Errorf("%s: no main cell is left without the cells tagged %s or %s; pick one of those by --cell",
 				e.module.Notebook, SkipTags[0], SkipTags[1])
 		}

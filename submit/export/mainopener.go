@@ -8,10 +8,6 @@ type mainOpener struct {
 	code     *cellCode
 	line     int  // of the magic that gave the main; 0 is none
 	unclosed bool // the main goes on to the cell's end
-
-	// skipped is the magic that makes the cell something which is not run on the cluster.
-	skipped     string
-	skippedLine int
 }
 
 // open starts a main function that ends with the cell.

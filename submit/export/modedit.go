@@ -2,7 +2,9 @@ package export
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -14,27 +16,48 @@ import (
 type modEdit struct {
 	// require is a required module, or a package within one.
 	require module.Version
+	// ifMissing tells that require only counts where no version is required yet.
+	ifMissing bool
 	// replace and with are a replacement; with.Version is "" for a folder.
 	replace, with module.Version
+	// drop tells that require or replace is taken out.
+	drop bool
 }
 
 // shell notes a shell command: what !* does to go.mod is replayed at the export, any other is for the job.
 func (s *session) shell(cell *cellInfo, m magicLine) error {
 	command, inTempDir := strings.CutPrefix(m.text, "*")
-	words := splitWords(command)
 	if !inTempDir {
 		return s.queue(cell, m, bashLine(m.text))
 	}
-	if len(words) < 2 || words[0] != "go" {
-		s.warn(cell, m.line, "the shell command is not run on the cluster, where the kernel's temporary folder is not: !"+m.text)
-		return nil
+	for _, part := range strings.Split(command, "&&") {
+		words := splitWords(s.expandKernelDir(part))
+		switch {
+		case slices.Equal(words, []string{"rm", "-f", "go.work"}), slices.Equal(words, []string{"rm", "go.work"}):
+			continue // Each export starts without one.
+		case len(words) < 2 || words[0] != "go":
+			s.warn(cell, m.line, "the shell command is not run on the cluster, where the kernel's temporary folder is not: !"+m.text)
+			return nil
+		}
+		edits, reason := goCommandEdits(words)
+		if reason != "" {
+			s.warn(cell, m.line, fmt.Sprintf("!%s is not replayed: %s", m.text, reason))
+		}
+		s.mods = append(s.mods, edits...)
 	}
-	edits, reason := goCommandEdits(words)
-	if reason != "" {
-		s.warn(cell, m.line, fmt.Sprintf("!%s is not replayed: %s", m.text, reason))
-	}
-	s.mods = append(s.mods, edits...)
 	return nil
+}
+
+// kernelDir is the variable with the kernel's folder: the notebook's, or where %cd went.
+var kernelDir = regexp.MustCompile(`\$(GONB_DIR\b|\{GONB_DIR\})`)
+
+// expandKernelDir puts the kernel's folder in the place of its variable.
+func (s *session) expandKernelDir(command string) string {
+	dir := s.dir
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(s.notebookDir, dir)
+	}
+	return kernelDir.ReplaceAllLiteralString(command, dir)
 }
 
 // goCommandEdits gives what a go command does to go.mod, and the reason why some of it is left out.
@@ -49,10 +72,35 @@ func goCommandEdits(words []string) (edits []modEdit, reason string) {
 		return goGet(words[2:])
 	case words[1] == "mod" && len(words) > 2 && words[2] == "edit":
 		return goModEdit(words[3:])
+	case words[1] == "work" && len(words) > 2 && (words[2] == "init" || words[2] == "use"):
+		return goWorkUse(words[3:])
 	case words[1] == "mod" && len(words) > 2 && (words[2] == "tidy" || words[2] == "init" || words[2] == "download"):
 		return nil, ""
 	}
-	return nil, "only go get and go mod edit are"
+	return nil, "only go get, go mod edit and go work use are"
+}
+
+// goWorkUse reads the folders of go work use: each has a module, which is replaced by its folder.
+func goWorkUse(args []string) (edits []modEdit, reason string) {
+	for _, dir := range args {
+		switch {
+		case dir == "." || strings.HasPrefix(dir, "-"):
+			continue
+		case !filepath.IsAbs(dir):
+			reason = fmt.Sprintf("%s is a relative folder; give the whole path, or one behind $GONB_DIR", dir)
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		path := modfile.ModulePath(data)
+		if err != nil || path == "" {
+			reason = fmt.Sprintf("there is no module in %s: it has no go.mod with a module line", dir)
+			continue
+		}
+		edits = append(edits,
+			modEdit{require: module.Version{Path: path, Version: "v0.0.0"}, ifMissing: true},
+			modEdit{replace: module.Version{Path: path}, with: module.Version{Path: dir}})
+	}
+	return edits, reason
 }
 
 // goGet reads the arguments of go get: those with an exact version are requirements.
@@ -83,9 +131,12 @@ func goModEdit(args []string) (edits []modEdit, reason string) {
 			value, joined = args[i], true
 		}
 		switch {
-		case flag == "require" && joined:
+		case (flag == "require" || flag == "droprequire") && joined:
 			path, version, _ := strings.Cut(value, "@")
-			edits = append(edits, modEdit{require: module.Version{Path: path, Version: version}})
+			edits = append(edits, modEdit{require: module.Version{Path: path, Version: version}, drop: flag == "droprequire"})
+		case flag == "dropreplace" && joined:
+			path, version, _ := strings.Cut(value, "@")
+			edits = append(edits, modEdit{replace: module.Version{Path: path, Version: version}, drop: true})
 		case flag == "replace" && joined:
 			edit, why := replaceEdit(value)
 			if why != "" {
@@ -94,7 +145,7 @@ func goModEdit(args []string) (edits []modEdit, reason string) {
 			}
 			edits = append(edits, edit)
 		default:
-			reason = fmt.Sprintf("-%s is neither -require=PATH@VERSION nor -replace=OLD=NEW", flag)
+			reason = fmt.Sprintf("-%s is none of -require=PATH@VERSION, -replace=OLD=NEW, -droprequire=PATH and -dropreplace=OLD", flag)
 		}
 	}
 	return edits, reason
@@ -109,18 +160,30 @@ func replaceEdit(value string) (edit modEdit, reason string) {
 	edit.replace.Path, edit.replace.Version, _ = strings.Cut(from, "@")
 	edit.with.Path, edit.with.Version, _ = strings.Cut(to, "@")
 	if edit.with.Version == "" && !filepath.IsAbs(edit.with.Path) {
-		return edit, fmt.Sprintf("%s is a relative folder; give the whole path", edit.with.Path)
+		return edit, fmt.Sprintf("%s is a relative folder; give the whole path, or one behind $GONB_DIR", edit.with.Path)
 	}
 	return edit, ""
 }
 
 // apply makes the change in a go.mod file.
 func (e modEdit) apply(mod *modfile.File) error {
-	if e.replace.Path != "" {
-		return mod.AddReplace(e.replace.Path, e.replace.Version, e.with.Path, e.with.Version)
-	}
 	path := containingModule(mod, e.require.Path)
+	switch {
+	case e.replace.Path != "" && e.drop:
+		return mod.DropReplace(e.replace.Path, e.replace.Version)
+	case e.replace.Path != "":
+		return mod.AddReplace(e.replace.Path, e.replace.Version, e.with.Path, e.with.Version)
+	case e.drop:
+		return mod.DropRequire(e.require.Path)
+	case e.ifMissing && requires(mod, path):
+		return nil
+	}
 	return mod.AddRequire(path, e.require.Version)
+}
+
+// requires tells whether a go.mod file requires a module.
+func requires(mod *modfile.File, path string) bool {
+	return slices.ContainsFunc(mod.Require, func(r *modfile.Require) bool { return r.Mod.Path == path })
 }
 
 // containingModule is the longest required module that a package path is in, or the path itself.

@@ -9,7 +9,8 @@ import (
 type Module struct {
 	// Notebook is the notebook's file name, as it stands in directives and errors.
 	Notebook string
-	// Files are the module's files by slash-separated path: go.mod, go.sum, <step>/main.go, <step>.sh.
+	// Files are the module's files by slash-separated path: go.mod, go.sum, <step>/main.go, <step>/main_test.go,
+	// <step>.sh, and files that programs embed.
 	Files map[string][]byte
 	// Steps are the programs and shell commands, in the order in which they run.
 	Steps []Step
@@ -37,6 +38,12 @@ type Module struct {
 type Step struct {
 	// Name is the step's name; Package is its folder in the module, "" for a shell command.
 	Name, Package string
+	// Test tells that the program is made of a %test cell: it runs tests, and its source is a test file.
+	Test bool
+	// Once tells that the step runs once, on the first node, and not on every rank.
+	Once bool
+	// MayFail tells that the job goes on behind the step however that ends.
+	MayFail bool
 	// Cell is the main cell's number, from 1, and CellID its id.
 	Cell   int
 	CellID string
@@ -49,7 +56,8 @@ type Step struct {
 	Dir string
 	// BuildFlags are %goflags' flags for go build.
 	BuildFlags []string
-	// Script is a shell command's script in the module, which runs once, on the first node; "" for a program.
+	// Script is a shell command's script in the module, or the script that starts the program of a step that is Once or
+	// MayFail; "" for a program that is started by itself.
 	Script string
 	// Line and Title are the place of a shell command in its cell, and the command in short.
 	Line  int
@@ -57,7 +65,15 @@ type Step struct {
 }
 
 // IsShell tells whether the step is a shell command, not a program.
-func (s Step) IsShell() bool { return s.Script != "" }
+func (s Step) IsShell() bool { return s.Package == "" }
+
+// File is the program's source in the module.
+func (s Step) File() string {
+	if s.Test {
+		return s.Package + "/main_test.go"
+	}
+	return s.Package + "/main.go"
+}
 
 // Site is a place in a cell.
 type Site struct {

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"gonbatch/submit/nbformat"
 )
 
 // picks are the names given by --cell.
@@ -24,8 +22,7 @@ func names(pick string, cell *cellInfo) bool {
 
 // leftOut tells whether a tag keeps the cell out, and no pick puts it back.
 func (p picks) leftOut(cell *cellInfo) bool {
-	skipped := slices.ContainsFunc(SkipTags, cell.HasTag)
-	return skipped && !slices.ContainsFunc(p, func(pick string) bool {
+	return Skips(cell.Cell) && !slices.ContainsFunc(p, func(pick string) bool {
 		return !slices.Contains(SkipTags, pick) && names(pick, cell)
 	})
 }
@@ -89,7 +86,7 @@ func choices(steps []string) string {
 func codeCells(cells []*cellInfo, p picks) []*cellInfo {
 	var out []*cellInfo
 	for _, cell := range cells {
-		if cell.Type == nbformat.Code && !p.leftOut(cell) {
+		if isCode(cell) && !p.leftOut(cell) {
 			out = append(out, cell)
 		}
 	}

@@ -21,15 +21,22 @@ type session struct {
 	// shells are the commands of the cell that runs.
 	shells []shellCommand
 	params parameters
-	flags  []Flag
-	notes  []Note
+	// notebookDir is the notebook's folder, which the kernel starts in.
+	notebookDir string
+	// isTest tells that the program of the cell that ran last runs tests; mayFail that the commands of the cell that runs may
+	// fail.
+	isTest, mayFail bool
+	// testLine is the line of the %test that was found last.
+	testLine int
+	flags    []Flag
+	notes    []Note
 	// end is that of the main that was found last.
 	end *deadEnd
 }
 
 // newSession is a kernel that has just started.
-func newSession() *session {
-	return &session{decls: newDeclSet(), env: map[string]string{}}
+func newSession(notebookDir string) *session {
+	return &session{notebookDir: notebookDir, decls: newDeclSet(), env: map[string]string{}}
 }
 
 // warn notes something that the exported programs do without.
@@ -40,6 +47,8 @@ func (s *session) warn(cell *cellInfo, line int, message string) {
 // run plays a cell up to its main, which it returns: all magics first, then the declarations, as GoNB does.
 func (s *session) run(cell *cellInfo) (main *decl, err error) {
 	code := splitCell(cell.Source)
+	s.mayFail = cell.HasTag(MayFailTag) || code.has(allowFail)
+	s.isTest = code.has("test")
 	if code.special != nil {
 		return nil, s.special(cell, *code.special)
 	}
@@ -49,7 +58,7 @@ func (s *session) run(cell *cellInfo) (main *decl, err error) {
 			return nil, err
 		}
 	}
-	if !code.hasGo() || opened.onlyOpens() {
+	if !s.isTest && (!code.hasGo() || opened.onlyOpens()) {
 		return nil, nil
 	}
 	s.cellArgs, s.args = s.args, nil
@@ -62,9 +71,8 @@ func (s *session) run(cell *cellInfo) (main *decl, err error) {
 	if decls.main == nil {
 		s.notes = append(s.notes, decls.notes...)
 	}
-	if opened.skipped != "" {
-		s.warn(cell, opened.skippedLine, opened.skipped+" cells are not run on the cluster")
-		return nil, nil
+	if s.isTest {
+		return s.testMain(cell, decls), nil
 	}
 	return decls.main, nil
 }
@@ -122,8 +130,13 @@ func (s *session) magic(cell *cellInfo, m magicLine, opened *mainOpener) error {
 		}
 	case "reset":
 		return s.reset(cell, m, args)
-	case "test", "wasm":
-		opened.skipped, opened.skippedLine = "%"+name, m.line
+	case "test":
+		s.args, s.testLine = args, m.line
+	case allowFail:
+	case "wasm":
+		return cell.errorf(m.line, "%%wasm runs the cell in a browser, and a job has none; tag the cell notebook-only")
+	case "capture":
+		s.warn(cell, m.line, "%capture writes no file on the cluster: the logs of the ranks have all output")
 	case "with_inputs", "with_password":
 		return cell.errorf(m.line, "%%%s waits for a person, and a job has none; give the command its input, or tag the cell notebook-only", name)
 	default:
@@ -175,12 +188,12 @@ func (s *session) reset(cell *cellInfo, m magicLine, args []string) error {
 // quietMagics only matter to a person at the notebook.
 var quietMagics = []string{
 	"autoget", "noautoget", "help", "version", "ls", "list", "track", "untrack",
-	"goworkfix", "widgets", "widgets_hb", "capture",
+	"goworkfix", "widgets", "widgets_hb",
 }
 
 // knownMagics are all that a notebook may have.
 var knownMagics = append([]string{
-	"%", "main", "exec", "args", "env", "cd", "goflags", "rm", "remove", "reset", "test", "wasm",
+	"%", "main", "exec", "args", "env", "cd", "goflags", "rm", "remove", "reset", "test", "wasm", "capture", allowFail,
 	"with_inputs", "with_password",
 	"%writefile", "%script", "%bash", "%sh", "%gx",
 }, quietMagics...)

@@ -35,9 +35,17 @@ func renderScript(cell *cellInfo, sh shellCommand) []byte {
 	fmt.Fprintf(&b, "#!/bin/bash\n%s%s; DO NOT EDIT.\n# %s\n", generatedScript, cell.ref.Notebook, place)
 	b.WriteString(sh.run)
 	b.WriteString("code=$?\n")
-	fmt.Fprintf(&b, "[ $code -eq 0 ] || echo %s \"$code\" >&2\n", shellescape.Quote("gonbatch: "+place+" ended with exit code"))
-	b.WriteString("exit $code\n")
+	b.WriteString(renderEnd(place, sh.mayFail))
 	return []byte(b.String())
+}
+
+// renderEnd ends a script as its command has ended, or well where that may fail.
+func renderEnd(place string, mayFail bool) string {
+	what, end := "ended with exit code", "exit $code\n"
+	if mayFail {
+		what, end = "may fail: it ended with exit code", "exit 0\n"
+	}
+	return fmt.Sprintf("[ $code -eq 0 ] || echo %s \"$code\" >&2\n%s", shellescape.Quote("gonbatch: "+place+" "+what), end)
 }
 
 // bashLine runs a ! line as GoNB does.
@@ -57,7 +65,7 @@ func writeTo(file string, add bool, text string) string {
 		to, done = ">>", "appended"
 	}
 	path := filePath(file)
-	return fmt.Sprintf("cat %s %s%s[ $? -eq 0 ] && echo \"Cell contents %s to \"%s >&2\n", to, path, hereDocument(text), done, path)
+	return fmt.Sprintf("cat %s %s%s[ $? -eq 0 ] && printf 'Cell contents %s to \"%%s\".\\n' %s >&2\n", to, path, hereDocument(text), done, path)
 }
 
 // hereDocument is a text as the input of the command before it, as it stands.

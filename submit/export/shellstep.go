@@ -14,6 +14,8 @@ type shellCommand struct {
 	run string
 	env map[string]string
 	dir string
+	// mayFail tells that nobody minds how it ends.
+	mayFail bool
 }
 
 // queue notes a command that becomes a step of its own.
@@ -22,7 +24,7 @@ func (s *session) queue(cell *cellInfo, m magicLine, run string) error {
 		return cell.errorf(m.line, "the shell command has a NUL byte; remove it")
 	}
 	s.shells = append(s.shells, shellCommand{
-		line: m.line, title: shortened(string(m.kind) + m.text), run: run, env: maps.Clone(s.env), dir: s.dir,
+		line: m.line, title: shortened(string(m.kind) + m.text), run: run, env: maps.Clone(s.env), dir: s.dir, mayFail: s.mayFail,
 	})
 	return nil
 }
@@ -81,7 +83,7 @@ func (e *exporter) shellStep(cell *cellInfo, sh shellCommand, picked bool) {
 	name := e.namer.unique(shellName(cell))
 	step := Step{
 		Name: name, Cell: cell.Number, CellID: cell.ID, Env: sh.env, Dir: sh.dir,
-		Script: name + ".sh", Line: sh.line, Title: sh.title,
+		Script: name + ".sh", Line: sh.line, Title: sh.title, Once: true, MayFail: sh.mayFail,
 	}
 	e.all = append(e.all, step)
 	if !picked && !e.picks.wants(name, cell) {

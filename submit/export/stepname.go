@@ -6,16 +6,13 @@ import (
 	"strings"
 )
 
-// SkipTags are the tags of cells that are left out as a whole.
-var SkipTags = []string{"skip-execution", "notebook-only"}
-
 // reservedTags have a meaning elsewhere, so they never name a step.
 var reservedTags = map[string]bool{
 	"skip-execution": true, "notebook-only": true, "parameters": true, "injected-parameters": true,
 	"remove-cell": true, "remove-input": true, "remove-output": true, "remove_cell": true, "remove_input": true,
 	"remove_output": true, "hide-cell": true, "hide-input": true, "hide-output": true, "hide_input": true,
 	"hide_output": true, "raises-exception": true, "active-go": true, "inactive-go": true, "scrolled": true,
-	"nbval-ignore-output": true, "nbval-skip": true,
+	"nbval-ignore-output": true, "nbval-skip": true, "rank-0": true, "one-task": true,
 }
 
 // reservedNames are folder names that the go command treats in its own way.
@@ -55,7 +52,7 @@ func (n *stepNamer) unique(base string) string {
 // tagName is the first tag that can be a name.
 func tagName(tags []string) string {
 	for _, tag := range tags {
-		if isName(tag) && !reservedTags[tag] {
+		if isName(tag) && !reservedTags[tag] && !strings.HasPrefix(tag, activePrefix) {
 			return tag
 		}
 	}

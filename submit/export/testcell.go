@@ -1,0 +1,40 @@
+package export
+
+import (
+	"go/token"
+	"slices"
+	"strings"
+)
+
+// testMain prepares a %test cell: the arguments that its program has by default, and its main, which no test runs.
+func (s *session) testMain(cell *cellInfo, decls *cellDecls) *decl {
+	if len(s.cellArgs) == 0 {
+		s.cellArgs = testArgs(decls.decls)
+	}
+	if decls.main != nil {
+		return decls.main
+	}
+	return &decl{key: "main", kind: token.FUNC, cell: cell, chunks: []chunk{{"func main() { flag.Parse() }", s.testLine}}}
+}
+
+// testArgs are GoNB's arguments for the tests of a cell: those that it declares, or all where it declares none.
+func testArgs(decls []*decl) []string {
+	args := []string{"-test.v"}
+	var names []string
+	for _, d := range decls {
+		isBenchmark := strings.HasPrefix(d.key, "Benchmark")
+		isTest := isBenchmark || strings.HasPrefix(d.key, "Test") && d.key != "TestMain"
+		if d.kind != token.FUNC || !isTest || strings.Contains(d.key, "~") {
+			continue
+		}
+		names = append(names, "^"+d.key+"$")
+		if isBenchmark && !slices.Contains(args, "-test.bench=.") {
+			args = append(args, "-test.bench=.")
+		}
+	}
+	if len(names) > 0 {
+		slices.Sort(names)
+		args = append(args, "-test.run="+strings.Join(names, "|"))
+	}
+	return args
+}

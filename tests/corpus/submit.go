@@ -1,0 +1,143 @@
+package corpus
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gonbatch/rundir"
+	"gonbatch/submit/export"
+	"gonbatch/submit/nbformat"
+)
+
+// runRoot is where submit puts its run directories, in the notebook's folder.
+const runRoot = "runs"
+
+// Submit runs notebooks by `submit --local`.
+type Submit struct {
+	// Program is the submit command, and Root the source tree that it exports against.
+	Program, Root string
+	// Env is the command's environment.
+	Env []string
+}
+
+// Run is one `submit --local`.
+type Run struct {
+	// Output is all that submit wrote, and Code its exit code.
+	Output string
+	Code   int
+	// Dir is the run directory; it does not exist where submit refused the notebook.
+	Dir rundir.Dir
+	// Files are what the notebook wrote.
+	Files map[string]string
+}
+
+// Submit runs a notebook in dir, a new folder.
+func (s Submit) Submit(ctx context.Context, c Case, dir string) (run Run, err error) {
+	if err := c.stage(dir); err != nil {
+		return run, err
+	}
+	cmd := exec.CommandContext(ctx, s.Program, "--local", "--run-root", runRoot, filepath.Base(c.Path))
+	cmd.Dir, cmd.Env = dir, s.Env
+	out, err := cmd.CombinedOutput()
+	run.Output = string(out)
+	if run.Code, err = codeOf(err); err != nil {
+		return run, err
+	}
+	dirs, err := rundir.List(filepath.Join(dir, runRoot))
+	if err != nil {
+		return run, err
+	}
+	if len(dirs) > 0 {
+		run.Dir = dirs[0]
+	}
+	run.Files, err = newFiles(c, dir)
+	return run, err
+}
+
+// codeOf is the exit code of a command.
+func codeOf(err error) (int, error) {
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0, nil
+	case errors.As(err, &exit) && exit.ExitCode() >= 0:
+		return exit.ExitCode(), nil
+	}
+	return 0, err
+}
+
+// Observe runs the programs of a run directory once more, in dir, one after the other, as the launcher does, but with standard
+// output and standard error apart: the logs of a run have both in one.
+func (s Submit) Observe(ctx context.Context, c Case, run rundir.Dir, dir string) (o Observed, err error) {
+	if err := c.stage(dir); err != nil {
+		return o, err
+	}
+	nb, err := nbformat.Read(filepath.Join(dir, filepath.Base(c.Path)))
+	if err != nil {
+		return o, err
+	}
+	module, err := export.FromNotebook(nb, export.Options{SourceDir: s.Root})
+	if err != nil {
+		return o, err
+	}
+	var failed bool
+	for _, cell := range nb.Cells {
+		steps := slices.Clone(module.Steps)
+		steps = slices.DeleteFunc(steps, func(step export.Step) bool { return step.Cell != cell.Number })
+		if cell.Type != nbformat.Code && len(steps) == 0 {
+			continue
+		}
+		seen := Cell{Number: cell.Number, Status: OK}
+		if failed || export.Skips(cell) {
+			seen.Status = NotRun
+			o.Cells = append(o.Cells, seen)
+			continue
+		}
+		for _, step := range steps {
+			if err := s.step(ctx, step, run, dir, &seen); err != nil {
+				return o, fmt.Errorf("step %s: %w", step.Name, err)
+			}
+			if seen.Code != 0 {
+				seen.Status, failed = Failed, !step.MayFail
+				break
+			}
+		}
+		seen.Stdout, seen.Stderr = stable(seen.Stdout, nil), stable(seen.Stderr, nil)
+		o.Cells = append(o.Cells, seen)
+	}
+	o.Files, err = newFiles(c, dir)
+	return o, err
+}
+
+// step runs one step and adds what it did to the cell.
+func (s Submit) step(ctx context.Context, step export.Step, run rundir.Dir, dir string, cell *Cell) error {
+	program, args := run.Program(step.Name), step.Args
+	if step.Script != "" {
+		program = run.Program(step.Script)
+	}
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(slices.Clone(s.Env), rundir.EnvDir+"="+run.Path())
+	for name, value := range step.Env {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	cmd.Dir = filepath.Join(dir, step.Dir)
+	if info, err := os.Stat(cmd.Dir); err != nil || !info.IsDir() {
+		cell.Stderr += fmt.Sprintf("%s: no such folder\n", step.Dir)
+		cell.Code = 1
+		return nil
+	}
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	code, err := codeOf(cmd.Run())
+	cell.Stdout += strings.ToValidUTF8(stdout.String(), "\ufffd")
+	cell.Stderr += strings.ToValidUTF8(stderr.String(), "\ufffd")
+	cell.Code = code
+	return err
+}
