@@ -1,0 +1,96 @@
+package executed
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/janpfeifer/gonb/gonbui/protocol"
+)
+
+// EnvSocket is the environment variable with the recorder's socket; EnvStep has the name of the step.
+const (
+	EnvSocket = "GONBATCH_RECORDER"
+	EnvStep   = "GONBATCH_STEP"
+)
+
+// Attach becomes a program whose output goes to the recorder at socket: it returns only if that is impossible. Where there is
+// no recorder (it has failed, or is on another node) the program runs without one. Standard output is the log. environ is
+// the program's environment, and names the step.
+func Attach(socket string, command, environ []string) error {
+	if len(command) == 0 {
+		return errors.New("no program: give one, and its arguments")
+	}
+	program, err := exec.LookPath(command[0])
+	if err != nil {
+		return err
+	}
+	step, environ := "", slices.Clone(environ)
+	for _, v := range environ {
+		if value, ok := strings.CutPrefix(v, EnvStep+"="); ok {
+			step = value
+		}
+	}
+	environ = without(environ, protocol.GONB_PIPE_ENV, protocol.GONB_PIPE_BACK_ENV)
+	if p, err := newPipes(); err == nil {
+		if err := ask(socket, request{Attach: step}, p.theirs()...); err == nil {
+			if err := p.use(); err != nil {
+				return err
+			}
+			environ = append(environ, p.environ()...)
+		}
+	}
+	return fmt.Errorf("%s: %w", program, unix.Exec(program, command, environ))
+}
+
+// without is an environment without some variables.
+func without(environ []string, names ...string) []string {
+	return slices.DeleteFunc(environ, func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains(names, name)
+	})
+}
+
+// pipe has the two ends of a pipe.
+type pipe struct{ read, write int }
+
+// pipes are those of a program: to read its output, and to write the answers to what it shows.
+type pipes struct{ out, err, display, back pipe }
+
+func newPipes() (p pipes, err error) {
+	for _, one := range []*pipe{&p.out, &p.err, &p.display, &p.back} {
+		var ends [2]int
+		if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
+			return p, err
+		}
+		*one = pipe{ends[0], ends[1]}
+	}
+	return p, nil
+}
+
+// theirs are the ends that the recorder gets, and the log.
+func (p pipes) theirs() []int {
+	return []int{p.out.read, p.err.read, p.display.read, p.back.write, 1}
+}
+
+// use puts the program's ends where it finds them.
+func (p pipes) use() error {
+	for _, fd := range []int{p.display.write, p.back.read} {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0); err != nil {
+			return err
+		}
+	}
+	return errors.Join(unix.Dup3(p.out.write, 1, 0), unix.Dup3(p.err.write, 2, 0))
+}
+
+// environ tells GoNB's package gonbui the pipes that it inherits. It opens them by name.
+func (p pipes) environ() []string {
+	return []string{
+		fmt.Sprintf("%s=/proc/self/fd/%d", protocol.GONB_PIPE_ENV, p.display.write),
+		fmt.Sprintf("%s=/proc/self/fd/%d", protocol.GONB_PIPE_BACK_ENV, p.back.read),
+	}
+}

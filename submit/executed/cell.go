@@ -1,0 +1,127 @@
+package executed
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gonbatch/submit/nbformat"
+)
+
+// bookCell is a code cell of the notebook that runs.
+type bookCell struct {
+	cell  *nbformat.Cell
+	notes cellNotes
+	times cellTimes
+	count int
+	tape  tape
+	dirty bool
+}
+
+// readCell reads a cell as Prepare, or an earlier recorder of the run, has left it.
+func readCell(cell *nbformat.Cell) (*bookCell, error) {
+	c := &bookCell{cell: cell}
+	if _, err := cell.GetMetadata(ownKey, &c.notes); err != nil {
+		return nil, err
+	}
+	if _, err := cell.GetMetadata(papermillKey, &c.times); err != nil {
+		return nil, err
+	}
+	if raw := cell.Field("execution_count"); raw != nil {
+		if err := json.Unmarshal(raw, &c.count); err != nil {
+			return nil, fmt.Errorf("cell %d: execution_count: %w", cell.Number, err)
+		}
+	}
+	var outputs []json.RawMessage
+	if raw := cell.Field("outputs"); raw != nil {
+		if err := json.Unmarshal(raw, &outputs); err != nil {
+			return nil, fmt.Errorf("cell %d: outputs: %w", cell.Number, err)
+		}
+	}
+	for _, output := range outputs {
+		if err := c.load(output); err != nil {
+			return nil, fmt.Errorf("cell %d: outputs: %w", cell.Number, err)
+		}
+	}
+	return c, nil
+}
+
+// load takes an output of the file. An error is taken only where the cell is not run again.
+func (c *bookCell) load(output json.RawMessage) error {
+	var kind struct {
+		Type string `json:"output_type"`
+		Name string `json:"name"`
+		Text any    `json:"text"`
+	}
+	if err := json.Unmarshal(output, &kind); err != nil {
+		return err
+	}
+	switch kind.Type {
+	case "stream":
+		c.tape.write(kind.Name, []byte(joined(kind.Text)))
+	case "error":
+		if c.finished() {
+			c.tape.fail(output)
+		}
+	default:
+		c.tape.show(output)
+	}
+	return nil
+}
+
+// joined is a text that is in one piece or in lines.
+func joined(text any) string {
+	lines, ok := text.([]any)
+	if !ok {
+		return fmt.Sprint(text)
+	}
+	var b strings.Builder
+	for _, line := range lines {
+		b.WriteString(fmt.Sprint(line))
+	}
+	return b.String()
+}
+
+// finished tells whether all that the cell became has ended well.
+func (c *bookCell) finished() bool {
+	for _, step := range c.notes.Steps {
+		if !slices.Contains(c.notes.Done, step) {
+			return false
+		}
+	}
+	return true
+}
+
+// done notes that a step of the cell has ended well, and tells whether it was the last.
+func (c *bookCell) done(step string) bool {
+	if !slices.Contains(c.notes.Done, step) {
+		c.notes.Done = append(c.notes.Done, step)
+	}
+	c.dirty = true
+	return c.finished()
+}
+
+// store puts what the recorder knows into the cell.
+func (c *bookCell) store(log string) error {
+	if !c.dirty {
+		return nil
+	}
+	c.dirty = false
+	var count *int
+	if c.count > 0 {
+		count = &c.count
+	}
+	for _, field := range []struct {
+		name  string
+		value any
+	}{{"outputs", c.tape.outputs(log)}, {"execution_count", count}} {
+		if err := c.cell.SetField(field.name, field.value); err != nil {
+			return err
+		}
+	}
+	if err := c.cell.SetMetadata(papermillKey, c.times); err != nil {
+		return err
+	}
+	return c.cell.SetMetadata(ownKey, c.notes)
+}

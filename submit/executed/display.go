@@ -1,0 +1,130 @@
+package executed
+
+import (
+	"encoding/base64"
+	"encoding/gob"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/janpfeifer/gonb/gonbui/protocol"
+)
+
+func init() {
+	// What GoNB's kernel understands as well.
+	gob.Register(map[string]any{})
+	gob.Register([]any{})
+}
+
+// rich is an output that is more than text.
+type rich struct {
+	Type     string         `json:"output_type"`
+	Data     map[string]any `json:"data"`
+	Metadata map[string]any `json:"metadata"`
+}
+
+// screen is where a program's messages go.
+type screen interface {
+	// show shows an output, or replaces the one that was shown with the same id, which may be empty.
+	show(id string, output json.RawMessage)
+	// tell shows a line about something that a job can't do.
+	tell(line string)
+	// synced tells the program that all it has sent so far is shown.
+	synced(id int)
+}
+
+// readDisplays reads the messages of GoNB's package gonbui from a program's pipe until that ends.
+func readDisplays(r io.Reader, s screen) error {
+	decoder := gob.NewDecoder(r)
+	for {
+		var message protocol.DisplayData
+		err := decoder.Decode(&message)
+		if errors.Is(err, io.EOF) || errors.Is(err, os.ErrClosed) || errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("rich output of the program: %w", err)
+		}
+		handleDisplay(message, s)
+	}
+}
+
+// handleDisplay does what one message asks for.
+func handleDisplay(message protocol.DisplayData, s screen) {
+	if request, ok := message.Data[protocol.MIMEJupyterInput]; ok {
+		prompt := ""
+		if input, ok := request.(protocol.InputRequest); ok {
+			prompt = input.Prompt
+		}
+		s.tell(fmt.Sprintf("the program asks for input (%q), and a job has none", prompt))
+		return
+	}
+	if request, ok := message.Data[protocol.MIMECommValue]; ok {
+		value, _ := request.(protocol.CommValue)
+		if id, ok := value.Value.(int); ok && value.Address == protocol.GonbuiSyncAddress {
+			s.synced(id)
+		}
+		return
+	}
+	if _, ok := message.Data[protocol.MIMECommSubscribe]; ok {
+		return
+	}
+	if output := displayOutput(message); output != nil {
+		s.show(message.DisplayID, output)
+	}
+}
+
+// displayOutput is a message as an output of a notebook; nil where it shows nothing.
+func displayOutput(message protocol.DisplayData) json.RawMessage {
+	output := rich{Type: "display_data", Data: map[string]any{}, Metadata: map[string]any{}}
+	for mime, value := range message.Data {
+		if value != nil && strings.Contains(string(mime), "/") {
+			output.Data[string(mime)] = mimeValue(string(mime), value)
+		}
+	}
+	if len(output.Data) == 0 {
+		return nil
+	}
+	for name, value := range message.Metadata {
+		if _, err := json.Marshal(value); err == nil { // A NaN is no JSON.
+			output.Metadata[name] = value
+		}
+	}
+	data, err := json.Marshal(output)
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+// mimeValue is a value as a notebook keeps it: JSON for types that are JSON, else text, with bytes in base64.
+func mimeValue(mime string, value any) any {
+	isJSON := mime == "application/json" || strings.HasSuffix(mime, "+json")
+	var text string
+	switch v := value.(type) {
+	case string:
+		text = v
+	case []byte:
+		if !utf8.Valid(v) || !strings.HasPrefix(mime, "text/") && !isJSON && mime != string(protocol.MIMEImageSVG) {
+			return base64.StdEncoding.EncodeToString(v)
+		}
+		text = string(v)
+	default:
+		data, err := json.Marshal(value)
+		if err != nil {
+			return fmt.Sprint(value)
+		}
+		if isJSON {
+			return json.RawMessage(data)
+		}
+		return string(data)
+	}
+	if isJSON && json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	return text
+}

@@ -1,0 +1,110 @@
+package executed
+
+import (
+	"encoding/gob"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/janpfeifer/gonb/gonbui/protocol"
+)
+
+// feed is the output of one program: it goes to the recorder, and what is text to the log as well.
+type feed struct {
+	recorder               *Recorder
+	out, err, display, log *os.File
+	backLock               sync.Mutex
+	back                   *os.File
+	answers                *gob.Encoder
+	text, all              chan struct{} // closed when the text, and when everything has ended
+}
+
+// newFeed reads from the files of an attach request until they end.
+func newFeed(r *Recorder, files []*os.File) *feed {
+	f := &feed{
+		recorder: r, out: files[0], err: files[1], display: files[2], back: files[3], log: files[4],
+		text: make(chan struct{}), all: make(chan struct{}),
+	}
+	f.answers = gob.NewEncoder(f.back)
+	var text sync.WaitGroup
+	text.Go(func() { f.copyText("stdout", f.out) })
+	text.Go(func() { f.copyText("stderr", f.err) })
+	displays := make(chan struct{})
+	go func() {
+		defer close(displays)
+		f.copyDisplays()
+	}()
+	go func() {
+		text.Wait()
+		r.outputEnded()
+		_ = f.log.Close() // Who waits for the end of what the log gets need not wait for the rest.
+		close(f.text)
+		<-displays
+		close(f.all)
+	}()
+	return f
+}
+
+// copyText copies text to the log and to the recorder. A full disk under the log does not stop the program.
+func (f *feed) copyText(stream string, from *os.File) {
+	defer from.Close()
+	chunk := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(chunk)
+		if n > 0 {
+			_, _ = f.log.Write(chunk[:n])
+			f.recorder.write(stream, chunk[:n])
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// copyDisplays shows the rich output. What cannot be understood is read all the same: the program must not wait.
+func (f *feed) copyDisplays() {
+	defer f.display.Close()
+	if err := readDisplays(f.display, f); err != nil {
+		f.tell(err.Error())
+		_, _ = io.Copy(io.Discard, f.display)
+	}
+	f.backLock.Lock()
+	defer f.backLock.Unlock()
+	_ = f.back.Close()
+}
+
+// wait waits for the end of the output; what comes behind the limit is not waited for.
+func (f *feed) wait(limit time.Duration) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-f.text:
+	case <-timer.C:
+		now := time.Now()
+		_, _ = f.out.SetReadDeadline(now), f.err.SetReadDeadline(now)
+		<-f.text
+	}
+	// The program has ended, and what it has shown lies in the pipe; a process that it has left behind may keep that open.
+	_ = f.display.SetReadDeadline(time.Now().Add(drainLimit))
+	<-f.all
+}
+
+// drainLimit is how long rich output is read on after the program's end.
+const drainLimit = 300 * time.Millisecond
+
+// show, tell and synced make a feed a screen.
+func (f *feed) show(id string, output json.RawMessage) { f.recorder.show(id, output) }
+
+func (f *feed) tell(line string) {
+	f.recorder.write("stderr", fmt.Appendf(nil, "[gonbatch: %s]\n", line))
+}
+
+func (f *feed) synced(id int) {
+	f.backLock.Lock()
+	defer f.backLock.Unlock()
+	_ = f.back.SetWriteDeadline(time.Now().Add(time.Second)) // A program that reads no answers needs none.
+	_ = f.answers.Encode(&protocol.CommValue{Address: protocol.GonbuiSyncAckAddress, Value: id})
+}

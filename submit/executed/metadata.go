@@ -1,0 +1,80 @@
+package executed
+
+import "time"
+
+// papermillKey and ownKey are the metadata's names: papermill's, for tools that know it, and our own.
+const (
+	papermillKey = "papermill"
+	ownKey       = "gonbatch"
+)
+
+// The states of a cell, in papermill's words.
+const (
+	pending   = "pending"
+	running   = "running"
+	completed = "completed"
+	failed    = "failed"
+)
+
+// cellTimes is what papermill says of a cell.
+type cellTimes struct {
+	Duration  *float64   `json:"duration"`
+	EndTime   *time.Time `json:"end_time"`
+	Exception *bool      `json:"exception"`
+	StartTime *time.Time `json:"start_time"`
+	Status    string     `json:"status"`
+}
+
+// begin notes that the cell runs, again or for the first time.
+func (c *cellTimes) begin(now time.Time) {
+	if c.StartTime == nil {
+		c.StartTime = &now
+	}
+	c.Status, c.EndTime, c.Duration, c.Exception = running, nil, nil, nil
+}
+
+// end notes that the cell has ended.
+func (c *cellTimes) end(now time.Time, status string) {
+	if c.StartTime == nil {
+		c.StartTime = &now
+	}
+	seconds, exception := now.Sub(*c.StartTime).Seconds(), status == failed
+	c.Status, c.EndTime, c.Duration, c.Exception = status, &now, &seconds, &exception
+}
+
+// cellNotes are our own notes of a cell.
+type cellNotes struct {
+	// Steps are the steps of the job that the cell became, and Done those that have ended well.
+	Steps []string `json:"steps,omitempty"`
+	Done  []string `json:"done,omitempty"`
+	// LeftOut tells that the cell is no part of the job.
+	LeftOut bool `json:"left_out,omitempty"`
+	// Reused names the run that the cell's outputs come from, where this one did not run it.
+	Reused string `json:"reused_from,omitempty"`
+}
+
+// runTimes is what papermill says of a notebook.
+type runTimes struct {
+	Parameters        map[string]any `json:"parameters"`
+	DefaultParameters map[string]any `json:"default_parameters"`
+	Environment       map[string]any `json:"environment_variables"`
+	Duration          *float64       `json:"duration"`
+	EndTime           *time.Time     `json:"end_time"`
+	Exception         *bool          `json:"exception"`
+	StartTime         *time.Time     `json:"start_time"`
+	InputPath         string         `json:"input_path"`
+	OutputPath        string         `json:"output_path"`
+	Version           string         `json:"version"`
+}
+
+// runNotes are our own notes of a run.
+type runNotes struct {
+	Run   string `json:"run"`
+	JobID string `json:"job_id,omitempty"`
+	Host  string `json:"host,omitempty"`
+	State string `json:"state"`
+	// Starts counts how often the job was started.
+	Starts int `json:"starts"`
+	// Reason says why the job failed.
+	Reason string `json:"reason,omitempty"`
+}

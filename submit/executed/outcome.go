@@ -1,0 +1,129 @@
+package executed
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"gonbatch/rundir"
+)
+
+// Outcome is how a job ended.
+type Outcome struct {
+	// Code is the job's exit code.
+	Code int `json:"code"`
+	// Step is the step that ended the job; empty is the one that ran last.
+	Step string `json:"step,omitempty"`
+	// State is the state of a job that did not end by itself: "cancelled", "timed out". Reason says why.
+	State  string `json:"state,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// Failure is the rank that failed first, where that is known.
+	Failure *rundir.Failure `json:"failure,omitempty"`
+}
+
+// ok tells whether the job did what it should.
+func (o Outcome) ok() bool { return o.Code == 0 && o.State == "" }
+
+// End notes how the job ended. A job that failed gives the running cell an error; the cells behind it stay without outputs.
+func (r *Recorder) End(o Outcome) {
+	if !o.ok() && o.Step != "" {
+		_ = r.Begin(o.Step) // A step that the notebook does not know leaves the error to the one before.
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.now()
+	if r.times.StartTime == nil {
+		r.times.StartTime = &now
+	}
+	seconds, exception := now.Sub(*r.times.StartTime).Seconds(), !o.ok()
+	r.times.EndTime, r.times.Duration, r.times.Exception = &now, &seconds, &exception
+	r.dirty = true
+	if o.ok() {
+		r.finishStep()
+		r.passCells(nil)
+		r.notes.State = completed
+		return
+	}
+	r.notes.State, r.notes.Reason = failed, o.Reason
+	if o.State != "" {
+		r.notes.State = o.State
+	}
+	r.failCell(o)
+}
+
+// failCell gives an error to the cell that runs, else to the first one that would have.
+func (r *Recorder) failCell(o Outcome) {
+	if r.cell == nil {
+		for _, c := range r.cells {
+			if !c.finished() {
+				r.beginCell(c.notes.Steps[len(c.notes.Done)], c)
+				break
+			}
+		}
+	}
+	c := r.cell
+	if c == nil {
+		return
+	}
+	data, err := json.Marshal(r.describe(c, o))
+	if err == nil {
+		c.tape.fail(data)
+	}
+	c.times.end(r.endTime(), failed)
+	c.dirty = true
+	r.step, r.cell, r.ended = "", nil, time.Time{}
+}
+
+// describe says why a cell failed.
+func (r *Recorder) describe(c *bookCell, o Outcome) failure {
+	place := fmt.Sprintf("%s, cell %d", r.inputName(), c.cell.Number)
+	if c.cell.ID != "" {
+		place += fmt.Sprintf(" (id %s)", c.cell.ID)
+	}
+	f := failure{Type: "error", Name: "ExitError", Value: fmt.Sprintf("exit code %d", o.Code)}
+	text := c.tape.lastText("stderr", tailLimit)
+	if name, value := goError(text); name != "" {
+		f.Name, f.Value = name, value
+	}
+	if o.State != "" {
+		f.Name, f.Value = strings.ToUpper(o.State[:1])+o.State[1:], o.Reason
+	}
+	f.Traceback = []string{fmt.Sprintf("%s, step %s of job %s", place, r.step, r.notes.Run)}
+	if o.Failure != nil {
+		f.Value = strings.TrimSpace(o.Failure.Error)
+		f.Traceback = append(f.Traceback, fmt.Sprintf("rank %d on %s: %s", o.Failure.Rank, o.Failure.Host, f.Value))
+	}
+	f.Traceback = append(f.Traceback, lastLines(text, traceLines)...)
+	f.Traceback = append(f.Traceback, f.Name+": "+f.Value)
+	return f
+}
+
+// inputName is the notebook's file name.
+func (r *Recorder) inputName() string {
+	path := r.times.InputPath
+	return path[strings.LastIndexByte(path, '/')+1:]
+}
+
+// traceLines is how many of the last lines of stderr a traceback has.
+const traceLines = 20
+
+func lastLines(text string, n int) []string {
+	text = strings.TrimRight(text, "\n")
+	if text == "" {
+		return nil
+	}
+	lines := strings.Split(text, "\n")
+	return lines[max(0, len(lines)-n):]
+}
+
+// goError finds what ended a Go program in what it wrote.
+func goError(text string) (name, value string) {
+	for _, kind := range []string{"panic", "fatal error"} {
+		if i := strings.LastIndex("\n"+text, "\n"+kind+": "); i >= 0 {
+			line, _, _ := strings.Cut(text[i:], "\n")
+			return kind, strings.TrimPrefix(line, kind+": ")
+		}
+	}
+	return "", ""
+}

@@ -1,0 +1,92 @@
+package executed
+
+import (
+	"fmt"
+	"slices"
+
+	"gonbatch/rundir"
+	"gonbatch/submit/nbformat"
+)
+
+// Plan says what a run makes of a notebook.
+type Plan struct {
+	// Input is the notebook's path.
+	Input string
+	// Steps are the job's steps, in the order in which they run.
+	Steps []Step
+	// LeftOut are the numbers of the code cells that are no part of the job.
+	LeftOut []int
+	// Parameters are the values given for the notebook's parameters.
+	Parameters map[string]string
+	// Version is gonbatch's own.
+	Version string
+}
+
+// Step is a step, and the number of its cell, from 1.
+type Step struct {
+	Name string
+	Cell int
+}
+
+// Prepare writes the executed notebook of a run that has not begun: without outputs, every cell pending. The notebook's
+// cells lose their outputs.
+func Prepare(dir rundir.Dir, nb *nbformat.Notebook, plan Plan) error {
+	return prepare(dir, nb, plan, func(*nbformat.Cell, *cellNotes) (*cellTimes, error) { return nil, nil })
+}
+
+// prepare is Prepare; reuse may give a cell outputs that it has already.
+func prepare(dir rundir.Dir, nb *nbformat.Notebook, plan Plan, reuse func(*nbformat.Cell, *cellNotes) (*cellTimes, error)) error {
+	for _, cell := range nb.Cells {
+		if cell.Type != nbformat.Code {
+			continue
+		}
+		notes := cellNotes{LeftOut: slices.Contains(plan.LeftOut, cell.Number)}
+		for _, step := range plan.Steps {
+			if step.Cell == cell.Number {
+				notes.Steps = append(notes.Steps, step.Name)
+			}
+		}
+		if err := prepareCell(cell, notes, reuse); err != nil {
+			return fmt.Errorf("%s: %w", dir.Executed(), err)
+		}
+	}
+	parameters := map[string]any{}
+	for name, value := range plan.Parameters {
+		parameters[name] = value
+	}
+	err := nb.SetMetadata(papermillKey, runTimes{
+		Parameters: parameters, DefaultParameters: map[string]any{}, Environment: map[string]any{},
+		InputPath: plan.Input, OutputPath: dir.Executed(), Version: plan.Version,
+	})
+	if err == nil {
+		err = nb.SetMetadata(ownKey, runNotes{Run: dir.Name(), State: pending})
+	}
+	if err != nil {
+		return err
+	}
+	data, err := nb.Marshal()
+	if err != nil {
+		return err
+	}
+	return rundir.WriteFileAtomic(dir.Executed(), data, 0o644)
+}
+
+func prepareCell(cell *nbformat.Cell, notes cellNotes, reuse func(*nbformat.Cell, *cellNotes) (*cellTimes, error)) error {
+	if err := cell.SetField("outputs", []any{}); err != nil {
+		return err
+	}
+	if err := cell.SetField("execution_count", nil); err != nil {
+		return err
+	}
+	times, err := reuse(cell, &notes)
+	if err != nil {
+		return err
+	}
+	if times == nil {
+		times = &cellTimes{Status: pending}
+	}
+	if err := cell.SetMetadata(papermillKey, times); err != nil {
+		return err
+	}
+	return cell.SetMetadata(ownKey, notes)
+}

@@ -1,0 +1,225 @@
+package executed
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"gonbatch/rundir"
+	"gonbatch/submit/nbformat"
+)
+
+// Recorder keeps the executed notebook of a run, and writes it as it grows. Its methods may be called at once from several
+// goroutines. One process at a time may have a run's Recorder.
+type Recorder struct {
+	dir rundir.Dir
+	now func() time.Time
+	log string // the log's name, for notes
+
+	mu    sync.Mutex
+	nb    *nbformat.Notebook
+	cells []*bookCell
+	times runTimes
+	notes runNotes
+	// step runs, in cell; both are unset between two steps.
+	step string
+	cell *bookCell
+	// ended is when the step's output ended; zero while it goes on.
+	ended time.Time
+	// shown are the rich outputs that may be replaced.
+	shown map[string]shown
+	count int
+	dirty bool
+
+	// saving is held by who writes the file.
+	saving sync.Mutex
+}
+
+// shown is a rich output that has an id.
+type shown struct {
+	cell *bookCell
+	item *item
+}
+
+// Open opens the executed notebook that Prepare has made, or that an earlier start of the job has left.
+func Open(dir rundir.Dir, now func() time.Time) (*Recorder, error) {
+	data, err := os.ReadFile(dir.Executed())
+	if err != nil {
+		return nil, fmt.Errorf("executed notebook: %w", err)
+	}
+	nb, err := nbformat.Parse(dir.Executed(), data)
+	if err != nil {
+		return nil, err
+	}
+	r := &Recorder{dir: dir, now: now, nb: nb, shown: map[string]shown{}}
+	if r.log, err = filepath.Rel(dir.Path(), dir.RankLog(0)); err != nil {
+		return nil, err
+	}
+	if _, err := nb.GetMetadata(papermillKey, &r.times); err != nil {
+		return nil, err
+	}
+	if _, err := nb.GetMetadata(ownKey, &r.notes); err != nil {
+		return nil, err
+	}
+	for _, cell := range nb.Cells {
+		if cell.Type != nbformat.Code {
+			continue
+		}
+		c, err := readCell(cell)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", dir.Executed(), err)
+		}
+		r.cells = append(r.cells, c)
+		r.count = max(r.count, c.count)
+	}
+	return r, nil
+}
+
+// Start notes that the job runs.
+func (r *Recorder) Start(jobID, host string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.now()
+	if r.times.StartTime == nil {
+		r.times.StartTime = &now
+	}
+	r.times.EndTime, r.times.Duration, r.times.Exception = nil, nil, nil
+	r.notes.JobID, r.notes.Host, r.notes.State, r.notes.Reason = jobID, host, running, ""
+	r.notes.Starts++
+	r.dirty = true
+}
+
+// Begin notes that a step begins, and that the one before has ended well.
+func (r *Recorder) Begin(step string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if step == r.step {
+		r.ended = time.Time{}
+		return nil
+	}
+	r.finishStep()
+	for _, c := range r.cells {
+		for _, name := range c.notes.Steps {
+			if name == step {
+				r.beginCell(step, c)
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("%s has no cell for step %q", r.dir.Executed(), step)
+}
+
+// beginCell lets a cell run. The cells before it that start nothing are done then: they are in the programs.
+func (r *Recorder) beginCell(step string, cell *bookCell) {
+	r.passCells(cell)
+	if cell.count == 0 {
+		r.count++
+		cell.count = r.count
+	}
+	cell.times.begin(r.now())
+	cell.dirty, r.dirty = true, true
+	r.step, r.cell, r.ended = step, cell, time.Time{}
+}
+
+// passCells notes that the cells before end (all, where that is nil) that start nothing have been executed.
+func (r *Recorder) passCells(end *bookCell) {
+	for _, c := range r.cells {
+		if c == end {
+			return
+		}
+		if c.count > 0 || c.notes.LeftOut || len(c.notes.Steps) > 0 || c.cell.Source == "" {
+			continue
+		}
+		r.count++
+		c.count, c.dirty, r.dirty = r.count, true, true
+		c.times.end(r.now(), completed)
+	}
+}
+
+// finishStep notes that the running step has ended well.
+func (r *Recorder) finishStep() {
+	if r.cell == nil {
+		return
+	}
+	if r.cell.done(r.step) {
+		r.cell.times.end(r.endTime(), completed)
+	}
+	r.dirty = true
+	r.step, r.cell, r.ended = "", nil, time.Time{}
+}
+
+// endTime is when the running step ended.
+func (r *Recorder) endTime() time.Time {
+	if r.ended.IsZero() {
+		return r.now()
+	}
+	return r.ended
+}
+
+// outputEnded notes that the running step will put out nothing more.
+func (r *Recorder) outputEnded() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended = r.now()
+}
+
+// write adds text of the running step.
+func (r *Recorder) write(stream string, text []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cell != nil {
+		r.cell.tape.write(stream, text)
+		r.cell.dirty, r.dirty = true, true
+	}
+}
+
+// show adds a rich output of the running step, or replaces one.
+func (r *Recorder) show(id string, output json.RawMessage) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cell == nil {
+		return
+	}
+	r.dirty = true
+	if old, ok := r.shown[id]; ok && id != "" {
+		old.item.rich, old.cell.dirty = output, true
+		return
+	}
+	if it := r.cell.tape.show(output); it != nil && id != "" {
+		r.shown[id] = shown{r.cell, it}
+	}
+	r.cell.dirty = true
+}
+
+// Save writes the notebook, if anything in it has changed.
+func (r *Recorder) Save() error {
+	r.saving.Lock()
+	defer r.saving.Unlock()
+	data, err := r.marshal()
+	if data == nil || err != nil {
+		return err
+	}
+	return rundir.WriteFileAtomic(r.dir.Executed(), data, 0o644)
+}
+
+// marshal gives the notebook as it is now; nil where the file is no older.
+func (r *Recorder) marshal() ([]byte, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.dirty {
+		return nil, nil
+	}
+	r.dirty = false
+	errs := []error{r.nb.SetMetadata(papermillKey, r.times), r.nb.SetMetadata(ownKey, r.notes)}
+	for _, c := range r.cells {
+		errs = append(errs, c.store(r.log))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return r.nb.Marshal()
+}

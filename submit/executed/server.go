@@ -1,0 +1,168 @@
+package executed
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+)
+
+const (
+	// saveInterval is the shortest time between two writes of the notebook.
+	saveInterval = time.Second
+	// saveShare is the part of the time that may go into writing: a notebook that takes 0.2 s is written every 4 s.
+	saveShare = 20
+	// outputLimit is how long the end of a program's output is waited for, once another runs or the job has ended.
+	outputLimit = 5 * time.Second
+)
+
+// Server takes the output of programs that Attach, and writes the notebook as it grows.
+type Server struct {
+	recorder *Recorder
+	listener *net.UnixListener
+	problem  func(error)
+
+	mu   sync.Mutex
+	feed *feed
+
+	stop    chan struct{}
+	done    chan struct{}
+	stopped sync.WaitGroup
+	once    sync.Once
+	ended   sync.Once
+}
+
+// Listen starts a server at a socket, which must be a path of less than 108 bytes on a local file system. What goes wrong
+// later is told to problem: a notebook that cannot be written ends no job.
+func Listen(socket string, r *Recorder, problem func(error)) (*Server, error) {
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("recorder: %w", err)
+	}
+	s := &Server{recorder: r, listener: listener, problem: problem, stop: make(chan struct{}), done: make(chan struct{})}
+	s.stopped.Go(s.accept)
+	s.stopped.Go(s.save)
+	return s, nil
+}
+
+// accept serves one request after the other.
+func (s *Server) accept() {
+	for {
+		conn, err := s.listener.AcceptUnix()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			s.problem(fmt.Errorf("recorder: %w", err))
+			continue
+		}
+		if err := s.serve(conn); err != nil {
+			s.problem(fmt.Errorf("recorder: %w", err))
+		}
+	}
+}
+
+// serve answers one request.
+func (s *Server) serve(conn *net.UnixConn) error {
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(askLimit)); err != nil {
+		return err
+	}
+	r, files, err := receive(conn)
+	if err != nil {
+		return err
+	}
+	switch {
+	case r.End != nil:
+		closeAll(files)
+		err = s.end(*r.End)
+	case len(files) != feedFiles:
+		closeAll(files)
+		err = fmt.Errorf("a request with %d files, want %d", len(files), feedFiles)
+	default:
+		if err = s.drain(); err == nil {
+			err = s.recorder.Begin(r.Attach)
+		}
+		if err != nil {
+			closeAll(files)
+			break
+		}
+		s.mu.Lock()
+		s.feed = newFeed(s.recorder, files)
+		s.mu.Unlock()
+	}
+	answer := reply{}
+	if err != nil {
+		answer.Error = err.Error()
+	}
+	err = json.NewEncoder(conn).Encode(answer)
+	if r.End != nil {
+		s.ended.Do(func() { close(s.done) })
+	}
+	return err
+}
+
+// drain waits for the output of the program before.
+func (s *Server) drain() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.feed != nil {
+		s.feed.wait(outputLimit)
+		s.feed = nil
+	}
+	return nil
+}
+
+func (s *Server) end(o Outcome) error {
+	if err := s.drain(); err != nil {
+		return err
+	}
+	s.recorder.End(o)
+	return s.recorder.Save()
+}
+
+// save writes the notebook when it has changed, but not too often.
+func (s *Server) save() {
+	pause := saveInterval
+	for {
+		select {
+		case <-s.stop:
+			return
+		case <-time.After(pause):
+		}
+		start := time.Now()
+		if err := s.recorder.Save(); err != nil {
+			s.problem(err)
+		}
+		pause = max(saveInterval, saveShare*time.Since(start))
+	}
+}
+
+// Done is closed once somebody has told the server that the job has ended.
+func (s *Server) Done() <-chan struct{} { return s.done }
+
+// End notes how the job ended, writes the notebook and stops the server.
+func (s *Server) End(o Outcome) error {
+	err := s.end(o)
+	return errors.Join(err, s.Close())
+}
+
+// Close writes the notebook as it is and stops the server.
+func (s *Server) Close() error {
+	s.once.Do(func() {
+		close(s.stop)
+		_ = s.listener.Close()
+	})
+	s.stopped.Wait()
+	return s.recorder.Save()
+}
+
+// End tells the server at a socket how the job ended, and waits until the notebook is written.
+func End(socket string, o Outcome) error {
+	if err := ask(socket, request{End: &o}); err != nil {
+		return fmt.Errorf("executed notebook: %w", err)
+	}
+	return nil
+}

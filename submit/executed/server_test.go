@@ -1,0 +1,312 @@
+package executed
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/janpfeifer/gonb/gonbui"
+
+	"gonbatch/rundir"
+	"gonbatch/submit/nbformat"
+)
+
+// TestMain lets this program stand in for a rank's: as what attaches, and as a notebook's program that shows things.
+func TestMain(m *testing.M) {
+	switch os.Getenv("EXECUTED_TEST") {
+	case "attach":
+		_ = os.Setenv("EXECUTED_TEST", "show")
+		fmt.Fprintln(os.Stderr, Attach(os.Getenv(EnvSocket), os.Args[1:], os.Environ()))
+		os.Exit(99)
+	case "show":
+		gonbui.DisplayHTML("<b>first</b>")
+		gonbui.UpdateHTML("id", "<i>old</i>")
+		_ = gonbui.DisplayImage(image.NewGray(image.Rect(0, 0, 2, 2)))
+		gonbui.UpdateHTML("id", "<i>new</i>")
+		gonbui.Sync()
+		fmt.Println("shown")
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// job is a run whose notebook has a declaration, two main cells with steps a and b, and one with c.
+type job struct {
+	t        *testing.T
+	dir      rundir.Dir
+	recorder *Recorder
+	server   *Server
+	socket   string
+}
+
+func newJob(t *testing.T) *job {
+	t.Helper()
+	dir, err := rundir.Create(t.TempDir(), "x", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	nb, err := nbformat.Parse("x.ipynb", []byte(`{"nbformat":4,"nbformat_minor":5,"metadata":{},"cells":[
+		{"cell_type":"markdown","id":"m","metadata":{},"source":"# Title"},
+		{"cell_type":"code","id":"d","metadata":{"tags":["t"]},"source":"var x = 1","execution_count":9,"outputs":[{"output_type":"stream","name":"stdout","text":"old"}]},
+		{"cell_type":"code","id":"a","metadata":{},"source":"%%","execution_count":null,"outputs":[]},
+		{"cell_type":"code","id":"l","metadata":{},"source":"left()","execution_count":3,"outputs":[]},
+		{"cell_type":"code","id":"b","metadata":{},"source":"%%","execution_count":null,"outputs":[]},
+		{"cell_type":"code","id":"c","metadata":{},"source":"%%","execution_count":null,"outputs":[]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := Plan{Input: "/home/ada/x.ipynb", Steps: []Step{{"a", 3}, {"a2", 3}, {"b", 5}, {"c", 6}}, LeftOut: []int{4}, Parameters: map[string]string{"n": "3"}}
+	if err := Prepare(dir, nb, plan); err != nil {
+		t.Fatal(err)
+	}
+	j := &job{t: t, dir: dir}
+	j.open()
+	return j
+}
+
+// open starts a recorder, as each start of a job does.
+func (j *job) open() {
+	j.t.Helper()
+	folder, err := os.MkdirTemp("", "executed-")
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	j.t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	if j.recorder, err = Open(j.dir, time.Now); err != nil {
+		j.t.Fatal(err)
+	}
+	j.recorder.Start("7", "n1")
+	j.socket = filepath.Join(folder, "socket")
+	if j.server, err = Listen(j.socket, j.recorder, func(err error) { j.t.Error(err) }); err != nil {
+		j.t.Fatal(err)
+	}
+	j.t.Cleanup(func() { _ = j.server.Close() })
+}
+
+// run runs a program as rank 0 of a step, and gives its exit code.
+func (j *job) run(step string, program ...string) int {
+	j.t.Helper()
+	log, err := os.OpenFile(j.dir.RankLog(0), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	defer log.Close()
+	cmd := exec.CommandContext(j.t.Context(), os.Args[0], program...)
+	cmd.Env = append(os.Environ(), "EXECUTED_TEST=attach", EnvSocket+"="+j.socket, EnvStep+"="+step)
+	cmd.Stdout, cmd.Stderr = log, log
+	err = cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		j.t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode()
+}
+
+// result is what a cell of the notebook has in the end.
+type result struct {
+	Count   int
+	Status  string
+	Outputs string
+}
+
+// results reads the notebook from disk.
+func (j *job) results() map[string]result {
+	j.t.Helper()
+	data, err := os.ReadFile(j.dir.Executed())
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	nb, err := nbformat.Parse("executed.ipynb", data)
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	all := map[string]result{}
+	for _, cell := range nb.Cells {
+		if cell.Type != nbformat.Code {
+			continue
+		}
+		var times cellTimes
+		if ok, err := cell.GetMetadata(papermillKey, &times); !ok || err != nil {
+			j.t.Fatalf("cell %s has no times: %v", cell.ID, err)
+		}
+		r := result{Status: times.Status}
+		if err := json.Unmarshal(cell.Field("execution_count"), &r.Count); err != nil {
+			j.t.Fatal(err)
+		}
+		if (times.EndTime != nil) != (times.Status == completed || times.Status == failed) {
+			j.t.Errorf("cell %s is %s and has ended %v", cell.ID, times.Status, times.EndTime)
+		}
+		r.Outputs = summary(j.t, cell.Field("outputs"))
+		all[cell.ID] = r
+	}
+	return all
+}
+
+// summary is the outputs of a cell in one line each.
+func summary(t *testing.T, raw json.RawMessage) string {
+	t.Helper()
+	var outputs []struct {
+		Type   string            `json:"output_type"`
+		Name   string            `json:"name"`
+		Text   string            `json:"text"`
+		Data   map[string]string `json:"data"`
+		EName  string            `json:"ename"`
+		EValue string            `json:"evalue"`
+	}
+	if err := json.Unmarshal(raw, &outputs); err != nil {
+		t.Fatalf("%v\n%s", err, raw)
+	}
+	var lines []string
+	for _, o := range outputs {
+		line := o.Type + " " + o.Name + o.EName + " " + o.Text + o.EValue
+		for mime, text := range o.Data {
+			line += mime + " " + text[:min(len(text), 16)]
+		}
+		lines = append(lines, strings.TrimRight(line, "\n"))
+	}
+	return strings.Join(lines, "|")
+}
+
+func TestRun(t *testing.T) {
+	j := newJob(t)
+	if code := j.run("a", "bash", "-c", "echo one; sleep 0.1; echo two >&2; exit 0"); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	j.run("a2", "bash", "-c", "cat; echo shell")
+	if code := j.run("b", os.Args[0]); code != 0 {
+		t.Errorf("what shows things ended with code %d", code)
+	}
+	j.run("c", "bash", "-c", `kill -9 $$`)
+	if err := End(j.socket, Outcome{}); err != nil {
+		t.Fatal(err)
+	}
+	<-j.server.Done()
+	want := map[string]result{
+		"d": {Count: 1, Status: completed}, "a": {2, completed, "stream stdout one|stream stderr two|stream stdout shell"}, "l": {Status: pending},
+		"b": {3, completed, "display_data  text/html <b>first</b>|display_data  text/html <i>new</i>|display_data  image/png iVBORw0KGgoAAAAN|stream stdout shown"},
+		"c": {4, completed, ""},
+	}
+	if diff := cmp.Diff(want, j.results()); diff != "" {
+		t.Error(diff)
+	}
+	log, err := os.ReadFile(j.dir.RankLog(0))
+	if err != nil || string(log) != "one\ntwo\nshell\nshown\n" {
+		t.Errorf("log %q, %v", log, err)
+	}
+}
+
+// TestFailure: the cell that failed says why, and those behind it have nothing.
+func TestFailure(t *testing.T) {
+	for _, tt := range []struct {
+		name, program string
+		outcome       Outcome
+		want          string
+	}{
+		{"exit", "echo x; exit 3", Outcome{Code: 3}, "stream stdout x|error ExitError exit code 3"},
+		{"panic", "echo 'panic: no data' >&2; echo >&2; echo 'goroutine 1 [running]:' >&2; exit 2", Outcome{Code: 2},
+			"stream stderr panic: no data\n\ngoroutine 1 [running]:|error panic no data"},
+		{"another rank", "sleep 0.01", Outcome{Code: 1, Failure: &rundir.Failure{Rank: 3, Host: "n4", Error: "boom\n"}}, "error ExitError boom"},
+		{"cancelled", "sleep 0.01", Outcome{Code: 1, State: "cancelled", Reason: "by ada"}, "error Cancelled by ada"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			j := newJob(t)
+			j.run("a", "true")
+			j.run("a2", "true")
+			j.run("b", "bash", "-c", tt.program)
+			if err := End(j.socket, tt.outcome); err != nil {
+				t.Fatal(err)
+			}
+			got := j.results()
+			if diff := cmp.Diff(result{3, failed, tt.want}, got["b"]); diff != "" {
+				t.Error(diff)
+			}
+			if got["a"].Status != completed || got["c"].Status != pending || got["c"].Outputs != "" || got["c"].Count != 0 {
+				t.Errorf("before %+v, behind %+v", got["a"], got["c"])
+			}
+		})
+	}
+}
+
+// TestFailureBeforeTheProgram: a step that could not even be started is the one that failed.
+func TestFailureBeforeTheProgram(t *testing.T) {
+	j := newJob(t)
+	j.run("a", "true")
+	j.run("a2", "true")
+	if err := j.server.End(Outcome{Code: 1, Step: "b"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := j.results(); got["a"].Status != completed || got["b"].Status != failed {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestWhileItRuns: the notebook on disk grows with the output.
+func TestWhileItRuns(t *testing.T) {
+	j := newJob(t)
+	ended := make(chan int, 1)
+	release := filepath.Join(t.TempDir(), "release")
+	go func() {
+		ended <- j.run("a", "bash", "-c", `echo early; while [ ! -e "$0" ]; do sleep 0.05; done; echo late`, release)
+	}()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		if got := j.results()["a"]; got == (result{2, running, "stream stdout early"}) {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatalf("the notebook has %+v", got)
+		}
+	}
+	if err := os.WriteFile(release, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+}
+
+// TestRestart: a job that is started again goes on where its notebook was.
+func TestRestart(t *testing.T) {
+	j := newJob(t)
+	j.run("a", "echo", "first")
+	j.run("a2", "echo", "second")
+	j.run("b", "echo", "half")
+	if err := j.server.drain(); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	j.open()
+	j.run("b", "echo", "rest")
+	j.run("c", "echo", "all")
+	if err := j.server.End(Outcome{}); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]result{
+		"d": {Count: 1, Status: completed}, "a": {2, completed, "stream stdout first\nsecond"}, "l": {Status: pending},
+		"b": {3, completed, "stream stdout half\nrest"}, "c": {4, completed, "stream stdout all"},
+	}
+	if diff := cmp.Diff(want, j.results()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestWithoutRecorder: a program whose recorder is gone runs all the same, with its output in its log.
+func TestWithoutRecorder(t *testing.T) {
+	j := newJob(t)
+	if err := j.server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if code := j.run("a", "bash", "-c", "echo alone; exit 5"); code != 5 {
+		t.Errorf("exit code %d", code)
+	}
+	log, err := os.ReadFile(j.dir.RankLog(0))
+	if err != nil || string(log) != "alone\n" {
+		t.Errorf("log %q, %v", log, err)
+	}
+}
