@@ -12,13 +12,23 @@ import (
 	"gonbatch/submit"
 )
 
-// grace is how long a process group has to end after a signal before it is killed.
-const grace = 10 * time.Second
+// grace is how long a process group has to save and end after a signal before it is killed.
+const grace = time.Minute
+
+// stop is how a group is told to save and stop.
+type stop func(group int)
+
+// terminate tells all processes of a group.
+func terminate(group int) { _ = syscall.Kill(-group, syscall.SIGTERM) }
+
+// tellMPIRun tells mpirun alone, which would kill its ranks at a SIGTERM but passes this signal on to them: to launch.sh, which makes
+// a SIGTERM of it.
+func tellMPIRun(group int) { _ = syscall.Kill(group, syscall.SIGUSR1) }
 
 // runGroup runs cmd in a process group of its own and returns its exit code: 128 plus the signal that ended it, as a
-// shell says. When ctx ends, the group gets the signal of a submit.Interrupt, else SIGTERM. All that is left of the group
-// when cmd has ended is killed, and cmd gets SIGTERM if this process dies.
-func runGroup(ctx context.Context, cmd *exec.Cmd) (int, error) {
+// shell says. When ctx ends, the group is told to stop by tell; it is killed after a grace time, or at once by another
+// interrupt. All that is left of the group when cmd has ended is killed, and cmd gets SIGTERM if this process dies.
+func runGroup(ctx context.Context, cmd *exec.Cmd, tell stop) (int, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	cmd.WaitDelay = time.Second
 	started, done := make(chan error, 1), make(chan error, 1)
@@ -35,35 +45,38 @@ func runGroup(ctx context.Context, cmd *exec.Cmd) (int, error) {
 	if err := <-started; err != nil {
 		return 0, err
 	}
-	group := -cmd.Process.Pid
-	defer syscall.Kill(group, syscall.SIGKILL)
-	return exitCode(waitGroup(ctx, group, done))
+	group := cmd.Process.Pid
+	defer syscall.Kill(-group, syscall.SIGKILL)
+	return exitCode(waitGroup(ctx, group, tell, done))
 }
 
-// waitGroup waits for the end of a process group's leader, and ends it when ctx ends.
-func waitGroup(ctx context.Context, group int, done <-chan error) error {
+// retell is how long a group may go on before it is told to stop once more: a program that was just starting did not hear it.
+const retell = 5 * time.Second
+
+// waitGroup waits for the end of a process group's leader, and ends the group when ctx ends.
+func waitGroup(ctx context.Context, group int, tell stop, done <-chan error) error {
 	select {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		syscall.Kill(group, signalOf(ctx))
 	}
-	select {
-	case err := <-done:
-		return err
-	case <-time.After(grace):
-		syscall.Kill(group, syscall.SIGKILL)
+	var interrupt submit.Interrupt
+	_ = errors.As(context.Cause(ctx), &interrupt)
+	late, again := time.After(grace), time.NewTicker(retell)
+	defer again.Stop()
+	for {
+		tell(group)
+		select {
+		case err := <-done:
+			return err
+		case <-again.C:
+			continue
+		case <-interrupt.Again:
+		case <-late:
+		}
+		syscall.Kill(-group, syscall.SIGKILL)
 		return <-done
 	}
-}
-
-// signalOf is the signal that ended ctx and that the group gets: what a person sent, else SIGTERM.
-func signalOf(ctx context.Context) syscall.Signal {
-	var interrupt submit.Interrupt
-	if errors.As(context.Cause(ctx), &interrupt) && interrupt.Signal != syscall.SIGPIPE {
-		return interrupt.Signal
-	}
-	return syscall.SIGTERM
 }
 
 // exitCode makes an exit code of what Wait returned; an error that says nothing about the process stays one.

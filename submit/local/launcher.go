@@ -24,18 +24,19 @@ type launchStep struct {
 }
 
 // renderLauncher returns the script that becomes one rank of a step.
-func renderLauncher(spec submit.JobSpec) ([]byte, error) {
+func renderLauncher(spec submit.JobSpec, start int) ([]byte, error) {
 	data := struct {
 		RunDir, Logs, SchedulerLog string
+		RequeueCode                int
 		Steps                      []launchStep
-	}{RunDir: spec.RunDir.Path(), Logs: spec.RunDir.Logs(), SchedulerLog: spec.RunDir.SchedulerLog()}
+	}{RunDir: spec.RunDir.Path(), Logs: spec.RunDir.Logs(), SchedulerLog: spec.RunDir.SchedulerLog(), RequeueCode: rundir.RequeueCode}
 	for _, step := range spec.Steps {
 		if step.Shell {
 			continue
 		}
 		command := append([]string{step.Program(spec.RunDir)}, spec.StepArgs(step)...)
 		data.Steps = append(data.Steps, launchStep{
-			Name: step.Name, Dir: workDir(spec, step), Env: env(spec, step), Command: shellescape.QuoteCommand(command),
+			Name: step.Name, Dir: workDir(spec, step), Env: env(spec, step, start), Command: shellescape.QuoteCommand(command),
 		})
 	}
 	var script bytes.Buffer
@@ -45,8 +46,8 @@ func renderLauncher(spec submit.JobSpec) ([]byte, error) {
 	return script.Bytes(), nil
 }
 
-func writeLauncher(spec submit.JobSpec) error {
-	script, err := renderLauncher(spec)
+func writeLauncher(spec submit.JobSpec, start int) error {
+	script, err := renderLauncher(spec, start)
 	if err != nil {
 		return err
 	}

@@ -130,7 +130,7 @@ func TestSignalReachesTheWholeGroup(t *testing.T) {
 		cause     error
 		want      string
 	}{
-		{name: "interrupt", tasks: 1, cause: submit.Interrupt{Signal: syscall.SIGINT}, want: "got INT\n"},
+		{name: "interrupt", tasks: 1, cause: submit.Interrupt{Signal: syscall.SIGINT}, want: "got TERM\n"},
 		{name: "cancelled context", tasks: 1, want: "got TERM\n"},
 		{name: "ranks", mpi: "mpirun.openmpi", tasks: 2, cause: submit.Interrupt{Signal: syscall.SIGTERM}},
 		{name: "ranks of MPICH", mpi: "mpirun.mpich", tasks: 2, cause: submit.Interrupt{Signal: syscall.SIGTERM}},

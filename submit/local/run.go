@@ -27,87 +27,125 @@ type Runner struct {
 	LookPath func(string) (string, error)
 }
 
-// Run runs the steps of spec, whose programs lie in spec.RunDir, one after the other. It blocks until all have ended or
-// one failed, which gives a *submit.JobError. When ctx ends the running step is ended too, by the signal of a
-// submit.Interrupt where that is ctx's cause.
+// Run runs the steps of spec, whose programs lie in spec.RunDir, one after the other, except those that an earlier Run has
+// finished. It blocks until all have ended or one failed, which gives a *submit.JobError. When ctx ends, the running step is told
+// to save and stop; one that has saved gives a *submit.JobError too, of the state submit.Stopped.
 func (r Runner) Run(ctx context.Context, spec submit.JobSpec) error {
-	launch, err := r.launcher(ctx, spec)
+	out := &screen{out: r.Out}
+	r.Out = out
+	start, err := r.start(ctx, spec)
 	if err != nil {
 		return err
 	}
 	for _, step := range spec.Steps {
+		if rundir.IsFinished(spec.RunDir, step.Name) {
+			fmt.Fprintf(r.Err, "step %s has ended well in an earlier start\n", step.Name)
+			continue
+		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		code, err := launch(ctx, step)
-		if err != nil {
-			return fmt.Errorf("step %s: %w", step.Name, err)
+		if err := start.step(ctx, step); err != nil {
+			return err
 		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("step %s: %w", step.Name, context.Cause(ctx))
-		}
-		if code != 0 {
-			return failed(spec, code)
-		}
+	}
+	if out.err != nil {
+		return fmt.Errorf("show rank 0's log: %w", out.err)
 	}
 	return nil
 }
 
-// launcher prepares what starts one step and returns its exit code.
-func (r Runner) launcher(ctx context.Context, spec submit.JobSpec) (func(context.Context, submit.Step) (int, error), error) {
-	if spec.Tasks() == 1 {
-		return func(ctx context.Context, step submit.Step) (int, error) { return r.direct(ctx, spec, step) }, nil
-	}
-	mpi, err := r.findMPIRun(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := writeLauncher(spec); err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context, step submit.Step) (int, error) {
-		if step.Shell {
-			return r.direct(ctx, spec, step)
-		}
-		return r.ranks(ctx, spec, step, mpi)
-	}, nil
+// start is one start of a run.
+type start struct {
+	Runner
+	spec   submit.JobSpec
+	number int
+	mpi    mpirun
 }
 
+// start prepares a start and records it.
+func (r Runner) start(ctx context.Context, spec submit.JobSpec) (s start, err error) {
+	s = start{Runner: r, spec: spec}
+	if spec.Tasks() > 1 {
+		if s.mpi, err = r.findMPIRun(ctx); err != nil {
+			return s, err
+		}
+	}
+	if err := rundir.ClearFailure(spec.RunDir); err != nil {
+		return s, err
+	}
+	if s.number, err = rundir.AddStart(spec.RunDir, "local "+time.Now().Format(time.RFC3339)); err != nil {
+		return s, err
+	}
+	if spec.Tasks() > 1 {
+		err = writeLauncher(spec, s.number)
+	}
+	return s, err
+}
+
+// step runs a step to its end and records that it has ended well.
+func (s start) step(ctx context.Context, step submit.Step) error {
+	launch := s.ranks
+	if step.Shell || s.spec.Tasks() == 1 {
+		launch = s.direct
+	}
+	code, err := launch(ctx, step)
+	if err == nil && code == 0 && !step.Shell && s.takeStopped() {
+		code = rundir.RequeueCode
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("step %s: %w", step.Name, err)
+	case code == 0:
+		return rundir.MarkFinished(s.spec.RunDir, step.Name, s.number)
+	case code == rundir.RequeueCode && !step.Shell:
+		return submit.NewJobError(submit.Job{Dir: s.spec.RunDir}, submit.Status{State: submit.Stopped, ExitCode: code})
+	case ctx.Err() != nil:
+		return fmt.Errorf("step %s: %w", step.Name, context.Cause(ctx))
+	}
+	return failed(s.spec, code)
+}
+
+// takeStopped tells whether a rank has left the file that says that it was told to stop, and removes it.
+func (s start) takeStopped() bool { return os.Remove(stoppedFile(s.spec, s.number)) == nil }
+
 // direct runs a step as one process: the only rank, or a shell command. What it prints is shown, and appended to rank 0's log.
-func (r Runner) direct(ctx context.Context, spec submit.JobSpec, step submit.Step) (code int, err error) {
+func (s start) direct(ctx context.Context, step submit.Step) (code int, err error) {
+	spec := s.spec
 	log, err := os.OpenFile(spec.RunDir.RankLog(0), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
 	if err != nil {
 		return 0, err
 	}
 	defer log.Close()
 	cmd := exec.Command(step.Program(spec.RunDir), spec.StepArgs(step)...)
-	cmd.Env = append(r.environ(), append(env(spec, step), rundir.EnvDir+"="+spec.RunDir.Path(), "GONBATCH_STEP="+step.Name)...)
+	cmd.Env = append(s.environ(), append(env(spec, step, s.number), rundir.EnvDir+"="+spec.RunDir.Path(), "GONBATCH_STEP="+step.Name)...)
 	cmd.Dir = workDir(spec, step)
-	out := io.MultiWriter(r.Out, log)
+	out := io.MultiWriter(s.Out, log)
 	cmd.Stdout, cmd.Stderr = out, out
-	return runGroup(ctx, cmd)
+	return runGroup(ctx, cmd, terminate)
 }
 
 // logInterval is the time between two looks at rank 0's log.
 const logInterval = 100 * time.Millisecond
 
 // ranks runs a step by mpirun. Every rank appends to its own log; rank 0's is shown as it grows.
-func (r Runner) ranks(ctx context.Context, spec submit.JobSpec, step submit.Step, mpi mpirun) (int, error) {
+func (s start) ranks(ctx context.Context, step submit.Step) (int, error) {
+	spec := s.spec
 	log, err := os.OpenFile(spec.RunDir.SchedulerLog(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
 	if err != nil {
 		return 0, err
 	}
 	defer log.Close()
-	tail, err := newLogTail(spec.RunDir.RankLog(0), r.Out)
+	tail, err := newLogTail(spec.RunDir.RankLog(0), s.Out)
 	if err != nil {
 		return 0, err
 	}
-	cmd := exec.Command(mpi.path, mpi.args(spec.Tasks(), spec.RunDir.Launcher(), step.Name)...)
-	cmd.Env = r.environ()
-	out := io.MultiWriter(r.Err, log)
+	cmd := exec.Command(s.mpi.path, s.mpi.args(spec.Tasks(), spec.RunDir.Launcher(), step.Name)...)
+	cmd.Env = s.environ()
+	out := io.MultiWriter(&screen{out: s.Err}, log)
 	cmd.Stdout, cmd.Stderr = out, out
 	stop := tail.start()
-	code, err := runGroup(ctx, cmd)
+	code, err := runGroup(ctx, cmd, tellMPIRun)
 	if tailErr := stop(); err == nil && tailErr != nil {
 		err = fmt.Errorf("show rank 0's log: %w", tailErr)
 	}

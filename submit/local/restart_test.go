@@ -1,0 +1,145 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gonbatch/rundir"
+	"gonbatch/submit"
+)
+
+// saving is told to stop in its first start, in which rank 1 takes a second longer to save, and ends in its second.
+const saving = `rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}
+echo "restart $GONBATCH_RESTARTS, requeue $GONBATCH_REQUEUE"
+[ "$GONBATCH_RESTARTS" = 0 ] || exit 0
+trap 'sleep $rank; echo "rank $rank saved"; exit 75' TERM
+touch "$GONBATCH_RUN_DIR/running-$rank"
+for ((i = 0; i < 600; i++)); do sleep 0.1; done`
+
+// waitForRanks waits until all ranks have made their files.
+func waitForRanks(t *testing.T, spec submit.JobSpec) {
+	for rank := range spec.Tasks() {
+		path := filepath.Join(spec.RunDir.Path(), fmt.Sprintf("running-%d", rank))
+		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+			if _, err := os.Stat(path); err == nil {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Errorf("rank %d does not run", rank)
+				return
+			}
+		}
+	}
+}
+
+func TestStopAndGoOn(t *testing.T) {
+	for _, tc := range []struct {
+		name, mpi string
+		tasks     int
+		signal    syscall.Signal
+	}{
+		{name: "one rank", tasks: 1, signal: syscall.SIGINT},
+		{name: "Open MPI", mpi: "mpirun.openmpi", tasks: 2, signal: syscall.SIGINT},
+		{name: "MPICH", mpi: "mpirun.mpich", tasks: 2, signal: syscall.SIGTERM},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			spec := newSpec(t, tc.tasks, [2]string{"prepare", "echo prepared"}, [2]string{"train", saving})
+			var out, errOut bytes.Buffer
+			runner := Runner{Out: &out, Err: &errOut, LookPath: lookOnly(tc.mpi)}
+			ctx, cancel := context.WithCancelCause(t.Context())
+			go func() {
+				waitForRanks(t, spec)
+				cancel(submit.Interrupt{Signal: tc.signal})
+			}()
+			err := runner.Run(ctx, spec)
+			var job *submit.JobError
+			if !errors.As(err, &job) || job.Status.State != submit.Stopped || !strings.Contains(err.Error(), "go on with: submit resume ") {
+				t.Fatalf("error %v, want that it has stopped and how to go on\n%s", err, &errOut)
+			}
+			for rank := range tc.tasks {
+				if log := read(t, spec.RunDir.RankLog(rank)); !strings.Contains(log, "restart 0, requeue 75\n") || !strings.HasSuffix(log, fmt.Sprintf("\nrank %d saved\n", rank)) {
+					t.Errorf("log of rank %d: %q", rank, log)
+				}
+			}
+			out.Reset()
+			if err := runner.Run(t.Context(), spec); err != nil || out.String() != "restart 1, requeue 75\n" {
+				t.Errorf("the second start: %q, %v\n%s", &out, err, &errOut)
+			}
+			if n, err := rundir.CountStarts(spec.RunDir); n != 2 || err != nil {
+				t.Errorf("%d starts, %v", n, err)
+			}
+		})
+	}
+}
+
+// TestSecondInterruptKills: a program that does not listen is killed by the next interrupt.
+func TestSecondInterruptKills(t *testing.T) {
+	for _, mpi := range []string{"", "mpirun.openmpi", "mpirun.mpich"} {
+		t.Run(mpi, func(t *testing.T) {
+			tasks := 2
+			if mpi == "" {
+				tasks = 1
+			}
+			spec := newSpec(t, tasks, [2]string{"deaf", "trap '' TERM\ntouch \"$GONBATCH_RUN_DIR/running-${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}\"\nfor ((i = 0; i < 600; i++)); do sleep 0.1; done"})
+			again := make(chan struct{})
+			ctx, cancel := context.WithCancelCause(t.Context())
+			go func() {
+				waitForRanks(t, spec)
+				cancel(submit.Interrupt{Signal: syscall.SIGINT, Again: again})
+				time.Sleep(200 * time.Millisecond)
+				close(again)
+			}()
+			start := time.Now()
+			err := Runner{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}, LookPath: lookOnly(mpi)}.Run(ctx, spec)
+			var interrupt submit.Interrupt
+			if !errors.As(err, &interrupt) || time.Since(start) > 30*time.Second {
+				t.Errorf("after %v: %v, want an interrupt", time.Since(start), err)
+			}
+		})
+	}
+}
+
+// brokenScreen fails as a screen does whose reader is gone, or in another way.
+type brokenScreen struct{ err error }
+
+func (b brokenScreen) Write([]byte) (int, error) { return 0, b.err }
+
+// TestScreenGone: the logs have all, and a screen that is only gone is no failure.
+func TestScreenGone(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"the reader is gone", &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}, "<nil>"},
+		{"no space", syscall.ENOSPC, "show rank 0's log: no space left on device"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			spec := newSpec(t, 1, [2]string{"talk", "echo one; sleep 0.2; echo two"})
+			err := Runner{Out: brokenScreen{tc.err}, Err: &bytes.Buffer{}}.Run(t.Context(), spec)
+			if fmt.Sprint(err) != tc.want || read(t, spec.RunDir.RankLog(0)) != "one\ntwo\n" {
+				t.Errorf("error %v, want %s; log %q", err, tc.want, read(t, spec.RunDir.RankLog(0)))
+			}
+		})
+	}
+}
+
+// TestFailureIsForgotten: what an earlier start failed of is not that of this one.
+func TestFailureIsForgotten(t *testing.T) {
+	spec := newSpec(t, 1, [2]string{"fail", "exit 3"})
+	if _, err := (rundir.Failure{Error: "of old"}).Write(spec.RunDir); err != nil {
+		t.Fatal(err)
+	}
+	err := Runner{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}.Run(t.Context(), spec)
+	if err == nil || strings.Contains(err.Error(), "of old") {
+		t.Errorf("error %v", err)
+	}
+}
