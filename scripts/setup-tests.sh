@@ -4,7 +4,7 @@
 #   Debian packages   SLURM, munge, OpenMPI, MPICH, shellcheck (needs root or a password-less sudo; elsewhere it says what is missing, and
 #                     the tests that need it are skipped with the reason)
 #   .cache/venv       a Python environment with a real Jupyter client, versions pinned in tests/requirements.txt
-#   .cache/loggers-venv   another with TensorBoard and MLflow, versions pinned in tests/loggers-requirements.txt
+#   .cache/loggers-venv   another with TensorBoard, MLflow and safetensors, versions pinned in tests/loggers-requirements.txt
 #   .cache/bin        the tools of go.mod: gonb, goimports, gotestsum; and gopls, for completion in the kernel
 #
 # With CI=true anything that cannot be installed is an error.
