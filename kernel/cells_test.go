@@ -42,6 +42,16 @@ func TestCells(t *testing.T) {
 		{name: "again", code: "f(\"twice\")", status: "ok", text: "twice\n"},
 		{name: "panic in the expression", code: "%%\nvar l []int\n\nl[3]", status: "error", ename: "panic", text: "Line 4"},
 		{name: "mistake in the expression", code: "%%\n\nf(nothing)", status: "error", ename: "CompileError", value: "line 3: undefined: nothing", text: "f(nothing)\n  ^"},
+		{name: "keep", code: "type model struct{ W []int; secret int }\nvar m model\nvar n = 1\n%keep m, n\n%%\nm.W, n = []int{1, 2}, 5", status: "ok"},
+		{name: "kept", code: "%%\nn++\nfmt.Println(m, n)", status: "ok", text: "{[1 2] 0} 6\n"},
+		{name: "kept after a change, and a panic", code: "%%\nn *= 2\npanic(\"stop\")", status: "error", ename: "panic", value: "stop"},
+		{name: "kept after a panic", code: "n", status: "ok", text: "result text/plain: 12"},
+		{name: "kept in a func main", code: "func main() {\n\tn = 3\n}", status: "ok"},
+		{name: "list of what is kept", code: "%keep\nn", status: "ok", text: "kept: m, n\nresult text/plain: 3"},
+		{name: "what cannot be encoded", code: "%%\nm.secret = 1", status: "error", ename: "KeepError", value: "%keep m: the field m.secret of main.model is not exported"},
+		{name: "keep what is not there", code: "%keep nowhere\n%%\n", status: "ok"},
+		{name: "keep what is not there, in a program", code: "n", status: "error", ename: "KeepError", value: "%keep nowhere: there is no such package-level variable"},
+		{name: "keep no longer", code: "%keep -d n, m\nn", status: "ok", text: "result text/plain: 1"},
 		{name: "Go", code: "%%\nfmt.Println(6 * 7)", status: "ok", text: "42\n"},
 	}
 	var codes []string

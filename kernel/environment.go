@@ -38,6 +38,8 @@ func sessionEnvironment(opts Options, t tools, s *session) environment {
 	env.set("PATH", strings.Join(append(dirs, env.get("PATH")), string(os.PathListSeparator)))
 	env.set("TMPDIR", s.tmp())
 	env.set("GONBATCH_CELL_DIR", s.cell()) // where package display writes
+	env.set("GONBATCH_KEEP_DIR", s.keep()) // and package keep
+	env.set("GONBATCH_KEEP_ERRORS", filepath.Join(s.cell(), "keep-errors"))
 	env.set("GONBATCH_SOURCE", opts.SourceDir)
 	env.setDefault("GONBATCH_DEVICES", "1")
 	if opts.PluginDir != "" {

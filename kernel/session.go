@@ -32,6 +32,7 @@ var showSource string
 //	bin/status  what runs the shell commands of cells and writes to the file status which of them failed
 //	seed/       the go.mod and go.sum that each session's module starts with, and Go files that are put into it
 //	cell/       what a cell's program leaves for the kernel, such as the value to show
+//	keep/       the values of the variables that survive a cell
 //	tmp/        TMPDIR of GoNB and of its cells, where GoNB makes its module
 type session struct {
 	dir string
@@ -49,7 +50,7 @@ func newSession(sourceDir string, t tools, tmpDir string) (_ *session, err error
 			err = errors.Join(err, s.close())
 		}
 	}()
-	for _, sub := range []string{"bin", "seed", "cell", "tmp"} {
+	for _, sub := range []string{"bin", "seed", "cell", "keep", "tmp"} {
 		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
 			return nil, err
 		}
@@ -63,6 +64,7 @@ func newSession(sourceDir string, t tools, tmpDir string) (_ *session, err error
 func (s *session) bin() string  { return filepath.Join(s.dir, "bin") }
 func (s *session) seed() string { return filepath.Join(s.dir, "seed") }
 func (s *session) cell() string { return filepath.Join(s.dir, "cell") }
+func (s *session) keep() string { return filepath.Join(s.dir, "keep") }
 func (s *session) tmp() string  { return filepath.Join(s.dir, "tmp") }
 
 func (s *session) statusProgram() string { return filepath.Join(s.bin(), "status") }

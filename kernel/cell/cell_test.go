@@ -1,6 +1,7 @@
 package cell
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -73,6 +74,31 @@ func TestPrepare(t *testing.T) {
 			}
 			if (p.Err == nil) != (tt.err == "") || p.Err != nil && !strings.Contains(p.Err.Error(), tt.err) {
 				t.Errorf("error %v, want %q", p.Err, tt.err)
+			}
+		})
+	}
+}
+
+func TestKeep(t *testing.T) {
+	tests := []struct{ name, code, want, err string }{
+		{name: "names", code: "%keep x, y z", want: "[{[x y z] false}]"},
+		{name: "several", code: "var x int\n%keep x\n%keep -d y\n%keep", want: "[{[x] false} {[y] true} {[] false}]"},
+		{name: "no name", code: "%keep x.y", want: "[]", err: "line 1: %keep x.y: not the name of a variable"},
+		{name: "blank", code: "%keep _", want: "[]", err: "not the name"},
+		{name: "drop nothing", code: "\n%keep -d", want: "[]", err: "line 2: %keep -d needs"},
+		{name: "another magic", code: "%keeper", want: "[]", err: "unknown magic"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := Prepare(tt.code, "/s")
+			if got := fmt.Sprint(p.Keep); got != tt.want {
+				t.Errorf("%s, want %s", got, tt.want)
+			}
+			if (p.Err == nil) != (tt.err == "") || p.Err != nil && !strings.Contains(p.Err.Error(), tt.err) {
+				t.Errorf("error %v, want %q", p.Err, tt.err)
+			}
+			if tt.err == "" && strings.Contains(p.Code, "keep") {
+				t.Errorf("the magic is left: %q", p.Code)
 			}
 		})
 	}

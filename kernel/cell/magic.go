@@ -26,6 +26,8 @@ type Prepared struct {
 	Code string
 	// AllowFail is set if commands may fail.
 	AllowFail bool
+	// Keep are the changes of which variables are kept, in order.
+	Keep []KeepChange
 	// Err is set if the cell has a magic that nobody knows: nothing of it should run.
 	Err error
 }
@@ -47,6 +49,8 @@ func Prepare(code, status string) Prepared {
 			i = wrapCommand(lines, i, status)
 		case line[0] == '%' && firstWord(line) == AllowFail:
 			p.AllowFail, lines[i] = true, ""
+		case line[0] == '%' && firstWord(line) == KeepMagic:
+			p.Err = p.keep(lines, i)
 		case line[0] == '%':
 			p.Err = checkMagic(line, i+1)
 			i = lastLine(lines, i)

@@ -54,7 +54,8 @@ func CleanMarks(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-var marks = strings.NewReplacer(bareOpen+ShowOpen, "", ShowClose+" }", "", ShowOpen, "", ShowClose, "")
+// marks are what ShowValue puts into a cell, and the go command's wrapper into its main.
+var marks = strings.NewReplacer(bareOpen+ShowOpen, "", ShowClose+" }", "", ShowOpen, "", ShowClose, "", " defer gonbatch__save();", "")
 
 // goesElsewhere reports whether the cell's Go is not a program of its own that prints to the notebook.
 func goesElsewhere(lines []string) bool {

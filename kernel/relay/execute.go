@@ -19,13 +19,21 @@ type execution struct {
 	request  *wire.Message
 	prepared cell.Prepared
 	count    int
-	code     string
+	// stored is set if the cell is part of the session.
+	stored bool
+	code   string
 	// held is the end of the program's stderr from its panic on. If the cell fails it is the error's traceback.
 	held []*wire.Message
 	// callee is what the cell's last expression calls, if it is a call whose value would be shown.
 	callee string
 	// page is the text that the cell asks to be shown in a pager.
 	page json.RawMessage
+}
+
+// executed is a cell of the session.
+type executed struct {
+	count int
+	code  string
 }
 
 // executeRequest is the content of an execute_request as far as it is used here.
@@ -49,6 +57,10 @@ func (r *relay) execute(ctx context.Context, request *wire.Message) {
 	}
 	e := &execution{relay: r, request: request, code: asked.Code, prepared: cell.Prepare(asked.Code, r.opts.StatusProgram)}
 	r.begin(e, asked)
+	if e.stored {
+		r.executed = append(r.executed, executed{count: e.count, code: e.code})
+	}
+	e.prepareKeep()
 	e.prepareValue()
 	r.interrupted.Store(false)
 	reply := r.callBack(ctx, request, e.content(), e.onPublished)
@@ -78,7 +90,7 @@ func (r *relay) begin(e *execution, asked executeRequest) {
 	if store {
 		r.count++
 	}
-	e.count = r.count
+	e.count, e.stored = r.count, store
 	if !asked.Silent {
 		r.publish(e.request, "execute_input", object{"code": asked.Code, "execution_count": e.count})
 	}

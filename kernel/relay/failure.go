@@ -35,13 +35,26 @@ func (e *execution) failure(reply *wire.Message) *failure {
 	case e.relay.interrupted.Load():
 		return &failure{"Interrupted", "the cell was interrupted", []string{e.title(0), red + "the cell was interrupted" + plain}}
 	}
-	if f := e.programFailure(reply); f != nil {
+	f := e.programFailure(reply)
+	if kept := e.keepFailure(builtBy(reply)); kept != nil && (f == nil || f.name != "panic") {
+		return kept
+	}
+	if f != nil {
 		return f
 	}
 	if len(failed) > 0 && !e.prepared.AllowFail {
 		return e.commandFailure(failed[0])
 	}
 	return nil
+}
+
+// builtBy is what the compiler said, if it failed.
+func builtBy(reply *wire.Message) string {
+	var content struct {
+		Value string `json:"evalue"`
+	}
+	_ = json.Unmarshal(reply.Content, &content) // programFailure tells of what is no JSON
+	return content.Value
 }
 
 // programFailure is GoNB's own error: a compiler's message, or the exit status of the program.
@@ -81,7 +94,7 @@ func (e *execution) heldText() string {
 		_, part := stream(m)
 		text.WriteString(part)
 	}
-	return strings.TrimSpace(text.String())
+	return strings.TrimSpace(e.namePlaces(text.String()))
 }
 
 func (e *execution) commandFailure(c command) *failure {

@@ -25,6 +25,8 @@ type Options struct {
 	StatusProgram, StatusFile string
 	// CellDir is the folder in which a cell's program leaves what it has to show beside its output, and the go command what it found.
 	CellDir string
+	// KeepFile is the Go file that the go command adds to programs so that they keep variables, in KeepDir.
+	KeepFile, KeepDir string
 	// HistoryFile keeps the cells that were executed. Unset, there is no history.
 	HistoryFile string
 	// Interrupt sends SIGINT to the processes of the cell that runs.
@@ -47,6 +49,10 @@ type relay struct {
 	count int
 	// void are the functions that are known to have no value.
 	void map[string]bool
+	// executed are the cells that were executed in this session, in order.
+	executed []executed
+	// kept are the variables that survive a cell, in order.
+	kept []string
 	// interrupted is set while a cell runs that a client wants to end.
 	interrupted atomic.Bool
 

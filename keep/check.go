@@ -1,0 +1,107 @@
+package keep
+
+import (
+	"encoding"
+	"encoding/gob"
+	"fmt"
+	"reflect"
+	"slices"
+)
+
+// check finds what gob would leave out without a word, or never come to an end with. above are the pointers on the way to v.
+func check(v reflect.Value, path string, above []uintptr) error {
+	if !v.IsValid() || v.IsZero() || encodesItself(v.Type()) {
+		return nil
+	}
+	switch v.Kind() {
+	case reflect.Func, reflect.Chan, reflect.UnsafePointer:
+		return fmt.Errorf("%s is a %s, which only lives in its own process: keep what it is made of", path, v.Kind())
+	case reflect.Pointer:
+		if slices.Contains(above, v.Pointer()) {
+			return fmt.Errorf("%s leads back to itself: keep a value without cycles", path)
+		}
+		return check(v.Elem(), path, append(above, v.Pointer()))
+	case reflect.Interface:
+		return check(v.Elem(), path, above)
+	case reflect.Struct:
+		return checkFields(v, path, above)
+	case reflect.Slice, reflect.Array:
+		return checkList(v, path, above)
+	case reflect.Map:
+		return checkMap(v, path, above)
+	}
+	return nil
+}
+
+func checkFields(v reflect.Value, path string, above []uintptr) error {
+	for i := range v.NumField() {
+		field, name := v.Field(i), path+"."+v.Type().Field(i).Name
+		if field.IsZero() {
+			continue
+		}
+		if !v.Type().Field(i).IsExported() {
+			return fmt.Errorf("the field %s of %s is not exported, so gob leaves it out: export it, or give the type GobEncode and GobDecode", name, v.Type())
+		}
+		if err := check(field, name, above); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkList(v reflect.Value, path string, above []uintptr) error {
+	if plain(v.Type().Elem()) {
+		return nil
+	}
+	if v.Kind() == reflect.Slice {
+		if slices.Contains(above, v.Pointer()) {
+			return fmt.Errorf("%s leads back to itself: keep a value without cycles", path)
+		}
+		above = append(above, v.Pointer())
+	}
+	for i := range v.Len() {
+		if err := check(v.Index(i), fmt.Sprintf("%s[%d]", path, i), above); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkMap(v reflect.Value, path string, above []uintptr) error {
+	if plain(v.Type().Elem()) && plain(v.Type().Key()) {
+		return nil
+	}
+	if slices.Contains(above, v.Pointer()) {
+		return fmt.Errorf("%s leads back to itself: keep a value without cycles", path)
+	}
+	above = append(above, v.Pointer())
+	for entries := v.MapRange(); entries.Next(); {
+		at := fmt.Sprintf("%s[%v]", path, entries.Key())
+		for _, part := range []reflect.Value{entries.Key(), entries.Value()} {
+			if err := check(part, at, above); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// plain reports whether values of a type have nothing in them to look at.
+func plain(t reflect.Type) bool {
+	return t.Kind() <= reflect.Complex128 || t.Kind() == reflect.String
+}
+
+// encodesItself reports whether gob uses a method of the type.
+func encodesItself(t reflect.Type) bool {
+	if t.Kind() == reflect.Interface {
+		return false
+	}
+	for _, method := range []reflect.Type{
+		reflect.TypeFor[gob.GobEncoder](), reflect.TypeFor[encoding.BinaryMarshaler](), reflect.TypeFor[encoding.TextMarshaler](),
+	} {
+		if t.Implements(method) || reflect.PointerTo(t).Implements(method) {
+			return true
+		}
+	}
+	return false
+}
