@@ -22,6 +22,9 @@ var goplsScript string
 //go:embed status.sh.tmpl
 var statusScript string
 
+//go:embed program.sh.tmpl
+var programScript string
+
 //go:embed show.go.tmpl
 var showSource string
 
@@ -30,9 +33,10 @@ var showSource string
 //	bin/go      what GoNB starts as the go command
 //	bin/gopls   what GoNB starts for completion: gopls, which ends with GoNB
 //	bin/status  what runs the shell commands of cells and writes to the file status which of them failed
-//	seed/       the go.mod and go.sum that each session's module starts with, and Go files that are put into it
+//	seed/       the go.mod and go.sum that each session's module starts with, and what is put into it
 //	cell/       what a cell's program leaves for the kernel, such as the value to show
 //	keep/       the values of the variables that survive a cell
+//	stdin       the standard input of cells: a link to /dev/null or to stdin-pipe
 //	tmp/        TMPDIR of GoNB and of its cells, where GoNB makes its module
 type session struct {
 	dir string
@@ -70,6 +74,10 @@ func (s *session) tmp() string  { return filepath.Join(s.dir, "tmp") }
 func (s *session) statusProgram() string { return filepath.Join(s.bin(), "status") }
 func (s *session) statusFile() string    { return filepath.Join(s.dir, "status") }
 
+// stdin is what cells read: a link to nothing, or to the pipe when a client can be asked for input.
+func (s *session) stdin() string     { return filepath.Join(s.dir, "stdin") }
+func (s *session) stdinPipe() string { return filepath.Join(s.dir, "stdin-pipe") }
+
 func (s *session) close() error { return os.RemoveAll(s.dir) }
 
 func (s *session) writeSeed(sourceDir string) error {
@@ -88,19 +96,19 @@ func (s *session) writeSeed(sourceDir string) error {
 }
 
 func (s *session) writePrograms(t tools) error {
-	scripts := map[string]string{"go": goScript, "status": statusScript}
+	scripts := map[string]string{"bin/go": goScript, "bin/status": statusScript, "seed/program": programScript}
 	if t.gopls != "" {
-		scripts["gopls"] = goplsScript
+		scripts["bin/gopls"] = goplsScript
 	}
 	values := strings.NewReplacer(
 		"{{go}}", shellescape.Quote(t.goCommand), "{{gopls}}", shellescape.Quote(t.gopls),
-		"{{seed}}", shellescape.Quote(s.seed()), "{{cell}}", shellescape.Quote(s.cell()), "{{status}}", shellescape.Quote(s.statusFile()))
+		"{{seed}}", shellescape.Quote(s.seed()), "{{cell}}", shellescape.Quote(s.cell()), "{{stdin}}", shellescape.Quote(s.stdin()), "{{status}}", shellescape.Quote(s.statusFile()))
 	for name, text := range scripts {
-		if err := os.WriteFile(filepath.Join(s.bin(), name), []byte(values.Replace(text)), 0o755); err != nil {
+		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(values.Replace(text)), 0o755); err != nil {
 			return err
 		}
 	}
-	return os.WriteFile(s.statusFile(), nil, 0o644)
+	return errors.Join(os.Symlink(os.DevNull, s.stdin()), os.WriteFile(s.statusFile(), nil, 0o644))
 }
 
 // tools are the programs that a session needs; without gopls there is no completion.

@@ -26,6 +26,8 @@ type Prepared struct {
 	Code string
 	// AllowFail is set if commands may fail.
 	AllowFail bool
+	// Password is set if what the user types must not be seen.
+	Password bool
 	// Keep are the changes of which variables are kept, in order.
 	Keep []KeepChange
 	// Err is set if the cell has a magic that nobody knows: nothing of it should run.
@@ -49,6 +51,10 @@ func Prepare(code, status string) Prepared {
 			i = wrapCommand(lines, i, status)
 		case line[0] == '%' && firstWord(line) == AllowFail:
 			p.AllowFail, lines[i] = true, ""
+		case firstWord(line) == "%with_inputs", firstWord(line) == "%with_password":
+			// Whatever reads gets input: these only say how.
+			p.Password = p.Password || firstWord(line) == "%with_password"
+			lines[i] = ""
 		case line[0] == '%' && firstWord(line) == KeepMagic:
 			p.Err = p.keep(lines, i)
 		case line[0] == '%':
@@ -84,7 +90,7 @@ func wrapProgram(line, magic, status string) string {
 	default:
 		return line
 	}
-	return fmt.Sprintf(`%%%%script "%s" 1 %s`, status, rest)
+	return fmt.Sprintf(`%%%%script "%s" 0 %s`, status, rest)
 }
 
 // wrapCommand wraps the shell command that begins in line i and returns the last line that belongs to it.

@@ -42,6 +42,9 @@ type executeRequest struct {
 	Silent       bool   `json:"silent"`
 	StoreHistory *bool  `json:"store_history"`
 	StopOnError  *bool  `json:"stop_on_error"`
+	AllowStdin   bool   `json:"allow_stdin"`
+	// Expressions are Go expressions to evaluate after the cell, by names of the client's.
+	Expressions map[string]string `json:"user_expressions"`
 }
 
 func isTrue(value *bool) bool { return value == nil || *value }
@@ -63,15 +66,19 @@ func (r *relay) execute(ctx context.Context, request *wire.Message) {
 	e.prepareKeep()
 	e.prepareValue()
 	r.interrupted.Store(false)
+	stopInput := e.feedInput(ctx, asked.AllowStdin)
 	reply := r.callBack(ctx, request, e.content(), e.onPublished)
+	stopInput()
 	if reply == nil {
 		return // the kernel ends
 	}
 	f := e.failure(reply)
 	e.release()
 	e.showValue(f == nil && !asked.Silent)
-	content := object{"status": "ok", "user_expressions": object{}, "payload": e.payload()}
-	if f != nil {
+	content := object{"status": "ok", "payload": e.payload()}
+	if f == nil {
+		content["user_expressions"] = r.evaluate(ctx, asked)
+	} else {
 		content = f.content("error")
 		if !asked.Silent {
 			r.publish(request, "error", f.content(""))

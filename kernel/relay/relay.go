@@ -25,6 +25,10 @@ type Options struct {
 	StatusProgram, StatusFile string
 	// CellDir is the folder in which a cell's program leaves what it has to show beside its output, and the go command what it found.
 	CellDir string
+	// Stdin is the link that cells read as their standard input, StdinPipe a pipe for it. Waiting reports whether a cell's process
+	// waits for input from the pipe. Unset, cells have no input.
+	Stdin, StdinPipe string
+	Waiting          func() bool
 	// KeepFile is the Go file that the go command adds to programs so that they keep variables, in KeepDir.
 	KeepFile, KeepDir string
 	// HistoryFile keeps the cells that were executed. Unset, there is no history.
@@ -56,8 +60,9 @@ type relay struct {
 	// interrupted is set while a cell runs that a client wants to end.
 	interrupted atomic.Bool
 
-	mu   sync.Mutex
-	call *call // what GoNB works at
+	mu    sync.Mutex
+	call  *call       // what GoNB works at
+	typed chan string // takes what the user types for the cell
 }
 
 // Run serves clients until one of them asks for a shutdown, or ctx ends; neither is an error.
@@ -135,9 +140,6 @@ func (r *relay) onShell(m *wire.Message) {
 }
 
 func (r *relay) onControl(m *wire.Message) { r.answer(r.front.control, m) }
-
-// onStdin passes on what the user typed.
-func (r *relay) onStdin(m *wire.Message) { r.sendBack(r.back.stdin, m) }
 
 // sendBack sends a message to GoNB, without the identity of the client, which GoNB need not know.
 func (r *relay) sendBack(s *socket, m *wire.Message) {

@@ -1,0 +1,30 @@
+"""Run cells that read, on the kernel gonbatch, and print what came of each as JSON.
+
+Standard input: a list of {"code", "answers", "expressions"}; answers is null for a client that cannot be asked.
+Standard output: a list of {"status", "text", "password", "expressions"}.
+"""
+
+import json
+import sys
+
+from jupyter_client.manager import start_new_kernel
+
+manager, client = start_new_kernel(kernel_name="gonbatch", startup_timeout=120)
+ends = []
+for cell in json.load(sys.stdin):
+    texts, passwords, answers = [], [], list(cell.get("answers") or [])
+
+    def show(message):
+        texts.append(message["content"].get("text", ""))
+
+    def ask(message):
+        passwords.append(message["content"]["password"])
+        client.input(answers.pop(0))
+
+    reply = client.execute_interactive(
+        cell["code"], output_hook=show, stdin_hook=ask, allow_stdin=cell.get("answers") is not None,
+        user_expressions=cell.get("expressions") or {}, timeout=60,
+    )["content"]
+    ends.append({"status": reply["status"], "text": "".join(texts), "passwords": passwords, "expressions": reply.get("user_expressions", {})})
+manager.shutdown_kernel()
+print(json.dumps(ends))
