@@ -15,7 +15,7 @@
 //	writer := checkpoint.NewWriter(dir)
 //	defer writer.Close()
 //	for ... {
-//		snapshot, err := checkpoint.Take(store) // a copy in host memory: the only thing that stops the training
+//		snapshot, err := writer.Take(store) // a copy in host memory: the only thing that stops the training
 //		check(err)
 //		snapshot.Metrics["val/loss"] = loss
 //		check(writer.Save(snapshot)) // goes on in the background

@@ -44,7 +44,12 @@ type Snapshot struct {
 
 // Take copies all variables that have a value to host memory. The training has to stand still meanwhile, and no longer. The step is
 // that of GoMLX's optimizers.
-func Take(store *model.Store) (*Snapshot, error) {
+//
+// Most of its time goes into getting fresh memory: Writer.Take takes that of a snapshot which is written already.
+func Take(store *model.Store) (*Snapshot, error) { return take(store, nil) }
+
+// take copies into the tensors of a snapshot that nobody uses any more, where they fit.
+func take(store *model.Store, spare map[string]*tensors.Tensor) (*Snapshot, error) {
 	s := &Snapshot{
 		Tensors: map[string]*tensors.Tensor{}, Weights: map[string]bool{}, Progress: map[string]json.RawMessage{}, Metrics: Metrics{},
 		WorldSize: 1,
@@ -56,7 +61,7 @@ func Take(store *model.Store) (*Snapshot, error) {
 		if !v.HasValue() {
 			continue
 		}
-		value, err := hostCopy(v)
+		value, err := hostCopy(v, spare[name])
 		if err != nil {
 			return nil, fmt.Errorf("checkpoint: copy the variable %s, %s: %w", v.Path(), v.Shape(), err)
 		}
@@ -71,13 +76,15 @@ func Take(store *model.Store) (*Snapshot, error) {
 	return s, nil
 }
 
-// hostCopy copies a variable's value.
-func hostCopy(v *model.Variable) (*tensors.Tensor, error) {
+// hostCopy copies a variable's value, into the memory of another tensor if that has the same shape.
+func hostCopy(v *model.Variable, clone *tensors.Tensor) (*tensors.Tensor, error) {
 	value, err := wholeValue(v)
 	if err != nil {
 		return nil, err
 	}
-	clone := tensors.FromShape(value.Shape())
+	if clone == nil || !clone.Shape().Equal(value.Shape()) {
+		clone = tensors.FromShape(value.Shape())
+	}
 	if value.Shape().IsZeroSize() {
 		return clone, nil
 	}

@@ -9,9 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gomlx/gomlx/core/tensors"
 	"golang.org/x/sys/unix"
 
 	"gonbatch/checkpoint"
+	"gonbatch/checkpoint/folder"
 )
 
 func TestWriter(t *testing.T) {
@@ -94,4 +96,35 @@ func TestWriterIsInTheBackground(t *testing.T) {
 	}
 	close(release)
 	ok(t, <-second, w.Close())
+}
+
+// TestWriterTakesAgain holds that memory is used again, and that each checkpoint has the values of its own moment nevertheless.
+func TestWriterTakesAgain(t *testing.T) {
+	dir := open(t, checkpoint.Options{Keep: checkpoint.KeepAll})
+	w := checkpoint.NewWriter(dir)
+	store := allTypes(t)
+	counter := store.VariableWithValue("/global_step", int64(0)).SetTrainable(false)
+	var memory []*tensors.Tensor
+	for step := range int64(4) {
+		ok(t, counter.SetValue(tensors.FromScalar(step)))
+		if step == 3 { // Another shape can't use it.
+			ok(t, store.GetVariable("/f32").SetValue(tensors.FromValue([]float32{9})))
+		}
+		s, err := w.Take(store)
+		ok(t, err)
+		sameTensors(t, take(t, store), s)
+		memory = append(memory, s.Tensors["/u64"])
+		ok(t, w.Save(s), w.Wait())
+	}
+	ok(t, w.Close())
+	if memory[0] != memory[1] || memory[2] != memory[3] {
+		t.Error("no memory is used again")
+	}
+	for step := range int64(4) {
+		s, err := checkpoint.Read(filepath.Join(dir.Path(), folder.Name(step)))
+		ok(t, err)
+		if got := tensors.ToScalar[int64](s.Tensors["/global_step"]); got != step || s.Step != step {
+			t.Errorf("step %d has the values of step %d", step, got)
+		}
+	}
 }

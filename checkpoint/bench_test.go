@@ -1,0 +1,114 @@
+package checkpoint_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"gonbatch/checkpoint"
+)
+
+// large is a store of 500 MB, as 20 layers with two moments each have.
+func large(b *testing.B) (*model.Store, int64) {
+	b.Helper()
+	store := model.NewStore()
+	for layer := range 20 {
+		for _, scope := range []string{"", "/AdamOptimizer"} {
+			for _, name := range []string{"weights", "weights_2nd_moment"} {
+				t := tensors.FromShape(shapes.Make(dtypes.Float32, 1250, 1250))
+				err := tensors.MutableFlatData(t, func(data []float32) {
+					for i := range data {
+						data[i] = float32(i * (layer + 1))
+					}
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := store.CreateVariable(fmt.Sprintf("%s/layer_%d/%s", scope, layer, name), t); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	}
+	return store, store.ByteSize()
+}
+
+func BenchmarkTake(b *testing.B) {
+	store, size := large(b)
+	b.SetBytes(size)
+	for b.Loop() {
+		if _, err := checkpoint.Take(store); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkWriterTake takes into memory that was used before, as all do but the first two.
+func BenchmarkWriterTake(b *testing.B) {
+	store, size := large(b)
+	dir, err := checkpoint.Open(b.TempDir(), checkpoint.Options{Keep: 1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	w := checkpoint.NewWriter(dir)
+	s, err := w.Take(store)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(size)
+	for b.Loop() {
+		b.StopTimer()
+		if err := errors.Join(w.Save(s), w.Wait()); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+		if s, err = w.Take(store); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkSave(b *testing.B) {
+	store, size := large(b)
+	s, err := checkpoint.Take(store)
+	if err != nil {
+		b.Fatal(err)
+	}
+	dir, err := checkpoint.Open(b.TempDir(), checkpoint.Options{Keep: 1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(size)
+	for b.Loop() {
+		s.Step++
+		if err := dir.Save(s); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	store, size := large(b)
+	s, err := checkpoint.Take(store)
+	if err != nil {
+		b.Fatal(err)
+	}
+	dir, err := checkpoint.Open(b.TempDir(), checkpoint.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := dir.Save(s); err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(size)
+	for b.Loop() {
+		if _, err := dir.Latest(nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
