@@ -9,6 +9,7 @@ import (
 	"gonbatch/plugin"
 	"gonbatch/rundir"
 	"gonbatch/submit"
+	"gonbatch/submit/nbformat"
 )
 
 // stage fills a new run directory, with the plugin for CPUs of pluginDir if that is given. When anything fails, nothing of
@@ -23,13 +24,16 @@ func stage(a *app, o *submitOptions, p prepared, pluginDir string) (dir rundir.D
 			err = errors.Join(fmt.Errorf("stage the run: %w", err), os.RemoveAll(dir.Path()))
 		}
 	}()
-	if err := copyFile(o.Notebook, dir.Notebook()); err != nil {
+	if err := copyNotebook(o.Notebook, dir.Notebook()); err != nil {
 		return dir, err
 	}
 	if err := p.module.Write(dir.Sources()); err != nil {
 		return dir, err
 	}
 	if err := stageSteps(p, dir); err != nil {
+		return dir, err
+	}
+	if err := stageRecorder(o, p, dir); err != nil {
 		return dir, err
 	}
 	return dir, linkPlugins(pluginDir, dir.Plugins())
@@ -69,4 +73,20 @@ func writeScript(spec submit.JobSpec, render func(submit.JobSpec) ([]byte, error
 		return err
 	}
 	return rundir.WriteFileAtomic(spec.RunDir.Script(), script, 0o755)
+}
+
+// copyNotebook copies a notebook whole; one that is kept as Go becomes a notebook.
+func copyNotebook(from, to string) error {
+	if !nbformat.IsPercent(from) {
+		return copyFile(from, to)
+	}
+	nb, err := nbformat.Read(from)
+	if err != nil {
+		return err
+	}
+	data, err := nb.Marshal()
+	if err != nil {
+		return err
+	}
+	return rundir.WriteFileAtomic(to, data, 0o644)
 }

@@ -17,13 +17,19 @@
 // place between the programs; a ! line in a cell with a main runs before that main. !* lines that change go.mod are
 // replayed at the export. What waits for a person (%with_inputs) is an error.
 //
+// A %test cell becomes a program too, which runs its tests once. A cell tagged rank-0 or one-task (the same) runs once, on the
+// first node, and not on every rank; one tagged raises-exception, and commands in a cell with %allow_fail, may fail. Jupytext's
+// active-ipynb keeps a cell out, active-go takes a raw cell in; remove-cell and other tags about display change nothing. What
+// //go:embed names is copied from the notebook's folder. %wasm needs a browser and is an error.
+//
 // A cell tagged skip-execution or notebook-only is left out as a whole, its declarations and magics too: that is what
 // nbclient, nbconvert and papermill do with skip-execution. Picking such a cell by Options.Cells puts it back.
 //
 // # Parameters
 //
 // The variables and constants of cells tagged parameters are the notebook's parameters. Options.Parameters puts other
-// values in the place of theirs, checked against their Go types.
+// values in the place of theirs, checked against their Go types. In a cell tagged injected-parameters, as papermill makes it,
+// they count too.
 //
 // # Positions
 //

@@ -11,8 +11,12 @@ import (
 	"strings"
 )
 
-// ParametersTag is the tag of cells that declare parameters.
-const ParametersTag = "parameters"
+// ParametersTag is the tag of cells that declare parameters, and InjectedTag that of the cell in which papermill has put its
+// values for them.
+const (
+	ParametersTag = "parameters"
+	InjectedTag   = "injected-parameters"
+)
 
 // Parameter is a variable or constant that a cell tagged parameters declares.
 type Parameter struct {
@@ -59,7 +63,7 @@ func (p *parameters) spec(e *parameterEditor, tok token.Token, spec *ast.ValueSp
 			continue
 		}
 		param := e.describe(spec, i)
-		p.declared = append(p.declared, param)
+		p.declare(param)
 		value, given := p.values[name.Name]
 		if !given {
 			continue
@@ -69,6 +73,16 @@ func (p *parameters) spec(e *parameterEditor, tok token.Token, spec *ast.ValueSp
 		}
 	}
 	return nil
+}
+
+// declare notes a parameter; one of the same name above has no effect any more.
+func (p *parameters) declare(param Parameter) {
+	at := slices.IndexFunc(p.declared, func(old Parameter) bool { return old.Name == param.Name })
+	if at < 0 {
+		p.declared = append(p.declared, param)
+		return
+	}
+	p.declared[at] = param
 }
 
 // check gives an error for a value that no cell has a parameter for.

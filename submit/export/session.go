@@ -79,7 +79,7 @@ func (s *session) run(cell *cellInfo) (main *decl, err error) {
 
 // parse reads the Go of a cell, with the values that were given for its parameters.
 func (s *session) parse(cell *cellInfo, goLines []string, tail string) (*cellDecls, error) {
-	isParameters := cell.HasTag(ParametersTag)
+	isParameters := cell.HasTag(ParametersTag) || cell.HasTag(InjectedTag)
 	if isParameters {
 		var err error
 		if goLines, err = s.params.apply(cell, goLines, tail); err != nil {

@@ -16,7 +16,7 @@ import (
 const MaxMinor = 5
 
 // Read reads the notebook in the file at path, without the outputs of its cells: nothing here needs them, and they may be
-// big. Parse keeps them.
+// big. Parse keeps them. A file whose name ends in .go is read by ParsePercent.
 func Read(path string) (*Notebook, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -26,6 +26,9 @@ func Read(path string) (*Notebook, error) {
 		return nil, fmt.Errorf("notebook %s: %w", path, err)
 	case info.IsDir():
 		return nil, fmt.Errorf("notebook %s: is a directory; give the .ipynb file in it", path)
+	}
+	if IsPercent(path) {
+		return readPercent(path)
 	}
 	nb, err := readStripped(path)
 	if err == nil || info.Size() > maxExact {

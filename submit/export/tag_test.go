@@ -1,0 +1,167 @@
+package export
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gonbatch/submit/nbformat"
+)
+
+func TestTags(t *testing.T) {
+	tests := []struct {
+		name string
+		tags []string
+		kind nbformat.CellType
+		// want is how the cell's step runs; "" is no step.
+		want string
+	}{
+		{"none", nil, nbformat.Code, "train on every rank"},
+		{"rank-0", []string{"rank-0", "fit"}, nbformat.Code, "fit once by fit.sh"},
+		{"one-task", []string{"one-task"}, nbformat.Code, "train once by train.sh"},
+		{"raises-exception", []string{"raises-exception"}, nbformat.Code, "train on every rank by train.sh may fail"},
+		{"once and may fail", []string{"rank-0", "raises-exception"}, nbformat.Code, "train once by train.sh may fail"},
+		{"remove-cell", []string{"remove-cell"}, nbformat.Code, "train on every rank"},
+		{"injected-parameters", []string{"injected-parameters"}, nbformat.Code, "train on every rank"},
+		{"skip-execution", []string{"skip-execution"}, nbformat.Code, ""},
+		{"notebook-only", []string{"notebook-only"}, nbformat.Code, ""},
+		{"active-ipynb", []string{"active-ipynb"}, nbformat.Code, ""},
+		{"active-ipynb-py", []string{"active-ipynb-py"}, nbformat.Code, ""},
+		{"active-ipynb-go", []string{"active-ipynb-go"}, nbformat.Code, "train on every rank"},
+		{"a raw cell", nil, nbformat.Raw, ""},
+		{"active-go, raw", []string{"active-go"}, nbformat.Raw, "train on every rank"},
+		{"active-py, raw", []string{"active-py"}, nbformat.Raw, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			nb := cells("# Train", "%%\nprintln(1)", "!true")
+			nb.Cells[0].Type = nbformat.Markdown
+			nb.Cells[1].Tags, nb.Cells[1].Type = tt.tags, tt.kind
+			m, err := FromNotebook(nb, Options{SourceDir: sourceDir(t)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, step := range m.Programs() {
+				got = step.Name + " on every rank"
+				if step.Once {
+					got = step.Name + " once"
+				}
+				if step.Script != "" {
+					got += " by " + step.Script
+				}
+				if step.MayFail {
+					got += " may fail"
+				}
+			}
+			if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestStarter(t *testing.T) {
+	tests := []struct {
+		name, program string
+		mayFail       bool
+		code          int
+		output        string
+	}{
+		{"ends well", "exit 0", true, 0, ""},
+		{"gets its arguments", `printf '<%s>' "$@"`, false, 0, "<a b><$c>"},
+		{"reads its input", "cat", true, 0, "input"},
+		{"fails", "exit 3", false, 3, ""},
+		{"may fail", "exit 3", true, 0, "gonbatch: n.ipynb, cell 2 may fail: it ended with exit code 3\n"},
+		{"wants to be started again", "exit 75", true, 75, ""},
+		{"was told to stop", "trap 'echo saved; exit 75' USR1; kill -USR1 $PPID; while :; do sleep 0.05; done", true, 75, "saved\n"},
+		{"was cancelled", "kill -TERM $PPID; while :; do sleep 0.05; done", true, 143, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			cell := &cellInfo{Cell: &nbformat.Cell{}, ref: CellRef{Notebook: "n.ipynb", Number: 2}}
+			script := renderStarter(cell, Step{Name: "train", Once: true, MayFail: tt.mayFail})
+			for name, text := range map[string]string{"train": "#!/bin/bash\n" + tt.program + "\n", "train.sh": string(script)} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "train.sh"), "a b", "$c")
+			cmd.Stdin = strings.NewReader("input")
+			out, _ := cmd.CombinedOutput()
+			if code := cmd.ProcessState.ExitCode(); code != tt.code || string(out) != tt.output {
+				t.Errorf("exit code %d, output %q; want %d, %q", code, out, tt.code, tt.output)
+			}
+		})
+	}
+}
+
+func TestInjectedParameters(t *testing.T) {
+	nb := cells("var epochs = 2\nvar rate = 0.5", "// Parameters\nvar epochs = 7", "%%\nprintln(epochs, rate)")
+	nb.Cells[0].Tags, nb.Cells[1].Tags = []string{ParametersTag}, []string{InjectedTag}
+	for _, tt := range []struct{ given, want string }{{"", "var epochs = 7\n"}, {"9", "var epochs = 9\n"}} {
+		opt := Options{SourceDir: sourceDir(t)}
+		if tt.given != "" {
+			opt.Parameters = map[string]string{"epochs": tt.given}
+		}
+		m, err := FromNotebook(nb, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := string(m.Files["cell-3/main.go"]); !strings.Contains(text, tt.want) || len(m.Warnings) > 0 {
+			t.Errorf("given %q, want %q, no warnings; warnings %v:\n%s", tt.given, tt.want, m.Warnings, text)
+		}
+		if len(m.Parameters) != 2 || m.Parameters[0].Number != 2 {
+			t.Errorf("parameters %+v, want two, the first from cell 2", m.Parameters)
+		}
+	}
+}
+
+func TestEmbed(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"a.txt": "a", "web/index.html": "i", "web/.hidden": "h", "web/deep/b c.css": "b"} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tests := []struct{ name, patterns, want, err string }{
+		{"a file", "a.txt", "a.txt", ""},
+		{"a folder", "web", "web/deep/b c.css web/index.html", ""},
+		{"all of a folder", "all:web", "web/.hidden web/deep/b c.css web/index.html", ""},
+		{"patterns and quotes", "*.txt \"web/deep/b c.css\"", "a.txt web/deep/b c.css", ""},
+		{"missing", "no.txt", "", "n.ipynb, cell 1, line 3: //go:embed no.txt: there is no such file in the notebook's folder, " + dir + "\n\t//go:embed no.txt"},
+		{"outside", "../a.txt", "", "n.ipynb, cell 1, line 3: //go:embed ../a.txt: give a path below the notebook's folder, without .. and not absolute\n\t//go:embed ../a.txt"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			nb := cells("import \"embed\"\n\n//go:embed "+tt.patterns+"\nvar files embed.FS", "%%\nprintln(files)")
+			nb.Path = filepath.Join(dir, "n.ipynb")
+			m, err := FromNotebook(nb, Options{SourceDir: sourceDir(t)})
+			if tt.err != "" {
+				if err == nil || err.Error() != tt.err {
+					t.Errorf("got  %v\nwant %s", err, tt.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, name := range m.FileNames() {
+				if rest, ok := strings.CutPrefix(name, "cell-2/"); ok && rest != "main.go" {
+					got = append(got, rest)
+				}
+			}
+			if strings.Join(got, " ") != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,213 @@
+package nbformat
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// PercentSuffix ends the names of files that are read as jupytext's percent format: Go with lines "// %%" between the cells.
+const PercentSuffix = ".go"
+
+// IsPercent tells whether a file is read as jupytext's percent format, by its name.
+func IsPercent(path string) bool { return filepath.Ext(path) == PercentSuffix }
+
+// readPercent reads a file in jupytext's percent format.
+func readPercent(path string) (*Notebook, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("notebook %s: %w", path, err)
+	}
+	return ParsePercent(path, data)
+}
+
+// ParsePercent reads a notebook from jupytext's percent format, as jupytext, VS Code and others write it. Magics that jupytext
+// has made comments are magics again. The name stands in error messages and becomes the notebook's Path.
+func ParsePercent(name string, data []byte) (*Notebook, error) {
+	text := strings.ReplaceAll(strings.TrimPrefix(string(data), "\ufeff"), "\r\n", "\n")
+	header, lines, err := cutHeader(strings.Split(text, "\n"))
+	if err != nil {
+		return nil, fmt.Errorf("notebook %s: the header between // --- and // ---: %w", name, err)
+	}
+	cells, err := percentCells(lines)
+	if err != nil {
+		return nil, fmt.Errorf("notebook %s: %w", name, err)
+	}
+	if len(cells) == 0 {
+		return nil, fmt.Errorf("notebook %s: it has no cell: begin each with a line // %%%%, as jupytext does", name)
+	}
+	notebook, err := json.Marshal(map[string]any{"nbformat": 4, "nbformat_minor": MaxMinor, "metadata": header, "cells": cells})
+	if err != nil {
+		return nil, fmt.Errorf("notebook %s: %w", name, err)
+	}
+	return Parse(name, notebook)
+}
+
+// percentFence stands above and below a notebook's own metadata.
+const percentFence = "// ---"
+
+// cutHeader gives the notebook's metadata, and the lines below them.
+func cutHeader(lines []string) (metadata map[string]any, rest []string, err error) {
+	language := map[string]any{"language_info": map[string]any{"name": "go"}}
+	if lines[0] != percentFence {
+		return language, lines, nil
+	}
+	end := slices.Index(lines[1:], percentFence)
+	if end < 0 {
+		return language, lines, nil
+	}
+	var header struct {
+		Jupyter map[string]any
+	}
+	if err := yaml.Unmarshal([]byte(uncomment(lines[1:end+1])), &header); err != nil {
+		return nil, nil, err
+	}
+	if header.Jupyter == nil {
+		header.Jupyter = language
+	}
+	return header.Jupyter, lines[end+2:], nil
+}
+
+// uncomment takes the comment marks from lines and joins them.
+func uncomment(lines []string) string {
+	out := make([]string, len(lines))
+	for i, line := range lines {
+		out[i] = strings.TrimPrefix(strings.TrimPrefix(line, "//"), " ")
+	}
+	return strings.Join(out, "\n")
+}
+
+// percentMark begins a cell. What follows may be a title, [markdown] or [raw], and metadata as key=JSON.
+var percentMark = regexp.MustCompile(`^// ?%%(%*)([ \t].*)?$`)
+
+// percentCells cuts lines into cells, as a notebook's JSON has them.
+func percentCells(lines []string) (cells []map[string]any, err error) {
+	start, mark := 0, ""
+	for i := 0; i <= len(lines); i++ {
+		if i < len(lines) && !percentMark.MatchString(lines[i]) {
+			continue
+		}
+		body := trimBlank(lines[start:i])
+		if mark != "" || len(body) > 0 { // What stands above the first mark is a cell too.
+			cell, err := percentCell(mark, body, len(cells)+1)
+			if err != nil {
+				return nil, fmt.Errorf("line %d: %w", start, err)
+			}
+			cells = append(cells, cell)
+		}
+		if i < len(lines) {
+			mark, start = lines[i], i+1
+		}
+	}
+	return cells, nil
+}
+
+// trimBlank drops the blank lines around a cell.
+func trimBlank(lines []string) []string {
+	blank := func(line string) bool { return strings.TrimSpace(line) == "" }
+	for len(lines) > 0 && blank(lines[0]) {
+		lines = lines[1:]
+	}
+	for len(lines) > 0 && blank(lines[len(lines)-1]) {
+		lines = lines[:len(lines)-1]
+	}
+	return lines
+}
+
+// percentCell makes a cell of its mark and its lines.
+func percentCell(mark string, body []string, number int) (map[string]any, error) {
+	kind, metadata, err := readMark(mark)
+	if err != nil {
+		return nil, err
+	}
+	cell := map[string]any{"cell_type": kind, "id": fmt.Sprintf("cell-%d", number), "metadata": metadata}
+	source := uncomment(body)
+	if kind == Code {
+		cell["execution_count"], cell["outputs"] = nil, []any{}
+		source = percentCode(body, metadata)
+		delete(metadata, "language")
+	}
+	cell["source"] = source
+	return cell, nil
+}
+
+// markKey is the name of a value in a mark.
+var markKey = regexp.MustCompile(`(^|\s)([A-Za-z_][\w.-]*)=`)
+
+// readMark reads the kind and the metadata of a cell from its mark.
+func readMark(mark string) (kind CellType, metadata map[string]any, err error) {
+	kind, metadata = Code, map[string]any{}
+	rest := ""
+	if m := percentMark.FindStringSubmatch(mark); m != nil {
+		rest = strings.TrimSpace(m[2])
+	}
+	first := markKey.FindStringIndex(rest)
+	title := rest
+	if first != nil {
+		title, rest = rest[:first[0]], rest[first[0]:]
+	} else {
+		rest = ""
+	}
+	switch {
+	case strings.Contains(title, "[markdown]"), strings.Contains(title, "[md]"):
+		kind = Markdown
+	case strings.Contains(title, "[raw]"):
+		kind = Raw
+	}
+	for rest = strings.TrimSpace(rest); rest != ""; rest = strings.TrimSpace(rest) {
+		m := markKey.FindStringSubmatchIndex(rest)
+		if m == nil || m[0] != 0 {
+			return kind, nil, fmt.Errorf("%q in the mark of a cell is not NAME=JSON", rest)
+		}
+		decoder := json.NewDecoder(strings.NewReader(rest[m[1]:]))
+		var value any
+		if err := decoder.Decode(&value); err != nil {
+			return kind, nil, fmt.Errorf("%s in the mark of a cell: %w", rest[m[4]:m[5]], err)
+		}
+		metadata[rest[m[4]:m[5]]] = value
+		rest = rest[m[1]+int(decoder.InputOffset()):]
+	}
+	return kind, metadata, nil
+}
+
+// percentCode gives the source of a code cell: as a whole behind comments where it is another language's, or not active in Go;
+// else with its magics only.
+func percentCode(body []string, metadata map[string]any) string {
+	if language, ok := metadata["language"].(string); ok && language != "" {
+		return "%%" + language + "\n" + uncomment(body)
+	}
+	if inactiveInGo(metadata["tags"]) {
+		return uncomment(body)
+	}
+	out := make([]string, len(body))
+	for i, line := range body {
+		out[i] = percentLine(line)
+	}
+	return strings.Join(out, "\n")
+}
+
+// inactiveInGo tells whether a cell's tags are those of a cell that is active elsewhere, so that jupytext made it a comment.
+func inactiveInGo(tags any) bool {
+	list, _ := tags.([]any)
+	return slices.ContainsFunc(list, func(tag any) bool {
+		places, ok := strings.CutPrefix(fmt.Sprint(tag), "active-")
+		return ok && !slices.Contains(strings.Split(places, "-"), "go")
+	})
+}
+
+// magicComment is a magic that jupytext has made a comment, or a comment that looks like one and has another mark in front.
+var magicComment = regexp.MustCompile(`^(// )*//\s?(%{1,2}[A-Za-z]|![^=\s])`)
+
+// percentLine is a line of a code cell.
+func percentLine(line string) string {
+	if magicComment.MatchString(line) {
+		return strings.TrimPrefix(strings.TrimPrefix(line, "//"), " ")
+	}
+	return line
+}
