@@ -46,6 +46,31 @@ func Create(root, name string, now time.Time) (Dir, error) {
 	return Dir{}, fmt.Errorf("run root %s: no free name for %q after %d tries", root, name, createAttempts)
 }
 
+// CheckRoot tells whether Create will be able to write in root. It leaves nothing behind.
+func CheckRoot(root string) error {
+	abs, err := filepath.Abs(root)
+	if err != nil {
+		return fmt.Errorf("run root %q: %w", root, err)
+	}
+	existing := abs
+	for {
+		_, err := os.Stat(existing)
+		if err == nil || existing == filepath.Dir(existing) || !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		existing = filepath.Dir(existing)
+	}
+	probe, err := os.MkdirTemp(existing, ".gonbatch-*")
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err // Its path is the probe's.
+	}
+	if err != nil {
+		return rootError(abs, err)
+	}
+	return os.Remove(probe)
+}
+
 // populate makes the folders of d, and removes d again if that fails.
 func (d Dir) populate() (Dir, error) {
 	for _, folder := range []string{d.Sources(), d.programs(), d.Plugins(), d.Logs(), d.Checkpoints()} {

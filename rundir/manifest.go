@@ -44,10 +44,20 @@ type Manifest struct {
 	Reason string `json:"reason,omitempty"`
 	// ExitCode is the job's exit code; nil until it is known.
 	ExitCode *int `json:"exit_code,omitempty"`
+	// Resumed are the commands by which the run was started again.
+	Resumed []Resumption `json:"resumed,omitempty"`
 	// Created, Submitted and Ended are the run's times; nil until they come.
 	Created   time.Time  `json:"created"`
 	Submitted *time.Time `json:"submitted,omitempty"`
 	Ended     *time.Time `json:"ended,omitempty"`
+}
+
+// Resumption is a command that started the run again, and what it replaced: the job before.
+type Resumption struct {
+	Time        time.Time `json:"time"`
+	CommandLine []string  `json:"command_line"`
+	JobID       string    `json:"job_id_before,omitempty"`
+	State       string    `json:"state_before,omitempty"`
 }
 
 // File is a file with its content's hash.

@@ -1,8 +1,11 @@
 package rundir
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -69,5 +72,25 @@ func TestFinishedSteps(t *testing.T) {
 	}
 	if text, err := os.ReadFile(d.FinishedStep("train")); err != nil || string(text) != "2\n" {
 		t.Errorf("mark %q, %v", text, err)
+	}
+}
+
+func TestCheckRoot(t *testing.T) {
+	root := t.TempDir()
+	file := filepath.Join(root, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		root: "<nil>", filepath.Join(root, "new", "newer"): "<nil>",
+		filepath.Join(file, "runs"): "cannot write in the run root FILE/runs: not a directory (choose another folder on the shared file system with --run-root)",
+		"/proc/runs":                "cannot write in the run root /proc/runs: no such file or directory (choose another folder on the shared file system with --run-root)",
+	} {
+		if got := fmt.Sprint(CheckRoot(path)); strings.ReplaceAll(got, file, "FILE") != want {
+			t.Errorf("CheckRoot(%s): %s, want %s", path, got, want)
+		}
+	}
+	if entries, err := os.ReadDir(root); err != nil || len(entries) != 1 {
+		t.Errorf("left behind: %v, %v", entries, err)
 	}
 }

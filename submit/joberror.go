@@ -79,15 +79,15 @@ func (e *JobError) Error() string {
 func (e *JobError) describeCause() string {
 	switch {
 	case e.Failure != nil:
-		return "\n" + describeFailure(*e.Failure)
+		return "\n" + DescribeFailure(*e.Failure)
 	case e.Cause != "":
 		return fmt.Sprintf("\nrank %d: %s", e.Status.FailedRank, e.Cause)
 	}
 	return ""
 }
 
-// describeFailure is what the ranks recorded, in words.
-func describeFailure(f rundir.Failure) string {
+// DescribeFailure is what the ranks recorded, in words: "rank 1 on n2 (stuck) after step 40: ...".
+func DescribeFailure(f rundir.Failure) string {
 	text := fmt.Sprintf("rank %d", f.Rank)
 	if f.Host != "" {
 		text += " on " + f.Host

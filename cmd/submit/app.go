@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -80,27 +81,59 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
+// flagError says in words what a flag's value must be; the library's own error has strconv's.
+func flagError(err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		flag := invalid.GetFlag()
+		return usage("--%s=%q: give %s (see submit --help)", flag.Name, invalid.GetValue(), config.Kind(flag))
+	}
+	return usage("%w (see submit --help)", err)
+}
+
 func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
+// lastWord is how long a command has to end after a second interrupt.
+const lastWord = 5 * time.Second
+
 // interruptible returns a context that SIGINT and SIGTERM end, with a submit.Interrupt as its cause, and so does SIGPIPE, when the
-// reader of the output is gone (submit ... | head): what submit started must end first. A second SIGINT or SIGTERM ends the process as usual.
+// reader of the output is gone (submit ... | head): what submit started must end first. A second SIGINT or SIGTERM is passed on by
+// the Interrupt, and ends the process a little later, or a third at once.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	pipes := make(chan os.Signal, 1)
 	signal.Notify(pipes, syscall.SIGPIPE) // For good: another write must not end the process while it ends others.
+	again, end := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer signal.Stop(signals)
 		select {
 		case sig := <-signals:
-			cancel(submit.Interrupt{Signal: sig.(syscall.Signal)})
+			cancel(submit.Interrupt{Signal: sig.(syscall.Signal), Again: again})
 		case <-pipes:
-			cancel(submit.Interrupt{Signal: syscall.SIGPIPE})
-		case <-ctx.Done():
+			cancel(submit.Interrupt{Signal: syscall.SIGPIPE, Again: again})
+		case <-end:
+			return
+		}
+		select {
+		case sig := <-signals:
+			close(again)
+			endProcess(sig.(syscall.Signal), end)
+		case <-end:
 		}
 	}()
-	return ctx, func() { cancel(nil) }
+	return ctx, sync.OnceFunc(func() { cancel(nil); close(end) })
+}
+
+// endProcess ends this process by a signal, unless its command ends by itself in time.
+func endProcess(sig syscall.Signal, end <-chan struct{}) {
+	signal.Reset(syscall.SIGINT, syscall.SIGTERM)
+	select {
+	case <-time.After(lastWord):
+		_ = syscall.Kill(syscall.Getpid(), sig)
+	case <-end:
+	}
 }
 
 // loadConfig fills the command's flags from the environment and the configuration files, found upward from start.

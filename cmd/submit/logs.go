@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 
 	"github.com/spf13/cobra"
 
+	"gonbatch/rundir"
 	"gonbatch/submit"
 )
 
@@ -51,13 +53,26 @@ func runLogs(ctx context.Context, a *app, r run, o logsOptions) error {
 	}
 	any, err := submit.NewTail(r.dir.RankLog(o.Rank)).Copy(a.out)
 	if err != nil || any {
-		return err
+		return errors.Join(err, describeFailure(a.err, r))
 	}
 	status, err := r.status(ctx, a)
 	if err != nil {
 		return errors.Join(fmt.Errorf("rank %d has no log: %s: %w", o.Rank, r.dir.RankLog(o.Rank), fs.ErrNotExist), err)
 	}
 	return fmt.Errorf("rank %d of run %s has logged nothing; the run is %s", o.Rank, r.dir.Name(), status)
+}
+
+// describeFailure tells what the ranks recorded of their failure, if they did.
+func describeFailure(w io.Writer, r run) error {
+	f, err := rundir.ReadFailure(r.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "\nthe run failed: %s\n", submit.DescribeFailure(f))
+	return err
 }
 
 // oneArg demands one argument and says what it is.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -73,7 +74,7 @@ func makeExecutable(dir string) error {
 }
 
 func TestFlags(t *testing.T) {
-	defaults := submitOptions{Notebook: "x.ipynb", Tasks: 1, Nodes: 1, TasksPerNode: 1, MPI: "auto", RunRoot: "runs"}
+	defaults := submitOptions{Notebook: "x.ipynb", Tasks: 1, Nodes: 1, TasksPerNode: 1, MPI: "auto", RunRoot: "runs", MaxRestarts: 10}
 	for _, tc := range []struct {
 		name string
 		args []string
@@ -89,11 +90,11 @@ func TestFlags(t *testing.T) {
 			}},
 		{"cluster", []string{"--nodes=2", "--tasks-per-node=4", "--gpus-per-node=4", "--cpus-per-task=8", "--mem=64G", "--time=1:00:00", "--partition=p",
 			"--account=a", "--qos=q", "--constraint=c", "--name=n", "--mpi=pmi2", "--mpi-library=l", "--template=t", "--run-root=r", "--platform=cuda",
-			"--devices=all", "--dry-run", "--no-submit", "-f", "x.ipynb"},
+			"--devices=all", "--max-restarts=3", "--signal-lead=5m", "--dry-run", "--no-submit", "-f", "x.ipynb"},
 			func(o *submitOptions) {
 				*o = submitOptions{Notebook: "x.ipynb", Tasks: 1, Nodes: 2, TasksPerNode: 4, GPUsPerNode: 4, CPUsPerTask: 8, Mem: "64G", Time: "1:00:00",
 					Partition: "p", Account: "a", QOS: "q", Constraint: "c", Name: "n", MPI: "pmi2", MPILibrary: "l", Template: "t", RunRoot: "r",
-					Platform: "cuda", Devices: "all", DryRun: true, NoSubmit: true, Follow: true}
+					Platform: "cuda", Devices: "all", MaxRestarts: 3, SignalLead: 5 * time.Minute, DryRun: true, NoSubmit: true, Follow: true}
 			}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

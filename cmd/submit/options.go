@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -24,6 +25,8 @@ type submitOptions struct {
 	Env, Modules, Setup, Directives                []string
 	MPI, MPILibrary, Template, RunRoot             string
 	Platform, Devices                              string
+	MaxRestarts                                    int
+	SignalLead                                     time.Duration
 	DryRun, NoSubmit, Follow                       bool
 
 	exportOptions
@@ -33,6 +36,9 @@ type submitOptions struct {
 }
 
 func newSubmitOptions() *submitOptions { return &submitOptions{} }
+
+// defaultMaxRestarts is enough for a week by time limits of a day, with some trouble between.
+const defaultMaxRestarts = 10
 
 // defaultRunRoot is the folder of all runs, below the current one.
 const defaultRunRoot = "runs"
@@ -59,6 +65,8 @@ func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&o.Directives, "directive", nil, "further option for sbatch, as --directive=--exclusive; repeatable")
 	fs.StringVar(&o.MPI, "mpi", "auto", "srun's --mpi: auto, pmix, pmi2, none, ...")
 	fs.StringVar(&o.MPILibrary, "mpi-library", "", "MPI library that the programs open: a path or a soname")
+	fs.IntVar(&o.MaxRestarts, "max-restarts", defaultMaxRestarts, "how often the job may be started again near its time limit, after a preemption or a node's failure; 0: never")
+	fs.DurationVar(&o.SignalLead, "signal-lead", 0, "how long before the time limit the programs are told to save (default: 90s, less for a short --time)")
 	fs.StringVar(&o.Template, "template", "", "file of a batch-script template in place of the built-in one")
 	fs.StringVar(&o.RunRoot, "run-root", defaultRunRoot, "folder of the run directories, on the shared file system")
 	o.exportOptions.addFlags(fs, "run")

@@ -44,11 +44,11 @@ func newRootCommand(a *app) *cobra.Command {
 		},
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return usage("%w (see submit --help)", err)
+		return flagError(err)
 	})
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	opts.addFlags(cmd.Flags())
-	cmd.AddCommand(newLogsCommand(a), newStatusCommand(a), newCancelCommand(a), newExportCommand(a), newConfigCommand(a),
+	cmd.AddCommand(newLogsCommand(a), newStatusCommand(a), newCancelCommand(a), newResumeCommand(a), newExportCommand(a), newConfigCommand(a),
 		newVersionCommand(a), newKernelCommand(a), newParamsCommand(a), newCheckCommand(a))
 	return cmd
 }

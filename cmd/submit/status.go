@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"slices"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"gonbatch/checkpoint/folder"
 	"gonbatch/rundir"
 	"gonbatch/submit"
 )
@@ -53,11 +56,42 @@ func showStatus(ctx context.Context, a *app, r run) error {
 	}
 	fmt.Fprintf(a.out, "state:         %s\n", stateOf(r, status))
 	fmt.Fprintf(a.out, "notebook:      %s\n", r.manifest.Notebook.Path)
+	if err := showProgress(a.out, r); err != nil {
+		return err
+	}
 	_, err = fmt.Fprintf(a.out, "run directory: %s\n", r.dir.Path())
 	if err == nil && status.State.Ended() && status.State != submit.Succeeded {
 		_, err = fmt.Fprintf(a.out, "\n%s\n", submit.NewJobError(r.job(), status))
 	}
 	return err
+}
+
+// showProgress tells what the starts of a run have done: restarts, finished steps, the newest checkpoint.
+func showProgress(w io.Writer, r run) error {
+	starts, err := rundir.CountStarts(r.dir)
+	if err != nil {
+		return err
+	}
+	if starts > 1 {
+		fmt.Fprintf(w, "restarts:      %d\n", starts-1)
+	}
+	finished, err := rundir.FinishedSteps(r.dir)
+	if err != nil {
+		return err
+	}
+	if all := len(r.manifest.Steps); all > 1 {
+		fmt.Fprintf(w, "steps:         %d of %d finished\n", len(finished), all)
+	}
+	for _, step := range r.manifest.Steps {
+		checkpoints, err := folder.List(r.dir.StepCheckpoints(step.Name))
+		if err != nil {
+			return err
+		}
+		if i := slices.IndexFunc(checkpoints, folder.Info.Valid); i >= 0 {
+			fmt.Fprintf(w, "checkpoint:    %s, step %d, %s\n", step.Name, checkpoints[i].Step, checkpoints[i].Time.Local().Format(time.DateTime))
+		}
+	}
+	return nil
 }
 
 // listStatus lists the runs in root, the newest last.

@@ -39,6 +39,9 @@ func runSubmit(ctx context.Context, a *app, o *submitOptions) error {
 		_, err = a.out.Write(script)
 		return err
 	}
+	if err := rundir.CheckRoot(o.RunRoot); err != nil {
+		return err
+	}
 	p := prepared{module: module}
 	if p.build, err = compile(ctx, a, module); err != nil {
 		return err
@@ -112,13 +115,18 @@ func (o *submitOptions) launch(ctx context.Context, a *app, p prepared, spec sub
 	case o.Local:
 		return runLocal(ctx, a, spec)
 	case o.NoSubmit:
-		_, err := fmt.Fprintf(a.out, "run directory: %s\nqueue it with:  %s\n", dir.Path(), slurm.SubmitCommand(spec))
-		return err
+		return describeStaged(a, spec)
 	}
-	return o.queue(ctx, a, spec)
+	return queue(ctx, a, spec, o.Follow, o.command)
 }
 
-// describe writes the batch script and the manifest.
+// describeStaged tells how to queue what was staged.
+func describeStaged(a *app, spec submit.JobSpec) error {
+	_, err := fmt.Fprintf(a.out, "run directory: %s\nqueue it with:  %s\n", spec.RunDir.Path(), slurm.SubmitCommand(spec))
+	return err
+}
+
+// describe writes the batch script, the job and the manifest.
 func (o *submitOptions) describe(ctx context.Context, a *app, p prepared, spec submit.JobSpec) error {
 	scheduler := localName
 	if !o.Local {
@@ -127,6 +135,12 @@ func (o *submitOptions) describe(ctx context.Context, a *app, p prepared, spec s
 			return err
 		}
 	}
+	// A resumed run may have another MPI: what was asked for is kept, not what was found.
+	asked := spec
+	asked.MPI, asked.MPILibrary = o.MPI, o.MPILibrary
+	if err := submit.WriteSpec(asked); err != nil {
+		return err
+	}
 	m, err := newManifest(ctx, a, o, p, spec, scheduler)
 	if err != nil {
 		return err
@@ -134,8 +148,8 @@ func (o *submitOptions) describe(ctx context.Context, a *app, p prepared, spec s
 	return m.Write(spec.RunDir)
 }
 
-// queue hands the run to SLURM, says what to do next, and follows the job if that is asked for.
-func (o *submitOptions) queue(ctx context.Context, a *app, spec submit.JobSpec) error {
+// queue hands the run to SLURM, says what to do next by command, and follows the job if that is asked for.
+func queue(ctx context.Context, a *app, spec submit.JobSpec, following bool, command func(words ...string) string) error {
 	scheduler := slurm.New(a.runner)
 	job, err := scheduler.Submit(ctx, spec)
 	if err != nil {
@@ -145,8 +159,8 @@ func (o *submitOptions) queue(ctx context.Context, a *app, spec submit.JobSpec) 
 		return err
 	}
 	fmt.Fprintf(a.out, "job %s: %s on %d nodes, %d ranks\nrun directory: %s\n", job.ID, spec.Name, spec.Nodes, spec.Tasks(), spec.RunDir.Path())
-	if !o.Follow {
-		_, err := fmt.Fprintf(a.out, "follow it:     %s\n", o.command("logs", "-f", string(job.ID)))
+	if !following {
+		_, err := fmt.Fprintf(a.out, "follow it:     %s\n", command("logs", "-f", string(job.ID)))
 		return err
 	}
 	return follow(ctx, a, scheduler, job, 0)

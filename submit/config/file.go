@@ -110,14 +110,14 @@ func textsOf(flag *pflag.Flag, value *yaml.Node) ([]string, error) {
 	_, wantsList := flag.Value.(pflag.SliceValue)
 	switch {
 	case value.Kind == yaml.ScalarNode && value.Tag == "!!null":
-		return nil, fmt.Errorf("has no value; give %s, or leave the key out", kind(flag))
+		return nil, fmt.Errorf("has no value; give %s, or leave the key out", Kind(flag))
 	case value.Kind == yaml.ScalarNode:
 		texts := []string{value.Value}
 		return texts, check(flag, value.Value)
 	case value.Kind == yaml.SequenceNode && wantsList:
 		return items(flag, value.Content)
 	}
-	return nil, fmt.Errorf("%s is not %s", describe(value), kind(flag))
+	return nil, fmt.Errorf("%s is not %s", describe(value), Kind(flag))
 }
 
 func items(flag *pflag.Flag, nodes []*yaml.Node) ([]string, error) {

@@ -140,16 +140,18 @@ func set(flag *pflag.Flag, texts []string) error {
 		return list.Replace(texts)
 	}
 	if err := flag.Value.Set(texts[0]); err != nil {
-		return fmt.Errorf("%q is not %s", texts[0], kind(flag))
+		return fmt.Errorf("%q is not %s", texts[0], Kind(flag))
 	}
 	return nil
 }
 
-// kind says in words what a flag's value must be.
-func kind(flag *pflag.Flag) string {
+// Kind says in words what a flag's value must be.
+func Kind(flag *pflag.Flag) string {
 	switch flag.Value.Type() {
 	case "int":
 		return "a whole number"
+	case "duration":
+		return "a time with its unit, such as 90s or 5m"
 	case "bool":
 		return "true or false"
 	case "stringArray":

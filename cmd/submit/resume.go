@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"al.essio.dev/pkg/shellescape"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"gonbatch/rundir"
+	"gonbatch/slurmtmpl"
+	"gonbatch/submit"
+	"gonbatch/submit/slurm"
+)
+
+const resumeLong = `resume goes on with a run that has ended: that was stopped, failed, was cancelled or lost. It starts the programs in the
+run directory again, by SLURM or on this machine as before. Steps that have ended well are left out, and a training goes on
+from its newest checkpoint. Options replace those that the run was submitted with.`
+
+// resumable are the options that may change when a run goes on: they leave its programs and their results as they are.
+var resumable = map[string]func(spec *submit.JobSpec, o *submitOptions){
+	"nodes":          func(s *submit.JobSpec, o *submitOptions) { s.Nodes = o.Nodes },
+	"tasks-per-node": func(s *submit.JobSpec, o *submitOptions) { s.TasksPerNode = o.TasksPerNode },
+	"tasks":          func(s *submit.JobSpec, o *submitOptions) { s.TasksPerNode = o.Tasks },
+	"gpus-per-node":  func(s *submit.JobSpec, o *submitOptions) { s.GPUsPerNode = o.GPUsPerNode },
+	"cpus-per-task":  func(s *submit.JobSpec, o *submitOptions) { s.CPUsPerTask = o.CPUsPerTask },
+	"mem":            func(s *submit.JobSpec, o *submitOptions) { s.Mem = o.Mem },
+	"time":           func(s *submit.JobSpec, o *submitOptions) { s.Time = o.Time },
+	"partition":      func(s *submit.JobSpec, o *submitOptions) { s.Partition = o.Partition },
+	"account":        func(s *submit.JobSpec, o *submitOptions) { s.Account = o.Account },
+	"qos":            func(s *submit.JobSpec, o *submitOptions) { s.QOS = o.QOS },
+	"constraint":     func(s *submit.JobSpec, o *submitOptions) { s.Constraint = o.Constraint },
+	"mpi":            func(s *submit.JobSpec, o *submitOptions) { s.MPI = o.MPI },
+	"mpi-library":    func(s *submit.JobSpec, o *submitOptions) { s.MPILibrary = o.MPILibrary },
+	"devices":        func(s *submit.JobSpec, o *submitOptions) { s.Devices = o.Devices },
+	"max-restarts":   func(s *submit.JobSpec, o *submitOptions) { s.MaxRestarts = o.MaxRestarts },
+	"signal-lead":    func(s *submit.JobSpec, o *submitOptions) { s.SignalLead = o.SignalLead },
+	"follow":         func(*submit.JobSpec, *submitOptions) {},
+	"no-submit":      func(*submit.JobSpec, *submitOptions) {},
+}
+
+func newResumeCommand(a *app) *cobra.Command {
+	opts := newSubmitOptions()
+	cmd := &cobra.Command{
+		Use:   "resume [flags] RUN",
+		Short: "Go on with a run that has ended; RUN is a job id, a run's name or the start of one, or a run directory",
+		Long:  resumeLong,
+		Example: `  submit resume 4711
+  submit resume --nodes 4 -f runs/mnist-20261121-101500-4f2a`,
+		Args: oneArg("RUN"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := a.findRun(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			ctx, stop := interruptible(cmd.Context())
+			defer stop()
+			return runResume(ctx, a, r, opts, cmd.Flags())
+		},
+	}
+	all := pflag.NewFlagSet("submit", pflag.ContinueOnError)
+	opts.addFlags(all)
+	cmd.Flags().SortFlags = false
+	all.VisitAll(func(f *pflag.Flag) {
+		if resumable[f.Name] != nil {
+			cmd.Flags().AddFlag(f)
+		}
+	})
+	addRunRoot(cmd)
+	return cmd
+}
+
+// runResume starts the run again. All that can be refused comes first.
+func runResume(ctx context.Context, a *app, r run, o *submitOptions, flags *pflag.FlagSet) error {
+	if err := r.mayResume(ctx, a); err != nil {
+		return err
+	}
+	spec, err := r.resumedSpec(o, flags)
+	if err != nil {
+		return err
+	}
+	if err := needWork(spec); err != nil {
+		return err
+	}
+	local := r.manifest.Scheduler == localName
+	if !local {
+		if spec, err = r.script(ctx, a, o, spec); err != nil {
+			return err
+		}
+	}
+	if err := r.restart(a); err != nil {
+		return err
+	}
+	switch {
+	case local:
+		return runLocal(ctx, a, spec)
+	case o.NoSubmit:
+		return describeStaged(a, spec)
+	}
+	return queue(ctx, a, spec, o.Follow, func(words ...string) string {
+		words[len(words)-1] = r.dir.Path() // It may lie anywhere.
+		return "submit " + shellescape.QuoteCommand(words)
+	})
+}
+
+// mayResume refuses a run that has not ended.
+func (r run) mayResume(ctx context.Context, a *app) error {
+	status, err := r.status(ctx, a)
+	if err != nil {
+		return err
+	}
+	switch {
+	case status.State.Ended(), r.manifest.JobID == "" && r.manifest.Process == nil:
+		return nil
+	case r.queued():
+		return fmt.Errorf("run %s has not ended: job %s is %s; wait for it, or end it with submit cancel %s", r.dir.Name(), r.manifest.JobID, status, r.manifest.JobID)
+	}
+	return fmt.Errorf("run %s has not ended: it is %s on %s", r.dir.Name(), status, r.manifest.Process.Host)
+}
+
+// resumedSpec is the job as it was submitted, with what the command line changes.
+func (r run) resumedSpec(o *submitOptions, flags *pflag.FlagSet) (submit.JobSpec, error) {
+	spec, err := submit.ReadSpec(r.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return spec, fmt.Errorf("run %s cannot be resumed: an older version of submit made it, which did not keep the job (%w)", r.dir.Name(), err)
+	}
+	if err != nil {
+		return spec, err
+	}
+	if err := r.checkFlags(flags); err != nil {
+		return spec, err
+	}
+	flags.Visit(func(f *pflag.Flag) {
+		if change := resumable[f.Name]; change != nil {
+			change(&spec, o)
+		}
+	})
+	if err := spec.Validate(); err != nil {
+		return spec, usageError{err}
+	}
+	return spec, nil
+}
+
+// checkFlags refuses options of the other kind of run.
+func (r run) checkFlags(flags *pflag.FlagSet) error {
+	local := r.manifest.Scheduler == localName
+	for _, name := range []string{"nodes", "tasks-per-node", "no-submit"} {
+		if local && flags.Changed(name) {
+			return usage("--%s goes with a cluster, and run %s ran on one machine; give --tasks for another number of ranks", name, r.dir.Name())
+		}
+	}
+	if !local && flags.Changed("tasks") {
+		return usage("--tasks goes with runs on one machine, and run %s ran on a cluster; give --nodes and --tasks-per-node", r.dir.Name())
+	}
+	return nil
+}
+
+// needWork refuses a run that has nothing left to do, or whose programs are gone.
+func needWork(spec submit.JobSpec) error {
+	left := 0
+	for _, step := range spec.Steps {
+		if rundir.IsFinished(spec.RunDir, step.Name) {
+			continue
+		}
+		left++
+		if _, err := os.Stat(step.Program(spec.RunDir)); err != nil {
+			return fmt.Errorf("run %s cannot be resumed: its program is gone: %w", spec.RunDir.Name(), err)
+		}
+	}
+	if left == 0 {
+		return fmt.Errorf("run %s has nothing left to do: all of its %s ended well", spec.RunDir.Name(), count(len(spec.Steps), "step"))
+	}
+	return nil
+}
+
+// script finds the MPI for the job and writes its batch script anew.
+func (r run) script(ctx context.Context, a *app, o *submitOptions, spec submit.JobSpec) (submit.JobSpec, error) {
+	if !o.NoSubmit {
+		if err := slurm.Available(); err != nil {
+			return spec, err
+		}
+	}
+	if err := submit.WriteSpec(spec); err != nil {
+		return spec, err
+	}
+	mpi, err := findMPI(ctx, a, o, spec)
+	if err != nil {
+		return spec, err
+	}
+	spec.MPI, spec.MPILibrary = mpi.Kind, mpi.Library
+	return spec, writeScript(spec, slurmtmpl.Render)
+}
+
+// restart turns the run back into one that has not ended, and keeps that and by what command.
+func (r run) restart(a *app) error {
+	if err := os.Remove(r.dir.ExitStatus()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := rundir.ClearFailure(r.dir); err != nil {
+		return err
+	}
+	return rundir.UpdateManifest(r.dir, func(m *rundir.Manifest) {
+		m.Resumed = append(m.Resumed, rundir.Resumption{Time: a.now(), CommandLine: a.commandLine, JobID: m.JobID, State: m.State})
+		m.JobID, m.State, m.Reason, m.ExitCode, m.Ended, m.Process = "", "", "", nil, nil, nil
+	})
+}
