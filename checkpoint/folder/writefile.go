@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -41,7 +42,7 @@ func writeFile(path string, write func(io.Writer) error) (_ File, err error) {
 	return File{Name: filepath.Base(path), Size: hashed.size, SHA256: fmt.Sprintf("%x", hashed.hash.Sum(nil))}, nil
 }
 
-// hashedFile hashes what it writes.
+// hashedFile hashes what it writes, on another core if there is one.
 type hashedFile struct {
 	file          *os.File
 	hash          hash.Hash
@@ -52,8 +53,10 @@ func (h *hashedFile) Write(data []byte) (int, error) {
 	written := 0
 	for len(data) > 0 { // In pieces that stay in the processor's cache between the two.
 		piece := data[:min(len(data), bufferSize)]
-		h.hash.Write(piece)
+		var hashing sync.WaitGroup
+		hashing.Go(func() { h.hash.Write(piece) })
 		n, err := h.file.Write(piece)
+		hashing.Wait()
 		written += n
 		h.size += int64(n)
 		if err != nil {
