@@ -2,6 +2,7 @@ package distributed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"gonbatch/distributed/cluster"
+	"gonbatch/distributed/watch"
 	"gonbatch/rundir"
 )
 
@@ -18,6 +20,7 @@ import (
 type World struct {
 	environment cluster.Environment
 	peers       communicator
+	watch       *watch.Watch
 	backend     compute.Backend
 	platform    string
 	devices     int
@@ -26,6 +29,7 @@ type World struct {
 	out         io.Writer
 	broadcast   map[*model.Variable]bool // Those that have had rank 0's value.
 	metrics     *metricsFile
+	atClose     []func() error
 }
 
 // Config is what Init takes from the process; tests give their own.
@@ -62,8 +66,13 @@ func open(ctx context.Context, c Config) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &World{environment: environment, peers: peers, out: c.Out, broadcast: map[*model.Variable]bool{}}
+	w := &World{environment: environment, out: c.Out, broadcast: map[*model.Variable]bool{}}
 	w.run, _ = rundir.FromEnv(c.Getenv)
+	if w.watch, err = startWatch(ctx, c, environment, peers, w.run); err != nil {
+		return nil, err
+	}
+	w.peers = watched{peers, w.watch}
+	peers = w.peers
 	cpus, err := bindCPUs(environment, peers, c.Getenv)
 	if err != nil {
 		return nil, err
@@ -128,9 +137,16 @@ func (w *World) Barrier() error { return w.peers.Barrier() }
 // AllReduceSum replaces the values by their sum over all ranks.
 func (w *World) AllReduceSum(values []float64) error { return w.peers.AllReduce(values) }
 
+// OnClose has f called when the job is left: the last one first.
+func (w *World) OnClose(f func() error) { w.atClose = append(w.atClose, f) }
+
 // Close leaves the job. Every rank must call it, when all its work is done.
 func (w *World) Close() error {
 	err := w.metrics.close()
+	for i := len(w.atClose) - 1; i >= 0; i-- {
+		err = errors.Join(err, w.atClose[i]())
+	}
+	w.atClose = nil
 	if closeErr := w.peers.Close(); err == nil {
 		err = closeErr
 	}

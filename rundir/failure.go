@@ -72,6 +72,18 @@ func (f Failure) Write(d Dir) (first bool, err error) {
 	return first, nil
 }
 
+// Replace records the failure in place of the one that the same rank has recorded in d: it knows more now.
+func (f Failure) Replace(d Dir) error {
+	text, err := json.MarshalIndent(f, "", "  ")
+	if err == nil {
+		err = WriteFileAtomic(d.FailurePath(), append(text, '\n'), 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("record the failure of rank %d: %w", f.Rank, err)
+	}
+	return nil
+}
+
 // createWhole writes a file that is not there yet; readers see all of it or nothing. It tells whether it was not there.
 func createWhole(path string, data []byte) (created bool, err error) {
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")

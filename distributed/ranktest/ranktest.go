@@ -11,8 +11,6 @@ package ranktest
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"regexp"
@@ -77,7 +75,7 @@ func Start(t *testing.T, launcher Launcher, n int, env []string) (string, error)
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	program := []string{os.Args[0], "-test.run=^" + regexp.QuoteMeta(root(t)) + "$", "-test.v", "-test.count=1"}
+	program := thisTest(t)
 	env = append(append(os.Environ(), child+"=1"), env...)
 	if launcher.Name == Torchrun.Name {
 		return startEach(t, ctx, n, program, env)
@@ -94,24 +92,24 @@ func Start(t *testing.T, launcher Launcher, n int, env []string) (string, error)
 // startEach starts the ranks as torchrun does.
 func startEach(t *testing.T, ctx context.Context, n int, program, env []string) (string, error) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	l.Close()
+	address := freeAddress(t)
 	outputs, errs := make([]string, n), make([]error, n)
 	var group sync.WaitGroup
 	for rank := range n {
 		group.Go(func() {
 			cmd := exec.CommandContext(ctx, program[0], program[1:]...)
-			cmd.Env = append(slices.Clone(env), "MASTER_ADDR=127.0.0.1", "MASTER_PORT="+port, fmt.Sprintf("WORLD_SIZE=%d", n), fmt.Sprintf("RANK=%d", rank), fmt.Sprintf("LOCAL_RANK=%d", rank))
+			cmd.Env = append(slices.Clone(env), rankEnv(address, rank, n)...)
 			out, err := cmd.CombinedOutput()
 			outputs[rank], errs[rank] = string(out), err
 		})
 	}
 	group.Wait()
 	return strings.Join(outputs, ""), errors.Join(errs...)
+}
+
+// thisTest is the command that runs this test alone.
+func thisTest(t *testing.T) []string {
+	return []string{os.Args[0], "-test.run=^" + regexp.QuoteMeta(root(t)) + "$", "-test.v", "-test.count=1"}
 }
 
 // root is the name of the test without its subtests.

@@ -1,0 +1,297 @@
+package distributed_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gonbatch/distributed"
+	"gonbatch/distributed/ranktest"
+	"gonbatch/rundir"
+)
+
+// The ranks of these tests do a few collectives, and then what SCENARIO says. VICTIM is the rank that it happens to.
+const (
+	scenarioVariable = "SCENARIO"
+	victimVariable   = "VICTIM"
+)
+
+// stuckLimit is the stuck ranks' time limit in the tests.
+const stuckLimit = 3 * time.Second
+
+// scenario is what goes wrong: on the victim and, at the same time, on the others.
+type scenario struct{ victim, others func(w *distributed.World) }
+
+var scenarios = map[string]scenario{
+	"killed":              {killed, reduceForEver},
+	"killed in training":  {killed, trainForEver},
+	"panics":              {func(*distributed.World) { panic("no more batches") }, reduceForEver},
+	"panics elsewhere":    {panicElsewhere, reduceForEver},
+	"gives up":            {func(*distributed.World) { log.Fatal("read data: no such file") }, reduceForEver},
+	"exits":               {func(*distributed.World) { os.Exit(3) }, reduceForEver},
+	"stopped":             {func(*distributed.World) { signalSelf(syscall.SIGSTOP) }, reduceForEver},
+	"loops":               {func(*distributed.World) { loop() }, reduceForEver},
+	"alone in a barrier":  {barrier, func(*distributed.World) { time.Sleep(time.Minute) }},
+	"another size":        {func(w *distributed.World) { reduce(w, 100) }, func(w *distributed.World) { reduce(w, 5) }},
+	"another kind":        {barrier, func(w *distributed.World) { reduce(w, 5) }},
+	"others have closed":  {barrier, func(*distributed.World) {}},
+	"has NaN":             {func(w *distributed.World) { w.Abort(notANumber(w)) }, trainForEver},
+	"ends without Close":  {func(*distributed.World) { os.Exit(0) }, func(w *distributed.World) { time.Sleep(7 * time.Second); os.Exit(0) }},
+	"closes early":        {func(w *distributed.World) { w.Close(); os.Exit(0) }, func(w *distributed.World) { time.Sleep(2 * time.Second) }},
+	"all are slow":        {slowly, slowly},
+	"told to stop":        {func(*distributed.World) { signalSelf(syscall.SIGTERM) }, reduceForEver},
+	"all are told to end": {func(*distributed.World) { signalSelf(syscall.SIGTERM) }, func(*distributed.World) { signalSelf(syscall.SIGTERM) }},
+}
+
+func killed(*distributed.World) { signalSelf(syscall.SIGKILL) }
+
+func signalSelf(s syscall.Signal) {
+	syscall.Kill(os.Getpid(), s)
+	time.Sleep(time.Minute)
+}
+
+func panicElsewhere(*distributed.World) {
+	go func() { panic("no more batches") }()
+	time.Sleep(time.Minute)
+}
+
+func loop() {
+	for i := 0; ; i++ {
+		if i < 0 {
+			i = 0
+		}
+	}
+}
+
+func barrier(w *distributed.World) { fmt.Println("barrier:", w.Barrier()) }
+
+func reduce(w *distributed.World, n int) {
+	fmt.Println("reduce:", w.AllReduceSum(make([]float64, n)))
+	time.Sleep(time.Minute)
+}
+
+func reduceForEver(w *distributed.World) {
+	for {
+		if err := w.AllReduceSum(make([]float64, 1000)); err != nil {
+			log.Fatal(err)
+		}
+	}
+}
+
+// trainForEver computes without a collective: it notices nothing by itself.
+func trainForEver(*distributed.World) { time.Sleep(time.Minute) }
+
+func slowly(w *distributed.World) {
+	time.Sleep(2 * stuckLimit)
+	fmt.Println("reduce:", w.AllReduceSum(make([]float64, 5)))
+}
+
+func notANumber(w *distributed.World) error {
+	return &distributed.FailureError{Kind: rundir.NaN, Err: fmt.Errorf("the loss is %v", math.NaN())}
+}
+
+// failingRank is the body of a rank.
+func failingRank(t *testing.T) {
+	w, err := distributed.Init()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step := range 41 {
+		w.Progress(int64(step) + 1)
+		if err := w.AllReduceSum(make([]float64, 10)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if strings.Contains(os.Getenv(scenarioVariable), "without Close") {
+		w.Idle()
+	}
+	time.Sleep(time.Second) // The watch hears of the step.
+	s := scenarios[os.Getenv(scenarioVariable)]
+	if fmt.Sprint(w.Rank()) == os.Getenv(victimVariable) {
+		mark(t)
+		s.victim(w)
+	} else {
+		s.others(w)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// mark notes the moment of the failure.
+func mark(t *testing.T) {
+	if err := os.WriteFile(filepath.Join(os.Getenv(rundir.EnvDir), "moment"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// failureCase is a scenario and what is said of it.
+type failureCase struct {
+	scenario string
+	victim   int
+	kind     rundir.FailureKind
+	want     []string // In the report.
+	stacks   bool
+}
+
+var failureCases = []failureCase{
+	{"killed", 0, rundir.Died, []string{"its process ended without World.Close"}, false},
+	{"killed", 1, rundir.Died, []string{"its process ended without World.Close"}, false},
+	{"killed", 2, rundir.Died, []string{"its process ended without World.Close"}, false},
+	{"killed in training", 1, rundir.Died, []string{"its process ended without World.Close"}, false},
+	{"panics", 1, rundir.Died, []string{"panic: no more batches", "failure_test.go"}, false},
+	{"panics elsewhere", 0, rundir.Died, []string{"panic: no more batches", "failure_test.go"}, false},
+	{"gives up", 1, rundir.Died, []string{"read data: no such file"}, false},
+	{"exits", 2, rundir.Died, []string{"its process ended without World.Close"}, false},
+	{"told to stop", 1, rundir.Died, []string{"told to stop by a signal"}, false},
+	{"has NaN", 1, rundir.NaN, []string{"the loss is NaN"}, false},
+	{"has NaN", 0, rundir.NaN, []string{"the loss is NaN"}, false},
+	{"stopped", 1, rundir.Stuck, []string{"says nothing since", "is in all-reduce 43 (1000 float64)"}, true},
+	{"stopped", 0, rundir.Stuck, []string{"says nothing since", "is in all-reduce 43 (1000 float64)"}, true},
+	{"loops", 2, rundir.Stuck, []string{"has not come to the collective that others are in", "computes or loads since it left all-reduce 42 (10 float64)"}, true},
+	{"another size", 1, rundir.Mismatch, []string{"the ranks disagree", "all-reduce 43 (100 float64)", "all-reduce 43 (5 float64)"}, true},
+	{"another kind", 1, rundir.Mismatch, []string{"the ranks disagree", "barrier 43", "all-reduce 43 (5 float64)"}, true},
+	{"others have closed", 1, rundir.Mismatch, []string{"waits in barrier 43", "has ended its work after 42 collectives"}, true},
+}
+
+// TestFailure: whatever happens to a rank, all end in time, and one report says what it was.
+func TestFailure(t *testing.T) {
+	if ranktest.InRank() {
+		failingRank(t)
+		return
+	}
+	for _, launcher := range []ranktest.Launcher{ranktest.Torchrun, ranktest.OpenMPI, ranktest.MPICH} {
+		t.Run(launcher.Name, func(t *testing.T) {
+			for _, c := range failureCases {
+				if launcher.Name == ranktest.OpenMPI.Name && c.scenario == "others have closed" {
+					continue // All ranks end, but now and then mpirun 4.1 itself then hangs, where some were in MPI_Finalize.
+				}
+				t.Run(fmt.Sprintf("rank %d %s", c.victim, c.scenario), func(t *testing.T) { checkFailure(t, launcher, c) })
+			}
+		})
+	}
+}
+
+const failureRanks = 3
+
+func startScenario(t *testing.T, launcher ranktest.Launcher, name string, victim int) (rundir.Dir, []ranktest.Ended) {
+	t.Helper()
+	dir := rundir.At(t.TempDir())
+	ended := ranktest.StartLogged(t, launcher, failureRanks, dir.Path(), []string{rundir.EnvDir + "=" + dir.Path(), scenarioVariable + "=" + name,
+		fmt.Sprintf("%s=%d", victimVariable, victim), "GONBATCH_STUCK_TIMEOUT=" + stuckLimit.String(), "GOTRACEBACK=single"})
+	t.Cleanup(func() {
+		if t.Failed() {
+			showLogs(t, dir)
+		}
+	})
+	return dir, ended
+}
+
+func showLogs(t *testing.T, dir rundir.Dir) {
+	logs, _ := filepath.Glob(filepath.Join(dir.Logs(), "*.log"))
+	for _, path := range logs {
+		text, _ := os.ReadFile(path)
+		t.Logf("%s:\n%.3000s", filepath.Base(path), text)
+	}
+}
+
+func checkFailure(t *testing.T, launcher ranktest.Launcher, c failureCase) {
+	dir, ended := startScenario(t, launcher, c.scenario, c.victim)
+	checkEnded(t, dir, ended, c)
+	f, err := rundir.ReadFailure(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, _ := os.Hostname()
+	if f.Kind != c.kind || f.Rank != c.victim || f.Host != host || f.Step != 41 {
+		t.Errorf("recorded: %s of rank %d on %s at step %d; want %s of rank %d on %s at step 41", f.Kind, f.Rank, f.Host, f.Step, c.kind, c.victim, host)
+	}
+	report, reports := "", 0
+	for rank := range failureRanks {
+		text, err := os.ReadFile(dir.RankLog(rank))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, after, ok := strings.Cut(string(text), fmt.Sprintf("gonbatch: rank %d on %s failed at step 41 (%s):", c.victim, host, c.kind)); ok {
+			report = after
+			reports++
+		}
+		if c.stacks && !(c.scenario == "stopped" && rank == c.victim) && !(c.scenario == "others have closed" && rank != c.victim) {
+			if stack, err := os.ReadFile(dir.StackPath(rank)); err != nil || !strings.Contains(string(stack), "failure_test.go") {
+				t.Errorf("stacks of rank %d: %v\n%s", rank, err, stack)
+			}
+		}
+	}
+	if reports != 1 {
+		t.Fatalf("%d reports, want one", reports)
+	}
+	for _, want := range c.want {
+		if !strings.Contains(report, want) {
+			t.Errorf("%q is not in the report:\n%s", want, report)
+		}
+	}
+}
+
+// checkEnded: all ranks have ended, in time, and not as if all were well.
+func checkEnded(t *testing.T, dir rundir.Dir, ended []ranktest.Ended, c failureCase) {
+	t.Helper()
+	info, err := os.Stat(filepath.Join(dir.Path(), "moment"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := 5 * time.Second
+	if c.kind == rundir.Stuck {
+		limit += stuckLimit
+	}
+	for i, e := range ended {
+		if e.Code == 0 && !(c.scenario == "others have closed" && i != c.victim) {
+			t.Errorf("process %d ended with code 0", i)
+		}
+		took := e.At.Sub(info.ModTime())
+		t.Logf("process %d ended with code %d after %v", i, e.Code, took.Round(time.Millisecond))
+		if took > limit {
+			t.Errorf("process %d ended after %v, want at most %v", i, took, limit)
+		}
+	}
+}
+
+// TestNoFailure: what is no failure is not called one.
+func TestNoFailure(t *testing.T) {
+	if ranktest.InRank() {
+		failingRank(t)
+		return
+	}
+	tests := []struct {
+		scenario string
+		victim   int
+		code     int
+	}{
+		{"ends without Close", 2, 0},
+		{"ends without Close", 0, 0},
+		{"closes early", 0, 0},
+		{"closes early", 2, 0},
+		{"all are slow", 1, 0},
+		{"all are told to end", 0, 128 + int(syscall.SIGTERM)},
+	}
+	for _, test := range tests {
+		t.Run(fmt.Sprintf("rank %d: %s", test.victim, test.scenario), func(t *testing.T) {
+			dir, ended := startScenario(t, ranktest.Torchrun, test.scenario, test.victim)
+			for rank, e := range ended {
+				if e.Code != test.code {
+					t.Errorf("rank %d ended with code %d, want %d", rank, e.Code, test.code)
+				}
+			}
+			if f, err := rundir.ReadFailure(dir); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("recorded as a failure: %+v, %v", f, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,106 @@
+package ranktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Ended is a process that has ended: a rank, or mpirun with all of its ranks.
+type Ended struct {
+	// Code is the exit code; 128 and the signal's number where one ended it.
+	Code int
+	At   time.Time
+}
+
+// eachLimit bounds a run of StartLogged: what is tested ends in seconds.
+const eachLimit = 2 * time.Minute
+
+// asLogged makes a rank append its output to its own log: $0 is the folder, the rest is the program. As submit's own launcher does, it gives the ranks
+// a second to say why one failed: MPICH's mpirun kills them as soon as it knows.
+const asLogged = `rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-$RANK}}
+exec >>"$0/rank-$rank.log" 2>&1
+[ -n "$PMI_FD" ] || exec "$@"
+"$@"
+code=$?
+[ $code = 0 ] || sleep 1
+exit $code`
+
+// StartLogged runs this test alone in n processes, as Start does, each with its output in logs/rank-<n>.log below the folder. It returns how they ended: by
+// rank, or, where mpirun starts them, mpirun's own end alone.
+func StartLogged(t *testing.T, launcher Launcher, n int, folder string, env []string) []Ended {
+	t.Helper()
+	logs := filepath.Join(folder, "logs")
+	if err := os.MkdirAll(logs, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), eachLimit)
+	defer cancel()
+	program := append([]string{"bash", "-c", asLogged, logs}, thisTest(t)...)
+	env = append(append(os.Environ(), child+"=1"), env...)
+	if launcher.Name != Torchrun.Name {
+		args := append(append([]string{}, launcher.Args...), "-n", strconv.Itoa(n))
+		cmd := exec.CommandContext(ctx, find(t, launcher), append(args, program...)...)
+		cmd.Env = env
+		log, err := os.Create(filepath.Join(logs, "scheduler.log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer log.Close()
+		cmd.Stdout, cmd.Stderr = log, log
+		return []Ended{runToEnd(t, cmd)}
+	}
+	address := freeAddress(t)
+	ended := make([]Ended, n)
+	var group sync.WaitGroup
+	for rank := range n {
+		group.Go(func() {
+			cmd := exec.CommandContext(ctx, program[0], program[1:]...)
+			cmd.Env = append(append([]string{}, env...), rankEnv(address, rank, n)...)
+			ended[rank] = runToEnd(t, cmd)
+		})
+	}
+	group.Wait()
+	return ended
+}
+
+func runToEnd(t *testing.T, cmd *exec.Cmd) Ended {
+	err := cmd.Run()
+	e := Ended{At: time.Now()}
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit) && exit.ExitCode() < 0:
+		e.Code = 128 + int(exit.Sys().(syscall.WaitStatus).Signal())
+	case errors.As(err, &exit):
+		e.Code = exit.ExitCode()
+	case err != nil:
+		t.Error(err)
+	}
+	return e
+}
+
+// freeAddress is where nobody listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// rankEnv is what torchrun sets.
+func rankEnv(address string, rank, n int) []string {
+	host, port, _ := net.SplitHostPort(address)
+	return []string{"MASTER_ADDR=" + host, "MASTER_PORT=" + port, fmt.Sprintf("WORLD_SIZE=%d", n), fmt.Sprintf("RANK=%d", rank), fmt.Sprintf("LOCAL_RANK=%d", rank)}
+}

@@ -1,0 +1,273 @@
+package watch
+
+import (
+	"net"
+	"sync"
+	"time"
+
+	"gonbatch/rundir"
+)
+
+// hub watches all ranks. Rank 0's judges; rank 1's does while that is gone or silent.
+type hub struct {
+	watch    *Watch
+	listener net.Listener
+	kicked   chan struct{}
+	sent     uint64 // The number of this rank's last collective that was compared.
+
+	mu       sync.Mutex
+	peers    []*peer
+	links    map[int]*link
+	ready    map[int]bool
+	crashes  map[int]chan struct{} // Closed when the connection for a rank's panic has ended.
+	compared *comparison
+	found    *verdict // A disagreement.
+}
+
+func newHub(w *Watch, l net.Listener) *hub {
+	h := &hub{watch: w, listener: l, kicked: make(chan struct{}, 1), links: map[int]*link{}, ready: map[int]bool{}, crashes: map[int]chan struct{}{}, compared: newComparison()}
+	for rank := range w.config.Size {
+		h.peers = append(h.peers, &peer{rank: rank, heard: time.Now()})
+	}
+	me := h.peers[w.config.Rank]
+	me.host, me.process = w.config.Host, thisProcess()
+	return h
+}
+
+// accept takes connections until the listener is closed.
+func (h *hub) accept() {
+	for {
+		conn, err := h.listener.Accept()
+		if err != nil {
+			return
+		}
+		go h.serve(conn)
+	}
+}
+
+// serve is for one connection; who can't prove to be of this job is not heard.
+func (h *hub) serve(conn net.Conn) {
+	defer conn.Close()
+	if tune(conn) != nil || h.watch.key.check(conn) != nil {
+		return
+	}
+	l := newLink(conn)
+	var who hello
+	if l.receive(&who) != nil || who.Rank < 0 || who.Rank >= len(h.peers) {
+		return
+	}
+	if who.Crash {
+		h.hearCrash(who.Rank, l)
+		return
+	}
+	h.mu.Lock()
+	p := h.peers[who.Rank]
+	p.host, p.process, p.heard = who.Host, who.Process, time.Now()
+	h.links[who.Rank] = l
+	h.mu.Unlock()
+	for {
+		var r report
+		if err := l.receive(&r); err != nil {
+			h.lose(who.Rank)
+			return
+		}
+		h.hear(who.Rank, r)
+	}
+}
+
+// maxCrash bounds a panic's text.
+const maxCrash = 1 << 20
+
+// hearCrash takes a panic's text as it comes: the connection ends with the process.
+func (h *hub) hearCrash(rank int, l *link) {
+	over := make(chan struct{})
+	defer close(over)
+	h.mu.Lock()
+	h.crashes[rank] = over
+	h.mu.Unlock()
+	part := make([]byte, 64<<10)
+	for {
+		n, err := l.in.Read(part)
+		h.mu.Lock()
+		if p := h.peers[rank]; len(p.crash) < maxCrash {
+			p.crash += string(part[:n])
+		}
+		h.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (h *hub) hear(rank int, r report) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p := h.peers[rank]
+	p.heard = time.Now()
+	switch {
+	case r.State != nil:
+		h.update(p, *r.State)
+		if r.State.Problem != "" {
+			notify(h.kicked)
+		}
+	case r.Failure != nil:
+		p.failure = r.Failure
+		notify(h.kicked)
+	case r.Ready:
+		h.ready[rank] = true
+	case r.Bye:
+		p.bye = true
+	}
+}
+
+// update takes a rank's state. The lock is held.
+func (h *hub) update(p *peer, s State) {
+	p.state = s
+	if v := h.compared.add(p, func(rank int) string { return h.peers[rank].name() }); v != nil && h.found == nil {
+		h.found = v
+		notify(h.kicked)
+	}
+}
+
+// crashDelay is how much later than the loss of its process a panic's text may come.
+const crashDelay = 100 * time.Millisecond
+
+// lose notes that a rank's connection broke.
+func (h *hub) lose(rank int) {
+	gone := time.Now()
+	h.mu.Lock()
+	delete(h.links, rank)
+	crash := h.crashes[rank]
+	h.mu.Unlock()
+	if crash != nil {
+		select {
+		case <-crash:
+		case <-time.After(crashDelay):
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p := h.peers[rank]; !p.bye {
+		p.gone = gone
+		notify(h.kicked)
+	}
+}
+
+// fail notes this rank's own wish to end.
+func (h *hub) fail(rank int, f *rundir.Failure) {
+	h.mu.Lock()
+	h.peers[rank].failure = f
+	h.mu.Unlock()
+	notify(h.kicked)
+}
+
+// look is the time between two judgements.
+const look = 200 * time.Millisecond
+
+// run judges until the watch ends.
+func (h *hub) run() {
+	ticker := time.NewTicker(look)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-h.watch.stop:
+			return
+		case <-h.kicked:
+		case <-ticker.C:
+		}
+		if v, ranks := h.judge(time.Now()); v != nil {
+			h.end(v, ranks)
+		}
+	}
+}
+
+// judge returns the verdict, if there is one, and what each rank is doing.
+func (h *hub) judge(now time.Time) (*verdict, []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	me := h.peers[h.watch.config.Rank]
+	me.heard = now
+	state := h.watch.state(h.sent)
+	h.sent = state.Entered
+	h.update(me, state)
+	if !h.leads(now) {
+		return nil, nil
+	}
+	v := h.found
+	if v == nil {
+		v = judge(now, h.peers, limits{h.watch.config.Stuck, h.watch.config.Hasty})
+	}
+	if v == nil {
+		return nil, nil
+	}
+	ranks := make([]string, len(h.peers))
+	for i, p := range h.peers {
+		ranks[i] = p.describe(now)
+	}
+	return v, ranks
+}
+
+// deputyAfter is how long rank 0 may say nothing before rank 1 judges in its place: longer than a busy machine delays it.
+const deputyAfter = 5 * time.Second
+
+// leads tells whether this hub judges. The lock is held.
+func (h *hub) leads(now time.Time) bool {
+	first := h.peers[0]
+	return h.watch.config.Rank == 0 || !first.alive() || now.Sub(first.heard) > deputyAfter
+}
+
+// tell sends an order to all ranks that are there.
+func (h *hub) tell(o order) {
+	h.mu.Lock()
+	links := make([]*link, 0, len(h.links))
+	for _, l := range h.links {
+		links = append(links, l)
+	}
+	h.mu.Unlock()
+	var group sync.WaitGroup
+	for _, l := range links {
+		group.Go(func() { _ = l.send(o) }) // Whoever does not hear it is lost, or will be.
+	}
+	group.Wait()
+}
+
+// waitReady waits until all ranks that can have done what was ordered, or the time is up.
+func (h *hub) waitReady(limit time.Duration, hurry <-chan struct{}) {
+	deadline := time.NewTimer(limit)
+	defer deadline.Stop()
+	for !h.allReady() {
+		select {
+		case <-deadline.C:
+			return
+		case <-hurry:
+			hurry = nil
+			deadline.Reset(min(limit, hurryTime))
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func (h *hub) allReady() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := time.Now()
+	for rank := range h.links {
+		if p := h.peers[rank]; !h.ready[rank] && p.alive() && !p.silent(now) {
+			return false
+		}
+	}
+	return true
+}
+
+// goodbye tells the others that this hub's end is no failure.
+func (h *hub) goodbye() { h.tell(order{Bye: true}) }
+
+// close ends the hub's connections.
+func (h *hub) close() {
+	h.listener.Close()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, l := range h.links {
+		l.close()
+	}
+}

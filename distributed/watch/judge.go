@@ -1,0 +1,174 @@
+package watch
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"gonbatch/rundir"
+)
+
+// The time after which a wait for a rank that will not come is no chance any more.
+const (
+	// waitForGone is for a collective that somebody is in while a rank is gone.
+	waitForGone = time.Second
+	// waitForClosed is for a collective that somebody is in while a rank has ended its work, or for a rank that is gone while others close.
+	waitForClosed = 2 * time.Second
+)
+
+// limits are a job's own.
+type limits struct {
+	// stuck is how long ranks may wait for another; 0 is for ever.
+	stuck time.Duration
+	// hasty makes every end without a goodbye a failure.
+	hasty bool
+}
+
+// judge decides whether the job goes on. It has no side effects. Causes come before their effects: a rank's own word, ranks that
+// disagree, one that is gone, one that is waited for.
+func judge(now time.Time, peers []*peer, l limits) *verdict {
+	if v := judgeFailures(peers); v != nil {
+		return v
+	}
+	if v := judgeGone(now, peers, l.hasty); v != nil {
+		return v
+	}
+	if v := judgeClosed(now, peers); v != nil {
+		return v
+	}
+	return judgeStuck(now, peers, l.stuck)
+}
+
+// judgeFailures: a rank asks for the end.
+func judgeFailures(peers []*peer) *verdict {
+	for _, p := range peers {
+		if p.failure != nil {
+			return &verdict{Failure: *p.failure}
+		}
+	}
+	return nil
+}
+
+// judgeGone: a rank's process ended without a goodbye. That may be the sloppy end of a program that has done all, so it only is a failure if
+// the process said why, or was training, or is missed.
+func judgeGone(now time.Time, peers []*peer, hasty bool) *verdict {
+	first := firstGone(peers)
+	if first == nil {
+		return nil
+	}
+	missing := hasty || first.state.Busy && !first.state.Told || first.crash != ""
+	for _, p := range peers {
+		since := now.Sub(first.gone)
+		missing = missing || p.alive() && (p.state.Problem != "" ||
+			p.waited(now) > waitForGone && since > waitForGone ||
+			p.state.Told && !first.state.Told || // The launcher ends us because that rank is gone.
+			p.state.Closing && since > waitForClosed)
+	}
+	if !missing {
+		return nil
+	}
+	return diedVerdict(first)
+}
+
+func diedVerdict(p *peer) *verdict {
+	f := rundir.Failure{Kind: rundir.Died, Rank: p.rank, Host: p.host, Step: p.state.Step}
+	switch {
+	case p.crash != "":
+		f.Error, f.LogTail = crashError(p.crash), lastLines(p.crash, shownLines)
+	case p.state.Told:
+		f.Error = "it was told to stop by a signal, and ended while the others went on"
+	default:
+		f.Error = "its process ended without World.Close: it was killed, or it gave up"
+	}
+	return &verdict{Failure: f}
+}
+
+// firstGone is the rank whose connection broke first.
+func firstGone(peers []*peer) *peer {
+	var first *peer
+	for _, p := range peers {
+		if !p.gone.IsZero() && !p.bye && (first == nil || p.gone.Before(first.gone)) {
+			first = p
+		}
+	}
+	return first
+}
+
+// judgeClosed: a rank is in a collective that another, which has ended its work, will never enter.
+func judgeClosed(now time.Time, peers []*peer) *verdict {
+	for _, waiting := range peers {
+		if waiting.waited(now) <= waitForClosed {
+			continue
+		}
+		for _, closed := range peers {
+			if (closed.bye || closed.state.Closing) && closed.state.Entered < waiting.state.Entered {
+				return &verdict{Failure: rundir.Failure{Kind: rundir.Mismatch, Rank: waiting.rank, Host: waiting.host, Step: waiting.state.Step,
+					Error: fmt.Sprintf("%s waits in %v, but %s has ended its work after %d collectives and will not come: all ranks must call the same ones",
+						waiting.name(), waiting.state.Current, closed.name(), closed.state.Entered)},
+					Stacks: true}
+			}
+		}
+	}
+	return nil
+}
+
+// judgeStuck: ranks have waited in a collective for too long. To blame are those that have not entered it; where all have, those
+// that say nothing.
+func judgeStuck(now time.Time, peers []*peer, limit time.Duration) *verdict {
+	if limit <= 0 {
+		return nil
+	}
+	waiting := longest(now, peers)
+	if waiting == nil || waiting.waited(now) < limit {
+		return nil
+	}
+	to, blame := lagging(now, peers, waiting)
+	v := &verdict{Stacks: true, Failure: rundir.Failure{Kind: rundir.Stuck, Rank: waiting.rank, Host: waiting.host, Step: waiting.state.Step}}
+	if len(to) == 0 {
+		v.Failure.Error = fmt.Sprintf("all ranks are in %v since %v and none gets on: the network between them, or its library, hangs",
+			waiting.state.Current, round(waiting.waited(now)))
+		return v
+	}
+	v.Failure.Rank, v.Failure.Host, v.Failure.Step = to[0].rank, to[0].host, to[0].state.Step
+	var names []string
+	for _, p := range to {
+		names = append(names, fmt.Sprintf("%s at step %d", p.name(), p.state.Step))
+		if p.silent(now) {
+			v.Stuck = append(v.Stuck, p.process)
+		}
+	}
+	v.Failure.Error = fmt.Sprintf("stuck: %s %s; %s waits for it in %v since %v", strings.Join(names, ", "), blame, waiting.name(), waiting.state.Current, round(waiting.waited(now)))
+	return v
+}
+
+// longest is the rank that has waited longest, of those in the lowest collective: the others only wait for these.
+func longest(now time.Time, peers []*peer) *peer {
+	var found *peer
+	for _, p := range peers {
+		if p.waited(now) == 0 || p.silent(now) {
+			continue
+		}
+		if found == nil || p.state.Entered < found.state.Entered || p.state.Entered == found.state.Entered && p.waited(now) > found.waited(now) {
+			found = p
+		}
+	}
+	return found
+}
+
+// lagging lists the ranks that the waiting one waits for, and says why they are to blame. A rank that says nothing comes before one that
+// speaks.
+func lagging(now time.Time, peers []*peer, waiting *peer) ([]*peer, string) {
+	var silent, behind []*peer
+	for _, p := range peers {
+		switch {
+		case p.silent(now) && (p.state.waiting() || p.state.Entered < waiting.state.Entered):
+			silent = append(silent, p)
+		case p.alive() && p.state.Entered < waiting.state.Entered:
+			behind = append(behind, p)
+		}
+	}
+	if len(silent) > 0 {
+		return silent, fmt.Sprintf("says nothing since %v: its process is stopped, or its machine hangs", round(now.Sub(silent[0].heard)))
+	}
+	return behind, "has not come to the collective that others are in"
+}

@@ -1,0 +1,200 @@
+package watch
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"gonbatch/rundir"
+)
+
+// noon is when the judge looks.
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// rank makes a peer that was heard just now, and changes it.
+func rank(n int, change func(*peer)) *peer {
+	p := &peer{rank: n, host: "n1", heard: noon, state: State{Step: 40, Entered: 17, Left: 17, Current: Collective{17, AllReduce, Float32, 1000}}}
+	change(p)
+	return p
+}
+
+func fine(*peer) {}
+
+// in puts the rank into the next collective, for some time.
+func in(d time.Duration) func(*peer) {
+	return func(p *peer) {
+		p.state.Entered, p.state.Since = 18, d
+		p.state.Current = Collective{18, AllReduce, Float32, 1000}
+	}
+}
+
+func gone(ago time.Duration, more ...func(*peer)) func(*peer) {
+	return func(p *peer) {
+		p.gone = noon.Add(-ago)
+		for _, change := range more {
+			change(p)
+		}
+	}
+}
+
+func busy(p *peer)    { p.state.Busy = true }
+func told(p *peer)    { p.state.Told = true }
+func closing(p *peer) { p.state.Closing = true }
+func bye(p *peer)     { p.bye = true }
+func problem(p *peer) { p.state.Problem = "connection reset" }
+func crash(p *peer)   { p.crash = "panic: boom\n\ngoroutine 1 [running]:\nmain.main()\n" }
+func nan(p *peer) {
+	p.failure = &rundir.Failure{Kind: rundir.NaN, Rank: p.rank, Error: "the loss is NaN"}
+}
+
+func silent(d time.Duration, more ...func(*peer)) func(*peer) {
+	return func(p *peer) {
+		p.heard = noon.Add(-d)
+		for _, change := range more {
+			change(p)
+		}
+	}
+}
+
+func TestJudge(t *testing.T) {
+	const minute = time.Minute
+	tests := []struct {
+		name  string
+		ranks [3]func(*peer)
+		hasty bool
+		kind  rundir.FailureKind // Empty: all goes on.
+		rank  int
+		want  string
+	}{
+		{name: "all is well", ranks: [3]func(*peer){fine, fine, in(time.Second)}},
+		{name: "all compute for long", ranks: [3]func(*peer){silent(time.Second), fine, fine}},
+		{name: "a wait that may end", ranks: [3]func(*peer){in(59 * time.Second), fine, in(59 * time.Second)}},
+		{name: "one has closed, the others compute", ranks: [3]func(*peer){fine, bye, fine}},
+		{name: "one is closing, the others compute", ranks: [3]func(*peer){fine, closing, fine}},
+
+		{name: "gone, and nobody misses it", ranks: [3]func(*peer){fine, gone(minute), fine}},
+		{name: "gone, and all others have said goodbye", ranks: [3]func(*peer){bye, gone(minute), bye}},
+		{name: "gone just now while others wait", ranks: [3]func(*peer){in(minute / 2), gone(100 * time.Millisecond), fine}},
+		{name: "gone under mpirun", hasty: true, ranks: [3]func(*peer){fine, gone(0), fine}, kind: rundir.Died, rank: 1, want: "ended without World.Close"},
+		{name: "gone in training", ranks: [3]func(*peer){fine, gone(0, busy), fine}, kind: rundir.Died, rank: 1, want: "ended without World.Close"},
+		{name: "gone after a panic", ranks: [3]func(*peer){fine, fine, gone(0, crash)}, kind: rundir.Died, rank: 2, want: "panic: boom"},
+		{name: "gone while another's collective failed", ranks: [3]func(*peer){fine, gone(0), problem}, kind: rundir.Died, rank: 1},
+		{name: "gone while another waits", ranks: [3]func(*peer){fine, gone(2 * time.Second), in(2 * time.Second)}, kind: rundir.Died, rank: 1},
+		{name: "gone while another closes", ranks: [3]func(*peer){fine, gone(3 * time.Second), closing}, kind: rundir.Died, rank: 1},
+		{name: "gone, and the launcher ends the others", ranks: [3]func(*peer){told, gone(0), fine}, kind: rundir.Died, rank: 1},
+		{name: "all are told to end, one has", ranks: [3]func(*peer){told, gone(time.Second, told, busy), told}},
+		{name: "told to end, but the others were not", ranks: [3]func(*peer){in(3 * time.Second), gone(3*time.Second, told), fine}, kind: rundir.Died, rank: 1, want: "told to stop by a signal"},
+		{name: "the first of two that are gone", hasty: true, ranks: [3]func(*peer){gone(time.Second), gone(2 * time.Second), fine}, kind: rundir.Died, rank: 1},
+
+		{name: "a failure of its own", ranks: [3]func(*peer){gone(0, busy), fine, nan}, kind: rundir.NaN, rank: 2, want: "the loss is NaN"},
+
+		{name: "in a collective after another has closed", ranks: [3]func(*peer){bye, in(3 * time.Second), fine}, kind: rundir.Mismatch, rank: 1, want: "rank 0 (n1) has ended its work after 17 collectives"},
+		{name: "in a collective while another closes", ranks: [3]func(*peer){closing, fine, in(3 * time.Second)}, kind: rundir.Mismatch, rank: 2, want: "all-reduce 18 (1000 float32)"},
+		{name: "in a collective that the closed one was in", ranks: [3]func(*peer){func(p *peer) { in(0)(p); bye(p) }, in(3 * time.Second), fine}},
+
+		{name: "one does not come", ranks: [3]func(*peer){in(minute), fine, in(minute)}, kind: rundir.Stuck, rank: 1, want: "rank 1 (n1) at step 40 has not come"},
+		{name: "one says nothing", ranks: [3]func(*peer){in(minute), in(minute), silent(time.Minute)}, kind: rundir.Stuck, rank: 2, want: "rank 2 (n1) at step 40 says nothing since 1m0s"},
+		{name: "one says nothing, in the collective", ranks: [3]func(*peer){silent(minute, in(0)), in(minute), in(minute)}, kind: rundir.Stuck, rank: 0, want: "its process is stopped"},
+		{name: "the silent one is to blame, not the one that it holds up", ranks: [3]func(*peer){fine, silent(minute), in(minute)}, kind: rundir.Stuck, rank: 1},
+		{name: "all are in it", ranks: [3]func(*peer){in(minute), in(minute), in(minute)}, kind: rundir.Stuck, rank: 0, want: "the network between them"},
+		{name: "one ahead of the others waits for them", ranks: [3]func(*peer){in(minute), fine, fine}, kind: rundir.Stuck, rank: 1, want: "rank 1 (n1) at step 40, rank 2 (n1) at step 40 has not come"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var peers []*peer
+			for n, change := range test.ranks {
+				peers = append(peers, rank(n, change))
+			}
+			v := judge(noon, peers, limits{stuck: minute, hasty: test.hasty})
+			if v == nil {
+				v = &verdict{}
+			}
+			if v.Failure.Kind != test.kind || v.Failure.Rank != test.rank || !strings.Contains(v.Failure.Error, test.want) {
+				t.Errorf("%q of rank %d: %s; want %q of rank %d with %q", v.Failure.Kind, v.Failure.Rank, v.Failure.Error, test.kind, test.rank, test.want)
+			}
+		})
+	}
+}
+
+func TestNeverStuck(t *testing.T) {
+	peers := []*peer{rank(0, in(time.Hour)), rank(1, fine)}
+	if v := judge(noon, peers, limits{}); v != nil {
+		t.Errorf("without a limit: %+v", v)
+	}
+}
+
+func TestCompare(t *testing.T) {
+	name := func(rank int) string { return map[int]string{0: "rank 0 (n1)", 1: "rank 1 (n2)"}[rank] }
+	one, two := Collective{1, AllReduce, Float32, 5}, Collective{2, Barrier, Bytes, 0}
+	tests := []struct {
+		name          string
+		first, second []Collective
+		want          string
+	}{
+		{"the same", []Collective{one, two}, []Collective{one, two}, ""},
+		{"behind", []Collective{one, two}, []Collective{one}, ""},
+		{"ahead", []Collective{one}, []Collective{one, two}, ""},
+		{"another size", []Collective{one}, []Collective{{1, AllReduce, Float32, 6}}, "rank 1 (n2) calls all-reduce 1 (6 float32) where rank 0 (n1) calls all-reduce 1 (5 float32)"},
+		{"another type", []Collective{one}, []Collective{{1, AllReduce, Int32, 5}}, "all-reduce 1 (5 int32)"},
+		{"another kind", []Collective{one, two}, []Collective{one, {2, Broadcast, Bytes, 3}}, "broadcast 2 (3 bytes) where rank 0 (n1) calls barrier 2"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c := newComparison()
+			if v := c.add(&peer{rank: 0, host: "n1", state: State{Recent: test.first}}, name); v != nil {
+				t.Fatalf("nothing to compare with: %s", v.Failure.Error)
+			}
+			v := c.add(&peer{rank: 1, host: "n2", state: State{Recent: test.second}}, name)
+			if (v == nil) != (test.want == "") || v != nil && !strings.Contains(v.Failure.Error, test.want) {
+				t.Errorf("got %+v, want %q", v, test.want)
+			}
+		})
+	}
+}
+
+// TestCompareForgets: a long training does not fill the memory.
+func TestCompareForgets(t *testing.T) {
+	c := newComparison()
+	for n := range uint64(10 * compared) {
+		c.add(&peer{state: State{Recent: []Collective{{n + 1, Barrier, Bytes, 0}}}}, nil)
+	}
+	if len(c.seen) > 2*compared+1 {
+		t.Errorf("%d collectives are remembered", len(c.seen))
+	}
+	if _, ok := c.seen[10*compared]; !ok {
+		t.Error("the newest is forgotten")
+	}
+}
+
+func TestRecord(t *testing.T) {
+	w := &Watch{config: Config{Rank: 3}, record: newRecord(), stop: make(chan struct{})}
+	for n := range 300 {
+		if err := w.Enter(AllReduce, Float64, n)(nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.New("refused"); w.Enter(Barrier, Bytes, 0)(err) != err {
+		t.Error("the error of a collective is not returned")
+	}
+	w.Enter(Broadcast, Bytes, 7)
+	s := w.state(299)
+	if s.Entered != 302 || s.Left != 301 || !s.waiting() || s.Since <= 0 || s.Since > time.Minute {
+		t.Errorf("state: %+v", s)
+	}
+	want := []Collective{{300, AllReduce, Float64, 299}, {301, Barrier, Bytes, 0}, {302, Broadcast, Bytes, 7}}
+	if len(s.Recent) != 3 || s.Recent[0] != want[0] || s.Recent[1] != want[1] || s.Recent[2] != want[2] || s.Current != want[2] {
+		t.Errorf("recent: %v, current: %v; want %v", s.Recent, s.Current, want)
+	}
+	if all := w.state(0).Recent; len(all) != maxRecent || all[maxRecent-1] != want[2] {
+		t.Errorf("%d recent ones, the last %v; want %d, %v", len(all), all[len(all)-1], maxRecent, want[2])
+	}
+}
+
+// BenchmarkEnter is what a collective costs more.
+func BenchmarkEnter(b *testing.B) {
+	w := &Watch{record: newRecord()}
+	for b.Loop() {
+		_ = w.Enter(AllReduce, Float32, 1000)(nil)
+	}
+}

@@ -1,0 +1,76 @@
+package watch
+
+import (
+	"bufio"
+	"encoding/gob"
+	"net"
+	"sync"
+	"time"
+
+	"gonbatch/rundir"
+)
+
+// hello is a rank's first message to a hub.
+type hello struct {
+	Rank int
+	// Crash marks the connection that only carries a panic's last words.
+	Crash   bool
+	Host    string
+	Process process
+}
+
+// report is all later messages of a rank.
+type report struct {
+	State *State
+	// Failure is the rank's own: it asks for the end of all.
+	Failure *rundir.Failure
+	// Bye says that the connection ends because the rank's work is done.
+	Bye bool
+	// Ready says that the rank has nothing more to do before it ends.
+	Ready bool
+}
+
+// order is a hub's message to a rank.
+type order struct {
+	Verdict *verdict
+	// Bye says that the hub ends because its rank's work is done.
+	Bye bool
+}
+
+// verdict ends all ranks.
+type verdict struct {
+	Failure rundir.Failure
+	// Stacks asks the ranks to save their goroutines' stacks.
+	Stacks bool
+	// Stuck are processes that do not answer: whoever lives on the same machine kills them.
+	Stuck []process
+}
+
+// link is one end of a connection. Its methods may be called from several goroutines.
+type link struct {
+	conn net.Conn
+	in   *bufio.Reader
+	mu   sync.Mutex
+	enc  *gob.Encoder
+	dec  *gob.Decoder
+}
+
+func newLink(conn net.Conn) *link {
+	in := bufio.NewReader(conn)
+	return &link{conn: conn, in: in, enc: gob.NewEncoder(conn), dec: gob.NewDecoder(in)}
+}
+
+// sendTimeout bounds a message to a process that does not read.
+const sendTimeout = 2 * time.Second
+
+func (l *link) send(message any) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.conn.SetWriteDeadline(time.Now().Add(sendTimeout))
+	return l.enc.Encode(message)
+}
+
+// receive is for one goroutine.
+func (l *link) receive(message any) error { return l.dec.Decode(message) }
+
+func (l *link) close() { l.conn.Close() }

@@ -1,0 +1,84 @@
+package watch
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"gonbatch/rundir"
+)
+
+// peer is what a hub knows of a rank.
+type peer struct {
+	rank    int
+	host    string
+	process process
+	state   State
+	// heard is when the rank last said something. gone is when its connection broke without a goodbye, else zero.
+	heard, gone time.Time
+	// bye tells that the rank has ended its work.
+	bye bool
+	// crash is what a panic printed.
+	crash string
+	// failure is the rank's own wish to end all.
+	failure *rundir.Failure
+}
+
+// alive tells whether the rank may still do something.
+func (p *peer) alive() bool { return p.gone.IsZero() && !p.bye }
+
+// silentAfter is how long a rank that lives may say nothing: it speaks twice a second.
+const silentAfter = 2 * time.Second
+
+func (p *peer) silent(now time.Time) bool { return p.alive() && now.Sub(p.heard) > silentAfter }
+
+// waited is how long the rank has been in its collective; 0 if it is in none.
+func (p *peer) waited(now time.Time) time.Duration {
+	if !p.alive() || !p.state.waiting() {
+		return 0
+	}
+	return p.state.Since + now.Sub(p.heard)
+}
+
+// name is "rank 3 (n2)".
+func (p *peer) name() string {
+	if p.host == "" {
+		return fmt.Sprintf("rank %d", p.rank)
+	}
+	return fmt.Sprintf("rank %d (%s)", p.rank, p.host)
+}
+
+// describe is a line about what the rank is doing.
+func (p *peer) describe(now time.Time) string {
+	parts := []string{}
+	if p.state.Step > 0 {
+		parts = append(parts, fmt.Sprintf("step %d", p.state.Step))
+	}
+	since := round(p.state.Since + now.Sub(p.heard))
+	switch {
+	case p.bye:
+		parts = append(parts, "has ended its work")
+	case !p.gone.IsZero():
+		parts = append(parts, fmt.Sprintf("is gone since %v", round(now.Sub(p.gone))))
+	case p.state.Closing:
+		parts = append(parts, "has called Close")
+	case p.state.waiting():
+		parts = append(parts, fmt.Sprintf("is in %v since %v", p.state.Current, since))
+	case p.state.Entered == 0:
+		parts = append(parts, "has not entered a collective yet")
+	default:
+		parts = append(parts, fmt.Sprintf("computes or loads since it left %v, %v ago", p.state.Current, since))
+	}
+	if p.silent(now) {
+		parts = append(parts, fmt.Sprintf("says nothing since %v", round(now.Sub(p.heard))))
+	}
+	return p.name() + ": " + strings.Join(parts, ", ")
+}
+
+// round makes a duration readable.
+func round(d time.Duration) time.Duration {
+	if d > 10*time.Second {
+		return d.Round(time.Second)
+	}
+	return d.Round(100 * time.Millisecond)
+}

@@ -1,0 +1,61 @@
+package watch
+
+// #include "record.h"
+import "C"
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+	"unsafe"
+)
+
+// record is what this rank notes of its collectives. Its memory is C's, so that compiled programs can note theirs.
+type record struct{ c *C.gb_record }
+
+func newRecord() record { return record{C.gb_record_new()} }
+
+func (r record) enter(kind Kind, dtype int, count int) {
+	C.gb_record_enter(r.c, C.int(kind), C.int(dtype), C.int64_t(count))
+}
+
+func (r record) leave() { C.gb_record_leave(r.c) }
+
+// read fills in what the record knows.
+func (r record) read(s *State) {
+	var entered, left C.uint64_t
+	var since C.int64_t
+	C.gb_record_read(r.c, &entered, &left, &since)
+	s.Entered, s.Left, s.Since = uint64(entered), uint64(left), time.Duration(since)
+}
+
+// maxRecent bounds the collectives in a message. Where there were more, the older ones are not compared.
+const maxRecent = 64
+
+// recent lists the last collectives above the number.
+func (r record) recent(after uint64) []Collective {
+	var c [maxRecent]C.gb_collective
+	n := int(C.gb_record_recent(r.c, C.uint64_t(after), &c[0], maxRecent))
+	list := make([]Collective, n)
+	for i := range list {
+		list[i] = Collective{Number: uint64(c[i].number), Kind: Kind(c[i].kind), Type: int(c[i]._type), Count: int64(c[i].count)}
+	}
+	return list
+}
+
+// inPrograms is the watch that compiled programs report to: a process has one.
+var inPrograms atomic.Pointer[Watch]
+
+// Transport wraps the C function by which compiled programs all-reduce (see Transport of package pjrt), so that the watch sees what they do.
+// The watch of the last call counts.
+func (w *Watch) Transport(inner unsafe.Pointer) unsafe.Pointer {
+	inPrograms.Store(w)
+	return unsafe.Pointer(C.gb_record_wrap(w.record.c, C.gb_watch_transport(inner), C.int(AllReduce)))
+}
+
+//export gonbatchWatchFailed
+func gonbatchWatchFailed(text *C.char) {
+	if w := inPrograms.Load(); w != nil {
+		w.hold(errors.New(C.GoString(text)))
+	}
+}

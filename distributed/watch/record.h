@@ -1,0 +1,36 @@
+#ifndef GONBATCH_WATCH_RECORD_H
+#define GONBATCH_WATCH_RECORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// gb_collective is one that this rank has entered. `number` counts from 1; `kind` and `type` are the caller's.
+typedef struct {
+  uint64_t number;
+  int32_t kind, type;
+  int64_t count;
+} gb_collective;
+
+typedef struct gb_record gb_record;
+
+gb_record *gb_record_new(void);
+
+void gb_record_free(gb_record *r);
+
+// gb_record_enter notes that this rank enters a collective, gb_record_leave that it is through. From any thread.
+void gb_record_enter(gb_record *r, int kind, int type, int64_t count);
+void gb_record_leave(gb_record *r);
+
+// gb_record_read tells how many collectives were entered and left, and the nanoseconds since the last of either.
+void gb_record_read(gb_record *r, uint64_t *entered, uint64_t *left, int64_t *since);
+
+// gb_record_recent copies the last collectives with numbers above `after`, at most `max`, oldest first, and returns how many.
+int gb_record_recent(gb_record *r, uint64_t after, gb_collective *out, int max);
+
+// The C function by which a compiled program all-reduces: see Transport of package pjrt.
+typedef int (*gb_watch_transport)(void *data, int64_t count, int dtype, char *error, size_t error_size);
+
+// gb_record_wrap returns a transport that notes what `inner` does in r. A process has one.
+gb_watch_transport gb_record_wrap(gb_record *r, gb_watch_transport inner, int kind);
+
+#endif

@@ -1,0 +1,309 @@
+package watch
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gonbatch/rundir"
+)
+
+// Exchange moves data between the ranks while the watch starts. Its methods are collective.
+type Exchange interface {
+	Broadcast(data []byte, root int) error
+	AllGather(data []byte) ([][]byte, error)
+}
+
+// Config is what a watch needs to know.
+type Config struct {
+	Rank, Size int
+	// Host is this machine's name, for reports.
+	Host string
+	// Exchange is what the ranks talk through already.
+	Exchange Exchange
+	// Run is the run directory; zero if there is none.
+	Run rundir.Dir
+	// Log gets the report of a failure; nil is standard error.
+	Log io.Writer
+	// Stuck is how long ranks may wait for another; 0 or less is for ever.
+	Stuck time.Duration
+	// Hasty tells that the launcher ends all ranks at once when one ends without leaving MPI: then that is a failure, and there is no
+	// time to wait before it is reported.
+	Hasty bool
+	// Exit ends the process; nil is os.Exit.
+	Exit func(code int)
+}
+
+// exitCode is that of a rank that ends because of a failure.
+const exitCode = 1
+
+// Watch is this rank's part. Its methods may be called from several goroutines.
+type Watch struct {
+	config Config
+	record record
+	key    key
+	hub    *hub      // On ranks 0 and 1 of several.
+	links  []*uplink // To the hubs that are not this rank itself.
+
+	on                  atomic.Bool // The ranks are connected.
+	step                atomic.Int64
+	busy, closing, told atomic.Bool
+	problem             atomic.Pointer[string]
+	ending              atomic.Bool
+	stop                chan struct{}
+	stopped             sync.Once
+	restore             func() // Undoes what Start did to the process.
+}
+
+// hubs is the number of ranks, from rank 0, that watch the others.
+const hubs = 2
+
+// Start begins to watch. It blocks until all ranks have called it. Where ranks can't reach the hubs by TCP it says so in the log, and only the
+// ranks' own words count.
+func Start(ctx context.Context, c Config) (*Watch, error) {
+	if c.Log == nil {
+		c.Log = os.Stderr
+	}
+	if c.Exit == nil {
+		c.Exit = os.Exit
+	}
+	w := &Watch{config: c, record: newRecord(), stop: make(chan struct{}), restore: func() {}}
+	if c.Size == 1 {
+		return w, nil
+	}
+	if err := w.connect(ctx); err != nil {
+		w.shut()
+		return nil, fmt.Errorf("watch: rank %d of %d: %w", c.Rank, c.Size, err)
+	}
+	return w, nil
+}
+
+// connect joins the ranks. What fails on one of them must not keep the others waiting, so it is exchanged too.
+func (w *Watch) connect(ctx context.Context) error {
+	places, err := w.exchangePlaces(ctx)
+	if err != nil {
+		return err
+	}
+	dialErr := w.dialHubs(ctx, places)
+	troubles, err := w.exchangeTroubles(dialErr)
+	if err != nil {
+		return err
+	}
+	if len(troubles) > 0 {
+		w.shut()
+		if w.config.Rank == 0 {
+			fmt.Fprintf(w.config.Log, "gonbatch: ranks that die or are stuck will not be noticed: the ranks can't all reach ranks 0 and 1 by TCP: %s\n", strings.Join(troubles, "; "))
+		}
+		return nil
+	}
+	w.on.Store(true)
+	for _, l := range w.links {
+		go w.sendReports(l)
+		go w.receiveOrders(l)
+	}
+	if w.hub != nil {
+		go w.hub.run()
+	}
+	go w.watchHubs()
+	w.watchProcess()
+	return nil
+}
+
+// place is where a hub listens.
+type place struct {
+	Addresses []string
+	Trouble   string
+}
+
+// blockSize is that of the blocks that are exchanged: all ranks must give the same.
+const blockSize = 2048
+
+// exchangePlaces gives every rank the key and the hubs' addresses.
+func (w *Watch) exchangePlaces(ctx context.Context) ([]place, error) {
+	shared := newKey()
+	if err := w.config.Exchange.Broadcast(shared, 0); err != nil {
+		return nil, fmt.Errorf("share a key: %w", err)
+	}
+	w.key = shared
+	var mine place
+	if w.config.Rank < hubs {
+		mine = w.listen(ctx)
+	}
+	return exchange(w.config.Exchange, mine)
+}
+
+// listen makes this rank a hub.
+func (w *Watch) listen(ctx context.Context) place {
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", ":0")
+	if err != nil {
+		return place{Trouble: err.Error()}
+	}
+	found, err := addresses(l)
+	if err != nil {
+		l.Close()
+		return place{Trouble: err.Error()}
+	}
+	for len(strings.Join(found, "")) > blockSize/2 {
+		found = slices.Delete(found, len(found)/2, len(found)/2+1)
+	}
+	w.hub = newHub(w, l)
+	go w.hub.accept()
+	return place{Addresses: found}
+}
+
+// exchangeTroubles tells every rank which could not connect.
+func (w *Watch) exchangeTroubles(mine error) ([]string, error) {
+	var text string
+	if mine != nil {
+		text = fmt.Sprintf("rank %d (%s): %v", w.config.Rank, w.config.Host, mine)
+		text = text[:min(len(text), blockSize/4)]
+	}
+	all, err := exchange(w.config.Exchange, text)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(text string) bool { return text == "" }), nil
+}
+
+// exchange gives every rank each rank's value.
+func exchange[T any](e Exchange, mine T) ([]T, error) {
+	text, err := json.Marshal(mine)
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > blockSize {
+		return nil, fmt.Errorf("%d bytes to exchange: at most %d", len(text), blockSize)
+	}
+	block := make([]byte, blockSize)
+	for i := copy(block, text); i < len(block); i++ {
+		block[i] = ' '
+	}
+	blocks, err := e.AllGather(block)
+	if err != nil {
+		return nil, fmt.Errorf("exchange addresses: %w", err)
+	}
+	all := make([]T, len(blocks))
+	for rank := range blocks {
+		if err := json.Unmarshal(blocks[rank], &all[rank]); err != nil {
+			return nil, fmt.Errorf("what rank %d says: %w", rank, err)
+		}
+	}
+	return all, nil
+}
+
+// Enter notes that this rank begins a collective; the function that it returns, given the collective's error, that it is through. Where the
+// collective failed because another rank did, it does not return.
+func (w *Watch) Enter(kind Kind, dtype, count int) (leave func(error) error) {
+	w.record.enter(kind, dtype, count)
+	return func(err error) error {
+		if err != nil {
+			w.hold(err)
+		}
+		w.record.leave()
+		return err
+	}
+}
+
+// Progress notes the training step that this rank has come to, and that it is training: an end of its process is a failure from now on.
+func (w *Watch) Progress(step int64) {
+	w.step.Store(step)
+	w.busy.Store(true)
+}
+
+// Idle takes back that this rank is training.
+func (w *Watch) Idle() { w.busy.Store(false) }
+
+// holdTime is how long the error of a collective is held back for the watch to find its cause.
+const holdTime = 3 * time.Second
+
+// hold waits for the watch to know why a collective failed.
+func (w *Watch) hold(err error) {
+	if !w.on.Load() {
+		return
+	}
+	text := err.Error()
+	w.problem.Store(&text)
+	w.kick()
+	select {
+	case <-time.After(holdTime):
+	case <-w.stop:
+	}
+	if w.ending.Load() {
+		time.Sleep(endTime) // Another goroutine ends the process.
+	}
+	w.problem.Store(nil)
+}
+
+// Closing notes that this rank has ended its work, and will enter no more collectives.
+func (w *Watch) Closing() {
+	w.busy.Store(false)
+	w.closing.Store(true)
+	w.kick()
+}
+
+// Close says goodbye: that this process ends is no failure. A second call does nothing.
+func (w *Watch) Close() {
+	w.Closing()
+	w.stopped.Do(func() {
+		close(w.stop)
+		for _, l := range w.links {
+			l.goodbye()
+		}
+		if w.hub != nil {
+			w.hub.goodbye()
+		}
+		w.shut()
+	})
+}
+
+// shut ends all connections.
+func (w *Watch) shut() {
+	w.on.Store(false)
+	w.restore()
+	for _, l := range w.links {
+		l.link.close()
+	}
+	if w.hub != nil {
+		w.hub.close()
+	}
+}
+
+// kick makes the hubs hear of a change at once.
+func (w *Watch) kick() {
+	for _, l := range w.links {
+		notify(l.kicked)
+	}
+	if w.hub != nil {
+		notify(w.hub.kicked)
+	}
+}
+
+func notify(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// state is what this rank is doing, with its collectives above the number.
+func (w *Watch) state(after uint64) State {
+	s := State{Step: w.step.Load(), Busy: w.busy.Load(), Closing: w.closing.Load(), Told: w.told.Load()}
+	if problem := w.problem.Load(); problem != nil {
+		s.Problem = *problem
+	}
+	w.record.read(&s)
+	s.Recent = w.record.recent(after)
+	if last := w.record.recent(s.Entered - min(s.Entered, 1)); len(last) > 0 {
+		s.Current = last[0]
+	}
+	return s
+}

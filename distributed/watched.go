@@ -1,0 +1,87 @@
+package distributed
+
+import (
+	"context"
+	"fmt"
+	"time"
+	"unsafe"
+
+	"gonbatch/distributed/cluster"
+	"gonbatch/distributed/watch"
+	"gonbatch/rundir"
+)
+
+const (
+	stuckVariable = "GONBATCH_STUCK_TIMEOUT"
+	defaultStuck  = 5 * time.Minute
+)
+
+// stuckTimeout is how long ranks may wait for another; 0 is for ever.
+func stuckTimeout(getenv func(string) string) (time.Duration, error) {
+	text := getenv(stuckVariable)
+	if text == "" {
+		return defaultStuck, nil
+	}
+	timeout, err := time.ParseDuration(text)
+	if err != nil || timeout < 0 {
+		return 0, fmt.Errorf("%s=%q: it must be a duration such as 90s or 10m, or 0 to wait for ever", stuckVariable, text)
+	}
+	return timeout, nil
+}
+
+// startWatch begins to watch the other ranks. The failure of an earlier start of the job is forgotten.
+func startWatch(ctx context.Context, c Config, e cluster.Environment, peers communicator, run rundir.Dir) (*watch.Watch, error) {
+	stuck, err := stuckTimeout(c.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	if e.Rank == 0 && run != (rundir.Dir{}) {
+		if err := rundir.ClearFailure(run); err != nil {
+			return nil, err
+		}
+	}
+	return watch.Start(ctx, watch.Config{Rank: e.Rank, Size: e.Size, Host: hostname(), Exchange: peers, Run: run, Log: c.Log, Stuck: stuck,
+		Hasty: e.Launcher == cluster.OpenMPI || e.Launcher == cluster.PMI})
+}
+
+// watched is a communicator whose collectives the watch sees.
+type watched struct {
+	communicator
+	watch *watch.Watch
+}
+
+var _ communicator = watched{}
+
+func (w watched) AllReduce(values []float64) error {
+	return w.watch.Enter(watch.AllReduce, watch.Float64, len(values))(w.communicator.AllReduce(values))
+}
+
+func (w watched) Broadcast(data []byte, root int) error {
+	return w.watch.Enter(watch.Broadcast, watch.Bytes, len(data))(w.communicator.Broadcast(data, root))
+}
+
+func (w watched) AllGather(data []byte) ([][]byte, error) {
+	leave := w.watch.Enter(watch.AllGather, watch.Bytes, len(data))
+	all, err := w.communicator.AllGather(data)
+	return all, leave(err)
+}
+
+func (w watched) Barrier() error {
+	return w.watch.Enter(watch.Barrier, watch.Bytes, 0)(w.communicator.Barrier())
+}
+
+func (w watched) Transport() unsafe.Pointer {
+	inner := w.communicator.Transport()
+	if inner == nil {
+		return nil
+	}
+	return w.watch.Transport(inner)
+}
+
+// Close says goodbye before the communicator does, which may wait for the other ranks: these need not end at the same time.
+func (w watched) Close() error {
+	w.watch.Closing()
+	err := w.communicator.Close()
+	w.watch.Close()
+	return err
+}
