@@ -30,6 +30,8 @@ type Data struct {
 	RequeueCode int
 	// MaxRestarts is how often the job may be started again; 0 is never.
 	MaxRestarts int
+	// Recorder is the submit command in the run directory, and RunDir that directory; empty where the job is not recorded.
+	Recorder, RunDir string
 	// Resume is the command that goes on with the run.
 	Resume string
 }
@@ -45,9 +47,8 @@ type Step struct {
 	Env []Var
 	// Srun are srun's options.
 	Srun []string
-	// Program and Args are the program's path and arguments.
-	Program string
-	Args    []string
+	// Command is what srun starts: the program and its arguments, behind the rank script of a job that is recorded.
+	Command []string
 	// Shell tells that the step is not started on all ranks, and never told to stop.
 	Shell bool
 }
@@ -74,6 +75,9 @@ func NewData(spec submit.JobSpec) (Data, error) {
 		RequeueCode: rundir.RequeueCode,
 		MaxRestarts: spec.MaxRestarts,
 		Resume:      submit.ResumeCommand(spec.RunDir),
+	}
+	if spec.Record {
+		data.Recorder, data.RunDir = spec.RunDir.Submit(), spec.RunDir.Path()
 	}
 	for _, step := range spec.Steps {
 		data.Steps = append(data.Steps, newStep(spec, step))
@@ -112,15 +116,14 @@ func newStep(spec submit.JobSpec, step submit.Step) Step {
 		Name:    step.Name,
 		Env:     sortedVars(step.Env),
 		Srun:    srunOptions(spec, step),
-		Program: step.Program(spec.RunDir),
-		Args:    spec.StepArgs(step),
+		Command: spec.Command(step),
 		Shell:   step.Shell,
 	}
 	where := fmt.Sprintf("on %d ranks", spec.Tasks())
 	if step.Shell {
 		where = "once, on the first node"
 	}
-	s.Title = fmt.Sprintf("%s %s: %s", StepTitle(step.Name), where, quoteAll(append([]string{s.Program}, s.Args...)))
+	s.Title = fmt.Sprintf("%s %s: %s", StepTitle(step.Name), where, quoteAll(append([]string{step.Program(spec.RunDir)}, spec.StepArgs(step)...)))
 	return s
 }
 

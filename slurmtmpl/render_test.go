@@ -43,6 +43,14 @@ func full() submit.JobSpec {
 	}
 }
 
+// recorded is a job whose executed notebook is written.
+func recorded() submit.JobSpec {
+	spec := minimal()
+	spec.Record, spec.RunDir = true, rundir.At("/runs/it's $(x)")
+	spec.Steps = append(spec.Steps, submit.Step{Name: "shell-7", Shell: true})
+	return spec
+}
+
 func hostileSpec() submit.JobSpec {
 	return submit.JobSpec{
 		Name: hostile, Nodes: 1, TasksPerNode: 1, Partition: hostile, Account: hostile, QOS: hostile, Constraint: hostile,
@@ -58,7 +66,7 @@ func TestRenderGolden(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		spec submit.JobSpec
-	}{{"minimal", minimal()}, {"full", full()}, {"hostile", hostileSpec()}} {
+	}{{"minimal", minimal()}, {"full", full()}, {"hostile", hostileSpec()}, {"recorded", recorded()}} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := Render(tc.spec)
 			if err != nil {

@@ -47,6 +47,8 @@ type JobSpec struct {
 	// SignalLead is how long before the time limit the programs are told to save and stop; 0 is DefaultSignalLead, or a quarter
 	// of a short time limit.
 	SignalLead time.Duration
+	// Record tells that executed.ipynb is written: the run directory has what that needs.
+	Record bool
 	// RunDir is where the job reads its programs and writes its logs.
 	RunDir rundir.Dir `json:"-"`
 	// WorkDir is the directory in which the programs run: the notebook's own.

@@ -30,6 +30,15 @@ func (s Step) Program(dir rundir.Dir) string {
 	return dir.Program(s.Name)
 }
 
+// Command is what starts a step's program, on each of its ranks: behind the run's rank script where the job is recorded.
+func (s JobSpec) Command(step Step) []string {
+	command := append([]string{step.Program(s.RunDir)}, s.StepArgs(step)...)
+	if s.Record {
+		command = append([]string{s.RunDir.RankScript()}, command...)
+	}
+	return command
+}
+
 // StepArgs are the arguments of a step's program: the step's own and the job's. A shell step has its own only.
 func (s JobSpec) StepArgs(step Step) []string {
 	if step.Shell {

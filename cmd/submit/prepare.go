@@ -33,7 +33,7 @@ func readModule(ctx context.Context, a *app, path string, o exportOptions) (*exp
 	if err != nil {
 		return nil, err
 	}
-	nb, err := nbformat.Read(path)
+	nb, err := readNotebook(path)
 	if err != nil {
 		return nil, err
 	}
@@ -43,6 +43,9 @@ func readModule(ctx context.Context, a *app, path string, o exportOptions) (*exp
 	}
 	return export.FromNotebook(nb, export.Options{Cells: o.Cells, SourceDir: sourceDir, Parameters: values})
 }
+
+// readNotebook reads the notebook that a person names.
+func readNotebook(path string) (*nbformat.Notebook, error) { return nbformat.Read(path) }
 
 // compile type-checks and compiles the module's programs, in a folder that is gone afterwards.
 func compile(ctx context.Context, a *app, module *export.Module) (result *build.Result, err error) {

@@ -22,7 +22,7 @@ func runLocal(ctx context.Context, a *app, spec submit.JobSpec) error {
 	if err := recordProcess(job); err != nil {
 		return err
 	}
-	err := local.Runner{Out: a.out, Err: a.err, Environ: a.environ}.Run(ctx, spec)
+	err := recordLocal(ctx, a, spec)
 	if recordErr := recordStatus(job, localStatus(err), a.now()); recordErr != nil {
 		return errors.Join(err, recordErr)
 	}
@@ -64,6 +64,7 @@ func describeRun(w io.Writer, dir rundir.Dir) error {
 		return err
 	}
 	for _, item := range []struct{ path, meaning string }{
+		{dir.Executed(), "the notebook with its outputs"},
 		{dir.RankLog(0), "log of rank 0"},
 		{dir.Metrics(), "metrics, one JSON object a line"},
 		{dir.Checkpoints(), "checkpoints"},

@@ -47,7 +47,7 @@ func (o *submitOptions) spec(a *app, m *export.Module, dir rundir.Dir) (submit.J
 		Mem: o.Mem, Time: o.Time, Partition: o.Partition, Account: o.Account, QOS: o.QOS, Constraint: o.Constraint,
 		Env: env, Modules: o.Modules, Setup: o.Setup, Directives: o.Directives, MPI: o.MPI, MPILibrary: o.MPILibrary,
 		Platform: o.platform(a.hasGPU), Devices: o.Devices, Steps: steps(m, workDir, a.getenv("HOME"), o.Args), Args: o.Args, RunDir: dir, WorkDir: workDir,
-		DataDir: data.Dir(a.getenv), Template: o.Template, MaxRestarts: o.MaxRestarts, SignalLead: o.SignalLead,
+		DataDir: data.Dir(a.getenv), Template: o.Template, Record: true, MaxRestarts: o.MaxRestarts, SignalLead: o.SignalLead,
 	}
 	if o.Local {
 		spec.Nodes, spec.TasksPerNode = 1, o.Tasks

@@ -33,6 +33,9 @@ func stage(a *app, o *submitOptions, p prepared, pluginDir string) (dir rundir.D
 	if err := stageSteps(p, dir); err != nil {
 		return dir, err
 	}
+	if err := stageRecorder(o, p, dir); err != nil {
+		return dir, err
+	}
 	return dir, linkPlugins(pluginDir, dir.Plugins())
 }
 

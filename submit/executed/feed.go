@@ -20,25 +20,25 @@ type feed struct {
 	back                   *os.File
 	answers                *gob.Encoder
 	text, all              chan struct{} // closed when the text, and when everything has ended
+	stop                   chan struct{} // closed when no more text is waited for
 }
 
 // newFeed reads from the files of an attach request until they end.
 func newFeed(r *Recorder, files []*os.File) *feed {
 	f := &feed{
 		recorder: r, out: files[0], err: files[1], display: files[2], back: files[3], log: files[4],
-		text: make(chan struct{}), all: make(chan struct{}),
+		text: make(chan struct{}), all: make(chan struct{}), stop: make(chan struct{}),
 	}
 	f.answers = gob.NewEncoder(f.back)
-	var text sync.WaitGroup
-	text.Go(func() { f.copyText("stdout", f.out) })
-	text.Go(func() { f.copyText("stderr", f.err) })
 	displays := make(chan struct{})
 	go func() {
 		defer close(displays)
 		f.copyDisplays()
 	}()
 	go func() {
-		text.Wait()
+		if err := mergeTexts(f.out, f.err, f.stop, f.copyText); err != nil {
+			f.tell(err.Error())
+		}
 		r.outputEnded()
 		_ = f.log.Close() // Who waits for the end of what the log gets need not wait for the rest.
 		close(f.text)
@@ -49,19 +49,9 @@ func newFeed(r *Recorder, files []*os.File) *feed {
 }
 
 // copyText copies text to the log and to the recorder. A full disk under the log does not stop the program.
-func (f *feed) copyText(stream string, from *os.File) {
-	defer from.Close()
-	chunk := make([]byte, 32<<10)
-	for {
-		n, err := from.Read(chunk)
-		if n > 0 {
-			_, _ = f.log.Write(chunk[:n])
-			f.recorder.write(stream, chunk[:n])
-		}
-		if err != nil {
-			return
-		}
-	}
+func (f *feed) copyText(stream string, text []byte) {
+	_, _ = f.log.Write(text)
+	f.recorder.write(stream, text)
 }
 
 // copyDisplays shows the rich output. What cannot be understood is read all the same: the program must not wait.
@@ -83,8 +73,7 @@ func (f *feed) wait(limit time.Duration) {
 	select {
 	case <-f.text:
 	case <-timer.C:
-		now := time.Now()
-		_, _ = f.out.SetReadDeadline(now), f.err.SetReadDeadline(now)
+		close(f.stop)
 		<-f.text
 	}
 	// The program has ended, and what it has shown lies in the pipe; a process that it has left behind may keep that open.

@@ -8,12 +8,13 @@ const (
 	ownKey       = "gonbatch"
 )
 
-// The states of a cell, in papermill's words.
+// The states of a cell, in papermill's words. A notebook may be stopped, too: its job has saved and can go on.
 const (
 	pending   = "pending"
 	running   = "running"
 	completed = "completed"
 	failed    = "failed"
+	stopped   = "stopped"
 )
 
 // cellTimes is what papermill says of a cell.

@@ -45,6 +45,10 @@ func (r *Recorder) End(o Outcome) {
 		r.notes.State = completed
 		return
 	}
+	if o.Code == rundir.RequeueCode && o.State == "" { // The job will go on where it was.
+		r.notes.State = stopped
+		return
+	}
 	r.notes.State, r.notes.Reason = failed, o.Reason
 	if o.State != "" {
 		r.notes.State = o.State

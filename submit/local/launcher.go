@@ -34,9 +34,8 @@ func renderLauncher(spec submit.JobSpec, start int) ([]byte, error) {
 		if step.Shell {
 			continue
 		}
-		command := append([]string{step.Program(spec.RunDir)}, spec.StepArgs(step)...)
 		data.Steps = append(data.Steps, launchStep{
-			Name: step.Name, Dir: workDir(spec, step), Env: env(spec, step, start), Command: shellescape.QuoteCommand(command),
+			Name: step.Name, Dir: workDir(spec, step), Env: env(spec, step, start), Command: shellescape.QuoteCommand(spec.Command(step)),
 		})
 	}
 	var script bytes.Buffer

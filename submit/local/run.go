@@ -117,7 +117,8 @@ func (s start) direct(ctx context.Context, step submit.Step) (code int, err erro
 		return 0, err
 	}
 	defer log.Close()
-	cmd := exec.Command(step.Program(spec.RunDir), spec.StepArgs(step)...)
+	command := spec.Command(step)
+	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env = append(s.environ(), append(env(spec, step, s.number), rundir.EnvDir+"="+spec.RunDir.Path(), "GONBATCH_STEP="+step.Name)...)
 	cmd.Dir = workDir(spec, step)
 	out := io.MultiWriter(s.Out, log)

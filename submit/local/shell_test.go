@@ -15,14 +15,14 @@ import (
 // addShell stages a shell command as the next step.
 func addShell(t *testing.T, spec *submit.JobSpec, name, script string) {
 	t.Helper()
-	step := submit.Step{Name: name, Shell: true, Args: []string{"unused"}, Env: map[string]string{"V": "two  words"}}
+	step := submit.Step{Name: name, Shell: true, Args: []string{"own"}, Env: map[string]string{"V": "two  words"}}
 	if err := os.WriteFile(step.Program(spec.RunDir), []byte("#!/bin/bash\n"+script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	spec.Steps = append(spec.Steps, step)
 }
 
-// TestShellRunsOnce: a shell command runs once, without the job's arguments, also between programs of several ranks.
+// TestShellRunsOnce: a shell command runs once, with its own arguments only, also between programs of several ranks.
 func TestShellRunsOnce(t *testing.T) {
 	for _, tasks := range []int{1, 2} {
 		spec := newSpec(t, tasks)
@@ -38,7 +38,7 @@ func TestShellRunsOnce(t *testing.T) {
 		if err := (Runner{Out: &out, Err: &errOut}).Run(t.Context(), spec); err != nil {
 			t.Fatalf("%d tasks: %v\n%s", tasks, err, &errOut)
 		}
-		want := "shell-1 0 two  words " + spec.WorkDir + "\nmain\nlast\n"
+		want := "shell-1 1 two  words " + spec.WorkDir + "\nmain\nlast\n"
 		if diff := cmp.Diff(want, out.String()); diff != "" {
 			t.Errorf("%d tasks: %s", tasks, diff)
 		}

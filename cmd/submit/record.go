@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"gonbatch/rundir"
+	"gonbatch/submit"
+	"gonbatch/submit/executed"
+	"gonbatch/submit/export"
+	"gonbatch/submit/local"
+	"gonbatch/submit/nbformat"
+)
+
+// stageRecorder puts into the run directory what writes executed.ipynb, and executed.ipynb as it is before the run.
+func stageRecorder(o *submitOptions, p prepared, dir rundir.Dir) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if err := linkFile(self, dir.Submit()); err != nil {
+		return err
+	}
+	if err := rundir.WriteFileAtomic(dir.RankScript(), executed.RankScript, 0o755); err != nil {
+		return err
+	}
+	nb, err := readNotebook(o.Notebook)
+	if err != nil {
+		return err
+	}
+	plan, err := newPlan(o, p.module, nb)
+	if err != nil {
+		return err
+	}
+	return executed.Prepare(dir, nb, plan)
+}
+
+// newPlan says what the run makes of the notebook's cells.
+func newPlan(o *submitOptions, m *export.Module, nb *nbformat.Notebook) (executed.Plan, error) {
+	input, err := filepath.Abs(o.Notebook)
+	if err != nil {
+		return executed.Plan{}, err
+	}
+	values, err := o.values()
+	if err != nil {
+		return executed.Plan{}, err
+	}
+	plan := executed.Plan{Input: input, Parameters: values, Version: "gonbatch " + ownVersion()}
+	for _, step := range m.Steps {
+		plan.Steps = append(plan.Steps, executed.Step{Name: step.Name, Cell: step.Cell})
+	}
+	for _, cell := range nb.Cells {
+		isStep := slices.ContainsFunc(m.Steps, func(s export.Step) bool { return s.Cell == cell.Number })
+		if export.Skips(cell) && !isStep {
+			plan.LeftOut = append(plan.LeftOut, cell.Number)
+		}
+	}
+	return plan, nil
+}
+
+// recordLocal runs the steps on this machine, and records them. A run that cannot be recorded runs all the same.
+func recordLocal(ctx context.Context, a *app, spec submit.JobSpec) error {
+	runner := local.Runner{Out: a.out, Err: a.err, Environ: a.environ}
+	r, err := startRecording(a, spec.RunDir, "")
+	if err != nil {
+		fmt.Fprintln(a.err, "submit: warning:", err)
+		return runner.Run(ctx, spec)
+	}
+	runner.Environ = append(slices.Clone(runner.Environ), executed.EnvSocket+"="+r.socket())
+	err = runner.Run(ctx, spec)
+	if endErr := r.end(localOutcome(localStatus(err), spec.RunDir)); endErr != nil {
+		fmt.Fprintln(a.err, "submit: warning:", endErr)
+	}
+	return err
+}
