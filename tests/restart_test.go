@@ -1,0 +1,311 @@
+package tests
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gonbatch/rundir"
+	"gonbatch/tests/cluster"
+)
+
+// training is a notebook whose last step can be told to save and stop, and which ends with the same result however often that was
+// done. In its first start it waits in the middle of its work, "holding", until it is told or killed.
+type training struct {
+	name  string
+	cells []string
+	// final is what the training came to, as exact as it is known.
+	final func(t *testing.T, run rundir.Dir) string
+}
+
+// counting is plain Go: each of two ranks hashes the numbers of its steps, and keeps that in a file.
+var counting = training{
+	name: "counting",
+	cells: []string{
+		`!echo prepared; sleep 0.2`,
+		`var hold = flag.Bool("hold", true, "wait in the middle of the first start")
+
+type state struct{ Step, Hash uint64 }
+
+func path(name string) string {
+	return filepath.Join(os.Getenv("GONBATCH_RUN_DIR"), "checkpoints", name+"-"+os.Getenv("SLURM_PROCID"))
+}
+
+func (s state) write(name string) {
+	text, err := json.Marshal(s)
+	if err == nil {
+		err = os.WriteFile(path(name+".new"), text, 0o644)
+	}
+	if err == nil {
+		err = os.Rename(path(name+".new"), path(name))
+	}
+	if err != nil {
+		panic(err)
+	}
+}`,
+		`%%
+told := make(chan os.Signal, 1)
+signal.Notify(told, syscall.SIGUSR1, syscall.SIGTERM)
+var s state
+if text, err := os.ReadFile(path("state")); err == nil {
+	if err := json.Unmarshal(text, &s); err != nil {
+		panic(err)
+	}
+}
+fmt.Printf("start %s at step %d\n", os.Getenv("GONBATCH_RESTARTS"), s.Step)
+for s.Step < 60 {
+	var stop bool
+	if *hold && s.Step == 25 && os.Getenv("GONBATCH_RESTARTS") == "0" {
+		fmt.Println("holding")
+		<-told
+		stop = true
+	}
+	select {
+	case <-told:
+		stop = true
+	case <-time.After(20 * time.Millisecond):
+	}
+	if stop {
+		s.write("state")
+		fmt.Println("saved step", s.Step)
+		code, _ := strconv.Atoi(os.Getenv("GONBATCH_REQUEUE"))
+		os.Exit(code)
+	}
+	s.Step++
+	s.Hash = (s.Hash ^ s.Step) * 1099511628211
+	if s.Step%10 == 0 {
+		s.write("state")
+	}
+}
+s.write("final")
+fmt.Println("final", s.Hash)`,
+	},
+	final: func(t *testing.T, run rundir.Dir) string {
+		t.Helper()
+		var all string
+		for rank := range 2 {
+			all += read(t, filepath.Join(run.Checkpoints(), fmt.Sprintf("final-%d", rank)))
+		}
+		return all
+	},
+}
+
+// scenario is something that happens to a job in the middle of its training.
+type scenario struct {
+	name string
+	args []string
+	// disturb happens while the training holds.
+	disturb func(t *testing.T, c *cluster.Cluster, j *trainee)
+	// says are texts that submit's own output has by the end, and state how the job ends; "" is well.
+	says  []string
+	state string
+	// restarts counts the starts behind the first. A job that ended otherwise than well is resumed in one more.
+	restarts int
+	// resumable tells that a run that did not end well is to be resumed.
+	resumable bool
+}
+
+// together are scenarios that do not disturb other jobs.
+var together = []scenario{
+	{name: "time limit", args: []string{"--time", "1", "--signal-lead", "30s"}, restarts: 1},
+	{name: "scontrol requeue", disturb: requeue, restarts: 1},
+	{name: "told to stop", disturb: tell, restarts: 1},
+	{name: "restarts turned off", args: []string{"--max-restarts", "0"}, disturb: tell, state: "stopped", resumable: true,
+		says: []string{"stopped", "go on with: submit resume "}},
+	{name: "requeue forbidden", disturb: forbiddenRequeue, state: "stopped", resumable: true, says: []string{"stopped", "go on with: submit resume "}},
+	{name: "kill -9 of a rank", disturb: killRank, state: "failed", resumable: true, says: []string{"failed", "exit code 137"}},
+	{name: "scancel", disturb: scancel, state: "cancelled", resumable: true, says: []string{"cancelled"}},
+}
+
+// alone are scenarios that disturb whatever runs on the cluster.
+var alone = []scenario{
+	{name: "preemption", disturb: preempt, restarts: 1},
+	{name: "preemption with a grace time", disturb: preemptGracefully, restarts: 1},
+	{name: "kill -9 of a node's slurmd", disturb: killDaemon, restarts: 1},
+}
+
+// TestRestarts: whatever happens to a job on a real cluster, its training ends with the result of an undisturbed one, by itself or
+// after a "submit resume".
+func TestRestarts(t *testing.T) {
+	c := cluster.Start(t)
+	restarts(t, c, counting)
+}
+
+func restarts(t *testing.T, c *cluster.Cluster, training training) {
+	calm := newJob(t, c, training)
+	if out, err := calm.submit(t, "--nodes", "2", "--mpi", "none", "--follow", calm.notebook, "--", "-hold=false"); err != nil {
+		t.Fatalf("undisturbed: %v\n%s", err, out)
+	}
+	want := training.final(t, calm.run(t))
+	t.Run(training.name, func(t *testing.T) {
+		for _, s := range together {
+			t.Run(s.name, func(t *testing.T) {
+				t.Parallel()
+				s.play(t, c, training, want)
+			})
+		}
+	})
+	for _, s := range alone {
+		t.Run(training.name+"/"+s.name, func(t *testing.T) { s.play(t, c, training, want) })
+	}
+}
+
+// trainee is a job in the hands of a user.
+type trainee struct {
+	user
+	notebook string
+	cluster  *cluster.Cluster
+}
+
+func newJob(t *testing.T, c *cluster.Cluster, training training) *trainee {
+	t.Helper()
+	j := &trainee{user: newUser(t, c.Env()...), cluster: c}
+	j.notebook = j.write(t, "training.ipynb", training.cells...)
+	return j
+}
+
+// id is the job's id.
+func (j *trainee) id(t *testing.T) string {
+	t.Helper()
+	m, err := rundir.ReadManifest(j.run(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.JobID
+}
+
+// play submits the training, disturbs it, and looks at its end.
+func (s scenario) play(t *testing.T, c *cluster.Cluster, training training, want string) {
+	j := newJob(t, c, training)
+	type end struct {
+		out string
+		err error
+	}
+	ended := make(chan end, 1)
+	go func() {
+		out, err := j.user.submit(t, append(append([]string{"--nodes", "2", "--mpi", "none", "--follow"}, s.args...), j.notebook)...)
+		ended <- end{out, err}
+	}()
+	eventually(t, "both ranks hold", func() bool { return j.holds() })
+	if s.disturb != nil {
+		s.disturb(t, c, j)
+	}
+	e := <-ended
+	if (e.err == nil) != (s.state == "") {
+		t.Fatalf("submit --follow: %v, want it to end %q\n%s\n%s", e.err, s.state, e.out, j.scheduler(t))
+	}
+	wantAll(t, e.out, s.says...)
+	run := j.run(t)
+	if s.state != "" {
+		wantAll(t, j.mustSubmit(t, "status", run.Name()), "state:         "+s.state)
+		if starts, err := rundir.CountStarts(run); starts != 1 || err != nil {
+			t.Errorf("%d starts, %v: a job that ended as %s was started again\n%s", starts, err, s.state, j.scheduler(t))
+		}
+	}
+	restarts := s.restarts
+	if s.resumable {
+		restarts++
+		if out, err := j.submit(t, "resume", "--follow", run.Path()); err != nil {
+			t.Fatalf("submit resume: %v\n%s\n%s", err, out, j.scheduler(t))
+		}
+	}
+	if got := training.final(t, run); got != want {
+		t.Errorf("it ended with %s, want %s as undisturbed\n%s", got, want, j.scheduler(t))
+	}
+	if starts, err := rundir.CountStarts(run); starts != restarts+1 || err != nil {
+		t.Errorf("%d starts, %v; want %d\n%s", starts, err, restarts+1, j.scheduler(t))
+	}
+	log := read(t, run.RankLog(0))
+	if n := strings.Count(log, "prepared\n"); n != 1 {
+		t.Errorf("the shell command of the first step ran %d times, want once:\n%s", n, log)
+	}
+	wantAll(t, j.mustSubmit(t, "status", run.Name()), "state:         succeeded", fmt.Sprintf("restarts:      %d", restarts))
+}
+
+// holds tells whether both ranks wait in the middle of their work.
+func (j *trainee) holds() bool {
+	for rank := range 2 {
+		logs, err := filepath.Glob(filepath.Join(j.folder, "runs", "*", "logs", fmt.Sprintf("rank-%d.log", rank)))
+		if err != nil || len(logs) != 1 {
+			return false
+		}
+		text, err := os.ReadFile(logs[0])
+		if err != nil || !strings.Contains(string(text), "holding\n") {
+			return false
+		}
+	}
+	return true
+}
+
+// scheduler is the batch script's own log.
+func (j *trainee) scheduler(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(j.run(t).SchedulerLog())
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+func mustRun(t *testing.T, c *cluster.Cluster, command ...string) {
+	t.Helper()
+	if _, err := c.Run(command[0], command[1:]...); err != nil {
+		t.Error(err)
+	}
+}
+
+func requeue(t *testing.T, c *cluster.Cluster, j *trainee) { mustRun(t, c, "scontrol", "requeue", j.id(t)) }
+
+func scancel(t *testing.T, c *cluster.Cluster, j *trainee) { mustRun(t, c, "scancel", j.id(t)) }
+
+// tell does what SLURM does when the time limit is near.
+func tell(t *testing.T, c *cluster.Cluster, j *trainee) {
+	mustRun(t, c, "scancel", "--batch", "--signal=USR1", j.id(t))
+}
+
+func forbiddenRequeue(t *testing.T, c *cluster.Cluster, j *trainee) {
+	mustRun(t, c, "scontrol", "update", "jobid="+j.id(t), "requeue=0")
+	tell(t, c, j)
+}
+
+// killRank kills the program of rank 1, on the second of the job's nodes.
+func killRank(t *testing.T, c *cluster.Cluster, j *trainee) {
+	for _, node := range c.Nodes {
+		if _, err := c.On(node, "bash", "-c", `pid=$(pgrep -f "^$0") && tr '\0' '\n' < /proc/$pid/environ | grep -qx SLURM_PROCID=1 && kill -9 $pid`,
+			j.run(t).Path()+"/bin/"); err == nil {
+			return
+		}
+	}
+	t.Error("no node has a rank 1 of the job")
+}
+
+// preempt has a job of a higher partition take all nodes.
+func preempt(t *testing.T, c *cluster.Cluster, _ *trainee) {
+	mustRun(t, c, "srun", "--partition=high", "--nodes=3", "--exclusive", "sleep", "1")
+}
+
+// preemptGracefully is preempt where SLURM first only tells the ranks, and leaves them some time.
+func preemptGracefully(t *testing.T, c *cluster.Cluster, j *trainee) {
+	mustRun(t, c, "scontrol", "update", "partitionname=main", "gracetime=30")
+	preempt(t, c, j)
+	mustRun(t, c, "scontrol", "update", "partitionname=main", "gracetime=0")
+}
+
+// killDaemon has SLURM lose the job's second node, on which the rank goes on.
+func killDaemon(t *testing.T, c *cluster.Cluster, j *trainee) {
+	const lost = "n2"
+	if err := c.KillDaemon(lost); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.StartDaemon(lost); err != nil {
+			t.Error(err)
+		}
+	})
+	eventually(t, "SLURM notices that the node is lost", func() bool {
+		starts, err := rundir.CountStarts(j.run(t))
+		return err == nil && starts == 2
+	})
+}
