@@ -99,6 +99,24 @@ func childrenOf(process string) map[int]bool {
 	return pids
 }
 
+// workDir is the folder in which cells run: GoNB's own.
+func (s *session) workDir() string {
+	for pid := range children() {
+		name := strconv.Itoa(pid)
+		if comm, err := os.ReadFile("/proc/" + name + "/comm"); err != nil || strings.TrimSpace(string(comm)) != "gonb" {
+			continue
+		}
+		if dir, err := os.Readlink("/proc/" + name + "/cwd"); err == nil {
+			return dir
+		}
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return "."
+	}
+	return dir
+}
+
 // interrupt sends SIGINT to all that this process started and all that those started: GoNB, which ends the cell, and the cell's whole
 // tree. gopls works for later cells too and is left alone.
 func interrupt() { interruptBelow("self") }

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"gonbatch/kernel/magic"
 	"gonbatch/kernel/relay"
 )
 
@@ -31,6 +32,8 @@ type Options struct {
 	PluginDir string
 	// Environ is the environment of GoNB and of the cells, as in os.Environ. Unset, it is this process's own.
 	Environ []string
+	// Submit is the submit command, for the magics that submit the notebook. Unset, it is this program.
+	Submit string
 	// Log receives GoNB's log. Unset, it is os.Stderr.
 	Log io.Writer
 }
@@ -73,19 +76,20 @@ func serve(ctx context.Context, opts Options, found tools, s *session, front rel
 	}
 	ctx, cancel := watchClient(ctx, os.Getppid)
 	defer cancel()
+	gonb := exec.Command(found.gonb, "--kernel", connectionFile, "--raw_error")
+	gonb.Env = sessionEnvironment(opts, found, s)
+	gonb.Stdout, gonb.Stderr = opts.Log, opts.Log
 	relayed := make(chan error, 1)
 	go func() {
 		defer cancel()
 		relayed <- relay.Run(ctx, relay.Options{
 			Front: front, Back: back, StatusProgram: s.statusProgram(), StatusFile: s.statusFile(), CellDir: s.cell(),
+			Magics:   magic.New(magic.Options{Program: opts.Submit, Environ: opts.Environ, Dir: s.workDir}),
 			KeepFile: filepath.Join(s.seed(), "gonbatch__keep.go"), KeepDir: s.keep(),
 			Stdin: s.stdin(), StdinPipe: s.stdinPipe(), Waiting: func() bool { return waitsForInput(s.stdinPipe()) },
 			HistoryFile: historyFile(opts.Environ), Interrupt: interrupt, Log: opts.Log,
 		})
 	}()
-	gonb := exec.Command(found.gonb, "--kernel", connectionFile, "--raw_error")
-	gonb.Env = sessionEnvironment(opts, found, s)
-	gonb.Stdout, gonb.Stderr = opts.Log, opts.Log
 	if err = runTree(ctx, gonb, stopGrace); err != nil {
 		err = fmt.Errorf("kernel: %s: %w", found.gonb, err)
 	}
@@ -137,6 +141,11 @@ func (o Options) resolve() (Options, error) {
 		o.Log = os.Stderr
 	}
 	var err error
+	if o.Submit == "" {
+		if o.Submit, err = os.Executable(); err != nil {
+			return o, err
+		}
+	}
 	o.SourceDir, err = filepath.Abs(o.SourceDir)
 	return o, err
 }

@@ -64,6 +64,9 @@ func TestPrepare(t *testing.T) {
 		{name: "known magics", code: "%env A B\n%ls\n% \n%", want: "%env A B\n%ls\n% \n%"},
 		{name: "may fail", code: "%allow_fail\n!false", want: "\n!/s 2 /bin/bash -c false", allow: true},
 		{name: "unknown magic", code: "var x int\n%foo bar", want: "var x int\n%foo bar", err: "line 2: unknown magic %foo"},
+		{name: "own magic", code: "%submit --nodes 2 \\\n  --time 10\nvar x int", want: "\n\nvar x int"},
+		{name: "own cell magic", code: "%%submit -f\nx\ny", want: "\n\n"},
+		{name: "own cell magic is not first", code: "x\n%%submit", want: "x\n%%submit", err: "line 2: %%submit must be the first line"},
 		{name: "bash is not first", code: "var x int\n%%bash", want: "var x int\n%%bash", err: "line 2: %%bash must be the first line"},
 	}
 	for _, tt := range tests {
@@ -74,6 +77,22 @@ func TestPrepare(t *testing.T) {
 			}
 			if (p.Err == nil) != (tt.err == "") || p.Err != nil && !strings.Contains(p.Err.Error(), tt.err) {
 				t.Errorf("error %v, want %q", p.Err, tt.err)
+			}
+		})
+	}
+}
+
+func TestMagics(t *testing.T) {
+	tests := []struct{ name, code, want string }{
+		{name: "one", code: "%jobs", want: "[{Line:1 Name:jobs Args: Body:}]"},
+		{name: "several", code: "var x int\n%submit --nodes 2 \\\n  -p a=\"b c\"\n//gonb:%wait  7 ", want: "[{Line:2 Name:submit Args:--nodes 2    -p a=\"b c\" Body:} {Line:4 Name:wait Args:7 Body:}]"},
+		{name: "the whole cell", code: "%%submit --nodes 2\nx := 1\n%wait", want: "[{Line:1 Name:%submit Args:--nodes 2 Body:x := 1\n%wait}]"},
+		{name: "in a script", code: "%%bash\n%wait", want: "[]"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := fmt.Sprintf("%+v", Prepare(tt.code, "/s").Magics); got != tt.want {
+				t.Errorf("%s, want %s", got, tt.want)
 			}
 		})
 	}

@@ -20,6 +20,20 @@ var magics = []string{
 // programs are the magics of GoNB that make the whole cell something else than Go. They stand in its first line.
 var programs = []string{"%%writefile", "%%script", "%%bash", "%%sh", "%%gx"}
 
+// own are the line magics of this kernel that are run here and not by GoNB.
+var own = []string{"submit", "jobs", "logs", "wait"}
+
+// SubmitCell is the magic of this kernel that takes the whole cell.
+const SubmitCell = "%%submit"
+
+// Magic is a magic of this kernel in a cell.
+type Magic struct {
+	// Line is where it stands, from 1.
+	Line int
+	// Name is its name without the first %, Args the rest of its line, Body the rest of the cell for one that takes it.
+	Name, Args, Body string
+}
+
 // Prepared is a cell made ready to be executed.
 type Prepared struct {
 	// Code is what GoNB executes: as many lines as the cell has.
@@ -28,6 +42,8 @@ type Prepared struct {
 	AllowFail bool
 	// Password is set if what the user types must not be seen.
 	Password bool
+	// Magics are this kernel's own, in order. Their lines are empty in Code.
+	Magics []Magic
 	// Keep are the changes of which variables are kept, in order.
 	Keep []KeepChange
 	// Err is set if the cell has a magic that nobody knows: nothing of it should run.
@@ -38,6 +54,12 @@ type Prepared struct {
 func Prepare(code, status string) Prepared {
 	lines := strings.Split(code, "\n")
 	p := Prepared{}
+	if firstWord(lines[0]) == SubmitCell {
+		p.Magics = []Magic{newMagic(lines, 0)}
+		p.Magics[0].Body = strings.Join(lines[1:], "\n")
+		p.Code = strings.Repeat("\n", len(lines)-1)
+		return p
+	}
 	if first := firstWord(lines[0]); isProgram(lines[0]) {
 		lines[0] = wrapProgram(trim(lines[0]), first, status)
 		p.Code = strings.Join(lines, "\n")
@@ -57,6 +79,12 @@ func Prepare(code, status string) Prepared {
 			lines[i] = ""
 		case line[0] == '%' && firstWord(line) == KeepMagic:
 			p.Err = p.keep(lines, i)
+		case line[0] == '%' && slices.Contains(own, firstWord(line)[1:]):
+			p.Magics = append(p.Magics, newMagic(lines, i))
+			for end := lastLine(lines, i); i < end; i++ {
+				lines[i] = ""
+			}
+			lines[i] = ""
 		case line[0] == '%':
 			p.Err = checkMagic(line, i+1)
 			i = lastLine(lines, i)
@@ -69,12 +97,34 @@ func Prepare(code, status string) Prepared {
 	return p
 }
 
+// Empty reports whether nothing of the cell is left for GoNB.
+func (p Prepared) Empty() bool { return strings.TrimSpace(p.Code) == "" }
+
+// newMagic reads the magic that begins in line i.
+func newMagic(lines []string, i int) Magic {
+	name, args, _ := strings.Cut(joined(lines, i), " ")
+	return Magic{Line: i + 1, Name: name[1:], Args: strings.TrimSpace(args)}
+}
+
+// joined is line i with those that its backslashes join to it.
+func joined(lines []string, i int) string {
+	var text strings.Builder
+	for j := i; j <= lastLine(lines, i); j++ {
+		line := trim(lines[j])
+		if strings.HasSuffix(line, `\`) {
+			line = line[:len(line)-1] + " "
+		}
+		text.WriteString(line)
+	}
+	return text.String()
+}
+
 func checkMagic(line string, number int) error {
 	words := strings.Fields(line[1:])
 	if len(words) == 0 || slices.Contains(magics, words[0]) {
 		return nil
 	}
-	if slices.Contains(programs, "%"+words[0]) {
+	if slices.Contains(programs, "%"+words[0]) || "%"+words[0] == SubmitCell {
 		return fmt.Errorf("line %d: %%%s must be the first line of its cell", number, words[0])
 	}
 	return fmt.Errorf("line %d: unknown magic %%%s: see %%help", number, words[0])
@@ -96,15 +146,7 @@ func wrapProgram(line, magic, status string) string {
 // wrapCommand wraps the shell command that begins in line i and returns the last line that belongs to it.
 func wrapCommand(lines []string, i int, status string) int {
 	last := lastLine(lines, i)
-	var joined strings.Builder
-	for j := i; j <= last; j++ {
-		line := trim(lines[j])
-		if strings.HasSuffix(line, `\`) {
-			line = line[:len(line)-1] + " "
-		}
-		joined.WriteString(line)
-	}
-	command, star := strings.TrimLeft(joined.String()[1:], " \t"), ""
+	command, star := strings.TrimLeft(joined(lines, i)[1:], " \t"), ""
 	if rest, ok := strings.CutPrefix(command, "*"); ok {
 		command, star = rest, "*"
 	}
@@ -127,7 +169,9 @@ func lastLine(lines []string, i int) int {
 }
 
 // isProgram reports whether the cell that begins with a line is something else than Go.
-func isProgram(line string) bool { return slices.Contains(programs, firstWord(line)) }
+func isProgram(line string) bool {
+	return slices.Contains(programs, firstWord(line)) || firstWord(line) == SubmitCell
+}
 
 // trim drops the prefix behind which a magic may hide from Go tools.
 func trim(line string) string { return strings.TrimPrefix(line, "//gonb:") }

@@ -34,6 +34,9 @@ type execution struct {
 type executed struct {
 	count int
 	code  string
+	// id is the cell's in the client's notebook; "" if the client does not say.
+	id        string
+	succeeded bool
 }
 
 // executeRequest is the content of an execute_request as far as it is used here.
@@ -45,6 +48,15 @@ type executeRequest struct {
 	AllowStdin   bool   `json:"allow_stdin"`
 	// Expressions are Go expressions to evaluate after the cell, by names of the client's.
 	Expressions map[string]string `json:"user_expressions"`
+}
+
+// cellID is the id of the cell that a client executes. JupyterLab, notebook and VS Code say it in the metadata.
+func cellID(request *wire.Message) string {
+	var metadata struct {
+		ID string `json:"cellId"`
+	}
+	_ = json.Unmarshal(request.Metadata, &metadata) // other clients have other metadata
+	return metadata.ID
 }
 
 func isTrue(value *bool) bool { return value == nil || *value }
@@ -61,20 +73,15 @@ func (r *relay) execute(ctx context.Context, request *wire.Message) {
 	e := &execution{relay: r, request: request, code: asked.Code, prepared: cell.Prepare(asked.Code, r.opts.StatusProgram)}
 	r.begin(e, asked)
 	if e.stored {
-		r.executed = append(r.executed, executed{count: e.count, code: e.code})
+		r.executed = append(r.executed, executed{count: e.count, code: e.code, id: cellID(request)})
 	}
 	e.prepareKeep()
 	e.prepareValue()
 	r.interrupted.Store(false)
-	stopInput := e.feedInput(ctx, asked.AllowStdin)
-	reply := r.callBack(ctx, request, e.content(), e.onPublished)
-	stopInput()
-	if reply == nil {
-		return // the kernel ends
+	f, ended := e.run(ctx, asked)
+	if ended {
+		return
 	}
-	f := e.failure(reply)
-	e.release()
-	e.showValue(f == nil && !asked.Silent)
 	content := object{"status": "ok", "payload": e.payload()}
 	if f == nil {
 		content["user_expressions"] = r.evaluate(ctx, asked)
@@ -84,11 +91,35 @@ func (r *relay) execute(ctx context.Context, request *wire.Message) {
 			r.publish(request, "error", f.content(""))
 		}
 	}
+	if f == nil && e.stored {
+		r.executed[len(r.executed)-1].succeeded = true
+	}
 	content["execution_count"] = e.count
 	r.reply(r.front.shell, request, "execute_reply", content)
 	if f != nil && isTrue(asked.StopOnError) {
 		r.abort()
 	}
+}
+
+// run runs the cell: this kernel's magics, then GoNB. It returns why the cell failed, if it did, and whether the kernel ends.
+func (e *execution) run(ctx context.Context, asked executeRequest) (f *failure, ended bool) {
+	r := e.relay
+	if f = e.runMagics(ctx); f != nil {
+		// GoNB counts the cell all the same.
+		e.prepared.Code = ""
+	}
+	stopInput := e.feedInput(ctx, asked.AllowStdin)
+	reply := r.callBack(ctx, e.request, e.content(), e.onPublished)
+	stopInput()
+	if reply == nil {
+		return nil, true
+	}
+	if failed := e.failure(reply); f == nil {
+		f = failed
+	}
+	e.release()
+	e.showValue(f == nil && !asked.Silent)
+	return f, false
 }
 
 // begin counts the cell, tells the clients about it and remembers it.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gonbatch/kernel/history"
+	"gonbatch/kernel/magic"
 	"gonbatch/kernel/wire"
 )
 
@@ -29,6 +30,8 @@ type Options struct {
 	// waits for input from the pipe. Unset, cells have no input.
 	Stdin, StdinPipe string
 	Waiting          func() bool
+	// Magics runs the magics that GoNB does not have. Unset, they do nothing.
+	Magics *magic.Magics
 	// KeepFile is the Go file that the go command adds to programs so that they keep variables, in KeepDir.
 	KeepFile, KeepDir string
 	// HistoryFile keeps the cells that were executed. Unset, there is no history.

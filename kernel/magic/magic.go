@@ -1,0 +1,104 @@
+package magic
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Session is the kernel's side of a magic. Its methods may be called at once from several goroutines, and also after the cell ended.
+type Session interface {
+	// Print puts text out as the cell's.
+	Print(text string)
+	// Display shows a bundle (MIME type to content) that an Update with the same id replaces.
+	Display(id string, bundle map[string]any)
+	Update(id string, bundle map[string]any)
+	// Interrupted reports whether the user wants the cell to end.
+	Interrupted() bool
+	// Cells are the sources of the session's cells, as they stand.
+	Cells() []string
+}
+
+// Call is a magic in a cell.
+type Call struct {
+	// Name is the magic's, without its %; %%submit is "%submit".
+	Name string
+	// Args are the rest of its line, Body the rest of the cell if the magic takes it.
+	Args, Body string
+}
+
+// Options say how magics reach the submit command.
+type Options struct {
+	// Program is the submit command, Environ its environment.
+	Program string
+	Environ []string
+	// Dir returns the folder in which cells run now.
+	Dir func() string
+	// Poll is how often a job is asked for; unset, once a second.
+	Poll time.Duration
+}
+
+// Magics runs magics. It remembers the jobs that it submitted. Its methods may be called at once from several goroutines.
+type Magics struct {
+	opts Options
+
+	mu   sync.Mutex
+	last Job
+}
+
+// New makes the magics of a session.
+func New(opts Options) *Magics {
+	if opts.Poll == 0 {
+		opts.Poll = time.Second
+	}
+	return &Magics{opts: opts}
+}
+
+// Help says what each magic does, by its name with all its %.
+var Help = map[string]string{
+	"%submit": "%submit [FLAGS] [-- PROGRAM FLAGS]\nSubmit this notebook as a job: the cells that ran in this session without an error, in order, as they were last. " +
+		"The flags are those of the submit command (%submit --help). A card below the cell shows how the job fares.\n" +
+		"With --saved the notebook is submitted as it was last saved.",
+	"%%submit": "%%submit [FLAGS]\nSubmit the cell below this line as a job of its own: it is the job's one main program, with the declarations of this session.",
+	"%jobs":    "%jobs\nList all runs below the current folder, the newest last.",
+	"%logs":    "%logs [--rank N] [JOB]\nPrint a rank's log. JOB is a job id, a run's name or the start of one; the last %submit's without it.",
+	"%wait":    "%wait [JOB]\nWait until a job has ended; the cell fails if the job did. Without JOB it is the last %submit's.",
+}
+
+// Run runs a magic. ctx ends with the session.
+func (m *Magics) Run(ctx context.Context, s Session, c Call) error {
+	switch c.Name {
+	case "submit":
+		return m.submit(ctx, s, c.Args)
+	case "%submit":
+		return m.submitCell(ctx, s, c.Args, c.Body)
+	case "jobs":
+		return m.print(ctx, s, "status", c.Args)
+	case "logs":
+		return m.logs(ctx, s, c.Args)
+	case "wait":
+		return m.wait(ctx, s, c.Args)
+	}
+	return fmt.Errorf("%%%s is not known here", c.Name)
+}
+
+// remember makes a job the one that %wait and %logs mean without a name.
+func (m *Magics) remember(j Job) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.last = j
+}
+
+// jobOf is the job that a magic's argument names, or the last one.
+func (m *Magics) jobOf(name string) (Job, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if name != "" && name != m.last.ID {
+		return Job{ID: name}, nil
+	}
+	if m.last.ID == "" {
+		return Job{}, fmt.Errorf("no job: nothing was submitted in this session; name one, as %%jobs lists them")
+	}
+	return m.last, nil
+}

@@ -1,0 +1,214 @@
+package magic
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// small is a session whose notebook is a few cells.
+type small struct {
+	cells []string
+
+	mu        sync.Mutex
+	text      strings.Builder
+	cards     []string
+	interrupt bool
+}
+
+func (s *small) locked(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
+func (s *small) Print(text string) { s.locked(func() { s.text.WriteString(text) }) }
+func (s *small) Display(id string, bundle map[string]any) {
+	s.locked(func() { s.cards = append(s.cards, fmt.Sprint("new ", id, " ", bundle["text/plain"])) })
+}
+func (s *small) Update(id string, bundle map[string]any) {
+	s.locked(func() { s.cards = append(s.cards, fmt.Sprint("same ", id, " ", bundle["text/plain"])) })
+}
+func (s *small) Interrupted() (stop bool) { s.locked(func() { stop = s.interrupt }); return stop }
+func (s *small) Cells() []string          { return s.cells }
+
+// program is a submit command that queues a notebook as job 7 and says so; the job ends when it has been asked for three times. It
+// keeps its arguments in the file `args`, the notebook in `notebook`.
+const program = `#!/bin/bash
+here=$(dirname "$0")
+echo "$*" >>"$here/args"
+case "$1" in
+  status)
+    [ -n "$2" ] || { echo "JOB  STATE"; exit; }
+    [ "$2" = 404 ] && { echo "submit: no run is called 404" >&2; exit 1; }
+    echo . >>"$here/asked"
+    state=running
+    [ "$(wc -l <"$here/asked")" -ge 3 ] && state=$(cat "$here/end")
+    printf 'run:           mnist-1\nstate:         %s\nrun directory: %s\n' "$state" "$here/run"
+    [ "$state" = running ] || [ "$state" = succeeded ] || printf '\nrank 1 said no\n' ;;
+  logs) echo "the log" ;;
+  *)
+    for word; do case "$word" in *.ipynb) cp "$word" "$here/notebook" ;; refuse) echo "submit: refused" >&2; exit 2 ;; esac; done
+    echo "job 7: mnist on 2 nodes, 2 ranks"
+    echo "run directory: $here/run" ;;
+esac
+`
+
+func newMagics(t *testing.T, end string) (*Magics, string) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"submit": program, "end": end} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return New(Options{Program: filepath.Join(dir, "submit"), Environ: os.Environ(), Dir: func() string { return dir }, Poll: time.Millisecond}), dir
+}
+
+func TestRun(t *testing.T) {
+	tests := []struct {
+		name  string
+		call  Call
+		cells []string
+		args  string // what the submit command got at first
+		text  string
+		err   string
+	}{
+		{
+			name: "submit", call: Call{Name: "submit", Args: `--nodes 2 -p "a=b c" -- -epochs 3`}, cells: []string{"var x int", "%%\nx++"},
+			args: `--name notebook --nodes 2 -p a=b c .session-*.ipynb -- -epochs 3`, text: "submitting this session: 2 cells",
+		},
+		{name: "with a name", call: Call{Name: "submit", Args: "--name mine"}, cells: []string{"%%\n1"}, args: "--name mine .session-*.ipynb"},
+		{
+			name: "one cell", call: Call{Name: "%submit", Args: "--nodes 1", Body: "x++"}, cells: []string{"var x int", "%submit"},
+			args: "--name notebook --cell 2 --nodes 1 .session-*.ipynb", text: "with the declarations of 1 others",
+		},
+		{name: "nothing to submit", call: Call{Name: "submit"}, cells: []string{"%submit"}, err: "no cell of this session has run"},
+		{name: "no file", call: Call{Name: "submit", Args: "--saved"}, err: "does not tell which file"},
+		{name: "open quote", call: Call{Name: "submit", Args: `"`}, cells: []string{"x"}, err: "EOF"},
+		{name: "refused", call: Call{Name: "submit", Args: "refuse"}, cells: []string{"x"}, err: "submit: refused"},
+		{name: "jobs", call: Call{Name: "jobs"}, args: "status", text: "JOB  STATE\n"},
+		{name: "logs", call: Call{Name: "logs", Args: "--rank 3 8"}, args: "logs --rank 3 8", text: "the log\n"},
+		{name: "logs of no job", call: Call{Name: "logs"}, err: "no job: nothing was submitted in this session"},
+		{name: "wait for no job", call: Call{Name: "wait"}, err: "no job"},
+		{name: "wait for another job", call: Call{Name: "wait", Args: "404"}, err: "no run is called 404"},
+		{name: "unknown", call: Call{Name: "what"}, err: "%what is not known"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m, dir := newMagics(t, "succeeded")
+			s := &small{cells: tt.cells}
+			err := m.Run(t.Context(), s, tt.call)
+			if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+				t.Fatalf("error %v, want %q", err, tt.err)
+			}
+			text, _ := os.ReadFile(filepath.Join(dir, "args"))
+			args, _, _ := strings.Cut(string(text), "\n")
+			args = strings.ReplaceAll(args, dir+"/", "")
+			if ok, err := filepath.Match(strings.ReplaceAll(tt.args, "[", "\\["), args); tt.args != "" && (!ok || err != nil) {
+				t.Errorf("submit %s, want %s", args, tt.args)
+			}
+			s.locked(func() {
+				if !strings.Contains(s.text.String(), tt.text) {
+					t.Errorf("put out %q, want %q", s.text.String(), tt.text)
+				}
+			})
+		})
+	}
+}
+
+func TestWait(t *testing.T) {
+	tests := []struct{ name, end, err, last string }{
+		{name: "succeeds", end: "succeeded", last: "same gonbatch-job-7 job 7: succeeded"},
+		{name: "fails", end: "failed", err: "job 7: rank 1 said no", last: "same gonbatch-job-7 job 7: failed"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m, dir := newMagics(t, tt.end)
+			m.remember(Job{ID: "7", Dir: filepath.Join(dir, "run")})
+			s := &small{}
+			err := m.Run(t.Context(), s, Call{Name: "wait"})
+			if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("error %v, want %q", err, tt.err)
+			}
+			if len(s.cards) < 2 || !strings.HasPrefix(s.cards[0], "new gonbatch-job-7 job 7: running") || !strings.HasPrefix(s.cards[len(s.cards)-1], tt.last) {
+				t.Errorf("cards %q, want the last to be %q", s.cards, tt.last)
+			}
+		})
+	}
+	t.Run("interrupted", func(t *testing.T) {
+		m, _ := newMagics(t, "running")
+		m.remember(Job{ID: "7"})
+		s := &small{interrupt: true}
+		if err := m.Run(t.Context(), s, Call{Name: "wait"}); err != nil || !strings.Contains(s.text.String(), "job 7 goes on") {
+			t.Errorf("%v, %q", err, s.text.String())
+		}
+	})
+}
+
+// TestCard: a card tells the state, the last metrics, the loss over time and the end of the log, and escapes what programs wrote.
+func TestCard(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "logs"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{
+		"metrics.jsonl":   `{"step":1,"train_loss":2,"time":"t"}` + "\n" + `{"step":2,"train_loss":1.5,"acc":"NaN"}` + "\n" + `{"step":3,"tr`,
+		"logs/rank-0.log": strings.Repeat("old\n", 2000) + "step 1\rstep 2\n<b>last</b>\n",
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := readState(Job{ID: "7"}, "run:           mnist-1\nstate:         running, 2 nodes\nrun directory: "+dir+"\n")
+	if s.ended() || s.Step != 2 || !slices.Equal(s.Losses, []float64{2, 1.5}) {
+		t.Errorf("state %+v", s)
+	}
+	card := newCard(s)
+	want := "job 7: running, 2 nodes\nstep 2, train_loss 1.5\n" + strings.Repeat("| old\n", 6) + "| step 2\n| <b>last</b>\n" + dir
+	if card["text/plain"] != want {
+		t.Errorf("text %q, want %q", card["text/plain"], want)
+	}
+	for _, want := range []string{"<svg", "0.0,0.0 320.0,60.0", "&lt;b&gt;last", "step 2, train_loss 1.5"} {
+		if html := card["text/html"].(string); !strings.Contains(html, want) {
+			t.Errorf("HTML %s lacks %s", html, want)
+		}
+	}
+}
+
+func TestNotebookCells(t *testing.T) {
+	got := notebookCells([]string{"var x int", "%submit --nodes 2", "%time\n%%\nx++", "%%submit\nx--", "%timeit x", "%env A B\n!ls", "%%bash\n%wait"})
+	want := []string{"var x int", "\n%%\nx++", "%env A B\n!ls", "%%bash\n%wait"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	text, err := notebookText(got)
+	var notebook struct {
+		Cells []struct{ Source string }
+	}
+	if err != nil || json.Unmarshal(text, &notebook) != nil || len(notebook.Cells) != len(want) || notebook.Cells[0].Source != "var x int" {
+		t.Errorf("%v: %s", err, text)
+	}
+}
+
+func TestAsMain(t *testing.T) {
+	tests := []struct{ name, body, want string }{
+		{name: "statements", body: "x++", want: "%%\nx++"},
+		{name: "has a main", body: "var y int\n%% -n 1\nx++", want: "var y int\n%% -n 1\nx++"},
+		{name: "func main", body: "func main() {}", want: "func main() {}"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := asMain(tt.body); got != tt.want {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,70 @@
+package magic
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// names are the line magics that only mean something to a person at the notebook.
+var names = []string{"submit", "jobs", "logs", "wait", "result", "devices", "distributed", "time", "who", "help"}
+
+// notebookCells are the cells of a session as a job shall have them: without the magics of this package.
+func notebookCells(session []string) []string {
+	var cells []string
+	for _, source := range session {
+		if strings.HasPrefix(source, "%%submit") || strings.HasPrefix(source, "%timeit") {
+			continue
+		}
+		if strings.HasPrefix(source, "%%") && len(source) > 2 && !strings.ContainsAny(source[2:3], " \t\n") {
+			cells = append(cells, source) // %%bash and the like: no line of it is a magic
+			continue
+		}
+		lines := strings.Split(source, "\n")
+		for i, line := range lines {
+			word, _, _ := strings.Cut(strings.TrimPrefix(line, "//gonb:"), " ")
+			if name, ok := strings.CutPrefix(word, "%"); ok && slices.Contains(names, name) {
+				lines[i] = ""
+			}
+		}
+		if source = strings.Join(lines, "\n"); strings.TrimSpace(source) != "" {
+			cells = append(cells, source)
+		}
+	}
+	return cells
+}
+
+// asMain makes a cell a main cell.
+func asMain(body string) string {
+	for line := range strings.Lines(body) {
+		word := strings.TrimSpace(strings.TrimPrefix(line, "//gonb:"))
+		if word == "%%" || strings.HasPrefix(word, "%% ") || strings.HasPrefix(word, "%main") || strings.HasPrefix(word, "%exec") || strings.HasPrefix(word, "func main()") {
+			return body
+		}
+	}
+	return "%%\n" + body
+}
+
+// notebookText is a notebook with these code cells.
+func notebookText(sources []string) ([]byte, error) {
+	type cell struct {
+		ID       string   `json:"id"`
+		Type     string   `json:"cell_type"`
+		Source   string   `json:"source"`
+		Metadata struct{} `json:"metadata"`
+		Outputs  []any    `json:"outputs"`
+		Count    *int     `json:"execution_count"`
+	}
+	cells := make([]cell, len(sources))
+	for i, source := range sources {
+		cells[i] = cell{ID: "cell-" + strconv.Itoa(i+1), Type: "code", Source: source, Outputs: []any{}}
+	}
+	return json.MarshalIndent(map[string]any{
+		"nbformat": 4, "nbformat_minor": 5, "cells": cells,
+		"metadata": map[string]any{
+			"kernelspec":    map[string]string{"name": "gonbatch", "display_name": "Go (gonbatch)", "language": "go"},
+			"language_info": map[string]string{"name": "go"},
+		},
+	}, "", " ")
+}

@@ -1,0 +1,193 @@
+package magic
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/shlex"
+
+	"gonbatch/rundir"
+)
+
+// Job is a job that was submitted.
+type Job struct {
+	// ID is what the submit command knows it by: the scheduler's job id, or the run's name.
+	ID string
+	// Dir is its run directory; "" if it is not known.
+	Dir string
+}
+
+// submit submits the notebook of the session, or with --saved the one on disk.
+func (m *Magics) submit(ctx context.Context, s Session, args string) error {
+	words, err := shlex.Split(args)
+	if err != nil {
+		return fmt.Errorf("%%submit %s: %w", args, err)
+	}
+	if at := slices.Index(words, "--saved"); at >= 0 {
+		return m.submitSaved(ctx, s, slices.Delete(words, at, at+1))
+	}
+	if slices.Contains(words, "--help") || slices.Contains(words, "-h") {
+		return m.command(ctx, s, []string{"--help"})
+	}
+	cells := notebookCells(s.Cells())
+	if len(cells) == 0 {
+		return errors.New("%submit: no cell of this session has run without an error yet: run the notebook's cells first, or use %submit --saved")
+	}
+	s.Print(fmt.Sprintf("submitting this session: %d cells, as they were last run without an error\n", len(cells)))
+	return m.submitCells(ctx, s, cells, words)
+}
+
+// submitSaved submits the file.
+func (m *Magics) submitSaved(ctx context.Context, s Session, words []string) error {
+	file := m.notebookFile()
+	if file == "" {
+		return errors.New("%submit --saved: this client does not tell which file the notebook is (JPY_SESSION_NAME is unset): use %submit, or !submit FILE")
+	}
+	s.Print("submitting the notebook as it was saved: " + file + "\n")
+	return m.start(ctx, s, words, file)
+}
+
+// submitCell submits one cell with the declarations of the session.
+func (m *Magics) submitCell(ctx context.Context, s Session, args, body string) error {
+	words, err := shlex.Split(args)
+	if err != nil {
+		return fmt.Errorf("%%%%submit %s: %w", args, err)
+	}
+	cells := append(notebookCells(s.Cells()), asMain(body))
+	s.Print(fmt.Sprintf("submitting this cell, with the declarations of %d others\n", len(cells)-1))
+	return m.submitCells(ctx, s, cells, append([]string{"--cell", strconv.Itoa(len(cells))}, words...))
+}
+
+// submitCells writes a notebook of the cells beside the real one, so that the same submit.yaml counts, and submits it.
+func (m *Magics) submitCells(ctx context.Context, s Session, cells []string, words []string) (err error) {
+	text, err := notebookText(cells)
+	if err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(m.opts.Dir(), ".session-*.ipynb")
+	if err != nil {
+		return fmt.Errorf("%%submit: write the session's notebook: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.Remove(file.Name())) }()
+	if _, err = file.Write(text); err != nil {
+		return errors.Join(err, file.Close())
+	}
+	if err := file.Close(); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "--name") }) {
+		words = append([]string{"--name", m.name()}, words...)
+	}
+	return m.start(ctx, s, words, file.Name())
+}
+
+// notebookFile is the notebook's file as far as the client says, or "".
+func (m *Magics) notebookFile() string {
+	name := m.getenv("JPY_SESSION_NAME")
+	if name == "" || filepath.Ext(name) != ".ipynb" {
+		return ""
+	}
+	for _, file := range []string{name, filepath.Join(m.opts.Dir(), filepath.Base(name))} {
+		if _, err := os.Stat(file); err == nil {
+			return file
+		}
+	}
+	return ""
+}
+
+// name is the name of the notebook, for the job.
+func (m *Magics) name() string {
+	if file := m.getenv("JPY_SESSION_NAME"); filepath.Ext(file) == ".ipynb" {
+		return strings.TrimSuffix(filepath.Base(file), ".ipynb")
+	}
+	return "notebook"
+}
+
+func (m *Magics) getenv(name string) string {
+	for _, entry := range slices.Backward(m.opts.Environ) {
+		if value, ok := strings.CutPrefix(entry, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+var (
+	jobLine = regexp.MustCompile(`^job (\S+): `)
+	runLine = regexp.MustCompile(`^run directory: (.+)$`)
+)
+
+// start runs the submit command with a notebook, and then shows the card of the job that it made.
+func (m *Magics) start(ctx context.Context, s Session, words []string, file string) error {
+	args := append([]string{}, words...)
+	at := slices.Index(args, "--")
+	if at < 0 {
+		at = len(args)
+	}
+	var job Job
+	err := m.run(ctx, s, slices.Insert(args, at, file), func(line string) {
+		if found := jobLine.FindStringSubmatch(line); found != nil {
+			job.ID = found[1]
+		}
+		if found := runLine.FindStringSubmatch(line); found != nil {
+			job.Dir = found[1]
+		}
+	})
+	if job.Dir != "" && job.ID == "" {
+		job.ID = rundir.At(job.Dir).Name()
+	}
+	if job.ID != "" {
+		m.remember(job)
+		m.follow(ctx, s, job)
+	}
+	return err
+}
+
+// run runs the submit command; each line that it prints is the cell's, and is handed to look. An interrupt ends it.
+func (m *Magics) run(ctx context.Context, s Session, args []string, look func(line string)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, m.opts.Program, args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = stopTime
+	cmd.Dir, cmd.Env = m.opts.Dir(), m.opts.Environ
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	var problems bytes.Buffer
+	cmd.Stderr = &problems
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("run %s: %w", m.opts.Program, err)
+	}
+	for lines := bufio.NewReader(out); ; {
+		line, err := lines.ReadString('\n')
+		if line != "" {
+			s.Print(line)
+			look(strings.TrimRight(line, "\n"))
+		}
+		if err != nil {
+			break
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		if text := strings.TrimSpace(problems.String()); text != "" {
+			return errors.New(text)
+		}
+		return fmt.Errorf("submit: %w", err)
+	}
+	if problems.Len() > 0 {
+		s.Print(problems.String())
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package relay
+
+import (
+	"context"
+	"fmt"
+
+	"gonbatch/kernel/magic"
+)
+
+// runMagics runs the cell's own magics, in order, until one fails.
+func (e *execution) runMagics(ctx context.Context) *failure {
+	if e.prepared.Err != nil || e.relay.opts.Magics == nil {
+		return nil
+	}
+	for _, m := range e.prepared.Magics {
+		err := e.relay.opts.Magics.Run(ctx, session{e}, magic.Call{Name: m.Name, Args: m.Args, Body: m.Body})
+		switch {
+		case e.relay.interrupted.Load():
+			return &failure{"Interrupted", "the cell was interrupted", []string{e.title(m.Line), red + "the cell was interrupted" + plain}}
+		case err != nil:
+			return &failure{"MagicFailed", err.Error(), []string{e.title(m.Line), fmt.Sprintf("%%%s %s", m.Name, m.Args), red + err.Error() + plain}}
+		}
+	}
+	return nil
+}
+
+// session is what a magic sees of the kernel.
+type session struct{ e *execution }
+
+var _ magic.Session = session{}
+
+func (s session) Print(text string) {
+	s.e.relay.publish(s.e.request, "stream", object{"name": "stdout", "text": text})
+}
+
+func (s session) Display(id string, bundle map[string]any) { s.show("display_data", id, bundle) }
+
+func (s session) Update(id string, bundle map[string]any) { s.show("update_display_data", id, bundle) }
+
+func (s session) show(messageType, id string, bundle map[string]any) {
+	s.e.relay.publish(s.e.request, messageType, object{"data": bundle, "metadata": object{}, "transient": object{"display_id": id}})
+}
+
+func (s session) Interrupted() bool { return s.e.relay.interrupted.Load() }
+
+// Cells are the cells that ran without an error, as each was last; a cell is known by its client's id, or by its text.
+func (s session) Cells() []string {
+	var sources []string
+	at := map[string]int{}
+	for _, x := range s.e.relay.executed {
+		if !x.succeeded {
+			continue
+		}
+		key := "id " + x.id
+		if x.id == "" {
+			key = "text " + x.code
+		}
+		if i, ok := at[key]; ok {
+			sources[i] = x.code
+			continue
+		}
+		at[key] = len(sources)
+		sources = append(sources, x.code)
+	}
+	return sources
+}
