@@ -46,11 +46,7 @@ func runCheck(ctx context.Context, a *app, notebook string, o exportOptions) err
 	}
 	var problems []build.Problem
 	err = inModule(module, func(dir string) (err error) {
-		options := build.Options{Env: a.environ}
-		if _, err := build.Build(ctx, dir, module, options); err != nil {
-			return err
-		}
-		problems, err = build.Vet(ctx, dir, module, options)
+		problems, err = build.Check(ctx, dir, module, build.Options{Env: a.environ})
 		return err
 	})
 	if err != nil {

@@ -43,12 +43,9 @@ const lockRetry = 50 * time.Millisecond
 // Build compiles every step of the module, which m.Write has put into moduleDir, or finds the programs of an earlier call.
 // Mistakes in cells are an *Error. Builds at once, also of the same notebook by several processes, are safe.
 func Build(ctx context.Context, moduleDir string, m *export.Module, opt Options) (*Result, error) {
-	if opt.CacheDir == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			return nil, fmt.Errorf("build %s: no cache folder: %w; set HOME or XDG_CACHE_HOME", m.Notebook, err)
-		}
-		opt.CacheDir = filepath.Join(cache, "gonbatch")
+	cacheDir, err := opt.cacheDir()
+	if err != nil {
+		return nil, fmt.Errorf("build %s: %w", m.Notebook, err)
 	}
 	tools, err := findToolchain(ctx, moduleDir, opt)
 	if err != nil {
@@ -60,7 +57,7 @@ func Build(ctx context.Context, moduleDir string, m *export.Module, opt Options)
 	}
 	result := &Result{
 		Programs: map[string]string{}, Hash: hash, GoVersion: tools.env["GOVERSION"],
-		Dir: filepath.Join(opt.CacheDir, "build", hash[:32]),
+		Dir: filepath.Join(cacheDir, "build", hash[:32]),
 	}
 	for _, step := range m.Programs() {
 		result.Programs[step.Name] = filepath.Join(result.Dir, step.Name)
@@ -73,6 +70,18 @@ func Build(ctx context.Context, moduleDir string, m *export.Module, opt Options)
 		return nil, err
 	}
 	return result, nil
+}
+
+// cacheDir is the folder to keep results below.
+func (o Options) cacheDir() (string, error) {
+	if o.CacheDir != "" {
+		return o.CacheDir, nil
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("no cache folder: %w; set HOME or XDG_CACHE_HOME", err)
+	}
+	return filepath.Join(cache, "gonbatch"), nil
 }
 
 // complete tells whether all programs are there.

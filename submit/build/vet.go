@@ -9,17 +9,12 @@ import (
 	"gonbatch/submit/export"
 )
 
-// Vet runs go vet on every program of the module, which m.Write has put into moduleDir, and gives what it found in the
-// cells. A module that does not compile is an error: Build first.
-func Vet(ctx context.Context, moduleDir string, m *export.Module, opt Options) ([]Problem, error) {
-	tools, err := findToolchain(ctx, moduleDir, opt)
-	if err != nil {
-		return nil, fmt.Errorf("vet %s: %w", m.Notebook, err)
-	}
-	tools.useFlags(m)
+// vet runs go vet on every program, once for all steps that have the same flags, and gives what it found in the cells. The
+// programs must compile.
+func vet(ctx context.Context, m *export.Module, tools *toolchain) ([]Problem, error) {
 	var problems []Problem
 	for _, steps := range flagGroups(m) {
-		args := append([]string{"vet"}, steps[0].BuildFlags...)
+		args := slices.Concat([]string{"vet"}, baseFlags, steps[0].BuildFlags)
 		for _, step := range steps {
 			args = append(args, "./"+step.Package)
 		}

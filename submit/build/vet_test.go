@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-func TestVet(t *testing.T) {
+func TestCheckVets(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		cells []string
@@ -16,7 +16,7 @@ func TestVet(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m, dir := written(t, cells(tt.cells...))
-			problems, err := Vet(t.Context(), dir, m, Options{})
+			problems, err := Check(t.Context(), dir, m, Options{CacheDir: t.TempDir()})
 			if err != nil {
 				t.Fatal(err)
 			}

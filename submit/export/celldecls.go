@@ -27,6 +27,8 @@ type cellDecls struct {
 	main    *decl
 	flags   []Flag
 	notes   []Note
+	// findings are further notes, which count whether the cell has a main or not.
+	findings []Note
 	// end tells that the main never ends well; nil where it may.
 	end *deadEnd
 }
@@ -40,8 +42,9 @@ type cellParser struct {
 	out  cellDecls
 }
 
-// parseDecls parses the Go of a cell: its lines, with what the magics made of theirs.
-func parseDecls(cell *cellInfo, goLines []string, tail string) (*cellDecls, error) {
+// parseDecls parses the Go of a cell: its lines, with what the magics made of theirs. What there is to know about it goes to
+// found.
+func parseDecls(cell *cellInfo, goLines []string, tail string, found *findings) (*cellDecls, error) {
 	p := &cellParser{cell: cell, fset: token.NewFileSet()}
 	p.src = header + strings.Join(goLines, "\n") + "\n" + tail
 	file, err := parser.ParseFile(p.fset, "", p.src, parser.ParseComments|parser.SkipObjectResolution)
@@ -50,6 +53,7 @@ func parseDecls(cell *cellInfo, goLines []string, tail string) (*cellDecls, erro
 	}
 	p.file = p.fset.File(file.Pos())
 	p.flagsIn(file)
+	p.out.findings = found.add(p, file)
 	for _, d := range file.Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"fmt"
 	"go/build"
 	"maps"
@@ -158,6 +159,9 @@ func (e *exporter) step(cell *cellInfo, name string, main *decl) error {
 			}
 		}
 	}
+	if !step.Once {
+		e.session.notes = append(e.session.notes, e.session.findings.ofProgram()...)
+	}
 	e.module.Files[step.File()] = data
 	if step.Script != "" {
 		e.module.Files[step.Script] = renderStarter(cell, step)
@@ -191,7 +195,11 @@ func (e *exporter) finish() (*Module, error) {
 	maps.Copy(m.Files, files)
 	m.Imports = slices.Sorted(maps.Keys(e.imports))
 	e.noteDeadEnds()
+	if found := e.session.findings; found.fatal != nil && !found.setsLogFlags {
+		e.session.notes = append(e.session.notes, *found.fatal)
+	}
 	m.Notes = e.session.notes
+	slices.SortStableFunc(m.Notes, func(a, b Note) int { return cmp.Or(a.Number-b.Number, a.Line-b.Line) })
 	m.Warnings, m.Parameters, m.Flags = e.session.warnings, e.session.params.declared, e.session.flags
 	return m, nil
 }

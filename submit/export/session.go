@@ -30,13 +30,14 @@ type session struct {
 	testLine int
 	flags    []Flag
 	notes    []Note
+	findings findings
 	// end is that of the main that was found last.
 	end *deadEnd
 }
 
 // newSession is a kernel that has just started.
 func newSession(notebookDir string) *session {
-	return &session{notebookDir: notebookDir, decls: newDeclSet(), env: map[string]string{}}
+	return &session{notebookDir: notebookDir, decls: newDeclSet(), findings: newFindings(), env: map[string]string{}}
 }
 
 // warn notes something that the exported programs do without.
@@ -68,6 +69,7 @@ func (s *session) run(cell *cellInfo) (main *decl, err error) {
 	}
 	s.decls.add(decls)
 	s.flags, s.end = addFlags(s.flags, decls.flags), decls.end
+	s.notes = append(s.notes, decls.findings...)
 	if decls.main == nil {
 		s.notes = append(s.notes, decls.notes...)
 	}
@@ -86,7 +88,7 @@ func (s *session) parse(cell *cellInfo, goLines []string, tail string) (*cellDec
 			return nil, err
 		}
 	}
-	decls, err := parseDecls(cell, goLines, tail)
+	decls, err := parseDecls(cell, goLines, tail, &s.findings)
 	if err != nil || isParameters {
 		return decls, err
 	}

@@ -1,0 +1,120 @@
+package build
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gonbatch/rundir"
+	"gonbatch/submit/export"
+)
+
+// Check compiles every program of the module, which m.Write has put into moduleDir, without linking one, and gives what go vet
+// found in the cells. Mistakes in cells are an *Error. What an earlier call found of the same programs is not looked for again.
+func Check(ctx context.Context, moduleDir string, m *export.Module, opt Options) ([]Problem, error) {
+	cacheDir, err := opt.cacheDir()
+	if err != nil {
+		return nil, fmt.Errorf("check %s: %w", m.Notebook, err)
+	}
+	tools, err := findToolchain(ctx, moduleDir, opt)
+	if err != nil {
+		return nil, fmt.Errorf("check %s: %w", m.Notebook, err)
+	}
+	hash, err := contentHash(m, tools)
+	if err != nil {
+		return nil, fmt.Errorf("check %s: %w", m.Notebook, err)
+	}
+	known := filepath.Join(cacheDir, "check", hash[:32]+".json")
+	if problems, ok := readProblems(known); ok {
+		return problems, nil
+	}
+	if err := compileOnly(ctx, m, tools); err != nil {
+		return nil, err
+	}
+	problems, err := vet(ctx, m, tools)
+	if err != nil {
+		return nil, err
+	}
+	_ = writeProblems(known, problems) // Where the cache is not ours to change, the next call looks again.
+	return problems, nil
+}
+
+// compileOnly compiles the programs up to their object files, which is what go list needs to say where those are. Test files are
+// left to go vet.
+func compileOnly(ctx context.Context, m *export.Module, tools *toolchain) error {
+	for _, steps := range flagGroups(m) {
+		if err := checkFlags(m, steps[0]); err != nil {
+			return err
+		}
+		args := slices.Concat([]string{"list", "-export", "-f", "{{.Export}}"}, baseFlags, steps[0].BuildFlags)
+		if steps[0].Test {
+			args = append(args, "-test")
+		}
+		for _, step := range steps {
+			args = append(args, "./"+step.Package)
+		}
+		output, err := tools.run(ctx, args...)
+		if ctx.Err() != nil {
+			return fmt.Errorf("check %s: %w", m.Notebook, context.Cause(ctx))
+		}
+		if err != nil {
+			return newError(m, output, err)
+		}
+	}
+	return nil
+}
+
+func readProblems(path string) (problems []Problem, ok bool) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, false
+	}
+	return problems, json.Unmarshal(data, &problems) == nil
+}
+
+// keptChecks is how many results of checks stay in the cache: the newest.
+const keptChecks = 200
+
+func writeProblems(path string, problems []Problem) error {
+	data, err := json.Marshal(problems)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	if err := rundir.WriteFileAtomic(path, data, 0o644); err != nil {
+		return err
+	}
+	return keepNewest(filepath.Dir(path), keptChecks)
+}
+
+// keepNewest removes all but the newest files of a folder.
+func keepNewest(dir string, keep int) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) <= keep {
+		return err
+	}
+	type aged struct {
+		name string
+		time int64
+	}
+	var files []aged
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && strings.HasSuffix(entry.Name(), ".json") {
+			files = append(files, aged{entry.Name(), info.ModTime().UnixNano()})
+		}
+	}
+	slices.SortFunc(files, func(a, b aged) int { return cmp.Compare(b.time, a.time) })
+	for _, file := range files[min(keep, len(files)):] {
+		if err := os.Remove(filepath.Join(dir, file.name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
