@@ -5,6 +5,8 @@
 //
 // Submission: the time of `submit` on a real SLURM cluster (tests/cluster) with an unchanged notebook, and after one changed cell.
 //
+// Checkpoints: what a training waits for, and how long saving and loading take, beside torch.save and safetensors' own library.
+//
 //	make bench                     # installs the peers in .cache/bench-venv first
 //	go run ./bench -only step -rounds 3
 package main

@@ -23,7 +23,7 @@ func main() {
 	flag.IntVar(&opts.rounds, "rounds", 5, "how often each is measured")
 	flag.IntVar(&opts.steps, "steps", 100, "training steps of one measurement, after a warm-up")
 	flag.IntVar(&opts.batch, "batch", 64, "images a rank")
-	flag.StringVar(&opts.only, "only", "", "measure only this: step or submit")
+	flag.StringVar(&opts.only, "only", "", "measure only this: step, submit or checkpoint")
 	flag.StringVar(&opts.out, "out", filepath.Join("bench", "results"), "folder of the results")
 	flag.StringVar(&opts.notebook, "notebook", filepath.Join("notebooks", "mnist.ipynb"), "notebook to submit")
 	flag.Parse()
@@ -43,8 +43,8 @@ func (o options) validate() error {
 		return fmt.Errorf("-steps %d: take at least one step", o.steps)
 	case o.batch < 1:
 		return fmt.Errorf("-batch %d: a rank needs at least one image", o.batch)
-	case o.only != "" && o.only != "step" && o.only != "submit":
-		return fmt.Errorf("-only %s: want step or submit", o.only)
+	case o.only != "" && o.only != "step" && o.only != "submit" && o.only != "checkpoint":
+		return fmt.Errorf("-only %s: want step, submit or checkpoint", o.only)
 	}
 	_, err := os.Stat("go.mod")
 	if err != nil {
@@ -60,24 +60,31 @@ func run(ctx context.Context, opts options, out io.Writer) error {
 	if err := os.MkdirAll(opts.out, 0o755); err != nil {
 		return err
 	}
-	if opts.only != "submit" {
-		report, err := measureSteps(ctx, opts, out)
-		if err != nil {
-			return err
-		}
-		if err := write(opts.out, "step", report, report.markdown(), out); err != nil {
-			return err
-		}
+	measures := []struct {
+		name string
+		run  func(context.Context, options, io.Writer) (table, error)
+	}{
+		{"step", func(ctx context.Context, o options, w io.Writer) (table, error) { return measureSteps(ctx, o, w) }},
+		{"submit", func(ctx context.Context, o options, w io.Writer) (table, error) { return measureSubmissions(ctx, o, w) }},
+		{"checkpoint", func(ctx context.Context, o options, w io.Writer) (table, error) { return measureCheckpoints(ctx, o, w) }},
 	}
-	if opts.only != "step" {
-		report, err := measureSubmissions(ctx, opts, out)
+	for _, m := range measures {
+		if opts.only != "" && opts.only != m.name {
+			continue
+		}
+		report, err := m.run(ctx, opts, out)
 		if err != nil {
 			return err
 		}
-		return write(opts.out, "submit", report, report.markdown(), out)
+		if err := write(opts.out, m.name, report, report.markdown(), out); err != nil {
+			return err
+		}
 	}
 	return nil
 }
+
+// table is a report that can be shown.
+type table interface{ markdown() string }
 
 // write writes NAME.md and NAME.json and shows the former.
 func write(dir, name string, report any, markdown string, out io.Writer) error {
