@@ -4,6 +4,8 @@
 //	runs/mnist-20261121-101500-4f2a/
 //	  manifest.json       hashes, git commit, command line, versions, job id, state
 //	  notebook.ipynb      the notebook as submitted
+//	  executed.ipynb      the notebook with what its cells have put out
+//	  submit, rank.sh     what records that in the job
 //	  sources/            the exported Go module
 //	  bin/<step>          one program for each main cell, one script <step>.sh for each shell command
 //	  plugins/            the XLA plugin

@@ -1,0 +1,150 @@
+package tests
+
+import (
+	_ "embed"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gonbatch/rundir"
+	"gonbatch/tests/cluster"
+	"gonbatch/tests/jupyter"
+)
+
+//go:embed executed.py
+var executedScript string
+
+// executedNotebook is what Jupyter's own tools find in an executed notebook.
+type executedNotebook struct {
+	Cells    []executedCell
+	Metadata struct {
+		Papermill struct {
+			Exception  *bool
+			Duration   float64
+			InputPath  string `json:"input_path"`
+			OutputPath string `json:"output_path"`
+			Parameters map[string]string
+		}
+		Gonbatch struct {
+			State string
+			JobID string `json:"job_id"`
+		}
+	}
+	HTML string
+}
+
+type executedCell struct {
+	Count               int
+	Status, Text, Error string
+	Types               []string
+}
+
+// executedOf reads a run's executed notebook by nbformat and nbconvert.
+func executedOf(t *testing.T, run rundir.Dir) executedNotebook {
+	t.Helper()
+	cmd := command(".", jupyter.Python(t), "-c", executedScript, run.Executed())
+	var errors strings.Builder
+	cmd.Stderr = &errors
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s\n%s", err, &errors, read(t, run.Executed()))
+	}
+	var nb executedNotebook
+	if err := json.Unmarshal(out, &nb); err != nil {
+		t.Fatal(err)
+	}
+	return nb
+}
+
+const (
+	// declarations are the cells' imports and a parameter.
+	declarations = "import (\n\t\"fmt\"\n\t\"os\"\n\t\"image\"\n\t\"github.com/janpfeifer/gonb/gonbui\"\n\t\"github.com/janpfeifer/gonb/gonbui/protocol\"\n)\nvar name = \"Ada\""
+	// shows prints to both streams and shows things as a notebook's program does.
+	shows = `%%
+fmt.Println("hello", name)
+fmt.Fprintln(os.Stderr, "a warning")
+gonbui.DisplayHTML("<b id=\"bold\">bold</b><script>draw()</script>")
+gonbui.DisplayImage(image.NewGray(image.Rect(0, 0, 3, 3)))
+gonbui.SendData(&protocol.DisplayData{Data: map[protocol.MIMEType]any{"application/vnd.plotly.v1+json": "{\"data\": []}"}})
+gonbui.Sync()`
+	fails = "%%\nfmt.Println(\"before\")\npanic(\"no data\")"
+)
+
+// TestExecuted: the executed notebook has what each cell has put out, here, by mpirun and on a cluster, and Jupyter's tools read it.
+func TestExecuted(t *testing.T) {
+	jupyter.Python(t)
+	c := cluster.Start(t)
+	for _, tt := range []struct {
+		name  string
+		user  user
+		flags []string
+	}{
+		{"one rank", newUser(t), []string{"--local"}},
+		{"two ranks", newUser(t), []string{"--local", "--tasks", "2"}},
+		{"two nodes", newUser(t, c.Env()...), []string{"--nodes", "2", "--mpi", "pmix", "--follow"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			u := tt.user
+			name := u.write(t, "demo.ipynb", declarations, "!echo from a shell; echo oops >&2", shows, fails, "%%\nfmt.Println(\"never\")")
+			out, err := u.submit(t, append(tt.flags, name)...)
+			if err == nil {
+				t.Fatalf("the run succeeded:\n%s", out)
+			}
+			run := u.run(t)
+			checkExecuted(t, u, run, executedOf(t, run))
+			wantAll(t, read(t, run.RankLog(0)), "from a shell\noops\n", "hello Ada\na warning\n", "panic: no data")
+		})
+	}
+}
+
+func checkExecuted(t *testing.T, u user, run rundir.Dir, nb executedNotebook) {
+	t.Helper()
+	failed := nb.Cells[3]
+	wantAll(t, failed.Error, "panic: no data", "demo.ipynb, cell 4 (id cell-d)", "demo.ipynb[cell 4]:3")
+	nb.Cells[3].Error, nb.Cells[3].Text = "", strings.SplitAfterN(failed.Text, "\n", 2)[0]
+	want := []executedCell{
+		{Count: 1, Status: "completed", Types: []string{}},
+		{Count: 2, Status: "completed", Types: []string{}, Text: "stdout: from a shell\nstderr: oops\n"},
+		{Count: 3, Status: "completed", Text: "stdout: hello Ada\nstderr: a warning\n", Types: []string{"application/vnd.plotly.v1+json", "image/png", "text/html"}},
+		{Count: 4, Status: "failed", Types: []string{}, Text: "stdout: before\n"},
+		{Status: "pending", Types: []string{}},
+	}
+	if diff := cmp.Diff(want, nb.Cells); diff != "" {
+		t.Error(diff)
+	}
+	p := nb.Metadata.Papermill
+	if p.Exception == nil || !*p.Exception || p.Duration <= 0 || p.InputPath != filepath.Join(u.folder, "demo.ipynb") || p.OutputPath != run.Executed() {
+		t.Errorf("papermill's metadata: %+v", p)
+	}
+	if m, err := rundir.ReadManifest(run); err != nil || nb.Metadata.Gonbatch.State != "failed" || nb.Metadata.Gonbatch.JobID != m.JobID {
+		t.Errorf("metadata %+v, job %s, %v", nb.Metadata.Gonbatch, m.JobID, err)
+	}
+	for _, part := range []string{`<b id="bold">bold</b>`, "data:image/png;base64,", "no data"} {
+		if !strings.Contains(nb.HTML, part) {
+			t.Errorf("nbconvert's page has no %s", part)
+		}
+	}
+}
+
+// TestExecutedIsBounded: a program that prints much makes a small notebook, and its log has it all.
+func TestExecutedIsBounded(t *testing.T) {
+	const size = 50 << 20
+	u := newUser(t)
+	name := u.write(t, "much.ipynb", "%%\nline := strings.Repeat(\"x\", 1<<20-1) + \"\\n\"\nfmt.Println(\"first\")\nfor range 50 {\n\tos.Stdout.WriteString(line)\n}\nfmt.Println(\"last\")")
+	if out, err := u.submit(t, "--local", name); err != nil {
+		t.Fatalf("%v\n%.1000s", err, out)
+	}
+	run := u.run(t)
+	text := executedOf(t, run).Cells[0].Text
+	wantAll(t, text[:30], "stdout: first\nxxx")
+	wantAll(t, text[len(text)-20:], "xxx\nlast\n")
+	wantAll(t, strings.ReplaceAll(text, strings.Repeat("x", 1<<10), ""), "bytes of output are left out here; logs/rank-0.log has them all]")
+	info, err := os.Stat(run.Executed())
+	if log, logErr := os.Stat(run.RankLog(0)); err != nil || logErr != nil || info.Size() > 1<<20 || log.Size() != size+11 {
+		t.Errorf("a notebook of %v bytes (%v), a log of %v (%v), want a log of %d", info.Size(), err, log.Size(), logErr, size+11)
+	}
+}
