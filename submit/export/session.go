@@ -11,6 +11,7 @@ import (
 // session plays the kernel that runs the cells one after the other: it remembers what GoNB would.
 type session struct {
 	decls   *declSet
+	kept    []string // by %keep
 	env     map[string]string
 	dir     string
 	goFlags []string
@@ -59,6 +60,7 @@ func (s *session) run(cell *cellInfo) (main *decl, err error) {
 			return nil, err
 		}
 	}
+	s.lastValue(cell, &code, opened.tail())
 	if !s.isTest && (!code.hasGo() || opened.onlyOpens()) {
 		return nil, nil
 	}
@@ -68,6 +70,7 @@ func (s *session) run(cell *cellInfo) (main *decl, err error) {
 		return nil, err
 	}
 	s.decls.add(decls)
+	s.addKept(cell, decls.main)
 	s.flags, s.end = addFlags(s.flags, decls.flags), decls.end
 	s.notes = append(s.notes, decls.findings...)
 	if decls.main == nil {
@@ -116,6 +119,8 @@ func (s *session) magic(cell *cellInfo, m magicLine, opened *mainOpener) error {
 		return opened.complete(m.line, "func main() { flag.Parse(); "+args[0]+"() }")
 	case "args":
 		s.args = args
+	case "keep":
+		return s.keep(cell, m)
 	case "env":
 		return s.setEnv(cell, m, args)
 	case "cd":
@@ -204,7 +209,7 @@ var knownMagics = append([]string{
 func unknownMagic(cell *cellInfo, m magicLine) error {
 	name := m.name()
 	switch {
-	case slices.Contains(quietMagics, name):
+	case slices.Contains(quietMagics, name), slices.Contains(personMagics, name):
 		return nil
 	case cellMagics[name]:
 		return cell.errorf(m.line, "%%%s can only stand on the first line of a cell", name)

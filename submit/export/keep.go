@@ -1,0 +1,66 @@
+package export
+
+import (
+	"fmt"
+	"go/token"
+	"slices"
+	"strings"
+)
+
+// The names that %keep adds to programs; no cell has them.
+const (
+	keepName = "gonbatch__keep"
+	keptFunc = "gonbatch__kept"
+	// keepInit sorts before all init_ functions that people write.
+	keepInit = "init_!gonbatch__kept"
+)
+
+// personMagics are those of the kernel that only mean something to a person at the notebook.
+var personMagics = []string{"submit", "jobs", "logs", "wait", "result", "devices", "distributed", "time", "timeit", "who"}
+
+// keep is %keep: from this cell on, every program begins with the values with which the one before it ended. They are files in the
+// run directory.
+func (s *session) keep(cell *cellInfo, m magicLine) error {
+	words := strings.FieldsFunc(strings.TrimPrefix(m.text, "keep"), func(r rune) bool { return r == ',' || r == ' ' || r == '\t' })
+	drop := len(words) > 0 && words[0] == "-d"
+	if drop {
+		words = words[1:]
+	}
+	for _, name := range words {
+		if !token.IsIdentifier(name) || name == "_" {
+			return cell.errorf(m.line, "%%keep %s: not the name of a variable: %%keep x, y", name)
+		}
+	}
+	s.kept = slices.DeleteFunc(s.kept, func(name string) bool { return slices.Contains(words, name) })
+	if !drop {
+		s.kept = append(s.kept, words...)
+	}
+	slices.Sort(s.kept)
+	return nil
+}
+
+// addKept adds to the declarations, and to a main, what keeps the variables.
+func (s *session) addKept(cell *cellInfo, main *decl) {
+	s.decls.remove(keptFunc)
+	s.decls.remove(keepInit)
+	if len(s.kept) == 0 || main == nil {
+		return
+	}
+	var vars strings.Builder
+	for _, name := range s.kept {
+		fmt.Fprintf(&vars, "%q: &%s, ", name, name)
+	}
+	s.addImport(cell, keepName, "gonbatch/keep")
+	s.addFunc(cell, keptFunc, fmt.Sprintf("func %s() %s.Vars { return %s.Vars{%s} }", keptFunc, keepName, keepName, strings.TrimSuffix(vars.String(), ", ")))
+	s.addFunc(cell, keepInit, fmt.Sprintf("func init() { %s().Load() }", keptFunc))
+	// A main is of one program: its text can be changed.
+	last := &main.chunks[len(main.chunks)-1]
+	if at := strings.Index(last.text, "{"); at >= 0 {
+		last.text = last.text[:at+1] + " defer " + keptFunc + "().Save();" + last.text[at+1:]
+	}
+}
+
+// addFunc adds a function that no cell wrote.
+func (s *session) addFunc(cell *cellInfo, key, text string) {
+	s.decls.byName[key] = &decl{key: key, kind: token.FUNC, cell: cell, names: []string{key}, chunks: []chunk{{text: text, line: 1}}}
+}
