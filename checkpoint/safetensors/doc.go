@@ -2,8 +2,8 @@
 // header that names each tensor, its type, shape and place, and the bytes of all tensors behind it. It knows the format only: no
 // tensor type of its own, no files, no conversion between number types.
 //
-// The format is specified at https://github.com/huggingface/safetensors#format. Headers are read strictly: what Python's own
-// library refuses is refused here, and duplicate names, unknown fields and gaps as well, with the name of the tensor.
+// The format is specified at https://github.com/huggingface/safetensors#format. Headers are read strictly: what Python's own library
+// refuses is refused here, and so are unknown fields, tensors without a name, and space where the format has none.
 //
 //	plan, err := safetensors.NewPlan([]safetensors.Tensor{{Name: "dense/weights", DType: safetensors.F32, Shape: []int{2, 3}}}, nil)
 //	check(err)

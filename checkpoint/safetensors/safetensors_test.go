@@ -55,6 +55,7 @@ func TestReadHeader(t *testing.T) {
 		{name: "data left over", header: `{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`, data: 5, err: "or has more"},
 		{name: "metadata that isn't text", header: `{"__metadata__":{"k":1}}`, err: "has to be text"},
 		{name: "not UTF-8", header: "{\"\xff\":{}}", err: "UTF-8"},
+		{name: "half a character", header: `{"\ud83d":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, data: 1, err: "UTF-8"},
 		{name: "no name", header: `{"":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, data: 1, err: "without a name"},
 	}
 	for _, tt := range tests {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -45,7 +46,7 @@ func checkName(name string) error {
 		return fmt.Errorf("tensor %q: the format keeps this name for itself: rename it", name)
 	case name == "":
 		return errors.New("a tensor without a name")
-	case !utf8.ValidString(name):
+	case !utf8.ValidString(name), strings.ContainsRune(name, utf8.RuneError): // In its place JSON has what isn't UTF-8.
 		return fmt.Errorf("tensor %q: the name isn't UTF-8", name)
 	}
 	return nil
