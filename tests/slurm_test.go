@@ -113,6 +113,10 @@ func cancel(t *testing.T, c *cluster.Cluster) {
 		out, err := u.submit(t, "status", id)
 		return err == nil && strings.Contains(out, "cancelled")
 	})
+	eventually(t, "the last of it has ended", func() bool {
+		out, err := c.Run("squeue", "--noheader", "--jobs", id)
+		return err == nil && strings.TrimSpace(out) == ""
+	})
 }
 
 // byHand: the compiled program runs under srun without submit.
