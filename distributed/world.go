@@ -140,8 +140,12 @@ func (w *World) AllReduceSum(values []float64) error { return w.peers.AllReduce(
 // OnClose has f called when the job is left: the last one first.
 func (w *World) OnClose(f func() error) { w.atClose = append(w.atClose, f) }
 
-// Close leaves the job. Every rank must call it, when all its work is done.
+// Close leaves the job. Every rank must call it, when all its work is done. Deferred, and run by a panic, it does nothing: the end of this process is
+// to be the end of the others.
 func (w *World) Close() error {
+	if panicking() {
+		return nil
+	}
 	err := w.metrics.close()
 	for i := len(w.atClose) - 1; i >= 0; i-- {
 		err = errors.Join(err, w.atClose[i]())

@@ -94,22 +94,33 @@ func firstGone(peers []*peer) *peer {
 	return first
 }
 
-// judgeClosed: a rank is in a collective that another, which has ended its work, will never enter.
+// judgeClosed: ranks are in a collective that others, which have ended their work, will never enter. Either these gave up early, or that
+// collective is one too many: the smaller group is to blame.
 func judgeClosed(now time.Time, peers []*peer) *verdict {
-	for _, waiting := range peers {
-		if waiting.waited(now) <= waitForClosed {
-			continue
-		}
-		for _, closed := range peers {
-			if (closed.bye || closed.state.Closing) && closed.state.Entered < waiting.state.Entered {
-				return &verdict{Failure: rundir.Failure{Kind: rundir.Mismatch, Rank: waiting.rank, Host: waiting.host, Step: waiting.state.Step,
-					Error: fmt.Sprintf("%s waits in %v, but %s has ended its work after %d collectives and will not come: all ranks must call the same ones",
-						waiting.name(), waiting.state.Current, closed.name(), closed.state.Entered)},
-					Stacks: true}
-			}
+	waiting := longest(now, peers)
+	if waiting == nil || waiting.waited(now) <= waitForClosed {
+		return nil
+	}
+	var closed, others []*peer
+	for _, p := range peers {
+		switch {
+		case (p.bye || p.state.Closing) && p.state.Entered < waiting.state.Entered:
+			closed = append(closed, p)
+		case p.waited(now) > 0:
+			others = append(others, p)
 		}
 	}
-	return nil
+	if len(closed) == 0 {
+		return nil
+	}
+	blamed := closed[0]
+	if len(closed) > len(others) {
+		blamed = waiting
+	}
+	return &verdict{Failure: rundir.Failure{Kind: rundir.Mismatch, Rank: blamed.rank, Host: blamed.host, Step: blamed.state.Step,
+		Error: fmt.Sprintf("%s has called Close after %d collectives and will not come to %v, in which %s waits: it ended early, or not all ranks call the same collectives",
+			closed[0].name(), closed[0].state.Entered, waiting.state.Current, waiting.name())},
+		Stacks: true}
 }
 
 // judgeStuck: ranks have waited in a collective for too long. To blame are those that have not entered it; where all have, those

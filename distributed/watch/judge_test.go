@@ -89,8 +89,9 @@ func TestJudge(t *testing.T) {
 
 		{name: "a failure of its own", ranks: [3]func(*peer){gone(0, busy), fine, nan}, kind: rundir.NaN, rank: 2, want: "the loss is NaN"},
 
-		{name: "in a collective after another has closed", ranks: [3]func(*peer){bye, in(3 * time.Second), fine}, kind: rundir.Mismatch, rank: 1, want: "rank 0 (n1) has ended its work after 17 collectives"},
-		{name: "in a collective while another closes", ranks: [3]func(*peer){closing, fine, in(3 * time.Second)}, kind: rundir.Mismatch, rank: 2, want: "all-reduce 18 (1000 float32)"},
+		{name: "in a collective after another has closed", ranks: [3]func(*peer){bye, in(3 * time.Second), fine}, kind: rundir.Mismatch, rank: 0, want: "rank 0 (n1) has called Close after 17 collectives and will not come to all-reduce 18 (1000 float32), in which rank 1 (n1) waits"},
+		{name: "in a collective while another closes", ranks: [3]func(*peer){closing, in(time.Second), in(3 * time.Second)}, kind: rundir.Mismatch, rank: 0, want: "all-reduce 18 (1000 float32)"},
+		{name: "in a collective while all others close", ranks: [3]func(*peer){closing, closing, in(3 * time.Second)}, kind: rundir.Mismatch, rank: 2, want: "all-reduce 18 (1000 float32)"},
 		{name: "in a collective that the closed one was in", ranks: [3]func(*peer){func(p *peer) { in(0)(p); bye(p) }, in(3 * time.Second), fine}},
 
 		{name: "one does not come", ranks: [3]func(*peer){in(minute), fine, in(minute)}, kind: rundir.Stuck, rank: 1, want: "rank 1 (n1) at step 40 has not come"},

@@ -1,0 +1,18 @@
+package distributed
+
+import "runtime"
+
+// panicking tells whether a panic runs the caller, as a deferred call.
+func panicking() bool {
+	callers := make([]uintptr, 64)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers)])
+	for {
+		frame, more := frames.Next()
+		if frame.Function == "runtime.gopanic" {
+			return true
+		}
+		if !more {
+			return false
+		}
+	}
+}

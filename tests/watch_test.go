@@ -1,0 +1,141 @@
+package tests
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gonbatch/rundir"
+	"gonbatch/tests/cluster"
+)
+
+// failing trains for ever, in two cells; rank 1 does after a second what -how says.
+var failingCells = []string{`import (
+	"syscall"
+
+	"gonbatch/distributed"
+)
+
+var how = flag.String("how", "", "kill, stop, panic or nothing")
+
+func fail() {
+	switch *how {
+	case "kill":
+		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	case "stop":
+		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	case "panic":
+		panic("no more batches")
+	}
+}`, `%%
+world, err := distributed.Init()
+if err != nil {
+	log.Fatal(err)
+}
+defer world.Close()
+for step, start := int64(1), time.Now(); ; step++ {
+	world.Progress(step)
+	if err := world.AllReduceSum(make([]float64, 1000)); err != nil {
+		log.Fatal(err)
+	}
+	if world.Rank() == 1 && time.Since(start) > time.Second {
+		fail()
+	}
+}`}
+
+// TestFailingRanks: on two nodes, a rank's end, its silence or its node's end is the end of the other rank in time, with the reason, whatever
+// srun does.
+func TestFailingRanks(t *testing.T) {
+	c := cluster.Start(t)
+	u := newUser(t, c.Env()...)
+	u.mustSubmit(t, "--nodes", "2", "--no-submit", u.write(t, "failing.ipynb", failingCells...))
+	programs, err := filepath.Glob(filepath.Join(u.run(t).Path(), "bin", "*"))
+	if err != nil || len(programs) != 1 {
+		t.Fatalf("programs: %v, %v", programs, err)
+	}
+	tests := []struct {
+		name, mpi, how string
+		killOnBadExit  int
+		kind           rundir.FailureKind
+		want           string
+	}{
+		{"killed, and srun leaves the other", "pmix", "kill", 0, rundir.Died, "ended without World.Close"},
+		{"killed, and srun kills the other", "pmix", "kill", 1, rundir.Died, "ended without World.Close"},
+		{"killed, with MPICH", "pmi2", "kill", 0, rundir.Died, "ended without World.Close"},
+		{"a panic", "pmix", "panic", 0, rundir.Died, "panic: no more batches"},
+		{"stopped", "pmix", "stop", 1, rundir.Stuck, "says nothing since"},
+		{"the node crashes", "pmix", "", 0, rundir.Died, "ended without World.Close"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			run := rundir.At(t.TempDir())
+			cmd := failingJob(u, run, programs[0], test.mpi, test.how, test.killOnBadExit)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan error, 1)
+			go func() { ended <- cmd.Wait() }()
+			if test.how == "" {
+				eventually(t, "both ranks run", func() bool { return strings.Contains(logOf(run, 1), "gonbatch: rank 1 of 2") })
+				time.Sleep(2 * time.Second)
+				if err := c.Crash("n2"); err != nil {
+					t.Fatal(err)
+				}
+				defer c.Boot("n2")
+			}
+			f := awaitFailure(t, run)
+			if f.Kind != test.kind || f.Rank != 1 || f.Host != "n2" || f.Step < 1 || !strings.Contains(f.Error, test.want) {
+				t.Errorf("recorded: %+v; want %s of rank 1 on n2 with %q", f, test.kind, test.want)
+			}
+			select {
+			case err := <-ended:
+				if err == nil {
+					t.Error("srun ended with success")
+				}
+			case <-time.After(10 * time.Second):
+				if test.how != "" { // Else srun waits for the node.
+					t.Error("srun goes on 10 seconds after the failure")
+				}
+				cmd.Process.Kill()
+				<-ended
+			}
+			wantAll(t, logOf(run, 0), fmt.Sprintf("gonbatch: rank 1 on n2 failed at step %d (%s): ", f.Step, test.kind))
+		})
+	}
+}
+
+// failingJob starts the program by hand.
+func failingJob(u user, run rundir.Dir, program, mpi, how string, killOnBadExit int) *exec.Cmd {
+	cmd := exec.Command("srun", "--mpi="+mpi, "-N2", "--ntasks-per-node=1", fmt.Sprintf("--kill-on-bad-exit=%d", killOnBadExit),
+		"--output="+run.RankLogPattern("%t"), program, "-how", how)
+	cmd.Dir = u.folder
+	cmd.Env = append(append(os.Environ(), u.env...), rundir.EnvDir+"="+run.Path(), "GONBATCH_STUCK_TIMEOUT=6s")
+	if mpi == "pmi2" {
+		cmd.Env = append(cmd.Env, "GONBATCH_MPI_LIBRARY=libmpich.so.12")
+	}
+	_ = os.MkdirAll(run.Logs(), 0o777) // srun says so if it is missing.
+	return cmd
+}
+
+func logOf(run rundir.Dir, rank int) string {
+	text, _ := os.ReadFile(run.RankLog(rank)) // Not there yet: empty.
+	return string(text)
+}
+
+// awaitFailure waits for the record of a failure.
+func awaitFailure(t *testing.T, run rundir.Dir) (f rundir.Failure) {
+	t.Helper()
+	var err error
+	for range 400 {
+		if f, err = rundir.ReadFailure(run); err == nil {
+			return f
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatalf("no failure is recorded: %v\n%s\n%s", err, logOf(run, 0), logOf(run, 1))
+	return f
+}
