@@ -90,11 +90,14 @@ func (e envelope) sum() string {
 }
 
 func (m Manifest) encode() ([]byte, error) {
-	text, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false) // Progress comes back as it was handed in.
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(m); err != nil {
 		return nil, err
 	}
-	e := envelope{Version: Version, Checkpoint: text}
+	e := envelope{Version: Version, Checkpoint: bytes.TrimSuffix(b.Bytes(), []byte("\n"))}
 	e.SHA256 = e.sum()
 	return e.text(), nil
 }
