@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
+	"os"
+	"path/filepath"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -82,16 +84,44 @@ func showProgress(w io.Writer, r run) error {
 	if all := len(r.manifest.Steps); all > 1 {
 		fmt.Fprintf(w, "steps:         %d of %d finished\n", len(finished), all)
 	}
-	for _, step := range r.manifest.Steps {
-		checkpoints, err := folder.List(r.dir.StepCheckpoints(step.Name))
+	newest, err := newestCheckpoint(r.dir)
+	if err != nil || newest.Path == "" {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "checkpoint:    after step %d, of %s, in %s\n", newest.Step, newest.Time.Local().Format(time.DateTime), filepath.Dir(newest.Path))
+	return err
+}
+
+// newestCheckpoint is the last one that any training of the run has written; one without a path is none.
+func newestCheckpoint(dir rundir.Dir) (newest folder.Info, err error) {
+	folders := []string{dir.Checkpoints()}
+	for _, below := range []string{"*", filepath.Join("*", "*")} {
+		found, err := filepath.Glob(filepath.Join(escapeGlob(dir.Checkpoints()), below))
 		if err != nil {
-			return err
+			return newest, err
 		}
-		if i := slices.IndexFunc(checkpoints, folder.Info.Valid); i >= 0 {
-			fmt.Fprintf(w, "checkpoint:    %s, step %d, %s\n", step.Name, checkpoints[i].Step, checkpoints[i].Time.Local().Format(time.DateTime))
+		folders = append(folders, found...)
+	}
+	for _, f := range folders {
+		if info, err := os.Stat(f); err != nil || !info.IsDir() {
+			continue // A training may write there just now.
+		}
+		checkpoints, err := folder.List(f)
+		if err != nil {
+			return newest, err
+		}
+		for _, c := range checkpoints {
+			if c.Valid() && c.Time.After(newest.Time) {
+				newest = c
+			}
 		}
 	}
-	return nil
+	return newest, nil
+}
+
+// escapeGlob makes a pattern that matches a path only.
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
 // listStatus lists the runs in root, the newest last.
