@@ -30,6 +30,8 @@ type Manifest struct {
 	Versions map[string]string `json:"versions,omitempty"`
 	// Options are the effective options, by name.
 	Options map[string]any `json:"options,omitempty"`
+	// ReusedFrom is the run whose first steps this one did not run again; empty where all ran.
+	ReusedFrom string `json:"reused_from,omitempty"`
 	// Scheduler is the kind of scheduler: "slurm" or "local".
 	Scheduler string `json:"scheduler,omitempty"`
 	// JobID is the scheduler's name of the job; empty until it was accepted.

@@ -37,6 +37,7 @@ func newManifest(ctx context.Context, a *app, o *submitOptions, p prepared, spec
 		Options:       effectiveOptions(o.config),
 		Scheduler:     scheduler,
 		Created:       a.now(),
+		ReusedFrom:    p.reuse.run(),
 	}, nil
 }
 

@@ -30,6 +30,7 @@ type submitOptions struct {
 	DryRun, NoSubmit, Follow                       bool
 
 	exportOptions
+	fromOptions
 
 	// config is where the values come from; nil in tests that need none.
 	config *config.Config
@@ -70,12 +71,13 @@ func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Template, "template", "", "file of a batch-script template in place of the built-in one")
 	fs.StringVar(&o.RunRoot, "run-root", defaultRunRoot, "folder of the run directories, on the shared file system")
 	o.exportOptions.addFlags(fs, "run")
+	o.fromOptions.addFlags(fs)
 	fs.StringVar(&o.Platform, "platform", "", "XLA platform: cpu or cuda (default: cuda where there is a GPU)")
 	fs.StringVar(&o.Devices, "devices", "", "XLA devices of each rank: a number, or all (default: 1, or all of a --local run with one rank)")
 	fs.BoolVar(&o.DryRun, "dry-run", false, "print the batch script and write nothing")
 	fs.BoolVar(&o.NoSubmit, "no-submit", false, "stage everything and print the sbatch command")
 	fs.BoolVarP(&o.Follow, "follow", "f", false, "show rank 0's log and end as the job ends")
-	annotate(fs, config.FlagOnly, "dry-run", "no-submit", "cell", "param", "params-file")
+	annotate(fs, config.FlagOnly, "dry-run", "no-submit", "cell", "param", "params-file", "from", "from-run")
 	annotate(fs, config.Path, "template", "run-root")
 }
 

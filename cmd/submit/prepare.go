@@ -13,6 +13,8 @@ import (
 type prepared struct {
 	module *export.Module
 	build  *build.Result
+	// reuse is what is taken from an earlier run; nil for a run of all steps.
+	reuse *reuse
 }
 
 // exportNotebook reads and exports the notebook, and shows what its programs do without.

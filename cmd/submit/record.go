@@ -35,6 +35,9 @@ func stageRecorder(o *submitOptions, p prepared, dir rundir.Dir) error {
 	if err != nil {
 		return err
 	}
+	if p.reuse != nil {
+		return p.reuse.stage(dir, nb, plan)
+	}
 	return executed.Prepare(dir, nb, plan)
 }
 

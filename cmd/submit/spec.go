@@ -29,7 +29,7 @@ func (o *submitOptions) check() error {
 	case o.Local && o.Tasks < 1:
 		return usage("--tasks=%d: must be at least 1", o.Tasks)
 	}
-	return nil
+	return o.checkFrom()
 }
 
 // spec is the job that o asks for, with the steps of m. Its run directory may be a preview.

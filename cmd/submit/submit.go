@@ -43,6 +43,9 @@ func runSubmit(ctx context.Context, a *app, o *submitOptions) error {
 		return err
 	}
 	p := prepared{module: module}
+	if p.reuse, err = o.findReuse(module, spec); err != nil {
+		return err
+	}
 	if p.build, err = compile(ctx, a, module); err != nil {
 		return err
 	}

@@ -28,6 +28,19 @@ type Step struct {
 	Cell int
 }
 
+// steps are the names of a cell's steps.
+func (p Plan) steps(cell int) (names []string) {
+	for _, step := range p.Steps {
+		if step.Cell == cell {
+			names = append(names, step.Name)
+		}
+	}
+	return names
+}
+
+// leavesOut tells whether a cell is no part of the job.
+func (p Plan) leavesOut(cell int) bool { return slices.Contains(p.LeftOut, cell) }
+
 // Prepare writes the executed notebook of a run that has not begun: without outputs, every cell pending. The notebook's
 // cells lose their outputs.
 func Prepare(dir rundir.Dir, nb *nbformat.Notebook, plan Plan) error {
@@ -40,12 +53,7 @@ func prepare(dir rundir.Dir, nb *nbformat.Notebook, plan Plan, reuse func(*nbfor
 		if cell.Type != nbformat.Code {
 			continue
 		}
-		notes := cellNotes{LeftOut: slices.Contains(plan.LeftOut, cell.Number)}
-		for _, step := range plan.Steps {
-			if step.Cell == cell.Number {
-				notes.Steps = append(notes.Steps, step.Name)
-			}
-		}
+		notes := cellNotes{LeftOut: plan.leavesOut(cell.Number), Steps: plan.steps(cell.Number)}
 		if err := prepareCell(cell, notes, reuse); err != nil {
 			return fmt.Errorf("%s: %w", dir.Executed(), err)
 		}

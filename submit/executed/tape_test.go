@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// texts are the streams' texts of a tape, each with its name.
-func texts(t *tape) (all []string) {
+// streams are the streams' texts of a tape, each with its name.
+func streams(t *tape) (all []string) {
 	for _, output := range t.outputs("logs/rank-0.log") {
 		switch o := output.(type) {
 		case stream:
@@ -30,7 +30,7 @@ func TestTapeKeepsOrder(t *testing.T) {
 	tp.show(json.RawMessage(`1`))
 	tp.write("stderr", []byte("d"))
 	want := []string{"stdout: ab\n", "stderr: c", "rich: 1", "stderr: d"}
-	if diff := cmp.Diff(want, texts(&tp)); diff != "" {
+	if diff := cmp.Diff(want, streams(&tp)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -66,7 +66,7 @@ func TestTapeIsBounded(t *testing.T) {
 			if kept > headLimit+tailLimit+itemCost || kept < headLimit && !tt.two {
 				t.Errorf("%d bytes are kept", kept)
 			}
-			all := strings.Join(texts(&tp), "\n")
+			all := strings.Join(streams(&tp), "\n")
 			if !strings.Contains(all, "line 0\n") || !strings.Contains(all, fmt.Sprintf("line %d\n", lines-1)) {
 				t.Error("the beginning or the end is lost")
 			}
@@ -86,7 +86,7 @@ func TestTapeBoundsRichOutput(t *testing.T) {
 	for range richCount + 7 {
 		tp.show(json.RawMessage(`0`))
 	}
-	all := texts(&tp)
+	all := streams(&tp)
 	if last := all[len(all)-1]; tp.rich != richCount || !strings.Contains(last, fmt.Sprintf("%d more images", tp.richDropped)) || tp.richDropped != 5+7 {
 		t.Errorf("%d kept, %d dropped, %s", tp.rich, tp.richDropped, last)
 	}

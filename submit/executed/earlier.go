@@ -1,0 +1,128 @@
+package executed
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"strings"
+
+	"gonbatch/rundir"
+	"gonbatch/submit/nbformat"
+)
+
+// Earlier is an earlier run of a notebook, whose first cells need not run again.
+type Earlier struct {
+	dir   rundir.Dir
+	cells []*bookCell
+	times runTimes
+}
+
+// ReadEarlier reads the executed notebook of a run.
+func ReadEarlier(dir rundir.Dir) (*Earlier, error) {
+	data, err := os.ReadFile(dir.Executed())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("run %s has no executed notebook to take outputs from: run all cells", dir.Name())
+	}
+	if err != nil {
+		return nil, err
+	}
+	nb, err := nbformat.Parse(dir.Executed(), data)
+	if err != nil {
+		return nil, err
+	}
+	e := &Earlier{dir: dir}
+	if _, err := nb.GetMetadata(papermillKey, &e.times); err != nil {
+		return nil, err
+	}
+	for _, cell := range nb.Cells {
+		if cell.Type != nbformat.Code {
+			continue
+		}
+		c, err := readCell(cell)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", dir.Executed(), err)
+		}
+		if counts(cell, c.notes.LeftOut) {
+			e.cells = append(e.cells, c)
+		}
+	}
+	return e, nil
+}
+
+// counts tells whether a cell is part of the job.
+func counts(cell *nbformat.Cell, leftOut bool) bool {
+	return cell.Type == nbformat.Code && !leftOut && strings.TrimSpace(cell.Source) != ""
+}
+
+// Check tells why the cells in front of the cell number `before` cannot be reused: one was edited, did not end well, or would run with
+// other parameters. The order and the text of the cells with code count; markdown may change.
+func (e *Earlier) Check(nb *nbformat.Notebook, plan Plan, before int) error {
+	for i, cell := range first(nb, plan, before) {
+		if i >= len(e.cells) || e.cells[i].cell.Source != cell.Source {
+			return fmt.Errorf("%s has changed since run %s; start from it, or run all cells", name(cell), e.dir.Name())
+		}
+		if old := e.cells[i]; len(old.notes.Steps) != len(plan.steps(cell.Number)) {
+			return fmt.Errorf("%s runs %d steps, and %d in run %s; start from it, or run all cells", name(cell), len(plan.steps(cell.Number)), len(old.notes.Steps), e.dir.Name())
+		} else if !old.finished() {
+			return fmt.Errorf("%s did not end well in run %s (it is %s); start from it", name(cell), e.dir.Name(), old.times.Status)
+		}
+	}
+	if old, now := texts(e.times.Parameters), plan.Parameters; !maps.Equal(old, now) && len(old)+len(now) > 0 {
+		return fmt.Errorf("run %s had the parameters %v, and now they are %v; give the same ones, or run all cells", e.dir.Name(), old, now)
+	}
+	return nil
+}
+
+// Prepare is the function Prepare for a run that takes what the cells in front of the cell number `before` have put out from this one.
+// Check must have passed.
+func (e *Earlier) Prepare(dir rundir.Dir, nb *nbformat.Notebook, plan Plan, before int) error {
+	old := map[int]*bookCell{}
+	for i, cell := range first(nb, plan, before) {
+		old[cell.Number] = e.cells[i]
+	}
+	return prepare(dir, nb, plan, func(cell *nbformat.Cell, notes *cellNotes) (*cellTimes, error) {
+		c := old[cell.Number]
+		if c == nil {
+			return nil, nil
+		}
+		notes.Done, notes.Reused = notes.Steps, c.notes.Reused
+		if notes.Reused == "" {
+			notes.Reused = e.dir.Name()
+		}
+		for _, field := range []string{"outputs", "execution_count"} {
+			if err := cell.SetField(field, c.cell.Field(field)); err != nil {
+				return nil, err
+			}
+		}
+		return &c.times, nil
+	})
+}
+
+// first are the cells of the job in front of the cell number `before`.
+func first(nb *nbformat.Notebook, plan Plan, before int) (cells []*nbformat.Cell) {
+	for _, cell := range nb.Cells {
+		if cell.Number < before && counts(cell, plan.leavesOut(cell.Number)) {
+			cells = append(cells, cell)
+		}
+	}
+	return cells
+}
+
+// name names a cell for a person.
+func name(cell *nbformat.Cell) string {
+	if cell.ID == "" {
+		return fmt.Sprintf("cell %d", cell.Number)
+	}
+	return fmt.Sprintf("cell %d (id %s)", cell.Number, cell.ID)
+}
+
+// texts are parameters as they were given.
+func texts(parameters map[string]any) map[string]string {
+	all := map[string]string{}
+	for name, value := range parameters {
+		all[name] = fmt.Sprint(value)
+	}
+	return all
+}
