@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -81,6 +80,16 @@ func (u user) checkSession(t *testing.T) {
 // execute executes a notebook of the user's under the real kernel.
 func (u user) execute(t *testing.T, notebook string) jupyter.Result {
 	t.Helper()
+	env := u.kernelEnv(t)
+	return jupyter.Execute(t, jupyter.Run{
+		Notebook: filepath.Join(u.folder, notebook), Kernel: kernel.Name, DataDir: strings.TrimPrefix(env[0], "JUPYTER_DATA_DIR="),
+		Folder: u.folder, Env: env, CellLimit: 5 * time.Minute,
+	})
+}
+
+// kernelEnv installs the real kernel for one test, and is the environment in which a client finds it. JUPYTER_DATA_DIR comes first.
+func (u user) kernelEnv(t *testing.T) []string {
+	t.Helper()
 	root, err := jupyter.Root()
 	if err != nil {
 		t.Fatal(err)
@@ -93,8 +102,5 @@ func (u user) execute(t *testing.T, notebook string) jupyter.Result {
 	if _, err := kernel.Install(kernel.InstallOptions{DataDir: dataDir, Program: submit}); err != nil {
 		t.Fatal(err)
 	}
-	env := append([]string{"GONBATCH_SOURCE=" + root, "XDG_STATE_HOME=" + t.TempDir(), "TMPDIR=" + os.TempDir()}, u.env...)
-	return jupyter.Execute(t, jupyter.Run{
-		Notebook: filepath.Join(u.folder, notebook), Kernel: kernel.Name, DataDir: dataDir, Folder: u.folder, Env: env, CellLimit: 5 * time.Minute,
-	})
+	return append([]string{"JUPYTER_DATA_DIR=" + dataDir, "GONBATCH_SOURCE=" + root, "XDG_STATE_HOME=" + t.TempDir()}, u.env...)
 }

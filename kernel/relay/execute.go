@@ -50,6 +50,17 @@ type executeRequest struct {
 	Expressions map[string]string `json:"user_expressions"`
 }
 
+// sources are the cells that ran, in order.
+func (r *relay) sources() []string {
+	sources := make([]string, 0, len(r.executed))
+	for _, x := range r.executed {
+		if x.succeeded {
+			sources = append(sources, x.code)
+		}
+	}
+	return sources
+}
+
 // cellID is the id of the cell that a client executes. JupyterLab, notebook and VS Code say it in the metadata.
 func cellID(request *wire.Message) string {
 	var metadata struct {
@@ -70,7 +81,8 @@ func (r *relay) execute(ctx context.Context, request *wire.Message) {
 		r.reply(r.front.shell, request, "execute_reply", f.content("error"))
 		return
 	}
-	e := &execution{relay: r, request: request, code: asked.Code, prepared: cell.Prepare(asked.Code, r.opts.StatusProgram)}
+	e := &execution{relay: r, request: request, code: cell.TypedParameters(asked.Code, r.sources())}
+	e.prepared = cell.Prepare(e.code, r.opts.StatusProgram)
 	r.begin(e, asked)
 	if e.stored {
 		r.executed = append(r.executed, executed{count: e.count, code: e.code, id: cellID(request)})
