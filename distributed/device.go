@@ -2,6 +2,7 @@ package distributed
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"github.com/gomlx/go-xla/compute/xla"
 	xlapjrt "github.com/gomlx/go-xla/pjrt"
 
+	"gonbatch/distributed/device"
 	"gonbatch/distributed/pjrt"
 	"gonbatch/plugin"
 )
@@ -24,6 +26,10 @@ const (
 // openDevice loads the XLA plugin and opens the device, or devices, that this process computes on.
 func (w *World) openDevice(ctx context.Context, c Config, numCPUs int) error {
 	platform, err := choosePlatform(c.Getenv)
+	if err != nil {
+		return err
+	}
+	index, err := w.checkDevices(c, platform)
 	if err != nil {
 		return err
 	}
@@ -43,7 +49,7 @@ func (w *World) openDevice(ctx context.Context, c Config, numCPUs int) error {
 		return err
 	}
 	xla.EnableAutoInstall(false) // The plugin is there, and a compute node may have no network.
-	backend, err := xla.NewWithOptions(platform, deviceOptions(platform, devices, w.LocalRank(), w.Size()))
+	backend, err := xla.NewWithOptions(platform, deviceOptions(platform, devices, index, w.Size()))
 	if err != nil {
 		return fmt.Errorf("open the %s device of rank %d: %w", platform, w.Rank(), err)
 	}
@@ -58,6 +64,41 @@ func (w *World) openDevice(ctx context.Context, c Config, numCPUs int) error {
 		w.mesh, err = newMesh(devices)
 	}
 	return err
+}
+
+// checkDevices compares what the ranks see of GPUs, so that what can't work is said plainly. It returns which GPU is this rank's.
+func (w *World) checkDevices(c Config, platform string) (index int, err error) {
+	lookup := c.LookupEnv
+	if lookup == nil {
+		lookup = func(name string) (string, bool) { value := c.Getenv(name); return value, value != "" }
+	}
+	mine := device.Look("/", lookup)
+	mine.Rank, mine.Size, mine.LocalRank, mine.Host = w.Rank(), w.Size(), w.LocalRank(), hostname()
+	mine.Platform, mine.Asked = platform, c.Getenv(platformVariable) != ""
+	text, err := json.Marshal(mine)
+	if err != nil {
+		return 0, err
+	}
+	texts, err := w.AllGather(text)
+	if err != nil {
+		return 0, err
+	}
+	all := make([]device.Facts, len(texts))
+	for rank := range texts {
+		if err := json.Unmarshal(texts[rank], &all[rank]); err != nil {
+			return 0, fmt.Errorf("what rank %d says of its devices: %w", rank, err)
+		}
+	}
+	warnings, err := device.Check(all)
+	if w.IsMain() {
+		for _, warning := range warnings {
+			fmt.Fprintln(c.Log, "gonbatch: warning:", warning)
+		}
+	}
+	if err != nil || platform != plugin.CUDA || w.Size() == 1 {
+		return 0, err
+	}
+	return mine.Pick()
 }
 
 // loadPlugin installs the plugin if it is missing (one process at a time), loads it, and gives it the collectives.
@@ -135,12 +176,12 @@ func powerOfTwo(n int) int {
 	return p
 }
 
-func deviceOptions(platform string, devices, localRank, size int) xlapjrt.NamedValuesMap {
+func deviceOptions(platform string, devices, index, size int) xlapjrt.NamedValuesMap {
 	switch {
 	case platform == plugin.CPU:
 		return xlapjrt.NamedValuesMap{"cpu_device_count": int64(devices)}
 	case size > 1:
-		return xlapjrt.NamedValuesMap{"visible_devices": []int64{int64(localRank)}}
+		return xlapjrt.NamedValuesMap{"visible_devices": []int64{int64(index)}}
 	}
 	return nil
 }

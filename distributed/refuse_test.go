@@ -33,6 +33,8 @@ func TestInitRefuses(t *testing.T) {
 		{"devices", []string{"GONBATCH_DEVICES=many"}, []string{`GONBATCH_DEVICES="many"`, "at least 1, or all"}},
 		{"no devices", []string{"GONBATCH_DEVICES=0"}, []string{`GONBATCH_DEVICES="0"`, "at least 1, or all"}},
 		{"platform", []string{"GONBATCH_PLATFORM=tpu"}, []string{`GONBATCH_PLATFORM="tpu"`, "cpu or cuda"}},
+		{"a stuck timeout that is none", []string{"GONBATCH_STUCK_TIMEOUT=soon"}, []string{`GONBATCH_STUCK_TIMEOUT="soon"`, "90s or 10m"}},
+		{"no GPU", []string{"GONBATCH_PLATFORM=cuda", "CUDA_VISIBLE_DEVICES="}, []string{"rank 0 on ", "GPU", "--gpus-per-node", "--platform cpu"}},
 		{"no plugin where it should be", []string{"GONBATCH_PLUGIN_DIR=/nowhere"}, []string{"GONBATCH_PLUGIN_DIR", "/nowhere"}},
 	}
 	for _, test := range tests {

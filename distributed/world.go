@@ -36,6 +36,8 @@ type World struct {
 type Config struct {
 	// Getenv reads an environment variable.
 	Getenv func(string) string
+	// LookupEnv tells an empty environment variable from one that is not set; nil takes both for the same.
+	LookupEnv func(string) (string, bool)
 	// Out is where rank 0 reports progress.
 	Out io.Writer
 	// Log is where every rank reports what it found.
@@ -45,7 +47,7 @@ type Config struct {
 // Init joins the job that this process was started for: it finds the ranks, binds the process to its CPUs, loads XLA and opens the device.
 // It blocks until all ranks have called it, and may be called once in a process.
 func Init() (*World, error) {
-	return InitWith(context.Background(), Config{Getenv: os.Getenv, Out: os.Stdout, Log: os.Stderr})
+	return InitWith(context.Background(), Config{Getenv: os.Getenv, LookupEnv: os.LookupEnv, Out: os.Stdout, Log: os.Stderr})
 }
 
 // InitWith is Init with the surroundings given. The context bounds the installation of XLA's plugin and the wait for other ranks.

@@ -1,0 +1,88 @@
+package device
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// cuda is the platform of NVIDIA's GPUs.
+const cuda = "cuda"
+
+// Check holds the ranks' facts against one another. It has the same result on all ranks. A warning is about GPUs that go unused; an error is one
+// line for each rank that can't compute.
+func Check(ranks []Facts) (warnings []string, err error) {
+	if err := samePlatform(ranks); err != nil {
+		return nil, err
+	}
+	var errs []error
+	used := map[string]Facts{}
+	for _, f := range ranks {
+		if f.Platform != cuda {
+			warnings = append(warnings, f.unused()...)
+			continue
+		}
+		names, err := f.use()
+		if err != nil {
+			errs = append(errs, err)
+		}
+		for _, name := range names {
+			key := f.Host + " " + name
+			if other, ok := used[key]; ok {
+				errs = append(errs, fmt.Errorf("rank %d and %s use the same GPU %s: give each rank its own (--gpus-per-node as many as --tasks-per-node)", other.Rank, f.who(), name))
+			}
+			used[key] = f
+		}
+	}
+	return warnings, errors.Join(errs...)
+}
+
+// use lists the GPUs that the rank will compute on: all that it sees if it is alone, one of them if not.
+func (f Facts) use() ([]string, error) {
+	names, err := f.names()
+	if err != nil || f.Size == 1 {
+		return names, err
+	}
+	index, err := f.Pick()
+	if err != nil {
+		return nil, err
+	}
+	return names[index : index+1], nil
+}
+
+// samePlatform: ranks on GPUs and ranks on CPUs would wait for one another.
+func samePlatform(ranks []Facts) error {
+	for _, f := range ranks {
+		if first := ranks[0]; f.Platform != first.Platform {
+			return fmt.Errorf("%s computes on %s, but %s on %s%s: set GONBATCH_PLATFORM (submit --platform) for all", first.who(), first.Platform, f.who(), f.Platform, reason(first, f))
+		}
+	}
+	return nil
+}
+
+// reason says why the one that is not on GPUs isn't.
+func reason(a, b Facts) string {
+	if a.Platform == cuda {
+		a = b
+	}
+	if a.Asked {
+		return ""
+	}
+	if len(a.GPUs) == 0 {
+		return fmt.Sprintf(" (%s: %s)", a.who(), a.whyNone())
+	}
+	return fmt.Sprintf(" (%s has GPUs, but no CUDA plugin)", a.who())
+}
+
+// unused says that there are GPUs, or that the scheduler gave some, and that the rank computes on the CPU without having been told to.
+func (f Facts) unused() []string {
+	switch {
+	case f.Asked || f.Granted == "" && len(f.GPUs) == 0:
+		return nil
+	case len(f.GPUs) == 0:
+		return []string{fmt.Sprintf("%s computes on the CPU, though the scheduler gave it GPUs (%s): %s", f.who(), f.Granted, f.whyNone())}
+	case f.IsSet && strings.TrimSpace(f.Visible) == "":
+		return []string{fmt.Sprintf("%s computes on the CPU: %s is empty, which hides its %s", f.who(), visibleVariable, count(len(f.GPUs), "GPU"))}
+	}
+	return []string{fmt.Sprintf("%s computes on the CPU, though it sees %s: the CUDA plugin is not installed; submit --platform cuda brings it", f.who(), count(len(f.GPUs), "GPU"))}
+}

@@ -1,0 +1,77 @@
+// Package device tells, before XLA does in words of its own, whether the ranks of a job have the GPUs that they are to use: none, none visible, odd
+// CUDA_VISIBLE_DEVICES, two ranks on one GPU, more ranks than GPUs.
+//
+//	facts := device.Look("/", os.LookupEnv)   // on each rank
+//	facts.Rank, facts.Platform = rank, "cuda"
+//	warnings, err := device.Check(all)        // with the facts of all ranks, the same on all of them
+//	index, err := facts.Pick()                // which of the visible GPUs is this rank's
+//
+// It opens no GPU and needs none: it looks at /dev and at the environment.
+package device
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Facts are what a rank sees of GPUs.
+type Facts struct {
+	Rank, Size int
+	Host       string
+	// LocalRank is the rank's number on its host.
+	LocalRank int
+	// Platform is what the rank computes on: "cuda", or "cpu". Asked tells that somebody said so.
+	Platform string
+	Asked    bool
+	// GPUs are the numbers N of the devices /dev/nvidiaN that this process may open.
+	GPUs []int
+	// Closed is how many more there are, which it may not.
+	Closed int
+	// Visible is CUDA_VISIBLE_DEVICES; IsSet tells whether it is there.
+	Visible string
+	IsSet   bool
+	// Granted is what the scheduler says that it gave, as "SLURM_GPUS_ON_NODE=2"; empty where it says nothing.
+	Granted string
+}
+
+// visibleVariable is CUDA's own.
+const visibleVariable = "CUDA_VISIBLE_DEVICES"
+
+// granted are the variables in which schedulers say what they gave.
+var granted = []string{"SLURM_GPUS_ON_NODE", "SLURM_STEP_GPUS", "SLURM_JOB_GPUS"}
+
+// Look finds out what this process sees. root is "/", but for tests.
+func Look(root string, lookup func(string) (string, bool)) Facts {
+	var f Facts
+	f.Visible, f.IsSet = lookup(visibleVariable)
+	for _, name := range granted {
+		if value, ok := lookup(name); ok && value != "" && value != "0" {
+			f.Granted = name + "=" + value
+			break
+		}
+	}
+	nodes, _ := filepath.Glob(filepath.Join(root, "dev", "nvidia[0-9]*")) // The pattern is well formed.
+	for _, node := range nodes {
+		number, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(node), "nvidia"))
+		if err != nil {
+			continue
+		}
+		// Schedulers forbid the devices of others, but don't hide them.
+		file, err := os.OpenFile(node, os.O_RDWR, 0)
+		if err != nil {
+			f.Closed++
+			continue
+		}
+		file.Close()
+		f.GPUs = append(f.GPUs, number)
+	}
+	slices.Sort(f.GPUs)
+	return f
+}
+
+// who is "rank 3 on n2".
+func (f Facts) who() string { return fmt.Sprintf("rank %d on %s", f.Rank, f.Host) }
