@@ -7,6 +7,8 @@
 //
 // Checkpoints: what a training waits for, and how long saving and loading take, beside torch.save and safetensors' own library.
 //
+// Export: `submit export` of notebooks of 10, 200 and 2,000 cells beside `jupyter nbconvert --to script`.
+//
 //	make bench                     # installs the peers in .cache/bench-venv first
 //	go run ./bench -only step -rounds 3
 package main

@@ -89,6 +89,7 @@ case ${1:-tests} in
   bench)
     setup_debian
     setup_python .cache/bench-venv bench/requirements.txt
+    setup_python .cache/venv tests/requirements.txt # It has nbconvert.
     setup_go
     ;;
   *) echo "usage: $0 [tests|bench]" >&2; exit 2 ;;
