@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -64,6 +65,11 @@ func newPlan(o *submitOptions, m *export.Module, nb *nbformat.Notebook) (execute
 	return plan, nil
 }
 
+// recordEnd keeps how a queued job ended, also in its executed notebook, if the job was killed with what writes that.
+func recordEnd(a *app, job submit.Job, status submit.Status) error {
+	return errors.Join(recordStatus(job, status, a.now()), executed.Settle(job.Dir, a.now, outcomeOf(status, job.Dir)))
+}
+
 // recordLocal runs the steps on this machine, and records them. A run that cannot be recorded runs all the same.
 func recordLocal(ctx context.Context, a *app, spec submit.JobSpec) error {
 	runner := local.Runner{Out: a.out, Err: a.err, Environ: a.environ}
@@ -74,7 +80,7 @@ func recordLocal(ctx context.Context, a *app, spec submit.JobSpec) error {
 	}
 	runner.Environ = append(slices.Clone(runner.Environ), executed.EnvSocket+"="+r.socket())
 	err = runner.Run(ctx, spec)
-	if endErr := r.end(localOutcome(localStatus(err), spec.RunDir)); endErr != nil {
+	if endErr := r.end(outcomeOf(localStatus(err), spec.RunDir)); endErr != nil {
 		fmt.Fprintln(a.err, "submit: warning:", endErr)
 	}
 	return err

@@ -126,8 +126,8 @@ func serveRecorder(a *app, dir rundir.Dir) error {
 	}
 }
 
-// localOutcome is how a run on this machine ended.
-func localOutcome(status submit.Status, dir rundir.Dir) executed.Outcome {
+// outcomeOf is how a run ended.
+func outcomeOf(status submit.Status, dir rundir.Dir) executed.Outcome {
 	o := executed.Outcome{Code: status.ExitCode, Reason: status.Reason}
 	switch {
 	case status.State == submit.Succeeded:
@@ -137,7 +137,7 @@ func localOutcome(status submit.Status, dir rundir.Dir) executed.Outcome {
 	case o.Code == 0:
 		o.Code = 1
 	}
-	if status.State == submit.Cancelled {
+	if status.State != submit.Failed && status.State != submit.Stopped {
 		o.State = string(status.State)
 	}
 	return withFailure(o, dir)

@@ -70,7 +70,7 @@ func (r run) asker(a *app) submit.Asker {
 func (r run) status(ctx context.Context, a *app) (submit.Status, error) {
 	status, err := r.asker(a).Status(ctx, r.job())
 	if err == nil && r.manifest.Ended == nil && status.State.Ended() {
-		err = recordStatus(r.job(), status, a.now())
+		err = recordEnd(a, r.job(), status)
 	}
 	return status, err
 }

@@ -191,7 +191,7 @@ func recordJob(job submit.Job, now time.Time) error {
 func follow(ctx context.Context, a *app, scheduler submit.Asker, job submit.Job, rank int) error {
 	status, err := submit.Follow(ctx, scheduler, job, submit.FollowOptions{Out: a.out, Progress: a.err, Rank: rank})
 	if status.State.Ended() {
-		return errors.Join(err, recordStatus(job, status, a.now()))
+		return errors.Join(err, recordEnd(a, job, status))
 	}
 	var interrupt submit.Interrupt
 	if errors.As(err, &interrupt) {

@@ -2,7 +2,11 @@ package executed
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,15 +60,23 @@ func (r *Recorder) End(o Outcome) {
 	r.failCell(o)
 }
 
+// Settle notes how a job ended whose recorder was killed with it. A notebook that knows the end, or has none to know, stays as it is.
+func Settle(dir rundir.Dir, now func() time.Time, o Outcome) error {
+	if _, err := os.Stat(dir.Executed()); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	r, err := Open(dir, now)
+	if err != nil || r.notes.State != running {
+		return err
+	}
+	r.End(o)
+	return r.Save()
+}
+
 // failCell gives an error to the cell that runs, else to the first one that would have.
 func (r *Recorder) failCell(o Outcome) {
 	if r.cell == nil {
-		for _, c := range r.cells {
-			if !c.finished() {
-				r.beginCell(c.notes.Steps[len(c.notes.Done)], c)
-				break
-			}
-		}
+		r.beginNext()
 	}
 	c := r.cell
 	if c == nil {
@@ -77,6 +89,18 @@ func (r *Recorder) failCell(o Outcome) {
 	c.times.end(r.endTime(), failed)
 	c.dirty = true
 	r.step, r.cell, r.ended = "", nil, time.Time{}
+}
+
+// beginNext begins the first step that has not ended well.
+func (r *Recorder) beginNext() {
+	for _, c := range r.cells {
+		for _, step := range c.notes.Steps {
+			if !slices.Contains(c.notes.Done, step) {
+				r.beginCell(step, c)
+				return
+			}
+		}
+	}
 }
 
 // describe says why a cell failed.

@@ -310,3 +310,28 @@ func TestWithoutRecorder(t *testing.T) {
 		t.Errorf("log %q, %v", log, err)
 	}
 }
+
+// TestSettle: a job whose recorder was killed gets its end from what the scheduler says, once.
+func TestSettle(t *testing.T) {
+	j := newJob(t)
+	j.run("a", "echo", "x")
+	j.run("a2", "echo", "y")
+	j.run("b", "echo", "z")
+	if err := j.server.drain(); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, reason := range []string{"time limit", "something else"} {
+		if err := Settle(j.dir, time.Now, Outcome{Code: 1, State: "timed out", Reason: reason}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(result{3, failed, "stream stdout z|error Timed out time limit"}, j.results()["b"]); diff != "" {
+		t.Error(diff)
+	}
+	if err := Settle(rundir.At(t.TempDir()), time.Now, Outcome{}); err != nil {
+		t.Errorf("a run without an executed notebook: %v", err)
+	}
+}
