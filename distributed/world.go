@@ -22,6 +22,7 @@ type World struct {
 	peers       communicator
 	watch       *watch.Watch
 	backend     compute.Backend
+	cpus        cpus
 	platform    string
 	devices     int
 	mesh        *mesh      // Nil with one device.
@@ -47,7 +48,12 @@ type Config struct {
 // Init joins the job that this process was started for: it finds the ranks, binds the process to its CPUs, loads XLA and opens the device.
 // It blocks until all ranks have called it, and may be called once in a process.
 func Init() (*World, error) {
-	return InitWith(context.Background(), Config{Getenv: os.Getenv, LookupEnv: os.LookupEnv, Out: os.Stdout, Log: os.Stderr})
+	return InitWith(context.Background(), fromProcess())
+}
+
+// fromProcess is the process' own surroundings.
+func fromProcess() Config {
+	return Config{Getenv: os.Getenv, LookupEnv: os.LookupEnv, Out: os.Stdout, Log: os.Stderr}
 }
 
 // InitWith is Init with the surroundings given. The context bounds the installation of XLA's plugin and the wait for other ranks.
@@ -75,15 +81,14 @@ func open(ctx context.Context, c Config) (*World, error) {
 	}
 	w.peers = watched{peers, w.watch}
 	peers = w.peers
-	cpus, err := bindCPUs(environment, peers, c.Getenv)
-	if err != nil {
+	if w.cpus, err = bindCPUs(environment, peers, c.Getenv); err != nil {
 		return nil, err
 	}
-	if err := w.openDevice(ctx, c, len(cpus.list)); err != nil {
+	if err := w.openDevice(ctx, c, len(w.cpus.list)); err != nil {
 		return nil, err
 	}
 	if w.run != (rundir.Dir{}) {
-		fmt.Fprintf(c.Log, "gonbatch: %s on %s, CPUs %s, %s\n", w, hostname(), cpus, peers)
+		fmt.Fprintf(c.Log, "gonbatch: %s on %s, CPUs %s, %s\n", w, hostname(), w.cpus, peers)
 	}
 	return w, nil
 }

@@ -1,0 +1,158 @@
+package distributed
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"gonbatch/distributed/pjrt"
+)
+
+// Place is where a rank runs, and with what.
+type Place struct {
+	Rank int
+	// Host is the machine, CPUs those that the rank computes on.
+	Host, CPUs string
+	// Device is what it computes on, Library what it talks through to the other ranks.
+	Device, Library string
+}
+
+// Preflight is what a check of a job found.
+type Preflight struct {
+	Places []Place
+	// Time is that of one all-reduce of a megabyte, after a first one.
+	Time time.Duration
+}
+
+// Check joins the job as Init does, and finds out in seconds whether a training would work: rank 0 prints a line for each rank, with its host, CPUs,
+// device and MPI, and the time of an all-reduce inside a compiled program, whose sum is verified. It leaves the job, so Init can't be called after it.
+func Check(ctx context.Context) error {
+	w, err := InitWith(ctx, fromProcess())
+	if err != nil {
+		return err
+	}
+	p, err := w.Check()
+	if err == nil {
+		w.Printf("%s", p)
+	}
+	if closeErr := w.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// Check is the same in a job that was joined already, and prints nothing. It is collective.
+func (w *World) Check() (Preflight, error) {
+	places, err := w.places()
+	if err != nil {
+		return Preflight{}, err
+	}
+	took, err := w.checkAllReduce()
+	if err != nil {
+		return Preflight{}, fmt.Errorf("distributed: preflight of rank %d on %s: %w", w.Rank(), hostname(), err)
+	}
+	return Preflight{Places: places, Time: took}, nil
+}
+
+// places tells every rank where each of them runs.
+func (w *World) places() ([]Place, error) {
+	device := "device"
+	if w.devices > 1 {
+		device += "s"
+	}
+	major, minor := pjrt.Version()
+	library, _, _ := strings.Cut(w.peers.String(), ",") // The rest is about how it was built.
+	text, err := json.Marshal(Place{
+		Rank: w.Rank(), Host: hostname(), CPUs: w.cpus.String(), Library: strings.Join(strings.Fields(library), " "),
+		Device: fmt.Sprintf("%d %s %s, PJRT %d.%d", w.devices, w.platform, device, major, minor),
+	})
+	if err != nil {
+		return nil, err
+	}
+	texts, err := w.AllGather(text)
+	if err != nil {
+		return nil, err
+	}
+	places := make([]Place, len(texts))
+	for rank := range texts {
+		if err := json.Unmarshal(texts[rank], &places[rank]); err != nil {
+			return nil, fmt.Errorf("distributed: what rank %d says of itself: %w", rank, err)
+		}
+	}
+	return places, nil
+}
+
+// checkedElements make a megabyte of float32.
+const checkedElements = 1 << 18
+
+// checkAllReduce compiles a program with one all-reduce, runs it twice, since the first time opens connections too, and returns the second time.
+func (w *World) checkAllReduce() (took time.Duration, err error) {
+	exec, err := graph.NewExec(w.backend, func(x *graph.Node) *graph.Node {
+		if w.Size() == 1 {
+			return graph.AddScalar(x, 0)
+		}
+		return pjrt.AllReduceSum(x)
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer exec.Finalize()
+	for range 2 {
+		mine := tensors.FromScalarAndDimensions(float32(w.Rank()+1), checkedElements)
+		if _, err := exec.Compile(mine.Shape()); err != nil {
+			return 0, err
+		}
+		if err := w.Barrier(); err != nil {
+			return 0, err
+		}
+		start := time.Now()
+		sum, err := exec.Exec1(mine)
+		if err != nil {
+			return 0, err
+		}
+		took = time.Since(start)
+		if err := w.checkSum(sum); err != nil {
+			return 0, err
+		}
+	}
+	return took, nil
+}
+
+// checkSum verifies what all-reducing each rank's number plus one must give.
+func (w *World) checkSum(sum *tensors.Tensor) error {
+	values, err := tensors.CopyFlatData[float32](sum)
+	if err != nil {
+		return err
+	}
+	want := float32(w.Size() * (w.Size() + 1) / 2)
+	for i, got := range values {
+		if got != want {
+			return fmt.Errorf("the all-reduce over %d ranks gives %v as element %d, want %v: the ranks' MPI or network is broken", w.Size(), got, i, want)
+		}
+	}
+	return nil
+}
+
+// String is the table that rank 0 prints.
+func (p Preflight) String() string {
+	var text bytes.Buffer
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "RANK\tHOST\tCPUS\tDEVICE\tTALKS THROUGH")
+	for _, place := range p.Places {
+		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\n", place.Rank, place.Host, place.CPUs, place.Device, place.Library)
+	}
+	table.Flush() // To memory: it can't fail.
+	plural := "s"
+	if len(p.Places) == 1 {
+		plural = ""
+	}
+	fmt.Fprintf(&text, "all-reduce over %d rank%s inside an XLA program: the sum is right, 1 MB in %v\n", len(p.Places), plural, p.Time.Round(10*time.Microsecond))
+	return text.String()
+}
