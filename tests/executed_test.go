@@ -148,3 +148,42 @@ func TestExecutedIsBounded(t *testing.T) {
 		t.Errorf("a notebook of %v bytes (%v), a log of %v (%v), want a log of %d", info.Size(), err, log.Size(), logErr, size+11)
 	}
 }
+
+// TestExecutedOfAKilledJob: a job that is ended from outside has an executed notebook that says so, also where nothing of the job
+// was left to write it.
+func TestExecutedOfAKilledJob(t *testing.T) {
+	jupyter.Python(t)
+	c := cluster.Start(t)
+	for _, tt := range []struct {
+		name string
+		end  func(t *testing.T, u user, id string)
+	}{
+		{"cancelled", func(t *testing.T, u user, id string) { u.mustSubmit(t, "cancel", id) }},
+		{"killed", func(t *testing.T, u user, id string) {
+			if _, err := c.Run("scancel", "--full", "--signal=KILL", id); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			u := newUser(t, c.Env()...)
+			name := u.write(t, "long.ipynb", "!echo prepared", "%%\nfmt.Println(\"started\")\ntime.Sleep(time.Hour)")
+			id := job(t, u.mustSubmit(t, name))
+			run := u.run(t)
+			eventually(t, "the notebook has what the program printed", func() bool {
+				text, err := os.ReadFile(run.Executed())
+				return err == nil && strings.Contains(string(text), `"started\n"`)
+			})
+			tt.end(t, u, id)
+			eventually(t, "the notebook knows the job's end", func() bool {
+				_, err := u.submit(t, "status", id)
+				text, readErr := os.ReadFile(run.Executed())
+				return err == nil && readErr == nil && strings.Contains(string(text), `"output_type": "error"`)
+			})
+			nb := executedOf(t, run)
+			if nb.Cells[0].Status != "completed" || nb.Cells[1].Status != "failed" || nb.Cells[1].Text != "stdout: started\n" {
+				t.Errorf("%+v", nb.Cells)
+			}
+		})
+	}
+}
