@@ -1,24 +1,32 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 
 	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/cobra"
+
+	"gonbatch/rundir"
 )
 
 func newExportCommand(a *app) *cobra.Command {
 	var out string
+	var script bool
 	var opts exportOptions
 	cmd := &cobra.Command{
-		Use:     "export -o DIR notebook.ipynb",
-		Short:   "Write a notebook as a Go module, one main package for each main cell",
-		Example: "  submit export -o mnist notebooks/mnist.ipynb && cd mnist && ls",
+		Use:   "export -o DIR notebook.ipynb",
+		Short: "Write a notebook as a Go module, one main package for each main cell",
+		Example: "  submit export -o mnist notebooks/mnist.ipynb && cd mnist && ls\n" +
+			"  submit export --script --cell train notebooks/mnist.ipynb > train.go",
 		Args:    oneArg("notebook"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if script {
+				return exportScript(cmd.Context(), a, args[0], out, opts)
+			}
 			if out == "" {
-				return usage("no folder for the module: give -o DIR")
+				return usage("no folder for the module: give -o DIR, or --script for one file")
 			}
 			module, err := exportNotebook(cmd.Context(), a, args[0], opts)
 			if err != nil {
@@ -39,7 +47,22 @@ func newExportCommand(a *app) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", "", "folder for the module")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "folder for the module, or file for the script")
+	cmd.Flags().BoolVar(&script, "script", false, "write one program as one Go file, to be read and to be gone on with; without -o to standard output")
 	opts.addFlags(cmd.Flags(), "export")
 	return cmd
+}
+
+// exportScript writes the only program of a notebook as one file.
+func exportScript(ctx context.Context, a *app, notebook, out string, o exportOptions) error {
+	o.Script = true
+	module, err := exportNotebook(ctx, a, notebook, o)
+	if err != nil {
+		return err
+	}
+	if out == "" {
+		_, err := a.out.Write(module.Script())
+		return err
+	}
+	return rundir.WriteFileAtomic(out, module.Script(), 0o644)
 }

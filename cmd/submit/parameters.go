@@ -17,6 +17,8 @@ type exportOptions struct {
 	// Params are NAME=VALUE; they win over what ParamsFile has.
 	Params     []string
 	ParamsFile string
+	// Script asks for one file.
+	Script bool
 }
 
 // addFlags declares the flags, for the command that does verb.

@@ -43,7 +43,7 @@ func readModule(ctx context.Context, a *app, path string, o exportOptions) (*exp
 	if err != nil {
 		return nil, err
 	}
-	return export.FromNotebook(nb, export.Options{Cells: o.Cells, SourceDir: sourceDir, Parameters: values})
+	return export.FromNotebook(nb, export.Options{Cells: o.Cells, SourceDir: sourceDir, Parameters: values, Script: o.Script})
 }
 
 // readNotebook reads the notebook that a person names.

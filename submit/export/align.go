@@ -17,6 +17,20 @@ type tokenLine struct {
 
 // renderDecl gives a declaration gofmt-ed, with //line directives wherever the lines do not count as those of the cell.
 func renderDecl(cell *cellInfo, chunks []chunk) (string, error) {
+	out, err := formatDecl(cell, chunks)
+	if err != nil {
+		return "", err
+	}
+	origin := chunkTokens(chunks)
+	placed := scanTokens(out)
+	if len(origin) != len(placed) {
+		return "", cell.errorf(chunks[0].line, "gofmt changed the declaration from %d to %d tokens; please report this", len(origin), len(placed))
+	}
+	return insertDirectives(cell.file, out, origin, placed), nil
+}
+
+// formatDecl gives a declaration gofmt-ed.
+func formatDecl(cell *cellInfo, chunks []chunk) (string, error) {
 	var text strings.Builder
 	for _, c := range chunks {
 		text.WriteString(c.text)
@@ -25,13 +39,7 @@ func renderDecl(cell *cellInfo, chunks []chunk) (string, error) {
 	if err != nil {
 		return "", cell.errorf(chunks[0].line, "cannot be formatted: %v", err)
 	}
-	out := string(formatted)
-	origin := chunkTokens(chunks)
-	placed := scanTokens(out)
-	if len(origin) != len(placed) {
-		return "", cell.errorf(chunks[0].line, "gofmt changed the declaration from %d to %d tokens; please report this", len(origin), len(placed))
-	}
-	return insertDirectives(cell.file, out, origin, placed), nil
+	return strings.TrimRight(string(formatted), "\n") + "\n", nil
 }
 
 // chunkTokens gives each token's line in the cell; a token from no cell has the line of the one before.

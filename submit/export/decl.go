@@ -33,6 +33,24 @@ type decl struct {
 	idents []ident
 	// renamed is the name that the idents get; "_" for those of a const block.
 	renamed map[string]string
+	// words and formatted are what was found out about it: its pieces, and its text with positions.
+	words     *pieces
+	formatted string
+}
+
+// render gives the declaration's text gofmt-ed, with //line directives if they are wanted.
+func (d *decl) render(positions bool) (string, error) {
+	if !positions {
+		return formatDecl(d.cell, d.text())
+	}
+	if d.formatted == "" {
+		text, err := renderDecl(d.cell, d.text())
+		if err != nil {
+			return "", err
+		}
+		d.formatted = text
+	}
+	return d.formatted, nil
 }
 
 // drop takes one name out of the declaration and tells whether that leaves it with none. A const block keeps the line with
@@ -52,6 +70,7 @@ func (d *decl) rename(name, to string) {
 		d.renamed = map[string]string{}
 	}
 	d.renamed[name] = to
+	d.formatted = ""
 }
 
 // text is the declaration's chunks with the renamed idents.

@@ -26,6 +26,8 @@ type Options struct {
 	ModulePath string
 	// ModuleCache is the folder of downloaded modules, where packages' names are looked up; empty is Go's default.
 	ModuleCache string
+	// Script asks for one program as one file, laid out for a person: Module.Script gives it.
+	Script bool
 	// Parameters are values for what cells tagged parameters declare, by name.
 	Parameters map[string]string
 }
@@ -63,6 +65,9 @@ type exporter struct {
 	imports map[string]bool
 	// deadEnds are the ends of mains that never end well, by step.
 	deadEnds map[string]*deadEnd
+	// shown are the declarations that a program has already, and script is Options.Script.
+	shown  map[*decl]bool
+	script bool
 }
 
 // newExporter reads what surrounds the cells.
@@ -89,7 +94,7 @@ func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
 		cells: describeCells(nb), dir: dir, picks: opt.Cells, session: newSession(dir), mod: mod,
 		namer:   stepNamer{map[string]bool{}},
 		names:   &packageNames{mod: mod, sourceDir: sourceDir, modCache: opt.ModuleCache, cache: map[string]string{}},
-		imports: map[string]bool{}, deadEnds: map[string]*deadEnd{},
+		imports: map[string]bool{}, deadEnds: map[string]*deadEnd{}, shown: map[*decl]bool{}, script: opt.Script,
 	}
 	e.session.params.values = opt.Parameters
 	e.module = &Module{
@@ -138,6 +143,22 @@ func (e *exporter) newStep(cell *cellInfo, name string) Step {
 	return step
 }
 
+// program is what a step's source is made of. Each declaration is in the first program behind it, so that its mistakes are found,
+// and in all that need it.
+func (e *exporter) program(step Step, cell *cellInfo, main *decl) program {
+	// A dot import is an error where nothing uses it, and what would cannot be told from the text. Tests are named by nobody.
+	imports := e.session.decls.sortedImports()
+	hasDot := slices.ContainsFunc(imports, func(imp *importDecl) bool { return imp.name == "." })
+	decls := needed(e.session.decls.sorted(), main, func(d *decl) bool { return hasDot || step.Test || !e.shown[d] && !e.script })
+	for _, d := range decls {
+		e.shown[d] = true
+	}
+	return program{
+		step: step, cell: cell, cells: e.cells, decls: decls, main: main,
+		imports: imports, script: e.script,
+	}
+}
+
 // step adds the program of a main cell, if it is picked.
 func (e *exporter) step(cell *cellInfo, name string, main *decl) error {
 	step := e.newStep(cell, name)
@@ -146,7 +167,7 @@ func (e *exporter) step(cell *cellInfo, name string, main *decl) error {
 		return nil
 	}
 	e.edits = addEdits(e.edits, e.session.mods)
-	data, imports, err := renderProgram(&step, cell, e.session.decls, main, e.names)
+	data, imports, err := e.program(step, cell, main).render(e.names)
 	if err != nil {
 		return err
 	}
@@ -194,6 +215,11 @@ func (e *exporter) finish() (*Module, error) {
 	}
 	maps.Copy(m.Files, files)
 	m.Imports = slices.Sorted(maps.Keys(e.imports))
+	if e.script {
+		if err := m.checkScript(); err != nil {
+			return nil, err
+		}
+	}
 	e.noteDeadEnds()
 	if found := e.session.findings; found.fatal != nil && !found.setsLogFlags {
 		e.session.notes = append(e.session.notes, *found.fatal)

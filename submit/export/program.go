@@ -1,35 +1,145 @@
 package export
 
 import (
+	"bytes"
 	"fmt"
 	"go/format"
 	"strings"
+
+	"gonbatch/submit/nbformat"
 )
 
-// renderProgram gives the main.go of a step: the declarations as of its cell, in GoNB's order, and its main.
-func renderProgram(step *Step, cell *cellInfo, decls *declSet, main *decl, names *packageNames) ([]byte, []importLine, error) {
+// program is what a step's source is made of.
+type program struct {
+	step Step
+	cell *cellInfo
+	// cells are all cells of the notebook.
+	cells []*cellInfo
+	// decls are the declarations that it has, in GoNB's order, and main is its main.
+	decls []*decl
+	main  *decl
+	// imports are those that the cells have.
+	imports []*importDecl
+	// script lays it out for a person: without positions and, where that means the same, in the notebook's order.
+	script bool
+}
+
+// render gives the program's source, and its imports.
+func (p program) render(names *packageNames) ([]byte, []importLine, error) {
+	body, err := p.body()
+	if err != nil {
+		return nil, nil, err
+	}
+	imports, err := chooseImports(p.imports, body, names)
+	if err != nil {
+		return nil, nil, p.cell.errorf(0, "the cells do not fit together: %v", err)
+	}
+	head, err := p.head(imports)
+	if err != nil {
+		return nil, nil, p.cell.errorf(0, "the imports cannot be formatted: %v", err)
+	}
+	return append(head, body...), imports, nil
+}
+
+// body is all below the imports.
+func (p program) body() (string, error) {
+	decls, ordered := p.decls, false
+	if p.script {
+		decls, ordered = inNotebookOrder(p.decls)
+	}
 	var body strings.Builder
-	for _, d := range append(decls.sorted(), main) {
-		text, err := renderDecl(d.cell, d.text())
+	told := 0 // The cells up to this one have been told.
+	for _, d := range append(decls[:len(decls):len(decls)], p.main) {
+		if p.script && (ordered || d == p.main) {
+			body.WriteString(p.markdown(told, d.cell.Number))
+			told = max(told, d.cell.Number)
+		}
+		text, err := d.render(!p.script)
 		if err != nil {
-			return nil, nil, err
+			return "", err
 		}
 		body.WriteString("\n")
 		body.WriteString(text)
 	}
-	imports, err := chooseImports(decls.sortedImports(), body.String(), names)
-	if err != nil {
-		return nil, nil, cell.errorf(0, "the cells do not fit together: %v", err)
-	}
+	return body.String(), nil
+}
+
+// head is the program's comment, its package clause and its imports. gofmt lays out the comment, which may take it two turns.
+func (p program) head(imports []importLine) ([]byte, error) {
 	var out strings.Builder
-	fmt.Fprintf(&out, generatedLine+"%s; DO NOT EDIT.\n\n", cell.ref.Notebook)
-	fmt.Fprintf(&out, "// Command %s is cell %d of %s.\npackage main\n", step.Name, cell.Number, cell.ref.Notebook)
-	out.WriteString(renderImports(imports))
-	head, err := format.Source([]byte(out.String()))
-	if err != nil {
-		return nil, nil, cell.errorf(0, "the imports cannot be formatted: %v", err)
+	if p.script {
+		out.WriteString(p.howToRun())
+	} else {
+		fmt.Fprintf(&out, generatedLine+"%s; DO NOT EDIT.\n\n", p.cell.ref.Notebook)
 	}
-	return append(head, body.String()...), imports, nil
+	fmt.Fprintf(&out, "// Command %s is cell %d of %s.\n", p.step.Name, p.cell.Number, p.cell.ref.Notebook)
+	if !p.script {
+		out.WriteString(p.docComment())
+	}
+	out.WriteString("package main\n" + renderImports(imports))
+	head := []byte(out.String())
+	for range 3 {
+		formatted, err := format.Source(head)
+		if err != nil || bytes.Equal(formatted, head) {
+			return formatted, err
+		}
+		head = formatted
+	}
+	return head, nil
+}
+
+// docComment is the Markdown directly above the main cell, as a part of the program's comment.
+func (p program) docComment() string {
+	above := 0
+	for _, cell := range p.cells {
+		if cell.Number < p.cell.Number && cell.Type != nbformat.Markdown {
+			above = cell.Number
+		}
+	}
+	text := ""
+	for _, cell := range p.cells {
+		if cell.Type == nbformat.Markdown && cell.Number > above && cell.Number < p.cell.Number {
+			text += "//\n" + markdownComment(cell.Source)
+		}
+	}
+	return text
+}
+
+// markdown gives the Markdown cells between two cells, each as a comment by itself.
+func (p program) markdown(after, before int) string {
+	text := ""
+	for _, cell := range p.cells {
+		if cell.Type == nbformat.Markdown && cell.Number > after && cell.Number < before {
+			text += "\n" + markdownComment(cell.Source)
+		}
+	}
+	return text
+}
+
+// commentWidth is the length to which lines of Markdown are cut: pictures in them are longer.
+const commentWidth = 300
+
+// headingMark are the # in front of a heading; Go's comments have one.
+const headingMark = "#"
+
+// markdownComment is a text of Markdown as lines of a comment.
+func markdownComment(source string) string {
+	var b strings.Builder
+	for line := range strings.Lines(strings.TrimSpace(strings.ReplaceAll(source, "\r\n", "\n"))) {
+		line = printable(strings.TrimRight(strings.ReplaceAll(line, "\t", "    "), " \n"))
+		if m := headingLine.FindStringSubmatch(line); m != nil && m[1] != "" {
+			line = headingMark + " " + m[1]
+		}
+		if runes := []rune(line); len(runes) > commentWidth {
+			line = string(runes[:commentWidth-3]) + "..."
+		}
+		if line == "" {
+			b.WriteString("//\n")
+			continue
+		}
+		b.WriteString("// " + line + "\n")
+	}
+	return b.String()
 }
 
 // renderImports gives the import declarations: the standard library's, all others, and cgo's with its preamble.
