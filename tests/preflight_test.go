@@ -1,0 +1,41 @@
+package tests
+
+import (
+	"regexp"
+	"testing"
+
+	"gonbatch/tests/cluster"
+)
+
+// TestPreflight checks jobs before there is a notebook: here, and on two nodes by either MPI.
+func TestPreflight(t *testing.T) {
+	t.Run("this machine", func(t *testing.T) {
+		out := newUser(t).mustSubmit(t, "preflight", "--local", "--tasks", "2")
+		wantPlaces(t, out, `0 +\S+ +\S+ +1 cpu device, PJRT [0-9.]+ +\S.*`, `1 +\S+ +\S+ +1 cpu device, PJRT [0-9.]+ +\S.*`, `all-reduce over 2 ranks .* the sum is right, .*s`)
+	})
+	t.Run("a cluster", func(t *testing.T) {
+		u := newUser(t, cluster.Start(t).Env()...)
+		for mpi, library := range map[string]string{"pmix": "Open MPI v", "pmi2": "MPICH Version: "} {
+			out := u.mustSubmit(t, "preflight", "--nodes", "2", "--mpi", mpi)
+			wantPlaces(t, out, `0 +n1 +\S.* +1 cpu device, .* +`+library+`[0-9.]+`, `1 +n2 +\S.* +1 cpu device, .* +`+library+`[0-9.]+`, `all-reduce over 2 ranks .* the sum is right, .*s`)
+		}
+	})
+	t.Run("ranks that do not find one another", func(t *testing.T) {
+		u := newUser(t, cluster.Start(t).Env()...)
+		out, err := u.submit(t, "preflight", "--nodes", "2", "--mpi", "none", "--mpi-library", "libmpich.so.12")
+		if err == nil {
+			t.Errorf("it succeeded:\n%s", out)
+		}
+		wantAll(t, out, "says rank 0 of 1", "srun --mpi=pmi2")
+	})
+}
+
+// wantPlaces fails the test for each pattern that is no line of out.
+func wantPlaces(t *testing.T, out string, lines ...string) {
+	t.Helper()
+	for _, line := range lines {
+		if !regexp.MustCompile(`(?m)^` + line + `$`).MatchString(out) {
+			t.Errorf("no line %q in:\n%s", line, out)
+		}
+	}
+}
