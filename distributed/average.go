@@ -76,10 +76,15 @@ func changedBuffers(store *model.Store, gradients []*graph.Node) []*model.Variab
 
 // isBookkeeping tells variables of the trainer from those of the model.
 func isBookkeeping(v *model.Variable) bool {
-	return isMetric(v) || topScope(v) == optimizer.Scope || topScope(v) == train.AccumulatedGradientsScope
+	return isOwn(v) || topScope(v) == optimizer.Scope
 }
 
-func isMetric(v *model.Variable) bool { return topScope(v) == metric.Scope }
+// isOwn tells variables that each rank has for itself: metrics, whose names GoMLX draws anew in each process, and gradients that wait
+// for more.
+func isOwn(v *model.Variable) bool {
+	top := topScope(v)
+	return top == metric.Scope || top == train.AccumulatedGradientsScope
+}
 
 func topScope(v *model.Variable) string {
 	top, _, _ := strings.Cut(strings.TrimPrefix(v.Path(), "/"), "/")

@@ -21,7 +21,7 @@ func (w *World) ShareVariables(store *model.Store) error {
 	}
 	var fresh []*model.Variable
 	for v := range store.IterVariables() {
-		if !w.broadcast[v] && !isMetric(v) { // GoMLX gives each process other names for those.
+		if !w.broadcast[v] && !isOwn(v) {
 			fresh = append(fresh, v)
 		}
 	}

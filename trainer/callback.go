@@ -1,0 +1,115 @@
+package trainer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Callback reaches into the loop. Each function may be nil. All ranks call it, at the same points, so it may use collectives of the world; what
+// only one rank may do - write a file - belongs behind World.IsMain. An error ends the training.
+type Callback struct {
+	// Name is for messages, and the key of State in checkpoints. It must be unique if State is set.
+	Name string
+
+	FitStart        func(*Event) error
+	EpochStart      func(*Event) error
+	BatchEnd        func(*Event) error // After each batch, Event.Loss is its loss on this rank.
+	ValidationEnd   func(*Event) error
+	EpochEnd        func(*Event) error
+	CheckpointSaved func(*Event) error // After the copy off the device; the files may still be on their way to the disk.
+	FitEnd          func(*Event) error
+
+	// State is what the callback must remember when the training is stopped and goes on; Restore gets it back. Rank 0's is kept, all ranks
+	// get it.
+	State   func() ([]byte, error)
+	Restore func([]byte) error
+}
+
+// Event is where the training is.
+type Event struct {
+	Trainer *Trainer
+	Epoch   int   // From 0.
+	Batch   int   // Batches of this epoch that are done.
+	Step    int64 // Updates of the weights that are done.
+	// Loss of the batch, on this rank.
+	Loss float64
+	// Metrics are the newest of each name, the same on all ranks.
+	Metrics map[string]float64
+}
+
+// Stop ends the training after this update, as if it had reached its limit. Every rank must call it.
+func (e *Event) Stop(reason string) { e.Trainer.finish(reason) }
+
+type hook func(Callback) func(*Event) error
+
+var (
+	onFitStart      hook = func(c Callback) func(*Event) error { return c.FitStart }
+	onEpochStart    hook = func(c Callback) func(*Event) error { return c.EpochStart }
+	onBatchEnd      hook = func(c Callback) func(*Event) error { return c.BatchEnd }
+	onValidationEnd hook = func(c Callback) func(*Event) error { return c.ValidationEnd }
+	onEpochEnd      hook = func(c Callback) func(*Event) error { return c.EpochEnd }
+	onCheckpoint    hook = func(c Callback) func(*Event) error { return c.CheckpointSaved }
+	onFitEnd        hook = func(c Callback) func(*Event) error { return c.FitEnd }
+)
+
+// call runs one hook of all callbacks.
+func (t *Trainer) call(h hook) error {
+	for _, c := range t.callbacks {
+		f := h(c)
+		if f == nil {
+			continue
+		}
+		event := &Event{Trainer: t, Epoch: t.at.Epoch, Batch: t.at.Batch, Step: t.at.Step, Loss: t.loss, Metrics: t.metrics}
+		if err := f(event); err != nil {
+			return fmt.Errorf("callback %q: %w", c.Name, err)
+		}
+	}
+	return nil
+}
+
+// callbackStates are those of the callbacks that have one.
+func (t *Trainer) callbackStates() (map[string]json.RawMessage, error) {
+	states := map[string]json.RawMessage{}
+	for _, c := range t.callbacks {
+		if c.State == nil {
+			continue
+		}
+		state, err := c.State()
+		if err != nil {
+			return nil, fmt.Errorf("state of the callback %q: %w", c.Name, err)
+		}
+		if states[c.Name], err = json.Marshal(state); err != nil {
+			return nil, err
+		}
+	}
+	return states, nil
+}
+
+func (t *Trainer) restoreCallbacks(states map[string]json.RawMessage) error {
+	for _, c := range t.callbacks {
+		state, ok := states[c.Name]
+		if c.Restore == nil || !ok {
+			continue
+		}
+		var data []byte
+		if err := errors.Join(json.Unmarshal(state, &data)); err != nil {
+			return fmt.Errorf("state of the callback %q: %w", c.Name, err)
+		}
+		if err := c.Restore(data); err != nil {
+			return fmt.Errorf("restore the callback %q: %w", c.Name, err)
+		}
+	}
+	return nil
+}
+
+func checkCallbacks(callbacks []Callback) error {
+	seen := map[string]bool{}
+	for _, c := range callbacks {
+		if c.State != nil && (c.Name == "" || seen[c.Name]) {
+			return fmt.Errorf("a callback with a state needs a name that no other has, not %q", c.Name)
+		}
+		seen[c.Name] = true
+	}
+	return nil
+}

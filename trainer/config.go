@@ -1,0 +1,177 @@
+package trainer
+
+import (
+	"fmt"
+	"time"
+)
+
+// Config says how to train. The zero value of each field is a sensible default. The names in YAML and of flags are Lightning's, where it
+// has them.
+type Config struct {
+	// Name tells several trainings of one program apart, in the run directory and in messages. Default: "train", then "train-2".
+	Name string `yaml:"name" help:"name of this training, if a program has several"`
+
+	// MaxEpochs is the number of passes over the training set. If no limit is set, it is 1.
+	MaxEpochs int `yaml:"max_epochs" help:"passes over the training set (default: 1, if there is no other limit)"`
+	// MaxSteps ends the training after as many updates of the weights.
+	MaxSteps int `yaml:"max_steps" help:"end after so many updates of the weights (0: no limit)"`
+	// MaxTime ends the training after so much time, restarts included.
+	MaxTime time.Duration `yaml:"max_time" help:"end after so much time, all restarts together, such as 90m (0: no limit)"`
+
+	// BatchSize is the number of examples in a training batch, over all ranks and devices. Default: 64.
+	BatchSize int `yaml:"batch_size" help:"examples in a training batch, over all ranks and devices (default: 64)"`
+	// EvalBatchSize is the number of examples that one rank evaluates at a time. Default: 1,000.
+	EvalBatchSize int `yaml:"eval_batch_size" help:"examples that a rank evaluates at a time (default: 1000)"`
+	// AccumulateGradBatches is the number of batches whose gradients are averaged for one update. Default: 1.
+	AccumulateGradBatches int `yaml:"accumulate_grad_batches" help:"batches for one update of the weights (default: 1)"`
+	// LimitTrainBatches cuts each epoch short.
+	LimitTrainBatches int `yaml:"limit_train_batches" help:"batches in an epoch, at most (0: all)"`
+	// LimitValBatches cuts each validation short: batches of EvalBatchSize on each rank.
+	LimitValBatches int `yaml:"limit_val_batches" help:"batches of a rank in a validation, at most (0: all)"`
+	// ValCheckInterval is the number of updates between validations. Default: one at the end of each epoch.
+	ValCheckInterval int `yaml:"val_check_interval" help:"updates between validations (0: at the end of each epoch)"`
+	// OverfitBatches trains on the first batches only, in the same order each epoch: a model that can't learn them has a bug.
+	OverfitBatches int `yaml:"overfit_batches" help:"train on the first so many batches only, to find bugs (0: off)"`
+	// FastDevRun trains one batch and validates one, without checkpoints: does everything run?
+	FastDevRun bool `yaml:"fast_dev_run" help:"one batch of training and of validation, no checkpoints: does it run?"`
+
+	// GradientClipNorm scales the gradients of an objective down where their global norm is larger (Pascanu et al.,
+	// On the difficulty of training recurrent neural networks, 2013). Default: no clipping.
+	GradientClipNorm float64 `yaml:"gradient_clip_norm" help:"largest global norm of the gradients (0: no clipping)"`
+	// Precision of inputs, weights and computation: "32-true", "bf16-true" or "64-true". Losses and metrics of bfloat16 are computed in
+	// float32.
+	Precision string `yaml:"precision" help:"32-true, bf16-true or 64-true (default: 32-true)"`
+	// Strategy is what the world must be: "single" (one device), "spmd" (several devices of one process), "ddp" (several ranks).
+	// Default: "auto", what there is.
+	Strategy string `yaml:"strategy" help:"auto, single, spmd or ddp: an error if the world is another (default: auto)"`
+	// Seed of the initial weights, the order of the examples and random numbers of the model. All ranks must have the same.
+	Seed uint64 `yaml:"seed" help:"of the initial weights, the order of the examples and the model's random numbers"`
+	// Deterministic demands the same bits from the same seed. A CPU always gives them; a GPU needs an option of XLA (see New's error).
+	Deterministic bool `yaml:"deterministic" help:"demand the same bits from the same seed"`
+
+	// LogEvery is the number of updates between two reports. Default: 50.
+	LogEvery int `yaml:"log_every" help:"updates between two reports (default: 50)"`
+	// Loggers are those to use besides metrics.jsonl: "csv", "tensorboard", "mlflow", "curves". Default: all but mlflow, and that too
+	// where MLFLOW_TRACKING_URI is set. "none" is none.
+	Loggers []string `yaml:"loggers" help:"csv, tensorboard, mlflow, curves, or none (default: all; mlflow where MLFLOW_TRACKING_URI is set)"`
+
+	Schedule      ScheduleConfig      `yaml:"schedule"`
+	EarlyStopping EarlyStoppingConfig `yaml:"early_stopping"`
+	Checkpoint    CheckpointConfig    `yaml:"checkpoint"`
+
+	sources *sources
+}
+
+// EarlyStoppingConfig ends a training that gets no better.
+type EarlyStoppingConfig struct {
+	// Monitor is the metric to look at, such as "val/loss". Empty: no early stopping.
+	Monitor string `yaml:"monitor" help:"metric that must improve, such as val/loss (empty: no early stopping)"`
+	// Mode is "min" or "max". Default: max for names that end with accuracy, precision, recall, auc or f1, else min.
+	Mode string `yaml:"mode" help:"min or max (default: by the metric's name)"`
+	// Patience is the number of validations without improvement that are borne. Default: 3.
+	Patience int `yaml:"patience" help:"validations without improvement to bear (default: 3)"`
+	// MinDelta is the smallest change that counts as one.
+	MinDelta float64 `yaml:"min_delta" help:"smallest change that is an improvement"`
+}
+
+// CheckpointConfig says when checkpoints are written, and which are kept. One is written as well at the end, and when the job is told
+// to stop.
+type CheckpointConfig struct {
+	// Dir is the folder of checkpoints. Default: checkpoints/STEP/NAME in the run directory; without one, none are written.
+	Dir string `yaml:"dir" help:"folder of checkpoints (default: in the run directory)"`
+	// EverySteps is the number of updates between two. Default: one at the end of each epoch.
+	EverySteps int `yaml:"every_steps" help:"updates between checkpoints (0: at the end of each epoch)"`
+	// Every is the time between two, rank 0's clock.
+	Every time.Duration `yaml:"every" help:"time between checkpoints, such as 10m (0: none by the clock)"`
+	// Keep is the number of newest ones that are kept. Default: 2.
+	Keep int `yaml:"keep" help:"newest checkpoints to keep (default: 2)"`
+	// Monitor is the metric whose best checkpoint is kept as well. Default: val/loss, where there is a validation.
+	Monitor string `yaml:"monitor" help:"metric whose best checkpoint is kept too (default: val/loss)"`
+	// Mode is "min" or "max". Default: as for EarlyStoppingConfig.
+	Mode string `yaml:"mode" help:"min or max (default: by the metric's name)"`
+	// Resume is "auto": from the newest valid checkpoint in the folder, if there is one; "never"; "must".
+	Resume string `yaml:"resume" help:"auto, never or must go on from the folder's newest checkpoint (default: auto)"`
+	// Off writes none.
+	Off bool `yaml:"off" help:"write no checkpoints"`
+}
+
+func (c *Config) setDefaults() {
+	if c.MaxEpochs == 0 && c.MaxSteps == 0 && c.MaxTime == 0 {
+		c.MaxEpochs = 1
+	}
+	for field, value := range map[*int]int{
+		&c.BatchSize: 64, &c.EvalBatchSize: 1000, &c.AccumulateGradBatches: 1, &c.LogEvery: 50, &c.EarlyStopping.Patience: 3, &c.Checkpoint.Keep: 2,
+	} {
+		if *field == 0 {
+			*field = value
+		}
+	}
+	for field, value := range map[*string]string{
+		&c.Precision: "32-true", &c.Strategy: "auto", &c.Checkpoint.Resume: "auto", &c.Checkpoint.Monitor: "val/loss", &c.Schedule.Kind: "constant",
+	} {
+		if *field == "" {
+			*field = value
+		}
+	}
+	for _, monitor := range []struct{ mode, metric *string }{
+		{&c.EarlyStopping.Mode, &c.EarlyStopping.Monitor}, {&c.Checkpoint.Mode, &c.Checkpoint.Monitor},
+	} {
+		if *monitor.mode == "" {
+			*monitor.mode = modeOf(*monitor.metric)
+		}
+	}
+	if c.FastDevRun {
+		c.MaxEpochs, c.MaxSteps, c.LimitTrainBatches, c.LimitValBatches = 1, 0, c.AccumulateGradBatches, 1
+		c.ValCheckInterval, c.Checkpoint.Off, c.Loggers = 0, true, []string{"none"}
+	}
+}
+
+// check finds values that can't be meant.
+func (c *Config) check() error {
+	for name, value := range map[string]int{
+		"max_epochs": c.MaxEpochs, "max_steps": c.MaxSteps, "limit_train_batches": c.LimitTrainBatches, "limit_val_batches": c.LimitValBatches,
+		"val_check_interval": c.ValCheckInterval, "overfit_batches": c.OverfitBatches, "checkpoint.every_steps": c.Checkpoint.EverySteps,
+	} {
+		if value < 0 {
+			return fmt.Errorf("%s: %d: it can't be negative", name, value)
+		}
+	}
+	for name, value := range map[string]int{
+		"batch_size": c.BatchSize, "eval_batch_size": c.EvalBatchSize, "accumulate_grad_batches": c.AccumulateGradBatches, "log_every": c.LogEvery,
+		"early_stopping.patience": c.EarlyStopping.Patience, "checkpoint.keep": c.Checkpoint.Keep,
+	} {
+		if value < 1 {
+			return fmt.Errorf("%s: %d: it must be at least 1", name, value)
+		}
+	}
+	switch {
+	case c.MaxTime < 0:
+		return fmt.Errorf("max_time: %s: it can't be negative", c.MaxTime)
+	case c.Checkpoint.Every < 0:
+		return fmt.Errorf("checkpoint.every: %s: it can't be negative", c.Checkpoint.Every)
+	case !(c.GradientClipNorm >= 0):
+		return fmt.Errorf("gradient_clip_norm: %g: it can't be negative", c.GradientClipNorm)
+	case !(c.EarlyStopping.MinDelta >= 0):
+		return fmt.Errorf("early_stopping.min_delta: %g: it can't be negative", c.EarlyStopping.MinDelta)
+	}
+	for _, choice := range []struct {
+		name, value string
+		values      []string
+	}{
+		{"precision", c.Precision, []string{"32-true", "bf16-true", "64-true"}},
+		{"strategy", c.Strategy, []string{"auto", "single", "spmd", "ddp"}},
+		{"early_stopping.mode", c.EarlyStopping.Mode, []string{"min", "max"}},
+		{"checkpoint.mode", c.Checkpoint.Mode, []string{"min", "max"}},
+		{"checkpoint.resume", c.Checkpoint.Resume, []string{"auto", "never", "must"}},
+	} {
+		if err := oneOf(choice.name, choice.value, choice.values); err != nil {
+			return err
+		}
+	}
+	for _, name := range c.Loggers {
+		if err := oneOf("loggers", name, []string{"csv", "tensorboard", "mlflow", "curves", "none"}); err != nil {
+			return err
+		}
+	}
+	return c.Schedule.check()
+}

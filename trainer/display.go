@@ -1,0 +1,165 @@
+package trainer
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/janpfeifer/gonb/gonbui"
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+// display shows rank 0's progress: a bar on a terminal, a line that is updated in place in a notebook, and lines at a sane rate in a log.
+type display struct {
+	out      io.Writer // Nil on other ranks.
+	bar      *progressbar.ProgressBar
+	notebook string // The id of the line in the notebook.
+	lines    bool
+
+	lastLine  time.Time
+	lastShown time.Time
+	since     time.Time // Of the last rate.
+	line      string
+}
+
+const (
+	// lineInterval is the time between two lines in a log, at least. An epoch's end always has one.
+	lineInterval = 2 * time.Second
+	// showInterval is the time between two updates in a notebook.
+	showInterval = 500 * time.Millisecond
+)
+
+func newDisplay(out io.Writer, isMain bool) *display {
+	if !isMain {
+		return &display{}
+	}
+	return &display{out: out}
+}
+
+func (d *display) start(t *Trainer, r *run) {
+	d.since = time.Now()
+	if d.out == nil {
+		return
+	}
+	file, isFile := d.out.(*os.File)
+	switch {
+	case isFile && term.IsTerminal(int(file.Fd())):
+		total := r.plan.updates * r.plan.perUpdate
+		if total == 0 {
+			total = -1
+		}
+		d.bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetWidth(24), progressbar.OptionThrottle(100*time.Millisecond),
+			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish(), progressbar.OptionFullWidth())
+		_ = d.bar.Set64(r.batchesDone())
+	case isFile && gonbui.IsNotebook:
+		d.notebook = gonbui.UniqueID()
+		d.lines = os.Getenv("GONBATCH_RUN_DIR") != ""
+	default:
+		d.lines = true
+	}
+}
+
+// end leaves the last line where people can read it.
+func (d *display) end() {
+	if d.bar != nil {
+		_ = d.bar.Finish()
+		if d.line != "" {
+			fmt.Fprintln(d.out, d.line)
+		}
+	}
+	if d.notebook != "" {
+		d.show(d.line)
+		gonbui.Sync()
+	}
+	d.bar, d.notebook, d.lines = nil, "", false
+}
+
+func (d *display) batch(r *run) {
+	if d.bar != nil {
+		d.bar.Describe(fmt.Sprintf("epoch %d  loss %.4f", r.at.Epoch+1, r.loss))
+		_ = d.bar.Set64(r.batchesDone())
+	}
+	if d.notebook != "" && time.Since(d.lastShown) >= showInterval {
+		d.show(fmt.Sprintf("%s  loss %.4f  %s", r.place(), r.loss, r.left()))
+	}
+}
+
+// rate is the number of examples a second since it was last asked for.
+func (d *display) rate(examples int) float64 {
+	now := time.Now()
+	rate := float64(examples) / now.Sub(d.since).Seconds()
+	d.since = now
+	return rate
+}
+
+// pause is for stretches that are no training.
+func (d *display) pause(what string) {
+	if d.bar != nil {
+		d.bar.Describe(what)
+	}
+}
+
+// report prints a line with the newest metrics, if it is time.
+func (d *display) report(r *run) {
+	d.line = fmt.Sprintf("%s  loss %.4f  %.0f examples/s  %s", r.place(), r.metrics["train/loss"], r.metrics["train/examples_per_second"], r.left())
+	if !d.lines || time.Since(d.lastLine) < lineInterval && r.at.Batch != r.plan.batches {
+		return
+	}
+	d.lastLine = time.Now()
+	fmt.Fprintln(d.out, strings.TrimRight(d.line, " "))
+}
+
+func (d *display) validation(r *run, values Metrics) {
+	d.since = time.Now()
+	text := fmt.Sprintf("epoch %d  step %d  %s", r.at.Epoch+1, r.at.Step, values)
+	d.line = text
+	if d.lines {
+		fmt.Fprintln(d.out, text)
+	}
+	if d.notebook != "" {
+		d.show(text)
+	}
+}
+
+func (d *display) show(line string) {
+	d.lastShown = time.Now()
+	gonbui.UpdateHTML(d.notebook, "<pre style=\"margin:0\">"+line+"</pre>")
+}
+
+// String is for people: "val/accuracy 0.9871, val/loss 0.0412".
+func (m Metrics) String() string {
+	parts := make([]string, 0, len(m))
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		parts = append(parts, fmt.Sprintf("%s %.4f", name, m[name]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// place is where the training is: "epoch 1/2  step 100/1876".
+func (r *run) place() string {
+	epoch, step := fmt.Sprint(r.at.Epoch+1), fmt.Sprint(r.at.Step)
+	if r.config.MaxEpochs > 0 {
+		epoch += fmt.Sprintf("/%d", r.config.MaxEpochs)
+	}
+	if r.plan.updates > 0 {
+		step += fmt.Sprintf("/%d", r.plan.updates)
+	}
+	return fmt.Sprintf("epoch %s  step %s", epoch, step)
+}
+
+// left is the time to the end, by the speed of this Fit so far.
+func (r *run) left() string {
+	done := r.at.Step - r.firstStep
+	if r.plan.updates == 0 || done < 1 {
+		return ""
+	}
+	left := time.Since(r.began) * time.Duration(int64(r.plan.updates)-r.at.Step) / time.Duration(done)
+	return left.Round(time.Second).String() + " left"
+}
+
+func (r *run) batchesDone() int64 { return int64(r.at.Epoch*r.plan.batches + r.at.Batch) }

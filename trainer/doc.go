@@ -1,0 +1,23 @@
+// Package trainer is the training loop that a researcher configures and does not write: epochs, validation, checkpoints from which a
+// killed job goes on exactly, early stopping, learning-rate schedules, progress and loggers. It works the same in a notebook
+// cell, on a laptop and on a cluster.
+//
+//	world, err := distributed.Init()
+//	check(err)
+//	defer world.Close()
+//
+//	task := trainer.Supervised(digits, loss.SparseCategoricalCrossEntropyLogits, optimizer.Adam().Done(), accuracy)
+//	t, err := trainer.New(world, trainer.Config{MaxEpochs: 10, BatchSize: 64, Seed: 1}, task)
+//	check(err)
+//	check(t.Fit(ctx, trainSet, validationSet))
+//	metrics, err := t.Test(ctx, testSet)
+//
+// A Task says what is trained: a model with one loss (Supervised), or a step with several (Adversarial, for a GAN's two models). A Config
+// says how; it may also come from flags, a YAML file and the environment (Config.AddFlags). Callbacks reach into the loop.
+//
+// The loop is over GoMLX's own train.Trainer, which compiles a step, its gradients and the optimizer's update into one XLA program; the
+// all-reduce of the gradients is a part of that program (see package distributed).
+//
+// All ranks call the same methods in the same order. Ranks decide together: what rank 0 finds - a metric, the clock, a checkpoint - holds
+// for all.
+package trainer

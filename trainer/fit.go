@@ -1,0 +1,279 @@
+package trainer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"time"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"gonbatch/data"
+	"gonbatch/distributed"
+)
+
+// Fit trains until one of the configured limits. validation may be nil. If the folder of checkpoints has one of this training, Fit goes
+// on from there, exactly if the world size is the same: at the same batch, with the same weights, optimizer and random numbers.
+//
+// Where the job is told to stop (SIGUSR1, SIGTERM, SIGINT, or the context ends), all ranks do so after the same update, save, and Fit
+// returns a *StoppedError; in a job that submit started, it ends the process with the code that makes the job start again.
+func (t *Trainer) Fit(ctx context.Context, training, validation data.Dataset) error {
+	err := t.fit(ctx, training, validation)
+	if err == nil {
+		return nil
+	}
+	var stopped *StoppedError
+	if code, ok := requeueCode(os.Getenv); ok && errors.As(err, &stopped) && stopped.Requeue {
+		t.printf("%v\n", err)
+		if err := t.world.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		os.Exit(code)
+	}
+	return fmt.Errorf("trainer: %s: %w", t.config.Name, err)
+}
+
+func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) error {
+	l, err := t.world.Loader(training, distributed.LoaderOptions{BatchSize: t.config.BatchSize, Shuffle: t.config.OverfitBatches == 0, Seed: t.config.Seed})
+	if err != nil {
+		return err
+	}
+	if t.plan, err = newPlan(t.config, l); err != nil {
+		return err
+	}
+	if err := t.resume(); err != nil {
+		return err
+	}
+	stop := newStopper(ctx, t.world)
+	defer stop.close()
+	run := &run{Trainer: t, loader: l, validation: validation, stop: stop, began: time.Now(), firstStep: t.at.Step, before: t.at.Elapsed, lastSave: time.Now(), validated: -1}
+	t.display.start(t, run)
+	defer t.display.end()
+	return run.fit(training)
+}
+
+// run is one call of Fit.
+type run struct {
+	*Trainer
+	loader     distributed.Loader
+	validation data.Dataset
+	stop       *stopper
+	began      time.Time     // This Fit.
+	firstStep  int64         // Updates that were done then.
+	before     time.Duration // Time of the Fits before it that it goes on from.
+	lastSave   time.Time
+	validated  int64 // The update after which the last validation was; -1 if there was none.
+	stopped    int32
+}
+
+func (r *run) fit(training data.Dataset) error {
+	r.done = ""
+	if r.at.Finished {
+		return nil
+	}
+	if err := r.logParams(training); err != nil {
+		return err
+	}
+	if err := r.call(onFitStart); err != nil {
+		return err
+	}
+	for !r.ended() {
+		if err := r.epoch(); err != nil {
+			return err
+		}
+		if r.stopped > timeIsUp {
+			return r.saveAndStop()
+		}
+	}
+	if r.done != "" {
+		r.printf("training ended after step %d: %s\n", r.at.Step, r.done)
+	}
+	r.at.Finished = true
+	if err := r.save(); err != nil {
+		return err
+	}
+	if err := r.saver.wait(); err != nil {
+		return err
+	}
+	return r.call(onFitEnd)
+}
+
+// ended tells whether a limit is reached.
+func (r *run) ended() bool {
+	return r.done != "" || r.config.MaxEpochs > 0 && r.at.Epoch >= r.config.MaxEpochs || r.config.MaxSteps > 0 && r.at.Step >= int64(r.config.MaxSteps)
+}
+
+// finish ends the training after this update.
+func (t *Trainer) finish(reason string) { t.done = reason }
+
+// elapsed is the time of training, restarts included.
+func (r *run) elapsed() time.Duration { return r.before + time.Since(r.began) }
+
+// epoch trains what is left of the epoch.
+func (r *run) epoch() error {
+	if r.at.Batch == 0 {
+		if err := r.call(onEpochStart); err != nil {
+			return err
+		}
+	}
+	if r.at.Batch < r.plan.batches {
+		if err := r.batches(); err != nil {
+			return fmt.Errorf("epoch %d, batch %d, rank %d: %w", r.at.Epoch+1, r.at.Batch+1, r.world.Rank(), err)
+		}
+	}
+	if r.at.Batch < r.plan.batches || r.stopped > timeIsUp {
+		return nil // Stopped before the epoch's end.
+	}
+	return r.endEpoch()
+}
+
+func (r *run) batches() error {
+	first := r.at.Batch
+	r.loader.Seek(r.at.Epoch, first)
+	if err := r.rates.set(int(r.at.Step), r.plan.updates); err != nil {
+		return err
+	}
+	spec := func(i int) any {
+		r.stepper.update = r.plan.isUpdate(first + i)
+		if r.stepper.update {
+			return updateSpec
+		}
+		return accumulateSpec
+	}
+	for metrics, err := range r.world.TrainSteps(r.gomlx, r.loader, spec) {
+		if err != nil {
+			return err
+		}
+		if err := r.afterBatch(metrics); err != nil {
+			return err
+		}
+		if r.at.Batch == r.plan.batches || r.stopped > goOn || r.ended() {
+			break
+		}
+	}
+	return nil
+}
+
+// afterBatch keeps the books. What it does after an update, all ranks do at the same one.
+func (r *run) afterBatch(metrics []*tensors.Tensor) error {
+	update := r.plan.isUpdate(r.at.Batch)
+	if err := r.takeLosses(metrics); err != nil {
+		return err
+	}
+	r.at.Batch++
+	if update {
+		r.at.Step++
+		progress(r.world, r.at.Step)
+	}
+	r.display.batch(r)
+	if err := r.call(onBatchEnd); err != nil || !update {
+		return err
+	}
+	return r.afterUpdate()
+}
+
+func (r *run) afterUpdate() error {
+	if err := r.rates.set(int(r.at.Step), r.plan.updates); err != nil {
+		return err
+	}
+	if r.at.Step%int64(r.config.LogEvery) == 0 || r.at.Batch == r.plan.batches {
+		if err := r.report(); err != nil {
+			return err
+		}
+	}
+	if every := r.config.ValCheckInterval; every > 0 && r.at.Step%int64(every) == 0 {
+		if err := r.validate(); err != nil {
+			return err
+		}
+	}
+	if r.world.IsMain() && r.config.MaxTime > 0 && r.elapsed() >= r.config.MaxTime {
+		r.stop.tell(timeIsUp)
+	}
+	cause, save, err := r.stop.agreed(r.at.Step, r.saveIsDue())
+	if err != nil {
+		return err
+	}
+	if r.stopped = cause; cause == timeIsUp {
+		r.finish(fmt.Sprintf("max_time of %s is over", r.config.MaxTime))
+	}
+	if (save || r.stepIsDue()) && r.at.Batch < r.plan.batches {
+		return r.save()
+	}
+	return nil
+}
+
+// saveIsDue tells, on rank 0, whether the clock asks for a checkpoint.
+func (r *run) saveIsDue() bool {
+	return r.world.IsMain() && r.config.Checkpoint.Every > 0 && time.Since(r.lastSave) >= r.config.Checkpoint.Every
+}
+
+// takeLosses reads a batch's losses and frees its metrics: the loss, GoMLX's moving average of it, and those of the objectives.
+func (r *run) takeLosses(metrics []*tensors.Tensor) error {
+	names := []string{"the loss", ""}
+	for _, o := range r.task.objectives {
+		names = append(names, "the loss of "+o.Name)
+	}
+	for i, m := range metrics {
+		value := shapes.ConvertTo[float64](m.Value())
+		if err := m.FinalizeAll(); err != nil {
+			return err
+		}
+		if i == 1 {
+			continue
+		}
+		if i == 0 {
+			r.loss = value
+		}
+		r.at.losses(i).add(value)
+		if math.IsNaN(value) || math.IsInf(value, 0) {
+			return r.diverged(names[i], value)
+		}
+	}
+	return nil
+}
+
+// diverged ends all ranks: the others would wait for this one for ever, or train on with what it spoilt.
+func (r *run) diverged(name string, value float64) error {
+	err := &DivergedError{Name: name, Value: value, Step: r.at.Step, Rank: r.world.Rank(), Host: hostname()}
+	if r.world.Size() > 1 {
+		abort(r.world, err)
+	}
+	return err
+}
+
+func (r *run) endEpoch() error {
+	if r.validation != nil && r.config.ValCheckInterval == 0 {
+		if err := r.validate(); err != nil {
+			return err
+		}
+	}
+	if err := r.call(onEpochEnd); err != nil {
+		return err
+	}
+	r.at.Epoch++
+	r.at.Batch = 0
+	if c := r.config.Checkpoint; c.EverySteps == 0 && c.Every == 0 || r.stepIsDue() {
+		return r.save()
+	}
+	return nil
+}
+
+// stepIsDue tells whether a checkpoint is due after this update.
+func (r *run) stepIsDue() bool {
+	every := r.config.Checkpoint.EverySteps
+	return every > 0 && r.at.Step%int64(every) == 0
+}
+
+// saveAndStop is the end of a training that was told to stop.
+func (r *run) saveAndStop() error {
+	if err := r.save(); err != nil {
+		return err
+	}
+	if err := r.saver.wait(); err != nil {
+		return err
+	}
+	return &StoppedError{Step: r.at.Step, Checkpoint: r.saver.folder(), Requeue: r.stopped == terminated && r.saver != nil}
+}

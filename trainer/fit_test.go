@@ -1,0 +1,34 @@
+package trainer_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"gonbatch/trainer"
+)
+
+func TestFit(t *testing.T) {
+	tr, out := newTrainer(t, trainer.Config{MaxEpochs: 3, BatchSize: 12, LogEvery: 5, Seed: 1}, blobTask(smallNet))
+	if err := tr.Fit(t.Context(), blobs{145}, blobs{50}); err != nil {
+		t.Fatal(err)
+	}
+	metrics, err := tr.Test(t.Context(), blobs{103})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if accuracy := metrics["test/accuracy"]; accuracy < 0.9 {
+		t.Errorf("nothing was learnt: %s", metrics)
+	}
+	if tr.Step() != 36 {
+		t.Errorf("%d steps, want 36", tr.Step())
+	}
+	for _, want := range []string{`(?m)^epoch 1/3  step 12/36  loss \d\.\d{4}  \d+ examples/s`, `(?m)^epoch 3  step 36  val/accuracy \d\.\d{4}, val/loss \d`} {
+		if !regexp.MustCompile(want).MatchString(out.String()) {
+			t.Errorf("no line %s in\n%s", want, out)
+		}
+	}
+	if strings.Contains(out.String(), "NaN") {
+		t.Errorf("NaN in\n%s", out)
+	}
+}

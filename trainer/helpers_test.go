@@ -1,0 +1,167 @@
+package trainer_test
+
+import (
+	"bytes"
+	"encoding/gob"
+	"flag"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/activation"
+	"github.com/gomlx/gomlx/ml/layers/norm"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train/loss"
+	"github.com/gomlx/gomlx/ml/train/metric"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+
+	"gonbatch/distributed"
+	"gonbatch/distributed/ranktest"
+	"gonbatch/trainer"
+)
+
+// blobs is a dataset of noisy images: the class tells where the bright spot is.
+type blobs struct{ examples int }
+
+const (
+	side    = 8
+	classes = 4
+)
+
+func (b blobs) Name() string { return "blobs" }
+func (b blobs) Len() int     { return b.examples }
+
+func (b blobs) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	images, numbers := make([]float32, 0, len(indices)*side*side), make([]int32, 0, len(indices))
+	for _, index := range indices {
+		rng := rand.New(rand.NewPCG(99, uint64(index)))
+		class := rng.IntN(classes)
+		for pixel := range side * side {
+			value := rng.Float32() * 0.5
+			if pixel/(side*side/classes) == class {
+				value += 0.5
+			}
+			images = append(images, value)
+		}
+		numbers = append(numbers, int32(class))
+	}
+	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(images, len(indices), side, side, 1)},
+		[]*tensors.Tensor{tensors.FromFlatDataAndDimensions(numbers, len(indices), 1)}, nil
+}
+
+// smallNet has all that makes resuming hard: dropout draws random numbers, batch normalization keeps moving averages.
+func smallNet(scope *model.Scope, x *graph.Node) *graph.Node {
+	x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
+	x = layers.Dense(scope.In("first"), x, true, 16)
+	x = activation.Relu(norm.BatchNorm(scope.In("norm"), x, -1).Done())
+	x = layers.DropoutStatic(scope.In("dropout"), x, 0.2)
+	return layers.Dense(scope.In("logits"), x, true, classes)
+}
+
+// plainNet gives the same on any number of ranks.
+func plainNet(scope *model.Scope, x *graph.Node) *graph.Node {
+	x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
+	x = graph.Tanh(layers.Dense(scope.In("hidden"), x, true, 16))
+	return layers.Dense(scope.In("logits"), x, true, classes)
+}
+
+func blobTask(net func(*model.Scope, *graph.Node) *graph.Node) trainer.Task {
+	accuracy := metric.NewSparseCategoricalAccuracy("Mean Accuracy", "#acc")
+	return trainer.Supervised(net, loss.SparseCategoricalCrossEntropyLogits, optimizer.Adam().LearningRate(0.01).Done(), accuracy)
+}
+
+var theWorld = sync.OnceValues(distributed.Init)
+
+// world is the one world of this process.
+func world(t *testing.T) *distributed.World {
+	t.Helper()
+	w, err := theWorld()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := m.Run()
+	if ranktest.InRank() {
+		if w, err := theWorld(); err == nil {
+			if err := w.Close(); err != nil {
+				println(err.Error())
+				code = 1
+			}
+		}
+	}
+	os.Exit(code)
+}
+
+func newTrainer(t *testing.T, c trainer.Config, task trainer.Task, options ...trainer.Option) (*trainer.Trainer, *bytes.Buffer) {
+	t.Helper()
+	var out bytes.Buffer
+	tr, err := trainer.New(world(t), c, task, append([]trainer.Option{trainer.WithOutput(&out)}, options...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr, &out
+}
+
+// weights are all variables that a training leaves, but those of metrics and gradients.
+func weights(t *testing.T, store *model.Store) map[string][]byte {
+	t.Helper()
+	all := map[string][]byte{}
+	for v := range store.IterVariables() {
+		if !v.HasValue() || len(v.Path()) > 8 && v.Path()[:8] == "/metrics" {
+			continue
+		}
+		err := v.MustValue().ConstBytes(func(data []byte) { all[v.Path()] = bytes.Clone(data) })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+func writeGob(t *testing.T, path string, value any) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := gob.NewEncoder(f).Encode(value); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readGob(t *testing.T, path string, value any) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := gob.NewDecoder(f).Decode(value); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// compareWeights wants the same bits.
+func compareWeights(t *testing.T, got, want map[string][]byte) {
+	t.Helper()
+	if len(got) != len(want) || len(want) < 4 {
+		t.Fatalf("%d variables, want %d", len(got), len(want))
+	}
+	for path, bits := range want {
+		if !bytes.Equal(got[path], bits) {
+			t.Errorf("%s differs", path)
+		}
+	}
+}
+
+func tempFile(t *testing.T, name string) string { return filepath.Join(t.TempDir(), name) }

@@ -1,0 +1,38 @@
+package trainer
+
+import (
+	"strings"
+
+	"gonbatch/distributed"
+)
+
+// Metrics are values by name: "val/loss", "test/accuracy".
+type Metrics map[string]float64
+
+// metricName is the name by which a metric is logged: its words in small letters, without the "mean" that GoMLX puts before; "val/loss",
+// "train/generator_loss".
+func metricName(stage, name, objective string) string {
+	words := strings.Fields(strings.ToLower(objective + " " + strings.ReplaceAll(name, "/", " ")))
+	kept := words[:0]
+	for _, word := range words {
+		if word != "mean" && word != "batch" {
+			kept = append(kept, strings.Map(alphanumeric, word))
+		}
+	}
+	return stage + "/" + strings.Join(kept, "_")
+}
+
+func alphanumeric(r rune) rune {
+	if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '_' {
+		return r
+	}
+	return '_'
+}
+
+func named(stage string, all distributed.Metrics) Metrics {
+	values := Metrics{}
+	for _, m := range all {
+		values[metricName(stage, m.Name, "")] = m.Value
+	}
+	return values
+}

@@ -1,0 +1,39 @@
+package trainer
+
+import (
+	"fmt"
+
+	"gonbatch/distributed"
+)
+
+// plan is the length of a training, as far as it is known before.
+type plan struct {
+	batches   int // In an epoch.
+	perUpdate int // Batches for an update.
+	updates   int // In all; 0 if only the clock limits them.
+}
+
+func newPlan(c Config, l distributed.Loader) (plan, error) {
+	p := plan{batches: l.Steps(), perUpdate: c.AccumulateGradBatches}
+	for _, limit := range []int{c.LimitTrainBatches, c.OverfitBatches} {
+		if limit > 0 {
+			p.batches = min(p.batches, limit)
+		}
+	}
+	p.updates = c.MaxEpochs * p.updatesPerEpoch()
+	if c.MaxSteps > 0 && (p.updates == 0 || c.MaxSteps < p.updates) {
+		p.updates = c.MaxSteps
+	}
+	if p.updates == 0 && c.Schedule.needsTotal() {
+		return p, fmt.Errorf("schedule.kind: %q needs to know the number of updates: set max_epochs or max_steps", c.Schedule.Kind)
+	}
+	if p.updates > 0 && c.Schedule.WarmupSteps >= p.updates {
+		return p, fmt.Errorf("schedule.warmup_steps: %d, but there are only %d updates", c.Schedule.WarmupSteps, p.updates)
+	}
+	return p, nil
+}
+
+func (p plan) updatesPerEpoch() int { return (p.batches + p.perUpdate - 1) / p.perUpdate }
+
+// isUpdate tells whether a batch of an epoch, from 0, ends with an update: each of its number, and the last.
+func (p plan) isUpdate(batch int) bool { return (batch+1)%p.perUpdate == 0 || batch+1 == p.batches }

@@ -1,0 +1,68 @@
+package trainer
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"gonbatch/data"
+)
+
+// Predict runs the model over a dataset: each rank its contiguous part, in batches of at most EvalBatchSize, on its first device. For each batch
+// it calls f with the numbers of the examples and the model's predictions, whose first axis is the example; f must not keep the tensors.
+func (t *Trainer) Predict(ctx context.Context, ds data.Dataset, f func(indices []int, predictions []*tensors.Tensor) error) error {
+	if t.task.model == nil {
+		return fmt.Errorf("trainer: %s: the task has no model to predict with: give it one by WithPredict", t.config.Name)
+	}
+	exec, err := model.NewExec(t.world.Backend(), t.store, func(scope *model.Scope, inputs []*graph.Node) []*graph.Node {
+		scope.Store().SetTraining(inputs[0].Graph(), false)
+		return t.stepper.precision.outputs(t.task.model(scope, t.stepper.precision.inputs(inputs)))
+	})
+	if err != nil {
+		return fmt.Errorf("trainer: %s: predict: %w", t.config.Name, err)
+	}
+	defer exec.Finalize()
+	end := (t.world.Rank() + 1) * ds.Len() / t.world.Size()
+	for begin := t.world.Rank() * ds.Len() / t.world.Size(); begin < end; begin += t.config.EvalBatchSize {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		indices := make([]int, min(t.config.EvalBatchSize, end-begin))
+		for i := range indices {
+			indices[i] = begin + i
+		}
+		if err := predictBatch(exec, ds, indices, f); err != nil {
+			return fmt.Errorf("trainer: %s: predict %s, examples %d to %d: %w", t.config.Name, ds.Name(), begin, begin+len(indices)-1, err)
+		}
+	}
+	return nil
+}
+
+func predictBatch(exec *model.Exec, ds data.Dataset, indices []int, f func([]int, []*tensors.Tensor) error) error {
+	inputs, labels, err := ds.Batch(indices)
+	if err != nil {
+		return err
+	}
+	defer finalize(labels)
+	args := make([]any, len(inputs))
+	for i, input := range inputs {
+		args[i] = input
+	}
+	defer finalize(inputs)
+	predictions, err := exec.Exec(args...)
+	if err != nil {
+		return err
+	}
+	defer finalize(predictions)
+	return f(indices, predictions)
+}
+
+// finalize frees tensors at once instead of with Go's garbage.
+func finalize(all []*tensors.Tensor) {
+	for _, t := range all {
+		_ = t.FinalizeAll()
+	}
+}

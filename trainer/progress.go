@@ -1,0 +1,37 @@
+package trainer
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// position is where a training is and what it has seen: all that is neither a tensor nor can be computed again. It is a part of each
+// checkpoint.
+type position struct {
+	Epoch    int   `json:"epoch"`    // That is under way, from 0.
+	Batch    int   `json:"batch"`    // Batches of it that are done.
+	Step     int64 `json:"step"`     // Updates that are done.
+	Finished bool  `json:"finished"` // The training reached its end.
+
+	Elapsed  time.Duration `json:"elapsed_ns"` // Of rank 0, all restarts together.
+	Restarts int           `json:"restarts"`
+
+	// Since are the losses since the last report: over all ranks in a checkpoint, of this rank in memory.
+	Since     []mean             `json:"loss_since_report"`
+	BaseRates map[string]float64 `json:"base_learning_rates"`
+	Seed      uint64             `json:"seed"`
+	BatchSize int                `json:"batch_size"` // Over all ranks.
+	Batches   int                `json:"batches"`    // In an epoch.
+	Stopping  stopping           `json:"early_stopping"`
+	Best      *float64           `json:"best"` // Of checkpoint.monitor.
+
+	Callbacks map[string]json.RawMessage `json:"callbacks,omitempty"`
+}
+
+// mean is a running mean of losses.
+type mean struct {
+	Sum   number `json:"sum"`
+	Count int    `json:"count"`
+}
+
+func (m *mean) add(value float64) { m.Sum, m.Count = m.Sum+number(value), m.Count+1 }

@@ -1,0 +1,74 @@
+package trainer
+
+import (
+	"gonbatch/data"
+)
+
+// losses is the running mean of one of a step's metrics since the last report; 0 is the loss.
+func (p *position) losses(i int) *mean {
+	for len(p.Since) <= i {
+		p.Since = append(p.Since, mean{})
+	}
+	return &p.Since[i]
+}
+
+// report logs the losses since the last report, as means over all ranks and batches.
+func (r *run) report() error {
+	sums := make([]float64, 0, 2*len(r.at.Since))
+	for _, m := range r.at.Since {
+		sums = append(sums, float64(m.Sum), float64(m.Count))
+	}
+	if err := r.world.AllReduceSum(sums); err != nil {
+		return err
+	}
+	batches := r.at.Since[0].Count
+	r.at.Since = nil
+	values := r.rates.at(int(r.at.Step)-1, r.plan.updates)
+	for i := range len(sums) / 2 {
+		if sums[2*i+1] == 0 {
+			continue // GoMLX's moving average.
+		}
+		name := metricName("train", "loss", "")
+		if i >= 2 {
+			name = metricName("train", "loss", r.task.objectives[i-2].Name)
+		}
+		values[name] = sums[2*i] / sums[2*i+1]
+	}
+	values["train/examples_per_second"] = r.display.rate(batches * r.loader.BatchSize())
+	values["epoch"] = float64(r.at.Epoch) + float64(r.at.Batch)/float64(r.plan.batches)
+	r.keep(values)
+	r.display.report(r)
+	return r.log(values)
+}
+
+// keep notes the newest metrics.
+func (t *Trainer) keep(values Metrics) {
+	for name, value := range values {
+		t.metrics[name] = value
+	}
+}
+
+// log hands metrics to the loggers of rank 0.
+func (t *Trainer) log(values Metrics) error {
+	if t.logger == nil {
+		return nil
+	}
+	return t.logger.Scalars(t.at.Step, values)
+}
+
+// logParams records what the training is.
+func (r *run) logParams(training data.Dataset) error {
+	if r.logger == nil {
+		return nil
+	}
+	params := map[string]any{
+		"dataset": training.Name(), "examples": training.Len(), "world_size": r.world.Size(), "devices": r.world.Size() * r.world.Devices(),
+		"platform": r.world.Platform(),
+	}
+	for name, f := range r.config.fields() {
+		if !f.value.IsZero() {
+			params[name] = text(f.value)
+		}
+	}
+	return r.logger.Params(params)
+}

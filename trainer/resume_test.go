@@ -1,0 +1,99 @@
+package trainer_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"gonbatch/distributed/ranktest"
+	"gonbatch/trainer"
+)
+
+var errKilled = errors.New("killed")
+
+// killAt ends a training after a batch without a word to anyone.
+func killAt(step int64) trainer.Option {
+	return trainer.WithCallbacks(trainer.Callback{Name: "killer", BatchEnd: func(e *trainer.Event) error {
+		if e.Step == step {
+			return errKilled
+		}
+		return nil
+	}})
+}
+
+// stopAt is a person who presses Ctrl-C after a step.
+func stopAt(step int64, cancel context.CancelFunc) trainer.Option {
+	return trainer.WithCallbacks(trainer.Callback{Name: "person", BatchEnd: func(e *trainer.Event) error {
+		if e.Step == step {
+			cancel()
+		}
+		return nil
+	}})
+}
+
+// resumeBody: a training that is killed, goes on, is stopped, and goes on, ends with the same bits as one that is not disturbed.
+func resumeBody(t *testing.T) {
+	c := trainer.Config{
+		MaxEpochs: 20, BatchSize: 12, AccumulateGradBatches: 2, Seed: 3, LogEvery: 4, GradientClipNorm: 1,
+		Schedule: trainer.ScheduleConfig{Kind: "one-cycle", WarmupSteps: 3}, Checkpoint: trainer.CheckpointConfig{Off: true},
+	}
+	fit := func(c trainer.Config, ctx context.Context, options ...trainer.Option) (*trainer.Trainer, *bytes.Buffer, error) {
+		tr, out := newTrainer(t, c, blobTask(smallNet), options...)
+		return tr, out, tr.Fit(ctx, blobs{145}, nil)
+	}
+	want, _, err := fit(c, t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want.Step() != 120 {
+		t.Errorf("%d steps, want 120", want.Step())
+	}
+	c.Checkpoint = trainer.CheckpointConfig{EverySteps: 7, Dir: os.Getenv("CHECKPOINTS")}
+	if _, _, err := fit(c, t.Context(), killAt(17)); !errors.Is(err, errKilled) {
+		t.Fatalf("got %v, want the kill", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var stopped *trainer.StoppedError
+	if _, _, err := fit(c, ctx, stopAt(20, cancel)); !errors.As(err, &stopped) || stopped.Checkpoint != c.Checkpoint.Dir || stopped.Step >= 120 {
+		t.Fatalf("got %v, want to be stopped", err)
+	}
+	c.Checkpoint.Resume = "must"
+	got, out, err := fit(c, t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if from := fmt.Sprintf("training goes on after step %d, ", stopped.Step); got.World().IsMain() && !strings.Contains(out.String(), from) {
+		t.Errorf("no %q in\n%s", from, out)
+	}
+	compareWeights(t, weights(t, got.Store()), weights(t, want.Store()))
+}
+
+func TestResumeIsExact(t *testing.T) {
+	if ranktest.InRank() {
+		resumeBody(t)
+		return
+	}
+	tests := []struct {
+		name     string
+		launcher ranktest.Launcher
+		ranks    int
+		env      string
+	}{
+		{"single", ranktest.OpenMPI, 1, "GONBATCH_DEVICES=1"},
+		{"spmd", ranktest.OpenMPI, 1, "GONBATCH_DEVICES=2"},
+		{"ddp over MPI", ranktest.OpenMPI, 2, "GONBATCH_DEVICES=1"},
+		{"ddp over TCP", ranktest.Torchrun, 2, "GONBATCH_DEVICES=1"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			out, err := ranktest.Start(t, test.launcher, test.ranks, []string{test.env, "CHECKPOINTS=" + t.TempDir()})
+			if passed := strings.Count(out, "--- PASS: TestResumeIsExact ("); err != nil || passed != test.ranks {
+				t.Errorf("%d of %d ranks passed, %v:\n%s", passed, test.ranks, err, out)
+			}
+		})
+	}
+}

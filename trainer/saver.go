@@ -1,0 +1,152 @@
+package trainer
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"gonbatch/checkpoint"
+	"gonbatch/distributed"
+	"gonbatch/rundir"
+)
+
+// saver writes and reads checkpoints. Rank 0 has the folder; the others only know that there is one. A nil saver does nothing.
+type saver struct {
+	path   string
+	dir    *checkpoint.Dir    // Nil on other ranks.
+	writer *checkpoint.Writer // Likewise.
+}
+
+func newSaver(w *distributed.World, c Config) (*saver, error) {
+	path := c.Checkpoint.Dir
+	if path == "" {
+		run, ok := rundir.FromEnv(os.Getenv)
+		if ok {
+			path = filepath.Join(run.Checkpoints(), fileName(c.Name))
+		}
+	}
+	if path == "" || c.Checkpoint.Off {
+		return nil, nil
+	}
+	s := &saver{path: path}
+	report := func(message string) { w.Printf("checkpoint: %s\n", message) }
+	err := w.OnMain(func() (err error) {
+		s.dir, err = checkpoint.Open(path, checkpoint.Options{Keep: c.Checkpoint.Keep, Metric: c.Checkpoint.Monitor, Mode: checkpoint.Mode(c.Checkpoint.Mode), Report: report})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("trainer: checkpoints: %w", err)
+	}
+	if w.IsMain() {
+		s.writer = checkpoint.NewWriter(s.dir)
+		w.OnClose(s.writer.Close)
+	}
+	return s, nil
+}
+
+// fileName makes a name fit for a folder.
+func fileName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '/' || r == 0 || r == '\\' {
+			return '_'
+		}
+		return r
+	}, name)
+}
+
+func (s *saver) folder() string {
+	if s == nil {
+		return ""
+	}
+	return s.path
+}
+
+// wait returns when the checkpoints are on disk. Only rank 0 waits.
+func (s *saver) wait() error {
+	if s == nil || s.writer == nil {
+		return nil
+	}
+	return s.writer.Wait()
+}
+
+// save writes a checkpoint of this moment. It is collective. The training waits for the copy to host memory only.
+func (r *run) save() error {
+	if r.saver == nil {
+		return nil
+	}
+	if r.savedAt(r.at) {
+		return nil
+	}
+	at, err := r.wholePosition()
+	if err != nil {
+		return err
+	}
+	state, err := r.randoms.state()
+	if err != nil {
+		return err
+	}
+	ranks, err := r.world.AllGather(state)
+	if err != nil {
+		return err
+	}
+	if err := r.world.OnMain(func() error { return r.hand(at, ranks) }); err != nil {
+		return fmt.Errorf("save a checkpoint after step %d in %s: %w", at.Step, r.saver.path, err)
+	}
+	r.lastSave = time.Now()
+	saved := r.at
+	r.saved = &saved
+	return r.call(onCheckpoint)
+}
+
+// savedAt tells whether the newest checkpoint is of this very place already.
+func (r *run) savedAt(at position) bool {
+	return r.saved != nil && r.saved.Step == at.Step && r.saved.Epoch == at.Epoch && r.saved.Batch == at.Batch && r.saved.Finished == at.Finished
+}
+
+// wholePosition is the position with the books of all ranks in it. Only rank 0's is of use.
+func (r *run) wholePosition() (position, error) {
+	at := r.at
+	sums := make([]float64, 0, 2*len(at.Since))
+	for _, m := range at.Since {
+		sums = append(sums, float64(m.Sum), float64(m.Count))
+	}
+	if err := r.world.AllReduceSum(sums); err != nil {
+		return at, err
+	}
+	at.Since = make([]mean, len(at.Since))
+	for i := range at.Since {
+		at.Since[i] = mean{number(sums[2*i]), int(sums[2*i+1])}
+	}
+	at.Elapsed = r.elapsed()
+	at.BaseRates, at.Seed, at.BatchSize, at.Batches = r.rates.base, r.config.Seed, r.config.BatchSize, r.plan.batches
+	var err error
+	at.Callbacks, err = r.callbackStates()
+	return at, err
+}
+
+// hand gives the writer a snapshot, on rank 0.
+func (r *run) hand(at position, ranks [][]byte) error {
+	snapshot, err := r.saver.writer.Take(r.store)
+	if err != nil {
+		return err
+	}
+	snapshot.Step = at.Step
+	snapshot.WorldSize = r.world.Size()
+	snapshot.CodeHash = codeHash()
+	snapshot.Ranks = ranks
+	if r.validated == at.Step {
+		for name, value := range r.metrics {
+			snapshot.Metrics[name] = value
+		}
+	}
+	if snapshot.Progress[positionKey], err = json.Marshal(at); err != nil {
+		return err
+	}
+	return r.saver.writer.Save(snapshot)
+}
+
+// positionKey is where a checkpoint has the trainer's position.
+const positionKey = "trainer"

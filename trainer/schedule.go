@@ -1,0 +1,119 @@
+package trainer
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Schedule is the course of a learning rate: by what the optimizer's own rate is multiplied for an update, counted from 0, of total. Where the
+// training has no limit in updates or epochs, total is 0. It must be a pure function: a training that was stopped calls it again.
+type Schedule interface {
+	Factor(step, total int) float64
+}
+
+// ScheduleFunc is a function as a Schedule.
+type ScheduleFunc func(step, total int) float64
+
+// Factor implements Schedule.
+func (f ScheduleFunc) Factor(step, total int) float64 { return f(step, total) }
+
+// ScheduleConfig chooses one of the usual schedules. All counts are updates of the weights.
+type ScheduleConfig struct {
+	// Kind is "constant", "step" (times Gamma every StepSize), "multistep" (times Gamma at each of Milestones), "cosine" (Loshchilov and
+	// Hutter, SGDR, 2017, without restarts) or "one-cycle" (Smith and Topin, Super-convergence, 2018: up over the first PeakAt of
+	// the updates, then down along cosines).
+	Kind string `yaml:"kind" help:"constant, step, multistep, cosine or one-cycle (default: constant)"`
+	// WarmupSteps raises the rate linearly from 0 over the first updates, before any kind.
+	WarmupSteps int `yaml:"warmup_steps" help:"updates over which the rate rises linearly from 0"`
+	// StepSize of "step".
+	StepSize int `yaml:"step_size" help:"updates between two decays of step"`
+	// Milestones of "multistep".
+	Milestones []int `yaml:"milestones" help:"updates at which multistep decays"`
+	// Gamma of "step" and "multistep". Default: 0.1.
+	Gamma float64 `yaml:"gamma" help:"factor of a decay of step and multistep (default: 0.1)"`
+	// MinFactor is where "cosine" and "one-cycle" end. Default: 0.
+	MinFactor float64 `yaml:"min_factor" help:"factor at which cosine and one-cycle end"`
+	// StartFactor is where "one-cycle" begins. Default: 0.04.
+	StartFactor float64 `yaml:"start_factor" help:"factor at which one-cycle begins (default: 0.04)"`
+	// PeakAt is the part of the updates over which "one-cycle" rises. Default: 0.3.
+	PeakAt float64 `yaml:"peak_at" help:"part of the updates over which one-cycle rises (default: 0.3)"`
+}
+
+func (c ScheduleConfig) check() error {
+	if err := oneOf("schedule.kind", c.Kind, []string{"constant", "step", "multistep", "cosine", "one-cycle"}); err != nil {
+		return err
+	}
+	switch {
+	case c.WarmupSteps < 0:
+		return fmt.Errorf("schedule.warmup_steps: %d: it can't be negative", c.WarmupSteps)
+	case c.Kind == "step" && c.StepSize < 1:
+		return fmt.Errorf("schedule.step_size: %d: the schedule \"step\" needs at least 1", c.StepSize)
+	case c.Kind == "multistep" && (len(c.Milestones) == 0 || !slices.IsSorted(c.Milestones) || c.Milestones[0] < 0):
+		return fmt.Errorf("schedule.milestones: %v: the schedule \"multistep\" needs one or more, in rising order", c.Milestones)
+	case !(c.Gamma >= 0):
+		return fmt.Errorf("schedule.gamma: %g: it can't be negative", c.Gamma)
+	case !(c.MinFactor >= 0 && c.MinFactor <= 1):
+		return fmt.Errorf("schedule.min_factor: %g: it must be from 0 to 1", c.MinFactor)
+	case !(c.StartFactor >= 0 && c.StartFactor <= 1):
+		return fmt.Errorf("schedule.start_factor: %g: it must be from 0 to 1", c.StartFactor)
+	case !(c.PeakAt >= 0 && c.PeakAt < 1):
+		return fmt.Errorf("schedule.peak_at: %g: it must be from 0 to less than 1", c.PeakAt)
+	}
+	return nil
+}
+
+// needsTotal tells whether the schedule depends on the number of updates in all.
+func (c ScheduleConfig) needsTotal() bool { return c.Kind == "cosine" || c.Kind == "one-cycle" }
+
+// schedule is nil for a rate that never changes.
+func (c ScheduleConfig) schedule() Schedule {
+	if c.Kind == "constant" && c.WarmupSteps == 0 {
+		return nil
+	}
+	if c.Gamma == 0 {
+		c.Gamma = 0.1
+	}
+	if c.StartFactor == 0 {
+		c.StartFactor = 0.04
+	}
+	if c.PeakAt == 0 {
+		c.PeakAt = 0.3
+	}
+	return c
+}
+
+// Factor implements Schedule.
+func (c ScheduleConfig) Factor(step, total int) float64 {
+	if step < c.WarmupSteps {
+		return float64(step+1) / float64(c.WarmupSteps+1)
+	}
+	step, total = step-c.WarmupSteps, total-c.WarmupSteps
+	switch c.Kind {
+	case "step":
+		return math.Pow(c.Gamma, float64(step/c.StepSize))
+	case "multistep":
+		factor := 1.0
+		for _, milestone := range c.Milestones {
+			if step+c.WarmupSteps >= milestone {
+				factor *= c.Gamma
+			}
+		}
+		return factor
+	case "cosine":
+		return cosine(1, c.MinFactor, float64(step)/float64(max(total, 1)))
+	case "one-cycle":
+		peak := c.PeakAt * float64(total-1)
+		if float64(step) < peak {
+			return cosine(c.StartFactor, 1, float64(step)/peak)
+		}
+		return cosine(1, c.MinFactor, (float64(step)-peak)/(float64(total-1)-peak))
+	}
+	return 1
+}
+
+// cosine goes from one value to another, flat at both ends, as x goes from 0 to 1.
+func cosine(from, to, x float64) float64 {
+	x = min(max(x, 0), 1)
+	return to + (from-to)*(1+math.Cos(math.Pi*x))/2
+}

@@ -1,0 +1,203 @@
+package trainer
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// EnvPrefix begins the names of environment variables that configure a training: TRAINER_MAX_EPOCHS, TRAINER_CHECKPOINT_KEEP.
+const EnvPrefix = "TRAINER_"
+
+// sources are where a Config comes from besides the program's text.
+type sources struct {
+	file  string
+	given map[string]string // Values of flags, by field.
+}
+
+// AddFlags defines a flag for each field, named as in YAML ("-max_epochs 10", "-checkpoint.keep 3"), and "-config FILE" for a YAML file. The
+// values in c are the defaults. What is given wins in this order: flags, environment variables (TRAINER_MAX_EPOCHS), the file, c
+// itself. New puts them together, so the flags may be parsed any time before.
+//
+//	var config = trainer.Config{MaxEpochs: 2}
+//
+//	func init() { config.AddFlags(flag.CommandLine) }
+func (c *Config) AddFlags(flags *flag.FlagSet) {
+	s := &sources{given: map[string]string{}}
+	c.sources = s
+	flags.StringVar(&s.file, "config", "", "YAML `file` with the training's configuration")
+	for name, f := range c.fields() {
+		help := f.help
+		if !f.value.IsZero() {
+			help += fmt.Sprintf(" (here: %s)", text(f.value))
+		}
+		if f.value.Kind() == reflect.Bool {
+			flags.BoolFunc(name, help, func(value string) error { return s.record(c, name, value) })
+			continue
+		}
+		flags.Func(name, help, func(value string) error { return s.record(c, name, value) })
+	}
+}
+
+// record checks a flag's value when it is parsed, so that the flag package names the flag.
+func (s *sources) record(c *Config, name, value string) error {
+	scratch := *c
+	if err := set(scratch.fields()[name].value, value); err != nil {
+		return err
+	}
+	s.given[name] = value
+	return nil
+}
+
+// resolved is the configuration with what files, the environment and flags say.
+func (c Config) resolved(getenv func(string) string) (Config, error) {
+	s := c.sources
+	if s == nil {
+		s = &sources{}
+	}
+	file := s.file
+	if file == "" {
+		file = getenv(EnvPrefix + "CONFIG")
+	}
+	if file != "" {
+		if err := c.readFile(file); err != nil {
+			return c, err
+		}
+	}
+	for name, f := range c.fields() {
+		variable := EnvPrefix + strings.ToUpper(strings.ReplaceAll(name, ".", "_"))
+		if value := getenv(variable); value != "" {
+			if err := set(f.value, value); err != nil {
+				return c, fmt.Errorf("trainer: %s=%q: %w", variable, value, err)
+			}
+		}
+		if value, ok := s.given[name]; ok {
+			if err := set(f.value, value); err != nil {
+				return c, fmt.Errorf("trainer: -%s %q: %w", name, value, err)
+			}
+		}
+	}
+	c.setDefaults()
+	if err := c.check(); err != nil {
+		return c, fmt.Errorf("trainer: %w", err)
+	}
+	return c, nil
+}
+
+func (c *Config) readFile(path string) error {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("trainer: configuration: %w", err)
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(c); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("trainer: configuration %s: %w", path, err)
+	}
+	return nil
+}
+
+type field struct {
+	value reflect.Value
+	help  string
+}
+
+// fields are the configuration's leaves by their names: "max_epochs", "checkpoint.keep".
+func (c *Config) fields() map[string]field {
+	all := map[string]field{}
+	collect(reflect.ValueOf(c).Elem(), "", all)
+	return all
+}
+
+func collect(v reflect.Value, prefix string, into map[string]field) {
+	for i := range v.NumField() {
+		name := v.Type().Field(i).Tag.Get("yaml")
+		if name == "" {
+			continue
+		}
+		if v.Field(i).Kind() == reflect.Struct {
+			collect(v.Field(i), prefix+name+".", into)
+			continue
+		}
+		into[prefix+name] = field{v.Field(i), v.Type().Field(i).Tag.Get("help")}
+	}
+}
+
+// set parses a value as a person writes it: a list with commas.
+func set(v reflect.Value, value string) error {
+	switch target := v.Addr().Interface().(type) {
+	case *string:
+		*target = value
+	case *[]string:
+		*target = split(value)
+	case *[]int:
+		*target = nil
+		for _, part := range split(value) {
+			n, err := strconv.Atoi(part)
+			if err != nil {
+				return fmt.Errorf("%q is not a whole number", part)
+			}
+			*target = append(*target, n)
+		}
+	case *time.Duration:
+		d, err := time.ParseDuration(value)
+		if err != nil {
+			return fmt.Errorf("it is not a time such as 90s, 30m or 1h30m")
+		}
+		*target = d
+	case *int:
+		n, err := strconv.Atoi(value)
+		if err != nil {
+			return fmt.Errorf("it is not a whole number")
+		}
+		*target = n
+	case *uint64:
+		n, err := strconv.ParseUint(value, 0, 64)
+		if err != nil {
+			return fmt.Errorf("it is not a whole number of at least 0")
+		}
+		*target = n
+	case *float64:
+		x, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return fmt.Errorf("it is not a number")
+		}
+		*target = x
+	case *bool:
+		b, err := strconv.ParseBool(value)
+		if err != nil {
+			return fmt.Errorf("it is neither true nor false")
+		}
+		*target = b
+	default:
+		return fmt.Errorf("a field of type %s can't be set from text", v.Type())
+	}
+	return nil
+}
+
+func split(list string) []string {
+	var parts []string
+	for part := range strings.SplitSeq(list, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+// text is the reverse of set.
+func text(v reflect.Value) string {
+	if v.Kind() == reflect.Slice {
+		return strings.ReplaceAll(strings.Trim(fmt.Sprint(v.Interface()), "[]"), " ", ",")
+	}
+	return fmt.Sprint(v.Interface())
+}

@@ -1,0 +1,31 @@
+package trainer
+
+import "fmt"
+
+// stopping is what early stopping remembers.
+type stopping struct {
+	Best   *float64 `json:"best"`
+	Waited int      `json:"waited"` // Validations since then.
+}
+
+// observe takes a validation's metrics and tells why the training should end, if it should.
+func (s *stopping) observe(c EarlyStoppingConfig, metrics Metrics) (reason string, err error) {
+	if c.Monitor == "" {
+		return "", nil
+	}
+	value, ok := metrics[c.Monitor]
+	if !ok {
+		return "", unknownMetric("early_stopping.monitor", c.Monitor, metrics)
+	}
+	if better(value, s.Best, c.Mode, c.MinDelta) {
+		s.Best, s.Waited = &value, 0
+		return "", nil
+	}
+	if s.Waited++; s.Waited <= c.Patience {
+		return "", nil
+	}
+	if s.Best == nil {
+		return fmt.Sprintf("%s was never a number in %d validations", c.Monitor, s.Waited), nil
+	}
+	return fmt.Sprintf("%s has not been better than %.6g for %d validations", c.Monitor, *s.Best, s.Waited), nil
+}

@@ -1,0 +1,137 @@
+package trainer
+
+import (
+	"fmt"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train"
+	"github.com/gomlx/gomlx/ml/train/loss"
+	"github.com/gomlx/gomlx/ml/train/metric"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+)
+
+// Task is what is trained: how a batch becomes losses, and which optimizer minimizes each of them. Supervised and Adversarial make one.
+type Task struct {
+	model      modelFn // Nil: the task predicts nothing.
+	loss       loss.LossFn
+	step       StepFn // Nil: model and loss are the step.
+	objectives []Objective
+	metrics    []metric.Interface
+}
+
+// modelFn maps inputs to predictions.
+type modelFn func(scope *model.Scope, inputs []*graph.Node) []*graph.Node
+
+// ModelFn is a graph-building function from the inputs of a batch to predictions.
+type ModelFn interface {
+	~func(*model.Scope, *graph.Node) *graph.Node |
+		~func(*model.Scope, []*graph.Node) *graph.Node |
+		~func(*model.Scope, []*graph.Node) []*graph.Node
+}
+
+// StepFn is a graph-building function that computes, from a batch, one scalar loss for each objective of the task, in their order. Each
+// objective's model keeps its variables in a scope of its own.
+type StepFn func(scope *model.Scope, inputs, labels []*graph.Node) []*graph.Node
+
+// Objective is one of a task's losses and who minimizes it.
+type Objective struct {
+	// Name is for logs: "generator" gives the metric train/generator_loss.
+	Name string
+	// Scope is the path under which the variables to change lie, such as "/generator". Others keep still.
+	Scope string
+	// Optimizer changes them. Each objective needs one of its own.
+	Optimizer optimizer.Interface
+}
+
+// Supervised trains a model by one loss over predictions and labels. The metrics are those of validations and tests; GoMLX's mean metrics are
+// exact over any number of ranks.
+func Supervised[F ModelFn](modelFn F, lossFn loss.LossFn, opt optimizer.Interface, metrics ...metric.Interface) Task {
+	return Task{model: canonical(modelFn), loss: lossFn, objectives: []Objective{{Name: "", Scope: "/", Optimizer: opt}}, metrics: metrics}
+}
+
+// Adversarial trains several models by several losses in one step, such as a GAN's generator and discriminator (Goodfellow et al.,
+// Generative Adversarial Nets, 2014): all losses are computed from the same weights, then each objective's optimizer changes the variables
+// of its scope. Metrics, if any, are given the step's inputs as predictions.
+func Adversarial(step StepFn, objectives ...Objective) Task {
+	return Task{step: step, objectives: objectives}
+}
+
+// WithPredict gives the task the model that Predict runs: for a GAN the generator.
+func WithPredict[F ModelFn](t Task, f F) Task {
+	t.model = canonical(f)
+	return t
+}
+
+func canonical[F ModelFn](f F) modelFn {
+	switch f := any(f).(type) {
+	case func(*model.Scope, *graph.Node) *graph.Node:
+		return func(scope *model.Scope, inputs []*graph.Node) []*graph.Node {
+			if len(inputs) != 1 {
+				panic(fmt.Errorf("trainer: the model takes one input, the dataset has %d: write it as func(*model.Scope, []*graph.Node) *graph.Node", len(inputs)))
+			}
+			return []*graph.Node{f(scope, inputs[0])}
+		}
+	case func(*model.Scope, []*graph.Node) *graph.Node:
+		return func(scope *model.Scope, inputs []*graph.Node) []*graph.Node { return []*graph.Node{f(scope, inputs)} }
+	case func(*model.Scope, []*graph.Node) []*graph.Node:
+		return f
+	}
+	panic(fmt.Errorf("trainer: a model of the named type %T: pass a plain function", f))
+}
+
+// check finds tasks that can't be trained.
+func (t Task) check() error {
+	if t.step == nil && (t.model == nil || t.loss == nil) {
+		return fmt.Errorf("a task without a model or a loss: make it with Supervised or Adversarial")
+	}
+	if len(t.objectives) == 0 {
+		return fmt.Errorf("a task without objectives: nothing would be trained")
+	}
+	seen := map[string]bool{}
+	for _, o := range t.objectives {
+		switch {
+		case o.Optimizer == nil:
+			return fmt.Errorf("the objective %q has no optimizer", o.Name)
+		case len(t.objectives) > 1 && o.Name == "":
+			return fmt.Errorf("an objective without a name: it is needed for its metric")
+		case len(o.Scope) == 0 || o.Scope[0] != '/':
+			return fmt.Errorf("the objective %q has the scope %q: it must be a path such as \"/generator\"", o.Name, o.Scope)
+		case seen[o.Scope]:
+			return fmt.Errorf("two objectives have the scope %q: each variable can have one optimizer only", o.Scope)
+		}
+		seen[o.Scope] = true
+	}
+	return nil
+}
+
+// gomlx builds GoMLX's trainer for the task, with the stepper as its optimizer.
+func (t Task) gomlx(s *stepper) *train.Trainer {
+	modelFn := func(scope *model.Scope, _ any, inputs []*graph.Node) []*graph.Node {
+		inputs = s.precision.inputs(inputs)
+		if t.step != nil {
+			return inputs // The step also needs the labels: it is built where they are.
+		}
+		return s.precision.outputs(t.model(scope, inputs))
+	}
+	lossFn := func(labels, predictions []*graph.Node) *graph.Node {
+		s.losses = nil
+		var total *graph.Node
+		if t.step == nil {
+			total = t.loss(labels, predictions)
+		} else {
+			total = s.stepLoss(t.step, labels, predictions)
+		}
+		s.share()
+		return total
+	}
+	var trainMetrics, evalMetrics []metric.Interface
+	if t.step != nil {
+		for i, o := range t.objectives {
+			at := func(*model.Scope, []*graph.Node, []*graph.Node) *graph.Node { return s.losses[i] }
+			trainMetrics = append(trainMetrics, metric.NewBaseMetric(o.Name+" loss", o.Name, metric.LossMetricType, at, nil))
+			evalMetrics = append(evalMetrics, metric.NewMeanMetric("Mean "+o.Name+" loss", "#"+o.Name, metric.LossMetricType, at, nil))
+		}
+	}
+	return train.NewTrainer(s.world.Backend(), s.store, modelFn, lossFn, s, trainMetrics, append(evalMetrics, t.metrics...))
+}

@@ -1,0 +1,191 @@
+package trainer
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+
+	"gonbatch/checkpoint"
+	"gonbatch/distributed"
+	"gonbatch/logger"
+	"gonbatch/rundir"
+)
+
+// Trainer trains a task. It is for one goroutine at a time, and all ranks call the same methods in the same order.
+type Trainer struct {
+	world     *distributed.World
+	config    Config
+	task      Task
+	store     *model.Store
+	stepper   *stepper
+	rates     *rates
+	gomlx     *train.Trainer
+	callbacks []Callback
+	logger    logger.Logger // Nil on all ranks but 0, and where nothing is to be logged.
+	display   *display
+	saver     *saver // Nil: no checkpoints.
+	randoms   *randoms
+	out       io.Writer
+
+	resumed  bool                 // Fit looked for a checkpoint.
+	snapshot *checkpoint.Snapshot // That the training goes on from, until the model is built and was compared with it.
+	saved    *position            // Of the newest checkpoint.
+
+	at      position
+	plan    plan
+	loss    float64 // Of the last batch, on this rank.
+	metrics Metrics // The newest of each name.
+	done    string  // Why the training ended.
+}
+
+// Option changes what New makes.
+type Option func(*Trainer)
+
+// WithStore trains the variables of a store with hyper-parameters of its own. The seed is set in it.
+func WithStore(store *model.Store) Option { return func(t *Trainer) { t.store = store } }
+
+// WithCallbacks adds callbacks, to be called in this order.
+func WithCallbacks(callbacks ...Callback) Option {
+	return func(t *Trainer) { t.callbacks = append(t.callbacks, callbacks...) }
+}
+
+// WithSchedule is a schedule of one's own instead of the configured one.
+func WithSchedule(s Schedule) Option { return func(t *Trainer) { t.rates.schedule = s } }
+
+// WithLogger is a logger of one's own instead of the configured ones. Only rank 0 uses it; the trainer closes it with the world.
+func WithLogger(l logger.Logger) Option { return func(t *Trainer) { t.logger = l } }
+
+// WithOutput is where rank 0 shows progress instead of the standard output.
+func WithOutput(out io.Writer) Option { return func(t *Trainer) { t.out = out } }
+
+// New prepares a training. The configuration is completed by flags, the environment and a file (see Config.AddFlags).
+func New(world *distributed.World, config Config, task Task, options ...Option) (*Trainer, error) {
+	config, err := config.resolved(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	if err := task.check(); err != nil {
+		return nil, fmt.Errorf("trainer: %w", err)
+	}
+	if err := checkWorld(config, world, os.Getenv); err != nil {
+		return nil, fmt.Errorf("trainer: %w", err)
+	}
+	if config.Name == "" {
+		config.Name = names.next(rundir.StepFromEnv(os.Getenv))
+	}
+	t := &Trainer{world: world, config: config, task: task, store: model.NewStore(), out: os.Stdout, metrics: Metrics{}}
+	t.rates = &rates{schedule: config.Schedule.schedule(), objectives: task.objectives, base: map[string]float64{}}
+	for _, option := range options {
+		option(t)
+	}
+	if err := checkCallbacks(t.callbacks); err != nil {
+		return nil, fmt.Errorf("trainer: %w", err)
+	}
+	return t, t.open()
+}
+
+// open makes the trainer's parts.
+func (t *Trainer) open() error {
+	t.store.SetParam("/"+model.ParamInitialSeed, int64(t.config.Seed))
+	t.rates.store = t.store
+	t.randoms = &randoms{store: t.store}
+	// XLA gives a program other bits when the order of its variables is another. A checkpoint brings these two before the model is built;
+	// so they come first in every training.
+	if err := t.randoms.seed(t.config.Seed); err != nil {
+		return fmt.Errorf("trainer: seed %d: %w", t.config.Seed, err)
+	}
+	optimizer.GetGlobalStepVar(t.store)
+	t.stepper = &stepper{
+		world: t.world, store: t.store, objectives: t.task.objectives, precision: precision(t.config.Precision),
+		clipNorm: t.config.GradientClipNorm, accumulate: t.config.AccumulateGradBatches,
+		afterShare: t.randoms.restore, afterBuild: t.built,
+	}
+	t.gomlx = t.task.gomlx(t.stepper)
+	t.display = newDisplay(t.out, t.world.IsMain())
+	var err error
+	if t.saver, err = newSaver(t.world, t.config); err != nil {
+		return err
+	}
+	if t.logger == nil && t.world.IsMain() {
+		t.logger = openLoggers(t.world, t.config, os.Getenv)
+	}
+	if t.logger != nil {
+		t.world.OnClose(t.logger.Close)
+	}
+	return nil
+}
+
+// built is called when the program of an update is built, before it runs for the first time.
+func (t *Trainer) built() error {
+	if err := t.checkRestored(); err != nil {
+		return err
+	}
+	if err := t.rates.learn(); err != nil {
+		return err
+	}
+	return t.rates.set(int(t.at.Step), t.plan.updates)
+}
+
+// World is the world that the task is trained in.
+func (t *Trainer) World() *distributed.World { return t.world }
+
+// Store has the model's variables and hyper-parameters.
+func (t *Trainer) Store() *model.Store { return t.store }
+
+// Config is the configuration with its defaults and all that flags, the environment and a file have changed.
+func (t *Trainer) Config() Config { return t.config }
+
+// Logger is where rank 0 logs to: nil on the other ranks, and where there is none.
+func (t *Trainer) Logger() logger.Logger { return t.logger }
+
+// Step is the number of updates of the weights that are done.
+func (t *Trainer) Step() int64 { return t.at.Step }
+
+// printf shows a line on rank 0.
+func (t *Trainer) printf(format string, args ...any) {
+	if t.world.IsMain() {
+		fmt.Fprintf(t.out, format, args...)
+	}
+}
+
+// names gives the trainings of a program their default names.
+var names = &namer{used: map[string]int{}}
+
+type namer struct {
+	mu   sync.Mutex
+	used map[string]int
+}
+
+func (n *namer) next(base string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.used[base]++
+	if i := n.used[base]; i > 1 {
+		return fmt.Sprintf("%s-%d", base, i)
+	}
+	return base
+}
+
+// checkWorld compares what the configuration demands with what there is.
+func checkWorld(c Config, w *distributed.World, getenv func(string) string) error {
+	is := "single"
+	switch {
+	case w.Size() > 1:
+		is = "ddp"
+	case w.Devices() > 1:
+		is = "spmd"
+	}
+	if c.Strategy != "auto" && c.Strategy != is {
+		return fmt.Errorf("strategy: %q, but this is %s: start it accordingly (ddp: submit --nodes or --tasks; spmd: one task, all devices; single: one task, GONBATCH_DEVICES=1)", c.Strategy, w)
+	}
+	if c.Deterministic && w.Platform() != "cpu" && !strings.Contains(getenv("XLA_FLAGS"), "--xla_gpu_deterministic_ops=true") {
+		return fmt.Errorf("deterministic: XLA on a GPU needs an option for it before the program starts: submit --env XLA_FLAGS=--xla_gpu_deterministic_ops=true")
+	}
+	return nil
+}
