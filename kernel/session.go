@@ -28,6 +28,12 @@ var programScript string
 //go:embed show.go.tmpl
 var showSource string
 
+//go:embed timeit.go.tmpl
+var timeitSource string
+
+//go:embed devices.go.tmpl
+var devicesSource string
+
 // session is the private folder of one run of the kernel:
 //
 //	bin/go      what GoNB starts as the go command
@@ -92,6 +98,8 @@ func (s *session) writeSeed(sourceDir string) error {
 	return errors.Join(
 		os.WriteFile(filepath.Join(s.seed(), "go.mod"), mod, 0o644),
 		os.WriteFile(filepath.Join(s.seed(), "gonbatch__show.go"), []byte(showSource), 0o644),
+		os.WriteFile(filepath.Join(s.seed(), "gonbatch__timeit.go"), []byte(timeitSource), 0o644),
+		os.WriteFile(filepath.Join(s.seed(), "gonbatch__devices.go"), []byte(devicesSource), 0o644),
 		os.WriteFile(filepath.Join(s.seed(), "go.sum"), sum, 0o644))
 }
 

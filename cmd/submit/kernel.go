@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,15 +19,45 @@ func newKernelCommand(a *app) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newKernelInstallCommand(a), newKernelRunCommand(a))
+	cmd.AddCommand(newKernelInstallCommand(a), newKernelUninstallCommand(a), newKernelDoctorCommand(a), newKernelRunCommand(a))
 	return cmd
 }
 
+// kernelPlace says for whom the kernel is installed.
+type kernelPlace struct {
+	user, sysPrefix bool
+	prefix          string
+}
+
+func (p *kernelPlace) addFlags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&p.user, "user", false, "for the current user (the default)")
+	cmd.Flags().StringVar(&p.prefix, "prefix", "", "for a Python environment, such as a virtual environment's folder")
+	cmd.Flags().BoolVar(&p.sysPrefix, "sys-prefix", false, "for the Python environment of the python3 on PATH")
+	cmd.MarkFlagsMutuallyExclusive("user", "prefix", "sys-prefix")
+}
+
+func (p *kernelPlace) options(a *app) (kernel.InstallOptions, error) {
+	opts := kernel.InstallOptions{Prefix: p.prefix, Getenv: a.getenv}
+	if !p.sysPrefix {
+		return opts, nil
+	}
+	out, err := exec.Command("python3", "-c", "import sys; print(sys.prefix)").Output()
+	if err != nil {
+		return opts, fmt.Errorf("--sys-prefix: ask python3 for its environment: %w: name it by --prefix", err)
+	}
+	opts.Prefix = strings.TrimSpace(string(out))
+	return opts, nil
+}
+
 func newKernelInstallCommand(a *app) *cobra.Command {
-	var opts kernel.InstallOptions
+	var place kernelPlace
 	cmd := &cobra.Command{
 		Use: "install", Short: "Tell Jupyter about the kernel", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
+			opts, err := place.options(a)
+			if err != nil {
+				return err
+			}
 			dir, err := kernel.Install(opts)
 			if err != nil {
 				return err
@@ -33,25 +66,84 @@ func newKernelInstallCommand(a *app) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&opts.Prefix, "prefix", "", "Python environment to install for, such as a virtual environment's folder")
+	place.addFlags(cmd)
 	return cmd
 }
 
-func newKernelRunCommand(a *app) *cobra.Command {
-	opts := kernel.Options{Environ: a.environ, Log: a.err}
+func newKernelUninstallCommand(a *app) *cobra.Command {
+	var place kernelPlace
 	cmd := &cobra.Command{
-		Use: "run", Short: "Run a session; Jupyter calls this", Args: cobra.NoArgs, Hidden: true,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if opts.SourceDir, err = sourceDir(cmd.Context(), a); err != nil {
+		Use: "uninstall", Short: "Take the kernel out of Jupyter's list", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			opts, err := place.options(a)
+			if err != nil {
 				return err
 			}
-			// Without a plugin the session starts all the same: a cell that needs one says what is missing.
-			if found, err := plugin.Find(plugin.Options{Platform: plugin.CPU, Getenv: a.getenv}); err == nil {
-				opts.PluginDir = filepath.Dir(found.Path)
+			dir, err := kernel.Uninstall(opts)
+			if err != nil {
+				return err
 			}
+			_, err = fmt.Fprintf(a.out, "kernel removed: %s\n", dir)
+			return err
+		},
+	}
+	place.addFlags(cmd)
+	return cmd
+}
+
+func newKernelDoctorCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "doctor", Short: "Tell what the kernel needs and does not find", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			opts, err := kernelOptions(cmd, a)
+			if err != nil {
+				return err
+			}
+			wrong := 0
+			for _, f := range kernel.Doctor(opts) {
+				mark, text := "ok     ", f.Found
+				switch {
+				case f.Err != nil && f.Optional:
+					mark, text = "missing", f.Err.Error()
+				case f.Err != nil:
+					mark, text = "WRONG  ", f.Err.Error()
+					wrong++
+				}
+				fmt.Fprintf(a.out, "%s  %-18s %s\n", mark, f.Name, text)
+			}
+			if wrong > 0 {
+				return errors.New("the kernel cannot run: mend the lines marked WRONG")
+			}
+			return nil
+		},
+	}
+}
+
+func newKernelRunCommand(a *app) *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use: "run", Short: "Run a session; Jupyter calls this", Args: cobra.NoArgs, Hidden: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			opts, err := kernelOptions(cmd, a)
+			if err != nil {
+				return err
+			}
+			opts.ConnectionFile = file
 			return kernel.Run(cmd.Context(), opts)
 		},
 	}
-	cmd.Flags().StringVar(&opts.ConnectionFile, "connection-file", "", "Jupyter's connection file")
+	cmd.Flags().StringVar(&file, "connection-file", "", "Jupyter's connection file")
 	return cmd
+}
+
+// kernelOptions finds what a session needs. Without a plugin it starts all the same: a cell that needs one says what is missing.
+func kernelOptions(cmd *cobra.Command, a *app) (opts kernel.Options, err error) {
+	opts = kernel.Options{Environ: a.environ, Log: a.err}
+	if opts.SourceDir, err = sourceDir(cmd.Context(), a); err != nil {
+		return opts, err
+	}
+	if found, err := plugin.Find(plugin.Options{Platform: plugin.CPU, Getenv: a.getenv}); err == nil {
+		opts.PluginDir = filepath.Dir(found.Path)
+	}
+	return opts, nil
 }

@@ -67,6 +67,13 @@ func TestPrepare(t *testing.T) {
 		{name: "own magic", code: "%submit --nodes 2 \\\n  --time 10\nvar x int", want: "\n\nvar x int"},
 		{name: "own cell magic", code: "%%submit -f\nx\ny", want: "\n\n"},
 		{name: "own cell magic is not first", code: "x\n%%submit", want: "x\n%%submit", err: "line 2: %%submit must be the first line"},
+		{name: "timeit", code: "%timeit f(1)", want: "func main() { flag.Parse(); gonbatch__timeit(func() { f(1) }) }"},
+		{name: "timeit of a value", code: "%timeit a + b", want: "func main() { flag.Parse(); gonbatch__timeit(func() { gonbatch__sink = a + b }) }"},
+		{name: "timeit of a statement", code: "%timeit x := 1", want: "", err: "line 1: %timeit x := 1: want a Go expression"},
+		{name: "who", code: "%who", want: "%ls"},
+		{name: "time and ranks", code: "%time\n%distributed 2\nvar x int", want: "\n\nvar x int"},
+		{name: "time of what", code: "%time f()", want: "", err: "line of its own"},
+		{name: "ranks of what", code: "%distributed x", want: "", err: "want the number of ranks"},
 		{name: "bash is not first", code: "var x int\n%%bash", want: "var x int\n%%bash", err: "line 2: %%bash must be the first line"},
 	}
 	for _, tt := range tests {

@@ -42,6 +42,10 @@ type Prepared struct {
 	AllowFail bool
 	// Password is set if what the user types must not be seen.
 	Password bool
+	// Time is set if it shall be told how long the cell takes.
+	Time bool
+	// Ranks is how many ranks of a program shall run; 0 is an ordinary cell.
+	Ranks int
 	// Magics are this kernel's own, in order. Their lines are empty in Code.
 	Magics []Magic
 	// Keep are the changes of which variables are kept, in order.
@@ -79,6 +83,8 @@ func Prepare(code, status string) Prepared {
 			lines[i] = ""
 		case line[0] == '%' && firstWord(line) == KeepMagic:
 			p.Err = p.keep(lines, i)
+		case line[0] == '%' && slices.Contains(rewritten, firstWord(line)):
+			p.Err = p.rewrite(lines, i)
 		case line[0] == '%' && slices.Contains(own, firstWord(line)[1:]):
 			p.Magics = append(p.Magics, newMagic(lines, i))
 			for end := lastLine(lines, i); i < end; i++ {

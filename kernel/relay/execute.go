@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"gonbatch/kernel/cell"
 	"gonbatch/kernel/history"
@@ -88,6 +89,7 @@ func (r *relay) execute(ctx context.Context, request *wire.Message) {
 		r.executed = append(r.executed, executed{count: e.count, code: e.code, id: cellID(request)})
 	}
 	e.prepareKeep()
+	e.prepareRun()
 	e.prepareValue()
 	r.interrupted.Store(false)
 	f, ended := e.run(ctx, asked)
@@ -120,6 +122,7 @@ func (e *execution) run(ctx context.Context, asked executeRequest) (f *failure, 
 		// GoNB counts the cell all the same.
 		e.prepared.Code = ""
 	}
+	begin := time.Now()
 	stopInput := e.feedInput(ctx, asked.AllowStdin)
 	reply := r.callBack(ctx, e.request, e.content(), e.onPublished)
 	stopInput()
@@ -131,6 +134,7 @@ func (e *execution) run(ctx context.Context, asked executeRequest) (f *failure, 
 	}
 	e.release()
 	e.showValue(f == nil && !asked.Silent)
+	e.tellTime(begin, time.Now())
 	return f, false
 }
 

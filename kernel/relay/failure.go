@@ -31,7 +31,7 @@ func (e *execution) failure(reply *wire.Message) *failure {
 	failed := e.relay.failedCommands()
 	switch {
 	case e.prepared.Err != nil:
-		return &failure{"UnknownMagic", e.prepared.Err.Error(), []string{e.title(0), red + e.prepared.Err.Error() + plain}}
+		return &failure{"MagicError", e.prepared.Err.Error(), []string{e.title(0), red + e.prepared.Err.Error() + plain}}
 	case e.relay.interrupted.Load():
 		return &failure{"Interrupted", "the cell was interrupted", []string{e.title(0), red + "the cell was interrupted" + plain}}
 	}

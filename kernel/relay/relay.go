@@ -56,6 +56,8 @@ type relay struct {
 	count int
 	// void are the functions that are known to have no value.
 	void map[string]bool
+	// ranks is how many ranks the next cell shall run as, if %distributed said so.
+	ranks int
 	// executed are the cells that were executed in this session, in order.
 	executed []executed
 	// kept are the variables that survive a cell, in order.

@@ -1,0 +1,136 @@
+package kernel
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"al.essio.dev/pkg/shellescape"
+)
+
+// Finding is what Doctor found of one thing that the kernel needs.
+type Finding struct {
+	// Name is the thing's name, Found where or what it is.
+	Name, Found string
+	// Err says what is wrong with it, and how that is mended; nil if nothing is.
+	Err error
+	// Optional is set if the kernel runs without it.
+	Optional bool
+}
+
+// Doctor looks at everything that a session needs, without starting one. Of opts it uses SourceDir, PluginDir and Environ.
+func Doctor(opts Options) []Finding {
+	if opts.Environ == nil {
+		opts.Environ = os.Environ()
+	}
+	env := environment(opts.Environ)
+	findings := []Finding{goFinding(env), compilerFinding(env), sourceFinding(opts.SourceDir)}
+	return append(append(findings, toolFindings(env, opts.SourceDir)...), pluginFinding(opts.PluginDir), specFinding(env))
+}
+
+func goFinding(env environment) Finding {
+	f := Finding{Name: "Go"}
+	command, err := lookPath("go", env.get("PATH"))
+	if err != nil {
+		f.Err = errors.New("not found on PATH: install Go from https://go.dev/dl")
+		return f
+	}
+	out, err := exec.Command(command, "version").Output()
+	if err != nil {
+		f.Err = fmt.Errorf("%s version: %w: install Go again", command, err)
+		return f
+	}
+	f.Found = command + ", " + strings.TrimPrefix(strings.TrimSpace(string(out)), "go version ")
+	return f
+}
+
+func compilerFinding(env environment) Finding {
+	f := Finding{Name: "C compiler"}
+	for _, name := range []string{env.get("CC"), "gcc", "cc", "clang"} {
+		if path, err := lookPath(name, env.get("PATH")); name != "" && err == nil {
+			f.Found = path
+			return f
+		}
+	}
+	f.Err = errors.New("none on PATH, XLA's binding needs one: on Debian, apt-get install gcc libc6-dev")
+	return f
+}
+
+func sourceFinding(dir string) Finding {
+	_, err := moduleText(dir)
+	return Finding{Name: "gonbatch's source", Found: dir, Err: err}
+}
+
+func toolFindings(env environment, sourceDir string) []Finding {
+	dirs := env.get("PATH")
+	if command, err := lookPath("go", dirs); err == nil {
+		dirs = strings.Join(append([]string{dirs}, installDirs(command, sourceDir)...), string(os.PathListSeparator))
+	}
+	install := "not found: install it with (cd " + shellescape.Quote(sourceDir) + " && go install tool)"
+	var findings []Finding
+	for _, tool := range []Finding{
+		{Name: "gonb", Err: errors.New(install)},
+		{Name: "goimports", Err: errors.New(install)},
+		{Name: "gopls", Optional: true, Err: errors.New("not found, so there is no completion: go install golang.org/x/tools/gopls@v0.21.1")},
+	} {
+		if path, err := lookPath(tool.Name, dirs); err == nil {
+			tool.Found, tool.Err = path, nil
+		}
+		findings = append(findings, tool)
+	}
+	return findings
+}
+
+func pluginFinding(dir string) Finding {
+	f := Finding{Name: "XLA plugin", Found: dir, Optional: true}
+	if dir == "" {
+		f.Err = errors.New("not found: the first cell that needs it installs it, and so does submit")
+	}
+	return f
+}
+
+// specFinding looks for the kernelspec where Jupyter does, and for the program that it names.
+func specFinding(env environment) Finding {
+	f := Finding{Name: "kernelspec"}
+	for _, dir := range specDirs(env) {
+		file := filepath.Join(dir, "kernels", Name, "kernel.json")
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		f.Found = file
+		var s spec
+		if err := json.Unmarshal(text, &s); err != nil || len(s.Argv) == 0 {
+			f.Err = fmt.Errorf("%s is damaged: run submit kernel install again", file)
+		} else if _, err := os.Stat(s.Argv[0]); err != nil {
+			f.Err = fmt.Errorf("it starts %s, which is gone: run submit kernel install again", s.Argv[0])
+		}
+		return f
+	}
+	f.Err = errors.New("not installed: run submit kernel install, with --sys-prefix in a Python environment")
+	return f
+}
+
+// specDirs are Jupyter's data folders that can be known without asking it.
+func specDirs(env environment) []string {
+	dirs := filepath.SplitList(env.get("JUPYTER_PATH"))
+	if dir := env.get("JUPYTER_DATA_DIR"); dir != "" {
+		dirs = append(dirs, dir)
+	} else if home := env.get("HOME"); home != "" {
+		dirs = append(dirs, filepath.Join(home, ".local", "share", "jupyter"))
+	}
+	prefixes := []string{env.get("VIRTUAL_ENV"), env.get("CONDA_PREFIX")}
+	if python, err := lookPath("python3", env.get("PATH")); err == nil {
+		prefixes = append(prefixes, filepath.Dir(filepath.Dir(python)))
+	}
+	for _, prefix := range append(prefixes, "/usr/local", "/usr") {
+		if prefix != "" {
+			dirs = append(dirs, filepath.Join(prefix, "share", "jupyter"))
+		}
+	}
+	return dirs
+}
