@@ -223,6 +223,20 @@ func TestLostStart(t *testing.T) {
 	}
 }
 
+// TestLostNode: srun ends with 0 when SLURM ends the job because a node was lost.
+func TestLostNode(t *testing.T) {
+	s := newStart(t)
+	s.write(t, "state", "COMPLETING Reason=None")
+	s.programs = map[string]string{"train": "#!/bin/bash\nexit 0"}
+	out, code := s.run(t, 0)
+	if code == 0 || rundir.IsFinished(s.spec.RunDir, "train") || !strings.Contains(out, "SLURM is ending this start of the job") {
+		t.Errorf("exit code %d, and the step counts as finished: %v\n%s", code, rundir.IsFinished(s.spec.RunDir, "train"), out)
+	}
+	if status, err := os.ReadFile(s.spec.RunDir.ExitStatus()); err == nil {
+		t.Errorf("it recorded its end: %q", status)
+	}
+}
+
 // TestTooManyRestarts: SLURM's own restarts count too.
 func TestTooManyRestarts(t *testing.T) {
 	s := newStart(t)
