@@ -187,3 +187,43 @@ func TestExecutedOfAKilledJob(t *testing.T) {
 		})
 	}
 }
+
+// TestExecutedOfARestart: a cell that saves, stops and is started again has the output of both starts, and so has its log.
+func TestExecutedOfARestart(t *testing.T) {
+	jupyter.Python(t)
+	cells := []string{"!echo prepared", "%%\nif os.Getenv(\"GONBATCH_RESTARTS\") == \"0\" {\n\tfmt.Println(\"first start\")\n\tos.Exit(75)\n}\nfmt.Println(\"second start\")"}
+	check := func(t *testing.T, run rundir.Dir) {
+		t.Helper()
+		want := []executedCell{
+			{Count: 1, Status: "completed", Text: "stdout: prepared\n", Types: []string{}},
+			{Count: 2, Status: "completed", Text: "stdout: first start\nsecond start\n", Types: []string{}},
+		}
+		nb := executedOf(t, run)
+		if diff := cmp.Diff(want, nb.Cells); diff != "" {
+			t.Error(diff)
+		}
+		if state := nb.Metadata.Gonbatch.State; state != "completed" {
+			t.Errorf("the notebook is %s", state)
+		}
+		if log := read(t, run.RankLog(0)); log != "prepared\nfirst start\nsecond start\n" {
+			t.Errorf("log %q", log)
+		}
+	}
+	t.Run("on this machine", func(t *testing.T) {
+		u := newUser(t)
+		if out, err := u.submit(t, "--local", u.write(t, "twice.ipynb", cells...)); err == nil {
+			t.Fatalf("the run was not stopped:\n%s", out)
+		}
+		run := u.run(t)
+		if nb := executedOf(t, run); nb.Metadata.Gonbatch.State != "stopped" || nb.Cells[1].Status != "running" {
+			t.Errorf("stopped: %+v", nb.Cells)
+		}
+		u.mustSubmit(t, "resume", run.Name())
+		check(t, run)
+	})
+	t.Run("on the cluster", func(t *testing.T) {
+		u := newUser(t, cluster.Start(t).Env()...)
+		u.mustSubmit(t, "--nodes", "2", "--mpi", "none", "--follow", u.write(t, "twice.ipynb", cells...))
+		check(t, u.run(t))
+	})
+}
