@@ -16,6 +16,8 @@ type JobError struct {
 	Failure *rundir.Failure
 	// Cause is the line of the failing rank's log that says what went wrong; "" where none was found.
 	Cause string
+	// Place is the cell and line of the notebook where the rank failed, with the line quoted; "" where the log names none.
+	Place string
 	// Log is the failing rank's log, and LastLines are its end.
 	Log       string
 	LastLines []string
@@ -36,6 +38,7 @@ func NewJobError(job Job, status Status) *JobError {
 	if f, err := rundir.ReadFailure(job.Dir); err == nil {
 		e.Failure, e.Status.FailedRank, e.LastLines = &f, f.Rank, f.LogTail
 		e.Log = job.Dir.RankLog(f.Rank)
+		e.Place = failedPlace(job.Dir, append([]string{f.Error}, f.LogTail...))
 		return e
 	}
 	e.Log = job.Dir.RankLog(status.FailedRank)
@@ -44,7 +47,7 @@ func NewJobError(job Job, status Status) *JobError {
 		e.Log = job.Dir.SchedulerLog()
 		lines, _ = LastLines(e.Log, searchedLines)
 	}
-	e.Cause = cause(lines)
+	e.Cause, e.Place = cause(lines), failedPlace(job.Dir, lines)
 	e.LastLines = lines[max(0, len(lines)-shownLines):]
 	return e
 }
@@ -69,6 +72,9 @@ func (e *JobError) Error() string {
 		fmt.Fprintf(&b, ", signal %d", e.Status.Signal)
 	}
 	b.WriteString(e.describeCause())
+	if e.Place != "" {
+		b.WriteString("\n" + e.Place)
+	}
 	if len(e.LastLines) > 0 {
 		fmt.Fprintf(&b, "\nlast lines of %s:\n  %s", e.Log, strings.Join(e.LastLines, "\n  "))
 	}

@@ -1,0 +1,40 @@
+package export
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"gonbatch/submit/nbformat"
+)
+
+// position is a place in a cell, as programs, logs and stack traces have it.
+var position = regexp.MustCompile(`([^\s/]*\.(?:ipynb|go))\[cell (\d+)\]:(\d+)`)
+
+// Positions finds the places in cells that a text names, such as mnist.ipynb[cell 3]:12.
+func Positions(text string) []string { return position.FindAllString(text, -1) }
+
+// DescribePosition says in full what a position of Positions stands for: the cell with its id and the heading above it, and the
+// line, quoted. It is "" where the notebook has no such line.
+func DescribePosition(nb *nbformat.Notebook, at string) string {
+	m := position.FindStringSubmatch(at)
+	if m == nil {
+		return ""
+	}
+	number, _ := strconv.Atoi(m[2])
+	line, _ := strconv.Atoi(m[3])
+	for _, cell := range describeCells(nb) {
+		if cell.Number != number {
+			continue
+		}
+		ref := cell.ref
+		ref.Notebook = m[1]
+		text := strings.TrimSpace(lineOf(cell.Cell, line))
+		if text == "" {
+			return ""
+		}
+		return fmt.Sprintf("%s, line %d:\n\t%s", ref, line, text)
+	}
+	return ""
+}

@@ -1,0 +1,29 @@
+package export
+
+import (
+	"testing"
+
+	"gonbatch/submit/nbformat"
+)
+
+func TestDescribePosition(t *testing.T) {
+	nb := cells("# Load", "var x = 1", "%%\n\tpanic(x)\r")
+	nb.Cells[0].Type, nb.Cells[2].ID = nbformat.Markdown, "c3"
+	nb.Path = "/runs/n/notebook.ipynb"
+	for _, tt := range []struct{ name, text, want string }{
+		{"a stack trace", "main.main()\n\tnotebook/train/my.ipynb[cell 3]:2 +0x1d", "my.ipynb, cell 3 (id c3, under \"Load\"), line 2:\n\tpanic(x)"},
+		{"a log line", "my.go[cell 2]:1: here", "my.go, cell 2 (under \"Load\"), line 1:\n\tvar x = 1"},
+		{"no such cell", "my.ipynb[cell 9]:1", ""},
+		{"no such line", "my.ipynb[cell 3]:9", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			at := Positions(tt.text)
+			if len(at) != 1 {
+				t.Fatalf("positions %q, want one", at)
+			}
+			if got := DescribePosition(nb, at[0]); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
