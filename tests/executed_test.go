@@ -88,6 +88,7 @@ func TestExecuted(t *testing.T) {
 		{"two nodes", newUser(t, c.Env()...), []string{"--nodes", "2", "--mpi", "pmix", "--follow"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			u := tt.user
 			name := u.write(t, "demo.ipynb", declarations, "!echo from a shell; echo oops >&2", shows, fails, "%%\nfmt.Println(\"never\")")
 			out, err := u.submit(t, append(tt.flags, name)...)
@@ -97,7 +98,32 @@ func TestExecuted(t *testing.T) {
 			run := u.run(t)
 			checkExecuted(t, u, run, executedOf(t, run))
 			wantAll(t, read(t, run.RankLog(0)), "from a shell\noops\n", "hello Ada\na warning\n", "panic: no data")
+			checkFrom(t, u, run, tt.flags)
 		})
+	}
+}
+
+// checkFrom mends the failed cell and runs the notebook from there: what stands before it is taken from the failed run.
+func checkFrom(t *testing.T, u user, failed rundir.Dir, flags []string) {
+	t.Helper()
+	name := u.write(t, "demo.ipynb", declarations, "!echo from a shell; echo oops >&2", shows, "%%\nfmt.Println(\"mended\")", "%%\nfmt.Println(\"never\")")
+	u.mustSubmit(t, append(flags, "--from", "cell-d", name)...)
+	runs, err := rundir.List(filepath.Join(u.folder, "runs"))
+	if err != nil || len(runs) != 2 {
+		t.Fatalf("runs %v, %v", runs, err)
+	}
+	run := runs[0]
+	if run == failed {
+		run = runs[1]
+	}
+	want := executedOf(t, failed).Cells
+	want[3] = executedCell{Count: 4, Status: "completed", Text: "stdout: mended\n", Types: []string{}}
+	want[4] = executedCell{Count: 5, Status: "completed", Text: "stdout: never\n", Types: []string{}}
+	if diff := cmp.Diff(want, executedOf(t, run).Cells); diff != "" {
+		t.Error(diff)
+	}
+	if log := read(t, run.RankLog(0)); log != "mended\nnever\n" {
+		t.Errorf("other cells ran as well:\n%s", log)
 	}
 }
 
