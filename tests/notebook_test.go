@@ -13,8 +13,8 @@ import (
 	"gonbatch/tests/jupyter"
 )
 
-// accuracyLine is the notebook's last line, such as "test: Mean Loss 0.0357, Mean Accuracy 0.9884".
-var accuracyLine = regexp.MustCompile(`(?m)^test: .*Mean Accuracy (\d\.\d+)$`)
+// accuracyLine is the notebook's last line, such as "test/accuracy 0.9906, test/loss 0.0294".
+var accuracyLine = regexp.MustCompile(`(?m)^test/accuracy (\d\.\d+), `)
 
 // TestNotebookInJupyter executes the example notebook, unchanged, in a real Jupyter client under the kernel that `submit kernel
 // install` installs. It trains on one device.

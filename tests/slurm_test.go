@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"gonbatch/checkpoint/folder"
 	"gonbatch/rundir"
 	"gonbatch/tests/cluster"
 )
@@ -36,17 +37,17 @@ func trainOnTwoNodes(t *testing.T, c *cluster.Cluster, mpi, library string, epoc
 		t.Errorf("test accuracy %.4f after %d epochs, want at least %.3f", got, epochs, want)
 	}
 	run := u.run(t)
-	wantAll(t, out, run.Path(), fmt.Sprintf("epoch %d/%d  step 937/937", epochs, epochs))
+	wantAll(t, out, run.Path(), fmt.Sprintf("epoch %d/%[1]d  step %d/%[2]d", epochs, 937*epochs))
 	for rank, node := range c.Nodes[:2] {
 		wantAll(t, read(t, run.RankLog(rank)), fmt.Sprintf("gonbatch: rank %d of 2", rank), "on "+node, library)
 	}
-	if other := read(t, run.RankLog(1)); strings.Contains(other, "test:") {
+	if other := read(t, run.RankLog(1)); strings.Contains(other, "test/") {
 		t.Errorf("rank 1 printed the result too:\n%s", other)
 	}
-	wantAll(t, read(t, run.Metrics()), `"train_loss":`, `Mean Accuracy":`, fmt.Sprintf(`"step":%d`, 937*epochs))
-	checkpoint := filepath.Join(run.Checkpoints(), fmt.Sprintf("step-%08d", 937*epochs))
-	if files, err := os.ReadDir(checkpoint); err != nil || len(files) < 2 {
-		t.Errorf("checkpoint %s: %v, %v", checkpoint, files, err)
+	wantAll(t, read(t, run.Metrics()), `"train/loss":`, `"test/accuracy":`, fmt.Sprintf(`"step":%d`, 937*epochs))
+	checkpoint := filepath.Join(run.Checkpoints(), "train", fmt.Sprintf("step-%08d", 937*epochs))
+	if err := folder.Verify(checkpoint); err != nil {
+		t.Error(err)
 	}
 	checkManifest(t, run, out)
 }

@@ -13,6 +13,7 @@ import (
 
 	"gonbatch/data"
 	"gonbatch/distributed"
+	"gonbatch/rundir"
 )
 
 // Fit trains until one of the configured limits. validation may be nil. If the folder of checkpoints has one of this training, Fit goes
@@ -52,6 +53,7 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	run := &run{Trainer: t, loader: l, validation: validation, stop: stop, began: time.Now(), firstStep: t.at.Step, before: t.at.Elapsed, lastSave: time.Now(), validated: -1}
 	t.display.start(t, run)
 	defer t.display.end()
+	defer t.world.Idle()
 	return run.fit(training)
 }
 
@@ -166,7 +168,7 @@ func (r *run) afterBatch(metrics []*tensors.Tensor) error {
 	r.at.Batch++
 	if update {
 		r.at.Step++
-		progress(r.world, r.at.Step)
+		r.world.Progress(r.at.Step)
 	}
 	r.display.batch(r)
 	if err := r.call(onBatchEnd); err != nil || !update {
@@ -239,7 +241,7 @@ func (r *run) takeLosses(metrics []*tensors.Tensor) error {
 func (r *run) diverged(name string, value float64) error {
 	err := &DivergedError{Name: name, Value: value, Step: r.at.Step, Rank: r.world.Rank(), Host: hostname()}
 	if r.world.Size() > 1 {
-		abort(r.world, err)
+		r.world.Abort(&distributed.FailureError{Kind: rundir.NaN, Err: err})
 	}
 	return err
 }

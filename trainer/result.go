@@ -27,12 +27,11 @@ func (e *StoppedError) Error() string {
 
 // DivergedError says that a loss is no longer a finite number.
 type DivergedError struct {
-	Name       string // "the loss" or that of an objective.
-	Value      float64
-	Step       int64
-	Rank       int
-	Host       string
-	Checkpoint string
+	Name  string // "the loss" or that of an objective.
+	Value float64
+	Step  int64
+	Rank  int
+	Host  string
 }
 
 func (e *DivergedError) Error() string {
