@@ -20,7 +20,7 @@ func newExportCommand(a *app) *cobra.Command {
 		Short: "Write a notebook as a Go module, one main package for each main cell",
 		Example: "  submit export -o mnist notebooks/mnist.ipynb && cd mnist && ls\n" +
 			"  submit export --script --cell train notebooks/mnist.ipynb > train.go",
-		Args:    oneArg("notebook"),
+		Args: oneArg("notebook"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if script {
 				return exportScript(cmd.Context(), a, args[0], out, opts)

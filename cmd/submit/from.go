@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -122,10 +123,15 @@ func (o *submitOptions) earlierRun() (rundir.Dir, error) {
 	if err != nil {
 		return rundir.Dir{}, err
 	}
-	for _, dir := range slices.Backward(runs) {
-		if m, err := rundir.ReadManifest(dir); err == nil && m.Notebook.Path == path {
-			return dir, nil
+	var last rundir.Dir
+	var created time.Time // The names of runs tell seconds only.
+	for _, dir := range runs {
+		if m, err := rundir.ReadManifest(dir); err == nil && m.Notebook.Path == path && m.Created.After(created) {
+			last, created = dir, m.Created
 		}
+	}
+	if !created.IsZero() {
+		return last, nil
 	}
 	return rundir.Dir{}, fmt.Errorf("--from %s: no run of %s is in %s; leave --from out, or name a run by --from-run", o.From, path, o.RunRoot)
 }
