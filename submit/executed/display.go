@@ -65,12 +65,18 @@ func handleDisplay(message protocol.DisplayData, s screen) {
 	}
 	if request, ok := message.Data[protocol.MIMECommValue]; ok {
 		value, _ := request.(protocol.CommValue)
-		if id, ok := value.Value.(int); ok && value.Address == protocol.GonbuiSyncAddress {
+		switch id, ok := value.Value.(int); {
+		case value.Address == protocol.GonbuiSyncAddress && ok:
 			s.synced(id)
+		case value.Request:
+			s.tell(fmt.Sprintf("the program reads %q from the notebook's page and may wait for it for ever: a job has no page", value.Address))
 		}
 		return
 	}
-	if _, ok := message.Data[protocol.MIMECommSubscribe]; ok {
+	if request, ok := message.Data[protocol.MIMECommSubscribe]; ok {
+		if subscription, _ := request.(protocol.CommSubscription); !subscription.Unsubscribe {
+			s.tell(fmt.Sprintf("the program listens to %q in the notebook's page, and a job has no page", subscription.Address))
+		}
 		return
 	}
 	if output := displayOutput(message); output != nil {

@@ -88,12 +88,18 @@ func TestRequests(t *testing.T) {
 		map[protocol.MIMEType]any{protocol.MIMECommValue: &protocol.CommValue{Address: protocol.GonbuiSyncAddress, Value: 3}},
 		map[protocol.MIMEType]any{protocol.MIMEJupyterInput: &protocol.InputRequest{Prompt: "name?"}},
 		map[protocol.MIMEType]any{protocol.MIMECommSubscribe: &protocol.CommSubscription{Address: "x"}},
+		map[protocol.MIMEType]any{protocol.MIMECommSubscribe: &protocol.CommSubscription{Address: "x", Unsubscribe: true}},
 		map[protocol.MIMEType]any{protocol.MIMECommValue: &protocol.CommValue{Address: "x", Value: "y"}},
+		map[protocol.MIMEType]any{protocol.MIMECommValue: &protocol.CommValue{Address: "x", Request: true}},
 	)), &p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := page{syncs: []int{3}, told: []string{`the program asks for input ("name?"), and a job has none`}}
+	want := page{syncs: []int{3}, told: []string{
+		`the program asks for input ("name?"), and a job has none`,
+		`the program listens to "x" in the notebook's page, and a job has no page`,
+		`the program reads "x" from the notebook's page and may wait for it for ever: a job has no page`,
+	}}
 	if diff := cmp.Diff(want, p, cmp.AllowUnexported(page{})); diff != "" {
 		t.Error(diff)
 	}
