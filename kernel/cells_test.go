@@ -58,6 +58,7 @@ func TestCells(t *testing.T) {
 		{name: "timeit of nothing", code: "%timeit", status: "error", ename: "MagicError", value: "line 1: %timeit : want a Go expression"},
 		{name: "who", code: "%who", status: "ok"},
 		{name: "ranks of the next cell", code: "%distributed 3", status: "ok"},
+		{name: "not of declarations", code: "var unused int", status: "ok"},
 		{name: "three ranks", code: "%%\nfmt.Println(os.Getenv(\"RANK\"), os.Getenv(\"WORLD_SIZE\"))", status: "ok", text: "[rank 2] 2 3\n"},
 		{name: "one rank again", code: "%%\nfmt.Println(\"rank\", os.Getenv(\"RANK\"))", status: "ok", text: "rank \n"},
 		{name: "a rank that fails", code: "%distributed 2\n%%\nif os.Getenv(\"RANK\") == \"1\" {\n\tos.Exit(5)\n}", status: "error", value: "exit status 5"},

@@ -130,6 +130,18 @@ func TestKeep(t *testing.T) {
 	}
 }
 
+func TestHasMain(t *testing.T) {
+	tests := map[string]bool{
+		"": false, "var x int": false, "%%bash\n%%": false, "x": true, "var x int\n%% -n 1": true, "func main() {}": true, "%exec f": true,
+		"func main() { flag.Parse(); f() }": true, "!ls": false,
+	}
+	for code, want := range tests {
+		if got := HasMain(code); got != want {
+			t.Errorf("%q: %v, want %v", code, got, want)
+		}
+	}
+}
+
 func TestCleanMarks(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{name: "the caret moves", text: "x := 1\ngonbatch__show(f(y))/*gonbatch__*/\n                 ^\n}", want: "x := 1\nf(y)\n  ^\n}"},

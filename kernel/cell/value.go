@@ -101,6 +101,22 @@ func alignedSource(lines []string) (source string, starts []int) {
 	return text.String(), starts
 }
 
+// HasMain reports whether a cell is a program: it has a main, or ends in a bare expression, which becomes one.
+func HasMain(code string) bool {
+	lines := strings.Split(code, "\n")
+	if isProgram(lines[0]) {
+		return false
+	}
+	for _, line := range lines {
+		if opensMain(line) || firstWord(line) == "%exec" || strings.HasPrefix(line, "func main()") {
+			return true
+		}
+	}
+	source, _ := alignedSource(lines)
+	last, ok := lastexpr.Find(source)
+	return ok && last.Bare
+}
+
 // opensMain reports whether a line is the one after which the cell's main begins.
 func opensMain(line string) bool {
 	word := firstWord(line)

@@ -32,6 +32,9 @@ type Store struct {
 	session int
 }
 
+// mostEntries is how many entries the file may have when a session begins; then half of them go.
+const mostEntries = 20_000
+
 // Open begins a new session in the file, which is made if it is not there.
 func Open(path string) (*Store, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -43,12 +46,34 @@ func Open(path string) (*Store, error) {
 		if err != nil {
 			return err
 		}
+		if len(entries) > mostEntries {
+			if entries, err = s.trim(file, entries); err != nil {
+				return err
+			}
+		}
 		s.session = 1
 		for _, e := range entries {
 			s.session = max(s.session, e.Session+1)
 		}
 		return write(file, Entry{Session: s.session})
 	})
+}
+
+// trim leaves the newer half of the entries in the file: begun anew by each kernel, it would grow for ever.
+func (s *Store) trim(file *os.File, entries []Entry) ([]Entry, error) {
+	entries = entries[len(entries)-mostEntries/2:]
+	var text bytes.Buffer
+	for _, e := range entries {
+		if err := write(&text, e); err != nil {
+			return nil, err
+		}
+	}
+	// The file stays the same one, because others may wait for its lock; it is opened for appending.
+	if err := file.Truncate(0); err != nil {
+		return nil, err
+	}
+	_, err := file.Write(text.Bytes())
+	return entries, err
 }
 
 // Session is the number of this session.

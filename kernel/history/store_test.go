@@ -1,9 +1,11 @@
 package history
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -60,5 +62,31 @@ func TestStore(t *testing.T) {
 				t.Errorf("%v, %v; want %v", got, err, tt.want)
 			}
 		})
+	}
+}
+
+// TestTrim: a new session drops the older half of a history that has grown too long; sessions count on.
+func TestTrim(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "history.jsonl")
+	var text strings.Builder
+	for i := range mostEntries + 1 {
+		fmt.Fprintf(&text, `{"session":7,"line":%d,"source":"x"}`+"\n", i+1)
+	}
+	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Add(Entry{Line: 1, Source: "new"}); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := s.Tail(0)
+	if err != nil || len(entries) != mostEntries/2+1 || s.Session() != 8 {
+		t.Fatalf("%d entries, session %d, %v; want %d, 8", len(entries), s.Session(), err, mostEntries/2+1)
+	}
+	if first, last := entries[0], entries[len(entries)-1]; first.Line != mostEntries/2+2 || last != (Entry{8, 1, "new"}) {
+		t.Errorf("from %v to %v", first, last)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"gonbatch/kernel/cell"
 )
 
 // The files of CellDir by which the kernel tells its go command and its start of programs what a cell wants, and hears of times.
@@ -20,7 +22,8 @@ const (
 	ranksFile = "ranks"
 )
 
-// prepareRun leaves word of %time and %distributed. A %distributed in a cell without Go is for the next cell.
+// prepareRun leaves word of %time and %distributed. A %distributed in a cell without a main is for
+// the next cell that has one.
 func (e *execution) prepareRun() {
 	r := e.relay
 	for _, name := range []string{timeFile, buildFile, runFile, ranksFile} {
@@ -37,11 +40,11 @@ func (e *execution) prepareRun() {
 	if e.prepared.Time {
 		r.tell(timeFile, "yes\n")
 	}
-	ranks := max(e.prepared.Ranks, r.ranks)
+	ranks := r.ranks
 	if e.prepared.Ranks > 0 {
 		ranks = e.prepared.Ranks
 	}
-	if r.ranks = 0; e.prepared.Empty() {
+	if r.ranks = 0; !cell.HasMain(e.prepared.Code) {
 		r.ranks = ranks
 		return
 	}
