@@ -110,8 +110,10 @@ type scenario struct {
 	restarts int
 	// more bounds the restarts beyond those: on a busy machine the next start may not be done within its time limit either.
 	more int
-	// resumable tells that a run that did not end well is to be resumed.
-	resumable bool
+	// resumable tells that a run that did not end well is to be resumed, with the options resume. Elsewhere tells that these
+	// give it another number of ranks: the result is not the same then.
+	resumable, elsewhere bool
+	resume               []string
 }
 
 // together are scenarios that do not disturb other jobs.
@@ -122,7 +124,9 @@ var together = []scenario{
 	{name: "restarts turned off", training: &counting, args: []string{"--max-restarts", "0"}, disturb: tell, state: "stopped", resumable: true,
 		says: []string{"stopped", "go on with: submit resume "}},
 	{name: "requeue forbidden", training: &counting, disturb: forbiddenRequeue, state: "stopped", resumable: true, says: []string{"stopped", "go on with: submit resume "}},
-	{name: "kill -9 of a rank", training: &withTrainer, disturb: killRank, state: "failed", resumable: true, says: []string{"failed", "exit code 137"}},
+	{name: "kill -9 of a rank", training: &withTrainer, disturb: killRank, state: "failed", resumable: true, says: []string{"failed", "exit code 137", "rank 1 on n"}},
+	{name: "go on with one rank", training: &withTrainer, args: []string{"--max-restarts", "0"}, disturb: tell, state: "stopped", resumable: true,
+		resume: []string{"--nodes", "1"}, elsewhere: true},
 	{name: "scancel", training: &counting, disturb: scancel, state: "cancelled", resumable: true, says: []string{"cancelled"}},
 }
 
@@ -222,11 +226,11 @@ func (s scenario) play(t *testing.T, c *cluster.Cluster, want string) {
 	restarts := s.restarts
 	if s.resumable {
 		restarts++
-		if out, err := j.submit(t, "resume", "--follow", run.Path()); err != nil {
+		if out, err := j.submit(t, slices.Concat([]string{"resume", "--follow"}, s.resume, []string{run.Path()})...); err != nil {
 			t.Fatalf("submit resume: %v\n%s\n%s", err, out, j.scheduler(t))
 		}
 	}
-	if got := training.final(t, run); got != want {
+	if got := training.final(t, run); got != want && !s.elsewhere {
 		t.Errorf("it ended with %s, want %s as undisturbed\n%s", got, want, j.scheduler(t))
 	}
 	starts, err := rundir.CountStarts(run)
