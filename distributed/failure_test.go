@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -140,7 +141,7 @@ type failureCase struct {
 	scenario string
 	victim   int
 	kind     rundir.FailureKind
-	want     []string // In the report.
+	want     []string // Patterns in the report.
 	stacks   bool
 }
 
@@ -156,12 +157,12 @@ var failureCases = []failureCase{
 	{"told to stop", 1, rundir.Died, []string{"told to stop by a signal"}, false},
 	{"has NaN", 1, rundir.NaN, []string{"the loss is NaN"}, false},
 	{"has NaN", 0, rundir.NaN, []string{"the loss is NaN"}, false},
-	{"stopped", 1, rundir.Stuck, []string{"says nothing since", "is in all-reduce 43 (1000 float64)"}, true},
-	{"stopped", 0, rundir.Stuck, []string{"says nothing since", "is in all-reduce 43 (1000 float64)"}, true},
-	{"loops", 2, rundir.Stuck, []string{"has not come to the collective that others are in", "computes or loads since it left all-reduce 42 (10 float64)"}, true},
-	{"another size", 1, rundir.Mismatch, []string{"the ranks disagree", "all-reduce 43 (100 float64)", "all-reduce 43 (5 float64)"}, true},
-	{"another kind", 1, rundir.Mismatch, []string{"the ranks disagree", "barrier 43", "all-reduce 43 (5 float64)"}, true},
-	{"others have closed", 1, rundir.Mismatch, []string{"has called Close after 42 collectives and will not come to barrier 43"}, true},
+	{"stopped", 1, rundir.Stuck, []string{"says nothing since", `is in all-reduce \d+ \(1000 float64\)`}, true},
+	{"stopped", 0, rundir.Stuck, []string{"says nothing since", `is in all-reduce \d+ \(1000 float64\)`}, true},
+	{"loops", 2, rundir.Stuck, []string{"has not come to the collective that others are in", `computes or loads since it left all-reduce \d+ \(10 float64\)`}, true},
+	{"another size", 1, rundir.Mismatch, []string{"the ranks disagree", `all-reduce \d+ \(100 float64\)`, `all-reduce \d+ \(5 float64\)`}, true},
+	{"another kind", 1, rundir.Mismatch, []string{"the ranks disagree", `barrier \d+ where|where .* barrier \d+`, `all-reduce \d+ \(5 float64\)`}, true},
+	{"others have closed", 1, rundir.Mismatch, []string{`has called Close after \d+ collectives and will not come to barrier \d+`}, true},
 }
 
 // TestFailure: whatever happens to a rank, all end in time, and one report says what it was.
@@ -236,7 +237,7 @@ func checkFailure(t *testing.T, launcher ranktest.Launcher, c failureCase) {
 		t.Fatalf("%d reports, want one", reports)
 	}
 	for _, want := range c.want {
-		if !strings.Contains(report, want) {
+		if !regexp.MustCompile(want).MatchString(report) {
 			t.Errorf("%q is not in the report:\n%s", want, report)
 		}
 	}

@@ -21,7 +21,7 @@ type hub struct {
 	ready    map[int]bool
 	crashes  map[int]chan struct{} // Closed when the connection for a rank's panic has ended.
 	compared *comparison
-	found    *verdict // A disagreement.
+	disputed time.Time // When ranks were first found to disagree; zero if they were not.
 }
 
 func newHub(w *Watch, l net.Listener) *hub {
@@ -123,10 +123,23 @@ func (h *hub) hear(rank int, r report) {
 // update takes a rank's state. The lock is held.
 func (h *hub) update(p *peer, s State) {
 	p.state = s
-	if v := h.compared.add(p, func(rank int) string { return h.peers[rank].name() }); v != nil && h.found == nil {
-		h.found = v
+	h.compared.add(p)
+	if h.compared.disputed != 0 && h.disputed.IsZero() {
+		h.disputed = time.Now()
 		notify(h.kicked)
 	}
+}
+
+// disputeTime is how long ranks that disagree are given until all have spoken, to tell who is in the minority.
+const disputeTime = beat + 300*time.Millisecond
+
+// decide is the judgement. The lock is held.
+func (h *hub) decide(now time.Time) *verdict {
+	v := judge(now, h.peers, limits{h.watch.config.Stuck, h.watch.config.Hasty})
+	if h.disputed.IsZero() || v == nil && now.Sub(h.disputed) < disputeTime && h.compared.heard() < len(h.peers) {
+		return v
+	}
+	return h.compared.verdict() // The cause of anything else.
 }
 
 // crashDelay is how much later than the loss of its process a panic's text may come.
@@ -193,10 +206,7 @@ func (h *hub) judge(now time.Time) (*verdict, []string) {
 	if !h.leads(now) {
 		return nil, nil
 	}
-	v := h.found
-	if v == nil {
-		v = judge(now, h.peers, limits{h.watch.config.Stuck, h.watch.config.Hasty})
-	}
+	v := h.decide(now)
 	if v == nil {
 		return nil, nil
 	}

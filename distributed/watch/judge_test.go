@@ -2,6 +2,7 @@ package watch
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -126,31 +127,43 @@ func TestNeverStuck(t *testing.T) {
 }
 
 func TestCompare(t *testing.T) {
-	name := func(rank int) string { return map[int]string{0: "rank 0 (n1)", 1: "rank 1 (n2)"}[rank] }
 	one, two := Collective{1, AllReduce, Float32, 5}, Collective{2, Barrier, Bytes, 0}
+	larger, cast := Collective{1, AllReduce, Float32, 6}, Collective{2, Broadcast, Bytes, 3}
 	tests := []struct {
-		name          string
-		first, second []Collective
-		want          string
+		name  string
+		ranks [][]Collective
+		blame int
+		want  string // Empty: they agree.
 	}{
-		{"the same", []Collective{one, two}, []Collective{one, two}, ""},
-		{"behind", []Collective{one, two}, []Collective{one}, ""},
-		{"ahead", []Collective{one}, []Collective{one, two}, ""},
-		{"another size", []Collective{one}, []Collective{{1, AllReduce, Float32, 6}}, "rank 1 (n2) calls all-reduce 1 (6 float32) where rank 0 (n1) calls all-reduce 1 (5 float32)"},
-		{"another type", []Collective{one}, []Collective{{1, AllReduce, Int32, 5}}, "all-reduce 1 (5 int32)"},
-		{"another kind", []Collective{one, two}, []Collective{one, {2, Broadcast, Bytes, 3}}, "broadcast 2 (3 bytes) where rank 0 (n1) calls barrier 2"},
+		{"the same", [][]Collective{{one, two}, {one, two}}, 0, ""},
+		{"behind", [][]Collective{{one, two}, {one}}, 0, ""},
+		{"ahead", [][]Collective{{one}, {one, two}}, 0, ""},
+		{"another size", [][]Collective{{one}, {larger}}, 1, "rank 1 (n1) calls all-reduce 1 (6 float32) where rank 0 (n0) calls all-reduce 1 (5 float32)"},
+		{"another type", [][]Collective{{one}, {{1, AllReduce, Int32, 5}}}, 1, "all-reduce 1 (5 int32)"},
+		{"another kind", [][]Collective{{one, two}, {one, cast}}, 1, "broadcast 2 (3 bytes) where rank 0 (n0) calls barrier 2"},
+		{"one against two", [][]Collective{{larger}, {one}, {one}}, 0, "rank 0 (n0) calls all-reduce 1 (6 float32) where rank 1 (n1) calls all-reduce 1 (5 float32)"},
+		{"one in the middle", [][]Collective{{one}, {larger}, {one}}, 1, "rank 1 (n1) calls all-reduce 1 (6 float32)"},
+		{"the first dispute counts", [][]Collective{{one, two}, {larger, cast}}, 1, "all-reduce 1 (6 float32)"},
 	}
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			c := newComparison()
-			if v := c.add(&peer{rank: 0, host: "n1", state: State{Recent: test.first}}, name); v != nil {
-				t.Fatalf("nothing to compare with: %s", v.Failure.Error)
-			}
-			v := c.add(&peer{rank: 1, host: "n2", state: State{Recent: test.second}}, name)
-			if (v == nil) != (test.want == "") || v != nil && !strings.Contains(v.Failure.Error, test.want) {
-				t.Errorf("got %+v, want %q", v, test.want)
-			}
-		})
+		for _, reverse := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, reversed %v", test.name, reverse), func(t *testing.T) {
+				c := newComparison()
+				for i := range test.ranks {
+					if reverse {
+						i = len(test.ranks) - 1 - i
+					}
+					c.add(&peer{rank: i, host: fmt.Sprintf("n%d", i), state: State{Recent: test.ranks[i]}})
+				}
+				v := c.verdict()
+				if v == nil {
+					v = &verdict{}
+				}
+				if (v.Failure.Error == "") != (test.want == "") || v.Failure.Rank != test.blame || !strings.Contains(v.Failure.Error, test.want) {
+					t.Errorf("rank %d: %q, want rank %d: %q", v.Failure.Rank, v.Failure.Error, test.blame, test.want)
+				}
+			})
+		}
 	}
 }
 
@@ -158,7 +171,7 @@ func TestCompare(t *testing.T) {
 func TestCompareForgets(t *testing.T) {
 	c := newComparison()
 	for n := range uint64(10 * compared) {
-		c.add(&peer{state: State{Recent: []Collective{{n + 1, Barrier, Bytes, 0}}}}, nil)
+		c.add(&peer{state: State{Recent: []Collective{{n + 1, Barrier, Bytes, 0}}}})
 	}
 	if len(c.seen) > 2*compared+1 {
 		t.Errorf("%d collectives are remembered", len(c.seen))
