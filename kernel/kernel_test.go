@@ -63,21 +63,15 @@ func TestFailingCell(t *testing.T) {
 
 // TestNoOrphans kills a client with SIGKILL while a cell runs and finds no process alive; and its kernel: the cell ends.
 func TestNoOrphans(t *testing.T) {
-	for _, victim := range []string{"client", "kernel"} {
+	for _, victim := range []string{"client", "kernel", "gonb"} {
 		t.Run(victim, func(t *testing.T) {
 			mark := fmt.Sprintf("TEST_MARK=%d-%s", os.Getpid(), victim)
 			client := startBusyClient(t, mark)
 			waitFor(t, "the cell's program to run", func() bool {
 				return slices.ContainsFunc(processesWith(mark), func(p process) bool { return strings.HasPrefix(p.name, "gonb_") })
 			})
-			if victim == "kernel" {
-				i := slices.IndexFunc(processesWith(mark), func(p process) bool { return strings.Contains(p.commandLine, "--connection-file") })
-				if i < 0 {
-					t.Fatalf("no kernel among %v", processesWith(mark))
-				}
-				if err := syscall.Kill(processesWith(mark)[i].pid, syscall.SIGKILL); err != nil {
-					t.Fatal(err)
-				}
+			if victim != "client" {
+				kill(t, mark, victim)
 				waitFor(t, "GoNB, its cell and gopls to end", func() bool {
 					return !slices.ContainsFunc(processesWith(mark), func(p process) bool { return strings.HasPrefix(p.name, "go") })
 				})
@@ -86,6 +80,53 @@ func TestNoOrphans(t *testing.T) {
 			_ = client.Wait()
 			waitFor(t, "all processes to end", func() bool { return len(processesWith(mark)) == 0 })
 		})
+	}
+}
+
+// kill kills a process of a session: its kernel, or GoNB.
+func kill(t *testing.T, mark, victim string) {
+	t.Helper()
+	for _, p := range processesWith(mark) {
+		isKernel := strings.Contains(p.commandLine, "--connection-file")
+		if victim == "kernel" && isKernel || p.name == victim {
+			if err := syscall.Kill(p.pid, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+	}
+	t.Fatalf("no %s among %v", victim, processesWith(mark))
+}
+
+// TestRestart restarts the kernel in the middle of a cell: the cell ends, the new session is fresh and works.
+func TestRestart(t *testing.T) {
+	script := `
+import json, sys
+from jupyter_client.manager import start_new_kernel
+manager, client = start_new_kernel(kernel_name="gonbatch", startup_timeout=120)
+client.execute_interactive("var n = 1\n%keep n\n%%\nn = 2", timeout=60)
+client.execute("%%\nselect {}")
+while client.get_iopub_msg(timeout=60)["msg_type"] != "execute_input":
+    pass
+manager.restart_kernel(now=False)
+client.wait_for_ready(timeout=120)
+texts = []
+def hook(message):
+    texts.append(message["content"].get("text", ""))
+reply = client.execute_interactive("var n = 1\n%%\nfmt.Println(n)", output_hook=hook, timeout=60)["content"]
+manager.shutdown_kernel()
+print(reply["status"], reply["execution_count"], "".join(texts))
+`
+	mark, tmp := fmt.Sprintf("TEST_MARK=%d-restart", os.Getpid()), t.TempDir()
+	cmd := exec.Command(jupyter.Python(t), "-c", script)
+	cmd.Env = append(os.Environ(), append(kernelEnv(t), mark, "TMPDIR="+tmp)...)
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.HasSuffix(strings.TrimSpace(string(out)), "ok 1 1") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	waitFor(t, "all processes to end", func() bool { return len(processesWith(mark)) == 0 })
+	if left, err := filepath.Glob(filepath.Join(tmp, "gonbatch-kernel-*")); err != nil || len(left) > 0 {
+		t.Errorf("files are left: %v, %v", left, err)
 	}
 }
 

@@ -21,7 +21,16 @@ var magics = []string{
 var programs = []string{"%%writefile", "%%script", "%%bash", "%%sh", "%%gx"}
 
 // own are the line magics of this kernel that are run here and not by GoNB.
-var own = []string{"submit", "jobs", "logs", "wait"}
+var own = []string{"submit", "jobs", "logs", "wait", "result"}
+
+// Names are the magics of GoNB, with all their %.
+func Names() []string {
+	names := slices.Clone(programs)
+	for _, name := range magics {
+		names = append(names, "%"+name)
+	}
+	return names
+}
 
 // SubmitCell is the magic of this kernel that takes the whole cell.
 const SubmitCell = "%%submit"

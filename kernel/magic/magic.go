@@ -55,17 +55,6 @@ func New(opts Options) *Magics {
 	return &Magics{opts: opts}
 }
 
-// Help says what each magic does, by its name with all its %.
-var Help = map[string]string{
-	"%submit": "%submit [FLAGS] [-- PROGRAM FLAGS]\nSubmit this notebook as a job: the cells that ran in this session without an error, in order, as they were last. " +
-		"The flags are those of the submit command (%submit --help). A card below the cell shows how the job fares.\n" +
-		"With --saved the notebook is submitted as it was last saved.",
-	"%%submit": "%%submit [FLAGS]\nSubmit the cell below this line as a job of its own: it is the job's one main program, with the declarations of this session.",
-	"%jobs":    "%jobs\nList all runs below the current folder, the newest last.",
-	"%logs":    "%logs [--rank N] [JOB]\nPrint a rank's log. JOB is a job id, a run's name or the start of one; the last %submit's without it.",
-	"%wait":    "%wait [JOB]\nWait until a job has ended; the cell fails if the job did. Without JOB it is the last %submit's.",
-}
-
 // Run runs a magic. ctx ends with the session.
 func (m *Magics) Run(ctx context.Context, s Session, c Call) error {
 	switch c.Name {
@@ -79,6 +68,8 @@ func (m *Magics) Run(ctx context.Context, s Session, c Call) error {
 		return m.logs(ctx, s, c.Args)
 	case "wait":
 		return m.wait(ctx, s, c.Args)
+	case "result":
+		return m.result(ctx, s, c.Args)
 	}
 	return fmt.Errorf("%%%s is not known here", c.Name)
 }

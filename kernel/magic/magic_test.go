@@ -98,6 +98,8 @@ func TestRun(t *testing.T) {
 		{name: "logs of no job", call: Call{Name: "logs"}, err: "no job: nothing was submitted in this session"},
 		{name: "wait for no job", call: Call{Name: "wait"}, err: "no job"},
 		{name: "wait for another job", call: Call{Name: "wait", Args: "404"}, err: "no run is called 404"},
+		{name: "result", call: Call{Name: "result", Args: "8"}, args: "status 8"},
+		{name: "result of no job", call: Call{Name: "result"}, err: "no job"},
 		{name: "unknown", call: Call{Name: "what"}, err: "%what is not known"},
 	}
 	for _, tt := range tests {
@@ -210,5 +212,37 @@ func TestAsMain(t *testing.T) {
 				t.Errorf("%q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestResult: a run's metrics and checkpoints come back as JSON.
+func TestResult(t *testing.T) {
+	m, dir := newMagics(t, "succeeded")
+	run := filepath.Join(dir, "run")
+	if err := os.MkdirAll(filepath.Join(run, "checkpoints", "step-2"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(run, "metrics.jsonl"), []byte(`{"step":2,"loss":0.5,"acc":0.75}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := &small{}
+	if err := m.Run(t.Context(), s, Call{Name: "result", Args: "7"}); err != nil {
+		t.Fatal(err)
+	}
+	want := "new gonbatch-result-7 job 7: running\nstep: 2\nacc: 0.75\nloss: 0.5\ncheckpoint: " + run + "/checkpoints/step-2\nrun directory: " + run
+	if len(s.cards) != 1 || s.cards[0] != want {
+		t.Errorf("%q, want %q", s.cards, want)
+	}
+}
+
+// TestHelp: every magic has a line that begins with how it is written.
+func TestHelp(t *testing.T) {
+	for name, text := range Help {
+		if usage, what, ok := strings.Cut(text, "\n"); !ok || !strings.HasPrefix(usage, name) || !strings.HasSuffix(what, ".") {
+			t.Errorf("%s: %q", name, text)
+		}
+		if !strings.Contains(HelpText(), "`"+name) {
+			t.Errorf("the help lacks %s", name)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"gonbatch/kernel/wire"
 )
@@ -136,10 +137,14 @@ func (r *relay) onInput(m *wire.Message) {
 	}
 }
 
-// forward lets GoNB answer a request that publishes nothing.
+// forward lets GoNB answer a request that publishes nothing, unless it is about a magic.
 func (r *relay) forward(ctx context.Context, request *wire.Message) {
 	r.status(request, "busy")
 	defer r.status(request, "idle")
+	if content, ok := r.assist(ctx, request); ok {
+		r.reply(r.front.shell, request, strings.Replace(request.Header.Type, "_request", "_reply", 1), content)
+		return
+	}
 	reply := r.callBack(ctx, request, request.Content, nil)
 	if reply == nil {
 		return

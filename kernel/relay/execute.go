@@ -183,6 +183,7 @@ func (e *execution) onPublished(m *wire.Message) {
 		e.recount(m)
 	case "display_data":
 		if strings.TrimSpace(e.code) == "%help" {
+			addHelp(m)
 			e.page = m.Content
 		}
 	}

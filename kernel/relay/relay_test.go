@@ -121,7 +121,7 @@ func TestRefused(t *testing.T) {
 // TestVolume: many small messages arrive, all and in order, and a large one arrives whole.
 func TestVolume(t *testing.T) {
 	b := start(t)
-	const many, large = 10_000, 20 << 20
+	const many, large = 10_000, 64 << 20
 	published := b.untilIdle(b.ask("execute_request", object{"code": fmt.Sprintf("many %d", many)}))
 	if got := len(published) - 3; got != many { // busy, execute_input, idle
 		t.Fatalf("%d messages, want %d", got, many)
@@ -136,6 +136,48 @@ func TestVolume(t *testing.T) {
 	if _, text := stream(published[2]); len(text) != large {
 		t.Errorf("%d bytes, want %d", len(text), large)
 	}
+}
+
+// TestClients: several clients ask at once, and each gets the replies to its own requests, in order, and sees all that is published.
+func TestClients(t *testing.T) {
+	b := start(t)
+	const clients, requests = 4, 25
+	var wait sync.WaitGroup
+	for i := range clients {
+		s := b.another(fmt.Sprintf("client %d", i))
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			var ids []string
+			for j := range requests {
+				m := newMessage(t, []string{"execute_request", "kernel_info_request", "is_complete_request"}[j%3], object{"code": fmt.Sprintf("out %d", i)})
+				ids = append(ids, m.Header.ID)
+				if err := s.send(m); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+			for _, id := range ids {
+				frames, err := s.Recv()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				reply, err := s.codec.Decode(frames.Frames)
+				if err != nil || reply.ParentID != id {
+					t.Errorf("client %d: reply to %v, %v; want %s", i, reply, err, id)
+					return
+				}
+			}
+		}()
+	}
+	idle := 0
+	for idle < clients*requests {
+		if m := receive(t, b.iopub); m.Header.Type == "status" && text(t, m, "execution_state") == "idle" {
+			idle++
+		}
+	}
+	wait.Wait()
 }
 
 // TestControl: an interrupt and a shutdown are answered on control while a cell runs.
@@ -178,6 +220,7 @@ type bed struct {
 	log                   *logBuffer
 	interrupts            atomic.Int32
 	ended                 chan struct{}
+	address               Connection
 }
 
 func start(t testing.TB) *bed {
@@ -212,6 +255,7 @@ func start(t testing.TB) *bed {
 
 func (b *bed) connect(ctx context.Context, c Connection) {
 	b.Helper()
+	b.address = c
 	codec := must(wire.NewCodec(c.Scheme, c.Key))
 	id := []zmq4.Option{zmq4.WithID(zmq4.SocketIdentity("client")), zmq4.WithDialerRetry(dialRetry), zmq4.WithDialerMaxRetries(-1)}
 	b.shell = &socket{Socket: zmq4.NewDealer(ctx, id...), codec: codec}
@@ -226,6 +270,18 @@ func (b *bed) connect(ctx context.Context, c Connection) {
 		b.Fatal(err)
 	}
 	time.Sleep(100 * time.Millisecond) // until the subscription has arrived
+}
+
+// another is a further client's shell socket.
+func (b *bed) another(name string) *socket {
+	b.Helper()
+	options := []zmq4.Option{zmq4.WithID(zmq4.SocketIdentity(name)), zmq4.WithDialerRetry(dialRetry), zmq4.WithDialerMaxRetries(-1)}
+	s := &socket{Socket: zmq4.NewDealer(context.Background(), options...), codec: must(wire.NewCodec(b.address.Scheme, b.address.Key))}
+	if err := s.Dial(b.address.address(b.address.Shell)); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = s.Close() })
+	return s
 }
 
 func (b *bed) ask(messageType string, content any) (id string) {

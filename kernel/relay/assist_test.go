@@ -1,0 +1,61 @@
+package relay
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonbatch/kernel/wire"
+)
+
+// TestAssist asks for completion and inspection of magics; what is Go goes to the kernel behind the relay.
+func TestAssist(t *testing.T) {
+	b := start(t)
+	tests := []struct {
+		name, request, code string
+		want                []string // matches, or what the text has
+		start               int
+	}{
+		{name: "names", request: "complete", code: "%sub", want: []string{"%submit"}},
+		{name: "cell magics", request: "complete", code: "var ä int\n%%s", want: []string{"%%script", "%%sh", "%%submit"}, start: 10},
+		{name: "GoNB's too", request: "complete", code: "%no", want: []string{"%noautoget"}},
+		{name: "none", request: "complete", code: "%zzz", want: nil},
+		{name: "inspect", request: "inspect", code: "%keep x", want: []string{"survive into later cells"}},
+		{name: "Go is not ours", request: "complete", code: "fmt.Pr", want: nil, start: -1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b.ask(tt.request+"_request", object{"code": tt.code, "cursor_pos": len([]rune(tt.code))})
+			reply := b.next()
+			var content struct {
+				Matches []string          `json:"matches"`
+				Start   int               `json:"cursor_start"`
+				Data    map[string]string `json:"data"`
+			}
+			if err := json.Unmarshal(reply.Content, &content); err != nil {
+				t.Fatal(err)
+			}
+			if tt.request == "inspect" {
+				if !strings.Contains(content.Data["text/plain"], tt.want[0]) {
+					t.Errorf("%s", reply.Content)
+				}
+				return
+			}
+			if !slices.Equal(content.Matches, tt.want) || tt.start >= 0 && content.Start != tt.start {
+				t.Errorf("%s, want %q from %d", reply.Content, tt.want, tt.start)
+			}
+		})
+	}
+}
+
+func TestAddHelp(t *testing.T) {
+	m, err := wire.New("display_data", object{"data": object{"text/markdown": "GoNB"}, "metadata": object{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	addHelp(m)
+	if text := string(m.Content); !strings.Contains(text, "%%submit") || !strings.Contains(text, "GoNB") {
+		t.Error(text)
+	}
+}
