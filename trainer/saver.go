@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -129,6 +130,9 @@ func (r *run) wholePosition() (position, error) {
 
 // hand gives the writer a snapshot, on rank 0.
 func (r *run) hand(at position, ranks [][]byte) error {
+	if rundir.Superseded(os.Getenv) {
+		return errors.New("the run has been started again, because this node was lost to its scheduler: the checkpoints are the new start's now")
+	}
 	snapshot, err := r.saver.writer.Take(r.store)
 	if err != nil {
 		return err
