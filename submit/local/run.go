@@ -121,6 +121,9 @@ func (s start) direct(ctx context.Context, step submit.Step) (code int, err erro
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env = append(s.environ(), append(env(spec, step, s.number), rundir.EnvDir+"="+spec.RunDir.Path(), "GONBATCH_STEP="+step.Name)...)
 	cmd.Dir = workDir(spec, step)
+	if info, err := os.Stat(cmd.Dir); err != nil || !info.IsDir() {
+		return 0, fmt.Errorf("its folder %s is not there; correct the notebook's %%cd, or make the folder by a line !mkdir -p above it", cmd.Dir)
+	}
 	out := io.MultiWriter(s.Out, log)
 	cmd.Stdout, cmd.Stderr = out, out
 	return runGroup(ctx, cmd, terminate)

@@ -44,7 +44,6 @@ type Deviation struct {
 	Status *Status `json:"status"`
 	Code   *int    `json:"code"`
 	Stdout *string `json:"stdout"`
-	// Stderr may be "*": anything but nothing.
 	Stderr *string `json:"stderr"`
 	// Files are those that submit's side has beside GoNB's, or "" for one that it lacks.
 	Files  map[string]string `json:"files"`
@@ -68,6 +67,8 @@ type Meta struct {
 	Modules bool `json:"modules"`
 	// Refused is in the message with which submit refuses the notebook; empty is one that it runs.
 	Refused string `json:"refused"`
+	// Message is in what submit writes.
+	Message string `json:"message"`
 	// NoGoNB is the reason why GoNB's side cannot be recorded.
 	NoGoNB     string      `json:"no_gonb"`
 	Deviations []Deviation `json:"deviations"`

@@ -136,10 +136,13 @@ func compare(t *testing.T, s Submit, c Case, run Run) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, loosen(got, want), cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("%s: submit does something else than GoNB (-GoNB +submit):\n%s\nsubmit wrote:\n%s", c.Title, diff, run.Output)
 	}
 	wantSame(t, got, run)
+	if !strings.Contains(run.Output, c.Message) {
+		t.Errorf("want %q in what submit wrote:\n%s", c.Message, run.Output)
+	}
 }
 
 // wantSame checks that the run itself did what its programs did when they were run one by one.
@@ -162,14 +165,13 @@ func wantSame(t *testing.T, got Observed, run Run) {
 	if diff := cmp.Diff(got.Files, run.Files, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("the run wrote other files than its programs (-programs +run):\n%s", diff)
 	}
+	shown, err := streams(run.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, cell := range got.Cells {
-		if cell.Stderr != "" {
-			continue // Both streams are one in a log.
-		}
-		for line := range strings.Lines(cell.Stdout) {
-			if !strings.Contains(stable(run.Output, nil), strings.TrimSuffix(line, "\n")) {
-				t.Errorf("submit does not show cell %d's line %q:\n%s", cell.Number, line, run.Output)
-			}
+		if s, isCode := shown[cell.Number]; isCode && (s.Stdout != cell.Stdout || s.Stderr != cell.Stderr) {
+			t.Errorf("cell %d: the run's executed notebook says\nstdout %q\nstderr %q\nand its program\nstdout %q\nstderr %q", cell.Number, s.Stdout, s.Stderr, cell.Stdout, cell.Stderr)
 		}
 	}
 }

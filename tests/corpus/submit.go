@@ -129,8 +129,7 @@ func (s Submit) step(ctx context.Context, step export.Step, run rundir.Dir, dir 
 	}
 	cmd.Dir = filepath.Join(dir, step.Dir)
 	if info, err := os.Stat(cmd.Dir); err != nil || !info.IsDir() {
-		cell.Stderr += fmt.Sprintf("%s: no such folder\n", step.Dir)
-		cell.Code = 1
+		cell.Code = 1 // The launcher says so; the program does not start.
 		return nil
 	}
 	var stdout, stderr bytes.Buffer

@@ -1,0 +1,60 @@
+package corpus
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+
+	"gonbatch/rundir"
+)
+
+// streams are what the executed notebook of a run says that each code cell wrote, by number.
+func streams(dir rundir.Dir) (map[int]Cell, error) {
+	data, err := os.ReadFile(dir.Executed())
+	if err != nil {
+		return nil, err
+	}
+	var notebook struct {
+		Cells []struct {
+			Type    string `json:"cell_type"`
+			Outputs []struct {
+				Name string
+				Text text
+			}
+		}
+	}
+	if err := json.Unmarshal(data, &notebook); err != nil {
+		return nil, err
+	}
+	cells := map[int]Cell{}
+	for i, c := range notebook.Cells {
+		if c.Type != "code" {
+			continue // A raw cell that is active in Go has nowhere to put its output.
+		}
+		cell := Cell{Number: i + 1}
+		for _, output := range c.Outputs {
+			switch output.Name {
+			case "stdout":
+				cell.Stdout += string(output.Text)
+			case "stderr":
+				cell.Stderr += string(output.Text)
+			}
+		}
+		cell.Stdout, cell.Stderr = stable(cell.Stdout, nil), stable(cell.Stderr, nil)
+		cells[cell.Number] = cell
+	}
+	return cells, nil
+}
+
+// text is a string, or a list of its lines.
+type text string
+
+// UnmarshalJSON reads both forms.
+func (t *text) UnmarshalJSON(data []byte) error {
+	var lines []string
+	if json.Unmarshal(data, &lines) == nil {
+		*t = text(strings.Join(lines, ""))
+		return nil
+	}
+	return json.Unmarshal(data, (*string)(t))
+}
