@@ -21,5 +21,8 @@
 // The batch size is always the global one: the same hyper-parameters give the same training on any number of ranks and devices.
 // Rank 0 writes what is to be kept (metrics, checkpoints) to the run directory that submit made, if there is one.
 //
+// A rank that dies, is stuck, or disagrees with the others ends them all within seconds, and the report names it (package watch). Close is what tells a
+// finished rank from a lost one, so defer it. Abort ends all ranks on purpose; Check tries the job before there is a training.
+//
 // docs/architecture.md lists the environment variables that are read.
 package distributed

@@ -14,14 +14,14 @@ func TestPreflight(t *testing.T) {
 		wantPlaces(t, out, `0 +\S+ +\S+ +1 cpu device, PJRT [0-9.]+ +\S.*`, `1 +\S+ +\S+ +1 cpu device, PJRT [0-9.]+ +\S.*`, `all-reduce over 2 ranks .* the sum is right, .*s`)
 	})
 	t.Run("a cluster", func(t *testing.T) {
-		u := newUser(t, cluster.Start(t).Env()...)
+		u := newUser(t, cluster.Start(t, cluster.Nodes(2)).Env()...)
 		for mpi, library := range map[string]string{"pmix": "Open MPI v", "pmi2": "MPICH Version: "} {
 			out := u.mustSubmit(t, "preflight", "--nodes", "2", "--mpi", mpi)
 			wantPlaces(t, out, `0 +n1 +\S.* +1 cpu device, .* +`+library+`[0-9.]+`, `1 +n2 +\S.* +1 cpu device, .* +`+library+`[0-9.]+`, `all-reduce over 2 ranks .* the sum is right, .*s`)
 		}
 	})
 	t.Run("ranks that do not find one another", func(t *testing.T) {
-		u := newUser(t, cluster.Start(t).Env()...)
+		u := newUser(t, cluster.Start(t, cluster.Nodes(2)).Env()...)
 		out, err := u.submit(t, "preflight", "--nodes", "2", "--mpi", "none", "--mpi-library", "libmpich.so.12")
 		if err == nil {
 			t.Errorf("it succeeded:\n%s", out)

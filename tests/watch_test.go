@@ -50,7 +50,7 @@ for step, start := int64(1), time.Now(); ; step++ {
 // TestFailingRanks: on two nodes, a rank's end, its silence or its node's end is the end of the other rank in time, with the reason, whatever
 // srun does.
 func TestFailingRanks(t *testing.T) {
-	c := cluster.Start(t)
+	c := cluster.Start(t, cluster.Nodes(2)) // So that rank 1 is on n2.
 	u := newUser(t, c.Env()...)
 	u.mustSubmit(t, "--nodes", "2", "--no-submit", u.write(t, "failing.ipynb", failingCells...))
 	programs, err := filepath.Glob(filepath.Join(u.run(t).Path(), "bin", "*"))
