@@ -26,7 +26,7 @@ type program struct {
 
 // render gives the program's source, and its imports.
 func (p program) render(names *packageNames) ([]byte, []importLine, error) {
-	body, err := p.body()
+	body, ordered, err := p.body()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -34,38 +34,38 @@ func (p program) render(names *packageNames) ([]byte, []importLine, error) {
 	if err != nil {
 		return nil, nil, p.cell.errorf(0, "the cells do not fit together: %v", err)
 	}
-	head, err := p.head(imports)
+	head, err := p.head(imports, !ordered)
 	if err != nil {
 		return nil, nil, p.cell.errorf(0, "the imports cannot be formatted: %v", err)
 	}
 	return append(head, body...), imports, nil
 }
 
-// body is all below the imports.
-func (p program) body() (string, error) {
-	decls, ordered := p.decls, false
+// body is all below the imports; ordered tells that it has the notebook's order, and the Markdown in it.
+func (p program) body() (text string, ordered bool, err error) {
+	decls := p.decls
 	if p.script {
 		decls, ordered = inNotebookOrder(p.decls)
 	}
 	var body strings.Builder
 	told := 0 // The cells up to this one have been told.
 	for _, d := range append(decls[:len(decls):len(decls)], p.main) {
-		if p.script && (ordered || d == p.main) {
+		if ordered {
 			body.WriteString(p.markdown(told, d.cell.Number))
 			told = max(told, d.cell.Number)
 		}
 		text, err := d.render(!p.script)
 		if err != nil {
-			return "", err
+			return "", false, err
 		}
 		body.WriteString("\n")
 		body.WriteString(text)
 	}
-	return body.String(), nil
+	return body.String(), ordered, nil
 }
 
-// head is the program's comment, its package clause and its imports. gofmt lays out the comment, which may take it two turns.
-func (p program) head(imports []importLine) ([]byte, error) {
+// head is the program's comment, with the Markdown above its main if that is asked for, its package clause and its imports. gofmt lays out the comment, which may take it two turns.
+func (p program) head(imports []importLine, markdown bool) ([]byte, error) {
 	var out strings.Builder
 	if p.script {
 		out.WriteString(p.howToRun())
@@ -73,7 +73,7 @@ func (p program) head(imports []importLine) ([]byte, error) {
 		fmt.Fprintf(&out, generatedLine+"%s; DO NOT EDIT.\n\n", p.cell.ref.Notebook)
 	}
 	fmt.Fprintf(&out, "// Command %s is cell %d of %s.\n", p.step.Name, p.cell.Number, p.cell.ref.Notebook)
-	if !p.script {
+	if markdown {
 		out.WriteString(p.docComment())
 	}
 	out.WriteString("package main\n" + renderImports(imports))

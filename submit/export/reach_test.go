@@ -69,6 +69,7 @@ func TestScriptOrder(t *testing.T) {
 		{"nothing acts", "func b() {}\nvar a = 1", "func b var a"},
 		{"one acts", "func b() int { return 1 }\nvar a = b()", "func b var a"},
 		{"two act in the order of their names", "func b() int { return 1 }\nvar a = b()\nvar c = b()", "func b var a var c"},
+		{"flags in another order", "func b() int { return 1 }\nvar c = flag.Int(\"c\", 1, \"\")\nvar a = flag.Bool(\"a\", true, \"\")", "func b var c var a"},
 		{"two act in another order", "func b() int { return 1 }\nvar c = b()\nvar a = b()", "var a var c func b"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -19,7 +19,7 @@ func inNotebookOrder(decls []*decl) ([]*decl, bool) {
 		return cmp.Or(cmp.Compare(a.cell.Number, b.cell.Number), cmp.Compare(a.line(), b.line()))
 	})
 	acting := func(list []*decl, kind token.Token) []*decl {
-		return slices.DeleteFunc(slices.Clone(list), func(d *decl) bool { return d.kind != kind || !d.inPieces().acts })
+		return slices.DeleteFunc(slices.Clone(list), func(d *decl) bool { return d.kind != kind || !d.inPieces().acts || d.isFlag() })
 	}
 	for _, kind := range []token.Token{token.VAR, token.FUNC} {
 		if !slices.Equal(acting(decls, kind), acting(ordered, kind)) {
@@ -27,6 +27,18 @@ func inNotebookOrder(decls []*decl) ([]*decl, bool) {
 		}
 	}
 	return ordered, true
+}
+
+// isFlag tells whether the declaration is a flag of package flag: those may be defined in any order.
+func (d *decl) isFlag() bool {
+	words := d.inPieces().idents
+	for word := range words {
+		_, known := flagArguments[word]
+		if !known && word != "flag" && word != "true" && word != "false" && !slices.Contains(d.names, word) {
+			return false
+		}
+	}
+	return words["flag"]
 }
 
 // line is the declaration's first line in its cell.
