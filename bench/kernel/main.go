@@ -1,0 +1,132 @@
+// Command kernel measures Jupyter kernels side by side: gonbatch's, GoNB by itself, and ipykernel. Each round starts a new session of
+// each in turn; the table has the medians. It wants what `make setup` installs, and an otherwise idle machine.
+//
+//	go run ./bench/kernel            # five rounds, a Markdown table on standard output
+//	go run ./bench/kernel -rounds 3
+package main
+
+import (
+	_ "embed"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gonbatch/kernel"
+)
+
+//go:embed measure.py
+var measureScript string
+
+// contenders are the kernels, by their names in Jupyter.
+var contenders = []struct{ title, name string }{{"gonbatch", kernel.Name}, {"GoNB 0.11.4", "gonb"}, {"ipykernel 7", "python3"}}
+
+// measures are the columns, in order.
+var measures = []string{"start", "first cell", "warm cell", "first completion", "next completion"}
+
+func main() {
+	rounds := flag.Int("rounds", 5, "sessions of each kernel")
+	flag.Parse()
+	if err := run(*rounds); err != nil {
+		fmt.Fprintln(os.Stderr, "bench/kernel:", err)
+		os.Exit(1)
+	}
+}
+
+func run(rounds int) error {
+	root, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "bench-kernel-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	env, err := install(root, dir)
+	if err != nil {
+		return err
+	}
+	seconds := map[string]map[string][]float64{}
+	for round := range rounds {
+		for _, c := range contenders {
+			measured, err := measure(root, c.name, env)
+			if err != nil {
+				return fmt.Errorf("%s, round %d: %w", c.title, round+1, err)
+			}
+			if seconds[c.name] == nil {
+				seconds[c.name] = map[string][]float64{}
+			}
+			for name, value := range measured {
+				seconds[c.name][name] = append(seconds[c.name][name], value)
+			}
+		}
+	}
+	return printTable(seconds)
+}
+
+// install installs the kernels below dir and returns the environment in which clients find them.
+func install(root, dir string) ([]string, error) {
+	submit := filepath.Join(dir, "submit")
+	build := exec.Command("go", "build", "-o", submit, "./cmd/submit")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return nil, fmt.Errorf("build submit: %w: run it in the root of the source tree", err)
+	}
+	if _, err := kernel.Install(kernel.InstallOptions{DataDir: dir, Program: submit}); err != nil {
+		return nil, err
+	}
+	bin := filepath.Join(root, ".cache", "bin")
+	spec, err := json.Marshal(map[string]any{
+		"argv": []string{filepath.Join(bin, "gonb"), "--kernel", "{connection_file}"}, "display_name": "GoNB", "language": "go",
+	})
+	if err != nil {
+		return nil, err
+	}
+	plain := filepath.Join(dir, "kernels", "gonb")
+	if err := os.MkdirAll(plain, 0o755); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(plain, "kernel.json"), spec, 0o644); err != nil {
+		return nil, err
+	}
+	return append(os.Environ(), "JUPYTER_DATA_DIR="+dir, "GONBATCH_SOURCE="+root, "XDG_STATE_HOME="+dir,
+		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH")), nil
+}
+
+// measure runs one session in a real client.
+func measure(root, name string, env []string) (map[string]float64, error) {
+	cmd := exec.Command(filepath.Join(root, ".cache", "venv", "bin", "python"), "-c", measureScript, name)
+	cmd.Env = env
+	out, err := cmd.Output()
+	if err != nil {
+		if exit, ok := err.(*exec.ExitError); ok {
+			err = fmt.Errorf("%w\n%s", err, exit.Stderr)
+		}
+		return nil, err
+	}
+	var seconds map[string]float64
+	return seconds, json.Unmarshal(out, &seconds)
+}
+
+func printTable(seconds map[string]map[string][]float64) error {
+	fmt.Println("| | " + strings.Join(measures, " | ") + " |")
+	fmt.Println("|---" + strings.Repeat("|--:", len(measures)) + "|")
+	for _, c := range contenders {
+		fmt.Printf("| %s |", c.title)
+		for _, name := range measures {
+			values := seconds[c.name][name]
+			if len(values) == 0 {
+				return fmt.Errorf("%s: no %q was measured", c.title, name)
+			}
+			slices.Sort(values)
+			fmt.Printf(" %.3f s |", values[len(values)/2])
+		}
+		fmt.Println()
+	}
+	return nil
+}
