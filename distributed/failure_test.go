@@ -34,6 +34,8 @@ type scenario struct{ victim, others func(w *distributed.World) }
 var scenarios = map[string]scenario{
 	"killed":              {killed, reduceForEver},
 	"killed in training":  {killed, trainForEver},
+	"killed in a step":    {inStep(syscall.SIGKILL), trainInProgram},
+	"stopped in a step":   {inStep(syscall.SIGSTOP), trainInProgram},
 	"panics":              {func(*distributed.World) { panic("no more batches") }, reduceForEver},
 	"panics elsewhere":    {panicElsewhere, reduceForEver},
 	"gives up":            {func(*distributed.World) { log.Fatal("read data: no such file") }, reduceForEver},
@@ -90,6 +92,38 @@ func reduceForEver(w *distributed.World) {
 // trainForEver computes without a collective: it notices nothing by itself.
 func trainForEver(*distributed.World) { time.Sleep(time.Minute) }
 
+// trainInProgram has its collectives in the compiled step.
+func trainInProgram(w *distributed.World) { fitForEver(w, func() {}) }
+
+// fitForEver trains, and calls begun after the first epoch: all is compiled then.
+func fitForEver(w *distributed.World, begun func()) {
+	loader, err := w.Loader(blobs{145}, distributed.LoaderOptions{BatchSize: 12})
+	if err != nil {
+		log.Fatal(err)
+	}
+	trainer := newTrainer(w, 42)
+	for epoch := 0; ; epoch++ {
+		if err := w.Fit(trainer, loader, distributed.FitOptions{Epochs: 1, LogEvery: 1 << 20}); err != nil {
+			log.Fatal(err)
+		}
+		if epoch == 0 {
+			begun()
+		}
+	}
+}
+
+// inStep trains, and sends itself a signal after many steps.
+func inStep(s syscall.Signal) func(*distributed.World) {
+	return func(w *distributed.World) {
+		fitForEver(w, func() {
+			time.AfterFunc(time.Second, func() {
+				mark()
+				syscall.Kill(os.Getpid(), s)
+			})
+		})
+	}
+}
+
 func slowly(w *distributed.World) {
 	time.Sleep(2 * stuckLimit)
 	fmt.Println("reduce:", w.AllReduceSum(make([]float64, 5)))
@@ -122,7 +156,7 @@ func failingRank(t *testing.T) {
 	}()
 	s := scenarios[os.Getenv(scenarioVariable)]
 	if fmt.Sprint(w.Rank()) == os.Getenv(victimVariable) {
-		mark(t)
+		mark()
 		s.victim(w)
 	} else {
 		s.others(w)
@@ -130,9 +164,9 @@ func failingRank(t *testing.T) {
 }
 
 // mark notes the moment of the failure.
-func mark(t *testing.T) {
-	if err := os.WriteFile(filepath.Join(os.Getenv(rundir.EnvDir), "moment"), nil, 0o666); err != nil {
-		t.Fatal(err)
+func mark() {
+	if err := os.WriteFile(filepath.Join(os.Getenv(rundir.EnvDir), "moment"), []byte("now"), 0o666); err != nil {
+		log.Fatal(err)
 	}
 }
 
@@ -150,6 +184,8 @@ var failureCases = []failureCase{
 	{"killed", 1, rundir.Died, []string{"its process ended without World.Close"}, false},
 	{"killed", 2, rundir.Died, []string{"its process ended without World.Close"}, false},
 	{"killed in training", 1, rundir.Died, []string{"its process ended without World.Close"}, false},
+	{"killed in a step", 1, rundir.Died, []string{"its process ended without World.Close"}, false},
+	{"stopped in a step", 2, rundir.Stuck, []string{"says nothing since", `is in all-reduce \d+ \(\d+ float(32|64)\)`}, true},
 	{"panics", 1, rundir.Died, []string{"panic: no more batches", "failure_test.go"}, false},
 	{"panics elsewhere", 0, rundir.Died, []string{"panic: no more batches", "failure_test.go"}, false},
 	{"gives up", 1, rundir.Died, []string{"read data: no such file"}, false},
@@ -227,7 +263,7 @@ func checkFailure(t *testing.T, launcher ranktest.Launcher, c failureCase) {
 			report = after
 			reports++
 		}
-		if c.stacks && !(c.scenario == "stopped" && rank == c.victim) && !(c.scenario == "others have closed" && rank != c.victim) {
+		if c.stacks && !(strings.HasPrefix(c.scenario, "stopped") && rank == c.victim) && !(c.scenario == "others have closed" && rank != c.victim) {
 			if stack, err := os.ReadFile(dir.StackPath(rank)); err != nil || !strings.Contains(string(stack), "failure_test.go") {
 				t.Errorf("stacks of rank %d: %v\n%s", rank, err, stack)
 			}
