@@ -14,7 +14,7 @@ import (
 )
 
 // accuracyLine is the notebook's last line, such as "test/accuracy 0.9906, test/loss 0.0294".
-var accuracyLine = regexp.MustCompile(`(?m)^test/accuracy (\d\.\d+), `)
+var accuracyLine = regexp.MustCompile(`(?m)(?:^|>)test/accuracy (\d\.\d+), `)
 
 // TestNotebookInJupyter executes the example notebook, unchanged, in a real Jupyter client under the kernel that `submit kernel
 // install` installs. It trains on one device.

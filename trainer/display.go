@@ -25,6 +25,7 @@ type display struct {
 	lastShown time.Time
 	since     time.Time // Of the last rate.
 	line      string
+	shown     bool // The line is in the log.
 }
 
 const (
@@ -72,6 +73,9 @@ func (d *display) end() {
 			fmt.Fprintln(d.out, d.line)
 		}
 	}
+	if d.lines && d.line != "" && !d.shown {
+		fmt.Fprintln(d.out, d.line)
+	}
 	if d.notebook != "" {
 		d.show(d.line)
 		gonbui.Sync()
@@ -106,18 +110,18 @@ func (d *display) pause(what string) {
 
 // report prints a line with the newest metrics, if it is time.
 func (d *display) report(r *run) {
-	d.line = fmt.Sprintf("%s  loss %.4f  %.0f examples/s  %s", r.place(), r.metrics["train/loss"], r.metrics["train/examples_per_second"], r.left())
+	d.line, d.shown = strings.TrimRight(fmt.Sprintf("%s  loss %.4f  %.0f examples/s  %s", r.place(), r.metrics["train/loss"], r.metrics["train/examples_per_second"], r.left()), " "), false
 	if !d.lines || time.Since(d.lastLine) < lineInterval && r.at.Batch != r.plan.batches {
 		return
 	}
-	d.lastLine = time.Now()
-	fmt.Fprintln(d.out, strings.TrimRight(d.line, " "))
+	d.lastLine, d.shown = time.Now(), true
+	fmt.Fprintln(d.out, d.line)
 }
 
 func (d *display) validation(r *run, values Metrics) {
 	d.since = time.Now()
 	text := fmt.Sprintf("epoch %d  step %d  %s", r.at.Epoch+1, r.at.Step, values)
-	d.line = text
+	d.line, d.shown = text, d.lines
 	if d.lines {
 		fmt.Fprintln(d.out, text)
 	}

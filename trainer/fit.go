@@ -181,7 +181,7 @@ func (r *run) afterUpdate() error {
 	if err := r.rates.set(int(r.at.Step), r.plan.updates); err != nil {
 		return err
 	}
-	if r.at.Step%int64(r.config.LogEvery) == 0 || r.at.Batch == r.plan.batches {
+	if r.at.Step%int64(r.config.LogEvery) == 0 || r.at.Batch == r.plan.batches || r.ended() {
 		if err := r.report(); err != nil {
 			return err
 		}

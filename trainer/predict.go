@@ -14,19 +14,24 @@ import (
 // Predict runs the model over a dataset: each rank its contiguous part, in batches of at most EvalBatchSize, on its first device. For each batch
 // it calls f with the numbers of the examples and the model's predictions, whose first axis is the example; f must not keep the tensors.
 func (t *Trainer) Predict(ctx context.Context, ds data.Dataset, f func(indices []int, predictions []*tensors.Tensor) error) error {
-	if t.task.model == nil {
-		return fmt.Errorf("trainer: %s: the task has no model to predict with: give it one by WithPredict", t.config.Name)
+	return t.predict(ctx, ds, t.world.Rank()*ds.Len()/t.world.Size(), (t.world.Rank()+1)*ds.Len()/t.world.Size(), f)
+}
+
+// PredictOnMain is Predict of the whole dataset on rank 0, for samples to look at; other ranks do nothing.
+func (t *Trainer) PredictOnMain(ctx context.Context, ds data.Dataset, f func(indices []int, predictions []*tensors.Tensor) error) error {
+	if !t.world.IsMain() {
+		return nil
 	}
-	exec, err := model.NewExec(t.world.Backend(), t.store, func(scope *model.Scope, inputs []*graph.Node) []*graph.Node {
-		scope.Store().SetTraining(inputs[0].Graph(), false)
-		return t.stepper.precision.outputs(t.task.model(scope, t.stepper.precision.inputs(inputs)))
-	})
+	return t.predict(ctx, ds, 0, ds.Len(), f)
+}
+
+func (t *Trainer) predict(ctx context.Context, ds data.Dataset, begin, end int, f func([]int, []*tensors.Tensor) error) error {
+	exec, err := t.predictor()
 	if err != nil {
-		return fmt.Errorf("trainer: %s: predict: %w", t.config.Name, err)
+		return err
 	}
 	defer exec.Finalize()
-	end := (t.world.Rank() + 1) * ds.Len() / t.world.Size()
-	for begin := t.world.Rank() * ds.Len() / t.world.Size(); begin < end; begin += t.config.EvalBatchSize {
+	for ; begin < end; begin += t.config.EvalBatchSize {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -39,6 +44,20 @@ func (t *Trainer) Predict(ctx context.Context, ds data.Dataset, f func(indices [
 		}
 	}
 	return nil
+}
+
+func (t *Trainer) predictor() (*model.Exec, error) {
+	if t.task.model == nil {
+		return nil, fmt.Errorf("trainer: %s: the task has no model to predict with: give it one by WithPredict", t.config.Name)
+	}
+	exec, err := model.NewExec(t.world.Backend(), t.store, func(scope *model.Scope, inputs []*graph.Node) []*graph.Node {
+		scope.Store().SetTraining(inputs[0].Graph(), false)
+		return t.stepper.precision.outputs(t.task.model(scope, t.stepper.precision.inputs(inputs)))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("trainer: %s: predict: %w", t.config.Name, err)
+	}
+	return exec, nil
 }
 
 func predictBatch(exec *model.Exec, ds data.Dataset, indices []int, f func([]int, []*tensors.Tensor) error) error {

@@ -26,13 +26,13 @@ type Ended struct {
 const eachLimit = 2 * time.Minute
 
 // asLogged makes a rank append its output to its own log: $0 is the folder, the rest is the program. As submit's own launcher does, it gives the ranks
-// a second to say why one failed: MPICH's mpirun kills them as soon as it knows.
+// two seconds to say why one failed: MPICH's mpirun kills them as soon as it knows.
 const asLogged = `rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-$RANK}}
 exec >>"$0/rank-$rank.log" 2>&1
 [ -n "$PMI_FD" ] || exec "$@"
 "$@"
 code=$?
-[ $code = 0 ] || sleep 1
+[ $code = 0 ] || sleep 2
 exit $code`
 
 // StartLogged runs this test alone in n processes, as Start does, each with its output in logs/rank-<n>.log below the folder. It returns how they ended: by

@@ -1,0 +1,38 @@
+package data
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// Noise is a dataset of n vectors of random numbers, normally distributed: [batch, size] float32, without labels. Example i is the same
+// whenever it is asked for.
+func Noise(name string, n, size int, seed uint64) Dataset { return noise{name, n, size, seed} }
+
+type noise struct {
+	name    string
+	n, size int
+	seed    uint64
+}
+
+func (d noise) Name() string { return d.name }
+func (d noise) Len() int     { return d.n }
+
+func (d noise) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	if len(indices) == 0 {
+		return nil, nil, fmt.Errorf("data: a batch of no examples of %s", d.name)
+	}
+	values := make([]float32, 0, len(indices)*d.size)
+	for _, index := range indices {
+		if index < 0 || index >= d.n {
+			return nil, nil, fmt.Errorf("data: example %d of %s, which has %d", index, d.name, d.n)
+		}
+		rng := rand.New(rand.NewPCG(d.seed, uint64(index)))
+		for range d.size {
+			values = append(values, float32(rng.NormFloat64()))
+		}
+	}
+	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(values, len(indices), d.size)}, nil, nil
+}

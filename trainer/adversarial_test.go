@@ -1,0 +1,68 @@
+package trainer_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+
+	"gonbatch/trainer"
+)
+
+func objective(name, scope string) trainer.Objective {
+	return trainer.Objective{Name: name, Scope: scope, Optimizer: optimizer.StochasticGradientDescent().WithLearningRate(0.5).WithDecay(false).Done()}
+}
+
+// pullApart has two models of one number each. a wants to be where b is; b wants to be one more than a.
+func pullApart(scope *model.Scope, inputs, _ []*graph.Node) []*graph.Node {
+	g := inputs[0].Graph()
+	a := scope.In("a").VariableWithValue("x", float32(4)).NodeValue(g)
+	b := scope.In("b").VariableWithValue("x", float32(0)).NodeValue(g)
+	one := graph.Scalar(g, dtypes.Float32, 1)
+	return []*graph.Node{
+		graph.MulScalar(graph.Square(graph.Sub(a, b)), 0.5),
+		graph.MulScalar(graph.Square(graph.Sub(b, graph.Add(a, one))), 0.5),
+	}
+}
+
+// TestAdversarial: each optimizer changes its own model only, both from the same weights.
+func TestAdversarial(t *testing.T) {
+	task := trainer.Adversarial(pullApart, objective("first", "/a"), objective("second", "/b"))
+	var got [][2]float64
+	record := trainer.Callback{Name: "record", BatchEnd: func(e *trainer.Event) error {
+		at := func(path string) float64 {
+			return float64(tensors.ToScalar[float32](e.Trainer.Store().GetVariable(path).MustValue()))
+		}
+		got = append(got, [2]float64{at("/a/x"), at("/b/x")})
+		return nil
+	}}
+	tr, _ := newTrainer(t, trainer.Config{MaxSteps: 5, BatchSize: 12}, task, trainer.WithCallbacks(record))
+	if err := tr.Fit(t.Context(), blobs{145}, nil); err != nil {
+		t.Fatal(err)
+	}
+	a, b := 4.0, 0.0
+	for i, pair := range got {
+		a, b = a-0.5*(a-b), b-0.5*(b-(a+1)) // Go evaluates both before it assigns, as the step must.
+		if math.Abs(pair[0]-a) > 1e-5 || math.Abs(pair[1]-b) > 1e-5 {
+			t.Fatalf("update %d: a, b = %v, want %g, %g", i+1, pair, a, b)
+		}
+	}
+	if tr.Step() != 5 || optimizer.GetGlobalStep(tr.Store()) != 5 {
+		t.Errorf("step %d, global step %d, want 5: an update counts once, whatever the number of optimizers", tr.Step(), optimizer.GetGlobalStep(tr.Store()))
+	}
+}
+
+func TestAdversarialLosses(t *testing.T) {
+	one := func(scope *model.Scope, inputs, labels []*graph.Node) []*graph.Node {
+		return pullApart(scope, inputs, labels)[:1]
+	}
+	tr, _ := newTrainer(t, trainer.Config{MaxSteps: 1, BatchSize: 12}, trainer.Adversarial(one, objective("first", "/a"), objective("second", "/b")))
+	if err := tr.Fit(t.Context(), blobs{145}, nil); err == nil || !strings.Contains(err.Error(), "1 losses for 2 objectives") {
+		t.Errorf("got %v, want the numbers of losses and objectives", err)
+	}
+}

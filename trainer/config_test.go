@@ -1,0 +1,117 @@
+package trainer_test
+
+import (
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gonbatch/trainer"
+)
+
+func TestConfigSources(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "trainer.yaml")
+	yaml := "max_epochs: 3\nbatch_size: 12\nlog_every: 7\nschedule: {kind: step, step_size: 5}\ncheckpoint: {off: true, every: 10m}\n"
+	if err := os.WriteFile(file, []byte(yaml), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TRAINER_LOG_EVERY", "8")
+	t.Setenv("TRAINER_BATCH_SIZE", "24")
+	c := trainer.Config{MaxEpochs: 1, Seed: 9, EvalBatchSize: 50}
+	flags := flag.NewFlagSet("notebook", flag.ContinueOnError)
+	c.AddFlags(flags)
+	if err := flags.Parse([]string{"-config", file, "-batch_size", "36", "-loggers", "csv,tensorboard", "-schedule.milestones", "1,2"}); err != nil {
+		t.Fatal(err)
+	}
+	tr, _ := newTrainer(t, c, blobTask(plainNet))
+	got := tr.Config()
+	if got.BatchSize != 36 || got.LogEvery != 8 || got.MaxEpochs != 3 || got.Seed != 9 || got.EvalBatchSize != 50 {
+		t.Errorf("flags, then the environment, the file, the program: got %+v", got)
+	}
+	if got.Schedule.Kind != "step" || got.Schedule.StepSize != 5 || got.Checkpoint.Every != 10*time.Minute || len(got.Loggers) != 2 || len(got.Schedule.Milestones) != 2 {
+		t.Errorf("nested values, lists and times: got %+v", got)
+	}
+	if got.AccumulateGradBatches != 1 || got.Precision != "32-true" {
+		t.Errorf("defaults: got %+v", got)
+	}
+}
+
+func TestConfigErrors(t *testing.T) {
+	tests := []struct {
+		name string
+		c    trainer.Config
+		env  string
+		want string
+	}{
+		{"negative", trainer.Config{MaxSteps: -1}, "", "max_steps: -1"},
+		{"no batch", trainer.Config{BatchSize: -4}, "", "batch_size: -4: it must be at least 1"},
+		{"clip", trainer.Config{GradientClipNorm: -1}, "", "gradient_clip_norm: -1"},
+		{"precision", trainer.Config{Precision: "16-mixed"}, "", `precision: "16-mixed": it must be 32-true, bf16-true or 64-true`},
+		{"strategy", trainer.Config{Strategy: "fsdp"}, "", `strategy: "fsdp": it must be auto, single, spmd or ddp`},
+		{"another world", trainer.Config{Strategy: "ddp"}, "", `strategy: "ddp", but this is`},
+		{"logger", trainer.Config{Loggers: []string{"wandb"}}, "", `loggers: "wandb"`},
+		{"schedule", trainer.Config{Schedule: trainer.ScheduleConfig{Kind: "exp"}}, "", `schedule.kind: "exp": it must be constant, step, multistep, cosine or one-cycle`},
+		{"step size", trainer.Config{Schedule: trainer.ScheduleConfig{Kind: "step"}}, "", "schedule.step_size: 0"},
+		{"milestones", trainer.Config{Schedule: trainer.ScheduleConfig{Kind: "multistep", Milestones: []int{4, 2}}}, "", "schedule.milestones: [4 2]"},
+		{"mode", trainer.Config{EarlyStopping: trainer.EarlyStoppingConfig{Monitor: "val/loss", Mode: "less"}}, "", `early_stopping.mode: "less": it must be min or max`},
+		{"environment", trainer.Config{}, "TRAINER_MAX_EPOCHS=ten", `TRAINER_MAX_EPOCHS="ten": it is not a whole number`},
+		{"no file", trainer.Config{}, "TRAINER_CONFIG=/nowhere/t.yaml", "/nowhere/t.yaml"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if name, value, ok := strings.Cut(test.env, "="); ok {
+				t.Setenv(name, value)
+			}
+			_, err := trainer.New(world(t), test.c, blobTask(plainNet))
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestConfigUnknownKey(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "trainer.yaml")
+	if err := os.WriteFile(file, []byte("max_epochs: 3\nmax_epoch: 4\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TRAINER_CONFIG", file)
+	_, err := trainer.New(world(t), trainer.Config{}, blobTask(plainNet))
+	if err == nil || !strings.Contains(err.Error(), "line 2") || !strings.Contains(err.Error(), "max_epoch ") {
+		t.Errorf("got %v, want the key and its line", err)
+	}
+}
+
+func TestFlagErrors(t *testing.T) {
+	flags := flag.NewFlagSet("notebook", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	new(trainer.Config).AddFlags(flags)
+	if err := flags.Parse([]string{"-max_time", "soon"}); err == nil || !strings.Contains(err.Error(), "-max_time") || !strings.Contains(err.Error(), "90s, 30m") {
+		t.Errorf("got %v, want the flag and an example", err)
+	}
+}
+
+func TestTaskErrors(t *testing.T) {
+	tests := []struct {
+		name string
+		task trainer.Task
+		want string
+	}{
+		{"empty", trainer.Task{}, "without a model or a loss"},
+		{"no optimizer", trainer.Supervised(plainNet, nil, nil), "without a model or a loss"},
+		{"no objectives", trainer.Adversarial(pullApart), "without objectives"},
+		{"the same scope", trainer.Adversarial(pullApart, objective("a", "/a"), objective("b", "/a")), `two objectives have the scope "/a"`},
+		{"no scope", trainer.Adversarial(pullApart, objective("a", "")), "must be a path"},
+		{"no name", trainer.Adversarial(pullApart, objective("", "/a"), objective("b", "/b")), "without a name"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if _, err := trainer.New(world(t), trainer.Config{}, test.task); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
