@@ -85,6 +85,14 @@ func (d *Images) Name() string { return d.config.Name }
 // Len is the number of images.
 func (d *Images) Len() int { return len(d.config.Labels) }
 
+// Normalized returns the same images with another mean and standard deviation of each channel, for pixels from 0 to 1; without any (nil, nil)
+// they are left from 0 to 1, as generative models need them. The pixels are shared.
+func (d *Images) Normalized(mean, std []float32) (*Images, error) {
+	c := d.config
+	c.Mean, c.Std = mean, std
+	return NewImages(c)
+}
+
 // Classes is the number of classes.
 func (d *Images) Classes() int { return d.config.Classes }
 

@@ -130,6 +130,46 @@ func TestDir(t *testing.T) {
 	}
 }
 
+func TestNormalized(t *testing.T) {
+	d, err := data.NewImages(small())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name      string
+		mean, std []float32
+		want      []float32
+		wantErr   string
+	}{
+		{name: "not at all", want: []float32{0, 0.2, 0.4, 0.6}},
+		{name: "another way", mean: []float32{0, 0.2}, std: []float32{0.5, 1}, want: []float32{0, 0, 0.8, 0.4}},
+		{name: "too few means", mean: []float32{0.5}, wantErr: `images "small": 1 means for 2 channels`},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			n, err := d.Normalized(tc.mean, tc.std)
+			if tc.wantErr != "" {
+				if err == nil || err.Error() != tc.wantErr {
+					t.Errorf("error %v, want %q", err, tc.wantErr)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			inputs, _, err := n.Batch([]int{0})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, got := range tensors.MustCopyFlatData[float32](inputs[0]) {
+				if math.Abs(float64(got-tc.want[i])) > 1e-6 {
+					t.Errorf("value %d is %g, want %g", i, got, tc.want[i])
+				}
+			}
+		})
+	}
+}
+
 func BenchmarkImagesBatch64(b *testing.B) {
 	const n = 10_000
 	c := data.ImagesConfig{Name: "bench", Height: 28, Width: 28, Channels: 1, Classes: 10,
