@@ -2,7 +2,7 @@
 //
 //	submit --local notebooks/mnist.ipynb           # on this machine
 //	submit --nodes 2 notebooks/mnist.ipynb         # on two nodes of a cluster
-//	submit --nodes 2 -f train.ipynb -- -epochs 3   # passes flags to the notebook, and follows the job
+//	submit --nodes 2 -F train.ipynb -- -epochs 3   # passes flags to the notebook, and follows the job
 //	submit logs -f 4711
 //	submit status
 //	submit cancel 4711

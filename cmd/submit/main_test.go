@@ -90,11 +90,12 @@ func TestFlags(t *testing.T) {
 			}},
 		{"cluster", []string{"--nodes=2", "--tasks-per-node=4", "--gpus-per-node=4", "--cpus-per-task=8", "--mem=64G", "--time=1:00:00", "--partition=p",
 			"--account=a", "--qos=q", "--constraint=c", "--name=n", "--mpi=pmi2", "--mpi-library=l", "--template=t", "--run-root=r", "--platform=cuda",
-			"--devices=all", "--max-restarts=3", "--signal-lead=5m", "--dry-run", "--no-submit", "-f", "x.ipynb"},
+			"--devices=all", "--max-restarts=3", "--signal-lead=5m", "--dry-run", "--no-submit", "-F", "-f", "p.yaml", "x.ipynb"},
 			func(o *submitOptions) {
 				*o = submitOptions{Notebook: "x.ipynb", Tasks: 1, Nodes: 2, TasksPerNode: 4, GPUsPerNode: 4, CPUsPerTask: 8, Mem: "64G", Time: "1:00:00",
 					Partition: "p", Account: "a", QOS: "q", Constraint: "c", Name: "n", MPI: "pmi2", MPILibrary: "l", Template: "t", RunRoot: "r",
 					Platform: "cuda", Devices: "all", MaxRestarts: 3, SignalLead: 5 * time.Minute, DryRun: true, NoSubmit: true, Follow: true}
+				o.ParamsFile = "p.yaml"
 			}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -76,7 +76,7 @@ func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Devices, "devices", "", "XLA devices of each rank: a number, or all (default: 1, or all of a --local run with one rank)")
 	fs.BoolVar(&o.DryRun, "dry-run", false, "print the batch script and write nothing")
 	fs.BoolVar(&o.NoSubmit, "no-submit", false, "stage everything and print the sbatch command")
-	fs.BoolVarP(&o.Follow, "follow", "f", false, "show rank 0's log and end as the job ends")
+	fs.BoolVarP(&o.Follow, "follow", "F", false, "show rank 0's log and end as the job ends")
 	annotate(fs, config.FlagOnly, "dry-run", "no-submit", "cell", "param", "params-file", "from", "from-run")
 	annotate(fs, config.Path, "template", "run-root")
 }
@@ -98,6 +98,9 @@ func (o *submitOptions) parseArgs(args []string, dash int) error {
 	}
 	switch {
 	case len(own) == 0:
+		if err := o.checkParamsFile(); err != nil {
+			return err
+		}
 		return usage("no notebook: give one, as submit --local notebook.ipynb (see submit --help)")
 	case len(own) > 1 && isCommand(own[0]):
 		return usage("unknown command %q (see submit --help)", own[0])

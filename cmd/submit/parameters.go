@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -25,13 +26,16 @@ type exportOptions struct {
 func (o *exportOptions) addFlags(fs *pflag.FlagSet, verb string) {
 	fs.StringArrayVar(&o.Cells, "cell", nil, verb+" only this cell: a tag, a cell id, a number or a step's name; repeatable")
 	fs.StringArrayVarP(&o.Params, "param", "p", nil, "value NAME=VALUE for a parameter (a cell tagged parameters declares them); repeatable")
-	fs.StringVar(&o.ParamsFile, "params-file", "", "YAML file of parameters; -p wins over it")
+	fs.StringVarP(&o.ParamsFile, "params-file", "f", "", "YAML file of parameters; -p wins over it")
 }
 
 // values are all parameters that are given.
 func (o exportOptions) values() (map[string]string, error) {
 	values := map[string]string{}
 	if o.ParamsFile != "" {
+		if err := o.checkParamsFile(); err != nil {
+			return nil, err
+		}
 		data, err := os.ReadFile(o.ParamsFile)
 		if err != nil {
 			return nil, fmt.Errorf("--params-file: %w", err)
@@ -48,6 +52,14 @@ func (o exportOptions) values() (map[string]string, error) {
 		values[name] = value
 	}
 	return values, nil
+}
+
+// checkParamsFile finds who wants to follow a job by -f, as "submit logs" does.
+func (o exportOptions) checkParamsFile() error {
+	if filepath.Ext(o.ParamsFile) != ".ipynb" {
+		return nil
+	}
+	return usage("-f %s: that is a notebook, and -f is short for --params-file, a YAML file of parameters: to follow the job, give -F", o.ParamsFile)
 }
 
 // parseParams reads a YAML mapping of names to plain values, which stay as they are written.

@@ -50,3 +50,11 @@ func TestParameterSources(t *testing.T) {
 		})
 	}
 }
+
+// TestNotebookAsParameters: -f once was short for --follow, and is so for other commands.
+func TestNotebookAsParameters(t *testing.T) {
+	_, err := exportOptions{ParamsFile: "runs/a b.ipynb"}.values()
+	if err == nil || !strings.Contains(err.Error(), "-f runs/a b.ipynb: that is a notebook") || !strings.Contains(err.Error(), "give -F") {
+		t.Errorf("got %v, want what -f is, and -F", err)
+	}
+}

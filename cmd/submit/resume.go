@@ -50,7 +50,7 @@ func newResumeCommand(a *app) *cobra.Command {
 		Short: "Go on with a run that has ended; RUN is a job id, a run's name or the start of one, or a run directory",
 		Long:  resumeLong,
 		Example: `  submit resume 4711
-  submit resume --nodes 4 -f runs/mnist-20261121-101500-4f2a`,
+  submit resume --nodes 4 -F runs/mnist-20261121-101500-4f2a`,
 		Args: oneArg("RUN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := a.findRun(cmd, args[0])

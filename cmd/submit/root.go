@@ -25,7 +25,7 @@ func newRootCommand(a *app) *cobra.Command {
 		Long:  rootLong,
 		Example: `  submit --local notebooks/mnist.ipynb
   submit --nodes 2 --time 30:00 notebooks/mnist.ipynb
-  submit --nodes 2 -f notebooks/mnist.ipynb -- -epochs 3 -lr 1e-3`,
+  submit --nodes 2 -F notebooks/mnist.ipynb -- -epochs 3 -lr 1e-3`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,
