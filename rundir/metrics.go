@@ -1,0 +1,115 @@
+package rundir
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"strings"
+	"time"
+)
+
+// Measurement is a line of the metrics: what a training measured at a step.
+type Measurement struct {
+	Step int64
+	Time time.Time
+	// Training is the training's name where the run has several; else it is empty.
+	Training string
+	// Values are the metrics by name, such as "train/loss". They may be NaN or infinite.
+	Values map[string]float64
+}
+
+// ReadMetrics reads the metrics that the run has written so far, in order. A run without any has none.
+func ReadMetrics(d Dir) ([]Measurement, error) {
+	r := MetricsReader{Dir: d}
+	return r.Read()
+}
+
+// MetricsReader reads metrics while a run writes them: each time only what is new in the file. It is not for several goroutines.
+type MetricsReader struct {
+	// Dir is the run directory.
+	Dir Dir
+
+	file   fs.FileInfo
+	offset int64
+	all    []Measurement
+}
+
+// Read returns all metrics that have been written so far. A line that is still being written, or is no JSON object, is left out. The
+// slice is the reader's own.
+func (r *MetricsReader) Read() ([]Measurement, error) {
+	f, err := os.Open(r.Dir.Metrics())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("metrics of the run: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("metrics of the run: %w", err)
+	}
+	// A training that goes back to a checkpoint replaces the file.
+	if r.file == nil || !os.SameFile(r.file, info) || info.Size() < r.offset {
+		r.offset, r.all = 0, nil
+	}
+	r.file = info
+	text, err := io.ReadAll(io.NewSectionReader(f, r.offset, info.Size()-r.offset))
+	if err != nil {
+		return nil, fmt.Errorf("metrics of the run %s: %w", f.Name(), err)
+	}
+	whole := text[:bytes.LastIndexByte(text, '\n')+1]
+	r.offset += int64(len(whole))
+	for line := range bytes.Lines(whole) {
+		if m, ok := readMeasurement(line); ok {
+			r.all = append(r.all, m)
+		}
+	}
+	return r.all, nil
+}
+
+func readMeasurement(line []byte) (m Measurement, ok bool) {
+	var fields map[string]any
+	if json.Unmarshal(line, &fields) != nil {
+		return m, false
+	}
+	m.Values = make(map[string]float64, len(fields))
+	for name, value := range fields {
+		switch value := value.(type) {
+		case float64:
+			if name == "step" {
+				m.Step = int64(value)
+			} else {
+				m.Values[name] = value
+			}
+		case string:
+			m.addText(name, value)
+		}
+	}
+	return m, true
+}
+
+// addText takes what is written as text: the time, the training's name, and numbers that JSON does not have.
+func (m *Measurement) addText(name, value string) {
+	switch name {
+	case "time":
+		m.Time, _ = time.Parse(time.RFC3339Nano, value) // Without one it is the zero time.
+		return
+	case "training":
+		m.Training = value
+		return
+	}
+	switch strings.TrimPrefix(value, "+") {
+	case "NaN":
+		m.Values[name] = math.NaN()
+	case "Inf":
+		m.Values[name] = math.Inf(1)
+	case "-Inf":
+		m.Values[name] = math.Inf(-1)
+	}
+}
