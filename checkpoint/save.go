@@ -13,9 +13,12 @@ import (
 	"gonbatch/checkpoint/folder"
 )
 
+// WeightsFile is the file of a checkpoint that has the model.
+const WeightsFile = "model.safetensors"
+
 // The files of a checkpoint.
 const (
-	modelFile    = "model.safetensors"
+	modelFile    = WeightsFile
 	trainingFile = "training.safetensors"
 	ranksFile    = "ranks.safetensors"
 )

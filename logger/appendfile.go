@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"gonbatch/rundir"
 )
 
 // openLines opens a file of lines to append to it, and makes it if it is missing. A last line without its end is what a process
@@ -23,6 +25,18 @@ func openLines(path string) (*os.File, error) {
 		return nil, errors.Join(fmt.Errorf("remove the half-written last line of %s: %w", path, err), f.Close())
 	}
 	return f, nil
+}
+
+// replaceLines gives a file of lines new content, as a whole, and opens it to append instead of the old one.
+func replaceLines(path string, content []byte, old *os.File) (*os.File, error) {
+	if err := rundir.WriteFileAtomic(path, content, 0o644); err != nil {
+		return old, err
+	}
+	f, err := openLines(path)
+	if err != nil {
+		return old, err
+	}
+	return f, old.Close()
 }
 
 func shorten(f *os.File, size int64) error {

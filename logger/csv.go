@@ -9,40 +9,50 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
-
-	"gonbatch/rundir"
 )
 
-// CSV appends metrics to a file of comma-separated values: the columns step and time (RFC 3339), then one a metric. Each call of
-// Scalars is a row; a metric that it lacks is an empty cell. The first row names the columns.
+// CSV appends metrics to a file of comma-separated values: the columns step and time (RFC 3339), training if it is named, then one a
+// metric. Each call of Scalars is a row; a metric that it lacks is an empty cell. The first row names the columns.
 //
 // A metric that comes later gets a further column at the right: the file is written anew, whole, with empty cells in the rows before, so
 // it always is one table. That costs a copy of the file for each new set of names, and nothing after. It ignores all but scalars.
 type CSV struct {
 	scalarsOnly
+	options options
 	mu      sync.Mutex
 	path    string
 	file    *os.File // nil once closed
 	columns []string
+	kept    recorded
 	now     func() time.Time
 }
 
-var _ Logger = (*CSV)(nil)
+var (
+	_ Logger   = (*CSV)(nil)
+	_ Rewinder = (*CSV)(nil)
+)
 
-var csvFixed = []string{"step", "time"}
+// fixed are the first columns.
+func (l *CSV) fixed() []string {
+	if l.options.training != "" {
+		return []string{"step", "time", "training"}
+	}
+	return []string{"step", "time"}
+}
 
 // NewCSV opens the file at path and makes it if it is missing. A file whose first row is not one of CSV's is refused.
-func NewCSV(path string) (*CSV, error) {
+func NewCSV(path string, options ...Option) (*CSV, error) {
 	f, err := openLines(path)
 	if err != nil {
 		return nil, fmt.Errorf("logger: CSV: %w", err)
 	}
-	l := &CSV{path: path, file: f, now: time.Now}
+	l := &CSV{options: newOptions(options), path: path, file: f, now: time.Now}
 	rows, err := l.rows()
 	if err == nil && len(rows) > 0 {
-		l.columns, err = csvColumns(rows[0])
+		l.columns, err = l.checked(rows[0])
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("logger: CSV: %s: %w", path, err), f.Close())
@@ -50,10 +60,11 @@ func NewCSV(path string) (*CSV, error) {
 	return l, nil
 }
 
-// csvColumns are the columns that a file's first row names.
-func csvColumns(row []string) ([]string, error) {
-	if len(row) < len(csvFixed) || !slices.Equal(row[:len(csvFixed)], csvFixed) {
-		return nil, fmt.Errorf("its first row is %q, which doesn't begin with step,time: it is another program's file, choose a new name", row)
+// checked are the columns that a file's first row names.
+func (l *CSV) checked(row []string) ([]string, error) {
+	fixed := l.fixed()
+	if len(row) < len(fixed) || !slices.Equal(row[:len(fixed)], fixed) {
+		return nil, fmt.Errorf("its first row is %q, which doesn't begin with %s: it is another program's file, choose a new name", row, strings.Join(fixed, ","))
 	}
 	return row, nil
 }
@@ -73,7 +84,12 @@ func (l *CSV) Scalars(step int64, values map[string]float64) error {
 }
 
 func (l *CSV) append(step int64, values map[string]float64) error {
-	for _, fixed := range csvFixed {
+	if fresh := l.kept.fresh(step, values); len(fresh) < len(values) {
+		if values = fresh; len(values) == 0 {
+			return nil
+		}
+	}
+	for _, fixed := range l.fixed() {
 		if _, taken := values[fixed]; taken {
 			return fmt.Errorf("a metric is named %q, as a column of the file is: rename it", fixed)
 		}
@@ -81,8 +97,8 @@ func (l *CSV) append(step int64, values map[string]float64) error {
 	if err := l.widen(values); err != nil {
 		return err
 	}
-	row := []string{strconv.FormatInt(step, 10), l.now().UTC().Format(time.RFC3339Nano)}
-	for _, name := range l.columns[len(csvFixed):] {
+	row := []string{strconv.FormatInt(step, 10), l.now().UTC().Format(time.RFC3339Nano), l.options.training}[:len(l.fixed())]
+	for _, name := range l.columns[len(l.fixed()):] {
 		cell := ""
 		if value, ok := values[name]; ok {
 			cell = strconv.FormatFloat(value, 'g', -1, 64)
@@ -101,7 +117,7 @@ func (l *CSV) append(step int64, values map[string]float64) error {
 func (l *CSV) widen(values map[string]float64) error {
 	columns := slices.Clone(l.columns)
 	if len(columns) == 0 {
-		columns = slices.Clone(csvFixed)
+		columns = l.fixed()
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !slices.Contains(columns, name) {
@@ -132,16 +148,57 @@ func (l *CSV) rewrite(columns []string, rows [][]string) error {
 	if err != nil {
 		return err
 	}
-	if err := rundir.WriteFileAtomic(l.path, text, 0o644); err != nil {
-		return err
+	l.file, err = replaceLines(l.path, text, l.file)
+	return err
+}
+
+// Rewind removes the training's rows of later steps.
+func (l *CSV) Rewind(step int64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err := ErrClosed
+	if l.file != nil {
+		err = l.rewind(step)
 	}
-	f, err := openLines(l.path)
 	if err != nil {
+		return fmt.Errorf("logger: go back to step %d in %s: %w", step, l.path, err)
+	}
+	return nil
+}
+
+func (l *CSV) rewind(step int64) error {
+	rows, err := l.rows()
+	if err != nil || len(rows) == 0 {
 		return err
 	}
-	old := l.file
-	l.file = f
-	return old.Close()
+	l.kept = recorded{}
+	left := rows[:1:1]
+	for _, row := range rows[1:] {
+		if l.keeps(row, step) {
+			left = append(left, row)
+		}
+	}
+	if len(left) == len(rows) {
+		return nil
+	}
+	return l.rewrite(l.columns, left)
+}
+
+// keeps tells whether a row stays, and notes what it has.
+func (l *CSV) keeps(row []string, step int64) bool {
+	at, err := strconv.ParseInt(row[0], 10, 64)
+	if err != nil || l.options.training != "" && row[2] != l.options.training {
+		return true
+	}
+	if at > step {
+		return false
+	}
+	for i := len(l.fixed()); i < len(row); i++ {
+		if row[i] != "" {
+			l.kept.note(l.columns[i], at)
+		}
+	}
+	return true
 }
 
 func (l *CSV) rows() ([][]string, error) {

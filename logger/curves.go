@@ -3,6 +3,7 @@ package logger
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,6 +31,8 @@ type CurvesOptions struct {
 	Dir string
 	// History is a file of JSONLines whose metrics begin the curves, so that a continued training's are whole. Unset or missing: none.
 	History string
+	// Training is the one whose lines of History are read: those without a name if unset.
+	Training string
 	// Every is the least time between two drawings: 10 s if unset.
 	Every time.Duration
 }
@@ -49,7 +52,10 @@ type Curves struct {
 	now    func() time.Time
 }
 
-var _ Logger = (*Curves)(nil)
+var (
+	_ Logger   = (*Curves)(nil)
+	_ Rewinder = (*Curves)(nil)
+)
 
 // NewCurves opens the folder and reads the history.
 func NewCurves(o CurvesOptions) (*Curves, error) {
@@ -92,7 +98,7 @@ func (l *Curves) readHistory() error {
 
 func (l *Curves) addLine(values map[string]any) {
 	step, ok := values["step"].(float64)
-	if !ok {
+	if training, _ := values["training"].(string); !ok || training != l.o.Training {
 		return
 	}
 	for name, value := range values {
@@ -113,6 +119,20 @@ func (l *Curves) add(step int64, name string, value float64) {
 	}
 	l.points[name] = points
 	l.dirty[family(name)] = true
+}
+
+// Rewind removes the points of later steps.
+func (l *Curves) Rewind(step int64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for name, points := range l.points {
+		first, _ := slices.BinarySearchFunc(points, float64(step)+1, func(p plotter.XY, x float64) int { return cmp.Compare(p.X, x) })
+		if first < len(points) {
+			l.points[name] = points[:first]
+			l.dirty[family(name)] = true
+		}
+	}
+	return nil
 }
 
 // family is the name of the file in which a metric is drawn.

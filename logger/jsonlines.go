@@ -1,6 +1,7 @@
 package logger
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -9,25 +10,30 @@ import (
 	"time"
 )
 
-// JSONLines appends metrics to a file, one JSON object a line: the metrics by name, "step", and "time" in RFC 3339. A value that JSON
-// can't hold (NaN, an infinity) is written as text: "NaN", "+Inf", "-Inf". It ignores all but scalars.
+// JSONLines appends metrics to a file, one JSON object a line: the metrics by name, "step", "time" in RFC 3339, and "training" if it is
+// named. A value that JSON can't hold (NaN, an infinity) is written as text: "NaN", "+Inf", "-Inf". It ignores all but scalars.
 type JSONLines struct {
 	scalarsOnly
-	mu   sync.Mutex
-	path string
-	file *os.File // nil once closed
-	now  func() time.Time
+	options options
+	mu      sync.Mutex
+	path    string
+	file    *os.File // nil once closed
+	kept    recorded
+	now     func() time.Time
 }
 
-var _ Logger = (*JSONLines)(nil)
+var (
+	_ Logger   = (*JSONLines)(nil)
+	_ Rewinder = (*JSONLines)(nil)
+)
 
 // NewJSONLines opens the file at path and makes it if it is missing.
-func NewJSONLines(path string) (*JSONLines, error) {
+func NewJSONLines(path string, options ...Option) (*JSONLines, error) {
 	f, err := openLines(path)
 	if err != nil {
 		return nil, fmt.Errorf("logger: JSON lines: %w", err)
 	}
-	return &JSONLines{path: path, file: f, now: time.Now}, nil
+	return &JSONLines{options: newOptions(options), path: path, file: f, now: time.Now}, nil
 }
 
 // Scalars appends a line, in one write.
@@ -37,7 +43,11 @@ func (l *JSONLines) Scalars(step int64, values map[string]float64) error {
 	if l.file == nil {
 		return fmt.Errorf("logger: record metrics in %s: %w", l.path, ErrClosed)
 	}
-	text, err := jsonLine(step, l.now(), values)
+	fresh := l.kept.fresh(step, values)
+	if len(fresh) == 0 && len(values) > 0 {
+		return nil
+	}
+	text, err := l.line(step, fresh)
 	if err != nil {
 		return fmt.Errorf("logger: record metrics in %s: %w", l.path, err)
 	}
@@ -45,6 +55,58 @@ func (l *JSONLines) Scalars(step int64, values map[string]float64) error {
 		return fmt.Errorf("logger: record metrics: %w", err)
 	}
 	return nil
+}
+
+// Rewind removes the training's lines of later steps.
+func (l *JSONLines) Rewind(step int64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err := ErrClosed
+	if l.file != nil {
+		err = l.rewind(step)
+	}
+	if err != nil {
+		return fmt.Errorf("logger: go back to step %d in %s: %w", step, l.path, err)
+	}
+	return nil
+}
+
+func (l *JSONLines) rewind(step int64) error {
+	text, err := os.ReadFile(l.path)
+	if err != nil {
+		return err
+	}
+	l.kept = recorded{}
+	var left []byte
+	for line := range bytes.Lines(text) {
+		if l.keeps(line, step) {
+			left = append(left, line...)
+		}
+	}
+	if len(left) == len(text) {
+		return nil
+	}
+	l.file, err = replaceLines(l.path, left, l.file)
+	return err
+}
+
+// keeps tells whether a line stays, and notes what it has.
+func (l *JSONLines) keeps(line []byte, step int64) bool {
+	var values map[string]any
+	if json.Unmarshal(line, &values) != nil {
+		return true
+	}
+	at, ok := values["step"].(float64)
+	if training, _ := values["training"].(string); !ok || training != l.options.training {
+		return true
+	}
+	if int64(at) > step {
+		return false
+	}
+	for name := range values {
+		l.kept.note(name, int64(at))
+	}
+	return true
 }
 
 // Close closes the file.
@@ -59,9 +121,9 @@ func (l *JSONLines) Close() error {
 	return f.Close()
 }
 
-// jsonLine is a line of the file. Names are sorted.
-func jsonLine(step int64, now time.Time, values map[string]float64) ([]byte, error) {
-	line := make(map[string]any, len(values)+2)
+// line is a line of the file. Names are sorted.
+func (l *JSONLines) line(step int64, values map[string]float64) ([]byte, error) {
+	line := make(map[string]any, len(values)+3)
 	for name, value := range values {
 		if math.IsNaN(value) || math.IsInf(value, 0) {
 			line[name] = fmt.Sprint(value)
@@ -70,7 +132,10 @@ func jsonLine(step int64, now time.Time, values map[string]float64) ([]byte, err
 		line[name] = value
 	}
 	line["step"] = step
-	line["time"] = now.UTC().Format(time.RFC3339Nano)
+	line["time"] = l.now().UTC().Format(time.RFC3339Nano)
+	if l.options.training != "" {
+		line["training"] = l.options.training
+	}
 	text, err := json.Marshal(line)
 	return append(text, '\n'), err
 }

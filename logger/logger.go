@@ -25,6 +25,19 @@ type Logger interface {
 	Close() error
 }
 
+// Rewinder is a Logger that can go back. A training that goes on from a checkpoint logs the steps after it again: what an earlier process
+// recorded of them is then forgotten, so that each step has one record. It may be called at any time, and again.
+type Rewinder interface {
+	// Rewind forgets what was recorded after the step. A metric that is kept is not recorded a second time for the same step.
+	Rewind(step int64) error
+}
+
+// ModelLogger is a Logger that records trained models.
+type ModelLogger interface {
+	// Model records the weights, in a safetensors file, under a name such as "model". The file must stay as it is until Close returns.
+	Model(name, weights string) error
+}
+
 // ErrClosed is the error of a call after Close.
 var ErrClosed = errors.New("the logger is closed")
 

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -31,14 +32,17 @@ type MLflowOptions struct {
 	RunName string
 	// Username and Password, or Token, are for a server that asks for them.
 	Username, Password, Token string
-	// Timeout bounds each request to a server: 30 s if unset.
+	// Timeout bounds each request to a server: 30 s if unset. One that uploads a file has a second more for each megabyte.
 	Timeout time.Duration
 }
 
 // MLflowFromEnv returns the options that MLflow's clients take from the environment: MLFLOW_TRACKING_URI, MLFLOW_EXPERIMENT_NAME,
-// MLFLOW_RUN_ID, MLFLOW_RUN_NAME, MLFLOW_TRACKING_USERNAME, MLFLOW_TRACKING_PASSWORD, MLFLOW_TRACKING_TOKEN.
+// MLFLOW_RUN_ID, MLFLOW_RUN_NAME, MLFLOW_TRACKING_USERNAME, MLFLOW_TRACKING_PASSWORD, MLFLOW_TRACKING_TOKEN, and
+// MLFLOW_HTTP_REQUEST_TIMEOUT in seconds.
 func MLflowFromEnv(getenv func(string) string) MLflowOptions {
+	timeout, _ := strconv.ParseFloat(getenv("MLFLOW_HTTP_REQUEST_TIMEOUT"), 64) // What is no number leaves the default.
 	return MLflowOptions{
+		Timeout:     time.Duration(timeout * float64(time.Second)),
 		TrackingURI: getenv("MLFLOW_TRACKING_URI"),
 		Experiment:  getenv("MLFLOW_EXPERIMENT_NAME"),
 		RunID:       getenv("MLFLOW_RUN_ID"),
@@ -49,23 +53,30 @@ func MLflowFromEnv(getenv func(string) string) MLflowOptions {
 	}
 }
 
-// MLflow records a run in MLflow: parameters, metrics by step, images as artifacts images/NAME/step-N.png, and artifacts. It ignores
-// histograms. MLflow allows letters, digits and "_-. :/" in names; what else a name has becomes "_".
+// MLflow records a run in MLflow: parameters, metrics by step, images as artifacts images/NAME/step-N.png, artifacts, and models. It
+// ignores histograms. MLflow allows letters, digits and "_-. :/" in names; what else a name has becomes "_".
 //
-// Close marks the run as finished. A process that is killed leaves it running, to be continued by RunID, which keeps MLflow's rule that
-// a parameter never changes: recording it with another value is an error.
+// Close marks the run as finished. A process that is killed leaves it running, to be continued by RunID, which keeps MLflow's rules: a
+// parameter never changes, so recording it with another value is an error, and no metric is ever forgotten, so one that the run has for
+// a step is not recorded again.
 type MLflow struct {
 	mu     sync.Mutex
 	store  mlflowStore
+	kept   recorded
 	closed bool
 	now    func() time.Time
 }
 
-var _ Logger = (*MLflow)(nil)
+var (
+	_ Logger      = (*MLflow)(nil)
+	_ ModelLogger = (*MLflow)(nil)
+)
 
 // mlflowStore holds one run: a tracking server, or a folder.
 type mlflowStore interface {
 	runID() string
+	recorded() (recorded, error)
+	tag(name, value string) error
 	params(map[string]string) error
 	metrics([]mlflowMetric) error
 	artifact(name string, content io.Reader) error
@@ -92,7 +103,13 @@ func NewMLflow(o MLflowOptions) (*MLflow, error) {
 	if err != nil {
 		return nil, fmt.Errorf("logger: MLflow at %s: %w", redacted(o.TrackingURI), err)
 	}
-	return &MLflow{store: store, now: time.Now}, nil
+	l := &MLflow{store: store, now: time.Now}
+	if o.RunID != "" {
+		if l.kept, err = store.recorded(); err != nil {
+			return nil, fmt.Errorf("logger: MLflow at %s: metrics of run %s: %w", redacted(o.TrackingURI), o.RunID, err)
+		}
+	}
+	return l, nil
 }
 
 func openMLflow(o MLflowOptions) (mlflowStore, error) {
@@ -150,9 +167,14 @@ func (l *MLflow) Params(params map[string]any) error {
 
 // Scalars records metrics of a step.
 func (l *MLflow) Scalars(step int64, values map[string]float64) error {
-	metrics := make([]mlflowMetric, 0, len(values))
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		metrics = append(metrics, mlflowMetric{mlflowName(name), values[name], l.now().UnixMilli(), step})
+	allowed := make(map[string]float64, len(values))
+	for name, value := range values {
+		allowed[mlflowName(name)] = value
+	}
+	allowed = l.kept.fresh(step, allowed)
+	metrics := make([]mlflowMetric, 0, len(allowed))
+	for _, name := range slices.Sorted(maps.Keys(allowed)) {
+		metrics = append(metrics, mlflowMetric{name, allowed[name], l.now().UnixMilli(), step})
 	}
 	return l.do("record metrics", func() error { return l.store.metrics(metrics) })
 }
@@ -179,6 +201,28 @@ func (l *MLflow) Artifact(file string) error {
 		}
 		defer f.Close() //nolint:errcheck // It was only read.
 		return l.store.artifact(filepath.Base(file), f)
+	})
+}
+
+// Model records a model of the flavor safetensors under the name: the file as model.safetensors, and the file MLmodel by which MLflow's
+// clients and pages know a model.
+func (l *MLflow) Model(name, weights string) error {
+	name = mlflowName(name)
+	return l.do("record the model "+name, func() error {
+		f, err := os.Open(weights)
+		if err != nil {
+			return err
+		}
+		defer f.Close() //nolint:errcheck // It was only read.
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		m := newMLflowModel(name, l.store.runID(), info.Size(), l.now())
+		if err := l.store.artifact(path.Join(name, mlflowWeights), f); err != nil {
+			return err
+		}
+		return m.describe(l.store)
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -177,6 +178,40 @@ func resumeMLflowFolder(root, id string) (*mlflowFolder, error) {
 }
 
 func (s *mlflowFolder) runID() string { return s.meta.RunID }
+
+func (s *mlflowFolder) tag(name, value string) error {
+	return rundir.WriteFileAtomic(filepath.Join(s.folder, "tags", filepath.FromSlash(name)), []byte(value), 0o644)
+}
+
+// recorded reads the last lines of the files of metrics.
+func (s *mlflowFolder) recorded() (recorded, error) {
+	kept := recorded{}
+	root := filepath.Join(s.folder, "metrics")
+	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(root, file)
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(string(text)) {
+			fields := strings.Fields(line)
+			if len(fields) != 3 || !strings.HasSuffix(line, "\n") {
+				continue
+			}
+			if step, err := strconv.ParseInt(fields[2], 10, 64); err == nil {
+				kept.note(filepath.ToSlash(name), step)
+			}
+		}
+		return nil
+	})
+	return kept, err
+}
 
 func (s *mlflowFolder) params(params map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(params)) {

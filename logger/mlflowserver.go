@@ -29,6 +29,7 @@ type mlflowServer struct {
 	options MLflowOptions
 	client  *http.Client
 	run     mlflowRunInfo
+	kept    recorded // of the run that is continued
 }
 
 type mlflowRunInfo struct {
@@ -39,6 +40,12 @@ type mlflowRunInfo struct {
 type mlflowRun struct {
 	Run struct {
 		Info mlflowRunInfo `json:"info"`
+		Data struct {
+			Metrics []struct {
+				Key  string      `json:"key"`
+				Step json.Number `json:"step"`
+			} `json:"metrics"`
+		} `json:"data"`
 	} `json:"run"`
 }
 
@@ -68,7 +75,14 @@ func (s *mlflowServer) resume() error {
 	if err := s.call(http.MethodGet, "runs/get?run_id="+url.QueryEscape(s.options.RunID), nil, &found); err != nil {
 		return fmt.Errorf("continue run %s: %w", s.options.RunID, err)
 	}
-	s.run = found.Run.Info
+	s.run, s.kept = found.Run.Info, recorded{}
+	for _, m := range found.Run.Data.Metrics { // The last of each.
+		step, err := m.Step.Int64()
+		if err != nil {
+			return fmt.Errorf("continue run %s: step %q of the metric %s: %w", s.options.RunID, m.Step, m.Key, err)
+		}
+		s.kept.note(m.Key, step)
+	}
 	return s.update(map[string]any{"run_id": s.run.RunID, "status": "RUNNING"})
 }
 
@@ -118,6 +132,12 @@ func hasCode(err error, code string) bool {
 }
 
 func (s *mlflowServer) runID() string { return s.run.RunID }
+
+func (s *mlflowServer) recorded() (recorded, error) { return s.kept, nil }
+
+func (s *mlflowServer) tag(name, value string) error {
+	return s.call(http.MethodPost, "runs/set-tag", map[string]any{"run_id": s.run.RunID, "key": name, "value": value}, nil)
+}
 
 func (s *mlflowServer) params(params map[string]string) error {
 	var all []map[string]any
@@ -219,7 +239,16 @@ func (s *mlflowServer) send(method, where string, body io.Reader, out any) (err 
 		return err
 	}
 	s.authorize(req)
-	resp, err := s.client.Do(req)
+	client := *s.client
+	if f, ok := body.(*os.File); ok {
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		req.ContentLength = info.Size()
+		client.Timeout += time.Duration(info.Size()>>20) * time.Second
+	}
+	resp, err := client.Do(req)
 	if err != nil {
 		return err
 	}

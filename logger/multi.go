@@ -35,7 +35,11 @@ type Multi struct {
 	workers []*worker
 }
 
-var _ Logger = (*Multi)(nil)
+var (
+	_ Logger      = (*Multi)(nil)
+	_ Rewinder    = (*Multi)(nil)
+	_ ModelLogger = (*Multi)(nil)
+)
 
 // NewMulti hands records to the loggers, which are then Multi's to call and to close.
 func NewMulti(o MultiOptions, loggers ...Logger) *Multi {
@@ -86,6 +90,26 @@ func (m *Multi) Histogram(step int64, name string, values []float64) error {
 // Artifact queues a file.
 func (m *Multi) Artifact(path string) error {
 	return m.each(func(l Logger) error { return l.Artifact(path) })
+}
+
+// Rewind queues the way back, for the loggers that know it.
+func (m *Multi) Rewind(step int64) error {
+	return m.each(func(l Logger) error {
+		if r, ok := l.(Rewinder); ok {
+			return r.Rewind(step)
+		}
+		return nil
+	})
+}
+
+// Model queues a trained model, for the loggers that record models.
+func (m *Multi) Model(name, weights string) error {
+	return m.each(func(l Logger) error {
+		if r, ok := l.(ModelLogger); ok {
+			return r.Model(name, weights)
+		}
+		return nil
+	})
 }
 
 // each queues a record for every logger. Only a call after Close is an error.

@@ -21,7 +21,7 @@ import (
 // them), images, histograms of 64 equal buckets, and hyper-parameters for its HPARAMS tab. It ignores artifacts.
 //
 // Opened again on the same folder, it adds a further event file, as TensorBoard's own writers do. The first step that is then
-// logged says where the training goes on: what was logged before from that step on is no longer shown.
+// logged, or Rewind, says where the training goes on: what was logged before from that step on is no longer shown.
 type TensorBoard struct {
 	mu        sync.Mutex
 	path      string
@@ -31,7 +31,10 @@ type TensorBoard struct {
 	now       func() time.Time
 }
 
-var _ Logger = (*TensorBoard)(nil)
+var (
+	_ Logger   = (*TensorBoard)(nil)
+	_ Rewinder = (*TensorBoard)(nil)
+)
 
 const eventFilePrefix = "events.out.tfevents."
 
@@ -92,6 +95,24 @@ func (l *TensorBoard) Scalars(step int64, values map[string]float64) error {
 	return l.add(step, true, summary...)
 }
 
+// Rewind makes readers forget the events of later steps in older files. In the file of this process nothing is forgotten.
+func (l *TensorBoard) Rewind(step int64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.resumes {
+		return nil
+	}
+	if err := l.write(l.sessionStart(step + 1)); err != nil {
+		return err
+	}
+	l.resumes = false
+	return nil
+}
+
+func (l *TensorBoard) sessionStart(step int64) []byte {
+	return event(l.now(), step, eventSessionLog, appendInt(nil, sessionLogStatus, sessionStart))
+}
+
 // Image records an image, as PNG.
 func (l *TensorBoard) Image(step int64, name string, img image.Image) error {
 	var text bytes.Buffer
@@ -133,8 +154,7 @@ func (l *TensorBoard) add(step int64, ofStep bool, values ...[]byte) error {
 	defer l.mu.Unlock()
 	var events [][]byte
 	if ofStep && l.resumes {
-		start := appendInt(nil, sessionLogStatus, sessionStart)
-		events = append(events, event(l.now(), step, eventSessionLog, start))
+		events = append(events, l.sessionStart(step))
 	}
 	var summary []byte
 	for _, value := range values {

@@ -171,14 +171,14 @@ func (d Dir) Metrics() string { return d.join("metrics.jsonl") }
 // MetricsTable is the same as a table, with commas.
 func (d Dir) MetricsTable() string { return d.join("metrics.csv") }
 
-// TensorBoard is the folder of event files.
+// TensorBoard is the folder of event files: one folder a training, which TensorBoard shows as a run.
 func (d Dir) TensorBoard() string { return d.join("tensorboard") }
 
 // Curves is the folder of drawn metrics and sample images.
 func (d Dir) Curves() string { return d.join("curves") }
 
-// MLflowRun is the file with the id of the run in MLflow that this one is recorded as.
-func (d Dir) MLflowRun() string { return d.join("mlflow-run") }
+// MLflowRuns is the folder with a file for each training that is recorded in MLflow, which has the id of its run there.
+func (d Dir) MLflowRuns() string { return d.join("mlflow-runs") }
 
 // Checkpoints is the folder of checkpoints, written by rank 0.
 func (d Dir) Checkpoints() string { return d.join("checkpoints") }

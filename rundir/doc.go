@@ -17,6 +17,8 @@
 //	  logs/scheduler.log  the batch script's own output
 //	  logs/rank-<n>.log   one log a rank, all steps in order
 //	  metrics.jsonl       one JSON object a line, written by rank 0
+//	  metrics.csv         the same as a table
+//	  tensorboard/        event files, curves/ drawn metrics and images, mlflow-runs/ the ids of the runs in MLflow
 //	  checkpoints/        written by rank 0
 //	  failure.json        why the run failed, written once by the ranks
 //	  stacks/rank-<n>.txt each rank's goroutines, where one was stuck

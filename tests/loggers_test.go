@@ -93,6 +93,14 @@ func picture(c color.Color) image.Image {
 	return img
 }
 
+// tensorboardRead is what TensorBoard says of a folder.
+type tensorboardRead struct {
+	Scalars    map[string][][2]any
+	Images     map[string][]map[string]any
+	Histograms map[string][][4]float64
+	HParams    map[string]any
+}
+
 func TestTensorBoardReads(t *testing.T) {
 	dir := t.TempDir()
 	log, err := logger.NewTensorBoard(dir)
@@ -108,14 +116,8 @@ func TestTensorBoardReads(t *testing.T) {
 	ok(t, err)
 	ok(t, log.Scalars(3, map[string]float64{"train/loss": 0.5}), log.Scalars(4, map[string]float64{"train/loss": 0.25, "val/loss": math.Inf(1)}), log.Close())
 
-	type read struct {
-		Scalars    map[string][][2]any
-		Images     map[string][]map[string]any
-		Histograms map[string][][4]float64
-		HParams    map[string]any
-	}
-	got := readBack[read](t, "tensorboard", dir)
-	same(t, read{
+	got := readBack[tensorboardRead](t, "tensorboard", dir)
+	same(t, tensorboardRead{
 		Scalars: map[string][][2]any{
 			"train/loss": {{0.0, "4.0"}, {1.0, "3.0"}, {2.0, "2.0"}, {3.0, "0.5"}, {4.0, "0.25"}},
 			"val/loss":   {{4.0, "inf"}},

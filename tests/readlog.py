@@ -66,17 +66,32 @@ def mlflow(uri, run_id):
     }
 
 
+def model(uri, run_id):
+    import mlflow
+    from safetensors import safe_open
+
+    mlflow.set_tracking_uri(uri)
+    info = mlflow.models.get_model_info(f"runs:/{run_id}/model")
+    folder = mlflow.artifacts.download_artifacts(f"runs:/{run_id}/model")
+    with safe_open(f"{folder}/{info.flavors['safetensors']['data']}", framework="numpy") as f:
+        tensors = {name: f.get_slice(name).get_shape() for name in f.keys()}
+    return {"flavors": info.flavors, "run": info.run_id, "path": info.artifact_path, "tensors": tensors}
+
+
+TEXTS = ("time", "training")
+
+
 def table(path):
     with open(path, newline="") as f:
         return [
-            {name: repr(float(cell)) for name, cell in row.items() if name != "time" and cell != ""} for row in csv.DictReader(f, strict=True)
+            {name: repr(float(cell)) for name, cell in row.items() if name not in TEXTS and cell != ""} for row in csv.DictReader(f, strict=True)
         ]
 
 
 def lines(path):
     with open(path) as f:
-        return [{name: repr(float(x)) for name, x in json.loads(line).items() if name != "time"} for line in f]
+        return [{name: repr(float(x)) for name, x in json.loads(line).items() if name not in TEXTS} for line in f]
 
 
-readers = {"tensorboard": tensorboard, "mlflow": mlflow, "csv": table, "jsonlines": lines}
+readers = {"tensorboard": tensorboard, "mlflow": mlflow, "model": model, "csv": table, "jsonlines": lines}
 json.dump(readers[sys.argv[1]](*sys.argv[2:]), sys.stdout)

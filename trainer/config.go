@@ -51,6 +51,9 @@ type Config struct {
 
 	// LogEvery is the number of updates between two reports. Default: 50.
 	LogEvery int `yaml:"log_every" help:"updates between two reports (default: 50)"`
+	// LogHistogramsEvery is the number of updates between two histograms of each weight and its gradient, which TensorBoard shows. They cost a
+	// copy off the device. Default: none.
+	LogHistogramsEvery int `yaml:"log_histograms_every" help:"updates between histograms of weights and gradients (0: none)"`
 	// Loggers are those to use besides metrics.jsonl: "csv", "tensorboard", "mlflow", "curves". Default: all but mlflow, and that too
 	// where MLFLOW_TRACKING_URI is set. "none" is none.
 	Loggers []string `yaml:"loggers" help:"csv, tensorboard, mlflow, curves, or none (default: all; mlflow where MLFLOW_TRACKING_URI is set)"`
@@ -130,7 +133,8 @@ func (c *Config) setDefaults() {
 func (c *Config) check() error {
 	for name, value := range map[string]int{
 		"max_epochs": c.MaxEpochs, "max_steps": c.MaxSteps, "limit_train_batches": c.LimitTrainBatches, "limit_val_batches": c.LimitValBatches,
-		"val_check_interval": c.ValCheckInterval, "overfit_batches": c.OverfitBatches, "checkpoint.every_steps": c.Checkpoint.EverySteps,
+		"val_check_interval": c.ValCheckInterval, "overfit_batches": c.OverfitBatches, "log_histograms_every": c.LogHistogramsEvery,
+		"checkpoint.every_steps": c.Checkpoint.EverySteps,
 	} {
 		if value < 0 {
 			return fmt.Errorf("%s: %d: it can't be negative", name, value)

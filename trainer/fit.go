@@ -48,6 +48,9 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	if err := t.resume(); err != nil {
 		return err
 	}
+	if err := t.rewindLoggers(); err != nil {
+		return err
+	}
 	stop := newStopper(ctx, t.world)
 	defer stop.close()
 	run := &run{Trainer: t, loader: l, validation: validation, stop: stop, began: time.Now(), firstStep: t.at.Step, before: t.at.Elapsed, lastSave: time.Now(), validated: -1}
@@ -69,6 +72,7 @@ type run struct {
 	lastSave   time.Time
 	validated  int64 // The update after which the last validation was; -1 if there was none.
 	stopped    int32
+	gradients  *tensors.Tensor // Of this batch, if histograms are logged: all in one row, or nothing.
 }
 
 func (r *run) fit(training data.Dataset) error {
@@ -98,6 +102,9 @@ func (r *run) fit(training data.Dataset) error {
 		return err
 	}
 	if err := r.saver.wait(); err != nil {
+		return err
+	}
+	if err := r.logModel(); err != nil {
 		return err
 	}
 	return r.call(onFitEnd)
@@ -139,11 +146,8 @@ func (r *run) batches() error {
 		return err
 	}
 	spec := func(i int) any {
-		r.stepper.update = r.plan.isUpdate(first + i)
-		if r.stepper.update {
-			return updateSpec
-		}
-		return accumulateSpec
+		r.stepper.kind = r.kindOf(first + i)
+		return r.stepper.kind
 	}
 	for metrics, err := range r.world.TrainSteps(r.gomlx, r.loader, spec) {
 		if err != nil {
@@ -166,6 +170,7 @@ func (r *run) afterBatch(metrics []*tensors.Tensor) error {
 		return err
 	}
 	r.at.Batch++
+	defer r.dropGradients()
 	if update {
 		r.at.Step++
 		r.world.Progress(r.at.Step)
@@ -178,6 +183,9 @@ func (r *run) afterBatch(metrics []*tensors.Tensor) error {
 }
 
 func (r *run) afterUpdate() error {
+	if err := r.logHistograms(); err != nil {
+		return err
+	}
 	if err := r.rates.set(int(r.at.Step), r.plan.updates); err != nil {
 		return err
 	}
@@ -212,8 +220,25 @@ func (r *run) saveIsDue() bool {
 	return r.world.IsMain() && r.config.Checkpoint.Every > 0 && time.Since(r.lastSave) >= r.config.Checkpoint.Every
 }
 
-// takeLosses reads a batch's losses and frees its metrics: the loss, GoMLX's moving average of it, and those of the objectives.
+// kindOf is the program that a batch of an epoch, from 0, needs.
+func (r *run) kindOf(batch int) programKind {
+	every := int64(r.config.LogHistogramsEvery)
+	switch {
+	case !r.plan.isUpdate(batch):
+		return accumulates
+	case every > 0 && (r.at.Step+1)%every == 0:
+		return updatesAndShows
+	}
+	return updates
+}
+
+// takeLosses reads a batch's losses and frees its metrics: the loss, GoMLX's moving average of it, those of the objectives, and the gradients where
+// they are to be shown.
 func (r *run) takeLosses(metrics []*tensors.Tensor) error {
+	if r.stepper.withHistograms {
+		last := len(metrics) - 1
+		r.gradients, metrics = metrics[last], metrics[:last]
+	}
 	names := []string{"the loss", ""}
 	for _, o := range r.task.objectives {
 		names = append(names, "the loss of "+o.Name)

@@ -3,24 +3,17 @@ package trainer
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
-	"gonbatch/distributed"
 	"gonbatch/logger"
 	"gonbatch/rundir"
 )
 
 // openLoggers opens rank 0's loggers. What can't be opened is said and left out: a logger never stops a training. It is nil if there are
 // none.
-func openLoggers(w *distributed.World, c Config, getenv func(string) string) logger.Logger {
-	run, inRun := rundir.FromEnv(getenv)
-	want := func(name string, byDefault bool) bool {
-		if len(c.Loggers) == 0 {
-			return byDefault
-		}
-		return slices.Contains(c.Loggers, name)
-	}
+func openLoggers(c Config, getenv func(string) string) logger.Logger {
 	var all []logger.Logger
 	add := func(name string, l logger.Logger, err error) {
 		if err != nil {
@@ -29,25 +22,12 @@ func openLoggers(w *distributed.World, c Config, getenv func(string) string) log
 		}
 		all = append(all, l)
 	}
+	run, inRun := rundir.FromEnv(getenv)
 	if inRun {
-		l, err := logger.NewJSONLines(run.Metrics())
-		add("metrics.jsonl", l, err)
+		addFiles(run, c, getenv, add)
 	}
-	if inRun && want("csv", true) {
-		l, err := logger.NewCSV(run.MetricsTable())
-		add("csv", l, err)
-	}
-	if inRun && want("tensorboard", true) {
-		l, err := logger.NewTensorBoard(run.TensorBoard())
-		add("tensorboard", l, err)
-	}
-	if inRun && want("curves", true) {
-		l, err := logger.NewCurves(logger.CurvesOptions{Dir: run.Curves(), History: run.Metrics()})
-		add("curves", l, err)
-	}
-	if want("mlflow", getenv("MLFLOW_TRACKING_URI") != "") {
-		l, err := openMLflow(run, inRun, c, getenv)
-		add("mlflow", l, err)
+	if c.wantsLogger("mlflow", getenv("MLFLOW_TRACKING_URI") != "") {
+		add("mlflow", logger.NewDeferred(func() (logger.Logger, error) { return openMLflow(run, inRun, c, getenv) }), nil)
 	}
 	if len(all) == 0 {
 		return nil
@@ -55,21 +35,90 @@ func openLoggers(w *distributed.World, c Config, getenv func(string) string) log
 	return logger.NewMulti(logger.MultiOptions{}, all...)
 }
 
-// openMLflow continues the run directory's MLflow run, if it has one.
+// wantsLogger tells whether a logger is configured.
+func (c Config) wantsLogger(name string, byDefault bool) bool {
+	if len(c.Loggers) == 0 {
+		return byDefault
+	}
+	return slices.Contains(c.Loggers, name)
+}
+
+// addFiles opens the loggers that write in the run directory, which several trainings may share.
+func addFiles(run rundir.Dir, c Config, getenv func(string) string, add func(string, logger.Logger, error)) {
+	training := logger.Training(c.Name)
+	lines, err := logger.NewJSONLines(run.Metrics(), training)
+	add("metrics.jsonl", lines, err)
+	if c.wantsLogger("csv", true) {
+		l, err := logger.NewCSV(run.MetricsTable(), training)
+		add("csv", l, err)
+	}
+	if c.wantsLogger("tensorboard", true) {
+		l, err := logger.NewTensorBoard(filepath.Join(run.TensorBoard(), fileName(c.Name)))
+		add("tensorboard", l, err)
+	}
+	if c.wantsLogger("curves", true) {
+		folder := run.Curves()
+		if c.Name != rundir.StepFromEnv(getenv) {
+			folder = filepath.Join(folder, fileName(c.Name))
+		}
+		l, err := logger.NewCurves(logger.CurvesOptions{Dir: folder, History: run.Metrics(), Training: c.Name})
+		add("curves", l, err)
+	}
+}
+
+// openMLflow starts a run in MLflow; or it continues the one of an earlier start of this training, if the training goes on as well.
 func openMLflow(run rundir.Dir, inRun bool, c Config, getenv func(string) string) (logger.Logger, error) {
 	options := logger.MLflowFromEnv(getenv)
 	if !inRun {
 		return logger.NewMLflow(options)
 	}
 	if options.RunName == "" {
-		options.RunName = run.Name()
+		options.RunName = run.Name() + "/" + c.Name
 	}
-	if id, err := os.ReadFile(run.MLflowRun()); err == nil && options.RunID == "" {
+	file := filepath.Join(run.MLflowRuns(), fileName(c.Name))
+	if id, err := os.ReadFile(file); err == nil && options.RunID == "" && c.Checkpoint.Resume != "never" {
 		options.RunID = strings.TrimSpace(string(id))
 	}
 	l, err := logger.NewMLflow(options)
 	if err != nil {
 		return nil, err
 	}
-	return l, os.WriteFile(run.MLflowRun(), []byte(l.RunID()+"\n"), 0o644)
+	if err := os.MkdirAll(run.MLflowRuns(), 0o777); err != nil {
+		return l, nil // A later start begins a run of its own.
+	}
+	_ = rundir.WriteFileAtomic(file, []byte(l.RunID()+"\n"), 0o644) // Likewise.
+	return l, nil
+}
+
+// rewindLoggers makes the loggers forget what an earlier start of the training logged after the update from which this one goes on.
+func (t *Trainer) rewindLoggers() error {
+	if t.rewound {
+		return nil
+	}
+	t.rewound = true
+	if r, ok := t.logger.(logger.Rewinder); ok {
+		return r.Rewind(t.at.Step)
+	}
+	return nil
+}
+
+// logModel hands the weights of the checkpoint at the end of the training to the loggers that record models.
+func (r *run) logModel() error {
+	l, ok := r.logger.(logger.ModelLogger)
+	if !ok || r.saver == nil {
+		return nil
+	}
+	weights, err := r.saver.newestWeights()
+	if err != nil || weights == "" {
+		return err
+	}
+	return l.Model("model", weights)
+}
+
+// LogArtifact logs a file on rank 0: MLflow keeps it. The file must stay as it is until the world is closed. The other ranks do nothing.
+func (t *Trainer) LogArtifact(path string) error {
+	if t.logger == nil {
+		return nil
+	}
+	return t.logger.Artifact(path)
 }

@@ -73,6 +73,15 @@ func (s *saver) wait() error {
 	return s.writer.Wait()
 }
 
+// newestWeights is the file with the weights of the newest checkpoint, on rank 0; empty without one.
+func (s *saver) newestWeights() (string, error) {
+	all, err := checkpoint.List(s.path)
+	if err != nil || len(all) == 0 || !all[0].Valid() {
+		return "", err
+	}
+	return filepath.Join(all[0].Path, checkpoint.WeightsFile), nil
+}
+
 // save writes a checkpoint of this moment. It is collective. The training waits for the copy to host memory only.
 func (r *run) save() error {
 	if r.saver == nil {

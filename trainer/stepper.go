@@ -17,7 +17,7 @@ import (
 // accumulated over batches, averaged over the ranks by one all-reduce, clipped, and handed to the objective's own optimizer.
 //
 // With accumulation there are two programs: one that only adds gradients up, without a word to other ranks, and one that updates. The
-// accumulated gradients are variables.
+// accumulated gradients are variables. Where histograms are logged, there is a further one, which also gives out the gradients.
 type stepper struct {
 	world      *distributed.World
 	store      *model.Store
@@ -28,14 +28,19 @@ type stepper struct {
 	afterShare func() error // Called when a graph's variables have their values, before it runs.
 	afterBuild func() error // Called once the graph of an update is built, before it runs.
 
-	update bool          // Whether the program that is built now ends with an update.
-	losses []*graph.Node // Of the objectives, in the graph that is built now. Nil with one loss, which GoMLX keeps.
+	withHistograms bool
+	kind           programKind // Of the program that is built or run now.
+	shown          shownGradients
+	losses         []*graph.Node // Of the objectives, in the graph that is built now. Nil with one loss, which GoMLX keeps.
 }
 
-// Specs of batches: GoMLX compiles a program for each.
+// programKind is the spec of a batch: GoMLX compiles a program for each.
+type programKind string
+
 const (
-	updateSpec     = "update"
-	accumulateSpec = "accumulate"
+	accumulates     programKind = "accumulate"
+	updates         programKind = "update"
+	updatesAndShows programKind = "update and show"
 )
 
 var _ optimizer.Interface = (*stepper)(nil)
@@ -90,10 +95,14 @@ func (s *stepper) UpdateGraph(_ *model.Scope, g *graph.Graph, loss *graph.Node) 
 		counts[i] = len(own)
 		gradients = append(gradients, own...)
 	}
-	if !s.update {
+	s.shown.node = nil
+	if s.kind == accumulates {
 		return
 	}
 	gradients = s.world.AverageGradients(s.store, gradients)
+	if s.kind == updatesAndShows {
+		s.shown.build(scopes, g, gradients)
+	}
 	step := optimizer.GetGlobalStepVar(s.store)
 	before := step.NodeValue(g)
 	for i, l := range losses {
@@ -117,17 +126,12 @@ func apply(o Objective, scope *model.Scope, gradients []*graph.Node, loss *graph
 
 // addUp adds the gradients to those of the batches before. In the program that updates it returns their mean and begins anew.
 func (s *stepper) addUp(scope *model.Scope, g *graph.Graph, gradients []*graph.Node) []*graph.Node {
-	var variables []*model.Variable
-	for v := range scope.IterVariables() { // In the order of the gradients.
-		if v.Trainable && v.InUseByGraph(g) {
-			variables = append(variables, v)
-		}
-	}
+	variables := trained(scope, g)
 	mean := make([]*graph.Node, len(gradients))
 	for i, gradient := range gradients {
 		sum := s.accumulator(variables[i])
 		value := graph.Add(sum.NodeValue(g), gradient)
-		if !s.update {
+		if s.kind == accumulates {
 			sum.SetNodeValue(value)
 			continue
 		}
@@ -135,6 +139,17 @@ func (s *stepper) addUp(scope *model.Scope, g *graph.Graph, gradients []*graph.N
 		mean[i] = graph.MulScalar(value, 1/float64(s.accumulate))
 	}
 	return mean
+}
+
+// trained are the variables that an objective trains, in the order of their gradients.
+func trained(scope *model.Scope, g *graph.Graph) []*model.Variable {
+	var variables []*model.Variable
+	for v := range scope.IterVariables() {
+		if v.Trainable && v.InUseByGraph(g) {
+			variables = append(variables, v)
+		}
+	}
+	return variables
 }
 
 func (s *stepper) accumulator(v *model.Variable) *model.Variable {

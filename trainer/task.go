@@ -133,5 +133,8 @@ func (t Task) gomlx(s *stepper) *train.Trainer {
 			evalMetrics = append(evalMetrics, metric.NewMeanMetric("Mean "+o.Name+" loss", "#"+o.Name, metric.LossMetricType, at, nil))
 		}
 	}
+	if s.withHistograms {
+		trainMetrics = append(trainMetrics, gradientMetric{metric.NewBaseMetric("gradients", "gradients", "gradients", nil, nil), &s.shown})
+	}
 	return train.NewTrainer(s.world.Backend(), s.store, modelFn, lossFn, s, trainMetrics, append(evalMetrics, t.metrics...))
 }

@@ -34,6 +34,7 @@ type Trainer struct {
 	out       io.Writer
 
 	resumed  bool                 // Fit looked for a checkpoint.
+	rewound  bool                 // The loggers know where the training goes on.
 	snapshot *checkpoint.Snapshot // That the training goes on from, until the model is built and was compared with it.
 	saved    *position            // Of the newest checkpoint.
 
@@ -103,7 +104,7 @@ func (t *Trainer) open() error {
 	optimizer.GetGlobalStepVar(t.store)
 	t.stepper = &stepper{
 		world: t.world, store: t.store, objectives: t.task.objectives, precision: precision(t.config.Precision),
-		clipNorm: t.config.GradientClipNorm, accumulate: t.config.AccumulateGradBatches,
+		clipNorm: t.config.GradientClipNorm, accumulate: t.config.AccumulateGradBatches, withHistograms: t.config.LogHistogramsEvery > 0,
 		afterShare: t.randoms.restore, afterBuild: t.built,
 	}
 	t.gomlx = t.task.gomlx(t.stepper)
@@ -113,7 +114,7 @@ func (t *Trainer) open() error {
 		return err
 	}
 	if t.logger == nil && t.world.IsMain() {
-		t.logger = openLoggers(t.world, t.config, os.Getenv)
+		t.logger = openLoggers(t.config, os.Getenv)
 	}
 	if t.logger != nil {
 		t.world.OnClose(t.logger.Close)

@@ -1,0 +1,135 @@
+package logger
+
+import (
+	"fmt"
+	"image"
+	"maps"
+	"sync"
+	"time"
+)
+
+// retryInterval is the time between two tries to open a logger.
+const retryInterval = time.Minute
+
+// Deferred is a logger that is opened at its first record, for one whose opening may take long or fail, such as that of a tracking server:
+// behind Multi the training doesn't wait for it. Where it can't be opened, records are lost, with the same error each, and
+// it is tried again a minute later; hyper-parameters wait for that.
+type Deferred struct {
+	open   func() (Logger, error)
+	mu     sync.Mutex
+	logger Logger
+	params map[string]any // That wait.
+	failed error
+	tried  time.Time
+	closed bool
+	now    func() time.Time
+}
+
+var (
+	_ Logger      = (*Deferred)(nil)
+	_ Rewinder    = (*Deferred)(nil)
+	_ ModelLogger = (*Deferred)(nil)
+)
+
+// NewDeferred returns a logger that open will open.
+func NewDeferred(open func() (Logger, error)) *Deferred {
+	return &Deferred{open: open, params: map[string]any{}, now: time.Now}
+}
+
+// Params records hyper-parameters, or keeps them until the logger is open.
+func (d *Deferred) Params(params map[string]any) error {
+	d.mu.Lock()
+	maps.Copy(d.params, params)
+	d.mu.Unlock()
+	return d.do(func(Logger) error { return nil })
+}
+
+// Scalars records metrics of a step.
+func (d *Deferred) Scalars(step int64, values map[string]float64) error {
+	return d.do(func(l Logger) error { return l.Scalars(step, values) })
+}
+
+// Image records an image of a step.
+func (d *Deferred) Image(step int64, name string, img image.Image) error {
+	return d.do(func(l Logger) error { return l.Image(step, name, img) })
+}
+
+// Histogram records the distribution of values at a step.
+func (d *Deferred) Histogram(step int64, name string, values []float64) error {
+	return d.do(func(l Logger) error { return l.Histogram(step, name, values) })
+}
+
+// Artifact records a file.
+func (d *Deferred) Artifact(path string) error {
+	return d.do(func(l Logger) error { return l.Artifact(path) })
+}
+
+// Rewind goes back, if the logger can.
+func (d *Deferred) Rewind(step int64) error {
+	return d.do(func(l Logger) error {
+		if r, ok := l.(Rewinder); ok {
+			return r.Rewind(step)
+		}
+		return nil
+	})
+}
+
+// Model records a trained model, if the logger records models.
+func (d *Deferred) Model(name, weights string) error {
+	return d.do(func(l Logger) error {
+		if m, ok := l.(ModelLogger); ok {
+			return m.Model(name, weights)
+		}
+		return nil
+	})
+}
+
+// do opens the logger if it isn't open, and records.
+func (d *Deferred) do(record func(Logger) error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return fmt.Errorf("logger: %w", ErrClosed)
+	}
+	if err := d.ready(); err != nil {
+		return err
+	}
+	if len(d.params) > 0 {
+		params := d.params
+		d.params = map[string]any{}
+		if err := d.logger.Params(params); err != nil {
+			return err
+		}
+	}
+	return record(d.logger)
+}
+
+// ready opens the logger, if it is time.
+func (d *Deferred) ready() error {
+	if d.logger != nil {
+		return nil
+	}
+	if d.failed != nil && d.now().Sub(d.tried) < retryInterval {
+		return d.failed
+	}
+	d.logger, d.failed = d.open()
+	d.tried = d.now() // After the try, which may have taken long.
+	if d.failed != nil {
+		d.logger = nil
+	}
+	return d.failed
+}
+
+// Close closes the logger, if it was opened.
+func (d *Deferred) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil
+	}
+	d.closed = true
+	if d.logger == nil {
+		return nil
+	}
+	return d.logger.Close()
+}

@@ -1,0 +1,49 @@
+package logger
+
+import (
+	"bytes"
+	"encoding/json"
+	"path"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const (
+	mlflowWeights = "model.safetensors"
+	mlflowMLmodel = "MLmodel"
+	// mlflowModelTag is the tag by which MLflow's pages find the models of a run.
+	mlflowModelTag = "mlflow.log-model.history"
+)
+
+// mlflowModel is the file MLmodel.
+type mlflowModel struct {
+	ArtifactPath string                       `yaml:"artifact_path" json:"artifact_path"`
+	Flavors      map[string]map[string]string `yaml:"flavors" json:"flavors"`
+	RunID        string                       `yaml:"run_id" json:"run_id"`
+	Created      string                       `yaml:"utc_time_created" json:"utc_time_created"`
+	Bytes        int64                        `yaml:"model_size_bytes" json:"model_size_bytes"`
+}
+
+func newMLflowModel(name, run string, size int64, now time.Time) mlflowModel {
+	return mlflowModel{
+		ArtifactPath: name, RunID: run, Created: now.UTC().Format("2006-01-02 15:04:05.000000"), Bytes: size,
+		Flavors: map[string]map[string]string{"safetensors": {"data": mlflowWeights}},
+	}
+}
+
+// describe makes the model known, once its weights are there.
+func (m mlflowModel) describe(store mlflowStore) error {
+	text, err := yaml.Marshal(m)
+	if err != nil {
+		return err
+	}
+	if err := store.artifact(path.Join(m.ArtifactPath, mlflowMLmodel), bytes.NewReader(text)); err != nil {
+		return err
+	}
+	history, err := json.Marshal([]mlflowModel{m})
+	if err != nil {
+		return err
+	}
+	return store.tag(mlflowModelTag, string(history))
+}
