@@ -52,7 +52,7 @@ func TestCells(t *testing.T) {
 		{name: "keep what is not there", code: "%keep nowhere\n%%\n", status: "ok"},
 		{name: "keep what is not there, in a program", code: "n", status: "error", ename: "KeepError", value: "%keep nowhere: there is no such package-level variable"},
 		{name: "keep no longer", code: "%keep -d n, m\nn", status: "ok", text: "result text/plain: 1"},
-		{name: "time", code: "%time\n%%\nfmt.Println(1)", status: "ok", text: "1\ntime: imports "},
+		{name: "time", code: "%time\n%%\nfmt.Println(1)", status: "ok", text: "1\ntime: compose "},
 		{name: "timeit", code: "%timeit strconv.Itoa(12345)", status: "ok", text: " per call (mean ± standard deviation of 7 runs of "},
 		{name: "timeit of a value", code: "%timeit len(\"abc\")", status: "ok", text: "ns ± "},
 		{name: "timeit of nothing", code: "%timeit", status: "error", ename: "MagicError", value: "line 1: %timeit : want a Go expression"},

@@ -19,7 +19,7 @@ import (
 	"gonbatch/tests/jupyter"
 )
 
-// TestMain also is the program that Jupyter starts: PROGRAM kernel run --connection-file FILE.
+// TestMain also is the program that Jupyter starts, PROGRAM kernel run --connection-file FILE, and that builds cells for it.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "kernel" && os.Args[2] == "run" {
 		flags := flag.NewFlagSet("kernel run", flag.ExitOnError)
@@ -28,6 +28,15 @@ func TestMain(m *testing.M) {
 		opts := kernel.Options{ConnectionFile: *file, SourceDir: os.Getenv("TEST_SOURCE"), PluginDir: os.Getenv("TEST_PLUGINS")}
 		if err := kernel.Run(context.Background(), opts); err != nil {
 			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	if len(os.Args) > 2 && os.Args[1] == "kernel" && os.Args[2] == "build" {
+		flags := flag.NewFlagSet("kernel build", flag.ExitOnError)
+		session, goCommand := flags.String("session", "", ""), flags.String("go", "", "")
+		_ = flags.Parse(os.Args[3:])
+		if err := kernel.Build(context.Background(), kernel.BuildOptions{Session: *session, Go: *goCommand, Args: flags.Args()}); err != nil {
 			os.Exit(1)
 		}
 		os.Exit(0)

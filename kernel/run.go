@@ -50,6 +50,7 @@ func Run(ctx context.Context, opts Options) error {
 	if err != nil {
 		return fmt.Errorf("kernel: %w", err)
 	}
+	found.self = opts.Submit
 	front, err := relay.ReadConnection(opts.ConnectionFile)
 	if err != nil {
 		return fmt.Errorf("kernel: %w", err)

@@ -16,6 +16,12 @@ import (
 //go:embed go.sh.tmpl
 var goScript string
 
+//go:embed record.sh.tmpl
+var recordScript string
+
+//go:embed goimports.sh.tmpl
+var goimportsScript string
+
 //go:embed gopls.sh.tmpl
 var goplsScript string
 
@@ -38,8 +44,10 @@ var devicesSource string
 //
 //	bin/go      what GoNB starts as the go command
 //	bin/gopls   what GoNB starts for completion: gopls, which ends with GoNB
+//	bin/goimports  what GoNB starts as goimports: goimports, which says when if times are wanted
 //	bin/status  what runs the shell commands of cells and writes to the file status which of them failed
 //	seed/       the go.mod and go.sum that each session's module starts with, and what is put into it
+//	plans/      how cells' programs are built, by package build
 //	cell/       what a cell's program leaves for the kernel, such as the value to show
 //	keep/       the values of the variables that survive a cell
 //	stdin       the standard input of cells: a link to /dev/null or to stdin-pipe
@@ -60,7 +68,7 @@ func newSession(sourceDir string, t tools, tmpDir string) (_ *session, err error
 			err = errors.Join(err, s.close())
 		}
 	}()
-	for _, sub := range []string{"bin", "seed", "cell", "keep", "tmp"} {
+	for _, sub := range []string{"bin", "seed", "plans", "cell", "keep", "tmp"} {
 		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
 			return nil, err
 		}
@@ -71,11 +79,12 @@ func newSession(sourceDir string, t tools, tmpDir string) (_ *session, err error
 	return s, s.writePrograms(t)
 }
 
-func (s *session) bin() string  { return filepath.Join(s.dir, "bin") }
-func (s *session) seed() string { return filepath.Join(s.dir, "seed") }
-func (s *session) cell() string { return filepath.Join(s.dir, "cell") }
-func (s *session) keep() string { return filepath.Join(s.dir, "keep") }
-func (s *session) tmp() string  { return filepath.Join(s.dir, "tmp") }
+func (s *session) bin() string   { return filepath.Join(s.dir, "bin") }
+func (s *session) seed() string  { return filepath.Join(s.dir, "seed") }
+func (s *session) plans() string { return filepath.Join(s.dir, "plans") }
+func (s *session) cell() string  { return filepath.Join(s.dir, "cell") }
+func (s *session) keep() string  { return filepath.Join(s.dir, "keep") }
+func (s *session) tmp() string   { return filepath.Join(s.dir, "tmp") }
 
 func (s *session) statusProgram() string { return filepath.Join(s.bin(), "status") }
 func (s *session) statusFile() string    { return filepath.Join(s.dir, "status") }
@@ -104,13 +113,13 @@ func (s *session) writeSeed(sourceDir string) error {
 }
 
 func (s *session) writePrograms(t tools) error {
-	scripts := map[string]string{"bin/go": goScript, "bin/status": statusScript, "seed/program": programScript}
+	scripts := map[string]string{"bin/go": goScript, "bin/status": statusScript, "bin/goimports": goimportsScript, "seed/program": programScript, "seed/record": recordScript}
 	if t.gopls != "" {
 		scripts["bin/gopls"] = goplsScript
 	}
 	values := strings.NewReplacer(
-		"{{go}}", shellescape.Quote(t.goCommand), "{{gopls}}", shellescape.Quote(t.gopls),
-		"{{seed}}", shellescape.Quote(s.seed()), "{{cell}}", shellescape.Quote(s.cell()), "{{stdin}}", shellescape.Quote(s.stdin()), "{{status}}", shellescape.Quote(s.statusFile()))
+		"{{go}}", shellescape.Quote(t.goCommand), "{{gopls}}", shellescape.Quote(t.gopls), "{{goimports}}", shellescape.Quote(t.goimports),
+		"{{self}}", shellescape.Quote(t.self), "{{session}}", shellescape.Quote(s.dir), "{{seed}}", shellescape.Quote(s.seed()), "{{cell}}", shellescape.Quote(s.cell()), "{{stdin}}", shellescape.Quote(s.stdin()), "{{status}}", shellescape.Quote(s.statusFile()))
 	for name, text := range scripts {
 		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(values.Replace(text)), 0o755); err != nil {
 			return err
@@ -122,6 +131,8 @@ func (s *session) writePrograms(t tools) error {
 // tools are the programs that a session needs; without gopls there is no completion.
 type tools struct {
 	goCommand, gonb, goimports, gopls string
+	// self is the program that builds cells, as SELF kernel build: the kernel's own.
+	self string
 }
 
 // findTools looks on PATH, beside this program, and where the go command installs programs.

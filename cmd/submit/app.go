@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"gonbatch/kernel/build"
 	"gonbatch/submit"
 	"gonbatch/submit/config"
 )
@@ -49,7 +50,7 @@ func execute(ctx context.Context, a *app, args []string) int {
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	err := root.ExecuteContext(ctx)
-	if err != nil {
+	if err != nil && !errors.Is(err, build.ErrBuild) { // the compiler has said it
 		fmt.Fprintln(a.err, "submit:", err)
 	}
 	return exitCode(err)

@@ -19,7 +19,7 @@ func newKernelCommand(a *app) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newKernelInstallCommand(a), newKernelUninstallCommand(a), newKernelDoctorCommand(a), newKernelRunCommand(a))
+	cmd.AddCommand(newKernelInstallCommand(a), newKernelUninstallCommand(a), newKernelDoctorCommand(a), newKernelRunCommand(a), newKernelBuildCommand(a))
 	return cmd
 }
 
@@ -133,6 +133,20 @@ func newKernelRunCommand(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&file, "connection-file", "", "Jupyter's connection file")
+	return cmd
+}
+
+func newKernelBuildCommand(a *app) *cobra.Command {
+	var opts kernel.BuildOptions
+	cmd := &cobra.Command{
+		Use: "build PROGRAM [FLAG...]", Short: "Build a cell; the kernel's go command calls this", Hidden: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.Args = args
+			return kernel.Build(cmd.Context(), opts)
+		},
+	}
+	cmd.Flags().StringVar(&opts.Session, "session", "", "the session's folder")
+	cmd.Flags().StringVar(&opts.Go, "go", "", "the go command")
 	return cmd
 }
 

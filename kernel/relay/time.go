@@ -16,17 +16,19 @@ import (
 
 // The files of CellDir by which the kernel tells its go command and its start of programs what a cell wants, and hears of times.
 const (
-	timeFile  = "time"
-	buildFile = "time-build"
-	runFile   = "time-run"
-	ranksFile = "ranks"
+	timeFile    = "time"
+	importsFile = "time-imports"
+	buildFile   = "time-build"
+	linkFile    = "time-link"
+	runFile     = "time-run"
+	ranksFile   = "ranks"
 )
 
 // prepareRun leaves word of %time and %distributed. A %distributed in a cell without a main is for
 // the next cell that has one.
 func (e *execution) prepareRun() {
 	r := e.relay
-	for _, name := range []string{timeFile, buildFile, runFile, ranksFile} {
+	for _, name := range []string{timeFile, importsFile, buildFile, linkFile, runFile, ranksFile} {
 		r.tell(name, "")
 	}
 	if rest, err := filepath.Glob(filepath.Join(r.opts.CellDir, "rank-*")); err == nil {
@@ -75,25 +77,48 @@ func freePort() int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
+// phases are what a cell's time is spent with, each with the file that has the time of its end: how GoNB composes the program,
+// goimports, the compiler, the linker.
+var phases = []struct{ name, file string }{
+	{"compose", importsFile}, {"imports", buildFile}, {"compile", linkFile}, {"link", runFile},
+}
+
 // tellTime prints where the time of a cell went.
 func (e *execution) tellTime(begin, end time.Time) {
 	if !e.prepared.Time {
 		return
 	}
-	r := e.relay
-	parts := []string{}
-	last := begin
-	for _, phase := range []struct{ name, file string }{{"imports", buildFile}, {"build", runFile}} {
-		text, err := os.ReadFile(filepath.Join(r.opts.CellDir, phase.file))
-		nanoseconds, parseErr := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-		if err != nil || parseErr != nil {
-			continue
-		}
-		at := time.Unix(0, nanoseconds)
-		parts = append(parts, fmt.Sprintf("%s %.2f s", phase.name, at.Sub(last).Seconds()))
+	text := fmt.Sprintf("time: %s; together %.2f s\n", e.relay.phaseTimes(begin, end), end.Sub(begin).Seconds())
+	e.relay.publish(e.request, "stream", object{"name": "stdout", "text": text})
+}
+
+// phaseTimes lists the phases that there were. The last is the one in which the cell ended: without a program it ran nothing.
+func (r *relay) phaseTimes(begin, end time.Time) string {
+	var parts []string
+	last, rest := begin, "run"
+	add := func(name string, at time.Time) {
+		parts = append(parts, fmt.Sprintf("%s %.2f s", name, at.Sub(last).Seconds()))
 		last = at
 	}
-	parts = append(parts, fmt.Sprintf("run %.2f s", end.Sub(last).Seconds()))
-	text := fmt.Sprintf("time: %s; together %.2f s\n", strings.Join(parts, ", "), end.Sub(begin).Seconds())
-	r.publish(e.request, "stream", object{"name": "stdout", "text": text})
+	for i, phase := range phases {
+		at, ok := r.toldTime(phase.file)
+		if ok {
+			add(phase.name, at)
+		}
+		if rest = "run"; ok && i+1 < len(phases) {
+			rest = phases[i+1].name
+		}
+	}
+	add(rest, end)
+	return strings.Join(parts, ", ")
+}
+
+// toldTime is the time that a file of CellDir has.
+func (r *relay) toldTime(name string) (time.Time, bool) {
+	text, err := os.ReadFile(filepath.Join(r.opts.CellDir, name))
+	if err != nil {
+		return time.Time{}, false
+	}
+	nanoseconds, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	return time.Unix(0, nanoseconds), err == nil
 }

@@ -1,0 +1,149 @@
+package build
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ErrBuild is the error of a program that does not compile or link: the messages are in the output.
+var ErrBuild = errors.New("the cell's program was not built")
+
+// The files of the folder Cell by which the build tells when it did what, and that an expression has no value.
+const (
+	TimeFile  = "time" // there if times are wanted
+	BuildTime = "time-build"
+	LinkTime  = "time-link"
+	VoidFile  = "void"
+)
+
+// Options say what to build.
+type Options struct {
+	// Go is the go command.
+	Go string
+	// Dir is the folder of the cells' module.
+	Dir string
+	// Program is the script that shall start the program, Program.run the program.
+	Program string
+	// Flags are further flags of go build.
+	Flags []string
+	// Seed has the script, and the Go files of the kernel's functions. Cell is where the kernel and a cell's program meet.
+	// Plans is the folder for plans.
+	Seed, Cell, Plans string
+	// Environ is the environment of the go command, as in os.Environ.
+	Environ []string
+	// Output receives what the compiler has to say.
+	Output io.Writer
+}
+
+// Run builds the program. It blocks; a session has one build at a time.
+func Run(ctx context.Context, opts Options) error {
+	b := &builder{Options: opts}
+	b.Environ = withDefault(b.Environ, "GOGC", "400") // the linker collects garbage for a quarter of its time otherwise
+	b.noteTime(BuildTime)
+	if err := b.prepare(); err != nil {
+		return fmt.Errorf("build the cell: %w", err)
+	}
+	output, err := b.build(ctx)
+	if err != nil && bytes.Contains(output, []byte("(no value) used as value")) {
+		if err := b.unmarkValue(); err != nil {
+			return fmt.Errorf("build the cell: %w", err)
+		}
+		output, err = b.build(ctx)
+	}
+	if _, writeErr := b.Output.Write(output); writeErr != nil {
+		return writeErr
+	}
+	return err
+}
+
+type builder struct {
+	Options
+}
+
+func (b *builder) binary() string { return b.Program + ".run" }
+
+// build builds by a plan, or by the go command. It returns the compiler's messages.
+func (b *builder) build(ctx context.Context) ([]byte, error) {
+	key, err := b.key()
+	if err == nil {
+		if output, ok := b.byPlan(ctx, key); ok {
+			return output, ifAny(output)
+		}
+	}
+	return b.byGo(ctx, key)
+}
+
+func ifAny(output []byte) error {
+	if len(output) > 0 {
+		return ErrBuild
+	}
+	return nil
+}
+
+// byGo runs go build, and makes a plan of what it did if there is a key. It links by Go's own linker, which is quicker than C's; where
+// that cannot link what cgo made, by C's.
+func (b *builder) byGo(ctx context.Context, key string) ([]byte, error) {
+	record := filepath.Join(b.Plans, "record")
+	if err := errors.Join(os.RemoveAll(record), os.MkdirAll(record, 0o755)); err != nil {
+		return nil, fmt.Errorf("build the cell: %w", err)
+	}
+	output, err := b.goBuild(ctx, record, "-ldflags=-s -linkmode=internal")
+	if err != nil && bytes.Contains(output, []byte("/link: ")) {
+		output, err = b.goBuild(ctx, record, "-ldflags=-s")
+	}
+	if err != nil {
+		return output, err
+	}
+	_ = os.Remove(filepath.Join(b.Plans, lastFile)) // the program is of no plan's making
+	if key != "" {
+		b.keepPlan(key, record)
+	}
+	return output, nil
+}
+
+func (b *builder) goBuild(ctx context.Context, record, linkerFlags string) ([]byte, error) {
+	args := []string{"build", "-toolexec=" + filepath.Join(b.Seed, "record"), "-o", b.binary()}
+	cmd := exec.CommandContext(ctx, b.Go, slices.Concat(args, b.Flags)...)
+	cmd.Dir = b.Dir
+	flags := get(b.Environ, "GOFLAGS") + " '" + linkerFlags + "'"
+	cmd.Env = append(slices.Clone(b.Environ), "GOFLAGS="+flags, "GONBATCH_RECORD="+record, "PWD="+b.Dir)
+	output, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return output, ErrBuild
+	}
+	return output, err
+}
+
+// noteTime leaves the time in a file of Cell, if times are wanted.
+func (b *builder) noteTime(name string) {
+	if _, err := os.Stat(filepath.Join(b.Cell, TimeFile)); err == nil {
+		_ = os.WriteFile(filepath.Join(b.Cell, name), strconv.AppendInt(nil, time.Now().UnixNano(), 10), 0o600)
+	}
+}
+
+func get(environ []string, name string) string {
+	for _, entry := range slices.Backward(environ) {
+		if value, ok := strings.CutPrefix(entry, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+func withDefault(environ []string, name, value string) []string {
+	if get(environ, name) != "" {
+		return environ
+	}
+	return append(slices.Clone(environ), name+"="+value)
+}

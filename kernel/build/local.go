@@ -1,0 +1,154 @@
+package build
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+)
+
+// localModules are the modules whose sources may change between two builds, by their paths: the cells' own, and those that go.mod or
+// go.work take from folders.
+func (b *builder) localModules() (map[string]string, error) {
+	modules := map[string]string{}
+	if err := b.addModule(modules, b.Dir, true); err != nil {
+		return nil, err
+	}
+	name := filepath.Join(b.Dir, "go.work")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return modules, nil
+	}
+	work, err := modfile.ParseWork(name, text, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, use := range work.Use {
+		if err := b.addModule(modules, b.absolute(use.Path), false); err != nil {
+			return nil, err
+		}
+	}
+	b.addReplaced(modules, work.Replace)
+	return modules, nil
+}
+
+// addModule adds the module in a folder, and, of the cells' module, those that it replaces.
+func (b *builder) addModule(modules map[string]string, dir string, replaced bool) error {
+	name := filepath.Join(dir, "go.mod")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	mod, err := modfile.Parse(name, text, nil)
+	if err != nil || mod.Module == nil {
+		return fmt.Errorf("%s: %w", name, errUncovered)
+	}
+	modules[mod.Module.Mod.Path] = dir
+	if replaced {
+		b.addReplaced(modules, mod.Replace)
+	}
+	return nil
+}
+
+func (b *builder) addReplaced(modules map[string]string, replaced []*modfile.Replace) {
+	for _, r := range replaced {
+		if modfile.IsDirectoryPath(r.New.Path) {
+			modules[r.Old.Path] = b.absolute(r.New.Path)
+		}
+	}
+}
+
+func (b *builder) absolute(dir string) string {
+	if filepath.IsAbs(dir) {
+		return dir
+	}
+	return filepath.Join(b.Dir, dir)
+}
+
+// localState is a hash of the names, sizes and times of the files of those packages that belong to local modules.
+func (b *builder) localState(packages []string) (string, error) {
+	modules, err := b.localModules()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	for _, path := range packages {
+		dir, ok := folderOf(path, modules)
+		if !ok || dir == b.Dir {
+			continue
+		}
+		files, err := folderState(dir)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintln(sum, path, files)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// folderOf is the folder of a package, if a local module has it. Of nested modules the innermost does.
+func folderOf(path string, modules map[string]string) (dir string, ok bool) {
+	longest := -1
+	for module, root := range modules {
+		rest, found := strings.CutPrefix(path+"/", module+"/")
+		if found && len(module) > longest {
+			longest, dir, ok = len(module), filepath.Join(root, rest), true
+		}
+	}
+	return dir, ok
+}
+
+// folderState lists the files of a package. Those in folders below belong to it if it embeds some.
+func folderState(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var state []string
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil {
+			return nil, err
+		}
+		if entry.Type().IsRegular() {
+			state = append(state, fmt.Sprint(entry.Name(), info.Size(), info.ModTime().UnixNano()))
+			continue
+		}
+		if entry.Type()&fs.ModeSymlink != 0 {
+			return nil, errUncovered
+		}
+	}
+	slices.Sort(state)
+	return state, embedsOnlyFiles(dir, entries)
+}
+
+// embedsOnlyFiles is an error if a package embeds what is in folders below its own.
+func embedsOnlyFiles(dir string, entries []fs.DirEntry) error {
+	for _, entry := range entries {
+		if filepath.Ext(entry.Name()) != ".go" {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(dir, entry.Name()))
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(string(text)) {
+			patterns, ok := strings.CutPrefix(line, "//go:embed ")
+			if !ok {
+				continue
+			}
+			for _, pattern := range strings.Fields(patterns) {
+				if info, err := os.Stat(filepath.Join(dir, strings.Trim(pattern, "\"`"))); err != nil || info.IsDir() {
+					return errUncovered
+				}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,202 @@
+package build
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// plan is how a program is compiled and linked. In its texts the tools' own folder is called workMark.
+type plan struct {
+	// Compile and Link are the tools with their arguments.
+	Compile, Link []string
+	// CompileConfig and LinkConfig tell the tools where the packages are.
+	CompileConfig, LinkConfig string
+	// GOROOT is the tools' variable of that name.
+	GOROOT string
+	// Packages are all that the program is linked of, Local is the localState of them.
+	Packages []string
+	Local    string
+}
+
+const workMark = "\x00work\x00"
+
+// lastFile has the hash of what the program was built from the last time, if a plan did it.
+const lastFile = "last"
+
+var packageLine = regexp.MustCompile(`(?m)^packagefile ([^=\n]+)=(.*)$`)
+
+func (b *builder) planFile(key string) string { return filepath.Join(b.Plans, key+".json") }
+
+// keepPlan makes a plan of what the go command did. That it can't is no error: the next build has none.
+func (b *builder) keepPlan(key, record string) {
+	p, err := readRecord(record)
+	if err != nil || !b.covers(p) {
+		return
+	}
+	if p.Local, err = b.localState(p.Packages); err != nil {
+		return
+	}
+	if text, err := json.Marshal(p); err == nil {
+		_ = os.WriteFile(b.planFile(key), text, 0o600)
+	}
+}
+
+// readRecord reads what the script `record` wrote down of the tools.
+func readRecord(record string) (*plan, error) {
+	texts := map[string]string{}
+	for _, name := range []string{"compile", "compile.cfg", "link", "link.cfg", "goroot"} {
+		text, err := os.ReadFile(filepath.Join(record, name))
+		if err != nil {
+			return nil, err
+		}
+		texts[name] = string(text)
+	}
+	args := strings.Split(strings.TrimSuffix(texts["compile"], "\n"), "\n")
+	at := slices.Index(args, "-o")
+	if at < 0 || at+1 == len(args) {
+		return nil, errUncovered
+	}
+	work := filepath.Dir(args[at+1])
+	mark := func(text string) string { return strings.ReplaceAll(text, work, workMark) }
+	p := &plan{
+		Compile: strings.Split(mark(strings.Join(args, "\n")), "\n"), CompileConfig: mark(texts["compile.cfg"]),
+		Link: strings.Split(mark(strings.TrimSuffix(texts["link"], "\n")), "\n"), LinkConfig: mark(texts["link.cfg"]),
+		GOROOT: strings.TrimSpace(texts["goroot"]),
+	}
+	for _, match := range packageLine.FindAllStringSubmatch(p.LinkConfig, -1) {
+		p.Packages = append(p.Packages, match[1])
+	}
+	// A package that was compiled just now still lies in a folder that the go command removes: the next build makes the plan.
+	if strings.Contains(p.CompileConfig+p.LinkConfig+strings.Join(p.Link, "\n"), filepath.Dir(work)+"/") {
+		return nil, errUncovered
+	}
+	return p, nil
+}
+
+// covers reports whether the plan compiles all of the program's files.
+func (b *builder) covers(p *plan) bool {
+	files, err := b.goFiles()
+	if err != nil {
+		return false
+	}
+	var compiled []string
+	for _, arg := range p.Compile {
+		if filepath.Ext(arg) == ".go" && filepath.Dir(arg) == b.Dir {
+			compiled = append(compiled, filepath.Base(arg))
+		}
+	}
+	slices.Sort(compiled)
+	return slices.Equal(files, compiled)
+}
+
+// byPlan builds by the plan for a key. It reports whether that came to an end: the program, or the messages of the compiler.
+func (b *builder) byPlan(ctx context.Context, key string) (output []byte, ok bool) {
+	text, err := os.ReadFile(b.planFile(key))
+	if err != nil {
+		return nil, false
+	}
+	var p plan
+	if err := json.Unmarshal(text, &p); err != nil {
+		return nil, false
+	}
+	if local, err := b.localState(p.Packages); err != nil || local != p.Local {
+		_ = os.Remove(b.planFile(key))
+		return nil, false
+	}
+	state, err := b.state(key)
+	if err != nil {
+		return nil, false
+	}
+	last := filepath.Join(b.Plans, lastFile)
+	if text, err := os.ReadFile(last); err == nil && string(text) == state && exists(b.binary()) {
+		return nil, true
+	}
+	_ = os.Remove(last)
+	output, err = b.follow(ctx, &p)
+	if err != nil {
+		return output, len(output) > 0
+	}
+	_ = os.WriteFile(last, []byte(state), 0o600)
+	return nil, true
+}
+
+// state identifies the program: its plan, and the text of its files.
+func (b *builder) state(key string) (string, error) {
+	files, err := b.goFiles()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	fmt.Fprintln(sum, key)
+	for _, name := range files {
+		text, err := os.ReadFile(filepath.Join(b.Dir, name))
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(sum, "%s %d\n%s\n", name, len(text), text)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// follow compiles and links. Of an error the output has the compiler's messages, if it is about the program.
+func (b *builder) follow(ctx context.Context, p *plan) (output []byte, err error) {
+	work := filepath.Join(b.Plans, "work")
+	err = errors.Join(
+		os.MkdirAll(filepath.Join(work, "exe"), 0o755),
+		os.WriteFile(filepath.Join(work, "importcfg"), []byte(in(work, p.CompileConfig)), 0o600),
+		os.WriteFile(filepath.Join(work, "importcfg.link"), []byte(in(work, p.LinkConfig)), 0o600))
+	if err != nil {
+		return nil, err
+	}
+	if output, err = b.tool(ctx, p, work, p.Compile); err != nil {
+		return messages(bytes.ReplaceAll(output, []byte(b.Dir+"/"), []byte("./"))), err
+	}
+	b.noteTime(LinkTime)
+	if _, err = b.tool(ctx, p, work, p.Link); err != nil {
+		return nil, err
+	}
+	return nil, os.Rename(filepath.Join(work, "exe", "a.out"), b.binary())
+}
+
+func in(work, text string) string { return strings.ReplaceAll(text, workMark, work) }
+
+func (b *builder) tool(ctx context.Context, p *plan, work string, args []string) ([]byte, error) {
+	args = slices.Clone(args)
+	for i := range args {
+		args[i] = in(work, args[i])
+	}
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Dir = b.Dir
+	cmd.Env = append(slices.Clone(b.Environ), "PWD="+b.Dir, "GOROOT="+p.GOROOT)
+	return cmd.CombinedOutput()
+}
+
+// message is a line of the compiler's about a place in a file.
+var message = regexp.MustCompile(`^(\./\S+\.go:\d+:\d+: |\t|too many errors)`)
+
+// messages is the compiler's output as the go command would print it, or nothing if it is about something else than the program.
+func messages(output []byte) []byte {
+	text := bytes.TrimRight(output, "\n")
+	for line := range bytes.SplitSeq(text, []byte("\n")) {
+		if !message.Match(line) || bytes.Contains(line, []byte("could not import")) {
+			return nil
+		}
+	}
+	return append([]byte("# cell\n"), append(text, '\n')...)
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}

@@ -1,0 +1,86 @@
+package build
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// helpers are the kernel's functions that a cell may call: each is in the file of its name.
+var helpers = []string{"gonbatch__timeit", "gonbatch__devices", "gonbatch__show"}
+
+// keepFile makes programs keep variables; it is there once %keep was used.
+const keepFile = "gonbatch__keep.go"
+
+var mainBegins = regexp.MustCompile(`(?m)^func main\(\) *\{`)
+
+// prepare writes the program's script, and puts beside main.go what it needs of the kernel's.
+func (b *builder) prepare() error {
+	script, err := os.ReadFile(filepath.Join(b.Seed, "program"))
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(b.Program, script, 0o755); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(b.mainFile())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	keeps, err := b.copySeed(keepFile, true)
+	if err != nil {
+		return err
+	}
+	if keeps && mainBegins.Match(text) {
+		text = mainBegins.ReplaceAll(text, []byte("$0 defer gonbatch__save();"))
+		if err := os.WriteFile(b.mainFile(), text, 0o644); err != nil {
+			return err
+		}
+	}
+	for _, name := range helpers {
+		if _, err := b.copySeed(name+".go", strings.Contains(string(text), name+"(")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *builder) mainFile() string { return filepath.Join(b.Dir, "main.go") }
+
+// copySeed puts a file of Seed into the module, if it is wanted and there; otherwise the module has none.
+func (b *builder) copySeed(name string, wanted bool) (bool, error) {
+	target := filepath.Join(b.Dir, name)
+	text, err := os.ReadFile(filepath.Join(b.Seed, name))
+	switch {
+	case err == nil && wanted:
+		return true, os.WriteFile(target, text, 0o644)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return false, err
+	}
+	if err := os.Remove(target); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	return false, nil
+}
+
+// unmarkValue makes the last expression a statement as it stands: it is a call without a value.
+func (b *builder) unmarkValue() error {
+	text, err := os.ReadFile(b.mainFile())
+	if err != nil {
+		return err
+	}
+	plain := strings.NewReplacer("gonbatch__show(", "", ")/*gonbatch__*/", "").Replace(string(text))
+	if plain == string(text) {
+		return nil
+	}
+	_, err = b.copySeed("gonbatch__show.go", false)
+	err = errors.Join(err, os.WriteFile(b.mainFile(), []byte(plain), 0o644), os.WriteFile(filepath.Join(b.Cell, VoidFile), nil, 0o600))
+	if err != nil {
+		return fmt.Errorf("show no value: %w", err)
+	}
+	return nil
+}
