@@ -14,5 +14,5 @@
 //	err := executed.Attach("/tmp/x/socket", []string{"bin/train", "-epochs", "3"}, os.Environ()) // returns on failure only
 //
 // What the recorder gets it also appends to the rank's log, which has all of it; the notebook has the beginning and the end
-// of very long outputs. docs/adr/0004-who-writes-the-executed-notebook.md says why it is done in this way.
+// of very long outputs. docs/adr/0007-who-writes-the-executed-notebook.md says why it is done in this way.
 package executed
