@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -93,6 +94,60 @@ func TestResumeIsExact(t *testing.T) {
 			out, err := ranktest.Start(t, test.launcher, test.ranks, []string{test.env, "CHECKPOINTS=" + t.TempDir()})
 			if passed := strings.Count(out, "--- PASS: TestResumeIsExact ("); err != nil || passed != test.ranks {
 				t.Errorf("%d of %d ranks passed, %v:\n%s", passed, test.ranks, err, out)
+			}
+		})
+	}
+}
+
+// otherWorldBody is a rank of TestOtherWorldSize: a training that is killed after the update of KILL, if that is one.
+func otherWorldBody(t *testing.T) {
+	c := trainer.Config{
+		MaxEpochs: 5, BatchSize: 12, Seed: 3, Loggers: []string{"none"},
+		Checkpoint: trainer.CheckpointConfig{EverySteps: 7, Dir: os.Getenv("CHECKPOINTS")},
+	}
+	kill, err := strconv.ParseInt(os.Getenv("KILL"), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, out := newTrainer(t, c, sgdTask(0.1), killAt(kill))
+	if err := tr.Fit(t.Context(), blobs{145}, nil); kill > 0 && !errors.Is(err, errKilled) || kill == 0 && err != nil {
+		t.Fatal(err)
+	}
+	fmt.Print(out.String())
+	if tr.World().IsMain() {
+		writeGob(t, os.Getenv("OUTCOME"), floats(t, tr))
+	}
+}
+
+// TestOtherWorldSize: a checkpoint of one rank is gone on from by two, and the other way round. They say so, and see the same examples: the weights
+// are those of a training that nobody disturbs.
+func TestOtherWorldSize(t *testing.T) {
+	if ranktest.InRank() {
+		otherWorldBody(t)
+		return
+	}
+	fit := func(t *testing.T, ranks int, checkpoints string, kill int) ([]float64, string) {
+		outcome := tempFile(t, "outcome")
+		out, err := ranktest.Start(t, ranktest.OpenMPI, ranks, []string{"CHECKPOINTS=" + checkpoints, "OUTCOME=" + outcome, fmt.Sprintf("KILL=%d", kill)})
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		var weights []float64
+		readGob(t, outcome, &weights)
+		return weights, out
+	}
+	want, _ := fit(t, 1, t.TempDir(), 0)
+	for _, ranks := range [][2]int{{1, 2}, {2, 1}} {
+		t.Run(fmt.Sprintf("%d, then %d", ranks[0], ranks[1]), func(t *testing.T) {
+			checkpoints := t.TempDir()
+			fit(t, ranks[0], checkpoints, 30)
+			got, out := fit(t, ranks[1], checkpoints, 0)
+			said := fmt.Sprintf("the checkpoint is of %d ranks, this is a job of %d: the order of the examples stays the same", ranks[0], ranks[1])
+			if !strings.Contains(out, said) || !strings.Contains(out, "goes on after step 28,") {
+				t.Errorf("no %q, or not from step 28:\n%s", said, out)
+			}
+			if d := distance(got, want); !(d < 1e-5) {
+				t.Errorf("the weights differ by %g", d)
 			}
 		})
 	}

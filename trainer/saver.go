@@ -39,7 +39,7 @@ func newSaver(w *distributed.World, c Config) (*saver, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("trainer: checkpoints: %w", err)
+		return nil, fmt.Errorf("trainer: checkpoints in %s: %w: choose another folder by checkpoint.dir, or none by checkpoint.off", path, err)
 	}
 	if w.IsMain() {
 		s.writer = checkpoint.NewWriter(s.dir)

@@ -59,7 +59,8 @@ func WithCallbacks(callbacks ...Callback) Option {
 // WithSchedule is a schedule of one's own instead of the configured one.
 func WithSchedule(s Schedule) Option { return func(t *Trainer) { t.rates.schedule = s } }
 
-// WithLogger is a logger of one's own instead of the configured ones. Only rank 0 uses it; the trainer closes it with the world.
+// WithLogger is a logger of one's own instead of the configured ones. Only rank 0 uses it, behind a logger.Multi unless it is one, so that it
+// can't stop the training; the trainer closes it with the world.
 func WithLogger(l logger.Logger) Option { return func(t *Trainer) { t.logger = l } }
 
 // WithOutput is where rank 0 shows progress instead of the standard output.
@@ -113,13 +114,24 @@ func (t *Trainer) open() error {
 	if t.saver, err = newSaver(t.world, t.config); err != nil {
 		return err
 	}
-	if t.logger == nil && t.world.IsMain() {
-		t.logger = openLoggers(t.config, os.Getenv)
-	}
+	t.openLogger()
 	if t.logger != nil {
 		t.world.OnClose(t.logger.Close)
 	}
 	return nil
+}
+
+// openLogger gives rank 0 its logger, and nobody else.
+func (t *Trainer) openLogger() {
+	_, guarded := t.logger.(*logger.Multi)
+	switch {
+	case !t.world.IsMain():
+		t.logger = nil
+	case t.logger == nil:
+		t.logger = openLoggers(t.config, os.Getenv)
+	case !guarded:
+		t.logger = logger.NewMulti(logger.MultiOptions{}, t.logger)
+	}
 }
 
 // built is called when the program of an update is built, before it runs for the first time.
