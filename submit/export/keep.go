@@ -16,7 +16,7 @@ const (
 )
 
 // personMagics are those of the kernel that only mean something to a person at the notebook.
-var personMagics = []string{"submit", "jobs", "logs", "wait", "result", "devices", "distributed", "time", "timeit", "who"}
+var personMagics = []string{"submit", "jobs", "logs", "wait", "cancel", "result", "devices", "distributed", "time", "timeit", "who"}
 
 // keep is %keep: from this cell on, every program begins with the values with which the one before it ended. They are files in the
 // run directory.

@@ -20,7 +20,7 @@ type program struct {
 	main  *decl
 	// imports are those that the cells have.
 	imports []*importDecl
-	// script lays it out for a person: without positions and, where that means the same, in the notebook's order.
+	// script is one file by itself, without positions.
 	script bool
 }
 
@@ -43,10 +43,7 @@ func (p program) render(names *packageNames) ([]byte, []importLine, error) {
 
 // body is all below the imports; ordered tells that it has the notebook's order, and the Markdown in it.
 func (p program) body() (text string, ordered bool, err error) {
-	decls := p.decls
-	if p.script {
-		decls, ordered = inNotebookOrder(p.decls)
-	}
+	decls, ordered := inNotebookOrder(p.decls)
 	var body strings.Builder
 	told := 0 // The cells up to this one have been told.
 	for _, d := range append(decls[:len(decls):len(decls)], p.main) {
@@ -105,15 +102,28 @@ func (p program) docComment() string {
 	return text
 }
 
-// markdown gives the Markdown cells between two cells, each as a comment by itself.
+// markdown gives the Markdown cells between two cells, each as a comment by itself. A program of several leaves out what stands above cells that it
+// has nothing of.
 func (p program) markdown(after, before int) string {
-	text := ""
+	text, section := "", ""
+	inSection := false // A cell with code has followed the section's Markdown.
 	for _, cell := range p.cells {
-		if cell.Type == nbformat.Markdown && cell.Number > after && cell.Number < before {
-			text += "\n" + markdownComment(cell.Source)
+		if cell.Number <= after || cell.Number >= before {
+			continue
 		}
+		if cell.Type != nbformat.Markdown {
+			inSection = inSection || cell.Type == nbformat.Code
+			continue
+		}
+		if inSection {
+			if p.script {
+				text += section
+			}
+			section, inSection = "", false
+		}
+		section += "\n" + markdownComment(cell.Source)
 	}
-	return text
+	return text + section
 }
 
 // commentWidth is the length to which lines of Markdown are cut: pictures in them are longer.
