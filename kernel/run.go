@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"gonbatch/kernel/assist"
+	"gonbatch/kernel/build"
 	"gonbatch/kernel/magic"
 	"gonbatch/kernel/relay"
 )
@@ -80,11 +82,15 @@ func serve(ctx context.Context, opts Options, found tools, s *session, front rel
 	gonb := exec.Command(found.gonb, "--kernel", connectionFile, "--raw_error")
 	gonb.Env = sessionEnvironment(opts, found, s)
 	gonb.Stdout, gonb.Stderr = opts.Log, opts.Log
+	helper := assist.New(assist.Options{
+		Program: found.gopls, Dir: s.moduleDir, Built: filepath.Join(s.cell(), build.BuiltFile), Environ: gonb.Env, Log: opts.Log,
+	})
+	defer helper.Close()
 	relayed := make(chan error, 1)
 	go func() {
 		defer cancel()
 		relayed <- relay.Run(ctx, relay.Options{
-			Front: front, Back: back, StatusProgram: s.statusProgram(), StatusFile: s.statusFile(), CellDir: s.cell(),
+			Front: front, Back: back, StatusProgram: s.statusProgram(), StatusFile: s.statusFile(), CellDir: s.cell(), Assist: helper,
 			Magics:   magic.New(magic.Options{Program: opts.Submit, Environ: opts.Environ, Dir: s.workDir}),
 			KeepFile: filepath.Join(s.seed(), "gonbatch__keep.go"), KeepDir: s.keep(),
 			Stdin: s.stdin(), StdinPipe: s.stdinPipe(), Waiting: func() bool { return waitsForInput(s.stdinPipe()) },

@@ -43,7 +43,7 @@ var devicesSource string
 // session is the private folder of one run of the kernel:
 //
 //	bin/go      what GoNB starts as the go command
-//	bin/gopls   what GoNB starts for completion: gopls, which ends with GoNB
+//	bin/gopls   what GoNB finds of gopls: nothing, the kernel asks gopls itself
 //	bin/goimports  what GoNB starts as goimports: goimports, which says when if times are wanted
 //	bin/status  what runs the shell commands of cells and writes to the file status which of them failed
 //	seed/       the go.mod and go.sum that each session's module starts with, and what is put into it
@@ -92,6 +92,15 @@ func (s *session) statusFile() string    { return filepath.Join(s.dir, "status")
 // stdin is what cells read: a link to nothing, or to the pipe when a client can be asked for input.
 func (s *session) stdin() string     { return filepath.Join(s.dir, "stdin") }
 func (s *session) stdinPipe() string { return filepath.Join(s.dir, "stdin-pipe") }
+
+// moduleDir is the folder in which GoNB composes the cells' programs.
+func (s *session) moduleDir() (string, error) {
+	dirs, err := filepath.Glob(filepath.Join(s.tmp(), "gonb_*", "go.mod"))
+	if err != nil || len(dirs) == 0 {
+		return "", errors.New("GoNB has made no module yet")
+	}
+	return filepath.Dir(dirs[0]), nil
+}
 
 func (s *session) close() error { return os.RemoveAll(s.dir) }
 

@@ -24,6 +24,8 @@ const (
 	BuildTime = "time-build"
 	LinkTime  = "time-link"
 	VoidFile  = "void"
+	// BuiltFile is the program that was built last.
+	BuiltFile = "built.go"
 )
 
 // Options say what to build.
@@ -63,7 +65,18 @@ func Run(ctx context.Context, opts Options) error {
 	if _, writeErr := b.Output.Write(output); writeErr != nil {
 		return writeErr
 	}
+	if err == nil {
+		b.keepBuilt()
+	}
 	return err
+}
+
+// keepBuilt leaves the program's text in Cell, for those who complete code.
+func (b *builder) keepBuilt() {
+	text, err := os.ReadFile(b.mainFile())
+	if err == nil {
+		_ = os.WriteFile(filepath.Join(b.Cell, BuiltFile), text, 0o600)
+	}
 }
 
 type builder struct {

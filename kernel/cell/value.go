@@ -71,6 +71,17 @@ func goesElsewhere(lines []string) bool {
 	return false
 }
 
+// Source is the Go file that a cell makes: line i of the cell is line i+1 of the file, at the same columns. Magics and commands are empty
+// lines; what cannot be read stays as it is.
+func Source(code string) string {
+	lines := strings.Split(code, "\n")
+	if isProgram(lines[0]) {
+		return "package main\n" + strings.Repeat("\n", len(lines))
+	}
+	source, _ := alignedSource(lines)
+	return source
+}
+
 // alignedSource is the Go file that a cell makes, with a line for each of the cell's: line i of the cell begins at starts[i].
 func alignedSource(lines []string) (source string, starts []int) {
 	var text strings.Builder

@@ -16,7 +16,7 @@ type object map[string]any
 // answer answers a request for which GoNB is not needed.
 func (r *relay) answer(s *socket, request *wire.Message) {
 	r.status(request, "busy")
-	defer r.status(request, "idle")
+	defer r.setIdle(request)
 	switch request.Header.Type {
 	case "kernel_info_request":
 		r.reply(s, request, "kernel_info_reply", kernelInfo())
@@ -25,7 +25,7 @@ func (r *relay) answer(s *socket, request *wire.Message) {
 	case "history_request":
 		r.reply(s, request, "history_reply", r.historyReply(request))
 	case "comm_info_request":
-		r.reply(s, request, "comm_info_reply", object{"status": "ok", "comms": object{}})
+		r.reply(s, request, "comm_info_reply", r.commInfo(request))
 	case "connect_request":
 		c := r.opts.Front
 		r.reply(s, request, "connect_reply", object{

@@ -6,11 +6,110 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
+	"gonbatch/kernel/assist"
 	"gonbatch/kernel/cell"
 	"gonbatch/kernel/magic"
 	"gonbatch/kernel/wire"
 )
+
+// Assistant completes Go code and tells about it. Its methods block, and may be called while a cell runs.
+type Assistant interface {
+	Complete(ctx context.Context, code string, at int) (assist.Completion, error)
+	Inspect(ctx context.Context, code string, at int) (markdown string, err error)
+	// Warm prepares for the session's declarations as they are now.
+	Warm(ctx context.Context)
+}
+
+var _ Assistant = (*assist.Assistant)(nil)
+
+// warmPause is how long a new session waits for its first cell before gopls may have the processor.
+const warmPause = 300 * time.Millisecond
+
+// help answers questions about code, one after another, beside the cell that runs. It ends with ctx.
+func (r *relay) help(ctx context.Context) {
+	for {
+		m := r.questions.next(ctx)
+		if m == nil {
+			return
+		}
+		r.forward(ctx, m)
+	}
+}
+
+// warm lets the Assistant prepare whenever a cell has changed what it may be asked about.
+func (r *relay) warm(ctx context.Context) {
+	select {
+	case <-r.ready:
+	case <-ctx.Done():
+		return
+	}
+	// A cell that was waiting for the kernel goes first.
+	select {
+	case <-time.After(warmPause):
+	case <-ctx.Done():
+	}
+	for {
+		if !r.isRunning() {
+			r.opts.Assist.Warm(ctx)
+		}
+		select {
+		case <-r.changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// setChanged tells that a cell has changed the session.
+func (r *relay) setChanged() {
+	select {
+	case r.changed <- struct{}{}:
+	default:
+	}
+}
+
+// askAssistant answers a question about Go code.
+func (r *relay) askAssistant(ctx context.Context, request *wire.Message) object {
+	var c cursor
+	if err := json.Unmarshal(request.Content, &c); err != nil {
+		return failure{"ProtocolError", err.Error(), []string{err.Error()}}.content("error")
+	}
+	select {
+	case <-r.ready:
+	case <-ctx.Done():
+	}
+	if request.Header.Type == "inspect_request" {
+		text, err := r.opts.Assist.Inspect(ctx, c.Code, c.At)
+		if err != nil {
+			r.log(err)
+		}
+		data := object{}
+		if text != "" {
+			data = object{"text/markdown": text, "text/plain": text}
+		}
+		return object{"status": "ok", "found": text != "", "data": data, "metadata": object{}}
+	}
+	done, err := r.opts.Assist.Complete(ctx, c.Code, c.At)
+	if err != nil {
+		r.log(err)
+	}
+	return completeReply(done)
+}
+
+// completeReply has the matches' types where JupyterLab and IPython look for them.
+func completeReply(done assist.Completion) object {
+	texts, types := []string{}, []object{}
+	for _, m := range done.Matches {
+		texts = append(texts, m.Text)
+		types = append(types, object{"start": done.Start, "end": done.End, "text": m.Text, "type": m.Type, "signature": m.Signature})
+	}
+	return object{
+		"status": "ok", "matches": texts, "cursor_start": done.Start, "cursor_end": done.End,
+		"metadata": object{"_jupyter_types_experimental": types},
+	}
+}
 
 // cursor is a place in a cell, as complete_request and inspect_request name it: before character At of Code.
 type cursor struct {

@@ -137,11 +137,15 @@ func (r *relay) onInput(m *wire.Message) {
 	}
 }
 
-// forward lets GoNB answer a request that publishes nothing, unless it is about a magic.
+// forward answers a request about code: one about a magic itself, another by the Assistant, or by GoNB where there is none.
 func (r *relay) forward(ctx context.Context, request *wire.Message) {
 	r.status(request, "busy")
-	defer r.status(request, "idle")
-	if content, ok := r.assist(ctx, request); ok {
+	defer r.setIdle(request)
+	content, ok := r.assist(ctx, request)
+	if !ok && r.opts.Assist != nil {
+		content, ok = r.askAssistant(ctx, request), true
+	}
+	if ok {
 		r.reply(r.front.shell, request, strings.Replace(request.Header.Type, "_request", "_reply", 1), content)
 		return
 	}

@@ -74,8 +74,9 @@ func cellID(request *wire.Message) string {
 func isTrue(value *bool) bool { return value == nil || *value }
 
 func (r *relay) execute(ctx context.Context, request *wire.Message) {
-	r.status(request, "busy")
-	defer r.status(request, "idle")
+	r.setRunning(request)
+	defer r.setChanged()
+	defer r.setIdle(request)
 	var asked executeRequest
 	if err := json.Unmarshal(request.Content, &asked); err != nil {
 		f := failure{"ProtocolError", "execute_request: " + err.Error(), []string{err.Error()}}

@@ -11,6 +11,7 @@ import (
 
 	"gonbatch/kernel/history"
 	"gonbatch/kernel/magic"
+	"gonbatch/kernel/widget"
 	"gonbatch/kernel/wire"
 )
 
@@ -30,6 +31,8 @@ type Options struct {
 	// waits for input from the pipe. Unset, cells have no input.
 	Stdin, StdinPipe string
 	Waiting          func() bool
+	// Assist answers questions about Go code. Unset, GoNB does, when no cell runs.
+	Assist Assistant
 	// Magics runs the magics that GoNB does not have. Unset, they do nothing.
 	Magics *magic.Magics
 	// KeepFile is the Go file that the go command adds to programs so that they keep variables, in KeepDir.
@@ -43,11 +46,16 @@ type Options struct {
 }
 
 type relay struct {
-	opts    Options
-	front   *front
-	back    *back
-	queue   *queue
+	opts  Options
+	front *front
+	back  *back
+	queue *queue
+	// questions are the requests that the Assistant answers.
+	questions *queue
+	// changed has a value when the Assistant may have to prepare anew.
+	changed chan struct{}
 	history *history.Store
+	widgets *widget.Hub
 	stop    context.CancelFunc
 
 	// ready is closed when GoNB answers.
@@ -65,6 +73,10 @@ type relay struct {
 	// interrupted is set while a cell runs that a client wants to end.
 	interrupted atomic.Bool
 
+	// running is the cell that runs, for clients to see; its mutex also orders its last statuses.
+	runningMu sync.Mutex
+	running   *wire.Message
+
 	mu    sync.Mutex
 	call  *call       // what GoNB works at
 	typed chan string // takes what the user types for the cell
@@ -77,7 +89,8 @@ func Run(ctx context.Context, opts Options) error {
 	// The sockets live a little longer, so that the last reply leaves.
 	sockets, closeSockets := context.WithCancel(context.WithoutCancel(ctx))
 	defer closeSockets()
-	r := &relay{opts: opts, queue: newQueue(), stop: cancel, ready: make(chan struct{}), void: map[string]bool{}}
+	r := &relay{opts: opts, queue: newQueue(), questions: newQueue(), changed: make(chan struct{}, 1), stop: cancel, ready: make(chan struct{}), void: map[string]bool{}}
+	r.widgets = r.newWidgets()
 	var err error
 	if r.front, err = listen(sockets, opts.Front); err != nil {
 		return fmt.Errorf("listen for clients: %w", err)
@@ -104,6 +117,10 @@ func (r *relay) start(ctx context.Context) {
 	go r.front.shell.receive(ctx, r.onShell, r.log)
 	go r.front.control.receive(ctx, r.onControl, r.log)
 	go r.front.stdin.receive(ctx, r.onStdin, r.log)
+	if r.opts.Assist != nil {
+		go r.help(ctx)
+		go r.warm(ctx)
+	}
 	go func() {
 		if err := r.back.dial(r.opts.Back); err != nil {
 			if ctx.Err() == nil {
@@ -138,7 +155,7 @@ func (r *relay) probe(ctx context.Context) {
 func (r *relay) onShell(m *wire.Message) {
 	switch m.Header.Type {
 	case "comm_open", "comm_msg", "comm_close":
-		r.sendBack(r.back.shell, m)
+		r.onComm(m)
 	default:
 		r.queue.add(m)
 	}
@@ -180,6 +197,33 @@ func (r *relay) publish(parent *wire.Message, messageType string, content any) {
 	}
 	if err != nil {
 		r.log(fmt.Errorf("publish %s: %w", messageType, err))
+	}
+}
+
+// setRunning makes a cell the one that runs.
+func (r *relay) setRunning(request *wire.Message) {
+	r.runningMu.Lock()
+	defer r.runningMu.Unlock()
+	r.running = request
+	r.status(request, "busy")
+}
+
+func (r *relay) isRunning() bool {
+	r.runningMu.Lock()
+	defer r.runningMu.Unlock()
+	return r.running != nil
+}
+
+// setIdle ends a request. If a cell runs beside it clients are told so again: they show the last status that they hear.
+func (r *relay) setIdle(request *wire.Message) {
+	r.runningMu.Lock()
+	defer r.runningMu.Unlock()
+	r.status(request, "idle")
+	if r.running == request {
+		r.running = nil
+	}
+	if r.running != nil {
+		r.status(r.running, "busy")
 	}
 }
 

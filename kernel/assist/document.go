@@ -1,0 +1,89 @@
+package assist
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+
+	"go.lsp.dev/protocol"
+)
+
+// document is a cell as gopls sees it: line i of the cell is line i+1 of the text, but for what was put into one line.
+type document struct {
+	code, text string
+	// Before column insertedAt, in bytes, of line insertedLine there are insertedLength more.
+	insertedLine, insertedAt, insertedLength int
+}
+
+// position is the place in the text of a character of the cell.
+func (d *document) position(at int) protocol.Position {
+	before := prefix(d.code, at)
+	line := strings.Count(before, "\n")
+	column := before[strings.LastIndex(before, "\n")+1:]
+	character := len(utf16.Encode([]rune(column)))
+	if d.insertedLength > 0 && line+1 == d.insertedLine && len(column) >= d.insertedAt {
+		character += d.insertedLength
+	}
+	return protocol.Position{Line: uint32(line + 1), Character: uint32(character)}
+}
+
+// prefix is the code before its character number at.
+func prefix(code string, at int) string {
+	for i := range code {
+		if at <= 0 {
+			return code[:i]
+		}
+		at--
+	}
+	return code
+}
+
+// charactersBefore is how many characters of the code before at make up a length in UTF-16, charactersAfter how many of those after it.
+func charactersBefore(code string, at, length int) int {
+	runes := []rune(prefix(code, at))
+	slices.Reverse(runes)
+	return charactersOf(runes, length)
+}
+
+func charactersAfter(code string, at, length int) int {
+	return charactersOf([]rune(code[len(prefix(code, at)):]), length)
+}
+
+func charactersOf(runes []rune, length int) int {
+	for i, r := range runes {
+		if length <= 0 {
+			return i
+		}
+		length -= utf16.RuneLen(r)
+	}
+	return len(runes)
+}
+
+// identifierAt is a place within the identifier that a cursor is at, or behind; within the arguments of a call it is the name of what is
+// called.
+func identifierAt(code string, at int) int {
+	runes := []rune(code)
+	at = min(max(at, 0), len(runes))
+	isPart := func(i int) bool {
+		return i >= 0 && i < len(runes) && (runes[i] == '_' || unicode.IsLetter(runes[i]) || unicode.IsDigit(runes[i]))
+	}
+	if isPart(at) {
+		return at
+	}
+	if isPart(at - 1) {
+		return at - 1
+	}
+	depth := 0
+	for i := at - 1; i >= 0 && runes[i] != '\n'; i-- {
+		switch runes[i] {
+		case ')':
+			depth++
+		case '(':
+			if depth--; depth < 0 && isPart(i-1) {
+				return i - 1
+			}
+		}
+	}
+	return at
+}
