@@ -1,0 +1,47 @@
+package relay
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"gonbatch/kernel/widget"
+	"gonbatch/kernel/wire"
+)
+
+// newWidgets makes the hub of the session's own widgets. What it sends is about no request: it comes when it comes.
+func (r *relay) newWidgets() *widget.Hub {
+	return widget.NewHub(func(messageType string, content, metadata map[string]any) {
+		m, err := wire.New(messageType, content)
+		if err == nil {
+			m.Identities = [][]byte{[]byte(messageType)}
+			m.Metadata, err = json.Marshal(metadata)
+		}
+		if err == nil {
+			err = r.front.iopub.send(m)
+		}
+		if err != nil {
+			r.log(fmt.Errorf("publish %s: %w", messageType, err))
+		}
+	})
+}
+
+// onComm takes a message of a comm: the session's own widgets have theirs, all others are GoNB's.
+func (r *relay) onComm(m *wire.Message) {
+	if !r.widgets.Handle(m.Header.Type, m.Content) {
+		r.sendBack(r.back.shell, m)
+		return
+	}
+	r.status(m, "busy")
+	r.status(m, "idle")
+}
+
+// commInfo is the content of a comm_info_reply.
+func (r *relay) commInfo(request *wire.Message) object {
+	var content struct {
+		Target string `json:"target_name"`
+	}
+	if err := json.Unmarshal(request.Content, &content); err != nil {
+		r.log(err)
+	}
+	return object{"status": "ok", "comms": r.widgets.Info(content.Target)}
+}

@@ -1,0 +1,78 @@
+package widget
+
+import (
+	"crypto/rand"
+	"fmt"
+	"maps"
+)
+
+// The modules of ipywidgets' front end, and their version.
+const (
+	baseModule    = "@jupyter-widgets/base"
+	controlModule = "@jupyter-widgets/controls"
+	moduleVersion = "2.0.0"
+)
+
+// viewType is the MIME type of a widget in an output.
+const viewType = "application/vnd.jupyter.widget-view+json"
+
+// Button is a button in a notebook. Its methods may be called at once from several goroutines.
+type Button struct {
+	hub   *Hub
+	id    string
+	parts []string
+	label string
+}
+
+// NewButton makes a button for something that can't be undone; click is called in a goroutine of its own each time that it is clicked.
+func (h *Hub) NewButton(label, tooltip string, click func()) *Button {
+	b := &Button{hub: h, id: newID(), label: label}
+	layout, style := newID(), newID()
+	b.parts = []string{b.id, layout, style}
+	h.add(layout, &model{state: about(baseModule, "Layout", object{"width": "auto"})})
+	h.add(style, &model{state: about(controlModule, "ButtonStyle", object{"_view_module": baseModule, "_view_name": "StyleView"})})
+	h.add(b.id, &model{clicked: click, state: about(controlModule, "Button", object{
+		"button_style": "danger", "description": label, "tooltip": tooltip, "disabled": false, "icon": "",
+		"layout": "IPY_MODEL_" + layout, "style": "IPY_MODEL_" + style,
+	})})
+	return b
+}
+
+// View is the bundle that shows the button in an output, and its label where there are no widgets.
+func (b *Button) View() map[string]any {
+	return object{"text/plain": b.label, viewType: object{"version_major": 2, "version_minor": 0, "model_id": b.id}}
+}
+
+// Disable lets the button say something else and takes no click any more.
+func (b *Button) Disable(label string) { b.set(label, true) }
+
+// Enable lets the button say something else and takes clicks again.
+func (b *Button) Enable(label string) { b.set(label, false) }
+
+func (b *Button) set(label string, disabled bool) {
+	b.hub.update(b.id, object{"description": label, "disabled": disabled})
+}
+
+// Close takes the button away from all clients. The output that showed it has to be replaced.
+func (b *Button) Close() {
+	for _, id := range b.parts {
+		b.hub.close(id)
+	}
+}
+
+// about is the state of a model, with what names its class in the front end.
+func about(module, class string, more object) object {
+	state := object{
+		"_model_module": module, "_model_module_version": moduleVersion, "_model_name": class + "Model",
+		"_view_module": module, "_view_module_version": moduleVersion, "_view_name": class + "View",
+	}
+	maps.Copy(state, more)
+	return state
+}
+
+// newID is an id as widgets have it: 32 hexadecimal digits.
+func newID() string {
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // It never fails.
+	return fmt.Sprintf("%x", id)
+}
