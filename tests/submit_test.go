@@ -76,13 +76,16 @@ func (u user) run(t *testing.T) rundir.Dir {
 }
 
 // mnist is the path of the example notebook.
-func mnist(t *testing.T) string {
+func mnist(t *testing.T) string { return example(t, "mnist.ipynb") }
+
+// example is the path of one of the project's notebooks.
+func example(t *testing.T, name string) string {
 	t.Helper()
 	root, err := jupyter.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Join(root, "notebooks", "mnist.ipynb")
+	return filepath.Join(root, "notebooks", name)
 }
 
 // write puts a notebook of the given code cells into the user's folder and returns its name.
