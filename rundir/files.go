@@ -1,0 +1,63 @@
+package rundir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// checkpointFile is the file that every finished checkpoint has. What else is in one is for package checkpoint to know.
+const checkpointFile = "checkpoint.json"
+
+// imageEndings are those of the image files that a run leaves.
+var imageEndings = []string{".png", ".jpg", ".jpeg", ".svg", ".gif"}
+
+// CheckpointFolders are the folders of the run's checkpoints: those of one training are together, the newest last.
+func (d Dir) CheckpointFolders() ([]string, error) {
+	return d.below(d.Checkpoints(), func(path string) (found string) {
+		if filepath.Base(path) == checkpointFile {
+			return filepath.Dir(path)
+		}
+		return ""
+	})
+}
+
+// ImageFiles are the drawn metrics and the sample images of the run.
+func (d Dir) ImageFiles() ([]string, error) {
+	return d.below(d.Curves(), func(path string) (found string) {
+		if slices.Contains(imageEndings, strings.ToLower(filepath.Ext(path))) {
+			return path
+		}
+		return ""
+	})
+}
+
+// below collects what want makes of the files in a folder. What is hidden is being written. A folder that is not there has none.
+func (d Dir) below(folder string, want func(path string) (found string)) ([]string, error) {
+	var all []string
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil // The run removes old checkpoints just now.
+		case err != nil:
+			return err
+		case strings.HasPrefix(entry.Name(), "."):
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+		case entry.Type().IsRegular():
+			if found := want(path); found != "" {
+				all = append(all, found)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("files of the run %s: %w", d.Name(), err)
+	}
+	slices.Sort(all)
+	return all, nil
+}
