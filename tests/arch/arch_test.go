@@ -34,7 +34,7 @@ var layers = []layer{
 	{name: "submission", packages: []string{"submit", "slurmtmpl"}, mayImport: []string{"rundir", "source", "fetch", "lastexpr"}},
 	{name: "loop", packages: []string{"trainer"}, mayImport: []string{"distributed", "data", "logger", "checkpoint", "rundir"}},
 	{name: "training", packages: []string{"distributed"}, mayImport: []string{"data", "logger", "plugin", "checkpoint", "rundir"}},
-	{name: "library", packages: []string{"models", "data", "plugin", "logger", "display", "keep", "checkpoint"}, mayImport: []string{"fetch", "rundir"}},
+	{name: "library", packages: []string{"models", "data", "plugin", "logger", "display", "keep", "checkpoint", "result"}, mayImport: []string{"fetch", "rundir"}},
 	{name: "leaves", packages: []string{"rundir", "fetch", "source", "lastexpr"}, mayImport: []string{root}},
 	{name: "root", packages: []string{root}},
 }
