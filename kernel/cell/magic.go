@@ -21,7 +21,7 @@ var magics = []string{
 var programs = []string{"%%writefile", "%%script", "%%bash", "%%sh", "%%gx"}
 
 // own are the line magics of this kernel that are run here and not by GoNB.
-var own = []string{"submit", "jobs", "logs", "wait", "result"}
+var own = []string{"submit", "jobs", "logs", "wait", "cancel", "result"}
 
 // Names are the magics of GoNB, with all their %.
 func Names() []string {

@@ -2,10 +2,7 @@ package magic
 
 import (
 	"fmt"
-	"html"
-	"maps"
-	"math"
-	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -16,78 +13,79 @@ func newCard(s state) map[string]any {
 
 func (s state) title() string { return fmt.Sprintf("job %s: %s", s.Job.ID, s.State) }
 
-// measures are the last values, in the order of their names.
-func (s state) measures() string {
-	var parts []string
-	if s.Step > 0 {
-		parts = append(parts, fmt.Sprintf("step %d", s.Step))
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Metrics)) {
-		parts = append(parts, fmt.Sprintf("%s %.4g", name, s.Metrics[name]))
-	}
-	return strings.Join(parts, ", ")
-}
+// barWidth is the progress bar's as text.
+const barWidth = 30
 
 func textCard(s state) string {
 	lines := []string{s.title()}
-	if measures := s.measures(); measures != "" {
-		lines = append(lines, measures)
+	add := func(text string) {
+		if text != "" {
+			lines = append(lines, text)
+		}
 	}
-	if s.Reason != "" {
-		lines = append(lines, s.Reason)
+	add(s.history())
+	if s.Progress.Total > 0 && !s.ended() {
+		full := int(s.Progress.part() * barWidth)
+		add("[" + strings.Repeat("#", full) + strings.Repeat("-", barWidth-full) + "] " + s.caption())
 	}
-	for _, line := range s.Log {
+	add(strings.Join(s.measures(), ", "))
+	for _, r := range s.Ranks {
+		add(r.String())
+	}
+	add(s.otherRanks())
+	add(s.Reason)
+	for _, line := range s.unsaidLog() {
 		lines = append(lines, "| "+line)
+	}
+	if !s.ended() {
+		add("%cancel " + s.Job.ID + " ends the job")
 	}
 	return strings.Join(append(lines, s.Job.Dir), "\n")
 }
 
-func htmlCard(s state) string {
-	color := "#888"
-	switch {
-	case s.succeeded():
-		color = "#2a7"
-	case s.ended():
-		color = "#c33"
-	case strings.HasPrefix(s.State, "running"):
-		color = "#27c"
+// history tells of what is behind the job: programs that have ended, and restarts.
+func (s state) history() string {
+	var parts []string
+	if s.Steps != "" {
+		parts = append(parts, "programs: "+s.Steps)
 	}
-	var text strings.Builder
-	fmt.Fprintf(&text, `<div style="border-left:4px solid %s;padding:2px 10px"><b>%s</b>`, color, html.EscapeString(s.title()))
-	if measures := s.measures(); measures != "" {
-		text.WriteString("<div>" + html.EscapeString(measures) + "</div>")
+	if s.Restarts != "" {
+		parts = append(parts, "restarts: "+s.Restarts)
 	}
-	text.WriteString(curve(s.Losses, color))
-	if s.Reason != "" {
-		text.WriteString("<pre>" + html.EscapeString(s.Reason) + "</pre>")
-	}
-	if len(s.Log) > 0 {
-		text.WriteString(`<pre style="opacity:.8;font-size:85%">` + html.EscapeString(strings.Join(s.Log, "\n")) + "</pre>")
-	}
-	fmt.Fprintf(&text, `<div style="opacity:.6;font-size:85%%">%s</div></div>`, html.EscapeString(s.Job.Dir))
-	return text.String()
+	return strings.Join(parts, ", ")
 }
 
-// The size of the loss curve, and how many points it has at most.
-const curveWidth, curveHeight, curvePoints = 320, 60, 160
+// caption stands beside the progress bar: what rank 0 says of itself, without the metrics between, which have their own place.
+func (s state) caption() string {
+	var parts []string
+	for _, part := range strings.Split(s.Progress.Text, "  ") {
+		part = strings.TrimSpace(part)
+		if strings.HasPrefix(part, "epoch ") || strings.HasPrefix(part, "step ") || strings.HasSuffix(part, " left") {
+			parts = append(parts, part)
+		}
+	}
+	if len(parts) == 0 {
+		return fmt.Sprintf("step %d/%d", s.Progress.Done, s.Progress.Total)
+	}
+	return strings.Join(parts, "  ")
+}
 
-// curve draws values over time as SVG.
-func curve(values []float64, color string) string {
-	values = slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
-	if len(values) < 2 {
+// otherRanks tells of the ranks for which the card has no room.
+func (s state) otherRanks() string {
+	if len(s.Ranks) == 0 {
 		return ""
 	}
-	low, high := slices.Min(values), slices.Max(values)
-	if high == low {
-		high++
+	size, err := strconv.Atoi(s.Ranks[0].Size)
+	if err != nil || size <= len(s.Ranks) {
+		return ""
 	}
-	count := min(len(values), curvePoints)
-	var points strings.Builder
-	for i := range count {
-		v := values[i*(len(values)-1)/(count-1)]
-		x, y := float64(i)/float64(count-1)*curveWidth, (high-v)/(high-low)*curveHeight
-		fmt.Fprintf(&points, "%.1f,%.1f ", x, y)
+	return fmt.Sprintf("and %d ranks more", size-len(s.Ranks))
+}
+
+// String is "rank 1 on n2, CPUs 0-3, 1 cpu device: running".
+func (r rank) String() string {
+	if r.place == (place{}) {
+		return fmt.Sprintf("rank %d: %s", r.Number, r.State)
 	}
-	return fmt.Sprintf(`<svg width="%d" height="%d" viewBox="0 -2 %d %d"><polyline fill="none" stroke="%s" stroke-width="1.5" points="%s"/></svg>`,
-		curveWidth, curveHeight+4, curveWidth, curveHeight+4, color, strings.TrimSpace(points.String()))
+	return fmt.Sprintf("rank %d on %s, CPUs %s, %s: %s", r.Number, r.Host, r.CPUs, r.Devices, r.State)
 }

@@ -14,11 +14,14 @@ var Help = map[string]string{
 	"%submit": "%submit [FLAGS] [-- PROGRAM FLAGS]\nSubmit this notebook as a job: the cells that ran in this session without an error, in order, as they were last. " +
 		"The flags are those of the submit command (%submit --help). A card below the cell shows how the job fares. " +
 		"With --saved the notebook is submitted as it was last saved.",
-	"%%submit":     "%%submit [FLAGS]\nSubmit the rest of this cell as a job: it is the job's one program, with the declarations of this session.",
-	"%jobs":        "%jobs\nList all runs below the current folder, the newest last.",
-	"%logs":        "%logs [--rank N] [JOB]\nPrint a rank's log. JOB is a job id, a run's name or the start of one; without it the last %submit's.",
-	"%wait":        "%wait [JOB]\nWait until a job has ended; the cell fails if the job did. Without JOB it is the last %submit's.",
-	"%result":      "%result [JOB]\nShow what a run left behind, also as JSON: its state, its metrics by name, its checkpoints. Without JOB it is the last %submit's.",
+	"%%submit": "%%submit [FLAGS]\nSubmit the rest of this cell as a job: it is the job's one program, with the declarations of this session.",
+	"%jobs":    "%jobs\nList all runs below the current folder, the newest last.",
+	"%logs":    "%logs [--rank N] [JOB]\nPrint a rank's log. JOB is a job id, a run's name or the start of one; without it the last %submit's.",
+	"%wait":    "%wait [JOB]\nWait until a job has ended; the cell fails if the job did. Without JOB it is the last %submit's.",
+	"%cancel":  "%cancel [JOB]\nEnd a job. Without JOB it is the last %submit's.",
+	"%result": "%result [JOB] [as NAME]\nShow what a run left behind, also as JSON: its state, its metrics by name, its checkpoints and images. With \"as run\" the next " +
+		"cells have it as Go values: run.Last(\"val/loss\"), run.Series(\"train/loss\"), run.Metrics(), run.Checkpoints(), run.Images() (package gonbatch/result). " +
+		"A job does not: tag the cells that use it notebook-only. Without JOB it is the last %submit's.",
 	"%keep":        "%keep x, y\nLet package-level variables survive into later cells. %keep -d x ends it, %keep lists them.",
 	"%time":        "%time\nTell how long the cell takes, and where the time goes.",
 	"%timeit":      "%timeit EXPRESSION\nTell how long an expression takes, over many calls.",

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,37 +19,70 @@ func (m *Magics) command(ctx context.Context, s Session, args []string) error {
 	return m.run(ctx, s, args, func(string) {})
 }
 
-func (m *Magics) print(ctx context.Context, s Session, verb, args string) error {
+// jobs lists the runs.
+func (m *Magics) jobs(ctx context.Context, s Session, args string) error {
 	words, err := shlex.Split(args)
 	if err != nil {
-		return err
+		return fmt.Errorf("%%jobs %s: %w", args, err)
 	}
-	return m.command(ctx, s, append([]string{verb}, words...))
+	return m.command(ctx, s, append([]string{"status"}, words...))
 }
 
 // logs prints a rank's log.
 func (m *Magics) logs(ctx context.Context, s Session, args string) error {
-	words, err := shlex.Split(args)
+	flags, name, err := logsArgs(args)
 	if err != nil {
-		return err
-	}
-	flags, name := []string{"logs"}, ""
-	for i := 0; i < len(words); i++ {
-		switch {
-		case words[i] == "--rank" && i+1 < len(words):
-			flags = append(flags, words[i], words[i+1])
-			i++
-		case strings.HasPrefix(words[i], "-"):
-			flags = append(flags, words[i])
-		default:
-			name = words[i]
-		}
+		return fmt.Errorf("%%logs %s: %w", args, err)
 	}
 	job, err := m.jobOf(name)
 	if err != nil {
 		return fmt.Errorf("%%logs: %w", err)
 	}
-	return m.command(ctx, s, append(flags, job.target()))
+	return m.command(ctx, s, append(append([]string{"logs"}, flags...), job.target()))
+}
+
+// logsArgs reads "[--rank N] [FLAGS] [JOB]".
+func logsArgs(args string) (flags []string, job string, err error) {
+	words, err := shlex.Split(args)
+	if err != nil {
+		return nil, "", err
+	}
+	for i := 0; i < len(words); i++ {
+		switch word := words[i]; {
+		case word == "--rank":
+			if i++; i == len(words) || !isNumber(words[i]) {
+				return nil, "", errors.New("want the number of a rank, as in --rank 3")
+			}
+			flags = append(flags, word, words[i])
+		case strings.HasPrefix(word, "-"):
+			flags = append(flags, word)
+		case job != "":
+			return nil, "", errOneJob
+		default:
+			job = word
+		}
+	}
+	return flags, job, nil
+}
+
+func isNumber(text string) bool {
+	_, err := strconv.ParseUint(text, 10, 31)
+	return err == nil
+}
+
+// errOneJob is the error of a magic that got the names of several jobs.
+var errOneJob = errors.New("want one job at most: its id, or its run's name, as %jobs lists them")
+
+// oneJob is the job that a magic is about, which takes nothing else.
+func (m *Magics) oneJob(magic, args string) (Job, error) {
+	if len(strings.Fields(args)) > 1 {
+		return Job{}, fmt.Errorf("%%%s %s: %w", magic, args, errOneJob)
+	}
+	job, err := m.jobOf(strings.TrimSpace(args))
+	if err != nil {
+		return job, fmt.Errorf("%%%s: %w", magic, err)
+	}
+	return job, nil
 }
 
 // target is what the submit command finds the job by.
@@ -62,9 +95,9 @@ func (j Job) target() string {
 
 // wait waits for a job's end.
 func (m *Magics) wait(ctx context.Context, s Session, args string) error {
-	job, err := m.jobOf(strings.TrimSpace(args))
+	job, err := m.oneJob("wait", args)
 	if err != nil {
-		return fmt.Errorf("%%wait: %w", err)
+		return err
 	}
 	state, err := m.watch(ctx, s, job)
 	switch {
@@ -74,59 +107,69 @@ func (m *Magics) wait(ctx context.Context, s Session, args string) error {
 		s.Print("job " + job.ID + " goes on\n")
 		return nil
 	case !state.succeeded():
-		return fmt.Errorf("job %s: %s", job.ID, state.explanation())
+		return errors.New(state.explanation())
 	}
 	return nil
 }
 
 // follow keeps the card of a job up to date while the user does other things.
 func (m *Magics) follow(ctx context.Context, s Session, job Job) {
-	first, err := m.ask(ctx, job)
+	o, first, err := m.show(ctx, s, job)
 	if err != nil {
 		s.Print(err.Error() + "\n")
 		return
 	}
-	s.Display(job.cardID(), newCard(first))
 	if first.ended() {
 		return
 	}
-	go func() { _, _ = m.update(ctx, s, first.Job, func() bool { return false }) }()
+	remove := m.cancelButton(ctx, s, first.Job)
+	go func() {
+		defer remove()
+		_, _ = o.update(ctx, s, func() bool { return false })
+	}()
 }
 
 // watch shows the card until the job has ended or the user interrupts.
 func (m *Magics) watch(ctx context.Context, s Session, job Job) (state, error) {
-	first, err := m.ask(ctx, job)
-	if err != nil {
+	o, first, err := m.show(ctx, s, job)
+	if err != nil || first.ended() {
 		return first, err
 	}
-	s.Display(first.Job.cardID(), newCard(first))
-	if first.ended() {
-		return first, nil
+	defer m.cancelButton(ctx, s, first.Job)()
+	return o.update(ctx, s, s.Interrupted)
+}
+
+// show shows the card of a job for the first time.
+func (m *Magics) show(ctx context.Context, s Session, job Job) (*observer, state, error) {
+	o := m.observe(job)
+	first, err := o.look(ctx)
+	if err == nil {
+		s.Display(job.cardID(), newCard(first))
 	}
-	return m.update(ctx, s, first.Job, s.Interrupted)
+	return o, first, err
 }
 
 // update shows each change of the job until it has ended, or stop says so.
-func (m *Magics) update(ctx context.Context, s Session, job Job, stop func() bool) (last state, err error) {
+func (o *observer) update(ctx context.Context, s Session, stop func() bool) (last state, err error) {
 	shown := ""
 	for !stop() {
 		select {
 		case <-ctx.Done():
 			return last, ctx.Err()
-		case <-time.After(m.opts.Poll):
+		case <-time.After(o.m.opts.Poll):
 		}
 		// A scheduler that is busy for a moment is asked again.
-		now, askErr := m.ask(ctx, job)
-		if askErr != nil {
-			if err = errors.Join(err, askErr); ctx.Err() != nil {
-				return last, ctx.Err()
-			}
+		now, askErr := o.look(ctx)
+		if ctx.Err() != nil {
+			return last, ctx.Err()
+		}
+		if err = askErr; err != nil {
 			continue
 		}
-		last, err = now, nil
+		last = now
 		if card := newCard(now); fmt.Sprint(card) != shown {
 			shown = fmt.Sprint(card)
-			s.Update(job.cardID(), card)
+			s.Update(o.job.cardID(), card)
 		}
 		if now.ended() {
 			return now, nil
@@ -136,18 +179,3 @@ func (m *Magics) update(ctx context.Context, s Session, job Job, stop func() boo
 }
 
 func (j Job) cardID() string { return "gonbatch-job-" + j.ID }
-
-// ask asks the submit command for the job's state.
-func (m *Magics) ask(ctx context.Context, job Job) (state, error) {
-	cmd := exec.CommandContext(ctx, m.opts.Program, "status", job.target())
-	cmd.Dir, cmd.Env = m.opts.Dir(), m.opts.Environ
-	out, err := cmd.Output()
-	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) && len(exit.Stderr) > 0 {
-			err = errors.New(strings.TrimSpace(string(exit.Stderr)))
-		}
-		return state{Job: job}, err
-	}
-	return readState(job, string(out)), nil
-}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"gonbatch/kernel/widget"
 )
 
 // Session is the kernel's side of a magic. Its methods may be called at once from several goroutines, and also after the cell ended.
@@ -18,6 +20,10 @@ type Session interface {
 	Interrupted() bool
 	// Cells are the sources of the session's cells, as they stand.
 	Cells() []string
+	// Declare adds a package-level declaration to the magic's cell, and what it imports ("NAME PATH"). It takes effect as the cell's own do.
+	Declare(imported, declaration string) error
+	// Widgets are those of the session; nil if it can't have any.
+	Widgets() *widget.Hub
 }
 
 // Call is a magic in a cell.
@@ -45,6 +51,7 @@ type Magics struct {
 
 	mu   sync.Mutex
 	last Job
+	ids  int
 }
 
 // New makes the magics of a session.
@@ -63,11 +70,13 @@ func (m *Magics) Run(ctx context.Context, s Session, c Call) error {
 	case "%submit":
 		return m.submitCell(ctx, s, c.Args, c.Body)
 	case "jobs":
-		return m.print(ctx, s, "status", c.Args)
+		return m.jobs(ctx, s, c.Args)
 	case "logs":
 		return m.logs(ctx, s, c.Args)
 	case "wait":
 		return m.wait(ctx, s, c.Args)
+	case "cancel":
+		return m.cancel(ctx, s, c.Args)
 	case "result":
 		return m.result(ctx, s, c.Args)
 	}
@@ -79,6 +88,14 @@ func (m *Magics) remember(j Job) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.last = j
+}
+
+// newID is a display id that no other display has.
+func (m *Magics) newID(prefix string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ids++
+	return fmt.Sprintf("%s-%d", prefix, m.ids)
 }
 
 // jobOf is the job that a magic's argument names, or the last one.

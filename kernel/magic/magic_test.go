@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"gonbatch/kernel/widget"
 )
 
 // small is a session whose notebook is a few cells.
@@ -19,7 +21,9 @@ type small struct {
 	mu        sync.Mutex
 	text      strings.Builder
 	cards     []string
+	declared  []string
 	interrupt bool
+	hub       *widget.Hub
 }
 
 func (s *small) locked(f func()) {
@@ -35,6 +39,11 @@ func (s *small) Display(id string, bundle map[string]any) {
 func (s *small) Update(id string, bundle map[string]any) {
 	s.locked(func() { s.cards = append(s.cards, fmt.Sprint("same ", id, " ", bundle["text/plain"])) })
 }
+func (s *small) Declare(imported, declaration string) error {
+	s.locked(func() { s.declared = append(s.declared, imported+"; "+declaration) })
+	return nil
+}
+func (s *small) Widgets() *widget.Hub     { return s.hub }
 func (s *small) Interrupted() (stop bool) { s.locked(func() { stop = s.interrupt }); return stop }
 func (s *small) Cells() []string          { return s.cells }
 
@@ -47,12 +56,14 @@ case "$1" in
   status)
     [ -n "$2" ] || { echo "JOB  STATE"; exit; }
     [ "$2" = 404 ] && { echo "submit: no run is called 404" >&2; exit 1; }
+    [ "$2" = noslurm ] && { echo "submit: squeue not found: is SLURM installed here?" >&2; exit 1; }
     echo . >>"$here/asked"
     state=running
     [ "$(wc -l <"$here/asked")" -ge 3 ] && state=$(cat "$here/end")
     printf 'run:           mnist-1\nstate:         %s\nrun directory: %s\n' "$state" "$here/run"
     [ "$state" = running ] || [ "$state" = succeeded ] || printf '\nrank 1 said no\n' ;;
-  logs) echo "the log" ;;
+  logs) [ "$2" != 404 ] && echo "the log" || { echo "submit: no run is called 404" >&2; exit 1; } ;;
+  cancel) [ "$2" != 404 ] || { echo "submit: no run is called 404" >&2; exit 1; }; echo "failed" >"$here/end"; echo "job 7 is cancelled" ;;
   *)
     for word; do case "$word" in *.ipynb) cp "$word" "$here/notebook" ;; refuse) echo "submit: refused" >&2; exit 2 ;; esac; done
     echo "job 7: mnist on 2 nodes, 2 ranks"
@@ -79,6 +90,8 @@ func TestRun(t *testing.T) {
 		args  string // what the submit command got at first
 		text  string
 		err   string
+		// program is the submit command, if it is not the usual one.
+		program string
 	}{
 		{
 			name: "submit", call: Call{Name: "submit", Args: `--nodes 2 -p "a=b c" -- -epochs 3`}, cells: []string{"var x int", "%%\nx++"},
@@ -98,13 +111,34 @@ func TestRun(t *testing.T) {
 		{name: "logs of no job", call: Call{Name: "logs"}, err: "no job: nothing was submitted in this session"},
 		{name: "wait for no job", call: Call{Name: "wait"}, err: "no job"},
 		{name: "wait for another job", call: Call{Name: "wait", Args: "404"}, err: "no run is called 404"},
+		{name: "wait without a scheduler", call: Call{Name: "wait", Args: "noslurm"}, err: "%wait: submit: squeue not found"},
+		{name: "wait for two jobs", call: Call{Name: "wait", Args: "7 8"}, err: "%wait 7 8: want one job at most"},
+		{name: "logs of another job", call: Call{Name: "logs", Args: "404"}, err: "no run is called 404"},
+		{name: "logs of two jobs", call: Call{Name: "logs", Args: "7 8"}, err: "%logs 7 8: want one job at most"},
+		{name: "a rank that is none", call: Call{Name: "logs", Args: "--rank x 7"}, err: "%logs --rank x 7: want the number of a rank"},
+		{name: "no rank", call: Call{Name: "logs", Args: "7 --rank"}, err: "%logs 7 --rank: want the number of a rank"},
+		{name: "logs with an open quote", call: Call{Name: "logs", Args: "'"}, err: "%logs '"},
+		{name: "jobs with an open quote", call: Call{Name: "jobs", Args: "'"}, err: "%jobs '"},
+		{name: "cancel", call: Call{Name: "cancel", Args: "8"}, args: "cancel 8", text: "job 7 is cancelled"},
+		{name: "cancel no job", call: Call{Name: "cancel"}, err: "%cancel: no job"},
+		{name: "cancel another job", call: Call{Name: "cancel", Args: "404"}, err: "no run is called 404"},
 		{name: "result", call: Call{Name: "result", Args: "8"}, args: "status 8"},
 		{name: "result of no job", call: Call{Name: "result"}, err: "no job"},
+		{name: "result of another job", call: Call{Name: "result", Args: "404 as run"}, err: "no run is called 404"},
+		{name: "result as no name", call: Call{Name: "result", Args: "8 as 3x"}, err: "3x can't be the name of a variable"},
+		{name: "result as a keyword", call: Call{Name: "result", Args: "8 as func"}, err: "func can't be the name of a variable"},
+		{name: "result as nothing", call: Call{Name: "result", Args: "as"}, err: "want %result [JOB] [as NAME]"},
+		{name: "results", call: Call{Name: "result", Args: "7 8"}, err: "want %result [JOB] [as NAME]"},
+		{name: "no submit command", call: Call{Name: "jobs"}, program: "/nowhere/submit", err: "/nowhere/submit"},
+		{name: "state without a submit command", call: Call{Name: "wait", Args: "7"}, program: "/nowhere/submit", err: "%wait: fork/exec /nowhere/submit"},
 		{name: "unknown", call: Call{Name: "what"}, err: "%what is not known"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			m, dir := newMagics(t, "succeeded")
+			if tt.program != "" {
+				m.opts.Program = tt.program
+			}
 			s := &small{cells: tt.cells}
 			err := m.Run(t.Context(), s, tt.call)
 			if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
@@ -154,37 +188,6 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// TestCard: a card tells the state, the last metrics, the loss over time and the end of the log, and escapes what programs wrote.
-func TestCard(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "logs"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	files := map[string]string{
-		"metrics.jsonl":   `{"step":1,"train_loss":2,"time":"t"}` + "\n" + `{"step":2,"train_loss":1.5,"acc":"NaN"}` + "\n" + `{"step":3,"tr`,
-		"logs/rank-0.log": strings.Repeat("old\n", 2000) + "step 1\rstep 2\n<b>last</b>\n",
-	}
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s := readState(Job{ID: "7"}, "run:           mnist-1\nstate:         running, 2 nodes\nrun directory: "+dir+"\n")
-	if s.ended() || s.Step != 2 || !slices.Equal(s.Losses, []float64{2, 1.5}) {
-		t.Errorf("state %+v", s)
-	}
-	card := newCard(s)
-	want := "job 7: running, 2 nodes\nstep 2, train_loss 1.5\n" + strings.Repeat("| old\n", 6) + "| step 2\n| <b>last</b>\n" + dir
-	if card["text/plain"] != want {
-		t.Errorf("text %q, want %q", card["text/plain"], want)
-	}
-	for _, want := range []string{"<svg", "0.0,0.0 320.0,60.0", "&lt;b&gt;last", "step 2, train_loss 1.5"} {
-		if html := card["text/html"].(string); !strings.Contains(html, want) {
-			t.Errorf("HTML %s lacks %s", html, want)
-		}
-	}
-}
-
 func TestNotebookCells(t *testing.T) {
 	got := notebookCells([]string{"var x int", "%submit --nodes 2", "%time\n%%\nx++", "%%submit\nx--", "%timeit x", "%env A B\n!ls", "%%bash\n%wait"})
 	want := []string{"var x int", "\n%%\nx++", "%env A B\n!ls", "%%bash\n%wait"}
@@ -212,26 +215,6 @@ func TestAsMain(t *testing.T) {
 				t.Errorf("%q, want %q", got, tt.want)
 			}
 		})
-	}
-}
-
-// TestResult: a run's metrics and checkpoints come back as JSON.
-func TestResult(t *testing.T) {
-	m, dir := newMagics(t, "succeeded")
-	run := filepath.Join(dir, "run")
-	if err := os.MkdirAll(filepath.Join(run, "checkpoints", "step-2"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(run, "metrics.jsonl"), []byte(`{"step":2,"loss":0.5,"acc":0.75}`), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	s := &small{}
-	if err := m.Run(t.Context(), s, Call{Name: "result", Args: "7"}); err != nil {
-		t.Fatal(err)
-	}
-	want := "new gonbatch-result-7 job 7: running\nstep: 2\nacc: 0.75\nloss: 0.5\ncheckpoint: " + run + "/checkpoints/step-2\nrun directory: " + run
-	if len(s.cards) != 1 || s.cards[0] != want {
-		t.Errorf("%q, want %q", s.cards, want)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // names are the line magics that only mean something to a person at the notebook.
-var names = []string{"submit", "jobs", "logs", "wait", "result", "devices", "distributed", "time", "who", "help"}
+var names = []string{"submit", "jobs", "logs", "wait", "cancel", "result", "devices", "distributed", "time", "who", "help"}
 
 // notebookCells are the cells of a session as a job shall have them: without the magics of this package.
 func notebookCells(session []string) []string {

@@ -2,62 +2,116 @@ package magic
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"maps"
-	"os"
-	"path/filepath"
-	"slices"
+	"go/token"
 	"strings"
 
 	"gonbatch/rundir"
 )
 
-// result shows what a run left behind: {"job", "run", "state", "metrics": {NAME: last value}, "checkpoints", "files"} as JSON.
+// resultPackage has the type of the values that %result JOB as NAME declares; cells may call something else result.
+const resultPackage = `gonbatch__result "gonbatch/result"`
+
+// result shows what a run left behind, and with "as NAME" declares it for the cells to come.
 func (m *Magics) result(ctx context.Context, s Session, args string) error {
-	job, err := m.jobOf(strings.TrimSpace(args))
+	name, variable, err := resultArgs(args)
+	if err != nil {
+		return fmt.Errorf("%%result %s: %w", args, err)
+	}
+	job, err := m.jobOf(name)
 	if err != nil {
 		return fmt.Errorf("%%result: %w", err)
 	}
-	now, err := m.ask(ctx, job)
+	now, err := m.observe(job).look(ctx)
 	if err != nil {
 		return fmt.Errorf("%%result: %w", err)
 	}
-	data := map[string]any{
-		"job": now.Job.ID, "run": now.Run, "state": now.State, "directory": now.Job.Dir, "step": now.Step, "metrics": now.Metrics, "losses": now.Losses,
-		"checkpoints": pathsIn(rundir.At(now.Job.Dir).Checkpoints()), "files": pathsIn(now.Job.Dir),
+	found, err := readResult(now)
+	if err != nil {
+		return fmt.Errorf("%%result: %w", err)
 	}
-	text := textResult(now, data["checkpoints"].([]string))
-	if _, err := json.Marshal(data); err != nil {
-		return err
+	if variable != "" {
+		if now.Job.Dir == "" {
+			return fmt.Errorf("%%result %s: the run has no run directory", args)
+		}
+		// An initialiser runs in each cell's program: it reads nothing until it is asked.
+		if err := s.Declare(resultPackage, fmt.Sprintf("var %s = gonbatch__result.At(%q)", variable, now.Job.Dir)); err != nil {
+			return fmt.Errorf("%%result %s: %w", args, err)
+		}
 	}
-	s.Display("gonbatch-result-"+now.Job.ID, map[string]any{"text/plain": text, "application/json": data})
+	s.Display(m.newID("gonbatch-result-"+now.Job.ID), map[string]any{"text/plain": found.text(variable), "application/json": found.json()})
 	return nil
 }
 
-func textResult(now state, checkpoints []string) string {
-	lines := []string{now.title()}
-	if now.Step > 0 {
-		lines = append(lines, fmt.Sprintf("step: %d", now.Step))
+// resultArgs reads "[JOB] [as NAME]".
+func resultArgs(args string) (job, variable string, err error) {
+	words := strings.Fields(args)
+	if n := len(words); n >= 2 && words[n-2] == "as" {
+		variable, words = words[n-1], words[:n-2]
+		if !token.IsIdentifier(variable) || variable == "_" {
+			return "", "", fmt.Errorf("%s can't be the name of a variable: want %%result [JOB] as NAME", variable)
+		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(now.Metrics)) {
-		lines = append(lines, fmt.Sprintf("%s: %g", name, now.Metrics[name]))
+	switch {
+	case len(words) > 1 || len(words) == 1 && words[0] == "as":
+		return "", "", errors.New("want %result [JOB] [as NAME]")
+	case len(words) == 1:
+		job = words[0]
 	}
-	for _, path := range checkpoints {
-		lines = append(lines, "checkpoint: "+path)
-	}
-	return strings.Join(append(lines, "run directory: "+now.Job.Dir), "\n")
+	return job, variable, nil
 }
 
-// pathsIn are the paths of what is in a folder.
-func pathsIn(dir string) []string {
-	paths := []string{}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return paths
+// findings are what a run left behind.
+type findings struct {
+	state
+	checkpoints, images []string
+}
+
+func readResult(now state) (found findings, err error) {
+	found.state = now
+	if now.Job.Dir == "" {
+		return found, nil
 	}
-	for _, e := range entries {
-		paths = append(paths, filepath.Join(dir, e.Name()))
+	dir := rundir.At(now.Job.Dir)
+	if found.checkpoints, err = dir.CheckpointFolders(); err != nil {
+		return found, err
 	}
-	return paths
+	found.images, err = dir.ImageFiles()
+	return found, err
+}
+
+// json is {"job", "run", "state", "directory", "step", "metrics": {NAME: newest value}, "losses": {NAME: [[STEP, VALUE]...]},
+// "checkpoints", "images"}.
+func (f findings) json() map[string]any {
+	losses, metrics := map[string]any{}, map[string]any{}
+	for _, s := range f.Losses {
+		pairs := make([][2]float64, len(s.Points))
+		for i, p := range s.Points {
+			pairs[i] = [2]float64{p.X, p.Y}
+		}
+		losses[s.Name] = pairs
+	}
+	for name, value := range f.Metrics {
+		metrics[name] = jsonNumber(value)
+	}
+	return map[string]any{
+		"job": f.Job.ID, "run": f.Run, "state": f.State, "directory": f.Job.Dir, "step": f.Step, "metrics": metrics, "losses": losses,
+		"checkpoints": append([]string{}, f.checkpoints...), "images": append([]string{}, f.images...),
+	}
+}
+
+func (f findings) text(variable string) string {
+	lines := append([]string{f.title()}, f.measures()...)
+	for _, path := range f.checkpoints {
+		lines = append(lines, "checkpoint: "+path)
+	}
+	for _, path := range f.images {
+		lines = append(lines, "image: "+path)
+	}
+	lines = append(lines, "run directory: "+f.Job.Dir)
+	if variable != "" {
+		lines = append(lines, fmt.Sprintf("in Go: %s.Last(\"train/loss\"), %[1]s.Series(\"train/loss\"), %[1]s.Metrics(), %[1]s.Checkpoints(), %[1]s.Images()", variable))
+	}
+	return strings.Join(lines, "\n")
 }

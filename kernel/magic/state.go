@@ -1,10 +1,9 @@
 package magic
 
 import (
-	"bufio"
-	"encoding/json"
-	"io"
-	"os"
+	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -14,20 +13,41 @@ import (
 // state is how a job fares.
 type state struct {
 	Job Job
-	// Run is the run's name, State the state in the submit command's words, Reason why it ended so.
-	Run, State, Reason string
-	// Step is the last step of the training that has metrics, Loss the first of them that is a loss, over time.
-	Step   int64
-	Losses []float64
-	// Metrics are those of the last line, by name.
+	// Run is the run's name, State the state in the submit command's words, Reason why it ended so, Steps how many of its programs
+	// have ended ("1 of 3 finished"), Restarts how often it was started again.
+	Run, State, Reason, Steps, Restarts string
+	// Step is the last step of the training that has metrics.
+	Step int64
+	// Metrics are the newest values, by name; Losses are those that are losses, over time.
 	Metrics map[string]float64
-	// Log is the end of rank 0's log.
-	Log []string
+	Losses  []series
+	// Ranks say where each rank runs and how it fares; without any, nobody has told yet.
+	Ranks []rank
+	// Progress is how far rank 0 says that it is, Log the end of its log.
+	Progress progress
+	Log      []string
 }
 
-// readState takes what `submit status JOB` printed, and what the run directory has.
-func readState(job Job, text string) state {
-	s := state{Job: job}
+// rank is a process of the job.
+type rank struct {
+	Number int
+	place
+	State rankState
+}
+
+// rankState is how a rank fares, in a word.
+type rankState string
+
+const (
+	starting rankState = "starting"
+	runs     rankState = "running"
+	done     rankState = "done"
+	ended    rankState = "ended"
+	failed   rankState = "failed"
+)
+
+// readStatus takes what `submit status JOB` printed.
+func (s *state) readStatus(text string) {
 	head, reason, _ := strings.Cut(text, "\n\n")
 	for line := range strings.Lines(head) {
 		name, value, _ := strings.Cut(line, ":")
@@ -36,17 +56,15 @@ func readState(job Job, text string) state {
 			s.Run = value
 		case "state":
 			s.State = value
+		case "steps":
+			s.Steps = value
+		case "restarts":
+			s.Restarts = value
 		case "run directory":
 			s.Job.Dir = value
 		}
 	}
 	s.Reason = strings.TrimSpace(reason)
-	if s.Job.Dir != "" {
-		dir := rundir.At(s.Job.Dir)
-		s.readMetrics(dir.Metrics())
-		s.Log = tail(dir.RankLog(0))
-	}
-	return s
 }
 
 // running are the words with which the state of a job begins that has not ended.
@@ -58,77 +76,71 @@ func (s state) ended() bool {
 
 func (s state) succeeded() bool { return strings.HasPrefix(s.State, "succeeded") }
 
+// explanation says why the job ended as it did. What the submit command says begins with the job's name.
 func (s state) explanation() string {
-	if s.Reason != "" {
+	if strings.HasPrefix(s.Reason, "job "+s.Job.ID) {
 		return s.Reason
 	}
-	return s.State
+	if s.Reason != "" {
+		return fmt.Sprintf("job %s: %s", s.Job.ID, s.Reason)
+	}
+	return s.title()
 }
 
-// readMetrics reads the lines of metrics.jsonl. A line that is being written is not JSON yet.
-func (s *state) readMetrics(file string) {
-	f, err := os.Open(file)
-	if err != nil {
-		return
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var fields map[string]any
-		if json.Unmarshal(lines.Bytes(), &fields) != nil {
-			continue
-		}
-		s.addMetrics(fields)
-	}
-}
-
-func (s *state) addMetrics(fields map[string]any) {
-	names := []string{}
-	if s.Metrics == nil {
-		s.Metrics = map[string]float64{}
-	}
-	for name, value := range fields {
-		number, ok := value.(float64)
-		switch {
-		case !ok:
-		case name == "step" || name == "global_step":
-			s.Step = int64(number)
-		default:
-			s.Metrics[name] = number
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if strings.Contains(strings.ToLower(name), "loss") {
-			s.Losses = append(s.Losses, s.Metrics[name])
-			return
-		}
-	}
-}
-
-// The log's end: as many lines, found in as many bytes.
-const tailLines, tailBytes = 8, 4096
-
-func tail(file string) []string {
-	f, err := os.Open(file)
-	if err != nil {
+// unsaidLog is the end of the log, unless the reason has it already.
+func (s state) unsaidLog() []string {
+	if n := len(s.Log); n > 0 && strings.Contains(s.Reason, strings.TrimSpace(s.Log[n-1])) {
 		return nil
 	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Size() > tailBytes {
-		if _, err := f.Seek(-tailBytes, io.SeekEnd); err != nil {
-			return nil
+	return s.Log
+}
+
+// rankState is how a rank fares, by what the job and the ranks' report of a failure say.
+func (s state) rankState(number int, placed bool, failure *rundir.Failure) rankState {
+	switch {
+	case failure != nil && failure.Rank == number:
+		return failed
+	case s.succeeded():
+		return done
+	case s.ended():
+		return ended
+	case placed:
+		return runs
+	}
+	return starting
+}
+
+// addMetrics takes what the run measured.
+func (s *state) addMetrics(all []rundir.Measurement) {
+	s.Metrics = map[string]float64{}
+	for _, m := range all {
+		s.Step = m.Step
+		maps.Copy(s.Metrics, m.Values)
+	}
+	s.Losses = losses(all)
+}
+
+// jsonNumber is a value as JSON has it: NaN and the infinities as text.
+func jsonNumber(value float64) any {
+	if math.IsNaN(value) || math.IsInf(value, 0) {
+		return fmt.Sprint(value)
+	}
+	return value
+}
+
+// mostMeasures is how many metrics a card has.
+const mostMeasures = 12
+
+// measures are the newest values, in the order of their names. The epoch is the progress bar's.
+func (s state) measures() []string {
+	var parts []string
+	if s.Step > 0 {
+		parts = append(parts, fmt.Sprintf("step %d", s.Step))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Metrics)) {
+		if name != "epoch" && len(parts) < mostMeasures {
+			parts = append(parts, fmt.Sprintf("%s %.4g", name, s.Metrics[name]))
 		}
 	}
-	text, err := io.ReadAll(f)
-	if err != nil {
-		return nil
-	}
-	lines := strings.Split(strings.TrimRight(strings.ToValidUTF8(string(text), ""), "\n"), "\n")
-	for i, line := range lines {
-		lines[i] = line[strings.LastIndex(line, "\r")+1:] // a progress bar overwrites its line
-	}
-	return lines[max(0, len(lines)-tailLines):]
+	return parts
 }

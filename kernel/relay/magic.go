@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"gonbatch/kernel/cell"
 	"gonbatch/kernel/magic"
+	"gonbatch/kernel/widget"
 )
 
 // runMagics runs the cell's own magics, in order, until one fails.
@@ -13,7 +15,7 @@ func (e *execution) runMagics(ctx context.Context) *failure {
 		return nil
 	}
 	for _, m := range e.prepared.Magics {
-		err := e.relay.opts.Magics.Run(ctx, session{e}, magic.Call{Name: m.Name, Args: m.Args, Body: m.Body})
+		err := e.relay.opts.Magics.Run(ctx, session{e, m.Line}, magic.Call{Name: m.Name, Args: m.Args, Body: m.Body})
 		switch {
 		case e.relay.interrupted.Load():
 			return &failure{"Interrupted", "the cell was interrupted", []string{e.title(m.Line), red + "the cell was interrupted" + plain}}
@@ -25,7 +27,11 @@ func (e *execution) runMagics(ctx context.Context) *failure {
 }
 
 // session is what a magic sees of the kernel.
-type session struct{ e *execution }
+type session struct {
+	e *execution
+	// line is the magic's in its cell, from 1.
+	line int
+}
 
 var _ magic.Session = session{}
 
@@ -42,6 +48,13 @@ func (s session) show(messageType, id string, bundle map[string]any) {
 }
 
 func (s session) Interrupted() bool { return s.e.relay.interrupted.Load() }
+
+func (s session) Widgets() *widget.Hub { return s.e.relay.widgets }
+
+func (s session) Declare(imported, declaration string) (err error) {
+	s.e.prepared.Code, err = cell.Declare(s.e.prepared.Code, s.line, imported, declaration)
+	return err
+}
 
 // Cells are the cells that ran without an error, as each was last; a cell is known by its client's id, or by its text.
 func (s session) Cells() []string {

@@ -1,0 +1,332 @@
+package magic
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gonbatch/kernel/widget"
+	"gonbatch/rundir"
+)
+
+// writeRun writes files of a run directory.
+func writeRun(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+const (
+	head0 = "gonbatch: rank 0 of 2 (local rank 0), started by slurm, 1 cpu device on n1, CPUs 0-3, Open MPI v4.1.4, package: Debian\n"
+	head1 = "gonbatch: rank 1 of 2 (local rank 0), started by slurm, 1 cpu device on n2, CPUs 0-3, Open MPI v4.1.4, package: Debian\n"
+)
+
+// observed is the state of a run that `submit status` tells of.
+func observed(t *testing.T, dir, status string) (*observer, state) {
+	t.Helper()
+	o := New(Options{}).observe(Job{ID: "7"})
+	return o, again(o, dir, status)
+}
+
+func again(o *observer, dir, status string) state {
+	s := state{Job: o.job}
+	s.readStatus(status + "\nrun directory: " + dir + "\n")
+	o.lookInside(&s)
+	return s
+}
+
+// TestCard: a card tells the state, the progress, the last metrics, where ranks run and the end of the log, and escapes what programs
+// wrote.
+func TestCard(t *testing.T) {
+	dir := t.TempDir()
+	writeRun(t, dir, map[string]string{
+		"metrics.jsonl": `{"step":1,"epoch":0.5,"train/loss":2,"time":"2026-11-21T10:00:00Z"}` + "\n" +
+			`{"step":2,"epoch":1,"train/loss":1.5,"acc":"NaN"}` + "\n" + `{"step":3,"tr`,
+		"logs/rank-0.log": head0 + strings.Repeat("old\n", 2000) + "epoch 1/1  step 2/4  loss 1.5000  77 examples/s  3s left\nbar 1\rbar 2\n<b>last</b>\n",
+		"logs/rank-1.log": head1,
+	})
+	_, s := observed(t, dir, "run:           mnist-1\nstate:         running on n[1-2]\nrestarts:      1\nsteps:         1 of 2 finished")
+	if s.ended() || s.Step != 2 || len(s.Losses) != 1 || !slices.Equal(s.Losses[0].Points, []point{{1, 2}, {2, 1.5}}) {
+		t.Errorf("state %+v", s)
+	}
+	card := newCard(s)
+	want := "job 7: running on n[1-2]\nprograms: 1 of 2 finished, restarts: 1\n" +
+		"[###############---------------] epoch 1/1  step 2/4  3s left\nstep 2, acc NaN, train/loss 1.5\n" +
+		"rank 0 on n1, CPUs 0-3, 1 cpu device: running\nrank 1 on n2, CPUs 0-3, 1 cpu device: running\n" +
+		strings.Repeat("| old\n", 5) + "| epoch 1/1  step 2/4  loss 1.5000  77 examples/s  3s left\n| bar 2\n| <b>last</b>\n" +
+		"%cancel 7 ends the job\n" + dir
+	if card["text/plain"] != want {
+		t.Errorf("text\n%s\nwant\n%s", card["text/plain"], want)
+	}
+	html := card["text/html"].(string)
+	for _, want := range []string{"<svg", "56.0,8.0 656.0,138.0", "&lt;b&gt;last", "train/loss", "rank 1 · running · 1 cpu device · CPUs 0-3", "width:50.0%"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("HTML %s lacks %s", html, want)
+		}
+	}
+}
+
+// TestCardOfAFailure: what the submit command says of a failure has the log's end, which is not shown twice.
+func TestCardOfAFailure(t *testing.T) {
+	dir := t.TempDir()
+	writeRun(t, dir, map[string]string{"logs/rank-0.log": "begins\npanic: no\n"})
+	tests := []struct {
+		name, reason string
+		logged       bool
+		explanation  string
+	}{
+		{name: "with the log", reason: "job 7 (mnist): failed\nlast lines:\n  begins\n  panic: no", explanation: "job 7 (mnist): failed\nlast lines:\n  begins\n  panic: no"},
+		{name: "without", reason: "the node was lost", logged: true, explanation: "job 7: the node was lost"},
+		{name: "no reason", logged: true, explanation: "job 7: failed"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, s := observed(t, dir, "state: failed\nrun directory: "+dir+"\n\n"+tt.reason)
+			s.Reason = tt.reason
+			if got := strings.Contains(textCard(s), "| panic: no"); got != tt.logged {
+				t.Errorf("the log is in the card: %v, want %v:\n%s", got, tt.logged, textCard(s))
+			}
+			if got := strings.Count(htmlCard(s), "panic: no"); got != 1 {
+				t.Errorf("the HTML has the log's end %d times", got)
+			}
+			if s.explanation() != tt.explanation {
+				t.Errorf("explanation %q, want %q", s.explanation(), tt.explanation)
+			}
+		})
+	}
+}
+
+// TestRanks: how a rank fares follows from the job, its log and the failure that the ranks report.
+func TestRanks(t *testing.T) {
+	tests := []struct {
+		name, status string
+		files        map[string]string
+		want         []rankState
+	}{
+		{name: "nothing yet", status: "state: pending"},
+		{name: "one is late", status: "state: running", files: map[string]string{"logs/rank-0.log": head0}, want: []rankState{runs, starting}},
+		{name: "both", status: "state: running", files: map[string]string{"logs/rank-0.log": head0, "logs/rank-1.log": head1}, want: []rankState{runs, runs}},
+		{name: "done", status: "state: succeeded", files: map[string]string{"logs/rank-0.log": head0, "logs/rank-1.log": head1}, want: []rankState{done, done}},
+		{
+			name: "one died", status: "state: failed (exit code 1)",
+			files: map[string]string{"logs/rank-0.log": head0, "logs/rank-1.log": head1, "failure.json": `{"kind":"died","rank":1}`}, want: []rankState{ended, failed},
+		},
+		{name: "no distributed program", status: "state: running", files: map[string]string{"logs/rank-0.log": "hello\n"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			writeRun(t, dir, tt.files)
+			_, s := observed(t, dir, tt.status)
+			var got []rankState
+			for _, r := range s.Ranks {
+				got = append(got, r.State)
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("%v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestRestartMovesRanks: a job that was started again has its ranks elsewhere.
+func TestRestartMovesRanks(t *testing.T) {
+	dir := t.TempDir()
+	writeRun(t, dir, map[string]string{"logs/rank-0.log": head0, "logs/rank-1.log": head1})
+	o, s := observed(t, dir, "state: running")
+	if len(s.Ranks) != 2 || s.Ranks[1].Host != "n2" {
+		t.Fatalf("ranks %v", s.Ranks)
+	}
+	writeRun(t, dir, map[string]string{"logs/rank-1.log": head1 + strings.ReplaceAll(head1, "n2", "n3")})
+	if s = again(o, dir, "state: running\nrestarts: 1"); s.Ranks[1].Host != "n3" {
+		t.Errorf("ranks %v, want rank 1 on n3", s.Ranks)
+	}
+}
+
+// TestManyRanks: a card of a large job stays small.
+func TestManyRanks(t *testing.T) {
+	dir := t.TempDir()
+	writeRun(t, dir, map[string]string{"logs/rank-0.log": strings.ReplaceAll(head0, "of 2", "of 1000")})
+	_, s := observed(t, dir, "state: running")
+	if len(s.Ranks) != mostRanks || s.Ranks[0].Size != "1000" {
+		t.Errorf("%d ranks of %s", len(s.Ranks), s.Ranks[0].Size)
+	}
+	if text := textCard(s); !strings.Contains(text, "and 936 ranks more") {
+		t.Errorf("the card hides that there are more ranks:\n%s", text)
+	}
+}
+
+func TestLogReader(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "rank-0.log")
+	l := logReader{file: file}
+	steps := []struct {
+		name, text string
+		want       []string
+		progress   int64
+	}{
+		{name: "no file"},
+		{name: "a line and a half", text: "a\nstep 1/", want: []string{"a", "step 1/"}},
+		{name: "the rest", text: "a\nstep 1/9 of 1\nb\n", want: []string{"a", "step 1/9 of 1", "b"}, progress: 1},
+		{name: "begun anew", text: "c\n", want: []string{"c"}},
+		{name: "long", text: "c\nstep 2/9\n" + strings.Repeat("x", 3<<20) + "\nstep 3/9\nend\n", want: []string{strings.Repeat("x", lineBytes) + " …", "step 3/9", "end"}, progress: 3},
+		{name: "no UTF-8", text: "\xff\n", want: []string{"\uFFFD"}},
+	}
+	for _, step := range steps {
+		if step.text != "" {
+			if err := os.WriteFile(file, []byte(step.text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l.read()
+		got := l.tail()
+		if step.name == "long" {
+			got = got[max(0, len(got)-len(step.want)):]
+		}
+		if !slices.Equal(got, step.want) || l.progress.Done != step.progress {
+			t.Errorf("%s: %.200q, progress %v; want %.200q, %d", step.name, got, l.progress, step.want, step.progress)
+		}
+	}
+}
+
+func TestDraw(t *testing.T) {
+	line := func(values ...float64) []point {
+		var points []point
+		for i, v := range values {
+			points = append(points, point{float64(i + 1), v})
+		}
+		return points
+	}
+	tests := []struct {
+		name string
+		all  []series
+		want []string
+	}{
+		{name: "nothing"},
+		{name: "linear", all: []series{{"train/loss", line(2, 1)}}, want: []string{">2<", ">1.5<", ">1<", "56.0,8.0 656.0,138.0"}},
+		{name: "logarithmic", all: []series{{"train/loss", line(10, 1, 0.1)}}, want: []string{">10<", ">1<", ">0.1<", "356.0,73.0"}},
+		{name: "below zero", all: []series{{"train/loss", line(100, -100)}}, want: []string{">100<", ">0<", ">-100<"}},
+		{name: "constant", all: []series{{"train/loss", line(1, 1, 1)}}, want: []string{">1.5<", "356.0,73.0"}},
+		{name: "two", all: []series{{"train/loss", line(2, 1)}, {"val/<loss>", line(3, 2)}}, want: []string{chartColors[1], "val/&lt;loss&gt;", ">3<"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			text := draw(tt.all)
+			if (text == "") != (tt.want == nil) {
+				t.Errorf("drew %q", text)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(text, want) {
+					t.Errorf("%s lacks %s", text, want)
+				}
+			}
+		})
+	}
+}
+
+func TestLosses(t *testing.T) {
+	var all []rundir.Measurement
+	for step := range int64(3) {
+		all = append(all, rundir.Measurement{Step: step, Values: map[string]float64{
+			"train/d_loss": 1, "val/loss": 2, "train/loss": 3, "loss_scale/x": 4, "epoch": 5, "test/Loss": 6, "z_loss": 7,
+		}})
+	}
+	all = append(all, rundir.Measurement{Step: 9, Values: map[string]float64{"once_loss": 1}})
+	var names []string
+	for _, s := range losses(all) {
+		names = append(names, s.Name)
+	}
+	if want := []string{"train/d_loss", "train/loss", "val/loss", "test/Loss"}; !slices.Equal(names, want) {
+		t.Errorf("%v, want %v", names, want)
+	}
+}
+
+// TestCancelButton: where the front end has widgets a button ends the job, and goes with it.
+func TestCancelButton(t *testing.T) {
+	m, dir := newMagics(t, "running")
+	sent := make(chan string, 100)
+	s := &small{hub: widget.NewHub(func(kind string, content, _ map[string]any) {
+		text, _ := json.Marshal(content)
+		sent <- kind + string(text)
+	})}
+	s.hub.Info("jupyter.widget") // a client asks
+	m.remember(Job{ID: "7"})
+	waited := make(chan error, 1)
+	go func() { waited <- m.Run(t.Context(), s, Call{Name: "wait"}) }()
+	id := ""
+	for id == "" {
+		select {
+		case text := <-sent:
+			if strings.Contains(text, "ButtonModel") {
+				var open struct {
+					ID string `json:"comm_id"`
+				}
+				if err := json.Unmarshal([]byte(strings.TrimPrefix(text, "comm_open")), &open); err != nil {
+					t.Fatal(err)
+				}
+				id = open.ID
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("no button")
+		}
+	}
+	s.hub.Handle("comm_msg", fmt.Appendf(nil, `{"comm_id":%q,"data":{"method":"custom","content":{"event":"click"}}}`, id))
+	select {
+	case err := <-waited:
+		if err == nil || !strings.Contains(err.Error(), "rank 1 said no") {
+			t.Errorf("waited: %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("the click did not end the job")
+	}
+	args, err := os.ReadFile(filepath.Join(dir, "args"))
+	if err != nil || !strings.Contains(string(args), "cancel ") {
+		t.Errorf("%v: submit got\n%s", err, args)
+	}
+	s.locked(func() {
+		if last := s.cards[len(s.cards)-1]; last != "same gonbatch-job-7-cancel-1 " || len(s.hub.Info("")) != 0 {
+			t.Errorf("the button is left: %q, %v", s.cards, s.hub.Info(""))
+		}
+	})
+}
+
+// TestResult: a run's metrics, checkpoints and images come back as JSON and, with a name, as a Go value.
+func TestResult(t *testing.T) {
+	m, dir := newMagics(t, "succeeded")
+	run := filepath.Join(dir, "run")
+	writeRun(t, run, map[string]string{
+		"metrics.jsonl": `{"step":1,"train/loss":1}` + "\n" + `{"step":2,"train/loss":0.5,"acc":"NaN"}` + "\n", "curves/loss.png": "",
+		"checkpoints/train/step-00000002/checkpoint.json": "{}",
+	})
+	s := &small{}
+	if err := m.Run(context.Background(), s, Call{Name: "result", Args: "7 as run"}); err != nil {
+		t.Fatal(err)
+	}
+	want := "new gonbatch-result-7-1 job 7: running\nstep 2\nacc NaN\ntrain/loss 0.5\ncheckpoint: " + run + "/checkpoints/train/step-00000002\n" +
+		"image: " + run + "/curves/loss.png\nrun directory: " + run + "\nin Go: run.Last("
+	if len(s.cards) != 1 || !strings.HasPrefix(s.cards[0], want) {
+		t.Errorf("%q, want %q", s.cards, want)
+	}
+	if want := `gonbatch__result "gonbatch/result"; var run = gonbatch__result.At("` + run + `")`; len(s.declared) != 1 || s.declared[0] != want {
+		t.Errorf("declared %q, want %q", s.declared, want)
+	}
+	found, err := readResult(state{Job: Job{ID: "7", Dir: run}, Metrics: map[string]float64{"a": 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := json.Marshal(found.json()); err != nil || !strings.Contains(string(text), `"images":["`) {
+		t.Errorf("%s, %v", text, err)
+	}
+}

@@ -1,0 +1,144 @@
+package magic
+
+import (
+	"fmt"
+	"html"
+	"strings"
+)
+
+// The colours of states; they can be read on white and on black.
+const (
+	grey  = "#8a8a8a"
+	blue  = "#3b82d6"
+	green = "#2f9e5b"
+	red   = "#d64545"
+)
+
+// The card takes the page's own colour and font: it must look right in light and dark themes, and in any front end.
+const (
+	cardStyle = "box-sizing:border-box;max-width:720px;margin:4px 0;padding:8px 12px 10px;border:1px solid rgba(128,128,128,.35);border-left:4px solid %s;" +
+		"border-radius:4px;font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;font-size:13px;line-height:1.5"
+	preStyle   = "margin:6px 0 0;padding:6px 8px;border-radius:3px;background:rgba(128,128,128,.12);font-size:12px;line-height:1.4;overflow-x:auto;white-space:pre"
+	quietStyle = "font-size:12px;opacity:.7;overflow-wrap:anywhere"
+)
+
+func (s state) color() string {
+	switch {
+	case s.succeeded():
+		return green
+	case s.ended():
+		return red
+	case strings.HasPrefix(s.State, "running"):
+		return blue
+	}
+	return grey
+}
+
+func htmlCard(s state) string {
+	parts := []string{
+		fmt.Sprintf(`<div style="`+cardStyle+`">`, s.color()),
+		fmt.Sprintf(`<div style="font-weight:600"><span style="color:%s">●</span> %s</div>`, s.color(), html.EscapeString(s.title())),
+		quiet(s.history()),
+		htmlProgress(s),
+		htmlMeasures(s.measures()),
+		draw(s.Losses),
+		htmlRanks(s.Ranks),
+		quiet(s.otherRanks()),
+		pre(s.Reason),
+		pre(strings.Join(s.unsaidLog(), "\n")),
+		quiet(s.Job.Dir),
+		"</div>",
+	}
+	return strings.Join(parts, "")
+}
+
+func quiet(text string) string {
+	if text == "" {
+		return ""
+	}
+	return fmt.Sprintf(`<div style="`+quietStyle+`;margin-top:4px">%s</div>`, html.EscapeString(text))
+}
+
+func pre(text string) string {
+	if text == "" {
+		return ""
+	}
+	return fmt.Sprintf(`<pre style="`+preStyle+`">%s</pre>`, html.EscapeString(text))
+}
+
+// htmlProgress is a bar until the job has ended.
+func htmlProgress(s state) string {
+	if s.Progress.Total == 0 || s.ended() {
+		return ""
+	}
+	return fmt.Sprintf(`<div style="height:6px;margin:6px 0 2px;border-radius:3px;background:rgba(128,128,128,.25);overflow:hidden">`+
+		`<div style="height:100%%;width:%.1f%%;background:%s"></div></div><div style="%s">%s</div>`,
+		100*s.Progress.part(), s.color(), quietStyle, html.EscapeString(s.caption()))
+}
+
+func htmlMeasures(all []string) string {
+	if len(all) == 0 {
+		return ""
+	}
+	var text strings.Builder
+	text.WriteString(`<div style="display:flex;flex-wrap:wrap;gap:2px 16px;margin-top:4px">`)
+	for _, measure := range all {
+		at := strings.LastIndex(measure, " ")
+		fmt.Fprintf(&text, `<span style="white-space:nowrap"><span style="opacity:.7">%s</span> <b>%s</b></span>`,
+			html.EscapeString(measure[:at]), html.EscapeString(measure[at+1:]))
+	}
+	return text.String() + "</div>"
+}
+
+// htmlRanks is a line for each host, with its ranks as chips in the colours of their states.
+func htmlRanks(ranks []rank) string {
+	if len(ranks) == 0 {
+		return ""
+	}
+	var hosts []string
+	byHost := map[string][]rank{}
+	for _, r := range ranks {
+		if _, ok := byHost[r.Host]; !ok {
+			hosts = append(hosts, r.Host)
+		}
+		byHost[r.Host] = append(byHost[r.Host], r)
+	}
+	var text strings.Builder
+	text.WriteString(`<div style="margin-top:6px">`)
+	for _, host := range hosts {
+		fmt.Fprintf(&text, `<div style="display:flex;flex-wrap:wrap;align-items:center;gap:3px 6px;margin-top:3px"><span style="min-width:48px;font-weight:600">%s</span>`,
+			html.EscapeString(host))
+		for _, r := range byHost[host] {
+			text.WriteString(chip(r))
+		}
+		text.WriteString("</div>")
+	}
+	return text.String() + "</div>"
+}
+
+// chip is a rank's.
+func chip(r rank) string {
+	return fmt.Sprintf(`<span style="padding:0 7px;border:1px solid %s;border-radius:9px;font-size:12px;white-space:nowrap" title="%s">`+
+		`<span style="color:%s">●</span> rank %d · %s%s</span>`,
+		r.State.color(), html.EscapeString(r.String()), r.State.color(), r.Number, r.State, html.EscapeString(r.where()))
+}
+
+// where are the devices and CPUs that a rank has.
+func (r rank) where() string {
+	if r.place == (place{}) {
+		return ""
+	}
+	return fmt.Sprintf(" · %s · CPUs %s", r.Devices, r.CPUs)
+}
+
+func (s rankState) color() string {
+	switch s {
+	case runs:
+		return blue
+	case done:
+		return green
+	case failed:
+		return red
+	}
+	return grey
+}

@@ -1,0 +1,35 @@
+package relay
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+)
+
+// TestComm: a front end that shows widgets asks for those of the session as it opens a notebook, and is not left waiting.
+func TestComm(t *testing.T) {
+	b := start(t)
+	id := b.ask("comm_info_request", object{"target_name": "jupyter.widget"})
+	var info struct {
+		Status string         `json:"status"`
+		Comms  map[string]any `json:"comms"`
+	}
+	if err := json.Unmarshal(b.next().Content, &info); err != nil || info.Status != "ok" || info.Comms == nil || len(info.Comms) != 0 {
+		t.Errorf("comm_info_reply: %+v, %v", info, err)
+	}
+	b.untilIdle(id)
+	if err := b.shell.send(newMessage(t, "comm_open", object{"comm_id": "c", "target_name": "jupyter.widget.control", "data": object{}})); err != nil {
+		t.Fatal(err)
+	}
+	var kinds []string
+	for len(kinds) < 3 {
+		m := receive(t, b.iopub)
+		kinds = append(kinds, m.Header.Type)
+		if m.Header.Type == "comm_close" && text(t, m, "comm_id") != "c" {
+			t.Errorf("closed %s", m.Content)
+		}
+	}
+	if want := []string{"comm_close", "status", "status"}; !slices.Equal(kinds, want) {
+		t.Errorf("published %v, want %v", kinds, want)
+	}
+}
