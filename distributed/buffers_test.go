@@ -40,7 +40,7 @@ func TestBuffersAndRandomStreams(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Fit(trainer, loader, distributed.FitOptions{Epochs: 1}); err != nil {
+		if err := epoch(w, trainer, loader); err != nil {
 			t.Fatal(err)
 		}
 		inputs, _, err := blobs{8}.Batch([]int{0, 1, 2, 3, 4, 5, 6, 7})
@@ -94,13 +94,6 @@ func TestRefusals(t *testing.T) {
 				_, err := w.Loader(blobs{100}, distributed.LoaderOptions{BatchSize: 5})
 				return err
 			}, "load blobs: sampler: the batch size of 5 can't be divided evenly over 2 ranks and devices: use 4 or 6"},
-			{"no epochs", func() error {
-				loader, err := w.Loader(blobs{100}, distributed.LoaderOptions{BatchSize: 4})
-				if err != nil {
-					return err
-				}
-				return w.Fit(nil, loader, distributed.FitOptions{})
-			}, "train for 0 epochs"},
 			{"nothing to evaluate", func() error {
 				_, err := w.Evaluate(nil, blobs{0}, 10)
 				return err
@@ -120,7 +113,7 @@ func fit(w *distributed.World, store *model.Store, net func(*model.Scope, *graph
 	if err != nil {
 		return err
 	}
-	return w.Fit(trainer, loader, distributed.FitOptions{Epochs: 1})
+	return epoch(w, trainer, loader)
 }
 
 // TestFewerExamplesThanRanks: a rank without examples takes part in the evaluation, and counts nothing.
@@ -132,7 +125,7 @@ func TestFewerExamplesThanRanks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Fit(trainer, loader, distributed.FitOptions{Epochs: 1}); err != nil {
+		if err := epoch(w, trainer, loader); err != nil {
 			t.Fatal(err)
 		}
 		metrics, err := w.Evaluate(trainer, blobs{2}, 10)

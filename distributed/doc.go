@@ -9,8 +9,14 @@
 //	loader, err := world.Loader(dataset, distributed.LoaderOptions{BatchSize: 64, Shuffle: true})
 //	opt := world.Optimizer(optimizer.Adam().LearningRate(1e-3).Done())
 //	trainer := train.NewTrainer(world.Backend(), store, model, loss, opt, nil, metrics)
-//	err = world.Fit(trainer, loader, distributed.FitOptions{Epochs: 2})
+//	for range epochs {
+//		for metrics, err := range world.TrainSteps(trainer, loader, nil) {
+//			...
+//		}
+//	}
 //	result, err := world.Evaluate(trainer, test, 1000)
+//
+// Package trainer has a whole training loop over this one, with validation, checkpoints and loggers; this is for loops of one's own.
 //
 // Init finds out who started the process (srun, mpirun, ...), so that the program runs unchanged in a notebook, on a laptop and on a cluster:
 //
@@ -19,7 +25,7 @@
 //     all-reduce inside the compiled training step. The ranks talk by the cluster's MPI, or, started by torchrun, over TCP.
 //
 // The batch size is always the global one: the same hyper-parameters give the same training on any number of ranks and devices.
-// Rank 0 writes what is to be kept (metrics, checkpoints) to the run directory that submit made, if there is one.
+// What is to be kept, rank 0 alone should write: see World.IsMain.
 //
 // A rank that dies, is stuck, or disagrees with the others ends them all within seconds, and the report names it (package watch). Close is what tells a
 // finished rank from a lost one, so defer it. Abort ends all ranks on purpose; Check tries the job before there is a training.

@@ -43,8 +43,7 @@ func (m Metrics) Get(name string) (float64, bool) {
 }
 
 // Evaluate computes the trainer's evaluation metrics over the whole dataset, every example once, and returns them on every rank. Each
-// rank evaluates its part, at most batchSize examples at a time; the result is the average weighted by the number of examples. Rank 0
-// records it under the dataset's name.
+// rank evaluates its part, at most batchSize examples at a time; the result is the average weighted by the number of examples.
 func (w *World) Evaluate(trainer *train.Trainer, ds data.Dataset, batchSize int) (Metrics, error) {
 	if batchSize < 1 {
 		return nil, fmt.Errorf("distributed: evaluate %s with a batch size of %d: it must be at least 1", ds.Name(), batchSize)
@@ -60,12 +59,11 @@ func (w *World) Evaluate(trainer *train.Trainer, ds data.Dataset, batchSize int)
 	if err := w.weightedMean(values, end-begin); err != nil {
 		return nil, fmt.Errorf("distributed: evaluate %s: %w", ds.Name(), err)
 	}
-	metrics, record := make(Metrics, len(values)), map[string]float64{}
+	metrics := make(Metrics, len(values))
 	for i, m := range trainer.EvalMetrics() {
 		metrics[i] = Metric{m.Name(), m.ShortName(), values[i]}
-		record[ds.Name()+"/"+m.Name()] = values[i]
 	}
-	return metrics, w.Log(trainer.GlobalStep(), record)
+	return metrics, nil
 }
 
 // weightedMean replaces the values by their mean over the ranks, weighted by each rank's number of examples.

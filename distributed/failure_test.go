@@ -102,11 +102,11 @@ func fitForEver(w *distributed.World, begun func()) {
 		log.Fatal(err)
 	}
 	trainer := newTrainer(w, 42)
-	for epoch := 0; ; epoch++ {
-		if err := w.Fit(trainer, loader, distributed.FitOptions{Epochs: 1, LogEvery: 1 << 20}); err != nil {
+	for done := 0; ; done++ {
+		if err := epoch(w, trainer, loader); err != nil {
 			log.Fatal(err)
 		}
-		if epoch == 0 {
+		if done == 0 {
 			begun()
 		}
 	}

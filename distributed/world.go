@@ -29,7 +29,6 @@ type World struct {
 	run         rundir.Dir // Zero if there is none.
 	out         io.Writer
 	broadcast   map[*model.Variable]bool // Those that have had rank 0's value.
-	metrics     *metricsFile
 	atClose     []func() error
 }
 
@@ -153,7 +152,7 @@ func (w *World) Close() error {
 	if panicking() {
 		return nil
 	}
-	err := w.metrics.close()
+	var err error
 	for i := len(w.atClose) - 1; i >= 0; i-- {
 		err = errors.Join(err, w.atClose[i]())
 	}

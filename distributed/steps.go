@@ -1,0 +1,66 @@
+package distributed
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/train"
+)
+
+// TrainSteps runs the loader's next epoch and yields the metrics of each step; the first of them is the loss. The caller finalizes
+// them. spec, if it is given, tells the spec of the batch at a place of the iteration (see train.Batch): GoMLX compiles a program for each.
+func (w *World) TrainSteps(trainer *train.Trainer, l Loader, spec func(i int) any) iter.Seq2[[]*tensors.Tensor, error] {
+	if spec == nil {
+		spec = func(int) any { return nil }
+	}
+	sharded, ok := l.(train.DistributedDataset)
+	if !ok {
+		return iterate(l.Iter(), func(i int, batch train.Batch) ([]*tensors.Tensor, error) {
+			batch.Spec = spec(i)
+			return trainer.TrainStep(batch)
+		})
+	}
+	return iterate(sharded.DistributedIter(), func(i int, batch train.DistributedBatch) ([]*tensors.Tensor, error) {
+		batch.Spec = spec(i)
+		return trainer.DistributedTrainStep(sharded.Strategy(), sharded.DeviceAssignment(), batch)
+	})
+}
+
+func iterate[B any](batches iter.Seq2[B, error], run func(i int, batch B) ([]*tensors.Tensor, error)) iter.Seq2[[]*tensors.Tensor, error] {
+	return func(yield func([]*tensors.Tensor, error) bool) {
+		i := 0
+		for batch, err := range batches {
+			ok := yield(step(batch, err, func(batch B) ([]*tensors.Tensor, error) { return run(i, batch) }))
+			if !ok {
+				return
+			}
+			i++
+		}
+	}
+}
+
+func step[B any](batch B, err error, run func(B) ([]*tensors.Tensor, error)) ([]*tensors.Tensor, error) {
+	if err != nil {
+		return nil, err
+	}
+	return run(batch)
+}
+
+func finalize(all []*tensors.Tensor) error {
+	var errs []error
+	for _, t := range all {
+		errs = append(errs, t.FinalizeAll())
+	}
+	return errors.Join(errs...)
+}
+
+// scalar is the value of a metric.
+func scalar(t *tensors.Tensor) (float64, error) {
+	if t.Size() != 1 {
+		return 0, fmt.Errorf("distributed: a metric of shape %s: it must be a scalar", t.Shape())
+	}
+	return shapes.ConvertTo[float64](t.Value()), nil
+}
