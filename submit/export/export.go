@@ -221,9 +221,6 @@ func (e *exporter) finish() (*Module, error) {
 		}
 	}
 	e.noteDeadEnds()
-	if found := e.session.findings; found.fatal != nil && !found.setsLogFlags {
-		e.session.notes = append(e.session.notes, *found.fatal)
-	}
 	m.Notes = e.session.notes
 	slices.SortStableFunc(m.Notes, func(a, b Note) int { return cmp.Or(a.Number-b.Number, a.Line-b.Line) })
 	m.Warnings, m.Parameters, m.Flags = e.session.warnings, e.session.params.declared, e.session.flags

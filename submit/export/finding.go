@@ -30,9 +30,6 @@ type findings struct {
 	functions map[string]fileUse
 	// noted are the notes on files that a program has caused already.
 	noted map[Note]bool
-	// fatal is the first call of log.Fatal in a main, and setsLogFlags tells that a cell calls log.SetFlags.
-	fatal        *Note
-	setsLogFlags bool
 }
 
 // fileUse are a function's calls that change a file which is the same for every rank, and the functions that it calls without
@@ -62,23 +59,8 @@ func (f *findings) add(p *cellParser, file *ast.File) (notes []Note) {
 		if fn.Recv == nil {
 			f.functions[fn.Name.Name] = p.fileUse(fn)
 		}
-		f.logCalls(p, fn)
 	}
 	return notes
-}
-
-// logCalls notes what a function has to do with package log.
-func (f *findings) logCalls(p *cellParser, fn *ast.FuncDecl) {
-	isMain := fn.Name.Name == "main" && fn.Recv == nil
-	ast.Inspect(fn.Body, func(n ast.Node) bool {
-		name := calledName(n)
-		f.setsLogFlags = f.setsLogFlags || name == "log.SetFlags"
-		if isMain && f.fatal == nil && strings.HasPrefix(name, "log.Fatal") {
-			note := p.note(n.Pos(), "%s does not say where it was called; behind log.SetFlags(log.Lshortfile) it names cell and line", name)
-			f.fatal = &note
-		}
-		return true
-	})
 }
 
 // ofProgram gives notes on the files that a program changes on every rank, from its main on.

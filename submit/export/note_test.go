@@ -12,8 +12,6 @@ func TestNotes(t *testing.T) {
 		want  string
 	}{
 		{"nothing to note", []string{"func f() {}", "%%\nf()", "%%\nprintln(1)"}, ""},
-		{"log.Fatal in a main", []string{"%%\nlog.Fatal(1)"}, "n.ipynb, cell 1, line 2: log.Fatal does not say where it was called; behind log.SetFlags(log.Lshortfile) it names cell and line"},
-		{"log.Fatal that says where", []string{"func init() { log.SetFlags(log.Lshortfile) }", "%%\nlog.Fatal(1)"}, ""},
 		{"a dropped error", []string{"%%\nos.MkdirAll(\"out\", 0o755)"}, "n.ipynb, cell 1, line 2: the error of os.MkdirAll is dropped: where it fails the step goes on as if it had not"},
 		{"a dropped error of the notebook's own", []string{"func load() error { return nil }", "func pair() (int, error) { return 0, nil }", "%%\nload()\nif err := load(); err != nil {\n\tpanic(err)\n}\npair()"},
 			"n.ipynb, cell 3, line 2: the error of load is dropped: where it fails the step goes on as if it had not"},

@@ -2,8 +2,10 @@ package export
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"go/format"
+	"slices"
 	"strings"
 
 	"gonbatch/submit/nbformat"
@@ -38,7 +40,17 @@ func (p program) render(names *packageNames) ([]byte, []importLine, error) {
 	if err != nil {
 		return nil, nil, p.cell.errorf(0, "the imports cannot be formatted: %v", err)
 	}
-	return append(head, body...), imports, nil
+	return append(append(head, p.logPlaces(imports)...), body...), imports, nil
+}
+
+// logPlaces makes the lines of package log say from which cell and line they are, unless the notebook's own init or main sets other flags.
+func (p program) logPlaces(imports []importLine) string {
+	i := slices.IndexFunc(imports, func(l importLine) bool { return l.path == "log" && l.name != "_" && l.name != "." })
+	if i < 0 || p.script {
+		return ""
+	}
+	name := cmp.Or(imports[i].name, "log")
+	return fmt.Sprintf("\n// What is logged names the cell.\nfunc init() { %[1]s.SetFlags(%[1]s.LstdFlags | %[1]s.Lshortfile) }\n", name)
 }
 
 // body is all below the imports; ordered tells that it has the notebook's order, and the Markdown in it.
