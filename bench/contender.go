@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,6 +25,10 @@ type measurement struct {
 	Version         string  `json:"version"`
 	ImagesPerSecond float64 `json:"images_per_second"`
 	MillisPerStep   float64 `json:"ms_per_step"`
+	// CPUPerStep is the first rank's, in milliseconds. It, and the costs of a checkpoint, are only there where they are asked for.
+	CPUPerStep float64 `json:"cpu_ms_per_step"`
+	Stall      float64 `json:"stall_ms"`
+	Extra      float64 `json:"extra_ms"`
 }
 
 // contender is a program that takes the training step.
@@ -93,6 +98,15 @@ func torchrun(python, script string) func(context.Context, []int, []string) ([]*
 		}
 		return cmds, nil
 	}
+}
+
+// with puts arguments of the contender's own before those of the measurement.
+func (c contender) with(own ...string) contender {
+	start := c.start
+	c.start = func(ctx context.Context, cores []int, args []string) ([]*exec.Cmd, error) {
+		return start(ctx, cores, append(slices.Clone(own), args...))
+	}
+	return c
 }
 
 // measure runs a contender once.

@@ -3,6 +3,9 @@
 // The training step: the same CNN in gonbatch, PyTorch DDP and JAX, on one rank and on two, one core each. All take turns in each
 // round, so that a machine that slows down does so for all; a figure is the median over the rounds.
 //
+// The trainer: what package trainer costs over a hand-written loop, beside what Lightning costs over one in PyTorch, and what a training
+// feels of a checkpoint.
+//
 // Submission: the time of `submit` on a real SLURM cluster (tests/cluster) with an unchanged notebook, and after one changed cell.
 //
 // Checkpoints: what a training waits for, and how long saving and loading take, beside torch.save and safetensors' own library.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -23,7 +24,7 @@ func main() {
 	flag.IntVar(&opts.rounds, "rounds", 5, "how often each is measured")
 	flag.IntVar(&opts.steps, "steps", 100, "training steps of one measurement, after a warm-up")
 	flag.IntVar(&opts.batch, "batch", 64, "images a rank")
-	flag.StringVar(&opts.only, "only", "", "measure only this: step, submit, checkpoint or export")
+	flag.StringVar(&opts.only, "only", "", "measure only this: step, trainer, submit, checkpoint or export")
 	flag.StringVar(&opts.out, "out", filepath.Join("bench", "results"), "folder of the results")
 	flag.StringVar(&opts.notebook, "notebook", filepath.Join("notebooks", "mnist.ipynb"), "notebook to submit")
 	flag.Parse()
@@ -43,8 +44,8 @@ func (o options) validate() error {
 		return fmt.Errorf("-steps %d: take at least one step", o.steps)
 	case o.batch < 1:
 		return fmt.Errorf("-batch %d: a rank needs at least one image", o.batch)
-	case o.only != "" && o.only != "step" && o.only != "submit" && o.only != "checkpoint" && o.only != "export":
-		return fmt.Errorf("-only %s: want step, submit, checkpoint or export", o.only)
+	case o.only != "" && !slices.Contains([]string{"step", "trainer", "submit", "checkpoint", "export"}, o.only):
+		return fmt.Errorf("-only %s: want step, trainer, submit, checkpoint or export", o.only)
 	}
 	_, err := os.Stat("go.mod")
 	if err != nil {
@@ -65,6 +66,7 @@ func run(ctx context.Context, opts options, out io.Writer) error {
 		run  func(context.Context, options, io.Writer) (table, error)
 	}{
 		{"step", func(ctx context.Context, o options, w io.Writer) (table, error) { return measureSteps(ctx, o, w) }},
+		{"trainer", func(ctx context.Context, o options, w io.Writer) (table, error) { return measureTrainers(ctx, o, w) }},
 		{"submit", func(ctx context.Context, o options, w io.Writer) (table, error) { return measureSubmissions(ctx, o, w) }},
 		{"checkpoint", func(ctx context.Context, o options, w io.Writer) (table, error) { return measureCheckpoints(ctx, o, w) }},
 		{"export", func(ctx context.Context, o options, w io.Writer) (table, error) { return measureExports(ctx, o, w) }},

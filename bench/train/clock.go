@@ -1,0 +1,98 @@
+package main
+
+import (
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// clock measures the steps from first to last, counted from 1: those before are for compilation.
+type clock struct {
+	first, last int
+	done        int
+	at          []time.Time // The ends of the steps from first on.
+	cpu         time.Duration
+	stalls      []time.Duration
+}
+
+// result is the line that is printed.
+type result struct {
+	ImagesPerSecond float64 `json:"images_per_second"`
+	MillisPerStep   float64 `json:"ms_per_step"`
+	CPUPerStep      float64 `json:"cpu_ms_per_step"`
+	Stall           float64 `json:"stall_ms"`
+	Extra           float64 `json:"extra_ms"`
+}
+
+// step is called at the end of a step, and tells whether it was the last.
+func (c *clock) step() (over bool) {
+	c.done++
+	if c.done < c.first || c.done > c.last {
+		return c.done >= c.last
+	}
+	if c.done == c.first {
+		c.cpu = -cpuTime()
+	}
+	if c.done == c.last {
+		c.cpu += cpuTime()
+	}
+	c.at = append(c.at, time.Now())
+	return c.done == c.last
+}
+
+// cpuTime is what this process has used.
+func cpuTime() time.Duration {
+	var usage unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
+		panic(err) // It fails for a bad argument only.
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+func (c *clock) result(images, saveEvery int) result {
+	steps := c.last - c.first
+	total := c.at[steps].Sub(c.at[0])
+	r := result{
+		ImagesPerSecond: float64(images*steps) / total.Seconds(), MillisPerStep: millis(total) / float64(steps), CPUPerStep: millis(c.cpu) / float64(steps),
+	}
+	if saveEvery > 0 {
+		r.Stall, r.Extra = c.costs(saveEvery)
+	}
+	return r
+}
+
+// saved is called when the training may go on after a checkpoint.
+func (c *clock) saved() {
+	if c.done >= c.first && c.done <= c.last {
+		c.stalls = append(c.stalls, time.Since(c.at[len(c.at)-1]))
+	}
+}
+
+// costs are those of a checkpoint. The first doesn't count: its memory is new.
+func (c *clock) costs(saveEvery int) (stall, extra float64) {
+	first := 2*saveEvery - c.first // The interval that begins with the second checkpoint.
+	var plain []time.Duration
+	checkpoints := 0
+	for i := first; i < len(c.at)-1; i++ {
+		after := (i - first) % saveEvery
+		if after == 0 {
+			checkpoints++
+		}
+		if after > saveEvery/2 { // All is on the disk by then.
+			plain = append(plain, c.at[i+1].Sub(c.at[i]))
+		}
+	}
+	total := c.at[len(c.at)-1].Sub(c.at[first]) - time.Duration(len(c.at)-1-first)*middle(plain)
+	return millis(middle(c.stalls[1:])), millis(total) / float64(checkpoints)
+}
+
+func middle(all []time.Duration) time.Duration {
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

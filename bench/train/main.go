@@ -1,0 +1,122 @@
+// Command train times whole training loops on random images, and prints one JSON line from rank 0:
+//
+//	{"images_per_second": 1650, "ms_per_step": 38.8, "cpu_ms_per_step": 38.1, "stall_ms": 0, "extra_ms": 0}
+//
+// With -loop trainer it is package trainer, with all its loggers in a run directory; with -loop bare the same model, dataset and loader
+// in a hand-written loop over World.TrainSteps. It is started by mpirun, each rank on its own core, and compared with the peer in
+// bench/peers. With -checkpoint-every the trainer takes checkpoints, and the line has what each costs: stall_ms is how long the training
+// stands still, extra_ms how much longer all updates together take, that included, until it is on the disk.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train"
+	"github.com/gomlx/gomlx/ml/train/loss"
+
+	"gonbatch/distributed"
+	"gonbatch/trainer"
+)
+
+type options struct {
+	loop, model, dir                string
+	batch, steps, warmUp, saveEvery int
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.loop, "loop", "trainer", "trainer or bare")
+	flag.StringVar(&o.model, "model", "cnn", "cnn; dense: 500 MB of weights; linear: next to nothing")
+	flag.StringVar(&o.dir, "dir", os.TempDir(), "folder for the run directory")
+	flag.IntVar(&o.batch, "batch", 64, "images in a step, for each rank")
+	flag.IntVar(&o.steps, "steps", 100, "steps to time")
+	flag.IntVar(&o.warmUp, "warm-up", 5, "steps before, with the compilation")
+	flag.IntVar(&o.saveEvery, "checkpoint-every", 0, "steps between checkpoints (0: none)")
+	flag.Parse()
+	if err := run(o); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(o options) error {
+	dir, err := os.MkdirTemp(o.dir, "bench-train-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Setenv("GONBATCH_RUN_DIR", dir); err != nil {
+		return err
+	}
+	world, err := distributed.Init()
+	if err != nil {
+		return err
+	}
+	defer world.Close()
+	clock := &clock{first: o.warmUp, last: o.warmUp + o.steps}
+	switch o.loop {
+	case "bare":
+		err = bare(world, o, clock)
+	case "trainer":
+		err = withTrainer(world, o, clock)
+	default:
+		err = fmt.Errorf("-loop %s: want trainer or bare", o.loop)
+	}
+	if err != nil || !world.IsMain() {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(clock.result(o.batch*world.Size(), o.saveEvery))
+}
+
+// bare is the loop that a user of package distributed writes.
+func bare(w *distributed.World, o options, c *clock) error {
+	m, opt, err := network(o.model)
+	if err != nil {
+		return err
+	}
+	loader, err := w.Loader(images{}, distributed.LoaderOptions{BatchSize: o.batch * w.Size(), Shuffle: true})
+	if err != nil {
+		return err
+	}
+	t := train.NewTrainer(w.Backend(), model.NewStore(), m, loss.SparseCategoricalCrossEntropyLogits, w.Optimizer(opt), nil, nil)
+	for {
+		for metrics, err := range w.TrainSteps(t, loader, nil) {
+			if err != nil {
+				return err
+			}
+			if last := tensors.ToScalar[float32](metrics[0]); last != last {
+				return fmt.Errorf("the loss is %v", last)
+			}
+			for _, m := range metrics {
+				m.MustFinalizeAll()
+			}
+			if c.step() {
+				return nil
+			}
+		}
+	}
+}
+
+func withTrainer(w *distributed.World, o options, c *clock) error {
+	m, opt, err := network(o.model)
+	if err != nil {
+		return err
+	}
+	// One update more than is timed: the books of the last one belong to it.
+	config := trainer.Config{MaxSteps: c.last + 1, BatchSize: o.batch * w.Size(), Checkpoint: trainer.CheckpointConfig{Off: o.saveEvery == 0, EverySteps: o.saveEvery, Keep: 1}}
+	timer := trainer.Callback{
+		BatchEnd:        func(*trainer.Event) error { c.step(); return nil },
+		CheckpointSaved: func(*trainer.Event) error { c.saved(); return nil },
+	}
+	t, err := trainer.New(w, config, trainer.Supervised(m, loss.SparseCategoricalCrossEntropyLogits, opt), trainer.WithCallbacks(timer), trainer.WithOutput(os.Stderr))
+	if err != nil {
+		return err
+	}
+	return t.Fit(context.Background(), images{}, nil)
+}
