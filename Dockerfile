@@ -10,7 +10,9 @@ WORKDIR /opt/gonbatch
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN GOBIN=/opt/bin go install tool && go build -o /opt/bin/ ./cmd/submit
+RUN GOBIN=/opt/bin go install tool \
+ && GOBIN=/opt/bin go install golang.org/x/tools/gopls@v0.21.1 \
+ && go build -o /opt/bin/ ./cmd/submit
 
 FROM golang:1.26.8-bookworm
 RUN apt-get update \
@@ -22,7 +24,7 @@ COPY --from=build /opt/gonbatch /opt/gonbatch
 COPY --from=build --chown=gopher:gopher /go/pkg/mod /go/pkg/mod
 RUN python3 -m venv /opt/jupyter \
  && /opt/jupyter/bin/pip install --no-cache-dir -r /opt/gonbatch/scripts/jupyter-requirements.txt \
- && /opt/bin/submit kernel install --prefix /opt/jupyter
+ && /opt/bin/submit kernel install --spec-only --prefix /opt/jupyter
 ENV PATH=/opt/jupyter/bin:/opt/bin:$PATH \
     GONBATCH_SOURCE=/opt/gonbatch \
     GOFLAGS=-buildvcs=false

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"al.essio.dev/pkg/shellescape"
+	"gonbatch/kernel/tool"
 )
 
 // Finding is what Doctor found of one thing that the kernel needs.
@@ -28,15 +28,19 @@ func Doctor(opts Options) []Finding {
 		opts.Environ = os.Environ()
 	}
 	env := environment(opts.Environ)
+	specFound, spec := specFinding(env)
+	for _, name := range []string{EnvTools, EnvGo} {
+		env.setDefault(name, spec.Env[name]) // as Jupyter does
+	}
 	findings := []Finding{goFinding(env), compilerFinding(env), sourceFinding(opts.SourceDir)}
-	return append(append(findings, toolFindings(env, opts.SourceDir)...), pluginFinding(opts.PluginDir), specFinding(env))
+	return append(append(findings, toolFindings(env, opts.SourceDir)...), modulesFinding(env, opts.SourceDir), pluginFinding(opts.PluginDir), specFound)
 }
 
 func goFinding(env environment) Finding {
 	f := Finding{Name: "Go"}
-	command, err := lookPath("go", env.get("PATH"))
+	command, err := findGo(env)
 	if err != nil {
-		f.Err = errors.New("not found on PATH: install Go from https://go.dev/dl")
+		f.Err = err
 		return f
 	}
 	out, err := exec.Command(command, "version").Output()
@@ -65,24 +69,44 @@ func sourceFinding(dir string) Finding {
 	return Finding{Name: "gonbatch's source", Found: dir, Err: err}
 }
 
+// toolFindings looks for the programs where a session does, and at their versions.
 func toolFindings(env environment, sourceDir string) []Finding {
-	dirs := env.get("PATH")
-	if command, err := lookPath("go", dirs); err == nil {
-		dirs = strings.Join(append([]string{dirs}, installDirs(command, sourceDir)...), string(os.PathListSeparator))
+	pins, err := tool.Pins(sourceDir)
+	if err != nil {
+		return []Finding{{Name: "programs", Err: err}}
 	}
-	install := "not found: install it with (cd " + shellescape.Quote(sourceDir) + " && go install tool)"
+	dirs := env.get(EnvTools) + string(os.PathListSeparator) + env.get("PATH")
+	if command, err := findGo(env); err == nil {
+		dirs = toolPath(env, command, sourceDir)
+	}
 	var findings []Finding
-	for _, tool := range []Finding{
-		{Name: "gonb", Err: errors.New(install)},
-		{Name: "goimports", Err: errors.New(install)},
-		{Name: "gopls", Optional: true, Err: errors.New("not found, so there is no completion: go install golang.org/x/tools/gopls@v0.21.1")},
-	} {
-		if path, err := lookPath(tool.Name, dirs); err == nil {
-			tool.Found, tool.Err = path, nil
+	for _, pin := range pins {
+		f := Finding{Name: pin.Name, Optional: pin.Optional}
+		path, err := lookPath(pin.Name, dirs)
+		switch {
+		case err != nil && pin.Optional:
+			f.Err = errors.New("not found, so there is no completion: run submit kernel install")
+		case err != nil:
+			f.Err = errors.New("not found: run submit kernel install")
+		case !pin.Is(path):
+			f.Optional = true // it may do
+			f.Err = fmt.Errorf("%s has version %q, the kernel was tested with %s: run submit kernel install", path, pin.VersionOf(path), pin.Version)
+		default:
+			f.Found = path + ", " + pin.Version
 		}
-		findings = append(findings, tool)
+		findings = append(findings, f)
 	}
 	return findings
+}
+
+// modulesFinding tells whether cells can import GoMLX and gonbatch without a network.
+func modulesFinding(env environment, sourceDir string) Finding {
+	f := Finding{Name: "Go modules", Found: "in the module cache", Optional: true}
+	if err := checkModules(env, sourceDir); err != nil {
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		f.Err = fmt.Errorf("not all in the module cache (%s): run submit kernel warm, with a network", first)
+	}
+	return f
 }
 
 func pluginFinding(dir string) Finding {
@@ -94,8 +118,8 @@ func pluginFinding(dir string) Finding {
 }
 
 // specFinding looks for the kernelspec where Jupyter does, and for the program that it names.
-func specFinding(env environment) Finding {
-	f := Finding{Name: "kernelspec"}
+func specFinding(env environment) (f Finding, s spec) {
+	f = Finding{Name: "kernelspec"}
 	for _, dir := range specDirs(env) {
 		file := filepath.Join(dir, "kernels", Name, "kernel.json")
 		text, err := os.ReadFile(file)
@@ -103,16 +127,15 @@ func specFinding(env environment) Finding {
 			continue
 		}
 		f.Found = file
-		var s spec
 		if err := json.Unmarshal(text, &s); err != nil || len(s.Argv) == 0 {
 			f.Err = fmt.Errorf("%s is damaged: run submit kernel install again", file)
 		} else if _, err := os.Stat(s.Argv[0]); err != nil {
 			f.Err = fmt.Errorf("it starts %s, which is gone: run submit kernel install again", s.Argv[0])
 		}
-		return f
+		return f, s
 	}
 	f.Err = errors.New("not installed: run submit kernel install, with --sys-prefix in a Python environment")
-	return f
+	return f, s
 }
 
 // specDirs are Jupyter's data folders that can be known without asking it.

@@ -35,7 +35,11 @@ func sessionEnvironment(opts Options, t tools, s *session) environment {
 	if self, err := os.Executable(); err == nil {
 		dirs = append(dirs, filepath.Dir(self)) // a cell can say !submit
 	}
-	env.set("PATH", strings.Join(append(dirs, env.get("PATH")), string(os.PathListSeparator)))
+	dirs = append(dirs, env.get("PATH"))
+	if _, err := lookPath("go", env.get("PATH")); err != nil {
+		dirs = append(dirs, filepath.Dir(t.goCommand)) // for commands of cells: Jupyter was started without it
+	}
+	env.set("PATH", strings.Join(dirs, string(os.PathListSeparator)))
 	env.set("TMPDIR", s.tmp())
 	env.set("GONBATCH_CELL_DIR", s.cell()) // where package display writes
 	env.set("GONBATCH_KEEP_DIR", s.keep()) // and package keep

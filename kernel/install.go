@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,6 +31,19 @@ type InstallOptions struct {
 	Getenv func(string) string
 }
 
+// BinDir is the folder, in that of the kernelspec, with the programs that InstallTools installs.
+const BinDir = "bin"
+
+// EnvTools and EnvGo are the variables by which the kernelspec tells a session where its programs and the go command are, wherever
+// Jupyter was started.
+const (
+	EnvTools = "GONBATCH_TOOLS"
+	EnvGo    = "GONBATCH_GO"
+)
+
+//go:embed logo
+var logos embed.FS
+
 // spec is a kernelspec: https://jupyter-client.readthedocs.io/en/stable/kernels.html
 type spec struct {
 	Argv          []string          `json:"argv"`
@@ -39,7 +53,7 @@ type spec struct {
 	Env           map[string]string `json:"env"`
 }
 
-// Install writes the kernelspec and returns its folder. Installing again replaces it.
+// Install writes the kernelspec, with its logo, and returns its folder. Installing again replaces it.
 func Install(opts InstallOptions) (string, error) {
 	dataDir, err := opts.dataDir()
 	if err != nil {
@@ -60,7 +74,28 @@ func Install(opts InstallOptions) (string, error) {
 	if err := writeFile(filepath.Join(dir, "kernel.json"), append(text, '\n'), 0o644); err != nil {
 		return "", fmt.Errorf("install kernel %s: %w", Name, err)
 	}
+	if err := writeLogos(dir); err != nil {
+		return "", fmt.Errorf("install kernel %s: %w", Name, err)
+	}
 	return dir, nil
+}
+
+// writeLogos writes the pictures by the names under which Jupyter looks for them.
+func writeLogos(dir string) error {
+	entries, err := logos.ReadDir("logo")
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		data, err := logos.ReadFile("logo/" + entry.Name())
+		if err != nil {
+			return err
+		}
+		if err := writeFile(filepath.Join(dir, entry.Name()), data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func newSpec(program string, env map[string]string) spec {

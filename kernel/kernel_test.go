@@ -202,7 +202,7 @@ func TestRunErrors(t *testing.T) {
 		{
 			name: "no gonb",
 			opts: kernel.Options{SourceDir: empty, ConnectionFile: file, Environ: []string{"PATH=" + bare, "HOME=" + empty, "GOPATH=" + empty}},
-			want: []string{"not found in " + bare, "install it with", "go install tool", empty},
+			want: []string{"not found in " + bare, "run submit kernel install", empty},
 		},
 	}
 	for _, tt := range tests {

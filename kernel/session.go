@@ -144,23 +144,29 @@ type tools struct {
 	self string
 }
 
-// findTools looks on PATH, beside this program, and where the go command installs programs.
+// findTools looks where the kernelspec says, on PATH, beside this program, and where the go command installs programs.
 func findTools(env environment, sourceDir string) (tools, error) {
-	goCommand, err := lookPath("go", env.get("PATH"))
+	goCommand, err := findGo(env)
 	if err != nil {
-		return tools{}, errors.New("go not found on PATH: the kernel compiles cells, install Go from https://go.dev/dl")
+		return tools{}, err
 	}
-	dirs := strings.Join(append([]string{env.get("PATH")}, installDirs(goCommand, sourceDir)...), string(os.PathListSeparator))
+	dirs := toolPath(env, goCommand, sourceDir)
 	found := tools{goCommand: goCommand}
 	for name, path := range map[string]*string{"gonb": &found.gonb, "goimports": &found.goimports} {
 		if *path, err = lookPath(name, dirs); err != nil {
-			return tools{}, fmt.Errorf("%s not found in %s: install it with (cd %s && go install tool)", name, dirs, shellescape.Quote(sourceDir))
+			return tools{}, fmt.Errorf("%s not found in %s: run submit kernel install", name, dirs)
 		}
 	}
 	if gopls, err := lookPath("gopls", dirs); err == nil {
 		found.gopls = gopls
 	}
 	return found, nil
+}
+
+// toolPath lists the folders in which the kernel's programs may be.
+func toolPath(env environment, goCommand, sourceDir string) string {
+	dirs := append([]string{env.get(EnvTools), env.get("PATH")}, installDirs(goCommand, sourceDir)...)
+	return strings.Trim(strings.Join(dirs, string(os.PathListSeparator)), string(os.PathListSeparator))
 }
 
 func installDirs(goCommand, sourceDir string) []string {

@@ -77,7 +77,7 @@ func TestGoScript(t *testing.T) {
 
 func TestSessionEnvironment(t *testing.T) {
 	s := &session{dir: "/tmp/s"}
-	found := tools{gonb: "/opt/gonb/gonb", goimports: "/opt/tools/goimports"}
+	found := tools{goCommand: "/opt/go/bin/go", gonb: "/opt/gonb/gonb", goimports: "/opt/tools/goimports"}
 	tests := []struct {
 		name    string
 		environ []string
@@ -110,7 +110,7 @@ func TestSessionEnvironment(t *testing.T) {
 				}
 			}
 			path := env.get("PATH")
-			if !strings.HasPrefix(path, "/tmp/s/bin:/opt/gonb:/opt/tools:") || !strings.HasSuffix(path, ":/usr/bin") {
+			if !strings.HasPrefix(path, "/tmp/s/bin:/opt/gonb:/opt/tools:") || !strings.HasSuffix(path, ":/usr/bin:/opt/go/bin") {
 				t.Errorf("PATH=%s", path)
 			}
 		})

@@ -29,7 +29,7 @@ func TestNotebookInJupyter(t *testing.T) {
 		t.Fatalf("build submit: %v\n%s", err, out)
 	}
 	prefix := t.TempDir()
-	if out, err := command(root, submit, "kernel", "install", "--prefix", prefix).CombinedOutput(); err != nil {
+	if out, err := command(root, submit, "kernel", "install", "--spec-only", "--prefix", prefix).CombinedOutput(); err != nil {
 		t.Fatalf("submit kernel install: %v\n%s", err, out)
 	}
 	result := jupyter.Execute(t, jupyter.Run{

@@ -19,7 +19,7 @@ func newKernelCommand(a *app) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newKernelInstallCommand(a), newKernelUninstallCommand(a), newKernelDoctorCommand(a), newKernelRunCommand(a), newKernelBuildCommand(a))
+	cmd.AddCommand(newKernelInstallCommand(a), newKernelUninstallCommand(a), newKernelDoctorCommand(a), newKernelRunCommand(a), newKernelBuildCommand(a), newKernelWarmCommand(a))
 	return cmd
 }
 
@@ -47,27 +47,6 @@ func (p *kernelPlace) options(a *app) (kernel.InstallOptions, error) {
 	}
 	opts.Prefix = strings.TrimSpace(string(out))
 	return opts, nil
-}
-
-func newKernelInstallCommand(a *app) *cobra.Command {
-	var place kernelPlace
-	cmd := &cobra.Command{
-		Use: "install", Short: "Tell Jupyter about the kernel", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			opts, err := place.options(a)
-			if err != nil {
-				return err
-			}
-			dir, err := kernel.Install(opts)
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(a.out, "kernel installed: %s\n", dir)
-			return err
-		},
-	}
-	place.addFlags(cmd)
-	return cmd
 }
 
 func newKernelUninstallCommand(a *app) *cobra.Command {

@@ -1,0 +1,62 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"gonbatch/kernel/tool"
+)
+
+// ToolOptions say how InstallTools installs.
+type ToolOptions struct {
+	// Dir is the kernelspec's folder, as Install returned it. SourceDir is the root of gonbatch's source tree.
+	Dir, SourceDir string
+	// Environ is the environment of the go command, as in os.Environ.
+	Environ []string
+	// Progress receives a line for each program.
+	Progress io.Writer
+}
+
+// InstallTools installs GoNB, goimports and gopls beside the kernelspec. It returns what the kernelspec's environment has to say of them:
+// see InstallOptions.Env. Without gopls, which may be missing, it says so and goes on.
+func InstallTools(ctx context.Context, opts ToolOptions) (map[string]string, error) {
+	goCommand, err := findGo(opts.Environ)
+	if err != nil {
+		return nil, err
+	}
+	pins, err := tool.Pins(opts.SourceDir)
+	if err != nil {
+		return nil, err
+	}
+	bin := filepath.Join(opts.Dir, BinDir)
+	search := append(filepath.SplitList(environment(opts.Environ).get("PATH")), installDirs(goCommand, opts.SourceDir)...)
+	for _, pin := range pins {
+		fmt.Fprintf(opts.Progress, "%s %s\n", pin.Name, pin.Version)
+		err := tool.Install(ctx, pin, tool.Options{Dir: bin, SourceDir: opts.SourceDir, Go: goCommand, Environ: opts.Environ, Search: search})
+		if err != nil && !pin.Optional {
+			return nil, err
+		}
+		if err != nil {
+			fmt.Fprintf(opts.Progress, "%v\nThe kernel works without it, but completes no code.\n", err)
+		}
+	}
+	return map[string]string{EnvTools: bin, EnvGo: goCommand}, nil
+}
+
+// findGo looks for the go command on PATH, then where the kernelspec says.
+func findGo(environ []string) (string, error) {
+	env := environment(environ)
+	if command, err := lookPath("go", env.get("PATH")); err == nil {
+		return command, nil
+	}
+	if command := env.get(EnvGo); command != "" {
+		if found, err := lookPath(filepath.Base(command), filepath.Dir(command)); err == nil {
+			return found, nil
+		}
+		return "", fmt.Errorf("%s=%s: there is no go command: run submit kernel install again", EnvGo, command)
+	}
+	return "", errors.New("go not found on PATH: the kernel compiles cells, install Go from https://go.dev/dl")
+}

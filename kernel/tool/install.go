@@ -1,0 +1,97 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Options say where and how Install installs.
+type Options struct {
+	// Dir is the folder for the programs.
+	Dir string
+	// SourceDir is gonbatch's source, in which the versions of GoNB and goimports are known with all they need.
+	SourceDir string
+	// Go is the go command, Environ its environment, as in os.Environ.
+	Go      string
+	Environ []string
+	// Search are folders that may have the programs already.
+	Search []string
+}
+
+// Install installs a program, unless it is there. It copies one of the same version, or builds it, for which the modules may have to be
+// fetched. It may be repeated.
+func Install(ctx context.Context, p Pin, opts Options) error {
+	target := filepath.Join(opts.Dir, p.Name)
+	if p.Is(target) {
+		return nil
+	}
+	if err := os.MkdirAll(opts.Dir, 0o755); err != nil {
+		return fmt.Errorf("install %s: %w", p.Name, err)
+	}
+	for _, dir := range opts.Search {
+		if file := filepath.Join(dir, p.Name); p.Is(file) {
+			if err := replace(target, file); err != nil {
+				return fmt.Errorf("install %s: %w", p.Name, err)
+			}
+			return nil
+		}
+	}
+	if err := build(ctx, p, opts, target); err != nil {
+		return fmt.Errorf("install %s %s: %w", p.Name, p.Version, err)
+	}
+	return nil
+}
+
+// build builds a program in a folder of its own, so that what is in Dir is whole at any time.
+func build(ctx context.Context, p Pin, opts Options, target string) error {
+	tmp, err := os.MkdirTemp(opts.Dir, ".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	args := []string{"install", p.Package}
+	dir := opts.SourceDir
+	if p.Optional { // it is none of gonbatch's own tools
+		args[1] += "@" + p.Version
+		dir = tmp
+	}
+	cmd := exec.CommandContext(ctx, opts.Go, args...)
+	cmd.Dir = dir
+	cmd.Env = append(slices.Clone(opts.Environ), "GOBIN="+tmp, "GOFLAGS=-buildvcs=false", "GOWORK=off", "PWD="+dir)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s in %s: %w\n%s\nit needs the Go modules from a proxy: go env GOPROXY names it", strings.Join(append([]string{"go"}, args...), " "),
+			dir, err, bytes.TrimSpace(out))
+	}
+	built := filepath.Join(tmp, p.Name)
+	if got := p.VersionOf(built); got != p.Version {
+		return fmt.Errorf("go install built version %q", got)
+	}
+	return os.Rename(built, target)
+}
+
+// replace makes target a copy of a program, at once.
+func replace(target, file string) error {
+	in, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.CreateTemp(filepath.Dir(target), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(out.Name())
+	_, err = io.Copy(out, in)
+	if err = errors.Join(err, out.Chmod(0o755), out.Close()); err != nil {
+		return err
+	}
+	return os.Rename(out.Name(), target)
+}

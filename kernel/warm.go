@@ -1,0 +1,91 @@
+package kernel
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// warmImports are what notebooks import of gonbatch, GoMLX and what shows values.
+var warmImports = []string{
+	"gonbatch/display", "gonbatch/distributed", "gonbatch/keep", "gonbatch/models", "gonbatch/trainer",
+	"github.com/gomlx/go-xla/compute/xla", "github.com/gomlx/gomlx/core/graph", "github.com/gomlx/gomlx/ml/train",
+	"gonum.org/v1/plot/plotter", "github.com/janpfeifer/gonb/gonbui",
+}
+
+// WarmOptions say what Warm needs.
+type WarmOptions struct {
+	// SourceDir is the root of gonbatch's source tree.
+	SourceDir string
+	// Environ is the environment of the go command, as in os.Environ.
+	Environ []string
+}
+
+// Warm fetches the modules that notebooks import and fills Go's build cache with them, so that the first cell that imports them takes no
+// longer than others, and none needs a network. It takes minutes the first time, and blocks; it lets other programs go first.
+func Warm(ctx context.Context, opts WarmOptions) error {
+	return inModule(opts.SourceDir, opts.Environ, func(m warmModule) error {
+		return m.run(ctx, "build", "-ldflags=-s", "-o", filepath.Join(m.dir, "program"))
+	})
+}
+
+// checkModules is an error if a notebook would need the network for its imports.
+func checkModules(env environment, sourceDir string) error {
+	env.set("GOPROXY", "off")
+	return inModule(sourceDir, env, func(m warmModule) error { return m.run(context.Background(), "list", "-deps") })
+}
+
+// warmModule is a module as sessions have one, with a program that imports all of warmImports.
+type warmModule struct {
+	dir, goCommand string
+	env            environment
+}
+
+func inModule(sourceDir string, env environment, do func(warmModule) error) error {
+	goCommand, err := findGo(env)
+	if err != nil {
+		return err
+	}
+	mod, err := moduleText(sourceDir)
+	if err != nil {
+		return err
+	}
+	sum, err := os.ReadFile(filepath.Join(sourceDir, "go.sum"))
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp(env.get("TMPDIR"), "gonbatch-warm-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	text := "package main\n\nimport (\n\t_ \"" + strings.Join(warmImports, "\"\n\t_ \"") + "\"\n)\n\nfunc main() {}\n"
+	err = errors.Join(
+		os.WriteFile(filepath.Join(dir, "go.mod"), mod, 0o644), os.WriteFile(filepath.Join(dir, "go.sum"), sum, 0o644),
+		os.WriteFile(filepath.Join(dir, "main.go"), []byte(text), 0o644))
+	if err != nil {
+		return err
+	}
+	return do(warmModule{dir: dir, goCommand: goCommand, env: env})
+}
+
+func (m warmModule) run(ctx context.Context, args ...string) error {
+	words := append([]string{m.goCommand}, args...)
+	if nice, err := exec.LookPath("nice"); err == nil {
+		words = append([]string{nice}, words...)
+	}
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	cmd.Dir = m.dir
+	cmd.Env = append(m.env[:len(m.env):len(m.env)], "GOFLAGS=-mod=mod -buildvcs=false", "GOWORK=off", "PWD="+m.dir)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("go %s: %w\n%s", args[0], err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return nil
+}
