@@ -7,6 +7,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -76,7 +77,9 @@ func trainLogged(t *testing.T) {
 			}
 			return nil
 		},
-		EpochEnd: func(e *trainer.Event) error { return e.Trainer.LogImage("samples", picture(color.NRGBA{R: uint8(e.Step), A: 255})) },
+		EpochEnd: func(e *trainer.Event) error {
+			return e.Trainer.LogImage("samples", picture(color.NRGBA{R: uint8(e.Step), A: 255}))
+		},
 	}
 	tr, err := trainer.New(world, trainer.Config{
 		MaxEpochs: 4, BatchSize: 12, Seed: 3, LogEvery: 4, LogHistogramsEvery: 6, Loggers: []string{"csv", "tensorboard", "curves", "mlflow"},
@@ -121,9 +124,12 @@ func TestTrainerLogs(t *testing.T) {
 					t.Fatalf("%v, want %q and no word of a logger:\n%s", err, what, out)
 				}
 			}
-			checkScalars(t, run, uri)
-			checkTensorBoard(t, filepath.Join(run, "tensorboard", "digits"))
-			checkMLflow(t, run, uri)
+			board := readBack[tensorboardRead](t, "tensorboard", filepath.Join(run, "tensorboard", "digits"))
+			recorded := readBack[mlflowRead](t, "mlflow", uri, mlflowRunID(t, run))
+			checkScalars(t, run, board, recorded)
+			checkTensorBoard(t, board)
+			checkMLflow(t, run, recorded)
+			checkModel(t, run, uri)
 			for _, picture := range []string{"loss.png", "accuracy.png", "images/samples/step-00000048.png"} {
 				if size := pngSize(t, filepath.Join(run, "curves", picture)); size.X < 5 {
 					t.Errorf("%s has the size %v", picture, size)
@@ -147,13 +153,13 @@ var wantedScalars = map[string][]float64{
 }
 
 // checkScalars compares the steps of metrics in all four formats, and their values with those in JSON lines.
-func checkScalars(t *testing.T, run, uri string) {
+func checkScalars(t *testing.T, run string, board tensorboardRead, recorded mlflowRead) {
 	t.Helper()
 	found := map[string]map[string][][2]any{
 		"metrics.jsonl": byMetric(readBack[[]map[string]string](t, "jsonlines", filepath.Join(run, "metrics.jsonl"))),
 		"metrics.csv":   byMetric(readBack[[]map[string]string](t, "csv", filepath.Join(run, "metrics.csv"))),
-		"MLflow":        readBack[mlflowRead](t, "mlflow", uri, mlflowRunID(t, run)).Metrics,
-		"TensorBoard":   readBack[tensorboardRead](t, "tensorboard", filepath.Join(run, "tensorboard", "digits")).Scalars,
+		"MLflow":        recorded.Metrics,
+		"TensorBoard":   board.Scalars,
 	}
 	for name, steps := range wantedScalars {
 		for format, metrics := range found {
@@ -161,7 +167,7 @@ func checkScalars(t *testing.T, run, uri string) {
 			for i, point := range metrics[name] {
 				step, _ := point[0].(float64)
 				got = append(got, step)
-				if want := found["metrics.jsonl"][name]; i < len(want) && number(t, point[1])-number(t, want[i][1]) > 1e-6 {
+				if want := found["metrics.jsonl"][name]; i < len(want) && math.Abs(number(t, point[1])-number(t, want[i][1])) > 1e-6 {
 					t.Errorf("%s in %s is %v at step %g, and %v in metrics.jsonl", name, format, point[1], step, want[i][1])
 				}
 			}
@@ -196,9 +202,8 @@ func byMetric(rows []map[string]string) map[string][][2]any {
 	return metrics
 }
 
-func checkTensorBoard(t *testing.T, folder string) {
+func checkTensorBoard(t *testing.T, got tensorboardRead) {
 	t.Helper()
-	got := readBack[tensorboardRead](t, "tensorboard", folder)
 	if len(got.Histograms) != 8 {
 		t.Errorf("%d histograms, want those of 4 weights and their gradients", len(got.Histograms))
 	}
@@ -229,10 +234,8 @@ func checkTensorBoard(t *testing.T, folder string) {
 	}
 }
 
-func checkMLflow(t *testing.T, run, uri string) {
+func checkMLflow(t *testing.T, run string, got mlflowRead) {
 	t.Helper()
-	id := mlflowRunID(t, run)
-	got := readBack[mlflowRead](t, "mlflow", uri, id)
 	if got.Status != "FINISHED" || got.Name != filepath.Base(run)+"/digits" || len(got.Runs) != 1 || got.Params["max_epochs"] != "4" {
 		t.Errorf("status %s, name %s, %d runs, parameters %v", got.Status, got.Name, len(got.Runs), got.Params)
 	}
@@ -244,6 +247,12 @@ func checkMLflow(t *testing.T, run, uri string) {
 	if got.Artifacts["model/model.safetensors"] != base64.StdEncoding.EncodeToString(weights) {
 		t.Error("the model in MLflow is not that of the last checkpoint")
 	}
+}
+
+// checkModel reads the model as MLflow's users do.
+func checkModel(t *testing.T, run, uri string) {
+	t.Helper()
+	id := mlflowRunID(t, run)
 	same(t, modelRead{
 		Flavors: map[string]map[string]string{"safetensors": {"data": "model.safetensors"}}, Run: id, Path: "model",
 		Tensors: map[string][]int{"hidden/dense/weights": {64, 16}, "hidden/dense/biases": {16}, "logits/dense/weights": {16, 4}, "logits/dense/biases": {4}},
