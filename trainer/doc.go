@@ -15,6 +15,11 @@
 // A Task says what is trained: a model with one loss (Supervised), or a step with several (Adversarial, for a GAN's two models). A Config
 // says how; it may also come from flags, a YAML file and the environment (Config.AddFlags). Callbacks reach into the loop.
 //
+// In a run directory rank 0 logs to metrics.jsonl, metrics.csv, TensorBoard, curves as PNG, and to MLflow where MLFLOW_TRACKING_URI is set:
+// losses and metrics by step, the configuration, Trainer.LogImage's images, LogArtifact's files, histograms of weights and gradients
+// (Config.LogHistogramsEvery), and to MLflow the model at the end. A logger that fails or hangs never stops the training, and one that goes on
+// after a restart has each step once.
+//
 // The loop is over GoMLX's own train.Trainer, which compiles a step, its gradients and the optimizer's update into one XLA program; the
 // all-reduce of the gradients is a part of that program (see package distributed).
 //
