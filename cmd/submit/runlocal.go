@@ -67,7 +67,9 @@ func describeRun(w io.Writer, dir rundir.Dir) error {
 		{dir.Executed(), "the notebook with its outputs"},
 		{dir.RankLog(0), "log of rank 0"},
 		{dir.Metrics(), "metrics, one JSON object a line"},
-		{dir.Checkpoints(), "checkpoints"},
+		{dir.Curves(), "curves of the metrics, and sample images, as PNG"},
+		{dir.TensorBoard(), "for tensorboard --logdir"},
+		{dir.Checkpoints(), "checkpoints, the weights as safetensors"},
 		{dir.Sources(), "the notebook as a Go module"},
 		{dir.ManifestPath(), "hashes, versions, options"},
 	} {
