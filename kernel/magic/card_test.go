@@ -169,6 +169,28 @@ func TestManyRanks(t *testing.T) {
 	}
 }
 
+// TestPlace: what a rank says of itself as it starts.
+func TestPlace(t *testing.T) {
+	tests := []struct {
+		name, line string
+		want       place
+	}{
+		{"by SLURM", "gonbatch: rank 0 of 2 (local rank 0), started by slurm, 1 cpu device on n1, CPUs 0-3, Open MPI v4.1.4, package: x", place{"2", "1 cpu device", "n1", "0-3"}},
+		{"not bound", "gonbatch: rank 0 of 2 (local rank 0), started by slurm, 1 cpu device on n1, CPUs 1 (not bound), MPICH", place{"2", "1 cpu device", "n1", "1 (not bound)"}},
+		{"several parts", "gonbatch: rank 10 of 16 (local rank 2), started by openmpi, 4 cuda devices on gpu-3.site, CPUs 0-3,8,12-15, TCP", place{"16", "4 cuda devices", "gpu-3.site", "0-3,8,12-15"}},
+		{"something else", "gonbatch: warning: rank 1 of 2 is slow", place{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			l := logReader{}
+			l.line(tt.line)
+			if l.place != tt.want {
+				t.Errorf("%+v, want %+v", l.place, tt.want)
+			}
+		})
+	}
+}
+
 func TestLogReader(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "rank-0.log")
 	l := logReader{file: file}
@@ -326,7 +348,23 @@ func TestResult(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text, err := json.Marshal(found.json()); err != nil || !strings.Contains(string(text), `"images":["`) {
+	bundle := found.bundle("run")
+	if html := bundle["text/html"].(string); !strings.Contains(html, ">checkpoints/train/step-00000002<") || !strings.Contains(html, "run.Images()") {
+		t.Errorf("HTML %s", html)
+	}
+	if text, err := json.Marshal(bundle[resultType]); err != nil || !strings.Contains(string(text), `"images":["`) {
 		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// TestManyPaths: of very many files the last are shown.
+func TestManyPaths(t *testing.T) {
+	var paths []string
+	for i := range 100 {
+		paths = append(paths, fmt.Sprintf("/run/<%02d>", i))
+	}
+	html := htmlPaths("images", "/run", paths)
+	if strings.Contains(html, "79&gt;") || !strings.Contains(html, ">&lt;80&gt;<") || !strings.Contains(html, "the last 20 of 100") {
+		t.Error(html)
 	}
 }

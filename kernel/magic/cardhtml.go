@@ -37,7 +37,7 @@ func (s state) color() string {
 func htmlCard(s state) string {
 	parts := []string{
 		fmt.Sprintf(`<div style="`+cardStyle+`">`, s.color()),
-		fmt.Sprintf(`<div style="font-weight:600"><span style="color:%s">●</span> %s</div>`, s.color(), html.EscapeString(s.title())),
+		htmlTitle(s),
 		quiet(s.history()),
 		htmlProgress(s),
 		htmlMeasures(s.measures()),
@@ -50,6 +50,10 @@ func htmlCard(s state) string {
 		"</div>",
 	}
 	return strings.Join(parts, "")
+}
+
+func htmlTitle(s state) string {
+	return fmt.Sprintf(`<div style="font-weight:600"><span style="color:%s">●</span> %s</div>`, s.color(), html.EscapeString(s.title()))
 }
 
 func quiet(text string) string {

@@ -38,7 +38,7 @@ type progress struct {
 }
 
 var (
-	placeLine    = regexp.MustCompile(`^gonbatch: rank \d+ of (\d+)[^,]*, .*?(\d+ \S+ devices?) on (\S+), CPUs (\S+),`)
+	placeLine    = regexp.MustCompile(`^gonbatch: rank \d+ of (\d+)[^,]*, .*?(\d+ \S+ devices?) on (\S+), CPUs (\d+(?:[-,]\d+)*(?: \([^)]*\))?)`)
 	progressLine = regexp.MustCompile(`\bstep (\d+)/(\d+)\b`)
 )
 

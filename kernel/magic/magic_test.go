@@ -97,6 +97,10 @@ func TestRun(t *testing.T) {
 			name: "submit", call: Call{Name: "submit", Args: `--nodes 2 -p "a=b c" -- -epochs 3`}, cells: []string{"var x int", "%%\nx++"},
 			args: `--name notebook --nodes 2 -p a=b c .session-*.ipynb -- -epochs 3`, text: "submitting this session: 2 cells",
 		},
+		{
+			name: "with values of a result", call: Call{Name: "submit"}, cells: []string{"%%\n1", "%result 6 as r\nr.Metrics()"},
+			text: "left out, since a job has no values of %result: cell 2 (it uses r)\nsubmitting this session: 1 cells",
+		},
 		{name: "with a name", call: Call{Name: "submit", Args: "--name mine"}, cells: []string{"%%\n1"}, args: "--name mine .session-*.ipynb"},
 		{
 			name: "one cell", call: Call{Name: "%submit", Args: "--nodes 1", Body: "x++"}, cells: []string{"var x int", "%submit"},
@@ -200,6 +204,31 @@ func TestNotebookCells(t *testing.T) {
 	}
 	if err != nil || json.Unmarshal(text, &notebook) != nil || len(notebook.Cells) != len(want) || notebook.Cells[0].Source != "var x int" {
 		t.Errorf("%v: %s", err, text)
+	}
+}
+
+func TestWithoutResults(t *testing.T) {
+	tests := []struct {
+		name        string
+		session     []string
+		cells, left []string
+	}{
+		{name: "none", session: []string{"var run int", "%result 7\nrun++"}, cells: []string{"var run int", "%result 7\nrun++"}},
+		{
+			name: "used later", session: []string{"var run int", "%result as run", "%%\nfmt.Println(run.Last(\"x\"))", "%%\nx.run()"},
+			cells: []string{"var run int", "%result as run", "%%\nx.run()"}, left: []string{"3 (it uses run)"},
+		},
+		{name: "used at once", session: []string{"%result 7 as r\nr.Metrics()"}, left: []string{"1 (it uses r)"}},
+		{name: "in a text", session: []string{"%result as r", "%%\nprintln(\"r\") // r\n!r"}, cells: []string{"%result as r", "%%\nprintln(\"r\") // r\n!r"}},
+		{name: "no Go", session: []string{"%result as r", "`x"}, cells: []string{"%result as r", "`x"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			cells, left := withoutResults(tt.session)
+			if !slices.Equal(cells, tt.cells) || !slices.Equal(left, tt.left) {
+				t.Errorf("%q without %q, want %q without %q", cells, left, tt.cells, tt.left)
+			}
+		})
 	}
 }
 

@@ -2,6 +2,9 @@ package magic
 
 import (
 	"encoding/json"
+	"fmt"
+	"go/scanner"
+	"go/token"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,6 +36,61 @@ func notebookCells(session []string) []string {
 		}
 	}
 	return cells
+}
+
+// withoutResults leaves out the cells that use the values of "%result as NAME": a job does not have them. left are those cells' places,
+// from 1, with the name.
+func withoutResults(session []string) (cells, left []string) {
+	var names []string
+	for i, source := range session {
+		names = append(names, resultNames(source)...)
+		if name := usedName(source, names); name != "" {
+			left = append(left, fmt.Sprintf("%d (it uses %s)", i+1, name))
+			continue
+		}
+		cells = append(cells, source)
+	}
+	return cells, left
+}
+
+// resultNames are the values that a cell asks of %result.
+func resultNames(source string) (names []string) {
+	for line := range strings.Lines(source) {
+		word, args, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, "//gonb:")), " ")
+		if word != "%result" {
+			continue
+		}
+		if _, name, err := resultArgs(args); err == nil && name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// usedName is the first of the names that the Go of a cell has, other than as a field or method.
+func usedName(source string, names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	lines := strings.Split(source, "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(strings.TrimPrefix(line, "//gonb:"), "%") || strings.HasPrefix(line, "!") {
+			lines[i] = ""
+		}
+	}
+	text := []byte(strings.Join(lines, "\n"))
+	var s scanner.Scanner
+	s.Init(token.NewFileSet().AddFile("cell.go", -1, len(text)), text, func(token.Position, string) {}, 0)
+	for last := token.ILLEGAL; ; {
+		_, kind, word := s.Scan()
+		switch {
+		case kind == token.EOF:
+			return ""
+		case kind == token.IDENT && last != token.PERIOD && slices.Contains(names, word):
+			return word
+		}
+		last = kind
+	}
 }
 
 // asMain makes a cell a main cell.

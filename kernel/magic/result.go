@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"go/token"
+	"html"
 	"strings"
 
 	"gonbatch/rundir"
@@ -40,7 +41,7 @@ func (m *Magics) result(ctx context.Context, s Session, args string) error {
 			return fmt.Errorf("%%result %s: %w", args, err)
 		}
 	}
-	s.Display(m.newID("gonbatch-result-"+now.Job.ID), map[string]any{"text/plain": found.text(variable), "application/json": found.json()})
+	s.Display(m.newID("gonbatch-result-"+now.Job.ID), found.bundle(variable))
 	return nil
 }
 
@@ -101,6 +102,22 @@ func (f findings) json() map[string]any {
 	}
 }
 
+// resultType is the MIME type of a result as JSON. Front ends leave it alone, and keep it in the notebook.
+const resultType = "application/vnd.gonbatch.result+json"
+
+// bundle is what the notebook shows and keeps of the findings.
+func (f findings) bundle(variable string) map[string]any {
+	return map[string]any{"text/plain": f.text(variable), "text/html": f.html(variable), resultType: f.json()}
+}
+
+// inGo says how cells get at the values.
+func inGo(variable string) string {
+	if variable == "" {
+		return ""
+	}
+	return fmt.Sprintf("in Go: %s.Last(\"train/loss\"), %[1]s.Series(\"train/loss\"), %[1]s.Metrics(), %[1]s.Checkpoints(), %[1]s.Images()", variable)
+}
+
 func (f findings) text(variable string) string {
 	lines := append([]string{f.title()}, f.measures()...)
 	for _, path := range f.checkpoints {
@@ -111,7 +128,40 @@ func (f findings) text(variable string) string {
 	}
 	lines = append(lines, "run directory: "+f.Job.Dir)
 	if variable != "" {
-		lines = append(lines, fmt.Sprintf("in Go: %s.Last(\"train/loss\"), %[1]s.Series(\"train/loss\"), %[1]s.Metrics(), %[1]s.Checkpoints(), %[1]s.Images()", variable))
+		lines = append(lines, inGo(variable))
 	}
 	return strings.Join(lines, "\n")
+}
+
+func (f findings) html(variable string) string {
+	return strings.Join([]string{
+		fmt.Sprintf(`<div style="`+cardStyle+`">`, f.color()),
+		htmlTitle(f.state),
+		htmlMeasures(f.measures()),
+		htmlPaths("checkpoints", f.Job.Dir, f.checkpoints),
+		htmlPaths("images", f.Job.Dir, f.images),
+		quiet(f.Job.Dir),
+		quiet(inGo(variable)),
+		"</div>",
+	}, "")
+}
+
+// mostPaths is how many paths of a kind are shown.
+const mostPaths = 20
+
+// htmlPaths lists paths in the run directory, the last ones if they are many.
+func htmlPaths(what, dir string, paths []string) string {
+	if len(paths) == 0 {
+		return ""
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, `<div style="margin-top:6px"><b>%s</b>`, what)
+	if more := len(paths) - mostPaths; more > 0 {
+		fmt.Fprintf(&text, ` <span style="opacity:.7">the last %d of %d</span>`, mostPaths, len(paths))
+		paths = paths[more:]
+	}
+	for _, path := range paths {
+		fmt.Fprintf(&text, `<div style="`+quietStyle+`">%s</div>`, html.EscapeString(strings.TrimPrefix(path, dir+"/")))
+	}
+	return text.String() + "</div>"
 }

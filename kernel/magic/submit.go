@@ -39,12 +39,21 @@ func (m *Magics) submit(ctx context.Context, s Session, args string) error {
 	if slices.Contains(words, "--help") || slices.Contains(words, "-h") {
 		return m.command(ctx, s, []string{"--help"})
 	}
-	cells := notebookCells(s.Cells())
+	cells := m.cellsOf(s)
 	if len(cells) == 0 {
 		return errors.New("%submit: no cell of this session has run without an error yet: run the notebook's cells first, or use %submit --saved")
 	}
 	s.Print(fmt.Sprintf("submitting this session: %d cells, as they were last run without an error\n", len(cells)))
 	return m.submitCells(ctx, s, cells, words)
+}
+
+// cellsOf are the session's cells as a job shall have them. Those that are left out are told of.
+func (m *Magics) cellsOf(s Session) []string {
+	cells, left := withoutResults(s.Cells())
+	if len(left) > 0 {
+		s.Print(fmt.Sprintf("left out, since a job has no values of %%result: cell %s\n", strings.Join(left, ", cell ")))
+	}
+	return notebookCells(cells)
 }
 
 // submitSaved submits the file.
@@ -63,7 +72,7 @@ func (m *Magics) submitCell(ctx context.Context, s Session, args, body string) e
 	if err != nil {
 		return fmt.Errorf("%%%%submit %s: %w", args, err)
 	}
-	cells := append(notebookCells(s.Cells()), asMain(body))
+	cells := append(m.cellsOf(s), asMain(body))
 	s.Print(fmt.Sprintf("submitting this cell, with the declarations of %d others\n", len(cells)-1))
 	return m.submitCells(ctx, s, cells, append([]string{"--cell", strconv.Itoa(len(cells))}, words...))
 }
