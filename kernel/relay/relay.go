@@ -151,11 +151,20 @@ func (r *relay) probe(ctx context.Context) {
 	}
 }
 
-// onShell takes a request of the shell channel. Messages to widgets don't wait for the cell that runs.
+// onShell takes a request of the shell channel. Messages to widgets, interrupts and questions about code don't wait for the cell that runs.
 func (r *relay) onShell(m *wire.Message) {
 	switch m.Header.Type {
 	case "comm_open", "comm_msg", "comm_close":
 		r.onComm(m)
+	case "interrupt_request":
+		// VS Code interrupts by this channel: in the queue the request would wait for the cell that it is to end.
+		r.answer(r.front.shell, m)
+	case "complete_request", "inspect_request":
+		if r.opts.Assist != nil {
+			r.questions.add(m)
+			return
+		}
+		r.queue.add(m)
 	default:
 		r.queue.add(m)
 	}
