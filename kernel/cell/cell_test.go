@@ -73,6 +73,12 @@ func TestPrepare(t *testing.T) {
 		{name: "who", code: "%who", want: "%ls"},
 		{name: "time and ranks", code: "%time\n%distributed 2\nvar x int", want: "\n\nvar x int"},
 		{name: "time of what", code: "%time f()", want: "", err: "line of its own"},
+		{name: "who is what", code: "%who x", want: "", err: "line 1: %who x: it takes nothing"},
+		{name: "devices of what", code: "%devices gpu", want: "", err: "line 1: %devices gpu: it takes nothing"},
+		{name: "devices beside a main", code: "%devices\n%%\nx()", want: "\n%%\nx()", err: "line 1: %devices is a program of its own"},
+		{name: "no ranks", code: "%distributed", want: "", err: "line 1: %distributed : want the number of ranks, 1 to 64"},
+		{name: "too many ranks", code: "%distributed 65", want: "", err: "1 to 64"},
+		{name: "less than one rank", code: "%distributed 0", want: "", err: "1 to 64"},
 		{name: "ranks of what", code: "%distributed x", want: "", err: "want the number of ranks"},
 		{name: "bash is not first", code: "var x int\n%%bash", want: "var x int\n%%bash", err: "line 2: %%bash must be the first line"},
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/parser"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -22,10 +23,16 @@ func (p *Prepared) rewrite(lines []string, i int) error {
 		lines[end] = ""
 	}
 	lines[i] = ""
+	if args != "" && (name == "%who" || name == "%devices") {
+		return fmt.Errorf("line %d: %s %s: it takes nothing", i+1, name, args)
+	}
 	switch name {
 	case "%who":
 		lines[i] = "%ls"
 	case "%devices":
+		if slices.ContainsFunc(lines, opensMain) {
+			return fmt.Errorf("line %d: %%devices is a program of its own: put it into another cell than the one with %%%%", i+1)
+		}
 		lines[i] = bareOpen + "gonbatch__devices() }"
 	case "%timeit":
 		body, err := timed(args)
