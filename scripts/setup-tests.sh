@@ -1,10 +1,12 @@
 #!/bin/bash
 # setup-tests.sh    install what the tests need and this machine lacks. Running it again is quick and changes nothing.
 #
-#   Debian packages   SLURM, munge, OpenMPI, MPICH, shellcheck (needs root or a password-less sudo; elsewhere it says what is missing, and
-#                     the tests that need it are skipped with the reason)
+#   Debian packages   SLURM, munge, OpenMPI, MPICH, Chromium, shellcheck (needs root or a password-less sudo; elsewhere it says what is
+#                     missing, and the tests that need it are skipped with the reason)
 #   .cache/venv       a Python environment with a real Jupyter client, versions pinned in tests/requirements.txt
 #   .cache/loggers-venv   another with TensorBoard, MLflow and safetensors, versions pinned in tests/loggers-requirements.txt
+#   .cache/lab-venv   another with JupyterLab, and Playwright to drive it in Chromium, versions pinned in scripts/jupyter-requirements.txt
+#                     and tests/lab-requirements.txt
 #   .cache/bin        the tools of go.mod: gonb, goimports, gotestsum; and gopls, for completion in the kernel
 #
 # With CI=true anything that cannot be installed is an error.
@@ -29,7 +31,8 @@ as_root() {
 }
 
 # libpmix-dev has libpmix.so, which Debian's SLURM opens by that name for --mpi=pmix.
-packages=(slurm-wlm slurm-wlm-basic-plugins munge iproute2 openmpi-bin libopenmpi3 mpich libmpich12 libpmix-dev gcc libc6-dev python3-venv shellcheck)
+packages=(slurm-wlm slurm-wlm-basic-plugins munge iproute2 openmpi-bin libopenmpi3 mpich libmpich12 libpmix-dev gcc libc6-dev python3-venv shellcheck
+  chromium fonts-dejavu-core)
 
 missing_packages() {
   local p
@@ -56,14 +59,16 @@ setup_debian() {
   fi
 }
 
-# setup_python FOLDER REQUIREMENTS: a Python environment with exactly these versions. A stamp makes the second run quick.
+# setup_python FOLDER REQUIREMENTS...: a Python environment with exactly these versions. A stamp makes the second run quick.
 setup_python() {
-  local venv=$1 requirements=$2
-  if cmp -s "$requirements" "$venv/requirements.txt"; then return 0; fi
-  say "installing $requirements in $venv"
+  local venv=$1 file options=()
+  shift
+  if cat "$@" | cmp -s - "$venv/requirements.txt"; then return 0; fi
+  say "installing $* in $venv"
   python3 -m venv "$venv"
-  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$requirements"
-  cp "$requirements" "$venv/requirements.txt"
+  for file in "$@"; do options+=(-r "$file"); done
+  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "${options[@]}"
+  cat "$@" >"$venv/requirements.txt"
 }
 
 setup_go() {
@@ -84,6 +89,7 @@ case ${1:-tests} in
     setup_debian
     setup_python .cache/venv tests/requirements.txt || problem "no Python environment for the Jupyter tests"
     setup_python .cache/loggers-venv tests/loggers-requirements.txt || problem "no Python environment for the loggers' tests"
+    setup_python .cache/lab-venv scripts/jupyter-requirements.txt tests/lab-requirements.txt || problem "no Python environment with JupyterLab"
     setup_go
     ;;
   bench)

@@ -1,0 +1,110 @@
+package tests
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gonbatch/tests/browser"
+	"gonbatch/tests/cluster"
+)
+
+// cellLimit bounds a cell of the browser's tests on a busy machine.
+const cellLimit = 3 * time.Minute
+
+// TestBrowser is a session of a person in JupyterLab on the login node of a real cluster: the example notebook is run, submitted,
+// and followed on the page until the job has succeeded; its result is used, and another job is ended by a click.
+func TestBrowser(t *testing.T) {
+	c := cluster.Start(t)
+	u := newUser(t, c.Env()...)
+	env := u.kernelEnv(t)
+	u.copyMNIST(t)
+	lab := browser.Open(t, browser.Options{Folder: u.folder, DataDir: strings.TrimPrefix(env[0], "JUPYTER_DATA_DIR="), Env: env})
+
+	lab.Notebook("mnist.ipynb")
+	lab.Screenshot("opened")
+	lab.Menu("Run", "Run All Cells")
+	training := lab.Count() - 1
+	lab.Ended(training, cellLimit)
+	lab.Shows(training, "test/accuracy 0.9", time.Minute)
+	lab.Screenshot("trained")
+
+	card := lab.Run("%submit --nodes 2 --cpus-per-task 1")
+	lab.Shows(card, ": running", cellLimit)
+	lab.Shows(card, "rank 1 · ", cellLimit)
+	lab.ScreenshotCell("running", card)
+	lab.Shows(card, ": succeeded", cellLimit)
+	lab.ScreenshotCell("succeeded", card)
+	wantAll(t, lab.Output(card), "submitting this session: 4 cells", "test/accuracy 0.9", "n1", "n2", "rank 0 · done", "rank 1 · done", "train/loss")
+	if curves := lab.Find(card, "svg polyline"); curves != 1 {
+		t.Errorf("the card has %d curves, want that of the loss", curves)
+	}
+	useResult(t, lab)
+	clickCancel(t, lab)
+	lookAgain(t, lab, card)
+}
+
+// useResult takes the values of the job into a cell.
+func useResult(t *testing.T, lab *browser.Lab) {
+	t.Helper()
+	result := lab.Run("%result as run\nrun.Last(\"test/accuracy\")")
+	lab.Ended(result, cellLimit)
+	wantAll(t, lab.Output(result), "succeeded", "loss.png", "run.Images()", "\n0.9")
+	lab.ScreenshotCell("result", result)
+	image := lab.Run("run.Image(\"loss\")")
+	lab.Ended(image, cellLimit)
+	if images := lab.Find(image, "img"); images != 1 {
+		t.Errorf("the cell shows %d images, want one: %s", images, lab.Output(image))
+	}
+	unknown := lab.Run("%result 404")
+	lab.Ended(unknown, cellLimit)
+	wantAll(t, lab.Output(unknown), "%result: ", `no run "404"`)
+}
+
+// clickCancel ends a job by the button of its card.
+func clickCancel(t *testing.T, lab *browser.Lab) {
+	t.Helper()
+	endless := lab.Run("%%submit --nodes 2 --mpi none --name endless\ntime.Sleep(time.Hour)")
+	lab.Shows(endless, ": running", cellLimit)
+	lab.Shows(endless, "Cancel job ", time.Minute)
+	lab.ScreenshotCell("endless", endless)
+	lab.Click(endless, "button")
+	lab.Shows(endless, ": cancelled", cellLimit)
+	lab.ScreenshotCell("cancelled", endless)
+	if buttons := lab.Find(endless, "button"); buttons != 0 {
+		t.Errorf("the job has ended, but %d buttons are left", buttons)
+	}
+}
+
+// lookAgain opens the saved notebook once more: it shows what it showed. In a narrow and dark window nothing sticks out.
+func lookAgain(t *testing.T, lab *browser.Lab, card int) {
+	t.Helper()
+	lab.Save()
+	lab.Reload()
+	wantAll(t, lab.Output(card), ": succeeded", "rank 1 · done")
+	if curves := lab.Find(card, "svg polyline"); curves != 1 {
+		t.Errorf("the saved card has %d curves, want that of the loss", curves)
+	}
+	lab.Menu("Settings", "Theme", "JupyterLab Dark")
+	lab.Resize(900, 700)
+	lab.ScreenshotCell("dark", card)
+	if wide := lab.Overflow(card); wide > 0 {
+		t.Errorf("the card is %d pixels wider than its cell", wide)
+	}
+}
+
+// copyMNIST puts the example notebook into the user's folder, with some steps of training instead of two passes over the data.
+func (u user) copyMNIST(t *testing.T) {
+	t.Helper()
+	text := read(t, mnist(t))
+	const seed = `"\tSeed:      *seed,\n",`
+	shorter := strings.Replace(text, seed, seed+` "\tMaxSteps:  400,\n",`, 1)
+	if shorter == text {
+		t.Fatalf("the notebook has no line %s behind which a limit could be set", seed)
+	}
+	if err := os.WriteFile(filepath.Join(u.folder, "mnist.ipynb"), []byte(shorter), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
