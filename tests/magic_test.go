@@ -1,6 +1,10 @@
 package tests
 
 import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -58,6 +62,92 @@ func TestSubmitFromNotebook(t *testing.T) {
 		t.Error("the notebook did not fail with the job")
 	}
 	u.checkSession(t)
+}
+
+// TestMagicErrors: magics that can't do what they are asked for fail their cell, and say what is wrong, where, and what to do.
+func TestMagicErrors(t *testing.T) {
+	tests := []struct {
+		cell string
+		want []string
+	}{
+		{"%wait", []string{"%wait: no job: nothing was submitted in this session", "%jobs"}},
+		{"%wait 404", []string{"%wait: ", `no run "404" in runs`, "submit status"}},
+		{"%wait 1 2", []string{"%wait 1 2: want one job at most"}},
+		{"%logs", []string{"%logs: no job"}},
+		{"%logs 404", []string{`no run "404"`}},
+		{"%logs --rank two 404", []string{"want the number of a rank"}},
+		{"%cancel", []string{"%cancel: no job"}},
+		{"%cancel 404", []string{`no run "404"`}},
+		{"%result", []string{"%result: no job"}},
+		{"%result 404 as run", []string{"%result: ", `no run "404"`}},
+		{"%result 404 as 4x", []string{"4x can't be the name of a variable"}},
+		{"%jobs --nosuch", []string{"--nosuch"}},
+		{"%jobs 1 2", []string{"takes one JOB at most"}},
+		{"%submit", []string{"no cell of this session has run", "%submit --saved"}},
+		{"%submit --saved", []string{"does not tell which file the notebook is"}},
+		{"%submit \"", []string{"%submit \""}},
+		{"%%submit --nodes 0\nx()", []string{"nodes"}},
+		{"%%submit --nosuch\nprintln(1)", []string{"unknown flag: --nosuch", "submit --help"}},
+		{"%%submit\nprintln(1)", []string{"sbatch"}},
+		{"%distributed", []string{"want the number of ranks, 1 to 64"}},
+		{"%distributed many", []string{"%distributed many: want the number of ranks"}},
+		{"%devices gpu", []string{"%devices gpu: it takes nothing"}},
+		{"%devices\n%%\nprintln(1)", []string{"put it into another cell"}},
+		{"%who x", []string{"%who x: it takes nothing"}},
+		{"%nosuch", []string{"unknown magic %nosuch"}},
+	}
+	cells := make([]string, len(tests))
+	for i, tt := range tests {
+		cells[i] = tt.cell
+	}
+	// There is no SLURM: what looks for its commands finds none.
+	u := newUser(t, "SLURM_CONF=/nowhere/slurm.conf")
+	for i, got := range u.executeEach(t, cells) {
+		if got.Status != "error" {
+			t.Errorf("%s: %+v, want an error", cells[i], got)
+		}
+		for _, want := range tests[i].want {
+			if !strings.Contains(got.Value, want) {
+				t.Errorf("%s: %q lacks %q", cells[i], got.Value, want)
+			}
+		}
+	}
+}
+
+// cellReply is what a kernel answers to a cell.
+type cellReply struct {
+	Status string `json:"status"`
+	Value  string `json:"evalue"`
+}
+
+// executeEach executes cells in one session of the real kernel, whatever became of those before.
+func (u user) executeEach(t *testing.T, cells []string) []cellReply {
+	t.Helper()
+	const script = `
+import json, sys
+from jupyter_client.manager import start_new_kernel
+manager, client = start_new_kernel(kernel_name="gonbatch", startup_timeout=120, cwd=sys.argv[1])
+replies = [client.execute_interactive(cell, timeout=120, output_hook=lambda message: None)["content"] for cell in json.load(sys.stdin)]
+manager.shutdown_kernel()
+json.dump(replies, sys.stdout)
+`
+	text, err := json.Marshal(cells)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), jupyter.Python(t), "-c", script, u.folder)
+	cmd.Dir, cmd.Env, cmd.Stdin = u.folder, append(os.Environ(), u.kernelEnv(t)...), bytes.NewReader(text)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, stderr.String())
+	}
+	var replies []cellReply
+	if err := json.Unmarshal(out, &replies); err != nil || len(replies) != len(cells) {
+		t.Fatalf("%d replies to %d cells, %v\n%s", len(replies), len(cells), err, out)
+	}
+	return replies
 }
 
 // checkSession looks at what the jobs of the notebook were made of.

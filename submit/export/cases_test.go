@@ -154,6 +154,31 @@ func TestShellCommands(t *testing.T) {
 	}
 }
 
+// TestResultValues: what %result declares is not there in a job, and it is said which cells can't stay.
+func TestResultValues(t *testing.T) {
+	tests := []struct{ name, line, warning string }{
+		{"shown only", "%result 7", ""},
+		{"as a value", "%result 7 as run", "run is a value of the notebook only: tag the cells that use it notebook-only"},
+		{"the last one", "%result as run", "run is a value of the notebook only"},
+		{"no value", "%result as", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m, err := FromNotebook(cells(tt.line, "%%\nprintln(1)"), Options{SourceDir: sourceDir(t)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			warned := ""
+			for _, w := range m.Warnings {
+				warned += w.String()
+			}
+			if (tt.warning == "") != (warned == "") || !strings.Contains(warned, tt.warning) {
+				t.Errorf("warnings %q, want %q", warned, tt.warning)
+			}
+		})
+	}
+}
+
 func TestDeterministic(t *testing.T) {
 	opt := Options{SourceDir: sourceDir(t)}
 	first, err := FromNotebook(read(t, "comments"), opt)

@@ -144,6 +144,10 @@ func (s *session) magic(cell *cellInfo, m magicLine, opened *mainOpener) error {
 		return cell.errorf(m.line, "%%wasm runs the cell in a browser, and a job has none; tag the cell notebook-only")
 	case "capture":
 		s.warn(cell, m.line, "%capture writes no file on the cluster: the logs of the ranks have all output")
+	case "result":
+		if n := len(args); n >= 2 && args[n-2] == "as" {
+			s.warn(cell, m.line, args[n-1]+" is a value of the notebook only: tag the cells that use it notebook-only")
+		}
 	case "with_inputs", "with_password":
 		return cell.errorf(m.line, "%%%s waits for a person, and a job has none; give the command its input, or tag the cell notebook-only", name)
 	default:
