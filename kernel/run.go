@@ -36,7 +36,7 @@ type Options struct {
 	Environ []string
 	// Submit is the submit command, for the magics that submit the notebook. Unset, it is this program.
 	Submit string
-	// Log receives GoNB's log. Unset, it is os.Stderr.
+	// Log receives errors, and the end of GoNB's log if GoNB fails, or all of it if EnvVerbose is set. Unset, it is os.Stderr.
 	Log io.Writer
 }
 
@@ -81,9 +81,14 @@ func serve(ctx context.Context, opts Options, found tools, s *session, front rel
 	defer cancel()
 	gonb := exec.Command(found.gonb, "--kernel", connectionFile, "--raw_error")
 	gonb.Env = sessionEnvironment(opts, found, s)
-	gonb.Stdout, gonb.Stderr = opts.Log, opts.Log
+	chatter := new(tailLog)
+	var log io.Writer = chatter
+	if environment(opts.Environ).get(EnvVerbose) != "" {
+		log = opts.Log
+	}
+	gonb.Stdout, gonb.Stderr = log, log
 	helper := assist.New(assist.Options{
-		Program: found.gopls, Dir: s.moduleDir, Built: filepath.Join(s.cell(), build.BuiltFile), Environ: gonb.Env, Log: opts.Log,
+		Program: found.gopls, Dir: s.moduleDir, Built: filepath.Join(s.cell(), build.BuiltFile), Environ: gonb.Env, Log: log,
 	})
 	defer helper.Close()
 	relayed := make(chan error, 1)
@@ -98,6 +103,7 @@ func serve(ctx context.Context, opts Options, found tools, s *session, front rel
 		})
 	}()
 	if err = runTree(ctx, gonb, stopGrace); err != nil {
+		chatter.showIn(opts.Log)
 		err = fmt.Errorf("kernel: %s: %w", found.gonb, err)
 	}
 	cancel()

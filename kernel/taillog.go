@@ -1,0 +1,39 @@
+package kernel
+
+import (
+	"io"
+	"sync"
+)
+
+// EnvVerbose is the variable that lets the kernel's log have all that GoNB and gopls write, if it is set to something.
+const EnvVerbose = "GONBATCH_VERBOSE"
+
+// tailSize is how much of GoNB's log is kept.
+const tailSize = 16 << 10
+
+// tailLog keeps the end of what is written to it. GoNB tells of each cell, and of each error in one with a stack of its own: in a
+// terminal, such as jupyter console's, that would be between the user's lines.
+type tailLog struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+var _ io.Writer = (*tailLog)(nil)
+
+// Write never fails.
+func (l *tailLog) Write(data []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, data...)
+	if surplus := len(l.text) - tailSize; surplus > 0 {
+		l.text = append(l.text[:0], l.text[surplus:]...)
+	}
+	return len(data), nil
+}
+
+// showIn writes what was kept to another log.
+func (l *tailLog) showIn(log io.Writer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, _ = log.Write(l.text)
+}

@@ -1,0 +1,54 @@
+"""A user at `jupyter console` with the kernel gonbatch, in a pseudo-terminal. Prints, as JSON, what each step showed.
+
+Standard input: a list of {"type": keys, "want": regular expression}; typing "^C" interrupts, "^D" ends the console.
+A step whose text does not show within the patience ends the program with an error that quotes the screen.
+"""
+
+import json
+import os
+import re
+import sys
+import time
+
+import pexpect
+
+PATIENCE = 60  # seconds
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]|\r")
+
+environment = dict(os.environ, TERM="xterm", PROMPT_TOOLKIT_NO_CPR="1", COLUMNS="120", LINES="40")
+console = pexpect.spawn(
+    sys.executable, ["-m", "jupyter_console", "--kernel=gonbatch", "--ZMQTerminalInteractiveShell.kernel_timeout=120"],
+    env=environment, dimensions=(40, 120), encoding="utf-8", timeout=1,
+)
+screen = ""
+
+
+def wait(pattern):
+    """Reads until the pattern is on what came since the last call, and forgets that."""
+    global screen
+    deadline = time.monotonic() + PATIENCE
+    while not re.search(pattern, screen, re.DOTALL):
+        if time.monotonic() > deadline:
+            sys.exit(f"waited for {pattern!r}; the screen:\n{screen}")
+        try:
+            screen = ESCAPES.sub("", screen + console.read_nonblocking(4096, timeout=0.5))
+        except pexpect.TIMEOUT:
+            pass
+        except pexpect.EOF:
+            if not re.search(pattern, screen, re.DOTALL):
+                sys.exit(f"the console ended; waited for {pattern!r}; the screen:\n{screen}")
+    shown, screen = screen, ""
+    return shown
+
+
+shown = [wait(r"In \[1\]: ")]
+for step in json.load(sys.stdin):
+    if step["type"] == "^C":
+        console.sendintr()
+    elif step["type"] == "^D":
+        console.sendeof()
+    else:
+        console.send(step["type"])
+    shown.append(wait(step["want"]))
+console.expect(pexpect.EOF, timeout=PATIENCE)
+print(json.dumps(shown))
