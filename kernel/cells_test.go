@@ -38,6 +38,11 @@ func TestCells(t *testing.T) {
 		{name: "value", code: "6 * 7", status: "ok", text: "result text/plain: 42"},
 		{name: "value after output", code: "%%\nfmt.Println(\"first\")\nimage.NewGray(image.Rect(0, 0, 2, 1))", status: "ok", text: "first\nresult image/png text/plain: *image.Gray (2,1)"},
 		{name: "value of a call", code: "%%\nstrconv.Atoi(\"7\")", status: "ok", text: "result text/plain: 7"},
+		{
+			name: "plot", code: "import (\n\t\"gonum.org/v1/plot\"\n\t\"gonum.org/v1/plot/plotutil\"\n\t\"gonum.org/v1/plot/plotter\"\n)\n%%\np := plot.New()\n" +
+				"if err := plotutil.AddLines(p, plotter.XYs{{X: 0, Y: 1}, {X: 1, Y: 0}}); err != nil {\n\tpanic(err)\n}\np",
+			status: "ok", text: "result image/svg+xml text/plain: *plot.Plot",
+		},
 		{name: "call without a value", code: "func f(s string) { fmt.Println(s) }\n%%\nf(\"once\")", status: "ok", text: "once\n"},
 		{name: "again", code: "f(\"twice\")", status: "ok", text: "twice\n"},
 		{name: "panic in the expression", code: "%%\nvar l []int\n\nl[3]", status: "error", ename: "panic", text: "Line 4"},
