@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"runtime"
 	"slices"
+	"syscall"
 
 	"go.lsp.dev/jsonrpc2"
 	"go.lsp.dev/protocol"
@@ -38,7 +40,8 @@ func (p pipe) Write(data []byte) (int, error) { return p.in.Write(data) }
 
 func (p pipe) Close() error { return errors.Join(p.in.Close(), p.ReadCloser.Close()) }
 
-// startServer starts gopls for the module in a folder. It ends with stop, and when this process does: its standard input ends then.
+// startServer starts gopls for the module in a folder. It ends with stop, and when this process does: by a signal, for the end of its
+// standard input does not always end it.
 func startServer(ctx context.Context, opts Options, dir string) (*server, error) {
 	args := []string{opts.Program}
 	if nice, err := exec.LookPath("nice"); err == nil {
@@ -56,23 +59,36 @@ func startServer(ctx context.Context, opts Options, dir string) (*server, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start %s: %w", opts.Program, err)
-	}
 	s := &server{dir: dir, cmd: cmd, ended: make(chan struct{}), shown: map[string]string{}, disk: newDisk(dir)}
 	s.conn = jsonrpc2.NewConn(jsonrpc2.NewStream(pipe{out, in}))
+	started := make(chan error)
+	go s.run(started)
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("start %s: %w", opts.Program, err)
+	}
 	s.conn.Go(context.WithoutCancel(ctx), answerServer)
-	go func() {
-		defer close(s.ended)
-		<-s.conn.Done()
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}()
 	if err := s.initialize(ctx); err != nil {
 		s.stop()
 		return nil, fmt.Errorf("start %s: %w", opts.Program, err)
 	}
 	return s, nil
+}
+
+// run starts the process, tells of an error, and waits for the connection's end, with which it ends the process.
+func (s *server) run(started chan<- error) {
+	// Linux signals the child when the thread that started it ends.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer close(s.ended)
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	err := s.cmd.Start()
+	started <- err
+	if err != nil {
+		return
+	}
+	<-s.conn.Done()
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
 }
 
 // settings are gopls's: nobody sees its diagnostics, and a kernel has no key to accept a completion's further edits.
