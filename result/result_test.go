@@ -118,8 +118,8 @@ func TestImages(t *testing.T) {
 }
 
 func TestRun(t *testing.T) {
-	r := newRun(t, map[string]string{"metrics.jsonl": `{"step":1,"<b>":0.25}` + "\n", "logs/rank-1.log": "hello\n", "manifest.json": `{"format":1,"state":"succeeded"}`})
-	if r.Name() != "mnist-1" || r.Log(1) != "hello\n" || r.Manifest().State != "succeeded" || !strings.Contains(r.String(), "run mnist-1 in /") {
+	r := newRun(t, map[string]string{"metrics.jsonl": `{"step":1,"<b>":0.25}` + "\n", "logs/rank-1.log": "hello\n", "manifest.json": `{"format":1,"state":"completed"}`})
+	if r.Name() != "mnist-1" || r.Log(1) != "hello\n" || r.Manifest().State != "completed" || !strings.Contains(r.String(), "run mnist-1 in /") {
 		t.Errorf("%s: log %q, manifest %+v", r, r.Log(1), r.Manifest())
 	}
 	bundle := display.Of(r)

@@ -151,7 +151,7 @@ func (f *follower) show(status Status) {
 // finish copies what the log got last, and judges.
 func (f *follower) finish() (Status, error) {
 	err := f.copyLog()
-	if f.last.State != Succeeded {
+	if f.last.State != Completed {
 		err = errors.Join(NewJobError(f.job, f.last), err)
 	}
 	return f.last, err

@@ -56,19 +56,19 @@ func TestFollow(t *testing.T) {
 			steps: []scene{
 				{status: Status{State: Pending, Reason: "Resources", Explanation: "waits"}},
 				{log: "epoch 1\n", status: Status{State: Running, Nodes: "n1"}}, {status: Status{State: Running, Nodes: "n1"}},
-				{log: "epoch 2\n", status: Status{State: Succeeded}},
+				{log: "epoch 2\n", status: Status{State: Completed}},
 			},
-			out: "epoch 1\nepoch 2\n", progress: "job 7: pending: Resources (waits)\njob 7: running on n1\njob 7: succeeded\n",
+			out: "epoch 1\nepoch 2\n", progress: "job 7: pending: Resources (waits)\njob 7: running on n1\njob 7: completed\n",
 		},
 		{
 			name: "requeued after a node failed",
 			steps: []scene{
 				{log: "first\n", status: Status{State: Running}}, {status: Status{State: NodeFailed}},
 				{status: Status{State: Pending, Restarts: 1}}, {log: "second\n", status: Status{State: Running, Restarts: 1}},
-				{status: Status{State: Succeeded, Restarts: 1}},
+				{status: Status{State: Completed, Restarts: 1}},
 			},
 			out:      "first\nsecond\n",
-			progress: "job 7: running\njob 7: node failed\njob 7: pending, restarted 1 times\njob 7: running, restarted 1 times\njob 7: succeeded, restarted 1 times\n",
+			progress: "job 7: running\njob 7: node failed\njob 7: pending, restarted 1 times\njob 7: running, restarted 1 times\njob 7: completed, restarted 1 times\n",
 		},
 		{
 			name:  "a failed node has exit code 0",
@@ -101,8 +101,8 @@ func TestFollow(t *testing.T) {
 		},
 		{
 			name:     "a scheduler that answers again",
-			steps:    []scene{{err: down}, {err: down}, {status: Status{State: Succeeded}}},
-			progress: "job 7: scontrol did not answer in time; asking again\njob 7: scontrol did not answer in time; asking again\njob 7: succeeded\n",
+			steps:    []scene{{err: down}, {err: down}, {status: Status{State: Completed}}},
+			progress: "job 7: scontrol did not answer in time; asking again\njob 7: scontrol did not answer in time; asking again\njob 7: completed\n",
 		},
 		{
 			name:     "a scheduler that is gone",

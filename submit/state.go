@@ -15,8 +15,8 @@ const (
 	Running State = "running"
 	// Suspended jobs were stopped and will go on.
 	Suspended State = "suspended"
-	// Succeeded jobs ended well.
-	Succeeded State = "succeeded"
+	// Completed jobs ended well.
+	Completed State = "completed"
 	// Failed jobs ended with a program's failure.
 	Failed State = "failed"
 	// Stopped jobs were told to stop and have saved: they can be resumed.
@@ -56,7 +56,7 @@ func (s State) Ended() bool {
 func OfCode(code int) State {
 	switch code {
 	case 0:
-		return Succeeded
+		return Completed
 	case rundir.RequeueCode:
 		return Stopped
 	}

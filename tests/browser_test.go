@@ -15,7 +15,7 @@ import (
 const cellLimit = 3 * time.Minute
 
 // TestBrowser is a session of a person in JupyterLab on the login node of a real cluster: the example notebook is run, submitted,
-// and followed on the page until the job has succeeded; its result is used, and another job is ended by a click.
+// and followed on the page until the job has completed; its result is used, and another job is ended by a click.
 func TestBrowser(t *testing.T) {
 	c := cluster.Start(t)
 	u := newUser(t, c.Env()...)
@@ -35,8 +35,8 @@ func TestBrowser(t *testing.T) {
 	lab.Shows(card, ": running", cellLimit)
 	lab.Shows(card, "rank 1 · ", cellLimit)
 	lab.ScreenshotCell("running", card)
-	lab.Shows(card, ": succeeded", cellLimit)
-	lab.ScreenshotCell("succeeded", card)
+	lab.Shows(card, ": completed", cellLimit)
+	lab.ScreenshotCell("completed", card)
 	wantAll(t, lab.Output(card), "submitting this session: 4 cells", "test/accuracy 0.9", "n1", "n2", "rank 0 · done", "rank 1 · done", "train/loss")
 	if curves := lab.Find(card, "svg polyline"); curves != 1 {
 		t.Errorf("the card has %d curves, want that of the loss", curves)
@@ -51,7 +51,7 @@ func useResult(t *testing.T, lab *browser.Lab) {
 	t.Helper()
 	result := lab.Run("%result as run\nrun.Last(\"test/accuracy\")")
 	lab.Ended(result, cellLimit)
-	wantAll(t, lab.Output(result), "succeeded", "loss.png", "run.Images()", "\n0.9")
+	wantAll(t, lab.Output(result), "completed", "loss.png", "run.Images()", "\n0.9")
 	lab.ScreenshotCell("result", result)
 	image := lab.Run("run.Image(\"loss\")")
 	lab.Ended(image, cellLimit)
@@ -83,7 +83,7 @@ func lookAgain(t *testing.T, lab *browser.Lab, card int) {
 	t.Helper()
 	lab.Save()
 	lab.Reload()
-	wantAll(t, lab.Output(card), ": succeeded", "rank 1 · done")
+	wantAll(t, lab.Output(card), ": completed", "rank 1 · done")
 	if curves := lab.Find(card, "svg polyline"); curves != 1 {
 		t.Errorf("the saved card has %d curves, want that of the loss", curves)
 	}

@@ -39,18 +39,18 @@ func TestSubmitFromNotebook(t *testing.T) {
 		{""},
 		{"hello \n"},
 		{"submitting this session: 2 cells", "run directory: ", "job ", ": pending"},
-		{": succeeded", "| hello 0"},
+		{": completed", "| hello 0"},
 		{"hello 1\n"},
-		{"STATE", "session-", "succeeded"},
+		{"STATE", "session-", "completed"},
 		{"submitting this cell, with the declarations of 2 others", ": "},
-		{": succeeded", "| hello from one cell"},
+		{": completed", "| hello from one cell"},
 		{"submitting this cell"},
 		{": failed", "MagicFailed", "exit code 3"},
 	}
 	for i, want := range wants {
 		for _, text := range want {
 			// The first card was replaced while later cells ran.
-			if i == 2 && text == ": pending" && strings.Contains(result.Outputs[i], ": succeeded") {
+			if i == 2 && text == ": pending" && strings.Contains(result.Outputs[i], ": completed") {
 				continue
 			}
 			if !strings.Contains(result.Outputs[i], text) {

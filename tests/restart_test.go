@@ -241,7 +241,7 @@ func (s scenario) play(t *testing.T, c *cluster.Cluster, want string) {
 	if n := strings.Count(log, "prepared\n"); n != 1 {
 		t.Errorf("the shell command of the first step ran %d times, want once:\n%s", n, log)
 	}
-	wantAll(t, j.mustSubmit(t, "status", run.Name()), "state:         succeeded", fmt.Sprintf("restarts:      %d", starts-1))
+	wantAll(t, j.mustSubmit(t, "status", run.Name()), "state:         completed", fmt.Sprintf("restarts:      %d", starts-1))
 }
 
 // holds tells whether both ranks wait in the middle of their work.

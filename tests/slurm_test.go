@@ -57,7 +57,7 @@ func checkManifest(t *testing.T, run rundir.Dir, out string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.JobID != job(t, out) || m.State != "succeeded" || len(m.Steps) != 1 || m.Steps[0].Name != "train" {
+	if m.JobID != job(t, out) || m.State != "completed" || len(m.Steps) != 1 || m.Steps[0].Name != "train" {
 		t.Errorf("manifest: job %q, state %q, steps %+v", m.JobID, m.State, m.Steps)
 	}
 	wantAll(t, read(t, run.ManifestPath()), "sha256", "go1.", "v0.28.2", "-epochs")

@@ -130,7 +130,7 @@ func serveRecorder(a *app, dir rundir.Dir) error {
 func outcomeOf(status submit.Status, dir rundir.Dir) executed.Outcome {
 	o := executed.Outcome{Code: status.ExitCode, Reason: status.Reason}
 	switch {
-	case status.State == submit.Succeeded:
+	case status.State == submit.Completed:
 		return executed.Outcome{}
 	case status.Signal != 0:
 		o.Code = 128 + status.Signal

@@ -49,7 +49,7 @@ func localStatus(err error) submit.Status {
 	var interrupt submit.Interrupt
 	switch {
 	case err == nil:
-		return submit.Status{State: submit.Succeeded}
+		return submit.Status{State: submit.Completed}
 	case errors.As(err, &interrupt):
 		return submit.Status{State: submit.Cancelled, Reason: interrupt.Error(), ExitCode: interrupt.ExitCode()}
 	case errors.As(err, &job):

@@ -62,7 +62,7 @@ func showStatus(ctx context.Context, a *app, r run) error {
 		return err
 	}
 	_, err = fmt.Fprintf(a.out, "run directory: %s\n", r.dir.Path())
-	if err == nil && status.State.Ended() && status.State != submit.Succeeded {
+	if err == nil && status.State.Ended() && status.State != submit.Completed {
 		_, err = fmt.Fprintf(a.out, "\n%s\n", submit.NewJobError(r.job(), status))
 	}
 	return err

@@ -119,7 +119,7 @@ func TestRanks(t *testing.T) {
 		{name: "nothing yet", status: "state: pending"},
 		{name: "one is late", status: "state: running", files: map[string]string{"logs/rank-0.log": head0}, want: []rankState{runs, starting}},
 		{name: "both", status: "state: running", files: map[string]string{"logs/rank-0.log": head0, "logs/rank-1.log": head1}, want: []rankState{runs, runs}},
-		{name: "done", status: "state: succeeded", files: map[string]string{"logs/rank-0.log": head0, "logs/rank-1.log": head1}, want: []rankState{done, done}},
+		{name: "done", status: "state: completed", files: map[string]string{"logs/rank-0.log": head0, "logs/rank-1.log": head1}, want: []rankState{done, done}},
 		{
 			name: "one died", status: "state: failed (exit code 1)",
 			files: map[string]string{"logs/rank-0.log": head0, "logs/rank-1.log": head1, "failure.json": `{"kind":"died","rank":1}`}, want: []rankState{ended, failed},
@@ -326,7 +326,7 @@ func TestCancelButton(t *testing.T) {
 
 // TestResult: a run's metrics, checkpoints and images come back as JSON and, with a name, as a Go value.
 func TestResult(t *testing.T) {
-	m, dir := newMagics(t, "succeeded")
+	m, dir := newMagics(t, "completed")
 	run := filepath.Join(dir, "run")
 	writeRun(t, run, map[string]string{
 		"metrics.jsonl": `{"step":1,"train/loss":1}` + "\n" + `{"step":2,"train/loss":0.5,"acc":"NaN"}` + "\n", "curves/loss.png": "",

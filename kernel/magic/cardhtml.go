@@ -24,7 +24,7 @@ const (
 
 func (s state) color() string {
 	switch {
-	case s.succeeded():
+	case s.completed():
 		return green
 	case s.ended():
 		return red

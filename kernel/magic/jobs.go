@@ -106,7 +106,7 @@ func (m *Magics) wait(ctx context.Context, s Session, args string) error {
 	case s.Interrupted():
 		s.Print("job " + job.ID + " goes on\n")
 		return nil
-	case !state.succeeded():
+	case !state.completed():
 		return errors.New(state.explanation())
 	}
 	return nil

@@ -61,7 +61,7 @@ case "$1" in
     state=running
     [ "$(wc -l <"$here/asked")" -ge 3 ] && state=$(cat "$here/end")
     printf 'run:           mnist-1\nstate:         %s\nrun directory: %s\n' "$state" "$here/run"
-    [ "$state" = running ] || [ "$state" = succeeded ] || printf '\nrank 1 said no\n' ;;
+    [ "$state" = running ] || [ "$state" = completed ] || printf '\nrank 1 said no\n' ;;
   logs) [ "$2" != 404 ] && echo "the log" || { echo "submit: no run is called 404" >&2; exit 1; } ;;
   cancel) [ "$2" != 404 ] || { echo "submit: no run is called 404" >&2; exit 1; }; echo "failed" >"$here/end"; echo "job 7 is cancelled" ;;
   *)
@@ -139,7 +139,7 @@ func TestRun(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			m, dir := newMagics(t, "succeeded")
+			m, dir := newMagics(t, "completed")
 			if tt.program != "" {
 				m.opts.Program = tt.program
 			}
@@ -165,7 +165,7 @@ func TestRun(t *testing.T) {
 
 func TestWait(t *testing.T) {
 	tests := []struct{ name, end, err, last string }{
-		{name: "succeeds", end: "succeeded", last: "same gonbatch-job-7 job 7: succeeded"},
+		{name: "succeeds", end: "completed", last: "same gonbatch-job-7 job 7: completed"},
 		{name: "fails", end: "failed", err: "job 7: rank 1 said no", last: "same gonbatch-job-7 job 7: failed"},
 	}
 	for _, tt := range tests {

@@ -74,7 +74,7 @@ func (s state) ended() bool {
 	return s.State != "" && !slices.ContainsFunc(running, func(word string) bool { return strings.HasPrefix(s.State, word) })
 }
 
-func (s state) succeeded() bool { return strings.HasPrefix(s.State, "succeeded") }
+func (s state) completed() bool { return strings.HasPrefix(s.State, "completed") }
 
 // explanation says why the job ended as it did. What the submit command says begins with the job's name.
 func (s state) explanation() string {
@@ -100,7 +100,7 @@ func (s state) rankState(number int, placed bool, failure *rundir.Failure) rankS
 	switch {
 	case failure != nil && failure.Rank == number:
 		return failed
-	case s.succeeded():
+	case s.completed():
 		return done
 	case s.ended():
 		return ended

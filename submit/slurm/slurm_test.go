@@ -121,7 +121,7 @@ func TestStatusOfAForgottenJob(t *testing.T) {
 		manifest         rundir.Manifest
 		want             submit.Status
 	}{
-		{name: "its script ended well", exitStatus: "12 0\n", want: submit.Status{State: submit.Succeeded}},
+		{name: "its script ended well", exitStatus: "12 0\n", want: submit.Status{State: submit.Completed}},
 		{name: "its programs saved and stopped", exitStatus: "12 75\n", want: submit.Status{State: submit.Stopped, ExitCode: 75}},
 		{name: "its script failed", exitStatus: "12 7\n", want: submit.Status{State: submit.Failed, ExitCode: 7, FailedRank: 1}},
 		{name: "the record is another job's", exitStatus: "11 0\n", want: submit.Status{State: submit.Lost, FailedRank: 1}},

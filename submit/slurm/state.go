@@ -10,7 +10,7 @@ import (
 var states = map[string]submit.State{
 	"BOOT_FAIL":     submit.NodeFailed,
 	"CANCELLED":     submit.Cancelled,
-	"COMPLETED":     submit.Succeeded,
+	"COMPLETED":     submit.Completed,
 	"COMPLETING":    submit.Running,
 	"CONFIGURING":   submit.Pending,
 	"DEADLINE":      submit.TimedOut,

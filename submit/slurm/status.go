@@ -30,7 +30,7 @@ func (s *Scheduler) Status(ctx context.Context, job submit.Job) (submit.Status, 
 	if err != nil {
 		return submit.Status{}, fmt.Errorf("status of job %s: %w", job.ID, err)
 	}
-	if status.State.Ended() && status.State != submit.Succeeded {
+	if status.State.Ended() && status.State != submit.Completed {
 		status.FailedRank = failedRank(job.Dir)
 	}
 	return status, nil

@@ -5,7 +5,7 @@
 //	lab.Notebook("mnist.ipynb")
 //	lab.Menu("Run", "Run All Cells")
 //	cell := lab.Run("%submit --nodes 2")
-//	lab.Shows(cell, "succeeded", time.Minute)
+//	lab.Shows(cell, "completed", time.Minute)
 //	lab.Screenshot("submitted")
 //
 // It needs the Python environment that `make setup` builds in .cache/lab-venv, and Debian's chromium. Without them a test is skipped
