@@ -304,7 +304,7 @@ func TestCancelButton(t *testing.T) {
 			t.Fatal("no button")
 		}
 	}
-	s.hub.Handle("comm_msg", fmt.Appendf(nil, `{"comm_id":%q,"data":{"method":"custom","content":{"event":"click"}}}`, id))
+	s.hub.Handle("comm_msg", fmt.Appendf(nil, `{"comm_id":%q,"data":{"method":"custom","content":{"event":"click"}}}`, id), nil)
 	select {
 	case err := <-waited:
 		if err == nil || !strings.Contains(err.Error(), "rank 1 said no") {

@@ -12,22 +12,31 @@ import (
 func (r *relay) newWidgets() *widget.Hub {
 	return widget.NewHub(func(messageType string, content, metadata map[string]any) {
 		m, err := wire.New(messageType, content)
-		if err == nil {
-			m.Identities = [][]byte{[]byte(messageType)}
-			m.Metadata, err = json.Marshal(metadata)
-		}
-		if err == nil {
-			err = r.front.iopub.send(m)
-		}
-		if err != nil {
-			r.log(fmt.Errorf("publish %s: %w", messageType, err))
-		}
+		r.publishComm(m, err, metadata)
 	})
+}
+
+// publishComm publishes a comm's message, if it could be made.
+func (r *relay) publishComm(m *wire.Message, err error, metadata map[string]any) {
+	if err == nil {
+		m.Identities = [][]byte{[]byte(m.Header.Type)}
+		m.Metadata, err = json.Marshal(metadata)
+	}
+	if err == nil {
+		err = r.front.iopub.send(m)
+	}
+	if err != nil {
+		r.log(fmt.Errorf("publish a comm's message: %w", err))
+	}
 }
 
 // onComm takes a message of a comm: the session's own widgets have theirs, all others are GoNB's.
 func (r *relay) onComm(m *wire.Message) {
-	if !r.widgets.Handle(m.Header.Type, m.Content) {
+	answer := func(messageType string, content, metadata map[string]any) {
+		answer, err := m.Publish(messageType, content)
+		r.publishComm(answer, err, metadata)
+	}
+	if !r.widgets.Handle(m.Header.Type, m.Content, answer) {
 		r.sendBack(r.back.shell, m)
 		return
 	}

@@ -18,15 +18,13 @@ func TestComm(t *testing.T) {
 		t.Errorf("comm_info_reply: %+v, %v", info, err)
 	}
 	b.untilIdle(id)
-	if err := b.shell.send(newMessage(t, "comm_open", object{"comm_id": "c", "target_name": "jupyter.widget.control", "data": object{}})); err != nil {
-		t.Fatal(err)
-	}
+	id = b.ask("comm_open", object{"comm_id": "c", "target_name": "jupyter.widget.control", "data": object{}})
 	var kinds []string
 	for len(kinds) < 3 {
 		m := receive(t, b.iopub)
 		kinds = append(kinds, m.Header.Type)
-		if m.Header.Type == "comm_close" && text(t, m, "comm_id") != "c" {
-			t.Errorf("closed %s", m.Content)
+		if m.ParentID != id || m.Header.Type == "comm_close" && text(t, m, "comm_id") != "c" {
+			t.Errorf("published about %s, not %s: %s", m.ParentID, id, m.Content)
 		}
 	}
 	if want := []string{"comm_close", "status", "status"}; !slices.Equal(kinds, want) {

@@ -50,7 +50,7 @@ func (b *Button) Disable(label string) { b.set(label, true) }
 func (b *Button) Enable(label string) { b.set(label, false) }
 
 func (b *Button) set(label string, disabled bool) {
-	b.hub.update(b.id, object{"description": label, "disabled": disabled})
+	b.hub.update(b.id, object{"description": label, "disabled": disabled}, b.hub.publish)
 }
 
 // Close takes the button away from all clients. The output that showed it has to be replaced.

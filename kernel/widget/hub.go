@@ -75,14 +75,15 @@ type commMessage struct {
 	} `json:"data"`
 }
 
-// Handle handles a comm_open, comm_msg or comm_close of a client, and reports whether it was about widgets of the hub.
-func (h *Hub) Handle(messageType string, content json.RawMessage) bool {
+// Handle handles a comm_open, comm_msg or comm_close of a client, and reports whether it was about widgets of the hub. reply publishes a
+// message as the answer to this one: a client waits for that.
+func (h *Hub) Handle(messageType string, content json.RawMessage, reply Publish) bool {
 	var m commMessage
 	if json.Unmarshal(content, &m) != nil {
 		return false
 	}
 	if messageType == "comm_open" && m.Target == control {
-		h.refuseControl(m.ID)
+		h.refuseControl(m.ID, reply)
 		return true
 	}
 	h.mu.Lock()
@@ -95,7 +96,7 @@ func (h *Hub) Handle(messageType string, content json.RawMessage) bool {
 	case messageType == "comm_close":
 		h.remove(m.ID)
 	case m.Data.Method == "request_state":
-		h.update(m.ID)
+		h.update(m.ID, nil, reply)
 	case m.Data.Method == "custom" && m.Data.Content.Event == "click" && widget.clicked != nil:
 		// What a click starts may take long, and other messages wait behind this one.
 		go widget.clicked()
@@ -104,11 +105,11 @@ func (h *Hub) Handle(messageType string, content json.RawMessage) bool {
 }
 
 // refuseControl closes the comm by which a client wants all widgets at once: it asks for each, then, by its id of Info.
-func (h *Hub) refuseControl(id string) {
+func (h *Hub) refuseControl(id string, reply Publish) {
 	h.mu.Lock()
 	h.shown = true
 	h.mu.Unlock()
-	h.publish("comm_close", object{"comm_id": id, "data": object{}}, object{})
+	reply("comm_close", object{"comm_id": id, "data": object{}}, object{})
 }
 
 // add makes the clients mirror a model.
@@ -122,20 +123,18 @@ func (h *Hub) add(id string, m *model) {
 	}, object{"version": protocol})
 }
 
-// update sends a model's state, with these changes.
-func (h *Hub) update(id string, changes ...object) {
+// update changes a model's state, and sends it.
+func (h *Hub) update(id string, changes object, send Publish) {
 	h.mu.Lock()
 	m, ok := h.models[id]
 	if !ok {
 		h.mu.Unlock()
 		return
 	}
-	for _, change := range changes {
-		maps.Copy(m.state, change)
-	}
+	maps.Copy(m.state, changes)
 	state := maps.Clone(m.state)
 	h.mu.Unlock()
-	h.publish("comm_msg", object{"comm_id": id, "data": object{"method": "update", "state": state, "buffer_paths": []any{}}}, object{})
+	send("comm_msg", object{"comm_id": id, "data": object{"method": "update", "state": state, "buffer_paths": []any{}}}, object{})
 }
 
 // remove forgets a model.

@@ -20,6 +20,14 @@ func newHub() (*Hub, *[]message) {
 	}), &sent
 }
 
+// asAnswer marks what is published as an answer.
+func asAnswer(publish Publish) Publish {
+	return func(kind string, content, metadata map[string]any) {
+		metadata["answer"] = true
+		publish(kind, content, metadata)
+	}
+}
+
 func raw(format string, args ...any) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(format, args...))
 }
@@ -48,7 +56,7 @@ func TestButton(t *testing.T) {
 	if view["model_id"] != b.id || len(h.Info("")) != 3 || len(h.Info("other")) != 0 {
 		t.Errorf("view %v, comms %v", view, h.Info(""))
 	}
-	if !h.Handle("comm_msg", raw(`{"comm_id":%q,"data":{"method":"custom","content":{"event":"click"}}}`, b.id)) {
+	if !h.Handle("comm_msg", raw(`{"comm_id":%q,"data":{"method":"custom","content":{"event":"click"}}}`, b.id), h.publish) {
 		t.Error("the click was not the hub's")
 	}
 	select {
@@ -68,10 +76,12 @@ func TestButtonChanges(t *testing.T) {
 		want map[string]any
 	}{
 		{"disabled", func() { b.Disable("cancelling") }, "comm_msg", object{"description": "cancelling", "disabled": true}},
-		{"asked for", func() { h.Handle("comm_msg", raw(`{"comm_id":%q,"data":{"method":"request_state"}}`, b.id)) }, "comm_msg", object{"description": "cancelling", "_model_name": "ButtonModel"}},
+		{"asked for", func() {
+			h.Handle("comm_msg", raw(`{"comm_id":%q,"data":{"method":"request_state"}}`, b.id), asAnswer(h.publish))
+		}, "comm_msg", object{"description": "cancelling", "_model_name": "ButtonModel"}},
 		{"enabled", func() { b.Enable("again") }, "comm_msg", object{"description": "again", "disabled": false}},
 		{"a click that nobody wants", func() {
-			h.Handle("comm_msg", raw(`{"comm_id":%q,"data":{"method":"custom","content":{"event":"click"}}}`, b.id))
+			h.Handle("comm_msg", raw(`{"comm_id":%q,"data":{"method":"custom","content":{"event":"click"}}}`, b.id), h.publish)
 		}, "", nil},
 	}
 	for _, step := range steps {
@@ -86,6 +96,9 @@ func TestButtonChanges(t *testing.T) {
 			}
 			if len(*sent) != 1 || (*sent)[0].kind != step.kind {
 				t.Fatalf("sent %v, want one %s", *sent, step.kind)
+			}
+			if answers := (*sent)[0].metadata["answer"] == true; answers != (step.name == "asked for") {
+				t.Errorf("it is an answer: %v", answers)
 			}
 			state := (*sent)[0].content["data"].(object)["state"].(object)
 			for name, want := range step.want {
@@ -118,8 +131,13 @@ func TestHandle(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			h, sent := newHub()
-			if ours := h.Handle(tt.kind, json.RawMessage(tt.content)); ours != tt.ours || h.Shown() != tt.shown || len(*sent) != tt.sent {
+			if ours := h.Handle(tt.kind, json.RawMessage(tt.content), asAnswer(h.publish)); ours != tt.ours || h.Shown() != tt.shown || len(*sent) != tt.sent {
 				t.Errorf("ours %v, shown %v, sent %v", ours, h.Shown(), *sent)
+			}
+			for _, m := range *sent {
+				if m.metadata["answer"] != true {
+					t.Errorf("%+v answers nothing", m)
+				}
 			}
 		})
 	}
@@ -131,7 +149,7 @@ func TestHandle(t *testing.T) {
 		t.Error("a client that asks for widgets does not show them")
 	}
 	b := h.NewButton("x", "", nil)
-	if !h.Handle("comm_close", raw(`{"comm_id":%q}`, b.id)) || len(h.Info("")) != 2 {
+	if !h.Handle("comm_close", raw(`{"comm_id":%q}`, b.id), h.publish) || len(h.Info("")) != 2 {
 		t.Errorf("closed by the client: left %v", h.Info(""))
 	}
 }
