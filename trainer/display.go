@@ -33,6 +33,8 @@ const (
 	lineInterval = 2 * time.Second
 	// showInterval is the time between two updates in a notebook.
 	showInterval = 500 * time.Millisecond
+	// lineStyle makes the line look like the program's other output in JupyterLab, which names its measures; elsewhere it changes little.
+	lineStyle = "margin:0;padding:0 var(--jp-code-padding,0);font-size:var(--jp-code-font-size,inherit);line-height:var(--jp-code-line-height,inherit)"
 )
 
 func newDisplay(out io.Writer, isMain bool) *display {
@@ -132,7 +134,7 @@ func (d *display) validation(r *run, values Metrics) {
 
 func (d *display) show(line string) {
 	d.lastShown = time.Now()
-	gonbui.UpdateHTML(d.notebook, "<pre style=\"margin:0\">"+line+"</pre>")
+	gonbui.UpdateHTML(d.notebook, `<pre style="`+lineStyle+`">`+line+"</pre>")
 }
 
 // String is for people: "val/accuracy 0.9871, val/loss 0.0412".
