@@ -25,8 +25,11 @@ type measurement struct {
 	Version         string  `json:"version"`
 	ImagesPerSecond float64 `json:"images_per_second"`
 	MillisPerStep   float64 `json:"ms_per_step"`
-	// CPUPerStep is the first rank's, in milliseconds. It, and the costs of a checkpoint, are only there where they are asked for.
+	// CPUPerStep is the first rank's, in milliseconds. It is only there where it is asked for, as what follows: how much longer a step takes in a
+	// trainer's loop than in a bare one, and the costs of a checkpoint.
 	CPUPerStep float64 `json:"cpu_ms_per_step"`
+	Over       float64 `json:"over_ms"`
+	MeanOver   float64 `json:"mean_over_ms"`
 	Stall      float64 `json:"stall_ms"`
 	Extra      float64 `json:"extra_ms"`
 }

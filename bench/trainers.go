@@ -20,16 +20,17 @@ type trainerReport struct {
 	Checkpoints []costOfSave `json:"checkpoints"`
 }
 
-// loopRow is a loop with one model on a number of ranks. It comes after the bare loop of the same library.
+// loopRow is a trainer with one model on a number of ranks.
 type loopRow struct {
-	Name          string        `json:"name"`
-	Version       string        `json:"version,omitempty"`
-	Model         string        `json:"model"`
-	Ranks         int           `json:"ranks"`
-	Median        measurement   `json:"median"`
-	Rounds        []measurement `json:"rounds"`
-	OverBare      float64       `json:"ms_over_bare"`
-	OverBareOfCPU float64       `json:"cpu_ms_over_bare"`
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+	Model   string `json:"model"`
+	Ranks   int    `json:"ranks"`
+	// Alone is the trainer's own speed; InTurns is when a step of a bare loop comes after each of its steps.
+	Alone         measurement   `json:"median_alone"`
+	InTurns       measurement   `json:"median_in_turns"`
+	RoundsAlone   []measurement `json:"rounds_alone"`
+	RoundsInTurns []measurement `json:"rounds_in_turns"`
 }
 
 // costOfSave is what a training feels of a checkpoint.
@@ -62,15 +63,11 @@ func measureTrainers(ctx context.Context, opts options, out io.Writer) (trainerR
 	if err != nil {
 		return report, err
 	}
-	ours := contender{name: "gonbatch", start: mpi(program)}
-	theirs := contender{name: "PyTorch", start: torchrun(filepath.Join(".cache", "bench-venv", "bin", "python"), "bench/peers/lightning_loop.py")}
-	lightning := theirs
-	lightning.name = "Lightning"
-	ourTrainer := ours
-	ourTrainer.name = "gonbatch, package trainer"
-	loops := []contender{ours.with("--loop=bare"), ourTrainer.with("--loop=trainer"), theirs.with("--loop=bare"), lightning.with("--loop=trainer")}
+	ours := contender{name: "gonbatch, package trainer", start: mpi(program)}
+	theirs := contender{name: "PyTorch Lightning", start: torchrun(filepath.Join(".cache", "bench-venv", "bin", "python"), "bench/peers/lightning_loop.py")}
+	both := []contender{ours, theirs}
 	for round := range opts.rounds {
-		if err := report.loops(ctx, round, loops, available, opts, out); err != nil {
+		if err := report.loops(ctx, round, both, available, opts, out); err != nil {
 			return report, err
 		}
 		if err := report.checkpoints(ctx, ours, available, opts, out); err != nil {
@@ -81,21 +78,27 @@ func measureTrainers(ctx context.Context, opts options, out io.Writer) (trainerR
 	return report, nil
 }
 
-func (r *trainerReport) loops(ctx context.Context, round int, loops []contender, cores []int, opts options, out io.Writer) error {
+func (r *trainerReport) loops(ctx context.Context, round int, both []contender, cores []int, opts options, out io.Writer) error {
 	i := 0
 	for _, c := range trainerCases {
-		for _, loop := range loops {
+		for _, own := range both {
 			scaled := opts
 			scaled.steps *= c.times
-			m, err := loop.with("--model="+c.model).measure(ctx, cores[:c.ranks], scaled)
+			alone, err := own.with("--loop=trainer", "--model="+c.model).measure(ctx, cores[:c.ranks], scaled)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(out, "round %d: %-26s %-6s %d ranks %8.0f images/s %7.3f ms, CPU %7.3f ms\n", round+1, loop.name, c.model, c.ranks, m.ImagesPerSecond, m.MillisPerStep, m.CPUPerStep)
-			if round == 0 {
-				r.Loops = append(r.Loops, loopRow{Name: loop.name, Version: m.Version, Model: c.model, Ranks: c.ranks})
+			inTurns, err := own.with("--loop=both", "--model="+c.model).measure(ctx, cores[:c.ranks], scaled)
+			if err != nil {
+				return err
 			}
-			r.Loops[i].Rounds = append(r.Loops[i].Rounds, m)
+			fmt.Fprintf(out, "round %d: %-26s %-6s %d ranks %8.0f images/s %7.3f ms, over the bare step %7.3f ms\n", round+1, own.name, c.model, c.ranks,
+				alone.ImagesPerSecond, alone.MillisPerStep, inTurns.Over)
+			if round == 0 {
+				r.Loops = append(r.Loops, loopRow{Name: own.name, Version: alone.Version, Model: c.model, Ranks: c.ranks})
+			}
+			r.Loops[i].RoundsAlone = append(r.Loops[i].RoundsAlone, alone)
+			r.Loops[i].RoundsInTurns = append(r.Loops[i].RoundsInTurns, inTurns)
 			i++
 		}
 	}
@@ -111,7 +114,7 @@ func (r *trainerReport) checkpoints(ctx context.Context, ours contender, cores [
 	for i, c := range []struct {
 		model               string
 		every, batch, steps int
-	}{{"cnn", 50, opts.batch, 250}, {"dense", 20, 8, 120}} {
+	}{{"cnn", 50, opts.batch, 200}, {"dense", 20, 8, 80}} {
 		scaled := opts
 		scaled.batch, scaled.steps = c.batch, c.steps
 		m, err := ours.with("--model="+c.model, "--dir="+dir, fmt.Sprintf("--checkpoint-every=%d", c.every)).measure(ctx, cores[:1], scaled)
@@ -127,20 +130,10 @@ func (r *trainerReport) checkpoints(ctx context.Context, ours contender, cores [
 	return nil
 }
 
-// summarize takes medians: over the rounds, and of the differences within each round.
+// summarize takes medians over the rounds.
 func (r *trainerReport) summarize() {
 	for i := range r.Loops {
-		row := &r.Loops[i]
-		row.Median = medians(row.Rounds)
-		if i%2 == 0 {
-			continue
-		}
-		bare := r.Loops[i-1].Rounds
-		over := make([]measurement, len(bare))
-		for round, m := range row.Rounds {
-			over[round] = measurement{MillisPerStep: m.MillisPerStep - bare[round].MillisPerStep, CPUPerStep: m.CPUPerStep - bare[round].CPUPerStep}
-		}
-		row.OverBare, row.OverBareOfCPU = medians(over).MillisPerStep, medians(over).CPUPerStep
+		r.Loops[i].Alone, r.Loops[i].InTurns = medians(r.Loops[i].RoundsAlone), medians(r.Loops[i].RoundsInTurns)
 	}
 	for i := range r.Checkpoints {
 		r.Checkpoints[i].Median = medians(r.Checkpoints[i].Rounds)
@@ -154,6 +147,8 @@ func medians(all []measurement) measurement {
 		ImagesPerSecond: median(all, func(m measurement) float64 { return m.ImagesPerSecond }),
 		MillisPerStep:   median(all, func(m measurement) float64 { return m.MillisPerStep }),
 		CPUPerStep:      median(all, func(m measurement) float64 { return m.CPUPerStep }),
+		Over:            median(all, func(m measurement) float64 { return m.Over }),
+		MeanOver:        median(all, func(m measurement) float64 { return m.MeanOver }),
 		Stall:           median(all, func(m measurement) float64 { return m.Stall }),
 		Extra:           median(all, func(m measurement) float64 { return m.Extra }),
 	}
@@ -163,29 +158,20 @@ func medians(all []measurement) measurement {
 func (r trainerReport) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# The trainer\n\n")
-	fmt.Fprintf(&b, "Whole training loops on 10,000 random images in memory, shuffled, %d a rank and step, Adam, the loss logged every 50 steps; one core a rank; median of\n"+
-		"%d rounds of %d steps (20 times as many for linear), taken in turn. A bare loop is written by hand over the same model and loader. What a loop costs over it is\n"+
-		"the median of the differences within a round; that of the CPU time suffers less from other programs. cnn has 421,642 parameters, linear 7,850.\n"+
+	fmt.Fprintf(&b, "Training loops on 10,000 random images in memory, shuffled, %d a rank and step, Adam, the loss logged every 50 steps; one core a rank; median of %d rounds of\n"+
+		"%d steps (20 times as many for linear), taken in turn. cnn has 421,642 parameters, linear 7,850. What a trainer costs over a bare loop, written by hand over the\n"+
+		"same model and loader, is measured in one process in which the two take turns step by step: the median of the differences, so that other programs slow both down.\n"+
 		"%s, load average before: %s.\n\n", r.Batch, r.Rounds, r.Steps, r.CPU, r.Load)
-	fmt.Fprintf(&b, "| model | ranks | loop | images/s | ms a step | CPU ms a step | over its bare loop, ms | of CPU time, ms | gonbatch's trainer is |\n|---|--:|---|--:|--:|--:|--:|--:|--:|\n")
+	fmt.Fprintf(&b, "| model | ranks | | images/s | ms a step | CPU ms a step | over a bare step, ms | gonbatch is |\n|---|--:|---|--:|--:|--:|--:|--:|\n")
 	for i, row := range r.Loops {
-		name, over, overOfCPU := row.Name+", bare", "", ""
-		if i%2 == 1 {
-			name, over, overOfCPU = row.Name, percent(row.OverBare, r.Loops[i-1].Median.MillisPerStep), percent(row.OverBareOfCPU, r.Loops[i-1].Median.CPUPerStep)
-		}
-		if row.Version != "" {
-			name += " " + row.Version
-		}
-		own := r.Loops[i/4*4+1].Median.ImagesPerSecond
-		fmt.Fprintf(&b, "| %s | %d | %s | %.0f | %.3f | %.3f | %s | %s | %.2f x |\n", row.Model, row.Ranks, name, row.Median.ImagesPerSecond, row.Median.MillisPerStep,
-			row.Median.CPUPerStep, over, overOfCPU, own/row.Median.ImagesPerSecond)
+		ours := r.Loops[i/2*2].Alone.ImagesPerSecond
+		fmt.Fprintf(&b, "| %s | %d | %s | %.0f | %.3f | %.3f | %.3f (%.1f %%) | %.2f x |\n", row.Model, row.Ranks, strings.TrimSpace(row.Name+" "+row.Version), row.Alone.ImagesPerSecond,
+			row.Alone.MillisPerStep, row.Alone.CPUPerStep, row.InTurns.Over, 100*row.InTurns.Over/row.InTurns.MillisPerStep, ours/row.Alone.ImagesPerSecond)
 	}
-	fmt.Fprintf(&b, "\nWhat a training on one core, the writing of the files on the same one, feels of a checkpoint (not the first, whose memory is new); cnn with Adam's state 5 MB, dense 500 MB.\n\n")
-	fmt.Fprintf(&b, "| model | ms a step | stands still, ms | more in all until it is written, ms |\n|---|--:|--:|--:|\n")
+	fmt.Fprintf(&b, "\nWhat a training feels of a checkpoint (not of the first, whose memory is new), where the files are written on the same core; cnn with Adam's state is 5 MB, dense 500 MB.\n\n")
+	fmt.Fprintf(&b, "| model | ms a step | stands still, ms | longer in all until it is written, ms |\n|---|--:|--:|--:|\n")
 	for _, row := range r.Checkpoints {
 		fmt.Fprintf(&b, "| %s | %.1f | %.1f | %.1f |\n", row.Model, row.Median.MillisPerStep, row.Median.Stall, row.Median.Extra)
 	}
 	return b.String()
 }
-
-func percent(over, of float64) string { return fmt.Sprintf("%.3f (%.1f %%)", over, 100*over/of) }

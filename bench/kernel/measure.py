@@ -1,6 +1,6 @@
 """Measure one session of a kernel and print the seconds as JSON.
 
-Usage: measure.py KERNEL    (a kernel's name, as Jupyter lists it)
+Usage: measure.py KERNEL FOLDER    (a kernel's name, as Jupyter lists it; a folder with a go.mod that has GoMLX)
 """
 
 import json
@@ -13,8 +13,23 @@ GO = {
     "first": "%%\nfmt.Println(1)",
     "warm": "%%\nfmt.Println({i})",
     "complete": "%%\nfmt.Printl",
+    "import": """import (
+    "github.com/gomlx/compute"
+    _ "github.com/gomlx/go-xla/compute/xla"
+    "github.com/gomlx/gomlx/core/graph"
+)""",
+    "xla": """%%
+backend, err := compute.NewWithConfig("xla:cpu")
+if err != nil {{
+    panic(err)
+}}
+y := graph.MustExecOnce(backend, func(x *graph.Node) *graph.Node {{ return graph.ReduceAllSum(graph.Square(x)) }}, []float32{{1, 2, {i}}})
+fmt.Println(y.Value())""",
+    "complete imported": "%%\ngraph.ReduceAllS",
 }
 PYTHON = {"first": "print(1)", "warm": "print({i})", "complete": "import os\nos.pat"}
+# GoNB starts with an empty module, and fetches what a cell imports each time that the cell runs.
+MODULE = "!*cp {folder}/go.mod {folder}/go.sum .\n%noautoget"
 
 
 def timed(action):
@@ -23,31 +38,52 @@ def timed(action):
     return time.perf_counter() - begin
 
 
+class Session:
+    """A session of a kernel."""
+
+    def __init__(self, kernel):
+        self.manager, self.client = start_new_kernel(kernel_name=kernel, startup_timeout=300)
+
+    def run(self, code):
+        reply = self.client.execute_interactive(code, output_hook=lambda message: None, timeout=600)["content"]
+        assert reply["status"] == "ok", reply
+
+    def matches(self, code):
+        self.client.complete(code, len(code))
+        return self.client.get_shell_msg(timeout=300)["content"]["matches"]
+
+    def complete(self, code):
+        assert self.matches(code), code
+
+    def cells(self, code, n):
+        """The median of n cells that differ."""
+        return sorted(timed(lambda i=i: self.run(code.format(i=i))) for i in range(n))[n // 2]
+
+    def completions(self, code, n):
+        return sorted(timed(lambda: self.complete(code)) for _ in range(n))[n // 2]
+
+
 def main():
-    kernel = sys.argv[1]
+    kernel, folder = sys.argv[1:]
     cells = PYTHON if kernel.startswith("python") else GO
-    seconds = {}
-    sessions = []
-    seconds["start"] = timed(lambda: sessions.append(start_new_kernel(kernel_name=kernel, startup_timeout=300)))
-    manager, client = sessions[0]
-
-    def run(code):
-        reply = client.execute_interactive(code, output_hook=lambda message: None, timeout=300)
-        assert reply["content"]["status"] == "ok", reply["content"]
-
-    def complete():
-        client.complete(cells["complete"], len(cells["complete"]))
-        reply = client.get_shell_msg(timeout=300)
-        assert reply["content"]["matches"], reply["content"]
-
+    seconds, sessions = {}, []
+    seconds["start"] = timed(lambda: sessions.append(Session(kernel)))
+    session = sessions[0]
     try:
-        seconds["first cell"] = timed(lambda: run(cells["first"]))
-        warm = [timed(lambda: run(cells["warm"].replace("{i}", str(i)))) for i in range(5)]
-        seconds["warm cell"] = sorted(warm)[2]
-        seconds["first completion"] = timed(complete)
-        seconds["next completion"] = sorted(timed(complete) for _ in range(5))[2]
+        seconds["first cell"] = timed(lambda: session.run(cells["first"]))
+        seconds["warm cell"] = session.cells(cells["warm"], 5)
+        seconds["first completion"] = timed(lambda: session.complete(cells["complete"]))
+        seconds["next completion"] = session.completions(cells["complete"], 5)
+        if "xla" in cells:
+            if kernel != "gonbatch":
+                session.run(MODULE.format(folder=folder))
+            session.run(cells["import"])
+            session.run(cells["xla"].format(i=1000))
+            seconds["XLA cell"] = session.cells(cells["xla"], 5)
+            if any(session.matches(cells["complete imported"]) for _ in range(10)):  # GoNB has none while gopls reads GoMLX
+                seconds["completion in GoMLX"] = session.completions(cells["complete imported"], 5)
     finally:
-        manager.shutdown_kernel()
+        session.manager.shutdown_kernel()
     print(json.dumps(seconds))
 
 

@@ -1,4 +1,5 @@
-"""The CNN's training in PyTorch, on random images: by Lightning's Trainer, or by a loop of one's own with the same model and loader.
+"""The CNN's training in PyTorch, on random images: by Lightning's Trainer, by a loop of one's own with the same model and loader, or by both in
+turns, step by step.
 
 The environment has WORLD_SIZE, RANK, MASTER_ADDR and MASTER_PORT, as torchrun sets them. Rank 0 prints one JSON line.
 """
@@ -7,6 +8,7 @@ import argparse
 import json
 import os
 import resource
+import statistics
 import tempfile
 import time
 
@@ -53,6 +55,21 @@ class Clock:
         return self.done >= self.last
 
 
+class Pairs(lightning.Callback):
+    """A bare step after each of Lightning's: over_ms is what Lightning's takes longer."""
+
+    def __init__(self, steps):
+        self.steps, self.ended, self.over = steps, None, []
+
+    def on_train_batch_end(self, *_):
+        began = time.perf_counter()
+        next(self.steps)
+        ended = time.perf_counter()
+        if self.ended is not None:
+            self.over.append((began - self.ended) - (ended - began))
+        self.ended = ended
+
+
 class Digits(lightning.LightningModule):
     def __init__(self, model, clock):
         super().__init__()
@@ -81,6 +98,13 @@ def loader(batch, world, rank, own_sampler):
 def bare(model, clock, args, world, rank):
     if world > 1:
         dist.init_process_group("gloo")
+    for _ in bare_steps(model, args, world, rank):
+        if clock.step():
+            return
+
+
+def bare_steps(model, args, world, rank):
+    if world > 1:
         model = DistributedDataParallel(model)
     optimizer, loss_of = torch.optim.Adam(model.parameters(), 1e-3), nn.CrossEntropyLoss()
     batches = loader(args.batch, world, rank, True)
@@ -91,23 +115,31 @@ def bare(model, clock, args, world, rank):
             loss.backward()
             optimizer.step()
             loss.item()
-            if clock.step():
-                return
+            yield
 
 
-def by_lightning(model, clock, args, world, rank):
+def by_lightning(model, clock, args, world, rank, callbacks=()):
     with tempfile.TemporaryDirectory() as folder:
         trainer = lightning.Trainer(
             accelerator="cpu", devices=world, strategy="ddp" if world > 1 else "auto", max_steps=clock.last + 1, max_epochs=-1,
             default_root_dir=folder, logger=CSVLogger(folder), log_every_n_steps=50, enable_checkpointing=False,
-            enable_progress_bar=False, enable_model_summary=False,
+            enable_progress_bar=False, enable_model_summary=False, callbacks=list(callbacks),
         )
         trainer.fit(Digits(model, clock), loader(args.batch, world, rank, False))
 
 
+def in_turns(model, clock, args, world, rank):
+    pairs = Pairs(bare_steps(network(args.model), args, world, rank))
+    by_lightning(model, clock, args, world, rank, [pairs])
+    clock.over = pairs.over[WARM_UP:]
+
+
+LOOPS = {"bare": bare, "trainer": by_lightning, "both": in_turns}
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--loop", choices=["bare", "trainer"], default="trainer")
+    parser.add_argument("--loop", choices=sorted(LOOPS), default="trainer")
     parser.add_argument("--model", choices=["cnn", "linear"], default="cnn")
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--batch", type=int, default=64, help="images a rank")
@@ -117,9 +149,14 @@ def main():
     torch.set_num_threads(1)
     torch.manual_seed(0)
     clock = Clock(args.steps)
-    (bare if args.loop == "bare" else by_lightning)(network(args.model), clock, args, world, rank)
+    LOOPS[args.loop](network(args.model), clock, args, world, rank)
     if rank == 0:
+        over = {}
+        if args.loop == "both":
+            over = {"over_ms": statistics.median(clock.over) * 1e3, "mean_over_ms": statistics.mean(clock.over) * 1e3}
+            clock.seconds, clock.cpu = clock.seconds / 2, clock.cpu / 2  # A step is half of a turn.
         print(json.dumps({
+            **over,
             "version": torch.__version__ if args.loop == "bare" else lightning.__version__,
             "images_per_second": args.batch * world * args.steps / clock.seconds,
             "ms_per_step": clock.seconds / args.steps * 1e3,

@@ -14,6 +14,7 @@ type clock struct {
 	at          []time.Time // The ends of the steps from first on.
 	cpu         time.Duration
 	stalls      []time.Duration
+	over        []time.Duration // Of the trainer's step over the bare one after it.
 }
 
 // result is the line that is printed.
@@ -23,6 +24,8 @@ type result struct {
 	CPUPerStep      float64 `json:"cpu_ms_per_step"`
 	Stall           float64 `json:"stall_ms"`
 	Extra           float64 `json:"extra_ms"`
+	Over            float64 `json:"over_ms"`
+	MeanOver        float64 `json:"mean_over_ms"`
 }
 
 // step is called at the end of a step, and tells whether it was the last.
@@ -41,6 +44,13 @@ func (c *clock) step() (over bool) {
 	return c.done == c.last
 }
 
+// pair is called for a step of each loop.
+func (c *clock) pair(trainer, bare time.Duration) {
+	if over := c.step(); c.done > c.first && !over {
+		c.over = append(c.over, trainer-bare)
+	}
+}
+
 // cpuTime is what this process has used.
 func cpuTime() time.Duration {
 	var usage unix.Rusage
@@ -55,6 +65,15 @@ func (c *clock) result(images, saveEvery int) result {
 	total := c.at[steps].Sub(c.at[0])
 	r := result{
 		ImagesPerSecond: float64(images*steps) / total.Seconds(), MillisPerStep: millis(total) / float64(steps), CPUPerStep: millis(c.cpu) / float64(steps),
+	}
+	if n := len(c.over); n > 0 {
+		var sum time.Duration
+		for _, d := range c.over {
+			sum += d
+		}
+		r.MeanOver, r.Over = millis(sum)/float64(n), millis(middle(c.over))
+		// A step is half of a turn.
+		r.ImagesPerSecond, r.MillisPerStep, r.CPUPerStep = 2*r.ImagesPerSecond, r.MillisPerStep/2, r.CPUPerStep/2
 	}
 	if saveEvery > 0 {
 		r.Stall, r.Extra = c.costs(saveEvery)

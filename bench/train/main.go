@@ -3,7 +3,8 @@
 //	{"images_per_second": 1650, "ms_per_step": 38.8, "cpu_ms_per_step": 38.1, "stall_ms": 0, "extra_ms": 0}
 //
 // With -loop trainer it is package trainer, with all its loggers in a run directory; with -loop bare the same model, dataset and loader
-// in a hand-written loop over World.TrainSteps. It is started by mpirun, each rank on its own core, and compared with the peer in
+// in a hand-written loop over World.TrainSteps; with -loop both the two take turns step by step, so that what else the machine does
+// slows both down alike, and the line has the median and the mean of the differences as over_ms and mean_over_ms. It is started by mpirun, each rank on its own core, and compared with the peer in
 // bench/peers. With -checkpoint-every the trainer takes checkpoints, and the line has what each costs: stall_ms is how long the training
 // stands still, extra_ms how much longer all updates together take, that included, until it is on the disk.
 package main
@@ -13,8 +14,10 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"iter"
 	"log"
 	"os"
+	"time"
 
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
@@ -32,7 +35,7 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.loop, "loop", "trainer", "trainer or bare")
+	flag.StringVar(&o.loop, "loop", "trainer", "trainer, bare or both")
 	flag.StringVar(&o.model, "model", "cnn", "cnn; dense: 500 MB of weights; linear: next to nothing")
 	flag.StringVar(&o.dir, "dir", os.TempDir(), "folder for the run directory")
 	flag.IntVar(&o.batch, "batch", 64, "images in a step, for each rank")
@@ -65,8 +68,10 @@ func run(o options) error {
 		err = bare(world, o, clock)
 	case "trainer":
 		err = withTrainer(world, o, clock)
+	case "both":
+		err = inTurns(world, o, clock)
 	default:
-		err = fmt.Errorf("-loop %s: want trainer or bare", o.loop)
+		err = fmt.Errorf("-loop %s: want trainer, bare or both", o.loop)
 	}
 	if err != nil || !world.IsMain() {
 		return err
@@ -76,6 +81,24 @@ func run(o options) error {
 
 // bare is the loop that a user of package distributed writes.
 func bare(w *distributed.World, o options, c *clock) error {
+	for err := range bareSteps(w, o) {
+		if err != nil || c.step() {
+			return err
+		}
+	}
+	return nil
+}
+
+// bareSteps takes steps for ever.
+func bareSteps(w *distributed.World, o options) iter.Seq[error] {
+	return func(yield func(error) bool) {
+		if err := bareLoop(w, o, func() bool { return yield(nil) }); err != nil {
+			yield(err)
+		}
+	}
+}
+
+func bareLoop(w *distributed.World, o options, goOn func() bool) error {
 	m, opt, err := network(o.model)
 	if err != nil {
 		return err
@@ -96,7 +119,7 @@ func bare(w *distributed.World, o options, c *clock) error {
 			for _, m := range metrics {
 				m.MustFinalizeAll()
 			}
-			if c.step() {
+			if !goOn() {
 				return nil
 			}
 		}
@@ -104,16 +127,36 @@ func bare(w *distributed.World, o options, c *clock) error {
 }
 
 func withTrainer(w *distributed.World, o options, c *clock) error {
+	return fit(w, o, c, trainer.Callback{
+		BatchEnd:        func(*trainer.Event) error { c.step(); return nil },
+		CheckpointSaved: func(*trainer.Event) error { c.saved(); return nil },
+	})
+}
+
+// inTurns takes a bare step after each of the trainer's.
+func inTurns(w *distributed.World, o options, c *clock) error {
+	next, stop := iter.Pull(bareSteps(w, o))
+	defer stop()
+	var last time.Time // The bare step's end.
+	return fit(w, o, c, trainer.Callback{BatchEnd: func(*trainer.Event) error {
+		began := time.Now()
+		err, _ := next()
+		ended := time.Now()
+		if !last.IsZero() && err == nil {
+			c.pair(began.Sub(last), ended.Sub(began))
+		}
+		last = ended
+		return err
+	}})
+}
+
+func fit(w *distributed.World, o options, c *clock, timer trainer.Callback) error {
 	m, opt, err := network(o.model)
 	if err != nil {
 		return err
 	}
 	// One update more than is timed: the books of the last one belong to it.
 	config := trainer.Config{MaxSteps: c.last + 1, BatchSize: o.batch * w.Size(), Checkpoint: trainer.CheckpointConfig{Off: o.saveEvery == 0, EverySteps: o.saveEvery, Keep: 1}}
-	timer := trainer.Callback{
-		BatchEnd:        func(*trainer.Event) error { c.step(); return nil },
-		CheckpointSaved: func(*trainer.Event) error { c.saved(); return nil },
-	}
 	t, err := trainer.New(w, config, trainer.Supervised(m, loss.SparseCategoricalCrossEntropyLogits, opt), trainer.WithCallbacks(timer), trainer.WithOutput(os.Stderr))
 	if err != nil {
 		return err
