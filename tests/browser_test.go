@@ -41,6 +41,9 @@ func TestBrowser(t *testing.T) {
 	if curves := lab.Find(card, "svg polyline"); curves != 1 {
 		t.Errorf("the card has %d curves, want that of the loss", curves)
 	}
+	if buttons := lab.Find(card, "button"); buttons != 0 {
+		t.Errorf("the job has ended, but %d buttons are left", buttons)
+	}
 	useResult(t, lab)
 	clickCancel(t, lab)
 	lookAgain(t, lab, card)
@@ -63,19 +66,21 @@ func useResult(t *testing.T, lab *browser.Lab) {
 	wantAll(t, lab.Output(unknown), "%result: ", `no run "404"`)
 }
 
-// clickCancel ends a job by the button of its card.
+// clickCancel ends a job by the button of its card, which also works after the page was reloaded.
 func clickCancel(t *testing.T, lab *browser.Lab) {
 	t.Helper()
 	endless := lab.Run("%%submit --nodes 2 --mpi none --name endless\ntime.Sleep(time.Hour)")
 	lab.Shows(endless, ": running", cellLimit)
 	lab.Shows(endless, "Cancel job ", time.Minute)
 	lab.ScreenshotCell("endless", endless)
+	lab.Save()
+	lab.Reload()
+	lab.Shows(endless, "Cancel job ", time.Minute)
 	lab.Click(endless, "button")
-	lab.Shows(endless, ": cancelled", cellLimit)
-	lab.ScreenshotCell("cancelled", endless)
-	if buttons := lab.Find(endless, "button"); buttons != 0 {
-		t.Errorf("the job has ended, but %d buttons are left", buttons)
-	}
+	waiting := lab.Run("%wait")
+	lab.Ended(waiting, cellLimit)
+	wantAll(t, lab.Output(waiting), ": cancelled")
+	lab.ScreenshotCell("cancelled", waiting)
 }
 
 // lookAgain opens the saved notebook once more: it shows what it showed. In a narrow and dark window nothing sticks out.
