@@ -2,6 +2,7 @@ package magic
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
@@ -18,12 +19,22 @@ type Session interface {
 	Update(id string, bundle map[string]any)
 	// Interrupted reports whether the user wants the cell to end.
 	Interrupted() bool
-	// Cells are the sources of the session's cells, as they stand.
-	Cells() []string
+	// Cells are the session's cells, as they stand.
+	Cells() []Cell
 	// Declare adds a package-level declaration to the magic's cell, and what it imports ("NAME PATH"). It takes effect as the cell's own do.
 	Declare(imported, declaration string) error
 	// Widgets are those of the session; nil if it can't have any.
 	Widgets() *widget.Hub
+}
+
+// Cell is a cell of a session.
+type Cell struct {
+	// ID is the cell's in the client's notebook; "" if the client does not say.
+	ID     string
+	Source string
+
+	// metadata is what the saved notebook has; nil if nothing is known.
+	metadata json.RawMessage
 }
 
 // Call is a magic in a cell.

@@ -45,7 +45,7 @@ func (s *small) Declare(imported, declaration string) error {
 }
 func (s *small) Widgets() *widget.Hub     { return s.hub }
 func (s *small) Interrupted() (stop bool) { s.locked(func() { stop = s.interrupt }); return stop }
-func (s *small) Cells() []string          { return s.cells }
+func (s *small) Cells() []Cell            { return cellsWith(s.cells) }
 
 // program is a submit command that queues a notebook as job 7 and says so; the job ends when it has been asked for three times. It
 // keeps its arguments in the file `args`, the notebook in `notebook`.
@@ -193,10 +193,10 @@ func TestWait(t *testing.T) {
 }
 
 func TestNotebookCells(t *testing.T) {
-	got := notebookCells([]string{"var x int", "%submit --nodes 2", "%time\n%%\nx++", "%%submit\nx--", "%timeit x", "%env A B\n!ls", "%%bash\n%wait"})
+	got := notebookCells(cellsWith([]string{"var x int", "%submit --nodes 2", "%time\n%%\nx++", "%%submit\nx--", "%timeit x", "%env A B\n!ls", "%%bash\n%wait"}))
 	want := []string{"var x int", "\n%%\nx++", "%env A B\n!ls", "%%bash\n%wait"}
-	if !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
+	if !slices.Equal(sourcesOf(got), want) {
+		t.Errorf("%q, want %q", sourcesOf(got), want)
 	}
 	text, err := notebookText(got)
 	var notebook struct {
@@ -204,6 +204,65 @@ func TestNotebookCells(t *testing.T) {
 	}
 	if err != nil || json.Unmarshal(text, &notebook) != nil || len(notebook.Cells) != len(want) || notebook.Cells[0].Source != "var x int" {
 		t.Errorf("%v: %s", err, text)
+	}
+}
+
+// cellsWith are cells with these sources.
+func cellsWith(sources []string) []Cell {
+	var cells []Cell
+	for _, source := range sources {
+		cells = append(cells, Cell{Source: source})
+	}
+	return cells
+}
+
+func sourcesOf(cells []Cell) []string {
+	var sources []string
+	for _, c := range cells {
+		sources = append(sources, c.Source)
+	}
+	return sources
+}
+
+// TestTagged: cells have the tags of the saved notebook, found by their ids, or their text.
+func TestTagged(t *testing.T) {
+	const saved = `{"cells":[
+		{"cell_type":"markdown","id":"m","source":"x","metadata":{"tags":["no"]}},
+		{"cell_type":"code","id":"a","source":["var x\n","int\n"],"metadata":{"tags":["notebook-only"]}},
+		{"cell_type":"code","id":"b","source":"%%\nx++","metadata":{"tags":["train"]}},
+		{"cell_type":"code","source":"other","metadata":{}}]}`
+	tests := []struct {
+		name, saved string
+		cell        Cell
+		want        string
+	}{
+		{name: "by id", saved: saved, cell: Cell{ID: "b", Source: "%%\nx--"}, want: `{"tags":["train"]}`},
+		{name: "by text", saved: saved, cell: Cell{Source: "var x\nint"}, want: `{"tags":["notebook-only"]}`},
+		{name: "the id counts more", saved: saved, cell: Cell{ID: "b", Source: "var x\nint"}, want: `{"tags":["train"]}`},
+		{name: "a new cell", saved: saved, cell: Cell{ID: "c", Source: "y"}},
+		{name: "the text of markdown", saved: saved, cell: Cell{Source: "x"}},
+		{name: "no notebook", saved: "oops", cell: Cell{ID: "b"}},
+		{name: "no file", cell: Cell{ID: "b"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m, dir := newMagics(t, "completed")
+			file := filepath.Join(dir, "mine.ipynb")
+			m.opts.Environ = append(m.opts.Environ, "JPY_SESSION_NAME="+file)
+			if tt.saved != "" {
+				if err := os.WriteFile(file, []byte(tt.saved), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got := m.tagged([]Cell{tt.cell})
+			if len(got) != 1 || got[0].Source != tt.cell.Source || string(got[0].metadata) != tt.want {
+				t.Errorf("metadata %s, want %s", got[0].metadata, tt.want)
+			}
+			text, err := notebookText(got)
+			if err != nil || tt.want != "" && !strings.Contains(strings.Join(strings.Fields(string(text)), ""), `"metadata":`+tt.want) {
+				t.Errorf("%v: %s", err, text)
+			}
+		})
 	}
 }
 
@@ -224,7 +283,8 @@ func TestWithoutResults(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			cells, left := withoutResults(tt.session)
+			kept, left := withoutResults(cellsWith(tt.session))
+			cells := sourcesOf(kept)
 			if !slices.Equal(cells, tt.cells) || !slices.Equal(left, tt.left) {
 				t.Errorf("%q without %q, want %q without %q", cells, left, tt.cells, tt.left)
 			}

@@ -14,14 +14,15 @@ import (
 var names = []string{"submit", "jobs", "logs", "wait", "cancel", "result", "devices", "distributed", "time", "who", "help"}
 
 // notebookCells are the cells of a session as a job shall have them: without the magics of this package.
-func notebookCells(session []string) []string {
-	var cells []string
-	for _, source := range session {
+func notebookCells(session []Cell) []Cell {
+	var cells []Cell
+	for _, c := range session {
+		source := c.Source
 		if strings.HasPrefix(source, "%%submit") || strings.HasPrefix(source, "%timeit") {
 			continue
 		}
 		if strings.HasPrefix(source, "%%") && len(source) > 2 && !strings.ContainsAny(source[2:3], " \t\n") {
-			cells = append(cells, source) // %%bash and the like: no line of it is a magic
+			cells = append(cells, c) // %%bash and the like: no line of it is a magic
 			continue
 		}
 		lines := strings.Split(source, "\n")
@@ -31,8 +32,8 @@ func notebookCells(session []string) []string {
 				lines[i] = ""
 			}
 		}
-		if source = strings.Join(lines, "\n"); strings.TrimSpace(source) != "" {
-			cells = append(cells, source)
+		if c.Source = strings.Join(lines, "\n"); strings.TrimSpace(c.Source) != "" {
+			cells = append(cells, c)
 		}
 	}
 	return cells
@@ -40,15 +41,15 @@ func notebookCells(session []string) []string {
 
 // withoutResults leaves out the cells that use the values of "%result as NAME": a job does not have them. left are those cells' places,
 // from 1, with the name.
-func withoutResults(session []string) (cells, left []string) {
+func withoutResults(session []Cell) (cells []Cell, left []string) {
 	var names []string
-	for i, source := range session {
-		names = append(names, resultNames(source)...)
-		if name := usedName(source, names); name != "" {
+	for i, c := range session {
+		names = append(names, resultNames(c.Source)...)
+		if name := usedName(c.Source, names); name != "" {
 			left = append(left, fmt.Sprintf("%d (it uses %s)", i+1, name))
 			continue
 		}
-		cells = append(cells, source)
+		cells = append(cells, c)
 	}
 	return cells, left
 }
@@ -105,18 +106,24 @@ func asMain(body string) string {
 }
 
 // notebookText is a notebook with these code cells.
-func notebookText(sources []string) ([]byte, error) {
+func notebookText(sources []Cell) ([]byte, error) {
 	type cell struct {
-		ID       string   `json:"id"`
-		Type     string   `json:"cell_type"`
-		Source   string   `json:"source"`
-		Metadata struct{} `json:"metadata"`
-		Outputs  []any    `json:"outputs"`
-		Count    *int     `json:"execution_count"`
+		ID       string          `json:"id"`
+		Type     string          `json:"cell_type"`
+		Source   string          `json:"source"`
+		Metadata json.RawMessage `json:"metadata"`
+		Outputs  []any           `json:"outputs"`
+		Count    *int            `json:"execution_count"`
 	}
 	cells := make([]cell, len(sources))
-	for i, source := range sources {
-		cells[i] = cell{ID: "cell-" + strconv.Itoa(i+1), Type: "code", Source: source, Outputs: []any{}}
+	for i, c := range sources {
+		if c.ID == "" {
+			c.ID = "cell-" + strconv.Itoa(i+1)
+		}
+		if c.metadata == nil {
+			c.metadata = json.RawMessage("{}")
+		}
+		cells[i] = cell{ID: c.ID, Type: "code", Source: c.Source, Metadata: c.metadata, Outputs: []any{}}
 	}
 	return json.MarshalIndent(map[string]any{
 		"nbformat": 4, "nbformat_minor": 5, "cells": cells,

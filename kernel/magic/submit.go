@@ -48,12 +48,12 @@ func (m *Magics) submit(ctx context.Context, s Session, args string) error {
 }
 
 // cellsOf are the session's cells as a job shall have them. Those that are left out are told of.
-func (m *Magics) cellsOf(s Session) []string {
+func (m *Magics) cellsOf(s Session) []Cell {
 	cells, left := withoutResults(s.Cells())
 	if len(left) > 0 {
 		s.Print(fmt.Sprintf("left out, since a job has no values of %%result: cell %s\n", strings.Join(left, ", cell ")))
 	}
-	return notebookCells(cells)
+	return notebookCells(m.tagged(cells))
 }
 
 // submitSaved submits the file.
@@ -72,13 +72,13 @@ func (m *Magics) submitCell(ctx context.Context, s Session, args, body string) e
 	if err != nil {
 		return fmt.Errorf("%%%%submit %s: %w", args, err)
 	}
-	cells := append(m.cellsOf(s), asMain(body))
+	cells := append(m.cellsOf(s), Cell{Source: asMain(body)})
 	s.Print(fmt.Sprintf("submitting this cell, with the declarations of %d others\n", len(cells)-1))
 	return m.submitCells(ctx, s, cells, append([]string{"--cell", strconv.Itoa(len(cells))}, words...))
 }
 
 // submitCells writes a notebook of the cells beside the real one, so that the same submit.yaml counts, and submits it.
-func (m *Magics) submitCells(ctx context.Context, s Session, cells []string, words []string) (err error) {
+func (m *Magics) submitCells(ctx context.Context, s Session, cells []Cell, words []string) (err error) {
 	text, err := notebookText(cells)
 	if err != nil {
 		return err

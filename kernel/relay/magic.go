@@ -57,8 +57,8 @@ func (s session) Declare(imported, declaration string) (err error) {
 }
 
 // Cells are the cells that ran without an error, as each was last; a cell is known by its client's id, or by its text.
-func (s session) Cells() []string {
-	var sources []string
+func (s session) Cells() []magic.Cell {
+	var cells []magic.Cell
 	at := map[string]int{}
 	for _, x := range s.e.relay.executed {
 		if !x.succeeded {
@@ -69,11 +69,11 @@ func (s session) Cells() []string {
 			key = "text " + x.code
 		}
 		if i, ok := at[key]; ok {
-			sources[i] = x.code
+			cells[i].Source = x.code
 			continue
 		}
-		at[key] = len(sources)
-		sources = append(sources, x.code)
+		at[key] = len(cells)
+		cells = append(cells, magic.Cell{ID: x.id, Source: x.code})
 	}
-	return sources
+	return cells
 }
