@@ -14,7 +14,8 @@ const localVersion = "v0.0.0-00010101000000-000000000000"
 // moduleText returns the go.mod of a session: it requires the module in sourceDir, from that folder, and the same version of
 // everything as that module does. So every import of them resolves without a network.
 //
-// The replace directive is written as a block: GoNB looks for the one-line form, and would then watch all files below the folder.
+// The source module is replaced twice, for all versions and for the required one: the go command writes a block of one line as a line,
+// and of a line GoNB watches all files below the folder, each time that a session starts.
 func moduleText(sourceDir string) ([]byte, error) {
 	name := filepath.Join(sourceDir, "go.mod")
 	text, err := os.ReadFile(name)
@@ -50,6 +51,7 @@ func replaceBlock(src *modfile.File, sourceDir string) string {
 	block := "\nreplace (\n"
 	line := func(old, new string) { block += fmt.Sprintf("\t%s => %s\n", old, new) }
 	line(src.Module.Mod.Path, modfile.AutoQuote(sourceDir))
+	line(joinVersion(src.Module.Mod.Path, localVersion), modfile.AutoQuote(sourceDir))
 	for _, r := range src.Replace {
 		target := r.New.Path
 		if modfile.IsDirectoryPath(target) && !filepath.IsAbs(target) {

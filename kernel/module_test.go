@@ -2,10 +2,42 @@ package kernel
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 )
+
+// TestNoReplaceLine: however the go command rewrites a session's go.mod, no line begins with "replace ": of such a line GoNB watches all
+// files below its folder.
+func TestNoReplaceLine(t *testing.T) {
+	source, dir := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(source, "go.mod"), []byte("module gonbatch\n\ngo 1.26\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	text, err := moduleText(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, "go.mod")
+	if err := os.WriteFile(name, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"mod", "edit", "-module=cells"}, {"mod", "edit", "-fmt"}, {"get", "gonbatch"}} {
+		cmd := exec.Command("go", args...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=mod")
+		if out, err := cmd.CombinedOutput(); err != nil && args[0] != "get" { // there is no package, but go.mod is written
+			t.Fatalf("go %v: %v\n%s", args, err, out)
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "\nreplace gonbatch") || !strings.Contains(string(text), "gonbatch => "+source) {
+			t.Errorf("after go %v:\n%s", args, text)
+		}
+	}
+}
 
 func TestModuleText(t *testing.T) {
 	tests := []struct{ name, mod, want, err string }{
@@ -39,6 +71,7 @@ require (
 
 replace (
 	gonbatch => "DIR"
+	gonbatch v0.0.0-00010101000000-000000000000 => "DIR"
 	example.com/near => "DIR/near"
 	example.com/far v1.0.0 => example.com/fork v1.0.1
 )
