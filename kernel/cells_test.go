@@ -69,6 +69,12 @@ func TestCells(t *testing.T) {
 		{name: "a rank that fails", code: "%distributed 2\n%%\nif os.Getenv(\"RANK\") == \"1\" {\n\tos.Exit(5)\n}", status: "error", value: "exit status 5"},
 		{name: "too many ranks", code: "%distributed 1000", status: "error", ename: "MagicError", value: "1 to 64"},
 		{name: "Go", code: "%%\nfmt.Println(6 * 7)", status: "ok", text: "42\n"},
+		{
+			name: "a module of the user's", status: "ok",
+			code: "!*mkdir near && cd near && go mod init example.com/near && printf 'package near\\n\\nconst N = 7\\n' >near.go\n!*go work init && go work use . ./near\n%goworkfix",
+		},
+		{name: "in a workspace", code: "import \"example.com/near\"\n%%\nfmt.Println(near.N)", status: "ok", text: "7\n"},
+		{name: "that is changed", code: "!*sed -i s/7/8/ near/near.go\n%%\nfmt.Println(near.N)", status: "ok", text: "8\n"},
 	}
 	var codes []string
 	for _, tt := range tests {

@@ -29,7 +29,7 @@ func TestGoScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const here = "GOFLAGS=-v -mod=mod -ldflags=-s"
+	const here = "GOFLAGS=-v -ldflags=-s -mod=mod"
 	tests := []struct {
 		name    string
 		args    []string

@@ -23,6 +23,7 @@ func TestVSCode(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
 			cmd := exec.Command(python, "-c", vscodeScript, file)
 			cmd.Env = env
 			if out, err := cmd.CombinedOutput(); err != nil {
