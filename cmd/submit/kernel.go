@@ -52,7 +52,9 @@ func (p *kernelPlace) options(a *app) (kernel.InstallOptions, error) {
 func newKernelUninstallCommand(a *app) *cobra.Command {
 	var place kernelPlace
 	cmd := &cobra.Command{
-		Use: "uninstall", Short: "Take the kernel out of Jupyter's list", Args: cobra.NoArgs,
+		Use: "uninstall", Short: "Take the kernel and its programs away", Args: cobra.NoArgs,
+		Long: `Uninstall removes the kernelspec with all that install put beside it. What submit uses too stays in the user's cache
+(gonbatch's source, XLA's plugin, Go's modules), and so does the history of cells, in the user's state folder.`,
 		RunE: func(*cobra.Command, []string) error {
 			opts, err := place.options(a)
 			if err != nil {
