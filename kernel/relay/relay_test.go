@@ -221,6 +221,7 @@ type bed struct {
 	interrupts            atomic.Int32
 	ended                 chan struct{}
 	address               Connection
+	backAddress           Connection
 }
 
 func start(t testing.TB) *bed {
@@ -236,7 +237,7 @@ func start(t testing.TB) *bed {
 			t.Fatal(err)
 		}
 	}
-	b := &bed{TB: t, log: &logBuffer{}, ended: make(chan struct{})}
+	b := &bed{TB: t, log: &logBuffer{}, ended: make(chan struct{}), backAddress: back}
 	statusFile := filepath.Join(dir, "status")
 	b.gonb = startSmallKernel(t, back, statusFile)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -273,11 +274,14 @@ func (b *bed) connect(ctx context.Context, c Connection) {
 }
 
 // another is a further client's shell socket.
-func (b *bed) another(name string) *socket {
+func (b *bed) another(name string) *socket { b.Helper(); return b.anotherAt(b.address, name) }
+
+// anotherAt is a shell socket of a client of the relay's, or of the small kernel's.
+func (b *bed) anotherAt(address Connection, name string) *socket {
 	b.Helper()
 	options := []zmq4.Option{zmq4.WithID(zmq4.SocketIdentity(name)), zmq4.WithDialerRetry(dialRetry), zmq4.WithDialerMaxRetries(-1)}
-	s := &socket{Socket: zmq4.NewDealer(context.Background(), options...), codec: must(wire.NewCodec(b.address.Scheme, b.address.Key))}
-	if err := s.Dial(b.address.address(b.address.Shell)); err != nil {
+	s := &socket{Socket: zmq4.NewDealer(context.Background(), options...), codec: must(wire.NewCodec(address.Scheme, address.Key))}
+	if err := s.Dial(address.address(address.Shell)); err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = s.Close() })
