@@ -1,7 +1,7 @@
 // Command kernel measures Jupyter kernels side by side: gonbatch's, GoNB by itself, and ipykernel. Each round starts a new session of
 // each in turn; the table has the medians. It wants what `make setup` installs, and an otherwise idle machine.
 //
-//	go run ./bench/kernel            # five rounds, a Markdown table on standard output
+//	go run ./bench/kernel >bench/results/kernel.md      # five rounds
 //	go run ./bench/kernel -rounds 3
 package main
 
@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -69,7 +70,23 @@ func run(rounds int) error {
 			}
 		}
 	}
+	fmt.Printf("# Kernels\n\nSeconds as a client sees them: %s\nMedian of %d sessions of each, in turns. %s.\n\n", meaning, rounds, machine())
 	return printTable(seconds)
+}
+
+// meaning says what the columns are.
+const meaning = `from the start of the kernel until it answers; the session's first cell, and one that was changed after it;
+one that was changed and runs a GoMLX program on XLA; the first completion of a standard package, the next one, and one within GoMLX.
+Empty is what a kernel does not have, or did not answer ten times. Cells of GoNB have a complete go.mod and no automatic go get.`
+
+// machine names the processor, and how busy it was with other things.
+func machine() string {
+	text, _ := os.ReadFile("/proc/cpuinfo")
+	_, after, _ := strings.Cut(string(text), "model name\t: ")
+	name, _, _ := strings.Cut(after, "\n")
+	load, _ := os.ReadFile("/proc/loadavg")
+	average, _, _ := strings.Cut(string(load), " ")
+	return fmt.Sprintf("%s, %d cores; load average at the end %s", strings.TrimSpace(name), runtime.NumCPU(), average)
 }
 
 // install installs the kernels below dir and returns the environment in which clients find them.
