@@ -20,17 +20,14 @@ type trainerReport struct {
 	Checkpoints []costOfSave `json:"checkpoints"`
 }
 
-// loopRow is a trainer with one model on a number of ranks.
+// loopRow is a trainer with one model on a number of ranks: its speed, or what it costs over a bare loop.
 type loopRow struct {
-	Name    string `json:"name"`
-	Version string `json:"version,omitempty"`
-	Model   string `json:"model"`
-	Ranks   int    `json:"ranks"`
-	// Alone is the trainer's own speed; InTurns is when a step of a bare loop comes after each of its steps.
-	Alone         measurement   `json:"median_alone"`
-	InTurns       measurement   `json:"median_in_turns"`
-	RoundsAlone   []measurement `json:"rounds_alone"`
-	RoundsInTurns []measurement `json:"rounds_in_turns"`
+	Name    string        `json:"name"`
+	Version string        `json:"version,omitempty"`
+	Model   string        `json:"model"`
+	Ranks   int           `json:"ranks"`
+	Median  measurement   `json:"median"`
+	Rounds  []measurement `json:"rounds"`
 }
 
 // costOfSave is what a training feels of a checkpoint.
@@ -40,14 +37,15 @@ type costOfSave struct {
 	Rounds []measurement `json:"rounds"`
 }
 
-// trainerCase is a model, on as many ranks, for as many steps of the benchmark's as it says.
+// trainerCase is a loop of a model, on as many ranks, for as many times the benchmark's steps.
 type trainerCase struct {
-	model string
-	ranks int
-	times int
+	loop, model string
+	ranks       int
+	times       int
 }
 
-var trainerCases = []trainerCase{{"cnn", 1, 1}, {"cnn", 2, 1}, {"linear", 1, 20}}
+// A step of linear is so short that what a loop costs shows.
+var trainerCases = []trainerCase{{"trainer", "cnn", 1, 1}, {"trainer", "cnn", 2, 1}, {"both", "linear", 1, 20}, {"both", "linear", 2, 20}}
 
 // measureTrainers lets the loops take turns, on one core a rank.
 func measureTrainers(ctx context.Context, opts options, out io.Writer) (trainerReport, error) {
@@ -73,8 +71,13 @@ func measureTrainers(ctx context.Context, opts options, out io.Writer) (trainerR
 		if err := report.checkpoints(ctx, ours, available, opts, out); err != nil {
 			return report, err
 		}
+		report.Rounds = round + 1
+		report.summarize()
+		// It takes long: one that is interrupted leaves what it has.
+		if err := write(opts.out, "trainer", report, report.markdown(), io.Discard); err != nil {
+			return report, err
+		}
 	}
-	report.summarize()
 	return report, nil
 }
 
@@ -84,21 +87,16 @@ func (r *trainerReport) loops(ctx context.Context, round int, both []contender, 
 		for _, own := range both {
 			scaled := opts
 			scaled.steps *= c.times
-			alone, err := own.with("--loop=trainer", "--model="+c.model).measure(ctx, cores[:c.ranks], scaled)
+			m, err := own.with("--loop="+c.loop, "--model="+c.model).measure(ctx, cores[:c.ranks], scaled)
 			if err != nil {
 				return err
 			}
-			inTurns, err := own.with("--loop=both", "--model="+c.model).measure(ctx, cores[:c.ranks], scaled)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(out, "round %d: %-26s %-6s %d ranks %8.0f images/s %7.3f ms, over the bare step %7.3f ms\n", round+1, own.name, c.model, c.ranks,
-				alone.ImagesPerSecond, alone.MillisPerStep, inTurns.Over)
+			fmt.Fprintf(out, "round %d: %-26s %-6s %d ranks %8.0f images/s %7.3f ms, over the bare step %6.3f ms\n", round+1, own.name, c.model, c.ranks,
+				m.ImagesPerSecond, m.MillisPerStep, m.Over)
 			if round == 0 {
-				r.Loops = append(r.Loops, loopRow{Name: own.name, Version: alone.Version, Model: c.model, Ranks: c.ranks})
+				r.Loops = append(r.Loops, loopRow{Name: own.name, Version: m.Version, Model: c.model, Ranks: c.ranks})
 			}
-			r.Loops[i].RoundsAlone = append(r.Loops[i].RoundsAlone, alone)
-			r.Loops[i].RoundsInTurns = append(r.Loops[i].RoundsInTurns, inTurns)
+			r.Loops[i].Rounds = append(r.Loops[i].Rounds, m)
 			i++
 		}
 	}
@@ -114,7 +112,7 @@ func (r *trainerReport) checkpoints(ctx context.Context, ours contender, cores [
 	for i, c := range []struct {
 		model               string
 		every, batch, steps int
-	}{{"cnn", 50, opts.batch, 200}, {"dense", 20, 8, 80}} {
+	}{{"cnn", 50, opts.batch, 200}, {"dense", 15, 8, 60}} {
 		scaled := opts
 		scaled.batch, scaled.steps = c.batch, c.steps
 		m, err := ours.with("--model="+c.model, "--dir="+dir, fmt.Sprintf("--checkpoint-every=%d", c.every)).measure(ctx, cores[:1], scaled)
@@ -133,7 +131,7 @@ func (r *trainerReport) checkpoints(ctx context.Context, ours contender, cores [
 // summarize takes medians over the rounds.
 func (r *trainerReport) summarize() {
 	for i := range r.Loops {
-		r.Loops[i].Alone, r.Loops[i].InTurns = medians(r.Loops[i].RoundsAlone), medians(r.Loops[i].RoundsInTurns)
+		r.Loops[i].Median = medians(r.Loops[i].Rounds)
 	}
 	for i := range r.Checkpoints {
 		r.Checkpoints[i].Median = medians(r.Checkpoints[i].Rounds)
@@ -159,19 +157,28 @@ func (r trainerReport) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# The trainer\n\n")
 	fmt.Fprintf(&b, "Training loops on 10,000 random images in memory, shuffled, %d a rank and step, Adam, the loss logged every 50 steps; one core a rank; median of %d rounds of\n"+
-		"%d steps (20 times as many for linear), taken in turn. cnn has 421,642 parameters, linear 7,850. What a trainer costs over a bare loop, written by hand over the\n"+
-		"same model and loader, is measured in one process in which the two take turns step by step: the median of the differences, so that other programs slow both down.\n"+
-		"%s, load average before: %s.\n\n", r.Batch, r.Rounds, r.Steps, r.CPU, r.Load)
-	fmt.Fprintf(&b, "| model | ranks | | images/s | ms a step | CPU ms a step | over a bare step, ms | gonbatch is |\n|---|--:|---|--:|--:|--:|--:|--:|\n")
+		"%d steps, taken in turn. %s, load average before: %s.\n\n", r.Batch, r.Rounds, r.Steps, r.CPU, r.Load)
+	fmt.Fprintf(&b, "A CNN of 421,642 parameters:\n\n| ranks | | images/s | ms a step | CPU ms a step | gonbatch is |\n|--:|---|--:|--:|--:|--:|\n")
 	for i, row := range r.Loops {
-		ours := r.Loops[i/2*2].Alone.ImagesPerSecond
-		fmt.Fprintf(&b, "| %s | %d | %s | %.0f | %.3f | %.3f | %.3f (%.1f %%) | %.2f x |\n", row.Model, row.Ranks, strings.TrimSpace(row.Name+" "+row.Version), row.Alone.ImagesPerSecond,
-			row.Alone.MillisPerStep, row.Alone.CPUPerStep, row.InTurns.Over, 100*row.InTurns.Over/row.InTurns.MillisPerStep, ours/row.Alone.ImagesPerSecond)
+		if row.Model == "cnn" {
+			m, ours := row.Median, r.Loops[i/2*2].Median.ImagesPerSecond
+			fmt.Fprintf(&b, "| %d | %s | %.0f | %.2f | %.2f | %.2f x |\n", row.Ranks, row.fullName(), m.ImagesPerSecond, m.MillisPerStep, m.CPUPerStep, ours/m.ImagesPerSecond)
+		}
 	}
-	fmt.Fprintf(&b, "\nWhat a training feels of a checkpoint (not of the first, whose memory is new), where the files are written on the same core; cnn with Adam's state is 5 MB, dense 500 MB.\n\n")
-	fmt.Fprintf(&b, "| model | ms a step | stands still, ms | longer in all until it is written, ms |\n|---|--:|--:|--:|\n")
+	fmt.Fprintf(&b, "\nWhat a trainer costs over a loop written by hand, with the same loader and a linear model: in one process the two take turns step by step, so that other\n"+
+		"programs slow both down. The medians of the differences and of the CNN's step above:\n\n| ranks | | us a step | of the CNN's step |\n|--:|---|--:|--:|\n")
+	for i, row := range r.Loops {
+		if row.Model == "linear" {
+			over, step := row.Median.Over, r.Loops[i-len(r.Loops)/2].Median.MillisPerStep
+			fmt.Fprintf(&b, "| %d | %s | %.0f | %.2f %% |\n", row.Ranks, row.fullName(), 1000*over, 100*over/step)
+		}
+	}
+	fmt.Fprintf(&b, "\nWhat a training feels of a checkpoint (not of the first, whose memory is new), where the files are written on the same core; the CNN with Adam's state is 5 MB,\n"+
+		"the other model 500 MB:\n\n| model | ms a step | stands still, ms | longer in all until it is written, ms |\n|---|--:|--:|--:|\n")
 	for _, row := range r.Checkpoints {
 		fmt.Fprintf(&b, "| %s | %.1f | %.1f | %.1f |\n", row.Model, row.Median.MillisPerStep, row.Median.Stall, row.Median.Extra)
 	}
 	return b.String()
 }
+
+func (r loopRow) fullName() string { return strings.TrimSpace(r.Name + " " + r.Version) }
