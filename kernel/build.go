@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 
 	"gonbatch/kernel/build"
 )
@@ -26,7 +27,16 @@ func Build(ctx context.Context, opts BuildOptions) error {
 	}
 	s := &session{dir: opts.Session}
 	return build.Run(ctx, build.Options{
-		Go: opts.Go, Dir: dir, Program: opts.Args[0], Flags: opts.Args[1:], Seed: s.seed(), Cell: s.cell(), Plans: s.plans(),
+		Go: opts.Go, Dir: dir, Program: opts.Args[0], Flags: opts.Args[1:], Seed: s.seed(), Cell: s.cell(), Plans: s.plans(), Store: planStore(),
 		Environ: os.Environ(), Output: os.Stderr,
 	})
+}
+
+// planStore is the folder of the user's plans; "" if there is none.
+func planStore() string {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(cache, "gonbatch", "plans")
 }

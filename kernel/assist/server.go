@@ -16,7 +16,7 @@ import (
 )
 
 // niceness lets the cells go first.
-const niceness = "5"
+const niceness = "10"
 
 // server is a gopls that runs.
 type server struct {

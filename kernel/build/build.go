@@ -39,8 +39,8 @@ type Options struct {
 	// Flags are further flags of go build.
 	Flags []string
 	// Seed has the script, and the Go files of the kernel's functions. Cell is where the kernel and a cell's program meet.
-	// Plans is the folder for plans.
-	Seed, Cell, Plans string
+	// Plans is the session's folder for building by plans. Store is the folder of the plans, which sessions may share; unset, Plans is.
+	Seed, Cell, Plans, Store string
 	// Environ is the environment of the go command, as in os.Environ.
 	Environ []string
 	// Output receives what the compiler has to say.
@@ -49,6 +49,9 @@ type Options struct {
 
 // Run builds the program. It blocks; a session has one build at a time.
 func Run(ctx context.Context, opts Options) error {
+	if opts.Store == "" {
+		opts.Store = opts.Plans
+	}
 	b := &builder{Options: opts}
 	b.Environ = withDefault(b.Environ, "GOGC", "400") // the linker collects garbage for a quarter of its time otherwise
 	b.noteTime(BuildTime)

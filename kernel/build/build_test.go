@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // cell is a module of cells for a test, with a go command that counts how often it is called.
@@ -205,5 +206,41 @@ func TestKeep(t *testing.T) {
 	c.write(t, "main.go", "package main\n\nvar n = 1\n\nfunc main() { println(n) }\n")
 	if got, _ := c.run(t); got != "1\n" {
 		t.Errorf("without %%keep: %q", got)
+	}
+}
+
+// TestSharedPlans: the plan of one session builds the program of another, whose module and folder have other names.
+func TestSharedPlans(t *testing.T) {
+	first, second := newCell(t), newCell(t)
+	first.opts.Store = t.TempDir()
+	second.opts.Store, second.opts.Go, second.calls = first.opts.Store, first.opts.Go, first.calls
+	second.write(t, "go.mod", "module other\n\ngo 1.26\n\nrequire example.com/near v0.0.0\n\nreplace example.com/near => ../near\n")
+	for i, c := range []*cell{first, second} {
+		c.write(t, "main.go", fmt.Sprintf("package main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println(%d) }\n", i))
+		if got, byGo := c.run(t); got != fmt.Sprintf("%d\n", i) || byGo != (i == 0) {
+			t.Errorf("session %d: %q, by the go command: %v", i, got, byGo)
+		}
+	}
+	second.write(t, "main.go", "package main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println(nothing) }\n")
+	if got, byGo := second.run(t); got != "# cell\n./main.go:5:27: undefined: nothing\n" || byGo {
+		t.Errorf("a mistake: %q, by the go command: %v", got, byGo)
+	}
+}
+
+func TestPrune(t *testing.T) {
+	store := t.TempDir()
+	for i := range mostPlans + 5 {
+		name := filepath.Join(store, fmt.Sprintf("%03d.json", i))
+		at := time.Now().Add(-time.Duration(i) * time.Minute)
+		if err := errors.Join(os.WriteFile(name, nil, 0o600), os.Chtimes(name, at, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := prune(store); err != nil {
+		t.Fatal(err)
+	}
+	left, err := filepath.Glob(filepath.Join(store, "*.json"))
+	if err != nil || len(left) != mostPlans || filepath.Base(left[mostPlans-1]) != fmt.Sprintf("%03d.json", mostPlans-1) {
+		t.Errorf("%d are left, the last %s, %v", len(left), left[len(left)-1], err)
 	}
 }

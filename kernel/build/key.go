@@ -11,9 +11,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
+
+// moduleLine is what differs between the go.mod files of two sessions.
+var moduleLine = regexp.MustCompile(`(?m)^module .*$`)
 
 // errUncovered is why a program has no plan.
 var errUncovered = errors.New("not covered by plans")
@@ -36,6 +40,7 @@ func (b *builder) key() (string, error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", err
 		}
+		text = moduleLine.ReplaceAll(text, nil)
 		fmt.Fprintf(sum, "%s %d\n%s\n", name, len(text), text)
 	}
 	info, err := os.Stat(b.Go)

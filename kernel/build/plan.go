@@ -14,9 +14,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
-// plan is how a program is compiled and linked. In its texts the tools' own folder is called workMark.
+// plan is how a program is compiled and linked. In its texts the tools' own folder is called workMark, and the program's dirMark.
 type plan struct {
 	// Compile and Link are the tools with their arguments.
 	Compile, Link []string
@@ -29,18 +30,24 @@ type plan struct {
 	Local    string
 }
 
-const workMark = "\x00work\x00"
+const (
+	workMark = "\x00work\x00"
+	dirMark  = "\x00dir\x00"
+)
+
+// mostPlans is how many plans are kept: those that were made or followed last.
+const mostPlans = 100
 
 // lastFile has the hash of what the program was built from the last time, if a plan did it.
 const lastFile = "last"
 
 var packageLine = regexp.MustCompile(`(?m)^packagefile ([^=\n]+)=(.*)$`)
 
-func (b *builder) planFile(key string) string { return filepath.Join(b.Plans, key+".json") }
+func (b *builder) planFile(key string) string { return filepath.Join(b.Store, key+".json") }
 
 // keepPlan makes a plan of what the go command did. That it can't is no error: the next build has none.
 func (b *builder) keepPlan(key, record string) {
-	p, err := readRecord(record)
+	p, err := readRecord(record, b.Dir)
 	if err != nil || !b.covers(p) {
 		return
 	}
@@ -48,12 +55,51 @@ func (b *builder) keepPlan(key, record string) {
 		return
 	}
 	if text, err := json.Marshal(p); err == nil {
-		_ = os.WriteFile(b.planFile(key), text, 0o600)
+		_ = b.store(key, text)
 	}
 }
 
-// readRecord reads what the script `record` wrote down of the tools.
-func readRecord(record string) (*plan, error) {
+// store writes a plan whole, for other sessions may read it, and removes the oldest ones.
+func (b *builder) store(key string, text []byte) error {
+	if err := os.MkdirAll(b.Store, 0o755); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(b.Store, ".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name())
+	_, err = file.Write(text)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(file.Name(), b.planFile(key)); err != nil {
+		return err
+	}
+	return prune(b.Store)
+}
+
+// prune removes the plans that were used longest ago.
+func prune(store string) error {
+	names, err := filepath.Glob(filepath.Join(store, "*.json"))
+	if err != nil || len(names) <= mostPlans {
+		return err
+	}
+	used := map[string]time.Time{}
+	for _, name := range names {
+		if info, err := os.Stat(name); err == nil {
+			used[name] = info.ModTime()
+		}
+	}
+	slices.SortFunc(names, func(x, y string) int { return used[y].Compare(used[x]) })
+	for _, name := range names[mostPlans:] {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return err
+}
+
+// readRecord reads what the script `record` wrote down of the tools, which compiled the program in a folder.
+func readRecord(record, dir string) (*plan, error) {
 	texts := map[string]string{}
 	for _, name := range []string{"compile", "compile.cfg", "link", "link.cfg", "goroot"} {
 		text, err := os.ReadFile(filepath.Join(record, name))
@@ -68,7 +114,9 @@ func readRecord(record string) (*plan, error) {
 		return nil, errUncovered
 	}
 	work := filepath.Dir(args[at+1])
-	mark := func(text string) string { return strings.ReplaceAll(text, work, workMark) }
+	mark := func(text string) string {
+		return strings.ReplaceAll(strings.ReplaceAll(text, work, workMark), dir+"/", dirMark+"/")
+	}
 	p := &plan{
 		Compile: strings.Split(mark(strings.Join(args, "\n")), "\n"), CompileConfig: mark(texts["compile.cfg"]),
 		Link: strings.Split(mark(strings.TrimSuffix(texts["link"], "\n")), "\n"), LinkConfig: mark(texts["link.cfg"]),
@@ -92,7 +140,7 @@ func (b *builder) covers(p *plan) bool {
 	}
 	var compiled []string
 	for _, arg := range p.Compile {
-		if filepath.Ext(arg) == ".go" && filepath.Dir(arg) == b.Dir {
+		if filepath.Ext(arg) == ".go" && filepath.Dir(arg) == dirMark {
 			compiled = append(compiled, filepath.Base(arg))
 		}
 	}
@@ -128,6 +176,8 @@ func (b *builder) byPlan(ctx context.Context, key string) (output []byte, ok boo
 		return output, len(output) > 0
 	}
 	_ = os.WriteFile(last, []byte(state), 0o600)
+	now := time.Now()
+	_ = os.Chtimes(b.planFile(key), now, now) // it is of use
 	return nil, true
 }
 
@@ -154,8 +204,8 @@ func (b *builder) follow(ctx context.Context, p *plan) (output []byte, err error
 	work := filepath.Join(b.Plans, "work")
 	err = errors.Join(
 		os.MkdirAll(filepath.Join(work, "exe"), 0o755),
-		os.WriteFile(filepath.Join(work, "importcfg"), []byte(in(work, p.CompileConfig)), 0o600),
-		os.WriteFile(filepath.Join(work, "importcfg.link"), []byte(in(work, p.LinkConfig)), 0o600))
+		os.WriteFile(filepath.Join(work, "importcfg"), []byte(b.in(work, p.CompileConfig)), 0o600),
+		os.WriteFile(filepath.Join(work, "importcfg.link"), []byte(b.in(work, p.LinkConfig)), 0o600))
 	if err != nil {
 		return nil, err
 	}
@@ -169,12 +219,15 @@ func (b *builder) follow(ctx context.Context, p *plan) (output []byte, err error
 	return nil, os.Rename(filepath.Join(work, "exe", "a.out"), b.binary())
 }
 
-func in(work, text string) string { return strings.ReplaceAll(text, workMark, work) }
+// in puts folders into a text of a plan.
+func (b *builder) in(work, text string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(text, workMark, work), dirMark, b.Dir)
+}
 
 func (b *builder) tool(ctx context.Context, p *plan, work string, args []string) ([]byte, error) {
 	args = slices.Clone(args)
 	for i := range args {
-		args[i] = in(work, args[i])
+		args[i] = b.in(work, args[i])
 	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir = b.Dir
