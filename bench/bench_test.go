@@ -102,6 +102,12 @@ func TestTrainerTable(t *testing.T) {
 	report.Checkpoints = []costOfSave{{Model: "cnn", Rounds: []measurement{{MillisPerStep: 41, Stall: 5, Extra: 9}, {MillisPerStep: 43, Stall: 7, Extra: 8}, {MillisPerStep: 42, Stall: 6, Extra: 7}}}}
 	report.summarize()
 	got := report.markdown()
+	if strings.Contains(got, "busy") {
+		t.Errorf("a load of %s is called busy", report.Load)
+	}
+	if report.Load = "7.5"; !strings.Contains(report.markdown(), "before: 7.5. The machine was\nbusy with other work") {
+		t.Errorf("a load of %s is not called busy", report.Load)
+	}
 	for _, want := range []string{
 		"|--:|---|--:|--:|--:|--:|\n| 1 | gonbatch | 800 | 80.00 | 40.00 | 1.00 x |\n| 1 | Lightning 3 | 533 | 120.00 | 60.00 | 1.50 x |\n\n",
 		"|--:|---|--:|--:|\n| 1 | gonbatch | 80 | 0.10 % |\n| 1 | Lightning 3 | 2400 | 2.00 % |\n\n",

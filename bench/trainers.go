@@ -6,6 +6,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -157,7 +158,7 @@ func (r trainerReport) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# The trainer\n\n")
 	fmt.Fprintf(&b, "Training loops on 10,000 random images in memory, shuffled, %d a rank and step, Adam, the loss logged every 50 steps; one core a rank; median of %d rounds of\n"+
-		"%d steps, taken in turn. %s, load average before: %s.\n\n", r.Batch, r.Rounds, r.Steps, r.CPU, r.Load)
+		"%d steps, taken in turn. %s, load average before: %s.%s\n\n", r.Batch, r.Rounds, r.Steps, r.CPU, r.Load, busy(r.Load))
 	fmt.Fprintf(&b, "A CNN of 421,642 parameters:\n\n| ranks | | images/s | ms a step | CPU ms a step | gonbatch is |\n|--:|---|--:|--:|--:|--:|\n")
 	for i, row := range r.Loops {
 		if row.Model == "cnn" {
@@ -179,6 +180,15 @@ func (r trainerReport) markdown() string {
 		fmt.Fprintf(&b, "| %s | %.1f | %.1f | %.1f |\n", row.Model, row.Median.MillisPerStep, row.Median.Stall, row.Median.Extra)
 	}
 	return b.String()
+}
+
+// busy warns of figures that were taken beside other work.
+func busy(load string) string {
+	const quiet = 2.5
+	if x, err := strconv.ParseFloat(load, 64); err != nil || x < quiet {
+		return ""
+	}
+	return " The machine was\nbusy with other work: the speeds are too low and vary by a factor of two; the differences within one process and the CPU times hold better."
 }
 
 func (r loopRow) fullName() string { return strings.TrimSpace(r.Name + " " + r.Version) }

@@ -30,7 +30,7 @@ var measureScript string
 var contenders = []struct{ title, name string }{{"gonbatch", kernel.Name}, {"GoNB 0.11.4", "gonb"}, {"ipykernel 7", "python3"}}
 
 // measures are the columns, in order.
-var measures = []string{"start", "first cell", "warm cell", "XLA cell", "first completion", "next completion", "completion in GoMLX"}
+var measures = []string{"start", "first cell", "warm cell", "XLA cell", "its CPU time", "first completion", "next completion", "completion in GoMLX"}
 
 func main() {
 	rounds := flag.Int("rounds", 5, "sessions of each kernel")
@@ -76,7 +76,7 @@ func run(rounds int) error {
 
 // meaning says what the columns are.
 const meaning = `from the start of the kernel until it answers; the session's first cell, and one that was changed after it;
-one that was changed and runs a GoMLX program on XLA; the first completion of a standard package, the next one, and one within GoMLX.
+one that was changed and runs a GoMLX program on XLA, and what that costs of a processor; the first completion of a standard package, the next one, and one within GoMLX.
 Empty is what a kernel does not have, or did not answer ten times. Cells of GoNB have a complete go.mod and no automatic go get.`
 
 // machine names the processor, and how busy it was with other things.
