@@ -8,14 +8,18 @@ import (
 )
 
 // passSignals starts a program that may fail, hands on the signals that ask it to save and stop, and waits for its end.
-const passSignals = ` "$@" <&0 &
-child=$!
+const passSignals = `child= passed=
 for signal in INT TERM USR1 USR2; do
-  trap "kill -$signal $child 2> /dev/null" "$signal"
+  trap "passed=$signal; [ -z \"\$child\" ] || kill -$signal \$child 2> /dev/null" "$signal"
 done
+%s "$@" <&0 &
+child=$!
+[ -z "$passed" ] || kill -"$passed" "$child" 2> /dev/null
+passed=
 wait "$child"
 code=$?
-while kill -0 "$child" 2> /dev/null; do # A signal ended the waiting, not the program.
+while [ -n "$passed" ]; do # A signal ended the waiting, not the program; bash knows the code of one that has ended since.
+  passed=
   wait "$child"
   code=$?
 done
@@ -33,7 +37,7 @@ func renderStarter(cell *cellInfo, step Step) []byte {
 		b.WriteString("exec " + program + " \"$@\"\n")
 		return []byte(b.String())
 	}
-	b.WriteString(program + passSignals)
+	fmt.Fprintf(&b, passSignals, program)
 	b.WriteString(renderEnd(place, true))
 	return []byte(b.String())
 }
