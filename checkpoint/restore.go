@@ -2,6 +2,8 @@ package checkpoint
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
@@ -39,6 +41,22 @@ func (s *Snapshot) Restore(store *model.Store) error {
 		return err
 	}
 	store.SetLoader(loader)
+	return nil
+}
+
+// Create adds at once the variables that Restore has left for graphs to create, but those of metrics: for a store whose training has ended, so that
+// no graph may come.
+func (s *Snapshot) Create(store *model.Store) error {
+	for _, name := range slices.Sorted(maps.Keys(s.Tensors)) {
+		if isMetric(name) {
+			continue
+		}
+		v := store.GetVariable(name) // GoMLX takes it from the Loader, as a trainable one.
+		if v == nil {
+			return fmt.Errorf("checkpoint: create %s: Restore comes first", name)
+		}
+		v.Trainable = s.Weights[name]
+	}
 	return nil
 }
 

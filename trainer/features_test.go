@@ -1,6 +1,7 @@
 package trainer_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -240,6 +241,7 @@ func TestAnotherTraining(t *testing.T) {
 	if err := tr.Fit(t.Context(), blobs{145}, nil); err != nil {
 		t.Fatal(err)
 	}
+	trained := weights(t, tr.Store())
 	wide := func(scope *model.Scope, x *graph.Node) *graph.Node {
 		return plainNet(scope, graph.Concatenate([]*graph.Node{x, x}, 1))
 	}
@@ -272,6 +274,16 @@ func TestAnotherTraining(t *testing.T) {
 		tr, out := newTrainer(t, base, blobTask(plainNet))
 		if err := tr.Fit(t.Context(), blobs{145}, nil); err != nil || !strings.Contains(out.String(), "training was finished after step 12") {
 			t.Errorf("%v:\n%s", err, out)
+		}
+		for name, want := range trained {
+			if got := weights(t, tr.Store())[name]; !bytes.Equal(got, want) {
+				t.Errorf("%s is not what it was, or not there", name)
+			}
+		}
+		for v := range tr.Store().IterVariables() {
+			if want := strings.HasPrefix(v.Path(), "/logits/") || strings.HasPrefix(v.Path(), "/hidden/"); v.Trainable != want {
+				t.Errorf("%s: trainable %v, want %v", v.Path(), v.Trainable, want)
+			}
 		}
 		if metrics, err := tr.Test(t.Context(), blobs{103}); err != nil || metrics["test/accuracy"] < 0.5 {
 			t.Errorf("its weights are there: %v, %v", metrics, err)

@@ -68,7 +68,10 @@ func (t *Trainer) resume() error {
 	if err := t.snapshot.Restore(t.store); err != nil {
 		return err
 	}
-	return t.goOnFrom(from)
+	if err := t.goOnFrom(from); err != nil || !t.at.Finished {
+		return err
+	}
+	return t.snapshot.Create(t.store) // No step will ask for the variables.
 }
 
 // shareSnapshot gives the other ranks rank 0's snapshot.
