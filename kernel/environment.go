@@ -42,7 +42,7 @@ func sessionEnvironment(opts Options, t tools, s *session) environment {
 	env.set("PATH", strings.Join(dirs, string(os.PathListSeparator)))
 	env.set("TMPDIR", s.tmp())
 	env.set("GONBATCH_CELL_DIR", s.cell()) // where package display writes
-	env.set("GONBATCH_KEEP_DIR", s.keep()) // and package keep
+	env.set(keepDirVariable, s.keep())     // and package keep
 	env.set("GONBATCH_KEEP_ERRORS", filepath.Join(s.cell(), "keep-errors"))
 	env.set("GONBATCH_SOURCE", opts.SourceDir)
 	env.setDefault("GONBATCH_DEVICES", "1")

@@ -41,6 +41,17 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if len(os.Args) > 2 && os.Args[1] == "kernel" && os.Args[2] == "guard" {
+		if err := kernel.Guard(os.Stdin, os.Args[4]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	if len(os.Args) > 1 && os.Args[1] == "kernel" {
+		fmt.Fprintf(os.Stderr, "%q: no command of this test\n", os.Args)
+		os.Exit(2) // Running the tests in its place would not end.
+	}
 	os.Exit(m.Run())
 }
 
@@ -92,6 +103,28 @@ func TestNoOrphans(t *testing.T) {
 	}
 }
 
+// TestNoOrphansOfCells: what a cell has started elsewhere, by Go or by a shell, ends with a kernel that is killed, and its folder is removed.
+func TestNoOrphansOfCells(t *testing.T) {
+	for name, code := range map[string]string{
+		"program": `%%\nexec.Command("setsid", "sleep", "3600").Run()`,
+		"shell":   `!setsid sleep 3600 & sleep 3600`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			mark := fmt.Sprintf("TEST_MARK=%d-cell-%s", os.Getpid(), name)
+			client := startClient(t, mark, code)
+			sleeps := func() bool {
+				return slices.ContainsFunc(processesWith(mark), func(p process) bool { return p.name == "sleep" })
+			}
+			waitFor(t, "the cell to start a process", sleeps)
+			kill(t, mark, "kernel")
+			waitFor(t, "all but the client to end", func() bool { return len(processesWith(mark)) == 1 })
+			if left, err := filepath.Glob(filepath.Join(client.tmp, "gonbatch-kernel-*")); err != nil || len(left) > 0 {
+				t.Errorf("files are left: %v, %v", left, err)
+			}
+		})
+	}
+}
+
 // kill kills a process of a session: its kernel, or GoNB.
 func kill(t *testing.T, mark, victim string) {
 	t.Helper()
@@ -139,14 +172,27 @@ print(reply["status"], reply["execution_count"], "".join(texts))
 	}
 }
 
-// startBusyClient starts a client whose kernel runs a cell for an hour. All of their processes have mark in the environment.
+// busyClient is a client whose kernel runs a cell, with tmp as the folder of temporary files.
+type busyClient struct {
+	*exec.Cmd
+	tmp string
+}
+
+// startBusyClient starts a client whose kernel runs a cell for an hour.
 func startBusyClient(t *testing.T, mark string) *exec.Cmd {
 	t.Helper()
+	return startClient(t, mark, `import "time"\n%%\ntime.Sleep(time.Hour)`).Cmd
+}
+
+// startClient starts a client whose kernel runs a cell, given as between quotes in Python. All of their processes have mark in the environment.
+func startClient(t *testing.T, mark, cell string) busyClient {
+	t.Helper()
+	tmp := t.TempDir()
 	script := `
 import time
 from jupyter_client.manager import start_new_kernel
 manager, client = start_new_kernel(kernel_name="gonbatch", startup_timeout=120)
-client.execute("import \"time\"\n%%\ntime.Sleep(time.Hour)")
+client.execute("` + strings.ReplaceAll(cell, `"`, `\"`) + `")
 while True:
     message = client.get_iopub_msg(timeout=60)
     if message["msg_type"] == "status" and message["content"]["execution_state"] == "busy":
@@ -155,7 +201,7 @@ print("busy", flush=True)
 time.sleep(600)
 `
 	cmd := exec.Command(jupyter.Python(t), "-c", script)
-	cmd.Env = append(os.Environ(), append(kernelEnv(t), mark, "TMPDIR="+t.TempDir())...)
+	cmd.Env = append(os.Environ(), append(kernelEnv(t), mark, "TMPDIR="+tmp)...)
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +213,7 @@ time.sleep(600)
 	if _, err := stdout.Read(make([]byte, 8)); err != nil {
 		t.Fatalf("the client did not start its kernel: %v", err)
 	}
-	return cmd
+	return busyClient{cmd, tmp}
 }
 
 func TestRunErrors(t *testing.T) {

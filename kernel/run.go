@@ -77,6 +77,11 @@ func serve(ctx context.Context, opts Options, found tools, s *session, front rel
 	if err := back.Write(connectionFile); err != nil {
 		return fmt.Errorf("kernel: %w", err)
 	}
+	stopGuard, err := startGuard(opts, s)
+	if err != nil {
+		return fmt.Errorf("kernel: %w", err)
+	}
+	defer stopGuard()
 	ctx, cancel := watchClient(ctx, os.Getppid)
 	defer cancel()
 	gonb := exec.Command(found.gonb, "--kernel", connectionFile, "--raw_error")

@@ -40,6 +40,9 @@ var timeitSource string
 //go:embed devices.go.tmpl
 var devicesSource string
 
+// sessionPrefix begins the name of a session's folder.
+const sessionPrefix = "gonbatch-kernel-"
+
 // session is the private folder of one run of the kernel:
 //
 //	bin/go      what GoNB starts as the go command
@@ -58,7 +61,7 @@ type session struct {
 
 // newSession makes the folder; close removes it.
 func newSession(sourceDir string, t tools, tmpDir string) (_ *session, err error) {
-	dir, err := os.MkdirTemp(tmpDir, "gonbatch-kernel-")
+	dir, err := os.MkdirTemp(tmpDir, sessionPrefix)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ func newKernelCommand(a *app) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newKernelInstallCommand(a), newKernelUninstallCommand(a), newKernelDoctorCommand(a), newKernelRunCommand(a), newKernelBuildCommand(a), newKernelWarmCommand(a))
+	cmd.AddCommand(newKernelInstallCommand(a), newKernelUninstallCommand(a), newKernelDoctorCommand(a), newKernelRunCommand(a), newKernelBuildCommand(a), newKernelGuardCommand(), newKernelWarmCommand(a))
 	return cmd
 }
 
@@ -114,6 +114,16 @@ func newKernelRunCommand(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&file, "connection-file", "", "Jupyter's connection file")
+	return cmd
+}
+
+func newKernelGuardCommand() *cobra.Command {
+	var session string
+	cmd := &cobra.Command{
+		Use: "guard", Short: "End what a killed session leaves; the session calls this", Args: cobra.NoArgs, Hidden: true,
+		RunE: func(cmd *cobra.Command, _ []string) error { return kernel.Guard(cmd.InOrStdin(), session) },
+	}
+	cmd.Flags().StringVar(&session, "session", "", "the session's folder")
 	return cmd
 }
 
