@@ -14,23 +14,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gonbatch/checkpoint"
+	"gonbatch/tests/tmpfs"
 )
 
 // disk mounts a file system of its own, which needs root.
 func disk(t *testing.T, options string) string {
 	t.Helper()
 	path := t.TempDir()
-	if err := unix.Mount("tmpfs", path, "tmpfs", 0, options); err != nil {
-		if os.Getenv("CI") == "true" && os.Geteuid() == 0 {
-			t.Fatalf("CI=true, but no file system can be mounted: %v", err)
-		}
-		t.Skipf("no small file system can be mounted: %v: run as root", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(path, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+	tmpfs.Mount(t, path, options)
 	return filepath.Join(path, "checkpoints")
 }
 

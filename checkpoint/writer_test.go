@@ -1,8 +1,6 @@
 package checkpoint_test
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -10,10 +8,10 @@ import (
 	"time"
 
 	"github.com/gomlx/gomlx/core/tensors"
-	"golang.org/x/sys/unix"
 
 	"gonbatch/checkpoint"
 	"gonbatch/checkpoint/folder"
+	"gonbatch/tests/tmpfs"
 )
 
 func TestWriter(t *testing.T) {
@@ -70,13 +68,7 @@ func TestWriterIsInTheBackground(t *testing.T) {
 	s.Step = 1
 	ok(t, dir.Save(s))
 	stuck := filepath.Join(dir.Path(), ".removing-step-00000001")
-	ok(t, os.Mkdir(stuck, 0o777))
-	if err := unix.Mount("tmpfs", stuck, "tmpfs", 0, "size=1m"); errors.Is(err, fs.ErrPermission) {
-		t.Skip("needs root")
-	} else {
-		ok(t, err)
-	}
-	defer func() { ok(t, unix.Unmount(stuck, unix.MNT_DETACH)) }()
+	tmpfs.Mount(t, stuck, "size=1m")
 	w := checkpoint.NewWriter(dir)
 	s = take(t, allTypes(t))
 	s.Step = 2

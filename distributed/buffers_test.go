@@ -26,7 +26,7 @@ func averageNet(scope *model.Scope, x *graph.Node) *graph.Node {
 	}
 	x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
 	x = layers.DropoutStatic(scope, x, 0.5)
-	return layers.Dense(scope.In("logits"), x, true, classes)
+	return layers.Dense(scope.In("logits"), x, true, ranktest.Classes)
 }
 
 // TestBuffersAndRandomStreams: what a step changes without training is the same on all ranks afterwards, and each rank has random numbers of its own.
@@ -36,14 +36,14 @@ func TestBuffersAndRandomStreams(t *testing.T) {
 		store := model.NewStore()
 		sgd := w.Optimizer(optimizer.StochasticGradientDescent().WithLearningRate(0.01).Done())
 		trainer := train.NewTrainer(w.Backend(), store, averageNet, loss.SparseCategoricalCrossEntropyLogits, sgd, nil, nil)
-		loader, err := w.Loader(blobs{8}, distributed.LoaderOptions{BatchSize: 8})
+		loader, err := w.Loader(ranktest.Blobs(8), distributed.LoaderOptions{BatchSize: 8})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := epoch(w, trainer, loader); err != nil {
 			t.Fatal(err)
 		}
-		inputs, _, err := blobs{8}.Batch([]int{0, 1, 2, 3, 4, 5, 6, 7})
+		inputs, _, err := ranktest.Blobs(8).Batch([]int{0, 1, 2, 3, 4, 5, 6, 7})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,11 +91,11 @@ func TestRefusals(t *testing.T) {
 				return fit(w, model.NewStore(), net, w.Optimizer(optimizer.Adam().Done()))
 			}, "rank 1 built another model than rank 0"},
 			{"a batch that can't be divided", func() error {
-				_, err := w.Loader(blobs{100}, distributed.LoaderOptions{BatchSize: 5})
+				_, err := w.Loader(ranktest.Blobs(100), distributed.LoaderOptions{BatchSize: 5})
 				return err
 			}, "load blobs: sampler: the batch size of 5 can't be divided evenly over 2 ranks and devices: use 4 or 6"},
 			{"nothing to evaluate", func() error {
-				_, err := w.Evaluate(nil, blobs{0}, 10)
+				_, err := w.Evaluate(nil, ranktest.Blobs(0), 10)
 				return err
 			}, "it has no examples"},
 		}
@@ -109,7 +109,7 @@ func TestRefusals(t *testing.T) {
 
 func fit(w *distributed.World, store *model.Store, net func(*model.Scope, *graph.Node) *graph.Node, opt optimizer.Interface) error {
 	trainer := train.NewTrainer(w.Backend(), store, net, loss.SparseCategoricalCrossEntropyLogits, opt, nil, nil)
-	loader, err := w.Loader(blobs{8}, distributed.LoaderOptions{BatchSize: 4})
+	loader, err := w.Loader(ranktest.Blobs(8), distributed.LoaderOptions{BatchSize: 4})
 	if err != nil {
 		return err
 	}
@@ -121,14 +121,14 @@ func TestFewerExamplesThanRanks(t *testing.T) {
 	ranktest.RunWith(t, []ranktest.Launcher{ranktest.OpenMPI}, 3, func(t *testing.T) {
 		w := initWorld(t)
 		trainer := newTrainer(w, 1)
-		loader, err := w.Loader(blobs{12}, distributed.LoaderOptions{BatchSize: 12})
+		loader, err := w.Loader(ranktest.Blobs(12), distributed.LoaderOptions{BatchSize: 12})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := epoch(w, trainer, loader); err != nil {
 			t.Fatal(err)
 		}
-		metrics, err := w.Evaluate(trainer, blobs{2}, 10)
+		metrics, err := w.Evaluate(trainer, ranktest.Blobs(2), 10)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -97,7 +97,7 @@ func trainInProgram(w *distributed.World) { fitForEver(w, func() {}) }
 
 // fitForEver trains, and calls begun after the first epoch: all is compiled then.
 func fitForEver(w *distributed.World, begun func()) {
-	loader, err := w.Loader(blobs{145}, distributed.LoaderOptions{BatchSize: 12})
+	loader, err := w.Loader(ranktest.Blobs(145), distributed.LoaderOptions{BatchSize: 12})
 	if err != nil {
 		log.Fatal(err)
 	}

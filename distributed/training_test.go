@@ -4,7 +4,6 @@ import (
 	"encoding/gob"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -25,40 +24,11 @@ import (
 	"gonbatch/distributed/ranktest"
 )
 
-// blobs is a dataset of noisy images: the class tells where the bright spot is.
-type blobs struct{ examples int }
-
-const (
-	side    = 8
-	classes = 4
-)
-
-func (b blobs) Name() string { return "blobs" }
-func (b blobs) Len() int     { return b.examples }
-
-func (b blobs) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
-	images, numbers := make([]float32, 0, len(indices)*side*side), make([]int32, 0, len(indices))
-	for _, index := range indices {
-		rng := rand.New(rand.NewPCG(99, uint64(index)))
-		class := rng.IntN(classes)
-		for pixel := range side * side {
-			value := rng.Float32() * 0.5
-			if pixel/(side*side/classes) == class {
-				value += 0.5
-			}
-			images = append(images, value)
-		}
-		numbers = append(numbers, int32(class))
-	}
-	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(images, len(indices), side, side, 1)},
-		[]*tensors.Tensor{tensors.FromFlatDataAndDimensions(numbers, len(indices), 1)}, nil
-}
-
 func smallNet(scope *model.Scope, x *graph.Node) *graph.Node {
 	x = activation.Relu(layers.Convolution(scope.In("conv"), x).Channels(4).KernelSize(3).PadSame().Done())
 	x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
 	x = activation.Relu(layers.Dense(scope.In("hidden"), x, true, 16))
-	return layers.Dense(scope.In("logits"), x, true, classes)
+	return layers.Dense(scope.In("logits"), x, true, ranktest.Classes)
 }
 
 func newTrainer(w *distributed.World, seed int64) *train.Trainer {
@@ -110,7 +80,7 @@ const steps = 50
 func trainRank(t *testing.T) {
 	w := initWorld(t)
 	// 12 steps an epoch, with a rest; 103 examples to evaluate, which nothing divides.
-	loader, err := w.Loader(blobs{145}, distributed.LoaderOptions{BatchSize: 12, Shuffle: true, Seed: 5})
+	loader, err := w.Loader(ranktest.Blobs(145), distributed.LoaderOptions{BatchSize: 12, Shuffle: true, Seed: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +94,7 @@ func trainRank(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	metrics, err := w.Evaluate(trainer, blobs{103}, 10)
+	metrics, err := w.Evaluate(trainer, ranktest.Blobs(103), 10)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,9 +35,9 @@ func TestKernelConformance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	submit := filepath.Join(t.TempDir(), "submit")
-	if out, err := command(root, "go", "build", "-o", submit, "./cmd/submit").CombinedOutput(); err != nil {
-		t.Fatalf("build submit: %v\n%s", err, out)
+	submit, err := submitBinary()
+	if err != nil {
+		t.Fatal(err)
 	}
 	dataDir := t.TempDir()
 	if _, err := kernel.Install(kernel.InstallOptions{DataDir: dataDir, Program: submit}); err != nil {

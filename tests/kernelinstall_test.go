@@ -25,13 +25,9 @@ var freshCells = []string{
 // the kernel away.
 func TestKernelInstall(t *testing.T) {
 	jupyter.Python(t)
-	root, err := jupyter.Root()
+	submit, err := submitBinary()
 	if err != nil {
 		t.Fatal(err)
-	}
-	submit := filepath.Join(t.TempDir(), "submit")
-	if out, err := command(root, "go", "build", "-o", submit, "./cmd/submit").CombinedOutput(); err != nil {
-		t.Fatalf("build submit: %v\n%s", err, out)
 	}
 	home := t.TempDir()
 	env := freshEnvironment(t, home)

@@ -24,9 +24,9 @@ func TestNotebookInJupyter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	submit := filepath.Join(t.TempDir(), "submit")
-	if out, err := command(root, "go", "build", "-o", submit, "./cmd/submit").CombinedOutput(); err != nil {
-		t.Fatalf("build submit: %v\n%s", err, out)
+	submit, err := submitBinary()
+	if err != nil {
+		t.Fatal(err)
 	}
 	prefix := t.TempDir()
 	if out, err := command(root, submit, "kernel", "install", "--spec-only", "--prefix", prefix).CombinedOutput(); err != nil {

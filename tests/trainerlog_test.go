@@ -8,7 +8,6 @@ import (
 	"image/color"
 	"image/png"
 	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,7 +18,6 @@ import (
 	"time"
 
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/loss"
@@ -31,32 +29,9 @@ import (
 	"gonbatch/trainer"
 )
 
-// stripes is a dataset of noisy images: the class tells which quarter is bright.
-type stripes struct{ examples int }
-
-func (s stripes) Name() string { return "stripes" }
-func (s stripes) Len() int     { return s.examples }
-
-func (s stripes) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
-	images, numbers := make([]float32, 0, len(indices)*64), make([]int32, 0, len(indices))
-	for _, index := range indices {
-		rng := rand.New(rand.NewPCG(99, uint64(index)))
-		class := rng.IntN(4)
-		for pixel := range 64 {
-			value := rng.Float32() * 0.5
-			if pixel/16 == class {
-				value += 0.5
-			}
-			images = append(images, value)
-		}
-		numbers = append(numbers, int32(class))
-	}
-	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(images, len(indices), 64)},
-		[]*tensors.Tensor{tensors.FromFlatDataAndDimensions(numbers, len(indices), 1)}, nil
-}
-
-func stripesNet(scope *model.Scope, x *graph.Node) *graph.Node {
-	return layers.Dense(scope.In("logits"), graph.Tanh(layers.Dense(scope.In("hidden"), x, true, 16)), true, 4)
+func blobNet(scope *model.Scope, x *graph.Node) *graph.Node {
+	x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
+	return layers.Dense(scope.In("logits"), graph.Tanh(layers.Dense(scope.In("hidden"), x, true, 16)), true, ranktest.Classes)
 }
 
 // killVariable tells a rank after which update it is killed.
@@ -67,7 +42,7 @@ func trainLogged(t *testing.T) {
 	world, err := distributed.Init()
 	ok(t, err)
 	accuracy := metric.NewSparseCategoricalAccuracy("Mean Accuracy", "#acc")
-	task := trainer.Supervised(stripesNet, loss.SparseCategoricalCrossEntropyLogits, optimizer.Adam().LearningRate(0.01).Done(), accuracy)
+	task := trainer.Supervised(blobNet, loss.SparseCategoricalCrossEntropyLogits, optimizer.Adam().LearningRate(0.01).Done(), accuracy)
 	killAfter, _ := strconv.ParseInt(os.Getenv(killVariable), 10, 64)
 	callback := trainer.Callback{
 		BatchEnd: func(e *trainer.Event) error {
@@ -86,9 +61,9 @@ func trainLogged(t *testing.T) {
 		Checkpoint: trainer.CheckpointConfig{EverySteps: 5, Monitor: "val/loss", Mode: "max"}, // So that no later one is the best.
 	}, task, trainer.WithCallbacks(callback))
 	ok(t, err)
-	ok(t, tr.Fit(context.Background(), stripes{145}, stripes{40}))
+	ok(t, tr.Fit(context.Background(), ranktest.Blobs(145), ranktest.Blobs(40)))
 	ok(t, tr.LogArtifact(os.Getenv("TEST_ARTIFACT")))
-	_, err = tr.Test(context.Background(), stripes{50})
+	_, err = tr.Test(context.Background(), ranktest.Blobs(50))
 	ok(t, err, world.Close())
 }
 
@@ -227,7 +202,7 @@ func checkTensorBoard(t *testing.T, got tensorboardRead) {
 	if !slices.Equal(images, every(12)) {
 		t.Errorf("images of the steps %v", images)
 	}
-	for name, want := range map[string]any{"batch_size": "12", "max_epochs": "4", "dataset": "stripes"} {
+	for name, want := range map[string]any{"batch_size": "12", "max_epochs": "4", "dataset": "blobs"} {
 		if fmt.Sprint(got.HParams[name]) != want {
 			t.Errorf("hyper-parameter %s is %v, want %v", name, got.HParams[name], want)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
+	"gonbatch/distributed/ranktest"
 	"gonbatch/trainer"
 )
 
@@ -42,7 +43,7 @@ func TestAdversarial(t *testing.T) {
 		return nil
 	}}
 	tr, _ := newTrainer(t, trainer.Config{MaxSteps: 5, BatchSize: 12}, task, trainer.WithCallbacks(record))
-	if err := tr.Fit(t.Context(), blobs{145}, nil); err != nil {
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil {
 		t.Fatal(err)
 	}
 	a, b := 4.0, 0.0
@@ -62,7 +63,7 @@ func TestAdversarialLosses(t *testing.T) {
 		return pullApart(scope, inputs, labels)[:1]
 	}
 	tr, _ := newTrainer(t, trainer.Config{MaxSteps: 1, BatchSize: 12}, trainer.Adversarial(one, objective("first", "/a"), objective("second", "/b")))
-	if err := tr.Fit(t.Context(), blobs{145}, nil); err == nil || !strings.Contains(err.Error(), "1 losses for 2 objectives") {
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err == nil || !strings.Contains(err.Error(), "1 losses for 2 objectives") {
 		t.Errorf("got %v, want the numbers of losses and objectives", err)
 	}
 }

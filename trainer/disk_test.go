@@ -11,27 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gonbatch/checkpoint"
+	"gonbatch/distributed/ranktest"
+	"gonbatch/tests/tmpfs"
 	"gonbatch/trainer"
 )
-
-// mount gives a folder a file system of its own, which needs root.
-func mount(t *testing.T, path, options string) {
-	t.Helper()
-	if err := os.MkdirAll(path, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Mount("tmpfs", path, "tmpfs", 0, options); err != nil {
-		if os.Getenv("CI") == "true" && os.Geteuid() == 0 {
-			t.Fatalf("CI=true, but no file system can be mounted: %v", err)
-		}
-		t.Skipf("no small file system can be mounted: %v: run as root", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(path, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-}
 
 func wantAll(t *testing.T, err error, parts ...string) {
 	t.Helper()
@@ -45,7 +28,7 @@ func wantAll(t *testing.T, err error, parts ...string) {
 // TestDiskFull: a training whose checkpoint doesn't fit any more ends with an error that says where, and the checkpoint before stays.
 func TestDiskFull(t *testing.T) {
 	dir := t.TempDir()
-	mount(t, dir, "size=256k") // A checkpoint of plainNet takes 24 to 32 KB.
+	tmpfs.Mount(t, dir, "size=256k") // A checkpoint of plainNet takes 24 to 32 KB.
 	c := trainer.Config{MaxEpochs: 4, BatchSize: 12, Seed: 1, Checkpoint: trainer.CheckpointConfig{Dir: filepath.Join(dir, "checkpoints"), Keep: 1, EverySteps: 10}}
 	full := trainer.Callback{BatchEnd: func(e *trainer.Event) error {
 		if e.Step != 15 {
@@ -63,7 +46,7 @@ func TestDiskFull(t *testing.T) {
 		return nil
 	}}
 	tr, _ := newTrainer(t, c, blobTask(plainNet), trainer.WithCallbacks(full))
-	failed := tr.Fit(t.Context(), blobs{145}, nil)
+	failed := tr.Fit(t.Context(), ranktest.Blobs(145), nil)
 	wantAll(t, failed, "save a checkpoint", c.Checkpoint.Dir, "step 20", "no space left on device", "make room")
 	all, err := checkpoint.List(c.Checkpoint.Dir)
 	if err != nil || len(all) != 1 || all[0].Step != 10 || !all[0].Valid() {
@@ -73,7 +56,7 @@ func TestDiskFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	tr, out := newTrainer(t, c, blobTask(plainNet))
-	if err := tr.Fit(t.Context(), blobs{145}, nil); err != nil || !strings.Contains(out.String(), "goes on after step 10") {
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil || !strings.Contains(out.String(), "goes on after step 10") {
 		t.Errorf("there is room again: %v\n%s", err, out)
 	}
 }
@@ -81,7 +64,7 @@ func TestDiskFull(t *testing.T) {
 // TestReadOnlyRunDirectory: a training that could not be continued is refused before it begins.
 func TestReadOnlyRunDirectory(t *testing.T) {
 	run := t.TempDir()
-	mount(t, run, "size=1m")
+	tmpfs.Mount(t, run, "size=1m")
 	if err := unix.Mount("", run, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -93,9 +76,9 @@ func TestReadOnlyRunDirectory(t *testing.T) {
 // TestFolderBecomesReadOnly in the middle of a training.
 func TestFolderBecomesReadOnly(t *testing.T) {
 	dir := t.TempDir()
-	mount(t, dir, "size=1m")
+	tmpfs.Mount(t, dir, "size=1m")
 	c := trainer.Config{MaxEpochs: 1, BatchSize: 12, Checkpoint: trainer.CheckpointConfig{Dir: dir}}
 	fault := trainer.Callback{FitStart: func(*trainer.Event) error { return unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, "") }}
 	tr, _ := newTrainer(t, c, blobTask(plainNet), trainer.WithCallbacks(fault))
-	wantAll(t, tr.Fit(t.Context(), blobs{145}, nil), "save a checkpoint", dir, "read-only file system")
+	wantAll(t, tr.Fit(t.Context(), ranktest.Blobs(145), nil), "save a checkpoint", dir, "read-only file system")
 }

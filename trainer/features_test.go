@@ -18,6 +18,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"gonbatch/checkpoint"
+	"gonbatch/distributed/ranktest"
 	"gonbatch/trainer"
 )
 
@@ -60,7 +61,7 @@ func TestAccumulation(t *testing.T) {
 	fit := func(c trainer.Config) []float64 {
 		c.MaxSteps, c.Seed = 8, 5
 		tr, _ := newTrainer(t, c, sgdTask(0.1))
-		if err := tr.Fit(t.Context(), blobs{144}, nil); err != nil {
+		if err := tr.Fit(t.Context(), ranktest.Blobs(144), nil); err != nil {
 			t.Fatal(err)
 		}
 		if tr.Step() != 8 {
@@ -81,7 +82,7 @@ func TestAccumulation(t *testing.T) {
 func TestClipping(t *testing.T) {
 	weightsAfter := func(steps int) []float64 {
 		tr, _ := newTrainer(t, trainer.Config{MaxSteps: steps, BatchSize: 12, Seed: 5, GradientClipNorm: 0.01}, sgdTask(0.1))
-		if err := tr.Fit(t.Context(), blobs{144}, nil); err != nil {
+		if err := tr.Fit(t.Context(), ranktest.Blobs(144), nil); err != nil {
 			t.Fatal(err)
 		}
 		return floats(t, tr)
@@ -110,7 +111,7 @@ func TestLimits(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			test.c.BatchSize = 12
 			tr, out := newTrainer(t, test.c, blobTask(plainNet))
-			if err := tr.Fit(t.Context(), blobs{145}, blobs{40}); err != nil {
+			if err := tr.Fit(t.Context(), ranktest.Blobs(145), ranktest.Blobs(40)); err != nil {
 				t.Fatal(err)
 			}
 			if tr.Step() != test.steps || !strings.Contains(out.String(), test.says) {
@@ -122,7 +123,7 @@ func TestLimits(t *testing.T) {
 
 func TestMaxTime(t *testing.T) {
 	tr, out := newTrainer(t, trainer.Config{MaxTime: 50 * time.Millisecond, BatchSize: 12}, blobTask(plainNet))
-	if err := tr.Fit(t.Context(), blobs{145}, nil); err != nil {
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), "max_time of 50ms is over") {
@@ -133,7 +134,7 @@ func TestMaxTime(t *testing.T) {
 func TestEarlyStopping(t *testing.T) {
 	c := trainer.Config{MaxEpochs: 40, BatchSize: 12, EarlyStopping: trainer.EarlyStoppingConfig{Monitor: "val/accuracy", Patience: 2}}
 	tr, out := newTrainer(t, c, blobTask(plainNet))
-	if err := tr.Fit(t.Context(), blobs{145}, blobs{40}); err != nil {
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), ranktest.Blobs(40)); err != nil {
 		t.Fatal(err)
 	}
 	if tr.Step() >= 40*12 || !strings.Contains(out.String(), "val/accuracy has not been better than 1 for 3 validations") {
@@ -141,7 +142,7 @@ func TestEarlyStopping(t *testing.T) {
 	}
 	c.EarlyStopping.Monitor = "val/acc"
 	tr, _ = newTrainer(t, c, blobTask(plainNet))
-	if err := tr.Fit(t.Context(), blobs{145}, blobs{40}); err == nil || !strings.Contains(err.Error(), `"val/acc": there is no such metric: use one of val/accuracy, val/loss`) {
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), ranktest.Blobs(40)); err == nil || !strings.Contains(err.Error(), `"val/acc": there is no such metric: use one of val/accuracy, val/loss`) {
 		t.Errorf("got %v, want the metrics that there are", err)
 	}
 }
@@ -151,7 +152,7 @@ func TestBestIsKept(t *testing.T) {
 	dir := t.TempDir()
 	c := trainer.Config{MaxEpochs: 6, BatchSize: 12, Checkpoint: trainer.CheckpointConfig{Dir: dir, Monitor: "val/loss", Mode: "max"}}
 	tr, _ := newTrainer(t, c, blobTask(plainNet))
-	if err := tr.Fit(t.Context(), blobs{145}, blobs{40}); err != nil {
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), ranktest.Blobs(40)); err != nil {
 		t.Fatal(err)
 	}
 	all, err := checkpoint.List(dir)
@@ -173,29 +174,29 @@ func TestDiverged(t *testing.T) {
 	}, optimizer.Adam().Done())
 	tr, _ := newTrainer(t, trainer.Config{MaxSteps: 5, BatchSize: 12}, task)
 	var diverged *trainer.DivergedError
-	if err := tr.Fit(t.Context(), blobs{145}, nil); !errors.As(err, &diverged) || diverged.Rank != 0 || !strings.Contains(err.Error(), "the loss is NaN after step 0 on rank 0") {
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); !errors.As(err, &diverged) || diverged.Rank != 0 || !strings.Contains(err.Error(), "the loss is NaN after step 0 on rank 0") {
 		t.Errorf("got %v, want the rank and the step", err)
 	}
 }
 
 func TestPredict(t *testing.T) {
 	tr, _ := newTrainer(t, trainer.Config{MaxEpochs: 2, BatchSize: 12, EvalBatchSize: 30}, blobTask(plainNet))
-	if err := tr.Fit(t.Context(), blobs{145}, nil); err != nil {
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil {
 		t.Fatal(err)
 	}
 	var seen []int
 	right := 0
-	err := tr.Predict(t.Context(), blobs{103}, func(indices []int, predictions []*tensors.Tensor) error {
-		if want := fmt.Sprintf("(Float32)[%d, %d]", len(indices), classes); predictions[0].Shape().String() != want {
+	err := tr.Predict(t.Context(), ranktest.Blobs(103), func(indices []int, predictions []*tensors.Tensor) error {
+		if want := fmt.Sprintf("(Float32)[%d, %d]", len(indices), ranktest.Classes); predictions[0].Shape().String() != want {
 			return fmt.Errorf("shape %s, want %s", predictions[0].Shape(), want)
 		}
-		_, labels, err := blobs{103}.Batch(indices)
+		_, labels, err := ranktest.Blobs(103).Batch(indices)
 		if err != nil {
 			return err
 		}
 		logits, want := tensors.MustCopyFlatData[float32](predictions[0]), tensors.MustCopyFlatData[int32](labels[0])
 		for i := range indices {
-			own := logits[i*classes : (i+1)*classes]
+			own := logits[i*ranktest.Classes : (i+1)*ranktest.Classes]
 			if slices.Index(own, slices.Max(own)) == int(want[i]) {
 				right++
 			}
@@ -206,7 +207,7 @@ func TestPredict(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	metrics, err := tr.Test(t.Context(), blobs{103})
+	metrics, err := tr.Test(t.Context(), ranktest.Blobs(103))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +219,7 @@ func TestPredict(t *testing.T) {
 func TestPrecision(t *testing.T) {
 	for name, want := range map[string]dtypes.DType{"bf16-true": dtypes.BFloat16, "64-true": dtypes.Float64} {
 		tr, _ := newTrainer(t, trainer.Config{MaxEpochs: 4, BatchSize: 12, Precision: name}, blobTask(plainNet))
-		if err := tr.Fit(t.Context(), blobs{145}, nil); err != nil {
+		if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil {
 			t.Fatal(err)
 		}
 		for v := range tr.Store().IterVariables() {
@@ -226,7 +227,7 @@ func TestPrecision(t *testing.T) {
 				t.Errorf("%s: %s is %s", name, v.Path(), v.DType())
 			}
 		}
-		metrics, err := tr.Test(t.Context(), blobs{103})
+		metrics, err := tr.Test(t.Context(), ranktest.Blobs(103))
 		if err != nil || metrics["test/accuracy"] < 0.8 {
 			t.Errorf("%s: %v, %v", name, metrics, err)
 		}
@@ -238,7 +239,7 @@ func TestAnotherTraining(t *testing.T) {
 	dir := t.TempDir()
 	base := trainer.Config{MaxEpochs: 1, BatchSize: 12, Seed: 1, Checkpoint: trainer.CheckpointConfig{Dir: dir}}
 	tr, _ := newTrainer(t, base, blobTask(plainNet))
-	if err := tr.Fit(t.Context(), blobs{145}, nil); err != nil {
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil {
 		t.Fatal(err)
 	}
 	trained := weights(t, tr.Store())
@@ -265,14 +266,14 @@ func TestAnotherTraining(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			tr, _ := newTrainer(t, test.c, test.task)
-			if err := tr.Fit(t.Context(), blobs{test.examples}, nil); err == nil || !strings.Contains(err.Error(), test.want) {
+			if err := tr.Fit(t.Context(), ranktest.Blobs(test.examples), nil); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})
 	}
 	t.Run("finished", func(t *testing.T) {
 		tr, out := newTrainer(t, base, blobTask(plainNet))
-		if err := tr.Fit(t.Context(), blobs{145}, nil); err != nil || !strings.Contains(out.String(), "training was finished after step 12") {
+		if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil || !strings.Contains(out.String(), "training was finished after step 12") {
 			t.Errorf("%v:\n%s", err, out)
 		}
 		for name, want := range trained {
@@ -285,13 +286,13 @@ func TestAnotherTraining(t *testing.T) {
 				t.Errorf("%s: trainable %v, want %v", v.Path(), v.Trainable, want)
 			}
 		}
-		if metrics, err := tr.Test(t.Context(), blobs{103}); err != nil || metrics["test/accuracy"] < 0.5 {
+		if metrics, err := tr.Test(t.Context(), ranktest.Blobs(103)); err != nil || metrics["test/accuracy"] < 0.5 {
 			t.Errorf("its weights are there: %v, %v", metrics, err)
 		}
 	})
 	t.Run("more epochs", func(t *testing.T) {
 		tr, out := newTrainer(t, more, blobTask(plainNet))
-		if err := tr.Fit(t.Context(), blobs{145}, nil); err != nil || tr.Step() != 24 {
+		if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil || tr.Step() != 24 {
 			t.Errorf("step %d, %v:\n%s", tr.Step(), err, out)
 		}
 	})
@@ -309,11 +310,11 @@ func TestCallbackState(t *testing.T) {
 	}
 	var first, second int
 	tr, _ := newTrainer(t, c, blobTask(plainNet), counter(&first), killAt(10))
-	if err := tr.Fit(t.Context(), blobs{145}, nil); !errors.Is(err, errKilled) {
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); !errors.Is(err, errKilled) {
 		t.Fatal(err)
 	}
 	tr, _ = newTrainer(t, c, blobTask(plainNet), counter(&second))
-	if err := tr.Fit(t.Context(), blobs{145}, nil); err != nil {
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil {
 		t.Fatal(err)
 	}
 	if first != 10 || second != 24 {

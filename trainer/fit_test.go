@@ -5,15 +5,16 @@ import (
 	"strings"
 	"testing"
 
+	"gonbatch/distributed/ranktest"
 	"gonbatch/trainer"
 )
 
 func TestFit(t *testing.T) {
 	tr, out := newTrainer(t, trainer.Config{MaxEpochs: 3, BatchSize: 12, LogEvery: 5, Seed: 1}, blobTask(smallNet))
-	if err := tr.Fit(t.Context(), blobs{145}, blobs{50}); err != nil {
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), ranktest.Blobs(50)); err != nil {
 		t.Fatal(err)
 	}
-	metrics, err := tr.Test(t.Context(), blobs{103})
+	metrics, err := tr.Test(t.Context(), ranktest.Blobs(103))
 	if err != nil {
 		t.Fatal(err)
 	}

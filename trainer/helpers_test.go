@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"encoding/gob"
 	"flag"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/layers/activation"
 	"github.com/gomlx/gomlx/ml/layers/norm"
@@ -25,49 +23,20 @@ import (
 	"gonbatch/trainer"
 )
 
-// blobs is a dataset of noisy images: the class tells where the bright spot is.
-type blobs struct{ examples int }
-
-const (
-	side    = 8
-	classes = 4
-)
-
-func (b blobs) Name() string { return "blobs" }
-func (b blobs) Len() int     { return b.examples }
-
-func (b blobs) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
-	images, numbers := make([]float32, 0, len(indices)*side*side), make([]int32, 0, len(indices))
-	for _, index := range indices {
-		rng := rand.New(rand.NewPCG(99, uint64(index)))
-		class := rng.IntN(classes)
-		for pixel := range side * side {
-			value := rng.Float32() * 0.5
-			if pixel/(side*side/classes) == class {
-				value += 0.5
-			}
-			images = append(images, value)
-		}
-		numbers = append(numbers, int32(class))
-	}
-	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(images, len(indices), side, side, 1)},
-		[]*tensors.Tensor{tensors.FromFlatDataAndDimensions(numbers, len(indices), 1)}, nil
-}
-
 // smallNet has all that makes resuming hard: dropout draws random numbers, batch normalization keeps moving averages.
 func smallNet(scope *model.Scope, x *graph.Node) *graph.Node {
 	x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
 	x = layers.Dense(scope.In("first"), x, true, 16)
 	x = activation.Relu(norm.BatchNorm(scope.In("norm"), x, -1).Done())
 	x = layers.DropoutStatic(scope.In("dropout"), x, 0.2)
-	return layers.Dense(scope.In("logits"), x, true, classes)
+	return layers.Dense(scope.In("logits"), x, true, ranktest.Classes)
 }
 
 // plainNet gives the same on any number of ranks.
 func plainNet(scope *model.Scope, x *graph.Node) *graph.Node {
 	x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
 	x = graph.Tanh(layers.Dense(scope.In("hidden"), x, true, 16))
-	return layers.Dense(scope.In("logits"), x, true, classes)
+	return layers.Dense(scope.In("logits"), x, true, ranktest.Classes)
 }
 
 func blobTask(net func(*model.Scope, *graph.Node) *graph.Node) trainer.Task {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gonbatch/checkpoint"
+	"gonbatch/distributed/ranktest"
 	"gonbatch/trainer"
 )
 
@@ -35,7 +36,7 @@ func trainToTheEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := tr.Fit(t.Context(), blobs{145}, nil); err != nil {
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil {
 		t.Fatal(err)
 	}
 	writeGob(t, os.Getenv(outcomeFile), weights(t, tr.Store()))

@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"gonbatch/distributed/ranktest"
 	"gonbatch/logger"
+	"gonbatch/tests/tmpfs"
 	"gonbatch/trainer"
 )
 
@@ -33,8 +35,8 @@ func TestLoggersNeverStop(t *testing.T) {
 	}{
 		{"an MLflow server that never answers", func(t *testing.T, _ string) { t.Setenv("MLFLOW_TRACKING_URI", silence(t)) }, "Client.Timeout exceeded"},
 		{"no MLflow server", func(t *testing.T, _ string) { t.Setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:1") }, "connection refused"},
-		{"a full disk for event files", func(t *testing.T, run string) { mount(t, filepath.Join(run, "tensorboard"), "size=32k") }, "no space left on device"},
-		{"a full disk for curves", func(t *testing.T, run string) { mount(t, filepath.Join(run, "curves"), "size=4k") }, "no space left on device"},
+		{"a full disk for event files", func(t *testing.T, run string) { tmpfs.Mount(t, filepath.Join(run, "tensorboard"), "size=32k") }, "no space left on device"},
+		{"a full disk for curves", func(t *testing.T, run string) { tmpfs.Mount(t, filepath.Join(run, "curves"), "size=4k") }, "no space left on device"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -43,7 +45,7 @@ func TestLoggersNeverStop(t *testing.T) {
 			t.Setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "0.3")
 			test.harm(t, run)
 			tr, _ := newTrainer(t, trainer.Config{MaxEpochs: 4, BatchSize: 12, LogEvery: 4, LogHistogramsEvery: 1}, blobTask(plainNet))
-			if err := tr.Fit(t.Context(), blobs{145}, nil); err != nil {
+			if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil {
 				t.Fatal(err)
 			}
 			if err := tr.Logger().Close(); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -72,7 +74,7 @@ func TestOwnLoggerHangs(t *testing.T) {
 	defer close(own.release)
 	tr, _ := newTrainer(t, trainer.Config{MaxEpochs: 4, BatchSize: 12, LogEvery: 4}, blobTask(plainNet), trainer.WithLogger(own))
 	ended := make(chan error, 1)
-	go func() { ended <- tr.Fit(t.Context(), blobs{145}, nil) }()
+	go func() { ended <- tr.Fit(t.Context(), ranktest.Blobs(145), nil) }()
 	select {
 	case err := <-ended:
 		if err != nil {

@@ -44,7 +44,7 @@ func resumeBody(t *testing.T) {
 	}
 	fit := func(c trainer.Config, ctx context.Context, options ...trainer.Option) (*trainer.Trainer, *bytes.Buffer, error) {
 		tr, out := newTrainer(t, c, blobTask(smallNet), options...)
-		return tr, out, tr.Fit(ctx, blobs{145}, nil)
+		return tr, out, tr.Fit(ctx, ranktest.Blobs(145), nil)
 	}
 	want, _, err := fit(c, t.Context())
 	if err != nil {
@@ -110,7 +110,7 @@ func otherWorldBody(t *testing.T) {
 		t.Fatal(err)
 	}
 	tr, out := newTrainer(t, c, sgdTask(0.1), killAt(kill))
-	if err := tr.Fit(t.Context(), blobs{145}, nil); kill > 0 && !errors.Is(err, errKilled) || kill == 0 && err != nil {
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); kill > 0 && !errors.Is(err, errKilled) || kill == 0 && err != nil {
 		t.Fatal(err)
 	}
 	fmt.Print(out.String())

@@ -103,7 +103,7 @@ func (r *run) save() error {
 		return err
 	}
 	if err := r.world.OnMain(func() error { return r.hand(at, ranks) }); err != nil {
-		return fmt.Errorf("save a checkpoint after step %d in %s: %w", at.Step, r.saver.path, err)
+		return fmt.Errorf("save a checkpoint: %w", err) // It names the folder, and the step: that of the last one, which is written meanwhile.
 	}
 	r.lastSave = time.Now()
 	saved := r.at

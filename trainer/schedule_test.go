@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"gonbatch/distributed/ranktest"
 	"gonbatch/trainer"
 )
 
@@ -46,7 +47,7 @@ func TestScheduleIsUsed(t *testing.T) {
 	}}
 	half := trainer.ScheduleFunc(func(step, total int) float64 { return 1 / float64(step+1) })
 	tr, _ := newTrainer(t, trainer.Config{MaxSteps: 4, BatchSize: 12}, blobTask(plainNet), trainer.WithCallbacks(record), trainer.WithSchedule(half))
-	if err := tr.Fit(t.Context(), blobs{145}, nil); err != nil {
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil {
 		t.Fatal(err)
 	}
 	// After update i the variable still has the rate that it used: the next is set after the callbacks.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gonbatch/checkpoint"
+	"gonbatch/distributed/ranktest"
 	"gonbatch/rundir"
 	"gonbatch/trainer"
 )
@@ -34,7 +35,7 @@ func TestLostStartWritesNothing(t *testing.T) {
 	tr, _ := newTrainer(t, trainer.Config{
 		MaxEpochs: 2, BatchSize: 12, Checkpoint: trainer.CheckpointConfig{Dir: folder, EverySteps: 8}, Loggers: []string{"none"},
 	}, blobTask(plainNet), trainer.WithCallbacks(startAgain))
-	if err := tr.Fit(t.Context(), blobs{145}, nil); err == nil || !strings.Contains(err.Error(), "the run has been started again") {
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err == nil || !strings.Contains(err.Error(), "the run has been started again") {
 		t.Errorf("error %v, want that the run has been started again", err)
 	}
 	saved, err := checkpoint.List(folder)

@@ -59,7 +59,7 @@ func StartLogged(t *testing.T, launcher Launcher, n int, folder string, env []st
 		cmd.Stdout, cmd.Stderr = log, log
 		return []Ended{runToEnd(t, cmd)}
 	}
-	address := freeAddress(t)
+	address := FreeAddress(t)
 	ended := make([]Ended, n)
 	var group sync.WaitGroup
 	for rank := range n {
@@ -88,8 +88,8 @@ func runToEnd(t *testing.T, cmd *exec.Cmd) Ended {
 	return e
 }
 
-// freeAddress is where nobody listens.
-func freeAddress(t *testing.T) string {
+// FreeAddress is an address on this machine that nobody listens on.
+func FreeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -92,7 +92,7 @@ func Start(t *testing.T, launcher Launcher, n int, env []string) (string, error)
 // startEach starts the ranks as torchrun does.
 func startEach(t *testing.T, ctx context.Context, n int, program, env []string) (string, error) {
 	t.Helper()
-	address := freeAddress(t)
+	address := FreeAddress(t)
 	outputs, errs := make([]string, n), make([]error, n)
 	var group sync.WaitGroup
 	for rank := range n {

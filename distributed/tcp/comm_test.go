@@ -3,30 +3,19 @@ package tcp_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"gonbatch/distributed/ranktest"
 	"gonbatch/distributed/tcp"
 )
-
-// freeAddress is an address on this machine that nobody listens on.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
 
 // onRanks runs body as each rank of a ring, in goroutines.
 func onRanks(t *testing.T, n int, body func(c *tcp.Comm)) {
 	t.Helper()
-	master := freeAddress(t)
+	master := ranktest.FreeAddress(t)
 	var group sync.WaitGroup
 	for rank := range n {
 		group.Go(func() {
@@ -159,7 +148,7 @@ func TestInitRefuses(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			master := freeAddress(t)
+			master := ranktest.FreeAddress(t)
 			errs := make(chan error, 2)
 			start := func(c tcp.Config) {
 				c.Master, c.Timeout = master, time.Second
