@@ -19,6 +19,22 @@ type bookCell struct {
 	dirty bool
 }
 
+// readCells reads the cells of code of a notebook, which is at path.
+func readCells(nb *nbformat.Notebook, path string) ([]*bookCell, error) {
+	var cells []*bookCell
+	for _, cell := range nb.Cells {
+		if cell.Type != nbformat.Code {
+			continue
+		}
+		c, err := readCell(cell)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		cells = append(cells, c)
+	}
+	return cells, nil
+}
+
 // readCell reads a cell as Prepare, or an earlier recorder of the run, has left it.
 func readCell(cell *nbformat.Cell) (*bookCell, error) {
 	c := &bookCell{cell: cell}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"gonbatch/rundir"
@@ -36,18 +37,11 @@ func ReadEarlier(dir rundir.Dir) (*Earlier, error) {
 	if _, err := nb.GetMetadata(papermillKey, &e.times); err != nil {
 		return nil, err
 	}
-	for _, cell := range nb.Cells {
-		if cell.Type != nbformat.Code {
-			continue
-		}
-		c, err := readCell(cell)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", dir.Executed(), err)
-		}
-		if counts(cell, c.notes.LeftOut) {
-			e.cells = append(e.cells, c)
-		}
+	cells, err := readCells(nb, dir.Executed())
+	if err != nil {
+		return nil, err
 	}
+	e.cells = slices.DeleteFunc(cells, func(c *bookCell) bool { return !counts(c.cell, c.notes.LeftOut) })
 	return e, nil
 }
 

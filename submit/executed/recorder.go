@@ -65,15 +65,10 @@ func Open(dir rundir.Dir, now func() time.Time) (*Recorder, error) {
 	if _, err := nb.GetMetadata(ownKey, &r.notes); err != nil {
 		return nil, err
 	}
-	for _, cell := range nb.Cells {
-		if cell.Type != nbformat.Code {
-			continue
-		}
-		c, err := readCell(cell)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", dir.Executed(), err)
-		}
-		r.cells = append(r.cells, c)
+	if r.cells, err = readCells(nb, dir.Executed()); err != nil {
+		return nil, err
+	}
+	for _, c := range r.cells {
 		r.count = max(r.count, c.count)
 	}
 	return r, nil
