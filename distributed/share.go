@@ -1,12 +1,16 @@
 package distributed
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
 	"slices"
 
 	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train"
+
+	"gonbatch/data"
 )
 
 // ShareVariables gives every rank rank 0's values of the variables that it has not had yet: the initial weights, or those of a
@@ -35,6 +39,17 @@ func (w *World) ShareVariables(store *model.Store) error {
 		w.broadcast[v] = true
 	}
 	return nil
+}
+
+// ShareModel builds the trainer's model on every rank, by evaluating the first example of a dataset, and shares its variables. It is
+// collective, and what makes it safe to evaluate before a training step is built: the ranks' parts of a dataset differ in shape, so that
+// they don't build the same programs.
+func (w *World) ShareModel(ctx context.Context, trainer *train.Trainer, ds data.Dataset) error {
+	_, err := w.evaluatePart(ctx, trainer, part{data: ds, begin: 0, end: 1, batchSize: 1})
+	if err := w.Together(err); err != nil {
+		return fmt.Errorf("distributed: build the model by evaluating example 0 of %s: %w", ds.Name(), err)
+	}
+	return w.ShareVariables(trainer.Store())
 }
 
 func (w *World) shareVariable(store *model.Store, v *model.Variable) error {

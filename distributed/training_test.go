@@ -94,7 +94,7 @@ func trainRank(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	metrics, err := w.Evaluate(trainer, ranktest.Blobs(103), 10)
+	metrics, err := w.Evaluate(t.Context(), trainer, ranktest.Blobs(103), 10)
 	if err != nil {
 		t.Fatal(err)
 	}

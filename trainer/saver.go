@@ -88,6 +88,7 @@ func (r *run) save() error {
 		return nil
 	}
 	if r.savedAt(r.at) {
+		r.saveDue = false
 		return nil
 	}
 	at, err := r.wholePosition()
@@ -105,7 +106,7 @@ func (r *run) save() error {
 	if err := r.world.OnMain(func() error { return r.hand(at, ranks) }); err != nil {
 		return fmt.Errorf("save a checkpoint: %w", err) // It names the folder, and the step: that of the last one, which is written meanwhile.
 	}
-	r.lastSave = time.Now()
+	r.lastSave, r.saveDue = time.Now(), false
 	saved := r.at
 	r.saved = &saved
 	return r.call(onCheckpoint)
@@ -131,7 +132,12 @@ func (r *run) wholePosition() (position, error) {
 		at.Since[i] = mean{number(sums[2*i]), int(sums[2*i+1])}
 	}
 	at.Elapsed = r.elapsed()
-	at.BaseRates, at.Seed, at.BatchSize, at.Batches = r.rates.base, r.config.Seed, r.config.BatchSize, r.plan.batches
+	at.BaseRates, at.Seed, at.BatchSize, at.Batches, at.PerUpdate = r.rates.base, r.config.Seed, r.config.BatchSize, r.plan.batches, r.plan.perUpdate
+	at.Run, at.Name = runName(os.Getenv), r.config.Name
+	at.Metrics = map[string]number{}
+	for name, value := range r.metrics {
+		at.Metrics[name] = number(value)
+	}
 	var err error
 	at.Callbacks, err = r.callbackStates()
 	return at, err
@@ -150,7 +156,7 @@ func (r *run) hand(at position, ranks [][]byte) error {
 	snapshot.WorldSize = r.world.Size()
 	snapshot.CodeHash = codeHash()
 	snapshot.Ranks = ranks
-	if r.validated == at.Step {
+	if at.Validated == at.Step {
 		for name, value := range r.metrics {
 			snapshot.Metrics[name] = value
 		}

@@ -28,6 +28,7 @@ type stepper struct {
 	afterShare func() error // Called when a graph's variables have their values, before it runs.
 	afterBuild func() error // Called once the graph of an update is built, before it runs.
 
+	built          bool // The program of an update has been built.
 	withHistograms bool
 	kind           programKind // Of the program that is built or run now.
 	shown          shownGradients
@@ -64,7 +65,7 @@ func (s *stepper) stepLoss(step StepFn, labels, inputs []*graph.Node) *graph.Nod
 	return total
 }
 
-// share gives all ranks rank 0's weights, also those that only evaluate.
+// share gives all ranks rank 0's weights.
 func (s *stepper) share() {
 	if err := s.world.ShareVariables(s.store); err != nil {
 		panic(err)
@@ -114,6 +115,7 @@ func (s *stepper) UpdateGraph(_ *model.Scope, g *graph.Graph, loss *graph.Node) 
 	if err := s.afterBuild(); err != nil {
 		panic(err)
 	}
+	s.built = true
 }
 
 func apply(o Objective, scope *model.Scope, gradients []*graph.Node, loss *graph.Node) {

@@ -19,13 +19,19 @@ func (s *stopping) observe(c EarlyStoppingConfig, metrics Metrics) (reason strin
 	}
 	if better(value, s.Best, c.Mode, c.MinDelta) {
 		s.Best, s.Waited = &value, 0
-		return "", nil
+	} else {
+		s.Waited++
 	}
-	if s.Waited++; s.Waited <= c.Patience {
-		return "", nil
+	return s.verdict(c), nil
+}
+
+// verdict is why the training should end by what was observed; empty if it should not.
+func (s *stopping) verdict(c EarlyStoppingConfig) (reason string) {
+	switch {
+	case c.Monitor == "" || s.Waited <= c.Patience:
+		return ""
+	case s.Best == nil:
+		return fmt.Sprintf("%s was never a number in %d validations", c.Monitor, s.Waited)
 	}
-	if s.Best == nil {
-		return fmt.Sprintf("%s was never a number in %d validations", c.Monitor, s.Waited), nil
-	}
-	return fmt.Sprintf("%s has not been better than %.6g for %d validations", c.Monitor, *s.Best, s.Waited), nil
+	return fmt.Sprintf("%s has not been better than %.6g for %d validations", c.Monitor, *s.Best, s.Waited)
 }
