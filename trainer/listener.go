@@ -22,6 +22,7 @@ type listener struct {
 	unheeded os.Signal
 	flushes  []func() error
 	lossy    bool // A training writes no checkpoints: started again it would begin from its start.
+	leaving  bool
 }
 
 // stopSignals are sent by the batch script before the time limit, by the scheduler, and by a person.
@@ -131,6 +132,9 @@ func (l *listener) leave(received os.Signal) {
 	if received == syscall.SIGUSR1 && !requeue {
 		return // A warning that nobody has asked for.
 	}
+	l.mu.Lock()
+	l.leaving = true
+	l.mu.Unlock()
 	ignoreStops()
 	finished := make(chan struct{})
 	go func() {
@@ -150,9 +154,26 @@ func (l *listener) leave(received os.Signal) {
 	if requeue {
 		os.Exit(code)
 	}
-	signal.Reset(received)
-	_ = syscall.Kill(os.Getpid(), received.(syscall.Signal)) // A process can always signal itself.
-	select {}
+	endBy(received.(syscall.Signal))
+}
+
+// wait does not return if the process is about to end: what the program would still do must not fail because its loggers have ended.
+func (l *listener) wait() {
+	l.mu.Lock()
+	leaving := l.leaving
+	l.mu.Unlock()
+	if leaving {
+		select {}
+	}
+}
+
+// endBy ends the process as a signal does by default.
+func endBy(s syscall.Signal) {
+	signal.Notify(make(chan os.Signal, 1), s) // Reset alone leaves a signal ignored that was ignored.
+	signal.Reset(s)
+	_ = syscall.Kill(os.Getpid(), s) // A process can always signal itself.
+	time.Sleep(time.Second)
+	os.Exit(128 + int(s)) // The process was started with the signal ignored, as one in the background of a shell is.
 }
 
 // ignoreStops keeps this process until it ends by itself.
