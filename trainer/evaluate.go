@@ -97,7 +97,7 @@ func (r *run) saveIfBest(values Metrics) error {
 	if !ok || !better(value, r.at.Best, r.config.Checkpoint.Mode, 0) {
 		return nil
 	}
-	r.at.Best = &value
+	r.at.Best = (*number)(&value)
 	if r.config.ValCheckInterval == 0 && r.config.Checkpoint.EverySteps == 0 && r.config.Checkpoint.Every == 0 {
 		return nil
 	}

@@ -1,6 +1,8 @@
 package trainer
 
 import (
+	"slices"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -26,6 +28,22 @@ func (p precision) outputs(nodes []*graph.Node) []*graph.Node {
 		return convert(nodes, dtypes.Float32)
 	}
 	return nodes
+}
+
+// labelsFor are labels that can be compared with the predictions: floating-point ones of a type that no prediction has get the first one's.
+func labelsFor(predictions, labels []*graph.Node) []*graph.Node {
+	dtype := predictions[0].DType()
+	if !dtype.IsFloat() {
+		return labels
+	}
+	fitting := make([]*graph.Node, len(labels))
+	for i, label := range labels {
+		fitting[i] = label
+		if !slices.ContainsFunc(predictions, func(p *graph.Node) bool { return p.DType() == label.DType() }) {
+			fitting[i] = convert(labels[i:i+1], dtype)[0]
+		}
+	}
+	return fitting
 }
 
 // convert changes the floating-point nodes.

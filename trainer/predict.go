@@ -30,7 +30,6 @@ func (t *Trainer) predict(ctx context.Context, ds data.Dataset, begin, end int, 
 	if err != nil {
 		return err
 	}
-	defer exec.Finalize()
 	for ; begin < end; begin += t.config.EvalBatchSize {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -46,7 +45,11 @@ func (t *Trainer) predict(ctx context.Context, ds data.Dataset, begin, end int, 
 	return nil
 }
 
+// predictor is the model's program, compiled once for each shape of a batch.
 func (t *Trainer) predictor() (*model.Exec, error) {
+	if t.predicts != nil {
+		return t.predicts, nil
+	}
 	if t.task.model == nil {
 		return nil, fmt.Errorf("trainer: %s: the task has no model to predict with: give it one by WithPredict", t.config.Name)
 	}
@@ -57,6 +60,7 @@ func (t *Trainer) predictor() (*model.Exec, error) {
 	if err != nil {
 		return nil, fmt.Errorf("trainer: %s: predict: %w", t.config.Name, err)
 	}
+	t.predicts = exec.SetMaxCache(anyShapes)
 	return exec, nil
 }
 

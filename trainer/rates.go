@@ -15,7 +15,7 @@ type rates struct {
 	store      *model.Store
 	schedule   Schedule // Nil: they never change.
 	objectives []Objective
-	base       map[string]float64 // By scope.
+	base       map[string]number // By scope.
 	built      bool
 }
 
@@ -35,7 +35,7 @@ func (r *rates) learn() error {
 		if err != nil {
 			return fmt.Errorf("trainer: learning rate of %q: %w", o.Name, err)
 		}
-		r.base[o.Scope] = shapes.ConvertTo[float64](value.Value())
+		r.base[o.Scope] = number(shapes.ConvertTo[float64](value.Value()))
 	}
 	return nil
 }
@@ -52,12 +52,12 @@ func (r *rates) set(step, total int) error {
 		if v == nil || !known {
 			continue // Before the first update, or an optimizer without a rate.
 		}
-		value, err := tensors.FromAnyValue(shapes.CastAsDType(base*factor, v.DType()))
+		value, err := tensors.FromAnyValue(shapes.CastAsDType(float64(base)*factor, v.DType()))
 		if err != nil {
 			return fmt.Errorf("trainer: the learning rate of %q: %w", o.Name, err)
 		}
 		if err := v.SetValue(value); err != nil {
-			return fmt.Errorf("trainer: set the learning rate of %q to %g: %w", o.Name, base*factor, err)
+			return fmt.Errorf("trainer: set the learning rate of %q to %g: %w", o.Name, float64(base)*factor, err)
 		}
 	}
 	return nil
@@ -72,7 +72,7 @@ func (r *rates) at(step, total int) map[string]float64 {
 	all := map[string]float64{}
 	for _, o := range r.objectives {
 		if base, known := r.base[o.Scope]; known {
-			all[metricName("train", "learning_rate", o.Name)] = base * factor
+			all[metricName("train", "learning_rate", o.Name)] = float64(base) * factor
 		}
 	}
 	return all

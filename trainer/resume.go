@@ -151,7 +151,7 @@ func (t *Trainer) goOnFrom(from origin) error {
 	t.at.Restarts++
 	t.rates.base = from.At.BaseRates
 	if t.rates.base == nil {
-		t.rates.base = map[string]float64{}
+		t.rates.base = map[string]number{}
 	}
 	if !t.world.IsMain() {
 		t.at.Since = nil // Rank 0 has all that is in the books.

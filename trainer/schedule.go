@@ -107,6 +107,9 @@ func (c ScheduleConfig) Factor(step, total int) float64 {
 		if float64(step) < peak {
 			return cosine(c.StartFactor, 1, float64(step)/peak)
 		}
+		if total <= 1 {
+			return 1 // The peak is the end.
+		}
 		return cosine(1, c.MinFactor, (float64(step)-peak)/(float64(total-1)-peak))
 	}
 	return 1
