@@ -46,6 +46,9 @@ func (r *rates) set(step, total int) error {
 		return nil
 	}
 	factor := r.schedule.Factor(step, total)
+	if factor-factor != 0 && (total == 0 || step < total) {
+		return fmt.Errorf("trainer: the schedule's factor for update %d of %d is %g: it must be a finite number", step+1, total, factor)
+	}
 	for _, o := range r.objectives {
 		v := r.variable(o)
 		base, known := r.base[o.Scope]
