@@ -56,6 +56,7 @@ func (w *World) Evaluate(trainer *train.Trainer, ds data.Dataset, batchSize int)
 	if err := w.CheckMetrics(trainer.EvalMetrics()); err != nil {
 		return nil, err
 	}
+	batchSize = min(batchSize, ds.Len()) // So that no sum overflows.
 	begin, end := w.Rank()*ds.Len()/w.Size(), (w.Rank()+1)*ds.Len()/w.Size()
 	values, inGo, err := w.evaluatePart(trainer, part{data: ds, begin: begin, end: end, batchSize: batchSize})
 	if err != nil {

@@ -23,8 +23,9 @@ func (t *Trainer) evaluate(ctx context.Context, stage string, ds data.Dataset) (
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if limit := t.config.LimitValBatches; limit > 0 && stage == "val" {
-		ds = data.First(ds, limit*t.config.EvalBatchSize*t.world.Size())
+	batch := min(t.config.EvalBatchSize, ds.Len()) // So that the product can't overflow.
+	if limit := min(t.config.LimitValBatches, ds.Len()); limit > 0 && stage == "val" {
+		ds = data.First(ds, limit*batch*t.world.Size())
 	}
 	all, err := t.world.Evaluate(t.gomlx, ds, t.config.EvalBatchSize)
 	if err != nil {

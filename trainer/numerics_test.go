@@ -20,6 +20,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/metric"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
+	"gonbatch/data"
 	"gonbatch/distributed/ranktest"
 	"gonbatch/trainer"
 )
@@ -31,6 +32,7 @@ func TestNumerics(t *testing.T) {
 		t.Run("regularization", testRegularization)
 		t.Run("clipping in half precision", testClippingInHalf)
 		t.Run("labels of another type", testLabelsOfAnotherType)
+		t.Run("whole numbers and half precision", testWholeNumbersAndHalf)
 		t.Run("median", testMedian)
 		t.Run("infinite metric", testInfiniteMetric)
 		t.Run("predict while training", testPredictWhileTraining)
@@ -357,5 +359,51 @@ func testPredictWhileTraining(t *testing.T) {
 		if _, err := tr.Test(t.Context(), ranktest.Blobs(n)); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// words is Blobs as four whole numbers each, for a step that looks them up.
+type words struct{ ranktest.Blobs }
+
+func (w words) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	_, labels, err = w.Blobs.Batch(indices)
+	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(make([]int32, 4*len(indices)), len(indices), 4)}, labels, err
+}
+
+// testWholeNumbersAndHalf: the means of a step's losses are weighted by the number of examples, whatever the inputs' type is. 257 is no number of
+// bfloat16.
+func testWholeNumbersAndHalf(t *testing.T) {
+	step := func(scope *model.Scope, inputs, labels []*graph.Node) []*graph.Node {
+		weight := scope.In("a").VariableWithValue("x", float32(1)).NodeValue(inputs[0])
+		return []*graph.Node{graph.Mul(weight, graph.ReduceAllMean(graph.ConvertDType(labels[0], dtypes.Float32)))}
+	}
+	var want float64
+	for _, class := range classes(t, 514) {
+		want += float64(class) / 514
+	}
+	for _, c := range []struct {
+		precision string
+		ds        data.Dataset
+	}{{"32-true", words{514}}, {"32-true", ranktest.Blobs(514)}, {"bf16-true", ranktest.Blobs(514)}} {
+		task := trainer.Adversarial(step, trainer.Objective{Name: "a", Scope: "/a", Optimizer: plainSGD(1)})
+		tr, _ := newTrainer(t, trainer.Config{EvalBatchSize: 257, Precision: c.precision}, task)
+		metrics, err := tr.Test(t.Context(), c.ds)
+		if err != nil || !(math.Abs(metrics["test/a_loss"]-want) < 1e-5) || !(math.Abs(metrics["test/loss"]-want) < 1e-5) {
+			t.Errorf("%T, %s: %v, %v, want %g", c.ds, c.precision, metrics, err, want)
+		}
+	}
+}
+
+// TestSizesWithoutLimit: "everything at once" may be written as the largest number.
+func TestSizesWithoutLimit(t *testing.T) {
+	c := trainer.Config{BatchSize: 12, EvalBatchSize: math.MaxInt, LimitValBatches: math.MaxInt}
+	tr, _ := newTrainer(t, c, blobTask(plainNet))
+	if err := tr.Fit(t.Context(), ranktest.Blobs(24), ranktest.Blobs(40)); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	err := tr.Predict(t.Context(), ranktest.Blobs(40), func(indices []int, _ []*tensors.Tensor) error { n += len(indices); return nil })
+	if err != nil || n != 40 {
+		t.Errorf("%d predictions, %v", n, err)
 	}
 }

@@ -32,10 +32,10 @@ func (p precision) outputs(nodes []*graph.Node) []*graph.Node {
 
 // labelsFor are labels that can be compared with the predictions: floating-point ones of a type that no prediction has get the first one's.
 func labelsFor(predictions, labels []*graph.Node) []*graph.Node {
-	dtype := predictions[0].DType()
-	if !dtype.IsFloat() {
+	if len(predictions) == 0 || !predictions[0].DType().IsFloat() {
 		return labels
 	}
+	dtype := predictions[0].DType()
 	fitting := make([]*graph.Node, len(labels))
 	for i, label := range labels {
 		fitting[i] = label
@@ -44,6 +44,15 @@ func labelsFor(predictions, labels []*graph.Node) []*graph.Node {
 		}
 	}
 	return fitting
+}
+
+// countable are a step's inputs as metrics take them. GoMLX's means count examples in the type of the first one, in which integers would not
+// fit the values, and half precision would not hold the count.
+func countable(inputs []*graph.Node) []*graph.Node {
+	if dtype := inputs[0].DType(); dtype.IsFloat() && !dtype.IsHalfPrecision() {
+		return inputs
+	}
+	return append([]*graph.Node{graph.ConvertDType(inputs[0], dtypes.Float32)}, inputs[1:]...)
 }
 
 // convert changes the floating-point nodes.

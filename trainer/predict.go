@@ -30,11 +30,12 @@ func (t *Trainer) predict(ctx context.Context, ds data.Dataset, begin, end int, 
 	if err != nil {
 		return err
 	}
-	for ; begin < end; begin += t.config.EvalBatchSize {
+	size := min(t.config.EvalBatchSize, ds.Len()) // So that the sum can't overflow.
+	for ; begin < end; begin += size {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		indices := make([]int, min(t.config.EvalBatchSize, end-begin))
+		indices := make([]int, min(size, end-begin))
 		for i := range indices {
 			indices[i] = begin + i
 		}

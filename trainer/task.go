@@ -184,6 +184,7 @@ func (t Task) gomlx(s *stepper) *train.Trainer {
 		} else {
 			copy(labels, s.precision.inputs(labels))
 			total = s.stepLoss(t.step, labels, predictions)
+			copy(predictions, countable(predictions))
 		}
 		s.share()
 		return total
