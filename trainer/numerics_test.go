@@ -47,7 +47,7 @@ func TestNumerics(t *testing.T) {
 		ranks int
 		env   string
 	}{
-		{"2 devices", 1, "GONBATCH_DEVICES=2"}, {"2 ranks", 2, "GONBATCH_DEVICES=1"}, {"3 ranks", 3, "GONBATCH_DEVICES=1"},
+		{"2 devices", 1, "GONBATCH_DEVICES=2"}, {"3 ranks", 3, "GONBATCH_DEVICES=1"},
 	} {
 		t.Run(other.name, func(t *testing.T) {
 			out, err := ranktest.Start(t, ranktest.Torchrun, other.ranks, []string{other.env, "XLA_FLAGS=--xla_backend_optimization_level=0"})
@@ -175,7 +175,7 @@ func testRegularization(t *testing.T) {
 
 // testClippingInHalf: a step is as long as the rate times the norm, also where that is the sum of many equal tensors.
 func testClippingInHalf(t *testing.T) {
-	tensors := 400
+	tensors := 300
 	if w := world(t); w.Size()*w.Devices() > 1 {
 		tensors = 50 // XLA takes a minute to compile the collective of more.
 	}
