@@ -13,8 +13,8 @@ import (
 // a line of one grey pixel between them.
 func Grid(batch *tensors.Tensor, columns int) (image.Image, error) {
 	dims := batch.Shape().Dimensions
-	if len(dims) != 4 || dims[3] != 1 && dims[3] != 3 || columns < 1 {
-		return nil, fmt.Errorf("data: draw images of shape %s in %d columns: the shape must be [n, height, width, 1 or 3], the columns at least 1", batch.Shape(), columns)
+	if len(dims) != 4 || dims[3] != 1 && dims[3] != 3 || batch.Size() == 0 || columns < 1 {
+		return nil, fmt.Errorf("data: draw images of shape %s in %d columns: the shape must be [n, height, width, 1 or 3] with no axis of 0, the columns at least 1", batch.Shape(), columns)
 	}
 	values, err := tensors.CopyFlatData[float32](batch)
 	if err != nil {
@@ -39,6 +39,10 @@ func Grid(batch *tensors.Tensor, columns int) (image.Image, error) {
 	return grid, nil
 }
 
+// level is black for what is no number.
 func level(value float32) byte {
+	if value != value {
+		return 0
+	}
 	return byte(math.Round(255 * float64(min(max(value, 0), 1))))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/dataset"
 	"github.com/gomlx/gomlx/ml/train"
+	"github.com/gomlx/gomlx/ml/train/metric"
 	"github.com/gomlx/gomlx/support/exceptions"
 
 	"gonbatch/data"
@@ -28,24 +29,25 @@ type Metrics []Metric
 // String is for people: "Mean Loss 0.0412, Mean Accuracy 0.9871".
 func (m Metrics) String() string {
 	parts := make([]string, len(m))
-	for i, metric := range m {
-		parts[i] = fmt.Sprintf("%s %.4f", metric.Name, metric.Value)
+	for i, one := range m {
+		parts[i] = fmt.Sprintf("%s %.4f", one.Name, one.Value)
 	}
 	return strings.Join(parts, ", ")
 }
 
 // Get is the value of the metric with the name.
 func (m Metrics) Get(name string) (float64, bool) {
-	for _, metric := range m {
-		if metric.Name == name {
-			return metric.Value, true
+	for _, one := range m {
+		if one.Name == name {
+			return one.Value, true
 		}
 	}
 	return 0, false
 }
 
 // Evaluate computes the trainer's evaluation metrics over the whole dataset, every example once, and returns them on every rank. Each
-// rank evaluates its part, at most batchSize examples at a time; the result is the average weighted by the number of examples.
+// rank evaluates its part, at most batchSize examples at a time; means are weighted by the number of examples. A metric.UpdateGo is
+// updated with the results of all ranks. CheckMetrics says which metrics are refused.
 //
 // Where the context of any rank ends, or any rank fails, all give up together; in the first case the error is context.Canceled.
 func (w *World) Evaluate(ctx context.Context, trainer *train.Trainer, ds data.Dataset, batchSize int) (Metrics, error) {
@@ -55,8 +57,12 @@ func (w *World) Evaluate(ctx context.Context, trainer *train.Trainer, ds data.Da
 	if ds.Len() == 0 {
 		return nil, fmt.Errorf("distributed: evaluate %s: it has no examples", ds.Name())
 	}
+	if err := w.CheckMetrics(trainer.EvalMetrics()); err != nil {
+		return nil, err
+	}
+	batchSize = min(batchSize, ds.Len()) // So that no sum overflows.
 	begin, end := w.Rank()*ds.Len()/w.Size(), (w.Rank()+1)*ds.Len()/w.Size()
-	values, err := w.evaluatePart(ctx, trainer, part{data: ds, begin: begin, end: end, batchSize: batchSize})
+	values, inGo, err := w.evaluatePart(ctx, trainer, part{data: ds, begin: begin, end: end, batchSize: batchSize})
 	if err := w.agreeOnEnd(err); err != nil {
 		return nil, fmt.Errorf("distributed: evaluate %s on rank %d: %w", ds.Name(), w.Rank(), err)
 	}
@@ -65,6 +71,11 @@ func (w *World) Evaluate(ctx context.Context, trainer *train.Trainer, ds data.Da
 	}
 	metrics := make(Metrics, len(values))
 	for i, m := range trainer.EvalMetrics() {
+		if inGo[i] != nil {
+			if values[i], err = w.join(m.(metric.UpdateGo), trainer.Store().RootScope(), inGo[i], ds.Len()); err != nil {
+				return nil, fmt.Errorf("distributed: evaluate %s: the metric %q: %w", ds.Name(), m.Name(), err)
+			}
+		}
 		metrics[i] = Metric{m.Name(), m.ShortName(), values[i]}
 	}
 	return metrics, nil
@@ -106,31 +117,40 @@ func (w *World) weightedMean(values []float64, examples int) error {
 	return nil
 }
 
-// evaluatePart evaluates one rank's examples. The trainer's metrics are running means, so the last step's are those of the part.
-func (w *World) evaluatePart(ctx context.Context, trainer *train.Trainer, p part) ([]float64, error) {
-	values := make([]float64, len(trainer.EvalMetrics()))
-	for _, m := range trainer.EvalMetrics() {
+// evaluatePart evaluates one rank's examples. The trainer's metrics are running means, so the last step's are those of the part. Of a
+// metric.UpdateGo it returns the results of the batches instead.
+func (w *World) evaluatePart(ctx context.Context, trainer *train.Trainer, p part) ([]float64, []*results, error) {
+	values, inGo := make([]float64, len(trainer.EvalMetrics())), make([]*results, len(trainer.EvalMetrics()))
+	for i, m := range trainer.EvalMetrics() {
 		if err := exceptions.TryCatch[error](func() { m.Reset(trainer.Store().RootScope()) }); err != nil {
-			return nil, err
+			return nil, nil, err
+		}
+		if _, ok := m.(metric.UpdateGo); ok {
+			inGo[i] = &results{}
 		}
 	}
 	for metrics, err := range w.evalSteps(trainer, p) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if ctx.Err() != nil {
-			return nil, errors.Join(context.Canceled, finalize(metrics))
+			return nil, nil, errors.Join(context.Canceled, finalize(metrics))
 		}
 		for i, m := range metrics {
-			if values[i], err = scalar(m); err != nil {
-				return nil, err
+			if inGo[i] != nil {
+				err = inGo[i].add(m)
+			} else {
+				values[i], err = scalar(m)
+			}
+			if err != nil {
+				return nil, nil, err
 			}
 		}
 		if err := finalize(metrics); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return values, nil
+	return values, inGo, nil
 }
 
 // evalSteps runs the part in batches. On several devices each batch is sharded over them; the few examples at the end that can't be
@@ -198,10 +218,12 @@ func (p part) Iter() iter.Seq2[train.Batch, error] {
 	}
 }
 
-// split divides a part into one whose batches come in groups of n, each of the same size, and the rest.
+// split divides a part into one whose batches come in groups of n, each of the same size, and the rest: all, where a batch has fewer than n.
 func (p part) split(n int) (grouped, rest part) {
-	size := max(p.batchSize/n, 1)
-	count := (p.end - p.begin) / (size * n) * (size * n)
+	size, count := p.batchSize/n, 0
+	if size > 0 {
+		count = (p.end - p.begin) / (size * n) * (size * n)
+	}
 	grouped, rest = p, p
 	grouped.batchSize = size
 	grouped.end = p.begin + count

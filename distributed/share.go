@@ -45,7 +45,7 @@ func (w *World) ShareVariables(store *model.Store) error {
 // collective, and what makes it safe to evaluate before a training step is built: the ranks' parts of a dataset differ in shape, so that
 // they don't build the same programs.
 func (w *World) ShareModel(ctx context.Context, trainer *train.Trainer, ds data.Dataset) error {
-	_, err := w.evaluatePart(ctx, trainer, part{data: ds, begin: 0, end: 1, batchSize: 1})
+	_, _, err := w.evaluatePart(ctx, trainer, part{data: ds, begin: 0, end: 1, batchSize: 1})
 	if err := w.Together(err); err != nil {
 		return fmt.Errorf("distributed: build the model by evaluating example 0 of %s: %w", ds.Name(), err)
 	}

@@ -108,13 +108,16 @@ func (l *Curves) addLine(values map[string]any) {
 	}
 }
 
+// largestDrawn bounds the values in a curve, so that no range of them overflows.
+const largestDrawn = 1e300
+
 // add adds a point to a curve; one that can't be drawn is left out.
 func (l *Curves) add(step int64, name string, value float64) {
 	points := l.points[name]
 	for len(points) > 0 && points[len(points)-1].X >= float64(step) {
 		points = points[:len(points)-1]
 	}
-	if !math.IsNaN(value) && !math.IsInf(value, 0) {
+	if math.Abs(value) <= largestDrawn {
 		points = append(points, plotter.XY{X: float64(step), Y: value})
 	}
 	l.points[name] = points

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"gonum.org/v1/plot"
@@ -36,6 +37,7 @@ func drawCurves(path, title string, curves map[string]plotter.XYs) error {
 		p.Add(line, points)
 		p.Legend.Add(name, line)
 	}
+	widen(&p.Y)
 	writer, err := p.WriterTo(curveWidth, curveHeight, "png")
 	if err != nil {
 		return fmt.Errorf("logger: draw %s: %w", path, err)
@@ -48,6 +50,13 @@ func drawCurves(path, title string, curves map[string]plotter.XYs) error {
 		return fmt.Errorf("logger: draw: %w", err)
 	}
 	return nil
+}
+
+// widen makes room around a value that is the only one: the plot's own room of 1 is none for numbers above 2^53.
+func widen(axis *plot.Axis) {
+	if room := math.Abs(axis.Max) / 10; axis.Max == axis.Min && room > 1 {
+		axis.Min, axis.Max = axis.Min-room, axis.Max+room
+	}
 }
 
 // thinned averages neighbours, so that at most limit points are left.

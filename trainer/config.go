@@ -2,13 +2,17 @@ package trainer
 
 import (
 	"fmt"
+	"path/filepath"
 	"time"
+
+	"gonbatch/rundir"
 )
 
 // Config says how to train. The zero value of each field is a sensible default. The names in YAML and of flags are Lightning's, where it
 // has them.
 type Config struct {
-	// Name tells several trainings of one program apart, in the run directory and in messages. Default: "train", then "train-2".
+	// Name tells several trainings of one program apart, in the run directory and in messages. Default: the name of the step of the job
+	// that runs ("main" outside of one), then with "-2".
 	Name string `yaml:"name" help:"name of this training, if a program has several"`
 
 	// MaxEpochs is the number of passes over the training set. If no limit is set, it is 1.
@@ -69,10 +73,11 @@ type Config struct {
 type EarlyStoppingConfig struct {
 	// Monitor is the metric to look at, such as "val/loss". Empty: no early stopping.
 	Monitor string `yaml:"monitor" help:"metric that must improve, such as val/loss (empty: no early stopping)"`
-	// Mode is "min" or "max". Default: max for names that end with accuracy, precision, recall, auc or f1, else min.
-	Mode string `yaml:"mode" help:"min or max (default: by the metric's name)"`
-	// Patience is the number of validations without improvement that are borne. Default: 3.
-	Patience int `yaml:"patience" help:"validations without improvement to bear (default: 3)"`
+	// Mode is "min" or "max". It may be left out for well-known metrics: min for losses, errors and perplexity, max for accuracy, F1, IoU,
+	// BLEU and the like.
+	Mode string `yaml:"mode" help:"min or max (default: by the metric's name, where it is well known)"`
+	// Patience is the number of validations in a row without improvement after which the training ends. Default: 3.
+	Patience int `yaml:"patience" help:"validations in a row without improvement that end the training (default: 3)"`
 	// MinDelta is the smallest change that counts as one.
 	MinDelta float64 `yaml:"min_delta" help:"smallest change that is an improvement"`
 }
@@ -80,7 +85,8 @@ type EarlyStoppingConfig struct {
 // CheckpointConfig says when checkpoints are written, and which are kept. One is written as well at the end, and when the job is told
 // to stop.
 type CheckpointConfig struct {
-	// Dir is the folder of checkpoints. Default: checkpoints/STEP/NAME in the run directory; without one, none are written.
+	// Dir is the folder of checkpoints, each a folder step-N in it. Default: checkpoints/NAME in the run directory, with Config.Name;
+	// without a run directory, none are written.
 	Dir string `yaml:"dir" help:"folder of checkpoints (default: in the run directory)"`
 	// EverySteps is the number of updates between two. Default: one at the end of each epoch.
 	EverySteps int `yaml:"every_steps" help:"updates between checkpoints (0: at the end of each epoch)"`
@@ -91,7 +97,7 @@ type CheckpointConfig struct {
 	// Monitor is the metric whose best checkpoint is kept as well. Default: val/loss, where there is a validation.
 	Monitor string `yaml:"monitor" help:"metric whose best checkpoint is kept too (default: val/loss)"`
 	// Mode is "min" or "max". Default: as for EarlyStoppingConfig.
-	Mode string `yaml:"mode" help:"min or max (default: by the metric's name)"`
+	Mode string `yaml:"mode" help:"min or max (default: by the metric's name, where it is well known)"`
 	// Resume is "auto": from the newest valid checkpoint in the folder, if there is one; "never"; "must".
 	Resume string `yaml:"resume" help:"auto, never or must go on from the folder's newest checkpoint (default: auto)"`
 	// Off writes none.
@@ -116,14 +122,14 @@ func (c *Config) setDefaults() {
 			*field = value
 		}
 	}
-	for _, monitor := range []struct{ mode, metric *string }{
-		{&c.EarlyStopping.Mode, &c.EarlyStopping.Monitor}, {&c.Checkpoint.Mode, &c.Checkpoint.Monitor},
-	} {
-		if *monitor.mode == "" {
-			*monitor.mode = modeOf(*monitor.metric)
-		}
+	if c.EarlyStopping.Mode == "" {
+		c.EarlyStopping.Mode = modeOf(c.EarlyStopping.Monitor)
+	}
+	if c.Checkpoint.Mode == "" {
+		c.Checkpoint.Mode = modeOf(c.Checkpoint.Monitor)
 	}
 	if c.FastDevRun {
+		c.Schedule.WarmupSteps = 0
 		c.MaxEpochs, c.MaxSteps, c.LimitTrainBatches, c.LimitValBatches = 1, 0, c.AccumulateGradBatches, 1
 		c.ValCheckInterval, c.Checkpoint.Off, c.Loggers = 0, true, []string{"none"}
 	}
@@ -157,6 +163,10 @@ func (c *Config) check() error {
 		return fmt.Errorf("gradient_clip_norm: %g: it can't be negative", c.GradientClipNorm)
 	case !(c.EarlyStopping.MinDelta >= 0):
 		return fmt.Errorf("early_stopping.min_delta: %g: it can't be negative", c.EarlyStopping.MinDelta)
+	case c.EarlyStopping.Monitor != "" && c.EarlyStopping.Mode == "":
+		return unknownMode("early_stopping", c.EarlyStopping.Monitor)
+	case !c.Checkpoint.Off && c.Checkpoint.Mode == "":
+		return unknownMode("checkpoint", c.Checkpoint.Monitor)
 	}
 	for _, choice := range []struct {
 		name, value string
@@ -164,8 +174,8 @@ func (c *Config) check() error {
 	}{
 		{"precision", c.Precision, []string{"32-true", "bf16-true", "64-true"}},
 		{"strategy", c.Strategy, []string{"auto", "single", "spmd", "ddp"}},
-		{"early_stopping.mode", c.EarlyStopping.Mode, []string{"min", "max"}},
-		{"checkpoint.mode", c.Checkpoint.Mode, []string{"min", "max"}},
+		{"early_stopping.mode", c.EarlyStopping.Mode, []string{"", "min", "max"}},
+		{"checkpoint.mode", c.Checkpoint.Mode, []string{"", "min", "max"}},
 		{"checkpoint.resume", c.Checkpoint.Resume, []string{"auto", "never", "must"}},
 	} {
 		if err := oneOf(choice.name, choice.value, choice.values); err != nil {
@@ -178,4 +188,13 @@ func (c *Config) check() error {
 		}
 	}
 	return c.Schedule.check()
+}
+
+// checkpointDir is the folder of checkpoints: empty if there is none.
+func (c Config) checkpointDir(getenv func(string) string) string {
+	run, ok := rundir.FromEnv(getenv)
+	if c.Checkpoint.Dir != "" || c.Checkpoint.Off || !ok {
+		return c.Checkpoint.Dir
+	}
+	return filepath.Join(run.Checkpoints(), fileName(c.Name))
 }

@@ -9,6 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gomlx/gomlx/ml/train/loss"
+	"github.com/gomlx/gomlx/ml/train/metric"
+
+	"gonbatch/checkpoint"
+	"gonbatch/distributed/ranktest"
 	"gonbatch/trainer"
 )
 
@@ -94,6 +99,58 @@ func TestFlagErrors(t *testing.T) {
 	}
 }
 
+func withMetrics(names ...string) trainer.Task {
+	var all []metric.Interface
+	for _, name := range names {
+		all = append(all, metric.NewMeanMetric(name, "", "", nil, nil))
+	}
+	return trainer.Supervised(plainNet, loss.SparseCategoricalCrossEntropyLogits, plainSGD(1), all...)
+}
+
+// TestScopesBeside: names that begin alike are not scopes in one another.
+func TestScopesBeside(t *testing.T) {
+	if _, err := trainer.New(world(t), trainer.Config{}, trainer.Adversarial(pullApart, objective("a", "/a"), objective("ab", "/ab"))); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCheckpointDir: the configuration names the folder that is used.
+func TestCheckpointDir(t *testing.T) {
+	run := t.TempDir()
+	t.Setenv("GONBATCH_RUN_DIR", run)
+	t.Setenv("GONBATCH_STEP", "train")
+	mine := t.TempDir()
+	for _, test := range []struct {
+		name string
+		c    trainer.Config
+		want string
+	}{
+		{"by the step's name", trainer.Config{}, filepath.Join(run, "checkpoints", "train")},
+		{"by a name", trainer.Config{Name: "fold/1"}, filepath.Join(run, "checkpoints", "fold_1")},
+		{"given", trainer.Config{Checkpoint: trainer.CheckpointConfig{Dir: mine}}, mine},
+		{"off", trainer.Config{Checkpoint: trainer.CheckpointConfig{Off: true}}, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			test.c.BatchSize, test.c.Loggers = 12, []string{"none"}
+			tr, _ := newTrainer(t, test.c, blobTask(plainNet))
+			if got := tr.Config().Checkpoint.Dir; got != test.want {
+				t.Fatalf("got %q, want %q", got, test.want)
+			}
+			if err := tr.Fit(t.Context(), ranktest.Blobs(24), nil); err != nil {
+				t.Fatal(err)
+			}
+			if all, err := checkpoint.List(test.want); test.want != "" && (err != nil || len(all) != 1 || filepath.Dir(all[0].Path) != test.want) {
+				t.Errorf("%v, %v: there is no checkpoint in it", all, err)
+			}
+		})
+	}
+	t.Setenv("GONBATCH_RUN_DIR", "")
+	tr, _ := newTrainer(t, trainer.Config{}, blobTask(plainNet))
+	if got := tr.Config().Checkpoint.Dir; got != "" {
+		t.Errorf("outside of a run directory it is %q", got)
+	}
+}
+
 func TestTaskErrors(t *testing.T) {
 	tests := []struct {
 		name string
@@ -104,6 +161,17 @@ func TestTaskErrors(t *testing.T) {
 		{"no optimizer", trainer.Supervised(plainNet, nil, nil), "without a model or a loss"},
 		{"no objectives", trainer.Adversarial(pullApart), "without objectives"},
 		{"the same scope", trainer.Adversarial(pullApart, objective("a", "/a"), objective("b", "/a")), `two objectives have the scope "/a"`},
+		{"a scope in another", trainer.Adversarial(pullApart, objective("all", "/"), objective("head", "/head")), `the scope "/head" of the objective "head" lies in "/" of "all"`},
+		{"a scope in a later one", trainer.Adversarial(pullApart, objective("head", "/a/head"), objective("a", "/a")), `the scope "/a/head" of the objective "head" lies in "/a" of "a"`},
+		{"a scope that ends with a slash", trainer.Adversarial(pullApart, objective("a", "/a/"), objective("b", "/b")), "must be a path"},
+		{"the same name", trainer.Adversarial(pullApart, objective("Gen", "/a"), objective("gen", "/b")), `the loss of the objective "Gen" and the loss of the objective "gen" are both logged as "val/gen_loss"`},
+		{"metrics of one name", withMetrics("Mean Hits", "batch hits"), `the metric "Mean Hits" and the metric "batch hits" are both logged as "val/hits"`},
+		{"a metric named as the loss", withMetrics("Loss"), `the loss and the metric "Loss" are both logged as "val/loss"`},
+		{"a metric without a name", withMetrics("Mean"), `the metric "Mean" has a name of which nothing is left`},
+		{"a metric of the last batch", trainer.Supervised(plainNet, loss.SparseCategoricalCrossEntropyLogits, plainSGD(1), metric.NewBaseMetric("Hits", "", "", nil, nil)),
+			"is of the last batch only, not of the whole dataset: use metric.NewMeanMetric"},
+		{"a moving average", trainer.Supervised(plainNet, loss.SparseCategoricalCrossEntropyLogits, plainSGD(1), metric.NewExponentialMovingAverageMetric("Hits", "", "", nil, nil, 0.1)),
+			"is a moving average"},
 		{"no scope", trainer.Adversarial(pullApart, objective("a", "")), "must be a path"},
 		{"no name", trainer.Adversarial(pullApart, objective("", "/a"), objective("b", "/b")), "without a name"},
 	}

@@ -63,8 +63,8 @@ func TestEnding(t *testing.T) {
 		"max_steps is lowered":        {{steps(40), cancelAt(30), 30, ""}, {steps(20), nil, 30, "goes on after step 30"}, {steps(40), nil, 40, "goes on after step 30"}},
 		"stopped at the last update":  {{epochs(2), cancelAt(24), 24, ""}, {epochs(2), nil, 24, "goes on after step 24"}, {epochs(2), nil, 24, "was finished after step 24, 2 epochs"}},
 		"stopped by a callback":       {{epochs(3), stopEvent(15), 15, "training ended after step 15: enough"}, {epochs(3), nil, 15, "was finished after step 15"}, {epochs(4), nil, 15, "(enough)"}},
-		"stopped early":               {{patience(1), nil, 36, "has not been better"}, {patience(1), nil, 36, "was finished after step 36"}, {patience(2), nil, 48, "goes on after step 36, epoch 4"}},
-		"early stopping is taken out": {{patience(1), nil, 36, ""}, {epochs(4), nil, 48, "goes on after step 36"}},
+		"stopped early":               {{patience(2), nil, 36, "has not been better"}, {patience(2), nil, 36, "was finished after step 36"}, {patience(3), nil, 48, "goes on after step 36, epoch 4"}},
+		"early stopping is taken out": {{patience(2), nil, 36, ""}, {epochs(4), nil, 48, "goes on after step 36"}},
 	}
 	for name, starts := range tests {
 		t.Run(name, func(t *testing.T) {

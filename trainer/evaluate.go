@@ -26,8 +26,9 @@ func (t *Trainer) evaluate(ctx context.Context, stage string, ds data.Dataset) (
 	if err := t.ready(ctx, ds); err != nil {
 		return nil, fmt.Errorf("trainer: %s: %w", t.config.Name, err)
 	}
-	if limit := t.config.LimitValBatches; limit > 0 && stage == "val" {
-		ds = data.First(ds, limit*t.config.EvalBatchSize*t.world.Size())
+	batch := min(t.config.EvalBatchSize, ds.Len()) // So that the product can't overflow.
+	if limit := min(t.config.LimitValBatches, ds.Len()); limit > 0 && stage == "val" {
+		ds = data.First(ds, limit*batch*t.world.Size())
 	}
 	all, err := t.world.Evaluate(ctx, t.gomlx, ds, t.config.EvalBatchSize)
 	if err != nil {
@@ -117,6 +118,6 @@ func (r *run) noteBest(values Metrics) error {
 	if !ok || !better(value, r.at.Best, r.config.Checkpoint.Mode, 0) {
 		return nil
 	}
-	r.at.Best, r.saveDue = &value, true
+	r.at.Best, r.saveDue = (*number)(&value), true
 	return nil
 }

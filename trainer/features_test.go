@@ -137,7 +137,7 @@ func TestEarlyStopping(t *testing.T) {
 	if err := tr.Fit(t.Context(), ranktest.Blobs(145), ranktest.Blobs(40)); err != nil {
 		t.Fatal(err)
 	}
-	if tr.Step() >= 40*12 || !strings.Contains(out.String(), "val/accuracy has not been better than 1 for 3 validations") {
+	if tr.Step() >= 40*12 || !strings.Contains(out.String(), "val/accuracy has not been better than 1 for 2 validations") {
 		t.Errorf("%d steps:\n%s", tr.Step(), out)
 	}
 	c.EarlyStopping.Monitor = "val/acc"

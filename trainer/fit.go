@@ -66,6 +66,7 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	t.display.start(t, run)
 	defer t.display.end()
 	defer t.world.Idle()
+	defer t.saver.release()
 	if err := run.fit(training); err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package trainer
 
 import (
+	"slices"
+
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -26,6 +28,31 @@ func (p precision) outputs(nodes []*graph.Node) []*graph.Node {
 		return convert(nodes, dtypes.Float32)
 	}
 	return nodes
+}
+
+// labelsFor are labels that can be compared with the predictions: floating-point ones of a type that no prediction has get the first one's.
+func labelsFor(predictions, labels []*graph.Node) []*graph.Node {
+	if len(predictions) == 0 || !predictions[0].DType().IsFloat() {
+		return labels
+	}
+	dtype := predictions[0].DType()
+	fitting := make([]*graph.Node, len(labels))
+	for i, label := range labels {
+		fitting[i] = label
+		if !slices.ContainsFunc(predictions, func(p *graph.Node) bool { return p.DType() == label.DType() }) {
+			fitting[i] = convert(labels[i:i+1], dtype)[0]
+		}
+	}
+	return fitting
+}
+
+// countable are a step's inputs as metrics take them. GoMLX's means count examples in the type of the first one, in which integers would not
+// fit the values, and half precision would not hold the count.
+func countable(inputs []*graph.Node) []*graph.Node {
+	if dtype := inputs[0].DType(); dtype.IsFloat() && !dtype.IsHalfPrecision() {
+		return inputs
+	}
+	return append([]*graph.Node{graph.ConvertDType(inputs[0], dtypes.Float32)}, inputs[1:]...)
 }
 
 // convert changes the floating-point nodes.

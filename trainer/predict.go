@@ -39,12 +39,12 @@ func (t *Trainer) predict(ctx context.Context, ds data.Dataset, begin, end int, 
 	if err != nil {
 		return err
 	}
-	defer exec.Finalize()
-	for ; begin < end; begin += t.config.EvalBatchSize {
+	size := min(t.config.EvalBatchSize, ds.Len()) // So that the sum can't overflow.
+	for ; begin < end; begin += size {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		indices := make([]int, min(t.config.EvalBatchSize, end-begin))
+		indices := make([]int, min(size, end-begin))
 		for i := range indices {
 			indices[i] = begin + i
 		}
@@ -55,7 +55,11 @@ func (t *Trainer) predict(ctx context.Context, ds data.Dataset, begin, end int, 
 	return nil
 }
 
+// predictor is the model's program, compiled once for each shape of a batch.
 func (t *Trainer) predictor() (*model.Exec, error) {
+	if t.predicts != nil {
+		return t.predicts, nil
+	}
 	if t.task.model == nil {
 		return nil, fmt.Errorf("trainer: %s: the task has no model to predict with: give it one by WithPredict", t.config.Name)
 	}
@@ -66,6 +70,7 @@ func (t *Trainer) predictor() (*model.Exec, error) {
 	if err != nil {
 		return nil, fmt.Errorf("trainer: %s: predict: %w", t.config.Name, err)
 	}
+	t.predicts = exec.SetMaxCache(anyShapes)
 	return exec, nil
 }
 

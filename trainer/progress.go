@@ -28,14 +28,14 @@ type position struct {
 	Restarts int           `json:"restarts"`
 
 	// Since are the losses since the last report: over all ranks in a checkpoint, of this rank in memory.
-	Since     []mean             `json:"loss_since_report"`
-	BaseRates map[string]float64 `json:"base_learning_rates"`
-	Seed      uint64             `json:"seed"`
-	BatchSize int                `json:"batch_size"` // Over all ranks.
-	Batches   int                `json:"batches"`    // In an epoch.
-	PerUpdate int                `json:"per_update"` // Batches for an update.
-	Stopping  stopping           `json:"early_stopping"`
-	Best      *float64           `json:"best"` // Of checkpoint.monitor.
+	Since     []mean            `json:"loss_since_report"`
+	BaseRates map[string]number `json:"base_learning_rates"`
+	Seed      uint64            `json:"seed"`
+	BatchSize int               `json:"batch_size"` // Over all ranks.
+	Batches   int               `json:"batches"`    // In an epoch.
+	PerUpdate int               `json:"per_update"` // Batches for an update.
+	Stopping  stopping          `json:"early_stopping"`
+	Best      *number           `json:"best"` // Of checkpoint.monitor.
 
 	Callbacks map[string]json.RawMessage `json:"callbacks,omitempty"`
 }

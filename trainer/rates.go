@@ -17,7 +17,7 @@ type rates struct {
 	store      *model.Store
 	schedule   Schedule // Nil: they never change.
 	objectives []Objective
-	base       map[string]float64 // By scope.
+	base       map[string]number // By scope.
 	built      bool
 }
 
@@ -59,12 +59,12 @@ func (r *rates) learnOne(o Objective, restored *checkpoint.Snapshot, printf func
 	if err != nil {
 		return err
 	}
-	own := shapes.ConvertTo[float64](value.Value())
+	own := number(shapes.ConvertTo[float64](value.Value()))
 	before, known := r.base[o.Scope]
 	r.base[o.Scope] = own
 	switch {
 	case known && own != before:
-		printf("the learning rate is %g now, in the checkpoint it is %g\n", own, before)
+		printf("the learning rate is %g now, in the checkpoint it is %g\n", float64(own), float64(before))
 	case known && restored != nil && restored.Tensors[ratePath(o)] != nil:
 		clone, err := restored.Tensors[ratePath(o)].LocalClone()
 		if err != nil {
@@ -81,18 +81,21 @@ func (r *rates) set(step, total int) error {
 		return nil
 	}
 	factor := r.schedule.Factor(step, total)
+	if factor-factor != 0 && (total == 0 || step < total) {
+		return fmt.Errorf("trainer: the schedule's factor for update %d of %d is %g: it must be a finite number", step+1, total, factor)
+	}
 	for _, o := range r.objectives {
 		v := r.variable(o)
 		base, known := r.base[o.Scope]
 		if v == nil || !known {
 			continue // Before the first update, or an optimizer without a rate.
 		}
-		value, err := tensors.FromAnyValue(shapes.CastAsDType(base*factor, v.DType()))
+		value, err := tensors.FromAnyValue(shapes.CastAsDType(float64(base)*factor, v.DType()))
 		if err != nil {
 			return fmt.Errorf("trainer: the learning rate of %q: %w", o.Name, err)
 		}
 		if err := v.SetValue(value); err != nil {
-			return fmt.Errorf("trainer: set the learning rate of %q to %g: %w", o.Name, base*factor, err)
+			return fmt.Errorf("trainer: set the learning rate of %q to %g: %w", o.Name, float64(base)*factor, err)
 		}
 	}
 	return nil
@@ -107,7 +110,7 @@ func (r *rates) at(step, total int) map[string]float64 {
 	all := map[string]float64{}
 	for _, o := range r.objectives {
 		if base, known := r.base[o.Scope]; known {
-			all[metricName("train", "learning_rate", o.Name)] = base * factor
+			all[metricName("train", "learning_rate", o.Name)] = float64(base) * factor
 		}
 	}
 	return all

@@ -201,7 +201,7 @@ func (t *Trainer) takeUp(from origin) error {
 	t.at.Restarts++
 	t.rates.base = from.At.BaseRates
 	if t.rates.base == nil {
-		t.rates.base = map[string]float64{}
+		t.rates.base = map[string]number{}
 	}
 	if !t.world.IsMain() {
 		t.at.Since = make([]mean, len(t.at.Since)) // Rank 0 has all that is in the books.

@@ -73,6 +73,13 @@ func (s *saver) wait() error {
 	return s.writer.Wait()
 }
 
+// release gives back the memory of the last snapshot: there may be many trainings before the world is closed.
+func (s *saver) release() {
+	if s != nil && s.writer != nil {
+		s.writer.Release()
+	}
+}
+
 // newestWeights is the file with the weights of the newest checkpoint, on rank 0; empty without one.
 func (s *saver) newestWeights() (string, error) {
 	all, err := checkpoint.List(s.path)

@@ -51,8 +51,8 @@ func (c ScheduleConfig) check() error {
 		return fmt.Errorf("schedule.step_size: %d: the schedule \"step\" needs at least 1", c.StepSize)
 	case c.Kind == "multistep" && (len(c.Milestones) == 0 || !slices.IsSorted(c.Milestones) || c.Milestones[0] < 0):
 		return fmt.Errorf("schedule.milestones: %v: the schedule \"multistep\" needs one or more, in rising order", c.Milestones)
-	case !(c.Gamma >= 0):
-		return fmt.Errorf("schedule.gamma: %g: it can't be negative", c.Gamma)
+	case !(c.Gamma >= 0) || math.IsInf(c.Gamma, 1):
+		return fmt.Errorf("schedule.gamma: %g: it must be a number of at least 0", c.Gamma)
 	case !(c.MinFactor >= 0 && c.MinFactor <= 1):
 		return fmt.Errorf("schedule.min_factor: %g: it must be from 0 to 1", c.MinFactor)
 	case !(c.StartFactor >= 0 && c.StartFactor <= 1):
@@ -106,6 +106,9 @@ func (c ScheduleConfig) Factor(step, total int) float64 {
 		peak := c.PeakAt * float64(total-1)
 		if float64(step) < peak {
 			return cosine(c.StartFactor, 1, float64(step)/peak)
+		}
+		if total <= 1 {
+			return 1 // The peak is the end.
 		}
 		return cosine(1, c.MinFactor, (float64(step)-peak)/(float64(total-1)-peak))
 	}

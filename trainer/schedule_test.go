@@ -2,6 +2,7 @@ package trainer_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"gonbatch/distributed/ranktest"
@@ -55,5 +56,50 @@ func TestScheduleIsUsed(t *testing.T) {
 		if len(rates) != 4 || math.Abs(rates[i]-want) > 1e-8 {
 			t.Fatalf("rates %v, want 0.01 divided by 1, 2, 3, 4", rates)
 		}
+	}
+}
+
+// TestScheduleEdges: at every update of a short training the factor is a number from 0 to 1.
+func TestScheduleEdges(t *testing.T) {
+	for _, c := range []trainer.ScheduleConfig{
+		{Kind: "step", StepSize: 1, Gamma: 0.1}, {Kind: "multistep", Milestones: []int{0}, Gamma: 0.1}, {Kind: "cosine"},
+		{Kind: "one-cycle", StartFactor: 0.04, PeakAt: 0.3}, {Kind: "one-cycle", StartFactor: 1, PeakAt: 0.999}, {Kind: "one-cycle"},
+	} {
+		for total := 1; total < 6; total++ {
+			for c.WarmupSteps = 0; c.WarmupSteps < total; c.WarmupSteps++ {
+				for step := range total + 2 {
+					if got := c.Factor(step, total); !(got >= 0 && got <= 1) {
+						t.Errorf("%+v: update %d of %d: the factor is %g", c, step, total, got)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestFastDevRunOfASchedule: its one update has a rate, whatever the schedule of the whole training is.
+func TestFastDevRunOfASchedule(t *testing.T) {
+	c := trainer.Config{MaxEpochs: 10, BatchSize: 12, FastDevRun: true, Schedule: trainer.ScheduleConfig{Kind: "one-cycle", WarmupSteps: 50}}
+	tr, _ := newTrainer(t, c, sgdTask(0.1))
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), ranktest.Blobs(40)); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range floats(t, tr) {
+		if math.IsNaN(x) {
+			t.Fatal("a weight is NaN")
+		}
+	}
+}
+
+// TestScheduleWithoutANumber names the schedule and the update.
+func TestScheduleWithoutANumber(t *testing.T) {
+	s := trainer.ScheduleFunc(func(step, total int) float64 { return 1 / float64(3-step) })
+	tr, _ := newTrainer(t, trainer.Config{MaxSteps: 3, BatchSize: 12}, sgdTask(0.1), trainer.WithSchedule(s))
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil {
+		t.Errorf("%v: a factor after the last update does not matter", err)
+	}
+	tr, _ = newTrainer(t, trainer.Config{MaxSteps: 5, BatchSize: 12}, sgdTask(0.1), trainer.WithSchedule(s))
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err == nil || !strings.Contains(err.Error(), "the schedule's factor for update 4 of 5 is +Inf") {
+		t.Errorf("got %v, want the update", err)
 	}
 }

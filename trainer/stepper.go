@@ -2,11 +2,10 @@ package trainer
 
 import (
 	"fmt"
-	"path"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
-	"github.com/gomlx/gomlx/ml/model/initializer"
 	"github.com/gomlx/gomlx/ml/train"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
@@ -33,6 +32,7 @@ type stepper struct {
 	kind           programKind // Of the program that is built or run now.
 	shown          shownGradients
 	losses         []*graph.Node // Of the objectives, in the graph that is built now. Nil with one loss, which GoMLX keeps.
+	added          *graph.Node   // What the step's layers add to each of these losses, such as L2 regularization. Nil: nothing.
 }
 
 // programKind is the spec of a batch: GoMLX compiles a program for each.
@@ -49,6 +49,7 @@ var _ optimizer.Interface = (*stepper)(nil)
 // stepLoss builds the step and returns the sum of its losses.
 func (s *stepper) stepLoss(step StepFn, labels, inputs []*graph.Node) *graph.Node {
 	losses := s.precision.outputs(step(s.store.RootScope(), inputs, labels))
+	addLossesAs(losses[0].DType(), losses[0].Graph())
 	if len(losses) != len(s.objectives) {
 		panic(fmt.Errorf("trainer: the step gave %d losses for %d objectives", len(losses), len(s.objectives)))
 	}
@@ -61,8 +62,19 @@ func (s *stepper) stepLoss(step StepFn, labels, inputs []*graph.Node) *graph.Nod
 			total = graph.Add(total, l)
 		}
 	}
-	s.losses = losses
+	s.losses, s.added = losses, train.TotalLoss(total.Graph())
 	return total
+}
+
+// addLossesAs gives the terms that the model's layers add to the loss, such as L2 regularization, the element type of the loss: they have
+// that of the weights.
+func addLossesAs(dtype dtypes.DType, g *graph.Graph) {
+	for _, key := range []string{train.TrainerMainLossGraphParamKey, train.TrainerRegularizationLossGraphParamKey} {
+		name := model.JoinPath(train.TrainerAbsoluteScope, key)
+		if term, ok := model.GetGraphParam(g, name); ok {
+			model.SetGraphParam(g, name, graph.ConvertDType(term.(*graph.Node), dtype))
+		}
+	}
 }
 
 // share gives all ranks rank 0's weights.
@@ -82,40 +94,64 @@ func (s *stepper) UpdateGraph(_ *model.Scope, g *graph.Graph, loss *graph.Node) 
 		losses = []*graph.Node{loss}
 	}
 	scopes := make([]*model.Scope, len(losses))
-	counts := make([]int, len(losses))
-	var gradients []*graph.Node
-	for i, l := range losses {
+	for i := range losses {
 		scopes[i] = s.store.Scope(s.objectives[i].Scope)
-		own := scopes[i].BuildTrainableVariablesGradientsGraph(l)
-		if len(own) == 0 {
-			panic(fmt.Errorf("trainer: the loss of the objective %q depends on no trainable variable under %q", s.objectives[i].Name, s.objectives[i].Scope))
-		}
-		if s.accumulate > 1 {
-			own = s.addUp(scopes[i], g, own)
-		}
-		counts[i] = len(own)
-		gradients = append(gradients, own...)
 	}
+	gradients := s.gradients(g, scopes, losses)
 	s.shown.node = nil
 	if s.kind == accumulates {
+		withoutPerStepUpdates(s.store, g)
 		return
 	}
 	gradients = s.world.AverageGradients(s.store, gradients)
 	if s.kind == updatesAndShows {
 		s.shown.build(scopes, g, gradients)
 	}
-	step := optimizer.GetGlobalStepVar(s.store)
-	before := step.NodeValue(g)
-	for i, l := range losses {
-		own := s.clip(gradients[:counts[i]])
-		gradients = gradients[counts[i]:]
-		apply(s.objectives[i], scopes[i], own, l)
-	}
-	step.SetNodeValue(graph.AddScalar(before, 1)) // Once, whatever the number of optimizers.
+	s.apply(g, scopes, losses, gradients)
 	if err := s.afterBuild(); err != nil {
 		panic(err)
 	}
 	s.built = true
+}
+
+// gradients are those of all objectives, one after the other, over the batches of this update: nothing of use unless this is the last
+// of them.
+func (s *stepper) gradients(g *graph.Graph, scopes []*model.Scope, losses []*graph.Node) []*graph.Node {
+	var all []*graph.Node
+	var batches *group
+	if s.accumulate > 1 {
+		batches = newGroup(s.store, g, s.kind != accumulates)
+	}
+	for i, l := range losses {
+		if s.added != nil {
+			l = graph.Add(l, s.added)
+		}
+		own := widened(scopes[i].BuildTrainableVariablesGradientsGraph(l))
+		if len(own) == 0 {
+			panic(fmt.Errorf("trainer: the loss of the objective %q depends on no trainable variable under %q", s.objectives[i].Name, s.objectives[i].Scope))
+		}
+		if batches != nil {
+			own = batches.add(trained(scopes[i], g), own)
+		}
+		all = append(all, own...)
+	}
+	return all
+}
+
+// apply hands each objective's gradients to its optimizer.
+func (s *stepper) apply(g *graph.Graph, scopes []*model.Scope, losses, gradients []*graph.Node) {
+	step := optimizer.GetGlobalStepVar(s.store)
+	before := step.NodeValue(g)
+	for i, l := range losses {
+		variables := trained(scopes[i], g)
+		own := gradients[:len(variables)]
+		gradients = gradients[len(variables):]
+		if s.clipNorm > 0 {
+			own = clipped(own, s.clipNorm)
+		}
+		apply(s.objectives[i], scopes[i], narrowed(own, variables), l)
+	}
+	step.SetNodeValue(graph.AddScalar(before, 1)) // Once, whatever the number of optimizers.
 }
 
 func apply(o Objective, scope *model.Scope, gradients []*graph.Node, loss *graph.Node) {
@@ -126,56 +162,14 @@ func apply(o Objective, scope *model.Scope, gradients []*graph.Node, loss *graph
 	withGradients.UpdateGraphWithGradients(scope, gradients, loss.DType())
 }
 
-// addUp adds the gradients to those of the batches before. In the program that updates it returns their mean and begins anew.
-func (s *stepper) addUp(scope *model.Scope, g *graph.Graph, gradients []*graph.Node) []*graph.Node {
-	variables := trained(scope, g)
-	mean := make([]*graph.Node, len(gradients))
-	for i, gradient := range gradients {
-		sum := s.accumulator(variables[i])
-		value := graph.Add(sum.NodeValue(g), gradient)
-		if s.kind == accumulates {
-			sum.SetNodeValue(value)
-			continue
-		}
-		sum.SetNodeValue(graph.ZerosLike(value))
-		mean[i] = graph.MulScalar(value, 1/float64(s.accumulate))
-	}
-	return mean
-}
-
-// trained are the variables that an objective trains, in the order of their gradients.
-func trained(scope *model.Scope, g *graph.Graph) []*model.Variable {
-	var variables []*model.Variable
-	for v := range scope.IterVariables() {
-		if v.Trainable && v.InUseByGraph(g) {
-			variables = append(variables, v)
+// withoutPerStepUpdates keeps what layers do after each update, such as L1 regularization's small weights that become zero, from
+// being done after a batch that updates nothing.
+func withoutPerStepUpdates(store *model.Store, g *graph.Graph) {
+	for p := range store.IterGraphParams(g) {
+		if p.Key == train.TrainerPerStepUpdateGraphFnParamKey {
+			model.SetGraphParam(g, model.JoinPath(p.Scope, p.Key), nil)
 		}
 	}
-	return variables
-}
-
-func (s *stepper) accumulator(v *model.Variable) *model.Variable {
-	scope := s.store.Scope(path.Join("/", train.AccumulatedGradientsScope, v.Scope()))
-	return scope.WithInitializer(initializer.Zero).VariableWithShape(v.Name(), v.Shape().Clone()).SetTrainable(false)
-}
-
-// clip scales the gradients so that their global norm is at most the limit.
-func (s *stepper) clip(gradients []*graph.Node) []*graph.Node {
-	if s.clipNorm == 0 {
-		return gradients
-	}
-	dtype := gradients[0].DType()
-	squares := graph.ScalarZero(gradients[0].Graph(), dtype)
-	for _, gradient := range gradients {
-		squares = graph.Add(squares, graph.ConvertDType(graph.ReduceAllSum(graph.Square(gradient)), dtype))
-	}
-	norm := graph.Sqrt(squares)
-	factor := graph.MinScalar(graph.Div(graph.Scalar(norm.Graph(), dtype, s.clipNorm), graph.AddScalar(norm, 1e-6)), 1)
-	clipped := make([]*graph.Node, len(gradients))
-	for i, gradient := range gradients {
-		clipped[i] = graph.Mul(gradient, graph.ConvertDType(factor, gradient.DType()))
-	}
-	return clipped
 }
 
 // Clear implements optimizer.Interface.

@@ -4,8 +4,8 @@ import "fmt"
 
 // stopping is what early stopping remembers.
 type stopping struct {
-	Best   *float64 `json:"best"`
-	Waited int      `json:"waited"` // Validations since then.
+	Best   *number `json:"best"`
+	Waited int     `json:"waited"` // Validations since then.
 }
 
 // observe takes a validation's metrics and tells why the training should end, if it should.
@@ -18,7 +18,7 @@ func (s *stopping) observe(c EarlyStoppingConfig, metrics Metrics) (reason strin
 		return "", unknownMetric("early_stopping.monitor", c.Monitor, metrics)
 	}
 	if better(value, s.Best, c.Mode, c.MinDelta) {
-		s.Best, s.Waited = &value, 0
+		s.Best, s.Waited = (*number)(&value), 0
 	} else {
 		s.Waited++
 	}
@@ -28,10 +28,10 @@ func (s *stopping) observe(c EarlyStoppingConfig, metrics Metrics) (reason strin
 // verdict is why the training should end by what was observed; empty if it should not.
 func (s *stopping) verdict(c EarlyStoppingConfig) (reason string) {
 	switch {
-	case c.Monitor == "" || s.Waited <= c.Patience:
+	case c.Monitor == "" || s.Waited < c.Patience:
 		return ""
 	case s.Best == nil:
 		return fmt.Sprintf("%s was never a number in %d validations", c.Monitor, s.Waited)
 	}
-	return fmt.Sprintf("%s has not been better than %.6g for %d validations", c.Monitor, *s.Best, s.Waited)
+	return fmt.Sprintf("%s has not been better than %.6g for %d validations", c.Monitor, float64(*s.Best), s.Waited)
 }

@@ -2,6 +2,8 @@ package trainer
 
 import (
 	"fmt"
+	"path"
+	"strings"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
@@ -38,21 +40,23 @@ type StepFn func(scope *model.Scope, inputs, labels []*graph.Node) []*graph.Node
 type Objective struct {
 	// Name is for logs: "generator" gives the metric train/generator_loss.
 	Name string
-	// Scope is the path under which the variables to change lie, such as "/generator". Others keep still.
+	// Scope is the path under which the variables to change lie, such as "/generator". Others keep still. No objective's lies in another's.
 	Scope string
 	// Optimizer changes them. Each objective needs one of its own.
 	Optimizer optimizer.Interface
 }
 
-// Supervised trains a model by one loss over predictions and labels. The metrics are those of validations and tests; GoMLX's mean metrics are
-// exact over any number of ranks.
+// Supervised trains a model by one loss over predictions and labels. The metrics are those of validations and tests: GoMLX's mean metrics
+// and its median, or metrics of one's own that implement metric.UpdateGo; they are exact over any number of ranks and devices. Of
+// a median the graph returns one value for each example. Another metric is refused where its value would be wrong.
 func Supervised[F ModelFn](modelFn F, lossFn loss.LossFn, opt optimizer.Interface, metrics ...metric.Interface) Task {
 	return Task{model: canonical(modelFn), loss: lossFn, objectives: []Objective{{Name: "", Scope: "/", Optimizer: opt}}, metrics: metrics}
 }
 
 // Adversarial trains several models by several losses in one step, such as a GAN's generator and discriminator (Goodfellow et al.,
 // Generative Adversarial Nets, 2014): all losses are computed from the same weights, then each objective's optimizer changes the variables
-// of its scope. Metrics, if any, are given the step's inputs as predictions.
+// of its scope. What layers add to the loss, such as L2 regularization, is a part of what each objective minimizes. Metrics, if any, are
+// given the step's inputs as predictions.
 func Adversarial(step StepFn, objectives ...Objective) Task {
 	return Task{step: step, objectives: objectives}
 }
@@ -88,19 +92,75 @@ func (t Task) check() error {
 	if len(t.objectives) == 0 {
 		return fmt.Errorf("a task without objectives: nothing would be trained")
 	}
-	seen := map[string]bool{}
-	for _, o := range t.objectives {
-		switch {
-		case o.Optimizer == nil:
-			return fmt.Errorf("the objective %q has no optimizer", o.Name)
-		case len(t.objectives) > 1 && o.Name == "":
-			return fmt.Errorf("an objective without a name: it is needed for its metric")
-		case len(o.Scope) == 0 || o.Scope[0] != '/':
-			return fmt.Errorf("the objective %q has the scope %q: it must be a path such as \"/generator\"", o.Name, o.Scope)
-		case seen[o.Scope]:
-			return fmt.Errorf("two objectives have the scope %q: each variable can have one optimizer only", o.Scope)
+	for i, o := range t.objectives {
+		if err := o.check(len(t.objectives)); err != nil {
+			return err
 		}
-		seen[o.Scope] = true
+		for _, other := range t.objectives[:i] {
+			if err := o.apart(other); err != nil {
+				return err
+			}
+		}
+	}
+	return t.checkMetricNames()
+}
+
+func (o Objective) check(all int) error {
+	switch {
+	case o.Optimizer == nil:
+		return fmt.Errorf("the objective %q has no optimizer", o.Name)
+	case all > 1 && o.Name == "":
+		return fmt.Errorf("an objective without a name: it is needed for its metric")
+	case len(o.Scope) == 0 || o.Scope[0] != '/' || path.Clean(o.Scope) != o.Scope:
+		return fmt.Errorf("the objective %q has the scope %q: it must be a path such as \"/generator\"", o.Name, o.Scope)
+	}
+	return nil
+}
+
+// apart refuses two objectives that share variables. A variable in two scopes would be changed by two optimizers, and to give it to the
+// inner one would make the outer objective train less than it says.
+func (o Objective) apart(other Objective) error {
+	inner, outer := o, other
+	if len(inner.Scope) < len(outer.Scope) {
+		inner, outer = outer, inner
+	}
+	switch {
+	case inner.Scope == outer.Scope:
+		return fmt.Errorf("two objectives have the scope %q: each variable can have one optimizer only", o.Scope)
+	case strings.HasPrefix(inner.Scope, strings.TrimSuffix(outer.Scope, "/")+"/"):
+		return fmt.Errorf("the scope %q of the objective %q lies in %q of %q: each variable can have one optimizer only, so give each model a scope beside the others",
+			inner.Scope, inner.Name, outer.Scope, outer.Name)
+	}
+	return nil
+}
+
+// checkMetricNames refuses two metrics that would be logged under one name: one of them would be lost.
+func (t Task) checkMetricNames() error {
+	names := map[string]string{metricName("val", "Loss", ""): "the loss"}
+	add := func(name, what string) error {
+		if name == "val/" {
+			return fmt.Errorf("%s has a name of which nothing is left to log it by: it needs a word besides mean and batch", what)
+		}
+		if other, taken := names[name]; taken {
+			return fmt.Errorf("%s and %s are both logged as %q: rename one", other, what, name)
+		}
+		names[name] = what
+		return nil
+	}
+	if t.step != nil {
+		for _, o := range t.objectives {
+			if o.Name == "" {
+				continue // It is the only one: its loss is the loss.
+			}
+			if err := add(metricName("val", "Loss", o.Name), fmt.Sprintf("the loss of the objective %q", o.Name)); err != nil {
+				return err
+			}
+		}
+	}
+	for _, m := range t.metrics {
+		if err := add(metricName("val", m.Name(), ""), fmt.Sprintf("the metric %q", m.Name())); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -115,12 +175,16 @@ func (t Task) gomlx(s *stepper) *train.Trainer {
 		return s.precision.outputs(t.model(scope, inputs))
 	}
 	lossFn := func(labels, predictions []*graph.Node) *graph.Node {
-		s.losses = nil
+		s.losses, s.added = nil, nil
 		var total *graph.Node
 		if t.step == nil {
+			copy(labels, labelsFor(predictions, labels)) // In place: GoMLX hands the same slice to the metrics.
 			total = t.loss(labels, predictions)
+			addLossesAs(total.DType(), total.Graph())
 		} else {
+			copy(labels, s.precision.inputs(labels))
 			total = s.stepLoss(t.step, labels, predictions)
+			copy(predictions, countable(predictions))
 		}
 		if s.store.IsTraining(total.Graph()) { // All ranks build the same programs for training; for evaluation they don't.
 			s.share()

@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -26,6 +27,7 @@ type Trainer struct {
 	stepper   *stepper
 	rates     *rates
 	gomlx     *train.Trainer
+	predicts  *model.Exec // Nil until something is predicted.
 	callbacks []Callback
 	logger    logger.Logger // Nil on all ranks but 0, and where nothing is to be logged.
 	display   *display
@@ -81,14 +83,15 @@ func New(world *distributed.World, config Config, task Task, options ...Option) 
 	if err := task.check(); err != nil {
 		return nil, fmt.Errorf("trainer: %w", err)
 	}
-	if err := checkWorld(config, world, os.Getenv); err != nil {
+	if err := errors.Join(checkWorld(config, world, os.Getenv), world.CheckMetrics(task.metrics)); err != nil {
 		return nil, fmt.Errorf("trainer: %w", err)
 	}
 	if config.Name == "" {
 		config.Name = names.next(rundir.StepFromEnv(os.Getenv))
 	}
+	config.Checkpoint.Dir = config.checkpointDir(os.Getenv)
 	t := &Trainer{world: world, config: config, task: task, store: model.NewStore(), out: os.Stdout, metrics: Metrics{}}
-	t.rates = &rates{schedule: config.Schedule.schedule(), objectives: task.objectives, base: map[string]float64{}}
+	t.rates = &rates{schedule: config.Schedule.schedule(), objectives: task.objectives, base: map[string]number{}}
 	for _, option := range options {
 		option(t)
 	}
@@ -115,6 +118,7 @@ func (t *Trainer) open() error {
 		afterShare: t.randoms.restore, afterBuild: t.built,
 	}
 	t.gomlx = t.task.gomlx(t.stepper)
+	t.gomlx.OnExecCreation(func(exec *model.Exec, _ train.GraphType) { exec.SetMaxCache(anyShapes) })
 	t.display = newDisplay(t.out, t.world.IsMain())
 	t.listener = listen(t.world)
 	var err error
@@ -128,6 +132,9 @@ func (t *Trainer) open() error {
 	t.listener.add(t)
 	return nil
 }
+
+// anyShapes lets a program be compiled for as many shapes as come: GoMLX's own limit ends a training with the 33rd size of a last batch.
+const anyShapes = -1
 
 // openLogger gives rank 0 its logger, and nobody else.
 func (t *Trainer) openLogger() {
@@ -160,7 +167,8 @@ func (t *Trainer) World() *distributed.World { return t.world }
 // Store has the model's variables and hyper-parameters.
 func (t *Trainer) Store() *model.Store { return t.store }
 
-// Config is the configuration with its defaults and all that flags, the environment and a file have changed.
+// Config is the configuration with its defaults, the folder of checkpoints that is used, and what flags, the environment and a file have
+// changed.
 func (t *Trainer) Config() Config { return t.config }
 
 // Logger is where rank 0 logs to: nil on the other ranks, and where there is none.

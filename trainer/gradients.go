@@ -1,0 +1,105 @@
+package trainer
+
+import (
+	"path"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/model/initializer"
+	"github.com/gomlx/gomlx/ml/train"
+)
+
+// trained are the variables that an objective trains, in the order of their gradients.
+func trained(scope *model.Scope, g *graph.Graph) []*model.Variable {
+	var variables []*model.Variable
+	for v := range scope.IterVariables() {
+		if v.Trainable && v.InUseByGraph(g) {
+			variables = append(variables, v)
+		}
+	}
+	return variables
+}
+
+// widened are the gradients in at least single precision: sums over batches, ranks and elements lose too much in half.
+func widened(gradients []*graph.Node) []*graph.Node {
+	wide := make([]*graph.Node, len(gradients))
+	for i, gradient := range gradients {
+		wide[i] = gradient
+		if gradient.DType().IsHalfPrecision() {
+			wide[i] = graph.ConvertDType(gradient, dtypes.Float32)
+		}
+	}
+	return wide
+}
+
+// narrowed are the gradients in the types of their variables, as optimizers take them.
+func narrowed(gradients []*graph.Node, variables []*model.Variable) []*graph.Node {
+	narrow := make([]*graph.Node, len(gradients))
+	for i, gradient := range gradients {
+		narrow[i] = graph.ConvertDType(gradient, variables[i].DType())
+	}
+	return narrow
+}
+
+// group is the batches of an update: how many there are is a variable, because the last group of an epoch may have fewer.
+type group struct {
+	store *model.Store
+	size  *graph.Node // With this batch, in the graph that is built now.
+	ends  bool        // This batch is the last one.
+}
+
+// newGroup counts this batch.
+func newGroup(store *model.Store, g *graph.Graph, ends bool) *group {
+	count := store.Scope(path.Join("/", train.AccumulatedGradientsScope)).VariableWithValue("batches", int32(0)).SetTrainable(false)
+	size := graph.AddScalar(count.NodeValue(g), 1)
+	count.SetNodeValue(size)
+	if ends {
+		count.SetNodeValue(graph.ZerosLike(size))
+	}
+	return &group{store: store, size: size, ends: ends}
+}
+
+// add adds the gradients to those of the batches before. At the group's end it returns their mean, and the next group begins with zeros.
+func (b *group) add(variables []*model.Variable, gradients []*graph.Node) []*graph.Node {
+	mean := make([]*graph.Node, len(gradients))
+	for i, gradient := range gradients {
+		sum := b.sum(variables[i], gradient.DType())
+		value := graph.Add(sum.NodeValue(gradient), gradient)
+		if !b.ends {
+			sum.SetNodeValue(value)
+			continue
+		}
+		sum.SetNodeValue(graph.ZerosLike(value))
+		mean[i] = graph.Div(value, graph.ConvertDType(b.size, value.DType()))
+	}
+	return mean
+}
+
+func (b *group) sum(v *model.Variable, dtype dtypes.DType) *model.Variable {
+	scope := b.store.Scope(path.Join("/", train.AccumulatedGradientsScope, v.Scope()))
+	shape := v.Shape().Clone()
+	shape.DType = dtype
+	return scope.WithInitializer(initializer.Zero).VariableWithShape(v.Name(), shape).SetTrainable(false)
+}
+
+// clipped scales the gradients so that their global norm is at most the limit.
+func clipped(gradients []*graph.Node, limit float64) []*graph.Node {
+	dtype := dtypes.Float32
+	for _, gradient := range gradients {
+		if gradient.DType() == dtypes.Float64 {
+			dtype = dtypes.Float64
+		}
+	}
+	squares := graph.ScalarZero(gradients[0].Graph(), dtype)
+	for _, gradient := range gradients {
+		squares = graph.Add(squares, graph.ReduceAllSum(graph.Square(graph.ConvertDType(gradient, dtype))))
+	}
+	norm := graph.Sqrt(squares)
+	factor := graph.MinScalar(graph.Div(graph.Scalar(norm.Graph(), dtype, limit), graph.AddScalar(norm, 1e-6)), 1)
+	scaled := make([]*graph.Node, len(gradients))
+	for i, gradient := range gradients {
+		scaled[i] = graph.Mul(gradient, graph.ConvertDType(factor, gradient.DType()))
+	}
+	return scaled
+}

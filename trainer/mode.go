@@ -1,0 +1,52 @@
+package trainer
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// The words of metrics' names that say whether more is better, or less. After them may come words that say neither: "accuracy_top5",
+// "f1_score". After a negation nothing is known: "negative_log_likelihood".
+var (
+	moreIsBetter = words(`acc accuracy ap auc auprc auroc bertscore bleu chrf cider correlation dice elbo f1 f2 fbeta fscore iou jaccard kappa
+		likelihood map matthews mcc meteor miou mrr ndcg pearson precision psnr r2 recall reward rouge sensitivity spearman specificity ssim`)
+	lessIsBetter = words(`bpb bpc bpd brier cer crossentropy divergence ece eer err error fid hamming kid kl logloss loss lpips mae mape mse nll
+		perplexity ppl regret rmse rmsle smape ter wer`)
+	neither = words(`at average avg class coefficient epoch index k l macro mean micro rate score sum top total weighted`)
+	negated = words(`false inverse inverted minus neg negative no non not`)
+)
+
+func words(list string) map[string]bool {
+	set := map[string]bool{}
+	for _, word := range strings.Fields(list) {
+		set[word] = true
+	}
+	return set
+}
+
+// modeOf is "max" or "min" for a metric whose name is well known, such as "val/accuracy_top5" or "val/generator_loss", else empty.
+func modeOf(metric string) string {
+	name := strings.ToLower(metric[strings.LastIndexByte(metric, '/')+1:])
+	name = strings.ReplaceAll(strings.ReplaceAll(name, "-", "_"), "cross_entropy", "crossentropy")
+	parts := strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	mode := ""
+	for _, part := range parts {
+		stem := strings.TrimRightFunc(part, unicode.IsDigit)
+		switch {
+		case negated[part]:
+			return ""
+		case moreIsBetter[part] || moreIsBetter[stem]:
+			mode = "max"
+		case lessIsBetter[part] || lessIsBetter[stem]:
+			mode = "min"
+		case stem != "" && !neither[stem]:
+			mode = ""
+		}
+	}
+	return mode
+}
+
+func unknownMode(option, metric string) error {
+	return fmt.Errorf("%s.mode: the name %q does not say whether more of it is better: set the mode to max or min", option, metric)
+}

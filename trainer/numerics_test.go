@@ -1,0 +1,409 @@
+package trainer_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/dtypes/bfloat16"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/regularizer"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/model/initializer"
+	"github.com/gomlx/gomlx/ml/train/loss"
+	"github.com/gomlx/gomlx/ml/train/metric"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+
+	"gonbatch/data"
+	"gonbatch/distributed/ranktest"
+	"gonbatch/trainer"
+)
+
+// TestNumerics holds in every world: one device, several of one process, several ranks.
+func TestNumerics(t *testing.T) {
+	all := func(t *testing.T) {
+		t.Run("accumulation", testAccumulationOfFew)
+		t.Run("regularization", testRegularization)
+		t.Run("clipping in half precision", testClippingInHalf)
+		t.Run("labels of another type", testLabelsOfAnotherType)
+		t.Run("whole numbers and half precision", testWholeNumbersAndHalf)
+		t.Run("median", testMedian)
+		t.Run("infinite metric", testInfiniteMetric)
+		t.Run("predict while training", testPredictWhileTraining)
+	}
+	if ranktest.InRank() {
+		all(t)
+		return
+	}
+	t.Run("one device", all)
+	for _, other := range []struct {
+		name  string
+		ranks int
+		env   string
+	}{
+		{"2 devices", 1, "GONBATCH_DEVICES=2"}, {"3 ranks", 3, "GONBATCH_DEVICES=1"},
+	} {
+		t.Run(other.name, func(t *testing.T) {
+			out, err := ranktest.Start(t, ranktest.Torchrun, other.ranks, []string{other.env, "XLA_FLAGS=--xla_backend_optimization_level=0"})
+			if passed := strings.Count(out, "--- PASS: TestNumerics ("); err != nil || passed != other.ranks {
+				t.Errorf("%d of %d ranks passed, %v:\n%s", passed, other.ranks, err, out)
+			}
+		})
+	}
+}
+
+func plainSGD(rate float64) optimizer.Interface {
+	return optimizer.StochasticGradientDescent().WithLearningRate(rate).WithDecay(false).Done()
+}
+
+// trainedFloats are the trained weights in the order of their names, whatever their type.
+func trainedFloats(t *testing.T, tr *trainer.Trainer) []float64 {
+	t.Helper()
+	byName := map[string][]float64{}
+	for v := range tr.Store().IterVariables() {
+		if !v.Trainable {
+			continue
+		}
+		err := v.MustValue().ConstFlatData(func(flat any) {
+			switch flat := flat.(type) {
+			case []float32:
+				for _, x := range flat {
+					byName[v.Path()] = append(byName[v.Path()], float64(x))
+				}
+			case []bfloat16.BFloat16:
+				for _, x := range flat {
+					byName[v.Path()] = append(byName[v.Path()], float64(x.Float32()))
+				}
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var names []string
+	for name := range byName {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var all []float64
+	for _, name := range names {
+		all = append(all, byName[name]...)
+	}
+	return all
+}
+
+// testAccumulationOfFew: a last group of fewer batches is their mean, so that two batches of 12 are one of 24, also where eight are asked for.
+func testAccumulationOfFew(t *testing.T) {
+	for _, precision := range []string{"32-true", "bf16-true"} {
+		after := func(c trainer.Config) []float64 {
+			c.Seed, c.MaxEpochs, c.Precision = 5, 3, precision
+			store := model.NewStore()
+			store.SetParam("/"+regularizer.ParamL1, 0.02) // It changes weights after an update, which must not be done before.
+			tr, _ := newTrainer(t, c, sgdTask(0.5), trainer.WithStore(store))
+			if err := tr.Fit(t.Context(), ranktest.Blobs(24), nil); err != nil {
+				t.Fatal(err)
+			}
+			if tr.Step() != 3 {
+				t.Errorf("%d updates, want 3", tr.Step())
+			}
+			return trainedFloats(t, tr)
+		}
+		want, limit := after(trainer.Config{BatchSize: 24}), map[string]float64{"32-true": 1e-5, "bf16-true": 0.1}[precision]
+		for _, group := range []int{2, 8} {
+			if d := distance(want, after(trainer.Config{BatchSize: 12, AccumulateGradBatches: group})); !(d < limit) {
+				t.Errorf("%s: 2 of %d batches of 12 end %g from one of 24", precision, group, d)
+			}
+		}
+	}
+}
+
+// testRegularization: what layers add to the loss counts in a step of several losses as in one loss.
+func testRegularization(t *testing.T) {
+	net := func(scope *model.Scope, x *graph.Node) *graph.Node {
+		return layers.Dense(scope.In("logits"), graph.Reshape(x, x.Shape().Dimensions[0], -1), true, ranktest.Classes)
+	}
+	supervised := func() trainer.Task {
+		return trainer.Supervised(func(scope *model.Scope, x *graph.Node) *graph.Node { return net(scope.In("a"), x) }, loss.SparseCategoricalCrossEntropyLogits, plainSGD(0.01))
+	}
+	step := func(scope *model.Scope, inputs, labels []*graph.Node) []*graph.Node {
+		one := func(name string) *graph.Node {
+			return graph.ReduceAllMean(loss.SparseCategoricalCrossEntropyLogits(labels, []*graph.Node{net(scope.In("%s", name), inputs[0])}))
+		}
+		return []*graph.Node{one("a"), one("b")}
+	}
+	several := func() trainer.Task {
+		return trainer.Adversarial(step, trainer.Objective{Name: "a", Scope: "/a", Optimizer: plainSGD(0.01)}, trainer.Objective{Name: "b", Scope: "/b", Optimizer: plainSGD(0.01)})
+	}
+	for _, precision := range []string{"32-true", "bf16-true"} {
+		for _, accumulate := range []int{1, 3} {
+			norm := func(task trainer.Task) float64 {
+				store := model.NewStore()
+				store.SetParam("/"+regularizer.ParamL2, 10.0)
+				c := trainer.Config{Seed: 5, MaxEpochs: 3, BatchSize: 12, Precision: precision, AccumulateGradBatches: accumulate}
+				tr, _ := newTrainer(t, c, task, trainer.WithStore(store))
+				if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil {
+					t.Fatal(err)
+				}
+				var sum float64
+				tr.Store().GetVariable("/a/logits/dense/weights").MustValue().MustConstFlatData(func(flat any) {
+					switch flat := flat.(type) {
+					case []float32:
+						for _, x := range flat {
+							sum += float64(x) * float64(x)
+						}
+					case []bfloat16.BFloat16:
+						for _, x := range flat {
+							sum += float64(x.Float32()) * float64(x.Float32())
+						}
+					}
+				})
+				return math.Sqrt(sum)
+			}
+			one, two := norm(supervised()), norm(several())
+			if !(one < 0.5) || math.Abs(one-two) > 0.03*one {
+				t.Errorf("%s, %d batches an update: the weights have the norm %g with one loss, %g with several", precision, accumulate, one, two)
+			}
+		}
+	}
+}
+
+// testClippingInHalf: a step is as long as the rate times the norm, also where that is the sum of many equal tensors.
+func testClippingInHalf(t *testing.T) {
+	tensors := 300
+	if w := world(t); w.Size()*w.Devices() > 1 {
+		tensors = 50 // XLA takes a minute to compile the collective of more.
+	}
+	wide := func(scope *model.Scope, x *graph.Node) *graph.Node {
+		logits := layers.Dense(scope.In("logits"), graph.Reshape(x, x.Shape().Dimensions[0], -1), false, ranktest.Classes)
+		for i := range tensors {
+			bias := scope.In("%s", fmt.Sprintf("b%d", i)).WithInitializer(initializer.Zero).VariableWithShape("x", shapes.Make(x.DType(), 1, ranktest.Classes))
+			logits = graph.Add(logits, bias.NodeValue(x))
+		}
+		return logits
+	}
+	after := func(rate float64) []float64 {
+		task := trainer.Supervised(wide, loss.SparseCategoricalCrossEntropyLogits, plainSGD(rate))
+		tr, _ := newTrainer(t, trainer.Config{Seed: 5, MaxSteps: 1, BatchSize: 144, GradientClipNorm: 1e-3, Precision: "bf16-true"}, task)
+		if err := tr.Fit(t.Context(), ranktest.Blobs(144), nil); err != nil {
+			t.Fatal(err)
+		}
+		return trainedFloats(t, tr)
+	}
+	if d := distance(after(1e-30), after(1e6)); math.Abs(d-1000) > 20 {
+		t.Errorf("a step is %g long, want 1000", d)
+	}
+}
+
+// regression is Blobs with labels of a floating-point type.
+type regression struct {
+	ranktest.Blobs
+	dtype dtypes.DType
+}
+
+func (r regression) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	inputs, _, err = r.Blobs.Batch(indices)
+	if r.dtype == dtypes.Float64 {
+		return inputs, []*tensors.Tensor{tensors.FromFlatDataAndDimensions(make([]float64, len(indices)), len(indices), 1)}, err
+	}
+	return inputs, []*tensors.Tensor{tensors.FromFlatDataAndDimensions(make([]float32, len(indices)), len(indices), 1)}, err
+}
+
+func testLabelsOfAnotherType(t *testing.T) {
+	net := func(scope *model.Scope, x *graph.Node) *graph.Node {
+		return layers.Dense(scope.In("y"), graph.Reshape(x, x.Shape().Dimensions[0], -1), true, 1)
+	}
+	squares := func(_ *model.Scope, labels, predictions []*graph.Node) *graph.Node {
+		return loss.MeanSquaredError(labels, predictions)
+	}
+	step := func(scope *model.Scope, inputs, labels []*graph.Node) []*graph.Node {
+		return []*graph.Node{graph.ReduceAllMean(graph.Square(graph.Sub(net(scope.In("a"), inputs[0]), labels[0])))}
+	}
+	for _, c := range []struct {
+		precision string
+		labels    dtypes.DType
+	}{{"32-true", dtypes.Float64}, {"bf16-true", dtypes.Float32}, {"64-true", dtypes.Float32}} {
+		for _, task := range []trainer.Task{
+			trainer.Supervised(net, loss.MeanSquaredError, optimizer.Adam().Done(), metric.NewMeanMetric("Mean Squares", "#mse", "mse", squares, nil)),
+			trainer.Adversarial(step, trainer.Objective{Name: "a", Scope: "/a", Optimizer: optimizer.Adam().Done()}),
+		} {
+			tr, _ := newTrainer(t, trainer.Config{MaxSteps: 2, BatchSize: 12, EvalBatchSize: 12, Precision: c.precision}, task)
+			if err := tr.Fit(t.Context(), regression{145, c.labels}, regression{40, c.labels}); err != nil {
+				t.Errorf("%s with labels of %s: %v", c.precision, c.labels, err)
+			}
+		}
+	}
+}
+
+// testMedian: the median of a value of each example, over batches, devices and ranks.
+func testMedian(t *testing.T) {
+	label := func(_ *model.Scope, labels, predictions []*graph.Node) *graph.Node {
+		return graph.Reshape(graph.ConvertDType(labels[0], predictions[0].DType()), -1)
+	}
+	mean := func(scope *model.Scope, labels, predictions []*graph.Node) *graph.Node {
+		return graph.ReduceAllMean(label(scope, labels, predictions))
+	}
+	median := func(of metric.BaseMetricGraph, batch int) func(n int) (float64, error) {
+		task := trainer.Supervised(plainNet, loss.SparseCategoricalCrossEntropyLogits, optimizer.Adam().Done(), metric.NewMedianMetric("Median", "med", "loss", of, nil))
+		tr, _ := newTrainer(t, trainer.Config{EvalBatchSize: batch}, task)
+		return func(n int) (float64, error) {
+			metrics, err := tr.Test(t.Context(), ranktest.Blobs(n))
+			return metrics["test/median"], err
+		}
+	}
+	oneByOne := median(mean, 1)
+	for _, n := range []int{30, 33, 35} {
+		labels := slices.Sorted(slices.Values(classes(t, n)))
+		if got, err := oneByOne(n); err != nil || got != float64(labels[n/2]) {
+			t.Errorf("%d examples one by one: the median is %v, %v, want %d", n, got, err, labels[n/2])
+		}
+		inBatches := median(label, 12)
+		for range 2 { // The second does not know of the first.
+			if got, err := inBatches(n); err != nil || got != float64(labels[n/2]) {
+				t.Errorf("%d examples in batches: the median is %v, %v, want %d", n, got, err, labels[n/2])
+			}
+		}
+	}
+	labels := slices.Sorted(slices.Values(classes(t, 7)))
+	if got, err := median(label, 1000)(7); err != nil || got != float64(labels[3]) {
+		t.Errorf("7 examples at once: the median is %v, %v, want %d", got, err, labels[3])
+	}
+	if _, err := median(mean, 12)(30); err == nil || !strings.Contains(err.Error(), "values for 30 examples, and a median of the batches' values depends on the batches") {
+		t.Errorf("a median of means of batches: %v", err)
+	}
+}
+
+// classes are those of the first n of Blobs, in order.
+func classes(t *testing.T, n int) []int32 {
+	t.Helper()
+	var labels []int32
+	for i := range n {
+		_, one, err := ranktest.Blobs(n).Batch([]int{i})
+		if err != nil {
+			t.Fatal(err)
+		}
+		labels = append(labels, tensors.MustCopyFlatData[int32](one[0])...)
+	}
+	return labels
+}
+
+// testInfiniteMetric: a validation that gives no finite number does not end the training, and its checkpoint comes back.
+func testInfiniteMetric(t *testing.T) {
+	for _, value := range []float64{math.Inf(1), math.Inf(-1), math.NaN()} {
+		of := func(_ *model.Scope, _, predictions []*graph.Node) *graph.Node {
+			return graph.Scalar(predictions[0].Graph(), predictions[0].DType(), value)
+		}
+		dir := sharedTempDir(t)
+		for epochs := int64(1); epochs <= 3; epochs += 2 {
+			task := trainer.Supervised(plainNet, loss.SparseCategoricalCrossEntropyLogits, optimizer.Adam().Done(), metric.NewMeanMetric("Perplexity", "ppl", "ppl", of, nil))
+			c := trainer.Config{MaxEpochs: int(epochs), BatchSize: 12, Checkpoint: trainer.CheckpointConfig{Dir: dir, Monitor: "val/perplexity"}}
+			c.EarlyStopping = trainer.EarlyStoppingConfig{Monitor: "val/perplexity", Patience: 10}
+			tr, _ := newTrainer(t, c, task)
+			if err := tr.Fit(t.Context(), ranktest.Blobs(145), ranktest.Blobs(40)); err != nil || tr.Step() != 12*epochs {
+				t.Errorf("%v: %v after step %d, want %d", value, err, tr.Step(), 12*epochs)
+			}
+		}
+	}
+}
+
+// sharedTempDir is one folder for all ranks.
+func sharedTempDir(t *testing.T) string {
+	t.Helper()
+	path, err := world(t).Broadcast([]byte(t.TempDir()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = world(t).Barrier() }) // It is removed when no rank needs it.
+	return string(path)
+}
+
+// testPredictWhileTraining: predictions are of the weights of the moment, though the program is compiled once.
+func testPredictWhileTraining(t *testing.T) {
+	task, first := blobTask(plainNet), []float32(nil)
+	predict := func(tr *trainer.Trainer, n int) []float32 {
+		var all []float32
+		err := tr.PredictOnMain(t.Context(), ranktest.Blobs(n), func(_ []int, predictions []*tensors.Tensor) error {
+			all = append(all, tensors.MustCopyFlatData[float32](predictions[0])...)
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		return all
+	}
+	each := trainer.Callback{Name: "predict", EpochEnd: func(e *trainer.Event) error {
+		now := predict(e.Trainer, 3)
+		if e.Trainer.World().IsMain() && slices.Equal(now, first) {
+			t.Errorf("epoch %d: the predictions are those of the epoch before", e.Epoch)
+		}
+		first = now
+		return nil
+	}}
+	tr, _ := newTrainer(t, trainer.Config{MaxEpochs: 3, BatchSize: 12, EvalBatchSize: 1000}, task, trainer.WithCallbacks(each))
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil {
+		t.Fatal(err)
+	}
+	if now := predict(tr, 3); !slices.Equal(now, first) {
+		t.Errorf("after the last epoch %v, then %v", first, now)
+	}
+	if w := tr.World(); w.Size()*w.Devices() > 1 {
+		return
+	}
+	for n := 4; n < 40; n++ { // More sizes than GoMLX keeps programs by default.
+		predict(tr, n)
+		if _, err := tr.Test(t.Context(), ranktest.Blobs(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// words is Blobs as four whole numbers each, for a step that looks them up.
+type words struct{ ranktest.Blobs }
+
+func (w words) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	_, labels, err = w.Blobs.Batch(indices)
+	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(make([]int32, 4*len(indices)), len(indices), 4)}, labels, err
+}
+
+// testWholeNumbersAndHalf: the means of a step's losses are weighted by the number of examples, whatever the inputs' type is. 257 is no number of
+// bfloat16.
+func testWholeNumbersAndHalf(t *testing.T) {
+	step := func(scope *model.Scope, inputs, labels []*graph.Node) []*graph.Node {
+		weight := scope.In("a").VariableWithValue("x", float32(1)).NodeValue(inputs[0])
+		return []*graph.Node{graph.Mul(weight, graph.ReduceAllMean(graph.ConvertDType(labels[0], dtypes.Float32)))}
+	}
+	var want float64
+	for _, class := range classes(t, 514) {
+		want += float64(class) / 514
+	}
+	for _, c := range []struct {
+		precision string
+		ds        data.Dataset
+	}{{"32-true", words{514}}, {"32-true", ranktest.Blobs(514)}, {"bf16-true", ranktest.Blobs(514)}} {
+		task := trainer.Adversarial(step, trainer.Objective{Name: "a", Scope: "/a", Optimizer: plainSGD(1)})
+		tr, _ := newTrainer(t, trainer.Config{EvalBatchSize: 257, Precision: c.precision}, task)
+		metrics, err := tr.Test(t.Context(), c.ds)
+		if err != nil || !(math.Abs(metrics["test/a_loss"]-want) < 1e-5) || !(math.Abs(metrics["test/loss"]-want) < 1e-5) {
+			t.Errorf("%T, %s: %v, %v, want %g", c.ds, c.precision, metrics, err, want)
+		}
+	}
+}
+
+// TestSizesWithoutLimit: "everything at once" may be written as the largest number.
+func TestSizesWithoutLimit(t *testing.T) {
+	c := trainer.Config{BatchSize: 12, EvalBatchSize: math.MaxInt, LimitValBatches: math.MaxInt}
+	tr, _ := newTrainer(t, c, blobTask(plainNet))
+	if err := tr.Fit(t.Context(), ranktest.Blobs(24), ranktest.Blobs(40)); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	err := tr.Predict(t.Context(), ranktest.Blobs(40), func(indices []int, _ []*tensors.Tensor) error { n += len(indices); return nil })
+	if err != nil || n != 40 {
+		t.Errorf("%d predictions, %v", n, err)
+	}
+}
