@@ -15,15 +15,14 @@ import (
 
 // average returns the mean of each node over the ranks, by one all-reduce for each element type: many small collectives would cost
 // their latency each.
-func average(nodes []*graph.Node, size int) []*graph.Node {
+func average(nodes []*graph.Node) []*graph.Node {
 	averaged := make([]*graph.Node, len(nodes))
 	for _, group := range byDType(nodes) {
 		flat := make([]*graph.Node, len(group))
 		for i, index := range group {
 			flat[i] = graph.Reshape(nodes[index], nodes[index].Shape().Size())
 		}
-		sum := pjrt.AllReduceSum(concatenate(flat))
-		mean := graph.MulScalar(sum, 1/float64(size))
+		mean := pjrt.AllReduceMean(concatenate(flat))
 		offset := 0
 		for _, index := range group {
 			shape := nodes[index].Shape()

@@ -60,6 +60,9 @@ func (w *World) openDevice(ctx context.Context, c Config, numCPUs int) error {
 		return fmt.Errorf("%s=%d, but this process has %d %s devices: ask for as many, or set it to all", devicesVariable, devices, backend.NumDevices(), platform)
 	}
 	w.backend, w.devices = backend, devices
+	if w.Size() > 1 {
+		w.backend = pjrt.Backend(backend)
+	}
 	if devices > 1 {
 		w.mesh, err = newMesh(devices)
 	}
@@ -111,7 +114,7 @@ func (w *World) loadPlugin(ctx context.Context, c Config) error {
 		return err
 	}
 	if transport := w.peers.Transport(); transport != nil {
-		return pjrt.RegisterAllReduce(w.platform, pjrt.Transport(transport))
+		return pjrt.RegisterAllReduce(w.platform, pjrt.Transport(transport), w.Size())
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package pjrt_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,7 +41,7 @@ func open(t *testing.T) (*mpi.Comm, compute.Backend) {
 	if err := pjrt.Load("cpu", pluginPath(t)); err != nil {
 		t.Fatal(err)
 	}
-	if err := pjrt.RegisterAllReduce("cpu", pjrt.Transport(comm.Transport())); err != nil {
+	if err := pjrt.RegisterAllReduce("cpu", pjrt.Transport(comm.Transport()), comm.Size()); err != nil {
 		t.Fatal(err)
 	}
 	xla.EnableAutoInstall(false)
@@ -48,7 +49,7 @@ func open(t *testing.T) (*mpi.Comm, compute.Backend) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return comm, backend
+	return comm, pjrt.Backend(backend)
 }
 
 func TestAllReduceSum(t *testing.T) {
@@ -65,6 +66,65 @@ func TestAllReduceSum(t *testing.T) {
 					t.Errorf("%s%v: got %s, want %s", dtype, dimensions, got, want)
 				}
 			}
+		}
+	})
+}
+
+// TestMean: values of half precision whose sum their type can't hold have a mean.
+func TestMean(t *testing.T) {
+	ranktest.Run(t, 2, func(t *testing.T) {
+		comm, backend := open(t)
+		for _, dtype := range []dtypes.DType{dtypes.Float16, dtypes.BFloat16, dtypes.Float32, dtypes.Float64} {
+			const large = float32(60000) // Float16 ends at 65504.
+			exec := graph.MustNewExec(backend, func(x *graph.Node) *graph.Node {
+				return graph.ConvertDType(pjrt.AllReduceMean(graph.ConvertDType(x, dtype)), dtypes.Float32)
+			})
+			got := tensors.ToScalar[float32](exec.MustExec1(large - float32(comm.Rank())*large/2))
+			if want := large * 3 / 4; !(math.Abs(float64(got-want)) <= 0.01*float64(want)) {
+				t.Errorf("%s: the mean of %v and %v is %v, want %v", dtype, large, large/2, got, want)
+			}
+		}
+	})
+}
+
+// TestRefusesPrograms: a program whose collectives would not take place is not run.
+func TestRefusesPrograms(t *testing.T) {
+	ranktest.RunWith(t, []ranktest.Launcher{ranktest.OpenMPI}, 2, func(t *testing.T) {
+		_, backend := open(t)
+		sums := func(x *graph.Node) (all []*graph.Node) {
+			return []*graph.Node{pjrt.AllReduceSum(x), pjrt.AllReduceMean(graph.ConvertDType(x, dtypes.Float16)), pjrt.AllReduceSum(graph.Slice(x, graph.AxisRange(0, 0)))}
+		}
+		run := func(backend compute.Backend) error {
+			exec, err := graph.NewExec(backend, sums)
+			if err == nil {
+				_, err = exec.Exec([]float32{1, 2})
+			}
+			return err
+		}
+		tests := []struct {
+			name   string
+			change func() (restore func())
+			want   string
+		}{
+			{"as it is", func() func() { return func() {} }, ""},
+			{"another form of programs", pjrt.SetPlaceholder(`func\.of_tomorrow`), "has 2 all-reduces, but 0 were put into what XLA compiles"},
+			{"another form of some", pjrt.SetPlaceholder(strings.Replace(pjrt.Placeholder(), `_\d+\(`, `_1\(`, 1)), "has 2 all-reduces, but 1 were put into what XLA compiles"},
+			{"a program for 3 ranks", pjrt.SetRanks(3), "gonbatch_all_reduce_sum_over_3"},
+			{"no transport", pjrt.SetRanks(0), "no transport was given"},
+		}
+		for _, test := range tests {
+			restore := test.change()
+			err := run(backend)
+			restore()
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%s: got %v, want %q", test.name, err, test.want)
+			}
+		}
+		if err := run(pjrt.Unwrap(backend)); err == nil || !strings.Contains(err.Error(), "World.Backend()") {
+			t.Errorf("on a backend that does not count: got %v", err)
+		}
+		if err := pjrt.RegisterAllReduce("cpu", nil, 5); err == nil || !strings.Contains(err.Error(), "over 2 already") {
+			t.Errorf("another number of ranks: got %v", err)
 		}
 	})
 }
@@ -119,7 +179,7 @@ func TestLoadRefuses(t *testing.T) {
 			}
 		})
 	}
-	if err := pjrt.RegisterAllReduce("cpu", nil); err == nil || !strings.Contains(err.Error(), "call Load first") {
+	if err := pjrt.RegisterAllReduce("cpu", nil, 2); err == nil || !strings.Contains(err.Error(), "call Load first") {
 		t.Errorf("RegisterAllReduce before Load: %v", err)
 	}
 }
