@@ -60,9 +60,6 @@ func (w *World) openDevice(ctx context.Context, c Config, numCPUs int) error {
 		return fmt.Errorf("%s=%d, but this process has %d %s devices: ask for as many, or set it to all", devicesVariable, devices, backend.NumDevices(), platform)
 	}
 	w.backend, w.devices = backend, devices
-	if w.Size() > 1 {
-		w.backend = pjrt.Backend(backend)
-	}
 	if devices > 1 {
 		w.mesh, err = newMesh(devices)
 	}

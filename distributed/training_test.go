@@ -215,6 +215,9 @@ func TestOneProgram(t *testing.T) {
 	call := regexp.MustCompile(`custom-call\(.*custom_call_target="gonbatch_all_reduce_sum_over_2"`)
 	var with []string
 	for _, file := range files {
+		if strings.Contains(file, "gonbatch_probe") {
+			continue // The smallest program with a collective, by which the plugin is tried.
+		}
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -20,7 +20,8 @@ type lastCollective struct {
 // AllReduceSum returns the sum of x over all ranks, of the same shape. Every rank must build the same collectives in the same order.
 //
 // x is float32, float64, int32 or int64; half-precision values are summed as float32. It is a graph building function: it
-// panics on other types. The graph's backend must be one of Backend, with a plugin prepared by RegisterAllReduce.
+// panics on other types. It panics as well where the
+// sum would not take place: the backend must be one of the plugin that RegisterAllReduce has prepared.
 func AllReduceSum(x *graph.Node) *graph.Node {
 	if sum := halfAsFloat32(x, AllReduceSum); sum != nil {
 		return sum
@@ -45,12 +46,24 @@ func halfAsFloat32(x *graph.Node, f func(*graph.Node) *graph.Node) *graph.Node {
 	return graph.ConvertDType(f(graph.ConvertDType(x, dtypes.Float32)), x.DType())
 }
 
-// allReduce puts a placeholder into the graph.
+// allReduce puts a placeholder into the graph, if that can work.
 func allReduce(x *graph.Node) *graph.Node {
-	checkCollective(x)
+	switch x.DType() {
+	case dtypes.Float32, dtypes.Float64, dtypes.Int32, dtypes.Int64:
+	default:
+		panic(fmt.Errorf("pjrt: all-reduce of %s: only float and int of 32 and 64 bits, and half precision, can be reduced", x.Shape()))
+	}
+	if err := probe(x.Graph().Backend()); err != nil {
+		panic(fmt.Errorf("pjrt: all-reduce of %s: %w", x.Shape(), err))
+	}
 	if x.Shape().Size() == 0 {
 		return x
 	}
+	return place(x)
+}
+
+// place puts a placeholder into the graph.
+func place(x *graph.Node) *graph.Node {
 	g := x.Graph()
 	previous, ok := g.State(order{}).(lastCollective)
 	if !ok {
@@ -66,21 +79,6 @@ func allReduce(x *graph.Node) *graph.Node {
 	sum := function.Call(x, after)[0]
 	g.AttachState(order{}, lastCollective{count: previous.count + 1, done: firstElement(sum)})
 	return sum
-}
-
-// checkCollective panics where a collective could not take place.
-func checkCollective(x *graph.Node) {
-	switch x.DType() {
-	case dtypes.Float32, dtypes.Float64, dtypes.Int32, dtypes.Int64:
-	default:
-		panic(fmt.Errorf("pjrt: all-reduce of %s: only float and int of 32 and 64 bits, and half precision, can be reduced", x.Shape()))
-	}
-	if _, ok := x.Graph().Backend().(*backend); !ok {
-		panic(fmt.Errorf("pjrt: all-reduce of %s on the backend %s, which has no other ranks: build the graph on World.Backend()", x.Shape(), x.Graph().Backend().Name()))
-	}
-	if registeredRanks() == 0 {
-		panic(fmt.Errorf("pjrt: all-reduce of %s: no transport was given to RegisterAllReduce", x.Shape()))
-	}
 }
 
 // firstElement is a scalar that can't be known before x is.

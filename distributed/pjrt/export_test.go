@@ -9,23 +9,13 @@ import (
 // Placeholder is the pattern that finds placeholders in programs.
 func Placeholder() string { return placeholder.String() }
 
-// SetPlaceholder returns a function that makes the pattern another one, as if go-xla wrote programs in another form.
-func SetPlaceholder(pattern string) func() (restore func()) {
-	return func() func() {
-		previous := placeholder
-		placeholder = regexp.MustCompile(pattern)
-		return func() { placeholder = previous }
+// SetPlaceholder makes the pattern another one, as if go-xla wrote programs in another form, before or after the backend was probed.
+func SetPlaceholder(pattern string, before bool) {
+	placeholder = regexp.MustCompile(pattern)
+	if before {
+		probed = map[compute.Backend]bool{}
 	}
 }
 
-// SetRanks returns a function that makes graphs for another number of ranks than the registered one.
-func SetRanks(n int) func() (restore func()) {
-	return func() func() {
-		previous := ranks
-		ranks = n
-		return func() { ranks = previous }
-	}
-}
-
-// Unwrap is the backend below one of Backend.
-func Unwrap(b compute.Backend) compute.Backend { return b.(*backend).Backend }
+// SetRanks makes the number of ranks another one.
+func SetRanks(n int) { ranks = n }

@@ -7,8 +7,7 @@
 //
 //	if err := pjrt.Load("cpu", path); err != nil { ... }
 //	if err := pjrt.RegisterAllReduce("cpu", comm.Transport(), comm.Size()); err != nil { ... }
-//	inner, err := xla.New("cpu")
-//	backend := pjrt.Backend(inner)
+//	backend, err := xla.New("cpu")
 //
 // The package knows nothing of MPI: whoever moves the bytes gives a C function, the transport.
 package pjrt
