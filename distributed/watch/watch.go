@@ -5,14 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"gonbatch/distributed/network"
 	"gonbatch/rundir"
 )
 
@@ -49,7 +50,7 @@ const exitCode = 1
 type Watch struct {
 	config Config
 	record record
-	key    key
+	key    network.Key
 	hub    *hub      // On ranks 0 and 1 of several.
 	links  []*uplink // To the hubs that are not this rank itself.
 
@@ -60,7 +61,8 @@ type Watch struct {
 	ending              atomic.Bool
 	stop                chan struct{}
 	stopped             sync.Once
-	restore             func() // Undoes what Start did to the process.
+	crashes             atomic.Bool // A panic's text goes to a hub too.
+	restore             func()      // Undoes what Start did to the process.
 }
 
 // hubs is the number of ranks, from rank 0, that watch the others.
@@ -106,8 +108,7 @@ func (w *Watch) connect(ctx context.Context) error {
 	}
 	w.on.Store(true)
 	for _, l := range w.links {
-		go w.sendReports(l)
-		go w.receiveOrders(l)
+		go w.keep(l)
 	}
 	if w.hub != nil {
 		go w.hub.run()
@@ -128,26 +129,39 @@ const blockSize = 2048
 
 // exchangePlaces gives every rank the key and the hubs' addresses.
 func (w *Watch) exchangePlaces(ctx context.Context) ([]place, error) {
-	shared := newKey()
+	shared := network.NewKey()
 	if err := w.config.Exchange.Broadcast(shared, 0); err != nil {
 		return nil, fmt.Errorf("share a key: %w", err)
 	}
 	w.key = shared
+	local, err := w.allHere()
+	if err != nil {
+		return nil, err
+	}
 	var mine place
 	if w.config.Rank < hubs {
-		mine = w.listen(ctx)
+		mine = w.listen(ctx, local)
 	}
 	return exchange(w.config.Exchange, mine)
 }
 
+// allHere reports whether all ranks reach one another by this machine's loopback.
+func (w *Watch) allHere() (bool, error) {
+	mine := w.key.For(network.Here())
+	all, err := w.config.Exchange.AllGather(mine)
+	if err != nil {
+		return false, fmt.Errorf("compare the ranks' machines: %w", err)
+	}
+	return !slices.ContainsFunc(all, func(other []byte) bool { return !slices.Equal(other, mine) }), nil
+}
+
 // listen makes this rank a hub.
-func (w *Watch) listen(ctx context.Context) place {
-	var config net.ListenConfig
-	l, err := config.Listen(ctx, "tcp", ":0")
+func (w *Watch) listen(ctx context.Context, local bool) place {
+	l, err := network.Listen(ctx, local, "0")
 	if err != nil {
 		return place{Trouble: err.Error()}
 	}
-	found, err := addresses(l)
+	found, err := l.Addresses()
 	if err != nil {
 		l.Close()
 		return place{Trouble: err.Error()}
@@ -156,7 +170,7 @@ func (w *Watch) listen(ctx context.Context) place {
 		found = slices.Delete(found, len(found)/2, len(found)/2+1)
 	}
 	w.hub = newHub(w, l)
-	go w.hub.accept()
+	go l.Serve(w.hubKey(w.config.Rank), w.hub.serve)
 	return place{Addresses: found}
 }
 
@@ -254,10 +268,10 @@ func (w *Watch) Closing() {
 func (w *Watch) Close() {
 	w.Closing()
 	w.stopped.Do(func() {
-		close(w.stop)
 		for _, l := range w.links {
 			l.goodbye()
 		}
+		close(w.stop)
 		if w.hub != nil {
 			w.hub.goodbye()
 		}
@@ -265,12 +279,25 @@ func (w *Watch) Close() {
 	})
 }
 
+// over reports whether the watch has ended.
+func (w *Watch) over() bool {
+	select {
+	case <-w.stop:
+		return true
+	default:
+		return false
+	}
+}
+
 // shut ends all connections.
 func (w *Watch) shut() {
 	w.on.Store(false)
 	w.restore()
+	if w.crashes.Load() {
+		_ = debug.SetCrashOutput(nil, debug.CrashOptions{}) // It was set, so it can be taken back.
+	}
 	for _, l := range w.links {
-		l.link.close()
+		l.current().close()
 	}
 	if w.hub != nil {
 		w.hub.close()
