@@ -20,6 +20,9 @@ func (w *Watch) startTime() time.Duration {
 	return 15*time.Second + time.Duration(w.config.Size)*50*time.Millisecond
 }
 
+// turn is when this rank calls the hubs: some ranks at a time, so that a hub with a thousand to answer is not flooded.
+func (w *Watch) turn() time.Duration { return time.Duration(w.config.Rank/64) * 10 * time.Millisecond }
+
 // hubKey is what ranks and a hub prove to each other that they know.
 func (w *Watch) hubKey(rank int) network.Key { return w.key.For(fmt.Sprintf("hub %d", rank)) }
 
@@ -31,6 +34,7 @@ func (w *Watch) hello() hello {
 func (w *Watch) dialHubs(ctx context.Context, places []place) error {
 	ctx, cancel := context.WithTimeout(ctx, w.startTime())
 	defer cancel()
+	time.Sleep(w.turn())
 	for rank := range min(hubs, len(places)) {
 		if places[rank].Trouble != "" {
 			return fmt.Errorf("rank %d can't listen: %s", rank, places[rank].Trouble)

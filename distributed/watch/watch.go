@@ -2,7 +2,6 @@ package watch
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -124,9 +123,6 @@ type place struct {
 	Trouble   string
 }
 
-// blockSize is that of the blocks that are exchanged: all ranks must give the same.
-const blockSize = 2048
-
 // exchangePlaces gives every rank the key and the hubs' addresses.
 func (w *Watch) exchangePlaces(ctx context.Context) ([]place, error) {
 	shared := network.NewKey()
@@ -142,7 +138,8 @@ func (w *Watch) exchangePlaces(ctx context.Context) ([]place, error) {
 	if w.config.Rank < hubs {
 		mine = w.listen(ctx, local)
 	}
-	return exchange(w.config.Exchange, mine)
+	all, err := exchange(w.config.Exchange, mine)
+	return all[:min(hubs, len(all))], err
 }
 
 // allHere reports whether all ranks reach one another by this machine's loopback.
@@ -172,46 +169,6 @@ func (w *Watch) listen(ctx context.Context, local bool) place {
 	w.hub = newHub(w, l)
 	go l.Serve(w.hubKey(w.config.Rank), w.hub.serve)
 	return place{Addresses: found}
-}
-
-// exchangeTroubles tells every rank which could not connect.
-func (w *Watch) exchangeTroubles(mine error) ([]string, error) {
-	var text string
-	if mine != nil {
-		text = fmt.Sprintf("rank %d (%s): %v", w.config.Rank, w.config.Host, mine)
-		text = text[:min(len(text), blockSize/4)]
-	}
-	all, err := exchange(w.config.Exchange, text)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(all, func(text string) bool { return text == "" }), nil
-}
-
-// exchange gives every rank each rank's value.
-func exchange[T any](e Exchange, mine T) ([]T, error) {
-	text, err := json.Marshal(mine)
-	if err != nil {
-		return nil, err
-	}
-	if len(text) > blockSize {
-		return nil, fmt.Errorf("%d bytes to exchange: at most %d", len(text), blockSize)
-	}
-	block := make([]byte, blockSize)
-	for i := copy(block, text); i < len(block); i++ {
-		block[i] = ' '
-	}
-	blocks, err := e.AllGather(block)
-	if err != nil {
-		return nil, fmt.Errorf("exchange addresses: %w", err)
-	}
-	all := make([]T, len(blocks))
-	for rank := range blocks {
-		if err := json.Unmarshal(blocks[rank], &all[rank]); err != nil {
-			return nil, fmt.Errorf("what rank %d says: %w", rank, err)
-		}
-	}
-	return all, nil
 }
 
 // Enter notes that this rank begins a collective; the function that it returns, given the collective's error, that it is through. Where the
