@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -119,11 +120,22 @@ func (w *Watch) watchHubs() {
 		case <-w.stop:
 			return
 		case now := <-ticker.C:
-			if v := judge(now, w.withoutHubs(now), limits{hasty: w.config.Hasty}); v != nil {
+			peers := w.withoutHubs(now)
+			v := judge(now, peers, limits{hasty: w.config.Hasty})
+			if v != nil && slices.ContainsFunc(peers, func(p *peer) bool { return !p.lost.IsZero() }) {
+				v = w.cutOff()
+			}
+			if v != nil {
 				w.endAlone(v)
 			}
 		}
 	}
+}
+
+// cutOff is the verdict of a rank that can't reach the hubs, which may be well: it speaks of itself only.
+func (w *Watch) cutOff() *verdict {
+	return &verdict{Failure: rundir.Failure{Kind: rundir.Died, Rank: w.config.Rank, Host: w.config.Host, Step: w.step.Load(),
+		Error: fmt.Sprintf("ranks 0 and 1 did not answer it for %v: its machine is cut off from theirs", redialTime)}}
 }
 
 // withoutHubs is what this rank knows when all hubs are gone; nil while one is there.

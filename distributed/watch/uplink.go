@@ -19,8 +19,8 @@ type uplink struct {
 	mu        sync.Mutex
 	addresses []string  // The one that led to the hub last comes first.
 	link      *link     // The current one, or the last.
-	lost      time.Time // When it broke; zero while it is there.
-	gone      time.Time // When the hub's process ended; zero if it did not.
+	lost      time.Time // When it broke; zero while it is there, or if the hub's process ended.
+	gone      time.Time // When that ended; zero if it did not.
 	bye       bool
 }
 
@@ -68,9 +68,10 @@ func (l *uplink) current() *link {
 func (l *uplink) end(err error) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.lost = time.Now()
 	if ended(err) {
-		l.gone = l.lost
+		l.gone = time.Now()
+	} else {
+		l.lost = time.Now()
 	}
 	return l.bye || ended(err)
 }
@@ -98,7 +99,7 @@ func (w *Watch) redial(l *uplink) bool {
 		}
 		if refused == refusals {
 			l.mu.Lock()
-			l.gone = l.lost
+			l.gone, l.lost = l.lost, time.Time{}
 			l.mu.Unlock()
 			return false
 		}
@@ -152,7 +153,7 @@ func (l *uplink) state(now time.Time) *peer {
 // send sends a message if there is a connection.
 func (l *uplink) send(message any) error {
 	l.mu.Lock()
-	current, lost := l.link, !l.lost.IsZero()
+	current, lost := l.link, !l.lost.IsZero() || !l.gone.IsZero()
 	l.mu.Unlock()
 	if lost {
 		return errLost
@@ -164,6 +165,15 @@ var errLost = errors.New("the connection is lost")
 
 // goodbyeTime is how long a rank that ends waits for a lost connection, to say so.
 const goodbyeTime = 3 * time.Second
+
+// goodbye tells all hubs that this rank's end is no failure.
+func (w *Watch) goodbye() {
+	var group sync.WaitGroup
+	for _, l := range w.links {
+		group.Go(l.goodbye)
+	}
+	group.Wait()
+}
 
 // goodbye tells the hub that this rank's end is no failure.
 func (l *uplink) goodbye() {

@@ -187,7 +187,9 @@ func (w *Watch) Enter(kind Kind, dtype, count int) (leave func(error) error) {
 // Progress notes the training step that this rank has come to, and that it is training: an end of its process is a failure from now on.
 func (w *Watch) Progress(step int64) {
 	w.step.Store(step)
-	w.busy.Store(true)
+	if !w.busy.Swap(true) {
+		w.kick()
+	}
 }
 
 // Idle takes back that this rank is training.
@@ -225,8 +227,8 @@ func (w *Watch) Closing() {
 func (w *Watch) Close() {
 	w.Closing()
 	w.stopped.Do(func() {
-		for _, l := range w.links {
-			l.goodbye()
+		if w.on.Load() {
+			w.goodbye()
 		}
 		close(w.stop)
 		if w.hub != nil {
