@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"slices"
+	"weak"
 
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train"
@@ -25,7 +27,7 @@ func (w *World) ShareVariables(store *model.Store) error {
 	}
 	var fresh []*model.Variable
 	for v := range store.IterVariables() {
-		if !w.broadcast[v] && !isOwn(v) {
+		if !w.shared.has(v) && !isOwn(v) {
 			fresh = append(fresh, v)
 		}
 	}
@@ -36,7 +38,7 @@ func (w *World) ShareVariables(store *model.Store) error {
 		if err := w.shareVariable(store, v); err != nil {
 			return fmt.Errorf("distributed: broadcast the variable %s: %w", v.Path(), err)
 		}
-		w.broadcast[v] = true
+		w.shared.add(v)
 	}
 	return nil
 }
@@ -50,6 +52,20 @@ func (w *World) ShareModel(ctx context.Context, trainer *train.Trainer, ds data.
 		return fmt.Errorf("distributed: build the model by evaluating example 0 of %s: %w", ds.Name(), err)
 	}
 	return w.ShareVariables(trainer.Store())
+}
+
+// variables is a set of variables that does not keep them: a program may train many models, one after the other.
+type variables map[weak.Pointer[model.Variable]]struct{}
+
+func (s variables) has(v *model.Variable) bool {
+	_, ok := s[weak.Make(v)]
+	return ok
+}
+
+// add puts a variable into the set, and forgets those that are no more.
+func (s variables) add(v *model.Variable) {
+	maps.DeleteFunc(s, func(p weak.Pointer[model.Variable], _ struct{}) bool { return p.Value() == nil })
+	s[weak.Make(v)] = struct{}{}
 }
 
 func (w *World) shareVariable(store *model.Store, v *model.Variable) error {
