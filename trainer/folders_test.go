@@ -68,6 +68,29 @@ func TestNeverIsANewTraining(t *testing.T) {
 	}
 }
 
+// TestTwoProcessesOneFolder: of two trainings that save to one folder at the same time, one learns of the other.
+func TestTwoProcessesOneFolder(t *testing.T) {
+	c := trainer.Config{MaxEpochs: 3, BatchSize: 12, Seed: 1, Checkpoint: trainer.CheckpointConfig{Dir: t.TempDir(), EverySteps: 5}}
+	second := trainer.WithCallbacks(trainer.Callback{Name: "second", BatchEnd: func(e *trainer.Event) error {
+		if e.Step != 7 {
+			return nil
+		}
+		if err := e.Trainer.WaitForCheckpoints(); err != nil {
+			return err
+		}
+		other, _ := newTrainer(t, c, blobTask(plainNet), killAt(13)) // As another process would.
+		if err := other.Fit(t.Context(), ranktest.Blobs(145), nil); !errors.Is(err, errKilled) {
+			t.Errorf("the second training: %v", err)
+		}
+		return other.WaitForCheckpoints()
+	}})
+	tr, _ := newTrainer(t, c, blobTask(plainNet), second)
+	err := tr.Fit(t.Context(), ranktest.Blobs(145), nil)
+	if err == nil || !strings.Contains(err.Error(), "was written by another process meanwhile (training \"main\" of a program outside of a run)") {
+		t.Errorf("got %v, want to learn of the other training", err)
+	}
+}
+
 func steps(t *testing.T, dir string) (all []int64) {
 	t.Helper()
 	infos, err := checkpoint.List(dir)

@@ -20,9 +20,11 @@ type position struct {
 	Validated int64             `json:"validated"`
 	Metrics   map[string]number `json:"metrics,omitempty"`
 
-	// Run and Name say which training it is: the name of the run directory, if there is one, and Config.Name.
-	Run  string `json:"run,omitempty"`
-	Name string `json:"name"`
+	// Run and Name say which training it is: the name of the run directory, if there is one, and Config.Name. Writer is the trainer that
+	// wrote the checkpoint, by a random number.
+	Run    string `json:"run,omitempty"`
+	Name   string `json:"name"`
+	Writer string `json:"writer"`
 
 	Elapsed  time.Duration `json:"elapsed_ns"` // Of rank 0, all restarts together.
 	Restarts int           `json:"restarts"`

@@ -54,6 +54,9 @@ func (t *Trainer) resume() error {
 		return err
 	}
 	t.resumed = true
+	if t.saver != nil && t.saver.others != nil {
+		t.saver.others.note()
+	}
 	if !t.origin.Found {
 		return nil
 	}

@@ -19,6 +19,7 @@ type saver struct {
 	path   string
 	dir    *checkpoint.Dir    // Nil on other ranks.
 	writer *checkpoint.Writer // Likewise.
+	others *others            // Likewise.
 }
 
 func newSaver(w *distributed.World, c Config) (*saver, error) {
@@ -42,7 +43,7 @@ func newSaver(w *distributed.World, c Config) (*saver, error) {
 		return nil, fmt.Errorf("trainer: checkpoints in %s: %w: choose another folder by checkpoint.dir, or none by checkpoint.off", path, err)
 	}
 	if w.IsMain() {
-		s.writer = checkpoint.NewWriter(s.dir)
+		s.writer, s.others = checkpoint.NewWriter(s.dir), newOthers(path)
 		w.OnClose(s.writer.Close)
 	}
 	return s, nil
@@ -141,6 +142,9 @@ func (r *run) wholePosition() (position, error) {
 	at.Elapsed = r.elapsed()
 	at.BaseRates, at.Seed, at.BatchSize, at.Batches, at.PerUpdate = r.rates.base, r.config.Seed, r.config.BatchSize, r.plan.batches, r.plan.perUpdate
 	at.Run, at.Name = runName(os.Getenv), r.config.Name
+	if r.saver.others != nil {
+		at.Writer = r.saver.others.self
+	}
 	at.Metrics = map[string]number{}
 	for name, value := range r.metrics {
 		at.Metrics[name] = number(value)
@@ -154,6 +158,9 @@ func (r *run) wholePosition() (position, error) {
 func (r *run) hand(at position, ranks [][]byte) error {
 	if rundir.Superseded(os.Getenv) {
 		return errors.New("the run has been started again, because this node was lost to its scheduler: the checkpoints are the new start's now")
+	}
+	if err := r.saver.others.check(at.Run); err != nil {
+		return err
 	}
 	snapshot, err := r.saver.writer.Take(r.store)
 	if err != nil {
