@@ -19,6 +19,8 @@ const (
 	EnvRestarts = "GONBATCH_RESTARTS"
 	// EnvStopped is the file that a rank's launcher makes when its program ended with RequeueCode.
 	EnvStopped = "GONBATCH_STOPPED"
+	// EnvRecorder is the socket of what writes executed.ipynb.
+	EnvRecorder = "GONBATCH_RECORDER"
 	// RequeueCode is EX_TEMPFAIL: "I was told to stop, I saved a checkpoint, start me again".
 	RequeueCode = 75
 )

@@ -137,7 +137,7 @@ func TestOwnTemplate(t *testing.T) {
 // fakeSrun records its environment's values and its arguments, each ended by a NUL, and fails if the program's name is
 // "fails".
 const fakeSrun = `#!/bin/bash
-printf '%s\0' "$GONBATCH_STEP" "$V" "$W" "$@" >> "$RECORD"
+printf '%s\0' "$GONBATCH_STEP" "$GONBATCH_ENV_V" "$GONBATCH_ENV_W" "$@" >> "$RECORD"
 [[ " $* " != *"/bin/fails "* ]] || exit 7
 `
 
@@ -175,8 +175,12 @@ func runScript(t *testing.T, spec submit.JobSpec) (record []string, code int, di
 	return record, code, dir
 }
 
-// rankShell is what starts a rank.
-const rankShell = `trap : USR1 TERM; "$@"; code=$?; if [ $code = 75 ] && : > "$GONBATCH_STOPPED"; then exit 0; fi; exit $code`
+// rankEnv gives the programs' variables their names, and rankShell is what starts a rank.
+const (
+	rankEnv   = `for gonbatch_name in "${!GONBATCH_ENV_@}"; do export "${gonbatch_name#GONBATCH_ENV_}=${!gonbatch_name}"; unset "$gonbatch_name"; done`
+	rankShell = `trap : USR1 TERM; ` + rankEnv + `; "$@"; gonbatch_code=$?
+if [ "$gonbatch_code" = 75 ] && : > "$GONBATCH_STOPPED"; then exit 0; fi; exit "$gonbatch_code"`
+)
 
 func TestScriptPassesHostileValues(t *testing.T) {
 	spec := hostileSpec()
@@ -188,9 +192,9 @@ func TestScriptPassesHostileValues(t *testing.T) {
 	}
 	got, code, dir := runScript(t, spec)
 	want := []string{"main", hostile + "\nsecond line", hostile,
-		"--nodes=1", "--ntasks=1", "--ntasks-per-node=1", "--mpi=none", "--kill-on-bad-exit=1", "--chdir=/work dir/" + hostile,
+		"--nodes=1", "--ntasks=1", "--ntasks-per-node=1", "--mpi=none", "--kill-on-bad-exit=1", "--export=ALL", "--chdir=/work dir/" + hostile,
 		"--open-mode=append", "--output=" + root + `/a 'b' "c" $(d) %%j é#/logs/rank-%t.log`,
-		"bash", "-c", rankShell, "rank", spec.RunDir.Program("main"), hostile, "", "-n", "two\nlines", ":"}
+		"/bin/bash", "-c", rankShell, "gonbatch", spec.RunDir.Program("main"), hostile, "", "-n", "two\nlines", ":"}
 	if diff := cmp.Diff(want, got); diff != "" || code != 0 {
 		t.Errorf("exit code %d, srun's arguments: %s", code, diff)
 	}
