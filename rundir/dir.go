@@ -34,7 +34,7 @@ func Create(root, name string, now time.Time) (Dir, error) {
 	}
 	for range createAttempts {
 		path := filepath.Join(root, uniqueName(name, now))
-		err := os.Mkdir(path, 0o777)
+		err := os.Mkdir(path, 0o700)
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
@@ -74,7 +74,7 @@ func CheckRoot(root string) error {
 // populate makes the folders of d, and removes d again if that fails.
 func (d Dir) populate() (Dir, error) {
 	for _, folder := range []string{d.Sources(), d.programs(), d.Plugins(), d.Logs(), d.Checkpoints()} {
-		if err := os.Mkdir(folder, 0o777); err != nil {
+		if err := os.Mkdir(folder, 0o700); err != nil {
 			return Dir{}, errors.Join(rootError(filepath.Dir(d.path), err), os.RemoveAll(d.path))
 		}
 	}

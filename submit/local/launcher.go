@@ -50,5 +50,5 @@ func writeLauncher(spec submit.JobSpec, start int) error {
 	if err != nil {
 		return err
 	}
-	return rundir.WriteFileAtomic(spec.RunDir.Launcher(), script, 0o755)
+	return rundir.WriteFileAtomic(spec.RunDir.Launcher(), script, 0o700)
 }

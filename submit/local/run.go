@@ -112,7 +112,7 @@ func (s start) takeStopped() bool { return os.Remove(stoppedFile(s.spec, s.numbe
 // direct runs a step as one process: the only rank, or a shell command. What it prints is shown, and appended to rank 0's log.
 func (s start) direct(ctx context.Context, step submit.Step) (code int, err error) {
 	spec := s.spec
-	log, err := os.OpenFile(spec.RunDir.RankLog(0), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+	log, err := os.OpenFile(spec.RunDir.RankLog(0), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return 0, err
 	}
@@ -135,7 +135,7 @@ const logInterval = 100 * time.Millisecond
 // ranks runs a step by mpirun. Every rank appends to its own log; rank 0's is shown as it grows.
 func (s start) ranks(ctx context.Context, step submit.Step) (int, error) {
 	spec := s.spec
-	log, err := os.OpenFile(spec.RunDir.SchedulerLog(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+	log, err := os.OpenFile(spec.RunDir.SchedulerLog(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return 0, err
 	}
