@@ -19,10 +19,9 @@ for _, name := range strings.Split(*names, ",") {
 	value, set := os.LookupEnv(name)
 	fmt.Printf("%s=%q %v\n", name, value, set)
 }
-var open syscall.Rlimit
-syscall.Getrlimit(syscall.RLIMIT_NOFILE, &open)
-mask := syscall.Umask(0)
-fmt.Printf("nofile=%d umask=%03o\n", open.Cur, mask)
+var stack syscall.Rlimit
+syscall.Getrlimit(syscall.RLIMIT_STACK, &stack)
+fmt.Printf("stack=%d umask=%03o\n", stack.Cur, syscall.Umask(0))
 for _, variable := range os.Environ() {
 	if strings.HasPrefix(variable, "gonbatch_") || strings.HasPrefix(variable, "GONBATCH_ENV_") {
 		fmt.Println("leaked:", variable)
@@ -49,8 +48,8 @@ func TestUserEnvironment(t *testing.T) {
 			"PATH,LD_LIBRARY_PATH,HOME,TMPDIR", []string{`PATH="/nowhere"`, `LD_LIBRARY_PATH="/nowhere"`, `HOME="/none"`, `TMPDIR="/none"`}},
 		{"odd values", []string{"--env", "ODD=" + odd, "--setup", "export ALSO=\"$ODD\""}, "ODD,ALSO", []string{fmt.Sprintf("ODD=%q", odd), fmt.Sprintf("ALSO=%q", odd)}},
 		{"a setup with options of the shell and traps", []string{"--setup", "set -euo pipefail; set -f; IFS=x; trap 'echo trapped' EXIT USR1 TERM; shopt -s nullglob",
-			"--setup", "say() { :; }; finish() { :; }; end() { :; }; export SET=up; ulimit -n 77; umask 027; cd /", "--setup", "sleep 1000 & unset HOME"},
-			"SET,HOME", []string{`SET="up"`, `HOME="" false`, "nofile=77 umask=027"}},
+			"--setup", "say() { :; }; finish() { :; }; end() { :; }; export SET=up; ulimit -s 4000; umask 027; cd /", "--setup", "sleep 1000 & unset HOME"},
+			"SET,HOME", []string{`SET="up"`, `HOME="" false`, "stack=4096000 umask=027"}},
 		{"a setup that changes what --env gives", []string{"--env", "LIST=a", "--env", "GONE=1", "--setup", "export LIST=$LIST:b; unset GONE"}, "LIST,GONE", []string{`LIST="a:b"`, `GONE="" false`}},
 		{"nothing of the shell's is exported", []string{"--directive=--export=NONE", "--env", "A=1"}, "A,OF_THE_SHELL", []string{`A="1"`, `OF_THE_SHELL="" false`}},
 		{"one variable is exported", []string{"--directive=--export=OF_THE_SHELL"}, "OF_THE_SHELL", []string{`OF_THE_SHELL="yes"`}},
