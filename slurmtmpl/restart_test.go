@@ -53,6 +53,7 @@ type start struct {
 	dir      string
 	spec     submit.JobSpec
 	env      []string
+	state    string
 	programs map[string]string
 }
 
