@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"time"
 )
 
@@ -68,7 +69,19 @@ func CheckRoot(root string) error {
 	if err != nil {
 		return rootError(abs, err)
 	}
-	return os.Remove(probe)
+	return errors.Join(checkExec(existing, abs), os.Remove(probe))
+}
+
+// noExec is the flag of a file system that is mounted noexec.
+const noExec = 0x8
+
+// checkExec refuses a run root whose programs could not be started. A file system that does not say counts as good.
+func checkExec(folder, root string) error {
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(folder, &stat); err != nil || stat.Flags&noExec == 0 {
+		return nil
+	}
+	return fmt.Errorf("no program can be started in the run root %s: its file system is mounted noexec (choose another folder on the shared file system with --run-root)", root)
 }
 
 // populate makes the folders of d, and removes d again if that fails.

@@ -33,6 +33,9 @@ type submitOptions struct {
 	exportOptions
 	fromOptions
 
+	// workDir is the folder in which the programs run; "" is the notebook's.
+	workDir string
+
 	// config is where the values come from; nil in tests that need none.
 	config *config.Config
 }

@@ -38,7 +38,7 @@ func (o *submitOptions) spec(a *app, m *export.Module, dir rundir.Dir) (submit.J
 	if err != nil {
 		return submit.JobSpec{}, err
 	}
-	workDir, err := filepath.Abs(filepath.Dir(o.Notebook))
+	workDir, err := filepath.Abs(cmp.Or(o.workDir, filepath.Dir(o.Notebook)))
 	if err != nil {
 		return submit.JobSpec{}, err
 	}
