@@ -115,6 +115,19 @@ func TestNotebookEnvironment(t *testing.T) {
 	wantAll(t, u.mustSubmit(t, "--follow", name), "/nowhere mine\n", "shell mine\n")
 }
 
+// TestGPUType: a type of GPU is asked for by SLURM's own words.
+func TestGPUType(t *testing.T) {
+	c := cluster.Start(t, cluster.Nodes(1), cluster.GPUType("a100"))
+	u := newUser(t, c.Env()...)
+	name := u.write(t, "gpus.ipynb", "!scontrol show job $SLURM_JOB_ID")
+	wantAll(t, u.mustSubmit(t, "--gpus-per-node", "a100:1", "--platform", "cpu", "--follow", name), "gres:gpu:a100:1")
+	out, err := u.submit(t, "--gpus-per-node", "h100:1", "--platform", "cpu", name)
+	if err == nil {
+		t.Error("GPUs that the cluster has not were promised")
+	}
+	wantAll(t, out, "SLURM did not take the job: sbatch: ")
+}
+
 // TestInheritedOptions: sbatch's variables of the shell do not win over the options, and what a job has got is not passed to another.
 func TestInheritedOptions(t *testing.T) {
 	c := cluster.Start(t)
