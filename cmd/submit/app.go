@@ -18,7 +18,6 @@ import (
 	"gonbatch/kernel/build"
 	"gonbatch/submit"
 	"gonbatch/submit/config"
-	"gonbatch/submit/slurm"
 )
 
 // app is the world around the commands, read once.
@@ -36,7 +35,7 @@ type app struct {
 func newApp() *app {
 	a := &app{
 		out: os.Stdout, err: os.Stderr, environ: os.Environ(), getenv: os.Getenv, now: time.Now,
-		runner: submit.ExecRunner{Env: slurm.Environ(os.Environ())}, hasGPU: hasGPU, commandLine: os.Args,
+		runner: submit.ExecRunner{Env: submit.CleanEnviron(os.Environ())}, hasGPU: hasGPU, commandLine: os.Args,
 	}
 	if dir, err := os.UserConfigDir(); err == nil {
 		a.userConfigDir = filepath.Join(dir, "gonbatch")

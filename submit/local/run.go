@@ -155,7 +155,7 @@ func (s *start) ranks(ctx context.Context, step submit.Step) (int, error) {
 		return 0, err
 	}
 	cmd := exec.Command(s.mpi.path, s.mpi.args(spec.Tasks(), spec.RunDir.Launcher(), step.Name)...)
-	cmd.Env = s.environ()
+	cmd.Env = submit.CleanEnviron(s.environ()) // In a job, mpirun would start its ranks by a step of that job, and wait for CPUs.
 	out := io.MultiWriter(&screen{out: s.Err}, log)
 	cmd.Stdout, cmd.Stderr = out, out
 	stop := tail.start()
