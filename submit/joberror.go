@@ -99,7 +99,15 @@ func repeated(dir rundir.Dir) string {
 
 // DescribeRepeat says why a run is not started again: its last two starts died at the same update.
 func DescribeRepeat(d rundir.Death) string {
-	return fmt.Sprintf("step %s died after update %d in two starts in a row: that is a bug, not bad luck, so it is not started again", d.Step, d.Update)
+	return DescribeDeath(d) + " in two starts in a row: that is a bug, not bad luck, so it is not started again"
+}
+
+// DescribeDeath says what died, and where: "step train died after update 60".
+func DescribeDeath(d rundir.Death) string {
+	if d.Update == 0 {
+		return fmt.Sprintf("step %s died before its first update", d.Step)
+	}
+	return fmt.Sprintf("step %s died after update %d", d.Step, d.Update)
 }
 
 // describeCause says which rank failed first, and why.

@@ -45,8 +45,8 @@ func (s *start) again(step submit.Step) (bool, error) {
 		fmt.Fprintln(s.Err, submit.DescribeRepeat(death))
 		return false, nil
 	case s.restarts >= s.spec.MaxRestarts:
-		fmt.Fprintf(s.Err, "step %s died after update %d; it has been started again %d times, and --max-restarts=%d\ngo on with: %s\n",
-			step.Name, death.Update, s.restarts, s.spec.MaxRestarts, submit.ResumeCommand(dir))
+		fmt.Fprintf(s.Err, "%s; it has been started again %d times, and --max-restarts=%d\ngo on with: %s\n",
+			submit.DescribeDeath(death), s.restarts, s.spec.MaxRestarts, submit.ResumeCommand(dir))
 		return false, nil
 	}
 	s.restarts++
