@@ -134,7 +134,9 @@ func (s *start) direct(ctx context.Context, step submit.Step) (code int, err err
 	if info, err := os.Stat(cmd.Dir); err != nil || !info.IsDir() {
 		return 0, fmt.Errorf("its folder %s is not there; correct the notebook's %%cd, or make the folder by a line !mkdir -p above it", cmd.Dir)
 	}
-	out := io.MultiWriter(s.Out, log)
+	kept := &lossy{out: log}
+	defer kept.warn(s.Err)
+	out := io.MultiWriter(s.Out, kept)
 	cmd.Stdout, cmd.Stderr = out, out
 	return runGroup(ctx, cmd, terminate)
 }
@@ -156,7 +158,9 @@ func (s *start) ranks(ctx context.Context, step submit.Step) (int, error) {
 	}
 	cmd := exec.Command(s.mpi.path, s.mpi.args(spec.Tasks(), spec.RunDir.Launcher(), step.Name)...)
 	cmd.Env = submit.CleanEnviron(s.environ()) // In a job, mpirun would start its ranks by a step of that job, and wait for CPUs.
-	out := io.MultiWriter(&screen{out: s.Err}, log)
+	kept := &lossy{out: log}
+	defer kept.warn(s.Err)
+	out := io.MultiWriter(&screen{out: s.Err}, kept)
 	cmd.Stdout, cmd.Stderr = out, out
 	stop := tail.start()
 	code, err := runGroup(ctx, cmd, tellMPIRun)
