@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,9 +28,10 @@ func minimal() submit.JobSpec {
 
 func full() submit.JobSpec {
 	return submit.JobSpec{
-		Name: "mnist", Nodes: 2, TasksPerNode: 4, CPUsPerTask: 8, GPUsPerNode: 4, Mem: "64G", Time: "1-12:00:00",
+		Name: "mnist", Nodes: 2, TasksPerNode: 4, CPUsPerTask: 8, GPUsPerNode: 4, GPUType: "a100", Mem: "64G", Time: "1-12:00:00",
 		Partition: "gpu,main", Account: "physics", QOS: "high", Constraint: "a100&nvlink",
 		Env:     map[string]string{"OMP_NUM_THREADS": "8", "A": "1"},
+		Secrets: []string{"API_KEY"},
 		Modules: []string{"openmpi/4.1", "cuda"}, Setup: []string{"ulimit -l unlimited", "source env.sh"},
 		Directives: []string{"--mail-type=END", "--exclusive", "--comment=two words"},
 		MPI:        "pmix", MPILibrary: "libmpi.so.40", Platform: "cpu", Devices: "all",
@@ -237,6 +239,20 @@ func TestScriptEndsAtTheFirstFailure(t *testing.T) {
 				t.Errorf("exit code %d, want %d; steps that ran: %s", code, tc.code, diff)
 			}
 		})
+	}
+}
+
+// TestExportOfSecrets: --export of the job names the secrets too, where it would leave them out.
+func TestExportOfSecrets(t *testing.T) {
+	for given, want := range map[string]string{
+		"--export=ALL": "--export=ALL", "--export=ALL,A=1": "--export=ALL,A=1", "--export=NONE": "--export=K1,K2", "--export=NIL": "--export=K1,K2", "--export=A,B=2": "--export=A,B=2,K1,K2",
+	} {
+		spec := minimal()
+		spec.Secrets, spec.Directives = []string{"K1", "K2"}, []string{given}
+		lines, err := directives(spec)
+		if err != nil || !slices.Contains(lines, want) {
+			t.Errorf("%s: %v, %q, want %s", given, err, lines, want)
+		}
 	}
 }
 

@@ -16,13 +16,12 @@ var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // reservedPrefixes begin the names of variables by which a scheduler, a launcher of MPI, or the batch script says what a rank is.
 var reservedPrefixes = map[string]string{
 	"SLURM_": "SLURM", "SLURMD_": "SLURM", "SBATCH_": "SLURM", "SRUN_": "SLURM",
-	"PMI_": "the MPI launcher", "PMIX_SERVER_": "the MPI launcher", "OMPI_COMM_WORLD_": "the MPI launcher",
+	"PMIX_SERVER_": "the MPI launcher", "OMPI_COMM_WORLD_": "the MPI launcher",
 	"GONBATCH_ENV_": "the batch script", "gonbatch_": "the batch script",
 }
 
 // reservedNames are single ones, and who sets them.
 var reservedNames = map[string]string{
-	"PMIX_RANK": "the MPI launcher", "PMIX_NAMESPACE": "the MPI launcher",
 	rundir.EnvDir: "submit", rundir.EnvStep: "submit", rundir.EnvRequeue: "submit", rundir.EnvRestarts: "submit", rundir.EnvStopped: "submit",
 	rundir.EnvRecorder: "submit",
 	"BASHOPTS":         "bash", "BASH_VERSINFO": "bash", "EUID": "bash", "PPID": "bash", "SHELLOPTS": "bash", "UID": "bash", "_": "bash",
@@ -34,6 +33,9 @@ func setter(name string) string {
 		if strings.HasPrefix(name, prefix) {
 			return who
 		}
+	}
+	if slices.Contains(rankNames, name) {
+		return "the MPI launcher"
 	}
 	return reservedNames[name]
 }
