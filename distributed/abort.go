@@ -8,7 +8,10 @@ import (
 
 // Progress tells the watch over the ranks which training step this one has come to: reports name it. It is cheap: call it in each step. From
 // then on, until Idle or Close, the end of this process counts as a failure even if no other rank waits for it.
-func (w *World) Progress(step int64) { w.watch.Progress(step) }
+func (w *World) Progress(step int64) {
+	w.watch.Progress(step)
+	w.progress.Report(step)
+}
 
 // Idle takes back what Progress said: this rank does not train any more.
 func (w *World) Idle() { w.watch.Idle() }

@@ -24,8 +24,9 @@ type World struct {
 	cpus        cpus
 	platform    string
 	devices     int
-	mesh        *mesh      // Nil with one device.
-	run         rundir.Dir // Zero if there is none.
+	mesh        *mesh                // Nil with one device.
+	run         rundir.Dir           // Zero if there is none.
+	progress    *rundir.ProgressFile // Of rank 0 in a run; else nil.
 	out         io.Writer
 	shared      variables // Those that have had rank 0's value.
 	atClose     []func() error
@@ -79,6 +80,7 @@ func open(ctx context.Context, c Config) (*World, error) {
 	}
 	w.peers = watched{peers, w.watch}
 	peers = w.peers
+	w.openProgress(c.Log)
 	if w.cpus, err = bindCPUs(environment, peers, c.Getenv); err != nil {
 		return nil, err
 	}
@@ -89,6 +91,19 @@ func open(ctx context.Context, c Config) (*World, error) {
 		fmt.Fprintf(c.Log, "gonbatch: %s on %s, CPUs %s, %s\n", w, hostname(), w.cpus, peers)
 	}
 	return w, nil
+}
+
+// openProgress has rank 0 keep where the training is, for whoever starts it again. A training runs without that too.
+func (w *World) openProgress(log io.Writer) {
+	if w.run == (rundir.Dir{}) || w.Rank() != 0 {
+		return
+	}
+	var err error
+	if w.progress, err = rundir.OpenProgress(w.run); err != nil {
+		fmt.Fprintf(log, "gonbatch: warning: %v\n", err)
+		return
+	}
+	w.atClose = append(w.atClose, w.progress.Close)
 }
 
 func hostname() string {

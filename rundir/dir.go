@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"time"
 )
 
@@ -37,7 +38,7 @@ func Create(root, name string, now time.Time) (Dir, error) {
 	}
 	for range createAttempts {
 		path := filepath.Join(root, uniqueName(name, now))
-		err := os.Mkdir(path, 0o777)
+		err := os.Mkdir(path, 0o700)
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
@@ -71,13 +72,25 @@ func CheckRoot(root string) error {
 	if err != nil {
 		return rootError(abs, err)
 	}
-	return os.Remove(probe)
+	return errors.Join(checkExec(existing, abs), os.Remove(probe))
+}
+
+// noExec is the flag of a file system that is mounted noexec.
+const noExec = 0x8
+
+// checkExec refuses a run root whose programs could not be started. A file system that does not say counts as good.
+func checkExec(folder, root string) error {
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(folder, &stat); err != nil || stat.Flags&noExec == 0 {
+		return nil
+	}
+	return fmt.Errorf("no program can be started in the run root %s: its file system is mounted noexec (choose another folder on the shared file system with --run-root)", root)
 }
 
 // populate makes the folders of d, and removes d again if that fails.
 func (d Dir) populate() (Dir, error) {
 	for _, folder := range []string{d.Sources(), d.programs(), d.Plugins(), d.Logs(), d.Checkpoints()} {
-		if err := os.Mkdir(folder, 0o777); err != nil {
+		if err := os.Mkdir(folder, 0o700); err != nil {
 			return Dir{}, errors.Join(rootError(filepath.Dir(d.path), err), os.RemoveAll(d.path))
 		}
 	}

@@ -76,7 +76,7 @@ func (f Failure) Write(d Dir) (first bool, err error) {
 func (f Failure) Replace(d Dir) error {
 	text, err := json.MarshalIndent(f, "", "  ")
 	if err == nil {
-		err = WriteFileAtomic(d.FailurePath(), append(text, '\n'), 0o644)
+		err = WriteFileAtomic(d.FailurePath(), append(text, '\n'), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("record the failure of rank %d: %w", f.Rank, err)
@@ -91,7 +91,7 @@ func createWhole(path string, data []byte) (created bool, err error) {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, os.Remove(tmp.Name())) }()
-	if err := fill(tmp, data, 0o644); err != nil {
+	if err := fill(tmp, data, 0o600); err != nil {
 		return false, err
 	}
 	// A link, unlike a rename, fails where the name is taken.
@@ -102,14 +102,14 @@ func createWhole(path string, data []byte) (created bool, err error) {
 		return false, nil
 	}
 	// A file system without hard links.
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	return true, fill(f, data, 0o644)
+	return true, fill(f, data, 0o600)
 }
 
 // ReadFailure reads the failure that d records. The error is fs.ErrNotExist where there is none.

@@ -109,7 +109,7 @@ func (m Manifest) Write(d Dir) error {
 	if err != nil {
 		return fmt.Errorf("manifest of run %s: %w", d.Name(), err)
 	}
-	return WriteFileAtomic(d.ManifestPath(), append(data, '\n'), 0o644)
+	return WriteFileAtomic(d.ManifestPath(), append(data, '\n'), 0o600)
 }
 
 // UpdateManifest reads the manifest of d, lets change edit it and writes it back.

@@ -19,6 +19,8 @@ const (
 	EnvRestarts = "GONBATCH_RESTARTS"
 	// EnvStopped is the file that a rank's launcher makes when its program ended with RequeueCode.
 	EnvStopped = "GONBATCH_STOPPED"
+	// EnvRecorder is the socket of what writes executed.ipynb.
+	EnvRecorder = "GONBATCH_RECORDER"
 	// RequeueCode is EX_TEMPFAIL: "I was told to stop, I saved a checkpoint, start me again".
 	RequeueCode = 75
 )
@@ -55,7 +57,7 @@ func CountStarts(d Dir) (int, error) {
 
 // AddStart records a start, by word, and returns its number: 1 for the first.
 func AddStart(d Dir, word string) (number int, err error) {
-	f, err := os.OpenFile(d.Starts(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+	f, err := os.OpenFile(d.Starts(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return 0, fmt.Errorf("start of run %s: %w", d.Name(), err)
 	}
@@ -88,10 +90,10 @@ func IsFinished(d Dir, step string) bool {
 
 // MarkFinished records that a step ended well, in start number n.
 func MarkFinished(d Dir, step string, n int) error {
-	if err := os.MkdirAll(d.Finished(), 0o777); err != nil {
+	if err := os.MkdirAll(d.Finished(), 0o700); err != nil {
 		return fmt.Errorf("record the end of step %s: %w", step, err)
 	}
-	return WriteFileAtomic(d.FinishedStep(step), fmt.Appendln(nil, n), 0o644)
+	return WriteFileAtomic(d.FinishedStep(step), fmt.Appendln(nil, n), 0o600)
 }
 
 // FinishedSteps are the names of the steps that ended well, sorted.

@@ -15,20 +15,25 @@ import (
 type Data struct {
 	// Directives are the #SBATCH options, quoted and sorted.
 	Directives []string
-	// Env is the environment of every step, sorted by name within each group: gonbatch's own first, then the user's.
-	Env []Var
+	// Env is the environment of every step: OwnEnv, gonbatch's part, and UserEnv. Each is sorted by name.
+	Env, OwnEnv, UserEnv []Var
+	// Secrets are the names of variables that the job must have been given.
+	Secrets []string
 	// Modules and Setup run before the first step.
 	Modules, Setup []string
 	// Steps are the programs, in order.
 	Steps []Step
 	// ExitStatus is the file for the job's id and exit code, Failure that of the ranks' failure.
 	ExitStatus, Failure string
-	// Starts is the file with a line for each start of the run, Finished the folder of marks of finished steps.
-	Starts, Finished string
+	// Starts is the file with a line for each start of the run, Deaths that of the starts whose ranks died, Finished the
+	// folder of marks of finished steps.
+	Starts, Deaths, Finished string
+	// Progress is the file with the update that the training has come to, Checkpoints the folder of its checkpoints.
+	Progress, Checkpoints string
 	// Stopped, with the number of a start behind it, is the file that a rank makes when it ends with RequeueCode.
 	Stopped     string
 	RequeueCode int
-	// MaxRestarts is how often the job may be started again; 0 is never.
+	// MaxRestarts is how often the job may be started again, by SLURM or in place; 0 is never.
 	MaxRestarts int
 	// Recorder is the submit command in the run directory, and RunDir that directory; empty where the job is not recorded.
 	Recorder, RunDir string
@@ -65,12 +70,18 @@ func NewData(spec submit.JobSpec) (Data, error) {
 	data := Data{
 		Directives:  directives,
 		Env:         append(ownEnv(spec), sortedVars(spec.Env)...),
+		OwnEnv:      ownEnv(spec),
+		UserEnv:     sortedVars(spec.Env),
+		Secrets:     spec.Secrets,
 		Modules:     spec.Modules,
 		Setup:       spec.Setup,
 		ExitStatus:  spec.RunDir.ExitStatus(),
 		Failure:     spec.RunDir.FailurePath(),
 		Starts:      spec.RunDir.Starts(),
+		Deaths:      spec.RunDir.Deaths(),
 		Finished:    spec.RunDir.Finished(),
+		Progress:    spec.RunDir.Progress(),
+		Checkpoints: spec.RunDir.Checkpoints(),
 		Stopped:     spec.RunDir.Stopped(""),
 		RequeueCode: rundir.RequeueCode,
 		MaxRestarts: spec.MaxRestarts,
@@ -130,11 +141,14 @@ func newStep(spec submit.JobSpec, step submit.Step) Step {
 // StepTitle begins the line that the script writes to its log before a step.
 func StepTitle(step string) string { return "gonbatch: step " + step }
 
+// exportAll gives the steps the script's environment, whatever the job itself was given by "sbatch --export".
+const exportAll = "--export=ALL"
+
 func srunOptions(spec submit.JobSpec, step submit.Step) []string {
-	options := rankOptions(spec)
+	options := append(rankOptions(spec), exportAll)
 	logs := rankLogs(spec.RunDir)
 	if step.Shell {
-		options = []string{"--nodes=1", "--relative=0", "--ntasks=1", "--ntasks-per-node=1", "--mpi=none", "--input=none"}
+		options = []string{"--nodes=1", "--relative=0", "--ntasks=1", "--ntasks-per-node=1", "--mpi=none", "--input=none", exportAll}
 		logs = rundir.At(escapePattern(spec.RunDir.Path())).RankLog(0)
 	}
 	if spec.CPUsPerTask > 0 {

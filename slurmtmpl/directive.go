@@ -26,7 +26,7 @@ func directives(spec submit.JobSpec) ([]string, error) {
 	}
 	for _, o := range []struct{ name, value string }{
 		{"account", spec.Account}, {"chdir", spec.WorkDir}, {"constraint", spec.Constraint}, {"cpus-per-task", number(spec.CPUsPerTask)},
-		{"gpus-per-node", number(spec.GPUsPerNode)}, {"mem", spec.Mem}, {"partition", spec.Partition}, {"qos", spec.QOS}, {"time", spec.Time},
+		{"gpus-per-node", spec.GPUs()}, {"mem", spec.Mem}, {"partition", spec.Partition}, {"qos", spec.QOS}, {"time", spec.Time},
 	} {
 		if o.value != "" {
 			lines = append(lines, option(o.name, o.value))
@@ -37,6 +37,9 @@ func directives(spec submit.JobSpec) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
+		if d.Name == "export" {
+			d.Value = exportSecrets(d.Value, spec.Secrets)
+		}
 		if d.HasValue {
 			lines = append(lines, option(d.Name, d.Value))
 		} else {
@@ -45,6 +48,18 @@ func directives(spec submit.JobSpec) ([]string, error) {
 	}
 	slices.Sort(lines)
 	return lines, nil
+}
+
+// exportSecrets adds the secrets to what --export names. Without a value, or with ALL, they are in it already.
+func exportSecrets(value string, secrets []string) string {
+	names := strings.Split(value, ",")
+	switch {
+	case len(secrets) == 0, value == "", slices.Contains(names, "ALL"):
+		return value
+	case value == "NONE", value == "NIL":
+		return strings.Join(secrets, ",")
+	}
+	return value + "," + strings.Join(secrets, ",")
 }
 
 func number(n int) string {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,9 +28,10 @@ func minimal() submit.JobSpec {
 
 func full() submit.JobSpec {
 	return submit.JobSpec{
-		Name: "mnist", Nodes: 2, TasksPerNode: 4, CPUsPerTask: 8, GPUsPerNode: 4, Mem: "64G", Time: "1-12:00:00",
+		Name: "mnist", Nodes: 2, TasksPerNode: 4, CPUsPerTask: 8, GPUsPerNode: 4, GPUType: "a100", Mem: "64G", Time: "1-12:00:00",
 		Partition: "gpu,main", Account: "physics", QOS: "high", Constraint: "a100&nvlink",
 		Env:     map[string]string{"OMP_NUM_THREADS": "8", "A": "1"},
+		Secrets: []string{"API_KEY"},
 		Modules: []string{"openmpi/4.1", "cuda"}, Setup: []string{"ulimit -l unlimited", "source env.sh"},
 		Directives: []string{"--mail-type=END", "--exclusive", "--comment=two words"},
 		MPI:        "pmix", MPILibrary: "libmpi.so.40", Platform: "cpu", Devices: "all",
@@ -137,7 +139,7 @@ func TestOwnTemplate(t *testing.T) {
 // fakeSrun records its environment's values and its arguments, each ended by a NUL, and fails if the program's name is
 // "fails".
 const fakeSrun = `#!/bin/bash
-printf '%s\0' "$GONBATCH_STEP" "$V" "$W" "$@" >> "$RECORD"
+printf '%s\0' "$GONBATCH_STEP" "$GONBATCH_ENV_V" "$GONBATCH_ENV_W" "$@" >> "$RECORD"
 [[ " $* " != *"/bin/fails "* ]] || exit 7
 `
 
@@ -175,8 +177,12 @@ func runScript(t *testing.T, spec submit.JobSpec) (record []string, code int, di
 	return record, code, dir
 }
 
-// rankShell is what starts a rank.
-const rankShell = `trap : USR1 TERM; "$@"; code=$?; if [ $code = 75 ] && : > "$GONBATCH_STOPPED"; then exit 0; fi; exit $code`
+// rankEnv gives the programs' variables their names, and rankShell is what starts a rank.
+const (
+	rankEnv   = `for gonbatch_name in "${!GONBATCH_ENV_@}"; do export "${gonbatch_name#GONBATCH_ENV_}=${!gonbatch_name}"; unset "$gonbatch_name"; done`
+	rankShell = `trap : USR1 TERM; ` + rankEnv + `; "$@"; gonbatch_code=$?
+if [ "$gonbatch_code" = 75 ] && : > "$GONBATCH_STOPPED"; then exit 0; fi; exit "$gonbatch_code"`
+)
 
 func TestScriptPassesHostileValues(t *testing.T) {
 	spec := hostileSpec()
@@ -188,9 +194,9 @@ func TestScriptPassesHostileValues(t *testing.T) {
 	}
 	got, code, dir := runScript(t, spec)
 	want := []string{"main", hostile + "\nsecond line", hostile,
-		"--nodes=1", "--ntasks=1", "--ntasks-per-node=1", "--mpi=none", "--kill-on-bad-exit=1", "--chdir=/work dir/" + hostile,
+		"--nodes=1", "--ntasks=1", "--ntasks-per-node=1", "--mpi=none", "--kill-on-bad-exit=1", "--export=ALL", "--chdir=/work dir/" + hostile,
 		"--open-mode=append", "--output=" + root + `/a 'b' "c" $(d) %%j é#/logs/rank-%t.log`,
-		"bash", "-c", rankShell, "rank", spec.RunDir.Program("main"), hostile, "", "-n", "two\nlines", ":"}
+		"/bin/bash", "-c", rankShell, "gonbatch", spec.RunDir.Program("main"), hostile, "", "-n", "two\nlines", ":"}
 	if diff := cmp.Diff(want, got); diff != "" || code != 0 {
 		t.Errorf("exit code %d, srun's arguments: %s", code, diff)
 	}
@@ -233,6 +239,20 @@ func TestScriptEndsAtTheFirstFailure(t *testing.T) {
 				t.Errorf("exit code %d, want %d; steps that ran: %s", code, tc.code, diff)
 			}
 		})
+	}
+}
+
+// TestExportOfSecrets: --export of the job names the secrets too, where it would leave them out.
+func TestExportOfSecrets(t *testing.T) {
+	for given, want := range map[string]string{
+		"--export=ALL": "--export=ALL", "--export=ALL,A=1": "--export=ALL,A=1", "--export=NONE": "--export=K1,K2", "--export=NIL": "--export=K1,K2", "--export=A,B=2": "--export=A,B=2,K1,K2",
+	} {
+		spec := minimal()
+		spec.Secrets, spec.Directives = []string{"K1", "K2"}, []string{given}
+		lines, err := directives(spec)
+		if err != nil || !slices.Contains(lines, want) {
+			t.Errorf("%s: %v, %q, want %s", given, err, lines, want)
+		}
 	}
 }
 

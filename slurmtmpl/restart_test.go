@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -54,6 +53,7 @@ type start struct {
 	dir      string
 	spec     submit.JobSpec
 	env      []string
+	state    string
 	programs map[string]string
 }
 
@@ -242,7 +242,7 @@ func TestTooManyRestarts(t *testing.T) {
 	s := newStart(t)
 	s.env = []string{"SLURM_RESTART_COUNT=3"}
 	out, code := s.run(t, 0)
-	if code != 75 || s.has("running-0") || !strings.Contains(out, "SLURM has started the job again 3 times, and --max-restarts=2\ngonbatch: go on with: submit resume ") {
+	if code != 75 || s.has("running-0") || !strings.Contains(out, "the job has been started again 3 times, and --max-restarts=2\ngonbatch: go on with: submit resume ") {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 }
@@ -268,12 +268,13 @@ func TestShellcheck(t *testing.T) {
 
 // TestRankShell: the shell that starts a rank gives the rank's own code, except for one that has saved.
 func TestRankShell(t *testing.T) {
-	if want := regexp.MustCompile(`(?m)^rank='(.*)'$`).FindStringSubmatch(string(rendered(t))); want == nil || want[1] != rankShell {
-		t.Fatalf("the script's is %q", want)
+	if script := string(rendered(t)); !strings.Contains(script, "\ngonbatch_env='"+rankEnv+"'\n") ||
+		!strings.Contains(script, "\ngonbatch_rank='"+strings.Replace(rankShell, rankEnv, "'$gonbatch_env'", 1)+"'\n") {
+		t.Fatalf("the script has another:\n%s", script)
 	}
 	for code, want := range map[int]int{0: 0, 1: 1, 75: 0, 137: 137} {
 		stopped := filepath.Join(t.TempDir(), "stopped")
-		cmd := exec.Command("bash", "-c", rankShell, "rank", "bash", "-c", fmt.Sprintf("exit %d", code))
+		cmd := exec.Command("bash", "-c", rankShell, "gonbatch", "bash", "-c", fmt.Sprintf("exit %d", code))
 		cmd.Env = append(os.Environ(), "GONBATCH_STOPPED="+stopped)
 		_ = cmd.Run() // Its code is looked at.
 		if _, err := os.Stat(stopped); cmd.ProcessState.ExitCode() != want || (err == nil) != (code == 75) {

@@ -23,25 +23,94 @@ var ownDirectives = map[string]string{
 	"partition": "--partition", "qos": "--qos", "requeue": "--max-restarts", "signal": "--signal-lead", "time": "--time",
 }
 
-// ParseDirective reads "--name" or "--name=value". It refuses what submit sets itself: the programs rely on it.
+// foreignDirectives are those that make of a submission what submit is not, and why.
+var foreignDirectives = map[string]string{
+	"array":     "a run directory has one job; submit the notebook once for each value, with -p or arguments behind --",
+	"help":      "sbatch would print its help and queue nothing",
+	"parsable":  "submit reads what sbatch prints, and asks for this form itself",
+	"test-only": "sbatch would queue nothing; --dry-run prints the batch script",
+	"usage":     "sbatch would print its help and queue nothing",
+	"version":   "sbatch would print its version and queue nothing",
+	"wait":      "submit would hang until the job ends; --follow waits for it and shows its log",
+	"wrap":      "the job runs the notebook; a shell command before it is given by --setup",
+}
+
+// shortDirectives are the letters of options that are refused by their long names.
+var shortDirectives = map[string]string{
+	"a": "array", "A": "account", "c": "cpus-per-task", "C": "constraint", "D": "chdir", "e": "error", "h": "help", "J": "job-name", "n": "ntasks", "N": "nodes",
+	"o": "output", "p": "partition", "q": "qos", "t": "time", "V": "version", "W": "wait",
+}
+
+// ParseDirective reads "--name" or "--name=value". It refuses what submit sets itself, for the programs rely on it, and what
+// would change what a submission is.
 func ParseDirective(text string) (Directive, error) {
 	if err := oneLine("directive", text); err != nil {
 		return Directive{}, err
 	}
 	m := directive.FindStringSubmatch(text)
 	if m == nil {
+		if err := refuseShort(text); err != nil {
+			return Directive{}, err
+		}
 		return Directive{}, fmt.Errorf("--directive=%q: give --name or --name=value, as --directive=--exclusive", text)
 	}
-	option, own := ownDirectives[m[1]]
+	d := Directive{Name: m[1], Value: m[3], HasValue: m[2] != ""}
+	if d.Name == "gres" && !strings.HasPrefix(d.Value, "gpu") {
+		return d, nil
+	}
+	return d, refuseDirective(text, d.Name)
+}
+
+// refuseShort refuses "-W" for the reason of "--wait", which says more than that the form is wrong.
+func refuseShort(text string) error {
+	if len(text) < 2 || text[0] != '-' {
+		return nil
+	}
+	name, known := shortDirectives[text[1:2]]
+	if !known {
+		return nil
+	}
+	return refuseDirective(text, name)
+}
+
+// refuseDirective refuses a name that submit sets itself or cannot allow.
+func refuseDirective(text, name string) error {
+	if name == "gpus" { // An option of its own, although it begins another's name.
+		return nil
+	}
+	if full := abbreviated(name); full != "" {
+		return fmt.Errorf("--directive=%q: sbatch reads --%s as --%s; write it out", text, name, full)
+	}
+	if reason, foreign := foreignDirectives[name]; foreign {
+		return fmt.Errorf("--directive=%q: --%s is refused: %s", text, name, reason)
+	}
+	option, own := ownDirectives[name]
 	switch {
 	case own && option == "":
-		return Directive{}, fmt.Errorf("--directive=%q: submit sets --%s itself", text, m[1])
-	case own && m[1] != "gres":
-		return Directive{}, fmt.Errorf("--directive=%q: set it by %s", text, option)
-	case own && strings.HasPrefix(m[3], "gpu"):
-		return Directive{}, fmt.Errorf("--directive=%q: ask for GPUs by %s", text, option)
+		return fmt.Errorf("--directive=%q: submit sets --%s itself", text, name)
+	case own && name == "gres":
+		return fmt.Errorf("--directive=%q: ask for GPUs by %s", text, option)
+	case own:
+		return fmt.Errorf("--directive=%q: set it by %s", text, option)
 	}
-	return Directive{Name: m[1], Value: m[3], HasValue: m[2] != ""}, nil
+	return nil
+}
+
+// abbreviated is the refused name that sbatch may take name for: it accepts the beginning of a long option. It is "" for a
+// whole name.
+func abbreviated(name string) string {
+	found := ""
+	for _, names := range []map[string]string{ownDirectives, foreignDirectives} {
+		if _, whole := names[name]; whole {
+			return ""
+		}
+		for full := range names {
+			if strings.HasPrefix(full, name) && (found == "" || full < found) {
+				found = full
+			}
+		}
+	}
+	return found
 }
 
 func validateDirectives(texts []string) error {

@@ -18,6 +18,8 @@ type JobError struct {
 	Cause string
 	// Place is the cell and line of the notebook where the rank failed, with the line quoted; "" where the log names none.
 	Place string
+	// Repeated says that the run died where its start before had died; "" where it did not.
+	Repeated string
 	// Log is the failing rank's log, and LastLines are its end.
 	Log       string
 	LastLines []string
@@ -35,6 +37,7 @@ func NewJobError(job Job, status Status) *JobError {
 	if status.State == Stopped {
 		return e
 	}
+	e.Repeated = repeated(job.Dir)
 	if f, err := rundir.ReadFailure(job.Dir); err == nil {
 		e.Failure, e.Status.FailedRank, e.LastLines = &f, f.Rank, f.LogTail
 		e.Log = job.Dir.RankLog(f.Rank)
@@ -72,6 +75,9 @@ func (e *JobError) Error() string {
 		fmt.Fprintf(&b, ", signal %d", e.Status.Signal)
 	}
 	b.WriteString(e.describeCause())
+	if e.Repeated != "" {
+		b.WriteString("\n" + e.Repeated)
+	}
 	if e.Place != "" {
 		b.WriteString("\n" + e.Place)
 	}
@@ -79,6 +85,29 @@ func (e *JobError) Error() string {
 		fmt.Fprintf(&b, "\nlast lines of %s:\n  %s", e.Log, strings.Join(e.LastLines, "\n  "))
 	}
 	return b.String()
+}
+
+// repeated says that the run's last start died where the one before did, which is why there was no other.
+func repeated(dir rundir.Dir) string {
+	before, last, err := rundir.LastDeaths(dir)
+	starts, countErr := rundir.CountStarts(dir)
+	if err != nil || countErr != nil || last.Start != starts || !last.Repeats(before) {
+		return ""
+	}
+	return DescribeRepeat(last)
+}
+
+// DescribeRepeat says why a run is not started again: its last two starts died at the same update.
+func DescribeRepeat(d rundir.Death) string {
+	return DescribeDeath(d) + " in two starts in a row: that is a bug, not bad luck, so it is not started again"
+}
+
+// DescribeDeath says what died, and where: "step train died after update 60".
+func DescribeDeath(d rundir.Death) string {
+	if d.Update == 0 {
+		return fmt.Sprintf("step %s died before its first update", d.Step)
+	}
+	return fmt.Sprintf("step %s died after update %d", d.Step, d.Update)
 }
 
 // describeCause says which rank failed first, and why.

@@ -21,7 +21,7 @@ func WriteSpec(s JobSpec) error {
 	if err != nil {
 		return fmt.Errorf("job of run %s: %w", s.RunDir.Name(), err)
 	}
-	return rundir.WriteFileAtomic(s.RunDir.Spec(), append(text, '\n'), 0o644)
+	return rundir.WriteFileAtomic(s.RunDir.Spec(), append(text, '\n'), 0o600)
 }
 
 // ReadSpec reads the job that was submitted from dir, which may have been moved since.

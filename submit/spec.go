@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"strconv"
 	"time"
 
 	"gonbatch/rundir"
@@ -15,6 +16,8 @@ type JobSpec struct {
 	Nodes, TasksPerNode int
 	// CPUsPerTask and GPUsPerNode are what each task and each node gets.
 	CPUsPerTask, GPUsPerNode int
+	// GPUType is the scheduler's name for the kind of GPU, such as "a100"; "" takes any.
+	GPUType string
 	// Mem is the memory of each node: a number of megabytes, or one with a suffix K, M, G or T.
 	Mem string
 	// Time is the time limit in one of sbatch's forms: M, M:S, H:M:S, D-H, D-H:M, D-H:M:S, UNLIMITED.
@@ -23,6 +26,9 @@ type JobSpec struct {
 	Partition, Account, QOS, Constraint string
 	// Env is set in every task.
 	Env map[string]string
+	// Secrets are names of variables of the submitting shell that every task gets too. Their values are kept nowhere but in the
+	// scheduler's own copy of the job's environment.
+	Secrets []string
 	// Modules are loaded before the first step, in this order.
 	Modules []string
 	// Setup are shell commands that run once, on the first node, before the first step.
@@ -41,8 +47,8 @@ type JobSpec struct {
 	Steps []Step
 	// Args are passed to every step's program, behind the step's own.
 	Args []string
-	// MaxRestarts is how often the job may be started again after its programs were told to stop, after a preemption or a
-	// node's failure; 0 is never.
+	// MaxRestarts is how often the job may be started again: after its programs were told to stop, after a preemption or a
+	// node's failure, and when a rank of a training has died; 0 is never.
 	MaxRestarts int
 	// SignalLead is how long before the time limit the programs are told to save and stop; 0 is DefaultSignalLead, or a quarter
 	// of a short time limit.
@@ -63,3 +69,14 @@ type JobSpec struct {
 
 // Tasks is the number of tasks in all: the world's size.
 func (s JobSpec) Tasks() int { return s.Nodes * s.TasksPerNode }
+
+// GPUs are the GPUs of each node as the scheduler reads them: "4", "a100:4", or "" for none.
+func (s JobSpec) GPUs() string {
+	switch {
+	case s.GPUsPerNode == 0:
+		return ""
+	case s.GPUType == "":
+		return strconv.Itoa(s.GPUsPerNode)
+	}
+	return s.GPUType + ":" + strconv.Itoa(s.GPUsPerNode)
+}

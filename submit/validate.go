@@ -3,7 +3,6 @@ package submit
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,7 +11,6 @@ import (
 )
 
 var (
-	envName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	stepName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 	// memory is what sbatch 22.05 and later read as --mem.
 	memory = regexp.MustCompile(`^[0-9]+([KMGTkmgt][Bb]?)?$`)
@@ -31,7 +29,9 @@ func (s JobSpec) Validate() error {
 		s.validateRestarts(),
 		validateDevices(s.Devices),
 		s.validatePlatform(),
-		validateEnv(s.Env),
+		validateGPUType(s.GPUType),
+		validateEnv("--env", s.Env),
+		s.validateSecrets(),
 		validateModules(s.Modules),
 		validateList("setup", s.Setup),
 		s.validateArgs(),
@@ -76,6 +76,16 @@ func flagName(option string) string {
 	return "--" + option
 }
 
+// gpuType is a name as in SLURM's gres.conf.
+var gpuType = regexp.MustCompile(`^[A-Za-z0-9_.-]*$`)
+
+func validateGPUType(name string) error {
+	if gpuType.MatchString(name) {
+		return nil
+	}
+	return fmt.Errorf("--gpus-per-node: %q is not a type of GPU; give a number, or TYPE:NUMBER, such as a100:4", name)
+}
+
 func validateMem(mem string) error {
 	if mem == "" || memory.MatchString(mem) {
 		return nil
@@ -108,19 +118,6 @@ func (s JobSpec) validatePlatform() error {
 			"by --devices=all (on a cluster with --nodes=1 --tasks-per-node=1), or train on CPUs by --platform=cpu", s.Tasks())
 	}
 	return nil
-}
-
-func validateEnv(env map[string]string) error {
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		switch {
-		case !envName.MatchString(name):
-			errs = append(errs, fmt.Errorf("--env=%q: %q is not the name of an environment variable; give NAME=VALUE with letters, digits and _ in NAME", name+"="+env[name], name))
-		case strings.ContainsRune(env[name], 0):
-			errs = append(errs, fmt.Errorf("--env %s: the value has a NUL byte", name))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 func validateModules(modules []string) error {
@@ -166,7 +163,7 @@ func (s JobSpec) validateSteps() error {
 			errs = append(errs, fmt.Errorf("step %q: there are two of that name", step.Name))
 		}
 		seen[step.Name] = true
-		errs = append(errs, validateEnv(step.Env), oneLine("working directory", step.Dir))
+		errs = append(errs, validateEnv("%env", step.Env), oneLine("working directory", step.Dir))
 	}
 	return errors.Join(errs...)
 }

@@ -153,6 +153,7 @@ func (r *run) epoch() error {
 
 func (r *run) batches() error {
 	first := r.at.Batch
+	r.world.Progress(r.at.Step) // A start that dies before its next update has come this far.
 	r.loader.Seek(r.at.Epoch, first)
 	if err := r.rates.set(int(r.at.Step), r.plan.updates); err != nil {
 		return err

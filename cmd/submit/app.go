@@ -35,7 +35,7 @@ type app struct {
 func newApp() *app {
 	a := &app{
 		out: os.Stdout, err: os.Stderr, environ: os.Environ(), getenv: os.Getenv, now: time.Now,
-		runner: submit.ExecRunner{}, hasGPU: hasGPU, commandLine: os.Args,
+		runner: submit.ExecRunner{Env: submit.CleanEnviron(os.Environ())}, hasGPU: hasGPU, commandLine: os.Args,
 	}
 	if dir, err := os.UserConfigDir(); err == nil {
 		a.userConfigDir = filepath.Join(dir, "gonbatch")
@@ -137,15 +137,27 @@ func endProcess(sig syscall.Signal, end <-chan struct{}) {
 	}
 }
 
-// loadConfig fills the command's flags from the environment and the configuration files, found upward from start.
+// loadConfig fills the command's flags from the environment and the configuration files, found upward from start, and says which
+// files it used.
 func (a *app) loadConfig(cmd *cobra.Command, start string) (*config.Config, error) {
-	return a.loadConfigInto(cmd.Flags(), start)
+	cfg, err := a.loadConfigInto(cmd.Flags(), config.Places{Start: start})
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range cfg.Files {
+		fmt.Fprintf(a.err, "submit: using the options in %s\n", path)
+	}
+	return cfg, nil
 }
 
-func (a *app) loadConfigInto(flags *pflag.FlagSet, start string) (*config.Config, error) {
-	cfg, err := config.Load(flags, config.Places{Start: start, UserDir: a.userConfigDir, Environ: a.environ})
+func (a *app) loadConfigInto(flags *pflag.FlagSet, places config.Places) (*config.Config, error) {
+	places.UserDir, places.Environ = a.userConfigDir, a.environ
+	cfg, err := config.Load(flags, places)
 	if err != nil {
 		return nil, usageError{err}
+	}
+	for _, warning := range cfg.Warnings {
+		fmt.Fprintln(a.err, "submit: warning:", warning)
 	}
 	return cfg, nil
 }

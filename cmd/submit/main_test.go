@@ -88,11 +88,11 @@ func TestFlags(t *testing.T) {
 				o.Env, o.Setup, o.Modules = []string{"A=1,2", "B=x y"}, []string{"a, b"}, []string{"m"}
 				o.Directives, o.Cells = []string{"--exclusive"}, []string{"train"}
 			}},
-		{"cluster", []string{"--nodes=2", "--tasks-per-node=4", "--gpus-per-node=4", "--cpus-per-task=8", "--mem=64G", "--time=1:00:00", "--partition=p",
+		{"cluster", []string{"--nodes=2", "--tasks-per-node=4", "--gpus-per-node=a100:4", "--cpus-per-task=8", "--mem=64G", "--time=1:00:00", "--partition=p",
 			"--account=a", "--qos=q", "--constraint=c", "--name=n", "--mpi=pmi2", "--mpi-library=l", "--template=t", "--run-root=r", "--platform=cuda",
 			"--devices=all", "--max-restarts=3", "--signal-lead=5m", "--dry-run", "--no-submit", "-F", "-f", "p.yaml", "x.ipynb"},
 			func(o *submitOptions) {
-				*o = submitOptions{Notebook: "x.ipynb", Tasks: 1, Nodes: 2, TasksPerNode: 4, GPUsPerNode: 4, CPUsPerTask: 8, Mem: "64G", Time: "1:00:00",
+				*o = submitOptions{Notebook: "x.ipynb", Tasks: 1, Nodes: 2, TasksPerNode: 4, GPUs: gpus{4, "a100"}, CPUsPerTask: 8, Mem: "64G", Time: "1:00:00",
 					Partition: "p", Account: "a", QOS: "q", Constraint: "c", Name: "n", MPI: "pmi2", MPILibrary: "l", Template: "t", RunRoot: "r",
 					Platform: "cuda", Devices: "all", MaxRestarts: 3, SignalLead: 5 * time.Minute, DryRun: true, NoSubmit: true, Follow: true}
 				o.ParamsFile = "p.yaml"
@@ -110,7 +110,7 @@ func TestFlags(t *testing.T) {
 			}
 			want := defaults
 			tc.want(&want)
-			if diff := cmp.Diff(want, *got, cmpopts.IgnoreUnexported(submitOptions{}), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(want, *got, cmp.AllowUnexported(gpus{}), cmpopts.IgnoreUnexported(submitOptions{}), cmpopts.EquateEmpty()); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -19,10 +19,11 @@ type submitOptions struct {
 	Local bool
 	Tasks int
 
-	Nodes, TasksPerNode, GPUsPerNode, CPUsPerTask  int
+	Nodes, TasksPerNode, CPUsPerTask               int
+	GPUs                                           gpus
 	Mem, Time, Partition, Account, QOS, Constraint string
 	Name                                           string
-	Env, Modules, Setup, Directives                []string
+	Env, Secrets, Modules, Setup, Directives       []string
 	MPI, MPILibrary, Template, RunRoot             string
 	Platform, Devices                              string
 	MaxRestarts                                    int
@@ -31,6 +32,9 @@ type submitOptions struct {
 
 	exportOptions
 	fromOptions
+
+	// workDir is the folder in which the programs run; "" is the notebook's.
+	workDir string
 
 	// config is where the values come from; nil in tests that need none.
 	config *config.Config
@@ -51,7 +55,7 @@ func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Tasks, "tasks", 1, "ranks of a --local run; several are started by mpirun")
 	fs.IntVar(&o.Nodes, "nodes", 1, "nodes of the cluster")
 	fs.IntVar(&o.TasksPerNode, "tasks-per-node", 1, "ranks on each node; not given: one for each GPU of --gpus-per-node")
-	fs.IntVar(&o.GPUsPerNode, "gpus-per-node", 0, "GPUs on each node")
+	fs.Var(&o.GPUs, "gpus-per-node", "GPUs on each node, of a type where one is given, such as a100:2")
 	fs.IntVar(&o.CPUsPerTask, "cpus-per-task", 0, "CPUs for each rank (default: the cluster's)")
 	fs.StringVar(&o.Mem, "mem", "", "memory of each node, such as 64G")
 	fs.StringVar(&o.Time, "time", "", "time limit: minutes, M:S, H:M:S, D-H, D-H:M or D-H:M:S")
@@ -61,12 +65,13 @@ func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Constraint, "constraint", "", "features that nodes must have")
 	fs.StringVar(&o.Name, "name", "", "name of the job and of its run directory (default: the notebook's)")
 	fs.StringArrayVar(&o.Env, "env", nil, "environment variable NAME=VALUE for the programs; repeatable")
+	fs.StringArrayVar(&o.Secrets, "secret", nil, "variable of your shell that the programs get too, whose value is kept in no file; repeatable")
 	fs.StringArrayVar(&o.Modules, "module", nil, "environment module to load; repeatable")
 	fs.StringArrayVar(&o.Setup, "setup", nil, "shell command before the first step; repeatable")
 	fs.StringArrayVar(&o.Directives, "directive", nil, "further option for sbatch, as --directive=--exclusive; repeatable")
 	fs.StringVar(&o.MPI, "mpi", "auto", "srun's --mpi: auto, pmix, pmi2, none, ...")
 	fs.StringVar(&o.MPILibrary, "mpi-library", "", "MPI library that the programs open: a path or a soname")
-	fs.IntVar(&o.MaxRestarts, "max-restarts", defaultMaxRestarts, "how often the job may be started again near its time limit, after a preemption or a node's failure; 0: never")
+	fs.IntVar(&o.MaxRestarts, "max-restarts", defaultMaxRestarts, "how often the job may be started again: near its time limit, after a preemption or a node's failure, or when a rank of a training dies; 0: never")
 	fs.DurationVar(&o.SignalLead, "signal-lead", 0, "how long before the time limit the programs are told to save (default: 90s, less for a short --time)")
 	fs.StringVar(&o.Template, "template", "", "file of a batch-script template in place of the built-in one")
 	fs.StringVar(&o.RunRoot, "run-root", defaultRunRoot, "folder of the run directories, on the shared file system")

@@ -16,7 +16,7 @@ func (o *submitOptions) platform(hasGPU func() bool) string {
 	switch {
 	case o.Platform != "":
 		return o.Platform
-	case o.Local && o.Tasks == 1 && hasGPU(), !o.Local && o.GPUsPerNode > 0:
+	case o.Local && o.Tasks == 1 && hasGPU(), !o.Local && o.GPUs.count > 0:
 		return plugin.CUDA
 	}
 	return ""

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,24 +36,34 @@ func newPreflightCommand(a *app) *cobra.Command {
 				return err
 			}
 			opts.config, opts.Follow = cfg, true
-			if opts.Notebook, err = writePreflight(opts.RunRoot); err != nil {
-				return err
-			}
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
-			return runSubmit(ctx, a, opts)
+			return runPreflight(ctx, a, opts)
 		},
 	}
 	opts.addFlags(cmd.Flags())
 	return cmd
 }
 
-// writePreflight puts the notebook where the nodes see its folder too.
-func writePreflight(runRoot string) (string, error) {
-	folder := filepath.Join(runRoot, ".preflight")
-	if err := os.MkdirAll(folder, 0o777); err != nil {
-		return "", fmt.Errorf("preflight: %w (choose another folder on the shared file system with --run-root)", err)
+// runPreflight submits the notebook from a folder that the nodes see too. A dry run, which writes nothing, reads it from a folder that
+// is gone afterwards.
+func runPreflight(ctx context.Context, a *app, o *submitOptions) (err error) {
+	folder, err := filepath.Abs(filepath.Join(o.RunRoot, ".preflight"))
+	if err != nil {
+		return err
 	}
-	path := filepath.Join(folder, "preflight.ipynb")
-	return path, rundir.WriteFileAtomic(path, preflightNotebook, 0o666)
+	o.workDir = folder
+	if !o.DryRun {
+		err = os.MkdirAll(folder, 0o700)
+	} else if folder, err = os.MkdirTemp("", "gonbatch-preflight-"); err == nil {
+		defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	}
+	if err != nil {
+		return fmt.Errorf("preflight: %w (choose another folder on the shared file system with --run-root)", err)
+	}
+	o.Notebook = filepath.Join(folder, "preflight.ipynb")
+	if err := rundir.WriteFileAtomic(o.Notebook, preflightNotebook, 0o600); err != nil {
+		return err
+	}
+	return runSubmit(ctx, a, o)
 }

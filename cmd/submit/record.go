@@ -25,7 +25,7 @@ func stageRecorder(o *submitOptions, p prepared, dir rundir.Dir) error {
 	if err := linkFile(self, dir.Submit()); err != nil {
 		return err
 	}
-	if err := rundir.WriteFileAtomic(dir.RankScript(), executed.RankScript, 0o755); err != nil {
+	if err := rundir.WriteFileAtomic(dir.RankScript(), executed.RankScript, 0o700); err != nil {
 		return err
 	}
 	nb, err := readNotebook(o.Notebook)

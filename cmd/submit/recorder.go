@@ -76,7 +76,8 @@ func startRecording(a *app, dir rundir.Dir, jobID string) (*recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	folder, err := os.MkdirTemp("", "gonbatch-")
+	sweep(os.TempDir(), a.now())
+	folder, err := os.MkdirTemp("", temporaryPattern)
 	if err != nil {
 		return nil, err
 	}
@@ -89,8 +90,11 @@ func startRecording(a *app, dir rundir.Dir, jobID string) (*recording, error) {
 	return r, nil
 }
 
+// socketName is the recorder's socket in its folder.
+const socketName = "socket"
+
 // socket is where programs find the recorder: a local folder, as the run directory's file system may have no sockets.
-func (r *recording) socket() string { return filepath.Join(r.folder, "socket") }
+func (r *recording) socket() string { return filepath.Join(r.folder, socketName) }
 
 // end writes how the run ended.
 func (r *recording) end(o executed.Outcome) error {

@@ -26,7 +26,7 @@ var resumable = map[string]func(spec *submit.JobSpec, o *submitOptions){
 	"nodes":          func(s *submit.JobSpec, o *submitOptions) { s.Nodes = o.Nodes },
 	"tasks-per-node": func(s *submit.JobSpec, o *submitOptions) { s.TasksPerNode = o.TasksPerNode },
 	"tasks":          func(s *submit.JobSpec, o *submitOptions) { s.TasksPerNode = o.Tasks },
-	"gpus-per-node":  func(s *submit.JobSpec, o *submitOptions) { s.GPUsPerNode = o.GPUsPerNode },
+	"gpus-per-node":  func(s *submit.JobSpec, o *submitOptions) { s.GPUsPerNode, s.GPUType = o.GPUs.count, o.GPUs.kind },
 	"cpus-per-task":  func(s *submit.JobSpec, o *submitOptions) { s.CPUsPerTask = o.CPUsPerTask },
 	"mem":            func(s *submit.JobSpec, o *submitOptions) { s.Mem = o.Mem },
 	"time":           func(s *submit.JobSpec, o *submitOptions) { s.Time = o.Time },
@@ -79,7 +79,7 @@ func runResume(ctx context.Context, a *app, r run, o *submitOptions, flags *pfla
 	if err := r.mayResume(ctx, a); err != nil {
 		return err
 	}
-	spec, err := r.resumedSpec(o, flags)
+	spec, err := r.resumedSpec(a, o, flags)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (r run) mayResume(ctx context.Context, a *app) error {
 }
 
 // resumedSpec is the job as it was submitted, with what the command line changes.
-func (r run) resumedSpec(o *submitOptions, flags *pflag.FlagSet) (submit.JobSpec, error) {
+func (r run) resumedSpec(a *app, o *submitOptions, flags *pflag.FlagSet) (submit.JobSpec, error) {
 	spec, err := submit.ReadSpec(r.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return spec, fmt.Errorf("run %s cannot be resumed: an older version of submit made it, which did not keep the job (%w)", r.dir.Name(), err)
@@ -142,7 +142,7 @@ func (r run) resumedSpec(o *submitOptions, flags *pflag.FlagSet) (submit.JobSpec
 	if err := spec.Validate(); err != nil {
 		return spec, usageError{err}
 	}
-	return spec, nil
+	return spec, a.checkSecrets(spec)
 }
 
 // checkFlags refuses options of the other kind of run.

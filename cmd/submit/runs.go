@@ -8,6 +8,7 @@ import (
 
 	"gonbatch/rundir"
 	"gonbatch/submit"
+	"gonbatch/submit/config"
 	"gonbatch/submit/slurm"
 )
 
@@ -16,17 +17,18 @@ func addRunRoot(cmd *cobra.Command) {
 	cmd.Flags().String("run-root", defaultRunRoot, "folder of the run directories")
 }
 
-// runRoot is the folder of runs that counts for cmd, by the same rules as for a submission from the current folder.
+// runRoot is the folder of runs that counts for cmd, by the same rules as for a submission from the current folder. Mistakes in other
+// options do not keep anybody from looking at a run, or from ending it.
 func (a *app) runRoot(cmd *cobra.Command) (string, error) {
-	opts := newSubmitOptions()
-	fs := pflag.NewFlagSet("submit", pflag.ContinueOnError)
-	opts.addFlags(fs)
-	if flag := cmd.Flags().Lookup("run-root"); flag.Changed {
-		if err := fs.Set("run-root", flag.Value.String()); err != nil {
-			return "", err
-		}
+	flag := cmd.Flags().Lookup("run-root")
+	if flag.Changed {
+		return flag.Value.String(), nil
 	}
-	_, err := a.loadConfigInto(fs, ".")
+	opts := newSubmitOptions()
+	all, only := pflag.NewFlagSet("submit", pflag.ContinueOnError), pflag.NewFlagSet("submit", pflag.ContinueOnError)
+	opts.addFlags(all)
+	only.AddFlag(all.Lookup("run-root"))
+	_, err := a.loadConfigInto(only, config.Places{Start: ".", Some: true})
 	return opts.RunRoot, err
 }
 

@@ -38,14 +38,14 @@ func (o *submitOptions) spec(a *app, m *export.Module, dir rundir.Dir) (submit.J
 	if err != nil {
 		return submit.JobSpec{}, err
 	}
-	workDir, err := filepath.Abs(filepath.Dir(o.Notebook))
+	workDir, err := filepath.Abs(cmp.Or(o.workDir, filepath.Dir(o.Notebook)))
 	if err != nil {
 		return submit.JobSpec{}, err
 	}
 	spec := submit.JobSpec{
-		Name: o.name(), Nodes: o.Nodes, TasksPerNode: o.tasksPerNode(), CPUsPerTask: o.CPUsPerTask, GPUsPerNode: o.GPUsPerNode,
+		Name: o.name(), Nodes: o.Nodes, TasksPerNode: o.tasksPerNode(), CPUsPerTask: o.CPUsPerTask, GPUsPerNode: o.GPUs.count, GPUType: o.GPUs.kind,
 		Mem: o.Mem, Time: o.Time, Partition: o.Partition, Account: o.Account, QOS: o.QOS, Constraint: o.Constraint,
-		Env: env, Modules: o.Modules, Setup: o.Setup, Directives: o.Directives, MPI: o.MPI, MPILibrary: o.MPILibrary,
+		Env: env, Secrets: o.Secrets, Modules: o.Modules, Setup: o.Setup, Directives: o.Directives, MPI: o.MPI, MPILibrary: o.MPILibrary,
 		Platform: o.platform(a.hasGPU), Devices: o.Devices, Steps: steps(m, workDir, a.getenv("HOME"), o.Args), Args: o.Args, RunDir: dir, WorkDir: workDir,
 		DataDir: data.Dir(a.getenv), Template: o.Template, Record: true, MaxRestarts: o.MaxRestarts, SignalLead: o.SignalLead,
 	}
@@ -55,7 +55,7 @@ func (o *submitOptions) spec(a *app, m *export.Module, dir rundir.Dir) (submit.J
 	if err := spec.Validate(); err != nil {
 		return spec, usageError{err}
 	}
-	return spec, nil
+	return spec, a.checkSecrets(spec)
 }
 
 // name is the job's name: the notebook's unless one is given. A notebook's own name may hold what a job's cannot.
@@ -74,8 +74,8 @@ func printable(r rune) rune {
 
 // tasksPerNode is one rank for each GPU unless a number is given.
 func (o *submitOptions) tasksPerNode() int {
-	if o.GPUsPerNode > 0 && !o.isSet("tasks-per-node") {
-		return o.GPUsPerNode
+	if o.GPUs.count > 0 && !o.isSet("tasks-per-node") {
+		return o.GPUs.count
 	}
 	return o.TasksPerNode
 }

@@ -36,14 +36,17 @@ func stage(a *app, o *submitOptions, p prepared, pluginDir string) (dir rundir.D
 	if err := stageRecorder(o, p, dir); err != nil {
 		return dir, err
 	}
-	return dir, linkPlugins(pluginDir, dir.Plugins())
+	if err := linkPlugins(pluginDir, dir.Plugins()); err != nil {
+		return dir, err
+	}
+	return dir, dir.Protect()
 }
 
 // stageSteps puts the programs and the scripts of the steps into the run directory.
 func stageSteps(p prepared, dir rundir.Dir) error {
 	for _, step := range p.module.Steps {
 		if step.Script != "" {
-			if err := rundir.WriteFileAtomic(dir.Program(step.Script), p.module.Files[step.Script], 0o755); err != nil {
+			if err := rundir.WriteFileAtomic(dir.Program(step.Script), p.module.Files[step.Script], 0o700); err != nil {
 				return err
 			}
 		}
@@ -72,7 +75,7 @@ func writeScript(spec submit.JobSpec, render func(submit.JobSpec) ([]byte, error
 	if err != nil {
 		return err
 	}
-	return rundir.WriteFileAtomic(spec.RunDir.Script(), script, 0o755)
+	return rundir.WriteFileAtomic(spec.RunDir.Script(), script, 0o700)
 }
 
 // copyNotebook copies a notebook whole; one that is kept as Go becomes a notebook.
@@ -88,5 +91,5 @@ func copyNotebook(from, to string) error {
 	if err != nil {
 		return err
 	}
-	return rundir.WriteFileAtomic(to, data, 0o644)
+	return rundir.WriteFileAtomic(to, data, 0o600)
 }

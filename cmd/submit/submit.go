@@ -125,6 +125,7 @@ func (o *submitOptions) launch(ctx context.Context, a *app, p prepared, spec sub
 
 // describeStaged tells how to queue what was staged.
 func describeStaged(a *app, spec submit.JobSpec) error {
+	a.warnCounting()
 	_, err := fmt.Fprintf(a.out, "run directory: %s\nqueue it with:  %s\n", spec.RunDir.Path(), slurm.SubmitCommand(spec))
 	return err
 }
@@ -153,6 +154,7 @@ func (o *submitOptions) describe(ctx context.Context, a *app, p prepared, spec s
 
 // queue hands the run to SLURM, says what to do next by command, and follows the job if that is asked for.
 func queue(ctx context.Context, a *app, spec submit.JobSpec, following bool, command func(words ...string) string) error {
+	a.warnIgnored()
 	scheduler := slurm.New(a.runner)
 	job, err := scheduler.Submit(ctx, spec)
 	if err != nil {

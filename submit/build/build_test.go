@@ -288,6 +288,8 @@ func TestToolErrors(t *testing.T) {
 		want   string
 	}{
 		{"no Go", m, dir, Options{Go: "no-such-go"}, `build hello.ipynb: the Go compiler "no-such-go" is not on PATH; install Go`},
+		{"an old Go", m, dir, Options{Go: oldGo(t, `case "$*" in "env GOVERSION") echo go1.19.8;; *) echo "go: errors parsing go.mod: invalid go version" >&2; exit 1;; esac`)}, `is go1.19.8, and the programs need Go 1.`},
+		{"an old Go that reads go.mod", m, dir, Options{Go: oldGo(t, `echo '{"GOVERSION": "go1.20"}'`)}, `is go1.20, and the programs need Go 1.`},
 		{"no Go at a path", m, dir, Options{Go: "/no/such/go"}, `the Go compiler "/no/such/go" is not on PATH`},
 		{"no C compiler", cgo, cgoDir, Options{Env: noCC}, "there is no C compiler"},
 		{"refused flag", refused, refusedDir, Options{}, "%goflags -o cannot be used for a job"},
@@ -320,6 +322,16 @@ func goCommand(t *testing.T) string {
 	t.Helper()
 	path, err := exec.LookPath("go")
 	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// oldGo is a go command of an earlier time.
+func oldGo(t *testing.T, script string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "go")
+	if err := os.WriteFile(path, []byte("#!/bin/bash\n"+script+"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -2,15 +2,20 @@ package build
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/version"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/mod/modfile"
 
 	"gonbatch/submit/export"
 )
@@ -44,12 +49,38 @@ func findToolchain(ctx context.Context, dir string, opt Options) (*toolchain, er
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, os.ErrNotExist):
 		return nil, fmt.Errorf("the Go compiler %q is not on PATH; install Go (https://go.dev/dl), or load the cluster's module for it", t.command)
 	case err != nil:
-		return nil, fmt.Errorf("%s env: %w\n%s", t.command, err, strings.TrimSpace(string(out)))
+		failed := fmt.Errorf("%s env: %w\n%s", t.command, err, strings.TrimSpace(string(out)))
+		return nil, cmp.Or(t.checkAge(t.ownVersion(ctx)), failed)
 	}
 	if err := json.Unmarshal(out, &t.env); err != nil {
 		return nil, fmt.Errorf("%s env: %w", t.command, err)
 	}
-	return t, nil
+	return t, t.checkAge(t.env["GOVERSION"])
+}
+
+// ownVersion is the version of the go command itself, asked where no go.mod can be too new for it; "" if it does not say.
+func (t *toolchain) ownVersion(ctx context.Context) string {
+	own := *t
+	own.dir, own.environ = "/", append(slices.Clone(t.environ), "GOTOOLCHAIN=local", "GO111MODULE=on")
+	out, err := own.run(ctx, "env", "GOVERSION")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// checkAge refuses a Go that is older than the module needs. A version that cannot be compared, of a development tree, is good.
+func (t *toolchain) checkAge(have string) error {
+	text, err := os.ReadFile(filepath.Join(t.dir, "go.mod"))
+	if err != nil {
+		return nil // The compiler says more.
+	}
+	module, err := modfile.ParseLax("go.mod", text, nil)
+	if err != nil || module.Go == nil || !version.IsValid(have) || version.Compare(have, "go"+module.Go.Version) >= 0 {
+		return nil
+	}
+	return fmt.Errorf("the Go compiler %q is %s, and the programs need Go %s; install it (https://go.dev/dl), or load the cluster's module for it, and put it first on PATH",
+		t.command, have, module.Go.Version)
 }
 
 // useFlags sets GOFLAGS: the user's own, less what would break the build, and ours.

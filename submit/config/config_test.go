@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -175,5 +176,99 @@ func TestTheNearestProjectFileCounts(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{filepath.Join(root, "a", FileName)}, c.Files); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestTrust: a file that another user can have written sets nothing, and a warning says why; the search goes on above it.
+func TestTrust(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give files away")
+	}
+	for _, tc := range []struct {
+		name     string
+		uid, gid int
+		mode     os.FileMode
+		self     int
+		want     string
+	}{
+		{name: "one's own", uid: 1000, gid: 100, mode: 0o644, self: 1000},
+		{name: "root's", mode: 0o644, self: 1000},
+		{name: "of one's own private group", uid: 1000, gid: 1000, mode: 0o664, self: 1000},
+		{name: "a stranger's", uid: 1001, mode: 0o600, self: 1000, want: "it belongs to user 1001, and only your own or root's counts"},
+		{name: "a user's, for root", uid: 1000, mode: 0o600, want: "it belongs to user 1000, and only your own or root's counts"},
+		{name: "everybody's", uid: 1000, gid: 1000, mode: 0o666, self: 1000, want: "anybody may write it; chmod o-w it"},
+		{name: "a group's", uid: 1000, gid: 100, mode: 0o664, self: 1000, want: "group 100 may write it; chmod g-w it"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), FileName)
+			link := filepath.Join(t.TempDir(), FileName)
+			if err := errors.Join(os.WriteFile(path, []byte("nodes: 3"), 0o600), os.Chown(path, tc.uid, tc.gid), os.Chmod(path, tc.mode), os.Symlink(path, link), os.Lchown(link, tc.self, 0)); err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range []string{path, link} {
+				data, why, err := readTrusted(name, tc.self)
+				if why != tc.want || err != nil || (len(data) > 0) != (tc.want == "") {
+					t.Errorf("%s: %q, %q, %v; want %q", name, data, why, err, tc.want)
+				}
+			}
+		})
+	}
+	t.Run("a stranger's link to one's own file", func(t *testing.T) {
+		path, link := filepath.Join(t.TempDir(), "other"), filepath.Join(t.TempDir(), FileName)
+		if err := errors.Join(os.WriteFile(path, []byte("nodes: 3"), 0o600), os.Symlink(path, link), os.Lchown(link, 1001, 0)); err != nil {
+			t.Fatal(err)
+		}
+		if _, why, err := readTrusted(link, 0); why == "" || err != nil {
+			t.Errorf("%q, %v", why, err)
+		}
+	})
+	t.Run("the search goes on", func(t *testing.T) {
+		root := t.TempDir()
+		deep := filepath.Join(root, "strange")
+		strange := filepath.Join(deep, FileName)
+		if err := errors.Join(os.Mkdir(deep, 0o755), os.WriteFile(filepath.Join(root, FileName), []byte("nodes: 3"), 0o600), os.WriteFile(strange, []byte("nodes: 4"), 0o600), os.Chown(strange, 1001, 1001)); err != nil {
+			t.Fatal(err)
+		}
+		var o options
+		c, err := Load(newFlags(&o), Places{Start: deep})
+		want := []string{strange + " is not used: it belongs to user 1001, and only your own or root's counts"}
+		if err != nil || o.Nodes != 3 || !cmp.Equal(c.Warnings, want) || !cmp.Equal(c.Files, []string{filepath.Join(root, FileName)}) {
+			t.Errorf("nodes %d, warnings %q, files %q, %v", o.Nodes, c.Warnings, c.Files, err)
+		}
+	})
+}
+
+// TestSome: a command that has one of the options is not kept from its work by mistakes in the others.
+func TestSome(t *testing.T) {
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, FileName), []byte("nods: 3\ntime: 5\ndry-run: true\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var o options
+	all, only := newFlags(&o), pflag.NewFlagSet("", pflag.ContinueOnError)
+	only.AddFlag(all.Lookup("time"))
+	c, err := Load(only, Places{Start: root, Environ: []string{"SUBMIT_NODS=3", "SUBMIT_NODES=x"}, Some: true})
+	if err != nil || o.Time != "5" || len(c.Warnings) != 0 {
+		t.Errorf("time %q, %v", o.Time, err)
+	}
+}
+
+// TestNearVariables: one letter beside an option is a slip, and what is only near gets a warning.
+func TestNearVariables(t *testing.T) {
+	for _, tc := range []struct{ variable, err, warning string }{
+		{"SUBMIT_NODS=1", "unknown variable SUBMIT_NODS: did you mean SUBMIT_NODES?", ""},
+		{"SUBMIT_MODE=1", "", "unknown variable SUBMIT_MODE: did you mean SUBMIT_NODES?"},
+		{"SUBMIT_HOOKS_FOLDER=1", "", ""},
+	} {
+		var o options
+		c, err := Load(newFlags(&o), Places{Start: t.TempDir(), Environ: []string{tc.variable}})
+		switch {
+		case tc.err != "":
+			if err == nil || err.Error() != tc.err {
+				t.Errorf("%s: %v", tc.variable, err)
+			}
+		case err != nil, strings.Join(c.Warnings, "\n") != tc.warning:
+			t.Errorf("%s: %v, warnings %q", tc.variable, err, c.Warnings)
+		}
 	}
 }

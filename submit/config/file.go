@@ -6,66 +6,88 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 )
 
-// filesIn lists the configuration files that exist: the user's own, then the project's, the first found upward from
-// places.Start.
-func filesIn(places Places) ([]string, error) {
-	var list []string
-	add := func(dir string) (bool, error) {
-		path := filepath.Join(dir, FileName)
-		_, err := os.Stat(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			return false, nil
-		}
-		list = append(list, path)
-		return true, err
+// file is a configuration file that was read.
+type file struct {
+	path string
+	data []byte
+}
+
+// search collects configuration files.
+type search struct {
+	self     int
+	files    []file
+	warnings []string
+}
+
+// add reads the file of a folder, if there is one that may be used.
+func (s *search) add(dir string) (found bool, err error) {
+	path := filepath.Join(dir, FileName)
+	data, why, err := readTrusted(path, s.self)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("configuration: %w", err)
+	case why != "":
+		s.warnings = append(s.warnings, fmt.Sprintf("%s is not used: %s", path, why))
+		return false, nil
 	}
+	s.files = append(s.files, file{path, data})
+	return true, nil
+}
+
+// findFiles reads the configuration files: the user's own, then the project's, the first found upward from places.Start. One that
+// another user could have written is passed over, with a warning.
+func findFiles(places Places) (s search, err error) {
+	s.self = os.Geteuid()
 	if places.UserDir != "" {
-		if _, err := add(places.UserDir); err != nil {
-			return nil, err
+		if _, err := s.add(places.UserDir); err != nil {
+			return s, err
 		}
 	}
 	dir, err := filepath.Abs(places.Start)
 	if err != nil {
-		return nil, err
+		return s, err
 	}
 	for {
-		found, err := add(dir)
+		found, err := s.add(dir)
 		if err != nil && !errors.Is(err, fs.ErrPermission) {
-			return nil, err
+			return s, err
 		}
 		if parent := filepath.Dir(dir); !found && parent != dir {
 			dir = parent
 			continue
 		}
-		return list, nil
+		return s, nil
 	}
 }
 
-// readFile reads one configuration file.
-func readFile(flags *pflag.FlagSet, path string) (layer, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return layer{}, fmt.Errorf("configuration: %w", err)
-	}
+// parse reads the text of f. With some, keys that are no flags are passed over.
+func (f file) parse(flags *pflag.FlagSet, some bool) (layer, error) {
 	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return layer{}, fmt.Errorf("%s: %w", path, err)
+	if err := yaml.Unmarshal(f.data, &doc); err != nil {
+		return layer{}, fmt.Errorf("%s: %w", f.path, err)
 	}
-	l := layer{place: path, entries: map[string]entry{}}
+	l := layer{place: f.path, entries: map[string]entry{}}
 	if len(doc.Content) == 0 {
 		return l, nil
 	}
 	root := doc.Content[0]
 	if root.Kind != yaml.MappingNode {
-		return layer{}, fmt.Errorf("%s:%d: not a list of \"key: value\" lines", path, root.Line)
+		return layer{}, fmt.Errorf("%s:%d: not a list of \"key: value\" lines", f.path, root.Line)
 	}
 	for i := 0; i+1 < len(root.Content); i += 2 {
-		if err := l.add(flags, root.Content[i], root.Content[i+1]); err != nil {
+		key, value := root.Content[i], root.Content[i+1]
+		if some && flags.Lookup(key.Value) == nil {
+			continue
+		}
+		if err := l.add(flags, key, value); err != nil {
 			return layer{}, err
 		}
 	}

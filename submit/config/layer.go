@@ -56,14 +56,13 @@ const maxDistance = 3
 
 // nearest lists up to three keys that a slip may have meant, the nearest first.
 func nearest(key string, known []*pflag.Flag) []string {
-	key = strings.ToLower(strings.ReplaceAll(key, "_", "-"))
 	type candidate struct {
 		name     string
 		distance int
 	}
 	var list []candidate
 	for _, f := range known {
-		d := levenshtein.ComputeDistance(key, f.Name)
+		d := distance(key, f.Name)
 		if d <= min(maxDistance, len(f.Name)/2) {
 			list = append(list, candidate{f.Name, d})
 		}
@@ -74,4 +73,9 @@ func nearest(key string, known []*pflag.Flag) []string {
 		names = append(names, fmt.Sprintf("%q", c.name))
 	}
 	return names
+}
+
+// distance is how many letters lie between what somebody wrote and a flag's name.
+func distance(key, flag string) int {
+	return levenshtein.ComputeDistance(strings.ToLower(strings.ReplaceAll(key, "_", "-")), flag)
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -29,6 +28,8 @@ type Places struct {
 	UserDir string
 	// Environ is the environment, as os.Environ gives it.
 	Environ []string
+	// Some is set by a command that has a few of the options only: others, and mistakes in them, do not concern it.
+	Some bool
 }
 
 // Setting is an effective value.
@@ -47,6 +48,8 @@ type Config struct {
 	Settings []Setting
 	// Files are the configuration files that were read.
 	Files []string
+	// Warnings say what was not used although it may have been meant to be.
+	Warnings []string
 }
 
 // Origin tells where the value of key comes from.
@@ -64,7 +67,8 @@ const Default = "default"
 
 // Load sets the flags that the command line left out, and tells where every value comes from.
 func Load(flags *pflag.FlagSet, places Places) (*Config, error) {
-	layers, err := readLayers(flags, places)
+	c := &Config{}
+	layers, err := c.readLayers(flags, places)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +78,6 @@ func Load(flags *pflag.FlagSet, places Places) (*Config, error) {
 			return nil, fmt.Errorf("%s: %w", layer.place, err)
 		}
 	}
-	c := &Config{Files: files(layers)}
 	for _, flag := range settable(flags) {
 		origin, err := apply(v, layers, flag)
 		if err != nil {
@@ -86,31 +89,22 @@ func Load(flags *pflag.FlagSet, places Places) (*Config, error) {
 }
 
 // readLayers reads all places, the weakest first.
-func readLayers(flags *pflag.FlagSet, places Places) ([]layer, error) {
-	var layers []layer
-	paths, err := filesIn(places)
+func (c *Config) readLayers(flags *pflag.FlagSet, places Places) (layers []layer, err error) {
+	found, err := findFiles(places)
 	if err != nil {
 		return nil, err
 	}
-	for _, path := range paths {
-		layer, err := readFile(flags, path)
+	c.Warnings = found.warnings
+	for _, f := range found.files {
+		layer, err := f.parse(flags, places.Some)
 		if err != nil {
 			return nil, err
 		}
-		layers = append(layers, layer)
+		layers, c.Files = append(layers, layer), append(c.Files, f.path)
 	}
-	env, err := readEnviron(flags, places.Environ)
+	env, warnings, err := readEnviron(flags, places)
+	c.Warnings = append(c.Warnings, warnings...)
 	return append(layers, env), err
-}
-
-func files(layers []layer) []string {
-	var list []string
-	for _, l := range layers {
-		if filepath.Base(l.place) == FileName {
-			list = append(list, l.place)
-		}
-	}
-	return list
 }
 
 // apply sets flag to what viper has for it, unless the command line has set it, and returns the value's origin.
@@ -154,6 +148,8 @@ func Kind(flag *pflag.Flag) string {
 		return "a time with its unit, such as 90s or 5m"
 	case "bool":
 		return "true or false"
+	case "gpus":
+		return "a number of GPUs, or TYPE:NUMBER, such as a100:2"
 	case "stringArray":
 		return "a list of texts"
 	}

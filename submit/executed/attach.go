@@ -10,12 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/janpfeifer/gonb/gonbui/protocol"
+
+	"gonbatch/rundir"
 )
 
 // EnvSocket is the environment variable with the recorder's socket; EnvStep has the name of the step.
 const (
-	EnvSocket = "GONBATCH_RECORDER"
-	EnvStep   = "GONBATCH_STEP"
+	EnvSocket = rundir.EnvRecorder
+	EnvStep   = rundir.EnvStep
 )
 
 // Attach becomes a program whose output goes to the recorder at socket: it returns only if that is impossible. Where there is

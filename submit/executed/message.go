@@ -77,6 +77,9 @@ func receive(conn *net.UnixConn) (r request, files []*os.File, err error) {
 	data := make([]byte, maxRequest)
 	rights := make([]byte, unix.CmsgSpace(feedFiles*4))
 	n, oobn, _, _, err := conn.ReadMsgUnix(data, rights)
+	if err == nil && n == 0 {
+		err = io.EOF // Somebody has only looked whether the socket is served.
+	}
 	if err != nil {
 		return r, nil, err
 	}

@@ -76,7 +76,7 @@ func prepare(dir rundir.Dir, nb *nbformat.Notebook, plan Plan, reuse func(*nbfor
 	if err != nil {
 		return err
 	}
-	return rundir.WriteFileAtomic(dir.Executed(), data, 0o644)
+	return rundir.WriteFileAtomic(dir.Executed(), data, 0o600)
 }
 
 func prepareCell(cell *nbformat.Cell, notes cellNotes, reuse func(*nbformat.Cell, *cellNotes) (*cellTimes, error)) error {

@@ -198,7 +198,7 @@ func (r *Recorder) Save() error {
 	if data == nil || err != nil {
 		return err
 	}
-	return rundir.WriteFileAtomic(r.dir.Executed(), data, 0o644)
+	return rundir.WriteFileAtomic(r.dir.Executed(), data, 0o600)
 }
 
 // marshal gives the notebook as it is now; nil where the file is no older.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"time"
@@ -58,7 +59,7 @@ func (s *Server) accept() {
 			s.problem(fmt.Errorf("recorder: %w", err))
 			continue
 		}
-		if err := s.serve(conn); err != nil {
+		if err := s.serve(conn); err != nil && !errors.Is(err, io.EOF) {
 			s.problem(fmt.Errorf("recorder: %w", err))
 		}
 	}

@@ -10,24 +10,28 @@ import (
 	"gonbatch/submit"
 )
 
-// env is what every rank of a step gets beside what is there, as NAME=VALUE; a later one wins. The run directory and
-// the step come last, by whoever starts the program.
-func env(spec submit.JobSpec, step submit.Step, start int) []string {
+// ownEnv is gonbatch's part of what every rank gets beside what is there, as NAME=VALUE. The run directory and the step come last, by
+// whoever starts the program.
+func ownEnv(spec submit.JobSpec, start int) []string {
 	vars := []string{
 		"GONBATCH_PLUGIN_DIR=" + spec.Plugins(),
 		fmt.Sprintf("%s=%d", rundir.EnvRequeue, rundir.RequeueCode),
 		fmt.Sprintf("%s=%d", rundir.EnvRestarts, start-1),
 		rundir.EnvStopped + "=" + stoppedFile(spec, start),
 	}
-	add := func(name, value string) {
-		if value != "" {
-			vars = append(vars, name+"="+value)
+	for _, v := range [][2]string{
+		{"GONBATCH_DATA", spec.DataDir}, {"GONBATCH_DEVICES", firstOf(spec.Devices, defaultDevices(spec))},
+		{"GONBATCH_MPI_LIBRARY", spec.MPILibrary}, {"GONBATCH_PLATFORM", spec.Platform},
+	} {
+		if v[1] != "" {
+			vars = append(vars, v[0]+"="+v[1])
 		}
 	}
-	add("GONBATCH_DATA", spec.DataDir)
-	add("GONBATCH_DEVICES", firstOf(spec.Devices, defaultDevices(spec)))
-	add("GONBATCH_MPI_LIBRARY", spec.MPILibrary)
-	add("GONBATCH_PLATFORM", spec.Platform)
+	return vars
+}
+
+// userEnv is the user's part: the job's and the step's own. A later one wins.
+func userEnv(spec submit.JobSpec, step submit.Step) (vars []string) {
 	for _, group := range []map[string]string{spec.Env, step.Env} {
 		for _, name := range slices.Sorted(maps.Keys(group)) {
 			vars = append(vars, name+"="+group[name])

@@ -28,14 +28,15 @@ func renderLauncher(spec submit.JobSpec, start int) ([]byte, error) {
 	data := struct {
 		RunDir, Logs, SchedulerLog string
 		RequeueCode                int
+		Own                        []string
 		Steps                      []launchStep
-	}{RunDir: spec.RunDir.Path(), Logs: spec.RunDir.Logs(), SchedulerLog: spec.RunDir.SchedulerLog(), RequeueCode: rundir.RequeueCode}
+	}{RunDir: spec.RunDir.Path(), Logs: spec.RunDir.Logs(), SchedulerLog: spec.RunDir.SchedulerLog(), RequeueCode: rundir.RequeueCode, Own: ownEnv(spec, start)}
 	for _, step := range spec.Steps {
 		if step.Shell {
 			continue
 		}
 		data.Steps = append(data.Steps, launchStep{
-			Name: step.Name, Dir: workDir(spec, step), Env: env(spec, step, start), Command: shellescape.QuoteCommand(spec.Command(step)),
+			Name: step.Name, Dir: workDir(spec, step), Env: userEnv(spec, step), Command: shellescape.QuoteCommand(spec.Command(step)),
 		})
 	}
 	var script bytes.Buffer
@@ -50,5 +51,5 @@ func writeLauncher(spec submit.JobSpec, start int) error {
 	if err != nil {
 		return err
 	}
-	return rundir.WriteFileAtomic(spec.RunDir.Launcher(), script, 0o755)
+	return rundir.WriteFileAtomic(spec.RunDir.Launcher(), script, 0o700)
 }

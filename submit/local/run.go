@@ -45,7 +45,7 @@ func (r Runner) Run(ctx context.Context, spec submit.JobSpec) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := start.step(ctx, step); err != nil {
+		if err := start.steps(ctx, step); err != nil {
 			return err
 		}
 	}
@@ -60,7 +60,9 @@ type start struct {
 	Runner
 	spec   submit.JobSpec
 	number int
-	mpi    mpirun
+	// restarts counts the starts before this one since Run was called.
+	restarts int
+	mpi      mpirun
 }
 
 // start prepares a start and records it.
@@ -71,20 +73,28 @@ func (r Runner) start(ctx context.Context, spec submit.JobSpec) (s start, err er
 			return s, err
 		}
 	}
-	if err := rundir.ClearFailure(spec.RunDir); err != nil {
-		return s, err
+	return s, s.record()
+}
+
+// record records a start, and makes what it needs.
+func (s *start) record() (err error) {
+	if err := rundir.ClearFailure(s.spec.RunDir); err != nil {
+		return err
 	}
-	if s.number, err = rundir.AddStart(spec.RunDir, "local "+time.Now().Format(time.RFC3339)); err != nil {
-		return s, err
+	if s.number, err = rundir.AddStart(s.spec.RunDir, "local "+time.Now().Format(time.RFC3339)); err != nil {
+		return err
 	}
-	if spec.Tasks() > 1 {
-		err = writeLauncher(spec, s.number)
+	if s.spec.Tasks() > 1 {
+		err = writeLauncher(s.spec, s.number)
 	}
-	return s, err
+	return err
 }
 
 // step runs a step to its end and records that it has ended well.
-func (s start) step(ctx context.Context, step submit.Step) error {
+func (s *start) step(ctx context.Context, step submit.Step) error {
+	if err := rundir.ClearProgress(s.spec.RunDir); err != nil {
+		return err
+	}
 	launch := s.ranks
 	if step.Shell || s.spec.Tasks() == 1 {
 		launch = s.direct
@@ -107,24 +117,26 @@ func (s start) step(ctx context.Context, step submit.Step) error {
 }
 
 // takeStopped tells whether a rank has left the file that says that it was told to stop, and removes it.
-func (s start) takeStopped() bool { return os.Remove(stoppedFile(s.spec, s.number)) == nil }
+func (s *start) takeStopped() bool { return os.Remove(stoppedFile(s.spec, s.number)) == nil }
 
 // direct runs a step as one process: the only rank, or a shell command. What it prints is shown, and appended to rank 0's log.
-func (s start) direct(ctx context.Context, step submit.Step) (code int, err error) {
+func (s *start) direct(ctx context.Context, step submit.Step) (code int, err error) {
 	spec := s.spec
-	log, err := os.OpenFile(spec.RunDir.RankLog(0), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+	log, err := os.OpenFile(spec.RunDir.RankLog(0), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return 0, err
 	}
 	defer log.Close()
 	command := spec.Command(step)
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Env = append(s.environ(), append(env(spec, step, s.number), rundir.EnvDir+"="+spec.RunDir.Path(), "GONBATCH_STEP="+step.Name)...)
+	cmd.Env = slices.Concat(s.environ(), ownEnv(spec, s.number), userEnv(spec, step), []string{rundir.EnvDir + "=" + spec.RunDir.Path(), rundir.EnvStep + "=" + step.Name})
 	cmd.Dir = workDir(spec, step)
 	if info, err := os.Stat(cmd.Dir); err != nil || !info.IsDir() {
 		return 0, fmt.Errorf("its folder %s is not there; correct the notebook's %%cd, or make the folder by a line !mkdir -p above it", cmd.Dir)
 	}
-	out := io.MultiWriter(s.Out, log)
+	kept := &lossy{out: log}
+	defer kept.warn(s.Err)
+	out := io.MultiWriter(s.Out, kept)
 	cmd.Stdout, cmd.Stderr = out, out
 	return runGroup(ctx, cmd, terminate)
 }
@@ -133,9 +145,9 @@ func (s start) direct(ctx context.Context, step submit.Step) (code int, err erro
 const logInterval = 100 * time.Millisecond
 
 // ranks runs a step by mpirun. Every rank appends to its own log; rank 0's is shown as it grows.
-func (s start) ranks(ctx context.Context, step submit.Step) (int, error) {
+func (s *start) ranks(ctx context.Context, step submit.Step) (int, error) {
 	spec := s.spec
-	log, err := os.OpenFile(spec.RunDir.SchedulerLog(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+	log, err := os.OpenFile(spec.RunDir.SchedulerLog(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return 0, err
 	}
@@ -145,8 +157,10 @@ func (s start) ranks(ctx context.Context, step submit.Step) (int, error) {
 		return 0, err
 	}
 	cmd := exec.Command(s.mpi.path, s.mpi.args(spec.Tasks(), spec.RunDir.Launcher(), step.Name)...)
-	cmd.Env = s.environ()
-	out := io.MultiWriter(&screen{out: s.Err}, log)
+	cmd.Env = submit.CleanEnviron(s.environ()) // In a job, mpirun would start its ranks by a step of that job, and wait for CPUs.
+	kept := &lossy{out: log}
+	defer kept.warn(s.Err)
+	out := io.MultiWriter(&screen{out: s.Err}, kept)
 	cmd.Stdout, cmd.Stderr = out, out
 	stop := tail.start()
 	code, err := runGroup(ctx, cmd, tellMPIRun)

@@ -5,6 +5,7 @@ type Option func(*settings)
 
 type settings struct {
 	nodes, cpus, gpus, memoryMB int
+	gpuType                     string
 	conf                        []string
 }
 
@@ -25,6 +26,9 @@ func CPUs(n int) Option { return func(s *settings) { s.cpus = n } }
 // GPUs sets the number of GPUs that each node declares (default 2). They are devices that nothing can compute on: jobs are
 // given them and see CUDA_VISIBLE_DEVICES.
 func GPUs(n int) Option { return func(s *settings) { s.gpus = n } }
+
+// GPUType gives the GPUs a type (default: none).
+func GPUType(name string) Option { return func(s *settings) { s.gpuType = name } }
 
 // MemoryMB sets the memory in MB that each node declares (default 2000).
 func MemoryMB(n int) Option { return func(s *settings) { s.memoryMB = n } }

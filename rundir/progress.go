@@ -1,0 +1,102 @@
+package rundir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// Progress is the file with the last update that a training has reported. It is there after a kill too: whoever starts the
+// training again reads in it where it died.
+func (d Dir) Progress() string { return d.join("progress") }
+
+// Deaths is the file with a line for each start whose ranks died: the start's number, the step and the update.
+func (d Dir) Deaths() string { return d.join("deaths") }
+
+// ProgressFile keeps the update that a training has come to. A nil one keeps nothing.
+type ProgressFile struct{ file *os.File }
+
+// OpenProgress opens the progress of d, to be reported by one process.
+func OpenProgress(d Dir) (*ProgressFile, error) {
+	f, err := os.OpenFile(d.Progress(), os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("progress of run %s: %w", d.Name(), err)
+	}
+	return &ProgressFile{f}, nil
+}
+
+// Report notes an update. It takes a microsecond and survives a kill of the process; what a full disk does not take is lost.
+func (p *ProgressFile) Report(update int64) {
+	if p != nil {
+		_, _ = p.file.WriteAt(fmt.Appendf(nil, "%-20d\n", update), 0)
+	}
+}
+
+// Close closes the file.
+func (p *ProgressFile) Close() error {
+	if p == nil {
+		return nil
+	}
+	return p.file.Close()
+}
+
+// ReadProgress is the last update that the running start has reported; 0 if there is none.
+func ReadProgress(d Dir) int64 {
+	text, err := os.ReadFile(d.Progress())
+	if err != nil {
+		return 0
+	}
+	update, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64) // 0 for what a full disk has left.
+	return update
+}
+
+// ClearProgress forgets the progress: a step begins.
+func ClearProgress(d Dir) error {
+	if err := os.Remove(d.Progress()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("forget the progress of an earlier start: %w", err)
+	}
+	return nil
+}
+
+// Death is the end of a start whose rank died by itself.
+type Death struct {
+	Start  int
+	Step   string
+	Update int64
+}
+
+// Repeats reports whether d happened where the start before it died too. That is a bug in the program, not bad luck.
+func (d Death) Repeats(before Death) bool {
+	return before.Start == d.Start-1 && before.Step == d.Step && before.Update == d.Update
+}
+
+// AddDeath records a death.
+func AddDeath(dir Dir, d Death) error {
+	f, err := os.OpenFile(dir.Deaths(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err == nil {
+		_, err = fmt.Fprintln(f, d.Start, d.Step, d.Update)
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("record the death of start %d: %w", d.Start, err)
+	}
+	return nil
+}
+
+// LastDeaths are the last two recorded deaths, the newest last; a zero one stands for none.
+func LastDeaths(dir Dir) (before, last Death, err error) {
+	text, err := os.ReadFile(dir.Deaths())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return before, last, fmt.Errorf("deaths of run %s: %w", dir.Name(), err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var d Death
+		if _, err := fmt.Sscan(line, &d.Start, &d.Step, &d.Update); err == nil {
+			before, last = last, d
+		}
+	}
+	return before, last, nil
+}

@@ -1,0 +1,83 @@
+package slurmtmpl
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"gonbatch/rundir"
+	"gonbatch/submit"
+)
+
+// dying dies at the given updates, one in each start, and then ends well.
+const dying = `#!/bin/bash
+updates=(%s)
+update=${updates[$GONBATCH_RESTARTS]}
+[ -n "$update" ] || exit 0
+[ "$SLURM_PROCID" = 0 ] || exec sleep 60
+printf '%%-20d\n' "$update" > "$PROGRESS"
+exit 9
+`
+
+// TestDeaths: a training whose rank dies of itself starts again in place, until two starts in a row die at the same update.
+func TestDeaths(t *testing.T) {
+	for _, tc := range []struct {
+		name, program string
+		max           int
+		change        func(*start)
+		starts, code  int
+		says          string
+	}{
+		{name: "bad luck twice", program: fmt.Sprintf(dying, "60 80"), max: 10, starts: 3, says: "step train died after update 80 with exit code 137; start 3 resumes from its newest checkpoint"},
+		{name: "a bug", program: fmt.Sprintf(dying, "60 80 80 90"), max: 10, starts: 3, code: 137,
+			says: "step train died after update 80 in two starts in a row: that is a bug, not bad luck, so it is not started again\n"},
+		{name: "too often", program: fmt.Sprintf(dying, "10 20 30"), max: 1, starts: 2, code: 137,
+			says: "step train died after update 20; it has been started again 1 times, and --max-restarts=1\ngonbatch: go on with: submit resume "},
+		{name: "SLURM's restarts count", program: fmt.Sprintf(dying, "10 20 30"), max: 1, starts: 1, code: 137,
+			change: func(s *start) { s.env = []string{"SLURM_RESTART_COUNT=1"} }, says: "it has been started again 1 times, and --max-restarts=1"},
+		{name: "never", program: fmt.Sprintf(dying, "10 20 30"), starts: 1, code: 137, says: "--max-restarts=0"},
+		{name: "no training", program: "#!/bin/bash\n[ $SLURM_PROCID = 0 ] || exec sleep 60\nexit 3", max: 10, starts: 1, code: 137, says: "job 12 ends with exit code 137"},
+		{name: "SLURM ends the start", program: fmt.Sprintf(dying, "60"), max: 10, starts: 1, code: 137, change: func(s *start) { s.state = "COMPLETING Reason=None" },
+			says: "SLURM is ending this start of the job"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStart(t)
+			s.spec.MaxRestarts = tc.max
+			s.programs["train"] = strings.ReplaceAll(tc.program, "$PROGRESS", s.spec.RunDir.Progress())
+			if tc.change != nil {
+				tc.change(s)
+			}
+			if s.state != "" {
+				s.write(t, "state", s.state)
+			}
+			out, code := s.run(t, 0)
+			if code != tc.code || !strings.Contains(out, tc.says) {
+				t.Errorf("exit code %d, want %d; it should say %q:\n%s", code, tc.code, tc.says, out)
+			}
+			if n, err := rundir.CountStarts(s.spec.RunDir); n != tc.starts || err != nil {
+				t.Errorf("%d starts, %v; want %d\n%s", n, err, tc.starts, out)
+			}
+		})
+	}
+}
+
+// TestDeathIsTold: the error of a job that died twice at the same update says so, and no other's does.
+func TestDeathIsTold(t *testing.T) {
+	s := newStart(t)
+	s.spec.MaxRestarts = 5
+	s.programs["train"] = strings.ReplaceAll(fmt.Sprintf(dying, "7 7"), "$PROGRESS", s.spec.RunDir.Progress())
+	s.run(t, 0)
+	job := submit.Job{ID: "12", Dir: s.spec.RunDir}
+	failed := submit.Status{State: submit.Failed, ExitCode: 9}
+	const want = "step train died after update 7 in two starts in a row: that is a bug, not bad luck"
+	if got := submit.NewJobError(job, failed).Error(); !strings.Contains(got, want) {
+		t.Errorf("%q is not in: %s", want, got)
+	}
+	if _, err := rundir.AddStart(s.spec.RunDir, "job 13"); err != nil {
+		t.Fatal(err)
+	}
+	if got := submit.NewJobError(job, failed).Error(); strings.Contains(got, want) {
+		t.Errorf("of a later start: %s", got)
+	}
+}

@@ -1,0 +1,55 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// distrust says why a file's options must not be used: they name commands that would run as this user. It is "" for a file that
+// only this user or root can have written.
+func distrust(info fs.FileInfo, self int) string {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return "its owner cannot be found out"
+	}
+	mode := info.Mode()
+	switch owner := int(stat.Uid); {
+	case owner != self && owner != 0:
+		return fmt.Sprintf("it belongs to user %d, and only your own or root's counts", owner)
+	case mode.Type() == fs.ModeSymlink:
+		return ""
+	case mode.Perm()&0o002 != 0:
+		return "anybody may write it; chmod o-w it"
+	case mode.Perm()&0o020 != 0 && stat.Gid != stat.Uid && stat.Gid != 0:
+		return fmt.Sprintf("group %d may write it; chmod g-w it", stat.Gid) // A group of the owner's own number has nobody else.
+	}
+	return ""
+}
+
+// readTrusted reads a configuration file, or says why it must not be used. A file that is not there is fs.ErrNotExist.
+func readTrusted(path string, self int) (data []byte, why string, err error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, "", err
+	}
+	if why := distrust(info, self); why != "" {
+		return nil, why, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, "", err
+	}
+	defer f.Close()
+	// The file that is read is looked at, not what the path may name by now.
+	if info, err = f.Stat(); err != nil {
+		return nil, "", err
+	}
+	if why := distrust(info, self); why != "" {
+		return nil, why, nil
+	}
+	data, err = io.ReadAll(f)
+	return data, "", err
+}

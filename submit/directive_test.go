@@ -1,0 +1,46 @@
+package submit
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestParseDirective: what would change what a submission is, is refused with the reason, however it is written.
+func TestParseDirective(t *testing.T) {
+	for _, tc := range []struct{ text, want string }{
+		{"--exclusive", ""},
+		{"--mail-type=END", ""},
+		{"--export=NONE", ""},
+		{"--gpus=2", ""},
+		{"--wait-all-nodes=1", ""},
+		{"--time-min=5", ""},
+		{"--wait", `--directive="--wait": --wait is refused: submit would hang until the job ends; --follow waits for it and shows its log`},
+		{"-W", `--directive="-W": --wait is refused: submit would hang`},
+		{"--parsable", `--parsable is refused: submit reads what sbatch prints`},
+		{"--wrap=true", `--wrap is refused: the job runs the notebook`},
+		{"--wra=true", `--directive="--wra=true": sbatch reads --wra as --wrap; write it out`},
+		{"--test-only", `--test-only is refused: sbatch would queue nothing`},
+		{"--test", `sbatch reads --test as --test-only; write it out`},
+		{"--array=1-3", `--array is refused: a run directory has one job`},
+		{"-a1-3", `--directive="-a1-3": --array is refused`},
+		{"-a 1-3", `--array is refused`},
+		{"--help", `--help is refused`},
+		{"-V", `--version is refused`},
+		{"-t5", `--directive="-t5": set it by --time`},
+		{"-o x", `--directive="-o x": submit sets --output itself`},
+		{"--outp=x", `--directive="--outp=x": sbatch reads --outp as --output; write it out`},
+		{"--tim=5", `sbatch reads --tim as --time; write it out`},
+		{"-x n1", `--directive="-x n1": give --name or --name=value, as --directive=--exclusive`},
+	} {
+		t.Run(tc.text, func(t *testing.T) {
+			_, err := ParseDirective(tc.text)
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			if (tc.want == "") != (err == nil) || !strings.Contains(got, tc.want) {
+				t.Errorf("error %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,54 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"gonbatch/rundir"
+	"gonbatch/submit"
+)
+
+// steps runs a step to its end: one that trains, and whose rank dies, is started again from its newest checkpoint.
+func (s *start) steps(ctx context.Context, step submit.Step) error {
+	for {
+		err := s.step(ctx, step)
+		var job *submit.JobError
+		if step.Shell || ctx.Err() != nil || !errors.As(err, &job) || job.Status.State != submit.Failed {
+			return err
+		}
+		again, recordErr := s.again(step)
+		if recordErr != nil || !again {
+			return errors.Join(err, recordErr)
+		}
+		fmt.Fprintf(s.Err, "%v\nstart %d resumes from the newest checkpoint\n", err, s.number)
+	}
+}
+
+// again begins another start of a step whose rank has died, unless the start before died at the same update, or none is left.
+func (s *start) again(step submit.Step) (bool, error) {
+	dir := s.spec.RunDir
+	_, last, err := rundir.LastDeaths(dir)
+	if err != nil {
+		return false, err
+	}
+	death := rundir.Death{Start: s.number, Step: step.Name, Update: rundir.ReadProgress(dir)}
+	if err := rundir.AddDeath(dir, death); err != nil {
+		return false, err
+	}
+	if _, err := os.Stat(dir.StepCheckpoints(step.Name)); err != nil && death.Update == 0 {
+		return false, nil // It is no training, or had not begun.
+	}
+	switch {
+	case death.Repeats(last):
+		fmt.Fprintln(s.Err, submit.DescribeRepeat(death))
+		return false, nil
+	case s.restarts >= s.spec.MaxRestarts:
+		fmt.Fprintf(s.Err, "%s; it has been started again %d times, and --max-restarts=%d\ngo on with: %s\n",
+			submit.DescribeDeath(death), s.restarts, s.spec.MaxRestarts, submit.ResumeCommand(dir))
+		return false, nil
+	}
+	s.restarts++
+	return true, s.record()
+}

@@ -1,0 +1,86 @@
+package local
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"gonbatch/rundir"
+	"gonbatch/submit"
+)
+
+// dying is a training whose rank 0 dies at the given updates, one in each start, while others wait; then it ends well.
+const dying = `rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}
+updates=(%s)
+update=${updates[$GONBATCH_RESTARTS]}
+[ -n "$update" ] || exit 0
+[ "$rank" = 0 ] || exec sleep 600
+printf '%%-20d\n' "$update" > "$GONBATCH_RUN_DIR/progress"
+kill -9 $$`
+
+// TestDeaths: a training whose rank dies of itself starts again, until two starts in a row die at the same update.
+func TestDeaths(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		program string
+		max     int
+		starts  int
+		well    bool
+		says    string
+	}{
+		{name: "bad luck twice", program: fmt.Sprintf(dying, "60 80"), max: 10, starts: 3, well: true},
+		{name: "a bug", program: fmt.Sprintf(dying, "60 80 80 90"), max: 10, starts: 3, says: "step train died after update 80 in two starts in a row: that is a bug, not bad luck, so it is not started again"},
+		{name: "too often", program: fmt.Sprintf(dying, "10 20 30"), max: 1, starts: 2, says: "step train died after update 20; it has been started again 1 times, and --max-restarts=1\ngo on with: submit resume "},
+		{name: "never", program: fmt.Sprintf(dying, "10 20 30"), starts: 1, says: "--max-restarts=0"},
+		{name: "no training", program: "exit 3", max: 10, starts: 1, says: "exit code 3"},
+		{name: "a checkpoint, and no update", program: `mkdir -p "$GONBATCH_RUN_DIR/checkpoints/train"; exit 3`, max: 10, starts: 2, says: "step train died before its first update in two starts in a row"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			spec := newSpec(t, 1, [2]string{"train", tc.program})
+			spec.MaxRestarts = tc.max
+			var errOut bytes.Buffer
+			err := Runner{Out: &bytes.Buffer{}, Err: &errOut}.Run(t.Context(), spec)
+			var job *submit.JobError
+			if (err == nil) != tc.well || err != nil && !errors.As(err, &job) {
+				t.Errorf("error %v", err)
+			}
+			if said := fmt.Sprint(errOut.String(), err); !strings.Contains(said, tc.says) {
+				t.Errorf("it should say %q:\n%s", tc.says, said)
+			}
+			if n, err := rundir.CountStarts(spec.RunDir); n != tc.starts || err != nil {
+				t.Errorf("%d starts, %v; want %d\n%s", n, err, tc.starts, &errOut)
+			}
+		})
+	}
+}
+
+// TestDeathOfSeveralRanks: mpirun's other ranks are gone when the next start begins.
+func TestDeathOfSeveralRanks(t *testing.T) {
+	spec := newSpec(t, 2, [2]string{"train", fmt.Sprintf(dying, "60")})
+	spec.MaxRestarts = 1
+	var errOut bytes.Buffer
+	err := Runner{Out: &bytes.Buffer{}, Err: &errOut, LookPath: lookOnly("mpirun.mpich")}.Run(t.Context(), spec)
+	if n, countErr := rundir.CountStarts(spec.RunDir); n != 2 || countErr != nil || !strings.Contains(errOut.String(), "start 2 resumes from the newest checkpoint\n") {
+		t.Errorf("%d starts, %v, %v\n%s", n, countErr, err, &errOut)
+	}
+}
+
+// TestUserEnvironment: a user's variables reach the programs under mpirun as they are, whatever their names.
+func TestUserEnvironment(t *testing.T) {
+	const odd = "sp ace 'q' \"d\" $(x) `y` \\ é网\nline two"
+	for _, mpi := range []string{"mpirun.openmpi", "mpirun.mpich"} {
+		spec := newSpec(t, 2, [2]string{"print", `printf '%s|' "$rank" "$program" "$code" "$woken" "$ODD" "$HOME"`})
+		spec.Env = map[string]string{"rank": "r", "program": "p", "code": "c", "woken": "", "ODD": odd, "HOME": "/none", "PATH": "/odd path"}
+		var errOut bytes.Buffer
+		if err := (Runner{Out: &bytes.Buffer{}, Err: &errOut, LookPath: lookOnly(mpi)}).Run(t.Context(), spec); err != nil {
+			t.Fatalf("%s: %v\n%s", mpi, err, &errOut)
+		}
+		for rank := range 2 {
+			if got, want := read(t, spec.RunDir.RankLog(rank)), "r|p|c||"+odd+"|/none|"; got != want {
+				t.Errorf("%s, rank %d: %q, want %q", mpi, rank, got, want)
+			}
+		}
+	}
+}

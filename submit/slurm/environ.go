@@ -1,0 +1,44 @@
+package slurm
+
+import (
+	"slices"
+	"strings"
+)
+
+// sbatchPrefix begins the names of variables by which sbatch takes options.
+const sbatchPrefix = "SBATCH_"
+
+// differentNames maps sbatch's variables to submit's options where their names differ.
+var differentNames = map[string]string{"TIMELIMIT": "time", "JOB_NAME": "name", "CPUS_PER_TASK": "cpus-per-task", "GPUS_PER_NODE": "gpus-per-node"}
+
+// sameNames are those that have submit's own names.
+var sameNames = []string{"account", "constraint", "partition", "qos", "mem"}
+
+// Ignored is a variable that sbatch would read as an option, and that submit.CleanEnviron drops.
+type Ignored struct {
+	// Variable is NAME=VALUE.
+	Variable string
+	// Option is the option of submit that says the same, with its value: "--time=5". It is "" where only --directive does.
+	Option string
+}
+
+// IgnoredOptions lists sbatch's options in environ, sorted.
+func IgnoredOptions(environ []string) []Ignored {
+	var list []Ignored
+	for _, variable := range environ {
+		name, value, _ := strings.Cut(variable, "=")
+		key, found := strings.CutPrefix(name, sbatchPrefix)
+		if !found || value == "" {
+			continue
+		}
+		ignored := Ignored{Variable: variable}
+		if option := differentNames[key]; option != "" {
+			ignored.Option = "--" + option + "=" + value
+		} else if slices.Contains(sameNames, strings.ToLower(key)) {
+			ignored.Option = "--" + strings.ToLower(key) + "=" + value
+		}
+		list = append(list, ignored)
+	}
+	slices.SortFunc(list, func(a, b Ignored) int { return strings.Compare(a.Variable, b.Variable) })
+	return list
+}

@@ -1,0 +1,77 @@
+package submit
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gonbatch/rundir"
+)
+
+var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// reservedPrefixes begin the names of variables by which a scheduler, a launcher of MPI, or the batch script says what a rank is.
+var reservedPrefixes = map[string]string{
+	"SLURM_": "SLURM", "SLURMD_": "SLURM", "SBATCH_": "SLURM", "SRUN_": "SLURM",
+	"PMIX_SERVER_": "the MPI launcher", "OMPI_COMM_WORLD_": "the MPI launcher",
+	"GONBATCH_ENV_": "the batch script", "gonbatch_": "the batch script",
+}
+
+// reservedNames are single ones, and who sets them.
+var reservedNames = map[string]string{
+	rundir.EnvDir: "submit", rundir.EnvStep: "submit", rundir.EnvRequeue: "submit", rundir.EnvRestarts: "submit", rundir.EnvStopped: "submit",
+	rundir.EnvRecorder: "submit",
+	"BASHOPTS":         "bash", "BASH_VERSINFO": "bash", "EUID": "bash", "PPID": "bash", "SHELLOPTS": "bash", "UID": "bash", "_": "bash",
+}
+
+// setter is who sets a variable that a user may not set; "" for all others.
+func setter(name string) string {
+	for prefix, who := range reservedPrefixes {
+		if strings.HasPrefix(name, prefix) {
+			return who
+		}
+	}
+	if slices.Contains(rankNames, name) {
+		return "the MPI launcher"
+	}
+	return reservedNames[name]
+}
+
+// validateEnv refuses variables that cannot be set, or that would change what a rank is. The origin is "--env" or "%env".
+func validateEnv(origin string, env map[string]string) error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		switch who := setter(name); {
+		case !envName.MatchString(name):
+			errs = append(errs, fmt.Errorf("%s=%q: %q is not the name of an environment variable; give NAME=VALUE with letters, digits and _ in NAME", origin, name+"="+env[name], name))
+		case who != "":
+			errs = append(errs, fmt.Errorf("%s %s: %s sets this variable itself, and the ranks rely on it; give the value to your programs under another name", origin, name, who))
+		case strings.ContainsRune(env[name], 0):
+			errs = append(errs, fmt.Errorf("%s %s: the value has a NUL byte", origin, name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// validateSecrets refuses names that cannot be passed. It repeats none that has a value in it.
+func (s JobSpec) validateSecrets() error {
+	var errs []error
+	for _, name := range s.Secrets {
+		label, _, hasValue := strings.Cut(name, "=")
+		_, twice := s.Env[name]
+		switch who := setter(name); {
+		case hasValue:
+			errs = append(errs, fmt.Errorf("--secret %s=...: give the name only, which takes the value from your environment: export %s=... and --secret %s", label, label, label))
+		case !envName.MatchString(name):
+			errs = append(errs, fmt.Errorf("--secret=%q: not the name of an environment variable; give one with letters, digits and _", name))
+		case who != "":
+			errs = append(errs, fmt.Errorf("--secret %s: %s sets this variable itself, and the ranks rely on it; export the value under another name", name, who))
+		case twice:
+			errs = append(errs, fmt.Errorf("--secret %s: --env sets it too, which writes the value into the run directory; give one of them", name))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,43 @@
+package tests
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"gonbatch/tests/cluster"
+)
+
+// TestLocalInsideAJob: a run on this machine is one, although it is started from a rank of a SLURM job, as from a Jupyter server on a node:
+// mpirun starts no step of that job.
+func TestLocalInsideAJob(t *testing.T) {
+	c := cluster.Start(t)
+	for _, mpi := range []string{"mpirun.openmpi", "mpirun.mpich"} {
+		t.Run(mpi, func(t *testing.T) {
+			t.Parallel()
+			real, err := exec.LookPath(mpi)
+			if err != nil {
+				t.Skip(err)
+			}
+			bin := t.TempDir()
+			if err := os.WriteFile(filepath.Join(bin, "mpirun"), []byte("#!/bin/sh\nexec "+real+" \"$@\"\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			u := newUser(t, c.Env()...)
+			name := u.write(t, "whoami.ipynb", "import \"gonbatch/distributed\"", "%%\nworld, err := distributed.Init()\nif err != nil {\n\tlog.Fatal(err)\n}\ndefer world.Close()\nfmt.Println(world.Rank(), \"of\", world.Size())")
+			submit, err := submitBinary()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command("timeout", "120", "srun", "-n1", "-c1", "env", "PATH="+bin+":"+os.Getenv("PATH"), submit, "--local", "--tasks", "2", name)
+			cmd.Dir, cmd.Env = u.folder, append(os.Environ(), u.env...)
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			wantAll(t, string(out), "0 of 2")
+			wantAll(t, read(t, u.run(t).RankLog(1)), "1 of 2")
+		})
+	}
+}
