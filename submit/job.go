@@ -53,6 +53,9 @@ func (s Status) String() string {
 	if s.State == Running && s.Nodes != "" {
 		text += " on " + s.Nodes
 	}
+	if s.Ending {
+		text += ", its last processes are ending"
+	}
 	if s.Restarts > 0 {
 		text += fmt.Sprintf(", restarted %d times", s.Restarts)
 	}

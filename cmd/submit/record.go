@@ -65,8 +65,12 @@ func newPlan(o *submitOptions, m *export.Module, nb *nbformat.Notebook) (execute
 	return plan, nil
 }
 
-// recordEnd keeps how a queued job ended, also in its executed notebook, if the job was killed with what writes that.
+// recordEnd keeps how a queued job ended, also in its executed notebook, if the job was killed with what writes that. An end that is
+// only inferred is not kept: it can be inferred again, and SLURM may yet tell better.
 func recordEnd(a *app, job submit.Job, status submit.Status) error {
+	if status.Inferred {
+		return nil
+	}
 	return errors.Join(recordStatus(job, status, a.now()), executed.Settle(job.Dir, a.now, outcomeOf(status, job.Dir)))
 }
 

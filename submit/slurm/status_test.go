@@ -276,13 +276,13 @@ func TestCancel(t *testing.T) {
 func TestFind(t *testing.T) {
 	dir, foreign := rundir.At(t.TempDir()), rundir.At("/home/bob/y")
 	jobs := shown(foreign, "3", "RUNNING", "None", "0:0") + "\n" + shown(dir, "5", "PENDING", "Priority", "0:0") + "\n" + shown(dir, "9", "CANCELLED", "None", "0:0")
-	f := &fake{t: t, answers: map[string]answer{"scontrol --all show job": {out: jobs}}}
+	f := &fake{t: t, answers: map[string]answer{"scontrol --all show job": {out: jobs}, "scontrol show config": config("here")}}
 	v := New(f).Survey(t.Context())
 	for _, tc := range []struct {
 		except []string
 		want   submit.JobID
 	}{{nil, "5"}, {[]string{"5"}, "9"}, {[]string{"5", "9"}, ""}} {
-		if got, err := v.Find(dir, tc.except); err != nil || got.ID != tc.want {
+		if got, err := v.Find(t.Context(), dir, tc.except); err != nil || got.ID != tc.want {
 			t.Errorf("Find without %q = %+v, %v; want %q", tc.except, got, err, tc.want)
 		}
 	}

@@ -44,7 +44,7 @@ func (s *Scheduler) Submit(ctx context.Context, spec submit.JobSpec) (submit.Job
 		}
 		return job, nil
 	}
-	if job, ok := s.accepted(ctx, spec, cluster, err); ok {
+	if job, ok := s.accepted(ctx, spec, err); ok {
 		return job, nil
 	}
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *Scheduler) Submit(ctx context.Context, spec submit.JobSpec) (submit.Job
 }
 
 // accepted looks whether SLURM has taken the job after all: one that the run has not had before.
-func (s *Scheduler) accepted(ctx context.Context, spec submit.JobSpec, cluster string, err error) (submit.Job, bool) {
+func (s *Scheduler) accepted(ctx context.Context, spec submit.JobSpec, err error) (submit.Job, bool) {
 	if errors.Is(err, exec.ErrNotFound) {
 		return submit.Job{}, false
 	}
@@ -62,8 +62,7 @@ func (s *Scheduler) accepted(ctx context.Context, spec submit.JobSpec, cluster s
 	if err != nil {
 		return submit.Job{}, false
 	}
-	job, err := s.Survey(ctx).Find(spec.RunDir, before)
-	job.Cluster = cluster
+	job, err := s.Survey(ctx).Find(ctx, spec.RunDir, before)
 	return job, err == nil && job.ID != ""
 }
 

@@ -55,7 +55,7 @@ func (v *Survey) find(job submit.Job) (record, error) {
 
 // Find finds the job of a run by its script: a job that was queued by hand, or by a command that was killed before it could say so.
 // Of several the last that has not ended counts, else the last. Where SLURM knows none but those in except the job's ID is "".
-func (v *Survey) Find(dir rundir.Dir, except []string) (submit.Job, error) {
+func (v *Survey) Find(ctx context.Context, dir rundir.Dir, except []string) (submit.Job, error) {
 	all, err := v.all()
 	if err != nil {
 		return submit.Job{}, fmt.Errorf("look for the job of run %s: %w", dir.Name(), err)
@@ -73,5 +73,8 @@ func (v *Survey) Find(dir rundir.Dir, except []string) (submit.Job, error) {
 			job.ID, active = r.id(), now
 		}
 	}
-	return job, nil
+	if job.ID != "" {
+		job.Cluster, err = v.scheduler.clusterName(ctx)
+	}
+	return job, err
 }
