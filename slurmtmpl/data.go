@@ -23,6 +23,8 @@ type Data struct {
 	Steps []Step
 	// ExitStatus is the file for the job's id and exit code, Failure that of the ranks' failure.
 	ExitStatus, Failure string
+	// Ending is the file for what SLURM says as it ends the job, Script that of the batch script itself.
+	Ending, Script string
 	// Starts is the file with a line for each start of the run, Finished the folder of marks of finished steps.
 	Starts, Finished string
 	// Stopped, with the number of a start behind it, is the file that a rank makes when it ends with RequeueCode.
@@ -69,6 +71,8 @@ func NewData(spec submit.JobSpec) (Data, error) {
 		Setup:       spec.Setup,
 		ExitStatus:  spec.RunDir.ExitStatus(),
 		Failure:     spec.RunDir.FailurePath(),
+		Ending:      spec.RunDir.EndingPath(),
+		Script:      spec.RunDir.Script(),
 		Starts:      spec.RunDir.Starts(),
 		Finished:    spec.RunDir.Finished(),
 		Stopped:     spec.RunDir.Stopped(""),
