@@ -29,8 +29,16 @@ func newRecorderCommand(a *app) *cobra.Command {
 		&cobra.Command{
 			Use: "attach PROGRAM [ARGS]", Short: "Become a program whose output is recorded", DisableFlagParsing: true,
 			RunE: func(_ *cobra.Command, args []string) error {
-				return executed.Attach(a.getenv(executed.EnvSocket), args, a.environ)
+				var spare []string
+				if self, err := os.Executable(); err == nil {
+					spare = []string{self, "recorder", "spare"}
+				}
+				return executed.Attach(a.getenv(executed.EnvSocket), args, a.environ, spare)
 			},
+		},
+		&cobra.Command{
+			Use: "spare", Short: "Read a program's output if its recorder dies", Args: cobra.NoArgs,
+			RunE: func(*cobra.Command, []string) error { return executed.Spare(a.getenv) },
 		},
 		&cobra.Command{
 			Use: "end CODE", Short: "Tell the recorder how the job ended", Args: oneArg("CODE"),
