@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"gonbatch/rundir"
@@ -22,7 +21,7 @@ func stageRecorder(o *submitOptions, p prepared, dir rundir.Dir) error {
 	if err != nil {
 		return err
 	}
-	if err := linkFile(self, dir.Submit()); err != nil {
+	if err := storeOf(dir).link(self, dir.Submit()); err != nil {
 		return err
 	}
 	if err := rundir.WriteFileAtomic(dir.RankScript(), executed.RankScript, 0o755); err != nil {
@@ -44,7 +43,7 @@ func stageRecorder(o *submitOptions, p prepared, dir rundir.Dir) error {
 
 // newPlan says what the run makes of the notebook's cells.
 func newPlan(o *submitOptions, m *export.Module, nb *nbformat.Notebook) (executed.Plan, error) {
-	input, err := filepath.Abs(o.Notebook)
+	input, err := o.origin()
 	if err != nil {
 		return executed.Plan{}, err
 	}

@@ -75,7 +75,7 @@ func showStatus(ctx context.Context, a *app, r run) error {
 func (r run) notebook() string {
 	path := r.manifest.Notebook.Path
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Sprintf("%s (as submitted from %s, which is gone)", r.dir.Notebook(), path)
+		return fmt.Sprintf("%s (submitted as %s, which is gone)", r.dir.Notebook(), path)
 	}
 	return path
 }
