@@ -65,14 +65,27 @@ func AcquireLock(ctx context.Context, path string, waiting func(Process)) (*Lock
 			l.stopped.Go(l.beat)
 			return l, nil
 		}
-		current := other.look()
-		if waiting != nil && current.PID != 0 && !current.Gone() {
+		if err := other.wait(ctx, waiting); err != nil {
+			return nil, err
+		}
+		waiting = nil
+	}
+}
+
+// wait waits until the lock's file is gone.
+func (w *lockWatch) wait(ctx context.Context, waiting func(Process)) error {
+	for {
+		current, there := w.look()
+		switch {
+		case !there || current.Gone():
+			return nil
+		case waiting != nil && current.PID != 0:
 			waiting(current.Process)
 			waiting = nil
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("lock %s, which process %d on %s holds: %w", path, current.PID, current.Host, context.Cause(ctx))
+			return fmt.Errorf("lock %s, which process %d on %s holds: %w", w.path, current.PID, current.Host, context.Cause(ctx))
 		case <-time.After(lockPoll):
 		}
 	}
@@ -87,6 +100,9 @@ func (l *Lock) beat() {
 		case <-l.stop:
 			return
 		case now := <-ticker.C:
+			if l.Check() != nil {
+				return
+			}
 			_ = os.Chtimes(l.path, now, now) // Where that is impossible the lock may be taken over; Check notices.
 		}
 	}
@@ -128,22 +144,21 @@ type lockWatch struct {
 	since time.Time
 }
 
-// look reads who holds the lock, and takes the lock away from a process that is dead.
-func (w *lockWatch) look() holder {
+// look reads who holds the lock, if anybody does, and takes the lock away from a process that is dead.
+func (w *lockWatch) look() (now holder, there bool) {
 	text, err := os.ReadFile(w.path)
 	info, statErr := os.Stat(w.path)
 	if err != nil || statErr != nil {
-		return holder{} // It was released just now.
+		return holder{}, false // It was released just now.
 	}
 	if !bytes.Equal(text, w.text) || !info.ModTime().Equal(w.beat) {
 		w.text, w.beat, w.since = text, info.ModTime(), time.Now()
 	}
-	var now holder
 	_ = json.Unmarshal(text, &now) // One that is just being written has no process yet.
 	if now.Gone() || !now.here() && time.Since(w.since) > lockSilence {
 		w.breakLock()
 	}
-	return now
+	return now, true
 }
 
 // breakLock removes the lock of a dead process, unless another has taken that over already.

@@ -55,6 +55,9 @@ func runLogs(ctx context.Context, a *app, r run, o logsOptions) error {
 		if err != nil {
 			return err
 		}
+		if r.staged() {
+			return fmt.Errorf("run %s is staged, not queued: there is nothing to follow", r.dir.Name())
+		}
 		return follow(ctx, a, r.asker(scheduler), r.job(), o.Rank)
 	}
 	any, err := submit.NewTail(r.dir.RankLog(o.Rank)).Copy(a.out)

@@ -82,6 +82,7 @@ func recordLocal(ctx context.Context, a *app, spec submit.JobSpec) error {
 		return runner.Run(ctx, spec)
 	}
 	runner.Environ = append(slices.Clone(runner.Environ), executed.EnvSocket+"="+r.socket())
+	runner.Drain = r.server.Drain
 	err = runner.Run(ctx, spec)
 	if endErr := r.end(outcomeOf(localStatus(err), spec.RunDir)); endErr != nil {
 		fmt.Fprintln(a.err, "submit: warning:", endErr)

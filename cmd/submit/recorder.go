@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"syscall"
 	"time"
@@ -17,6 +18,10 @@ import (
 	"gonbatch/submit"
 	"gonbatch/submit/executed"
 )
+
+// The main goroutine stays with the process' first thread. What "recorder attach" becomes is told by the kernel when the submit
+// command that started it dies, and the kernel keeps that order for the first thread only.
+func init() { runtime.LockOSThread() }
 
 // newRecorderCommand has what the batch script and the rank script of a job call. It is no command for people.
 func newRecorderCommand(a *app) *cobra.Command {

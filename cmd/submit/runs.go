@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -97,7 +98,11 @@ func (r run) adopted(ctx context.Context, a *app, survey *slurm.Survey) (run, er
 		return r, err
 	}
 	r.manifest.JobID, r.manifest.Cluster = string(job.ID), job.Cluster
-	a.warnUnlessForbidden(recordJob(job, a.now()))
+	a.warnUnlessForbidden(rundir.UpdateManifest(r.dir, func(m *rundir.Manifest) {
+		if m.JobID == "" && !slices.Contains(m.EarlierJobs(), string(job.ID)) { // Else another command was faster.
+			m.JobID, m.Cluster, m.State = string(job.ID), job.Cluster, string(submit.Pending)
+		}
+	}))
 	return r, nil
 }
 

@@ -59,3 +59,16 @@ func unknownJob(err error) bool {
 	var command *submit.CommandError
 	return errors.As(err, &command) && strings.Contains(command.Output, "Invalid job id")
 }
+
+// reachable gives the error of a cluster that could not be asked before: it is not tried for each of many jobs.
+func (s *Scheduler) reachable(cluster string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.unreachable[cluster]
+}
+
+func (s *Scheduler) cannotReach(cluster string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unreachable[cluster] = err
+}

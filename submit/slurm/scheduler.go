@@ -19,6 +19,8 @@ type Scheduler struct {
 	mu sync.Mutex
 	// cluster is the name of this machine's cluster, once it is known.
 	cluster *string
+	// unreachable are the other clusters that could not be asked, and why.
+	unreachable map[string]error
 	// noAccounting is set once sacct has failed.
 	noAccounting atomic.Bool
 }
@@ -26,7 +28,9 @@ type Scheduler struct {
 var _ submit.Scheduler = (*Scheduler)(nil)
 
 // New returns a Scheduler whose commands are run by runner.
-func New(runner submit.Runner) *Scheduler { return &Scheduler{runner: runner} }
+func New(runner submit.Runner) *Scheduler {
+	return &Scheduler{runner: runner, unreachable: map[string]error{}}
+}
 
 // ErrNoSLURM says that this machine has no SLURM commands.
 var ErrNoSLURM = errors.New("cannot queue the job: sbatch is not on PATH; run submit on a login node of a SLURM cluster, or run the notebook on this machine with --local")

@@ -57,8 +57,12 @@ func (s *Scheduler) findElsewhere(ctx context.Context, job submit.Job) (record, 
 	if job.Cluster == "" || here == "" || job.Cluster == here {
 		return record{}, errForgotten
 	}
+	if err := s.reachable(job.Cluster); err != nil {
+		return record{}, elsewhere(job, here, err)
+	}
 	found, err := s.show(ctx, job.Cluster, job)
 	if err != nil && !errors.Is(err, errForgotten) {
+		s.cannotReach(job.Cluster, err)
 		return found, elsewhere(job, here, err)
 	}
 	return found, err
