@@ -11,13 +11,13 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+
+	"gonbatch/rundir"
 )
 
 const (
-	// EnvDir names the folder that has the kept values of a kernel's session.
+	// EnvDir names the folder that has the kept values of a kernel's session. A job's are in its run directory.
 	EnvDir = "GONBATCH_KEEP_DIR"
-	// EnvRunDir names the run directory of a job, in whose folder "kept" the values are if EnvDir is unset.
-	EnvRunDir = "GONBATCH_RUN_DIR"
 	// EnvErrorFile names the file that says why a value cannot be kept. Unset, that ends the program.
 	EnvErrorFile = "GONBATCH_KEEP_ERRORS"
 )
@@ -47,7 +47,11 @@ func (v Vars) Save() {
 	}
 	var failed error
 	for _, name := range slices.Sorted(maps.Keys(v)) {
-		if err := save(dir, name, v[name]); err != nil {
+		err := save(dir, name, v[name])
+		if err == nil {
+			err = remember(dir, name)
+		}
+		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%%keep %s: %w", name, err))
 		}
 	}
@@ -70,10 +74,35 @@ func folder() string {
 	if dir := os.Getenv(EnvDir); dir != "" {
 		return dir
 	}
-	if run := os.Getenv(EnvRunDir); run != "" {
-		return filepath.Join(run, "kept")
+	if run, ok := rundir.FromEnv(os.Getenv); ok {
+		return run.Kept()
 	}
 	return ""
+}
+
+// remember keeps, in a job, a value also as the step leaves it: a later step's replaces the first file, and a later run may begin
+// behind this step.
+func remember(dir, name string) error {
+	run, ok := rundir.FromEnv(os.Getenv)
+	if !ok || dir != run.Kept() {
+		return nil
+	}
+	after := run.KeptAfter(rundir.StepFromEnv(os.Getenv))
+	if err := os.MkdirAll(after, 0o700); err != nil {
+		return err
+	}
+	file, name := fileOf(dir, name, rank()), fileOf(after, name, rank())
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if os.Link(file, name) == nil {
+		return nil
+	}
+	text, err := os.ReadFile(file) // A file system without links.
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, text, 0o600)
 }
 
 // fileOf is the file of a variable: each rank of a job has its own.

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"gonbatch/rundir"
 )
 
 type layer struct {
@@ -92,7 +94,7 @@ func TestAnotherType(t *testing.T) {
 func TestRanks(t *testing.T) {
 	run := t.TempDir()
 	t.Setenv(EnvDir, "")
-	t.Setenv(EnvRunDir, run)
+	t.Setenv(rundir.EnvDir, run)
 	for _, name := range []string{"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"} {
 		t.Setenv(name, "")
 	}
@@ -112,10 +114,34 @@ func TestRanks(t *testing.T) {
 	}
 }
 
+// TestKeptAfter: a job's values are also kept as each step left them.
+func TestKeptAfter(t *testing.T) {
+	dir := rundir.At(t.TempDir())
+	t.Setenv(EnvDir, "")
+	t.Setenv(rundir.EnvDir, dir.Path())
+	for _, rank := range []string{"0", "1"} {
+		t.Setenv("RANK", rank)
+		for i, step := range []string{"first", "second", "second"} {
+			t.Setenv(rundir.EnvStep, step)
+			Vars{"x": &i}.Save()
+		}
+	}
+	for step, want := range map[string]int{"first": 0, "second": 2} {
+		for _, rank := range []string{"0", "1"} {
+			t.Setenv("RANK", rank)
+			t.Setenv(EnvDir, dir.KeptAfter(step))
+			x := -1
+			if (Vars{"x": &x}).Load(); x != want {
+				t.Errorf("after %s rank %s had %d, want %d", step, rank, x, want)
+			}
+		}
+	}
+}
+
 // TestNoKernel: a program by itself keeps nothing, and an error without anybody to tell ends it.
 func TestNoKernel(t *testing.T) {
 	t.Setenv(EnvDir, "")
-	t.Setenv(EnvRunDir, "")
+	t.Setenv(rundir.EnvDir, "")
 	t.Setenv(EnvErrorFile, "")
 	f := func() {}
 	Vars{"f": &f}.Save()

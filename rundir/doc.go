@@ -12,7 +12,11 @@
 //	  job.sbatch          the batch script (launch.sh for a run on this machine)
 //	  job.json            the job as it was submitted, for "submit resume"
 //	  exit-status         job id and exit code, written by the batch script as it ends
-//	  starts              a line for each start of the run
+//	  ending              job id and what SLURM said as it ended the job, written by the batch script
+//	  starts              a line for each start of the run, with its job and cluster
+//	  lock                there while a command starts or ends the run
+//	  unrecorded          a mark: executed.ipynb lacks output
+//	  kept/               what %keep keeps, in after/<step>/ as each step left it
 //	  finished/<step>     a mark for each step that ended well, which no later start runs again
 //	  logs/scheduler.log  the batch script's own output
 //	  logs/rank-<n>.log   one log a rank, all steps in order

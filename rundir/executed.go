@@ -8,3 +8,6 @@ func (d Dir) Submit() string { return d.join("submit") }
 
 // RankScript is the script that becomes a rank's program, and leads rank 0's output to the recorder.
 func (d Dir) RankScript() string { return d.join("rank.sh") }
+
+// Unrecorded is a mark: something was put out that the executed notebook lacks.
+func (d Dir) Unrecorded() string { return d.join("unrecorded") }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"time"
 )
 
@@ -99,7 +100,7 @@ func createWhole(path string, data []byte) (created bool, err error) {
 	case err == nil:
 		return true, nil
 	case errors.Is(err, fs.ErrExist):
-		return false, nil
+		return linked(tmp.Name()), nil
 	}
 	// A file system without hard links.
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -110,6 +111,16 @@ func createWhole(path string, data []byte) (created bool, err error) {
 		return false, err
 	}
 	return true, fill(f, data, 0o600)
+}
+
+// linked reports whether a file has a second name. NFS may say of a link that it exists already where it has just made that.
+func linked(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && stat.Nlink > 1
 }
 
 // ReadFailure reads the failure that d records. The error is fs.ErrNotExist where there is none.

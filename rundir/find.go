@@ -79,7 +79,11 @@ func findExact(runs []Dir, want string) (Dir, bool) {
 		}
 	}
 	for _, d := range slices.Backward(runs) {
-		if m, err := ReadManifest(d); err == nil && m.JobID != "" && m.JobID == want {
+		m, err := ReadManifest(d)
+		if err != nil {
+			continue
+		}
+		if _, err := m.Adopt(d); err == nil && m.JobID != "" && m.JobID == want {
 			return d, true
 		}
 	}

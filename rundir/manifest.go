@@ -1,7 +1,9 @@
 package rundir
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -112,8 +114,20 @@ func (m Manifest) Write(d Dir) error {
 	return WriteFileAtomic(d.ManifestPath(), append(data, '\n'), 0o600)
 }
 
-// UpdateManifest reads the manifest of d, lets change edit it and writes it back.
-func UpdateManifest(d Dir, change func(*Manifest)) error {
+// manifestPatience is how long a change of the manifest waits for another: longer than it takes to notice that the other's machine is
+// dead.
+const manifestPatience = 2 * lockSilence
+
+// UpdateManifest reads the manifest of d, lets change edit it and writes it back. Changes from several processes come one after the
+// other.
+func UpdateManifest(d Dir, change func(*Manifest)) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), manifestPatience)
+	defer cancel()
+	lock, err := AcquireLock(ctx, d.manifestLock(), nil)
+	if err != nil {
+		return fmt.Errorf("manifest of run %s: %w", d.Name(), err)
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
 	m, err := ReadManifest(d)
 	if err != nil {
 		return err

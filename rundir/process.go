@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // Process names a process so well that no later one can pass for it: process numbers are used again, and a run directory
@@ -19,6 +20,8 @@ type Process struct {
 	PID  int    `json:"pid"`
 	// Start is when the process started, in the kernel's clock ticks since then.
 	Start string `json:"start"`
+	// Namespace is the kernel's name of the process numbers that PID is one of: containers have their own. Empty is not known.
+	Namespace string `json:"pid_namespace,omitempty"`
 }
 
 // ThisProcess names the calling process.
@@ -34,13 +37,32 @@ func (p Process) goneFrom(proc string) bool {
 		return false
 	case now.Boot == "":
 		return false
-	case now.Boot != p.Boot, errors.Is(err, fs.ErrNotExist):
+	case now.Boot != p.Boot:
 		return true
+	case !sameNamespace(p, now):
+		return false
+	case errors.Is(err, fs.ErrNotExist):
+		return !hidden(p.PID)
 	}
-	return err == nil && now != p
+	return err == nil && now.Start != p.Start
 }
 
-// findProcess names process pid. On an error it gives what is known of the machine.
+// here reports whether the process is one whose end would be noticed at once by Gone.
+func (p Process) here() bool {
+	self, err := ThisProcess()
+	return err == nil && self.Host == p.Host && self.Boot == p.Boot && sameNamespace(p, self)
+}
+
+// sameNamespace reports whether the numbers of two processes of one machine can be compared.
+func sameNamespace(a, b Process) bool {
+	return a.Namespace == "" || b.Namespace == "" || a.Namespace == b.Namespace
+}
+
+// hidden reports whether a process runs that /proc does not show: administrators can hide those of other users.
+func hidden(pid int) bool { return errors.Is(syscall.Kill(pid, 0), fs.ErrPermission) }
+
+// findProcess names process pid. On an error it gives what is known of the machine. One that has ended and only waits for its parent
+// to take note does not exist.
 func findProcess(proc string, pid int) (Process, error) {
 	p := Process{PID: pid}
 	var err error
@@ -52,6 +74,7 @@ func findProcess(proc string, pid int) (Process, error) {
 		return p, fmt.Errorf("process %d: %w", pid, err)
 	}
 	p.Boot = strings.TrimSpace(string(boot))
+	p.Namespace, _ = os.Readlink(filepath.Join(proc, "self", "ns", "pid")) // Not known is fine.
 	stat, err := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), "stat"))
 	if err != nil {
 		return p, fmt.Errorf("process %d: %w", pid, err)
@@ -65,6 +88,9 @@ func startTime(stat string) (string, error) {
 	fields := strings.Fields(stat[strings.LastIndex(stat, ")")+1:]) // The first of them is field 3.
 	if len(fields) < 20 {
 		return "", fmt.Errorf("/proc/PID/stat has %d fields behind the name, want 20 at least: %q", len(fields), stat)
+	}
+	if fields[0] == "Z" || fields[0] == "X" {
+		return "", fmt.Errorf("it has ended: %w", fs.ErrNotExist)
 	}
 	return fields[19], nil
 }

@@ -33,9 +33,10 @@ func TestProcessGone(t *testing.T) {
 	}{
 		{"itself", here, false},
 		{"killed", child, true},
-		{"its number is another's now", Process{here.Host, here.Boot, here.PID, "1"}, true},
-		{"before the machine restarted", Process{here.Host, "another", here.PID, here.Start}, true},
-		{"on another machine", Process{"another.machine", "another", child.PID, child.Start}, false},
+		{"its number is another's now", Process{Host: here.Host, Boot: here.Boot, PID: here.PID, Start: "1"}, true},
+		{"before the machine restarted", Process{Host: here.Host, Boot: "another", PID: here.PID, Start: here.Start}, true},
+		{"on another machine", Process{Host: "another.machine", Boot: "another", PID: child.PID, Start: child.Start}, false},
+		{"in another container", Process{here.Host, here.Boot, child.PID, child.Start, "pid:[1]"}, false},
 		{"not known", Process{}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -58,6 +59,7 @@ func TestStartTime(t *testing.T) {
 		{"usual", "1 (sh)" + fields, "4711"},
 		{"hostile program name", "1 (a) b (c)" + fields, "4711"},
 		{"cut off", "1 (sh) S 2", ""},
+		{"ended, and its parent took no note", "1 (sh) Z" + fields[2:], ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := startTime(tc.stat)

@@ -25,6 +25,8 @@ type Data struct {
 	Steps []Step
 	// ExitStatus is the file for the job's id and exit code, Failure that of the ranks' failure.
 	ExitStatus, Failure string
+	// Ending is the file for what SLURM says as it ends the job, Script that of the batch script itself.
+	Ending, Script string
 	// Starts is the file with a line for each start of the run, Deaths that of the starts whose ranks died, Finished the
 	// folder of marks of finished steps.
 	Starts, Deaths, Finished string
@@ -77,6 +79,8 @@ func NewData(spec submit.JobSpec) (Data, error) {
 		Setup:       spec.Setup,
 		ExitStatus:  spec.RunDir.ExitStatus(),
 		Failure:     spec.RunDir.FailurePath(),
+		Ending:      spec.RunDir.EndingPath(),
+		Script:      spec.RunDir.Script(),
 		Starts:      spec.RunDir.Starts(),
 		Deaths:      spec.RunDir.Deaths(),
 		Finished:    spec.RunDir.Finished(),

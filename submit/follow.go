@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 )
 
@@ -28,29 +29,36 @@ type FollowOptions struct {
 	StatusInterval time.Duration
 }
 
-// maxStatusErrors is how often in a row the scheduler may fail to answer before Follow gives up.
-const maxStatusErrors = 5
+// maxBackOff is the longest time between two questions to a scheduler that does not answer, in StatusIntervals: a minute or so.
+const maxBackOff = 60
 
 // Follow streams a rank's log until the job ends. A job that ended well gives no error, any other a *JobError: it is
 // judged by its state, not by its exit code. If ctx ends first, the job goes on and Follow returns ctx's error.
+//
+// A scheduler that does not answer is asked again, less and less often, for as long as it takes: the log goes on meanwhile.
 func Follow(ctx context.Context, scheduler Asker, job Job, opt FollowOptions) (Status, error) {
 	f := newFollower(scheduler, job, opt)
 	ticker := time.NewTicker(f.opt.LogInterval)
 	defer ticker.Stop()
+	questions, stop := context.WithCancel(ctx)
+	defer f.asking.Wait()
+	defer stop()
 	for {
 		if err := f.copyLog(); err != nil {
 			return f.last, err
 		}
-		ended, err := f.ask(ctx)
-		if err != nil {
-			return f.last, err
-		}
-		if ended {
-			return f.finish()
-		}
+		f.ask(questions)
 		select {
 		case <-ctx.Done():
 			return f.last, context.Cause(ctx)
+		case a := <-f.answers:
+			ended, err := f.take(a)
+			if err != nil {
+				return f.last, err
+			}
+			if ended {
+				return f.finish()
+			}
 		case <-ticker.C:
 		}
 	}
@@ -66,11 +74,22 @@ type follower struct {
 	shown     string
 	nextAsk   time.Time
 	interval  time.Duration
-	errors    int
+	// waits is set while the scheduler is being asked; its answer comes through answers.
+	waits   bool
+	answers chan answer
+	asking  sync.WaitGroup
+	// away is set once it was said that the scheduler does not answer.
+	away bool
 	// confirmed counts how often in a row the job was seen in an ended state that may be left by a requeue.
 	confirmed int
 	// endSeen is set once the batch script's own record of its end was noticed.
 	endSeen bool
+}
+
+// answer is what the scheduler said.
+type answer struct {
+	status Status
+	err    error
 }
 
 func newFollower(scheduler Asker, job Job, opt FollowOptions) *follower {
@@ -80,7 +99,8 @@ func newFollower(scheduler Asker, job Job, opt FollowOptions) *follower {
 	if opt.StatusInterval == 0 {
 		opt.StatusInterval = time.Second
 	}
-	return &follower{scheduler: scheduler, job: job, opt: opt, log: NewTail(job.Dir.RankLog(opt.Rank)), interval: opt.StatusInterval}
+	return &follower{scheduler: scheduler, job: job, opt: opt, log: NewTail(job.Dir.RankLog(opt.Rank)), interval: opt.StatusInterval,
+		answers: make(chan answer, 1)}
 }
 
 func (f *follower) copyLog() error {
@@ -90,25 +110,37 @@ func (f *follower) copyLog() error {
 	return nil
 }
 
-// ask asks for the job's state if it is time to, and tells whether the job has ended for good.
-func (f *follower) ask(ctx context.Context) (ended bool, err error) {
-	if time.Now().Before(f.nextAsk) && !f.scriptEnded() {
-		return false, nil
+// ask asks for the job's state, beside the log, if it is time to.
+func (f *follower) ask(ctx context.Context) {
+	if f.waits || time.Now().Before(f.nextAsk) && !f.scriptEnded() {
+		return
 	}
-	status, err := f.scheduler.Status(ctx, f.job)
-	if err != nil {
-		return false, f.tolerate(ctx, err)
+	f.waits = true
+	f.asking.Go(func() {
+		status, err := f.scheduler.Status(ctx, f.job)
+		f.answers <- answer{status, err}
+	})
+}
+
+// take looks at the scheduler's answer, and reports whether the job has ended for good.
+func (f *follower) take(a answer) (ended bool, err error) {
+	f.waits = false
+	if a.err != nil {
+		return false, f.tolerate(a.err)
 	}
-	f.errors = 0
-	f.show(status)
+	if f.away {
+		f.away, f.interval = false, f.opt.StatusInterval
+		fmt.Fprintf(f.opt.Progress, "job %s: the scheduler answers again\n", f.job.ID)
+	}
+	f.show(a.status)
 	f.nextAsk = time.Now().Add(f.interval)
 	f.interval = min(f.interval*3/2, 10*f.opt.StatusInterval)
-	if !status.State.Ended() {
+	if !a.status.State.Ended() {
 		f.confirmed = 0
 		return false, nil
 	}
 	f.confirmed++
-	return !status.State.requeues() || f.confirmed > 2, nil
+	return !a.status.State.requeues() || f.confirmed > 2, nil
 }
 
 // scriptEnded notices, once, that the batch script recorded its end: no need to wait for the next question then.
@@ -122,17 +154,19 @@ func (f *follower) scriptEnded() bool {
 	return noticed
 }
 
-// tolerate lets a few failures in a row pass: a scheduler that restarts does not end the job.
-func (f *follower) tolerate(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+// tolerate lets failures pass, however many: a scheduler that restarts, or that cannot be reached for a while, does not end the job.
+// That is said once. An error that stays ends the following, not the job.
+func (f *follower) tolerate(err error) error {
+	var never Unanswerable
+	if errors.As(err, &never) {
+		return fmt.Errorf("follow job %s: %w (the job may go on; its run directory is %s)", f.job.ID, err, f.job.Dir.Path())
 	}
-	f.errors++
-	if f.errors >= maxStatusErrors {
-		return fmt.Errorf("follow job %s: %d times in a row: %w (the job may go on; its run directory is %s)", f.job.ID, f.errors, err, f.job.Dir.Path())
+	if !f.away {
+		f.away = true
+		fmt.Fprintf(f.opt.Progress, "job %s: %v; the job may go on: the log is shown, and the scheduler asked again until it answers\n", f.job.ID, err)
 	}
-	fmt.Fprintf(f.opt.Progress, "job %s: %v; asking again\n", f.job.ID, err)
 	f.nextAsk = time.Now().Add(f.interval)
+	f.interval = min(f.interval*2, maxBackOff*f.opt.StatusInterval)
 	return nil
 }
 

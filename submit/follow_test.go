@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -45,6 +46,10 @@ func (s *script) Status(_ context.Context, job Job) (Status, error) {
 
 func TestFollow(t *testing.T) {
 	down := errors.New("scontrol did not answer in time")
+	const (
+		away = "job 7: scontrol did not answer in time; the job may go on: the log is shown, and the scheduler asked again until it answers\n"
+		back = "job 7: the scheduler answers again\n"
+	)
 	for _, tc := range []struct {
 		name                string
 		steps               []scene
@@ -100,15 +105,16 @@ func TestFollow(t *testing.T) {
 				"last lines of LOGS/rank-1.log:\n  step 40",
 		},
 		{
-			name:     "a scheduler that answers again",
-			steps:    []scene{{err: down}, {err: down}, {status: Status{State: Completed}}},
-			progress: "job 7: scontrol did not answer in time; asking again\njob 7: scontrol did not answer in time; asking again\njob 7: completed\n",
+			name: "a scheduler that is away for a while, and a log that goes on",
+			steps: []scene{{status: Status{State: Running}}, {err: down}, {log: "epoch 1\n", err: down}, {err: down}, {err: down}, {log: "epoch 2\n", err: down}, {err: down},
+				{err: down}, {status: Status{State: Running}}, {err: down}, {status: Status{State: Completed}}},
+			out:      "epoch 1\nepoch 2\n",
+			progress: "job 7: running\n" + away + back + away + back + "job 7: completed\n",
 		},
 		{
-			name:     "a scheduler that is gone",
-			steps:    []scene{{err: down}},
-			progress: strings.Repeat("job 7: scontrol did not answer in time; asking again\n", 4),
-			fail:     "follow job 7: 5 times in a row: scontrol did not answer in time (the job may go on; its run directory is DIR)",
+			name:  "a scheduler that will never answer",
+			steps: []scene{{err: Unanswerable{errors.New("it is on another cluster")}}},
+			fail:  "follow job 7: it is on another cluster (the job may go on; its run directory is DIR)",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -132,6 +138,49 @@ func TestFollow(t *testing.T) {
 				t.Errorf("out %q, want %q\nprogress %q\nwant     %q\nerror %s\nwant  %s", &out, tc.out, &progress, tc.progress, got, tc.fail)
 			}
 		})
+	}
+}
+
+// stuck is a scheduler that never answers.
+type stuck struct{ asked chan struct{} }
+
+func (s stuck) Status(ctx context.Context, _ Job) (Status, error) {
+	close(s.asked)
+	<-ctx.Done()
+	return Status{}, ctx.Err()
+}
+
+// lines hands on what is written.
+type lines chan string
+
+func (l lines) Write(text []byte) (int, error) {
+	l <- string(text)
+	return len(text), nil
+}
+
+// TestFollowShowsTheLogMeanwhile: a question that takes for ever holds nothing up, and ends with the following.
+func TestFollowShowsTheLogMeanwhile(t *testing.T) {
+	dir, err := rundir.Create(t.TempDir(), "x", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	out, asked, ended := make(lines), make(chan struct{}), make(chan error)
+	go func() {
+		_, err := Follow(ctx, stuck{asked}, Job{ID: "7", Dir: dir}, FollowOptions{Out: out, Progress: io.Discard, LogInterval: time.Millisecond})
+		ended <- err
+	}()
+	<-asked
+	if err := os.WriteFile(dir.RankLog(0), []byte("epoch 1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-out; got != "epoch 1\n" {
+		t.Errorf("shows %q", got)
+	}
+	cancel(Interrupt{Signal: 2})
+	var interrupt Interrupt
+	if err := <-ended; !errors.As(err, &interrupt) {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -35,6 +35,10 @@ type Status struct {
 	Nodes string
 	// Restarts counts how often the job was requeued.
 	Restarts int
+	// Ending tells that the job has ended but for its last processes.
+	Ending bool
+	// Inferred tells that the state is only what the job has left behind suggests: the scheduler does not know the job, or not here.
+	Inferred bool
 }
 
 // String is the status on one line: "pending: Resources (waits for nodes that are in use)".
@@ -48,6 +52,9 @@ func (s Status) String() string {
 	}
 	if s.State == Running && s.Nodes != "" {
 		text += " on " + s.Nodes
+	}
+	if s.Ending {
+		text += ", its last processes are ending"
 	}
 	if s.Restarts > 0 {
 		text += fmt.Sprintf(", restarted %d times", s.Restarts)

@@ -2,11 +2,13 @@ package submit
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -23,7 +25,7 @@ const CommandTimeout = 30 * time.Second
 
 // ExecRunner runs commands found on PATH.
 type ExecRunner struct {
-	// Timeout bounds each command; zero is CommandTimeout.
+	// Timeout bounds each command whose context has no deadline; zero is CommandTimeout.
 	Timeout time.Duration
 	// Env is the commands' environment; nil is this process's own.
 	Env []string
@@ -58,15 +60,16 @@ func (e *CommandError) Error() string {
 // Unwrap gives the cause.
 func (e *CommandError) Unwrap() error { return e.Err }
 
-// Run runs name with args, with no standard input.
+// Run runs name with args, with no standard input. The command is in a process group of its own: a Ctrl-C in the terminal reaches it
+// by ctx only.
 func (r ExecRunner) Run(ctx context.Context, name string, args ...string) ([]byte, error) {
-	timeout := r.Timeout
-	if timeout == 0 {
-		timeout = CommandTimeout
+	if _, limited := ctx.Deadline(); !limited {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, cmp.Or(r.Timeout, CommandTimeout))
+		defer cancel()
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Env = r.Env
 	cmd.WaitDelay = time.Second
 	var stdout, stderr bytes.Buffer

@@ -97,23 +97,26 @@ func usage(format string, args ...any) error { return usageError{fmt.Errorf(form
 // lastWord is how long a command has to end after a second interrupt.
 const lastWord = 5 * time.Second
 
-// interruptible returns a context that SIGINT and SIGTERM end, with a submit.Interrupt as its cause, and so does SIGPIPE, when the
-// reader of the output is gone (submit ... | head): what submit started must end first. A second SIGINT or SIGTERM is passed on by
-// the Interrupt, and ends the process a little later, or a third at once.
+// interruptible returns a context that SIGINT and SIGTERM end, with a submit.Interrupt as its cause, and so do SIGHUP, when the
+// terminal is closed, and SIGPIPE, when the reader of the output is gone (submit ... | head): what submit started must end first, and
+// save. A second SIGINT or SIGTERM is passed on by the Interrupt, and ends the process a little later, or a third at once.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	pipes := make(chan os.Signal, 1)
-	signal.Notify(pipes, syscall.SIGPIPE) // For good: another write must not end the process while it ends others.
+	gone := make(chan os.Signal, 1)
+	signal.Notify(gone, syscall.SIGPIPE) // For good: another write must not end the process while it ends others.
+	if !signal.Ignored(syscall.SIGHUP) { // As it is below nohup.
+		signal.Notify(gone, syscall.SIGHUP) // For good too: the shell and the kernel may both say that the terminal is gone.
+	}
 	again, end := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer signal.Stop(signals)
 		select {
 		case sig := <-signals:
 			cancel(submit.Interrupt{Signal: sig.(syscall.Signal), Again: again})
-		case <-pipes:
-			cancel(submit.Interrupt{Signal: syscall.SIGPIPE, Again: again})
+		case sig := <-gone:
+			cancel(submit.Interrupt{Signal: sig.(syscall.Signal), Again: again})
 		case <-end:
 			return
 		}

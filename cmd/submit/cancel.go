@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"gonbatch/rundir"
 	"gonbatch/submit"
 	"gonbatch/submit/slurm"
 )
@@ -27,13 +29,22 @@ func newCancelCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-func runCancel(ctx context.Context, a *app, r run) error {
-	if !r.queued() {
-		return fmt.Errorf("run %s is not queued: a run on this machine is ended by Ctrl-C where it runs", r.dir.Name())
-	}
-	status, err := r.status(ctx, a)
+// runCancel ends a job, and keeps that. A job that was still waiting has ended then; of one that ran SLURM says so later.
+func runCancel(ctx context.Context, a *app, r run) (err error) {
+	lock, err := a.lock(ctx, r.dir)
 	if err != nil {
 		return err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	if r, err = openRun(r.dir); err != nil {
+		return err
+	}
+	r, status, err := r.look(ctx, a, nil)
+	if err != nil {
+		return err
+	}
+	if !r.queued() {
+		return r.notQueued()
 	}
 	if status.State.Ended() {
 		_, err := fmt.Fprintf(a.out, "job %s has ended: %s\n", r.manifest.JobID, status)
@@ -42,9 +53,26 @@ func runCancel(ctx context.Context, a *app, r run) error {
 	if err := slurm.New(a.runner).Cancel(ctx, r.job()); err != nil {
 		return err
 	}
-	if err := recordStatus(r.job(), submit.Status{State: submit.Cancelled}, a.now()); err != nil {
+	if err := r.recordCancel(ctx, a); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(a.out, "job %s: cancelled\nrun directory: %s\n", r.manifest.JobID, r.dir.Path())
 	return err
+}
+
+// notQueued says why there is nothing to cancel.
+func (r run) notQueued() error {
+	if r.staged() {
+		return fmt.Errorf("run %s is staged, not queued: there is nothing to cancel", r.dir.Name())
+	}
+	return fmt.Errorf("run %s is not queued: a run on this machine is ended by Ctrl-C where it runs", r.dir.Name())
+}
+
+// recordCancel keeps that the job was cancelled. Until its last processes are gone it may yet end otherwise.
+func (r run) recordCancel(ctx context.Context, a *app) error {
+	status, err := slurm.New(a.runner).Status(ctx, r.job())
+	if err == nil && status.State.Ended() && !status.Inferred {
+		return recordEnd(a, r.job(), status)
+	}
+	return updateJob(r.job(), func(m *rundir.Manifest) { m.State, m.Reason = string(submit.Cancelled), "" })
 }

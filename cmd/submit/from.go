@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 
 	"gonbatch/rundir"
 	"gonbatch/submit"
+	"gonbatch/submit/config"
 	"gonbatch/submit/executed"
 	"gonbatch/submit/export"
 	"gonbatch/submit/nbformat"
@@ -23,12 +25,20 @@ import (
 type fromOptions struct {
 	// From is the cell to start from; what stands before it is reused. Run is the run it is taken from.
 	From, Run string
+	// Of is the notebook that the given one stands for: a kernel submits its session as a file that is gone afterwards.
+	Of string
 }
 
 func (o *fromOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.From, "from", "", "run from this cell on (a tag, a cell id, a number or a step's name), and take what stands before it from the notebook's last run")
 	fs.StringVar(&o.Run, "from-run", "", "run to take it from, in place of the last one")
+	fs.StringVar(&o.Of, "of", "", "notebook that the given one was made from, and counts as a run of")
+	annotate(fs, config.FlagOnly, "of")
+	fs.Lookup("of").Hidden = true
 }
+
+// origin is the path of the notebook that counts as the run's.
+func (o *submitOptions) origin() (string, error) { return filepath.Abs(cmp.Or(o.Of, o.Notebook)) }
 
 // checkFrom refuses options that do not go together.
 func (o *submitOptions) checkFrom() error {
@@ -115,7 +125,7 @@ func (o *submitOptions) earlierRun() (rundir.Dir, error) {
 	if o.Run != "" {
 		return rundir.Find(o.RunRoot, o.Run)
 	}
-	path, err := filepath.Abs(o.Notebook)
+	path, err := o.origin()
 	if err != nil {
 		return rundir.Dir{}, err
 	}
@@ -169,7 +179,24 @@ func (r *reuse) stage(dir rundir.Dir, nb *nbformat.Notebook, plan executed.Plan)
 			return fmt.Errorf("copy the checkpoints of step %s: %w", step, err)
 		}
 	}
-	return nil
+	return r.stageKept(dir)
+}
+
+// stageKept gives a new run the values that %keep kept in the steps that are reused, as they were behind each of them.
+func (r *reuse) stageKept(dir rundir.Dir) error {
+	last := ""
+	for _, step := range r.steps {
+		err := linkFolder(r.dir.KeptAfter(step), dir.KeptAfter(step))
+		if err == nil {
+			last = step
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("take the values kept in step %s: %w", step, err)
+		}
+	}
+	if last == "" {
+		return nil
+	}
+	return linkFolder(r.dir.KeptAfter(last), dir.Kept())
 }
 
 // copyTree copies a folder that does not exist yet.

@@ -29,6 +29,15 @@ func loadHashes(path string) *hashes {
 	return h
 }
 
+// userHashes are those that the user's submissions share.
+func userHashes() (*hashes, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, err
+	}
+	return loadHashes(filepath.Join(cache, "gonbatch", "hashes.json")), nil
+}
+
 // of returns the hash of the file at path.
 func (h *hashes) of(path string) (string, error) {
 	info, err := os.Stat(path)

@@ -22,6 +22,25 @@ func linkFile(from, to string) error {
 	return copyFile(real, to)
 }
 
+// linkFolder links the files of a folder into another, which is made if it is not there.
+func linkFolder(from, to string) error {
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Type().IsRegular() {
+			if err := linkFile(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func copyFile(from, to string) (err error) {
 	source, err := os.Open(from)
 	if err != nil {

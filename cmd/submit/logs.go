@@ -11,6 +11,7 @@ import (
 
 	"gonbatch/rundir"
 	"gonbatch/submit"
+	"gonbatch/submit/slurm"
 )
 
 // logsOptions are those of "submit logs".
@@ -49,13 +50,21 @@ func newLogsCommand(a *app) *cobra.Command {
 
 func runLogs(ctx context.Context, a *app, r run, o logsOptions) error {
 	if o.Follow {
-		return follow(ctx, a, r.asker(a), r.job(), o.Rank)
+		scheduler := slurm.New(a.runner)
+		r, err := r.adopted(ctx, a, scheduler.Survey(ctx))
+		if err != nil {
+			return err
+		}
+		if r.staged() {
+			return fmt.Errorf("run %s is staged, not queued: there is nothing to follow", r.dir.Name())
+		}
+		return follow(ctx, a, r.asker(scheduler), r.job(), o.Rank)
 	}
 	any, err := submit.NewTail(r.dir.RankLog(o.Rank)).Copy(a.out)
 	if err != nil || any {
 		return errors.Join(err, describeFailure(a.err, r))
 	}
-	status, err := r.status(ctx, a)
+	r, status, err := r.look(ctx, a, nil)
 	if err != nil {
 		return errors.Join(fmt.Errorf("rank %d has no log: %s: %w", o.Rank, r.dir.RankLog(o.Rank), fs.ErrNotExist), err)
 	}

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"gonbatch/rundir"
@@ -14,7 +12,7 @@ import (
 
 // newManifest describes a staged run.
 func newManifest(ctx context.Context, a *app, o *submitOptions, p prepared, spec submit.JobSpec, scheduler string) (rundir.Manifest, error) {
-	notebook, err := filepath.Abs(o.Notebook)
+	notebook, err := o.origin()
 	if err != nil {
 		return rundir.Manifest{}, err
 	}
@@ -43,11 +41,10 @@ func newManifest(ctx context.Context, a *app, o *submitOptions, p prepared, spec
 
 // manifestSteps describes the programs, with the hashes of the bytes that will run.
 func manifestSteps(p prepared, spec submit.JobSpec) ([]rundir.Step, error) {
-	cache, err := os.UserCacheDir()
+	known, err := userHashes()
 	if err != nil {
 		return nil, err
 	}
-	known := loadHashes(filepath.Join(cache, "gonbatch", "hashes.json"))
 	var list []rundir.Step
 	for _, s := range p.module.Steps {
 		if s.IsShell() {

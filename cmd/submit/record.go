@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"gonbatch/rundir"
@@ -22,7 +21,7 @@ func stageRecorder(o *submitOptions, p prepared, dir rundir.Dir) error {
 	if err != nil {
 		return err
 	}
-	if err := linkFile(self, dir.Submit()); err != nil {
+	if err := storeOf(dir).link(self, dir.Submit()); err != nil {
 		return err
 	}
 	if err := rundir.WriteFileAtomic(dir.RankScript(), executed.RankScript, 0o700); err != nil {
@@ -44,7 +43,7 @@ func stageRecorder(o *submitOptions, p prepared, dir rundir.Dir) error {
 
 // newPlan says what the run makes of the notebook's cells.
 func newPlan(o *submitOptions, m *export.Module, nb *nbformat.Notebook) (executed.Plan, error) {
-	input, err := filepath.Abs(o.Notebook)
+	input, err := o.origin()
 	if err != nil {
 		return executed.Plan{}, err
 	}
@@ -65,8 +64,12 @@ func newPlan(o *submitOptions, m *export.Module, nb *nbformat.Notebook) (execute
 	return plan, nil
 }
 
-// recordEnd keeps how a queued job ended, also in its executed notebook, if the job was killed with what writes that.
+// recordEnd keeps how a queued job ended, also in its executed notebook, if the job was killed with what writes that. An end that is
+// only inferred is not kept: it can be inferred again, and SLURM may yet tell better.
 func recordEnd(a *app, job submit.Job, status submit.Status) error {
+	if status.Inferred {
+		return nil
+	}
 	return errors.Join(recordStatus(job, status, a.now()), executed.Settle(job.Dir, a.now, outcomeOf(status, job.Dir)))
 }
 
@@ -79,6 +82,7 @@ func recordLocal(ctx context.Context, a *app, spec submit.JobSpec) error {
 		return runner.Run(ctx, spec)
 	}
 	runner.Environ = append(slices.Clone(runner.Environ), executed.EnvSocket+"="+r.socket())
+	runner.Drain = r.server.Drain
 	err = runner.Run(ctx, spec)
 	if endErr := r.end(outcomeOf(localStatus(err), spec.RunDir)); endErr != nil {
 		fmt.Fprintln(a.err, "submit: warning:", endErr)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"syscall"
 	"time"
@@ -17,6 +18,10 @@ import (
 	"gonbatch/submit"
 	"gonbatch/submit/executed"
 )
+
+// The main goroutine stays with the process' first thread. What "recorder attach" becomes is told by the kernel when the submit
+// command that started it dies, and the kernel keeps that order for the first thread only.
+func init() { runtime.LockOSThread() }
 
 // newRecorderCommand has what the batch script and the rank script of a job call. It is no command for people.
 func newRecorderCommand(a *app) *cobra.Command {
@@ -29,8 +34,16 @@ func newRecorderCommand(a *app) *cobra.Command {
 		&cobra.Command{
 			Use: "attach PROGRAM [ARGS]", Short: "Become a program whose output is recorded", DisableFlagParsing: true,
 			RunE: func(_ *cobra.Command, args []string) error {
-				return executed.Attach(a.getenv(executed.EnvSocket), args, a.environ)
+				var spare []string
+				if self, err := os.Executable(); err == nil {
+					spare = []string{self, "recorder", "spare"}
+				}
+				return executed.Attach(a.getenv(executed.EnvSocket), args, a.environ, spare)
 			},
+		},
+		&cobra.Command{
+			Use: "spare", Short: "Read a program's output if its recorder dies", Args: cobra.NoArgs,
+			RunE: func(*cobra.Command, []string) error { return executed.Spare(a.getenv) },
 		},
 		&cobra.Command{
 			Use: "end CODE", Short: "Tell the recorder how the job ended", Args: oneArg("CODE"),

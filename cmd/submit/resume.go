@@ -76,50 +76,61 @@ func newResumeCommand(a *app) *cobra.Command {
 
 // runResume starts the run again. All that can be refused comes first.
 func runResume(ctx context.Context, a *app, r run, o *submitOptions, flags *pflag.FlagSet) error {
-	if err := r.mayResume(ctx, a); err != nil {
-		return err
-	}
-	spec, err := r.resumedSpec(a, o, flags)
-	if err != nil {
-		return err
-	}
-	if err := needWork(spec); err != nil {
-		return err
-	}
-	local := r.manifest.Scheduler == localName
-	if !local {
-		if spec, err = r.script(ctx, a, o, spec); err != nil {
-			return err
-		}
-	}
-	if err := r.restart(a); err != nil {
-		return err
-	}
+	spec, job, err := startAgain(ctx, a, r.dir, o, flags)
 	switch {
-	case local:
-		return runLocal(ctx, a, spec)
+	case err != nil:
+		return err
+	case r.manifest.Scheduler == localName:
+		return runStarted(ctx, a, spec)
 	case o.NoSubmit:
 		return describeStaged(a, spec)
 	}
-	return queue(ctx, a, spec, o.Follow, func(words ...string) string {
+	return announce(ctx, a, spec, job, o.Follow, func(words ...string) string {
 		words[len(words)-1] = r.dir.Path() // It may lie anywhere.
 		return "submit " + shellescape.QuoteCommand(words)
 	})
 }
 
-// mayResume refuses a run that has not ended.
-func (r run) mayResume(ctx context.Context, a *app) error {
-	status, err := r.status(ctx, a)
+// startAgain does what only one command at a time may do with a run: it makes sure that the run has ended, and has it start again. A
+// run on this machine is recorded as this process's then, but its programs are still to be started.
+func startAgain(ctx context.Context, a *app, dir rundir.Dir, o *submitOptions, flags *pflag.FlagSet) (spec submit.JobSpec, job submit.Job, err error) {
+	lock, err := a.lock(ctx, dir)
 	if err != nil {
-		return err
+		return spec, job, err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	r, err := openRun(dir)
+	if err != nil {
+		return spec, job, err
+	}
+	if r, err = r.mayResume(ctx, a, o); err != nil {
+		return spec, job, err
+	}
+	if spec, err = r.resumedSpec(a, o, flags); err != nil {
+		return spec, job, err
+	}
+	if err := needWork(spec); err != nil {
+		return spec, job, err
+	}
+	local := r.manifest.Scheduler == localName
+	if !local {
+		if spec, err = r.script(ctx, a, o, spec); err != nil {
+			return spec, job, err
+		}
+	}
+	if err := errors.Join(lock.Check(), ctx.Err()); err != nil {
+		return spec, job, err
+	}
+	if err := r.restart(a); err != nil {
+		return spec, job, err
 	}
 	switch {
-	case status.State.Ended(), r.manifest.JobID == "" && r.manifest.Process == nil:
-		return nil
-	case r.queued():
-		return fmt.Errorf("run %s has not ended: job %s is %s; wait for it, or end it with submit cancel %s", r.dir.Name(), r.manifest.JobID, status, r.manifest.JobID)
+	case local:
+		err = recordProcess(submit.Job{Dir: dir})
+	case !o.NoSubmit:
+		job, err = queue(ctx, a, spec)
 	}
-	return fmt.Errorf("run %s has not ended: it is %s on %s", r.dir.Name(), status, r.manifest.Process.Host)
+	return spec, job, err
 }
 
 // resumedSpec is the job as it was submitted, with what the command line changes.
@@ -197,14 +208,16 @@ func (r run) script(ctx context.Context, a *app, o *submitOptions, spec submit.J
 
 // restart turns the run back into one that has not ended, and keeps that and by what command.
 func (r run) restart(a *app) error {
-	if err := os.Remove(r.dir.ExitStatus()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	for _, path := range []string{r.dir.ExitStatus(), r.dir.EndingPath()} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	if err := rundir.ClearFailure(r.dir); err != nil {
 		return err
 	}
 	return rundir.UpdateManifest(r.dir, func(m *rundir.Manifest) {
-		m.Resumed = append(m.Resumed, rundir.Resumption{Time: a.now(), CommandLine: a.commandLine, JobID: m.JobID, State: m.State})
-		m.JobID, m.State, m.Reason, m.ExitCode, m.Ended, m.Process = "", "", "", nil, nil, nil
+		m.Resumed = append(m.Resumed, rundir.Resumption{Time: a.now(), CommandLine: a.commandLine, JobID: r.manifest.JobID, State: m.State})
+		m.JobID, m.Cluster, m.State, m.Reason, m.ExitCode, m.Ended, m.Process, m.Submitted = "", "", "", "", nil, nil, nil, nil
 	})
 }

@@ -18,10 +18,15 @@ const localName = local.Name
 
 // runLocal runs the staged steps here and tells what the run left behind.
 func runLocal(ctx context.Context, a *app, spec submit.JobSpec) error {
-	job := submit.Job{Dir: spec.RunDir}
-	if err := recordProcess(job); err != nil {
+	if err := recordProcess(submit.Job{Dir: spec.RunDir}); err != nil {
 		return err
 	}
+	return runStarted(ctx, a, spec)
+}
+
+// runStarted is runLocal for a run that is recorded as this process's.
+func runStarted(ctx context.Context, a *app, spec submit.JobSpec) error {
+	job := submit.Job{Dir: spec.RunDir}
 	err := recordLocal(ctx, a, spec)
 	if recordErr := recordStatus(job, localStatus(err), a.now()); recordErr != nil {
 		return errors.Join(err, recordErr)

@@ -2,6 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -38,6 +43,15 @@ type run struct {
 	manifest rundir.Manifest
 }
 
+// openRun reads what is known of the run in dir, with the job that has started it last.
+func openRun(dir rundir.Dir) (run, error) {
+	m, err := rundir.ReadManifest(dir)
+	if err == nil {
+		_, err = m.Adopt(dir)
+	}
+	return run{dir, m}, err
+}
+
 // findRun finds the run that word names: a job id, a run's name or the start of one, or its directory.
 func (a *app) findRun(cmd *cobra.Command, word string) (run, error) {
 	root, err := a.runRoot(cmd)
@@ -48,8 +62,7 @@ func (a *app) findRun(cmd *cobra.Command, word string) (run, error) {
 	if err != nil {
 		return run{}, err
 	}
-	m, err := rundir.ReadManifest(dir)
-	return run{dir, m}, err
+	return openRun(dir)
 }
 
 // job is the run as its scheduler knows it.
@@ -57,22 +70,79 @@ func (r run) job() submit.Job {
 	return submit.Job{ID: submit.JobID(r.manifest.JobID), Cluster: r.manifest.Cluster, Dir: r.dir}
 }
 
-// queued tells whether SLURM has, or had, the run.
+// queued reports whether SLURM has, or had, the run.
 func (r run) queued() bool { return r.manifest.Scheduler == slurm.Name && r.manifest.JobID != "" }
 
-// asker tells how the run fares: SLURM if it has the run and the manifest does not know the end, else the manifest.
-func (r run) asker(a *app) submit.Asker {
-	if r.queued() && r.manifest.Ended == nil {
-		return slurm.New(a.runner)
+// staged reports whether the run waits to be queued, as far as it knows itself.
+func (r run) staged() bool { return r.manifest.Scheduler == slurm.Name && r.manifest.JobID == "" }
+
+// settled reports whether the manifest knows how the run ended. That it was lost is no end: another cluster may have it.
+func (r run) settled() bool {
+	return r.manifest.Ended != nil && submit.State(r.manifest.State) != submit.Lost
+}
+
+// asker knows how the run fares: SLURM if it has the run and the manifest does not know the end, else the manifest.
+func (r run) asker(scheduler submit.Asker) submit.Asker {
+	if r.queued() && !r.settled() {
+		return scheduler
 	}
 	return manifestAsker{}
 }
 
-// status asks how the run fares, and keeps it if the run has ended.
-func (r run) status(ctx context.Context, a *app) (submit.Status, error) {
-	status, err := r.asker(a).Status(ctx, r.job())
-	if err == nil && r.manifest.Ended == nil && status.State.Ended() {
-		err = recordEnd(a, r.job(), status)
+// adopted is the run with its job, where SLURM has one that the run does not know of: it was queued by hand, or by a command that was
+// killed before it could keep that.
+func (r run) adopted(ctx context.Context, a *app, survey *slurm.Survey) (run, error) {
+	if !r.staged() {
+		return r, nil
 	}
-	return status, err
+	job, err := survey.Find(ctx, r.dir, r.manifest.EarlierJobs())
+	if err != nil || job.ID == "" {
+		return r, err
+	}
+	r.manifest.JobID, r.manifest.Cluster = string(job.ID), job.Cluster
+	a.warnUnlessForbidden(rundir.UpdateManifest(r.dir, func(m *rundir.Manifest) {
+		if m.JobID == "" && !slices.Contains(m.EarlierJobs(), string(job.ID)) { // Else another command was faster.
+			m.JobID, m.Cluster, m.State = string(job.ID), job.Cluster, string(submit.Pending)
+		}
+	}))
+	return r, nil
+}
+
+// look asks how the run fares, and keeps it if the run has ended. It gives the run as it is known then. Survey, where it is given,
+// answers for many runs.
+func (r run) look(ctx context.Context, a *app, survey *slurm.Survey) (run, submit.Status, error) {
+	scheduler := slurm.New(a.runner)
+	asker := submit.Asker(scheduler)
+	if survey == nil {
+		survey = scheduler.Survey(ctx)
+	} else {
+		asker = survey
+	}
+	if found, err := r.adopted(ctx, a, survey); err == nil { // Else it is staged as far as anybody knows.
+		r = found
+	}
+	status, err := r.asker(asker).Status(ctx, r.job())
+	if err == nil && !r.settled() && status.State.Ended() {
+		a.warnUnlessForbidden(recordEnd(a, r.job(), status))
+	}
+	return r, status, err
+}
+
+// warnUnlessForbidden says that something could not be written that is only written for later. Who may not write there, as in a
+// colleague's run, need not hear it.
+func (a *app) warnUnlessForbidden(err error) {
+	if err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
+		fmt.Fprintln(a.err, "submit: warning:", err)
+	}
+}
+
+// lock gives the right to start or end the run, which one command at a time has. It says so where another has it.
+func (a *app) lock(ctx context.Context, dir rundir.Dir) (*rundir.Lock, error) {
+	lock, err := rundir.AcquireLock(ctx, dir.RunLock(), func(p rundir.Process) {
+		fmt.Fprintf(a.err, "another submit command (process %d on %s) starts or ends this run: waiting for it\n", p.PID, p.Host)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", dir.Name(), err)
+	}
+	return lock, nil
 }

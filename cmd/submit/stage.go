@@ -36,9 +36,10 @@ func stage(a *app, o *submitOptions, p prepared, pluginDir string) (dir rundir.D
 	if err := stageRecorder(o, p, dir); err != nil {
 		return dir, err
 	}
-	if err := linkPlugins(pluginDir, dir.Plugins()); err != nil {
+	if err := linkPlugins(pluginDir, dir); err != nil {
 		return dir, err
 	}
+	a.warnUnlessForbidden(storeOf(dir).clean(a.now()))
 	return dir, dir.Protect()
 }
 
@@ -53,7 +54,7 @@ func stageSteps(p prepared, dir rundir.Dir) error {
 		if step.IsShell() {
 			continue
 		}
-		if err := linkFile(p.build.Programs[step.Name], dir.Program(step.Name)); err != nil {
+		if err := storeOf(dir).link(p.build.Programs[step.Name], dir.Program(step.Name)); err != nil {
 			return err
 		}
 	}
@@ -61,12 +62,12 @@ func stageSteps(p prepared, dir rundir.Dir) error {
 }
 
 // linkPlugins puts the XLA plugin for CPUs into the run directory. Without a folder to take it from there is nothing to do.
-func linkPlugins(from, to string) error {
+func linkPlugins(from string, dir rundir.Dir) error {
 	if from == "" {
 		return nil
 	}
 	name := plugin.FileName(plugin.CPU)
-	return linkFile(filepath.Join(from, name), filepath.Join(to, name))
+	return storeOf(dir).link(filepath.Join(from, name), filepath.Join(dir.Plugins(), name))
 }
 
 // writeScript renders the batch script into the run directory.

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"gonbatch/checkpoint/folder"
 	"gonbatch/rundir"
 	"gonbatch/submit"
+	"gonbatch/submit/slurm"
 )
 
 func newStatusCommand(a *app) *cobra.Command {
@@ -48,7 +51,7 @@ func newStatusCommand(a *app) *cobra.Command {
 
 // showStatus tells all about one run.
 func showStatus(ctx context.Context, a *app, r run) error {
-	status, err := r.status(ctx, a)
+	r, status, err := r.look(ctx, a, nil)
 	if err != nil {
 		return err
 	}
@@ -57,7 +60,7 @@ func showStatus(ctx context.Context, a *app, r run) error {
 		fmt.Fprintf(a.out, "job:           %s\n", r.manifest.JobID)
 	}
 	fmt.Fprintf(a.out, "state:         %s\n", stateOf(r, status))
-	fmt.Fprintf(a.out, "notebook:      %s\n", r.manifest.Notebook.Path)
+	fmt.Fprintf(a.out, "notebook:      %s\n", r.notebook())
 	if err := showProgress(a.out, r); err != nil {
 		return err
 	}
@@ -66,6 +69,15 @@ func showStatus(ctx context.Context, a *app, r run) error {
 		_, err = fmt.Fprintf(a.out, "\n%s\n", submit.NewJobError(r.job(), status))
 	}
 	return err
+}
+
+// notebook names the notebook: its own place, or where that is gone the copy that the run has.
+func (r run) notebook() string {
+	path := r.manifest.Notebook.Path
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Sprintf("%s (submitted as %s, which is gone)", r.dir.Notebook(), path)
+	}
+	return path
 }
 
 // showProgress tells what the starts of a run have done: restarts, finished steps, the newest checkpoint.
@@ -134,27 +146,27 @@ func listStatus(ctx context.Context, a *app, root string) error {
 		_, err := fmt.Fprintf(a.out, "no runs in %s\n", root)
 		return err
 	}
+	survey := slurm.New(a.runner).Survey(ctx)
 	table := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "JOB\tCREATED\tRUN\tSTATE")
 	for _, dir := range runs {
-		job, created, state := line(ctx, a, dir)
+		job, created, state := line(ctx, a, dir, survey)
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", job, created, dir.Name(), state)
 	}
 	return table.Flush()
 }
 
 // line is a run's line in the list. What cannot be found out is said in the line: it must not hide the other runs.
-func line(ctx context.Context, a *app, dir rundir.Dir) (job, created, state string) {
-	m, err := rundir.ReadManifest(dir)
+func line(ctx context.Context, a *app, dir rundir.Dir, survey *slurm.Survey) (job, created, state string) {
+	r, err := openRun(dir)
 	if err != nil {
 		return "-", "-", trimmed(err.Error())
 	}
-	r := run{dir, m}
-	job, created = "-", m.Created.Local().Format(time.DateTime)
+	r, status, err := r.look(ctx, a, survey)
+	job, created = "-", r.manifest.Created.Local().Format(time.DateTime)
 	if r.queued() {
-		job = m.JobID
+		job = r.manifest.JobID
 	}
-	status, err := r.status(ctx, a)
 	if err != nil {
 		return job, created, "unknown: " + trimmed(err.Error())
 	}

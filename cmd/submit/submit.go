@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"al.essio.dev/pkg/shellescape"
 
@@ -120,7 +119,11 @@ func (o *submitOptions) launch(ctx context.Context, a *app, p prepared, spec sub
 	case o.NoSubmit:
 		return describeStaged(a, spec)
 	}
-	return queue(ctx, a, spec, o.Follow, o.command)
+	job, err := lockedQueue(ctx, a, spec)
+	if err != nil {
+		return err
+	}
+	return announce(ctx, a, spec, job, o.Follow, o.command)
 }
 
 // describeStaged tells how to queue what was staged.
@@ -152,67 +155,12 @@ func (o *submitOptions) describe(ctx context.Context, a *app, p prepared, spec s
 	return m.Write(spec.RunDir)
 }
 
-// queue hands the run to SLURM, says what to do next by command, and follows the job if that is asked for.
-func queue(ctx context.Context, a *app, spec submit.JobSpec, following bool, command func(words ...string) string) error {
-	a.warnIgnored()
-	scheduler := slurm.New(a.runner)
-	job, err := scheduler.Submit(ctx, spec)
-	if err != nil {
-		return err
-	}
-	if err := recordJob(job, a.now()); err != nil {
-		return err
-	}
-	fmt.Fprintf(a.out, "job %s: %s on %d nodes, %d ranks\nrun directory: %s\n", job.ID, spec.Name, spec.Nodes, spec.Tasks(), spec.RunDir.Path())
-	if !following {
-		_, err := fmt.Fprintf(a.out, "follow it:     %s\n", command("logs", "-f", string(job.ID)))
-		return err
-	}
-	return follow(ctx, a, scheduler, job, 0)
-}
-
 // command is a submit command line for a person to type, that finds the same runs.
 func (o *submitOptions) command(words ...string) string {
 	if o.onCommandLine("run-root") {
 		words = append(words, "--run-root", o.RunRoot)
 	}
 	return "submit " + shellescape.QuoteCommand(words)
-}
-
-func recordJob(job submit.Job, now time.Time) error {
-	err := rundir.UpdateManifest(job.Dir, func(m *rundir.Manifest) {
-		m.JobID, m.Cluster, m.Submitted, m.State = string(job.ID), job.Cluster, &now, string(submit.Pending)
-	})
-	if err != nil {
-		return fmt.Errorf("job %s is queued, but its run directory could not be told so: %w", job.ID, err)
-	}
-	return nil
-}
-
-// follow shows a rank's log until the job ends, and keeps how it ended.
-func follow(ctx context.Context, a *app, scheduler submit.Asker, job submit.Job, rank int) error {
-	status, err := submit.Follow(ctx, scheduler, job, submit.FollowOptions{Out: a.out, Progress: a.err, Rank: rank})
-	if status.State.Ended() {
-		return errors.Join(err, recordEnd(a, job, status))
-	}
-	var interrupt submit.Interrupt
-	if errors.As(err, &interrupt) {
-		fmt.Fprintf(a.err, "job %s goes on; end it with: submit cancel %s\n", job.ID, job.ID)
-	}
-	return err
-}
-
-// recordStatus keeps the state of a job that has ended: SLURM forgets it after some minutes.
-func recordStatus(job submit.Job, status submit.Status, now time.Time) error {
-	return rundir.UpdateManifest(job.Dir, func(m *rundir.Manifest) {
-		if submit.State(m.State).Ended() && m.Ended != nil {
-			return
-		}
-		m.State, m.Reason = string(status.State), status.Reason
-		if status.State.Ended() {
-			m.Ended, m.ExitCode = &now, &status.ExitCode
-		}
-	})
 }
 
 // trimmed is the last part of a text for one line of a table.

@@ -95,13 +95,13 @@ func TestRun(t *testing.T) {
 	}{
 		{
 			name: "submit", call: Call{Name: "submit", Args: `--nodes 2 -p "a=b c" -- -epochs 3`}, cells: []string{"var x int", "%%\nx++"},
-			args: `--name notebook --nodes 2 -p a=b c .session-*.ipynb -- -epochs 3`, text: "submitting this session: 2 cells",
+			args: `--name notebook --of notebook.ipynb --nodes 2 -p a=b c .session-*.ipynb -- -epochs 3`, text: "submitting this session: 2 cells",
 		},
 		{
 			name: "with values of a result", call: Call{Name: "submit"}, cells: []string{"%%\n1", "%result 6 as r\nr.Metrics()"},
 			text: "left out, since a job has no values of %result: cell 2 (it uses r)\nsubmitting this session: 1 cells",
 		},
-		{name: "with a name", call: Call{Name: "submit", Args: "--name mine"}, cells: []string{"%%\n1"}, args: "--name mine .session-*.ipynb"},
+		{name: "with a name", call: Call{Name: "submit", Args: "--name mine"}, cells: []string{"%%\n1"}, args: "--of notebook.ipynb --name mine .session-*.ipynb"},
 		{
 			name: "one cell", call: Call{Name: "%submit", Args: "--nodes 1", Body: "x++"}, cells: []string{"var x int", "%submit"},
 			args: "--name notebook --cell 2 --nodes 1 .session-*.ipynb", text: "with the declarations of 1 others",

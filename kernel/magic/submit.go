@@ -44,7 +44,7 @@ func (m *Magics) submit(ctx context.Context, s Session, args string) error {
 		return errors.New("%submit: no cell of this session has run without an error yet: run the notebook's cells first, or use %submit --saved")
 	}
 	s.Print(fmt.Sprintf("submitting this session: %d cells, as they were last run without an error\n", len(cells)))
-	return m.submitCells(ctx, s, cells, words)
+	return m.submitCells(ctx, s, cells, append([]string{"--of", m.notebook()}, words...))
 }
 
 // cellsOf are the session's cells as a job shall have them. Those that are left out are told of.
@@ -112,6 +112,14 @@ func (m *Magics) notebookFile() string {
 		}
 	}
 	return ""
+}
+
+// notebook is the notebook that the session counts as: its runs are found by it.
+func (m *Magics) notebook() string {
+	if file := m.notebookFile(); file != "" {
+		return file
+	}
+	return filepath.Join(m.opts.Dir(), m.name()+".ipynb")
 }
 
 // name is the name of the notebook, for the job.

@@ -3,6 +3,7 @@ package executed
 import (
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -21,9 +22,9 @@ const (
 )
 
 // Attach becomes a program whose output goes to the recorder at socket: it returns only if that is impossible. Where there is
-// no recorder (it has failed, or is on another node) the program runs without one. Standard output is the log. environ is
-// the program's environment, and names the step.
-func Attach(socket string, command, environ []string) error {
+// no recorder (it has failed, or is on another node) the program runs without one, and its log says so. Standard output is the log.
+// environ is the program's environment, and names the step. The command spare runs Spare: it takes the output if the recorder dies.
+func Attach(socket string, command, environ, spare []string) error {
 	if len(command) == 0 {
 		return errors.New("no program: give one, and its arguments")
 	}
@@ -31,22 +32,43 @@ func Attach(socket string, command, environ []string) error {
 	if err != nil {
 		return err
 	}
-	step, environ := "", slices.Clone(environ)
+	environ = without(environ, protocol.GONB_PIPE_ENV, protocol.GONB_PIPE_BACK_ENV)
+	p, err := connect(socket, stepOf(environ))
+	switch {
+	case err != nil:
+		fmt.Fprintf(os.Stderr, lossNote, err)
+	default:
+		if err := p.startSpare(spare); err != nil {
+			fmt.Fprintf(os.Stderr, "[gonbatch: if the recorder of executed.ipynb dies, this program dies with it: %v]\n", err)
+		}
+		if err := p.use(); err != nil {
+			return err
+		}
+		environ = append(environ, p.environ()...)
+	}
+	return fmt.Errorf("%s: %w", program, unix.Exec(program, command, environ))
+}
+
+// lossNote says in the log that the notebook lacks output, and why.
+const lossNote = "[gonbatch: executed.ipynb lacks what the program puts out from here on, and this log has it: %v]\n"
+
+// connect makes a program's pipes, and hands the recorder their other ends.
+func connect(socket, step string) (pipes, error) {
+	p, err := newPipes()
+	if err != nil {
+		return p, err
+	}
+	return p, ask(socket, request{Attach: step}, p.theirs()...)
+}
+
+// stepOf is the step that an environment names.
+func stepOf(environ []string) (step string) {
 	for _, v := range environ {
 		if value, ok := strings.CutPrefix(v, EnvStep+"="); ok {
 			step = value
 		}
 	}
-	environ = without(environ, protocol.GONB_PIPE_ENV, protocol.GONB_PIPE_BACK_ENV)
-	if p, err := newPipes(); err == nil {
-		if err := ask(socket, request{Attach: step}, p.theirs()...); err == nil {
-			if err := p.use(); err != nil {
-				return err
-			}
-			environ = append(environ, p.environ()...)
-		}
-	}
-	return fmt.Errorf("%s: %w", program, unix.Exec(program, command, environ))
+	return step
 }
 
 // without is an environment without some variables.
@@ -60,11 +82,12 @@ func without(environ []string, names ...string) []string {
 // pipe has the two ends of a pipe.
 type pipe struct{ read, write int }
 
-// pipes are those of a program: to read its output, and to write the answers to what it shows.
-type pipes struct{ out, err, display, back pipe }
+// pipes are those of a program: to read its output, and to write the answers to what it shows. The recorder has the end of alive to
+// write, so that its death is noticed at the other.
+type pipes struct{ out, err, display, back, alive pipe }
 
 func newPipes() (p pipes, err error) {
-	for _, one := range []*pipe{&p.out, &p.err, &p.display, &p.back} {
+	for _, one := range []*pipe{&p.out, &p.err, &p.display, &p.back, &p.alive} {
 		var ends [2]int
 		if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
 			return p, err
@@ -76,7 +99,7 @@ func newPipes() (p pipes, err error) {
 
 // theirs are the ends that the recorder gets, and the log.
 func (p pipes) theirs() []int {
-	return []int{p.out.read, p.err.read, p.display.read, p.back.write, 1}
+	return []int{p.out.read, p.err.read, p.display.read, p.back.write, p.alive.write, 1}
 }
 
 // use puts the program's ends where it finds them.

@@ -29,8 +29,8 @@ const (
 	// maxRequest is more than any request takes.
 	maxRequest = 64 << 10
 	// feedFiles is the number of descriptors of an attach request: stdout, stderr and rich output to read, the way back
-	// to the program to write, and the log.
-	feedFiles = 5
+	// to the program to write, one to hold as long as the recorder lives, and the log.
+	feedFiles = 6
 	// askLimit is how long an answer may take. A program must not wait for ever for somebody who writes its diary.
 	askLimit = 30 * time.Second
 )

@@ -66,11 +66,19 @@ func Settle(dir rundir.Dir, now func() time.Time, o Outcome) error {
 		return nil
 	}
 	r, err := Open(dir, now)
-	if err != nil || r.notes.State != running {
+	if err != nil || !r.unsettled(o) {
 		return err
 	}
+	r.mu.Lock()
+	r.noteLoss()
+	r.mu.Unlock()
 	r.End(o)
 	return r.Save()
+}
+
+// unsettled reports whether the notebook does not know the job's end: the job ran, or it ended before it began.
+func (r *Recorder) unsettled(o Outcome) bool {
+	return r.notes.State == running || r.notes.State == pending && o.Code != 0
 }
 
 // failCell gives an error to the cell that runs, else to the first one that would have.

@@ -59,7 +59,7 @@ func (s *Server) accept() {
 			s.problem(fmt.Errorf("recorder: %w", err))
 			continue
 		}
-		if err := s.serve(conn); err != nil && !errors.Is(err, io.EOF) {
+		if err := s.serve(conn); err != nil && !errors.Is(err, io.EOF) { // Somebody only looked whether the recorder is there.
 			s.problem(fmt.Errorf("recorder: %w", err))
 		}
 	}
@@ -104,6 +104,9 @@ func (s *Server) serve(conn *net.UnixConn) error {
 	}
 	return err
 }
+
+// Drain waits until the log and the notebook have what the last program has put out, which must have ended.
+func (s *Server) Drain() { _ = s.drain() }
 
 // drain waits for the output of the program before.
 func (s *Server) drain() error {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,11 +22,27 @@ import (
 
 // TestMain lets this program stand in for a rank's: as what attaches, and as a notebook's program that shows things.
 func TestMain(m *testing.M) {
+	if os.Getenv("EXECUTED_SPARE") != "" {
+		if err := Spare(os.Getenv); err != nil {
+			panic(err)
+		}
+		os.Exit(0)
+	}
 	switch os.Getenv("EXECUTED_TEST") {
 	case "attach":
-		_ = os.Setenv("EXECUTED_TEST", "show")
-		fmt.Fprintln(os.Stderr, Attach(os.Getenv(EnvSocket), os.Args[1:], os.Environ()))
+		program := os.Getenv("EXECUTED_PROGRAM")
+		if program == "" {
+			program = "show"
+		}
+		_ = os.Setenv("EXECUTED_TEST", program)
+		_ = os.Setenv("EXECUTED_SPARE", "yes")
+		environ := slices.DeleteFunc(os.Environ(), func(v string) bool { return v == "EXECUTED_SPARE=yes" })
+		fmt.Fprintln(os.Stderr, Attach(os.Getenv(EnvSocket), os.Args[1:], environ, []string{os.Args[0]}))
 		os.Exit(99)
+	case "serve":
+		serveForTest(rundir.At(os.Getenv(rundir.EnvDir)), os.Getenv(EnvSocket))
+	case "wait":
+		waitAndShow(os.Getenv("EXECUTED_SYNCED") != "")
 	case "show":
 		gonbui.DisplayHTML("<b>first</b>")
 		gonbui.UpdateHTML("id", "<i>old</i>")
@@ -306,9 +323,64 @@ func TestWithoutRecorder(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	log, err := os.ReadFile(j.dir.RankLog(0))
-	if err != nil || string(log) != "alone\n" {
+	note, rest, _ := strings.Cut(string(log), "\n")
+	if err != nil || rest != "alone\n" || !strings.Contains(note, "executed.ipynb lacks what the program puts out from here on") {
 		t.Errorf("log %q, %v", log, err)
 	}
+}
+
+// TestSettleBeforeTheBegin: a job that was cancelled while it waited, or whose script never came to record, is not pending any more.
+func TestSettleBeforeTheBegin(t *testing.T) {
+	for _, tt := range []struct {
+		outcome     Outcome
+		state, want string
+	}{
+		{Outcome{Code: 1, State: "cancelled", Reason: "in the queue"}, "cancelled", "error Cancelled in the queue"},
+		{Outcome{}, pending, ""},
+	} {
+		dir, err := rundir.Create(t.TempDir(), "x", time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		nb, err := nbformat.Parse("x.ipynb", []byte(`{"nbformat":4,"nbformat_minor":5,"metadata":{},"cells":[
+			{"cell_type":"code","id":"a","metadata":{},"source":"%%","execution_count":null,"outputs":[]}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Prepare(dir, nb, Plan{Input: "x.ipynb", Steps: []Step{{"a", 1}}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := Settle(dir, time.Now, tt.outcome); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Open(dir, time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := summary(t, (&job{t: t, dir: dir}).cell("a"))
+		if r.notes.State != tt.state || got != tt.want {
+			t.Errorf("state %q with %q, want %q with %q", r.notes.State, got, tt.state, tt.want)
+		}
+	}
+}
+
+// cell is the output of a cell in the notebook on disk.
+func (j *job) cell(id string) json.RawMessage {
+	j.t.Helper()
+	data, err := os.ReadFile(j.dir.Executed())
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	nb, err := nbformat.Parse("executed.ipynb", data)
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	for _, cell := range nb.Cells {
+		if cell.ID == id {
+			return cell.Field("outputs")
+		}
+	}
+	return nil
 }
 
 // TestSettle: a job whose recorder was killed gets its end from what the scheduler says, once.

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"gonbatch/rundir"
@@ -25,6 +26,8 @@ type Runner struct {
 	Environ []string
 	// LookPath finds a command; nil is exec.LookPath.
 	LookPath func(string) (string, error)
+	// Drain, if it is set, returns once all that a step has put out is in its log: where that goes through a recorder, it comes late.
+	Drain func()
 }
 
 // Run runs the steps of spec, whose programs lie in spec.RunDir, one after the other, except those that an earlier Run has
@@ -119,7 +122,8 @@ func (s *start) step(ctx context.Context, step submit.Step) error {
 // takeStopped tells whether a rank has left the file that says that it was told to stop, and removes it.
 func (s *start) takeStopped() bool { return os.Remove(stoppedFile(s.spec, s.number)) == nil }
 
-// direct runs a step as one process: the only rank, or a shell command. What it prints is shown, and appended to rank 0's log.
+// direct runs a step as one process: the only rank, or a shell command. What it prints is appended to rank 0's log, and shown. It goes
+// to the log without this process: what is printed when that has been killed must end nobody.
 func (s *start) direct(ctx context.Context, step submit.Step) (code int, err error) {
 	spec := s.spec
 	log, err := os.OpenFile(spec.RunDir.RankLog(0), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
@@ -134,11 +138,34 @@ func (s *start) direct(ctx context.Context, step submit.Step) (code int, err err
 	if info, err := os.Stat(cmd.Dir); err != nil || !info.IsDir() {
 		return 0, fmt.Errorf("its folder %s is not there; correct the notebook's %%cd, or make the folder by a line !mkdir -p above it", cmd.Dir)
 	}
-	kept := &lossy{out: log}
-	defer kept.warn(s.Err)
-	out := io.MultiWriter(s.Out, kept)
-	cmd.Stdout, cmd.Stderr = out, out
-	return runGroup(ctx, cmd, terminate)
+	cmd.Stdout, cmd.Stderr = log, log
+	defer s.warnFull(log)
+	return s.showing(func() (int, error) { return runGroup(ctx, cmd, terminate) })
+}
+
+// warnFull says that a log may lack a part of the output, where its disk is full. The programs run on: what they print is theirs to lose.
+func (s *start) warnFull(log *os.File) {
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(log.Name(), &disk); err == nil && disk.Bavail == 0 {
+		fmt.Fprintf(s.Err, "warning: a part of the output is in no log: the disk of %s is full\n", log.Name())
+	}
+}
+
+// showing shows what comes to rank 0's log while run runs.
+func (s *start) showing(run func() (int, error)) (int, error) {
+	tail, err := newLogTail(s.spec.RunDir.RankLog(0), s.Out)
+	if err != nil {
+		return 0, err
+	}
+	stop := tail.start()
+	code, err := run()
+	if s.Drain != nil {
+		s.Drain()
+	}
+	if tailErr := stop(); err == nil && tailErr != nil {
+		err = fmt.Errorf("show rank 0's log: %w", tailErr)
+	}
+	return code, err
 }
 
 // logInterval is the time between two looks at rank 0's log.
@@ -152,22 +179,13 @@ func (s *start) ranks(ctx context.Context, step submit.Step) (int, error) {
 		return 0, err
 	}
 	defer log.Close()
-	tail, err := newLogTail(spec.RunDir.RankLog(0), s.Out)
-	if err != nil {
-		return 0, err
-	}
 	cmd := exec.Command(s.mpi.path, s.mpi.args(spec.Tasks(), spec.RunDir.Launcher(), step.Name)...)
 	cmd.Env = submit.CleanEnviron(s.environ()) // In a job, mpirun would start its ranks by a step of that job, and wait for CPUs.
 	kept := &lossy{out: log}
 	defer kept.warn(s.Err)
 	out := io.MultiWriter(&screen{out: s.Err}, kept)
 	cmd.Stdout, cmd.Stderr = out, out
-	stop := tail.start()
-	code, err := runGroup(ctx, cmd, tellMPIRun)
-	if tailErr := stop(); err == nil && tailErr != nil {
-		err = fmt.Errorf("show rank 0's log: %w", tailErr)
-	}
-	return code, err
+	return s.showing(func() (int, error) { return runGroup(ctx, cmd, tellMPIRun) })
 }
 
 func (r Runner) environ() []string {

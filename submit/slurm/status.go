@@ -2,31 +2,34 @@ package slurm
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"regexp"
-	"strconv"
 
 	"gonbatch/submit"
 )
 
-// The lines of "scontrol show job" that are read. Each begins a line, so that no job name can pass for one.
-var (
-	stateLine    = regexp.MustCompile(`(?m)^\s+JobState=(\S+) Reason=(.*?)(?: Dependency=.*)?$`)
-	exitLine     = regexp.MustCompile(`(?m)^\s+Requeue=.*\bExitCode=(\d+):(\d+)`)
-	restartsLine = regexp.MustCompile(`(?m)^\s+Requeue=\d+ Restarts=(\d+)`)
-	nodesLine    = regexp.MustCompile(`(?m)^\s+NodeList=(\S+)`)
-)
+// errForgotten is the error of a question about a job that the cluster does not know.
+var errForgotten = errors.New("SLURM does not know the job")
 
-// Status asks scontrol, and looks at the run directory's files when SLURM has forgotten the job.
+// Status asks scontrol. A job that SLURM has forgotten is judged by SLURM's accounting, where there is one, and by what is in the run
+// directory. A job that has recorded its end is known though the controller does not answer.
 func (s *Scheduler) Status(ctx context.Context, job submit.Job) (submit.Status, error) {
-	out, err := s.runner.Run(ctx, "scontrol", append(clusterArgs(job), "show", "job", string(job.ID))...)
-	if forgotten(err) {
-		return fromFiles(job)
+	found, err := s.find(ctx, job)
+	return s.judge(ctx, job, found, err)
+}
+
+// judge is the status of a job after a search for its record.
+func (s *Scheduler) judge(ctx context.Context, job submit.Job, found record, err error) (submit.Status, error) {
+	if errors.Is(err, errForgotten) {
+		return s.forgotten(ctx, job)
 	}
 	if err != nil {
+		if status, ended, readErr := recordedEnd(job); ended && readErr == nil {
+			return status, nil
+		}
 		return submit.Status{}, fmt.Errorf("status of job %s: %w", job.ID, err)
 	}
-	status, err := parseStatus(string(out))
+	status, err := found.status()
 	if err != nil {
 		return submit.Status{}, fmt.Errorf("status of job %s: %w", job.ID, err)
 	}
@@ -36,42 +39,48 @@ func (s *Scheduler) Status(ctx context.Context, job submit.Job) (submit.Status, 
 	return status, nil
 }
 
-// parseStatus reads what "scontrol show job" prints for one job.
-func parseStatus(text string) (submit.Status, error) {
-	m := stateLine.FindStringSubmatch(text)
-	if m == nil {
-		return submit.Status{}, fmt.Errorf("scontrol show job printed no JobState: %q", text)
+// find finds the job's record on its own cluster. A job of the same id that is another run's does not count.
+func (s *Scheduler) find(ctx context.Context, job submit.Job) (record, error) {
+	found, err := s.show(ctx, "", job)
+	if !errors.Is(err, errForgotten) {
+		return found, err
 	}
-	status := submit.Status{Raw: m[1], State: parseState(m[1]), Reason: unset(m[2])}
-	status.Explanation = explain(status.Reason)
-	if m := exitLine.FindStringSubmatch(text); m != nil {
-		status.ExitCode, status.Signal = atoi(m[1]), atoi(m[2])
-	}
-	if status.State == submit.Failed {
-		status.State = submit.OfCode(max(status.ExitCode, 1))
-	}
-	if status.State == submit.Stopped {
-		status.Reason, status.Explanation = "", "" // SLURM's are those of a failure.
-	}
-	if m := restartsLine.FindStringSubmatch(text); m != nil {
-		status.Restarts = atoi(m[1])
-	}
-	if m := nodesLine.FindStringSubmatch(text); m != nil {
-		status.Nodes = unset(m[1])
-	}
-	return status, nil
+	return s.findElsewhere(ctx, job)
 }
 
-// unset turns SLURM's words for nothing into none.
-func unset(word string) string {
-	if word == "None" || word == "(null)" {
-		return ""
+// findElsewhere finds the record of a job that the cluster of this machine does not know, if it was given to another.
+func (s *Scheduler) findElsewhere(ctx context.Context, job submit.Job) (record, error) {
+	here, err := s.clusterName(ctx)
+	if err != nil {
+		return record{}, err
 	}
-	return word
+	if job.Cluster == "" || here == "" || job.Cluster == here {
+		return record{}, errForgotten
+	}
+	if err := s.reachable(job.Cluster); err != nil {
+		return record{}, elsewhere(job, here, err)
+	}
+	found, err := s.show(ctx, job.Cluster, job)
+	if err != nil && !errors.Is(err, errForgotten) {
+		s.cannotReach(job.Cluster, err)
+		return found, elsewhere(job, here, err)
+	}
+	return found, err
 }
 
-// atoi reads digits that a pattern has matched; a number too big for an int is as good as the biggest.
-func atoi(digits string) int {
-	n, _ := strconv.Atoi(digits)
-	return n
+// show asks a cluster ("" is this machine's) for the job.
+func (s *Scheduler) show(ctx context.Context, cluster string, job submit.Job) (record, error) {
+	out, err := s.runner.Run(ctx, "scontrol", clusterArgs(cluster, "show", "job", string(job.ID))...)
+	if unknownJob(err) {
+		return record{}, errForgotten
+	}
+	if err != nil {
+		return record{}, unanswered(err)
+	}
+	for _, found := range records(string(out)) {
+		if found.id() == job.ID && found.runs(job.Dir) {
+			return found, nil
+		}
+	}
+	return record{}, errForgotten
 }

@@ -161,7 +161,7 @@ func (c *Cluster) up(s settings) error {
 	cmd := exec.CommandContext(ctx, "bash", c.file("up.sh"), c.Dir)
 	cmd.Env = append(os.Environ(),
 		"NODES="+strconv.Itoa(s.nodes), "CPUS="+strconv.Itoa(s.cpus), "MEM="+strconv.Itoa(s.memoryMB), "GPUS="+strconv.Itoa(s.gpus),
-		"GPUTYPE="+s.gpuType, "EXTRA_CONF="+c.file("extra.conf"))
+		"GPUTYPE="+s.gpuType, "CLUSTER="+s.name, "EXTRA_CONF="+c.file("extra.conf"))
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Run(); err != nil {
 		text, _ := os.ReadFile(log.Name())

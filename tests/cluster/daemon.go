@@ -1,6 +1,9 @@
 package cluster
 
-import "fmt"
+import (
+	"fmt"
+	"os"
+)
 
 // KillDaemon kills slurmd on a node, and nothing else: SLURM takes the node for dead, while its jobs go on.
 func (c *Cluster) KillDaemon(node string) error {
@@ -16,4 +19,33 @@ func (c *Cluster) StartDaemon(node string) error {
 		return fmt.Errorf("start slurmd on %s: %w", node, err)
 	}
 	return nil
+}
+
+// StopController ends slurmctld: jobs go on, and no question is answered.
+func (c *Cluster) StopController() error {
+	const stop = `pid=$(cat "$0/slurmctld.pid") && kill "$pid" && while kill -0 "$pid" 2> /dev/null; do sleep 0.05; done`
+	if _, err := c.Run("bash", "-c", stop, c.Dir); err != nil {
+		return fmt.Errorf("stop slurmctld: %w", err)
+	}
+	return nil
+}
+
+// StartController starts slurmctld again after a StopController.
+func (c *Cluster) StartController() error {
+	// In a file: the daemon would keep a pipe open.
+	if _, err := c.Run("bash", "-c", `slurmctld > "$0" 2>&1`, c.file("slurmctld.out")); err != nil {
+		return fmt.Errorf("start slurmctld: %w", err)
+	}
+	return nil
+}
+
+// ForgetJobs has the controller, after a StopController, start without the jobs that it knew: it gives their ids again.
+func (c *Cluster) ForgetJobs() error {
+	if err := os.RemoveAll(c.file("ctld")); err != nil {
+		return err
+	}
+	if err := os.Mkdir(c.file("ctld"), 0o755); err != nil {
+		return err
+	}
+	return c.StartController()
 }

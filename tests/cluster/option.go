@@ -5,12 +5,12 @@ type Option func(*settings)
 
 type settings struct {
 	nodes, cpus, gpus, memoryMB int
-	gpuType                     string
+	gpuType, name               string
 	conf                        []string
 }
 
 func newSettings(opts []Option) settings {
-	s := settings{nodes: 3, cpus: 4, gpus: 2, memoryMB: 2000}
+	s := settings{nodes: 3, cpus: 4, gpus: 2, memoryMB: 2000, name: "testbed"}
 	for _, opt := range opts {
 		opt(&s)
 	}
@@ -35,3 +35,6 @@ func MemoryMB(n int) Option { return func(s *settings) { s.memoryMB = n } }
 
 // Conf appends lines to slurm.conf.
 func Conf(lines ...string) Option { return func(s *settings) { s.conf = append(s.conf, lines...) } }
+
+// Name sets the cluster's name (default testbed).
+func Name(name string) Option { return func(s *settings) { s.name = name } }

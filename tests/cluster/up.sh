@@ -52,7 +52,7 @@ make_gpus() {
 
 write_conf() {
   cat > "$SLURM_CONF" <<C
-ClusterName=testbed
+ClusterName=${CLUSTER:-testbed}
 AuthType=auth/munge
 AuthInfo=socket=$D/munge/sock,cred_expire=5
 CredType=cred/munge

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"time"
+
+	"gonbatch/submit"
+	"gonbatch/submit/slurm"
+)
+
+// endPoll is the time between two looks at a job whose last processes are ending.
+const endPoll = time.Second
+
+// mayResume refuses a run that has not ended, and waits for one that is just ending. It gives the run with its last job.
+func (r run) mayResume(ctx context.Context, a *app, o *submitOptions) (run, error) {
+	if r.manifest.Scheduler == localName {
+		return r, r.mayResumeHere(ctx)
+	}
+	scheduler := slurm.New(a.runner)
+	r, err := r.adopted(ctx, a, scheduler.Survey(ctx))
+	if err == nil && r.queued() {
+		err = r.waitForEnd(ctx, a, scheduler)
+	}
+	switch {
+	case errors.Is(err, exec.ErrNotFound) && o.NoSubmit:
+		return r, nil // Nothing will be queued from here.
+	case err != nil:
+		return r, err
+	}
+	return r, nil
+}
+
+// mayResumeHere refuses a run on a machine that goes on.
+func (r run) mayResumeHere(ctx context.Context) error {
+	status, err := manifestAsker{}.Status(ctx, r.job())
+	if err != nil || status.State.Ended() || r.manifest.Process == nil {
+		return err
+	}
+	return fmt.Errorf("run %s has not ended: it is %s on %s", r.dir.Name(), status, r.manifest.Process.Host)
+}
+
+// waitForEnd refuses a job that has not ended. SLURM is asked though the manifest knows an end: the job's last processes may still be
+// there, and may write. Those are waited for.
+func (r run) waitForEnd(ctx context.Context, a *app, scheduler *slurm.Scheduler) error {
+	said := false
+	for {
+		status, err := scheduler.Status(ctx, r.job())
+		var never submit.Unanswerable
+		switch {
+		case errors.As(err, &never) && r.settled() && !errors.Is(err, exec.ErrNotFound):
+			return nil // It has ended on a cluster that cannot be asked from here.
+		case err != nil:
+			return fmt.Errorf("run %s cannot be resumed before SLURM says that its job has ended: %w", r.dir.Name(), err)
+		case status.State.Ended():
+			if !r.settled() {
+				a.warnUnlessForbidden(recordEnd(a, r.job(), status))
+			}
+			return nil
+		case !status.Ending:
+			return fmt.Errorf("run %s has not ended: job %s is %s; wait for it, or end it with submit cancel %[2]s", r.dir.Name(), r.manifest.JobID, status)
+		}
+		if !said {
+			fmt.Fprintf(a.err, "job %s has ended, but for its last processes: waiting for them\n", r.manifest.JobID)
+			said = true
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(endPoll):
+		}
+	}
+}

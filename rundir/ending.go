@@ -1,0 +1,27 @@
+package rundir
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// Ending is what the batch script noted when SLURM told it that this start of the job ends: for clusters that keep no accounts.
+type Ending struct {
+	JobID string
+	// State and Reason are SLURM's own words: "COMPLETING", "TimeLimit".
+	State, Reason string
+}
+
+// EndingPath is the file of the Ending: "<job id> <state> <reason>".
+func (d Dir) EndingPath() string { return d.join("ending") }
+
+// ReadEnding reads the Ending of the run's last start. The error is fs.ErrNotExist where there is none.
+func ReadEnding(d Dir) (Ending, error) {
+	text, err := os.ReadFile(d.EndingPath())
+	if err != nil {
+		return Ending{}, fmt.Errorf("ending of run %s: %w", d.Name(), err)
+	}
+	words := append(strings.Fields(string(text)), "", "", "")
+	return Ending{JobID: words[0], State: words[1], Reason: words[2]}, nil
+}

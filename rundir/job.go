@@ -1,0 +1,99 @@
+package rundir
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+)
+
+// StartedJob is a line of Starts: the job that started the run, and its cluster where that is known. A start on this machine has no
+// job.
+type StartedJob struct{ ID, Cluster string }
+
+// ReadStarts reads the run's starts, the last one last.
+func ReadStarts(d Dir) ([]StartedJob, error) {
+	text, err := os.ReadFile(d.Starts())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("starts of run %s: %w", d.Name(), err)
+	}
+	var starts []StartedJob
+	for line := range strings.Lines(string(text)) {
+		starts = append(starts, parseStart(line))
+	}
+	return starts, nil
+}
+
+// parseStart reads "job ID TIME [CLUSTER]", as the batch script writes it. Another start has no job.
+func parseStart(line string) StartedJob {
+	words := strings.Fields(line)
+	if len(words) < 2 || words[0] != "job" {
+		return StartedJob{}
+	}
+	start := StartedJob{ID: words[1]}
+	if len(words) > 3 {
+		start.Cluster = words[3]
+	}
+	return start
+}
+
+// LastStart is the run's last start. Its zero value is none, or one without a job.
+func LastStart(d Dir) (StartedJob, error) {
+	starts, err := ReadStarts(d)
+	if err != nil || len(starts) == 0 {
+		return StartedJob{}, err
+	}
+	return starts[len(starts)-1], nil
+}
+
+// KnownJobs are the ids of all jobs that the run is known to have had.
+func KnownJobs(d Dir) ([]string, error) {
+	m, err := ReadManifest(d)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	starts, err := ReadStarts(d)
+	if err != nil {
+		return nil, err
+	}
+	all := append(m.EarlierJobs(), m.JobID)
+	for _, start := range starts {
+		all = append(all, start.ID)
+	}
+	return slices.DeleteFunc(all, func(id string) bool { return id == "" }), nil
+}
+
+// EarlierJobs are the ids of the jobs that the run had before it was resumed.
+func (m Manifest) EarlierJobs() (ids []string) {
+	for _, before := range m.Resumed {
+		ids = append(ids, before.JobID)
+	}
+	return ids
+}
+
+// Adopt gives m the job that has started the run last, where m knows another or none: a person has queued the batch script, or the
+// command that queued it was killed before it could say so. It reports whether m has changed. A job that the run had before it was
+// resumed is none to adopt.
+func (m *Manifest) Adopt(d Dir) (changed bool, err error) {
+	start, err := LastStart(d)
+	if err != nil || start.ID == "" {
+		return false, err
+	}
+	if start.ID == m.JobID {
+		changed = m.Cluster == "" && start.Cluster != ""
+		m.Cluster = cmp.Or(m.Cluster, start.Cluster)
+		return changed, nil
+	}
+	if slices.Contains(m.EarlierJobs(), start.ID) {
+		return false, nil
+	}
+	m.JobID, m.Cluster = start.ID, start.Cluster
+	m.State, m.Reason, m.ExitCode, m.Ended, m.Submitted = "", "", nil, nil, nil
+	return true, nil
+}

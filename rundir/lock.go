@@ -1,0 +1,174 @@
+package rundir
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+)
+
+// Lock is a file that one process at a time holds, on any of the machines that share the file system. It does without the
+// file system's own locks, which not every cluster's file system has. The lock of a process that died is taken over: at once on
+// the same machine, elsewhere once its holder has given no sign of life for lockSilence.
+type Lock struct {
+	path, token string
+	stop        chan struct{}
+	stopped     sync.WaitGroup
+}
+
+const (
+	// lockPoll is the time between two attempts to get a lock.
+	lockPoll = 50 * time.Millisecond
+	// lockBeat is how often a holder gives a sign of life.
+	lockBeat = 5 * time.Second
+	// lockSilence is far more than a beat: file systems show changes late.
+	lockSilence = 90 * time.Second
+)
+
+// holder is the content of a lock's file. The token makes each of them unique.
+type holder struct {
+	Process
+	Token string `json:"token"`
+}
+
+// RunLock is the file of the lock that a command holds while it starts or ends the run.
+func (d Dir) RunLock() string { return d.join("lock") }
+
+// manifestLock is the file of the lock for one change of the manifest.
+func (d Dir) manifestLock() string { return d.join(".manifest.lock") }
+
+// AcquireLock waits until it holds the lock at path, or ctx ends. Where it has to wait it calls waiting, once, with the process
+// that holds the lock as far as that is known.
+func AcquireLock(ctx context.Context, path string, waiting func(Process)) (*Lock, error) {
+	self, err := ThisProcess()
+	if err != nil {
+		return nil, err
+	}
+	l := &Lock{path: path, token: rand.Text(), stop: make(chan struct{})}
+	text, err := json.Marshal(holder{self, l.token})
+	if err != nil {
+		return nil, err
+	}
+	other := lockWatch{path: path}
+	for {
+		created, err := createWhole(path, text)
+		if err != nil {
+			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+		if created {
+			l.stopped.Go(l.beat)
+			return l, nil
+		}
+		if err := other.wait(ctx, waiting); err != nil {
+			return nil, err
+		}
+		waiting = nil
+	}
+}
+
+// wait waits until the lock's file is gone.
+func (w *lockWatch) wait(ctx context.Context, waiting func(Process)) error {
+	for {
+		current, there := w.look()
+		switch {
+		case !there || current.Gone():
+			return nil
+		case waiting != nil && current.PID != 0:
+			waiting(current.Process)
+			waiting = nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("lock %s, which process %d on %s holds: %w", w.path, current.PID, current.Host, context.Cause(ctx))
+		case <-time.After(lockPoll):
+		}
+	}
+}
+
+// beat gives signs of life until the lock is released.
+func (l *Lock) beat() {
+	ticker := time.NewTicker(lockBeat)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-l.stop:
+			return
+		case now := <-ticker.C:
+			if l.Check() != nil {
+				return
+			}
+			_ = os.Chtimes(l.path, now, now) // Where that is impossible the lock may be taken over; Check notices.
+		}
+	}
+}
+
+// Check returns an error if the lock was taken over: its holder was called dead because it stood still for too long.
+func (l *Lock) Check() error {
+	text, err := os.ReadFile(l.path)
+	if err != nil {
+		return fmt.Errorf("lock %s is lost: %w", l.path, err)
+	}
+	var now holder
+	if err := json.Unmarshal(text, &now); err != nil || now.Token != l.token {
+		return fmt.Errorf("lock %s is lost: process %d on %s has taken it over, as this one gave no sign of life; repeat the command", l.path, now.PID, now.Host)
+	}
+	return nil
+}
+
+// Release gives the lock back. One that was taken over stays.
+func (l *Lock) Release() error {
+	close(l.stop)
+	l.stopped.Wait()
+	if l.Check() != nil {
+		return nil
+	}
+	if err := os.Remove(l.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("release the lock %s: %w", l.path, err)
+	}
+	return nil
+}
+
+// lockWatch watches a lock that another process holds. It compares what it sees at different times, so that the machines' clocks
+// need not agree.
+type lockWatch struct {
+	path string
+	text []byte
+	beat time.Time
+	// since is when the lock was first seen like this.
+	since time.Time
+}
+
+// look reads who holds the lock, if anybody does, and takes the lock away from a process that is dead.
+func (w *lockWatch) look() (now holder, there bool) {
+	text, err := os.ReadFile(w.path)
+	info, statErr := os.Stat(w.path)
+	if err != nil || statErr != nil {
+		return holder{}, false // It was released just now.
+	}
+	if !bytes.Equal(text, w.text) || !info.ModTime().Equal(w.beat) {
+		w.text, w.beat, w.since = text, info.ModTime(), time.Now()
+	}
+	_ = json.Unmarshal(text, &now) // One that is just being written has no process yet.
+	if now.Gone() || !now.here() && time.Since(w.since) > lockSilence {
+		w.breakLock()
+	}
+	return now, true
+}
+
+// breakLock removes the lock of a dead process, unless another has taken that over already.
+func (w *lockWatch) breakLock() {
+	aside := w.path + "." + rand.Text()
+	if os.Rename(w.path, aside) != nil {
+		return
+	}
+	if text, err := os.ReadFile(aside); err == nil && !bytes.Equal(text, w.text) {
+		_ = os.Link(aside, w.path)
+	}
+	_ = os.Remove(aside)
+}

@@ -1,0 +1,89 @@
+package slurmtmpl
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"gonbatch/rundir"
+)
+
+// scontrolOther shows job 11 in the states of the file "others", one after the other, with the script in the file "script-path", and
+// job 12 as running.
+const scontrolOther = `#!/bin/bash
+state="$(cat state)"
+if [ "$3" = 11 ]; then state="$(head -n 1 others)"; fi
+echo "   JobState=$state Dependency=(null)"
+echo "   Command=$(cat script-path)"
+if [ "$3" = 11 ] && [ -e asked ]; then sed -i 1d others; rm asked; elif [ "$3" = 11 ]; then touch asked; fi
+`
+
+// TestAlone: a job does not begin beside another of the same run, and waits for one that is just ending.
+func TestAlone(t *testing.T) {
+	for _, tc := range []struct {
+		name, starts, others, script string
+		runs                         bool
+	}{
+		{name: "the first", runs: true},
+		{name: "started again", starts: "job 12 x\n", others: "RUNNING Reason=None\n", runs: true},
+		{name: "beside another", starts: "job 11 x\n", others: "RUNNING Reason=None\n"},
+		{name: "beside another that ends", starts: "job 11 x\n", others: "COMPLETING Reason=None\nCANCELLED Reason=None\n", runs: true},
+		{name: "beside one that has ended", starts: "job 11 x\n", others: "FAILED Reason=None\n", runs: true},
+		{name: "its id is another's", starts: "job 11 x\n", others: "RUNNING Reason=None\n", script: "/home/bob/job.sbatch", runs: true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newStart(t)
+			s.programs = map[string]string{"train": "#!/bin/bash\ntouch ran"}
+			s.write(t, "scontrol", scontrolOther)
+			s.write(t, "others", tc.others)
+			if tc.script == "" {
+				tc.script = s.spec.RunDir.Script()
+			}
+			s.write(t, "script-path", tc.script+"\n")
+			if tc.starts != "" {
+				if err := os.WriteFile(s.spec.RunDir.Starts(), []byte(tc.starts), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			out, code := s.run(t, 0)
+			starts, err := rundir.ReadStarts(s.spec.RunDir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if last := starts[len(starts)-1].ID; s.has("ran") != tc.runs || (code == 0) != tc.runs || (last == "12") != tc.runs {
+				t.Errorf("exit code %d, ran: %t, last start by job %s; want that it runs: %t\n%s", code, s.has("ran"), last, tc.runs, out)
+			}
+			if says := "job 11 runs in this run directory: job 12 leaves it alone"; strings.Contains(out, says) == tc.runs {
+				t.Errorf("%q in:\n%s", says, out)
+			}
+		})
+	}
+}
+
+// TestNote: a start that SLURM ends leaves what SLURM says of it, and the next one forgets that.
+func TestNote(t *testing.T) {
+	s := newStart(t)
+	s.env = []string{"SLURM_CLUSTER_NAME=east"}
+	s.write(t, "state", "COMPLETING Reason=TimeLimit")
+	s.write(t, "forbidden", "no requeue")
+	s.run(t, syscall.SIGTERM)
+	if got, err := rundir.ReadEnding(s.spec.RunDir); err != nil || got != (rundir.Ending{JobID: "12", State: "COMPLETING", Reason: "TimeLimit"}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if start, err := rundir.LastStart(s.spec.RunDir); err != nil || start != (rundir.StartedJob{ID: "12", Cluster: "east"}) {
+		t.Errorf("%+v, %v", start, err)
+	}
+	s.write(t, "state", "RUNNING Reason=None")
+	s.programs = map[string]string{"train": "#!/bin/bash\ntrue"}
+	if _, code := s.run(t, 0); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if _, err := os.Stat(s.spec.RunDir.EndingPath()); err == nil {
+		t.Error("the ending is still there")
+	}
+	if left, _ := filepath.Glob(s.spec.RunDir.EndingPath() + "*"); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+}

@@ -1,0 +1,102 @@
+package executed
+
+import (
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/janpfeifer/gonb/gonbui/protocol"
+	"golang.org/x/sys/unix"
+
+	"gonbatch/rundir"
+)
+
+// spareFiles are the descriptors of the process that runs Spare, from 3 on.
+const (
+	spareOut = iota + 3
+	spareErr
+	spareDisplay
+	spareBack
+	spareAlive
+)
+
+// errNoRecorder is what the log says when the recorder has died.
+var errNoRecorder = errors.New("what records it has died")
+
+// startSpare starts the process that reads the program's pipes if the recorder dies. It has a session of its own: what ends the
+// program does not end it before it has read all.
+func (p pipes) startSpare(command []string) error {
+	if len(command) == 0 {
+		return nil
+	}
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	for i, fd := range []int{p.out.read, p.err.read, p.display.read, p.back.write, p.alive.read} {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, os.NewFile(uintptr(fd), fmt.Sprint("pipe ", i)))
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return cmd.Start()
+}
+
+// Spare waits until the recorder that a program has attached to is dead or done. Of one that is dead it takes the place: without a
+// reader the program's next output would end the program. The text goes to the log, standard output; rich output is lost.
+func Spare(getenv func(string) string) error {
+	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGPIPE)
+	if _, err := io.Copy(io.Discard, os.NewFile(spareAlive, "alive")); err != nil {
+		return err
+	}
+	var files []*os.File
+	for fd := spareOut; fd <= spareBack; fd++ {
+		if err := unix.SetNonblock(fd, true); err != nil {
+			return err
+		}
+		files = append(files, os.NewFile(uintptr(fd), fmt.Sprintf("fd-%d", fd)))
+	}
+	refuseDisplays(files[spareDisplay-spareOut], files[spareBack-spareOut])
+	said := false
+	return mergeTexts(files[0], files[1], nil, func(_ string, text []byte) {
+		if !said {
+			said = true
+			fmt.Printf(lossNote, errNoRecorder)
+			markLoss(getenv)
+		}
+		_, _ = os.Stdout.Write(text) // A full disk does not stop the program.
+	})
+}
+
+// refuseDisplays has the program's package gonbui give up: its next message fails, and one that waits for an answer gets it. The
+// answer begins a stream of its own, so that it is understood only by a program that has had none before; the bytes behind it, which
+// nobody understands, end the waiting for others.
+func refuseDisplays(display, back *os.File) {
+	_ = display.Close()
+	_ = back.SetWriteDeadline(time.Now().Add(time.Second))
+	_ = gob.NewEncoder(back).Encode(&protocol.CommValue{Address: protocol.GonbuiSyncAckAddress, Value: 0})
+	_, _ = back.Write([]byte{3, 0xff, 0xff, 0xff})
+	_ = back.Close()
+}
+
+// markLoss notes in the run directory that the notebook lacks output.
+func markLoss(getenv func(string) string) {
+	if dir, ok := rundir.FromEnv(getenv); ok {
+		_ = rundir.WriteFileAtomic(dir.Unrecorded(), nil, 0o644) // The log says it, too.
+	}
+}
+
+// noteLoss says in the notebook that it lacks output, if it does. The recorder is locked.
+func (r *Recorder) noteLoss() {
+	if err := os.Remove(r.dir.Unrecorded()); err != nil {
+		return
+	}
+	for _, c := range r.cells {
+		if c.times.Status == running {
+			c.tape.write("stderr", fmt.Appendf(nil, "\n[gonbatch: more of the output is in %s only: %v]\n", r.log, errNoRecorder))
+			c.dirty, r.dirty = true, true
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package slurm
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"gonbatch/rundir"
+	"gonbatch/submit"
+)
+
+// sacctTime is how sacct prints times: local, to the second.
+const sacctTime = "2006-01-02T15:04:05"
+
+// accounted asks SLURM's accounting how a forgotten job ended. Many clusters have no accounting, or keep it from users: that is no
+// error, and is not tried again.
+func (s *Scheduler) accounted(ctx context.Context, job submit.Job, m rundir.Manifest) (submit.Status, bool) {
+	if s.noAccounting.Load() {
+		return submit.Status{}, false
+	}
+	out, err := s.runner.Run(ctx, "sacct", clusterArgs(job.Cluster, "--noheader", "--parsable2", "--allocations",
+		"--jobs="+string(job.ID), "--format=State,ExitCode,Submit")...)
+	if err != nil {
+		s.noAccounting.Store(true)
+		return submit.Status{}, false
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	return parseAccount(lines[len(lines)-1], m)
+}
+
+// parseAccount reads a line of sacct, "CANCELLED by 1000|0:15|2026-11-21T10:15:00". One of another job that had the same id, or of a
+// job that accounting takes for running, does not count.
+func parseAccount(line string, m rundir.Manifest) (submit.Status, bool) {
+	fields := strings.Split(line, "|")
+	if len(fields) != 3 || !submittedThen(fields[2], m) {
+		return submit.Status{}, false
+	}
+	status := submit.Status{Raw: fields[0], State: parseState(fields[0])}
+	code, signal, _ := strings.Cut(fields[1], ":")
+	status.ExitCode, status.Signal = atoi(code), atoi(signal)
+	switch status.State {
+	case submit.Failed:
+		status.State = submit.OfCode(max(status.ExitCode, 1))
+	case submit.TimedOut:
+		status.Reason, status.Explanation = timeLimit, explain(timeLimit)
+	}
+	return status, status.State.Ended()
+}
+
+// submittedThen reports whether a job that was submitted at a time can be the run's. A day is allowed for clocks and time zones.
+func submittedThen(text string, m rundir.Manifest) bool {
+	at, err := time.ParseInLocation(sacctTime, text, time.Local)
+	if err != nil {
+		return false
+	}
+	const day = 24 * time.Hour
+	if m.Submitted != nil {
+		return at.Sub(*m.Submitted).Abs() < day
+	}
+	return at.After(m.Created.Add(-day))
+}

@@ -1,0 +1,38 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gonbatch/submit"
+)
+
+// Cancel ends the job, if it is still the run's: its id may be another's by now, or here. A job that has ended, or that its cluster has
+// forgotten, is no error. One on a cluster that cannot be asked is.
+func (s *Scheduler) Cancel(ctx context.Context, job submit.Job) error {
+	_, err := s.show(ctx, "", job)
+	cluster := ""
+	if errors.Is(err, errForgotten) {
+		_, err = s.findElsewhere(ctx, job)
+		cluster = job.Cluster
+	}
+	if errors.Is(err, errForgotten) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cancel job %s: %w", job.ID, err)
+	}
+	_, err = s.runner.Run(ctx, "scancel", clusterArgs(cluster, string(job.ID))...)
+	if err == nil || unknownJob(err) || hasEnded(err) {
+		return nil
+	}
+	return fmt.Errorf("cancel job %s: %w", job.ID, err)
+}
+
+// hasEnded tells from a command's error that the job has ended.
+func hasEnded(err error) bool {
+	var command *submit.CommandError
+	return errors.As(err, &command) && strings.Contains(command.Output, "already completing or completed")
+}

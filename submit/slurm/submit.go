@@ -1,0 +1,80 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"time"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"gonbatch/rundir"
+	"gonbatch/submit"
+)
+
+// submitLimit is how long sbatch may take. It tries for a while where the controller is busy, and what it has begun must not be cut off.
+const submitLimit = 2 * time.Minute
+
+// SubmitCommand is the command line that queues spec's script, for a person to type.
+func SubmitCommand(spec submit.JobSpec) string {
+	return shellescape.QuoteCommand(append([]string{"sbatch"}, submitArgs(spec)...))
+}
+
+func submitArgs(spec submit.JobSpec) []string { return []string{"--parsable", spec.RunDir.Script()} }
+
+// parsable is what sbatch --parsable prints: an id, and the cluster where there are several. A site's submit plugin may print lines of
+// its own, before or after.
+var parsable = regexp.MustCompile(`(?m)^([0-9]+)(?:;(\S+))?\s*$`)
+
+// Submit queues the script in spec.RunDir. The end of ctx does not cut off sbatch, which may have queued the job already. Where its
+// answer is no clear one, SLURM's own list says whether it has the job. On an error the run directory stays, and the error names it.
+func (s *Scheduler) Submit(ctx context.Context, spec submit.JobSpec) (submit.Job, error) {
+	ctx = context.WithoutCancel(ctx)
+	cluster, _ := s.clusterName(ctx) // Where the controller does not answer, sbatch says so.
+	limited, cancel := context.WithTimeout(ctx, submitLimit)
+	defer cancel()
+	out, err := s.runner.Run(limited, "sbatch", submitArgs(spec)...)
+	ids := parsable.FindAllSubmatch(out, -1)
+	if err == nil && len(ids) == 1 {
+		job := submit.Job{ID: submit.JobID(ids[0][1]), Cluster: string(ids[0][2]), Dir: spec.RunDir}
+		if job.Cluster == "" {
+			job.Cluster = cluster
+		}
+		return job, nil
+	}
+	if job, ok := s.accepted(ctx, spec, err); ok {
+		return job, nil
+	}
+	if err != nil {
+		return submit.Job{}, refused(spec, err)
+	}
+	return submit.Job{}, fmt.Errorf("sbatch printed no job id but %q; the job may be queued (look with squeue); its run directory is %s", out, spec.RunDir.Path())
+}
+
+// accepted looks whether SLURM has taken the job after all: one that the run has not had before.
+func (s *Scheduler) accepted(ctx context.Context, spec submit.JobSpec, err error) (submit.Job, bool) {
+	if errors.Is(err, exec.ErrNotFound) {
+		return submit.Job{}, false
+	}
+	before, err := rundir.KnownJobs(spec.RunDir)
+	if err != nil {
+		return submit.Job{}, false
+	}
+	job, err := s.Survey(ctx).Find(ctx, spec.RunDir, before)
+	return job, err == nil && job.ID != ""
+}
+
+// refused explains an error of sbatch in its own words.
+func refused(spec submit.JobSpec, err error) error {
+	kept := fmt.Sprintf("nothing is lost: all is staged in %s; queue it with: %s", spec.RunDir.Path(), SubmitCommand(spec))
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return fmt.Errorf("%w\n%s", ErrNoSLURM, kept)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("cannot queue the job: %w: is SLURM's controller up (scontrol ping)? The job may be queued: submit status %s says so once SLURM answers, look before you repeat it",
+			err, shellescape.Quote(spec.RunDir.Path()))
+	}
+	return fmt.Errorf("SLURM did not take the job: %w\n%s", err, kept)
+}

@@ -1,0 +1,82 @@
+package slurm
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"testing"
+
+	"gonbatch/rundir"
+	"gonbatch/submit"
+)
+
+// config is the part of "scontrol show config" that is read.
+func config(cluster string) answer {
+	return answer{out: "Configuration data as of 2026-11-21T10:15:00\nCgroupPlugin = autodetect\nClusterName             = " + cluster + "\n"}
+}
+
+func TestSubmit(t *testing.T) {
+	dir := rundir.At("/runs/a b")
+	const line = "sbatch --parsable /runs/a b/job.sbatch"
+	kept := "\nnothing is lost: all is staged in /runs/a b; queue it with: sbatch --parsable '/runs/a b/job.sbatch'"
+	late := "cannot queue the job: sbatch did not answer in time: is SLURM's controller up (scontrol ping)? The job may be queued: " +
+		"submit status '/runs/a b' says so once SLURM answers, look before you repeat it"
+	queued := shown(dir, "33", "PENDING", "Priority", "0:0")
+	for _, tc := range []struct {
+		name   string
+		answer answer
+		jobs   string
+		want   submit.Job
+		err    string
+	}{
+		{name: "id", answer: answer{out: "33\n"}, want: submit.Job{ID: "33", Cluster: "here", Dir: dir}},
+		{name: "id and cluster", answer: answer{out: "33;east\n"}, want: submit.Job{ID: "33", Cluster: "east", Dir: dir}},
+		{name: "a site's own words first", answer: answer{out: "Welcome\n33\n"}, want: submit.Job{ID: "33", Cluster: "here", Dir: dir}},
+		{name: "a site's own words last", answer: answer{out: "33\nYour account has 12 hours left.\n"}, want: submit.Job{ID: "33", Cluster: "here", Dir: dir}},
+		{name: "a site's own number", answer: answer{out: "33\n12\n"}, jobs: shown(rundir.At("/runs/other"), "12", "RUNNING", "None", "0:0") + "\n" + queued,
+			want: submit.Job{ID: "33", Cluster: "here", Dir: dir}},
+		{name: "no id, but a job", answer: answer{out: "ok"}, jobs: queued, want: submit.Job{ID: "33", Cluster: "here", Dir: dir}},
+		{name: "no id", answer: answer{out: "ok"}, err: `sbatch printed no job id but "ok"; the job may be queued (look with squeue); its run directory is /runs/a b`},
+		{name: "refused", answer: answer{err: commandError("sbatch", "sbatch: error: invalid partition specified: nope")},
+			err: "SLURM did not take the job: sbatch: sbatch: error: invalid partition specified: nope" + kept},
+		{name: "missing", answer: answer{err: &submit.CommandError{Name: "sbatch", Err: exec.ErrNotFound}}, err: ErrNoSLURM.Error() + kept},
+		{name: "no answer", answer: answer{err: &submit.CommandError{Name: "sbatch", Err: context.DeadlineExceeded}}, err: late},
+		{name: "no answer, but a job", answer: answer{err: &submit.CommandError{Name: "sbatch", Err: context.DeadlineExceeded}}, jobs: queued,
+			want: submit.Job{ID: "33", Cluster: "here", Dir: dir}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := New(&fake{t: t, answers: map[string]answer{line: tc.answer, "scontrol show config": config("here"), "scontrol --all show job": {out: tc.jobs}}})
+			got, err := s.Submit(t.Context(), submit.JobSpec{RunDir: dir})
+			if got != tc.want || fmt.Sprint(err) != orNil(tc.err) {
+				t.Errorf("Submit = %+v, %v\nwant     %+v, %s", got, err, tc.want, tc.err)
+			}
+		})
+	}
+}
+
+// TestSubmitIsNotCutOff: a context that has ended leaves sbatch alone, and the job is known.
+func TestSubmitIsNotCutOff(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	runner := execFake(t, map[string]string{"scontrol": "echo 'ClusterName = here'", "sbatch": "sleep 0.2; echo 33"})
+	got, err := New(runner).Submit(ctx, submit.JobSpec{RunDir: rundir.At(dir)})
+	if want := (submit.Job{ID: "33", Cluster: "here", Dir: rundir.At(dir)}); got != want || err != nil {
+		t.Errorf("Submit = %+v, %v; want %+v", got, err, want)
+	}
+}
+
+// TestSubmitOfAResumedRun: the run's earlier job, which SLURM still knows, is not taken for the one that was just refused.
+func TestSubmitOfAResumedRun(t *testing.T) {
+	dir := rundir.At(t.TempDir())
+	if err := (rundir.Manifest{Resumed: []rundir.Resumption{{JobID: "33"}}}).Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	s := New(&fake{t: t, answers: map[string]answer{
+		"sbatch --parsable " + dir.Script(): {err: commandError("sbatch", "no")}, "scontrol show config": config("here"),
+		"scontrol --all show job": {out: shown(dir, "33", "CANCELLED", "None", "0:0")},
+	}})
+	if job, err := s.Submit(t.Context(), submit.JobSpec{RunDir: dir}); err == nil {
+		t.Errorf("job %+v was queued", job)
+	}
+}

@@ -1,0 +1,141 @@
+package tests
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"gonbatch/rundir"
+	"gonbatch/tests/cluster"
+	"gonbatch/tests/tmpfs"
+)
+
+// nobody is another user of the machine.
+const nobody = 65534
+
+// colleague is somebody else who may read the user's files, and has a copy of the command.
+func (u user) colleague(t *testing.T) func(args ...string) (string, error) {
+	t.Helper()
+	program, err := submitBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("/tmp", "colleague-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	copied := filepath.Join(dir, "submit")
+	if err := os.WriteFile(copied, text, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return func(args ...string) (string, error) {
+		readable(t, u.folder)
+		cmd := exec.CommandContext(t.Context(), copied, args...)
+		cmd.Dir, cmd.Env = u.folder, append(append(os.Environ(), u.env...), "HOME="+dir)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+}
+
+// readable lets everybody read what is in a folder, and the way to it.
+func readable(t *testing.T, folder string) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil || !info.Mode().IsRegular() && !info.IsDir() {
+			return err
+		}
+		return os.Chmod(path, info.Mode().Perm()|0o444|info.Mode().Perm()&0o100>>2|info.Mode().Perm()&0o100>>1)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir := filepath.Dir(folder); dir != "/tmp" && dir != "/"; dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestStatusForAColleague: who may only read a run sees how it fares and ended, its log too, and changes nothing.
+func TestStatusForAColleague(t *testing.T) {
+	c := cluster.Start(t, cluster.Nodes(1))
+	u := newUser(t, c.Env()...)
+	look := u.colleague(t)
+	id := job(t, u.mustSubmit(t, u.write(t, "shared.ipynb", waits)))
+	run := u.run(t)
+	must := func(want string, args ...string) bool {
+		t.Helper()
+		out, err := look(args...)
+		if err != nil || strings.Contains(out, "warning") {
+			t.Errorf("submit %q: %v\n%s", args, err, out)
+		}
+		return strings.Contains(out, want)
+	}
+	eventually(t, "it runs", func() bool { return must("state:         running", "status", id) })
+	u.release(t)
+	eventually(t, "it is completed", func() bool { return must("state:         completed", "status", id) })
+	if !must("completed", "status") || !must("released\n", "logs", id) || !must("released\n", "logs", "-f", id) {
+		t.Error("the list or the log does not tell")
+	}
+	if m, err := rundir.ReadManifest(run); err != nil || m.Ended != nil {
+		t.Errorf("a colleague has changed the manifest: %+v, %v", m, err)
+	}
+	for _, args := range [][]string{{"cancel", id}, {"resume", id}} {
+		if out, err := look(args...); err == nil || !strings.Contains(out, "permission denied") {
+			t.Errorf("submit %q: %v\n%s", args, err, out)
+		}
+	}
+	wantAll(t, u.mustSubmit(t, "status", id), "state:         completed")
+}
+
+// TestStatusOnAFullDisk: what cannot be kept is told all the same.
+func TestStatusOnAFullDisk(t *testing.T) {
+	c := cluster.Start(t, cluster.Nodes(1))
+	u := newUser(t, c.Env()...)
+	tmpfs.Mount(t, filepath.Join(u.folder, "runs"), "size=600m")
+	id := job(t, u.mustSubmit(t, u.write(t, "full.ipynb", "%%\nfmt.Println(\"done\")")))
+	run := u.run(t)
+	eventually(t, "it has ended", func() bool { _, err := os.Stat(run.ExitStatus()); return err == nil })
+	fill(t, filepath.Join(run.Root(), "filler"))
+	wantAll(t, u.mustSubmit(t, "status"), "completed", "warning", "no space left on device")
+	wantAll(t, u.mustSubmit(t, "status", id), "state:         completed")
+	wantAll(t, u.mustSubmit(t, "logs", "-f", id), "done\n")
+	if err := os.Remove(filepath.Join(run.Root(), "filler")); err != nil {
+		t.Fatal(err)
+	}
+	if out := u.mustSubmit(t, "status", id); !strings.Contains(out, "state:         completed") || strings.Contains(out, "warning") {
+		t.Errorf("%s", out)
+	}
+}
+
+// fill leaves no room in a file's file system.
+func fill(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for size := 1 << 20; size > 0; {
+		if _, err := f.Write(make([]byte, size)); err != nil {
+			size /= 2
+		}
+	}
+}

@@ -1,0 +1,368 @@
+package tests
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"gonbatch/rundir"
+	"gonbatch/tests/cluster"
+)
+
+// waits is a cell that waits until there is a file "release" in the notebook's folder.
+const waits = "%%\nfmt.Println(\"waits\")\nfor {\n\tif _, err := os.Stat(\"release\"); err == nil {\n\t\tbreak\n\t}\n\ttime.Sleep(50 * time.Millisecond)\n}\nfmt.Println(\"released\")"
+
+// TestJobs: a run knows its job on a real cluster, whoever queued it, whatever became of the command that did, and for ever.
+func TestJobs(t *testing.T) {
+	c := cluster.Start(t)
+	t.Run("together", func(t *testing.T) {
+		for _, tc := range []struct {
+			name string
+			test func(*testing.T, *cluster.Cluster)
+		}{
+			{"queued by hand", queuedByHand}, {"queued twice by hand", queuedTwice}, {"interrupted in sbatch", interruptedInSbatch}, {"killed in sbatch", killedInSbatch},
+			{"three resumes", threeResumes}, {"resumed while it ends", resumedWhileItEnds}, {"recorder killed", recorderKilled},
+		} {
+			t.Run(tc.name, func(t *testing.T) {
+				t.Parallel()
+				tc.test(t, c)
+			})
+		}
+	})
+	t.Run("controller away", func(t *testing.T) { controllerAway(t, c) })
+	t.Run("forgotten", func(t *testing.T) { forgotten(t, c) })
+}
+
+// queuedByHand: the job of a staged run is known by its script, while it waits and when it runs.
+func queuedByHand(t *testing.T, c *cluster.Cluster) {
+	u := newUser(t, c.Env()...)
+	u.mustSubmit(t, "--no-submit", u.write(t, "hand.ipynb", waits))
+	run := u.run(t)
+	wantAll(t, u.mustSubmit(t, "status", run.Name()), "state:         staged, not queued")
+	id := strings.TrimSpace(mustOutput(t, c, "sbatch", "--parsable", "--hold", run.Script()))
+	wantAll(t, u.mustSubmit(t, "status"), id+" ", "pending: JobHeldUser")
+	out, err := u.submit(t, "resume", run.Name())
+	if err == nil {
+		t.Errorf("it was resumed:\n%s", out)
+	}
+	wantAll(t, out, "has not ended: job "+id+" is pending")
+	u.mustSubmit(t, "cancel", id)
+	wantAll(t, u.mustSubmit(t, "status", run.Name()), "state:         cancelled")
+	wantAll(t, read(t, run.Executed()), `"state": "cancelled"`)
+
+	again := strings.TrimSpace(mustOutput(t, c, "sbatch", "--parsable", run.Script()))
+	eventually(t, "it runs", func() bool { return strings.Contains(u.mustSubmit(t, "status", run.Name()), "state:         running") })
+	wantAll(t, u.mustSubmit(t, "status", again), run.Name())
+	u.release(t)
+	if out, err := u.submit(t, "logs", "-f", run.Name()); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	wantAll(t, u.mustSubmit(t, "status", run.Name()), "state:         completed", again)
+}
+
+// queuedTwice: a person queues the same script two times. The programs run once.
+func queuedTwice(t *testing.T, c *cluster.Cluster) {
+	u := newUser(t, c.Env()...)
+	u.mustSubmit(t, "--no-submit", u.write(t, "twice.ipynb", waits))
+	run := u.run(t)
+	first := strings.TrimSpace(mustOutput(t, c, "sbatch", "--parsable", run.Script()))
+	eventually(t, "it runs", func() bool { text, _ := os.ReadFile(run.RankLog(0)); return strings.Contains(string(text), "waits") })
+	second := strings.TrimSpace(mustOutput(t, c, "sbatch", "--parsable", run.Script()))
+	eventually(t, "the second gives way", func() bool {
+		return strings.Contains(read(t, run.SchedulerLog()), "job "+first+" runs in this run directory: job "+second+" leaves it alone")
+	})
+	u.release(t)
+	eventually(t, "it is completed", func() bool {
+		return strings.Contains(u.mustSubmit(t, "status", run.Name()), "state:         completed")
+	})
+	if log := read(t, run.RankLog(0)); log != "waits\nreleased\n" {
+		t.Errorf("log %q", log)
+	}
+}
+
+// slowSbatch is a folder with an sbatch that has queued the job long before it answers.
+func slowSbatch(t *testing.T) (path, queued string) {
+	t.Helper()
+	dir := t.TempDir()
+	real, err := exec.LookPath("sbatch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	queued = filepath.Join(dir, "queued")
+	text := fmt.Sprintf("#!/bin/bash\nid=$(%s \"$@\") || exit\ntouch %s\nfor ((i = 0; i < 40; i++)); do sleep 0.1; done\necho $id\necho Thank you for flying with us.\n", real, queued)
+	if err := os.WriteFile(filepath.Join(dir, "sbatch"), []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return "PATH=" + dir + ":" + os.Getenv("PATH"), queued
+}
+
+// inSbatch starts a submission and sends a signal to all of its process group, as a terminal does, once sbatch has queued the job.
+func inSbatch(t *testing.T, u user, signal syscall.Signal, args ...string) (out string, code int) {
+	t.Helper()
+	program, err := submitBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, queued := slowSbatch(t)
+	var all strings.Builder
+	cmd := exec.Command(program, args...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = u.folder, append(append(os.Environ(), u.env...), path), &all, &all
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "sbatch has queued the job", func() bool { _, err := os.Stat(queued); return err == nil })
+	if err := syscall.Kill(-cmd.Process.Pid, signal); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // Its code is looked at.
+	return all.String(), cmd.ProcessState.ExitCode()
+}
+
+func interruptedInSbatch(t *testing.T, c *cluster.Cluster) {
+	u := newUser(t, c.Env()...)
+	out, code := inSbatch(t, u, syscall.SIGINT, "--directive=--hold", u.write(t, "slow.ipynb", waits))
+	if code != 130 {
+		t.Errorf("exit code %d", code)
+	}
+	id := job(t, out)
+	wantAll(t, out, "waiting for sbatch", "the job is queued all the same; end it with: submit cancel "+id)
+	wantAll(t, u.mustSubmit(t, "status", id), "pending: JobHeldUser")
+	u.mustSubmit(t, "cancel", id)
+}
+
+func killedInSbatch(t *testing.T, c *cluster.Cluster) {
+	u := newUser(t, c.Env()...)
+	inSbatch(t, u, syscall.SIGKILL, "--directive=--hold", u.write(t, "slow.ipynb", waits))
+	run := u.run(t)
+	wantAll(t, u.mustSubmit(t, "status", run.Name()), "pending: JobHeldUser")
+	if out, err := u.submit(t, "resume", run.Name()); err == nil {
+		t.Errorf("it was resumed:\n%s", out)
+	}
+	u.mustSubmit(t, "cancel", run.Name())
+	wantAll(t, u.mustSubmit(t, "status", run.Name()), "state:         cancelled")
+}
+
+// threeResumes: of several commands that resume a run at once, one does.
+func threeResumes(t *testing.T, c *cluster.Cluster) {
+	u := newUser(t, c.Env()...)
+	name := u.write(t, "fails.ipynb", "%%\nif os.Getenv(\"GONBATCH_RESTARTS\") == \"0\" {\n\tos.Exit(3)\n}", waits)
+	if out, err := u.submit(t, "--follow", name); err == nil {
+		t.Fatalf("it did not fail:\n%s", out)
+	}
+	run := u.run(t)
+	var resumed []string
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() {
+			out, err := u.submit(t, "resume", run.Path())
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				resumed = append(resumed, out)
+			} else if !strings.Contains(out, "has not ended: job ") {
+				t.Errorf("%s", out)
+			}
+		})
+	}
+	all.Wait()
+	if len(resumed) != 1 {
+		t.Errorf("%d commands have resumed the run, want 1:\n%s", len(resumed), strings.Join(resumed, "\n"))
+	}
+	if jobs := jobsOf(t, c, run); len(jobs) != 2 {
+		t.Errorf("the run has had the jobs %q, want two", jobs)
+	}
+	u.release(t)
+	eventually(t, "it is completed", func() bool {
+		return strings.Contains(u.mustSubmit(t, "status", run.Name()), "state:         completed")
+	})
+}
+
+// jobsOf are the ids of a run's jobs that SLURM knows.
+func jobsOf(t *testing.T, c *cluster.Cluster, run rundir.Dir) (ids []string) {
+	t.Helper()
+	for _, text := range strings.Split(mustOutput(t, c, "scontrol", "show", "job"), "\n\n") {
+		if strings.Contains(text, "Command="+run.Script()+"\n") {
+			ids = append(ids, regexp.MustCompile(`^\s*JobId=([0-9]+)`).FindStringSubmatch(text)[1])
+		}
+	}
+	return ids
+}
+
+// resumedWhileItEnds: the programs of a cancelled job are gone before those of the next begin.
+func resumedWhileItEnds(t *testing.T, c *cluster.Cluster) {
+	u := newUser(t, c.Env()...)
+	name := u.write(t, "deaf.ipynb", `%%
+read := func() string { text, _ := os.ReadFile("beats"); return string(text) }
+if os.Getenv("GONBATCH_RESTARTS") != "0" {
+	before := read()
+	time.Sleep(time.Second)
+	fmt.Println("alone:", before == read())
+	return
+}
+signal.Ignore(syscall.SIGTERM, syscall.SIGUSR1)
+fmt.Println("deaf")
+for i := 0; ; i++ {
+	os.WriteFile("beats", []byte(strconv.Itoa(i)), 0o644)
+	time.Sleep(20 * time.Millisecond)
+}`)
+	id := job(t, u.mustSubmit(t, name))
+	run := u.run(t)
+	eventually(t, "it runs", func() bool { text, _ := os.ReadFile(run.RankLog(0)); return strings.Contains(string(text), "deaf") })
+	u.mustSubmit(t, "cancel", id)
+	if out, err := u.submit(t, "resume", "--follow", run.Path()); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if log := read(t, run.RankLog(0)); !strings.Contains(log, "alone: true\n") {
+		t.Errorf("log %q\n%s", log, read(t, run.SchedulerLog()))
+	}
+}
+
+// recorderKilled: the job goes on without what records it, and says so.
+func recorderKilled(t *testing.T, c *cluster.Cluster) {
+	u := newUser(t, c.Env()...)
+	id := job(t, u.mustSubmit(t, u.write(t, "recorded.ipynb", waits, "%%\nfmt.Println(\"next\")")))
+	run := u.run(t)
+	eventually(t, "the notebook has what the program printed", func() bool { return strings.Contains(read(t, run.Executed()), `"waits\n"`) })
+	killed := slices.ContainsFunc(c.Nodes, func(node string) bool {
+		_, err := c.On(node, "pkill", "-KILL", "-f", "recorder serve "+run.Path())
+		return err == nil
+	})
+	if !killed {
+		t.Fatal("no node has a recorder of the run")
+	}
+	u.release(t)
+	eventually(t, "it is completed", func() bool { return strings.Contains(u.mustSubmit(t, "status", id), "state:         completed") })
+	log := read(t, run.RankLog(0))
+	if strings.Count(log, "[gonbatch: executed.ipynb lacks what the program puts out from here on") != 2 {
+		t.Errorf("log %q", log)
+	}
+	wantAll(t, log, "released\n", "next\n")
+	wantAll(t, read(t, run.Executed()), "more of the output is in logs/rank-0.log only")
+}
+
+// controllerAway: while no question is answered, the log is shown, and the job's end is heard of afterwards.
+func controllerAway(t *testing.T, c *cluster.Cluster) {
+	u := newUser(t, c.Env()...)
+	program, err := submitBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out lockedBuilder
+	cmd := exec.Command(program, "--follow", u.write(t, "away.ipynb", waits))
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = u.folder, append(os.Environ(), u.env...), &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it runs", func() bool { return strings.Contains(out.String(), "waits\n") })
+	if err := c.StopController(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is said that SLURM does not answer", func() bool { return strings.Contains(out.String(), "asked again until it answers") })
+	u.release(t)
+	eventually(t, "the log is shown all the same", func() bool { return strings.Contains(out.String(), "released\n") })
+	if err := c.StartController(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+	if n := strings.Count(out.String(), "asked again until it answers"); n != 1 {
+		t.Errorf("it was said %d times that SLURM does not answer:\n%s", n, out.String())
+	}
+}
+
+// forgotten: what a job left behind tells how it ended when SLURM has forgotten it, and its id is another's by then.
+func forgotten(t *testing.T, c *cluster.Cluster) {
+	u, long := newUser(t, c.Env()...), newUser(t, c.Env()...)
+	// The last one is ended by its time limit, which comes after a minute and a half or so.
+	limit := job(t, long.mustSubmit(t, "--time", "1", "--max-restarts", "0", long.write(t, "limit.ipynb", waits)))
+	id := job(t, u.mustSubmit(t, u.write(t, "cancelled.ipynb", waits)))
+	run := u.run(t)
+	eventually(t, "it runs", func() bool { text, _ := os.ReadFile(run.RankLog(0)); return strings.Contains(string(text), "waits") })
+	mustRun(t, c, "scancel", id)
+	gone(t, c, id)
+	gone(t, c, limit)
+	if err := c.StopController(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.ForgetJobs(); err != nil {
+		t.Fatal(err)
+	}
+	wantAll(t, u.mustSubmit(t, "status", id), "state:         cancelled", run.SchedulerLog())
+	wantAll(t, long.mustSubmit(t, "status", limit), "state:         timed out: TimeLimit")
+	if m, err := rundir.ReadManifest(run); err != nil || m.Ended != nil {
+		t.Errorf("what was only inferred is kept: %+v, %v", m, err)
+	}
+	// Strangers get the ids.
+	for {
+		stranger := strings.TrimSpace(mustOutput(t, c, "sbatch", "--parsable", "--hold", "--output=/dev/null", "--wrap", "sleep 600"))
+		if stranger == id {
+			break
+		}
+	}
+	wantAll(t, u.mustSubmit(t, "status", id), "state:         cancelled")
+	wantAll(t, u.mustSubmit(t, "cancel", id), "has ended: cancelled")
+	wantAll(t, mustOutput(t, c, "squeue", "--noheader", "--jobs", id, "--format=%T"), "PENDING")
+	u.release(t)
+	if out, err := u.submit(t, "resume", "--follow", run.Path()); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// gone waits until a job has ended, for minutes.
+func gone(t *testing.T, c *cluster.Cluster, id string) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(time.Second) {
+		if out, err := c.Run("squeue", "--noheader", "--jobs", id); err == nil && strings.TrimSpace(out) == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("job %s does not end", id)
+		}
+	}
+}
+
+// release lets the program go on that waits.
+func (u user) release(t *testing.T) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(u.folder, "release"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mustOutput(t *testing.T, c *cluster.Cluster, command ...string) string {
+	t.Helper()
+	out, err := c.Run(command[0], command[1:]...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// lockedBuilder collects the output of a command that runs.
+type lockedBuilder struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *lockedBuilder) Write(text []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(text)
+}
+
+func (b *lockedBuilder) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
