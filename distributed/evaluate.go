@@ -129,6 +129,11 @@ func (w *World) evaluatePart(ctx context.Context, trainer *train.Trainer, p part
 			inGo[i] = &results{}
 		}
 	}
+	for v := range trainer.Store().IterVariables() {
+		if isOwn(v) {
+			v.SetTrainable(false) // Reset takes them out of a checkpoint as trainable, and a rank without examples never builds them.
+		}
+	}
 	for metrics, err := range w.evalSteps(trainer, p) {
 		if err != nil {
 			return nil, nil, err

@@ -134,7 +134,9 @@ func (t *Trainer) shareSnapshot(from origin) error {
 	for _, info := range from.Tensors {
 		if !t.world.IsMain() {
 			t.snapshot.Tensors[info.Name] = tensors.FromShape(shapes.Make(info.DType, info.Dimensions...))
-			t.snapshot.Weights[info.Name] = info.Weight
+			if info.Weight {
+				t.snapshot.Weights[info.Name] = true
+			}
 		}
 		if err := t.shareTensor(t.snapshot.Tensors[info.Name]); err != nil {
 			return fmt.Errorf("%s: %w", info.Name, err)
