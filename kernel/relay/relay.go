@@ -15,9 +15,6 @@ import (
 	"gonbatch/kernel/wire"
 )
 
-// flushTime is how long the last messages may take to leave.
-const flushTime = 100 * time.Millisecond
-
 // Options say what Run connects.
 type Options struct {
 	// Front is the clients' connection; the relay listens there. Back is GoNB's, which GoNB makes when it is up.
@@ -86,13 +83,13 @@ type relay struct {
 func Run(ctx context.Context, opts Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// The sockets live a little longer, so that the last reply leaves.
+	// GoNB's sockets live a little longer; those of the clients are closed when the last reply has left.
 	sockets, closeSockets := context.WithCancel(context.WithoutCancel(ctx))
 	defer closeSockets()
 	r := &relay{opts: opts, queue: newQueue(), questions: newQueue(), changed: make(chan struct{}, 1), stop: cancel, ready: make(chan struct{}), void: map[string]bool{}}
 	r.widgets = r.newWidgets()
 	var err error
-	if r.front, err = listen(sockets, opts.Front); err != nil {
+	if r.front, err = listen(opts.Front, r.log); err != nil {
 		return fmt.Errorf("listen for clients: %w", err)
 	}
 	defer r.front.close()
@@ -107,13 +104,11 @@ func Run(ctx context.Context, opts Options) error {
 	}
 	r.start(ctx)
 	r.work(ctx)
-	time.Sleep(flushTime)
 	return nil
 }
 
 // start starts the goroutines that read the sockets. They end with the sockets.
 func (r *relay) start(ctx context.Context) {
-	go r.front.beat()
 	go r.front.shell.receive(ctx, r.onShell, r.log)
 	go r.front.control.receive(ctx, r.onControl, r.log)
 	go r.front.stdin.receive(ctx, r.onStdin, r.log)
@@ -122,7 +117,7 @@ func (r *relay) start(ctx context.Context) {
 		go r.warm(ctx)
 	}
 	go func() {
-		if err := r.back.dial(r.opts.Back); err != nil {
+		if err := r.back.dial(); err != nil {
 			if ctx.Err() == nil {
 				r.log(fmt.Errorf("connect to GoNB: %w", err))
 			}

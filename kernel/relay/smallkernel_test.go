@@ -23,7 +23,7 @@ type smallKernel struct {
 func startSmallKernel(t testing.TB, c Connection, statusFile string) *smallKernel {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	f, err := listen(ctx, c)
+	f, err := listen(c, func(err error) { t.Log(err) })
 	if err != nil {
 		t.Fatal(err)
 	}
