@@ -98,5 +98,4 @@ check(second.stdout.readline() == "continued\n", "the second front end is not se
 second.stdin.close()
 second.wait()
 manager.shutdown_kernel()
-print("memory", used)
 print("ok")

@@ -17,7 +17,7 @@ type Options struct {
 	// Queue is how much may wait for a client before it has to be waited for, in bytes: 64 MiB. A client for which twice as
 	// much waits is disconnected.
 	Queue int64
-	// Stall is how long a client whose queue is full may read nothing before it is disconnected: 10 s.
+	// Stall is how long a client whose queue is full may read nothing before it is disconnected: 5 s.
 	Stall time.Duration
 	// Flush is how long Close waits for clients to read what was sent: 1 s.
 	Flush time.Duration
@@ -32,7 +32,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.Message, 256<<20)
 	setDefault(&o.Part, 30*time.Second)
 	setDefault(&o.Queue, 64<<20)
-	setDefault(&o.Stall, 10*time.Second)
+	setDefault(&o.Stall, 5*time.Second)
 	setDefault(&o.Flush, time.Second)
 	if o.Log == nil {
 		o.Log = func(error) {}
