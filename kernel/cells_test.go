@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,14 +92,15 @@ func TestCells(t *testing.T) {
 	}
 }
 
-func runCells(t *testing.T, codes []string) [][4]string {
+// runCells runs cells in one session, with further variables in its environment: status, ename, evalue and text of each.
+func runCells(t *testing.T, codes []string, env ...string) [][4]string {
 	t.Helper()
 	input, err := json.Marshal(codes)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(jupyter.Python(t), "-c", cellsScript)
-	cmd.Env = append(os.Environ(), append(kernelEnv(t), "TMPDIR="+t.TempDir())...)
+	cmd.Env = append(os.Environ(), slices.Concat(kernelEnv(t), []string{"TMPDIR=" + t.TempDir()}, env)...)
 	var stderr bytes.Buffer
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(input), &stderr
 	out, err := cmd.Output()

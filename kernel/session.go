@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"al.essio.dev/pkg/shellescape"
+
+	"gonbatch/kernel/tool"
 )
 
 //go:embed go.sh.tmpl
@@ -59,12 +61,8 @@ type session struct {
 	dir string
 }
 
-// newSession makes the folder; close removes it.
-func newSession(sourceDir string, t tools, tmpDir string) (_ *session, err error) {
-	dir, err := os.MkdirTemp(tmpDir, sessionPrefix)
-	if err != nil {
-		return nil, err
-	}
+// newSession fills the folder; close removes it.
+func newSession(sourceDir string, t tools, dir string) (_ *session, err error) {
 	s := &session{dir: dir}
 	defer func() {
 		if err != nil {
@@ -131,6 +129,7 @@ func (s *session) writePrograms(t tools) error {
 	}
 	values := strings.NewReplacer(
 		"{{go}}", shellescape.Quote(t.goCommand), "{{gopls}}", shellescape.Quote(t.gopls), "{{goimports}}", shellescape.Quote(t.goimports),
+		"{{environ}}", strings.Join(tool.Environ(), " "), "{{platform}}", strings.Join(tool.Platform(), " "),
 		"{{self}}", shellescape.Quote(t.self), "{{session}}", shellescape.Quote(s.dir), "{{seed}}", shellescape.Quote(s.seed()), "{{cell}}", shellescape.Quote(s.cell()), "{{stdin}}", shellescape.Quote(s.stdin()), "{{status}}", shellescape.Quote(s.statusFile()))
 	for name, text := range scripts {
 		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(values.Replace(text)), 0o755); err != nil {

@@ -49,6 +49,8 @@ type Prepared struct {
 	Code string
 	// AllowFail is set if commands may fail.
 	AllowFail bool
+	// Commands are the lines, from 1, of the shell commands that are wrapped in the program status.
+	Commands []int
 	// Password is set if what the user types must not be seen.
 	Password bool
 	// Time is set if it shall be told how long the cell takes.
@@ -74,7 +76,9 @@ func Prepare(code, status string) Prepared {
 		return p
 	}
 	if first := firstWord(lines[0]); isProgram(lines[0]) {
-		lines[0] = wrapProgram(trim(lines[0]), first, status)
+		if lines[0] = wrapProgram(trim(lines[0]), first, status); firstWord(lines[0]) == "%%script" && strings.Contains(lines[0], status) {
+			p.Commands = []int{1}
+		}
 		p.Code = strings.Join(lines, "\n")
 		return p
 	}
@@ -83,7 +87,7 @@ func Prepare(code, status string) Prepared {
 		switch {
 		case len(line) < 2:
 		case line[0] == '!':
-			i = wrapCommand(lines, i, status)
+			i = p.wrapCommand(lines, i, status)
 		case line[0] == '%' && firstWord(line) == AllowFail:
 			p.AllowFail, lines[i] = true, ""
 		case firstWord(line) == "%with_inputs", firstWord(line) == "%with_password":
@@ -159,7 +163,7 @@ func wrapProgram(line, magic, status string) string {
 }
 
 // wrapCommand wraps the shell command that begins in line i and returns the last line that belongs to it.
-func wrapCommand(lines []string, i int, status string) int {
+func (p *Prepared) wrapCommand(lines []string, i int, status string) int {
 	last := lastLine(lines, i)
 	command, star := strings.TrimLeft(joined(lines, i)[1:], " \t"), ""
 	if rest, ok := strings.CutPrefix(command, "*"); ok {
@@ -168,6 +172,7 @@ func wrapCommand(lines []string, i int, status string) int {
 	if command == "" {
 		return last
 	}
+	p.Commands = append(p.Commands, i+1)
 	lines[i] = fmt.Sprintf("!%s%s %d /bin/bash -c %s", star, shellescape.Quote(status), i+1, shellescape.Quote(command))
 	for j := i + 1; j <= last; j++ {
 		lines[j] = ""

@@ -3,8 +3,6 @@ package relay
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -121,7 +119,7 @@ func (e *execution) run(ctx context.Context, asked executeRequest) (f *failure, 
 	r := e.relay
 	if f = e.runMagics(ctx); f != nil {
 		// GoNB counts the cell all the same.
-		e.prepared.Code = ""
+		e.prepared.Code, e.prepared.Commands = "", nil
 	}
 	begin := time.Now()
 	stopInput := e.feedInput(ctx, asked.AllowStdin)
@@ -254,25 +252,3 @@ func (r *relay) abort() {
 		r.status(m, "idle")
 	}
 }
-
-// failedCommands reads which shell commands of the cell failed, and forgets them.
-func (r *relay) failedCommands() []command {
-	text, err := os.ReadFile(r.opts.StatusFile)
-	if err != nil || len(text) == 0 {
-		return nil
-	}
-	if err := os.Truncate(r.opts.StatusFile, 0); err != nil {
-		r.log(err)
-	}
-	var failed []command
-	for line := range strings.Lines(string(text)) {
-		var c command
-		if _, err := fmt.Sscanf(line, "%d %d", &c.line, &c.status); err == nil {
-			failed = append(failed, c)
-		}
-	}
-	return failed
-}
-
-// command is a shell command of a cell that failed.
-type command struct{ line, status int }

@@ -20,7 +20,7 @@ type Options struct {
 	// Front is the clients' connection; the relay listens there. Back is GoNB's, which GoNB makes when it is up.
 	Front, Back Connection
 	// StatusProgram is called as STATUSPROGRAM LINE COMMAND... for each shell command of a cell. It appends a line "LINE STATUS" to
-	// StatusFile if the command fails.
+	// StatusFile when the command ends.
 	StatusProgram, StatusFile string
 	// CellDir is the folder in which a cell's program leaves what it has to show beside its output, and the go command what it found.
 	CellDir string

@@ -29,6 +29,8 @@ func TestExecute(t *testing.T) {
 		{name: "a panic is one error", code: "panic", want: []string{"execute_input", "error"}, status: "error"},
 		{name: "an unknown magic", code: "%nothing", want: []string{"execute_input", "error"}, status: "error"},
 		{name: "a failing command", code: "!false", want: []string{"execute_input", "error"}, status: "error"},
+		{name: "a command", code: "!true", want: []string{"execute_input"}, status: "ok"},
+		{name: "a command of which nobody knows how it ended", code: "!lost", want: []string{"execute_input", "error"}, status: "error"},
 		{name: "that may fail", code: "%allow_fail\n!false", want: []string{"execute_input"}, status: "ok"},
 		{name: "the screen is cleared", code: "out a\x1b[H\x1b[2Jb", want: []string{"execute_input", "clear_output", "stream"}, status: "ok"},
 	}
