@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"al.essio.dev/pkg/shellescape"
+	"github.com/agnivade/levenshtein"
 )
 
 // AllowFail is the magic in whose cell commands may fail.
@@ -146,7 +147,39 @@ func checkMagic(line string, number int) error {
 	if slices.Contains(programs, "%"+words[0]) || "%"+words[0] == SubmitCell {
 		return fmt.Errorf("line %d: %%%s must be the first line of its cell", number, words[0])
 	}
-	return fmt.Errorf("line %d: unknown magic %%%s: see %%help", number, words[0])
+	if near := nearest(words[0]); len(near) > 0 {
+		return fmt.Errorf("line %d: unknown magic %%%s: did you mean %s?", number, words[0], strings.Join(near, " or "))
+	}
+	return fmt.Errorf("line %d: unknown magic %%%s: %%help lists them", number, words[0])
+}
+
+// nearest are those of all magics that a misspelled one is nearest to, by at most two edits.
+func nearest(name string) []string {
+	const most = 2
+	best, found := most+1, []string(nil)
+	for _, known := range slices.Concat(Names(), ownNames()) {
+		d := levenshtein.ComputeDistance("%"+name, known)
+		if d >= len(name) {
+			continue // nothing of it is left
+		}
+		if d < best {
+			best, found = d, nil
+		}
+		if d == best && d <= most {
+			found = append(found, known)
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// ownNames are the magics of this kernel, with all their %.
+func ownNames() []string {
+	names := append(slices.Clone(rewritten), KeepMagic, AllowFail, SubmitCell)
+	for _, name := range own {
+		names = append(names, "%"+name)
+	}
+	return names
 }
 
 // wrapProgram wraps the command of %%bash, %%sh or %%script. GoNB splits the line at spaces outside double quotes.

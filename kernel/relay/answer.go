@@ -79,7 +79,7 @@ func (r *relay) isComplete(request *wire.Message) object {
 		r.log(err)
 		return object{"status": "unknown"}
 	}
-	status, indent := cell.Check(content.Code)
+	status, indent := cell.Check(plainLines(content.Code))
 	if status == cell.Incomplete {
 		return object{"status": status, "indent": indent}
 	}

@@ -75,23 +75,13 @@ func (e *execution) programFailure(reply *wire.Message) *failure {
 	if compiler := e.compilerFailure(f.value, f.traceback[1:]); compiler != nil {
 		return compiler
 	}
-	if text := e.heldText(); text != "" {
-		e.held = nil
+	if text := strings.TrimSpace(e.namePlaces(e.crash.end())); text != "" {
 		f.traceback = append(f.traceback, red+text+plain)
 		if first, _, _ := strings.Cut(text, "\n"); strings.Contains(first, ": ") {
 			f.name, f.value, _ = strings.Cut(first, ": ")
 		}
 	}
 	return f
-}
-
-func (e *execution) heldText() string {
-	var text strings.Builder
-	for _, m := range e.held {
-		_, part := stream(m)
-		text.WriteString(part)
-	}
-	return strings.TrimSpace(e.namePlaces(text.String()))
 }
 
 // title names the cell, and the line if it is known.
