@@ -67,6 +67,8 @@ type relay struct {
 	executed []executed
 	// kept are the variables that survive a cell, in order.
 	kept []string
+	// refused is when a value of a kept variable was last one that cannot be kept.
+	refused map[string]time.Time
 	// interrupted is set while a cell runs that a client wants to end.
 	interrupted atomic.Bool
 
@@ -86,7 +88,7 @@ func Run(ctx context.Context, opts Options) error {
 	// GoNB's sockets live a little longer; those of the clients are closed when the last reply has left.
 	sockets, closeSockets := context.WithCancel(context.WithoutCancel(ctx))
 	defer closeSockets()
-	r := &relay{opts: opts, queue: newQueue(), questions: newQueue(), changed: make(chan struct{}, 1), stop: cancel, ready: make(chan struct{}), void: map[string]bool{}}
+	r := &relay{opts: opts, queue: newQueue(), questions: newQueue(), changed: make(chan struct{}, 1), stop: cancel, ready: make(chan struct{}), void: map[string]bool{}, refused: map[string]time.Time{}}
 	r.widgets = r.newWidgets()
 	var err error
 	if r.front, err = listen(opts.Front, r.log); err != nil {
