@@ -51,6 +51,9 @@ func TestCells(t *testing.T) {
 		{name: "lines of Windows", code: "// c\r\nvar crlf = `a\r\nb`\r\n!echo x\r\n%%\r\nfmt.Printf(\"%q\\n\", crlf)\r\n", status: "ok", text: "x\n\"a\\nb\"\n"},
 		{name: "script with lines of Windows", code: "%%bash\r\nfor i in 1 2; do\r\necho $i\r\ndone", status: "ok", text: "1\n2\n"},
 		{name: "a mistake in them", code: "%%\r\n\r\nx := nothing\r\n", status: "error", ename: "CompileError", value: "line 3: undefined: nothing"},
+		{name: "much of characters of several bytes", code: "%%\nvar text = \"a\" + strings.Repeat(\"名\", 100_000)\nfmt.Println(text)", status: "ok", text: "a" + strings.Repeat("名", 100_000) + "\n"},
+		{name: "and of a command", code: "!for i in $(seq 1 20000); do echo äöü$i; done", status: "ok", text: "\näöü9999\näöü10000\n"},
+		{name: "killed program", code: "%%\nsyscall.Kill(os.Getpid(), syscall.SIGKILL)", status: "error", value: "signal: killed"},
 		{name: "keep", code: "type model struct{ W []int; secret int }\nvar m model\nvar n = 1\n%keep m, n\n%%\nm.W, n = []int{1, 2}, 5", status: "ok"},
 		{name: "kept", code: "%%\nn++\nfmt.Println(m, n)", status: "ok", text: "{[1 2] 0} 6\n"},
 		{name: "kept after a change, and a panic", code: "%%\nn *= 2\npanic(\"stop\")", status: "error", ename: "panic", value: "stop"},
@@ -98,7 +101,7 @@ func TestCells(t *testing.T) {
 	for i, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			status, ename, value, text := ends[i][0], ends[i][1], ends[i][2], ends[i][3]
-			if status != tt.status || tt.ename != "" && ename != tt.ename || !strings.Contains(value, tt.value) || !strings.Contains(text, tt.text) {
+			if status != tt.status || tt.ename != "" && ename != tt.ename || !strings.Contains(value, tt.value) || !strings.Contains(text, tt.text) || strings.Contains(text, "\uFFFD") {
 				t.Errorf("%s, %s: %q, output %q;\nwant %s, %s: %q, output with %q", status, ename, value, text, tt.status, tt.ename, tt.value, tt.text)
 			}
 		})

@@ -33,6 +33,9 @@ var statusScript string
 //go:embed program.sh.tmpl
 var programScript string
 
+//go:embed ranks.sh.tmpl
+var ranksScript string
+
 //go:embed show.go.tmpl
 var showSource string
 
@@ -123,7 +126,7 @@ func (s *session) writeSeed(sourceDir string) error {
 }
 
 func (s *session) writePrograms(t tools) error {
-	scripts := map[string]string{"bin/go": goScript, "bin/status": statusScript, "bin/goimports": goimportsScript, "seed/program": programScript, "seed/record": recordScript}
+	scripts := map[string]string{"bin/go": goScript, "bin/status": statusScript, "bin/goimports": goimportsScript, "seed/program": programScript, "seed/ranks": ranksScript, "seed/record": recordScript}
 	if t.gopls != "" {
 		scripts["bin/gopls"] = goplsScript
 	}
@@ -142,7 +145,7 @@ func (s *session) writePrograms(t tools) error {
 // tools are the programs that a session needs; without gopls there is no completion.
 type tools struct {
 	goCommand, gonb, goimports, gopls string
-	// self is the program that builds cells, as SELF kernel build: the kernel's own.
+	// self is the program that builds cells, as SELF kernel build, and runs them, as SELF kernel stream: the kernel's own.
 	self string
 }
 
