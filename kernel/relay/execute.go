@@ -89,7 +89,6 @@ func (r *relay) execute(ctx context.Context, request *wire.Message) {
 	e.prepareKeep()
 	e.prepareRun()
 	e.prepareValue()
-	r.interrupted.Store(false)
 	f, ended := e.run(ctx, asked)
 	if ended {
 		return
@@ -116,7 +115,7 @@ func (r *relay) execute(ctx context.Context, request *wire.Message) {
 // run runs the cell: this kernel's magics, then GoNB. It returns why the cell failed, if it did, and whether the kernel ends.
 func (e *execution) run(ctx context.Context, asked executeRequest) (f *failure, ended bool) {
 	r := e.relay
-	if f = e.runMagics(ctx); f != nil {
+	if f = e.runMagics(ctx); f != nil || r.interrupted.Load() {
 		// GoNB counts the cell all the same.
 		e.prepared.Code, e.prepared.Commands = "", nil
 	}

@@ -36,8 +36,8 @@ type Options struct {
 	KeepFile, KeepDir string
 	// HistoryFile keeps the cells that were executed. Unset, there is no history.
 	HistoryFile string
-	// Interrupt sends SIGINT to the processes of the cell that runs.
-	Interrupt func()
+	// Interrupt sends SIGINT to the processes of the cell that runs, and reports whether there were any.
+	Interrupt func() bool
 	// Log receives what is refused, and errors.
 	Log io.Writer
 }
@@ -203,33 +203,6 @@ func (r *relay) publish(parent *wire.Message, messageType string, content any) {
 	}
 	if err != nil {
 		r.log(fmt.Errorf("publish %s: %w", messageType, err))
-	}
-}
-
-// setRunning makes a cell the one that runs.
-func (r *relay) setRunning(request *wire.Message) {
-	r.runningMu.Lock()
-	defer r.runningMu.Unlock()
-	r.running = request
-	r.status(request, "busy")
-}
-
-func (r *relay) isRunning() bool {
-	r.runningMu.Lock()
-	defer r.runningMu.Unlock()
-	return r.running != nil
-}
-
-// setIdle ends a request. If a cell runs beside it clients are told so again: they show the last status that they hear.
-func (r *relay) setIdle(request *wire.Message) {
-	r.runningMu.Lock()
-	defer r.runningMu.Unlock()
-	r.status(request, "idle")
-	if r.running == request {
-		r.running = nil
-	}
-	if r.running != nil {
-		r.status(r.running, "busy")
 	}
 }
 

@@ -203,6 +203,38 @@ func TestControl(t *testing.T) {
 	}
 }
 
+// TestInterrupt: an interrupt that comes when the cell has no process yet is repeated until it has; one of no cell is not.
+func TestInterrupt(t *testing.T) {
+	b := start(t)
+	interrupt := func() {
+		t.Helper()
+		if err := b.control.send(newMessage(t, "interrupt_request", object{})); err != nil {
+			t.Fatal(err)
+		}
+		receive(t, b.control)
+	}
+	b.reached.Store(4)
+	interrupt()
+	if n := b.interrupts.Load(); n != 1 {
+		t.Errorf("%d interrupts without a cell", n)
+	}
+	b.ask("execute_request", object{"code": "wait"})
+	<-b.gonb.waits
+	interrupt()
+	for deadline := time.Now().Add(time.Minute); b.interrupts.Load() < 4; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d interrupts after a minute", b.interrupts.Load())
+		}
+	}
+	close(b.gonb.release)
+	if got := text(t, b.next(), "ename"); got != "Interrupted" {
+		t.Errorf("the cell ended by %q", got)
+	}
+	if n := b.interrupts.Load(); n != 4 {
+		t.Errorf("%d interrupts, want 4", n)
+	}
+}
+
 // BenchmarkExecute is the time of an empty cell through the relay, with a kernel behind it that does nothing.
 func BenchmarkExecute(b *testing.B) {
 	bed := start(b)
@@ -219,6 +251,7 @@ type bed struct {
 	gonb                  *smallKernel
 	log                   *logBuffer
 	interrupts            atomic.Int32
+	reached               atomic.Int32 // the number of the interrupt that reaches a process
 	ended                 chan struct{}
 	address               Connection
 	backAddress           Connection
@@ -244,7 +277,7 @@ func start(t testing.TB) *bed {
 	go func() {
 		defer close(b.ended)
 		opts := Options{Front: front, Back: back, StatusProgram: "status", StatusFile: statusFile, Log: b.log,
-			Interrupt: func() { b.interrupts.Add(1) }}
+			Interrupt: func() bool { return b.interrupts.Add(1) >= b.reached.Load() }}
 		if err := Run(ctx, opts); err != nil {
 			t.Error(err)
 		}

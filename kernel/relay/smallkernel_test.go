@@ -19,6 +19,7 @@ type smallKernel struct {
 	front      *front
 	statusFile string
 	release    chan struct{} // closed to let "wait" fail
+	waits      chan struct{} // closed when it waits
 }
 
 func startSmallKernel(t testing.TB, c Connection, statusFile string) *smallKernel {
@@ -28,7 +29,7 @@ func startSmallKernel(t testing.TB, c Connection, statusFile string) *smallKerne
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &smallKernel{t: t, front: f, statusFile: statusFile, release: make(chan struct{})}
+	k := &smallKernel{t: t, front: f, statusFile: statusFile, release: make(chan struct{}), waits: make(chan struct{})}
 	go f.shell.receive(ctx, k.answer, func(err error) { t.Log(err) })
 	t.Cleanup(func() { cancel(); f.close() })
 	return k
@@ -65,6 +66,7 @@ func (k *smallKernel) execute(m *wire.Message, code string) object {
 		k.publish(m, "error", failed)
 		return failed
 	case "wait":
+		close(k.waits)
 		<-k.release
 		return failed
 	}
