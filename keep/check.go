@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // check finds what gob would leave out without a word, or never come to an end with. above are the pointers on the way to v.
@@ -40,13 +41,21 @@ func checkFields(v reflect.Value, path string, above []uintptr) error {
 			continue
 		}
 		if !v.Type().Field(i).IsExported() {
-			return fmt.Errorf("the field %s of %s is not exported, so gob leaves it out: export it, or give the type GobEncode and GobDecode", name, v.Type())
+			return fmt.Errorf("the field %s of %s is not exported, so gob leaves it out: %s", name, v.Type(), advice(v.Type()))
 		}
 		if err := check(field, name, above); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// advice says what to do about a type with fields that are not exported: only the cells' own can be changed there.
+func advice(t reflect.Type) string {
+	if t.PkgPath() == "main" || t.Name() == "" {
+		return "export it, or give the type GobEncode and GobDecode"
+	}
+	return fmt.Sprintf("the type is package %s's: keep what it is made from, in a variable of another type, and make it again in each cell", t.PkgPath())
 }
 
 func checkList(v reflect.Value, path string, above []uintptr) error {
@@ -96,12 +105,21 @@ func encodesItself(t reflect.Type) bool {
 	if t.Kind() == reflect.Interface {
 		return false
 	}
-	for _, method := range []reflect.Type{
-		reflect.TypeFor[gob.GobEncoder](), reflect.TypeFor[encoding.BinaryMarshaler](), reflect.TypeFor[encoding.TextMarshaler](),
-	} {
+	for _, method := range []reflect.Type{reflect.TypeFor[gob.GobEncoder](), reflect.TypeFor[encoding.BinaryMarshaler]()} {
 		if t.Implements(method) || reflect.PointerTo(t).Implements(method) {
 			return true
 		}
 	}
 	return false
+}
+
+// gobError adds to an error of gob what to do about it.
+func gobError(err error) error {
+	switch text := err.Error(); {
+	case strings.Contains(text, "not registered for interface"):
+		return fmt.Errorf("%w: a value behind an interface needs gob.Register(T{}) in a func init_...", err)
+	case strings.Contains(text, "has no exported fields"):
+		return fmt.Errorf("%w: keep what it is made from, in a variable of another type", err)
+	}
+	return err
 }

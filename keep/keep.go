@@ -153,7 +153,7 @@ func save(dir, name string, pointer any) error {
 	box.Elem().Field(0).Set(value)
 	var text bytes.Buffer
 	if err := gob.NewEncoder(&text).EncodeValue(box); err != nil {
-		return fmt.Errorf("%w (a value behind an interface needs gob.Register(T{}) in a func init_...)", err)
+		return gobError(err)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

@@ -1,10 +1,12 @@
 package keep
 
 import (
+	"container/list"
 	"math/big"
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -26,8 +28,8 @@ type layer struct {
 func TestKeep(t *testing.T) {
 	self := &layer{Name: "a"}
 	self.Next = self
-	list := []any{nil}
-	list[0] = list
+	loop := []any{nil}
+	loop[0] = loop
 	tests := []struct {
 		name string
 		// before is a pointer to what is saved, after to what a later program's initialiser made.
@@ -50,8 +52,16 @@ func TestKeep(t *testing.T) {
 		{name: "channel", before: new(make(chan int)), err: "x is a chan"},
 		{name: "function in a field", before: &layer{Apply: func() {}}, err: "x.Apply is a func"},
 		{name: "field that is not exported", before: &[]layer{{}, {hidden: 1}}, err: "the field x[1].hidden of keep.layer is not exported"},
+		{name: "a type that only encodes itself as text", before: &struct{ Pattern *regexp.Regexp }{regexp.MustCompile("x")}, err: "not exported, so gob leaves it out: the type is package regexp's"},
+		{name: "set", before: &map[string]struct{}{"a": {}}, after: &map[string]struct{}{"b": {}}},
+		{name: "nothing to encode", before: &struct{ Lock sync.Mutex }{}, err: "type sync.Mutex has no exported fields: keep what it is made from, in a variable of another type"},
+		{
+			name: "field of another package's type that cannot be encoded", before: &struct{ List *list.List }{list.New()},
+			err: "the field x.List.root of list.List is not exported, so gob leaves it out: the type is package container/list's: keep what it is made from",
+		},
+		{name: "field of a type without a name", before: &struct{ a int }{1}, err: "not exported, so gob leaves it out: export it, or give"},
 		{name: "cycle", before: &self, err: "x.Next leads back to itself"},
-		{name: "cycle of a list", before: &list, err: "x[0] leads back to itself"},
+		{name: "cycle of a list", before: &loop, err: "x[0] leads back to itself"},
 		{name: "unknown type behind an interface", before: &layer{Any: layer{Name: "b"}}, err: "gob.Register"},
 	}
 	for _, tt := range tests {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,6 +48,12 @@ func TestCells(t *testing.T) {
 		{name: "again", code: "f(\"twice\")", status: "ok", text: "twice\n"},
 		{name: "panic in the expression", code: "%%\nvar l []int\n\nl[3]", status: "error", ename: "panic", text: "Line 4"},
 		{name: "mistake in the expression", code: "%%\n\nf(nothing)", status: "error", ename: "CompileError", value: "line 3: undefined: nothing", text: "f(nothing)\n  ^"},
+		{name: "lines of Windows", code: "// c\r\nvar crlf = `a\r\nb`\r\n!echo x\r\n%%\r\nfmt.Printf(\"%q\\n\", crlf)\r\n", status: "ok", text: "x\n\"a\\nb\"\n"},
+		{name: "script with lines of Windows", code: "%%bash\r\nfor i in 1 2; do\r\necho $i\r\ndone", status: "ok", text: "1\n2\n"},
+		{name: "a mistake in them", code: "%%\r\n\r\nx := nothing\r\n", status: "error", ename: "CompileError", value: "line 3: undefined: nothing"},
+		{name: "much of characters of several bytes", code: "%%\nvar text = \"a\" + strings.Repeat(\"名\", 100_000)\nfmt.Println(text)", status: "ok", text: "a" + strings.Repeat("名", 100_000) + "\n"},
+		{name: "and of a command", code: "!for i in $(seq 1 20000); do echo äöü$i; done", status: "ok", text: "\näöü9999\näöü10000\n"},
+		{name: "killed program", code: "%%\nsyscall.Kill(os.Getpid(), syscall.SIGKILL)", status: "error", value: "signal: killed"},
 		{name: "keep", code: "type model struct{ W []int; secret int }\nvar m model\nvar n = 1\n%keep m, n\n%%\nm.W, n = []int{1, 2}, 5", status: "ok"},
 		{name: "kept", code: "%%\nn++\nfmt.Println(m, n)", status: "ok", text: "{[1 2] 0} 6\n"},
 		{name: "kept after a change, and a panic", code: "%%\nn *= 2\npanic(\"stop\")", status: "error", ename: "panic", value: "stop"},
@@ -54,6 +61,16 @@ func TestCells(t *testing.T) {
 		{name: "kept in a func main", code: "func main() {\n\tn = 3\n}", status: "ok"},
 		{name: "list of what is kept", code: "%keep\nn", status: "ok", text: "kept: m, n\nresult text/plain: 3"},
 		{name: "what cannot be encoded", code: "%%\nm.secret = 1", status: "error", ename: "KeepError", value: "%keep m: the field m.secret of main.model is not exported"},
+		{name: "the value of before is there", code: "%%\nfmt.Println(m.W, n)", status: "ok", text: "[1 2] 3\n"},
+		{name: "what can never be encoded", code: "var hook = func() {}\n%keep hook\n%%\nhook()", status: "error", ename: "KeepError", value: "%keep hook: hook is a func, which only lives in its own process: keep what it is made of; it is not kept from now on"},
+		{name: "after it", code: "n", status: "ok", text: "result text/plain: 3"},
+		{name: "another package's type", code: "import \"container/list\"\nvar queue = list.New()\n%keep queue\n%%\nqueue.PushBack(1)", status: "error", ename: "KeepError", value: "the type is package container/list's: keep what it is made from"},
+		{name: "after that", code: "n", status: "ok", text: "result text/plain: 3"},
+		{name: "keep a function and a constant", code: "func größe() int { return 1 }\nconst π = 3\n%keep größe, n, π\n%%\n", status: "error", ename: "KeepError", value: "%keep größe: invalid operation: cannot take address of größe"},
+		{name: "after these", code: "%keep\nn", status: "ok", text: "kept: m, n\nresult text/plain: 3"},
+		{name: "keep by the name of a package", code: "var keep, größer = 1, 2\n%keep keep, größer\n%%\nkeep, größer = 3, 4", status: "ok"},
+		{name: "kept by it", code: "keep * größer", status: "ok", text: "result text/plain: 12"},
+		{name: "not any longer", code: "%keep -d keep, größer", status: "ok"},
 		{name: "keep what is not there", code: "%keep nowhere\n%%\n", status: "ok"},
 		{name: "keep what is not there, in a program", code: "n", status: "error", ename: "KeepError", value: "%keep nowhere: there is no such package-level variable"},
 		{name: "keep no longer", code: "%keep -d n, m\nn", status: "ok", text: "result text/plain: 1"},
@@ -84,21 +101,22 @@ func TestCells(t *testing.T) {
 	for i, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			status, ename, value, text := ends[i][0], ends[i][1], ends[i][2], ends[i][3]
-			if status != tt.status || tt.ename != "" && ename != tt.ename || !strings.Contains(value, tt.value) || !strings.Contains(text, tt.text) {
+			if status != tt.status || tt.ename != "" && ename != tt.ename || !strings.Contains(value, tt.value) || !strings.Contains(text, tt.text) || strings.Contains(text, "\uFFFD") {
 				t.Errorf("%s, %s: %q, output %q;\nwant %s, %s: %q, output with %q", status, ename, value, text, tt.status, tt.ename, tt.value, tt.text)
 			}
 		})
 	}
 }
 
-func runCells(t *testing.T, codes []string) [][4]string {
+// runCells runs cells in one session, with further variables in its environment: status, ename, evalue and text of each.
+func runCells(t *testing.T, codes []string, env ...string) [][4]string {
 	t.Helper()
 	input, err := json.Marshal(codes)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(jupyter.Python(t), "-c", cellsScript)
-	cmd.Env = append(os.Environ(), append(kernelEnv(t), "TMPDIR="+t.TempDir())...)
+	cmd.Env = append(os.Environ(), slices.Concat(kernelEnv(t), []string{"TMPDIR=" + t.TempDir()}, env)...)
 	var stderr bytes.Buffer
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(input), &stderr
 	out, err := cmd.Output()

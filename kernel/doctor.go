@@ -32,7 +32,7 @@ func Doctor(opts Options) []Finding {
 	for _, name := range []string{EnvTools, EnvGo} {
 		env.setDefault(name, spec.Env[name]) // as Jupyter does
 	}
-	findings := []Finding{goFinding(env), compilerFinding(env), sourceFinding(opts.SourceDir)}
+	findings := []Finding{goFinding(env), compilerFinding(env), sourceFinding(opts.SourceDir), folderFinding(env)}
 	return append(append(findings, toolFindings(env, opts.SourceDir)...), modulesFinding(env, opts.SourceDir), pluginFinding(opts.PluginDir), specFound)
 }
 
@@ -67,6 +67,22 @@ func compilerFinding(env environment) Finding {
 func sourceFinding(dir string) Finding {
 	_, err := moduleText(dir)
 	return Finding{Name: "gonbatch's source", Found: dir, Err: err}
+}
+
+// folderFinding looks for the folder that a session would be in.
+func folderFinding(env environment) Finding {
+	f := Finding{Name: "folder of sessions"}
+	dir, reason, err := makeSessionDir(sessionParents(env))
+	if err != nil {
+		f.Err = err
+		return f
+	}
+	f.Found = filepath.Dir(dir)
+	if reason != nil {
+		f.Found += " (" + strings.ReplaceAll(reason.Error(), "\n", "; ") + ")"
+	}
+	f.Err = os.RemoveAll(dir)
+	return f
 }
 
 // toolFindings looks for the programs where a session does, and at their versions.

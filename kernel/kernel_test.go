@@ -41,6 +41,14 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if len(os.Args) > 3 && os.Args[1] == "kernel" && os.Args[2] == "stream" {
+		code, err := kernel.Stream(os.Args[4:])
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(code)
+	}
 	if len(os.Args) > 2 && os.Args[1] == "kernel" && os.Args[2] == "guard" {
 		if err := kernel.Guard(os.Stdin, os.Args[4]); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -102,11 +102,10 @@ func childrenOf(process string) map[int]bool {
 // workDir is the folder in which cells run: GoNB's own.
 func (s *session) workDir() string {
 	for pid := range children() {
-		name := strconv.Itoa(pid)
-		if comm, err := os.ReadFile("/proc/" + name + "/comm"); err != nil || strings.TrimSpace(string(comm)) != "gonb" {
+		if nameOf(pid) != "gonb" {
 			continue
 		}
-		if dir, err := os.Readlink("/proc/" + name + "/cwd"); err == nil {
+		if dir, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd"); err == nil {
 			return dir
 		}
 	}
@@ -118,16 +117,33 @@ func (s *session) workDir() string {
 }
 
 // interrupt sends SIGINT to all that this process started and all that those started: GoNB, which ends the cell, and the cell's whole
-// tree. gopls works for later cells too and is left alone.
-func interrupt() { interruptBelow("self") }
+// tree. gopls works for later cells too and is left alone. It reports whether GoNB had started something: between the steps of a cell it
+// forgets an interrupt.
+func interrupt() (reached bool) {
+	for pid := range childrenOf("self") {
+		if nameOf(pid) == "gonb" && len(childrenOf(strconv.Itoa(pid))) > 0 {
+			reached = true
+		}
+	}
+	interruptBelow("self")
+	return reached
+}
 
 func interruptBelow(process string) {
 	for pid := range childrenOf(process) {
-		name := strconv.Itoa(pid)
-		if comm, err := os.ReadFile("/proc/" + name + "/comm"); err != nil || strings.TrimSpace(string(comm)) == "gopls" {
+		if name := nameOf(pid); name == "" || name == "gopls" {
 			continue
 		}
-		interruptBelow(name)
+		interruptBelow(strconv.Itoa(pid))
 		_ = syscall.Kill(pid, syscall.SIGINT)
 	}
+}
+
+// nameOf is the name of a process's program; "" if it is gone.
+func nameOf(pid int) string {
+	comm, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(comm))
 }

@@ -57,7 +57,14 @@ func Run(ctx context.Context, opts Options) error {
 	if err != nil {
 		return fmt.Errorf("kernel: %w", err)
 	}
-	s, err := newSession(opts.SourceDir, found, environment(opts.Environ).get("TMPDIR"))
+	dir, reason, err := makeSessionDir(sessionParents(opts.Environ))
+	if err != nil {
+		return fmt.Errorf("kernel: start a session: %w", err)
+	}
+	if reason != nil {
+		fmt.Fprintf(opts.Log, "kernel: %v\nkernel: the session is in %s\n", reason, dir)
+	}
+	s, err := newSession(opts.SourceDir, found, dir)
 	if err != nil {
 		return fmt.Errorf("kernel: start a session: %w", err)
 	}

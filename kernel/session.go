@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"al.essio.dev/pkg/shellescape"
+
+	"gonbatch/kernel/tool"
 )
 
 //go:embed go.sh.tmpl
@@ -30,6 +32,9 @@ var statusScript string
 
 //go:embed program.sh.tmpl
 var programScript string
+
+//go:embed ranks.sh.tmpl
+var ranksScript string
 
 //go:embed show.go.tmpl
 var showSource string
@@ -59,12 +64,8 @@ type session struct {
 	dir string
 }
 
-// newSession makes the folder; close removes it.
-func newSession(sourceDir string, t tools, tmpDir string) (_ *session, err error) {
-	dir, err := os.MkdirTemp(tmpDir, sessionPrefix)
-	if err != nil {
-		return nil, err
-	}
+// newSession fills the folder; close removes it.
+func newSession(sourceDir string, t tools, dir string) (_ *session, err error) {
 	s := &session{dir: dir}
 	defer func() {
 		if err != nil {
@@ -125,12 +126,13 @@ func (s *session) writeSeed(sourceDir string) error {
 }
 
 func (s *session) writePrograms(t tools) error {
-	scripts := map[string]string{"bin/go": goScript, "bin/status": statusScript, "bin/goimports": goimportsScript, "seed/program": programScript, "seed/record": recordScript}
+	scripts := map[string]string{"bin/go": goScript, "bin/status": statusScript, "bin/goimports": goimportsScript, "seed/program": programScript, "seed/ranks": ranksScript, "seed/record": recordScript}
 	if t.gopls != "" {
 		scripts["bin/gopls"] = goplsScript
 	}
 	values := strings.NewReplacer(
 		"{{go}}", shellescape.Quote(t.goCommand), "{{gopls}}", shellescape.Quote(t.gopls), "{{goimports}}", shellescape.Quote(t.goimports),
+		"{{environ}}", strings.Join(tool.Environ(), " "), "{{platform}}", strings.Join(tool.Platform(), " "),
 		"{{self}}", shellescape.Quote(t.self), "{{session}}", shellescape.Quote(s.dir), "{{seed}}", shellescape.Quote(s.seed()), "{{cell}}", shellescape.Quote(s.cell()), "{{stdin}}", shellescape.Quote(s.stdin()), "{{status}}", shellescape.Quote(s.statusFile()))
 	for name, text := range scripts {
 		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(values.Replace(text)), 0o755); err != nil {
@@ -143,7 +145,7 @@ func (s *session) writePrograms(t tools) error {
 // tools are the programs that a session needs; without gopls there is no completion.
 type tools struct {
 	goCommand, gonb, goimports, gopls string
-	// self is the program that builds cells, as SELF kernel build: the kernel's own.
+	// self is the program that builds cells, as SELF kernel build, and runs them, as SELF kernel stream: the kernel's own.
 	self string
 }
 

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -22,28 +23,32 @@ func TestGoScript(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(real), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(real, []byte("#!/bin/sh\necho \"go $*; GOFLAGS=$GOFLAGS\"\n"), 0o755); err != nil {
+	if err := os.WriteFile(real, []byte("#!/bin/sh\necho \"go $*; GOFLAGS=$GOFLAGS GOWORK=$GOWORK GO111MODULE=$GO111MODULE $GOOS/$GOARCH\"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	s, err := newSession(source, tools{goCommand: real}, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	const here = "GOFLAGS=-v -ldflags=-s -mod=mod"
+	const flags, own = "GOFLAGS=-v -modfile= -overlay= -trimpath=false -ldflags=-s", " GO111MODULE=on " + runtime.GOOS + "/" + runtime.GOARCH
+	const here, outside = flags + " -mod=mod GOWORK=off" + own, "GOFLAGS=-v GOWORK=/theirs GO111MODULE=off plan9/arm"
 	tests := []struct {
-		name    string
-		args    []string
-		outside bool
-		want    string
-		seeded  bool
+		name                        string
+		args                        []string
+		outside, workspace, browser bool
+		want                        string
+		seeded                      bool
 	}{
 		{name: "a new module is complete", args: []string{"mod", "init", "gonb_1"}, want: "go mod edit -module=gonb_1; " + here, seeded: true},
 		{name: "go get before a build does nothing", args: []string{"get"}},
 		{name: "nor does it before a test", args: []string{"get", "-t"}},
 		{name: "go get of a module is real", args: []string{"get", "example.com/m@v1.2.3"}, want: "go get example.com/m@v1.2.3; " + here},
 		{name: "build", args: []string{"build", "-o", "x"}, want: "go build -o x; " + here},
-		{name: "a user's own module", outside: true, args: []string{"mod", "init", "mine"}, want: "go mod init mine; GOFLAGS=-v"},
-		{name: "go get in a user's own module", outside: true, args: []string{"get"}, want: "go get; GOFLAGS=-v"},
+		{name: "a workspace is made", args: []string{"work", "init"}, want: "go work init; GOFLAGS= GOWORK=DIR/go.work" + own},
+		{name: "in a workspace", workspace: true, args: []string{"list"}, want: "go list; " + flags + " -mod=readonly GOWORK=DIR/go.work" + own},
+		{name: "for a browser", browser: true, args: []string{"list"}, want: strings.Replace("go list; "+here, runtime.GOOS+"/"+runtime.GOARCH, "js/wasm", 1)},
+		{name: "a user's own module", outside: true, args: []string{"mod", "init", "mine"}, want: "go mod init mine; " + outside},
+		{name: "go get in a user's own module", outside: true, args: []string{"get"}, want: "go get; " + outside},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -53,12 +58,20 @@ func TestGoScript(t *testing.T) {
 			}
 			cmd := exec.Command(filepath.Join(s.bin(), "go"), tt.args...)
 			cmd.Dir = dir
-			cmd.Env = append(os.Environ(), "PWD="+dir, "GONB_TMP_DIR="+gonbDir, "GOFLAGS=-v")
+			cmd.Env = append(os.Environ(), "PWD="+dir, "GONB_TMP_DIR="+gonbDir, "GOFLAGS=-v", "GOWORK=/theirs", "GO111MODULE=off", "GOOS=plan9", "GOARCH=arm")
+			if tt.browser {
+				cmd.Env = append(cmd.Env, "GOOS=js", "GOARCH=wasm")
+			}
+			if tt.workspace {
+				if err := os.WriteFile(filepath.Join(dir, "go.work"), nil, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
 			out, err := cmd.CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
-			if got := strings.TrimSpace(string(out)); got != tt.want {
+			if got := strings.TrimSpace(strings.ReplaceAll(string(out), dir, "DIR")); got != tt.want {
 				t.Errorf("ran %q, want %q", got, tt.want)
 			}
 			_, err = os.Stat(filepath.Join(dir, "go.sum"))

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"gonbatch/kernel/tool"
 )
 
 // warmImports are what notebooks import of gonbatch, GoMLX and what shows values.
@@ -81,7 +83,7 @@ func (m warmModule) run(ctx context.Context, args ...string) error {
 	}
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Dir = m.dir
-	cmd.Env = append(m.env[:len(m.env):len(m.env)], "GOFLAGS=-mod=mod -buildvcs=false", "GOWORK=off", "PWD="+m.dir)
+	cmd.Env = append(tool.Outside(m.env, "-mod=mod -buildvcs=false"), "PWD="+m.dir)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	if err := cmd.Run(); err != nil {

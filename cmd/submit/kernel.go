@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -19,7 +20,7 @@ func newKernelCommand(a *app) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newKernelInstallCommand(a), newKernelUninstallCommand(a), newKernelDoctorCommand(a), newKernelRunCommand(a), newKernelBuildCommand(a), newKernelGuardCommand(), newKernelWarmCommand(a))
+	cmd.AddCommand(newKernelInstallCommand(a), newKernelUninstallCommand(a), newKernelDoctorCommand(a), newKernelRunCommand(a), newKernelBuildCommand(a), newKernelGuardCommand(), newKernelStreamCommand(), newKernelWarmCommand(a))
 	return cmd
 }
 
@@ -139,6 +140,19 @@ func newKernelBuildCommand(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&opts.Session, "session", "", "the session's folder")
 	cmd.Flags().StringVar(&opts.Go, "go", "", "the go command")
 	return cmd
+}
+
+func newKernelStreamCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "stream COMMAND...", Short: "Run a command of a cell; the kernel calls this", Hidden: true,
+		RunE: func(_ *cobra.Command, args []string) error {
+			code, err := kernel.Stream(args)
+			if err == nil {
+				os.Exit(code)
+			}
+			return err
+		},
+	}
 }
 
 // kernelOptions finds what a session needs. Without a plugin it starts all the same: a cell that needs one says what is missing.

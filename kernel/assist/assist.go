@@ -13,10 +13,12 @@ import (
 
 	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
+
+	"gonbatch/kernel/build"
 )
 
 // answerTime is how long gopls may take for an answer.
-const answerTime = 20 * time.Second
+const answerTime = time.Minute
 
 // The names of the two files that gopls sees in the module's folder. They are not written: the second is the cell, the first what the
 // session has declared before.
@@ -24,6 +26,10 @@ const (
 	sessionFile = "main.go"
 	cellFile    = "gonbatch__cell.go"
 )
+
+// hiddenFiles are those that GoNB and the build of a cell put into the module's folder, rewrite and take away while gopls loads it. It is
+// shown empty ones in their place, so that it looks for none of them on disk.
+var hiddenFiles = append([]string{"other.go", "main_test.go"}, build.OwnFiles()...)
 
 // Options say what an Assistant asks.
 type Options struct {
@@ -152,7 +158,7 @@ func (a *Assistant) open(ctx context.Context, code string) (*document, *server, 
 		return nil, nil, err
 	}
 	doc, session := compose(code, string(built), a.std)
-	err = errors.Join(s.watch(ctx), s.show(ctx, sessionFile, session), s.show(ctx, cellFile, doc.text))
+	err = errors.Join(s.hide(ctx), s.watch(ctx), s.show(ctx, sessionFile, session), s.show(ctx, cellFile, doc.text))
 	if err != nil {
 		return nil, nil, a.failed(err)
 	}

@@ -161,6 +161,16 @@ func (s *server) show(ctx context.Context, name, text string) error {
 	})
 }
 
+// hide shows gopls the files that it must not look for on disk.
+func (s *server) hide(ctx context.Context) error {
+	for _, name := range hiddenFiles {
+		if err := s.show(ctx, name, "package main\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // watch tells gopls which files on disk have changed.
 func (s *server) watch(ctx context.Context) error {
 	var events []*protocol.FileEvent

@@ -74,11 +74,15 @@ func Run(ctx context.Context, opts Options) error {
 	return err
 }
 
-// keepBuilt leaves the program's text in Cell, for those who complete code.
+// keepBuilt leaves the program's text in Cell, whole, for those who complete code meanwhile.
 func (b *builder) keepBuilt() {
 	text, err := os.ReadFile(b.mainFile())
-	if err == nil {
-		_ = os.WriteFile(filepath.Join(b.Cell, BuiltFile), text, 0o600)
+	if err != nil {
+		return
+	}
+	built := filepath.Join(b.Cell, BuiltFile)
+	if os.WriteFile(built+".new", text, 0o600) == nil {
+		_ = os.Rename(built+".new", built)
 	}
 }
 

@@ -117,7 +117,16 @@ func settings(environ []string) []string {
 // hasOuterWorkspace reports whether files apply that key does not look at.
 func (b *builder) hasOuterWorkspace() bool {
 	flags := get(b.Environ, "GOFLAGS") + " " + strings.Join(b.Flags, " ")
-	if get(b.Environ, "GOWORK") != "" || strings.Contains(flags, "-overlay") || strings.Contains(flags, "-modfile") || strings.Contains(flags, "-toolexec") {
+	for _, name := range []string{"-overlay", "-modfile", "-toolexec"} {
+		if strings.Contains(strings.ReplaceAll(flags, name+"= ", ""), name) {
+			return true
+		}
+	}
+	switch get(b.Environ, "GOWORK") {
+	case "off", filepath.Join(b.Dir, "go.work"):
+		return false
+	case "":
+	default:
 		return true
 	}
 	for dir := filepath.Dir(b.Dir); ; dir = filepath.Dir(dir) {

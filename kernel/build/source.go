@@ -16,6 +16,15 @@ var helpers = []string{"gonbatch__timeit", "gonbatch__devices", "gonbatch__show"
 // keepFile makes programs keep variables; it is there once %keep was used.
 const keepFile = "gonbatch__keep.go"
 
+// OwnFiles are the files of the kernel's that come and go in the cells' module.
+func OwnFiles() []string {
+	files := []string{keepFile}
+	for _, name := range helpers {
+		files = append(files, name+".go")
+	}
+	return files
+}
+
 var mainBegins = regexp.MustCompile(`(?m)^func main\(\) *\{`)
 
 // prepare writes the program's script, and puts beside main.go what it needs of the kernel's.

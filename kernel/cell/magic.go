@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"al.essio.dev/pkg/shellescape"
+	"github.com/agnivade/levenshtein"
 )
 
 // AllowFail is the magic in whose cell commands may fail.
@@ -49,6 +50,8 @@ type Prepared struct {
 	Code string
 	// AllowFail is set if commands may fail.
 	AllowFail bool
+	// Commands are the lines, from 1, of the shell commands that are wrapped in the program status.
+	Commands []int
 	// Password is set if what the user types must not be seen.
 	Password bool
 	// Time is set if it shall be told how long the cell takes.
@@ -74,7 +77,9 @@ func Prepare(code, status string) Prepared {
 		return p
 	}
 	if first := firstWord(lines[0]); isProgram(lines[0]) {
-		lines[0] = wrapProgram(trim(lines[0]), first, status)
+		if lines[0] = wrapProgram(trim(lines[0]), first, status); firstWord(lines[0]) == "%%script" && strings.Contains(lines[0], status) {
+			p.Commands = []int{1}
+		}
 		p.Code = strings.Join(lines, "\n")
 		return p
 	}
@@ -83,7 +88,7 @@ func Prepare(code, status string) Prepared {
 		switch {
 		case len(line) < 2:
 		case line[0] == '!':
-			i = wrapCommand(lines, i, status)
+			i = p.wrapCommand(lines, i, status)
 		case line[0] == '%' && firstWord(line) == AllowFail:
 			p.AllowFail, lines[i] = true, ""
 		case firstWord(line) == "%with_inputs", firstWord(line) == "%with_password":
@@ -142,7 +147,39 @@ func checkMagic(line string, number int) error {
 	if slices.Contains(programs, "%"+words[0]) || "%"+words[0] == SubmitCell {
 		return fmt.Errorf("line %d: %%%s must be the first line of its cell", number, words[0])
 	}
-	return fmt.Errorf("line %d: unknown magic %%%s: see %%help", number, words[0])
+	if near := nearest(words[0]); len(near) > 0 {
+		return fmt.Errorf("line %d: unknown magic %%%s: did you mean %s?", number, words[0], strings.Join(near, " or "))
+	}
+	return fmt.Errorf("line %d: unknown magic %%%s: %%help lists them", number, words[0])
+}
+
+// nearest are those of all magics that a misspelled one is nearest to, by at most two edits.
+func nearest(name string) []string {
+	const most = 2
+	best, found := most+1, []string(nil)
+	for _, known := range slices.Concat(Names(), ownNames()) {
+		d := levenshtein.ComputeDistance("%"+name, known)
+		if d >= len(name) {
+			continue // nothing of it is left
+		}
+		if d < best {
+			best, found = d, nil
+		}
+		if d == best && d <= most {
+			found = append(found, known)
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// ownNames are the magics of this kernel, with all their %.
+func ownNames() []string {
+	names := append(slices.Clone(rewritten), KeepMagic, AllowFail, SubmitCell)
+	for _, name := range own {
+		names = append(names, "%"+name)
+	}
+	return names
 }
 
 // wrapProgram wraps the command of %%bash, %%sh or %%script. GoNB splits the line at spaces outside double quotes.
@@ -159,7 +196,7 @@ func wrapProgram(line, magic, status string) string {
 }
 
 // wrapCommand wraps the shell command that begins in line i and returns the last line that belongs to it.
-func wrapCommand(lines []string, i int, status string) int {
+func (p *Prepared) wrapCommand(lines []string, i int, status string) int {
 	last := lastLine(lines, i)
 	command, star := strings.TrimLeft(joined(lines, i)[1:], " \t"), ""
 	if rest, ok := strings.CutPrefix(command, "*"); ok {
@@ -168,6 +205,7 @@ func wrapCommand(lines []string, i int, status string) int {
 	if command == "" {
 		return last
 	}
+	p.Commands = append(p.Commands, i+1)
 	lines[i] = fmt.Sprintf("!%s%s %d /bin/bash -c %s", star, shellescape.Quote(status), i+1, shellescape.Quote(command))
 	for j := i + 1; j <= last; j++ {
 		lines[j] = ""

@@ -24,7 +24,7 @@ func (m *Magics) tagged(cells []Cell) []Cell {
 
 // keys are what a cell is known by, the surest first.
 func keys(c Cell) []string {
-	text := "text " + strings.TrimSpace(c.Source)
+	text := "text " + strings.TrimSpace(strings.ReplaceAll(c.Source, "\r\n", "\n")) // as the kernel executes it
 	if c.ID == "" {
 		return []string{text}
 	}

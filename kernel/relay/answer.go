@@ -32,8 +32,7 @@ func (r *relay) answer(s *socket, request *wire.Message) {
 			"shell_port": c.Shell, "iopub_port": c.IOPub, "stdin_port": c.Stdin, "control_port": c.Control, "hb_port": c.Heartbeat,
 		})
 	case "interrupt_request":
-		r.interrupted.Store(true)
-		r.opts.Interrupt()
+		r.interrupt()
 		r.reply(s, request, "interrupt_reply", object{"status": "ok"})
 	case "shutdown_request":
 		r.shutdown(s, request)
@@ -79,7 +78,7 @@ func (r *relay) isComplete(request *wire.Message) object {
 		r.log(err)
 		return object{"status": "unknown"}
 	}
-	status, indent := cell.Check(content.Code)
+	status, indent := cell.Check(plainLines(content.Code))
 	if status == cell.Incomplete {
 		return object{"status": status, "indent": indent}
 	}

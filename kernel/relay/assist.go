@@ -72,8 +72,8 @@ func (r *relay) setChanged() {
 
 // askAssistant answers a question about Go code.
 func (r *relay) askAssistant(ctx context.Context, request *wire.Message) object {
-	var c cursor
-	if err := json.Unmarshal(request.Content, &c); err != nil {
+	c, err := readCursor(request.Content)
+	if err != nil {
 		return failure{"ProtocolError", err.Error(), []string{err.Error()}}.content("error")
 	}
 	select {
@@ -95,6 +95,7 @@ func (r *relay) askAssistant(ctx context.Context, request *wire.Message) object 
 	if err != nil {
 		r.log(err)
 	}
+	done.Start, done.End = done.Start+c.removed, done.End+c.removed
 	return completeReply(done)
 }
 
@@ -111,26 +112,10 @@ func completeReply(done assist.Completion) object {
 	}
 }
 
-// cursor is a place in a cell, as complete_request and inspect_request name it: before character At of Code.
-type cursor struct {
-	Code string `json:"code"`
-	At   int    `json:"cursor_pos"`
-}
-
-// line is the cursor's line up to the cursor, and the rest of it.
-func (c cursor) line() (before, after string) {
-	runes := []rune(c.Code)
-	at := min(max(c.At, 0), len(runes))
-	before, after = string(runes[:at]), string(runes[at:])
-	before = before[strings.LastIndex(before, "\n")+1:]
-	after, _, _ = strings.Cut(after, "\n")
-	return before, after
-}
-
 // assist answers requests about a magic, which GoNB would not; other requests it leaves alone.
 func (r *relay) assist(ctx context.Context, request *wire.Message) (reply object, ok bool) {
-	var c cursor
-	if json.Unmarshal(request.Content, &c) != nil {
+	c, err := readCursor(request.Content)
+	if err != nil {
 		return nil, false
 	}
 	before, after := c.line()
@@ -158,7 +143,7 @@ func (r *relay) assist(ctx context.Context, request *wire.Message) (reply object
 		matches = []string{}
 	}
 	return object{
-		"status": "ok", "matches": matches, "cursor_start": c.At - len([]rune(last)), "cursor_end": c.At, "metadata": object{},
+		"status": "ok", "matches": matches, "cursor_start": c.At + c.removed - len([]rune(last)), "cursor_end": c.At + c.removed, "metadata": object{},
 	}, true
 }
 

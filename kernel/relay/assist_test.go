@@ -19,6 +19,7 @@ func TestAssist(t *testing.T) {
 	}{
 		{name: "names", request: "complete", code: "%sub", want: []string{"%submit"}},
 		{name: "cell magics", request: "complete", code: "var ä int\n%%s", want: []string{"%%script", "%%sh", "%%submit"}, start: 10},
+		{name: "on Windows", request: "complete", code: "var ä int\r\n\r\n%sub", want: []string{"%submit"}, start: 13},
 		{name: "GoNB's too", request: "complete", code: "%no", want: []string{"%noautoget"}},
 		{name: "none", request: "complete", code: "%zzz", want: nil},
 		{name: "inspect", request: "inspect", code: "%keep x", want: []string{"survive into later cells"}},
@@ -57,5 +58,15 @@ func TestAddHelp(t *testing.T) {
 	addHelp(m)
 	if text := string(m.Content); !strings.Contains(text, "%%submit") || !strings.Contains(text, "GoNB") {
 		t.Error(text)
+	}
+}
+
+func TestReadCursor(t *testing.T) {
+	const code = "aä\r\nb\r\n"
+	for at, want := range []cursor{{At: 0}, {At: 1}, {At: 2}, {At: 2, removed: 1}, {At: 3, removed: 1}, {At: 4, removed: 1}, {At: 4, removed: 2}, {At: 5, removed: 2}} {
+		got, err := readCursor(must(json.Marshal(object{"code": code, "cursor_pos": at})))
+		if want.Code = "aä\nb\n"; err != nil || got != want {
+			t.Errorf("at %d: %+v, %v; want %+v", at, got, err, want)
+		}
 	}
 }

@@ -118,8 +118,10 @@ func (r *relay) setReady() {
 	}
 }
 
-// pass publishes a message of GoNB as it is.
+// pass publishes a message of GoNB as it is. It waits for clients that read more slowly than GoNB publishes; the relay's own
+// messages, which are few, don't.
 func (r *relay) pass(m *wire.Message) {
+	r.front.iopub.Wait()
 	if err := r.front.iopub.send(m); err != nil {
 		r.log(fmt.Errorf("publish %s: %w", m.Header.Type, err))
 	}

@@ -3,8 +3,6 @@ package relay
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -23,8 +21,7 @@ type execution struct {
 	// stored is set if the cell is part of the session.
 	stored bool
 	code   string
-	// held is the end of the program's stderr from its panic on. If the cell fails it is the error's traceback.
-	held []*wire.Message
+	crash  crash
 	// callee is what the cell's last expression calls, if it is a call whose value would be shown.
 	callee string
 	// page is the text that the cell asks to be shown in a pager.
@@ -83,7 +80,7 @@ func (r *relay) execute(ctx context.Context, request *wire.Message) {
 		r.reply(r.front.shell, request, "execute_reply", f.content("error"))
 		return
 	}
-	e := &execution{relay: r, request: request, code: cell.TypedParameters(asked.Code, r.sources())}
+	e := &execution{relay: r, request: request, code: cell.TypedParameters(plainLines(asked.Code), r.sources()), crash: crash{pass: r.pass, wait: holdTime}}
 	e.prepared = cell.Prepare(e.code, r.opts.StatusProgram)
 	r.begin(e, asked)
 	if e.stored {
@@ -92,7 +89,6 @@ func (r *relay) execute(ctx context.Context, request *wire.Message) {
 	e.prepareKeep()
 	e.prepareRun()
 	e.prepareValue()
-	r.interrupted.Store(false)
 	f, ended := e.run(ctx, asked)
 	if ended {
 		return
@@ -119,9 +115,9 @@ func (r *relay) execute(ctx context.Context, request *wire.Message) {
 // run runs the cell: this kernel's magics, then GoNB. It returns why the cell failed, if it did, and whether the kernel ends.
 func (e *execution) run(ctx context.Context, asked executeRequest) (f *failure, ended bool) {
 	r := e.relay
-	if f = e.runMagics(ctx); f != nil {
+	if f = e.runMagics(ctx); f != nil || r.interrupted.Load() {
 		// GoNB counts the cell all the same.
-		e.prepared.Code = ""
+		e.prepared.Code, e.prepared.Commands = "", nil
 	}
 	begin := time.Now()
 	stopInput := e.feedInput(ctx, asked.AllowStdin)
@@ -133,7 +129,7 @@ func (e *execution) run(ctx context.Context, asked executeRequest) (f *failure, 
 	if failed := e.failure(reply); f == nil {
 		f = failed
 	}
-	e.release()
+	e.crash.release()
 	e.showValue(f == nil && !asked.Silent)
 	e.tellTime(begin, time.Now())
 	return f, false
@@ -177,7 +173,11 @@ func (e *execution) onPublished(m *wire.Message) {
 	case "execute_input", "error":
 		return
 	case "stream":
-		if e.hold(m) || e.clear(m) {
+		if e.clear(m) {
+			return
+		}
+		if name, _ := stream(m); name == "stderr" {
+			e.crash.take(m)
 			return
 		}
 	case "execute_result":
@@ -203,34 +203,12 @@ func (e *execution) recount(m *wire.Message) {
 	}
 }
 
-// hold keeps a message of stderr back that begins a panic or follows one.
-func (e *execution) hold(m *wire.Message) bool {
-	name, text := stream(m)
-	if name != "stderr" {
-		return false
-	}
-	begins := strings.HasPrefix(text, "panic: ") || strings.HasPrefix(text, "fatal error: ") || strings.HasPrefix(text, "exit status ")
-	if len(e.held) == 0 && !begins {
-		return false
-	}
-	e.held = append(e.held, m)
-	return true
-}
-
 func stream(m *wire.Message) (name, text string) {
 	var content struct{ Name, Text string }
 	if json.Unmarshal(m.Content, &content) != nil {
 		return "", ""
 	}
 	return content.Name, content.Text
-}
-
-// release publishes what was held and is not part of an error.
-func (e *execution) release() {
-	for _, m := range e.held {
-		e.relay.pass(m)
-	}
-	e.held = nil
 }
 
 func (e *execution) payload() []any {
@@ -254,25 +232,3 @@ func (r *relay) abort() {
 		r.status(m, "idle")
 	}
 }
-
-// failedCommands reads which shell commands of the cell failed, and forgets them.
-func (r *relay) failedCommands() []command {
-	text, err := os.ReadFile(r.opts.StatusFile)
-	if err != nil || len(text) == 0 {
-		return nil
-	}
-	if err := os.Truncate(r.opts.StatusFile, 0); err != nil {
-		r.log(err)
-	}
-	var failed []command
-	for line := range strings.Lines(string(text)) {
-		var c command
-		if _, err := fmt.Sscanf(line, "%d %d", &c.line, &c.status); err == nil {
-			failed = append(failed, c)
-		}
-	}
-	return failed
-}
-
-// command is a shell command of a cell that failed.
-type command struct{ line, status int }

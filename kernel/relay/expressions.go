@@ -20,6 +20,7 @@ func (r *relay) evaluate(ctx context.Context, asked executeRequest) object {
 }
 
 func (r *relay) evaluateOne(ctx context.Context, text string) object {
+	text = plainLines(text)
 	code := "func main() { " + cell.ShowOpen + text + cell.ShowClose + " }"
 	request, err := wire.New("execute_request", object{
 		"code": code, "silent": true, "store_history": false, "allow_stdin": false, "stop_on_error": false, "user_expressions": object{},
@@ -29,9 +30,13 @@ func (r *relay) evaluateOne(ctx context.Context, text string) object {
 	}
 	result := filepath.Join(r.opts.CellDir, resultFile)
 	_ = os.Remove(result)
-	e := &execution{relay: r, request: request, code: text, count: r.count}
+	e := &execution{relay: r, request: request, code: text, count: r.count, crash: crash{pass: func(*wire.Message) {}, wait: holdTime}}
 	e.prepared.Code = code
-	reply := r.callBack(ctx, request, request.Content, func(m *wire.Message) { e.hold(m) })
+	reply := r.callBack(ctx, request, request.Content, func(m *wire.Message) {
+		if name, _ := stream(m); name == "stderr" {
+			e.crash.take(m)
+		}
+	})
 	if reply == nil {
 		return object{"status": "aborted"}
 	}

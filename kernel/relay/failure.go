@@ -28,7 +28,7 @@ func (f failure) content(status string) object {
 
 // failure says why the cell failed, or nil.
 func (e *execution) failure(reply *wire.Message) *failure {
-	failed := e.relay.failedCommands()
+	ended := e.relay.endedCommands()
 	switch {
 	case e.prepared.Err != nil:
 		return &failure{"MagicError", e.prepared.Err.Error(), []string{e.title(0), red + e.prepared.Err.Error() + plain}}
@@ -42,10 +42,7 @@ func (e *execution) failure(reply *wire.Message) *failure {
 	if f != nil {
 		return f
 	}
-	if len(failed) > 0 && !e.prepared.AllowFail {
-		return e.commandFailure(failed[0])
-	}
-	return nil
+	return e.commandFailure(ended)
 }
 
 // builtBy is what the compiler said, if it failed.
@@ -78,34 +75,13 @@ func (e *execution) programFailure(reply *wire.Message) *failure {
 	if compiler := e.compilerFailure(f.value, f.traceback[1:]); compiler != nil {
 		return compiler
 	}
-	if text := e.heldText(); text != "" {
-		e.held = nil
+	if text := strings.TrimSpace(e.namePlaces(e.crash.end())); text != "" {
 		f.traceback = append(f.traceback, red+text+plain)
 		if first, _, _ := strings.Cut(text, "\n"); strings.Contains(first, ": ") {
 			f.name, f.value, _ = strings.Cut(first, ": ")
 		}
 	}
 	return f
-}
-
-func (e *execution) heldText() string {
-	var text strings.Builder
-	for _, m := range e.held {
-		_, part := stream(m)
-		text.WriteString(part)
-	}
-	return strings.TrimSpace(e.namePlaces(text.String()))
-}
-
-func (e *execution) commandFailure(c command) *failure {
-	line := ""
-	if lines := strings.Split(e.code, "\n"); c.line >= 1 && c.line <= len(lines) {
-		line = lines[c.line-1]
-	}
-	value := fmt.Sprintf("%s: exit status %d", line, c.status)
-	return &failure{"CommandFailed", value, []string{
-		e.title(c.line), line, fmt.Sprintf("%sexit status %d%s (%%allow_fail in the cell lets its commands fail)", red, c.status, plain),
-	}}
 }
 
 // title names the cell, and the line if it is known.

@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"gonbatch/kernel/cell"
 )
@@ -16,8 +18,11 @@ import (
 // keepErrors is the file of CellDir in which package keep says what it could not encode.
 const keepErrors = "keep-errors"
 
-// notKept is the compiler's message about a kept variable that is not there.
-var notKept = regexp.MustCompile(`gonbatch__keep\.go:\d+:\d+: (?:undefined: (\w+)|[^\n]*\b(\w+)\b[^\n]*)`)
+// notKept is the compiler's message about a kept variable that is not there, or is none.
+var notKept = regexp.MustCompile(`gonbatch__keep\.go:(\d+):\d+: ([^\n]*)`)
+
+// refusedLine is a line in which package keep says which variable it could not encode.
+var refusedLine = regexp.MustCompile(`(?m)^%keep ([^\s:]+): `)
 
 // prepareKeep makes the programs of this cell and of later ones keep the variables that it names.
 func (e *execution) prepareKeep() {
@@ -67,10 +72,19 @@ func (r *relay) writeKeep() error {
 	return os.WriteFile(r.opts.KeepFile, []byte(keepSource(r.kept)), 0o600)
 }
 
+const keepHeader = `// Written by the gonbatch kernel: keeps variables, as %keep asks.
+package main
+
+import gonbatch__keep "gonbatch/keep"
+
+func gonbatch__kept() gonbatch__keep.Vars {
+	return gonbatch__keep.Vars{
+`
+
+// keepSource has a line for each variable, after the header.
 func keepSource(names []string) string {
 	var text strings.Builder
-	text.WriteString("// Written by the gonbatch kernel: keeps variables, as %keep asks.\npackage main\n\nimport \"gonbatch/keep\"\n\n")
-	text.WriteString("func gonbatch__kept() keep.Vars {\n\treturn keep.Vars{\n")
+	text.WriteString(keepHeader)
 	for _, name := range names {
 		fmt.Fprintf(&text, "\t\t%q: &%s,\n", name, name)
 	}
@@ -78,29 +92,63 @@ func keepSource(names []string) string {
 	return text.String()
 }
 
-// keepFailure says why variables could not be kept, or nil. Those that are not there are not kept from now on.
+// keepFailure says why variables could not be kept, or nil. No later cell fails of the same: those that can't be kept are not from now on.
 func (e *execution) keepFailure(built string) *failure {
 	r := e.relay
-	var missing []string
+	var reasons, names []string
 	for _, match := range notKept.FindAllStringSubmatch(built, -1) {
-		if name := match[1] + match[2]; slices.Contains(r.kept, name) {
-			missing = append(missing, name)
+		line, err := strconv.Atoi(match[1])
+		at := line - 1 - strings.Count(keepHeader, "\n")
+		if err != nil || at < 0 || at >= len(r.kept) || slices.Contains(names, r.kept[at]) {
+			continue
 		}
+		names = append(names, r.kept[at])
+		reasons = append(reasons, notVariable(r.kept[at], match[2]))
 	}
-	if len(missing) > 0 {
-		r.drop(missing)
-		if err := r.writeKeep(); err != nil {
-			r.log(err)
-		}
-		name := strings.Join(missing, ", ")
-		return e.keepError(fmt.Sprintf("%%keep %s: there is no such package-level variable: declare it outside of main, as var %s TYPE, and %%keep it again", name, missing[0]))
+	if len(names) == 0 {
+		reasons, names = r.refusals()
 	}
-	if text, err := os.ReadFile(filepath.Join(r.opts.CellDir, keepErrors)); err == nil {
-		return e.keepError(string(text))
+	if len(reasons) == 0 {
+		return nil
 	}
-	return nil
+	r.kept = slices.DeleteFunc(r.kept, func(name string) bool { return slices.Contains(names, name) })
+	if err := r.writeKeep(); err != nil {
+		r.log(err)
+	}
+	text := strings.Join(reasons, "\n")
+	return &failure{"KeepError", text, []string{e.title(0), red + text + plain}}
 }
 
-func (e *execution) keepError(text string) *failure {
-	return &failure{"KeepError", text, []string{e.title(0), red + text + plain}}
+// notVariable says of a name why it can't be kept, given the compiler's message.
+func notVariable(name, message string) string {
+	if strings.HasPrefix(message, "undefined: ") {
+		return fmt.Sprintf("%%keep %s: there is no such package-level variable: declare it outside of main, as var %s TYPE, and %%keep it again", name, name)
+	}
+	return fmt.Sprintf("%%keep %s: %s: only package-level variables can be kept", name, message)
+}
+
+// refusals are the reasons for which package keep could not encode variables, and the names of those that are not kept any longer. A variable
+// whose value was kept before keeps that one, unless it was refused with that already.
+func (r *relay) refusals() (reasons, dropped []string) {
+	text, err := os.ReadFile(filepath.Join(r.opts.CellDir, keepErrors))
+	if err != nil {
+		return nil, nil
+	}
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimRight(line, "\n")
+		match := refusedLine.FindStringSubmatch(line)
+		if match == nil {
+			reasons = append(reasons, line)
+			continue
+		}
+		name := match[1]
+		info, err := os.Stat(filepath.Join(r.opts.KeepDir, name+".gob"))
+		if err == nil && info.ModTime().After(r.refused[name]) {
+			r.refused[name] = time.Now()
+			reasons = append(reasons, line+"; it has the value again that was kept before this cell")
+			continue
+		}
+		reasons, dropped = append(reasons, line+"; it is not kept from now on"), append(dropped, name)
+	}
+	return reasons, dropped
 }

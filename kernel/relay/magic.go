@@ -36,6 +36,7 @@ type session struct {
 var _ magic.Session = session{}
 
 func (s session) Print(text string) {
+	s.e.relay.front.iopub.Wait()
 	s.e.relay.publish(s.e.request, "stream", object{"name": "stdout", "text": text})
 }
 
@@ -44,6 +45,7 @@ func (s session) Display(id string, bundle map[string]any) { s.show("display_dat
 func (s session) Update(id string, bundle map[string]any) { s.show("update_display_data", id, bundle) }
 
 func (s session) show(messageType, id string, bundle map[string]any) {
+	s.e.relay.front.iopub.Wait()
 	s.e.relay.publish(s.e.request, messageType, object{"data": bundle, "metadata": object{}, "transient": object{"display_id": id}})
 }
 

@@ -15,15 +15,12 @@ import (
 	"gonbatch/kernel/wire"
 )
 
-// flushTime is how long the last messages may take to leave.
-const flushTime = 100 * time.Millisecond
-
 // Options say what Run connects.
 type Options struct {
 	// Front is the clients' connection; the relay listens there. Back is GoNB's, which GoNB makes when it is up.
 	Front, Back Connection
 	// StatusProgram is called as STATUSPROGRAM LINE COMMAND... for each shell command of a cell. It appends a line "LINE STATUS" to
-	// StatusFile if the command fails.
+	// StatusFile when the command ends.
 	StatusProgram, StatusFile string
 	// CellDir is the folder in which a cell's program leaves what it has to show beside its output, and the go command what it found.
 	CellDir string
@@ -39,8 +36,8 @@ type Options struct {
 	KeepFile, KeepDir string
 	// HistoryFile keeps the cells that were executed. Unset, there is no history.
 	HistoryFile string
-	// Interrupt sends SIGINT to the processes of the cell that runs.
-	Interrupt func()
+	// Interrupt sends SIGINT to the processes of the cell that runs, and reports whether there were any.
+	Interrupt func() bool
 	// Log receives what is refused, and errors.
 	Log io.Writer
 }
@@ -70,6 +67,8 @@ type relay struct {
 	executed []executed
 	// kept are the variables that survive a cell, in order.
 	kept []string
+	// refused is when a value of a kept variable was last one that cannot be kept.
+	refused map[string]time.Time
 	// interrupted is set while a cell runs that a client wants to end.
 	interrupted atomic.Bool
 
@@ -86,13 +85,13 @@ type relay struct {
 func Run(ctx context.Context, opts Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// The sockets live a little longer, so that the last reply leaves.
+	// GoNB's sockets live a little longer; those of the clients are closed when the last reply has left.
 	sockets, closeSockets := context.WithCancel(context.WithoutCancel(ctx))
 	defer closeSockets()
-	r := &relay{opts: opts, queue: newQueue(), questions: newQueue(), changed: make(chan struct{}, 1), stop: cancel, ready: make(chan struct{}), void: map[string]bool{}}
+	r := &relay{opts: opts, queue: newQueue(), questions: newQueue(), changed: make(chan struct{}, 1), stop: cancel, ready: make(chan struct{}), void: map[string]bool{}, refused: map[string]time.Time{}}
 	r.widgets = r.newWidgets()
 	var err error
-	if r.front, err = listen(sockets, opts.Front); err != nil {
+	if r.front, err = listen(opts.Front, r.log); err != nil {
 		return fmt.Errorf("listen for clients: %w", err)
 	}
 	defer r.front.close()
@@ -107,13 +106,11 @@ func Run(ctx context.Context, opts Options) error {
 	}
 	r.start(ctx)
 	r.work(ctx)
-	time.Sleep(flushTime)
 	return nil
 }
 
 // start starts the goroutines that read the sockets. They end with the sockets.
 func (r *relay) start(ctx context.Context) {
-	go r.front.beat()
 	go r.front.shell.receive(ctx, r.onShell, r.log)
 	go r.front.control.receive(ctx, r.onControl, r.log)
 	go r.front.stdin.receive(ctx, r.onStdin, r.log)
@@ -122,7 +119,7 @@ func (r *relay) start(ctx context.Context) {
 		go r.warm(ctx)
 	}
 	go func() {
-		if err := r.back.dial(r.opts.Back); err != nil {
+		if err := r.back.dial(); err != nil {
 			if ctx.Err() == nil {
 				r.log(fmt.Errorf("connect to GoNB: %w", err))
 			}
@@ -206,33 +203,6 @@ func (r *relay) publish(parent *wire.Message, messageType string, content any) {
 	}
 	if err != nil {
 		r.log(fmt.Errorf("publish %s: %w", messageType, err))
-	}
-}
-
-// setRunning makes a cell the one that runs.
-func (r *relay) setRunning(request *wire.Message) {
-	r.runningMu.Lock()
-	defer r.runningMu.Unlock()
-	r.running = request
-	r.status(request, "busy")
-}
-
-func (r *relay) isRunning() bool {
-	r.runningMu.Lock()
-	defer r.runningMu.Unlock()
-	return r.running != nil
-}
-
-// setIdle ends a request. If a cell runs beside it clients are told so again: they show the last status that they hear.
-func (r *relay) setIdle(request *wire.Message) {
-	r.runningMu.Lock()
-	defer r.runningMu.Unlock()
-	r.status(request, "idle")
-	if r.running == request {
-		r.running = nil
-	}
-	if r.running != nil {
-		r.status(r.running, "busy")
 	}
 }
 

@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-zeromq/zmq4"
-
 	"gonbatch/kernel/wire"
 )
 
@@ -31,6 +29,8 @@ func TestExecute(t *testing.T) {
 		{name: "a panic is one error", code: "panic", want: []string{"execute_input", "error"}, status: "error"},
 		{name: "an unknown magic", code: "%nothing", want: []string{"execute_input", "error"}, status: "error"},
 		{name: "a failing command", code: "!false", want: []string{"execute_input", "error"}, status: "error"},
+		{name: "a command", code: "!true", want: []string{"execute_input"}, status: "ok"},
+		{name: "a command of which nobody knows how it ended", code: "!lost", want: []string{"execute_input", "error"}, status: "error"},
 		{name: "that may fail", code: "%allow_fail\n!false", want: []string{"execute_input"}, status: "ok"},
 		{name: "the screen is cleared", code: "out a\x1b[H\x1b[2Jb", want: []string{"execute_input", "clear_output", "stream"}, status: "ok"},
 	}
@@ -97,14 +97,14 @@ func TestRefused(t *testing.T) {
 		{name: "one frame", frames: [][]byte{{}}, log: "malformed message"},
 		{name: "replayed", frames: good, log: "received twice"},
 	}
-	if err := b.shell.SendMulti(zmq4.NewMsgFrom(good...)); err != nil {
+	if err := b.shell.Send(good); err != nil {
 		t.Fatal(err)
 	}
 	b.next()
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			b.log.reset()
-			if err := b.shell.SendMulti(zmq4.NewMsgFrom(tt.frames...)); err != nil {
+			if err := b.shell.Send(tt.frames); err != nil {
 				t.Fatal(err)
 			}
 			id := b.ask("kernel_info_request", object{})
@@ -158,12 +158,12 @@ func TestClients(t *testing.T) {
 				}
 			}
 			for _, id := range ids {
-				frames, err := s.Recv()
+				frames, err := s.Receive(t.Context())
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				reply, err := s.codec.Decode(frames.Frames)
+				reply, err := s.codec.Decode(frames)
 				if err != nil || reply.ParentID != id {
 					t.Errorf("client %d: reply to %v, %v; want %s", i, reply, err, id)
 					return
@@ -203,6 +203,38 @@ func TestControl(t *testing.T) {
 	}
 }
 
+// TestInterrupt: an interrupt that comes when the cell has no process yet is repeated until it has; one of no cell is not.
+func TestInterrupt(t *testing.T) {
+	b := start(t)
+	interrupt := func() {
+		t.Helper()
+		if err := b.control.send(newMessage(t, "interrupt_request", object{})); err != nil {
+			t.Fatal(err)
+		}
+		receive(t, b.control)
+	}
+	b.reached.Store(4)
+	interrupt()
+	if n := b.interrupts.Load(); n != 1 {
+		t.Errorf("%d interrupts without a cell", n)
+	}
+	b.ask("execute_request", object{"code": "wait"})
+	<-b.gonb.waits
+	interrupt()
+	for deadline := time.Now().Add(time.Minute); b.interrupts.Load() < 4; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d interrupts after a minute", b.interrupts.Load())
+		}
+	}
+	close(b.gonb.release)
+	if got := text(t, b.next(), "ename"); got != "Interrupted" {
+		t.Errorf("the cell ended by %q", got)
+	}
+	if n := b.interrupts.Load(); n != 4 {
+		t.Errorf("%d interrupts, want 4", n)
+	}
+}
+
 // BenchmarkExecute is the time of an empty cell through the relay, with a kernel behind it that does nothing.
 func BenchmarkExecute(b *testing.B) {
 	bed := start(b)
@@ -219,6 +251,7 @@ type bed struct {
 	gonb                  *smallKernel
 	log                   *logBuffer
 	interrupts            atomic.Int32
+	reached               atomic.Int32 // the number of the interrupt that reaches a process
 	ended                 chan struct{}
 	address               Connection
 	backAddress           Connection
@@ -244,7 +277,7 @@ func start(t testing.TB) *bed {
 	go func() {
 		defer close(b.ended)
 		opts := Options{Front: front, Back: back, StatusProgram: "status", StatusFile: statusFile, Log: b.log,
-			Interrupt: func() { b.interrupts.Add(1) }}
+			Interrupt: func() bool { return b.interrupts.Add(1) >= b.reached.Load() }}
 		if err := Run(ctx, opts); err != nil {
 			t.Error(err)
 		}
@@ -258,17 +291,12 @@ func (b *bed) connect(ctx context.Context, c Connection) {
 	b.Helper()
 	b.address = c
 	codec := must(wire.NewCodec(c.Scheme, c.Key))
-	id := []zmq4.Option{zmq4.WithID(zmq4.SocketIdentity("client")), zmq4.WithDialerRetry(dialRetry), zmq4.WithDialerMaxRetries(-1)}
-	b.shell = &socket{Socket: zmq4.NewDealer(ctx, id...), codec: codec}
-	b.control = &socket{Socket: zmq4.NewDealer(ctx, id...), codec: codec}
-	b.iopub = &socket{Socket: zmq4.NewSub(ctx, id[1:]...), codec: codec}
-	for port, s := range map[int]*socket{c.Shell: b.shell, c.Control: b.control, c.IOPub: b.iopub} {
-		if err := s.Dial(c.address(port)); err != nil {
+	shell, control, iopub := newDealer(ctx, "client"), newDealer(ctx, "client"), newSub(ctx)
+	b.shell, b.control, b.iopub = &socket{shell, codec}, &socket{control, codec}, &socket{iopub, codec}
+	for port, s := range map[int]*dialed{c.Shell: shell, c.Control: control, c.IOPub: iopub} {
+		if err := s.dial(c.address(port)); err != nil {
 			b.Fatal(err)
 		}
-	}
-	if err := b.iopub.SetOption(zmq4.OptionSubscribe, ""); err != nil {
-		b.Fatal(err)
 	}
 	time.Sleep(100 * time.Millisecond) // until the subscription has arrived
 }
@@ -279,9 +307,9 @@ func (b *bed) another(name string) *socket { b.Helper(); return b.anotherAt(b.ad
 // anotherAt is a shell socket of a client of the relay's, or of the small kernel's.
 func (b *bed) anotherAt(address Connection, name string) *socket {
 	b.Helper()
-	options := []zmq4.Option{zmq4.WithID(zmq4.SocketIdentity(name)), zmq4.WithDialerRetry(dialRetry), zmq4.WithDialerMaxRetries(-1)}
-	s := &socket{Socket: zmq4.NewDealer(context.Background(), options...), codec: must(wire.NewCodec(address.Scheme, address.Key))}
-	if err := s.Dial(address.address(address.Shell)); err != nil {
+	client := newDealer(context.Background(), name)
+	s := &socket{client, must(wire.NewCodec(address.Scheme, address.Key))}
+	if err := client.dial(address.address(address.Shell)); err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = s.Close() })
@@ -326,11 +354,11 @@ func newMessage(t testing.TB, messageType string, content any) *wire.Message {
 
 func receive(t testing.TB, s *socket) *wire.Message {
 	t.Helper()
-	frames, err := s.Recv()
+	frames, err := s.Receive(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := s.codec.Decode(frames.Frames)
+	m, err := s.codec.Decode(frames)
 	if err != nil {
 		t.Fatal(err)
 	}

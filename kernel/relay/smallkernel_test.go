@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,16 +19,17 @@ type smallKernel struct {
 	front      *front
 	statusFile string
 	release    chan struct{} // closed to let "wait" fail
+	waits      chan struct{} // closed when it waits
 }
 
 func startSmallKernel(t testing.TB, c Connection, statusFile string) *smallKernel {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	f, err := listen(ctx, c)
+	f, err := listen(c, func(err error) { t.Log(err) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &smallKernel{t: t, front: f, statusFile: statusFile, release: make(chan struct{})}
+	k := &smallKernel{t: t, front: f, statusFile: statusFile, release: make(chan struct{}), waits: make(chan struct{})}
 	go f.shell.receive(ctx, k.answer, func(err error) { t.Log(err) })
 	t.Cleanup(func() { cancel(); f.close() })
 	return k
@@ -64,16 +66,24 @@ func (k *smallKernel) execute(m *wire.Message, code string) object {
 		k.publish(m, "error", failed)
 		return failed
 	case "wait":
+		close(k.waits)
 		<-k.release
 		return failed
 	}
-	if strings.Contains(code, "!status 1 /bin/bash -c false") || strings.Contains(code, "!status 2 /bin/bash -c false") {
-		if err := os.WriteFile(k.statusFile, []byte("1 1\n"), 0o600); err != nil {
+	for _, command := range statusCommand.FindAllStringSubmatch(code, -1) {
+		status := map[string]string{"true": "0", "false": "1"}[command[2]]
+		if status == "" {
+			continue // it leaves no note of its end
+		}
+		if err := os.WriteFile(k.statusFile, []byte(command[1]+" "+status+"\n"), 0o600); err != nil {
 			k.t.Error(err)
 		}
 	}
 	return object{"status": "ok"}
 }
+
+// statusCommand is a wrapped shell command of a cell.
+var statusCommand = regexp.MustCompile(`!status (\d+) /bin/bash -c (\w+)`)
 
 func (k *smallKernel) publish(m *wire.Message, messageType string, content any) {
 	_ = k.front.iopub.send(must(m.Publish(messageType, content)))

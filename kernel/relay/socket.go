@@ -2,12 +2,16 @@ package relay
 
 import (
 	"context"
+	"errors"
+	"io"
+	"net"
 	"sync"
 	"time"
 
 	"github.com/go-zeromq/zmq4"
 
 	"gonbatch/kernel/wire"
+	"gonbatch/kernel/zmtp"
 )
 
 // dialRetry is how often a socket of GoNB is tried until it is there.
@@ -16,24 +20,26 @@ const dialRetry = 20 * time.Millisecond
 // identity is the relay's name at GoNB's sockets. All of them need the same one: GoNB asks for input by the name of who executes.
 const identity = "gonbatch"
 
-// socket sends and receives messages. Both may be done at once.
-type socket struct {
-	zmq4.Socket
-	codec *wire.Codec
-	mu    sync.Mutex
+// transport carries messages as frames. Both directions may be used at once.
+type transport interface {
+	Send(frames [][]byte) error
+	Receive(ctx context.Context) ([][]byte, error)
+	Close() error
 }
 
-func (s *socket) send(m *wire.Message) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.SendMulti(zmq4.NewMsgFrom(s.codec.Encode(m)...))
+// socket sends and receives messages.
+type socket struct {
+	transport
+	codec *wire.Codec
 }
+
+func (s *socket) send(m *wire.Message) error { return s.Send(s.codec.Encode(m)) }
 
 // receive hands each message to f until the socket is closed. A message that is malformed or forged goes to refuse.
 func (s *socket) receive(ctx context.Context, f func(*wire.Message), refuse func(error)) {
 	for {
-		frames, err := s.Recv()
-		if ctx.Err() != nil {
+		frames, err := s.Receive(ctx)
+		if ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
 			return
 		}
 		if err != nil {
@@ -43,7 +49,7 @@ func (s *socket) receive(ctx context.Context, f func(*wire.Message), refuse func
 			}
 			continue
 		}
-		m, err := s.codec.Decode(frames.Frames)
+		m, err := s.codec.Decode(frames)
 		if err != nil {
 			refuse(err)
 			continue
@@ -52,52 +58,112 @@ func (s *socket) receive(ctx context.Context, f func(*wire.Message), refuse func
 	}
 }
 
-// front are the sockets at which clients ask.
-type front struct {
-	shell, control, stdin, iopub *socket
-	heartbeat                    zmq4.Socket
+// publisher sends messages to all clients.
+type publisher struct {
+	*zmtp.Pub
+	codec *wire.Codec
 }
 
-func listen(ctx context.Context, c Connection) (*front, error) {
+func (p *publisher) send(m *wire.Message) error { return p.Send(p.codec.Encode(m)) }
+
+// front are the sockets at which clients ask. The heartbeat answers by itself.
+type front struct {
+	shell, control, stdin *socket
+	iopub                 *publisher
+	// all are these and the heartbeat.
+	all []io.Closer
+}
+
+// listen listens for clients. What it refuses goes to log.
+func listen(c Connection, log func(error)) (*front, error) {
 	codec, err := wire.NewCodec(c.Scheme, c.Key)
 	if err != nil {
 		return nil, err
 	}
-	f := &front{
-		shell:     &socket{Socket: zmq4.NewRouter(ctx), codec: codec},
-		control:   &socket{Socket: zmq4.NewRouter(ctx), codec: codec},
-		stdin:     &socket{Socket: zmq4.NewRouter(ctx), codec: codec},
-		iopub:     &socket{Socket: zmq4.NewPub(ctx), codec: codec},
-		heartbeat: zmq4.NewRep(ctx),
-	}
-	for port, s := range map[int]zmq4.Socket{c.Shell: f.shell, c.Control: f.control, c.Stdin: f.stdin, c.IOPub: f.iopub, c.Heartbeat: f.heartbeat} {
-		if err := s.Listen(c.address(port)); err != nil {
-			f.close()
-			return nil, err
+	f, opts := &front{}, zmtp.Options{Log: log}
+	for port, s := range map[int]**socket{c.Shell: &f.shell, c.Control: &f.control, c.Stdin: &f.stdin} {
+		if err == nil {
+			var router *zmtp.Router
+			router, err = opened(f, zmtp.ListenRouter, c.address(port), opts)
+			*s = &socket{router, codec}
 		}
+	}
+	if err == nil {
+		f.iopub = &publisher{codec: codec}
+		f.iopub.Pub, err = opened(f, zmtp.ListenPub, c.address(c.IOPub), opts)
+	}
+	if err == nil {
+		_, err = opened(f, zmtp.ListenEcho, c.address(c.Heartbeat), opts)
+	}
+	if err != nil {
+		f.close()
+		return nil, err
 	}
 	return f, nil
 }
 
-func (f *front) close() {
-	for _, s := range []zmq4.Socket{f.shell, f.control, f.stdin, f.iopub, f.heartbeat} {
-		_ = s.Close()
+// opened listens, and notes what is to be closed.
+func opened[S io.Closer](f *front, listen func(string, zmtp.Options) (S, error), address string, opts zmtp.Options) (S, error) {
+	s, err := listen(address, opts)
+	if err == nil {
+		f.all = append(f.all, s)
 	}
+	return s, err
 }
 
-// beat echoes what clients send to see whether the kernel lives.
-func (f *front) beat() {
-	for {
-		m, err := f.heartbeat.Recv()
-		if err != nil || f.heartbeat.Send(m) != nil {
-			return
-		}
+// close closes all sockets at once, after their last messages have left.
+func (f *front) close() {
+	var closed sync.WaitGroup
+	for _, s := range f.all {
+		closed.Go(func() { _ = s.Close() })
 	}
+	closed.Wait()
+}
+
+// dialed is a socket that connects to another's.
+type dialed struct {
+	socket zmq4.Socket
+	mu     sync.Mutex
+}
+
+var _ transport = (*dialed)(nil)
+
+func (d *dialed) Send(frames [][]byte) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.socket.SendMulti(zmq4.NewMsgFrom(frames...))
+}
+
+// Receive ends with the socket's own context, not with ctx.
+func (d *dialed) Receive(context.Context) ([][]byte, error) {
+	m, err := d.socket.Recv()
+	return m.Frames, err
+}
+
+func (d *dialed) Close() error { return d.socket.Close() }
+
+func (d *dialed) dial(address string) error { return d.socket.Dial(address) }
+
+// newDealer makes a socket that asks by a name, newSub one that hears all that is published.
+func newDealer(ctx context.Context, name string) *dialed {
+	return &dialed{socket: zmq4.NewDealer(ctx, append(dialOptions(), zmq4.WithID(zmq4.SocketIdentity(name)))...)}
+}
+
+func newSub(ctx context.Context) *dialed {
+	d := &dialed{socket: zmq4.NewSub(ctx, dialOptions()...)}
+	_ = d.socket.SetOption(zmq4.OptionSubscribe, "") // It is sent again with each connection.
+	return d
+}
+
+func dialOptions() []zmq4.Option {
+	return []zmq4.Option{zmq4.WithDialerRetry(dialRetry), zmq4.WithDialerMaxRetries(-1)}
 }
 
 // back are the sockets of GoNB.
 type back struct {
 	shell, stdin, iopub *socket
+	// addresses are GoNB's.
+	addresses map[*dialed]string
 }
 
 func newBack(ctx context.Context, c Connection) (*back, error) {
@@ -105,26 +171,25 @@ func newBack(ctx context.Context, c Connection) (*back, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := []zmq4.Option{zmq4.WithID(zmq4.SocketIdentity(identity)), zmq4.WithDialerRetry(dialRetry), zmq4.WithDialerMaxRetries(-1)}
+	shell, stdin, iopub := newDealer(ctx, identity), newDealer(ctx, identity), newSub(ctx)
 	return &back{
-		shell: &socket{Socket: zmq4.NewDealer(ctx, options...), codec: codec},
-		stdin: &socket{Socket: zmq4.NewDealer(ctx, options...), codec: codec},
-		iopub: &socket{Socket: zmq4.NewSub(ctx, options[1:]...), codec: codec},
+		shell: &socket{shell, codec}, stdin: &socket{stdin, codec}, iopub: &socket{iopub, codec},
+		addresses: map[*dialed]string{shell: c.address(c.Shell), stdin: c.address(c.Stdin), iopub: c.address(c.IOPub)},
 	}, nil
 }
 
 // dial waits until GoNB listens.
-func (b *back) dial(c Connection) error {
-	for port, s := range map[int]zmq4.Socket{c.Shell: b.shell, c.Stdin: b.stdin, c.IOPub: b.iopub} {
-		if err := s.Dial(c.address(port)); err != nil {
+func (b *back) dial() error {
+	for s, address := range b.addresses {
+		if err := s.dial(address); err != nil {
 			return err
 		}
 	}
-	return b.iopub.SetOption(zmq4.OptionSubscribe, "")
+	return nil
 }
 
 func (b *back) close() {
-	for _, s := range []zmq4.Socket{b.shell, b.stdin, b.iopub} {
+	for s := range b.addresses {
 		_ = s.Close()
 	}
 }

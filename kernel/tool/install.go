@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -65,7 +64,7 @@ func build(ctx context.Context, p Pin, opts Options, target string) error {
 	}
 	cmd := exec.CommandContext(ctx, opts.Go, args...)
 	cmd.Dir = dir
-	cmd.Env = append(slices.Clone(opts.Environ), "GOBIN="+tmp, "GOFLAGS=-buildvcs=false", "GOWORK=off", "PWD="+dir)
+	cmd.Env = append(Outside(opts.Environ, "-buildvcs=false"), "GOBIN="+tmp, "PWD="+dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s in %s: %w\n%s\nit needs the Go modules from a proxy: go env GOPROXY names it", strings.Join(append([]string{"go"}, args...), " "),
 			dir, err, bytes.TrimSpace(out))

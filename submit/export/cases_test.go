@@ -23,6 +23,8 @@ func TestMistakes(t *testing.T) {
 		want  string
 	}{
 		{"unknown magic", []string{"%%\n", "x := 1\n%exce f"}, 2, "n.ipynb, cell 2, line 2: unknown magic %exce; did you mean %exec?\n\t%exce f"},
+		{"magic of the kernel", []string{"%resul"}, 1, "n.ipynb, cell 1, line 1: unknown magic %resul; did you mean %result?\n\t%resul"},
+		{"another one", []string{"%kep x"}, 1, "n.ipynb, cell 1, line 1: unknown magic %kep; did you mean %keep?\n\t%kep x"},
 		{"far magic", []string{"%matplotlib inline"}, 1, "n.ipynb, cell 1, line 1: unknown magic %matplotlib; %help in the notebook lists them\n\t%matplotlib inline"},
 		{"late cell magic", []string{"var x = 1\n%%bash"}, 2, "n.ipynb, cell 1, line 2: %%bash can only stand on the first line of a cell\n\t%%bash"},
 		{"syntax", []string{"var a = 1\n\nfunc f( {\n}\n%%"}, 3, "n.ipynb, cell 1, line 3: does not parse as Go: expected ')', found '{'\n\tfunc f( {"},

@@ -206,7 +206,7 @@ var quietMagics = []string{
 var knownMagics = append([]string{
 	"%", "main", "exec", "args", "env", "cd", "goflags", "rm", "remove", "reset", "test", "wasm", "capture", allowFail,
 	"with_inputs", "with_password",
-	"%writefile", "%script", "%bash", "%sh", "%gx",
+	"%writefile", "%script", "%bash", "%sh", "%gx", "%submit", "keep",
 }, quietMagics...)
 
 // unknownMagic is the error for a magic that GoNB does not have either, or nil for one that needs nothing done.
@@ -218,7 +218,7 @@ func unknownMagic(cell *cellInfo, m magicLine) error {
 	case cellMagics[name]:
 		return cell.errorf(m.line, "%%%s can only stand on the first line of a cell", name)
 	}
-	if near := nearest(name, knownMagics); len(near) > 0 {
+	if near := nearest(name, slices.Concat(knownMagics, personMagics)); len(near) > 0 {
 		return cell.errorf(m.line, "unknown magic %%%s; did you mean %%%s?", name, strings.Join(near, " or %"))
 	}
 	return cell.errorf(m.line, "unknown magic %%%s; %%help in the notebook lists them", name)

@@ -1,0 +1,22 @@
+package kernel_test
+
+import (
+	_ "embed"
+	"os"
+	"os/exec"
+	"testing"
+
+	"gonbatch/tests/jupyter"
+)
+
+//go:embed testdata/frontends.py
+var frontEndsScript string
+
+// TestFrontEnds: front ends that are silent, malformed or stopped keep the others from nothing, and cost little memory.
+func TestFrontEnds(t *testing.T) {
+	cmd := exec.Command(jupyter.Python(t), "-c", frontEndsScript)
+	cmd.Env = append(os.Environ(), append(kernelEnv(t), "TMPDIR="+t.TempDir())...)
+	if out, err := cmd.CombinedOutput(); err != nil || string(out[max(0, len(out)-3):]) != "ok\n" {
+		t.Errorf("%v\n%s", err, tail(out))
+	}
+}

@@ -1,0 +1,56 @@
+package relay
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// endedCommands reads how the shell commands of the cell have ended, by their lines, and forgets it.
+func (r *relay) endedCommands() map[int]int {
+	ended := map[int]int{}
+	text, err := os.ReadFile(r.opts.StatusFile)
+	if err != nil || len(text) == 0 {
+		return ended
+	}
+	if err := os.Truncate(r.opts.StatusFile, 0); err != nil {
+		r.log(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var number, status int
+		if _, err := fmt.Sscanf(line, "%d %d", &number, &status); err == nil {
+			ended[number] = status
+		}
+	}
+	return ended
+}
+
+// commandFailure says which shell command of the cell failed first, or nil. One that left no note of its end failed too: it was killed with its
+// wrapper, or that could not run, or not write.
+func (e *execution) commandFailure(ended map[int]int) *failure {
+	if e.prepared.AllowFail {
+		return nil
+	}
+	for _, line := range e.prepared.Commands {
+		status, ok := ended[line]
+		if ok && status == 0 {
+			continue
+		}
+		reason := fmt.Sprintf("exit status %d", status)
+		if !ok {
+			reason = "it is not known how it ended: it was killed, or the session's folder is full, or no programs can run there"
+		}
+		return e.failedAt(line, reason)
+	}
+	return nil
+}
+
+func (e *execution) failedAt(number int, reason string) *failure {
+	line := ""
+	if lines := strings.Split(e.code, "\n"); number >= 1 && number <= len(lines) {
+		line = lines[number-1]
+	}
+	return &failure{"CommandFailed", line + ": " + reason, []string{
+		e.title(number), line, fmt.Sprintf("%s%s%s (%%allow_fail in the cell lets its commands fail)", red, reason, plain),
+	}}
+}

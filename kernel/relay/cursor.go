@@ -1,0 +1,43 @@
+package relay
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// cursor is a place in a cell, as complete_request and inspect_request name it: before character At of Code.
+type cursor struct {
+	Code string `json:"code"`
+	At   int    `json:"cursor_pos"`
+	// removed is how many carriage returns stood before the place, in the client's code.
+	removed int
+}
+
+func readCursor(content json.RawMessage) (cursor, error) {
+	var c cursor
+	if err := json.Unmarshal(content, &c); err != nil {
+		return c, err
+	}
+	runes := []rune(c.Code)
+	at := min(max(c.At, 0), len(runes))
+	before, after := string(runes[:at]), string(runes[at:])
+	if strings.HasPrefix(after, "\n") {
+		before = strings.TrimSuffix(before, "\r")
+	}
+	c.At = len([]rune(plainLines(before)))
+	c.Code, c.removed = plainLines(c.Code), at-c.At
+	return c, nil
+}
+
+// plainLines is a cell whose lines end as they do on Unix. Notebooks that were edited on Windows may have others.
+func plainLines(code string) string { return strings.ReplaceAll(code, "\r\n", "\n") }
+
+// line is the cursor's line up to the cursor, and the rest of it.
+func (c cursor) line() (before, after string) {
+	runes := []rune(c.Code)
+	at := min(max(c.At, 0), len(runes))
+	before, after = string(runes[:at]), string(runes[at:])
+	before = before[strings.LastIndex(before, "\n")+1:]
+	after, _, _ = strings.Cut(after, "\n")
+	return before, after
+}

@@ -1,0 +1,79 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// sessionsFolder is the folder of sessions in the user's cache.
+const sessionsFolder = "sessions"
+
+// sessionParents are the folders in which a session's own may be, the best first. A session's programs run there, which is forbidden in
+// the temporary folders of some clusters.
+func sessionParents(env environment) []string {
+	var dirs []string
+	for _, dir := range []string{env.get("TMPDIR"), "/tmp", env.get("XDG_RUNTIME_DIR")} {
+		if filepath.IsAbs(dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	cache := env.get("XDG_CACHE_HOME")
+	if home := env.get("HOME"); !filepath.IsAbs(cache) && home != "" {
+		cache = filepath.Join(home, ".cache")
+	}
+	if filepath.IsAbs(cache) {
+		dirs = append(dirs, filepath.Join(cache, "gonbatch", sessionsFolder))
+	}
+	return append(dirs, "/var/tmp")
+}
+
+// makeSessionDir makes a session's folder in the first of the parents in which programs run. reason says why it is not in the first of all.
+func makeSessionDir(parents []string) (dir string, reason, err error) {
+	for _, parent := range parents {
+		dir, tryErr := trySessionDir(parent)
+		if tryErr == nil {
+			return dir, reason, nil
+		}
+		reason = errors.Join(reason, fmt.Errorf("no session in %s: %w", parent, tryErr))
+	}
+	return "", nil, fmt.Errorf("%w\nset TMPDIR to a folder in which this user may write and run programs", reason)
+}
+
+func trySessionDir(parent string) (string, error) {
+	if filepath.Base(parent) == sessionsFolder { // the others are not the kernel's to make
+		if err := os.MkdirAll(parent, 0o700); err != nil {
+			return "", err
+		}
+	}
+	dir, err := os.MkdirTemp(parent, sessionPrefix)
+	if err != nil {
+		return "", err
+	}
+	if err := tryProgram(dir); err != nil {
+		return "", errors.Join(err, os.RemoveAll(dir))
+	}
+	return dir, nil
+}
+
+// tryProgram runs a program in a folder.
+func tryProgram(dir string) error {
+	name := filepath.Join(dir, "try")
+	if err := os.WriteFile(name, []byte("#!/bin/sh\nexit 0\n"), 0o700); err != nil {
+		return err
+	}
+	defer os.Remove(name)
+	for tries := 0; ; tries++ {
+		err := exec.Command(name).Run()
+		// Another thread that starts a process holds the file open for writing for a moment.
+		if !errors.Is(err, unix.ETXTBSY) || tries == 100 {
+			return err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}

@@ -1,0 +1,117 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+)
+
+// streamPiece is how much GoNB reads of a cell's output at once.
+const streamPiece = 32 << 10
+
+// Stream runs a command of a cell to its end, and returns its exit code. GoNB makes a message of whatever it reads at once, and loses a character
+// whose bytes are in two of them. So Stream passes on what the command puts out in pieces that end with whole characters, one at a time.
+func Stream(command []string) (code int, err error) {
+	if len(command) == 0 {
+		return 0, errors.New("kernel stream: want a command: the kernel calls this itself")
+	}
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT) // The kernel interrupts the command itself.
+	runtime.LockOSThread()                                 // Linux signals the child when the thread that started it ends.
+	defer runtime.UnlockOSThread()
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Stdin, cmd.SysProcAttr = os.Stdin, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	var copied sync.WaitGroup
+	var ends []io.Closer
+	for target, source := range map[*os.File]*io.Writer{os.Stdout: &cmd.Stdout, os.Stderr: &cmd.Stderr} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return 0, err
+		}
+		*source, ends = w, append(ends, w)
+		copied.Go(func() { copyCharacters(target, r) })
+	}
+	err = cmd.Start()
+	for _, end := range ends {
+		_ = end.Close()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 127, nil
+	}
+	copied.Wait()
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return 0, err
+	}
+	return endAs(cmd.ProcessState), nil
+}
+
+// endAs ends this process by the signal that has ended another, or returns that one's exit code.
+func endAs(state *os.ProcessState) int {
+	status, ok := state.Sys().(syscall.WaitStatus)
+	if !ok || !status.Signaled() {
+		return state.ExitCode()
+	}
+	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}) // The command has left its own.
+	signal.Reset(status.Signal())
+	_ = syscall.Kill(os.Getpid(), status.Signal())
+	return 128 + int(status.Signal())
+}
+
+// copyCharacters copies in pieces that end with whole characters. Bytes that are none are copied as they are.
+func copyCharacters(target *os.File, source io.Reader) {
+	buffer, kept := make([]byte, streamPiece), 0
+	for {
+		n, err := source.Read(buffer[kept:])
+		n += kept
+		end := n
+		if err == nil {
+			end = wholeCharacters(buffer[:n])
+		}
+		if end > 0 {
+			waitUntilRead(target)
+			if _, writeErr := target.Write(buffer[:end]); writeErr != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+		kept = copy(buffer, buffer[end:n])
+	}
+}
+
+// wholeCharacters is the length of a text without the beginning of a character at its end.
+func wholeCharacters(text []byte) int {
+	for i := len(text) - 1; i >= max(0, len(text)-utf8.UTFMax+1); i-- {
+		if utf8.RuneStart(text[i]) {
+			if !utf8.FullRune(text[i:]) {
+				return i
+			}
+			break
+		}
+	}
+	return len(text)
+}
+
+// waitUntilRead waits until nothing is left in a pipe: what is written then is read at once.
+func waitUntilRead(pipe *os.File) {
+	const longest = time.Millisecond
+	for pause := 20 * time.Microsecond; ; pause = min(2*pause, longest) {
+		if left, err := unix.IoctlGetInt(int(pipe.Fd()), unix.TIOCINQ); err != nil || left == 0 {
+			return
+		}
+		time.Sleep(pause)
+	}
+}

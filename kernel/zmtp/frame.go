@@ -1,0 +1,133 @@
+package zmtp
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// The bits of a frame's first byte.
+const (
+	flagMore    = 1
+	flagLong    = 2
+	flagCommand = 4
+)
+
+// mostFrames is how many frames a message may have.
+const mostFrames = 10_000
+
+// errMalformed is the error of bytes that are not ZMTP.
+var errMalformed = errors.New("malformed")
+
+// frame is a part of a message, or a command.
+type frame struct {
+	more, command bool
+	body          []byte
+}
+
+// readFrame reads a frame whose body has at most limit bytes.
+func readFrame(r *bufio.Reader, limit int64) (frame, error) {
+	flags, err := r.ReadByte()
+	if err != nil {
+		return frame{}, err
+	}
+	f := frame{more: flags&flagMore != 0, command: flags&flagCommand != 0}
+	if flags&^(flagMore|flagLong|flagCommand) != 0 || f.more && f.command {
+		return f, fmt.Errorf("%w frame: flags %#x", errMalformed, flags)
+	}
+	size, err := readSize(r, flags&flagLong != 0)
+	if err != nil {
+		return f, err
+	}
+	if size > uint64(limit) {
+		return f, fmt.Errorf("a frame of %d bytes: at most %d are taken", size, limit)
+	}
+	f.body, err = readBody(r, int64(size))
+	return f, err
+}
+
+func readSize(r *bufio.Reader, long bool) (uint64, error) {
+	if !long {
+		size, err := r.ReadByte()
+		return uint64(size), err
+	}
+	var size [8]byte
+	_, err := io.ReadFull(r, size[:])
+	return binary.BigEndian.Uint64(size[:]), err
+}
+
+// readBody takes the memory for a large body as it comes: the size is only what a stranger says.
+func readBody(r io.Reader, size int64) ([]byte, error) {
+	const large = 64 << 10
+	if size <= large {
+		body := make([]byte, size)
+		_, err := io.ReadFull(r, body)
+		return body, err
+	}
+	var body bytes.Buffer
+	_, err := io.CopyN(&body, r, size)
+	return body.Bytes(), err
+}
+
+// packet is an encoded message: what is written, in order. Several connections may share it.
+type packet [][]byte
+
+// encode makes a packet of a message's frames. A small one is one piece of memory.
+func encode(frames [][]byte) packet {
+	const large = 16 << 10
+	var p packet
+	var text []byte
+	for i, body := range frames {
+		text = appendHeader(text, i < len(frames)-1, len(body))
+		if len(body) < large {
+			text = append(text, body...)
+			continue
+		}
+		p = append(p, text, body)
+		text = nil
+	}
+	if len(text) > 0 {
+		p = append(p, text)
+	}
+	return p
+}
+
+func appendHeader(text []byte, more bool, size int) []byte {
+	var flags byte
+	if more {
+		flags = flagMore
+	}
+	if size <= 255 {
+		return append(text, flags, byte(size))
+	}
+	return binary.BigEndian.AppendUint64(append(text, flags|flagLong), uint64(size))
+}
+
+// encodeCommand makes a packet of a command, whose name is part of its body.
+func encodeCommand(name string, data []byte) packet {
+	body := append([]byte{byte(len(name))}, name...)
+	body = append(body, data...)
+	if len(body) <= 255 {
+		return packet{append([]byte{flagCommand, byte(len(body))}, body...)}
+	}
+	return packet{append(binary.BigEndian.AppendUint64([]byte{flagCommand | flagLong}, uint64(len(body))), body...)}
+}
+
+// command parts the body of a command into its name and its data.
+func command(body []byte) (name string, data []byte, err error) {
+	if len(body) == 0 || len(body) < 1+int(body[0]) {
+		return "", nil, fmt.Errorf("%w command", errMalformed)
+	}
+	end := 1 + int(body[0])
+	return string(body[1:end]), body[end:], nil
+}
+
+func (p packet) size() (n int64) {
+	for _, part := range p {
+		n += int64(len(part))
+	}
+	return n
+}

@@ -1,0 +1,124 @@
+package zmtp
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	// overhead is what a packet counts beside its bytes.
+	overhead = 64
+	// piece is how much is written at once: after each it is known that the client reads.
+	piece = 64 << 10
+)
+
+// queue has what waits to be written to one client.
+type queue struct {
+	limit int64
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	packets []packet
+	// size is that of the packets and of what is being written, moved the time at which some of it was written, or at which
+	// it began to wait.
+	size   int64
+	moved  time.Time
+	closed bool
+}
+
+func newQueue(limit int64) *queue {
+	q := &queue{limit: limit}
+	q.changed = sync.NewCond(&q.mu)
+	return q
+}
+
+// add reports whether there is space for the packet: not if twice the limit waits already. A closed queue drops it.
+func (q *queue) add(p packet) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed || q.size > 2*q.limit {
+		return q.closed
+	}
+	if q.size == 0 {
+		q.moved = time.Now()
+	}
+	q.packets = append(q.packets, p)
+	q.size += p.size() + overhead
+	q.changed.Broadcast()
+	return true
+}
+
+// take waits for packets and returns them as few parts to write; none if the queue is closed. written says how far that is.
+func (q *queue) take() (parts [][]byte, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.packets) == 0 && !q.closed {
+		q.changed.Wait()
+	}
+	if q.closed {
+		return nil, false
+	}
+	var text []byte
+	for len(q.packets) > 0 && len(q.packets[0]) == 1 && len(text) < piece {
+		text = append(text, q.packets[0][0]...)
+		q.drop()
+	}
+	if text != nil {
+		return [][]byte{text}, true
+	}
+	parts = q.packets[0]
+	q.drop()
+	return parts, true
+}
+
+// drop takes the first packet out; its bytes count until they are written.
+func (q *queue) drop() {
+	q.packets[0] = nil
+	q.packets = q.packets[1:]
+	q.size -= overhead
+}
+
+// written says that bytes have been written.
+func (q *queue) written(n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.size -= int64(n)
+	q.moved = time.Now()
+	q.changed.Broadcast()
+}
+
+// room waits until the queue is within its limit, or closed. It reports false if nothing was written for the time stall.
+func (q *queue) room(stall time.Duration) bool {
+	return q.wait(q.limit, func() time.Time { return q.moved.Add(stall) })
+}
+
+// drain waits until all is written, or the time has come.
+func (q *queue) drain(end time.Time) { q.wait(0, func() time.Time { return end }) }
+
+func (q *queue) wait(limit int64, end func() time.Time) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.size > limit && !q.closed {
+		left := time.Until(end())
+		if left <= 0 {
+			return false
+		}
+		timer := time.AfterFunc(left, q.wake)
+		q.changed.Wait()
+		timer.Stop()
+	}
+	return true
+}
+
+func (q *queue) wake() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.changed.Broadcast()
+}
+
+func (q *queue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed, q.packets = true, nil
+	q.changed.Broadcast()
+}

@@ -1,0 +1,69 @@
+package zmtp
+
+import (
+	"bytes"
+	"io"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// TestRandomBytes changes bytes of what clients say, at random, cuts it and repeats parts of it. Whatever comes of that, a client that does as
+// it should is served, and everything ends.
+func TestRandomBytes(t *testing.T) {
+	const seeds = 400
+	b := newBed(t, "tcp", Options{Handshake: time.Second, Part: time.Second, Message: 1 << 20})
+	go b.answer()
+	for seed := range uint64(seeds) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		s := []*server{b.router.server, b.pub.server, b.echo.server}[random.IntN(3)]
+		bad := b.dial(s)
+		go func() {
+			_, _ = bad.Write(spoil(random, conversation(random)))
+			_ = bad.Close()
+		}()
+		go func() { _, _ = io.Copy(io.Discard, bad) }()
+		if seed%10 == 0 {
+			b.served(b.router.server, "DEALER")
+			b.served(b.echo.server, "REQ")
+		}
+	}
+	b.subscribe("x")
+}
+
+// conversation is what a client may say.
+func conversation(random *rand.Rand) []byte {
+	said := greetingOf("NULL", 3)
+	socketType := []string{"DEALER", "SUB", "REQ"}[random.IntN(3)]
+	ready := append(property("Socket-Type", socketType), property("Identity", "me")...)
+	said = append(said, bytes.Join(encodeCommand("READY", ready), nil)...)
+	for range random.IntN(5) {
+		switch random.IntN(3) {
+		case 0:
+			said = append(said, bytes.Join(encodeCommand("PING", []byte{0, 9, 'c'}), nil)...)
+		case 1:
+			said = append(said, bytes.Join(encode([][]byte{{subscribe, 'x'}}), nil)...)
+		default:
+			said = append(said, bytes.Join(encode([][]byte{nil, []byte("y"), make([]byte, random.IntN(70_000))}), nil)...)
+		}
+	}
+	return said
+}
+
+// spoil changes a text as a broken client, or a hostile one, might.
+func spoil(random *rand.Rand, text []byte) []byte {
+	for range random.IntN(4) {
+		at := random.IntN(len(text))
+		switch random.IntN(4) {
+		case 0:
+			text[at] ^= byte(1 << random.IntN(8))
+		case 1:
+			text[at] = byte(random.IntN(256))
+		case 2:
+			text = text[:max(at, 1)]
+		case 3:
+			text = append(bytes.Clone(text[:at]), text[at/2:]...)
+		}
+	}
+	return text
+}

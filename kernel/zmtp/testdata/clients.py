@@ -1,0 +1,102 @@
+"""Clients of libzmq for the sockets of package zmtp. Prints "ok", or fails with what was wrong.
+
+Usage: clients.py ROUTER PUB ECHO    (addresses; the router answers each message with itself, the publisher is asked by the router:
+"publish TOPIC COUNT SIZE" publishes COUNT messages [TOPIC, number, SIZE bytes])
+"""
+
+import sys
+import threading
+
+import zmq
+
+PATIENCE = 60_000  # milliseconds
+router, pub, echo = sys.argv[1:]
+context = zmq.Context()
+
+
+def connect(kind, address, **options):
+    socket = context.socket(kind)
+    socket.linger, socket.rcvtimeo, socket.sndtimeo = 0, PATIENCE, PATIENCE
+    for name, value in options.items():
+        setattr(socket, name, value)
+    socket.connect(address)
+    return socket
+
+
+def check(got, want):
+    if got != want:
+        sys.exit(f"got {str(got)[:200]}, want {str(want)[:200]}")
+
+
+def ask(frames, **options):
+    with connect(zmq.DEALER, router, **options) as socket:
+        socket.send_multipart(frames)
+        check(socket.recv_multipart(), frames)
+
+
+# Requests: with and without an identity, of all sizes, with heartbeats of the protocol, from many clients at once.
+for size in (0, 1, 255, 256, 65_535, 65_536, 70_000, 5_000_000):
+    ask([b"x" * size])
+    ask([b"", b"y" * size, b""], routing_id=b"somebody")
+ask([b"%d" % i for i in range(300)])
+ask([b"beats"], heartbeat_ivl=10, heartbeat_timeout=2000)
+threads = [threading.Thread(target=ask, args=([b"%d" % i],)) for i in range(40)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+
+# A connection that beats lives on while nothing is said.
+with connect(zmq.DEALER, router, heartbeat_ivl=20, heartbeat_timeout=1000) as socket:
+    threading.Event().wait(0.3)
+    socket.send_multipart([b"still there"])
+    check(socket.recv_multipart(), [b"still there"])
+
+# A message for an identity that two connections have.
+with connect(zmq.DEALER, router, routing_id=b"twin") as first, connect(zmq.DEALER, router, routing_id=b"twin") as second:
+    for socket in (first, second):
+        socket.send_multipart([b"hello"])
+        check(socket.recv_multipart(), [b"hello"])
+
+# Heartbeats.
+for socket in [connect(zmq.REQ, echo) for _ in range(3)]:
+    for text in (b"ping", b"", b"x" * 10_000):
+        socket.send(text)
+        check(socket.recv(), text)
+
+# Publishing: by topic, all of it, in order.
+asker = connect(zmq.DEALER, router)
+
+
+def publish(topic, count, size):
+    asker.send_multipart([b"publish %s %d %d" % (topic, count, size)])
+
+
+def first(socket):
+    """Waits until a subscription is there: the publisher knows of it some time after the client."""
+    while True:
+        publish(b"probe", 1, 1)
+        if socket.poll(50):
+            break
+    while socket.poll(200):
+        socket.recv_multipart()
+
+
+everything, some = connect(zmq.SUB, pub), connect(zmq.SUB, pub)
+everything.subscribe(b"")
+some.subscribe(b"a")
+some.subscribe(b"probe")
+first(everything)
+first(some)
+while everything.poll(200):
+    everything.recv_multipart()
+some.unsubscribe(b"probe")
+publish(b"b", 3, 10)
+publish(b"ab", 5000, 100)
+publish(b"a", 2, 3_000_000)
+want = [[b"ab", b"%d" % i, b"x" * 100] for i in range(5000)] + [[b"a", b"%d" % i, b"x" * 3_000_000] for i in range(2)]
+for message in want:
+    check(some.recv_multipart(), message)
+for message in [[b"b", b"%d" % i, b"x" * 10] for i in range(3)] + want:
+    check(everything.recv_multipart(), message)
+print("ok")
