@@ -72,7 +72,7 @@ func KnownJobs(d Dir) ([]string, error) {
 // EarlierJobs are the ids of the jobs that the run had before it was resumed.
 func (m Manifest) EarlierJobs() (ids []string) {
 	for _, before := range m.Resumed {
-		ids = append(ids, before.JobID)
+		ids = append(append(ids, before.JobID), before.Jobs...)
 	}
 	return ids
 }

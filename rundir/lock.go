@@ -18,6 +18,7 @@ import (
 // the same machine, elsewhere once its holder has given no sign of life for lockSilence.
 type Lock struct {
 	path, token string
+	children    *os.File
 	stop        chan struct{}
 	stopped     sync.WaitGroup
 }
@@ -125,6 +126,9 @@ func (l *Lock) Check() error {
 func (l *Lock) Release() error {
 	close(l.stop)
 	l.stopped.Wait()
+	if l.children != nil {
+		_ = l.children.Close() // Its file stays, for the next holder.
+	}
 	if l.Check() != nil {
 		return nil
 	}

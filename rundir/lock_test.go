@@ -17,7 +17,14 @@ import (
 // TestMain lets the test program hold a lock as another process, until it is killed.
 func TestMain(m *testing.M) {
 	if path := os.Getenv("GONBATCH_TEST_LOCK"); path != "" {
-		if _, err := AcquireLock(context.Background(), path, nil); err != nil {
+		lock, err := AcquireLock(context.Background(), path, nil)
+		if err == nil {
+			err = lock.CoverChildren(context.Background())
+		}
+		if err == nil && os.Getenv("GONBATCH_TEST_CHILD") != "" {
+			err = exec.Command("sh", "-c", os.Getenv("GONBATCH_TEST_CHILD")).Start()
+		}
+		if err != nil {
 			panic(err)
 		}
 		os.Stdout.WriteString("locked\n")
@@ -94,6 +101,43 @@ func TestLockOfADeadProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := lock.Release(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLockCoversChildren: the lock of a process that was killed is free once the command has ended that it had started.
+func TestLockCoversChildren(t *testing.T) {
+	dir := t.TempDir()
+	path, release := filepath.Join(dir, "lock"), filepath.Join(dir, "release")
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "GONBATCH_TEST_LOCK="+path, "GONBATCH_TEST_CHILD=until test -e '"+release+"'; do sleep 0.05; done")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "locked\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // It was killed.
+	lock, err := AcquireLock(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*lockPoll)
+	defer cancel()
+	if err := lock.CoverChildren(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the killed process' command goes on, and the lock is free: %v", err)
+	}
+	if err := os.WriteFile(release, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(lock.CoverChildren(t.Context()), lock.Release()); err != nil {
 		t.Error(err)
 	}
 }
@@ -194,6 +238,7 @@ func TestAdopt(t *testing.T) {
 		{name: "known", starts: "job 7 x east\n", before: Manifest{JobID: "7", Cluster: "east"}, id: "7", cluster: "east"},
 		{name: "its cluster is not known", starts: "job 7 x east\n", before: Manifest{JobID: "7"}, id: "7", cluster: "east", changed: true},
 		{name: "the one before a resume", starts: "job 7 x east\n", before: Manifest{JobID: "8", Resumed: resumed}, id: "8"},
+		{name: "the one before the one before a resume", starts: "job 7 x east\n", before: Manifest{JobID: "9", Resumed: []Resumption{{JobID: "8", Jobs: []string{"7"}}}}, id: "9"},
 		{name: "resumed by hand", starts: "job 7 x east\njob 9 x west\n", before: Manifest{Resumed: resumed}, id: "9", cluster: "west", changed: true},
 		{name: "queued twice", starts: "job 7 x\njob 9 x\n", before: Manifest{JobID: "7", State: "completed"}, id: "9", changed: true},
 		{name: "on this machine", starts: "local 2026-11-21T10:15:00Z\n"},

@@ -62,6 +62,8 @@ type Resumption struct {
 	CommandLine []string  `json:"command_line"`
 	JobID       string    `json:"job_id_before,omitempty"`
 	State       string    `json:"state_before,omitempty"`
+	// Jobs are all jobs that the run had had, also those that were queued by hand.
+	Jobs []string `json:"jobs_before,omitempty"`
 }
 
 // File is a file with its content's hash.

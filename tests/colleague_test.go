@@ -107,9 +107,9 @@ func TestStatusForAColleague(t *testing.T) {
 
 // TestStatusOnAFullDisk: what cannot be kept is told all the same.
 func TestStatusOnAFullDisk(t *testing.T) {
-	c := cluster.Start(t, cluster.Nodes(1))
-	u := newUser(t, c.Env()...)
+	u := newUser(t)
 	tmpfs.Mount(t, filepath.Join(u.folder, "runs"), "size=600m")
+	u.env = cluster.Start(t, cluster.Nodes(1)).Env() // Its nodes see what is mounted by now.
 	id := job(t, u.mustSubmit(t, u.write(t, "full.ipynb", "%%\nfmt.Println(\"done\")")))
 	run := u.run(t)
 	eventually(t, "it has ended", func() bool { _, err := os.Stat(run.ExitStatus()); return err == nil })

@@ -44,7 +44,7 @@ func runCancel(ctx context.Context, a *app, r run) (err error) {
 		return err
 	}
 	if !r.queued() {
-		return r.notQueued()
+		return errors.Join(r.unasked, r.notQueued())
 	}
 	if status.State.Ended() {
 		_, err := fmt.Fprintf(a.out, "job %s has ended: %s\n", r.manifest.JobID, status)
@@ -63,7 +63,7 @@ func runCancel(ctx context.Context, a *app, r run) (err error) {
 // notQueued says why there is nothing to cancel.
 func (r run) notQueued() error {
 	if r.staged() {
-		return fmt.Errorf("run %s is staged, not queued: there is nothing to cancel", r.dir.Name())
+		return fmt.Errorf("run %s is staged, not queued as far as is known here: there is nothing to cancel", r.dir.Name())
 	}
 	return fmt.Errorf("run %s is not queued: a run on this machine is ended by Ctrl-C where it runs", r.dir.Name())
 }

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"time"
 
+	"gonbatch/rundir"
 	"gonbatch/submit"
 	"gonbatch/submit/slurm"
 )
@@ -20,17 +21,32 @@ func (r run) mayResume(ctx context.Context, a *app, o *submitOptions) (run, erro
 		return r, r.mayResumeHere(ctx)
 	}
 	scheduler := slurm.New(a.runner)
-	r, err := r.adopted(ctx, a, scheduler.Survey(ctx))
-	if err == nil && r.queued() {
+	err := error(nil)
+	if r.queued() {
 		err = r.waitForEnd(ctx, a, scheduler)
 	}
-	switch {
-	case errors.Is(err, exec.ErrNotFound) && o.NoSubmit:
+	if err == nil {
+		r, err = r.waitForOthers(ctx, a, scheduler)
+	}
+	if errors.Is(err, exec.ErrNotFound) && o.NoSubmit {
 		return r, nil // Nothing will be queued from here.
-	case err != nil:
+	}
+	return r, err
+}
+
+// waitForOthers is waitForEnd for a job that the run does not know of: somebody has queued the script by hand, and it waits yet. The
+// job becomes the run's last one.
+func (r run) waitForOthers(ctx context.Context, a *app, scheduler *slurm.Scheduler) (run, error) {
+	known, err := rundir.KnownJobs(r.dir)
+	if err != nil {
 		return r, err
 	}
-	return r, nil
+	job, err := scheduler.Survey(ctx).Find(ctx, r.dir, append(known, r.manifest.JobID))
+	if err != nil || job.ID == "" {
+		return r, err
+	}
+	r.manifest.JobID, r.manifest.Cluster, r.manifest.Ended = string(job.ID), job.Cluster, nil
+	return r, r.waitForEnd(ctx, a, scheduler)
 }
 
 // mayResumeHere refuses a run on a machine that goes on.

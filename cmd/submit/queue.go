@@ -11,16 +11,6 @@ import (
 	"gonbatch/submit/slurm"
 )
 
-// lockedQueue is queue for a new run: nobody may start it a second time meanwhile.
-func lockedQueue(ctx context.Context, a *app, spec submit.JobSpec) (job submit.Job, err error) {
-	lock, err := a.lock(ctx, spec.RunDir)
-	if err != nil {
-		return job, err
-	}
-	defer func() { err = errors.Join(err, lock.Release()) }()
-	return queue(ctx, a, spec)
-}
-
 // queue hands the run to SLURM and keeps its job. It is not cut off by the end of ctx. The caller has the run's lock.
 func queue(ctx context.Context, a *app, spec submit.JobSpec) (submit.Job, error) {
 	stop := context.AfterFunc(ctx, func() {

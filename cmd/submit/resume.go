@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
 	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/cobra"
@@ -216,8 +217,14 @@ func (r run) restart(a *app) error {
 	if err := rundir.ClearFailure(r.dir); err != nil {
 		return err
 	}
+	known, err := rundir.KnownJobs(r.dir)
+	if err != nil {
+		return err
+	}
+	slices.Sort(known)
+	known = slices.Compact(known)
 	return rundir.UpdateManifest(r.dir, func(m *rundir.Manifest) {
-		m.Resumed = append(m.Resumed, rundir.Resumption{Time: a.now(), CommandLine: a.commandLine, JobID: r.manifest.JobID, State: m.State})
+		m.Resumed = append(m.Resumed, rundir.Resumption{Time: a.now(), CommandLine: a.commandLine, JobID: r.manifest.JobID, State: m.State, Jobs: known})
 		m.JobID, m.Cluster, m.State, m.Reason, m.ExitCode, m.Ended, m.Process, m.Submitted = "", "", "", "", nil, nil, nil, nil
 	})
 }

@@ -16,15 +16,7 @@ import (
 // localName is the scheduler's name in the manifests of runs on this machine.
 const localName = local.Name
 
-// runLocal runs the staged steps here and tells what the run left behind.
-func runLocal(ctx context.Context, a *app, spec submit.JobSpec) error {
-	if err := recordProcess(submit.Job{Dir: spec.RunDir}); err != nil {
-		return err
-	}
-	return runStarted(ctx, a, spec)
-}
-
-// runStarted is runLocal for a run that is recorded as this process's.
+// runStarted runs the staged steps of a run that is recorded as this process's, and tells what the run left behind.
 func runStarted(ctx context.Context, a *app, spec submit.JobSpec) error {
 	job := submit.Job{Dir: spec.RunDir}
 	err := recordLocal(ctx, a, spec)

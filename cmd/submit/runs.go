@@ -41,6 +41,8 @@ func (a *app) runRoot(cmd *cobra.Command) (string, error) {
 type run struct {
 	dir      rundir.Dir
 	manifest rundir.Manifest
+	// unasked is why SLURM could not be asked whether it has a job of the run; nil where it could, or need not.
+	unasked error
 }
 
 // openRun reads what is known of the run in dir, with the job that has started it last.
@@ -49,7 +51,7 @@ func openRun(dir rundir.Dir) (run, error) {
 	if err == nil {
 		_, err = m.Adopt(dir)
 	}
-	return run{dir, m}, err
+	return run{dir: dir, manifest: m}, err
 }
 
 // findRun finds the run that word names: a job id, a run's name or the start of one, or its directory.
@@ -118,9 +120,7 @@ func (r run) look(ctx context.Context, a *app, survey *slurm.Survey) (run, submi
 	} else {
 		asker = survey
 	}
-	if found, err := r.adopted(ctx, a, survey); err == nil { // Else it is staged as far as anybody knows.
-		r = found
-	}
+	r, r.unasked = r.adopted(ctx, a, survey)
 	status, err := r.asker(asker).Status(ctx, r.job())
 	if err == nil && !r.settled() && status.State.Ended() {
 		a.warnUnlessForbidden(recordEnd(a, r.job(), status))
@@ -143,6 +143,9 @@ func (a *app) lock(ctx context.Context, dir rundir.Dir) (*rundir.Lock, error) {
 	})
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", dir.Name(), err)
+	}
+	if err := lock.CoverChildren(ctx); err != nil {
+		return nil, fmt.Errorf("run %s: %w", dir.Name(), errors.Join(err, lock.Release()))
 	}
 	return lock, nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
@@ -176,6 +177,9 @@ func line(ctx context.Context, a *app, dir rundir.Dir, survey *slurm.Survey) (jo
 // stateOf is the state in words; a run that was only staged has none.
 func stateOf(r run, status submit.Status) string {
 	if status.State == submit.Unknown && r.manifest.JobID == "" {
+		if r.unasked != nil && !errors.Is(r.unasked, exec.ErrNotFound) {
+			return "staged, not queued as far as is known here: " + trimmed(r.unasked.Error())
+		}
 		return "staged, not queued"
 	}
 	return status.String()

@@ -18,7 +18,7 @@ func TestStatusShowsProgress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := run{dir, rundir.Manifest{Steps: []rundir.Step{{Name: "prepare"}, {Name: "train"}}}}
+	r := run{dir: dir, manifest: rundir.Manifest{Steps: []rundir.Step{{Name: "prepare"}, {Name: "train"}}}}
 	show := func() string {
 		var out bytes.Buffer
 		if err := showProgress(&out, r); err != nil {

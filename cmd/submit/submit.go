@@ -110,20 +110,36 @@ func (o *submitOptions) launch(ctx context.Context, a *app, p prepared, spec sub
 		return err
 	}
 	spec.RunDir = dir
-	if err := o.describe(ctx, a, p, spec); err != nil {
-		return errors.Join(err, discard(dir))
-	}
+	job, err := o.begin(ctx, a, p, spec)
 	switch {
+	case err != nil:
+		return err
 	case o.Local:
-		return runLocal(ctx, a, spec)
+		return runStarted(ctx, a, spec)
 	case o.NoSubmit:
 		return describeStaged(a, spec)
 	}
-	job, err := lockedQueue(ctx, a, spec)
-	if err != nil {
-		return err
-	}
 	return announce(ctx, a, spec, job, o.Follow, o.command)
+}
+
+// begin makes the staged folder a run that others find, and starts it: nobody can do that a second time meanwhile. A run on this
+// machine is recorded as this process's then, but its programs are still to be started.
+func (o *submitOptions) begin(ctx context.Context, a *app, p prepared, spec submit.JobSpec) (job submit.Job, err error) {
+	lock, err := a.lock(ctx, spec.RunDir)
+	if err != nil {
+		return job, errors.Join(err, discard(spec.RunDir))
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	if err := o.describe(ctx, a, p, spec); err != nil {
+		return job, errors.Join(err, discard(spec.RunDir))
+	}
+	switch {
+	case o.Local:
+		err = recordProcess(submit.Job{Dir: spec.RunDir})
+	case !o.NoSubmit:
+		job, err = queue(ctx, a, spec)
+	}
+	return job, err
 }
 
 // describeStaged tells how to queue what was staged.

@@ -1,0 +1,39 @@
+package rundir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// CoverChildren has the lock outlive its holder, if that is killed, until the commands have ended that the holder has started since:
+// sbatch may go on for a while and queue a job. It waits for those of an earlier holder. It works on one machine only, and where the
+// file system has locks of its own; elsewhere it does nothing.
+func (l *Lock) CoverChildren(ctx context.Context) error {
+	path := filepath.Join(filepath.Dir(l.path), "."+filepath.Base(l.path)+".children")
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("lock %s: %w", l.path, err)
+	}
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("lock %s, whose last holder has left a command that goes on: %w", l.path, context.Cause(ctx)), f.Close())
+		case <-time.After(lockPoll):
+		}
+	}
+	// Children keep the file open, and so locked, if it is not closed as they begin.
+	if _, _, errno := syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), syscall.F_SETFD, 0); errno != 0 {
+		return errors.Join(fmt.Errorf("lock %s: %w", l.path, errno), f.Close())
+	}
+	l.children = f
+	return nil
+}

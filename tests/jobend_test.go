@@ -1,0 +1,94 @@
+package tests
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"gonbatch/rundir"
+	"gonbatch/tests/cluster"
+)
+
+// controllerAway: while no question is answered, the log is shown, and the job's end is heard of afterwards.
+func controllerAway(t *testing.T, c *cluster.Cluster) {
+	u := newUser(t, c.Env()...)
+	program, err := submitBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out lockedBuilder
+	cmd := exec.Command(program, "--follow", u.write(t, "away.ipynb", waits))
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = u.folder, append(os.Environ(), u.env...), &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it runs", func() bool { return strings.Contains(out.String(), "waits\n") })
+	if err := c.StopController(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is said that SLURM does not answer", func() bool { return strings.Contains(out.String(), "asked again until it answers") })
+	u.release(t)
+	eventually(t, "the log is shown all the same", func() bool { return strings.Contains(out.String(), "released\n") })
+	if err := c.StartController(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+	if n := strings.Count(out.String(), "asked again until it answers"); n != 1 {
+		t.Errorf("it was said %d times that SLURM does not answer:\n%s", n, out.String())
+	}
+}
+
+// forgotten: what a job left behind tells how it ended when SLURM has forgotten it, and its id is another's by then.
+func forgotten(t *testing.T, c *cluster.Cluster) {
+	u, long := newUser(t, c.Env()...), newUser(t, c.Env()...)
+	// The last one is ended by its time limit, which comes after a minute and a half or so.
+	limit := job(t, long.mustSubmit(t, "--time", "1", "--max-restarts", "0", long.write(t, "limit.ipynb", waits)))
+	id := job(t, u.mustSubmit(t, u.write(t, "cancelled.ipynb", waits)))
+	run := u.run(t)
+	eventually(t, "it runs", func() bool { text, _ := os.ReadFile(run.RankLog(0)); return strings.Contains(string(text), "waits") })
+	mustRun(t, c, "scancel", id)
+	gone(t, c, id)
+	gone(t, c, limit)
+	if err := c.StopController(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.ForgetJobs(); err != nil {
+		t.Fatal(err)
+	}
+	wantAll(t, u.mustSubmit(t, "status", id), "state:         cancelled", run.SchedulerLog())
+	wantAll(t, long.mustSubmit(t, "status", limit), "state:         timed out: TimeLimit")
+	if m, err := rundir.ReadManifest(run); err != nil || m.Ended != nil {
+		t.Errorf("what was only inferred is kept: %+v, %v", m, err)
+	}
+	// Strangers get the ids.
+	for {
+		stranger := strings.TrimSpace(mustOutput(t, c, "sbatch", "--parsable", "--hold", "--output=/dev/null", "--wrap", "sleep 600"))
+		if stranger == id {
+			break
+		}
+	}
+	wantAll(t, u.mustSubmit(t, "status", id), "state:         cancelled")
+	wantAll(t, u.mustSubmit(t, "cancel", id), "has ended: cancelled")
+	wantAll(t, mustOutput(t, c, "squeue", "--noheader", "--jobs", id, "--format=%T"), "PENDING")
+	u.release(t)
+	if out, err := u.submit(t, "resume", "--follow", run.Path()); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// gone waits until a job has ended, for minutes.
+func gone(t *testing.T, c *cluster.Cluster, id string) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(time.Second) {
+		if out, err := c.Run("squeue", "--noheader", "--jobs", id); err == nil && strings.TrimSpace(out) == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("job %s does not end", id)
+		}
+	}
+}
