@@ -93,7 +93,8 @@ func open(ctx context.Context, c Config) (*World, error) {
 	return w, nil
 }
 
-// openProgress has rank 0 keep where the training is, for whoever starts it again. A training runs without that too.
+// openProgress has rank 0 keep where the training is, for whoever starts it again. A training runs
+// without that too.
 func (w *World) openProgress(log io.Writer) {
 	if w.run == (rundir.Dir{}) || w.Rank() != 0 {
 		return

@@ -78,7 +78,8 @@ func CheckRoot(root string) error {
 // noExec is the flag of a file system that is mounted noexec.
 const noExec = 0x8
 
-// checkExec refuses a run root whose programs could not be started. A file system that does not say counts as good.
+// checkExec refuses a run root whose programs could not be started. A file system that does not say
+// counts as good.
 func checkExec(folder, root string) error {
 	var stat syscall.Statfs_t
 	if err := syscall.Statfs(folder, &stat); err != nil || stat.Flags&noExec == 0 {

@@ -9,11 +9,12 @@ import (
 	"strings"
 )
 
-// Progress is the file with the last update that a training has reported. It is there after a kill too: whoever starts the
-// training again reads in it where it died.
+// Progress is the file with the last update that a training has reported. It is there after a kill
+// too: whoever starts the training again reads in it where it died.
 func (d Dir) Progress() string { return d.join("progress") }
 
-// Deaths is the file with a line for each start whose ranks died: the start's number, the step and the update.
+// Deaths is the file with a line for each start whose ranks died: the start's number, the step and
+// the update.
 func (d Dir) Deaths() string { return d.join("deaths") }
 
 // ProgressFile keeps the update that a training has come to. A nil one keeps nothing.
@@ -28,7 +29,8 @@ func OpenProgress(d Dir) (*ProgressFile, error) {
 	return &ProgressFile{f}, nil
 }
 
-// Report notes an update. It takes a microsecond and survives a kill of the process; what a full disk does not take is lost.
+// Report notes an update. It takes a microsecond and survives a kill of the process; what a full
+// disk does not take is lost.
 func (p *ProgressFile) Report(update int64) {
 	if p != nil {
 		_, _ = p.file.WriteAt(fmt.Appendf(nil, "%-20d\n", update), 0)
@@ -68,7 +70,8 @@ type Death struct {
 	Update int64
 }
 
-// Repeats reports whether d happened where the start before it died too. That is a bug in the program, not bad luck.
+// Repeats reports whether d happened where the start before it died too. That is a bug in the
+// program, not bad luck.
 func (d Death) Repeats(before Death) bool {
 	return before.Start == d.Start-1 && before.Step == d.Step && before.Update == d.Update
 }

@@ -9,8 +9,9 @@ import (
 	"syscall"
 )
 
-// Protect takes all rights on what lies in d from other users: the notebook and its options may hold what is theirs alone. A file
-// that has another name elsewhere is shared with a cache, and keeps its own rights; the folder keeps others from it.
+// Protect takes all rights on what lies in d from other users: the notebook and its options may
+// hold what is theirs alone. A file that has another name elsewhere is shared with a cache, and
+// keeps its own rights; the folder keeps others from it.
 func (d Dir) Protect() error {
 	err := filepath.WalkDir(d.path, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() && !entry.Type().IsRegular() {

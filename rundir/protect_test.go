@@ -13,7 +13,8 @@ import (
 	"gonbatch/tests/tmpfs"
 )
 
-// TestProtect: what is in a run directory is its owner's alone, and what it shares with a cache stays as it is there.
+// TestProtect: what is in a run directory is its owner's alone, and what it shares with a cache
+// stays as it is there.
 func TestProtect(t *testing.T) {
 	root := t.TempDir()
 	d, err := Create(root, "x", time.Now())
@@ -59,7 +60,8 @@ func TestNoExec(t *testing.T) {
 	}
 }
 
-// TestProgress: what a training reports can be read whatever becomes of it, and two deaths at one place are found.
+// TestProgress: what a training reports can be read whatever becomes of it, and two deaths at one
+// place are found.
 func TestProgress(t *testing.T) {
 	d, err := Create(t.TempDir(), "x", time.Now())
 	if err != nil {

@@ -19,7 +19,8 @@ printf '%%-20d\n' "$update" > "$PROGRESS"
 exit 9
 `
 
-// TestDeaths: a training whose rank dies of itself starts again in place, until two starts in a row die at the same update.
+// TestDeaths: a training whose rank dies of itself starts again in place, until two starts in a row
+// die at the same update.
 func TestDeaths(t *testing.T) {
 	for _, tc := range []struct {
 		name, program string
@@ -62,7 +63,8 @@ func TestDeaths(t *testing.T) {
 	}
 }
 
-// TestDeathIsTold: the error of a job that died twice at the same update says so, and no other's does.
+// TestDeathIsTold: the error of a job that died twice at the same update says so, and no other's
+// does.
 func TestDeathIsTold(t *testing.T) {
 	s := newStart(t)
 	s.spec.MaxRestarts = 5

@@ -15,7 +15,8 @@ import (
 type Data struct {
 	// Directives are the #SBATCH options, quoted and sorted.
 	Directives []string
-	// Env is the environment of every step: OwnEnv, gonbatch's part, and UserEnv. Each is sorted by name.
+	// Env is the environment of every step: OwnEnv, gonbatch's part, and UserEnv. Each is sorted by
+	// name.
 	Env, OwnEnv, UserEnv []Var
 	// Secrets are the names of variables that the job must have been given.
 	Secrets []string
@@ -27,10 +28,11 @@ type Data struct {
 	ExitStatus, Failure string
 	// Ending is the file for what SLURM says as it ends the job, Script that of the batch script itself.
 	Ending, Script string
-	// Starts is the file with a line for each start of the run, Deaths that of the starts whose ranks died, Finished the
-	// folder of marks of finished steps.
+	// Starts is the file with a line for each start of the run, Deaths that of the starts whose
+	// ranks died, Finished the folder of marks of finished steps.
 	Starts, Deaths, Finished string
-	// Progress is the file with the update that the training has come to, Checkpoints the folder of its checkpoints.
+	// Progress is the file with the update that the training has come to, Checkpoints the folder of
+	// its checkpoints.
 	Progress, Checkpoints string
 	// Stopped, with the number of a start behind it, is the file that a rank makes when it ends with RequeueCode.
 	Stopped     string
@@ -145,7 +147,8 @@ func newStep(spec submit.JobSpec, step submit.Step) Step {
 // StepTitle begins the line that the script writes to its log before a step.
 func StepTitle(step string) string { return "gonbatch: step " + step }
 
-// exportAll gives the steps the script's environment, whatever the job itself was given by "sbatch --export".
+// exportAll gives the steps the script's environment, whatever the job itself was given by "sbatch
+// --export".
 const exportAll = "--export=ALL"
 
 func srunOptions(spec submit.JobSpec, step submit.Step) []string {

@@ -50,7 +50,8 @@ func directives(spec submit.JobSpec) ([]string, error) {
 	return lines, nil
 }
 
-// exportSecrets adds the secrets to what --export names. Without a value, or with ALL, they are in it already.
+// exportSecrets adds the secrets to what --export names. Without a value, or with ALL, they are in
+// it already.
 func exportSecrets(value string, secrets []string) string {
 	names := strings.Split(value, ",")
 	switch {

@@ -41,8 +41,8 @@ var shortDirectives = map[string]string{
 	"o": "output", "p": "partition", "q": "qos", "t": "time", "V": "version", "W": "wait",
 }
 
-// ParseDirective reads "--name" or "--name=value". It refuses what submit sets itself, for the programs rely on it, and what
-// would change what a submission is.
+// ParseDirective reads "--name" or "--name=value". It refuses what submit sets itself, for the
+// programs rely on it, and what would change what a submission is.
 func ParseDirective(text string) (Directive, error) {
 	if err := oneLine("directive", text); err != nil {
 		return Directive{}, err
@@ -96,8 +96,8 @@ func refuseDirective(text, name string) error {
 	return nil
 }
 
-// abbreviated is the refused name that sbatch may take name for: it accepts the beginning of a long option. It is "" for a
-// whole name.
+// abbreviated is the refused name that sbatch may take name for: it accepts the beginning of a long
+// option. It is "" for a whole name.
 func abbreviated(name string) string {
 	found := ""
 	for _, names := range []map[string]string{ownDirectives, foreignDirectives} {

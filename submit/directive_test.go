@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestParseDirective: what would change what a submission is, is refused with the reason, however it is written.
+// TestParseDirective: what would change what a submission is, is refused with the reason, however
+// it is written.
 func TestParseDirective(t *testing.T) {
 	for _, tc := range []struct{ text, want string }{
 		{"--exclusive", ""},

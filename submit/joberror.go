@@ -87,7 +87,8 @@ func (e *JobError) Error() string {
 	return b.String()
 }
 
-// repeated says that the run's last start died where the one before did, which is why there was no other.
+// repeated says that the run's last start died where the one before did, which is why there was no
+// other.
 func repeated(dir rundir.Dir) string {
 	before, last, err := rundir.LastDeaths(dir)
 	starts, countErr := rundir.CountStarts(dir)

@@ -26,8 +26,8 @@ type JobSpec struct {
 	Partition, Account, QOS, Constraint string
 	// Env is set in every task.
 	Env map[string]string
-	// Secrets are names of variables of the submitting shell that every task gets too. Their values are kept nowhere but in the
-	// scheduler's own copy of the job's environment.
+	// Secrets are names of variables of the submitting shell that every task gets too. Their values
+	// are kept nowhere but in the scheduler's own copy of the job's environment.
 	Secrets []string
 	// Modules are loaded before the first step, in this order.
 	Modules []string
@@ -47,8 +47,8 @@ type JobSpec struct {
 	Steps []Step
 	// Args are passed to every step's program, behind the step's own.
 	Args []string
-	// MaxRestarts is how often the job may be started again: after its programs were told to stop, after a preemption or a
-	// node's failure, and when a rank of a training has died; 0 is never.
+	// MaxRestarts is how often the job may be started again: after its programs were told to stop,
+	// after a preemption or a node's failure, and when a rank of a training has died; 0 is never.
 	MaxRestarts int
 	// SignalLead is how long before the time limit the programs are told to save and stop; 0 is DefaultSignalLead, or a quarter
 	// of a short time limit.

@@ -13,7 +13,8 @@ import (
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// reservedPrefixes begin the names of variables by which a scheduler, a launcher of MPI, or the batch script says what a rank is.
+// reservedPrefixes begin the names of variables by which a scheduler, a launcher of MPI, or the
+// batch script says what a rank is.
 var reservedPrefixes = map[string]string{
 	"SLURM_": "SLURM", "SLURMD_": "SLURM", "SBATCH_": "SLURM", "SRUN_": "SLURM",
 	"PMIX_SERVER_": "the MPI launcher", "OMPI_COMM_WORLD_": "the MPI launcher",
@@ -40,7 +41,8 @@ func setter(name string) string {
 	return reservedNames[name]
 }
 
-// validateEnv refuses variables that cannot be set, or that would change what a rank is. The origin is "--env" or "%env".
+// validateEnv refuses variables that cannot be set, or that would change what a rank is. The origin
+// is "--env" or "%env".
 func validateEnv(origin string, env map[string]string) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(env)) {

@@ -9,7 +9,8 @@ import (
 	"gonbatch/tests/cluster"
 )
 
-// mortal trains with a callback that kills rank 1, or the only rank, where -die says: "25,25" is after update 25 in the first two starts.
+// mortal trains with a callback that kills rank 1, or the only rank, where -die says: "25,25" is
+// after update 25 in the first two starts.
 func mortal(t *testing.T) training {
 	t.Helper()
 	m := withTrainer
@@ -33,8 +34,9 @@ func killer(world *distributed.World) trainer.Callback {
 	return m
 }
 
-// TestDeaths: a training whose rank is killed starts again by itself and ends as an undisturbed one, on a cluster and on this machine;
-// one that dies twice at the same update is given up at once.
+// TestDeaths: a training whose rank is killed starts again by itself and ends as an undisturbed
+// one, on a cluster and on this machine; one that dies twice at the same update is given up at
+// once.
 func TestDeaths(t *testing.T) {
 	c := cluster.Start(t)
 	training := mortal(t)

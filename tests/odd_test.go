@@ -10,7 +10,8 @@ import (
 	"gonbatch/tests/cluster"
 )
 
-// TestOddPlaces: folders, notebooks, jobs and arguments of any name work on a cluster and on this machine.
+// TestOddPlaces: folders, notebooks, jobs and arguments of any name work on a cluster and on this
+// machine.
 func TestOddPlaces(t *testing.T) {
 	c := cluster.Start(t)
 	const odd = `o dd 'q' "d" $(touch pwned) %j %% é网 #; & *`

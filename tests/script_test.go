@@ -28,8 +28,8 @@ for _, variable := range os.Environ() {
 	}
 }`}
 
-// TestUserEnvironment: on a real cluster, no variable, setup or directive of a user changes what the batch script or srun does, and
-// all reach the programs.
+// TestUserEnvironment: on a real cluster, no variable, setup or directive of a user changes what
+// the batch script or srun does, and all reach the programs.
 func TestUserEnvironment(t *testing.T) {
 	c := cluster.Start(t)
 	odd := "sp ace 'q' \"d\" $(x) `y` \\ é网\nline two"
@@ -76,7 +76,8 @@ func TestUserEnvironment(t *testing.T) {
 	}
 }
 
-// TestFailingSetup: a job whose setup turns "set -e" on records its end as every other, and one whose setup fails says so.
+// TestFailingSetup: a job whose setup turns "set -e" on records its end as every other, and one
+// whose setup fails says so.
 func TestFailingSetup(t *testing.T) {
 	c := cluster.Start(t, cluster.Nodes(1))
 	for _, tc := range []struct {
@@ -128,7 +129,8 @@ func TestGPUType(t *testing.T) {
 	wantAll(t, out, "SLURM did not take the job: sbatch: ")
 }
 
-// TestInheritedOptions: sbatch's variables of the shell do not win over the options, and what a job has got is not passed to another.
+// TestInheritedOptions: sbatch's variables of the shell do not win over the options, and what a job
+// has got is not passed to another.
 func TestInheritedOptions(t *testing.T) {
 	c := cluster.Start(t)
 	t.Run("SBATCH variables", func(t *testing.T) {
@@ -162,7 +164,8 @@ func TestInheritedOptions(t *testing.T) {
 	})
 }
 
-// secretCell ends its first start by having the job queued again. It looks for the value of the secret in all command lines.
+// secretCell ends its first start by having the job queued again. It looks for the value of the
+// secret in all command lines.
 const secretCell = `%%
 value := strings.Join([]string{"s3cr3t", "value"}, "-")
 if os.Getenv("API_KEY") != value {
@@ -176,7 +179,8 @@ if os.Getenv("GONBATCH_RESTARTS") == "0" {
 }
 fmt.Println("the second start has it")`
 
-// TestSecret: the value of a secret reaches the programs, also in a later start, and lies in no file; other users cannot read the run.
+// TestSecret: the value of a secret reaches the programs, also in a later start, and lies in no
+// file; other users cannot read the run.
 func TestSecret(t *testing.T) {
 	const value = "s3cr3t-value"
 	c := cluster.Start(t)
@@ -214,8 +218,8 @@ func TestSecret(t *testing.T) {
 	})
 }
 
-// wantPrivate fails the test for a file that has the text in it, and for what other users may read. A file that the programs share with
-// a cache is guarded by its folder.
+// wantPrivate fails the test for a file that has the text in it, and for what other users may read.
+// A file that the programs share with a cache is guarded by its folder.
 func wantPrivate(t *testing.T, run rundir.Dir, text string) {
 	t.Helper()
 	err := filepath.WalkDir(run.Path(), func(path string, entry fs.DirEntry, err error) error {

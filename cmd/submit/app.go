@@ -140,8 +140,8 @@ func endProcess(sig syscall.Signal, end <-chan struct{}) {
 	}
 }
 
-// loadConfig fills the command's flags from the environment and the configuration files, found upward from start, and says which
-// files it used.
+// loadConfig fills the command's flags from the environment and the configuration files, found
+// upward from start, and says which files it used.
 func (a *app) loadConfig(cmd *cobra.Command, start string) (*config.Config, error) {
 	cfg, err := a.loadConfigInto(cmd.Flags(), config.Places{Start: start})
 	if err != nil {

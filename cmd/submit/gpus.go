@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// gpus is the value of --gpus-per-node: a number, or a type and a number, as "a100:2". It is a flag's value.
+// gpus is the value of --gpus-per-node: a number, or a type and a number, as "a100:2". It is a
+// flag's value.
 type gpus struct {
 	count int
 	kind  string

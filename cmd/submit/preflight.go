@@ -45,10 +45,10 @@ func newPreflightCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// runPreflight submits the notebook from a folder that the nodes see too. A dry run, which writes nothing, reads it from a folder that
-// is gone afterwards.
+// runPreflight submits the notebook from a folder that the nodes see too: each user's own, in a run
+// root of several. A dry run, which writes nothing, reads it from a folder that is gone afterwards.
 func runPreflight(ctx context.Context, a *app, o *submitOptions) (err error) {
-	folder, err := filepath.Abs(filepath.Join(o.RunRoot, ".preflight"))
+	folder, err := filepath.Abs(filepath.Join(o.RunRoot, fmt.Sprintf(".preflight-%d", os.Geteuid())))
 	if err != nil {
 		return err
 	}

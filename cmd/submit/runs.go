@@ -22,8 +22,9 @@ func addRunRoot(cmd *cobra.Command) {
 	cmd.Flags().String("run-root", defaultRunRoot, "folder of the run directories")
 }
 
-// runRoot is the folder of runs that counts for cmd, by the same rules as for a submission from the current folder. Mistakes in other
-// options do not keep anybody from looking at a run, or from ending it.
+// runRoot is the folder of runs that counts for cmd, by the same rules as for a submission from the
+// current folder. Mistakes in other options do not keep anybody from looking at a run, or from
+// ending it.
 func (a *app) runRoot(cmd *cobra.Command) (string, error) {
 	flag := cmd.Flags().Lookup("run-root")
 	if flag.Changed {

@@ -31,7 +31,8 @@ func (a *app) warnIgnored() {
 	}
 }
 
-// warnCounting says which options of sbatch in the environment will count when a person queues the job from this shell.
+// warnCounting says which options of sbatch in the environment will count when a person queues the
+// job from this shell.
 func (a *app) warnCounting() {
 	for _, ignored := range slurm.IgnoredOptions(a.environ) {
 		name, _, _ := strings.Cut(ignored.Variable, "=")

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// temporaryPattern names the folders that this command makes among the temporary files, for the time of a command or a job.
+// temporaryPattern names the folders that this command makes among the temporary files, for the
+// time of a command or a job.
 const temporaryPattern = "gonbatch-*"
 
 // A folder is left alone while its owner may just be about to use it.
@@ -18,8 +19,8 @@ const (
 	folderAge = 24 * time.Hour
 )
 
-// sweep removes what commands of this user that were killed have left among the temporary files: folders with a recorder's socket that
-// nobody serves, and any that are a day old.
+// sweep removes what commands of this user that were killed have left among the temporary files:
+// folders with a recorder's socket that nobody serves, and any that are a day old.
 func sweep(temporary string, now time.Time) {
 	folders, _ := filepath.Glob(filepath.Join(temporary, temporaryPattern)) // The pattern is good.
 	for _, folder := range folders {

@@ -58,7 +58,8 @@ func findToolchain(ctx context.Context, dir string, opt Options) (*toolchain, er
 	return t, t.checkAge(t.env["GOVERSION"])
 }
 
-// ownVersion is the version of the go command itself, asked where no go.mod can be too new for it; "" if it does not say.
+// ownVersion is the version of the go command itself, asked where no go.mod can be too new for it;
+// "" if it does not say.
 func (t *toolchain) ownVersion(ctx context.Context) string {
 	own := *t
 	own.dir, own.environ = "/", append(slices.Clone(t.environ), "GOTOOLCHAIN=local", "GO111MODULE=on")
@@ -69,7 +70,8 @@ func (t *toolchain) ownVersion(ctx context.Context) string {
 	return strings.TrimSpace(string(out))
 }
 
-// checkAge refuses a Go that is older than the module needs. A version that cannot be compared, of a development tree, is good.
+// checkAge refuses a Go that is older than the module needs. A version that cannot be compared, of
+// a development tree, is good.
 func (t *toolchain) checkAge(have string) error {
 	text, err := os.ReadFile(filepath.Join(t.dir, "go.mod"))
 	if err != nil {

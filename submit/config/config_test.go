@@ -179,7 +179,8 @@ func TestTheNearestProjectFileCounts(t *testing.T) {
 	}
 }
 
-// TestTrust: a file that another user can have written sets nothing, and a warning says why; the search goes on above it.
+// TestTrust: a file that another user can have written sets nothing, and a warning says why; the
+// search goes on above it.
 func TestTrust(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give files away")
@@ -238,7 +239,8 @@ func TestTrust(t *testing.T) {
 	})
 }
 
-// TestSome: a command that has one of the options is not kept from its work by mistakes in the others.
+// TestSome: a command that has one of the options is not kept from its work by mistakes in the
+// others.
 func TestSome(t *testing.T) {
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, FileName), []byte("nods: 3\ntime: 5\ndry-run: true\n"), 0o600); err != nil {

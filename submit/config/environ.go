@@ -16,8 +16,9 @@ func envName(flag string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// readEnviron reads the SUBMIT_* variables. A list has one item a line. An empty variable sets nothing. One that is one letter away
-// from an option is an error, and one that is near gives a warning: other programs have SUBMIT_* variables too.
+// readEnviron reads the SUBMIT_* variables. A list has one item a line. An empty variable sets
+// nothing. One that is one letter away from an option is an error, and one that is near gives a
+// warning: other programs have SUBMIT_* variables too.
 func readEnviron(flags *pflag.FlagSet, places Places) (l layer, warnings []string, err error) {
 	l = layer{place: "environment", entries: map[string]entry{}}
 	byEnv := map[string]*pflag.Flag{}
@@ -57,7 +58,8 @@ func texts(flag *pflag.Flag, value string) []string {
 	return []string{value}
 }
 
-// slip describes a variable that is nearly one of ours, and reports whether it certainly was meant to be one.
+// slip describes a variable that is nearly one of ours, and reports whether it certainly was meant
+// to be one.
 func slip(flags *pflag.FlagSet, name string) (problem string, certain bool) {
 	key := strings.TrimPrefix(name, envPrefix)
 	near := nearest(key, settable(flags))

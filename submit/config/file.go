@@ -42,8 +42,9 @@ func (s *search) add(dir string) (found bool, err error) {
 	return true, nil
 }
 
-// findFiles reads the configuration files: the user's own, then the project's, the first found upward from places.Start. One that
-// another user could have written is passed over, with a warning.
+// findFiles reads the configuration files: the user's own, then the project's, the first found
+// upward from places.Start. One that another user could have written is passed over, with a
+// warning.
 func findFiles(places Places) (s search, err error) {
 	s.self = os.Geteuid()
 	if places.UserDir != "" {

@@ -28,7 +28,8 @@ type Places struct {
 	UserDir string
 	// Environ is the environment, as os.Environ gives it.
 	Environ []string
-	// Some is set by a command that has a few of the options only: others, and mistakes in them, do not concern it.
+	// Some is set by a command that has a few of the options only: others, and mistakes in them, do
+	// not concern it.
 	Some bool
 }
 

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// distrust says why a file's options must not be used: they name commands that would run as this user. It is "" for a file that
-// only this user or root can have written.
+// distrust says why a file's options must not be used: they name commands that would run as this
+// user. It is "" for a file that only this user or root can have written.
 func distrust(info fs.FileInfo, self int) string {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -29,7 +29,8 @@ func distrust(info fs.FileInfo, self int) string {
 	return ""
 }
 
-// readTrusted reads a configuration file, or says why it must not be used. A file that is not there is fs.ErrNotExist.
+// readTrusted reads a configuration file, or says why it must not be used. A file that is not there
+// is fs.ErrNotExist.
 func readTrusted(path string, self int) (data []byte, why string, err error) {
 	info, err := os.Lstat(path)
 	if err != nil {

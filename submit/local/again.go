@@ -10,7 +10,8 @@ import (
 	"gonbatch/submit"
 )
 
-// steps runs a step to its end: one that trains, and whose rank dies, is started again from its newest checkpoint.
+// steps runs a step to its end: one that trains, and whose rank dies, is started again from its
+// newest checkpoint.
 func (s *start) steps(ctx context.Context, step submit.Step) error {
 	for {
 		err := s.step(ctx, step)
@@ -26,7 +27,8 @@ func (s *start) steps(ctx context.Context, step submit.Step) error {
 	}
 }
 
-// again begins another start of a step whose rank has died, unless the start before died at the same update, or none is left.
+// again begins another start of a step whose rank has died, unless the start before died at the
+// same update, or none is left.
 func (s *start) again(step submit.Step) (bool, error) {
 	dir := s.spec.RunDir
 	_, last, err := rundir.LastDeaths(dir)

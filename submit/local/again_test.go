@@ -11,7 +11,8 @@ import (
 	"gonbatch/submit"
 )
 
-// dying is a training whose rank 0 dies at the given updates, one in each start, while others wait; then it ends well.
+// dying is a training whose rank 0 dies at the given updates, one in each start, while others wait;
+// then it ends well.
 const dying = `rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}
 updates=(%s)
 update=${updates[$GONBATCH_RESTARTS]}
@@ -20,7 +21,8 @@ update=${updates[$GONBATCH_RESTARTS]}
 printf '%%-20d\n' "$update" > "$GONBATCH_RUN_DIR/progress"
 kill -9 $$`
 
-// TestDeaths: a training whose rank dies of itself starts again, until two starts in a row die at the same update.
+// TestDeaths: a training whose rank dies of itself starts again, until two starts in a row die at
+// the same update.
 func TestDeaths(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -67,7 +69,8 @@ func TestDeathOfSeveralRanks(t *testing.T) {
 	}
 }
 
-// TestUserEnvironment: a user's variables reach the programs under mpirun as they are, whatever their names.
+// TestUserEnvironment: a user's variables reach the programs under mpirun as they are, whatever
+// their names.
 func TestUserEnvironment(t *testing.T) {
 	const odd = "sp ace 'q' \"d\" $(x) `y` \\ é网\nline two"
 	for _, mpi := range []string{"mpirun.openmpi", "mpirun.mpich"} {

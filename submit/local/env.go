@@ -10,8 +10,8 @@ import (
 	"gonbatch/submit"
 )
 
-// ownEnv is gonbatch's part of what every rank gets beside what is there, as NAME=VALUE. The run directory and the step come last, by
-// whoever starts the program.
+// ownEnv is gonbatch's part of what every rank gets beside what is there, as NAME=VALUE. The run
+// directory and the step come last, by whoever starts the program.
 func ownEnv(spec submit.JobSpec, start int) []string {
 	vars := []string{
 		"GONBATCH_PLUGIN_DIR=" + spec.Plugins(),

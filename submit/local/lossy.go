@@ -5,7 +5,8 @@ import (
 	"io"
 )
 
-// lossy writes to a log. What a full disk does not take is lost: it must not end the programs, which would get a broken pipe.
+// lossy writes to a log. What a full disk does not take is lost: it must not end the programs,
+// which would get a broken pipe.
 type lossy struct {
 	out io.Writer
 	err error // The first error.

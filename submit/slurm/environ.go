@@ -18,7 +18,8 @@ var sameNames = []string{"account", "constraint", "partition", "qos", "mem"}
 type Ignored struct {
 	// Variable is NAME=VALUE.
 	Variable string
-	// Option is the option of submit that says the same, with its value: "--time=5". It is "" where only --directive does.
+	// Option is the option of submit that says the same, with its value: "--time=5". It is "" where
+	// only --directive does.
 	Option string
 }
 
