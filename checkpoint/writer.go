@@ -11,10 +11,10 @@ import (
 // Writer saves snapshots in the background, one at a time, so that at most two are in memory: the one being written, and the one
 // being taken. Its methods may be called from several goroutines.
 type Writer struct {
-	dir  *Dir
-	mu   sync.Mutex // Held by a call of Save, Wait or Close.
-	last chan error // Gets the result of the save under way; nil without one.
-	done bool
+	dir   *Dir
+	mu    sync.Mutex // Held by a call of Save, Wait or Close.
+	last  chan error // Gets the result of the save under way; nil without one.
+	done  bool
 	spare spare
 }
 

@@ -324,7 +324,12 @@ func sharedTempDir(t *testing.T) string {
 
 // testPredictWhileTraining: predictions are of the weights of the moment, though the program is compiled once.
 func testPredictWhileTraining(t *testing.T) {
-	task, first := blobTask(plainNet), []float32(nil)
+	var first []float32
+	builds := 0
+	task := blobTask(func(scope *model.Scope, x *graph.Node) *graph.Node {
+		builds++
+		return plainNet(scope, x)
+	})
 	predict := func(tr *trainer.Trainer, n int) []float32 {
 		var all []float32
 		err := tr.PredictOnMain(t.Context(), ranktest.Blobs(n), func(_ []int, predictions []*tensors.Tensor) error {
@@ -350,6 +355,9 @@ func testPredictWhileTraining(t *testing.T) {
 	}
 	if now := predict(tr, 3); !slices.Equal(now, first) {
 		t.Errorf("after the last epoch %v, then %v", first, now)
+	}
+	if want := map[bool]int{true: 2, false: 1}[tr.World().IsMain()]; builds != want {
+		t.Errorf("the model was built %d times, want %d: once to train, once to predict", builds, want)
 	}
 	if w := tr.World(); w.Size()*w.Devices() > 1 {
 		return

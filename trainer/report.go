@@ -66,7 +66,8 @@ func (r *run) logParams(training data.Dataset) error {
 		"platform": r.world.Platform(),
 	}
 	for name, f := range r.config.fields() {
-		if !f.value.IsZero() {
+		// A folder is no parameter of the training: it changes with a run directory that is moved, which MLflow allows no parameter to.
+		if !f.value.IsZero() && name != "checkpoint.dir" {
 			params[name] = text(f.value)
 		}
 	}

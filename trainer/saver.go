@@ -35,7 +35,7 @@ func newSaver(w *distributed.World, c Config) (*saver, error) {
 	s := &saver{path: path}
 	report := func(message string) { w.Printf("checkpoint: %s\n", message) }
 	err := w.OnMain(func() (err error) {
-		s.dir, err = checkpoint.Open(path, checkpoint.Options{Keep: c.Checkpoint.Keep, Metric: c.Checkpoint.Monitor, Mode: checkpoint.Mode(c.Checkpoint.Mode), Report: report})
+		s.dir, err = checkpoint.Open(path, checkpoint.Options{Keep: c.Checkpoint.Keep, Metric: c.Checkpoint.Monitor, Mode: checkpoint.Mode(c.Checkpoint.Mode), Check: checkWeights, Report: report})
 		return err
 	})
 	if err != nil {

@@ -1,0 +1,42 @@
+package trainer
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/gomlx/compute/dtypes/bfloat16"
+	"github.com/gomlx/compute/dtypes/float16"
+
+	"gonbatch/checkpoint"
+)
+
+// checkWeights refuses a checkpoint with a weight that is NaN: nothing could go on from it, and it would take the place of one from which a
+// training can. The loss tells of such weights only in the next batch.
+func checkWeights(s *checkpoint.Snapshot) error {
+	for _, name := range slices.Sorted(maps.Keys(s.Weights)) {
+		found := false
+		err := s.Tensors[name].ConstFlatData(func(flat any) { found = hasNaN(flat) })
+		if err != nil {
+			return err
+		}
+		if found {
+			return &DivergedError{Name: "the weight " + name, Value: math.NaN(), Step: s.Step, Host: hostname()}
+		}
+	}
+	return nil
+}
+
+func hasNaN(flat any) bool {
+	switch flat := flat.(type) {
+	case []float32:
+		return slices.ContainsFunc(flat, func(x float32) bool { return x != x })
+	case []float64:
+		return slices.ContainsFunc(flat, func(x float64) bool { return x != x })
+	case []bfloat16.BFloat16:
+		return slices.ContainsFunc(flat, func(x bfloat16.BFloat16) bool { f := x.Float32(); return f != f })
+	case []float16.Float16:
+		return slices.ContainsFunc(flat, func(x float16.Float16) bool { f := x.Float32(); return f != f })
+	}
+	return false
+}
