@@ -6,7 +6,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// TestSpare: the memory of the last snapshot is kept for the next one, unless it was released meanwhile.
+// TestSpare: the memory of the last snapshot is kept for the next one, unless it was released
+// meanwhile.
 func TestSpare(t *testing.T) {
 	var s spare
 	first, second := map[string]*tensors.Tensor{"first": nil}, map[string]*tensors.Tensor{"second": nil}

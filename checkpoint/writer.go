@@ -18,7 +18,8 @@ type Writer struct {
 	spare spare
 }
 
-// spare has the tensors of the snapshot that was written last, until the next one uses their memory.
+// spare has the tensors of the snapshot that was written last, until the next one uses their
+// memory.
 type spare struct {
 	mu       sync.Mutex
 	tensors  map[string]*tensors.Tensor
@@ -60,8 +61,8 @@ func (w *Writer) Take(store *model.Store) (*Snapshot, error) {
 	return Take(store)
 }
 
-// Release gives back the memory that is kept for the next snapshot, and that of one that is still being written as soon as it is: for
-// when no snapshot will be taken soon.
+// Release frees the memory that is kept for the next snapshot. Call it when no snapshot will be
+// taken soon. The memory of a snapshot that is still being written is freed when that is done.
 func (w *Writer) Release() { w.spare.drop() }
 
 // Save hands over a snapshot, its tensors included, and returns at once unless the one before is still being written: then it waits for that first. The

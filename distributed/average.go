@@ -13,8 +13,9 @@ import (
 	"gonbatch/distributed/pjrt"
 )
 
-// average returns the mean of each node over the ranks, by one all-reduce for each element type: many small collectives would cost
-// their latency each. Half-precision values stay in single precision until they are divided: their sum may be too large for their own.
+// average returns the mean of each node over the ranks, by one all-reduce for each element type:
+// many small collectives would cost their latency each. Half-precision values stay in single
+// precision until they are divided: their sum may be too large for their own.
 func average(nodes []*graph.Node, size int) []*graph.Node {
 	averaged := make([]*graph.Node, len(nodes))
 	for _, group := range byDType(nodes) {

@@ -11,8 +11,8 @@ import (
 	"gonbatch/checkpoint"
 )
 
-// checkWeights refuses a checkpoint with a weight that is NaN: nothing could go on from it, and it would take the place of one from which a
-// training can. The loss tells of such weights only in the next batch.
+// checkWeights refuses a checkpoint with a NaN weight: no training could resume from it, and it
+// would replace one that can be resumed. The loss shows such weights only in the next batch.
 func checkWeights(s *checkpoint.Snapshot) error {
 	for _, name := range slices.Sorted(maps.Keys(s.Weights)) {
 		found := false

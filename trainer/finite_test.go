@@ -15,7 +15,8 @@ import (
 	"gonbatch/trainer"
 )
 
-// TestNoCheckpointOfNaN: an update that spoils the weights, while its loss is still a number, does not replace a good checkpoint.
+// TestNoCheckpointOfNaN: an update that spoils the weights, while its loss is still a number, does
+// not replace a good checkpoint.
 func TestNoCheckpointOfNaN(t *testing.T) {
 	for _, precision := range []string{"32-true", "bf16-true"} {
 		dir := t.TempDir()

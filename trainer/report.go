@@ -66,7 +66,8 @@ func (r *run) logParams(training data.Dataset) error {
 		"platform": r.world.Platform(),
 	}
 	for name, f := range r.config.fields() {
-		// A folder is no parameter of the training: it changes with a run directory that is moved, which MLflow allows no parameter to.
+		// A folder is not a parameter of the training: it changes when the run directory is moved,
+		// and MLflow refuses parameters that change.
 		if !f.value.IsZero() && name != "checkpoint.dir" {
 			params[name] = text(f.value)
 		}

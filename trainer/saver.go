@@ -73,7 +73,8 @@ func (s *saver) wait() error {
 	return s.writer.Wait()
 }
 
-// release gives back the memory of the last snapshot: there may be many trainings before the world is closed.
+// release frees the memory of the last snapshot: a sweep may train many times before it closes the
+// world.
 func (s *saver) release() {
 	if s != nil && s.writer != nil {
 		s.writer.Release()
