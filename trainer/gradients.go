@@ -53,7 +53,7 @@ type group struct {
 
 // newGroup counts this batch.
 func newGroup(store *model.Store, g *graph.Graph, ends bool) *group {
-	count := store.Scope(path.Join("/", train.AccumulatedGradientsScope)).VariableWithValue("batches", int32(0)).SetTrainable(false)
+	count := store.Scope(path.Join("/", train.AccumulatedGradientsScope)).VariableWithValue("#batches", int32(0)).SetTrainable(false)
 	size := graph.AddScalar(count.NodeValue(g), 1)
 	count.SetNodeValue(size)
 	if ends {

@@ -147,9 +147,10 @@ func (s *stepper) apply(g *graph.Graph, scopes []*model.Scope, losses, gradients
 		if s.clipNorm > 0 {
 			own = clipped(own, s.clipNorm)
 		}
+		step.SetNodeValue(before) // Each optimizer counts the update; some depend on the number.
 		apply(s.objectives[i], scopes[i], narrowed(own, variables), l)
 	}
-	step.SetNodeValue(graph.AddScalar(before, 1)) // Once, whatever the number of optimizers.
+	step.SetNodeValue(graph.AddScalar(before, 1))
 }
 
 func apply(o Objective, scope *model.Scope, gradients []*graph.Node, loss *graph.Node) {

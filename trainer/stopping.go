@@ -24,8 +24,12 @@ func (s *stopping) observe(c EarlyStoppingConfig, metrics Metrics) (reason strin
 	if s.Waited++; s.Waited < c.Patience {
 		return "", nil
 	}
-	if s.Best == nil {
-		return fmt.Sprintf("%s was never a number in %d validations", c.Monitor, s.Waited), nil
+	validations := fmt.Sprintf("%d validations", s.Waited)
+	if s.Waited == 1 {
+		validations = "1 validation"
 	}
-	return fmt.Sprintf("%s has not been better than %.6g for %d validations", c.Monitor, float64(*s.Best), s.Waited), nil
+	if s.Best == nil {
+		return fmt.Sprintf("%s was never a number in %s", c.Monitor, validations), nil
+	}
+	return fmt.Sprintf("%s has not been better than %.6g for %s", c.Monitor, float64(*s.Best), validations), nil
 }
