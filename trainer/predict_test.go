@@ -7,7 +7,9 @@ import (
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train/loss"
 
 	"gonbatch/distributed/ranktest"
 	"gonbatch/trainer"
@@ -50,12 +52,19 @@ func testPredictWhileTraining(t *testing.T) {
 	if want := map[bool]int{true: 2, false: 1}[tr.World().IsMain()]; builds != want {
 		t.Errorf("the model was built %d times, want %d: once to train, once to predict", builds, want)
 	}
-	if w := tr.World(); w.Size()*w.Devices() > 1 {
-		return
+}
+
+// TestManySizes: a program is compiled for more sizes of a batch than GoMLX keeps by default.
+func TestManySizes(t *testing.T) {
+	linear := func(scope *model.Scope, x *graph.Node) *graph.Node {
+		return layers.Dense(scope.In("y"), graph.Reshape(x, x.Shape().Dimensions[0], -1), false, ranktest.Classes)
 	}
-	for n := 4; n < 40; n++ { // More sizes than GoMLX keeps programs by default.
-		predict(tr, n)
+	tr, _ := newTrainer(t, trainer.Config{}, trainer.Supervised(linear, loss.SparseCategoricalCrossEntropyLogits, plainSGD(1)))
+	for n := 1; n <= 34; n++ {
 		if _, err := tr.Test(t.Context(), ranktest.Blobs(n)); err != nil {
+			t.Fatal(err)
+		}
+		if err := tr.Predict(t.Context(), ranktest.Blobs(n), func([]int, []*tensors.Tensor) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}

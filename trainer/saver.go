@@ -73,8 +73,8 @@ func (s *saver) wait() error {
 	return s.writer.Wait()
 }
 
-// release frees the memory of the last snapshot: a sweep may train many times before it closes the
-// world.
+// release ends what is being written, and frees the memory of the last snapshot: a sweep may train
+// many times before it closes the world.
 func (s *saver) release() {
 	if s != nil && s.writer != nil {
 		s.writer.Release()
