@@ -1,6 +1,7 @@
 package trainer_test
 
 import (
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"gonbatch/distributed/ranktest"
@@ -116,6 +118,28 @@ func TestFrozen(t *testing.T) {
 	for path, want := range map[string]float32{"/frozen/x": 2, "/stopped/x": 3} {
 		if got := tensors.ToScalar[float32](tr.Store().GetVariable(path).MustValue()); got != want {
 			t.Errorf("%s is %g, want %g", path, got, want)
+		}
+	}
+}
+
+// TestLossWithRegularization: the loss has what layers add to it, the loss of an objective has not.
+func TestLossWithRegularization(t *testing.T) {
+	step := func(scope *model.Scope, inputs, _ []*graph.Node) []*graph.Node {
+		x := scope.In("a").VariableWithValue("x", float32(3)).NodeValue(inputs[0])
+		train.AddRegularizationLoss(graph.Square(x))
+		return []*graph.Node{x}
+	}
+	for name, want := range map[string]trainer.Metrics{"": {"test/loss": 12}, "a": {"test/loss": 12, "test/a_loss": 3}} {
+		tr, _ := newTrainer(t, trainer.Config{}, trainer.Adversarial(step, objective(name, "/a")))
+		got, err := tr.Test(t.Context(), ranktest.Blobs(20))
+		if err != nil || !maps.Equal(got, want) {
+			t.Errorf("objective %q: %v, %v, want %v", name, got, err, want)
+		}
+		var metrics trainer.Metrics
+		record := trainer.Callback{Name: "record", FitEnd: func(e *trainer.Event) error { metrics = maps.Clone(e.Metrics); return nil }}
+		tr, _ = newTrainer(t, trainer.Config{MaxSteps: 1, BatchSize: 12}, trainer.Adversarial(step, objective(name, "/a")), trainer.WithCallbacks(record))
+		if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil || metrics["train/loss"] != 12 {
+			t.Errorf("objective %q: the loss of the training is %v, %v, want 12", name, metrics, err)
 		}
 	}
 }

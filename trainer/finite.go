@@ -15,6 +15,9 @@ import (
 // would replace one that can be resumed. The loss shows such weights only in the next batch.
 func checkWeights(s *checkpoint.Snapshot) error {
 	for _, name := range slices.Sorted(maps.Keys(s.Weights)) {
+		if !s.Trainable[name] {
+			continue // A table may have NaN for what is unknown.
+		}
 		found := false
 		err := s.Tensors[name].ConstFlatData(func(flat any) { found = hasNaN(flat) })
 		if err != nil {

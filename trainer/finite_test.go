@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/train/loss"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
@@ -23,6 +24,11 @@ func TestNoCheckpointOfNaN(t *testing.T) {
 		fit := func(epochs int, of loss.LossFn) error {
 			c := trainer.Config{MaxEpochs: epochs, LimitTrainBatches: 1, BatchSize: 12, Precision: precision, Checkpoint: trainer.CheckpointConfig{Dir: dir, Keep: 1, EverySteps: 1}}
 			tr, _ := newTrainer(t, c, trainer.Supervised(plainNet, of, optimizer.Adam().Done()))
+			// A table that is not trained may have it.
+			if _, err := tr.Store().CreateVariable("/table", tensors.FromScalar(float32(math.NaN()))); err != nil {
+				t.Fatal(err)
+			}
+			tr.Store().GetVariable("/table").SetTrainable(false)
 			return tr.Fit(t.Context(), ranktest.Blobs(145), nil)
 		}
 		good := loss.SparseCategoricalCrossEntropyLogits

@@ -197,6 +197,9 @@ func (t Task) gomlx(s *stepper) *train.Trainer {
 	var trainMetrics, evalMetrics []metric.Interface
 	if t.step != nil {
 		for i, o := range t.objectives {
+			if o.Name == "" {
+				continue // The only one: GoMLX logs its loss, with what layers add to it.
+			}
 			at := func(*model.Scope, []*graph.Node, []*graph.Node) *graph.Node { return s.losses[i] }
 			trainMetrics = append(trainMetrics, metric.NewBaseMetric(o.Name+" loss", o.Name, metric.LossMetricType, at, nil))
 			evalMetrics = append(evalMetrics, metric.NewMeanMetric("Mean "+o.Name+" loss", "#"+o.Name, metric.LossMetricType, at, nil))
