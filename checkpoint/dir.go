@@ -76,6 +76,8 @@ type Dir struct {
 	mu sync.Mutex
 	// damaged are checkpoints whose files turned out to be others than were written.
 	damaged map[string]bool
+	// weights are the names of those in the newest checkpoint; nil until the first save has looked.
+	weights []string
 }
 
 // Open makes the folder if it isn't there. One process at a time may save to it.
@@ -112,6 +114,15 @@ func (d *Dir) Best(report func(message string)) (*Snapshot, error) {
 		return nil, fmt.Errorf("checkpoint: %s: no metric says which is best: set Options.Metric", d.path)
 	}
 	return d.first(report, d.ranked)
+}
+
+// SetAside moves all checkpoints into a new folder in this one, whose path it returns, so that another training can begin here; empty if
+// there are none.
+func (d *Dir) SetAside() (string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.weights = nil
+	return folder.SetAside(d.path)
 }
 
 // first reads the first checkpoint that is whole of those that are chosen. What vanishes meanwhile was removed for a newer one: then

@@ -13,9 +13,13 @@ import (
 // later. If a variable that exists has another type or shape, or isn't in the snapshot, nothing is changed and the error is a
 // *MismatchError. Variables of metrics may be missing.
 //
+// The variables named in withheld keep the values that graphs create them with; until they exist, snapshots of the store have the
+// restored ones.
+//
 // The store gets copies: the snapshot may be restored again. It stays in memory until all its variables were asked for.
-func (s *Snapshot) Restore(store *model.Store) error {
+func (s *Snapshot) Restore(store *model.Store, withheld ...string) error {
 	loader := newLoader(store)
+	loader.weights, loader.withheld = s.Weights, withheld
 	existing := map[*model.Variable]*tensors.Tensor{}
 	mismatch := &MismatchError{Checkpoint: s.name()}
 	for v := range store.IterVariables() {
@@ -47,6 +51,9 @@ func (s *Snapshot) Restore(store *model.Store) error {
 // Create adds at once the variables that Restore has left for graphs to create, but those of metrics: for a store whose training has ended, so that
 // no graph may come.
 func (s *Snapshot) Create(store *model.Store) error {
+	if l, ok := store.Loader().(*loader); ok {
+		l.withheld = nil
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.Tensors)) {
 		if isMetric(name) {
 			continue
@@ -73,6 +80,27 @@ func (s *Snapshot) Check(store *model.Store) error {
 	}
 	for name := range s.Tensors {
 		if !has[name] && !isMetric(name) {
+			mismatch.Unused = append(mismatch.Unused, name)
+		}
+	}
+	return mismatch.orNil()
+}
+
+// CheckModel is Check for a store whose graphs only use the model, and don't train it: variables of the training may be missing.
+func (s *Snapshot) CheckModel(store *model.Store) error {
+	mismatch := &MismatchError{Checkpoint: s.name()}
+	has := map[string]bool{}
+	var names renamer
+	isWeight := weights(store)
+	for v := range store.IterVariables() {
+		name := names.stable(v.Path())
+		has[name] = true
+		if isWeight(v) {
+			s.compare(v, name, mismatch)
+		}
+	}
+	for name := range s.Weights {
+		if !has[name] {
 			mismatch.Unused = append(mismatch.Unused, name)
 		}
 	}
@@ -129,7 +157,10 @@ func setValue(v *model.Variable, value *tensors.Tensor) error {
 type loader struct {
 	names   renamer
 	tensors map[string]*tensors.Tensor
-	before  model.Loader // The one that the store had; it comes second.
+	weights map[string]bool
+	// withheld are names whose values graphs don't get.
+	withheld []string
+	before   model.Loader // The one that the store had; it comes second.
 }
 
 var _ model.Loader = (*loader)(nil)
@@ -147,6 +178,9 @@ func newLoader(store *model.Store) *loader {
 func (l *loader) LoadVariable(store *model.Store, path string) (*tensors.Tensor, bool) {
 	name := l.names.stable(path)
 	value, ok := l.tensors[name]
+	if ok && slices.Contains(l.withheld, name) {
+		return nil, false
+	}
 	if !ok {
 		if l.before != nil {
 			return l.before.LoadVariable(store, path)
@@ -159,6 +193,24 @@ func (l *loader) LoadVariable(store *model.Store, path string) (*tensors.Tensor,
 	}
 	delete(l.tensors, name)
 	return clone, true
+}
+
+// addPending adds to a snapshot the variables that no graph has created yet. Those of metrics are left out: a program need not have them.
+func (l *loader) addPending(s *Snapshot) error {
+	for name, value := range l.tensors {
+		if _, exists := s.Tensors[name]; exists || isMetric(name) {
+			continue
+		}
+		clone, err := value.LocalClone()
+		if err != nil {
+			return fmt.Errorf("checkpoint: copy the variable %s: %w", name, err)
+		}
+		s.Tensors[name] = clone
+		if l.weights[name] {
+			s.Weights[name] = true
+		}
+	}
+	return nil
 }
 
 // DeleteVariable forgets a value.

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 
 	"github.com/gomlx/gomlx/core/tensors"
@@ -25,6 +27,9 @@ const (
 
 // Save writes a snapshot, and returns when it is on the disk; then it removes old checkpoints beyond those to be kept. The folder
 // appears whole or not at all. Saving a step again replaces it.
+//
+// A snapshot without weights, or without one that the folder's newest checkpoint has, is refused with a *LesserError: the folder keeps
+// what it has.
 func (d *Dir) Save(s *Snapshot) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -32,6 +37,9 @@ func (d *Dir) Save(s *Snapshot) error {
 		return fmt.Errorf("checkpoint: step %d is not saved to %s: %w", s.Step, d.path, err)
 	}
 	files, err := s.files()
+	if err == nil {
+		err = d.refuseLesser(s)
+	}
 	if err != nil {
 		return fmt.Errorf("checkpoint: save step %d to %s: %w", s.Step, d.path, err)
 	}
@@ -51,6 +59,7 @@ func (d *Dir) Save(s *Snapshot) error {
 		d.options.Report(litter.Error())
 	}
 	delete(d.damaged, draft.Target())
+	d.weights = slices.Sorted(maps.Keys(s.Weights))
 	d.prune(s.Step)
 	return nil
 }

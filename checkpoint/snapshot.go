@@ -44,8 +44,10 @@ type Snapshot struct {
 	Path string
 }
 
-// Take copies all variables that have a value to host memory. The training has to stand still meanwhile, and no longer. The step is
-// that of GoMLX's optimizers.
+// Take copies all variables to host memory: those of the store, and those that a Restore has left for graphs to create. The training
+// has to stand still meanwhile, and no longer. The step is that of GoMLX's optimizers.
+//
+// A weight without a value is an error: the snapshot would have less than the model.
 //
 // Most of its time goes into getting fresh memory: Writer.Take takes that of a snapshot which is written already.
 func Take(store *model.Store) (*Snapshot, error) { return take(store, nil) }
@@ -61,6 +63,9 @@ func take(store *model.Store, spare map[string]*tensors.Tensor) (*Snapshot, erro
 	for v := range store.IterVariables() {
 		name := names.stable(v.Path())
 		if !v.HasValue() {
+			if isWeight(v) {
+				return nil, fmt.Errorf("checkpoint: the variable %s, %s, has no value yet: a snapshot would miss a part of the model", v.Path(), v.Shape())
+			}
 			continue
 		}
 		value, err := hostCopy(v, spare[name])
@@ -71,6 +76,11 @@ func take(store *model.Store, spare map[string]*tensors.Tensor) (*Snapshot, erro
 		if isWeight(v) {
 			s.Weights[name] = true
 			s.Trainable[name] = v.Trainable
+		}
+	}
+	if l, ok := store.Loader().(*loader); ok {
+		if err := l.addPending(s); err != nil {
+			return nil, err
 		}
 	}
 	if step, ok := s.Tensors[model.JoinPath(model.RootScopePath, optimizer.GlobalStepVariableName)]; ok && step.DType() == dtypes.Int64 && step.IsScalar() {

@@ -13,6 +13,9 @@ func (w *World) Progress(step int64) { w.watch.Progress(step) }
 // Idle takes back what Progress said: this rank does not train any more.
 func (w *World) Idle() { w.watch.Idle() }
 
+// Leave says goodbye to the other ranks without waiting for them, for a process that ends at once. It is not collective.
+func (w *World) Leave() { w.watch.Close() }
+
 // FailureError is an error that knows its kind.
 type FailureError struct {
 	Kind rundir.FailureKind

@@ -14,25 +14,20 @@ import (
 )
 
 // average returns the mean of each node over the ranks, by one all-reduce for each element type:
-// many small collectives would cost their latency each. Half-precision values stay in single
-// precision until they are divided: their sum may be too large for their own.
-func average(nodes []*graph.Node, size int) []*graph.Node {
+// many small collectives would cost their latency each.
+func average(nodes []*graph.Node) []*graph.Node {
 	averaged := make([]*graph.Node, len(nodes))
 	for _, group := range byDType(nodes) {
 		flat := make([]*graph.Node, len(group))
 		for i, index := range group {
 			flat[i] = graph.Reshape(nodes[index], nodes[index].Shape().Size())
-			if flat[i].DType().IsHalfPrecision() {
-				flat[i] = graph.ConvertDType(flat[i], dtypes.Float32)
-			}
 		}
-		sum := pjrt.AllReduceSum(concatenate(flat))
-		mean := graph.MulScalar(sum, 1/float64(size))
+		mean := pjrt.AllReduceMean(concatenate(flat))
 		offset := 0
 		for _, index := range group {
 			shape := nodes[index].Shape()
 			part := graph.Slice(mean, graph.AxisRange(offset, offset+shape.Size()))
-			averaged[index] = graph.ConvertDType(graph.Reshape(part, shape.Dimensions...), shape.DType)
+			averaged[index] = graph.Reshape(part, shape.Dimensions...)
 			offset += shape.Size()
 		}
 	}

@@ -95,7 +95,7 @@ func TestRefusals(t *testing.T) {
 				return err
 			}, "load blobs: sampler: the batch size of 5 can't be divided evenly over 2 ranks and devices: use 4 or 6"},
 			{"nothing to evaluate", func() error {
-				_, err := w.Evaluate(nil, ranktest.Blobs(0), 10)
+				_, err := w.Evaluate(t.Context(), nil, ranktest.Blobs(0), 10)
 				return err
 			}, "it has no examples"},
 		}
@@ -128,7 +128,7 @@ func TestFewerExamplesThanRanks(t *testing.T) {
 		if err := epoch(w, trainer, loader); err != nil {
 			t.Fatal(err)
 		}
-		metrics, err := w.Evaluate(trainer, ranktest.Blobs(2), 10)
+		metrics, err := w.Evaluate(t.Context(), trainer, ranktest.Blobs(2), 10)
 		if err != nil {
 			t.Fatal(err)
 		}

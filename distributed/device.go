@@ -111,7 +111,7 @@ func (w *World) loadPlugin(ctx context.Context, c Config) error {
 		return err
 	}
 	if transport := w.peers.Transport(); transport != nil {
-		return pjrt.RegisterAllReduce(w.platform, pjrt.Transport(transport))
+		return pjrt.RegisterAllReduce(w.platform, pjrt.Transport(transport), w.Size())
 	}
 	return nil
 }

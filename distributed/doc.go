@@ -14,7 +14,7 @@
 //			...
 //		}
 //	}
-//	result, err := world.Evaluate(trainer, test, 1000)
+//	result, err := world.Evaluate(ctx, trainer, test, 1000)
 //
 // Package trainer has a whole training loop over this one, with validation, checkpoints and loggers; this is for loops of one's own.
 //

@@ -1,6 +1,8 @@
 package distributed
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -47,7 +49,10 @@ func (m Metrics) Get(name string) (float64, bool) {
 // and returns them on every rank. Each rank evaluates its part, at most batchSize examples at a
 // time; means are weighted by the number of examples. A metric.UpdateGo is updated with the results
 // of all ranks. CheckMetrics says which metrics are refused.
-func (w *World) Evaluate(trainer *train.Trainer, ds data.Dataset, batchSize int) (Metrics, error) {
+//
+// Where the context of any rank ends, or any rank fails, all give up together; in the first case the
+// error is context.Canceled.
+func (w *World) Evaluate(ctx context.Context, trainer *train.Trainer, ds data.Dataset, batchSize int) (Metrics, error) {
 	if batchSize < 1 {
 		return nil, fmt.Errorf("distributed: evaluate %s with a batch size of %d: it must be at least 1", ds.Name(), batchSize)
 	}
@@ -59,8 +64,8 @@ func (w *World) Evaluate(trainer *train.Trainer, ds data.Dataset, batchSize int)
 	}
 	batchSize = min(batchSize, ds.Len()) // So that no sum overflows.
 	begin, end := w.Rank()*ds.Len()/w.Size(), (w.Rank()+1)*ds.Len()/w.Size()
-	values, inGo, err := w.evaluatePart(trainer, part{data: ds, begin: begin, end: end, batchSize: batchSize})
-	if err != nil {
+	values, inGo, err := w.evaluatePart(ctx, trainer, part{data: ds, begin: begin, end: end, batchSize: batchSize})
+	if err := w.agreeOnEnd(err); err != nil {
 		return nil, fmt.Errorf("distributed: evaluate %s on rank %d: %w", ds.Name(), w.Rank(), err)
 	}
 	if err := w.weightedMean(values, end-begin); err != nil {
@@ -76,6 +81,24 @@ func (w *World) Evaluate(trainer *train.Trainer, ds data.Dataset, batchSize int)
 		metrics[i] = Metric{m.Name(), m.ShortName(), values[i]}
 	}
 	return metrics, nil
+}
+
+// agreeOnEnd makes the end of one rank's context that of all, and the failure of one.
+func (w *World) agreeOnEnd(err error) error {
+	cancelled := []float64{0}
+	if errors.Is(err, context.Canceled) {
+		cancelled[0], err = 1, nil
+	}
+	if err := w.AllReduceSum(cancelled); err != nil {
+		return err
+	}
+	if err := w.Together(err); err != nil {
+		return err
+	}
+	if cancelled[0] > 0 {
+		return context.Canceled
+	}
+	return nil
 }
 
 // weightedMean replaces the values by their mean over the ranks, weighted by each rank's number of examples.
@@ -98,7 +121,7 @@ func (w *World) weightedMean(values []float64, examples int) error {
 
 // evaluatePart evaluates one rank's examples. The trainer's metrics are running means, so the last
 // step's are those of the part. Of a metric.UpdateGo it returns the results of the batches instead.
-func (w *World) evaluatePart(trainer *train.Trainer, p part) ([]float64, []*results, error) {
+func (w *World) evaluatePart(ctx context.Context, trainer *train.Trainer, p part) ([]float64, []*results, error) {
 	values, inGo := make([]float64, len(trainer.EvalMetrics())), make([]*results, len(trainer.EvalMetrics()))
 	for i, m := range trainer.EvalMetrics() {
 		if err := exceptions.TryCatch[error](func() { m.Reset(trainer.Store().RootScope()) }); err != nil {
@@ -111,6 +134,9 @@ func (w *World) evaluatePart(trainer *train.Trainer, p part) ([]float64, []*resu
 	for metrics, err := range w.evalSteps(trainer, p) {
 		if err != nil {
 			return nil, nil, err
+		}
+		if ctx.Err() != nil {
+			return nil, nil, errors.Join(context.Canceled, finalize(metrics))
 		}
 		for i, m := range metrics {
 			if inGo[i] != nil {

@@ -2,7 +2,9 @@ package distributed
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"slices"
 )
 
 // Broadcast returns rank 0's data on every rank. The other ranks' own is ignored.
@@ -42,20 +44,27 @@ func (w *World) AllGather(data []byte) ([][]byte, error) {
 	return all, nil
 }
 
-// OnMain runs f on rank 0. All ranks wait for it, and all learn whether it failed.
-func (w *World) OnMain(f func() error) error {
-	failed := []float64{0}
-	var err error
-	if w.IsMain() {
-		if err = f(); err != nil {
-			failed[0] = 1
-		}
+// Together returns the error of this rank, or if it has none and another rank has, one that says so. It is collective: what can fail on
+// one rank alone goes through it before the next collective, so that no rank waits for one that has given up.
+func (w *World) Together(err error) error {
+	failed := make([]float64, w.Size())
+	if err != nil {
+		failed[w.Rank()] = 1
 	}
 	if reduceErr := w.AllReduceSum(failed); reduceErr != nil {
-		return reduceErr
+		return errors.Join(err, reduceErr)
 	}
-	if failed[0] > 0 && err == nil {
-		return fmt.Errorf("rank 0 failed: see its log")
+	if rank := slices.IndexFunc(failed, func(n float64) bool { return n > 0 }); rank >= 0 && err == nil {
+		return fmt.Errorf("rank %d failed: see its log", rank)
 	}
 	return err
+}
+
+// OnMain runs f on rank 0. All ranks wait for it, and all learn whether it failed.
+func (w *World) OnMain(f func() error) error {
+	var err error
+	if w.IsMain() {
+		err = f()
+	}
+	return w.Together(err)
 }

@@ -70,7 +70,7 @@ func TestMetricsOverRanks(t *testing.T) {
 		}
 		inOrder := &classList{Interface: base}
 		trainer := train.NewTrainer(w.Backend(), model.NewStore(), smallNet, loss.SparseCategoricalCrossEntropyLogits, w.Optimizer(optimizer.Adam().Done()), nil, []metric.Interface{inOrder})
-		metrics, err := w.Evaluate(trainer, ranktest.Blobs(21), 4)
+		metrics, err := w.Evaluate(t.Context(), trainer, ranktest.Blobs(21), 4)
 		if err != nil {
 			t.Fatal(err)
 		}

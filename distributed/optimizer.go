@@ -60,7 +60,7 @@ func (w *World) AverageGradients(store *model.Store, gradients []*graph.Node) []
 	for _, v := range buffers {
 		nodes = append(nodes[:len(nodes):len(nodes)], v.NodeValue(gradients[0]))
 	}
-	averaged := average(nodes, w.Size())
+	averaged := average(nodes)
 	for i, v := range buffers {
 		v.SetNodeValue(averaged[len(gradients)+i])
 	}

@@ -8,6 +8,7 @@ import (
 	"gonbatch/distributed/cluster"
 	"gonbatch/distributed/mpi"
 	"gonbatch/distributed/tcp"
+	"gonbatch/rundir"
 )
 
 // communicator moves data between the ranks. All methods block until the other ranks have called them too.
@@ -34,7 +35,7 @@ func connect(ctx context.Context, e cluster.Environment, getenv func(string) str
 	case e.Size == 1:
 		return alone{}, nil
 	case e.Launcher == cluster.Torchrun:
-		comm, err := tcp.Init(ctx, tcp.Config{Rank: e.Rank, Size: e.Size, Master: e.Master})
+		comm, err := tcp.Init(ctx, tcp.Config{Rank: e.Rank, Size: e.Size, Master: e.Master, Local: e.Local(), Secret: getenv(rundir.EnvRendezvousKey) + "\n" + e.RunID})
 		if err != nil {
 			return nil, err
 		}

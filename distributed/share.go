@@ -1,12 +1,18 @@
 package distributed
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"slices"
+	"weak"
 
 	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train"
+
+	"gonbatch/data"
 )
 
 // ShareVariables gives every rank rank 0's values of the variables that it has not had yet: the initial weights, or those of a
@@ -21,7 +27,7 @@ func (w *World) ShareVariables(store *model.Store) error {
 	}
 	var fresh []*model.Variable
 	for v := range store.IterVariables() {
-		if !w.broadcast[v] && !isOwn(v) {
+		if !w.shared.has(v) && !isOwn(v) {
 			fresh = append(fresh, v)
 		}
 	}
@@ -32,9 +38,34 @@ func (w *World) ShareVariables(store *model.Store) error {
 		if err := w.shareVariable(store, v); err != nil {
 			return fmt.Errorf("distributed: broadcast the variable %s: %w", v.Path(), err)
 		}
-		w.broadcast[v] = true
+		w.shared.add(v)
 	}
 	return nil
+}
+
+// ShareModel builds the trainer's model on every rank, by evaluating the first example of a dataset, and shares its variables. It is
+// collective, and what makes it safe to evaluate before a training step is built: the ranks' parts of a dataset differ in shape, so that
+// they don't build the same programs.
+func (w *World) ShareModel(ctx context.Context, trainer *train.Trainer, ds data.Dataset) error {
+	_, _, err := w.evaluatePart(ctx, trainer, part{data: ds, begin: 0, end: 1, batchSize: 1})
+	if err := w.Together(err); err != nil {
+		return fmt.Errorf("distributed: build the model by evaluating example 0 of %s: %w", ds.Name(), err)
+	}
+	return w.ShareVariables(trainer.Store())
+}
+
+// variables is a set of variables that does not keep them: a program may train many models, one after the other.
+type variables map[weak.Pointer[model.Variable]]struct{}
+
+func (s variables) has(v *model.Variable) bool {
+	_, ok := s[weak.Make(v)]
+	return ok
+}
+
+// add puts a variable into the set, and forgets those that are no more.
+func (s variables) add(v *model.Variable) {
+	maps.DeleteFunc(s, func(p weak.Pointer[model.Variable], _ struct{}) bool { return p.Value() == nil })
+	s[weak.Make(v)] = struct{}{}
 }
 
 func (w *World) shareVariable(store *model.Store, v *model.Variable) error {

@@ -94,7 +94,7 @@ func trainRank(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	metrics, err := w.Evaluate(trainer, ranktest.Blobs(103), 10)
+	metrics, err := w.Evaluate(t.Context(), trainer, ranktest.Blobs(103), 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,9 +212,12 @@ func TestOneProgram(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("XLA dumped no programs: %v", err)
 	}
-	call := regexp.MustCompile(`custom-call\(.*custom_call_target="gonbatch_all_reduce_sum"`)
+	call := regexp.MustCompile(`custom-call\(.*custom_call_target="gonbatch_all_reduce_sum_over_2"`)
 	var with []string
 	for _, file := range files {
+		if strings.Contains(file, "gonbatch_probe") {
+			continue // The smallest program with a collective, by which the plugin is tried.
+		}
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"os"
 
 	"github.com/gomlx/compute"
-	"github.com/gomlx/gomlx/ml/model"
 
 	"gonbatch/distributed/cluster"
 	"gonbatch/distributed/watch"
@@ -28,7 +27,7 @@ type World struct {
 	mesh        *mesh      // Nil with one device.
 	run         rundir.Dir // Zero if there is none.
 	out         io.Writer
-	broadcast   map[*model.Variable]bool // Those that have had rank 0's value.
+	shared      variables // Those that have had rank 0's value.
 	atClose     []func() error
 }
 
@@ -73,7 +72,7 @@ func open(ctx context.Context, c Config) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &World{environment: environment, out: c.Out, broadcast: map[*model.Variable]bool{}}
+	w := &World{environment: environment, out: c.Out, shared: variables{}}
 	w.run, _ = rundir.FromEnv(c.Getenv)
 	if w.watch, err = startWatch(ctx, c, environment, peers, w.run); err != nil {
 		return nil, err

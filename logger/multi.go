@@ -32,6 +32,7 @@ type Multi struct {
 	options MultiOptions
 	mu      sync.RWMutex // held for writing while closed is set, so that no record comes after the queues' ends
 	closed  bool
+	ended   chan struct{} // Closed when Close has done its work.
 	workers []*worker
 }
 
@@ -55,7 +56,7 @@ func NewMulti(o MultiOptions, loggers ...Logger) *Multi {
 	if o.Stderr == nil {
 		o.Stderr = os.Stderr
 	}
-	m := &Multi{options: o}
+	m := &Multi{options: o, ended: make(chan struct{})}
 	report := &lockedWriter{w: o.Stderr}
 	for _, l := range loggers {
 		m.workers = append(m.workers, startWorker(l, o, report))
@@ -133,8 +134,10 @@ func (m *Multi) Close() error {
 	m.closed = true
 	m.mu.Unlock()
 	if already {
+		<-m.ended // The process may end when any call returns.
 		return nil
 	}
+	defer close(m.ended)
 	for _, w := range m.workers {
 		close(w.records)
 	}

@@ -38,8 +38,9 @@ type Event struct {
 	Metrics map[string]float64
 }
 
-// Stop ends the training after this update, as if it had reached its limit. Every rank must call it.
-func (e *Event) Stop(reason string) { e.Trainer.finish(reason) }
+// Stop ends the training after this update, or the one that this batch belongs to, as if it had reached its limit. Every rank must call
+// it. The training stays ended when it is started again.
+func (e *Event) Stop(reason string) { e.Trainer.finish(endedByCallback, reason) }
 
 type hook func(Callback) func(*Event) error
 

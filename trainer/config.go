@@ -99,7 +99,8 @@ type CheckpointConfig struct {
 	Monitor string `yaml:"monitor" help:"metric whose best checkpoint is kept too (default: val/loss)"`
 	// Mode is "min" or "max". Default: as for EarlyStoppingConfig.
 	Mode string `yaml:"mode" help:"min or max (default: by the metric's name, where it is well known)"`
-	// Resume is "auto": from the newest valid checkpoint in the folder, if there is one; "never"; "must".
+	// Resume is "auto": from the newest valid checkpoint in the folder, if there is one; "must": that, or an error; "never": from the
+	// start, and what is in the folder is set aside (a restart of the same job still resumes its own training).
 	Resume string `yaml:"resume" help:"auto, never or must go on from the folder's newest checkpoint (default: auto)"`
 	// Off writes none.
 	Off bool `yaml:"off" help:"write no checkpoints"`

@@ -23,6 +23,13 @@
 // The loop is over GoMLX's own train.Trainer, which compiles a step, its gradients and the optimizer's update into one XLA program; the
 // all-reduce of the gradients is a part of that program (see package distributed).
 //
+// Each training needs a folder of checkpoints of its own: the default has the name of the run and of the training. In a program that
+// trains several - the folds of a cross-validation, a sweep - give each trainer a Config.Name, or leave both to the defaults.
+//
+// Why a training ended is a part of its last checkpoint: started again it is over, until the limit that ended it is raised. A signal to
+// stop (SIGTERM, SIGUSR1) is heard from New to the end of the world: during Fit the training saves and stops; outside of it the loggers
+// end and the process too.
+//
 // All ranks call the same methods in the same order. Ranks decide together: what rank 0 finds - a metric, the clock, a checkpoint - holds
 // for all.
 package trainer

@@ -3,6 +3,7 @@ package trainer
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"gonbatch/data"
@@ -10,6 +11,8 @@ import (
 
 // Validate computes the loss and the task's metrics over a dataset, every example once, and returns them on every rank under names such as
 // "val/loss" and "val/accuracy". They are weighted by examples: exact for means, whatever the number of ranks.
+//
+// Before Fit it uses the weights of the newest checkpoint, if there is one, and says so.
 func (t *Trainer) Validate(ctx context.Context, ds data.Dataset) (Metrics, error) {
 	return t.evaluate(ctx, "val", ds)
 }
@@ -20,15 +23,18 @@ func (t *Trainer) Test(ctx context.Context, ds data.Dataset) (Metrics, error) {
 }
 
 func (t *Trainer) evaluate(ctx context.Context, stage string, ds data.Dataset) (Metrics, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	if err := t.ready(ctx, ds); err != nil {
+		return nil, fmt.Errorf("trainer: %s: %w", t.config.Name, err)
 	}
 	batch := min(t.config.EvalBatchSize, ds.Len()) // So that the product can't overflow.
 	if limit := min(t.config.LimitValBatches, ds.Len()); limit > 0 && stage == "val" {
 		ds = data.First(ds, limit*batch*t.world.Size())
 	}
-	all, err := t.world.Evaluate(t.gomlx, ds, t.config.EvalBatchSize)
+	all, err := t.world.Evaluate(ctx, t.gomlx, ds, t.config.EvalBatchSize)
 	if err != nil {
+		return nil, fmt.Errorf("trainer: %s: %w", t.config.Name, err)
+	}
+	if err := t.world.Together(t.checkModel()); err != nil {
 		return nil, fmt.Errorf("trainer: %s: %w", t.config.Name, err)
 	}
 	values, err := t.agree(named(stage, all))
@@ -64,33 +70,47 @@ func (t *Trainer) agree(values Metrics) (Metrics, error) {
 	return agreed, nil
 }
 
-// validate is a validation in the middle of Fit: it may end the training, and the best is kept.
+// validateIfDue validates every ValCheckInterval updates, once for each.
+func (r *run) validateIfDue() error {
+	every := int64(r.config.ValCheckInterval)
+	if every == 0 || r.at.Step == 0 || r.at.Step%every != 0 || r.at.Validated == r.at.Step {
+		return nil
+	}
+	return r.validate()
+}
+
+// validate is a validation in the middle of Fit: it may end the training, and the best is kept. A request to stop ends it: then r.stopped
+// is set, and the validation is still to be done when the training is resumed.
 func (r *run) validate() error {
 	if r.validation == nil {
 		return nil
 	}
 	r.display.pause("validation")
-	values, err := r.Trainer.evaluate(context.Background(), "val", r.validation)
+	values, err := r.Trainer.evaluate(r.stop.ctx, "val", r.validation)
+	if errors.Is(err, context.Canceled) {
+		r.stopped, _, _, err = r.stop.vote(false, 0)
+		return err
+	}
 	if err != nil {
 		return err
 	}
-	r.validated = r.at.Step
+	r.at.Validated = r.at.Step
 	r.display.validation(r, values)
 	reason, err := r.at.Stopping.observe(r.config.EarlyStopping, values)
 	if err != nil {
 		return err
 	}
 	if reason != "" {
-		r.finish(reason)
+		r.finish(endedByEarlyStopping, reason)
 	}
 	if err := r.call(onValidationEnd); err != nil {
 		return err
 	}
-	return r.saveIfBest(values)
+	return r.noteBest(values)
 }
 
-// saveIfBest writes a checkpoint after a validation in the middle of an epoch that is the best so far; at its end there is one anyway.
-func (r *run) saveIfBest(values Metrics) error {
+// noteBest has a checkpoint written of the best validation so far.
+func (r *run) noteBest(values Metrics) error {
 	value, ok := values[r.config.Checkpoint.Monitor]
 	if !ok && r.saver != nil && r.config.Checkpoint.Monitor != "val/loss" {
 		return unknownMetric("checkpoint.monitor", r.config.Checkpoint.Monitor, values)
@@ -98,9 +118,6 @@ func (r *run) saveIfBest(values Metrics) error {
 	if !ok || !better(value, r.at.Best, r.config.Checkpoint.Mode, 0) {
 		return nil
 	}
-	r.at.Best = (*number)(&value)
-	if r.config.ValCheckInterval == 0 && r.config.Checkpoint.EverySteps == 0 && r.config.Checkpoint.Every == 0 {
-		return nil
-	}
-	return r.save()
+	r.at.Best, r.saveDue = (*number)(&value), true
+	return nil
 }

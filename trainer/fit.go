@@ -16,19 +16,23 @@ import (
 	"gonbatch/rundir"
 )
 
-// Fit trains until one of the configured limits. validation may be nil. If the folder of checkpoints has one of this training, Fit goes
-// on from there, exactly if the world size is the same: at the same batch, with the same weights, optimizer and random numbers.
+// Fit trains until one of the configured limits. validation may be nil. If the folder of checkpoints has one of this training, Fit
+// resumes it, exactly if the world size is the same: at the same batch, with the same weights, optimizer and random numbers. A training
+// that had ended stays so, unless the limit that ended it is higher now. A trainer trains once: Fit after its end is an error.
 //
 // Where the job is told to stop (SIGUSR1, SIGTERM, SIGINT, or the context ends), all ranks do so after the same update, save, and Fit
 // returns a *StoppedError; in a job that submit started, it ends the process with the code that makes the job start again.
 func (t *Trainer) Fit(ctx context.Context, training, validation data.Dataset) error {
 	err := t.fit(ctx, training, validation)
 	if err == nil {
+		t.fitted = true
+		t.listener.heed()
 		return nil
 	}
 	var stopped *StoppedError
 	if code, ok := requeueCode(os.Getenv); ok && errors.As(err, &stopped) && stopped.Requeue {
 		t.printf("%v\n", err)
+		ignoreStops() // They may come again while the loggers end.
 		if err := t.world.Close(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
@@ -38,6 +42,9 @@ func (t *Trainer) Fit(ctx context.Context, training, validation data.Dataset) er
 }
 
 func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) error {
+	if t.fitted {
+		return fmt.Errorf("its training has ended (%s): a trainer trains once: make another one with trainer.New, with a folder of its own (checkpoint.dir)", t.at.End.Reason)
+	}
 	l, err := t.world.Loader(training, distributed.LoaderOptions{BatchSize: t.config.BatchSize, Shuffle: t.config.OverfitBatches == 0, Seed: t.config.Seed})
 	if err != nil {
 		return err
@@ -53,12 +60,18 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	}
 	stop := newStopper(ctx, t.world)
 	defer stop.close()
-	run := &run{Trainer: t, loader: l, validation: validation, stop: stop, began: time.Now(), firstStep: t.at.Step, before: t.at.Elapsed, lastSave: time.Now(), validated: -1}
+	t.listener.begin(stop)
+	defer t.listener.end()
+	run := &run{Trainer: t, loader: l, validation: validation, stop: stop, began: time.Now(), firstStep: t.at.Step, before: t.at.Elapsed, lastSave: time.Now()}
 	t.display.start(t, run)
 	defer t.display.end()
 	defer t.world.Idle()
 	defer t.saver.release()
-	return run.fit(training)
+	if err := run.fit(training); err != nil {
+		return err
+	}
+	trainings.end(t)
+	return nil
 }
 
 // run is one call of Fit.
@@ -71,15 +84,14 @@ type run struct {
 	firstStep  int64         // Updates that were done then.
 	before     time.Duration // Time of the Fits before it that it goes on from.
 	lastSave   time.Time
-	validated  int64 // The update after which the last validation was; -1 if there was none.
+	saveDue    bool // A checkpoint is to be written at the next place where one can be.
 	stopped    int32
 	gradients  *tensors.Tensor // Of this batch, if histograms are logged: all in one row, or nothing.
 }
 
 func (r *run) fit(training data.Dataset) error {
-	r.done = ""
 	if r.at.Finished {
-		return nil
+		return r.restoreAll() // No step will ask for the variables.
 	}
 	if err := r.logParams(training); err != nil {
 		return err
@@ -87,17 +99,21 @@ func (r *run) fit(training data.Dataset) error {
 	if err := r.call(onFitStart); err != nil {
 		return err
 	}
-	for !r.ended() {
+	if err := r.validateIfDue(); err != nil {
+		return err
+	}
+	for r.stopped <= timeIsUp && (!r.ended() || r.atEpochEnd()) {
 		if err := r.epoch(); err != nil {
 			return err
 		}
-		if r.stopped > timeIsUp {
-			return r.saveAndStop()
-		}
 	}
-	if r.done != "" {
-		r.printf("training ended after step %d: %s\n", r.at.Step, r.done)
+	if err := r.restoreAll(); err != nil {
+		return err
 	}
+	if r.stopped > timeIsUp {
+		return r.saveAndStop()
+	}
+	r.finishAtLimit()
 	r.at.Finished = true
 	if err := r.save(); err != nil {
 		return err
@@ -111,13 +127,8 @@ func (r *run) fit(training data.Dataset) error {
 	return r.call(onFitEnd)
 }
 
-// ended tells whether a limit is reached.
-func (r *run) ended() bool {
-	return r.done != "" || r.config.MaxEpochs > 0 && r.at.Epoch >= r.config.MaxEpochs || r.config.MaxSteps > 0 && r.at.Step >= int64(r.config.MaxSteps)
-}
-
-// finish ends the training after this update.
-func (t *Trainer) finish(reason string) { t.done = reason }
+// atEpochEnd reports whether all batches of the epoch are done, and what follows them is not.
+func (r *run) atEpochEnd() bool { return r.at.Batch >= r.plan.batches }
 
 // elapsed is the time of training, restarts included.
 func (r *run) elapsed() time.Duration { return r.before + time.Since(r.began) }
@@ -129,12 +140,12 @@ func (r *run) epoch() error {
 			return err
 		}
 	}
-	if r.at.Batch < r.plan.batches {
+	if !r.atEpochEnd() {
 		if err := r.batches(); err != nil {
 			return fmt.Errorf("epoch %d, batch %d, rank %d: %w", r.at.Epoch+1, r.at.Batch+1, r.world.Rank(), err)
 		}
 	}
-	if r.at.Batch < r.plan.batches || r.stopped > timeIsUp {
+	if !r.atEpochEnd() || r.stopped > timeIsUp {
 		return nil // Stopped before the epoch's end.
 	}
 	return r.endEpoch()
@@ -157,7 +168,8 @@ func (r *run) batches() error {
 		if err := r.afterBatch(metrics); err != nil {
 			return err
 		}
-		if r.at.Batch == r.plan.batches || r.stopped > goOn || r.ended() {
+		// An end waits for the update: each rank has its own part of the gradients that are added up for it.
+		if r.plan.isUpdate(r.at.Batch-1) && (r.atEpochEnd() || r.stopped > goOn || r.ended()) {
 			break
 		}
 	}
@@ -195,10 +207,8 @@ func (r *run) afterUpdate() error {
 			return err
 		}
 	}
-	if every := r.config.ValCheckInterval; every > 0 && r.at.Step%int64(every) == 0 {
-		if err := r.validate(); err != nil {
-			return err
-		}
+	if err := r.validateIfDue(); err != nil || r.stopped > timeIsUp {
+		return err
 	}
 	if r.world.IsMain() && r.config.MaxTime > 0 && r.elapsed() >= r.config.MaxTime {
 		r.stop.tell(timeIsUp)
@@ -208,9 +218,10 @@ func (r *run) afterUpdate() error {
 		return err
 	}
 	if r.stopped = cause; cause == timeIsUp {
-		r.finish(fmt.Sprintf("max_time of %s is over", r.config.MaxTime))
+		r.finish(endedByTime, fmt.Sprintf("max_time of %s is over", r.config.MaxTime))
 	}
-	if (save || r.stepIsDue()) && r.at.Batch < r.plan.batches {
+	r.saveDue = r.saveDue || save || r.stepIsDue()
+	if r.saveDue && !r.atEpochEnd() {
 		return r.save()
 	}
 	return nil
@@ -273,8 +284,8 @@ func (r *run) diverged(name string, value float64) error {
 }
 
 func (r *run) endEpoch() error {
-	if r.validation != nil && r.config.ValCheckInterval == 0 {
-		if err := r.validate(); err != nil {
+	if r.config.ValCheckInterval == 0 && r.at.Validated != r.at.Step {
+		if err := r.validate(); err != nil || r.stopped > timeIsUp {
 			return err
 		}
 	}
@@ -283,7 +294,7 @@ func (r *run) endEpoch() error {
 	}
 	r.at.Epoch++
 	r.at.Batch = 0
-	if c := r.config.Checkpoint; c.EverySteps == 0 && c.Every == 0 || r.stepIsDue() {
+	if c := r.config.Checkpoint; c.EverySteps == 0 && c.Every == 0 || r.saveDue {
 		return r.save()
 	}
 	return nil

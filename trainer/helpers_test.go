@@ -70,7 +70,15 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// newTrainer makes the trainer of a program that is started.
 func newTrainer(t *testing.T, c trainer.Config, task trainer.Task, options ...trainer.Option) (*trainer.Trainer, *bytes.Buffer) {
+	t.Helper()
+	trainer.NewProcess()
+	return anotherTrainer(t, c, task, options...)
+}
+
+// anotherTrainer makes one more trainer in the same program.
+func anotherTrainer(t *testing.T, c trainer.Config, task trainer.Task, options ...trainer.Option) (*trainer.Trainer, *bytes.Buffer) {
 	t.Helper()
 	var out bytes.Buffer
 	tr, err := trainer.New(world(t), c, task, append([]trainer.Option{trainer.WithOutput(&out)}, options...)...)

@@ -14,11 +14,17 @@ import (
 // Predict runs the model over a dataset: each rank its contiguous part, in batches of at most EvalBatchSize, on its first device. For each batch
 // it calls f with the numbers of the examples and the model's predictions, whose first axis is the example; f must not keep the tensors.
 func (t *Trainer) Predict(ctx context.Context, ds data.Dataset, f func(indices []int, predictions []*tensors.Tensor) error) error {
+	if err := t.ready(ctx, nil); err != nil {
+		return fmt.Errorf("trainer: %s: predict: %w", t.config.Name, err)
+	}
 	return t.predict(ctx, ds, t.world.Rank()*ds.Len()/t.world.Size(), (t.world.Rank()+1)*ds.Len()/t.world.Size(), f)
 }
 
 // PredictOnMain is Predict of the whole dataset on rank 0, for samples to look at; other ranks do nothing.
 func (t *Trainer) PredictOnMain(ctx context.Context, ds data.Dataset, f func(indices []int, predictions []*tensors.Tensor) error) error {
+	if err := t.ready(ctx, nil); err != nil {
+		return fmt.Errorf("trainer: %s: predict: %w", t.config.Name, err)
+	}
 	if !t.world.IsMain() {
 		return nil
 	}
@@ -26,6 +32,9 @@ func (t *Trainer) PredictOnMain(ctx context.Context, ds data.Dataset, f func(ind
 }
 
 func (t *Trainer) predict(ctx context.Context, ds data.Dataset, begin, end int, f func([]int, []*tensors.Tensor) error) error {
+	if ds.Len() == 0 {
+		return fmt.Errorf("trainer: %s: predict %s: it has no examples", t.config.Name, ds.Name())
+	}
 	exec, err := t.predictor()
 	if err != nil {
 		return err

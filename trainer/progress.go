@@ -8,10 +8,23 @@ import (
 // position is where a training is and what it has seen: all that is neither a tensor nor can be computed again. It is a part of each
 // checkpoint.
 type position struct {
-	Epoch    int   `json:"epoch"`    // That is under way, from 0.
-	Batch    int   `json:"batch"`    // Batches of it that are done.
-	Step     int64 `json:"step"`     // Updates that are done.
-	Finished bool  `json:"finished"` // The training reached its end.
+	Epoch int   `json:"epoch"` // That is under way, from 0.
+	Batch int   `json:"batch"` // Batches of it that are done.
+	Step  int64 `json:"step"`  // Updates that are done.
+
+	// End is why the training ended; nil while it goes on. Finished says that the work of its end is done too.
+	End      *ending `json:"end,omitempty"`
+	Finished bool    `json:"finished"`
+
+	// Validated is the update after which the last validation was; 0 before the first. Metrics are the newest of each name.
+	Validated int64             `json:"validated"`
+	Metrics   map[string]number `json:"metrics,omitempty"`
+
+	// Run and Name say which training it is: the name of the run directory, if there is one, and Config.Name. Writer is the trainer that
+	// wrote the checkpoint, by a random number.
+	Run    string `json:"run,omitempty"`
+	Name   string `json:"name"`
+	Writer string `json:"writer"`
 
 	Elapsed  time.Duration `json:"elapsed_ns"` // Of rank 0, all restarts together.
 	Restarts int           `json:"restarts"`
@@ -22,6 +35,7 @@ type position struct {
 	Seed      uint64            `json:"seed"`
 	BatchSize int               `json:"batch_size"` // Over all ranks.
 	Batches   int               `json:"batches"`    // In an epoch.
+	PerUpdate int               `json:"per_update"` // Batches for an update.
 	Stopping  stopping          `json:"early_stopping"`
 	Best      *number           `json:"best"` // Of checkpoint.monitor.
 

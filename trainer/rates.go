@@ -7,10 +7,12 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
+
+	"gonbatch/checkpoint"
 )
 
 // rates sets the learning rates of the objectives' optimizers before each update. An optimizer's own rate is known once it has built its
-// part of a graph; it is a part of the training's progress, so a training that goes on keeps it.
+// part of a graph; it is a part of the training's progress, so that a resumed training notices that it has another one now.
 type rates struct {
 	store      *model.Store
 	schedule   Schedule // Nil: they never change.
@@ -19,23 +21,56 @@ type rates struct {
 	built      bool
 }
 
-func (r *rates) variable(o Objective) *model.Variable {
-	return r.store.GetVariable(model.JoinPath(model.JoinPath(o.Scope, optimizer.Scope), optimizer.ParamLearningRate))
+func ratePath(o Objective) string {
+	return model.JoinPath(model.JoinPath(o.Scope, optimizer.Scope), optimizer.ParamLearningRate)
 }
 
-// learn notes the optimizers' own rates.
-func (r *rates) learn() error {
+func (r *rates) variable(o Objective) *model.Variable { return r.store.GetVariable(ratePath(o)) }
+
+// paths are the variables of the rates.
+func (r *rates) paths() (all []string) {
+	for _, o := range r.objectives {
+		all = append(all, ratePath(o))
+	}
+	return all
+}
+
+// learn notes the optimizers' own rates when the program of an update is built for the first time. In a resumed training a variable gets the
+// checkpoint's value, which callbacks may have changed, unless the program has another rate now: then that holds, and is said.
+func (r *rates) learn(restored *checkpoint.Snapshot, printf func(string, ...any)) error {
+	if r.built {
+		return nil
+	}
 	r.built = true
 	for _, o := range r.objectives {
-		v := r.variable(o)
-		if _, known := r.base[o.Scope]; known || v == nil {
-			continue
-		}
-		value, err := v.Value()
-		if err != nil {
+		if err := r.learnOne(o, restored, printf); err != nil {
 			return fmt.Errorf("trainer: learning rate of %q: %w", o.Name, err)
 		}
-		r.base[o.Scope] = number(shapes.ConvertTo[float64](value.Value()))
+	}
+	return nil
+}
+
+func (r *rates) learnOne(o Objective, restored *checkpoint.Snapshot, printf func(string, ...any)) error {
+	v := r.variable(o)
+	if v == nil {
+		return nil
+	}
+	value, err := v.Value()
+	if err != nil {
+		return err
+	}
+	own := number(shapes.ConvertTo[float64](value.Value()))
+	before, known := r.base[o.Scope]
+	r.base[o.Scope] = own
+	switch {
+	case known && own != before:
+		printf("the learning rate is %g now, in the checkpoint it is %g\n", float64(own), float64(before))
+	case known && restored != nil && restored.Tensors[ratePath(o)] != nil:
+		clone, err := restored.Tensors[ratePath(o)].LocalClone()
+		if err != nil {
+			return err
+		}
+		return v.SetValue(clone)
 	}
 	return nil
 }

@@ -1,7 +1,10 @@
 package trainer
 
 import (
+	"errors"
+
 	"gonbatch/data"
+	"gonbatch/logger"
 )
 
 // losses is the running mean of one of a step's metrics since the last report; 0 is the loss.
@@ -53,7 +56,11 @@ func (t *Trainer) log(values Metrics) error {
 	if t.logger == nil {
 		return nil
 	}
-	return t.logger.Scalars(t.at.Step, values)
+	err := t.logger.Scalars(t.at.Step, values)
+	if errors.Is(err, logger.ErrClosed) {
+		t.listener.wait()
+	}
+	return err
 }
 
 // logParams records what the training is.

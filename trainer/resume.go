@@ -1,10 +1,12 @@
 package trainer
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
@@ -12,9 +14,11 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"gonbatch/checkpoint"
+	"gonbatch/data"
+	"gonbatch/rundir"
 )
 
-// origin is what the other ranks must know of the checkpoint that rank 0 goes on from.
+// origin is what the other ranks must know of the checkpoint that rank 0 has read.
 type origin struct {
 	Found     bool
 	Path      string
@@ -25,6 +29,9 @@ type origin struct {
 	Tensors   []tensorInfo
 }
 
+// errNoFolder is checkpoint.resume "must" without a place to look.
+var errNoFolder = errors.New("checkpoint.resume is \"must\", but there is no folder of checkpoints: set checkpoint.dir")
+
 type tensorInfo struct {
 	Name       string
 	DType      dtypes.DType
@@ -32,18 +39,65 @@ type tensorInfo struct {
 	Weight     bool
 }
 
-// resume goes on from the newest valid checkpoint, once in a trainer's life. Rank 0 reads it and sends it to the others.
+// resume takes up the training of the newest checkpoint, once in a trainer's life.
 func (t *Trainer) resume() error {
-	if t.saver == nil || t.resumed || t.config.Checkpoint.Resume == "never" {
+	if t.resumed {
+		return nil
+	}
+	if err := trainings.claim(t); err != nil {
+		return err
+	}
+	if err := t.startOver(); err != nil {
+		return err
+	}
+	if err := t.load(); err != nil {
+		return err
+	}
+	t.resumed = true
+	if t.saver != nil && t.saver.others != nil {
+		t.saver.others.note()
+	}
+	if !t.origin.Found {
+		return nil
+	}
+	if err := t.comparePosition(t.origin.At); err != nil {
+		return fmt.Errorf("%s: %w", t.origin.Path, err)
+	}
+	return t.takeUp(t.origin)
+}
+
+// startOver moves the checkpoints of another training out of the way where this one is not to resume it.
+func (t *Trainer) startOver() error {
+	if t.saver == nil || !t.startsOver() {
+		return nil
+	}
+	return t.world.OnMain(func() error {
+		aside, err := t.saver.dir.SetAside()
+		if aside != "" {
+			t.printf("checkpoint.resume is \"never\": the checkpoints of an earlier training are now in %s\n", aside)
+		}
+		return err
+	})
+}
+
+// startsOver reports whether checkpoints that are there are of no interest. Those of a job's own earlier start always are.
+func (t *Trainer) startsOver() bool {
+	restarts := os.Getenv(rundir.EnvRestarts)
+	return t.config.Checkpoint.Resume == "never" && (restarts == "" || restarts == "0")
+}
+
+// load gives the store the values of the newest valid checkpoint, once in a trainer's life. Rank 0 reads it and sends it to the others.
+func (t *Trainer) load() error {
+	if t.saver == nil || t.loaded || t.startsOver() {
 		if t.saver == nil && t.config.Checkpoint.Resume == "must" {
-			return fmt.Errorf("checkpoint.resume is \"must\", but there is no folder of checkpoints: set checkpoint.dir")
+			return errNoFolder
 		}
 		return nil
 	}
-	t.resumed = true
+	t.loaded = true
 	var from origin
 	if err := t.world.OnMain(func() (err error) { from, err = t.readOrigin(); return err }); err != nil {
-		return fmt.Errorf("go on from %s: %w", t.saver.path, err)
+		return fmt.Errorf("resume from %s: %w", t.saver.path, err)
 	}
 	data, err := json.Marshal(from)
 	if err != nil {
@@ -65,13 +119,8 @@ func (t *Trainer) resume() error {
 	if err := t.shareSnapshot(from); err != nil {
 		return fmt.Errorf("share %s: %w", from.Path, err)
 	}
-	if err := t.snapshot.Restore(t.store); err != nil {
-		return err
-	}
-	if err := t.goOnFrom(from); err != nil || !t.at.Finished {
-		return err
-	}
-	return t.snapshot.Create(t.store) // No step will ask for the variables.
+	t.origin = from
+	return t.snapshot.Restore(t.store, t.rates.paths()...)
 }
 
 // shareSnapshot gives the other ranks rank 0's snapshot.
@@ -121,9 +170,6 @@ func (t *Trainer) readOrigin() (origin, error) {
 	if err := json.Unmarshal(progress, &from.At); err != nil {
 		return origin{}, fmt.Errorf("%s: %w", snapshot.Path, err)
 	}
-	if err := t.comparePosition(from.At); err != nil {
-		return origin{}, fmt.Errorf("%s: %w", snapshot.Path, err)
-	}
 	for _, name := range slices.Sorted(maps.Keys(snapshot.Tensors)) {
 		shape := snapshot.Tensors[name].Shape()
 		from.Tensors = append(from.Tensors, tensorInfo{name, shape.DType, shape.Dimensions, snapshot.Weights[name]})
@@ -143,10 +189,17 @@ func (t *Trainer) comparePosition(at position) error {
 	if at.Batch > t.plan.batches || at.Batch > 0 && at.Batches != t.plan.batches {
 		return fmt.Errorf("it is of a training with %d batches in an epoch, this one has %d: has the dataset changed?", at.Batches, t.plan.batches)
 	}
+	if at.Batch > 0 && at.Batch < at.Batches && at.PerUpdate != t.plan.perUpdate {
+		return fmt.Errorf("it is in the middle of an epoch with accumulate_grad_batches %d, this training has %d: use the same until the epoch's end, or another checkpoint.dir", at.PerUpdate, t.plan.perUpdate)
+	}
+	if run := runName(os.Getenv); run != "" && run == at.Run && at.Name != t.config.Name {
+		return fmt.Errorf("it is of the training %q of this run, this one is %q: give each a folder of its own (checkpoint.dir)", at.Name, t.config.Name)
+	}
 	return nil
 }
 
-func (t *Trainer) goOnFrom(from origin) error {
+// takeUp takes the position of a checkpoint whose values the store has.
+func (t *Trainer) takeUp(from origin) error {
 	t.at = from.At
 	t.at.Restarts++
 	t.rates.base = from.At.BaseRates
@@ -154,10 +207,17 @@ func (t *Trainer) goOnFrom(from origin) error {
 		t.rates.base = map[string]number{}
 	}
 	if !t.world.IsMain() {
-		t.at.Since = nil // Rank 0 has all that is in the books.
+		t.at.Since = make([]mean, len(t.at.Since)) // Rank 0 has all that is in the books.
 	}
-	if t.at.Finished && t.notEnough() {
-		t.at.Finished = false // The limits were raised.
+	for name, value := range from.At.Metrics {
+		t.metrics[name] = float64(value)
+	}
+	if !t.stillEnded() {
+		t.at.End, t.at.Finished = nil, false // It goes on, or its limits were raised.
+	}
+	if t.at.Finished {
+		saved := t.at
+		t.saved = &saved
 	}
 	if from.WorldSize == t.world.Size() && t.world.Rank() < len(from.Ranks) {
 		t.randoms.pending = from.Ranks[t.world.Rank()]
@@ -167,17 +227,62 @@ func (t *Trainer) goOnFrom(from origin) error {
 	if hash := codeHash(); from.CodeHash != "" && hash != "" && from.CodeHash != hash {
 		t.printf("the checkpoint is of another build of this program\n")
 	}
-	state := "goes on"
-	if t.at.Finished {
-		state = "was finished"
+	if e := t.at.End; e != nil {
+		t.printf("training was finished after step %d, %d epochs (%s), from %s\n", t.at.Step, t.at.Epoch, e.Reason, from.Path)
+	} else {
+		t.printf("training goes on after step %d, epoch %d, from %s\n", t.at.Step, t.at.Epoch+1, from.Path)
 	}
-	t.printf("training %s after step %d, epoch %d, from %s\n", state, t.at.Step, t.at.Epoch+1, from.Path)
 	return t.restoreCallbacks(from.At.Callbacks)
 }
 
-// notEnough tells whether a training that reached its end has a further one now.
-func (t *Trainer) notEnough() bool {
-	return t.config.MaxEpochs > t.at.Epoch && (t.config.MaxSteps == 0 || t.config.MaxSteps > int(t.at.Step))
+// restoreAll gives the store, after a training without a step, the variables that no graph has asked for.
+func (t *Trainer) restoreAll() error {
+	if t.snapshot == nil {
+		return nil
+	}
+	return t.snapshot.Create(t.store)
+}
+
+// ready gives the model weights before it is used without a step of training: those of the newest checkpoint, or else the initial ones. All
+// ranks get the same. The dataset's first example shows the model the shapes of its inputs; nil is for a model that is built later.
+func (t *Trainer) ready(ctx context.Context, ds data.Dataset) error {
+	if t.stepper.built || t.isReady {
+		return nil
+	}
+	if err := t.load(); err != nil {
+		return err
+	}
+	if !t.resumed {
+		t.sayWeights()
+	}
+	if ds == nil || t.world.Size() == 1 {
+		return nil
+	}
+	t.isReady = true
+	if err := t.world.ShareModel(ctx, t.gomlx, ds); err != nil {
+		return err
+	}
+	return t.randoms.restore()
+}
+
+// sayWeights tells, once, which weights a model has that is used before Fit.
+func (t *Trainer) sayWeights() {
+	switch {
+	case t.saidWeights:
+	case t.origin.Found:
+		t.printf("%s: the weights are those after step %d, from %s\n", t.config.Name, t.origin.At.Step, t.origin.Path)
+	default:
+		t.printf("%s: the weights are the initial ones: Fit has not been called, and there is no checkpoint\n", t.config.Name)
+	}
+	t.saidWeights = true
+}
+
+// checkModel finds, after the model was used, variables that the checkpoint does not have.
+func (t *Trainer) checkModel() error {
+	if t.snapshot == nil {
+		return nil
+	}
+	return t.snapshot.CheckModel(t.store)
 }
 
 // checkRestored finds, once the model is built, variables that the checkpoint has and the model hasn't, and the other way round.

@@ -19,6 +19,7 @@ type saver struct {
 	path   string
 	dir    *checkpoint.Dir    // Nil on other ranks.
 	writer *checkpoint.Writer // Likewise.
+	others *others            // Likewise.
 }
 
 func newSaver(w *distributed.World, c Config) (*saver, error) {
@@ -42,7 +43,7 @@ func newSaver(w *distributed.World, c Config) (*saver, error) {
 		return nil, fmt.Errorf("trainer: checkpoints in %s: %w: choose another folder by checkpoint.dir, or none by checkpoint.off", path, err)
 	}
 	if w.IsMain() {
-		s.writer = checkpoint.NewWriter(s.dir)
+		s.writer, s.others = checkpoint.NewWriter(s.dir), newOthers(path)
 		w.OnClose(s.writer.Close)
 	}
 	return s, nil
@@ -96,6 +97,7 @@ func (r *run) save() error {
 		return nil
 	}
 	if r.savedAt(r.at) {
+		r.saveDue = false
 		return nil
 	}
 	at, err := r.wholePosition()
@@ -113,7 +115,7 @@ func (r *run) save() error {
 	if err := r.world.OnMain(func() error { return r.hand(at, ranks) }); err != nil {
 		return fmt.Errorf("save a checkpoint: %w", err) // It names the folder, and the step: that of the last one, which is written meanwhile.
 	}
-	r.lastSave = time.Now()
+	r.lastSave, r.saveDue = time.Now(), false
 	saved := r.at
 	r.saved = &saved
 	return r.call(onCheckpoint)
@@ -139,7 +141,15 @@ func (r *run) wholePosition() (position, error) {
 		at.Since[i] = mean{number(sums[2*i]), int(sums[2*i+1])}
 	}
 	at.Elapsed = r.elapsed()
-	at.BaseRates, at.Seed, at.BatchSize, at.Batches = r.rates.base, r.config.Seed, r.config.BatchSize, r.plan.batches
+	at.BaseRates, at.Seed, at.BatchSize, at.Batches, at.PerUpdate = r.rates.base, r.config.Seed, r.config.BatchSize, r.plan.batches, r.plan.perUpdate
+	at.Run, at.Name = runName(os.Getenv), r.config.Name
+	if r.saver.others != nil {
+		at.Writer = r.saver.others.self
+	}
+	at.Metrics = map[string]number{}
+	for name, value := range r.metrics {
+		at.Metrics[name] = number(value)
+	}
 	var err error
 	at.Callbacks, err = r.callbackStates()
 	return at, err
@@ -150,6 +160,9 @@ func (r *run) hand(at position, ranks [][]byte) error {
 	if rundir.Superseded(os.Getenv) {
 		return errors.New("the run has been started again, because this node was lost to its scheduler: the checkpoints are the new start's now")
 	}
+	if err := r.saver.others.check(at.Run); err != nil {
+		return err
+	}
 	snapshot, err := r.saver.writer.Take(r.store)
 	if err != nil {
 		return err
@@ -158,7 +171,7 @@ func (r *run) hand(at position, ranks [][]byte) error {
 	snapshot.WorldSize = r.world.Size()
 	snapshot.CodeHash = codeHash()
 	snapshot.Ranks = ranks
-	if r.validated == at.Step {
+	if at.Validated == at.Step {
 		for name, value := range r.metrics {
 			snapshot.Metrics[name] = value
 		}

@@ -27,6 +27,7 @@ type stepper struct {
 	afterShare func() error // Called when a graph's variables have their values, before it runs.
 	afterBuild func() error // Called once the graph of an update is built, before it runs.
 
+	built          bool // The program of an update has been built.
 	withHistograms bool
 	kind           programKind // Of the program that is built or run now.
 	shown          shownGradients
@@ -76,7 +77,7 @@ func addLossesAs(dtype dtypes.DType, g *graph.Graph) {
 	}
 }
 
-// share gives all ranks rank 0's weights, also those that only evaluate.
+// share gives all ranks rank 0's weights.
 func (s *stepper) share() {
 	if err := s.world.ShareVariables(s.store); err != nil {
 		panic(err)
@@ -110,6 +111,7 @@ func (s *stepper) UpdateGraph(_ *model.Scope, g *graph.Graph, loss *graph.Node) 
 	if err := s.afterBuild(); err != nil {
 		panic(err)
 	}
+	s.built = true
 }
 
 // gradients returns the gradients of all objectives, one after the other, averaged over the batches

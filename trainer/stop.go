@@ -2,10 +2,7 @@ package trainer
 
 import (
 	"context"
-	"os"
-	"os/signal"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"gonbatch/distributed"
@@ -14,9 +11,10 @@ import (
 // stopper learns that this process was told to stop, and makes all ranks stop after the same update.
 type stopper struct {
 	world    *distributed.World
-	cause    atomic.Int32 // The first reason on this rank.
-	signals  chan os.Signal
-	cancel   func() bool
+	cause    atomic.Int32    // The weightiest reason on this rank.
+	caller   context.Context // Of Fit.
+	ctx      context.Context // Ends when this rank is told to stop by a person or the scheduler.
+	end      func()
 	next     int64 // The update after which the ranks talk next.
 	lastStep int64
 	lastTime time.Time
@@ -36,63 +34,62 @@ const (
 const agreementInterval = 20 * time.Millisecond
 
 func newStopper(ctx context.Context, w *distributed.World) *stopper {
-	s := &stopper{world: w, signals: make(chan os.Signal, 1), lastTime: time.Now()}
-	signal.Notify(s.signals, syscall.SIGUSR1, syscall.SIGTERM, syscall.SIGINT)
-	go func() {
-		for received := range s.signals {
-			if received == syscall.SIGINT {
-				s.tell(interrupted)
-				signal.Reset(syscall.SIGINT) // A second one ends the process.
-				continue
-			}
-			s.tell(terminated)
-		}
-	}()
-	s.cancel = context.AfterFunc(ctx, func() { s.tell(interrupted) })
+	s := &stopper{world: w, lastTime: time.Now(), caller: ctx}
+	s.ctx, s.end = context.WithCancel(ctx)
 	return s
+}
+
+// reason is the weightiest reason on this rank so far.
+func (s *stopper) reason() int32 {
+	if s.caller.Err() != nil {
+		s.tell(interrupted)
+	}
+	return s.cause.Load()
 }
 
 // tell notes a reason unless there is a weightier one.
 func (s *stopper) tell(cause int32) {
-	for {
-		old := s.cause.Load()
-		if old >= cause || s.cause.CompareAndSwap(old, cause) {
-			return
-		}
+	for old := s.cause.Load(); old < cause && !s.cause.CompareAndSwap(old, cause); {
+		old = s.cause.Load()
+	}
+	if cause > timeIsUp {
+		s.end()
 	}
 }
 
-func (s *stopper) close() {
-	s.cancel()
-	signal.Stop(s.signals)
-	close(s.signals)
-}
+func (s *stopper) close() { s.end() }
 
 // agreed tells, after an update, why all ranks are to stop now, and whether rank 0 wants a checkpoint. It is collective, at times that all ranks
 // know.
 func (s *stopper) agreed(step int64, saveIsDue bool) (cause int32, save bool, err error) {
 	if s.world.Size() == 1 {
-		return s.cause.Load(), saveIsDue, nil
+		return s.reason(), saveIsDue, nil
 	}
 	if step < s.next {
 		return goOn, false, nil
 	}
-	// Votes for each cause, then rank 0's: for a checkpoint, and when to talk again, in updates.
+	interval := s.interval(step)
+	cause, save, interval, err = s.vote(saveIsDue, interval)
+	s.next = step + interval
+	return cause, save, err
+}
+
+// vote asks all ranks why they should stop. Whether a checkpoint is due, and when to talk again, in updates, is for rank 0 to say.
+func (s *stopper) vote(saveIsDue bool, interval int64) (cause int32, save bool, next int64, err error) {
 	votes := make([]float64, causes+2)
-	votes[s.cause.Load()] = 1
+	votes[s.reason()] = 1
 	if s.world.IsMain() {
-		votes[causes+1] = float64(s.interval(step))
+		votes[causes+1] = float64(interval)
 		if saveIsDue {
 			votes[causes] = 1
 		}
 	}
 	if err := s.world.AllReduceSum(votes); err != nil {
-		return goOn, false, err
+		return goOn, false, 1, err
 	}
-	s.next = step + int64(votes[causes+1])
 	for cause = causes - 1; cause > goOn && votes[cause] == 0; cause-- {
 	}
-	return cause, votes[causes] > 0, nil
+	return cause, votes[causes] > 0, int64(votes[causes+1]), nil
 }
 
 // interval is the number of updates in agreementInterval.

@@ -19,17 +19,23 @@ func (s *stopping) observe(c EarlyStoppingConfig, metrics Metrics) (reason strin
 	}
 	if better(value, s.Best, c.Mode, c.MinDelta) {
 		s.Best, s.Waited = (*number)(&value), 0
-		return "", nil
+	} else {
+		s.Waited++
 	}
-	if s.Waited++; s.Waited < c.Patience {
-		return "", nil
-	}
+	return s.verdict(c), nil
+}
+
+// verdict is why the training should end by what was observed; empty if it should not.
+func (s *stopping) verdict(c EarlyStoppingConfig) (reason string) {
 	validations := fmt.Sprintf("%d validations", s.Waited)
 	if s.Waited == 1 {
 		validations = "1 validation"
 	}
-	if s.Best == nil {
-		return fmt.Sprintf("%s was never a number in %s", c.Monitor, validations), nil
+	switch {
+	case c.Monitor == "" || s.Waited < c.Patience:
+		return ""
+	case s.Best == nil:
+		return fmt.Sprintf("%s was never a number in %s", c.Monitor, validations)
 	}
-	return fmt.Sprintf("%s has not been better than %.6g for %s", c.Monitor, float64(*s.Best), validations), nil
+	return fmt.Sprintf("%s has not been better than %.6g for %s", c.Monitor, float64(*s.Best), validations)
 }

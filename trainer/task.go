@@ -191,7 +191,9 @@ func (t Task) gomlx(s *stepper) *train.Trainer {
 			total = s.stepLoss(t.step, labels, predictions)
 			copy(predictions, countable(predictions))
 		}
-		s.share()
+		if s.store.IsTraining(total.Graph()) { // All ranks build the same programs for training; for evaluation they don't.
+			s.share()
+		}
 		return total
 	}
 	var trainMetrics, evalMetrics []metric.Interface

@@ -35,16 +35,22 @@ type Trainer struct {
 	randoms   *randoms
 	out       io.Writer
 
-	resumed  bool                 // Fit looked for a checkpoint.
+	loaded   bool                 // The newest checkpoint was looked for, and read if there is one.
+	origin   origin               // That checkpoint.
+	snapshot *checkpoint.Snapshot // Its values, until the training's program is built and was compared with them.
+	resumed  bool                 // Fit has taken up its training, if there is one.
+	fitted   bool                 // Fit has come to the training's end.
 	rewound  bool                 // The loggers know where the training goes on.
-	snapshot *checkpoint.Snapshot // That the training goes on from, until the model is built and was compared with it.
 	saved    *position            // Of the newest checkpoint.
+
+	isReady     bool // See ready.
+	saidWeights bool
+	listener    *listener
 
 	at      position
 	plan    plan
 	loss    float64 // Of the last batch, on this rank.
 	metrics Metrics // The newest of each name.
-	done    string  // Why the training ended.
 }
 
 // Option changes what New makes.
@@ -114,6 +120,7 @@ func (t *Trainer) open() error {
 	t.gomlx = t.task.gomlx(t.stepper)
 	t.gomlx.OnExecCreation(func(exec *model.Exec, _ train.GraphType) { exec.SetMaxCache(anyShapes) })
 	t.display = newDisplay(t.out, t.world.IsMain())
+	t.listener = listen(t.world)
 	var err error
 	if t.saver, err = newSaver(t.world, t.config); err != nil {
 		return err
@@ -122,6 +129,7 @@ func (t *Trainer) open() error {
 	if t.logger != nil {
 		t.world.OnClose(t.logger.Close)
 	}
+	t.listener.add(t)
 	return nil
 }
 
@@ -144,10 +152,11 @@ func (t *Trainer) openLogger() {
 
 // built is called when the program of an update is built, before it runs for the first time.
 func (t *Trainer) built() error {
+	restored := t.snapshot
 	if err := t.checkRestored(); err != nil {
 		return err
 	}
-	if err := t.rates.learn(); err != nil {
+	if err := t.rates.learn(restored, t.printf); err != nil {
 		return err
 	}
 	return t.rates.set(int(t.at.Step), t.plan.updates)

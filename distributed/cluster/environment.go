@@ -8,6 +8,7 @@ package cluster
 
 import (
 	"fmt"
+	"net"
 	"strconv"
 )
 
@@ -35,6 +36,8 @@ type Environment struct {
 	LocalRank, LocalSize int
 	// JobID is the scheduler's job, if there is one.
 	JobID string
+	// RunID is the launcher's own name of the job, where it gives one to its ranks.
+	RunID string
 	// Master is rank 0's address, host:port, where the launcher gives a rendezvous and no MPI.
 	Master string
 }
@@ -78,6 +81,15 @@ func Detect(getenv func(string) string) (Environment, error) {
 		return Environment{}, r.err
 	}
 	return env, env.validate()
+}
+
+// Local reports whether all ranks are known to be on this machine.
+func (e Environment) Local() bool {
+	host, _, err := net.SplitHostPort(e.Master)
+	if err != nil {
+		return e.LocalSize == e.Size
+	}
+	return e.LocalSize == e.Size || host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
 func (e Environment) validate() error {

@@ -25,7 +25,7 @@ func TestDetect(t *testing.T) {
 		{"Hydra", []map[string]string{{"PMI_RANK": "1", "PMI_SIZE": "2", "MPI_LOCALRANKID": "1", "MPI_LOCALNRANKS": "2"}}, cluster.Environment{Launcher: cluster.PMI, Rank: 1, Size: 2, LocalRank: 1, LocalSize: 2}},
 		{"torchrun", []map[string]string{{"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}}, cluster.Environment{Launcher: cluster.Torchrun, Rank: 1, Size: 2, LocalSize: 1, Master: "localhost:29500"}},
 		{"torchrun on two nodes", []map[string]string{{"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "n1", "MASTER_PORT": "4000"}}, cluster.Environment{Launcher: cluster.Torchrun, Rank: 1, Size: 2, Master: "n1:4000"}},
-		{"torchrun itself, whose agent has the port", []map[string]string{{"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "n1", "MASTER_PORT": "4000", "TORCHELASTIC_USE_AGENT_STORE": "True"}}, cluster.Environment{Launcher: cluster.Torchrun, Size: 2, Master: "n1:4001"}},
+		{"torchrun itself, whose agent has the port", []map[string]string{{"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "n1", "MASTER_PORT": "4000", "TORCHELASTIC_USE_AGENT_STORE": "True", "TORCHELASTIC_RUN_ID": "a1"}}, cluster.Environment{Launcher: cluster.Torchrun, Size: 2, Master: "n1:4001", RunID: "a1"}},
 		{"PBS", []map[string]string{{"PBS_JOBID": "12.server"}}, cluster.Environment{Launcher: cluster.Single, Size: 1, LocalSize: 1, JobID: "12.server"}},
 	}
 	for _, test := range tests {
@@ -38,6 +38,26 @@ func TestDetect(t *testing.T) {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
 		})
+	}
+}
+
+func TestLocal(t *testing.T) {
+	tests := []struct {
+		name string
+		env  cluster.Environment
+		want bool
+	}{
+		{"loopback", cluster.Environment{Size: 2, Master: "127.0.0.1:29500"}, true},
+		{"Debian's name of this machine is no loopback to others", cluster.Environment{Size: 2, Master: "n1:29500"}, false},
+		{"localhost", cluster.Environment{Size: 2, Master: "localhost:29500"}, true},
+		{"IPv6", cluster.Environment{Size: 2, Master: "[::1]:29500"}, true},
+		{"all on one node", cluster.Environment{Size: 2, LocalSize: 2, Master: "n1:29500"}, true},
+		{"some on this node", cluster.Environment{Size: 4, LocalSize: 2, Master: "10.0.0.1:29500"}, false},
+	}
+	for _, test := range tests {
+		if got := test.env.Local(); got != test.want {
+			t.Errorf("%s: local is %v, want %v", test.name, got, test.want)
+		}
 	}
 }
 

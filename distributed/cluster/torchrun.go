@@ -23,6 +23,7 @@ func detectTorchrun(r *reader) (Environment, bool) {
 		port++ // torchrun itself listens at the port that it names, for PyTorch's own store.
 	}
 	return Environment{
+		RunID:     r.getenv("TORCHELASTIC_RUN_ID"),
 		Master:    net.JoinHostPort(host, strconv.Itoa(port)),
 		Rank:      r.number(0, "RANK"),
 		Size:      r.number(1, "WORLD_SIZE"),

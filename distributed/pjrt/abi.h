@@ -34,6 +34,7 @@ typedef struct gb_pjrt_error gb_pjrt_error;
 enum {
   GB_PJRT_ERROR_DESTROY = 0,
   GB_PJRT_ERROR_MESSAGE = 1,
+  GB_PJRT_ERROR_GET_CODE = 2,
   GB_PJRT_CLIENT_COMPILE = 20,
 };
 
@@ -57,6 +58,15 @@ typedef struct {
   const char *message;
   size_t message_size;
 } gb_pjrt_error_message_args;
+
+enum { GB_PJRT_FAILED_PRECONDITION = 9 };
+
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  const gb_pjrt_error *error;
+  int code;
+} gb_pjrt_error_code_args;
 
 typedef struct {
   size_t struct_size;

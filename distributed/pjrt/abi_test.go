@@ -44,6 +44,9 @@ const abiProgram = `
 SAME(GB_PJRT_EXTENSION_FFI, PJRT_Extension_Type_FFI);
 FUNCTION(GB_PJRT_ERROR_DESTROY, PJRT_Error_Destroy);
 FUNCTION(GB_PJRT_ERROR_MESSAGE, PJRT_Error_Message);
+FUNCTION(GB_PJRT_ERROR_GET_CODE, PJRT_Error_GetCode);
+SAME(GB_PJRT_FAILED_PRECONDITION, PJRT_Error_Code_FAILED_PRECONDITION);
+FIELD(gb_pjrt_error_code_args, code, PJRT_Error_GetCode_Args, code);
 FUNCTION(GB_PJRT_CLIENT_COMPILE, PJRT_Client_Compile);
 FIELD(gb_pjrt_api, extension_start, PJRT_Api, extension_start);
 FIELD(gb_pjrt_api, version, PJRT_Api, pjrt_api_version);

@@ -3,6 +3,7 @@ package pjrt_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/gobackend"
 	"github.com/gomlx/go-xla/compute/xla"
 	xlapjrt "github.com/gomlx/go-xla/pjrt"
 	"github.com/gomlx/gomlx/core/graph"
@@ -40,7 +42,7 @@ func open(t *testing.T) (*mpi.Comm, compute.Backend) {
 	if err := pjrt.Load("cpu", pluginPath(t)); err != nil {
 		t.Fatal(err)
 	}
-	if err := pjrt.RegisterAllReduce("cpu", pjrt.Transport(comm.Transport())); err != nil {
+	if err := pjrt.RegisterAllReduce("cpu", pjrt.Transport(comm.Transport()), comm.Size()); err != nil {
 		t.Fatal(err)
 	}
 	xla.EnableAutoInstall(false)
@@ -65,6 +67,70 @@ func TestAllReduceSum(t *testing.T) {
 					t.Errorf("%s%v: got %s, want %s", dtype, dimensions, got, want)
 				}
 			}
+		}
+	})
+}
+
+// TestMean: values of half precision whose sum their type can't hold have a mean.
+func TestMean(t *testing.T) {
+	ranktest.Run(t, 2, func(t *testing.T) {
+		comm, backend := open(t)
+		for _, dtype := range []dtypes.DType{dtypes.Float16, dtypes.BFloat16, dtypes.Float32, dtypes.Float64} {
+			const large = float32(60000) // Float16 ends at 65504.
+			exec := graph.MustNewExec(backend, func(x *graph.Node) *graph.Node {
+				return graph.ConvertDType(pjrt.AllReduceMean(graph.ConvertDType(x, dtype)), dtypes.Float32)
+			})
+			got := tensors.ToScalar[float32](exec.MustExec1(large - float32(comm.Rank())*large/2))
+			if want := large * 3 / 4; !(math.Abs(float64(got-want)) <= 0.01*float64(want)) {
+				t.Errorf("%s: the mean of %v and %v is %v, want %v", dtype, large, large/2, got, want)
+			}
+		}
+	})
+}
+
+// TestRefusesPrograms: a program whose collectives would not take place is not run.
+func TestRefusesPrograms(t *testing.T) {
+	ranktest.RunWith(t, []ranktest.Launcher{ranktest.OpenMPI}, 2, func(t *testing.T) {
+		_, backend := open(t)
+		sums := func(x *graph.Node) (all []*graph.Node) {
+			return []*graph.Node{pjrt.AllReduceSum(x), pjrt.AllReduceMean(graph.ConvertDType(x, dtypes.Float16)), pjrt.AllReduceSum(graph.Slice(x, graph.AxisRange(0, 0)))}
+		}
+		run := func(backend compute.Backend) error {
+			exec, err := graph.NewExec(backend, sums)
+			if err == nil {
+				_, err = exec.Exec([]float32{1, 2})
+			}
+			return err
+		}
+		pattern := pjrt.Placeholder()
+		tests := []struct {
+			name   string
+			change func()
+			want   string
+		}{
+			{"another form of programs", func() { pjrt.SetPlaceholder(`func\.of_tomorrow`, true) }, "has 1 all-reduces, but 0 were put into what XLA would compile"},
+			{"as it is", func() { pjrt.SetPlaceholder(pattern, true) }, ""},
+			{"another form of some", func() { pjrt.SetPlaceholder(strings.Replace(pattern, `\w*)`, `\w*_1)`, 1), false) }, "has 2 all-reduces, but 1 were put into what XLA would compile"},
+			{"as it was", func() { pjrt.SetPlaceholder(pattern, false) }, ""},
+			{"no transport", func() { pjrt.SetRanks(0) }, "no transport was given"},
+			{"for 3 ranks", func() { pjrt.SetRanks(3) }, "gonbatch_all_reduce_sum_over_3"},
+			{"as before", func() { pjrt.SetRanks(2) }, ""},
+		}
+		for _, test := range tests {
+			test.change()
+			if err := run(backend); (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%s: got %v, want %q", test.name, err, test.want)
+			}
+		}
+		other, err := gobackend.New("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := run(other); err == nil || !strings.Contains(err.Error(), "World.Backend()") {
+			t.Errorf("on another backend: got %v", err)
+		}
+		if err := pjrt.RegisterAllReduce("cpu", nil, 5); err == nil || !strings.Contains(err.Error(), "over 2 already") {
+			t.Errorf("another number of ranks: got %v", err)
 		}
 	})
 }
@@ -119,7 +185,7 @@ func TestLoadRefuses(t *testing.T) {
 			}
 		})
 	}
-	if err := pjrt.RegisterAllReduce("cpu", nil); err == nil || !strings.Contains(err.Error(), "call Load first") {
+	if err := pjrt.RegisterAllReduce("cpu", nil, 2); err == nil || !strings.Contains(err.Error(), "call Load first") {
 		t.Errorf("RegisterAllReduce before Load: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-// Loads a PJRT plugin and stands between it and go-xla at one call, the compilation.
+// Loads a PJRT plugin and stands between it and go-xla at the compilation, and at what looks into its errors.
 #include "plugin.h"
 
 #include <dlfcn.h>
@@ -14,13 +14,57 @@
 static const gb_pjrt_api *original;  // The plugin's own table.
 static gb_pjrt_api *wrapped;         // Its copy, with our compile.
 
+// An error of our own looks to go-xla like one of the plugin: the functions that look into errors are ours too.
+static const char own_tag;
+
+struct gb_pjrt_error {
+  const char *tag;  // &own_tag. The plugin's errors have something else in their first word.
+  char *text;
+};
+
+static int is_own(const gb_pjrt_error *err) { return err != NULL && err->tag == &own_tag; }
+
+static gb_pjrt_error *own_error(char *text) {
+  gb_pjrt_error *err = malloc(sizeof *err);
+  if (err == NULL) abort();
+  *err = (gb_pjrt_error){.tag = &own_tag, .text = text};
+  return err;
+}
+
+static void error_destroy(gb_pjrt_error_destroy_args *args) {
+  if (!is_own(args->error)) {
+    ((void (*)(gb_pjrt_error_destroy_args *))original->function[GB_PJRT_ERROR_DESTROY])(args);
+    return;
+  }
+  free(args->error->text);
+  free(args->error);
+}
+
+static void error_message(gb_pjrt_error_message_args *args) {
+  if (!is_own(args->error)) {
+    ((void (*)(gb_pjrt_error_message_args *))original->function[GB_PJRT_ERROR_MESSAGE])(args);
+    return;
+  }
+  args->message = args->error->text;
+  args->message_size = strlen(args->error->text);
+}
+
+static gb_pjrt_error *error_code(gb_pjrt_error_code_args *args) {
+  if (!is_own(args->error))
+    return ((gb_pjrt_error * (*)(gb_pjrt_error_code_args *)) original->function[GB_PJRT_ERROR_GET_CODE])(args);
+  args->code = GB_PJRT_FAILED_PRECONDITION;
+  return NULL;
+}
+
 static gb_pjrt_error *compile(gb_pjrt_compile_args *args) {
   gb_pjrt_compile_function next = (gb_pjrt_compile_function)original->function[GB_PJRT_CLIENT_COMPILE];
   const gb_pjrt_program *program = args->program;
   if (program == NULL || program->format_size != 4 || memcmp(program->format, "mlir", 4) != 0) return next(args);
 
   size_t size = 0;
-  char *code = gonbatchRewrite(program->code, program->code_size, &size);
+  char *failure = NULL;
+  char *code = gonbatchRewrite(program->code, program->code_size, &size, &failure);
+  if (failure != NULL) return own_error(failure);
   if (code == NULL) return next(args);  // Nothing to rewrite.
   gb_pjrt_program rewritten = *program;
   rewritten.code = code;
@@ -32,12 +76,21 @@ static gb_pjrt_error *compile(gb_pjrt_compile_args *args) {
   return err;
 }
 
+// The sizes from which malloc asks the kernel for each block, largest first. Since 2.35 glibc takes any; before, 32 MiB at most.
+static const int mmap_thresholds[] = {1 << 30, 32 << 20};
+
 // keep_freed_memory makes malloc keep what it is given back. XLA on a CPU takes and returns the same large buffers in each step; from and
 // to the kernel, their pages would be cleared and faulted in each time (measured: up to a sixth of a step).
+//
+// Any setting ends glibc's own adjustment of the thresholds to what the program frees. So the other one is only made where malloc took a large mmap
+// threshold: with the initial one, 128 KiB, all would be slower than without settings.
 static void keep_freed_memory(void) {
 #ifdef __GLIBC__
-  mallopt(M_MMAP_THRESHOLD, 1 << 30);
-  mallopt(M_TRIM_THRESHOLD, INT_MAX);
+  for (size_t i = 0; i < sizeof mmap_thresholds / sizeof *mmap_thresholds; i++) {
+    if (mallopt(M_MMAP_THRESHOLD, mmap_thresholds[i]) == 0) continue;
+    mallopt(M_TRIM_THRESHOLD, INT_MAX);  // It takes any value.
+    return;
+  }
 #endif
 }
 
@@ -61,6 +114,9 @@ uintptr_t gb_plugin_load(const char *path, char *error, size_t error_size) {
   }
   wrapped = malloc(original->struct_size);
   memcpy(wrapped, original, original->struct_size);
+  wrapped->function[GB_PJRT_ERROR_DESTROY] = (void *)error_destroy;
+  wrapped->function[GB_PJRT_ERROR_MESSAGE] = (void *)error_message;
+  wrapped->function[GB_PJRT_ERROR_GET_CODE] = (void *)error_code;
   wrapped->function[GB_PJRT_CLIENT_COMPILE] = (void *)compile;
   return (uintptr_t)wrapped;
 }

@@ -6,7 +6,7 @@
 // The collective is thus part of the one compiled program of a training step.
 //
 //	if err := pjrt.Load("cpu", path); err != nil { ... }
-//	if err := pjrt.RegisterAllReduce("cpu", comm.Transport()); err != nil { ... }
+//	if err := pjrt.RegisterAllReduce("cpu", comm.Transport(), comm.Size()); err != nil { ... }
 //	backend, err := xla.New("cpu")
 //
 // The package knows nothing of MPI: whoever moves the bytes gives a C function, the transport.
@@ -40,7 +40,14 @@ const errorSize = 1024
 var (
 	mu     sync.Mutex
 	loaded = map[string]string{} // platform -> path
+	ranks  int                   // Those that collectives are over; 0 before RegisterAllReduce.
 )
+
+func registeredRanks() int {
+	mu.Lock()
+	defer mu.Unlock()
+	return ranks
+}
 
 // Load opens the PJRT plugin at path and makes it known to go-xla under the name platform ("cpu" or "cuda"), so that xla.New(platform)
 // uses it. Loading the same path again does nothing; a process holds at most one plugin.
@@ -82,10 +89,14 @@ func Version() (major, minor int) {
 // ffiPlatform is the name under which XLA's FFI knows a platform.
 var ffiPlatform = map[string]string{"cpu": "Host"}
 
-// RegisterAllReduce makes the transport the one that AllReduceSum uses. The plugin must have been loaded.
-func RegisterAllReduce(platform string, transport Transport) error {
+// RegisterAllReduce makes the transport, over so many ranks, the one that AllReduceSum uses. The plugin must have been loaded. A process has one world: the number
+// can't change.
+func RegisterAllReduce(platform string, transport Transport, size int) error {
 	mu.Lock()
 	defer mu.Unlock()
+	if ranks != 0 && ranks != size {
+		return fmt.Errorf("pjrt: collectives over %d ranks: this process has collectives over %d already", size, ranks)
+	}
 	path, ok := loaded[platform]
 	if !ok {
 		return fmt.Errorf("pjrt: no XLA plugin is loaded for %q: call Load first", platform)
@@ -94,12 +105,13 @@ func RegisterAllReduce(platform string, transport Transport) error {
 	if !ok {
 		return fmt.Errorf("pjrt: collectives across processes are not supported on %q yet, only on cpu: use one process (set --tasks 1 or --nodes 1)", platform)
 	}
-	cTarget, cPlatform := C.CString(targetName), C.CString(name)
+	cTarget, cPlatform := C.CString(target(size)), C.CString(name)
 	// XLA keeps the name of the target: it is not freed.
 	defer C.free(unsafe.Pointer(cPlatform))
 	var text [errorSize]C.char
 	if C.gb_plugin_register(cTarget, cPlatform, C.gb_transport(transport), &text[0], errorSize) != 0 {
 		return fmt.Errorf("pjrt: the XLA plugin %s can't run collectives: %s", path, C.GoString(&text[0]))
 	}
+	ranks = size
 	return nil
 }

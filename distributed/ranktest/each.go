@@ -59,12 +59,12 @@ func StartLogged(t *testing.T, launcher Launcher, n int, folder string, env []st
 		cmd.Stdout, cmd.Stderr = log, log
 		return []Ended{runToEnd(t, cmd)}
 	}
-	address := FreeAddress(t)
+	address := launcher.rendezvous(t)
 	ended := make([]Ended, n)
 	var group sync.WaitGroup
 	for rank := range n {
 		group.Go(func() {
-			cmd := exec.CommandContext(ctx, program[0], program[1:]...)
+			cmd := launcher.command(ctx, rank, program)
 			cmd.Env = append(append([]string{}, env...), rankEnv(address, rank, n)...)
 			ended[rank] = runToEnd(t, cmd)
 		})

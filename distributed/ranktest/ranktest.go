@@ -30,13 +30,32 @@ type Launcher struct {
 	Commands []string
 	// Args come before the number of ranks.
 	Args []string
+	// within is the command that starts a rank in its place, and master the rendezvous; where the ranks are on this machine there is neither.
+	within func(rank int) []string
+	master string
+}
+
+// command starts the rank's program in its place.
+func (l Launcher) command(ctx context.Context, rank int, program []string) *exec.Cmd {
+	if l.within != nil {
+		program = slices.Concat(l.within(rank), program)
+	}
+	return exec.CommandContext(ctx, program[0], program[1:]...)
+}
+
+// rendezvous is rank 0's address.
+func (l Launcher) rendezvous(t *testing.T) string {
+	if l.master != "" {
+		return l.master
+	}
+	return FreeAddress(t)
 }
 
 var (
 	// OpenMPI starts ranks unbound, and more than there are CPUs if need be.
-	OpenMPI = Launcher{"Open MPI", []string{"mpirun.openmpi"}, []string{"--allow-run-as-root", "--oversubscribe", "--bind-to", "none"}}
+	OpenMPI = Launcher{Name: "Open MPI", Commands: []string{"mpirun.openmpi"}, Args: []string{"--allow-run-as-root", "--oversubscribe", "--bind-to", "none"}}
 	// MPICH is started by its Hydra.
-	MPICH = Launcher{"MPICH", []string{"mpirun.mpich", "mpiexec.hydra"}, nil}
+	MPICH = Launcher{Name: "MPICH", Commands: []string{"mpirun.mpich", "mpiexec.hydra"}}
 	// Torchrun is no command: the ranks are started with the variables that torchrun sets.
 	Torchrun = Launcher{Name: "torchrun's variables"}
 )
@@ -78,7 +97,7 @@ func Start(t *testing.T, launcher Launcher, n int, env []string) (string, error)
 	program := thisTest(t)
 	env = append(append(os.Environ(), child+"=1"), env...)
 	if launcher.Name == Torchrun.Name {
-		return startEach(t, ctx, n, program, env)
+		return startEach(t, ctx, launcher, n, program, env)
 	}
 	command := find(t, launcher)
 	args := append([]string{}, launcher.Args...)
@@ -90,14 +109,14 @@ func Start(t *testing.T, launcher Launcher, n int, env []string) (string, error)
 }
 
 // startEach starts the ranks as torchrun does.
-func startEach(t *testing.T, ctx context.Context, n int, program, env []string) (string, error) {
+func startEach(t *testing.T, ctx context.Context, launcher Launcher, n int, program, env []string) (string, error) {
 	t.Helper()
-	address := FreeAddress(t)
+	address := launcher.rendezvous(t)
 	outputs, errs := make([]string, n), make([]error, n)
 	var group sync.WaitGroup
 	for rank := range n {
 		group.Go(func() {
-			cmd := exec.CommandContext(ctx, program[0], program[1:]...)
+			cmd := launcher.command(ctx, rank, program)
 			cmd.Env = append(slices.Clone(env), rankEnv(address, rank, n)...)
 			out, err := cmd.CombinedOutput()
 			outputs[rank], errs[rank] = string(out), err

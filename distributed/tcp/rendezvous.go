@@ -5,8 +5,11 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"time"
+
+	"gonbatch/distributed/network"
 )
 
 // Config is a rank's place in the job.
@@ -14,6 +17,10 @@ type Config struct {
 	Rank, Size int
 	// Master is rank 0's address, host:port. Rank 0 listens there until all ranks have come.
 	Master string
+	// Local tells that all ranks are on this machine: then they listen on its loopback only.
+	Local bool
+	// Secret is what only the ranks of this job know. Without one, who reaches Master while the ranks gather and speaks this package's protocol can be one of them.
+	Secret string
 	// Timeout for all ranks to come; 0 stands for 5 minutes.
 	Timeout time.Duration
 }
@@ -28,179 +35,143 @@ func Init(ctx context.Context, c Config) (*Comm, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	comm, err := join(ctx, c)
-	if errors.Is(err, context.DeadlineExceeded) || isTimeout(err) {
-		return nil, fmt.Errorf("tcp: rank %d of %d: not all ranks came to %s within %v: %w", c.Rank, c.Size, c.Master, c.Timeout, err)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("tcp: rank %d of %d: join the ring at %s: %w", c.Rank, c.Size, c.Master, err)
+		return nil, fmt.Errorf("tcp: rank %d of %d: %w", c.Rank, c.Size, err)
 	}
 	return comm, nil
 }
 
-func isTimeout(err error) bool {
-	var netErr net.Error
-	return errors.As(err, &netErr) && netErr.Timeout()
+func join(ctx context.Context, c Config) (*Comm, error) {
+	neighbours, err := network.Listen(ctx, c.Local, "0")
+	if err != nil {
+		return nil, fmt.Errorf("listen for the previous rank: %w", err)
+	}
+	defer neighbours.Close()
+	addresses, err := neighbours.Addresses()
+	if err != nil {
+		return nil, err
+	}
+	me := member{Rank: c.Rank, Size: c.Size, Port: neighbours.Port(), Addresses: addresses}
+	var r reply
+	if c.Rank == 0 {
+		r, err = gather(ctx, c, me)
+	} else {
+		r, err = register(ctx, c, me)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return connect(ctx, c, neighbours, r)
 }
 
 // member is what a rank tells rank 0: where its neighbour finds it.
 type member struct {
 	Rank, Size int
-	Address    string
-}
-
-// reply is rank 0's answer: every rank's address, or why there is none.
-type reply struct {
+	Port       string
+	// Addresses are all that there are, the best first.
 	Addresses []string
-	Refused   string
 }
 
-func join(ctx context.Context, c Config) (*Comm, error) {
-	var listen net.ListenConfig
-	neighbours, err := listen.Listen(ctx, "tcp", ":0")
-	if err != nil {
-		return nil, err
+// prefer puts the host before the other addresses. It is one by which this rank was reached, or reached another.
+func (m *member) prefer(host net.Addr) {
+	if tcp, ok := host.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
+		m.Addresses = append([]string{net.JoinHostPort(tcp.IP.String(), m.Port)}, m.Addresses...)
 	}
-	defer neighbours.Close()
-	port := neighbours.Addr().(*net.TCPAddr).Port
-
-	hosted := make(chan error, 1)
-	if c.Rank == 0 {
-		go func() { hosted <- host(ctx, c) }()
-	} else {
-		hosted <- nil
-	}
-	addresses, err := register(ctx, c, port)
-	if err := errors.Join(<-hosted, err); err != nil {
-		return nil, err
-	}
-	return connect(ctx, c, neighbours, addresses[(c.Rank+1)%c.Size])
 }
 
-// host is rank 0's other half: it collects the addresses of all ranks and hands them out.
-func host(ctx context.Context, c Config) error {
+// reply is rank 0's answer: where the next rank is, or why there is none.
+type reply struct {
+	Next []string
+	// Key is the ring's.
+	Key     network.Key
+	Refused string
+}
+
+// key is the one by which ranks get to rank 0.
+func (c Config) key() network.Key { return network.Key(c.Secret).For("rendezvous") }
+
+// masters are the addresses at which rank 0 may be.
+func (c Config) masters() ([]string, error) {
 	_, port, err := net.SplitHostPort(c.Master)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("rank 0's address %q: %w", c.Master, err)
 	}
-	var listen net.ListenConfig
-	l, err := listen.Listen(ctx, "tcp", ":"+port)
-	if err != nil {
-		return err
+	if c.Local {
+		return []string{net.JoinHostPort("127.0.0.1", port)}, nil
 	}
-	defer l.Close()
-	defer context.AfterFunc(ctx, func() { l.Close() })()
-
-	answer := reply{Addresses: make([]string, c.Size)}
-	var conns []net.Conn
-	defer func() {
-		for _, conn := range conns {
-			conn.Close()
-		}
-	}()
-	for len(conns) < c.Size && answer.Refused == "" {
-		conn, err := l.Accept()
-		if err != nil {
-			return errors.Join(ctx.Err(), err)
-		}
-		var m member
-		if err := receive(ctx, conn, &m); err != nil {
-			conn.Close() // Not one of ours: somebody scans ports.
-			continue
-		}
-		conns = append(conns, conn)
-		answer.Refused = m.check(c, answer.Addresses)
-		if answer.Refused == "" {
-			answer.Addresses[m.Rank] = m.Address
-		}
-	}
-	for _, conn := range conns {
-		if err := gob.NewEncoder(conn).Encode(answer); err != nil {
-			return err
-		}
-	}
-	return nil
+	return []string{c.Master}, nil
 }
 
-// check says why a member can't be taken.
-func (m member) check(c Config, taken []string) string {
-	switch {
-	case m.Size != c.Size:
-		return fmt.Sprintf("rank %d says the world has %d ranks, rank 0 says %d", m.Rank, m.Size, c.Size)
-	case m.Rank < 0 || m.Rank >= c.Size:
-		return fmt.Sprintf("rank %d of %d", m.Rank, c.Size)
-	case taken[m.Rank] != "":
-		return fmt.Sprintf("two processes say they are rank %d", m.Rank)
-	}
-	return ""
-}
-
-// register tells rank 0 where this rank listens, on the interface by which rank 0 is reached, and learns the others' addresses.
-func register(ctx context.Context, c Config, port int) ([]string, error) {
-	conn, err := dial(ctx, c.Master)
+// register tells rank 0 where this rank listens, and learns where the next one does.
+func register(ctx context.Context, c Config, me member) (reply, error) {
+	masters, err := c.masters()
 	if err != nil {
-		return nil, err
+		return reply{}, err
+	}
+	conn, err := network.DialUntil(ctx, masters, c.key())
+	if err != nil {
+		return reply{}, c.explain(ctx, err)
 	}
 	defer conn.Close()
-	local, _, err := net.SplitHostPort(conn.LocalAddr().String())
-	if err != nil {
-		return nil, err
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	me.prefer(conn.LocalAddr())
+	if err := gob.NewEncoder(conn).Encode(me); err != nil {
+		return reply{}, c.explain(ctx, err)
 	}
-	if err := gob.NewEncoder(conn).Encode(member{c.Rank, c.Size, net.JoinHostPort(local, fmt.Sprint(port))}); err != nil {
-		return nil, err
+	var r reply
+	if err := gob.NewDecoder(conn).Decode(&r); err != nil {
+		return reply{}, c.explain(ctx, fmt.Errorf("rank 0 has left: %w", err))
 	}
-	var answer reply
-	if err := receive(ctx, conn, &answer); err != nil {
-		return nil, err
+	if r.Refused != "" {
+		return reply{}, fmt.Errorf("join the ring at %s: %s", c.Master, r.Refused)
 	}
-	if answer.Refused != "" {
-		return nil, errors.New(answer.Refused)
-	}
-	return answer.Addresses, nil
+	return r, nil
 }
 
-func receive(ctx context.Context, conn net.Conn, value any) error {
-	if deadline, ok := ctx.Deadline(); ok {
-		conn.SetReadDeadline(deadline)
+// explain says what went wrong at rank 0's address.
+func (c Config) explain(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return fmt.Errorf("join the ring at %s: %w", c.Master, err)
 	}
-	return gob.NewDecoder(conn).Decode(value)
+	return fmt.Errorf("not all ranks came to %s within %v: %w", c.Master, c.Timeout, errors.Join(ctx.Err(), err))
 }
 
-// dial tries until the other side listens.
-func dial(ctx context.Context, address string) (net.Conn, error) {
-	var dialer net.Dialer
-	for {
-		conn, err := dialer.DialContext(ctx, "tcp", address)
-		if err == nil {
-			return conn, nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.Join(ctx.Err(), err)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+// edge is what a rank proves to the next one: which two they are.
+func (c Config) edge(k network.Key, from int) network.Key {
+	from = (from + c.Size) % c.Size
+	return k.For(fmt.Sprintf("from rank %d to the next", from))
 }
 
 // connect dials the next rank while the previous one dials this.
-func connect(ctx context.Context, c Config, neighbours net.Listener, next string) (*Comm, error) {
-	defer context.AfterFunc(ctx, func() { neighbours.Close() })()
-	type accepted struct {
-		conn net.Conn
-		err  error
+func connect(ctx context.Context, c Config, neighbours *network.Listener, r reply) (*Comm, error) {
+	previous := make(chan net.Conn)
+	go neighbours.Serve(c.edge(r.Key, c.Rank-1), func(conn net.Conn) {
+		// Of several ways that lead here, the caller uses one, and says so.
+		stop := context.AfterFunc(ctx, func() { conn.Close() })
+		_, err := io.ReadFull(conn, make([]byte, 1))
+		if !stop() || err != nil {
+			conn.Close()
+			return
+		}
+		select {
+		case previous <- conn:
+		case <-ctx.Done():
+			conn.Close()
+		}
+	})
+	next := (c.Rank + 1) % c.Size
+	to, err := network.DialUntil(ctx, r.Next, c.edge(r.Key, c.Rank))
+	if err == nil {
+		_, err = to.Write([]byte{1})
 	}
-	previous := make(chan accepted, 1)
-	go func() {
-		conn, err := neighbours.Accept()
-		previous <- accepted{conn, err}
-	}()
-	to, err := dial(ctx, next)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reach rank %d at %v: %w", next, r.Next, err)
 	}
-	from := <-previous
-	if from.err != nil {
+	select {
+	case from := <-previous:
+		return newComm(c, from, to), nil
+	case <-ctx.Done():
 		to.Close()
-		return nil, errors.Join(ctx.Err(), from.err)
+		return nil, fmt.Errorf("rank %d did not call within %v: %w", (c.Rank-1+c.Size)%c.Size, c.Timeout, ctx.Err())
 	}
-	return newComm(c, from.conn, to), nil
 }

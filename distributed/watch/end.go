@@ -47,16 +47,16 @@ func (h *hub) end(v *verdict, ranks []string) {
 }
 
 // obey is what the other ranks do with the verdict of a hub.
-func (w *Watch) obey(v *verdict, l *uplink) {
+func (w *Watch) obey(v *verdict, hub int, l *link) {
 	if !w.begin() {
 		return
 	}
 	w.defyTermination()
-	fmt.Fprintf(w.config.Log, "gonbatch: rank %d ends because of rank %d (%s): rank %d's log says more\n", w.config.Rank, v.Failure.Rank, v.Failure.Host, l.rank)
+	fmt.Fprintf(w.config.Log, "gonbatch: rank %d ends because of rank %d (%s): rank %d's log says more\n", w.config.Rank, v.Failure.Rank, v.Failure.Host, hub)
 	w.lastThings(v)
-	if l.link.send(report{Ready: true}) == nil {
-		l.link.conn.SetReadDeadline(time.Now().Add(obeyTime))
-		for l.link.receive(&order{}) == nil {
+	if l.send(report{Ready: true}) == nil {
+		l.conn.SetReadDeadline(time.Now().Add(obeyTime))
+		for l.receive(&order{}) == nil {
 			continue // The connection breaks when the hub ends.
 		}
 	}
@@ -74,7 +74,7 @@ func (w *Watch) endAlone(v *verdict) {
 	w.config.Exit(exitCode)
 }
 
-// begin tells whether this is the first reason to end.
+// begin reports whether this is the first reason to end.
 func (w *Watch) begin() bool { return w.ending.CompareAndSwap(false, true) }
 
 // defyTermination keeps the process until its last words are said: a launcher that saw a rank die sends SIGTERM to all.

@@ -1,21 +1,25 @@
 package watch
 
 import (
-	"net"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
+	"gonbatch/distributed/network"
 	"gonbatch/rundir"
 )
 
 // hub watches all ranks. Rank 0's judges; rank 1's does while that is gone or silent.
 type hub struct {
 	watch    *Watch
-	listener net.Listener
+	listener *network.Listener
 	kicked   chan struct{}
 	sent     uint64 // The number of this rank's last collective that was compared.
 
 	mu       sync.Mutex
+	looked   time.Time // When this hub judged last.
+	told     *order    // The last order; nil if there was none.
 	peers    []*peer
 	links    map[int]*link
 	ready    map[int]bool
@@ -24,7 +28,7 @@ type hub struct {
 	disputed time.Time // When ranks were first found to disagree; zero if they were not.
 }
 
-func newHub(w *Watch, l net.Listener) *hub {
+func newHub(w *Watch, l *network.Listener) *hub {
 	h := &hub{watch: w, listener: l, kicked: make(chan struct{}, 1), links: map[int]*link{}, ready: map[int]bool{}, crashes: map[int]chan struct{}{}, compared: newComparison()}
 	for rank := range w.config.Size {
 		h.peers = append(h.peers, &peer{rank: rank, heard: time.Now()})
@@ -32,71 +36,6 @@ func newHub(w *Watch, l net.Listener) *hub {
 	me := h.peers[w.config.Rank]
 	me.host, me.process = w.config.Host, thisProcess()
 	return h
-}
-
-// accept takes connections until the listener is closed.
-func (h *hub) accept() {
-	for {
-		conn, err := h.listener.Accept()
-		if err != nil {
-			return
-		}
-		go h.serve(conn)
-	}
-}
-
-// serve is for one connection; who can't prove to be of this job is not heard.
-func (h *hub) serve(conn net.Conn) {
-	defer conn.Close()
-	if tune(conn) != nil || h.watch.key.check(conn) != nil {
-		return
-	}
-	l := newLink(conn)
-	var who hello
-	if l.receive(&who) != nil || who.Rank < 0 || who.Rank >= len(h.peers) {
-		return
-	}
-	if who.Crash {
-		h.hearCrash(who.Rank, l)
-		return
-	}
-	h.mu.Lock()
-	p := h.peers[who.Rank]
-	p.host, p.process, p.heard = who.Host, who.Process, time.Now()
-	h.links[who.Rank] = l
-	h.mu.Unlock()
-	for {
-		var r report
-		if err := l.receive(&r); err != nil {
-			h.lose(who.Rank)
-			return
-		}
-		h.hear(who.Rank, r)
-	}
-}
-
-// maxCrash bounds a panic's text.
-const maxCrash = 1 << 20
-
-// hearCrash takes a panic's text as it comes: the connection ends with the process.
-func (h *hub) hearCrash(rank int, l *link) {
-	over := make(chan struct{})
-	defer close(over)
-	h.mu.Lock()
-	h.crashes[rank] = over
-	h.mu.Unlock()
-	part := make([]byte, 64<<10)
-	for {
-		n, err := l.in.Read(part)
-		h.mu.Lock()
-		if p := h.peers[rank]; len(p.crash) < maxCrash {
-			p.crash += string(part[:n])
-		}
-		h.mu.Unlock()
-		if err != nil {
-			return
-		}
-	}
 }
 
 func (h *hub) hear(rank int, r report) {
@@ -122,6 +61,11 @@ func (h *hub) hear(rank int, r report) {
 
 // update takes a rank's state. The lock is held.
 func (h *hub) update(p *peer, s State) {
+	// After its connection broke, a rank says again what may not have come.
+	s.Recent = slices.DeleteFunc(s.Recent, func(c Collective) bool { return c.Number <= p.compared })
+	if n := len(s.Recent); n > 0 {
+		p.compared = s.Recent[n-1].Number
+	}
 	p.state = s
 	h.compared.add(p)
 	if h.compared.disputed != 0 && h.disputed.IsZero() {
@@ -140,30 +84,6 @@ func (h *hub) decide(now time.Time) *verdict {
 		return v
 	}
 	return h.compared.verdict() // The cause of anything else.
-}
-
-// crashDelay is how much later than the loss of its process a panic's text may come.
-const crashDelay = 100 * time.Millisecond
-
-// lose notes that a rank's connection broke.
-func (h *hub) lose(rank int) {
-	gone := time.Now()
-	h.mu.Lock()
-	delete(h.links, rank)
-	crash := h.crashes[rank]
-	h.mu.Unlock()
-	if crash != nil {
-		select {
-		case <-crash:
-		case <-time.After(crashDelay):
-		}
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if p := h.peers[rank]; !p.bye {
-		p.gone = gone
-		notify(h.kicked)
-	}
 }
 
 // fail notes this rank's own wish to end.
@@ -198,6 +118,10 @@ func (h *hub) run() {
 func (h *hub) judge(now time.Time) (*verdict, []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.excuse(now)
+	for _, p := range h.peers {
+		p.giveUp(now)
+	}
 	me := h.peers[h.watch.config.Rank]
 	me.heard = now
 	state := h.watch.state(h.sent)
@@ -217,28 +141,53 @@ func (h *hub) judge(now time.Time) (*verdict, []string) {
 	return v, ranks
 }
 
+// shortPause is one that makes no difference.
+const shortPause = time.Second
+
+// excuse makes up for the time in which this process did nothing, on a busy machine or stopped: what it could not hear, it can't hold against others. The lock is held.
+func (h *hub) excuse(now time.Time) {
+	pause := now.Sub(h.looked) - look
+	first := h.looked.IsZero()
+	h.looked = now
+	if first || pause < shortPause {
+		return
+	}
+	for _, p := range h.peers {
+		p.excuse(pause, now)
+	}
+}
+
 // deputyAfter is how long rank 0 may say nothing before rank 1 judges in its place: longer than a busy machine delays it.
 const deputyAfter = 5 * time.Second
 
-// leads tells whether this hub judges. The lock is held.
+// leads reports whether this hub judges. The lock is held.
 func (h *hub) leads(now time.Time) bool {
 	first := h.peers[0]
 	return h.watch.config.Rank == 0 || !first.alive() || now.Sub(first.heard) > deputyAfter
 }
 
-// tell sends an order to all ranks that are there.
+// tellTime is how long an order may take to be out: one that does not read holds nobody up.
+const tellTime = time.Second
+
+// tell sends an order to all ranks that are there, and to those that come later.
 func (h *hub) tell(o order) {
 	h.mu.Lock()
-	links := make([]*link, 0, len(h.links))
-	for _, l := range h.links {
-		links = append(links, l)
-	}
+	h.told = &o
+	links := slices.Collect(maps.Values(h.links))
 	h.mu.Unlock()
 	var group sync.WaitGroup
 	for _, l := range links {
 		group.Go(func() { _ = l.send(o) }) // Whoever does not hear it is lost, or will be.
 	}
-	group.Wait()
+	sent := make(chan struct{})
+	go func() {
+		group.Wait()
+		close(sent)
+	}()
+	select {
+	case <-sent:
+	case <-time.After(tellTime):
+	}
 }
 
 // waitReady waits until all ranks that can have done what was ordered, or the time is up.

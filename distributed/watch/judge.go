@@ -2,6 +2,7 @@ package watch
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,6 +78,8 @@ func diedVerdict(p *peer) *verdict {
 		f.Error, f.LogTail = crashError(p.crash), lastLines(p.crash, shownLines)
 	case p.state.Told:
 		f.Error = "it was told to stop by a signal, and ended while the others went on"
+	case !p.lost.IsZero():
+		f.Error = fmt.Sprintf("its machine, or the network to it, did not answer for %v", redialTime)
 	default:
 		f.Error = "its process ended without World.Close: it was killed, or it gave up"
 	}
@@ -134,6 +137,9 @@ func judgeStuck(now time.Time, peers []*peer, limit time.Duration) *verdict {
 		return nil
 	}
 	to, blame := lagging(now, peers, waiting)
+	if slices.ContainsFunc(to, (*peer).unreachable) {
+		return nil // It may come back, or will be gone.
+	}
 	v := &verdict{Stacks: true, Failure: rundir.Failure{Kind: rundir.Stuck, Rank: waiting.rank, Host: waiting.host, Step: waiting.state.Step}}
 	if len(to) == 0 {
 		v.Failure.Error = fmt.Sprintf("all ranks are in %v since %v and none gets on: the network between them, or its library, hangs",

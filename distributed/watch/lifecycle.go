@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"context"
 	"errors"
 	"net"
 	"os"
@@ -27,12 +28,24 @@ func (w *Watch) sendCrashes(l *link) error {
 	if err := debug.SetCrashOutput(file, debug.CrashOptions{}); err != nil {
 		return err
 	}
-	restore := w.restore
-	w.restore = func() {
-		restore()
-		_ = debug.SetCrashOutput(nil, debug.CrashOptions{}) // It was set, so it can be taken back.
-	}
+	w.crashes.Store(true)
 	return nil
+}
+
+// crashHello opens the connection that only carries a panic's last words.
+func (w *Watch) crashHello() hello {
+	who := w.hello()
+	who.Crash = true
+	return who
+}
+
+// reopenCrash gives panics a way to the hub again. Without one, their text is in the log only.
+func (w *Watch) reopenCrash(l *uplink) {
+	ctx, cancel := context.WithTimeout(context.Background(), attemptTime)
+	defer cancel()
+	if crash, err := w.open(ctx, l.rank, l.addresses[:1], w.crashHello()); err == nil {
+		_ = w.sendCrashes(crash)
+	}
 }
 
 // termDelay is how long a rank that is told to stop waits to learn whether that is because another died.

@@ -2,31 +2,40 @@ package watch
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"sync"
+	"os"
+	"slices"
+	"syscall"
 	"time"
 
+	"gonbatch/distributed/network"
 	"gonbatch/rundir"
 )
-
-// uplink is this rank's connection to a hub.
-type uplink struct {
-	rank   int
-	link   *link
-	kicked chan struct{}
-	sent   uint64 // The number of the last collective that was reported.
-
-	mu   sync.Mutex
-	gone time.Time // When the hub was lost; zero if it is not.
-	bye  bool
-}
 
 // beat is the time between two reports.
 const beat = 500 * time.Millisecond
 
+// startTime bounds the search for a way to a hub. Of many ranks that come at once, each waits for others.
+func (w *Watch) startTime() time.Duration {
+	return 15*time.Second + time.Duration(w.config.Size)*50*time.Millisecond
+}
+
+// turn is when this rank calls the hubs: some ranks at a time, so that a hub with a thousand to answer is not flooded.
+func (w *Watch) turn() time.Duration { return time.Duration(w.config.Rank/64) * 10 * time.Millisecond }
+
+// hubKey is what ranks and a hub prove to each other that they know.
+func (w *Watch) hubKey(rank int) network.Key { return w.key.For(fmt.Sprintf("hub %d", rank)) }
+
+func (w *Watch) hello() hello {
+	return hello{Rank: w.config.Rank, Host: w.config.Host, Process: thisProcess()}
+}
+
 // dialHubs connects to the hubs, and gives panics a way to one.
 func (w *Watch) dialHubs(ctx context.Context, places []place) error {
-	me := hello{Rank: w.config.Rank, Host: w.config.Host, Process: thisProcess()}
+	ctx, cancel := context.WithTimeout(ctx, w.startTime())
+	defer cancel()
+	time.Sleep(w.turn())
 	for rank := range min(hubs, len(places)) {
 		if places[rank].Trouble != "" {
 			return fmt.Errorf("rank %d can't listen: %s", rank, places[rank].Trouble)
@@ -34,28 +43,42 @@ func (w *Watch) dialHubs(ctx context.Context, places []place) error {
 		if rank == w.config.Rank {
 			continue
 		}
-		l, err := dial(ctx, places[rank].Addresses, w.key, me)
+		found, err := w.openPatiently(ctx, rank, places[rank].Addresses, w.hello())
 		if err != nil {
 			return fmt.Errorf("reach rank %d: %w", rank, err)
 		}
-		w.links = append(w.links, &uplink{rank: rank, link: l, kicked: make(chan struct{}, 1)})
+		l := &uplink{rank: rank, addresses: places[rank].Addresses, kicked: make(chan struct{}, 1)}
+		l.use(found)
+		w.links = append(w.links, l)
 	}
-	me.Crash = true
-	crash, err := dial(ctx, places[w.links[0].rank].Addresses, w.key, me)
+	first := w.links[0]
+	crash, err := w.openPatiently(ctx, first.rank, first.addresses, w.crashHello())
 	if err != nil {
-		return fmt.Errorf("reach rank %d: %w", w.links[0].rank, err)
+		return fmt.Errorf("reach rank %d: %w", first.rank, err)
 	}
 	return w.sendCrashes(crash)
 }
 
-// sendReports tells the hub what this rank does.
-func (w *Watch) sendReports(l *uplink) {
+// openPatiently is open again where the hub is there, but too busy.
+func (w *Watch) openPatiently(ctx context.Context, rank int, addresses []string, who hello) (*link, error) {
+	for {
+		l, err := w.open(ctx, rank, addresses, who)
+		busy := ended(err) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, syscall.ECONNRESET)
+		if err == nil || !busy || ctx.Err() != nil {
+			return l, err
+		}
+		time.Sleep(firstPause)
+	}
+}
+
+// sendReports tells the hub what this rank does, as long as the connection is the current one.
+func (w *Watch) sendReports(l *uplink, current *link) {
 	ticker := time.NewTicker(beat)
 	defer ticker.Stop()
-	for {
-		state := w.state(l.sent)
-		l.sent = state.Entered
-		if err := l.link.send(report{State: &state}); err != nil {
+	for sent := uint64(0); l.current() == current; {
+		state := w.state(sent)
+		sent = state.Entered
+		if err := current.send(report{State: &state}); err != nil {
 			return // receiveOrders notices too.
 		}
 		select {
@@ -67,36 +90,22 @@ func (w *Watch) sendReports(l *uplink) {
 	}
 }
 
-// receiveOrders listens to the hub until it is gone.
-func (w *Watch) receiveOrders(l *uplink) {
+// receiveOrders listens to the hub until the connection ends, and returns why.
+func (w *Watch) receiveOrders(l *uplink, current *link) error {
 	for {
 		var o order
-		err := l.link.receive(&o)
+		err := current.receive(&o)
 		switch {
 		case err != nil:
-			l.mu.Lock()
-			l.gone = time.Now()
-			l.mu.Unlock()
-			return
+			return err
 		case o.Verdict != nil:
-			w.obey(o.Verdict, l)
+			w.obey(o.Verdict, l.rank, current)
 		case o.Bye:
 			l.mu.Lock()
 			l.bye = true
 			l.mu.Unlock()
 		}
 	}
-}
-
-// goodbye tells the hub that this rank's end is no failure.
-func (l *uplink) goodbye() {
-	l.mu.Lock()
-	over := l.bye || !l.gone.IsZero()
-	l.mu.Unlock()
-	if over {
-		return
-	}
-	_ = l.link.send(report{Bye: true}) // A hub that does not hear it has just ended too.
 }
 
 // watchHubs ends this rank by itself where no hub is left to tell it to.
@@ -111,23 +120,33 @@ func (w *Watch) watchHubs() {
 		case <-w.stop:
 			return
 		case now := <-ticker.C:
-			if v := judge(now, w.withoutHubs(now), limits{hasty: w.config.Hasty}); v != nil {
+			peers := w.withoutHubs(now)
+			v := judge(now, peers, limits{hasty: w.config.Hasty})
+			if v != nil && slices.ContainsFunc(peers, func(p *peer) bool { return !p.lost.IsZero() }) {
+				v = w.cutOff()
+			}
+			if v != nil {
 				w.endAlone(v)
 			}
 		}
 	}
 }
 
+// cutOff is the verdict of a rank that can't reach the hubs, which may be well: it speaks of itself only.
+func (w *Watch) cutOff() *verdict {
+	return &verdict{Failure: rundir.Failure{Kind: rundir.Died, Rank: w.config.Rank, Host: w.config.Host, Step: w.step.Load(),
+		Error: fmt.Sprintf("ranks 0 and 1 did not answer it for %v: its machine is cut off from theirs", redialTime)}}
+}
+
 // withoutHubs is what this rank knows when all hubs are gone; nil while one is there.
 func (w *Watch) withoutHubs(now time.Time) []*peer {
 	peers := []*peer{{rank: w.config.Rank, host: w.config.Host, state: w.state(0), heard: now}}
 	for _, l := range w.links {
-		l.mu.Lock()
-		p := &peer{rank: l.rank, heard: now, gone: l.gone, bye: l.bye, state: State{Busy: w.busy.Load()}}
-		l.mu.Unlock()
+		p := l.state(now)
 		if p.alive() {
 			return nil
 		}
+		p.state.Busy = w.busy.Load()
 		peers = append(peers, p)
 	}
 	return peers
@@ -138,7 +157,7 @@ func (w *Watch) Fail(kind rundir.FailureKind, err error) {
 	f := rundir.Failure{Kind: kind, Rank: w.config.Rank, Host: w.config.Host, Step: w.step.Load(), Error: err.Error()}
 	if w.on.Load() {
 		for _, l := range w.links {
-			_ = l.link.send(report{Failure: &f})
+			_ = l.send(report{Failure: &f})
 		}
 		if w.hub != nil {
 			w.hub.fail(w.config.Rank, &f)

@@ -3,6 +3,8 @@ package watch
 import (
 	"bufio"
 	"encoding/gob"
+	"errors"
+	"io"
 	"net"
 	"sync"
 	"time"
@@ -60,17 +62,34 @@ func newLink(conn net.Conn) *link {
 	return &link{conn: conn, in: in, enc: gob.NewEncoder(conn), dec: gob.NewDecoder(in)}
 }
 
-// sendTimeout bounds a message to a process that does not read.
-const sendTimeout = 2 * time.Second
+// sendTimeout bounds a message to a process that does not read. It is longer than a busy machine holds up this process.
+const sendTimeout = 10 * time.Second
 
+// send sends a message. After an error the link is broken: part of the message may be on its way.
 func (l *link) send(message any) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.conn.SetWriteDeadline(time.Now().Add(sendTimeout))
-	return l.enc.Encode(message)
+	err := l.enc.Encode(message)
+	if err != nil {
+		l.abort()
+	}
+	return err
 }
 
 // receive is for one goroutine.
 func (l *link) receive(message any) error { return l.dec.Decode(message) }
 
 func (l *link) close() { l.conn.Close() }
+
+// abort ends the connection without the orderly end by which a process that ends is known.
+func (l *link) abort() {
+	if tcp, ok := l.conn.(*net.TCPConn); ok {
+		tcp.SetLinger(0)
+	}
+	l.conn.Close()
+}
+
+// ended reports whether an error of receive is the orderly end of a connection. A process' kernel makes one however the process ends; a connection that breaks
+// otherwise says nothing of the process.
+func ended(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }

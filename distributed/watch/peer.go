@@ -14,8 +14,11 @@ type peer struct {
 	host    string
 	process process
 	state   State
-	// heard is when the rank last said something. gone is when its connection broke without a goodbye, else zero.
-	heard, gone time.Time
+	// heard is when the rank last said something. lost is when its connection broke, zero while there is one. gone is when its process ended without a
+	// goodbye, or its connection broke for good; else zero.
+	heard, lost, gone time.Time
+	// compared is the number of its last collective that was compared.
+	compared uint64
 	// bye tells that the rank has ended its work.
 	bye bool
 	// crash is what a panic printed.
@@ -24,7 +27,28 @@ type peer struct {
 	failure *rundir.Failure
 }
 
-// alive tells whether the rank may still do something.
+// giveUp counts a rank as gone whose connection has not come back for long.
+func (p *peer) giveUp(now time.Time) {
+	if p.gone.IsZero() && !p.lost.IsZero() && now.Sub(p.lost) >= redialTime {
+		p.gone = p.lost
+	}
+}
+
+// excuse shifts what was seen of the rank by the time in which nobody looked.
+func (p *peer) excuse(pause time.Duration, now time.Time) {
+	for _, t := range []*time.Time{&p.heard, &p.lost, &p.gone} {
+		if shifted := t.Add(pause); !t.IsZero() && shifted.Before(now) {
+			*t = shifted
+		} else if !t.IsZero() {
+			*t = now
+		}
+	}
+}
+
+// unreachable reports whether the connection is lost, and may come back.
+func (p *peer) unreachable() bool { return p.alive() && !p.lost.IsZero() }
+
+// alive reports whether the rank may still do something.
 func (p *peer) alive() bool { return p.gone.IsZero() && !p.bye }
 
 // silentAfter is how long a rank that lives may say nothing: it speaks twice a second.
@@ -34,7 +58,7 @@ func (p *peer) silent(now time.Time) bool { return p.alive() && now.Sub(p.heard)
 
 // waited is how long the rank has been in its collective; 0 if it is in none.
 func (p *peer) waited(now time.Time) time.Duration {
-	if !p.alive() || !p.state.waiting() {
+	if !p.alive() || p.unreachable() || !p.state.waiting() {
 		return 0
 	}
 	return p.state.Since + now.Sub(p.heard)
@@ -58,6 +82,8 @@ func (p *peer) describe(now time.Time) string {
 	switch {
 	case p.bye:
 		parts = append(parts, "has ended its work")
+	case p.unreachable():
+		parts = append(parts, fmt.Sprintf("can't be reached since %v", round(now.Sub(p.lost))))
 	case !p.gone.IsZero():
 		parts = append(parts, fmt.Sprintf("is gone since %v", round(now.Sub(p.gone))))
 	case p.state.Closing:
@@ -69,7 +95,7 @@ func (p *peer) describe(now time.Time) string {
 	default:
 		parts = append(parts, fmt.Sprintf("computes or loads since it left %v, %v ago", p.state.Current, since))
 	}
-	if p.silent(now) {
+	if p.silent(now) && !p.unreachable() {
 		parts = append(parts, fmt.Sprintf("says nothing since %v", round(now.Sub(p.heard))))
 	}
 	return p.name() + ": " + strings.Join(parts, ", ")

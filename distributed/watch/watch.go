@@ -2,17 +2,17 @@ package watch
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"gonbatch/distributed/network"
 	"gonbatch/rundir"
 )
 
@@ -49,7 +49,7 @@ const exitCode = 1
 type Watch struct {
 	config Config
 	record record
-	key    key
+	key    network.Key
 	hub    *hub      // On ranks 0 and 1 of several.
 	links  []*uplink // To the hubs that are not this rank itself.
 
@@ -60,7 +60,8 @@ type Watch struct {
 	ending              atomic.Bool
 	stop                chan struct{}
 	stopped             sync.Once
-	restore             func() // Undoes what Start did to the process.
+	crashes             atomic.Bool // A panic's text goes to a hub too.
+	restore             func()      // Undoes what Start did to the process.
 }
 
 // hubs is the number of ranks, from rank 0, that watch the others.
@@ -106,8 +107,7 @@ func (w *Watch) connect(ctx context.Context) error {
 	}
 	w.on.Store(true)
 	for _, l := range w.links {
-		go w.sendReports(l)
-		go w.receiveOrders(l)
+		go w.keep(l)
 	}
 	if w.hub != nil {
 		go w.hub.run()
@@ -123,31 +123,42 @@ type place struct {
 	Trouble   string
 }
 
-// blockSize is that of the blocks that are exchanged: all ranks must give the same.
-const blockSize = 2048
-
 // exchangePlaces gives every rank the key and the hubs' addresses.
 func (w *Watch) exchangePlaces(ctx context.Context) ([]place, error) {
-	shared := newKey()
+	shared := network.NewKey()
 	if err := w.config.Exchange.Broadcast(shared, 0); err != nil {
 		return nil, fmt.Errorf("share a key: %w", err)
 	}
 	w.key = shared
+	local, err := w.allHere()
+	if err != nil {
+		return nil, err
+	}
 	var mine place
 	if w.config.Rank < hubs {
-		mine = w.listen(ctx)
+		mine = w.listen(ctx, local)
 	}
-	return exchange(w.config.Exchange, mine)
+	all, err := exchange(w.config.Exchange, mine)
+	return all[:min(hubs, len(all))], err
+}
+
+// allHere reports whether all ranks reach one another by this machine's loopback.
+func (w *Watch) allHere() (bool, error) {
+	mine := w.key.For(network.Here())
+	all, err := w.config.Exchange.AllGather(mine)
+	if err != nil {
+		return false, fmt.Errorf("compare the ranks' machines: %w", err)
+	}
+	return !slices.ContainsFunc(all, func(other []byte) bool { return !slices.Equal(other, mine) }), nil
 }
 
 // listen makes this rank a hub.
-func (w *Watch) listen(ctx context.Context) place {
-	var config net.ListenConfig
-	l, err := config.Listen(ctx, "tcp", ":0")
+func (w *Watch) listen(ctx context.Context, local bool) place {
+	l, err := network.Listen(ctx, local, "0")
 	if err != nil {
 		return place{Trouble: err.Error()}
 	}
-	found, err := addresses(l)
+	found, err := l.Addresses()
 	if err != nil {
 		l.Close()
 		return place{Trouble: err.Error()}
@@ -156,48 +167,8 @@ func (w *Watch) listen(ctx context.Context) place {
 		found = slices.Delete(found, len(found)/2, len(found)/2+1)
 	}
 	w.hub = newHub(w, l)
-	go w.hub.accept()
+	go l.Serve(w.hubKey(w.config.Rank), w.hub.serve)
 	return place{Addresses: found}
-}
-
-// exchangeTroubles tells every rank which could not connect.
-func (w *Watch) exchangeTroubles(mine error) ([]string, error) {
-	var text string
-	if mine != nil {
-		text = fmt.Sprintf("rank %d (%s): %v", w.config.Rank, w.config.Host, mine)
-		text = text[:min(len(text), blockSize/4)]
-	}
-	all, err := exchange(w.config.Exchange, text)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(all, func(text string) bool { return text == "" }), nil
-}
-
-// exchange gives every rank each rank's value.
-func exchange[T any](e Exchange, mine T) ([]T, error) {
-	text, err := json.Marshal(mine)
-	if err != nil {
-		return nil, err
-	}
-	if len(text) > blockSize {
-		return nil, fmt.Errorf("%d bytes to exchange: at most %d", len(text), blockSize)
-	}
-	block := make([]byte, blockSize)
-	for i := copy(block, text); i < len(block); i++ {
-		block[i] = ' '
-	}
-	blocks, err := e.AllGather(block)
-	if err != nil {
-		return nil, fmt.Errorf("exchange addresses: %w", err)
-	}
-	all := make([]T, len(blocks))
-	for rank := range blocks {
-		if err := json.Unmarshal(blocks[rank], &all[rank]); err != nil {
-			return nil, fmt.Errorf("what rank %d says: %w", rank, err)
-		}
-	}
-	return all, nil
 }
 
 // Enter notes that this rank begins a collective; the function that it returns, given the collective's error, that it is through. Where the
@@ -216,7 +187,9 @@ func (w *Watch) Enter(kind Kind, dtype, count int) (leave func(error) error) {
 // Progress notes the training step that this rank has come to, and that it is training: an end of its process is a failure from now on.
 func (w *Watch) Progress(step int64) {
 	w.step.Store(step)
-	w.busy.Store(true)
+	if !w.busy.Swap(true) {
+		w.kick()
+	}
 }
 
 // Idle takes back that this rank is training.
@@ -254,10 +227,10 @@ func (w *Watch) Closing() {
 func (w *Watch) Close() {
 	w.Closing()
 	w.stopped.Do(func() {
-		close(w.stop)
-		for _, l := range w.links {
-			l.goodbye()
+		if w.on.Load() {
+			w.goodbye()
 		}
+		close(w.stop)
 		if w.hub != nil {
 			w.hub.goodbye()
 		}
@@ -265,12 +238,25 @@ func (w *Watch) Close() {
 	})
 }
 
+// over reports whether the watch has ended.
+func (w *Watch) over() bool {
+	select {
+	case <-w.stop:
+		return true
+	default:
+		return false
+	}
+}
+
 // shut ends all connections.
 func (w *Watch) shut() {
 	w.on.Store(false)
 	w.restore()
+	if w.crashes.Load() {
+		_ = debug.SetCrashOutput(nil, debug.CrashOptions{}) // It was set, so it can be taken back.
+	}
 	for _, l := range w.links {
-		l.link.close()
+		l.current().close()
 	}
 	if w.hub != nil {
 		w.hub.close()

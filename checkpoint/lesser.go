@@ -1,0 +1,99 @@
+package checkpoint
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gonbatch/checkpoint/safetensors"
+)
+
+// LesserError says that a snapshot has less of the model than the checkpoint that it would stand before or replace.
+type LesserError struct {
+	// Newest is the folder's newest checkpoint; empty if there is none.
+	Newest string
+	// Missing are the weights that only Newest has, sorted.
+	Missing []string
+}
+
+// Error names the first weights that are missing.
+func (e *LesserError) Error() string {
+	if len(e.Missing) == 0 {
+		return "refused: the snapshot has no weights: build the model before it is saved"
+	}
+	named := strings.Join(e.Missing[:min(len(e.Missing), maxNamed)], ", ")
+	if more := len(e.Missing) - maxNamed; more > 0 {
+		named = fmt.Sprintf("%s and %d more", named, more)
+	}
+	return fmt.Sprintf("refused: the snapshot has no %s, which the newest checkpoint, %s, has: save another model to another folder", named, e.Newest)
+}
+
+// refuseLesser compares a snapshot with the newest checkpoint of the folder.
+func (d *Dir) refuseLesser(s *Snapshot) error {
+	if len(s.Weights) == 0 {
+		return &LesserError{}
+	}
+	newest, err := d.newestWeights()
+	if err != nil || newest == "" {
+		return err
+	}
+	lesser := &LesserError{Newest: newest}
+	for _, name := range d.weights {
+		if !s.Weights[name] {
+			lesser.Missing = append(lesser.Missing, name)
+		}
+	}
+	if len(lesser.Missing) == 0 {
+		return nil
+	}
+	return lesser
+}
+
+// newestWeights is the folder's newest checkpoint that can be used, and reads the names of its weights before the first save. What is
+// damaged does not count.
+func (d *Dir) newestWeights() (path string, err error) {
+	all, err := List(d.path)
+	if err != nil {
+		return "", err
+	}
+	for _, info := range all {
+		if !d.whole(info) {
+			continue
+		}
+		if d.weights == nil {
+			names, err := weightNames(info.Path)
+			if err != nil {
+				d.damaged[info.Path] = true
+				continue
+			}
+			d.weights = names
+		}
+		return info.Path, nil
+	}
+	return "", nil
+}
+
+// weightNames reads the names of a checkpoint's weights, sorted, and not their values.
+func weightNames(path string) (names []string, err error) {
+	f, err := os.Open(filepath.Join(path, modelFile))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	header, err := safetensors.ReadHeader(f, info.Size())
+	if err != nil {
+		return nil, err
+	}
+	names = []string{}
+	for _, tensor := range header.Tensors {
+		names = append(names, variablePath(tensor.Name))
+	}
+	slices.Sort(names)
+	return names, nil
+}

@@ -1,0 +1,151 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience is far more than anything takes on a busy machine.
+const patience = time.Minute
+
+// serve answers on this machine as one that knows the key, with a byte.
+func serve(t *testing.T, k Key) (address string) {
+	t.Helper()
+	l, err := Listen(t.Context(), true, "0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go l.Serve(k, func(conn net.Conn) {
+		conn.Write([]byte{7})
+		conn.Close()
+	})
+	return l.Addr().String()
+}
+
+// reach fails the test unless the address leads to one that knows the key.
+func reach(t *testing.T, addresses []string, k Key) net.Conn {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	conn, err := Dial(ctx, addresses, k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// silent is an address where somebody listens and says nothing.
+func silent(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l.Addr().String()
+}
+
+// TestDial finds the way among addresses of others, of nobody, and of one that says nothing.
+func TestDial(t *testing.T) {
+	k := NewKey()
+	wanted, stranger := serve(t, k), serve(t, NewKey())
+	conn := reach(t, []string{stranger, silent(t), "127.0.0.1:1", wanted}, k)
+	if got := conn.RemoteAddr().String(); got != wanted {
+		t.Errorf("connected to %s, want %s", got, wanted)
+	}
+	_, err := Dial(t.Context(), []string{stranger, "127.0.0.1:1"}, k)
+	if err == nil || !strings.Contains(err.Error(), stranger) || !strings.Contains(err.Error(), "127.0.0.1:1") {
+		t.Errorf("no way there: %v", err)
+	}
+	if _, err := Dial(t.Context(), []string{wanted}, k.For("something else")); !errors.Is(err, ErrStranger) {
+		t.Errorf("a key for another use: %v", err)
+	}
+	if _, err := Dial(t.Context(), nil, k); err == nil {
+		t.Error("no address: no error")
+	}
+}
+
+// TestSilentCallers hold nobody up.
+func TestSilentCallers(t *testing.T) {
+	k := NewKey()
+	address := serve(t, k)
+	for range 20 {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	reach(t, []string{address}, k)
+}
+
+// TestNoFilesLeft: a listener whose process has no file left goes on when there are some again.
+func TestNoFilesLeft(t *testing.T) {
+	k := NewKey()
+	address := serve(t, k)
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	few := limit
+	few.Cur = 64
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit)
+	var files []*os.File
+	for {
+		f, err := os.Open("/dev/null")
+		if err != nil {
+			break
+		}
+		files = append(files, f)
+	}
+	// One file for this end of a connection; there is none for the other end.
+	files[0].Close()
+	early, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer early.Close()
+	time.Sleep(100 * time.Millisecond) // The listener tries, and fails.
+	for _, f := range files[1:] {
+		f.Close()
+	}
+	reach(t, []string{address}, k)
+}
+
+func TestAddresses(t *testing.T) {
+	l, err := Listen(t.Context(), false, "0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	found, err := l.Addresses()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := found[len(found)-1]; !strings.HasSuffix(last, ":"+l.Port()) || !strings.HasPrefix(last, "127.") && !strings.HasPrefix(last, "[::1]") {
+		t.Errorf("the loopback is not last: %v", found)
+	}
+	local, err := Listen(t.Context(), true, "0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer local.Close()
+	if found, err := local.Addresses(); err != nil || len(found) != 1 || !strings.HasPrefix(found[0], "127.0.0.1:") {
+		t.Errorf("on this machine: %v, %v", found, err)
+	}
+}

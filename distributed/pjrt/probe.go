@@ -1,0 +1,47 @@
+package pjrt
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+var (
+	probing sync.Mutex
+	probed  = map[compute.Backend]bool{}
+)
+
+// probe finds out, once for each backend, whether a placeholder in a graph becomes a collective: it compiles the smallest program with one. It is what rewrite can't
+// know, which sees programs after go-xla has written them, and none of another backend.
+func probe(b compute.Backend) error {
+	if registeredRanks() == 0 {
+		return errors.New("no transport was given to RegisterAllReduce")
+	}
+	probing.Lock()
+	defer probing.Unlock()
+	if probed[b] {
+		return nil
+	}
+	err := compileOne(b)
+	probed[b] = err == nil
+	return err
+}
+
+func compileOne(b compute.Backend) error {
+	before := replaced.Load()
+	g := graph.NewGraph(b, "gonbatch_probe")
+	defer g.Finalize()
+	sum := place(graph.Parameter(g, "x", shapes.Make(dtypes.Float32)))
+	if err := g.Compile(sum); err != nil {
+		return err
+	}
+	if n := replaced.Load() - before; n != 1 {
+		return fmt.Errorf("a program of one all-reduce for the backend %s came to XLA with %d: the ranks would compute apart; use World.Backend(). If that is the one, %s", b.Name(), n, unknownForm())
+	}
+	return nil
+}

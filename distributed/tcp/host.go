@@ -1,0 +1,171 @@
+package tcp
+
+import (
+	"context"
+	"encoding/gob"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"gonbatch/distributed/network"
+)
+
+// host is rank 0's other half: it collects the addresses of all ranks and hands them out.
+type host struct {
+	config Config
+	key    network.Key
+	over   chan struct{} // Closed when all ranks have come, or one is refused.
+	ending sync.WaitGroup
+
+	mu      sync.Mutex
+	members map[int]*entry
+	refused string
+}
+
+// entry is a rank that has come. Rank 0 itself has no connection.
+type entry struct {
+	member
+	conn net.Conn
+}
+
+// gather waits for all ranks and answers them. It returns rank 0's own answer.
+func gather(ctx context.Context, c Config, me member) (reply, error) {
+	_, port, err := net.SplitHostPort(c.Master)
+	if err != nil {
+		return reply{}, fmt.Errorf("rank 0's address %q: %w", c.Master, err)
+	}
+	l, err := network.Listen(ctx, c.Local, port)
+	if err != nil {
+		return reply{}, fmt.Errorf("join the ring at %s: %w", c.Master, err)
+	}
+	defer l.Close()
+	h := &host{config: c, key: network.NewKey(), over: make(chan struct{}), members: map[int]*entry{}}
+	h.take(&entry{member: me})
+	go l.Serve(c.key(), func(conn net.Conn) { h.serve(ctx, conn) })
+	select {
+	case <-ctx.Done():
+		return reply{}, fmt.Errorf("not all ranks came to %s within %v: %s: %w", c.Master, c.Timeout, h.missing(), ctx.Err())
+	case <-h.over:
+	}
+	h.ending.Wait()
+	r := h.answer(0)
+	if r.Refused != "" {
+		return reply{}, fmt.Errorf("join the ring at %s: %s", c.Master, r.Refused)
+	}
+	return r, nil
+}
+
+// memberTime is how long a rank may take to say who it is, and to take its answer; maxMember bounds what it says.
+const (
+	memberTime = 15 * time.Second
+	maxMember  = 64 << 10
+)
+
+// serve is for one rank.
+func (h *host) serve(ctx context.Context, conn net.Conn) {
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(memberTime))
+	e := &entry{conn: conn}
+	if gob.NewDecoder(io.LimitReader(conn, maxMember)).Decode(&e.member) != nil {
+		return
+	}
+	conn.SetDeadline(time.Time{})
+	e.prefer(conn.RemoteAddr())
+	if !h.take(e) {
+		return
+	}
+	defer h.ending.Done()
+	gone := make(chan struct{})
+	go func() {
+		conn.Read(make([]byte, 1)) // It says no more: this ends with the connection.
+		close(gone)
+	}()
+	select {
+	case <-gone:
+		h.drop(e)
+	case <-ctx.Done():
+	case <-h.over:
+		conn.SetDeadline(time.Now().Add(memberTime))
+		_ = gob.NewEncoder(conn).Encode(h.answer(e.Rank)) // One that has left meanwhile is missed by its neighbours.
+	}
+}
+
+// take notes a rank that has come, and reports whether it is to wait for an answer: not where it came too late.
+func (h *host) take(e *entry) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	select {
+	case <-h.over:
+		return false
+	default:
+	}
+	h.refused = h.check(e.member)
+	if h.refused == "" {
+		h.members[e.Rank] = e
+	}
+	if e.conn != nil {
+		h.ending.Add(1)
+	}
+	if h.refused != "" || len(h.members) == h.config.Size {
+		close(h.over)
+	}
+	return true
+}
+
+// check says why a rank can't be taken. The lock is held.
+func (h *host) check(m member) string {
+	switch {
+	case m.Size != h.config.Size:
+		return fmt.Sprintf("rank %d says the world has %d ranks, rank 0 says %d", m.Rank, m.Size, h.config.Size)
+	case m.Rank < 0 || m.Rank >= h.config.Size:
+		return fmt.Sprintf("rank %d of %d", m.Rank, h.config.Size)
+	case h.members[m.Rank] != nil:
+		return fmt.Sprintf("two processes say they are rank %d", m.Rank)
+	}
+	return ""
+}
+
+// drop forgets a rank that has left before all had come: it may come back.
+func (h *host) drop(e *entry) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	select {
+	case <-h.over:
+	default:
+		delete(h.members, e.Rank)
+	}
+}
+
+// answer is what a rank is told.
+func (h *host) answer(rank int) reply {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.refused != "" {
+		return reply{Refused: h.refused}
+	}
+	next := *h.members[(rank+1)%h.config.Size]
+	if asker := h.members[rank].conn; next.conn == nil && asker != nil {
+		next.prefer(asker.LocalAddr()) // Rank 0 is known by the address at which it was reached.
+	}
+	return reply{Next: next.Addresses, Key: h.key}
+}
+
+// missing lists the ranks that have not come.
+func (h *host) missing() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	const shown = 8
+	var missing []string
+	for rank := range h.config.Size {
+		if h.members[rank] == nil {
+			missing = append(missing, fmt.Sprint(rank))
+		}
+	}
+	if len(missing) > shown {
+		missing = append(missing[:shown], fmt.Sprintf("and %d more", len(missing)-shown))
+	}
+	return "missing: rank " + strings.Join(missing, ", ")
+}

@@ -1,0 +1,140 @@
+package watch
+
+import (
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// await fails the test unless the condition comes true.
+func await(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: that did not come true", what)
+		}
+	}
+}
+
+// connected reports whether all ranks but its own are connected to the hub, and nothing is lost.
+func (h *hub) connected() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for rank, p := range h.peers {
+		if rank != h.watch.config.Rank && (h.links[rank] == nil || !p.lost.IsZero() || !p.gone.IsZero()) {
+			return false
+		}
+	}
+	return true
+}
+
+// breakSome ends some connections, at either end, as a bad network does.
+func breakSome(watches []*Watch) {
+	for _, w := range watches {
+		for _, l := range w.links {
+			if rand.IntN(4) == 0 {
+				l.current().abort()
+			}
+		}
+		if w.hub == nil {
+			continue
+		}
+		w.hub.mu.Lock()
+		for _, l := range w.hub.links {
+			if rand.IntN(4) == 0 {
+				l.abort()
+			}
+		}
+		w.hub.mu.Unlock()
+	}
+}
+
+// TestRedial: connections that break come back, whichever end they break at. Ranks that agree are not said to disagree, and one that does not is still found.
+func TestRedial(t *testing.T) {
+	const n = 5
+	var log safeBuffer
+	ended := make(chan int, n)
+	watches := startMany(t, n, &log, func(c *Config) {
+		rank := c.Rank
+		c.Exit = func(int) {
+			ended <- rank
+			select {}
+		}
+	})
+	for round := range 30 {
+		for _, w := range watches {
+			w.Progress(int64(round))
+			_ = w.Enter(AllReduce, Float32, round)(nil)
+			w.kick()
+		}
+		breakSome(watches)
+		time.Sleep(time.Duration(rand.IntN(50)) * time.Millisecond)
+	}
+	for _, w := range watches[:hubs] {
+		await(t, "all ranks are connected again", w.hub.connected)
+	}
+	if text := log.String(); text != "" || len(ended) > 0 {
+		t.Fatalf("a healthy job ended: %s", text)
+	}
+	for rank, w := range watches {
+		w.Enter(Barrier, Bytes, 0)
+		if rank == 3 {
+			w.Enter(AllReduce, Float32, 7)
+		} else {
+			w.Enter(AllReduce, Float32, 8)
+		}
+	}
+	await(t, "all end", func() bool { return len(ended) == n })
+	if want := "rank 3 (here) calls all-reduce 32 (7 float32) where rank 0 (here) calls all-reduce 32 (8 float32)"; !strings.Contains(log.String(), want) {
+		t.Errorf("%q is not in the log: %s", want, log.String())
+	}
+}
+
+// TestLateForTheVerdict: a rank whose connection is lost as the others end hears of it when it is back.
+func TestLateForTheVerdict(t *testing.T) {
+	var log safeBuffer
+	var mu sync.Mutex
+	ended := map[int]bool{}
+	watches := startMany(t, 3, &log, func(c *Config) {
+		rank := c.Rank
+		c.Exit = func(int) {
+			mu.Lock()
+			ended[rank] = true
+			mu.Unlock()
+			select {}
+		}
+	})
+	hub := watches[0].hub
+	hub.mu.Lock()
+	hub.told = &order{Verdict: &verdict{}} // As if it had been told while nobody was there.
+	hub.links[2].abort()
+	hub.mu.Unlock()
+	await(t, "rank 2 ends", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return ended[2]
+	})
+}
+
+// TestExcuse: a hub that was held up itself blames nobody for what it could not hear.
+func TestExcuse(t *testing.T) {
+	now := time.Now()
+	hub := &hub{looked: now.Add(-20 * time.Second), peers: []*peer{
+		{heard: now.Add(-20 * time.Second), state: State{Entered: 5, Left: 4, Since: time.Second}},
+		{heard: now.Add(-20 * time.Second), lost: now.Add(-25 * time.Second)},
+	}}
+	hub.excuse(now)
+	if p := hub.peers[0]; p.silent(now) || p.waited(now) > 2*time.Second {
+		t.Errorf("heard %v ago, waits for %v", now.Sub(p.heard), p.waited(now))
+	}
+	hub.peers[1].giveUp(now.Add(redialTime - 10*time.Second))
+	if !hub.peers[1].gone.IsZero() {
+		t.Error("a rank that is lost for 5 s of the hub's time is given up after 25 s")
+	}
+	hub.excuse(now.Add(look))
+	if p := hub.peers[0]; now.Sub(p.heard) > time.Second {
+		t.Error("a hub that was not held up excuses")
+	}
+}

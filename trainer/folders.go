@@ -1,0 +1,47 @@
+package trainer
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync"
+)
+
+// trainings are those that have ended in this program. Another one in the same folder of checkpoints would find it finished, and have its
+// weights: the second fold of a cross-validation those of the first.
+var trainings = &ended{names: map[string]string{}}
+
+type ended struct {
+	mu    sync.Mutex
+	names map[string]string // Of the trainings, by their folders.
+}
+
+// claim refuses a training whose folder another one of this program has been trained in, unless resuming that is what it must do.
+func (e *ended) claim(t *Trainer) error {
+	if t.saver == nil || t.config.Checkpoint.Resume == "must" {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if name, used := e.names[e.key(t)]; used {
+		return fmt.Errorf("its folder of checkpoints, %s, is that of the training %q, which has ended in this program: give each a folder of its own (checkpoint.dir); to train that one further set checkpoint.resume to \"must\"", t.saver.path, name)
+	}
+	return nil
+}
+
+// end notes that a training has come to its end.
+func (e *ended) end(t *Trainer) {
+	if t.saver == nil {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.names[e.key(t)] = t.config.Name
+}
+
+func (e *ended) key(t *Trainer) string {
+	path, err := filepath.Abs(t.saver.path)
+	if err != nil {
+		return t.saver.path
+	}
+	return path
+}

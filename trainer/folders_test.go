@@ -1,0 +1,104 @@
+package trainer_test
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonbatch/checkpoint"
+	"gonbatch/distributed/ranktest"
+	"gonbatch/rundir"
+	"gonbatch/trainer"
+)
+
+// TestFoldsNeedFolders: the second fold of a cross-validation does not get the first one's weights.
+func TestFoldsNeedFolders(t *testing.T) {
+	dir := t.TempDir()
+	trainer.NewProcess()
+	fold := func(c trainer.Config) error {
+		c.BatchSize = 12
+		tr, _ := anotherTrainer(t, c, blobTask(plainNet))
+		return tr.Fit(t.Context(), ranktest.Blobs(145), nil)
+	}
+	inFolder := func(name, resume string, epochs int) trainer.Config {
+		return trainer.Config{Name: "fold", MaxEpochs: epochs, Checkpoint: trainer.CheckpointConfig{Dir: filepath.Join(dir, name), Resume: resume}}
+	}
+	for _, first := range []string{"a", "b"} {
+		if err := fold(inFolder(first, "", 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := fold(inFolder("a", "", 1)); err == nil || !strings.Contains(err.Error(), `the training "fold", which has ended in this program: give each a folder of its own (checkpoint.dir)`) {
+		t.Errorf("got %v, want to be refused", err)
+	}
+	if err := fold(inFolder("a", "must", 2)); err != nil {
+		t.Errorf("it is asked to resume: %v", err)
+	}
+}
+
+// TestNeverIsANewTraining: the checkpoints of the one before are set aside, and never resumed by those after it.
+func TestNeverIsANewTraining(t *testing.T) {
+	dir := t.TempDir()
+	fit := func(epochs int, resume string, kill int64) string {
+		c := trainer.Config{MaxEpochs: epochs, BatchSize: 12, Checkpoint: trainer.CheckpointConfig{Dir: dir, Resume: resume}}
+		tr, out := newTrainer(t, c, blobTask(plainNet), killAt(kill))
+		if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil && !errors.Is(err, errKilled) {
+			t.Fatal(err)
+		}
+		if err := tr.WaitForCheckpoints(); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	fit(10, "", 0)
+	if out := fit(10, "never", 30); !strings.Contains(out, "are now in "+filepath.Join(dir, "earlier-1")) {
+		t.Errorf("it does not say where the old ones are:\n%s", out)
+	}
+	if out := fit(10, "", 50); !strings.Contains(out, "goes on after step 24,") {
+		t.Errorf("it is not the new training that goes on:\n%s", out)
+	}
+	if got := steps(t, filepath.Join(dir, "earlier-1")); !slices.Equal(got, []int64{120, 108}) {
+		t.Errorf("the old training has the checkpoints %v, want 120 and 108", got)
+	}
+	t.Setenv(rundir.EnvRestarts, "1") // The scheduler starts the job again.
+	if out := fit(10, "never", 80); !strings.Contains(out, "goes on after step 48,") {
+		t.Errorf("a restart of the job does not resume its own training:\n%s", out)
+	}
+}
+
+// TestTwoProcessesOneFolder: of two trainings that save to one folder at the same time, one learns of the other.
+func TestTwoProcessesOneFolder(t *testing.T) {
+	c := trainer.Config{MaxEpochs: 3, BatchSize: 12, Seed: 1, Checkpoint: trainer.CheckpointConfig{Dir: t.TempDir(), EverySteps: 5}}
+	second := trainer.WithCallbacks(trainer.Callback{Name: "second", BatchEnd: func(e *trainer.Event) error {
+		if e.Step != 7 {
+			return nil
+		}
+		if err := e.Trainer.WaitForCheckpoints(); err != nil {
+			return err
+		}
+		other, _ := newTrainer(t, c, blobTask(plainNet), killAt(13)) // As another process would.
+		if err := other.Fit(t.Context(), ranktest.Blobs(145), nil); !errors.Is(err, errKilled) {
+			t.Errorf("the second training: %v", err)
+		}
+		return other.WaitForCheckpoints()
+	}})
+	tr, _ := newTrainer(t, c, blobTask(plainNet), second)
+	err := tr.Fit(t.Context(), ranktest.Blobs(145), nil)
+	if err == nil || !strings.Contains(err.Error(), "was written by another process meanwhile (training \"main\" of a program outside of a run)") {
+		t.Errorf("got %v, want to learn of the other training", err)
+	}
+}
+
+func steps(t *testing.T, dir string) (all []int64) {
+	t.Helper()
+	infos, err := checkpoint.List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, info := range infos {
+		all = append(all, info.Step)
+	}
+	return all
+}

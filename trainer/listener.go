@@ -1,0 +1,188 @@
+package trainer
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"gonbatch/distributed"
+	"gonbatch/rundir"
+)
+
+// listener hears the signals that tell this process to stop, from a world's first trainer until the world is closed. While a training
+// runs, it decides when to stop. Outside of one nothing can be lost but what the loggers still hold: they end, and so does the process.
+type listener struct {
+	world    *distributed.World
+	signals  chan os.Signal
+	mu       sync.Mutex
+	training *stopper // Nil outside of Fit.
+	unheeded os.Signal
+	flushes  []func() error
+	lossy    bool // A training writes no checkpoints: started again it would begin from its start.
+	leaving  bool
+}
+
+// stopSignals are sent by the batch script before the time limit, by the scheduler, and by a person.
+var stopSignals = []os.Signal{syscall.SIGUSR1, syscall.SIGTERM, syscall.SIGINT}
+
+// flushTime bounds the end of the loggers where a signal ends the process.
+const flushTime = 10 * time.Second
+
+var listeners = struct {
+	mu  sync.Mutex
+	all map[*distributed.World]*listener
+}{all: map[*distributed.World]*listener{}}
+
+// listen returns the listener of a world.
+func listen(w *distributed.World) *listener {
+	listeners.mu.Lock()
+	defer listeners.mu.Unlock()
+	if l := listeners.all[w]; l != nil {
+		return l
+	}
+	l := &listener{world: w, signals: make(chan os.Signal, 4)}
+	listeners.all[w] = l
+	signal.Notify(l.signals, stopSignals...)
+	go l.run()
+	w.OnClose(l.close)
+	return l
+}
+
+func (l *listener) close() error {
+	listeners.mu.Lock()
+	defer listeners.mu.Unlock()
+	delete(listeners.all, l.world)
+	signal.Stop(l.signals)
+	close(l.signals)
+	return nil
+}
+
+// add has a trainer's loggers and checkpoints end well where a signal ends the process.
+func (l *listener) add(t *Trainer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lossy = l.lossy || t.saver == nil
+	if t.logger != nil {
+		l.flushes = append(l.flushes, t.logger.Close)
+	}
+	if t.saver != nil && t.saver.writer != nil {
+		l.flushes = append(l.flushes, t.saver.writer.Close)
+	}
+}
+
+func (l *listener) begin(s *stopper) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.training, l.unheeded = s, nil
+}
+
+func (l *listener) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.training = nil
+}
+
+func (l *listener) run() {
+	for received := range l.signals {
+		if !l.tell(received) {
+			l.leave(received)
+		}
+	}
+}
+
+// tell hands a signal to the training that runs, if one does.
+func (l *listener) tell(received os.Signal) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.training == nil {
+		return false
+	}
+	l.unheeded = received
+	if received == syscall.SIGINT {
+		l.training.tell(interrupted)
+		signal.Reset(syscall.SIGINT) // A second one ends the process.
+	} else {
+		l.training.tell(terminated)
+	}
+	return true
+}
+
+// heed does now what a signal asked for that came too late for the training to stop: it was at its end.
+func (l *listener) heed() {
+	l.mu.Lock()
+	received := l.unheeded
+	l.unheeded = nil
+	l.mu.Unlock()
+	if received != nil {
+		l.leave(received)
+	}
+}
+
+// leave ends the process because of a signal: with the code that has the job started again, where somebody asks for that, or as the
+// signal does by default.
+func (l *listener) leave(received os.Signal) {
+	code, requeue := requeueCode(os.Getenv)
+	l.mu.Lock()
+	requeue = requeue && !l.lossy && received != syscall.SIGINT
+	flushes := l.flushes
+	l.mu.Unlock()
+	if received == syscall.SIGUSR1 && !requeue {
+		return // A warning that nobody has asked for.
+	}
+	l.mu.Lock()
+	l.leaving = true
+	l.mu.Unlock()
+	ignoreStops()
+	finished := make(chan struct{})
+	go func() {
+		defer close(finished)
+		for _, flush := range flushes {
+			if err := flush(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+			}
+		}
+	}()
+	select {
+	case <-finished:
+	case <-time.After(flushTime):
+		fmt.Fprintf(os.Stderr, "trainer: the loggers have not ended %s after %v\n", flushTime, received)
+	}
+	l.world.Leave()
+	if requeue {
+		os.Exit(code)
+	}
+	endBy(received.(syscall.Signal))
+}
+
+// wait does not return if the process is about to end: what the program would still do must not fail because its loggers have ended.
+func (l *listener) wait() {
+	l.mu.Lock()
+	leaving := l.leaving
+	l.mu.Unlock()
+	if leaving {
+		select {}
+	}
+}
+
+// endBy ends the process as a signal does by default.
+func endBy(s syscall.Signal) {
+	signal.Notify(make(chan os.Signal, 1), s) // Reset alone leaves a signal ignored that was ignored.
+	signal.Reset(s)
+	_ = syscall.Kill(os.Getpid(), s) // A process can always signal itself.
+	time.Sleep(time.Second)
+	os.Exit(128 + int(s)) // The process was started with the signal ignored, as one in the background of a shell is.
+}
+
+// ignoreStops keeps this process until it ends by itself.
+func ignoreStops() { signal.Ignore(stopSignals...) }
+
+// runName is the name of the run directory of this process; empty without one.
+func runName(getenv func(string) string) string {
+	if run, ok := rundir.FromEnv(getenv); ok {
+		return run.Name()
+	}
+	return ""
+}

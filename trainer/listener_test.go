@@ -1,0 +1,161 @@
+package trainer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"gonbatch/distributed/ranktest"
+	"gonbatch/logger"
+	"gonbatch/trainer"
+)
+
+// The child of TestSignals is told where to send itself a signal, and which, by these variables.
+const (
+	signalPlace  = "TRAINER_TEST_SIGNAL_PLACE"
+	signalNumber = "TRAINER_TEST_SIGNAL"
+)
+
+// raise sends this process a signal, at one place.
+func raise(place string) {
+	if os.Getenv(signalPlace) != place {
+		return
+	}
+	var number int
+	_, _ = fmt.Sscan(os.Getenv(signalNumber), &number)
+	_ = syscall.Kill(os.Getpid(), syscall.Signal(number))
+	time.Sleep(200 * time.Millisecond) // It is on its way to the program's goroutine.
+}
+
+// endLogger makes a file when it is closed.
+type endLogger struct {
+	logger.Logger
+	file string
+}
+
+func (l endLogger) Params(map[string]any) error             { return nil }
+func (l endLogger) Scalars(int64, map[string]float64) error { return nil }
+func (l endLogger) Close() error {
+	raise("loggers")
+	return os.WriteFile(l.file, nil, 0o644)
+}
+
+// raisingBlobs raises a signal while it is evaluated, and then takes its time.
+type raisingBlobs struct{ ranktest.Blobs }
+
+func (b raisingBlobs) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	raise("test")
+	return b.Blobs.Batch(indices)
+}
+
+// signalBody is a whole program: it trains, tests and closes its world.
+func signalBody(t *testing.T) {
+	folder := os.Getenv("CHECKPOINTS")
+	callback := trainer.Callback{
+		Name:     "signal",
+		BatchEnd: func(e *trainer.Event) error { raise(fmt.Sprint("update ", e.Step)); return nil },
+		FitEnd:   func(*trainer.Event) error { raise("fit end"); return nil },
+	}
+	c := trainer.Config{MaxEpochs: 2, BatchSize: 12, Checkpoint: trainer.CheckpointConfig{Dir: folder, Off: os.Getenv("OFF") != ""}}
+	tr, err := trainer.New(world(t), c, blobTask(plainNet), trainer.WithCallbacks(callback), trainer.WithLogger(endLogger{file: filepath.Join(folder, "ended")}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raise("new")
+	if err := tr.Fit(context.Background(), ranktest.Blobs(145), nil); err != nil {
+		t.Fatal(err)
+	}
+	raise("after")
+	if _, err := tr.Test(context.Background(), raisingBlobs{103}); err != nil {
+		t.Fatal(err)
+	}
+	if err := tr.World().Close(); err != nil {
+		t.Fatal(err)
+	}
+	os.Exit(0)
+}
+
+// TestSignals: wherever in a program that has a trainer a signal arrives, the checkpoints are whole, the loggers end, and the exit code
+// says what the job is to do.
+func TestSignals(t *testing.T) {
+	if os.Getenv(signalPlace) != "" {
+		signalBody(t)
+		return
+	}
+	const again = 75
+	tests := []struct {
+		place  string
+		signal syscall.Signal
+		env    string
+		code   int // -1: the signal ended it.
+		orCode int
+	}{
+		{"new", syscall.SIGTERM, "GONBATCH_REQUEUE=75", again, again},
+		{"update 24", syscall.SIGTERM, "GONBATCH_REQUEUE=75", again, again},
+		{"fit end", syscall.SIGTERM, "GONBATCH_REQUEUE=75", again, again},
+		{"fit end", syscall.SIGUSR1, "GONBATCH_REQUEUE=75", again, again},
+		{"after", syscall.SIGUSR1, "GONBATCH_REQUEUE=75", again, again},
+		{"test", syscall.SIGTERM, "GONBATCH_REQUEUE=75", again, again},
+		{"loggers", syscall.SIGTERM, "GONBATCH_REQUEUE=75", again, 0}, // The program may end by itself first.
+		{"test", syscall.SIGTERM, "", -1, -1},
+		{"test", syscall.SIGINT, "GONBATCH_REQUEUE=75", -1, 128 + 2}, // A background job ignores SIGINT.
+		{"fit end", syscall.SIGTERM, "", -1, -1},
+		{"test", syscall.SIGUSR1, "", 0, 0},
+		{"nowhere", syscall.SIGUSR1, "GONBATCH_REQUEUE=75", 0, 0},
+	}
+	for _, test := range tests {
+		t.Run(fmt.Sprintf("%s %v %s", test.place, test.signal, test.env), func(t *testing.T) {
+			folder := t.TempDir()
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSignals$", "-test.v", "-test.timeout=3m")
+			cmd.Env = append(os.Environ(), "CHECKPOINTS="+folder, signalPlace+"="+test.place, fmt.Sprintf("%s=%d", signalNumber, test.signal), test.env)
+			out, err := cmd.CombinedOutput()
+			var exit *exec.ExitError
+			if err != nil && !errors.As(err, &exit) {
+				t.Fatal(err)
+			}
+			if code := cmd.ProcessState.ExitCode(); code != test.code && code != test.orCode {
+				t.Errorf("exit code %d, want %d:\n%s", code, test.code, out)
+			}
+			if _, err := os.Stat(filepath.Join(folder, "ended")); err != nil {
+				t.Errorf("the loggers have not ended: %v\n%s", err, out)
+			}
+			if test.place != "new" {
+				newest(t, folder, 24)
+			}
+		})
+	}
+}
+
+// TestSignalTwice: a second signal while the loggers end after a stop does not change the exit code.
+func TestSignalTwice(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSignalTwice$", "-test.v", "-test.timeout=3m")
+	if os.Getenv("CHECKPOINTS") == "" {
+		cmd.Env = append(os.Environ(), "CHECKPOINTS="+t.TempDir(), signalPlace+"=loggers", fmt.Sprintf("%s=%d", signalNumber, syscall.SIGTERM), "GONBATCH_REQUEUE=75")
+		out, _ := cmd.CombinedOutput()
+		if code := cmd.ProcessState.ExitCode(); code != 75 {
+			t.Errorf("exit code %d, want 75:\n%s", code, out)
+		}
+		return
+	}
+	folder := os.Getenv("CHECKPOINTS")
+	first := trainer.Callback{Name: "first", BatchEnd: func(e *trainer.Event) error {
+		if e.Step == 5 {
+			return syscall.Kill(os.Getpid(), syscall.SIGUSR1)
+		}
+		return nil
+	}}
+	c := trainer.Config{MaxEpochs: 100000, BatchSize: 12, Checkpoint: trainer.CheckpointConfig{Dir: folder}}
+	tr, err := trainer.New(world(t), c, blobTask(plainNet), trainer.WithCallbacks(first), trainer.WithLogger(endLogger{file: filepath.Join(folder, "ended")}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Fatal(tr.Fit(context.Background(), ranktest.Blobs(145), nil))
+}
