@@ -38,6 +38,8 @@ type Options struct {
 	Metric string
 	// Mode says what is best; empty stands for Min.
 	Mode Mode
+	// Check refuses a snapshot by an error, before anything is written. Nil takes all.
+	Check func(*Snapshot) error
 	// Report gets warnings: what couldn't be removed. Nil drops them.
 	Report func(message string)
 }
@@ -50,6 +52,9 @@ func (o Options) validate() (Options, error) {
 	}
 	if o.Mode == "" {
 		o.Mode = Min
+	}
+	if o.Check == nil {
+		o.Check = func(*Snapshot) error { return nil }
 	}
 	if o.Report == nil {
 		o.Report = func(string) {}

@@ -33,6 +33,9 @@ const (
 func (d *Dir) Save(s *Snapshot) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := d.options.Check(s); err != nil {
+		return fmt.Errorf("checkpoint: step %d is not saved to %s: %w", s.Step, d.path, err)
+	}
 	files, err := s.files()
 	if err == nil {
 		err = d.refuseLesser(s)

@@ -25,6 +25,8 @@ type Snapshot struct {
 	Tensors map[string]*tensors.Tensor
 	// Weights says which of Tensors are the model: what one needs to use it. The others only matter for going on with the training.
 	Weights map[string]bool
+	// Trainable says which of Weights an optimizer changes. It is empty in a snapshot that was read.
+	Trainable map[string]bool
 	// Ranks is what each rank holds of its own, such as its random stream. It may be empty.
 	Ranks [][]byte
 	// Progress is what each component of the training notes for itself, by its name: loop counters, sampler, schedules, callbacks.
@@ -53,8 +55,8 @@ func Take(store *model.Store) (*Snapshot, error) { return take(store, nil) }
 // take copies into the tensors of a snapshot that nobody uses any more, where they fit.
 func take(store *model.Store, spare map[string]*tensors.Tensor) (*Snapshot, error) {
 	s := &Snapshot{
-		Tensors: map[string]*tensors.Tensor{}, Weights: map[string]bool{}, Progress: map[string]json.RawMessage{}, Metrics: Metrics{},
-		WorldSize: 1,
+		Tensors: map[string]*tensors.Tensor{}, Weights: map[string]bool{}, Trainable: map[string]bool{},
+		Progress: map[string]json.RawMessage{}, Metrics: Metrics{}, WorldSize: 1,
 	}
 	var names renamer
 	isWeight := weights(store)
@@ -73,6 +75,7 @@ func take(store *model.Store, spare map[string]*tensors.Tensor) (*Snapshot, erro
 		s.Tensors[name] = value
 		if isWeight(v) {
 			s.Weights[name] = true
+			s.Trainable[name] = v.Trainable
 		}
 	}
 	if l, ok := store.Loader().(*loader); ok {

@@ -15,54 +15,25 @@ type Writer struct {
 	mu   sync.Mutex // Held by a call of Save, Wait or Close.
 	last chan error // Gets the result of the save under way; nil without one.
 	done bool
-	spare spare
-}
-
-// spare has the tensors of the snapshot that was written last, until the next one uses their memory.
-type spare struct {
-	mu       sync.Mutex
-	tensors  map[string]*tensors.Tensor
-	unwanted bool
-}
-
-// take returns the tensors, if there are any, and asks for the next ones.
-func (s *spare) take() map[string]*tensors.Tensor {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	taken := s.tensors
-	s.tensors, s.unwanted = nil, false
-	return taken
-}
-
-func (s *spare) put(all map[string]*tensors.Tensor) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.tensors == nil && !s.unwanted {
-		s.tensors = all
-	}
-}
-
-func (s *spare) drop() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tensors, s.unwanted = nil, true
+	// spare has the tensors of the snapshot that was written last, until Take uses their memory.
+	spare chan map[string]*tensors.Tensor
 }
 
 // NewWriter returns a Writer that saves to a folder.
-func NewWriter(d *Dir) *Writer { return &Writer{dir: d} }
+func NewWriter(d *Dir) *Writer {
+	return &Writer{dir: d, spare: make(chan map[string]*tensors.Tensor, 1)}
+}
 
 // Take takes a snapshot as the function Take does, but several times as fast: into the memory of one that this writer has written,
 // if there is one. For that it keeps the memory of one snapshot.
 func (w *Writer) Take(store *model.Store) (*Snapshot, error) {
-	if spare := w.spare.take(); spare != nil {
+	select {
+	case spare := <-w.spare:
 		return take(store, spare)
+	default:
+		return Take(store)
 	}
-	return Take(store)
 }
-
-// Release gives back the memory that is kept for the next snapshot, and that of one that is still being written as soon as it is: for
-// when no snapshot will be taken soon.
-func (w *Writer) Release() { w.spare.drop() }
 
 // Save hands over a snapshot, its tensors included, and returns at once unless the one before is still being written: then it waits for that first. The
 // caller must not touch the snapshot any more. The error is that of the one before: this one's comes from the next call of Save,
@@ -78,10 +49,33 @@ func (w *Writer) Save(s *Snapshot) error {
 	w.last = last
 	go func() {
 		err := w.dir.Save(s)
-		w.spare.put(s.Tensors)
+		w.recycle(s)
 		last <- err
 	}()
 	return err
+}
+
+// recycle keeps a snapshot's memory for the next one.
+func (w *Writer) recycle(s *Snapshot) {
+	select {
+	case w.spare <- s.Tensors:
+	default: // There is one already.
+	}
+}
+
+// Release waits until nothing is being written, and frees the memory that is kept for the next
+// snapshot. Call it when no snapshot will be taken soon. The error of the last save still comes from
+// the next call of Save, Wait or Close.
+func (w *Writer) Release() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.last != nil {
+		w.last <- <-w.last
+	}
+	select {
+	case <-w.spare:
+	default:
+	}
 }
 
 // Busy says whether a snapshot is being written, so that Save would wait.

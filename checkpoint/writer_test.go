@@ -55,6 +55,27 @@ func TestWriterTellsErrorsLater(t *testing.T) {
 	ok(t, w.Close())
 }
 
+// TestWriterReleases waits for the save under way, and leaves its error to the next call.
+func TestWriterReleases(t *testing.T) {
+	dir := open(t, checkpoint.Options{})
+	w := checkpoint.NewWriter(dir)
+	w.Release()
+	ok(t, w.Save(take(t, allTypes(t))))
+	w.Release()
+	if w.Busy() {
+		t.Error("busy after its release")
+	}
+	ok(t, w.Wait(), os.Mkdir(filepath.Join(dir.Path(), "step-00000007"), 0o777))
+	s := take(t, allTypes(t))
+	s.Step = 7
+	ok(t, w.Save(s))
+	w.Release()
+	w.Release()
+	contains(t, w.Wait(), "step-00000007 is in the way")
+	ok(t, w.Save(take(t, allTypes(t))), w.Close())
+	w.Release()
+}
+
 // TestWriterIsInTheBackground holds a save up by its report of a folder that can't be removed.
 func TestWriterIsInTheBackground(t *testing.T) {
 	reported := make(chan struct{})

@@ -3,6 +3,7 @@ package data
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
@@ -66,8 +67,13 @@ func (c ImagesConfig) check() error {
 	case len(c.Std) != 0 && len(c.Std) != c.Channels:
 		return fmt.Errorf("%d standard deviations for %d channels", len(c.Std), c.Channels)
 	}
+	for ch, mean := range c.Mean {
+		if mean-mean != 0 {
+			return fmt.Errorf("the mean of channel %d must be a finite number, not %v", ch, mean)
+		}
+	}
 	for ch, std := range c.Std {
-		if !(std > 0) {
+		if !(std > 0 && std <= math.MaxFloat32) {
 			return fmt.Errorf("the standard deviation of channel %d must be positive, not %v", ch, std)
 		}
 	}

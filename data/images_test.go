@@ -99,6 +99,8 @@ func TestNewImagesRefuses(t *testing.T) {
 		{"deviations", func(c *data.ImagesConfig) { c.Std = []float32{1, 1, 1} }, "3 standard deviations for 2 channels"},
 		{"zero deviation", func(c *data.ImagesConfig) { c.Std = []float32{1, 0} }, "channel 1 must be positive, not 0"},
 		{"no deviation", func(c *data.ImagesConfig) { c.Std = []float32{float32(math.NaN()), 1} }, "channel 0 must be positive, not NaN"},
+		{"infinite deviation", func(c *data.ImagesConfig) { c.Std = []float32{1, float32(math.Inf(1))} }, "channel 1 must be positive, not +Inf"},
+		{"no mean", func(c *data.ImagesConfig) { c.Mean = []float32{0, float32(math.NaN())} }, "the mean of channel 1 must be a finite number, not NaN"},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"gonbatch/distributed/pjrt"
 )
 
-// average returns the mean of each node over the ranks, by one all-reduce for each element type: many small collectives would cost
-// their latency each.
+// average returns the mean of each node over the ranks, by one all-reduce for each element type:
+// many small collectives would cost their latency each.
 func average(nodes []*graph.Node) []*graph.Node {
 	averaged := make([]*graph.Node, len(nodes))
 	for _, group := range byDType(nodes) {

@@ -24,9 +24,10 @@
 //   - as one rank of many, it drives one device, as PyTorch's DistributedDataParallel does, and the gradients are averaged by an
 //     all-reduce inside the compiled training step. The ranks talk by the cluster's MPI, or, started by torchrun, over TCP.
 //
-// The batch size is always the global one: the same hyper-parameters give the same training on any number of ranks and devices, except
-// that each rank has its own random numbers (dropout), and its own statistics in batch normalization.
-// What is to be kept, rank 0 alone should write: see World.IsMain.
+// The batch size is always the global one: the same hyper-parameters give the same training on any
+// number of ranks and devices, except that each rank has its own random numbers (dropout), and its
+// own statistics in batch normalization. What is to be kept, rank 0 alone should write: see
+// World.IsMain.
 //
 // A rank that dies, is stuck, or disagrees with the others ends them all within seconds, and the report names it (package watch). Close is what tells a
 // finished rank from a lost one, so defer it. Abort ends all ranks on purpose; Check tries the job before there is a training.

@@ -45,11 +45,13 @@ func (m Metrics) Get(name string) (float64, bool) {
 	return 0, false
 }
 
-// Evaluate computes the trainer's evaluation metrics over the whole dataset, every example once, and returns them on every rank. Each
-// rank evaluates its part, at most batchSize examples at a time; means are weighted by the number of examples. A metric.UpdateGo is
-// updated with the results of all ranks. CheckMetrics says which metrics are refused.
+// Evaluate computes the trainer's evaluation metrics over the whole dataset, every example once,
+// and returns them on every rank. Each rank evaluates its part, at most batchSize examples at a
+// time; means are weighted by the number of examples. A metric.UpdateGo is updated with the results
+// of all ranks. CheckMetrics says which metrics are refused.
 //
-// Where the context of any rank ends, or any rank fails, all give up together; in the first case the error is context.Canceled.
+// Where the context of any rank ends, or any rank fails, all give up together; in the first case the
+// error is context.Canceled.
 func (w *World) Evaluate(ctx context.Context, trainer *train.Trainer, ds data.Dataset, batchSize int) (Metrics, error) {
 	if batchSize < 1 {
 		return nil, fmt.Errorf("distributed: evaluate %s with a batch size of %d: it must be at least 1", ds.Name(), batchSize)
@@ -117,8 +119,8 @@ func (w *World) weightedMean(values []float64, examples int) error {
 	return nil
 }
 
-// evaluatePart evaluates one rank's examples. The trainer's metrics are running means, so the last step's are those of the part. Of a
-// metric.UpdateGo it returns the results of the batches instead.
+// evaluatePart evaluates one rank's examples. The trainer's metrics are running means, so the last
+// step's are those of the part. Of a metric.UpdateGo it returns the results of the batches instead.
 func (w *World) evaluatePart(ctx context.Context, trainer *train.Trainer, p part) ([]float64, []*results, error) {
 	values, inGo := make([]float64, len(trainer.EvalMetrics())), make([]*results, len(trainer.EvalMetrics()))
 	for i, m := range trainer.EvalMetrics() {
@@ -223,7 +225,8 @@ func (p part) Iter() iter.Seq2[train.Batch, error] {
 	}
 }
 
-// split divides a part into one whose batches come in groups of n, each of the same size, and the rest: all, where a batch has fewer than n.
+// split divides a part into one whose batches come in groups of n, each of the same size, and the
+// rest: all, where a batch has fewer than n.
 func (p part) split(n int) (grouped, rest part) {
 	size, count := p.batchSize/n, 0
 	if size > 0 {

@@ -14,9 +14,10 @@ import (
 	"github.com/gomlx/gomlx/support/exceptions"
 )
 
-// CheckMetrics refuses evaluation metrics whose value over a dataset would be wrong. A *metric.MeanMetric and whatever embeds one, and a
-// metric.UpdateGo, are right in every world. A metric that keeps a state of its own in another way is right on one rank only: nothing says
-// how to join the states of several.
+// CheckMetrics refuses evaluation metrics whose value over a dataset would be wrong. A
+// *metric.MeanMetric, a type that embeds one, and a metric.UpdateGo are right in every world. A
+// metric that keeps its own state in another way is accepted on one rank only: the states of
+// several ranks can't be joined.
 func (w *World) CheckMetrics(metrics []metric.Interface) error {
 	for _, m := range metrics {
 		if err := w.checkMetric(m); err != nil {
@@ -48,7 +49,8 @@ var (
 	movingAverage = reflect.TypeOf(metric.NewExponentialMovingAverageMetric("", "", "", nil, nil, 0))
 )
 
-// results are what a metric.UpdateGo gave for each batch of this rank, in the order of the examples.
+// results are the values of a metric.UpdateGo for each batch of this rank, in the order of the
+// examples.
 type results struct {
 	encoded bytes.Buffer
 	encoder *gob.Encoder
@@ -76,7 +78,8 @@ func (r *results) tensors() (all []*tensors.Tensor, err error) {
 	}
 }
 
-// join computes a metric.UpdateGo over all ranks: each rank updates it with the results of all batches, in the order of the examples.
+// join computes a metric.UpdateGo over all ranks: each rank updates it with the results of all
+// batches, in the order of the examples.
 func (w *World) join(m metric.UpdateGo, root *model.Scope, mine *results, examples int) (float64, error) {
 	parts, err := w.AllGather(mine.encoded.Bytes())
 	if err != nil {
@@ -109,8 +112,8 @@ func (w *World) join(m metric.UpdateGo, root *model.Scope, mine *results, exampl
 	return scalar(value)
 }
 
-// single are the values of a metric one by one, as a median needs them: of each example one. A mean of each batch would give another
-// median for each way to divide the examples into batches.
+// single splits the results into one value for each example, as a median needs them. The median of
+// the batches' means would depend on how the examples are divided into batches.
 func single(all []*tensors.Tensor, examples int) ([]*tensors.Tensor, error) {
 	var values []*tensors.Tensor
 	for _, value := range all {

@@ -45,7 +45,8 @@ func (c *classList) UpdateGo(value *tensors.Tensor) {
 
 func (c *classList) ReadGo() *tensors.Tensor { return tensors.FromScalar(float64(len(c.seen))) }
 
-// TestMetricsOverRanks: what can be joined over ranks is, in the order of the examples, and nothing else is taken.
+// TestMetricsOverRanks: what can be joined over ranks is, in the order of the examples, and nothing
+// else is taken.
 func TestMetricsOverRanks(t *testing.T) {
 	ranktest.RunWith(t, []ranktest.Launcher{ranktest.Torchrun}, 2, func(t *testing.T) {
 		w := initWorld(t)

@@ -23,8 +23,8 @@ func normNet(scope *model.Scope, x *graph.Node) *graph.Node {
 	return layers.Dense(scope.In("logits"), x, true, ranktest.Classes)
 }
 
-// TestBatchNormOverDevices: the devices of one process normalize over the whole batch, as one device does. (Ranks do so over their own
-// parts: see docs/adr/0003.)
+// TestBatchNormOverDevices: the devices of one process normalize over the whole batch, as one
+// device does. (Ranks do so over their own parts: see docs/adr/0003.)
 func TestBatchNormOverDevices(t *testing.T) {
 	if ranktest.InRank() {
 		w := initWorld(t)

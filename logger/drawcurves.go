@@ -52,7 +52,8 @@ func drawCurves(path, title string, curves map[string]plotter.XYs) error {
 	return nil
 }
 
-// widen makes room around a value that is the only one: the plot's own room of 1 is none for numbers above 2^53.
+// widen makes room around a single value. The plot itself adds 1 on each side, which changes
+// nothing above 2^53, and then panics.
 func widen(axis *plot.Axis) {
 	if room := math.Abs(axis.Max) / 10; axis.Max == axis.Min && room > 1 {
 		axis.Min, axis.Max = axis.Min-room, axis.Max+room

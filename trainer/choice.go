@@ -14,7 +14,8 @@ func oneOf(name, value string, values []string) error {
 	return fmt.Errorf("%s: %q: it must be %s or %s", name, value, strings.Join(values[:len(values)-1], ", "), values[len(values)-1])
 }
 
-// better reports whether a value is better than the best so far, by more than delta. NaN is never better.
+// better reports whether a value is better than the best so far, by more than delta. NaN is never
+// better.
 func better(value float64, best *number, mode string, delta float64) bool {
 	switch {
 	case value != value:

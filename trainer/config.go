@@ -11,8 +11,8 @@ import (
 // Config says how to train. The zero value of each field is a sensible default. The names in YAML and of flags are Lightning's, where it
 // has them.
 type Config struct {
-	// Name tells several trainings of one program apart, in the run directory and in messages. Default: the name of the step of the job
-	// that runs ("main" outside of one), then with "-2".
+	// Name tells several trainings of one program apart, in the run directory and in messages.
+	// Default: the name of the step of the job that runs ("main" outside of one), then with "-2".
 	Name string `yaml:"name" help:"name of this training, if a program has several"`
 
 	// MaxEpochs is the number of passes over the training set. If no limit is set, it is 1.
@@ -73,10 +73,11 @@ type Config struct {
 type EarlyStoppingConfig struct {
 	// Monitor is the metric to look at, such as "val/loss". Empty: no early stopping.
 	Monitor string `yaml:"monitor" help:"metric that must improve, such as val/loss (empty: no early stopping)"`
-	// Mode is "min" or "max". It may be left out for well-known metrics: min for losses, errors and perplexity, max for accuracy, F1, IoU,
-	// BLEU and the like.
+	// Mode is "min" or "max". It may be left out for well-known metrics: min for losses, errors and
+	// perplexity, max for accuracy, F1, IoU, BLEU and the like.
 	Mode string `yaml:"mode" help:"min or max (default: by the metric's name, where it is well known)"`
-	// Patience is the number of validations in a row without improvement after which the training ends. Default: 3.
+	// Patience is the number of validations in a row without improvement after which the training
+	// ends. Default: 3.
 	Patience int `yaml:"patience" help:"validations in a row without improvement that end the training (default: 3)"`
 	// MinDelta is the smallest change that counts as one.
 	MinDelta float64 `yaml:"min_delta" help:"smallest change that is an improvement"`
@@ -85,8 +86,8 @@ type EarlyStoppingConfig struct {
 // CheckpointConfig says when checkpoints are written, and which are kept. One is written as well at the end, and when the job is told
 // to stop.
 type CheckpointConfig struct {
-	// Dir is the folder of checkpoints, each a folder step-N in it. Default: checkpoints/NAME in the run directory, with Config.Name;
-	// without a run directory, none are written.
+	// Dir is the folder of checkpoints, each a folder step-N in it. Default: checkpoints/NAME in
+	// the run directory, with Config.Name; without a run directory, none are written.
 	Dir string `yaml:"dir" help:"folder of checkpoints (default: in the run directory)"`
 	// EverySteps is the number of updates between two. Default: one at the end of each epoch.
 	EverySteps int `yaml:"every_steps" help:"updates between checkpoints (0: at the end of each epoch)"`

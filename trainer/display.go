@@ -164,8 +164,16 @@ func (r *run) left() string {
 	if r.plan.updates == 0 || done < 1 {
 		return ""
 	}
-	left := time.Since(r.began) * time.Duration(int64(r.plan.updates)-r.at.Step) / time.Duration(done)
-	return left.Round(time.Second).String() + " left"
+	return remaining(time.Since(r.began), done, int64(r.plan.updates)-r.at.Step).Round(time.Second).String() + " left"
 }
+
+// remaining is the time that so many further updates take, at the speed of those that are done.
+func remaining(elapsed time.Duration, done, left int64) time.Duration {
+	each := float64(elapsed) / float64(done)
+	return time.Duration(min(each*float64(left), float64(longest)))
+}
+
+// longest is about a century: no more fits into a time.Duration.
+const longest = 100 * 365 * 24 * time.Hour
 
 func (r *run) batchesDone() int64 { return int64(r.at.Epoch*r.plan.batches + r.at.Batch) }

@@ -132,16 +132,26 @@ func TestMaxTime(t *testing.T) {
 }
 
 func TestEarlyStopping(t *testing.T) {
-	c := trainer.Config{MaxEpochs: 40, BatchSize: 12, EarlyStopping: trainer.EarlyStoppingConfig{Monitor: "val/accuracy", Patience: 2}}
-	tr, out := newTrainer(t, c, blobTask(plainNet))
-	if err := tr.Fit(t.Context(), ranktest.Blobs(145), ranktest.Blobs(40)); err != nil {
-		t.Fatal(err)
-	}
-	if tr.Step() >= 40*12 || !strings.Contains(out.String(), "val/accuracy has not been better than 1 for 2 validations") {
-		t.Errorf("%d steps:\n%s", tr.Step(), out)
+	c := trainer.Config{MaxEpochs: 40, BatchSize: 12, EarlyStopping: trainer.EarlyStoppingConfig{Monitor: "val/accuracy"}}
+	for patience, says := range map[int]string{1: "for 1 validation\n", 2: "for 2 validations\n"} {
+		c.EarlyStopping.Patience = patience
+		var values []float64
+		record := trainer.Callback{Name: "record", ValidationEnd: func(e *trainer.Event) error {
+			values = append(values, e.Metrics["val/accuracy"])
+			return nil
+		}}
+		tr, out := newTrainer(t, c, blobTask(plainNet), trainer.WithCallbacks(record))
+		if err := tr.Fit(t.Context(), ranktest.Blobs(145), ranktest.Blobs(40)); err != nil {
+			t.Fatal(err)
+		}
+		// As in Lightning's EarlyStopping: so many validations after the best one, and not one more.
+		best := slices.Index(values, slices.Max(values))
+		if len(values) != best+1+patience || !strings.Contains(out.String(), "val/accuracy has not been better than 1 "+says) {
+			t.Errorf("patience %d: validations %v:\n%s", patience, values, out)
+		}
 	}
 	c.EarlyStopping.Monitor = "val/acc"
-	tr, _ = newTrainer(t, c, blobTask(plainNet))
+	tr, _ := newTrainer(t, c, blobTask(plainNet))
 	if err := tr.Fit(t.Context(), ranktest.Blobs(145), ranktest.Blobs(40)); err == nil || !strings.Contains(err.Error(), `"val/acc": there is no such metric: use one of val/accuracy, val/loss`) {
 		t.Errorf("got %v, want the metrics that there are", err)
 	}

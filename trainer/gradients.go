@@ -21,7 +21,8 @@ func trained(scope *model.Scope, g *graph.Graph) []*model.Variable {
 	return variables
 }
 
-// widened are the gradients in at least single precision: sums over batches, ranks and elements lose too much in half.
+// widened returns the gradients in at least single precision: half precision is too coarse to sum
+// over batches, ranks and elements.
 func widened(gradients []*graph.Node) []*graph.Node {
 	wide := make([]*graph.Node, len(gradients))
 	for i, gradient := range gradients {
@@ -33,7 +34,7 @@ func widened(gradients []*graph.Node) []*graph.Node {
 	return wide
 }
 
-// narrowed are the gradients in the types of their variables, as optimizers take them.
+// narrowed returns the gradients in the types of their variables, which optimizers need.
 func narrowed(gradients []*graph.Node, variables []*model.Variable) []*graph.Node {
 	narrow := make([]*graph.Node, len(gradients))
 	for i, gradient := range gradients {
@@ -42,7 +43,8 @@ func narrowed(gradients []*graph.Node, variables []*model.Variable) []*graph.Nod
 	return narrow
 }
 
-// group is the batches of an update: how many there are is a variable, because the last group of an epoch may have fewer.
+// group is the batches of one update. Their number is a variable, because the last group of an
+// epoch may be smaller.
 type group struct {
 	store *model.Store
 	size  *graph.Node // With this batch, in the graph that is built now.
@@ -51,7 +53,7 @@ type group struct {
 
 // newGroup counts this batch.
 func newGroup(store *model.Store, g *graph.Graph, ends bool) *group {
-	count := store.Scope(path.Join("/", train.AccumulatedGradientsScope)).VariableWithValue("batches", int32(0)).SetTrainable(false)
+	count := store.Scope(path.Join("/", train.AccumulatedGradientsScope)).VariableWithValue("#batches", int32(0)).SetTrainable(false)
 	size := graph.AddScalar(count.NodeValue(g), 1)
 	count.SetNodeValue(size)
 	if ends {
@@ -60,7 +62,8 @@ func newGroup(store *model.Store, g *graph.Graph, ends bool) *group {
 	return &group{store: store, size: size, ends: ends}
 }
 
-// add adds the gradients to those of the batches before. At the group's end it returns their mean, and the next group begins with zeros.
+// add adds the gradients to those of earlier batches. At the end of the group it returns their mean
+// and resets the sums.
 func (b *group) add(variables []*model.Variable, gradients []*graph.Node) []*graph.Node {
 	mean := make([]*graph.Node, len(gradients))
 	for i, gradient := range gradients {
@@ -83,7 +86,8 @@ func (b *group) sum(v *model.Variable, dtype dtypes.DType) *model.Variable {
 	return scope.WithInitializer(initializer.Zero).VariableWithShape(v.Name(), shape).SetTrainable(false)
 }
 
-// clipped scales the gradients so that their global norm is at most the limit.
+// clipped scales the gradients so that their global norm is at most the limit. It computes the norm
+// in at least single precision.
 func clipped(gradients []*graph.Node, limit float64) []*graph.Node {
 	dtype := dtypes.Float32
 	for _, gradient := range gradients {

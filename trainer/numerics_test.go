@@ -20,7 +20,6 @@ import (
 	"github.com/gomlx/gomlx/ml/train/metric"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
-	"gonbatch/data"
 	"gonbatch/distributed/ranktest"
 	"gonbatch/trainer"
 )
@@ -98,7 +97,8 @@ func trainedFloats(t *testing.T, tr *trainer.Trainer) []float64 {
 	return all
 }
 
-// testAccumulationOfFew: a last group of fewer batches is their mean, so that two batches of 12 are one of 24, also where eight are asked for.
+// testAccumulationOfFew: a last group of fewer batches is their mean, so that two batches of 12 are
+// one of 24, also where eight are asked for.
 func testAccumulationOfFew(t *testing.T) {
 	for _, precision := range []string{"32-true", "bf16-true"} {
 		after := func(c trainer.Config) []float64 {
@@ -123,7 +123,8 @@ func testAccumulationOfFew(t *testing.T) {
 	}
 }
 
-// testRegularization: what layers add to the loss counts in a step of several losses as in one loss.
+// testRegularization: what layers add to the loss counts in a step of several losses as in one
+// loss.
 func testRegularization(t *testing.T) {
 	net := func(scope *model.Scope, x *graph.Node) *graph.Node {
 		return layers.Dense(scope.In("logits"), graph.Reshape(x, x.Shape().Dimensions[0], -1), true, ranktest.Classes)
@@ -173,7 +174,8 @@ func testRegularization(t *testing.T) {
 	}
 }
 
-// testClippingInHalf: a step is as long as the rate times the norm, also where that is the sum of many equal tensors.
+// testClippingInHalf: a step is as long as the rate times the norm, also where that is the sum of
+// many equal tensors.
 func testClippingInHalf(t *testing.T) {
 	tensors := 300
 	if w := world(t); w.Size()*w.Devices() > 1 {
@@ -237,173 +239,5 @@ func testLabelsOfAnotherType(t *testing.T) {
 				t.Errorf("%s with labels of %s: %v", c.precision, c.labels, err)
 			}
 		}
-	}
-}
-
-// testMedian: the median of a value of each example, over batches, devices and ranks.
-func testMedian(t *testing.T) {
-	label := func(_ *model.Scope, labels, predictions []*graph.Node) *graph.Node {
-		return graph.Reshape(graph.ConvertDType(labels[0], predictions[0].DType()), -1)
-	}
-	mean := func(scope *model.Scope, labels, predictions []*graph.Node) *graph.Node {
-		return graph.ReduceAllMean(label(scope, labels, predictions))
-	}
-	median := func(of metric.BaseMetricGraph, batch int) func(n int) (float64, error) {
-		task := trainer.Supervised(plainNet, loss.SparseCategoricalCrossEntropyLogits, optimizer.Adam().Done(), metric.NewMedianMetric("Median", "med", "loss", of, nil))
-		tr, _ := newTrainer(t, trainer.Config{EvalBatchSize: batch}, task)
-		return func(n int) (float64, error) {
-			metrics, err := tr.Test(t.Context(), ranktest.Blobs(n))
-			return metrics["test/median"], err
-		}
-	}
-	oneByOne := median(mean, 1)
-	for _, n := range []int{30, 33, 35} {
-		labels := slices.Sorted(slices.Values(classes(t, n)))
-		if got, err := oneByOne(n); err != nil || got != float64(labels[n/2]) {
-			t.Errorf("%d examples one by one: the median is %v, %v, want %d", n, got, err, labels[n/2])
-		}
-		inBatches := median(label, 12)
-		for range 2 { // The second does not know of the first.
-			if got, err := inBatches(n); err != nil || got != float64(labels[n/2]) {
-				t.Errorf("%d examples in batches: the median is %v, %v, want %d", n, got, err, labels[n/2])
-			}
-		}
-	}
-	labels := slices.Sorted(slices.Values(classes(t, 7)))
-	if got, err := median(label, 1000)(7); err != nil || got != float64(labels[3]) {
-		t.Errorf("7 examples at once: the median is %v, %v, want %d", got, err, labels[3])
-	}
-	if _, err := median(mean, 12)(30); err == nil || !strings.Contains(err.Error(), "values for 30 examples, and a median of the batches' values depends on the batches") {
-		t.Errorf("a median of means of batches: %v", err)
-	}
-}
-
-// classes are those of the first n of Blobs, in order.
-func classes(t *testing.T, n int) []int32 {
-	t.Helper()
-	var labels []int32
-	for i := range n {
-		_, one, err := ranktest.Blobs(n).Batch([]int{i})
-		if err != nil {
-			t.Fatal(err)
-		}
-		labels = append(labels, tensors.MustCopyFlatData[int32](one[0])...)
-	}
-	return labels
-}
-
-// testInfiniteMetric: a validation that gives no finite number does not end the training, and its checkpoint comes back.
-func testInfiniteMetric(t *testing.T) {
-	for _, value := range []float64{math.Inf(1), math.Inf(-1), math.NaN()} {
-		of := func(_ *model.Scope, _, predictions []*graph.Node) *graph.Node {
-			return graph.Scalar(predictions[0].Graph(), predictions[0].DType(), value)
-		}
-		dir := sharedTempDir(t)
-		for epochs := int64(1); epochs <= 3; epochs += 2 {
-			task := trainer.Supervised(plainNet, loss.SparseCategoricalCrossEntropyLogits, optimizer.Adam().Done(), metric.NewMeanMetric("Perplexity", "ppl", "ppl", of, nil))
-			c := trainer.Config{MaxEpochs: int(epochs), BatchSize: 12, Checkpoint: trainer.CheckpointConfig{Dir: dir, Monitor: "val/perplexity"}}
-			c.EarlyStopping = trainer.EarlyStoppingConfig{Monitor: "val/perplexity", Patience: 10}
-			tr, _ := newTrainer(t, c, task)
-			if err := tr.Fit(t.Context(), ranktest.Blobs(145), ranktest.Blobs(40)); err != nil || tr.Step() != 12*epochs {
-				t.Errorf("%v: %v after step %d, want %d", value, err, tr.Step(), 12*epochs)
-			}
-		}
-	}
-}
-
-// sharedTempDir is one folder for all ranks.
-func sharedTempDir(t *testing.T) string {
-	t.Helper()
-	path, err := world(t).Broadcast([]byte(t.TempDir()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = world(t).Barrier() }) // It is removed when no rank needs it.
-	return string(path)
-}
-
-// testPredictWhileTraining: predictions are of the weights of the moment, though the program is compiled once.
-func testPredictWhileTraining(t *testing.T) {
-	task, first := blobTask(plainNet), []float32(nil)
-	predict := func(tr *trainer.Trainer, n int) []float32 {
-		var all []float32
-		err := tr.PredictOnMain(t.Context(), ranktest.Blobs(n), func(_ []int, predictions []*tensors.Tensor) error {
-			all = append(all, tensors.MustCopyFlatData[float32](predictions[0])...)
-			return nil
-		})
-		if err != nil {
-			t.Error(err)
-		}
-		return all
-	}
-	each := trainer.Callback{Name: "predict", EpochEnd: func(e *trainer.Event) error {
-		now := predict(e.Trainer, 3)
-		if e.Trainer.World().IsMain() && slices.Equal(now, first) {
-			t.Errorf("epoch %d: the predictions are those of the epoch before", e.Epoch)
-		}
-		first = now
-		return nil
-	}}
-	tr, _ := newTrainer(t, trainer.Config{MaxEpochs: 3, BatchSize: 12, EvalBatchSize: 1000}, task, trainer.WithCallbacks(each))
-	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil {
-		t.Fatal(err)
-	}
-	if now := predict(tr, 3); !slices.Equal(now, first) {
-		t.Errorf("after the last epoch %v, then %v", first, now)
-	}
-	if w := tr.World(); w.Size()*w.Devices() > 1 {
-		return
-	}
-	for n := 4; n < 40; n++ { // More sizes than GoMLX keeps programs by default.
-		predict(tr, n)
-		if _, err := tr.Test(t.Context(), ranktest.Blobs(n)); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// words is Blobs as four whole numbers each, for a step that looks them up.
-type words struct{ ranktest.Blobs }
-
-func (w words) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
-	_, labels, err = w.Blobs.Batch(indices)
-	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(make([]int32, 4*len(indices)), len(indices), 4)}, labels, err
-}
-
-// testWholeNumbersAndHalf: the means of a step's losses are weighted by the number of examples, whatever the inputs' type is. 257 is no number of
-// bfloat16.
-func testWholeNumbersAndHalf(t *testing.T) {
-	step := func(scope *model.Scope, inputs, labels []*graph.Node) []*graph.Node {
-		weight := scope.In("a").VariableWithValue("x", float32(1)).NodeValue(inputs[0])
-		return []*graph.Node{graph.Mul(weight, graph.ReduceAllMean(graph.ConvertDType(labels[0], dtypes.Float32)))}
-	}
-	var want float64
-	for _, class := range classes(t, 514) {
-		want += float64(class) / 514
-	}
-	for _, c := range []struct {
-		precision string
-		ds        data.Dataset
-	}{{"32-true", words{514}}, {"32-true", ranktest.Blobs(514)}, {"bf16-true", ranktest.Blobs(514)}} {
-		task := trainer.Adversarial(step, trainer.Objective{Name: "a", Scope: "/a", Optimizer: plainSGD(1)})
-		tr, _ := newTrainer(t, trainer.Config{EvalBatchSize: 257, Precision: c.precision}, task)
-		metrics, err := tr.Test(t.Context(), c.ds)
-		if err != nil || !(math.Abs(metrics["test/a_loss"]-want) < 1e-5) || !(math.Abs(metrics["test/loss"]-want) < 1e-5) {
-			t.Errorf("%T, %s: %v, %v, want %g", c.ds, c.precision, metrics, err, want)
-		}
-	}
-}
-
-// TestSizesWithoutLimit: "everything at once" may be written as the largest number.
-func TestSizesWithoutLimit(t *testing.T) {
-	c := trainer.Config{BatchSize: 12, EvalBatchSize: math.MaxInt, LimitValBatches: math.MaxInt}
-	tr, _ := newTrainer(t, c, blobTask(plainNet))
-	if err := tr.Fit(t.Context(), ranktest.Blobs(24), ranktest.Blobs(40)); err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	err := tr.Predict(t.Context(), ranktest.Blobs(40), func(indices []int, _ []*tensors.Tensor) error { n += len(indices); return nil })
-	if err != nil || n != 40 {
-		t.Errorf("%d predictions, %v", n, err)
 	}
 }

@@ -30,7 +30,8 @@ func (p precision) outputs(nodes []*graph.Node) []*graph.Node {
 	return nodes
 }
 
-// labelsFor are labels that can be compared with the predictions: floating-point ones of a type that no prediction has get the first one's.
+// labelsFor converts labels so that they can be compared with the predictions: a floating-point
+// label of a type that no prediction has gets the type of the first prediction.
 func labelsFor(predictions, labels []*graph.Node) []*graph.Node {
 	if len(predictions) == 0 || !predictions[0].DType().IsFloat() {
 		return labels
@@ -46,8 +47,8 @@ func labelsFor(predictions, labels []*graph.Node) []*graph.Node {
 	return fitting
 }
 
-// countable are a step's inputs as metrics take them. GoMLX's means count examples in the type of the first one, in which integers would not
-// fit the values, and half precision would not hold the count.
+// countable converts a step's first input so that metrics can use it. GoMLX's means count examples
+// in its type: an integer type doesn't match the values, and half precision can't hold the count.
 func countable(inputs []*graph.Node) []*graph.Node {
 	if dtype := inputs[0].DType(); dtype.IsFloat() && !dtype.IsHalfPrecision() {
 		return inputs

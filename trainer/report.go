@@ -73,7 +73,9 @@ func (r *run) logParams(training data.Dataset) error {
 		"platform": r.world.Platform(),
 	}
 	for name, f := range r.config.fields() {
-		if !f.value.IsZero() {
+		// A folder is not a parameter of the training: it changes when the run directory is moved,
+		// and MLflow refuses parameters that change.
+		if !f.value.IsZero() && name != "checkpoint.dir" {
 			params[name] = text(f.value)
 		}
 	}

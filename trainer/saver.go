@@ -36,7 +36,7 @@ func newSaver(w *distributed.World, c Config) (*saver, error) {
 	s := &saver{path: path}
 	report := func(message string) { w.Printf("checkpoint: %s\n", message) }
 	err := w.OnMain(func() (err error) {
-		s.dir, err = checkpoint.Open(path, checkpoint.Options{Keep: c.Checkpoint.Keep, Metric: c.Checkpoint.Monitor, Mode: checkpoint.Mode(c.Checkpoint.Mode), Report: report})
+		s.dir, err = checkpoint.Open(path, checkpoint.Options{Keep: c.Checkpoint.Keep, Metric: c.Checkpoint.Monitor, Mode: checkpoint.Mode(c.Checkpoint.Mode), Check: checkWeights, Report: report})
 		return err
 	})
 	if err != nil {
@@ -74,7 +74,8 @@ func (s *saver) wait() error {
 	return s.writer.Wait()
 }
 
-// release gives back the memory of the last snapshot: there may be many trainings before the world is closed.
+// release ends what is being written, and frees the memory of the last snapshot: a sweep may train
+// many times before it closes the world.
 func (s *saver) release() {
 	if s != nil && s.writer != nil {
 		s.writer.Release()

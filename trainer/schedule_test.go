@@ -77,7 +77,8 @@ func TestScheduleEdges(t *testing.T) {
 	}
 }
 
-// TestFastDevRunOfASchedule: its one update has a rate, whatever the schedule of the whole training is.
+// TestFastDevRunOfASchedule: its one update has a rate, whatever the schedule of the whole training
+// is.
 func TestFastDevRunOfASchedule(t *testing.T) {
 	c := trainer.Config{MaxEpochs: 10, BatchSize: 12, FastDevRun: true, Schedule: trainer.ScheduleConfig{Kind: "one-cycle", WarmupSteps: 50}}
 	tr, _ := newTrainer(t, c, sgdTask(0.1))

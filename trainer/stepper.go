@@ -66,8 +66,8 @@ func (s *stepper) stepLoss(step StepFn, labels, inputs []*graph.Node) *graph.Nod
 	return total
 }
 
-// addLossesAs gives the terms that the model's layers add to the loss, such as L2 regularization, the element type of the loss: they have
-// that of the weights.
+// addLossesAs converts the terms that layers add to the loss, such as L2 regularization, from the
+// element type of the weights to that of the loss.
 func addLossesAs(dtype dtypes.DType, g *graph.Graph) {
 	for _, key := range []string{train.TrainerMainLossGraphParamKey, train.TrainerRegularizationLossGraphParamKey} {
 		name := model.JoinPath(train.TrainerAbsoluteScope, key)
@@ -114,8 +114,8 @@ func (s *stepper) UpdateGraph(_ *model.Scope, g *graph.Graph, loss *graph.Node) 
 	s.built = true
 }
 
-// gradients are those of all objectives, one after the other, over the batches of this update: nothing of use unless this is the last
-// of them.
+// gradients returns the gradients of all objectives, one after the other, averaged over the batches
+// of this update. Before its last batch they are only added up, and the result has no use.
 func (s *stepper) gradients(g *graph.Graph, scopes []*model.Scope, losses []*graph.Node) []*graph.Node {
 	var all []*graph.Node
 	var batches *group
@@ -149,9 +149,10 @@ func (s *stepper) apply(g *graph.Graph, scopes []*model.Scope, losses, gradients
 		if s.clipNorm > 0 {
 			own = clipped(own, s.clipNorm)
 		}
+		step.SetNodeValue(before) // Each optimizer counts the update; some depend on the number.
 		apply(s.objectives[i], scopes[i], narrowed(own, variables), l)
 	}
-	step.SetNodeValue(graph.AddScalar(before, 1)) // Once, whatever the number of optimizers.
+	step.SetNodeValue(graph.AddScalar(before, 1))
 }
 
 func apply(o Objective, scope *model.Scope, gradients []*graph.Node, loss *graph.Node) {
@@ -162,8 +163,8 @@ func apply(o Objective, scope *model.Scope, gradients []*graph.Node, loss *graph
 	withGradients.UpdateGraphWithGradients(scope, gradients, loss.DType())
 }
 
-// withoutPerStepUpdates keeps what layers do after each update, such as L1 regularization's small weights that become zero, from
-// being done after a batch that updates nothing.
+// withoutPerStepUpdates removes what layers do after each update, such as L1 regularization's
+// rounding of small weights to zero: this batch updates nothing.
 func withoutPerStepUpdates(store *model.Store, g *graph.Graph) {
 	for p := range store.IterGraphParams(g) {
 		if p.Key == train.TrainerPerStepUpdateGraphFnParamKey {

@@ -27,11 +27,15 @@ func (s *stopping) observe(c EarlyStoppingConfig, metrics Metrics) (reason strin
 
 // verdict is why the training should end by what was observed; empty if it should not.
 func (s *stopping) verdict(c EarlyStoppingConfig) (reason string) {
+	validations := fmt.Sprintf("%d validations", s.Waited)
+	if s.Waited == 1 {
+		validations = "1 validation"
+	}
 	switch {
 	case c.Monitor == "" || s.Waited < c.Patience:
 		return ""
 	case s.Best == nil:
-		return fmt.Sprintf("%s was never a number in %d validations", c.Monitor, s.Waited)
+		return fmt.Sprintf("%s was never a number in %s", c.Monitor, validations)
 	}
-	return fmt.Sprintf("%s has not been better than %.6g for %d validations", c.Monitor, float64(*s.Best), s.Waited)
+	return fmt.Sprintf("%s has not been better than %.6g for %s", c.Monitor, float64(*s.Best), validations)
 }

@@ -40,23 +40,27 @@ type StepFn func(scope *model.Scope, inputs, labels []*graph.Node) []*graph.Node
 type Objective struct {
 	// Name is for logs: "generator" gives the metric train/generator_loss.
 	Name string
-	// Scope is the path under which the variables to change lie, such as "/generator". Others keep still. No objective's lies in another's.
+	// Scope is the path under which the variables to change lie, such as "/generator". Others keep
+	// still. No objective's lies in another's.
 	Scope string
 	// Optimizer changes them. Each objective needs one of its own.
 	Optimizer optimizer.Interface
 }
 
-// Supervised trains a model by one loss over predictions and labels. The metrics are those of validations and tests: GoMLX's mean metrics
-// and its median, or metrics of one's own that implement metric.UpdateGo; they are exact over any number of ranks and devices. Of
-// a median the graph returns one value for each example. Another metric is refused where its value would be wrong.
+// Supervised trains a model by one loss over predictions and labels. The metrics are those of
+// validations and tests: GoMLX's mean metrics and its median, or metrics of one's own that
+// implement metric.UpdateGo; they are exact over any number of ranks and devices. Of a median the
+// graph returns one value for each example. Another metric is refused where its value would be
+// wrong.
 func Supervised[F ModelFn](modelFn F, lossFn loss.LossFn, opt optimizer.Interface, metrics ...metric.Interface) Task {
 	return Task{model: canonical(modelFn), loss: lossFn, objectives: []Objective{{Name: "", Scope: "/", Optimizer: opt}}, metrics: metrics}
 }
 
-// Adversarial trains several models by several losses in one step, such as a GAN's generator and discriminator (Goodfellow et al.,
-// Generative Adversarial Nets, 2014): all losses are computed from the same weights, then each objective's optimizer changes the variables
-// of its scope. What layers add to the loss, such as L2 regularization, is a part of what each objective minimizes. Metrics, if any, are
-// given the step's inputs as predictions.
+// Adversarial trains several models by several losses in one step, such as a GAN's generator and
+// discriminator (Goodfellow et al., Generative Adversarial Nets, 2014): all losses are computed
+// from the same weights, then each objective's optimizer changes the variables of its scope. What
+// layers add to the loss, such as L2 regularization, is a part of what each objective minimizes.
+// Metrics, if any, are given the step's inputs as predictions.
 func Adversarial(step StepFn, objectives ...Objective) Task {
 	return Task{step: step, objectives: objectives}
 }
@@ -117,8 +121,9 @@ func (o Objective) check(all int) error {
 	return nil
 }
 
-// apart refuses two objectives that share variables. A variable in two scopes would be changed by two optimizers, and to give it to the
-// inner one would make the outer objective train less than it says.
+// apart refuses two objectives that share variables: two optimizers would change them. Assigning a
+// shared variable to the inner objective would be a guess, and would train less of the outer one
+// than its scope says.
 func (o Objective) apart(other Objective) error {
 	inner, outer := o, other
 	if len(inner.Scope) < len(outer.Scope) {
@@ -134,7 +139,7 @@ func (o Objective) apart(other Objective) error {
 	return nil
 }
 
-// checkMetricNames refuses two metrics that would be logged under one name: one of them would be lost.
+// checkMetricNames refuses two metrics that are logged under the same name: one would be lost.
 func (t Task) checkMetricNames() error {
 	names := map[string]string{metricName("val", "Loss", ""): "the loss"}
 	add := func(name, what string) error {
@@ -194,6 +199,9 @@ func (t Task) gomlx(s *stepper) *train.Trainer {
 	var trainMetrics, evalMetrics []metric.Interface
 	if t.step != nil {
 		for i, o := range t.objectives {
+			if o.Name == "" {
+				continue // The only one: GoMLX logs its loss, with what layers add to it.
+			}
 			at := func(*model.Scope, []*graph.Node, []*graph.Node) *graph.Node { return s.losses[i] }
 			trainMetrics = append(trainMetrics, metric.NewBaseMetric(o.Name+" loss", o.Name, metric.LossMetricType, at, nil))
 			evalMetrics = append(evalMetrics, metric.NewMeanMetric("Mean "+o.Name+" loss", "#"+o.Name, metric.LossMetricType, at, nil))

@@ -133,7 +133,8 @@ func (t *Trainer) open() error {
 	return nil
 }
 
-// anyShapes lets a program be compiled for as many shapes as come: GoMLX's own limit ends a training with the 33rd size of a last batch.
+// anyShapes removes GoMLX's limit of 32 shapes for a program, which ended a training at the 33rd
+// size of a last batch.
 const anyShapes = -1
 
 // openLogger gives rank 0 its logger, and nobody else.
@@ -167,8 +168,8 @@ func (t *Trainer) World() *distributed.World { return t.world }
 // Store has the model's variables and hyper-parameters.
 func (t *Trainer) Store() *model.Store { return t.store }
 
-// Config is the configuration with its defaults, the folder of checkpoints that is used, and what flags, the environment and a file have
-// changed.
+// Config is the configuration with its defaults, the folder of checkpoints that is used, and what
+// flags, the environment and a file have changed.
 func (t *Trainer) Config() Config { return t.config }
 
 // Logger is where rank 0 logs to: nil on the other ranks, and where there is none.
