@@ -47,6 +47,7 @@ func TestBadNetwork(t *testing.T) {
 		trainUntilTold(t)
 		return
 	}
+	t.Parallel()
 	t.Run("for some seconds", func(t *testing.T) {
 		t.Parallel()
 		job := startOnNetwork(t)
@@ -97,6 +98,7 @@ func TestHeldUp(t *testing.T) {
 		trainUntilTold(t)
 		return
 	}
+	t.Parallel()
 	for _, launcher := range []ranktest.Launcher{ranktest.Torchrun, ranktest.OpenMPI} {
 		t.Run(launcher.Name, func(t *testing.T) {
 			t.Parallel()
