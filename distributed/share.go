@@ -21,6 +21,7 @@ func (w *World) ShareVariables(store *model.Store) error {
 	if err := store.InitializeVariables(w.backend, nil); err != nil {
 		return fmt.Errorf("distributed: initialise the variables of rank %d: %w", w.Rank(), err)
 	}
+	w.shared.forget()
 	var fresh []*model.Variable
 	for v := range store.IterVariables() {
 		if !w.shared.has(v) && !isOwn(v) {
@@ -47,10 +48,11 @@ func (s variables) has(v *model.Variable) bool {
 	return ok
 }
 
-// add puts a variable into the set, and forgets those that are no more.
-func (s variables) add(v *model.Variable) {
+func (s variables) add(v *model.Variable) { s[weak.Make(v)] = struct{}{} }
+
+// forget drops the variables that are no more.
+func (s variables) forget() {
 	maps.DeleteFunc(s, func(p weak.Pointer[model.Variable], _ struct{}) bool { return p.Value() == nil })
-	s[weak.Make(v)] = struct{}{}
 }
 
 func (w *World) shareVariable(store *model.Store, v *model.Variable) error {

@@ -58,6 +58,17 @@ func silent(d time.Duration, more ...func(*peer)) func(*peer) {
 	}
 }
 
+// lost breaks the rank's connection.
+func lost(ago time.Duration, more ...func(*peer)) func(*peer) {
+	return func(p *peer) {
+		p.heard, p.lost = noon.Add(-ago), noon.Add(-ago)
+		for _, change := range more {
+			change(p)
+		}
+		p.giveUp(noon)
+	}
+}
+
 func TestJudge(t *testing.T) {
 	const minute = time.Minute
 	tests := []struct {
@@ -99,6 +110,12 @@ func TestJudge(t *testing.T) {
 		{name: "one says nothing", ranks: [3]func(*peer){in(minute), in(minute), silent(time.Minute)}, kind: rundir.Stuck, rank: 2, want: "rank 2 (n1) at step 40 says nothing since 1m0s"},
 		{name: "one says nothing, in the collective", ranks: [3]func(*peer){silent(minute, in(0)), in(minute), in(minute)}, kind: rundir.Stuck, rank: 0, want: "its process is stopped"},
 		{name: "the silent one is to blame, not the one that it holds up", ranks: [3]func(*peer){fine, silent(minute), in(minute)}, kind: rundir.Stuck, rank: 1},
+		{name: "one says nothing, another is late on a busy machine", ranks: [3]func(*peer){silent(5*time.Second, in(0)), in(minute), silent(minute)}, kind: rundir.Stuck, rank: 2, want: "stuck: rank 2 (n1) at step 40 says nothing since 1m0s"},
+		{name: "two say nothing, one for longer", ranks: [3]func(*peer){silent(40 * time.Second), in(minute), silent(minute)}, kind: rundir.Stuck, rank: 2, want: "stuck: rank 2 (n1) at step 40, rank 0 (n1) at step 40 says nothing since 1m0s"},
+		{name: "the connection to the one that is waited for is lost", ranks: [3]func(*peer){in(minute), lost(20 * time.Second), in(minute)}},
+		{name: "a connection is lost, and mpirun ends all at an end", hasty: true, ranks: [3]func(*peer){fine, lost(29*time.Second, busy), fine}},
+		{name: "a connection that did not come back", ranks: [3]func(*peer){fine, lost(31*time.Second, busy), fine}, kind: rundir.Died, rank: 1, want: "its machine, or the network to it, did not answer for 30s"},
+		{name: "what a lost one was doing is not known", ranks: [3]func(*peer){lost(20*time.Second, in(minute)), fine, closing}},
 		{name: "all are in it", ranks: [3]func(*peer){in(minute), in(minute), in(minute)}, kind: rundir.Stuck, rank: 0, want: "the network between them"},
 		{name: "one ahead of the others waits for them", ranks: [3]func(*peer){in(minute), fine, fine}, kind: rundir.Stuck, rank: 1, want: "rank 1 (n1) at step 40, rank 2 (n1) at step 40 has not come"},
 	}

@@ -138,3 +138,33 @@ func TestExcuse(t *testing.T) {
 		t.Error("a hub that was not held up excuses")
 	}
 }
+
+// TestGoodbyes: ranks that end their work one after the other, on a network that breaks connections, end well.
+func TestGoodbyes(t *testing.T) {
+	for range 20 {
+		var log safeBuffer
+		n := 2 + rand.IntN(5)
+		hasty := rand.IntN(2) == 0
+		watches := startMany(t, n, &log, func(c *Config) { c.Hasty = hasty })
+		for range 3 {
+			for _, w := range watches {
+				w.Progress(1)
+				_ = w.Enter(Barrier, Bytes, 0)(nil)
+			}
+			breakSome(watches)
+		}
+		var group sync.WaitGroup
+		for _, w := range watches {
+			pause := time.Duration(rand.IntN(300)) * time.Millisecond
+			group.Go(func() {
+				w.Closing()
+				time.Sleep(pause)
+				w.Close()
+			})
+		}
+		group.Wait()
+		if log.String() != "" {
+			t.Fatalf("%d ranks, hasty %v: %s", n, hasty, log.String())
+		}
+	}
+}
