@@ -234,7 +234,8 @@ func startScenario(t *testing.T, launcher ranktest.Launcher, name string, victim
 	return dir, ended
 }
 
-// limitFor is the stuck ranks' time limit in a scenario. Where none is to be found stuck, a busy machine must not make one seem so.
+// limitFor is the stuck ranks' time limit in a scenario. Where none is to be found stuck, a busy
+// machine must not make one seem so.
 func limitFor(name string) time.Duration {
 	for _, c := range failureCases {
 		if c.scenario == name && c.kind == rundir.Stuck {
@@ -324,7 +325,8 @@ func checkEnded(t *testing.T, dir rundir.Dir, ended []ranktest.Ended, c failureC
 	}
 }
 
-// stalled is the time in which processes of this machine had to wait for a processor, since it was started. Where the kernel does not count it, that is always.
+// stalled is the time in which processes of this machine had to wait for a processor, since it was
+// started. Where the kernel does not count it, that is always.
 func stalled() time.Duration {
 	var avg10, avg60, avg300 float64
 	var microseconds int64

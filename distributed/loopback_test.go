@@ -10,7 +10,8 @@ import (
 	"gonbatch/distributed/ranktest"
 )
 
-// TestLoopbackOnly: ranks that are all on this machine, as those of %distributed are, can't be reached from others.
+// TestLoopbackOnly: ranks that are all on this machine, as those of %distributed are, can't be
+// reached from others.
 func TestLoopbackOnly(t *testing.T) {
 	if ranktest.InRank() {
 		w := initWorld(t)

@@ -18,7 +18,8 @@ import (
 	"gonbatch/rundir"
 )
 
-// TestMachines: ranks on machines of their own find one another, also where rank 0 knows its own name as a loopback address.
+// TestMachines: ranks on machines of their own find one another, also where rank 0 knows its own
+// name as a loopback address.
 func TestMachines(t *testing.T) {
 	if ranktest.InRank() {
 		reduceOnce(t)

@@ -40,7 +40,8 @@ func (w *World) ShareVariables(store *model.Store) error {
 	return nil
 }
 
-// variables is a set of variables that does not keep them: a program may train many models, one after the other.
+// variables is a set of variables that does not keep them: a program may train many models, one
+// after the other.
 type variables map[weak.Pointer[model.Variable]]struct{}
 
 func (s variables) has(v *model.Variable) bool {

@@ -33,8 +33,9 @@ func (c *Comm) Size() int { return c.size }
 // ErrClosed is the error of a collective on a closed Comm.
 var ErrClosed = errors.New("the ring is closed")
 
-// do runs a collective alone and names the rank in its error. A failure is for ever: some ranks are in the midst of the collective, and would take the next one's
-// bytes for this one's. The connections end, so all ranks fail.
+// do runs a collective alone and names the rank in its error. A failure is for ever: some ranks are
+// in the midst of the collective, and would take the next one's bytes for this one's. The
+// connections end, so all ranks fail.
 func (c *Comm) do(name string, f func() error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -114,7 +114,8 @@ func TestDisagreement(t *testing.T) {
 	})
 }
 
-// TestDisagreementOfSome: where some ranks disagree, all fail, also those whose neighbours agree with them, and none takes the bytes of a later collective for its own.
+// TestDisagreementOfSome: where some ranks disagree, all fail, also those whose neighbours agree
+// with them, and none takes the bytes of a later collective for its own.
 func TestDisagreementOfSome(t *testing.T) {
 	for _, odd := range []int{0, 2, 4} {
 		onRanks(t, 5, func(c *tcp.Comm) {
@@ -132,7 +133,8 @@ func TestDisagreementOfSome(t *testing.T) {
 	}
 }
 
-// TestGoneWhileSending: a rank that is gone while the others have more to send than a connection holds fails all of them.
+// TestGoneWhileSending: a rank that is gone while the others have more to send than a connection
+// holds fails all of them.
 func TestGoneWhileSending(t *testing.T) {
 	onRanks(t, 4, func(c *tcp.Comm) {
 		if c.Rank() == 1 {

@@ -85,7 +85,8 @@ func TestStrangersAtTheRendezvous(t *testing.T) {
 	}
 }
 
-// TestStrangersAmongNeighbours: one that calls a rank before the previous one does is not taken for it.
+// TestStrangersAmongNeighbours: one that calls a rank before the previous one does is not taken for
+// it.
 func TestStrangersAmongNeighbours(t *testing.T) {
 	const n = 3
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -150,7 +151,8 @@ func TestComesBack(t *testing.T) {
 	}
 }
 
-// TestAnotherJob: ranks of another job at the same address are kept out, and the error says who is missing.
+// TestAnotherJob: ranks of another job at the same address are kept out, and the error says who is
+// missing.
 func TestAnotherJob(t *testing.T) {
 	all := configs(t, 3)
 	all[2].Secret = "of another job"

@@ -144,7 +144,8 @@ func (h *hub) judge(now time.Time) (*verdict, []string) {
 // shortPause is one that makes no difference.
 const shortPause = time.Second
 
-// excuse makes up for the time in which this process did nothing, on a busy machine or stopped: what it could not hear, it can't hold against others. The lock is held.
+// excuse makes up for the time in which this process did nothing, on a busy machine or stopped:
+// what it could not hear, it can't hold against others. The lock is held.
 func (h *hub) excuse(now time.Time) {
 	pause := now.Sub(h.looked) - look
 	first := h.looked.IsZero()

@@ -172,8 +172,9 @@ func longest(now time.Time, peers []*peer) *peer {
 	return found
 }
 
-// lagging lists the ranks that the waiting one waits for, and says why they are to blame. A rank that has said nothing for the time of quiet comes before one
-// that speaks, the one that has said nothing for longest first: on a busy machine any may be late by seconds.
+// lagging lists the ranks that the waiting one waits for, and says why they are to blame. A rank
+// that has said nothing for the time of quiet comes before one that speaks, the one that has said
+// nothing for longest first: on a busy machine any may be late by seconds.
 func lagging(now time.Time, peers []*peer, waiting *peer, quiet time.Duration) ([]*peer, string) {
 	var silent, behind []*peer
 	for _, p := range peers {

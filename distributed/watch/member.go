@@ -16,12 +16,14 @@ import (
 // beat is the time between two reports.
 const beat = 500 * time.Millisecond
 
-// startTime bounds the search for a way to a hub. Of many ranks that come at once, each waits for others.
+// startTime bounds the search for a way to a hub. Of many ranks that come at once, each waits for
+// others.
 func (w *Watch) startTime() time.Duration {
 	return 15*time.Second + time.Duration(w.config.Size)*50*time.Millisecond
 }
 
-// turn is when this rank calls the hubs: some ranks at a time, so that a hub with a thousand to answer is not flooded.
+// turn is when this rank calls the hubs: some ranks at a time, so that a hub with a thousand to
+// answer is not flooded.
 func (w *Watch) turn() time.Duration { return time.Duration(w.config.Rank/64) * 10 * time.Millisecond }
 
 // hubKey is what ranks and a hub prove to each other that they know.
@@ -132,7 +134,8 @@ func (w *Watch) watchHubs() {
 	}
 }
 
-// cutOff is the verdict of a rank that can't reach the hubs, which may be well: it speaks of itself only.
+// cutOff is the verdict of a rank that can't reach the hubs, which may be well: it speaks of itself
+// only.
 func (w *Watch) cutOff() *verdict {
 	return &verdict{Failure: rundir.Failure{Kind: rundir.Died, Rank: w.config.Rank, Host: w.config.Host, Step: w.step.Load(),
 		Error: fmt.Sprintf("ranks 0 and 1 did not answer it for %v: its machine is cut off from theirs", redialTime)}}

@@ -62,7 +62,8 @@ func newLink(conn net.Conn) *link {
 	return &link{conn: conn, in: in, enc: gob.NewEncoder(conn), dec: gob.NewDecoder(in)}
 }
 
-// sendTimeout bounds a message to a process that does not read. It is longer than a busy machine holds up this process.
+// sendTimeout bounds a message to a process that does not read. It is longer than a busy machine
+// holds up this process.
 const sendTimeout = 10 * time.Second
 
 // send sends a message. After an error the link is broken: part of the message may be on its way.
@@ -90,6 +91,7 @@ func (l *link) abort() {
 	l.conn.Close()
 }
 
-// ended reports whether an error of receive is the orderly end of a connection. A process' kernel makes one however the process ends; a connection that breaks
-// otherwise says nothing of the process.
+// ended reports whether an error of receive is the orderly end of a connection. A process' kernel
+// makes one however the process ends; a connection that breaks otherwise says nothing of the
+// process.
 func ended(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }

@@ -51,7 +51,8 @@ func breakSome(watches []*Watch) {
 	}
 }
 
-// TestRedial: connections that break come back, whichever end they break at. Ranks that agree are not said to disagree, and one that does not is still found.
+// TestRedial: connections that break come back, whichever end they break at. Ranks that agree are
+// not said to disagree, and one that does not is still found.
 func TestRedial(t *testing.T) {
 	const n = 5
 	var log safeBuffer
@@ -92,7 +93,8 @@ func TestRedial(t *testing.T) {
 	}
 }
 
-// TestLateForTheVerdict: a rank whose connection is lost as the others end hears of it when it is back.
+// TestLateForTheVerdict: a rank whose connection is lost as the others end hears of it when it is
+// back.
 func TestLateForTheVerdict(t *testing.T) {
 	var log safeBuffer
 	var mu sync.Mutex
@@ -139,7 +141,8 @@ func TestExcuse(t *testing.T) {
 	}
 }
 
-// TestGoodbyes: ranks that end their work one after the other, on a network that breaks connections, end well.
+// TestGoodbyes: ranks that end their work one after the other, on a network that breaks
+// connections, end well.
 func TestGoodbyes(t *testing.T) {
 	for range 20 {
 		var log safeBuffer

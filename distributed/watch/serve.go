@@ -34,7 +34,8 @@ func (h *hub) serve(conn net.Conn) {
 	}
 }
 
-// join takes a rank's connection, in place of one that broke. A rank that comes when all is over hears that.
+// join takes a rank's connection, in place of one that broke. A rank that comes when all is over
+// hears that.
 func (h *hub) join(who hello, l *link) {
 	h.mu.Lock()
 	p := h.peers[who.Rank]
