@@ -191,3 +191,15 @@ func lagging(now time.Time, peers []*peer, waiting *peer, quiet time.Duration) (
 	}
 	return behind, "has not come to the collective that others are in"
 }
+
+// mostLost reports whether the connections to most ranks did not come back. Then the one that looks is
+// cut off, rather than they.
+func mostLost(peers []*peer) bool {
+	n := 0
+	for _, p := range peers {
+		if !p.lost.IsZero() && !p.gone.IsZero() {
+			n++
+		}
+	}
+	return 2*n > len(peers)
+}

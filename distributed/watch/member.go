@@ -125,7 +125,7 @@ func (w *Watch) watchHubs() {
 			peers := w.withoutHubs(now)
 			v := judge(now, peers, limits{hasty: w.config.Hasty})
 			if v != nil && slices.ContainsFunc(peers, func(p *peer) bool { return !p.lost.IsZero() }) {
-				v = w.cutOff()
+				v = w.cutOff("ranks 0 and 1 did not answer it")
 			}
 			if v != nil {
 				w.endAlone(v)
@@ -134,11 +134,11 @@ func (w *Watch) watchHubs() {
 	}
 }
 
-// cutOff is the verdict of a rank that can't reach the hubs, which may be well: it speaks of itself
+// cutOff is the verdict of a rank that can't reach the others, which may be well: it speaks of itself
 // only.
-func (w *Watch) cutOff() *verdict {
+func (w *Watch) cutOff(seen string) *verdict {
 	return &verdict{Failure: rundir.Failure{Kind: rundir.Died, Rank: w.config.Rank, Host: w.config.Host, Step: w.step.Load(),
-		Error: fmt.Sprintf("ranks 0 and 1 did not answer it for %v: its machine is cut off from theirs", redialTime)}}
+		Error: fmt.Sprintf("%s for %v: its machine is cut off from theirs", seen, redialTime)}}
 }
 
 // withoutHubs is what this rank knows when all hubs are gone; nil while one is there.

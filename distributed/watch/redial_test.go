@@ -141,6 +141,21 @@ func TestExcuse(t *testing.T) {
 	}
 }
 
+// TestCutOff: a hub that most ranks don't reach speaks of itself.
+func TestCutOff(t *testing.T) {
+	for lostRanks, blamed := range map[int]int{1: 2, 2: 0} {
+		peers := []*peer{rank(0, fine), rank(1, fine), rank(2, fine)}
+		for _, p := range peers[3-lostRanks:] {
+			lost(40*time.Second, busy)(p)
+			p.host = "n2"
+		}
+		h := &hub{watch: &Watch{config: Config{Rank: 0, Size: 3, Host: "n1"}}, peers: peers, compared: newComparison()}
+		if v := h.decide(noon); v == nil || v.Failure.Rank != blamed {
+			t.Errorf("%d of 3 ranks are lost: %+v, want one that blames rank %d", lostRanks, v, blamed)
+		}
+	}
+}
+
 // TestGoodbyes: ranks that end their work one after the other, on a network that breaks
 // connections, end well.
 func TestGoodbyes(t *testing.T) {
