@@ -2,6 +2,7 @@ package watch
 
 import (
 	"math/rand/v2"
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -184,5 +185,53 @@ func TestGoodbyes(t *testing.T) {
 		if log.String() != "" {
 			t.Fatalf("%d ranks, hasty %v: %s", n, hasty, log.String())
 		}
+	}
+}
+
+// TestFinished tells the end of a process from a connection that broke, also where a writer was the
+// first to hear of that.
+func TestFinished(t *testing.T) {
+	tests := []struct {
+		name string
+		end  func(mine, theirs *link)
+		want bool
+	}{
+		{"a process ends", func(_, theirs *link) { theirs.close() }, true},
+		{"a process ends in the midst of a message", func(_, theirs *link) {
+			theirs.conn.Write([]byte{100})
+			theirs.close()
+		}, true},
+		{"a reset", func(_, theirs *link) { theirs.abort() }, false},
+		{"a reset that a writer hears of first", func(mine, theirs *link) {
+			theirs.abort()
+			for err := error(nil); err == nil; _, err = mine.conn.Write([]byte{1}) {
+				time.Sleep(time.Millisecond)
+			}
+		}, false},
+		{"this side gave up", func(mine, _ *link) { mine.abort() }, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			a, err := net.Dial("tcp", l.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := l.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			mine, theirs := newLink(a), newLink(b)
+			defer mine.close()
+			defer theirs.close()
+			test.end(mine, theirs)
+			if err := mine.receive(&report{}); mine.finished(err) != test.want {
+				t.Errorf("finished is %v after %v, want %v", !test.want, err, test.want)
+			}
+		})
 	}
 }

@@ -26,7 +26,7 @@ func (h *hub) serve(conn net.Conn) {
 	for {
 		var r report
 		if err := l.receive(&r); err != nil {
-			h.lose(who.Rank, l, ended(err))
+			h.lose(who.Rank, l, l.finished(err))
 			l.abort() // An orderly end would be that of this process.
 			return
 		}

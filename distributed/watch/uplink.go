@@ -51,9 +51,9 @@ func (w *Watch) keep(l *uplink) {
 			return
 		}
 		go w.sendReports(l, current)
-		err := w.receiveOrders(l, current)
+		finished := current.finished(w.receiveOrders(l, current))
 		current.abort()
-		if w.over() || l.end(err) || !w.redial(l) {
+		if w.over() || l.end(finished) || !w.redial(l) {
 			return
 		}
 	}
@@ -66,15 +66,15 @@ func (l *uplink) current() *link {
 }
 
 // end notes that the connection is broken, and reports whether that is the end of the hub.
-func (l *uplink) end(err error) bool {
+func (l *uplink) end(finished bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if ended(err) {
+	if finished {
 		l.gone = time.Now()
 	} else {
 		l.lost = time.Now()
 	}
-	return l.bye || ended(err)
+	return l.bye || finished
 }
 
 // The pauses between two attempts to connect again, and the time of one.
