@@ -18,7 +18,8 @@ import (
 	"gonbatch/rundir"
 )
 
-// TestMachines: ranks on machines of their own find one another, also where rank 0 knows its own name as a loopback address.
+// TestMachines: ranks on machines of their own find one another, also where rank 0 knows its own
+// name as a loopback address.
 func TestMachines(t *testing.T) {
 	if ranktest.InRank() {
 		reduceOnce(t)
@@ -47,6 +48,7 @@ func TestBadNetwork(t *testing.T) {
 		trainUntilTold(t)
 		return
 	}
+	t.Parallel()
 	t.Run("for some seconds", func(t *testing.T) {
 		t.Parallel()
 		job := startOnNetwork(t)
@@ -97,6 +99,7 @@ func TestHeldUp(t *testing.T) {
 		trainUntilTold(t)
 		return
 	}
+	t.Parallel()
 	for _, launcher := range []ranktest.Launcher{ranktest.Torchrun, ranktest.OpenMPI} {
 		t.Run(launcher.Name, func(t *testing.T) {
 			t.Parallel()

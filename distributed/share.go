@@ -25,6 +25,7 @@ func (w *World) ShareVariables(store *model.Store) error {
 	if err := store.InitializeVariables(w.backend, nil); err != nil {
 		return fmt.Errorf("distributed: initialise the variables of rank %d: %w", w.Rank(), err)
 	}
+	w.shared.forget()
 	var fresh []*model.Variable
 	for v := range store.IterVariables() {
 		if !w.shared.has(v) && !isOwn(v) {
@@ -43,9 +44,10 @@ func (w *World) ShareVariables(store *model.Store) error {
 	return nil
 }
 
-// ShareModel builds the trainer's model on every rank, by evaluating the first example of a dataset, and shares its variables. It is
-// collective, and what makes it safe to evaluate before a training step is built: the ranks' parts of a dataset differ in shape, so that
-// they don't build the same programs.
+// ShareModel builds the trainer's model on every rank, by evaluating the first example of a dataset,
+// and shares its variables. It is collective, and what makes it safe to evaluate before a training
+// step is built: the ranks' parts of a dataset differ in shape, so they don't build the same
+// programs.
 func (w *World) ShareModel(ctx context.Context, trainer *train.Trainer, ds data.Dataset) error {
 	_, _, err := w.evaluatePart(ctx, trainer, part{data: ds, begin: 0, end: 1, batchSize: 1})
 	if err := w.Together(err); err != nil {
@@ -54,7 +56,8 @@ func (w *World) ShareModel(ctx context.Context, trainer *train.Trainer, ds data.
 	return w.ShareVariables(trainer.Store())
 }
 
-// variables is a set of variables that does not keep them: a program may train many models, one after the other.
+// variables is a set of variables that does not keep them: a program may train many models, one
+// after the other.
 type variables map[weak.Pointer[model.Variable]]struct{}
 
 func (s variables) has(v *model.Variable) bool {
@@ -62,10 +65,11 @@ func (s variables) has(v *model.Variable) bool {
 	return ok
 }
 
-// add puts a variable into the set, and forgets those that are no more.
-func (s variables) add(v *model.Variable) {
+func (s variables) add(v *model.Variable) { s[weak.Make(v)] = struct{}{} }
+
+// forget drops the variables that are no more.
+func (s variables) forget() {
 	maps.DeleteFunc(s, func(p weak.Pointer[model.Variable], _ struct{}) bool { return p.Value() == nil })
-	s[weak.Make(v)] = struct{}{}
 }
 
 func (w *World) shareVariable(store *model.Store, v *model.Variable) error {

@@ -17,7 +17,8 @@ const EnvDir = "GONBATCH_RUN_DIR"
 // EnvStep is the environment variable that tells a running program the name of its step.
 const EnvStep = "GONBATCH_STEP"
 
-// EnvRendezvousKey is the environment variable with what only the ranks of a job know, where they meet over TCP without MPI.
+// EnvRendezvousKey is the environment variable with what only the ranks of a job know, where they
+// meet over TCP without MPI.
 const EnvRendezvousKey = "GONBATCH_RENDEZVOUS_KEY"
 
 // Dir is a run directory. The zero value names none.

@@ -138,18 +138,25 @@ func (c *Comm) Broadcast(data []byte, root int) error {
 	return c.call(C.GB_MPI_BROADCAST, nil, unsafe.Pointer(&data[0]), len(data), C.GB_BYTE, root)
 }
 
+// maxGather is what one call of MPI gathers from all ranks, in bytes: MPI counts with 32 bits.
+var maxGather = 256 << 20
+
 // AllGather returns every rank's data, by rank. Every rank must give the same length.
 func (c *Comm) AllGather(data []byte) ([][]byte, error) {
 	all := make([][]byte, c.size)
-	if len(data) == 0 {
-		return all, nil
-	}
-	flat := make([]byte, len(data)*c.size)
-	if err := c.call(C.GB_MPI_ALL_GATHER, unsafe.Pointer(&data[0]), unsafe.Pointer(&flat[0]), len(data), C.GB_BYTE, 0); err != nil {
-		return nil, err
-	}
 	for i := range all {
-		all[i] = flat[i*len(data) : (i+1)*len(data)]
+		all[i] = make([]byte, 0, len(data))
+	}
+	step := max(maxGather/c.size, 1)
+	for begin := 0; begin < len(data); begin += step {
+		part := data[begin:min(begin+step, len(data))]
+		flat := make([]byte, len(part)*c.size)
+		if err := c.call(C.GB_MPI_ALL_GATHER, unsafe.Pointer(&part[0]), unsafe.Pointer(&flat[0]), len(part), C.GB_BYTE, 0); err != nil {
+			return nil, err
+		}
+		for i := range all {
+			all[i] = append(all[i], flat[i*len(part):(i+1)*len(part)]...)
+		}
 	}
 	return all, nil
 }

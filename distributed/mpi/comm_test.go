@@ -57,6 +57,31 @@ func TestCollectives(t *testing.T) {
 	})
 }
 
+// TestGatherInParts: data of more than one call of MPI comes together again.
+func TestGatherInParts(t *testing.T) {
+	ranktest.RunWith(t, []ranktest.Launcher{ranktest.OpenMPI}, 3, func(t *testing.T) {
+		comm := initRank(t)
+		mpi.SetMaxGather(3 * 7)
+		for _, n := range []int{0, 1, 6, 7, 8, 14, 20} {
+			mine := make([]byte, n)
+			for i := range mine {
+				mine[i] = byte(100*comm.Rank() + i)
+			}
+			all, err := comm.AllGather(mine)
+			if err != nil || len(all) != 3 {
+				t.Fatalf("%d parts, %v", len(all), err)
+			}
+			for rank, data := range all {
+				for i := range n {
+					if len(data) != n || data[i] != byte(100*rank+i) {
+						t.Fatalf("%d bytes of rank %d: %v", n, rank, data)
+					}
+				}
+			}
+		}
+	})
+}
+
 // checkSum reduces sizes around those at which the libraries change their algorithm.
 func checkSum[T mpi.Number](t *testing.T, comm *mpi.Comm) {
 	t.Helper()

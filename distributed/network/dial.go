@@ -8,10 +8,12 @@ import (
 	"time"
 )
 
-// stagger is how much later than an address the next one is tried: the first is the best, and usually answers.
+// stagger is how much later than an address the next one is tried: the first is the best, and
+// usually answers.
 const stagger = 100 * time.Millisecond
 
-// Dial connects to whichever of the addresses leads to one that knows the key: the first that does, where several do. It tries each once.
+// Dial connects to whichever of the addresses leads to one that knows the key: the first that does,
+// where several do. It tries each once.
 func Dial(ctx context.Context, addresses []string, k Key) (net.Conn, error) {
 	if len(addresses) == 0 {
 		return nil, errors.New("it has no address")

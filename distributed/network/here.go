@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Here names this machine's loopback: processes that have the same text reach one another by it. Where it is down, the text is one that no other process has.
+// Here names this machine's loopback: processes that have the same text reach one another by it.
+// Where it is down, the text is one that no other process has.
 func Here() string {
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	space, _ := os.Readlink("/proc/self/ns/net")

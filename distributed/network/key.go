@@ -25,7 +25,8 @@ func (k Key) For(use string) Key { return k.sign(use, nil) }
 
 const nonceSize = 32
 
-// peerTime is how long one that has connected may take to prove that it knows the key. It is long, since a busy machine delays an honest peer.
+// peerTime is how long one that has connected may take to prove that it knows the key. It is long,
+// since a busy machine delays an honest peer.
 const peerTime = 15 * time.Second
 
 // ErrStranger says that the other side does not know the key.
@@ -38,13 +39,15 @@ func (k Key) sign(word string, nonce []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// Prove is the calling side of the handshake: both sides show that they know the key. It sets and removes the connection's deadline.
+// Prove is the calling side of the handshake: both sides show that they know the key. It sets and
+// removes the connection's deadline.
 func (k Key) Prove(conn net.Conn) error { return k.handshake(conn, "caller", "listener") }
 
 // Check is the listening side.
 func (k Key) Check(conn net.Conn) error { return k.handshake(conn, "listener", "caller") }
 
-// handshake answers the other side's nonce and checks its answer to this one's. Each side has its own word, so that none can echo the other's.
+// handshake answers the other side's nonce and checks its answer to this one's. Each side has its
+// own word, so that none can echo the other's.
 func (k Key) handshake(conn net.Conn, mine, theirs string) error {
 	conn.SetDeadline(time.Now().Add(peerTime))
 	defer conn.SetDeadline(time.Time{})

@@ -16,7 +16,8 @@ type Listener struct {
 	close context.CancelFunc
 }
 
-// Listen opens the port, or, where that is "0", any free one: on the loopback where all that will call are on this machine, else on all interfaces.
+// Listen opens the port, or, where that is "0", any free one: on the loopback where all that will
+// call are on this machine, else on all interfaces.
 func Listen(ctx context.Context, local bool, port string) (*Listener, error) {
 	host := ""
 	if local {
@@ -67,10 +68,12 @@ func (l *Listener) Addresses() ([]string, error) {
 	return append(far, near...), nil
 }
 
-// maxUnproven bounds the connections that have not proved yet who they are: strangers can't use up the process' files.
+// maxUnproven bounds the connections that have not proved yet who they are: strangers can't use up
+// the process' files.
 const maxUnproven = 512
 
-// Serve hands each connection of one that knows the key to a goroutine of its own, until the listener is closed. Strangers, and those that say nothing, hold nobody up.
+// Serve hands each connection of one that knows the key to a goroutine of its own, until the
+// listener is closed. Strangers, and those that say nothing, hold nobody up.
 func (l *Listener) Serve(k Key, handle func(net.Conn)) {
 	unproven := make(chan struct{}, maxUnproven)
 	for {
@@ -92,7 +95,8 @@ func (l *Listener) Serve(k Key, handle func(net.Conn)) {
 	}
 }
 
-// accept takes the next connection. What fails now may work later: a process that has no file left gets some back.
+// accept takes the next connection. What fails now may work later: a process that has no file left
+// gets some back.
 func (l *Listener) accept() (net.Conn, error) {
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		conn, err := l.Accept()

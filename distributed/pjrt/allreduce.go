@@ -17,11 +17,12 @@ type lastCollective struct {
 	done  *graph.Node
 }
 
-// AllReduceSum returns the sum of x over all ranks, of the same shape. Every rank must build the same collectives in the same order.
+// AllReduceSum returns the sum of x over all ranks, of the same shape. Every rank must build the
+// same collectives in the same order.
 //
-// x is float32, float64, int32 or int64; half-precision values are summed as float32. It is a graph building function: it
-// panics on other types, and where the sum would not take place: the backend must be one of the plugin that RegisterAllReduce has
-// prepared.
+// x is float32, float64, int32 or int64; half-precision values are summed as float32. It is a graph
+// building function: it panics on other types. It panics as well where the sum would not take
+// place: the backend must be one of the plugin that RegisterAllReduce has prepared.
 func AllReduceSum(x *graph.Node) *graph.Node {
 	if sum := halfAsFloat32(x, AllReduceSum); sum != nil {
 		return sum
@@ -29,8 +30,8 @@ func AllReduceSum(x *graph.Node) *graph.Node {
 	return allReduce(x)
 }
 
-// AllReduceMean returns the mean of x over all ranks. Half-precision values are summed and divided as float32: their sum may be larger
-// than their type can hold.
+// AllReduceMean returns the mean of x over all ranks. Half-precision values are summed and divided
+// as float32: their sum may be larger than their type can hold.
 func AllReduceMean(x *graph.Node) *graph.Node {
 	if mean := halfAsFloat32(x, AllReduceMean); mean != nil {
 		return mean
@@ -39,7 +40,8 @@ func AllReduceMean(x *graph.Node) *graph.Node {
 	return graph.MulScalar(sum, 1/float64(registeredRanks()))
 }
 
-// halfAsFloat32 applies f to x as float32 and gives the result x's type; nil if x is not of half precision.
+// halfAsFloat32 applies f to x as float32 and gives the result x's type; nil if x is not of half
+// precision.
 func halfAsFloat32(x *graph.Node, f func(*graph.Node) *graph.Node) *graph.Node {
 	if !x.DType().IsHalfPrecision() {
 		return nil

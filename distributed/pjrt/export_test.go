@@ -9,7 +9,8 @@ import (
 // Placeholder is the pattern that finds placeholders in programs.
 func Placeholder() string { return placeholder.String() }
 
-// SetPlaceholder makes the pattern another one, as if go-xla wrote programs in another form, before or after the backend was probed.
+// SetPlaceholder makes the pattern another one, as if go-xla wrote programs in another form, before
+// or after the backend was probed.
 func SetPlaceholder(pattern string, before bool) {
 	placeholder = regexp.MustCompile(pattern)
 	if before {

@@ -10,7 +10,8 @@ import (
 	"gonbatch/distributed/pjrt"
 )
 
-// oldMalloc takes mmap thresholds up to a limit only, as glibc does before 2.35, and reports the settings that it took.
+// oldMalloc takes mmap thresholds up to a limit only, as glibc does before 2.35, and reports the
+// settings that it took.
 const oldMalloc = `
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,4 +1,5 @@
-// Loads a PJRT plugin and stands between it and go-xla at the compilation, and at what looks into its errors.
+// Loads a PJRT plugin and stands between it and go-xla at the compilation, and at what looks into
+// its errors.
 #include "plugin.h"
 
 #include <dlfcn.h>
@@ -14,7 +15,8 @@
 static const gb_pjrt_api *original;  // The plugin's own table.
 static gb_pjrt_api *wrapped;         // Its copy, with our compile.
 
-// An error of our own looks to go-xla like one of the plugin: the functions that look into errors are ours too.
+// An error of our own looks to go-xla like one of the plugin: the functions that look into errors
+// are ours too.
 static const char own_tag;
 
 struct gb_pjrt_error {
@@ -76,14 +78,17 @@ static gb_pjrt_error *compile(gb_pjrt_compile_args *args) {
   return err;
 }
 
-// The sizes from which malloc asks the kernel for each block, largest first. Since 2.35 glibc takes any; before, 32 MiB at most.
+// The sizes from which malloc asks the kernel for each block, largest first. Since 2.35 glibc takes
+// any; before, 32 MiB at most.
 static const int mmap_thresholds[] = {1 << 30, 32 << 20};
 
-// keep_freed_memory makes malloc keep what it is given back. XLA on a CPU takes and returns the same large buffers in each step; from and
-// to the kernel, their pages would be cleared and faulted in each time (measured: up to a sixth of a step).
+// keep_freed_memory makes malloc keep what it is given back. XLA on a CPU takes and returns the
+// same large buffers in each step; from and to the kernel, their pages would be cleared and faulted
+// in each time (measured: up to a sixth of a step).
 //
-// Any setting ends glibc's own adjustment of the thresholds to what the program frees. So the other one is only made where malloc took a large mmap
-// threshold: with the initial one, 128 KiB, all would be slower than without settings.
+// Any setting ends glibc's own adjustment of the thresholds to what the program frees. So the other
+// one is only made where malloc took a large mmap threshold: with the initial one, 128 KiB, all
+// would be slower than without settings.
 static void keep_freed_memory(void) {
 #ifdef __GLIBC__
   for (size_t i = 0; i < sizeof mmap_thresholds / sizeof *mmap_thresholds; i++) {

@@ -89,8 +89,8 @@ func Version() (major, minor int) {
 // ffiPlatform is the name under which XLA's FFI knows a platform.
 var ffiPlatform = map[string]string{"cpu": "Host"}
 
-// RegisterAllReduce makes the transport, over so many ranks, the one that AllReduceSum uses. The plugin must have been loaded. A process has one world: the number
-// can't change.
+// RegisterAllReduce makes the transport, over so many ranks, the one that AllReduceSum uses. The
+// plugin must have been loaded. A process has one world: the number can't change.
 func RegisterAllReduce(platform string, transport Transport, size int) error {
 	mu.Lock()
 	defer mu.Unlock()

@@ -16,8 +16,9 @@ var (
 	probed  = map[compute.Backend]bool{}
 )
 
-// probe finds out, once for each backend, whether a placeholder in a graph becomes a collective: it compiles the smallest program with one. It is what rewrite can't
-// know, which sees programs after go-xla has written them, and none of another backend.
+// probe finds out, once for each backend, whether a placeholder in a graph becomes a collective: it
+// compiles the smallest program with one. It is what rewrite can't know, which sees programs after
+// go-xla has written them, and none of another backend.
 func probe(b compute.Backend) error {
 	if registeredRanks() == 0 {
 		return errors.New("no transport was given to RegisterAllReduce")

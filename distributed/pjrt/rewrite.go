@@ -13,13 +13,16 @@ import (
 	"unsafe"
 )
 
-// targetName begins the names of the custom call that XLA finds in compiled programs and of the functions that stand for it in a graph.
+// targetName begins the names of the custom call that XLA finds in compiled programs and of the
+// functions that stand for it in a graph.
 const targetName = "gonbatch_all_reduce_sum"
 
-// target is the custom call that sums over so many ranks. The number is in the name, so XLA refuses a program that was made for another one.
+// target is the custom call that sums over so many ranks. The number is in the name, so XLA refuses
+// a program that was made for another one.
 func target(ranks int) string { return fmt.Sprintf("%s_over_%d", targetName, ranks) }
 
-// placeholder matches a function `@gonbatch_all_reduce_sum_over_<ranks>_<n>(x, after) -> x` with its body, which returns x unchanged.
+// placeholder matches a function `@gonbatch_all_reduce_sum_over_<ranks>_<n>(x, after) -> x` with
+// its body, which returns x unchanged.
 //
 //	func.func private @gonbatch_all_reduce_sum_over_2_0(%x: tensor<8xf32>, %after: tensor<f32>) -> tensor<8xf32> {
 //	  ...
@@ -29,8 +32,9 @@ var placeholder = regexp.MustCompile(`(?s)(func\.func [^@\n]*@(` + targetName + 
 // mention is the name of a placeholder, wherever it stands in a program.
 var mention = regexp.MustCompile(targetName + `\w*`)
 
-// rewrite replaces the bodies of the placeholders in a StableHLO module (text form) by custom calls over so many ranks. It returns how many there were. A
-// placeholder that stays would do nothing, and each rank would train alone: it is an error.
+// rewrite replaces the bodies of the placeholders in a StableHLO module (text form) by custom calls
+// over so many ranks. It returns how many there were. A placeholder that stays would do nothing,
+// and each rank would train alone: it is an error.
 func rewrite(module string, ranks int) (string, int, error) {
 	if !strings.Contains(module, targetName) {
 		return module, 0, nil
@@ -49,7 +53,8 @@ func rewrite(module string, ranks int) (string, int, error) {
 	return out, len(replaced), checkReplaced(module, replaced, ranks)
 }
 
-// checkReplaced compares the placeholders that a program mentions with those that were replaced, and with the number of ranks.
+// checkReplaced compares the placeholders that a program mentions with those that were replaced,
+// and with the number of ranks.
 func checkReplaced(module string, replaced map[string]bool, ranks int) error {
 	mentioned := map[string]bool{}
 	for _, name := range mention.FindAllString(module, -1) {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Network is a few machines, as far as the network goes: each has interfaces of its own, and a switch connects them. As on Debian, a machine knows its own name
-// as 127.0.1.1.
+// Network is a few machines, as far as the network goes: each has interfaces of its own, and a
+// switch connects them. As on Debian, a machine knows its own name as 127.0.1.1.
 type Network struct {
 	prefix string
 	t      *testing.T
@@ -20,7 +20,8 @@ type Network struct {
 // networks counts those of this process.
 var networks atomic.Int64
 
-// NewNetwork makes a network of n machines for as long as the test runs. It takes root and iproute2.
+// NewNetwork makes a network of n machines for as long as the test runs. It takes root and
+// iproute2.
 func NewNetwork(t *testing.T, n int) *Network {
 	t.Helper()
 	if _, err := exec.LookPath("ip"); err != nil || os.Getuid() != 0 {
@@ -98,7 +99,8 @@ func (n *Network) Heal(rank int) {
 	n.ip("-n", n.name("switch"), "link", "set", fmt.Sprintf("port%d", rank), "master", "switch0")
 }
 
-// Launcher starts each rank on a machine of its own, as torchrun does, with rank 0's name as the rendezvous.
+// Launcher starts each rank on a machine of its own, as torchrun does, with rank 0's name as the
+// rendezvous.
 func (n *Network) Launcher() Launcher {
 	return Launcher{Name: Torchrun.Name, within: func(rank int) []string { return []string{"ip", "netns", "exec", n.name(fmt.Sprint(rank))} }, master: "node0:29555"}
 }

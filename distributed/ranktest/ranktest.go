@@ -30,7 +30,8 @@ type Launcher struct {
 	Commands []string
 	// Args come before the number of ranks.
 	Args []string
-	// within is the command that starts a rank in its place, and master the rendezvous; where the ranks are on this machine there is neither.
+	// within is the command that starts a rank in its place, and master the rendezvous; where the
+	// ranks are on this machine there is neither.
 	within func(rank int) []string
 	master string
 }

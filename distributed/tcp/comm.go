@@ -17,6 +17,7 @@ type Comm struct {
 	mu         sync.Mutex
 	scratch    []byte
 	closed     bool
+	broken     error // The first failure; nil while all is well.
 }
 
 func newComm(c Config, from, to net.Conn) *Comm {
@@ -32,19 +33,33 @@ func (c *Comm) Size() int { return c.size }
 // ErrClosed is the error of a collective on a closed Comm.
 var ErrClosed = errors.New("the ring is closed")
 
-// do runs a collective alone and names the rank in its error.
+// do runs a collective alone and names the rank in its error. A failure is for ever: some ranks are
+// in the midst of the collective, and would take the next one's bytes for this one's. The
+// connections end, so all ranks fail.
 func (c *Comm) do(name string, f func() error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	err := ErrClosed
-	if !c.closed {
-		err = f()
-	}
-	if err != nil {
+	if err := c.run(f); err != nil {
 		return fmt.Errorf("tcp: rank %d of %d: %s: %w", c.rank, c.size, name, err)
 	}
 	return nil
 }
+
+func (c *Comm) run(f func() error) error {
+	switch {
+	case c.closed:
+		return ErrClosed
+	case c.broken != nil:
+		return fmt.Errorf("an earlier collective failed: %w", c.broken)
+	}
+	if c.broken = f(); c.broken != nil {
+		c.hangUp()
+	}
+	return c.broken
+}
+
+// hangUp ends the connections.
+func (c *Comm) hangUp() error { return errors.Join(c.to.Close(), c.from.Close()) }
 
 // exchange sends to the next rank while it receives from the previous one.
 func (c *Comm) exchange(send, receive []byte) error {
@@ -56,6 +71,7 @@ func (c *Comm) exchange(send, receive []byte) error {
 	_, err := io.ReadFull(c.from, receive)
 	if err != nil {
 		err = fmt.Errorf("receive from rank %d: %w", c.neighbour(-1), err)
+		c.to.Close() // The next rank may not read: what it does not get, it would not need.
 	}
 	if sendErr := <-sent; sendErr != nil {
 		err = errors.Join(err, fmt.Errorf("send to rank %d: %w", c.neighbour(1), sendErr))
@@ -89,10 +105,10 @@ func (c *Comm) agree(kind byte, length int) error {
 
 // Broadcast replaces data on every rank by the root's. Every rank must give the same length.
 func (c *Comm) Broadcast(data []byte, root int) error {
+	if root < 0 || root >= c.size {
+		return fmt.Errorf("tcp: rank %d of %d: broadcast: the root %d is not a rank", c.rank, c.size, root)
+	}
 	return c.do("broadcast", func() error {
-		if root < 0 || root >= c.size {
-			return fmt.Errorf("the root %d is not a rank of %d", root, c.size)
-		}
 		if err := c.agree('b', len(data)); err != nil {
 			return err
 		}
@@ -148,5 +164,8 @@ func (c *Comm) Close() error {
 		return nil
 	}
 	c.closed = true
-	return errors.Join(c.to.Close(), c.from.Close())
+	if c.broken != nil {
+		return nil // They have ended.
+	}
+	return c.hangUp()
 }

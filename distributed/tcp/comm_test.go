@@ -114,6 +114,38 @@ func TestDisagreement(t *testing.T) {
 	})
 }
 
+// TestDisagreementOfSome: where some ranks disagree, all fail, also those whose neighbours agree
+// with them, and none takes the bytes of a later collective for its own.
+func TestDisagreementOfSome(t *testing.T) {
+	for _, odd := range []int{0, 2, 4} {
+		onRanks(t, 5, func(c *tcp.Comm) {
+			n := 1000
+			if c.Rank() == odd {
+				n++
+			}
+			if err := tcp.AllReduce(c, make([]float64, n)); err == nil {
+				t.Errorf("rank %d of those that disagree with rank %d has a sum", c.Rank(), odd)
+			}
+			if err := tcp.AllReduce(c, make([]float64, 3)); err == nil || !strings.Contains(err.Error(), "an earlier collective failed") {
+				t.Errorf("rank %d: the next collective: %v", c.Rank(), err)
+			}
+		})
+	}
+}
+
+// TestGoneWhileSending: a rank that is gone while the others have more to send than a connection
+// holds fails all of them.
+func TestGoneWhileSending(t *testing.T) {
+	onRanks(t, 4, func(c *tcp.Comm) {
+		if c.Rank() == 1 {
+			return
+		}
+		if err := tcp.AllReduce(c, make([]float64, 20_000_000)); err == nil {
+			t.Errorf("rank %d has a sum", c.Rank())
+		}
+	})
+}
+
 // A rank that is gone is an error of its neighbours, which name it.
 func TestGone(t *testing.T) {
 	onRanks(t, 2, func(c *tcp.Comm) {

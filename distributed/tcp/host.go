@@ -58,7 +58,8 @@ func gather(ctx context.Context, c Config, me member) (reply, error) {
 	return r, nil
 }
 
-// memberTime is how long a rank may take to say who it is, and to take its answer; maxMember bounds what it says.
+// memberTime is how long a rank may take to say who it is, and to take its answer; maxMember bounds
+// what it says.
 const (
 	memberTime = 15 * time.Second
 	maxMember  = 64 << 10
@@ -93,7 +94,8 @@ func (h *host) serve(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// take notes a rank that has come, and reports whether it is to wait for an answer: not where it came too late.
+// take notes a rank that has come, and reports whether it is to wait for an answer: not where it
+// came too late.
 func (h *host) take(e *entry) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -19,7 +19,8 @@ type Config struct {
 	Master string
 	// Local tells that all ranks are on this machine: then they listen on its loopback only.
 	Local bool
-	// Secret is what only the ranks of this job know. Without one, who reaches Master while the ranks gather and speaks this package's protocol can be one of them.
+	// Secret is what only the ranks of this job know. Without one, who reaches Master while the
+	// ranks gather and speaks this package's protocol can be one of them.
 	Secret string
 	// Timeout for all ranks to come; 0 stands for 5 minutes.
 	Timeout time.Duration
@@ -72,7 +73,8 @@ type member struct {
 	Addresses []string
 }
 
-// prefer puts the host before the other addresses. It is one by which this rank was reached, or reached another.
+// prefer puts the host before the other addresses. It is one by which this rank was reached, or
+// reached another.
 func (m *member) prefer(host net.Addr) {
 	if tcp, ok := host.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
 		m.Addresses = append([]string{net.JoinHostPort(tcp.IP.String(), m.Port)}, m.Addresses...)

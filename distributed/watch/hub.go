@@ -74,12 +74,16 @@ func (h *hub) update(p *peer, s State) {
 	}
 }
 
-// disputeTime is how long ranks that disagree are given until all have spoken, to tell who is in the minority.
-const disputeTime = beat + 300*time.Millisecond
+// disputeTime is how long ranks that disagree are given until all have spoken, to tell who is in the
+// minority: some beats, since a busy machine delays some.
+const disputeTime = 4 * beat
 
 // decide is the judgement. The lock is held.
 func (h *hub) decide(now time.Time) *verdict {
 	v := judge(now, h.peers, limits{h.watch.config.Stuck, h.watch.config.Hasty})
+	if v != nil && !h.peers[v.Failure.Rank].lost.IsZero() && mostLost(h.peers) {
+		v = h.watch.cutOff("most ranks did not answer it")
+	}
 	if h.disputed.IsZero() || v == nil && now.Sub(h.disputed) < disputeTime && h.compared.heard() < len(h.peers) {
 		return v
 	}
@@ -144,13 +148,17 @@ func (h *hub) judge(now time.Time) (*verdict, []string) {
 // shortPause is one that makes no difference.
 const shortPause = time.Second
 
-// excuse makes up for the time in which this process did nothing, on a busy machine or stopped: what it could not hear, it can't hold against others. The lock is held.
+// excuse makes up for the time in which this process did nothing, on a busy machine or stopped:
+// what it could not hear, it can't hold against others. The lock is held.
 func (h *hub) excuse(now time.Time) {
 	pause := now.Sub(h.looked) - look
 	first := h.looked.IsZero()
 	h.looked = now
 	if first || pause < shortPause {
 		return
+	}
+	if !h.disputed.IsZero() {
+		h.disputed = h.disputed.Add(pause)
 	}
 	for _, p := range h.peers {
 		p.excuse(pause, now)

@@ -136,7 +136,7 @@ func judgeStuck(now time.Time, peers []*peer, limit time.Duration) *verdict {
 	if waiting == nil || waiting.waited(now) < limit {
 		return nil
 	}
-	to, blame := lagging(now, peers, waiting)
+	to, blame := lagging(now, peers, waiting, max(silentAfter, limit/2))
 	if slices.ContainsFunc(to, (*peer).unreachable) {
 		return nil // It may come back, or will be gone.
 	}
@@ -150,7 +150,7 @@ func judgeStuck(now time.Time, peers []*peer, limit time.Duration) *verdict {
 	var names []string
 	for _, p := range to {
 		names = append(names, fmt.Sprintf("%s at step %d", p.name(), p.state.Step))
-		if p.silent(now) {
+		if now.Sub(p.heard) > limit/2 && p.silent(now) {
 			v.Stuck = append(v.Stuck, p.process)
 		}
 	}
@@ -172,20 +172,34 @@ func longest(now time.Time, peers []*peer) *peer {
 	return found
 }
 
-// lagging lists the ranks that the waiting one waits for, and says why they are to blame. A rank that says nothing comes before one that
-// speaks.
-func lagging(now time.Time, peers []*peer, waiting *peer) ([]*peer, string) {
+// lagging lists the ranks that the waiting one waits for, and says why they are to blame. A rank
+// that has said nothing for the time of quiet comes before one that speaks, the one that has said
+// nothing for longest first: on a busy machine any may be late by seconds.
+func lagging(now time.Time, peers []*peer, waiting *peer, quiet time.Duration) ([]*peer, string) {
 	var silent, behind []*peer
 	for _, p := range peers {
 		switch {
-		case p.silent(now) && (p.state.waiting() || p.state.Entered < waiting.state.Entered):
+		case p.alive() && now.Sub(p.heard) > quiet && (p.state.waiting() || p.state.Entered < waiting.state.Entered):
 			silent = append(silent, p)
 		case p.alive() && p.state.Entered < waiting.state.Entered:
 			behind = append(behind, p)
 		}
 	}
 	if len(silent) > 0 {
+		slices.SortStableFunc(silent, func(a, b *peer) int { return a.heard.Compare(b.heard) })
 		return silent, fmt.Sprintf("says nothing since %v: its process is stopped, or its machine hangs", round(now.Sub(silent[0].heard)))
 	}
 	return behind, "has not come to the collective that others are in"
+}
+
+// mostLost reports whether the connections to most ranks did not come back. Then the one that looks is
+// cut off, rather than they.
+func mostLost(peers []*peer) bool {
+	n := 0
+	for _, p := range peers {
+		if !p.lost.IsZero() && !p.gone.IsZero() {
+			n++
+		}
+	}
+	return 2*n > len(peers)
 }

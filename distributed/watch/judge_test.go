@@ -58,51 +58,71 @@ func silent(d time.Duration, more ...func(*peer)) func(*peer) {
 	}
 }
 
-func TestJudge(t *testing.T) {
-	const minute = time.Minute
-	tests := []struct {
-		name  string
-		ranks [3]func(*peer)
-		hasty bool
-		kind  rundir.FailureKind // Empty: all goes on.
-		rank  int
-		want  string
-	}{
-		{name: "all is well", ranks: [3]func(*peer){fine, fine, in(time.Second)}},
-		{name: "all compute for long", ranks: [3]func(*peer){silent(time.Second), fine, fine}},
-		{name: "a wait that may end", ranks: [3]func(*peer){in(59 * time.Second), fine, in(59 * time.Second)}},
-		{name: "one has closed, the others compute", ranks: [3]func(*peer){fine, bye, fine}},
-		{name: "one is closing, the others compute", ranks: [3]func(*peer){fine, closing, fine}},
-
-		{name: "gone, and nobody misses it", ranks: [3]func(*peer){fine, gone(minute), fine}},
-		{name: "gone, and all others have said goodbye", ranks: [3]func(*peer){bye, gone(minute), bye}},
-		{name: "gone just now while others wait", ranks: [3]func(*peer){in(minute / 2), gone(100 * time.Millisecond), fine}},
-		{name: "gone under mpirun", hasty: true, ranks: [3]func(*peer){fine, gone(0), fine}, kind: rundir.Died, rank: 1, want: "ended without World.Close"},
-		{name: "gone in training", ranks: [3]func(*peer){fine, gone(0, busy), fine}, kind: rundir.Died, rank: 1, want: "ended without World.Close"},
-		{name: "gone after a panic", ranks: [3]func(*peer){fine, fine, gone(0, crash)}, kind: rundir.Died, rank: 2, want: "panic: boom"},
-		{name: "gone while another's collective failed", ranks: [3]func(*peer){fine, gone(0), problem}, kind: rundir.Died, rank: 1},
-		{name: "gone while another waits", ranks: [3]func(*peer){fine, gone(2 * time.Second), in(2 * time.Second)}, kind: rundir.Died, rank: 1},
-		{name: "gone while another closes", ranks: [3]func(*peer){fine, gone(3 * time.Second), closing}, kind: rundir.Died, rank: 1},
-		{name: "gone, and the launcher ends the others", ranks: [3]func(*peer){told, gone(0), fine}, kind: rundir.Died, rank: 1},
-		{name: "all are told to end, one has", ranks: [3]func(*peer){told, gone(time.Second, told, busy), told}},
-		{name: "told to end, but the others were not", ranks: [3]func(*peer){in(3 * time.Second), gone(3*time.Second, told), fine}, kind: rundir.Died, rank: 1, want: "told to stop by a signal"},
-		{name: "the first of two that are gone", hasty: true, ranks: [3]func(*peer){gone(time.Second), gone(2 * time.Second), fine}, kind: rundir.Died, rank: 1},
-
-		{name: "a failure of its own", ranks: [3]func(*peer){gone(0, busy), fine, nan}, kind: rundir.NaN, rank: 2, want: "the loss is NaN"},
-
-		{name: "in a collective after another has closed", ranks: [3]func(*peer){bye, in(3 * time.Second), fine}, kind: rundir.Mismatch, rank: 0, want: "rank 0 (n1) has called Close after 17 collectives and will not come to all-reduce 18 (1000 float32), in which rank 1 (n1) waits"},
-		{name: "in a collective while another closes", ranks: [3]func(*peer){closing, in(time.Second), in(3 * time.Second)}, kind: rundir.Mismatch, rank: 0, want: "all-reduce 18 (1000 float32)"},
-		{name: "in a collective while all others close", ranks: [3]func(*peer){closing, closing, in(3 * time.Second)}, kind: rundir.Mismatch, rank: 2, want: "all-reduce 18 (1000 float32)"},
-		{name: "in a collective that the closed one was in", ranks: [3]func(*peer){func(p *peer) { in(0)(p); bye(p) }, in(3 * time.Second), fine}},
-
-		{name: "one does not come", ranks: [3]func(*peer){in(minute), fine, in(minute)}, kind: rundir.Stuck, rank: 1, want: "rank 1 (n1) at step 40 has not come"},
-		{name: "one says nothing", ranks: [3]func(*peer){in(minute), in(minute), silent(time.Minute)}, kind: rundir.Stuck, rank: 2, want: "rank 2 (n1) at step 40 says nothing since 1m0s"},
-		{name: "one says nothing, in the collective", ranks: [3]func(*peer){silent(minute, in(0)), in(minute), in(minute)}, kind: rundir.Stuck, rank: 0, want: "its process is stopped"},
-		{name: "the silent one is to blame, not the one that it holds up", ranks: [3]func(*peer){fine, silent(minute), in(minute)}, kind: rundir.Stuck, rank: 1},
-		{name: "all are in it", ranks: [3]func(*peer){in(minute), in(minute), in(minute)}, kind: rundir.Stuck, rank: 0, want: "the network between them"},
-		{name: "one ahead of the others waits for them", ranks: [3]func(*peer){in(minute), fine, fine}, kind: rundir.Stuck, rank: 1, want: "rank 1 (n1) at step 40, rank 2 (n1) at step 40 has not come"},
+// lost breaks the rank's connection.
+func lost(ago time.Duration, more ...func(*peer)) func(*peer) {
+	return func(p *peer) {
+		p.heard, p.lost = noon.Add(-ago), noon.Add(-ago)
+		for _, change := range more {
+			change(p)
+		}
+		p.giveUp(noon)
 	}
-	for _, test := range tests {
+}
+
+const minute = time.Minute
+
+// judgeCases are what a hub may see of three ranks, and its verdict.
+var judgeCases = []struct {
+	name  string
+	ranks [3]func(*peer)
+	hasty bool
+	kind  rundir.FailureKind // Empty: all goes on.
+	rank  int
+	want  string
+}{
+	{name: "all is well", ranks: [3]func(*peer){fine, fine, in(time.Second)}},
+	{name: "all compute for long", ranks: [3]func(*peer){silent(time.Second), fine, fine}},
+	{name: "a wait that may end", ranks: [3]func(*peer){in(59 * time.Second), fine, in(59 * time.Second)}},
+	{name: "one has closed, the others compute", ranks: [3]func(*peer){fine, bye, fine}},
+	{name: "one is closing, the others compute", ranks: [3]func(*peer){fine, closing, fine}},
+
+	{name: "gone, and nobody misses it", ranks: [3]func(*peer){fine, gone(minute), fine}},
+	{name: "gone, and all others have said goodbye", ranks: [3]func(*peer){bye, gone(minute), bye}},
+	{name: "gone just now while others wait", ranks: [3]func(*peer){in(minute / 2), gone(100 * time.Millisecond), fine}},
+	{name: "gone under mpirun", hasty: true, ranks: [3]func(*peer){fine, gone(0), fine}, kind: rundir.Died, rank: 1, want: "ended without World.Close"},
+	{name: "gone in training", ranks: [3]func(*peer){fine, gone(0, busy), fine}, kind: rundir.Died, rank: 1, want: "ended without World.Close"},
+	{name: "gone after a panic", ranks: [3]func(*peer){fine, fine, gone(0, crash)}, kind: rundir.Died, rank: 2, want: "panic: boom"},
+	{name: "gone while another's collective failed", ranks: [3]func(*peer){fine, gone(0), problem}, kind: rundir.Died, rank: 1},
+	{name: "gone while another waits", ranks: [3]func(*peer){fine, gone(2 * time.Second), in(2 * time.Second)}, kind: rundir.Died, rank: 1},
+	{name: "gone while another closes", ranks: [3]func(*peer){fine, gone(3 * time.Second), closing}, kind: rundir.Died, rank: 1},
+	{name: "gone, and the launcher ends the others", ranks: [3]func(*peer){told, gone(0), fine}, kind: rundir.Died, rank: 1},
+	{name: "all are told to end, one has", ranks: [3]func(*peer){told, gone(time.Second, told, busy), told}},
+	{name: "told to end, but the others were not", ranks: [3]func(*peer){in(3 * time.Second), gone(3*time.Second, told), fine}, kind: rundir.Died, rank: 1, want: "told to stop by a signal"},
+	{name: "the first of two that are gone", hasty: true, ranks: [3]func(*peer){gone(time.Second), gone(2 * time.Second), fine}, kind: rundir.Died, rank: 1},
+
+	{name: "a failure of its own", ranks: [3]func(*peer){gone(0, busy), fine, nan}, kind: rundir.NaN, rank: 2, want: "the loss is NaN"},
+
+	{name: "in a collective after another has closed", ranks: [3]func(*peer){bye, in(3 * time.Second), fine}, kind: rundir.Mismatch, rank: 0, want: "rank 0 (n1) has called Close after 17 collectives and will not come to all-reduce 18 (1000 float32), in which rank 1 (n1) waits"},
+	{name: "in a collective while another closes", ranks: [3]func(*peer){closing, in(time.Second), in(3 * time.Second)}, kind: rundir.Mismatch, rank: 0, want: "all-reduce 18 (1000 float32)"},
+	{name: "in a collective while all others close", ranks: [3]func(*peer){closing, closing, in(3 * time.Second)}, kind: rundir.Mismatch, rank: 2, want: "all-reduce 18 (1000 float32)"},
+	{name: "in a collective that the closed one was in", ranks: [3]func(*peer){func(p *peer) { in(0)(p); bye(p) }, in(3 * time.Second), fine}},
+
+	{name: "one does not come", ranks: [3]func(*peer){in(minute), fine, in(minute)}, kind: rundir.Stuck, rank: 1, want: "rank 1 (n1) at step 40 has not come"},
+	{name: "one says nothing", ranks: [3]func(*peer){in(minute), in(minute), silent(time.Minute)}, kind: rundir.Stuck, rank: 2, want: "rank 2 (n1) at step 40 says nothing since 1m0s"},
+	{name: "one says nothing, in the collective", ranks: [3]func(*peer){silent(minute, in(0)), in(minute), in(minute)}, kind: rundir.Stuck, rank: 0, want: "its process is stopped"},
+	{name: "the silent one is to blame, not the one that it holds up", ranks: [3]func(*peer){fine, silent(minute), in(minute)}, kind: rundir.Stuck, rank: 1},
+	{name: "one says nothing, another is late on a busy machine", ranks: [3]func(*peer){silent(5*time.Second, in(0)), in(minute), silent(minute)}, kind: rundir.Stuck, rank: 2, want: "stuck: rank 2 (n1) at step 40 says nothing since 1m0s"},
+	{name: "two say nothing, one for longer", ranks: [3]func(*peer){silent(40 * time.Second), in(minute), silent(minute)}, kind: rundir.Stuck, rank: 2, want: "stuck: rank 2 (n1) at step 40, rank 0 (n1) at step 40 says nothing since 1m0s"},
+	{name: "the connection to the one that is waited for is lost", ranks: [3]func(*peer){in(minute), lost(20 * time.Second), in(minute)}},
+	{name: "a connection is lost, and mpirun ends all at an end", hasty: true, ranks: [3]func(*peer){fine, lost(29*time.Second, busy), fine}},
+	{name: "a connection that did not come back", ranks: [3]func(*peer){fine, lost(31*time.Second, busy), fine}, kind: rundir.Died, rank: 1, want: "its machine, or the network to it, did not answer for 30s"},
+	{name: "what a lost one was doing is not known", ranks: [3]func(*peer){lost(20*time.Second, in(minute)), fine, closing}},
+	{name: "all are in it", ranks: [3]func(*peer){in(minute), in(minute), in(minute)}, kind: rundir.Stuck, rank: 0, want: "the network between them"},
+	{name: "one ahead of the others waits for them", ranks: [3]func(*peer){in(minute), fine, fine}, kind: rundir.Stuck, rank: 1, want: "rank 1 (n1) at step 40, rank 2 (n1) at step 40 has not come"},
+}
+
+func TestJudge(t *testing.T) {
+	for _, test := range judgeCases {
 		t.Run(test.name, func(t *testing.T) {
 			var peers []*peer
 			for n, change := range test.ranks {

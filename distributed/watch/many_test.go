@@ -106,7 +106,8 @@ func (b *safeBuffer) String() string {
 	return b.text.String()
 }
 
-// TestManyRanks: a thousand ranks that start at once on a small machine find their hubs, and none is called dead.
+// TestManyRanks: a thousand ranks that start at once on a small machine find their hubs, and none
+// is called dead.
 func TestManyRanks(t *testing.T) {
 	const n = 1024
 	var log safeBuffer

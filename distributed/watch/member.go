@@ -16,12 +16,14 @@ import (
 // beat is the time between two reports.
 const beat = 500 * time.Millisecond
 
-// startTime bounds the search for a way to a hub. Of many ranks that come at once, each waits for others.
+// startTime bounds the search for a way to a hub. Of many ranks that come at once, each waits for
+// others.
 func (w *Watch) startTime() time.Duration {
 	return 15*time.Second + time.Duration(w.config.Size)*50*time.Millisecond
 }
 
-// turn is when this rank calls the hubs: some ranks at a time, so that a hub with a thousand to answer is not flooded.
+// turn is when this rank calls the hubs: some ranks at a time, so that a hub with a thousand to
+// answer is not flooded.
 func (w *Watch) turn() time.Duration { return time.Duration(w.config.Rank/64) * 10 * time.Millisecond }
 
 // hubKey is what ranks and a hub prove to each other that they know.
@@ -123,7 +125,7 @@ func (w *Watch) watchHubs() {
 			peers := w.withoutHubs(now)
 			v := judge(now, peers, limits{hasty: w.config.Hasty})
 			if v != nil && slices.ContainsFunc(peers, func(p *peer) bool { return !p.lost.IsZero() }) {
-				v = w.cutOff()
+				v = w.cutOff("ranks 0 and 1 did not answer it")
 			}
 			if v != nil {
 				w.endAlone(v)
@@ -132,10 +134,11 @@ func (w *Watch) watchHubs() {
 	}
 }
 
-// cutOff is the verdict of a rank that can't reach the hubs, which may be well: it speaks of itself only.
-func (w *Watch) cutOff() *verdict {
+// cutOff is the verdict of a rank that can't reach the others, which may be well: it speaks of itself
+// only.
+func (w *Watch) cutOff(seen string) *verdict {
 	return &verdict{Failure: rundir.Failure{Kind: rundir.Died, Rank: w.config.Rank, Host: w.config.Host, Step: w.step.Load(),
-		Error: fmt.Sprintf("ranks 0 and 1 did not answer it for %v: its machine is cut off from theirs", redialTime)}}
+		Error: fmt.Sprintf("%s for %v: its machine is cut off from theirs", seen, redialTime)}}
 }
 
 // withoutHubs is what this rank knows when all hubs are gone; nil while one is there.

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"gonbatch/rundir"
 )
 
@@ -62,7 +64,8 @@ func newLink(conn net.Conn) *link {
 	return &link{conn: conn, in: in, enc: gob.NewEncoder(conn), dec: gob.NewDecoder(in)}
 }
 
-// sendTimeout bounds a message to a process that does not read. It is longer than a busy machine holds up this process.
+// sendTimeout bounds a message to a process that does not read. It is longer than a busy machine
+// holds up this process.
 const sendTimeout = 10 * time.Second
 
 // send sends a message. After an error the link is broken: part of the message may be on its way.
@@ -90,6 +93,28 @@ func (l *link) abort() {
 	l.conn.Close()
 }
 
-// ended reports whether an error of receive is the orderly end of a connection. A process' kernel makes one however the process ends; a connection that breaks
-// otherwise says nothing of the process.
+// finished reports whether an error of receive is the orderly end of the connection, which is that of
+// the process at the other end: its kernel makes one however the process ends. A connection that
+// breaks otherwise says nothing of the process.
+//
+// The end of a stream alone does not tell: after a reset, too, only the first to read or write hears
+// of that. So the kernel is asked which it was.
+func (l *link) finished(err error) bool {
+	tcp, ok := l.conn.(*net.TCPConn)
+	if !ended(err) || !ok {
+		return false
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return false
+	}
+	closed := false
+	err = raw.Control(func(fd uintptr) {
+		info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+		closed = err == nil && info.State == unix.BPF_TCP_CLOSE_WAIT
+	})
+	return err == nil && closed
+}
+
+// ended reports whether an error is that of a stream's end.
 func ended(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }

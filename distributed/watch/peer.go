@@ -14,8 +14,9 @@ type peer struct {
 	host    string
 	process process
 	state   State
-	// heard is when the rank last said something. lost is when its connection broke, zero while there is one. gone is when its process ended without a
-	// goodbye, or its connection broke for good; else zero.
+	// heard is when the rank last said something. lost is when its connection broke, zero while
+	// there is one. gone is when its process ended without a goodbye, or its connection broke for
+	// good; else zero.
 	heard, lost, gone time.Time
 	// compared is the number of its last collective that was compared.
 	compared uint64

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"math/rand/v2"
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -51,7 +52,8 @@ func breakSome(watches []*Watch) {
 	}
 }
 
-// TestRedial: connections that break come back, whichever end they break at. Ranks that agree are not said to disagree, and one that does not is still found.
+// TestRedial: connections that break come back, whichever end they break at. Ranks that agree are
+// not said to disagree, and one that does not is still found.
 func TestRedial(t *testing.T) {
 	const n = 5
 	var log safeBuffer
@@ -92,7 +94,8 @@ func TestRedial(t *testing.T) {
 	}
 }
 
-// TestLateForTheVerdict: a rank whose connection is lost as the others end hears of it when it is back.
+// TestLateForTheVerdict: a rank whose connection is lost as the others end hears of it when it is
+// back.
 func TestLateForTheVerdict(t *testing.T) {
 	var log safeBuffer
 	var mu sync.Mutex
@@ -136,5 +139,99 @@ func TestExcuse(t *testing.T) {
 	hub.excuse(now.Add(look))
 	if p := hub.peers[0]; now.Sub(p.heard) > time.Second {
 		t.Error("a hub that was not held up excuses")
+	}
+}
+
+// TestCutOff: a hub that most ranks don't reach speaks of itself.
+func TestCutOff(t *testing.T) {
+	for lostRanks, blamed := range map[int]int{1: 2, 2: 0} {
+		peers := []*peer{rank(0, fine), rank(1, fine), rank(2, fine)}
+		for _, p := range peers[3-lostRanks:] {
+			lost(40*time.Second, busy)(p)
+			p.host = "n2"
+		}
+		h := &hub{watch: &Watch{config: Config{Rank: 0, Size: 3, Host: "n1"}}, peers: peers, compared: newComparison()}
+		if v := h.decide(noon); v == nil || v.Failure.Rank != blamed {
+			t.Errorf("%d of 3 ranks are lost: %+v, want one that blames rank %d", lostRanks, v, blamed)
+		}
+	}
+}
+
+// TestGoodbyes: ranks that end their work one after the other, on a network that breaks
+// connections, end well.
+func TestGoodbyes(t *testing.T) {
+	for range 20 {
+		var log safeBuffer
+		n := 2 + rand.IntN(5)
+		hasty := rand.IntN(2) == 0
+		watches := startMany(t, n, &log, func(c *Config) { c.Hasty = hasty })
+		for range 3 {
+			for _, w := range watches {
+				w.Progress(1)
+				_ = w.Enter(Barrier, Bytes, 0)(nil)
+			}
+			breakSome(watches)
+		}
+		var group sync.WaitGroup
+		for _, w := range watches {
+			pause := time.Duration(rand.IntN(300)) * time.Millisecond
+			group.Go(func() {
+				w.Closing()
+				time.Sleep(pause)
+				w.Close()
+			})
+		}
+		group.Wait()
+		if log.String() != "" {
+			t.Fatalf("%d ranks, hasty %v: %s", n, hasty, log.String())
+		}
+	}
+}
+
+// TestFinished tells the end of a process from a connection that broke, also where a writer was the
+// first to hear of that.
+func TestFinished(t *testing.T) {
+	tests := []struct {
+		name string
+		end  func(mine, theirs *link)
+		want bool
+	}{
+		{"a process ends", func(_, theirs *link) { theirs.close() }, true},
+		{"a process ends in the midst of a message", func(_, theirs *link) {
+			theirs.conn.Write([]byte{100})
+			theirs.close()
+		}, true},
+		{"a reset", func(_, theirs *link) { theirs.abort() }, false},
+		{"a reset that a writer hears of first", func(mine, theirs *link) {
+			theirs.abort()
+			for err := error(nil); err == nil; _, err = mine.conn.Write([]byte{1}) {
+				time.Sleep(time.Millisecond)
+			}
+		}, false},
+		{"this side gave up", func(mine, _ *link) { mine.abort() }, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			a, err := net.Dial("tcp", l.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := l.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			mine, theirs := newLink(a), newLink(b)
+			defer mine.close()
+			defer theirs.close()
+			test.end(mine, theirs)
+			if err := mine.receive(&report{}); mine.finished(err) != test.want {
+				t.Errorf("finished is %v after %v, want %v", !test.want, err, test.want)
+			}
+		})
 	}
 }

@@ -26,7 +26,7 @@ func (h *hub) serve(conn net.Conn) {
 	for {
 		var r report
 		if err := l.receive(&r); err != nil {
-			h.lose(who.Rank, l, ended(err))
+			h.lose(who.Rank, l, l.finished(err))
 			l.abort() // An orderly end would be that of this process.
 			return
 		}
@@ -34,7 +34,8 @@ func (h *hub) serve(conn net.Conn) {
 	}
 }
 
-// join takes a rank's connection, in place of one that broke. A rank that comes when all is over hears that.
+// join takes a rank's connection, in place of one that broke. A rank that comes when all is over
+// hears that.
 func (h *hub) join(who hello, l *link) {
 	h.mu.Lock()
 	p := h.peers[who.Rank]

@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A machine that is gone, unlike a process, does not say so. Its kernel doesn't answer any more: so long later the connection breaks, and is made again if
-// that was the network. A stopped process' kernel does answer.
+// A machine that is gone, unlike a process, does not say so. Its kernel doesn't answer any more: so
+// long later the connection breaks, and is made again if that was the network. A stopped process'
+// kernel does answer.
 const (
 	keepAliveSeconds = 1
 	keepAliveProbes  = 3

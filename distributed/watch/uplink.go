@@ -24,7 +24,8 @@ type uplink struct {
 	bye       bool
 }
 
-// redialTime is how long a connection that breaks may take to be there again before the other side counts as gone.
+// redialTime is how long a connection that breaks may take to be there again before the other side
+// counts as gone.
 const redialTime = 30 * time.Second
 
 // open makes the connection and says who is there.
@@ -50,9 +51,9 @@ func (w *Watch) keep(l *uplink) {
 			return
 		}
 		go w.sendReports(l, current)
-		err := w.receiveOrders(l, current)
+		finished := current.finished(w.receiveOrders(l, current))
 		current.abort()
-		if w.over() || l.end(err) || !w.redial(l) {
+		if w.over() || l.end(finished) || !w.redial(l) {
 			return
 		}
 	}
@@ -65,15 +66,15 @@ func (l *uplink) current() *link {
 }
 
 // end notes that the connection is broken, and reports whether that is the end of the hub.
-func (l *uplink) end(err error) bool {
+func (l *uplink) end(finished bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if ended(err) {
+	if finished {
 		l.gone = time.Now()
 	} else {
 		l.lost = time.Now()
 	}
-	return l.bye || ended(err)
+	return l.bye || finished
 }
 
 // The pauses between two attempts to connect again, and the time of one.
@@ -83,10 +84,12 @@ const (
 	attemptTime = 5 * time.Second
 )
 
-// refusals is how often in a row a machine must answer that nobody listens there before its process counts as ended.
+// refusals is how often in a row a machine must answer that nobody listens there before its process
+// counts as ended.
 const refusals = 5
 
-// redial connects again. It reports whether there is a connection: not where the hub or the watch has ended.
+// redial connects again. It reports whether there is a connection: not where the hub or the watch
+// has ended.
 func (w *Watch) redial(l *uplink) bool {
 	refused := 0
 	for pause := firstPause; !w.over(); pause = min(2*pause, longPause) {
@@ -111,7 +114,8 @@ func (w *Watch) redial(l *uplink) bool {
 	return false
 }
 
-// attempt tries the address that led to the hub last, and then all. The error is the first one's: at the others may be anybody.
+// attempt tries the address that led to the hub last, and then all. The error is the first one's:
+// at the others may be anybody.
 func (w *Watch) attempt(l *uplink) error {
 	ctx, cancel := context.WithTimeout(context.Background(), attemptTime)
 	defer cancel()

@@ -1,0 +1,176 @@
+package tcp
+
+import (
+	"context"
+	"encoding/gob"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gonbatch/distributed/network"
+	"gonbatch/distributed/ranktest"
+)
+
+// patience is far more than anything takes on a busy machine; what is blocked would take longer.
+const patience = 2 * time.Minute
+
+// together starts all ranks of a job in this process and has each call the barrier.
+func together(t *testing.T, configs []Config) {
+	t.Helper()
+	var group sync.WaitGroup
+	for _, c := range configs {
+		group.Go(func() {
+			comm, err := Init(t.Context(), c)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer comm.Close()
+			if err := comm.Barrier(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+func configs(t *testing.T, n int) []Config {
+	all := make([]Config, n)
+	for rank := range all {
+		all[rank] = Config{Rank: rank, Size: n, Local: true, Secret: "of this job", Timeout: patience}
+	}
+	master := ranktest.FreeAddress(t)
+	for rank := range all {
+		all[rank].Master = master
+	}
+	return all
+}
+
+// pester connects to an address again and again, as strangers do: silent ones, and ones that talk.
+func pester(t *testing.T, address string) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	group.Go(func() {
+		for i := 0; i < 200 && ctx.Err() == nil; i++ {
+			conn, err := net.Dial("tcp", address)
+			if err != nil {
+				time.Sleep(time.Millisecond)
+				continue
+			}
+			defer conn.Close()
+			if i%2 == 0 {
+				gob.NewEncoder(conn).Encode(member{Rank: 1, Size: 3, Addresses: []string{"127.0.0.1:1"}})
+			}
+			time.Sleep(time.Millisecond)
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		group.Wait()
+	})
+}
+
+// TestStrangersAtTheRendezvous hold up no rank, and become none.
+func TestStrangersAtTheRendezvous(t *testing.T) {
+	all := configs(t, 3)
+	pester(t, all[0].Master)
+	time.Sleep(50 * time.Millisecond)
+	start := time.Now()
+	together(t, all)
+	if took := time.Since(start); took > patience/2 {
+		t.Errorf("strangers held up the ranks: %v", took)
+	}
+}
+
+// TestStrangersAmongNeighbours: one that calls a rank before the previous one does is not taken for
+// it.
+func TestStrangersAmongNeighbours(t *testing.T) {
+	const n = 3
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	key := network.NewKey()
+	listeners := make([]*network.Listener, n)
+	for rank := range listeners {
+		l, err := network.Listen(ctx, true, "0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		listeners[rank] = l
+		pester(t, l.Addr().String())
+	}
+	time.Sleep(50 * time.Millisecond)
+	var group sync.WaitGroup
+	for rank := range n {
+		group.Go(func() {
+			next := []string{listeners[(rank+2)%n].Addr().String(), listeners[(rank+1)%n].Addr().String()} // The first is another rank of this job.
+			c, err := connect(ctx, Config{Rank: rank, Size: n}, listeners[rank], reply{Next: next, Key: key})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			if all, err := c.AllGather([]byte{byte(rank)}); err != nil || fmt.Sprint(all) != "[[0] [1] [2]]" {
+				t.Errorf("rank %d has %v, %v", rank, all, err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// TestComesBack: a rank that dies before all have come may come again.
+func TestComesBack(t *testing.T) {
+	all := configs(t, 3)
+	started := make(chan error, 1)
+	go func() {
+		comm, err := Init(t.Context(), all[0])
+		if err == nil {
+			defer comm.Close()
+			err = comm.Barrier()
+		}
+		started <- err
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	conn, err := network.DialUntil(ctx, []string{all[0].Master}, all[2].key())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := gob.NewEncoder(conn).Encode(member{Rank: 2, Size: 3, Addresses: []string{"127.0.0.1:1"}}); err != nil {
+		t.Fatal(err)
+	}
+	conn.(*net.TCPConn).CloseWrite() // The kernel of a process that ends does this.
+	conn.Read(make([]byte, 1))       // Rank 0 has noticed.
+	conn.Close()
+	together(t, all[1:])
+	if err := <-started; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAnotherJob: ranks of another job at the same address are kept out, and the error says who is
+// missing.
+func TestAnotherJob(t *testing.T) {
+	all := configs(t, 3)
+	all[2].Secret = "of another job"
+	errs := make(chan error, 3)
+	for _, c := range all {
+		c.Timeout = 5 * time.Second
+		go func() {
+			_, err := Init(t.Context(), c)
+			errs <- err
+		}()
+	}
+	text := ""
+	for range all {
+		text += fmt.Sprintln(<-errs)
+	}
+	for _, want := range []string{"missing: rank 2", network.ErrStranger.Error()} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in %s", want, text)
+		}
+	}
+}
