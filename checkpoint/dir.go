@@ -15,7 +15,8 @@ import (
 // Info is a checkpoint as List finds it.
 type Info = folder.Info
 
-// List finds the checkpoints in a folder, the newest step first, without reading their tensors. It may be called while others save.
+// List finds the checkpoints in a folder, the newest step first, without reading their tensors. It
+// may be called while others save.
 func List(path string) ([]Info, error) { return folder.List(path) }
 
 // Mode says which of two metrics is better.
@@ -68,7 +69,8 @@ func (o Options) validate() (Options, error) {
 	return o, nil
 }
 
-// Dir is a folder of checkpoints to which this process saves. Its methods may be called from several goroutines.
+// Dir is a folder of checkpoints to which this process saves. Its methods may be called from
+// several goroutines.
 type Dir struct {
 	path    string
 	options Options
@@ -101,9 +103,10 @@ func Open(path string, o Options) (*Dir, error) {
 // Path is the folder.
 func (d *Dir) Path() string { return d.path }
 
-// Latest reads the newest checkpoint that is whole. For each newer one that isn't, report is called with its name and what is wrong
-// with it. Without any checkpoint it returns nil and no error; if there are some but none is whole, that is an error, and so is a
-// checkpoint of a newer version of this package.
+// Latest reads the newest checkpoint that is whole. For each newer one that isn't, report is called
+// with its name and what is wrong with it. Without any checkpoint it returns nil and no error; if
+// there are some but none is whole, that is an error, and so is a checkpoint of a newer version of
+// this package.
 func (d *Dir) Latest(report func(message string)) (*Snapshot, error) {
 	return d.first(report, func(all []Info) []Info { return all })
 }
@@ -116,8 +119,8 @@ func (d *Dir) Best(report func(message string)) (*Snapshot, error) {
 	return d.first(report, d.ranked)
 }
 
-// SetAside moves all checkpoints into a new folder in this one, whose path it returns, so that another training can begin here; empty if
-// there are none.
+// SetAside moves all checkpoints into a new folder in this one, whose path it returns, so that
+// another training can begin here; empty if there are none.
 func (d *Dir) SetAside() (string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -125,8 +128,8 @@ func (d *Dir) SetAside() (string, error) {
 	return folder.SetAside(d.path)
 }
 
-// first reads the first checkpoint that is whole of those that are chosen. What vanishes meanwhile was removed for a newer one: then
-// it looks again.
+// first reads the first checkpoint that is whole of those that are chosen. What vanishes meanwhile
+// was removed for a newer one: then it looks again.
 func (d *Dir) first(report func(string), choose func([]Info) []Info) (*Snapshot, error) {
 	if report == nil {
 		report = d.options.Report

@@ -10,7 +10,8 @@ import (
 	"gonbatch/checkpoint/safetensors"
 )
 
-// LesserError says that a snapshot has less of the model than the checkpoint that it would stand before or replace.
+// LesserError says that a snapshot has less of the model than the checkpoint that it would stand
+// before or replace.
 type LesserError struct {
 	// Newest is the folder's newest checkpoint; empty if there is none.
 	Newest string
@@ -51,8 +52,8 @@ func (d *Dir) refuseLesser(s *Snapshot) error {
 	return lesser
 }
 
-// newestWeights is the folder's newest checkpoint that can be used, and reads the names of its weights before the first save. What is
-// damaged does not count.
+// newestWeights is the folder's newest checkpoint that can be used, and reads the names of its
+// weights before the first save. What is damaged does not count.
 func (d *Dir) newestWeights() (path string, err error) {
 	all, err := List(d.path)
 	if err != nil {

@@ -21,7 +21,8 @@ func storeOf(t *testing.T, names ...string) *model.Store {
 	return store
 }
 
-// TestTakeHasWhatIsPending: a store whose variables no graph has created yet has them all in its next snapshot.
+// TestTakeHasWhatIsPending: a store whose variables no graph has created yet has them all in its
+// next snapshot.
 func TestTakeHasWhatIsPending(t *testing.T) {
 	want := take(t, storeOf(t, "/dense/weights", "/dense/biases"))
 	d := open(t, checkpoint.Options{})

@@ -9,14 +9,16 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// Restore gives the store's variables the snapshot's values: those that exist, and, by the store's Loader, those that graphs create
-// later. If a variable that exists has another type or shape, or isn't in the snapshot, nothing is changed and the error is a
-// *MismatchError. Variables of metrics may be missing.
+// Restore gives the store's variables the snapshot's values: those that exist, and, by the store's
+// Loader, those that graphs create later. If a variable that exists has another type or shape, or
+// isn't in the snapshot, nothing is changed and the error is a *MismatchError. Variables of metrics
+// may be missing.
 //
-// The variables named in withheld keep the values that graphs create them with; until they exist, snapshots of the store have the
-// restored ones.
+// The variables named in withheld keep the values that graphs create them with; until they exist,
+// snapshots of the store have the restored ones.
 //
-// The store gets copies: the snapshot may be restored again. It stays in memory until all its variables were asked for.
+// The store gets copies: the snapshot may be restored again. It stays in memory until all its
+// variables were asked for.
 func (s *Snapshot) Restore(store *model.Store, withheld ...string) error {
 	loader := newLoader(store)
 	loader.weights, loader.withheld = s.Weights, withheld
@@ -48,8 +50,8 @@ func (s *Snapshot) Restore(store *model.Store, withheld ...string) error {
 	return nil
 }
 
-// Create adds at once the variables that Restore has left for graphs to create, but those of metrics: for a store whose training has ended, so that
-// no graph may come.
+// Create adds at once the variables that Restore has left for graphs to create, but those of
+// metrics: for a store whose training has ended, so that no graph may come.
 func (s *Snapshot) Create(store *model.Store) error {
 	if l, ok := store.Loader().(*loader); ok {
 		l.withheld = nil
@@ -67,8 +69,9 @@ func (s *Snapshot) Create(store *model.Store) error {
 	return nil
 }
 
-// Check compares the store's variables with the snapshot's, after the graphs are built: a variable that only one of them has means
-// another model or optimizer, and is a *MismatchError. Variables of metrics don't count.
+// Check compares the store's variables with the snapshot's, after the graphs are built: a variable
+// that only one of them has means another model or optimizer, and is a *MismatchError. Variables of
+// metrics don't count.
 func (s *Snapshot) Check(store *model.Store) error {
 	var names renamer
 	mismatch := &MismatchError{Checkpoint: s.name()}
@@ -86,7 +89,8 @@ func (s *Snapshot) Check(store *model.Store) error {
 	return mismatch.orNil()
 }
 
-// CheckModel is Check for a store whose graphs only use the model, and don't train it: variables of the training may be missing.
+// CheckModel is Check for a store whose graphs only use the model, and don't train it: variables of
+// the training may be missing.
 func (s *Snapshot) CheckModel(store *model.Store) error {
 	mismatch := &MismatchError{Checkpoint: s.name()}
 	has := map[string]bool{}
@@ -125,7 +129,8 @@ func (s *Snapshot) name() string {
 	return fmt.Sprintf("the snapshot of step %d", s.Step)
 }
 
-// restoreRNG creates the random stream's variable at once: GoMLX takes it from a Loader as a trainable one.
+// restoreRNG creates the random stream's variable at once: GoMLX takes it from a Loader as a
+// trainable one.
 func (s *Snapshot) restoreRNG(store *model.Store, l *loader) error {
 	path := model.JoinPath(model.RootScopePath, model.RNGStateVariableName)
 	value, ok := l.tensors[path]
@@ -165,7 +170,8 @@ type loader struct {
 
 var _ model.Loader = (*loader)(nil)
 
-// newLoader makes one that stands before the store's own, and in the place of one of an earlier Restore.
+// newLoader makes one that stands before the store's own, and in the place of one of an earlier
+// Restore.
 func newLoader(store *model.Store) *loader {
 	l := &loader{tensors: map[string]*tensors.Tensor{}, before: store.Loader()}
 	if earlier, ok := l.before.(*loader); ok {
@@ -195,7 +201,8 @@ func (l *loader) LoadVariable(store *model.Store, path string) (*tensors.Tensor,
 	return clone, true
 }
 
-// addPending adds to a snapshot the variables that no graph has created yet. Those of metrics are left out: a program need not have them.
+// addPending adds to a snapshot the variables that no graph has created yet. Those of metrics are
+// left out: a program need not have them.
 func (l *loader) addPending(s *Snapshot) error {
 	for name, value := range l.tensors {
 		if _, exists := s.Tensors[name]; exists || isMetric(name) {

@@ -25,11 +25,11 @@ const (
 	ranksFile    = "ranks.safetensors"
 )
 
-// Save writes a snapshot, and returns when it is on the disk; then it removes old checkpoints beyond those to be kept. The folder
-// appears whole or not at all. Saving a step again replaces it.
+// Save writes a snapshot, and returns when it is on the disk; then it removes old checkpoints
+// beyond those to be kept. The folder appears whole or not at all. Saving a step again replaces it.
 //
-// A snapshot without weights, or without one that the folder's newest checkpoint has, is refused with a *LesserError: the folder keeps
-// what it has.
+// A snapshot without weights, or without one that the folder's newest checkpoint has, is refused
+// with a *LesserError: the folder keeps what it has.
 func (d *Dir) Save(s *Snapshot) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

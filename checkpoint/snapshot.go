@@ -20,16 +20,20 @@ type Metrics = folder.Metrics
 type Snapshot struct {
 	// Step is the global step: the number of optimizer updates that were done.
 	Step int64
-	// Tensors are the values of all variables, by path ("/dense/weights"). They belong to the snapshot: the training can't change them.
-	// The random part in the paths of GoMLX's metrics is replaced by a number, so that another process finds them.
+	// Tensors are the values of all variables, by path ("/dense/weights"). They belong to the
+	// snapshot: the training can't change them. The random part in the paths of GoMLX's metrics is
+	// replaced by a number, so that another process finds them.
 	Tensors map[string]*tensors.Tensor
-	// Weights says which of Tensors are the model: what one needs to use it. The others only matter for going on with the training.
+	// Weights says which of Tensors are the model: what one needs to use it. The others only matter
+	// for going on with the training.
 	Weights map[string]bool
-	// Trainable says which of Weights an optimizer changes. It is empty in a snapshot that was read.
+	// Trainable says which of Weights an optimizer changes. It is empty in a snapshot that was
+	// read.
 	Trainable map[string]bool
 	// Ranks is what each rank holds of its own, such as its random stream. It may be empty.
 	Ranks [][]byte
-	// Progress is what each component of the training notes for itself, by its name: loop counters, sampler, schedules, callbacks.
+	// Progress is what each component of the training notes for itself, by its name: loop counters,
+	// sampler, schedules, callbacks.
 	Progress map[string]json.RawMessage
 	// Metrics are those by which checkpoints are compared.
 	Metrics Metrics
@@ -37,19 +41,23 @@ type Snapshot struct {
 	WorldSize int
 	// CodeHash is the hash of the program's sources, if known.
 	CodeHash string
-	// Versions are those of Go and of the libraries that wrote the checkpoint; Save fills them in where they are missing.
+	// Versions are those of Go and of the libraries that wrote the checkpoint; Save fills them in
+	// where they are missing.
 	Versions map[string]string
-	// Time is when the checkpoint was written, and Path its folder. Both are empty in a snapshot that wasn't read.
+	// Time is when the checkpoint was written, and Path its folder. Both are empty in a snapshot
+	// that wasn't read.
 	Time time.Time
 	Path string
 }
 
-// Take copies all variables to host memory: those of the store, and those that a Restore has left for graphs to create. The training
-// has to stand still meanwhile, and no longer. The step is that of GoMLX's optimizers.
+// Take copies all variables to host memory: those of the store, and those that a Restore has left
+// for graphs to create. The training has to stand still meanwhile, and no longer. The step is that
+// of GoMLX's optimizers.
 //
 // A weight without a value is an error: the snapshot would have less than the model.
 //
-// Most of its time goes into getting fresh memory: Writer.Take takes that of a snapshot which is written already.
+// Most of its time goes into getting fresh memory: Writer.Take takes that of a snapshot which is
+// written already.
 func Take(store *model.Store) (*Snapshot, error) { return take(store, nil) }
 
 // take copies into the tensors of a snapshot that nobody uses any more, where they fit.
@@ -104,8 +112,8 @@ func hostCopy(v *model.Variable, clone *tensors.Tensor) (*tensors.Tensor, error)
 	return clone, clone.CopyFrom(value)
 }
 
-// wholeValue is a variable's value, and for one that is replicated over devices that of the first: to put the replicas together
-// would be one more copy, and a slow one.
+// wholeValue is a variable's value, and for one that is replicated over devices that of the first:
+// to put the replicas together would be one more copy, and a slow one.
 func wholeValue(v *model.Variable) (*tensors.Tensor, error) {
 	if v.ShardingSpec() != nil {
 		if distributed, err := v.DistributedValue(); err == nil {

@@ -50,8 +50,8 @@ func (m Metrics) Get(name string) (float64, bool) {
 // time; means are weighted by the number of examples. A metric.UpdateGo is updated with the results
 // of all ranks. CheckMetrics says which metrics are refused.
 //
-// Where the context of any rank ends, or any rank fails, all give up together; in the first case the
-// error is context.Canceled.
+// Where the context of any rank ends, or any rank fails, all give up together; in the first case
+// the error is context.Canceled.
 func (w *World) Evaluate(ctx context.Context, trainer *train.Trainer, ds data.Dataset, batchSize int) (Metrics, error) {
 	if batchSize < 1 {
 		return nil, fmt.Errorf("distributed: evaluate %s with a batch size of %d: it must be at least 1", ds.Name(), batchSize)
@@ -101,7 +101,8 @@ func (w *World) agreeOnEnd(err error) error {
 	return nil
 }
 
-// weightedMean replaces the values by their mean over the ranks, weighted by each rank's number of examples.
+// weightedMean replaces the values by their mean over the ranks, weighted by each rank's number of
+// examples.
 func (w *World) weightedMean(values []float64, examples int) error {
 	sum := make([]float64, len(values)+1)
 	for i, v := range values {
@@ -160,8 +161,8 @@ func (w *World) evaluatePart(ctx context.Context, trainer *train.Trainer, p part
 	return values, inGo, nil
 }
 
-// evalSteps runs the part in batches. On several devices each batch is sharded over them; the few examples at the end that can't be
-// are computed by all of them alike.
+// evalSteps runs the part in batches. On several devices each batch is sharded over them; the few
+// examples at the end that can't be are computed by all of them alike.
 func (w *World) evalSteps(trainer *train.Trainer, p part) iter.Seq2[[]*tensors.Tensor, error] {
 	return func(yield func([]*tensors.Tensor, error) bool) {
 		if w.devices == 1 {

@@ -44,8 +44,9 @@ func (w *World) AllGather(data []byte) ([][]byte, error) {
 	return all, nil
 }
 
-// Together returns the error of this rank, or if it has none and another rank has, one that says so. It is collective: what can fail on
-// one rank alone goes through it before the next collective, so that no rank waits for one that has given up.
+// Together returns the error of this rank, or if it has none and another rank has, one that says
+// so. It is collective: what can fail on one rank alone goes through it before the next collective,
+// so that no rank waits for one that has given up.
 func (w *World) Together(err error) error {
 	failed := make([]float64, w.Size())
 	if err != nil {

@@ -6,8 +6,9 @@ import (
 	"fmt"
 )
 
-// Callback reaches into the loop. Each function may be nil. All ranks call it, at the same points, so it may use collectives of the world; what
-// only one rank may do - write a file - belongs behind World.IsMain. An error ends the training.
+// Callback reaches into the loop. Each function may be nil. All ranks call it, at the same points,
+// so it may use collectives of the world; what only one rank may do - write a file - belongs behind
+// World.IsMain. An error ends the training.
 type Callback struct {
 	// Name is for messages, and the key of State in checkpoints. It must be unique if State is set.
 	Name string
@@ -20,8 +21,8 @@ type Callback struct {
 	CheckpointSaved func(*Event) error // After the copy off the device; the files may still be on their way to the disk.
 	FitEnd          func(*Event) error
 
-	// State is what the callback must remember when the training is stopped and goes on; Restore gets it back. Rank 0's is kept, all ranks
-	// get it.
+	// State is what the callback must remember when the training is stopped and goes on; Restore
+	// gets it back. Rank 0's is kept, all ranks get it.
 	State   func() ([]byte, error)
 	Restore func([]byte) error
 }
@@ -38,8 +39,8 @@ type Event struct {
 	Metrics map[string]float64
 }
 
-// Stop ends the training after this update, or the one that this batch belongs to, as if it had reached its limit. Every rank must call
-// it. The training stays ended when it is started again.
+// Stop ends the training after this update, or the one that this batch belongs to, as if it had
+// reached its limit. Every rank must call it. The training stays ended when it is started again.
 func (e *Event) Stop(reason string) { e.Trainer.finish(endedByCallback, reason) }
 
 type hook func(Callback) func(*Event) error

@@ -4,7 +4,8 @@ import (
 	"fmt"
 )
 
-// ending is why a training ended. It is a part of the checkpoint, so that the training is over as well when it is started again.
+// ending is why a training ended. It is a part of the checkpoint, so that the training is over as
+// well when it is started again.
 type ending struct {
 	Cause  endCause `json:"cause"`
 	Reason string   `json:"reason"` // For people.
@@ -32,7 +33,8 @@ func (t *Trainer) limit() *ending {
 	return nil
 }
 
-// stillEnded reports whether a training that was resumed is over under the present configuration too.
+// stillEnded reports whether a training that was resumed is over under the present configuration
+// too.
 func (t *Trainer) stillEnded() bool {
 	switch e := t.at.End; {
 	case e == nil:

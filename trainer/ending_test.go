@@ -46,8 +46,8 @@ func cancelAt(step int64) func(context.CancelFunc) []trainer.Option {
 	}
 }
 
-// TestEnding: a training that has ended is over when it is started again, until what ended it is changed; after each start the newest
-// checkpoint has all weights.
+// TestEnding: a training that has ended is over when it is started again, until what ended it is
+// changed; after each start the newest checkpoint has all weights.
 func TestEnding(t *testing.T) {
 	steps := func(n int) func(*trainer.Config) { return func(c *trainer.Config) { c.MaxEpochs, c.MaxSteps = 0, n } }
 	epochs := func(n int) func(*trainer.Config) { return func(c *trainer.Config) { c.MaxEpochs = n } }
@@ -145,7 +145,8 @@ func TestStopInAnAccumulation(t *testing.T) {
 	}
 }
 
-// TestKilledBetweenTwoSaves: the last epoch's checkpoint is there, the one that says that the training has ended is not.
+// TestKilledBetweenTwoSaves: the last epoch's checkpoint is there, the one that says that the
+// training has ended is not.
 func TestKilledBetweenTwoSaves(t *testing.T) {
 	dir := t.TempDir()
 	c := trainer.Config{MaxEpochs: 3, BatchSize: 12, Checkpoint: trainer.CheckpointConfig{Dir: dir}}

@@ -9,8 +9,9 @@ import (
 	"gonbatch/data"
 )
 
-// Validate computes the loss and the task's metrics over a dataset, every example once, and returns them on every rank under names such as
-// "val/loss" and "val/accuracy". They are weighted by examples: exact for means, whatever the number of ranks.
+// Validate computes the loss and the task's metrics over a dataset, every example once, and returns
+// them on every rank under names such as "val/loss" and "val/accuracy". They are weighted by
+// examples: exact for means, whatever the number of ranks.
 //
 // Before Fit it uses the weights of the newest checkpoint, if there is one, and says so.
 func (t *Trainer) Validate(ctx context.Context, ds data.Dataset) (Metrics, error) {
@@ -79,8 +80,9 @@ func (r *run) validateIfDue() error {
 	return r.validate()
 }
 
-// validate is a validation in the middle of Fit: it may end the training, and the best is kept. A request to stop ends it: then r.stopped
-// is set, and the validation is still to be done when the training is resumed.
+// validate is a validation in the middle of Fit: it may end the training, and the best is kept. A
+// request to stop ends it: then r.stopped is set, and the validation is still to be done when the
+// training is resumed.
 func (r *run) validate() error {
 	if r.validation == nil {
 		return nil

@@ -1,6 +1,7 @@
 package trainer
 
-// NewProcess forgets what this package knows of earlier trainings of the process: a test goes on as a program that is started again would.
+// NewProcess forgets what this package knows of earlier trainings of the process: a test goes on as
+// a program that is started again would.
 func NewProcess() {
 	names = &namer{used: map[string]int{}}
 	trainings = &ended{names: map[string]string{}}

@@ -16,12 +16,15 @@ import (
 	"gonbatch/rundir"
 )
 
-// Fit trains until one of the configured limits. validation may be nil. If the folder of checkpoints has one of this training, Fit
-// resumes it, exactly if the world size is the same: at the same batch, with the same weights, optimizer and random numbers. A training
-// that had ended stays so, unless the limit that ended it is higher now. A trainer trains once: Fit after its end is an error.
+// Fit trains until one of the configured limits. validation may be nil. If the folder of
+// checkpoints has one of this training, Fit resumes it, exactly if the world size is the same: at
+// the same batch, with the same weights, optimizer and random numbers. A training that had ended
+// stays so, unless the limit that ended it is higher now. A trainer trains once: Fit after its end
+// is an error.
 //
-// Where the job is told to stop (SIGUSR1, SIGTERM, SIGINT, or the context ends), all ranks do so after the same update, save, and Fit
-// returns a *StoppedError; in a job that submit started, it ends the process with the code that makes the job start again.
+// Where the job is told to stop (SIGUSR1, SIGTERM, SIGINT, or the context ends), all ranks do so
+// after the same update, save, and Fit returns a *StoppedError; in a job that submit started, it
+// ends the process with the code that makes the job start again.
 func (t *Trainer) Fit(ctx context.Context, training, validation data.Dataset) error {
 	err := t.fit(ctx, training, validation)
 	if err == nil {
@@ -169,7 +172,8 @@ func (r *run) batches() error {
 		if err := r.afterBatch(metrics); err != nil {
 			return err
 		}
-		// An end waits for the update: each rank has its own part of the gradients that are added up for it.
+		// An end waits for the update: each rank has its own part of the gradients that are added
+		// up for it.
 		if r.plan.isUpdate(r.at.Batch-1) && (r.atEpochEnd() || r.stopped > goOn || r.ended()) {
 			break
 		}
@@ -245,8 +249,8 @@ func (r *run) kindOf(batch int) programKind {
 	return updates
 }
 
-// takeLosses reads a batch's losses and frees its metrics: the loss, GoMLX's moving average of it, those of the objectives, and the gradients where
-// they are to be shown.
+// takeLosses reads a batch's losses and frees its metrics: the loss, GoMLX's moving average of it,
+// those of the objectives, and the gradients where they are to be shown.
 func (r *run) takeLosses(metrics []*tensors.Tensor) error {
 	if r.stepper.withHistograms {
 		last := len(metrics) - 1
@@ -275,7 +279,8 @@ func (r *run) takeLosses(metrics []*tensors.Tensor) error {
 	return nil
 }
 
-// diverged ends all ranks: the others would wait for this one for ever, or train on with what it spoilt.
+// diverged ends all ranks: the others would wait for this one for ever, or train on with what it
+// spoilt.
 func (r *run) diverged(name string, value float64) error {
 	err := &DivergedError{Name: name, Value: value, Step: r.at.Step, Rank: r.world.Rank(), Host: hostname()}
 	if r.world.Size() > 1 {

@@ -6,8 +6,9 @@ import (
 	"sync"
 )
 
-// trainings are those that have ended in this program. Another one in the same folder of checkpoints would find it finished, and have its
-// weights: the second fold of a cross-validation those of the first.
+// trainings are those that have ended in this program. Another one in the same folder of
+// checkpoints would find it finished, and have its weights: the second fold of a cross-validation
+// those of the first.
 var trainings = &ended{names: map[string]string{}}
 
 type ended struct {
@@ -15,7 +16,8 @@ type ended struct {
 	names map[string]string // Of the trainings, by their folders.
 }
 
-// claim refuses a training whose folder another one of this program has been trained in, unless resuming that is what it must do.
+// claim refuses a training whose folder another one of this program has been trained in, unless
+// resuming that is what it must do.
 func (e *ended) claim(t *Trainer) error {
 	if t.saver == nil || t.config.Checkpoint.Resume == "must" {
 		return nil

@@ -12,9 +12,10 @@ import (
 	"gonbatch/trainer"
 )
 
-// TestRandomSequences tries random lives of a training: stopped, killed, ended by a callback, with limits raised and lowered, on other
-// numbers of ranks. After each start the newest checkpoint has all weights, and is no older than before. At the end the training is where the
-// limits say, with the weights of one that nobody disturbed: to the bit, where it was always on one rank.
+// TestRandomSequences tries random lives of a training: stopped, killed, ended by a callback, with
+// limits raised and lowered, on other numbers of ranks. After each start the newest checkpoint has
+// all weights, and is no older than before. At the end the training is where the limits say, with
+// the weights of one that nobody disturbed: to the bit, where it was always on one rank.
 func TestRandomSequences(t *testing.T) {
 	if os.Getenv(ordersFolder) != "" {
 		obey(t)
@@ -126,7 +127,8 @@ func (l *life) start(t *testing.T) []outcome {
 	return all
 }
 
-// newest is the step of the newest checkpoint, which has all weights. A training that is killed early may have none.
+// newest is the step of the newest checkpoint, which has all weights. A training that is killed
+// early may have none.
 func (l *life) newest(t *testing.T, killed bool) int64 {
 	t.Helper()
 	dir := l.order.Config.Checkpoint.Dir

@@ -12,8 +12,9 @@ import (
 	"gonbatch/rundir"
 )
 
-// listener hears the signals that tell this process to stop, from a world's first trainer until the world is closed. While a training
-// runs, it decides when to stop. Outside of one nothing can be lost but what the loggers still hold: they end, and so does the process.
+// listener hears the signals that tell this process to stop, from a world's first trainer until the
+// world is closed. While a training runs, it decides when to stop. Outside of one nothing can be
+// lost but what the loggers still hold: they end, and so does the process.
 type listener struct {
 	world    *distributed.World
 	signals  chan os.Signal
@@ -25,7 +26,8 @@ type listener struct {
 	leaving  bool
 }
 
-// stopSignals are sent by the batch script before the time limit, by the scheduler, and by a person.
+// stopSignals are sent by the batch script before the time limit, by the scheduler, and by a
+// person.
 var stopSignals = []os.Signal{syscall.SIGUSR1, syscall.SIGTERM, syscall.SIGINT}
 
 // flushTime bounds the end of the loggers where a signal ends the process.
@@ -110,7 +112,8 @@ func (l *listener) tell(received os.Signal) bool {
 	return true
 }
 
-// heed does now what a signal asked for that came too late for the training to stop: it was at its end.
+// heed does now what a signal asked for that came too late for the training to stop: it was at its
+// end.
 func (l *listener) heed() {
 	l.mu.Lock()
 	received := l.unheeded
@@ -121,8 +124,8 @@ func (l *listener) heed() {
 	}
 }
 
-// leave ends the process because of a signal: with the code that has the job started again, where somebody asks for that, or as the
-// signal does by default.
+// leave ends the process because of a signal: with the code that has the job started again, where
+// somebody asks for that, or as the signal does by default.
 func (l *listener) leave(received os.Signal) {
 	code, requeue := requeueCode(os.Getenv)
 	l.mu.Lock()
@@ -157,7 +160,8 @@ func (l *listener) leave(received os.Signal) {
 	endBy(received.(syscall.Signal))
 }
 
-// wait does not return if the process is about to end: what the program would still do must not fail because its loggers have ended.
+// wait does not return if the process is about to end: what the program would still do must not
+// fail because its loggers have ended.
 func (l *listener) wait() {
 	l.mu.Lock()
 	leaving := l.leaving

@@ -83,8 +83,8 @@ func signalBody(t *testing.T) {
 	os.Exit(0)
 }
 
-// TestSignals: wherever in a program that has a trainer a signal arrives, the checkpoints are whole, the loggers end, and the exit code
-// says what the job is to do.
+// TestSignals: wherever in a program that has a trainer a signal arrives, the checkpoints are
+// whole, the loggers end, and the exit code says what the job is to do.
 func TestSignals(t *testing.T) {
 	if os.Getenv(signalPlace) != "" {
 		signalBody(t)
@@ -134,7 +134,8 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// TestSignalTwice: a second signal while the loggers end after a stop does not change the exit code.
+// TestSignalTwice: a second signal while the loggers end after a stop does not change the exit
+// code.
 func TestSignalTwice(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSignalTwice$", "-test.v", "-test.timeout=3m")
 	if os.Getenv("CHECKPOINTS") == "" {

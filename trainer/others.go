@@ -9,8 +9,8 @@ import (
 	"gonbatch/checkpoint"
 )
 
-// others finds the checkpoints that another process writes to this training's folder meanwhile: each would resume the other's training, and
-// remove its checkpoints. Rank 0 has one.
+// others finds the checkpoints that another process writes to this training's folder meanwhile:
+// each would resume the other's training, and remove its checkpoints. Rank 0 has one.
 type others struct {
 	path  string
 	self  string               // The name of this trainer in the checkpoints that it writes.
@@ -27,8 +27,8 @@ func (o *others) note() {
 	}
 }
 
-// check finds a checkpoint that is neither known nor this trainer's. Those of an earlier start of the same run don't count: its scheduler
-// has lost it, and rundir.Superseded ends it.
+// check finds a checkpoint that is neither known nor this trainer's. Those of an earlier start of
+// the same run don't count: its scheduler has lost it, and rundir.Superseded ends it.
 func (o *others) check(run string) error {
 	for _, info := range o.list() {
 		if at, ok := o.known[info.Path]; ok && at.Equal(info.Time) {

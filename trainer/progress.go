@@ -5,23 +5,25 @@ import (
 	"time"
 )
 
-// position is where a training is and what it has seen: all that is neither a tensor nor can be computed again. It is a part of each
-// checkpoint.
+// position is where a training is and what it has seen: all that is neither a tensor nor can be
+// computed again. It is a part of each checkpoint.
 type position struct {
 	Epoch int   `json:"epoch"` // That is under way, from 0.
 	Batch int   `json:"batch"` // Batches of it that are done.
 	Step  int64 `json:"step"`  // Updates that are done.
 
-	// End is why the training ended; nil while it goes on. Finished says that the work of its end is done too.
+	// End is why the training ended; nil while it goes on. Finished says that the work of its end
+	// is done too.
 	End      *ending `json:"end,omitempty"`
 	Finished bool    `json:"finished"`
 
-	// Validated is the update after which the last validation was; 0 before the first. Metrics are the newest of each name.
+	// Validated is the update after which the last validation was; 0 before the first. Metrics are
+	// the newest of each name.
 	Validated int64             `json:"validated"`
 	Metrics   map[string]number `json:"metrics,omitempty"`
 
-	// Run and Name say which training it is: the name of the run directory, if there is one, and Config.Name. Writer is the trainer that
-	// wrote the checkpoint, by a random number.
+	// Run and Name say which training it is: the name of the run directory, if there is one, and
+	// Config.Name. Writer is the trainer that wrote the checkpoint, by a random number.
 	Run    string `json:"run,omitempty"`
 	Name   string `json:"name"`
 	Writer string `json:"writer"`
@@ -29,7 +31,8 @@ type position struct {
 	Elapsed  time.Duration `json:"elapsed_ns"` // Of rank 0, all restarts together.
 	Restarts int           `json:"restarts"`
 
-	// Since are the losses since the last report: over all ranks in a checkpoint, of this rank in memory.
+	// Since are the losses since the last report: over all ranks in a checkpoint, of this rank in
+	// memory.
 	Since     []mean            `json:"loss_since_report"`
 	BaseRates map[string]number `json:"base_learning_rates"`
 	Seed      uint64            `json:"seed"`

@@ -11,8 +11,9 @@ import (
 	"gonbatch/checkpoint"
 )
 
-// rates sets the learning rates of the objectives' optimizers before each update. An optimizer's own rate is known once it has built its
-// part of a graph; it is a part of the training's progress, so that a resumed training notices that it has another one now.
+// rates sets the learning rates of the objectives' optimizers before each update. An optimizer's
+// own rate is known once it has built its part of a graph; it is a part of the training's progress,
+// so that a resumed training notices that it has another one now.
 type rates struct {
 	store      *model.Store
 	schedule   Schedule // Nil: they never change.
@@ -35,8 +36,9 @@ func (r *rates) paths() (all []string) {
 	return all
 }
 
-// learn notes the optimizers' own rates when the program of an update is built for the first time. In a resumed training a variable gets the
-// checkpoint's value, which callbacks may have changed, unless the program has another rate now: then that holds, and is said.
+// learn notes the optimizers' own rates when the program of an update is built for the first time.
+// In a resumed training a variable gets the checkpoint's value, which callbacks may have changed,
+// unless the program has another rate now: then that holds, and is said.
 func (r *rates) learn(restored *checkpoint.Snapshot, printf func(string, ...any)) error {
 	if r.built {
 		return nil

@@ -66,7 +66,8 @@ func (t *Trainer) resume() error {
 	return t.takeUp(t.origin)
 }
 
-// startOver moves the checkpoints of another training out of the way where this one is not to resume it.
+// startOver moves the checkpoints of another training out of the way where this one is not to
+// resume it.
 func (t *Trainer) startOver() error {
 	if t.saver == nil || !t.startsOver() {
 		return nil
@@ -80,13 +81,15 @@ func (t *Trainer) startOver() error {
 	})
 }
 
-// startsOver reports whether checkpoints that are there are of no interest. Those of a job's own earlier start always are.
+// startsOver reports whether checkpoints that are there are of no interest. Those of a job's own
+// earlier start always are.
 func (t *Trainer) startsOver() bool {
 	restarts := os.Getenv(rundir.EnvRestarts)
 	return t.config.Checkpoint.Resume == "never" && (restarts == "" || restarts == "0")
 }
 
-// load gives the store the values of the newest valid checkpoint, once in a trainer's life. Rank 0 reads it and sends it to the others.
+// load gives the store the values of the newest valid checkpoint, once in a trainer's life. Rank 0
+// reads it and sends it to the others.
 func (t *Trainer) load() error {
 	if t.saver == nil || t.loaded || t.startsOver() {
 		if t.saver == nil && t.config.Checkpoint.Resume == "must" {
@@ -237,7 +240,8 @@ func (t *Trainer) takeUp(from origin) error {
 	return t.restoreCallbacks(from.At.Callbacks)
 }
 
-// restoreAll gives the store, after a training without a step, the variables that no graph has asked for.
+// restoreAll gives the store, after a training without a step, the variables that no graph has
+// asked for.
 func (t *Trainer) restoreAll() error {
 	if t.snapshot == nil {
 		return nil
@@ -245,8 +249,9 @@ func (t *Trainer) restoreAll() error {
 	return t.snapshot.Create(t.store)
 }
 
-// ready gives the model weights before it is used without a step of training: those of the newest checkpoint, or else the initial ones. All
-// ranks get the same. The dataset's first example shows the model the shapes of its inputs; nil is for a model that is built later.
+// ready gives the model weights before it is used without a step of training: those of the newest
+// checkpoint, or else the initial ones. All ranks get the same. The dataset's first example shows
+// the model the shapes of its inputs; nil is for a model that is built later.
 func (t *Trainer) ready(ctx context.Context, ds data.Dataset) error {
 	if t.stepper.built || t.isReady {
 		return nil
@@ -287,7 +292,8 @@ func (t *Trainer) checkModel() error {
 	return t.snapshot.CheckModel(t.store)
 }
 
-// checkRestored finds, once the model is built, variables that the checkpoint has and the model hasn't, and the other way round.
+// checkRestored finds, once the model is built, variables that the checkpoint has and the model
+// hasn't, and the other way round.
 func (t *Trainer) checkRestored() error {
 	if t.snapshot == nil {
 		return nil

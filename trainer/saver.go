@@ -14,7 +14,8 @@ import (
 	"gonbatch/rundir"
 )
 
-// saver writes and reads checkpoints. Rank 0 has the folder; the others only know that there is one. A nil saver does nothing.
+// saver writes and reads checkpoints. Rank 0 has the folder; the others only know that there is
+// one. A nil saver does nothing.
 type saver struct {
 	path   string
 	dir    *checkpoint.Dir    // Nil on other ranks.
@@ -82,7 +83,8 @@ func (s *saver) release() {
 	}
 }
 
-// newestWeights is the file with the weights of the newest checkpoint, on rank 0; empty without one.
+// newestWeights is the file with the weights of the newest checkpoint, on rank 0; empty without
+// one.
 func (s *saver) newestWeights() (string, error) {
 	all, err := checkpoint.List(s.path)
 	if err != nil || len(all) == 0 || !all[0].Valid() {
@@ -91,7 +93,8 @@ func (s *saver) newestWeights() (string, error) {
 	return filepath.Join(all[0].Path, checkpoint.WeightsFile), nil
 }
 
-// save writes a checkpoint of this moment. It is collective. The training waits for the copy to host memory only.
+// save writes a checkpoint of this moment. It is collective. The training waits for the copy to
+// host memory only.
 func (r *run) save() error {
 	if r.saver == nil {
 		return nil

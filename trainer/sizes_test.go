@@ -10,8 +10,8 @@ import (
 	"gonbatch/trainer"
 )
 
-// TestRandomSizes tries random sizes of datasets and batches on one to five ranks: the metrics are those of one rank, no collective
-// differs, and nothing waits for ever.
+// TestRandomSizes tries random sizes of datasets and batches on one to five ranks: the metrics are
+// those of one rank, no collective differs, and nothing waits for ever.
 func TestRandomSizes(t *testing.T) {
 	if os.Getenv(ordersFolder) != "" {
 		obey(t)

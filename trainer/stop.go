@@ -8,7 +8,8 @@ import (
 	"gonbatch/distributed"
 )
 
-// stopper learns that this process was told to stop, and makes all ranks stop after the same update.
+// stopper learns that this process was told to stop, and makes all ranks stop after the same
+// update.
 type stopper struct {
 	world    *distributed.World
 	cause    atomic.Int32    // The weightiest reason on this rank.
@@ -29,8 +30,8 @@ const (
 	causes
 )
 
-// agreementInterval is the time between two questions to the other ranks, about: an all-reduce of a few numbers is cheap, but not
-// nothing, and a step may take less than a millisecond.
+// agreementInterval is the time between two questions to the other ranks, about: an all-reduce of a
+// few numbers is cheap, but not nothing, and a step may take less than a millisecond.
 const agreementInterval = 20 * time.Millisecond
 
 func newStopper(ctx context.Context, w *distributed.World) *stopper {
@@ -59,8 +60,8 @@ func (s *stopper) tell(cause int32) {
 
 func (s *stopper) close() { s.end() }
 
-// agreed tells, after an update, why all ranks are to stop now, and whether rank 0 wants a checkpoint. It is collective, at times that all ranks
-// know.
+// agreed tells, after an update, why all ranks are to stop now, and whether rank 0 wants a
+// checkpoint. It is collective, at times that all ranks know.
 func (s *stopper) agreed(step int64, saveIsDue bool) (cause int32, save bool, err error) {
 	if s.world.Size() == 1 {
 		return s.reason(), saveIsDue, nil
@@ -74,7 +75,8 @@ func (s *stopper) agreed(step int64, saveIsDue bool) (cause int32, save bool, er
 	return cause, save, err
 }
 
-// vote asks all ranks why they should stop. Whether a checkpoint is due, and when to talk again, in updates, is for rank 0 to say.
+// vote asks all ranks why they should stop. Whether a checkpoint is due, and when to talk again, in
+// updates, is for rank 0 to say.
 func (s *stopper) vote(saveIsDue bool, interval int64) (cause int32, save bool, next int64, err error) {
 	votes := make([]float64, causes+2)
 	votes[s.reason()] = 1

@@ -18,7 +18,8 @@ import (
 	"gonbatch/rundir"
 )
 
-// Trainer trains a task. It is for one goroutine at a time, and all ranks call the same methods in the same order.
+// Trainer trains a task. It is for one goroutine at a time, and all ranks call the same methods in
+// the same order.
 type Trainer struct {
 	world     *distributed.World
 	config    Config
@@ -56,7 +57,8 @@ type Trainer struct {
 // Option changes what New makes.
 type Option func(*Trainer)
 
-// WithStore trains the variables of a store with hyper-parameters of its own. The seed is set in it.
+// WithStore trains the variables of a store with hyper-parameters of its own. The seed is set in
+// it.
 func WithStore(store *model.Store) Option { return func(t *Trainer) { t.store = store } }
 
 // WithCallbacks adds callbacks, to be called in this order.
@@ -67,14 +69,16 @@ func WithCallbacks(callbacks ...Callback) Option {
 // WithSchedule is a schedule of one's own instead of the configured one.
 func WithSchedule(s Schedule) Option { return func(t *Trainer) { t.rates.schedule = s } }
 
-// WithLogger is a logger of one's own instead of the configured ones. Only rank 0 uses it, behind a logger.Multi unless it is one, so that it
-// can't stop the training; the trainer closes it with the world.
+// WithLogger is a logger of one's own instead of the configured ones. Only rank 0 uses it, behind a
+// logger.Multi unless it is one, so that it can't stop the training; the trainer closes it with the
+// world.
 func WithLogger(l logger.Logger) Option { return func(t *Trainer) { t.logger = l } }
 
 // WithOutput is where rank 0 shows progress instead of the standard output.
 func WithOutput(out io.Writer) Option { return func(t *Trainer) { t.out = out } }
 
-// New prepares a training. The configuration is completed by flags, the environment and a file (see Config.AddFlags).
+// New prepares a training. The configuration is completed by flags, the environment and a file (see
+// Config.AddFlags).
 func New(world *distributed.World, config Config, task Task, options ...Option) (*Trainer, error) {
 	config, err := config.resolved(os.Getenv)
 	if err != nil {
@@ -106,8 +110,8 @@ func (t *Trainer) open() error {
 	t.store.SetParam("/"+model.ParamInitialSeed, int64(t.config.Seed))
 	t.rates.store = t.store
 	t.randoms = &randoms{store: t.store}
-	// XLA gives a program other bits when the order of its variables is another. A checkpoint brings these two before the model is built;
-	// so they come first in every training.
+	// XLA gives a program other bits when the order of its variables is another. A checkpoint
+	// brings these two before the model is built; so they come first in every training.
 	if err := t.randoms.seed(t.config.Seed); err != nil {
 		return fmt.Errorf("trainer: seed %d: %w", t.config.Seed, err)
 	}

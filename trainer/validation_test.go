@@ -22,8 +22,8 @@ func validations(seen *[]int64) trainer.Callback {
 	return trainer.Callback{Name: "validations", ValidationEnd: func(e *trainer.Event) error { *seen = append(*seen, e.Step); return nil }}
 }
 
-// TestValidationsOfARestart: a training that is killed after any update validates as often as one that nobody disturbs, and its patience
-// ends at the same update.
+// TestValidationsOfARestart: a training that is killed after any update validates as often as one
+// that nobody disturbs, and its patience ends at the same update.
 func TestValidationsOfARestart(t *testing.T) {
 	for name, interval := range map[string]int{"at the end of an epoch": 0, "every 5 updates": 5} {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +88,8 @@ func (s stopping) Batch(indices []int) (inputs, labels []*tensors.Tensor, err er
 	return s.Blobs.Batch(indices)
 }
 
-// TestValidationHearsAStop: it gives up at once, the training saves, and the validation is made up for when it is resumed.
+// TestValidationHearsAStop: it gives up at once, the training saves, and the validation is made up
+// for when it is resumed.
 func TestValidationHearsAStop(t *testing.T) {
 	for name, interval := range map[string]int{"at the end of an epoch": 0, "every 4 updates": 4} {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +124,8 @@ func TestValidationHearsAStop(t *testing.T) {
 	}
 }
 
-// TestBeforeFit: what is used before Fit has the weights of the checkpoint, and says so; or that it has none.
+// TestBeforeFit: what is used before Fit has the weights of the checkpoint, and says so; or that it
+// has none.
 func TestBeforeFit(t *testing.T) {
 	dir := t.TempDir()
 	c := trainer.Config{MaxEpochs: 4, BatchSize: 12, Checkpoint: trainer.CheckpointConfig{Dir: dir}}
@@ -163,7 +165,8 @@ func TestBeforeFit(t *testing.T) {
 	}
 }
 
-// TestUnevenValidation: ranks whose parts have other sizes, or none, build other programs, and still agree.
+// TestUnevenValidation: ranks whose parts have other sizes, or none, build other programs, and
+// still agree.
 func TestUnevenValidation(t *testing.T) {
 	if ranktest.InRank() {
 		for _, examples := range []int{40, 41, 1, 2, 60, 61} {

@@ -24,8 +24,9 @@ import (
 	"gonbatch/trainer"
 )
 
-// The randomized tests start many trainings on worlds of several sizes. To start the processes of each would take most of the time: the ranks
-// of a world stay, and take one order after the other from a folder, as files.
+// The randomized tests start many trainings on worlds of several sizes. To start the processes of
+// each would take most of the time: the ranks of a world stay, and take one order after the other
+// from a folder, as files.
 
 // order is one start of a training, or one evaluation, on the world of a size.
 type order struct {
@@ -194,7 +195,8 @@ func oneLayer(scope *model.Scope, x *graph.Node) *graph.Node {
 	return layers.Dense(scope.In("logits"), x, true, ranktest.Classes)
 }
 
-// seeds is how many random cases a test tries: the environment variable TRAINER_SEEDS, or else the default.
+// seeds is how many random cases a test tries: the environment variable TRAINER_SEEDS, or else the
+// default.
 func seeds(t *testing.T, byDefault int) int {
 	t.Helper()
 	text := os.Getenv("TRAINER_SEEDS")
