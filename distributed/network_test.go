@@ -104,7 +104,7 @@ func TestHeldUp(t *testing.T) {
 		t.Run(launcher.Name, func(t *testing.T) {
 			t.Parallel()
 			job := startJob(t, launcher)
-			for range 4 {
+			for range 3 {
 				job.holdUp(t)
 			}
 			job.tell(t, "end")
@@ -141,7 +141,7 @@ func (j *trainingJob) holdUp(t *testing.T) {
 			}
 			time.Sleep(time.Duration(rand.IntN(1000)) * time.Millisecond)
 		}
-		time.Sleep(time.Duration(rand.IntN(6000)) * time.Millisecond)
+		time.Sleep(time.Duration(rand.IntN(5000)) * time.Millisecond)
 	}
 }
 

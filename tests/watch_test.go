@@ -47,8 +47,8 @@ for step, start := int64(1), time.Now(); ; step++ {
 	}
 }`}
 
-// TestFailingRanks: on two nodes, a rank's end, its silence or its node's end is the end of the other rank in time, with the reason, whatever
-// srun does.
+// TestFailingRanks: on two nodes, a rank's end, its silence or its node's end is the end of the other
+// rank in time, with the reason, whatever srun does.
 func TestFailingRanks(t *testing.T) {
 	c := cluster.Start(t, cluster.Nodes(2)) // So that rank 1 is on n2.
 	u := newUser(t, c.Env()...)
@@ -68,7 +68,7 @@ func TestFailingRanks(t *testing.T) {
 		{"killed, with MPICH", "pmi2", "kill", 0, rundir.Died, "ended without World.Close"},
 		{"a panic", "pmix", "panic", 0, rundir.Died, "panic: no more batches"},
 		{"stopped", "pmix", "stop", 1, rundir.Stuck, "says nothing since"},
-		{"the node crashes", "pmix", "", 0, rundir.Died, "ended without World.Close"},
+		{"the node crashes", "pmix", "", 0, rundir.Died, ""}, // Its kernel may still say that the process ended, or not.
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -130,11 +130,10 @@ func logOf(run rundir.Dir, rank int) string {
 func awaitFailure(t *testing.T, run rundir.Dir) (f rundir.Failure) {
 	t.Helper()
 	var err error
-	for range 400 {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		if f, err = rundir.ReadFailure(run); err == nil {
 			return f
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 	t.Fatalf("no failure is recorded: %v\n%s\n%s", err, logOf(run, 0), logOf(run, 1))
 	return f

@@ -109,7 +109,10 @@ func (b *safeBuffer) String() string {
 // TestManyRanks: a thousand ranks that start at once on a small machine find their hubs, and none
 // is called dead.
 func TestManyRanks(t *testing.T) {
-	const n = 1024
+	n := 1024
+	if testing.Short() {
+		n = 128
+	}
 	var log safeBuffer
 	start := time.Now()
 	watches := startMany(t, n, &log, nil)

@@ -160,7 +160,11 @@ func TestCutOff(t *testing.T) {
 // TestGoodbyes: ranks that end their work one after the other, on a network that breaks
 // connections, end well.
 func TestGoodbyes(t *testing.T) {
-	for range 20 {
+	rounds := 20
+	if testing.Short() {
+		rounds = 4
+	}
+	for range rounds {
 		var log safeBuffer
 		n := 2 + rand.IntN(5)
 		hasty := rand.IntN(2) == 0
