@@ -19,7 +19,9 @@ import (
 	"gonbatch/trainer"
 )
 
-// testMedian: the median of a value of each example, over batches, devices and ranks.
+// TestMedian: the median of a value of each example, over batches, devices and ranks.
+func TestMedian(t *testing.T) { everywhere(t, testMedian) }
+
 func testMedian(t *testing.T) {
 	label := func(_ *model.Scope, labels, predictions []*graph.Node) *graph.Node {
 		return graph.Reshape(graph.ConvertDType(labels[0], predictions[0].DType()), -1)
@@ -71,7 +73,9 @@ func classes(t *testing.T, n int) []int32 {
 	return labels
 }
 
-// testInfiniteMetric: a validation that gives no finite number does not end the training, and its checkpoint comes back.
+// TestInfiniteMetric: a validation that gives no finite number does not end the training, and its checkpoint comes back.
+func TestInfiniteMetric(t *testing.T) { everywhere(t, testInfiniteMetric) }
+
 func testInfiniteMetric(t *testing.T) {
 	for _, value := range []float64{math.Inf(1), math.Inf(-1), math.NaN()} {
 		of := func(_ *model.Scope, _, predictions []*graph.Node) *graph.Node {
@@ -109,8 +113,10 @@ func (w words) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error
 	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(make([]int32, 4*len(indices)), len(indices), 4)}, labels, err
 }
 
-// testWholeNumbersAndHalf: the means of a step's losses are weighted by the number of examples, whatever the inputs' type is. 257 is no number of
+// TestWholeNumbersAndHalf: the means of a step's losses are weighted by the number of examples, whatever the inputs' type is. 257 is no number of
 // bfloat16.
+func TestWholeNumbersAndHalf(t *testing.T) { everywhere(t, testWholeNumbersAndHalf) }
+
 func testWholeNumbersAndHalf(t *testing.T) {
 	step := func(scope *model.Scope, inputs, labels []*graph.Node) []*graph.Node {
 		weight := scope.In("a").VariableWithValue("x", float32(1)).NodeValue(inputs[0])

@@ -15,7 +15,9 @@ import (
 	"gonbatch/trainer"
 )
 
-// testPredictWhileTraining: predictions are of the weights of the moment, though the program is compiled once.
+// TestPredictWhileTraining: predictions are of the weights of the moment, though the program is compiled once.
+func TestPredictWhileTraining(t *testing.T) { everywhere(t, testPredictWhileTraining) }
+
 func testPredictWhileTraining(t *testing.T) {
 	var first []float32
 	builds := 0
