@@ -141,6 +141,7 @@ func TestStatusOfAForgottenJob(t *testing.T) {
 		{name: "slurmstepd said it of an earlier start", log: stepd("12", " DUE TO PREEMPTION") + "gonbatch: job 12, start 2, on n1\n", want: lost, explains: "LOG"},
 		{name: "the script was told of the limit", ending: "12 COMPLETING TimeLimit\n", want: inferredTooLong},
 		{name: "the script was told to end", ending: "12 COMPLETING None\n", want: said(submit.Cancelled), explains: "LOG"},
+		{name: "the script was told to save", ending: "12 RUNNING None\n", want: lost, explains: "LOG"},
 		{name: "another job's script was told to end", ending: "11 COMPLETING TimeLimit\n", want: lost, explains: "LOG"},
 		{name: "nothing", want: lost, explains: "LOG"},
 	} {
