@@ -276,8 +276,8 @@ func TestCancel(t *testing.T) {
 // TestFind: a run's job is found by its script, and one that has not ended counts before one that has.
 func TestFind(t *testing.T) {
 	dir, foreign := rundir.At(t.TempDir()), rundir.At("/home/bob/y")
-	jobs := shown(foreign, "3", "RUNNING", "None", "0:0") + "\n" + shown(dir, "5", "PENDING", "Priority", "0:0") + "\n" + shown(dir, "9", "CANCELLED", "None", "0:0")
-	f := &fake{t: t, answers: map[string]answer{"scontrol --all show job": {out: jobs}, "scontrol show config": config("here")}}
+	jobs := "3|RUNNING|" + foreign.Script() + "\n5|PENDING|" + dir.Script() + "\n9|CANCELLED|" + dir.Script() + "\n"
+	f := &fake{t: t, answers: map[string]answer{squeue(dir): {out: jobs}, "scontrol show config": config("here")}}
 	v := New(f).Survey(t.Context())
 	for _, tc := range []struct {
 		except []string
@@ -286,5 +286,8 @@ func TestFind(t *testing.T) {
 		if got, err := v.Find(t.Context(), dir, tc.except); err != nil || got.ID != tc.want {
 			t.Errorf("Find without %q = %+v, %v; want %q", tc.except, got, err, tc.want)
 		}
+	}
+	if n := strings.Count(strings.Join(f.ran, "\n"), "squeue"); n != 1 {
+		t.Errorf("squeue was asked %d times", n)
 	}
 }
