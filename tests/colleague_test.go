@@ -89,6 +89,13 @@ func TestStatusForAColleague(t *testing.T) {
 		return strings.Contains(out, want)
 	}
 	eventually(t, "it runs", func() bool { return must("state:         running", "status", id) })
+	refused := func(args ...string) {
+		t.Helper()
+		if out, err := look(args...); err == nil || !strings.Contains(out, "permission denied") {
+			t.Errorf("submit %q: %v\n%s", args, err, out)
+		}
+	}
+	refused("cancel", id)
 	u.release(t)
 	eventually(t, "it is completed", func() bool { return must("state:         completed", "status", id) })
 	if !must("completed", "status") || !must("released\n", "logs", id) || !must("released\n", "logs", "-f", id) {
@@ -97,11 +104,7 @@ func TestStatusForAColleague(t *testing.T) {
 	if m, err := rundir.ReadManifest(run); err != nil || m.Ended != nil {
 		t.Errorf("a colleague has changed the manifest: %+v, %v", m, err)
 	}
-	for _, args := range [][]string{{"cancel", id}, {"resume", id}} {
-		if out, err := look(args...); err == nil || !strings.Contains(out, "permission denied") {
-			t.Errorf("submit %q: %v\n%s", args, err, out)
-		}
-	}
+	refused("resume", id)
 	wantAll(t, u.mustSubmit(t, "status", id), "state:         completed")
 }
 
@@ -113,10 +116,12 @@ func TestStatusOnAFullDisk(t *testing.T) {
 	id := job(t, u.mustSubmit(t, u.write(t, "full.ipynb", "%%\nfmt.Println(\"done\")")))
 	run := u.run(t)
 	eventually(t, "it has ended", func() bool { _, err := os.Stat(run.ExitStatus()); return err == nil })
+	waiting := job(t, u.mustSubmit(t, "--directive=--hold", u.write(t, "held.ipynb", "%%\nprintln(1)")))
 	fill(t, filepath.Join(run.Root(), "filler"))
 	wantAll(t, u.mustSubmit(t, "status"), "completed", "warning", "no space left on device")
 	wantAll(t, u.mustSubmit(t, "status", id), "state:         completed")
 	wantAll(t, u.mustSubmit(t, "logs", "-f", id), "done\n")
+	wantAll(t, u.mustSubmit(t, "cancel", waiting), "job "+waiting+": cancelled", "no space left on device")
 	if err := os.Remove(filepath.Join(run.Root(), "filler")); err != nil {
 		t.Fatal(err)
 	}

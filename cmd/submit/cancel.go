@@ -29,13 +29,18 @@ func newCancelCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// runCancel ends a job, and keeps that. A job that was still waiting has ended then; of one that ran SLURM says so later.
-func runCancel(ctx context.Context, a *app, r run) (err error) {
+// runCancel ends a job, and keeps that. A job that was still waiting has ended then; of one that ran SLURM says so later. Where
+// nothing can be written, as on a full disk, the job is ended all the same.
+func runCancel(ctx context.Context, a *app, r run) error {
 	lock, err := a.lock(ctx, r.dir)
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
 		return err
+	case err != nil:
+		a.warnUnlessForbidden(err)
+	default:
+		defer func() { a.warnUnlessForbidden(lock.Release()) }()
 	}
-	defer func() { err = errors.Join(err, lock.Release()) }()
 	if r, err = openRun(r.dir); err != nil {
 		return err
 	}
@@ -53,9 +58,7 @@ func runCancel(ctx context.Context, a *app, r run) (err error) {
 	if err := slurm.New(a.runner).Cancel(ctx, r.job()); err != nil {
 		return err
 	}
-	if err := r.recordCancel(ctx, a); err != nil {
-		return err
-	}
+	a.warnUnlessForbidden(r.recordCancel(ctx, a))
 	_, err = fmt.Fprintf(a.out, "job %s: cancelled\nrun directory: %s\n", r.manifest.JobID, r.dir.Path())
 	return err
 }

@@ -18,7 +18,7 @@ const endPoll = time.Second
 // mayResume refuses a run that has not ended, and waits for one that is just ending. It gives the run with its last job.
 func (r run) mayResume(ctx context.Context, a *app, o *submitOptions) (run, error) {
 	if r.manifest.Scheduler == localName {
-		return r, r.mayResumeHere(ctx)
+		return r, r.mayResumeHere(ctx, a)
 	}
 	scheduler := slurm.New(a.runner)
 	err := error(nil)
@@ -49,13 +49,31 @@ func (r run) waitForOthers(ctx context.Context, a *app, scheduler *slurm.Schedul
 	return r, r.waitForEnd(ctx, a, scheduler)
 }
 
-// mayResumeHere refuses a run on a machine that goes on.
-func (r run) mayResumeHere(ctx context.Context) error {
+// mayResumeHere refuses a run on a machine that goes on. The programs of one whose submit command was killed are waited for: they may
+// be saving.
+func (r run) mayResumeHere(ctx context.Context, a *app) error {
 	status, err := manifestAsker{}.Status(ctx, r.job())
-	if err != nil || status.State.Ended() || r.manifest.Process == nil {
+	switch {
+	case err != nil:
 		return err
+	case !status.State.Ended() && r.manifest.Process != nil:
+		return fmt.Errorf("run %s has not ended: it is %s on %s", r.dir.Name(), status, r.manifest.Process.Host)
 	}
-	return fmt.Errorf("run %s has not ended: it is %s on %s", r.dir.Name(), status, r.manifest.Process.Host)
+	for said := false; ; {
+		programs, err := rundir.Programs(r.dir)
+		if err != nil || len(programs) == 0 {
+			return err
+		}
+		if !said {
+			fmt.Fprintf(a.err, "programs of the run still end, or have left others (processes %d): waiting for them\n", programs)
+			said = true
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(endPoll):
+		}
+	}
 }
 
 // waitForEnd refuses a job that has not ended. SLURM is asked though the manifest knows an end: the job's last processes may still be

@@ -65,12 +65,16 @@ func newPlan(o *submitOptions, m *export.Module, nb *nbformat.Notebook) (execute
 }
 
 // recordEnd keeps how a queued job ended, also in its executed notebook, if the job was killed with what writes that. An end that is
-// only inferred is not kept: it can be inferred again, and SLURM may yet tell better.
+// only inferred is not kept: it can be inferred again, and SLURM may yet tell better. Nor is it that a run was lost.
 func recordEnd(a *app, job submit.Job, status submit.Status) error {
 	if status.Inferred {
 		return nil
 	}
-	return errors.Join(recordStatus(job, status, a.now()), executed.Settle(job.Dir, a.now, outcomeOf(status, job.Dir)))
+	settled := executed.Settle(job.Dir, a.now, outcomeOf(status, job.Dir))
+	if status.State == submit.Lost {
+		return settled
+	}
+	return errors.Join(recordStatus(job, status, a.now()), settled)
 }
 
 // recordLocal runs the steps on this machine, and records them. A run that cannot be recorded runs all the same.

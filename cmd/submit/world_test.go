@@ -50,6 +50,10 @@ case "$*" in
 *) [ -e jobs/$3 ] && show $3 || { echo "slurm_load_jobs error: Invalid job id specified" >&2; exit 1; } ;;
 esac
 `
+	worldSqueue = `#!/bin/bash
+cd "$WORLD"; [ ! -e down ] || { echo "slurm_load_jobs error: Unable to contact slurm controller (connect failure)" >&2; exit 1; }
+for f in jobs/*; do [ -e "$f" ] && read -r state script < "$f" && echo "${f#jobs/}|$state|$script"; done; true
+`
 	worldScancel = `#!/bin/bash
 cd "$WORLD"; [ -e jobs/$1 ] || exit 0
 sed -i 's/^PENDING/CANCELLED/; s/^RUNNING/COMPLETING/' jobs/$1
@@ -59,7 +63,7 @@ sed -i 's/^PENDING/CANCELLED/; s/^RUNNING/COMPLETING/' jobs/$1
 func newWorld(t *testing.T, seed uint64) *world {
 	t.Helper()
 	w := &world{t: t, rng: rand.New(rand.NewPCG(seed, 1)), dir: t.TempDir(), byHand: map[string]bool{}}
-	for name, text := range map[string]string{"sbatch": worldSbatch, "scontrol": worldScontrol, "scancel": worldScancel,
+	for name, text := range map[string]string{"sbatch": worldSbatch, "scontrol": worldScontrol, "squeue": worldSqueue, "scancel": worldScancel,
 		"sacct": "#!/bin/sh\necho 'Slurm accounting storage is disabled' >&2; exit 1\n", "srun": "#!/bin/sh\nprintf 'MPI plugin types are...\\n\\tnone\\n\\tpmix\\n'\n"} {
 		w.write("bin/"+name, text)
 	}

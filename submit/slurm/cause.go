@@ -20,7 +20,7 @@ const (
 
 // stepdEnded is the line that slurmstepd writes to the job's log as SLURM ends it: "slurmstepd-n1: error: *** JOB 12 ON n1 CANCELLED
 // AT 2026-11-21T10:15:00 DUE TO TIME LIMIT ***". A cancelled job's has no DUE TO.
-var stepdEnded = regexp.MustCompile(`^slurmstepd.*: error: \*\*\* JOB ([0-9]+) ON \S+ CANCELLED AT \S+?(?: DUE TO (.+?))? \*\*\*$`)
+var stepdEnded = regexp.MustCompile(`^(?:slurmstepd|\[\S+\]).* error: \*\*\* JOB ([0-9]+) ON \S+ CANCELLED AT \S+?(?: DUE TO (.+?))? \*\*\*$`)
 
 // stepdCauses are the beginnings of what slurmstepd names as the cause, and the states that follow from it.
 var stepdCauses = []struct {
@@ -63,7 +63,7 @@ func endingState(job submit.Job) (submit.State, error) {
 		return submit.Unknown, err
 	}
 	switch {
-	case ending.JobID != string(job.ID):
+	case ending.JobID != string(job.ID), ending.State != completing: // Somebody has only told the script to save.
 		return submit.Unknown, nil
 	case ending.Reason == timeLimit:
 		return submit.TimedOut, nil

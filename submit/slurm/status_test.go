@@ -141,6 +141,7 @@ func TestStatusOfAForgottenJob(t *testing.T) {
 		{name: "slurmstepd said it of an earlier start", log: stepd("12", " DUE TO PREEMPTION") + "gonbatch: job 12, start 2, on n1\n", want: lost, explains: "LOG"},
 		{name: "the script was told of the limit", ending: "12 COMPLETING TimeLimit\n", want: inferredTooLong},
 		{name: "the script was told to end", ending: "12 COMPLETING None\n", want: said(submit.Cancelled), explains: "LOG"},
+		{name: "the script was told to save", ending: "12 RUNNING None\n", want: lost, explains: "LOG"},
 		{name: "another job's script was told to end", ending: "11 COMPLETING TimeLimit\n", want: lost, explains: "LOG"},
 		{name: "nothing", want: lost, explains: "LOG"},
 	} {
@@ -275,8 +276,8 @@ func TestCancel(t *testing.T) {
 // TestFind: a run's job is found by its script, and one that has not ended counts before one that has.
 func TestFind(t *testing.T) {
 	dir, foreign := rundir.At(t.TempDir()), rundir.At("/home/bob/y")
-	jobs := shown(foreign, "3", "RUNNING", "None", "0:0") + "\n" + shown(dir, "5", "PENDING", "Priority", "0:0") + "\n" + shown(dir, "9", "CANCELLED", "None", "0:0")
-	f := &fake{t: t, answers: map[string]answer{"scontrol --all show job": {out: jobs}, "scontrol show config": config("here")}}
+	jobs := "3|RUNNING|" + foreign.Script() + "\n5|PENDING|" + dir.Script() + "\n9|CANCELLED|" + dir.Script() + "\n"
+	f := &fake{t: t, answers: map[string]answer{squeue(dir): {out: jobs}, "scontrol show config": config("here")}}
 	v := New(f).Survey(t.Context())
 	for _, tc := range []struct {
 		except []string
@@ -285,5 +286,8 @@ func TestFind(t *testing.T) {
 		if got, err := v.Find(t.Context(), dir, tc.except); err != nil || got.ID != tc.want {
 			t.Errorf("Find without %q = %+v, %v; want %q", tc.except, got, err, tc.want)
 		}
+	}
+	if n := strings.Count(strings.Join(f.ran, "\n"), "squeue"); n != 1 {
+		t.Errorf("squeue was asked %d times", n)
 	}
 }

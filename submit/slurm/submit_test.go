@@ -15,13 +15,18 @@ func config(cluster string) answer {
 	return answer{out: "Configuration data as of 2026-11-21T10:15:00\nCgroupPlugin = autodetect\nClusterName             = " + cluster + "\n"}
 }
 
+// squeue is the question for the jobs of a run's owner.
+func squeue(dir rundir.Dir) string {
+	return fmt.Sprintf("squeue --noheader --all --states=all --user=%d --sort=i --format=%%i|%%T|%%o", owner(dir))
+}
+
 func TestSubmit(t *testing.T) {
 	dir := rundir.At("/runs/a b")
 	const line = "sbatch --parsable /runs/a b/job.sbatch"
 	kept := "\nnothing is lost: all is staged in /runs/a b; queue it with: sbatch --parsable '/runs/a b/job.sbatch'"
 	late := "cannot queue the job: sbatch did not answer in time: is SLURM's controller up (scontrol ping)? The job may be queued: " +
 		"submit status '/runs/a b' says so once SLURM answers, look before you repeat it"
-	queued := shown(dir, "33", "PENDING", "Priority", "0:0")
+	queued := "33|PENDING|" + dir.Script() + "\n"
 	for _, tc := range []struct {
 		name   string
 		answer answer
@@ -33,7 +38,7 @@ func TestSubmit(t *testing.T) {
 		{name: "id and cluster", answer: answer{out: "33;east\n"}, want: submit.Job{ID: "33", Cluster: "east", Dir: dir}},
 		{name: "a site's own words first", answer: answer{out: "Welcome\n33\n"}, want: submit.Job{ID: "33", Cluster: "here", Dir: dir}},
 		{name: "a site's own words last", answer: answer{out: "33\nYour account has 12 hours left.\n"}, want: submit.Job{ID: "33", Cluster: "here", Dir: dir}},
-		{name: "a site's own number", answer: answer{out: "33\n12\n"}, jobs: shown(rundir.At("/runs/other"), "12", "RUNNING", "None", "0:0") + "\n" + queued,
+		{name: "a site's own number", answer: answer{out: "33\n12\n"}, jobs: "12|RUNNING|/runs/other/job.sbatch\n" + queued,
 			want: submit.Job{ID: "33", Cluster: "here", Dir: dir}},
 		{name: "no id, but a job", answer: answer{out: "ok"}, jobs: queued, want: submit.Job{ID: "33", Cluster: "here", Dir: dir}},
 		{name: "no id", answer: answer{out: "ok"}, err: `sbatch printed no job id but "ok"; the job may be queued (look with squeue); its run directory is /runs/a b`},
@@ -45,7 +50,7 @@ func TestSubmit(t *testing.T) {
 			want: submit.Job{ID: "33", Cluster: "here", Dir: dir}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := New(&fake{t: t, answers: map[string]answer{line: tc.answer, "scontrol show config": config("here"), "scontrol --all show job": {out: tc.jobs}}})
+			s := New(&fake{t: t, answers: map[string]answer{line: tc.answer, "scontrol show config": config("here"), squeue(dir): {out: tc.jobs}}})
 			got, err := s.Submit(t.Context(), submit.JobSpec{RunDir: dir})
 			if got != tc.want || fmt.Sprint(err) != orNil(tc.err) {
 				t.Errorf("Submit = %+v, %v\nwant     %+v, %s", got, err, tc.want, tc.err)
@@ -74,7 +79,7 @@ func TestSubmitOfAResumedRun(t *testing.T) {
 	}
 	s := New(&fake{t: t, answers: map[string]answer{
 		"sbatch --parsable " + dir.Script(): {err: commandError("sbatch", "no")}, "scontrol show config": config("here"),
-		"scontrol --all show job": {out: shown(dir, "33", "CANCELLED", "None", "0:0")},
+		squeue(dir): {out: "33|CANCELLED|" + dir.Script() + "\n"},
 	}})
 	if job, err := s.Submit(t.Context(), submit.JobSpec{RunDir: dir}); err == nil {
 		t.Errorf("job %+v was queued", job)

@@ -1,0 +1,80 @@
+package slurm
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+
+	"gonbatch/rundir"
+	"gonbatch/submit"
+)
+
+// queue are the jobs of a user, or why they could not be asked for.
+type queue struct {
+	jobs []queued
+	err  error
+}
+
+// queued is a job as squeue shows it.
+type queued struct {
+	id, command string
+	ended       bool
+}
+
+// Find finds the job of a run by its script: a job that was queued by hand, or by a command that was killed before it could say so.
+// Of several the last that has not ended counts, else the last. Where SLURM knows none but those in except the job's ID is "".
+func (v *Survey) Find(ctx context.Context, dir rundir.Dir, except []string) (submit.Job, error) {
+	q := v.queueOf(ctx, owner(dir))
+	if q.err != nil {
+		return submit.Job{}, fmt.Errorf("look for the job of run %s: %w", dir.Name(), q.err)
+	}
+	job, active := submit.Job{Dir: dir}, false
+	for _, j := range q.jobs {
+		if !samePath(j.command, dir.Script()) || slices.Contains(except, j.id) {
+			continue
+		}
+		if !j.ended || !active {
+			job.ID, active = submit.JobID(j.id), !j.ended
+		}
+	}
+	if job.ID == "" {
+		return job, nil
+	}
+	var err error
+	job.Cluster, err = v.scheduler.clusterName(ctx)
+	return job, err
+}
+
+// owner is the user whose run it is.
+func owner(dir rundir.Dir) uint32 {
+	if info, err := os.Stat(dir.Path()); err == nil {
+		if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+			return stat.Uid
+		}
+	}
+	return uint32(os.Geteuid())
+}
+
+// queueOf asks for a user's jobs, once. All jobs of a cluster may be very many.
+func (v *Survey) queueOf(ctx context.Context, uid uint32) queue {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	q, ok := v.queues[uid]
+	if ok {
+		return q
+	}
+	out, err := v.scheduler.runner.Run(ctx, "squeue", "--noheader", "--all", "--states=all", fmt.Sprintf("--user=%d", uid), "--sort=i", "--format=%i|%T|%o")
+	if err != nil {
+		q.err = unanswered(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		if words := strings.SplitN(strings.TrimRight(line, "\n"), "|", 3); len(words) == 3 {
+			q.jobs = append(q.jobs, queued{id: words[0], command: words[2], ended: parseState(words[1]).Ended()})
+		}
+	}
+	v.queues[uid] = q
+	return q
+}
