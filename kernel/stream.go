@@ -30,6 +30,7 @@ func Stream(command []string) (code int, err error) {
 	defer runtime.UnlockOSThread()
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stdin, cmd.SysProcAttr = os.Stdin, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	pace := newPace(os.Getenv("GONBATCH_CELL_DIR"))
 	var copied sync.WaitGroup
 	var ends []io.Closer
 	for target, source := range map[*os.File]*io.Writer{os.Stdout: &cmd.Stdout, os.Stderr: &cmd.Stderr} {
@@ -38,7 +39,7 @@ func Stream(command []string) (code int, err error) {
 			return 0, err
 		}
 		*source, ends = w, append(ends, w)
-		copied.Go(func() { copyCharacters(target, r) })
+		copied.Go(func() { copyCharacters(target, r, pace) })
 	}
 	err = cmd.Start()
 	for _, end := range ends {
@@ -70,7 +71,7 @@ func endAs(state *os.ProcessState) int {
 }
 
 // copyCharacters copies in pieces that end with whole characters. Bytes that are none are copied as they are.
-func copyCharacters(target *os.File, source io.Reader) {
+func copyCharacters(target *os.File, source io.Reader, pace *pace) {
 	buffer, kept := make([]byte, streamPiece), 0
 	for {
 		n, err := source.Read(buffer[kept:])
@@ -80,6 +81,7 @@ func copyCharacters(target *os.File, source io.Reader) {
 			end = wholeCharacters(buffer[:n])
 		}
 		if end > 0 {
+			pace.wait(end)
 			waitUntilRead(target)
 			if _, writeErr := target.Write(buffer[:end]); writeErr != nil {
 				return

@@ -5,7 +5,9 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"sync/atomic"
 	"testing"
+	"time"
 	"unicode/utf8"
 )
 
@@ -28,7 +30,7 @@ func TestCopyCharacters(t *testing.T) {
 			_ = in.Close()
 		}()
 		go func() {
-			copyCharacters(target, source)
+			copyCharacters(target, source, newPace(""))
 			_ = target.Close()
 		}()
 		var got []byte
@@ -48,6 +50,29 @@ func TestCopyCharacters(t *testing.T) {
 		if !bytes.Equal(got, text) {
 			t.Fatalf("seed %d: %d bytes came, want %d", seed, len(got), len(text))
 		}
+	}
+}
+
+// TestPace: a command waits while too much is on its way, and goes on when it has been passed on.
+func TestPace(t *testing.T) {
+	var passed atomic.Uint64
+	passed.Store(1000) // of earlier commands
+	p := &pace{passed: func() (uint64, error) { return passed.Load(), nil }, limit: 100, base: 1000}
+	var sent atomic.Uint64
+	go func() {
+		for range 100 {
+			p.wait(10)
+			sent.Add(10)
+		}
+	}()
+	for passed.Load() < 1900 {
+		want := passed.Load() - 1000 + 100
+		for deadline := time.Now().Add(time.Minute); sent.Load() != want; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) || sent.Load() > want {
+				t.Fatalf("%d bytes are sent, want %d", sent.Load(), want)
+			}
+		}
+		passed.Add(50)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -92,10 +93,25 @@ func (s *Store) locked(f func(*os.File) error) error {
 		return err
 	}
 	defer file.Close()
-	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX); err != nil {
+	if err := lock(file); err != nil {
 		return fmt.Errorf("lock %s: %w", s.path, err)
 	}
 	return f(file)
+}
+
+// lockTime is how long a cell waits for the history: a process that is stopped, or a file server, may keep it for ever.
+const lockTime = 2 * time.Second
+
+func lock(file *os.File) error {
+	for end := time.Now().Add(lockTime); ; time.Sleep(10 * time.Millisecond) {
+		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil || !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			return err
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("another process has kept it for %v", lockTime)
+		}
+	}
 }
 
 // Tail returns the last n cells of all sessions.

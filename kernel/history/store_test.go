@@ -90,3 +90,26 @@ func TestTrim(t *testing.T) {
 		t.Errorf("from %v to %v", first, last)
 	}
 }
+
+// TestKeptLock: a process that keeps the file to itself does not stop others for ever.
+func TestKeptLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "history.jsonl")
+	s, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lock(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Add(Entry{Line: 1, Source: "x"}); err == nil || !strings.Contains(err.Error(), "another process") {
+		t.Errorf("error %v", err)
+	}
+	_ = file.Close()
+	if err := s.Add(Entry{Line: 2, Source: "y"}); err != nil {
+		t.Error(err)
+	}
+}

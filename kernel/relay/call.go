@@ -78,6 +78,14 @@ func (r *relay) onPublished(m *wire.Message) {
 		r.onStatus(c, m)
 		return
 	}
+	if m.Header.Type == "stream" {
+		_, text := stream(m)
+		defer func() {
+			if err := r.passed.add(len(text)); err != nil {
+				r.log(err)
+			}
+		}()
+	}
 	m.Identities = [][]byte{[]byte(m.Header.Type)}
 	if c == nil {
 		r.pass(m)

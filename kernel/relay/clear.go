@@ -1,10 +1,6 @@
 package relay
 
-import (
-	"strings"
-
-	"gonbatch/kernel/wire"
-)
+import "strings"
 
 // clearScreen are the ways in which programs clear a terminal's screen, as the command clear does.
 var clearScreen = strings.NewReplacer("\x1b[H\x1b[2J\x1b[3J", clearMark, "\x1b[H\x1b[J", clearMark, "\x1b[H\x1b[2J", clearMark, "\x1b[2J\x1b[H", clearMark)
@@ -12,8 +8,10 @@ var clearScreen = strings.NewReplacer("\x1b[H\x1b[2J\x1b[3J", clearMark, "\x1b[H
 const clearMark = "\x00clear\x00"
 
 // clear handles output that clears the screen: clients clear the cell's output, and show what follows.
-func (e *execution) clear(m *wire.Message) bool {
-	name, text := stream(m)
+func (e *execution) clear(name, text string) bool {
+	if !strings.Contains(text, "\x1b[") {
+		return false
+	}
 	marked := clearScreen.Replace(text)
 	at := strings.LastIndex(marked, clearMark)
 	if at < 0 {

@@ -173,10 +173,11 @@ func (e *execution) onPublished(m *wire.Message) {
 	case "execute_input", "error":
 		return
 	case "stream":
-		if e.clear(m) {
+		name, text := stream(m)
+		if e.clear(name, text) {
 			return
 		}
-		if name, _ := stream(m); name == "stderr" {
+		if name == "stderr" {
 			e.crash.take(m)
 			return
 		}

@@ -69,6 +69,8 @@ type relay struct {
 	kept []string
 	// refused is when a value of a kept variable was last one that cannot be kept.
 	refused map[string]time.Time
+	// passed counts what the one goroutine that reads what GoNB publishes has passed on.
+	passed passed
 	// interrupted is set while a cell runs that a client wants to end.
 	interrupted atomic.Bool
 
@@ -103,6 +105,9 @@ func Run(ctx context.Context, opts Options) error {
 		if r.history, err = history.Open(opts.HistoryFile); err != nil {
 			r.log(fmt.Errorf("no history: %w", err))
 		}
+	}
+	if r.passed, err = newPassed(opts.CellDir); err != nil {
+		return fmt.Errorf("count output: %w", err)
 	}
 	r.start(ctx)
 	r.work(ctx)

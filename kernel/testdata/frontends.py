@@ -1,6 +1,6 @@
 """Several front ends of one kernel gonbatch, of which some misbehave. Prints "ok", or fails with what was wrong."""
 
-import os
+import glob
 import signal
 import socket
 import subprocess
@@ -36,6 +36,17 @@ def memory(pid):
     """The most memory that a process has had, in megabytes."""
     with open(f"/proc/{pid}/status", encoding="ascii") as status:
         return next(int(line.split()[1]) >> 10 for line in status if line.startswith("VmHWM"))
+
+
+def gonb(pid):
+    """The kernel's child GoNB."""
+    for name in glob.glob(f"/proc/{pid}/task/*/children"):
+        with open(name, encoding="ascii") as children:
+            for child in children.read().split():
+                with open(f"/proc/{child}/comm", encoding="ascii") as comm:
+                    if comm.read().strip() == "gonb":
+                        return int(child)
+    sys.exit("no GoNB")
 
 
 manager, client = start_new_kernel(kernel_name="gonbatch", startup_timeout=PATIENCE)
@@ -87,8 +98,9 @@ while not client.hb_channel.is_beating():
 second.send_signal(signal.SIGSTOP)
 size, last = execute(f"!head -c {MEGABYTES}000000 /dev/zero | tr '\\0' x | fold -w 100; echo end")
 check(size > MEGABYTES * 1_000_000 and last.endswith("end\n"), "put out:", size, last[-20:])
-used = memory(manager.provisioner.process.pid)
-check(used < MEGABYTES, f"the kernel has used {used} MB of memory")
+kernel = manager.provisioner.process.pid
+for pid in (kernel, gonb(kernel)):
+    check(memory(pid) < MEGABYTES, f"process {pid} of kernel {kernel} has used {memory(pid)} MB of memory")
 check(execute("!echo again")[1] == "again\n", "no output")
 
 # It goes on, and is served again.

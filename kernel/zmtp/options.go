@@ -14,8 +14,8 @@ type Options struct {
 	Message int64
 	// Part is how long a client may pause within a message: 30 s.
 	Part time.Duration
-	// Queue is how much may wait for a client before it has to be waited for, in bytes: 64 MiB. A client for which twice as
-	// much waits is disconnected.
+	// Queue is how much may wait for a client before it has to be waited for, in bytes: 32 MiB. A client that is sent as much
+	// again without that is disconnected.
 	Queue int64
 	// Stall is how long a client whose queue is full may read nothing before it is disconnected: 5 s.
 	Stall time.Duration
@@ -31,7 +31,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.Connections, 256)
 	setDefault(&o.Message, 256<<20)
 	setDefault(&o.Part, 30*time.Second)
-	setDefault(&o.Queue, 64<<20)
+	setDefault(&o.Queue, 32<<20)
 	setDefault(&o.Stall, 5*time.Second)
 	setDefault(&o.Flush, time.Second)
 	if o.Log == nil {

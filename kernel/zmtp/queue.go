@@ -21,9 +21,11 @@ type queue struct {
 	packets []packet
 	// size is that of the packets and of what is being written, moved the time at which some of it was written, or at which
 	// it began to wait.
-	size   int64
-	moved  time.Time
-	closed bool
+	size  int64
+	moved time.Time
+	// surplus is what was added since the queue was full.
+	surplus int64
+	closed  bool
 }
 
 func newQueue(limit int64) *queue {
@@ -32,11 +34,17 @@ func newQueue(limit int64) *queue {
 	return q
 }
 
-// add reports whether there is space for the packet: not if twice the limit waits already. A closed queue drops it.
+// add reports whether there is space for the packet: not if as much as the limit was added since the queue was full. One packet may be of any
+// size. A closed queue drops it.
 func (q *queue) add(p packet) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed || q.size > 2*q.limit {
+	if q.size <= q.limit {
+		q.surplus = 0
+	} else {
+		q.surplus += p.size() + overhead
+	}
+	if q.closed || q.surplus > q.limit {
 		return q.closed
 	}
 	if q.size == 0 {

@@ -1,0 +1,48 @@
+package relay
+
+import (
+	"encoding/binary"
+	"os"
+	"path/filepath"
+)
+
+// passedFile is the file of CellDir that has how much output of cells was passed on to the clients, in bytes.
+const passedFile = "passed"
+
+// passed counts the output that was passed on. GoNB takes any amount of output, and keeps what the relay has not fetched: what runs a cell's
+// programs compares this count with its own, and waits.
+type passed struct {
+	file  *os.File // nil if nobody asks
+	count uint64
+}
+
+// newPassed makes the file in a session's folder for cells, which may be none.
+func newPassed(cellDir string) (passed, error) {
+	if cellDir == "" {
+		return passed{}, nil
+	}
+	file, err := os.Create(filepath.Join(cellDir, passedFile))
+	if err != nil {
+		return passed{}, err
+	}
+	p := passed{file: file}
+	return p, p.add(0)
+}
+
+func (p *passed) add(n int) error {
+	if p.file == nil {
+		return nil
+	}
+	p.count += uint64(n)
+	_, err := p.file.WriteAt(binary.BigEndian.AppendUint64(nil, p.count), 0)
+	return err
+}
+
+// Passed is how much output the relay whose CellDir this is has passed on, in bytes.
+func Passed(cellDir string) (uint64, error) {
+	text, err := os.ReadFile(filepath.Join(cellDir, passedFile))
+	if err != nil || len(text) != 8 {
+		return 0, err
+	}
+	return binary.BigEndian.Uint64(text), nil
+}
