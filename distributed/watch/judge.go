@@ -55,11 +55,14 @@ func judgeFailures(peers []*peer) *verdict {
 func judgeGone(now time.Time, peers []*peer, hasty bool) *verdict {
 	first := firstGone(peers)
 	if first == nil {
+		first = knownToLauncher(peers)
+	}
+	if first == nil {
 		return nil
 	}
 	missing := hasty || first.state.Busy && !first.state.Told || first.crash != ""
 	for _, p := range peers {
-		since := now.Sub(first.gone)
+		since := now.Sub(first.gone) // For long, where it is not gone yet.
 		missing = missing || p.alive() && (p.state.Problem != "" ||
 			p.waited(now) > waitForGone && since > waitForGone ||
 			p.state.Told && !first.state.Told || // The launcher ends us because that rank is gone.
@@ -68,10 +71,21 @@ func judgeGone(now time.Time, peers []*peer, hasty bool) *verdict {
 	if !missing {
 		return nil
 	}
-	return diedVerdict(first)
+	return diedVerdict(now, first)
 }
 
-func diedVerdict(p *peer) *verdict {
+// knownToLauncher is a rank that can't be reached while the launcher ends others: it knows more of that
+// rank's machine, so there is nothing to wait for. nil if there is none.
+func knownToLauncher(peers []*peer) *peer {
+	told := slices.ContainsFunc(peers, func(p *peer) bool { return p.alive() && !p.unreachable() && p.state.Told })
+	i := slices.IndexFunc(peers, func(p *peer) bool { return p.unreachable() && !p.state.Told })
+	if !told || i < 0 {
+		return nil
+	}
+	return peers[i]
+}
+
+func diedVerdict(now time.Time, p *peer) *verdict {
 	f := rundir.Failure{Kind: rundir.Died, Rank: p.rank, Host: p.host, Step: p.state.Step}
 	switch {
 	case p.crash != "":
@@ -79,7 +93,7 @@ func diedVerdict(p *peer) *verdict {
 	case p.state.Told:
 		f.Error = "it was told to stop by a signal, and ended while the others went on"
 	case !p.lost.IsZero():
-		f.Error = fmt.Sprintf("its machine, or the network to it, did not answer for %v", redialTime)
+		f.Error = fmt.Sprintf("its machine, or the network to it, did not answer for %v", round(now.Sub(p.lost)))
 	default:
 		f.Error = "its process ended without World.Close: it was killed, or it gave up"
 	}
