@@ -29,7 +29,7 @@ func OpenProgress(d Dir) (*ProgressFile, error) {
 	return &ProgressFile{f}, nil
 }
 
-// Report notes an update. It takes a microsecond and survives a kill of the process; what a full
+// Report notes an update. It takes some microseconds and survives a kill of the process; what a full
 // disk does not take is lost.
 func (p *ProgressFile) Report(update int64) {
 	if p != nil {

@@ -38,7 +38,7 @@ var (
 
 // TestRandomEnvironments: a program gets exactly what a plain shell would have after the user's variables and setup.
 func TestRandomEnvironments(t *testing.T) {
-	for seed := range 60 {
+	for seed := range 30 {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(uint64(seed), 1))
