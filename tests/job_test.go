@@ -76,7 +76,7 @@ func queuedTwice(t *testing.T, c *cluster.Cluster) {
 	eventually(t, "it runs", func() bool { text, _ := os.ReadFile(run.RankLog(0)); return strings.Contains(string(text), "waits") })
 	second := strings.TrimSpace(mustOutput(t, c, "sbatch", "--parsable", run.Script()))
 	eventually(t, "the second gives way", func() bool {
-		return strings.Contains(read(t, run.SchedulerLog()), "job "+first+" runs in this run directory: job "+second+" leaves it alone")
+		return strings.Contains(read(t, run.SchedulerLog()), "job "+first+" is running in this run directory: job "+second+" ends without touching it")
 	})
 	u.release(t)
 	eventually(t, "it is completed", func() bool {
@@ -242,11 +242,11 @@ func recorderKilled(t *testing.T, c *cluster.Cluster) {
 	u.release(t)
 	eventually(t, "it is completed", func() bool { return strings.Contains(u.mustSubmit(t, "status", id), "state:         completed") })
 	log := read(t, run.RankLog(0))
-	if strings.Count(log, "[gonbatch: executed.ipynb lacks what the program puts out from here on") != 2 {
+	if strings.Count(log, "[gonbatch: from here on the output is only in this log, not in executed.ipynb") != 2 {
 		t.Errorf("log %q", log)
 	}
 	wantAll(t, log, "released\n", "next\n")
-	wantAll(t, read(t, run.Executed()), "more of the output is in logs/rank-0.log only")
+	wantAll(t, read(t, run.Executed()), "further output is only in logs/rank-0.log")
 }
 
 // release lets the program go on that waits.

@@ -28,7 +28,7 @@ func controllerAway(t *testing.T, c *cluster.Cluster) {
 	if err := c.StopController(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it is said that SLURM does not answer", func() bool { return strings.Contains(out.String(), "asked again until it answers") })
+	eventually(t, "it is said that SLURM does not answer", func() bool { return strings.Contains(out.String(), "asking again until the scheduler answers") })
 	u.release(t)
 	eventually(t, "the log is shown all the same", func() bool { return strings.Contains(out.String(), "released\n") })
 	if err := c.StartController(); err != nil {
@@ -37,7 +37,7 @@ func controllerAway(t *testing.T, c *cluster.Cluster) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("%v\n%s", err, out.String())
 	}
-	if n := strings.Count(out.String(), "asked again until it answers"); n != 1 {
+	if n := strings.Count(out.String(), "asking again until the scheduler answers"); n != 1 {
 		t.Errorf("it was said %d times that SLURM does not answer:\n%s", n, out.String())
 	}
 }

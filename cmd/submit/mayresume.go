@@ -65,7 +65,7 @@ func (r run) mayResumeHere(ctx context.Context, a *app) error {
 			return err
 		}
 		if !said {
-			fmt.Fprintf(a.err, "programs of the run still end, or have left others (processes %d): waiting for them\n", programs)
+			fmt.Fprintf(a.err, "waiting for programs of the run that have not ended (processes %d)\n", programs)
 			said = true
 		}
 		select {
@@ -97,7 +97,7 @@ func (r run) waitForEnd(ctx context.Context, a *app, scheduler *slurm.Scheduler)
 			return fmt.Errorf("run %s has not ended: job %s is %s; wait for it, or end it with submit cancel %[2]s", r.dir.Name(), r.manifest.JobID, status)
 		}
 		if !said {
-			fmt.Fprintf(a.err, "job %s has ended, but for its last processes: waiting for them\n", r.manifest.JobID)
+			fmt.Fprintf(a.err, "job %s has ended; waiting for its last processes\n", r.manifest.JobID)
 			said = true
 		}
 		select {

@@ -14,7 +14,7 @@ import (
 // queue hands the run to SLURM and keeps its job. It is not cut off by the end of ctx. The caller has the run's lock.
 func queue(ctx context.Context, a *app, spec submit.JobSpec) (submit.Job, error) {
 	stop := context.AfterFunc(ctx, func() {
-		fmt.Fprintln(a.err, "submit: waiting for sbatch, which may have queued the job already; interrupt again to leave it alone")
+		fmt.Fprintln(a.err, "submit: waiting for sbatch, which may have queued the job already; interrupt again to stop waiting")
 	})
 	defer stop()
 	job, err := slurm.New(a.runner).Submit(ctx, spec)

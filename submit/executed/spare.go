@@ -27,7 +27,7 @@ const (
 )
 
 // errNoRecorder is what the log says when the recorder has died.
-var errNoRecorder = errors.New("what records it has died")
+var errNoRecorder = errors.New("the recorder has died")
 
 // startSpare starts the process that reads the program's pipes if the recorder dies. It has a session of its own: what ends the
 // program does not end it before it has read all.
@@ -95,7 +95,7 @@ func (r *Recorder) noteLoss() {
 	}
 	for _, c := range r.cells {
 		if c.times.Status == running {
-			c.tape.write("stderr", fmt.Appendf(nil, "\n[gonbatch: more of the output is in %s only: %v]\n", r.log, errNoRecorder))
+			c.tape.write("stderr", fmt.Appendf(nil, "\n[gonbatch: further output is only in %s: %v]\n", r.log, errNoRecorder))
 			c.dirty, r.dirty = true, true
 		}
 	}

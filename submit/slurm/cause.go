@@ -45,7 +45,7 @@ func inferred(job submit.Job) (submit.Status, error) {
 	case submit.Pending:
 		status.State, status.Explanation = submit.Lost, "SLURM ended this start of the job to start it again, and no longer knows the job: it was cancelled before that, or it is on another cluster"
 	default:
-		status.State, status.Explanation = state, "SLURM no longer knows the job; this is what it said as it ended it, in "+job.Dir.SchedulerLog()
+		status.State, status.Explanation = state, "SLURM no longer knows the job; this is the reason that it wrote to "+job.Dir.SchedulerLog()
 	}
 	return status, nil
 }
@@ -102,10 +102,10 @@ func causeState(cause string) submit.State {
 func lostBecause(job submit.Job) string {
 	start, err := rundir.LastStart(job.Dir)
 	if err == nil && start.ID != string(job.ID) {
-		return "SLURM no longer knows the job, and it has never started: it was cancelled while it waited"
+		return "SLURM no longer knows the job, and it never started: it was cancelled while it waited"
 	}
 	if _, err := os.Stat(job.Dir.SchedulerLog()); err != nil {
 		return "SLURM no longer knows the job, and it has left no log"
 	}
-	return fmt.Sprintf("SLURM no longer knows the job, and nobody said why it ended: it was killed at once, as without memory, or its node failed; its last words are in %s", job.Dir.SchedulerLog())
+	return fmt.Sprintf("SLURM no longer knows the job, and left no reason for its end: it was killed without notice (out of memory?), or its node failed; see the end of %s", job.Dir.SchedulerLog())
 }
