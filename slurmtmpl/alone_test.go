@@ -55,7 +55,7 @@ func TestAlone(t *testing.T) {
 			if last := starts[len(starts)-1].ID; s.has("ran") != tc.runs || (code == 0) != tc.runs || (last == "12") != tc.runs {
 				t.Errorf("exit code %d, ran: %t, last start by job %s; want that it runs: %t\n%s", code, s.has("ran"), last, tc.runs, out)
 			}
-			if says := "job 11 is running in this run directory: job 12 ends without touching it"; strings.Contains(out, says) == tc.runs {
+			if says := "job 11 runs in this run directory: job 12 leaves it alone"; strings.Contains(out, says) == tc.runs {
 				t.Errorf("%q in:\n%s", says, out)
 			}
 		})

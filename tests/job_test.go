@@ -76,7 +76,7 @@ func queuedTwice(t *testing.T, c *cluster.Cluster) {
 	eventually(t, "it runs", func() bool { text, _ := os.ReadFile(run.RankLog(0)); return strings.Contains(string(text), "waits") })
 	second := strings.TrimSpace(mustOutput(t, c, "sbatch", "--parsable", run.Script()))
 	eventually(t, "the second gives way", func() bool {
-		return strings.Contains(read(t, run.SchedulerLog()), "job "+first+" is running in this run directory: job "+second+" ends without touching it")
+		return strings.Contains(read(t, run.SchedulerLog()), "job "+first+" runs in this run directory: job "+second+" leaves it alone")
 	})
 	u.release(t)
 	eventually(t, "it is completed", func() bool {
