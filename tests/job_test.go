@@ -19,7 +19,8 @@ import (
 // waits is a cell that waits until there is a file "release" in the notebook's folder.
 const waits = "%%\nfmt.Println(\"waits\")\nfor {\n\tif _, err := os.Stat(\"release\"); err == nil {\n\t\tbreak\n\t}\n\ttime.Sleep(50 * time.Millisecond)\n}\nfmt.Println(\"released\")"
 
-// TestJobs: a run knows its job on a real cluster, whoever queued it, whatever became of the command that did, and for ever.
+// TestJobs: a run knows its job on a real cluster, whoever queued it, whatever became of the
+// command that did, and for ever.
 func TestJobs(t *testing.T) {
 	c := cluster.Start(t)
 	t.Run("together", func(t *testing.T) {
@@ -103,7 +104,8 @@ func slowSbatch(t *testing.T) (path, queued string) {
 	return "PATH=" + dir + ":" + os.Getenv("PATH"), queued
 }
 
-// inSbatch starts a submission and sends a signal to all of its process group, as a terminal does, once sbatch has queued the job.
+// inSbatch starts a submission and sends a signal to all of its process group, as a terminal does,
+// once sbatch has queued the job.
 func inSbatch(t *testing.T, u user, signal syscall.Signal, args ...string) (out string, code int) {
 	t.Helper()
 	program, err := submitBinary()

@@ -11,7 +11,8 @@ import (
 	"gonbatch/tests/cluster"
 )
 
-// controllerAway: while no question is answered, the log is shown, and the job's end is heard of afterwards.
+// controllerAway: while no question is answered, the log is shown, and the job's end is heard of
+// afterwards.
 func controllerAway(t *testing.T, c *cluster.Cluster) {
 	u := newUser(t, c.Env()...)
 	program, err := submitBinary()
@@ -42,7 +43,8 @@ func controllerAway(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// forgotten: what a job left behind tells how it ended when SLURM has forgotten it, and its id is another's by then.
+// forgotten: what a job left behind tells how it ended when SLURM has forgotten it, and its id is
+// another's by then.
 func forgotten(t *testing.T, c *cluster.Cluster) {
 	u, long := newUser(t, c.Env()...), newUser(t, c.Env()...)
 	// The last one is ended by its time limit, which comes after a minute and a half or so.

@@ -15,7 +15,8 @@ import (
 // endPoll is the time between two looks at a job whose last processes are ending.
 const endPoll = time.Second
 
-// mayResume refuses a run that has not ended, and waits for one that is just ending. It gives the run with its last job.
+// mayResume refuses a run that has not ended, and waits for one that is just ending. It gives the
+// run with its last job.
 func (r run) mayResume(ctx context.Context, a *app, o *submitOptions) (run, error) {
 	if r.manifest.Scheduler == localName {
 		return r, r.mayResumeHere(ctx, a)
@@ -34,8 +35,8 @@ func (r run) mayResume(ctx context.Context, a *app, o *submitOptions) (run, erro
 	return r, err
 }
 
-// waitForOthers is waitForEnd for a job that the run does not know of: somebody has queued the script by hand, and it waits yet. The
-// job becomes the run's last one.
+// waitForOthers is waitForEnd for a job that the run does not know of: somebody has queued the
+// script by hand, and it waits yet. The job becomes the run's last one.
 func (r run) waitForOthers(ctx context.Context, a *app, scheduler *slurm.Scheduler) (run, error) {
 	known, err := rundir.KnownJobs(r.dir)
 	if err != nil {
@@ -49,8 +50,8 @@ func (r run) waitForOthers(ctx context.Context, a *app, scheduler *slurm.Schedul
 	return r, r.waitForEnd(ctx, a, scheduler)
 }
 
-// mayResumeHere refuses a run on a machine that goes on. The programs of one whose submit command was killed are waited for: they may
-// be saving.
+// mayResumeHere refuses a run on a machine that goes on. The programs of one whose submit command
+// was killed are waited for: they may be saving.
 func (r run) mayResumeHere(ctx context.Context, a *app) error {
 	status, err := manifestAsker{}.Status(ctx, r.job())
 	switch {
@@ -76,8 +77,8 @@ func (r run) mayResumeHere(ctx context.Context, a *app) error {
 	}
 }
 
-// waitForEnd refuses a job that has not ended. SLURM is asked though the manifest knows an end: the job's last processes may still be
-// there, and may write. Those are waited for.
+// waitForEnd refuses a job that has not ended. SLURM is asked though the manifest knows an end: the
+// job's last processes may still be there, and may write. Those are waited for.
 func (r run) waitForEnd(ctx context.Context, a *app, scheduler *slurm.Scheduler) error {
 	said := false
 	for {

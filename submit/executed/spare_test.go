@@ -50,8 +50,8 @@ func waitAndShow(sync bool) {
 	os.Exit(7)
 }
 
-// TestKilledRecorder: a program whose recorder is killed goes on to its own end, and its log has everything, also that the recorder
-// has died.
+// TestKilledRecorder: a program whose recorder is killed goes on to its own end, and its log has
+// everything, also that the recorder has died.
 func TestKilledRecorder(t *testing.T) {
 	for _, synced := range []string{"", "yes"} {
 		t.Run("answered before: "+synced, func(t *testing.T) {

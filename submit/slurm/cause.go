@@ -12,17 +12,20 @@ import (
 	"gonbatch/submit"
 )
 
-// completing is SLURM's state of a job whose last processes are ending, and timeLimit its reason for a job that was too long.
+// completing is SLURM's state of a job whose last processes are ending, and timeLimit its reason
+// for a job that was too long.
 const (
 	completing = "COMPLETING"
 	timeLimit  = "TimeLimit"
 )
 
-// stepdEnded is the line that slurmstepd writes to the job's log as SLURM ends it: "slurmstepd-n1: error: *** JOB 12 ON n1 CANCELLED
-// AT 2026-11-21T10:15:00 DUE TO TIME LIMIT ***". A cancelled job's has no DUE TO.
+// stepdEnded is the line that slurmstepd writes to the job's log as SLURM ends it: "slurmstepd-n1:
+// error: *** JOB 12 ON n1 CANCELLED AT 2026-11-21T10:15:00 DUE TO TIME LIMIT ***". A cancelled
+// job's has no DUE TO.
 var stepdEnded = regexp.MustCompile(`^(?:slurmstepd|\[\S+\]).* error: \*\*\* JOB ([0-9]+) ON \S+ CANCELLED AT \S+?(?: DUE TO (.+?))? \*\*\*$`)
 
-// stepdCauses are the beginnings of what slurmstepd names as the cause, and the states that follow from it.
+// stepdCauses are the beginnings of what slurmstepd names as the cause, and the states that follow
+// from it.
 var stepdCauses = []struct {
 	cause string
 	state submit.State
@@ -30,7 +33,8 @@ var stepdCauses = []struct {
 	{"TIME LIMIT", submit.TimedOut}, {"PREEMPTION", submit.Preempted}, {"NODE FAILURE", submit.NodeFailed}, {"JOB REQUEUE", submit.Pending},
 }
 
-// inferred judges a job by what was said as SLURM ended it: by slurmstepd in the job's log, and by the batch script's trap.
+// inferred judges a job by what was said as SLURM ended it: by slurmstepd in the job's log, and by
+// the batch script's trap.
 func inferred(job submit.Job) (submit.Status, error) {
 	status := submit.Status{Inferred: true, FailedRank: failedRank(job.Dir)}
 	state, err := endingState(job)
@@ -50,7 +54,8 @@ func inferred(job submit.Job) (submit.Status, error) {
 	return status, nil
 }
 
-// endingState is the state that follows from what the job left behind; Unknown where that is nothing.
+// endingState is the state that follows from what the job left behind; Unknown where that is
+// nothing.
 func endingState(job submit.Job) (submit.State, error) {
 	if state := saidByStepd(job); state != submit.Unknown {
 		return state, nil
