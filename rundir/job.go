@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// StartedJob is a line of Starts: the job that started the run, and its cluster where that is known. A start on this machine has no
-// job.
+// StartedJob is a line of Starts: the job that started the run, and its cluster where that is
+// known. A start on this machine has no job.
 type StartedJob struct{ ID, Cluster string }
 
 // ReadStarts reads the run's starts, the last one last.
@@ -30,7 +30,8 @@ func ReadStarts(d Dir) ([]StartedJob, error) {
 	return starts, nil
 }
 
-// parseStart reads "job ID TIME [CLUSTER]", as the batch script writes it. Another start has no job.
+// parseStart reads "job ID TIME [CLUSTER]", as the batch script writes it. Another start has no
+// job.
 func parseStart(line string) StartedJob {
 	words := strings.Fields(line)
 	if len(words) < 2 || words[0] != "job" {
@@ -77,9 +78,9 @@ func (m Manifest) EarlierJobs() (ids []string) {
 	return ids
 }
 
-// Adopt gives m the job that has started the run last, where m knows another or none: a person has queued the batch script, or the
-// command that queued it was killed before it could say so. It reports whether m has changed. A job that the run had before it was
-// resumed is none to adopt.
+// Adopt gives m the job that has started the run last, where m knows another or none: a person has
+// queued the batch script, or the command that queued it was killed before it could say so. It
+// reports whether m has changed. A job that the run had before it was resumed is none to adopt.
 func (m *Manifest) Adopt(d Dir) (changed bool, err error) {
 	start, err := LastStart(d)
 	if err != nil || start.ID == "" {

@@ -105,7 +105,8 @@ func TestLockOfADeadProcess(t *testing.T) {
 	}
 }
 
-// TestLockCoversChildren: the lock of a process that was killed is free once the command has ended that it had started.
+// TestLockCoversChildren: the lock of a process that was killed is free once the command has ended
+// that it had started.
 func TestLockCoversChildren(t *testing.T) {
 	dir := t.TempDir()
 	path, release := filepath.Join(dir, "lock"), filepath.Join(dir, "release")
@@ -142,7 +143,8 @@ func TestLockCoversChildren(t *testing.T) {
 	}
 }
 
-// TestLockOfAnotherMachine: a lock is taken from a machine that is silent, and from none that gives signs of life.
+// TestLockOfAnotherMachine: a lock is taken from a machine that is silent, and from none that gives
+// signs of life.
 func TestLockOfAnotherMachine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	text, err := json.Marshal(holder{Process{Host: "another.machine", Boot: "another", PID: 7, Start: "1"}, "token"})
@@ -176,7 +178,8 @@ func TestLockOfAnotherMachine(t *testing.T) {
 	}
 }
 
-// TestLostLock: who stood still for so long that the lock was taken over hears of it, and does not release the other's.
+// TestLostLock: who stood still for so long that the lock was taken over hears of it, and does not
+// release the other's.
 func TestLostLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	old, err := AcquireLock(t.Context(), path, nil)

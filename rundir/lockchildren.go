@@ -10,9 +10,10 @@ import (
 	"time"
 )
 
-// CoverChildren has the lock outlive its holder, if that is killed, until the commands have ended that the holder has started since:
-// sbatch may go on for a while and queue a job. It waits for those of an earlier holder. It works on one machine only, and where the
-// file system has locks of its own; elsewhere it does nothing.
+// CoverChildren has the lock outlive its holder, if that is killed, until the commands have ended
+// that the holder has started since: sbatch may go on for a while and queue a job. It waits for
+// those of an earlier holder. It works on one machine only, and where the file system has locks of
+// its own; elsewhere it does nothing.
 func (l *Lock) CoverChildren(ctx context.Context) error {
 	path := filepath.Join(filepath.Dir(l.path), "."+filepath.Base(l.path)+".children")
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)

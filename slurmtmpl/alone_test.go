@@ -10,8 +10,8 @@ import (
 	"gonbatch/rundir"
 )
 
-// scontrolOther shows job 11 in the states of the file "others", one after the other, with the script in the file "script-path", and
-// job 12 as running.
+// scontrolOther shows job 11 in the states of the file "others", one after the other, with the
+// script in the file "script-path", and job 12 as running.
 const scontrolOther = `#!/bin/bash
 state="$(cat state)"
 if [ "$3" = 11 ]; then state="$(head -n 1 others)"; fi
@@ -20,7 +20,8 @@ echo "   Command=$(cat script-path)"
 if [ "$3" = 11 ] && [ -e asked ]; then sed -i 1d others; rm asked; elif [ "$3" = 11 ]; then touch asked; fi
 `
 
-// TestAlone: a job does not begin beside another of the same run, and waits for one that is just ending.
+// TestAlone: a job does not begin beside another of the same run, and waits for one that is just
+// ending.
 func TestAlone(t *testing.T) {
 	for _, tc := range []struct {
 		name, starts, others, script string

@@ -163,7 +163,7 @@ func (f *follower) tolerate(err error) error {
 	}
 	if !f.away {
 		f.away = true
-		fmt.Fprintf(f.opt.Progress, "job %s: %v; the job may go on: the log is shown, and the scheduler asked again until it answers\n", f.job.ID, err)
+		fmt.Fprintf(f.opt.Progress, "job %s: %v; the job may still be running: showing its log, and asking again until the scheduler answers\n", f.job.ID, err)
 	}
 	f.nextAsk = time.Now().Add(f.interval)
 	f.interval = min(f.interval*2, maxBackOff*f.opt.StatusInterval)

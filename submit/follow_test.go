@@ -47,7 +47,7 @@ func (s *script) Status(_ context.Context, job Job) (Status, error) {
 func TestFollow(t *testing.T) {
 	down := errors.New("scontrol did not answer in time")
 	const (
-		away = "job 7: scontrol did not answer in time; the job may go on: the log is shown, and the scheduler asked again until it answers\n"
+		away = "job 7: scontrol did not answer in time; the job may still be running: showing its log, and asking again until the scheduler answers\n"
 		back = "job 7: the scheduler answers again\n"
 	)
 	for _, tc := range []struct {

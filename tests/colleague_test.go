@@ -73,7 +73,8 @@ func readable(t *testing.T, folder string) {
 	}
 }
 
-// TestStatusForAColleague: who may only read a run sees how it fares and ended, its log too, and changes nothing.
+// TestStatusForAColleague: who may only read a run sees how it fares and ended, its log too, and
+// changes nothing.
 func TestStatusForAColleague(t *testing.T) {
 	c := cluster.Start(t, cluster.Nodes(1))
 	u := newUser(t, c.Env()...)

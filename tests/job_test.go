@@ -19,7 +19,8 @@ import (
 // waits is a cell that waits until there is a file "release" in the notebook's folder.
 const waits = "%%\nfmt.Println(\"waits\")\nfor {\n\tif _, err := os.Stat(\"release\"); err == nil {\n\t\tbreak\n\t}\n\ttime.Sleep(50 * time.Millisecond)\n}\nfmt.Println(\"released\")"
 
-// TestJobs: a run knows its job on a real cluster, whoever queued it, whatever became of the command that did, and for ever.
+// TestJobs: a run knows its job on a real cluster, whoever queued it, whatever became of the
+// command that did, and for ever.
 func TestJobs(t *testing.T) {
 	c := cluster.Start(t)
 	t.Run("together", func(t *testing.T) {
@@ -103,7 +104,8 @@ func slowSbatch(t *testing.T) (path, queued string) {
 	return "PATH=" + dir + ":" + os.Getenv("PATH"), queued
 }
 
-// inSbatch starts a submission and sends a signal to all of its process group, as a terminal does, once sbatch has queued the job.
+// inSbatch starts a submission and sends a signal to all of its process group, as a terminal does,
+// once sbatch has queued the job.
 func inSbatch(t *testing.T, u user, signal syscall.Signal, args ...string) (out string, code int) {
 	t.Helper()
 	program, err := submitBinary()
@@ -242,11 +244,11 @@ func recorderKilled(t *testing.T, c *cluster.Cluster) {
 	u.release(t)
 	eventually(t, "it is completed", func() bool { return strings.Contains(u.mustSubmit(t, "status", id), "state:         completed") })
 	log := read(t, run.RankLog(0))
-	if strings.Count(log, "[gonbatch: executed.ipynb lacks what the program puts out from here on") != 2 {
+	if strings.Count(log, "[gonbatch: from here on the output is only in this log, not in executed.ipynb") != 2 {
 		t.Errorf("log %q", log)
 	}
 	wantAll(t, log, "released\n", "next\n")
-	wantAll(t, read(t, run.Executed()), "more of the output is in logs/rank-0.log only")
+	wantAll(t, read(t, run.Executed()), "further output is only in logs/rank-0.log")
 }
 
 // release lets the program go on that waits.

@@ -11,7 +11,8 @@ import (
 	"gonbatch/tests/cluster"
 )
 
-// controllerAway: while no question is answered, the log is shown, and the job's end is heard of afterwards.
+// controllerAway: while no question is answered, the log is shown, and the job's end is heard of
+// afterwards.
 func controllerAway(t *testing.T, c *cluster.Cluster) {
 	u := newUser(t, c.Env()...)
 	program, err := submitBinary()
@@ -28,7 +29,7 @@ func controllerAway(t *testing.T, c *cluster.Cluster) {
 	if err := c.StopController(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it is said that SLURM does not answer", func() bool { return strings.Contains(out.String(), "asked again until it answers") })
+	eventually(t, "it is said that SLURM does not answer", func() bool { return strings.Contains(out.String(), "asking again until the scheduler answers") })
 	u.release(t)
 	eventually(t, "the log is shown all the same", func() bool { return strings.Contains(out.String(), "released\n") })
 	if err := c.StartController(); err != nil {
@@ -37,12 +38,13 @@ func controllerAway(t *testing.T, c *cluster.Cluster) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("%v\n%s", err, out.String())
 	}
-	if n := strings.Count(out.String(), "asked again until it answers"); n != 1 {
+	if n := strings.Count(out.String(), "asking again until the scheduler answers"); n != 1 {
 		t.Errorf("it was said %d times that SLURM does not answer:\n%s", n, out.String())
 	}
 }
 
-// forgotten: what a job left behind tells how it ended when SLURM has forgotten it, and its id is another's by then.
+// forgotten: what a job left behind tells how it ended when SLURM has forgotten it, and its id is
+// another's by then.
 func forgotten(t *testing.T, c *cluster.Cluster) {
 	u, long := newUser(t, c.Env()...), newUser(t, c.Env()...)
 	// The last one is ended by its time limit, which comes after a minute and a half or so.

@@ -8,8 +8,8 @@ import (
 	"gonbatch/tests/cluster"
 )
 
-// TestTwoClusters: of two clusters with one home, the one that does not have the job neither calls it lost nor touches the job of the
-// same id that it has. The clusters may even have the same name.
+// TestTwoClusters: of two clusters with one home, the one that does not have the job neither calls
+// it lost nor touches the job of the same id that it has. The clusters may even have the same name.
 func TestTwoClusters(t *testing.T) {
 	east := cluster.Start(t, cluster.Nodes(1), cluster.Name("east"))
 	for _, tc := range []struct{ name, says string }{{"west", "is on the cluster east, and SLURM's commands on this machine ask the cluster west"}, {"east", "lost"}} {

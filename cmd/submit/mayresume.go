@@ -15,7 +15,8 @@ import (
 // endPoll is the time between two looks at a job whose last processes are ending.
 const endPoll = time.Second
 
-// mayResume refuses a run that has not ended, and waits for one that is just ending. It gives the run with its last job.
+// mayResume refuses a run that has not ended, and waits for one that is just ending. It gives the
+// run with its last job.
 func (r run) mayResume(ctx context.Context, a *app, o *submitOptions) (run, error) {
 	if r.manifest.Scheduler == localName {
 		return r, r.mayResumeHere(ctx, a)
@@ -34,8 +35,8 @@ func (r run) mayResume(ctx context.Context, a *app, o *submitOptions) (run, erro
 	return r, err
 }
 
-// waitForOthers is waitForEnd for a job that the run does not know of: somebody has queued the script by hand, and it waits yet. The
-// job becomes the run's last one.
+// waitForOthers is waitForEnd for a job that the run does not know of: somebody has queued the
+// script by hand, and it waits yet. The job becomes the run's last one.
 func (r run) waitForOthers(ctx context.Context, a *app, scheduler *slurm.Scheduler) (run, error) {
 	known, err := rundir.KnownJobs(r.dir)
 	if err != nil {
@@ -49,8 +50,8 @@ func (r run) waitForOthers(ctx context.Context, a *app, scheduler *slurm.Schedul
 	return r, r.waitForEnd(ctx, a, scheduler)
 }
 
-// mayResumeHere refuses a run on a machine that goes on. The programs of one whose submit command was killed are waited for: they may
-// be saving.
+// mayResumeHere refuses a run on a machine that goes on. The programs of one whose submit command
+// was killed are waited for: they may be saving.
 func (r run) mayResumeHere(ctx context.Context, a *app) error {
 	status, err := manifestAsker{}.Status(ctx, r.job())
 	switch {
@@ -65,7 +66,7 @@ func (r run) mayResumeHere(ctx context.Context, a *app) error {
 			return err
 		}
 		if !said {
-			fmt.Fprintf(a.err, "programs of the run still end, or have left others (processes %d): waiting for them\n", programs)
+			fmt.Fprintf(a.err, "waiting for programs of the run that have not ended (processes %d)\n", programs)
 			said = true
 		}
 		select {
@@ -76,8 +77,8 @@ func (r run) mayResumeHere(ctx context.Context, a *app) error {
 	}
 }
 
-// waitForEnd refuses a job that has not ended. SLURM is asked though the manifest knows an end: the job's last processes may still be
-// there, and may write. Those are waited for.
+// waitForEnd refuses a job that has not ended. SLURM is asked though the manifest knows an end: the
+// job's last processes may still be there, and may write. Those are waited for.
 func (r run) waitForEnd(ctx context.Context, a *app, scheduler *slurm.Scheduler) error {
 	said := false
 	for {
@@ -97,7 +98,7 @@ func (r run) waitForEnd(ctx context.Context, a *app, scheduler *slurm.Scheduler)
 			return fmt.Errorf("run %s has not ended: job %s is %s; wait for it, or end it with submit cancel %[2]s", r.dir.Name(), r.manifest.JobID, status)
 		}
 		if !said {
-			fmt.Fprintf(a.err, "job %s has ended, but for its last processes: waiting for them\n", r.manifest.JobID)
+			fmt.Fprintf(a.err, "job %s has ended; waiting for its last processes\n", r.manifest.JobID)
 			said = true
 		}
 		select {

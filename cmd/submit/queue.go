@@ -11,10 +11,11 @@ import (
 	"gonbatch/submit/slurm"
 )
 
-// queue hands the run to SLURM and keeps its job. It is not cut off by the end of ctx. The caller has the run's lock.
+// queue hands the run to SLURM and keeps its job. It is not cut off by the end of ctx. The caller
+// has the run's lock.
 func queue(ctx context.Context, a *app, spec submit.JobSpec) (submit.Job, error) {
 	stop := context.AfterFunc(ctx, func() {
-		fmt.Fprintln(a.err, "submit: waiting for sbatch, which may have queued the job already; interrupt again to leave it alone")
+		fmt.Fprintln(a.err, "submit: waiting for sbatch, which may have queued the job already; interrupt again to stop waiting")
 	})
 	defer stop()
 	a.warnIgnored()
@@ -74,7 +75,8 @@ func updateJob(job submit.Job, change func(*rundir.Manifest)) error {
 	return errors.Join(err, adoptErr)
 }
 
-// recordStatus keeps the state of a job that has ended: SLURM forgets it after some minutes. A state that is kept already stays.
+// recordStatus keeps the state of a job that has ended: SLURM forgets it after some minutes. A
+// state that is kept already stays.
 func recordStatus(job submit.Job, status submit.Status, now time.Time) error {
 	return updateJob(job, func(m *rundir.Manifest) {
 		if (run{manifest: *m}).settled() {

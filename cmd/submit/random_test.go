@@ -67,8 +67,8 @@ func (w *world) step() {
 	deed.do()
 }
 
-// TestRandomCommands: whatever commands come in whatever order, killed or not, a run never has two jobs at once; it always knows the
-// one that it has, and can be resumed as soon as that has ended.
+// TestRandomCommands: whatever commands come in whatever order, killed or not, a run never has two
+// jobs at once; it always knows the one that it has, and can be resumed as soon as that has ended.
 func TestRandomCommands(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

@@ -140,7 +140,7 @@ func (a *app) warnUnlessForbidden(err error) {
 // lock gives the right to start or end the run, which one command at a time has. It says so where another has it.
 func (a *app) lock(ctx context.Context, dir rundir.Dir) (*rundir.Lock, error) {
 	lock, err := rundir.AcquireLock(ctx, dir.RunLock(), func(p rundir.Process) {
-		fmt.Fprintf(a.err, "another submit command (process %d on %s) starts or ends this run: waiting for it\n", p.PID, p.Host)
+		fmt.Fprintf(a.err, "waiting for another submit command (process %d on %s), which is starting or ending this run\n", p.PID, p.Host)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", dir.Name(), err)

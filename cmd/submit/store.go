@@ -12,8 +12,9 @@ import (
 	"gonbatch/rundir"
 )
 
-// store is a folder of big files, each there once and named by its content, that run directories have hard links to. It is for files
-// that cannot be linked from where they are: from another file system, or another user's. It may be used by several processes at once.
+// store is a folder of big files, each there once and named by its content, that run directories
+// have hard links to. It is for files that cannot be linked from where they are: from another file
+// system, or another user's. It may be used by several processes at once.
 type store struct{ folder string }
 
 // storeOf is the store beside a run directory.
@@ -28,8 +29,8 @@ const (
 	storeAttempts = 3
 )
 
-// link makes to the same file as from: by a hard link to it, by one to the store's copy, or as a copy of its own where the file system
-// has no links. A symbolic link is followed.
+// link makes to the same file as from: by a hard link to it, by one to the store's copy, or as a
+// copy of its own where the file system has no links. A symbolic link is followed.
 func (s store) link(from, to string) error {
 	real, err := filepath.EvalSymlinks(from)
 	if err != nil {
@@ -105,8 +106,9 @@ func (s store) add(path, entry string) error {
 	return os.Rename(copied, entry) // A file system without links.
 }
 
-// clean removes the files that no run has a link to any more, and what a killed process has left. Those of the last day stay: a
-// submission may be about to link them, and the next one is likely to want them.
+// clean removes the files that no run has a link to any more, and what a killed process has left.
+// Those of the last day stay: a submission may be about to link them, and the next one is likely to
+// want them.
 func (s store) clean(now time.Time) error {
 	entries, err := os.ReadDir(s.folder)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -38,8 +38,8 @@ func inode(t *testing.T, path string) (number uint64, links int) {
 	return stat.Ino, int(stat.Nlink)
 }
 
-// TestStoreShares: however many runs on another file system need a file, at once too, it is there once; the runs fit into a file system
-// that has no room for two.
+// TestStoreShares: however many runs on another file system need a file, at once too, it is there
+// once; the runs fit into a file system that has no room for two.
 func TestStoreShares(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	root := filepath.Join(t.TempDir(), "runs")

@@ -17,14 +17,16 @@ import (
 	"gonbatch/submit"
 )
 
-// world is a SLURM of files: a job is a file with its state and its script, named by its id. Its commands are shell scripts.
+// world is a SLURM of files: a job is a file with its state and its script, named by its id. Its
+// commands are shell scripts.
 type world struct {
 	t   *testing.T
 	rng *rand.Rand
 	dir string
 	run rundir.Dir
 
-	// byHand are the jobs that no submit command has queued. A run that has had another hears of them when they begin.
+	// byHand are the jobs that no submit command has queued. A run that has had another hears of
+	// them when they begin.
 	byHand map[string]bool
 	mu     sync.Mutex
 	done   []string // what has happened, for a failure's message
@@ -148,7 +150,8 @@ func (w *world) set(id, state string) {
 	}
 }
 
-// lock waits until no command of the run goes on, not even one that a killed command has left, and keeps others out.
+// lock waits until no command of the run goes on, not even one that a killed command has left, and
+// keeps others out.
 func (w *world) lock() (release func()) {
 	w.t.Helper()
 	lock, err := rundir.AcquireLock(w.t.Context(), w.run.RunLock(), nil)

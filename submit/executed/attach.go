@@ -50,7 +50,7 @@ func Attach(socket string, command, environ, spare []string) error {
 }
 
 // lossNote says in the log that the notebook lacks output, and why.
-const lossNote = "[gonbatch: executed.ipynb lacks what the program puts out from here on, and this log has it: %v]\n"
+const lossNote = "[gonbatch: from here on the output is only in this log, not in executed.ipynb: %v]\n"
 
 // connect makes a program's pipes, and hands the recorder their other ends.
 func connect(socket, step string) (pipes, error) {

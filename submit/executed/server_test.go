@@ -324,7 +324,7 @@ func TestWithoutRecorder(t *testing.T) {
 	}
 	log, err := os.ReadFile(j.dir.RankLog(0))
 	note, rest, _ := strings.Cut(string(log), "\n")
-	if err != nil || rest != "alone\n" || !strings.Contains(note, "executed.ipynb lacks what the program puts out from here on") {
+	if err != nil || rest != "alone\n" || !strings.Contains(note, "from here on the output is only in this log, not in executed.ipynb") {
 		t.Errorf("log %q, %v", log, err)
 	}
 }

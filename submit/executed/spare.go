@@ -27,10 +27,10 @@ const (
 )
 
 // errNoRecorder is what the log says when the recorder has died.
-var errNoRecorder = errors.New("what records it has died")
+var errNoRecorder = errors.New("the recorder has died")
 
-// startSpare starts the process that reads the program's pipes if the recorder dies. It has a session of its own: what ends the
-// program does not end it before it has read all.
+// startSpare starts the process that reads the program's pipes if the recorder dies. It has a
+// session of its own: what ends the program does not end it before it has read all.
 func (p pipes) startSpare(command []string) error {
 	if len(command) == 0 {
 		return nil
@@ -44,8 +44,9 @@ func (p pipes) startSpare(command []string) error {
 	return cmd.Start()
 }
 
-// Spare waits until the recorder that a program has attached to is dead or done. Of one that is dead it takes the place: without a
-// reader the program's next output would end the program. The text goes to the log, standard output; rich output is lost.
+// Spare waits until the recorder that a program has attached to is dead or done. Of one that is
+// dead it takes the place: without a reader the program's next output would end the program. The
+// text goes to the log, standard output; rich output is lost.
 func Spare(getenv func(string) string) error {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGPIPE)
 	if _, err := io.Copy(io.Discard, os.NewFile(spareAlive, "alive")); err != nil {
@@ -70,9 +71,10 @@ func Spare(getenv func(string) string) error {
 	})
 }
 
-// refuseDisplays has the program's package gonbui give up: its next message fails, and one that waits for an answer gets it. The
-// answer begins a stream of its own, so that it is understood only by a program that has had none before; the bytes behind it, which
-// nobody understands, end the waiting for others.
+// refuseDisplays has the program's package gonbui give up: its next message fails, and one that
+// waits for an answer gets it. The answer begins a stream of its own, so that it is understood only
+// by a program that has had none before; the bytes behind it, which nobody understands, end the
+// waiting for others.
 func refuseDisplays(display, back *os.File) {
 	_ = display.Close()
 	_ = back.SetWriteDeadline(time.Now().Add(time.Second))
@@ -95,7 +97,7 @@ func (r *Recorder) noteLoss() {
 	}
 	for _, c := range r.cells {
 		if c.times.Status == running {
-			c.tape.write("stderr", fmt.Appendf(nil, "\n[gonbatch: more of the output is in %s only: %v]\n", r.log, errNoRecorder))
+			c.tape.write("stderr", fmt.Appendf(nil, "\n[gonbatch: further output is only in %s: %v]\n", r.log, errNoRecorder))
 			c.dirty, r.dirty = true, true
 		}
 	}

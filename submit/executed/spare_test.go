@@ -50,8 +50,8 @@ func waitAndShow(sync bool) {
 	os.Exit(7)
 }
 
-// TestKilledRecorder: a program whose recorder is killed goes on to its own end, and its log has everything, also that the recorder
-// has died.
+// TestKilledRecorder: a program whose recorder is killed goes on to its own end, and its log has
+// everything, also that the recorder has died.
 func TestKilledRecorder(t *testing.T) {
 	for _, synced := range []string{"", "yes"} {
 		t.Run("answered before: "+synced, func(t *testing.T) {
@@ -96,13 +96,13 @@ func TestKilledRecorder(t *testing.T) {
 				t.Fatal("the program hangs")
 			}
 			waitFor(t, "the log has all", func() bool { return strings.HasSuffix(j.log(), "after\n") })
-			if log := j.log(); !strings.Contains(log, "\nline 1999 x") || strings.Count(log, "what records it has died") != 1 {
+			if log := j.log(); !strings.Contains(log, "\nline 1999 x") || strings.Count(log, "the recorder has died") != 1 {
 				t.Errorf("log %.300q", log)
 			}
 			if err := Settle(j.dir, time.Now, Outcome{Code: 7}); err != nil {
 				t.Fatal(err)
 			}
-			if got := j.results()["b"]; !strings.Contains(got.Outputs, "more of the output is in logs/rank-0.log only") {
+			if got := j.results()["b"]; !strings.Contains(got.Outputs, "further output is only in logs/rank-0.log") {
 				t.Errorf("%+v", got)
 			}
 		})

@@ -12,8 +12,8 @@ import (
 // sacctTime is how sacct prints times: local, to the second.
 const sacctTime = "2006-01-02T15:04:05"
 
-// accounted asks SLURM's accounting how a forgotten job ended. Many clusters have no accounting, or keep it from users: that is no
-// error, and is not tried again.
+// accounted asks SLURM's accounting how a forgotten job ended. Many clusters have no accounting, or
+// keep it from users: that is no error, and is not tried again.
 func (s *Scheduler) accounted(ctx context.Context, job submit.Job, m rundir.Manifest) (submit.Status, bool) {
 	if s.noAccounting.Load() {
 		return submit.Status{}, false
@@ -28,8 +28,8 @@ func (s *Scheduler) accounted(ctx context.Context, job submit.Job, m rundir.Mani
 	return parseAccount(lines[len(lines)-1], m)
 }
 
-// parseAccount reads a line of sacct, "CANCELLED by 1000|0:15|2026-11-21T10:15:00". One of another job that had the same id, or of a
-// job that accounting takes for running, does not count.
+// parseAccount reads a line of sacct, "CANCELLED by 1000|0:15|2026-11-21T10:15:00". One of another
+// job that had the same id, or of a job that accounting takes for running, does not count.
 func parseAccount(line string, m rundir.Manifest) (submit.Status, bool) {
 	fields := strings.Split(line, "|")
 	if len(fields) != 3 || !submittedThen(fields[2], m) {
@@ -47,7 +47,8 @@ func parseAccount(line string, m rundir.Manifest) (submit.Status, bool) {
 	return status, status.State.Ended()
 }
 
-// submittedThen reports whether a job that was submitted at a time can be the run's. A day is allowed for clocks and time zones.
+// submittedThen reports whether a job that was submitted at a time can be the run's. A day is
+// allowed for clocks and time zones.
 func submittedThen(text string, m rundir.Manifest) bool {
 	at, err := time.ParseInLocation(sacctTime, text, time.Local)
 	if err != nil {

@@ -9,8 +9,9 @@ import (
 	"gonbatch/submit"
 )
 
-// Cancel ends the job, if it is still the run's: its id may be another's by now, or here. A job that has ended, or that its cluster has
-// forgotten, is no error. One on a cluster that cannot be asked is.
+// Cancel ends the job, if it is still the run's: its id may be another's by now, or here. A job
+// that has ended, or that its cluster has forgotten, is no error. One on a cluster that cannot be
+// asked is.
 func (s *Scheduler) Cancel(ctx context.Context, job submit.Job) error {
 	_, err := s.show(ctx, "", job)
 	cluster := ""

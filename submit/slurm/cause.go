@@ -12,17 +12,20 @@ import (
 	"gonbatch/submit"
 )
 
-// completing is SLURM's state of a job whose last processes are ending, and timeLimit its reason for a job that was too long.
+// completing is SLURM's state of a job whose last processes are ending, and timeLimit its reason
+// for a job that was too long.
 const (
 	completing = "COMPLETING"
 	timeLimit  = "TimeLimit"
 )
 
-// stepdEnded is the line that slurmstepd writes to the job's log as SLURM ends it: "slurmstepd-n1: error: *** JOB 12 ON n1 CANCELLED
-// AT 2026-11-21T10:15:00 DUE TO TIME LIMIT ***". A cancelled job's has no DUE TO.
+// stepdEnded is the line that slurmstepd writes to the job's log as SLURM ends it: "slurmstepd-n1:
+// error: *** JOB 12 ON n1 CANCELLED AT 2026-11-21T10:15:00 DUE TO TIME LIMIT ***". A cancelled
+// job's has no DUE TO.
 var stepdEnded = regexp.MustCompile(`^(?:slurmstepd|\[\S+\]).* error: \*\*\* JOB ([0-9]+) ON \S+ CANCELLED AT \S+?(?: DUE TO (.+?))? \*\*\*$`)
 
-// stepdCauses are the beginnings of what slurmstepd names as the cause, and the states that follow from it.
+// stepdCauses are the beginnings of what slurmstepd names as the cause, and the states that follow
+// from it.
 var stepdCauses = []struct {
 	cause string
 	state submit.State
@@ -30,7 +33,8 @@ var stepdCauses = []struct {
 	{"TIME LIMIT", submit.TimedOut}, {"PREEMPTION", submit.Preempted}, {"NODE FAILURE", submit.NodeFailed}, {"JOB REQUEUE", submit.Pending},
 }
 
-// inferred judges a job by what was said as SLURM ended it: by slurmstepd in the job's log, and by the batch script's trap.
+// inferred judges a job by what was said as SLURM ended it: by slurmstepd in the job's log, and by
+// the batch script's trap.
 func inferred(job submit.Job) (submit.Status, error) {
 	status := submit.Status{Inferred: true, FailedRank: failedRank(job.Dir)}
 	state, err := endingState(job)
@@ -45,12 +49,13 @@ func inferred(job submit.Job) (submit.Status, error) {
 	case submit.Pending:
 		status.State, status.Explanation = submit.Lost, "SLURM ended this start of the job to start it again, and no longer knows the job: it was cancelled before that, or it is on another cluster"
 	default:
-		status.State, status.Explanation = state, "SLURM no longer knows the job; this is what it said as it ended it, in "+job.Dir.SchedulerLog()
+		status.State, status.Explanation = state, "SLURM no longer knows the job; this is the reason that it wrote to "+job.Dir.SchedulerLog()
 	}
 	return status, nil
 }
 
-// endingState is the state that follows from what the job left behind; Unknown where that is nothing.
+// endingState is the state that follows from what the job left behind; Unknown where that is
+// nothing.
 func endingState(job submit.Job) (submit.State, error) {
 	if state := saidByStepd(job); state != submit.Unknown {
 		return state, nil
@@ -102,10 +107,10 @@ func causeState(cause string) submit.State {
 func lostBecause(job submit.Job) string {
 	start, err := rundir.LastStart(job.Dir)
 	if err == nil && start.ID != string(job.ID) {
-		return "SLURM no longer knows the job, and it has never started: it was cancelled while it waited"
+		return "SLURM no longer knows the job, and it never started: it was cancelled while it waited"
 	}
 	if _, err := os.Stat(job.Dir.SchedulerLog()); err != nil {
 		return "SLURM no longer knows the job, and it has left no log"
 	}
-	return fmt.Sprintf("SLURM no longer knows the job, and nobody said why it ended: it was killed at once, as without memory, or its node failed; its last words are in %s", job.Dir.SchedulerLog())
+	return fmt.Sprintf("SLURM no longer knows the job, and left no reason for its end: it was killed without notice (out of memory?), or its node failed; see the end of %s", job.Dir.SchedulerLog())
 }

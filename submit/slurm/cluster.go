@@ -13,7 +13,8 @@ import (
 
 var clusterLine = regexp.MustCompile(`(?m)^ClusterName\s*=\s*(\S+)`)
 
-// clusterName is the name of the cluster that this machine's SLURM commands ask. It is asked for once.
+// clusterName is the name of the cluster that this machine's SLURM commands ask. It is asked for
+// once.
 func (s *Scheduler) clusterName(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +61,8 @@ func unknownJob(err error) bool {
 	return errors.As(err, &command) && strings.Contains(command.Output, "Invalid job id")
 }
 
-// reachable gives the error of a cluster that could not be asked before: it is not tried for each of many jobs.
+// reachable gives the error of a cluster that could not be asked before: it is not tried for each
+// of many jobs.
 func (s *Scheduler) reachable(cluster string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -24,8 +24,9 @@ type queued struct {
 	ended       bool
 }
 
-// Find finds the job of a run by its script: a job that was queued by hand, or by a command that was killed before it could say so.
-// Of several the last that has not ended counts, else the last. Where SLURM knows none but those in except the job's ID is "".
+// Find finds the job of a run by its script: a job that was queued by hand, or by a command that
+// was killed before it could say so. Of several the last that has not ended counts, else the last.
+// Where SLURM knows none but those in except the job's ID is "".
 func (v *Survey) Find(ctx context.Context, dir rundir.Dir, except []string) (submit.Job, error) {
 	q := v.queueOf(ctx, owner(dir))
 	if q.err != nil {

@@ -49,8 +49,8 @@ func (r record) field(pattern *regexp.Regexp) string {
 
 func (r record) id() submit.JobID { return submit.JobID(r.field(recordStart)) }
 
-// runs reports whether the job is that of a run: its script is the run's, or its output goes to the run's logs. Clusters use the ids
-// of jobs again, and each has its own.
+// runs reports whether the job is that of a run: its script is the run's, or its output goes to the
+// run's logs. Clusters use the ids of jobs again, and each has its own.
 func (r record) runs(dir rundir.Dir) bool {
 	return samePath(r.field(commandLine), dir.Script()) || samePath(filepath.Dir(r.field(stdoutLine)), dir.Logs())
 }
@@ -98,7 +98,8 @@ func unset(word string) string {
 	return word
 }
 
-// atoi reads digits that a pattern has matched; a number too big for an int is as good as the biggest.
+// atoi reads digits that a pattern has matched; a number too big for an int is as good as the
+// biggest.
 func atoi(digits string) int {
 	n, _ := strconv.Atoi(digits)
 	return n

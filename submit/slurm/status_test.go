@@ -273,7 +273,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestFind: a run's job is found by its script, and one that has not ended counts before one that has.
+// TestFind: a run's job is found by its script, and one that has not ended counts before one that
+// has.
 func TestFind(t *testing.T) {
 	dir, foreign := rundir.At(t.TempDir()), rundir.At("/home/bob/y")
 	jobs := "3|RUNNING|" + foreign.Script() + "\n5|PENDING|" + dir.Script() + "\n9|CANCELLED|" + dir.Script() + "\n"

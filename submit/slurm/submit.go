@@ -14,7 +14,8 @@ import (
 	"gonbatch/submit"
 )
 
-// submitLimit is how long sbatch may take. It tries for a while where the controller is busy, and what it has begun must not be cut off.
+// submitLimit is how long sbatch may take. It tries for a while where the controller is busy, and
+// what it has begun must not be cut off.
 const submitLimit = 2 * time.Minute
 
 // SubmitCommand is the command line that queues spec's script, for a person to type.
@@ -24,12 +25,13 @@ func SubmitCommand(spec submit.JobSpec) string {
 
 func submitArgs(spec submit.JobSpec) []string { return []string{"--parsable", spec.RunDir.Script()} }
 
-// parsable is what sbatch --parsable prints: an id, and the cluster where there are several. A site's submit plugin may print lines of
-// its own, before or after.
+// parsable is what sbatch --parsable prints: an id, and the cluster where there are several. A
+// site's submit plugin may print lines of its own, before or after.
 var parsable = regexp.MustCompile(`(?m)^([0-9]+)(?:;(\S+))?\s*$`)
 
-// Submit queues the script in spec.RunDir. The end of ctx does not cut off sbatch, which may have queued the job already. Where its
-// answer is no clear one, SLURM's own list says whether it has the job. On an error the run directory stays, and the error names it.
+// Submit queues the script in spec.RunDir. The end of ctx does not cut off sbatch, which may have
+// queued the job already. Where its answer is no clear one, SLURM's own list says whether it has
+// the job. On an error the run directory stays, and the error names it.
 func (s *Scheduler) Submit(ctx context.Context, spec submit.JobSpec) (submit.Job, error) {
 	ctx = context.WithoutCancel(ctx)
 	cluster, _ := s.clusterName(ctx) // Where the controller does not answer, sbatch says so.

@@ -71,7 +71,8 @@ func TestSubmitIsNotCutOff(t *testing.T) {
 	}
 }
 
-// TestSubmitOfAResumedRun: the run's earlier job, which SLURM still knows, is not taken for the one that was just refused.
+// TestSubmitOfAResumedRun: the run's earlier job, which SLURM still knows, is not taken for the one
+// that was just refused.
 func TestSubmitOfAResumedRun(t *testing.T) {
 	dir := rundir.At(t.TempDir())
 	if err := (rundir.Manifest{Resumed: []rundir.Resumption{{JobID: "33"}}}).Write(dir); err != nil {

@@ -8,8 +8,8 @@ import (
 	"gonbatch/submit"
 )
 
-// Survey answers questions about many jobs by asking SLURM once, at the first of them. Its methods may be called at once from several
-// goroutines.
+// Survey answers questions about many jobs by asking SLURM once, at the first of them. Its methods
+// may be called at once from several goroutines.
 type Survey struct {
 	scheduler *Scheduler
 	all       func() ([]record, error)
