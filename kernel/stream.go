@@ -19,8 +19,9 @@ import (
 // streamPiece is how much GoNB reads of a cell's output at once.
 const streamPiece = 32 << 10
 
-// Stream runs a command of a cell to its end, and returns its exit code. GoNB makes a message of whatever it reads at once, and loses a character
-// whose bytes are in two of them. So Stream passes on what the command puts out in pieces that end with whole characters, one at a time.
+// Stream runs a command of a cell to its end, and returns its exit code. GoNB makes a message of
+// whatever it reads at once, and loses a character whose bytes are in two of them. So Stream passes
+// on what the command puts out in pieces that end with whole characters, one at a time.
 func Stream(command []string) (code int, err error) {
 	if len(command) == 0 {
 		return 0, errors.New("kernel stream: want a command: the kernel calls this itself")
@@ -70,7 +71,8 @@ func endAs(state *os.ProcessState) int {
 	return 128 + int(status.Signal())
 }
 
-// copyCharacters copies in pieces that end with whole characters. Bytes that are none are copied as they are.
+// copyCharacters copies in pieces that end with whole characters. Bytes that are none are copied as
+// they are.
 func copyCharacters(target *os.File, source io.Reader, pace *pace) {
 	buffer, kept := make([]byte, streamPiece), 0
 	for {
