@@ -35,6 +35,8 @@ func TestCells(t *testing.T) {
 		{name: "panic", code: "%%\npanic(\"boom\")", status: "error", ename: "panic", value: "boom", text: "goroutine 1"},
 		{name: "compile error", code: "%%\nx := nothing", status: "error", ename: "CompileError", value: "line 2: undefined: nothing", text: "] line 2"},
 		{name: "interrupted shell", code: "!sleep 600; echo after", status: "error", ename: "Interrupted"},
+		{name: "interrupted shell that ignores it", code: "!trap '' INT; sleep 600; echo after", status: "error", ename: "Interrupted"},
+		{name: "interrupted program that ignores it", code: "%%\nsignal.Ignore(os.Interrupt)\n// no sleep\nselect {\ncase <-time.After(time.Hour):\n}", status: "error", ename: "Interrupted"},
 		{name: "interrupted program", code: "%%\nexec.Command(\"sleep\", \"600\").Run()\nselect {}", status: "error", ename: "Interrupted"},
 		{name: "value", code: "6 * 7", status: "ok", text: "result text/plain: 42"},
 		{name: "value after output", code: "%%\nfmt.Println(\"first\")\nimage.NewGray(image.Rect(0, 0, 2, 1))", status: "ok", text: "first\nresult image/png text/plain: *image.Gray (2,1)"},

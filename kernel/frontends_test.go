@@ -12,7 +12,8 @@ import (
 //go:embed testdata/frontends.py
 var frontEndsScript string
 
-// TestFrontEnds: front ends that are silent, malformed or stopped keep the others from nothing, and cost little memory.
+// TestFrontEnds: front ends that are silent, malformed or stopped keep the others from nothing, and
+// cost little memory.
 func TestFrontEnds(t *testing.T) {
 	cmd := exec.Command(jupyter.Python(t), "-c", frontEndsScript)
 	cmd.Env = append(os.Environ(), append(kernelEnv(t), "TMPDIR="+t.TempDir())...)

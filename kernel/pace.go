@@ -10,11 +10,13 @@ import (
 const (
 	// underWay is how much output of a command may be on its way to the clients.
 	underWay = 8 << 20
-	// pacePatience is how long a command waits while nothing arrives. Then it goes on: the count may be wrong.
+	// pacePatience is how long a command waits while nothing arrives. Then it goes on: the count
+	// may be wrong.
 	pacePatience = time.Minute
 )
 
-// pace makes a command wait while too much of its output is on its way to the clients. Its methods may be called from several goroutines.
+// pace makes a command wait while too much of its output is on its way to the clients. Its methods
+// may be called from several goroutines.
 type pace struct {
 	passed func() (uint64, error)
 	limit  uint64

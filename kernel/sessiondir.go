@@ -14,11 +14,11 @@ import (
 // sessionsFolder is the folder of sessions in the user's cache.
 const sessionsFolder = "sessions"
 
-// sessionParents are the folders in which a session's own may be, the best first. A session's programs run there, which is forbidden in
-// the temporary folders of some clusters.
+// sessionParents are the folders in which a session's own may be, the best first. A session's
+// programs run there, which is forbidden in the temporary folders of some clusters.
 func sessionParents(env environment) []string {
 	var dirs []string
-	for _, dir := range []string{env.get("TMPDIR"), "/tmp", env.get("XDG_RUNTIME_DIR")} {
+	for _, dir := range []string{env.get("TMPDIR"), "/tmp", "/var/tmp"} {
 		if filepath.IsAbs(dir) {
 			dirs = append(dirs, dir)
 		}
@@ -30,10 +30,11 @@ func sessionParents(env environment) []string {
 	if filepath.IsAbs(cache) {
 		dirs = append(dirs, filepath.Join(cache, "gonbatch", sessionsFolder))
 	}
-	return append(dirs, "/var/tmp")
+	return dirs
 }
 
-// makeSessionDir makes a session's folder in the first of the parents in which programs run. reason says why it is not in the first of all.
+// makeSessionDir makes a session's folder in the first of the parents in which programs run. reason
+// says why it is not in the first of all.
 func makeSessionDir(parents []string) (dir string, reason, err error) {
 	for _, parent := range parents {
 		dir, tryErr := trySessionDir(parent)

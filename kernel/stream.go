@@ -19,8 +19,9 @@ import (
 // streamPiece is how much GoNB reads of a cell's output at once.
 const streamPiece = 32 << 10
 
-// Stream runs a command of a cell to its end, and returns its exit code. GoNB makes a message of whatever it reads at once, and loses a character
-// whose bytes are in two of them. So Stream passes on what the command puts out in pieces that end with whole characters, one at a time.
+// Stream runs a command of a cell to its end, and returns its exit code. GoNB makes a message of
+// whatever it reads at once, and loses a character whose bytes are in two of them. So Stream passes
+// on what the command puts out in pieces that end with whole characters, one at a time.
 func Stream(command []string) (code int, err error) {
 	if len(command) == 0 {
 		return 0, errors.New("kernel stream: want a command: the kernel calls this itself")
@@ -28,6 +29,11 @@ func Stream(command []string) (code int, err error) {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT) // The kernel interrupts the command itself.
 	runtime.LockOSThread()                                 // Linux signals the child when the thread that started it ends.
 	defer runtime.UnlockOSThread()
+	// GoNB kills a command that an interrupt does not end: then this process ends too, and with it the
+	// pipes for whose end GoNB waits.
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return 0, os.NewSyscallError("prctl", err)
+	}
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stdin, cmd.SysProcAttr = os.Stdin, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	pace := newPace(os.Getenv("GONBATCH_CELL_DIR"))
@@ -70,7 +76,8 @@ func endAs(state *os.ProcessState) int {
 	return 128 + int(status.Signal())
 }
 
-// copyCharacters copies in pieces that end with whole characters. Bytes that are none are copied as they are.
+// copyCharacters copies in pieces that end with whole characters. Bytes that are none are copied as
+// they are.
 func copyCharacters(target *os.File, source io.Reader, pace *pace) {
 	buffer, kept := make([]byte, streamPiece), 0
 	for {

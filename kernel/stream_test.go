@@ -11,7 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// TestCopyCharacters writes texts in random pieces. Whoever reads the copy sees whole characters at each read, and all of them.
+// TestCopyCharacters writes texts in random pieces. Whoever reads the copy sees whole characters at
+// each read, and all of them.
 func TestCopyCharacters(t *testing.T) {
 	for seed := range uint64(30) {
 		random := rand.New(rand.NewPCG(seed, 0))

@@ -11,7 +11,8 @@ import (
 	"gonbatch/tests/tmpfs"
 )
 
-// TestGoEnvironment: what the user's environment, and that of `go env -w`, says for other modules does not keep cells from running.
+// TestGoEnvironment: what the user's environment, and that of `go env -w`, says for other modules
+// does not keep cells from running.
 func TestGoEnvironment(t *testing.T) {
 	outer := t.TempDir() // a workspace around the temporary folder
 	config := filepath.Join(t.TempDir(), "env")
@@ -41,7 +42,8 @@ func TestGoEnvironment(t *testing.T) {
 	}
 }
 
-// TestForbiddenPrograms: where programs can't run in the temporary folder, the session is elsewhere, and leaves nothing there either.
+// TestForbiddenPrograms: where programs can't run in the temporary folder, the session is
+// elsewhere, and leaves nothing there either.
 func TestForbiddenPrograms(t *testing.T) {
 	tmp, cache := filepath.Join(t.TempDir(), "noexec"), t.TempDir()
 	tmpfs.Mount(t, tmp, "size=10m")

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// vanishing is a go command while which files are there that are gone when it has ended, as if a cell was built meanwhile.
+// vanishing is a go command while which files are there that are gone when it has ended, as if a
+// cell was built meanwhile.
 const vanishing = `#!/bin/sh
 files="gonbatch__show.go gonbatch__keep.go gonbatch__timeit.go gonbatch__devices.go main.go other.go main_test.go"
 for file in $files; do
@@ -22,7 +23,8 @@ done
 exit $code
 `
 
-// TestVanishingFiles: whatever a cell's build puts into the module's folder and takes away, questions are answered.
+// TestVanishingFiles: whatever a cell's build puts into the module's folder and takes away,
+// questions are answered.
 func TestVanishingFiles(t *testing.T) {
 	m := newModule(t)
 	goCommand, err := exec.LookPath("go")

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// endedCommands reads how the shell commands of the cell have ended, by their lines, and forgets it.
+// endedCommands reads how the shell commands of the cell have ended, by their lines, and forgets
+// it.
 func (r *relay) endedCommands() map[int]int {
 	ended := map[int]int{}
 	text, err := os.ReadFile(r.opts.StatusFile)
@@ -25,8 +26,8 @@ func (r *relay) endedCommands() map[int]int {
 	return ended
 }
 
-// commandFailure says which shell command of the cell failed first, or nil. One that left no note of its end failed too: it was killed with its
-// wrapper, or that could not run, or not write.
+// commandFailure says which shell command of the cell failed first, or nil. One that left no note
+// of its end failed too: it was killed with its wrapper, or that could not run, or not write.
 func (e *execution) commandFailure(ended map[int]int) *failure {
 	if e.prepared.AllowFail {
 		return nil

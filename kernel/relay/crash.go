@@ -11,17 +11,20 @@ import (
 )
 
 const (
-	// holdTime is how long stderr is held back that looks like the end of the program: one that goes on has only printed such a line.
+	// holdTime is how long stderr is held back that looks like the end of the program: one that
+	// goes on has only printed such a line.
 	holdTime = time.Second
 	// mostHeld is how much is held back, and how much is kept for the error.
 	mostHeld = 1 << 20
 )
 
-// crashBegins finds the line in which Go's runtime begins to say why a program ends, or GoNB how it has ended.
+// crashBegins finds the line in which Go's runtime begins to say why a program ends, or GoNB how it
+// has ended.
 var crashBegins = regexp.MustCompile(`(?m)^(?:panic: |fatal error: |exit status )`)
 
-// crash is the end of a program's stderr from its panic on. If the cell fails that is its error's traceback; until it is known whether it does,
-// it is held back. Its methods may be called from several goroutines.
+// crash is the end of a program's stderr from its panic on. If the cell fails that is its error's
+// traceback; until it is known whether it does, it is held back. Its methods may be called from
+// several goroutines.
 type crash struct {
 	pass func(*wire.Message)
 	// wait is how long it is held back.
@@ -59,8 +62,8 @@ func (c *crash) take(m *wire.Message) {
 	}
 }
 
-// isNew reports whether what begins is another crash than the one that is known. How the program has ended belongs to a panic before it, however
-// long ago that was written.
+// isNew reports whether what begins is another crash than the one that is known. How the program
+// has ended belongs to a panic before it, however long ago that was written.
 func (c *crash) isNew(text string) bool {
 	if c.timer != nil {
 		return false

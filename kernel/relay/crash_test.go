@@ -10,7 +10,8 @@ import (
 	"gonbatch/kernel/wire"
 )
 
-// TestCrash: what looks like a panic is held back for the error, but not what a program that goes on writes after it.
+// TestCrash: what looks like a panic is held back for the error, but not what a program that goes
+// on writes after it.
 func TestCrash(t *testing.T) {
 	const trace = "panic: boom\n\ngoroutine 1 [running]:\nmain.main()\n"
 	const goesOn = "(it goes on)" // stands for the time after which it is passed on

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// cursor is a place in a cell, as complete_request and inspect_request name it: before character At of Code.
+// cursor is a place in a cell, as complete_request and inspect_request name it: before character At
+// of Code.
 type cursor struct {
 	Code string `json:"code"`
 	At   int    `json:"cursor_pos"`
@@ -29,7 +30,8 @@ func readCursor(content json.RawMessage) (cursor, error) {
 	return c, nil
 }
 
-// plainLines is a cell whose lines end as they do on Unix. Notebooks that were edited on Windows may have others.
+// plainLines is a cell whose lines end as they do on Unix. Notebooks that were edited on Windows
+// may have others.
 func plainLines(code string) string { return strings.ReplaceAll(code, "\r\n", "\n") }
 
 // line is the cursor's line up to the cursor, and the rest of it.

@@ -6,11 +6,12 @@ import (
 	"path/filepath"
 )
 
-// passedFile is the file of CellDir that has how much output of cells was passed on to the clients, in bytes.
+// passedFile is the file of CellDir that has how much output of cells was passed on to the clients,
+// in bytes.
 const passedFile = "passed"
 
-// passed counts the output that was passed on. GoNB takes any amount of output, and keeps what the relay has not fetched: what runs a cell's
-// programs compares this count with its own, and waits.
+// passed counts the output that was passed on. GoNB takes any amount of output, and keeps what the
+// relay has not fetched: what runs a cell's programs compares this count with its own, and waits.
 type passed struct {
 	file  *os.File // nil if nobody asks
 	count uint64

@@ -24,7 +24,8 @@ func (r *relay) isRunning() bool {
 	return r.running != nil
 }
 
-// setIdle ends a request. If a cell runs beside it clients are told so again: they show the last status that they hear.
+// setIdle ends a request. If a cell runs beside it clients are told so again: they show the last
+// status that they hear.
 func (r *relay) setIdle(request *wire.Message) {
 	r.runningMu.Lock()
 	defer r.runningMu.Unlock()
@@ -37,7 +38,8 @@ func (r *relay) setIdle(request *wire.Message) {
 	}
 }
 
-// interrupt ends the cell that runs, if there is one. One that has no process just then, because it is being composed, is ended when it has.
+// interrupt ends the cell that runs, if there is one. One that has no process just then, because it
+// is being composed, is ended when it has.
 func (r *relay) interrupt() {
 	r.runningMu.Lock()
 	cell := r.running

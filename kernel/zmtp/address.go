@@ -21,8 +21,8 @@ func listen(address string) (net.Listener, error) {
 	return nil, fmt.Errorf("address %q: want tcp://HOST:PORT or ipc://PATH", address)
 }
 
-// listenAtFile listens at a socket in the file system, for this user only. A socket that a killed process has left there is
-// replaced, as ZeroMQ does.
+// listenAtFile listens at a socket in the file system, for this user only. A socket that a killed
+// process has left there is replaced, as ZeroMQ does.
 func listenAtFile(path string) (net.Listener, error) {
 	l, err := net.Listen("unix", path)
 	if errors.Is(err, syscall.EADDRINUSE) && isAbandoned(path) {

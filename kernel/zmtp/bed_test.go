@@ -181,7 +181,8 @@ func (c *client) tryAsk(text string) error {
 	return err
 }
 
-// served checks that a new client is served. On a machine that is slow it may come too late for the short limits of a test, and tries again.
+// served checks that a new client is served. On a machine that is slow it may come too late for the
+// short limits of a test, and tries again.
 func (b *bed) served(s *server, socketType string) {
 	b.Helper()
 	waitFor(b.T, "a client to be served", func() bool {

@@ -14,12 +14,13 @@ type conn struct {
 	reading  *patience
 	out      *queue
 	identity string
-	// topics are what the client of a Pub has subscribed to, with how often; the Pub's mutex guards them.
+	// topics are what the client of a Pub has subscribed to, with how often; the Pub's mutex guards
+	// them.
 	topics map[string]int
 }
 
-// patience reads from a connection: until end if that is set, else for ever between messages, and within one only as long as
-// its parts come.
+// patience reads from a connection: until end if that is set, else for ever between messages, and
+// within one only as long as its parts come.
 type patience struct {
 	net.Conn
 	end    time.Time
@@ -38,8 +39,8 @@ func (p *patience) Read(data []byte) (int, error) {
 	return p.Conn.Read(data)
 }
 
-// receive reads the client's next message. Commands it answers itself, but for those that subscribe, which it returns as the
-// messages that older clients send.
+// receive reads the client's next message. Commands it answers itself, but for those that
+// subscribe, which it returns as the messages that older clients send.
 func (c *conn) receive(limit int64) (frames [][]byte, err error) {
 	for {
 		c.reading.within = false

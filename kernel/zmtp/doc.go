@@ -1,8 +1,10 @@
-// Package zmtp is the listening side of ZeroMQ's protocol (ZMTP 3.0, without encryption) as a Jupyter kernel needs it: a Router
-// for requests, a Pub for what is published, an Echo for heartbeats. It connects to nobody, and knows nothing of Jupyter.
+// Package zmtp is the listening side of ZeroMQ's protocol (ZMTP 3.0, without encryption) as a
+// Jupyter kernel needs it: a Router for requests, a Pub for what is published, an Echo for
+// heartbeats. It connects to nobody, and knows nothing of Jupyter.
 //
-// Every connection is on its own. It has a deadline for its handshake and for each message that it has begun, a limit for what it
-// sends, and a queue of bounded size for what it is sent: a client that is silent, malformed or stopped costs the others nothing.
+// Every connection is on its own. It has a deadline for its handshake and for each message that it
+// has begun, a limit for what it sends, and a queue of bounded size for what it is sent: a client
+// that is silent, malformed or stopped costs the others nothing.
 //
 //	requests, err := zmtp.ListenRouter("tcp://127.0.0.1:5555", zmtp.Options{})
 //	frames, err := requests.Receive(ctx)  // the first frame is the client's identity

@@ -1,6 +1,7 @@
 package zmtp
 
-// Echo is a socket that answers each message with the same one, so that clients see that this process lives.
+// Echo is a socket that answers each message with the same one, so that clients see that this
+// process lives.
 type Echo struct{ server *server }
 
 // ListenEcho listens for clients at an address such as tcp://127.0.0.1:5555 or ipc:///tmp/socket.

@@ -2,11 +2,13 @@ package zmtp
 
 import "time"
 
-// Options bound what the clients of a socket may cost. The zero value of each field stands for its default.
+// Options bound what the clients of a socket may cost. The zero value of each field stands for its
+// default.
 type Options struct {
 	// Handshake is how long a new connection may take to say who it is: 10 s.
 	Handshake time.Duration
-	// Pending is how many connections may be within their handshake: 64. One more ends the oldest of them.
+	// Pending is how many connections may be within their handshake: 64. One more ends the oldest
+	// of them.
 	Pending int
 	// Connections is how many there may be after the handshake: 256. More are refused.
 	Connections int
@@ -14,14 +16,15 @@ type Options struct {
 	Message int64
 	// Part is how long a client may pause within a message: 30 s.
 	Part time.Duration
-	// Queue is how much may wait for a client before it has to be waited for, in bytes: 32 MiB. A client that is sent as much
-	// again without that is disconnected.
+	// Queue is how much may wait for a client before it has to be waited for, in bytes: 32 MiB. A
+	// client that is sent as much again without that is disconnected.
 	Queue int64
-	// Stall is how long a client whose queue is full may read nothing before it is disconnected: 5 s.
+	// Stall is how long a client whose queue is full may read nothing until it is disconnected: 5 s.
 	Stall time.Duration
 	// Flush is how long Close waits for clients to read what was sent: 1 s.
 	Flush time.Duration
-	// Log is told why a client was refused or disconnected. It may be called from several goroutines at once. Unset, nobody is.
+	// Log is told why a client was refused or disconnected. It may be called from several
+	// goroutines at once. Unset, nobody is.
 	Log func(error)
 }
 

@@ -17,8 +17,8 @@ const (
 	largestTopic = 4 << 10
 )
 
-// Pub is a socket whose clients get what is published on the topics that they subscribe to. Its methods may be called from several
-// goroutines at once.
+// Pub is a socket whose clients get what is published on the topics that they subscribe to. Its
+// methods may be called from several goroutines at once.
 type Pub struct{ server *server }
 
 // ListenPub listens for clients at an address such as tcp://127.0.0.1:5555 or ipc:///tmp/socket.
@@ -55,8 +55,8 @@ func (p *Pub) serve(c *conn, frames [][]byte) error {
 	return nil
 }
 
-// Send sends a message to all clients that have subscribed to a beginning of its first frame. It does not wait; a client for which too much
-// waits already is disconnected. Wait prevents that.
+// Send sends a message to all clients that have subscribed to a beginning of its first frame. It
+// does not wait; a client for which too much waits already is disconnected. Wait prevents that.
 func (p *Pub) Send(frames [][]byte) error {
 	p.server.send(p.server.list(func(c *conn) bool { return c.subscribed(frames[0]) }), encode(frames))
 	return nil
@@ -71,7 +71,8 @@ func (c *conn) subscribed(topic []byte) bool {
 	return false
 }
 
-// Wait waits until there is space for more in the queues of all clients. It disconnects those that have stopped to read.
+// Wait waits until there is space for more in the queues of all clients. It disconnects those that
+// have stopped to read.
 func (p *Pub) Wait() {
 	for _, c := range p.server.list(anyConn) {
 		if !c.out.room(p.server.Stall) {

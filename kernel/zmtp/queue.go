@@ -19,8 +19,8 @@ type queue struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	packets []packet
-	// size is that of the packets and of what is being written, moved the time at which some of it was written, or at which
-	// it began to wait.
+	// size is that of the packets and of what is being written, moved the time at which some of it
+	// was written, or at which it began to wait.
 	size  int64
 	moved time.Time
 	// surplus is what was added since the queue was full.
@@ -34,8 +34,8 @@ func newQueue(limit int64) *queue {
 	return q
 }
 
-// add reports whether there is space for the packet: not if as much as the limit was added since the queue was full. One packet may be of any
-// size. A closed queue drops it.
+// add reports whether there is space for the packet: not if as much as the limit was added since
+// the queue was full. One packet may be of any size. A closed queue drops it.
 func (q *queue) add(p packet) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -56,7 +56,8 @@ func (q *queue) add(p packet) bool {
 	return true
 }
 
-// take waits for packets and returns them as few parts to write; none if the queue is closed. written says how far that is.
+// take waits for packets and returns them as few parts to write; none if the queue is closed.
+// written says how far that is.
 func (q *queue) take() (parts [][]byte, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -95,7 +96,8 @@ func (q *queue) written(n int) {
 	q.changed.Broadcast()
 }
 
-// room waits until the queue is within its limit, or closed. It reports false if nothing was written for the time stall.
+// room waits until the queue is within its limit, or closed. It reports false if nothing was
+// written for the time stall.
 func (q *queue) room(stall time.Duration) bool {
 	return q.wait(q.limit, func() time.Time { return q.moved.Add(stall) })
 }

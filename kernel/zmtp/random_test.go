@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestRandomBytes changes bytes of what clients say, at random, cuts it and repeats parts of it. Whatever comes of that, a client that does as
-// it should is served, and everything ends.
+// TestRandomBytes changes bytes of what clients say, at random, cuts it and repeats parts of it.
+// Whatever comes of that, a client that does as it should is served, and everything ends.
 func TestRandomBytes(t *testing.T) {
 	const seeds = 400
 	b := newBed(t, "tcp", Options{Handshake: time.Second, Part: time.Second, Message: 1 << 20})

@@ -5,7 +5,8 @@ import (
 	"net"
 )
 
-// Router is a socket at which clients ask, and are answered. Its methods may be called from several goroutines at once.
+// Router is a socket at which clients ask, and are answered. Its methods may be called from several
+// goroutines at once.
 type Router struct {
 	server   *server
 	messages chan [][]byte
@@ -33,8 +34,8 @@ func (r *Router) serve(c *conn, frames [][]byte) error {
 	}
 }
 
-// Receive waits for the next message of a client. Its first frame is the client's identity. The error is net.ErrClosed when the
-// socket is closed, or that of ctx.
+// Receive waits for the next message of a client. Its first frame is the client's identity. The
+// error is net.ErrClosed when the socket is closed, or that of ctx.
 func (r *Router) Receive(ctx context.Context) ([][]byte, error) {
 	select {
 	case frames := <-r.messages:
@@ -46,8 +47,9 @@ func (r *Router) Receive(ctx context.Context) ([][]byte, error) {
 	}
 }
 
-// Send sends a message to the client whose identity is its first frame, and to nobody if it is gone. It does not wait. Of several
-// connections with one identity each gets the message: nobody can take away a client's answers by its name.
+// Send sends a message to the client whose identity is its first frame, and to nobody if it is
+// gone. It does not wait. Of several connections with one identity each gets the message: nobody
+// can take away a client's answers by its name.
 func (r *Router) Send(frames [][]byte) error {
 	identity := string(frames[0])
 	r.server.send(r.server.list(func(c *conn) bool { return c.identity == identity }), encode(frames[1:]))

@@ -28,7 +28,8 @@ type server struct {
 	// pending are the connections within their handshake, the oldest first.
 	pending []net.Conn
 	conns   map[*conn]bool
-	// closing is set when no more connections are taken; closed is closed when those that there are have been flushed.
+	// closing is set when no more connections are taken; closed is closed when those that there are
+	// have been flushed.
 	closing bool
 	closed  chan struct{}
 }

@@ -20,7 +20,8 @@ import (
 //go:embed testdata/clients.py
 var clients string
 
-// TestClients lets libzmq, by pyzmq, talk to all kinds of sockets, over TCP and over a socket in the file system.
+// TestClients lets libzmq, by pyzmq, talk to all kinds of sockets, over TCP and over a socket in
+// the file system.
 func TestClients(t *testing.T) {
 	python := jupyter.Python(t)
 	for _, transport := range []string{"tcp", "ipc"} {
@@ -36,7 +37,8 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// TestRefused: a client that is silent, malformed or greedy is refused, and after each the socket serves others.
+// TestRefused: a client that is silent, malformed or greedy is refused, and after each the socket
+// serves others.
 func TestRefused(t *testing.T) {
 	greeting := greetingOf("NULL", 3)
 	ready := func(properties ...string) []byte {
@@ -110,7 +112,8 @@ func TestSilent(t *testing.T) {
 	}
 }
 
-// TestMany: when there are as many clients as there may be, a further one is refused, and one fits when another goes.
+// TestMany: when there are as many clients as there may be, a further one is refused, and one fits
+// when another goes.
 func TestMany(t *testing.T) {
 	b := newBed(t, "tcp", Options{Connections: 3})
 	go b.answer()
@@ -165,8 +168,8 @@ func (f *failing) Accept() (net.Conn, error) {
 	return f.Listener.Accept()
 }
 
-// TestStalled: a client that subscribes and does not read is disconnected when its queue is full; another one gets everything, and
-// waits no longer than that.
+// TestStalled: a client that subscribes and does not read is disconnected when its queue is full;
+// another one gets everything, and waits no longer than that.
 func TestStalled(t *testing.T) {
 	const size, count = 10_000, 3000
 	b := newBed(t, "tcp", Options{Queue: 1 << 20, Stall: 3 * time.Second})
@@ -187,7 +190,8 @@ func TestStalled(t *testing.T) {
 	_ = stalled.Close()
 }
 
-// TestSlow: a client that reads slowly, but reads, gets everything, and no more waits for it than may.
+// TestSlow: a client that reads slowly, but reads, gets everything, and no more waits for it than
+// may.
 func TestSlow(t *testing.T) {
 	const size, count, limit = 100_000, 300, 1 << 20
 	b := newBed(t, "tcp", Options{Queue: limit, Stall: time.Minute})
@@ -218,7 +222,8 @@ func TestSlow(t *testing.T) {
 	<-sent
 }
 
-// TestOverflow: what is sent without waiting disconnects a client for which too much waits, and costs no more memory.
+// TestOverflow: what is sent without waiting disconnects a client for which too much waits, and
+// costs no more memory.
 func TestOverflow(t *testing.T) {
 	b := newBed(t, "tcp", Options{Queue: 1 << 20})
 	c := b.connect(b.router.server, "DEALER")
@@ -256,7 +261,8 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestAbandonedSocket: the socket of a process that was killed is replaced, that of one which lives is not, nor another file.
+// TestAbandonedSocket: the socket of a process that was killed is replaced, that of one which lives
+// is not, nor another file.
 func TestAbandonedSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", path)
