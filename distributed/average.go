@@ -78,7 +78,7 @@ func isBookkeeping(v *model.Variable) bool {
 	return isOwn(v) || topScope(v) == optimizer.Scope
 }
 
-// isOwn tells variables that each rank has for itself: metrics, whose names GoMLX draws anew in each process, and gradients that wait
+// isOwn tells variables that each rank has for itself: metrics, whose names GoMLX draws again in each process, and gradients that wait
 // for more.
 func isOwn(v *model.Variable) bool {
 	top := topScope(v)

@@ -71,7 +71,7 @@ func (e *StatusError) temporary() bool {
 	return e.Code >= 500 || e.Code == 408 || e.Code == 425 || e.Code == 429
 }
 
-// diskError marks a failure on this side, which no other address can mend.
+// diskError marks a failure on this side, which no other address can fix.
 type diskError struct{ error }
 
 func (e diskError) Unwrap() error { return e.error }

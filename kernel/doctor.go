@@ -16,7 +16,7 @@ import (
 type Finding struct {
 	// Name is the thing's name, Found where or what it is.
 	Name, Found string
-	// Err says what is wrong with it, and how that is mended; nil if nothing is.
+	// Err says what is wrong with it, and how that is fixed; nil if nothing is.
 	Err error
 	// Optional is set if the kernel runs without it.
 	Optional bool

@@ -6,6 +6,6 @@
 //	line, err := plotter.NewLine(run.Series("train/loss"))   // a series is a plotter.XYer
 //	weights := run.Checkpoint().Path                         // the newest one
 //
-// Nothing is read before it is asked for, and each time anew, so that a run which still goes on has what it has now. What can't be
+// Nothing is read before it is asked for, and each time again, so that a run which still goes on has what it has now. What can't be
 // read is a panic that names the file: values are to be used as those of variables are. It changes nothing in a run directory.
 package result

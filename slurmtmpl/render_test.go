@@ -17,7 +17,7 @@ import (
 	"gonbatch/submit"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 // hostile is a value with everything that a shell or sbatch could stumble over, except a newline.
 const hostile = `-x 'q' "d" $(touch pwned) ` + "`id`" + ` \ # %j ; é网`

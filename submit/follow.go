@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Asker tells how a job fares, as Scheduler.Status does.
+// Asker tells how a job is doing, as Scheduler.Status does.
 type Asker interface {
 	Status(ctx context.Context, job Job) (Status, error)
 }

@@ -18,7 +18,7 @@ type Job struct {
 	Cluster string
 }
 
-// Status is how a job fares.
+// Status is how a job is doing.
 type Status struct {
 	State State
 	// Raw is the scheduler's own word for the state, such as "NODE_FAIL".

@@ -8,7 +8,7 @@ type Scheduler interface {
 	// Submit queues the job whose script lies in spec.RunDir and returns as soon as the batch system has taken it: also if ctx ends
 	// meanwhile, for a job that is queued must be known. It must not be repeated on an error that is not clear: the job may be queued.
 	Submit(ctx context.Context, spec JobSpec) (Job, error)
-	// Status asks how the job fares. It may be repeated, but not more often than about once a second. A job that the
+	// Status asks how the job is doing. It may be repeated, but not more often than about once a second. A job that the
 	// batch system has forgotten is judged by the files in its run directory. An Unanswerable error will not change by asking again.
 	Status(ctx context.Context, job Job) (Status, error)
 	// Cancel ends the job. It may be repeated; cancelling a job that has ended is no error.

@@ -10,7 +10,7 @@ import (
 )
 
 // Tail copies a growing file as it grows. It survives a file that is not there yet, that is appended to by a job that
-// was requeued, and that was written anew.
+// was requeued, and that was written again.
 type Tail struct {
 	path   string
 	offset int64

@@ -73,7 +73,7 @@ func readable(t *testing.T, folder string) {
 	}
 }
 
-// TestStatusForAColleague: who may only read a run sees how it fares and ended, its log too, and
+// TestStatusForAColleague: who may only read a run sees how it is doing and ended, its log too, and
 // changes nothing.
 func TestStatusForAColleague(t *testing.T) {
 	c := cluster.Start(t, cluster.Nodes(1))

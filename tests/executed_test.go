@@ -109,10 +109,10 @@ func TestExecuted(t *testing.T) {
 	}
 }
 
-// checkFrom mends the failed cell and runs the notebook from there: what stands before it is taken from the failed run.
+// checkFrom fixes the failed cell and runs the notebook from there: what stands before it is taken from the failed run.
 func checkFrom(t *testing.T, u user, failed rundir.Dir, flags []string) {
 	t.Helper()
-	name := u.write(t, "demo.ipynb", declarations, "!echo from a shell; echo oops >&2", shows, "%%\nfmt.Println(\"mended\")", "%%\nfmt.Println(\"never\")")
+	name := u.write(t, "demo.ipynb", declarations, "!echo from a shell; echo oops >&2", shows, "%%\nfmt.Println(\"fixed\")", "%%\nfmt.Println(\"never\")")
 	u.mustSubmit(t, append(flags, "--from", "cell-d", name)...)
 	runs, err := rundir.List(filepath.Join(u.folder, "runs"))
 	if err != nil || len(runs) != 2 {
@@ -123,12 +123,12 @@ func checkFrom(t *testing.T, u user, failed rundir.Dir, flags []string) {
 		run = runs[1]
 	}
 	want := executedOf(t, failed).Cells
-	want[3] = executedCell{Count: 4, Status: "completed", Text: "stdout: mended\n", Types: []string{}}
+	want[3] = executedCell{Count: 4, Status: "completed", Text: "stdout: fixed\n", Types: []string{}}
 	want[4] = executedCell{Count: 5, Status: "completed", Text: "stdout: never\n", Types: []string{}}
 	if diff := cmp.Diff(want, executedOf(t, run).Cells); diff != "" {
 		t.Error(diff)
 	}
-	if log := read(t, run.RankLog(0)); log != "mended\nnever\n" {
+	if log := read(t, run.RankLog(0)); log != "fixed\nnever\n" {
 		t.Errorf("other cells ran as well:\n%s", log)
 	}
 }

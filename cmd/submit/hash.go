@@ -56,7 +56,7 @@ func (h *hashes) of(path string) (string, error) {
 	return hash, nil
 }
 
-// maxHashes bounds the cache; when it is full it starts anew.
+// maxHashes bounds the cache; when it is full it starts again.
 const maxHashes = 1000
 
 // save keeps the hashes for the next time.

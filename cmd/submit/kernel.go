@@ -94,7 +94,7 @@ func newKernelDoctorCommand(a *app) *cobra.Command {
 				fmt.Fprintf(a.out, "%s  %-18s %s\n", mark, f.Name, text)
 			}
 			if wrong > 0 {
-				return errors.New("the kernel cannot run: mend the lines marked WRONG")
+				return errors.New("the kernel cannot run: fix the lines marked WRONG")
 			}
 			return nil
 		},

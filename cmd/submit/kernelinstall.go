@@ -27,7 +27,7 @@ func newKernelInstallCommand(a *app) *cobra.Command {
 		Use: "install", Short: "Install the kernel for Jupyter, with all that it needs", Args: cobra.NoArgs,
 		Long: `Install writes Jupyter's kernelspec and puts beside it, each at its pinned version, GoNB, goimports and gopls.
 It fetches XLA's plugin for CPUs, and in the background the Go modules that notebooks import, and compiles them: the first cell that
-imports GoMLX then takes no longer than others, and needs no network. Installing again mends what is missing.`,
+imports GoMLX then takes no longer than others, and needs no network. Installing again fixes what is missing.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runKernelInstall(cmd.Context(), a, opts) },
 	}
 	opts.place.addFlags(cmd)
@@ -47,7 +47,7 @@ func runKernelInstall(ctx context.Context, a *app, opts kernelInstall) error {
 	}
 	if !opts.specOnly {
 		if err := installAround(ctx, a, opts, spec, dir); err != nil {
-			return fmt.Errorf("%w\nThe kernelspec is in %s; run submit kernel install again to mend the rest", err, dir)
+			return fmt.Errorf("%w\nThe kernelspec is in %s; run submit kernel install again to fix the rest", err, dir)
 		}
 	}
 	_, err = fmt.Fprintf(a.out, "kernel installed: %s\n", dir)

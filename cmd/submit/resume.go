@@ -189,7 +189,7 @@ func needWork(spec submit.JobSpec) error {
 	return nil
 }
 
-// script finds the MPI for the job and writes its batch script anew.
+// script finds the MPI for the job and writes its batch script again.
 func (r run) script(ctx context.Context, a *app, o *submitOptions, spec submit.JobSpec) (submit.JobSpec, error) {
 	if !o.NoSubmit {
 		if err := slurm.Available(); err != nil {

@@ -84,7 +84,7 @@ func (r run) settled() bool {
 	return r.manifest.Ended != nil && submit.State(r.manifest.State) != submit.Lost
 }
 
-// asker knows how the run fares: SLURM if it has the run and the manifest does not know the end, else the manifest.
+// asker knows how the run is doing: SLURM if it has the run and the manifest does not know the end, else the manifest.
 func (r run) asker(scheduler submit.Asker) submit.Asker {
 	if r.queued() && !r.settled() {
 		return scheduler
@@ -111,7 +111,7 @@ func (r run) adopted(ctx context.Context, a *app, survey *slurm.Survey) (run, er
 	return r, nil
 }
 
-// look asks how the run fares, and keeps it if the run has ended. It gives the run as it is known then. Survey, where it is given,
+// look asks how the run is doing, and keeps it if the run has ended. It gives the run as it is known then. Survey, where it is given,
 // answers for many runs.
 func (r run) look(ctx context.Context, a *app, survey *slurm.Survey) (run, submit.Status, error) {
 	scheduler := slurm.New(a.runner)

@@ -24,7 +24,7 @@ import (
 func newStatusCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [JOB]",
-		Short: "Tell how a run fares, or list all runs",
+		Short: "Tell how a run is doing, or list all runs",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usage("submit status takes one JOB at most, not %d", len(args))

@@ -89,7 +89,7 @@ func TestComplete(t *testing.T) {
 		{name: "what the session declared", code: "%%\nnetw|", match: "network", kind: "variable"},
 		{name: "a field of it", code: "network.La|", match: "network.Layers", kind: "field"},
 		{name: "what the session imports", code: "%%\nx := near.Dis|", match: "near.Distance", kind: "function"},
-		{name: "what the cell declares anew", code: "type Network struct{ Width int }\n%%\nvar n Network\nn.Wi|", match: "n.Width", kind: "field"},
+		{name: "what the cell declares again", code: "type Network struct{ Width int }\n%%\nvar n Network\nn.Wi|", match: "n.Width", kind: "field"},
 		{name: "after a magic and characters of two halves", code: "%time\n%%\ns := \"𝄞ä\"; strings.Repl|ace(s)", match: "strings.Replace", kind: "function"},
 		{name: "characters of two halves before a bare expression", code: "fmt.Sprint(\"𝄞ä\", strings.Repl|", match: "strings.Replace", kind: "function"},
 		{name: "nothing before the cursor", code: "%%\nfmt.|", match: "fmt.Println", kind: "function"},

@@ -17,7 +17,7 @@ import (
 )
 
 // compose makes the two files that gopls sees: the cell, which imports what the session does, and the rest of the program that the
-// session has built last, without its main and without what the cell declares anew.
+// session has built last, without its main and without what the cell declares again.
 func compose(code, built string, std map[string]string) (doc *document, session string) {
 	doc = &document{code: code, text: cell.Source(code)}
 	if offset, ok := bareStatement(doc.text); ok {

@@ -60,7 +60,7 @@ func Open(path string) (*Store, error) {
 	})
 }
 
-// trim leaves the newer half of the entries in the file: begun anew by each kernel, it would grow for ever.
+// trim leaves the newer half of the entries in the file: started again by each kernel, it would grow for ever.
 func (s *Store) trim(file *os.File, entries []Entry) ([]Entry, error) {
 	entries = entries[len(entries)-mostEntries/2:]
 	var text bytes.Buffer

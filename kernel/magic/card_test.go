@@ -109,7 +109,7 @@ func TestCardOfAFailure(t *testing.T) {
 	}
 }
 
-// TestRanks: how a rank fares follows from the job, its log and the failure that the ranks report.
+// TestRanks: how a rank is doing follows from the job, its log and the failure that the ranks report.
 func TestRanks(t *testing.T) {
 	tests := []struct {
 		name, status string
@@ -202,7 +202,7 @@ func TestLogReader(t *testing.T) {
 		{name: "no file"},
 		{name: "a line and a half", text: "a\nstep 1/", want: []string{"a", "step 1/"}},
 		{name: "the rest", text: "a\nstep 1/9 of 1\nb\n", want: []string{"a", "step 1/9 of 1", "b"}, progress: 1},
-		{name: "begun anew", text: "c\n", want: []string{"c"}},
+		{name: "started again", text: "c\n", want: []string{"c"}},
 		{name: "long", text: "c\nstep 2/9\n" + strings.Repeat("x", 3<<20) + "\nstep 3/9\nend\n", want: []string{strings.Repeat("x", lineBytes) + " …", "step 3/9", "end"}, progress: 3},
 		{name: "no UTF-8", text: "\xff\n", want: []string{"\uFFFD"}},
 	}

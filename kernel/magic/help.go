@@ -12,7 +12,7 @@ import (
 // Help says what each magic of this kernel does, by its name with all its %.
 var Help = map[string]string{
 	"%submit": "%submit [FLAGS] [-- PROGRAM FLAGS]\nSubmit this notebook as a job: the cells that ran in this session without an error, in order, as they were last, with the tags that they have in the notebook as it was last saved. " +
-		"The flags are those of the submit command (%submit --help). A card below the cell shows how the job fares. " +
+		"The flags are those of the submit command (%submit --help). A card below the cell shows how the job is doing. " +
 		"With --saved the notebook is submitted as it was last saved.",
 	"%%submit": "%%submit [FLAGS]\nSubmit the rest of this cell as a job: it is the job's one program, with the declarations of this session.",
 	"%jobs":    "%jobs\nList all runs below the current folder, the newest last.",

@@ -54,7 +54,7 @@ func (l *logReader) read() {
 		return
 	}
 	if info.Size() < l.offset {
-		*l = logReader{file: l.file} // It was begun anew.
+		*l = logReader{file: l.file} // It was started again.
 	}
 	if info.Size()-l.offset > headBytes+endBytes {
 		l.take(f, l.offset+headBytes)

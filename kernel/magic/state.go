@@ -10,7 +10,7 @@ import (
 	"gonbatch/rundir"
 )
 
-// state is how a job fares.
+// state is how a job is doing.
 type state struct {
 	Job Job
 	// Run is the run's name, State the state in the submit command's words, Reason why it ended so, Steps how many of its programs
@@ -21,7 +21,7 @@ type state struct {
 	// Metrics are the newest values, by name; Losses are those that are losses, over time.
 	Metrics map[string]float64
 	Losses  []series
-	// Ranks say where each rank runs and how it fares; without any, nobody has told yet.
+	// Ranks say where each rank runs and how it is doing; without any, nobody has told yet.
 	Ranks []rank
 	// Progress is how far rank 0 says that it is, Log the end of its log.
 	Progress progress
@@ -35,7 +35,7 @@ type rank struct {
 	State rankState
 }
 
-// rankState is how a rank fares, in a word.
+// rankState is how a rank is doing, in a word.
 type rankState string
 
 const (
@@ -95,7 +95,7 @@ func (s state) unsaidLog() []string {
 	return s.Log
 }
 
-// rankState is how a rank fares, by what the job and the ranks' report of a failure say.
+// rankState is how a rank is doing, by what the job and the ranks' report of a failure say.
 func (s state) rankState(number int, placed bool, failure *rundir.Failure) rankState {
 	switch {
 	case failure != nil && failure.Rank == number:

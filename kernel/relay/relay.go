@@ -49,7 +49,7 @@ type relay struct {
 	queue *queue
 	// questions are the requests that the Assistant answers.
 	questions *queue
-	// changed has a value when the Assistant may have to prepare anew.
+	// changed has a value when the Assistant may have to prepare again.
 	changed chan struct{}
 	history *history.Store
 	widgets *widget.Hub

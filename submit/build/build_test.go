@@ -17,7 +17,7 @@ import (
 	"gonbatch/submit/nbformat"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 // exported is a notebook of submit/export's testdata, written to a folder of its own.
 func exported(t *testing.T, name string) (*export.Module, string) {

@@ -32,7 +32,7 @@ type Problem struct {
 	Cell int
 	// Line and Col are the place in the cell, from 1; zero is unknown.
 	Line, Col int
-	// Message is the compiler's, or a clearer one with the way to mend it.
+	// Message is the compiler's, or a clearer one with the way to fix it.
 	Message string
 	// SourceLine is the text of the line.
 	SourceLine string
@@ -197,7 +197,7 @@ func mentions(message, path string) bool {
 	}), path)
 }
 
-// importMessage says what an import lacks and how to mend it.
+// importMessage says what an import lacks and how to fix it.
 func importMessage(path, message string) string {
 	switch {
 	case strings.Contains(message, "imported and not used"):

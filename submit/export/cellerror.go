@@ -39,7 +39,7 @@ type CellError struct {
 	CellRef
 	// Line and Col are the place in the cell, from 1; zero is unknown.
 	Line, Col int
-	// Message says what is wrong and how to mend it.
+	// Message says what is wrong and how to fix it.
 	Message string
 	// SourceLine is the text of the line.
 	SourceLine string

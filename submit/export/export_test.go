@@ -14,7 +14,7 @@ import (
 	"gonbatch/submit/nbformat"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
 // sourceDir is a small stand-in for gonbatch's own source.
 func sourceDir(t testing.TB) string {

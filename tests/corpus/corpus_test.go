@@ -21,7 +21,7 @@ import (
 	"gonbatch/tests/jupyter"
 )
 
-var update = flag.Bool("update", false, "record GoNB's side anew")
+var update = flag.Bool("update", false, "record GoNB's side again")
 
 // load reads all notebooks.
 func load(t *testing.T) []Case {

@@ -2,7 +2,7 @@
 // them with what `submit --local` does: standard output, standard error, exit status and files, cell by cell.
 //
 //	go test ./tests/corpus                                  # submit's side of all, GoNB's of every 15th, another set each day
-//	go test ./tests/corpus -run Record -update              # record GoNB's side of all anew
+//	go test ./tests/corpus -run Record -update              # record GoNB's side of all again
 //	go test ./tests/corpus -run 'Differential/^panic$' -v   # one notebook
 //
 // A notebook's own metadata say what it is for, which files lie beside it, and where and why the two sides differ:
