@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 	"regexp"
+	"strings"
 	"time"
 
 	"al.essio.dev/pkg/shellescape"
@@ -34,7 +35,6 @@ var parsable = regexp.MustCompile(`(?m)^([0-9]+)(?:;(\S+))?\s*$`)
 // the job. On an error the run directory stays, and the error names it.
 func (s *Scheduler) Submit(ctx context.Context, spec submit.JobSpec) (submit.Job, error) {
 	ctx = context.WithoutCancel(ctx)
-	cluster, _ := s.clusterName(ctx) // Where the controller does not answer, sbatch says so.
 	limited, cancel := context.WithTimeout(ctx, submitLimit)
 	defer cancel()
 	out, err := s.runner.Run(limited, "sbatch", submitArgs(spec)...)
@@ -42,12 +42,14 @@ func (s *Scheduler) Submit(ctx context.Context, spec submit.JobSpec) (submit.Job
 	if err == nil && len(ids) == 1 {
 		job := submit.Job{ID: submit.JobID(ids[0][1]), Cluster: string(ids[0][2]), Dir: spec.RunDir}
 		if job.Cluster == "" {
-			job.Cluster = cluster
+			job.Cluster, _ = s.clusterName(ctx) // The batch script writes it, too.
 		}
 		return job, nil
 	}
-	if job, ok := s.accepted(ctx, spec, err); ok {
-		return job, nil
+	if err == nil || len(ids) > 0 || unclear(err) {
+		if job, ok := s.accepted(ctx, spec); ok {
+			return job, nil
+		}
 	}
 	if err != nil {
 		return submit.Job{}, refused(spec, err)
@@ -55,11 +57,16 @@ func (s *Scheduler) Submit(ctx context.Context, spec submit.JobSpec) (submit.Job
 	return submit.Job{}, fmt.Errorf("sbatch printed no job id but %q; the job may be queued (look with squeue); its run directory is %s", out, spec.RunDir.Path())
 }
 
+// unclear reports whether SLURM may have taken the job in spite of sbatch's error: the answer did not
+// come in time, here or to sbatch.
+func unclear(err error) bool {
+	var command *submit.CommandError
+	return errors.Is(err, context.DeadlineExceeded) ||
+		errors.As(err, &command) && strings.Contains(strings.ToLower(command.Output), "timed out")
+}
+
 // accepted looks whether SLURM has taken the job after all: one that the run has not had before.
-func (s *Scheduler) accepted(ctx context.Context, spec submit.JobSpec, err error) (submit.Job, bool) {
-	if errors.Is(err, exec.ErrNotFound) {
-		return submit.Job{}, false
-	}
+func (s *Scheduler) accepted(ctx context.Context, spec submit.JobSpec) (submit.Job, bool) {
 	before, err := rundir.KnownJobs(spec.RunDir)
 	if err != nil {
 		return submit.Job{}, false

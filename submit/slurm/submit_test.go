@@ -44,6 +44,8 @@ func TestSubmit(t *testing.T) {
 		{name: "no id", answer: answer{out: "ok"}, err: `sbatch printed no job id but "ok"; the job may be queued (look with squeue); its run directory is /runs/a b`},
 		{name: "refused", answer: answer{err: commandError("sbatch", "sbatch: error: invalid partition specified: nope")},
 			err: "SLURM did not take the job: sbatch: sbatch: error: invalid partition specified: nope" + kept},
+		{name: "SLURM's own time-out, but a job", answer: answer{err: commandError("sbatch", "Batch job submission failed: Socket timed out on send/recv operation")}, jobs: queued,
+			want: submit.Job{ID: "33", Cluster: "here", Dir: dir}},
 		{name: "missing", answer: answer{err: &submit.CommandError{Name: "sbatch", Err: exec.ErrNotFound}}, err: ErrNoSLURM.Error() + kept},
 		{name: "no answer", answer: answer{err: &submit.CommandError{Name: "sbatch", Err: context.DeadlineExceeded}}, err: late},
 		{name: "no answer, but a job", answer: answer{err: &submit.CommandError{Name: "sbatch", Err: context.DeadlineExceeded}}, jobs: queued,
@@ -79,7 +81,7 @@ func TestSubmitOfAResumedRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := New(&fake{t: t, answers: map[string]answer{
-		"sbatch --parsable " + dir.Script(): {err: commandError("sbatch", "no")}, "scontrol show config": config("here"),
+		"sbatch --parsable " + dir.Script(): {err: commandError("sbatch", "Socket timed out")}, "scontrol show config": config("here"),
 		squeue(dir): {out: "33|CANCELLED|" + dir.Script() + "\n"},
 	}})
 	if job, err := s.Submit(t.Context(), submit.JobSpec{RunDir: dir}); err == nil {
