@@ -57,7 +57,7 @@ func (s *Snapshot) Create(store *model.Store) error {
 		l.withheld = nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Tensors)) {
-		if isMetric(name) {
+		if isOptional(name) {
 			continue
 		}
 		v := store.GetVariable(name) // GoMLX takes it from the Loader, as a trainable one.
@@ -82,16 +82,21 @@ func (s *Snapshot) Check(store *model.Store) error {
 		s.compare(v, name, mismatch)
 	}
 	for name := range s.Tensors {
-		if !has[name] && !isMetric(name) {
+		if !has[name] && !isOptional(name) {
 			mismatch.Unused = append(mismatch.Unused, name)
 		}
 	}
 	return mismatch.orNil()
 }
 
-// CheckModel is Check for a store whose graphs only use the model, and don't train it: variables of
-// the training may be missing.
-func (s *Snapshot) CheckModel(store *model.Store) error {
+// CheckModel is Check for a store whose graphs only use the model, and don't train it: variables of the
+// training may be missing.
+func (s *Snapshot) CheckModel(store *model.Store) error { return s.checkWeights(store, true) }
+
+// CheckUsed is CheckModel for graphs that may be a part of the model only.
+func (s *Snapshot) CheckUsed(store *model.Store) error { return s.checkWeights(store, false) }
+
+func (s *Snapshot) checkWeights(store *model.Store, whole bool) error {
 	mismatch := &MismatchError{Checkpoint: s.name()}
 	has := map[string]bool{}
 	var names renamer
@@ -104,7 +109,7 @@ func (s *Snapshot) CheckModel(store *model.Store) error {
 		}
 	}
 	for name := range s.Weights {
-		if !has[name] {
+		if !has[name] && whole {
 			mismatch.Unused = append(mismatch.Unused, name)
 		}
 	}
@@ -115,7 +120,7 @@ func (s *Snapshot) CheckModel(store *model.Store) error {
 func (s *Snapshot) compare(v *model.Variable, name string, mismatch *MismatchError) {
 	value, ok := s.Tensors[name]
 	switch {
-	case !ok && !isMetric(name):
+	case !ok && !isOptional(name):
 		mismatch.Missing = append(mismatch.Missing, name)
 	case ok && !value.Shape().Equal(v.Shape()):
 		mismatch.Different = append(mismatch.Different, Difference{Path: name, Checkpoint: value.Shape().String(), Model: v.Shape().String()})
@@ -205,7 +210,7 @@ func (l *loader) LoadVariable(store *model.Store, path string) (*tensors.Tensor,
 // left out: a program need not have them.
 func (l *loader) addPending(s *Snapshot) error {
 	for name, value := range l.tensors {
-		if _, exists := s.Tensors[name]; exists || isMetric(name) {
+		if _, exists := s.Tensors[name]; exists || isOptional(name) {
 			continue
 		}
 		clone, err := value.LocalClone()

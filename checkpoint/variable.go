@@ -88,6 +88,12 @@ func (r *renamer) stable(path string) string {
 	return match[1] + strconv.Itoa(n) + match[3]
 }
 
+// isOptional says whether a variable may be missing on one side without being another model: those of
+// metrics, and sums of gradients over batches, which are zero between two updates.
+func isOptional(path string) bool {
+	return isMetric(path) || strings.HasPrefix(path, model.ScopeSeparator+train.AccumulatedGradientsScope+model.ScopeSeparator)
+}
+
 // isMetric says whether a variable is a metric's: one that a program may have or not, without being another model.
 func isMetric(path string) bool {
 	return strings.HasPrefix(path, model.ScopeSeparator+metric.Scope+model.ScopeSeparator)

@@ -50,7 +50,7 @@ func (w *World) ShareVariables(store *model.Store) error {
 // programs.
 func (w *World) ShareModel(ctx context.Context, trainer *train.Trainer, ds data.Dataset) error {
 	_, _, err := w.evaluatePart(ctx, trainer, part{data: ds, begin: 0, end: 1, batchSize: 1})
-	if err := w.Together(err); err != nil {
+	if err := w.agreeOnEnd(err); err != nil {
 		return fmt.Errorf("distributed: build the model by evaluating example 0 of %s: %w", ds.Name(), err)
 	}
 	return w.ShareVariables(trainer.Store())

@@ -90,8 +90,10 @@ func (r *run) validate() error {
 	r.display.pause("validation")
 	values, err := r.Trainer.evaluate(r.stop.ctx, "val", r.validation)
 	if errors.Is(err, context.Canceled) {
-		r.stopped, _, _, err = r.stop.vote(false, 0)
-		return err
+		cause, _, _, voteErr := r.stop.vote(false, 0)
+		if r.stopped = cause; cause > timeIsUp || voteErr != nil {
+			return voteErr
+		}
 	}
 	if err != nil {
 		return err

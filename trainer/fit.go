@@ -61,7 +61,7 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	if err := t.rewindLoggers(); err != nil {
 		return err
 	}
-	stop := newStopper(ctx, t.world)
+	stop := newStopper(ctx, t.world, t.at.Step)
 	defer stop.close()
 	t.listener.begin(stop)
 	defer t.listener.end()
@@ -109,6 +109,10 @@ func (r *run) fit(training data.Dataset) error {
 		if err := r.epoch(); err != nil {
 			return err
 		}
+	}
+	if !r.stepper.built && r.snapshot == nil {
+		r.finishAtLimit()
+		return r.call(onFitEnd) // A callback ended it before there was a model to save.
 	}
 	if err := r.restoreAll(); err != nil {
 		return err

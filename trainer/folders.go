@@ -19,7 +19,7 @@ type ended struct {
 // claim refuses a training whose folder another one of this program has been trained in, unless
 // resuming that is what it must do.
 func (e *ended) claim(t *Trainer) error {
-	if t.saver == nil || t.config.Checkpoint.Resume == "must" {
+	if t.saver == nil || t.config.Checkpoint.Resume != "auto" {
 		return nil
 	}
 	e.mu.Lock()

@@ -22,13 +22,17 @@ type listener struct {
 	training *stopper // Nil outside of Fit.
 	unheeded os.Signal
 	flushes  []func() error
-	lossy    bool // A training writes no checkpoints: started again it would begin from its start.
-	leaving  bool
+	lossy    bool               // A training writes no checkpoints: started again it would begin from its start.
+	ignored  map[os.Signal]bool // By the program that started this one.
+	decided  chan struct{}      // Closed when the process outlives a signal for which its loggers have ended.
 }
 
 // stopSignals are sent by the batch script before the time limit, by the scheduler, and by a
 // person.
 var stopSignals = []os.Signal{syscall.SIGUSR1, syscall.SIGTERM, syscall.SIGINT}
+
+// handOnTime is for a signal to end the process.
+const handOnTime = time.Second
 
 // flushTime bounds the end of the loggers where a signal ends the process.
 const flushTime = 10 * time.Second
@@ -45,7 +49,10 @@ func listen(w *distributed.World) *listener {
 	if l := listeners.all[w]; l != nil {
 		return l
 	}
-	l := &listener{world: w, signals: make(chan os.Signal, 4)}
+	l := &listener{world: w, signals: make(chan os.Signal, 4), ignored: map[os.Signal]bool{}}
+	for _, s := range stopSignals {
+		l.ignored[s] = signal.Ignored(s)
+	}
 	listeners.all[w] = l
 	signal.Notify(l.signals, stopSignals...)
 	go l.run()
@@ -79,6 +86,7 @@ func (l *listener) begin(s *stopper) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.training, l.unheeded = s, nil
+	signal.Notify(l.signals, stopSignals...) // Again, if a signal was handed on.
 }
 
 func (l *listener) end() {
@@ -102,13 +110,14 @@ func (l *listener) tell(received os.Signal) bool {
 	if l.training == nil {
 		return false
 	}
-	l.unheeded = received
-	if received == syscall.SIGINT {
-		l.training.tell(interrupted)
-		signal.Reset(syscall.SIGINT) // A second one ends the process.
-	} else {
+	if received != syscall.SIGINT {
 		l.training.tell(terminated)
+	} else if l.unheeded != syscall.SIGINT {
+		l.training.tell(interrupted)
+	} else {
+		go l.handOn(received) // A second one ends the process at once.
 	}
+	l.unheeded = received
 	return true
 }
 
@@ -125,20 +134,34 @@ func (l *listener) heed() {
 }
 
 // leave ends the process because of a signal: with the code that has the job started again, where
-// somebody asks for that, or as the signal does by default.
+// somebody asks for that, or as the signal does without this listener.
 func (l *listener) leave(received os.Signal) {
 	code, requeue := requeueCode(os.Getenv)
 	l.mu.Lock()
 	requeue = requeue && !l.lossy && received != syscall.SIGINT
-	flushes := l.flushes
 	l.mu.Unlock()
-	if received == syscall.SIGUSR1 && !requeue {
-		return // A warning that nobody has asked for.
+	switch {
+	case requeue:
+		ignoreStops()
+		l.flush()
+		l.world.Leave()
+		os.Exit(code)
+	case received == syscall.SIGUSR1, l.ignored[received]:
+		return // Nobody asked for the warning; or the program was started in the background of a shell.
 	}
+	l.flush()
+	l.handOn(received)
+}
+
+// flush ends the loggers and the checkpoints under way. Until it is known whether the process goes on,
+// what the program logs waits.
+func (l *listener) flush() {
 	l.mu.Lock()
-	l.leaving = true
+	flushes := l.flushes
+	if l.decided == nil {
+		l.decided = make(chan struct{})
+	}
 	l.mu.Unlock()
-	ignoreStops()
 	finished := make(chan struct{})
 	go func() {
 		defer close(finished)
@@ -151,33 +174,32 @@ func (l *listener) leave(received os.Signal) {
 	select {
 	case <-finished:
 	case <-time.After(flushTime):
-		fmt.Fprintf(os.Stderr, "trainer: the loggers have not ended %s after %v\n", flushTime, received)
+		fmt.Fprintf(os.Stderr, "trainer: the loggers have not ended within %s\n", flushTime)
 	}
-	l.world.Leave()
-	if requeue {
-		os.Exit(code)
-	}
-	endBy(received.(syscall.Signal))
 }
 
-// wait does not return if the process is about to end: what the program would still do must not
-// fail because its loggers have ended.
+// handOn raises a signal without this listener: it ends the process, unless the program has a handler
+// of its own. Then the program goes on, with loggers that have ended.
+func (l *listener) handOn(received os.Signal) {
+	signal.Stop(l.signals)
+	_ = syscall.Kill(os.Getpid(), received.(syscall.Signal)) // A process can always signal itself.
+	time.Sleep(handOnTime)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.decided != nil {
+		close(l.decided)
+		l.decided = nil
+	}
+}
+
+// wait returns when it is known that the process goes on, though its loggers have ended.
 func (l *listener) wait() {
 	l.mu.Lock()
-	leaving := l.leaving
+	decided := l.decided
 	l.mu.Unlock()
-	if leaving {
-		select {}
+	if decided != nil {
+		<-decided
 	}
-}
-
-// endBy ends the process as a signal does by default.
-func endBy(s syscall.Signal) {
-	signal.Notify(make(chan os.Signal, 1), s) // Reset alone leaves a signal ignored that was ignored.
-	signal.Reset(s)
-	_ = syscall.Kill(os.Getpid(), s) // A process can always signal itself.
-	time.Sleep(time.Second)
-	os.Exit(128 + int(s)) // The process was started with the signal ignored, as one in the background of a shell is.
 }
 
 // ignoreStops keeps this process until it ends by itself.

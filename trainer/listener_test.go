@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -106,7 +107,7 @@ func TestSignals(t *testing.T) {
 		{"test", syscall.SIGTERM, "GONBATCH_REQUEUE=75", again, again},
 		{"loggers", syscall.SIGTERM, "GONBATCH_REQUEUE=75", again, 0}, // The program may end by itself first.
 		{"test", syscall.SIGTERM, "", -1, -1},
-		{"test", syscall.SIGINT, "GONBATCH_REQUEUE=75", -1, 128 + 2}, // A background job ignores SIGINT.
+		{"test", syscall.SIGINT, "GONBATCH_REQUEUE=75", -1, 0}, // A background job ignores SIGINT.
 		{"fit end", syscall.SIGTERM, "", -1, -1},
 		{"test", syscall.SIGUSR1, "", 0, 0},
 		{"nowhere", syscall.SIGUSR1, "GONBATCH_REQUEUE=75", 0, 0},
@@ -159,4 +160,36 @@ func TestSignalTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Fatal(tr.Fit(context.Background(), ranktest.Blobs(145), nil))
+}
+
+// TestOwnHandler: a program that handles a signal itself, outside of Fit, ends as it wants to.
+func TestOwnHandler(t *testing.T) {
+	const own = "TRAINER_TEST_OWN_HANDLER"
+	if os.Getenv(own) == "" {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestOwnHandler$", "-test.v", "-test.timeout=3m")
+		cmd.Env = append(os.Environ(), own+"="+t.TempDir())
+		out, _ := cmd.CombinedOutput()
+		if code := cmd.ProcessState.ExitCode(); code != 3 {
+			t.Errorf("exit code %d, want the program's own 3:\n%s", code, out)
+		}
+		return
+	}
+	folder := os.Getenv(own)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	tr, _ := newTrainer(t, trainer.Config{BatchSize: 12}, blobTask(plainNet), trainer.WithLogger(endLogger{file: filepath.Join(folder, "ended")}))
+	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	<-ctx.Done()
+	for {
+		if _, err := os.Stat(filepath.Join(folder, "ended")); err == nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if _, err := tr.Test(context.Background(), ranktest.Blobs(103)); err != nil { // Its loggers have ended: nobody minds.
+		t.Fatal(err)
+	}
+	os.Exit(3)
 }

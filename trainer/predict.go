@@ -50,7 +50,7 @@ func (t *Trainer) predict(ctx context.Context, ds data.Dataset, begin, end int, 
 		for i := range indices {
 			indices[i] = begin + i
 		}
-		if err := predictBatch(exec, ds, indices, f); err != nil {
+		if err := predictBatch(exec, ds, indices, t.checkUsed, f); err != nil {
 			return fmt.Errorf("trainer: %s: predict %s, examples %d to %d: %w", t.config.Name, ds.Name(), begin, begin+len(indices)-1, err)
 		}
 	}
@@ -76,7 +76,7 @@ func (t *Trainer) predictor() (*model.Exec, error) {
 	return exec, nil
 }
 
-func predictBatch(exec *model.Exec, ds data.Dataset, indices []int, f func([]int, []*tensors.Tensor) error) error {
+func predictBatch(exec *model.Exec, ds data.Dataset, indices []int, check func() error, f func([]int, []*tensors.Tensor) error) error {
 	inputs, labels, err := ds.Batch(indices)
 	if err != nil {
 		return err
@@ -92,6 +92,9 @@ func predictBatch(exec *model.Exec, ds data.Dataset, indices []int, f func([]int
 		return err
 	}
 	defer finalize(predictions)
+	if err := check(); err != nil {
+		return err
+	}
 	return f(indices, predictions)
 }
 

@@ -12,6 +12,7 @@ import (
 type randoms struct {
 	store   *model.Store
 	pending []byte // To be restored when the model is built.
+	foreign bool   // Until then the variable has rank 0's state, of a world of another size.
 }
 
 func (r *randoms) variable() *model.Variable {
@@ -37,6 +38,9 @@ func (r *randoms) seed(seed uint64) error {
 
 // state is empty where the model draws no random numbers.
 func (r *randoms) state() ([]byte, error) {
+	if len(r.pending) > 0 || r.foreign {
+		return r.pending, nil
+	}
 	v := r.variable()
 	if v == nil || !v.HasValue() {
 		return nil, nil
@@ -52,6 +56,7 @@ func (r *randoms) state() ([]byte, error) {
 
 // restore sets the state that is pending, once there is a model to have it.
 func (r *randoms) restore() error {
+	r.foreign = false
 	v := r.variable()
 	if len(r.pending) == 0 || v == nil {
 		return nil

@@ -56,9 +56,14 @@ func (t *Trainer) log(values Metrics) error {
 	if t.logger == nil {
 		return nil
 	}
-	err := t.logger.Scalars(t.at.Step, values)
+	step := t.at.Step
+	if !t.resumed && t.origin.Found {
+		step = t.origin.At.Step // Before Fit, by the weights of the checkpoint.
+	}
+	err := t.logger.Scalars(step, values)
 	if errors.Is(err, logger.ErrClosed) {
 		t.listener.wait()
+		return nil
 	}
 	return err
 }

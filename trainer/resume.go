@@ -53,17 +53,21 @@ func (t *Trainer) resume() error {
 	if err := t.load(); err != nil {
 		return err
 	}
-	t.resumed = true
 	if t.saver != nil && t.saver.others != nil {
 		t.saver.others.note()
 	}
 	if !t.origin.Found {
+		t.resumed = true
 		return nil
 	}
 	if err := t.comparePosition(t.origin.At); err != nil {
 		return fmt.Errorf("%s: %w", t.origin.Path, err)
 	}
-	return t.takeUp(t.origin)
+	if err := t.takeUp(t.origin); err != nil {
+		return err
+	}
+	t.resumed = true
+	return nil
 }
 
 // startOver moves the checkpoints of another training out of the way where this one is not to
@@ -72,13 +76,16 @@ func (t *Trainer) startOver() error {
 	if t.saver == nil || !t.startsOver() {
 		return nil
 	}
-	return t.world.OnMain(func() error {
-		aside, err := t.saver.dir.SetAside()
-		if aside != "" {
-			t.printf("checkpoint.resume is \"never\": the checkpoints of an earlier training are now in %s\n", aside)
-		}
-		return err
-	})
+	return t.world.OnMain(t.setAside)
+}
+
+// setAside is rank 0's part.
+func (t *Trainer) setAside() error {
+	aside, err := t.saver.dir.SetAside()
+	if aside != "" {
+		t.printf("checkpoint.resume is \"never\": the checkpoints of an earlier training are now in %s\n", aside)
+	}
+	return err
 }
 
 // startsOver reports whether checkpoints that are there are of no interest. Those of a job's own
@@ -97,7 +104,6 @@ func (t *Trainer) load() error {
 		}
 		return nil
 	}
-	t.loaded = true
 	var from origin
 	if err := t.world.OnMain(func() (err error) { from, err = t.readOrigin(); return err }); err != nil {
 		return fmt.Errorf("resume from %s: %w", t.saver.path, err)
@@ -117,13 +123,17 @@ func (t *Trainer) load() error {
 		if t.config.Checkpoint.Resume == "must" {
 			return fmt.Errorf("checkpoint.resume is \"must\", but there is no valid checkpoint in %s", t.saver.path)
 		}
+		t.loaded = true
 		return nil
 	}
 	if err := t.shareSnapshot(from); err != nil {
 		return fmt.Errorf("share %s: %w", from.Path, err)
 	}
-	t.origin = from
-	return t.snapshot.Restore(t.store, t.rates.paths()...)
+	if err := t.snapshot.Restore(t.store, t.rates.paths()...); err != nil {
+		return err
+	}
+	t.origin, t.loaded = from, true
+	return nil
 }
 
 // shareSnapshot gives the other ranks rank 0's snapshot.
@@ -174,6 +184,9 @@ func (t *Trainer) readOrigin() (origin, error) {
 	}
 	if err := json.Unmarshal(progress, &from.At); err != nil {
 		return origin{}, fmt.Errorf("%s: %w", snapshot.Path, err)
+	}
+	if t.config.Checkpoint.Resume == "never" && from.At.Run != runName(os.Getenv) {
+		return origin{}, t.setAside() // The job's first start ended before it could.
 	}
 	for _, name := range slices.Sorted(maps.Keys(snapshot.Tensors)) {
 		shape := snapshot.Tensors[name].Shape()
@@ -227,6 +240,7 @@ func (t *Trainer) takeUp(from origin) error {
 	if from.WorldSize == t.world.Size() && t.world.Rank() < len(from.Ranks) {
 		t.randoms.pending = from.Ranks[t.world.Rank()]
 	} else {
+		t.randoms.foreign = true
 		t.printf("the checkpoint is of %d ranks, this is a job of %d: the order of the examples stays the same, random numbers of the model do not\n", from.WorldSize, t.world.Size())
 	}
 	if hash := codeHash(); from.CodeHash != "" && hash != "" && from.CodeHash != hash {
@@ -279,17 +293,26 @@ func (t *Trainer) sayWeights() {
 	case t.origin.Found:
 		t.printf("%s: the weights are those after step %d, from %s\n", t.config.Name, t.origin.At.Step, t.origin.Path)
 	default:
-		t.printf("%s: the weights are the initial ones: Fit has not been called, and there is no checkpoint\n", t.config.Name)
+		t.printf("%s: the weights are the initial ones: Fit has not been called, and there is no checkpoint to load\n", t.config.Name)
 	}
 	t.saidWeights = true
 }
 
-// checkModel finds, after the model was used, variables that the checkpoint does not have.
+// checkModel finds, after the model was used, variables that the checkpoint does not have, or that only
+// the checkpoint has.
 func (t *Trainer) checkModel() error {
 	if t.snapshot == nil {
 		return nil
 	}
 	return t.snapshot.CheckModel(t.store)
+}
+
+// checkUsed is checkModel for a graph that may be a part of the model only, such as a GAN's generator.
+func (t *Trainer) checkUsed() error {
+	if t.snapshot == nil {
+		return nil
+	}
+	return t.snapshot.CheckUsed(t.store)
 }
 
 // checkRestored finds, once the model is built, variables that the checkpoint has and the model

@@ -103,6 +103,7 @@ func (r *run) save() error {
 		r.saveDue = false
 		return nil
 	}
+	r.at.Elapsed = r.elapsed()
 	at, err := r.wholePosition()
 	if err != nil {
 		return err
@@ -143,7 +144,6 @@ func (r *run) wholePosition() (position, error) {
 	for i := range at.Since {
 		at.Since[i] = mean{number(sums[2*i]), int(sums[2*i+1])}
 	}
-	at.Elapsed = r.elapsed()
 	at.BaseRates, at.Seed, at.BatchSize, at.Batches, at.PerUpdate = r.rates.base, r.config.Seed, r.config.BatchSize, r.plan.batches, r.plan.perUpdate
 	at.Run, at.Name = runName(os.Getenv), r.config.Name
 	if r.saver.others != nil {

@@ -34,8 +34,8 @@ const (
 // few numbers is cheap, but not nothing, and a step may take less than a millisecond.
 const agreementInterval = 20 * time.Millisecond
 
-func newStopper(ctx context.Context, w *distributed.World) *stopper {
-	s := &stopper{world: w, lastTime: time.Now(), caller: ctx}
+func newStopper(ctx context.Context, w *distributed.World, step int64) *stopper {
+	s := &stopper{world: w, lastStep: step, lastTime: time.Now(), caller: ctx}
 	s.ctx, s.end = context.WithCancel(ctx)
 	return s
 }
