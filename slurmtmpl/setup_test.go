@@ -1,0 +1,35 @@
+package slurmtmpl
+
+import (
+	"syscall"
+	"testing"
+)
+
+// TestSetupLeavesALoop: a job does not wait for what its setup has left in the background.
+func TestSetupLeavesALoop(t *testing.T) {
+	s := newStart(t)
+	s.spec.Setup = []string{
+		"for ((i = 0; i < 600; i++)); do [ ! -e ended ] || exit; sleep 0.1; done > loop.log && touch over &",
+		"export SET=yes",
+	}
+	s.programs["train"] = "#!/bin/bash\ntouch ended\n[ \"$SET\" = yes ]"
+	out, code := s.run(t, 0)
+	if code != 0 || s.has("over") || !s.has("ended") {
+		t.Errorf("exit code %d, the job waited for the loop: %t\n%s", code, s.has("over"), out)
+	}
+}
+
+// TestSignalDuringSetup: a signal that comes while the setup runs is heard, and the setup's
+// environment is whole.
+func TestSignalDuringSetup(t *testing.T) {
+	s := newStart(t)
+	s.spec.Setup = []string{
+		"touch running-0 running-1; for ((i = 0; i < 600; i++)); do [ ! -e heard ] || break; sleep 0.1; done",
+		"touch set",
+	}
+	s.write(t, "scontrol", scontrolFake+"touch heard\n")
+	out, code := s.run(t, syscall.SIGTERM)
+	if code != 75 || !s.has("set") || !s.has("requeued") || s.has("saved") {
+		t.Errorf("exit code %d, the setup has ended: %t, queued again: %t\n%s", code, s.has("set"), s.has("requeued"), out)
+	}
+}
