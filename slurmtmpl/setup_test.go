@@ -1,8 +1,11 @@
 package slurmtmpl
 
 import (
+	"os"
 	"syscall"
 	"testing"
+
+	"gonbatch/submit"
 )
 
 // TestSetupLeavesALoop: a job does not wait for what its setup has left in the background.
@@ -31,5 +34,29 @@ func TestSignalDuringSetup(t *testing.T) {
 	out, code := s.run(t, syscall.SIGTERM)
 	if code != 75 || !s.has("set") || !s.has("requeued") || s.has("saved") {
 		t.Errorf("exit code %d, the setup has ended: %t, queued again: %t\n%s", code, s.has("set"), s.has("requeued"), out)
+	}
+}
+
+// TestShellHasSavedNothing: only ranks can have saved. A shell command that ends with their code has
+// failed.
+func TestShellHasSavedNothing(t *testing.T) {
+	for name, change := range map[string]func(*start){
+		"step": func(s *start) {
+			s.spec.Steps = []submit.Step{{Name: "shell-1", Shell: true}, {Name: "train"}}
+			s.programs["shell-1.sh"] = "#!/bin/bash\nexit 75"
+		},
+		"setup": func(s *start) { s.spec.Setup = []string{"(exit 75)"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStart(t)
+			s.programs["train"] = "#!/bin/bash\ntouch ran"
+			s.write(t, "srun", "#!/bin/bash\nwhile [[ $1 == --* ]]; do shift; done\nexec \"$@\"\n")
+			change(s)
+			out, code := s.run(t, 0)
+			status, err := os.ReadFile(s.spec.RunDir.ExitStatus())
+			if code != 1 || string(status) != "12 1\n" || s.has("ran") || s.has("requeued") {
+				t.Errorf("exit code %d, recorded %q, %v; want 1\n%s", code, status, err, out)
+			}
+		})
 	}
 }
