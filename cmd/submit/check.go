@@ -101,7 +101,7 @@ func count(n int, thing string) string {
 
 // inModule calls f with a folder that has the module's files, and is gone afterwards.
 func inModule(module *export.Module, f func(dir string) error) error {
-	dir, err := os.MkdirTemp("", "gonbatch-module-")
+	dir, err := os.MkdirTemp("", modulePattern)
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ func runPreflight(ctx context.Context, a *app, o *submitOptions) (err error) {
 	o.workDir = folder
 	if !o.DryRun {
 		err = os.MkdirAll(folder, 0o700)
-	} else if folder, err = os.MkdirTemp("", "gonbatch-preflight-"); err == nil {
+	} else if folder, err = os.MkdirTemp("", preflightPattern); err == nil {
 		defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	}
 	if err != nil {

@@ -90,7 +90,7 @@ func startRecording(a *app, dir rundir.Dir, jobID string) (*recording, error) {
 		return nil, err
 	}
 	sweep(os.TempDir(), a.now())
-	folder, err := os.MkdirTemp("", temporaryPattern)
+	folder, err := os.MkdirTemp("", recorderPattern)
 	if err != nil {
 		return nil, err
 	}

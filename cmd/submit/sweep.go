@@ -9,9 +9,13 @@ import (
 	"time"
 )
 
-// temporaryPattern names the folders that this command makes among the temporary files, for the
-// time of a command or a job.
-const temporaryPattern = "gonbatch-*"
+// These name the folders that this command makes among the temporary files, for the time of a
+// command or a job. A kernel's folders begin with gonbatch- as well, and are the kernel's own.
+const (
+	recorderPattern  = "gonbatch-recorder-*"
+	modulePattern    = "gonbatch-module-*"
+	preflightPattern = "gonbatch-preflight-*"
+)
 
 // A folder is left alone while its owner may just be about to use it.
 const (
@@ -22,7 +26,11 @@ const (
 // sweep removes what commands of this user that were killed have left among the temporary files:
 // folders with a recorder's socket that nobody serves, and any that are a day old.
 func sweep(temporary string, now time.Time) {
-	folders, _ := filepath.Glob(filepath.Join(temporary, temporaryPattern)) // The pattern is good.
+	var folders []string
+	for _, pattern := range []string{recorderPattern, modulePattern, preflightPattern} {
+		found, _ := filepath.Glob(filepath.Join(temporary, pattern)) // The patterns are good.
+		folders = append(folders, found...)
+	}
 	for _, folder := range folders {
 		info, err := os.Lstat(folder)
 		if err != nil || !info.IsDir() || !mine(info) {

@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -25,7 +26,11 @@ func TestSweep(t *testing.T) {
 		l.SetUnlinkOnClose(false)
 		return l
 	}
-	want := map[string]bool{"gonbatch-served": true, "gonbatch-killed": false, "gonbatch-begins": true, "gonbatch-module-new": true, "gonbatch-module-old": false, "other-old": true}
+	want := map[string]bool{
+		"gonbatch-recorder-served": true, "gonbatch-recorder-killed": false, "gonbatch-recorder-begins": true,
+		"gonbatch-module-new": true, "gonbatch-module-old": false, "gonbatch-preflight-old": false, "other-old": true,
+		"gonbatch-kernel-old": true, "gonbatch-sockets-old": true, "gonbatch-warm-old": true, // An idle kernel's.
+	}
 	paths := map[string]string{}
 	for name := range want {
 		paths[name] = filepath.Join(root, name)
@@ -33,14 +38,16 @@ func TestSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	defer listen(paths["gonbatch-served"]).Close()
-	listen(paths["gonbatch-killed"]).Close()
-	listen(paths["gonbatch-begins"]).Close()
-	for _, name := range []string{"gonbatch-served", "gonbatch-killed"} {
+	defer listen(paths["gonbatch-recorder-served"]).Close()
+	listen(paths["gonbatch-recorder-killed"]).Close()
+	listen(paths["gonbatch-recorder-begins"]).Close()
+	for _, name := range []string{"gonbatch-recorder-served", "gonbatch-recorder-killed"} {
 		aged(paths[name], 2*time.Minute)
 	}
-	for _, name := range []string{"gonbatch-module-old", "other-old"} {
-		aged(paths[name], 48*time.Hour)
+	for name, path := range paths {
+		if strings.HasSuffix(name, "-old") {
+			aged(path, 48*time.Hour)
+		}
 	}
 	sweep(root, now)
 	for name, stays := range want {

@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"context"
+	"os"
 	"strings"
 	"time"
 
@@ -25,14 +26,14 @@ func (s *Scheduler) accounted(ctx context.Context, job submit.Job, m rundir.Mani
 		return submit.Status{}, false
 	}
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	return parseAccount(lines[len(lines)-1], m)
+	return parseAccount(lines[len(lines)-1], job.Dir, m)
 }
 
 // parseAccount reads a line of sacct, "CANCELLED by 1000|0:15|2026-11-21T10:15:00". One of another
 // job that had the same id, or of a job that accounting takes for running, does not count.
-func parseAccount(line string, m rundir.Manifest) (submit.Status, bool) {
+func parseAccount(line string, dir rundir.Dir, m rundir.Manifest) (submit.Status, bool) {
 	fields := strings.Split(line, "|")
-	if len(fields) != 3 || !submittedThen(fields[2], m) {
+	if len(fields) != 3 || !submittedThen(fields[2], dir, m) {
 		return submit.Status{}, false
 	}
 	status := submit.Status{Raw: fields[0], State: parseState(fields[0])}
@@ -49,14 +50,24 @@ func parseAccount(line string, m rundir.Manifest) (submit.Status, bool) {
 
 // submittedThen reports whether a job that was submitted at a time can be the run's. A day is
 // allowed for clocks and time zones.
-func submittedThen(text string, m rundir.Manifest) bool {
+func submittedThen(text string, dir rundir.Dir, m rundir.Manifest) bool {
 	at, err := time.ParseInLocation(sacctTime, text, time.Local)
 	if err != nil {
 		return false
 	}
 	const day = 24 * time.Hour
-	if m.Submitted != nil {
-		return at.Sub(*m.Submitted).Abs() < day
+	if m.Submitted == nil {
+		return at.After(m.Created.Add(-day))
 	}
-	return at.After(m.Created.Add(-day))
+	return at.After(m.Submitted.Add(-day)) && at.Before(lastQueued(dir, *m.Submitted).Add(day))
+}
+
+// lastQueued is the latest time at which the run's job may have been queued again. SLURM counts that
+// as its submission, and the start that ends then writes to the log.
+func lastQueued(dir rundir.Dir, submitted time.Time) time.Time {
+	info, err := os.Stat(dir.SchedulerLog())
+	if err != nil || info.ModTime().Before(submitted) {
+		return submitted
+	}
+	return info.ModTime()
 }

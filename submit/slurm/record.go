@@ -55,12 +55,16 @@ func (r record) runs(dir rundir.Dir) bool {
 	return samePath(r.field(commandLine), dir.Script()) || samePath(filepath.Dir(r.field(stdoutLine)), dir.Logs())
 }
 
-// samePath reports whether two paths name the same file, also by way of links.
-func samePath(a, b string) bool {
-	if a == b {
+// samePath reports whether SLURM's path names the file at another, also by way of links. Where SLURM
+// knows none it shows "" or "(null)": relative paths, which could be of any file here.
+func samePath(slurms, b string) bool {
+	if !filepath.IsAbs(slurms) {
+		return false
+	}
+	if slurms == b {
 		return true
 	}
-	one, err := os.Stat(a)
+	one, err := os.Stat(slurms)
 	if err != nil {
 		return false
 	}

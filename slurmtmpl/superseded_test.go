@@ -1,0 +1,35 @@
+package slurmtmpl
+
+import (
+	"os"
+	"syscall"
+	"testing"
+
+	"gonbatch/submit"
+)
+
+// TestSupersededStart: a start on a node that SLURM has lost begins no step beside the next one, and
+// does not have that one queued again.
+func TestSupersededStart(t *testing.T) {
+	const next = "#!/bin/bash\necho 'the next' >> \"$GONBATCH_RUN_DIR/starts\"\n"
+	for _, tc := range []struct {
+		name, program string
+		signal        syscall.Signal
+	}{
+		{name: "between two steps", program: next},
+		{name: "told to stop", program: next + saving[len("#!/bin/bash\n"):], signal: syscall.SIGTERM},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newStart(t)
+			s.spec.Steps = []submit.Step{{Name: "train"}, {Name: "after"}}
+			s.programs = map[string]string{"train": tc.program, "after": "#!/bin/bash\ntouch after"}
+			out, code := s.run(t, tc.signal)
+			if code == 0 || s.has("after") || s.has("requeued") {
+				t.Errorf("exit code %d, the next step ran: %t, queued again: %t\n%s", code, s.has("after"), s.has("requeued"), out)
+			}
+			if status, err := os.ReadFile(s.spec.RunDir.ExitStatus()); err == nil {
+				t.Errorf("it recorded its end: %q", status)
+			}
+		})
+	}
+}

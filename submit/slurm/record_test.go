@@ -1,0 +1,32 @@
+package slurm
+
+import (
+	"os"
+	"testing"
+
+	"gonbatch/rundir"
+)
+
+// TestRunsNeedsAnAbsolutePath: a job without a script and a log in a file is not the run's, also for
+// a command that is called in the run's own folders.
+func TestRunsNeedsAnAbsolutePath(t *testing.T) {
+	dir := rundir.At(t.TempDir())
+	for _, folder := range []string{dir.Path(), dir.Logs()} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, dir.Script(), "#!/bin/bash\n")
+		t.Chdir(folder)
+		for _, text := range []string{
+			"JobId=12 JobName=x\n", "JobId=12 JobName=x\n   Command=(null)\n   StdOut=\n", "JobId=12 JobName=x\n   Command=(null)\n   StdOut=(null)\n",
+			"JobId=12 JobName=x\n   Command=job.sbatch\n   StdOut=job.log\n",
+		} {
+			if (record{text}).runs(dir) {
+				t.Errorf("in %s it is the run's: %q", folder, text)
+			}
+		}
+	}
+	if text := "JobId=12 JobName=x\n   StdOut=" + dir.SchedulerLog() + "\n"; !(record{text}).runs(dir) {
+		t.Errorf("it is not the run's: %q", text)
+	}
+}
