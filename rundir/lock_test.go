@@ -30,6 +30,16 @@ func TestMain(m *testing.M) {
 		os.Stdout.WriteString("locked\n")
 		select {}
 	}
+	if path := os.Getenv("GONBATCH_TEST_USE"); path != "" {
+		patience, err := time.ParseDuration(os.Getenv("GONBATCH_TEST_PATIENCE"))
+		if err == nil {
+			err = use(At(path), patience)
+		}
+		if err != nil {
+			panic(err)
+		}
+		return
+	}
 	os.Exit(m.Run())
 }
 
