@@ -9,13 +9,13 @@ import (
 )
 
 // WriteFileAtomic writes a whole file, or leaves what was there: a temporary file beside it, fsync, rename. Readers
-// on any node see the old content or the new, never a part.
+// on any node see the old content or the new, never a part. What root writes belongs to the owner of the folder.
 func WriteFileAtomic(path string, data []byte, perm fs.FileMode) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	if err := fill(tmp, data, perm); err != nil {
+	if err := fill(tmp, data, keepOwner(tmp, path, perm)); err != nil {
 		return errors.Join(fmt.Errorf("write %s: %w", path, err), os.Remove(tmp.Name()))
 	}
 	if err := os.Rename(tmp.Name(), path); err != nil {

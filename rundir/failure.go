@@ -92,7 +92,7 @@ func createWhole(path string, data []byte) (created bool, err error) {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, os.Remove(tmp.Name())) }()
-	if err := fill(tmp, data, 0o600); err != nil {
+	if err := fill(tmp, data, keepOwner(tmp, path, 0o600)); err != nil {
 		return false, err
 	}
 	// A link, unlike a rename, fails where the name is taken.
@@ -110,7 +110,7 @@ func createWhole(path string, data []byte) (created bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	return true, fill(f, data, 0o600)
+	return true, fill(f, data, keepOwner(f, path, 0o600))
 }
 
 // linked reports whether a file has a second name. NFS may say of a link that it exists already where it has just made that.

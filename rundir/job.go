@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 )
 
 // StartedJob is a line of Starts: the job that started the run, and its cluster where that is
@@ -79,22 +80,44 @@ func (m Manifest) EarlierJobs() (ids []string) {
 }
 
 // Adopt gives m the job that has started the run last, where m knows another or none: a person has
-// queued the batch script, or the command that queued it was killed before it could say so. It
+// queued the batch script, or the command that queued it was killed before it could say so. A job
+// that has started again since its end was recorded, as a requeued one does, has not ended. Adopt
 // reports whether m has changed. A job that the run had before it was resumed is none to adopt.
 func (m *Manifest) Adopt(d Dir) (changed bool, err error) {
-	start, err := LastStart(d)
-	if err != nil || start.ID == "" {
+	starts, err := ReadStarts(d)
+	if err != nil || len(starts) == 0 || starts[len(starts)-1].ID == "" {
 		return false, err
 	}
+	start := starts[len(starts)-1]
 	if start.ID == m.JobID {
-		changed = m.Cluster == "" && start.Cluster != ""
+		requeued := m.StartsAtEnd != nil && len(starts) > *m.StartsAtEnd
+		if requeued {
+			m.ForgetEnd()
+		}
+		changed = requeued || m.Cluster == "" && start.Cluster != ""
 		m.Cluster = cmp.Or(m.Cluster, start.Cluster)
 		return changed, nil
 	}
 	if slices.Contains(m.EarlierJobs(), start.ID) {
 		return false, nil
 	}
-	m.JobID, m.Cluster = start.ID, start.Cluster
-	m.State, m.Reason, m.ExitCode, m.Ended, m.Submitted = "", "", nil, nil, nil
+	m.JobID, m.Cluster, m.Submitted = start.ID, start.Cluster, nil
+	m.ForgetEnd()
 	return true, nil
+}
+
+// RecordEnd notes that the last start of the run in d has ended.
+func (m *Manifest) RecordEnd(d Dir, at time.Time, exitCode int) error {
+	starts, err := ReadStarts(d)
+	if err != nil {
+		return err
+	}
+	n := len(starts)
+	m.Ended, m.ExitCode, m.StartsAtEnd = &at, &exitCode, &n
+	return nil
+}
+
+// ForgetEnd makes m the manifest of a run that has not ended, and whose state is not known.
+func (m *Manifest) ForgetEnd() {
+	m.State, m.Reason, m.ExitCode, m.Ended, m.StartsAtEnd = "", "", nil, nil, nil
 }

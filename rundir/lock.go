@@ -155,13 +155,13 @@ type lockWatch struct {
 func (w *lockWatch) look() (now holder, there bool) {
 	text, err := os.ReadFile(w.path)
 	info, statErr := os.Stat(w.path)
-	if err != nil || statErr != nil {
+	if errors.Is(err, fs.ErrNotExist) || statErr != nil {
 		return holder{}, false // It was released just now.
 	}
 	if !bytes.Equal(text, w.text) || !info.ModTime().Equal(w.beat) {
 		w.text, w.beat, w.since = text, info.ModTime(), time.Now()
 	}
-	_ = json.Unmarshal(text, &now) // One that is just being written has no process yet.
+	_ = json.Unmarshal(text, &now) // One that is just being written, or is closed to this user, has no process.
 	if now.Gone() || !now.here() && time.Since(w.since) > lockSilence {
 		w.breakLock()
 	}

@@ -30,6 +30,16 @@ func TestMain(m *testing.M) {
 		os.Stdout.WriteString("locked\n")
 		select {}
 	}
+	if path := os.Getenv("GONBATCH_TEST_USE"); path != "" {
+		patience, err := time.ParseDuration(os.Getenv("GONBATCH_TEST_PATIENCE"))
+		if err == nil {
+			err = use(At(path), patience)
+		}
+		if err != nil {
+			panic(err)
+		}
+		return
+	}
 	os.Exit(m.Run())
 }
 
@@ -244,6 +254,9 @@ func TestAdopt(t *testing.T) {
 		{name: "the one before the one before a resume", starts: "job 7 x east\n", before: Manifest{JobID: "9", Resumed: []Resumption{{JobID: "8", Jobs: []string{"7"}}}}, id: "9"},
 		{name: "resumed by hand", starts: "job 7 x east\njob 9 x west\n", before: Manifest{Resumed: resumed}, id: "9", cluster: "west", changed: true},
 		{name: "queued twice", starts: "job 7 x\njob 9 x\n", before: Manifest{JobID: "7", State: "completed"}, id: "9", changed: true},
+		{name: "requeued", starts: "job 7 x east\njob 7 x east\n", before: Manifest{JobID: "7", Cluster: "east", State: "failed", StartsAtEnd: new(1)}, id: "7", cluster: "east", changed: true},
+		{name: "cancelled before its start, and requeued", starts: "job 7 x east\n", before: Manifest{JobID: "7", Cluster: "east", State: "cancelled", StartsAtEnd: new(0)}, id: "7", cluster: "east", changed: true},
+		{name: "ended", starts: "job 7 x east\n", before: Manifest{JobID: "7", Cluster: "east", State: "failed", StartsAtEnd: new(1)}, id: "7", cluster: "east"},
 		{name: "on this machine", starts: "local 2026-11-21T10:15:00Z\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -258,8 +271,8 @@ func TestAdopt(t *testing.T) {
 			if err != nil || changed != tc.changed || m.JobID != tc.id || m.Cluster != tc.cluster {
 				t.Errorf("Adopt = %t, %v, job %q on %q; want %t, job %q on %q", changed, err, m.JobID, m.Cluster, tc.changed, tc.id, tc.cluster)
 			}
-			if m.JobID != tc.before.JobID && m.State != "" {
-				t.Errorf("the new job has the state %q", m.State)
+			if (m.JobID != tc.before.JobID || tc.before.StartsAtEnd != nil && tc.changed) && (m.State != "" || m.StartsAtEnd != nil) {
+				t.Errorf("the job that has started has the state %q, which is of an end after start %v", m.State, m.StartsAtEnd)
 			}
 		})
 	}

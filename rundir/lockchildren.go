@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -13,10 +14,14 @@ import (
 // CoverChildren has the lock outlive its holder, if that is killed, until the commands have ended
 // that the holder has started since: sbatch may go on for a while and queue a job. It waits for
 // those of an earlier holder. It works on one machine only, and where the file system has locks of
-// its own; elsewhere it does nothing.
+// its own; elsewhere it does nothing. Nor does it where another user's commands were the first, and
+// their file is closed to this one.
 func (l *Lock) CoverChildren(ctx context.Context) error {
 	path := filepath.Join(filepath.Dir(l.path), "."+filepath.Base(l.path)+".children")
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := openOwned(path, os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("lock %s: %w", l.path, err)
 	}

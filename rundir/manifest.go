@@ -54,6 +54,9 @@ type Manifest struct {
 	Created   time.Time  `json:"created"`
 	Submitted *time.Time `json:"submitted,omitempty"`
 	Ended     *time.Time `json:"ended,omitempty"`
+	// StartsAtEnd is how many starts the run had had when its end was recorded; nil is not known. One more means that the end no
+	// longer holds: the same job was requeued.
+	StartsAtEnd *int `json:"starts_at_end,omitempty"`
 }
 
 // Resumption is a command that started the run again, and what it replaced: the job before.

@@ -22,7 +22,7 @@ type ProgressFile struct{ file *os.File }
 
 // OpenProgress opens the progress of d, to be reported by one process.
 func OpenProgress(d Dir) (*ProgressFile, error) {
-	f, err := os.OpenFile(d.Progress(), os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := openOwned(d.Progress(), os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("progress of run %s: %w", d.Name(), err)
 	}
@@ -78,7 +78,7 @@ func (d Death) Repeats(before Death) bool {
 
 // AddDeath records a death.
 func AddDeath(dir Dir, d Death) error {
-	f, err := os.OpenFile(dir.Deaths(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := openOwned(dir.Deaths(), os.O_APPEND|os.O_WRONLY, 0o600)
 	if err == nil {
 		_, err = fmt.Fprintln(f, d.Start, d.Step, d.Update)
 		err = errors.Join(err, f.Close())

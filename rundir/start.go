@@ -57,7 +57,7 @@ func CountStarts(d Dir) (int, error) {
 
 // AddStart records a start, by word, and returns its number: 1 for the first.
 func AddStart(d Dir, word string) (number int, err error) {
-	f, err := os.OpenFile(d.Starts(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := openOwned(d.Starts(), os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return 0, fmt.Errorf("start of run %s: %w", d.Name(), err)
 	}

@@ -38,6 +38,7 @@ func TestJobs(t *testing.T) {
 		}
 	})
 	t.Run("controller away", func(t *testing.T) { controllerAway(t, c) })
+	t.Run("requeued", func(t *testing.T) { requeued(t, c) })
 	t.Run("forgotten", func(t *testing.T) { forgotten(t, c) })
 }
 

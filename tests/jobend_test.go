@@ -82,6 +82,32 @@ func forgotten(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
+// requeued: SLURM starts a job again whose end is known. It is pending, then it runs, and it can be
+// cancelled.
+func requeued(t *testing.T, c *cluster.Cluster) {
+	u := newUser(t, c.Env()...)
+	id := job(t, u.mustSubmit(t, u.write(t, "requeued.ipynb", waits)))
+	says := func(state string) {
+		t.Helper()
+		eventually(t, "it is "+state, func() bool { return strings.Contains(u.mustSubmit(t, "status", id), "state:         "+state) })
+	}
+	says("running")
+	mustRun(t, c, "scancel", id)
+	gone(t, c, id)
+	says("cancelled")
+	if m, err := rundir.ReadManifest(u.run(t)); err != nil || m.Ended == nil {
+		t.Fatalf("the end is not kept: %+v, %v", m, err)
+	}
+	mustRun(t, c, "scontrol", "requeuehold", id)
+	says("pending")
+	mustRun(t, c, "scontrol", "release", id)
+	mustRun(t, c, "scontrol", "update", "jobid="+id, "starttime=now")
+	says("running")
+	wantAll(t, u.mustSubmit(t, "cancel", id), "job "+id+": cancelled")
+	gone(t, c, id)
+	says("cancelled")
+}
+
 // gone waits until a job has ended, for minutes.
 func gone(t *testing.T, c *cluster.Cluster, id string) {
 	t.Helper()

@@ -51,13 +51,15 @@ func newLogsCommand(a *app) *cobra.Command {
 func runLogs(ctx context.Context, a *app, r run, o logsOptions) error {
 	if o.Follow {
 		scheduler := slurm.New(a.runner)
-		r, err := r.adopted(ctx, a, scheduler.Survey(ctx))
+		survey := scheduler.Survey(ctx)
+		r, err := r.adopted(ctx, a, survey)
 		if err != nil {
 			return err
 		}
 		if r.staged() {
 			return fmt.Errorf("run %s is staged, not queued: there is nothing to follow", r.dir.Name())
 		}
+		r = r.requeued(ctx, a, scheduler, survey)
 		return follow(ctx, a, r.asker(scheduler), r.job(), o.Rank)
 	}
 	any, err := submit.NewTail(r.dir.RankLog(o.Rank)).Copy(a.out)

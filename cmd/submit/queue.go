@@ -78,13 +78,15 @@ func updateJob(job submit.Job, change func(*rundir.Manifest)) error {
 // recordStatus keeps the state of a job that has ended: SLURM forgets it after some minutes. A
 // state that is kept already stays.
 func recordStatus(job submit.Job, status submit.Status, now time.Time) error {
-	return updateJob(job, func(m *rundir.Manifest) {
+	var endErr error
+	err := updateJob(job, func(m *rundir.Manifest) {
 		if (run{manifest: *m}).settled() {
 			return
 		}
 		m.State, m.Reason = string(status.State), status.Reason
 		if status.State.Ended() {
-			m.Ended, m.ExitCode = &now, &status.ExitCode
+			endErr = m.RecordEnd(job.Dir, now, status.ExitCode)
 		}
 	})
+	return errors.Join(err, endErr)
 }

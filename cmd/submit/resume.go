@@ -225,6 +225,7 @@ func (r run) restart(a *app) error {
 	known = slices.Compact(known)
 	return rundir.UpdateManifest(r.dir, func(m *rundir.Manifest) {
 		m.Resumed = append(m.Resumed, rundir.Resumption{Time: a.now(), CommandLine: a.commandLine, JobID: r.manifest.JobID, State: m.State, Jobs: known})
-		m.JobID, m.Cluster, m.State, m.Reason, m.ExitCode, m.Ended, m.Process, m.Submitted = "", "", "", "", nil, nil, nil, nil
+		m.JobID, m.Cluster, m.Process, m.Submitted = "", "", nil, nil
+		m.ForgetEnd()
 	})
 }

@@ -111,6 +111,30 @@ func (r run) adopted(ctx context.Context, a *app, survey *slurm.Survey) (run, er
 	return r, nil
 }
 
+// requeued gives the run without the end that it has recorded, where SLURM has queued the same job again: a job that has ended can be
+// requeued as long as SLURM knows it, and waits then before it starts. What SLURM cannot say leaves the recorded end as it is.
+func (r run) requeued(ctx context.Context, a *app, scheduler submit.Asker, survey *slurm.Survey) run {
+	if !r.queued() || !r.settled() || submit.State(r.manifest.State) == submit.Completed {
+		return r
+	}
+	known, err := survey.Find(ctx, r.dir, r.manifest.EarlierJobs())
+	if err != nil || known.ID != r.job().ID {
+		return r // Jobs that SLURM has forgotten are many, and each would be a question of its own.
+	}
+	status, err := scheduler.Status(ctx, r.job())
+	if err != nil || status.State == submit.Unknown || status.State.Ended() || status.Ending {
+		return r
+	}
+	ended := *r.manifest.Ended
+	r.manifest.ForgetEnd()
+	a.warnUnlessForbidden(updateJob(r.job(), func(m *rundir.Manifest) {
+		if m.Ended != nil && m.Ended.Equal(ended) { // Else another command knows better.
+			m.ForgetEnd()
+		}
+	}))
+	return r
+}
+
 // look asks how the run is doing, and keeps it if the run has ended. It gives the run as it is known then. Survey, where it is given,
 // answers for many runs.
 func (r run) look(ctx context.Context, a *app, survey *slurm.Survey) (run, submit.Status, error) {
@@ -122,6 +146,7 @@ func (r run) look(ctx context.Context, a *app, survey *slurm.Survey) (run, submi
 		asker = survey
 	}
 	r, r.unasked = r.adopted(ctx, a, survey)
+	r = r.requeued(ctx, a, asker, survey)
 	status, err := r.asker(asker).Status(ctx, r.job())
 	if err == nil && !r.settled() && status.State.Ended() {
 		a.warnUnlessForbidden(recordEnd(a, r.job(), status))

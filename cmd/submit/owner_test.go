@@ -1,0 +1,48 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestAdminLeavesTheOwner: root may look at a user's run and end it. Everything in it stays the
+// user's, who would else be locked out.
+func TestAdminLeavesTheOwner(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can be several users")
+	}
+	const user = 65534
+	for _, state := range []string{"FAILED", "PENDING"} {
+		w := newWorld(t, 1)
+		w.write("jobs/1", state+" "+w.run.Script()+"\n")
+		err := filepath.WalkDir(w.run.Path(), func(path string, _ fs.DirEntry, err error) error {
+			return errors.Join(err, os.Chown(path, user, user))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range []string{"status", "cancel", "status"} {
+			if out, err := w.submit(0, command, w.run.Name()); err != nil || !strings.Contains(out, "job") {
+				t.Errorf("%s: %v\n%s", command, err, out)
+			}
+		}
+		err = filepath.WalkDir(w.run.Path(), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := entry.Info()
+			if err == nil && info.Sys().(*syscall.Stat_t).Uid != user {
+				t.Errorf("%s is no longer the user's", path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
