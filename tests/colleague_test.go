@@ -61,7 +61,7 @@ func readable(t *testing.T, folder string) {
 		if err != nil || !info.Mode().IsRegular() && !info.IsDir() {
 			return err
 		}
-		return os.Chmod(path, info.Mode().Perm()|0o444|info.Mode().Perm()&0o100>>2|info.Mode().Perm()&0o100>>1)
+		return os.Chmod(path, info.Mode().Perm()|0o444|info.Mode().Perm()&0o100>>3|info.Mode().Perm()&0o100>>6)
 	})
 	if err != nil {
 		t.Fatal(err)
