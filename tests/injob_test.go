@@ -17,8 +17,11 @@ func TestLocalInsideAJob(t *testing.T) {
 		t.Run(mpi, func(t *testing.T) {
 			t.Parallel()
 			real, err := exec.LookPath(mpi)
-			if err != nil {
-				t.Skip(err)
+			switch {
+			case err != nil && os.Getenv("CI") != "":
+				t.Fatal(err)
+			case err != nil:
+				t.Skipf("%v: make test installs it", err)
 			}
 			bin := t.TempDir()
 			if err := os.WriteFile(filepath.Join(bin, "mpirun"), []byte("#!/bin/sh\nexec "+real+" \"$@\"\n"), 0o755); err != nil {

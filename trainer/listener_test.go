@@ -97,7 +97,7 @@ func TestSignals(t *testing.T) {
 		signal syscall.Signal
 		env    string
 		code   int // -1: the signal ended it.
-		orCode int
+		orCode int // As good, where two ends race or the shell decides.
 	}{
 		{"new", syscall.SIGTERM, "GONBATCH_REQUEUE=75", again, again},
 		{"update 24", syscall.SIGTERM, "GONBATCH_REQUEUE=75", again, again},
