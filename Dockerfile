@@ -23,7 +23,7 @@ COPY --from=build /opt/bin /opt/bin
 COPY --from=build /opt/gonbatch /opt/gonbatch
 COPY --from=build --chown=gopher:gopher /go/pkg/mod /go/pkg/mod
 RUN python3 -m venv /opt/jupyter \
- && /opt/jupyter/bin/pip install --no-cache-dir -r /opt/gonbatch/scripts/jupyter-requirements.txt \
+ && /opt/jupyter/bin/pip install --no-cache-dir -r /opt/gonbatch/kernel/jupyter-requirements.txt \
  && /opt/bin/submit kernel install --spec-only --prefix /opt/jupyter
 ENV PATH=/opt/jupyter/bin:/opt/bin:$PATH \
     GONBATCH_SOURCE=/opt/gonbatch \

@@ -14,16 +14,16 @@ build: ## build bin/submit
 	go build -o bin/ ./cmd/submit
 
 setup: ## install what the tests need: SLURM, MPI, a Jupyter client, GoNB
-	@scripts/setup-tests.sh tests
+	@tests/setup.sh tests
 
 test: setup ## run every test, on a real SLURM cluster and in a real Jupyter client (TESTS=./pkg/... for some)
 	go tool gotestsum --format pkgname -- -timeout 40m $(TESTS)
 
 lint: ## gofmt, go vet, and golangci-lint where it is installed
-	@scripts/lint.sh
+	@tests/lint.sh
 
 bench: ## compare with PyTorch and JAX, write bench/results
-	@scripts/setup-tests.sh bench
+	@tests/setup.sh bench
 	go run ./bench
 
 clean: ## remove what was built; .cache with its Python environments stays

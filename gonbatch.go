@@ -5,7 +5,8 @@ package gonbatch
 import "embed"
 
 // Library is the source of the packages that a notebook may import, with go.mod and go.sum. To make a further package
-// importable, add its top folder here; a test in package source fails when one that these need is missing.
+// importable, add its folder here; a test in package source fails when one that these need is missing.
 //
-//go:embed go.mod go.sum checkpoint data display distributed fetch keep logger models plugin result rundir trainer
+//go:embed go.mod go.sum checkpoint data display distributed internal/fetch internal/plugin internal/rundir
+//go:embed kernel/keep logger models submit/result trainer
 var Library embed.FS

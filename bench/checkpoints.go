@@ -146,7 +146,7 @@ func peerCheckpoint(ctx context.Context, dir string) ([]checkpointRow, error) {
 		err = fmt.Errorf("%w\n%s", err, exit.Stderr)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("pytorch_checkpoint.py: %w: run scripts/setup-tests.sh bench", err)
+		return nil, fmt.Errorf("pytorch_checkpoint.py: %w: run tests/setup.sh bench", err)
 	}
 	var m torchCheckpoint
 	if err := json.Unmarshal(out, &m); err != nil {

@@ -49,7 +49,7 @@ func contenders(ctx context.Context) ([]contender, error) {
 	}
 	python := filepath.Join(".cache", "bench-venv", "bin", "python")
 	if _, err := os.Stat(python); errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: no Python environment with PyTorch and JAX: run scripts/setup-tests.sh bench", python)
+		return nil, fmt.Errorf("%s: no Python environment with PyTorch and JAX: run tests/setup.sh bench", python)
 	}
 	return []contender{
 		{name: "gonbatch", start: mpi(program)},

@@ -51,7 +51,7 @@ func measureExports(ctx context.Context, opts options, out io.Writer) (_ exportR
 	}
 	version, err := exec.CommandContext(ctx, nbconvert, "--version").Output()
 	if errors.Is(err, fs.ErrNotExist) {
-		return report, fmt.Errorf("%s: no nbconvert: run scripts/setup-tests.sh bench", nbconvert)
+		return report, fmt.Errorf("%s: no nbconvert: run tests/setup.sh bench", nbconvert)
 	}
 	if err != nil {
 		return report, err

@@ -17,7 +17,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"gonbatch/fetch"
+	"gonbatch/internal/fetch"
 )
 
 // Dataset is a set of numbered examples.

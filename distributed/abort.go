@@ -3,7 +3,7 @@ package distributed
 import (
 	"errors"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // Progress tells the watch over the ranks which training step this one has come to: reports name

@@ -13,7 +13,7 @@ import (
 
 	"gonbatch/distributed/device"
 	"gonbatch/distributed/pjrt"
-	"gonbatch/plugin"
+	"gonbatch/internal/plugin"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // outOfMemory are the words by which XLA and CUDA say that memory is short.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // TestExplain: what XLA and CUDA say of memory, in plain words.

@@ -17,7 +17,7 @@ import (
 
 	"gonbatch/distributed"
 	"gonbatch/distributed/ranktest"
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // The ranks of these tests do a few collectives, and then what SCENARIO says. VICTIM is the rank that it happens to.

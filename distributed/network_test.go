@@ -15,7 +15,7 @@ import (
 
 	"gonbatch/distributed"
 	"gonbatch/distributed/ranktest"
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // TestMachines: ranks on machines of their own find one another, also where rank 0 knows its own

@@ -8,7 +8,7 @@ import (
 	"gonbatch/distributed/cluster"
 	"gonbatch/distributed/mpi"
 	"gonbatch/distributed/tcp"
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // communicator moves data between the ranks. All methods block until the other ranks have called them too.

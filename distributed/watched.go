@@ -8,7 +8,7 @@ import (
 
 	"gonbatch/distributed/cluster"
 	"gonbatch/distributed/watch"
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 
 	"gonbatch/distributed/cluster"
 	"gonbatch/distributed/watch"
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // World is this process' view of the job: who it is, the device it computes on, and the other ranks. Its methods that

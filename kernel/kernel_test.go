@@ -70,7 +70,7 @@ func TestNotebook(t *testing.T) {
 	if result.Error != "" {
 		t.Fatalf("%s\n%s", result.Error, result.Log)
 	}
-	want := []string{"", "sum of squares: 14\n", "GONBATCH_RUN_DIR\n", "devices 1, plugins /somewhere/plugins\n"}
+	want := []string{"", "sum of squares: 14\n", "7\n", "devices 1, plugins /somewhere/plugins\n"}
 	if !slices.Equal(result.Outputs, want) {
 		t.Errorf("outputs:\n%q, want\n%q\n%s", result.Outputs, want, result.Log)
 	}

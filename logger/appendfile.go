@@ -7,7 +7,7 @@ import (
 	"io"
 	"os"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // openLines opens a file of lines to append to it, and makes it if it is missing. A last line without its end is what a process

@@ -22,7 +22,7 @@ import (
 
 	"gonum.org/v1/plot/plotter"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // CurvesOptions says where curves are drawn.

@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/plot/plotutil"
 	"gonum.org/v1/plot/vg"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // The size of a drawing, and the points that a curve in it has at most: more are averaged.

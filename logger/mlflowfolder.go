@@ -20,7 +20,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // The file store's names, and its codes of a run's status and source.

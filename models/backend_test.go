@@ -13,7 +13,7 @@ import (
 	"github.com/gomlx/go-xla/pjrt"
 	"github.com/gomlx/gomlx/core/tensors"
 
-	"gonbatch/plugin"
+	"gonbatch/internal/plugin"
 )
 
 // openXLA opens the real XLA once. The plugin is named by its path, for go-xla reads its own search path before main.

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // scontrolOther shows job 11 in the states of the file "others", one after the other, with the

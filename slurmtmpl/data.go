@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 )
 

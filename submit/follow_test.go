@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // script is a scheduler that plays one step at each question: it may write a log, then answers.

@@ -3,7 +3,7 @@ package submit
 import (
 	"fmt"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // JobID is a scheduler's name of a job, such as "4711". The zero value names none.

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // JobError says that a job ended without success, and why as far as its logs tell.

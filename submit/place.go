@@ -1,9 +1,9 @@
 package submit
 
 import (
-	"gonbatch/rundir"
+	"gonbatch/internal/nbformat"
+	"gonbatch/internal/rundir"
 	"gonbatch/submit/export"
-	"gonbatch/submit/nbformat"
 )
 
 // failedPlace describes the place in the notebook where a rank failed: the first that the trace of a failure in the lines names,

@@ -7,7 +7,7 @@ import (
 
 	"al.essio.dev/pkg/shellescape"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // ResumeCommand is the command line that goes on with a run, for a person to type.

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"time"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // JobSpec says what a job runs and what it needs. Zero numbers and empty texts leave the choice to the scheduler,

@@ -1,6 +1,6 @@
 package submit
 
-import "gonbatch/rundir"
+import "gonbatch/internal/rundir"
 
 // State is a job's state in words that are the same for all schedulers. The zero value is unknown.
 type State string

@@ -3,7 +3,7 @@ package submit
 import (
 	"slices"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // Step is one program of a job.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)

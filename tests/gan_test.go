@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // TestGAN trains the notebook with two models, two losses and two optimizers for two short epochs, on one rank and on two, and looks at

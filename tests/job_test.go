@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 	"gonbatch/tests/cluster"
 )
 

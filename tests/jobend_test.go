@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 	"gonbatch/tests/cluster"
 )
 

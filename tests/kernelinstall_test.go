@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonbatch/internal/plugin"
 	"gonbatch/kernel"
-	"gonbatch/plugin"
 	"gonbatch/tests/jupyter"
 )
 

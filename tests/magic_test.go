@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"gonbatch/internal/rundir"
 	"gonbatch/kernel"
-	"gonbatch/rundir"
 	"gonbatch/tests/cluster"
 	"gonbatch/tests/jupyter"
 )

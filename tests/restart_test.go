@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 	"gonbatch/tests/cluster"
 )
 

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // training with package trainer on two ranks: all that makes going on hard is in it, dropout's random numbers, the moving averages of

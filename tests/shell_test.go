@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 	"gonbatch/tests/cluster"
 )
 

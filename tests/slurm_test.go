@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"gonbatch/checkpoint/folder"
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 	"gonbatch/tests/cluster"
 )
 

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 	"gonbatch/tests/jupyter"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 	"gonbatch/tests/cluster"
 )
 

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // Config says how to train. The zero value of each field is a sensible default. The names in YAML and of flags are Lightning's, where it

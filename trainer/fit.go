@@ -13,7 +13,7 @@ import (
 
 	"gonbatch/data"
 	"gonbatch/distributed"
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // Fit trains until one of the configured limits. validation may be nil. If the folder of

@@ -9,7 +9,7 @@ import (
 
 	"gonbatch/checkpoint"
 	"gonbatch/distributed/ranktest"
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 	"gonbatch/trainer"
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"gonbatch/distributed"
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // listener hears the signals that tell this process to stop, from a world's first trainer until the

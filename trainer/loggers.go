@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonbatch/internal/rundir"
 	"gonbatch/logger"
-	"gonbatch/rundir"
 )
 
 // openLoggers opens rank 0's loggers. What can't be opened is said and left out: a logger never stops a training. It is nil if there are

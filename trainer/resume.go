@@ -15,7 +15,7 @@ import (
 
 	"gonbatch/checkpoint"
 	"gonbatch/data"
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // origin is what the other ranks must know of the checkpoint that rank 0 has read.

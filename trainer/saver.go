@@ -11,7 +11,7 @@ import (
 
 	"gonbatch/checkpoint"
 	"gonbatch/distributed"
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // saver writes and reads checkpoints. Rank 0 has the folder; the others only know that there is

@@ -14,8 +14,8 @@ import (
 
 	"gonbatch/checkpoint"
 	"gonbatch/distributed"
+	"gonbatch/internal/rundir"
 	"gonbatch/logger"
-	"gonbatch/rundir"
 )
 
 // Trainer trains a task. It is for one goroutine at a time, and all ranks call the same methods in

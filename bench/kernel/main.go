@@ -19,8 +19,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonbatch/internal/plugin"
 	"gonbatch/kernel"
-	"gonbatch/plugin"
 )
 
 //go:embed measure.py

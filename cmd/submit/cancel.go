@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 	"gonbatch/submit/slurm"
 )

@@ -8,7 +8,7 @@ import (
 	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/cobra"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 func newExportCommand(a *app) *cobra.Command {

@@ -13,12 +13,12 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/nbformat"
+	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 	"gonbatch/submit/config"
 	"gonbatch/submit/executed"
 	"gonbatch/submit/export"
-	"gonbatch/submit/nbformat"
 )
 
 // fromOptions are what a submission takes from an earlier run.

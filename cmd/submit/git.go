@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 )
 

@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // hashes remembers the SHA-256 of big files by path, size and time, so that an unchanged program is read once.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gonbatch/internal/plugin"
 	"gonbatch/kernel"
-	"gonbatch/plugin"
 )
 
 // kernelInstall are the options of "submit kernel install".

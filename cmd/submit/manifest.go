@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 	"gonbatch/submit/config"
 	"gonbatch/submit/export"

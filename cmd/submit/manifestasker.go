@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 )
 

@@ -7,7 +7,7 @@ import (
 	"os/exec"
 	"time"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 	"gonbatch/submit/slurm"
 )

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"gonbatch/plugin"
+	"gonbatch/internal/plugin"
 	"gonbatch/submit"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 const preflightLong = `preflight runs a job of a few seconds in the place of a training: with the options that the training will have. It prints, for each rank, its

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"gonbatch/internal/nbformat"
 	"gonbatch/submit/build"
 	"gonbatch/submit/export"
-	"gonbatch/submit/nbformat"
 )
 
 // prepared is a notebook that was read, exported and compiled: what a run directory is made of.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 	"gonbatch/submit/slurm"
 )

@@ -7,12 +7,12 @@ import (
 	"os"
 	"slices"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/nbformat"
+	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 	"gonbatch/submit/executed"
 	"gonbatch/submit/export"
 	"gonbatch/submit/local"
-	"gonbatch/submit/nbformat"
 )
 
 // stageRecorder puts into the run directory what writes executed.ipynb, and executed.ipynb as it is before the run.

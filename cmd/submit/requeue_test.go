@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // TestRequeue: a job whose end was recorded, and that SLURM then starts again under the same id, is

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 	"gonbatch/slurmtmpl"
 	"gonbatch/submit"
 	"gonbatch/submit/slurm"

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 	"gonbatch/submit/local"
 )

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 	"gonbatch/submit/config"
 	"gonbatch/submit/slurm"

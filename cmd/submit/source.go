@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"gonbatch/source"
+	"gonbatch/internal/source"
 )
 
 // sourceDir is the tree of gonbatch's own library, which the programs are compiled with.

@@ -8,7 +8,7 @@ import (
 	"unicode"
 
 	"gonbatch/data"
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 	"gonbatch/submit/export"
 )

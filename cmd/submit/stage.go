@@ -6,10 +6,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"gonbatch/plugin"
-	"gonbatch/rundir"
+	"gonbatch/internal/nbformat"
+	"gonbatch/internal/plugin"
+	"gonbatch/internal/rundir"
 	"gonbatch/submit"
-	"gonbatch/submit/nbformat"
 )
 
 // stage fills a new run directory, with the plugin for CPUs of pluginDir if that is given. When anything fails, nothing of

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gonbatch/checkpoint/folder"
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 	"gonbatch/submit/slurm"
 )

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"gonbatch/checkpoint/folder"
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // TestStatusShowsProgress: how often a run was started, what has ended well, and the newest of all trainings' checkpoints.

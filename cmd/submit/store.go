@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // store is a folder of big files, each there once and named by its content, that run directories

@@ -10,7 +10,7 @@ import (
 
 	"al.essio.dev/pkg/shellescape"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 	"gonbatch/slurmtmpl"
 	"gonbatch/submit"
 	"gonbatch/submit/export"

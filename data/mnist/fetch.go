@@ -10,7 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"gonbatch/fetch"
+	"gonbatch/internal/fetch"
 )
 
 // idxFile is one of the four files: its name and identity, and those of its compressed form.

@@ -20,7 +20,7 @@ import (
 	"gonbatch/distributed/mpi"
 	"gonbatch/distributed/pjrt"
 	"gonbatch/distributed/ranktest"
-	"gonbatch/plugin"
+	"gonbatch/internal/plugin"
 )
 
 func pluginPath(t *testing.T) string {

@@ -3,7 +3,7 @@ package watch
 import (
 	"fmt"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // comparison holds the ranks' collectives against one another: those of one number must be the same.

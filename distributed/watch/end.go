@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // How long the end of a job may take. Together it is less than the 5 seconds in which all ranks are to be gone.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"gonbatch/distributed/network"
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // hub watches all ranks. Rank 0's judges; rank 1's does while that is gone or silent.

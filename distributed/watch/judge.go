@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // The time after which a wait for a rank that will not come is no chance any more.

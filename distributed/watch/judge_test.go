@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // noon is when the judge looks.

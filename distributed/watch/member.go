@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"gonbatch/distributed/network"
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // beat is the time between two reports.

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // hello is a rank's first message to a hub.

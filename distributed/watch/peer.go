@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // peer is what a hub knows of a rank.

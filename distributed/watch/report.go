@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // finalReport is the one that says why the job ended.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"gonbatch/distributed/network"
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // Exchange moves data between the ranks while the watch starts. Its methods are collective.

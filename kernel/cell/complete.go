@@ -7,7 +7,7 @@ import (
 	"go/token"
 	"strings"
 
-	"gonbatch/lastexpr"
+	"gonbatch/internal/lastexpr"
 )
 
 // Status is how far a cell is written, in the words of Jupyter's protocol.

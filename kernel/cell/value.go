@@ -3,7 +3,7 @@ package cell
 import (
 	"strings"
 
-	"gonbatch/lastexpr"
+	"gonbatch/internal/lastexpr"
 )
 
 // The marks around the expression whose value a cell shows. The first calls a function of the session's module; the second is a

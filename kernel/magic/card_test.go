@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"gonbatch/internal/rundir"
 	"gonbatch/kernel/widget"
-	"gonbatch/rundir"
 )
 
 // writeRun writes files of a run directory.
@@ -341,7 +341,7 @@ func TestResult(t *testing.T) {
 	if len(s.cards) != 1 || !strings.HasPrefix(s.cards[0], want) {
 		t.Errorf("%q, want %q", s.cards, want)
 	}
-	if want := `gonbatch__result "gonbatch/result"; var run = gonbatch__result.At("` + run + `")`; len(s.declared) != 1 || s.declared[0] != want {
+	if want := `gonbatch__result "gonbatch/submit/result"; var run = gonbatch__result.At("` + run + `")`; len(s.declared) != 1 || s.declared[0] != want {
 		t.Errorf("declared %q, want %q", s.declared, want)
 	}
 	found, err := readResult(state{Job: Job{ID: "7", Dir: run}, Metrics: map[string]float64{"a": 1}})

@@ -20,7 +20,7 @@ var Help = map[string]string{
 	"%wait":    "%wait [JOB]\nWait until a job has ended; the cell fails if the job did. Without JOB it is the last %submit's.",
 	"%cancel":  "%cancel [JOB]\nEnd a job. Without JOB it is the last %submit's.",
 	"%result": "%result [JOB] [as NAME]\nShow what a run left behind, also as JSON: its state, its metrics by name, its checkpoints and images. With \"as run\" the next " +
-		"cells have it as Go values: run.Last(\"val/loss\"), run.Series(\"train/loss\"), run.Metrics(), run.Checkpoints(), run.Images() (package gonbatch/result). " +
+		"cells have it as Go values: run.Last(\"val/loss\"), run.Series(\"train/loss\"), run.Metrics(), run.Checkpoints(), run.Images() (package gonbatch/submit/result). " +
 		"A job does not: %submit leaves the cells that use it out; in a notebook that is submitted as a file tag them notebook-only. Without JOB it is the last %submit's.",
 	"%keep":        "%keep x, y\nLet package-level variables survive into later cells. %keep -d x ends it, %keep lists them.",
 	"%time":        "%time\nTell how long the cell takes, and where the time goes.",

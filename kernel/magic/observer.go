@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // mostRanks is of how many ranks a card tells.

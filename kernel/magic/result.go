@@ -8,11 +8,11 @@ import (
 	"html"
 	"strings"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // resultPackage has the type of the values that %result JOB as NAME declares; cells may call something else result.
-const resultPackage = `gonbatch__result "gonbatch/result"`
+const resultPackage = `gonbatch__result "gonbatch/submit/result"`
 
 // result shows what a run left behind, and with "as NAME" declares it for the cells to come.
 func (m *Magics) result(ctx context.Context, s Session, args string) error {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // series is a metric over the steps of a training.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // state is how a job is doing.

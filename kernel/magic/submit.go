@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/shlex"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // Job is a job that was submitted.

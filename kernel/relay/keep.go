@@ -75,7 +75,7 @@ func (r *relay) writeKeep() error {
 const keepHeader = `// Written by the gonbatch kernel: keeps variables, as %keep asks.
 package main
 
-import gonbatch__keep "gonbatch/keep"
+import gonbatch__keep "gonbatch/kernel/keep"
 
 func gonbatch__kept() gonbatch__keep.Vars {
 	return gonbatch__keep.Vars{

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"gonbatch/source"
+	"gonbatch/internal/nbformat"
+	"gonbatch/internal/source"
 	"gonbatch/submit/export"
-	"gonbatch/submit/nbformat"
 )
 
 // benchmarkNotebook is a notebook that imports GoMLX and XLA; its last cell has a number in it.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gonbatch/internal/nbformat"
 	"gonbatch/submit/export"
-	"gonbatch/submit/nbformat"
 )
 
 var update = flag.Bool("update", false, "write the golden files again")

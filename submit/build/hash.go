@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/mod/modfile"
 
-	"gonbatch/source"
+	"gonbatch/internal/source"
 	"gonbatch/submit/export"
 )
 

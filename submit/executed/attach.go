@@ -12,7 +12,7 @@ import (
 
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // EnvSocket is the environment variable with the recorder's socket; EnvStep has the name of the step.

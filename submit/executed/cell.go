@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"gonbatch/submit/nbformat"
+	"gonbatch/internal/nbformat"
 )
 
 // bookCell is a code cell of the notebook that runs.

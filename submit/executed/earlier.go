@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"gonbatch/rundir"
-	"gonbatch/submit/nbformat"
+	"gonbatch/internal/nbformat"
+	"gonbatch/internal/rundir"
 )
 
 // Earlier is an earlier run of a notebook, whose first cells need not run again.

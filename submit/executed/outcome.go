@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // Outcome is how a job ended.

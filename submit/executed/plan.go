@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"gonbatch/rundir"
-	"gonbatch/submit/nbformat"
+	"gonbatch/internal/nbformat"
+	"gonbatch/internal/rundir"
 )
 
 // Plan says what a run makes of a notebook.

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"gonbatch/rundir"
-	"gonbatch/submit/nbformat"
+	"gonbatch/internal/nbformat"
+	"gonbatch/internal/rundir"
 )
 
 // Recorder keeps the executed notebook of a run, and writes it as it grows. Its methods may be called at once from several

@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/janpfeifer/gonb/gonbui"
 
-	"gonbatch/rundir"
-	"gonbatch/submit/nbformat"
+	"gonbatch/internal/nbformat"
+	"gonbatch/internal/rundir"
 )
 
 // TestMain lets this program stand in for a rank's: as what attaches, and as a notebook's program that shows things.

@@ -14,7 +14,7 @@ import (
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 	"golang.org/x/sys/unix"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // spareFiles are the descriptors of the process that runs Spare, from 3 on.

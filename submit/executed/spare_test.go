@@ -12,7 +12,7 @@ import (
 
 	"github.com/janpfeifer/gonb/gonbui"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // serveForTest is a recorder in a process of its own, until that is killed.

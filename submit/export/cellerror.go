@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"gonbatch/submit/nbformat"
+	"gonbatch/internal/nbformat"
 )
 
 // CellRef says which cell something is about.

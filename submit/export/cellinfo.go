@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"gonbatch/submit/nbformat"
+	"gonbatch/internal/nbformat"
 )
 
 // cellInfo is a cell with what surrounds it.

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/mod/modfile"
 
-	"gonbatch/submit/nbformat"
+	"gonbatch/internal/nbformat"
 )
 
 // DefaultModulePath is the exported module's path where Options has none.

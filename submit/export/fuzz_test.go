@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"gonbatch/submit/nbformat"
+	"gonbatch/internal/nbformat"
 )
 
 // FuzzSplitCell: whatever a cell has, each of its lines is Go, or belongs to one magic, or is dropped for a reason.

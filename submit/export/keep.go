@@ -50,7 +50,7 @@ func (s *session) addKept(cell *cellInfo, main *decl) {
 	for _, name := range s.kept {
 		fmt.Fprintf(&vars, "%q: &%s, ", name, name)
 	}
-	s.addImport(cell, keepName, "gonbatch/keep")
+	s.addImport(cell, keepName, "gonbatch/kernel/keep")
 	s.addFunc(cell, keptFunc, fmt.Sprintf("func %s() %s.Vars { return %s.Vars{%s} }", keptFunc, keepName, keepName, strings.TrimSuffix(vars.String(), ", ")))
 	s.addFunc(cell, keepInit, fmt.Sprintf("func init() { %s().Load() }", keptFunc))
 	// A main is of one program: its text can be changed.

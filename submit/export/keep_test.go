@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"gonbatch/submit/nbformat"
+	"gonbatch/internal/nbformat"
 )
 
 // runSteps exports a notebook and runs its steps in order, with a run directory. It returns what each printed.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"gonbatch/lastexpr"
+	"gonbatch/internal/lastexpr"
 )
 
 // displayName is the name by which programs import package display; no cell has it.

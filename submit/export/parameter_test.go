@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gonbatch/submit/nbformat"
+	"gonbatch/internal/nbformat"
 )
 
 // tagged is a notebook whose first cell is tagged parameters, and a main cell.

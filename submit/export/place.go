@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gonbatch/submit/nbformat"
+	"gonbatch/internal/nbformat"
 )
 
 // position is a place in a cell, as programs, logs and stack traces have it.

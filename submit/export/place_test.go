@@ -3,7 +3,7 @@ package export
 import (
 	"testing"
 
-	"gonbatch/submit/nbformat"
+	"gonbatch/internal/nbformat"
 )
 
 func TestDescribePosition(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"gonbatch/submit/nbformat"
+	"gonbatch/internal/nbformat"
 )
 
 // program is what a step's source is made of.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"gonbatch/submit/nbformat"
+	"gonbatch/internal/nbformat"
 )
 
 // SkipTags are the tags of cells that are left out as a whole.

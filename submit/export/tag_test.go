@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"gonbatch/submit/nbformat"
+	"gonbatch/internal/nbformat"
 )
 
 func TestTags(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // Write writes the module's files into dir, which it makes where it is missing. A dir that does not exist yet appears

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 )
 

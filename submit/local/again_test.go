@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 )
 

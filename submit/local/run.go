@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 )
 

@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"strings"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 )
 

@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 	"gonbatch/slurmtmpl"
 	"gonbatch/submit"
 )

@@ -8,7 +8,7 @@ import (
 	"os"
 	"strings"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 )
 

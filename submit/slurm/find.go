@@ -8,7 +8,7 @@ import (
 	"strings"
 	"syscall"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 )
 

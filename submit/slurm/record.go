@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"strconv"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 )
 

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // TestRunsNeedsAnAbsolutePath: a job without a script and a log in a file is not the run's, also for

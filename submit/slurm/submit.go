@@ -11,7 +11,7 @@ import (
 
 	"al.essio.dev/pkg/shellescape"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 )
 

@@ -6,7 +6,7 @@ import (
 	"os/exec"
 	"testing"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 )
 

@@ -30,12 +30,12 @@ type layer struct {
 
 var layers = []layer{
 	{name: "wiring", packages: []string{"cmd", "tests", "bench"}, all: true},
-	{name: "kernel", packages: []string{"kernel"}, mayImport: []string{"rundir", "fetch", "source", "lastexpr"}},
-	{name: "submission", packages: []string{"submit", "slurmtmpl"}, mayImport: []string{"rundir", "source", "fetch", "lastexpr"}},
-	{name: "loop", packages: []string{"trainer"}, mayImport: []string{"distributed", "data", "logger", "checkpoint", "rundir"}},
-	{name: "training", packages: []string{"distributed"}, mayImport: []string{"data", "logger", "plugin", "checkpoint", "rundir"}},
-	{name: "library", packages: []string{"models", "data", "plugin", "logger", "display", "keep", "checkpoint", "result"}, mayImport: []string{"fetch", "rundir"}},
-	{name: "leaves", packages: []string{"rundir", "fetch", "source", "lastexpr"}, mayImport: []string{root}},
+	{name: "kernel", packages: []string{"kernel"}, mayImport: []string{"internal"}},
+	{name: "submission", packages: []string{"submit", "slurmtmpl"}, mayImport: []string{"internal"}},
+	{name: "loop", packages: []string{"trainer"}, mayImport: []string{"distributed", "data", "logger", "checkpoint", "internal/rundir"}},
+	{name: "training", packages: []string{"distributed"}, mayImport: []string{"data", "logger", "internal/plugin", "checkpoint", "internal/rundir"}},
+	{name: "library", packages: []string{"models", "data", "internal/plugin", "logger", "display", "kernel/keep", "checkpoint", "submit/result"}, mayImport: []string{"internal/fetch", "internal/rundir"}},
+	{name: "leaves", packages: []string{"internal/rundir", "internal/fetch", "internal/source", "internal/lastexpr", "internal/nbformat"}, mayImport: []string{root}},
 	{name: "root", packages: []string{root}},
 }
 
@@ -73,17 +73,17 @@ func TestViolations(t *testing.T) {
 		name, pkg, imports, want string
 	}{
 		{name: "wiring sees all", pkg: "cmd/submit", imports: "distributed/mpi"},
-		{name: "downwards", pkg: "submit/slurm", imports: "rundir"},
+		{name: "downwards", pkg: "submit/slurm", imports: "internal/rundir"},
 		{name: "within a layer", pkg: "submit", imports: "slurmtmpl"},
-		{name: "another module", pkg: "rundir", imports: "!github.com/spf13/viper"},
-		{name: "the standard library", pkg: "rundir", imports: "!os"},
-		{name: "below itself", pkg: "fetch", imports: "fetch/internal"},
+		{name: "another module", pkg: "internal/rundir", imports: "!github.com/spf13/viper"},
+		{name: "the standard library", pkg: "internal/rundir", imports: "!os"},
+		{name: "below itself", pkg: "internal/fetch", imports: "internal/fetch/internal"},
 		{name: "submission meets training", pkg: "submit/slurm", imports: "distributed/cluster", want: "submission may not import"},
 		{name: "training meets submission", pkg: "distributed", imports: "submit", want: "training may not import"},
 		{name: "upwards", pkg: "data/mnist", imports: "distributed", want: "library may not import"},
-		{name: "leaf to leaf", pkg: "rundir", imports: "fetch", want: "leaves may not import"},
-		{name: "a name that only begins alike", pkg: "submit", imports: "fetcher", want: "submission may not import"},
-		{name: "a leaf sees the embedded source", pkg: "source", imports: "!gonbatch"},
+		{name: "leaf to leaf", pkg: "internal/rundir", imports: "internal/fetch", want: "leaves may not import"},
+		{name: "a name that only begins alike", pkg: "submit", imports: "internals", want: "submission may not import"},
+		{name: "a leaf sees the embedded source", pkg: "internal/source", imports: "!gonbatch"},
 		{name: "submission does not", pkg: "submit", imports: "!gonbatch", want: "submission may not import"},
 		{name: "no layer", pkg: "utils", imports: "!os", want: "has no layer"},
 	}
@@ -104,19 +104,20 @@ func TestViolations(t *testing.T) {
 // violations lists the imports of a package that its layer forbids.
 func violations(layers []layer, p pkg) []error {
 	name, _ := local(p.ImportPath)
-	i := slices.IndexFunc(layers, func(l layer) bool { return within(name, l.packages) != "" })
-	if i < 0 {
+	l, ok := layerOf(layers, name)
+	if !ok {
 		return []error{fmt.Errorf("%s has no layer: add it to docs/architecture.md and to tests/arch", p.ImportPath)}
 	}
-	l := layers[i]
-	allowed := slices.Concat(l.packages, l.mayImport)
-	if slices.Contains(sealed, l.name) {
-		allowed = append([]string{within(name, l.packages)}, l.mayImport...)
+	mayImport := func(path string) bool {
+		if other, ok := layerOf(layers, path); ok && other.name == l.name {
+			return !slices.Contains(sealed, l.name) || within(path, l.packages) == within(name, l.packages)
+		}
+		return within(path, l.mayImport) != ""
 	}
 	var errs []error
 	for _, imported := range p.Imports {
 		path, ours := local(imported)
-		if ours && !l.all && within(path, allowed) == "" {
+		if ours && !l.all && !mayImport(path) {
 			errs = append(errs, fmt.Errorf("%s imports %s: %s may not import it (docs/architecture.md)", p.ImportPath, imported, l.name))
 		}
 	}
@@ -131,14 +132,27 @@ func local(importPath string) (string, bool) {
 	return strings.CutPrefix(importPath, module+"/")
 }
 
-// within returns the one of the folders that a package is, or lies below.
-func within(name string, folders []string) string {
-	for _, folder := range folders {
-		if name == folder || strings.HasPrefix(name, folder+"/") {
-			return folder
+// layerOf returns the layer of a package: the one that names the nearest folder, so that kernel/keep may be in another than kernel.
+func layerOf(layers []layer, name string) (layer, bool) {
+	var found layer
+	var nearest string
+	for _, l := range layers {
+		if folder := within(name, l.packages); len(folder) > len(nearest) {
+			found, nearest = l, folder
 		}
 	}
-	return ""
+	return found, nearest != ""
+}
+
+// within returns the longest of the folders that a package is, or lies below.
+func within(name string, folders []string) string {
+	var longest string
+	for _, folder := range folders {
+		if len(folder) > len(longest) && (name == folder || strings.HasPrefix(name, folder+"/")) {
+			longest = folder
+		}
+	}
+	return longest
 }
 
 // foreign finds what belongs to one machine or site only: home folders of root and package mirrors.

@@ -5,7 +5,7 @@ import (
 	"os"
 	"strings"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/rundir"
 )
 
 // streams are what the executed notebook of a run says that each code cell wrote, by number.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gonbatch/internal/nbformat"
 	"gonbatch/submit/export"
-	"gonbatch/submit/nbformat"
 )
 
 // TestExports: what is exported of the corpus is as gofmt writes it, the same to the byte each time, and clean for go vet.

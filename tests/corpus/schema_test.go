@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"gonbatch/submit/nbformat"
+	"gonbatch/internal/nbformat"
 	"gonbatch/tests/jupyter"
 )
 

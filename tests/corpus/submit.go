@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"gonbatch/rundir"
+	"gonbatch/internal/nbformat"
+	"gonbatch/internal/rundir"
 	"gonbatch/submit/export"
-	"gonbatch/submit/nbformat"
 )
 
 // runRoot is where submit puts its run directories, in the notebook's folder.

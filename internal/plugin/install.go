@@ -1,0 +1,85 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"gonbatch/internal/fetch"
+)
+
+// way is one way of getting a plugin.
+type way struct {
+	version string // version is part of the folder's name.
+	what    string // what the user sees: an address or a command.
+	sub     string // sub is the folder below the version's that has the library; mostly empty.
+	// get writes the library to path, in a folder that exists.
+	get func(ctx context.Context, path string, opts Options) error
+}
+
+func (w way) dir(opts Options) string {
+	return filepath.Join(opts.Dir, opts.Platform+"-"+w.version, w.sub)
+}
+
+// ways lists the ways in the order in which they are tried; a variable so that tests can be without a network.
+var ways = map[string][]way{
+	CPU:  {release, wheel},
+	CUDA: {nvidia},
+}
+
+// installDirs lists the folders that install may have filled.
+func installDirs(opts Options) []string {
+	var dirs []string
+	for _, w := range ways[opts.Platform] {
+		dirs = append(dirs, w.dir(opts))
+	}
+	return dirs
+}
+
+// install tries all ways. The caller has the lock.
+func install(ctx context.Context, opts Options) (dir string, err error) {
+	failed := &fetch.Error{
+		Name: "XLA's plugin " + FileName(opts.Platform),
+		Path: filepath.Join(opts.Dir, opts.Platform+"-*"),
+		Fix: fmt.Sprintf("on a machine with network let gonbatch install it, copy %s here, and set %s to the folder below it that has %s; "+
+			"or let HTTPS_PROXY or pip's index-url point to what this site has", opts.Dir, EnvDir, FileName(opts.Platform)),
+	}
+	for _, w := range ways[opts.Platform] {
+		err := w.install(ctx, opts)
+		if err == nil {
+			return w.dir(opts), nil
+		}
+		if ctx.Err() != nil {
+			return "", fmt.Errorf("plugin: %w", err)
+		}
+		tries := fetch.Tries(w.what, err)
+		failed.Tries = append(failed.Tries, tries...)
+		if opts.Progress != nil {
+			fmt.Fprintf(opts.Progress, "plugin: %s: %v\n", w.what, tries[len(tries)-1].Err)
+		}
+	}
+	return "", fmt.Errorf("plugin: %w", failed)
+}
+
+// install gets the library under another name, checks it, and only then gives it its own: no process finds a plugin
+// that has not been checked.
+func (w way) install(ctx context.Context, opts Options) error {
+	dir := w.dir(opts)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	final := filepath.Join(dir, FileName(opts.Platform))
+	raw := filepath.Join(dir, "unchecked.so")
+	if err := os.RemoveAll(raw); err != nil {
+		return err
+	}
+	if err := w.get(ctx, raw, opts); err != nil {
+		return err
+	}
+	if err := check(raw); err != nil {
+		return errors.Join(err, os.Remove(raw))
+	}
+	return os.Rename(raw, final)
+}

@@ -1,0 +1,129 @@
+// Package plugin finds XLA's PJRT plugin, the shared library that compiles and runs GoMLX's graphs, and installs it on
+// first use.
+//
+// It does not load the plugin, and it links no C: a submit command can use it on a login node. What a rank does with
+// the folder is go-xla's affair.
+//
+//	dir, err := plugin.Ensure(ctx, plugin.Options{Platform: plugin.CPU, Progress: os.Stderr, Getenv: os.Getenv})
+//	// dir has pjrt_c_api_cpu_plugin.so
+//
+// # Where it looks
+//
+//  1. GONBATCH_PLUGIN_DIR. If it is set, it must have the plugin: nothing else is tried.
+//  2. PJRT_PLUGIN_LIBRARY_PATH, go-xla's own list of folders.
+//  3. The user's cache, gonbatch/plugins/<platform>-<version>.
+//  4. go-xla's standard folders, ~/.local/lib/go-xla and /usr/local/lib/go-xla.
+//
+// # Where it installs from
+//
+// For CPUs from the release that go-xla v0.4.1 itself installs; where that is out of reach or does not fit the
+// machine, from a wheel through the site's pip, pinned by SHA-256. The release has no checksum that could be pinned
+// here: the one that the release page publishes is checked where its interface answers. In both cases the library
+// must be for this processor, need no newer glibc than this machine has, and export GetPjrtApi.
+//
+// For CUDA, on linux/amd64, from the wheel that go-xla's installer takes, and NVIDIA's libraries (2.3 GB of downloads,
+// 3.8 GB installed), all through the site's pip and pinned by SHA-256. They find one another by relative paths: use the
+// CUDA plugin where it is, never copy the file alone.
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"gonbatch/internal/fetch"
+)
+
+// The platforms that have a plugin.
+const (
+	CPU  = "cpu"
+	CUDA = "cuda"
+)
+
+// The environment variables that are read.
+const (
+	EnvDir         = "GONBATCH_PLUGIN_DIR"
+	EnvLibraryPath = "PJRT_PLUGIN_LIBRARY_PATH"
+)
+
+// Options say what is wanted. The zero value means the CPU plugin in the usual places, silently.
+type Options struct {
+	Platform string              // Platform is CPU or CUDA; empty: CPU.
+	Dir      string              // Dir has one folder for each installed plugin; empty: gonbatch/plugins in the user's cache.
+	Progress io.Writer           // Progress of an installation; nil: silent.
+	Getenv   func(string) string // Getenv; nil: os.Getenv.
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Platform == "" {
+		o.Platform = CPU
+	}
+	if o.Platform != CPU && o.Platform != CUDA {
+		return o, fmt.Errorf("plugin: unknown platform %q; use %q or %q", o.Platform, CPU, CUDA)
+	}
+	if o.Getenv == nil {
+		o.Getenv = os.Getenv
+	}
+	if o.Dir != "" {
+		return o, nil
+	}
+	dir, err := fetch.CacheDir(o.Getenv, "plugins")
+	o.Dir = dir
+	return o, err
+}
+
+// FileName is the name that go-xla looks for.
+func FileName(platform string) string { return "pjrt_c_api_" + platform + "_plugin.so" }
+
+// Ensure returns a folder that has FileName(opts.Platform), and installs the plugin first if none is found. The file
+// may be a link. Ensure blocks while it installs; it may be called at once from several goroutines and processes: one
+// installs, the others wait. Where the plugin is there it takes well under a millisecond.
+func Ensure(ctx context.Context, opts Options) (dir string, err error) {
+	opts, err = opts.withDefaults()
+	if err != nil {
+		return "", err
+	}
+	p, findErr := find(opts)
+	if findErr == nil {
+		return named(p, opts)
+	}
+	if opts.Getenv(EnvDir) != "" {
+		return "", findErr
+	}
+	unlock, err := fetch.Lock(ctx, filepath.Join(opts.Dir, opts.Platform), opts.Progress)
+	if err != nil {
+		return "", fmt.Errorf("plugin: %w", err)
+	}
+	defer unlock()
+	if p, err := find(opts); err == nil { // Another process was faster.
+		return named(p, opts)
+	}
+	return install(ctx, opts)
+}
+
+// named returns a folder where p has the name without a version: p's own, or one with a link to it.
+func named(p Plugin, opts Options) (string, error) {
+	name := FileName(opts.Platform)
+	if filepath.Base(p.Path) == name {
+		return filepath.Dir(p.Path), nil
+	}
+	dir := filepath.Join(opts.Dir, opts.Platform+"-"+p.Version)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("plugin: %w", err)
+	}
+	link := filepath.Join(dir, name)
+	tmp, err := os.MkdirTemp(dir, ".link")
+	if err != nil {
+		return "", fmt.Errorf("plugin: %w", err)
+	}
+	defer os.RemoveAll(tmp)
+	if err := os.Symlink(p.Path, filepath.Join(tmp, name)); err != nil {
+		return "", fmt.Errorf("plugin: %w", err)
+	}
+	if err := os.Rename(filepath.Join(tmp, name), link); err != nil {
+		return "", fmt.Errorf("plugin: %w", err)
+	}
+	return dir, nil
+}

@@ -1,0 +1,154 @@
+package result
+
+import (
+	"fmt"
+	"html"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonbatch/checkpoint/folder"
+	"gonbatch/display"
+	"gonbatch/internal/rundir"
+)
+
+// Run is a run by its run directory.
+type Run struct{ dir rundir.Dir }
+
+// At names the run whose run directory is at path, without looking at it.
+func At(path string) Run { return Run{rundir.At(path)} }
+
+// Dir is the path of the run directory.
+func (r Run) Dir() string { return r.dir.Path() }
+
+// Name is the run's name.
+func (r Run) Name() string { return r.dir.Name() }
+
+// Manifest says what ran: notebook, options, versions, state.
+func (r Run) Manifest() rundir.Manifest {
+	m, err := rundir.ReadManifest(r.dir)
+	check(err)
+	return m
+}
+
+// Metrics are all measurements of the run, in order.
+func (r Run) Metrics() []rundir.Measurement {
+	r.mustBeThere()
+	all, err := rundir.ReadMetrics(r.dir)
+	check(err)
+	return all
+}
+
+// mustBeThere tells a run without metrics from one that is gone.
+func (r Run) mustBeThere() {
+	_, err := os.Stat(r.Dir())
+	check(err)
+}
+
+// Latest are the newest values of all metrics, by name.
+func (r Run) Latest() map[string]float64 {
+	values := map[string]float64{}
+	for _, m := range r.Metrics() {
+		maps.Copy(values, m.Values)
+	}
+	return values
+}
+
+// Last is the newest value of a metric.
+func (r Run) Last(name string) float64 {
+	all := r.Latest()
+	value, ok := all[name]
+	if !ok {
+		panic(r.unknown(name, all))
+	}
+	return value
+}
+
+// Best are the smallest value of a metric, or the largest if largest is set, and its step. Values that are no numbers don't count.
+func (r Run) Best(name string, largest bool) Point {
+	best, found := Point{Value: math.NaN()}, false
+	for _, p := range r.Series(name) {
+		if !math.IsNaN(p.Value) && (!found || (p.Value > best.Value) == largest && p.Value != best.Value) {
+			best, found = p, true
+		}
+	}
+	return best
+}
+
+func (r Run) unknown(name string, all map[string]float64) error {
+	if len(all) == 0 {
+		return fmt.Errorf("result: the run %s has no metric yet", r.Name())
+	}
+	return fmt.Errorf("result: the run %s has no metric %q, but %s", r.Name(), name, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
+}
+
+// Series are the values of a metric over the steps.
+func (r Run) Series(name string) Series {
+	var series Series
+	all := r.Metrics()
+	for _, m := range all {
+		if value, ok := m.Values[name]; ok {
+			series = append(series, Point{Step: m.Step, Value: value})
+		}
+	}
+	if series == nil {
+		panic(r.unknown(name, r.Latest()))
+	}
+	return series
+}
+
+// Checkpoints are the checkpoints of all trainings of the run, the newest last. One that can't be used says why in Err.
+func (r Run) Checkpoints() []folder.Info {
+	paths, err := r.dir.CheckpointFolders()
+	check(err)
+	all := make([]folder.Info, len(paths))
+	for i, path := range paths {
+		all[i] = folder.Stat(path)
+	}
+	slices.SortStableFunc(all, func(a, b folder.Info) int { return a.Time.Compare(b.Time) })
+	return all
+}
+
+// Checkpoint is the newest checkpoint that can be used.
+func (r Run) Checkpoint() folder.Info {
+	for _, c := range slices.Backward(r.Checkpoints()) {
+		if c.Err == nil {
+			return c
+		}
+	}
+	panic(fmt.Errorf("result: the run %s has no checkpoint", r.Name()))
+}
+
+// Log is a rank's log.
+func (r Run) Log(rank int) string {
+	text, err := os.ReadFile(r.dir.RankLog(rank))
+	check(err)
+	return string(text)
+}
+
+// Bundle shows the run as a table of its newest metrics.
+func (r Run) Bundle() display.Bundle {
+	latest := r.Latest()
+	text, table := strings.Builder{}, strings.Builder{}
+	fmt.Fprintf(&text, "run %s", r.Name())
+	fmt.Fprintf(&table, "<table><caption>%s</caption>", html.EscapeString(r.Name()))
+	for _, name := range slices.Sorted(maps.Keys(latest)) {
+		value := strconv.FormatFloat(latest[name], 'g', 6, 64)
+		fmt.Fprintf(&text, "\n%s: %s", name, value)
+		fmt.Fprintf(&table, `<tr><th style="text-align:left">%s</th><td>%s</td></tr>`, html.EscapeString(name), value)
+	}
+	return display.Bundle{display.Text: text.String(), display.HTML: table.String() + "</table>"}
+}
+
+// String is the run's name and folder.
+func (r Run) String() string { return fmt.Sprintf("run %s in %s", r.Name(), filepath.Dir(r.Dir())) }
+
+func check(err error) {
+	if err != nil {
+		panic(fmt.Errorf("result: %w", err))
+	}
+}

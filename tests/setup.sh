@@ -1,0 +1,102 @@
+#!/bin/bash
+# setup-tests.sh    install what the tests need and this machine lacks. Running it again is quick and changes nothing.
+#
+#   Debian packages   SLURM, munge, OpenMPI, MPICH, Chromium, shellcheck (needs root or a password-less sudo; elsewhere it says what is
+#                     missing, and the tests that need it are skipped with the reason)
+#   .cache/venv       a Python environment with a real Jupyter client, versions pinned in tests/requirements.txt
+#   .cache/loggers-venv   another with TensorBoard, MLflow and safetensors, versions pinned in tests/loggers-requirements.txt
+#   .cache/lab-venv   another with JupyterLab, and Playwright to drive it in Chromium, versions pinned in kernel/jupyter-requirements.txt
+#                     and tests/lab-requirements.txt
+#   .cache/bin        the tools of go.mod: gonb, goimports, gotestsum; and gopls, for completion in the kernel
+#
+# With CI=true anything that cannot be installed is an error.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+GOPLS_VERSION=v0.21.1 # the newest that Go 1.26 builds
+
+say() { echo "setup: $*" >&2; }
+
+# problem MESSAGE: an error on a build machine, a warning elsewhere.
+problem() {
+  say "$*"
+  if [ "${CI:-}" = true ]; then exit 1; fi
+}
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"
+  elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then sudo "$@"
+  else return 77
+  fi
+}
+
+# libpmix-dev has libpmix.so, which Debian's SLURM opens by that name for --mpi=pmix.
+packages=(slurm-wlm slurm-wlm-basic-plugins munge iproute2 openmpi-bin libopenmpi3 mpich libmpich12 libpmix-dev gcc libc6-dev python3-venv shellcheck
+  chromium fonts-dejavu-core)
+
+missing_packages() {
+  local p
+  for p in "${packages[@]}"; do
+    if [ "$p" = python3-venv ] && python3 -c 'import ensurepip, venv' 2>/dev/null; then continue; fi
+    if [ "$p" = gcc ] && command -v gcc >/dev/null; then continue; fi
+    [ "$(dpkg-query -W -f='${db:Status-Status}' "$p" 2>/dev/null)" = installed ] || echo "$p"
+  done
+}
+
+setup_debian() {
+  local missing
+  if ! command -v apt-get >/dev/null; then
+    problem "not a Debian machine: install SLURM, munge, OpenMPI and MPICH yourself to run every test"
+    return 0
+  fi
+  mapfile -t missing < <(missing_packages)
+  if [ ${#missing[@]} = 0 ]; then return 0; fi
+  say "installing ${missing[*]}"
+  # The daemons are for the tests to start, with their own configuration: none may start by itself.
+  if ! as_root apt-get update -qq ||
+     ! as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null; then
+    problem "cannot install ${missing[*]}: run as root, apt-get install --no-install-recommends ${missing[*]}"
+  fi
+}
+
+# setup_python FOLDER REQUIREMENTS...: a Python environment with exactly these versions. A stamp makes the second run quick.
+setup_python() {
+  local venv=$1 file options=()
+  shift
+  if cat "$@" | cmp -s - "$venv/requirements.txt"; then return 0; fi
+  say "installing $* in $venv"
+  python3 -m venv "$venv"
+  for file in "$@"; do options+=(-r "$file"); done
+  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "${options[@]}"
+  cat "$@" >"$venv/requirements.txt"
+}
+
+setup_go() {
+  local bin=$PWD/.cache/bin
+  if [ ! -x "$bin/gonb" ] || [ ! -x "$bin/gotestsum" ] || [ ! -x "$bin/goimports" ] || [ go.mod -nt "$bin/gonb" ]; then
+    say "installing the tools of go.mod in .cache/bin"
+    GOBIN=$bin go install -p 2 tool
+    touch "$bin/gonb"
+  fi
+  if [ ! -x "$bin/gopls" ]; then
+    GOBIN=$bin go install -p 2 "golang.org/x/tools/gopls@$GOPLS_VERSION" ||
+      say "gopls $GOPLS_VERSION could not be installed: the kernel works without completion"
+  fi
+}
+
+case ${1:-tests} in
+  tests)
+    setup_debian
+    setup_python .cache/venv tests/requirements.txt || problem "no Python environment for the Jupyter tests"
+    setup_python .cache/loggers-venv tests/loggers-requirements.txt || problem "no Python environment for the loggers' tests"
+    setup_python .cache/lab-venv kernel/jupyter-requirements.txt tests/lab-requirements.txt || problem "no Python environment with JupyterLab"
+    setup_go
+    ;;
+  bench)
+    setup_debian
+    setup_python .cache/bench-venv bench/requirements.txt
+    setup_python .cache/venv tests/requirements.txt # It has nbconvert.
+    setup_go
+    ;;
+  *) echo "usage: $0 [tests|bench]" >&2; exit 2 ;;
+esac
