@@ -23,7 +23,7 @@ type Data struct {
 	// Modules and Setup run before the first step.
 	Modules, Setup []string
 	// Steps are the programs, in order.
-	Steps []Step
+	Steps []Launch
 	// ExitStatus is the file for the job's id and exit code, Failure that of the ranks' failure.
 	ExitStatus, Failure string
 	// Ending is the file for what SLURM says as it ends the job, Script that of the batch script itself.
@@ -48,18 +48,18 @@ type Data struct {
 // Var is an environment variable.
 type Var struct{ Name, Value string }
 
-// Step is one program, and how srun starts it.
-type Step struct {
-	// Name is the step's name, Title a line for the log.
-	Name, Title string
-	// Env is the step's own environment.
+// Launch is a step of the job, and how srun starts it.
+type Launch struct {
+	rundir.Step
+	// Title is a line for the log.
+	Title string
+	// Env is the step's own environment, sorted by name.
 	Env []Var
 	// Srun are srun's options.
 	Srun []string
-	// Command is what srun starts: the program and its arguments, behind the rank script of a job that is recorded.
+	// Command is what srun starts: the program and its arguments, after the rank script of a job
+	// that is recorded.
 	Command []string
-	// Shell tells that the step is not started on all ranks, and never told to stop.
-	Shell bool
 }
 
 // NewData makes a template's data of spec, whose MPI kind must be decided.
@@ -97,7 +97,7 @@ func NewData(spec submit.JobSpec) (Data, error) {
 		data.Recorder, data.RunDir = spec.RunDir.Submit(), spec.RunDir.Path()
 	}
 	for _, step := range spec.Steps {
-		data.Steps = append(data.Steps, newStep(spec, step))
+		data.Steps = append(data.Steps, newLaunch(spec, step))
 	}
 	return data, nil
 }
@@ -128,19 +128,18 @@ func sortedVars(env map[string]string) []Var {
 
 func byName(a, b Var) int { return cmp.Compare(a.Name, b.Name) }
 
-func newStep(spec submit.JobSpec, step submit.Step) Step {
-	s := Step{
-		Name:    step.Name,
+func newLaunch(spec submit.JobSpec, step rundir.Step) Launch {
+	s := Launch{
+		Step:    step,
 		Env:     sortedVars(step.Env),
 		Srun:    srunOptions(spec, step),
 		Command: spec.Command(step),
-		Shell:   step.Shell,
 	}
 	where := fmt.Sprintf("on %d ranks", spec.Tasks())
-	if step.Shell {
+	if step.Once {
 		where = "once, on the first node"
 	}
-	s.Title = fmt.Sprintf("%s %s: %s", StepTitle(step.Name), where, quoteAll(append([]string{step.Program(spec.RunDir)}, spec.StepArgs(step)...)))
+	s.Title = fmt.Sprintf("%s %s: %s", StepTitle(step.Name), where, quoteAll(append([]string{spec.RunDir.StepProgram(step)}, spec.StepArgs(step)...)))
 	return s
 }
 
@@ -151,10 +150,10 @@ func StepTitle(step string) string { return "gonbatch: step " + step }
 // --export".
 const exportAll = "--export=ALL"
 
-func srunOptions(spec submit.JobSpec, step submit.Step) []string {
+func srunOptions(spec submit.JobSpec, step rundir.Step) []string {
 	options := append(rankOptions(spec), exportAll)
 	logs := rankLogs(spec.RunDir)
-	if step.Shell {
+	if step.Once {
 		options = []string{"--nodes=1", "--relative=0", "--ntasks=1", "--ntasks-per-node=1", "--mpi=none", "--input=none", exportAll}
 		logs = rundir.At(escapePattern(spec.RunDir.Path())).RankLog(0)
 	}

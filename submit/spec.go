@@ -44,7 +44,7 @@ type JobSpec struct {
 	// Devices is how many XLA devices a rank drives: a number or "all"; "" is 1.
 	Devices string
 	// Steps run one after the other; the first that fails ends the job.
-	Steps []Step
+	Steps []rundir.Step
 	// Args are passed to every step's program, behind the step's own.
 	Args []string
 	// MaxRestarts is how often the job may be started again: after its programs were told to stop,

@@ -9,7 +9,7 @@ import (
 )
 
 func valid() JobSpec {
-	return JobSpec{Name: "x", Nodes: 1, TasksPerNode: 1, RunDir: rundir.At("/runs/x"), Steps: []Step{{Name: "train"}}}
+	return JobSpec{Name: "x", Nodes: 1, TasksPerNode: 1, RunDir: rundir.At("/runs/x"), Steps: []rundir.Step{{Name: "train"}}}
 }
 
 func TestValidate(t *testing.T) {
@@ -141,7 +141,7 @@ func TestSpecIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := JobSpec{Name: "x", Nodes: 2, TasksPerNode: 1, Env: map[string]string{"A": "two\nlines"}, SignalLead: time.Minute, RunDir: dir,
-		Steps: []Step{{Name: "train", Args: []string{"-x"}, Dir: "/data"}}}
+		Steps: []rundir.Step{{Name: "train", Args: []string{"-x"}, Dir: "/data"}}}
 	if err := WriteSpec(want); err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func describeSteps(w io.Writer, m *export.Module) error {
 	rows := [][]string{{"STEP", "CELL", "RUNS", "WHAT"}}
 	for _, step := range m.Steps {
 		where, what := "on every rank", "program "+shellescape.QuoteCommand(append([]string{step.Name}, step.Args...))
-		if step.IsShell() {
+		if step.Shell {
 			where, what = "once, on the first node", step.Title
 		}
 		if step.Dir != "" {

@@ -36,9 +36,9 @@ func newExportCommand(a *app) *cobra.Command {
 				return err
 			}
 			for _, step := range module.Steps {
-				command := fmt.Sprintf("cd %s && go run ./%s", shellescape.Quote(out), step.Package)
-				if step.IsShell() {
-					command = "bash " + shellescape.Quote(filepath.Join(out, step.Script))
+				command := fmt.Sprintf("cd %s && go run ./%s", shellescape.Quote(out), step.Name)
+				if step.Shell {
+					command = "bash " + shellescape.Quote(filepath.Join(out, step.Script()))
 				}
 				if _, err := fmt.Fprintln(a.out, command); err != nil {
 					return err

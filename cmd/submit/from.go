@@ -154,7 +154,7 @@ func (r *reuse) checkArgs(spec submit.JobSpec) error {
 	}
 	for _, step := range spec.Steps {
 		i := slices.IndexFunc(m.Steps, func(s rundir.Step) bool { return s.Name == step.Name })
-		if i < 0 || !slices.Contains(r.steps, step.Name) || step.Shell {
+		if i < 0 || !slices.Contains(r.steps, step.Name) || !step.TakesArgs() {
 			continue
 		}
 		if now := spec.StepArgs(step); !slices.Equal(m.Steps[i].Args, now) {

@@ -45,23 +45,14 @@ func manifestSteps(p prepared, spec submit.JobSpec) ([]rundir.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []rundir.Step
-	for _, s := range p.module.Steps {
-		if s.IsShell() {
-			list = append(list, rundir.Step{
-				Name: s.Name, Program: rundir.File{Path: spec.RunDir.Program(s.Script), SHA256: hashBytes(p.module.Files[s.Script])},
-				Cell: s.Cell, CellID: s.CellID,
-			})
-			continue
-		}
-		hash, err := known.of(p.build.Programs[s.Name])
-		if err != nil {
+	list := slices.Clone(spec.Steps)
+	for i, s := range list {
+		list[i].Args = spec.StepArgs(s)
+		if s.Shell {
+			list[i].SHA256 = hashBytes(p.module.Files[s.Script()])
+		} else if list[i].SHA256, err = known.of(p.build.Programs[s.Name]); err != nil {
 			return nil, err
 		}
-		list = append(list, rundir.Step{
-			Name: s.Name, Program: rundir.File{Path: spec.RunDir.Program(s.Name), SHA256: hash},
-			Args: slices.Concat(s.Args, spec.Args), Cell: s.Cell, CellID: s.CellID,
-		})
 	}
 	return list, known.save()
 }

@@ -51,12 +51,9 @@ func newPlan(o *submitOptions, m *export.Module, nb *nbformat.Notebook) (execute
 	if err != nil {
 		return executed.Plan{}, err
 	}
-	plan := executed.Plan{Input: input, Parameters: values, Version: "gonbatch " + ownVersion()}
-	for _, step := range m.Steps {
-		plan.Steps = append(plan.Steps, executed.Step{Name: step.Name, Cell: step.Cell})
-	}
+	plan := executed.Plan{Input: input, Steps: m.Steps, Parameters: values, Version: "gonbatch " + ownVersion()}
 	for _, cell := range nb.Cells {
-		isStep := slices.ContainsFunc(m.Steps, func(s export.Step) bool { return s.Cell == cell.Number })
+		isStep := slices.ContainsFunc(m.Steps, func(s rundir.Step) bool { return s.Cell == cell.Number })
 		if export.Skips(cell) && !isStep {
 			plan.LeftOut = append(plan.LeftOut, cell.Number)
 		}

@@ -179,7 +179,7 @@ func needWork(spec submit.JobSpec) error {
 			continue
 		}
 		left++
-		if _, err := os.Stat(step.Program(spec.RunDir)); err != nil {
+		if _, err := os.Stat(spec.RunDir.StepProgram(step)); err != nil {
 			return fmt.Errorf("run %s cannot be resumed: its program is gone: %w", spec.RunDir.Name(), err)
 		}
 	}

@@ -46,7 +46,7 @@ func (o *submitOptions) spec(a *app, m *export.Module, dir rundir.Dir) (submit.J
 		Name: o.name(), Nodes: o.Nodes, TasksPerNode: o.tasksPerNode(), CPUsPerTask: o.CPUsPerTask, GPUsPerNode: o.GPUs.count, GPUType: o.GPUs.kind,
 		Mem: o.Mem, Time: o.Time, Partition: o.Partition, Account: o.Account, QOS: o.QOS, Constraint: o.Constraint,
 		Env: env, Secrets: o.Secrets, Modules: o.Modules, Setup: o.Setup, Directives: o.Directives, MPI: o.MPI, MPILibrary: o.MPILibrary,
-		Platform: o.platform(a.hasGPU), Devices: o.Devices, Steps: steps(m, workDir, a.getenv("HOME"), o.Args), Args: o.Args, RunDir: dir, WorkDir: workDir,
+		Platform: o.platform(a.hasGPU), Devices: o.Devices, Steps: steps(m, workDir, a.getenv("HOME")), Args: o.Args, RunDir: dir, WorkDir: workDir,
 		DataDir: data.Dir(a.getenv), Template: o.Template, Record: true, MaxRestarts: o.MaxRestarts, SignalLead: o.SignalLead,
 	}
 	if o.Local {
@@ -92,17 +92,11 @@ func parseEnv(list []string) (map[string]string, error) {
 	return env, nil
 }
 
-// steps are those of the module, with absolute directories. Programs that run once get the job's arguments too.
-func steps(m *export.Module, workDir, home string, args []string) []submit.Step {
-	var list []submit.Step
-	for _, s := range m.Steps {
-		step := submit.Step{
-			Name: s.Name, Args: s.Args, Env: s.Env, Dir: stepDir(s.Dir, workDir, home), Shell: s.Once, Script: s.Script != "",
-		}
-		if s.Once && !s.IsShell() && !s.Test {
-			step.Args = slices.Concat(s.Args, args)
-		}
-		list = append(list, step)
+// steps are those of the module, with absolute directories.
+func steps(m *export.Module, workDir, home string) []rundir.Step {
+	list := slices.Clone(m.Steps)
+	for i := range list {
+		list[i].Dir = stepDir(list[i].Dir, workDir, home)
 	}
 	return list
 }

@@ -46,12 +46,12 @@ func stage(a *app, o *submitOptions, p prepared, pluginDir string) (dir rundir.D
 // stageSteps puts the programs and the scripts of the steps into the run directory.
 func stageSteps(p prepared, dir rundir.Dir) error {
 	for _, step := range p.module.Steps {
-		if step.Script != "" {
-			if err := rundir.WriteFileAtomic(dir.Program(step.Script), p.module.Files[step.Script], 0o700); err != nil {
+		if script := step.Script(); script != "" {
+			if err := rundir.WriteFileAtomic(dir.Program(script), p.module.Files[script], 0o700); err != nil {
 				return err
 			}
 		}
-		if step.IsShell() {
+		if step.Shell {
 			continue
 		}
 		if err := storeOf(dir).link(p.build.Programs[step.Name], dir.Program(step.Name)); err != nil {

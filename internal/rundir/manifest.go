@@ -82,17 +82,6 @@ type Git struct {
 	Dirty bool `json:"dirty"`
 }
 
-// Step is one program of the run.
-type Step struct {
-	Name string `json:"name"`
-	// Program is the program in the run directory.
-	Program File     `json:"program"`
-	Args    []string `json:"args,omitempty"`
-	// Cell and CellID name the main cell that the step came from.
-	Cell   int    `json:"cell,omitempty"`
-	CellID string `json:"cell_id,omitempty"`
-}
-
 // ReadManifest reads the manifest of d.
 func ReadManifest(d Dir) (Manifest, error) {
 	data, err := os.ReadFile(d.ManifestPath())

@@ -2,6 +2,7 @@ package export
 
 import (
 	"fmt"
+	"gonbatch/internal/rundir"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,7 +34,7 @@ func (p picks) wants(step string, cell *cellInfo) bool {
 }
 
 // check gives an error for a pick that no step answers to.
-func (p picks) check(nb string, all []Step, cells []*cellInfo) error {
+func (p picks) check(nb string, all []rundir.Step, cells []*cellInfo) error {
 	byNumber := map[int]string{}
 	var steps []string
 	for _, step := range all {

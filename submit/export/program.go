@@ -9,11 +9,12 @@ import (
 	"strings"
 
 	"gonbatch/internal/nbformat"
+	"gonbatch/internal/rundir"
 )
 
 // program is what a step's source is made of.
 type program struct {
-	step Step
+	step rundir.Step
 	cell *cellInfo
 	// cells are all cells of the notebook.
 	cells []*cellInfo

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"gonbatch/internal/rundir"
 	"maps"
 	"strings"
 )
@@ -81,14 +82,14 @@ func cellBody(cell *cellInfo) string {
 // shellStep adds the step of a shell command.
 func (e *exporter) shellStep(cell *cellInfo, sh shellCommand, picked bool) {
 	name := e.namer.unique(shellName(cell))
-	step := Step{
+	step := rundir.Step{
 		Name: name, Cell: cell.Number, CellID: cell.ID, Env: sh.env, Dir: sh.dir,
-		Script: name + ".sh", Line: sh.line, Title: sh.title, Once: true, MayFail: sh.mayFail,
+		Line: sh.line, Title: sh.title, Shell: true, Once: true, MayFail: sh.mayFail,
 	}
 	e.all = append(e.all, step)
 	if !picked && !e.picks.wants(name, cell) {
 		return
 	}
-	e.module.Files[step.Script] = renderScript(cell, sh)
+	e.module.Files[step.Script()] = renderScript(cell, sh)
 	e.module.Steps = append(e.module.Steps, step)
 }

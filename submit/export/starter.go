@@ -2,6 +2,7 @@ package export
 
 import (
 	"fmt"
+	"gonbatch/internal/rundir"
 	"strings"
 
 	"al.essio.dev/pkg/shellescape"
@@ -28,7 +29,7 @@ done
 `
 
 // renderStarter gives the script that starts the program of a step which runs once or may fail. The program lies beside it.
-func renderStarter(cell *cellInfo, step Step) []byte {
+func renderStarter(cell *cellInfo, step rundir.Step) []byte {
 	place := printable(cell.ref.String())
 	var b strings.Builder
 	fmt.Fprintf(&b, "#!/bin/bash\n%s%s; DO NOT EDIT.\n# %s\n", generatedScript, cell.ref.Notebook, place)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gonbatch/internal/nbformat"
+	"gonbatch/internal/rundir"
 )
 
 func TestTags(t *testing.T) {
@@ -49,8 +50,8 @@ func TestTags(t *testing.T) {
 				if step.Once {
 					got = step.Name + " once"
 				}
-				if step.Script != "" {
-					got += " by " + step.Script
+				if step.Script() != "" {
+					got += " by " + step.Script()
 				}
 				if step.MayFail {
 					got += " may fail"
@@ -83,7 +84,7 @@ func TestStarter(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			cell := &cellInfo{Cell: &nbformat.Cell{}, ref: CellRef{Notebook: "n.ipynb", Number: 2}}
-			script := renderStarter(cell, Step{Name: "train", Once: true, MayFail: tt.mayFail})
+			script := renderStarter(cell, rundir.Step{Name: "train", Once: true, MayFail: tt.mayFail})
 			for name, text := range map[string]string{"train": "#!/bin/bash\n" + tt.program + "\n", "train.sh": string(script)} {
 				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
 					t.Fatal(err)

@@ -31,7 +31,7 @@ func ownEnv(spec submit.JobSpec, start int) []string {
 }
 
 // userEnv is the user's part: the job's and the step's own. A later one wins.
-func userEnv(spec submit.JobSpec, step submit.Step) (vars []string) {
+func userEnv(spec submit.JobSpec, step rundir.Step) (vars []string) {
 	for _, group := range []map[string]string{spec.Env, step.Env} {
 		for _, name := range slices.Sorted(maps.Keys(group)) {
 			vars = append(vars, name+"="+group[name])

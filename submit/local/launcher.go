@@ -32,7 +32,7 @@ func renderLauncher(spec submit.JobSpec, start int) ([]byte, error) {
 		Steps                      []launchStep
 	}{RunDir: spec.RunDir.Path(), Logs: spec.RunDir.Logs(), SchedulerLog: spec.RunDir.SchedulerLog(), RequeueCode: rundir.RequeueCode, Own: ownEnv(spec, start)}
 	for _, step := range spec.Steps {
-		if step.Shell {
+		if step.Once {
 			continue
 		}
 		data.Steps = append(data.Steps, launchStep{

@@ -94,16 +94,16 @@ func (s *start) record() (err error) {
 }
 
 // step runs a step to its end and records that it has ended well.
-func (s *start) step(ctx context.Context, step submit.Step) error {
+func (s *start) step(ctx context.Context, step rundir.Step) error {
 	if err := rundir.ClearProgress(s.spec.RunDir); err != nil {
 		return err
 	}
 	launch := s.ranks
-	if step.Shell || s.spec.Tasks() == 1 {
+	if step.Once || s.spec.Tasks() == 1 {
 		launch = s.direct
 	}
 	code, err := launch(ctx, step)
-	if err == nil && code == 0 && !step.Shell && s.takeStopped() {
+	if err == nil && code == 0 && !step.Once && s.takeStopped() {
 		code = rundir.RequeueCode
 	}
 	switch {
@@ -111,7 +111,7 @@ func (s *start) step(ctx context.Context, step submit.Step) error {
 		return fmt.Errorf("step %s: %w", step.Name, err)
 	case code == 0:
 		return rundir.MarkFinished(s.spec.RunDir, step.Name, s.number)
-	case code == rundir.RequeueCode && !step.Shell:
+	case code == rundir.RequeueCode && !step.Once:
 		return submit.NewJobError(submit.Job{Dir: s.spec.RunDir}, submit.Status{State: submit.Stopped, ExitCode: code})
 	case ctx.Err() != nil:
 		return fmt.Errorf("step %s: %w", step.Name, context.Cause(ctx))
@@ -124,7 +124,7 @@ func (s *start) takeStopped() bool { return os.Remove(stoppedFile(s.spec, s.numb
 
 // direct runs a step as one process: the only rank, or a shell command. What it prints is appended to rank 0's log, and shown. It goes
 // to the log without this process: what is printed when that has been killed must end nobody.
-func (s *start) direct(ctx context.Context, step submit.Step) (code int, err error) {
+func (s *start) direct(ctx context.Context, step rundir.Step) (code int, err error) {
 	spec := s.spec
 	log, err := os.OpenFile(spec.RunDir.RankLog(0), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -172,7 +172,7 @@ func (s *start) showing(run func() (int, error)) (int, error) {
 const logInterval = 100 * time.Millisecond
 
 // ranks runs a step by mpirun. Every rank appends to its own log; rank 0's is shown as it grows.
-func (s *start) ranks(ctx context.Context, step submit.Step) (int, error) {
+func (s *start) ranks(ctx context.Context, step rundir.Step) (int, error) {
 	spec := s.spec
 	log, err := os.OpenFile(spec.RunDir.SchedulerLog(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -196,7 +196,7 @@ func (r Runner) environ() []string {
 }
 
 // workDir is the step's directory, for a name that is not absolute below the job's.
-func workDir(spec submit.JobSpec, step submit.Step) string {
+func workDir(spec submit.JobSpec, step rundir.Step) string {
 	if step.Dir == "" || filepath.IsAbs(step.Dir) {
 		return firstOf(step.Dir, spec.WorkDir)
 	}
