@@ -26,7 +26,7 @@ func directives(spec submit.JobSpec) ([]string, error) {
 	}
 	for _, o := range []struct{ name, value string }{
 		{"account", spec.Account}, {"chdir", spec.WorkDir}, {"constraint", spec.Constraint}, {"cpus-per-task", number(spec.CPUsPerTask)},
-		{"gpus-per-node", spec.GPUs()}, {"mem", spec.Mem}, {"partition", spec.Partition}, {"qos", spec.QOS}, {"time", spec.Time},
+		{"gpus-per-node", gpus(spec)}, {"mem", spec.Mem}, {"partition", spec.Partition}, {"qos", spec.QOS}, {"time", spec.Time},
 	} {
 		if o.value != "" {
 			lines = append(lines, option(o.name, o.value))
@@ -61,6 +61,14 @@ func exportSecrets(value string, secrets []string) string {
 		return strings.Join(secrets, ",")
 	}
 	return value + "," + strings.Join(secrets, ",")
+}
+
+// gpus are the GPUs of each node; "" for none.
+func gpus(spec submit.JobSpec) string {
+	if spec.GPUs.Count == 0 {
+		return ""
+	}
+	return spec.GPUs.String()
 }
 
 func number(n int) string {

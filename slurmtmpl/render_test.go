@@ -28,7 +28,7 @@ func minimal() submit.JobSpec {
 
 func full() submit.JobSpec {
 	return submit.JobSpec{
-		Name: "mnist", Nodes: 2, TasksPerNode: 4, CPUsPerTask: 8, GPUsPerNode: 4, GPUType: "a100", Mem: "64G", Time: "1-12:00:00",
+		Name: "mnist", Nodes: 2, TasksPerNode: 4, CPUsPerTask: 8, GPUs: submit.GPUs{Count: 4, Kind: "a100"}, Mem: "64G", Time: "1-12:00:00",
 		Partition: "gpu,main", Account: "physics", QOS: "high", Constraint: "a100&nvlink",
 		Env:     map[string]string{"OMP_NUM_THREADS": "8", "A": "1"},
 		Secrets: []string{"API_KEY"},

@@ -1,4 +1,4 @@
-package main
+package submit
 
 import (
 	"fmt"
@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// gpus is the value of --gpus-per-node: a number, or a type and a number, as "a100:2". It is a
-// flag's value.
-type gpus struct {
-	count int
-	kind  string
+// GPUs are the GPUs of each node: a number, or a type and a number, as "a100:2". It is a flag's
+// value.
+type GPUs struct {
+	Count int    `json:"count,omitempty"`
+	Kind  string `json:"kind,omitempty"`
 }
 
-// String is the value as the command line has it.
-func (g *gpus) String() string {
-	if g.kind == "" {
-		return strconv.Itoa(g.count)
+// String is the value as the command line has it, and as schedulers read it.
+func (g *GPUs) String() string {
+	if g.Kind == "" {
+		return strconv.Itoa(g.Count)
 	}
-	return g.kind + ":" + strconv.Itoa(g.count)
+	return g.Kind + ":" + strconv.Itoa(g.Count)
 }
 
 // Set reads a value. SLURM takes a type without a number for one GPU of it.
-func (g *gpus) Set(text string) error {
+func (g *GPUs) Set(text string) error {
 	kind, number, typed := strings.Cut(text, ":")
 	if !typed {
 		kind, number = "", text
@@ -31,9 +31,9 @@ func (g *gpus) Set(text string) error {
 	if err != nil || typed && kind == "" {
 		return fmt.Errorf("%q is not a number, nor a type and a number", text)
 	}
-	g.count, g.kind = count, kind
+	g.Count, g.Kind = count, kind
 	return nil
 }
 
 // Type is what the help and the errors call the value.
-func (g *gpus) Type() string { return "gpus" }
+func (g *GPUs) Type() string { return "gpus" }

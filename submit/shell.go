@@ -1,41 +1,60 @@
-package main
+package submit
 
 import (
+	"errors"
 	"fmt"
-	"slices"
+	"io"
+	"io/fs"
 	"strings"
-
-	"gonbatch/submit"
-	"gonbatch/submit/slurm"
+	"syscall"
+	"time"
 )
 
-// checkSecrets refuses a job whose secrets are not in the environment that it gets.
-func (a *app) checkSecrets(spec submit.JobSpec) error {
+// Shell is the shell that a command was called from: its streams, its environment, its clock, and
+// the way to run other commands. It is read once, where the program begins.
+type Shell struct {
+	Out, Err    io.Writer
+	Environ     []string
+	CommandLine []string
+	Now         func() time.Time
+	Runner      Runner
+}
+
+// Lookup is the value of an environment variable, and whether it is set.
+func (s Shell) Lookup(name string) (string, bool) {
+	for _, variable := range s.Environ {
+		if value, ok := strings.CutPrefix(variable, name+"="); ok {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// Getenv is the value of an environment variable; "" where it is not set.
+func (s Shell) Getenv(name string) string {
+	value, _ := s.Lookup(name)
+	return value
+}
+
+// Warn tells the user of something that does not end the command.
+func (s Shell) Warn(format string, args ...any) {
+	fmt.Fprintf(s.Err, "submit: warning: "+format+"\n", args...)
+}
+
+// WarnUnlessForbidden warns of what could not be written, and is only written for later. A user who
+// may not write there, as in a colleague's run, need not hear of it.
+func (s Shell) WarnUnlessForbidden(err error) {
+	if err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
+		s.Warn("%v", err)
+	}
+}
+
+// CheckSecrets refuses a job whose secrets are not in the environment that it gets.
+func (s Shell) CheckSecrets(spec JobSpec) error {
 	for _, name := range spec.Secrets {
-		isSet := slices.ContainsFunc(a.environ, func(v string) bool { return strings.HasPrefix(v, name+"=") })
-		if !isSet {
-			return usage("--secret %s: your shell exports no variable of that name; export %s=... first", name, name)
+		if _, isSet := s.Lookup(name); !isSet {
+			return Usagef("--secret %s: your shell exports no variable of that name; export %s=... first", name, name)
 		}
 	}
 	return nil
-}
-
-// warnIgnored says which options of sbatch in the environment do not count for the job.
-func (a *app) warnIgnored() {
-	for _, ignored := range slurm.IgnoredOptions(a.environ) {
-		instead := "give sbatch's option by --directive"
-		if ignored.Option != "" {
-			instead = "give " + ignored.Option
-		}
-		fmt.Fprintf(a.err, "submit: warning: %s is ignored: %s\n", ignored.Variable, instead)
-	}
-}
-
-// warnCounting says which options of sbatch in the environment will count when a person queues the
-// job from this shell.
-func (a *app) warnCounting() {
-	for _, ignored := range slurm.IgnoredOptions(a.environ) {
-		name, _, _ := strings.Cut(ignored.Variable, "=")
-		fmt.Fprintf(a.err, "submit: warning: sbatch will prefer %s to the job's own options: unset %s before you queue it\n", ignored.Variable, name)
-	}
 }

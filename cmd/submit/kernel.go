@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gonbatch/internal/plugin"
+	"gonbatch/internal/source"
 	"gonbatch/kernel"
 )
 
@@ -38,7 +40,7 @@ func (p *kernelPlace) addFlags(cmd *cobra.Command) {
 }
 
 func (p *kernelPlace) options(a *app) (kernel.InstallOptions, error) {
-	opts := kernel.InstallOptions{Prefix: p.prefix, Getenv: a.getenv}
+	opts := kernel.InstallOptions{Prefix: p.prefix, Getenv: a.Getenv}
 	if !p.sysPrefix {
 		return opts, nil
 	}
@@ -65,7 +67,7 @@ func newKernelUninstallCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.out, "kernel removed: %s\n", dir)
+			_, err = fmt.Fprintf(a.Out, "kernel removed: %s\n", dir)
 			return err
 		},
 	}
@@ -91,7 +93,7 @@ func newKernelDoctorCommand(a *app) *cobra.Command {
 					mark, text = "WRONG  ", f.Err.Error()
 					wrong++
 				}
-				fmt.Fprintf(a.out, "%s  %-18s %s\n", mark, f.Name, text)
+				fmt.Fprintf(a.Out, "%s  %-18s %s\n", mark, f.Name, text)
 			}
 			if wrong > 0 {
 				return errors.New("the kernel cannot run: fix the lines marked WRONG")
@@ -155,13 +157,18 @@ func newKernelStreamCommand() *cobra.Command {
 	}
 }
 
+// sourceDir is the tree of gonbatch's own library, which the programs are compiled with.
+func (a *app) sourceDir(ctx context.Context) (string, error) {
+	return source.Dir(ctx, source.Options{Getenv: a.Getenv})
+}
+
 // kernelOptions finds what a session needs. Without a plugin it starts all the same: a cell that needs one says what is missing.
 func kernelOptions(cmd *cobra.Command, a *app) (opts kernel.Options, err error) {
-	opts = kernel.Options{Environ: a.environ, Log: a.err}
-	if opts.SourceDir, err = sourceDir(cmd.Context(), a); err != nil {
+	opts = kernel.Options{Environ: a.Environ, Log: a.Err}
+	if opts.SourceDir, err = a.sourceDir(cmd.Context()); err != nil {
 		return opts, err
 	}
-	if found, err := plugin.Find(plugin.Options{Platform: plugin.CPU, Getenv: a.getenv}); err == nil {
+	if found, err := plugin.Find(plugin.Options{Platform: plugin.CPU, Getenv: a.Getenv}); err == nil {
 		opts.PluginDir = filepath.Dir(found.Path)
 	}
 	return opts, nil

@@ -1,87 +1,29 @@
-package main
+package executed
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime"
-	"strconv"
 	"syscall"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
-	"gonbatch/submit/executed"
+	"gonbatch/submit/scratch"
 )
 
-// The main goroutine stays with the process' first thread. What "recorder attach" becomes is told by the kernel when the submit
-// command that started it dies, and the kernel keeps that order for the first thread only.
-func init() { runtime.LockOSThread() }
-
-// newRecorderCommand has what the batch script and the rank script of a job call. It is no command for people.
-func newRecorderCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{Use: "recorder", Short: "Write executed.ipynb in a job", Hidden: true}
-	cmd.AddCommand(
-		&cobra.Command{
-			Use: "serve RUNDIR", Short: "Print a socket's path, and record what programs bring there until the job ends", Args: oneArg("RUNDIR"),
-			RunE: func(_ *cobra.Command, args []string) error { return serveRecorder(a, rundir.At(args[0])) },
-		},
-		&cobra.Command{
-			Use: "attach PROGRAM [ARGS]", Short: "Become a program whose output is recorded", DisableFlagParsing: true,
-			RunE: func(_ *cobra.Command, args []string) error {
-				var spare []string
-				if self, err := os.Executable(); err == nil {
-					spare = []string{self, "recorder", "spare"}
-				}
-				return executed.Attach(a.getenv(executed.EnvSocket), args, a.environ, spare)
-			},
-		},
-		&cobra.Command{
-			Use: "spare", Short: "Read a program's output if its recorder dies", Args: cobra.NoArgs,
-			RunE: func(*cobra.Command, []string) error { return executed.Spare(a.getenv) },
-		},
-		&cobra.Command{
-			Use: "end CODE", Short: "Tell the recorder how the job ended", Args: oneArg("CODE"),
-			RunE: func(_ *cobra.Command, args []string) error {
-				code, err := strconv.Atoi(args[0])
-				if err != nil {
-					return usage("submit recorder end %s: want an exit code", args[0])
-				}
-				outcome := executed.Outcome{Code: code, Step: a.getenv(executed.EnvStep)}
-				if dir, ok := rundir.FromEnv(a.getenv); ok {
-					outcome = withFailure(outcome, dir)
-				}
-				return executed.End(a.getenv(executed.EnvSocket), outcome)
-			},
-		},
-	)
-	return cmd
-}
-
-// withFailure adds what the ranks have said of a job that failed.
-func withFailure(o executed.Outcome, dir rundir.Dir) executed.Outcome {
-	if o.Code != 0 && o.Code != rundir.RequeueCode {
-		if f, err := rundir.ReadFailure(dir); err == nil {
-			o.Failure = &f
-		}
-	}
-	return o
-}
-
-// recording is a run whose executed notebook is being written.
-type recording struct {
-	server *executed.Server
+// Recording is a run whose executed notebook is being written.
+type Recording struct {
+	*Server
 	folder string
 }
 
-// startRecording starts to record a run that begins now.
-func startRecording(a *app, dir rundir.Dir, jobID string) (*recording, error) {
-	recorder, err := executed.Open(dir, a.now)
+// Record starts to record a run that begins now. Programs find the recorder in a local folder, as
+// the run directory's file system may have no sockets.
+func Record(shell submit.Shell, dir rundir.Dir, jobID string) (*Recording, error) {
+	recorder, err := Open(dir, shell.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -89,66 +31,70 @@ func startRecording(a *app, dir rundir.Dir, jobID string) (*recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	sweep(os.TempDir(), a.now())
-	folder, err := os.MkdirTemp("", recorderPattern)
-	if err != nil {
+	scratch.Sweep(os.TempDir(), shell.Now())
+	r := &Recording{}
+	if r.folder, err = scratch.Make(scratch.Recorder); err != nil {
 		return nil, err
 	}
 	recorder.Start(jobID, host)
-	r := &recording{folder: folder}
-	r.server, err = executed.Listen(r.socket(), recorder, func(err error) { fmt.Fprintln(a.err, "submit: warning:", err) })
+	r.Server, err = Listen(r.Socket(), recorder, func(err error) { shell.Warn("%v", err) })
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(folder))
+		return nil, errors.Join(err, os.RemoveAll(r.folder))
 	}
 	return r, nil
 }
 
-// socketName is the recorder's socket in its folder.
-const socketName = "socket"
+// Socket is where programs find the recorder.
+func (r *Recording) Socket() string { return filepath.Join(r.folder, scratch.Socket) }
 
-// socket is where programs find the recorder: a local folder, as the run directory's file system may have no sockets.
-func (r *recording) socket() string { return filepath.Join(r.folder, socketName) }
+// End writes how the run ended.
+func (r *Recording) End(o Outcome) error { return errors.Join(r.Server.End(o), os.RemoveAll(r.folder)) }
 
-// end writes how the run ended.
-func (r *recording) end(o executed.Outcome) error {
-	return errors.Join(r.server.End(o), os.RemoveAll(r.folder))
-}
+// Close writes the notebook as it is.
+func (r *Recording) Close() error { return errors.Join(r.Server.Close(), os.RemoveAll(r.folder)) }
 
-// close writes the notebook as it is.
-func (r *recording) close() error { return errors.Join(r.server.Close(), os.RemoveAll(r.folder)) }
-
-// serveRecorder records until the job has ended, or the batch script is gone. It outlives the signals that tell a job to end:
-// its programs may have much to say then.
-func serveRecorder(a *app, dir rundir.Dir) error {
+// Serve prints the recorder's socket, and records until the job has ended, or the batch script that
+// has started this process is gone. It outlives the signals that tell a job to end: its programs
+// may have much to say then.
+func Serve(shell submit.Shell, dir rundir.Dir, jobID string) error {
 	parent := os.Getppid()
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGPIPE)
-	r, err := startRecording(a, dir, a.getenv("SLURM_JOB_ID"))
+	r, err := Record(shell, dir, jobID)
 	if err != nil {
 		return err
 	}
-	if _, err := io.WriteString(a.out, r.socket()+"\n"); err != nil {
-		return errors.Join(err, r.close())
+	if _, err := io.WriteString(shell.Out, r.Socket()+"\n"); err != nil {
+		return errors.Join(err, r.Close())
 	}
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
 	for {
 		select {
-		case <-r.server.Done():
-			return r.close()
+		case <-r.Done():
+			return r.Close()
 		case <-ticker.C:
 			if os.Getppid() != parent {
-				return r.close()
+				return r.Close()
 			}
 		}
 	}
 }
 
-// outcomeOf is how a run ended.
-func outcomeOf(status submit.Status, dir rundir.Dir) executed.Outcome {
-	o := executed.Outcome{Code: status.ExitCode, Reason: status.Reason}
+// EndJob tells the recorder of the calling job with which exit code the job ended.
+func EndJob(getenv func(string) string, code int) error {
+	outcome := Outcome{Code: code, Step: getenv(EnvStep)}
+	if dir, ok := rundir.FromEnv(getenv); ok {
+		outcome = outcome.withFailure(dir)
+	}
+	return End(getenv(EnvSocket), outcome)
+}
+
+// OutcomeOf is how a job ended.
+func OutcomeOf(status submit.Status, dir rundir.Dir) Outcome {
+	o := Outcome{Code: status.ExitCode, Reason: status.Reason}
 	switch {
 	case status.State == submit.Completed:
-		return executed.Outcome{}
+		return Outcome{}
 	case status.Signal != 0:
 		o.Code = 128 + status.Signal
 	case o.Code == 0:
@@ -157,5 +103,15 @@ func outcomeOf(status submit.Status, dir rundir.Dir) executed.Outcome {
 	if status.State != submit.Failed && status.State != submit.Stopped {
 		o.State = string(status.State)
 	}
-	return withFailure(o, dir)
+	return o.withFailure(dir)
+}
+
+// withFailure adds what the ranks have said of a job that failed.
+func (o Outcome) withFailure(dir rundir.Dir) Outcome {
+	if o.Code != 0 && o.Code != rundir.RequeueCode {
+		if f, err := rundir.ReadFailure(dir); err == nil {
+			o.Failure = &f
+		}
+	}
+	return o
 }

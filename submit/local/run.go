@@ -15,10 +15,7 @@ import (
 	"gonbatch/submit"
 )
 
-// Name is this scheduler's name in manifests.
-const Name = "local"
-
-// Runner runs jobs on this machine.
+// Runner runs the programs of jobs.
 type Runner struct {
 	// Out gets rank 0's output, Err mpirun's own messages.
 	Out, Err io.Writer
@@ -28,6 +25,8 @@ type Runner struct {
 	LookPath func(string) (string, error)
 	// Drain, if it is set, returns once all that a step has put out is in its log: where that goes through a recorder, it comes late.
 	Drain func()
+	// Locate adds to an error the place in the notebook where a rank failed, if it is set.
+	Locate func(*submit.JobError)
 }
 
 // Run runs the steps of spec, whose programs lie in spec.RunDir, one after the other, except those that an earlier Run has
@@ -116,7 +115,7 @@ func (s *start) step(ctx context.Context, step rundir.Step) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("step %s: %w", step.Name, context.Cause(ctx))
 	}
-	return failed(s.spec, code)
+	return s.failed(code)
 }
 
 // takeStopped tells whether a rank has left the file that says that it was told to stop, and removes it.
@@ -212,11 +211,16 @@ func firstOf(texts ...string) string {
 	return ""
 }
 
-func failed(spec submit.JobSpec, code int) error {
+// failed is the error of a program that has ended with a code.
+func (s *start) failed(code int) error {
 	status := submit.Status{State: submit.Failed, ExitCode: code}
 	if code > 128 {
 		status.ExitCode, status.Signal = 0, code-128
 	}
-	status.FailedRank = failedRank(spec)
-	return submit.NewJobError(submit.Job{Dir: spec.RunDir}, status)
+	status.FailedRank = failedRank(s.spec)
+	err := submit.NewJobError(submit.Job{Dir: s.spec.RunDir}, status)
+	if s.Locate != nil {
+		s.Locate(err)
+	}
+	return err
 }

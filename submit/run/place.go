@@ -1,21 +1,24 @@
-package submit
+package run
 
 import (
 	"gonbatch/internal/nbformat"
 	"gonbatch/internal/rundir"
+	"gonbatch/submit"
 	"gonbatch/submit/export"
 )
 
-// failedPlace describes the place in the notebook where a rank failed: the first that the trace of a failure in the lines names,
-// else the last one in them. It is "" where they name none, or the notebook cannot be read.
-func failedPlace(dir rundir.Dir, lines []string) string {
+// Locate adds to an error the place in the notebook where a rank failed: the first that the trace
+// of a failure names, else the last one in the lines. It stays "" where they name none, or the
+// notebook cannot be read.
+func Locate(e *submit.JobError) {
 	at := ""
-	for i, line := range lines {
+	for i, line := range e.Trace {
 		found := export.Positions(line)
-		if goFailure.MatchString(line) {
-			for _, frame := range lines[i:] {
+		if submit.IsGoFailure(line) {
+			for _, frame := range e.Trace[i:] {
 				if places := export.Positions(frame); len(places) > 0 {
-					return describePlace(dir, places[0])
+					e.Place = describePlace(e.Job.Dir, places[0])
+					return
 				}
 			}
 		}
@@ -23,7 +26,7 @@ func failedPlace(dir rundir.Dir, lines []string) string {
 			at = found[len(found)-1]
 		}
 	}
-	return describePlace(dir, at)
+	e.Place = describePlace(e.Job.Dir, at)
 }
 
 func describePlace(dir rundir.Dir, at string) string {

@@ -1,4 +1,4 @@
-package main
+package scratch
 
 import (
 	"net"
@@ -19,7 +19,7 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	listen := func(path string) *net.UnixListener {
-		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(path, socketName), Net: "unix"})
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(path, Socket), Net: "unix"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +49,7 @@ func TestSweep(t *testing.T) {
 			aged(path, 48*time.Hour)
 		}
 	}
-	sweep(root, now)
+	Sweep(root, now)
 	for name, stays := range want {
 		if _, err := os.Stat(paths[name]); (err == nil) != stays {
 			t.Errorf("%s: %v, want it to stay: %v", name, err, stays)

@@ -1,4 +1,4 @@
-package main
+package stage
 
 import (
 	"context"
@@ -6,42 +6,41 @@ import (
 
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
-	"gonbatch/submit/config"
 	"gonbatch/submit/export"
+	"gonbatch/submit/store"
 )
 
-// newManifest describes a staged run.
-func newManifest(ctx context.Context, a *app, o *submitOptions, p prepared, spec submit.JobSpec, scheduler string) (rundir.Manifest, error) {
-	notebook, err := o.origin()
+// Manifest describes the run that is staged in spec.RunDir.
+func (p Prepared) Manifest(ctx context.Context, shell submit.Shell, spec submit.JobSpec) (rundir.Manifest, error) {
+	notebook, err := p.Notebook.origin()
 	if err != nil {
 		return rundir.Manifest{}, err
 	}
-	hash, err := hashFile(spec.RunDir.Notebook())
+	hash, err := store.HashFile(spec.RunDir.Notebook())
 	if err != nil {
 		return rundir.Manifest{}, err
 	}
-	steps, err := manifestSteps(p, spec)
+	steps, err := p.hashedSteps(spec)
 	if err != nil {
 		return rundir.Manifest{}, err
 	}
 	return rundir.Manifest{
 		Name:          spec.RunDir.Name(),
 		Notebook:      rundir.File{Path: notebook, SHA256: hash},
-		Git:           gitState(ctx, a.runner, notebook),
-		SourcesSHA256: hashSources(p.module),
+		Git:           gitState(ctx, shell.Runner, notebook),
+		SourcesSHA256: hashSources(p.Module),
 		Steps:         steps,
-		CommandLine:   a.commandLine,
-		Versions:      versionsOf(p.module, p.build.GoVersion),
-		Options:       effectiveOptions(o.config),
-		Scheduler:     scheduler,
-		Created:       a.now(),
-		ReusedFrom:    p.reuse.run(),
+		CommandLine:   shell.CommandLine,
+		Versions:      versionsOf(p.Module, p.build.GoVersion),
+		Created:       shell.Now(),
+		ReusedFrom:    p.Reuse.run(),
 	}, nil
 }
 
-// manifestSteps describes the programs, with the hashes of the bytes that will run.
-func manifestSteps(p prepared, spec submit.JobSpec) ([]rundir.Step, error) {
-	known, err := userHashes()
+// hashedSteps are the steps with all their arguments, and with the hashes of the bytes that will
+// run.
+func (p Prepared) hashedSteps(spec submit.JobSpec) ([]rundir.Step, error) {
+	known, err := store.UserHashes()
 	if err != nil {
 		return nil, err
 	}
@@ -49,34 +48,20 @@ func manifestSteps(p prepared, spec submit.JobSpec) ([]rundir.Step, error) {
 	for i, s := range list {
 		list[i].Args = spec.StepArgs(s)
 		if s.Shell {
-			list[i].SHA256 = hashBytes(p.module.Files[s.Script()])
-		} else if list[i].SHA256, err = known.of(p.build.Programs[s.Name]); err != nil {
+			list[i].SHA256 = store.HashBytes(p.Module.Files[s.Script()])
+		} else if list[i].SHA256, err = known.Of(p.build.Programs[s.Name]); err != nil {
 			return nil, err
 		}
 	}
-	return list, known.save()
+	return list, known.Save()
 }
 
 // hashSources is one hash over all files of the module: their names and contents, in order.
 func hashSources(m *export.Module) string {
 	var all []byte
 	for _, name := range m.FileNames() {
-		all = append(all, hashBytes([]byte(name))...)
-		all = append(all, hashBytes(m.Files[name])...)
+		all = append(all, store.HashBytes([]byte(name))...)
+		all = append(all, store.HashBytes(m.Files[name])...)
 	}
-	return hashBytes(all)
-}
-
-// effectiveOptions are those that are not the defaults.
-func effectiveOptions(c *config.Config) map[string]any {
-	options := map[string]any{}
-	if c == nil {
-		return options
-	}
-	for _, s := range c.Settings {
-		if s.Origin != config.Default {
-			options[s.Key] = s.Value
-		}
-	}
-	return options
+	return store.HashBytes(all)
 }

@@ -1,59 +1,67 @@
-package main
+package stage
 
 import (
+	"cmp"
 	"context"
-	"fmt"
+	"path/filepath"
+	"strings"
+	"unicode"
 
 	"gonbatch/internal/nbformat"
-	"gonbatch/submit/build"
+	"gonbatch/internal/source"
+	"gonbatch/submit"
 	"gonbatch/submit/export"
 )
 
-// prepared is a notebook that was read, exported and compiled: what a run directory is made of.
-type prepared struct {
-	module *export.Module
-	build  *build.Result
-	// reuse is what is taken from an earlier run; nil for a run of all steps.
-	reuse *reuse
+// Notebook is the notebook of a job, and what decides about its programs.
+type Notebook struct {
+	Path string
+	// Of is the notebook that Path stands for, "" for itself: a kernel submits its session as a
+	// file that is gone afterwards.
+	Of string
+	// Cells are the picked cells; none are all.
+	Cells []string
+	// Parameters are the values of the notebook's parameters.
+	Parameters map[string]string
+	// Script asks for one program as one file.
+	Script bool
 }
 
-// exportNotebook reads and exports the notebook, and shows what its programs do without.
-func exportNotebook(ctx context.Context, a *app, path string, o exportOptions) (*export.Module, error) {
-	module, err := readModule(ctx, a, path, o)
+// Name is the notebook's name as a job may have it: a file's own may have control characters.
+func (n Notebook) Name() string {
+	base := filepath.Base(n.Path)
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.TrimSuffix(base, filepath.Ext(base)))
+}
+
+// origin is the path of the notebook that counts as the run's.
+func (n Notebook) origin() (string, error) { return filepath.Abs(cmp.Or(n.Of, n.Path)) }
+
+// Read reads and exports the notebook.
+func (n Notebook) Read(ctx context.Context, shell submit.Shell) (*export.Module, error) {
+	nb, err := nbformat.Read(n.Path)
+	if err != nil {
+		return nil, err
+	}
+	sourceDir, err := source.Dir(ctx, source.Options{Getenv: shell.Getenv})
+	if err != nil {
+		return nil, err
+	}
+	return export.FromNotebook(nb, export.Options{Cells: n.Cells, SourceDir: sourceDir, Parameters: n.Parameters, Script: n.Script})
+}
+
+// Export reads and exports the notebook, and shows what its programs do without.
+func (n Notebook) Export(ctx context.Context, shell submit.Shell) (*export.Module, error) {
+	module, err := n.Read(ctx, shell)
 	if err != nil {
 		return nil, err
 	}
 	for _, w := range module.Warnings {
-		fmt.Fprintln(a.err, "submit: warning:", w)
+		shell.Warn("%s", w)
 	}
 	return module, nil
-}
-
-// readModule reads and exports the notebook.
-func readModule(ctx context.Context, a *app, path string, o exportOptions) (*export.Module, error) {
-	values, err := o.values()
-	if err != nil {
-		return nil, err
-	}
-	nb, err := readNotebook(path)
-	if err != nil {
-		return nil, err
-	}
-	sourceDir, err := sourceDir(ctx, a)
-	if err != nil {
-		return nil, err
-	}
-	return export.FromNotebook(nb, export.Options{Cells: o.Cells, SourceDir: sourceDir, Parameters: values, Script: o.Script})
-}
-
-// readNotebook reads the notebook that a person names.
-func readNotebook(path string) (*nbformat.Notebook, error) { return nbformat.Read(path) }
-
-// compile type-checks and compiles the module's programs, in a folder that is gone afterwards.
-func compile(ctx context.Context, a *app, module *export.Module) (result *build.Result, err error) {
-	err = inModule(module, func(dir string) (err error) {
-		result, err = build.Build(ctx, dir, module, build.Options{Env: a.environ})
-		return err
-	})
-	return result, err
 }

@@ -1,58 +1,24 @@
-package main
+package stage
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"gonbatch/internal/nbformat"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
-	"gonbatch/submit/config"
 	"gonbatch/submit/executed"
 	"gonbatch/submit/export"
+	"gonbatch/submit/store"
 )
 
-// fromOptions are what a submission takes from an earlier run.
-type fromOptions struct {
-	// From is the cell to start from; what stands before it is reused. Run is the run it is taken from.
-	From, Run string
-	// Of is the notebook that the given one stands for: a kernel submits its session as a file that is gone afterwards.
-	Of string
-}
-
-func (o *fromOptions) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.From, "from", "", "run from this cell on (a tag, a cell id, a number or a step's name), and take what stands before it from the notebook's last run")
-	fs.StringVar(&o.Run, "from-run", "", "run to take it from, in place of the last one")
-	fs.StringVar(&o.Of, "of", "", "notebook that the given one was made from, and counts as a run of")
-	annotate(fs, config.FlagOnly, "of")
-	fs.Lookup("of").Hidden = true
-}
-
-// origin is the path of the notebook that counts as the run's.
-func (o *submitOptions) origin() (string, error) { return filepath.Abs(cmp.Or(o.Of, o.Notebook)) }
-
-// checkFrom refuses options that do not go together.
-func (o *submitOptions) checkFrom() error {
-	switch {
-	case o.Run != "" && o.From == "":
-		return usage("--from-run=%s: says from which run, but not from which cell on: give --from CELL too", o.Run)
-	case o.From != "" && len(o.Cells) > 0:
-		return usage("--from and --cell both choose cells: give one of them")
-	}
-	return nil
-}
-
-// reuse is the part of an earlier run that a new one takes.
-type reuse struct {
+// Reuse is the part of an earlier run that a new one takes.
+type Reuse struct {
 	dir     rundir.Dir
 	earlier *executed.Earlier
 	// before is the number of the first cell that runs, and steps are those that do not.
@@ -60,17 +26,15 @@ type reuse struct {
 	steps  []string
 }
 
-// findReuse finds what --from takes from an earlier run, and refuses what has changed since; nil without --from.
-func (o *submitOptions) findReuse(m *export.Module, spec submit.JobSpec) (*reuse, error) {
-	if o.From == "" {
-		return nil, nil
-	}
-	nb, err := readNotebook(o.Notebook)
+// FindReuse finds what --from takes from an earlier run in root, the notebook's last one unless
+// runName names another, and refuses what has changed since.
+func FindReuse(n Notebook, m *export.Module, spec submit.JobSpec, root, from, runName string) (*Reuse, error) {
+	nb, err := nbformat.Read(n.Path)
 	if err != nil {
 		return nil, err
 	}
-	r := &reuse{}
-	if r.before, err = fromCell(o.From, nb, m); err != nil {
+	r := &Reuse{}
+	if r.before, err = fromCell(from, nb, m); err != nil {
 		return nil, err
 	}
 	for _, step := range m.Steps {
@@ -79,26 +43,36 @@ func (o *submitOptions) findReuse(m *export.Module, spec submit.JobSpec) (*reuse
 		}
 	}
 	if len(r.steps) == 0 {
-		return nil, usage("--from %s: nothing runs before that cell; leave --from out", o.From)
+		return nil, submit.Usagef("--from %s: nothing runs before that cell; leave --from out", from)
 	}
-	if r.dir, err = o.earlierRun(); err != nil {
-		return nil, err
+	if runName != "" {
+		r.dir, err = rundir.Find(root, runName)
+	} else {
+		r.dir, err = n.lastRun(root, from)
 	}
-	if r.earlier, err = executed.ReadEarlier(r.dir); err != nil {
-		return nil, fmt.Errorf("--from %s: %w", o.From, err)
-	}
-	plan, err := newPlan(o, m, nb)
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(r.earlier.Check(nb, plan, r.before), r.checkArgs(spec)); err != nil {
-		return nil, fmt.Errorf("--from %s: %w", o.From, err)
+	if err := r.check(n, m, nb, spec); err != nil {
+		return nil, fmt.Errorf("--from %s: %w", from, err)
 	}
 	return r, nil
 }
 
+// check refuses to reuse what would run otherwise now.
+func (r *Reuse) check(n Notebook, m *export.Module, nb *nbformat.Notebook, spec submit.JobSpec) (err error) {
+	if r.earlier, err = executed.ReadEarlier(r.dir); err != nil {
+		return err
+	}
+	plan, err := n.plan(m, nb)
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.earlier.Check(nb, plan, r.before), r.checkArgs(spec))
+}
+
 // run is the name of the run that is reused; empty where none is.
-func (r *reuse) run() string {
+func (r *Reuse) run() string {
 	if r == nil {
 		return ""
 	}
@@ -117,19 +91,16 @@ func fromCell(word string, nb *nbformat.Notebook, m *export.Module) (int, error)
 			return cell.Number, nil
 		}
 	}
-	return 0, usage("--from %s: %s has no cell with that tag, id, number or step name\nthe notebook's steps are %q", word, m.Notebook, m.StepNames())
+	return 0, submit.Usagef("--from %s: %s has no cell with that tag, id, number or step name\nthe notebook's steps are %q", word, m.Notebook, m.StepNames())
 }
 
-// earlierRun is the run that --from-run names, or the notebook's last one.
-func (o *submitOptions) earlierRun() (rundir.Dir, error) {
-	if o.Run != "" {
-		return rundir.Find(o.RunRoot, o.Run)
-	}
-	path, err := o.origin()
+// lastRun is the notebook's last run in root.
+func (n Notebook) lastRun(root, from string) (rundir.Dir, error) {
+	path, err := n.origin()
 	if err != nil {
 		return rundir.Dir{}, err
 	}
-	runs, err := rundir.List(o.RunRoot)
+	runs, err := rundir.List(root)
 	if err != nil {
 		return rundir.Dir{}, err
 	}
@@ -143,11 +114,11 @@ func (o *submitOptions) earlierRun() (rundir.Dir, error) {
 	if !created.IsZero() {
 		return last, nil
 	}
-	return rundir.Dir{}, fmt.Errorf("--from %s: no run of %s is in %s; leave --from out, or name a run by --from-run", o.From, path, o.RunRoot)
+	return rundir.Dir{}, fmt.Errorf("--from %s: no run of %s is in %s; leave --from out, or name a run by --from-run", from, path, root)
 }
 
 // checkArgs refuses to reuse a program that would now run with other arguments.
-func (r *reuse) checkArgs(spec submit.JobSpec) error {
+func (r *Reuse) checkArgs(spec submit.JobSpec) error {
 	m, err := rundir.ReadManifest(r.dir)
 	if err != nil {
 		return err
@@ -166,7 +137,7 @@ func (r *reuse) checkArgs(spec submit.JobSpec) error {
 }
 
 // stage puts into a new run directory what its later steps may need of the steps that are reused.
-func (r *reuse) stage(dir rundir.Dir, nb *nbformat.Notebook, plan executed.Plan) error {
+func (r *Reuse) stage(dir rundir.Dir, nb *nbformat.Notebook, plan executed.Plan) error {
 	if err := r.earlier.Prepare(dir, nb, plan, r.before); err != nil {
 		return err
 	}
@@ -182,11 +153,11 @@ func (r *reuse) stage(dir rundir.Dir, nb *nbformat.Notebook, plan executed.Plan)
 	return r.stageKept(dir)
 }
 
-// stageKept gives a new run the values that %keep kept in the steps that are reused, as they were behind each of them.
-func (r *reuse) stageKept(dir rundir.Dir) error {
+// stageKept gives a new run the values that %keep kept in the steps that are reused, as they were after each of them.
+func (r *Reuse) stageKept(dir rundir.Dir) error {
 	last := ""
 	for _, step := range r.steps {
-		err := linkFolder(r.dir.KeptAfter(step), dir.KeptAfter(step))
+		err := store.LinkFolder(r.dir.KeptAfter(step), dir.KeptAfter(step))
 		if err == nil {
 			last = step
 		} else if !errors.Is(err, fs.ErrNotExist) {
@@ -196,7 +167,7 @@ func (r *reuse) stageKept(dir rundir.Dir) error {
 	if last == "" {
 		return nil
 	}
-	return linkFolder(r.dir.KeptAfter(last), dir.Kept())
+	return store.LinkFolder(r.dir.KeptAfter(last), dir.Kept())
 }
 
 // copyTree copies a folder that does not exist yet.

@@ -1,4 +1,4 @@
-package main
+package stage
 
 import (
 	"errors"
@@ -10,12 +10,13 @@ import (
 	"gonbatch/internal/plugin"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
+	"gonbatch/submit/executed"
+	"gonbatch/submit/store"
 )
 
-// stage fills a new run directory, with the plugin for CPUs of pluginDir if that is given. When anything fails, nothing of
-// it is left.
-func stage(a *app, o *submitOptions, p prepared, pluginDir string) (dir rundir.Dir, err error) {
-	dir, err = rundir.Create(o.RunRoot, o.name(), a.now())
+// Stage fills a new run directory below root. When anything fails, nothing of it is left.
+func (p Prepared) Stage(shell submit.Shell, root, name string) (dir rundir.Dir, err error) {
+	dir, err = rundir.Create(root, name, shell.Now())
 	if err != nil {
 		return rundir.Dir{}, err
 	}
@@ -24,65 +25,80 @@ func stage(a *app, o *submitOptions, p prepared, pluginDir string) (dir rundir.D
 			err = errors.Join(fmt.Errorf("stage the run: %w", err), os.RemoveAll(dir.Path()))
 		}
 	}()
-	if err := copyNotebook(o.Notebook, dir.Notebook()); err != nil {
+	if err := copyNotebook(p.Notebook.Path, dir.Notebook()); err != nil {
 		return dir, err
 	}
-	if err := p.module.Write(dir.Sources()); err != nil {
+	if err := p.Module.Write(dir.Sources()); err != nil {
 		return dir, err
 	}
-	if err := stageSteps(p, dir); err != nil {
-		return dir, err
+	for _, fill := range []func(rundir.Dir) error{p.stageSteps, p.stageRecorder, p.stageNotebook, p.stagePlugin} {
+		if err := fill(dir); err != nil {
+			return dir, err
+		}
 	}
-	if err := stageRecorder(o, p, dir); err != nil {
-		return dir, err
-	}
-	if err := linkPlugins(pluginDir, dir); err != nil {
-		return dir, err
-	}
-	a.warnUnlessForbidden(storeOf(dir).clean(a.now()))
+	shell.WarnUnlessForbidden(store.Of(dir).Clean(shell.Now()))
 	return dir, dir.Protect()
 }
 
 // stageSteps puts the programs and the scripts of the steps into the run directory.
-func stageSteps(p prepared, dir rundir.Dir) error {
-	for _, step := range p.module.Steps {
+func (p Prepared) stageSteps(dir rundir.Dir) error {
+	for _, step := range p.Module.Steps {
 		if script := step.Script(); script != "" {
-			if err := rundir.WriteFileAtomic(dir.Program(script), p.module.Files[script], 0o700); err != nil {
+			if err := rundir.WriteFileAtomic(dir.Program(script), p.Module.Files[script], 0o700); err != nil {
 				return err
 			}
 		}
 		if step.Shell {
 			continue
 		}
-		if err := storeOf(dir).link(p.build.Programs[step.Name], dir.Program(step.Name)); err != nil {
+		if err := store.Of(dir).Link(p.build.Programs[step.Name], dir.Program(step.Name)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// linkPlugins puts the XLA plugin for CPUs into the run directory. Without a folder to take it from there is nothing to do.
-func linkPlugins(from string, dir rundir.Dir) error {
-	if from == "" {
-		return nil
-	}
-	name := plugin.FileName(plugin.CPU)
-	return storeOf(dir).link(filepath.Join(from, name), filepath.Join(dir.Plugins(), name))
-}
-
-// writeScript renders the batch script into the run directory.
-func writeScript(spec submit.JobSpec, render func(submit.JobSpec) ([]byte, error)) error {
-	script, err := render(spec)
+// stageRecorder puts into the run directory what writes executed.ipynb.
+func (p Prepared) stageRecorder(dir rundir.Dir) error {
+	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	return rundir.WriteFileAtomic(spec.RunDir.Script(), script, 0o700)
+	if err := store.Of(dir).Link(self, dir.Submit()); err != nil {
+		return err
+	}
+	return rundir.WriteFileAtomic(dir.RankScript(), executed.RankScript, 0o700)
+}
+
+// stageNotebook writes executed.ipynb as it is before the run.
+func (p Prepared) stageNotebook(dir rundir.Dir) error {
+	nb, err := nbformat.Read(p.Notebook.Path)
+	if err != nil {
+		return err
+	}
+	plan, err := p.Notebook.plan(p.Module, nb)
+	if err != nil {
+		return err
+	}
+	if p.Reuse != nil {
+		return p.Reuse.stage(dir, nb, plan)
+	}
+	return executed.Prepare(dir, nb, plan)
+}
+
+// stagePlugin puts the XLA plugin for CPUs into the run directory, if it is not used in place.
+func (p Prepared) stagePlugin(dir rundir.Dir) error {
+	if p.plugin == "" {
+		return nil
+	}
+	name := plugin.FileName(plugin.CPU)
+	return store.Of(dir).Link(filepath.Join(p.plugin, name), filepath.Join(dir.Plugins(), name))
 }
 
 // copyNotebook copies a notebook whole; one that is kept as Go becomes a notebook.
 func copyNotebook(from, to string) error {
 	if !nbformat.IsPercent(from) {
-		return copyFile(from, to)
+		return store.CopyFile(from, to)
 	}
 	nb, err := nbformat.Read(from)
 	if err != nil {

@@ -1,4 +1,4 @@
-package main
+package store
 
 import (
 	"crypto/sha256"
@@ -12,16 +12,16 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// hashes remembers the SHA-256 of big files by path, size and time, so that an unchanged program is read once.
-type hashes struct {
+// Hashes remembers the SHA-256 of big files by path, size and time, so that an unchanged program is read once.
+type Hashes struct {
 	path    string
 	known   map[string]string
 	changed bool
 }
 
 // loadHashes reads the hashes kept at path. A file that cannot be read is an empty one: it is only a cache.
-func loadHashes(path string) *hashes {
-	h := &hashes{path: path, known: map[string]string{}}
+func loadHashes(path string) *Hashes {
+	h := &Hashes{path: path, known: map[string]string{}}
 	data, err := os.ReadFile(path)
 	if err == nil && json.Unmarshal(data, &h.known) != nil {
 		h.known = map[string]string{}
@@ -29,8 +29,8 @@ func loadHashes(path string) *hashes {
 	return h
 }
 
-// userHashes are those that the user's submissions share.
-func userHashes() (*hashes, error) {
+// UserHashes are those that the user's submissions share.
+func UserHashes() (*Hashes, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return nil, err
@@ -38,8 +38,8 @@ func userHashes() (*hashes, error) {
 	return loadHashes(filepath.Join(cache, "gonbatch", "hashes.json")), nil
 }
 
-// of returns the hash of the file at path.
-func (h *hashes) of(path string) (string, error) {
+// Of returns the hash of the file at path.
+func (h *Hashes) Of(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return "", err
@@ -48,7 +48,7 @@ func (h *hashes) of(path string) (string, error) {
 	if hash, ok := h.known[key]; ok {
 		return hash, nil
 	}
-	hash, err := hashFile(path)
+	hash, err := HashFile(path)
 	if err != nil {
 		return "", err
 	}
@@ -59,8 +59,8 @@ func (h *hashes) of(path string) (string, error) {
 // maxHashes bounds the cache; when it is full it starts again.
 const maxHashes = 1000
 
-// save keeps the hashes for the next time.
-func (h *hashes) save() error {
+// Save keeps the hashes for the next time.
+func (h *Hashes) Save() error {
 	if !h.changed {
 		return nil
 	}
@@ -77,8 +77,8 @@ func (h *hashes) save() error {
 	return rundir.WriteFileAtomic(h.path, data, 0o644)
 }
 
-// hashFile is the SHA-256 of a file, which may be big.
-func hashFile(path string) (string, error) {
+// HashFile is the SHA-256 of a file, which may be big.
+func HashFile(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err
@@ -91,8 +91,8 @@ func hashFile(path string) (string, error) {
 	return hex.EncodeToString(digest.Sum(nil)), nil
 }
 
-// hashBytes is the SHA-256 of data.
-func hashBytes(data []byte) string {
+// HashBytes is the SHA-256 of data.
+func HashBytes(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }

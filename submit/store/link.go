@@ -1,4 +1,4 @@
-package main
+package store
 
 import (
 	"errors"
@@ -19,11 +19,11 @@ func linkFile(from, to string) error {
 	if err := os.Link(real, to); err == nil || errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return copyFile(real, to)
+	return CopyFile(real, to)
 }
 
-// linkFolder links the files of a folder into another, which is made if it is not there.
-func linkFolder(from, to string) error {
+// LinkFolder links the files of a folder into another, which is made if it is not there.
+func LinkFolder(from, to string) error {
 	entries, err := os.ReadDir(from)
 	if err != nil {
 		return err
@@ -41,7 +41,8 @@ func linkFolder(from, to string) error {
 	return nil
 }
 
-func copyFile(from, to string) (err error) {
+// CopyFile copies a file to a path where none is, with its permissions.
+func CopyFile(from, to string) (err error) {
 	source, err := os.Open(from)
 	if err != nil {
 		return err

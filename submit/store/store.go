@@ -1,4 +1,10 @@
-package main
+// Package store shares big files among run directories. A run directory has hard links to where its
+// files come from. Where that is impossible, because the run root is on another file system, the
+// links go to a store in the run root, which has each file once, named by its content. The package
+// knows the hashes of unchanged files, too.
+//
+//	err := store.Of(dir).Link(program, dir.Program("train"))
+package store
 
 import (
 	"errors"
@@ -12,13 +18,13 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// store is a folder of big files, each there once and named by its content, that run directories
+// Store is a folder of big files, each there once and named by its content, that run directories
 // have hard links to. It is for files that cannot be linked from where they are: from another file
 // system, or another user's. It may be used by several processes at once.
-type store struct{ folder string }
+type Store struct{ folder string }
 
-// storeOf is the store beside a run directory.
-func storeOf(dir rundir.Dir) store { return store{rundir.Store(dir.Root(), os.Geteuid())} }
+// Of is the store beside a run directory.
+func Of(dir rundir.Dir) Store { return Store{rundir.Store(dir.Root(), os.Geteuid())} }
 
 const (
 	// storedSize is the size from which files are shared; for smaller ones a copy costs no more.
@@ -29,9 +35,9 @@ const (
 	storeAttempts = 3
 )
 
-// link makes to the same file as from: by a hard link to it, by one to the store's copy, or as a
+// Link makes to the same file as from: by a hard link to it, by one to the store's copy, or as a
 // copy of its own where the file system has no links. A symbolic link is followed.
-func (s store) link(from, to string) error {
+func (s Store) Link(from, to string) error {
 	real, err := filepath.EvalSymlinks(from)
 	if err != nil {
 		return err
@@ -44,7 +50,7 @@ func (s store) link(from, to string) error {
 		return err
 	}
 	if info.Size() < storedSize {
-		return copyFile(real, to)
+		return CopyFile(real, to)
 	}
 	for range storeAttempts {
 		entry, err := s.provide(real, info)
@@ -58,16 +64,16 @@ func (s store) link(from, to string) error {
 			break
 		}
 	}
-	return copyFile(real, to)
+	return CopyFile(real, to)
 }
 
 // provide is the path of a file's copy in the store, which is made if it is not there.
-func (s store) provide(path string, info fs.FileInfo) (entry string, err error) {
-	known, err := userHashes()
+func (s Store) provide(path string, info fs.FileInfo) (entry string, err error) {
+	known, err := UserHashes()
 	if err != nil {
 		return "", err
 	}
-	hash, err := known.of(path)
+	hash, err := known.Of(path)
 	if err != nil {
 		return "", err
 	}
@@ -80,11 +86,11 @@ func (s store) provide(path string, info fs.FileInfo) (entry string, err error) 
 			return "", err
 		}
 	}
-	return entry, errors.Join(s.add(path, entry), known.save())
+	return entry, errors.Join(s.add(path, entry), known.Save())
 }
 
 // add copies a file into the store, whole or not at all. Another process may do the same at once.
-func (s store) add(path, entry string) error {
+func (s Store) add(path, entry string) error {
 	if err := os.MkdirAll(s.folder, 0o700); err != nil {
 		return err
 	}
@@ -94,7 +100,7 @@ func (s store) add(path, entry string) error {
 	}
 	defer os.RemoveAll(folder)
 	copied := filepath.Join(folder, "file")
-	if err := copyFile(path, copied); err != nil {
+	if err := CopyFile(path, copied); err != nil {
 		return err
 	}
 	if os.Link(copied, entry) == nil {
@@ -106,10 +112,10 @@ func (s store) add(path, entry string) error {
 	return os.Rename(copied, entry) // A file system without links.
 }
 
-// clean removes the files that no run has a link to any more, and what a killed process has left.
+// Clean removes the files that no run has a link to any more, and what a killed process has left.
 // Those of the last day stay: a submission may be about to link them, and the next one is likely to
 // want them.
-func (s store) clean(now time.Time) error {
+func (s Store) Clean(now time.Time) error {
 	entries, err := os.ReadDir(s.folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -1,4 +1,4 @@
-package main
+package store
 
 import (
 	"fmt"
@@ -54,11 +54,11 @@ func TestStoreShares(t *testing.T) {
 				t.Error(err)
 			}
 			for name, from := range map[string]string{"program": program, "other": other} {
-				if err := storeOf(dir).link(from, filepath.Join(dir.Path(), name)); err != nil {
+				if err := Of(dir).Link(from, filepath.Join(dir.Path(), name)); err != nil {
 					t.Error(err)
 				}
 			}
-			if err := storeOf(dir).clean(time.Now()); err != nil {
+			if err := Of(dir).Clean(time.Now()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -87,7 +87,7 @@ func TestStoreIsCleaned(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	root := filepath.Join(t.TempDir(), "runs")
 	tmpfs.Mount(t, root, "size=40m")
-	file, s := bigFile(t, 1, 0o755), store{filepath.Join(root, ".store")}
+	file, s := bigFile(t, 1, 0o755), Store{filepath.Join(root, ".store")}
 	entries := func() int {
 		list, err := os.ReadDir(s.folder)
 		if err != nil {
@@ -96,13 +96,13 @@ func TestStoreIsCleaned(t *testing.T) {
 		return len(list)
 	}
 	clean := func(after time.Duration) {
-		if err := s.clean(time.Now().Add(after)); err != nil {
+		if err := s.Clean(time.Now().Add(after)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i := range 2 {
 		to := filepath.Join(root, fmt.Sprint("to-", i))
-		if err := s.link(file, to); err != nil {
+		if err := s.Link(file, to); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.Mkdir(filepath.Join(s.folder, "new-1"), 0o700); err != nil {
@@ -128,8 +128,8 @@ func TestStoreReplacesADamagedFile(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	root := filepath.Join(t.TempDir(), "runs")
 	tmpfs.Mount(t, root, "size=40m")
-	file, s := bigFile(t, 1, 0o755), store{filepath.Join(root, ".store")}
-	if err := s.link(file, filepath.Join(root, "one")); err != nil {
+	file, s := bigFile(t, 1, 0o755), Store{filepath.Join(root, ".store")}
+	if err := s.Link(file, filepath.Join(root, "one")); err != nil {
 		t.Fatal(err)
 	}
 	list, err := filepath.Glob(filepath.Join(s.folder, "*"))
@@ -142,7 +142,7 @@ func TestStoreReplacesADamagedFile(t *testing.T) {
 	if err := os.WriteFile(list[0], []byte("half"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.link(file, filepath.Join(root, "two")); err != nil {
+	if err := s.Link(file, filepath.Join(root, "two")); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(filepath.Join(root, "two")); err != nil || info.Size() != 2*storedSize {

@@ -15,9 +15,18 @@ func ResumeCommand(dir rundir.Dir) string {
 	return shellescape.QuoteCommand([]string{"submit", "resume", dir.Path()})
 }
 
+// specVersion is the version of job.json that this package writes and reads.
+const specVersion = 1
+
+// specFile is job.json: the job as it is, and the version.
+type specFile struct {
+	Version int
+	JobSpec
+}
+
 // WriteSpec keeps s in its run directory, so that ReadSpec finds it there.
 func WriteSpec(s JobSpec) error {
-	text, err := json.MarshalIndent(s, "", "  ")
+	text, err := json.MarshalIndent(specFile{specVersion, s}, "", "  ")
 	if err != nil {
 		return fmt.Errorf("job of run %s: %w", s.RunDir.Name(), err)
 	}
@@ -30,10 +39,13 @@ func ReadSpec(dir rundir.Dir) (JobSpec, error) {
 	if err != nil {
 		return JobSpec{}, fmt.Errorf("job of run %s: %w", dir.Name(), err)
 	}
-	var s JobSpec
-	if err := json.Unmarshal(text, &s); err != nil {
+	var f specFile
+	if err := json.Unmarshal(text, &f); err != nil {
 		return JobSpec{}, fmt.Errorf("job %s: %w", dir.Spec(), err)
 	}
-	s.RunDir = dir
-	return s, nil
+	if f.Version != specVersion {
+		return JobSpec{}, fmt.Errorf("job %s: version %d, this version of submit reads %d", dir.Spec(), f.Version, specVersion)
+	}
+	f.RunDir = dir
+	return f.JobSpec, nil
 }

@@ -1,15 +1,14 @@
-package main
+package stage
 
 import "testing"
 
 func TestName(t *testing.T) {
-	for _, tc := range []struct{ name, notebook, given, want string }{
-		{"notebook's", "a/mnist.ipynb", "", "mnist"},
-		{"given", "a/mnist.ipynb", "x", "x"},
-		{"newline in the notebook's", "a\nb.ipynb", "", "a b"},
+	for _, tc := range []struct{ name, notebook, want string }{
+		{"notebook's", "a/mnist.ipynb", "mnist"},
+		{"newline in the notebook's", "a\nb.ipynb", "a b"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := (&submitOptions{Notebook: tc.notebook, Name: tc.given}).name(); got != tc.want {
+			if got := (Notebook{Path: tc.notebook}).Name(); got != tc.want {
 				t.Errorf("name = %q, want %q", got, tc.want)
 			}
 		})

@@ -1,4 +1,4 @@
-package main
+package stage
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gonbatch/data/mnist"
+	"gonbatch/submit"
 )
 
 // fetchDataset brings a dataset into its folder of this user. It does nothing where the dataset is there.
@@ -20,14 +21,15 @@ var datasets = map[string]fetchDataset{
 	},
 }
 
-// fetchDatasets fetches what the imports need.
-func fetchDatasets(ctx context.Context, imports []string, getenv func(string) string, progress io.Writer) error {
+// FetchDatasets brings the datasets that the imports need to this machine: compute nodes have no
+// network.
+func FetchDatasets(ctx context.Context, shell submit.Shell, imports []string) error {
 	for _, path := range slices.Sorted(slices.Values(imports)) {
 		fetch, ok := datasets[path]
 		if !ok {
 			continue
 		}
-		if err := fetch(ctx, getenv, progress); err != nil {
+		if err := fetch(ctx, shell.Getenv, shell.Err); err != nil {
 			return fmt.Errorf("dataset of %s: %w", path, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package stage
 
 import (
 	"os"
@@ -30,14 +30,14 @@ func TestParameterSources(t *testing.T) {
 		{name: "no YAML", yaml: "a: [", err: "yaml: "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			o := exportOptions{Params: tc.params}
+			from := ""
 			if tc.yaml != "" {
 				if err := os.WriteFile(file, []byte(tc.yaml), 0o644); err != nil {
 					t.Fatal(err)
 				}
-				o.ParamsFile = file
+				from = file
 			}
-			got, err := o.values()
+			got, err := Parameters(from, tc.params)
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) {
 					t.Errorf("got %v, want %s", err, tc.err)
@@ -53,7 +53,7 @@ func TestParameterSources(t *testing.T) {
 
 // TestNotebookAsParameters: -f once was short for --follow, and is so for other commands.
 func TestNotebookAsParameters(t *testing.T) {
-	_, err := exportOptions{ParamsFile: "runs/a b.ipynb"}.values()
+	_, err := Parameters("runs/a b.ipynb", nil)
 	if err == nil || !strings.Contains(err.Error(), "-f runs/a b.ipynb: that is a notebook") || !strings.Contains(err.Error(), "give -F") {
 		t.Errorf("got %v, want what -f is, and -F", err)
 	}

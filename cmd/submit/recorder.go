@@ -1,0 +1,55 @@
+package main
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"gonbatch/internal/rundir"
+	"gonbatch/submit"
+	"gonbatch/submit/executed"
+)
+
+// The main goroutine stays with the process' first thread. What "recorder attach" becomes is told by the kernel when the submit
+// command that started it dies, and the kernel keeps that order for the first thread only.
+func init() { runtime.LockOSThread() }
+
+// newRecorderCommand has what the batch script and the rank script of a job call. It is no command for people.
+func newRecorderCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{Use: "recorder", Short: "Write executed.ipynb in a job", Hidden: true}
+	cmd.AddCommand(
+		&cobra.Command{
+			Use: "serve RUNDIR", Short: "Print a socket's path, and record what programs bring there until the job ends", Args: oneArg("RUNDIR"),
+			RunE: func(_ *cobra.Command, args []string) error {
+				return executed.Serve(a.Shell, rundir.At(args[0]), a.Getenv("SLURM_JOB_ID"))
+			},
+		},
+		&cobra.Command{
+			Use: "attach PROGRAM [ARGS]", Short: "Become a program whose output is recorded", DisableFlagParsing: true,
+			RunE: func(_ *cobra.Command, args []string) error {
+				var spare []string
+				if self, err := os.Executable(); err == nil {
+					spare = []string{self, "recorder", "spare"}
+				}
+				return executed.Attach(a.Getenv(executed.EnvSocket), args, a.Environ, spare)
+			},
+		},
+		&cobra.Command{
+			Use: "spare", Short: "Read a program's output if its recorder dies", Args: cobra.NoArgs,
+			RunE: func(*cobra.Command, []string) error { return executed.Spare(a.Getenv) },
+		},
+		&cobra.Command{
+			Use: "end CODE", Short: "Tell the recorder how the job ended", Args: oneArg("CODE"),
+			RunE: func(_ *cobra.Command, args []string) error {
+				code, err := strconv.Atoi(args[0])
+				if err != nil {
+					return submit.Usagef("submit recorder end %s: want an exit code", args[0])
+				}
+				return executed.EndJob(a.Getenv, code)
+			},
+		},
+	)
+	return cmd
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"gonbatch/submit"
+	"gonbatch/submit/config"
+	"gonbatch/submit/local"
+	"gonbatch/submit/run"
+	"gonbatch/submit/slurm"
+)
+
+// runs are the runs in a folder.
+func (a *app) runs(root string) *run.Runs {
+	return &run.Runs{Shell: a.Shell, Root: root, Schedulers: []submit.Scheduler{slurm.New(a.Shell), local.New(a.Shell, run.Locate)}}
+}
+
+// addRunRoot declares the one option that the commands that look at runs share with a submission.
+func addRunRoot(cmd *cobra.Command) {
+	cmd.Flags().String("run-root", defaultRunRoot, "folder of the run directories")
+}
+
+// runRoot is the folder of runs that counts for cmd, by the same rules as for a submission from the
+// current folder. Mistakes in other options do not keep anybody from looking at a run, or from
+// ending it.
+func (a *app) runRoot(cmd *cobra.Command) (string, error) {
+	flag := cmd.Flags().Lookup("run-root")
+	if flag.Changed {
+		return flag.Value.String(), nil
+	}
+	opts := newSubmitOptions()
+	all, only := pflag.NewFlagSet("submit", pflag.ContinueOnError), pflag.NewFlagSet("submit", pflag.ContinueOnError)
+	opts.addFlags(all)
+	only.AddFlag(all.Lookup("run-root"))
+	_, err := a.loadConfigInto(only, config.Places{Start: ".", Some: true})
+	return opts.RunRoot, err
+}
+
+// findRun finds the run that word names.
+func (a *app) findRun(cmd *cobra.Command, word string) (*run.Runs, run.Run, error) {
+	root, err := a.runRoot(cmd)
+	if err != nil {
+		return nil, run.Run{}, err
+	}
+	runs := a.runs(root)
+	r, err := runs.Find(word)
+	return runs, r, err
+}
