@@ -71,7 +71,7 @@ func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&o.Directives, "directive", nil, "extra option for sbatch, such as --directive=--exclusive; repeatable")
 	fs.StringVar(&o.MPI, "mpi", "auto", "srun's --mpi: auto, pmix, pmi2, none, ...")
 	fs.StringVar(&o.MPILibrary, "mpi-library", "", "MPI library for the programs to open: a path or a soname")
-	fs.IntVar(&o.MaxRestarts, "max-restarts", defaultMaxRestarts, "restarts allowed: at the time limit, after a preemption or a node failure, or when a rank of a training dies (0: none)")
+	fs.IntVar(&o.MaxRestarts, "max-restarts", defaultMaxRestarts, "restarts allowed, at the time limit, after a preemption or a node failure, or when a rank of a training dies; 0 for none")
 	fs.DurationVar(&o.SignalLead, "signal-lead", 0, "how long before the time limit to tell the programs to save (default: 90s, less for a short --time)")
 	fs.StringVar(&o.Template, "template", "", "batch-script template to use instead of the built-in one")
 	fs.StringVar(&o.RunRoot, "run-root", defaultRunRoot, "folder for run directories, on the shared file system")

@@ -22,7 +22,7 @@ const aboutRun = `RUN is a job id, a run's name, the beginning of one, or a run 
 
 // addRunRoot declares the one option that the commands that look at runs share with a submission.
 func addRunRoot(cmd *cobra.Command) {
-	cmd.Flags().String("run-root", defaultRunRoot, "folder of the run directories, on the shared file system")
+	cmd.Flags().String("run-root", defaultRunRoot, "folder for run directories, on the shared file system")
 }
 
 // runRoot is the folder of runs that counts for cmd, by the same rules as for a submission from the
