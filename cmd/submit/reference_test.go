@@ -3,8 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -92,17 +90,7 @@ var written = regexp.MustCompile("(?m)(?:^ *|`)(?:go run ./cmd/)?submit( [^`\n|#
 
 // TestCommandsInPages finds flags that a page mentions and no command has.
 func TestCommandsInPages(t *testing.T) {
-	pages := []string{"README.md", "CONTRIBUTING.md"}
-	err := filepath.WalkDir(filepath.Join(page.Root(t), "docs"), func(path string, _ fs.DirEntry, err error) error {
-		if name, _ := filepath.Rel(page.Root(t), path); filepath.Ext(name) == ".md" {
-			pages = append(pages, name)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range pages {
+	for _, name := range page.All(t) {
 		for _, match := range written.FindAllStringSubmatch(page.Read(t, name), -1) {
 			checkWritten(t, name, strings.Fields(match[1]))
 		}

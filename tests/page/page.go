@@ -1,6 +1,7 @@
 package page
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,6 +20,23 @@ type Block struct {
 }
 
 var notRun = regexp.MustCompile(`^<!-- not run: (.+) -->$`)
+
+// All lists the project's pages by their paths in the repository.
+func All(t testing.TB) []string {
+	t.Helper()
+	names := []string{"README.md", "CONTRIBUTING.md"}
+	root := Root(t)
+	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
+		if filepath.Ext(path) == ".md" {
+			names = append(names, strings.TrimPrefix(path, root+"/"))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
 
 // Read returns the text of a page, named by its path in the repository.
 func Read(t testing.TB, name string) string {
