@@ -273,7 +273,7 @@ func TestWhileItRuns(t *testing.T) {
 	go func() {
 		ended <- j.run("a", "bash", "-c", `echo early; while [ ! -e "$0" ]; do sleep 0.05; done; echo late`, release)
 	}()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		if got := j.results()["a"]; got == (result{2, running, "stream stdout early"}) {
 			break
 		} else if time.Now().After(deadline) {
