@@ -23,7 +23,7 @@ func Result(values ...any) {
 	}
 	dir := os.Getenv(rundir.EnvCellDir)
 	if dir == "" {
-		fmt.Println(textOf(values))
+		_, _ = fmt.Fprintln(os.Stdout, textOf(values)) // the job's log
 		return
 	}
 	bundle := Bundle{Text: textOf(values)}

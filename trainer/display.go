@@ -61,7 +61,7 @@ func (d *display) start(t *Trainer, r *run) {
 			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish(), progressbar.OptionFullWidth())
 		_ = d.bar.Set64(r.batchesDone())
 	case isFile && gonbui.IsNotebook:
-		d.notebook = gonbui.UniqueID()
+		d.notebook = gonbui.UniqueId()
 		d.lines = d.inRun
 	default:
 		d.lines = true

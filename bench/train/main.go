@@ -54,7 +54,7 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
 	if err := os.Setenv(rundir.EnvDir, dir); err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
-	defer world.Close()
+	defer world.Close() //nolint:errcheck // measured; the process ends
 	clock := &clock{first: o.warmUp, last: o.warmUp + o.steps}
 	switch o.loop {
 	case "bare":
