@@ -35,7 +35,7 @@ var layers = []layer{
 	{name: "loop", packages: []string{"trainer"}, mayImport: []string{"distributed", "data", "logger", "checkpoint", "internal/rundir"}},
 	{name: "training", packages: []string{"distributed"}, mayImport: []string{"data", "logger", "internal/plugin", "checkpoint", "internal/rundir"}},
 	{name: "library", packages: []string{"models", "data", "internal/plugin", "logger", "display", "kernel/keep", "checkpoint", "submit/result"}, mayImport: []string{"internal/fetch", "internal/rundir"}},
-	{name: "leaves", packages: []string{"internal/rundir", "internal/fetch", "internal/source", "internal/lastexpr", "internal/nbformat"}, mayImport: []string{root}},
+	{name: "leaves", packages: []string{"internal/rundir", "internal/fetch", "internal/source", "internal/gocell", "internal/nbformat"}, mayImport: []string{root}},
 	{name: "root", packages: []string{root}},
 }
 
