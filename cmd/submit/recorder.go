@@ -28,7 +28,7 @@ func newRecorderCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{Use: "recorder", Short: "Write executed.ipynb in a job", Hidden: true}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "serve RUNDIR", Short: "Print a socket's path, and record what programs bring there until the job ends", Args: oneArg("RUNDIR"),
+			Use: "serve RUNDIR", Short: "Print a socket's path, and record what programs send to it until the job ends", Args: oneArg("RUNDIR"),
 			RunE: func(_ *cobra.Command, args []string) error { return serveRecorder(a, rundir.At(args[0])) },
 		},
 		&cobra.Command{
@@ -46,7 +46,7 @@ func newRecorderCommand(a *app) *cobra.Command {
 			RunE: func(*cobra.Command, []string) error { return executed.Spare(a.getenv) },
 		},
 		&cobra.Command{
-			Use: "end CODE", Short: "Tell the recorder how the job ended", Args: oneArg("CODE"),
+			Use: "end CODE", Short: "Record how the job ended", Args: oneArg("CODE"),
 			RunE: func(_ *cobra.Command, args []string) error {
 				code, err := strconv.Atoi(args[0])
 				if err != nil {

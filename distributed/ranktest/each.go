@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -22,8 +23,8 @@ type Ended struct {
 	At   time.Time
 }
 
-// eachLimit bounds a run of StartLogged: what is tested ends in seconds.
-const eachLimit = 2 * time.Minute
+// limit ends what would never end. On a busy machine what takes seconds otherwise may take minutes.
+const limit = 20 * time.Minute
 
 // asLogged makes a rank append its output to its own log: $0 is the folder, the rest is the program. As submit's own launcher does, it gives the ranks
 // two seconds to say why one failed: MPICH's mpirun kills them as soon as it knows.
@@ -43,7 +44,7 @@ func StartLogged(t *testing.T, launcher Launcher, n int, folder string, env []st
 	if err := os.MkdirAll(logs, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), eachLimit)
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	program := append([]string{"bash", "-c", asLogged, logs}, thisTest(t)...)
 	env = append(append(os.Environ(), child+"=1"), env...)
@@ -55,7 +56,7 @@ func StartLogged(t *testing.T, launcher Launcher, n int, folder string, env []st
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer log.Close()
+		defer log.Close() //nolint:errcheck // the program that writes it has its own handle
 		cmd.Stdout, cmd.Stderr = log, log
 		return []Ended{runToEnd(t, cmd)}
 	}
@@ -88,15 +89,22 @@ func runToEnd(t *testing.T, cmd *exec.Cmd) Ended {
 	return e
 }
 
-// FreeAddress is an address on this machine that nobody listens on.
-func FreeAddress(t *testing.T) string {
+// FreeAddress is an address on this machine that nobody listens on. Its port is none that the
+// kernel gives to those who ask for any, so that it is still free when the test uses it.
+func FreeAddress(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for {
+		address := fmt.Sprintf("127.0.0.1:%d", 22_000+rand.IntN(10_000))
+		l, err := net.Listen("tcp", address)
+		switch {
+		case errors.Is(err, syscall.EADDRINUSE):
+		case err != nil:
+			t.Fatal(err)
+		default:
+			l.Close()
+			return address
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // rankEnv is what torchrun sets.

@@ -35,18 +35,18 @@ func (c Call) Kept() (Kept, error) {
 
 func isVariable(name string) bool { return token.IsIdentifier(name) && name != "_" }
 
-// ResultArgs reads the arguments of %result: "[JOB] [as NAME]".
+// ResultArgs reads the arguments of %result: "[RUN] [as NAME]".
 func ResultArgs(args string) (job, variable string, err error) {
 	words := strings.Fields(args)
 	if n := len(words); n >= 2 && words[n-2] == "as" {
 		variable, words = words[n-1], words[:n-2]
 		if !isVariable(variable) {
-			return "", "", fmt.Errorf("%s can't be the name of a variable: want %%result [JOB] as NAME", variable)
+			return "", "", fmt.Errorf("%s can't be the name of a variable: want %%result [RUN] as NAME", variable)
 		}
 	}
 	switch {
 	case len(words) > 1 || len(words) == 1 && words[0] == "as":
-		return "", "", errors.New("want %result [JOB] [as NAME]")
+		return "", "", errors.New("want %result [RUN] [as NAME]")
 	case len(words) == 1:
 		job = words[0]
 	}

@@ -44,7 +44,7 @@ var Magics = []Magic{
 	{Name: "%who", Usage: "%who", Runner: Kernel, InJob: Ignored, Why: forPeople,
 		Help: "List what the cells have declared."},
 	{Name: Keep, Usage: "%keep x, y", Runner: Kernel, InJob: Applies, Words: []string{"-d"},
-		Help: "Let package-level variables survive into later cells. %keep -d x ends it, %keep lists them."},
+		Help: "Keep the values of package-level variables for later cells. %keep -d x stops keeping x; %keep lists what is kept."},
 
 	// Modules.
 	{Name: "%autoget", Usage: "%autoget", Runner: GoNB, InJob: Ignored, Why: moduleFixed,
@@ -64,7 +64,7 @@ var Magics = []Magic{
 	{Name: ShellInModule, Usage: "!*COMMAND", Runner: Kernel, InJob: Applies,
 		Help: "Run a shell command in the folder of the cells' module. In a job only changes to go.mod count."},
 	{Name: AllowFail, Usage: "%allow_fail", Runner: Kernel, InJob: Applies,
-		Help: "Let the shell commands of the cell fail."},
+		Help: "Let the shell commands of this cell fail without failing the cell."},
 	{Name: "%%bash", Usage: "%%bash", Runner: Kernel, WholeCell: true, InJob: Step, Help: "Run the cell by bash."},
 	{Name: "%%sh", Usage: "%%sh", Runner: Kernel, WholeCell: true, InJob: Step, Help: "Run the cell by sh."},
 	{Name: "%%script", Usage: "%%script COMMAND [ARGUMENTS]", Runner: Kernel, WholeCell: true, InJob: Step,
@@ -76,37 +76,38 @@ var Magics = []Magic{
 
 	// Time and ranks.
 	{Name: "%time", Usage: "%time", Runner: Kernel, InJob: Ignored, Why: forPeople,
-		Help: "Print how long the cell takes, and where the time goes."},
+		Help: "Show how long the cell takes, and where the time goes."},
 	{Name: "%timeit", Usage: "%timeit EXPRESSION", Runner: Kernel, InJob: Ignored, Why: forPeople,
-		Help: "Print how long an expression takes, over many calls."},
+		Help: "Measure how long an expression takes, averaged over many calls."},
 	{Name: "%distributed", Usage: "%distributed N", Runner: Kernel, InJob: Ignored,
 		Why:  "is a rehearsal; a job has its own ranks",
-		Help: "Run the next program as N ranks on this machine, as a rehearsal of a job."},
+		Help: "Run the next program as N ranks on this machine, to try it before submitting."},
 	{Name: "%devices", Usage: "%devices", Runner: Kernel, InJob: Ignored, Why: forPeople,
 		Help: "List the devices that XLA sees."},
 
 	// Jobs.
 	{Name: "%submit", Usage: "%submit [FLAGS] [-- PROGRAM FLAGS]", Runner: Submit, InJob: Ignored, Why: forPeople,
 		Words: []string{"--saved"}, SubmitFlags: true,
-		Help: "Submit this notebook as a job: the cells that ran in this session without an error, in order, as they were last, " +
-			"with the tags that they have in the notebook as it was last saved. The flags are those of the submit command " +
-			"(%submit --help). A card below the cell shows the job's state. With --saved the notebook is submitted as it was last saved."},
+		Help: "Submit this notebook as a job: every cell that ran in this session without an error, in order, as it was when it " +
+			"last ran, with its tags from the last saved notebook. The flags are those of the submit command (%submit --help). " +
+			"A card below the cell shows the job's progress. --saved submits the notebook as it was last saved instead."},
 	{Name: SubmitCell, Usage: "%%submit [FLAGS]", Runner: Submit, WholeCell: true, InJob: LeftOut, SubmitFlags: true,
 		Why:  "submits its cell as a job by itself, which is not part of this one",
-		Help: "Submit the rest of this cell as a job: it is the job's one program, with the declarations of this session."},
+		Help: "Submit the rest of this cell as a job: the job's only program, with the declarations of this session."},
 	{Name: "%jobs", Usage: "%jobs", Runner: Submit, InJob: Ignored, Why: forPeople,
-		Help: "List all runs below the current folder, the newest last."},
-	{Name: "%logs", Usage: "%logs [--rank N] [JOB]", Runner: Submit, InJob: Ignored, Why: forPeople, Words: []string{"--rank"},
-		Help: "Print a rank's log. JOB is a job id, a run's name or the start of one; without it the last %submit's."},
-	{Name: "%wait", Usage: "%wait [JOB]", Runner: Submit, InJob: Ignored, Why: forPeople,
-		Help: "Wait until a job has ended; the cell fails if the job did. Without JOB it is the last %submit's."},
-	{Name: "%cancel", Usage: "%cancel [JOB]", Runner: Submit, InJob: Ignored, Why: forPeople,
-		Help: "End a job. Without JOB it is the last %submit's."},
-	{Name: Result, Usage: "%result [JOB] [as NAME]", Runner: Submit, InJob: Applies, Words: []string{"as"},
-		Help: "Show what a run left behind, also as JSON: its state, its metrics by name, its checkpoints and images. " +
-			"With \"as run\" the next cells have it as Go values: run.Last(\"val/loss\"), run.Series(\"train/loss\"), run.Metrics(), " +
-			"run.Checkpoints(), run.Images() (package gonbatch/submit/result). A job does not: %submit leaves the cells that use it out; " +
-			"in a notebook that is submitted as a file tag them notebook-only. Without JOB it is the last %submit's."},
+		Help: "List all runs, newest last."},
+	{Name: "%logs", Usage: "%logs [--rank N] [RUN]", Runner: Submit, InJob: Ignored, Why: forPeople, Words: []string{"--rank"},
+		Help: "Print a rank's log. RUN is a job id, a run's name or the beginning of one; the default is the run of the last %submit."},
+	{Name: "%wait", Usage: "%wait [RUN]", Runner: Submit, InJob: Ignored, Why: forPeople,
+		Help: "Wait until a job ends. The cell fails if the job failed. The default is the run of the last %submit."},
+	{Name: "%cancel", Usage: "%cancel [RUN]", Runner: Submit, InJob: Ignored, Why: forPeople,
+		Help: "Cancel a job. The default is the run of the last %submit."},
+	{Name: Result, Usage: "%result [RUN] [as NAME]", Runner: Submit, InJob: Applies, Words: []string{"as"},
+		Help: "Show the results of a run, also as JSON: its state, its metrics by name, its checkpoints and images. " +
+			"\"as run\" declares them for the next cells as a Go value: run.Last(\"val/loss\"), run.Series(\"train/loss\"), " +
+			"run.Metrics(), run.Checkpoints(), run.Images() (package gonbatch/submit/result). A job does not have this value: " +
+			"%submit leaves out the cells that use it; if you submit a notebook file, tag them notebook-only. " +
+			"The default is the run of the last %submit."},
 
 	// The kernel itself.
 	{Name: Help, Usage: "%help", Runner: GoNB, InJob: Ignored, Why: forPeople, Help: "Show the help on all magics."},

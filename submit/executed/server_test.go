@@ -115,7 +115,7 @@ func (j *job) run(step string, program ...string) int {
 	if err != nil {
 		j.t.Fatal(err)
 	}
-	defer log.Close()
+	defer log.Close() //nolint:errcheck // the program that writes it has its own handle
 	cmd := exec.CommandContext(j.t.Context(), os.Args[0], program...)
 	cmd.Env = append(os.Environ(), "EXECUTED_TEST=attach", EnvSocket+"="+j.socket, EnvStep+"="+step)
 	cmd.Stdout, cmd.Stderr = log, log
@@ -273,7 +273,7 @@ func TestWhileItRuns(t *testing.T) {
 	go func() {
 		ended <- j.run("a", "bash", "-c", `echo early; while [ ! -e "$0" ]; do sleep 0.05; done; echo late`, release)
 	}()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		if got := j.results()["a"]; got == (result{2, running, "stream stdout early"}) {
 			break
 		} else if time.Now().After(deadline) {
