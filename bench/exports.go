@@ -120,10 +120,10 @@ func timed(ctx context.Context, env []string, name string, args ...string) (floa
 func exportNotebook(cells int) ([]byte, error) {
 	list := []map[string]any{codeCell(1, "import (\n\t\"fmt\"\n\t\"strings\"\n)")}
 	for i := 2; i <= cells; i++ {
-		switch {
-		case i%mainEvery == 0:
+		switch i % mainEvery {
+		case 0:
 			list = append(list, codeCell(i, fmt.Sprintf("%%%%\nfmt.Println(strings.ToUpper(work%d(3)))", i-1)))
-		case i%mainEvery == 1:
+		case 1:
 			list = append(list, map[string]any{"cell_type": "markdown", "id": fmt.Sprint("c", i), "metadata": map[string]any{}, "source": fmt.Sprintf("## Part %d\n\nWhat follows.", i)})
 		default:
 			list = append(list, codeCell(i, fmt.Sprintf(

@@ -24,7 +24,7 @@ func Result(values ...any) {
 	}
 	dir := os.Getenv(EnvDir)
 	if dir == "" {
-		fmt.Println(textOf(values))
+		_, _ = fmt.Fprintln(os.Stdout, textOf(values)) // the job's log
 		return
 	}
 	bundle := Bundle{Text: textOf(values)}

@@ -24,15 +24,15 @@ func startGuard(opts Options, s *session) (stop func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
+	defer r.Close() //nolint:errcheck // the guard has its own handle
 	cmd := exec.Command(opts.Submit, "kernel", "guard", "--session", s.dir)
 	cmd.Env, cmd.Stdin, cmd.SysProcAttr = opts.Environ, r, &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
-		w.Close()
+		w.Close() //nolint:errcheck // nothing was written to it
 		return nil, fmt.Errorf("start the kernel's guard: %w", err)
 	}
 	return func() {
-		w.Close()
+		w.Close()      //nolint:errcheck // its end is the message
 		_ = cmd.Wait() // What it could not end, the kernel has ended before.
 	}, nil
 }

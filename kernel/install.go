@@ -161,7 +161,7 @@ func copyProgram(dst, src string) error {
 	if err != nil {
 		return err
 	}
-	defer in.Close()
+	defer in.Close() //nolint:errcheck // only read
 	data, err := io.ReadAll(in)
 	if err != nil {
 		return err
@@ -175,7 +175,7 @@ func writeFile(name string, data []byte, perm os.FileMode) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(tmp.Name())
+	defer os.Remove(tmp.Name()) //nolint:errcheck // it is gone when all went well
 	_, err = tmp.Write(data)
 	err = errors.Join(err, tmp.Chmod(perm), tmp.Sync(), tmp.Close())
 	if err != nil {

@@ -206,7 +206,7 @@ func (s scenario) play(t *testing.T, c *cluster.Cluster, want string) {
 	}
 	ended := make(chan end, 1)
 	go func() {
-		out, err := j.user.submit(t, training.command(s.args, j.notebook)...)
+		out, err := j.submit(t, training.command(s.args, j.notebook)...)
 		ended <- end{out, err}
 	}()
 	if s.disturb != nil {

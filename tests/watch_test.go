@@ -85,7 +85,11 @@ func TestFailingRanks(t *testing.T) {
 				if err := c.Crash("n2"); err != nil {
 					t.Fatal(err)
 				}
-				defer c.Boot("n2")
+				defer func() {
+					if err := c.Boot("n2"); err != nil {
+						t.Error(err)
+					}
+				}()
 			}
 			f := awaitFailure(t, run)
 			if f.Kind != test.kind || f.Rank != 1 || f.Host != "n2" || f.Step < 1 || !strings.Contains(f.Error, test.want) {
@@ -100,8 +104,8 @@ func TestFailingRanks(t *testing.T) {
 				if test.how != "" { // Else srun waits for the node.
 					t.Error("srun goes on 10 seconds after the failure")
 				}
-				cmd.Process.Kill()
-				<-ended
+				_ = cmd.Process.Kill()
+				t.Logf("srun: %v", <-ended)
 			}
 			wantAll(t, logOf(run, 0), fmt.Sprintf("gonbatch: rank 1 on n2 failed at step %d (%s): ", f.Step, test.kind))
 		})

@@ -60,7 +60,7 @@ func (d *display) start(t *Trainer, r *run) {
 			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish(), progressbar.OptionFullWidth())
 		_ = d.bar.Set64(r.batchesDone())
 	case isFile && gonbui.IsNotebook:
-		d.notebook = gonbui.UniqueID()
+		d.notebook = gonbui.UniqueId()
 		d.lines = os.Getenv("GONBATCH_RUN_DIR") != ""
 	default:
 		d.lines = true

@@ -106,7 +106,7 @@ func startWorlds(t *testing.T, sizes ...int) *worlds {
 		go func() {
 			// XLA compiles in each start: without optimization that takes half the time.
 			out, err := ranktest.Start(t, ranktest.Torchrun, size, []string{ordersFolder + "=" + w.folder, "GONBATCH_DEVICES=1", "XLA_FLAGS=--xla_backend_optimization_level=0"})
-			end(fmt.Errorf("the world of %d has ended: %v\n%s", size, err, out))
+			end(fmt.Errorf("the world of %d has ended: %w\n%s", size, err, out))
 			ended <- struct{}{}
 		}()
 	}

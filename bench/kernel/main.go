@@ -50,7 +50,7 @@ func run(rounds int) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
 	env, err := install(root, dir)
 	if err != nil {
 		return err
@@ -145,7 +145,7 @@ func measure(root, name, dir string, env []string) (map[string]float64, error) {
 	cmd.Env = env
 	out, err := cmd.Output()
 	if err != nil {
-		if exit, ok := err.(*exec.ExitError); ok {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			err = fmt.Errorf("%w\n%s", err, exit.Stderr)
 		}
 		return nil, err

@@ -53,7 +53,7 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
 	if err := os.Setenv("GONBATCH_RUN_DIR", dir); err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
-	defer world.Close()
+	defer world.Close() //nolint:errcheck // measured; the process ends
 	clock := &clock{first: o.warmUp, last: o.warmUp + o.steps}
 	switch o.loop {
 	case "bare":

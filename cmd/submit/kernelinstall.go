@@ -91,7 +91,7 @@ func warmInBackground(a *app, dir string) error {
 	if err != nil {
 		return err
 	}
-	defer log.Close()
+	defer log.Close() //nolint:errcheck // the program that writes it has its own handle
 	cmd := exec.Command(self, "kernel", "warm")
 	cmd.Env, cmd.Stdout, cmd.Stderr = a.environ, log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

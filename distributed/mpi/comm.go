@@ -185,7 +185,7 @@ func (c *Comm) call(kind C.int, send, data unsafe.Pointer, count int, dtype C.in
 
 // Transport is the C function by which a compiled program all-reduces: see Transport of package pjrt.
 func (c *Comm) Transport() unsafe.Pointer {
-	return unsafe.Pointer(C.gb_mpi_all_reduce)
+	return C.gb_mpi_all_reduce
 }
 
 // Abort ends all ranks at once with the exit code. It does not return.

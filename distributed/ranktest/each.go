@@ -55,7 +55,7 @@ func StartLogged(t *testing.T, launcher Launcher, n int, folder string, env []st
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer log.Close()
+		defer log.Close() //nolint:errcheck // the program that writes it has its own handle
 		cmd.Stdout, cmd.Stderr = log, log
 		return []Ended{runToEnd(t, cmd)}
 	}

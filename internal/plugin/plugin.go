@@ -118,7 +118,7 @@ func named(p Plugin, opts Options) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("plugin: %w", err)
 	}
-	defer os.RemoveAll(tmp)
+	defer os.RemoveAll(tmp) //nolint:errcheck // a temporary folder
 	if err := os.Symlink(p.Path, filepath.Join(tmp, name)); err != nil {
 		return "", fmt.Errorf("plugin: %w", err)
 	}

@@ -29,8 +29,9 @@ func newFlags(o *options) *pflag.FlagSet {
 	fs.BoolVar(&o.Follow, "follow", false, "")
 	fs.StringArrayVar(&o.Env, "env", nil, "")
 	fs.BoolVar(&o.DryRun, "dry-run", false, "")
-	fs.SetAnnotation("dry-run", FlagOnly, nil)
-	fs.SetAnnotation("template", Path, nil)
+	if err := errors.Join(fs.SetAnnotation("dry-run", FlagOnly, nil), fs.SetAnnotation("template", Path, nil)); err != nil {
+		panic(err)
+	}
 	return fs
 }
 

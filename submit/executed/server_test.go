@@ -115,7 +115,7 @@ func (j *job) run(step string, program ...string) int {
 	if err != nil {
 		j.t.Fatal(err)
 	}
-	defer log.Close()
+	defer log.Close() //nolint:errcheck // the program that writes it has its own handle
 	cmd := exec.CommandContext(j.t.Context(), os.Args[0], program...)
 	cmd.Env = append(os.Environ(), "EXECUTED_TEST=attach", EnvSocket+"="+j.socket, EnvStep+"="+step)
 	cmd.Stdout, cmd.Stderr = log, log

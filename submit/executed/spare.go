@@ -64,7 +64,7 @@ func Spare(getenv func(string) string) error {
 	return mergeTexts(files[0], files[1], nil, func(_ string, text []byte) {
 		if !said {
 			said = true
-			fmt.Printf(lossNote, errNoRecorder)
+			_, _ = fmt.Fprintf(os.Stdout, lossNote, errNoRecorder)
 			markLoss(getenv)
 		}
 		_, _ = os.Stdout.Write(text) // A full disk does not stop the program.

@@ -130,7 +130,7 @@ func (s *start) direct(ctx context.Context, step submit.Step) (code int, err err
 	if err != nil {
 		return 0, err
 	}
-	defer log.Close()
+	defer log.Close() //nolint:errcheck // the program that writes it has its own handle
 	command := spec.Command(step)
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env = slices.Concat(s.environ(), ownEnv(spec, s.number), userEnv(spec, step), []string{rundir.EnvDir + "=" + spec.RunDir.Path(), rundir.EnvStep + "=" + step.Name})
@@ -178,7 +178,7 @@ func (s *start) ranks(ctx context.Context, step submit.Step) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer log.Close()
+	defer log.Close() //nolint:errcheck // the program that writes it has its own handle
 	cmd := exec.Command(s.mpi.path, s.mpi.args(spec.Tasks(), spec.RunDir.Launcher(), step.Name)...)
 	cmd.Env = submit.CleanEnviron(s.environ()) // In a job, mpirun would start its ranks by a step of that job, and wait for CPUs.
 	kept := &lossy{out: log}
