@@ -7,13 +7,12 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+
+	"gonbatch/internal/rundir"
 )
 
-// EnvDir names the environment variable with the folder in which the kernel looks for what a cell
-// shows besides its output. If it is unset, there is no kernel.
-const EnvDir = "GONBATCH_CELL_DIR"
-
-// ResultFile is the name of the file in that folder with the cell's result: a Bundle as JSON.
+// ResultFile is the name of the file in the folder rundir.EnvCellDir with the cell's result: a Bundle
+// as JSON.
 const ResultFile = "result.json"
 
 // Result shows values as the result of the cell. A later call replaces an earlier one. Several
@@ -24,7 +23,7 @@ func Result(values ...any) {
 	if len(values) == 0 {
 		return
 	}
-	dir := os.Getenv(EnvDir)
+	dir := os.Getenv(rundir.EnvCellDir)
 	if dir == "" {
 		_, _ = fmt.Fprintln(os.Stdout, textOf(values)) // the job's log
 		return

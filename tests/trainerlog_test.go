@@ -69,6 +69,7 @@ func trainLogged(t *testing.T) {
 
 // TestTrainerLogs: a training with all loggers is killed and goes on; each format's own reader then sees every update once.
 func TestTrainerLogs(t *testing.T) {
+	t.Parallel()
 	if ranktest.InRank() {
 		trainLogged(t)
 		return
@@ -83,6 +84,7 @@ func TestTrainerLogs(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			readers(t, "mlflow")
 			run, uri, artifact := t.TempDir(), tt.uri(t), filepath.Join(t.TempDir(), "notes.txt")
 			ok(t, os.WriteFile(artifact, []byte("seen"), 0o644))

@@ -210,10 +210,9 @@ func (c *Config) check() error {
 }
 
 // checkpointDir is the folder of checkpoints: empty if there is none.
-func (c Config) checkpointDir(getenv func(string) string) string {
-	run, ok := rundir.FromEnv(getenv)
-	if c.Checkpoint.Dir != "" || c.Checkpoint.Off || !ok {
+func (c Config) checkpointDir(env rundir.Env) string {
+	if c.Checkpoint.Dir != "" || c.Checkpoint.Off || !env.InRun() {
 		return c.Checkpoint.Dir
 	}
-	return filepath.Join(run.Checkpoints(), fileName(c.Name))
+	return filepath.Join(env.Dir.Checkpoints(), fileName(c.Name))
 }
