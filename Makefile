@@ -22,8 +22,9 @@ setup: ## install what the tests need: SLURM, MPI, a Jupyter client, GoNB
 test: setup ## run every test, on a real SLURM cluster and in a real Jupyter client (TESTS=./pkg/... for some)
 	go tool gotestsum --format pkgname -- -timeout 40m -parallel $(WAITING) $(TESTS)
 
-lint: ## gofmt, go vet, and golangci-lint where it is installed
-	@tests/lint.sh
+lint: ## run golangci-lint with gofmt, go vet and the rules of .golangci.yml, as the tests do
+	@tests/setup.sh lint
+	golangci-lint run
 
 bench: ## compare with PyTorch and JAX, write bench/results
 	@tests/setup.sh bench

@@ -82,7 +82,7 @@ func weightNames(path string) (names []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // only read
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err

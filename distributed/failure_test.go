@@ -49,7 +49,7 @@ var scenarios = map[string]scenario{
 	"others have closed":  {barrier, func(*distributed.World) {}},
 	"has NaN":             {func(w *distributed.World) { w.Abort(notANumber(w)) }, trainForEver},
 	"ends without Close":  {func(*distributed.World) { os.Exit(0) }, func(w *distributed.World) { time.Sleep(7 * time.Second); os.Exit(0) }},
-	"closes early":        {func(w *distributed.World) { w.Close(); os.Exit(0) }, func(w *distributed.World) { time.Sleep(2 * time.Second) }},
+	"closes early":        {func(w *distributed.World) { _ = w.Close(); os.Exit(0) }, func(w *distributed.World) { time.Sleep(2 * time.Second) }},
 	"all are slow":        {slowly, slowly},
 	"told to stop":        {func(*distributed.World) { signalSelf(syscall.SIGTERM) }, reduceForEver},
 	"all are told to end": {func(*distributed.World) { signalSelf(syscall.SIGTERM) }, func(*distributed.World) { signalSelf(syscall.SIGTERM) }},
@@ -58,7 +58,7 @@ var scenarios = map[string]scenario{
 func killed(*distributed.World) { signalSelf(syscall.SIGKILL) }
 
 func signalSelf(s syscall.Signal) {
-	syscall.Kill(os.Getpid(), s)
+	_ = syscall.Kill(os.Getpid(), s)
 	time.Sleep(time.Minute)
 }
 
@@ -119,7 +119,7 @@ func inStep(s syscall.Signal) func(*distributed.World) {
 		fitForEver(w, func() {
 			time.AfterFunc(time.Second, func() {
 				mark()
-				syscall.Kill(os.Getpid(), s)
+				_ = syscall.Kill(os.Getpid(), s)
 			})
 		})
 	}
@@ -291,7 +291,7 @@ func checkFailure(t *testing.T, launcher ranktest.Launcher, c failureCase) {
 			report = after
 			reports++
 		}
-		if c.stacks && !(strings.HasPrefix(c.scenario, "stopped") && rank == c.victim) && !(c.scenario == "others have closed" && rank != c.victim) {
+		if c.stacks && (!strings.HasPrefix(c.scenario, "stopped") || rank != c.victim) && (c.scenario != "others have closed" || rank == c.victim) {
 			if stack, err := os.ReadFile(dir.StackPath(rank)); err != nil || !strings.Contains(string(stack), "failure_test.go") {
 				t.Errorf("stacks of rank %d: %v\n%s", rank, err, stack)
 			}
@@ -328,7 +328,7 @@ func checkEnded(t *testing.T, dir rundir.Dir, ended []ranktest.Ended, c failureC
 		limit += stuckLimit
 	}
 	for i, e := range ended {
-		if e.Code == 0 && !(c.scenario == "others have closed" && i != c.victim) {
+		if e.Code == 0 && (c.scenario != "others have closed" || i == c.victim) {
 			t.Errorf("process %d ended with code 0", i)
 		}
 		took := e.At.Sub(info.ModTime())

@@ -113,7 +113,7 @@ func (w *World) checkAllReduce() (took time.Duration, err error) {
 			return 0, err
 		}
 		start := time.Now()
-		sum, err := exec.Exec1(mine)
+		sum, err := exec.Call1(mine)
 		if err != nil {
 			return 0, err
 		}
@@ -148,7 +148,7 @@ func (p Preflight) String() string {
 	for _, place := range p.Places {
 		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\n", place.Rank, place.Host, place.CPUs, place.Device, place.Library)
 	}
-	table.Flush() // To memory: it can't fail.
+	_ = table.Flush() // To memory: it can't fail.
 	plural := "s"
 	if len(p.Places) == 1 {
 		plural = ""

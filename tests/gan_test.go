@@ -50,7 +50,7 @@ func checkSamples(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // only read
 	grid, err := png.Decode(f)
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)

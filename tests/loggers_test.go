@@ -266,7 +266,7 @@ func awaitServer(t *testing.T, address, log string) {
 		if err != nil {
 			continue
 		}
-		resp.Body.Close()
+		resp.Body.Close() //nolint:errcheck // only read
 		if resp.StatusCode == http.StatusOK {
 			return
 		}

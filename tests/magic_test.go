@@ -84,7 +84,7 @@ func TestMagicErrors(t *testing.T) {
 		{"%result 404 as run", []string{"%result: ", `no run "404"`}},
 		{"%result 404 as 4x", []string{"4x can't be the name of a variable"}},
 		{"%jobs --nosuch", []string{"--nosuch"}},
-		{"%jobs 1 2", []string{"takes one JOB at most"}},
+		{"%jobs 1 2", []string{"takes at most one RUN"}},
 		{"%submit", []string{"no cell of this session has run", "%submit --saved"}},
 		{"%submit --saved", []string{"does not tell which file the notebook is"}},
 		{"%submit \"", []string{"%submit \""}},

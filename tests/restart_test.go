@@ -203,7 +203,7 @@ func (s scenario) play(t *testing.T, c *cluster.Cluster, want string) {
 	}
 	ended := make(chan end, 1)
 	go func() {
-		out, err := j.user.submit(t, training.command(s.args, j.notebook)...)
+		out, err := j.submit(t, training.command(s.args, j.notebook)...)
 		ended <- end{out, err}
 	}()
 	// On a busy machine the time limit may be near before they hold.

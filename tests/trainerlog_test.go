@@ -255,7 +255,7 @@ func pngSize(t *testing.T, path string) image.Point {
 	t.Helper()
 	f, err := os.Open(path)
 	ok(t, err)
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // only read
 	img, err := png.Decode(f)
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)

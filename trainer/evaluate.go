@@ -88,7 +88,7 @@ func (r *run) validate() error {
 		return nil
 	}
 	r.display.pause("validation")
-	values, err := r.Trainer.evaluate(r.stop.ctx, "val", r.validation)
+	values, err := r.evaluate(r.stop.ctx, "val", r.validation)
 	if errors.Is(err, context.Canceled) {
 		cause, _, _, voteErr := r.stop.vote(false, 0)
 		if r.stopped = cause; cause > timeIsUp || voteErr != nil {

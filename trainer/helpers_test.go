@@ -3,6 +3,7 @@ package trainer_test
 import (
 	"bytes"
 	"encoding/gob"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -111,8 +112,7 @@ func writeGob(t *testing.T, path string, value any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	if err := gob.NewEncoder(f).Encode(value); err != nil {
+	if err := errors.Join(gob.NewEncoder(f).Encode(value), f.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -123,7 +123,7 @@ func readGob(t *testing.T, path string, value any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // only read
 	if err := gob.NewDecoder(f).Decode(value); err != nil {
 		t.Fatal(err)
 	}

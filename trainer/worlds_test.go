@@ -105,7 +105,7 @@ func startWorlds(t *testing.T, sizes ...int) *worlds {
 	for _, size := range sizes {
 		go func() {
 			out, err := ranktest.Start(t, ranktest.Torchrun, size, []string{ordersFolder + "=" + w.folder, "GONBATCH_DEVICES=1"})
-			end(fmt.Errorf("the world of %d has ended: %v\n%s", size, err, out))
+			end(fmt.Errorf("the world of %d has ended: %w\n%s", size, err, out))
 			ended <- struct{}{}
 		}()
 	}

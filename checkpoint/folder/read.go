@@ -44,7 +44,7 @@ func (c *Checkpoint) open() error {
 	if err != nil {
 		return fmt.Errorf("checkpoint %s: %w", c.Path, err)
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // only read
 	if size > maxManifest {
 		return fmt.Errorf("checkpoint %s: %s has %d bytes: it is damaged", c.Path, manifestName, size)
 	}
@@ -109,7 +109,7 @@ func (c *Checkpoint) Read(name string, read func(r io.Reader, size int64) error)
 		return fmt.Errorf("checkpoint %s: read %s: %w", c.Path, name, err)
 	}
 	if got := fmt.Sprintf("%x", r.hash.Sum(nil)); got != want.SHA256 {
-		return fmt.Errorf("checkpoint %s: %s is damaged: its SHA-256 is %.12s..., not %.12s...", c.Path, name, got, want.SHA256)
+		return fmt.Errorf("checkpoint %s: %s is damaged: its SHA-256 begins with %.12s, not %.12s", c.Path, name, got, want.SHA256)
 	}
 	if readErr != nil {
 		return fmt.Errorf("checkpoint %s: %s: %w", c.Path, name, readErr)

@@ -46,7 +46,7 @@ func copyFile(from, to string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer source.Close()
+	defer source.Close() //nolint:errcheck // only read
 	info, err := source.Stat()
 	if err != nil {
 		return err

@@ -92,7 +92,7 @@ func (s store) add(path, entry string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(folder)
+	defer os.RemoveAll(folder) //nolint:errcheck // a temporary folder
 	copied := filepath.Join(folder, "file")
 	if err := copyFile(path, copied); err != nil {
 		return err

@@ -144,8 +144,8 @@ func gunzip(from, to string, f idxFile) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(from)
-	defer in.Close()
+	defer os.Remove(from) //nolint:errcheck // unpacked; the next fetch overwrites it
+	defer in.Close()      //nolint:errcheck // only read
 	z, err := gzip.NewReader(in)
 	if err != nil {
 		return fmt.Errorf("decompress %s: %w", from, err)

@@ -11,24 +11,24 @@ import (
 
 // Help says what each magic of this kernel does, by its name with all its %.
 var Help = map[string]string{
-	"%submit": "%submit [FLAGS] [-- PROGRAM FLAGS]\nSubmit this notebook as a job: the cells that ran in this session without an error, in order, as they were last, with the tags that they have in the notebook as it was last saved. " +
-		"The flags are those of the submit command (%submit --help). A card below the cell shows how the job is doing. " +
-		"With --saved the notebook is submitted as it was last saved.",
-	"%%submit": "%%submit [FLAGS]\nSubmit the rest of this cell as a job: it is the job's one program, with the declarations of this session.",
-	"%jobs":    "%jobs\nList all runs below the current folder, the newest last.",
-	"%logs":    "%logs [--rank N] [JOB]\nPrint a rank's log. JOB is a job id, a run's name or the start of one; without it the last %submit's.",
-	"%wait":    "%wait [JOB]\nWait until a job has ended; the cell fails if the job did. Without JOB it is the last %submit's.",
-	"%cancel":  "%cancel [JOB]\nEnd a job. Without JOB it is the last %submit's.",
-	"%result": "%result [JOB] [as NAME]\nShow what a run left behind, also as JSON: its state, its metrics by name, its checkpoints and images. With \"as run\" the next " +
-		"cells have it as Go values: run.Last(\"val/loss\"), run.Series(\"train/loss\"), run.Metrics(), run.Checkpoints(), run.Images() (package gonbatch/submit/result). " +
-		"A job does not: %submit leaves the cells that use it out; in a notebook that is submitted as a file tag them notebook-only. Without JOB it is the last %submit's.",
-	"%keep":        "%keep x, y\nLet package-level variables survive into later cells. %keep -d x ends it, %keep lists them.",
-	"%time":        "%time\nTell how long the cell takes, and where the time goes.",
-	"%timeit":      "%timeit EXPRESSION\nTell how long an expression takes, over many calls.",
-	"%distributed": "%distributed N\nRun the next program as N ranks on this machine, as a rehearsal of a job.",
+	"%submit": "%submit [FLAGS] [-- PROGRAM FLAGS]\nSubmit this notebook as a job: every cell that ran in this session without an error, in order, as it was when it last ran, with its tags from the last saved notebook. " +
+		"The flags are those of the submit command (%submit --help). A card below the cell shows the job's progress. " +
+		"--saved submits the notebook as it was last saved instead.",
+	"%%submit": "%%submit [FLAGS]\nSubmit the rest of this cell as a job: the job's only program, with the declarations of this session.",
+	"%jobs":    "%jobs\nList all runs, newest last.",
+	"%logs":    "%logs [--rank N] [RUN]\nPrint a rank's log. RUN is a job id, a run's name or the beginning of one; the default is the run of the last %submit.",
+	"%wait":    "%wait [RUN]\nWait until a job ends. The cell fails if the job failed. The default is the run of the last %submit.",
+	"%cancel":  "%cancel [RUN]\nCancel a job. The default is the run of the last %submit.",
+	"%result": "%result [RUN] [as NAME]\nShow the results of a run, also as JSON: its state, its metrics by name, its checkpoints and images. \"as run\" declares them for the next " +
+		"cells as a Go value: run.Last(\"val/loss\"), run.Series(\"train/loss\"), run.Metrics(), run.Checkpoints(), run.Images() (package gonbatch/submit/result). " +
+		"A job does not have this value: %submit leaves out the cells that use it; if you submit a notebook file, tag them notebook-only. The default is the run of the last %submit.",
+	"%keep":        "%keep x, y\nKeep the values of package-level variables for later cells. %keep -d x stops keeping x; %keep lists what is kept.",
+	"%time":        "%time\nShow how long the cell takes, and where the time goes.",
+	"%timeit":      "%timeit EXPRESSION\nMeasure how long an expression takes, averaged over many calls.",
+	"%distributed": "%distributed N\nRun the next program as N ranks on this machine, to try it before submitting.",
 	"%devices":     "%devices\nList the devices that XLA sees.",
 	"%who":         "%who\nList what the cells have declared.",
-	"%allow_fail":  "%allow_fail\nLet the shell commands of the cell fail.",
+	"%allow_fail":  "%allow_fail\nLet the shell commands of this cell fail without failing the cell.",
 }
 
 // HelpText is the help of all magics of this kernel, as Markdown.

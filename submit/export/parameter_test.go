@@ -78,11 +78,11 @@ func TestParameterMistakes(t *testing.T) {
 		{"negative unsigned", "count", "-1", "-p count=-1: not a whole number, and its type is uint; give one such as 20\n"},
 		{"not a truth value", "on", "maybe", "-p on=maybe: not a bool; give true or false"},
 		{"not a duration", "d", "3", "-p d=3: not a time.Duration; give one such as 90s or 1h30m"},
-		{"a list", "list", "1", "line 4: -p list=1: its type is []int; only numbers, texts, truth values and time.Duration can be given"},
-		{"a flag", "f", "1", "-p f=1: it is the flag size; give it behind --, as in: submit notebook.ipynb -- -size 1"},
+		{"a list", "list", "1", "line 4: -p list=1: its type is []int; only numbers, strings, booleans and time.Duration can be set"},
+		{"a flag", "f", "1", "-p f=1: it is the flag size; give it after --, as in: submit notebook.ipynb -- -size 1"},
 		{"from a call", "p", "1", "-p p=1: its type cannot be known from this cell"},
 		{"a repeated const", "B", "1", "line 9: -p B=1: B has no value of its own but repeats the line above; give it one"},
-		{"not known alone", "other", "1", "-p other=1: its type cannot be known from this cell; declare it with a number, a text or a truth value"},
+		{"not known alone", "other", "1", "-p other=1: its type cannot be known from this cell; declare it with a number, a string or a boolean"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
 	"testing"
 	"time"
 )
@@ -26,7 +25,6 @@ type Lab struct {
 	t       testing.TB
 	in      io.WriteCloser
 	answers chan answer
-	driver  *exec.Cmd
 }
 
 // answer is a line of the driver's.
