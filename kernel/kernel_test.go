@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"gonbatch/internal/rundir"
 	"gonbatch/kernel"
 	"gonbatch/tests/jupyter"
 )
@@ -25,7 +26,7 @@ func TestMain(m *testing.M) {
 		flags := flag.NewFlagSet("kernel run", flag.ExitOnError)
 		file := flags.String("connection-file", "", "")
 		_ = flags.Parse(os.Args[3:])
-		opts := kernel.Options{ConnectionFile: *file, SourceDir: os.Getenv("TEST_SOURCE"), PluginDir: os.Getenv("TEST_PLUGINS")}
+		opts := kernel.Options{ConnectionFile: *file, SourceDir: os.Getenv("TEST_SOURCE"), PluginDir: os.Getenv("TEST_PLUGINS"), Environ: os.Environ()}
 		if err := kernel.Run(context.Background(), opts); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -36,13 +37,13 @@ func TestMain(m *testing.M) {
 		flags := flag.NewFlagSet("kernel build", flag.ExitOnError)
 		session, goCommand := flags.String("session", "", ""), flags.String("go", "", "")
 		_ = flags.Parse(os.Args[3:])
-		if err := kernel.Build(context.Background(), kernel.BuildOptions{Session: *session, Go: *goCommand, Args: flags.Args()}); err != nil {
+		if err := kernel.Build(context.Background(), kernel.BuildOptions{Session: *session, Go: *goCommand, Args: flags.Args(), Environ: os.Environ()}); err != nil {
 			os.Exit(1)
 		}
 		os.Exit(0)
 	}
 	if len(os.Args) > 3 && os.Args[1] == "kernel" && os.Args[2] == "stream" {
-		code, err := kernel.Stream(os.Args[4:])
+		code, err := kernel.Stream(os.Args[4:], os.Getenv(rundir.EnvCellDir))
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -50,7 +51,7 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	if len(os.Args) > 2 && os.Args[1] == "kernel" && os.Args[2] == "guard" {
-		if err := kernel.Guard(os.Stdin, os.Args[4]); err != nil {
+		if err := kernel.Guard(os.Stdin, os.Args[4], os.Environ()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gonbatch/internal/plugin"
+	"gonbatch/internal/rundir"
 	"gonbatch/kernel"
 )
 
@@ -20,7 +21,7 @@ func newKernelCommand(a *app) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newKernelInstallCommand(a), newKernelUninstallCommand(a), newKernelDoctorCommand(a), newKernelRunCommand(a), newKernelBuildCommand(a), newKernelGuardCommand(), newKernelStreamCommand(), newKernelWarmCommand(a))
+	cmd.AddCommand(newKernelInstallCommand(a), newKernelUninstallCommand(a), newKernelDoctorCommand(a), newKernelRunCommand(a), newKernelBuildCommand(a), newKernelGuardCommand(a), newKernelStreamCommand(a), newKernelWarmCommand(a))
 	return cmd
 }
 
@@ -119,11 +120,11 @@ func newKernelRunCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-func newKernelGuardCommand() *cobra.Command {
+func newKernelGuardCommand(a *app) *cobra.Command {
 	var session string
 	cmd := &cobra.Command{
 		Use: "guard", Short: "End the processes of a killed session; the session calls this", Args: cobra.NoArgs, Hidden: true,
-		RunE: func(cmd *cobra.Command, _ []string) error { return kernel.Guard(cmd.InOrStdin(), session) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return kernel.Guard(cmd.InOrStdin(), session, a.environ) },
 	}
 	cmd.Flags().StringVar(&session, "session", "", "the session's folder")
 	return cmd
@@ -134,7 +135,7 @@ func newKernelBuildCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "build PROGRAM [FLAG...]", Short: "Build a cell; the kernel's go command calls this", Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.Args = args
+			opts.Args, opts.Environ = args, a.environ
 			return kernel.Build(cmd.Context(), opts)
 		},
 	}
@@ -143,11 +144,11 @@ func newKernelBuildCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-func newKernelStreamCommand() *cobra.Command {
+func newKernelStreamCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "stream COMMAND...", Short: "Run a command of a cell; the kernel calls this", Hidden: true,
 		RunE: func(_ *cobra.Command, args []string) error {
-			code, err := kernel.Stream(args)
+			code, err := kernel.Stream(args, a.getenv(rundir.EnvCellDir))
 			if err == nil {
 				os.Exit(code)
 			}

@@ -38,7 +38,7 @@ func newRecorderCommand(a *app) *cobra.Command {
 				if self, err := os.Executable(); err == nil {
 					spare = []string{self, "recorder", "spare"}
 				}
-				return executed.Attach(a.getenv(executed.EnvSocket), args, a.environ, spare)
+				return executed.Attach(a.getenv(rundir.EnvRecorder), args, a.environ, spare)
 			},
 		},
 		&cobra.Command{
@@ -52,11 +52,11 @@ func newRecorderCommand(a *app) *cobra.Command {
 				if err != nil {
 					return usage("submit recorder end %s: want an exit code", args[0])
 				}
-				outcome := executed.Outcome{Code: code, Step: a.getenv(executed.EnvStep)}
-				if dir, ok := rundir.FromEnv(a.getenv); ok {
-					outcome = withFailure(outcome, dir)
+				outcome := executed.Outcome{Code: code, Step: a.getenv(rundir.EnvStep)}
+				if env := rundir.ReadEnv(a.getenv); env.InRun() {
+					outcome = withFailure(outcome, env.Dir)
 				}
-				return executed.End(a.getenv(executed.EnvSocket), outcome)
+				return executed.End(a.getenv(rundir.EnvRecorder), outcome)
 			},
 		},
 	)

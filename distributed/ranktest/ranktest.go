@@ -61,7 +61,7 @@ var (
 )
 
 // child marks the processes that a launcher started.
-const child = "GONBATCH_RANKTEST"
+const child = "RANKTEST_CHILD"
 
 // InRank tells whether this process is one of the ranks.
 func InRank() bool { return os.Getenv(child) != "" }

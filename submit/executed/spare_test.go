@@ -62,7 +62,7 @@ func TestKilledRecorder(t *testing.T) {
 			t.Setenv("GONBATCH_RUN_DIR", j.dir.Path())
 			t.Setenv("EXECUTED_SYNCED", synced)
 			recorder := exec.Command(os.Args[0])
-			recorder.Env = append(os.Environ(), "EXECUTED_TEST=serve", EnvSocket+"="+j.socket)
+			recorder.Env = append(os.Environ(), "EXECUTED_TEST=serve", rundir.EnvRecorder+"="+j.socket)
 			recorder.Stderr = os.Stderr
 			out, err := recorder.StdoutPipe()
 			if err != nil {
