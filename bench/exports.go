@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"gonbatch/internal/rundir"
 )
 
 // exportSizes are the numbers of cells of the notebooks that are exported.
@@ -67,7 +69,7 @@ func measureExports(ctx context.Context, opts options, out io.Writer) (_ exportR
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	for _, cells := range exportSizes {
-		row, err := measureExport(ctx, opts.rounds, cells, dir, []string{"GONBATCH_SOURCE=" + source}, submit, nbconvert)
+		row, err := measureExport(ctx, opts.rounds, cells, dir, []string{rundir.EnvSource + "=" + source}, submit, nbconvert)
 		if err != nil {
 			return report, err
 		}
@@ -120,10 +122,10 @@ func timed(ctx context.Context, env []string, name string, args ...string) (floa
 func exportNotebook(cells int) ([]byte, error) {
 	list := []map[string]any{codeCell(1, "import (\n\t\"fmt\"\n\t\"strings\"\n)")}
 	for i := 2; i <= cells; i++ {
-		switch {
-		case i%mainEvery == 0:
+		switch i % mainEvery {
+		case 0:
 			list = append(list, codeCell(i, fmt.Sprintf("%%%%\nfmt.Println(strings.ToUpper(work%d(3)))", i-1)))
-		case i%mainEvery == 1:
+		case 1:
 			list = append(list, map[string]any{"cell_type": "markdown", "id": fmt.Sprint("c", i), "metadata": map[string]any{}, "source": fmt.Sprintf("## Part %d\n\nWhat follows.", i)})
 		default:
 			list = append(list, codeCell(i, fmt.Sprintf(

@@ -14,7 +14,7 @@ import (
 func Example() {
 	path, err := os.MkdirTemp("", "checkpoints-")
 	check(err)
-	defer os.RemoveAll(path)
+	defer os.RemoveAll(path) //nolint:errcheck // a temporary folder
 	dir, err := checkpoint.Open(path, checkpoint.Options{Keep: 2, Metric: "val/loss"})
 	check(err)
 

@@ -103,8 +103,8 @@ func TestWriterIsInTheBackground(t *testing.T) {
 	second := make(chan error)
 	go func() { second <- w.Save(third) }()
 	select {
-	case <-second:
-		t.Error("two saves at once")
+	case err := <-second:
+		t.Errorf("two saves at once: %v", err)
 	case <-time.After(50 * time.Millisecond):
 	}
 	close(release)

@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"gonbatch/distributed/affinity"
-	"gonbatch/distributed/cluster"
+	"gonbatch/internal/cluster"
 )
 
 // cpus are those that a rank computes on. If they are not bound, list only tells how many.
@@ -67,7 +67,7 @@ func limitThreads(n int) error {
 }
 
 // setXLAThreads sets the size of XLA's thread pool on the CPU, which its plugin takes from NPROC when it is loaded.
-func setXLAThreads(n int) error { return os.Setenv("NPROC", strconv.Itoa(n)) }
+func setXLAThreads(n int) error { return os.Setenv("NPROC", strconv.Itoa(n)) } //nolint:forbidigo // XLA reads it nowhere else
 
 // ranksOnSameCPUs lists, in order, the ranks on this host that may use exactly the CPUs that this one may use, itself among them.
 func ranksOnSameCPUs(rank int, peers communicator, allowed []int) ([]int, error) {

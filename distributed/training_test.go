@@ -2,6 +2,7 @@ package distributed_test
 
 import (
 	"encoding/gob"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -120,8 +121,7 @@ func writeOutcome(t *testing.T, o outcome) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	if err := gob.NewEncoder(f).Encode(o); err != nil {
+	if err := errors.Join(gob.NewEncoder(f).Encode(o), f.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -138,7 +138,7 @@ func run(t *testing.T, launcher ranktest.Launcher, n int, env ...string) (outcom
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // only read
 	var o outcome
 	if err := gob.NewDecoder(f).Decode(&o); err != nil {
 		t.Fatal(err)

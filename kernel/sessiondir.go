@@ -68,7 +68,7 @@ func tryProgram(dir string) error {
 	if err := os.WriteFile(name, []byte("#!/bin/sh\nexit 0\n"), 0o700); err != nil {
 		return err
 	}
-	defer os.Remove(name)
+	defer os.Remove(name) //nolint:errcheck // the session's folder goes with it
 	for tries := 0; ; tries++ {
 		err := exec.Command(name).Run()
 		// Another thread that starts a process holds the file open for writing for a moment.

@@ -73,7 +73,7 @@ func (s Setup) warmInBackground(dir string) error {
 	if err != nil {
 		return err
 	}
-	defer log.Close()
+	defer log.Close() //nolint:errcheck // the program that writes it has its own handle
 	cmd := exec.Command(self, "kernel", "warm")
 	cmd.Env, cmd.Stdout, cmd.Stderr = s.Environ, log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -65,7 +65,7 @@ func inModule(sourceDir string, env environment, do func(warmModule) error) erro
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
 	text := "package main\n\nimport (\n\t_ \"" + strings.Join(warmImports, "\"\n\t_ \"") + "\"\n)\n\nfunc main() {}\n"
 	err = errors.Join(
 		os.WriteFile(filepath.Join(dir, "go.mod"), mod, 0o644), os.WriteFile(filepath.Join(dir, "go.sum"), sum, 0o644),

@@ -106,7 +106,7 @@ func (s *start) run(t *testing.T, signal syscall.Signal) (out string, code int) 
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for i := 0; signal != 0 && !(s.has("running-0") && s.has("running-1")); i++ {
+	for i := 0; signal != 0 && (!s.has("running-0") || !s.has("running-1")); i++ {
 		if i > 300 {
 			t.Fatalf("the ranks do not run:\n%s", &all)
 		}

@@ -36,8 +36,8 @@ func (s *script) Status(_ context.Context, job Job) (Status, error) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		defer f.Close()
-		if _, err := f.WriteString(step.log); err != nil {
+		_, err = f.WriteString(step.log)
+		if err := errors.Join(err, f.Close()); err != nil {
 			s.t.Fatal(err)
 		}
 	}

@@ -28,7 +28,7 @@ func (t *Tail) Copy(w io.Writer) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // only read
 	info, err := f.Stat()
 	if err != nil {
 		return false, err
@@ -50,7 +50,7 @@ func LastLines(path string, n int) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("log: %w", err)
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // only read
 	info, err := f.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("log: %w", err)

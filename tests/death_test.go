@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonbatch/distributed/ranktest"
 	"gonbatch/internal/rundir"
 	"gonbatch/tests/cluster"
 )
@@ -38,6 +39,7 @@ func killer(world *distributed.World) trainer.Callback {
 // one, on a cluster and on this machine; one that dies twice at the same update is given up at
 // once.
 func TestDeaths(t *testing.T) {
+	t.Parallel()
 	c := cluster.Start(t)
 	training := mortal(t)
 	where := map[string][]string{
@@ -47,8 +49,9 @@ func TestDeaths(t *testing.T) {
 	}
 	for name, options := range where {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			train := func(die string) (user, string, error) {
-				u := newUser(t, c.Env()...)
+				u := newUser(t, append(c.Env(), ranktest.QuickCompilation)...)
 				notebook := u.write(t, "mortal.ipynb", training.cells...)
 				out, err := u.submit(t, append(append([]string{}, options...), notebook, "--", "-hold=false", "-die", die)...)
 				return u, out, err

@@ -6,12 +6,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"image"
 	"image/color"
 	"io/fs"
 	"math"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -24,16 +22,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gonbatch/distributed/ranktest"
 	"gonbatch/logger"
+	"gonbatch/logger/loggertest"
 	"gonbatch/tests/jupyter"
 )
 
 //go:embed readlog.py
 var readLog string
 
-// readersEnv lets MLflow's client and server use the file store, which it is about to give up, and keeps them off the network.
+// readersEnv keeps MLflow's client and server off the network.
 var readersEnv = []string{
-	"MLFLOW_ALLOW_FILE_STORE=true", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false", "MLFLOW_DISABLE_TELEMETRY=true", "GIT_PYTHON_REFRESH=quiet",
+	"MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false", "MLFLOW_DISABLE_TELEMETRY=true", "GIT_PYTHON_REFRESH=quiet",
 	"NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1",
 }
 
@@ -102,6 +102,7 @@ type tensorboardRead struct {
 }
 
 func TestTensorBoardReads(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	log, err := logger.NewTensorBoard(dir)
 	ok(t, err)
@@ -129,6 +130,7 @@ func TestTensorBoardReads(t *testing.T) {
 }
 
 func TestPythonReadsLines(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		reader, file string
 		open         func(path string) (logger.Logger, error)
@@ -156,21 +158,47 @@ func TestPythonReadsLines(t *testing.T) {
 	}
 }
 
-func TestMLflowReads(t *testing.T) {
-	tests := []struct {
-		name string
-		uri  func(t *testing.T) string
-	}{
-		{"server", mlflowServer},
-		{"file store", func(t *testing.T) string { return filepath.Join(t.TempDir(), "mlruns") }},
-		{"file URI", func(t *testing.T) string { return "file://" + filepath.Join(t.TempDir(), "mlruns") }},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			readers(t, "mlflow")
-			readsMLflow(t, tt.uri(t))
+// TestMLflow runs the loggers' suite on a real server, and reads a run with MLflow's own client.
+func TestMLflow(t *testing.T) {
+	t.Parallel()
+	readers(t, "mlflow")
+	uri := mlflowServer(t)
+	t.Run("contract", func(t *testing.T) {
+		runs := map[string]string{} // by folder
+		loggertest.Run(t, loggertest.Kind{
+			Open: func(dir string) (logger.Logger, error) {
+				l, err := logger.NewMLflow(logger.MLflowOptions{TrackingURI: uri, Experiment: "contract", RunID: runs[dir]})
+				if err == nil {
+					runs[dir] = l.RunID()
+				}
+				return l, err
+			},
+			Loss: func(t *testing.T, dir string) map[int64]float64 { return mlflowLoss(t, uri, runs[dir]) },
 		})
+	})
+	t.Run("read by its client", func(t *testing.T) { readsMLflow(t, uri) })
+}
+
+// mlflowLoss asks the server for the metric "loss" of a run.
+func mlflowLoss(t *testing.T, uri, run string) map[int64]float64 {
+	t.Helper()
+	resp, err := http.Get(uri + "/api/2.0/mlflow/metrics/get-history?metric_key=loss&run_id=" + run)
+	ok(t, err)
+	defer resp.Body.Close() //nolint:errcheck // only read
+	var history struct {
+		Metrics []struct {
+			Step  json.Number
+			Value float64
+		}
 	}
+	ok(t, json.NewDecoder(resp.Body).Decode(&history))
+	loss := map[int64]float64{}
+	for _, m := range history.Metrics {
+		step, err := m.Step.Int64()
+		ok(t, err)
+		loss[step] = m.Value
+	}
+	return loss
 }
 
 // mlflowRead is what MLflow's client says of a run.
@@ -237,12 +265,10 @@ func readsMLflow(t *testing.T, uri string) {
 // mlflowServer starts a tracking server that ends with the test.
 func mlflowServer(t *testing.T) string {
 	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	ok(t, err)
-	port := free.Addr().(*net.TCPAddr).Port
-	ok(t, free.Close())
+	at := ranktest.FreeAddress(t)
+	_, port, _ := strings.Cut(at, ":")
 	dir := t.TempDir()
-	cmd := exec.Command(readers(t, "mlflow"), "server", "--host", "127.0.0.1", "--port", strconv.Itoa(port), "--workers", "1",
+	cmd := exec.Command(readers(t, "mlflow"), "server", "--host", "127.0.0.1", "--port", port, "--workers", "1",
 		"--backend-store-uri", "sqlite:///"+filepath.Join(dir, "runs.sqlite"), "--artifacts-destination", filepath.Join(dir, "artifacts"))
 	output, err := os.Create(filepath.Join(dir, "server.log"))
 	ok(t, err)
@@ -253,7 +279,7 @@ func mlflowServer(t *testing.T) string {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		_ = cmd.Wait()
 	})
-	address := fmt.Sprintf("http://127.0.0.1:%d", port)
+	address := "http://" + at
 	awaitServer(t, address+"/health", output.Name())
 	return address
 }
@@ -261,16 +287,16 @@ func mlflowServer(t *testing.T) string {
 func awaitServer(t *testing.T, address, log string) {
 	t.Helper()
 	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{}}
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
 		resp, err := client.Get(address)
 		if err != nil {
 			continue
 		}
-		resp.Body.Close()
+		resp.Body.Close() //nolint:errcheck // only read
 		if resp.StatusCode == http.StatusOK {
 			return
 		}
 	}
 	text, _ := os.ReadFile(log)
-	t.Fatalf("MLflow's server doesn't answer at %s within 2 minutes:\n%s", address, text)
+	t.Fatalf("MLflow's server doesn't answer at %s within %v:\n%s", address, patience, text)
 }

@@ -116,7 +116,7 @@ func hashOf(t *testing.T, path string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
+	defer file.Close() //nolint:errcheck // only read
 	sum := sha256.New()
 	if _, err := io.Copy(sum, file); err != nil {
 		t.Fatal(err)

@@ -7,7 +7,8 @@
 #   .cache/loggers-venv   another with TensorBoard, MLflow and safetensors, versions pinned in tests/loggers-requirements.txt
 #   .cache/lab-venv   another with JupyterLab, and Playwright to drive it in Chromium, versions pinned in kernel/jupyter-requirements.txt
 #                     and tests/lab-requirements.txt
-#   .cache/bin        the tools of go.mod: gonb, goimports, gotestsum; and gopls, for completion in the kernel
+#   .cache/bin        the tools of go.mod: gonb, goimports, gotestsum; those of tests/tools/go.mod: golangci-lint;
+#                     and gopls, for completion in the kernel
 #
 # With CI=true anything that cannot be installed is an error.
 set -euo pipefail
@@ -84,6 +85,14 @@ setup_go() {
   fi
 }
 
+# golangci-lint has a module of its own: its hundreds of requirements are not the product's.
+setup_lint() {
+  local bin=$PWD/.cache/bin
+  if [ -x "$bin/golangci-lint" ] && [ ! tests/tools/go.mod -nt "$bin/golangci-lint" ]; then return 0; fi
+  say "installing golangci-lint in .cache/bin"
+  GOBIN=$bin go -C tests/tools install -p 2 tool && touch "$bin/golangci-lint"
+}
+
 case ${1:-tests} in
   tests)
     setup_debian
@@ -91,12 +100,14 @@ case ${1:-tests} in
     setup_python .cache/loggers-venv tests/loggers-requirements.txt || problem "no Python environment for the loggers' tests"
     setup_python .cache/lab-venv kernel/jupyter-requirements.txt tests/lab-requirements.txt || problem "no Python environment with JupyterLab"
     setup_go
+    setup_lint || problem "golangci-lint could not be installed"
     ;;
+  lint) setup_lint ;;
   bench)
     setup_debian
     setup_python .cache/bench-venv bench/requirements.txt
     setup_python .cache/venv tests/requirements.txt # It has nbconvert.
     setup_go
     ;;
-  *) echo "usage: $0 [tests|bench]" >&2; exit 2 ;;
+  *) echo "usage: $0 [tests|lint|bench]" >&2; exit 2 ;;
 esac

@@ -14,7 +14,7 @@ var codeHash = sync.OnceValue(func() string {
 	if err != nil {
 		return ""
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // only read
 	hash := sha256.New()
 	if _, err := io.Copy(hash, f); err != nil {
 		return ""

@@ -20,6 +20,7 @@ type display struct {
 	bar      *progressbar.ProgressBar
 	notebook string // The id of the line in the notebook.
 	lines    bool
+	inRun    bool // The output is logged in a run directory.
 
 	lastLine  time.Time
 	lastShown time.Time
@@ -37,11 +38,11 @@ const (
 	lineStyle = "margin:0;padding:0 var(--jp-code-padding,0);font-size:var(--jp-code-font-size,inherit);line-height:var(--jp-code-line-height,inherit)"
 )
 
-func newDisplay(out io.Writer, isMain bool) *display {
+func newDisplay(out io.Writer, isMain, inRun bool) *display {
 	if !isMain {
 		return &display{}
 	}
-	return &display{out: out}
+	return &display{out: out, inRun: inRun}
 }
 
 func (d *display) start(t *Trainer, r *run) {
@@ -60,8 +61,8 @@ func (d *display) start(t *Trainer, r *run) {
 			progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish(), progressbar.OptionFullWidth())
 		_ = d.bar.Set64(r.batchesDone())
 	case isFile && gonbui.IsNotebook:
-		d.notebook = gonbui.UniqueID()
-		d.lines = os.Getenv("GONBATCH_RUN_DIR") != ""
+		d.notebook = gonbui.UniqueId()
+		d.lines = d.inRun
 	default:
 		d.lines = true
 	}
@@ -137,7 +138,7 @@ func (d *display) show(line string) {
 	gonbui.UpdateHTML(d.notebook, `<pre style="`+lineStyle+`">`+line+"</pre>")
 }
 
-// String is for people: "val/accuracy 0.9871, val/loss 0.0412".
+// String returns the metrics sorted by name: "val/accuracy 0.9871, val/loss 0.0412".
 func (m Metrics) String() string {
 	parts := make([]string, 0, len(m))
 	for _, name := range slices.Sorted(maps.Keys(m)) {

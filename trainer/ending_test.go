@@ -21,8 +21,6 @@ type start struct {
 	says     string
 }
 
-func unchanged(*trainer.Config) {}
-
 // onStep calls a function after the batch that ends an update.
 func onStep(step int64, f func(*trainer.Event) error) trainer.Option {
 	return trainer.WithCallbacks(trainer.Callback{Name: "at a step", BatchEnd: func(e *trainer.Event) error {

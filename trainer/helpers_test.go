@@ -3,6 +3,7 @@ package trainer_test
 import (
 	"bytes"
 	"encoding/gob"
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -58,6 +59,7 @@ func world(t *testing.T) *distributed.World {
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	ranktest.CompileQuickly()
 	code := m.Run()
 	if ranktest.InRank() {
 		if w, err := theWorld(); err == nil {
@@ -110,8 +112,7 @@ func writeGob(t *testing.T, path string, value any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	if err := gob.NewEncoder(f).Encode(value); err != nil {
+	if err := errors.Join(gob.NewEncoder(f).Encode(value), f.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -122,7 +123,7 @@ func readGob(t *testing.T, path string, value any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // only read
 	if err := gob.NewDecoder(f).Decode(value); err != nil {
 		t.Fatal(err)
 	}

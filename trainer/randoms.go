@@ -63,9 +63,12 @@ func (r *randoms) restore() error {
 	}
 	value := tensors.FromShape(graph.RNGStateShape)
 	size := 0
-	err := value.MutableBytes(func(data []byte) { size = copy(data, r.pending) + len(data) - len(r.pending) })
-	if err != nil || size != len(r.pending) {
-		return fmt.Errorf("trainer: the random state of a checkpoint has %d bytes, not %s: %v", len(r.pending), graph.RNGStateShape, err)
+	err := value.MutableBytes(func(data []byte) { size = len(data); copy(data, r.pending) })
+	if err == nil && size != len(r.pending) {
+		err = fmt.Errorf("it has %d bytes, want %d for %s", len(r.pending), size, graph.RNGStateShape)
+	}
+	if err != nil {
+		return fmt.Errorf("trainer: the random state of the checkpoint: %w", err)
 	}
 	r.pending = nil
 	return v.SetValue(value)

@@ -5,16 +5,15 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 )
 
-// StoppedError says that the training was told to stop before its end. It has saved a checkpoint, if it writes any, and goes on from
-// there when it is started again.
+// StoppedError reports that the training was told to stop before its end. It has saved a
+// checkpoint, if it writes any, and resumes from it when it is started again.
 type StoppedError struct {
 	Step       int64
 	Checkpoint string // The folder of checkpoints; empty if none are written.
-	// Requeue tells that the scheduler asked for it.
+	// Requeue reports whether the scheduler told it to stop.
 	Requeue bool
 }
 
@@ -25,7 +24,7 @@ func (e *StoppedError) Error() string {
 	return fmt.Sprintf("trainer: told to stop after step %d: started again it goes on from %s", e.Step, e.Checkpoint)
 }
 
-// DivergedError says that a loss is no longer a finite number.
+// DivergedError reports that a loss is no longer finite.
 type DivergedError struct {
 	Name  string // "the loss" or that of an objective.
 	Value float64
@@ -36,15 +35,6 @@ type DivergedError struct {
 
 func (e *DivergedError) Error() string {
 	return fmt.Sprintf("trainer: %s is %v after step %d on rank %d (%s): a smaller learning rate, gradient_clip_norm or a look at the data may help", e.Name, e.Value, e.Step, e.Rank, e.Host)
-}
-
-// requeueVariable is set by the job script: the exit code by which a program that was told to stop, and has saved, asks to be started again.
-const requeueVariable = "GONBATCH_REQUEUE"
-
-// requeueCode is the code, and whether the job script asked for one.
-func requeueCode(getenv func(string) string) (int, bool) {
-	code, err := strconv.Atoi(getenv(requeueVariable))
-	return code, err == nil && code > 0 && code < 256
 }
 
 func unknownMetric(option, name string, metrics Metrics) error {

@@ -20,6 +20,7 @@ import (
 	"strings"
 
 	"gonbatch/internal/plugin"
+	"gonbatch/internal/rundir"
 	"gonbatch/kernel"
 )
 
@@ -50,7 +51,7 @@ func run(rounds int) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
 	env, err := install(root, dir)
 	if err != nil {
 		return err
@@ -121,7 +122,7 @@ func install(root, dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(os.Environ(), "PJRT_PLUGIN_LIBRARY_PATH="+plugins, "GOMLX_NO_AUTO_INSTALL=1", "GOFLAGS=-mod=mod", "JUPYTER_DATA_DIR="+dir, "GONBATCH_SOURCE="+root, "XDG_STATE_HOME="+dir,
+	return append(os.Environ(), "PJRT_PLUGIN_LIBRARY_PATH="+plugins, "GOMLX_NO_AUTO_INSTALL=1", "GOFLAGS=-mod=mod", "JUPYTER_DATA_DIR="+dir, rundir.EnvSource+"="+root, "XDG_STATE_HOME="+dir,
 		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH")), nil
 }
 
@@ -145,7 +146,7 @@ func measure(root, name, dir string, env []string) (map[string]float64, error) {
 	cmd.Env = env
 	out, err := cmd.Output()
 	if err != nil {
-		if exit, ok := err.(*exec.ExitError); ok {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			err = fmt.Errorf("%w\n%s", err, exit.Stderr)
 		}
 		return nil, err

@@ -39,7 +39,7 @@ func run(batch, steps, warmUp int) error {
 	if err != nil {
 		return err
 	}
-	defer world.Close()
+	defer world.Close() //nolint:errcheck // measured; the process ends
 	adam := world.Optimizer(optimizer.Adam().LearningRate(1e-3).Done())
 	trainer := train.NewTrainer(world.Backend(), model.NewStore(), models.MNIST, loss.SparseCategoricalCrossEntropyLogits, adam, nil, nil)
 

@@ -25,6 +25,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/loss"
 
 	"gonbatch/distributed"
+	"gonbatch/internal/rundir"
 	"gonbatch/trainer"
 )
 
@@ -53,15 +54,15 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	if err := os.Setenv("GONBATCH_RUN_DIR", dir); err != nil {
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
+	if err := os.Setenv(rundir.EnvDir, dir); err != nil {
 		return err
 	}
 	world, err := distributed.Init()
 	if err != nil {
 		return err
 	}
-	defer world.Close()
+	defer world.Close() //nolint:errcheck // measured; the process ends
 	clock := &clock{first: o.warmUp, last: o.warmUp + o.steps}
 	switch o.loop {
 	case "bare":

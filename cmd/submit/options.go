@@ -47,19 +47,19 @@ func newSubmitOptions() *submitOptions {
 // addFlags declares the flags; their names are the keys of configuration files too.
 func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 	fs.SortFlags = false
-	fs.BoolVar(&o.Local, "local", false, "run on this machine, not on a cluster")
-	fs.IntVar(&o.Tasks, "tasks", 1, "ranks of a --local run; several are started by mpirun")
+	fs.BoolVar(&o.Local, "local", false, "run on this machine instead of a cluster")
+	fs.IntVar(&o.Tasks, "tasks", 1, "ranks of a --local run; mpirun starts more than one")
 	addJobFlags(fs, &o.Job)
-	fs.StringArrayVar(&o.Env, "env", nil, "environment variable NAME=VALUE for the programs; repeatable")
-	fs.StringVar(&o.RunRoot, "run-root", defaultRunRoot, "folder of the run directories, on the shared file system")
+	fs.StringArrayVar(&o.Env, "env", nil, "set environment variable NAME=VALUE for the programs; repeatable")
+	fs.StringVar(&o.RunRoot, "run-root", defaultRunRoot, "folder for run directories, on the shared file system")
 	o.exportOptions.addFlags(fs, "run")
-	fs.StringVar(&o.From, "from", "", "run from this cell on (a tag, a cell id, a number or a step's name), and take what stands before it from the notebook's last run")
-	fs.StringVar(&o.FromRun, "from-run", "", "run to take it from, in place of the last one")
+	fs.StringVar(&o.From, "from", "", "start at this cell (a tag, a cell id, a number or a name), and reuse the results of the cells before it from the notebook's last run")
+	fs.StringVar(&o.FromRun, "from-run", "", "run whose results --from reuses, instead of the last one")
 	fs.StringVar(&o.Of, "of", "", "notebook that the given one was made from, and counts as a run of")
 	fs.Lookup("of").Hidden = true
-	fs.BoolVar(&o.DryRun, "dry-run", false, "print the batch script and write nothing")
-	fs.BoolVar(&o.NoSubmit, "no-submit", false, "stage everything and print the sbatch command")
-	fs.BoolVarP(&o.Follow, "follow", "F", false, "show rank 0's log and end as the job ends")
+	fs.BoolVar(&o.DryRun, "dry-run", false, "print the batch script without writing anything")
+	fs.BoolVar(&o.NoSubmit, "no-submit", false, "create the run directory and print the sbatch command without running it")
+	fs.BoolVarP(&o.Follow, "follow", "F", false, "show rank 0's log until the job ends, and exit with the job's status")
 	annotate(fs, config.FlagOnly, "dry-run", "no-submit", "cell", "param", "params-file", "from", "from-run", "of")
 	annotate(fs, config.Path, "template", "run-root")
 	annotate(fs, resumable, "tasks", "follow", "no-submit")
@@ -67,33 +67,33 @@ func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 
 // addJobFlags declares those that are fields of the job as they are. Its values are the defaults.
 func addJobFlags(fs *pflag.FlagSet, s *submit.JobSpec) {
-	fs.IntVar(&s.Nodes, "nodes", s.Nodes, "nodes of the cluster")
-	fs.IntVar(&s.TasksPerNode, "tasks-per-node", s.TasksPerNode, "ranks on each node; not given: one for each GPU of --gpus-per-node")
-	fs.Var(&s.GPUs, "gpus-per-node", "GPUs on each node, of a type where one is given, such as a100:2")
+	fs.IntVar(&s.Nodes, "nodes", s.Nodes, "number of nodes")
+	fs.IntVar(&s.TasksPerNode, "tasks-per-node", s.TasksPerNode, "ranks on each node (with --gpus-per-node, the default is one for each GPU)")
+	fs.Var(&s.GPUs, "gpus-per-node", "GPUs on each node: a number, or a type and a number, such as a100:2")
 	fs.IntVar(&s.CPUsPerTask, "cpus-per-task", s.CPUsPerTask, "CPUs for each rank (default: the cluster's)")
 	fs.StringVar(&s.Mem, "mem", s.Mem, "memory of each node, such as 64G")
 	fs.StringVar(&s.Time, "time", s.Time, "time limit: minutes, M:S, H:M:S, D-H, D-H:M or D-H:M:S")
 	fs.StringVar(&s.Partition, "partition", s.Partition, "partition")
-	fs.StringVar(&s.Account, "account", s.Account, "account that pays")
+	fs.StringVar(&s.Account, "account", s.Account, "account to charge")
 	fs.StringVar(&s.QOS, "qos", s.QOS, "quality of service")
-	fs.StringVar(&s.Constraint, "constraint", s.Constraint, "features that nodes must have")
+	fs.StringVar(&s.Constraint, "constraint", s.Constraint, "features that the nodes must have")
 	fs.StringVar(&s.MPI, "mpi", s.MPI, "srun's --mpi: auto, pmix, pmi2, none, ...")
-	fs.StringVar(&s.MPILibrary, "mpi-library", s.MPILibrary, "MPI library that the programs open: a path or a soname")
-	fs.StringVar(&s.Devices, "devices", s.Devices, "XLA devices of each rank: a number, or all (default: 1, or all of a --local run with one rank)")
-	fs.IntVar(&s.MaxRestarts, "max-restarts", s.MaxRestarts, "how often the job may be started again: near its time limit, after a preemption or a node's failure, or when a rank of a training dies; 0: never")
-	fs.DurationVar(&s.SignalLead, "signal-lead", s.SignalLead, "how long before the time limit the programs are told to save (default: 90s, less for a short --time)")
+	fs.StringVar(&s.MPILibrary, "mpi-library", s.MPILibrary, "MPI library for the programs to open: a path or a soname")
+	fs.StringVar(&s.Devices, "devices", s.Devices, "XLA devices of each rank: a number, or all (default: 1; all for a --local run with one rank)")
+	fs.IntVar(&s.MaxRestarts, "max-restarts", s.MaxRestarts, "restarts allowed, at the time limit, after a preemption or a node failure, or when a rank of a training dies; 0 for none")
+	fs.DurationVar(&s.SignalLead, "signal-lead", s.SignalLead, "how long before the time limit to tell the programs to save (default: 90s, less for a short --time)")
 	fs.VisitAll(func(f *pflag.Flag) {
 		if f.Name != "local" && f.Name != "tasks" {
 			annotate(fs, resumable, f.Name)
 		}
 	})
 	fs.StringVar(&s.Name, "name", s.Name, "name of the job and of its run directory (default: the notebook's)")
-	fs.StringArrayVar(&s.Secrets, "secret", s.Secrets, "variable of your shell that the programs get too, whose value is kept in no file; repeatable")
+	fs.StringArrayVar(&s.Secrets, "secret", s.Secrets, "pass this variable of your shell to the programs without writing its value to a file; repeatable")
 	fs.StringArrayVar(&s.Modules, "module", s.Modules, "environment module to load; repeatable")
-	fs.StringArrayVar(&s.Setup, "setup", s.Setup, "shell command before the first step; repeatable")
-	fs.StringArrayVar(&s.Directives, "directive", s.Directives, "further option for sbatch, as --directive=--exclusive; repeatable")
-	fs.StringVar(&s.Template, "template", s.Template, "file of a batch-script template in place of the built-in one")
-	fs.StringVar(&s.Platform, "platform", s.Platform, "XLA platform: cpu or cuda (default: cuda where there is a GPU)")
+	fs.StringArrayVar(&s.Setup, "setup", s.Setup, "shell command to run before the first cell; repeatable")
+	fs.StringArrayVar(&s.Directives, "directive", s.Directives, "extra option for sbatch, such as --directive=--exclusive; repeatable")
+	fs.StringVar(&s.Template, "template", s.Template, "batch-script template to use instead of the built-in one")
+	fs.StringVar(&s.Platform, "platform", s.Platform, "XLA platform: cpu or cuda (default: cuda if there is a GPU)")
 }
 
 // resumable marks flags that may change when a run is resumed: they leave its programs and their
@@ -124,7 +124,7 @@ func (o *submitOptions) parseArgs(args []string, dash int) error {
 	case len(own) > 1 && isCommand(own[0]):
 		return submit.Usagef("unknown command %q (see submit --help)", own[0])
 	case len(own) > 1:
-		return submit.Usagef("%d notebooks: %q; submit takes one; arguments for its programs go behind --", len(own), own)
+		return submit.Usagef("%d notebooks: %q; submit takes one; put arguments for its programs after --", len(own), own)
 	}
 	o.Notebook = own[0]
 	return nil
@@ -152,9 +152,9 @@ func (o *submitOptions) check() error {
 	case o.DryRun && o.NoSubmit:
 		return submit.Usagef("--dry-run writes nothing and --no-submit writes everything: give one of them")
 	case o.FromRun != "" && o.From == "":
-		return submit.Usagef("--from-run=%s: says from which run, but not from which cell on: give --from CELL too", o.FromRun)
+		return submit.Usagef("--from-run=%s needs --from: add --from CELL, the cell to start at", o.FromRun)
 	case o.From != "" && len(o.Cells) > 0:
-		return submit.Usagef("--from and --cell both choose cells: give one of them")
+		return submit.Usagef("--from and --cell both choose cells: give only one of them")
 	case o.Local:
 		return o.checkLocal()
 	case o.onCommandLine("tasks"):

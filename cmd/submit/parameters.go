@@ -21,9 +21,9 @@ type exportOptions struct {
 
 // addFlags declares the flags, for the command that does verb.
 func (o *exportOptions) addFlags(fs *pflag.FlagSet, verb string) {
-	fs.StringArrayVar(&o.Cells, "cell", nil, verb+" only this cell: a tag, a cell id, a number or a step's name; repeatable")
-	fs.StringArrayVarP(&o.Params, "param", "p", nil, "value NAME=VALUE for a parameter (a cell tagged parameters declares them); repeatable")
-	fs.StringVarP(&o.ParamsFile, "params-file", "f", "", "YAML file of parameters; -p wins over it")
+	fs.StringArrayVar(&o.Cells, "cell", nil, verb+" only this cell: a tag, a cell id, a number or a name; repeatable")
+	fs.StringArrayVarP(&o.Params, "param", "p", nil, "set parameter NAME=VALUE, a variable of a cell tagged \"parameters\"; repeatable")
+	fs.StringVarP(&o.ParamsFile, "params-file", "f", "", "YAML file of parameters; -p overrides it")
 }
 
 // notebook is the notebook at path, with what o says of its programs.

@@ -15,20 +15,24 @@ import (
 func (w *world) step() {
 	name, down := w.run.Name(), filepath.Join(w.dir, "down")
 	soon := time.Duration(w.rng.IntN(120)) * time.Millisecond
+	// submit may be killed, or refuse: what counts is what it leaves behind.
+	submit := func(limit time.Duration, args ...string) func() {
+		return func() { _, _ = w.submit(limit, args...) }
+	}
 	deeds := []struct {
 		name string
 		do   func()
 	}{
-		{"status", func() { w.submit(0, "status") }},
-		{"status RUN", func() { w.submit(0, "status", name) }},
-		{"cancel", func() { w.submit(0, "cancel", name) }},
-		{"cancel, killed", func() { w.submit(soon, "cancel", name) }},
-		{"resume", func() { w.submit(20*time.Second, "resume", name) }},
-		{"resume, killed", func() { w.submit(soon, "resume", name) }},
+		{"status", submit(0, "status")},
+		{"status RUN", submit(0, "status", name)},
+		{"cancel", submit(0, "cancel", name)},
+		{"cancel, killed", submit(soon, "cancel", name)},
+		{"resume", submit(20*time.Second, "resume", name)},
+		{"resume, killed", submit(soon, "resume", name)},
 		{"three resumes", func() {
 			var all sync.WaitGroup
 			for range 3 {
-				all.Go(func() { w.submit(20*time.Second, "resume", name) })
+				all.Go(submit(20*time.Second, "resume", name))
 			}
 			for id, state := range w.jobs() { // Meanwhile the last job may go.
 				if state == "COMPLETING" {

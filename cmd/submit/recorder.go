@@ -21,7 +21,7 @@ func newRecorderCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{Use: "recorder", Short: "Write executed.ipynb in a job", Hidden: true}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "serve RUNDIR", Short: "Print a socket's path, and record what programs bring there until the job ends", Args: oneArg("RUNDIR"),
+			Use: "serve RUNDIR", Short: "Print a socket's path, and record what programs send to it until the job ends", Args: oneArg("RUNDIR"),
 			RunE: func(_ *cobra.Command, args []string) error {
 				return executed.Serve(a.Shell, rundir.At(args[0]), a.Getenv("SLURM_JOB_ID"))
 			},
@@ -33,7 +33,7 @@ func newRecorderCommand(a *app) *cobra.Command {
 				if self, err := os.Executable(); err == nil {
 					spare = []string{self, "recorder", "spare"}
 				}
-				return executed.Attach(a.Getenv(executed.EnvSocket), args, a.Environ, spare)
+				return executed.Attach(a.Getenv(rundir.EnvRecorder), args, a.Environ, spare)
 			},
 		},
 		&cobra.Command{
@@ -41,7 +41,7 @@ func newRecorderCommand(a *app) *cobra.Command {
 			RunE: func(*cobra.Command, []string) error { return executed.Spare(a.Getenv) },
 		},
 		&cobra.Command{
-			Use: "end CODE", Short: "Tell the recorder how the job ended", Args: oneArg("CODE"),
+			Use: "end CODE", Short: "Record how the job ended", Args: oneArg("CODE"),
 			RunE: func(_ *cobra.Command, args []string) error {
 				code, err := strconv.Atoi(args[0])
 				if err != nil {

@@ -66,7 +66,7 @@ func Look(root string, lookup func(string) (string, bool)) Facts {
 			f.Closed++
 			continue
 		}
-		file.Close()
+		file.Close() //nolint:errcheck // only opened to see whether it may be
 		f.GPUs = append(f.GPUs, number)
 	}
 	slices.Sort(f.GPUs)

@@ -42,7 +42,7 @@ func TestNoEcho(t *testing.T) {
 			if err != nil {
 				return
 			}
-			b.Write(buffer[:n])
+			_, _ = b.Write(buffer[:n])
 		}
 	}()
 	if err := NewKey().Check(a); !errors.Is(err, ErrStranger) {

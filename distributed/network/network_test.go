@@ -24,7 +24,7 @@ func serve(t *testing.T, k Key) (address string) {
 	}
 	t.Cleanup(func() { l.Close() })
 	go l.Serve(k, func(conn net.Conn) {
-		conn.Write([]byte{7})
+		_, _ = conn.Write([]byte{7}) // Some callers have gone.
 		conn.Close()
 	})
 	return l.Addr().String()
@@ -104,7 +104,7 @@ func TestNoFilesLeft(t *testing.T) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
 		t.Fatal(err)
 	}
-	defer syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit)
+	defer syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit) //nolint:errcheck // raised again to what it was
 	var files []*os.File
 	for {
 		f, err := os.Open("/dev/null")
@@ -114,7 +114,7 @@ func TestNoFilesLeft(t *testing.T) {
 		files = append(files, f)
 	}
 	// One file for this end of a connection; there is none for the other end.
-	files[0].Close()
+	files[0].Close() //nolint:errcheck // only read
 	early, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +122,7 @@ func TestNoFilesLeft(t *testing.T) {
 	defer early.Close()
 	time.Sleep(100 * time.Millisecond) // The listener tries, and fails.
 	for _, f := range files[1:] {
-		f.Close()
+		f.Close() //nolint:errcheck // only read
 	}
 	reach(t, []string{address}, k)
 }

@@ -38,7 +38,11 @@ func open(t *testing.T) (*mpi.Comm, compute.Backend) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { comm.Close() })
+	t.Cleanup(func() {
+		if err := comm.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	if err := pjrt.Load("cpu", pluginPath(t)); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +66,7 @@ func TestAllReduceSum(t *testing.T) {
 					sum := pjrt.AllReduceSum(graph.ConvertDType(x, dtype))
 					return graph.ConvertDType(sum, dtypes.Float32)
 				})
-				got := exec.MustExec1(tensors.FromScalarAndDimensions(float32(comm.Rank()+1), dimensions...))
+				got := exec.MustCall1(tensors.FromScalarAndDimensions(float32(comm.Rank()+1), dimensions...))
 				if want := tensors.FromScalarAndDimensions(float32(3), dimensions...); !got.Equal(want) {
 					t.Errorf("%s%v: got %s, want %s", dtype, dimensions, got, want)
 				}
@@ -80,7 +84,7 @@ func TestMean(t *testing.T) {
 			exec := graph.MustNewExec(backend, func(x *graph.Node) *graph.Node {
 				return graph.ConvertDType(pjrt.AllReduceMean(graph.ConvertDType(x, dtype)), dtypes.Float32)
 			})
-			got := tensors.ToScalar[float32](exec.MustExec1(large - float32(comm.Rank())*large/2))
+			got := tensors.ToScalar[float32](exec.MustCall1(large - float32(comm.Rank())*large/2))
 			if want := large * 3 / 4; !(math.Abs(float64(got-want)) <= 0.01*float64(want)) {
 				t.Errorf("%s: the mean of %v and %v is %v, want %v", dtype, large, large/2, got, want)
 			}
@@ -98,7 +102,7 @@ func TestRefusesPrograms(t *testing.T) {
 		run := func(backend compute.Backend) error {
 			exec, err := graph.NewExec(backend, sums)
 			if err == nil {
-				_, err = exec.Exec([]float32{1, 2})
+				_, err = exec.Call([]float32{1, 2})
 			}
 			return err
 		}
@@ -148,7 +152,7 @@ func TestManyInOneProgram(t *testing.T) {
 			return sums
 		})
 		for range 50 {
-			for i, got := range exec.MustExec(float32(comm.Rank() + 1)) {
+			for i, got := range exec.MustCall(float32(comm.Rank() + 1)) {
 				if got := tensors.ToScalar[float32](got); got != float32(3*i) {
 					t.Fatalf("collective %d: got %v, want %d", i, got, 3*i)
 				}
@@ -162,11 +166,11 @@ func TestErrorComesBack(t *testing.T) {
 	ranktest.Run(t, 2, func(t *testing.T) {
 		comm, backend := open(t)
 		exec := graph.MustNewExec(backend, pjrt.AllReduceSum)
-		exec.MustExec1([]float32{1, 2})
+		exec.MustCall1([]float32{1, 2})
 		if err := comm.Close(); err != nil {
 			t.Fatal(err)
 		}
-		_, err := exec.Exec1([]float32{1, 2})
+		_, err := exec.Call1([]float32{1, 2})
 		if want := fmt.Sprintf("rank %d of 2: MPI is not running", comm.Rank()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}

@@ -45,8 +45,10 @@ func (n *Network) add(what string) {
 	n.t.Helper()
 	n.ip("netns", "add", n.name(what))
 	n.t.Cleanup(func() {
-		exec.Command("ip", "netns", "del", n.name(what)).Run()
-		os.RemoveAll(filepath.Join("/etc/netns", n.name(what)))
+		n.ip("netns", "del", n.name(what))
+		if err := os.RemoveAll(filepath.Join("/etc/netns", n.name(what))); err != nil {
+			n.t.Error(err)
+		}
 	})
 }
 

@@ -53,7 +53,7 @@ func (c *Comm) run(f func() error) error {
 		return fmt.Errorf("an earlier collective failed: %w", c.broken)
 	}
 	if c.broken = f(); c.broken != nil {
-		c.hangUp()
+		c.hangUp() //nolint:errcheck // c.broken says what is wrong
 	}
 	return c.broken
 }

@@ -24,8 +24,10 @@ func onRanks(t *testing.T, n int, body func(c *tcp.Comm)) {
 				t.Error(err)
 				return
 			}
-			defer c.Close()
 			body(c)
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
 		})
 	}
 	group.Wait()
@@ -160,7 +162,9 @@ func TestGone(t *testing.T) {
 
 func TestClosed(t *testing.T) {
 	onRanks(t, 2, func(c *tcp.Comm) {
-		c.Close()
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
 		if err := c.Barrier(); err == nil || !strings.Contains(err.Error(), "the ring is closed") {
 			t.Errorf("got %v", err)
 		}

@@ -81,7 +81,7 @@ func (h *host) serve(ctx context.Context, conn net.Conn) {
 	defer h.ending.Done()
 	gone := make(chan struct{})
 	go func() {
-		conn.Read(make([]byte, 1)) // It says no more: this ends with the connection.
+		_, _ = conn.Read(make([]byte, 1)) // It says no more: this ends with the connection.
 		close(gone)
 	}()
 	select {

@@ -3,6 +3,7 @@ package tcp
 import (
 	"context"
 	"encoding/gob"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -28,8 +29,7 @@ func together(t *testing.T, configs []Config) {
 				t.Error(err)
 				return
 			}
-			defer comm.Close()
-			if err := comm.Barrier(); err != nil {
+			if err := errors.Join(comm.Barrier(), comm.Close()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -62,7 +62,7 @@ func pester(t *testing.T, address string) {
 			}
 			defer conn.Close()
 			if i%2 == 0 {
-				gob.NewEncoder(conn).Encode(member{Rank: 1, Size: 3, Addresses: []string{"127.0.0.1:1"}})
+				_ = gob.NewEncoder(conn).Encode(member{Rank: 1, Size: 3, Addresses: []string{"127.0.0.1:1"}})
 			}
 			time.Sleep(time.Millisecond)
 		}
@@ -112,8 +112,8 @@ func TestStrangersAmongNeighbours(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			defer c.Close()
-			if all, err := c.AllGather([]byte{byte(rank)}); err != nil || fmt.Sprint(all) != "[[0] [1] [2]]" {
+			all, err := c.AllGather([]byte{byte(rank)})
+			if err := errors.Join(err, c.Close()); err != nil || fmt.Sprint(all) != "[[0] [1] [2]]" {
 				t.Errorf("rank %d has %v, %v", rank, all, err)
 			}
 		})
@@ -128,8 +128,7 @@ func TestComesBack(t *testing.T) {
 	go func() {
 		comm, err := Init(t.Context(), all[0])
 		if err == nil {
-			defer comm.Close()
-			err = comm.Barrier()
+			err = errors.Join(comm.Barrier(), comm.Close())
 		}
 		started <- err
 	}()
@@ -142,8 +141,8 @@ func TestComesBack(t *testing.T) {
 	if err := gob.NewEncoder(conn).Encode(member{Rank: 2, Size: 3, Addresses: []string{"127.0.0.1:1"}}); err != nil {
 		t.Fatal(err)
 	}
-	conn.(*net.TCPConn).CloseWrite() // The kernel of a process that ends does this.
-	conn.Read(make([]byte, 1))       // Rank 0 has noticed.
+	_ = conn.(*net.TCPConn).CloseWrite() // The kernel of a process that ends does this.
+	_, _ = conn.Read(make([]byte, 1))    // Rank 0 has noticed.
 	conn.Close()
 	together(t, all[1:])
 	if err := <-started; err != nil {

@@ -18,7 +18,7 @@ var inPrograms atomic.Pointer[Comm]
 // Transport is the C function by which a compiled program all-reduces over this ring: see Transport of package pjrt.
 func (c *Comm) Transport() unsafe.Pointer {
 	inPrograms.Store(c)
-	return unsafe.Pointer(C.gonbatchTCPAllReduce)
+	return C.gonbatchTCPAllReduce
 }
 
 // The element types of a transport, as XLA numbers them.

@@ -210,7 +210,7 @@ func TestRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.New("refused"); w.Enter(Barrier, Bytes, 0)(err) != err {
+	if err := errors.New("refused"); w.Enter(Barrier, Bytes, 0)(err) != err { //nolint:errorlint // the very same error
 		t.Error("the error of a collective is not returned")
 	}
 	w.Enter(Broadcast, Bytes, 7)

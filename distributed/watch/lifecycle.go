@@ -24,7 +24,7 @@ func (w *Watch) sendCrashes(l *link) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer file.Close() //nolint:errcheck // SetCrashOutput has its own handle
 	if err := debug.SetCrashOutput(file, debug.CrashOptions{}); err != nil {
 		return err
 	}

@@ -40,10 +40,10 @@ func (s seat) AllGather(data []byte) ([][]byte, error) {
 	blocks[s.rank] = bytes.Clone(data)
 	if s.came++; s.came == s.size {
 		s.came = 0
-		s.memory.round++
+		s.round++
 		s.changed.Broadcast()
 	}
-	for s.memory.round == round {
+	for s.round == round {
 		s.changed.Wait()
 	}
 	return blocks, nil

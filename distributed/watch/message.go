@@ -88,7 +88,7 @@ func (l *link) close() { l.conn.Close() }
 // abort ends the connection without the orderly end by which a process that ends is known.
 func (l *link) abort() {
 	if tcp, ok := l.conn.(*net.TCPConn); ok {
-		tcp.SetLinger(0)
+		_ = tcp.SetLinger(0) // It fails on a closed connection, which needs no abort.
 	}
 	l.conn.Close()
 }

@@ -202,7 +202,7 @@ func TestFinished(t *testing.T) {
 	}{
 		{"a process ends", func(_, theirs *link) { theirs.close() }, true},
 		{"a process ends in the midst of a message", func(_, theirs *link) {
-			theirs.conn.Write([]byte{100})
+			_, _ = theirs.conn.Write([]byte{100})
 			theirs.close()
 		}, true},
 		{"a reset", func(_, theirs *link) { theirs.abort() }, false},

@@ -95,7 +95,7 @@ func (w *Watch) logTail(rank int) []string {
 	if err != nil {
 		return nil
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // only read
 	info, err := f.Stat()
 	if err != nil {
 		return nil

@@ -19,7 +19,7 @@ func ExtractZip(archive, member, dest string) error {
 	if err != nil {
 		return fmt.Errorf("open %s: %w", archive, err)
 	}
-	defer z.Close()
+	defer z.Close() //nolint:errcheck // only read
 	i := slices.IndexFunc(z.File, func(f *zip.File) bool { return f.Name == member })
 	if i < 0 {
 		return fmt.Errorf("%s has no member %q", archive, member)
@@ -28,7 +28,7 @@ func ExtractZip(archive, member, dest string) error {
 	if err != nil {
 		return fmt.Errorf("open %s in %s: %w", member, archive, err)
 	}
-	defer r.Close()
+	defer r.Close() //nolint:errcheck // only read
 	return WriteFile(dest, r, int64(z.File[i].UncompressedSize64), "")
 }
 
@@ -47,7 +47,7 @@ func ExtractTarGz(archive string, members []Member) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // only read
 	z, err := gzip.NewReader(f)
 	if err != nil {
 		return fmt.Errorf("%s is not gzip: %w", archive, err)

@@ -28,7 +28,7 @@ func (d *download) attempt(ctx context.Context, url string) (resumed bool, err e
 	if err != nil {
 		return offset > 0, err
 	}
-	defer resp.Body.Close()
+	defer resp.Body.Close() //nolint:errcheck // only read
 
 	start, total, err := d.accept(resp, offset)
 	if err != nil {
@@ -168,7 +168,7 @@ func (d *download) store(ctx context.Context, body io.Reader, start, total int64
 	if err != nil {
 		return diskError{err}
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // Sync reports what is lost
 	if err := f.Truncate(start); err != nil {
 		return diskError{err}
 	}

@@ -7,21 +7,21 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"testing/fstest"
 
 	"gonbatch/internal/fetch"
 )
 
 func ExampleFile() {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w, "hello")
-	}))
+	site := fstest.MapFS{"greeting.txt": {Data: []byte("hello")}}
+	server := httptest.NewServer(http.FileServerFS(site))
 	defer server.Close()
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer os.RemoveAll(dir)
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
 
 	path := filepath.Join(dir, "greeting.txt")
 	err = fetch.File(context.Background(), fetch.Source{

@@ -46,7 +46,7 @@ func verify(path string, size int64, sum string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // only read
 	hash := sha256.New()
 	n, err := io.Copy(hash, f)
 	if err != nil {
@@ -61,7 +61,7 @@ func SHA256(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // only read
 	hash := sha256.New()
 	if _, err := io.Copy(hash, f); err != nil {
 		return "", err
@@ -88,7 +88,7 @@ func commit(tmp, path string) error {
 	if err != nil {
 		return err
 	}
-	defer dir.Close()
-	_ = dir.Sync() // Some file systems refuse to sync a folder; the file itself is safe.
+	defer dir.Close() //nolint:errcheck // only read
+	_ = dir.Sync()    // Some file systems refuse to sync a folder; the file itself is safe.
 	return nil
 }

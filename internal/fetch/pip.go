@@ -73,7 +73,7 @@ func once(ctx context.Context, dest string, have func() bool, opts Options, get 
 	if err != nil {
 		return fmt.Errorf("fetch %s: %w", dest, err)
 	}
-	defer os.RemoveAll(tmp)
+	defer os.RemoveAll(tmp) //nolint:errcheck // a temporary folder
 	return get(tmp)
 }
 

@@ -21,7 +21,7 @@ func PipInstall(ctx context.Context, name, requirements, dir string, opts Option
 	if err != nil {
 		return fmt.Errorf("fetch %s: %w", name, err)
 	}
-	defer os.RemoveAll(tmp)
+	defer os.RemoveAll(tmp) //nolint:errcheck // a temporary folder
 	file := filepath.Join(tmp, "requirements.txt")
 	if err := os.WriteFile(file, []byte(requirements), 0o644); err != nil {
 		return fmt.Errorf("fetch %s: %w", name, err)

@@ -54,7 +54,7 @@ func readStripped(path string) (*Notebook, error) {
 	if err != nil {
 		return nil, fmt.Errorf("notebook %s: %w", path, err)
 	}
-	defer file.Close()
+	defer file.Close() //nolint:errcheck // only read
 	data, err := stripOutputs(file)
 	if err != nil {
 		return nil, fmt.Errorf("notebook %s: %w", path, err)

@@ -29,7 +29,7 @@ func checkAgainst(path, glibc string) error {
 	if err != nil {
 		return fmt.Errorf("%s is not a shared library: %w", path, err)
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // only read
 	if want, ok := machines[runtime.GOARCH]; ok && f.Machine != want {
 		return fmt.Errorf("%s is for the processor %v, this machine has %v", path, f.Machine, want)
 	}

@@ -45,14 +45,14 @@ func fromRelease(ctx context.Context, page, index, path string, opts Options) er
 	if err := fetch.File(ctx, src, archive, options); err != nil {
 		return err
 	}
-	defer os.Remove(archive)
+	defer os.Remove(archive) //nolint:errcheck // unpacked; the next fetch overwrites it
 	return fetch.ExtractTarGz(archive, []fetch.Member{{Name: "pjrt_c_api_cpu_*_plugin.so", Dest: path}})
 }
 
 // pin completes src by the size and SHA-256 that the release's index publishes.
 func pin(ctx context.Context, index, dir string, src *fetch.Source) error {
 	file := filepath.Join(dir, "release.json")
-	defer os.Remove(file)
+	defer os.Remove(file) //nolint:errcheck // read; the next fetch overwrites it
 	if err := fetch.File(ctx, fetch.Source{URLs: []string{index}}, file, fetch.Options{Attempts: 2}); err != nil {
 		return fetch.Tries(index, err)[0].Err
 	}

@@ -14,7 +14,7 @@ func ExampleCreate() {
 		fmt.Println(err)
 		return
 	}
-	defer os.RemoveAll(root)
+	defer os.RemoveAll(root) //nolint:errcheck // a temporary folder
 	dir, err := rundir.Create(root, "mnist", time.Date(2026, 11, 21, 10, 15, 0, 0, time.UTC))
 	if err != nil {
 		fmt.Println(err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			panic(err)
 		}
-		os.Stdout.WriteString("locked\n")
+		fmt.Println("locked")
 		select {}
 	}
 	if path := os.Getenv("GONBATCH_TEST_USE"); path != "" {

@@ -49,7 +49,7 @@ func (r *MetricsReader) Read() ([]Measurement, error) {
 	if err != nil {
 		return nil, fmt.Errorf("metrics of the run: %w", err)
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // only read
 	info, err := f.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("metrics of the run: %w", err)

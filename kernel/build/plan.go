@@ -68,7 +68,7 @@ func (b *builder) store(key string, text []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(file.Name())
+	defer os.Remove(file.Name()) //nolint:errcheck // it is gone when all went well
 	_, err = file.Write(text)
 	if err = errors.Join(err, file.Close()); err != nil {
 		return err

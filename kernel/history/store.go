@@ -92,7 +92,7 @@ func (s *Store) locked(f func(*os.File) error) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer file.Close() //nolint:errcheck // it unlocks; the writes have reported their errors
 	if err := lock(file); err != nil {
 		return fmt.Errorf("lock %s: %w", s.path, err)
 	}
@@ -177,7 +177,7 @@ func (s *Store) all() ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
+	defer file.Close() //nolint:errcheck // only read
 	entries, err := read(file)
 	cells := entries[:0]
 	for _, e := range entries {

@@ -55,7 +55,7 @@ func build(ctx context.Context, p Pin, opts Options, target string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(tmp)
+	defer os.RemoveAll(tmp) //nolint:errcheck // a temporary folder
 	args := []string{"install", p.Package}
 	dir := opts.SourceDir
 	if p.Optional { // it is none of gonbatch's own tools
@@ -82,12 +82,12 @@ func replace(target, file string) error {
 	if err != nil {
 		return err
 	}
-	defer in.Close()
+	defer in.Close() //nolint:errcheck // only read
 	out, err := os.CreateTemp(filepath.Dir(target), ".new-*")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(out.Name())
+	defer os.Remove(out.Name()) //nolint:errcheck // it is gone when all went well
 	_, err = io.Copy(out, in)
 	if err = errors.Join(err, out.Chmod(0o755), out.Close()); err != nil {
 		return err

@@ -98,7 +98,7 @@ func (c *conn) command(body []byte) (frames [][]byte, err error) {
 
 // write writes what the queue has, until that is closed or the client gone.
 func (c *conn) write() {
-	defer c.Close()
+	defer c.Close() //nolint:errcheck // nobody reads it any more
 	for {
 		parts, ok := c.out.take()
 		if !ok {
@@ -106,7 +106,7 @@ func (c *conn) write() {
 		}
 		for _, part := range parts {
 			for len(part) > 0 {
-				n, err := c.Conn.Write(part[:min(len(part), piece)])
+				n, err := c.Write(part[:min(len(part), piece)])
 				if err != nil {
 					return
 				}

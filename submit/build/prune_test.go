@@ -38,7 +38,7 @@ func TestPrune(t *testing.T) {
 	if err := held.Lock(); err != nil {
 		t.Fatal(err)
 	}
-	defer held.Unlock()
+	defer held.Unlock() //nolint:errcheck // the lock ends with the process
 	if err := touch(filepath.Join(root, build(4)), now); err != nil {
 		t.Fatal(err)
 	}

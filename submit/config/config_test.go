@@ -29,8 +29,9 @@ func newFlags(o *options) *pflag.FlagSet {
 	fs.BoolVar(&o.Follow, "follow", false, "")
 	fs.StringArrayVar(&o.Env, "env", nil, "")
 	fs.BoolVar(&o.DryRun, "dry-run", false, "")
-	fs.SetAnnotation("dry-run", FlagOnly, nil)
-	fs.SetAnnotation("template", Path, nil)
+	if err := errors.Join(fs.SetAnnotation("dry-run", FlagOnly, nil), fs.SetAnnotation("template", Path, nil)); err != nil {
+		panic(err)
+	}
 	return fs
 }
 
@@ -137,8 +138,8 @@ func TestRefused(t *testing.T) {
 		{name: "not a number", project: "nodes: two\n", want: file + `:1: nodes: "two" is not a whole number`},
 		{name: "not a bool", project: "follow: 7\n", want: file + `:1: follow: "7" is not true or false`},
 		{name: "list for a number", project: "nodes: [1]\n", want: file + `:1: nodes: a list is not a whole number`},
-		{name: "map for a list", project: "env: {A: 1}\n", want: file + `:1: env: a map of keys is not a list of texts`},
-		{name: "list in a list", project: "env: [[A]]\n", want: file + `:1: env: a list in the list is not a text`},
+		{name: "map for a list", project: "env: {A: 1}\n", want: file + `:1: env: a map of keys is not a list of strings`},
+		{name: "list in a list", project: "env: [[A]]\n", want: file + `:1: env: a list in the list is not a string`},
 		{name: "no value", project: "nodes:\n", want: file + `:1: nodes: has no value; give a whole number, or leave the key out`},
 		{name: "twice", project: "nodes: 1\nnodes: 2\n", want: file + `:2: key "nodes" is there twice, first at ` + file + `:1`},
 		{name: "not YAML", project: "nodes: [\n", want: file + ": yaml: line 1: did not find expected node content"},

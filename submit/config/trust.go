@@ -43,7 +43,7 @@ func readTrusted(path string, self int) (data []byte, why string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // only read
 	// The file that is read is looked at, not what the path may name by now.
 	if info, err = f.Stat(); err != nil {
 		return nil, "", err

@@ -94,7 +94,7 @@ func joined(text any) string {
 	}
 	var b strings.Builder
 	for _, line := range lines {
-		b.WriteString(fmt.Sprint(line))
+		fmt.Fprint(&b, line)
 	}
 	return b.String()
 }

@@ -57,7 +57,7 @@ func (f *feed) copyText(stream string, text []byte) {
 
 // copyDisplays shows the rich output. What cannot be understood is read all the same: the program must not wait.
 func (f *feed) copyDisplays() {
-	defer f.display.Close()
+	defer f.display.Close() //nolint:errcheck // only read
 	if err := readDisplays(f.display, f); err != nil {
 		f.tell(err.Error())
 		_, _ = io.Copy(io.Discard, f.display)

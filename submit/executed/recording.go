@@ -82,11 +82,11 @@ func Serve(shell submit.Shell, dir rundir.Dir, jobID string) error {
 
 // EndJob tells the recorder of the calling job with which exit code the job ended.
 func EndJob(getenv func(string) string, code int) error {
-	outcome := Outcome{Code: code, Step: getenv(EnvStep)}
-	if dir, ok := rundir.FromEnv(getenv); ok {
-		outcome = outcome.withFailure(dir)
+	outcome := Outcome{Code: code, Step: getenv(rundir.EnvStep)}
+	if env := rundir.ReadEnv(getenv); env.InRun() {
+		outcome = outcome.withFailure(env.Dir)
 	}
-	return End(getenv(EnvSocket), outcome)
+	return End(getenv(rundir.EnvRecorder), outcome)
 }
 
 // OutcomeOf is how a job ended.

@@ -67,7 +67,7 @@ func (s *Server) accept() {
 
 // serve answers one request.
 func (s *Server) serve(conn *net.UnixConn) error {
-	defer conn.Close()
+	defer conn.Close() //nolint:errcheck // the answer is sent, or serve returns why not
 	if err := conn.SetDeadline(time.Now().Add(askLimit)); err != nil {
 		return err
 	}

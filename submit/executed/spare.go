@@ -64,7 +64,7 @@ func Spare(getenv func(string) string) error {
 	return mergeTexts(files[0], files[1], nil, func(_ string, text []byte) {
 		if !said {
 			said = true
-			fmt.Printf(lossNote, errNoRecorder)
+			_, _ = fmt.Fprintf(os.Stdout, lossNote, errNoRecorder)
 			markLoss(getenv)
 		}
 		_, _ = os.Stdout.Write(text) // A full disk does not stop the program.
@@ -85,8 +85,8 @@ func refuseDisplays(display, back *os.File) {
 
 // markLoss notes in the run directory that the notebook lacks output.
 func markLoss(getenv func(string) string) {
-	if dir, ok := rundir.FromEnv(getenv); ok {
-		_ = rundir.WriteFileAtomic(dir.Unrecorded(), nil, 0o644) // The log says it, too.
+	if env := rundir.ReadEnv(getenv); env.InRun() {
+		_ = rundir.WriteFileAtomic(env.Dir.Unrecorded(), nil, 0o644) // The log says it, too.
 	}
 }
 

@@ -47,7 +47,7 @@ type CellError struct {
 
 // Error names cell and line, and quotes the line.
 func (e *CellError) Error() string {
-	text := e.CellRef.String()
+	text := e.String()
 	if e.Line > 0 {
 		text += fmt.Sprintf(", line %d", e.Line)
 	}

@@ -8,8 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"gonbatch/internal/gocell"
 	"gonbatch/internal/nbformat"
 	"gonbatch/internal/rundir"
+	"gonbatch/submit/export/gomod"
 )
 
 // program is what a step's source is made of.
@@ -28,7 +30,7 @@ type program struct {
 }
 
 // render gives the program's source, and its imports.
-func (p program) render(names *packageNames) ([]byte, []importLine, error) {
+func (p program) render(names *gomod.Names) ([]byte, []importLine, error) {
 	body, ordered, err := p.body()
 	if err != nil {
 		return nil, nil, err
@@ -172,7 +174,7 @@ func renderImports(imports []importLine) string {
 		switch {
 		case imp.path == "C":
 			cgo.WriteString("\n" + imp.doc + "import \"C\"\n")
-		case isStdlib(imp.path):
+		case gocell.IsStandard(imp.path):
 			std.WriteString(imp.String())
 		default:
 			other.WriteString(imp.String())

@@ -1,11 +1,14 @@
 package export
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"gonbatch/internal/gocell"
 )
 
 // FuzzShellScript: the script of a shell command is the command as the notebook has it, handed over as plain text, and
@@ -45,7 +48,7 @@ func checkScript(t *testing.T, first, cell, script string) {
 		t.Fatalf("%v\n%s", err, script)
 	}
 	stmts := parsed.Stmts
-	if want := 4; len(stmts) != want && !(first == "%%writefile " && len(stmts) == want+1) {
+	if want := 4; len(stmts) != want && (first != "%%writefile " || len(stmts) != want+1) {
 		t.Fatalf("%d statements:\n%s", len(stmts), script)
 	}
 	if strings.HasPrefix(first, "%%writefile") {
@@ -74,7 +77,7 @@ func checkPlain(t *testing.T, stmt *syntax.Stmt, variables bool, script string) 
 			t.Errorf("the notebook's text is read as %T:\n%s", n, script)
 		case *syntax.ParamExp:
 			own := n.Param.Value == "code" || n.Param.Value == "?"
-			if !own && !(variables && n.Exp == nil && n.Slice == nil && n.Repl == nil && n.Index == nil && !n.Length && !n.Excl) {
+			if !own && (!variables || n.Exp != nil || n.Slice != nil || n.Repl != nil || n.Index != nil || n.Length || n.Excl) {
 				t.Errorf("the notebook's text is read as %s:\n%s", printed(n), script)
 			}
 		case *syntax.Lit:
@@ -99,19 +102,10 @@ func checkLine(t *testing.T, stmt *syntax.Stmt, cell, script string) {
 	if !ok || len(call.Args) != 3 || len(stmt.Redirs) > 0 {
 		t.Fatalf("a ! line is not a call of bash:\n%s", script)
 	}
-	magics := splitCell(cell).magics
-	if got := plainText(t, call.Args[2]); !containsCommand(magics, got) {
-		t.Errorf("bash gets %q, which is none of the cell's commands %+v:\n%s", got, magics, script)
+	calls, got := gocell.Parse(cell).Calls, plainText(t, call.Args[2])
+	if !slices.ContainsFunc(calls, func(c gocell.Call) bool { return c.Mark == '!' && c.Text == got }) {
+		t.Errorf("bash gets %q, which is none of the cell's commands %+v:\n%s", got, calls, script)
 	}
-}
-
-func containsCommand(magics []magicLine, command string) bool {
-	for _, m := range magics {
-		if m.kind == '!' && m.text == command {
-			return true
-		}
-	}
-	return false
 }
 
 // checkBody: a cell's body is the input of its command, to the byte.

@@ -46,7 +46,7 @@ func runGroup(ctx context.Context, cmd *exec.Cmd, tell stop) (int, error) {
 		return 0, err
 	}
 	group := cmd.Process.Pid
-	defer syscall.Kill(-group, syscall.SIGKILL)
+	defer syscall.Kill(-group, syscall.SIGKILL) //nolint:errcheck // it fails when all have ended
 	return exitCode(waitGroup(ctx, group, tell, done))
 }
 
@@ -74,7 +74,7 @@ func waitGroup(ctx context.Context, group int, tell stop, done <-chan error) err
 		case <-interrupt.Again:
 		case <-late:
 		}
-		syscall.Kill(-group, syscall.SIGKILL)
+		syscall.Kill(-group, syscall.SIGKILL) //nolint:errcheck // it fails when all have ended
 		return <-done
 	}
 }

@@ -169,7 +169,7 @@ func TestSignalReachesTheWholeGroup(t *testing.T) {
 			if tc.tasks == 1 && alive(child) {
 				t.Errorf("child process %d outlived Run", child)
 			}
-			syscall.Kill(child, syscall.SIGKILL)
+			_ = syscall.Kill(child, syscall.SIGKILL)
 		})
 	}
 }

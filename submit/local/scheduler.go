@@ -108,7 +108,7 @@ func (s *Scheduler) record(spec submit.JobSpec, runner *Runner) (*executed.Recor
 	if err != nil {
 		return nil, err
 	}
-	runner.Environ = append(slices.Clone(runner.environ()), executed.EnvSocket+"="+recording.Socket())
+	runner.Environ = append(slices.Clone(runner.environ()), rundir.EnvRecorder+"="+recording.Socket())
 	runner.Drain = recording.Drain
 	return recording, nil
 }

@@ -79,7 +79,7 @@ func (p Params) Text(w io.Writer) error {
 		rows = append(rows, []string{p.Name, dash(p.Type), dash(p.Default), fmt.Sprint(p.Cell)})
 	}
 	if len(p.Parameters) > 0 {
-		if err := table(w, "set by -p NAME=VALUE", rows); err != nil {
+		if err := table(w, "set with -p NAME=VALUE", rows); err != nil {
 			return err
 		}
 	}
@@ -90,5 +90,5 @@ func (p Params) Text(w io.Writer) error {
 	for _, f := range p.Flags {
 		rows = append(rows, []string{"-" + f.Name, dash(f.Type), dash(f.Default), fmt.Sprint(f.Cell), f.Usage})
 	}
-	return table(w, "given behind --", rows)
+	return table(w, "set after --", rows)
 }

@@ -166,7 +166,7 @@ func ExampleRun_Best() {
 	if err != nil {
 		panic(err)
 	}
-	defer os.RemoveAll(dir)
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
 	if err := os.WriteFile(rundir.At(dir).Metrics(), []byte(metrics), 0o644); err != nil {
 		panic(err)
 	}

@@ -1,6 +1,7 @@
 package scratch
 
 import (
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -38,9 +39,12 @@ func TestSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	defer listen(paths["gonbatch-recorder-served"]).Close()
-	listen(paths["gonbatch-recorder-killed"]).Close()
-	listen(paths["gonbatch-recorder-begins"]).Close()
+	served := listen(paths["gonbatch-recorder-served"])
+	defer served.Close() //nolint:errcheck // the sweep may not have removed it
+	killed, begins := listen(paths["gonbatch-recorder-killed"]), listen(paths["gonbatch-recorder-begins"])
+	if err := errors.Join(killed.Close(), begins.Close()); err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range []string{"gonbatch-recorder-served", "gonbatch-recorder-killed"} {
 		aged(paths[name], 2*time.Minute)
 	}

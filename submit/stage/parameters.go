@@ -42,7 +42,7 @@ func CheckParametersFile(file string) error {
 	if filepath.Ext(file) != ".ipynb" {
 		return nil
 	}
-	return submit.Usagef("-f %s: that is a notebook, and -f is short for --params-file, a YAML file of parameters: to follow the job, give -F", file)
+	return submit.Usagef("-f %s: that is a notebook, and -f is --params-file, a YAML file of parameters; to follow the job, use -F", file)
 }
 
 // parseParams reads a YAML mapping of names to plain values, which stay as they are written.

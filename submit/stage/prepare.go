@@ -47,7 +47,7 @@ func inModule(module *export.Module, f func(dir string) error) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
 	if err := module.Write(dir); err != nil {
 		return err
 	}

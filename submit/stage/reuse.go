@@ -129,7 +129,7 @@ func (r *Reuse) checkArgs(spec submit.JobSpec) error {
 			continue
 		}
 		if now := spec.StepArgs(step); !slices.Equal(m.Steps[i].Args, now) {
-			return fmt.Errorf("step %s of run %s had the arguments %q, and would now have %q; give the same ones behind --, or run all cells",
+			return fmt.Errorf("step %s of run %s had the arguments %q, and would now have %q; give the same ones after --, or run all cells",
 				step.Name, r.dir.Name(), m.Steps[i].Args, now)
 		}
 	}

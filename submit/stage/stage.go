@@ -67,7 +67,11 @@ func (p Prepared) stageRecorder(dir rundir.Dir) error {
 	if err := store.Of(dir).Link(self, dir.Submit()); err != nil {
 		return err
 	}
-	return rundir.WriteFileAtomic(dir.RankScript(), executed.RankScript, 0o700)
+	script, err := executed.RankScript(dir)
+	if err != nil {
+		return err
+	}
+	return rundir.WriteFileAtomic(dir.RankScript(), script, 0o700)
 }
 
 // stageNotebook writes executed.ipynb as it is before the run.

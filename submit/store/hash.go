@@ -83,7 +83,7 @@ func HashFile(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // only read
 	digest := sha256.New()
 	if _, err := io.Copy(digest, f); err != nil {
 		return "", fmt.Errorf("hash %s: %w", path, err)

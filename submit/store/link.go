@@ -47,7 +47,7 @@ func CopyFile(from, to string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer source.Close()
+	defer source.Close() //nolint:errcheck // only read
 	info, err := source.Stat()
 	if err != nil {
 		return err

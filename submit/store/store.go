@@ -98,7 +98,7 @@ func (s Store) add(path, entry string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(folder)
+	defer os.RemoveAll(folder) //nolint:errcheck // a temporary folder
 	copied := filepath.Join(folder, "file")
 	if err := CopyFile(path, copied); err != nil {
 		return err

@@ -155,7 +155,7 @@ func (c *Cluster) up(s settings) error {
 	if err != nil {
 		return fmt.Errorf("cluster: %w", err)
 	}
-	defer log.Close()
+	defer log.Close() //nolint:errcheck // the program that writes it has its own handle
 	ctx, cancel := context.WithTimeout(context.Background(), commandLimit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", c.file("up.sh"), c.Dir)

@@ -3,6 +3,7 @@ package corpus
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -245,11 +246,10 @@ func write(t *testing.T, path string, o Observed) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
 	encoder := json.NewEncoder(file)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", " ")
-	if err := encoder.Encode(o); err != nil {
+	if err := errors.Join(encoder.Encode(o), file.Close()); err != nil {
 		t.Fatal(err)
 	}
 }

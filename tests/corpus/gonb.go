@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -57,7 +58,7 @@ func (g GoNB) Observe(ctx context.Context, c Case, dir string) (o Observed, err 
 	cmd.Env = append(os.Environ(), "JUPYTER_DATA_DIR="+g.DataDir)
 	out, err := cmd.Output()
 	if err != nil {
-		if exit, ok := err.(*exec.ExitError); ok {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			err = fmt.Errorf("%w\n%s", err, exit.Stderr)
 		}
 		return o, fmt.Errorf("%s under GoNB: %w", c.Name, err)

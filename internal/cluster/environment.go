@@ -1,0 +1,112 @@
+package cluster
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+)
+
+// Launcher is what started the processes of a job.
+type Launcher string
+
+const (
+	// Single is a process that no launcher started: a world of one.
+	Single Launcher = "single"
+	// OpenMPI is mpirun of Open MPI.
+	OpenMPI Launcher = "openmpi"
+	// PMI is MPICH's Hydra (mpiexec), Intel MPI's, or srun --mpi=pmi2.
+	PMI Launcher = "pmi"
+	// Slurm is srun.
+	Slurm Launcher = "slurm"
+	// Torchrun is torchrun, or another launcher that sets the same variables.
+	Torchrun Launcher = "torchrun"
+)
+
+// Environment is a process's place in its job. LocalRank and LocalSize count the processes on this
+// node; LocalSize is 0 where the launcher does not give it.
+type Environment struct {
+	Launcher             Launcher
+	Rank, Size           int
+	LocalRank, LocalSize int
+	// JobID is the scheduler's job, if there is one.
+	JobID string
+	// RunID is the launcher's own name of the job, where it gives one to its ranks.
+	RunID string
+	// Master is rank 0's address, host:port, where the launcher gives a rendezvous and no MPI.
+	Master string
+}
+
+// String is for logs.
+func (e Environment) String() string {
+	if e.Launcher == Single {
+		return "rank 0 of 1"
+	}
+	return fmt.Sprintf("rank %d of %d (local rank %d), started by %s", e.Rank, e.Size, e.LocalRank, e.Launcher)
+}
+
+// Detect reads the environment through getenv. Variables that contradict one another, or are no
+// numbers, are an error that names them.
+func Detect(getenv func(string) string) (Environment, error) {
+	r := &reader{getenv: getenv}
+	env := Environment{Launcher: Single, Size: 1, LocalSize: 1}
+	for _, l := range launchers {
+		if r.has(l.rank) && r.has(l.with) {
+			env = l.read(r)
+			env.Launcher, env.Rank = l.launcher, r.number(0, l.rank)
+			break
+		}
+	}
+	env.JobID = getenv("SLURM_JOB_ID")
+	if env.JobID == "" {
+		env.JobID = getenv("PBS_JOBID")
+	}
+	if r.err != nil {
+		return Environment{}, r.err
+	}
+	return env, env.validate()
+}
+
+// Local reports whether all ranks are known to be on this machine.
+func (e Environment) Local() bool {
+	host, _, err := net.SplitHostPort(e.Master)
+	if err != nil {
+		return e.LocalSize == e.Size
+	}
+	return e.LocalSize == e.Size || host == "localhost" || net.ParseIP(host).IsLoopback()
+}
+
+func (e Environment) validate() error {
+	switch {
+	case e.Size < 1:
+		return fmt.Errorf("cluster: %s says the world has %d ranks", e.Launcher, e.Size)
+	case e.Rank < 0 || e.Rank >= e.Size:
+		return fmt.Errorf("cluster: %s says this is rank %d of %d", e.Launcher, e.Rank, e.Size)
+	case e.LocalRank < 0 || e.LocalSize > 0 && e.LocalRank >= e.LocalSize:
+		return fmt.Errorf("cluster: %s says this is local rank %d of %d", e.Launcher, e.LocalRank, e.LocalSize)
+	}
+	return nil
+}
+
+// reader reads numbers, and remembers the first that is none.
+type reader struct {
+	getenv func(string) string
+	err    error
+}
+
+func (r *reader) has(name string) bool { return r.getenv(name) != "" }
+
+// number is the first of the variables that is set; missing is the value if none is.
+func (r *reader) number(missing int, names ...string) int {
+	for _, name := range names {
+		text := r.getenv(name)
+		if text == "" {
+			continue
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil && r.err == nil {
+			r.err = fmt.Errorf("cluster: the environment variable %s is %q, not a number", name, text)
+		}
+		return n
+	}
+	return missing
+}
