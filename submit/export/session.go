@@ -15,7 +15,7 @@ type session struct {
 	// args are the next program's; they last until a cell with Go ran. cellArgs are those of the cell that ran last.
 	args, cellArgs []string
 	mods           []gomod.Edit
-	warnings       []Warning
+	warnings       []Note
 	// shells are the commands of the cell that runs.
 	shells []shellCommand
 	params parameters
@@ -40,7 +40,7 @@ func newSession(notebookDir string) *session {
 
 // warn notes something that the exported programs do without.
 func (s *session) warn(cell *cellInfo, line int, message string) {
-	s.warnings = append(s.warnings, Warning{CellRef: cell.ref, Line: line, Message: message})
+	s.warnings = append(s.warnings, Note{CellRef: cell.ref, Line: line, Message: message})
 }
 
 // run plays a cell up to its main, which it returns: all magics first, then the declarations, as GoNB does.
