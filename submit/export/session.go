@@ -18,7 +18,9 @@ type session struct {
 	warnings       []Note
 	// shells are the commands of the cell that runs.
 	shells []shellCommand
-	params parameters
+	// sources are the cells that ran.
+	sources []string
+	params  parameters
 	// notebookDir is the notebook's folder, which the kernel starts in.
 	notebookDir string
 	// isTest tells that the program of the cell that ran last runs tests; mayFail that the commands of the cell that runs may
@@ -45,7 +47,9 @@ func (s *session) warn(cell *cellInfo, line int, message string) {
 
 // run plays a cell up to its main, which it returns: all magics first, then the declarations, as GoNB does.
 func (s *session) run(cell *cellInfo) (main *decl, err error) {
-	code := gocell.Parse(cell.Source)
+	source := gocell.TypedParameters(gocell.PlainLines(cell.Source), s.sources)
+	s.sources = append(s.sources, source)
+	code := gocell.Parse(source)
 	s.mayFail = cell.HasTag(MayFailTag) || code.Has(gocell.AllowFail)
 	s.isTest = code.Has(gocell.Test)
 	if code.Program != nil {
