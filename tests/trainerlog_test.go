@@ -83,7 +83,7 @@ func TestTrainerLogs(t *testing.T) {
 			ok(t, os.WriteFile(artifact, []byte("seen"), 0o644))
 			env := append([]string{
 				"GONBATCH_RUN_DIR=" + run, "GONBATCH_STEP=digits", "GONBATCH_DEVICES=1", "MLFLOW_TRACKING_URI=" + uri,
-				"MLFLOW_EXPERIMENT_NAME=" + t.Name(), "TEST_ARTIFACT=" + artifact,
+				"MLFLOW_EXPERIMENT_NAME=" + t.Name(), "TEST_ARTIFACT=" + artifact, ranktest.QuickCompilation,
 			}, readersEnv...)
 			// The checkpoint of update 20 is the last: 21 to 24 are logged twice, among them a validation and a histogram.
 			if out, err := ranktest.Start(t, ranktest.OpenMPI, ranks, append(env, killVariable+"=25")); err == nil {
