@@ -89,7 +89,7 @@ func TestTrainerLogs(t *testing.T) {
 			run, uri, artifact := t.TempDir(), tt.uri(t), filepath.Join(t.TempDir(), "notes.txt")
 			ok(t, os.WriteFile(artifact, []byte("seen"), 0o644))
 			env := append([]string{
-				"GONBATCH_RUN_DIR=" + run, "GONBATCH_STEP=digits", "GONBATCH_DEVICES=1", "MLFLOW_TRACKING_URI=" + uri, "TEST_ARTIFACT=" + artifact,
+				"GONBATCH_RUN_DIR=" + run, "GONBATCH_CELL=digits", "GONBATCH_DEVICES=1", "MLFLOW_TRACKING_URI=" + uri, "TEST_ARTIFACT=" + artifact,
 			}, readersEnv...)
 			// The checkpoint of update 20 is the last: 21 to 24 are logged twice, among them a validation and a histogram.
 			if out, err := ranktest.Start(t, ranktest.OpenMPI, tt.ranks, append(env, killVariable+"=25")); err == nil {

@@ -12,7 +12,7 @@ import (
 // has them.
 type Config struct {
 	// Name tells several trainings of one program apart, in the run directory and in messages.
-	// Default: the name of the step of the job that runs ("main" outside of one), then with "-2".
+	// Default: the name of the cell that runs in the job ("main" outside of one), then with "-2".
 	Name string `yaml:"name" help:"name of this training, for a program with several"`
 
 	// MaxEpochs is the number of passes over the training set. If no limit is set, it is 1.

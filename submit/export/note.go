@@ -138,6 +138,6 @@ func (e *exporter) noteDeadEnds() {
 			}
 		}
 		e.session.notes = append(e.session.notes, Note{ref, end.line,
-			fmt.Sprintf("%s, so the steps below cannot run: %s", end.how, strings.Join(names, ", "))})
+			fmt.Sprintf("%s, so the cells below cannot run: %s", end.how, strings.Join(names, ", "))})
 	}
 }
