@@ -115,7 +115,8 @@ func (r *run) logModel() error {
 	return l.Model("model", weights)
 }
 
-// LogArtifact logs a file on rank 0: MLflow keeps it. The file must stay as it is until the world is closed. The other ranks do nothing.
+// LogArtifact logs a file on rank 0, for MLflow to keep. The file must not change until the world
+// is closed. Other ranks do nothing.
 func (t *Trainer) LogArtifact(path string) error {
 	if t.logger == nil {
 		return nil

@@ -15,11 +15,11 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Vars are the variables to keep: name to pointer.
+// Vars maps the names of the variables to keep to pointers to them.
 type Vars map[string]any
 
-// Load gives each variable the value that an earlier program kept. A value that no longer fits,
-// because the variable has another type now, is dropped with a warning.
+// Load gives each variable the value that an earlier program kept. If the value no longer fits,
+// because the variable has another type now, it is dropped with a warning.
 func (v Vars) Load() {
 	p := findPlace(os.Getenv)
 	if p.dir == "" {
@@ -32,8 +32,8 @@ func (v Vars) Load() {
 	}
 }
 
-// Save writes the variables' values for later programs. What cannot be encoded is an error that
-// names it.
+// Save writes the variables' values for later programs. A value that can't be encoded is an error
+// that names the variable.
 func (v Vars) Save() {
 	p := findPlace(os.Getenv)
 	if p.dir == "" {
