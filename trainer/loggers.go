@@ -58,7 +58,7 @@ func addFiles(c Config, env environment, add func(string, logger.Logger, error))
 	}
 	if c.wantsLogger("curves", true) {
 		folder := run.Curves()
-		if c.Name != env.Step {
+		if c.Name != env.Cell {
 			folder = filepath.Join(folder, fileName(c.Name))
 		}
 		l, err := logger.NewCurves(logger.CurvesOptions{Dir: folder, History: run.Metrics(), Training: c.Name})

@@ -92,7 +92,7 @@ func New(world *distributed.World, config Config, task Task, options ...Option) 
 		return nil, fmt.Errorf("trainer: %w", err)
 	}
 	if config.Name == "" {
-		config.Name = names.next(env.Step)
+		config.Name = names.next(env.Cell)
 	}
 	config.Checkpoint.Dir = config.checkpointDir(env.Env)
 	t := &Trainer{env: env, world: world, config: config, task: task, store: model.NewStore(), out: os.Stdout, metrics: Metrics{}}

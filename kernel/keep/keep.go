@@ -71,7 +71,7 @@ type place struct {
 func findPlace(getenv func(string) string) place {
 	p := place{dir: getenv(rundir.EnvKeepDir), errors: getenv(rundir.EnvKeepErrors)}
 	if env := rundir.ReadEnv(getenv); p.dir == "" && env.InRun() {
-		p.dir, p.after = env.Dir.Kept(), env.Dir.KeptAfter(env.Step)
+		p.dir, p.after = env.Dir.Kept(), env.Dir.KeptAfter(env.Cell)
 	}
 	if ranks, err := cluster.Detect(getenv); err == nil { // Nonsense ends programs that use ranks.
 		p.rank = ranks.Rank
