@@ -3,7 +3,10 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 export PATH := $(CURDIR)/.cache/bin:$(PATH)
 
-TESTS ?= ./...
+# The longest package comes first: with two at a time, it would else run alone at the end.
+TESTS ?= ./tests ./trainer ./...
+# How many tests of a package that mostly wait run at once.
+WAITING ?= 4
 
 .PHONY: help build test setup lint bench clean
 
@@ -17,7 +20,7 @@ setup: ## install what the tests need: SLURM, MPI, a Jupyter client, GoNB
 	@tests/setup.sh tests
 
 test: setup ## run every test, on a real SLURM cluster and in a real Jupyter client (TESTS=./pkg/... for some)
-	go tool gotestsum --format pkgname -- -timeout 40m $(TESTS)
+	go tool gotestsum --format pkgname -- -timeout 40m -parallel $(WAITING) $(TESTS)
 
 lint: ## run golangci-lint with gofmt, go vet and the rules of .golangci.yml, as the tests do
 	@tests/setup.sh lint

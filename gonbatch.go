@@ -7,6 +7,6 @@ import "embed"
 // Library is the source of the packages that a notebook may import, with go.mod and go.sum. To make a further package
 // importable, add its folder here; a test in package source fails when one that these need is missing.
 //
-//go:embed go.mod go.sum checkpoint data display distributed internal/fetch internal/plugin internal/rundir
+//go:embed go.mod go.sum checkpoint data display distributed internal/cluster internal/fetch internal/plugin internal/rundir
 //go:embed kernel/keep logger models submit/result trainer
 var Library embed.FS

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"gonbatch/internal/rundir"
 )
 
 // measurement is what a program prints, as its last line: one JSON object.
@@ -80,7 +82,7 @@ func mpi(program string) func(context.Context, []int, []string) ([]*exec.Cmd, er
 			words = append([]string{"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", strconv.Itoa(len(cores))}, words...)
 		}
 		cmd := exec.CommandContext(ctx, words[0], words[1:]...)
-		cmd.Env = append(os.Environ(), "GONBATCH_DEVICES=1", "GONBATCH_PLATFORM=cpu")
+		cmd.Env = append(os.Environ(), rundir.EnvDevices+"=1", rundir.EnvPlatform+"=cpu")
 		return []*exec.Cmd{cmd}, nil
 	}
 }

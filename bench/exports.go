@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"gonbatch/internal/rundir"
 )
 
 // exportSizes are the numbers of cells of the notebooks that are exported.
@@ -67,7 +69,7 @@ func measureExports(ctx context.Context, opts options, out io.Writer) (_ exportR
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	for _, cells := range exportSizes {
-		row, err := measureExport(ctx, opts.rounds, cells, dir, []string{"GONBATCH_SOURCE=" + source}, submit, nbconvert)
+		row, err := measureExport(ctx, opts.rounds, cells, dir, []string{rundir.EnvSource + "=" + source}, submit, nbconvert)
 		if err != nil {
 			return report, err
 		}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"gonbatch/internal/rundir"
 	"gonbatch/tests/cluster"
 )
 
@@ -107,7 +108,7 @@ func (s *submission) measure(ctx context.Context, source string, opts options, r
 func (s *submission) submit(ctx context.Context, source string) (time.Duration, error) {
 	cmd := exec.CommandContext(ctx, s.program, "--nodes=2", "--platform=cpu", "notebook.ipynb")
 	cmd.Dir = s.dir
-	cmd.Env = append(append(os.Environ(), s.cluster.Env()...), "GONBATCH_SOURCE="+source)
+	cmd.Env = append(append(os.Environ(), s.cluster.Env()...), rundir.EnvSource+"="+source)
 	start := time.Now()
 	text, err := cmd.CombinedOutput()
 	took := time.Since(start)

@@ -18,6 +18,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"gonbatch/internal/fetch"
+	"gonbatch/internal/rundir"
 )
 
 // Dataset is a set of numbered examples.
@@ -32,13 +33,10 @@ type Dataset interface {
 	Batch(indices []int) (inputs, labels []*tensors.Tensor, err error)
 }
 
-// EnvDir is the environment variable that names the folder of datasets.
-const EnvDir = "GONBATCH_DATA"
-
 // Dir is the folder that datasets are downloaded to: $GONBATCH_DATA, else gonbatch/data in the user's cache. It may not
 // exist yet. getenv is os.Getenv, save in tests.
 func Dir(getenv func(string) string) string {
-	if dir := getenv(EnvDir); dir != "" {
+	if dir := getenv(rundir.EnvData); dir != "" {
 		return dir
 	}
 	dir, err := fetch.CacheDir(getenv, "data")

@@ -17,6 +17,8 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
+
+	"gonbatch/internal/rundir"
 )
 
 type point struct {
@@ -156,7 +158,7 @@ func TestResult(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
-			t.Setenv(EnvDir, dir)
+			t.Setenv(rundir.EnvCellDir, dir)
 			Result(tt.values...)
 			text, err := os.ReadFile(filepath.Join(dir, ResultFile))
 			if string(text) != tt.want || (err != nil) != (tt.want == "") {

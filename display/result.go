@@ -7,12 +7,11 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+
+	"gonbatch/internal/rundir"
 )
 
-// EnvDir names the folder in which the kernel looks for what a cell has to show beside its output. Unset, there is no kernel.
-const EnvDir = "GONBATCH_CELL_DIR"
-
-// ResultFile is the file in that folder with the cell's result: a Bundle as JSON.
+// ResultFile is the file in the folder rundir.EnvCellDir with the cell's result: a Bundle as JSON.
 const ResultFile = "result.json"
 
 // Result shows values as the result of the cell; later calls replace it. Several values are what a call returned: a last one that is
@@ -22,7 +21,7 @@ func Result(values ...any) {
 	if len(values) == 0 {
 		return
 	}
-	dir := os.Getenv(EnvDir)
+	dir := os.Getenv(rundir.EnvCellDir)
 	if dir == "" {
 		_, _ = fmt.Fprintln(os.Stdout, textOf(values)) // the job's log
 		return

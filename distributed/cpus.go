@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"gonbatch/distributed/affinity"
-	"gonbatch/distributed/cluster"
+	"gonbatch/internal/cluster"
 )
 
 // cpus are those that a rank computes on. If they are not bound, list only tells how many.

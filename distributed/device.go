@@ -14,14 +14,11 @@ import (
 	"gonbatch/distributed/device"
 	"gonbatch/distributed/pjrt"
 	"gonbatch/internal/plugin"
+	"gonbatch/internal/rundir"
 )
 
-const (
-	devicesVariable  = "GONBATCH_DEVICES"
-	platformVariable = "GONBATCH_PLATFORM"
-	// maxCPUDevices bounds "all" on a CPU, where a device is only a share of the same cores.
-	maxCPUDevices = 8
-)
+// maxCPUDevices bounds "all" on a CPU, where a device is only a share of the same cores.
+const maxCPUDevices = 8
 
 // openDevice loads the XLA plugin and opens the device, or devices, that this process computes on.
 func (w *World) openDevice(ctx context.Context, c Config, numCPUs int) error {
@@ -33,7 +30,7 @@ func (w *World) openDevice(ctx context.Context, c Config, numCPUs int) error {
 	if err != nil {
 		return err
 	}
-	devices, err := chooseDevices(c.Getenv(devicesVariable), platform, w.Size(), numCPUs)
+	devices, err := chooseDevices(c.Getenv(rundir.EnvDevices), platform, w.Size(), numCPUs)
 	if err != nil {
 		return err
 	}
@@ -57,7 +54,7 @@ func (w *World) openDevice(ctx context.Context, c Config, numCPUs int) error {
 		devices = backend.NumDevices()
 	}
 	if devices > backend.NumDevices() {
-		return fmt.Errorf("%s=%d, but this process has %d %s devices: ask for as many, or set it to all", devicesVariable, devices, backend.NumDevices(), platform)
+		return fmt.Errorf("%s=%d, but this process has %d %s devices: ask for as many, or set it to all", rundir.EnvDevices, devices, backend.NumDevices(), platform)
 	}
 	w.backend, w.devices = backend, devices
 	if devices > 1 {
@@ -74,7 +71,7 @@ func (w *World) checkDevices(c Config, platform string) (index int, err error) {
 	}
 	mine := device.Look("/", lookup)
 	mine.Rank, mine.Size, mine.LocalRank, mine.Host = w.Rank(), w.Size(), w.LocalRank(), hostname()
-	mine.Platform, mine.Asked = platform, c.Getenv(platformVariable) != ""
+	mine.Platform, mine.Asked = platform, c.Getenv(rundir.EnvPlatform) != ""
 	text, err := json.Marshal(mine)
 	if err != nil {
 		return 0, err
@@ -117,7 +114,7 @@ func (w *World) loadPlugin(ctx context.Context, c Config) error {
 }
 
 func choosePlatform(getenv func(string) string) (string, error) {
-	switch platform := getenv(platformVariable); platform {
+	switch platform := getenv(rundir.EnvPlatform); platform {
 	case plugin.CPU, plugin.CUDA:
 		return platform, nil
 	case "":
@@ -129,7 +126,7 @@ func choosePlatform(getenv func(string) string) (string, error) {
 		}
 		return plugin.CUDA, nil
 	default:
-		return "", fmt.Errorf("%s=%q: it must be cpu or cuda", platformVariable, platform)
+		return "", fmt.Errorf("%s=%q: it must be cpu or cuda", rundir.EnvPlatform, platform)
 	}
 }
 
@@ -159,10 +156,10 @@ func chooseDevices(want, platform string, size, numCPUs int) (int, error) {
 	}
 	n, err := strconv.Atoi(want)
 	if err != nil || n < 1 {
-		return 0, fmt.Errorf("%s=%q: it must be a number of at least 1, or all", devicesVariable, want)
+		return 0, fmt.Errorf("%s=%q: it must be a number of at least 1, or all", rundir.EnvDevices, want)
 	}
 	if n > 1 && size > 1 {
-		return 0, fmt.Errorf("%s=%d with %d ranks: a rank drives one device; start one rank for each device (--tasks-per-node)", devicesVariable, n, size)
+		return 0, fmt.Errorf("%s=%d with %d ranks: a rank drives one device; start one rank for each device (--tasks-per-node)", rundir.EnvDevices, n, size)
 	}
 	return n, nil
 }

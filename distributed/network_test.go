@@ -192,7 +192,7 @@ func (j *trainingJob) tell(t *testing.T, what string) {
 
 func waitFor(t *testing.T, path string) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if _, err := os.Stat(path); err == nil {
 			return
 		}

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"unsafe"
 
-	"gonbatch/distributed/cluster"
 	"gonbatch/distributed/mpi"
 	"gonbatch/distributed/tcp"
+	"gonbatch/internal/cluster"
 	"gonbatch/internal/rundir"
 )
 
@@ -66,7 +66,7 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("this is %s, but MPI (%s, %s) says rank %d of %d: the launcher and the MPI library don't speak the same protocol.\n"+
 		"Use `srun --mpi=pmix` with Open MPI, `srun --mpi=pmi2` with MPICH (`srun --mpi=list` shows what your site has; submit takes --mpi), "+
 		"or the mpirun of the same MPI, or set %s to the library of your launcher",
-		e.Environment, e.MPI, e.Library, e.MPIRank, e.MPISize, mpi.LibraryVariable)
+		e.Environment, e.MPI, e.Library, e.MPIRank, e.MPISize, rundir.EnvMPILibrary)
 }
 
 // alone is the communicator of a world of one.

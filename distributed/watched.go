@@ -6,25 +6,22 @@ import (
 	"time"
 	"unsafe"
 
-	"gonbatch/distributed/cluster"
 	"gonbatch/distributed/watch"
+	"gonbatch/internal/cluster"
 	"gonbatch/internal/rundir"
 )
 
-const (
-	stuckVariable = "GONBATCH_STUCK_TIMEOUT"
-	defaultStuck  = 5 * time.Minute
-)
+const defaultStuck = 5 * time.Minute
 
 // stuckTimeout is how long ranks may wait for another; 0 is for ever.
 func stuckTimeout(getenv func(string) string) (time.Duration, error) {
-	text := getenv(stuckVariable)
+	text := getenv(rundir.EnvStuckTimeout)
 	if text == "" {
 		return defaultStuck, nil
 	}
 	timeout, err := time.ParseDuration(text)
 	if err != nil || timeout < 0 {
-		return 0, fmt.Errorf("%s=%q: it must be a duration such as 90s or 10m, or 0 to wait for ever", stuckVariable, text)
+		return 0, fmt.Errorf("%s=%q: it must be a duration such as 90s or 10m, or 0 to wait for ever", rundir.EnvStuckTimeout, text)
 	}
 	return timeout, nil
 }

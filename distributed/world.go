@@ -9,8 +9,8 @@ import (
 
 	"github.com/gomlx/compute"
 
-	"gonbatch/distributed/cluster"
 	"gonbatch/distributed/watch"
+	"gonbatch/internal/cluster"
 	"gonbatch/internal/rundir"
 )
 
@@ -74,7 +74,7 @@ func open(ctx context.Context, c Config) (*World, error) {
 		return nil, err
 	}
 	w := &World{environment: environment, out: c.Out, shared: variables{}}
-	w.run, _ = rundir.FromEnv(c.Getenv)
+	w.run = rundir.ReadEnv(c.Getenv).Dir
 	if w.watch, err = startWatch(ctx, c, environment, peers, w.run); err != nil {
 		return nil, err
 	}

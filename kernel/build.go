@@ -14,6 +14,8 @@ type BuildOptions struct {
 	// Session is the folder of the session, Go the go command. Args are those of `go build -o`: the program, and more flags.
 	Session, Go string
 	Args        []string
+	// Environ is the environment of the go command, as in os.Environ.
+	Environ []string
 }
 
 // Build builds the program of a cell, in the working folder. The session's go command calls it by `PROGRAM kernel build`.
@@ -28,7 +30,7 @@ func Build(ctx context.Context, opts BuildOptions) error {
 	s := &session{dir: opts.Session}
 	return build.Run(ctx, build.Options{
 		Go: opts.Go, Dir: dir, Program: opts.Args[0], Flags: opts.Args[1:], Seed: s.seed(), Cell: s.cell(), Plans: s.plans(), Store: planStore(),
-		Environ: os.Environ(), Output: os.Stderr,
+		Environ: opts.Environ, Output: os.Stderr,
 	})
 }
 

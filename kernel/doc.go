@@ -7,7 +7,7 @@
 // of whether a cell is complete, requests answered while a cell runs, cells aborted after one that failed, and shell commands that
 // fail their cell (the line %allow_fail in the cell lets them).
 //
-//	dir, err := kernel.Install(kernel.InstallOptions{})            // once: Jupyter lists "Go (gonbatch)"
+//	dir, err := kernel.Install(kernel.InstallOptions{Getenv: os.Getenv}) // once: Jupyter lists "Go (gonbatch)"
 //	err = kernel.Run(ctx, kernel.Options{                          // Jupyter starts this, once a session
 //		ConnectionFile: file, SourceDir: source, PluginDir: plugins, Environ: os.Environ(),
 //	})

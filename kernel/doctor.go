@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"gonbatch/internal/rundir"
 	"gonbatch/kernel/tool"
 )
 
@@ -24,12 +25,9 @@ type Finding struct {
 
 // Doctor looks at everything that a session needs, without starting one. Of opts it uses SourceDir, PluginDir and Environ.
 func Doctor(opts Options) []Finding {
-	if opts.Environ == nil {
-		opts.Environ = os.Environ()
-	}
 	env := environment(opts.Environ)
 	specFound, spec := specFinding(env)
-	for _, name := range []string{EnvTools, EnvGo} {
+	for _, name := range []string{rundir.EnvTools, rundir.EnvGo} {
 		env.setDefault(name, spec.Env[name]) // as Jupyter does
 	}
 	findings := []Finding{goFinding(env), compilerFinding(env), sourceFinding(opts.SourceDir), folderFinding(env)}
@@ -91,7 +89,7 @@ func toolFindings(env environment, sourceDir string) []Finding {
 	if err != nil {
 		return []Finding{{Name: "programs", Err: err}}
 	}
-	dirs := env.get(EnvTools) + string(os.PathListSeparator) + env.get("PATH")
+	dirs := env.get(rundir.EnvTools) + string(os.PathListSeparator) + env.get("PATH")
 	if command, err := findGo(env); err == nil {
 		dirs = toolPath(env, command, sourceDir)
 	}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gonbatch/internal/rundir"
 )
 
 // TestDoctor examines machines that lack things, and this one, on which the tests' set-up has installed all.
@@ -22,7 +24,7 @@ func TestDoctor(t *testing.T) {
 	for dir, program := range map[string]string{data: filepath.Join(bin, "gcc"), broken: "/nowhere/submit"} {
 		opts := InstallOptions{DataDir: dir, Program: program}
 		if dir == broken {
-			opts.Env = map[string]string{EnvGo: "/nowhere/go"}
+			opts.Env = map[string]string{rundir.EnvGo: "/nowhere/go"}
 		}
 		if _, err := Install(opts); err != nil {
 			t.Fatal(err)

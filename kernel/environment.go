@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"gonbatch/internal/rundir"
 )
 
 // environment is a list of NAME=value, as in os.Environ.
@@ -41,13 +43,13 @@ func sessionEnvironment(opts Options, t tools, s *session) environment {
 	}
 	env.set("PATH", strings.Join(dirs, string(os.PathListSeparator)))
 	env.set("TMPDIR", s.tmp())
-	env.set("GONBATCH_CELL_DIR", s.cell()) // where package display writes
-	env.set(keepDirVariable, s.keep())     // and package keep
-	env.set("GONBATCH_KEEP_ERRORS", filepath.Join(s.cell(), "keep-errors"))
-	env.set("GONBATCH_SOURCE", opts.SourceDir)
-	env.setDefault("GONBATCH_DEVICES", "1")
+	env.set(rundir.EnvCellDir, s.cell()) // where package display writes
+	env.set(rundir.EnvKeepDir, s.keep()) // and package keep
+	env.set(rundir.EnvKeepErrors, filepath.Join(s.cell(), "keep-errors"))
+	env.set(rundir.EnvSource, opts.SourceDir)
+	env.setDefault(rundir.EnvDevices, "1")
 	if opts.PluginDir != "" {
-		env.setDefault("GONBATCH_PLUGIN_DIR", opts.PluginDir)
+		env.setDefault(rundir.EnvPluginDir, opts.PluginDir)
 		env.setDefault("PJRT_PLUGIN_LIBRARY_PATH", opts.PluginDir) // for cells that use go-xla without gonbatch
 		env.setDefault("GOMLX_NO_AUTO_INSTALL", "1")
 	}

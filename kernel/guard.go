@@ -13,10 +13,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
-)
 
-// keepDirVariable is in the environment of all that a session starts, with a value of its own for each session.
-const keepDirVariable = "GONBATCH_KEEP_DIR"
+	"gonbatch/internal/rundir"
+)
 
 // startGuard starts the process that outlives a kernel which is killed, and ends what that has started. The returned function ends it.
 func startGuard(opts Options, s *session) (stop func(), err error) {
@@ -45,7 +44,7 @@ const (
 
 // Guard waits for the end of in, that of the session's kernel. Then it kills whatever the session has started and is still there, in whichever process
 // group and session, and removes the session's folder. Jobs that a scheduler runs are none of the session's processes.
-func Guard(in io.Reader, sessionDir string) error {
+func Guard(in io.Reader, sessionDir string, environ []string) error {
 	if !strings.HasPrefix(filepath.Base(sessionDir), sessionPrefix) {
 		return fmt.Errorf("kernel: guard: %q is no folder of a session", sessionDir)
 	}
@@ -53,16 +52,15 @@ func Guard(in io.Reader, sessionDir string) error {
 	if _, err := io.Copy(io.Discard, in); err != nil {
 		return fmt.Errorf("kernel: guard: %w", err)
 	}
-	mark := keepDirVariable + "=" + (&session{dir: sessionDir}).keep()
-	for end := time.Now().Add(guardTime); killMarked(mark) > 0 && time.Now().Before(end); {
+	mark := rundir.EnvKeepDir + "=" + (&session{dir: sessionDir}).keep()
+	for end := time.Now().Add(guardTime); killMarked(mark, jobID(environ)) > 0 && time.Now().Before(end); {
 		time.Sleep(guardPause)
 	}
 	return os.RemoveAll(sessionDir)
 }
 
 // killMarked kills the processes that have the mark in their environment, and returns how many there were.
-func killMarked(mark string) (killed int) {
-	own := jobID(os.Environ())
+func killMarked(mark, job string) (killed int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, file := range files {
 		data, err := os.ReadFile(file)
@@ -74,7 +72,7 @@ func killMarked(mark string) (killed int) {
 			env = append(env, string(variable))
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err != nil || pid == os.Getpid() || !slices.Contains(env, mark) || jobID(env) != own {
+		if err != nil || pid == os.Getpid() || !slices.Contains(env, mark) || jobID(env) != job {
 			continue
 		}
 		if syscall.Kill(pid, syscall.SIGKILL) == nil {

@@ -27,19 +27,12 @@ type InstallOptions struct {
 	Program string
 	// Env are variables that Jupyter sets for the kernel.
 	Env map[string]string
-	// Getenv reads the environment. Unset, it is os.Getenv.
+	// Getenv reads the environment, where neither DataDir nor Prefix is set.
 	Getenv func(string) string
 }
 
 // BinDir is the folder, in that of the kernelspec, with the programs that InstallTools installs.
 const BinDir = "bin"
-
-// EnvTools and EnvGo are the variables by which the kernelspec tells a session where its programs and the go command are, wherever
-// Jupyter was started.
-const (
-	EnvTools = "GONBATCH_TOOLS"
-	EnvGo    = "GONBATCH_GO"
-)
 
 //go:embed logo
 var logos embed.FS
@@ -112,19 +105,15 @@ func newSpec(program string, env map[string]string) spec {
 }
 
 func (o InstallOptions) dataDir() (string, error) {
-	getenv := o.Getenv
-	if getenv == nil {
-		getenv = os.Getenv
-	}
 	switch {
 	case o.DataDir != "":
 		return filepath.Abs(o.DataDir)
 	case o.Prefix != "":
 		return filepath.Abs(filepath.Join(o.Prefix, "share", "jupyter"))
-	case getenv("JUPYTER_DATA_DIR") != "":
-		return filepath.Abs(getenv("JUPYTER_DATA_DIR"))
-	case getenv("HOME") != "":
-		return filepath.Join(getenv("HOME"), ".local", "share", "jupyter"), nil
+	case o.Getenv("JUPYTER_DATA_DIR") != "":
+		return filepath.Abs(o.Getenv("JUPYTER_DATA_DIR"))
+	case o.Getenv("HOME") != "":
+		return filepath.Join(o.Getenv("HOME"), ".local", "share", "jupyter"), nil
 	}
 	return "", errors.New("neither HOME nor JUPYTER_DATA_DIR is set: set JUPYTER_DATA_DIR to Jupyter's data folder")
 }

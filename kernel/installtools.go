@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 
+	"gonbatch/internal/rundir"
 	"gonbatch/kernel/tool"
 )
 
@@ -43,7 +44,7 @@ func InstallTools(ctx context.Context, opts ToolOptions) (map[string]string, err
 			fmt.Fprintf(opts.Progress, "%v\nThe kernel works without it, but completes no code.\n", err)
 		}
 	}
-	return map[string]string{EnvTools: bin, EnvGo: goCommand}, nil
+	return map[string]string{rundir.EnvTools: bin, rundir.EnvGo: goCommand}, nil
 }
 
 // findGo looks for the go command on PATH, then where the kernelspec says.
@@ -52,11 +53,11 @@ func findGo(environ []string) (string, error) {
 	if command, err := lookPath("go", env.get("PATH")); err == nil {
 		return command, nil
 	}
-	if command := env.get(EnvGo); command != "" {
+	if command := env.get(rundir.EnvGo); command != "" {
 		if found, err := lookPath(filepath.Base(command), filepath.Dir(command)); err == nil {
 			return found, nil
 		}
-		return "", fmt.Errorf("%s=%s: there is no go command: run submit kernel install again", EnvGo, command)
+		return "", fmt.Errorf("%s=%s: there is no go command: run submit kernel install again", rundir.EnvGo, command)
 	}
 	return "", errors.New("go not found on PATH: the kernel compiles cells, install Go from https://go.dev/dl")
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"gonbatch/internal/rundir"
 	"gonbatch/kernel"
 	"gonbatch/tests/jupyter"
 )
@@ -25,7 +26,7 @@ func TestMain(m *testing.M) {
 		flags := flag.NewFlagSet("kernel run", flag.ExitOnError)
 		file := flags.String("connection-file", "", "")
 		_ = flags.Parse(os.Args[3:])
-		opts := kernel.Options{ConnectionFile: *file, SourceDir: os.Getenv("TEST_SOURCE"), PluginDir: os.Getenv("TEST_PLUGINS")}
+		opts := kernel.Options{ConnectionFile: *file, SourceDir: os.Getenv("TEST_SOURCE"), PluginDir: os.Getenv("TEST_PLUGINS"), Environ: os.Environ()}
 		if err := kernel.Run(context.Background(), opts); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -36,13 +37,13 @@ func TestMain(m *testing.M) {
 		flags := flag.NewFlagSet("kernel build", flag.ExitOnError)
 		session, goCommand := flags.String("session", "", ""), flags.String("go", "", "")
 		_ = flags.Parse(os.Args[3:])
-		if err := kernel.Build(context.Background(), kernel.BuildOptions{Session: *session, Go: *goCommand, Args: flags.Args()}); err != nil {
+		if err := kernel.Build(context.Background(), kernel.BuildOptions{Session: *session, Go: *goCommand, Args: flags.Args(), Environ: os.Environ()}); err != nil {
 			os.Exit(1)
 		}
 		os.Exit(0)
 	}
 	if len(os.Args) > 3 && os.Args[1] == "kernel" && os.Args[2] == "stream" {
-		code, err := kernel.Stream(os.Args[4:])
+		code, err := kernel.Stream(os.Args[4:], os.Getenv(rundir.EnvCellDir))
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -50,7 +51,7 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	if len(os.Args) > 2 && os.Args[1] == "kernel" && os.Args[2] == "guard" {
-		if err := kernel.Guard(os.Stdin, os.Args[4]); err != nil {
+		if err := kernel.Guard(os.Stdin, os.Args[4], os.Environ()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -153,17 +154,17 @@ func TestRestart(t *testing.T) {
 	script := `
 import json, sys
 from jupyter_client.manager import start_new_kernel
-manager, client = start_new_kernel(kernel_name="gonbatch", startup_timeout=120)
-client.execute_interactive("var n = 1\n%keep n\n%%\nn = 2", timeout=60)
+manager, client = start_new_kernel(kernel_name="gonbatch", startup_timeout=600)
+client.execute_interactive("var n = 1\n%keep n\n%%\nn = 2", timeout=600)
 client.execute("%%\nselect {}")
-while client.get_iopub_msg(timeout=60)["msg_type"] != "execute_input":
+while client.get_iopub_msg(timeout=600)["msg_type"] != "execute_input":
     pass
 manager.restart_kernel(now=False)
-client.wait_for_ready(timeout=120)
+client.wait_for_ready(timeout=600)
 texts = []
 def hook(message):
     texts.append(message["content"].get("text", ""))
-reply = client.execute_interactive("var n = 1\n%%\nfmt.Println(n)", output_hook=hook, timeout=60)["content"]
+reply = client.execute_interactive("var n = 1\n%%\nfmt.Println(n)", output_hook=hook, timeout=600)["content"]
 manager.shutdown_kernel()
 print(reply["status"], reply["execution_count"], "".join(texts))
 `
@@ -199,10 +200,10 @@ func startClient(t *testing.T, mark, cell string) busyClient {
 	script := `
 import time
 from jupyter_client.manager import start_new_kernel
-manager, client = start_new_kernel(kernel_name="gonbatch", startup_timeout=120)
+manager, client = start_new_kernel(kernel_name="gonbatch", startup_timeout=600)
 client.execute("` + strings.ReplaceAll(cell, `"`, `\"`) + `")
 while True:
-    message = client.get_iopub_msg(timeout=60)
+    message = client.get_iopub_msg(timeout=600)
     if message["msg_type"] == "status" and message["content"]["execution_state"] == "busy":
         break
 print("busy", flush=True)
@@ -311,12 +312,12 @@ func sourceRoot(t *testing.T) string {
 
 func waitFor(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		if done() {
 			return
 		}
 	}
-	t.Fatalf("waited 60 s for %s", what)
+	t.Fatalf("waited 5 minutes for %s", what)
 }
 
 type process struct {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/mod/modfile"
+
+	"gonbatch/internal/rundir"
 )
 
 // localVersion is a version that can only come from a replace directive.
@@ -20,14 +22,14 @@ func moduleText(sourceDir string) ([]byte, error) {
 	name := filepath.Join(sourceDir, "go.mod")
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return nil, fmt.Errorf("%w: set GONBATCH_SOURCE to gonbatch's source tree", err)
+		return nil, fmt.Errorf("%w: set %s to gonbatch's source tree", err, rundir.EnvSource)
 	}
 	src, err := modfile.Parse(name, text, nil)
 	if err != nil {
 		return nil, err
 	}
 	if src.Module == nil {
-		return nil, fmt.Errorf("%s: no module line: set GONBATCH_SOURCE to gonbatch's source tree", name)
+		return nil, fmt.Errorf("%s: no module line: set %s to gonbatch's source tree", name, rundir.EnvSource)
 	}
 	mod := new(modfile.File)
 	if err := mod.AddModuleStmt("session"); err != nil {

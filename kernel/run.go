@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"gonbatch/internal/rundir"
 	"gonbatch/kernel/assist"
 	"gonbatch/kernel/build"
 	"gonbatch/kernel/magic"
@@ -32,11 +33,11 @@ type Options struct {
 	SourceDir string
 	// PluginDir is the folder of XLA's PJRT plugin. Unset, cells find or install it themselves on first use.
 	PluginDir string
-	// Environ is the environment of GoNB and of the cells, as in os.Environ. Unset, it is this process's own.
+	// Environ is the environment of GoNB and of the cells, as in os.Environ.
 	Environ []string
 	// Submit is the submit command, for the magics that submit the notebook. Unset, it is this program.
 	Submit string
-	// Log receives errors, and the end of GoNB's log if GoNB fails, or all of it if EnvVerbose is set. Unset, it is os.Stderr.
+	// Log receives errors, and the end of GoNB's log if GoNB fails, or all of it if rundir.EnvVerbose is set. Unset, it is os.Stderr.
 	Log io.Writer
 }
 
@@ -95,7 +96,7 @@ func serve(ctx context.Context, opts Options, found tools, s *session, front rel
 	gonb.Env = sessionEnvironment(opts, found, s)
 	chatter := new(tailLog)
 	var log io.Writer = chatter
-	if environment(opts.Environ).get(EnvVerbose) != "" {
+	if environment(opts.Environ).get(rundir.EnvVerbose) != "" {
 		log = opts.Log
 	}
 	gonb.Stdout, gonb.Stderr = log, log
@@ -158,9 +159,6 @@ func (o Options) resolve() (Options, error) {
 	}
 	if _, err := os.Stat(o.ConnectionFile); err != nil {
 		return o, fmt.Errorf("connection file: %w: Jupyter writes it when it starts the kernel", err)
-	}
-	if o.Environ == nil {
-		o.Environ = os.Environ()
 	}
 	if o.Log == nil {
 		o.Log = os.Stderr

@@ -12,6 +12,7 @@ import (
 
 	"al.essio.dev/pkg/shellescape"
 
+	"gonbatch/internal/rundir"
 	"gonbatch/kernel/tool"
 )
 
@@ -121,7 +122,7 @@ func (s *session) writeSeed(sourceDir string) error {
 		os.WriteFile(filepath.Join(s.seed(), "go.mod"), mod, 0o644),
 		os.WriteFile(filepath.Join(s.seed(), "gonbatch__show.go"), []byte(showSource), 0o644),
 		os.WriteFile(filepath.Join(s.seed(), "gonbatch__timeit.go"), []byte(timeitSource), 0o644),
-		os.WriteFile(filepath.Join(s.seed(), "gonbatch__devices.go"), []byte(devicesSource), 0o644),
+		os.WriteFile(filepath.Join(s.seed(), "gonbatch__devices.go"), []byte(strings.ReplaceAll(devicesSource, "{{variable}}", rundir.EnvDevices)), 0o644),
 		os.WriteFile(filepath.Join(s.seed(), "go.sum"), sum, 0o644))
 }
 
@@ -133,6 +134,7 @@ func (s *session) writePrograms(t tools) error {
 	values := strings.NewReplacer(
 		"{{go}}", shellescape.Quote(t.goCommand), "{{gopls}}", shellescape.Quote(t.gopls), "{{goimports}}", shellescape.Quote(t.goimports),
 		"{{environ}}", strings.Join(tool.Environ(), " "), "{{platform}}", strings.Join(tool.Platform(), " "),
+		"{{celldir}}", rundir.EnvCellDir, "{{record}}", rundir.EnvRecord,
 		"{{self}}", shellescape.Quote(t.self), "{{session}}", shellescape.Quote(s.dir), "{{seed}}", shellescape.Quote(s.seed()), "{{cell}}", shellescape.Quote(s.cell()), "{{stdin}}", shellescape.Quote(s.stdin()), "{{status}}", shellescape.Quote(s.statusFile()))
 	for name, text := range scripts {
 		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(values.Replace(text)), 0o755); err != nil {
@@ -170,7 +172,7 @@ func findTools(env environment, sourceDir string) (tools, error) {
 
 // toolPath lists the folders in which the kernel's programs may be.
 func toolPath(env environment, goCommand, sourceDir string) string {
-	dirs := append([]string{env.get(EnvTools), env.get("PATH")}, installDirs(goCommand, sourceDir)...)
+	dirs := append([]string{env.get(rundir.EnvTools), env.get("PATH")}, installDirs(goCommand, sourceDir)...)
 	return strings.Trim(strings.Join(dirs, string(os.PathListSeparator)), string(os.PathListSeparator))
 }
 

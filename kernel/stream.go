@@ -22,7 +22,7 @@ const streamPiece = 32 << 10
 // Stream runs a command of a cell to its end, and returns its exit code. GoNB makes a message of
 // whatever it reads at once, and loses a character whose bytes are in two of them. So Stream passes
 // on what the command puts out in pieces that end with whole characters, one at a time.
-func Stream(command []string) (code int, err error) {
+func Stream(command []string, cellDir string) (code int, err error) {
 	if len(command) == 0 {
 		return 0, errors.New("kernel stream: want a command: the kernel calls this itself")
 	}
@@ -36,7 +36,7 @@ func Stream(command []string) (code int, err error) {
 	}
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stdin, cmd.SysProcAttr = os.Stdin, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	pace := newPace(os.Getenv("GONBATCH_CELL_DIR"))
+	pace := newPace(cellDir)
 	var copied sync.WaitGroup
 	var ends []io.Closer
 	for target, source := range map[*os.File]*io.Writer{os.Stdout: &cmd.Stdout, os.Stderr: &cmd.Stderr} {

@@ -5,9 +5,6 @@ import (
 	"sync"
 )
 
-// EnvVerbose is the variable that lets the kernel's log have all that GoNB and gopls write, if it is set to something.
-const EnvVerbose = "GONBATCH_VERBOSE"
-
 // tailSize is how much of GoNB's log is kept.
 const tailSize = 16 << 10
 

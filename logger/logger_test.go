@@ -269,7 +269,7 @@ func TestMulti(t *testing.T) {
 			for step := range int64(100) {
 				must(t, m.Scalars(step, map[string]float64{"loss": 1}))
 			}
-			if took := time.Since(start); took > time.Second {
+			if took := time.Since(start); took > time.Minute {
 				t.Errorf("100 records took the training %s", took)
 			}
 			err := m.Close()

@@ -3,62 +3,54 @@ package slurmtmpl
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
+	"gonbatch/internal/cluster"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 )
 
 // Data is what a template sees.
 type Data struct {
+	// Dir is the run directory, whose methods name the files in it, Script the batch script.
+	Dir rundir.Dir
+	// Var has the names of the variables that the script sets and the programs read.
+	Var any
+	// OtherPrefixes and OtherNames are the variables by which another launcher numbers its ranks.
+	OtherPrefixes, OtherNames []string
 	// Directives are the #SBATCH options, quoted and sorted.
 	Directives []string
-	// Env is the environment of every step: OwnEnv, gonbatch's part, and UserEnv. Each is sorted by
+	// OwnEnv is gonbatch's part of the environment of every step, UserEnv the user's, sorted by
 	// name.
-	Env, OwnEnv, UserEnv []Var
+	OwnEnv, UserEnv []rundir.Var
 	// Secrets are the names of variables that the job must have been given.
 	Secrets []string
 	// Modules and Setup run before the first step.
 	Modules, Setup []string
 	// Steps are the programs, in order.
 	Steps []Step
-	// ExitStatus is the file for the job's id and exit code, Failure that of the ranks' failure.
-	ExitStatus, Failure string
-	// Ending is the file for what SLURM says as it ends the job, Script that of the batch script itself.
-	Ending, Script string
-	// Starts is the file with a line for each start of the run, Deaths that of the starts whose
-	// ranks died, Finished the folder of marks of finished steps.
-	Starts, Deaths, Finished string
-	// Progress is the file with the update that the training has come to, Checkpoints the folder of
-	// its checkpoints.
-	Progress, Checkpoints string
-	// Stopped, with the number of a start behind it, is the file that a rank makes when it ends with RequeueCode.
-	Stopped     string
+	// RequeueCode is the exit code of a program that has saved and asks to be started again.
 	RequeueCode int
 	// MaxRestarts is how often the job may be started again, by SLURM or in place; 0 is never.
 	MaxRestarts int
-	// Recorder is the submit command in the run directory, and RunDir that directory; empty where the job is not recorded.
-	Recorder, RunDir string
-	// Resume is the command that goes on with the run.
+	// Record is set where the job's output is recorded, by the submit command in the run directory.
+	Record bool
+	// Resume is the command that resumes the run.
 	Resume string
 }
-
-// Var is an environment variable.
-type Var struct{ Name, Value string }
 
 // Step is one program, and how srun starts it.
 type Step struct {
 	// Name is the step's name, Title a line for the log.
 	Name, Title string
 	// Env is the step's own environment.
-	Env []Var
+	Env []rundir.Var
 	// Srun are srun's options.
 	Srun []string
-	// Command is what srun starts: the program and its arguments, behind the rank script of a job that is recorded.
+	// Command is what srun starts: the program and its arguments, after the rank script of a job
+	// that is recorded.
 	Command []string
-	// Shell tells that the step is not started on all ranks, and never told to stop.
+	// Shell is set for a step that is not started on all ranks, and never told to stop.
 	Shell bool
 }
 
@@ -72,29 +64,20 @@ func NewData(spec submit.JobSpec) (Data, error) {
 		return Data{}, err
 	}
 	data := Data{
-		Directives:  directives,
-		Env:         append(ownEnv(spec), sortedVars(spec.Env)...),
-		OwnEnv:      ownEnv(spec),
-		UserEnv:     sortedVars(spec.Env),
-		Secrets:     spec.Secrets,
-		Modules:     spec.Modules,
-		Setup:       spec.Setup,
-		ExitStatus:  spec.RunDir.ExitStatus(),
-		Failure:     spec.RunDir.FailurePath(),
-		Ending:      spec.RunDir.EndingPath(),
-		Script:      spec.RunDir.Script(),
-		Starts:      spec.RunDir.Starts(),
-		Deaths:      spec.RunDir.Deaths(),
-		Finished:    spec.RunDir.Finished(),
-		Progress:    spec.RunDir.Progress(),
-		Checkpoints: spec.RunDir.Checkpoints(),
-		Stopped:     spec.RunDir.Stopped(""),
-		RequeueCode: rundir.RequeueCode,
-		MaxRestarts: spec.MaxRestarts,
-		Resume:      submit.ResumeCommand(spec.RunDir),
-	}
-	if spec.Record {
-		data.Recorder, data.RunDir = spec.RunDir.Submit(), spec.RunDir.Path()
+		Dir:           spec.RunDir,
+		Var:           rundir.Names,
+		OtherPrefixes: cluster.Prefixes,
+		OtherNames:    cluster.Names,
+		Directives:    directives,
+		OwnEnv:        spec.RankEnv("1").Vars(),
+		UserEnv:       rundir.SortedVars(spec.Env),
+		Secrets:       spec.Secrets,
+		Modules:       spec.Modules,
+		Setup:         spec.Setup,
+		RequeueCode:   rundir.RequeueCode,
+		MaxRestarts:   spec.MaxRestarts,
+		Record:        spec.Record,
+		Resume:        submit.ResumeCommand(spec.RunDir),
 	}
 	for _, step := range spec.Steps {
 		data.Steps = append(data.Steps, newStep(spec, step))
@@ -102,36 +85,10 @@ func NewData(spec submit.JobSpec) (Data, error) {
 	return data, nil
 }
 
-// ownEnv is what the programs read, as docs/architecture.md lists it.
-func ownEnv(spec submit.JobSpec) []Var {
-	vars := []Var{
-		{rundir.EnvDir, spec.RunDir.Path()},
-		{"GONBATCH_DEVICES", cmp.Or(spec.Devices, "1")},
-		{"GONBATCH_PLUGIN_DIR", spec.Plugins()},
-	}
-	for _, v := range []Var{{"GONBATCH_DATA", spec.DataDir}, {"GONBATCH_MPI_LIBRARY", spec.MPILibrary}, {"GONBATCH_PLATFORM", spec.Platform}} {
-		if v.Value != "" {
-			vars = append(vars, v)
-		}
-	}
-	slices.SortFunc(vars, byName)
-	return vars
-}
-
-func sortedVars(env map[string]string) []Var {
-	var vars []Var
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		vars = append(vars, Var{name, env[name]})
-	}
-	return vars
-}
-
-func byName(a, b Var) int { return cmp.Compare(a.Name, b.Name) }
-
 func newStep(spec submit.JobSpec, step submit.Step) Step {
 	s := Step{
 		Name:    step.Name,
-		Env:     sortedVars(step.Env),
+		Env:     rundir.SortedVars(step.Env),
 		Srun:    srunOptions(spec, step),
 		Command: spec.Command(step),
 		Shell:   step.Shell,

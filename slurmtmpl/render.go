@@ -52,7 +52,7 @@ func load(path string) (*template.Template, error) {
 		}
 		name, text = path, string(data)
 	}
-	tmpl, err := template.New(name).Funcs(template.FuncMap{"quote": shellescape.Quote}).Parse(text)
+	tmpl, err := template.New(name).Funcs(template.FuncMap{"quote": shellescape.Quote, "join": join}).Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("--template: %w", err)
 	}
@@ -60,3 +60,5 @@ func load(path string) (*template.Template, error) {
 }
 
 func quoteAll(words []string) string { return shellescape.QuoteCommand(words) }
+
+func join(words []string) string { return strings.Join(words, " ") }

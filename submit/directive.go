@@ -25,7 +25,7 @@ var ownDirectives = map[string]string{
 
 // foreignDirectives are those that make of a submission what submit is not, and why.
 var foreignDirectives = map[string]string{
-	"array":     "a run directory has one job; submit the notebook once for each value, with -p or arguments behind --",
+	"array":     "a run directory has one job; submit the notebook once for each value, with -p or arguments after --",
 	"help":      "sbatch would print its help and queue nothing",
 	"parsable":  "submit reads what sbatch prints, and asks for this form itself",
 	"test-only": "sbatch would queue nothing; --dry-run prints the batch script",

@@ -3,6 +3,9 @@ package submit
 import (
 	"slices"
 	"strings"
+
+	"gonbatch/internal/cluster"
+	"gonbatch/internal/rundir"
 )
 
 // Variables of SLURM's commands and of the ranks that they start.
@@ -10,16 +13,13 @@ var (
 	// optionPrefixes begin the names of variables that set the options of SLURM's commands, and of
 	// those that a job or a rank gets. The commands, and the job that one of them queues, take
 	// these for their own.
-	optionPrefixes = []string{
+	optionPrefixes = append([]string{
 		"SLURM_", "SLURMD_", "SBATCH_", "SRUN_", "SALLOC_", "SACCT_", "SCANCEL_", "SCONTROL_", "SINFO_", "SQUEUE_", "SPRIO_", "SSTAT_",
-		"PMIX_SERVER_", "OMPI_COMM_WORLD_", "GONBATCH_ENV_",
-	}
+		rundir.EnvUserPrefix,
+	}, cluster.Prefixes...)
 	// reachPrefixes begin the names of those by which the commands, or a site's scripts around
 	// them, find and enter the cluster.
 	reachPrefixes = []string{"SLURM_CONF", "SLURM_CLUSTERS", "SLURM_JWT", "SLURM_SACK_", "SLURM_ROOT", "SLURM_HOME", "SLURM_PREFIX"}
-	// rankNames are the variables by which MPI's launchers number the ranks. Others that begin like
-	// them are settings.
-	rankNames = []string{"PMI_FD", "PMI_ID", "PMI_JOBID", "PMI_PORT", "PMI_RANK", "PMI_SIZE", "PMIX_NAMESPACE", "PMIX_RANK"}
 )
 
 // CleanEnviron is an environment for the commands of SLURM and of MPI: environ without what would
@@ -28,7 +28,7 @@ var (
 func CleanEnviron(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
-		return slices.Contains(rankNames, name) || begins(name, optionPrefixes) && !begins(name, reachPrefixes)
+		return slices.Contains(cluster.Names, name) || begins(name, optionPrefixes) && !begins(name, reachPrefixes)
 	})
 }
 

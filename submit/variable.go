@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"gonbatch/internal/cluster"
 	"gonbatch/internal/rundir"
 )
 
@@ -17,8 +18,7 @@ var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // batch script says what a rank is.
 var reservedPrefixes = map[string]string{
 	"SLURM_": "SLURM", "SLURMD_": "SLURM", "SBATCH_": "SLURM", "SRUN_": "SLURM",
-	"PMIX_SERVER_": "the MPI launcher", "OMPI_COMM_WORLD_": "the MPI launcher",
-	"GONBATCH_ENV_": "the batch script", "gonbatch_": "the batch script",
+	rundir.EnvUserPrefix: "the batch script", "gonbatch_": "the batch script",
 }
 
 // reservedNames are single ones, and who sets them.
@@ -35,7 +35,7 @@ func setter(name string) string {
 			return who
 		}
 	}
-	if slices.Contains(rankNames, name) {
+	if slices.Contains(cluster.Names, name) || begins(name, cluster.Prefixes) {
 		return "the MPI launcher"
 	}
 	return reservedNames[name]

@@ -12,7 +12,7 @@ import (
 )
 
 // cellLimit bounds a cell of the browser's tests on a busy machine.
-const cellLimit = 5 * time.Minute
+const cellLimit = 10 * time.Minute
 
 // TestBrowser is a session of a person in JupyterLab on the login node of a real cluster: the example notebook is run, submitted,
 // and followed on the page until the job has completed; its result is used, and another job is ended by a click.
@@ -28,7 +28,7 @@ func TestBrowser(t *testing.T) {
 	lab.Menu("Run", "Run All Cells")
 	training := lab.Count() - 1
 	lab.Ended(training, cellLimit)
-	lab.Shows(training, "test/accuracy 0.9", time.Minute)
+	lab.Shows(training, "test/accuracy 0.9", cellLimit)
 	lab.Screenshot("trained")
 
 	card := lab.Run("%submit --nodes 2 --cpus-per-task 1")
@@ -72,11 +72,11 @@ func clickCancel(t *testing.T, lab *browser.Lab) {
 	t.Helper()
 	endless := lab.Run("%%submit --nodes 2 --mpi none --name endless\ntime.Sleep(time.Hour)")
 	lab.Shows(endless, ": running", cellLimit)
-	lab.Shows(endless, "Cancel job ", time.Minute)
+	lab.Shows(endless, "Cancel job ", cellLimit)
 	lab.ScreenshotCell("endless", endless)
 	lab.Save()
 	lab.Reload()
-	lab.Shows(endless, "Cancel job ", time.Minute)
+	lab.Shows(endless, "Cancel job ", cellLimit)
 	lab.Click(endless, "button")
 	waiting := lab.Run("%wait")
 	lab.Ended(waiting, cellLimit)

@@ -37,6 +37,7 @@ type pythonFile struct {
 
 // TestPythonReadsWeights saves weights of every type, reads them by Python's own safetensors, and reads what Python wrote of them.
 func TestPythonReadsWeights(t *testing.T) {
+	t.Parallel()
 	weights := map[string]struct {
 		value *tensors.Tensor
 		dtype string // As NumPy calls it.

@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -50,18 +51,22 @@ func (u user) colleague(t *testing.T) func(args ...string) (string, error) {
 	}
 }
 
-// readable lets everybody read what is in a folder, and the way to it.
+// readable lets everybody read what is in a folder, and the way to it. What the run removes
+// meanwhile is not there to be read.
 func readable(t *testing.T, folder string) {
 	t.Helper()
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+		var info fs.FileInfo
+		if err == nil {
+			info, err = entry.Info()
 		}
-		info, err := entry.Info()
-		if err != nil || !info.Mode().IsRegular() && !info.IsDir() {
-			return err
+		if err == nil && (info.Mode().IsRegular() || info.IsDir()) {
+			err = os.Chmod(path, info.Mode().Perm()|0o444|info.Mode().Perm()&0o100>>3|info.Mode().Perm()&0o100>>6)
 		}
-		return os.Chmod(path, info.Mode().Perm()|0o444|info.Mode().Perm()&0o100>>3|info.Mode().Perm()&0o100>>6)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -76,6 +81,7 @@ func readable(t *testing.T, folder string) {
 // TestStatusForAColleague: who may only read a run sees how it is doing and ended, its log too, and
 // changes nothing.
 func TestStatusForAColleague(t *testing.T) {
+	t.Parallel()
 	c := cluster.Start(t, cluster.Nodes(1))
 	u := newUser(t, c.Env()...)
 	look := u.colleague(t)
@@ -111,6 +117,7 @@ func TestStatusForAColleague(t *testing.T) {
 
 // TestStatusOnAFullDisk: what cannot be kept is told all the same.
 func TestStatusOnAFullDisk(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	tmpfs.Mount(t, filepath.Join(u.folder, "runs"), "size=600m")
 	u.env = cluster.Start(t, cluster.Nodes(1)).Env() // Its nodes see what is mounted by now.

@@ -38,6 +38,7 @@ func killer(world *distributed.World) trainer.Callback {
 // one, on a cluster and on this machine; one that dies twice at the same update is given up at
 // once.
 func TestDeaths(t *testing.T) {
+	t.Parallel()
 	c := cluster.Start(t)
 	training := mortal(t)
 	where := map[string][]string{
@@ -47,6 +48,7 @@ func TestDeaths(t *testing.T) {
 	}
 	for name, options := range where {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			train := func(die string) (user, string, error) {
 				u := newUser(t, c.Env()...)
 				notebook := u.write(t, "mortal.ipynb", training.cells...)

@@ -82,6 +82,7 @@ panic("no data")`
 
 // TestExecuted: the executed notebook has what each cell has put out, here, by mpirun and on a cluster, and Jupyter's tools read it.
 func TestExecuted(t *testing.T) {
+	t.Parallel()
 	jupyter.Python(t)
 	c := cluster.Start(t)
 	for _, tt := range []struct {
@@ -184,6 +185,7 @@ func TestExecutedIsBounded(t *testing.T) {
 // TestExecutedOfAKilledJob: a job that is ended from outside has an executed notebook that says so, also where nothing of the job
 // was left to write it.
 func TestExecutedOfAKilledJob(t *testing.T) {
+	t.Parallel()
 	jupyter.Python(t)
 	c := cluster.Start(t)
 	for _, tt := range []struct {
@@ -198,6 +200,7 @@ func TestExecutedOfAKilledJob(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			u := newUser(t, c.Env()...)
 			name := u.write(t, "long.ipynb", "!echo prepared", "%%\nfmt.Println(\"started\")\ntime.Sleep(time.Hour)")
 			id := job(t, u.mustSubmit(t, name))
@@ -222,6 +225,7 @@ func TestExecutedOfAKilledJob(t *testing.T) {
 
 // TestExecutedOfARestart: a cell that saves, stops and is started again has the output of both starts, and so has its log.
 func TestExecutedOfARestart(t *testing.T) {
+	t.Parallel()
 	jupyter.Python(t)
 	cells := []string{"!echo prepared", "%%\nif os.Getenv(\"GONBATCH_RESTARTS\") == \"0\" {\n\tfmt.Println(\"first start\")\n\tos.Exit(75)\n}\nfmt.Println(\"second start\")"}
 	check := func(t *testing.T, run rundir.Dir) {
@@ -242,6 +246,7 @@ func TestExecutedOfARestart(t *testing.T) {
 		}
 	}
 	t.Run("on this machine", func(t *testing.T) {
+		t.Parallel()
 		u := newUser(t)
 		if out, err := u.submit(t, "--local", u.write(t, "twice.ipynb", cells...)); err == nil {
 			t.Fatalf("the run was not stopped:\n%s", out)
@@ -254,6 +259,7 @@ func TestExecutedOfARestart(t *testing.T) {
 		check(t, run)
 	})
 	t.Run("on the cluster", func(t *testing.T) {
+		t.Parallel()
 		u := newUser(t, cluster.Start(t).Env()...)
 		u.mustSubmit(t, "--nodes", "2", "--mpi", "none", "--follow", u.write(t, "twice.ipynb", cells...))
 		check(t, u.run(t))

@@ -12,6 +12,7 @@ import (
 // TestLocalInsideAJob: a run on this machine is one, although it is started from a rank of a SLURM
 // job, as from a Jupyter server on a node: mpirun starts no step of that job.
 func TestLocalInsideAJob(t *testing.T) {
+	t.Parallel()
 	c := cluster.Start(t)
 	for _, mpi := range []string{"mpirun.openmpi", "mpirun.mpich"} {
 		t.Run(mpi, func(t *testing.T) {

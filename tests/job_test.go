@@ -22,24 +22,34 @@ const waits = "%%\nfmt.Println(\"waits\")\nfor {\n\tif _, err := os.Stat(\"relea
 // TestJobs: a run knows its job on a real cluster, whoever queued it, whatever became of the
 // command that did, and for ever.
 func TestJobs(t *testing.T) {
-	c := cluster.Start(t)
-	t.Run("together", func(t *testing.T) {
-		for _, tc := range []struct {
-			name string
-			test func(*testing.T, *cluster.Cluster)
-		}{
-			{"queued by hand", queuedByHand}, {"queued twice by hand", queuedTwice}, {"interrupted in sbatch", interruptedInSbatch}, {"killed in sbatch", killedInSbatch},
-			{"three resumes", threeResumes}, {"resumed while it ends", resumedWhileItEnds}, {"recorder killed", recorderKilled},
-		} {
-			t.Run(tc.name, func(t *testing.T) {
-				t.Parallel()
-				tc.test(t, c)
-			})
-		}
-	})
-	t.Run("controller away", func(t *testing.T) { controllerAway(t, c) })
-	t.Run("requeued", func(t *testing.T) { requeued(t, c) })
-	t.Run("forgotten", func(t *testing.T) { forgotten(t, c) })
+	t.Parallel()
+	shared := cluster.Start(t)
+	for _, tc := range []struct {
+		name string
+		test func(*testing.T, *cluster.Cluster)
+		// alone is a test that disturbs whatever runs on its cluster.
+		alone bool
+	}{
+		{"forgotten", forgotten, true},
+		{"controller away", controllerAway, true},
+		{"requeued", requeued, false},
+		{"queued by hand", queuedByHand, false},
+		{"queued twice by hand", queuedTwice, false},
+		{"interrupted in sbatch", interruptedInSbatch, false},
+		{"killed in sbatch", killedInSbatch, false},
+		{"three resumes", threeResumes, false},
+		{"resumed while it ends", resumedWhileItEnds, false},
+		{"recorder killed", recorderKilled, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			c := shared
+			if tc.alone {
+				c = cluster.Start(t, cluster.Nodes(1))
+			}
+			tc.test(t, c)
+		})
+	}
 }
 
 // queuedByHand: the job of a staged run is known by its script, while it waits and when it runs.

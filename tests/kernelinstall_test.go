@@ -24,6 +24,7 @@ var freshCells = []string{
 // TestKernelInstall installs the kernel for a user who has nothing but Go, and runs a notebook with it without a network; then it takes
 // the kernel away.
 func TestKernelInstall(t *testing.T) {
+	t.Parallel()
 	jupyter.Python(t)
 	submit, err := submitBinary()
 	if err != nil {

@@ -36,6 +36,7 @@ func TestLocalRanks(t *testing.T) {
 
 // TestReaderGone: submit ... | head ends the ranks too, though neither mpirun nor a rank is told that the reader is gone.
 func TestReaderGone(t *testing.T) {
+	t.Parallel()
 	u := newUser(t)
 	name := u.write(t, "talk.ipynb", "%%\nfor i := range 6000 {\n\tfmt.Println(i)\n\ttime.Sleep(10 * time.Millisecond)\n}")
 	path, err := submitBinary()

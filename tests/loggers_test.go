@@ -6,12 +6,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"image"
 	"image/color"
 	"io/fs"
 	"math"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -24,6 +22,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gonbatch/distributed/ranktest"
 	"gonbatch/logger"
 	"gonbatch/logger/loggertest"
 	"gonbatch/tests/jupyter"
@@ -103,6 +102,7 @@ type tensorboardRead struct {
 }
 
 func TestTensorBoardReads(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	log, err := logger.NewTensorBoard(dir)
 	ok(t, err)
@@ -130,6 +130,7 @@ func TestTensorBoardReads(t *testing.T) {
 }
 
 func TestPythonReadsLines(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		reader, file string
 		open         func(path string) (logger.Logger, error)
@@ -159,6 +160,7 @@ func TestPythonReadsLines(t *testing.T) {
 
 // TestMLflow runs the loggers' suite on a real server, and reads a run with MLflow's own client.
 func TestMLflow(t *testing.T) {
+	t.Parallel()
 	readers(t, "mlflow")
 	uri := mlflowServer(t)
 	t.Run("contract", func(t *testing.T) {
@@ -263,12 +265,10 @@ func readsMLflow(t *testing.T, uri string) {
 // mlflowServer starts a tracking server that ends with the test.
 func mlflowServer(t *testing.T) string {
 	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	ok(t, err)
-	port := free.Addr().(*net.TCPAddr).Port
-	ok(t, free.Close())
+	at := ranktest.FreeAddress(t)
+	_, port, _ := strings.Cut(at, ":")
 	dir := t.TempDir()
-	cmd := exec.Command(readers(t, "mlflow"), "server", "--host", "127.0.0.1", "--port", strconv.Itoa(port), "--workers", "1",
+	cmd := exec.Command(readers(t, "mlflow"), "server", "--host", "127.0.0.1", "--port", port, "--workers", "1",
 		"--backend-store-uri", "sqlite:///"+filepath.Join(dir, "runs.sqlite"), "--artifacts-destination", filepath.Join(dir, "artifacts"))
 	output, err := os.Create(filepath.Join(dir, "server.log"))
 	ok(t, err)
@@ -279,7 +279,7 @@ func mlflowServer(t *testing.T) string {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		_ = cmd.Wait()
 	})
-	address := fmt.Sprintf("http://127.0.0.1:%d", port)
+	address := "http://" + at
 	awaitServer(t, address+"/health", output.Name())
 	return address
 }
@@ -287,7 +287,7 @@ func mlflowServer(t *testing.T) string {
 func awaitServer(t *testing.T, address, log string) {
 	t.Helper()
 	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{}}
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
 		resp, err := client.Get(address)
 		if err != nil {
 			continue
@@ -298,5 +298,5 @@ func awaitServer(t *testing.T, address, log string) {
 		}
 	}
 	text, _ := os.ReadFile(log)
-	t.Fatalf("MLflow's server doesn't answer at %s within 2 minutes:\n%s", address, text)
+	t.Fatalf("MLflow's server doesn't answer at %s within %v:\n%s", address, patience, text)
 }

@@ -19,6 +19,7 @@ import (
 // TestSubmitFromNotebook submits jobs to a real cluster from cells of a notebook that runs in a real Jupyter client, and waits for
 // them there.
 func TestSubmitFromNotebook(t *testing.T) {
+	t.Parallel()
 	jupyter.Python(t)
 	c := cluster.Start(t)
 	u := newUser(t, c.Env()...)
@@ -66,6 +67,7 @@ func TestSubmitFromNotebook(t *testing.T) {
 
 // TestMagicErrors: magics that can't do what they are asked for fail their cell, and say what is wrong, where, and what to do.
 func TestMagicErrors(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		cell string
 		want []string
@@ -82,7 +84,7 @@ func TestMagicErrors(t *testing.T) {
 		{"%result 404 as run", []string{"%result: ", `no run "404"`}},
 		{"%result 404 as 4x", []string{"4x can't be the name of a variable"}},
 		{"%jobs --nosuch", []string{"--nosuch"}},
-		{"%jobs 1 2", []string{"takes one JOB at most"}},
+		{"%jobs 1 2", []string{"takes at most one RUN"}},
 		{"%submit", []string{"no cell of this session has run", "%submit --saved"}},
 		{"%submit --saved", []string{"does not tell which file the notebook is"}},
 		{"%submit \"", []string{"%submit \""}},
@@ -126,8 +128,8 @@ func (u user) executeEach(t *testing.T, cells []string) []cellReply {
 	const script = `
 import json, sys
 from jupyter_client.manager import start_new_kernel
-manager, client = start_new_kernel(kernel_name="gonbatch", startup_timeout=120, cwd=sys.argv[1])
-replies = [client.execute_interactive(cell, timeout=120, output_hook=lambda message: None)["content"] for cell in json.load(sys.stdin)]
+manager, client = start_new_kernel(kernel_name="gonbatch", startup_timeout=600, cwd=sys.argv[1])
+replies = [client.execute_interactive(cell, timeout=600, output_hook=lambda message: None)["content"] for cell in json.load(sys.stdin)]
 manager.shutdown_kernel()
 json.dump(replies, sys.stdout)
 `

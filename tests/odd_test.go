@@ -13,6 +13,7 @@ import (
 // TestOddPlaces: folders, notebooks, jobs and arguments of any name work on a cluster and on this
 // machine.
 func TestOddPlaces(t *testing.T) {
+	t.Parallel()
 	c := cluster.Start(t)
 	const odd = `o dd 'q' "d" $(touch pwned) %j %% é网 #; & *`
 	arguments := []string{"", "-dash", "two\nlines", odd, `back\slash`}

@@ -13,6 +13,7 @@ import (
 
 // TestPapermill executes a notebook with parameters by the real papermill, which finds the translator by its entry point.
 func TestPapermill(t *testing.T) {
+	t.Parallel()
 	python := jupyter.Python(t)
 	u := newUser(t)
 	notebook := filepath.Join(u.folder, u.write(t, "in.ipynb",
@@ -38,6 +39,7 @@ func TestPapermill(t *testing.T) {
 
 // TestPapermillMistakes: what is no Go variable is papermill's own error.
 func TestPapermillMistakes(t *testing.T) {
+	t.Parallel()
 	python := jupyter.Python(t)
 	script := `
 import gonbatch_papermill as g

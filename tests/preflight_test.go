@@ -9,11 +9,14 @@ import (
 
 // TestPreflight checks jobs before there is a notebook: here, and on two nodes by either MPI.
 func TestPreflight(t *testing.T) {
+	t.Parallel()
 	t.Run("this machine", func(t *testing.T) {
+		t.Parallel()
 		out := newUser(t).mustSubmit(t, "preflight", "--local", "--tasks", "2")
 		wantPlaces(t, out, `0 +\S+ +\S+ +1 cpu device, PJRT [0-9.]+ +\S.*`, `1 +\S+ +\S+ +1 cpu device, PJRT [0-9.]+ +\S.*`, `all-reduce over 2 ranks .* the sum is right, .*s`)
 	})
 	t.Run("a cluster", func(t *testing.T) {
+		t.Parallel()
 		u := newUser(t, cluster.Start(t, cluster.Nodes(2)).Env()...)
 		for mpi, library := range map[string]string{"pmix": "Open MPI v", "pmi2": "MPICH Version: "} {
 			out := u.mustSubmit(t, "preflight", "--nodes", "2", "--mpi", mpi)
@@ -21,6 +24,7 @@ func TestPreflight(t *testing.T) {
 		}
 	})
 	t.Run("ranks that do not find one another", func(t *testing.T) {
+		t.Parallel()
 		u := newUser(t, cluster.Start(t, cluster.Nodes(2)).Env()...)
 		out, err := u.submit(t, "preflight", "--nodes", "2", "--mpi", "none", "--mpi-library", "libmpich.so.12")
 		if err == nil {

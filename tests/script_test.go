@@ -31,6 +31,7 @@ for _, variable := range os.Environ() {
 // TestUserEnvironment: on a real cluster, no variable, setup or directive of a user changes what
 // the batch script or srun does, and all reach the programs.
 func TestUserEnvironment(t *testing.T) {
+	t.Parallel()
 	c := cluster.Start(t)
 	odd := "sp ace 'q' \"d\" $(x) `y` \\ é网\nline two"
 	for _, tc := range []struct {
@@ -79,6 +80,7 @@ func TestUserEnvironment(t *testing.T) {
 // TestFailingSetup: a job whose setup turns "set -e" on records its end as every other, and one
 // whose setup fails says so.
 func TestFailingSetup(t *testing.T) {
+	t.Parallel()
 	c := cluster.Start(t, cluster.Nodes(1))
 	for _, tc := range []struct {
 		name  string
@@ -110,6 +112,7 @@ func TestFailingSetup(t *testing.T) {
 
 // TestNotebookEnvironment: %env of a name that srun needs reaches the step only.
 func TestNotebookEnvironment(t *testing.T) {
+	t.Parallel()
 	c := cluster.Start(t, cluster.Nodes(1))
 	u := newUser(t, c.Env()...)
 	name := u.write(t, "path.ipynb", "%env PATH /nowhere\n%env rank mine", "%%\nfmt.Println(os.Getenv(\"PATH\"), os.Getenv(\"rank\"))", "!echo \"shell $rank\"")
@@ -118,6 +121,7 @@ func TestNotebookEnvironment(t *testing.T) {
 
 // TestGPUType: a type of GPU is asked for by SLURM's own words.
 func TestGPUType(t *testing.T) {
+	t.Parallel()
 	c := cluster.Start(t, cluster.Nodes(1), cluster.GPUType("a100"))
 	u := newUser(t, c.Env()...)
 	name := u.write(t, "gpus.ipynb", "!scontrol show job $SLURM_JOB_ID")
@@ -132,8 +136,10 @@ func TestGPUType(t *testing.T) {
 // TestInheritedOptions: sbatch's variables of the shell do not win over the options, and what a job
 // has got is not passed to another.
 func TestInheritedOptions(t *testing.T) {
+	t.Parallel()
 	c := cluster.Start(t)
 	t.Run("SBATCH variables", func(t *testing.T) {
+		t.Parallel()
 		u := newUser(t, append(c.Env(), "SBATCH_TIMELIMIT=3", "SBATCH_JOB_NAME=other", "SBATCH_OPEN_MODE=truncate")...)
 		out := u.mustSubmit(t, "--time", "7", "--follow", u.write(t, "sleeps.ipynb", "!scontrol show job $SLURM_JOB_ID"))
 		wantAll(t, out, "TimeLimit=00:07:00", "JobName=sleeps",
@@ -142,6 +148,7 @@ func TestInheritedOptions(t *testing.T) {
 		wantAll(t, out, "submit: warning: sbatch will prefer SBATCH_TIMELIMIT=3 to the job's own options: unset SBATCH_TIMELIMIT before you queue it\n")
 	})
 	t.Run("from within a job", func(t *testing.T) {
+		t.Parallel()
 		// What SLURM gives a rank that is bound to CPU 0, as a Jupyter server on a node is.
 		leaked := []string{"SLURM_CPU_BIND=quiet,mask_cpu:0x1", "SLURM_CPU_BIND_TYPE=mask_cpu:", "SLURM_CPU_BIND_LIST=0x1", "SLURM_STEP_ID=0", "SLURM_STEP_NUM_TASKS=1", "SLURM_NTASKS=1",
 			"SLURM_JOB_ID=999999", "SLURM_PROCID=0", "SLURM_MEM_PER_NODE=100", "PMIX_RANK=0", "OMPI_COMM_WORLD_SIZE=5", "SLURM_KILL_BAD_EXIT=0"}
@@ -182,6 +189,7 @@ fmt.Println("the second start has it")`
 // TestSecret: the value of a secret reaches the programs, also in a later start, and lies in no
 // file; other users cannot read the run.
 func TestSecret(t *testing.T) {
+	t.Parallel()
 	const value = "s3cr3t-value"
 	c := cluster.Start(t)
 	for _, args := range [][]string{nil, {"--directive=--export=NONE"}, {"--setup", "export OTHER=1"}} {
@@ -196,6 +204,7 @@ func TestSecret(t *testing.T) {
 		})
 	}
 	t.Run("not set", func(t *testing.T) {
+		t.Parallel()
 		u := newUser(t, c.Env()...)
 		out, err := u.submit(t, "--secret", "API_KEY", u.write(t, "secret.ipynb", secretCell))
 		if err == nil {
@@ -209,6 +218,7 @@ func TestSecret(t *testing.T) {
 		}
 	})
 	t.Run("not in the job", func(t *testing.T) {
+		t.Parallel()
 		u := newUser(t, append(c.Env(), "API_KEY="+value)...)
 		u.mustSubmit(t, "--secret", "API_KEY", "--no-submit", u.write(t, "secret.ipynb", secretCell))
 		run := u.run(t)

@@ -12,10 +12,13 @@ import (
 
 // TestShellCells runs shell cells between main cells, on a real cluster and on this machine.
 func TestShellCells(t *testing.T) {
+	t.Parallel()
 	t.Run("on this machine", func(t *testing.T) {
+		t.Parallel()
 		shellCells(t, newUser(t), "--local", "--tasks", "2")
 	})
 	t.Run("on the cluster", func(t *testing.T) {
+		t.Parallel()
 		c := cluster.Start(t)
 		u := newUser(t, c.Env()...)
 		shellCells(t, u, "--nodes", "2", "--mpi", "pmix", "--follow")

@@ -17,15 +17,19 @@ var jobLine = regexp.MustCompile(`(?m)^job (\d+): `)
 
 // TestSlurm submits notebooks to a real cluster of three nodes.
 func TestSlurm(t *testing.T) {
+	t.Parallel()
 	c := cluster.Start(t)
 	t.Run("MNIST on two nodes with Open MPI", func(t *testing.T) { trainOnTwoNodes(t, c, "pmix", "Open MPI", 2, 0.985) })
 	t.Run("MNIST on two nodes with MPICH", func(t *testing.T) { trainOnTwoNodes(t, c, "pmi2", "MPICH", 1, 0.97) })
-	t.Run("a launcher and an MPI that do not match", func(t *testing.T) { mismatch(t, c) })
-	t.Run("a failing notebook", func(t *testing.T) { failing(t, c) })
-	t.Run("cancel", func(t *testing.T) { cancel(t, c) })
-	t.Run("by hand", func(t *testing.T) { byHand(t, c) })
-	t.Run("hostile names", func(t *testing.T) { hostile(t, c) })
-	t.Run("refused by sbatch", func(t *testing.T) { refused(t, c) })
+	for name, test := range map[string]func(*testing.T, *cluster.Cluster){
+		"a launcher and an MPI that do not match": mismatch, "a failing notebook": failing, "cancel": cancel, "by hand": byHand,
+		"hostile names": hostile, "refused by sbatch": refused,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, c)
+		})
+	}
 }
 
 // trainOnTwoNodes is the main job: submit --nodes 2 --follow mnist.ipynb.
@@ -173,13 +177,16 @@ func refused(t *testing.T, c *cluster.Cluster) {
 	wantAll(t, out, "nosuch", "invalid partition")
 }
 
+// patience is how long a test waits for what comes at once on an idle machine. It ends the wait for
+// what never comes; what is late is no failure.
+const patience = 5 * time.Minute
+
+// eventually waits until done reports true.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for range 300 {
-		if done() {
-			return
+	for deadline := time.Now().Add(patience); !done(); time.Sleep(200 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("after %v: not yet so that %s", patience, what)
 		}
-		time.Sleep(200 * time.Millisecond)
 	}
-	t.Fatalf("after a minute: not yet so that %s", what)
 }

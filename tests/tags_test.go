@@ -12,10 +12,13 @@ import (
 
 // TestTags runs main cells with tags that say on how many ranks they run, and whether they may fail, with two ranks.
 func TestTags(t *testing.T) {
+	t.Parallel()
 	t.Run("on this machine", func(t *testing.T) {
+		t.Parallel()
 		tagged(t, newUser(t), "--local", "--tasks", "2")
 	})
 	t.Run("on the cluster", func(t *testing.T) {
+		t.Parallel()
 		c := cluster.Start(t)
 		tagged(t, newUser(t, c.Env()...), "--nodes", "2", "--mpi", "pmix", "--follow")
 	})

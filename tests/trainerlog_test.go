@@ -69,6 +69,7 @@ func trainLogged(t *testing.T) {
 
 // TestTrainerLogs: a training with all loggers is killed and goes on; each format's own reader then sees every update once.
 func TestTrainerLogs(t *testing.T) {
+	t.Parallel()
 	if ranktest.InRank() {
 		trainLogged(t)
 		return
@@ -77,6 +78,7 @@ func TestTrainerLogs(t *testing.T) {
 	uri := mlflowServer(t)
 	for _, ranks := range []int{2, 1} {
 		t.Run(fmt.Sprintf("%d ranks", ranks), func(t *testing.T) {
+			t.Parallel()
 			run, artifact := t.TempDir(), filepath.Join(t.TempDir(), "notes.txt")
 			ok(t, os.WriteFile(artifact, []byte("seen"), 0o644))
 			env := append([]string{

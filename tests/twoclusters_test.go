@@ -11,9 +11,11 @@ import (
 // TestTwoClusters: of two clusters with one home, the one that does not have the job neither calls
 // it lost nor touches the job of the same id that it has. The clusters may even have the same name.
 func TestTwoClusters(t *testing.T) {
+	t.Parallel()
 	east := cluster.Start(t, cluster.Nodes(1), cluster.Name("east"))
 	for _, tc := range []struct{ name, says string }{{"west", "is on the cluster east, and SLURM's commands on this machine ask the cluster west"}, {"east", "lost"}} {
 		t.Run("the other is "+tc.name, func(t *testing.T) {
+			t.Parallel()
 			other := cluster.Start(t, cluster.Nodes(1), cluster.Name(tc.name))
 			here := newUser(t, east.Env()...)
 			there := user{folder: here.folder, env: other.Env()}

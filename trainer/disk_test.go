@@ -34,7 +34,7 @@ func TestDiskFull(t *testing.T) {
 		if e.Step != 15 {
 			return nil
 		}
-		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) { // It is written in the background.
+		for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) { // It is written in the background.
 			if all, err := checkpoint.List(c.Checkpoint.Dir); err == nil && len(all) == 1 && all[0].Valid() {
 				break
 			}

@@ -20,6 +20,7 @@ type display struct {
 	bar      *progressbar.ProgressBar
 	notebook string // The id of the line in the notebook.
 	lines    bool
+	inRun    bool // The output is logged in a run directory.
 
 	lastLine  time.Time
 	lastShown time.Time
@@ -37,11 +38,11 @@ const (
 	lineStyle = "margin:0;padding:0 var(--jp-code-padding,0);font-size:var(--jp-code-font-size,inherit);line-height:var(--jp-code-line-height,inherit)"
 )
 
-func newDisplay(out io.Writer, isMain bool) *display {
+func newDisplay(out io.Writer, isMain, inRun bool) *display {
 	if !isMain {
 		return &display{}
 	}
-	return &display{out: out}
+	return &display{out: out, inRun: inRun}
 }
 
 func (d *display) start(t *Trainer, r *run) {
@@ -61,7 +62,7 @@ func (d *display) start(t *Trainer, r *run) {
 		_ = d.bar.Set64(r.batchesDone())
 	case isFile && gonbui.IsNotebook:
 		d.notebook = gonbui.UniqueId()
-		d.lines = os.Getenv("GONBATCH_RUN_DIR") != ""
+		d.lines = d.inRun
 	default:
 		d.lines = true
 	}

@@ -33,7 +33,7 @@ func (t *Trainer) Fit(ctx context.Context, training, validation data.Dataset) er
 		return nil
 	}
 	var stopped *StoppedError
-	if code, ok := requeueCode(os.Getenv); ok && errors.As(err, &stopped) && stopped.Requeue {
+	if code := t.env.RequeueCode; code != 0 && errors.As(err, &stopped) && stopped.Requeue {
 		t.printf("%v\n", err)
 		ignoreStops() // They may come again while the loggers end.
 		if err := t.world.Close(); err != nil {

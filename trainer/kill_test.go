@@ -116,7 +116,7 @@ func killAgainAndAgain(t *testing.T, kills int, seed uint64) (disturbed string) 
 // waitForTraining returns when a child has written a checkpoint that is newer.
 func waitForTraining(t *testing.T, cmd *exec.Cmd, checkpoints string, newest int64, out *bytes.Buffer) {
 	t.Helper()
-	for limit := time.Now().Add(2 * time.Minute); time.Now().Before(limit); time.Sleep(2 * time.Millisecond) {
+	for limit := time.Now().Add(5 * time.Minute); time.Now().Before(limit); time.Sleep(2 * time.Millisecond) {
 		all, err := checkpoint.List(checkpoints)
 		if err == nil && len(all) > 0 && all[0].Step > newest {
 			return
@@ -124,7 +124,7 @@ func waitForTraining(t *testing.T, cmd *exec.Cmd, checkpoints string, newest int
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
-	t.Fatalf("no checkpoint after step %d for two minutes:\n%s", newest, out)
+	t.Fatalf("no checkpoint after step %d for five minutes:\n%s", newest, out)
 }
 
 // newestStep is the step of the newest checkpoint that holds: never an older one than before.

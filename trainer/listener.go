@@ -9,22 +9,23 @@ import (
 	"time"
 
 	"gonbatch/distributed"
-	"gonbatch/internal/rundir"
 )
 
 // listener hears the signals that tell this process to stop, from a world's first trainer until the
 // world is closed. While a training runs, it decides when to stop. Outside of one nothing can be
 // lost but what the loggers still hold: they end, and so does the process.
 type listener struct {
-	world    *distributed.World
-	signals  chan os.Signal
-	mu       sync.Mutex
-	training *stopper // Nil outside of Fit.
-	unheeded os.Signal
-	flushes  []func() error
-	lossy    bool               // A training writes no checkpoints: started again it would begin from its start.
-	ignored  map[os.Signal]bool // By the program that started this one.
-	decided  chan struct{}      // Closed when the process outlives a signal for which its loggers have ended.
+	world *distributed.World
+	// requeueCode is the exit code of a process that wants to be started again; 0 where it can't.
+	requeueCode int
+	signals     chan os.Signal
+	mu          sync.Mutex
+	training    *stopper // Nil outside of Fit.
+	unheeded    os.Signal
+	flushes     []func() error
+	lossy       bool               // A training writes no checkpoints: started again it would begin from its start.
+	ignored     map[os.Signal]bool // By the program that started this one.
+	decided     chan struct{}      // Closed when the process outlives a signal for which its loggers have ended.
 }
 
 // stopSignals are sent by the batch script before the time limit, by the scheduler, and by a
@@ -43,13 +44,13 @@ var listeners = struct {
 }{all: map[*distributed.World]*listener{}}
 
 // listen returns the listener of a world.
-func listen(w *distributed.World) *listener {
+func listen(w *distributed.World, requeueCode int) *listener {
 	listeners.mu.Lock()
 	defer listeners.mu.Unlock()
 	if l := listeners.all[w]; l != nil {
 		return l
 	}
-	l := &listener{world: w, signals: make(chan os.Signal, 4), ignored: map[os.Signal]bool{}}
+	l := &listener{world: w, requeueCode: requeueCode, signals: make(chan os.Signal, 4), ignored: map[os.Signal]bool{}}
 	for _, s := range stopSignals {
 		l.ignored[s] = signal.Ignored(s)
 	}
@@ -136,16 +137,15 @@ func (l *listener) heed() {
 // leave ends the process because of a signal: with the code that has the job started again, where
 // somebody asks for that, or as the signal does without this listener.
 func (l *listener) leave(received os.Signal) {
-	code, requeue := requeueCode(os.Getenv)
 	l.mu.Lock()
-	requeue = requeue && !l.lossy && received != syscall.SIGINT
+	requeue := l.requeueCode != 0 && !l.lossy && received != syscall.SIGINT
 	l.mu.Unlock()
 	switch {
 	case requeue:
 		ignoreStops()
 		l.flush()
 		l.world.Leave()
-		os.Exit(code)
+		os.Exit(l.requeueCode)
 	case received == syscall.SIGUSR1, l.ignored[received]:
 		return // Nobody asked for the warning; or the program was started in the background of a shell.
 	}
@@ -204,11 +204,3 @@ func (l *listener) wait() {
 
 // ignoreStops keeps this process until it ends by itself.
 func ignoreStops() { signal.Ignore(stopSignals...) }
-
-// runName is the name of the run directory of this process; empty without one.
-func runName(getenv func(string) string) string {
-	if run, ok := rundir.FromEnv(getenv); ok {
-		return run.Name()
-	}
-	return ""
-}

@@ -13,7 +13,7 @@ import (
 
 // openLoggers opens rank 0's loggers. What can't be opened is said and left out: a logger never stops a training. It is nil if there are
 // none.
-func openLoggers(c Config, getenv func(string) string) logger.Logger {
+func openLoggers(c Config, env environment) logger.Logger {
 	var all []logger.Logger
 	add := func(name string, l logger.Logger, err error) {
 		if err != nil {
@@ -22,12 +22,11 @@ func openLoggers(c Config, getenv func(string) string) logger.Logger {
 		}
 		all = append(all, l)
 	}
-	run, inRun := rundir.FromEnv(getenv)
-	if inRun {
-		addFiles(run, c, getenv, add)
+	if env.InRun() {
+		addFiles(c, env, add)
 	}
-	if c.wantsLogger("mlflow", getenv("MLFLOW_TRACKING_URI") != "") {
-		add("mlflow", logger.NewDeferred(func() (logger.Logger, error) { return openMLflow(run, inRun, c, getenv) }), nil)
+	if c.wantsLogger("mlflow", env.mlflow.TrackingURI != "") {
+		add("mlflow", logger.NewDeferred(func() (logger.Logger, error) { return openMLflow(c, env) }), nil)
 	}
 	if len(all) == 0 {
 		return nil
@@ -44,10 +43,11 @@ func (c Config) wantsLogger(name string, byDefault bool) bool {
 }
 
 // addFiles opens the loggers that write in the run directory, which several trainings may share.
-func addFiles(run rundir.Dir, c Config, getenv func(string) string, add func(string, logger.Logger, error)) {
+func addFiles(c Config, env environment, add func(string, logger.Logger, error)) {
+	run := env.Dir
 	training := logger.Training(c.Name)
 	lines, err := logger.NewJSONLines(run.Metrics(), training)
-	add("metrics.jsonl", lines, err)
+	add(filepath.Base(run.Metrics()), lines, err)
 	if c.wantsLogger("csv", true) {
 		l, err := logger.NewCSV(run.MetricsTable(), training)
 		add("csv", l, err)
@@ -58,7 +58,7 @@ func addFiles(run rundir.Dir, c Config, getenv func(string) string, add func(str
 	}
 	if c.wantsLogger("curves", true) {
 		folder := run.Curves()
-		if c.Name != rundir.StepFromEnv(getenv) {
+		if c.Name != env.Step {
 			folder = filepath.Join(folder, fileName(c.Name))
 		}
 		l, err := logger.NewCurves(logger.CurvesOptions{Dir: folder, History: run.Metrics(), Training: c.Name})
@@ -67,9 +67,9 @@ func addFiles(run rundir.Dir, c Config, getenv func(string) string, add func(str
 }
 
 // openMLflow starts a run in MLflow; or it continues the one of an earlier start of this training, if the training goes on as well.
-func openMLflow(run rundir.Dir, inRun bool, c Config, getenv func(string) string) (logger.Logger, error) {
-	options := logger.MLflowFromEnv(getenv)
-	if !inRun {
+func openMLflow(c Config, env environment) (logger.Logger, error) {
+	run, options := env.Dir, env.mlflow
+	if !env.InRun() {
 		return logger.NewMLflow(options)
 	}
 	if options.RunName == "" {

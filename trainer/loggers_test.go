@@ -80,7 +80,7 @@ func TestOwnLoggerHangs(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		t.Fatal("the training waits for the logger")
 	}
 }

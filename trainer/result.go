@@ -5,7 +5,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -36,15 +35,6 @@ type DivergedError struct {
 
 func (e *DivergedError) Error() string {
 	return fmt.Sprintf("trainer: %s is %v after step %d on rank %d (%s): a smaller learning rate, gradient_clip_norm or a look at the data may help", e.Name, e.Value, e.Step, e.Rank, e.Host)
-}
-
-// requeueVariable is set by the job script: the exit code by which a program that was told to stop, and has saved, asks to be started again.
-const requeueVariable = "GONBATCH_REQUEUE"
-
-// requeueCode is the code, and whether the job script asked for one.
-func requeueCode(getenv func(string) string) (int, bool) {
-	code, err := strconv.Atoi(getenv(requeueVariable))
-	return code, err == nil && code > 0 && code < 256
 }
 
 func unknownMetric(option, name string, metrics Metrics) error {

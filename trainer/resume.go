@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 
 	"github.com/gomlx/compute/dtypes"
@@ -15,7 +14,6 @@ import (
 
 	"gonbatch/checkpoint"
 	"gonbatch/data"
-	"gonbatch/internal/rundir"
 )
 
 // origin is what the other ranks must know of the checkpoint that rank 0 has read.
@@ -91,8 +89,7 @@ func (t *Trainer) setAside() error {
 // startsOver reports whether checkpoints that are there are of no interest. Those of a job's own
 // earlier start always are.
 func (t *Trainer) startsOver() bool {
-	restarts := os.Getenv(rundir.EnvRestarts)
-	return t.config.Checkpoint.Resume == "never" && (restarts == "" || restarts == "0")
+	return t.config.Checkpoint.Resume == "never" && t.env.Start <= 1
 }
 
 // load gives the store the values of the newest valid checkpoint, once in a trainer's life. Rank 0
@@ -185,7 +182,7 @@ func (t *Trainer) readOrigin() (origin, error) {
 	if err := json.Unmarshal(progress, &from.At); err != nil {
 		return origin{}, fmt.Errorf("%s: %w", snapshot.Path, err)
 	}
-	if t.config.Checkpoint.Resume == "never" && from.At.Run != runName(os.Getenv) {
+	if t.config.Checkpoint.Resume == "never" && from.At.Run != t.env.RunName() {
 		return origin{}, t.setAside() // The job's first start ended before it could.
 	}
 	for _, name := range slices.Sorted(maps.Keys(snapshot.Tensors)) {
@@ -210,7 +207,7 @@ func (t *Trainer) comparePosition(at position) error {
 	if at.Batch > 0 && at.Batch < at.Batches && at.PerUpdate != t.plan.perUpdate {
 		return fmt.Errorf("it is in the middle of an epoch with accumulate_grad_batches %d, this training has %d: use the same until the epoch's end, or another checkpoint.dir", at.PerUpdate, t.plan.perUpdate)
 	}
-	if run := runName(os.Getenv); run != "" && run == at.Run && at.Name != t.config.Name {
+	if run := t.env.RunName(); run != "" && run == at.Run && at.Name != t.config.Name {
 		return fmt.Errorf("it is of the training %q of this run, this one is %q: give each a folder of its own (checkpoint.dir)", at.Name, t.config.Name)
 	}
 	return nil

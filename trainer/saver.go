@@ -4,14 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"gonbatch/checkpoint"
 	"gonbatch/distributed"
-	"gonbatch/internal/rundir"
 )
 
 // saver writes and reads checkpoints. Rank 0 has the folder; the others only know that there is
@@ -25,12 +23,6 @@ type saver struct {
 
 func newSaver(w *distributed.World, c Config) (*saver, error) {
 	path := c.Checkpoint.Dir
-	if path == "" {
-		run, ok := rundir.FromEnv(os.Getenv)
-		if ok {
-			path = filepath.Join(run.Checkpoints(), fileName(c.Name))
-		}
-	}
 	if path == "" || c.Checkpoint.Off {
 		return nil, nil
 	}
@@ -145,7 +137,7 @@ func (r *run) wholePosition() (position, error) {
 		at.Since[i] = mean{number(sums[2*i]), int(sums[2*i+1])}
 	}
 	at.BaseRates, at.Seed, at.BatchSize, at.Batches, at.PerUpdate = r.rates.base, r.config.Seed, r.config.BatchSize, r.plan.batches, r.plan.perUpdate
-	at.Run, at.Name = runName(os.Getenv), r.config.Name
+	at.Run, at.Name = r.env.RunName(), r.config.Name
 	if r.saver.others != nil {
 		at.Writer = r.saver.others.self
 	}
@@ -160,7 +152,7 @@ func (r *run) wholePosition() (position, error) {
 
 // hand gives the writer a snapshot, on rank 0.
 func (r *run) hand(at position, ranks [][]byte) error {
-	if rundir.Superseded(os.Getenv) {
+	if r.env.Superseded() {
 		return errors.New("the run has been started again, because this node was lost to its scheduler: the checkpoints are the new start's now")
 	}
 	if err := r.saver.others.check(at.Run); err != nil {

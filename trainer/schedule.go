@@ -25,19 +25,19 @@ type ScheduleConfig struct {
 	// the updates, then down along cosines).
 	Kind string `yaml:"kind" help:"constant, step, multistep, cosine or one-cycle (default: constant)"`
 	// WarmupSteps raises the rate linearly from 0 over the first updates, before any kind.
-	WarmupSteps int `yaml:"warmup_steps" help:"updates over which the rate rises linearly from 0"`
+	WarmupSteps int `yaml:"warmup_steps" help:"updates over which the rate rises linearly from 0 (default: 0)"`
 	// StepSize of "step".
-	StepSize int `yaml:"step_size" help:"updates between two decays of step"`
+	StepSize int `yaml:"step_size" help:"updates between decays of the step schedule"`
 	// Milestones of "multistep".
-	Milestones []int `yaml:"milestones" help:"updates at which multistep decays"`
+	Milestones []int `yaml:"milestones" help:"updates at which the multistep schedule decays"`
 	// Gamma of "step" and "multistep". Default: 0.1.
-	Gamma float64 `yaml:"gamma" help:"factor of a decay of step and multistep (default: 0.1)"`
+	Gamma float64 `yaml:"gamma" help:"factor of each decay of step and multistep (default: 0.1)"`
 	// MinFactor is where "cosine" and "one-cycle" end. Default: 0.
-	MinFactor float64 `yaml:"min_factor" help:"factor at which cosine and one-cycle end"`
+	MinFactor float64 `yaml:"min_factor" help:"factor at which cosine and one-cycle end (default: 0)"`
 	// StartFactor is where "one-cycle" begins. Default: 0.04.
 	StartFactor float64 `yaml:"start_factor" help:"factor at which one-cycle begins (default: 0.04)"`
 	// PeakAt is the part of the updates over which "one-cycle" rises. Default: 0.3.
-	PeakAt float64 `yaml:"peak_at" help:"part of the updates over which one-cycle rises (default: 0.3)"`
+	PeakAt float64 `yaml:"peak_at" help:"fraction of the updates over which one-cycle rises (default: 0.3)"`
 }
 
 func (c ScheduleConfig) check() error {

@@ -39,7 +39,7 @@ func TestLostStartWritesNothing(t *testing.T) {
 		t.Errorf("error %v, want that the run has been started again", err)
 	}
 	saved, err := checkpoint.List(folder)
-	for deadline := time.Now().Add(20 * time.Second); err == nil && len(saved) == 0 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); err == nil && len(saved) == 0 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		saved, err = checkpoint.List(folder) // It is on its way to the disk.
 	}
 	if err != nil || len(saved) != 1 || saved[0].Step != 8 {

@@ -21,6 +21,7 @@ import (
 // Trainer trains a task. It is for one goroutine at a time, and all ranks call the same methods in
 // the same order.
 type Trainer struct {
+	env       environment
 	world     *distributed.World
 	config    Config
 	task      Task
@@ -80,21 +81,22 @@ func WithOutput(out io.Writer) Option { return func(t *Trainer) { t.out = out } 
 // New prepares a training. The configuration is completed by flags, the environment and a file (see
 // Config.AddFlags).
 func New(world *distributed.World, config Config, task Task, options ...Option) (*Trainer, error) {
-	config, err := config.resolved(os.Getenv)
+	env := readEnvironment(os.Getenv)
+	config, err := config.resolved(env.getenv)
 	if err != nil {
 		return nil, err
 	}
 	if err := task.check(); err != nil {
 		return nil, fmt.Errorf("trainer: %w", err)
 	}
-	if err := errors.Join(checkWorld(config, world, os.Getenv), world.CheckMetrics(task.metrics)); err != nil {
+	if err := errors.Join(checkWorld(config, world, env), world.CheckMetrics(task.metrics)); err != nil {
 		return nil, fmt.Errorf("trainer: %w", err)
 	}
 	if config.Name == "" {
-		config.Name = names.next(rundir.StepFromEnv(os.Getenv))
+		config.Name = names.next(env.Step)
 	}
-	config.Checkpoint.Dir = config.checkpointDir(os.Getenv)
-	t := &Trainer{world: world, config: config, task: task, store: model.NewStore(), out: os.Stdout, metrics: Metrics{}}
+	config.Checkpoint.Dir = config.checkpointDir(env.Env)
+	t := &Trainer{env: env, world: world, config: config, task: task, store: model.NewStore(), out: os.Stdout, metrics: Metrics{}}
 	t.rates = &rates{schedule: config.Schedule.schedule(), objectives: task.objectives, base: map[string]number{}}
 	for _, option := range options {
 		option(t)
@@ -123,8 +125,8 @@ func (t *Trainer) open() error {
 	}
 	t.gomlx = t.task.gomlx(t.stepper)
 	t.gomlx.OnExecCreation(func(exec *model.Exec, _ train.GraphType) { exec.SetMaxCache(anyShapes) })
-	t.display = newDisplay(t.out, t.world.IsMain())
-	t.listener = listen(t.world)
+	t.display = newDisplay(t.out, t.world.IsMain(), t.env.InRun())
+	t.listener = listen(t.world, t.env.RequeueCode)
 	var err error
 	if t.saver, err = newSaver(t.world, t.config); err != nil {
 		return err
@@ -148,7 +150,7 @@ func (t *Trainer) openLogger() {
 	case !t.world.IsMain():
 		t.logger = nil
 	case t.logger == nil:
-		t.logger = openLoggers(t.config, os.Getenv)
+		t.logger = openLoggers(t.config, t.env)
 	case !guarded:
 		t.logger = logger.NewMulti(logger.MultiOptions{}, t.logger)
 	}
@@ -208,7 +210,7 @@ func (n *namer) next(base string) string {
 }
 
 // checkWorld compares what the configuration demands with what there is.
-func checkWorld(c Config, w *distributed.World, getenv func(string) string) error {
+func checkWorld(c Config, w *distributed.World, env environment) error {
 	is := "single"
 	switch {
 	case w.Size() > 1:
@@ -217,9 +219,9 @@ func checkWorld(c Config, w *distributed.World, getenv func(string) string) erro
 		is = "spmd"
 	}
 	if c.Strategy != "auto" && c.Strategy != is {
-		return fmt.Errorf("strategy: %q, but this is %s: start it accordingly (ddp: submit --nodes or --tasks; spmd: one task, all devices; single: one task, GONBATCH_DEVICES=1)", c.Strategy, w)
+		return fmt.Errorf("strategy: %q, but this is %s: start it accordingly (ddp: submit --nodes or --tasks; spmd: one task, all devices; single: one task, %s=1)", c.Strategy, w, rundir.EnvDevices)
 	}
-	if c.Deterministic && w.Platform() != "cpu" && !strings.Contains(getenv("XLA_FLAGS"), "--xla_gpu_deterministic_ops=true") {
+	if c.Deterministic && w.Platform() != "cpu" && !strings.Contains(env.getenv("XLA_FLAGS"), "--xla_gpu_deterministic_ops=true") {
 		return fmt.Errorf("deterministic: XLA on a GPU needs an option for it before the program starts: submit --env XLA_FLAGS=--xla_gpu_deterministic_ops=true")
 	}
 	return nil

@@ -20,6 +20,7 @@ import (
 	"strings"
 
 	"gonbatch/internal/plugin"
+	"gonbatch/internal/rundir"
 	"gonbatch/kernel"
 )
 
@@ -121,7 +122,7 @@ func install(root, dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(os.Environ(), "PJRT_PLUGIN_LIBRARY_PATH="+plugins, "GOMLX_NO_AUTO_INSTALL=1", "GOFLAGS=-mod=mod", "JUPYTER_DATA_DIR="+dir, "GONBATCH_SOURCE="+root, "XDG_STATE_HOME="+dir,
+	return append(os.Environ(), "PJRT_PLUGIN_LIBRARY_PATH="+plugins, "GOMLX_NO_AUTO_INSTALL=1", "GOFLAGS=-mod=mod", "JUPYTER_DATA_DIR="+dir, rundir.EnvSource+"="+root, "XDG_STATE_HOME="+dir,
 		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH")), nil
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/loss"
 
 	"gonbatch/distributed"
+	"gonbatch/internal/rundir"
 	"gonbatch/trainer"
 )
 
@@ -54,7 +55,7 @@ func run(o options) error {
 		return err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
-	if err := os.Setenv("GONBATCH_RUN_DIR", dir); err != nil {
+	if err := os.Setenv(rundir.EnvDir, dir); err != nil {
 		return err
 	}
 	world, err := distributed.Init()

@@ -14,9 +14,10 @@ import (
 
 func newCancelCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "cancel JOB",
-		Short: "End a job; its run directory stays",
-		Args:  oneArg("JOB"),
+		Use:   "cancel RUN",
+		Short: "Cancel a run's job",
+		Long:  "cancel ends a run's job. The run directory stays; \"submit resume\" starts the run again.\n\n" + aboutRun,
+		Args:  oneArg("RUN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := a.findRun(cmd, args[0])
 			if err != nil {

@@ -14,14 +14,15 @@ import (
 	"gonbatch/submit/export"
 )
 
-const checkLong = `check exports and compiles a notebook without making a job of it. It lists the steps that a job would have, what go vet
-says, and what to know about the cells. It succeeds if the notebook would be submitted.`
+const checkLong = `check exports and compiles a notebook without submitting it. It lists the cells that a job would
+run, the findings of go vet, and anything in the notebook that may surprise you in a job. It
+succeeds if submit would accept the notebook.`
 
 func newCheckCommand(a *app) *cobra.Command {
 	var opts exportOptions
 	cmd := &cobra.Command{
 		Use:     "check notebook.ipynb",
-		Short:   "Check a notebook and list what a job of it would do",
+		Short:   "Check a notebook without submitting it",
 		Long:    checkLong,
 		Example: "  submit check notebooks/mnist.ipynb",
 		Args:    oneArg("notebook"),

@@ -12,7 +12,7 @@ func newConfigCommand(a *app) *cobra.Command {
 	opts := newSubmitOptions()
 	cmd := &cobra.Command{
 		Use:   "config [flags] [notebook.ipynb]",
-		Short: "Print the effective options and where each comes from",
+		Short: "Print each option's value and where it comes from",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			start := "."

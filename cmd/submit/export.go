@@ -17,7 +17,7 @@ func newExportCommand(a *app) *cobra.Command {
 	var opts exportOptions
 	cmd := &cobra.Command{
 		Use:   "export -o DIR notebook.ipynb",
-		Short: "Write a notebook as a Go module, one main package for each main cell",
+		Short: "Export a notebook as a Go module, with one main package for each main cell",
 		Example: "  submit export -o mnist notebooks/mnist.ipynb && cd mnist && ls\n" +
 			"  submit export --script --cell train notebooks/mnist.ipynb > train.go",
 		Args: oneArg("notebook"),
@@ -47,8 +47,8 @@ func newExportCommand(a *app) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", "", "folder for the module, or file for the script")
-	cmd.Flags().BoolVar(&script, "script", false, "write one program as one Go file, to be read and to be gone on with; without -o to standard output")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "folder for the module, or file for --script")
+	cmd.Flags().BoolVar(&script, "script", false, "write one program as a single Go file, to standard output or to the file of -o")
 	opts.addFlags(cmd.Flags(), "export")
 	return cmd
 }

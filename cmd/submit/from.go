@@ -30,8 +30,8 @@ type fromOptions struct {
 }
 
 func (o *fromOptions) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.From, "from", "", "run from this cell on (a tag, a cell id, a number or a step's name), and take what stands before it from the notebook's last run")
-	fs.StringVar(&o.Run, "from-run", "", "run to take it from, in place of the last one")
+	fs.StringVar(&o.From, "from", "", "start at this cell (a tag, a cell id, a number or a name), and reuse the results of the cells before it from the notebook's last run")
+	fs.StringVar(&o.Run, "from-run", "", "run whose results --from reuses, instead of the last one")
 	fs.StringVar(&o.Of, "of", "", "notebook that the given one was made from, and counts as a run of")
 	annotate(fs, config.FlagOnly, "of")
 	fs.Lookup("of").Hidden = true
@@ -44,9 +44,9 @@ func (o *submitOptions) origin() (string, error) { return filepath.Abs(cmp.Or(o.
 func (o *submitOptions) checkFrom() error {
 	switch {
 	case o.Run != "" && o.From == "":
-		return usage("--from-run=%s: says from which run, but not from which cell on: give --from CELL too", o.Run)
+		return usage("--from-run=%s needs --from: add --from CELL, the cell to start at", o.Run)
 	case o.From != "" && len(o.Cells) > 0:
-		return usage("--from and --cell both choose cells: give one of them")
+		return usage("--from and --cell both choose cells: give only one of them")
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func (r *reuse) checkArgs(spec submit.JobSpec) error {
 			continue
 		}
 		if now := spec.StepArgs(step); !slices.Equal(m.Steps[i].Args, now) {
-			return fmt.Errorf("step %s of run %s had the arguments %q, and would now have %q; give the same ones behind --, or run all cells",
+			return fmt.Errorf("step %s of run %s had the arguments %q, and would now have %q; give the same ones after --, or run all cells",
 				step.Name, r.dir.Name(), m.Steps[i].Args, now)
 		}
 	}

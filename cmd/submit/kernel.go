@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gonbatch/internal/plugin"
+	"gonbatch/internal/rundir"
 	"gonbatch/kernel"
 )
 
@@ -20,7 +21,7 @@ func newKernelCommand(a *app) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newKernelInstallCommand(a), newKernelUninstallCommand(a), newKernelDoctorCommand(a), newKernelRunCommand(a), newKernelBuildCommand(a), newKernelGuardCommand(), newKernelStreamCommand(), newKernelWarmCommand(a))
+	cmd.AddCommand(newKernelInstallCommand(a), newKernelUninstallCommand(a), newKernelDoctorCommand(a), newKernelRunCommand(a), newKernelBuildCommand(a), newKernelGuardCommand(a), newKernelStreamCommand(a), newKernelWarmCommand(a))
 	return cmd
 }
 
@@ -32,7 +33,7 @@ type kernelPlace struct {
 
 func (p *kernelPlace) addFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&p.user, "user", false, "for the current user (the default)")
-	cmd.Flags().StringVar(&p.prefix, "prefix", "", "for a Python environment, such as a virtual environment's folder")
+	cmd.Flags().StringVar(&p.prefix, "prefix", "", "for the Python environment in this folder, such as a virtual environment")
 	cmd.Flags().BoolVar(&p.sysPrefix, "sys-prefix", false, "for the Python environment of the python3 on PATH")
 	cmd.MarkFlagsMutuallyExclusive("user", "prefix", "sys-prefix")
 }
@@ -53,9 +54,10 @@ func (p *kernelPlace) options(a *app) (kernel.InstallOptions, error) {
 func newKernelUninstallCommand(a *app) *cobra.Command {
 	var place kernelPlace
 	cmd := &cobra.Command{
-		Use: "uninstall", Short: "Take the kernel and its programs away", Args: cobra.NoArgs,
-		Long: `Uninstall removes the kernelspec with all that install put beside it. What submit uses too stays in the user's cache
-(gonbatch's source, XLA's plugin, Go's modules), and so does the history of cells, in the user's state folder.`,
+		Use: "uninstall", Short: "Remove the kernel and its programs", Args: cobra.NoArgs,
+		Long: `uninstall removes the kernelspec and everything that install put beside it. It keeps what submit
+uses too, in your cache (gonbatch's source, XLA's plugin, Go modules), and the history of cells, in
+your state folder.`,
 		RunE: func(*cobra.Command, []string) error {
 			opts, err := place.options(a)
 			if err != nil {
@@ -75,7 +77,7 @@ func newKernelUninstallCommand(a *app) *cobra.Command {
 
 func newKernelDoctorCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "doctor", Short: "Tell what the kernel needs and does not find", Args: cobra.NoArgs,
+		Use: "doctor", Short: "Check that the kernel has everything it needs", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts, err := kernelOptions(cmd, a)
 			if err != nil {
@@ -94,7 +96,7 @@ func newKernelDoctorCommand(a *app) *cobra.Command {
 				fmt.Fprintf(a.out, "%s  %-18s %s\n", mark, f.Name, text)
 			}
 			if wrong > 0 {
-				return errors.New("the kernel cannot run: fix the lines marked WRONG")
+				return errors.New("the kernel cannot run: fix the items marked WRONG")
 			}
 			return nil
 		},
@@ -118,11 +120,11 @@ func newKernelRunCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-func newKernelGuardCommand() *cobra.Command {
+func newKernelGuardCommand(a *app) *cobra.Command {
 	var session string
 	cmd := &cobra.Command{
-		Use: "guard", Short: "End what a killed session leaves; the session calls this", Args: cobra.NoArgs, Hidden: true,
-		RunE: func(cmd *cobra.Command, _ []string) error { return kernel.Guard(cmd.InOrStdin(), session) },
+		Use: "guard", Short: "End the processes of a killed session; the session calls this", Args: cobra.NoArgs, Hidden: true,
+		RunE: func(cmd *cobra.Command, _ []string) error { return kernel.Guard(cmd.InOrStdin(), session, a.environ) },
 	}
 	cmd.Flags().StringVar(&session, "session", "", "the session's folder")
 	return cmd
@@ -133,7 +135,7 @@ func newKernelBuildCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "build PROGRAM [FLAG...]", Short: "Build a cell; the kernel's go command calls this", Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.Args = args
+			opts.Args, opts.Environ = args, a.environ
 			return kernel.Build(cmd.Context(), opts)
 		},
 	}
@@ -142,11 +144,11 @@ func newKernelBuildCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-func newKernelStreamCommand() *cobra.Command {
+func newKernelStreamCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "stream COMMAND...", Short: "Run a command of a cell; the kernel calls this", Hidden: true,
 		RunE: func(_ *cobra.Command, args []string) error {
-			code, err := kernel.Stream(args)
+			code, err := kernel.Stream(args, a.getenv(rundir.EnvCellDir))
 			if err == nil {
 				os.Exit(code)
 			}

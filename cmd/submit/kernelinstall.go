@@ -24,15 +24,16 @@ type kernelInstall struct {
 func newKernelInstallCommand(a *app) *cobra.Command {
 	var opts kernelInstall
 	cmd := &cobra.Command{
-		Use: "install", Short: "Install the kernel for Jupyter, with all that it needs", Args: cobra.NoArgs,
-		Long: `Install writes Jupyter's kernelspec and puts beside it, each at its pinned version, GoNB, goimports and gopls.
-It fetches XLA's plugin for CPUs, and in the background the Go modules that notebooks import, and compiles them: the first cell that
-imports GoMLX then takes no longer than others, and needs no network. Installing again fixes what is missing.`,
+		Use: "install", Short: "Install the kernel for Jupyter with everything it needs", Args: cobra.NoArgs,
+		Long: `install writes Jupyter's kernelspec and installs GoNB, goimports and gopls beside it, each at a
+pinned version. It fetches XLA's plugin for CPUs, then, in the background, fetches and compiles the Go
+modules that notebooks import, so that the first cell that imports GoMLX is as fast as the others and
+needs no network. To repair an installation, install again.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runKernelInstall(cmd.Context(), a, opts) },
 	}
 	opts.place.addFlags(cmd)
-	cmd.Flags().BoolVar(&opts.specOnly, "spec-only", false, "write the kernelspec and nothing else: the programs are on PATH")
-	cmd.Flags().BoolVar(&opts.wait, "wait", false, "fetch and compile modules before the command ends, not in the background")
+	cmd.Flags().BoolVar(&opts.specOnly, "spec-only", false, "write only the kernelspec; the programs must be on PATH")
+	cmd.Flags().BoolVar(&opts.wait, "wait", false, "wait until the modules are fetched and compiled")
 	return cmd
 }
 

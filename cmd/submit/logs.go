@@ -24,10 +24,11 @@ type logsOptions struct {
 func newLogsCommand(a *app) *cobra.Command {
 	var o logsOptions
 	cmd := &cobra.Command{
-		Use:     "logs [-f] [--rank N] JOB",
-		Short:   "Print a rank's log; JOB is a job id, a run's name or the start of one, or a run directory",
+		Use:     "logs [-f] [--rank N] RUN",
+		Short:   "Print a rank's log",
+		Long:    "logs prints the log of rank 0, or of another rank with --rank.\n\n" + aboutRun,
 		Example: "  submit logs -f 4711\n  submit logs --rank 1 mnist-20261121-101500-4f2a",
-		Args:    oneArg("JOB"),
+		Args:    oneArg("RUN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Run = args[0]
 			if o.Rank < 0 {
@@ -42,8 +43,8 @@ func newLogsCommand(a *app) *cobra.Command {
 			return runLogs(ctx, a, r, o)
 		},
 	}
-	cmd.Flags().BoolVarP(&o.Follow, "follow", "f", false, "show the log as it grows, and end as the job ends")
-	cmd.Flags().IntVar(&o.Rank, "rank", 0, "rank whose log to show")
+	cmd.Flags().BoolVarP(&o.Follow, "follow", "f", false, "show the log until the job ends, and exit with the job's status")
+	cmd.Flags().IntVar(&o.Rank, "rank", 0, "rank whose log to print")
 	addRunRoot(cmd)
 	return cmd
 }

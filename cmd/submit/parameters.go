@@ -24,9 +24,9 @@ type exportOptions struct {
 
 // addFlags declares the flags, for the command that does verb.
 func (o *exportOptions) addFlags(fs *pflag.FlagSet, verb string) {
-	fs.StringArrayVar(&o.Cells, "cell", nil, verb+" only this cell: a tag, a cell id, a number or a step's name; repeatable")
-	fs.StringArrayVarP(&o.Params, "param", "p", nil, "value NAME=VALUE for a parameter (a cell tagged parameters declares them); repeatable")
-	fs.StringVarP(&o.ParamsFile, "params-file", "f", "", "YAML file of parameters; -p wins over it")
+	fs.StringArrayVar(&o.Cells, "cell", nil, verb+" only this cell: a tag, a cell id, a number or a name; repeatable")
+	fs.StringArrayVarP(&o.Params, "param", "p", nil, "set parameter NAME=VALUE, a variable of a cell tagged \"parameters\"; repeatable")
+	fs.StringVarP(&o.ParamsFile, "params-file", "f", "", "YAML file of parameters; -p overrides it")
 }
 
 // values are all parameters that are given.
@@ -59,7 +59,7 @@ func (o exportOptions) checkParamsFile() error {
 	if filepath.Ext(o.ParamsFile) != ".ipynb" {
 		return nil
 	}
-	return usage("-f %s: that is a notebook, and -f is short for --params-file, a YAML file of parameters: to follow the job, give -F", o.ParamsFile)
+	return usage("-f %s: that is a notebook, and -f is --params-file, a YAML file of parameters; to follow the job, use -F", o.ParamsFile)
 }
 
 // parseParams reads a YAML mapping of names to plain values, which stay as they are written.

@@ -27,7 +27,7 @@ func newParamsCommand(a *app) *cobra.Command {
 	}
 }
 
-// listParams writes two tables: what -p sets, and what stands behind --.
+// listParams writes two tables: the parameters that -p sets, and the flags that follow --.
 func listParams(w io.Writer, m *export.Module) error {
 	if len(m.Parameters)+len(m.Flags) == 0 {
 		_, err := fmt.Fprintf(w, "%s has no parameters and no flags: tag the cell that declares some %q, or use the flag package\n",
@@ -39,7 +39,7 @@ func listParams(w io.Writer, m *export.Module) error {
 		for _, p := range m.Parameters {
 			rows = append(rows, []string{p.Name, dash(p.Type), dash(p.Default), fmt.Sprint(p.Number)})
 		}
-		if err := table(w, "set by -p NAME=VALUE", rows); err != nil {
+		if err := table(w, "set with -p NAME=VALUE", rows); err != nil {
 			return err
 		}
 	}
@@ -50,7 +50,7 @@ func listParams(w io.Writer, m *export.Module) error {
 	for _, f := range m.Flags {
 		rows = append(rows, []string{"-" + f.Name, dash(f.Type), dash(f.Default), fmt.Sprint(f.Number), f.Usage})
 	}
-	return table(w, "given behind --", rows)
+	return table(w, "set after --", rows)
 }
 
 // table writes rows below a title, in columns.

@@ -13,8 +13,9 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-const preflightLong = `preflight runs a job of a few seconds in the place of a training: with the options that the training will have. It prints, for each rank, its
-host, CPUs, device and MPI, and does one all-reduce inside a compiled program. It succeeds if all ranks work together.`
+const preflightLong = `preflight runs a job of a few seconds with the options that your training will have. It prints the
+host, CPUs, device and MPI of each rank, and runs one all-reduce inside a compiled program. It
+succeeds if all ranks work together.`
 
 // preflightNotebook calls distributed.Check.
 //
@@ -25,7 +26,7 @@ func newPreflightCommand(a *app) *cobra.Command {
 	opts := newSubmitOptions()
 	cmd := &cobra.Command{
 		Use:   "preflight [flags]",
-		Short: "Check that the ranks of a job work together, in seconds",
+		Short: "Check in seconds that the ranks of a job work together",
 		Long:  preflightLong,
 		Example: `  submit preflight --nodes 2 --tasks-per-node 4
   submit preflight --local --tasks 2`,

@@ -24,7 +24,11 @@ func stageRecorder(o *submitOptions, p prepared, dir rundir.Dir) error {
 	if err := storeOf(dir).link(self, dir.Submit()); err != nil {
 		return err
 	}
-	if err := rundir.WriteFileAtomic(dir.RankScript(), executed.RankScript, 0o700); err != nil {
+	script, err := executed.RankScript(dir)
+	if err != nil {
+		return err
+	}
+	if err := rundir.WriteFileAtomic(dir.RankScript(), script, 0o700); err != nil {
 		return err
 	}
 	nb, err := readNotebook(o.Notebook)
@@ -85,7 +89,7 @@ func recordLocal(ctx context.Context, a *app, spec submit.JobSpec) error {
 		fmt.Fprintln(a.err, "submit: warning:", err)
 		return runner.Run(ctx, spec)
 	}
-	runner.Environ = append(slices.Clone(runner.Environ), executed.EnvSocket+"="+r.socket())
+	runner.Environ = append(slices.Clone(runner.Environ), rundir.EnvRecorder+"="+r.socket())
 	runner.Drain = r.server.Drain
 	err = runner.Run(ctx, spec)
 	if endErr := r.end(outcomeOf(localStatus(err), spec.RunDir)); endErr != nil {

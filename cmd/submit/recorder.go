@@ -28,7 +28,7 @@ func newRecorderCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{Use: "recorder", Short: "Write executed.ipynb in a job", Hidden: true}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "serve RUNDIR", Short: "Print a socket's path, and record what programs bring there until the job ends", Args: oneArg("RUNDIR"),
+			Use: "serve RUNDIR", Short: "Print a socket's path, and record what programs send to it until the job ends", Args: oneArg("RUNDIR"),
 			RunE: func(_ *cobra.Command, args []string) error { return serveRecorder(a, rundir.At(args[0])) },
 		},
 		&cobra.Command{
@@ -38,7 +38,7 @@ func newRecorderCommand(a *app) *cobra.Command {
 				if self, err := os.Executable(); err == nil {
 					spare = []string{self, "recorder", "spare"}
 				}
-				return executed.Attach(a.getenv(executed.EnvSocket), args, a.environ, spare)
+				return executed.Attach(a.getenv(rundir.EnvRecorder), args, a.environ, spare)
 			},
 		},
 		&cobra.Command{
@@ -46,17 +46,17 @@ func newRecorderCommand(a *app) *cobra.Command {
 			RunE: func(*cobra.Command, []string) error { return executed.Spare(a.getenv) },
 		},
 		&cobra.Command{
-			Use: "end CODE", Short: "Tell the recorder how the job ended", Args: oneArg("CODE"),
+			Use: "end CODE", Short: "Record how the job ended", Args: oneArg("CODE"),
 			RunE: func(_ *cobra.Command, args []string) error {
 				code, err := strconv.Atoi(args[0])
 				if err != nil {
 					return usage("submit recorder end %s: want an exit code", args[0])
 				}
-				outcome := executed.Outcome{Code: code, Step: a.getenv(executed.EnvStep)}
-				if dir, ok := rundir.FromEnv(a.getenv); ok {
-					outcome = withFailure(outcome, dir)
+				outcome := executed.Outcome{Code: code, Step: a.getenv(rundir.EnvStep)}
+				if env := rundir.ReadEnv(a.getenv); env.InRun() {
+					outcome = withFailure(outcome, env.Dir)
 				}
-				return executed.End(a.getenv(executed.EnvSocket), outcome)
+				return executed.End(a.getenv(rundir.EnvRecorder), outcome)
 			},
 		},
 	)

@@ -18,9 +18,11 @@ import (
 	"gonbatch/submit/slurm"
 )
 
-const resumeLong = `resume goes on with a run that has ended: that was stopped, failed, was cancelled or lost. It starts the programs in the
-run directory again, by SLURM or on this machine as before. Steps that have ended well are left out, and a training goes on
-from its newest checkpoint. Options replace those that the run was submitted with.`
+const resumeLong = `resume starts a run again that was stopped, failed, was cancelled or was lost. It runs the programs in
+the run directory, on SLURM or on this machine as before. Cells that have succeeded are skipped, and
+a training resumes from its newest checkpoint. Options replace those that the run was submitted with.
+
+` + aboutRun
 
 // resumable are the options that may change when a run goes on: they leave its programs and their results as they are.
 var resumable = map[string]func(spec *submit.JobSpec, o *submitOptions){
@@ -48,7 +50,7 @@ func newResumeCommand(a *app) *cobra.Command {
 	opts := newSubmitOptions()
 	cmd := &cobra.Command{
 		Use:   "resume [flags] RUN",
-		Short: "Go on with a run that has ended; RUN is a job id, a run's name or the start of one, or a run directory",
+		Short: "Resume a run that ended early",
 		Long:  resumeLong,
 		Example: `  submit resume 4711
   submit resume --nodes 4 -F runs/mnist-20261121-101500-4f2a`,

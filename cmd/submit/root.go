@@ -6,15 +6,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const rootLong = `submit turns the main cells of a Go notebook into compiled programs and runs them, one after the other, on every rank
-of a SLURM job, or on this machine with --local. All is read, exported and compiled before anything is queued.
+const rootLong = `submit compiles the main cells of a Go notebook into programs and runs them in order, on every
+rank of a SLURM job, or on this machine with --local. The notebook is exported and compiled before
+anything is queued.
 
-A notebook's parameters are the variables of a cell tagged "parameters"; -p sets them. "submit params" lists them.
+The variables of a cell tagged "parameters" are the notebook's parameters: set them with -p, list
+them with "submit params". Arguments after -- are passed to the programs.
 
-What stands behind -- is passed to the programs as their flags.
-
-Every option can also be set by SUBMIT_<OPTION> (SUBMIT_TIME for --time), in a submit.yaml in the notebook's folder or
-above, or in your own submit.yaml; "submit config" shows what counts and where it comes from.`
+Every option can also be set with a variable SUBMIT_<OPTION> (SUBMIT_TIME for --time), with a
+submit.yaml in the notebook's folder or a folder above it, or with your own submit.yaml.
+"submit config" shows each value and where it comes from.`
 
 // newRootCommand makes the command with all its subcommands.
 func newRootCommand(a *app) *cobra.Command {

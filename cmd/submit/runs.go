@@ -17,9 +17,12 @@ import (
 	"gonbatch/submit/slurm"
 )
 
+// aboutRun says how a person names a run.
+const aboutRun = `RUN is a job id, a run's name, the beginning of one, or a run directory.`
+
 // addRunRoot declares the one option that the commands that look at runs share with a submission.
 func addRunRoot(cmd *cobra.Command) {
-	cmd.Flags().String("run-root", defaultRunRoot, "folder of the run directories")
+	cmd.Flags().String("run-root", defaultRunRoot, "folder for run directories, on the shared file system")
 }
 
 // runRoot is the folder of runs that counts for cmd, by the same rules as for a submission from the

@@ -23,11 +23,12 @@ import (
 
 func newStatusCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "status [JOB]",
-		Short: "Tell how a run is doing, or list all runs",
+		Use:   "status [RUN]",
+		Short: "Show a run's status, or list all runs",
+		Long:  "status shows a run's status. Without RUN it lists all runs.\n\n" + aboutRun,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usage("submit status takes one JOB at most, not %d", len(args))
+				return usage("submit status takes at most one RUN, not %d", len(args))
 			}
 			return nil
 		},

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"gonbatch/internal/rundir"
 )
 
 // cuda is the platform of NVIDIA's GPUs.
@@ -54,7 +56,7 @@ func (f Facts) use() ([]string, error) {
 func samePlatform(ranks []Facts) error {
 	for _, f := range ranks {
 		if first := ranks[0]; f.Platform != first.Platform {
-			return fmt.Errorf("%s computes on %s, but %s on %s%s: set GONBATCH_PLATFORM (submit --platform) for all", first.who(), first.Platform, f.who(), f.Platform, reason(first, f))
+			return fmt.Errorf("%s computes on %s, but %s on %s%s: set %s (submit --platform) for all", first.who(), first.Platform, f.who(), f.Platform, reason(first, f), rundir.EnvPlatform)
 		}
 	}
 	return nil

@@ -1,9 +1,10 @@
 package mpi
 
-import "slices"
+import (
+	"slices"
 
-// LibraryVariable names the environment variable that chooses the library: a path or a soname.
-const LibraryVariable = "GONBATCH_MPI_LIBRARY"
+	"gonbatch/internal/rundir"
+)
 
 var (
 	openMPI = []string{"libmpi.so.40", "libmpi.so.80"}
@@ -15,7 +16,7 @@ var (
 // Candidates lists the libraries to try, best first. GONBATCH_MPI_LIBRARY is the only one if set. Otherwise the launcher decides: an
 // MPI only finds its peers when the launcher speaks its protocol (PMIx: Open MPI; PMI: MPICH), else each rank would be a world of one.
 func Candidates(getenv func(string) string) []string {
-	if library := getenv(LibraryVariable); library != "" {
+	if library := getenv(rundir.EnvMPILibrary); library != "" {
 		return []string{library}
 	}
 	if startedByPMI(getenv) {

@@ -26,6 +26,8 @@ import (
 	"strings"
 	"sync"
 	"unsafe"
+
+	"gonbatch/internal/rundir"
 )
 
 // Comm is the world communicator of this process. A process has at most one, and at most once in its life.
@@ -75,8 +77,8 @@ func open(candidates []string) (string, error) {
 		}
 		tried = append(tried, C.GoString(&text[0]))
 	}
-	return "", fmt.Errorf("mpi: %w: %s\nload your site's MPI module, install one (Debian: apt-get install openmpi-bin, or mpich), or set GONBATCH_MPI_LIBRARY to the path of libmpi.so",
-		ErrNoLibrary, strings.Join(tried, "; "))
+	return "", fmt.Errorf("mpi: %w: %s\nload your site's MPI module, install one (Debian: apt-get install openmpi-bin, or mpich), or set %s to the path of libmpi.so",
+		ErrNoLibrary, strings.Join(tried, "; "), rundir.EnvMPILibrary)
 }
 
 // Rank is this process' number, from 0 to Size()-1.

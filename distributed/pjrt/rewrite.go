@@ -5,7 +5,6 @@ import "C"
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"runtime/debug"
 	"strings"
@@ -100,13 +99,6 @@ func gonbatchRewrite(code *C.char, size C.size_t, rewrittenSize *C.size_t, failu
 		return nil
 	}
 	replaced.Add(int64(count))
-	if path := os.Getenv(dumpVariable); path != "" {
-		// A debugging aid, so a failure to write is not worth failing for.
-		_ = os.WriteFile(path, []byte(out), 0o644)
-	}
 	*rewrittenSize = C.size_t(len(out))
 	return C.CString(out)
 }
-
-// dumpVariable names a file to write the last program with a collective to, as StableHLO text.
-const dumpVariable = "GONBATCH_DUMP_STABLEHLO"

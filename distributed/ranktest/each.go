@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"gonbatch/internal/cluster"
+	"gonbatch/internal/rundir"
 )
 
 // Ended is a process that has ended: a rank, or mpirun with all of its ranks.
@@ -22,36 +25,37 @@ type Ended struct {
 	At   time.Time
 }
 
-// eachLimit bounds a run of StartLogged: what is tested ends in seconds.
-const eachLimit = 2 * time.Minute
+// limit ends what would never end. On a busy machine what takes seconds otherwise may take minutes.
+const limit = 20 * time.Minute
 
-// asLogged makes a rank append its output to its own log: $0 is the folder, the rest is the program. As submit's own launcher does, it gives the ranks
-// two seconds to say why one failed: MPICH's mpirun kills them as soon as it knows.
-const asLogged = `rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-$RANK}}
-exec >>"$0/rank-$rank.log" 2>&1
+// asLogged has a rank append its output to its own log: $0 is the log's path with @ for the rank, the
+// rest is the program. As submit's own launcher does, it gives the ranks two seconds to say why one
+// failed: MPICH's mpirun kills them as soon as it knows.
+var asLogged = cluster.Shell() + `exec >>"${0/@/$(rank)}" 2>&1
 [ -n "$PMI_FD" ] || exec "$@"
 "$@"
 code=$?
 [ $code = 0 ] || sleep 2
 exit $code`
 
-// StartLogged runs this test alone in n processes, as Start does, each with its output in logs/rank-<n>.log below the folder. It returns how they ended: by
-// rank, or, where mpirun starts them, mpirun's own end alone.
+// StartLogged runs this test alone in n processes, as Start does, each with its output in the log of
+// its rank in the run directory at folder. It returns how they ended: by rank, or, where mpirun
+// starts them, mpirun's own end alone.
 func StartLogged(t *testing.T, launcher Launcher, n int, folder string, env []string) []Ended {
 	t.Helper()
-	logs := filepath.Join(folder, "logs")
-	if err := os.MkdirAll(logs, 0o777); err != nil {
+	run := rundir.At(folder)
+	if err := os.MkdirAll(run.Logs(), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), eachLimit)
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	program := append([]string{"bash", "-c", asLogged, logs}, thisTest(t)...)
+	program := append([]string{"bash", "-c", asLogged, run.RankLogPattern("@")}, thisTest(t)...)
 	env = append(append(os.Environ(), child+"=1"), env...)
 	if launcher.Name != Torchrun.Name {
 		args := append(append([]string{}, launcher.Args...), "-n", strconv.Itoa(n))
 		cmd := exec.CommandContext(ctx, find(t, launcher), append(args, program...)...)
 		cmd.Env = env
-		log, err := os.Create(filepath.Join(logs, "scheduler.log"))
+		log, err := os.Create(run.SchedulerLog())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,15 +92,22 @@ func runToEnd(t *testing.T, cmd *exec.Cmd) Ended {
 	return e
 }
 
-// FreeAddress is an address on this machine that nobody listens on.
-func FreeAddress(t *testing.T) string {
+// FreeAddress is an address on this machine that nobody listens on. Its port is none that the
+// kernel gives to those who ask for any, so that it is still free when the test uses it.
+func FreeAddress(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for {
+		address := fmt.Sprintf("127.0.0.1:%d", 22_000+rand.IntN(10_000))
+		l, err := net.Listen("tcp", address)
+		switch {
+		case errors.Is(err, syscall.EADDRINUSE):
+		case err != nil:
+			t.Fatal(err)
+		default:
+			l.Close()
+			return address
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // rankEnv is what torchrun sets.

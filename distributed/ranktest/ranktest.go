@@ -19,7 +19,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 // Launcher is an MPI implementation's mpirun.
@@ -62,7 +61,7 @@ var (
 )
 
 // child marks the processes that a launcher started.
-const child = "GONBATCH_RANKTEST"
+const child = "RANKTEST_CHILD"
 
 // InRank tells whether this process is one of the ranks.
 func InRank() bool { return os.Getenv(child) != "" }
@@ -93,7 +92,7 @@ func RunWith(t *testing.T, launchers []Launcher, n int, body func(t *testing.T))
 // Start runs this test alone in n processes, with more environment variables, and returns all they print.
 func Start(t *testing.T, launcher Launcher, n int, env []string) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	program := thisTest(t)
 	env = append(append(os.Environ(), child+"=1"), env...)

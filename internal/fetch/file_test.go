@@ -240,7 +240,7 @@ func TestFileFailsOverQuickly(t *testing.T) {
 			begin := time.Now()
 			err := fetch.File(context.Background(), fetch.Source{URLs: []string{url}}, filepath.Join(t.TempDir(), "f"), fetch.Options{})
 			checkError(t, err, []string{"cannot connect"}, nil)
-			if took := time.Since(begin); took > 5*time.Second {
+			if took := time.Since(begin); took > time.Minute {
 				t.Errorf("took %v with the default limits", took)
 			}
 		})

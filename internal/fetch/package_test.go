@@ -127,12 +127,12 @@ func TestPipWheelWithoutPython(t *testing.T) {
 }
 
 func TestPipWheelCancelled(t *testing.T) {
-	stub(t, "python3", "sleep 60 & wait")
+	stub(t, "python3", "sleep 600 & wait")
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
 	begin, dir := time.Now(), t.TempDir()
 	err := fetch.PipWheel(ctx, fetch.Wheel{Requirement: "name==1.0"}, filepath.Join(dir, "lib.so"), fetch.Options{})
-	if !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > 3*time.Second {
+	if !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > time.Minute {
 		t.Errorf("after %v: %v", time.Since(begin), err)
 	}
 	checkNoLeftovers(t, dir)

@@ -10,6 +10,7 @@ import (
 	"runtime"
 
 	"gonbatch/internal/fetch"
+	"gonbatch/internal/rundir"
 )
 
 // The CUDA plugin by JAX's authors (PJRT API 0.116), as go-xla's installer takes it.
@@ -36,7 +37,7 @@ var nvidia = way{
 
 func getNvidia(ctx context.Context, path string, opts Options) error {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
-		return fmt.Errorf("there is no CUDA plugin for %s/%s; set GONBATCH_PLATFORM=cpu", runtime.GOOS, runtime.GOARCH)
+		return fmt.Errorf("there is no CUDA plugin for %s/%s; set %s=cpu", runtime.GOOS, runtime.GOARCH, rundir.EnvPlatform)
 	}
 	options := fetch.Options{Progress: opts.Progress}
 	dir := filepath.Dir(path)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"gonbatch/internal/fetch"
+	"gonbatch/internal/rundir"
 )
 
 // Plugin is a plugin on this machine.
@@ -42,7 +43,7 @@ func Where(opts Options) (string, error) {
 	switch {
 	case err == nil:
 		return filepath.Dir(p.Path), nil
-	case opts.Getenv(EnvDir) != "":
+	case opts.Getenv(rundir.EnvPluginDir) != "":
 		return "", err
 	}
 	return installDirs(opts)[0], nil
@@ -68,8 +69,8 @@ type place struct{ dir, origin string }
 
 // places lists the folders in the order of precedence.
 func places(opts Options) []place {
-	if dir := opts.Getenv(EnvDir); dir != "" {
-		return []place{{dir, EnvDir}}
+	if dir := opts.Getenv(rundir.EnvPluginDir); dir != "" {
+		return []place{{dir, rundir.EnvPluginDir}}
 	}
 	var all []place
 	for _, dir := range filepath.SplitList(opts.Getenv(EnvLibraryPath)) {
@@ -132,10 +133,10 @@ func notFound(opts Options, all []place) error {
 	for _, at := range all {
 		fmt.Fprintf(&b, "\n  %s (%s)", at.dir, at.origin)
 	}
-	if opts.Getenv(EnvDir) != "" {
-		fmt.Fprintf(&b, "\nfix: set %s to a folder that has the file, or unset it to have the plugin installed", EnvDir)
+	if opts.Getenv(rundir.EnvPluginDir) != "" {
+		fmt.Fprintf(&b, "\nfix: set %s to a folder that has the file, or unset it to have the plugin installed", rundir.EnvPluginDir)
 	} else {
-		fmt.Fprintf(&b, "\nfix: put it into one of these, or set %s to its folder", EnvDir)
+		fmt.Fprintf(&b, "\nfix: put it into one of these, or set %s to its folder", rundir.EnvPluginDir)
 	}
 	return errors.New(b.String())
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gonbatch/internal/plugin"
+	"gonbatch/internal/rundir"
 )
 
 // home is a user's home with files in it; "%" in a variable's value stands for its path.
@@ -48,12 +49,12 @@ func TestFind(t *testing.T) {
 	}{
 		{
 			name:  "own variable first",
-			env:   map[string]string{plugin.EnvDir: "%/mine", plugin.EnvLibraryPath: "%/theirs"},
+			env:   map[string]string{rundir.EnvPluginDir: "%/mine", plugin.EnvLibraryPath: "%/theirs"},
 			files: []string{"mine/pjrt_c_api_cpu_plugin.so", "theirs/pjrt_c_api_cpu_plugin.so", cached, goxla},
 			want:  "mine/pjrt_c_api_cpu_plugin.so",
 		}, {
 			name:    "own variable must have it",
-			env:     map[string]string{plugin.EnvDir: "%/mine", plugin.EnvLibraryPath: "%/theirs"},
+			env:     map[string]string{rundir.EnvPluginDir: "%/mine", plugin.EnvLibraryPath: "%/theirs"},
 			files:   []string{"theirs/pjrt_c_api_cpu_plugin.so", cached},
 			wantErr: []string{"no pjrt_c_api_cpu_plugin.so here", "/mine (GONBATCH_PLUGIN_DIR)", "fix: set GONBATCH_PLUGIN_DIR"},
 		}, {
@@ -129,7 +130,7 @@ func TestFindMakesPathsAbsolute(t *testing.T) {
 	dir, _ := home(t, nil, "mine/pjrt_c_api_cpu_plugin.so")
 	t.Chdir(dir)
 	p, err := plugin.Find(plugin.Options{Getenv: func(key string) string {
-		return map[string]string{plugin.EnvDir: "mine"}[key]
+		return map[string]string{rundir.EnvPluginDir: "mine"}[key]
 	}})
 	if want := filepath.Join(dir, "mine/pjrt_c_api_cpu_plugin.so"); err != nil || p.Path != want {
 		t.Errorf("found %s, %v, want %s", p.Path, err, want)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"gonbatch/internal/fetch"
+	"gonbatch/internal/rundir"
 )
 
 // way is one way of getting a plugin.
@@ -44,7 +45,7 @@ func install(ctx context.Context, opts Options) (dir string, err error) {
 		Name: "XLA's plugin " + FileName(opts.Platform),
 		Path: filepath.Join(opts.Dir, opts.Platform+"-*"),
 		Fix: fmt.Sprintf("on a machine with network let gonbatch install it, copy %s here, and set %s to the folder below it that has %s; "+
-			"or let HTTPS_PROXY or pip's index-url point to what this site has", opts.Dir, EnvDir, FileName(opts.Platform)),
+			"or let HTTPS_PROXY or pip's index-url point to what this site has", opts.Dir, rundir.EnvPluginDir, FileName(opts.Platform)),
 	}
 	for _, w := range ways[opts.Platform] {
 		err := w.install(ctx, opts)

@@ -19,6 +19,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"gonbatch/internal/rundir"
 )
 
 // compile makes a shared library from C.
@@ -91,7 +93,7 @@ func TestEnsureInstalls(t *testing.T) {
 			ways: func(n *atomic.Int32) []way {
 				return []way{gives("1", compile(t, "int other;"), new(atomic.Int32)), gives("2", good, n)}
 			}},
-		{name: "no way", wantErr: []string{"cannot get XLA's plugin pjrt_c_api_cpu_plugin.so", "way 1: is closed", "way 2: is closed", "fix:", EnvDir},
+		{name: "no way", wantErr: []string{"cannot get XLA's plugin pjrt_c_api_cpu_plugin.so", "way 1: is closed", "way 2: is closed", "fix:", rundir.EnvPluginDir},
 			ways: func(*atomic.Int32) []way { return []way{fails("1"), fails("2")} }},
 		{name: "no library", wantErr: []string{"way 1:", "is not a shared library"},
 			ways: func(n *atomic.Int32) []way { return []way{gives("1", []byte("<html>"), n)} }},
@@ -143,7 +145,7 @@ func TestEnsureSaysWhichVariableIsWrong(t *testing.T) {
 	opts := options(t)
 	home := opts.Getenv
 	opts.Getenv = func(key string) string {
-		if key == EnvDir {
+		if key == rundir.EnvPluginDir {
 			return "/no/such/folder"
 		}
 		return home(key)

@@ -34,6 +34,7 @@ import (
 	"path/filepath"
 
 	"gonbatch/internal/fetch"
+	"gonbatch/internal/rundir"
 )
 
 // The platforms that have a plugin.
@@ -44,7 +45,6 @@ const (
 
 // The environment variables that are read.
 const (
-	EnvDir         = "GONBATCH_PLUGIN_DIR"
 	EnvLibraryPath = "PJRT_PLUGIN_LIBRARY_PATH"
 )
 
@@ -89,7 +89,7 @@ func Ensure(ctx context.Context, opts Options) (dir string, err error) {
 	if findErr == nil {
 		return named(p, opts)
 	}
-	if opts.Getenv(EnvDir) != "" {
+	if opts.Getenv(rundir.EnvPluginDir) != "" {
 		return "", findErr
 	}
 	unlock, err := fetch.Lock(ctx, filepath.Join(opts.Dir, opts.Platform), opts.Progress)

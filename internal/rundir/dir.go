@@ -11,16 +11,6 @@ import (
 	"time"
 )
 
-// EnvDir is the environment variable that tells a running program its run directory.
-const EnvDir = "GONBATCH_RUN_DIR"
-
-// EnvStep is the environment variable that tells a running program the name of its step.
-const EnvStep = "GONBATCH_STEP"
-
-// EnvRendezvousKey is the environment variable with what only the ranks of a job know, where they
-// meet over TCP without MPI.
-const EnvRendezvousKey = "GONBATCH_RENDEZVOUS_KEY"
-
 // Dir is a run directory. The zero value names none.
 type Dir struct{ path string }
 
@@ -125,23 +115,6 @@ func Open(path string) (Dir, error) {
 
 // At names the run directory at path without looking at it: for previews, and for a path known to be one.
 func At(path string) Dir { return Dir{path: filepath.Clean(path)} }
-
-// FromEnv returns the run directory of the running program, and whether it has one.
-func FromEnv(getenv func(string) string) (Dir, bool) {
-	path := getenv(EnvDir)
-	if path == "" {
-		return Dir{}, false
-	}
-	return At(path), true
-}
-
-// StepFromEnv is the name of the step that runs: "main" where none is named.
-func StepFromEnv(getenv func(string) string) string {
-	if step := getenv(EnvStep); step != "" {
-		return step
-	}
-	return "main"
-}
 
 // Path is the directory's absolute path.
 func (d Dir) Path() string { return d.path }

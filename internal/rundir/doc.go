@@ -34,7 +34,7 @@
 //
 // A running program finds it:
 //
-//	if dir, ok := rundir.FromEnv(os.Getenv); ok {
-//		f, err := os.Create(dir.Metrics())
+//	if env := rundir.ReadEnv(os.Getenv); env.InRun() {
+//		f, err := os.Create(env.Dir.Metrics())
 //	}
 package rundir

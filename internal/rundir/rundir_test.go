@@ -102,18 +102,6 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-func TestFromEnv(t *testing.T) {
-	env := map[string]string{}
-	getenv := func(k string) string { return env[k] }
-	if d, ok := FromEnv(getenv); ok {
-		t.Errorf("FromEnv of nothing = %v", d)
-	}
-	env[EnvDir] = "/runs/x"
-	if d, ok := FromEnv(getenv); !ok || d.Path() != "/runs/x" {
-		t.Errorf("FromEnv = %v, %v", d, ok)
-	}
-}
-
 func TestOpen(t *testing.T) {
 	root := t.TempDir()
 	d := newRun(t, root, "a", testTime, "7")

@@ -10,20 +10,8 @@ import (
 	"strings"
 )
 
-// A run may start several times: SLURM starts a job again after a preemption or a node's failure, the job itself near its time
-// limit, and a person by "submit resume". Each start finds here what those before it did.
-const (
-	// EnvRequeue is set where the program may end with the exit code RequeueCode to be started again.
-	EnvRequeue = "GONBATCH_REQUEUE"
-	// EnvRestarts is the number of the restart: 0 in the first start.
-	EnvRestarts = "GONBATCH_RESTARTS"
-	// EnvStopped is the file that a rank's launcher makes when its program ended with RequeueCode.
-	EnvStopped = "GONBATCH_STOPPED"
-	// EnvRecorder is the socket of what writes executed.ipynb.
-	EnvRecorder = "GONBATCH_RECORDER"
-	// RequeueCode is EX_TEMPFAIL: "I was told to stop, I saved a checkpoint, start me again".
-	RequeueCode = 75
-)
+// RequeueCode is EX_TEMPFAIL: "I was told to stop, I saved a checkpoint, start me again".
+const RequeueCode = 75
 
 // Starts is the file with a line for each start of the run: the job's id, or "local", and the time.
 func (d Dir) Starts() string { return d.join("starts") }
@@ -68,18 +56,6 @@ func AddStart(d Dir, word string) (number int, err error) {
 		return 0, fmt.Errorf("start of run %s: %w", d.Name(), err)
 	}
 	return CountStarts(d)
-}
-
-// Superseded tells whether the run of the calling program has been started again: the program belongs to a start that its
-// scheduler has given up, as it does with a node that it cannot reach, and must not write there any more.
-func Superseded(getenv func(string) string) bool {
-	d, ok := FromEnv(getenv)
-	restarts := getenv(EnvRestarts)
-	if !ok || restarts == "" {
-		return false
-	}
-	n, err := CountStarts(d)
-	return err == nil && n > 0 && fmt.Sprint(n-1) != restarts
 }
 
 // IsFinished tells whether a step ended well in an earlier start.

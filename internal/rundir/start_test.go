@@ -50,7 +50,7 @@ func TestSuperseded(t *testing.T) {
 		{"a run directory that is gone", "/none", "0", false},
 	} {
 		env := map[string]string{EnvDir: tc.dir, EnvRestarts: tc.restarts}
-		if got := Superseded(func(name string) string { return env[name] }); got != tc.want {
+		if got := ReadEnv(func(name string) string { return env[name] }).Superseded(); got != tc.want {
 			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
 		}
 	}

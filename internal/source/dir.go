@@ -10,10 +10,8 @@ import (
 	"strings"
 
 	"gonbatch"
+	"gonbatch/internal/rundir"
 )
-
-// OverrideVariable names the environment variable that gives a checkout of gonbatch to use instead of the embedded source.
-const OverrideVariable = "GONBATCH_SOURCE"
 
 // Options say where the source comes from and where it goes. The zero value is the embedded source in the user's cache.
 type Options struct {
@@ -35,7 +33,7 @@ const (
 // find it. Calls at once, from several processes too, are safe: the folder appears whole or not at all.
 func Dir(ctx context.Context, opt Options) (string, error) {
 	if opt.Getenv != nil {
-		if dir := opt.Getenv(OverrideVariable); dir != "" {
+		if dir := opt.Getenv(rundir.EnvSource); dir != "" {
 			return checkout(dir)
 		}
 	}
@@ -67,14 +65,14 @@ func Dir(ctx context.Context, opt Options) (string, error) {
 func checkout(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return "", fmt.Errorf("%s=%q: %w", OverrideVariable, dir, err)
+		return "", fmt.Errorf("%s=%q: %w", rundir.EnvSource, dir, err)
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if err != nil {
-		return "", fmt.Errorf("%s=%q is not gonbatch's source: %w", OverrideVariable, dir, err)
+		return "", fmt.Errorf("%s=%q is not gonbatch's source: %w", rundir.EnvSource, dir, err)
 	}
 	if first, _, _ := strings.Cut(string(data), "\n"); strings.TrimSpace(first) != "module gonbatch" {
-		return "", fmt.Errorf("%s=%q is not gonbatch's source: its go.mod begins with %q, want \"module gonbatch\"", OverrideVariable, dir, first)
+		return "", fmt.Errorf("%s=%q is not gonbatch's source: its go.mod begins with %q, want \"module gonbatch\"", rundir.EnvSource, dir, first)
 	}
 	return dir, nil
 }

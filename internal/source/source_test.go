@@ -14,6 +14,7 @@ import (
 	"testing/fstest"
 
 	"gonbatch"
+	"gonbatch/internal/rundir"
 )
 
 // library is a small library.
@@ -106,7 +107,7 @@ func TestOverride(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	getenv := func(name string) string { return map[string]string{OverrideVariable: filepath.Join("..", "..")}[name] }
+	getenv := func(name string) string { return map[string]string{rundir.EnvSource: filepath.Join("..", "..")}[name] }
 	if dir, err := Dir(context.Background(), Options{Getenv: getenv}); err != nil || dir != checkout {
 		t.Errorf("Dir = %q, %v; want %q", dir, err, checkout)
 	}

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"gonbatch/internal/rundir"
 )
 
 // ErrBuild is the error of a program that does not compile or link: the messages are in the output.
@@ -136,7 +138,7 @@ func (b *builder) goBuild(ctx context.Context, record, linkerFlags string) ([]by
 	cmd := exec.CommandContext(ctx, b.Go, slices.Concat(args, b.Flags)...)
 	cmd.Dir = b.Dir
 	flags := get(b.Environ, "GOFLAGS") + " '" + linkerFlags + "'"
-	cmd.Env = append(slices.Clone(b.Environ), "GOFLAGS="+flags, "GONBATCH_RECORD="+record, "PWD="+b.Dir)
+	cmd.Env = append(slices.Clone(b.Environ), "GOFLAGS="+flags, rundir.EnvRecord+"="+record, "PWD="+b.Dir)
 	output, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {

@@ -4,8 +4,11 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"regexp"
 	"strings"
+
+	"gonbatch/internal/gocell"
 )
 
 // parameterLine is a line of the cell in which papermill passes parameters.
@@ -44,7 +47,7 @@ func TypedParameters(code string, earlier []string) string {
 // is a variable with a value of one.
 func declaration(name string, cells []string) (keyword, kind string) {
 	for i := len(cells) - 1; i >= 0; i-- {
-		source, _ := alignedSource(strings.Split(cells[i], "\n"))
+		source := gocell.Parse(cells[i]).File().Text()
 		file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.SkipObjectResolution)
 		if err != nil {
 			continue
@@ -92,14 +95,18 @@ func typeOf(source string, spec *ast.ValueSpec, at int, typed bool) string {
 			return text(value.Type)
 		}
 	case *ast.CallExpr:
-		if ident, ok := value.Fun.(*ast.Ident); ok && len(value.Args) == 1 && basic[ident.Name] {
+		if ident, ok := value.Fun.(*ast.Ident); ok && len(value.Args) == 1 && isBasic(ident.Name) {
 			return ident.Name
 		}
 	}
 	return ""
 }
 
-var basic = map[string]bool{
-	"int": true, "int8": true, "int16": true, "int32": true, "int64": true, "uint": true, "uint8": true, "uint16": true, "uint32": true,
-	"uint64": true, "float32": true, "float64": true, "string": true, "bool": true, "byte": true, "rune": true,
+// isBasic reports whether a name is one of Go's basic types.
+func isBasic(name string) bool {
+	t, ok := types.Universe.Lookup(name).(*types.TypeName)
+	if ok {
+		_, ok = t.Type().(*types.Basic)
+	}
+	return ok
 }

@@ -8,90 +8,93 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 
+	"gonbatch/internal/cluster"
 	"gonbatch/internal/rundir"
-)
-
-const (
-	// EnvDir names the folder that has the kept values of a kernel's session. A job's are in its run directory.
-	EnvDir = "GONBATCH_KEEP_DIR"
-	// EnvErrorFile names the file that says why a value cannot be kept. Unset, that ends the program.
-	EnvErrorFile = "GONBATCH_KEEP_ERRORS"
 )
 
 // Vars are the variables to keep: name to pointer.
 type Vars map[string]any
 
-// Load gives each variable the value that an earlier program kept. A value that does not fit any more, because the variable has
-// another type now, is dropped with a warning.
+// Load gives each variable the value that an earlier program kept. A value that no longer fits,
+// because the variable has another type now, is dropped with a warning.
 func (v Vars) Load() {
-	dir := folder()
-	if dir == "" {
+	p := findPlace(os.Getenv)
+	if p.dir == "" {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(v)) {
-		if err := load(dir, name, v[name]); err != nil {
+		if err := p.load(name, v[name]); err != nil {
 			fmt.Fprintf(os.Stderr, "%%keep %s: %v: it has its initial value again\n", name, err)
 		}
 	}
 }
 
-// Save writes the variables' values for later programs. What cannot be encoded is an error that names it.
+// Save writes the variables' values for later programs. What cannot be encoded is an error that
+// names it.
 func (v Vars) Save() {
-	dir := folder()
-	if dir == "" {
+	p := findPlace(os.Getenv)
+	if p.dir == "" {
 		return
 	}
 	var failed error
 	for _, name := range slices.Sorted(maps.Keys(v)) {
-		err := save(dir, name, v[name])
+		err := p.save(name, v[name])
 		if err == nil {
-			err = remember(dir, name)
+			err = p.remember(name)
 		}
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%%keep %s: %w", name, err))
 		}
 	}
 	if failed != nil {
-		report(failed)
+		p.report(failed)
 	}
 }
 
-func report(err error) {
-	if file := os.Getenv(EnvErrorFile); file != "" {
-		if os.WriteFile(file, []byte(err.Error()), 0o600) == nil {
-			return
-		}
-	}
-	panic(err)
+// place is where this process keeps values.
+type place struct {
+	// dir has the values; empty is nowhere.
+	dir string
+	// after has them, in a job, as the step leaves them: a later step's replace those in dir, and a
+	// later run may begin after this step.
+	after string
+	// errors is the file for an error; empty is none.
+	errors string
+	// rank is this process's: each rank of a job has its own values.
+	rank int
 }
 
-// folder is where the values are, or "".
-func folder() string {
-	if dir := os.Getenv(EnvDir); dir != "" {
-		return dir
+// findPlace finds the place of this process: a session's folder, or a job's run directory.
+func findPlace(getenv func(string) string) place {
+	p := place{dir: getenv(rundir.EnvKeepDir), errors: getenv(rundir.EnvKeepErrors)}
+	if env := rundir.ReadEnv(getenv); p.dir == "" && env.InRun() {
+		p.dir, p.after = env.Dir.Kept(), env.Dir.KeptAfter(env.Step)
 	}
-	if run, ok := rundir.FromEnv(os.Getenv); ok {
-		return run.Kept()
+	if ranks, err := cluster.Detect(getenv); err == nil { // Nonsense ends programs that use ranks.
+		p.rank = ranks.Rank
 	}
-	return ""
+	return p
 }
 
-// remember keeps, in a job, a value also as the step leaves it: a later step's replaces the first file, and a later run may begin
-// behind this step.
-func remember(dir, name string) error {
-	run, ok := rundir.FromEnv(os.Getenv)
-	if !ok || dir != run.Kept() {
+// report writes an error to the place's file. Without one it ends the program.
+func (p place) report(err error) {
+	if p.errors == "" || os.WriteFile(p.errors, []byte(err.Error()), 0o600) != nil {
+		panic(err)
+	}
+}
+
+// remember keeps a value as the step leaves it.
+func (p place) remember(name string) error {
+	if p.after == "" {
 		return nil
 	}
-	after := run.KeptAfter(rundir.StepFromEnv(os.Getenv))
-	if err := os.MkdirAll(after, 0o700); err != nil {
+	if err := os.MkdirAll(p.after, 0o700); err != nil {
 		return err
 	}
-	file, name := fileOf(dir, name, rank()), fileOf(after, name, rank())
+	file, name := rundir.KeptValue(p.dir, name, p.rank), rundir.KeptValue(p.after, name, p.rank)
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -105,28 +108,10 @@ func remember(dir, name string) error {
 	return os.WriteFile(name, text, 0o600)
 }
 
-// fileOf is the file of a variable: each rank of a job has its own.
-func fileOf(dir, name, rank string) string {
-	if rank == "" || rank == "0" {
-		return filepath.Join(dir, name+".gob")
-	}
-	return filepath.Join(dir, name+".rank-"+rank+".gob")
-}
-
-// rank is this process's, as launchers say it; "" is a process by itself.
-func rank() string {
-	for _, name := range []string{"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"} {
-		if value := os.Getenv(name); value != "" {
-			return filepath.Base(value)
-		}
-	}
-	return ""
-}
-
-func load(dir, name string, pointer any) error {
-	text, err := os.ReadFile(fileOf(dir, name, rank()))
+func (p place) load(name string, pointer any) error {
+	text, err := os.ReadFile(rundir.KeptValue(p.dir, name, p.rank))
 	if errors.Is(err, fs.ErrNotExist) {
-		text, err = os.ReadFile(fileOf(dir, name, ""))
+		text, err = os.ReadFile(rundir.KeptValue(p.dir, name, 0))
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -144,7 +129,7 @@ func load(dir, name string, pointer any) error {
 	return nil
 }
 
-func save(dir, name string, pointer any) error {
+func (p place) save(name string, pointer any) error {
 	value := reflect.ValueOf(pointer).Elem()
 	if err := check(value, name, nil); err != nil {
 		return err
@@ -155,10 +140,10 @@ func save(dir, name string, pointer any) error {
 	if err := gob.NewEncoder(&text).EncodeValue(box); err != nil {
 		return gobError(err)
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(p.dir, 0o700); err != nil {
 		return err
 	}
-	file := fileOf(dir, name, rank())
+	file := rundir.KeptValue(p.dir, name, p.rank)
 	if err := os.WriteFile(file+".new", text.Bytes(), 0o600); err != nil {
 		return err
 	}

@@ -68,8 +68,8 @@ func TestKeep(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			errs := filepath.Join(t.TempDir(), "errors")
-			t.Setenv(EnvDir, dir)
-			t.Setenv(EnvErrorFile, errs)
+			t.Setenv(rundir.EnvKeepDir, dir)
+			t.Setenv(rundir.EnvKeepErrors, errs)
 			Vars{"x": tt.before}.Save()
 			text, _ := os.ReadFile(errs)
 			if tt.err != "" {
@@ -91,7 +91,7 @@ func TestKeep(t *testing.T) {
 
 // TestAnotherType: a value that does not fit leaves the variable as it is.
 func TestAnotherType(t *testing.T) {
-	t.Setenv(EnvDir, t.TempDir())
+	t.Setenv(rundir.EnvKeepDir, t.TempDir())
 	before, after := "text", 5
 	Vars{"x": &before}.Save()
 	Vars{"x": &after}.Load()
@@ -103,11 +103,12 @@ func TestAnotherType(t *testing.T) {
 // TestRanks: each rank of a job finds its own value, a rank that was not there before finds rank 0's.
 func TestRanks(t *testing.T) {
 	run := t.TempDir()
-	t.Setenv(EnvDir, "")
+	t.Setenv(rundir.EnvKeepDir, "")
 	t.Setenv(rundir.EnvDir, run)
-	for _, name := range []string{"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"} {
+	for _, name := range []string{"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"} {
 		t.Setenv(name, "")
 	}
+	t.Setenv("WORLD_SIZE", "3")
 	for i, rank := range []string{"0", "1"} {
 		t.Setenv("RANK", rank)
 		Vars{"x": &i}.Save()
@@ -127,8 +128,9 @@ func TestRanks(t *testing.T) {
 // TestKeptAfter: a job's values are also kept as each step left them.
 func TestKeptAfter(t *testing.T) {
 	dir := rundir.At(t.TempDir())
-	t.Setenv(EnvDir, "")
+	t.Setenv(rundir.EnvKeepDir, "")
 	t.Setenv(rundir.EnvDir, dir.Path())
+	t.Setenv("WORLD_SIZE", "2")
 	for _, rank := range []string{"0", "1"} {
 		t.Setenv("RANK", rank)
 		for i, step := range []string{"first", "second", "second"} {
@@ -139,7 +141,7 @@ func TestKeptAfter(t *testing.T) {
 	for step, want := range map[string]int{"first": 0, "second": 2} {
 		for _, rank := range []string{"0", "1"} {
 			t.Setenv("RANK", rank)
-			t.Setenv(EnvDir, dir.KeptAfter(step))
+			t.Setenv(rundir.EnvKeepDir, dir.KeptAfter(step))
 			x := -1
 			if (Vars{"x": &x}).Load(); x != want {
 				t.Errorf("after %s rank %s had %d, want %d", step, rank, x, want)
@@ -150,12 +152,12 @@ func TestKeptAfter(t *testing.T) {
 
 // TestNoKernel: a program by itself keeps nothing, and an error without anybody to tell ends it.
 func TestNoKernel(t *testing.T) {
-	t.Setenv(EnvDir, "")
+	t.Setenv(rundir.EnvKeepDir, "")
 	t.Setenv(rundir.EnvDir, "")
-	t.Setenv(EnvErrorFile, "")
+	t.Setenv(rundir.EnvKeepErrors, "")
 	f := func() {}
 	Vars{"f": &f}.Save()
-	t.Setenv(EnvDir, t.TempDir())
+	t.Setenv(rundir.EnvKeepDir, t.TempDir())
 	defer func() {
 		if recover() == nil {
 			t.Error("no panic")

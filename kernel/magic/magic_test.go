@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gonbatch/internal/gocell"
 	"gonbatch/kernel/widget"
 )
 
@@ -307,14 +308,16 @@ func TestAsMain(t *testing.T) {
 	}
 }
 
-// TestHelp: every magic has a line that begins with how it is written.
-func TestHelp(t *testing.T) {
-	for name, text := range Help {
-		if usage, what, ok := strings.Cut(text, "\n"); !ok || !strings.HasPrefix(usage, name) || !strings.HasSuffix(what, ".") {
-			t.Errorf("%s: %q", name, text)
+// TestHandlers: the table and the handlers have the same magics.
+func TestHandlers(t *testing.T) {
+	for _, m := range gocell.Magics {
+		if _, ok := handlers[m.Name]; ok != (m.Runner == gocell.Submit) {
+			t.Errorf("%s is run by %s, and has a handler here: %v", m.Name, m.Runner, ok)
 		}
-		if !strings.Contains(HelpText(), "`"+name) {
-			t.Errorf("the help lacks %s", name)
+	}
+	for name := range handlers {
+		if gocell.Lookup(name) == nil {
+			t.Errorf("%s is not in the table", name)
 		}
 	}
 }

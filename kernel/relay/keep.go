@@ -12,7 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"gonbatch/kernel/cell"
+	"gonbatch/internal/gocell"
+	"gonbatch/internal/rundir"
 )
 
 // keepErrors is the file of CellDir in which package keep says what it could not encode.
@@ -31,10 +32,8 @@ func (e *execution) prepareKeep() {
 	if e.prepared.Err != nil {
 		return
 	}
-	for _, line := range strings.Split(e.code, "\n") {
-		if strings.TrimSpace(line) == "%reset" {
-			r.kept = nil
-		}
+	if e.prepared.Reset {
+		r.kept = nil
 	}
 	for _, change := range e.prepared.Keep {
 		switch {
@@ -49,7 +48,7 @@ func (e *execution) prepareKeep() {
 		}
 	}
 	if err := r.writeKeep(); err != nil {
-		r.log(fmt.Errorf("%s: %w", cell.KeepMagic, err))
+		r.log(fmt.Errorf("%s: %w", gocell.Keep, err))
 	}
 }
 
@@ -57,7 +56,7 @@ func (e *execution) prepareKeep() {
 func (r *relay) drop(names []string) {
 	r.kept = slices.DeleteFunc(r.kept, func(name string) bool { return slices.Contains(names, name) })
 	for _, name := range names {
-		_ = os.Remove(filepath.Join(r.opts.KeepDir, name+".gob"))
+		_ = os.Remove(rundir.KeptValue(r.opts.KeepDir, name, 0))
 	}
 }
 
@@ -142,7 +141,7 @@ func (r *relay) refusals() (reasons, dropped []string) {
 			continue
 		}
 		name := match[1]
-		info, err := os.Stat(filepath.Join(r.opts.KeepDir, name+".gob"))
+		info, err := os.Stat(rundir.KeptValue(r.opts.KeepDir, name, 0))
 		if err == nil && info.ModTime().After(r.refused[name]) {
 			r.refused[name] = time.Now()
 			reasons = append(reasons, line+"; it has the value again that was kept before this cell")

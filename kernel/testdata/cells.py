@@ -9,7 +9,7 @@ import threading
 
 from jupyter_client.manager import start_new_kernel
 
-manager, client = start_new_kernel(kernel_name="gonbatch", startup_timeout=120)
+manager, client = start_new_kernel(kernel_name="gonbatch", startup_timeout=600)
 ends = []
 for code in json.load(sys.stdin):
     texts = []
@@ -23,7 +23,7 @@ for code in json.load(sys.stdin):
     timer = threading.Timer(3, manager.interrupt_kernel) if "sleep" in code else None
     if timer:
         timer.start()
-    reply = client.execute_interactive(code, output_hook=hook, timeout=60)["content"]
+    reply = client.execute_interactive(code, output_hook=hook, timeout=600)["content"]
     ends.append([reply["status"], reply.get("ename", ""), reply.get("evalue", ""), "".join(texts)])
 manager.shutdown_kernel()
 print(json.dumps(ends))

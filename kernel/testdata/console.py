@@ -12,12 +12,12 @@ import time
 
 import pexpect
 
-PATIENCE = 60  # seconds
+PATIENCE = 600  # seconds
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]|\r")
 
 environment = dict(os.environ, TERM="xterm", PROMPT_TOOLKIT_NO_CPR="1", COLUMNS="120", LINES="40")
 console = pexpect.spawn(
-    sys.executable, ["-m", "jupyter_console", "--kernel=gonbatch", "--ZMQTerminalInteractiveShell.kernel_timeout=120"],
+    sys.executable, ["-m", "jupyter_console", "--kernel=gonbatch", "--ZMQTerminalInteractiveShell.kernel_timeout=600"],
     env=environment, dimensions=(40, 120), encoding="utf-8", timeout=1,
 )
 screen = ""

@@ -9,7 +9,7 @@ import time
 
 from jupyter_client.manager import start_new_kernel
 
-PATIENCE = 120  # seconds
+PATIENCE = 600  # seconds
 MEGABYTES = 200
 
 # A second front end, that connects, executes a cell, and says so; then it is stopped, as by Ctrl-Z, and later asked again.
@@ -20,9 +20,9 @@ client = BlockingKernelClient(connection_file=sys.argv[1])
 client.load_connection_file()
 client.start_channels()
 for line in sys.stdin:
-    client.wait_for_ready(timeout=120)
+    client.wait_for_ready(timeout=600)
     texts = []
-    client.execute_interactive(line, output_hook=lambda m: texts.append(m["content"].get("text", "")), timeout=120)
+    client.execute_interactive(line, output_hook=lambda m: texts.append(m["content"].get("text", "")), timeout=600)
     print("".join(texts), end="", flush=True)
 """
 

@@ -9,7 +9,7 @@ import sys
 
 from jupyter_client.manager import start_new_kernel
 
-manager, client = start_new_kernel(kernel_name="gonbatch", startup_timeout=120)
+manager, client = start_new_kernel(kernel_name="gonbatch", startup_timeout=600)
 ends = []
 for cell in json.load(sys.stdin):
     texts, passwords, answers = [], [], list(cell.get("answers") or [])
@@ -23,7 +23,7 @@ for cell in json.load(sys.stdin):
 
     reply = client.execute_interactive(
         cell["code"], output_hook=show, stdin_hook=ask, allow_stdin=cell.get("answers") is not None,
-        user_expressions=cell.get("expressions") or {}, timeout=60,
+        user_expressions=cell.get("expressions") or {}, timeout=600,
     )["content"]
     ends.append({"status": reply["status"], "text": "".join(texts), "passwords": passwords, "expressions": reply.get("user_expressions", {})})
 manager.shutdown_kernel()

@@ -10,7 +10,7 @@ import time
 from jupyter_client import BlockingKernelClient
 from jupyter_client.manager import start_new_kernel
 
-PATIENCE = 120  # seconds
+PATIENCE = 600  # seconds
 seed, cells = int(sys.argv[1]), int(sys.argv[2])
 choose = random.Random(seed)
 manager, client = start_new_kernel(kernel_name="gonbatch", startup_timeout=PATIENCE)

@@ -14,7 +14,7 @@ import zmq
 from jupyter_client.manager import KernelManager
 from jupyter_client.session import Session
 
-PATIENCE = 60  # seconds
+PATIENCE = 600  # seconds
 
 
 class Sockets:

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/mod/modfile"
+
+	"gonbatch/internal/rundir"
 )
 
 // GoplsVersion is the newest gopls that Go 1.26 builds.
@@ -30,7 +32,7 @@ func Pins(sourceDir string) ([]Pin, error) {
 	name := filepath.Join(sourceDir, "go.mod")
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return nil, fmt.Errorf("%w: set GONBATCH_SOURCE to gonbatch's source tree", err)
+		return nil, fmt.Errorf("%w: set %s to gonbatch's source tree", err, rundir.EnvSource)
 	}
 	mod, err := modfile.Parse(name, text, nil)
 	if err != nil {
@@ -43,7 +45,7 @@ func Pins(sourceDir string) ([]Pin, error) {
 			}
 		}
 		if pins[i].Version == "" {
-			return nil, fmt.Errorf("%s does not require %s: set GONBATCH_SOURCE to gonbatch's source tree", name, pins[i].Module)
+			return nil, fmt.Errorf("%s does not require %s: set %s to gonbatch's source tree", name, pins[i].Module, rundir.EnvSource)
 		}
 	}
 	return pins, nil

@@ -84,7 +84,7 @@ func (b *bed) dial(s *server) net.Conn {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = c.Close() })
-	_ = c.SetDeadline(time.Now().Add(60 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(5 * time.Minute))
 	return c
 }
 

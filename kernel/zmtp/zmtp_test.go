@@ -315,10 +315,10 @@ func (l *logBuffer) wait(t *testing.T, text string) {
 
 func waitFor(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if done() {
 			return
 		}
 	}
-	t.Fatalf("waited 60 s for %s", what)
+	t.Fatalf("waited 5 minutes for %s", what)
 }

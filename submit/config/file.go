@@ -147,7 +147,7 @@ func items(flag *pflag.Flag, nodes []*yaml.Node) ([]string, error) {
 	texts := []string{}
 	for _, item := range nodes {
 		if item.Kind != yaml.ScalarNode || item.Tag == "!!null" {
-			return nil, fmt.Errorf("%s in the list is not a text", describe(item))
+			return nil, fmt.Errorf("%s in the list is not a string", describe(item))
 		}
 		texts = append(texts, item.Value)
 	}

@@ -152,9 +152,9 @@ func Kind(flag *pflag.Flag) string {
 	case "gpus":
 		return "a number of GPUs, or TYPE:NUMBER, such as a100:2"
 	case "stringArray":
-		return "a list of texts"
+		return "a list of strings"
 	}
-	return "a text"
+	return "a string"
 }
 
 // settable lists the flags that may be set here, sorted by name.

@@ -15,12 +15,6 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// EnvSocket is the environment variable with the recorder's socket; EnvStep has the name of the step.
-const (
-	EnvSocket = rundir.EnvRecorder
-	EnvStep   = rundir.EnvStep
-)
-
 // Attach becomes a program whose output goes to the recorder at socket: it returns only if that is impossible. Where there is
 // no recorder (it has failed, or is on another node) the program runs without one, and its log says so. Standard output is the log.
 // environ is the program's environment, and names the step. The command spare runs Spare: it takes the output if the recorder dies.
@@ -64,7 +58,7 @@ func connect(socket, step string) (pipes, error) {
 // stepOf is the step that an environment names.
 func stepOf(environ []string) (step string) {
 	for _, v := range environ {
-		if value, ok := strings.CutPrefix(v, EnvStep+"="); ok {
+		if value, ok := strings.CutPrefix(v, rundir.EnvStep+"="); ok {
 			step = value
 		}
 	}

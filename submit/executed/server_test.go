@@ -37,10 +37,10 @@ func TestMain(m *testing.M) {
 		_ = os.Setenv("EXECUTED_TEST", program)
 		_ = os.Setenv("EXECUTED_SPARE", "yes")
 		environ := slices.DeleteFunc(os.Environ(), func(v string) bool { return v == "EXECUTED_SPARE=yes" })
-		fmt.Fprintln(os.Stderr, Attach(os.Getenv(EnvSocket), os.Args[1:], environ, []string{os.Args[0]}))
+		fmt.Fprintln(os.Stderr, Attach(os.Getenv(rundir.EnvRecorder), os.Args[1:], environ, []string{os.Args[0]}))
 		os.Exit(99)
 	case "serve":
-		serveForTest(rundir.At(os.Getenv(rundir.EnvDir)), os.Getenv(EnvSocket))
+		serveForTest(rundir.At(os.Getenv(rundir.EnvDir)), os.Getenv(rundir.EnvRecorder))
 	case "wait":
 		waitAndShow(os.Getenv("EXECUTED_SYNCED") != "")
 	case "show":
@@ -117,7 +117,7 @@ func (j *job) run(step string, program ...string) int {
 	}
 	defer log.Close() //nolint:errcheck // the program that writes it has its own handle
 	cmd := exec.CommandContext(j.t.Context(), os.Args[0], program...)
-	cmd.Env = append(os.Environ(), "EXECUTED_TEST=attach", EnvSocket+"="+j.socket, EnvStep+"="+step)
+	cmd.Env = append(os.Environ(), "EXECUTED_TEST=attach", rundir.EnvRecorder+"="+j.socket, rundir.EnvStep+"="+step)
 	cmd.Stdout, cmd.Stderr = log, log
 	err = cmd.Run()
 	var exit *exec.ExitError
@@ -273,7 +273,7 @@ func TestWhileItRuns(t *testing.T) {
 	go func() {
 		ended <- j.run("a", "bash", "-c", `echo early; while [ ! -e "$0" ]; do sleep 0.05; done; echo late`, release)
 	}()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		if got := j.results()["a"]; got == (result{2, running, "stream stdout early"}) {
 			break
 		} else if time.Now().After(deadline) {

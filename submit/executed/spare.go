@@ -85,8 +85,8 @@ func refuseDisplays(display, back *os.File) {
 
 // markLoss notes in the run directory that the notebook lacks output.
 func markLoss(getenv func(string) string) {
-	if dir, ok := rundir.FromEnv(getenv); ok {
-		_ = rundir.WriteFileAtomic(dir.Unrecorded(), nil, 0o644) // The log says it, too.
+	if env := rundir.ReadEnv(getenv); env.InRun() {
+		_ = rundir.WriteFileAtomic(env.Dir.Unrecorded(), nil, 0o644) // The log says it, too.
 	}
 }
 

@@ -62,7 +62,7 @@ func TestKilledRecorder(t *testing.T) {
 			t.Setenv("GONBATCH_RUN_DIR", j.dir.Path())
 			t.Setenv("EXECUTED_SYNCED", synced)
 			recorder := exec.Command(os.Args[0])
-			recorder.Env = append(os.Environ(), "EXECUTED_TEST=serve", EnvSocket+"="+j.socket)
+			recorder.Env = append(os.Environ(), "EXECUTED_TEST=serve", rundir.EnvRecorder+"="+j.socket)
 			recorder.Stderr = os.Stderr
 			out, err := recorder.StdoutPipe()
 			if err != nil {
@@ -92,7 +92,7 @@ func TestKilledRecorder(t *testing.T) {
 				if code != 7 {
 					t.Errorf("the program ended with code %d", code)
 				}
-			case <-time.After(time.Minute):
+			case <-time.After(5 * time.Minute):
 				t.Fatal("the program hangs")
 			}
 			waitFor(t, "the log has all", func() bool { return strings.HasSuffix(j.log(), "after\n") })
@@ -116,7 +116,7 @@ func (j *job) log() string {
 
 func waitFor(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); !done(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("after a minute: not yet so that %s", what)
 		}

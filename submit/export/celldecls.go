@@ -9,16 +9,12 @@ import (
 	"go/token"
 	"strconv"
 	"strings"
+
+	"gonbatch/internal/gocell"
 )
 
-// initPrefix starts the names of functions that become func init.
-const initPrefix = "init_"
-
-// header stands before a cell's lines, so that line n of the cell is line n+headerLines of the parsed file.
-const (
-	header      = "package main\n"
-	headerLines = 1
-)
+// headerLines are those of gocell.Header: line n of the cell is line n+headerLines of the parsed file.
+const headerLines = 1
 
 // cellDecls is what one cell declares.
 type cellDecls struct {
@@ -42,14 +38,12 @@ type cellParser struct {
 	out  cellDecls
 }
 
-// parseDecls parses the Go of a cell: its lines, with what the magics made of theirs. What there is to know about it goes to
-// found.
-func parseDecls(cell *cellInfo, goLines []string, tail string, found *findings) (*cellDecls, error) {
-	p := &cellParser{cell: cell, fset: token.NewFileSet()}
-	p.src = header + strings.Join(goLines, "\n") + "\n" + tail
+// parseDecls parses the Go of a cell. What there is to know about it goes to found.
+func parseDecls(cell *cellInfo, goFile gocell.File, found *findings) (*cellDecls, error) {
+	p := &cellParser{cell: cell, fset: token.NewFileSet(), src: goFile.Text()}
 	file, err := parser.ParseFile(p.fset, "", p.src, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
-		return nil, p.syntaxError(err, len(goLines))
+		return nil, p.syntaxError(err, len(goFile.Lines))
 	}
 	p.file = p.fset.File(file.Pos())
 	p.flagsIn(file)
@@ -103,12 +97,8 @@ func (p *cellParser) withDoc(doc *ast.CommentGroup, body ...chunk) []chunk {
 // function adds a function, a method, or the main.
 func (p *cellParser) function(d *ast.FuncDecl) error {
 	name := d.Name.Name
-	f := &decl{key: name, kind: token.FUNC, cell: p.cell}
+	f := &decl{key: gocell.FuncKey(d), kind: token.FUNC, cell: p.cell, names: gocell.Declared(d)}
 	f.chunks = p.withDoc(d.Doc, p.chunk(d.Pos(), d.End()))
-	if d.Recv != nil && len(d.Recv.List) > 0 {
-		f.key = receiverName(d.Recv.List[0].Type) + "~" + name
-	}
-	f.names = []string{f.key}
 	switch {
 	case f.key == "main" && p.out.main != nil:
 		return p.cell.errorf(p.line(d.Pos()), "the cell has two main functions; split it into two cells")
@@ -116,31 +106,14 @@ func (p *cellParser) function(d *ast.FuncDecl) error {
 		p.out.main, p.out.end = f, p.findDeadEnd(d.Body)
 		return nil
 	case f.key == "_":
-		f.names, f.key = nil, p.blankKey(d.Pos())
-	case d.Recv == nil && strings.HasPrefix(name, initPrefix):
+		f.key = p.blankKey(d.Pos())
+	case d.Recv == nil && strings.HasPrefix(name, gocell.InitPrefix):
 		f.idents = []ident{{name, int(d.Name.Pos() - d.Pos())}}
 		f.rename(name, "init")
 	}
 	p.noteExits(d)
 	p.out.decls = append(p.out.decls, f)
 	return nil
-}
-
-// receiverName is the name of a receiver's type, without pointer, parentheses and type parameters.
-func receiverName(expr ast.Expr) string {
-	switch t := expr.(type) {
-	case *ast.Ident:
-		return t.Name
-	case *ast.StarExpr:
-		return receiverName(t.X)
-	case *ast.ParenExpr:
-		return receiverName(t.X)
-	case *ast.IndexExpr:
-		return receiverName(t.X)
-	case *ast.IndexListExpr:
-		return receiverName(t.X)
-	}
-	return "?"
 }
 
 // blankKey orders declarations that have no name.
@@ -159,7 +132,7 @@ func (p *cellParser) general(d *ast.GenDecl) {
 		case *ast.ImportSpec:
 			p.importSpec(d, spec)
 		case *ast.TypeSpec:
-			t := &decl{key: p.keyOf(spec.Name), kind: token.TYPE, cell: p.cell, names: named(spec.Name)}
+			t := &decl{key: p.keyOf(spec.Name), kind: token.TYPE, cell: p.cell, names: gocell.Named([]*ast.Ident{spec.Name})}
 			t.chunks = p.spec(d, spec, spec.Doc, spec.Comment)
 			p.out.decls = append(p.out.decls, t)
 		case *ast.ValueSpec:
@@ -201,13 +174,13 @@ func (p *cellParser) spec(d *ast.GenDecl, spec ast.Spec, doc, comment *ast.Comme
 // varSpec adds the variables of a spec: each for itself, or as a tuple where one value gives them all.
 func (p *cellParser) varSpec(d *ast.GenDecl, spec *ast.ValueSpec) {
 	if len(spec.Names) == 1 || len(spec.Values) == 1 {
-		v := &decl{key: p.keyOf(spec.Names[0]), kind: token.VAR, cell: p.cell, names: named(spec.Names...)}
+		v := &decl{key: p.keyOf(spec.Names[0]), kind: token.VAR, cell: p.cell, names: gocell.Named(spec.Names)}
 		v.chunks = p.spec(d, spec, spec.Doc, spec.Comment)
 		p.out.decls = append(p.out.decls, v)
 		return
 	}
 	for i, name := range spec.Names {
-		v := &decl{key: p.keyOf(name), kind: token.VAR, cell: p.cell, names: named(name)}
+		v := &decl{key: p.keyOf(name), kind: token.VAR, cell: p.cell, names: gocell.Named([]*ast.Ident{name})}
 		v.chunks = []chunk{{text: "var "}, p.chunk(name.Pos(), name.End())}
 		if spec.Type != nil {
 			v.chunks = append(v.chunks, chunk{text: " "}, p.chunk(spec.Type.Pos(), spec.Type.End()))
@@ -237,9 +210,9 @@ func (p *cellParser) constBlock(d *ast.GenDecl) {
 	}
 	c := &decl{kind: token.CONST, cell: p.cell, chunks: p.withDoc(d.Doc, p.chunk(d.Pos(), end))}
 	c.key = p.keyOf(d.Specs[0].(*ast.ValueSpec).Names[0])
+	c.names = gocell.Declared(d)
 	for _, spec := range d.Specs {
 		for _, name := range spec.(*ast.ValueSpec).Names {
-			c.names = append(c.names, named(name)...)
 			c.idents = append(c.idents, ident{name.Name, int(name.Pos() - d.Pos())})
 		}
 	}
@@ -252,15 +225,4 @@ func (p *cellParser) keyOf(name *ast.Ident) string {
 		return p.blankKey(name.Pos())
 	}
 	return name.Name
-}
-
-// named gives the names that are not blank.
-func named(idents ...*ast.Ident) []string {
-	var names []string
-	for _, id := range idents {
-		if id.Name != "_" {
-			names = append(names, id.Name)
-		}
-	}
-	return names
 }

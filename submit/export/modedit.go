@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
+
+	"gonbatch/internal/gocell"
 )
 
 // modEdit is one change to go.mod that a notebook makes by !*go get or !*go mod edit.
@@ -24,24 +26,20 @@ type modEdit struct {
 	drop bool
 }
 
-// shell notes a shell command: what !* does to go.mod is replayed at the export, any other is for the job.
-func (s *session) shell(cell *cellInfo, m magicLine) error {
-	command, inTempDir := strings.CutPrefix(m.text, "*")
-	if !inTempDir {
-		return s.queue(cell, m, bashLine(m.text))
-	}
-	for _, part := range strings.Split(command, "&&") {
-		words := splitWords(s.expandKernelDir(part))
+// shellInModule is a !* line: what it does to go.mod is replayed at the export.
+func (s *session) shellInModule(m played) error {
+	for _, part := range strings.Split(m.Rest(), "&&") {
+		words := gocell.Words(s.expandKernelDir(part))
 		switch {
 		case slices.Equal(words, []string{"rm", "-f", "go.work"}), slices.Equal(words, []string{"rm", "go.work"}):
 			continue // Each export starts without one.
 		case len(words) < 2 || words[0] != "go":
-			s.warn(cell, m.line, "the shell command is not run on the cluster, where the kernel's temporary folder is not: !"+m.text)
+			s.warn(m.cell, m.Line, "the shell command is not run on the cluster, where the kernel's temporary folder is not: !"+m.Text)
 			return nil
 		}
 		edits, reason := goCommandEdits(words)
 		if reason != "" {
-			s.warn(cell, m.line, fmt.Sprintf("!%s is not replayed: %s", m.text, reason))
+			s.warn(m.cell, m.Line, fmt.Sprintf("!%s is not replayed: %s", m.Text, reason))
 		}
 		s.mods = append(s.mods, edits...)
 	}

@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
+
+	"gonbatch/internal/gocell"
 )
 
 // packageNames finds the names of imported packages without running the go command.
@@ -22,8 +24,8 @@ type packageNames struct {
 // of is the name of the package at an import path, or "" where it cannot be known. A name that the path suggests and that
 // the program uses is taken as right; else the package's own source decides.
 func (n *packageNames) of(importPath string, used map[string]map[string]bool) string {
-	assumed := assumedName(importPath)
-	if used[assumed] != nil || isStdlib(importPath) {
+	assumed := gocell.AssumedName(importPath)
+	if used[assumed] != nil || gocell.IsStandard(importPath) {
 		return assumed
 	}
 	if name, ok := n.cache[importPath]; ok {

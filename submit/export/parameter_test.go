@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gonbatch/internal/gocell"
 	"gonbatch/internal/nbformat"
 )
 
@@ -78,11 +79,11 @@ func TestParameterMistakes(t *testing.T) {
 		{"negative unsigned", "count", "-1", "-p count=-1: not a whole number, and its type is uint; give one such as 20\n"},
 		{"not a truth value", "on", "maybe", "-p on=maybe: not a bool; give true or false"},
 		{"not a duration", "d", "3", "-p d=3: not a time.Duration; give one such as 90s or 1h30m"},
-		{"a list", "list", "1", "line 4: -p list=1: its type is []int; only numbers, texts, truth values and time.Duration can be given"},
-		{"a flag", "f", "1", "-p f=1: it is the flag size; give it behind --, as in: submit notebook.ipynb -- -size 1"},
+		{"a list", "list", "1", "line 4: -p list=1: its type is []int; only numbers, strings, booleans and time.Duration can be set"},
+		{"a flag", "f", "1", "-p f=1: it is the flag size; give it after --, as in: submit notebook.ipynb -- -size 1"},
 		{"from a call", "p", "1", "-p p=1: its type cannot be known from this cell"},
 		{"a repeated const", "B", "1", "line 9: -p B=1: B has no value of its own but repeats the line above; give it one"},
-		{"not known alone", "other", "1", "-p other=1: its type cannot be known from this cell; declare it with a number, a text or a truth value"},
+		{"not known alone", "other", "1", "-p other=1: its type cannot be known from this cell; declare it with a number, a string or a boolean"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -135,18 +136,19 @@ func FuzzParameter(f *testing.F) {
 	const cell = "var name = \"x\"\nvar n, rate = 1, 0.5 // note\nvar size uint8\nconst c = 1"
 	f.Fuzz(func(t *testing.T, value string) {
 		for _, name := range []string{"name", "n", "rate", "size", "c"} {
-			editor, _ := newParameterEditor(describeCells(tagged(cell))[0], header+cell)
+			file := gocell.Parse(cell).File()
+			editor, _ := newParameterEditor(describeCells(tagged(cell))[0], file.Text())
 			params := parameters{values: map[string]string{name: value}}
-			lines, err := params.apply(editor.cell, strings.Split(cell, "\n"), "")
+			err := params.apply(editor.cell, &file)
 			if err != nil {
 				if name == "name" {
 					t.Errorf("a text is refused: %v", err)
 				}
 				continue
 			}
-			again, ok := newParameterEditor(editor.cell, header+strings.Join(lines, "\n"))
-			if !ok || len(lines) != 4 || len(again.file.Decls) != len(editor.file.Decls) {
-				t.Fatalf("-p %s=%q gives other declarations:\n%s", name, value, strings.Join(lines, "\n"))
+			again, ok := newParameterEditor(editor.cell, file.Text())
+			if !ok || len(file.Lines) != 4 || len(again.file.Decls) != len(editor.file.Decls) {
+				t.Fatalf("-p %s=%q gives other declarations:\n%s", name, value, file.Text())
 			}
 			if text := again.describe(again.file.Decls[0].(*ast.GenDecl).Specs[0].(*ast.ValueSpec), 0).Default; name == "name" {
 				if got, err := strconv.Unquote(text); err == nil && got != value && strings.Join(strings.Fields(value), " ") == value {

@@ -101,7 +101,7 @@ func (k parameterKind) literal(text string) (string, error) {
 func (k parameterKind) plainLiteral(text string) (string, error) {
 	switch {
 	case k.flag != "":
-		return "", fmt.Errorf("it is the flag %s; give it behind --, as in: submit notebook.ipynb -- -%s %s", k.flag, k.flag, text)
+		return "", fmt.Errorf("it is the flag %s; give it after --, as in: submit notebook.ipynb -- -%s %s", k.flag, k.flag, text)
 	case k.duration:
 		d, err := time.ParseDuration(text)
 		if err != nil {
@@ -109,9 +109,9 @@ func (k parameterKind) plainLiteral(text string) (string, error) {
 		}
 		return fmt.Sprintf("time.Duration(%d)", d.Nanoseconds()), nil
 	case k.basic == nil && k.name == "":
-		return "", errors.New("its type cannot be known from this cell; declare it with a number, a text or a truth value")
+		return "", errors.New("its type cannot be known from this cell; declare it with a number, a string or a boolean")
 	case k.basic == nil:
-		return "", fmt.Errorf("its type is %s; only numbers, texts, truth values and time.Duration can be given", k.name)
+		return "", fmt.Errorf("its type is %s; only numbers, strings, booleans and time.Duration can be set", k.name)
 	}
 	switch info := k.basic.Info(); {
 	case info&types.IsBoolean != 0:
@@ -127,7 +127,7 @@ func (k parameterKind) plainLiteral(text string) (string, error) {
 	case info&types.IsString != 0:
 		return strconv.Quote(text), nil
 	}
-	return "", fmt.Errorf("its type is %s; only numbers, texts, truth values and time.Duration can be given", k.name)
+	return "", fmt.Errorf("its type is %s; only numbers, strings, booleans and time.Duration can be set", k.name)
 }
 
 // bits is the size of a number's type; that of an untyped one is 64.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"gonbatch/internal/gocell"
 )
 
 // picks are the names given by --cell.
@@ -68,7 +70,7 @@ func (p picks) check(nb string, all []Step, cells []*cellInfo) error {
 
 // suggestion names near steps.
 func suggestion(pick string, steps []string) string {
-	if near := nearest(pick, steps); len(near) > 0 {
+	if near := gocell.Nearest(pick, steps); len(near) > 0 {
 		return "; did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return ""

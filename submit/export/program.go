@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"gonbatch/internal/gocell"
 	"gonbatch/internal/nbformat"
 )
 
@@ -171,7 +172,7 @@ func renderImports(imports []importLine) string {
 		switch {
 		case imp.path == "C":
 			cgo.WriteString("\n" + imp.doc + "import \"C\"\n")
-		case isStdlib(imp.path):
+		case gocell.IsStandard(imp.path):
 			std.WriteString(imp.String())
 		default:
 			other.WriteString(imp.String())

@@ -4,6 +4,8 @@ import (
 	"go/scanner"
 	"go/token"
 	"strings"
+
+	"gonbatch/internal/gocell"
 )
 
 // pieces are a declaration's words, as far as they say what a program needs.
@@ -39,7 +41,7 @@ func (d *decl) isActive(calls bool) bool {
 	case len(d.names) == 0:
 		return true
 	case d.kind == token.FUNC:
-		return d.key == "main" || d.key == "init" || strings.HasPrefix(d.key, initPrefix)
+		return d.key == "main" || d.key == "init" || strings.HasPrefix(d.key, gocell.InitPrefix)
 	case d.kind == token.VAR:
 		return calls
 	}

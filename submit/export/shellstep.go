@@ -19,12 +19,12 @@ type shellCommand struct {
 }
 
 // queue notes a command that becomes a step of its own.
-func (s *session) queue(cell *cellInfo, m magicLine, run string) error {
+func (s *session) queue(m played, run string) error {
 	if strings.ContainsRune(run, 0) {
-		return cell.errorf(m.line, "the shell command has a NUL byte; remove it")
+		return m.errorf("the shell command has a NUL byte; remove it")
 	}
 	s.shells = append(s.shells, shellCommand{
-		line: m.line, title: shortened(string(m.kind) + m.text), run: run, env: maps.Clone(s.env), dir: s.dir, mayFail: s.mayFail,
+		line: m.Line, title: shortened(string(m.Mark) + m.Text), run: run, env: maps.Clone(s.env), dir: s.dir, mayFail: s.mayFail,
 	})
 	return nil
 }
@@ -36,46 +36,46 @@ func (s *session) takeShells() []shellCommand {
 	return shells
 }
 
-// special plays a cell that is not Go: one for a shell or a script, or one that is a file's content.
-func (s *session) special(cell *cellInfo, m magicLine) error {
-	name, args := m.name(), m.args()
-	switch name {
-	case "%bash", "%sh":
-		if len(args) > 0 {
-			return cell.errorf(1, "%%%s takes no arguments; write %%%%script %s %s", name, name[1:], strings.Join(args, " "))
-		}
-		return s.queue(cell, m, feed([]string{name[1:]}, "\n"+cellBody(cell)))
-	case "%script":
-		if len(args) == 0 {
-			return cell.errorf(1, "%%%%script needs the command that gets the cell: %%%%script COMMAND [ARGUMENTS]")
-		}
-		return s.queue(cell, m, feed(args, cellBody(cell)))
-	case "%writefile":
-		return s.writeFile(cell, m, args)
+// shellLine is a ! line.
+func (s *session) shellLine(m played) error { return s.queue(m, bashLine(m.Text)) }
+
+// shellCell is %%bash or %%sh.
+func (s *session) shellCell(m played) error {
+	shell := strings.TrimPrefix(m.Name(), "%%")
+	if args := m.Args(); len(args) > 0 {
+		return m.errorf("%s takes no arguments; write %%%%script %s %s", m.Name(), shell, strings.Join(args, " "))
 	}
-	s.warn(cell, 1, "%"+name+" is not run on the cluster")
-	return nil
+	return s.queue(m, feed([]string{shell}, "\n"+m.body()))
+}
+
+// script is %%script.
+func (s *session) script(m played) error {
+	args := m.Args()
+	if len(args) == 0 {
+		return m.errorf("%%%%script needs the command that gets the cell: %%%%script COMMAND [ARGUMENTS]")
+	}
+	return s.queue(m, feed(args, m.body()))
 }
 
 // writeFile is %%writefile.
-func (s *session) writeFile(cell *cellInfo, m magicLine, args []string) error {
+func (s *session) writeFile(m played) error {
+	args := m.Args()
 	add := len(args) > 1 && args[0] == "-a"
 	if add {
 		args = args[1:]
 	}
 	if len(args) != 1 || args[0] == "" {
-		return cell.errorf(1, "%%%%writefile takes one file: %%%%writefile [-a] FILE; quote a name that has spaces")
+		return m.errorf("%%%%writefile takes one file: %%%%writefile [-a] FILE; quote a name that has spaces")
 	}
-	return s.queue(cell, m, writeTo(args[0], add, cellBody(cell)))
+	return s.queue(m, writeTo(args[0], add, m.body()))
 }
 
-// cellBody is a cell without its first line; every line of it ends in a newline.
-func cellBody(cell *cellInfo) string {
-	_, body, ok := strings.Cut(strings.ReplaceAll(cell.Source, "\r\n", "\n"), "\n")
-	if !ok {
+// body is the cell without its first line; every line of it ends in a newline.
+func (m played) body() string {
+	if len(m.code.Lines) == 1 {
 		return ""
 	}
-	return body + "\n"
+	return m.code.Body() + "\n"
 }
 
 // shellStep adds the step of a shell command.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"gonbatch/internal/gocell"
 )
 
 // reservedTags have a meaning elsewhere, so they never name a step.
@@ -61,7 +63,7 @@ func tagName(tags []string) string {
 
 // isName tells whether a step can have the name. The go command would name the program of a folder v2 by the one above.
 func isName(name string) bool {
-	return validName.MatchString(name) && !reservedNames[strings.ToLower(name)] && !versionElement.MatchString(name)
+	return validName.MatchString(name) && !reservedNames[strings.ToLower(name)] && !gocell.IsVersion(name)
 }
 
 // slug makes a name from a heading, or "" where it has no letters to make one from.

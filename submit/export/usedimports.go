@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"gonbatch/internal/gocell"
 )
 
 // importLine is an import of an exported program.
@@ -19,7 +21,7 @@ type importLine struct {
 // selectors gives the packages that a program's body uses, each with what it takes from them: X.Sel where X is declared
 // nowhere in the file.
 func selectors(body string) (map[string]map[string]bool, error) {
-	file, err := parser.ParseFile(token.NewFileSet(), "", header+body, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "", gocell.Header+body, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -90,49 +92,12 @@ func (d *importDecl) importLine() importLine {
 func missingStdlib(open map[string]map[string]bool) []importLine {
 	var lines []importLine
 	for _, name := range slices.Sorted(maps.Keys(open)) {
-		paths := stdlib()[name]
-		if len(paths) == 0 {
+		importPath := gocell.StandardPackage(name, open[name])
+		if importPath == "" {
 			continue
-		}
-		importPath := paths[0]
-		if len(paths) > 1 {
-			importPath = ambiguousStdlib(name, open[name])
 		}
 		delete(open, name)
 		lines = append(lines, importLine{path: importPath})
 	}
 	return lines
-}
-
-// decisive are the symbols that only one of several packages of the standard library with the same name has.
-var decisive = map[string]map[string]string{
-	"pprof": {
-		"Handler": "net/http/pprof", "Index": "net/http/pprof", "Cmdline": "net/http/pprof", "Symbol": "net/http/pprof",
-		"Trace": "net/http/pprof",
-	},
-	"rand": {
-		"Reader": "crypto/rand", "Prime": "crypto/rand", "Text": "crypto/rand",
-		"IntN": "math/rand/v2", "Int32": "math/rand/v2", "Int32N": "math/rand/v2", "Int64": "math/rand/v2", "Int64N": "math/rand/v2",
-		"N": "math/rand/v2", "UintN": "math/rand/v2", "Uint32N": "math/rand/v2", "Uint64N": "math/rand/v2",
-		"PCG": "math/rand/v2", "NewPCG": "math/rand/v2", "ChaCha8": "math/rand/v2", "NewChaCha8": "math/rand/v2",
-	},
-	"scanner": {"ErrorHandler": "go/scanner", "ErrorList": "go/scanner", "PrintError": "go/scanner", "Mode": "go/scanner"},
-	"template": {
-		"CSS": "html/template", "HTML": "html/template", "HTMLAttr": "html/template", "JS": "html/template",
-		"JSStr": "html/template", "Srcset": "html/template", "URL": "html/template",
-	},
-}
-
-// usual is the package that is meant where no symbol decides.
-var usual = map[string]string{"pprof": "runtime/pprof", "rand": "math/rand", "scanner": "text/scanner", "template": "text/template"}
-
-// ambiguousStdlib chooses among packages with the same name by the symbols that are used. (goimports, which GoNB runs,
-// chooses at random where several have them all.)
-func ambiguousStdlib(name string, symbols map[string]bool) string {
-	for _, symbol := range slices.Sorted(maps.Keys(symbols)) {
-		if importPath := decisive[name][symbol]; importPath != "" {
-			return importPath
-		}
-	}
-	return usual[name]
 }

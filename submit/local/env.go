@@ -1,8 +1,6 @@
 package local
 
 import (
-	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 
@@ -10,34 +8,24 @@ import (
 	"gonbatch/submit"
 )
 
-// ownEnv is gonbatch's part of what every rank gets beside what is there, as NAME=VALUE. The run
-// directory and the step come last, by whoever starts the program.
-func ownEnv(spec submit.JobSpec, start int) []string {
-	vars := []string{
-		"GONBATCH_PLUGIN_DIR=" + spec.Plugins(),
-		fmt.Sprintf("%s=%d", rundir.EnvRequeue, rundir.RequeueCode),
-		fmt.Sprintf("%s=%d", rundir.EnvRestarts, start-1),
-		rundir.EnvStopped + "=" + stoppedFile(spec, start),
-	}
-	for _, v := range [][2]string{
-		{"GONBATCH_DATA", spec.DataDir}, {"GONBATCH_DEVICES", firstOf(spec.Devices, defaultDevices(spec))},
-		{"GONBATCH_MPI_LIBRARY", spec.MPILibrary}, {"GONBATCH_PLATFORM", spec.Platform},
-	} {
-		if v[1] != "" {
-			vars = append(vars, v[0]+"="+v[1])
-		}
-	}
-	return vars
+// ownEnv is gonbatch's part of what the ranks of a step get beside what is there, as NAME=VALUE.
+func (s *start) ownEnv(step string) []string {
+	env := s.spec.RankEnv(defaultDevices(s.spec))
+	env.Step, env.Start, env.Stopped = step, s.number, s.stoppedFile()
+	return texts(env.Vars())
 }
 
 // userEnv is the user's part: the job's and the step's own. A later one wins.
-func userEnv(spec submit.JobSpec, step submit.Step) (vars []string) {
-	for _, group := range []map[string]string{spec.Env, step.Env} {
-		for _, name := range slices.Sorted(maps.Keys(group)) {
-			vars = append(vars, name+"="+group[name])
-		}
+func userEnv(spec submit.JobSpec, step submit.Step) []string {
+	return texts(slices.Concat(rundir.SortedVars(spec.Env), rundir.SortedVars(step.Env)))
+}
+
+func texts(vars []rundir.Var) []string {
+	all := make([]string, len(vars))
+	for i, v := range vars {
+		all[i] = v.String()
 	}
-	return vars
+	return all
 }
 
 // defaultDevices: a rank alone drives all devices of the machine, one of several drives one.
@@ -49,6 +37,4 @@ func defaultDevices(spec submit.JobSpec) string {
 }
 
 // stoppedFile is what a rank's launcher leaves when its program was told to stop and has saved.
-func stoppedFile(spec submit.JobSpec, start int) string {
-	return spec.RunDir.Stopped(strconv.Itoa(start))
-}
+func (s *start) stoppedFile() string { return s.spec.RunDir.Stopped(strconv.Itoa(s.number)) }

@@ -4,18 +4,19 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
+	"strings"
 	"text/template"
 
 	"al.essio.dev/pkg/shellescape"
 
+	"gonbatch/internal/cluster"
 	"gonbatch/internal/rundir"
-	"gonbatch/submit"
 )
 
 //go:embed launch.sh.tmpl
 var launchText string
 
-var launchTemplate = template.Must(template.New("launch.sh").Funcs(template.FuncMap{"quote": shellescape.Quote}).Parse(launchText))
+var launchTemplate = template.Must(template.New("launcher").Funcs(template.FuncMap{"quote": shellescape.Quote}).Parse(launchText))
 
 // launchStep is one step as the template sees it: Command is quoted, the rest is not.
 type launchStep struct {
@@ -24,19 +25,26 @@ type launchStep struct {
 }
 
 // renderLauncher returns the script that becomes one rank of a step.
-func renderLauncher(spec submit.JobSpec, start int) ([]byte, error) {
+func (s *start) renderLauncher() ([]byte, error) {
+	const rank = "\x00"
+	before, after, _ := strings.Cut(s.spec.RunDir.RankLogPattern(rank), rank)
 	data := struct {
-		RunDir, Logs, SchedulerLog string
-		RequeueCode                int
-		Own                        []string
-		Steps                      []launchStep
-	}{RunDir: spec.RunDir.Path(), Logs: spec.RunDir.Logs(), SchedulerLog: spec.RunDir.SchedulerLog(), RequeueCode: rundir.RequeueCode, Own: ownEnv(spec, start)}
-	for _, step := range spec.Steps {
+		Rank                string
+		Dir                 rundir.Dir
+		LogBefore, LogAfter string
+		RequeueCode         int
+		Var                 any
+		Own                 []string
+		Steps               []launchStep
+	}{
+		Rank: cluster.Shell(), Dir: s.spec.RunDir, LogBefore: before, LogAfter: after, RequeueCode: rundir.RequeueCode, Var: rundir.Names, Own: s.ownEnv(""),
+	}
+	for _, step := range s.spec.Steps {
 		if step.Shell {
 			continue
 		}
 		data.Steps = append(data.Steps, launchStep{
-			Name: step.Name, Dir: workDir(spec, step), Env: userEnv(spec, step), Command: shellescape.QuoteCommand(spec.Command(step)),
+			Name: step.Name, Dir: workDir(s.spec, step), Env: userEnv(s.spec, step), Command: shellescape.QuoteCommand(s.spec.Command(step)),
 		})
 	}
 	var script bytes.Buffer
@@ -46,10 +54,10 @@ func renderLauncher(spec submit.JobSpec, start int) ([]byte, error) {
 	return script.Bytes(), nil
 }
 
-func writeLauncher(spec submit.JobSpec, start int) error {
-	script, err := renderLauncher(spec, start)
+func (s *start) writeLauncher() error {
+	script, err := s.renderLauncher()
 	if err != nil {
 		return err
 	}
-	return rundir.WriteFileAtomic(spec.RunDir.Launcher(), script, 0o700)
+	return rundir.WriteFileAtomic(s.spec.RunDir.Launcher(), script, 0o700)
 }

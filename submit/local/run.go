@@ -88,7 +88,7 @@ func (s *start) record() (err error) {
 		return err
 	}
 	if s.spec.Tasks() > 1 {
-		err = writeLauncher(s.spec, s.number)
+		err = s.writeLauncher()
 	}
 	return err
 }
@@ -120,7 +120,7 @@ func (s *start) step(ctx context.Context, step submit.Step) error {
 }
 
 // takeStopped tells whether a rank has left the file that says that it was told to stop, and removes it.
-func (s *start) takeStopped() bool { return os.Remove(stoppedFile(s.spec, s.number)) == nil }
+func (s *start) takeStopped() bool { return os.Remove(s.stoppedFile()) == nil }
 
 // direct runs a step as one process: the only rank, or a shell command. What it prints is appended to rank 0's log, and shown. It goes
 // to the log without this process: what is printed when that has been killed must end nobody.
@@ -133,7 +133,7 @@ func (s *start) direct(ctx context.Context, step submit.Step) (code int, err err
 	defer log.Close() //nolint:errcheck // the program that writes it has its own handle
 	command := spec.Command(step)
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Env = slices.Concat(s.environ(), ownEnv(spec, s.number), userEnv(spec, step), []string{rundir.EnvDir + "=" + spec.RunDir.Path(), rundir.EnvStep + "=" + step.Name})
+	cmd.Env = slices.Concat(s.environ(), s.ownEnv(step.Name), userEnv(spec, step))
 	cmd.Dir = workDir(spec, step)
 	if info, err := os.Stat(cmd.Dir); err != nil || !info.IsDir() {
 		return 0, fmt.Errorf("its folder %s is not there; correct the notebook's %%cd, or make the folder by a line !mkdir -p above it", cmd.Dir)

@@ -7,22 +7,21 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"gonbatch/distributed/ranktest"
 	"gonbatch/tests/jupyter"
 )
 
 // serverLimit is how long JupyterLab may take to answer, on a busy machine.
-const serverLimit = 2 * time.Minute
+const serverLimit = 5 * time.Minute
 
 // Options say what Open serves.
 type Options struct {
@@ -76,10 +75,8 @@ func require(t testing.TB, root string) (venv, chromium string) {
 // serve starts JupyterLab's server and returns its address. Its log is shown if the test fails.
 func (l *Lab) serve(venv string, opts Options) (url string) {
 	l.t.Helper()
-	port, err := freePort()
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	address := ranktest.FreeAddress(l.t)
+	_, port, _ := strings.Cut(address, ":")
 	settings, home := l.t.TempDir(), l.t.TempDir()
 	if err := writeSettings(settings); err != nil {
 		l.t.Fatal(err)
@@ -87,14 +84,14 @@ func (l *Lab) serve(venv string, opts Options) (url string) {
 	var log bytes.Buffer
 	// The address is this machine's own, and ends with the test: it needs no password.
 	cmd := exec.Command(filepath.Join(venv, "bin", "python"), "-m", "jupyter", "lab", "--no-browser", "--allow-root", "--ip=127.0.0.1",
-		"--port="+strconv.Itoa(port), "--port-retries=0", "--IdentityProvider.token=", "--ServerApp.disable_check_xsrf=True",
+		"--port="+port, "--port-retries=0", "--IdentityProvider.token=", "--ServerApp.disable_check_xsrf=True",
 		"--ServerApp.root_dir="+opts.Folder, "--LabApp.news_url=", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
 		"--LabApp.user_settings_dir="+settings, "--LabApp.workspaces_dir="+filepath.Join(home, "workspaces"))
 	cmd.Dir, cmd.Stdout, cmd.Stderr = opts.Folder, &log, &log
 	cmd.Env = append(append(os.Environ(), opts.Env...), "JUPYTER_DATA_DIR="+opts.DataDir, "JUPYTER_CONFIG_DIR="+home,
 		"JUPYTER_RUNTIME_DIR="+filepath.Join(home, "runtime"), "PATH="+filepath.Join(venv, "bin")+":"+os.Getenv("PATH"))
 	ended := l.start(cmd, "JupyterLab", &log)
-	url = "http://127.0.0.1:" + strconv.Itoa(port)
+	url = "http://" + address
 	if err := answers(url+"/api", ended); err != nil {
 		l.t.Fatalf("JupyterLab: %v", err)
 	}
@@ -197,12 +194,4 @@ func answers(url string, ended <-chan struct{}) error {
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }

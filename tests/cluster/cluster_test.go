@@ -137,12 +137,12 @@ func fields(t *testing.T, c *cluster.Cluster, name string, args ...string) []str
 
 func waitFor(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		if done() {
 			return
 		}
 	}
-	t.Fatalf("waited 60 s for %s", what)
+	t.Fatalf("waited 5 minutes for %s", what)
 }
 
 // processesWith lists the commands of the processes that have the given NAME=value in their environment.

@@ -85,7 +85,7 @@ PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 JobRequeue=1
 SlurmctldTimeout=10
-SlurmdTimeout=10
+SlurmdTimeout=30
 KillWait=3
 UnkillableStepTimeout=20
 CompleteWait=0
@@ -134,11 +134,11 @@ for ((i = 1; i <= NODES; i++)); do
   chmod 1777 "$D/tmp-n$i"
   "$here/node.sh" "$D" "n$i" start
 done
-for ((end = SECONDS + 60; SECONDS < end; )); do
+for ((end = SECONDS + 300; SECONDS < end; )); do
   if idle; then exit 0; fi
   sleep 0.1
 done
-echo "up.sh: the cluster did not come up within 60 s" >&2
+echo "up.sh: the cluster did not come up within 5 minutes" >&2
 timeout 5 sinfo -N -o '%N %P %T %E' >&2 || true
 tail -n 5 "$D"/log/*.log >&2
 exit 1

@@ -25,14 +25,14 @@ def failure(cell):
 
 
 async def prepare(client, prelude):
-    reply = await client.kc.execute(prelude, silent=True, store_history=False, reply=True, timeout=60)
+    reply = await client.kc.execute(prelude, silent=True, store_history=False, reply=True, timeout=600)
     if reply["content"]["status"] != "ok":
         raise SystemExit(f"the prelude failed: {reply['content']}")
 
 
 async def observe(notebook, kernel, folder, seconds, prelude):
     client = NotebookClient(
-        notebook, kernel_name=kernel, timeout=seconds, startup_timeout=120, resources={"metadata": {"path": folder}}
+        notebook, kernel_name=kernel, timeout=seconds, startup_timeout=600, resources={"metadata": {"path": folder}}
     )
     cells, stopped = [], False
     async with client.async_setup_kernel():

@@ -31,7 +31,7 @@ def main():
         notebook,
         kernel_name=kernel,
         timeout=int(seconds),
-        startup_timeout=120,
+        startup_timeout=600,
         resources={"metadata": {"path": folder}},
     )
     error = None

@@ -1,4 +1,4 @@
-package lastexpr
+package gocell
 
 import (
 	"go/parser"
@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestFind(t *testing.T) {
+func TestLastValue(t *testing.T) {
 	const head = "package main\n"
 	main := func(body string) string { return head + "func main() {\n" + body + "\n}\n" }
 	tests := []struct {
@@ -50,7 +50,7 @@ func TestFind(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, ok := Find(tt.source)
+			got, ok := LastValue(tt.source)
 			if ok != (tt.want != "") {
 				t.Fatalf("found %v: %+v, want %q", ok, got, tt.want)
 			}
@@ -61,13 +61,13 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// FuzzFind: what is found is an expression, whatever the source.
-func FuzzFind(f *testing.F) {
+// FuzzLastValue: what is found is an expression, whatever the source.
+func FuzzLastValue(f *testing.F) {
 	for _, seed := range []string{"", "x", "package main\nx", "package main\nfunc main() {\nf(1)\n}", "package main\n`", "package main\n(", "package main\n/*"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, source string) {
-		got, ok := Find(source)
+		got, ok := LastValue(source)
 		if !ok {
 			return
 		}

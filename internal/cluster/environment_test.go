@@ -1,10 +1,12 @@
 package cluster_test
 
 import (
+	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 
-	"gonbatch/distributed/cluster"
+	"gonbatch/internal/cluster"
 )
 
 func TestDetect(t *testing.T) {
@@ -26,6 +28,12 @@ func TestDetect(t *testing.T) {
 		{"torchrun", []map[string]string{{"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}}, cluster.Environment{Launcher: cluster.Torchrun, Rank: 1, Size: 2, LocalSize: 1, Master: "localhost:29500"}},
 		{"torchrun on two nodes", []map[string]string{{"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "n1", "MASTER_PORT": "4000"}}, cluster.Environment{Launcher: cluster.Torchrun, Rank: 1, Size: 2, Master: "n1:4000"}},
 		{"torchrun itself, whose agent has the port", []map[string]string{{"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "n1", "MASTER_PORT": "4000", "TORCHELASTIC_USE_AGENT_STORE": "True", "TORCHELASTIC_RUN_ID": "a1"}}, cluster.Environment{Launcher: cluster.Torchrun, Size: 2, Master: "n1:4001", RunID: "a1"}},
+		{"torchrun on each node of a job", []map[string]string{step, {"RANK": "6", "WORLD_SIZE": "8", "LOCAL_RANK": "2", "LOCAL_WORLD_SIZE": "4", "MASTER_ADDR": "n1", "TORCHELASTIC_RUN_ID": "a1"}},
+			cluster.Environment{Launcher: cluster.Torchrun, Rank: 6, Size: 8, LocalRank: 2, LocalSize: 4, Master: "n1:29500", RunID: "a1", JobID: "7"}},
+		{"a script that sets torchrun's variables in srun", []map[string]string{step, {"RANK": "3", "WORLD_SIZE": "4"}}, cluster.Environment{Launcher: cluster.Slurm, Rank: 3, Size: 4, LocalRank: 1, JobID: "7"}},
+		{"srun --mpi=pmix", []map[string]string{step, {"PMIX_RANK": "3", "PMIX_NAMESPACE": "slurm.pmix.7.0"}}, cluster.Environment{Launcher: cluster.Slurm, Rank: 3, Size: 4, LocalRank: 1, JobID: "7"}},
+		{"torchrun in a batch script", []map[string]string{batchScript, {"RANK": "1", "WORLD_SIZE": "2"}}, cluster.Environment{Launcher: cluster.Torchrun, Rank: 1, Size: 2, Master: "localhost:29500", JobID: "7"}},
+		{"an empty variable", []map[string]string{{"PMI_RANK": "", "PMI_SIZE": "2"}}, cluster.Environment{Launcher: cluster.Single, Size: 1, LocalSize: 1}},
 		{"PBS", []map[string]string{{"PBS_JOBID": "12.server"}}, cluster.Environment{Launcher: cluster.Single, Size: 1, LocalSize: 1, JobID: "12.server"}},
 	}
 	for _, test := range tests {
@@ -37,8 +45,32 @@ func TestDetect(t *testing.T) {
 			if got != test.want {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
+			want := strconv.Itoa(got.Rank)
+			if got.Launcher == cluster.Single {
+				want = ""
+			}
+			if rank := shellRank(t, test.vars); rank != want {
+				t.Errorf("the shell function finds rank %q, Detect %q", rank, want)
+			}
 		})
 	}
+}
+
+// shellRank is the rank that a script finds.
+func shellRank(t *testing.T, vars []map[string]string) string {
+	t.Helper()
+	cmd := exec.Command("/bin/sh", "-c", cluster.Shell()+"rank")
+	cmd.Env = []string{}
+	for _, group := range vars {
+		for name, value := range group {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return strings.TrimSpace(string(out))
 }
 
 func TestLocal(t *testing.T) {

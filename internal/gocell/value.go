@@ -1,24 +1,19 @@
-// Package lastexpr finds the expression that a notebook's cell ends in: its value is the cell's result. It reads Go only, and neither
-// type-checks nor runs it; lines that are no Go (magics, shell commands) must be emptied before.
-//
-//	source := "package main\nfunc main() {\nx := 6\nx*7 // the answer\n}\n"
-//	last, ok := lastexpr.Find(source)
-//	source[last.Start:last.End]   // "x*7"
-//
-// Two cells end in an expression: one whose main does, and one that has declarations only and then the bare expression, which is not
-// Go as it stands.
-package lastexpr
+package gocell
 
 import (
 	"go/ast"
 	"go/parser"
 	"go/scanner"
 	"go/token"
+	"go/types"
+	"slices"
 	"strings"
 )
 
-// Expr is the expression that a source ends in.
-type Expr struct {
+// Value is the expression that a cell ends in: its value is the cell's. Two cells have one: a cell whose
+// main ends in an expression, and one that has declarations only and then the bare expression, which is
+// not Go as it stands.
+type Value struct {
 	// Start and End are the offsets of its text.
 	Start, End int
 	// Bare is set if the expression stands outside of any function.
@@ -28,9 +23,10 @@ type Expr struct {
 	Callee string
 }
 
-// Find finds the expression. There is none where the last statement is something else, where its value was never meant to be seen
-// (fmt.Println gives the number of bytes), where a semicolon stands behind it, or where the source has syntax errors.
-func Find(source string) (Expr, bool) {
+// LastValue finds the expression that a Go file ends in. There is none if the last statement is something
+// else, if nobody wants its value (fmt.Println returns the number of bytes), if a semicolon follows it, or
+// if the file has syntax errors.
+func LastValue(source string) (Value, bool) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, "", source, parser.SkipObjectResolution)
 	if err != nil {
@@ -48,31 +44,31 @@ func Find(source string) (Expr, bool) {
 		start, end := files.Position(last.X.Pos()).Offset, files.Position(last.X.End()).Offset
 		return describe(source, last.X, start, end)
 	}
-	return Expr{}, false
+	return Value{}, false
 }
 
 // findBare finds an expression that follows the declarations.
-func findBare(source string) (Expr, bool) {
+func findBare(source string) (Value, bool) {
 	start := BareStart(source)
 	if start < 0 {
-		return Expr{}, false
+		return Value{}, false
 	}
 	files := token.NewFileSet()
 	text := source[start:]
 	x, err := parser.ParseExprFrom(files, "", text, parser.SkipObjectResolution)
 	if err != nil {
-		return Expr{}, false
+		return Value{}, false
 	}
 	end := start + files.Position(x.End()).Offset
 	if _, err := parser.ParseFile(token.NewFileSet(), "", source[:start], parser.SkipObjectResolution); err != nil {
-		return Expr{}, false
+		return Value{}, false
 	}
 	found, ok := describe(source, x, start+files.Position(x.Pos()).Offset, end)
 	found.Bare = true
 	return found, ok
 }
 
-// BareStart is the offset at which the first statement begins, outside of brackets, that is no declaration; or -1.
+// BareStart is the offset of the first statement outside of brackets that is not a declaration; or -1.
 func BareStart(source string) int {
 	files := token.NewFileSet()
 	file := files.AddFile("", files.Base(), len(source))
@@ -90,7 +86,7 @@ func BareStart(source string) int {
 			}
 			depth++
 		case token.RPAREN, token.RBRACE, token.RBRACK:
-			depth--
+			depth = max(depth-1, 0)
 		case token.PACKAGE, token.IMPORT, token.CONST, token.VAR, token.TYPE, token.FUNC, token.SEMICOLON:
 		default:
 			if begins && depth == 0 {
@@ -101,12 +97,12 @@ func BareStart(source string) int {
 	}
 }
 
-// describe tells what the expression is, unless nobody wants to see it.
-func describe(source string, x ast.Expr, start, end int) (Expr, bool) {
+// describe describes the expression, unless nobody wants its value.
+func describe(source string, x ast.Expr, start, end int) (Value, bool) {
 	if rest, _, _ := strings.Cut(source[end:], "\n"); strings.HasPrefix(strings.TrimSpace(rest), ";") {
-		return Expr{}, false
+		return Value{}, false
 	}
-	found := Expr{Start: start, End: end}
+	found := Value{Start: start, End: end}
 	call, ok := ast.Unparen(x).(*ast.CallExpr)
 	if !ok {
 		return found, true
@@ -120,16 +116,24 @@ func describe(source string, x ast.Expr, start, end int) (Expr, bool) {
 	return found, !noValue(found.Callee)
 }
 
-// noValue reports whether a function has no value, or one that only its caller's error handling wants.
+// builtinStatements are the built-in functions whose calls are statements.
+var builtinStatements = []string{"clear", "close", "copy", "delete", "panic", "print", "println", "recover"}
+
+// noValue reports whether a function has no value, or one that only error handling wants.
 func noValue(callee string) bool {
-	switch callee {
-	case "panic", "print", "println", "close", "delete", "clear", "copy":
-		return true
+	return slices.Contains(builtinStatements, callee) ||
+		slices.ContainsFunc([]string{"fmt.Print", "fmt.Fprint", "log.Print", "log.Fatal", "log.Panic", "os.Exit"},
+			func(prefix string) bool { return strings.HasPrefix(callee, prefix) })
+}
+
+// IsStatement reports whether a call can be a statement: it is neither the conversion to a predeclared type
+// nor a built-in function that only has a value.
+func IsStatement(callee string) bool {
+	switch types.Universe.Lookup(callee).(type) {
+	case *types.TypeName:
+		return false
+	case *types.Builtin:
+		return slices.Contains(builtinStatements, callee)
 	}
-	for _, prefix := range []string{"fmt.Print", "fmt.Fprint", "log.Print", "log.Fatal", "log.Panic", "os.Exit"} {
-		if strings.HasPrefix(callee, prefix) {
-			return true
-		}
-	}
-	return false
+	return true
 }

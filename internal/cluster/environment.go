@@ -1,9 +1,3 @@
-// Package cluster tells a process who it is in a distributed job: its rank, the world size, its local rank, and who started it.
-//
-// It only reads the environment variables that launchers set. It starts nothing, and moves no data.
-//
-//	env, err := cluster.Detect(os.Getenv)
-//	fmt.Println(env) // rank 3 of 4 (local rank 1 of 2), started by slurm
 package cluster
 
 import (
@@ -28,8 +22,8 @@ const (
 	Torchrun Launcher = "torchrun"
 )
 
-// Environment is a process' place in its job. LocalRank and LocalSize count the processes on this node; LocalSize is 0 where
-// the launcher does not tell it.
+// Environment is a process's place in its job. LocalRank and LocalSize count the processes on this
+// node; LocalSize is 0 where the launcher does not give it.
 type Environment struct {
 	Launcher             Launcher
 	Rank, Size           int
@@ -50,26 +44,15 @@ func (e Environment) String() string {
 	return fmt.Sprintf("rank %d of %d (local rank %d), started by %s", e.Rank, e.Size, e.LocalRank, e.Launcher)
 }
 
-// detectors are asked in this order. An MPI launcher inside a SLURM job comes before SLURM: there SLURM's variables are those of the
-// step that started the launcher's daemons.
-var detectors = []struct {
-	launcher Launcher
-	detect   func(*reader) (Environment, bool)
-}{
-	{OpenMPI, detectOpenMPI},
-	{PMI, detectPMI},
-	{Slurm, detectSlurm},
-	{Torchrun, detectTorchrun},
-}
-
-// Detect reads the environment through getenv. Variables that contradict one another or are no numbers are an error that names them.
+// Detect reads the environment through getenv. Variables that contradict one another, or are no
+// numbers, are an error that names them.
 func Detect(getenv func(string) string) (Environment, error) {
 	r := &reader{getenv: getenv}
 	env := Environment{Launcher: Single, Size: 1, LocalSize: 1}
-	for _, d := range detectors {
-		if found, ok := d.detect(r); ok {
-			env = found
-			env.Launcher = d.launcher
+	for _, l := range launchers {
+		if r.has(l.rank) && r.has(l.with) {
+			env = l.read(r)
+			env.Launcher, env.Rank = l.launcher, r.number(0, l.rank)
 			break
 		}
 	}

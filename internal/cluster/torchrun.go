@@ -1,0 +1,30 @@
+package cluster
+
+import (
+	"cmp"
+	"net"
+	"strconv"
+)
+
+const (
+	// torchrunID is torchrun's name of the job, which no other launcher sets.
+	torchrunID = "TORCHELASTIC_RUN_ID"
+	// defaultMasterPort is torchrun's.
+	defaultMasterPort = 29500
+)
+
+// readTorchrun reads the variables of torchrun, which other launchers set as well:
+// https://docs.pytorch.org/docs/stable/elastic/run.html#environment-variables
+func readTorchrun(r *reader) Environment {
+	port := r.number(defaultMasterPort, "MASTER_PORT")
+	if r.getenv("TORCHELASTIC_USE_AGENT_STORE") == "True" {
+		port++ // torchrun itself listens at the port that it names, for PyTorch's own store.
+	}
+	return Environment{
+		RunID:     r.getenv(torchrunID),
+		Master:    net.JoinHostPort(cmp.Or(r.getenv("MASTER_ADDR"), "localhost"), strconv.Itoa(port)),
+		Size:      r.number(1, "WORLD_SIZE"),
+		LocalRank: r.number(0, "LOCAL_RANK"),
+		LocalSize: r.number(0, "LOCAL_WORLD_SIZE"),
+	}
+}

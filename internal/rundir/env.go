@@ -1,0 +1,97 @@
+package rundir
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// Env is what a program of a run finds in its environment. The submitting side makes it with Vars,
+// and the program reads it with ReadEnv.
+type Env struct {
+	// Dir is the run directory; the zero Dir outside of a run.
+	Dir Dir
+	// Step is the step that runs; "main" where none is named.
+	Step string
+	// Start is the number of the start: 1 for the first; 0 is not known.
+	Start int
+	// RequeueCode is the exit code by which the program asks to be started again; 0 where it can't.
+	RequeueCode int
+	// Stopped is the file that says that the program was told to stop, and saved.
+	Stopped string
+	// Devices, Platform, PluginDir, MPILibrary and Data are settings; empty is unset.
+	Devices, Platform, PluginDir, MPILibrary, Data string
+}
+
+// Var is an environment variable.
+type Var struct{ Name, Value string }
+
+// String is NAME=VALUE.
+func (v Var) String() string { return v.Name + "=" + v.Value }
+
+// Vars are the variables of e that have a value, sorted by name.
+func (e Env) Vars() []Var {
+	vars := []Var{
+		{EnvData, e.Data}, {EnvDevices, e.Devices}, {EnvMPILibrary, e.MPILibrary}, {EnvPlatform, e.Platform}, {EnvPluginDir, e.PluginDir},
+		{EnvRequeue, number(e.RequeueCode, 0)}, {EnvRestarts, number(e.Start, -1)}, {EnvDir, e.Dir.path}, {EnvStep, e.Step}, {EnvStopped, e.Stopped},
+	}
+	return slices.DeleteFunc(vars, func(v Var) bool { return v.Value == "" })
+}
+
+// number is n with a summand as text; empty for 0.
+func number(n, plus int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n + plus)
+}
+
+// ReadEnv reads what a launcher has set for this program.
+func ReadEnv(getenv func(string) string) Env {
+	e := Env{
+		Step: cmp.Or(getenv(EnvStep), "main"), Stopped: getenv(EnvStopped), Devices: getenv(EnvDevices), Platform: getenv(EnvPlatform),
+		PluginDir: getenv(EnvPluginDir), MPILibrary: getenv(EnvMPILibrary), Data: getenv(EnvData),
+	}
+	if path := getenv(EnvDir); path != "" {
+		e.Dir = At(path)
+	}
+	if n, err := strconv.Atoi(getenv(EnvRestarts)); err == nil {
+		e.Start = n + 1
+	}
+	if code, err := strconv.Atoi(getenv(EnvRequeue)); err == nil && code > 0 && code < 256 {
+		e.RequeueCode = code
+	}
+	return e
+}
+
+// InRun reports whether the program belongs to a run.
+func (e Env) InRun() bool { return e.Dir != Dir{} }
+
+// RunName is the name of the run; empty outside of one.
+func (e Env) RunName() string {
+	if !e.InRun() {
+		return ""
+	}
+	return e.Dir.Name()
+}
+
+// Superseded reports whether the run has been started again: the program belongs to a start that its
+// scheduler has given up, as it does with a node that it cannot reach, and must not write in the run
+// directory any more.
+func (e Env) Superseded() bool {
+	if !e.InRun() || e.Start == 0 {
+		return false
+	}
+	n, err := CountStarts(e.Dir)
+	return err == nil && n > 0 && n != e.Start
+}
+
+// SortedVars are the variables of a map, sorted by name.
+func SortedVars(env map[string]string) []Var {
+	var vars []Var
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		vars = append(vars, Var{name, env[name]})
+	}
+	return vars
+}

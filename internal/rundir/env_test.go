@@ -1,0 +1,37 @@
+package rundir
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestEnv: a program reads what a launcher has made for it.
+func TestEnv(t *testing.T) {
+	for name, want := range map[string]Env{
+		"a first start": {Dir: At("/runs/x"), Step: "train", Start: 1, RequeueCode: RequeueCode, Stopped: "/runs/x/stopped-1",
+			Devices: "all", Platform: "cpu", PluginDir: "/p", MPILibrary: "libmpi.so", Data: "/d"},
+		"a restart":        {Dir: At("/runs/x"), Step: "main", Start: 3},
+		"outside of a run": {Step: "main"},
+	} {
+		env := map[string]string{}
+		for _, v := range want.Vars() {
+			env[v.Name] = v.Value
+		}
+		got := ReadEnv(func(name string) string { return env[name] })
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(Dir{})); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if got.InRun() != (want.Dir != Dir{}) {
+			t.Errorf("%s: InRun is %v", name, got.InRun())
+		}
+	}
+}
+
+func TestReadEnvIgnoresNonsense(t *testing.T) {
+	env := map[string]string{EnvRequeue: "256", EnvRestarts: "x"}
+	got := ReadEnv(func(name string) string { return env[name] })
+	if got != (Env{Step: "main"}) || got.RunName() != "" {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -1,0 +1,59 @@
+package rundir
+
+// The variables that a launcher sets for the ranks of a job. Env makes and reads most of them.
+const (
+	// EnvDir is the path of the run directory. Every process of a run has it.
+	EnvDir = "GONBATCH_RUN_DIR"
+	// EnvStep is the name of the step that runs.
+	EnvStep = "GONBATCH_STEP"
+	// EnvDevices is the number of XLA devices that one process drives, or "all".
+	EnvDevices = "GONBATCH_DEVICES"
+	// EnvPlatform is XLA's platform: "cpu" or "cuda".
+	EnvPlatform = "GONBATCH_PLATFORM"
+	// EnvPluginDir is the folder of XLA's plugin.
+	EnvPluginDir = "GONBATCH_PLUGIN_DIR"
+	// EnvMPILibrary is the path or the soname of the MPI library to open.
+	EnvMPILibrary = "GONBATCH_MPI_LIBRARY"
+	// EnvData is the folder of downloaded datasets.
+	EnvData = "GONBATCH_DATA"
+	// EnvStuckTimeout is how long ranks may wait for another before it counts as stuck.
+	EnvStuckTimeout = "GONBATCH_STUCK_TIMEOUT"
+	// EnvRendezvousKey is known only to the ranks of a job, which meet over TCP without MPI.
+	EnvRendezvousKey = "GONBATCH_RENDEZVOUS_KEY"
+	// EnvRequeue is RequeueCode, where a program may end with it to be started again.
+	EnvRequeue = "GONBATCH_REQUEUE"
+	// EnvRestarts is the number of the restart: 0 in the first start.
+	EnvRestarts = "GONBATCH_RESTARTS"
+	// EnvStopped is the file that a rank's launcher makes when its program ended with RequeueCode.
+	EnvStopped = "GONBATCH_STOPPED"
+	// EnvRecorder is the socket of what writes executed.ipynb.
+	EnvRecorder = "GONBATCH_RECORDER"
+	// EnvUserPrefix begins the names under which a batch script carries the user's variables to
+	// the ranks.
+	EnvUserPrefix = "GONBATCH_ENV_"
+)
+
+// The variables of a user's machine, and of a notebook's session on it.
+const (
+	// EnvSource is a checkout of gonbatch to use instead of the embedded source.
+	EnvSource = "GONBATCH_SOURCE"
+	// EnvTools is the folder of the kernel's programs, EnvGo the go command: the kernelspec has both.
+	EnvTools = "GONBATCH_TOOLS"
+	EnvGo    = "GONBATCH_GO"
+	// EnvVerbose, set to anything, has the kernel log everything that GoNB and gopls write.
+	EnvVerbose = "GONBATCH_VERBOSE"
+	// EnvCellDir is the folder in which the kernel looks for what a cell shows beside its output.
+	EnvCellDir = "GONBATCH_CELL_DIR"
+	// EnvKeepDir is the folder with the kept values of a session. A job's are in its run directory.
+	EnvKeepDir = "GONBATCH_KEEP_DIR"
+	// EnvKeepErrors is the file for the reason why a value cannot be kept. Unset, that ends the
+	// program.
+	EnvKeepErrors = "GONBATCH_KEEP_ERRORS"
+	// EnvRecord is the folder in which the kernel notes how a cell is compiled and linked.
+	EnvRecord = "GONBATCH_RECORD"
+)
+
+// Names are the variables that scripts use, for their templates: {{.Var.Restarts}}.
+var Names = struct{ Dir, Step, Restarts, Stopped, Recorder, UserPrefix string }{
+	EnvDir, EnvStep, EnvRestarts, EnvStopped, EnvRecorder, EnvUserPrefix,
+}

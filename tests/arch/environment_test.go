@@ -1,0 +1,70 @@
+package arch
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// programs have a main, or help tests: they may read the environment anywhere.
+var programs = []string{"cmd", "bench", "tests", "distributed/ranktest"}
+
+// readers are the files of libraries that read the environment, one in each library, and why they
+// don't get it from main.
+var readers = map[string]string{
+	"distributed/world.go":      "Init, which a notebook calls without a configuration",
+	"trainer/trainer.go":        "New, likewise",
+	"data/mnist/mnist.go":       "Load, likewise",
+	"display/result.go":         "Result, which the code of a cell calls",
+	"kernel/keep/keep.go":       "Load and Save, which the code of a cell calls",
+	"internal/plugin/plugin.go": "the default of Options.Getenv",
+	"submit/build/toolchain.go": "the default of Options.Env, as in os/exec",
+	"submit/local/run.go":       "the default of Runner.Environ, as in os/exec",
+}
+
+// TestEnvironment: only a program's main, and one place in a library, reads the environment. All else
+// gets values.
+func TestEnvironment(t *testing.T) {
+	unused := map[string]bool{}
+	for name := range readers {
+		unused[name] = true
+	}
+	eachFile(t, func(name string) {
+		if filepath.Ext(name) != ".go" || within(name, programs) != "" {
+			return
+		}
+		for _, position := range environmentCalls(t, name) {
+			delete(unused, name)
+			if readers[name] == "" {
+				t.Errorf("%s reads the environment: take the value from the caller", position)
+			}
+		}
+	})
+	for name := range unused {
+		t.Errorf("%s is listed as a reader of the environment, but reads nothing", name)
+	}
+}
+
+// environmentCalls are the places of a file that read the environment.
+func environmentCalls(t *testing.T, name string) (positions []string) {
+	t.Helper()
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, filepath.Join(sourceRoot(t), name), nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if f, ok := n.(*ast.SelectorExpr); ok {
+			pkg, ok := f.X.(*ast.Ident)
+			if ok && pkg.Name == "os" && slices.Contains([]string{"Getenv", "LookupEnv", "Environ", "ExpandEnv"}, f.Sel.Name) {
+				positions = append(positions, strings.TrimPrefix(files.Position(n.Pos()).String(), sourceRoot(t)+"/"))
+			}
+		}
+		return true
+	})
+	return positions
+}

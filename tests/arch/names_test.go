@@ -1,0 +1,150 @@
+package arch
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gonbatch/internal/rundir"
+)
+
+// home is the package that spells the names of variables and of a run directory's files.
+const home = "internal/rundir"
+
+// otherFiles are files of other folders that have the name of one in a run directory.
+var otherFiles = map[string]bool{
+	"bench/submissions.go notebook.ipynb": true, // What is submitted.
+}
+
+var ownVariable = regexp.MustCompile(`GONBATCH_[A-Z]`)
+
+// TestVariables: only rundir spells the name of a variable of gonbatch's; others use its constants,
+// and templates get them as data.
+func TestVariables(t *testing.T) {
+	eachFile(t, func(name string) {
+		if path.Dir(name) == home {
+			return
+		}
+		for _, literal := range literals(t, name) {
+			if ownVariable.MatchString(literal.text) {
+				t.Errorf("%s:%d spells %.60q: use a constant of %s", name, literal.line, literal.text, home)
+			}
+		}
+	})
+}
+
+// TestRunDirectory: only rundir spells the name of a file in a run directory.
+func TestRunDirectory(t *testing.T) {
+	names := runFiles()
+	if len(names) < 20 {
+		t.Fatalf("found only %q", names)
+	}
+	eachFile(t, func(name string) {
+		if path.Dir(name) == home {
+			return
+		}
+		for _, literal := range literals(t, name) {
+			for _, file := range names {
+				if literal.names(file) && !otherFiles[name+" "+file] {
+					t.Errorf("%s:%d spells %q of the run directory in %.60q: use a method of rundir.Dir", name, literal.line, file, literal.text)
+				}
+			}
+		}
+	})
+}
+
+// runFiles are the files and folders in a run directory: what the methods of rundir.Dir return. The
+// submit command is left out: it has its name everywhere.
+func runFiles() (names []string) {
+	dir := reflect.ValueOf(rundir.At("/runs/x"))
+	for i := range dir.NumMethod() {
+		if m := dir.Method(i).Type(); m.NumIn() != 0 || m.NumOut() != 1 || m.Out(0).Kind() != reflect.String {
+			continue
+		}
+		if name, ok := strings.CutPrefix(dir.Method(i).Call(nil)[0].String(), "/runs/x/"); ok && name != "submit" {
+			names = append(names, path.Base(name))
+		}
+	}
+	return names
+}
+
+// literal is a string in a Go file, or a line of a template.
+type literal struct {
+	text string
+	line int
+	// joined is set for an element of a path.
+	joined bool
+}
+
+// names reports whether the literal is a path to the file. A word of a sentence is none, and a plain
+// word by itself may be anything.
+func (l literal) names(file string) bool {
+	if l.text == file {
+		return l.joined || strings.ContainsAny(file, ".-")
+	}
+	return regexp.MustCompile(`/` + regexp.QuoteMeta(file) + `($|["'/\s)])`).MatchString(l.text)
+}
+
+// literals are the strings of a Go file, except its imports, or the lines of another file.
+func literals(t *testing.T, name string) (all []literal) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(sourceRoot(t), name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if path.Ext(name) != ".go" {
+		for i, line := range strings.Split(string(text), "\n") {
+			if !strings.HasPrefix(strings.TrimSpace(line), "#") {
+				all = append(all, literal{text: line, line: i + 1})
+			}
+		}
+		return all
+	}
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, name, text, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	joined := map[ast.Expr]bool{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ImportSpec:
+			return false
+		case *ast.CallExpr:
+			if f, ok := n.Fun.(*ast.SelectorExpr); ok && strings.EqualFold(f.Sel.Name, "join") {
+				for _, arg := range n.Args {
+					joined[arg] = true
+				}
+			}
+		case *ast.BasicLit:
+			if value, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING {
+				all = append(all, literal{value, files.Position(n.Pos()).Line, joined[n]})
+			}
+		}
+		return true
+	})
+	return all
+}
+
+// eachFile calls f with the project's Go files, scripts and templates, except tests.
+func eachFile(t *testing.T, f func(name string)) {
+	t.Helper()
+	out, err := exec.Command("git", "-C", sourceRoot(t), "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.go", "*.sh", "*.tmpl").Output()
+	if err != nil {
+		t.Fatalf("git ls-files: %v", err)
+	}
+	for _, name := range strings.Split(strings.TrimRight(string(out), "\x00"), "\x00") {
+		if _, err := os.Stat(filepath.Join(sourceRoot(t), name)); err == nil && !strings.HasSuffix(name, "_test.go") && !strings.Contains(name, "testdata/") {
+			f(name)
+		}
+	}
+}

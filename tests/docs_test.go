@@ -1,0 +1,161 @@
+package tests
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"gonbatch/internal/rundir"
+	"gonbatch/tests/cluster"
+	"gonbatch/tests/page"
+)
+
+// TestDocs types the commands of the README and of the tour, each page in a clone of its own, as a
+// reader with a cluster would. Only the notebook's epochs are shorter: TestLocalMNIST and TestSlurm
+// hold how well it trains.
+func TestDocs(t *testing.T) {
+	c := cluster.Start(t)
+	for _, name := range []string{"README.md", "docs/tour.md"} {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			r := newReader(t, c)
+			for _, block := range page.Commands(t, name) {
+				if block.NotRun != "" {
+					t.Logf("%s:%d is not run: %s\n%s", name, block.Line, block.NotRun, block.Script)
+					continue
+				}
+				r.run(t, name, block)
+			}
+		})
+	}
+}
+
+// reader is a person who types the commands of a page into a shell.
+type reader struct {
+	folder string
+	env    []string
+}
+
+// newReader gives a reader a clone, and a place of their own for what they install.
+func newReader(t *testing.T, c *cluster.Cluster) reader {
+	t.Helper()
+	r := reader{folder: filepath.Join(t.TempDir(), "gonbatch")}
+	if err := clone(page.Root(t), r.folder); err != nil {
+		t.Fatal(err)
+	}
+	r.shorten(t)
+	submit, err := submitBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	r.env = append(os.Environ(), c.Env()...)
+	r.env = append(r.env, "GOBIN="+bin, "PATH="+bin+":"+filepath.Dir(submit)+":"+os.Getenv("PATH"),
+		"JUPYTER_DATA_DIR="+t.TempDir(), "XDG_STATE_HOME="+t.TempDir(), "SUBMIT_CPUS_PER_TASK=1", "CI=")
+	return r
+}
+
+// clone copies what git would: the files that it has or would take.
+func clone(from, to string) error {
+	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	list.Dir = from
+	names, err := list.Output()
+	if err != nil {
+		return err
+	}
+	for name := range strings.SplitSeq(strings.TrimRight(string(names), "\x00"), "\x00") {
+		text, err := os.ReadFile(filepath.Join(from, name))
+		if os.IsNotExist(err) {
+			continue // Deleted, and not yet committed.
+		}
+		if err != nil {
+			return err
+		}
+		path := filepath.Join(to, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, text, 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shorten makes an epoch of the example notebook 50 updates long.
+func (r reader) shorten(t *testing.T) {
+	t.Helper()
+	path := filepath.Join(r.folder, "notebooks", "mnist.ipynb")
+	const seed = `"\tSeed:      *seed,\n",`
+	text := read(t, path)
+	shorter := strings.Replace(text, seed, seed+` "\tLimitTrainBatches: 50,\n",`, 1)
+	if shorter == text {
+		t.Fatalf("the notebook has no line %s after which a limit could be set", seed)
+	}
+	if err := os.WriteFile(path, []byte(shorter), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run types a block. RUN stands for the reader's newest run.
+func (r reader) run(t *testing.T, name string, block page.Block) {
+	t.Helper()
+	for line := range strings.Lines(block.Script) {
+		line = strings.ReplaceAll(line, "RUN", r.newest())
+		cmd := exec.CommandContext(t.Context(), "bash", "-ec", line)
+		cmd.Dir, cmd.Env = r.folder, r.env
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s:%d: %s: %v\n%s", name, block.Line, line, err, out)
+		}
+		t.Logf("$ %s%s", line, out)
+	}
+}
+
+// newest is the name of the newest run, or RUN while there is none.
+func (r reader) newest() string {
+	runs, err := rundir.List(filepath.Join(r.folder, "runs"))
+	if err != nil || len(runs) == 0 {
+		return "RUN"
+	}
+	return runs[len(runs)-1].Name()
+}
+
+// link is a link or an image of a page to another file of the repository, with a place in it.
+var link = regexp.MustCompile(`\]\(([^)#:\s]*)(#[^)\s]*)?\)`)
+
+// TestLinks finds links from the project's pages to files and headings that are not there.
+func TestLinks(t *testing.T) {
+	root := page.Root(t)
+	for _, name := range page.All(t) {
+		for _, match := range link.FindAllStringSubmatch(page.Read(t, name), -1) {
+			target, heading := filepath.Join(filepath.Dir(name), match[1]), match[2]
+			if match[1] == "" {
+				target = name
+			}
+			if _, err := os.Stat(filepath.Join(root, target)); err != nil {
+				t.Errorf("%s: %v", name, err)
+			} else if heading != "" && !hasHeading(page.Read(t, target), heading) {
+				t.Errorf("%s: %s has no heading %s", name, target, heading)
+			}
+		}
+	}
+}
+
+// notInAnchor are the characters of a heading that its anchor on a web page lacks.
+var notInAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+
+// hasHeading reports whether a page has the heading with that anchor, as GitHub makes them.
+func hasHeading(text, anchor string) bool {
+	for line := range strings.Lines(text) {
+		if title, ok := strings.CutPrefix(strings.TrimLeft(strings.TrimSpace(line), "#"), " "); ok && strings.HasPrefix(line, "#") {
+			title = notInAnchor.ReplaceAllString(strings.ToLower(title), "")
+			if "#"+strings.ReplaceAll(title, " ", "-") == anchor {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,116 @@
+package page
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Block is a fenced block of shell commands.
+type Block struct {
+	// Line is the line of the page on which the block begins, from 1.
+	Line int
+	// Script are the commands.
+	Script string
+	// NotRun is why a test can't run them, from a comment <!-- not run: REASON --> on the line before.
+	NotRun string
+}
+
+var notRun = regexp.MustCompile(`^<!-- not run: (.+) -->$`)
+
+// All lists the project's pages by their paths in the repository.
+func All(t testing.TB) []string {
+	t.Helper()
+	names := []string{"README.md", "CONTRIBUTING.md"}
+	root := Root(t)
+	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
+		if filepath.Ext(path) == ".md" {
+			names = append(names, strings.TrimPrefix(path, root+"/"))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// Read returns the text of a page, named by its path in the repository.
+func Read(t testing.TB, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(Root(t), name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Commands returns the blocks of a page that are fenced by ```sh, in order.
+func Commands(t testing.TB, name string) []Block {
+	t.Helper()
+	var blocks []Block
+	lines := strings.Split(Read(t, name), "\n")
+	for i := 0; i < len(lines); i++ {
+		if lines[i] != "```sh" {
+			continue
+		}
+		block := Block{Line: i + 1}
+		if i > 0 {
+			if match := notRun.FindStringSubmatch(lines[i-1]); match != nil {
+				block.NotRun = match[1]
+			}
+		}
+		for i++; lines[i] != "```"; i++ {
+			block.Script += lines[i] + "\n"
+		}
+		blocks = append(blocks, block)
+	}
+	return blocks
+}
+
+// Section fails the test unless the generated section of a page is want. The section lies between
+// the lines <!-- begin SECTION --> and <!-- end SECTION -->. With UPDATE=1 in the environment it is
+// written instead.
+func Section(t testing.TB, name, section, want string) {
+	t.Helper()
+	text := Read(t, name)
+	begin, end := "<!-- begin "+section+" -->\n", "<!-- end "+section+" -->\n"
+	before, rest, found := strings.Cut(text, begin)
+	got, after, closed := strings.Cut(rest, end)
+	if !found || !closed {
+		t.Fatalf("%s has no lines %q and %q", name, strings.TrimSpace(begin), strings.TrimSpace(end))
+	}
+	want = strings.TrimSpace(want) + "\n"
+	if got == want {
+		return
+	}
+	if os.Getenv("UPDATE") == "" {
+		t.Fatalf("%s: section %s differs from the code: update it with UPDATE=1 go test -run %s", name, section, t.Name())
+	}
+	updated := before + begin + want + end + after
+	if err := os.WriteFile(filepath.Join(Root(t), name), []byte(updated), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Root is the folder of the repository.
+func Root(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			t.Fatal("no go.mod above the working directory")
+		}
+		dir = parent
+	}
+}
