@@ -1,4 +1,5 @@
-// Package distributed trains a GoMLX model on many processes, many devices, or one, with the same program.
+// Package distributed trains a GoMLX model on many processes, many devices, or one, with the same
+// program.
 //
 //	world, err := distributed.Init()
 //	if err != nil {
@@ -16,9 +17,11 @@
 //	}
 //	result, err := world.Evaluate(ctx, trainer, test, 1000)
 //
-// Package trainer has a whole training loop over this one, with validation, checkpoints and loggers; this is for loops of one's own.
+// Package trainer has a whole training loop over this one, with validation, checkpoints and
+// loggers; this is for loops of one's own.
 //
-// Init finds out who started the process (srun, mpirun, ...), so that the program runs unchanged in a notebook, on a laptop and on a cluster:
+// Init finds out who started the process (srun, mpirun, ...), so that the program runs unchanged in
+// a notebook, on a laptop and on a cluster:
 //
 //   - alone, it trains on one device, or on all devices of the machine by XLA's own sharding (GONBATCH_DEVICES=all);
 //   - as one rank of many, it drives one device, as PyTorch's DistributedDataParallel does, and the gradients are averaged by an
@@ -29,8 +32,9 @@
 // own statistics in batch normalization. What is to be kept, rank 0 alone should write: see
 // World.IsMain.
 //
-// A rank that dies, is stuck, or disagrees with the others ends them all within seconds, and the report names it (package watch). Close is what tells a
-// finished rank from a lost one, so defer it. Abort ends all ranks on purpose; Check tries the job before there is a training.
+// A rank that dies, is stuck, or disagrees with the others ends them all within seconds, and the
+// report names it (package watch). Close is what tells a finished rank from a lost one, so defer
+// it. Abort ends all ranks on purpose; Check tries the job before there is a training.
 //
 // docs/architecture.md lists the environment variables that are read.
 package distributed

@@ -14,7 +14,8 @@ var outOfMemory = regexp.MustCompile(`RESOURCE_EXHAUSTED|CUDA_ERROR_OUT_OF_MEMOR
 // wanted is the size that XLA could not have.
 var wanted = regexp.MustCompile(`(?:allocate|allocating|allocation of(?: size)?) ([0-9][0-9.]* ?(?:[KMGT]i?B|bytes)?)`)
 
-// Explain says in plain words what an error of XLA means, by rank and host, where that is known: out of memory. It returns any other error as it is.
+// Explain says in plain words what an error of XLA means, by rank and host, where that is known:
+// out of memory. It returns any other error as it is.
 func (w *World) Explain(err error) error {
 	if err == nil || !outOfMemory.MatchString(err.Error()) {
 		return err

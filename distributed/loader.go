@@ -13,7 +13,8 @@ import (
 
 // LoaderOptions say how a dataset is cut into batches.
 type LoaderOptions struct {
-	// BatchSize is the number of examples in a training step, over all ranks and devices. It must be divisible by their number.
+	// BatchSize is the number of examples in a training step, over all ranks and devices. It must
+	// be divisible by their number.
 	BatchSize int
 	// Shuffle draws a new order for each epoch, the same on all ranks.
 	Shuffle bool
@@ -21,16 +22,18 @@ type LoaderOptions struct {
 	Seed uint64
 }
 
-// Loader yields this process' part of each batch. It is a GoMLX train.Dataset, one epoch an iteration; where the process has several
-// devices it is a train.DistributedDataset.
+// Loader yields this process' part of each batch. It is a GoMLX train.Dataset, one epoch an
+// iteration; where the process has several devices it is a train.DistributedDataset.
 type Loader interface {
 	train.Dataset
-	// Steps is the number of batches in an epoch. Examples that don't fill a last batch are left out of that epoch.
+	// Steps is the number of batches in an epoch. Examples that don't fill a last batch are left
+	// out of that epoch.
 	Steps() int
 	// BatchSize is the number of examples in a step, over all ranks and devices.
 	BatchSize() int
-	// Seek makes the next iteration begin at a step of an epoch, both counted from 0: a training that was stopped goes on
-	// with the batches that it would have seen. The iteration after it is the whole next epoch.
+	// Seek makes the next iteration begin at a step of an epoch, both counted from 0: a training
+	// that was stopped goes on with the batches that it would have seen. The iteration after it is
+	// the whole next epoch.
 	Seek(epoch, step int)
 }
 

@@ -10,10 +10,12 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
-// Optimizer makes all ranks take the same step: it averages the gradients over the ranks before the wrapped optimizer sees them, and
-// gives every rank the initial weights of rank 0. In a world of one it is the optimizer itself.
+// Optimizer makes all ranks take the same step: it averages the gradients over the ranks before the
+// wrapped optimizer sees them, and gives every rank the initial weights of rank 0. In a world of
+// one it is the optimizer itself.
 //
-// The optimizer must take gradients, as all of GoMLX's do (UpdateGraphWithGradients); another makes the first training step fail.
+// The optimizer must take gradients, as all of GoMLX's do (UpdateGraphWithGradients); another makes
+// the first training step fail.
 func (w *World) Optimizer(inner optimizer.Interface) optimizer.Interface {
 	if w.Size() == 1 {
 		return inner
@@ -21,8 +23,8 @@ func (w *World) Optimizer(inner optimizer.Interface) optimizer.Interface {
 	return &averagingOptimizer{world: w, inner: inner}
 }
 
-// averagingOptimizer is data parallelism: Li et al., PyTorch Distributed, VLDB 2020 (https://arxiv.org/abs/2006.15704), with one
-// bucket for all gradients.
+// averagingOptimizer is data parallelism: Li et al., PyTorch Distributed, VLDB 2020
+// (https://arxiv.org/abs/2006.15704), with one bucket for all gradients.
 type averagingOptimizer struct {
 	world *World
 	inner optimizer.Interface
@@ -35,7 +37,8 @@ func (o *averagingOptimizer) UpdateGraph(scope *model.Scope, g *graph.Graph, los
 	o.UpdateGraphWithGradients(scope, scope.BuildTrainableVariablesGradientsGraph(loss), loss.DType())
 }
 
-// UpdateGraphWithGradients implements train.OptimizeWithGradients: with accumulated gradients, the ranks communicate once an update.
+// UpdateGraphWithGradients implements train.OptimizeWithGradients: with accumulated gradients, the
+// ranks communicate once an update.
 func (o *averagingOptimizer) UpdateGraphWithGradients(scope *model.Scope, gradients []*graph.Node, lossDType dtypes.DType) {
 	inner, ok := o.inner.(train.OptimizeWithGradients)
 	if !ok {
@@ -44,10 +47,12 @@ func (o *averagingOptimizer) UpdateGraphWithGradients(scope *model.Scope, gradie
 	inner.UpdateGraphWithGradients(scope, o.world.AverageGradients(scope.Store(), gradients), lossDType)
 }
 
-// AverageGradients is a graph-building function: it returns the means of the gradients over the ranks, by one all-reduce inside the
-// program for each element type. It averages as well the model's buffers that the graph changes without training them, such as the
-// moving averages of batch normalization, and gives every rank rank 0's values of variables that are new. It is for those who write
-// an optimizer or a training step of their own; call it once in a step, with all gradients. In a world of one it returns the gradients.
+// AverageGradients is a graph-building function: it returns the means of the gradients over the
+// ranks, by one all-reduce inside the program for each element type. It averages as well the
+// model's buffers that the graph changes without training them, such as the moving averages of
+// batch normalization, and gives every rank rank 0's values of variables that are new. It is for
+// those who write an optimizer or a training step of their own; call it once in a step, with all
+// gradients. In a world of one it returns the gradients.
 func (w *World) AverageGradients(store *model.Store, gradients []*graph.Node) []*graph.Node {
 	if w.Size() == 1 {
 		return gradients

@@ -11,7 +11,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// communicator moves data between the ranks. All methods block until the other ranks have called them too.
+// communicator moves data between the ranks. All methods block until the other ranks have called
+// them too.
 type communicator interface {
 	fmt.Stringer
 	AllReduce(values []float64) error
@@ -55,7 +56,8 @@ func connectMPI(e cluster.Environment, getenv func(string) string) (communicator
 	return overMPI{comm}, nil
 }
 
-// MismatchError says that MPI did not join the world that the launcher started: each rank would train alone.
+// MismatchError says that MPI did not join the world that the launcher started: each rank would
+// train alone.
 type MismatchError struct {
 	Environment      cluster.Environment
 	MPI, Library     string

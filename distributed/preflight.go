@@ -31,8 +31,10 @@ type Preflight struct {
 	Time time.Duration
 }
 
-// Check joins the job as Init does, and finds out in seconds whether a training would work: rank 0 prints a line for each rank, with its host, CPUs,
-// device and MPI, and the time of an all-reduce inside a compiled program, whose sum is verified. It leaves the job, so Init can't be called after it.
+// Check joins the job as Init does, and finds out in seconds whether a training would work: rank 0
+// prints a line for each rank, with its host, CPUs, device and MPI, and the time of an all-reduce
+// inside a compiled program, whose sum is verified. It leaves the job, so Init can't be called
+// after it.
 func Check(ctx context.Context) error {
 	w, err := InitWith(ctx, fromProcess())
 	if err != nil {
@@ -92,7 +94,8 @@ func (w *World) places() ([]Place, error) {
 // checkedElements make a megabyte of float32.
 const checkedElements = 1 << 18
 
-// checkAllReduce compiles a program with one all-reduce, runs it twice, since the first time opens connections too, and returns the second time.
+// checkAllReduce compiles a program with one all-reduce, runs it twice, since the first time opens
+// connections too, and returns the second time.
 func (w *World) checkAllReduce() (took time.Duration, err error) {
 	exec, err := graph.NewExec(w.backend, func(x *graph.Node) *graph.Node {
 		if w.Size() == 1 {

@@ -14,8 +14,9 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// World is this process' view of the job: who it is, the device it computes on, and the other ranks. Its methods that
-// communicate are collective: every rank must call them, in the same order. It is for one goroutine at a time.
+// World is this process' view of the job: who it is, the device it computes on, and the other
+// ranks. Its methods that communicate are collective: every rank must call them, in the same order.
+// It is for one goroutine at a time.
 type World struct {
 	environment cluster.Environment
 	peers       communicator
@@ -36,7 +37,8 @@ type World struct {
 type Config struct {
 	// Getenv reads an environment variable.
 	Getenv func(string) string
-	// LookupEnv tells an empty environment variable from one that is not set; nil takes both for the same.
+	// LookupEnv tells an empty environment variable from one that is not set; nil takes both for
+	// the same.
 	LookupEnv func(string) (string, bool)
 	// Out is where rank 0 reports progress.
 	Out io.Writer
@@ -44,8 +46,9 @@ type Config struct {
 	Log io.Writer
 }
 
-// Init joins the job that this process was started for: it finds the ranks, binds the process to its CPUs, loads XLA and opens the device.
-// It blocks until all ranks have called it, and may be called once in a process.
+// Init joins the job that this process was started for: it finds the ranks, binds the process to
+// its CPUs, loads XLA and opens the device. It blocks until all ranks have called it, and may be
+// called once in a process.
 func Init() (*World, error) {
 	return InitWith(context.Background(), fromProcess())
 }
@@ -55,7 +58,8 @@ func fromProcess() Config {
 	return Config{Getenv: os.Getenv, LookupEnv: os.LookupEnv, Out: os.Stdout, Log: os.Stderr}
 }
 
-// InitWith is Init with the surroundings given. The context bounds the installation of XLA's plugin and the wait for other ranks.
+// InitWith is Init with the surroundings given. The context bounds the installation of XLA's plugin
+// and the wait for other ranks.
 func InitWith(ctx context.Context, c Config) (*World, error) {
 	w, err := open(ctx, c)
 	if err != nil {
@@ -133,7 +137,8 @@ func (w *World) Size() int { return w.environment.Size }
 // LocalRank is this process' number among those on its node.
 func (w *World) LocalRank() int { return w.environment.LocalRank }
 
-// IsMain tells whether this is rank 0, the one that writes files and prints. No collective may be called by rank 0 only.
+// IsMain tells whether this is rank 0, the one that writes files and prints. No collective may be
+// called by rank 0 only.
 func (w *World) IsMain() bool { return w.environment.Rank == 0 }
 
 // Devices is the number of devices that this process computes on.
@@ -161,8 +166,8 @@ func (w *World) AllReduceSum(values []float64) error { return w.peers.AllReduce(
 // OnClose has f called when the job is left: the last one first.
 func (w *World) OnClose(f func() error) { w.atClose = append(w.atClose, f) }
 
-// Close leaves the job. Every rank must call it, when all its work is done. Deferred, and run by a panic, it does nothing: the end of this process is
-// to be the end of the others.
+// Close leaves the job. Every rank must call it, when all its work is done. Deferred, and run by a
+// panic, it does nothing: the end of this process is to be the end of the others.
 func (w *World) Close() error {
 	if panicking() {
 		return nil
