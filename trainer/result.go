@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// StoppedError says that the training was told to stop before its end. It has saved a checkpoint, if it writes any, and goes on from
-// there when it is started again.
+// StoppedError says that the training was told to stop before its end. It has saved a checkpoint,
+// if it writes any, and goes on from there when it is started again.
 type StoppedError struct {
 	Step       int64
 	Checkpoint string // The folder of checkpoints; empty if none are written.

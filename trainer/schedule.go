@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// Schedule is the course of a learning rate: by what the optimizer's own rate is multiplied for an update, counted from 0, of total. Where the
-// training has no limit in updates or epochs, total is 0. It must be a pure function: a training that was stopped calls it again.
+// Schedule is the course of a learning rate: by what the optimizer's own rate is multiplied for an
+// update, counted from 0, of total. Where the training has no limit in updates or epochs, total is
+// 0. It must be a pure function: a training that was stopped calls it again.
 type Schedule interface {
 	Factor(step, total int) float64
 }
@@ -20,9 +21,10 @@ func (f ScheduleFunc) Factor(step, total int) float64 { return f(step, total) }
 
 // ScheduleConfig chooses one of the usual schedules. All counts are updates of the weights.
 type ScheduleConfig struct {
-	// Kind is "constant", "step" (times Gamma every StepSize), "multistep" (times Gamma at each of Milestones), "cosine" (Loshchilov and
-	// Hutter, SGDR, 2017, without restarts) or "one-cycle" (Smith and Topin, Super-convergence, 2018: up over the first PeakAt of
-	// the updates, then down along cosines).
+	// Kind is "constant", "step" (times Gamma every StepSize), "multistep" (times Gamma at each of
+	// Milestones), "cosine" (Loshchilov and Hutter, SGDR, 2017, without restarts) or "one-cycle"
+	// (Smith and Topin, Super-convergence, 2018: up over the first PeakAt of the updates, then down
+	// along cosines).
 	Kind string `yaml:"kind" help:"constant, step, multistep, cosine or one-cycle (default: constant)"`
 	// WarmupSteps raises the rate linearly from 0 over the first updates, before any kind.
 	WarmupSteps int `yaml:"warmup_steps" help:"updates over which the rate rises linearly from 0 (default: 0)"`

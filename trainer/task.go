@@ -13,7 +13,8 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
-// Task is what is trained: how a batch becomes losses, and which optimizer minimizes each of them. Supervised and Adversarial make one.
+// Task is what is trained: how a batch becomes losses, and which optimizer minimizes each of them.
+// Supervised and Adversarial make one.
 type Task struct {
 	model      modelFn // Nil: the task predicts nothing.
 	loss       loss.LossFn
@@ -32,8 +33,9 @@ type ModelFn interface {
 		~func(*model.Scope, []*graph.Node) []*graph.Node
 }
 
-// StepFn is a graph-building function that computes, from a batch, one scalar loss for each objective of the task, in their order. Each
-// objective's model keeps its variables in a scope of its own.
+// StepFn is a graph-building function that computes, from a batch, one scalar loss for each
+// objective of the task, in their order. Each objective's model keeps its variables in a scope of
+// its own.
 type StepFn func(scope *model.Scope, inputs, labels []*graph.Node) []*graph.Node
 
 // Objective is one of a task's losses and who minimizes it.
