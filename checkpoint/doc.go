@@ -1,6 +1,7 @@
-// Package checkpoint stores a training, and brings it back: the variables of a model.Store, what ranks hold of their own, and the
-// progress of all that takes part. It is storage only: it knows no ranks and no loops, and decides neither when to save nor when to
-// stop. The folders on disk are those of package checkpoint/folder; weights are in safetensors files, which Python's tools read:
+// Package checkpoint stores a training, and brings it back: the variables of a model.Store, what
+// ranks hold of their own, and the progress of all that takes part. It is storage only: it knows no
+// ranks and no loops, and decides neither when to save nor when to stop. The folders on disk are
+// those of package checkpoint/folder; weights are in safetensors files, which Python's tools read:
 //
 //	checkpoints/main/step-00001200/
 //	  checkpoint.json        step, world size, code hash, progress, metrics, and the checksum of each file

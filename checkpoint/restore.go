@@ -89,8 +89,8 @@ func (s *Snapshot) Check(store *model.Store) error {
 	return mismatch.orNil()
 }
 
-// CheckModel is Check for a store whose graphs only use the model, and don't train it: variables of the
-// training may be missing.
+// CheckModel is Check for a store whose graphs only use the model, and don't train it: variables of
+// the training may be missing.
 func (s *Snapshot) CheckModel(store *model.Store) error { return s.checkWeights(store, true) }
 
 // CheckUsed is CheckModel for graphs that may be a part of the model only.

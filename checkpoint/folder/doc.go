@@ -1,5 +1,6 @@
-// Package folder keeps checkpoints on disk: one folder a step, which appears whole or not at all, says what is in it, and notices
-// when that has changed. It knows files and their checksums, nothing of tensors or models: see package checkpoint for those.
+// Package folder keeps checkpoints on disk: one folder a step, which appears whole or not at all,
+// says what is in it, and notices when that has changed. It knows files and their checksums,
+// nothing of tensors or models: see package checkpoint for those.
 //
 //	checkpoints/main/
 //	  step-00001200/

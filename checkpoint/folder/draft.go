@@ -55,8 +55,8 @@ func makeRoot(root string) error {
 	return syncFolder(filepath.Dir(root))
 }
 
-// Litter says what could not be removed of that which earlier processes, or this draft, left: no reason to fail, but to tell. The next
-// draft tries again.
+// Litter says what could not be removed of that which earlier processes, or this draft, left: no
+// reason to fail, but to tell. The next draft tries again.
 func (d *Draft) Litter() []error { return d.litter }
 
 // Target is where the checkpoint will be.
@@ -90,8 +90,8 @@ func (d *Draft) Write(name string, write func(io.Writer) error) error {
 	return nil
 }
 
-// Commit writes checkpoint.json and gives the folder its name. A checkpoint of the same step is replaced: whoever looks finds the
-// old one or the new one, whole.
+// Commit writes checkpoint.json and gives the folder its name. A checkpoint of the same step is
+// replaced: whoever looks finds the old one or the new one, whole.
 func (d *Draft) Commit(m Manifest) error {
 	m.Step, m.Time, m.Files = d.step, time.Now().UTC().Truncate(time.Millisecond), d.files
 	text, err := m.encode()
@@ -131,7 +131,8 @@ func (d *Draft) replace() error {
 		d.discardOld(d.path) // It has the draft's name now.
 		return nil
 	}
-	// A network file system may not have it. Between the two renames the old one is found by its other name.
+	// A network file system may not have it. Between the two renames the old one is found by its
+	// other name.
 	old := aside(d.root, replacedPrefix, d.step)
 	if err := os.Rename(d.Target(), old); err != nil {
 		return err

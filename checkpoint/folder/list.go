@@ -16,15 +16,17 @@ type Info struct {
 	Manifest
 	// Path is the checkpoint's folder. Step is known even where Err isn't nil.
 	Path string
-	// Err says why it can't be used: nil where checkpoint.json holds and all files are there with their sizes. Verify also reads them.
+	// Err says why it can't be used: nil where checkpoint.json holds and all files are there with
+	// their sizes. Verify also reads them.
 	Err error
 }
 
 // Valid says whether the checkpoint can be used, as far as its names and sizes tell.
 func (i Info) Valid() bool { return i.Err == nil }
 
-// List finds the checkpoints in a folder, the newest step first. It reads no more than their checkpoint.json, and may be called
-// while others save and remove: what vanishes meanwhile is left out. A folder that isn't there has none.
+// List finds the checkpoints in a folder, the newest step first. It reads no more than their
+// checkpoint.json, and may be called while others save and remove: what vanishes meanwhile is left
+// out. A folder that isn't there has none.
 func List(root string) ([]Info, error) {
 	var all []Info
 	for range attempts {
@@ -36,7 +38,8 @@ func List(root string) ([]Info, error) {
 		if all, vanished = statAll(paths); !vanished {
 			break
 		}
-		// What was removed may have made room for one that wasn't there yet when the names were read.
+		// What was removed may have made room for one that wasn't there yet when the names were
+		// read.
 	}
 	return all, nil
 }
@@ -56,7 +59,8 @@ func statAll(paths []string) (all []Info, vanished bool) {
 	return all, vanished
 }
 
-// candidates are the folders that may be checkpoints, the newest step first. One that is just being replaced counts.
+// candidates are the folders that may be checkpoints, the newest step first. One that is just being
+// replaced counts.
 func candidates(root string) ([]string, error) {
 	entries, err := os.ReadDir(root)
 	if errors.Is(err, fs.ErrNotExist) {

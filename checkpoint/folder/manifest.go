@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// Version is the version of the folder's layout that this package writes, and the newest that it reads.
+// Version is the version of the folder's layout that this package writes, and the newest that it
+// reads.
 const Version = 1
 
 // Manifest is what checkpoint.json says. Draft.Commit fills in Step, Time and Files.
@@ -76,7 +77,8 @@ type envelope struct {
 	Checkpoint json.RawMessage `json:"checkpoint"`
 }
 
-// text is the file's whole text: a reader writes it again and compares, so that a change anywhere is noticed.
+// text is the file's whole text: a reader writes it again and compares, so that a change anywhere
+// is noticed.
 func (e envelope) text() []byte {
 	return fmt.Appendf(nil, "{\n\"version\": %d,\n\"sha256\": %q,\n\"checkpoint\": %s\n}\n", e.Version, e.SHA256, e.Checkpoint)
 }
@@ -131,7 +133,8 @@ func decodeManifest(path string, text []byte) (Manifest, error) {
 	return m, m.check(path)
 }
 
-// check holds a manifest that was written, but perhaps not by this package, against what is relied on.
+// check holds a manifest that was written, but perhaps not by this package, against what is relied
+// on.
 func (m Manifest) check(path string) error {
 	if name := strings.TrimPrefix(filepath.Base(path), replacedPrefix); name != Name(m.Step) {
 		if _, ok := stepOf(name); ok {

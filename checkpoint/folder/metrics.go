@@ -7,7 +7,8 @@ import (
 	"strconv"
 )
 
-// Metrics are numbers by name. Unlike plain JSON they may be infinite, or no number at all: a loss is, when training goes wrong.
+// Metrics are numbers by name. Unlike plain JSON they may be infinite, or no number at all: a loss
+// is, when training goes wrong.
 type Metrics map[string]float64
 
 // MarshalJSON writes numbers, and "NaN", "+Inf" and "-Inf".

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// sweep removes what killed processes left, and ends what they had begun. It returns what can't be removed.
+// sweep removes what killed processes left, and ends what they had begun. It returns what can't be
+// removed.
 func sweep(root string) (litter []error, _ error) {
 	entries, err := os.ReadDir(root)
 	if err != nil {
@@ -45,8 +46,8 @@ func IsLink(path string) bool {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// Remove removes the checkpoint of a step. A process that is killed meanwhile leaves no half checkpoint under its name. What isn't a
-// checkpoint, a link among them, is refused.
+// Remove removes the checkpoint of a step. A process that is killed meanwhile leaves no half
+// checkpoint under its name. What isn't a checkpoint, a link among them, is refused.
 func Remove(root string, step int64) error {
 	path := filepath.Join(root, Name(step))
 	info, err := os.Lstat(path)

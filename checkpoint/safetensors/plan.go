@@ -18,8 +18,9 @@ type Plan struct {
 	size    int64
 }
 
-// NewPlan lays tensors out in a file: the largest number types first, so that each begins aligned, then by name. Begin and End of
-// the tensors are ignored. The metadata is text for people and tools, and may be nil.
+// NewPlan lays tensors out in a file: the largest number types first, so that each begins aligned,
+// then by name. Begin and End of the tensors are ignored. The metadata is text for people and
+// tools, and may be nil.
 func NewPlan(tensors []Tensor, metadata map[string]string) (*Plan, error) {
 	p := &Plan{tensors: slices.Clone(tensors)}
 	slices.SortFunc(p.tensors, func(a, b Tensor) int {
@@ -67,7 +68,8 @@ func (p *Plan) place() error {
 	return nil
 }
 
-// encode writes the header by hand where the order of the fields counts: tensors stay in the order of their bytes.
+// encode writes the header by hand where the order of the fields counts: tensors stay in the order
+// of their bytes.
 func (p *Plan) encode(metadata map[string]string) error {
 	b := bytes.NewBuffer(make([]byte, 8))
 	b.WriteByte('{')
