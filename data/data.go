@@ -1,7 +1,7 @@
 // Package data has datasets for training: any example by its number, in batches of tensors.
 //
-// A dataset has no order and no rank of its own. Who shuffles and shards - a sampler - asks for the numbers that it
-// wants, so one dataset serves training, evaluation and any number of ranks.
+// A dataset has no order and no rank of its own. Who shuffles and shards - a sampler - asks for the
+// numbers that it wants, so one dataset serves training, evaluation and any number of ranks.
 //
 //	train, test, err := mnist.Load(ctx)
 //	inputs, labels, err := train.Batch([]int{0, 7, 42})
@@ -27,14 +27,15 @@ type Dataset interface {
 	Name() string
 	// Len is the number of examples, at least 1.
 	Len() int
-	// Batch returns the examples of these numbers, in this order; a number may come more than once. Each tensor's first
-	// axis is the example. The tensors are new and belong to the caller. No number, or one outside 0..Len()-1, is an
-	// error. Batch may be called at once from several goroutines.
+	// Batch returns the examples of these numbers, in this order; a number may come more than once.
+	// Each tensor's first axis is the example. The tensors are new and belong to the caller. No
+	// number, or one outside 0..Len()-1, is an error. Batch may be called at once from several
+	// goroutines.
 	Batch(indices []int) (inputs, labels []*tensors.Tensor, err error)
 }
 
-// Dir is the folder that datasets are downloaded to: $GONBATCH_DATA, else gonbatch/data in the user's cache. It may not
-// exist yet. getenv is os.Getenv, save in tests.
+// Dir is the folder that datasets are downloaded to: $GONBATCH_DATA, else gonbatch/data in the
+// user's cache. It may not exist yet. getenv is os.Getenv, save in tests.
 func Dir(getenv func(string) string) string {
 	if dir := getenv(rundir.EnvData); dir != "" {
 		return dir

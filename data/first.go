@@ -9,7 +9,8 @@ import (
 // First is the dataset's first n examples, or all of it if it has no more.
 func First(ds Dataset, n int) Dataset { return Range(ds, 0, min(n, ds.Len())) }
 
-// Range is the dataset's examples from begin to end-1: for a training set and a validation set from one.
+// Range is the dataset's examples from begin to end-1: for a training set and a validation set from
+// one.
 func Range(ds Dataset, begin, end int) Dataset {
 	if begin < 0 || end > ds.Len() || begin >= end {
 		panic(fmt.Errorf("data: examples %d to %d of %s, which has %d", begin, end-1, ds.Name(), ds.Len()))

@@ -91,8 +91,9 @@ func (d *Images) Name() string { return d.config.Name }
 // Len is the number of images.
 func (d *Images) Len() int { return len(d.config.Labels) }
 
-// Normalized returns the same images with another mean and standard deviation of each channel, for pixels from 0 to 1; without any (nil, nil)
-// they are left from 0 to 1, as generative models need them. The pixels are shared.
+// Normalized returns the same images with another mean and standard deviation of each channel, for
+// pixels from 0 to 1; without any (nil, nil) they are left from 0 to 1, as generative models need
+// them. The pixels are shared.
 func (d *Images) Normalized(mean, std []float32) (*Images, error) {
 	c := d.config
 	c.Mean, c.Std = mean, std
@@ -102,8 +103,8 @@ func (d *Images) Normalized(mean, std []float32) (*Images, error) {
 // Classes is the number of classes.
 func (d *Images) Classes() int { return d.config.Classes }
 
-// Batch returns one input, [n, height, width, channels] float32, and one tensor of labels, [n, 1] int32: the shape that
-// GoMLX's sparse categorical losses and metrics take. See [Dataset].
+// Batch returns one input, [n, height, width, channels] float32, and one tensor of labels, [n, 1]
+// int32: the shape that GoMLX's sparse categorical losses and metrics take. See [Dataset].
 func (d *Images) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
 	n := len(indices)
 	if n == 0 {

