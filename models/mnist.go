@@ -9,8 +9,9 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// MNIST is a small convolutional network for 28x28 grey images of ten classes: two blocks of a 3x3 convolution, ReLU and
-// 2x2 max-pooling, with 32 and 64 channels, then a hidden layer of 128 units. It has 421,642 parameters.
+// MNIST is a small convolutional network for 28x28 grey images of ten classes: two blocks of a 3x3
+// convolution, ReLU and 2x2 max-pooling, with 32 and 64 channels, then a hidden layer of 128 units.
+// It has 421,642 parameters.
 //
 // x is [batch, 28, 28, 1]; the result are logits, [batch, 10].
 func MNIST(scope *model.Scope, x *graph.Node) *graph.Node {

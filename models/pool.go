@@ -1,7 +1,8 @@
-// Package models has the networks that notebooks and benchmarks share, and the layers that they need beyond GoMLX's.
+// Package models has the networks that notebooks and benchmarks share, and the layers that they
+// need beyond GoMLX's.
 //
-// Its functions build graphs: as GoMLX's own do, they take and return nodes and panic on a wrong shape; the trainer or
-// executor that calls them turns that into an error.
+// Its functions build graphs: as GoMLX's own do, they take and return nodes and panic on a wrong
+// shape; the trainer or executor that calls them turns that into an error.
 //
 //	trainer := train.NewTrainer(backend, store, models.MNIST, loss.SparseCategoricalCrossEntropyLogits, opt, nil, nil)
 package models
@@ -12,17 +13,20 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// The axes of an image cut into 2x2 windows: [batch, height/2, rowAxis, width/2, columnAxis, channels].
+// The axes of an image cut into 2x2 windows: [batch, height/2, rowAxis, width/2, columnAxis,
+// channels].
 const (
 	rowAxis    = 2
 	columnAxis = 4
 )
 
-// MaxPool2x2 takes the largest of each 2x2 window of x, [batch, height, width, channels]. It gives what
-// graph.MaxPool(x).Window(2).Done() gives - the last row or column of an odd size is left out - but by a reshape and a
-// reduction, whose gradient XLA compiles for a CPU into something far faster than that of a window.
+// MaxPool2x2 takes the largest of each 2x2 window of x, [batch, height, width, channels]. It gives
+// what graph.MaxPool(x).Window(2).Done() gives - the last row or column of an odd size is left out
+// - but by a reshape and a reduction, whose gradient XLA compiles for a CPU into something far
+// faster than that of a window.
 //
-// Pixels that are all the largest of a window share its gradient equally; graph.MaxPool gives it to one of them.
+// Pixels that are all the largest of a window share its gradient equally; graph.MaxPool gives it to
+// one of them.
 func MaxPool2x2(x *graph.Node) *graph.Node {
 	if x.Rank() != 4 {
 		panic(fmt.Errorf("models.MaxPool2x2: x has shape %s; it must be [batch, height, width, channels]", x.Shape()))
@@ -39,10 +43,11 @@ func MaxPool2x2(x *graph.Node) *graph.Node {
 	return graph.ReduceMax(graph.IdentityWithCustomGradient(windows, shareTies), rowAxis, columnAxis)
 }
 
-// shareTies divides the gradient v by the number of largest pixels in each window. ReduceMax's own gradient gives each
-// of them the whole, so that a constant background would count four times.
+// shareTies divides the gradient v by the number of largest pixels in each window. ReduceMax's own
+// gradient gives each of them the whole, so that a constant background would count four times.
 //
-// It is written pixel by pixel, for XLA compiles that into one loop over the channels; reductions took twice the time.
+// It is written pixel by pixel, for XLA compiles that into one loop over the channels; reductions
+// took twice the time.
 func shareTies(windows, v *graph.Node) *graph.Node {
 	pixel := func(row, column int) *graph.Node {
 		return graph.Slice(windows, graph.AxisRange(), graph.AxisRange(), graph.AxisElem(row), graph.AxisRange(), graph.AxisElem(column), graph.AxisRange())
