@@ -12,8 +12,9 @@ import (
 	"strings"
 )
 
-// Bundle is a value in several formats, of which a client shows the richest that it can: MIME type to content. Binary formats are
-// encoded in base64; formats of JSON are values that encoding/json takes.
+// Bundle is a value in several formats, of which a client shows the richest that it can: MIME type
+// to content. Binary formats are encoded in base64; formats of JSON are values that encoding/json
+// takes.
 type Bundle map[string]any
 
 // The formats that Of makes.
@@ -25,12 +26,14 @@ const (
 	Plotly = "application/vnd.plotly.v1+json"
 )
 
-// Bundler is a value that knows how it is shown. A bundle without text/plain gets the value's short text.
+// Bundler is a value that knows how it is shown. A bundle without text/plain gets the value's short
+// text.
 type Bundler interface {
 	Bundle() Bundle
 }
 
-// Of makes the bundle of a value. It does not fail: what a value's own methods can't draw is shown as text.
+// Of makes the bundle of a value. It does not fail: what a value's own methods can't draw is shown
+// as text.
 func Of(value any) Bundle {
 	bundle := rich(value)
 	if bundle == nil {
@@ -79,7 +82,8 @@ func picture(img image.Image) Bundle {
 	return Bundle{PNG: base64.StdEncoding.EncodeToString(data.Bytes()), Text: typeName(img) + " " + size}
 }
 
-// page is a chart of go-echarts, or anything else that renders itself as a page of HTML. A frame keeps its scripts apart.
+// page is a chart of go-echarts, or anything else that renders itself as a page of HTML. A frame
+// keeps its scripts apart.
 func page(chart interface{ Render(io.Writer) error }) Bundle {
 	var text bytes.Buffer
 	if chart.Render(&text) != nil || !strings.HasPrefix(strings.TrimSpace(text.String()), "<") {
@@ -89,7 +93,8 @@ func page(chart interface{ Render(io.Writer) error }) Bundle {
 	return Bundle{HTML: frame, Text: typeName(chart)}
 }
 
-// figure is a figure of plotly: a struct that has Data, a list, and Layout, and that becomes JSON with these two.
+// figure is a figure of plotly: a struct that has Data, a list, and Layout, and that becomes JSON
+// with these two.
 func figure(value any) Bundle {
 	v := reflect.Indirect(reflect.ValueOf(value))
 	if v.Kind() != reflect.Struct || !v.FieldByName("Layout").IsValid() {

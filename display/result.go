@@ -14,8 +14,9 @@ import (
 // ResultFile is the file in the folder rundir.EnvCellDir with the cell's result: a Bundle as JSON.
 const ResultFile = "result.json"
 
-// Result shows values as the result of the cell; later calls replace it. Several values are what a call returned: a last one that is
-// a nil error is left out, as are nil values. In a program without a kernel it prints a line, so that a job's log has the value.
+// Result shows values as the result of the cell; later calls replace it. Several values are what a
+// call returned: a last one that is a nil error is left out, as are nil values. In a program
+// without a kernel it prints a line, so that a job's log has the value.
 func Result(values ...any) {
 	values = worthShowing(values)
 	if len(values) == 0 {
