@@ -14,11 +14,13 @@ import (
 	"time"
 )
 
-// CSV appends metrics to a file of comma-separated values: the columns step and time (RFC 3339), training if it is named, then one a
-// metric. Each call of Scalars is a row; a metric that it lacks is an empty cell. The first row names the columns.
+// CSV appends metrics to a file of comma-separated values: the columns step and time (RFC 3339),
+// training if it is named, then one a metric. Each call of Scalars is a row; a metric that it lacks
+// is an empty cell. The first row names the columns.
 //
-// A metric that comes later gets a further column at the right: the file is written again, whole, with empty cells in the rows before, so
-// it always is one table. That costs a copy of the file for each new set of names, and nothing after. It ignores all but scalars.
+// A metric that comes later gets a further column at the right: the file is written again, whole,
+// with empty cells in the rows before, so it always is one table. That costs a copy of the file for
+// each new set of names, and nothing after. It ignores all but scalars.
 type CSV struct {
 	scalarsOnly
 	options options
@@ -43,7 +45,8 @@ func (l *CSV) fixed() []string {
 	return []string{"step", "time"}
 }
 
-// NewCSV opens the file at path and makes it if it is missing. A file whose first row is not one of CSV's is refused.
+// NewCSV opens the file at path and makes it if it is missing. A file whose first row is not one of
+// CSV's is refused.
 func NewCSV(path string, options ...Option) (*CSV, error) {
 	f, err := openLines(path)
 	if err != nil {

@@ -29,7 +29,8 @@ import (
 type CurvesOptions struct {
 	// Dir is the folder of the PNG files, made if it is missing.
 	Dir string
-	// History is a file of JSONLines whose metrics begin the curves, so that a continued training's are whole. Unset or missing: none.
+	// History is a file of JSONLines whose metrics begin the curves, so that a continued training's
+	// are whole. Unset or missing: none.
 	History string
 	// Training is the one whose lines of History are read: those without a name if unset.
 	Training string
@@ -37,11 +38,13 @@ type CurvesOptions struct {
 	Every time.Duration
 }
 
-// Curves draws metrics as PNG files, one a family of metrics: those with the same name after the last slash, so that loss.png has the
-// curves train/loss and val/loss. Each file is replaced whole, at most every few seconds, and by Close. It writes images as
-// images/NAME/step-N.png, and ignores all else.
+// Curves draws metrics as PNG files, one a family of metrics: those with the same name after the
+// last slash, so that loss.png has the curves train/loss and val/loss. Each file is replaced whole,
+// at most every few seconds, and by Close. It writes images as images/NAME/step-N.png, and ignores
+// all else.
 //
-// Where a training logs a step again, as after a return to a checkpoint, a curve loses its points from that step on.
+// Where a training logs a step again, as after a return to a checkpoint, a curve loses its points
+// from that step on.
 type Curves struct {
 	mu     sync.Mutex
 	o      CurvesOptions

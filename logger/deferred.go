@@ -11,9 +11,10 @@ import (
 // retryInterval is the time between two tries to open a logger.
 const retryInterval = time.Minute
 
-// Deferred is a logger that is opened at its first record, for one whose opening may take long or fail, such as that of a tracking server:
-// behind Multi the training doesn't wait for it. Where it can't be opened, records are lost, with the same error each, and
-// it is tried again a minute later; hyper-parameters wait for that.
+// Deferred is a logger that is opened at its first record, for one whose opening may take long or
+// fail, such as that of a tracking server: behind Multi the training doesn't wait for it. Where it
+// can't be opened, records are lost, with the same error each, and it is tried again a minute
+// later; hyper-parameters wait for that.
 type Deferred struct {
 	open   func() (Logger, error)
 	mu     sync.Mutex

@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// JSONLines appends metrics to a file, one JSON object a line: the metrics by name, "step", "time" in RFC 3339, and "training" if it is
-// named. A value that JSON can't hold (NaN, an infinity) is written as text: "NaN", "+Inf", "-Inf". It ignores all but scalars.
+// JSONLines appends metrics to a file, one JSON object a line: the metrics by name, "step", "time"
+// in RFC 3339, and "training" if it is named. A value that JSON can't hold (NaN, an infinity) is
+// written as text: "NaN", "+Inf", "-Inf". It ignores all but scalars.
 type JSONLines struct {
 	scalarsOnly
 	options options

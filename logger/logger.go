@@ -5,11 +5,13 @@ import (
 	"image"
 )
 
-// Logger records a training. All methods may be called at once from several goroutines. They block until the record is
-// written or, for a tracking server, until it has answered or its time limit has passed; only Multi's never block on a logger. They
-// may be repeated: a value logged again for the same step is a second record. After an error the logger is still usable.
+// Logger records a training. All methods may be called at once from several goroutines. They block
+// until the record is written or, for a tracking server, until it has answered or its time limit
+// has passed; only Multi's never block on a logger. They may be repeated: a value logged again for
+// the same step is a second record. After an error the logger is still usable.
 //
-// A logger ignores what its format can't hold: each says what that is. The caller may change maps, slices and images after the call.
+// A logger ignores what its format can't hold: each says what that is. The caller may change maps,
+// slices and images after the call.
 type Logger interface {
 	// Params records hyper-parameters: strings, booleans and numbers; any other value by its text.
 	Params(params map[string]any) error
@@ -25,16 +27,19 @@ type Logger interface {
 	Close() error
 }
 
-// Rewinder is a Logger that can go back. A training that goes on from a checkpoint logs the steps after it again: what an earlier process
-// recorded of them is then forgotten, so that each step has one record. It may be called at any time, and again.
+// Rewinder is a Logger that can go back. A training that goes on from a checkpoint logs the steps
+// after it again: what an earlier process recorded of them is then forgotten, so that each step has
+// one record. It may be called at any time, and again.
 type Rewinder interface {
-	// Rewind forgets what was recorded after the step. A metric that is kept is not recorded a second time for the same step.
+	// Rewind forgets what was recorded after the step. A metric that is kept is not recorded a
+	// second time for the same step.
 	Rewind(step int64) error
 }
 
 // ModelLogger is a Logger that records trained models.
 type ModelLogger interface {
-	// Model records the weights, in a safetensors file, under a name such as "model". The file must stay as it is until Close returns.
+	// Model records the weights, in a safetensors file, under a name such as "model". The file must
+	// stay as it is until Close returns.
 	Model(name, weights string) error
 }
 

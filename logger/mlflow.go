@@ -31,12 +31,14 @@ type MLflowOptions struct {
 	RunName string
 	// Username and Password, or Token, are for a server that asks for them.
 	Username, Password, Token string
-	// Timeout bounds each request to a server: 30 s if unset. One that uploads a file has a second more for each megabyte.
+	// Timeout bounds each request to a server: 30 s if unset. One that uploads a file has a second
+	// more for each megabyte.
 	Timeout time.Duration
 }
 
-// MLflowFromEnv returns the options that MLflow's clients take from the environment: MLFLOW_TRACKING_URI, MLFLOW_EXPERIMENT_NAME,
-// MLFLOW_RUN_ID, MLFLOW_RUN_NAME, MLFLOW_TRACKING_USERNAME, MLFLOW_TRACKING_PASSWORD, MLFLOW_TRACKING_TOKEN, and
+// MLflowFromEnv returns the options that MLflow's clients take from the environment:
+// MLFLOW_TRACKING_URI, MLFLOW_EXPERIMENT_NAME, MLFLOW_RUN_ID, MLFLOW_RUN_NAME,
+// MLFLOW_TRACKING_USERNAME, MLFLOW_TRACKING_PASSWORD, MLFLOW_TRACKING_TOKEN, and
 // MLFLOW_HTTP_REQUEST_TIMEOUT in seconds.
 func MLflowFromEnv(getenv func(string) string) MLflowOptions {
 	timeout, _ := strconv.ParseFloat(getenv("MLFLOW_HTTP_REQUEST_TIMEOUT"), 64) // What is no number leaves the default.
@@ -52,12 +54,14 @@ func MLflowFromEnv(getenv func(string) string) MLflowOptions {
 	}
 }
 
-// MLflow records a run in MLflow: parameters, metrics by step, images as artifacts images/NAME/step-N.png, artifacts, and models. It
-// ignores histograms. MLflow allows letters, digits and "_-. :/" in names; what else a name has becomes "_".
+// MLflow records a run in MLflow: parameters, metrics by step, images as artifacts
+// images/NAME/step-N.png, artifacts, and models. It ignores histograms. MLflow allows letters,
+// digits and "_-. :/" in names; what else a name has becomes "_".
 //
-// Close marks the run as finished. A process that is killed leaves it running, to be continued by RunID, which keeps MLflow's rules: a
-// parameter never changes, so recording it with another value is an error, and no metric is ever forgotten, so one that the run has for
-// a step is not recorded again.
+// Close marks the run as finished. A process that is killed leaves it running, to be continued by
+// RunID, which keeps MLflow's rules: a parameter never changes, so recording it with another value
+// is an error, and no metric is ever forgotten, so one that the run has for a step is not recorded
+// again.
 type MLflow struct {
 	mu     sync.Mutex
 	server *mlflowServer
@@ -78,7 +82,8 @@ type mlflowMetric struct {
 	step      int64
 }
 
-// NewMLflow starts a run, or continues the one that the options name. It blocks until the server has answered.
+// NewMLflow starts a run, or continues the one that the options name. It blocks until the server
+// has answered.
 func NewMLflow(o MLflowOptions) (*MLflow, error) {
 	if o.Experiment == "" {
 		o.Experiment = "Default"
@@ -96,7 +101,8 @@ func NewMLflow(o MLflowOptions) (*MLflow, error) {
 	return &MLflow{server: server, now: time.Now}, nil
 }
 
-// checkAddress refuses what is no tracking server: MLflow's clients and server no longer use its file store.
+// checkAddress refuses what is no tracking server: MLflow's clients and server no longer use its
+// file store.
 func checkAddress(uri string) error {
 	const fix = "start one with `mlflow server` and set MLFLOW_TRACKING_URI to http://HOST:PORT or https://HOST"
 	switch {
@@ -167,8 +173,8 @@ func (l *MLflow) Artifact(file string) error {
 	})
 }
 
-// Model records a model of the flavor safetensors under the name: the file as model.safetensors, and the file MLmodel by which MLflow's
-// clients and pages know a model.
+// Model records a model of the flavor safetensors under the name: the file as model.safetensors,
+// and the file MLmodel by which MLflow's clients and pages know a model.
 func (l *MLflow) Model(name, weights string) error {
 	name = mlflowName(name)
 	return l.do("record the model "+name, func() error {

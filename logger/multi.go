@@ -15,9 +15,11 @@ import (
 
 // MultiOptions bounds what Multi does. The zero value is good for a training.
 type MultiOptions struct {
-	// Queue is the number of records that may wait for a logger: 1,024 if unset. Further ones are lost.
+	// Queue is the number of records that may wait for a logger: 1,024 if unset. Further ones are
+	// lost.
 	Queue int
-	// Timeout is the time after which a logger that hasn't ended a record is reported: 30 s if unset.
+	// Timeout is the time after which a logger that hasn't ended a record is reported: 30 s if
+	// unset.
 	Timeout time.Duration
 	// CloseTimeout bounds Close for all loggers together: 30 s if unset.
 	CloseTimeout time.Duration
@@ -25,9 +27,10 @@ type MultiOptions struct {
 	Stderr io.Writer
 }
 
-// Multi hands each record to several loggers, each in a goroutine of its own behind a bounded queue. A logger that fails, panics or hangs
-// neither stops nor slows the training nor another logger: its first failure is reported, once, and its records are lost where it
-// fails or its queue is full. It is still given what comes later: a server may be back.
+// Multi hands each record to several loggers, each in a goroutine of its own behind a bounded
+// queue. A logger that fails, panics or hangs neither stops nor slows the training nor another
+// logger: its first failure is reported, once, and its records are lost where it fails or its queue
+// is full. It is still given what comes later: a server may be back.
 type Multi struct {
 	options MultiOptions
 	mu      sync.RWMutex // held for writing while closed is set, so that no record comes after the queues' ends
@@ -126,8 +129,9 @@ func (m *Multi) each(record func(Logger) error) error {
 	return nil
 }
 
-// Close waits until the loggers have what is queued and are closed, at most CloseTimeout. The error has each logger's first failure and
-// the number of its lost records; a logger that hangs is left behind with its goroutine.
+// Close waits until the loggers have what is queued and are closed, at most CloseTimeout. The error
+// has each logger's first failure and the number of its lost records; a logger that hangs is left
+// behind with its goroutine.
 func (m *Multi) Close() error {
 	m.mu.Lock()
 	already := m.closed

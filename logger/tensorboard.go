@@ -17,11 +17,13 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// TensorBoard writes an event file in a folder that `tensorboard --logdir` shows: scalars (in single precision, as TensorBoard holds
-// them), images, histograms of 64 equal buckets, and hyper-parameters for its HPARAMS tab. It ignores artifacts.
+// TensorBoard writes an event file in a folder that `tensorboard --logdir` shows: scalars (in
+// single precision, as TensorBoard holds them), images, histograms of 64 equal buckets, and
+// hyper-parameters for its HPARAMS tab. It ignores artifacts.
 //
-// Opened again on the same folder, it adds a further event file, as TensorBoard's own writers do. The first step that is then
-// logged, or Rewind, says where the training goes on: what was logged before from that step on is no longer shown.
+// Opened again on the same folder, it adds a further event file, as TensorBoard's own writers do.
+// The first step that is then logged, or Rewind, says where the training goes on: what was logged
+// before from that step on is no longer shown.
 type TensorBoard struct {
 	mu        sync.Mutex
 	path      string
@@ -47,7 +49,8 @@ func NewTensorBoard(dir string) (*TensorBoard, error) {
 	return l, nil
 }
 
-// open makes the event file. Readers take a folder's event files by name, so the name begins with the time.
+// open makes the event file. Readers take a folder's event files by name, so the name begins with
+// the time.
 func (l *TensorBoard) open(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
@@ -95,7 +98,8 @@ func (l *TensorBoard) Scalars(step int64, values map[string]float64) error {
 	return l.add(step, true, summary...)
 }
 
-// Rewind makes readers forget the events of later steps in older files. In the file of this process nothing is forgotten.
+// Rewind makes readers forget the events of later steps in older files. In the file of this process
+// nothing is forgotten.
 func (l *TensorBoard) Rewind(step int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -135,7 +139,8 @@ func channels(img image.Image) int {
 	return 4
 }
 
-// Histogram records the distribution of the finite ones of the values. If there are others, that is an error, which says how many.
+// Histogram records the distribution of the finite ones of the values. If there are others, that is
+// an error, which says how many.
 func (l *TensorBoard) Histogram(step int64, name string, values []float64) error {
 	h, notFinite := newHistogram(values)
 	var err error
