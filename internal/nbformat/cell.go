@@ -15,8 +15,9 @@ const (
 	Raw      CellType = "raw"
 )
 
-// Cell is one cell of a notebook. Changes to ID, Source and Tags are written by Marshal; everything else that the file
-// had for the cell (outputs, attachments, metadata of other tools) stays as it was.
+// Cell is one cell of a notebook. Changes to ID, Source and Tags are written by Marshal; everything
+// else that the file had for the cell (outputs, attachments, metadata of other tools) stays as it
+// was.
 type Cell struct {
 	// Type is code, markdown or raw.
 	Type CellType

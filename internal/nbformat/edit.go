@@ -35,7 +35,8 @@ func (c *Cell) SetMetadata(name string, value any) error {
 	return c.SetField("metadata", all)
 }
 
-// GetMetadata decodes one of the notebook's metadata into value, and tells whether the notebook has it.
+// GetMetadata decodes one of the notebook's metadata into value, and tells whether the notebook has
+// it.
 func (nb *Notebook) GetMetadata(name string, value any) (bool, error) {
 	return getMetadata(nb.fields["metadata"], name, value)
 }
