@@ -137,7 +137,7 @@ func (w *World) Size() int { return w.environment.Size }
 // LocalRank is this process' number among those on its node.
 func (w *World) LocalRank() int { return w.environment.LocalRank }
 
-// IsMain tells whether this is rank 0, the one that writes files and prints. No collective may be
+// IsMain reports whether this is rank 0, the one that writes files and prints. No collective may be
 // called by rank 0 only.
 func (w *World) IsMain() bool { return w.environment.Rank == 0 }
 
@@ -167,7 +167,7 @@ func (w *World) AllReduceSum(values []float64) error { return w.peers.AllReduce(
 func (w *World) OnClose(f func() error) { w.atClose = append(w.atClose, f) }
 
 // Close leaves the job. Every rank must call it, when all its work is done. Deferred, and run by a
-// panic, it does nothing: the end of this process is to be the end of the others.
+// panic, it does nothing: the end of this process must end the others.
 func (w *World) Close() error {
 	if panicking() {
 		return nil

@@ -245,7 +245,7 @@ func (s scenario) play(t *testing.T, c *cluster.Cluster, want string) {
 	wantAll(t, j.mustSubmit(t, "status", run.Name()), "state:         completed", fmt.Sprintf("restarts:      %d", restarts))
 }
 
-// holds tells whether both ranks wait in the middle of their work.
+// holds reports whether both ranks wait in the middle of their work.
 func (j *trainee) holds() bool {
 	for rank := range 2 {
 		logs, err := filepath.Glob(filepath.Join(j.folder, "runs", "*", "logs", fmt.Sprintf("rank-%d.log", rank)))

@@ -34,7 +34,7 @@ func openLoggers(c Config, env environment) logger.Logger {
 	return logger.NewMulti(logger.MultiOptions{}, all...)
 }
 
-// wantsLogger tells whether a logger is configured.
+// wantsLogger reports whether a logger is configured.
 func (c Config) wantsLogger(name string, byDefault bool) bool {
 	if len(c.Loggers) == 0 {
 		return byDefault

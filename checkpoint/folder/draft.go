@@ -91,7 +91,7 @@ func (d *Draft) Write(name string, write func(io.Writer) error) error {
 }
 
 // Commit writes checkpoint.json and gives the folder its name. A checkpoint of the same step is
-// replaced: whoever looks finds the old one or the new one, whole.
+// replaced: a reader finds the old one or the new one, whole.
 func (d *Draft) Commit(m Manifest) error {
 	m.Step, m.Time, m.Files = d.step, time.Now().UTC().Truncate(time.Millisecond), d.files
 	text, err := m.encode()

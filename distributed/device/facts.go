@@ -32,7 +32,7 @@ type Facts struct {
 	GPUs []int
 	// Closed is how many more there are, which it may not.
 	Closed int
-	// Visible is CUDA_VISIBLE_DEVICES; IsSet tells whether it is there.
+	// Visible is CUDA_VISIBLE_DEVICES; IsSet reports whether it is there.
 	Visible string
 	IsSet   bool
 	// Granted is what the scheduler says that it gave, as "SLURM_GPUS_ON_NODE=2"; empty where it

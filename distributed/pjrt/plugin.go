@@ -11,7 +11,8 @@
 //	if err := pjrt.RegisterAllReduce("cpu", comm.Transport(), comm.Size()); err != nil { ... }
 //	backend, err := xla.New("cpu")
 //
-// The package knows nothing of MPI: whoever moves the bytes gives a C function, the transport.
+// The package knows nothing of MPI: the package that moves the bytes passes a C function, the
+// transport.
 package pjrt
 
 /*

@@ -64,7 +64,7 @@ var (
 // child marks the processes that a launcher started.
 const child = "RANKTEST_CHILD"
 
-// InRank tells whether this process is one of the ranks.
+// InRank reports whether this process is one of the ranks.
 func InRank() bool { return os.Getenv(child) != "" }
 
 // Run runs the body on n ranks, once under each MPI. It fails if any rank's body fails.

@@ -186,7 +186,7 @@ func (h *hub) tell(o order) {
 	h.mu.Unlock()
 	var group sync.WaitGroup
 	for _, l := range links {
-		group.Go(func() { _ = l.send(o) }) // Whoever does not hear it is lost, or will be.
+		group.Go(func() { _ = l.send(o) }) // A rank that does not hear it is lost, or will be.
 	}
 	sent := make(chan struct{})
 	go func() {

@@ -46,7 +46,7 @@ type verdict struct {
 	Failure rundir.Failure
 	// Stacks asks the ranks to save their goroutines' stacks.
 	Stacks bool
-	// Stuck are processes that do not answer: whoever lives on the same machine kills them.
+	// Stuck are processes that do not answer: a rank on the same machine kills them.
 	Stuck []process
 }
 

@@ -84,5 +84,5 @@ type State struct {
 	Problem string
 }
 
-// waiting tells whether the rank is in a collective.
+// waiting reports whether the rank is in a collective.
 func (s State) waiting() bool { return s.Entered > s.Left }

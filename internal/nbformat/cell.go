@@ -41,5 +41,5 @@ type cellText struct {
 	tags       []string
 }
 
-// HasTag tells whether the cell has the tag.
+// HasTag reports whether the cell has the tag.
 func (c *Cell) HasTag(tag string) bool { return slices.Contains(c.Tags, tag) }

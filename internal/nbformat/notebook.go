@@ -53,8 +53,8 @@ var kernelLanguages = map[string]string{
 	"python3": "python", "python2": "python", "ir": "r",
 }
 
-// isGo tells whether a language's name is one that stands for Go. A notebook that names no language
-// passes.
+// isGo reports whether a language's name is one that stands for Go. A notebook that names no
+// language passes.
 func isGo(language string) bool {
 	switch language {
 	case "", "go", "golang":

@@ -16,7 +16,7 @@ import (
 // "// %%" between the cells.
 const PercentSuffix = ".go"
 
-// IsPercent tells whether a file is read as jupytext's percent format, by its name.
+// IsPercent reports whether a file is read as jupytext's percent format, by its name.
 func IsPercent(path string) bool { return filepath.Ext(path) == PercentSuffix }
 
 // readPercent reads a file in jupytext's percent format.
@@ -195,7 +195,7 @@ func percentCode(body []string, metadata map[string]any) string {
 	return strings.Join(out, "\n")
 }
 
-// inactiveInGo tells whether a cell's tags are those of a cell that is active elsewhere, so that
+// inactiveInGo reports whether a cell's tags are those of a cell that is active elsewhere, so that
 // jupytext made it a comment.
 func inactiveInGo(tags any) bool {
 	list, _ := tags.([]any)
