@@ -37,8 +37,8 @@ func readOpenMPI(r *reader) Environment {
 	}
 }
 
-// readPMI reads the Process Management Interface as Hydra (MPICH, Intel MPI) and srun --mpi=pmi2
-// set it. Hydra adds the MPI_LOCAL... variables; under srun, SLURM's own have the local rank.
+// readPMI reads the Process Management Interface as Hydra (MPICH, Intel MPI) and srun --mpi=pmi2 set
+// it. Hydra adds the MPI_LOCAL... variables; under srun, SLURM's own have the local rank.
 func readPMI(r *reader) Environment {
 	return Environment{
 		Size:      r.number(1, "PMI_SIZE"),

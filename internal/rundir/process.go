@@ -27,7 +27,7 @@ type Process struct {
 // ThisProcess names the calling process.
 func ThisProcess() (Process, error) { return findProcess("/proc", os.Getpid()) }
 
-// Gone reports whether the process has certainly ended. Of one on another machine nothing is known: that is false.
+// Gone tells whether the process has certainly ended. Of one on another machine nothing is known: that is false.
 func (p Process) Gone() bool { return p.goneFrom("/proc") }
 
 func (p Process) goneFrom(proc string) bool {
