@@ -211,7 +211,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestSharedPlans: the plan of one session builds the program of another, whose module and folder have other names.
+// TestSharedPlans: the plan of one session builds the program of another, whose module and folder
+// have other names.
 func TestSharedPlans(t *testing.T) {
 	first, second := newCell(t), newCell(t)
 	first.opts.Store = t.TempDir()
