@@ -63,7 +63,8 @@ func (c *module) write(t *testing.T, name, text string) {
 	}
 }
 
-// run builds the program and runs it. It returns what the two put out, and whether the go command built it.
+// run builds the program and runs it. It returns what the two put out, and whether the go command
+// built it.
 func (c *module) run(t *testing.T) (output string, byGo bool) {
 	t.Helper()
 	_ = os.Remove(c.calls)
