@@ -132,6 +132,9 @@ func (l *Curves) add(step int64, name string, value float64) {
 func (l *Curves) Rewind(step int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.closed {
+		return fmt.Errorf("logger: curves: go back to step %d: %w", step, ErrClosed)
+	}
 	for name, points := range l.points {
 		first, _ := slices.BinarySearchFunc(points, float64(step)+1, func(p plotter.XY, x float64) int { return cmp.Compare(p.X, x) })
 		if first < len(points) {

@@ -2,10 +2,10 @@ package logger
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"image"
 	"image/png"
-	"io"
 	"maps"
 	"net/url"
 	"os"
@@ -21,8 +21,7 @@ import (
 
 // MLflowOptions says where to record a run. MLflowFromEnv reads them from MLflow's own variables.
 type MLflowOptions struct {
-	// TrackingURI is the address of a tracking server (http://, https://), or the folder of a file store: a path or a file: URI. Unset
-	// means the folder mlruns.
+	// TrackingURI is the address of a tracking server: http://HOST:PORT or https://HOST.
 	TrackingURI string
 	// Experiment is the experiment's name. It is created if it is missing. Default: "Default".
 	Experiment string
@@ -65,8 +64,7 @@ func MLflowFromEnv(getenv func(string) string) MLflowOptions {
 // again.
 type MLflow struct {
 	mu     sync.Mutex
-	store  mlflowStore
-	kept   recorded
+	server *mlflowServer
 	closed bool
 	now    func() time.Time
 }
@@ -75,17 +73,6 @@ var (
 	_ Logger      = (*MLflow)(nil)
 	_ ModelLogger = (*MLflow)(nil)
 )
-
-// mlflowStore holds one run: a tracking server, or a folder.
-type mlflowStore interface {
-	runID() string
-	recorded() (recorded, error)
-	tag(name, value string) error
-	params(map[string]string) error
-	metrics([]mlflowMetric) error
-	artifact(name string, content io.Reader) error
-	finish(now time.Time) error
-}
 
 // mlflowMetric is a metric as MLflow has it.
 type mlflowMetric struct {
@@ -104,50 +91,26 @@ func NewMLflow(o MLflowOptions) (*MLflow, error) {
 	if o.Timeout == 0 {
 		o.Timeout = 30 * time.Second
 	}
-	store, err := openMLflow(o)
+	if err := checkAddress(o.TrackingURI); err != nil {
+		return nil, fmt.Errorf("logger: MLflow: %w", err)
+	}
+	server, err := openMLflowServer(o)
 	if err != nil {
 		return nil, fmt.Errorf("logger: MLflow at %s: %w", redacted(o.TrackingURI), err)
 	}
-	l := &MLflow{store: store, now: time.Now}
-	if o.RunID != "" {
-		if l.kept, err = store.recorded(); err != nil {
-			return nil, fmt.Errorf("logger: MLflow at %s: metrics of run %s: %w", redacted(o.TrackingURI), o.RunID, err)
-		}
-	}
-	return l, nil
+	return &MLflow{server: server, now: time.Now}, nil
 }
 
-func openMLflow(o MLflowOptions) (mlflowStore, error) {
-	if strings.HasPrefix(o.TrackingURI, "http://") || strings.HasPrefix(o.TrackingURI, "https://") {
-		return openMLflowServer(o)
+// checkAddress refuses what is no tracking server: MLflow's clients and server no longer use its file store.
+func checkAddress(uri string) error {
+	const fix = "start one with `mlflow server` and set MLFLOW_TRACKING_URI to http://HOST:PORT or https://HOST"
+	switch {
+	case uri == "":
+		return errors.New("no tracking server is given: " + fix)
+	case !strings.HasPrefix(uri, "http://") && !strings.HasPrefix(uri, "https://"):
+		return fmt.Errorf("%s is not the address of a tracking server: %s", redacted(uri), fix)
 	}
-	folder, err := localPath(o.TrackingURI)
-	if err != nil {
-		return nil, err
-	}
-	if folder == "" {
-		folder = "mlruns"
-	}
-	return openMLflowFolder(folder, o)
-}
-
-// localPath is the path that a file: URI or a path names.
-func localPath(uri string) (string, error) {
-	scheme, _, found := strings.Cut(uri, ":")
-	if !found || strings.Contains(scheme, "/") {
-		return uri, nil
-	}
-	u, err := url.Parse(uri)
-	if err != nil {
-		return "", err
-	}
-	if u.Scheme != "file" || u.Host != "" && u.Host != "localhost" {
-		return "", fmt.Errorf("%s is neither a folder nor an http address: give a path, file:///PATH, http://HOST:PORT or https://HOST", redacted(uri))
-	}
-	if u.Opaque != "" {
-		return url.PathUnescape(u.Opaque)
-	}
-	return u.Path, nil
+	return nil
 }
 
 // redacted is an address without its password.
@@ -158,8 +121,8 @@ func redacted(uri string) string {
 	return uri
 }
 
-// RunID returns the run's id, with which the next process continues the run.
-func (l *MLflow) RunID() string { return l.store.runID() }
+// RunID is the run's id: the next process continues the run with it.
+func (l *MLflow) RunID() string { return l.server.run.RunID }
 
 // Params records parameters. One that has been recorded can't change.
 func (l *MLflow) Params(params map[string]any) error {
@@ -167,7 +130,7 @@ func (l *MLflow) Params(params map[string]any) error {
 	for name, value := range params {
 		texts[mlflowName(name)] = paramText(value)
 	}
-	return l.do("record parameters", func() error { return l.store.params(texts) })
+	return l.do("record parameters", func() error { return l.server.params(texts) })
 }
 
 // Scalars records metrics at a step.
@@ -176,12 +139,12 @@ func (l *MLflow) Scalars(step int64, values map[string]float64) error {
 	for name, value := range values {
 		allowed[mlflowName(name)] = value
 	}
-	allowed = l.kept.fresh(step, allowed)
+	allowed = l.server.kept.fresh(step, allowed)
 	metrics := make([]mlflowMetric, 0, len(allowed))
 	for _, name := range slices.Sorted(maps.Keys(allowed)) {
 		metrics = append(metrics, mlflowMetric{name, allowed[name], l.now().UnixMilli(), step})
 	}
-	return l.do("record metrics", func() error { return l.store.metrics(metrics) })
+	return l.do("record metrics", func() error { return l.server.metrics(metrics) })
 }
 
 // Image records an image as an artifact.
@@ -191,7 +154,7 @@ func (l *MLflow) Image(step int64, name string, img image.Image) error {
 		return fmt.Errorf("logger: image %s of step %d: %w", name, step, err)
 	}
 	name = path.Join("images", mlflowName(name), fmt.Sprintf("step-%08d.png", step))
-	return l.do("record "+name, func() error { return l.store.artifact(name, &text) })
+	return l.do("record "+name, func() error { return l.server.artifact(name, &text) })
 }
 
 // Histogram does nothing.
@@ -205,7 +168,7 @@ func (l *MLflow) Artifact(file string) error {
 			return err
 		}
 		defer f.Close() //nolint:errcheck // It was only read.
-		return l.store.artifact(filepath.Base(file), f)
+		return l.server.artifact(filepath.Base(file), f)
 	})
 }
 
@@ -223,11 +186,11 @@ func (l *MLflow) Model(name, weights string) error {
 		if err != nil {
 			return err
 		}
-		m := newMLflowModel(name, l.store.runID(), info.Size(), l.now())
-		if err := l.store.artifact(path.Join(name, mlflowWeights), f); err != nil {
+		m := newMLflowModel(name, l.server.run.RunID, info.Size(), l.now())
+		if err := l.server.artifact(path.Join(name, mlflowWeights), f); err != nil {
 			return err
 		}
-		return m.describe(l.store)
+		return m.describe(l.server)
 	})
 }
 
@@ -239,8 +202,8 @@ func (l *MLflow) Close() error {
 		return nil
 	}
 	l.closed = true
-	if err := l.store.finish(l.now()); err != nil {
-		return fmt.Errorf("logger: MLflow run %s: finish: %w", l.store.runID(), err)
+	if err := l.server.finish(l.now()); err != nil {
+		return fmt.Errorf("logger: MLflow run %s: finish: %w", l.server.run.RunID, err)
 	}
 	return nil
 }
@@ -253,7 +216,7 @@ func (l *MLflow) do(what string, record func() error) error {
 		err = record()
 	}
 	if err != nil {
-		return fmt.Errorf("logger: MLflow run %s: %s: %w", l.store.runID(), what, err)
+		return fmt.Errorf("logger: MLflow run %s: %s: %w", l.server.run.RunID, what, err)
 	}
 	return nil
 }

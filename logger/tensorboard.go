@@ -102,6 +102,9 @@ func (l *TensorBoard) Scalars(step int64, values map[string]float64) error {
 func (l *TensorBoard) Rewind(step int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.file == nil {
+		return fmt.Errorf("logger: rewind %s: %w", l.path, ErrClosed)
+	}
 	if !l.resumes {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonbatch/distributed/ranktest"
 	"gonbatch/internal/rundir"
 	"gonbatch/tests/cluster"
 )
@@ -177,7 +178,7 @@ type trainee struct {
 
 func newTrainee(t *testing.T, c *cluster.Cluster, training training) *trainee {
 	t.Helper()
-	j := &trainee{user: newUser(t, c.Env()...), cluster: c}
+	j := &trainee{user: newUser(t, append(c.Env(), ranktest.QuickCompilation)...), cluster: c}
 	j.notebook = j.write(t, "training.ipynb", training.cells...)
 	return j
 }

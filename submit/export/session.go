@@ -1,6 +1,9 @@
 package export
 
-import "gonbatch/internal/gocell"
+import (
+	"gonbatch/internal/gocell"
+	"gonbatch/submit/export/gomod"
+)
 
 // session plays the kernel that runs the cells one after the other: it remembers what GoNB would.
 type session struct {
@@ -11,7 +14,7 @@ type session struct {
 	goFlags []string
 	// args are the next program's; they last until a cell with Go ran. cellArgs are those of the cell that ran last.
 	args, cellArgs []string
-	mods           []modEdit
+	mods           []gomod.Edit
 	warnings       []Warning
 	// shells are the commands of the cell that runs.
 	shells []shellCommand

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gonbatch/internal/rundir"
+	"gonbatch/submit/export/script"
 )
 
 // Write writes the module's files into dir, which it makes where it is missing. A dir that does not exist yet appears
@@ -103,7 +104,7 @@ func (m *Module) removeStaleScripts(dir string) error {
 			continue
 		}
 		data, err := os.ReadFile(path)
-		if err != nil || !strings.HasPrefix(string(data), "#!/bin/bash\n"+generatedScript) {
+		if err != nil || !script.IsGenerated(data) {
 			continue
 		}
 		if err := os.Remove(path); err != nil {
