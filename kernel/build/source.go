@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"gonbatch/kernel/cell"
 )
 
 // helpers are the kernel's functions that a cell may call: each is in the file of its name.
@@ -60,7 +62,8 @@ func (b *builder) prepare() error {
 
 func (b *builder) mainFile() string { return filepath.Join(b.Dir, "main.go") }
 
-// copySeed puts a file of Seed into the module, if it is wanted and there; otherwise the module has none.
+// copySeed puts a file of Seed into the module, if it is wanted and there; otherwise the module has
+// none.
 func (b *builder) copySeed(name string, wanted bool) (bool, error) {
 	target := filepath.Join(b.Dir, name)
 	text, err := os.ReadFile(filepath.Join(b.Seed, name))
@@ -82,7 +85,7 @@ func (b *builder) unmarkValue() error {
 	if err != nil {
 		return err
 	}
-	plain := strings.NewReplacer("gonbatch__show(", "", ")/*gonbatch__*/", "").Replace(string(text))
+	plain := strings.NewReplacer(cell.ShowOpen, "", cell.ShowClose, "").Replace(string(text))
 	if plain == string(text) {
 		return nil
 	}

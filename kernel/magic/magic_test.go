@@ -48,8 +48,9 @@ func (s *small) Widgets() *widget.Hub     { return s.hub }
 func (s *small) Interrupted() (stop bool) { s.locked(func() { stop = s.interrupt }); return stop }
 func (s *small) Cells() []Cell            { return cellsWith(s.cells) }
 
-// program is a submit command that queues a notebook as job 7 and says so; the job ends when it has been asked for three times. It
-// keeps its arguments in the file `args`, the notebook in `notebook`.
+// program is a submit command that queues a notebook as job 7 and says so; the job ends when it has
+// been asked for three times. It keeps its arguments in the file `args`, the notebook in
+// `notebook`.
 const program = `#!/bin/bash
 here=$(dirname "$0")
 echo "$*" >>"$here/args"
@@ -227,7 +228,7 @@ func sourcesOf(cells []Cell) []string {
 
 // TestTagged: cells have the tags of the saved notebook, found by their ids, or their text.
 func TestTagged(t *testing.T) {
-	const saved = `{"cells":[
+	const saved = `{"nbformat":4,"nbformat_minor":5,"metadata":{},"cells":[
 		{"cell_type":"markdown","id":"m","source":"x","metadata":{"tags":["no"]}},
 		{"cell_type":"code","id":"a","source":["var x\n","int\n"],"metadata":{"tags":["notebook-only"]}},
 		{"cell_type":"code","id":"b","source":"%%\nx++","metadata":{"tags":["train"]}},

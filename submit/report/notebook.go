@@ -13,7 +13,7 @@ import (
 type Check struct {
 	Version  int           `json:"version"`
 	Notebook string        `json:"notebook"`
-	Steps    []rundir.Step `json:"steps"`
+	Cells    []rundir.Step `json:"cells"`
 	// Vet is what go vet says, Warnings what the programs do without, and Notes what may not be
 	// what was meant. Each names its cell and line.
 	Vet      []string `json:"vet,omitempty"`
@@ -21,10 +21,10 @@ type Check struct {
 	Notes    []string `json:"notes,omitempty"`
 }
 
-// Text lists the steps and the findings.
+// Text lists the cells and the findings.
 func (c Check) Text(w io.Writer) error {
-	rows := [][]string{{"STEP", "CELL", "RUNS", "WHAT"}}
-	for _, step := range c.Steps {
+	rows := [][]string{{"NAME", "CELL", "RUNS", "WHAT"}}
+	for _, step := range c.Cells {
 		where, what := "on every rank", "program "+shellescape.QuoteCommand(append([]string{step.Name}, step.Args...))
 		if step.Shell {
 			where, what = "once, on the first node", step.Title
@@ -34,7 +34,7 @@ func (c Check) Text(w io.Writer) error {
 		}
 		rows = append(rows, []string{step.Name, fmt.Sprint(step.Cell), where, what})
 	}
-	if err := table(w, fmt.Sprintf("a job of %s has %s", c.Notebook, Count(len(c.Steps), "step")), rows); err != nil {
+	if err := table(w, fmt.Sprintf("a job of %s runs %s", c.Notebook, Count(len(c.Cells), "cell")), rows); err != nil {
 		return err
 	}
 	for _, group := range []struct {

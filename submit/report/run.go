@@ -36,8 +36,8 @@ type Run struct {
 	ExitCode int    `json:"exit_code,omitempty"`
 	// Restarts counts how often the run was started again.
 	Restarts int `json:"restarts"`
-	// Steps are the run's programs and shell commands: how many there are, and how many ended well.
-	Steps Steps `json:"steps"`
+	// Cells are the cells that the job runs: how many there are, and how many ended well.
+	Cells Cells `json:"cells"`
 	// Checkpoint is the newest one; nil where there is none.
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
 	// Failure says why a run that ended did not end well, with the end of the log.
@@ -60,8 +60,8 @@ func (r Run) Text(w io.Writer) error {
 	if r.Restarts > 0 {
 		fmt.Fprintf(w, "restarts:      %d\n", r.Restarts)
 	}
-	if r.Steps.All > 1 {
-		fmt.Fprintf(w, "steps:         %d of %d finished\n", r.Steps.Finished, r.Steps.All)
+	if r.Cells.All > 1 {
+		fmt.Fprintf(w, "cells:         %d of %d finished\n", r.Cells.Finished, r.Cells.All)
 	}
 	if c := r.Checkpoint; c != nil {
 		fmt.Fprintf(w, "checkpoint:    after step %d, of %s, in %s\n", c.Update, c.Time.Local().Format(time.DateTime), c.Folder)
@@ -73,8 +73,8 @@ func (r Run) Text(w io.Writer) error {
 	return err
 }
 
-// Steps counts the steps of a run.
-type Steps struct {
+// Cells counts the cells of a run.
+type Cells struct {
 	All      int `json:"all"`
 	Finished int `json:"finished"`
 }

@@ -87,7 +87,7 @@ func addProgress(view *report.Run, dir rundir.Dir, steps int) error {
 	if err != nil {
 		return err
 	}
-	view.Restarts, view.Steps = max(0, starts-1), report.Steps{All: steps, Finished: len(finished)}
+	view.Restarts, view.Cells = max(0, starts-1), report.Cells{All: steps, Finished: len(finished)}
 	newest, err := newestCheckpoint(dir)
 	if err != nil || newest.Path == "" {
 		return err

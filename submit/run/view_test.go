@@ -26,7 +26,7 @@ func TestProgress(t *testing.T) {
 		}
 		return view
 	}
-	if diff := cmp.Diff(report.Run{Steps: report.Steps{All: 2}}, progress()); diff != "" {
+	if diff := cmp.Diff(report.Run{Cells: report.Cells{All: 2}}, progress()); diff != "" {
 		t.Errorf("a new run: %s", diff)
 	}
 	for range 3 {
@@ -56,7 +56,7 @@ func TestProgress(t *testing.T) {
 	}
 	got.Checkpoint.Time = time.Time{}
 	want := report.Run{
-		Restarts: 2, Steps: report.Steps{All: 2, Finished: 1},
+		Restarts: 2, Cells: report.Cells{All: 2, Finished: 1},
 		Checkpoint: &report.Checkpoint{Update: 39, Folder: filepath.Join(dir.Checkpoints(), "train", "second")},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
