@@ -68,7 +68,7 @@ var submission = map[string][]string{
 	"submit/local":         {"submit", "submit/executed"},
 	"submit/stage":         {"submit", "submit/build", "submit/executed", "submit/export", "submit/report", "submit/scratch", "submit/store"},
 	"submit/run":           {"submit", "submit/executed", "submit/export", "submit/report", "submit/stage"},
-	"submit/schedulertest": {"submit", "submit/run"},
+	"submit/schedulertest": {"submit", "submit/report", "submit/run"},
 }
 
 // pkg is what the go command says about a package.
