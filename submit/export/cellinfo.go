@@ -49,7 +49,8 @@ func describeCells(nb *nbformat.Notebook) []*cellInfo {
 	return infos
 }
 
-// printable makes a file name fit for a line of Go source: what would end the line, or cannot be shown, becomes "_".
+// printable makes a file name fit for a line of Go source: what would end the line, or cannot be
+// shown, becomes "_".
 func printable(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {

@@ -44,7 +44,8 @@ type deadEnd struct {
 	how  string
 }
 
-// findDeadEnd looks at a main's last statement. It says nothing where the main may also end elsewhere.
+// findDeadEnd looks at a main's last statement. It says nothing where the main may also end
+// elsewhere.
 func (p *cellParser) findDeadEnd(body *ast.BlockStmt) *deadEnd {
 	if body == nil || len(body.List) == 0 {
 		return nil
@@ -61,7 +62,8 @@ func (p *cellParser) findDeadEnd(body *ast.BlockStmt) *deadEnd {
 	return nil
 }
 
-// mayLeave tells whether a statement may leave its function, or, where loop is set, the loop that it is in.
+// mayLeave tells whether a statement may leave its function, or, where loop is set, the loop that
+// it is in.
 func mayLeave(n ast.Node, loop bool) (found bool) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		switch n := n.(type) {

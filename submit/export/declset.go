@@ -65,8 +65,9 @@ func (s *declSet) forget(key string) bool {
 // kindOrder is GoNB's order of the kinds of declarations.
 var kindOrder = []token.Token{token.TYPE, token.CONST, token.VAR, token.FUNC}
 
-// sorted gives the declarations in GoNB's order: types, consts, vars, funcs, each by key. The order decides in which
-// sequence variables and init functions are run, so it is part of what a notebook means.
+// sorted gives the declarations in GoNB's order: types, consts, vars, funcs, each by key. The order
+// decides in which sequence variables and init functions are run, so it is part of what a notebook
+// means.
 func (s *declSet) sorted() []*decl {
 	seen := map[*decl]bool{}
 	all := slices.Clone(s.blanks)

@@ -11,12 +11,13 @@ import (
 // Flag is a flag that a notebook defines with the flag package.
 type Flag struct {
 	CellRef
-	// Name is the flag's name; Type what its values are; Default and Usage are as the cell has them.
+	// Name is the flag's name; Type what its values are; Default and Usage are as the cell has
+	// them.
 	Name, Type, Default, Usage string
 }
 
-// flagArguments are the places of name, default and usage among the arguments of the flag package's functions, -1 for
-// none. Those whose name ends in Var have one argument before them.
+// flagArguments are the places of name, default and usage among the arguments of the flag package's
+// functions, -1 for none. Those whose name ends in Var have one argument before them.
 var flagArguments = map[string][3]int{
 	"Bool": {0, 1, 2}, "Int": {0, 1, 2}, "Int64": {0, 1, 2}, "Uint": {0, 1, 2}, "Uint64": {0, 1, 2}, "Float64": {0, 1, 2},
 	"String": {0, 1, 2}, "Duration": {0, 1, 2}, "Text": {0, 1, 2}, "": {0, -1, 1}, "Func": {0, -1, 1}, "BoolFunc": {0, -1, 1},
@@ -70,7 +71,8 @@ func (p *cellParser) flagsIn(file *ast.File) {
 	})
 }
 
-// addFlags appends flags; one of a name that is there already takes its place, as a cell that is run again does.
+// addFlags appends flags; one of a name that is there already takes its place, as a cell that is
+// run again does.
 func addFlags(list, more []Flag) []Flag {
 	for _, f := range more {
 		list = slices.DeleteFunc(list, func(old Flag) bool { return old.Name == f.Name })

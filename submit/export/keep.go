@@ -15,8 +15,8 @@ const (
 	keepInit = "init_!gonbatch__kept"
 )
 
-// keep is %keep: from this cell on, every program begins with the values with which the one before it ended.
-// They are files in the run directory.
+// keep is %keep: from this cell on, every program begins with the values with which the one before
+// it ended. They are files in the run directory.
 func (s *session) keep(m played) error {
 	change, err := m.Kept()
 	if err != nil {

@@ -116,7 +116,8 @@ func (s *session) setFlags(m played) error {
 	return nil
 }
 
-// reset is %reset, which forgets all declarations, and %reset go.mod, which forgets the changes to go.mod.
+// reset is %reset, which forgets all declarations, and %reset go.mod, which forgets the changes to
+// go.mod.
 func (s *session) reset(m played) error {
 	args := m.Args()
 	if len(args) > 1 || len(args) == 1 && args[0] != "go.mod" {

@@ -9,8 +9,8 @@ import (
 type Module struct {
 	// Notebook is the notebook's file name, as it stands in directives and errors.
 	Notebook string
-	// Files are the module's files by slash-separated path: go.mod, go.sum, <step>/main.go, <step>/main_test.go,
-	// <step>.sh, and files that programs embed.
+	// Files are the module's files by slash-separated path: go.mod, go.sum, <step>/main.go,
+	// <step>/main_test.go, <step>.sh, and files that programs embed.
 	Files map[string][]byte
 	// Steps are the programs and shell commands, in the order in which they run.
 	Steps []Step
@@ -24,13 +24,14 @@ type Module struct {
 	Warnings []Note
 	// Notes are what works but may not be what was meant.
 	Notes []Note
-	// Parameters are what the cells tagged parameters declare, and Flags those that the cells define.
+	// Parameters are what the cells tagged parameters declare, and Flags those that the cells
+	// define.
 	Parameters []Parameter
 	Flags      []Flag
 	// SourceDir is gonbatch's own source tree, which go.mod's replace line names.
 	SourceDir string
-	// ChangesModules tells that the notebook itself requires or replaces modules (!*go get, !*go mod edit), so go.sum
-	// may lack some.
+	// ChangesModules tells that the notebook itself requires or replaces modules (!*go get, !*go
+	// mod edit), so go.sum may lack some.
 	ChangesModules bool
 }
 
@@ -38,7 +39,8 @@ type Module struct {
 type Step struct {
 	// Name is the step's name; Package is its folder in the module, "" for a shell command.
 	Name, Package string
-	// Test tells that the program is made of a %test cell: it runs tests, and its source is a test file.
+	// Test tells that the program is made of a %test cell: it runs tests, and its source is a test
+	// file.
 	Test bool
 	// Once tells that the step runs once, on the first node, and not on every rank.
 	Once bool
@@ -51,13 +53,13 @@ type Step struct {
 	Args []string
 	// Env is what %env has set up to the cell.
 	Env map[string]string
-	// Dir is the program's working directory as %cd has it: absolute, "~/..." or relative to the notebook's folder;
-	// "" is the notebook's folder.
+	// Dir is the program's working directory as %cd has it: absolute, "~/..." or relative to the
+	// notebook's folder; "" is the notebook's folder.
 	Dir string
 	// BuildFlags are %goflags' flags for go build.
 	BuildFlags []string
-	// Script is a shell command's script in the module, or the script that starts the program of a step that is Once or
-	// MayFail; "" for a program that is started by itself.
+	// Script is a shell command's script in the module, or the script that starts the program of a
+	// step that is Once or MayFail; "" for a program that is started by itself.
 	Script string
 	// Line and Title are the place of a shell command in its cell, and the command in short.
 	Line  int

@@ -12,7 +12,8 @@ import (
 type pieces struct {
 	// idents are all names in it: of what it declares, uses and selects.
 	idents map[string]bool
-	// acts tells that the program does something because of it, whether another declaration names it or not.
+	// acts tells that the program does something because of it, whether another declaration names
+	// it or not.
 	acts bool
 }
 
@@ -30,7 +31,8 @@ func (d *decl) inPieces() pieces {
 	return p
 }
 
-// isActive tells whether the program runs the declaration by itself. calls tells that an initialiser of it may have an effect.
+// isActive tells whether the program runs the declaration by itself. calls tells that an
+// initialiser of it may have an effect.
 func (d *decl) isActive(calls bool) bool {
 	for _, c := range d.chunks {
 		if strings.Contains(c.text, "//export ") || strings.Contains(c.text, "//go:linkname ") {
@@ -48,7 +50,8 @@ func (d *decl) isActive(calls bool) bool {
 	return false
 }
 
-// effects are tokens in whose expressions a program may call, wait or panic. Some harmless ones are among them.
+// effects are tokens in whose expressions a program may call, wait or panic. Some harmless ones are
+// among them.
 var effects = map[token.Token]bool{
 	token.LPAREN: true, token.ARROW: true, token.MUL: true, token.QUO: true, token.REM: true, token.SHL: true, token.SHR: true,
 	token.PERIOD: true,
@@ -74,8 +77,8 @@ func (p *pieces) read(text string) {
 	}
 }
 
-// needed gives the declarations, in their order, that a program needs: what its main names, what that names, and what acts by
-// itself; and those for which also tells.
+// needed gives the declarations, in their order, that a program needs: what its main names, what
+// that names, and what acts by itself; and those for which also tells.
 func needed(all []*decl, main *decl, also func(*decl) bool) []*decl {
 	byName := map[string][]*decl{}
 	for _, d := range all {

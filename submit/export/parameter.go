@@ -13,8 +13,8 @@ import (
 	"gonbatch/internal/gocell"
 )
 
-// ParametersTag is the tag of cells that declare parameters, and InjectedTag that of the cell in which papermill has put its
-// values for them.
+// ParametersTag is the tag of cells that declare parameters, and InjectedTag that of the cell in
+// which papermill has put its values for them.
 const (
 	ParametersTag = "parameters"
 	InjectedTag   = "injected-parameters"
@@ -35,8 +35,8 @@ type parameters struct {
 	declared []Parameter
 }
 
-// apply notes the parameters of a cell and puts the given values in the place of the defaults. Each line stays
-// the same line of the cell.
+// apply notes the parameters of a cell and puts the given values in the place of the defaults. Each
+// line stays the same line of the cell.
 func (p *parameters) apply(cell *cellInfo, file *gocell.File) error {
 	editor, ok := newParameterEditor(cell, file.Text())
 	if !ok {
@@ -220,7 +220,8 @@ func (e *parameterEditor) initialise(spec *ast.ValueSpec, i int, literal string)
 	return nil
 }
 
-// edit notes a replacement; it has the line breaks of what it replaces, so that the lines below keep their numbers.
+// edit notes a replacement; it has the line breaks of what it replaces, so that the lines below
+// keep their numbers.
 func (e *parameterEditor) edit(from, to int, text string) {
 	breaks := strings.Repeat("\n", strings.Count(e.src[from:to], "\n"))
 	e.edits = append(e.edits, textEdit{from, to, breaks + text})

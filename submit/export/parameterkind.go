@@ -16,7 +16,8 @@ type parameterKind struct {
 	// name is the Go type as a person writes it, "" where it cannot be known from the cell alone.
 	name  string
 	basic *types.Basic // nil is none of Go's own types
-	// convert is the type that a value must be converted to, so that the parameter's type stays; "" is none.
+	// convert is the type that a value must be converted to, so that the parameter's type stays; ""
+	// is none.
 	convert  string
 	duration bool
 	// flag is the name of the flag that the parameter is, or "".
@@ -59,7 +60,8 @@ var literalType = map[string]bool{
 	"untyped int": true, "untyped float": true, "untyped string": true, "untyped bool": true,
 }
 
-// isDuration tells whether an expression is time.Duration itself, or made of numbers and time's units.
+// isDuration tells whether an expression is time.Duration itself, or made of numbers and time's
+// units.
 func isDuration(expr ast.Expr) bool {
 	switch x := expr.(type) {
 	case *ast.SelectorExpr:

@@ -13,7 +13,8 @@ import (
 	"gonbatch/internal/gocell"
 )
 
-// headerLines are those of gocell.Header: line n of the cell is line n+headerLines of the parsed file.
+// headerLines are those of gocell.Header: line n of the cell is line n+headerLines of the parsed
+// file.
 const headerLines = 1
 
 // cellDecls is what one cell declares.
@@ -171,7 +172,8 @@ func (p *cellParser) spec(d *ast.GenDecl, spec ast.Spec, doc, comment *ast.Comme
 	return p.withDoc(doc, chunk{text: d.Tok.String() + " "}, p.chunk(spec.Pos(), end))
 }
 
-// varSpec adds the variables of a spec: each for itself, or as a tuple where one value gives them all.
+// varSpec adds the variables of a spec: each for itself, or as a tuple where one value gives them
+// all.
 func (p *cellParser) varSpec(d *ast.GenDecl, spec *ast.ValueSpec) {
 	if len(spec.Names) == 1 || len(spec.Values) == 1 {
 		v := &decl{key: p.keyOf(spec.Names[0]), kind: token.VAR, cell: p.cell, names: gocell.Named(spec.Names)}

@@ -8,13 +8,15 @@ import (
 	"strings"
 )
 
-// fileWriters are the functions that change files, with the place of the file's name among the arguments.
+// fileWriters are the functions that change files, with the place of the file's name among the
+// arguments.
 var fileWriters = map[string]int{
 	"os.WriteFile": 0, "os.Create": 0, "os.Remove": 0, "os.RemoveAll": 0, "os.Rename": 1, "os.Truncate": 0, "os.Symlink": 1, "os.Link": 1,
 	"ioutil.WriteFile": 0,
 }
 
-// droppable are functions whose error is their only result, and that do nothing where it is not nil.
+// droppable are functions whose error is their only result, and that do nothing where it is not
+// nil.
 var droppable = map[string]bool{
 	"os.WriteFile": true, "os.Mkdir": true, "os.MkdirAll": true, "os.Rename": true, "os.Chdir": true, "os.Truncate": true, "os.Symlink": true,
 	"os.Link": true, "os.Chmod": true, "ioutil.WriteFile": true, "json.Unmarshal": true, "xml.Unmarshal": true, "yaml.Unmarshal": true,
@@ -32,8 +34,8 @@ type findings struct {
 	noted map[Note]bool
 }
 
-// fileUse are a function's calls that change a file which is the same for every rank, and the functions that it calls without
-// asking for the rank.
+// fileUse are a function's calls that change a file which is the same for every rank, and the
+// functions that it calls without asking for the rank.
 type fileUse struct {
 	writes []Note
 	calls  []string
@@ -155,7 +157,8 @@ func calledSelector(call *ast.CallExpr) string {
 	return ""
 }
 
-// mentionsRank tells whether an expression depends on the rank, or names a file that each process has for itself.
+// mentionsRank tells whether an expression depends on the rank, or names a file that each process
+// has for itself.
 func mentionsRank(expr ast.Expr) (found bool) {
 	ast.Inspect(expr, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok {

@@ -45,7 +45,8 @@ func (p program) render(names *gomod.Names) ([]byte, []importLine, error) {
 	return append(append(head, p.logPlaces(imports)...), body...), imports, nil
 }
 
-// logPlaces makes the lines of package log say from which cell and line they are, unless the notebook's own init or main sets other flags.
+// logPlaces makes the lines of package log say from which cell and line they are, unless the
+// notebook's own init or main sets other flags.
 func (p program) logPlaces(imports []importLine) string {
 	i := slices.IndexFunc(imports, func(l importLine) bool { return l.path == "log" && l.name != "_" && l.name != "." })
 	if i < 0 || p.script {
@@ -55,7 +56,8 @@ func (p program) logPlaces(imports []importLine) string {
 	return fmt.Sprintf("\n// What is logged names the cell.\nfunc init() { %[1]s.SetFlags(%[1]s.LstdFlags | %[1]s.Lshortfile) }\n", name)
 }
 
-// body is all below the imports; ordered tells that it has the notebook's order, and the Markdown in it.
+// body is all below the imports; ordered tells that it has the notebook's order, and the Markdown
+// in it.
 func (p program) body() (text string, ordered bool, err error) {
 	decls, ordered := inNotebookOrder(p.decls)
 	var body strings.Builder
@@ -75,7 +77,8 @@ func (p program) body() (text string, ordered bool, err error) {
 	return body.String(), ordered, nil
 }
 
-// head is the program's comment, with the Markdown above its main if that is asked for, its package clause and its imports. gofmt lays out the comment, which may take it two turns.
+// head is the program's comment, with the Markdown above its main if that is asked for, its package
+// clause and its imports. gofmt lays out the comment, which may take it two turns.
 func (p program) head(imports []importLine, markdown bool) ([]byte, error) {
 	var out strings.Builder
 	if p.script {
@@ -116,8 +119,8 @@ func (p program) docComment() string {
 	return text
 }
 
-// markdown gives the Markdown cells between two cells, each as a comment by itself. A program of several leaves out what stands above cells that it
-// has nothing of.
+// markdown gives the Markdown cells between two cells, each as a comment by itself. A program of
+// several leaves out what stands above cells that it has nothing of.
 func (p program) markdown(after, before int) string {
 	text, section := "", ""
 	inSection := false // A cell with code has followed the section's Markdown.
@@ -166,7 +169,8 @@ func markdownComment(source string) string {
 	return b.String()
 }
 
-// renderImports gives the import declarations: the standard library's, all others, and cgo's with its preamble.
+// renderImports gives the import declarations: the standard library's, all others, and cgo's with
+// its preamble.
 func renderImports(imports []importLine) string {
 	var std, other, cgo strings.Builder
 	for _, imp := range imports {

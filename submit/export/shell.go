@@ -96,8 +96,8 @@ func (e *exporter) shellStep(cell *cellInfo, sh shellCommand, picked bool) {
 	e.module.Steps = append(e.module.Steps, step)
 }
 
-// shellName begins the names of the steps of a cell's shell commands. It is never made from the heading: that is the
-// main cell's.
+// shellName begins the names of the steps of a cell's shell commands. It is never made from the
+// heading: that is the main cell's.
 func shellName(cell *cellInfo) string { return fmt.Sprintf("shell-%d", cell.Number) }
 
 // titleLimit is the length of a command in messages.

@@ -29,7 +29,8 @@ const slugLimit = 40
 // stepNamer gives every main cell a name of its own.
 type stepNamer struct{ taken map[string]bool }
 
-// name is the cell's first tag that can be a name, else the heading above it as a slug, else cell-<number>.
+// name is the cell's first tag that can be a name, else the heading above it as a slug, else
+// cell-<number>.
 func (n *stepNamer) name(cell *cellInfo) string {
 	base := tagName(cell.Tags)
 	if base == "" {
@@ -61,7 +62,8 @@ func tagName(tags []string) string {
 	return ""
 }
 
-// isName tells whether a step can have the name. The go command would name the program of a folder v2 by the one above.
+// isName tells whether a step can have the name. The go command would name the program of a folder
+// v2 by the one above.
 func isName(name string) bool {
 	return validName.MatchString(name) && !reservedNames[strings.ToLower(name)] && !gocell.IsVersion(name)
 }

@@ -1,5 +1,6 @@
-// Package gomod has the go.mod of an exported notebook: gonbatch's own requirements, changed as the notebook's go
-// commands ask, and the names of the packages that its modules have. It reads files and runs no go command.
+// Package gomod has the go.mod of an exported notebook: gonbatch's own requirements, changed as the
+// notebook's go commands ask, and the names of the packages that its modules have. It reads files
+// and runs no go command.
 //
 //	mod, err := gomod.Library(gonbatchSource, "notebook")
 //	edits, reason := gomod.Edits(gocell.Words("go get example.com/m@v1.2.3"))
@@ -20,8 +21,9 @@ import (
 // libraryModule is the path of gonbatch's own module.
 const libraryModule = "gonbatch"
 
-// Library reads gonbatch's own go.mod and makes it the notebook's: without its tools, with gonbatch itself replaced by
-// its source tree. All versions are then those that gonbatch was tested with, and no network is needed to choose them.
+// Library reads gonbatch's own go.mod and makes it the notebook's: without its tools, with gonbatch
+// itself replaced by its source tree. All versions are then those that gonbatch was tested with,
+// and no network is needed to choose them.
 func Library(sourceDir, modulePath string) (*modfile.File, error) {
 	file := filepath.Join(sourceDir, "go.mod")
 	data, err := os.ReadFile(file)

@@ -15,15 +15,16 @@ import (
 
 // Names finds the names of imported packages without running the go command.
 type Names struct {
-	// Mod is the program's go.mod, SourceDir gonbatch's own source tree, and ModCache the folder of downloaded modules.
+	// Mod is the program's go.mod, SourceDir gonbatch's own source tree, and ModCache the folder of
+	// downloaded modules.
 	Mod                 *modfile.File
 	SourceDir, ModCache string
 
 	found map[string]string
 }
 
-// Of is the name of the package at an import path, or "" where it cannot be known. A name that the path suggests and that
-// the program uses is taken as right; else the package's own source decides.
+// Of is the name of the package at an import path, or "" where it cannot be known. A name that the
+// path suggests and that the program uses is taken as right; else the package's own source decides.
 func (n *Names) Of(importPath string, used map[string]map[string]bool) string {
 	assumed := gocell.AssumedName(importPath)
 	if used[assumed] != nil || gocell.IsStandard(importPath) {
