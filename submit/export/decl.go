@@ -41,7 +41,7 @@ type decl struct {
 	formatted string
 }
 
-// render gives the declaration's text gofmt-ed, with //line directives if they are wanted.
+// render returns the declaration's text gofmt-ed, with //line directives if they are wanted.
 func (d *decl) render(positions bool) (string, error) {
 	if !positions {
 		return formatDecl(d.cell, d.text())
@@ -56,7 +56,7 @@ func (d *decl) render(positions bool) (string, error) {
 	return d.formatted, nil
 }
 
-// drop takes one name out of the declaration and tells whether that leaves it with none. A const
+// drop takes one name out of the declaration and reports whether that leaves none. A const
 // block keeps the line with a blank for the name, so that iota counts on as before; of a tuple
 // nothing is left, as in GoNB.
 func (d *decl) drop(name string) (gone bool) {
@@ -68,7 +68,7 @@ func (d *decl) drop(name string) (gone bool) {
 	return len(d.names) == 0
 }
 
-// rename gives the idents called name another one.
+// rename gives the idents called name another name.
 func (d *decl) rename(name, to string) {
 	if d.renamed == nil {
 		d.renamed = map[string]string{}

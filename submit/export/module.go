@@ -7,7 +7,7 @@ import (
 
 // Module is an exported notebook: a Go module, ready to be written and built.
 type Module struct {
-	// Notebook is the notebook's file name, as it stands in directives and errors.
+	// Notebook is the notebook's file name, as directives and errors have it.
 	Notebook string
 	// Files are the module's files by slash-separated path: go.mod, go.sum, <step>/main.go,
 	// <step>/main_test.go, <step>.sh, and files that programs embed.
@@ -20,9 +20,9 @@ type Module struct {
 	ImportSites map[string]Site
 	// Cells are the notebook's code cells by the name that they have in //line directives.
 	Cells map[string]CellSource
-	// Warnings are what the programs do without, in the notebook's order.
+	// Warnings say what the programs lack, in the notebook's order.
 	Warnings []Note
-	// Notes are what works but may not be what was meant.
+	// Notes say what works but may not be what was meant.
 	Notes []Note
 	// Parameters are what the cells tagged parameters declare, and Flags those that the cells
 	// define.
@@ -30,21 +30,20 @@ type Module struct {
 	Flags      []Flag
 	// SourceDir is gonbatch's own source tree, which go.mod's replace line names.
 	SourceDir string
-	// ChangesModules tells that the notebook itself requires or replaces modules (!*go get, !*go
+	// ChangesModules is set if the notebook itself requires or replaces modules (!*go get, !*go
 	// mod edit), so go.sum may lack some.
 	ChangesModules bool
 }
 
-// Step is one program of the module: what a main cell became; or a shell command of a cell.
+// Step is a program of the module, made from a main cell, or a shell command of a cell.
 type Step struct {
 	// Name is the step's name; Package is its folder in the module, "" for a shell command.
 	Name, Package string
-	// Test tells that the program is made of a %test cell: it runs tests, and its source is a test
-	// file.
+	// Test is set for a %test cell: the program runs tests, and its source is a test file.
 	Test bool
-	// Once tells that the step runs once, on the first node, and not on every rank.
+	// Once is set if the step runs once, on the first node, and not on every rank.
 	Once bool
-	// MayFail tells that the job goes on behind the step however that ends.
+	// MayFail is set if the job continues even if the step fails.
 	MayFail bool
 	// Cell is the main cell's number, from 1, and CellID its id.
 	Cell   int
@@ -66,7 +65,7 @@ type Step struct {
 	Title string
 }
 
-// IsShell tells whether the step is a shell command, not a program.
+// IsShell reports whether the step is a shell command, not a program.
 func (s Step) IsShell() bool { return s.Package == "" }
 
 // File is the program's source in the module.

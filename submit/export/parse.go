@@ -26,7 +26,7 @@ type cellDecls struct {
 	notes   []Note
 	// findings are further notes, which count whether the cell has a main or not.
 	findings []Note
-	// end tells that the main never ends well; nil where it may.
+	// end is set if the main can't end without an error.
 	end *deadEnd
 }
 
@@ -39,7 +39,7 @@ type cellParser struct {
 	out  cellDecls
 }
 
-// parseDecls parses the Go of a cell. What there is to know about it goes to found.
+// parseDecls parses the Go of a cell, and adds what it finds out to found.
 func parseDecls(cell *cellInfo, goFile gocell.File, found *findings) (*cellDecls, error) {
 	p := &cellParser{cell: cell, fset: token.NewFileSet(), src: goFile.Text()}
 	file, err := parser.ParseFile(p.fset, "", p.src, parser.ParseComments|parser.SkipObjectResolution)
@@ -62,7 +62,7 @@ func parseDecls(cell *cellInfo, goFile gocell.File, found *findings) (*cellDecls
 	return &p.out, nil
 }
 
-// syntaxError names the cell's line of the parser's first complaint.
+// syntaxError names the cell's line of the first syntax error.
 func (p *cellParser) syntaxError(err error, lines int) error {
 	var list scanner.ErrorList
 	if !errors.As(err, &list) || len(list) == 0 {
@@ -85,7 +85,7 @@ func (p *cellParser) chunk(from, to token.Pos) chunk {
 	return chunk{text: p.src[p.file.Offset(from):p.file.Offset(to)], line: p.line(from)}
 }
 
-// withDoc gives the chunks of a comment above a declaration and of the declaration's text.
+// withDoc returns the chunks of a declaration and the comment above it.
 func (p *cellParser) withDoc(doc *ast.CommentGroup, body ...chunk) []chunk {
 	if doc == nil {
 		return body
@@ -160,7 +160,7 @@ func (p *cellParser) importSpec(d *ast.GenDecl, spec *ast.ImportSpec) {
 	p.out.imports = append(p.out.imports, imp)
 }
 
-// spec gives the chunks of one spec of a declaration as a declaration of its own.
+// spec returns the chunks of one spec of a declaration as a declaration of its own.
 func (p *cellParser) spec(d *ast.GenDecl, spec ast.Spec, doc, comment *ast.CommentGroup) []chunk {
 	end := spec.End()
 	if comment != nil {

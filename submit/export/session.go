@@ -24,7 +24,7 @@ type session struct {
 	params  parameters
 	// notebookDir is the notebook's folder, which the kernel starts in.
 	notebookDir string
-	// isTest tells that the program of the cell that ran last runs tests; mayFail that the commands
+	// isTest is set if the program of the cell that ran last runs tests; mayFail if the commands
 	// of the cell that runs may fail.
 	isTest, mayFail bool
 	// testLine is the line of the %test that was found last.

@@ -12,10 +12,9 @@ import (
 	"gonbatch/submit/export/script"
 )
 
-// Write writes the module's files into dir, which it makes where it is missing. A dir that does not
-// exist yet appears with all files at once; in one that does, each file is replaced whole. Files
-// that the module does not have stay, but for the program of a step that an earlier Write made and
-// the module no longer has.
+// Write writes the module's files into dir. A dir that does not exist yet appears with all files at
+// once; in one that does, each file is replaced as a whole. Other files stay, except programs and
+// scripts that an earlier Write made.
 func (m *Module) Write(dir string) error {
 	_, err := os.Stat(dir)
 	switch {
@@ -30,7 +29,7 @@ func (m *Module) Write(dir string) error {
 	return nil
 }
 
-// writeNew writes a folder beside dir and renames it.
+// writeNew writes a folder next to dir and renames it.
 func (m *Module) writeNew(dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return err
@@ -88,7 +87,7 @@ func (m *Module) removeStale(dir string) error {
 				return err
 			}
 			if filepath.Dir(file) != dir {
-				_ = os.Remove(filepath.Dir(file)) // Fails, as it should, if other files are in it.
+				_ = os.Remove(filepath.Dir(file)) // Fails, as it should, if it has other files.
 			}
 		}
 	}

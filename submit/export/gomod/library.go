@@ -4,7 +4,7 @@
 //
 //	mod, err := gomod.Library(gonbatchSource, "notebook")
 //	edits, reason := gomod.Edits(gocell.Words("go get example.com/m@v1.2.3"))
-//	err = edits[0].Apply(mod)
+//	err = edits[0](mod)
 //	files, err := gomod.Files(mod, gonbatchSource) // go.mod, go.sum
 package gomod
 
@@ -22,8 +22,8 @@ import (
 const libraryModule = "gonbatch"
 
 // Library reads gonbatch's own go.mod and makes it the notebook's: without its tools, with gonbatch
-// itself replaced by its source tree. All versions are then those that gonbatch was tested with,
-// and no network is needed to choose them.
+// itself replaced by its source tree. gonbatch was tested with these versions, and choosing them
+// needs no network.
 func Library(sourceDir, modulePath string) (*modfile.File, error) {
 	file := filepath.Join(sourceDir, "go.mod")
 	data, err := os.ReadFile(file)
@@ -52,7 +52,7 @@ func Library(sourceDir, modulePath string) (*modfile.File, error) {
 	)
 }
 
-// absoluteReplaces makes replacements by folders within the source tree hold outside of it.
+// absoluteReplaces makes the folders of replacements within the source tree absolute.
 func absoluteReplaces(mod *modfile.File, sourceDir string) error {
 	for _, r := range append([]*modfile.Replace(nil), mod.Replace...) {
 		if r.New.Version != "" || filepath.IsAbs(r.New.Path) {
@@ -65,7 +65,7 @@ func absoluteReplaces(mod *modfile.File, sourceDir string) error {
 	return nil
 }
 
-// Files gives go.mod and go.sum.
+// Files returns go.mod and go.sum.
 func Files(mod *modfile.File, sourceDir string) (map[string][]byte, error) {
 	mod.SetRequireSeparateIndirect(mod.Require)
 	mod.Cleanup()

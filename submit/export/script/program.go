@@ -27,7 +27,7 @@ done
 [ "$code" -ne 75 ] && [ "$code" -ne 130 ] && [ "$code" -ne 143 ] || exit "$code"
 `
 
-// Program gives the script that starts the program of a step which runs once or may fail. The
+// Program returns the script that starts the program of a step which runs once or may fail. The
 // program lies beside it.
 func (s Step) Program(name string) []byte {
 	program := `"$(dirname "$0")"/` + shellescape.Quote(name)

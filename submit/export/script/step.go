@@ -31,8 +31,8 @@ const (
 // IsGenerated reports whether a script is one of this package's.
 func IsGenerated(text []byte) bool { return bytes.HasPrefix(text, []byte(shebang+generated)) }
 
-// Command gives the script of a shell command: it ends as the command does, and a failure names the
-// cell. run are the lines that run it.
+// Command returns the script of a shell command: it ends as the command does, and a failure names
+// the cell. run are the lines that run it.
 func (s Step) Command(run string) []byte {
 	return []byte(s.head() + run + "code=$?\n" + s.end())
 }
