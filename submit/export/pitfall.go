@@ -100,7 +100,7 @@ func (p *cellParser) droppedErrors(body *ast.BlockStmt, errorFuncs map[string]bo
 		}
 		name := calledName(statement.X)
 		if droppable[name] || errorFuncs[name] {
-			notes = append(notes, p.note(statement.Pos(), "the error of %s is ignored: if it fails, the step continues", name))
+			notes = append(notes, p.note(statement.Pos(), "the error of %s is ignored: if it fails, the cell continues", name))
 		}
 		return true
 	})
