@@ -21,7 +21,7 @@ func (m played) errorf(format string, args ...any) *CellError {
 	return m.cell.errorf(m.Line, format, args...)
 }
 
-// handlers play the magics that gocell's table lets a job apply, or makes steps of.
+// handlers play the magics that gocell's table lets a job apply or run once.
 var handlers = map[string]func(*session, played) error{
 	"%%":                 (*session).setArgs,
 	"%main":              (*session).setArgs,
