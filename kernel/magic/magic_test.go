@@ -227,7 +227,7 @@ func sourcesOf(cells []Cell) []string {
 
 // TestTagged: cells have the tags of the saved notebook, found by their ids, or their text.
 func TestTagged(t *testing.T) {
-	const saved = `{"cells":[
+	const saved = `{"nbformat":4,"nbformat_minor":5,"metadata":{},"cells":[
 		{"cell_type":"markdown","id":"m","source":"x","metadata":{"tags":["no"]}},
 		{"cell_type":"code","id":"a","source":["var x\n","int\n"],"metadata":{"tags":["notebook-only"]}},
 		{"cell_type":"code","id":"b","source":"%%\nx++","metadata":{"tags":["train"]}},

@@ -15,10 +15,12 @@ type session struct {
 	// args are the next program's; they last until a cell with Go ran. cellArgs are those of the cell that ran last.
 	args, cellArgs []string
 	mods           []gomod.Edit
-	warnings       []Warning
+	warnings       []Note
 	// shells are the commands of the cell that runs.
 	shells []shellCommand
-	params parameters
+	// sources are the cells that ran.
+	sources []string
+	params  parameters
 	// notebookDir is the notebook's folder, which the kernel starts in.
 	notebookDir string
 	// isTest tells that the program of the cell that ran last runs tests; mayFail that the commands of the cell that runs may
@@ -40,12 +42,14 @@ func newSession(notebookDir string) *session {
 
 // warn notes something that the exported programs do without.
 func (s *session) warn(cell *cellInfo, line int, message string) {
-	s.warnings = append(s.warnings, Warning{CellRef: cell.ref, Line: line, Message: message})
+	s.warnings = append(s.warnings, Note{CellRef: cell.ref, Line: line, Message: message})
 }
 
 // run plays a cell up to its main, which it returns: all magics first, then the declarations, as GoNB does.
 func (s *session) run(cell *cellInfo) (main *decl, err error) {
-	code := gocell.Parse(cell.Source)
+	source := gocell.TypedParameters(gocell.PlainLines(cell.Source), s.sources)
+	s.sources = append(s.sources, source)
+	code := gocell.Parse(source)
 	s.mayFail = cell.HasTag(MayFailTag) || code.Has(gocell.AllowFail)
 	s.isTest = code.Has(gocell.Test)
 	if code.Program != nil {

@@ -65,7 +65,7 @@ func TestTags(t *testing.T) {
 func TestInjectedParameters(t *testing.T) {
 	nb := cells("var epochs = 2\nvar rate = 0.5", "// Parameters\nvar epochs = 7", "%%\nprintln(epochs, rate)")
 	nb.Cells[0].Tags, nb.Cells[1].Tags = []string{ParametersTag}, []string{InjectedTag}
-	for _, tt := range []struct{ given, want string }{{"", "var epochs = 7\n"}, {"9", "var epochs = 9\n"}} {
+	for _, tt := range []struct{ given, want string }{{"", "var epochs int = 7\n"}, {"9", "var epochs int = 9\n"}} {
 		opt := Options{SourceDir: sourceDir(t)}
 		if tt.given != "" {
 			opt.Parameters = map[string]string{"epochs": tt.given}
@@ -79,6 +79,21 @@ func TestInjectedParameters(t *testing.T) {
 		}
 		if len(m.Parameters) != 2 || m.Parameters[0].Number != 2 {
 			t.Errorf("parameters %+v, want two, the first from cell 2", m.Parameters)
+		}
+	}
+}
+
+// TestInjectedTypes: a value that papermill injects keeps the type of its parameter, as in the kernel.
+func TestInjectedTypes(t *testing.T) {
+	nb := cells("var rate float32 = 0.5\nconst n = 3", "// Parameters\nvar rate = 1\nvar n = 4\n", "%%\nprintln(rate, n)")
+	nb.Cells[0].Tags, nb.Cells[1].Tags = []string{ParametersTag}, []string{InjectedTag}
+	m, err := FromNotebook(nb, Options{SourceDir: sourceDir(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"var rate float32 = 1\n", "const n = 4\n"} {
+		if text := string(m.Files["cell-3/main.go"]); !strings.Contains(text, want) {
+			t.Errorf("want %q:\n%s", want, text)
 		}
 	}
 }
