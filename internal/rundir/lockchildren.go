@@ -31,7 +31,7 @@ func (l *Lock) CoverChildren(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("lock %s, whose last holder has left a command that goes on: %w", l.path, context.Cause(ctx)), f.Close())
+			return errors.Join(fmt.Errorf("lock %s, whose last holder has left a command that still runs: %w", l.path, context.Cause(ctx)), f.Close())
 		case <-time.After(lockPoll):
 		}
 	}

@@ -91,7 +91,7 @@ func findProcess(proc string, pid int) (Process, error) {
 func startTime(stat string) (string, error) {
 	fields := strings.Fields(stat[strings.LastIndex(stat, ")")+1:]) // The first of them is field 3.
 	if len(fields) < 20 {
-		return "", fmt.Errorf("/proc/PID/stat has %d fields behind the name, want 20 at least: %q", len(fields), stat)
+		return "", fmt.Errorf("/proc/PID/stat has %d fields after the name, want at least 20: %q", len(fields), stat)
 	}
 	if fields[0] == "Z" || fields[0] == "X" {
 		return "", fmt.Errorf("it has ended: %w", fs.ErrNotExist)
