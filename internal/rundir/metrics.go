@@ -23,7 +23,8 @@ type Measurement struct {
 	Values map[string]float64
 }
 
-// ReadMetrics reads the metrics that the run has written so far, in order. A run without any has none.
+// ReadMetrics reads the metrics that the run has written so far, in order. A run without any has
+// none.
 func ReadMetrics(d Dir) ([]Measurement, error) {
 	r := MetricsReader{Dir: d}
 	return r.Read()
