@@ -20,12 +20,11 @@ type Data struct {
 	OtherPrefixes, OtherNames []string
 	// Directives are the #SBATCH options, quoted and sorted.
 	Directives []string
-	// OwnEnv is gonbatch's part of the environment of every step, UserEnv the user's, sorted by
-	// name.
+	// OwnEnv is gonbatch's part of the environment of every cell, UserEnv the user's, sorted by name.
 	OwnEnv, UserEnv []rundir.Var
 	// Secrets are the names of variables that the job must have been given.
 	Secrets []string
-	// Modules and Setup run before the first step.
+	// Modules and Setup run before the first cell.
 	Modules, Setup []string
 	// Steps are the programs, in order.
 	Steps []Launch
@@ -103,8 +102,7 @@ func newLaunch(spec submit.JobSpec, step rundir.Step) Launch {
 // StepTitle begins the line that the script writes to its log before a step.
 func StepTitle(step string) string { return "gonbatch: cell " + step }
 
-// exportAll gives the steps the script's environment, whatever the job itself was given by "sbatch
-// --export".
+// exportAll gives the cells the script's environment, whatever "sbatch --export" gave the job.
 const exportAll = "--export=ALL"
 
 func srunOptions(spec submit.JobSpec, step rundir.Step) []string {
@@ -134,8 +132,7 @@ func rankOptions(spec submit.JobSpec) []string {
 	}
 }
 
-// rankLogs is SLURM's pattern for the logs of all ranks: "%" is doubled wherever it is not a
-// placeholder.
+// rankLogs is SLURM's pattern for the logs of all ranks. It doubles each "%" that is not a placeholder.
 func rankLogs(dir rundir.Dir) string {
 	return rundir.At(escapePattern(dir.Path())).RankLogPattern("%t")
 }

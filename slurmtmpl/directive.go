@@ -50,8 +50,8 @@ func directives(spec submit.JobSpec) ([]string, error) {
 	return lines, nil
 }
 
-// exportSecrets adds the secrets to what --export names. Without a value, or with ALL, they are in
-// it already.
+// exportSecrets adds the secrets to what --export names. They are in it already without a value, or
+// with ALL.
 func exportSecrets(value string, secrets []string) string {
 	names := strings.Split(value, ",")
 	switch {
@@ -83,9 +83,9 @@ var plain = regexp.MustCompile(`^[A-Za-z0-9_./:,+@%=-]+$`)
 
 func option(name, value string) string { return "--" + name + "=" + quoteDirective(value) }
 
-// quoteDirective quotes for sbatch's own reader of #SBATCH lines, which is not a shell: a backslash
-// takes the next character as it is, in double quotes too; "#" outside of quotes starts a comment;
-// "$" means nothing. A newline cannot be quoted at all: JobSpec.Validate refuses it.
+// quoteDirective quotes for sbatch's own reader of #SBATCH lines, which is not a shell. A backslash
+// makes the next character plain, in double quotes too, "#" outside of quotes starts a comment, and "$"
+// is plain. A newline can't be quoted: JobSpec.Validate refuses it.
 func quoteDirective(value string) string {
 	if plain.MatchString(value) {
 		return value

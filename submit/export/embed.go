@@ -17,8 +17,8 @@ import (
 // embedDirective begins the comment above a variable that holds files.
 const embedDirective = "//go:embed"
 
-// embed copies the files that a program embeds from the notebook's folder into the program's. A file that nothing matches is a
-// mistake in the cell that embeds it.
+// embed copies the files that a program embeds from the notebook's folder into the program's. A
+// pattern that matches no file is a mistake in its cell.
 func (e *exporter) embed(step rundir.Step, program []byte) error {
 	if !strings.Contains(string(program), embedDirective) {
 		return nil

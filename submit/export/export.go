@@ -20,13 +20,15 @@ const DefaultModulePath = "notebook"
 
 // Options say what to export and with what.
 type Options struct {
-	// Cells picks main cells by tag, cell id, number or step name; empty is all that no tag leaves out.
+	// Cells picks main cells by tag, cell id, number or step name; empty is all that no tag leaves
+	// out.
 	Cells []string
 	// SourceDir is gonbatch's own source tree (source.Dir gives it), for go.mod.
 	SourceDir string
 	// ModulePath is the module's path; empty is DefaultModulePath.
 	ModulePath string
-	// ModuleCache is the folder of downloaded modules, where packages' names are looked up; empty is Go's default.
+	// ModuleCache is the folder of downloaded modules, where packages' names are looked up; empty
+	// is Go's default.
 	ModuleCache string
 	// Script asks for one program as one file, laid out for a person: Module.Script gives it.
 	Script bool
@@ -142,10 +144,11 @@ func (e *exporter) newStep(cell *cellInfo, name string) rundir.Step {
 	return step
 }
 
-// program is what a step's source is made of. Each declaration is in the first program behind it, so that its mistakes are found,
-// and in all that need it.
+// program is what a step's source is made of. Each declaration is in the first program behind it,
+// so that its mistakes are found, and in all that need it.
 func (e *exporter) program(step rundir.Step, cell *cellInfo, main *decl) program {
-	// A dot import is an error where nothing uses it, and what would cannot be told from the text. Tests are named by nobody.
+	// A dot import is an error where nothing uses it, and what would cannot be told from the text.
+	// Tests are named by nobody.
 	imports := e.session.decls.sortedImports()
 	hasDot := slices.ContainsFunc(imports, func(imp *importDecl) bool { return imp.name == "." })
 	decls := needed(e.session.decls.sorted(), main, func(d *decl) bool { return hasDot || step.Test || !e.shown[d] && !e.script })

@@ -115,7 +115,7 @@ func checkFormatted(t testing.TB, m *Module) {
 // TestHandlers: the table and the handlers have the same magics.
 func TestHandlers(t *testing.T) {
 	for _, m := range gocell.Magics {
-		if _, ok := handlers[m.Name]; ok != (m.InJob == gocell.Applies || m.InJob == gocell.Step) {
+		if _, ok := handlers[m.Name]; ok != (m.InJob == gocell.Applies || m.InJob == gocell.Once) {
 			t.Errorf("%s: %s in a job, and it has a handler: %v", m.Name, m.InJob, ok)
 		}
 	}

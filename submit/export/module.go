@@ -9,10 +9,10 @@ import (
 
 // Module is an exported notebook: a Go module, ready to be written and built.
 type Module struct {
-	// Notebook is the notebook's file name, as it stands in directives and errors.
+	// Notebook is the notebook's file name, as directives and errors have it.
 	Notebook string
-	// Files are the module's files by slash-separated path: go.mod, go.sum, <step>/main.go, <step>/main_test.go,
-	// <step>.sh, and files that programs embed.
+	// Files are the module's files by slash-separated path: go.mod, go.sum, <step>/main.go,
+	// <step>/main_test.go, <step>.sh, and files that programs embed.
 	Files map[string][]byte
 	// Steps are the programs and shell commands, in the order in which they run.
 	Steps []rundir.Step
@@ -22,17 +22,18 @@ type Module struct {
 	ImportSites map[string]Site
 	// Cells are the notebook's code cells by the name that they have in //line directives.
 	Cells map[string]CellSource
-	// Warnings are what the programs do without, in the notebook's order.
+	// Warnings say what the programs lack, in the notebook's order.
 	Warnings []Note
-	// Notes are what works but may not be what was meant.
+	// Notes say what works but may not be what was meant.
 	Notes []Note
-	// Parameters are what the cells tagged parameters declare, and Flags those that the cells define.
+	// Parameters are what the cells tagged parameters declare, and Flags those that the cells
+	// define.
 	Parameters []Parameter
 	Flags      []Flag
 	// SourceDir is gonbatch's own source tree, which go.mod's replace line names.
 	SourceDir string
-	// ChangesModules tells that the notebook itself requires or replaces modules (!*go get, !*go mod edit), so go.sum
-	// may lack some.
+	// ChangesModules is set if the notebook itself requires or replaces modules (!*go get, !*go
+	// mod edit), so go.sum may lack some.
 	ChangesModules bool
 }
 

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestNeeded: each program has what it needs, and each declaration is in the first program behind it.
+// TestNeeded: each program has what it needs, and each declaration is in the first program behind
+// it.
 func TestNeeded(t *testing.T) {
 	tests := []struct {
 		name string
@@ -61,7 +62,8 @@ func TestMarkdownComment(t *testing.T) {
 	}
 }
 
-// TestScriptOrder: a script has the notebook's order only where that initialises everything in the same sequence.
+// TestScriptOrder: a script has the notebook's order only where that initialises everything in the
+// same sequence.
 func TestScriptOrder(t *testing.T) {
 	for _, tt := range []struct {
 		name, cell, want string

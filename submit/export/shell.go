@@ -9,7 +9,7 @@ import (
 	"gonbatch/submit/export/script"
 )
 
-// shellCommand is a shell line or cell, with what surrounds it when its turn comes.
+// shellCommand is a shell line or cell, with its environment and folder.
 type shellCommand struct {
 	line int
 	// title is the command as the notebook has it, in one line.
@@ -18,11 +18,11 @@ type shellCommand struct {
 	run string
 	env map[string]string
 	dir string
-	// mayFail tells that nobody minds how it ends.
+	// mayFail lets the job continue after a failure.
 	mayFail bool
 }
 
-// queue notes a command that becomes a step of its own.
+// queue adds a command that becomes a step of its own.
 func (s *session) queue(m played, run string) error {
 	if strings.ContainsRune(run, 0) {
 		return m.errorf("the shell command has a NUL byte; remove it")
@@ -33,7 +33,7 @@ func (s *session) queue(m played, run string) error {
 	return nil
 }
 
-// takeShells gives the commands of the cell that ran last.
+// takeShells returns the commands of the cell that ran last, and forgets them.
 func (s *session) takeShells() []shellCommand {
 	shells := s.shells
 	s.shells = nil
@@ -97,8 +97,8 @@ func (e *exporter) shellStep(cell *cellInfo, sh shellCommand, picked bool) {
 	e.module.Steps = append(e.module.Steps, step)
 }
 
-// shellName begins the names of the steps of a cell's shell commands. It is never made from the heading: that is the
-// main cell's.
+// shellName begins the names of the steps of a cell's shell commands. It is never made from the
+// heading: that is the main cell's.
 func shellName(cell *cellInfo) string { return fmt.Sprintf("shell-%d", cell.Number) }
 
 // titleLimit is the length of a command in messages.

@@ -130,7 +130,8 @@ func TestShellOrder(t *testing.T) {
 	}
 }
 
-// TestWriteRemovesScripts: a second export into a folder leaves no script of the first one, but a person's own.
+// TestWriteRemovesScripts: a second export into a folder leaves no script of the first one, but a
+// person's own.
 func TestWriteRemovesScripts(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	for _, cell := range []string{"!one", "var x = 1"} {

@@ -120,3 +120,29 @@ func checkGoLines(t *testing.T, source string, prepared cell.Prepared) {
 		}
 	}
 }
+
+// TestCorpusHasAllMagics: each magic that GoNB has, and that means something in a job, is in a notebook.
+func TestCorpusHasAllMagics(t *testing.T) {
+	used := map[string]bool{}
+	for _, c := range load(t) {
+		nb, err := nbformat.Read(c.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, cell := range nb.Cells {
+			parsed := gocell.Parse(cell.Source)
+			if parsed.Program != nil {
+				used[parsed.Program.Name()] = true
+			}
+			for _, call := range parsed.Calls {
+				used[call.Name()] = true
+			}
+		}
+	}
+	for _, m := range gocell.Magics {
+		// GoNB is built without GX.
+		if m.Runner == gocell.GoNB && m.InJob != gocell.Ignored && m.Name != "%%gx" && !used[m.Name] {
+			t.Errorf("no notebook has %s, which a job %s", m.Name, m.InJob)
+		}
+	}
+}
