@@ -32,7 +32,7 @@ type layer struct {
 
 var layers = []layer{
 	{name: "wiring", packages: []string{"cmd", "tests", "bench"}, all: true},
-	{name: "kernel", packages: []string{"kernel"}, mayImport: []string{"internal"}},
+	{name: "kernel", packages: []string{"kernel"}, mayImport: []string{"internal", "submit/report"}},
 	{name: "submission", packages: []string{"submit", "slurmtmpl"}, mayImport: []string{"internal", "checkpoint/folder", "data"}},
 	{name: "loop", packages: []string{"trainer"}, mayImport: []string{"distributed", "data", "logger", "checkpoint", "internal/rundir"}},
 	{name: "training", packages: []string{"distributed"}, mayImport: []string{"data", "logger", "internal/plugin", "checkpoint", "internal/rundir", "internal/cluster"}},
