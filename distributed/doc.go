@@ -23,9 +23,11 @@
 // Init finds out who started the process (srun, mpirun, ...), so that the program runs unchanged in
 // a notebook, on a laptop and on a cluster:
 //
-//   - alone, it trains on one device, or on all devices of the machine by XLA's own sharding (GONBATCH_DEVICES=all);
-//   - as one rank of many, it drives one device, as PyTorch's DistributedDataParallel does, and the gradients are averaged by an
-//     all-reduce inside the compiled training step. The ranks talk by the cluster's MPI, or, started by torchrun, over TCP.
+//   - alone, it trains on one device, or on all devices of the machine by XLA's own sharding
+//     (GONBATCH_DEVICES=all);
+//   - as one rank of many, it drives one device, as PyTorch's DistributedDataParallel does, and the
+//     gradients are averaged by an all-reduce inside the compiled training step. The ranks talk by
+//     the cluster's MPI, or, started by torchrun, over TCP.
 //
 // The batch size is always the global one: the same hyper-parameters give the same training on any
 // number of ranks and devices, except that each rank has its own random numbers (dropout), and its
