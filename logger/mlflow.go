@@ -19,20 +19,20 @@ import (
 	"time"
 )
 
-// MLflowOptions says where a run is recorded. MLflowFromEnv reads them from MLflow's own variables.
+// MLflowOptions says where to record a run. MLflowFromEnv reads them from MLflow's own variables.
 type MLflowOptions struct {
 	// TrackingURI is the address of a tracking server: http://HOST:PORT or https://HOST.
 	TrackingURI string
-	// Experiment is the experiment's name, made if it is missing: "Default" if unset.
+	// Experiment is the experiment's name. It is created if it is missing. Default: "Default".
 	Experiment string
-	// RunID continues that run; unset starts a new one.
+	// RunID is the id of a run to continue. If it is unset, a new run is started.
 	RunID string
-	// RunName names a new run: a name from its id if unset.
+	// RunName names a new run. Default: a name made from its id.
 	RunName string
-	// Username and Password, or Token, are for a server that asks for them.
+	// Username and Password, or Token, are for a server that requires them.
 	Username, Password, Token string
-	// Timeout bounds each request to a server: 30 s if unset. One that uploads a file has a second
-	// more for each megabyte.
+	// Timeout limits each request to a server. Default: 30 s. An upload of a file gets an
+	// additional second for each megabyte.
 	Timeout time.Duration
 }
 
@@ -55,12 +55,12 @@ func MLflowFromEnv(getenv func(string) string) MLflowOptions {
 }
 
 // MLflow records a run in MLflow: parameters, metrics by step, images as artifacts
-// images/NAME/step-N.png, artifacts, and models. It ignores histograms. MLflow allows letters,
-// digits and "_-. :/" in names; what else a name has becomes "_".
+// images/NAME/step-N.png, artifacts, and models. It ignores histograms. In names, it replaces every
+// character that MLflow doesn't allow (anything but letters, digits and "_-. :/") with "_".
 //
-// Close marks the run as finished. A process that is killed leaves it running, to be continued by
-// RunID, which keeps MLflow's rules: a parameter never changes, so recording it with another value
-// is an error, and no metric is ever forgotten, so one that the run has for a step is not recorded
+// Close marks the run as finished. A process that is killed leaves it running; RunID lets another
+// process continue it, by MLflow's rules. A parameter never changes, so recording it with another
+// value is an error. A metric is never deleted, so one that the run has for a step isn't recorded
 // again.
 type MLflow struct {
 	mu     sync.Mutex
@@ -125,7 +125,7 @@ func redacted(uri string) string {
 // RunID is the run's id: the next process continues the run with it.
 func (l *MLflow) RunID() string { return l.server.run.RunID }
 
-// Params records parameters. One that is recorded already may not change.
+// Params records parameters. One that has been recorded can't change.
 func (l *MLflow) Params(params map[string]any) error {
 	texts := make(map[string]string, len(params))
 	for name, value := range params {
@@ -134,7 +134,7 @@ func (l *MLflow) Params(params map[string]any) error {
 	return l.do("record parameters", func() error { return l.server.params(texts) })
 }
 
-// Scalars records metrics of a step.
+// Scalars records metrics at a step.
 func (l *MLflow) Scalars(step int64, values map[string]float64) error {
 	allowed := make(map[string]float64, len(values))
 	for name, value := range values {
@@ -174,7 +174,7 @@ func (l *MLflow) Artifact(file string) error {
 }
 
 // Model records a model of the flavor safetensors under the name: the file as model.safetensors,
-// and the file MLmodel by which MLflow's clients and pages know a model.
+// and the file MLmodel by which MLflow's clients and pages recognize a model.
 func (l *MLflow) Model(name, weights string) error {
 	name = mlflowName(name)
 	return l.do("record the model "+name, func() error {

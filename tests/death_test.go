@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonbatch/distributed/ranktest"
 	"gonbatch/internal/rundir"
 	"gonbatch/tests/cluster"
 )
@@ -50,7 +51,7 @@ func TestDeaths(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			train := func(die string) (user, string, error) {
-				u := newUser(t, c.Env()...)
+				u := newUser(t, append(c.Env(), ranktest.QuickCompilation)...)
 				notebook := u.write(t, "mortal.ipynb", training.cells...)
 				out, err := u.submit(t, append(append([]string{}, options...), notebook, "--", "-hold=false", "-die", die)...)
 				return u, out, err

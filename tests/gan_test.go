@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonbatch/distributed/ranktest"
 	"gonbatch/internal/rundir"
 )
 
@@ -18,7 +19,7 @@ import (
 func TestGAN(t *testing.T) {
 	for _, tasks := range []string{"1", "2"} {
 		t.Run(tasks+" ranks", func(t *testing.T) {
-			u := newUser(t)
+			u := newUser(t, ranktest.QuickCompilation)
 			u.mustSubmit(t, "--local", "--tasks", tasks, example(t, "gan.ipynb"), "--", "-max_epochs", "2", "-limit_train_batches", "10", "-log_every", "5")
 			run := u.run(t)
 			all, err := rundir.ReadMetrics(run)

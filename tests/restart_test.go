@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonbatch/distributed/ranktest"
 	"gonbatch/internal/rundir"
 	"gonbatch/tests/cluster"
 )
@@ -129,8 +130,8 @@ var scenarios = []scenario{
 	{name: "scontrol requeue", training: &withTrainer, disturb: requeue, restarts: 1},
 	{name: "told to stop", training: &counting, disturb: tell, restarts: 1},
 	{name: "restarts turned off", training: &counting, args: []string{"--max-restarts", "0"}, disturb: tell, state: "stopped", resumable: true,
-		says: []string{"stopped", "go on with: submit resume "}},
-	{name: "requeue forbidden", training: &counting, disturb: forbiddenRequeue, state: "stopped", resumable: true, says: []string{"stopped", "go on with: submit resume "}},
+		says: []string{"stopped", "resume it with: submit resume "}},
+	{name: "requeue forbidden", training: &counting, disturb: forbiddenRequeue, state: "stopped", resumable: true, says: []string{"stopped", "resume it with: submit resume "}},
 	{name: "kill -9 of a rank", training: &withTrainer, disturb: killRank, restarts: 1},
 	{name: "kill -9 of a rank, restarts turned off", training: &withTrainer, args: []string{"--max-restarts", "0"}, disturb: killRank, state: "failed", resumable: true,
 		says: []string{"failed", "exit code 137", "rank 1 on n"}},
@@ -182,7 +183,7 @@ type trainee struct {
 
 func newTrainee(t *testing.T, c *cluster.Cluster, training training) *trainee {
 	t.Helper()
-	j := &trainee{user: newUser(t, c.Env()...), cluster: c}
+	j := &trainee{user: newUser(t, append(c.Env(), ranktest.QuickCompilation)...), cluster: c}
 	j.notebook = j.write(t, "training.ipynb", training.cells...)
 	return j
 }

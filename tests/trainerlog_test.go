@@ -84,8 +84,8 @@ func TestTrainerLogs(t *testing.T) {
 			run, artifact := t.TempDir(), filepath.Join(t.TempDir(), "notes.txt")
 			ok(t, os.WriteFile(artifact, []byte("seen"), 0o644))
 			env := append([]string{
-				"GONBATCH_RUN_DIR=" + run, "GONBATCH_STEP=digits", "GONBATCH_DEVICES=1", "MLFLOW_TRACKING_URI=" + uri,
-				"MLFLOW_EXPERIMENT_NAME=" + t.Name(), "TEST_ARTIFACT=" + artifact,
+				"GONBATCH_RUN_DIR=" + run, "GONBATCH_CELL=digits", "GONBATCH_DEVICES=1", "MLFLOW_TRACKING_URI=" + uri,
+				"MLFLOW_EXPERIMENT_NAME=" + t.Name(), "TEST_ARTIFACT=" + artifact, ranktest.QuickCompilation,
 			}, readersEnv...)
 			// The checkpoint of update 20 is the last: 21 to 24 are logged twice, among them a
 			// validation and a histogram.

@@ -46,8 +46,7 @@ func trainToTheEnd(t *testing.T) {
 func child(t *testing.T, checkpoints, outcome string, pause time.Duration, out *bytes.Buffer) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestHundredKills$", "-test.v")
-	// XLA compiles in each life: without optimization that takes half the time.
-	cmd.Env = append(os.Environ(), "CHECKPOINTS="+checkpoints, outcomeFile+"="+outcome, "PAUSE="+pause.String(), "XLA_FLAGS=--xla_backend_optimization_level=0")
+	cmd.Env = append(os.Environ(), "CHECKPOINTS="+checkpoints, outcomeFile+"="+outcome, "PAUSE="+pause.String())
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -40,8 +40,7 @@ func everywhere(t *testing.T, body func(t *testing.T)) {
 		{"2 devices", 1, "GONBATCH_DEVICES=2"}, {"3 ranks", 3, "GONBATCH_DEVICES=1"},
 	} {
 		t.Run(other.name, func(t *testing.T) {
-			// XLA compiles in half the time without optimization.
-			out, err := ranktest.Start(t, ranktest.Torchrun, other.ranks, []string{other.env, "XLA_FLAGS=--xla_backend_optimization_level=0"})
+			out, err := ranktest.Start(t, ranktest.Torchrun, other.ranks, []string{other.env})
 			if err != nil {
 				t.Errorf("%v:\n%s", err, out)
 			}

@@ -104,8 +104,7 @@ func startWorlds(t *testing.T, sizes ...int) *worlds {
 	ended := make(chan struct{}, len(sizes))
 	for _, size := range sizes {
 		go func() {
-			// XLA compiles in each start: without optimization that takes half the time.
-			out, err := ranktest.Start(t, ranktest.Torchrun, size, []string{ordersFolder + "=" + w.folder, "GONBATCH_DEVICES=1", "XLA_FLAGS=--xla_backend_optimization_level=0"})
+			out, err := ranktest.Start(t, ranktest.Torchrun, size, []string{ordersFolder + "=" + w.folder, "GONBATCH_DEVICES=1"})
 			end(fmt.Errorf("the world of %d has ended: %w\n%s", size, err, out))
 			ended <- struct{}{}
 		}()

@@ -132,8 +132,8 @@ func TestRun(t *testing.T) {
 		{name: "result of another job", call: Call{Name: "result", Args: "404 as run"}, err: "no run is called 404"},
 		{name: "result as no name", call: Call{Name: "result", Args: "8 as 3x"}, err: "3x can't be the name of a variable"},
 		{name: "result as a keyword", call: Call{Name: "result", Args: "8 as func"}, err: "func can't be the name of a variable"},
-		{name: "result as nothing", call: Call{Name: "result", Args: "as"}, err: "want %result [JOB] [as NAME]"},
-		{name: "results", call: Call{Name: "result", Args: "7 8"}, err: "want %result [JOB] [as NAME]"},
+		{name: "result as nothing", call: Call{Name: "result", Args: "as"}, err: "want %result [RUN] [as NAME]"},
+		{name: "results", call: Call{Name: "result", Args: "7 8"}, err: "want %result [RUN] [as NAME]"},
 		{name: "no submit command", call: Call{Name: "jobs"}, program: "/nowhere/submit", err: "/nowhere/submit"},
 		{name: "state without a submit command", call: Call{Name: "wait", Args: "7"}, program: "/nowhere/submit", err: "%wait: fork/exec /nowhere/submit"},
 		{name: "unknown", call: Call{Name: "what"}, err: "%what is not known"},
@@ -227,7 +227,7 @@ func sourcesOf(cells []Cell) []string {
 
 // TestTagged: cells have the tags of the saved notebook, found by their ids, or their text.
 func TestTagged(t *testing.T) {
-	const saved = `{"cells":[
+	const saved = `{"nbformat":4,"nbformat_minor":5,"metadata":{},"cells":[
 		{"cell_type":"markdown","id":"m","source":"x","metadata":{"tags":["no"]}},
 		{"cell_type":"code","id":"a","source":["var x\n","int\n"],"metadata":{"tags":["notebook-only"]}},
 		{"cell_type":"code","id":"b","source":"%%\nx++","metadata":{"tags":["train"]}},

@@ -81,7 +81,7 @@ func (r *relay) execute(ctx context.Context, request *wire.Message) {
 		r.reply(r.front.shell, request, "execute_reply", f.content("error"))
 		return
 	}
-	e := &execution{relay: r, request: request, code: cell.TypedParameters(gocell.PlainLines(asked.Code), r.sources()), crash: crash{pass: r.pass, wait: holdTime}}
+	e := &execution{relay: r, request: request, code: gocell.TypedParameters(gocell.PlainLines(asked.Code), r.sources()), crash: crash{pass: r.pass, wait: holdTime}}
 	e.prepared = cell.Prepare(e.code, r.opts.StatusProgram)
 	r.begin(e, asked)
 	if e.stored {

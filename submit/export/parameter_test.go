@@ -122,7 +122,7 @@ func TestParametersAndFlags(t *testing.T) {
 	}, m.Flags); diff != "" {
 		t.Errorf("flags: %s", diff)
 	}
-	want := []Warning{{at(3), 1, "epochs is declared again here, so -p epochs does not count from this cell on"}}
+	want := []Note{{at(3), 1, "epochs is declared again here, so -p epochs does not count from this cell on"}}
 	if diff := cmp.Diff(want, m.Warnings); diff != "" {
 		t.Errorf("warnings: %s", diff)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"gonbatch/internal/gocell"
 	"gonbatch/internal/nbformat"
+	"gonbatch/submit/export/gomod"
 )
 
 // program is what a step's source is made of.
@@ -28,7 +29,7 @@ type program struct {
 }
 
 // render gives the program's source, and its imports.
-func (p program) render(names *packageNames) ([]byte, []importLine, error) {
+func (p program) render(names *gomod.Names) ([]byte, []importLine, error) {
 	body, ordered, err := p.body()
 	if err != nil {
 		return nil, nil, err

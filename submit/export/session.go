@@ -1,6 +1,9 @@
 package export
 
-import "gonbatch/internal/gocell"
+import (
+	"gonbatch/internal/gocell"
+	"gonbatch/submit/export/gomod"
+)
 
 // session plays the kernel that runs the cells one after the other: it remembers what GoNB would.
 type session struct {
@@ -11,11 +14,13 @@ type session struct {
 	goFlags []string
 	// args are the next program's; they last until a cell with Go ran. cellArgs are those of the cell that ran last.
 	args, cellArgs []string
-	mods           []modEdit
-	warnings       []Warning
+	mods           []gomod.Edit
+	warnings       []Note
 	// shells are the commands of the cell that runs.
 	shells []shellCommand
-	params parameters
+	// sources are the cells that ran.
+	sources []string
+	params  parameters
 	// notebookDir is the notebook's folder, which the kernel starts in.
 	notebookDir string
 	// isTest tells that the program of the cell that ran last runs tests; mayFail that the commands of the cell that runs may
@@ -37,12 +42,14 @@ func newSession(notebookDir string) *session {
 
 // warn notes something that the exported programs do without.
 func (s *session) warn(cell *cellInfo, line int, message string) {
-	s.warnings = append(s.warnings, Warning{CellRef: cell.ref, Line: line, Message: message})
+	s.warnings = append(s.warnings, Note{CellRef: cell.ref, Line: line, Message: message})
 }
 
 // run plays a cell up to its main, which it returns: all magics first, then the declarations, as GoNB does.
 func (s *session) run(cell *cellInfo) (main *decl, err error) {
-	code := gocell.Parse(cell.Source)
+	source := gocell.TypedParameters(gocell.PlainLines(cell.Source), s.sources)
+	s.sources = append(s.sources, source)
+	code := gocell.Parse(source)
 	s.mayFail = cell.HasTag(MayFailTag) || code.Has(gocell.AllowFail)
 	s.isTest = code.Has(gocell.Test)
 	if code.Program != nil {

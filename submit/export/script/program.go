@@ -1,8 +1,7 @@
-package export
+package script
 
 import (
 	"fmt"
-	"strings"
 
 	"al.essio.dev/pkg/shellescape"
 )
@@ -27,17 +26,12 @@ done
 [ "$code" -ne 75 ] && [ "$code" -ne 130 ] && [ "$code" -ne 143 ] || exit "$code"
 `
 
-// renderStarter gives the script that starts the program of a step which runs once or may fail. The program lies beside it.
-func renderStarter(cell *cellInfo, step Step) []byte {
-	place := printable(cell.ref.String())
-	var b strings.Builder
-	fmt.Fprintf(&b, "#!/bin/bash\n%s%s; DO NOT EDIT.\n# %s\n", generatedScript, cell.ref.Notebook, place)
-	program := `"$(dirname "$0")"/` + shellescape.Quote(step.Name)
-	if !step.MayFail {
-		b.WriteString("exec " + program + " \"$@\"\n")
-		return []byte(b.String())
+// Program gives the script that starts the program of a step which runs once or may fail. The program lies
+// beside it.
+func (s Step) Program(name string) []byte {
+	program := `"$(dirname "$0")"/` + shellescape.Quote(name)
+	if !s.MayFail {
+		return []byte(s.head() + "exec " + program + " \"$@\"\n")
 	}
-	fmt.Fprintf(&b, passSignals, program)
-	b.WriteString(renderEnd(place, true))
-	return []byte(b.String())
+	return []byte(s.head() + fmt.Sprintf(passSignals, program) + s.end())
 }

@@ -1,4 +1,4 @@
-package cell
+package gocell
 
 import (
 	"go/ast"
@@ -7,8 +7,6 @@ import (
 	"go/types"
 	"regexp"
 	"strings"
-
-	"gonbatch/internal/gocell"
 )
 
 // parameterLine is a line of the cell in which papermill passes parameters.
@@ -17,8 +15,9 @@ var parameterLine = regexp.MustCompile(`^var (\w+) = (.*)$`)
 // compositeType is the type of a list or map that papermill wrote.
 var compositeType = regexp.MustCompile(`^(?:\[\]|map\[)[^{"]*`)
 
-// TypedParameters gives the variables of a cell that papermill injected ("// Parameters", then var NAME = VALUE) the types, or the
-// const, with which the session's earlier cells declare them. Other cells stay as they are.
+// TypedParameters gives the variables of a cell that papermill injected ("// Parameters", then
+// var NAME = VALUE) the types, or the const, with which earlier cells declare them. Other cells stay
+// as they are.
 func TypedParameters(code string, earlier []string) string {
 	lines := strings.Split(code, "\n")
 	if !strings.HasPrefix(lines[0], "// Parameters") {
@@ -43,11 +42,11 @@ func TypedParameters(code string, earlier []string) string {
 	return strings.Join(lines, "\n")
 }
 
-// declaration tells how the last of the cells that declares a variable or constant does: its keyword, and its type if it says one, or
-// is a variable with a value of one.
+// declaration describes the last declaration of a variable or constant in the cells: its keyword, and
+// its type if the declaration states it or a variable's value shows it.
 func declaration(name string, cells []string) (keyword, kind string) {
 	for i := len(cells) - 1; i >= 0; i-- {
-		source := gocell.Parse(cells[i]).File().Text()
+		source := Parse(cells[i]).File().Text()
 		file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.SkipObjectResolution)
 		if err != nil {
 			continue
@@ -78,7 +77,8 @@ func specOf(d *ast.GenDecl, name string) (spec *ast.ValueSpec, at int) {
 	return nil, 0
 }
 
-// typeOf is the type that a declaration says, or, if typed is set, that its value has: a literal's, or that of a conversion.
+// typeOf is the type that a declaration states or, if typed is set, that its value shows: a literal's, or
+// that of a conversion.
 func typeOf(source string, spec *ast.ValueSpec, at int, typed bool) string {
 	text := func(n ast.Node) string { return source[n.Pos()-1 : n.End()-1] }
 	if spec.Type != nil {

@@ -7,18 +7,6 @@ import (
 	"strings"
 )
 
-// Note is something in a cell that works, but may not be what was meant.
-type Note struct {
-	CellRef
-	// Line is the place in the cell, from 1.
-	Line int
-	// Message says what to know.
-	Message string
-}
-
-// String names cell and line.
-func (n Note) String() string { return fmt.Sprintf("%s, line %d: %s", n.CellRef, n.Line, n.Message) }
-
 // exits are the functions that end the whole program.
 var exits = map[string]bool{"os.Exit": true, "log.Fatal": true, "log.Fatalf": true, "log.Fatalln": true, "syscall.Exit": true}
 
@@ -122,7 +110,7 @@ func exitsWithZero(call *ast.CallExpr) bool {
 	return !ok || code.Value == "0"
 }
 
-// noteDeadEnds notes the mains behind which nothing can run.
+// noteDeadEnds notes the mains after which nothing can run.
 func (e *exporter) noteDeadEnds() {
 	steps := e.module.Steps
 	for i, step := range steps {
@@ -130,14 +118,7 @@ func (e *exporter) noteDeadEnds() {
 		if end == nil || i == len(steps)-1 {
 			continue
 		}
-		names := e.module.StepNames()[i+1:]
-		ref := CellRef{}
-		for _, cell := range e.cells {
-			if cell.Number == step.Cell {
-				ref = cell.ref
-			}
-		}
-		e.session.notes = append(e.session.notes, Note{ref, end.line,
-			fmt.Sprintf("%s, so the steps below cannot run: %s", end.how, strings.Join(names, ", "))})
+		message := fmt.Sprintf("%s, so the cells below cannot run: %s", end.how, strings.Join(e.module.StepNames()[i+1:], ", "))
+		e.session.notes = append(e.session.notes, Note{e.cells[step.Cell-1].ref, end.line, message})
 	}
 }

@@ -36,10 +36,8 @@ func (p picks) wants(step string, cell *cellInfo) bool {
 
 // check gives an error for a pick that no step answers to.
 func (p picks) check(nb string, all []Step, cells []*cellInfo) error {
-	byNumber := map[int]string{}
 	var steps []string
 	for _, step := range all {
-		byNumber[step.Cell] = step.Name
 		steps = append(steps, step.Name)
 	}
 	for _, pick := range p {
@@ -47,25 +45,24 @@ func (p picks) check(nb string, all []Step, cells []*cellInfo) error {
 			continue
 		}
 		var other *cellInfo
-		found := false
 		for _, cell := range cells {
-			if !names(pick, cell) {
-				continue
+			if names(pick, cell) && (other == nil || !hasStep(all, other)) {
+				other = cell
 			}
-			if _, ok := byNumber[cell.Number]; ok {
-				found = true
-			}
-			other = cell
 		}
 		switch {
-		case found:
-		case other != nil:
+		case other == nil:
+			return fmt.Errorf("--cell %s: %s has no cell with that tag, id, number or name%s%s", pick, nb, suggestion(pick, steps), choices(steps))
+		case !hasStep(all, other):
 			return fmt.Errorf("--cell %s: %s is no main cell: it has no %%%%, %%main, %%exec or func main%s", pick, other.ref, choices(steps))
-		default:
-			return fmt.Errorf("--cell %s: %s has no cell with that tag, id, number or step name%s%s", pick, nb, suggestion(pick, steps), choices(steps))
 		}
 	}
 	return nil
+}
+
+// hasStep reports whether a cell has a step.
+func hasStep(all []Step, cell *cellInfo) bool {
+	return slices.ContainsFunc(all, func(step Step) bool { return step.Cell == cell.Number })
 }
 
 // suggestion names near steps.
@@ -81,7 +78,7 @@ func choices(steps []string) string {
 	if len(steps) == 0 {
 		return ""
 	}
-	return "\nthe notebook's steps are " + strings.Join(steps, ", ")
+	return "\nthe notebook's cells are " + strings.Join(steps, ", ")
 }
 
 // codeCells are the code cells that are not left out.

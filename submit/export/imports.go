@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gonbatch/internal/gocell"
+	"gonbatch/submit/export/gomod"
 )
 
 // importLine is an import of an exported program.
@@ -44,7 +45,7 @@ func selectors(body string) (map[string]map[string]bool, error) {
 
 // chooseImports gives the imports of a program: of those that the cells have the ones that are used, and those of the
 // standard library that are missing, as goimports adds them for GoNB.
-func chooseImports(remembered []*importDecl, body string, names *packageNames) ([]importLine, error) {
+func chooseImports(remembered []*importDecl, body string, names *gomod.Names) ([]importLine, error) {
 	used, err := selectors(body)
 	if err != nil {
 		return nil, err
@@ -55,7 +56,7 @@ func chooseImports(remembered []*importDecl, body string, names *packageNames) (
 	for _, imp := range remembered {
 		name := imp.name
 		if name == "" {
-			name = names.of(imp.path, used)
+			name = names.Of(imp.path, used)
 		}
 		switch {
 		case name == "_" || name == "." || imp.path == "C":

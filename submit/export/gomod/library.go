@@ -1,4 +1,11 @@
-package export
+// Package gomod has the go.mod of an exported notebook: gonbatch's own requirements, changed as the notebook's go
+// commands ask, and the names of the packages that its modules have. It reads files and runs no go command.
+//
+//	mod, err := gomod.Library(gonbatchSource, "notebook")
+//	edits, reason := gomod.Edits(gocell.Words("go get example.com/m@v1.2.3"))
+//	err = edits[0].Apply(mod)
+//	files, err := gomod.Files(mod, gonbatchSource) // go.mod, go.sum
+package gomod
 
 import (
 	"errors"
@@ -13,9 +20,9 @@ import (
 // libraryModule is the path of gonbatch's own module.
 const libraryModule = "gonbatch"
 
-// libraryMod reads gonbatch's own go.mod and makes it the notebook's: without its tools, with gonbatch itself replaced by
+// Library reads gonbatch's own go.mod and makes it the notebook's: without its tools, with gonbatch itself replaced by
 // its source tree. All versions are then those that gonbatch was tested with, and no network is needed to choose them.
-func libraryMod(sourceDir, modulePath string) (*modfile.File, error) {
+func Library(sourceDir, modulePath string) (*modfile.File, error) {
 	file := filepath.Join(sourceDir, "go.mod")
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -56,8 +63,8 @@ func absoluteReplaces(mod *modfile.File, sourceDir string) error {
 	return nil
 }
 
-// modFiles gives go.mod and go.sum.
-func modFiles(mod *modfile.File, sourceDir string) (map[string][]byte, error) {
+// Files gives go.mod and go.sum.
+func Files(mod *modfile.File, sourceDir string) (map[string][]byte, error) {
 	mod.SetRequireSeparateIndirect(mod.Require)
 	mod.Cleanup()
 	mod.SortBlocks()

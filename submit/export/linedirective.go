@@ -2,6 +2,7 @@ package export
 
 import (
 	"fmt"
+	"go/ast"
 	"go/format"
 	"go/scanner"
 	"go/token"
@@ -123,20 +124,8 @@ func needsSeparator(line, above string) bool {
 	return !isDirective(above)
 }
 
-// isDirective tells whether a comment is one for a tool (//go:noinline), not for a reader.
+// isDirective reports whether a comment is one for a tool (//go:noinline), not for a reader.
 func isDirective(comment string) bool {
-	text := strings.TrimPrefix(comment, "//")
-	if strings.HasPrefix(text, "line ") || strings.HasPrefix(text, "export ") || strings.HasPrefix(text, "extern ") {
-		return true
-	}
-	name, rest, ok := strings.Cut(text, ":")
-	if !ok || name == "" || rest == "" {
-		return false
-	}
-	for _, r := range name + rest[:1] {
-		if (r < 'a' || r > 'z') && (r < '0' || r > '9') {
-			return false
-		}
-	}
-	return true
+	_, isTool := ast.ParseDirective(token.NoPos, comment)
+	return isTool || strings.HasPrefix(comment, "//line ") || strings.HasPrefix(comment, "//export ") || strings.HasPrefix(comment, "//extern ")
 }

@@ -1,8 +1,11 @@
 package export
 
 import (
+	"fmt"
 	"maps"
 	"strings"
+
+	"gonbatch/submit/export/script"
 )
 
 // shellCommand is a shell line or cell, with what surrounds it when its turn comes.
@@ -37,7 +40,7 @@ func (s *session) takeShells() []shellCommand {
 }
 
 // shellLine is a ! line.
-func (s *session) shellLine(m played) error { return s.queue(m, bashLine(m.Text)) }
+func (s *session) shellLine(m played) error { return s.queue(m, script.Line(m.Text)) }
 
 // shellCell is %%bash or %%sh.
 func (s *session) shellCell(m played) error {
@@ -45,7 +48,7 @@ func (s *session) shellCell(m played) error {
 	if args := m.Args(); len(args) > 0 {
 		return m.errorf("%s takes no arguments; write %%%%script %s %s", m.Name(), shell, strings.Join(args, " "))
 	}
-	return s.queue(m, feed([]string{shell}, "\n"+m.body()))
+	return s.queue(m, script.Feed([]string{shell}, "\n"+m.body()))
 }
 
 // script is %%script.
@@ -54,7 +57,7 @@ func (s *session) script(m played) error {
 	if len(args) == 0 {
 		return m.errorf("%%%%script needs the command that gets the cell: %%%%script COMMAND [ARGUMENTS]")
 	}
-	return s.queue(m, feed(args, m.body()))
+	return s.queue(m, script.Feed(args, m.body()))
 }
 
 // writeFile is %%writefile.
@@ -67,7 +70,7 @@ func (s *session) writeFile(m played) error {
 	if len(args) != 1 || args[0] == "" {
 		return m.errorf("%%%%writefile takes one file: %%%%writefile [-a] FILE; quote a name that has spaces")
 	}
-	return s.queue(m, writeTo(args[0], add, m.body()))
+	return s.queue(m, script.WriteTo(args[0], add, m.body()))
 }
 
 // body is the cell without its first line; every line of it ends in a newline.
@@ -89,6 +92,23 @@ func (e *exporter) shellStep(cell *cellInfo, sh shellCommand, picked bool) {
 	if !picked && !e.picks.wants(name, cell) {
 		return
 	}
-	e.module.Files[step.Script] = renderScript(cell, sh)
+	e.module.Files[step.Script] = cell.script(printable(fmt.Sprintf("%s, line %d: %s", cell.ref, sh.line, sh.title)), sh.mayFail).Command(sh.run)
 	e.module.Steps = append(e.module.Steps, step)
+}
+
+// shellName begins the names of the steps of a cell's shell commands. It is never made from the heading: that is the
+// main cell's.
+func shellName(cell *cellInfo) string { return fmt.Sprintf("shell-%d", cell.Number) }
+
+// titleLimit is the length of a command in messages.
+const titleLimit = 60
+
+// shortened is a command in one line that is not too long.
+func shortened(command string) string {
+	line, _, _ := strings.Cut(command, "\n")
+	runes := []rune(printable(strings.TrimRight(line, " \t\r")))
+	if len(runes) > titleLimit {
+		return string(runes[:titleLimit-3]) + "..."
+	}
+	return string(runes)
 }

@@ -1,4 +1,4 @@
-package export
+package gomod
 
 import (
 	"go/parser"
@@ -13,45 +13,49 @@ import (
 	"gonbatch/internal/gocell"
 )
 
-// packageNames finds the names of imported packages without running the go command.
-type packageNames struct {
-	mod       *modfile.File
-	sourceDir string
-	modCache  string
-	cache     map[string]string
+// Names finds the names of imported packages without running the go command.
+type Names struct {
+	// Mod is the program's go.mod, SourceDir gonbatch's own source tree, and ModCache the folder of downloaded modules.
+	Mod                 *modfile.File
+	SourceDir, ModCache string
+
+	found map[string]string
 }
 
-// of is the name of the package at an import path, or "" where it cannot be known. A name that the path suggests and that
+// Of is the name of the package at an import path, or "" where it cannot be known. A name that the path suggests and that
 // the program uses is taken as right; else the package's own source decides.
-func (n *packageNames) of(importPath string, used map[string]map[string]bool) string {
+func (n *Names) Of(importPath string, used map[string]map[string]bool) string {
 	assumed := gocell.AssumedName(importPath)
 	if used[assumed] != nil || gocell.IsStandard(importPath) {
 		return assumed
 	}
-	if name, ok := n.cache[importPath]; ok {
+	if name, ok := n.found[importPath]; ok {
 		return name
 	}
 	name := ""
 	if dir := n.dir(importPath); dir != "" {
 		name = clauseIn(dir)
 	}
-	n.cache[importPath] = name
+	if n.found == nil {
+		n.found = map[string]string{}
+	}
+	n.found[importPath] = name
 	return name
 }
 
 // dir is the folder of the package's source, or "" where no module of go.mod has it.
-func (n *packageNames) dir(importPath string) string {
+func (n *Names) dir(importPath string) string {
 	if rest, ok := strings.CutPrefix(importPath, "gonbatch/"); ok {
-		return filepath.Join(n.sourceDir, rest)
+		return filepath.Join(n.SourceDir, rest)
 	}
-	in := containingModule(n.mod, importPath)
+	in := containingModule(n.Mod, importPath)
 	rest := strings.TrimPrefix(importPath, in)
-	for _, r := range n.mod.Replace {
+	for _, r := range n.Mod.Replace {
 		if r.Old.Path == in && r.New.Version == "" {
 			return filepath.Join(r.New.Path, rest)
 		}
 	}
-	for _, r := range n.mod.Require {
+	for _, r := range n.Mod.Require {
 		if r.Mod.Path != in {
 			continue
 		}
@@ -59,7 +63,7 @@ func (n *packageNames) dir(importPath string) string {
 		if err != nil {
 			return ""
 		}
-		return filepath.Join(n.modCache, path+"@"+r.Mod.Version, rest)
+		return filepath.Join(n.ModCache, path+"@"+r.Mod.Version, rest)
 	}
 	return ""
 }
