@@ -102,7 +102,7 @@ func newStep(spec submit.JobSpec, step submit.Step) Step {
 }
 
 // StepTitle begins the line that the script writes to its log before a step.
-func StepTitle(step string) string { return "gonbatch: step " + step }
+func StepTitle(step string) string { return "gonbatch: cell " + step }
 
 // exportAll gives the steps the script's environment, whatever the job itself was given by "sbatch
 // --export".
@@ -135,7 +135,8 @@ func rankOptions(spec submit.JobSpec) []string {
 	}
 }
 
-// rankLogs is SLURM's pattern for the logs of all ranks: "%" is doubled wherever it is not a placeholder.
+// rankLogs is SLURM's pattern for the logs of all ranks: "%" is doubled wherever it is not a
+// placeholder.
 func rankLogs(dir rundir.Dir) string {
 	return rundir.At(escapePattern(dir.Path())).RankLogPattern("%t")
 }

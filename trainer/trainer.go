@@ -31,7 +31,7 @@ type Trainer struct {
 	gomlx     *train.Trainer
 	predicts  *model.Exec // Nil until something is predicted.
 	callbacks []Callback
-	logger    logger.Logger // Nil on all ranks but 0, and where nothing is to be logged.
+	logger    logger.Logger // Nil on all ranks but 0, and where nothing is logged.
 	display   *display
 	saver     *saver // Nil: no checkpoints.
 	randoms   *randoms
@@ -92,7 +92,7 @@ func New(world *distributed.World, config Config, task Task, options ...Option) 
 		return nil, fmt.Errorf("trainer: %w", err)
 	}
 	if config.Name == "" {
-		config.Name = names.next(env.Step)
+		config.Name = names.next(env.Cell)
 	}
 	config.Checkpoint.Dir = config.checkpointDir(env.Env)
 	t := &Trainer{env: env, world: world, config: config, task: task, store: model.NewStore(), out: os.Stdout, metrics: Metrics{}}

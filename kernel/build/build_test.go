@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gonbatch/internal/rundir"
 )
 
 // module is a module of cells for a test, with a go command that counts how often it is called.
@@ -41,7 +43,7 @@ func newCell(t *testing.T) *module {
 	}
 	for name, text := range map[string]string{
 		"go":                     fmt.Sprintf("#!/bin/sh\necho called >>%s\nexec %s \"$@\"\n", c.calls, real),
-		"seed/record":            strings.ReplaceAll(string(record), "{{cell}}", c.opts.Cell),
+		"seed/record":            strings.NewReplacer("{{cell}}", c.opts.Cell, "{{record}}", rundir.EnvRecord).Replace(string(record)),
 		"seed/program":           "#!/bin/sh\nexec \"$0.run\" \"$@\"\n",
 		"seed/gonbatch__show.go": "package main\n\nimport \"fmt\"\n\nfunc gonbatch__show(values ...any) { fmt.Println(values...) }\n",
 		"module/go.mod":          "module cell\n\ngo 1.26\n\nrequire example.com/near v0.0.0\n\nreplace example.com/near => ../near\n",
@@ -61,7 +63,8 @@ func (c *module) write(t *testing.T, name, text string) {
 	}
 }
 
-// run builds the program and runs it. It returns what the two put out, and whether the go command built it.
+// run builds the program and runs it. It returns what the two put out, and whether the go command
+// built it.
 func (c *module) run(t *testing.T) (output string, byGo bool) {
 	t.Helper()
 	_ = os.Remove(c.calls)
@@ -209,7 +212,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestSharedPlans: the plan of one session builds the program of another, whose module and folder have other names.
+// TestSharedPlans: the plan of one session builds the program of another, whose module and folder
+// have other names.
 func TestSharedPlans(t *testing.T) {
 	first, second := newCell(t), newCell(t)
 	first.opts.Store = t.TempDir()

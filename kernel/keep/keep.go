@@ -71,7 +71,7 @@ type place struct {
 func findPlace(getenv func(string) string) place {
 	p := place{dir: getenv(rundir.EnvKeepDir), errors: getenv(rundir.EnvKeepErrors)}
 	if env := rundir.ReadEnv(getenv); p.dir == "" && env.InRun() {
-		p.dir, p.after = env.Dir.Kept(), env.Dir.KeptAfter(env.Step)
+		p.dir, p.after = env.Dir.Kept(), env.Dir.KeptAfter(env.Cell)
 	}
 	if ranks, err := cluster.Detect(getenv); err == nil { // Nonsense ends programs that use ranks.
 		p.rank = ranks.Rank
@@ -150,7 +150,8 @@ func (p place) save(name string, pointer any) error {
 	return os.Rename(file+".new", file)
 }
 
-// newBox makes a pointer to a struct with one field of the type: gob takes nil only within a struct.
+// newBox makes a pointer to a struct with one field of the type: gob takes nil only within a
+// struct.
 func newBox(t reflect.Type) reflect.Value {
 	return reflect.New(reflect.StructOf([]reflect.StructField{{Name: "Value", Type: t}}))
 }

@@ -100,7 +100,8 @@ func TestAnotherType(t *testing.T) {
 	}
 }
 
-// TestRanks: each rank of a job finds its own value, a rank that was not there before finds rank 0's.
+// TestRanks: each rank of a job finds its own value, a rank that was not there before finds rank
+// 0's.
 func TestRanks(t *testing.T) {
 	run := t.TempDir()
 	t.Setenv(rundir.EnvKeepDir, "")
@@ -134,7 +135,7 @@ func TestKeptAfter(t *testing.T) {
 	for _, rank := range []string{"0", "1"} {
 		t.Setenv("RANK", rank)
 		for i, step := range []string{"first", "second", "second"} {
-			t.Setenv(rundir.EnvStep, step)
+			t.Setenv(rundir.EnvCell, step)
 			Vars{"x": &i}.Save()
 		}
 	}

@@ -89,8 +89,8 @@ func TestPick(t *testing.T) {
 		{"id", []string{"c7"}, []string{"cell-7"}, ""},
 		{"number", []string{"4"}, []string{"Eval"}, ""},
 		{"step", []string{"eval-2", "cell-7"}, []string{"eval-2", "cell-7"}, ""},
-		{"unknown", []string{"evil"}, nil, "--cell evil: tags.ipynb has no cell with that tag, id, number or step name; did you mean Eval?\nthe notebook's steps are Eval, eval-2, cell-7"},
-		{"no main", []string{"3"}, nil, "--cell 3: tags.ipynb, cell 3 (id c3) is no main cell: it has no %%, %main, %exec or func main\nthe notebook's steps are Eval, eval-2, cell-7"},
+		{"unknown", []string{"evil"}, nil, "--cell evil: tags.ipynb has no cell with that tag, id, number or name; did you mean Eval?\nthe notebook's cells are Eval, eval-2, cell-7"},
+		{"no main", []string{"3"}, nil, "--cell 3: tags.ipynb, cell 3 (id c3) is no main cell: it has no %%, %main, %exec or func main\nthe notebook's cells are Eval, eval-2, cell-7"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -118,7 +118,7 @@ func (e *exporter) noteDeadEnds() {
 		if end == nil || i == len(steps)-1 {
 			continue
 		}
-		message := fmt.Sprintf("%s, so the steps below cannot run: %s", end.how, strings.Join(e.module.StepNames()[i+1:], ", "))
+		message := fmt.Sprintf("%s, so the cells below cannot run: %s", end.how, strings.Join(e.module.StepNames()[i+1:], ", "))
 		e.session.notes = append(e.session.notes, Note{e.cells[step.Cell-1].ref, end.line, message})
 	}
 }

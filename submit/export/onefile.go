@@ -79,11 +79,11 @@ func (m *Module) checkScript() error {
 	case len(m.Steps) > 1:
 		return fmt.Errorf("%s has shell commands, and a script has Go only: pick the program by --cell %s, or export a module", m.Notebook, programs[0].Name)
 	case programs[0].Test:
-		return fmt.Errorf("%s: step %s runs tests, which need a module: export one", m.Notebook, programs[0].Name)
+		return fmt.Errorf("%s: cell %s runs tests, which need a module: export one", m.Notebook, programs[0].Name)
 	}
 	for _, name := range m.FileNames() {
 		if strings.HasPrefix(name, programs[0].Package+"/") && name != programs[0].File() {
-			return fmt.Errorf("%s: step %s embeds %s, and a script is one file: export a module", m.Notebook, programs[0].Name, name)
+			return fmt.Errorf("%s: cell %s embeds %s, and a script is one file: export a module", m.Notebook, programs[0].Name, name)
 		}
 	}
 	return nil

@@ -99,7 +99,7 @@ func (p *cellParser) droppedErrors(body *ast.BlockStmt, errorFuncs map[string]bo
 		}
 		name := calledName(statement.X)
 		if droppable[name] || errorFuncs[name] {
-			notes = append(notes, p.note(statement.Pos(), "the error of %s is dropped: where it fails the step goes on as if it had not", name))
+			notes = append(notes, p.note(statement.Pos(), "the error of %s is dropped: where it fails, the cell continues as if it had not", name))
 		}
 		return true
 	})

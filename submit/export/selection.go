@@ -52,7 +52,7 @@ func (p picks) check(nb string, all []Step, cells []*cellInfo) error {
 		}
 		switch {
 		case other == nil:
-			return fmt.Errorf("--cell %s: %s has no cell with that tag, id, number or step name%s%s", pick, nb, suggestion(pick, steps), choices(steps))
+			return fmt.Errorf("--cell %s: %s has no cell with that tag, id, number or name%s%s", pick, nb, suggestion(pick, steps), choices(steps))
 		case !hasStep(all, other):
 			return fmt.Errorf("--cell %s: %s is no main cell: it has no %%%%, %%main, %%exec or func main%s", pick, other.ref, choices(steps))
 		}
@@ -78,7 +78,7 @@ func choices(steps []string) string {
 	if len(steps) == 0 {
 		return ""
 	}
-	return "\nthe notebook's steps are " + strings.Join(steps, ", ")
+	return "\nthe notebook's cells are " + strings.Join(steps, ", ")
 }
 
 // codeCells are the code cells that are not left out.

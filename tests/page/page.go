@@ -16,7 +16,8 @@ type Block struct {
 	Line int
 	// Script are the commands.
 	Script string
-	// NotRun is why a test can't run them, from a comment <!-- not run: REASON --> on the line before.
+	// NotRun is why a test can't run them, from a comment <!-- not run: REASON --> on the line
+	// before.
 	NotRun string
 }
 
