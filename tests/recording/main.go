@@ -9,6 +9,7 @@ package main
 import (
 	"bufio"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -72,7 +73,10 @@ func record(command []string) ([]line, error) {
 		return nil, err
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait(); in.Close() }()
+	go func() {
+		err := cmd.Wait()
+		ended <- errors.Join(err, in.Close())
+	}()
 	for scanner := bufio.NewScanner(out); scanner.Scan(); {
 		text := strings.ReplaceAll(scanner.Text(), folder, "~/gonbatch")
 		lines = append(lines, line{text, time.Since(began)})
