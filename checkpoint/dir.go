@@ -12,36 +12,36 @@ import (
 	"gonbatch/checkpoint/folder"
 )
 
-// Info is a checkpoint as List finds it.
+// Info is a checkpoint in the list that List returns.
 type Info = folder.Info
 
-// List finds the checkpoints in a folder, the newest step first, without reading their tensors. It
-// may be called while others save.
+// List returns the checkpoints in a folder, the newest step first, without reading their tensors.
+// It may be called while others save.
 func List(path string) ([]Info, error) { return folder.List(path) }
 
 // Mode says which of two metrics is better.
 type Mode string
 
-// A metric is best where it is smallest, as a loss is, or largest, as an accuracy is.
+// The smallest value of a metric is best, as of a loss, or the largest, as of an accuracy.
 const (
 	Min Mode = "min"
 	Max Mode = "max"
 )
 
-// KeepAll as Options.Keep removes nothing.
+// KeepAll as Options.Keep keeps all checkpoints.
 const KeepAll = math.MaxInt
 
-// Options say which checkpoints are kept.
+// Options says which checkpoints to keep.
 type Options struct {
-	// Keep is the number of newest checkpoints that are kept; 0 stands for 2.
+	// Keep is the number of newest checkpoints to keep. 0 means 2.
 	Keep int
-	// Metric is the one whose best checkpoint is kept as well; empty for none.
+	// Metric is the metric whose best checkpoint is also kept. If it is empty, there is none.
 	Metric string
-	// Mode says what is best; empty stands for Min.
+	// Mode says which value is best. Empty means Min.
 	Mode Mode
-	// Check refuses a snapshot by an error, before anything is written. Nil takes all.
+	// Check may refuse a snapshot with an error before anything is written. Nil accepts all.
 	Check func(*Snapshot) error
-	// Report gets warnings: what couldn't be removed. Nil drops them.
+	// Report receives warnings about what couldn't be removed. Nil discards them.
 	Report func(message string)
 }
 
@@ -69,8 +69,8 @@ func (o Options) validate() (Options, error) {
 	return o, nil
 }
 
-// Dir is a folder of checkpoints to which this process saves. Its methods may be called from
-// several goroutines.
+// Dir is a folder of checkpoints to which this process saves. Several goroutines may call its
+// methods.
 type Dir struct {
 	path    string
 	options Options
@@ -82,7 +82,8 @@ type Dir struct {
 	weights []string
 }
 
-// Open makes the folder if it isn't there. One process at a time may save to it.
+// Open opens a folder of checkpoints, and creates it if it doesn't exist. Only one process at a
+// time may save to it.
 func Open(path string, o Options) (*Dir, error) {
 	o, err := o.validate()
 	if err != nil {
@@ -100,18 +101,18 @@ func Open(path string, o Options) (*Dir, error) {
 	return &Dir{path: path, options: o, damaged: map[string]bool{}}, nil
 }
 
-// Path is the folder.
+// Path returns the path of the folder.
 func (d *Dir) Path() string { return d.path }
 
-// Latest reads the newest checkpoint that is whole. For each newer one that isn't, report is called
-// with its name and what is wrong with it. Without any checkpoint it returns nil and no error; if
-// there are some but none is whole, that is an error, and so is a checkpoint of a newer version of
-// this package.
+// Latest reads the newest valid checkpoint. For each newer one that is damaged, it calls report
+// with the name and what is wrong. If there is no checkpoint, it returns nil and no error. If there
+// are some but none is valid, or if one was written by a newer version of this package, it returns
+// an error.
 func (d *Dir) Latest(report func(message string)) (*Snapshot, error) {
 	return d.first(report, func(all []Info) []Info { return all })
 }
 
-// Best reads the whole checkpoint with the best value of the metric, otherwise like Latest.
+// Best is like Latest, but reads the checkpoint with the best value of the metric.
 func (d *Dir) Best(report func(message string)) (*Snapshot, error) {
 	if d.options.Metric == "" {
 		return nil, fmt.Errorf("checkpoint: %s: no metric says which is best: set Options.Metric", d.path)
@@ -119,8 +120,8 @@ func (d *Dir) Best(report func(message string)) (*Snapshot, error) {
 	return d.first(report, d.ranked)
 }
 
-// SetAside moves all checkpoints into a new folder in this one, whose path it returns, so that
-// another training can begin here; empty if there are none.
+// SetAside moves all checkpoints to a new folder inside this one, so that another training can
+// start here. It returns the new folder's path, or "" if there are no checkpoints.
 func (d *Dir) SetAside() (string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

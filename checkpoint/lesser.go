@@ -10,12 +10,12 @@ import (
 	"gonbatch/checkpoint/safetensors"
 )
 
-// LesserError says that a snapshot has less of the model than the checkpoint that it would stand
-// before or replace.
+// LesserError reports that a snapshot has less of the model than the checkpoint that it would
+// follow or replace.
 type LesserError struct {
-	// Newest is the folder's newest checkpoint; empty if there is none.
+	// Newest is the folder's newest checkpoint, or "" if there is none.
 	Newest string
-	// Missing are the weights that only Newest has, sorted.
+	// Missing lists the weights that only Newest has, sorted.
 	Missing []string
 }
 

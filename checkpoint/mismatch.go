@@ -9,23 +9,23 @@ import (
 // maxNamed is how many variables of each kind an error names.
 const maxNamed = 5
 
-// Difference is a variable that is another one in the checkpoint than in the model.
+// Difference is a variable that differs between the checkpoint and the model.
 type Difference struct {
-	// Path is the variable's.
+	// Path is the variable's path.
 	Path string
-	// Checkpoint and Model are its type and shape on both sides.
+	// Checkpoint and Model are its type and shape in each.
 	Checkpoint, Model string
 }
 
-// MismatchError says that a checkpoint is of another model.
+// MismatchError reports that a checkpoint belongs to another model.
 type MismatchError struct {
-	// Checkpoint names it.
+	// Checkpoint is the checkpoint's path.
 	Checkpoint string
-	// Different are variables with another type or shape.
+	// Different lists variables with another type or shape.
 	Different []Difference
-	// Missing are variables of the model that the checkpoint doesn't have.
+	// Missing lists variables of the model that the checkpoint doesn't have.
 	Missing []string
-	// Unused are variables of the checkpoint that the model doesn't have.
+	// Unused lists variables of the checkpoint that the model doesn't have.
 	Unused []string
 }
 

@@ -12,7 +12,8 @@ import (
 	"gonbatch/checkpoint/folder"
 )
 
-// Read reads the checkpoint in a folder ("checkpoints/main/step-00001200"), and compares all checksums.
+// Read reads the checkpoint in a folder ("checkpoints/main/step-00001200") and compares all
+// checksums.
 func Read(path string) (_ *Snapshot, err error) {
 	c, err := folder.Open(path)
 	if err != nil {

@@ -9,16 +9,16 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// Restore gives the store's variables the snapshot's values: those that exist, and, by the store's
-// Loader, those that graphs create later. If a variable that exists has another type or shape, or
-// isn't in the snapshot, nothing is changed and the error is a *MismatchError. Variables of metrics
-// may be missing.
+// Restore gives the store's variables the snapshot's values: immediately to those that exist, and
+// through the store's Loader to those that graphs create later. If an existing variable has another
+// type or shape, or isn't in the snapshot, nothing changes and the error is a *MismatchError.
+// Variables of metrics may be missing.
 //
-// The variables named in withheld keep the values that graphs create them with; until they exist,
-// snapshots of the store have the restored ones.
+// The variables named in withheld keep the values with which graphs create them. Until they exist,
+// snapshots of the store have the restored values.
 //
-// The store gets copies: the snapshot may be restored again. It stays in memory until all its
-// variables were asked for.
+// The store gets copies, so the snapshot may be restored again. It stays in memory until all its
+// variables have been used.
 func (s *Snapshot) Restore(store *model.Store, withheld ...string) error {
 	loader := newLoader(store)
 	loader.weights, loader.withheld = s.Weights, withheld
@@ -50,8 +50,8 @@ func (s *Snapshot) Restore(store *model.Store, withheld ...string) error {
 	return nil
 }
 
-// Create adds at once the variables that Restore has left for graphs to create, but those of
-// metrics: for a store whose training has ended, so that no graph may come.
+// Create immediately adds the variables that Restore has left for graphs to create, except those of
+// metrics. It is for a store whose training has ended, for which no graph may be built any more.
 func (s *Snapshot) Create(store *model.Store) error {
 	if l, ok := store.Loader().(*loader); ok {
 		l.withheld = nil
@@ -69,9 +69,9 @@ func (s *Snapshot) Create(store *model.Store) error {
 	return nil
 }
 
-// Check compares the store's variables with the snapshot's, after the graphs are built: a variable
+// Check compares the store's variables with the snapshot's, after the graphs are built. A variable
 // that only one of them has means another model or optimizer, and is a *MismatchError. Variables of
-// metrics don't count.
+// metrics are ignored.
 func (s *Snapshot) Check(store *model.Store) error {
 	var names renamer
 	mismatch := &MismatchError{Checkpoint: s.name()}
@@ -89,11 +89,11 @@ func (s *Snapshot) Check(store *model.Store) error {
 	return mismatch.orNil()
 }
 
-// CheckModel is Check for a store whose graphs only use the model, and don't train it: variables of the
-// training may be missing.
+// CheckModel is like Check, for a store whose graphs use the model without training it: variables
+// of the training may be missing.
 func (s *Snapshot) CheckModel(store *model.Store) error { return s.checkWeights(store, true) }
 
-// CheckUsed is CheckModel for graphs that may be a part of the model only.
+// CheckUsed is like CheckModel, for graphs that may be only a part of the model.
 func (s *Snapshot) CheckUsed(store *model.Store) error { return s.checkWeights(store, false) }
 
 func (s *Snapshot) checkWeights(store *model.Store, whole bool) error {

@@ -15,7 +15,7 @@ import (
 	"gonbatch/checkpoint/folder"
 )
 
-// WeightsFile is the file of a checkpoint that has the model.
+// WeightsFile is the name of the file of a checkpoint that has the model.
 const WeightsFile = "model.safetensors"
 
 // The files of a checkpoint.
@@ -25,11 +25,11 @@ const (
 	ranksFile    = "ranks.safetensors"
 )
 
-// Save writes a snapshot, and returns when it is on the disk; then it removes old checkpoints
-// beyond those to be kept. The folder appears whole or not at all. Saving a step again replaces it.
+// Save writes a snapshot and returns when it is on disk. Then it removes the old checkpoints that
+// needn't be kept. The new folder appears complete or not at all. Saving a step again replaces it.
 //
-// A snapshot without weights, or without one that the folder's newest checkpoint has, is refused
-// with a *LesserError: the folder keeps what it has.
+// Save refuses a snapshot that has no weights, or lacks one that the folder's newest checkpoint
+// has, with a *LesserError. The folder stays as it is.
 func (d *Dir) Save(s *Snapshot) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

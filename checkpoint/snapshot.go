@@ -13,36 +13,36 @@ import (
 	"gonbatch/checkpoint/folder"
 )
 
-// Metrics are numbers by name; they may be infinite or no number.
+// Metrics maps names to numbers, which may be infinite or NaN.
 type Metrics = folder.Metrics
 
-// Snapshot is a training at one moment, in host memory.
+// Snapshot is the state of a training at one moment, in host memory.
 type Snapshot struct {
-	// Step is the global step: the number of optimizer updates that were done.
+	// Step is the number of updates of the weights so far.
 	Step int64
-	// Tensors are the values of all variables, by path ("/dense/weights"). They belong to the
-	// snapshot: the training can't change them. The random part in the paths of GoMLX's metrics is
-	// replaced by a number, so that another process finds them.
+	// Tensors has the values of all variables, by path ("/dense/weights"). They belong to the
+	// snapshot, so the training can't change them. A number replaces the random part in the paths
+	// of GoMLX's metrics, so that another process finds them.
 	Tensors map[string]*tensors.Tensor
-	// Weights says which of Tensors are the model: what one needs to use it. The others only matter
-	// for going on with the training.
+	// Weights says which of Tensors are the model, that is, what one needs to use it. The others
+	// are needed only to resume the training.
 	Weights map[string]bool
 	// Trainable says which of Weights an optimizer changes. It is empty in a snapshot that was
 	// read.
 	Trainable map[string]bool
-	// Ranks is what each rank holds of its own, such as its random stream. It may be empty.
+	// Ranks is the state that each rank has of its own, such as its random stream. It may be empty.
 	Ranks [][]byte
-	// Progress is what each component of the training notes for itself, by its name: loop counters,
-	// sampler, schedules, callbacks.
+	// Progress is the state of each component of the training, by the component's name: loop
+	// counters, sampler, schedules, callbacks.
 	Progress map[string]json.RawMessage
-	// Metrics are those by which checkpoints are compared.
+	// Metrics are the metrics by which checkpoints are compared.
 	Metrics Metrics
 	// WorldSize is the number of ranks.
 	WorldSize int
-	// CodeHash is the hash of the program's sources, if known.
+	// CodeHash is the hash of the program's sources, if it is known.
 	CodeHash string
-	// Versions are those of Go and of the libraries that wrote the checkpoint; Save fills them in
-	// where they are missing.
+	// Versions are the versions of Go and of the libraries that wrote the checkpoint. Save fills in
+	// what is missing.
 	Versions map[string]string
 	// Time is when the checkpoint was written, and Path its folder. Both are empty in a snapshot
 	// that wasn't read.
@@ -51,13 +51,13 @@ type Snapshot struct {
 }
 
 // Take copies all variables to host memory: those of the store, and those that a Restore has left
-// for graphs to create. The training has to stand still meanwhile, and no longer. The step is that
-// of GoMLX's optimizers.
+// for graphs to create. The training must stand still until Take returns. The step is that of
+// GoMLX's optimizers.
 //
-// A weight without a value is an error: the snapshot would have less than the model.
+// A weight without a value is an error, because the snapshot would have less than the model.
 //
-// Most of its time goes into getting fresh memory: Writer.Take takes that of a snapshot which is
-// written already.
+// Most of Take's time is spent on getting new memory. Writer.Take avoids that: it uses the memory
+// of a snapshot that has been written.
 func Take(store *model.Store) (*Snapshot, error) { return take(store, nil) }
 
 // take copies into the tensors of a snapshot that nobody uses any more, where they fit.

@@ -8,8 +8,8 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// Writer saves snapshots in the background, one at a time, so that at most two are in memory: the one being written, and the one
-// being taken. Its methods may be called from several goroutines.
+// Writer saves snapshots in the background, one at a time. At most two are in memory: the one being
+// written and the one being taken. Several goroutines may call its methods.
 type Writer struct {
 	dir  *Dir
 	mu   sync.Mutex // Held by a call of Save, Wait or Close.
@@ -24,8 +24,8 @@ func NewWriter(d *Dir) *Writer {
 	return &Writer{dir: d, spare: make(chan map[string]*tensors.Tensor, 1)}
 }
 
-// Take takes a snapshot as the function Take does, but several times as fast: into the memory of one that this writer has written,
-// if there is one. For that it keeps the memory of one snapshot.
+// Take takes a snapshot as the function Take does, but several times as fast, because it reuses the
+// memory of one that this writer has written. For that it keeps the memory of one snapshot.
 func (w *Writer) Take(store *model.Store) (*Snapshot, error) {
 	select {
 	case spare := <-w.spare:
@@ -35,9 +35,10 @@ func (w *Writer) Take(store *model.Store) (*Snapshot, error) {
 	}
 }
 
-// Save hands over a snapshot, its tensors included, and returns at once unless the one before is still being written: then it waits for that first. The
-// caller must not touch the snapshot any more. The error is that of the one before: this one's comes from the next call of Save,
-// Wait or Close. A failed save doesn't keep the next from being tried.
+// Save starts writing a snapshot and its tensors in the background, and returns immediately, unless
+// the previous one is still being written: then it waits for that first. The caller must not use
+// the snapshot any more. The error is that of the previous save; this one's is returned by the next
+// call of Save, Wait or Close. After a failed save, the next one is tried again.
 func (w *Writer) Save(s *Snapshot) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -64,8 +65,8 @@ func (w *Writer) recycle(s *Snapshot) {
 }
 
 // Release waits until nothing is being written, and frees the memory that is kept for the next
-// snapshot. Call it when no snapshot will be taken soon. The error of the last save still comes from
-// the next call of Save, Wait or Close.
+// snapshot. Call it if no snapshot will be taken soon. An error of the last save is returned by the
+// next call of Save, Wait or Close.
 func (w *Writer) Release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -78,7 +79,7 @@ func (w *Writer) Release() {
 	}
 }
 
-// Busy says whether a snapshot is being written, so that Save would wait.
+// Busy reports whether a snapshot is being written, so that Save would wait.
 func (w *Writer) Busy() bool {
 	if !w.mu.TryLock() {
 		return true
@@ -87,7 +88,8 @@ func (w *Writer) Busy() bool {
 	return w.last != nil && len(w.last) == 0
 }
 
-// Wait returns when nothing is being written any more, with the error of the last save that wasn't told yet.
+// Wait returns when nothing is being written any more, with an error of the last save that hasn't
+// been returned yet.
 func (w *Writer) Wait() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -103,7 +105,7 @@ func (w *Writer) wait() error {
 	return err
 }
 
-// Close waits, and ends the writer. It may be called again.
+// Close waits for the last save and ends the writer. It may be called again.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

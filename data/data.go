@@ -1,13 +1,12 @@
-// Package data has datasets for training: any example by its number, in batches of tensors.
-//
-// A dataset has no order and no rank of its own. Who shuffles and shards - a sampler - asks for the numbers that it
+// Package data has datasets for training. A dataset returns any of its examples by number, in
+// batches of tensors. It has no order and knows no ranks: a sampler asks for the numbers that it
 // wants, so one dataset serves training, evaluation and any number of ranks.
 //
 //	train, test, err := mnist.Load(ctx)
 //	inputs, labels, err := train.Batch([]int{0, 7, 42})
 //	// inputs[0] is [3, 28, 28, 1] float32, labels[0] is [3, 1] int32
 //
-// The package downloads nothing: that is the business of the packages below it, such as data/mnist.
+// The package downloads nothing; packages below it do, such as data/mnist.
 package data
 
 import (
@@ -23,18 +22,19 @@ import (
 
 // Dataset is a set of numbered examples.
 type Dataset interface {
-	// Name is short and stable, such as "mnist-train".
+	// Name returns a short and stable name, such as "mnist-train".
 	Name() string
-	// Len is the number of examples, at least 1.
+	// Len returns the number of examples, at least 1.
 	Len() int
-	// Batch returns the examples of these numbers, in this order; a number may come more than once. Each tensor's first
-	// axis is the example. The tensors are new and belong to the caller. No number, or one outside 0..Len()-1, is an
-	// error. Batch may be called at once from several goroutines.
+	// Batch returns the examples with these numbers, in this order. A number may occur more than
+	// once. Each tensor's first axis is the example. The tensors are new and belong to the caller.
+	// An empty list, or a number outside 0..Len()-1, is an error. Several goroutines may call Batch
+	// at once.
 	Batch(indices []int) (inputs, labels []*tensors.Tensor, err error)
 }
 
-// Dir is the folder that datasets are downloaded to: $GONBATCH_DATA, else gonbatch/data in the user's cache. It may not
-// exist yet. getenv is os.Getenv, save in tests.
+// Dir returns the folder to which datasets are downloaded: $GONBATCH_DATA, or gonbatch/data in the
+// user's cache. It may not exist yet. getenv is os.Getenv, except in tests.
 func Dir(getenv func(string) string) string {
 	if dir := getenv(rundir.EnvData); dir != "" {
 		return dir

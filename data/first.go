@@ -6,10 +6,11 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// First is the dataset's first n examples, or all of it if it has no more.
+// First returns a dataset of the first n examples of ds, or of all if it has fewer.
 func First(ds Dataset, n int) Dataset { return Range(ds, 0, min(n, ds.Len())) }
 
-// Range is the dataset's examples from begin to end-1: for a training set and a validation set from one.
+// Range returns a dataset of the examples from begin to end-1 of ds, for example to split a
+// training set and a validation set.
 func Range(ds Dataset, begin, end int) Dataset {
 	if begin < 0 || end > ds.Len() || begin >= end {
 		panic(fmt.Errorf("data: examples %d to %d of %s, which has %d", begin, end-1, ds.Name(), ds.Len()))

@@ -9,8 +9,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Grid draws a batch of images, [n, height, width, 1] or [n, height, width, 3] float32 from 0 (black) to 1, as one image of so many columns, with
-// a line of one grey pixel between them.
+// Grid draws a batch of images, [n, height, width, 1] or [n, height, width, 3] float32 from 0
+// (black) to 1, as one image with this many columns. A grey line of one pixel separates them.
 func Grid(batch *tensors.Tensor, columns int) (image.Image, error) {
 	dims := batch.Shape().Dimensions
 	if len(dims) != 4 || dims[3] != 1 && dims[3] != 3 || batch.Size() == 0 || columns < 1 {

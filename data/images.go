@@ -20,7 +20,7 @@ type ImagesConfig struct {
 	Mean, Std               []float32 // Mean and Std of each channel, for pixels from 0 to 1; empty: 0 and 1.
 }
 
-// Images holds images as bytes in memory, and hands them out as normalised float32.
+// Images holds images as bytes in memory and returns them as normalized float32.
 type Images struct {
 	config ImagesConfig
 	pixels int            // pixels is the number of bytes of an image.
@@ -29,7 +29,7 @@ type Images struct {
 
 var _ Dataset = (*Images)(nil)
 
-// NewImages checks the description and returns the set.
+// NewImages returns a set of images. It returns an error if the configuration is inconsistent.
 func NewImages(c ImagesConfig) (*Images, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("images %q: %w", c.Name, err)
@@ -85,25 +85,26 @@ func (c ImagesConfig) check() error {
 	return nil
 }
 
-// Name is the name of the set.
+// Name returns the name of the set.
 func (d *Images) Name() string { return d.config.Name }
 
-// Len is the number of images.
+// Len returns the number of images.
 func (d *Images) Len() int { return len(d.config.Labels) }
 
-// Normalized returns the same images with another mean and standard deviation of each channel, for pixels from 0 to 1; without any (nil, nil)
-// they are left from 0 to 1, as generative models need them. The pixels are shared.
+// Normalized returns the same images with another mean and standard deviation of each channel, for
+// pixels from 0 to 1. With nil, nil, pixels stay from 0 to 1, as generative models need them. The
+// pixels are shared.
 func (d *Images) Normalized(mean, std []float32) (*Images, error) {
 	c := d.config
 	c.Mean, c.Std = mean, std
 	return NewImages(c)
 }
 
-// Classes is the number of classes.
+// Classes returns the number of classes.
 func (d *Images) Classes() int { return d.config.Classes }
 
-// Batch returns one input, [n, height, width, channels] float32, and one tensor of labels, [n, 1] int32: the shape that
-// GoMLX's sparse categorical losses and metrics take. See [Dataset].
+// Batch returns one input, [n, height, width, channels] float32, and one tensor of labels, [n, 1]
+// int32, which is the shape that GoMLX's sparse categorical losses and metrics take. See Dataset.
 func (d *Images) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
 	n := len(indices)
 	if n == 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Noise is a dataset of n vectors of random numbers, normally distributed: [batch, size] float32, without labels. Example i is the same
-// whenever it is asked for.
+// Noise returns a dataset of n vectors of normally distributed random numbers, [batch, size]
+// float32, without labels. Example i is the same each time.
 func Noise(name string, n, size int, seed uint64) Dataset { return noise{name, n, size, seed} }
 
 type noise struct {

@@ -12,11 +12,12 @@ import (
 	"strings"
 )
 
-// Bundle is a value in several formats, of which a client shows the richest that it can: MIME type to content. Binary formats are
-// encoded in base64; formats of JSON are values that encoding/json takes.
+// Bundle is a value in several formats, as a map from MIME type to content. A client shows the
+// richest format that it can. Binary formats are encoded in base64; formats of JSON are values that
+// encoding/json accepts.
 type Bundle map[string]any
 
-// The formats that Of makes.
+// These are the formats that Of produces.
 const (
 	Text   = "text/plain"
 	HTML   = "text/html"
@@ -25,12 +26,14 @@ const (
 	Plotly = "application/vnd.plotly.v1+json"
 )
 
-// Bundler is a value that knows how it is shown. A bundle without text/plain gets the value's short text.
+// Bundler is a value that defines how it is shown. If its bundle lacks text/plain, the value's
+// short text is added.
 type Bundler interface {
 	Bundle() Bundle
 }
 
-// Of makes the bundle of a value. It does not fail: what a value's own methods can't draw is shown as text.
+// Of returns the bundle of a value. It doesn't fail: what a value's own methods can't draw is shown
+// as text.
 func Of(value any) Bundle {
 	bundle := rich(value)
 	if bundle == nil {

@@ -11,11 +11,13 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// ResultFile is the file in the folder rundir.EnvCellDir with the cell's result: a Bundle as JSON.
+// ResultFile is the name of the file in the folder rundir.EnvCellDir with the cell's result: a Bundle
+// as JSON.
 const ResultFile = "result.json"
 
-// Result shows values as the result of the cell; later calls replace it. Several values are what a call returned: a last one that is
-// a nil error is left out, as are nil values. In a program without a kernel it prints a line, so that a job's log has the value.
+// Result shows values as the result of the cell. A later call replaces an earlier one. Several
+// values are what a call returned: nil values, and a last one that is a nil error, are left out. In
+// a program without a kernel, Result prints a line, so that a job's log has the value.
 func Result(values ...any) {
 	values = worthShowing(values)
 	if len(values) == 0 {

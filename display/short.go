@@ -19,8 +19,8 @@ const (
 	lastShown    = 3
 )
 
-// Short is the text of a value as by fmt's %v, but of a long list it has the first and last elements and its length only, and it
-// follows pointers at the top.
+// Short formats a value as fmt's %v does, but shows only the first and last elements of a long
+// list, and its length, and follows pointers at the top.
 func Short(value any) string {
 	if value == nil {
 		return "<nil>"

@@ -6,22 +6,22 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Progress tells the watch over the ranks which training step this one has come to: reports name
-// it. It is cheap: call it in each step. From then on, until Idle or Close, the end of this process
-// counts as a failure even if no other rank waits for it.
+// Progress reports which training step this rank has reached. Reports of failures name it. It is
+// cheap: call it at each step. From then on, until Idle or Close, the end of this process counts as
+// a failure even if no other rank waits for it.
 func (w *World) Progress(step int64) {
 	w.watch.Progress(step)
 	w.progress.Report(step)
 }
 
-// Idle takes back what Progress said: this rank does not train any more.
+// Idle ends what Progress began: this rank is no longer training.
 func (w *World) Idle() { w.watch.Idle() }
 
-// Leave says goodbye to the other ranks without waiting for them, for a process that ends at once.
+// Leave says goodbye to the other ranks without waiting for them, for a process that exits at once.
 // It is not collective.
 func (w *World) Leave() { w.watch.Close() }
 
-// FailureError is an error that knows its kind.
+// FailureError is an error with the kind of the failure.
 type FailureError struct {
 	Kind rundir.FailureKind
 	Err  error
@@ -29,12 +29,12 @@ type FailureError struct {
 
 func (e *FailureError) Error() string { return e.Err.Error() }
 
-// Unwrap is the error without its kind.
+// Unwrap returns the error without its kind.
 func (e *FailureError) Unwrap() error { return e.Err }
 
-// Abort ends all ranks with a code that is not zero, because of what happened on this one: a loss
-// that is no number, say. The report names this rank, its host and the error; failure.json in the
-// run directory has them too. A *FailureError in the error's chain gives its kind. Abort does not
+// Abort ends all ranks with a non-zero exit code, because of an error on this one, such as a loss
+// that is not a number. The report, and failure.json in the run directory, name this rank, its host
+// and the error. If the error's chain has a *FailureError, it gives the kind. Abort does not
 // return, and is not collective.
 func (w *World) Abort(err error) {
 	err = w.Explain(err)

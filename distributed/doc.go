@@ -1,4 +1,6 @@
-// Package distributed trains a GoMLX model on many processes, many devices, or one, with the same program.
+// Package distributed trains a GoMLX model with the same program on one device, on many devices or
+// in many processes. It has the parts for your own training loop; package trainer has a complete
+// loop, with validation, checkpoints and loggers.
 //
 //	world, err := distributed.Init()
 //	if err != nil {
@@ -16,21 +18,23 @@
 //	}
 //	result, err := world.Evaluate(ctx, trainer, test, 1000)
 //
-// Package trainer has a whole training loop over this one, with validation, checkpoints and loggers; this is for loops of one's own.
+// Init detects what started the process (srun, mpirun, torchrun), so that the program runs
+// unchanged in a notebook, on a laptop and on a cluster:
 //
-// Init finds out who started the process (srun, mpirun, ...), so that the program runs unchanged in a notebook, on a laptop and on a cluster:
+//   - A single rank uses one device, or with GONBATCH_DEVICES=all every device of the machine,
+//     through XLA's own sharding.
+//   - Each of several ranks uses one device, as in PyTorch's DistributedDataParallel. An all-reduce
+//     inside the compiled training step averages the gradients. The ranks communicate through the
+//     cluster's MPI, or over TCP if torchrun started them.
 //
-//   - alone, it trains on one device, or on all devices of the machine by XLA's own sharding (GONBATCH_DEVICES=all);
-//   - as one rank of many, it drives one device, as PyTorch's DistributedDataParallel does, and the gradients are averaged by an
-//     all-reduce inside the compiled training step. The ranks talk by the cluster's MPI, or, started by torchrun, over TCP.
+// The batch size counts examples over all ranks and devices. The same hyper-parameters therefore
+// give the same training on any number of them, with two exceptions: each rank has its own random
+// numbers (dropout), and its own statistics in batch normalization. Only rank 0 should write
+// results: see World.IsMain.
 //
-// The batch size is always the global one: the same hyper-parameters give the same training on any
-// number of ranks and devices, except that each rank has its own random numbers (dropout), and its
-// own statistics in batch normalization. What is to be kept, rank 0 alone should write: see
-// World.IsMain.
+// A rank that dies, hangs or disagrees with the others ends all of them within seconds, and the
+// report names it (package watch). Close is what distinguishes a finished rank from a lost one, so
+// defer it. Abort ends all ranks on purpose. Check tests a job without a training.
 //
-// A rank that dies, is stuck, or disagrees with the others ends them all within seconds, and the report names it (package watch). Close is what tells a
-// finished rank from a lost one, so defer it. Abort ends all ranks on purpose; Check tries the job before there is a training.
-//
-// docs/architecture.md lists the environment variables that are read.
+// docs/architecture.md lists the environment variables that Init reads.
 package distributed

@@ -17,16 +17,16 @@ import (
 	"gonbatch/data"
 )
 
-// Metric is the value of one of a trainer's evaluation metrics over a whole dataset.
+// Metric is the value of an evaluation metric over a whole dataset.
 type Metric struct {
 	Name, ShortName string
 	Value           float64
 }
 
-// Metrics are in the order of the trainer's: the mean loss first.
+// Metrics has the values in the order of the trainer's metrics. The mean loss is first.
 type Metrics []Metric
 
-// String is for people: "Mean Loss 0.0412, Mean Accuracy 0.9871".
+// String returns a line such as "Mean Loss 0.0412, Mean Accuracy 0.9871".
 func (m Metrics) String() string {
 	parts := make([]string, len(m))
 	for i, one := range m {
@@ -35,7 +35,7 @@ func (m Metrics) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Get is the value of the metric with the name.
+// Get returns the value of the metric with that name, and whether there is one.
 func (m Metrics) Get(name string) (float64, bool) {
 	for _, one := range m {
 		if one.Name == name {
@@ -45,12 +45,12 @@ func (m Metrics) Get(name string) (float64, bool) {
 	return 0, false
 }
 
-// Evaluate computes the trainer's evaluation metrics over the whole dataset, every example once,
-// and returns them on every rank. Each rank evaluates its part, at most batchSize examples at a
-// time; means are weighted by the number of examples. A metric.UpdateGo is updated with the results
-// of all ranks. CheckMetrics says which metrics are refused.
+// Evaluate computes the trainer's evaluation metrics over the whole dataset, using every example
+// once, and returns them on every rank. Each rank evaluates its part, at most batchSize examples at
+// a time. Means are weighted by the number of examples, and a metric.UpdateGo gets the results of
+// all ranks. CheckMetrics says which metrics are refused. Evaluate is collective.
 //
-// Where the context of any rank ends, or any rank fails, all give up together; in the first case
+// If the context of any rank ends, or if any rank fails, all give up together. In the first case
 // the error is context.Canceled.
 func (w *World) Evaluate(ctx context.Context, trainer *train.Trainer, ds data.Dataset, batchSize int) (Metrics, error) {
 	if batchSize < 1 {

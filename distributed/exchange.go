@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// Broadcast returns rank 0's data on every rank. The other ranks' own is ignored.
+// Broadcast returns rank 0's data on every rank. The data of other ranks is ignored. It is
+// collective.
 func (w *World) Broadcast(data []byte) ([]byte, error) {
 	length := binary.LittleEndian.AppendUint64(nil, uint64(len(data)))
 	if err := w.peers.Broadcast(length, 0); err != nil {
@@ -22,7 +23,8 @@ func (w *World) Broadcast(data []byte) ([]byte, error) {
 	return data, nil
 }
 
-// AllGather returns every rank's data, by rank. The ranks' data may differ in length.
+// AllGather returns the data of every rank, by rank. The data may differ in length. It is
+// collective.
 func (w *World) AllGather(data []byte) ([][]byte, error) {
 	lengths, err := w.peers.AllGather(binary.LittleEndian.AppendUint64(nil, uint64(len(data))))
 	if err != nil {
@@ -44,9 +46,9 @@ func (w *World) AllGather(data []byte) ([][]byte, error) {
 	return all, nil
 }
 
-// Together returns the error of this rank, or if it has none and another rank has, one that says
-// so. It is collective: what can fail on one rank alone goes through it before the next collective,
-// so that no rank waits for one that has given up.
+// Together returns this rank's error, or, if it has none and another rank has, an error that says
+// so. Pass an operation that can fail on a single rank through it before the next collective, so
+// that no rank waits for one that has given up. It is collective.
 func (w *World) Together(err error) error {
 	failed := make([]float64, w.Size())
 	if err != nil {
@@ -61,7 +63,7 @@ func (w *World) Together(err error) error {
 	return err
 }
 
-// OnMain runs f on rank 0. All ranks wait for it, and all learn whether it failed.
+// OnMain runs f on rank 0. All ranks wait for it, and return its error. It is collective.
 func (w *World) OnMain(f func() error) error {
 	var err error
 	if w.IsMain() {

@@ -14,7 +14,8 @@ var outOfMemory = regexp.MustCompile(`RESOURCE_EXHAUSTED|CUDA_ERROR_OUT_OF_MEMOR
 // wanted is the size that XLA could not have.
 var wanted = regexp.MustCompile(`(?:allocate|allocating|allocation of(?: size)?) ([0-9][0-9.]* ?(?:[KMGT]i?B|bytes)?)`)
 
-// Explain says in plain words what an error of XLA means, by rank and host, where that is known: out of memory. It returns any other error as it is.
+// Explain returns an error that says in plain words what an XLA error means, with rank and host, if
+// it is a known one: out of memory. It returns any other error unchanged.
 func (w *World) Explain(err error) error {
 	if err == nil || !outOfMemory.MatchString(err.Error()) {
 		return err

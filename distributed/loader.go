@@ -11,30 +11,34 @@ import (
 	"gonbatch/distributed/sampler"
 )
 
-// LoaderOptions say how a dataset is cut into batches.
+// LoaderOptions says how to cut a dataset into batches.
 type LoaderOptions struct {
-	// BatchSize is the number of examples in a training step, over all ranks and devices. It must be divisible by their number.
+	// BatchSize is the number of examples in a training step, over all ranks and devices. It must
+	// be divisible by their number.
 	BatchSize int
 	// Shuffle draws a new order for each epoch, the same on all ranks.
 	Shuffle bool
-	// Seed of the shuffling. All ranks must give the same.
+	// Seed determines the order. All ranks must have the same.
 	Seed uint64
 }
 
-// Loader yields this process' part of each batch. It is a GoMLX train.Dataset, one epoch an iteration; where the process has several
-// devices it is a train.DistributedDataset.
+// Loader yields this process's part of each batch. It is a GoMLX train.Dataset with one epoch per
+// iteration. If the process has several devices, it is a train.DistributedDataset.
 type Loader interface {
 	train.Dataset
-	// Steps is the number of batches in an epoch. Examples that don't fill a last batch are left out of that epoch.
+	// Steps returns the number of batches in an epoch. Examples that don't fill the last batch are
+	// left out of that epoch.
 	Steps() int
-	// BatchSize is the number of examples in a step, over all ranks and devices.
+	// BatchSize returns the number of examples in a step, over all ranks and devices.
 	BatchSize() int
-	// Seek makes the next iteration begin at a step of an epoch, both counted from 0: a training that was stopped goes on
-	// with the batches that it would have seen. The iteration after it is the whole next epoch.
+	// Seek makes the next iteration begin at a step of an epoch, both counted from 0, so that a
+	// training that resumes sees the batches that it would have seen. The iteration after it is the
+	// whole next epoch.
 	Seek(epoch, step int)
 }
 
-// Loader cuts a dataset into batches for training and shards them over the ranks and their devices.
+// Loader cuts a dataset into batches for training, and shards them over the ranks and their
+// devices.
 func (w *World) Loader(ds data.Dataset, o LoaderOptions) (Loader, error) {
 	s, err := sampler.New(sampler.Config{
 		Len: ds.Len(), BatchSize: o.BatchSize, Shards: w.Size() * w.devices, Shuffle: o.Shuffle, Seed: o.Seed,

@@ -14,10 +14,10 @@ import (
 	"github.com/gomlx/gomlx/support/exceptions"
 )
 
-// CheckMetrics refuses evaluation metrics whose value over a dataset would be wrong. A
+// CheckMetrics returns an error for evaluation metrics whose value over a dataset would be wrong. A
 // *metric.MeanMetric, a type that embeds one, and a metric.UpdateGo are right in every world. A
-// metric that keeps its own state in another way is accepted on one rank only: the states of
-// several ranks can't be joined.
+// metric that keeps its own state in another way is accepted with one rank only, because the states
+// of several ranks can't be combined.
 func (w *World) CheckMetrics(metrics []metric.Interface) error {
 	for _, m := range metrics {
 		if err := w.checkMetric(m); err != nil {

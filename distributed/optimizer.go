@@ -10,10 +10,12 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
-// Optimizer makes all ranks take the same step: it averages the gradients over the ranks before the wrapped optimizer sees them, and
-// gives every rank the initial weights of rank 0. In a world of one it is the optimizer itself.
+// Optimizer returns an optimizer with which all ranks take the same step. It averages the gradients
+// over the ranks before the inner optimizer sees them, and gives every rank the initial weights of
+// rank 0. With one rank it returns the inner optimizer.
 //
-// The optimizer must take gradients, as all of GoMLX's do (UpdateGraphWithGradients); another makes the first training step fail.
+// The inner optimizer must accept gradients (UpdateGraphWithGradients), as all of GoMLX's do.
+// Otherwise the first training step fails.
 func (w *World) Optimizer(inner optimizer.Interface) optimizer.Interface {
 	if w.Size() == 1 {
 		return inner
@@ -44,10 +46,13 @@ func (o *averagingOptimizer) UpdateGraphWithGradients(scope *model.Scope, gradie
 	inner.UpdateGraphWithGradients(scope, o.world.AverageGradients(scope.Store(), gradients), lossDType)
 }
 
-// AverageGradients is a graph-building function: it returns the means of the gradients over the ranks, by one all-reduce inside the
-// program for each element type. It averages as well the model's buffers that the graph changes without training them, such as the
-// moving averages of batch normalization, and gives every rank rank 0's values of variables that are new. It is for those who write
-// an optimizer or a training step of their own; call it once in a step, with all gradients. In a world of one it returns the gradients.
+// AverageGradients is a graph-building function for writers of their own optimizer or training
+// step. It returns the means of the gradients over the ranks, computed by one all-reduce inside the
+// program for each element type. Call it once in a step, with all gradients.
+//
+// It also averages the model's buffers that the graph changes without training them, such as the
+// moving averages of batch normalization, and gives every rank rank 0's values of new variables.
+// With one rank it returns the gradients unchanged.
 func (w *World) AverageGradients(store *model.Store, gradients []*graph.Node) []*graph.Node {
 	if w.Size() == 1 {
 		return gradients

@@ -55,7 +55,8 @@ func connectMPI(e cluster.Environment, getenv func(string) string) (communicator
 	return overMPI{comm}, nil
 }
 
-// MismatchError says that MPI did not join the world that the launcher started: each rank would train alone.
+// MismatchError reports that MPI did not join the world that the launcher started, so that each
+// rank would train alone.
 type MismatchError struct {
 	Environment      cluster.Environment
 	MPI, Library     string

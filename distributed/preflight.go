@@ -15,24 +15,26 @@ import (
 	"gonbatch/distributed/pjrt"
 )
 
-// Place is where a rank runs, and with what.
+// Place says where a rank runs, and with what.
 type Place struct {
 	Rank int
-	// Host is the machine, CPUs those that the rank computes on.
+	// Host is the machine, and CPUs the CPUs that the rank computes on.
 	Host, CPUs string
-	// Device is what it computes on, Library what it talks through to the other ranks.
+	// Device is what the rank computes on, and Library what it communicates through.
 	Device, Library string
 }
 
-// Preflight is what a check of a job found.
+// Preflight is the result of a check of a job.
 type Preflight struct {
 	Places []Place
-	// Time is that of one all-reduce of a megabyte, after a first one.
+	// Time is the time of one all-reduce of a megabyte, after a first one.
 	Time time.Duration
 }
 
-// Check joins the job as Init does, and finds out in seconds whether a training would work: rank 0 prints a line for each rank, with its host, CPUs,
-// device and MPI, and the time of an all-reduce inside a compiled program, whose sum is verified. It leaves the job, so Init can't be called after it.
+// Check joins the job as Init does, and finds out in seconds whether a training would work. Rank 0
+// prints a line for each rank, with its host, CPUs, device and MPI, and the time of an all-reduce
+// inside a compiled program, whose sum is verified. Check leaves the job, so Init can't be called
+// after it.
 func Check(ctx context.Context) error {
 	w, err := InitWith(ctx, fromProcess())
 	if err != nil {
@@ -48,7 +50,8 @@ func Check(ctx context.Context) error {
 	return err
 }
 
-// Check is the same in a job that was joined already, and prints nothing. It is collective.
+// Check is like the function Check, in a job that was joined already. It prints nothing. It is
+// collective.
 func (w *World) Check() (Preflight, error) {
 	places, err := w.places()
 	if err != nil {
@@ -140,7 +143,7 @@ func (w *World) checkSum(sum *tensors.Tensor) error {
 	return nil
 }
 
-// String is the table that rank 0 prints.
+// String returns the table that rank 0 prints.
 func (p Preflight) String() string {
 	var text bytes.Buffer
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)

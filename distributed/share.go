@@ -15,9 +15,9 @@ import (
 	"gonbatch/data"
 )
 
-// ShareVariables gives every rank rank 0's values of the variables that it has not had yet: the initial weights, or those of a
-// loaded checkpoint. It is collective; Optimizer and AverageGradients do it while the training step is built, which all ranks do at the
-// same point.
+// ShareVariables gives every rank rank 0's values of the variables that it hasn't had yet: the
+// initial weights, or those of a checkpoint that was loaded. It is collective. Optimizer and
+// AverageGradients do it while the training step is built, which all ranks do at the same point.
 func (w *World) ShareVariables(store *model.Store) error {
 	if w.Size() == 1 {
 		return nil
@@ -44,10 +44,10 @@ func (w *World) ShareVariables(store *model.Store) error {
 	return nil
 }
 
-// ShareModel builds the trainer's model on every rank, by evaluating the first example of a dataset,
-// and shares its variables. It is collective, and what makes it safe to evaluate before a training
-// step is built: the ranks' parts of a dataset differ in shape, so they don't build the same
-// programs.
+// ShareModel builds the trainer's model on every rank, by evaluating the first example of a
+// dataset, and shares its variables. Call it to evaluate before a training step was built: the
+// ranks' parts of a dataset differ in shape, so they wouldn't build the same programs. It is
+// collective.
 func (w *World) ShareModel(ctx context.Context, trainer *train.Trainer, ds data.Dataset) error {
 	_, _, err := w.evaluatePart(ctx, trainer, part{data: ds, begin: 0, end: 1, batchSize: 1})
 	if err := w.agreeOnEnd(err); err != nil {

@@ -10,8 +10,9 @@ import (
 	"github.com/gomlx/gomlx/ml/train"
 )
 
-// TrainSteps runs the loader's next epoch and yields the metrics of each step; the first of them is the loss. The caller finalizes
-// them. spec, if it is given, tells the spec of the batch at a place of the iteration (see train.Batch): GoMLX compiles a program for each.
+// TrainSteps runs the loader's next epoch and yields the metrics of each step, the loss first. The
+// caller must finalize them. If spec is not nil, it returns the spec of the i-th batch of the
+// iteration (see train.Batch); GoMLX compiles a program for each spec.
 func (w *World) TrainSteps(trainer *train.Trainer, l Loader, spec func(i int) any) iter.Seq2[[]*tensors.Tensor, error] {
 	if spec == nil {
 		spec = func(int) any { return nil }

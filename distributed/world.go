@@ -14,8 +14,9 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// World is this process' view of the job: who it is, the device it computes on, and the other ranks. Its methods that
-// communicate are collective: every rank must call them, in the same order. It is for one goroutine at a time.
+// World is this process's view of the job: its rank, the device it computes on, and the other
+// ranks. Its methods that communicate are collective: every rank must call them, in the same order.
+// A World must be used by one goroutine at a time.
 type World struct {
 	environment cluster.Environment
 	peers       communicator
@@ -32,20 +33,22 @@ type World struct {
 	atClose     []func() error
 }
 
-// Config is what Init takes from the process; tests give their own.
+// Config is what Init takes from the process. Tests provide their own.
 type Config struct {
 	// Getenv reads an environment variable.
 	Getenv func(string) string
-	// LookupEnv tells an empty environment variable from one that is not set; nil takes both for the same.
+	// LookupEnv distinguishes an empty environment variable from one that isn't set. If it is nil,
+	// both are the same.
 	LookupEnv func(string) (string, bool)
-	// Out is where rank 0 reports progress.
+	// Out is where rank 0 reports its progress.
 	Out io.Writer
 	// Log is where every rank reports what it found.
 	Log io.Writer
 }
 
-// Init joins the job that this process was started for: it finds the ranks, binds the process to its CPUs, loads XLA and opens the device.
-// It blocks until all ranks have called it, and may be called once in a process.
+// Init joins the job for which this process was started: it finds the other ranks, binds the
+// process to its CPUs, loads XLA and opens the device. It blocks until all ranks have called it. A
+// process may call it once.
 func Init() (*World, error) {
 	return InitWith(context.Background(), fromProcess())
 }
@@ -55,7 +58,8 @@ func fromProcess() Config {
 	return Config{Getenv: os.Getenv, LookupEnv: os.LookupEnv, Out: os.Stdout, Log: os.Stderr}
 }
 
-// InitWith is Init with the surroundings given. The context bounds the installation of XLA's plugin and the wait for other ranks.
+// InitWith is like Init, with an explicit environment. The context limits the installation of XLA's
+// plugin and the wait for other ranks.
 func InitWith(ctx context.Context, c Config) (*World, error) {
 	w, err := open(ctx, c)
 	if err != nil {
@@ -115,7 +119,8 @@ func hostname() string {
 	return name
 }
 
-// String is for logs: "rank 0 of 2 (local rank 0), started by slurm, 1 cpu device".
+// String returns a line for logs, such as "rank 0 of 2 (local rank 0), started by slurm, 1 cpu
+// device".
 func (w *World) String() string {
 	plural := "s"
 	if w.devices == 1 {
@@ -124,25 +129,26 @@ func (w *World) String() string {
 	return fmt.Sprintf("%s, %d %s device%s", w.environment, w.devices, w.platform, plural)
 }
 
-// Rank is this process' number, from 0 to Size()-1.
+// Rank returns this process's number, from 0 to Size()-1.
 func (w *World) Rank() int { return w.environment.Rank }
 
-// Size is the world size: the number of processes.
+// Size returns the number of processes.
 func (w *World) Size() int { return w.environment.Size }
 
-// LocalRank is this process' number among those on its node.
+// LocalRank returns this process's number among those on its node.
 func (w *World) LocalRank() int { return w.environment.LocalRank }
 
-// IsMain tells whether this is rank 0, the one that writes files and prints. No collective may be called by rank 0 only.
+// IsMain reports whether this is rank 0, the rank that writes files and prints. Never call a
+// collective on rank 0 only.
 func (w *World) IsMain() bool { return w.environment.Rank == 0 }
 
-// Devices is the number of devices that this process computes on.
+// Devices returns the number of devices that this process computes on.
 func (w *World) Devices() int { return w.devices }
 
-// Platform is "cpu" or "cuda".
+// Platform returns "cpu" or "cuda".
 func (w *World) Platform() string { return w.platform }
 
-// Backend is the GoMLX backend to build models on.
+// Backend returns the GoMLX backend to build models on.
 func (w *World) Backend() compute.Backend { return w.backend }
 
 // Printf prints on rank 0 only.
@@ -152,17 +158,18 @@ func (w *World) Printf(format string, args ...any) {
 	}
 }
 
-// Barrier returns when all ranks have called it.
+// Barrier returns when all ranks have called it. It is collective.
 func (w *World) Barrier() error { return w.peers.Barrier() }
 
-// AllReduceSum replaces the values by their sum over all ranks.
+// AllReduceSum replaces the values by their sums over all ranks. It is collective.
 func (w *World) AllReduceSum(values []float64) error { return w.peers.AllReduce(values) }
 
-// OnClose has f called when the job is left: the last one first.
+// OnClose registers a function to call when the job is left. The last one registered is called
+// first.
 func (w *World) OnClose(f func() error) { w.atClose = append(w.atClose, f) }
 
-// Close leaves the job. Every rank must call it, when all its work is done. Deferred, and run by a panic, it does nothing: the end of this process is
-// to be the end of the others.
+// Close leaves the job. Every rank must call it when its work is done. If it is deferred and runs
+// because of a panic, it does nothing, so that the end of this process ends the others.
 func (w *World) Close() error {
 	if panicking() {
 		return nil

@@ -14,11 +14,13 @@ import (
 	"time"
 )
 
-// CSV appends metrics to a file of comma-separated values: the columns step and time (RFC 3339), training if it is named, then one a
-// metric. Each call of Scalars is a row; a metric that it lacks is an empty cell. The first row names the columns.
+// CSV appends metrics to a file of comma-separated values. Its columns are step, time (RFC 3339),
+// training if it has a name, and one for each metric; the first row names them. Each call of
+// Scalars is a row, in which a missing metric is an empty cell.
 //
-// A metric that comes later gets a further column at the right: the file is written again, whole, with empty cells in the rows before, so
-// it always is one table. That costs a copy of the file for each new set of names, and nothing after. It ignores all but scalars.
+// A new metric gets a column at the right. The file is then rewritten as a whole, with empty cells
+// in the earlier rows, so it always is one table. That costs a copy of the file for each new set of
+// names, and nothing afterwards. CSV ignores everything except scalars.
 type CSV struct {
 	scalarsOnly
 	options options
@@ -43,7 +45,8 @@ func (l *CSV) fixed() []string {
 	return []string{"step", "time"}
 }
 
-// NewCSV opens the file at path and makes it if it is missing. A file whose first row is not one of CSV's is refused.
+// NewCSV opens the file at path, and creates it if it is missing. It refuses a file whose first row
+// isn't one of CSV's.
 func NewCSV(path string, options ...Option) (*CSV, error) {
 	f, err := openLines(path)
 	if err != nil {

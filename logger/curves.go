@@ -25,23 +25,27 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// CurvesOptions says where curves are drawn.
+// CurvesOptions says where to draw curves.
 type CurvesOptions struct {
-	// Dir is the folder of the PNG files, made if it is missing.
+	// Dir is the folder of the PNG files. It is created if it is missing.
 	Dir string
-	// History is a file of JSONLines whose metrics begin the curves, so that a continued training's are whole. Unset or missing: none.
+	// History is a file of JSONLines whose metrics begin the curves, so that those of a resumed
+	// training are complete. If it is unset or missing, there is none.
 	History string
-	// Training is the one whose lines of History are read: those without a name if unset.
+	// Training selects the lines of History: those of the training with that name, or, if it is
+	// unset, those without a name.
 	Training string
-	// Every is the least time between two drawings: 10 s if unset.
+	// Every is the minimum time between drawings. Default: 10 s.
 	Every time.Duration
 }
 
-// Curves draws metrics as PNG files, one a family of metrics: those with the same name after the last slash, so that loss.png has the
-// curves train/loss and val/loss. Each file is replaced whole, at most every few seconds, and by Close. It writes images as
-// images/NAME/step-N.png, and ignores all else.
+// Curves draws metrics as PNG files, one for each family of metrics: those with the same name after
+// the last slash. For example, loss.png has the curves train/loss and val/loss. A file is replaced
+// as a whole, at most every few seconds, and by Close. Curves writes images as
+// images/NAME/step-N.png, and ignores everything else.
 //
-// Where a training logs a step again, as after a return to a checkpoint, a curve loses its points from that step on.
+// If a training logs a step again, as after a return to a checkpoint, a curve loses its points from
+// that step on.
 type Curves struct {
 	mu     sync.Mutex
 	o      CurvesOptions
@@ -128,6 +132,9 @@ func (l *Curves) add(step int64, name string, value float64) {
 func (l *Curves) Rewind(step int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.closed {
+		return fmt.Errorf("logger: curves: go back to step %d: %w", step, ErrClosed)
+	}
 	for name, points := range l.points {
 		first, _ := slices.BinarySearchFunc(points, float64(step)+1, func(p plotter.XY, x float64) int { return cmp.Compare(p.X, x) })
 		if first < len(points) {
@@ -155,7 +162,7 @@ func fileName(name string) string {
 	return name
 }
 
-// Scalars adds points, and draws if the last drawing is long enough ago.
+// Scalars adds points, and draws them if the last drawing is long enough ago.
 func (l *Curves) Scalars(step int64, values map[string]float64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

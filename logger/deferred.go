@@ -11,9 +11,10 @@ import (
 // retryInterval is the time between two tries to open a logger.
 const retryInterval = time.Minute
 
-// Deferred is a logger that is opened at its first record, for one whose opening may take long or fail, such as that of a tracking server:
-// behind Multi the training doesn't wait for it. Where it can't be opened, records are lost, with the same error each, and
-// it is tried again a minute later; hyper-parameters wait for that.
+// Deferred is a logger that is opened at its first record. Use it for a logger whose opening may
+// take long or fail, such as that of a tracking server; below Multi, the training doesn't wait for
+// it. If it can't be opened, each record is lost and returns the same error, and after a minute it
+// is tried again. Hyper-parameters are kept until it is open.
 type Deferred struct {
 	open   func() (Logger, error)
 	mu     sync.Mutex
@@ -31,7 +32,7 @@ var (
 	_ ModelLogger = (*Deferred)(nil)
 )
 
-// NewDeferred returns a logger that open will open.
+// NewDeferred returns a logger that is opened by open.
 func NewDeferred(open func() (Logger, error)) *Deferred {
 	return &Deferred{open: open, params: map[string]any{}, now: time.Now}
 }
@@ -44,12 +45,12 @@ func (d *Deferred) Params(params map[string]any) error {
 	return d.do(func(Logger) error { return nil })
 }
 
-// Scalars records metrics of a step.
+// Scalars records metrics at a step.
 func (d *Deferred) Scalars(step int64, values map[string]float64) error {
 	return d.do(func(l Logger) error { return l.Scalars(step, values) })
 }
 
-// Image records an image of a step.
+// Image records an image at a step.
 func (d *Deferred) Image(step int64, name string, img image.Image) error {
 	return d.do(func(l Logger) error { return l.Image(step, name, img) })
 }
@@ -64,7 +65,7 @@ func (d *Deferred) Artifact(path string) error {
 	return d.do(func(l Logger) error { return l.Artifact(path) })
 }
 
-// Rewind goes back, if the logger can.
+// Rewind rewinds the logger, if it is a Rewinder.
 func (d *Deferred) Rewind(step int64) error {
 	return d.do(func(l Logger) error {
 		if r, ok := l.(Rewinder); ok {
@@ -120,7 +121,7 @@ func (d *Deferred) ready() error {
 	return d.failed
 }
 
-// Close closes the logger, if it was opened.
+// Close closes the logger if it was opened.
 func (d *Deferred) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// JSONLines appends metrics to a file, one JSON object a line: the metrics by name, "step", "time" in RFC 3339, and "training" if it is
-// named. A value that JSON can't hold (NaN, an infinity) is written as text: "NaN", "+Inf", "-Inf". It ignores all but scalars.
+// JSONLines appends metrics to a file, one JSON object per line: the metrics by name, "step",
+// "time" in RFC 3339, and "training" if it has a name. Values that JSON lacks are written as the
+// strings "NaN", "+Inf" and "-Inf". JSONLines ignores everything except scalars.
 type JSONLines struct {
 	scalarsOnly
 	options options
@@ -27,7 +28,7 @@ var (
 	_ Rewinder = (*JSONLines)(nil)
 )
 
-// NewJSONLines opens the file at path and makes it if it is missing.
+// NewJSONLines opens the file at path, and creates it if it is missing.
 func NewJSONLines(path string, options ...Option) (*JSONLines, error) {
 	f, err := openLines(path)
 	if err != nil {
@@ -36,7 +37,7 @@ func NewJSONLines(path string, options ...Option) (*JSONLines, error) {
 	return &JSONLines{options: newOptions(options), path: path, file: f, now: time.Now}, nil
 }
 
-// Scalars appends a line, in one write.
+// Scalars appends a line in one write.
 func (l *JSONLines) Scalars(step int64, values map[string]float64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -5,36 +5,42 @@ import (
 	"image"
 )
 
-// Logger records a training. All methods may be called at once from several goroutines. They block until the record is
-// written or, for a tracking server, until it has answered or its time limit has passed; only Multi's never block on a logger. They
-// may be repeated: a value logged again for the same step is a second record. After an error the logger is still usable.
+// Logger records a training. Several goroutines may call its methods at once. They block until the
+// record is written, or for a tracking server until it has answered or its time limit has passed;
+// only Multi's never block on a logger. They may be repeated: logging a value again for the same
+// step makes a second record. After an error the logger is still usable.
 //
-// A logger ignores what its format can't hold: each says what that is. The caller may change maps, slices and images after the call.
+// A logger ignores what its format can't hold; each documents what that is. The caller may change
+// maps, slices and images after the call.
 type Logger interface {
-	// Params records hyper-parameters: strings, booleans and numbers; any other value by its text.
+	// Params records hyper-parameters: strings, booleans and numbers. Any other value is recorded
+	// as text.
 	Params(params map[string]any) error
-	// Scalars records metrics of a step. NaN and infinities are values like others.
+	// Scalars records metrics at a step. They may be NaN or infinite.
 	Scalars(step int64, values map[string]float64) error
-	// Image records an image of a step.
+	// Image records an image at a step.
 	Image(step int64, name string, img image.Image) error
 	// Histogram records the distribution of values at a step.
 	Histogram(step int64, name string, values []float64) error
-	// Artifact records a file, which must stay as it is until Close returns.
+	// Artifact records a file, which must not change until Close returns.
 	Artifact(path string) error
-	// Close writes what is held back and ends the record. A second Close does nothing.
+	// Close writes what is still queued and ends the record. A second Close does nothing.
 	Close() error
 }
 
-// Rewinder is a Logger that can go back. A training that goes on from a checkpoint logs the steps after it again: what an earlier process
-// recorded of them is then forgotten, so that each step has one record. It may be called at any time, and again.
+// Rewinder is a Logger that can go back. A training that resumes from a checkpoint logs the steps
+// after it again; Rewind removes what an earlier process recorded of them, so that each step has
+// one record. It may be called at any time, and repeated.
 type Rewinder interface {
-	// Rewind forgets what was recorded after the step. A metric that is kept is not recorded a second time for the same step.
+	// Rewind removes records of later steps. A metric that stays isn't recorded a second time for
+	// the same step.
 	Rewind(step int64) error
 }
 
 // ModelLogger is a Logger that records trained models.
 type ModelLogger interface {
-	// Model records the weights, in a safetensors file, under a name such as "model". The file must stay as it is until Close returns.
+	// Model records the weights in a safetensors file, under a name such as "model". The file must
+	// not change until Close returns.
 	Model(name, weights string) error
 }
 

@@ -2,10 +2,10 @@ package logger
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"image"
 	"image/png"
-	"io"
 	"maps"
 	"net/url"
 	"os"
@@ -19,25 +19,26 @@ import (
 	"time"
 )
 
-// MLflowOptions says where a run is recorded. MLflowFromEnv reads them from MLflow's own variables.
+// MLflowOptions says where to record a run. MLflowFromEnv reads them from MLflow's own variables.
 type MLflowOptions struct {
-	// TrackingURI is the address of a tracking server (http://, https://), or the folder of a file store: a path or a file: URI. Unset
-	// means the folder mlruns.
+	// TrackingURI is the address of a tracking server: http://HOST:PORT or https://HOST.
 	TrackingURI string
-	// Experiment is the experiment's name, made if it is missing: "Default" if unset.
+	// Experiment is the experiment's name. It is created if it is missing. Default: "Default".
 	Experiment string
-	// RunID continues that run; unset starts a new one.
+	// RunID is the id of a run to continue. If it is unset, a new run is started.
 	RunID string
-	// RunName names a new run: a name from its id if unset.
+	// RunName names a new run. Default: a name made from its id.
 	RunName string
-	// Username and Password, or Token, are for a server that asks for them.
+	// Username and Password, or Token, are for a server that requires them.
 	Username, Password, Token string
-	// Timeout bounds each request to a server: 30 s if unset. One that uploads a file has a second more for each megabyte.
+	// Timeout limits each request to a server. Default: 30 s. An upload of a file gets an
+	// additional second for each megabyte.
 	Timeout time.Duration
 }
 
-// MLflowFromEnv returns the options that MLflow's clients take from the environment: MLFLOW_TRACKING_URI, MLFLOW_EXPERIMENT_NAME,
-// MLFLOW_RUN_ID, MLFLOW_RUN_NAME, MLFLOW_TRACKING_USERNAME, MLFLOW_TRACKING_PASSWORD, MLFLOW_TRACKING_TOKEN, and
+// MLflowFromEnv returns the options that MLflow's clients take from the environment:
+// MLFLOW_TRACKING_URI, MLFLOW_EXPERIMENT_NAME, MLFLOW_RUN_ID, MLFLOW_RUN_NAME,
+// MLFLOW_TRACKING_USERNAME, MLFLOW_TRACKING_PASSWORD, MLFLOW_TRACKING_TOKEN, and
 // MLFLOW_HTTP_REQUEST_TIMEOUT in seconds.
 func MLflowFromEnv(getenv func(string) string) MLflowOptions {
 	timeout, _ := strconv.ParseFloat(getenv("MLFLOW_HTTP_REQUEST_TIMEOUT"), 64) // What is no number leaves the default.
@@ -53,16 +54,17 @@ func MLflowFromEnv(getenv func(string) string) MLflowOptions {
 	}
 }
 
-// MLflow records a run in MLflow: parameters, metrics by step, images as artifacts images/NAME/step-N.png, artifacts, and models. It
-// ignores histograms. MLflow allows letters, digits and "_-. :/" in names; what else a name has becomes "_".
+// MLflow records a run in MLflow: parameters, metrics by step, images as artifacts
+// images/NAME/step-N.png, artifacts, and models. It ignores histograms. In names, it replaces every
+// character that MLflow doesn't allow (anything but letters, digits and "_-. :/") with "_".
 //
-// Close marks the run as finished. A process that is killed leaves it running, to be continued by RunID, which keeps MLflow's rules: a
-// parameter never changes, so recording it with another value is an error, and no metric is ever forgotten, so one that the run has for
-// a step is not recorded again.
+// Close marks the run as finished. A process that is killed leaves it running; RunID lets another
+// process continue it, by MLflow's rules. A parameter never changes, so recording it with another
+// value is an error. A metric is never deleted, so one that the run has for a step isn't recorded
+// again.
 type MLflow struct {
 	mu     sync.Mutex
-	store  mlflowStore
-	kept   recorded
+	server *mlflowServer
 	closed bool
 	now    func() time.Time
 }
@@ -72,17 +74,6 @@ var (
 	_ ModelLogger = (*MLflow)(nil)
 )
 
-// mlflowStore holds one run: a tracking server, or a folder.
-type mlflowStore interface {
-	runID() string
-	recorded() (recorded, error)
-	tag(name, value string) error
-	params(map[string]string) error
-	metrics([]mlflowMetric) error
-	artifact(name string, content io.Reader) error
-	finish(now time.Time) error
-}
-
 // mlflowMetric is a metric as MLflow has it.
 type mlflowMetric struct {
 	name      string
@@ -91,7 +82,8 @@ type mlflowMetric struct {
 	step      int64
 }
 
-// NewMLflow starts a run, or continues the one that the options name. It blocks until the server has answered.
+// NewMLflow starts a run, or continues the one that the options name. It blocks until the server
+// has answered.
 func NewMLflow(o MLflowOptions) (*MLflow, error) {
 	if o.Experiment == "" {
 		o.Experiment = "Default"
@@ -99,50 +91,26 @@ func NewMLflow(o MLflowOptions) (*MLflow, error) {
 	if o.Timeout == 0 {
 		o.Timeout = 30 * time.Second
 	}
-	store, err := openMLflow(o)
+	if err := checkAddress(o.TrackingURI); err != nil {
+		return nil, fmt.Errorf("logger: MLflow: %w", err)
+	}
+	server, err := openMLflowServer(o)
 	if err != nil {
 		return nil, fmt.Errorf("logger: MLflow at %s: %w", redacted(o.TrackingURI), err)
 	}
-	l := &MLflow{store: store, now: time.Now}
-	if o.RunID != "" {
-		if l.kept, err = store.recorded(); err != nil {
-			return nil, fmt.Errorf("logger: MLflow at %s: metrics of run %s: %w", redacted(o.TrackingURI), o.RunID, err)
-		}
-	}
-	return l, nil
+	return &MLflow{server: server, now: time.Now}, nil
 }
 
-func openMLflow(o MLflowOptions) (mlflowStore, error) {
-	if strings.HasPrefix(o.TrackingURI, "http://") || strings.HasPrefix(o.TrackingURI, "https://") {
-		return openMLflowServer(o)
+// checkAddress refuses what is no tracking server: MLflow's clients and server no longer use its file store.
+func checkAddress(uri string) error {
+	const fix = "start one with `mlflow server` and set MLFLOW_TRACKING_URI to http://HOST:PORT or https://HOST"
+	switch {
+	case uri == "":
+		return errors.New("no tracking server is given: " + fix)
+	case !strings.HasPrefix(uri, "http://") && !strings.HasPrefix(uri, "https://"):
+		return fmt.Errorf("%s is not the address of a tracking server: %s", redacted(uri), fix)
 	}
-	folder, err := localPath(o.TrackingURI)
-	if err != nil {
-		return nil, err
-	}
-	if folder == "" {
-		folder = "mlruns"
-	}
-	return openMLflowFolder(folder, o)
-}
-
-// localPath is the path that a file: URI or a path names.
-func localPath(uri string) (string, error) {
-	scheme, _, found := strings.Cut(uri, ":")
-	if !found || strings.Contains(scheme, "/") {
-		return uri, nil
-	}
-	u, err := url.Parse(uri)
-	if err != nil {
-		return "", err
-	}
-	if u.Scheme != "file" || u.Host != "" && u.Host != "localhost" {
-		return "", fmt.Errorf("%s is neither a folder nor an http address: give a path, file:///PATH, http://HOST:PORT or https://HOST", redacted(uri))
-	}
-	if u.Opaque != "" {
-		return url.PathUnescape(u.Opaque)
-	}
-	return u.Path, nil
+	return nil
 }
 
 // redacted is an address without its password.
@@ -154,29 +122,29 @@ func redacted(uri string) string {
 }
 
 // RunID is the run's id: the next process continues the run with it.
-func (l *MLflow) RunID() string { return l.store.runID() }
+func (l *MLflow) RunID() string { return l.server.run.RunID }
 
-// Params records parameters. One that is recorded already may not change.
+// Params records parameters. One that has been recorded can't change.
 func (l *MLflow) Params(params map[string]any) error {
 	texts := make(map[string]string, len(params))
 	for name, value := range params {
 		texts[mlflowName(name)] = paramText(value)
 	}
-	return l.do("record parameters", func() error { return l.store.params(texts) })
+	return l.do("record parameters", func() error { return l.server.params(texts) })
 }
 
-// Scalars records metrics of a step.
+// Scalars records metrics at a step.
 func (l *MLflow) Scalars(step int64, values map[string]float64) error {
 	allowed := make(map[string]float64, len(values))
 	for name, value := range values {
 		allowed[mlflowName(name)] = value
 	}
-	allowed = l.kept.fresh(step, allowed)
+	allowed = l.server.kept.fresh(step, allowed)
 	metrics := make([]mlflowMetric, 0, len(allowed))
 	for _, name := range slices.Sorted(maps.Keys(allowed)) {
 		metrics = append(metrics, mlflowMetric{name, allowed[name], l.now().UnixMilli(), step})
 	}
-	return l.do("record metrics", func() error { return l.store.metrics(metrics) })
+	return l.do("record metrics", func() error { return l.server.metrics(metrics) })
 }
 
 // Image records an image as an artifact.
@@ -186,7 +154,7 @@ func (l *MLflow) Image(step int64, name string, img image.Image) error {
 		return fmt.Errorf("logger: image %s of step %d: %w", name, step, err)
 	}
 	name = path.Join("images", mlflowName(name), fmt.Sprintf("step-%08d.png", step))
-	return l.do("record "+name, func() error { return l.store.artifact(name, &text) })
+	return l.do("record "+name, func() error { return l.server.artifact(name, &text) })
 }
 
 // Histogram does nothing.
@@ -200,12 +168,12 @@ func (l *MLflow) Artifact(file string) error {
 			return err
 		}
 		defer f.Close() //nolint:errcheck // It was only read.
-		return l.store.artifact(filepath.Base(file), f)
+		return l.server.artifact(filepath.Base(file), f)
 	})
 }
 
-// Model records a model of the flavor safetensors under the name: the file as model.safetensors, and the file MLmodel by which MLflow's
-// clients and pages know a model.
+// Model records a model of the flavor safetensors under the name: the file as model.safetensors,
+// and the file MLmodel by which MLflow's clients and pages recognize a model.
 func (l *MLflow) Model(name, weights string) error {
 	name = mlflowName(name)
 	return l.do("record the model "+name, func() error {
@@ -218,11 +186,11 @@ func (l *MLflow) Model(name, weights string) error {
 		if err != nil {
 			return err
 		}
-		m := newMLflowModel(name, l.store.runID(), info.Size(), l.now())
-		if err := l.store.artifact(path.Join(name, mlflowWeights), f); err != nil {
+		m := newMLflowModel(name, l.server.run.RunID, info.Size(), l.now())
+		if err := l.server.artifact(path.Join(name, mlflowWeights), f); err != nil {
 			return err
 		}
-		return m.describe(l.store)
+		return m.describe(l.server)
 	})
 }
 
@@ -234,8 +202,8 @@ func (l *MLflow) Close() error {
 		return nil
 	}
 	l.closed = true
-	if err := l.store.finish(l.now()); err != nil {
-		return fmt.Errorf("logger: MLflow run %s: finish: %w", l.store.runID(), err)
+	if err := l.server.finish(l.now()); err != nil {
+		return fmt.Errorf("logger: MLflow run %s: finish: %w", l.server.run.RunID, err)
 	}
 	return nil
 }
@@ -248,7 +216,7 @@ func (l *MLflow) do(what string, record func() error) error {
 		err = record()
 	}
 	if err != nil {
-		return fmt.Errorf("logger: MLflow run %s: %s: %w", l.store.runID(), what, err)
+		return fmt.Errorf("logger: MLflow run %s: %s: %w", l.server.run.RunID, what, err)
 	}
 	return nil
 }

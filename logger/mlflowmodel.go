@@ -33,17 +33,17 @@ func newMLflowModel(name, run string, size int64, now time.Time) mlflowModel {
 }
 
 // describe makes the model known, once its weights are there.
-func (m mlflowModel) describe(store mlflowStore) error {
+func (m mlflowModel) describe(server *mlflowServer) error {
 	text, err := yaml.Marshal(m)
 	if err != nil {
 		return err
 	}
-	if err := store.artifact(path.Join(m.ArtifactPath, mlflowMLmodel), bytes.NewReader(text)); err != nil {
+	if err := server.artifact(path.Join(m.ArtifactPath, mlflowMLmodel), bytes.NewReader(text)); err != nil {
 		return err
 	}
 	history, err := json.Marshal([]mlflowModel{m})
 	if err != nil {
 		return err
 	}
-	return store.tag(mlflowModelTag, string(history))
+	return server.tag(mlflowModelTag, string(history))
 }

@@ -131,10 +131,6 @@ func hasCode(err error, code string) bool {
 	return errors.As(err, &answer) && answer.Code == code
 }
 
-func (s *mlflowServer) runID() string { return s.run.RunID }
-
-func (s *mlflowServer) recorded() (recorded, error) { return s.kept, nil }
-
 func (s *mlflowServer) tag(name, value string) error {
 	return s.call(http.MethodPost, "runs/set-tag", map[string]any{"run_id": s.run.RunID, "key": name, "value": value}, nil)
 }

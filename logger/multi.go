@@ -13,21 +13,24 @@ import (
 	"time"
 )
 
-// MultiOptions bounds what Multi does. The zero value is good for a training.
+// MultiOptions has the limits of a Multi. The zero value suits a training.
 type MultiOptions struct {
-	// Queue is the number of records that may wait for a logger: 1,024 if unset. Further ones are lost.
+	// Queue is the number of records that may wait for a logger. Further ones are lost. Default:
+	// 1,024.
 	Queue int
-	// Timeout is the time after which a logger that hasn't ended a record is reported: 30 s if unset.
+	// Timeout is the time after which a logger that hasn't finished a record is reported. Default:
+	// 30 s.
 	Timeout time.Duration
-	// CloseTimeout bounds Close for all loggers together: 30 s if unset.
+	// CloseTimeout limits Close for all loggers together. Default: 30 s.
 	CloseTimeout time.Duration
-	// Stderr gets the reports: os.Stderr if unset.
+	// Stderr receives the reports. Default: os.Stderr.
 	Stderr io.Writer
 }
 
-// Multi hands each record to several loggers, each in a goroutine of its own behind a bounded queue. A logger that fails, panics or hangs
-// neither stops nor slows the training nor another logger: its first failure is reported, once, and its records are lost where it
-// fails or its queue is full. It is still given what comes later: a server may be back.
+// Multi passes each record to several loggers, each in its own goroutine with a bounded queue. A
+// logger that fails, panics or hangs neither stops nor slows the training or another logger. Its
+// first failure is reported, once. Records are lost if the logger fails or its queue is full; it
+// still gets later ones, since a server may come back.
 type Multi struct {
 	options MultiOptions
 	mu      sync.RWMutex // held for writing while closed is set, so that no record comes after the queues' ends
@@ -42,7 +45,8 @@ var (
 	_ ModelLogger = (*Multi)(nil)
 )
 
-// NewMulti hands records to the loggers, which are then Multi's to call and to close.
+// NewMulti returns a Multi that passes records to the loggers. From then on only Multi may call and
+// close them.
 func NewMulti(o MultiOptions, loggers ...Logger) *Multi {
 	if o.Queue <= 0 {
 		o.Queue = 1024
@@ -64,13 +68,13 @@ func NewMulti(o MultiOptions, loggers ...Logger) *Multi {
 	return m
 }
 
-// Params queues hyper-parameters. It never blocks on a logger; nor do the other methods but Close.
+// Params queues hyper-parameters. Like all other methods except Close, it never blocks on a logger.
 func (m *Multi) Params(params map[string]any) error {
 	params = maps.Clone(params)
 	return m.each(func(l Logger) error { return l.Params(params) })
 }
 
-// Scalars queues metrics of a step.
+// Scalars queues metrics at a step.
 func (m *Multi) Scalars(step int64, values map[string]float64) error {
 	values = maps.Clone(values)
 	return m.each(func(l Logger) error { return l.Scalars(step, values) })
@@ -93,7 +97,7 @@ func (m *Multi) Artifact(path string) error {
 	return m.each(func(l Logger) error { return l.Artifact(path) })
 }
 
-// Rewind queues the way back, for the loggers that know it.
+// Rewind queues a Rewind for the loggers that are Rewinders.
 func (m *Multi) Rewind(step int64) error {
 	return m.each(func(l Logger) error {
 		if r, ok := l.(Rewinder); ok {
@@ -126,8 +130,9 @@ func (m *Multi) each(record func(Logger) error) error {
 	return nil
 }
 
-// Close waits until the loggers have what is queued and are closed, at most CloseTimeout. The error has each logger's first failure and
-// the number of its lost records; a logger that hangs is left behind with its goroutine.
+// Close waits until the loggers have processed their queues and are closed, at most for
+// CloseTimeout. The error has each logger's first failure and the number of its lost records. A
+// logger that hangs is abandoned with its goroutine.
 func (m *Multi) Close() error {
 	m.mu.Lock()
 	already := m.closed

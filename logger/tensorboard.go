@@ -17,11 +17,13 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// TensorBoard writes an event file in a folder that `tensorboard --logdir` shows: scalars (in single precision, as TensorBoard holds
-// them), images, histograms of 64 equal buckets, and hyper-parameters for its HPARAMS tab. It ignores artifacts.
+// TensorBoard writes an event file to a folder that `tensorboard --logdir` shows: scalars (in
+// single precision, as TensorBoard stores them), images, histograms of 64 equal buckets, and
+// hyper-parameters for its HPARAMS tab. It ignores artifacts.
 //
-// Opened again on the same folder, it adds a further event file, as TensorBoard's own writers do. The first step that is then
-// logged, or Rewind, says where the training goes on: what was logged before from that step on is no longer shown.
+// Opened again on the same folder, it adds another event file, as TensorBoard's own writers do. The
+// first step that is then logged, or Rewind, says where the training resumes; older records from
+// that step on are no longer shown.
 type TensorBoard struct {
 	mu        sync.Mutex
 	path      string
@@ -38,7 +40,7 @@ var (
 
 const eventFilePrefix = "events.out.tfevents."
 
-// NewTensorBoard opens the folder dir and makes it if it is missing.
+// NewTensorBoard opens the folder dir, and creates it if it is missing.
 func NewTensorBoard(dir string) (*TensorBoard, error) {
 	l := &TensorBoard{now: time.Now}
 	if err := l.open(dir); err != nil {
@@ -86,7 +88,7 @@ func (l *TensorBoard) Params(params map[string]any) error {
 	return l.add(0, false, value)
 }
 
-// Scalars records metrics of a step.
+// Scalars records metrics at a step.
 func (l *TensorBoard) Scalars(step int64, values map[string]float64) error {
 	var summary [][]byte
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -95,10 +97,14 @@ func (l *TensorBoard) Scalars(step int64, values map[string]float64) error {
 	return l.add(step, true, summary...)
 }
 
-// Rewind makes readers forget the events of later steps in older files. In the file of this process nothing is forgotten.
+// Rewind makes readers ignore the events of later steps in older files. It changes nothing in the
+// file of this process.
 func (l *TensorBoard) Rewind(step int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.file == nil {
+		return fmt.Errorf("logger: rewind %s: %w", l.path, ErrClosed)
+	}
 	if !l.resumes {
 		return nil
 	}
@@ -113,7 +119,7 @@ func (l *TensorBoard) sessionStart(step int64) []byte {
 	return event(l.now(), step, eventSessionLog, appendInt(nil, sessionLogStatus, sessionStart))
 }
 
-// Image records an image, as PNG.
+// Image records an image as PNG.
 func (l *TensorBoard) Image(step int64, name string, img image.Image) error {
 	var text bytes.Buffer
 	if err := png.Encode(&text, img); err != nil {
@@ -132,7 +138,8 @@ func channels(img image.Image) int {
 	return 4
 }
 
-// Histogram records the distribution of the finite ones of the values. If there are others, that is an error, which says how many.
+// Histogram records the distribution of the finite values. If there are others, it returns an error
+// that says how many.
 func (l *TensorBoard) Histogram(step int64, name string, values []float64) error {
 	h, notFinite := newHistogram(values)
 	var err error

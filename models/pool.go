@@ -1,7 +1,8 @@
-// Package models has the networks that notebooks and benchmarks share, and the layers that they need beyond GoMLX's.
+// Package models has the networks that notebooks and benchmarks share, and the layers that they
+// need beyond GoMLX's.
 //
-// Its functions build graphs: as GoMLX's own do, they take and return nodes and panic on a wrong shape; the trainer or
-// executor that calls them turns that into an error.
+// Its functions build graphs. As GoMLX's own do, they take and return nodes, and panic on a wrong
+// shape; the trainer or executor that calls them turns the panic into an error.
 //
 //	trainer := train.NewTrainer(backend, store, models.MNIST, loss.SparseCategoricalCrossEntropyLogits, opt, nil, nil)
 package models
@@ -18,11 +19,13 @@ const (
 	columnAxis = 4
 )
 
-// MaxPool2x2 takes the largest of each 2x2 window of x, [batch, height, width, channels]. It gives what
-// graph.MaxPool(x).Window(2).Done() gives - the last row or column of an odd size is left out - but by a reshape and a
-// reduction, whose gradient XLA compiles for a CPU into something far faster than that of a window.
+// MaxPool2x2 returns the maximum of each 2x2 window of x, [batch, height, width, channels]. The
+// result is that of graph.MaxPool(x).Window(2).Done(); the last row or column of an odd size is
+// left out. It is computed by a reshape and a reduction, whose gradient is far faster on a CPU than
+// that of a window.
 //
-// Pixels that are all the largest of a window share its gradient equally; graph.MaxPool gives it to one of them.
+// If several pixels of a window are the maximum, they share its gradient equally; graph.MaxPool
+// gives it to one of them.
 func MaxPool2x2(x *graph.Node) *graph.Node {
 	if x.Rank() != 4 {
 		panic(fmt.Errorf("models.MaxPool2x2: x has shape %s; it must be [batch, height, width, channels]", x.Shape()))

@@ -29,11 +29,11 @@ func TestDeaths(t *testing.T) {
 		starts, code  int
 		says          string
 	}{
-		{name: "bad luck twice", program: fmt.Sprintf(dying, "60 80"), max: 10, starts: 3, says: "step train died after update 80 with exit code 137; start 3 resumes from its newest checkpoint"},
+		{name: "bad luck twice", program: fmt.Sprintf(dying, "60 80"), max: 10, starts: 3, says: "cell train died after update 80 with exit code 137; start 3 resumes from its newest checkpoint"},
 		{name: "a bug", program: fmt.Sprintf(dying, "60 80 80 90"), max: 10, starts: 3, code: 137,
-			says: "step train died after update 80 in two starts in a row: that is a bug, not bad luck, so it is not started again\n"},
+			says: "cell train died after update 80 in two starts in a row: that is a bug, not bad luck, so it is not started again\n"},
 		{name: "too often", program: fmt.Sprintf(dying, "10 20 30"), max: 1, starts: 2, code: 137,
-			says: "step train died after update 20; it has been started again 1 times, and --max-restarts=1\ngonbatch: go on with: submit resume "},
+			says: "cell train died after update 20; it has been started again 1 times, and --max-restarts=1\ngonbatch: resume it with: submit resume "},
 		{name: "SLURM's restarts count", program: fmt.Sprintf(dying, "10 20 30"), max: 1, starts: 1, code: 137,
 			change: func(s *start) { s.env = []string{"SLURM_RESTART_COUNT=1"} }, says: "it has been started again 1 times, and --max-restarts=1"},
 		{name: "never", program: fmt.Sprintf(dying, "10 20 30"), starts: 1, code: 137, says: "--max-restarts=0"},
@@ -72,7 +72,7 @@ func TestDeathIsTold(t *testing.T) {
 	s.run(t, 0)
 	job := submit.Job{ID: "12", Dir: s.spec.RunDir}
 	failed := submit.Status{State: submit.Failed, ExitCode: 9}
-	const want = "step train died after update 7 in two starts in a row: that is a bug, not bad luck"
+	const want = "cell train died after update 7 in two starts in a row: that is a bug, not bad luck"
 	if got := submit.NewJobError(job, failed).Error(); !strings.Contains(got, want) {
 		t.Errorf("%q is not in: %s", want, got)
 	}

@@ -102,7 +102,7 @@ func newStep(spec submit.JobSpec, step submit.Step) Step {
 }
 
 // StepTitle begins the line that the script writes to its log before a step.
-func StepTitle(step string) string { return "gonbatch: step " + step }
+func StepTitle(step string) string { return "gonbatch: cell " + step }
 
 // exportAll gives the steps the script's environment, whatever the job itself was given by "sbatch
 // --export".

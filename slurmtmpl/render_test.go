@@ -139,7 +139,7 @@ func TestOwnTemplate(t *testing.T) {
 // fakeSrun records its environment's values and its arguments, each ended by a NUL, and fails if the program's name is
 // "fails".
 const fakeSrun = `#!/bin/bash
-printf '%s\0' "$GONBATCH_STEP" "$GONBATCH_ENV_V" "$GONBATCH_ENV_W" "$@" >> "$RECORD"
+printf '%s\0' "$GONBATCH_CELL" "$GONBATCH_ENV_V" "$GONBATCH_ENV_W" "$@" >> "$RECORD"
 [[ " $* " != *"/bin/fails "* ]] || exit 7
 `
 

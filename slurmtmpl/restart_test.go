@@ -124,7 +124,7 @@ func (s *start) run(t *testing.T, signal syscall.Signal) (out string, code int) 
 
 // TestStopAndRequeue: the ranks are told to stop, both save, and what comes next depends on SLURM and on the limits.
 func TestStopAndRequeue(t *testing.T) {
-	const resume = "go on with: submit resume "
+	const resume = "resume it with: submit resume "
 	for _, tc := range []struct {
 		name     string
 		signal   syscall.Signal
@@ -191,7 +191,7 @@ func TestStartsGoOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, code := s.run(t, 0)
-	if code != 0 || !strings.Contains(out, "gonbatch: step shell-1 has ended well in an earlier start\n") || !strings.Contains(out, "start 2,") {
+	if code != 0 || !strings.Contains(out, "gonbatch: cell shell-1 ended well in an earlier start\n") || !strings.Contains(out, "start 2,") {
 		t.Errorf("the second start ends with %d:\n%s", code, out)
 	}
 	if _, err := rundir.ReadFailure(s.spec.RunDir); err == nil {
@@ -242,7 +242,7 @@ func TestTooManyRestarts(t *testing.T) {
 	s := newStart(t)
 	s.env = []string{"SLURM_RESTART_COUNT=3"}
 	out, code := s.run(t, 0)
-	if code != 75 || s.has("running-0") || !strings.Contains(out, "the job has been started again 3 times, and --max-restarts=2\ngonbatch: go on with: submit resume ") {
+	if code != 75 || s.has("running-0") || !strings.Contains(out, "the job has been started again 3 times, and --max-restarts=2\ngonbatch: resume it with: submit resume ") {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 }

@@ -93,7 +93,7 @@ func TestFollow(t *testing.T) {
 			steps:    []scene{{log: "saved\n", status: Status{State: Stopped, ExitCode: 75}}},
 			out:      "saved\n",
 			progress: "job 7: stopped\n",
-			fail:     "job 7 (RUN): stopped; what was done is saved; go on with: submit resume DIR",
+			fail:     "job 7 (RUN): stopped; its work is saved; resume it with: submit resume DIR",
 		},
 		{
 			name:     "a failure that the ranks recorded",

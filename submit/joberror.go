@@ -65,7 +65,7 @@ func (e *JobError) Error() string {
 	}
 	b.WriteString(e.Status.String())
 	if e.Status.State == Stopped {
-		fmt.Fprintf(&b, "; what was done is saved; go on with: %s", ResumeCommand(e.Job.Dir))
+		fmt.Fprintf(&b, "; its work is saved; resume it with: %s", ResumeCommand(e.Job.Dir))
 		return b.String()
 	}
 	if e.Status.ExitCode != 0 {
@@ -103,12 +103,12 @@ func DescribeRepeat(d rundir.Death) string {
 	return DescribeDeath(d) + " in two starts in a row: that is a bug, not bad luck, so it is not started again"
 }
 
-// DescribeDeath says what died, and where: "step train died after update 60".
+// DescribeDeath says what died, and where: "cell train died after update 60".
 func DescribeDeath(d rundir.Death) string {
 	if d.Update == 0 {
-		return fmt.Sprintf("step %s died before its first update", d.Step)
+		return fmt.Sprintf("cell %s died before its first update", d.Step)
 	}
-	return fmt.Sprintf("step %s died after update %d", d.Step, d.Update)
+	return fmt.Sprintf("cell %s died after update %d", d.Step, d.Update)
 }
 
 // describeCause says which rank failed first, and why.

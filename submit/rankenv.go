@@ -6,7 +6,7 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// RankEnv is what every rank of the job finds in its environment, whatever the step and the start.
+// RankEnv is what every rank of the job finds in its environment, whatever the cell and the start.
 // A rank drives the given devices where the spec does not say.
 func (s JobSpec) RankEnv(devices string) rundir.Env {
 	return rundir.Env{

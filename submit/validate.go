@@ -151,16 +151,16 @@ func (s JobSpec) validateArgs() error {
 
 func (s JobSpec) validateSteps() error {
 	if len(s.Steps) == 0 {
-		return errors.New("nothing to run: the job has no step")
+		return errors.New("nothing to run: the job has no cell")
 	}
 	seen := map[string]bool{}
 	var errs []error
 	for _, step := range s.Steps {
 		switch {
 		case !stepName.MatchString(step.Name):
-			errs = append(errs, fmt.Errorf("step %q: a name has letters, digits, _, . and - only, and no leading dash or dot", step.Name))
+			errs = append(errs, fmt.Errorf("cell %q: a name has letters, digits, _, . and - only, and no leading dash or dot", step.Name))
 		case seen[step.Name]:
-			errs = append(errs, fmt.Errorf("step %q: there are two of that name", step.Name))
+			errs = append(errs, fmt.Errorf("cell %q: there are two of that name", step.Name))
 		}
 		seen[step.Name] = true
 		errs = append(errs, validateEnv("%env", step.Env), oneLine("working directory", step.Dir))

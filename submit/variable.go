@@ -23,7 +23,7 @@ var reservedPrefixes = map[string]string{
 
 // reservedNames are single ones, and who sets them.
 var reservedNames = map[string]string{
-	rundir.EnvDir: "submit", rundir.EnvStep: "submit", rundir.EnvRequeue: "submit", rundir.EnvRestarts: "submit", rundir.EnvStopped: "submit",
+	rundir.EnvDir: "submit", rundir.EnvCell: "submit", rundir.EnvRequeue: "submit", rundir.EnvRestarts: "submit", rundir.EnvStopped: "submit",
 	rundir.EnvRecorder: "submit",
 	"BASHOPTS":         "bash", "BASH_VERSINFO": "bash", "EUID": "bash", "PPID": "bash", "SHELLOPTS": "bash", "UID": "bash", "_": "bash",
 }

@@ -24,15 +24,16 @@ import (
 
 	"gonbatch/distributed/ranktest"
 	"gonbatch/logger"
+	"gonbatch/logger/loggertest"
 	"gonbatch/tests/jupyter"
 )
 
 //go:embed readlog.py
 var readLog string
 
-// readersEnv lets MLflow's client and server use the file store, which it is about to give up, and keeps them off the network.
+// readersEnv keeps MLflow's client and server off the network.
 var readersEnv = []string{
-	"MLFLOW_ALLOW_FILE_STORE=true", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false", "MLFLOW_DISABLE_TELEMETRY=true", "GIT_PYTHON_REFRESH=quiet",
+	"MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false", "MLFLOW_DISABLE_TELEMETRY=true", "GIT_PYTHON_REFRESH=quiet",
 	"NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1",
 }
 
@@ -157,22 +158,47 @@ func TestPythonReadsLines(t *testing.T) {
 	}
 }
 
-func TestMLflowReads(t *testing.T) {
+// TestMLflow runs the loggers' suite on a real server, and reads a run with MLflow's own client.
+func TestMLflow(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
-		name string
-		uri  func(t *testing.T) string
-	}{
-		{"server", mlflowServer},
-		{"file store", func(t *testing.T) string { return filepath.Join(t.TempDir(), "mlruns") }},
-		{"file URI", func(t *testing.T) string { return "file://" + filepath.Join(t.TempDir(), "mlruns") }},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			readers(t, "mlflow")
-			readsMLflow(t, tt.uri(t))
+	readers(t, "mlflow")
+	uri := mlflowServer(t)
+	t.Run("contract", func(t *testing.T) {
+		runs := map[string]string{} // by folder
+		loggertest.Run(t, loggertest.Kind{
+			Open: func(dir string) (logger.Logger, error) {
+				l, err := logger.NewMLflow(logger.MLflowOptions{TrackingURI: uri, Experiment: "contract", RunID: runs[dir]})
+				if err == nil {
+					runs[dir] = l.RunID()
+				}
+				return l, err
+			},
+			Loss: func(t *testing.T, dir string) map[int64]float64 { return mlflowLoss(t, uri, runs[dir]) },
 		})
+	})
+	t.Run("read by its client", func(t *testing.T) { readsMLflow(t, uri) })
+}
+
+// mlflowLoss asks the server for the metric "loss" of a run.
+func mlflowLoss(t *testing.T, uri, run string) map[int64]float64 {
+	t.Helper()
+	resp, err := http.Get(uri + "/api/2.0/mlflow/metrics/get-history?metric_key=loss&run_id=" + run)
+	ok(t, err)
+	defer resp.Body.Close() //nolint:errcheck // only read
+	var history struct {
+		Metrics []struct {
+			Step  json.Number
+			Value float64
+		}
 	}
+	ok(t, json.NewDecoder(resp.Body).Decode(&history))
+	loss := map[int64]float64{}
+	for _, m := range history.Metrics {
+		step, err := m.Step.Int64()
+		ok(t, err)
+		loss[step] = m.Value
+	}
+	return loss
 }
 
 // mlflowRead is what MLflow's client says of a run.

@@ -74,29 +74,23 @@ func TestTrainerLogs(t *testing.T) {
 		trainLogged(t)
 		return
 	}
-	tests := []struct {
-		name  string
-		ranks int
-		uri   func(t *testing.T) string
-	}{
-		{"MLflow server, 2 ranks", 2, mlflowServer},
-		{"MLflow file store, 1 rank", 1, func(t *testing.T) string { return filepath.Join(t.TempDir(), "mlruns") }},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
+	readers(t, "mlflow")
+	uri := mlflowServer(t)
+	for _, ranks := range []int{2, 1} {
+		t.Run(fmt.Sprintf("%d ranks", ranks), func(t *testing.T) {
 			t.Parallel()
-			readers(t, "mlflow")
-			run, uri, artifact := t.TempDir(), tt.uri(t), filepath.Join(t.TempDir(), "notes.txt")
+			run, artifact := t.TempDir(), filepath.Join(t.TempDir(), "notes.txt")
 			ok(t, os.WriteFile(artifact, []byte("seen"), 0o644))
 			env := append([]string{
-				"GONBATCH_RUN_DIR=" + run, "GONBATCH_STEP=digits", "GONBATCH_DEVICES=1", "MLFLOW_TRACKING_URI=" + uri, "TEST_ARTIFACT=" + artifact, ranktest.QuickCompilation,
+				"GONBATCH_RUN_DIR=" + run, "GONBATCH_CELL=digits", "GONBATCH_DEVICES=1", "MLFLOW_TRACKING_URI=" + uri,
+				"MLFLOW_EXPERIMENT_NAME=" + t.Name(), "TEST_ARTIFACT=" + artifact, ranktest.QuickCompilation,
 			}, readersEnv...)
 			// The checkpoint of update 20 is the last: 21 to 24 are logged twice, among them a validation and a histogram.
-			if out, err := ranktest.Start(t, ranktest.OpenMPI, tt.ranks, append(env, killVariable+"=25")); err == nil {
+			if out, err := ranktest.Start(t, ranktest.OpenMPI, ranks, append(env, killVariable+"=25")); err == nil {
 				t.Fatalf("nobody was killed:\n%s", out)
 			}
 			for _, what := range []string{"goes on after step 20", "was finished after step 48"} {
-				out, err := ranktest.Start(t, ranktest.OpenMPI, tt.ranks, env)
+				out, err := ranktest.Start(t, ranktest.OpenMPI, ranks, env)
 				if err != nil || !strings.Contains(out, what) || strings.Contains(out, "logger") {
 					t.Fatalf("%v, want %q and no word of a logger:\n%s", err, what, out)
 				}

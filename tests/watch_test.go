@@ -98,7 +98,7 @@ func TestFailingRanks(t *testing.T) {
 			eventually(t, "the other rank says so", func() bool { return strings.Contains(logOf(run, 0), report) })
 			if test.how == "" { // srun waits for the node.
 				_ = cmd.Process.Kill()
-				<-ended
+				t.Logf("srun: %v", <-ended)
 				return
 			}
 			select {

@@ -6,11 +6,12 @@ import (
 	"fmt"
 )
 
-// Callback reaches into the loop. Each function may be nil. All ranks call it, at the same points,
-// so it may use collectives of the world; what only one rank may do - write a file - belongs behind
-// World.IsMain. An error ends the training.
+// Callback has functions that the loop calls. Each may be nil. All ranks call them, at the same
+// points, so they may use the world's collectives. Guard what only one rank may do, such as writing
+// a file, with World.IsMain. An error ends the training.
 type Callback struct {
-	// Name is for messages, and the key of State in checkpoints. It must be unique if State is set.
+	// Name identifies the callback in messages, and its State in checkpoints. It must be unique if
+	// State is set.
 	Name string
 
 	FitStart        func(*Event) error
@@ -21,26 +22,26 @@ type Callback struct {
 	CheckpointSaved func(*Event) error // After the copy off the device; the files may still be on their way to the disk.
 	FitEnd          func(*Event) error
 
-	// State is what the callback must remember when the training is stopped and goes on; Restore
-	// gets it back. Rank 0's is kept, all ranks get it.
+	// State returns what the callback must remember when the training stops. Restore gets it when
+	// the training resumes. Rank 0's state is saved, and all ranks get it.
 	State   func() ([]byte, error)
 	Restore func([]byte) error
 }
 
-// Event is where the training is.
+// Event says where the training is.
 type Event struct {
 	Trainer *Trainer
 	Epoch   int   // From 0.
 	Batch   int   // Batches of this epoch that are done.
 	Step    int64 // Updates of the weights that are done.
-	// Loss of the batch, on this rank.
+	// Loss is the loss of the batch on this rank.
 	Loss float64
-	// Metrics are the newest of each name, the same on all ranks.
+	// Metrics has the newest value of each metric. It is the same on all ranks.
 	Metrics map[string]float64
 }
 
-// Stop ends the training after this update, or the one that this batch belongs to, as if it had
-// reached its limit. Every rank must call it. The training stays ended when it is started again.
+// Stop ends the training, as if it had reached a limit, after the update to which this batch
+// belongs. Every rank must call it. The training stays ended when it is started again.
 func (e *Event) Stop(reason string) { e.Trainer.finish(endedByCallback, reason) }
 
 type hook func(Callback) func(*Event) error

@@ -8,58 +8,70 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Config says how to train. The zero value of each field is a sensible default. The names in YAML and of flags are Lightning's, where it
-// has them.
+// Config says how to train. The zero value of each field is a sensible default. The names in YAML
+// and of flags are Lightning's where Lightning has them.
 type Config struct {
-	// Name tells several trainings of one program apart, in the run directory and in messages.
-	// Default: the name of the step of the job that runs ("main" outside of one), then with "-2".
+	// Name distinguishes the trainings of a program, in the run directory and in messages. The
+	// default is the name of the cell that runs as a job, or "main"; further trainings get "-2" and
+	// so on appended.
 	Name string `yaml:"name" help:"name of this training, for a program with several"`
 
 	// MaxEpochs is the number of passes over the training set. If no limit is set, it is 1.
 	MaxEpochs int `yaml:"max_epochs" help:"passes over the training set (default: 1 if no limit is set)"`
-	// MaxSteps ends the training after as many updates of the weights.
+	// MaxSteps ends the training after this many updates of the weights.
 	MaxSteps int `yaml:"max_steps" help:"stop after this many updates of the weights (0: no limit)"`
-	// MaxTime ends the training after so much time, restarts included.
+	// MaxTime ends the training after this much time, restarts included.
 	MaxTime time.Duration `yaml:"max_time" help:"stop after this much time, such as 90m, restarts included (0: no limit)"`
 
-	// BatchSize is the number of examples in a training batch, over all ranks and devices. Default: 64.
+	// BatchSize is the number of examples in a training batch, over all ranks and devices. Default:
+	// 64.
 	BatchSize int `yaml:"batch_size" help:"examples in a training batch, over all ranks and devices (default: 64)"`
-	// EvalBatchSize is the number of examples that one rank evaluates at a time. Default: 1,000.
+	// EvalBatchSize is the number of examples that a rank evaluates at once. Default: 1,000.
 	EvalBatchSize int `yaml:"eval_batch_size" help:"examples that a rank evaluates at once (default: 1000)"`
-	// AccumulateGradBatches is the number of batches whose gradients are averaged for one update. Default: 1.
+	// AccumulateGradBatches is the number of batches whose gradients are averaged for one update.
+	// Default: 1.
 	AccumulateGradBatches int `yaml:"accumulate_grad_batches" help:"batches averaged for one update of the weights (default: 1)"`
-	// LimitTrainBatches cuts each epoch short.
+	// LimitTrainBatches limits the batches of each epoch.
 	LimitTrainBatches int `yaml:"limit_train_batches" help:"maximum number of batches in an epoch (0: all)"`
-	// LimitValBatches cuts each validation short: batches of EvalBatchSize on each rank.
+	// LimitValBatches limits the batches of each validation, on each rank. A batch has
+	// EvalBatchSize examples.
 	LimitValBatches int `yaml:"limit_val_batches" help:"maximum number of batches of a rank in a validation (0: all)"`
-	// ValCheckInterval is the number of updates between validations. Default: one at the end of each epoch.
+	// ValCheckInterval is the number of updates between validations. Default: one validation at the
+	// end of each epoch.
 	ValCheckInterval int `yaml:"val_check_interval" help:"updates between validations (0: at the end of each epoch)"`
-	// OverfitBatches trains on the first batches only, in the same order each epoch: a model that can't learn them has a bug.
+	// OverfitBatches trains on this many batches only, in the same order in each epoch. A model
+	// that can't learn them has a bug.
 	OverfitBatches int `yaml:"overfit_batches" help:"train on this many batches only, to find bugs (0: off)"`
-	// FastDevRun trains one batch and validates one, without checkpoints: does everything run?
+	// FastDevRun trains one batch and validates one, without checkpoints, to check that everything
+	// runs.
 	FastDevRun bool `yaml:"fast_dev_run" help:"train one batch and validate one, without checkpoints, to check that everything runs"`
 
-	// GradientClipNorm scales the gradients of an objective down where their global norm is larger (Pascanu et al.,
-	// On the difficulty of training recurrent neural networks, 2013). Default: no clipping.
+	// GradientClipNorm scales the gradients of an objective down if their global norm is larger
+	// (Pascanu et al., On the difficulty of training recurrent neural networks, 2013). Default: no
+	// clipping.
 	GradientClipNorm float64 `yaml:"gradient_clip_norm" help:"maximum global norm of the gradients (0: no clipping)"`
-	// Precision of inputs, weights and computation: "32-true", "bf16-true" or "64-true". Losses and metrics of bfloat16 are computed in
-	// float32.
+	// Precision is that of inputs, weights and computation: "32-true", "bf16-true" or "64-true".
+	// Losses and metrics of bfloat16 are computed in float32. Default: "32-true".
 	Precision string `yaml:"precision" help:"32-true, bf16-true or 64-true (default: 32-true)"`
-	// Strategy is what the world must be: "single" (one device), "spmd" (several devices of one process), "ddp" (several ranks).
-	// Default: "auto", what there is.
+	// Strategy is what the world must be: "single" (one device), "spmd" (several devices of one
+	// process) or "ddp" (several ranks). New fails if it is something else. Default: "auto", which
+	// accepts any.
 	Strategy string `yaml:"strategy" help:"required strategy: auto, single, spmd or ddp (default: auto)"`
-	// Seed of the initial weights, the order of the examples and random numbers of the model. All ranks must have the same.
+	// Seed determines the initial weights, the order of the examples and the random numbers of the
+	// model. All ranks must have the same.
 	Seed uint64 `yaml:"seed" help:"seed of the initial weights, the order of the examples and the model's random numbers"`
-	// Deterministic demands the same bits from the same seed. A CPU always gives them; a GPU needs an option of XLA (see New's error).
+	// Deterministic requires bit-identical results from the same seed. A CPU always gives them. A
+	// GPU needs an option of XLA, which New's error names.
 	Deterministic bool `yaml:"deterministic" help:"require bit-identical results from the same seed"`
 
-	// LogEvery is the number of updates between two reports. Default: 50.
+	// LogEvery is the number of updates between reports. Default: 50.
 	LogEvery int `yaml:"log_every" help:"updates between reports (default: 50)"`
-	// LogHistogramsEvery is the number of updates between two histograms of each weight and its gradient, which TensorBoard shows. They cost a
-	// copy off the device. Default: none.
+	// LogHistogramsEvery is the number of updates between histograms of each weight and its
+	// gradient, which TensorBoard shows. A histogram costs a copy off the device. Default: none.
 	LogHistogramsEvery int `yaml:"log_histograms_every" help:"updates between histograms of weights and gradients (0: none)"`
-	// Loggers are those to use besides metrics.jsonl: "csv", "tensorboard", "mlflow", "curves". Default: all but mlflow, and that too
-	// where MLFLOW_TRACKING_URI is set. "none" is none.
+	// Loggers lists the loggers to use besides metrics.jsonl: "csv", "tensorboard", "mlflow",
+	// "curves". Use "none" for no other logger. Default: all, but mlflow only if
+	// MLFLOW_TRACKING_URI is set.
 	Loggers []string `yaml:"loggers" help:"csv, tensorboard, mlflow, curves, or none (default: all; mlflow only if MLFLOW_TRACKING_URI is set)"`
 
 	Schedule      ScheduleConfig      `yaml:"schedule"`
@@ -69,40 +81,45 @@ type Config struct {
 	sources *sources
 }
 
-// EarlyStoppingConfig ends a training that gets no better.
+// EarlyStoppingConfig ends a training that no longer improves.
 type EarlyStoppingConfig struct {
-	// Monitor is the metric to look at, such as "val/loss". Empty: no early stopping.
+	// Monitor is the metric that must improve, such as "val/loss". If it is empty, there is no
+	// early stopping.
 	Monitor string `yaml:"monitor" help:"metric that must improve, such as val/loss (empty: no early stopping)"`
-	// Mode is "min" or "max". It may be left out for well-known metrics: min for losses, errors and
-	// perplexity, max for accuracy, F1, IoU, BLEU and the like.
+	// Mode is "min" or "max". It may be empty for well-known metrics: min for losses, errors and
+	// perplexity; max for accuracy, F1, IoU, BLEU and the like.
 	Mode string `yaml:"mode" help:"min or max (default: by the metric's name, where it is well known)"`
-	// Patience is the number of validations in a row without improvement after which the training
-	// ends. Default: 3.
+	// Patience is the number of validations without improvement before the training stops. Default:
+	// 3.
 	Patience int `yaml:"patience" help:"validations without improvement before stopping (default: 3)"`
-	// MinDelta is the smallest change that counts as one.
+	// MinDelta is the smallest change that counts as an improvement.
 	MinDelta float64 `yaml:"min_delta" help:"smallest change that counts as an improvement"`
 }
 
-// CheckpointConfig says when checkpoints are written, and which are kept. One is written as well at the end, and when the job is told
-// to stop.
+// CheckpointConfig says when to write checkpoints, and which to keep. One is also written at the
+// end, and when the job is told to stop.
 type CheckpointConfig struct {
-	// Dir is the folder of checkpoints, each a folder step-N in it. Default: checkpoints/NAME in
-	// the run directory, with Config.Name; without a run directory, none are written.
+	// Dir is the folder of checkpoints. Each checkpoint is a folder step-N in it. Default:
+	// checkpoints/NAME in the run directory, with Config.Name. Without a run directory, no
+	// checkpoints are written.
 	Dir string `yaml:"dir" help:"folder of checkpoints (default: in the run directory)"`
-	// EverySteps is the number of updates between two. Default: one at the end of each epoch.
+	// EverySteps is the number of updates between checkpoints. Default: one checkpoint at the end
+	// of each epoch.
 	EverySteps int `yaml:"every_steps" help:"updates between checkpoints (0: at the end of each epoch)"`
-	// Every is the time between two, rank 0's clock.
+	// Every is the time between checkpoints, by rank 0's clock.
 	Every time.Duration `yaml:"every" help:"time between checkpoints, such as 10m (0: off)"`
-	// Keep is the number of newest ones that are kept. Default: 2.
+	// Keep is the number of newest checkpoints to keep. Default: 2.
 	Keep int `yaml:"keep" help:"number of newest checkpoints to keep (default: 2)"`
-	// Monitor is the metric whose best checkpoint is kept as well. Default: val/loss, where there is a validation.
+	// Monitor is the metric whose best checkpoint is also kept. Default: val/loss, if there is a
+	// validation.
 	Monitor string `yaml:"monitor" help:"metric whose best checkpoint is also kept (default: val/loss)"`
 	// Mode is "min" or "max". Default: as for EarlyStoppingConfig.
 	Mode string `yaml:"mode" help:"min or max (default: by the metric's name, where it is well known)"`
-	// Resume is "auto": from the newest valid checkpoint in the folder, if there is one; "must": that, or an error; "never": from the
-	// start, and what is in the folder is set aside (a restart of the same job still resumes its own training).
+	// Resume says whether to resume from the newest valid checkpoint in the folder. "auto" resumes
+	// if there is one. "must" fails if there is none. "never" starts over and moves what is in the
+	// folder aside (but a restart of the same job still resumes its own training). Default: "auto".
 	Resume string `yaml:"resume" help:"resume from the folder's newest checkpoint: auto, never or must (default: auto)"`
-	// Off writes none.
+	// Off turns checkpoints off.
 	Off bool `yaml:"off" help:"write no checkpoints"`
 }
 

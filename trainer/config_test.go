@@ -118,7 +118,7 @@ func TestScopesBeside(t *testing.T) {
 func TestCheckpointDir(t *testing.T) {
 	run := t.TempDir()
 	t.Setenv("GONBATCH_RUN_DIR", run)
-	t.Setenv("GONBATCH_STEP", "train")
+	t.Setenv("GONBATCH_CELL", "train")
 	mine := t.TempDir()
 	for _, test := range []struct {
 		name string

@@ -138,7 +138,7 @@ func (d *display) show(line string) {
 	gonbui.UpdateHTML(d.notebook, `<pre style="`+lineStyle+`">`+line+"</pre>")
 }
 
-// String is for people: "val/accuracy 0.9871, val/loss 0.0412".
+// String returns the metrics sorted by name: "val/accuracy 0.9871, val/loss 0.0412".
 func (m Metrics) String() string {
 	parts := make([]string, 0, len(m))
 	for _, name := range slices.Sorted(maps.Keys(m)) {

@@ -1,6 +1,7 @@
-// Package trainer is the training loop that a researcher configures and does not write: epochs, validation, checkpoints from which a
-// killed job goes on exactly, early stopping, learning-rate schedules, progress and loggers. It works the same in a notebook
-// cell, on a laptop and on a cluster.
+// Package trainer has a configurable training loop: epochs, validation, checkpoints and exact
+// resuming, early stopping, learning-rate schedules, progress and loggers. It works the same in a
+// notebook cell, on a laptop and on a cluster. To write your own loop, use package distributed
+// instead.
 //
 //	world, err := distributed.Init()
 //	check(err)
@@ -12,24 +13,33 @@
 //	check(t.Fit(ctx, trainSet, validationSet))
 //	metrics, err := t.Test(ctx, testSet)
 //
-// A Task says what is trained: a model with one loss (Supervised), or a step with several (Adversarial, for a GAN's two models). A Config
-// says how; it may also come from flags, a YAML file and the environment (Config.AddFlags). Callbacks reach into the loop.
+// A [Task] says what to train: a model with one loss ([Supervised]), or a step with several losses
+// ([Adversarial], for the two models of a GAN). A [Config] says how; flags, a YAML file and the
+// environment can change it (see [Config.AddFlags]). A [Callback] is called at points of the loop.
 //
-// In a run directory rank 0 logs to metrics.jsonl, metrics.csv, TensorBoard, curves as PNG, and to MLflow where MLFLOW_TRACKING_URI is set:
-// losses and metrics by step, the configuration, Trainer.LogImage's images, LogArtifact's files, histograms of weights and gradients
-// (Config.LogHistogramsEvery), and to MLflow the model at the end. A logger that fails or hangs never stops the training, and one that goes on
-// after a restart has each step once.
+// In a run directory, rank 0 logs to metrics.jsonl, metrics.csv, TensorBoard, curves as PNG, and to
+// MLflow if MLFLOW_TRACKING_URI is set. It logs losses and metrics by step, the configuration, the
+// images of LogImage, the files of LogArtifact, histograms of weights and gradients
+// (Config.LogHistogramsEvery), and to MLflow also the model at the end. A logger that fails or
+// hangs never stops the training. After a restart, a logger has each step once.
 //
-// The loop is over GoMLX's own train.Trainer, which compiles a step, its gradients and the optimizer's update into one XLA program; the
-// all-reduce of the gradients is a part of that program (see package distributed).
+// The loop uses GoMLX's own train.Trainer, which compiles a step, its gradients and the optimizer's
+// update into one XLA program. The all-reduce of the gradients is part of that program (see package
+// distributed).
 //
-// Each training needs a folder of checkpoints of its own: the default has the name of the run and of the training. In a program that
-// trains several - the folds of a cross-validation, a sweep - give each trainer a Config.Name, or leave both to the defaults.
+// # Checkpoints
 //
-// Why a training ended is a part of its last checkpoint: started again it is over, until the limit that ended it is raised. A signal to
-// stop (SIGTERM, SIGUSR1) is heard from New to the end of the world: during Fit the training saves and stops; outside of it the loggers
-// end and the process too.
+// Each training needs its own folder of checkpoints. The default name of the folder comes from the
+// run and the training. In a program with several trainings, such as the folds of a
+// cross-validation, give each Config a Name, or leave all of them to the defaults.
 //
-// All ranks call the same methods in the same order. Ranks decide together: what rank 0 finds - a metric, the clock, a checkpoint - holds
-// for all.
+// The last checkpoint records why its training ended. A training that is started again stays ended
+// until the limit that ended it is raised. A signal to stop (SIGTERM, SIGUSR1) is handled from New
+// to the end of the world: during Fit, the training saves and stops; outside Fit, the loggers
+// finish and the process exits.
+//
+// # Ranks
+//
+// All ranks must call the same methods in the same order. They decide together: what rank 0 finds
+// (a metric, the time, a checkpoint) holds for all ranks.
 package trainer

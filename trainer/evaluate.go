@@ -9,16 +9,17 @@ import (
 	"gonbatch/data"
 )
 
-// Validate computes the loss and the task's metrics over a dataset, every example once, and returns
-// them on every rank under names such as "val/loss" and "val/accuracy". They are weighted by
-// examples: exact for means, whatever the number of ranks.
+// Validate computes the loss and the task's metrics over a dataset, using every example once. It
+// returns them on every rank, under names such as "val/loss" and "val/accuracy". They are weighted
+// by examples, so means are exact for any number of ranks.
 //
-// Before Fit it uses the weights of the newest checkpoint, if there is one, and says so.
+// Before Fit, it uses the weights of the newest checkpoint, if there is one, and prints that it
+// does.
 func (t *Trainer) Validate(ctx context.Context, ds data.Dataset) (Metrics, error) {
 	return t.evaluate(ctx, "val", ds)
 }
 
-// Test is Validate under the names "test/...".
+// Test is like Validate, with names such as "test/loss".
 func (t *Trainer) Test(ctx context.Context, ds data.Dataset) (Metrics, error) {
 	return t.evaluate(ctx, "test", ds)
 }

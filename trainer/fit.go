@@ -16,15 +16,17 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Fit trains until one of the configured limits. validation may be nil. If the folder of
-// checkpoints has one of this training, Fit resumes it, exactly if the world size is the same: at
-// the same batch, with the same weights, optimizer and random numbers. A training that had ended
-// stays so, unless the limit that ended it is higher now. A trainer trains once: Fit after its end
-// is an error.
+// Fit trains until it reaches one of the configured limits. validation may be nil.
 //
-// Where the job is told to stop (SIGUSR1, SIGTERM, SIGINT, or the context ends), all ranks do so
-// after the same update, save, and Fit returns a *StoppedError; in a job that submit started, it
-// ends the process with the code that makes the job start again.
+// If the folder of checkpoints has one of this training, Fit resumes it: at the same batch, with
+// the same weights, optimizer and random numbers, exactly so if the number of ranks is the same. A
+// training that has ended stays ended, unless the limit that ended it is higher now. A trainer
+// trains once: calling Fit after the end is an error.
+//
+// If the job is told to stop (by SIGUSR1, SIGTERM or SIGINT, or because the context ends), all
+// ranks stop after the same update and save, and Fit returns a *StoppedError. In a job that submit
+// started, Fit ends the process instead, with the exit code that makes the job start again. If a
+// loss is no longer finite, the error is a *DivergedError.
 func (t *Trainer) Fit(ctx context.Context, training, validation data.Dataset) error {
 	err := t.fit(ctx, training, validation)
 	if err == nil {

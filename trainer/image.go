@@ -6,8 +6,8 @@ import (
 	"github.com/janpfeifer/gonb/gonbui"
 )
 
-// LogImage logs an image of this step on rank 0: as a PNG in the run directory, to TensorBoard and MLflow, and below the cell in a notebook.
-// The other ranks do nothing.
+// LogImage logs an image for the current step on rank 0: as a PNG in the run directory, to
+// TensorBoard and MLflow, and below the cell in a notebook. Other ranks do nothing.
 func (t *Trainer) LogImage(name string, img image.Image) error {
 	if !t.world.IsMain() {
 		return nil

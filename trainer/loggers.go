@@ -58,7 +58,7 @@ func addFiles(c Config, env environment, add func(string, logger.Logger, error))
 	}
 	if c.wantsLogger("curves", true) {
 		folder := run.Curves()
-		if c.Name != env.Step {
+		if c.Name != env.Cell {
 			folder = filepath.Join(folder, fileName(c.Name))
 		}
 		l, err := logger.NewCurves(logger.CurvesOptions{Dir: folder, History: run.Metrics(), Training: c.Name})
@@ -115,7 +115,8 @@ func (r *run) logModel() error {
 	return l.Model("model", weights)
 }
 
-// LogArtifact logs a file on rank 0: MLflow keeps it. The file must stay as it is until the world is closed. The other ranks do nothing.
+// LogArtifact logs a file on rank 0, for MLflow to keep. The file must not change until the world
+// is closed. Other ranks do nothing.
 func (t *Trainer) LogArtifact(path string) error {
 	if t.logger == nil {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"gonbatch/distributed"
 )
 
-// Metrics are values by name: "val/loss", "test/accuracy".
+// Metrics maps names such as "val/loss" and "test/accuracy" to values.
 type Metrics map[string]float64
 
 // metricName is the name by which a metric is logged: its words in small letters, without the "mean" that GoMLX puts before; "val/loss",

@@ -11,9 +11,10 @@ import (
 	"gonbatch/data"
 )
 
-// Predict runs the model over a dataset: each rank its contiguous part, in batches of at most
-// EvalBatchSize, on its first device. For each batch it calls f with the numbers of the examples
-// and the model's predictions, whose first axis is the example; f must not keep the tensors.
+// Predict runs the model over a dataset. Each rank gets a contiguous part, in batches of at most
+// EvalBatchSize, on its first device. For each batch, Predict calls f with the numbers of the
+// examples and the model's predictions, whose first axis is the example. f must not keep the
+// tensors.
 func (t *Trainer) Predict(ctx context.Context, ds data.Dataset, f func(indices []int, predictions []*tensors.Tensor) error) error {
 	if err := t.ready(ctx, nil); err != nil {
 		return fmt.Errorf("trainer: %s: predict: %w", t.config.Name, err)
@@ -21,8 +22,8 @@ func (t *Trainer) Predict(ctx context.Context, ds data.Dataset, f func(indices [
 	return t.predict(ctx, ds, t.world.Rank()*ds.Len()/t.world.Size(), (t.world.Rank()+1)*ds.Len()/t.world.Size(), f)
 }
 
-// PredictOnMain is Predict of the whole dataset on rank 0, for samples to look at; other ranks do
-// nothing.
+// PredictOnMain is like Predict, but rank 0 gets the whole dataset and other ranks do nothing. Use
+// it to draw samples.
 func (t *Trainer) PredictOnMain(ctx context.Context, ds data.Dataset, f func(indices []int, predictions []*tensors.Tensor) error) error {
 	if err := t.ready(ctx, nil); err != nil {
 		return fmt.Errorf("trainer: %s: predict: %w", t.config.Name, err)

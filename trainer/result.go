@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// StoppedError says that the training was told to stop before its end. It has saved a checkpoint, if it writes any, and goes on from
-// there when it is started again.
+// StoppedError reports that the training was told to stop before its end. It has saved a
+// checkpoint, if it writes any, and resumes from it when it is started again.
 type StoppedError struct {
 	Step       int64
 	Checkpoint string // The folder of checkpoints; empty if none are written.
-	// Requeue tells that the scheduler asked for it.
+	// Requeue reports whether the scheduler told it to stop.
 	Requeue bool
 }
 
@@ -24,7 +24,7 @@ func (e *StoppedError) Error() string {
 	return fmt.Sprintf("trainer: told to stop after step %d: started again it goes on from %s", e.Step, e.Checkpoint)
 }
 
-// DivergedError says that a loss is no longer a finite number.
+// DivergedError reports that a loss is no longer finite.
 type DivergedError struct {
 	Name  string // "the loss" or that of an objective.
 	Value float64

@@ -6,37 +6,45 @@ import (
 	"slices"
 )
 
-// Schedule is the course of a learning rate: by what the optimizer's own rate is multiplied for an update, counted from 0, of total. Where the
-// training has no limit in updates or epochs, total is 0. It must be a pure function: a training that was stopped calls it again.
+// Schedule is a learning-rate schedule. Factor returns the factor by which the optimizer's own rate
+// is multiplied for update step, counted from 0, of total updates. total is 0 if the training has
+// no limit in updates or epochs. Factor must be a pure function, because a training that resumes
+// calls it again.
 type Schedule interface {
 	Factor(step, total int) float64
 }
 
-// ScheduleFunc is a function as a Schedule.
+// ScheduleFunc makes a Schedule of a function.
 type ScheduleFunc func(step, total int) float64
 
-// Factor implements Schedule.
+// Factor calls f.
 func (f ScheduleFunc) Factor(step, total int) float64 { return f(step, total) }
 
-// ScheduleConfig chooses one of the usual schedules. All counts are updates of the weights.
+// ScheduleConfig selects a schedule. All counts are updates of the weights.
 type ScheduleConfig struct {
-	// Kind is "constant", "step" (times Gamma every StepSize), "multistep" (times Gamma at each of Milestones), "cosine" (Loshchilov and
-	// Hutter, SGDR, 2017, without restarts) or "one-cycle" (Smith and Topin, Super-convergence, 2018: up over the first PeakAt of
-	// the updates, then down along cosines).
+	// Kind is one of
+	//
+	//   - "constant" (the default);
+	//   - "step": multiplied by Gamma every StepSize updates;
+	//   - "multistep": multiplied by Gamma at each of Milestones;
+	//   - "cosine": Loshchilov and Hutter, SGDR, 2017, without restarts;
+	//   - "one-cycle": Smith and Topin, Super-convergence, 2018: up over the first PeakAt of the
+	//     updates, then down, along cosines.
 	Kind string `yaml:"kind" help:"constant, step, multistep, cosine or one-cycle (default: constant)"`
-	// WarmupSteps raises the rate linearly from 0 over the first updates, before any kind.
+	// WarmupSteps is the number of first updates over which the rate rises linearly from 0, with
+	// any Kind.
 	WarmupSteps int `yaml:"warmup_steps" help:"updates over which the rate rises linearly from 0 (default: 0)"`
-	// StepSize of "step".
+	// StepSize is the number of updates between the decays of "step".
 	StepSize int `yaml:"step_size" help:"updates between decays of the step schedule"`
-	// Milestones of "multistep".
+	// Milestones are the updates at which "multistep" decays, in rising order.
 	Milestones []int `yaml:"milestones" help:"updates at which the multistep schedule decays"`
-	// Gamma of "step" and "multistep". Default: 0.1.
+	// Gamma is the factor of each decay of "step" and "multistep". Default: 0.1.
 	Gamma float64 `yaml:"gamma" help:"factor of each decay of step and multistep (default: 0.1)"`
-	// MinFactor is where "cosine" and "one-cycle" end. Default: 0.
+	// MinFactor is the factor at which "cosine" and "one-cycle" end. Default: 0.
 	MinFactor float64 `yaml:"min_factor" help:"factor at which cosine and one-cycle end (default: 0)"`
-	// StartFactor is where "one-cycle" begins. Default: 0.04.
+	// StartFactor is the factor at which "one-cycle" begins. Default: 0.04.
 	StartFactor float64 `yaml:"start_factor" help:"factor at which one-cycle begins (default: 0.04)"`
-	// PeakAt is the part of the updates over which "one-cycle" rises. Default: 0.3.
+	// PeakAt is the fraction of the updates over which "one-cycle" rises. Default: 0.3.
 	PeakAt float64 `yaml:"peak_at" help:"fraction of the updates over which one-cycle rises (default: 0.3)"`
 }
 

@@ -15,7 +15,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// EnvPrefix begins the names of environment variables that configure a training: TRAINER_MAX_EPOCHS, TRAINER_CHECKPOINT_KEEP.
+// EnvPrefix is the prefix of environment variables that configure a training, such as
+// TRAINER_MAX_EPOCHS and TRAINER_CHECKPOINT_KEEP.
 const EnvPrefix = "TRAINER_"
 
 // sources are where a Config comes from besides the program's text.
@@ -24,9 +25,10 @@ type sources struct {
 	given map[string]string // Values of flags, by field.
 }
 
-// AddFlags defines a flag for each field, named as in YAML ("-max_epochs 10", "-checkpoint.keep 3"), and "-config FILE" for a YAML file. The
-// values in c are the defaults. What is given wins in this order: flags, environment variables (TRAINER_MAX_EPOCHS), the file, c
-// itself. New puts them together, so the flags may be parsed any time before.
+// AddFlags defines a flag for each field, named as in YAML ("-max_epochs 10", "-checkpoint.keep
+// 3"), and "-config FILE" for a YAML file. The values in c are the defaults. Flags override
+// environment variables (TRAINER_MAX_EPOCHS), which override the file, which overrides c. New
+// combines them, so the flags can be parsed at any time before it.
 //
 //	var config = trainer.Config{MaxEpochs: 2}
 //

@@ -13,7 +13,8 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
-// Task is what is trained: how a batch becomes losses, and which optimizer minimizes each of them. Supervised and Adversarial make one.
+// Task says what to train: how a batch becomes losses, and which optimizer minimizes each of them.
+// Use Supervised or Adversarial to make one.
 type Task struct {
 	model      modelFn // Nil: the task predicts nothing.
 	loss       loss.LossFn
@@ -32,40 +33,41 @@ type ModelFn interface {
 		~func(*model.Scope, []*graph.Node) []*graph.Node
 }
 
-// StepFn is a graph-building function that computes, from a batch, one scalar loss for each objective of the task, in their order. Each
-// objective's model keeps its variables in a scope of its own.
+// StepFn is a graph-building function that computes, from a batch, one scalar loss for each
+// objective of the task, in their order. Each objective's model keeps its variables in its own
+// scope.
 type StepFn func(scope *model.Scope, inputs, labels []*graph.Node) []*graph.Node
 
-// Objective is one of a task's losses and who minimizes it.
+// Objective is one of a task's losses, with the optimizer that minimizes it.
 type Objective struct {
-	// Name is for logs: "generator" gives the metric train/generator_loss.
+	// Name is used in logs: "generator" gives the metric train/generator_loss.
 	Name string
-	// Scope is the path under which the variables to change lie, such as "/generator". Others keep
-	// still. No objective's lies in another's.
+	// Scope is the path of the variables that the optimizer changes, such as "/generator". The
+	// scopes of objectives must not overlap.
 	Scope string
-	// Optimizer changes them. Each objective needs one of its own.
+	// Optimizer changes the variables. Each objective needs its own.
 	Optimizer optimizer.Interface
 }
 
-// Supervised trains a model by one loss over predictions and labels. The metrics are those of
-// validations and tests: GoMLX's mean metrics and its median, or metrics of one's own that
-// implement metric.UpdateGo; they are exact over any number of ranks and devices. Of a median the
-// graph returns one value for each example. Another metric is refused where its value would be
-// wrong.
+// Supervised returns a task that trains a model with one loss over predictions and labels.
+//
+// Validations and tests compute the metrics: GoMLX's mean metrics and its median, or your own that
+// implement metric.UpdateGo. They are exact over any number of ranks and devices. For a median, the
+// graph must return one value for each example. New refuses a metric whose value would be wrong.
 func Supervised[F ModelFn](modelFn F, lossFn loss.LossFn, opt optimizer.Interface, metrics ...metric.Interface) Task {
 	return Task{model: canonical(modelFn), loss: lossFn, objectives: []Objective{{Name: "", Scope: "/", Optimizer: opt}}, metrics: metrics}
 }
 
-// Adversarial trains several models by several losses in one step, such as a GAN's generator and
-// discriminator (Goodfellow et al., Generative Adversarial Nets, 2014): all losses are computed
-// from the same weights, then each objective's optimizer changes the variables of its scope. What
-// layers add to the loss, such as L2 regularization, is a part of what each objective minimizes.
-// Metrics, if any, are given the step's inputs as predictions.
+// Adversarial returns a task that trains several models with several losses in one step, such as a
+// GAN's generator and discriminator (Goodfellow et al., Generative Adversarial Nets, 2014). All
+// losses are computed from the same weights; then each objective's optimizer changes the variables
+// of its scope. Losses that layers add, such as L2 regularization, are part of what each objective
+// minimizes. Metrics get the step's inputs as predictions.
 func Adversarial(step StepFn, objectives ...Objective) Task {
 	return Task{step: step, objectives: objectives}
 }
 
-// WithPredict gives the task the model that Predict runs: for a GAN the generator.
+// WithPredict returns a task whose model for Predict is f: for a GAN, the generator.
 func WithPredict[F ModelFn](t Task, f F) Task {
 	t.model = canonical(f)
 	return t

@@ -18,8 +18,8 @@ import (
 	"gonbatch/logger"
 )
 
-// Trainer trains a task. It is for one goroutine at a time, and all ranks call the same methods in
-// the same order.
+// Trainer trains a task. It must be used by one goroutine at a time, and all ranks must call the
+// same methods in the same order.
 type Trainer struct {
 	env       environment
 	world     *distributed.World
@@ -55,31 +55,30 @@ type Trainer struct {
 	metrics Metrics // The newest of each name.
 }
 
-// Option changes what New makes.
+// Option changes the Trainer that New returns.
 type Option func(*Trainer)
 
-// WithStore trains the variables of a store with hyper-parameters of its own. The seed is set in
-// it.
+// WithStore makes the trainer use a store of variables with its own hyper-parameters. The trainer
+// sets the seed in it.
 func WithStore(store *model.Store) Option { return func(t *Trainer) { t.store = store } }
 
-// WithCallbacks adds callbacks, to be called in this order.
+// WithCallbacks adds callbacks. They are called in this order.
 func WithCallbacks(callbacks ...Callback) Option {
 	return func(t *Trainer) { t.callbacks = append(t.callbacks, callbacks...) }
 }
 
-// WithSchedule is a schedule of one's own instead of the configured one.
+// WithSchedule replaces the configured schedule.
 func WithSchedule(s Schedule) Option { return func(t *Trainer) { t.rates.schedule = s } }
 
-// WithLogger is a logger of one's own instead of the configured ones. Only rank 0 uses it, behind a
-// logger.Multi unless it is one, so that it can't stop the training; the trainer closes it with the
-// world.
+// WithLogger replaces the configured loggers. Only rank 0 uses it. Unless it is a logger.Multi, it
+// is wrapped in one, so that it can't stop the training. The trainer closes it with the world.
 func WithLogger(l logger.Logger) Option { return func(t *Trainer) { t.logger = l } }
 
-// WithOutput is where rank 0 shows progress instead of the standard output.
+// WithOutput makes rank 0 show its progress on out instead of standard output.
 func WithOutput(out io.Writer) Option { return func(t *Trainer) { t.out = out } }
 
-// New prepares a training. The configuration is completed by flags, the environment and a file (see
-// Config.AddFlags).
+// New prepares a training. Flags, the environment and a file may change the configuration (see
+// [Config.AddFlags]).
 func New(world *distributed.World, config Config, task Task, options ...Option) (*Trainer, error) {
 	env := readEnvironment(os.Getenv)
 	config, err := config.resolved(env.getenv)
@@ -93,7 +92,7 @@ func New(world *distributed.World, config Config, task Task, options ...Option) 
 		return nil, fmt.Errorf("trainer: %w", err)
 	}
 	if config.Name == "" {
-		config.Name = names.next(env.Step)
+		config.Name = names.next(env.Cell)
 	}
 	config.Checkpoint.Dir = config.checkpointDir(env.Env)
 	t := &Trainer{env: env, world: world, config: config, task: task, store: model.NewStore(), out: os.Stdout, metrics: Metrics{}}
@@ -168,20 +167,20 @@ func (t *Trainer) built() error {
 	return t.rates.set(int(t.at.Step), t.plan.updates)
 }
 
-// World is the world that the task is trained in.
+// World returns the world in which the task is trained.
 func (t *Trainer) World() *distributed.World { return t.world }
 
-// Store has the model's variables and hyper-parameters.
+// Store returns the store of the model's variables and hyper-parameters.
 func (t *Trainer) Store() *model.Store { return t.store }
 
-// Config is the configuration with its defaults, the folder of checkpoints that is used, and what
-// flags, the environment and a file have changed.
+// Config returns the configuration that is in effect: with defaults, with what flags, the
+// environment and a file have changed, and with the folder of checkpoints.
 func (t *Trainer) Config() Config { return t.config }
 
-// Logger is where rank 0 logs to: nil on the other ranks, and where there is none.
+// Logger returns the logger of rank 0. It is nil on other ranks, and if nothing is logged.
 func (t *Trainer) Logger() logger.Logger { return t.logger }
 
-// Step is the number of updates of the weights that are done.
+// Step returns the number of updates of the weights so far.
 func (t *Trainer) Step() int64 { return t.at.Step }
 
 // printf shows a line on rank 0.

@@ -12,9 +12,9 @@ import (
 // earlierPrefix begins the names of folders for checkpoints that were set aside.
 const earlierPrefix = "earlier-"
 
-// SetAside moves all checkpoints of a folder into a new one in it, "earlier-1" or the next number
-// that is free, whose path it returns; empty if there are none. The oldest go first: if it is
-// interrupted, the newest one stays the newest.
+// SetAside moves all checkpoints of a folder to a new folder in it, "earlier-1" or the next free
+// number. It returns the new folder's path, or "" if there are none. The oldest are moved first, so
+// that if it is interrupted, the newest one stays the newest.
 func SetAside(root string) (string, error) {
 	paths, err := candidates(root)
 	if err != nil || len(paths) == 0 {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Draft is a checkpoint that is being written. It is used by one goroutine.
+// Draft is a checkpoint that is being written. It must be used by one goroutine.
 type Draft struct {
 	root, path string
 	step       int64
@@ -23,7 +23,7 @@ type Draft struct {
 	exchange func(a, b string) error
 }
 
-// NewDraft begins the checkpoint of a step. What killed processes left in root is removed first.
+// NewDraft begins the checkpoint of a step. First it removes what killed processes left in root.
 func NewDraft(root string, step int64) (*Draft, error) {
 	if step < 0 {
 		return nil, fmt.Errorf("checkpoint: step %d: it can't be negative", step)
@@ -55,11 +55,11 @@ func makeRoot(root string) error {
 	return syncFolder(filepath.Dir(root))
 }
 
-// Litter says what could not be removed of that which earlier processes, or this draft, left: no reason to fail, but to tell. The next
-// draft tries again.
+// Litter returns errors about files of earlier processes, or of this draft, that couldn't be
+// removed. They are worth a warning, not a failure: the next draft tries again.
 func (d *Draft) Litter() []error { return d.litter }
 
-// Target is where the checkpoint will be.
+// Target returns the path that the checkpoint will have.
 func (d *Draft) Target() string { return filepath.Join(d.root, Name(d.step)) }
 
 // checkTarget refuses to replace what isn't a checkpoint.
@@ -77,7 +77,7 @@ func ours(path string) bool {
 	return err == nil
 }
 
-// Write adds a file, and returns when it is on the disk. The function writes its content.
+// Write adds a file whose content the function writes, and returns when it is on disk.
 func (d *Draft) Write(name string, write func(io.Writer) error) error {
 	if err := checkFile(name); err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
@@ -90,8 +90,8 @@ func (d *Draft) Write(name string, write func(io.Writer) error) error {
 	return nil
 }
 
-// Commit writes checkpoint.json and gives the folder its name. A checkpoint of the same step is replaced: whoever looks finds the
-// old one or the new one, whole.
+// Commit writes checkpoint.json and gives the folder its name. It replaces a checkpoint of the same
+// step; readers find the old one or the new one, complete.
 func (d *Draft) Commit(m Manifest) error {
 	m.Step, m.Time, m.Files = d.step, time.Now().UTC().Truncate(time.Millisecond), d.files
 	text, err := m.encode()

@@ -11,20 +11,22 @@ import (
 	"strings"
 )
 
-// Info is a checkpoint as List finds it.
+// Info is a checkpoint in the list that List returns.
 type Info struct {
 	Manifest
-	// Path is the checkpoint's folder. Step is known even where Err isn't nil.
+	// Path is the checkpoint's folder. Step is known even if Err isn't nil.
 	Path string
-	// Err says why it can't be used: nil where checkpoint.json holds and all files are there with their sizes. Verify also reads them.
+	// Err says why the checkpoint can't be used. It is nil if checkpoint.json is valid and all
+	// files have their sizes. Verify also reads the files.
 	Err error
 }
 
-// Valid says whether the checkpoint can be used, as far as its names and sizes tell.
+// Valid reports whether the checkpoint can be used, judged by names and sizes.
 func (i Info) Valid() bool { return i.Err == nil }
 
-// List finds the checkpoints in a folder, the newest step first. It reads no more than their checkpoint.json, and may be called
-// while others save and remove: what vanishes meanwhile is left out. A folder that isn't there has none.
+// List returns the checkpoints in a folder, the newest step first. It reads only their
+// checkpoint.json, and may be called while others save and remove; checkpoints that vanish
+// meanwhile are left out. A folder that doesn't exist has none.
 func List(root string) ([]Info, error) {
 	var all []Info
 	for range attempts {
@@ -86,7 +88,7 @@ func candidates(root string) ([]string, error) {
 	return paths, nil
 }
 
-// Stat looks at one checkpoint's folder.
+// Stat looks at a single checkpoint's folder.
 func Stat(path string) Info {
 	info := Info{Path: path}
 	info.Step, _ = stepOf(strings.TrimPrefix(filepath.Base(path), replacedPrefix))

@@ -13,37 +13,37 @@ import (
 	"time"
 )
 
-// Version is the version of the folder's layout that this package writes, and the newest that it reads.
+// Version is the version of the layout that this package writes, and the newest that it reads.
 const Version = 1
 
-// Manifest is what checkpoint.json says. Draft.Commit fills in Step, Time and Files.
+// Manifest is the content of checkpoint.json. Draft.Commit fills in Step, Time and Files.
 type Manifest struct {
-	// Step is the number of optimizer updates that were done.
+	// Step is the number of updates of the weights so far.
 	Step int64 `json:"step"`
 	// Time is when the checkpoint was written.
 	Time time.Time `json:"time"`
 	// WorldSize is the number of ranks that trained.
 	WorldSize int `json:"world_size"`
-	// CodeHash is the hash of the program's sources, if known.
+	// CodeHash is the hash of the program's sources, if it is known.
 	CodeHash string `json:"code_hash,omitempty"`
-	// Versions are those of Go and of the libraries.
+	// Versions are the versions of Go and of the libraries.
 	Versions map[string]string `json:"versions,omitempty"`
-	// Metrics are those by which checkpoints are compared.
+	// Metrics are the metrics by which checkpoints are compared.
 	Metrics Metrics `json:"metrics,omitempty"`
-	// Progress is what each component of the training notes for itself.
+	// Progress is the state of each component of the training.
 	Progress map[string]json.RawMessage `json:"progress,omitempty"`
-	// Files are all others in the folder.
+	// Files lists all other files in the folder.
 	Files []File `json:"files"`
 }
 
-// File is one file of a checkpoint.
+// File is a file of a checkpoint.
 type File struct {
 	Name   string `json:"name"`
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
 }
 
-// Size is that of all files together.
+// Size returns the size of all files together, in bytes.
 func (m Manifest) Size() int64 {
 	var size int64
 	for _, f := range m.Files {
@@ -52,18 +52,19 @@ func (m Manifest) Size() int64 {
 	return size
 }
 
-// NewerError is a checkpoint that a newer version of this package wrote.
+// NewerError reports a checkpoint that a newer version of this package wrote.
 type NewerError struct {
 	Path    string
 	Version int
 }
 
-// Error says what to do about it.
+// Error says what to do.
 func (e *NewerError) Error() string {
 	return fmt.Sprintf("checkpoint %s has format %d, this program reads up to %d: it was written by a newer gonbatch, build the program with that one", e.Path, e.Version, Version)
 }
 
-// IsNewer says whether a checkpoint can't be read because a newer version of this package wrote it.
+// IsNewer reports whether a checkpoint can't be read because a newer version of this package wrote
+// it.
 func IsNewer(err error) bool {
 	var newer *NewerError
 	return errors.As(err, &newer)

@@ -7,10 +7,11 @@ import (
 	"strconv"
 )
 
-// Metrics are numbers by name. Unlike plain JSON they may be infinite, or no number at all: a loss is, when training goes wrong.
+// Metrics maps names to numbers. Unlike in plain JSON, they may be infinite or NaN, as a loss is
+// when a training goes wrong.
 type Metrics map[string]float64
 
-// MarshalJSON writes numbers, and "NaN", "+Inf" and "-Inf".
+// MarshalJSON writes numbers, and the strings "NaN", "+Inf" and "-Inf".
 func (m Metrics) MarshalJSON() ([]byte, error) {
 	all := make(map[string]any, len(m))
 	for name, v := range m {

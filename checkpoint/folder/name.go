@@ -17,7 +17,7 @@ const (
 	removingPrefix = ".removing-" // Being removed.
 )
 
-// Name is the name of a step's folder.
+// Name returns the name of a step's folder.
 func Name(step int64) string { return fmt.Sprintf("%s%08d", stepPrefix, step) }
 
 // stepOf is the step of a checkpoint's folder; false for any other name.

@@ -16,10 +16,11 @@ import (
 // maxManifest bounds what is read of a file that may be anything.
 const maxManifest = 64 << 20
 
-// ErrForeign is a folder that somebody else made: it isn't removed, nor replaced.
+// ErrForeign reports a folder that another program made. It is neither removed nor replaced.
 var ErrForeign = fmt.Errorf("it has no %s: another program's, or damaged", manifestName)
 
-// Checkpoint is a checkpoint that is open for reading. It can be read to its end even if it is removed meanwhile.
+// Checkpoint is a checkpoint that is open for reading. It can be read to its end even if it is
+// removed meanwhile.
 type Checkpoint struct {
 	Manifest
 	// Path is the checkpoint's folder.
@@ -27,7 +28,8 @@ type Checkpoint struct {
 	files map[string]*os.File
 }
 
-// Open opens a checkpoint's folder: checkpoint.json and the sizes of all files hold. Their content is checked as it is read.
+// Open opens a checkpoint's folder. It verifies checkpoint.json and the sizes of all files; their
+// content is verified when it is read.
 func Open(path string) (*Checkpoint, error) {
 	c := &Checkpoint{Path: path, files: map[string]*os.File{}}
 	if err := c.open(); err != nil {
@@ -84,11 +86,11 @@ func openRegular(path string) (*os.File, int64, error) {
 	return f, info.Size(), nil
 }
 
-// Has says whether the checkpoint has this file.
+// Has reports whether the checkpoint has this file.
 func (c *Checkpoint) Has(name string) bool { return c.files[name] != nil }
 
-// Read lets a function read a file from its beginning, and then compares the checksum of all of it: only when Read has returned
-// nil is what was read what had been written.
+// Read lets a function read a file from its beginning, and then compares the checksum of the whole
+// file. What was read is valid only if Read returns nil.
 func (c *Checkpoint) Read(name string, read func(r io.Reader, size int64) error) error {
 	f, ok := c.files[name]
 	if !ok {
@@ -138,7 +140,7 @@ func (c *Checkpoint) Close() error {
 	return errors.Join(errs...)
 }
 
-// Verify reads a whole checkpoint, and compares the checksums of its files.
+// Verify reads a whole checkpoint and compares the checksums of its files.
 func Verify(path string) error {
 	c, err := Open(path)
 	if err != nil {

@@ -39,14 +39,14 @@ func sweepOne(root, name string) error {
 	return nil
 }
 
-// IsLink says whether a checkpoint's folder is a link to one elsewhere, which Remove refuses.
+// IsLink reports whether a checkpoint's folder is a symbolic link, which Remove refuses.
 func IsLink(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// Remove removes the checkpoint of a step. A process that is killed meanwhile leaves no half checkpoint under its name. What isn't a
-// checkpoint, a link among them, is refused.
+// Remove removes the checkpoint of a step. If the process is killed meanwhile, no half checkpoint
+// is left under its name. Anything that isn't a checkpoint, including a link, is refused.
 func Remove(root string, step int64) error {
 	path := filepath.Join(root, Name(step))
 	info, err := os.Lstat(path)

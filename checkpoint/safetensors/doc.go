@@ -1,9 +1,11 @@
-// Package safetensors reads and writes the tensor format of that name, which PyTorch, JAX, NumPy and Hugging Face's tools read: a JSON
-// header that names each tensor, its type, shape and place, and the bytes of all tensors behind it. It knows the format only: no
-// tensor type of its own, no files, no conversion between number types.
+// Package safetensors reads and writes the safetensors format, which PyTorch, JAX, NumPy and
+// Hugging Face's tools read: a JSON header with the name, type, shape and position of each tensor,
+// followed by the bytes of all tensors. It implements the format only: it has no tensor type,
+// handles no files, and converts no numbers.
 //
-// The format is specified at https://github.com/huggingface/safetensors#format. Headers are read strictly: what Python's own library
-// refuses is refused here, and so are unknown fields, tensors without a name, and space where the format has none.
+// The format is specified at https://github.com/huggingface/safetensors#format. Headers are read
+// strictly: what Python's own library refuses is refused here, and so are unknown fields, tensors
+// without a name, and space where the format has none.
 //
 //	plan, err := safetensors.NewPlan([]safetensors.Tensor{{Name: "dense/weights", DType: safetensors.F32, Shape: []int{2, 3}}}, nil)
 //	check(err)

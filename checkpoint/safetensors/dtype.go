@@ -3,7 +3,7 @@ package safetensors
 // DType is the type of a tensor's numbers, as the format names it.
 type DType string
 
-// The types of the format that have whole bytes. All numbers are little-endian.
+// The format's types of whole bytes. All numbers are little-endian.
 const (
 	Bool   DType = "BOOL"
 	U8     DType = "U8"
@@ -30,5 +30,5 @@ var sizes = map[DType]int64{
 	C64: 8, F64: 8, I64: 8, U64: 8,
 }
 
-// Size is the number of bytes of one number; 0 for a type that isn't known.
+// Size returns the size of one number in bytes, or 0 if the type is unknown.
 func (d DType) Size() int64 { return sizes[d] }

@@ -15,18 +15,18 @@ import (
 // maxHeader is the largest header that Python's library reads.
 const maxHeader = 100_000_000
 
-// Header says what a file holds.
+// Header says what a file contains.
 type Header struct {
 	// Tensors are in the order of their bytes.
 	Tensors []Tensor
-	// Metadata is text for people and tools; nil where the file has none.
+	// Metadata is text for people and tools. It is nil if the file has none.
 	Metadata map[string]string
-	// DataStart is where the bytes of the tensors begin in the file.
+	// DataStart is the offset in the file at which the bytes of the tensors begin.
 	DataStart int64
 }
 
-// ReadHeader reads the beginning of a file of this size, and nothing behind the header. The tensors it returns fill the rest of
-// the file exactly, so memory for them is bounded by the file's size.
+// ReadHeader reads the header of a file of this size, and nothing after it. The tensors that it
+// returns fill the rest of the file exactly, so memory for them is bounded by the file's size.
 func ReadHeader(r io.Reader, size int64) (*Header, error) {
 	text, err := readText(r, size)
 	if err != nil {

@@ -11,15 +11,16 @@ import (
 	"unicode/utf8"
 )
 
-// Plan is a file to be written: its header, and the order of its tensors.
+// Plan is the layout of a file to be written: its header and the order of its tensors.
 type Plan struct {
 	header  []byte
 	tensors []Tensor
 	size    int64
 }
 
-// NewPlan lays tensors out in a file: the largest number types first, so that each begins aligned, then by name. Begin and End of
-// the tensors are ignored. The metadata is text for people and tools, and may be nil.
+// NewPlan lays out tensors in a file: the largest number types first, so that each begins aligned,
+// then by name. It ignores Begin and End of the tensors. The metadata is text for people and tools,
+// and may be nil.
 func NewPlan(tensors []Tensor, metadata map[string]string) (*Plan, error) {
 	p := &Plan{tensors: slices.Clone(tensors)}
 	slices.SortFunc(p.tensors, func(a, b Tensor) int {
@@ -34,13 +35,13 @@ func NewPlan(tensors []Tensor, metadata map[string]string) (*Plan, error) {
 	return p, nil
 }
 
-// Header is what the file begins with.
+// Header returns the bytes with which the file begins.
 func (p *Plan) Header() []byte { return p.header }
 
-// Tensors are in the order in which their bytes follow the header, without gaps.
+// Tensors returns the tensors in the order in which their bytes follow the header, without gaps.
 func (p *Plan) Tensors() []Tensor { return p.tensors }
 
-// Size is the size of the whole file.
+// Size returns the size of the whole file in bytes.
 func (p *Plan) Size() int64 { return int64(len(p.header)) + p.size }
 
 func (p *Plan) place() error {

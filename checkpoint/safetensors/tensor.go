@@ -11,17 +11,17 @@ import (
 // metadataKey is the one name in a header that is no tensor's.
 const metadataKey = "__metadata__"
 
-// Tensor says what a tensor is and where its bytes are.
+// Tensor describes a tensor and the position of its bytes.
 type Tensor struct {
 	Name  string
 	DType DType
-	// Shape has the size of each axis, in row-major order; a scalar has none.
+	// Shape has the size of each axis, in row-major order. It is empty for a scalar.
 	Shape []int
-	// Begin and End bound the tensor's bytes, counted from Header.DataStart.
+	// Begin and End bound the tensor's bytes, relative to Header.DataStart.
 	Begin, End int64
 }
 
-// ByteSize is the number of bytes that the tensor's type and shape ask for.
+// ByteSize returns the number of bytes that the tensor's type and shape require.
 func (t Tensor) ByteSize() (int64, error) {
 	size := t.DType.Size()
 	if size == 0 {

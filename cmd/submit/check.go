@@ -60,9 +60,9 @@ func runCheck(ctx context.Context, a *app, notebook string, o exportOptions) err
 	return err
 }
 
-// describeSteps lists what the steps are and how they run.
+// describeSteps lists the cells that a job would run, and how.
 func describeSteps(w io.Writer, m *export.Module) error {
-	rows := [][]string{{"STEP", "CELL", "RUNS", "WHAT"}}
+	rows := [][]string{{"NAME", "CELL", "RUNS", "WHAT"}}
 	for _, step := range m.Steps {
 		where, what := "on every rank", "program "+shellescape.QuoteCommand(append([]string{step.Name}, step.Args...))
 		if step.IsShell() {
@@ -73,7 +73,7 @@ func describeSteps(w io.Writer, m *export.Module) error {
 		}
 		rows = append(rows, []string{step.Name, fmt.Sprint(step.Cell), where, what})
 	}
-	return table(w, fmt.Sprintf("a job of %s has %s", m.Notebook, count(len(m.Steps), "step")), rows)
+	return table(w, fmt.Sprintf("a job of %s runs %s", m.Notebook, count(len(m.Steps), "cell")), rows)
 }
 
 // describeFindings lists what is to be known about the cells.

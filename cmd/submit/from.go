@@ -117,7 +117,7 @@ func fromCell(word string, nb *nbformat.Notebook, m *export.Module) (int, error)
 			return cell.Number, nil
 		}
 	}
-	return 0, usage("--from %s: %s has no cell with that tag, id, number or step name\nthe notebook's steps are %q", word, m.Notebook, m.StepNames())
+	return 0, usage("--from %s: %s has no cell with that tag, id, number or name\nthe notebook's cells are %q", word, m.Notebook, m.StepNames())
 }
 
 // earlierRun is the run that --from-run names, or the notebook's last one.
@@ -158,7 +158,7 @@ func (r *reuse) checkArgs(spec submit.JobSpec) error {
 			continue
 		}
 		if now := spec.StepArgs(step); !slices.Equal(m.Steps[i].Args, now) {
-			return fmt.Errorf("step %s of run %s had the arguments %q, and would now have %q; give the same ones after --, or run all cells",
+			return fmt.Errorf("cell %s of run %s had the arguments %q, and would now have %q; give the same ones after --, or run all cells",
 				step.Name, r.dir.Name(), m.Steps[i].Args, now)
 		}
 	}
@@ -176,7 +176,7 @@ func (r *reuse) stage(dir rundir.Dir, nb *nbformat.Notebook, plan executed.Plan)
 		}
 		err := copyTree(r.dir.StepCheckpoints(step), dir.StepCheckpoints(step))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("copy the checkpoints of step %s: %w", step, err)
+			return fmt.Errorf("copy the checkpoints of cell %s: %w", step, err)
 		}
 	}
 	return r.stageKept(dir)
@@ -190,7 +190,7 @@ func (r *reuse) stageKept(dir rundir.Dir) error {
 		if err == nil {
 			last = step
 		} else if !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("take the values kept in step %s: %w", step, err)
+			return fmt.Errorf("take the values kept in cell %s: %w", step, err)
 		}
 	}
 	if last == "" {

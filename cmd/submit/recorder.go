@@ -52,7 +52,7 @@ func newRecorderCommand(a *app) *cobra.Command {
 				if err != nil {
 					return usage("submit recorder end %s: want an exit code", args[0])
 				}
-				outcome := executed.Outcome{Code: code, Step: a.getenv(rundir.EnvStep)}
+				outcome := executed.Outcome{Code: code, Step: a.getenv(rundir.EnvCell)}
 				if env := rundir.ReadEnv(a.getenv); env.InRun() {
 					outcome = withFailure(outcome, env.Dir)
 				}

@@ -186,7 +186,7 @@ func needWork(spec submit.JobSpec) error {
 		}
 	}
 	if left == 0 {
-		return fmt.Errorf("run %s has nothing left to do: all of its %s ended well", spec.RunDir.Name(), count(len(spec.Steps), "step"))
+		return fmt.Errorf("run %s has nothing left to do: all of its %s ended well", spec.RunDir.Name(), count(len(spec.Steps), "cell"))
 	}
 	return nil
 }

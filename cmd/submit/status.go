@@ -82,7 +82,8 @@ func (r run) notebook() string {
 	return path
 }
 
-// showProgress tells what the starts of a run have done: restarts, finished steps, the newest checkpoint.
+// showProgress shows what the starts of a run have done: restarts, finished cells, the newest
+// checkpoint.
 func showProgress(w io.Writer, r run) error {
 	starts, err := rundir.CountStarts(r.dir)
 	if err != nil {
@@ -96,7 +97,7 @@ func showProgress(w io.Writer, r run) error {
 		return err
 	}
 	if all := len(r.manifest.Steps); all > 1 {
-		fmt.Fprintf(w, "steps:         %d of %d finished\n", len(finished), all)
+		fmt.Fprintf(w, "cells:         %d of %d finished\n", len(finished), all)
 	}
 	newest, err := newestCheckpoint(r.dir)
 	if err != nil || newest.Path == "" {

@@ -26,7 +26,7 @@ func TestStatusShowsProgress(t *testing.T) {
 		}
 		return out.String()
 	}
-	if got, want := show(), "steps:         0 of 2 finished\n"; got != want {
+	if got, want := show(), "cells:         0 of 2 finished\n"; got != want {
 		t.Errorf("a new run: %q, want %q", got, want)
 	}
 	for range 3 {
@@ -50,7 +50,7 @@ func TestStatusShowsProgress(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := regexp.MustCompile(`^restarts:      2\nsteps:         1 of 2 finished\ncheckpoint:    after step 39, of \S+ \S+, in .*/checkpoints/train/second\n$`)
+	want := regexp.MustCompile(`^restarts:      2\ncells:         1 of 2 finished\ncheckpoint:    after step 39, of \S+ \S+, in .*/checkpoints/train/second\n$`)
 	if got := show(); !want.MatchString(got) {
 		t.Errorf("%q does not match %s", got, want)
 	}

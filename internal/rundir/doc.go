@@ -7,7 +7,7 @@
 //	  executed.ipynb      the notebook with what its cells have put out
 //	  submit, rank.sh     what records that in the job
 //	  sources/            the exported Go module
-//	  bin/<step>          one program for each main cell, one script <step>.sh for each shell command
+//	  bin/<cell>          one program for each main cell, one script <cell>.sh for each shell command
 //	  plugins/            the XLA plugin
 //	  job.sbatch          the batch script (launch.sh for a run on this machine)
 //	  job.json            the job as it was submitted, for "submit resume"
@@ -16,10 +16,10 @@
 //	  starts              a line for each start of the run, with its job and cluster
 //	  lock                there while a command starts or ends the run
 //	  unrecorded          a mark: executed.ipynb lacks output
-//	  kept/               what %keep keeps, in after/<step>/ as each step left it
-//	  finished/<step>     a mark for each step that ended well, which no later start runs again
+//	  kept/               what %keep keeps, in after/<cell>/ as each cell left it
+//	  finished/<cell>     a mark for each cell that ended well, which no later start runs again
 //	  logs/scheduler.log  the batch script's own output
-//	  logs/rank-<n>.log   one log a rank, all steps in order
+//	  logs/rank-<n>.log   one log a rank, all cells in order
 //	  metrics.jsonl       one JSON object a line, written by rank 0
 //	  metrics.csv         the same as a table
 //	  tensorboard/        event files, curves/ drawn metrics and images, mlflow-runs/ the ids of the runs in MLflow

@@ -12,8 +12,8 @@ import (
 type Env struct {
 	// Dir is the run directory; the zero Dir outside of a run.
 	Dir Dir
-	// Step is the step that runs; "main" where none is named.
-	Step string
+	// Cell is the name of the cell that runs; "main" where none is named.
+	Cell string
 	// Start is the number of the start: 1 for the first; 0 is not known.
 	Start int
 	// RequeueCode is the exit code by which the program asks to be started again; 0 where it can't.
@@ -34,7 +34,7 @@ func (v Var) String() string { return v.Name + "=" + v.Value }
 func (e Env) Vars() []Var {
 	vars := []Var{
 		{EnvData, e.Data}, {EnvDevices, e.Devices}, {EnvMPILibrary, e.MPILibrary}, {EnvPlatform, e.Platform}, {EnvPluginDir, e.PluginDir},
-		{EnvRequeue, number(e.RequeueCode, 0)}, {EnvRestarts, number(e.Start, -1)}, {EnvDir, e.Dir.path}, {EnvStep, e.Step}, {EnvStopped, e.Stopped},
+		{EnvRequeue, number(e.RequeueCode, 0)}, {EnvRestarts, number(e.Start, -1)}, {EnvDir, e.Dir.path}, {EnvCell, e.Cell}, {EnvStopped, e.Stopped},
 	}
 	return slices.DeleteFunc(vars, func(v Var) bool { return v.Value == "" })
 }
@@ -50,7 +50,7 @@ func number(n, plus int) string {
 // ReadEnv reads what a launcher has set for this program.
 func ReadEnv(getenv func(string) string) Env {
 	e := Env{
-		Step: cmp.Or(getenv(EnvStep), "main"), Stopped: getenv(EnvStopped), Devices: getenv(EnvDevices), Platform: getenv(EnvPlatform),
+		Cell: cmp.Or(getenv(EnvCell), "main"), Stopped: getenv(EnvStopped), Devices: getenv(EnvDevices), Platform: getenv(EnvPlatform),
 		PluginDir: getenv(EnvPluginDir), MPILibrary: getenv(EnvMPILibrary), Data: getenv(EnvData),
 	}
 	if path := getenv(EnvDir); path != "" {

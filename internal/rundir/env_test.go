@@ -9,10 +9,10 @@ import (
 // TestEnv: a program reads what a launcher has made for it.
 func TestEnv(t *testing.T) {
 	for name, want := range map[string]Env{
-		"a first start": {Dir: At("/runs/x"), Step: "train", Start: 1, RequeueCode: RequeueCode, Stopped: "/runs/x/stopped-1",
+		"a first start": {Dir: At("/runs/x"), Cell: "train", Start: 1, RequeueCode: RequeueCode, Stopped: "/runs/x/stopped-1",
 			Devices: "all", Platform: "cpu", PluginDir: "/p", MPILibrary: "libmpi.so", Data: "/d"},
-		"a restart":        {Dir: At("/runs/x"), Step: "main", Start: 3},
-		"outside of a run": {Step: "main"},
+		"a restart":        {Dir: At("/runs/x"), Cell: "main", Start: 3},
+		"outside of a run": {Cell: "main"},
 	} {
 		env := map[string]string{}
 		for _, v := range want.Vars() {
@@ -31,7 +31,7 @@ func TestEnv(t *testing.T) {
 func TestReadEnvIgnoresNonsense(t *testing.T) {
 	env := map[string]string{EnvRequeue: "256", EnvRestarts: "x"}
 	got := ReadEnv(func(name string) string { return env[name] })
-	if got != (Env{Step: "main"}) || got.RunName() != "" {
+	if got != (Env{Cell: "main"}) || got.RunName() != "" {
 		t.Errorf("got %+v", got)
 	}
 }

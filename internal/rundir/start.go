@@ -67,7 +67,7 @@ func IsFinished(d Dir, step string) bool {
 // MarkFinished records that a step ended well, in start number n.
 func MarkFinished(d Dir, step string, n int) error {
 	if err := os.MkdirAll(d.Finished(), 0o700); err != nil {
-		return fmt.Errorf("record the end of step %s: %w", step, err)
+		return fmt.Errorf("record the end of cell %s: %w", step, err)
 	}
 	return WriteFileAtomic(d.FinishedStep(step), fmt.Appendln(nil, n), 0o600)
 }
@@ -79,7 +79,7 @@ func FinishedSteps(d Dir) ([]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("finished steps of run %s: %w", d.Name(), err)
+		return nil, fmt.Errorf("finished cells of run %s: %w", d.Name(), err)
 	}
 	var names []string
 	for _, e := range entries {

@@ -4,8 +4,8 @@ package rundir
 const (
 	// EnvDir is the path of the run directory. Every process of a run has it.
 	EnvDir = "GONBATCH_RUN_DIR"
-	// EnvStep is the name of the step that runs.
-	EnvStep = "GONBATCH_STEP"
+	// EnvCell is the name of the cell that runs.
+	EnvCell = "GONBATCH_CELL"
 	// EnvDevices is the number of XLA devices that one process drives, or "all".
 	EnvDevices = "GONBATCH_DEVICES"
 	// EnvPlatform is XLA's platform: "cpu" or "cuda".
@@ -54,6 +54,6 @@ const (
 )
 
 // Names are the variables that scripts use, for their templates: {{.Var.Restarts}}.
-var Names = struct{ Dir, Step, Restarts, Stopped, Recorder, UserPrefix string }{
-	EnvDir, EnvStep, EnvRestarts, EnvStopped, EnvRecorder, EnvUserPrefix,
+var Names = struct{ Cell, Restarts, Stopped, Recorder, UserPrefix string }{
+	EnvCell, EnvRestarts, EnvStopped, EnvRecorder, EnvUserPrefix,
 }

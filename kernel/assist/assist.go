@@ -64,7 +64,6 @@ type Assistant struct {
 
 	mu     sync.Mutex
 	server *server
-	std    map[string]string
 	// warmed are the imports of the session of which gopls has read the packages.
 	warmed string
 }
@@ -157,7 +156,7 @@ func (a *Assistant) open(ctx context.Context, code string) (*document, *server, 
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, nil, err
 	}
-	doc, session := compose(code, string(built), a.std)
+	doc, session := compose(code, string(built))
 	err = errors.Join(s.hide(ctx), s.watch(ctx), s.show(ctx, sessionFile, session), s.show(ctx, cellFile, doc.text))
 	if err != nil {
 		return nil, nil, a.failed(err)
@@ -173,9 +172,6 @@ func (a *Assistant) start(ctx context.Context) (*server, error) {
 	dir, err := a.opts.Dir()
 	if err != nil {
 		return nil, err
-	}
-	if a.std == nil {
-		a.std = standardPackages(ctx, dir, a.opts.Environ)
 	}
 	a.server, err = startServer(ctx, a.opts, dir)
 	return a.server, err

@@ -10,22 +10,24 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gonbatch/internal/rundir"
 )
 
-// cell is a module of cells for a test, with a go command that counts how often it is called.
-type cell struct {
+// module is a module of cells for a test, with a go command that counts how often it is called.
+type module struct {
 	opts  Options
 	calls string
 }
 
-func newCell(t *testing.T) *cell {
+func newCell(t *testing.T) *module {
 	t.Helper()
 	real, err := exec.LookPath("go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	c := &cell{calls: filepath.Join(dir, "calls"), opts: Options{
+	c := &module{calls: filepath.Join(dir, "calls"), opts: Options{
 		Go: filepath.Join(dir, "go"), Dir: filepath.Join(dir, "module"), Program: filepath.Join(dir, "module", "cell"),
 		Seed: filepath.Join(dir, "seed"), Cell: filepath.Join(dir, "cell"), Plans: filepath.Join(dir, "plans"),
 		Environ: append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK="),
@@ -41,7 +43,7 @@ func newCell(t *testing.T) *cell {
 	}
 	for name, text := range map[string]string{
 		"go":                     fmt.Sprintf("#!/bin/sh\necho called >>%s\nexec %s \"$@\"\n", c.calls, real),
-		"seed/record":            strings.ReplaceAll(string(record), "{{cell}}", c.opts.Cell),
+		"seed/record":            strings.NewReplacer("{{cell}}", c.opts.Cell, "{{record}}", rundir.EnvRecord).Replace(string(record)),
 		"seed/program":           "#!/bin/sh\nexec \"$0.run\" \"$@\"\n",
 		"seed/gonbatch__show.go": "package main\n\nimport \"fmt\"\n\nfunc gonbatch__show(values ...any) { fmt.Println(values...) }\n",
 		"module/go.mod":          "module cell\n\ngo 1.26\n\nrequire example.com/near v0.0.0\n\nreplace example.com/near => ../near\n",
@@ -54,7 +56,7 @@ func newCell(t *testing.T) *cell {
 }
 
 // write writes a file below the module's folder.
-func (c *cell) write(t *testing.T, name, text string) {
+func (c *module) write(t *testing.T, name, text string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(c.opts.Dir, name), []byte(text), 0o755); err != nil {
 		t.Fatal(err)
@@ -62,7 +64,7 @@ func (c *cell) write(t *testing.T, name, text string) {
 }
 
 // run builds the program and runs it. It returns what the two put out, and whether the go command built it.
-func (c *cell) run(t *testing.T) (output string, byGo bool) {
+func (c *module) run(t *testing.T) (output string, byGo bool) {
 	t.Helper()
 	_ = os.Remove(c.calls)
 	var messages bytes.Buffer
@@ -215,7 +217,7 @@ func TestSharedPlans(t *testing.T) {
 	first.opts.Store = t.TempDir()
 	second.opts.Store, second.opts.Go, second.calls = first.opts.Store, first.opts.Go, first.calls
 	second.write(t, "go.mod", "module other\n\ngo 1.26\n\nrequire example.com/near v0.0.0\n\nreplace example.com/near => ../near\n")
-	for i, c := range []*cell{first, second} {
+	for i, c := range []*module{first, second} {
 		c.write(t, "main.go", fmt.Sprintf("package main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println(%d) }\n", i))
 		if got, byGo := c.run(t); got != fmt.Sprintf("%d\n", i) || byGo != (i == 0) {
 			t.Errorf("session %d: %q, by the go command: %v", i, got, byGo)

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"gonbatch/kernel/cell"
 )
 
 // helpers are the kernel's functions that a cell may call: each is in the file of its name.
@@ -82,7 +84,7 @@ func (b *builder) unmarkValue() error {
 	if err != nil {
 		return err
 	}
-	plain := strings.NewReplacer("gonbatch__show(", "", ")/*gonbatch__*/", "").Replace(string(text))
+	plain := strings.NewReplacer(cell.ShowOpen, "", cell.ShowClose, "").Replace(string(text))
 	if plain == string(text) {
 		return nil
 	}

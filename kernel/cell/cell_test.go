@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"gonbatch/internal/gocell"
 )
 
 func TestCheck(t *testing.T) {
@@ -216,4 +218,18 @@ func FuzzPrepare(f *testing.F) {
 			t.Errorf("%d lines with marks, want %d: %q", got+1, want+1, shown)
 		}
 	})
+}
+
+// TestRewriters: the table and the rewriters have the same magics.
+func TestRewriters(t *testing.T) {
+	for _, m := range gocell.Magics {
+		if _, ok := rewriters[m.Name]; ok != (m.Runner == gocell.Kernel && !m.WholeCell) {
+			t.Errorf("%s is run by %s, and has a rewriter: %v", m.Name, m.Runner, ok)
+		}
+	}
+	for name := range rewriters {
+		if gocell.Lookup(name) == nil {
+			t.Errorf("%s is not in the table", name)
+		}
+	}
 }

@@ -7,7 +7,7 @@ import (
 	"go/token"
 	"strings"
 
-	"gonbatch/internal/lastexpr"
+	"gonbatch/internal/gocell"
 )
 
 // Status is how far a cell is written, in the words of Jupyter's protocol.
@@ -20,50 +20,28 @@ const (
 	Invalid    Status = "invalid"
 )
 
-// Check says whether a cell can be executed as it stands and, for an incomplete one, how its next line is indented.
+// Check reports whether a cell can be executed as it stands and, for an incomplete one, how its next line is
+// indented.
 func Check(code string) (status Status, indent string) {
-	lines := strings.Split(code, "\n")
-	if isProgram(lines[0]) {
+	c := gocell.Parse(code)
+	if c.Program != nil {
 		return Complete, ""
 	}
-	source, inMain := goSource(lines)
-	if at := lastexpr.BareStart(source); at >= 0 && !inMain {
-		// An expression behind the declarations is complete when it would be as a variable's value.
+	f := c.File()
+	source := strings.TrimSuffix(f.Text(), f.Tail)
+	if at := gocell.BareStart(source); at >= 0 && f.Tail == "" {
+		// An expression after the declarations is complete when it would be as a variable's value.
 		source = source[:at] + "var _ = " + source[at:]
 	}
-	if status = checkSource(source, inMain); status == Incomplete {
-		indent = nextIndent(lines)
+	if status = checkSource(source, f.Tail); status == Incomplete {
+		indent = nextIndent(c.Lines)
 	}
 	return status, indent
 }
 
-// goSource is the Go file that a cell makes. The body of an open func main is not closed.
-func goSource(lines []string) (source string, inMain bool) {
-	var text strings.Builder
-	text.WriteString("package main\n")
-	for i := 0; i < len(lines); i++ {
-		line := trim(lines[i])
-		first := firstWord(line)
-		switch {
-		case !inMain && (first == "%%" || first == "%main"):
-			text.WriteString("func main() {\n")
-			inMain = true
-		case len(line) > 1 && (line[0] == '%' || line[0] == '!'):
-			i = lastLine(lines, i)
-		case strings.HasPrefix(line, "package "):
-		default:
-			text.WriteString(lines[i] + "\n")
-		}
-	}
-	return text.String(), inMain
-}
-
-func checkSource(source string, inMain bool) Status {
-	whole := source
-	if inMain {
-		whole += "}\n"
-	}
-	if parse(whole) == nil {
+// checkSource checks a file; tail closes its main.
+func checkSource(source, tail string) Status {
+	if parse(source+tail) == nil {
 		return Complete
 	}
 	var found scanner.ErrorList

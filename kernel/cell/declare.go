@@ -3,38 +3,23 @@ package cell
 import (
 	"fmt"
 	"strings"
+
+	"gonbatch/internal/gocell"
 )
 
-// Declare puts a package-level declaration in the place of a magic, which stood in line (from 1) of a prepared cell, and what it imports
-// ("NAME PATH", as in Go) before the cell's own Go. The cell keeps its lines.
+// Declare puts a package-level declaration in the place of a magic, which was in line (from 1) of a prepared
+// cell, and what it imports ("NAME PATH", as in Go) before the cell's own Go. The cell keeps its lines.
 func Declare(code string, line int, imported, declaration string) (string, error) {
-	lines := strings.Split(code, "\n")
-	at := line - 1
-	if at < 0 || at >= len(lines) {
-		return code, fmt.Errorf("line %d: the cell has %d lines", line, len(lines))
+	c := gocell.Parse(code)
+	if line < 1 || line > len(c.Lines) {
+		return code, fmt.Errorf("line %d: the cell has %d lines", line, len(c.Lines))
 	}
-	for i, text := range lines[:at] {
-		if opensMain(text) {
-			return code, fmt.Errorf("line %d: it declares a variable, which can't be done within main: put it before line %d, %s", line, i+1, text)
-		}
+	if f := c.File(); f.Tail != "" && f.Mains[0] < line {
+		main := f.Mains[0]
+		return code, fmt.Errorf("line %d: it declares a variable, which can't be done within main: put it before line %d, %s", line, main, c.Lines[main-1])
 	}
-	lines[at] = declaration + lines[at]
-	first := firstGo(lines)
-	lines[first] = "import " + imported + "; " + lines[first]
-	return strings.Join(lines, "\n"), nil
-}
-
-// firstGo is the first line that is Go.
-func firstGo(lines []string) int {
-	for i := 0; i < len(lines); i++ {
-		line := trim(lines[i])
-		switch {
-		case strings.TrimSpace(line) == "", strings.HasPrefix(line, "package "):
-		case line[0] == '%' || line[0] == '!':
-			i = lastLine(lines, i)
-		default:
-			return i
-		}
-	}
-	return 0
+	c.Lines[line-1] = declaration + c.Lines[line-1]
+	first := gocell.Parse(strings.Join(c.Lines, "\n")).FirstGo()
+	c.Lines[first] = "import " + imported + "; " + c.Lines[first]
+	return strings.Join(c.Lines, "\n"), nil
 }

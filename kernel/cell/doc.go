@@ -1,6 +1,7 @@
-// Package cell reads a notebook's cell as GoNB does: which lines are magics and shell commands, and whether the Go in it is complete.
-// It runs nothing.
+// Package cell rewrites a cell for GoNB: shell commands report how they end, this kernel's own magics
+// become Go, settings or calls of the submit command, and the last value is shown. What a cell means is
+// package gocell's knowledge. It runs nothing.
 //
-//	status, indent := cell.Check("%%\nfor {")                 // cell.Incomplete, "\t"
 //	prepared := cell.Prepare("!make", "/session/bin/status")  // the same cell, reporting the command's exit status
+//	status, indent := cell.Check("%%\nfor {")                 // cell.Incomplete, "\t"
 package cell

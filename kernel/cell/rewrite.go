@@ -1,70 +1,103 @@
 package cell
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
-	"slices"
 	"strconv"
-	"strings"
+
+	"gonbatch/internal/gocell"
 )
 
-// rewritten are the magics of this kernel that become Go, another magic, or a setting.
-var rewritten = []string{"%time", "%timeit", "%distributed", "%devices", "%who"}
+// rewriters give what stands in the place of a magic that the kernel runs, and note its settings.
+var rewriters = map[string]func(*preparer, gocell.Call) (string, error){
+	gocell.Shell:         command,
+	gocell.ShellInModule: command,
+	gocell.AllowFail:     setting(func(p *preparer) { p.AllowFail = true }),
+	"%with_inputs":       setting(func(*preparer) {}), // Whatever reads gets input.
+	"%with_password":     setting(func(p *preparer) { p.Password = true }),
+	gocell.Keep:          keep,
+	"%who":               alone("%ls"),
+	"%devices":           devices,
+	"%timeit":            timeit,
+	"%time":              timed,
+	"%distributed":       ranks,
+}
+
+// setting is a magic that changes nothing in the cell.
+func setting(set func(*preparer)) func(*preparer, gocell.Call) (string, error) {
+	return func(p *preparer, _ gocell.Call) (string, error) {
+		set(p)
+		return "", nil
+	}
+}
+
+// alone is a magic without arguments that stands for a text.
+func alone(text string) func(*preparer, gocell.Call) (string, error) {
+	return func(_ *preparer, call gocell.Call) (string, error) {
+		if rest := call.Rest(); rest != "" {
+			return "", fmt.Errorf("%s %s: it takes nothing", call.Name(), rest)
+		}
+		return text, nil
+	}
+}
+
+func keep(p *preparer, call gocell.Call) (string, error) {
+	change, err := call.Kept()
+	if err == nil {
+		p.Keep = append(p.Keep, change)
+	}
+	return "", err
+}
+
+func devices(p *preparer, call gocell.Call) (string, error) {
+	if len(p.file.Mains) > 0 {
+		return "", errors.New("%devices is a program of its own: put it into another cell than the one with %%")
+	}
+	return alone(bareOpen+"gonbatch__devices() }")(p, call)
+}
+
+func timed(p *preparer, call gocell.Call) (string, error) {
+	if rest := call.Rest(); rest != "" {
+		return "", fmt.Errorf("%%time %s: it takes nothing: it stands in a line of its own, in the cell whose time it prints", rest)
+	}
+	p.Time = true
+	return "", nil
+}
 
 // mostRanks is how many ranks %distributed starts at most, on one machine.
 const mostRanks = 64
 
-// rewrite puts into line i what its magic stands for.
-func (p *Prepared) rewrite(lines []string, i int) error {
-	name, args, _ := strings.Cut(joined(lines, i), " ")
-	args = strings.TrimSpace(args)
-	for end := lastLine(lines, i); end > i; end-- {
-		lines[end] = ""
+func ranks(p *preparer, call gocell.Call) (string, error) {
+	n, err := strconv.Atoi(call.Rest())
+	if err != nil || n < 1 || n > mostRanks {
+		return "", fmt.Errorf("%%distributed %s: want the number of ranks, 1 to %d, as in %%distributed 4", call.Rest(), mostRanks)
 	}
-	lines[i] = ""
-	if args != "" && (name == "%who" || name == "%devices") {
-		return fmt.Errorf("line %d: %s %s: it takes nothing", i+1, name, args)
-	}
-	switch name {
-	case "%who":
-		lines[i] = "%ls"
-	case "%devices":
-		if slices.ContainsFunc(lines, opensMain) {
-			return fmt.Errorf("line %d: %%devices is a program of its own: put it into another cell than the one with %%%%", i+1)
-		}
-		lines[i] = bareOpen + "gonbatch__devices() }"
-	case "%timeit":
-		body, err := timed(args)
-		if err != nil {
-			return fmt.Errorf("line %d: %%timeit %s: %w", i+1, args, err)
-		}
-		lines[i] = bareOpen + "gonbatch__timeit(func() { " + body + " }) }"
-	case "%time":
-		p.Time = true
-		if args != "" {
-			return fmt.Errorf("line %d: %%time %s: it takes nothing: it stands in a line of its own, in the cell whose time it tells", i+1, args)
-		}
-	case "%distributed":
-		n, err := strconv.Atoi(args)
-		if err != nil || n < 1 || n > mostRanks {
-			return fmt.Errorf("line %d: %%distributed %s: want the number of ranks, 1 to %d, as in %%distributed 4", i+1, args, mostRanks)
-		}
-		p.Ranks = n
-	}
-	return nil
+	p.Ranks = n
+	return "", nil
 }
 
-// timed is the statement that %timeit repeats.
-func timed(text string) (string, error) {
+func timeit(_ *preparer, call gocell.Call) (string, error) {
+	statement, err := repeatable(call.Rest())
+	if err != nil {
+		return "", fmt.Errorf("%%timeit %s: want a Go expression: %w", call.Rest(), err)
+	}
+	return bareOpen + "gonbatch__timeit(func() { " + statement + " }) }", nil
+}
+
+// repeatable is an expression as the statement that %timeit repeats.
+func repeatable(text string) (string, error) {
 	x, err := parser.ParseExpr(text)
 	if err != nil {
-		return "", fmt.Errorf("want a Go expression: %w", err)
+		return "", err
 	}
-	if call, ok := ast.Unparen(x).(*ast.CallExpr); ok {
-		if ident, ok := call.Fun.(*ast.Ident); !ok || !basic[ident.Name] && ident.Name != "len" && ident.Name != "cap" {
-			return text, nil
-		}
+	call, ok := ast.Unparen(x).(*ast.CallExpr)
+	if !ok {
+		return "gonbatch__sink = " + text, nil
 	}
-	return "gonbatch__sink = " + text, nil
+	if ident, ok := call.Fun.(*ast.Ident); ok && !gocell.IsStatement(ident.Name) {
+		return "gonbatch__sink = " + text, nil
+	}
+	return text, nil
 }

@@ -15,11 +15,11 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Vars are the variables to keep: name to pointer.
+// Vars maps the names of the variables to keep to pointers to them.
 type Vars map[string]any
 
-// Load gives each variable the value that an earlier program kept. A value that no longer fits,
-// because the variable has another type now, is dropped with a warning.
+// Load gives each variable the value that an earlier program kept. If the value no longer fits,
+// because the variable has another type now, it is dropped with a warning.
 func (v Vars) Load() {
 	p := findPlace(os.Getenv)
 	if p.dir == "" {
@@ -32,8 +32,8 @@ func (v Vars) Load() {
 	}
 }
 
-// Save writes the variables' values for later programs. What cannot be encoded is an error that
-// names it.
+// Save writes the variables' values for later programs. A value that can't be encoded is an error
+// that names the variable.
 func (v Vars) Save() {
 	p := findPlace(os.Getenv)
 	if p.dir == "" {
@@ -71,7 +71,7 @@ type place struct {
 func findPlace(getenv func(string) string) place {
 	p := place{dir: getenv(rundir.EnvKeepDir), errors: getenv(rundir.EnvKeepErrors)}
 	if env := rundir.ReadEnv(getenv); p.dir == "" && env.InRun() {
-		p.dir, p.after = env.Dir.Kept(), env.Dir.KeptAfter(env.Step)
+		p.dir, p.after = env.Dir.Kept(), env.Dir.KeptAfter(env.Cell)
 	}
 	if ranks, err := cluster.Detect(getenv); err == nil { // Nonsense ends programs that use ranks.
 		p.rank = ranks.Rank

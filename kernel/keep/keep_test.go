@@ -134,7 +134,7 @@ func TestKeptAfter(t *testing.T) {
 	for _, rank := range []string{"0", "1"} {
 		t.Setenv("RANK", rank)
 		for i, step := range []string{"first", "second", "second"} {
-			t.Setenv(rundir.EnvStep, step)
+			t.Setenv(rundir.EnvCell, step)
 			Vars{"x": &i}.Save()
 		}
 	}

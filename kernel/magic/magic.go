@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"gonbatch/internal/gocell"
 	"gonbatch/kernel/widget"
 )
 
@@ -73,25 +74,32 @@ func New(opts Options) *Magics {
 	return &Magics{opts: opts}
 }
 
+// handler runs a magic.
+type handler func(*Magics, context.Context, Session, Call) error
+
+// handlers run the magics of gocell's table that the submit command runs.
+var handlers = map[string]handler{
+	"%submit":         line((*Magics).submit),
+	gocell.SubmitCell: (*Magics).submitCell,
+	"%jobs":           line((*Magics).jobs),
+	"%logs":           line((*Magics).logs),
+	"%wait":           line((*Magics).wait),
+	"%cancel":         line((*Magics).cancel),
+	gocell.Result:     line((*Magics).result),
+}
+
+// line runs a magic that takes only its line.
+func line(run func(m *Magics, ctx context.Context, s Session, args string) error) handler {
+	return func(m *Magics, ctx context.Context, s Session, c Call) error { return run(m, ctx, s, c.Args) }
+}
+
 // Run runs a magic. ctx ends with the session.
 func (m *Magics) Run(ctx context.Context, s Session, c Call) error {
-	switch c.Name {
-	case "submit":
-		return m.submit(ctx, s, c.Args)
-	case "%submit":
-		return m.submitCell(ctx, s, c.Args, c.Body)
-	case "jobs":
-		return m.jobs(ctx, s, c.Args)
-	case "logs":
-		return m.logs(ctx, s, c.Args)
-	case "wait":
-		return m.wait(ctx, s, c.Args)
-	case "cancel":
-		return m.cancel(ctx, s, c.Args)
-	case "result":
-		return m.result(ctx, s, c.Args)
+	run, ok := handlers["%"+c.Name]
+	if !ok {
+		return fmt.Errorf("%%%s is not known here", c.Name)
 	}
-	return fmt.Errorf("%%%s is not known here", c.Name)
+	return run(m, ctx, s, c)
 }
 
 // remember makes a job the one that %wait and %logs mean without a name.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gonbatch/internal/gocell"
 	"gonbatch/kernel/widget"
 )
 
@@ -131,8 +132,8 @@ func TestRun(t *testing.T) {
 		{name: "result of another job", call: Call{Name: "result", Args: "404 as run"}, err: "no run is called 404"},
 		{name: "result as no name", call: Call{Name: "result", Args: "8 as 3x"}, err: "3x can't be the name of a variable"},
 		{name: "result as a keyword", call: Call{Name: "result", Args: "8 as func"}, err: "func can't be the name of a variable"},
-		{name: "result as nothing", call: Call{Name: "result", Args: "as"}, err: "want %result [JOB] [as NAME]"},
-		{name: "results", call: Call{Name: "result", Args: "7 8"}, err: "want %result [JOB] [as NAME]"},
+		{name: "result as nothing", call: Call{Name: "result", Args: "as"}, err: "want %result [RUN] [as NAME]"},
+		{name: "results", call: Call{Name: "result", Args: "7 8"}, err: "want %result [RUN] [as NAME]"},
 		{name: "no submit command", call: Call{Name: "jobs"}, program: "/nowhere/submit", err: "/nowhere/submit"},
 		{name: "state without a submit command", call: Call{Name: "wait", Args: "7"}, program: "/nowhere/submit", err: "%wait: fork/exec /nowhere/submit"},
 		{name: "unknown", call: Call{Name: "what"}, err: "%what is not known"},
@@ -226,7 +227,7 @@ func sourcesOf(cells []Cell) []string {
 
 // TestTagged: cells have the tags of the saved notebook, found by their ids, or their text.
 func TestTagged(t *testing.T) {
-	const saved = `{"cells":[
+	const saved = `{"nbformat":4,"nbformat_minor":5,"metadata":{},"cells":[
 		{"cell_type":"markdown","id":"m","source":"x","metadata":{"tags":["no"]}},
 		{"cell_type":"code","id":"a","source":["var x\n","int\n"],"metadata":{"tags":["notebook-only"]}},
 		{"cell_type":"code","id":"b","source":"%%\nx++","metadata":{"tags":["train"]}},
@@ -307,14 +308,16 @@ func TestAsMain(t *testing.T) {
 	}
 }
 
-// TestHelp: every magic has a line that begins with how it is written.
-func TestHelp(t *testing.T) {
-	for name, text := range Help {
-		if usage, what, ok := strings.Cut(text, "\n"); !ok || !strings.HasPrefix(usage, name) || !strings.HasSuffix(what, ".") {
-			t.Errorf("%s: %q", name, text)
+// TestHandlers: the table and the handlers have the same magics.
+func TestHandlers(t *testing.T) {
+	for _, m := range gocell.Magics {
+		if _, ok := handlers[m.Name]; ok != (m.Runner == gocell.Submit) {
+			t.Errorf("%s is run by %s, and has a handler here: %v", m.Name, m.Runner, ok)
 		}
-		if !strings.Contains(HelpText(), "`"+name) {
-			t.Errorf("the help lacks %s", name)
+	}
+	for name := range handlers {
+		if gocell.Lookup(name) == nil {
+			t.Errorf("%s is not in the table", name)
 		}
 	}
 }

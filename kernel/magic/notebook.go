@@ -8,44 +8,39 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"gonbatch/internal/gocell"
 )
 
-// names are the line magics that only mean something to a person at the notebook.
-var names = []string{"submit", "jobs", "logs", "wait", "cancel", "result", "devices", "distributed", "time", "who", "help"}
-
-// notebookCells are the cells of a session as a job shall have them: without the magics of this package.
+// notebookCells are the cells of a session as a job gets them: without the magics that matter to a person
+// only.
 func notebookCells(session []Cell) []Cell {
 	var cells []Cell
 	for _, c := range session {
-		source := c.Source
-		if strings.HasPrefix(source, "%%submit") || strings.HasPrefix(source, "%timeit") {
+		parsed := gocell.Parse(c.Source)
+		if parsed.Program != nil && parsed.Program.Name() == gocell.SubmitCell {
 			continue
 		}
-		if strings.HasPrefix(source, "%%") && len(source) > 2 && !strings.ContainsAny(source[2:3], " \t\n") {
-			cells = append(cells, c) // %%bash and the like: no line of it is a magic
-			continue
-		}
-		lines := strings.Split(source, "\n")
-		for i, line := range lines {
-			word, _, _ := strings.Cut(strings.TrimPrefix(line, "//gonb:"), " ")
-			if name, ok := strings.CutPrefix(word, "%"); ok && slices.Contains(names, name) {
-				lines[i] = ""
+		for _, call := range parsed.Calls {
+			if m := call.Magic(); m != nil && (m.InJob == gocell.Ignored || m.Name == gocell.Result) {
+				clear(parsed.Lines[call.Line-1 : call.End])
 			}
 		}
-		if c.Source = strings.Join(lines, "\n"); strings.TrimSpace(c.Source) != "" {
+		if c.Source = strings.Join(parsed.Lines, "\n"); strings.TrimSpace(c.Source) != "" {
 			cells = append(cells, c)
 		}
 	}
 	return cells
 }
 
-// withoutResults leaves out the cells that use the values of "%result as NAME": a job does not have them. left are those cells' places,
-// from 1, with the name.
+// withoutResults leaves out the cells that use the values of "%result as NAME": a job does not have them.
+// left are those cells' places, from 1, with the name.
 func withoutResults(session []Cell) (cells []Cell, left []string) {
 	var names []string
 	for i, c := range session {
-		names = append(names, resultNames(c.Source)...)
-		if name := usedName(c.Source, names); name != "" {
+		parsed := gocell.Parse(c.Source)
+		names = append(names, resultNames(parsed)...)
+		if name := usedName(parsed, names); name != "" {
 			left = append(left, fmt.Sprintf("%d (it uses %s)", i+1, name))
 			continue
 		}
@@ -55,13 +50,12 @@ func withoutResults(session []Cell) (cells []Cell, left []string) {
 }
 
 // resultNames are the values that a cell asks of %result.
-func resultNames(source string) (names []string) {
-	for line := range strings.Lines(source) {
-		word, args, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, "//gonb:")), " ")
-		if word != "%result" {
+func resultNames(c gocell.Cell) (names []string) {
+	for _, call := range c.Calls {
+		if call.Name() != gocell.Result {
 			continue
 		}
-		if _, name, err := resultArgs(args); err == nil && name != "" {
+		if _, name, err := gocell.ResultArgs(call.Rest()); err == nil && name != "" {
 			names = append(names, name)
 		}
 	}
@@ -69,17 +63,8 @@ func resultNames(source string) (names []string) {
 }
 
 // usedName is the first of the names that the Go of a cell has, other than as a field or method.
-func usedName(source string, names []string) string {
-	if len(names) == 0 {
-		return ""
-	}
-	lines := strings.Split(source, "\n")
-	for i, line := range lines {
-		if strings.HasPrefix(strings.TrimPrefix(line, "//gonb:"), "%") || strings.HasPrefix(line, "!") {
-			lines[i] = ""
-		}
-	}
-	text := []byte(strings.Join(lines, "\n"))
+func usedName(c gocell.Cell, names []string) string {
+	text := []byte(strings.Join(c.GoLines(), "\n"))
 	var s scanner.Scanner
 	s.Init(token.NewFileSet().AddFile("cell.go", -1, len(text)), text, func(token.Position, string) {}, 0)
 	for last := token.ILLEGAL; ; {
@@ -96,11 +81,8 @@ func usedName(source string, names []string) string {
 
 // asMain makes a cell a main cell.
 func asMain(body string) string {
-	for line := range strings.Lines(body) {
-		word := strings.TrimSpace(strings.TrimPrefix(line, "//gonb:"))
-		if word == "%%" || strings.HasPrefix(word, "%% ") || strings.HasPrefix(word, "%main") || strings.HasPrefix(word, "%exec") || strings.HasPrefix(word, "func main()") {
-			return body
-		}
+	if gocell.Parse(body).File().HasMain() {
+		return body
 	}
 	return "%%\n" + body
 }

@@ -2,12 +2,11 @@ package magic
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"go/token"
 	"html"
 	"strings"
 
+	"gonbatch/internal/gocell"
 	"gonbatch/internal/rundir"
 )
 
@@ -16,7 +15,7 @@ const resultPackage = `gonbatch__result "gonbatch/submit/result"`
 
 // result shows what a run left behind, and with "as NAME" declares it for the cells to come.
 func (m *Magics) result(ctx context.Context, s Session, args string) error {
-	name, variable, err := resultArgs(args)
+	name, variable, err := gocell.ResultArgs(args)
 	if err != nil {
 		return fmt.Errorf("%%result %s: %w", args, err)
 	}
@@ -43,24 +42,6 @@ func (m *Magics) result(ctx context.Context, s Session, args string) error {
 	}
 	s.Display(m.newID("gonbatch-result-"+now.Job.ID), found.bundle(variable))
 	return nil
-}
-
-// resultArgs reads "[JOB] [as NAME]".
-func resultArgs(args string) (job, variable string, err error) {
-	words := strings.Fields(args)
-	if n := len(words); n >= 2 && words[n-2] == "as" {
-		variable, words = words[n-1], words[:n-2]
-		if !token.IsIdentifier(variable) || variable == "_" {
-			return "", "", fmt.Errorf("%s can't be the name of a variable: want %%result [JOB] as NAME", variable)
-		}
-	}
-	switch {
-	case len(words) > 1 || len(words) == 1 && words[0] == "as":
-		return "", "", errors.New("want %result [JOB] [as NAME]")
-	case len(words) == 1:
-		job = words[0]
-	}
-	return job, variable, nil
 }
 
 // findings are what a run left behind.

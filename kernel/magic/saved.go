@@ -2,8 +2,10 @@ package magic
 
 import (
 	"encoding/json"
-	"os"
 	"strings"
+
+	"gonbatch/internal/gocell"
+	"gonbatch/internal/nbformat"
 )
 
 // tagged gives the cells of a session the metadata that they have in the notebook as it was last saved: a client does not send the tags,
@@ -24,7 +26,7 @@ func (m *Magics) tagged(cells []Cell) []Cell {
 
 // keys are what a cell is known by, the surest first.
 func keys(c Cell) []string {
-	text := "text " + strings.TrimSpace(strings.ReplaceAll(c.Source, "\r\n", "\n")) // as the kernel executes it
+	text := "text " + strings.TrimSpace(gocell.PlainLines(c.Source)) // as the kernel executes it
 	if c.ID == "" {
 		return []string{text}
 	}
@@ -35,44 +37,16 @@ func keys(c Cell) []string {
 // counts.
 func (m *Magics) savedMetadata() map[string]json.RawMessage {
 	byKey := map[string]json.RawMessage{}
-	file := m.notebookFile()
-	if file == "" {
-		return byKey
-	}
-	text, err := os.ReadFile(file)
+	notebook, err := nbformat.Read(m.notebookFile())
 	if err != nil {
 		return byKey
 	}
-	var notebook struct {
-		Cells []struct {
-			ID       string          `json:"id"`
-			Type     string          `json:"cell_type"`
-			Source   lines           `json:"source"`
-			Metadata json.RawMessage `json:"metadata"`
-		} `json:"cells"`
-	}
-	if json.Unmarshal(text, &notebook) != nil {
-		return byKey
-	}
 	for _, c := range notebook.Cells {
-		for _, key := range keys(Cell{ID: c.ID, Source: string(c.Source)}) {
-			if _, taken := byKey[key]; c.Type == "code" && !taken {
-				byKey[key] = c.Metadata
+		for _, key := range keys(Cell{ID: c.ID, Source: c.Source}) {
+			if _, taken := byKey[key]; c.Type == nbformat.Code && !taken {
+				byKey[key] = c.Field("metadata")
 			}
 		}
 	}
 	return byKey
-}
-
-// lines is a text of a notebook: one string, or a list of them.
-type lines string
-
-// UnmarshalJSON reads either form.
-func (l *lines) UnmarshalJSON(text []byte) error {
-	var parts []string
-	if json.Unmarshal(text, &parts) == nil {
-		*l = lines(strings.Join(parts, ""))
-		return nil
-	}
-	return json.Unmarshal(text, (*string)(l))
 }

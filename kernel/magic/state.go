@@ -56,7 +56,7 @@ func (s *state) readStatus(text string) {
 			s.Run = value
 		case "state":
 			s.State = value
-		case "steps":
+		case "cells":
 			s.Steps = value
 		case "restarts":
 			s.Restarts = value

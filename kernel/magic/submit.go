@@ -67,12 +67,12 @@ func (m *Magics) submitSaved(ctx context.Context, s Session, words []string) err
 }
 
 // submitCell submits one cell with the declarations of the session.
-func (m *Magics) submitCell(ctx context.Context, s Session, args, body string) error {
-	words, err := shlex.Split(args)
+func (m *Magics) submitCell(ctx context.Context, s Session, c Call) error {
+	words, err := shlex.Split(c.Args)
 	if err != nil {
-		return fmt.Errorf("%%%%submit %s: %w", args, err)
+		return fmt.Errorf("%%%%submit %s: %w", c.Args, err)
 	}
-	cells := append(m.cellsOf(s), Cell{Source: asMain(body)})
+	cells := append(m.cellsOf(s), Cell{Source: asMain(c.Body)})
 	s.Print(fmt.Sprintf("submitting this cell, with the declarations of %d others\n", len(cells)-1))
 	return m.submitCells(ctx, s, cells, append([]string{"--cell", strconv.Itoa(len(cells))}, words...))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"gonbatch/internal/gocell"
 	"gonbatch/kernel/cell"
 	"gonbatch/kernel/history"
 	"gonbatch/kernel/wire"
@@ -78,7 +79,7 @@ func (r *relay) isComplete(request *wire.Message) object {
 		r.log(err)
 		return object{"status": "unknown"}
 	}
-	status, indent := cell.Check(plainLines(content.Code))
+	status, indent := cell.Check(gocell.PlainLines(content.Code))
 	if status == cell.Incomplete {
 		return object{"status": status, "indent": indent}
 	}

@@ -3,14 +3,11 @@ package relay
 import (
 	"context"
 	"encoding/json"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
+	"gonbatch/internal/gocell"
 	"gonbatch/kernel/assist"
-	"gonbatch/kernel/cell"
-	"gonbatch/kernel/magic"
 	"gonbatch/kernel/wire"
 )
 
@@ -123,21 +120,19 @@ func (r *relay) assist(ctx context.Context, request *wire.Message) (reply object
 	if !strings.HasPrefix(before, "%") {
 		return nil, false
 	}
-	if request.Header.Type == "inspect_request" {
-		return inspectMagic(before, after)
-	}
 	words := strings.Split(before, " ")
-	last := words[len(words)-1]
-	var matches []string
-	switch {
-	case len(words) == 1:
-		matches = magicNames(last)
-	case words[0] == "%submit" || words[0] == "%%submit":
-		if r.opts.Magics != nil {
-			matches = r.opts.Magics.Complete(ctx, words[1:])
+	if request.Header.Type == "inspect_request" {
+		name, _, _ := strings.Cut(before+after, " ")
+		m := gocell.Lookup(name)
+		if m == nil {
+			return nil, false
 		}
-	default:
-		return nil, false
+		return object{"status": "ok", "found": true, "data": object{"text/plain": m.Usage + "\n" + m.Help}, "metadata": object{}}, true
+	}
+	last := words[len(words)-1]
+	matches := gocell.Names(last)
+	if len(words) > 1 {
+		matches = r.arguments(ctx, words)
 	}
 	if matches == nil {
 		matches = []string{}
@@ -147,20 +142,24 @@ func (r *relay) assist(ctx context.Context, request *wire.Message) (reply object
 	}, true
 }
 
-func magicNames(prefix string) []string {
-	names := slices.Concat(cell.Names(), slices.Collect(maps.Keys(magic.Help)))
-	slices.Sort(names)
-	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return !strings.HasPrefix(name, prefix) })
+// arguments complete the last of a magic's words.
+func (r *relay) arguments(ctx context.Context, words []string) (matches []string) {
+	m := gocell.Lookup(words[0])
+	if m == nil {
+		return nil
+	}
+	for _, word := range m.Words {
+		if strings.HasPrefix(word, words[len(words)-1]) {
+			matches = append(matches, word)
+		}
+	}
+	if m.SubmitFlags && r.opts.Magics != nil {
+		matches = append(matches, r.opts.Magics.Complete(ctx, words[1:])...)
+	}
+	return matches
 }
 
-// inspectMagic tells of this kernel's own magics; GoNB tells of its own.
-func inspectMagic(before, after string) (object, bool) {
-	name, _, _ := strings.Cut(before+after, " ")
-	text, ok := magic.Help[name]
-	return object{"status": "ok", "found": true, "data": object{"text/plain": text}, "metadata": object{}}, ok
-}
-
-// addHelp puts the help on this kernel's magics before GoNB's.
+// addHelp puts the help on the magics that GoNB lacks before GoNB's own.
 func addHelp(m *wire.Message) {
 	var content struct {
 		Data      map[string]any `json:"data"`
@@ -171,7 +170,7 @@ func addHelp(m *wire.Message) {
 		return
 	}
 	if text, ok := content.Data["text/markdown"].(string); ok {
-		content.Data["text/markdown"] = magic.HelpText() + text
+		content.Data["text/markdown"] = gocell.HelpText() + text
 	}
 	if text, err := json.Marshal(object{"data": content.Data, "metadata": content.Metadata, "transient": content.Transient}); err == nil {
 		m.Content = text

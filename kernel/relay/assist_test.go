@@ -22,7 +22,7 @@ func TestAssist(t *testing.T) {
 		{name: "on Windows", request: "complete", code: "var ä int\r\n\r\n%sub", want: []string{"%submit"}, start: 13},
 		{name: "GoNB's too", request: "complete", code: "%no", want: []string{"%noautoget"}},
 		{name: "none", request: "complete", code: "%zzz", want: nil},
-		{name: "inspect", request: "inspect", code: "%keep x", want: []string{"survive into later cells"}},
+		{name: "inspect", request: "inspect", code: "%keep x", want: []string{"for later cells"}},
 		{name: "Go is not ours", request: "complete", code: "fmt.Pr", want: nil, start: -1},
 	}
 	for _, tt := range tests {

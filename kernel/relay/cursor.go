@@ -3,6 +3,8 @@ package relay
 import (
 	"encoding/json"
 	"strings"
+
+	"gonbatch/internal/gocell"
 )
 
 // cursor is a place in a cell, as complete_request and inspect_request name it: before character At
@@ -25,14 +27,10 @@ func readCursor(content json.RawMessage) (cursor, error) {
 	if strings.HasPrefix(after, "\n") {
 		before = strings.TrimSuffix(before, "\r")
 	}
-	c.At = len([]rune(plainLines(before)))
-	c.Code, c.removed = plainLines(c.Code), at-c.At
+	c.At = len([]rune(gocell.PlainLines(before)))
+	c.Code, c.removed = gocell.PlainLines(c.Code), at-c.At
 	return c, nil
 }
-
-// plainLines is a cell whose lines end as they do on Unix. Notebooks that were edited on Windows
-// may have others.
-func plainLines(code string) string { return strings.ReplaceAll(code, "\r\n", "\n") }
 
 // line is the cursor's line up to the cursor, and the rest of it.
 func (c cursor) line() (before, after string) {

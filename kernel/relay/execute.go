@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"gonbatch/internal/gocell"
 	"gonbatch/kernel/cell"
 	"gonbatch/kernel/history"
 	"gonbatch/kernel/wire"
@@ -80,7 +81,7 @@ func (r *relay) execute(ctx context.Context, request *wire.Message) {
 		r.reply(r.front.shell, request, "execute_reply", f.content("error"))
 		return
 	}
-	e := &execution{relay: r, request: request, code: cell.TypedParameters(plainLines(asked.Code), r.sources()), crash: crash{pass: r.pass, wait: holdTime}}
+	e := &execution{relay: r, request: request, code: gocell.TypedParameters(gocell.PlainLines(asked.Code), r.sources()), crash: crash{pass: r.pass, wait: holdTime}}
 	e.prepared = cell.Prepare(e.code, r.opts.StatusProgram)
 	r.begin(e, asked)
 	if e.stored {
@@ -184,7 +185,7 @@ func (e *execution) onPublished(m *wire.Message) {
 	case "execute_result":
 		e.recount(m)
 	case "display_data":
-		if strings.TrimSpace(e.code) == "%help" {
+		if strings.TrimSpace(e.code) == gocell.Help {
 			addHelp(m)
 			e.page = m.Content
 		}

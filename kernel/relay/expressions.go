@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"gonbatch/internal/gocell"
 	"gonbatch/kernel/cell"
 	"gonbatch/kernel/wire"
 )
@@ -20,7 +21,7 @@ func (r *relay) evaluate(ctx context.Context, asked executeRequest) object {
 }
 
 func (r *relay) evaluateOne(ctx context.Context, text string) object {
-	text = plainLines(text)
+	text = gocell.PlainLines(text)
 	code := "func main() { " + cell.ShowOpen + text + cell.ShowClose + " }"
 	request, err := wire.New("execute_request", object{
 		"code": code, "silent": true, "store_history": false, "allow_stdin": false, "stop_on_error": false, "user_expressions": object{},

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"gonbatch/internal/gocell"
 	"gonbatch/internal/rundir"
-	"gonbatch/kernel/cell"
 )
 
 // keepErrors is the file of CellDir in which package keep says what it could not encode.
@@ -32,10 +32,8 @@ func (e *execution) prepareKeep() {
 	if e.prepared.Err != nil {
 		return
 	}
-	for _, line := range strings.Split(e.code, "\n") {
-		if strings.TrimSpace(line) == "%reset" {
-			r.kept = nil
-		}
+	if e.prepared.Reset {
+		r.kept = nil
 	}
 	for _, change := range e.prepared.Keep {
 		switch {
@@ -50,7 +48,7 @@ func (e *execution) prepareKeep() {
 		}
 	}
 	if err := r.writeKeep(); err != nil {
-		r.log(fmt.Errorf("%s: %w", cell.KeepMagic, err))
+		r.log(fmt.Errorf("%s: %w", gocell.Keep, err))
 	}
 }
 

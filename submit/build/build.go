@@ -205,7 +205,7 @@ func checkFlags(m *export.Module, step export.Step) error {
 	for _, flag := range step.BuildFlags {
 		name, _, _ := strings.Cut("-"+strings.TrimLeft(flag, "-"), "=")
 		if strings.HasPrefix(flag, "-") && slices.Contains(refusedFlags, name) {
-			return fmt.Errorf("build %s: step %s: %%goflags %s cannot be used for a job; remove it", m.Notebook, step.Name, name)
+			return fmt.Errorf("build %s: cell %s: %%goflags %s cannot be used for a job; remove it", m.Notebook, step.Name, name)
 		}
 	}
 	return nil

@@ -58,7 +58,7 @@ func connect(socket, step string) (pipes, error) {
 // stepOf is the step that an environment names.
 func stepOf(environ []string) (step string) {
 	for _, v := range environ {
-		if value, ok := strings.CutPrefix(v, rundir.EnvStep+"="); ok {
+		if value, ok := strings.CutPrefix(v, rundir.EnvCell+"="); ok {
 			step = value
 		}
 	}

@@ -58,7 +58,7 @@ func (e *Earlier) Check(nb *nbformat.Notebook, plan Plan, before int) error {
 			return fmt.Errorf("%s has changed since run %s; start from it, or run all cells", name(cell), e.dir.Name())
 		}
 		if old := e.cells[i]; len(old.notes.Steps) != len(plan.steps(cell.Number)) {
-			return fmt.Errorf("%s runs %d steps, and %d in run %s; start from it, or run all cells", name(cell), len(plan.steps(cell.Number)), len(old.notes.Steps), e.dir.Name())
+			return fmt.Errorf("%s runs %d programs and commands, and %d in run %s; start from it, or run all cells", name(cell), len(plan.steps(cell.Number)), len(old.notes.Steps), e.dir.Name())
 		} else if !old.finished() {
 			return fmt.Errorf("%s did not end well in run %s (it is %s); start from it", name(cell), e.dir.Name(), old.times.Status)
 		}

@@ -125,7 +125,7 @@ func (r *Recorder) describe(c *bookCell, o Outcome) failure {
 	if o.State != "" {
 		f.Name, f.Value = strings.ToUpper(o.State[:1])+o.State[1:], o.Reason
 	}
-	f.Traceback = []string{fmt.Sprintf("%s, step %s of job %s", place, r.step, r.notes.Run)}
+	f.Traceback = []string{fmt.Sprintf("%s (%s) of job %s", place, r.step, r.notes.Run)}
 	if o.Failure != nil {
 		f.Value = strings.TrimSpace(o.Failure.Error)
 		f.Traceback = append(f.Traceback, fmt.Sprintf("rank %d on %s: %s", o.Failure.Rank, o.Failure.Host, f.Value))

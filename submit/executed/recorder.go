@@ -106,7 +106,7 @@ func (r *Recorder) Begin(step string) error {
 			}
 		}
 	}
-	return fmt.Errorf("%s has no cell for step %q", r.dir.Executed(), step)
+	return fmt.Errorf("%s has no cell for %q", r.dir.Executed(), step)
 }
 
 // beginCell lets a cell run. The cells before it that start nothing are done then: they are in the programs.

@@ -117,7 +117,7 @@ func (j *job) run(step string, program ...string) int {
 	}
 	defer log.Close() //nolint:errcheck // the program that writes it has its own handle
 	cmd := exec.CommandContext(j.t.Context(), os.Args[0], program...)
-	cmd.Env = append(os.Environ(), "EXECUTED_TEST=attach", rundir.EnvRecorder+"="+j.socket, rundir.EnvStep+"="+step)
+	cmd.Env = append(os.Environ(), "EXECUTED_TEST=attach", rundir.EnvRecorder+"="+j.socket, rundir.EnvCell+"="+step)
 	cmd.Stdout, cmd.Stderr = log, log
 	err = cmd.Run()
 	var exit *exec.ExitError

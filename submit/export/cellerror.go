@@ -58,19 +58,16 @@ func (e *CellError) Error() string {
 	return text
 }
 
-// Warning is something in a cell that the exported programs do without.
-type Warning struct {
+// Note is something about a line of a cell that a person should know.
+type Note struct {
 	CellRef
 	// Line is the place in the cell, from 1.
-	Line int
-	// Message says what is left out.
+	Line    int
 	Message string
 }
 
 // String names cell and line.
-func (w Warning) String() string {
-	return fmt.Sprintf("%s, line %d: %s", w.CellRef, w.Line, w.Message)
-}
+func (n Note) String() string { return fmt.Sprintf("%s, line %d: %s", n.CellRef, n.Line, n.Message) }
 
 // lineOf is the text of line n, from 1, of a cell.
 func lineOf(cell *nbformat.Cell, n int) string {

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"gonbatch/internal/nbformat"
+	"gonbatch/submit/export/script"
 )
 
 // cellInfo is a cell with what surrounds it.
@@ -21,6 +22,11 @@ type cellInfo struct {
 // errorf is a mistake in a line of the cell; line 0 is the cell as a whole.
 func (c *cellInfo) errorf(line int, format string, args ...any) *CellError {
 	return &CellError{CellRef: c.ref, Line: line, Message: fmt.Sprintf(format, args...), SourceLine: lineOf(c.Cell, line)}
+}
+
+// script is the script of a step that the cell makes.
+func (c *cellInfo) script(place string, mayFail bool) script.Step {
+	return script.Step{Notebook: c.ref.Notebook, Place: place, MayFail: mayFail}
 }
 
 // describeCells finds the heading and the name in directives of every cell.

@@ -4,6 +4,8 @@ import (
 	"go/token"
 	"slices"
 	"strings"
+
+	"gonbatch/internal/gocell"
 )
 
 // chunk is a piece of a declaration's text. The lines of an aligned chunk are lines of the cell, from line on; those of a
@@ -104,13 +106,5 @@ type importDecl struct {
 	line       int
 }
 
-// key tells imports apart: the name they give to the package. Blank and dot imports never displace one another.
-func (d *importDecl) key() string {
-	switch d.name {
-	case "":
-		return assumedName(d.path)
-	case "_", ".":
-		return d.name + "~" + d.path
-	}
-	return d.name
-}
+// key tells imports apart.
+func (d *importDecl) key() string { return gocell.ImportKey(d.name, d.path) }

@@ -33,7 +33,7 @@ func (e *exporter) embed(step Step, program []byte) error {
 					return cell.errorf(lineWith(cell.Source, pattern, d.line), "%v", err)
 				}
 			}
-			return fmt.Errorf("step %s: %w", step.Name, err)
+			return fmt.Errorf("cell %s: %w", step.Name, err)
 		}
 	}
 	return nil

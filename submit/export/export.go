@@ -11,6 +11,7 @@ import (
 	"golang.org/x/mod/modfile"
 
 	"gonbatch/internal/nbformat"
+	"gonbatch/submit/export/gomod"
 )
 
 // DefaultModulePath is the exported module's path where Options has none.
@@ -58,10 +59,10 @@ type exporter struct {
 	session *session
 	namer   stepNamer
 	mod     *modfile.File
-	names   *packageNames
+	names   *gomod.Names
 	module  *Module
 	all     []Step // also those that are not picked
-	edits   []modEdit
+	edits   []gomod.Edit
 	imports map[string]bool
 	// deadEnds are the ends of mains that never end well, by step.
 	deadEnds map[string]*deadEnd
@@ -86,14 +87,14 @@ func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
 	if err != nil {
 		return nil, err
 	}
-	mod, err := libraryMod(sourceDir, opt.ModulePath)
+	mod, err := gomod.Library(sourceDir, opt.ModulePath)
 	if err != nil {
 		return nil, fmt.Errorf("export %s: %w", nb.Path, err)
 	}
 	e := &exporter{
 		cells: describeCells(nb), dir: dir, picks: opt.Cells, session: newSession(dir), mod: mod,
 		namer:   stepNamer{map[string]bool{}},
-		names:   &packageNames{mod: mod, sourceDir: sourceDir, modCache: opt.ModuleCache, cache: map[string]string{}},
+		names:   &gomod.Names{Mod: mod, SourceDir: sourceDir, ModCache: opt.ModuleCache},
 		imports: map[string]bool{}, deadEnds: map[string]*deadEnd{}, shown: map[*decl]bool{}, script: opt.Script,
 	}
 	e.session.params.values = opt.Parameters
@@ -166,7 +167,7 @@ func (e *exporter) step(cell *cellInfo, name string, main *decl) error {
 	if !e.picks.wants(name, cell) {
 		return nil
 	}
-	e.edits = addEdits(e.edits, e.session.mods)
+	e.edits = append(e.edits, e.session.mods...)
 	data, imports, err := e.program(step, cell, main).render(e.names)
 	if err != nil {
 		return err
@@ -185,7 +186,7 @@ func (e *exporter) step(cell *cellInfo, name string, main *decl) error {
 	}
 	e.module.Files[step.File()] = data
 	if step.Script != "" {
-		e.module.Files[step.Script] = renderStarter(cell, step)
+		e.module.Files[step.Script] = cell.script(printable(cell.ref.String()), step.MayFail).Program(step.Name)
 	}
 	e.module.Steps = append(e.module.Steps, step)
 	return e.embed(step, data)
@@ -204,12 +205,12 @@ func (e *exporter) finish() (*Module, error) {
 		return nil, err
 	}
 	for _, edit := range e.edits {
-		if err := edit.apply(e.mod); err != nil {
+		if err := edit(e.mod); err != nil {
 			return nil, fmt.Errorf("export %s: go.mod: %w", m.Notebook, err)
 		}
 	}
 	m.ChangesModules = len(e.edits) > 0
-	files, err := modFiles(e.mod, m.SourceDir)
+	files, err := gomod.Files(e.mod, m.SourceDir)
 	if err != nil {
 		return nil, fmt.Errorf("export %s: %w", m.Notebook, err)
 	}

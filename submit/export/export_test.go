@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gonbatch/internal/gocell"
 	"gonbatch/internal/nbformat"
 )
 
@@ -107,6 +108,20 @@ func checkFormatted(t testing.TB, m *Module) {
 		}
 		if diff := cmp.Diff(string(formatted), string(data)); diff != "" {
 			t.Errorf("%s is not gofmt-ed (-gofmt +got):\n%s", step.Name, diff)
+		}
+	}
+}
+
+// TestHandlers: the table and the handlers have the same magics.
+func TestHandlers(t *testing.T) {
+	for _, m := range gocell.Magics {
+		if _, ok := handlers[m.Name]; ok != (m.InJob == gocell.Applies || m.InJob == gocell.Step) {
+			t.Errorf("%s: %s in a job, and it has a handler: %v", m.Name, m.InJob, ok)
+		}
+	}
+	for name := range handlers {
+		if gocell.Lookup(name) == nil {
+			t.Errorf("%s is not in the table", name)
 		}
 	}
 }

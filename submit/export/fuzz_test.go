@@ -11,41 +11,6 @@ import (
 	"gonbatch/internal/nbformat"
 )
 
-// FuzzSplitCell: whatever a cell has, each of its lines is Go, or belongs to one magic, or is dropped for a reason.
-func FuzzSplitCell(f *testing.F) {
-	for _, source := range []string{
-		"x := 1", "%%bash\nls", "!ls \\\n -l\nvar x = 1", "//gonb:%env A b\npackage main // x", "%\n!\n%%", "%%writefile \"a b\"\n\\",
-		"!a \\", "%args \"\\\"\r\nvar y = `\n%`", "package main; x", "%%writefile\\\nx", "%cd\t\"\"",
-	} {
-		f.Add(source)
-	}
-	f.Fuzz(func(t *testing.T, source string) {
-		code := splitCell(source)
-		lines := strings.Split(strings.ReplaceAll(source, "\r\n", "\n"), "\n")
-		if code.special != nil {
-			if code.hasGo() || len(code.magics) > 0 || code.special.line != 1 || !cellMagics[code.special.name()] {
-				t.Fatalf("%q is a cell magic and more: %+v", source, code)
-			}
-			return
-		}
-		if len(code.goLines) != len(lines) {
-			t.Fatalf("%d lines of Go for %d lines", len(code.goLines), len(lines))
-		}
-		last := 0
-		for _, m := range code.magics {
-			if m.line <= last || m.line > len(lines) || m.text == "" || m.kind != '!' && m.kind != '%' {
-				t.Errorf("magic %+v behind line %d of %d", m, last, len(lines))
-			}
-			last = m.line
-		}
-		for i, line := range lines {
-			if got := code.goLines[i]; got != "" && got != line {
-				t.Errorf("line %d is %q, and as Go %q", i+1, line, got)
-			}
-		}
-	})
-}
-
 // FuzzNotebook composes notebooks of several cells. A NUL divides the cells, and "#" in front makes one markdown. What is
 // exported is formatted, the same each time, and no program has a line of Go that is in no cell.
 func FuzzNotebook(f *testing.F) {

@@ -15,27 +15,19 @@ const (
 	keepInit = "init_!gonbatch__kept"
 )
 
-// personMagics are those of the kernel that only mean something to a person at the notebook.
-var personMagics = []string{"submit", "jobs", "logs", "wait", "cancel", "result", "devices", "distributed", "time", "timeit", "who"}
-
-// keep is %keep: from this cell on, every program begins with the values with which the one before it ended. They are files in the
-// run directory.
-func (s *session) keep(cell *cellInfo, m magicLine) error {
-	words := strings.FieldsFunc(strings.TrimPrefix(m.text, "keep"), func(r rune) bool { return r == ',' || r == ' ' || r == '\t' })
-	drop := len(words) > 0 && words[0] == "-d"
-	if drop {
-		words = words[1:]
+// keep is %keep: from this cell on, every program begins with the values with which the one before it ended.
+// They are files in the run directory.
+func (s *session) keep(m played) error {
+	change, err := m.Kept()
+	if err != nil {
+		return m.errorf("%v", err)
 	}
-	for _, name := range words {
-		if !token.IsIdentifier(name) || name == "_" {
-			return cell.errorf(m.line, "%%keep %s: not the name of a variable: %%keep x, y", name)
-		}
-	}
-	s.kept = slices.DeleteFunc(s.kept, func(name string) bool { return slices.Contains(words, name) })
-	if !drop {
-		s.kept = append(s.kept, words...)
+	s.kept = slices.DeleteFunc(s.kept, func(name string) bool { return slices.Contains(change.Names, name) })
+	if !change.Drop {
+		s.kept = append(s.kept, change.Names...)
 	}
 	slices.Sort(s.kept)
+	s.kept = slices.Compact(s.kept)
 	return nil
 }
 

@@ -1,26 +1,25 @@
 package export
 
 import (
-	"slices"
 	"strings"
 
-	"gonbatch/internal/lastexpr"
+	"gonbatch/internal/gocell"
 )
 
 // displayName is the name by which programs import package display; no cell has it.
 const displayName = "gonbatch__display"
 
-// lastValue makes Go of an expression that a cell ends in, whose value the kernel would show. In a main the value is printed. Behind
-// declarations, a call is the cell's main; anything else is there to be looked at, and left out.
-func (s *session) lastValue(cell *cellInfo, code *cellCode, tail string) {
-	text := strings.Join(code.goLines, "\n")
-	last, ok := lastexpr.Find(header + text + "\n" + tail)
+// lastValue makes Go of an expression that a cell ends in, whose value the kernel would show. In a main the
+// value is printed. After declarations, a call is the cell's main; anything else is there to be looked at,
+// and left out.
+func (s *session) lastValue(cell *cellInfo, file *gocell.File) {
+	text := file.Text()
+	last, ok := gocell.LastValue(text)
 	if !ok {
 		return
 	}
-	start, end := last.Start-len(header), last.End-len(header)
-	before, expression, after := text[:start], text[start:end], text[end:]
-	statement := last.Call && !slices.Contains(valueOnly, last.Callee)
+	expression := text[last.Start:last.End]
+	statement := last.Call && gocell.IsStatement(last.Callee)
 	switch {
 	case last.Bare && statement:
 		expression = "func main() { flag.Parse(); " + expression + " }"
@@ -32,13 +31,7 @@ func (s *session) lastValue(cell *cellInfo, code *cellCode, tail string) {
 		expression = displayName + ".Result(" + expression + ")"
 		s.addImport(cell, displayName, "gonbatch/display")
 	}
-	code.goLines = strings.Split(before+expression+after, "\n")
-}
-
-// valueOnly are the built-in functions, and types, whose call is no statement.
-var valueOnly = []string{
-	"append", "cap", "complex", "imag", "len", "make", "max", "min", "new", "real", "bool", "byte", "float32", "float64", "int", "int8",
-	"int16", "int32", "int64", "rune", "string", "uint", "uint8", "uint16", "uint32", "uint64", "any", "error",
+	file.SetText(text[:last.Start] + expression + text[last.End:])
 }
 
 // addImport adds an import that no cell wrote.

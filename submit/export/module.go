@@ -21,7 +21,7 @@ type Module struct {
 	// Cells are the notebook's code cells by the name that they have in //line directives.
 	Cells map[string]CellSource
 	// Warnings are what the programs do without, in the notebook's order.
-	Warnings []Warning
+	Warnings []Note
 	// Notes are what works but may not be what was meant.
 	Notes []Note
 	// Parameters are what the cells tagged parameters declare, and Flags those that the cells define.

@@ -9,6 +9,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"gonbatch/internal/gocell"
 )
 
 // ParametersTag is the tag of cells that declare parameters, and InjectedTag that of the cell in which papermill has put its
@@ -33,13 +35,12 @@ type parameters struct {
 	declared []Parameter
 }
 
-// apply notes the parameters of a cell and gives its Go with the values in the place of the defaults. Each line of it is
+// apply notes the parameters of a cell and puts the given values in the place of the defaults. Each line stays
 // the same line of the cell.
-func (p *parameters) apply(cell *cellInfo, goLines []string, tail string) ([]string, error) {
-	body := strings.Join(goLines, "\n")
-	editor, ok := newParameterEditor(cell, header+body+"\n"+tail)
+func (p *parameters) apply(cell *cellInfo, file *gocell.File) error {
+	editor, ok := newParameterEditor(cell, file.Text())
 	if !ok {
-		return goLines, nil // The parser will say what is wrong with it.
+		return nil // The parser will say what is wrong with it.
 	}
 	for _, d := range editor.file.Decls {
 		d, ok := d.(*ast.GenDecl)
@@ -48,12 +49,12 @@ func (p *parameters) apply(cell *cellInfo, goLines []string, tail string) ([]str
 		}
 		for _, spec := range d.Specs {
 			if err := p.spec(editor, d.Tok, spec.(*ast.ValueSpec)); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
-	text := strings.TrimSuffix(editor.result(), "\n"+tail)
-	return strings.Split(strings.TrimPrefix(text, header), "\n"), nil
+	file.SetText(editor.result())
+	return nil
 }
 
 // spec notes the parameters of a spec, and puts in their values.
@@ -105,7 +106,7 @@ func (p *parameters) check(notebook string) error {
 		if len(names) == 0 {
 			return fmt.Errorf("%s: no cell with a var or const is tagged %s; tag the one that declares it", what, ParametersTag)
 		}
-		if near := nearest(name, names); len(near) > 0 {
+		if near := gocell.Nearest(name, names); len(near) > 0 {
 			what += "; did you mean " + strings.Join(near, " or ") + "?"
 		}
 		return fmt.Errorf("%s\nits parameters, in %s, are %s", what, strings.TrimPrefix(cells, ", "), strings.Join(names, ", "))

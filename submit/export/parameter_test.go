@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gonbatch/internal/gocell"
 	"gonbatch/internal/nbformat"
 )
 
@@ -121,7 +122,7 @@ func TestParametersAndFlags(t *testing.T) {
 	}, m.Flags); diff != "" {
 		t.Errorf("flags: %s", diff)
 	}
-	want := []Warning{{at(3), 1, "epochs is declared again here, so -p epochs does not count from this cell on"}}
+	want := []Note{{at(3), 1, "epochs is declared again here, so -p epochs does not count from this cell on"}}
 	if diff := cmp.Diff(want, m.Warnings); diff != "" {
 		t.Errorf("warnings: %s", diff)
 	}
@@ -135,18 +136,19 @@ func FuzzParameter(f *testing.F) {
 	const cell = "var name = \"x\"\nvar n, rate = 1, 0.5 // note\nvar size uint8\nconst c = 1"
 	f.Fuzz(func(t *testing.T, value string) {
 		for _, name := range []string{"name", "n", "rate", "size", "c"} {
-			editor, _ := newParameterEditor(describeCells(tagged(cell))[0], header+cell)
+			file := gocell.Parse(cell).File()
+			editor, _ := newParameterEditor(describeCells(tagged(cell))[0], file.Text())
 			params := parameters{values: map[string]string{name: value}}
-			lines, err := params.apply(editor.cell, strings.Split(cell, "\n"), "")
+			err := params.apply(editor.cell, &file)
 			if err != nil {
 				if name == "name" {
 					t.Errorf("a text is refused: %v", err)
 				}
 				continue
 			}
-			again, ok := newParameterEditor(editor.cell, header+strings.Join(lines, "\n"))
-			if !ok || len(lines) != 4 || len(again.file.Decls) != len(editor.file.Decls) {
-				t.Fatalf("-p %s=%q gives other declarations:\n%s", name, value, strings.Join(lines, "\n"))
+			again, ok := newParameterEditor(editor.cell, file.Text())
+			if !ok || len(file.Lines) != 4 || len(again.file.Decls) != len(editor.file.Decls) {
+				t.Fatalf("-p %s=%q gives other declarations:\n%s", name, value, file.Text())
 			}
 			if text := again.describe(again.file.Decls[0].(*ast.GenDecl).Specs[0].(*ast.ValueSpec), 0).Default; name == "name" {
 				if got, err := strconv.Unquote(text); err == nil && got != value && strings.Join(strings.Fields(value), " ") == value {

@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"gonbatch/internal/gocell"
 	"gonbatch/internal/nbformat"
+	"gonbatch/submit/export/gomod"
 )
 
 // program is what a step's source is made of.
@@ -27,7 +29,7 @@ type program struct {
 }
 
 // render gives the program's source, and its imports.
-func (p program) render(names *packageNames) ([]byte, []importLine, error) {
+func (p program) render(names *gomod.Names) ([]byte, []importLine, error) {
 	body, ordered, err := p.body()
 	if err != nil {
 		return nil, nil, err
@@ -171,7 +173,7 @@ func renderImports(imports []importLine) string {
 		switch {
 		case imp.path == "C":
 			cgo.WriteString("\n" + imp.doc + "import \"C\"\n")
-		case isStdlib(imp.path):
+		case gocell.IsStandard(imp.path):
 			std.WriteString(imp.String())
 		default:
 			other.WriteString(imp.String())

@@ -1,11 +1,14 @@
 package export
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"gonbatch/internal/gocell"
 )
 
 // FuzzShellScript: the script of a shell command is the command as the notebook has it, handed over as plain text, and
@@ -99,19 +102,10 @@ func checkLine(t *testing.T, stmt *syntax.Stmt, cell, script string) {
 	if !ok || len(call.Args) != 3 || len(stmt.Redirs) > 0 {
 		t.Fatalf("a ! line is not a call of bash:\n%s", script)
 	}
-	magics := splitCell(cell).magics
-	if got := plainText(t, call.Args[2]); !containsCommand(magics, got) {
-		t.Errorf("bash gets %q, which is none of the cell's commands %+v:\n%s", got, magics, script)
+	calls, got := gocell.Parse(cell).Calls, plainText(t, call.Args[2])
+	if !slices.ContainsFunc(calls, func(c gocell.Call) bool { return c.Mark == '!' && c.Text == got }) {
+		t.Errorf("bash gets %q, which is none of the cell's commands %+v:\n%s", got, calls, script)
 	}
-}
-
-func containsCommand(magics []magicLine, command string) bool {
-	for _, m := range magics {
-		if m.kind == '!' && m.text == command {
-			return true
-		}
-	}
-	return false
 }
 
 // checkBody: a cell's body is the input of its command, to the byte.

@@ -3,17 +3,19 @@ package export
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
+
+	"gonbatch/internal/gocell"
 )
 
 // reservedTags have a meaning elsewhere, so they never name a step.
-var reservedTags = map[string]bool{
-	"skip-execution": true, "notebook-only": true, "parameters": true, "injected-parameters": true,
-	"remove-cell": true, "remove-input": true, "remove-output": true, "remove_cell": true, "remove_input": true,
-	"remove_output": true, "hide-cell": true, "hide-input": true, "hide-output": true, "hide_input": true,
-	"hide_output": true, "raises-exception": true, "active-go": true, "inactive-go": true, "scrolled": true,
-	"nbval-ignore-output": true, "nbval-skip": true, "rank-0": true, "one-task": true,
-}
+var reservedTags = slices.Concat(SkipTags, OnceTags, []string{
+	ParametersTag, InjectedTag, MayFailTag,
+	"remove-cell", "remove-input", "remove-output", "remove_cell", "remove_input", "remove_output",
+	"hide-cell", "hide-input", "hide-output", "hide_input", "hide_output",
+	"active-go", "inactive-go", "scrolled", "nbval-ignore-output", "nbval-skip",
+})
 
 // reservedNames are folder names that the go command treats in its own way.
 var reservedNames = map[string]bool{"vendor": true, "internal": true, "testdata": true, "all": true, "std": true, "cmd": true}
@@ -52,7 +54,7 @@ func (n *stepNamer) unique(base string) string {
 // tagName is the first tag that can be a name.
 func tagName(tags []string) string {
 	for _, tag := range tags {
-		if isName(tag) && !reservedTags[tag] && !strings.HasPrefix(tag, activePrefix) {
+		if isName(tag) && !slices.Contains(reservedTags, tag) && !strings.HasPrefix(tag, activePrefix) {
 			return tag
 		}
 	}
@@ -61,7 +63,7 @@ func tagName(tags []string) string {
 
 // isName tells whether a step can have the name. The go command would name the program of a folder v2 by the one above.
 func isName(name string) bool {
-	return validName.MatchString(name) && !reservedNames[strings.ToLower(name)] && !versionElement.MatchString(name)
+	return validName.MatchString(name) && !reservedNames[strings.ToLower(name)] && !gocell.IsVersion(name)
 }
 
 // slug makes a name from a heading, or "" where it has no letters to make one from.

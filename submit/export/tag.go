@@ -16,9 +16,6 @@ var OnceTags = []string{"rank-0", "one-task"}
 // MayFailTag is the tag of cells that may fail: the job goes on behind them.
 const MayFailTag = "raises-exception"
 
-// allowFail is the magic in whose cell shell commands may fail.
-const allowFail = "allow_fail"
-
 // activePrefix begins jupytext's tags that say where a cell is active: active-ipynb, active-go, active-ipynb-go.
 const activePrefix = "active-"
 

@@ -2,7 +2,6 @@ package export
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -63,46 +62,10 @@ func TestTags(t *testing.T) {
 	}
 }
 
-func TestStarter(t *testing.T) {
-	tests := []struct {
-		name, program string
-		mayFail       bool
-		code          int
-		output        string
-	}{
-		{"ends well", "exit 0", true, 0, ""},
-		{"gets its arguments", `printf '<%s>' "$@"`, false, 0, "<a b><$c>"},
-		{"reads its input", "cat", true, 0, "input"},
-		{"fails", "exit 3", false, 3, ""},
-		{"may fail", "exit 3", true, 0, "gonbatch: n.ipynb, cell 2 may fail: it ended with exit code 3\n"},
-		{"wants to be started again", "exit 75", true, 75, ""},
-		{"was told to stop", "trap 'echo saved; exit 75' USR1; kill -USR1 $PPID; while :; do sleep 0.05; done", true, 75, "saved\n"},
-		{"was cancelled", "kill -TERM $PPID; while :; do sleep 0.05; done", true, 143, ""},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			dir := t.TempDir()
-			cell := &cellInfo{Cell: &nbformat.Cell{}, ref: CellRef{Notebook: "n.ipynb", Number: 2}}
-			script := renderStarter(cell, Step{Name: "train", Once: true, MayFail: tt.mayFail})
-			for name, text := range map[string]string{"train": "#!/bin/bash\n" + tt.program + "\n", "train.sh": string(script)} {
-				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
-					t.Fatal(err)
-				}
-			}
-			cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "train.sh"), "a b", "$c")
-			cmd.Stdin = strings.NewReader("input")
-			out, _ := cmd.CombinedOutput()
-			if code := cmd.ProcessState.ExitCode(); code != tt.code || string(out) != tt.output {
-				t.Errorf("exit code %d, output %q; want %d, %q", code, out, tt.code, tt.output)
-			}
-		})
-	}
-}
-
 func TestInjectedParameters(t *testing.T) {
 	nb := cells("var epochs = 2\nvar rate = 0.5", "// Parameters\nvar epochs = 7", "%%\nprintln(epochs, rate)")
 	nb.Cells[0].Tags, nb.Cells[1].Tags = []string{ParametersTag}, []string{InjectedTag}
-	for _, tt := range []struct{ given, want string }{{"", "var epochs = 7\n"}, {"9", "var epochs = 9\n"}} {
+	for _, tt := range []struct{ given, want string }{{"", "var epochs int = 7\n"}, {"9", "var epochs int = 9\n"}} {
 		opt := Options{SourceDir: sourceDir(t)}
 		if tt.given != "" {
 			opt.Parameters = map[string]string{"epochs": tt.given}
@@ -116,6 +79,21 @@ func TestInjectedParameters(t *testing.T) {
 		}
 		if len(m.Parameters) != 2 || m.Parameters[0].Number != 2 {
 			t.Errorf("parameters %+v, want two, the first from cell 2", m.Parameters)
+		}
+	}
+}
+
+// TestInjectedTypes: a value that papermill injects keeps the type of its parameter, as in the kernel.
+func TestInjectedTypes(t *testing.T) {
+	nb := cells("var rate float32 = 0.5\nconst n = 3", "// Parameters\nvar rate = 1\nvar n = 4\n", "%%\nprintln(rate, n)")
+	nb.Cells[0].Tags, nb.Cells[1].Tags = []string{ParametersTag}, []string{InjectedTag}
+	m, err := FromNotebook(nb, Options{SourceDir: sourceDir(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"var rate float32 = 1\n", "const n = 4\n"} {
+		if text := string(m.Files["cell-3/main.go"]); !strings.Contains(text, want) {
+			t.Errorf("want %q:\n%s", want, text)
 		}
 	}
 }

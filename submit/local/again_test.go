@@ -33,11 +33,11 @@ func TestDeaths(t *testing.T) {
 		says    string
 	}{
 		{name: "bad luck twice", program: fmt.Sprintf(dying, "60 80"), max: 10, starts: 3, well: true},
-		{name: "a bug", program: fmt.Sprintf(dying, "60 80 80 90"), max: 10, starts: 3, says: "step train died after update 80 in two starts in a row: that is a bug, not bad luck, so it is not started again"},
-		{name: "too often", program: fmt.Sprintf(dying, "10 20 30"), max: 1, starts: 2, says: "step train died after update 20; it has been started again 1 times, and --max-restarts=1\ngo on with: submit resume "},
+		{name: "a bug", program: fmt.Sprintf(dying, "60 80 80 90"), max: 10, starts: 3, says: "cell train died after update 80 in two starts in a row: that is a bug, not bad luck, so it is not started again"},
+		{name: "too often", program: fmt.Sprintf(dying, "10 20 30"), max: 1, starts: 2, says: "cell train died after update 20; it has been started again 1 times, and --max-restarts=1\nresume it with: submit resume "},
 		{name: "never", program: fmt.Sprintf(dying, "10 20 30"), starts: 1, says: "--max-restarts=0"},
 		{name: "no training", program: "exit 3", max: 10, starts: 1, says: "exit code 3"},
-		{name: "a checkpoint, and no update", program: `mkdir -p "$GONBATCH_RUN_DIR/checkpoints/train"; exit 3`, max: 10, starts: 2, says: "step train died before its first update in two starts in a row"},
+		{name: "a checkpoint, and no update", program: `mkdir -p "$GONBATCH_RUN_DIR/checkpoints/train"; exit 3`, max: 10, starts: 2, says: "cell train died before its first update in two starts in a row"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			spec := newSpec(t, 1, [2]string{"train", tc.program})

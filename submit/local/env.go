@@ -8,10 +8,10 @@ import (
 	"gonbatch/submit"
 )
 
-// ownEnv is gonbatch's part of what the ranks of a step get beside what is there, as NAME=VALUE.
-func (s *start) ownEnv(step string) []string {
+// ownEnv is gonbatch's part of what the ranks of a cell get beside what is there, as NAME=VALUE.
+func (s *start) ownEnv(cell string) []string {
 	env := s.spec.RankEnv(defaultDevices(s.spec))
-	env.Step, env.Start, env.Stopped = step, s.number, s.stoppedFile()
+	env.Cell, env.Start, env.Stopped = cell, s.number, s.stoppedFile()
 	return texts(env.Vars())
 }
 

@@ -52,7 +52,7 @@ func lookOnly(name string) func(string) (string, error) {
 
 func TestOneRank(t *testing.T) {
 	spec := newSpec(t, 1,
-		[2]string{"one", `echo "$GONBATCH_STEP $GONBATCH_DEVICES $A $(pwd)"; printf '<%s>' "$@"; echo`},
+		[2]string{"one", `echo "$GONBATCH_CELL $GONBATCH_DEVICES $A $(pwd)"; printf '<%s>' "$@"; echo`},
 		[2]string{"two", `echo "$GONBATCH_RUN_DIR"; echo err >&2`})
 	spec.Env, spec.Args = map[string]string{"A": "it's $(x)"}, []string{"-n", "a b", ""}
 	var out bytes.Buffer
@@ -72,8 +72,8 @@ func TestRanks(t *testing.T) {
 	for _, mpi := range []string{"mpirun.openmpi", "mpirun.mpich"} {
 		t.Run(mpi, func(t *testing.T) {
 			spec := newSpec(t, 2,
-				[2]string{"one", `echo "$GONBATCH_STEP ${OMPI_COMM_WORLD_RANK:-$PMI_RANK} $GONBATCH_DEVICES $A $(pwd)"; printf '<%s>' "$@"; echo`},
-				[2]string{"two", `echo "$GONBATCH_STEP" >&2`})
+				[2]string{"one", `echo "$GONBATCH_CELL ${OMPI_COMM_WORLD_RANK:-$PMI_RANK} $GONBATCH_DEVICES $A $(pwd)"; printf '<%s>' "$@"; echo`},
+				[2]string{"two", `echo "$GONBATCH_CELL" >&2`})
 			spec.Env, spec.Args = map[string]string{"A": "it's $(x)"}, []string{"-n", "a b", ":", "two\nlines"}
 			var out, errOut bytes.Buffer
 			if err := (Runner{Out: &out, Err: &errOut, LookPath: lookOnly(mpi)}).Run(t.Context(), spec); err != nil {

@@ -61,7 +61,7 @@ func TestStopAndGoOn(t *testing.T) {
 			}()
 			err := runner.Run(ctx, spec)
 			var job *submit.JobError
-			if !errors.As(err, &job) || job.Status.State != submit.Stopped || !strings.Contains(err.Error(), "go on with: submit resume ") {
+			if !errors.As(err, &job) || job.Status.State != submit.Stopped || !strings.Contains(err.Error(), "resume it with: submit resume ") {
 				t.Fatalf("error %v, want that it has stopped and how to go on\n%s", err, &errOut)
 			}
 			for rank := range tc.tasks {

@@ -42,7 +42,7 @@ func (r Runner) Run(ctx context.Context, spec submit.JobSpec) error {
 	}
 	for _, step := range spec.Steps {
 		if rundir.IsFinished(spec.RunDir, step.Name) {
-			fmt.Fprintf(r.Err, "step %s has ended well in an earlier start\n", step.Name)
+			fmt.Fprintf(r.Err, "cell %s ended well in an earlier start\n", step.Name)
 			continue
 		}
 		if ctx.Err() != nil {
@@ -108,13 +108,13 @@ func (s *start) step(ctx context.Context, step submit.Step) error {
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("step %s: %w", step.Name, err)
+		return fmt.Errorf("cell %s: %w", step.Name, err)
 	case code == 0:
 		return rundir.MarkFinished(s.spec.RunDir, step.Name, s.number)
 	case code == rundir.RequeueCode && !step.Shell:
 		return submit.NewJobError(submit.Job{Dir: s.spec.RunDir}, submit.Status{State: submit.Stopped, ExitCode: code})
 	case ctx.Err() != nil:
-		return fmt.Errorf("step %s: %w", step.Name, context.Cause(ctx))
+		return fmt.Errorf("cell %s: %w", step.Name, context.Cause(ctx))
 	}
 	return failed(s.spec, code)
 }

@@ -27,7 +27,7 @@ func TestShellRunsOnce(t *testing.T) {
 	for _, tasks := range []int{1, 2} {
 		spec := newSpec(t, tasks)
 		spec.Args = []string{"-x"}
-		addShell(t, &spec, "shell-1", `echo "$GONBATCH_STEP $# $V $(pwd)"`)
+		addShell(t, &spec, "shell-1", `echo "$GONBATCH_CELL $# $V $(pwd)"`)
 		second := newSpec(t, tasks, [2]string{"main", "echo main"})
 		spec.Steps = append(spec.Steps, second.Steps...)
 		if err := os.Rename(second.RunDir.Program("main"), spec.RunDir.Program("main")); err != nil {

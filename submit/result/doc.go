@@ -1,11 +1,12 @@
-// Package result has what a run left behind as Go values: its metrics, its checkpoints, its images, its logs. In a notebook the magic
-// "%result JOB as run" declares one; a program names the run directory:
+// Package result has the results of a run as Go values: its metrics, checkpoints, images and logs.
+// In a notebook, the magic "%result RUN as run" declares one. A program names the run directory:
 //
 //	run := result.At("runs/mnist-20261121-101500-4f2a")
 //	fmt.Println(run.Last("test/accuracy"))
 //	line, err := plotter.NewLine(run.Series("train/loss"))   // a series is a plotter.XYer
 //	weights := run.Checkpoint().Path                         // the newest one
 //
-// Nothing is read before it is asked for, and each time again, so that a run which still goes on has what it has now. What can't be
-// read is a panic that names the file: values are to be used as those of variables are. It changes nothing in a run directory.
+// Each method reads the files when it is called, so a run that is still going on has its current
+// values. A file that can't be read is a panic that names it, so that the values can be used in
+// expressions. The package changes nothing in a run directory.
 package result

@@ -14,19 +14,21 @@ import (
 	"gonbatch/display"
 )
 
-// Image is a picture that a run left: a drawn metric, a sample, or what a cell showed. As the last expression of a cell it is shown.
+// Image is a picture from a run: a drawn metric, a sample, or an image that a cell showed. As the
+// last expression of a cell, it is shown.
 type Image struct {
-	// Name says which: "loss", "images/samples/step-00000100", or "cell 3" for one of the executed notebook.
+	// Name is the picture's name: "loss", "images/samples/step-00000100", or "cell 3" for one of
+	// the executed notebook.
 	Name string
-	// Type is its MIME type.
+	// Type is the picture's MIME type.
 	Type string
-	// Path is its file, or that of the executed notebook.
+	// Path is the picture's file, or the executed notebook.
 	Path string
-	// Data is the image itself, as the file has it.
+	// Data is the content of the file.
 	Data []byte
 }
 
-// Images are all pictures of the run: files first, then those of the executed notebook.
+// Images returns all pictures of the run: first the files, then those of the executed notebook.
 func (r Run) Images() []Image {
 	paths, err := r.dir.ImageFiles()
 	check(err)
@@ -44,7 +46,7 @@ func (r Run) Images() []Image {
 	return append(all, shown...)
 }
 
-// Image is a picture by its name.
+// Image returns a picture by its name.
 func (r Run) Image(name string) Image {
 	var names []string
 	for _, image := range r.Images() {
@@ -56,7 +58,7 @@ func (r Run) Image(name string) Image {
 	panic(fmt.Errorf("result: the run %s has no image %q, but %q", r.Name(), name, names))
 }
 
-// Bundle shows the image.
+// Bundle implements display.Bundler.
 func (i Image) Bundle() display.Bundle {
 	if i.Type == display.SVG {
 		return display.Bundle{display.Text: i.Name, display.SVG: string(i.Data)}
@@ -64,7 +66,7 @@ func (i Image) Bundle() display.Bundle {
 	return display.Bundle{display.Text: i.Name, i.Type: base64.StdEncoding.EncodeToString(i.Data)}
 }
 
-// String is the image's name and file.
+// String returns the image's name and file.
 func (i Image) String() string {
 	return fmt.Sprintf("%s (%s, %d bytes, %s)", i.Name, i.Type, len(i.Data), i.Path)
 }

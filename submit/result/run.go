@@ -16,26 +16,26 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Run is a run by its run directory.
+// Run is a run, known by its run directory.
 type Run struct{ dir rundir.Dir }
 
-// At names the run whose run directory is at path, without looking at it.
+// At returns the run whose run directory is at path. It doesn't look at the directory.
 func At(path string) Run { return Run{rundir.At(path)} }
 
-// Dir is the path of the run directory.
+// Dir returns the path of the run directory.
 func (r Run) Dir() string { return r.dir.Path() }
 
-// Name is the run's name.
+// Name returns the run's name.
 func (r Run) Name() string { return r.dir.Name() }
 
-// Manifest says what ran: notebook, options, versions, state.
+// Manifest returns what ran: notebook, options, versions, state.
 func (r Run) Manifest() rundir.Manifest {
 	m, err := rundir.ReadManifest(r.dir)
 	check(err)
 	return m
 }
 
-// Metrics are all measurements of the run, in order.
+// Metrics returns all measurements of the run, in order.
 func (r Run) Metrics() []rundir.Measurement {
 	r.mustBeThere()
 	all, err := rundir.ReadMetrics(r.dir)
@@ -49,7 +49,7 @@ func (r Run) mustBeThere() {
 	check(err)
 }
 
-// Latest are the newest values of all metrics, by name.
+// Latest returns the newest values of all metrics, by name.
 func (r Run) Latest() map[string]float64 {
 	values := map[string]float64{}
 	for _, m := range r.Metrics() {
@@ -58,7 +58,7 @@ func (r Run) Latest() map[string]float64 {
 	return values
 }
 
-// Last is the newest value of a metric.
+// Last returns the newest value of a metric.
 func (r Run) Last(name string) float64 {
 	all := r.Latest()
 	value, ok := all[name]
@@ -68,7 +68,8 @@ func (r Run) Last(name string) float64 {
 	return value
 }
 
-// Best are the smallest value of a metric, or the largest if largest is set, and its step. Values that are no numbers don't count.
+// Best returns the smallest value of a metric, or the largest if largest is set, and its step. It
+// ignores NaN.
 func (r Run) Best(name string, largest bool) Point {
 	best, found := Point{Value: math.NaN()}, false
 	for _, p := range r.Series(name) {
@@ -86,7 +87,7 @@ func (r Run) unknown(name string, all map[string]float64) error {
 	return fmt.Errorf("result: the run %s has no metric %q, but %s", r.Name(), name, strings.Join(slices.Sorted(maps.Keys(all)), ", "))
 }
 
-// Series are the values of a metric over the steps.
+// Series returns the values of a metric by step.
 func (r Run) Series(name string) Series {
 	var series Series
 	all := r.Metrics()
@@ -101,7 +102,8 @@ func (r Run) Series(name string) Series {
 	return series
 }
 
-// Checkpoints are the checkpoints of all trainings of the run, the newest last. One that can't be used says why in Err.
+// Checkpoints returns the checkpoints of all trainings of the run, the newest last. The Err of one
+// that can't be used says why.
 func (r Run) Checkpoints() []folder.Info {
 	paths, err := r.dir.CheckpointFolders()
 	check(err)
@@ -113,7 +115,7 @@ func (r Run) Checkpoints() []folder.Info {
 	return all
 }
 
-// Checkpoint is the newest checkpoint that can be used.
+// Checkpoint returns the newest checkpoint that can be used.
 func (r Run) Checkpoint() folder.Info {
 	for _, c := range slices.Backward(r.Checkpoints()) {
 		if c.Err == nil {
@@ -123,14 +125,14 @@ func (r Run) Checkpoint() folder.Info {
 	panic(fmt.Errorf("result: the run %s has no checkpoint", r.Name()))
 }
 
-// Log is a rank's log.
+// Log returns the log of a rank.
 func (r Run) Log(rank int) string {
 	text, err := os.ReadFile(r.dir.RankLog(rank))
 	check(err)
 	return string(text)
 }
 
-// Bundle shows the run as a table of its newest metrics.
+// Bundle implements display.Bundler: it shows the run as a table of its newest metrics.
 func (r Run) Bundle() display.Bundle {
 	latest := r.Latest()
 	text, table := strings.Builder{}, strings.Builder{}
@@ -144,7 +146,7 @@ func (r Run) Bundle() display.Bundle {
 	return display.Bundle{display.Text: text.String(), display.HTML: table.String() + "</table>"}
 }
 
-// String is the run's name and folder.
+// String returns the run's name and folder.
 func (r Run) String() string { return fmt.Sprintf("run %s in %s", r.Name(), filepath.Dir(r.Dir())) }
 
 func check(err error) {

@@ -46,7 +46,7 @@ func orNil(text string) string {
 
 // schedulerLog has two steps: rank 0 was ended because of rank 1, and an earlier step's line must not count.
 const schedulerLog = `srun: error: n9: task 8: Exited with exit code 1
-gonbatch: step train on 2 ranks: /runs/x/bin/train
+gonbatch: cell train on 2 ranks: /runs/x/bin/train
 srun: error: n1: task 0: Terminated
 srun: error: n2: tasks 1-3: Exited with exit code 7
 `

@@ -36,7 +36,7 @@ var layers = []layer{
 	{name: "training", packages: []string{"distributed"}, mayImport: []string{"data", "logger", "internal/plugin", "checkpoint", "internal/rundir", "internal/cluster"}},
 	{name: "library", packages: []string{"models", "data", "internal/plugin", "logger", "display", "kernel/keep", "checkpoint", "submit/result"}, mayImport: []string{"internal/fetch", "internal/rundir", "internal/cluster"}},
 	{name: "embedded source", packages: []string{"internal/source"}, mayImport: []string{"internal/rundir", root}},
-	{name: "leaves", packages: []string{"internal/rundir", "internal/cluster", "internal/fetch", "internal/lastexpr", "internal/nbformat"}},
+	{name: "leaves", packages: []string{"internal/rundir", "internal/cluster", "internal/fetch", "internal/gocell", "internal/nbformat"}},
 	{name: "root", packages: []string{root}},
 }
 

@@ -24,7 +24,7 @@ for path in sys.argv[1:]:
 // was read from jupytext's Go.
 func TestSchemas(t *testing.T) {
 	python := jupyter.Python(t)
-	fixtures := filepath.Join(rootDir(t), "submit", "nbformat", "testdata")
+	fixtures := filepath.Join(rootDir(t), "internal", "nbformat", "testdata")
 	paths, err := filepath.Glob(filepath.Join(fixtures, "*.ipynb"))
 	if err != nil {
 		t.Fatal(err)

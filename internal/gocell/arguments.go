@@ -1,0 +1,54 @@
+package gocell
+
+import (
+	"errors"
+	"fmt"
+	"go/token"
+	"strings"
+)
+
+// Kept are the arguments of %keep: "x, y" or "-d x, y".
+type Kept struct {
+	// Names are the variables. Without any, %keep lists those that are kept.
+	Names []string
+	// Drop ends the keeping.
+	Drop bool
+}
+
+// Kept reads the arguments of a %keep.
+func (c Call) Kept() (Kept, error) {
+	words := strings.FieldsFunc(c.Rest(), func(r rune) bool { return r == ',' || r == ' ' || r == '\t' })
+	drop := len(words) > 0 && words[0] == "-d"
+	if drop {
+		words = words[1:]
+	}
+	if drop && len(words) == 0 {
+		return Kept{}, errors.New("%keep -d needs the names of variables: %keep -d x, y")
+	}
+	for _, name := range words {
+		if !isVariable(name) {
+			return Kept{}, fmt.Errorf("%%keep %s: not the name of a variable: %%keep x, y", name)
+		}
+	}
+	return Kept{words, drop}, nil
+}
+
+func isVariable(name string) bool { return token.IsIdentifier(name) && name != "_" }
+
+// ResultArgs reads the arguments of %result: "[RUN] [as NAME]".
+func ResultArgs(args string) (job, variable string, err error) {
+	words := strings.Fields(args)
+	if n := len(words); n >= 2 && words[n-2] == "as" {
+		variable, words = words[n-1], words[:n-2]
+		if !isVariable(variable) {
+			return "", "", fmt.Errorf("%s can't be the name of a variable: want %%result [RUN] as NAME", variable)
+		}
+	}
+	switch {
+	case len(words) > 1 || len(words) == 1 && words[0] == "as":
+		return "", "", errors.New("want %result [RUN] [as NAME]")
+	case len(words) == 1:
+		job = words[0]
+	}
+	return job, variable, nil
+}

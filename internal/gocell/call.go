@@ -1,0 +1,95 @@
+package gocell
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Call is a magic or a shell command in a cell.
+type Call struct {
+	// Line and End are its first and last line, from 1.
+	Line, End int
+	// Mark is '%' or '!', and Text what follows it, its lines joined.
+	Mark byte
+	Text string
+	// Words are the words of Text.
+	Words []string
+}
+
+// newCall reads a magic or command whose lines are joined; the mark is the first character.
+func newCall(line, end int, joined string) Call {
+	if !isCall(joined) {
+		return Call{}
+	}
+	text := strings.TrimLeft(joined[1:], " \t")
+	return Call{Line: line, End: end, Mark: joined[0], Text: text, Words: Words(text)}
+}
+
+// Name is the name that the table has: "%keep", "%%", "!*".
+func (c Call) Name() string {
+	switch {
+	case c.Mark == '!' && strings.HasPrefix(c.Text, "*"):
+		return ShellInModule
+	case c.Mark == '!':
+		return Shell
+	case len(c.Words) == 0:
+		return "%"
+	}
+	return "%" + c.Words[0]
+}
+
+// Args are the words after the name.
+func (c Call) Args() []string {
+	if len(c.Words) < 2 {
+		return nil
+	}
+	return c.Words[1:]
+}
+
+// Rest is the text after the name, as it stands.
+func (c Call) Rest() string {
+	if c.Mark == '!' {
+		return strings.TrimPrefix(c.Text, "*")
+	}
+	if i := strings.IndexAny(c.Text, " \t"); i >= 0 {
+		return strings.TrimSpace(c.Text[i:])
+	}
+	return ""
+}
+
+// Magic is the call's row of the table; nil if the magic is unknown.
+func (c Call) Magic() *Magic { return Lookup(c.Name()) }
+
+// takesCell reports whether the magic takes the whole cell.
+func (c Call) takesCell() bool {
+	m := c.Magic()
+	return m != nil && m.WholeCell
+}
+
+// Check returns an error if the magic is unknown, stands where it has no effect, or lacks a name to call.
+// It is for the calls of Cell.Calls.
+func (c Call) Check() error {
+	switch name := c.Name(); {
+	case c.Magic() == nil:
+		return fmt.Errorf("unknown magic %s: %s", name, hint(name))
+	case c.takesCell():
+		return fmt.Errorf("%s must be the first line of its cell", name)
+	case name == Exec && len(c.Args()) == 0:
+		return fmt.Errorf("%s needs the name of the function to run: %s", name, c.Magic().Usage)
+	}
+	return nil
+}
+
+// hint names the magics that a misspelled one may mean.
+func hint(name string) string {
+	var known []string
+	for _, m := range Magics {
+		if rest, ok := strings.CutPrefix(m.Name, "%"); ok {
+			known = append(known, rest)
+		}
+	}
+	if near := Nearest(name[1:], known); len(near) > 0 {
+		return "did you mean %" + strings.Join(near, " or %") + "?"
+	}
+	return Help + " lists them"
+}

@@ -1,0 +1,117 @@
+package gocell
+
+import (
+	"slices"
+	"strings"
+)
+
+// goPrefix may precede a magic, so that Go tools take its line for a comment.
+const goPrefix = "//gonb:"
+
+// Kind is what a line of a cell is.
+type Kind int
+
+// The kinds of lines.
+const (
+	// GoLine is Go, a comment, or empty.
+	GoLine Kind = iota
+	// CallLine begins a magic or a shell command, or has only its mark.
+	CallLine
+	// JoinedLine belongs to the magic or command above it, whose line ends in a backslash.
+	JoinedLine
+	// PackageLine begins with "package". GoNB drops it.
+	PackageLine
+	// BodyLine is the text that a magic such as %%bash takes.
+	BodyLine
+)
+
+// Cell is a cell taken apart.
+type Cell struct {
+	// Lines are the cell's lines, without carriage returns, and Kinds what each of them is.
+	Lines []string
+	Kinds []Kind
+	// Program is the magic that takes the whole cell; nil for a cell of Go.
+	Program *Call
+	// Calls are the magics and shell commands of a cell of Go, in order.
+	Calls []Call
+}
+
+// Parse takes a cell apart.
+func Parse(source string) Cell {
+	c := Cell{Lines: strings.Split(PlainLines(source), "\n")}
+	c.Kinds = make([]Kind, len(c.Lines))
+	if first := newCall(1, 1, trim(c.Lines[0])); first.takesCell() {
+		c.Program, c.Kinds[0] = &first, CallLine
+		for i := 1; i < len(c.Kinds); i++ {
+			c.Kinds[i] = BodyLine
+		}
+		return c
+	}
+	for i := 0; i < len(c.Lines); {
+		i = c.read(i)
+	}
+	return c
+}
+
+// PlainLines replaces the line ends of Windows, which editors other than Jupyter write.
+func PlainLines(source string) string { return strings.ReplaceAll(source, "\r\n", "\n") }
+
+// read finds out what line i is and returns the index of the line after it and those joined to it.
+func (c *Cell) read(i int) (next int) {
+	if !isCall(trim(c.Lines[i])) {
+		if strings.HasPrefix(c.Lines[i], "package") {
+			c.Kinds[i] = PackageLine
+		}
+		return i + 1
+	}
+	text, next := c.joined(i)
+	for j := range c.Kinds[i:next] {
+		c.Kinds[i+j] = JoinedLine
+	}
+	c.Kinds[i] = CallLine
+	if call := newCall(i+1, next, text); call.Text != "" {
+		c.Calls = append(c.Calls, call)
+	}
+	return next
+}
+
+// isCall reports whether a line is a magic or a shell command. A mark by itself is none.
+func isCall(line string) bool { return len(line) > 1 && (line[0] == '%' || line[0] == '!') }
+
+// joined is line i with those that its backslashes join to it, and the index of the line after them.
+func (c *Cell) joined(i int) (text string, next int) {
+	for ; i < len(c.Lines); i++ {
+		text += trim(c.Lines[i])
+		if !strings.HasSuffix(text, `\`) {
+			return text, i + 1
+		}
+		text = strings.TrimSuffix(text, `\`) + " "
+	}
+	return text, i
+}
+
+func trim(line string) string { return strings.TrimPrefix(line, goPrefix) }
+
+// Has reports whether one of the cell's magics has the name.
+func (c Cell) Has(name string) bool {
+	return slices.ContainsFunc(c.Calls, func(call Call) bool { return call.Name() == name })
+}
+
+// GoLines are the cell's lines with everything that is not Go emptied.
+func (c Cell) GoLines() []string {
+	lines := make([]string, len(c.Lines))
+	for i, line := range c.Lines {
+		if c.Kinds[i] == GoLine {
+			lines[i] = line
+		}
+	}
+	return lines
+}
+
+// FirstGo is the index of the first line of Go that is not empty, or -1.
+func (c Cell) FirstGo() int {
+	return slices.IndexFunc(c.GoLines(), func(line string) bool { return strings.TrimSpace(line) != "" })
+}
+
+// Body is the text that the magic Program takes.
+func (c Cell) Body() string { return strings.Join(c.Lines[1:], "\n") }

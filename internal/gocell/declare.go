@@ -1,0 +1,109 @@
+package gocell
+
+import (
+	"go/ast"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// InitPrefix begins the names of functions that become func init, so that each cell can have its own.
+const InitPrefix = "init_"
+
+// FuncKey is the key by which a function displaces an earlier one: its name, or Type~Method.
+func FuncKey(d *ast.FuncDecl) string {
+	if d.Recv == nil || len(d.Recv.List) == 0 {
+		return d.Name.Name
+	}
+	return receiver(d.Recv.List[0].Type) + "~" + d.Name.Name
+}
+
+// receiver is the name of a receiver's type, without pointer, parentheses and type parameters.
+func receiver(expr ast.Expr) string {
+	switch t := expr.(type) {
+	case *ast.Ident:
+		return t.Name
+	case *ast.StarExpr:
+		return receiver(t.X)
+	case *ast.ParenExpr:
+		return receiver(t.X)
+	case *ast.IndexExpr:
+		return receiver(t.X)
+	case *ast.IndexListExpr:
+		return receiver(t.X)
+	}
+	return "?"
+}
+
+// ImportKey is the key by which an import displaces an earlier one: the name that it gives to the package.
+// Blank and dot imports never displace one another. name is the explicit one, or "".
+func ImportKey(name, importPath string) string {
+	switch name {
+	case "":
+		return AssumedName(importPath)
+	case "_", ".":
+		return name + "~" + importPath
+	}
+	return name
+}
+
+// Declared are the keys of what a declaration declares, without imports and blanks.
+func Declared(d ast.Decl) (keys []string) {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		keys = named(FuncKey(d))
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			switch spec := spec.(type) {
+			case *ast.TypeSpec:
+				keys = append(keys, named(spec.Name.Name)...)
+			case *ast.ValueSpec:
+				keys = append(keys, Named(spec.Names)...)
+			}
+		}
+	}
+	return keys
+}
+
+// Named are the names that are not blank.
+func Named(idents []*ast.Ident) (names []string) {
+	for _, id := range idents {
+		names = append(names, named(id.Name)...)
+	}
+	return names
+}
+
+func named(name string) []string {
+	if name == "_" {
+		return nil
+	}
+	return []string{name}
+}
+
+// versionElement is the last element of a module's path from version 2 on; versionSuffix is gopkg.in's way.
+var (
+	versionElement = regexp.MustCompile(`^v[0-9]+$`)
+	versionSuffix  = regexp.MustCompile(`\.v[0-9]+$`)
+)
+
+// IsVersion reports whether the last element of an import path names a version, not a package.
+func IsVersion(element string) bool { return versionElement.MatchString(element) }
+
+// AssumedName is the name that a package has by its import path, if it follows the customs.
+func AssumedName(importPath string) string {
+	base := path.Base(importPath)
+	if IsVersion(base) && strings.Contains(importPath, "/") {
+		base = path.Base(path.Dir(importPath))
+	}
+	base = versionSuffix.ReplaceAllString(base, "")
+	base = strings.TrimPrefix(base, "go-")
+	if i := strings.IndexFunc(base, notIdentifier); i > 0 {
+		base = base[:i]
+	}
+	return base
+}
+
+// notIdentifier reports whether a rune can't be in an identifier.
+func notIdentifier(r rune) bool {
+	return r != '_' && r < 0x80 && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
+}

@@ -1,0 +1,103 @@
+package gocell
+
+import (
+	"slices"
+	"strings"
+)
+
+// Runner is what runs a magic in a notebook.
+type Runner string
+
+// The runners.
+const (
+	// GoNB gets the magic as it stands.
+	GoNB Runner = "GoNB"
+	// Kernel is package kernel/cell, which rewrites the cell for GoNB or notes a setting.
+	Kernel Runner = "the kernel"
+	// Submit is package kernel/magic, which runs the submit command.
+	Submit Runner = "the submit command"
+)
+
+// Effect is what a magic does in a job.
+type Effect string
+
+// The effects.
+const (
+	// Applies has a handler in submit/export.
+	Applies Effect = "applies"
+	// Step becomes a step of the job, which runs once, on the first node.
+	Step Effect = "runs once, on the first node"
+	// Ignored matters to a person at the notebook only.
+	Ignored Effect = "ignored"
+	// LeftOut is Ignored, with a warning that gives Why.
+	LeftOut Effect = "left out, with a warning"
+	// Refused is an error that gives Why.
+	Refused Effect = "refused"
+)
+
+// Magic is what there is to know about a magic.
+type Magic struct {
+	// Name has all its %. Shell commands have the names "!" and "!*".
+	Name string
+	// Usage begins with Name. Help is a sentence or more.
+	Usage, Help string
+	Runner      Runner
+	// WholeCell is set if the magic takes the whole cell and must be its first line.
+	WholeCell bool
+	InJob     Effect
+	// Why continues a sentence that begins with Name: why a job does without the magic.
+	Why string
+	// Words complete the arguments. SubmitFlags adds the flags of the submit command.
+	Words       []string
+	SubmitFlags bool
+}
+
+// Names that other packages need.
+const (
+	Shell         = "!"
+	ShellInModule = "!*"
+	Exec          = "%exec"
+	Test          = "%test"
+	Wasm          = "%wasm"
+	Reset         = "%reset"
+	Help          = "%help"
+	Keep          = "%keep"
+	AllowFail     = "%allow_fail"
+	Result        = "%result"
+	SubmitCell    = "%%submit"
+)
+
+// Lookup finds a magic by its name; nil if nobody knows it.
+func Lookup(name string) *Magic {
+	for i := range Magics {
+		if Magics[i].Name == name {
+			return &Magics[i]
+		}
+	}
+	return nil
+}
+
+// Names are the names that begin with a prefix, sorted; without shell commands.
+func Names(prefix string) []string {
+	var names []string
+	for _, m := range Magics {
+		if m.Name[0] == '%' && strings.HasPrefix(m.Name, prefix) {
+			names = append(names, m.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// HelpText is the help on the magics that GoNB's own help lacks, as Markdown.
+func HelpText() string {
+	var text strings.Builder
+	text.WriteString("## Magics of the gonbatch kernel\n\n" +
+		"A cell that ends in an expression shows its value; a semicolon after it hides it.\n\n")
+	for _, name := range Names("%") {
+		if m := Lookup(name); m.Runner != GoNB {
+			text.WriteString("- `" + m.Usage + "`: " + m.Help + "\n")
+		}
+	}
+	return text.String() + "\n"
+}

@@ -1,0 +1,112 @@
+package gocell
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"regexp"
+	"strings"
+)
+
+// parameterLine is a line of the cell in which papermill passes parameters.
+var parameterLine = regexp.MustCompile(`^var (\w+) = (.*)$`)
+
+// compositeType is the type of a list or map that papermill wrote.
+var compositeType = regexp.MustCompile(`^(?:\[\]|map\[)[^{"]*`)
+
+// TypedParameters gives the variables of a cell that papermill injected ("// Parameters", then
+// var NAME = VALUE) the types, or the const, with which earlier cells declare them. Other cells stay
+// as they are.
+func TypedParameters(code string, earlier []string) string {
+	lines := strings.Split(code, "\n")
+	if !strings.HasPrefix(lines[0], "// Parameters") {
+		return code
+	}
+	for i, line := range lines[1:] {
+		parts := parameterLine.FindStringSubmatch(line)
+		if parts == nil {
+			if strings.TrimSpace(line) != "" {
+				return code
+			}
+			continue
+		}
+		if keyword, kind := declaration(parts[1], earlier); keyword != "" {
+			value := parts[2]
+			if composite := compositeType.FindString(value); composite != "" && kind != "" {
+				value, kind = kind+value[len(composite):], ""
+			}
+			lines[i+1] = strings.TrimSpace(keyword+" "+parts[1]+" "+kind) + " = " + value
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// declaration describes the last declaration of a variable or constant in the cells: its keyword, and
+// its type if the declaration states it or a variable's value shows it.
+func declaration(name string, cells []string) (keyword, kind string) {
+	for i := len(cells) - 1; i >= 0; i-- {
+		source := Parse(cells[i]).File().Text()
+		file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.SkipObjectResolution)
+		if err != nil {
+			continue
+		}
+		for _, decl := range file.Decls {
+			if d, ok := decl.(*ast.GenDecl); ok && (d.Tok == token.VAR || d.Tok == token.CONST) {
+				if spec, at := specOf(d, name); spec != nil {
+					return d.Tok.String(), typeOf(source, spec, at, d.Tok == token.VAR)
+				}
+			}
+		}
+	}
+	return "", ""
+}
+
+func specOf(d *ast.GenDecl, name string) (spec *ast.ValueSpec, at int) {
+	for _, s := range d.Specs {
+		values, ok := s.(*ast.ValueSpec)
+		if !ok {
+			continue
+		}
+		for i, ident := range values.Names {
+			if ident.Name == name {
+				return values, i
+			}
+		}
+	}
+	return nil, 0
+}
+
+// typeOf is the type that a declaration states or, if typed is set, that its value shows: a literal's, or
+// that of a conversion.
+func typeOf(source string, spec *ast.ValueSpec, at int, typed bool) string {
+	text := func(n ast.Node) string { return source[n.Pos()-1 : n.End()-1] }
+	if spec.Type != nil {
+		return text(spec.Type)
+	}
+	if at >= len(spec.Values) || !typed {
+		return ""
+	}
+	switch value := spec.Values[at].(type) {
+	case *ast.BasicLit:
+		return map[token.Token]string{token.INT: "int", token.FLOAT: "float64", token.STRING: "string", token.CHAR: "rune"}[value.Kind]
+	case *ast.CompositeLit:
+		if value.Type != nil {
+			return text(value.Type)
+		}
+	case *ast.CallExpr:
+		if ident, ok := value.Fun.(*ast.Ident); ok && len(value.Args) == 1 && isBasic(ident.Name) {
+			return ident.Name
+		}
+	}
+	return ""
+}
+
+// isBasic reports whether a name is one of Go's basic types.
+func isBasic(name string) bool {
+	t, ok := types.Universe.Lookup(name).(*types.TypeName)
+	if ok {
+		_, ok = t.Type().(*types.Basic)
+	}
+	return ok
+}

@@ -1,0 +1,48 @@
+package gocell
+
+import "strings"
+
+// Words cuts a magic's line into words at spaces and tabs. Double quotes keep spaces, and make an empty word; in them
+// a backslash takes the next character as it is, with \n and \t as newline and tab. Outside of quotes a backslash is an
+// ordinary character. These are GoNB's rules, not a shell's.
+func Words(line string) []string {
+	var words []string
+	var word strings.Builder
+	started, quoted, escaped := false, false, false
+	for _, r := range line {
+		switch {
+		case escaped:
+			word.WriteRune(unescape(r))
+			escaped = false
+		case quoted && r == '\\':
+			escaped = true
+		case r == '"':
+			quoted = !quoted
+			started = true
+		case !quoted && (r == ' ' || r == '\t' || r == '\n'):
+			if started {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			started = false
+		default:
+			word.WriteRune(r)
+			started = true
+		}
+	}
+	if started {
+		words = append(words, word.String())
+	}
+	return words
+}
+
+// unescape is what a backslash before r stands for.
+func unescape(r rune) rune {
+	switch r {
+	case 'n':
+		return '\n'
+	case 't':
+		return '\t'
+	}
+	return r
+}

@@ -1,0 +1,53 @@
+package export
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestNotes(t *testing.T) {
+	tests := []struct {
+		name  string
+		cells []string
+		want  string
+	}{
+		{"nothing to note", []string{"func f() {}", "%%\nf()", "%%\nprintln(1)"}, ""},
+		{"a dropped error", []string{"%%\nos.MkdirAll(\"out\", 0o755)"}, "n.ipynb, cell 1, line 2: the error of os.MkdirAll is dropped: where it fails, the cell continues as if it had not"},
+		{"a dropped error of the notebook's own", []string{"func load() error { return nil }", "func pair() (int, error) { return 0, nil }", "%%\nload()\nif err := load(); err != nil {\n\tpanic(err)\n}\npair()"},
+			"n.ipynb, cell 3, line 2: the error of load is dropped: where it fails, the cell continues as if it had not"},
+		{"a file of all ranks", []string{"%%\n_, err := os.Create(\"out.txt\")\nprintln(err)"}, "n.ipynb, cell 1, line 2: every rank of a job calls os.Create for the same file; put it behind if world.IsMain(), or tag the main cell rank-0"},
+		{"a file of all ranks, by a function", []string{"func save() error { return os.WriteFile(\"a\", nil, 0o644) }\nfunc unused() error { return os.Remove(\"a\") }\nfunc all() error { return save() }", "%%\nprintln(all())", "%%\nprintln(all())"},
+			"n.ipynb, cell 1, line 1: every rank of a job calls os.WriteFile for the same file; put it behind if world.IsMain(), or tag the main cell rank-0"},
+		{"files of one rank", []string{"func save() error { return os.WriteFile(\"a\", nil, 0o644) }", "%%\nif world.IsMain() {\n\tprintln(save())\n}\nprintln(world.OnMain(func() error { return save() }))\nprintln(os.Remove(fmt.Sprint(\"part-\", world.Rank())))\nprintln(os.Remove(tempFile))"}, ""},
+		{"exit in shared code", []string{"func check(err error) {\n\tif err != nil {\n\t\tlog.Fatalf(\"%v\", err)\n\t}\n}", "%%\ncheck(nil)"},
+			"n.ipynb, cell 1, line 3: log.Fatalf in check ends the program: deferred calls, such as world.Close, do not run"},
+		{"exit in a main cell", []string{"func stop() { os.Exit(1) }\n%%\nif len(os.Args) > 7 {\n\tstop()\n}", "%%\nprintln(1)"}, ""},
+		{"waits for ever", []string{"%%\nprintln(1)\nselect {}", "!ls", "%%\nprintln(2)"},
+			"n.ipynb, cell 1, line 3: select {} waits for ever, so the cells below cannot run: shell-2, cell-3"},
+		{"endless loop", []string{"%%\nfor {\n\tprintln(1)\n}", "%%\nprintln(2)"}, "n.ipynb, cell 1, line 2: this loop never ends, so the cells below cannot run: cell-2"},
+		{"loop with a way out", []string{"%%\nfor {\n\tif len(os.Args) > 0 {\n\t\tbreak\n\t}\n}", "%%\nprintln(2)"}, ""},
+		{"loop that exits", []string{"%%\nfor {\n\tos.Exit(0)\n}", "%%\nprintln(2)"}, ""},
+		{"a way out above", []string{"%%\nif len(os.Args) > 0 {\n\treturn\n}\nselect {}", "%%\nprintln(2)"}, ""},
+		{"a return in a function literal", []string{"%%\ngo func() { return }()\npanic(1)", "%%\nprintln(2)"},
+			"n.ipynb, cell 1, line 3: panic ends the program with an error, so the cells below cannot run: cell-2"},
+		{"exit with an error", []string{"func main() {\n\tos.Exit(3)\n}", "%%\nprintln(2)"},
+			"n.ipynb, cell 1, line 2: os.Exit ends the program with an error, so the cells below cannot run: cell-2"},
+		{"exit without", []string{"func main() {\n\tos.Exit(0)\n}", "%%\nprintln(2)"}, ""},
+		{"the last step", []string{"%%\nprintln(2)", "%%\nselect {}"}, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m, err := FromNotebook(cells(tt.cells...), Options{SourceDir: sourceDir(t)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, note := range m.Notes {
+				got = append(got, note.String())
+			}
+			if text := strings.Join(got, "\n"); text != tt.want {
+				t.Errorf("got  %s\nwant %s", text, tt.want)
+			}
+		})
+	}
+}

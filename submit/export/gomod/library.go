@@ -1,0 +1,84 @@
+// Package gomod has the go.mod of an exported notebook: gonbatch's own requirements, changed as the notebook's go
+// commands ask, and the names of the packages that its modules have. It reads files and runs no go command.
+//
+//	mod, err := gomod.Library(gonbatchSource, "notebook")
+//	edits, reason := gomod.Edits(gocell.Words("go get example.com/m@v1.2.3"))
+//	err = edits[0].Apply(mod)
+//	files, err := gomod.Files(mod, gonbatchSource) // go.mod, go.sum
+package gomod
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/mod/modfile"
+)
+
+// libraryModule is the path of gonbatch's own module.
+const libraryModule = "gonbatch"
+
+// Library reads gonbatch's own go.mod and makes it the notebook's: without its tools, with gonbatch itself replaced by
+// its source tree. All versions are then those that gonbatch was tested with, and no network is needed to choose them.
+func Library(sourceDir, modulePath string) (*modfile.File, error) {
+	file := filepath.Join(sourceDir, "go.mod")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("gonbatch's own source: %w", err)
+	}
+	mod, err := modfile.Parse(file, data, nil)
+	if err != nil {
+		return nil, fmt.Errorf("gonbatch's own source: %w", err)
+	}
+	if mod.Module == nil || mod.Module.Mod.Path != libraryModule {
+		return nil, fmt.Errorf("%s: is not gonbatch's source: its module is not %q", file, libraryModule)
+	}
+	for _, tool := range append([]*modfile.Tool(nil), mod.Tool...) {
+		if err := mod.DropTool(tool.Path); err != nil {
+			return nil, err
+		}
+	}
+	if err := absoluteReplaces(mod, sourceDir); err != nil {
+		return nil, err
+	}
+	return mod, errors.Join(
+		mod.AddModuleStmt(modulePath),
+		mod.AddRequire(libraryModule, "v0.0.0"),
+		mod.AddReplace(libraryModule, "", sourceDir, ""),
+	)
+}
+
+// absoluteReplaces makes replacements by folders within the source tree hold outside of it.
+func absoluteReplaces(mod *modfile.File, sourceDir string) error {
+	for _, r := range append([]*modfile.Replace(nil), mod.Replace...) {
+		if r.New.Version != "" || filepath.IsAbs(r.New.Path) {
+			continue
+		}
+		if err := mod.AddReplace(r.Old.Path, r.Old.Version, filepath.Join(sourceDir, r.New.Path), ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Files gives go.mod and go.sum.
+func Files(mod *modfile.File, sourceDir string) (map[string][]byte, error) {
+	mod.SetRequireSeparateIndirect(mod.Require)
+	mod.Cleanup()
+	mod.SortBlocks()
+	data, err := mod.Format()
+	if err != nil {
+		return nil, fmt.Errorf("go.mod: %w", err)
+	}
+	files := map[string][]byte{"go.mod": data}
+	sum, err := os.ReadFile(filepath.Join(sourceDir, "go.sum"))
+	switch {
+	case err == nil:
+		files["go.sum"] = sum
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("gonbatch's own source: %w", err)
+	}
+	return files, nil
+}

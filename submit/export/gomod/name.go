@@ -1,0 +1,87 @@
+package gomod
+
+import (
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
+
+	"gonbatch/internal/gocell"
+)
+
+// Names finds the names of imported packages without running the go command.
+type Names struct {
+	// Mod is the program's go.mod, SourceDir gonbatch's own source tree, and ModCache the folder of downloaded modules.
+	Mod                 *modfile.File
+	SourceDir, ModCache string
+
+	found map[string]string
+}
+
+// Of is the name of the package at an import path, or "" where it cannot be known. A name that the path suggests and that
+// the program uses is taken as right; else the package's own source decides.
+func (n *Names) Of(importPath string, used map[string]map[string]bool) string {
+	assumed := gocell.AssumedName(importPath)
+	if used[assumed] != nil || gocell.IsStandard(importPath) {
+		return assumed
+	}
+	if name, ok := n.found[importPath]; ok {
+		return name
+	}
+	name := ""
+	if dir := n.dir(importPath); dir != "" {
+		name = clauseIn(dir)
+	}
+	if n.found == nil {
+		n.found = map[string]string{}
+	}
+	n.found[importPath] = name
+	return name
+}
+
+// dir is the folder of the package's source, or "" where no module of go.mod has it.
+func (n *Names) dir(importPath string) string {
+	if rest, ok := strings.CutPrefix(importPath, "gonbatch/"); ok {
+		return filepath.Join(n.SourceDir, rest)
+	}
+	in := containingModule(n.Mod, importPath)
+	rest := strings.TrimPrefix(importPath, in)
+	for _, r := range n.Mod.Replace {
+		if r.Old.Path == in && r.New.Version == "" {
+			return filepath.Join(r.New.Path, rest)
+		}
+	}
+	for _, r := range n.Mod.Require {
+		if r.Mod.Path != in {
+			continue
+		}
+		path, err := module.EscapePath(in)
+		if err != nil {
+			return ""
+		}
+		return filepath.Join(n.ModCache, path+"@"+r.Mod.Version, rest)
+	}
+	return ""
+}
+
+// clauseIn is the name in the package clause of a folder's first Go file that is no test.
+func clauseIn(dir string) string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return ""
+	}
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, e.Name()), nil, parser.PackageClauseOnly)
+		if err == nil && file.Name.Name != "main" && file.Name.Name != "documentation" {
+			return file.Name.Name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,104 @@
+package export
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"slices"
+	"strings"
+
+	"gonbatch/internal/gocell"
+	"gonbatch/submit/export/gomod"
+)
+
+// importLine is an import of an exported program.
+type importLine struct {
+	name, path string
+	doc        string
+	site       *importDecl // nil for one that no cell wrote
+}
+
+// selectors gives the packages that a program's body uses, each with what it takes from them: X.Sel where X is declared
+// nowhere in the file.
+func selectors(body string) (map[string]map[string]bool, error) {
+	file, err := parser.ParseFile(token.NewFileSet(), "", gocell.Header+body, 0)
+	if err != nil {
+		return nil, err
+	}
+	used := map[string]map[string]bool{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		if x, ok := sel.X.(*ast.Ident); ok && x.Obj == nil {
+			if used[x.Name] == nil {
+				used[x.Name] = map[string]bool{}
+			}
+			used[x.Name][sel.Sel.Name] = true
+		}
+		return true
+	})
+	return used, nil
+}
+
+// chooseImports gives the imports of a program: of those that the cells have the ones that are used, and those of the
+// standard library that are missing, as goimports adds them for GoNB.
+func chooseImports(remembered []*importDecl, body string, names *gomod.Names) ([]importLine, error) {
+	used, err := selectors(body)
+	if err != nil {
+		return nil, err
+	}
+	open := maps.Clone(used) // names that no import gives yet
+	var chosen []importLine
+	var unsure []*importDecl
+	for _, imp := range remembered {
+		name := imp.name
+		if name == "" {
+			name = names.Of(imp.path, used)
+		}
+		switch {
+		case name == "_" || name == "." || imp.path == "C":
+			delete(open, imp.path)
+		case name == "":
+			unsure = append(unsure, imp)
+			continue
+		case used[name] == nil:
+			continue
+		}
+		delete(open, name)
+		chosen = append(chosen, imp.importLine())
+	}
+	chosen = append(chosen, missingStdlib(open)...)
+	if len(open) > 0 { // One of the names may come from an import whose name cannot be known.
+		for _, imp := range unsure {
+			chosen = append(chosen, imp.importLine())
+		}
+	}
+	slices.SortStableFunc(chosen, func(a, b importLine) int { return strings.Compare(a.path, b.path) })
+	return chosen, nil
+}
+
+// importLine is the import as a program has it.
+func (d *importDecl) importLine() importLine {
+	line := importLine{name: d.name, path: d.path, site: d}
+	for _, c := range d.doc {
+		line.doc += c.text
+	}
+	return line
+}
+
+// missingStdlib gives imports for the open names that are packages of the standard library, and closes them.
+func missingStdlib(open map[string]map[string]bool) []importLine {
+	var lines []importLine
+	for _, name := range slices.Sorted(maps.Keys(open)) {
+		importPath := gocell.StandardPackage(name, open[name])
+		if importPath == "" {
+			continue
+		}
+		delete(open, name)
+		lines = append(lines, importLine{path: importPath})
+	}
+	return lines
+}

@@ -1,0 +1,131 @@
+package export
+
+import (
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/scanner"
+	"go/token"
+	"strings"
+)
+
+// tokenLine is a token of Go and the line where it stands: one of the cell, or one of the formatted text.
+type tokenLine struct {
+	line int
+	// first tells that the token begins its line of the formatted text.
+	first bool
+}
+
+// renderDecl gives a declaration gofmt-ed, with //line directives wherever the lines do not count as those of the cell.
+func renderDecl(cell *cellInfo, chunks []chunk) (string, error) {
+	out, err := formatDecl(cell, chunks)
+	if err != nil {
+		return "", err
+	}
+	origin := chunkTokens(chunks)
+	placed := scanTokens(out)
+	if len(origin) != len(placed) {
+		return "", cell.errorf(chunks[0].line, "gofmt changed the declaration from %d to %d tokens; please report this", len(origin), len(placed))
+	}
+	return insertDirectives(cell.file, out, origin, placed), nil
+}
+
+// formatDecl gives a declaration gofmt-ed.
+func formatDecl(cell *cellInfo, chunks []chunk) (string, error) {
+	var text strings.Builder
+	for _, c := range chunks {
+		text.WriteString(c.text)
+	}
+	formatted, err := format.Source([]byte(strings.TrimSpace(text.String())))
+	if err != nil {
+		return "", cell.errorf(chunks[0].line, "cannot be formatted: %v", err)
+	}
+	return strings.TrimRight(string(formatted), "\n") + "\n", nil
+}
+
+// chunkTokens gives each token's line in the cell; a token from no cell has the line of the one before.
+func chunkTokens(chunks []chunk) []int {
+	var lines []int
+	last := 0
+	for _, c := range chunks {
+		for _, t := range scanTokens(c.text) {
+			if c.line > 0 {
+				last = c.line + t.line - 1
+			}
+			lines = append(lines, last)
+		}
+	}
+	for i := len(lines) - 1; i > 0; i-- {
+		if lines[i-1] == 0 {
+			lines[i-1] = lines[i]
+		}
+	}
+	return lines
+}
+
+// scanTokens gives the tokens of src that gofmt neither adds nor removes, in order: no comments, commas, semicolons,
+// parentheses.
+func scanTokens(src string) []tokenLine {
+	var tokens []tokenLine
+	fset := token.NewFileSet()
+	file := fset.AddFile("", -1, len(src))
+	var s scanner.Scanner
+	s.Init(file, []byte(src), func(token.Position, string) {}, scanner.ScanComments)
+	lastLine := 0 // where the text scanned so far ends
+	for {
+		pos, tok, lit := s.Scan()
+		if tok == token.EOF {
+			return tokens
+		}
+		if tok == token.SEMICOLON && lit == "\n" {
+			continue
+		}
+		line := file.PositionFor(pos, false).Line
+		switch tok {
+		case token.COMMENT, token.COMMA, token.SEMICOLON, token.LPAREN, token.RPAREN:
+		default:
+			tokens = append(tokens, tokenLine{line, line != lastLine})
+		}
+		lastLine = line + strings.Count(lit, "\n")
+	}
+}
+
+// insertDirectives puts a //line directive before the first token, and before each line whose number would differ.
+func insertDirectives(file, text string, origin []int, placed []tokenLine) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	before := map[int]int{} // formatted line -> the cell's line that it is
+	offset, known := 0, false
+	for i, t := range placed {
+		if !t.first || known && t.line+offset == origin[i] {
+			continue
+		}
+		before[t.line] = origin[i]
+		offset, known = origin[i]-t.line, true
+	}
+	var out strings.Builder
+	for i, line := range lines {
+		if at, ok := before[i+1]; ok {
+			if i > 0 && needsSeparator(line, lines[i-1]) {
+				out.WriteString("//\n")
+			}
+			fmt.Fprintf(&out, "//line %s:%d:1\n", file, at)
+		}
+		out.WriteString(line)
+		out.WriteByte('\n')
+	}
+	return out.String()
+}
+
+// needsSeparator tells whether gofmt wants an empty comment line between a doc comment's text and a directive.
+func needsSeparator(line, above string) bool {
+	if strings.HasPrefix(line, "\t") || strings.HasPrefix(line, " ") || !strings.HasPrefix(above, "//") {
+		return false
+	}
+	return !isDirective(above)
+}
+
+// isDirective reports whether a comment is one for a tool (//go:noinline), not for a reader.
+func isDirective(comment string) bool {
+	_, isTool := ast.ParseDirective(token.NoPos, comment)
+	return isTool || strings.HasPrefix(comment, "//line ") || strings.HasPrefix(comment, "//export ") || strings.HasPrefix(comment, "//extern ")
+}

@@ -1,0 +1,149 @@
+package export
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"gonbatch/internal/gocell"
+)
+
+// played is a magic or a shell command in the cell that the session plays.
+type played struct {
+	gocell.Call
+	cell *cellInfo
+	// code is the cell taken apart.
+	code gocell.Cell
+}
+
+// errorf is a mistake in the magic's line.
+func (m played) errorf(format string, args ...any) *CellError {
+	return m.cell.errorf(m.Line, format, args...)
+}
+
+// handlers play the magics that gocell's table lets a job apply, or makes steps of.
+var handlers = map[string]func(*session, played) error{
+	"%%":                 (*session).setArgs,
+	"%main":              (*session).setArgs,
+	"%args":              (*session).setArgs,
+	gocell.Exec:          (*session).exec,
+	gocell.Test:          (*session).test,
+	"%env":               (*session).setEnv,
+	"%cd":                (*session).changeDir,
+	"%goflags":           (*session).setFlags,
+	gocell.Reset:         (*session).reset,
+	"%rm":                (*session).forget,
+	"%remove":            (*session).forget,
+	gocell.Keep:          (*session).keep,
+	gocell.Result:        (*session).result,
+	gocell.AllowFail:     func(*session, played) error { return nil }, // It counts for the commands above it too.
+	gocell.Shell:         (*session).shellLine,
+	gocell.ShellInModule: (*session).shellInModule,
+	"%%bash":             (*session).shellCell,
+	"%%sh":               (*session).shellCell,
+	"%%script":           (*session).script,
+	"%%writefile":        (*session).writeFile,
+}
+
+// magic plays one magic.
+func (s *session) magic(cell *cellInfo, code gocell.Cell, call gocell.Call) error {
+	m := played{call, cell, code}
+	switch row := call.Magic(); row.InJob {
+	case gocell.LeftOut:
+		s.warn(cell, call.Line, row.Name+" "+row.Why)
+	case gocell.Refused:
+		return m.errorf("%s %s", row.Name, row.Why)
+	case gocell.Ignored:
+	default:
+		return handlers[row.Name](s, m)
+	}
+	return nil
+}
+
+// setArgs is %args, and %% and %main, whose arguments are the program's too.
+func (s *session) setArgs(m played) error {
+	s.args = m.Args()
+	return nil
+}
+
+// exec is %exec.
+func (s *session) exec(m played) error {
+	s.args = m.Args()[1:]
+	return nil
+}
+
+// test is %test.
+func (s *session) test(m played) error {
+	s.args, s.testLine = m.Args(), m.Line
+	return nil
+}
+
+// setEnv is %env: NAME VALUE or NAME=VALUE.
+func (s *session) setEnv(m played) error {
+	args := m.Args()
+	if len(args) == 1 {
+		if name, value, ok := strings.Cut(args[0], "="); ok {
+			args = []string{name, value}
+		}
+	}
+	if len(args) != 2 || args[0] == "" {
+		return m.errorf("%%env takes a name and a value: %%env NAME VALUE; quote a value that has spaces")
+	}
+	s.env[args[0]] = args[1]
+	return nil
+}
+
+// changeDir is %cd. A relative folder counts from the one before, at first the notebook's.
+func (s *session) changeDir(m played) error {
+	args := m.Args()
+	switch {
+	case len(args) > 1:
+		return m.errorf("%%cd takes one folder, not %d; quote a name that has spaces", len(args))
+	case len(args) == 0:
+	case path.IsAbs(args[0]) || args[0] == "~" || strings.HasPrefix(args[0], "~/"):
+		s.dir = path.Clean(args[0])
+	default:
+		s.dir = path.Join(s.dir, args[0])
+	}
+	return nil
+}
+
+// setFlags is %goflags. Without arguments it prints the flags, which nobody sees.
+func (s *session) setFlags(m played) error {
+	if args := m.Args(); len(args) > 0 {
+		s.goFlags = slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "" })
+	}
+	return nil
+}
+
+// reset is %reset, which forgets all declarations, and %reset go.mod, which forgets the changes to go.mod.
+func (s *session) reset(m played) error {
+	args := m.Args()
+	if len(args) > 1 || len(args) == 1 && args[0] != "go.mod" {
+		return m.errorf(`%%reset takes nothing or "go.mod"`)
+	}
+	if len(args) == 0 {
+		s.decls, s.kept = newDeclSet(), nil
+	}
+	s.mods = nil
+	return nil
+}
+
+// forget is %rm.
+func (s *session) forget(m played) error {
+	for _, key := range m.Args() {
+		if !s.decls.forget(key) {
+			s.warn(m.cell, m.Line, m.Name()+" "+key+": nothing of that name was declared above")
+		}
+	}
+	return nil
+}
+
+// result is %result, whose value a job does not have.
+func (s *session) result(m played) error {
+	_, name, err := gocell.ResultArgs(m.Rest())
+	if err == nil && name != "" {
+		s.warn(m.cell, m.Line, name+" is a value of the notebook only: tag the cells that use it notebook-only")
+	}
+	return nil
+}

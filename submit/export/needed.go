@@ -1,0 +1,112 @@
+package export
+
+import (
+	"go/scanner"
+	"go/token"
+	"strings"
+
+	"gonbatch/internal/gocell"
+)
+
+// pieces are a declaration's words, as far as they say what a program needs.
+type pieces struct {
+	// idents are all names in it: of what it declares, uses and selects.
+	idents map[string]bool
+	// acts tells that the program does something because of it, whether another declaration names it or not.
+	acts bool
+}
+
+// inPieces gives the declaration's pieces. They are looked for once.
+func (d *decl) inPieces() pieces {
+	if d.words != nil {
+		return *d.words
+	}
+	p := pieces{idents: map[string]bool{}}
+	for _, c := range d.chunks {
+		p.read(c.text)
+	}
+	p.acts = d.isActive(p.acts)
+	d.words = &p
+	return p
+}
+
+// isActive tells whether the program runs the declaration by itself. calls tells that an initialiser of it may have an effect.
+func (d *decl) isActive(calls bool) bool {
+	for _, c := range d.chunks {
+		if strings.Contains(c.text, "//export ") || strings.Contains(c.text, "//go:linkname ") {
+			return true // C or another package has its name.
+		}
+	}
+	switch {
+	case len(d.names) == 0:
+		return true
+	case d.kind == token.FUNC:
+		return d.key == "main" || d.key == "init" || strings.HasPrefix(d.key, gocell.InitPrefix)
+	case d.kind == token.VAR:
+		return calls
+	}
+	return false
+}
+
+// effects are tokens in whose expressions a program may call, wait or panic. Some harmless ones are among them.
+var effects = map[token.Token]bool{
+	token.LPAREN: true, token.ARROW: true, token.MUL: true, token.QUO: true, token.REM: true, token.SHL: true, token.SHR: true,
+	token.PERIOD: true,
+}
+
+// read adds the words of a text.
+func (p *pieces) read(text string) {
+	fset := token.NewFileSet()
+	var s scanner.Scanner
+	s.Init(fset.AddFile("", -1, len(text)), []byte(text), func(token.Position, string) {}, 0)
+	before := token.ILLEGAL
+	for {
+		_, tok, lit := s.Scan()
+		switch {
+		case tok == token.EOF:
+			return
+		case tok == token.IDENT:
+			p.idents[lit] = true
+		case before == token.LBRACK && tok != token.RBRACK && tok != token.ELLIPSIS, effects[tok]:
+			p.acts = true // An index may be out of range.
+		}
+		before = tok
+	}
+}
+
+// needed gives the declarations, in their order, that a program needs: what its main names, what that names, and what acts by
+// itself; and those for which also tells.
+func needed(all []*decl, main *decl, also func(*decl) bool) []*decl {
+	byName := map[string][]*decl{}
+	for _, d := range all {
+		for _, name := range d.names {
+			typeName, _, _ := strings.Cut(name, "~") // A method is needed where its type is.
+			byName[typeName] = append(byName[typeName], d)
+		}
+	}
+	kept := map[*decl]bool{}
+	open := []*decl{main}
+	for _, d := range all {
+		if d.inPieces().acts || also(d) {
+			open = append(open, d)
+		}
+	}
+	for len(open) > 0 {
+		d := open[len(open)-1]
+		open = open[:len(open)-1]
+		if kept[d] {
+			continue
+		}
+		kept[d] = true
+		for name := range d.inPieces().idents {
+			open = append(open, byName[name]...)
+		}
+	}
+	var out []*decl
+	for _, d := range all {
+		if kept[d] {
+			out = append(out, d)
+		}
+	}
+	return out
+}

@@ -1,0 +1,102 @@
+package export
+
+import (
+	"cmp"
+	"fmt"
+	"go/token"
+	"maps"
+	"slices"
+	"strings"
+
+	"al.essio.dev/pkg/shellescape"
+)
+
+// inNotebookOrder gives declarations in the order of the notebook and true, if a program that has them so does the same: Go runs
+// initialisers and init functions in the order in which they stand. Else they stay as they are.
+func inNotebookOrder(decls []*decl) ([]*decl, bool) {
+	ordered := slices.Clone(decls)
+	slices.SortStableFunc(ordered, func(a, b *decl) int {
+		return cmp.Or(cmp.Compare(a.cell.Number, b.cell.Number), cmp.Compare(a.line(), b.line()))
+	})
+	acting := func(list []*decl, kind token.Token) []*decl {
+		return slices.DeleteFunc(slices.Clone(list), func(d *decl) bool { return d.kind != kind || !d.inPieces().acts || d.isFlag() })
+	}
+	for _, kind := range []token.Token{token.VAR, token.FUNC} {
+		if !slices.Equal(acting(decls, kind), acting(ordered, kind)) {
+			return decls, false
+		}
+	}
+	return ordered, true
+}
+
+// isFlag tells whether the declaration is a flag of package flag: those may be defined in any order.
+func (d *decl) isFlag() bool {
+	words := d.inPieces().idents
+	for word := range words {
+		_, known := flagArguments[word]
+		if !known && word != "flag" && word != "true" && word != "false" && !slices.Contains(d.names, word) {
+			return false
+		}
+	}
+	return words["flag"]
+}
+
+// line is the declaration's first line in its cell.
+func (d *decl) line() int {
+	for _, c := range d.chunks {
+		if c.line > 0 {
+			return c.line
+		}
+	}
+	return 0
+}
+
+// howToRun says with which arguments, variables and folder the kernel would run a script.
+func (p program) howToRun() string {
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(p.step.Env)) {
+		words = append(words, name+"="+shellescape.Quote(p.step.Env[name]))
+	}
+	words = append(words, "go run "+shellescape.Quote(p.step.Name+".go"))
+	if len(p.step.Args) > 0 {
+		words = append(words, shellescape.QuoteCommand(p.step.Args))
+	}
+	text := fmt.Sprintf("// Exported by gonbatch from %s. Run it by:\n//\n//\t%s\n", p.cell.ref.Notebook, printable(strings.Join(words, " ")))
+	if p.step.Dir != "" {
+		text += fmt.Sprintf("//\n// in the folder %s.\n", printable(p.step.Dir))
+	}
+	return text + "\n"
+}
+
+// checkScript gives an error where the notebook does not fit into one file of Go.
+func (m *Module) checkScript() error {
+	programs := m.Programs()
+	switch {
+	case len(programs) == 0:
+		return fmt.Errorf("%s has no program that a script could be", m.Notebook)
+	case len(programs) > 1:
+		return fmt.Errorf("%s has %d programs, and a script is one: pick one by --cell (%s), or export a module", m.Notebook, len(programs), strings.Join(m.programNames(), ", "))
+	case len(m.Steps) > 1:
+		return fmt.Errorf("%s has shell commands, and a script has Go only: pick the program by --cell %s, or export a module", m.Notebook, programs[0].Name)
+	case programs[0].Test:
+		return fmt.Errorf("%s: cell %s runs tests, which need a module: export one", m.Notebook, programs[0].Name)
+	}
+	for _, name := range m.FileNames() {
+		if strings.HasPrefix(name, programs[0].Package+"/") && name != programs[0].File() {
+			return fmt.Errorf("%s: cell %s embeds %s, and a script is one file: export a module", m.Notebook, programs[0].Name, name)
+		}
+	}
+	return nil
+}
+
+// programNames are the names of the steps that are programs.
+func (m *Module) programNames() []string {
+	var names []string
+	for _, step := range m.Programs() {
+		names = append(names, step.Name)
+	}
+	return names
+}
+
+// Script is the only program of a module that was exported with Options.Script, as one file.
+func (m *Module) Script() []byte { return m.Files[m.Programs()[0].File()] }

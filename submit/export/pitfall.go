@@ -1,0 +1,169 @@
+package export
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"slices"
+	"strings"
+)
+
+// fileWriters are the functions that change files, with the place of the file's name among the arguments.
+var fileWriters = map[string]int{
+	"os.WriteFile": 0, "os.Create": 0, "os.Remove": 0, "os.RemoveAll": 0, "os.Rename": 1, "os.Truncate": 0, "os.Symlink": 1, "os.Link": 1,
+	"ioutil.WriteFile": 0,
+}
+
+// droppable are functions whose error is their only result, and that do nothing where it is not nil.
+var droppable = map[string]bool{
+	"os.WriteFile": true, "os.Mkdir": true, "os.MkdirAll": true, "os.Rename": true, "os.Chdir": true, "os.Truncate": true, "os.Symlink": true,
+	"os.Link": true, "os.Chmod": true, "ioutil.WriteFile": true, "json.Unmarshal": true, "xml.Unmarshal": true, "yaml.Unmarshal": true,
+	"binary.Read": true, "binary.Write": true, "png.Encode": true, "jpeg.Encode": true, "gif.EncodeAll": true, "filepath.WalkDir": true,
+	"filepath.Walk": true, "fs.WalkDir": true,
+}
+
+// findings are what the functions of the cells may do in a job that they do not do at a notebook.
+type findings struct {
+	// onlyError are the functions that give nothing but an error.
+	onlyError map[string]bool
+	// functions are what each function does to files.
+	functions map[string]fileUse
+	// noted are the notes on files that a program has caused already.
+	noted map[Note]bool
+}
+
+// fileUse are a function's calls that change a file which is the same for every rank, and the functions that it calls without
+// asking for the rank.
+type fileUse struct {
+	writes []Note
+	calls  []string
+}
+
+func newFindings() findings {
+	return findings{onlyError: map[string]bool{}, functions: map[string]fileUse{}, noted: map[Note]bool{}}
+}
+
+// add looks through a parsed cell and gives notes on its errors that nobody looks at.
+func (f *findings) add(p *cellParser, file *ast.File) (notes []Note) {
+	var bodies []*ast.FuncDecl
+	for _, d := range file.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil {
+			bodies = append(bodies, fn)
+			if fn.Recv == nil {
+				f.onlyError[fn.Name.Name] = givesOnlyError(fn)
+			}
+		}
+	}
+	for _, fn := range bodies {
+		notes = append(notes, p.droppedErrors(fn.Body, f.onlyError)...)
+		if fn.Recv == nil {
+			f.functions[fn.Name.Name] = p.fileUse(fn)
+		}
+	}
+	return notes
+}
+
+// ofProgram gives notes on the files that a program changes on every rank, from its main on.
+func (f *findings) ofProgram() (notes []Note) {
+	seen, open := map[string]bool{}, []string{"main"}
+	for len(open) > 0 {
+		name := open[0]
+		open = open[1:]
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		use := f.functions[name]
+		open = append(open, use.calls...)
+		for _, note := range use.writes {
+			if !f.noted[note] {
+				f.noted[note] = true
+				notes = append(notes, note)
+			}
+		}
+	}
+	return notes
+}
+
+// note makes a note of a place in the cell.
+func (p *cellParser) note(pos token.Pos, format string, args ...any) Note {
+	return Note{p.cell.ref, p.line(pos), fmt.Sprintf(format, args...)}
+}
+
+// droppedErrors finds statements that call a function and leave its error.
+func (p *cellParser) droppedErrors(body *ast.BlockStmt, errorFuncs map[string]bool) (notes []Note) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		statement, ok := n.(*ast.ExprStmt)
+		if !ok {
+			return true
+		}
+		name := calledName(statement.X)
+		if droppable[name] || errorFuncs[name] {
+			notes = append(notes, p.note(statement.Pos(), "the error of %s is dropped: where it fails, the cell continues as if it had not", name))
+		}
+		return true
+	})
+	return notes
+}
+
+// givesOnlyError tells whether a function's only result is an error.
+func givesOnlyError(fn *ast.FuncDecl) bool {
+	results := fn.Type.Results
+	if fn.Recv != nil || results == nil || results.NumFields() != 1 {
+		return false
+	}
+	typ, ok := results.List[0].Type.(*ast.Ident)
+	return ok && typ.Name == "error"
+}
+
+// fileUse finds what a function does to files.
+func (p *cellParser) fileUse(fn *ast.FuncDecl) (use fileUse) {
+	var guarded []ast.Node // What only one rank runs.
+	inGuarded := func(n ast.Node) bool {
+		return slices.ContainsFunc(guarded, func(g ast.Node) bool { return g.Pos() <= n.Pos() && n.End() <= g.End() })
+	}
+	ast.Inspect(fn.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.IfStmt:
+			if mentionsRank(n.Cond) {
+				guarded = append(guarded, n)
+			}
+		case *ast.CallExpr:
+			if calledSelector(n) == "OnMain" {
+				guarded = append(guarded, n)
+			}
+			if inGuarded(n) {
+				return true
+			}
+			name := calledName(n)
+			if at, writes := fileWriters[name]; writes && at < len(n.Args) && !mentionsRank(n.Args[at]) {
+				use.writes = append(use.writes, p.note(n.Pos(), "every rank of a job calls %s for the same file; put it behind if world.IsMain(), or tag the main cell %s", name, OnceTags[0]))
+			} else if name != "" && !strings.Contains(name, ".") {
+				use.calls = append(use.calls, name)
+			}
+		}
+		return true
+	})
+	return use
+}
+
+// calledSelector is the name behind the dot of a call's function.
+func calledSelector(call *ast.CallExpr) string {
+	if sel, ok := call.Fun.(*ast.SelectorExpr); ok {
+		return sel.Sel.Name
+	}
+	return ""
+}
+
+// mentionsRank tells whether an expression depends on the rank, or names a file that each process has for itself.
+func mentionsRank(expr ast.Expr) (found bool) {
+	ast.Inspect(expr, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			name := strings.ToLower(id.Name)
+			found = found || strings.Contains(name, "rank") || strings.Contains(name, "ismain") || strings.Contains(name, "temp") ||
+				strings.Contains(name, "tmp") || name == "getpid" || name == "hostname"
+		}
+		return !found
+	})
+	return found
+}

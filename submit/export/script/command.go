@@ -1,0 +1,61 @@
+package script
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"al.essio.dev/pkg/shellescape"
+)
+
+// Line runs a ! line as GoNB does.
+func Line(command string) string {
+	return shellescape.QuoteCommand([]string{"/bin/bash", "-c", command}) + "\n"
+}
+
+// Feed runs a command with a text as its input.
+func Feed(command []string, text string) string {
+	return shellescape.QuoteCommand(command) + hereDocument(text)
+}
+
+// WriteTo writes a text to a file, or appends it.
+func WriteTo(file string, add bool, text string) string {
+	to, done := ">", "written"
+	if add {
+		to, done = ">>", "appended"
+	}
+	path := filePath(file)
+	return fmt.Sprintf("cat %s %s%s[ $? -eq 0 ] && printf 'Cell contents %s to \"%%s\".\\n' %s >&2\n", to, path, hereDocument(text), done, path)
+}
+
+// hereDocument is a text as the input of the command before it, as it stands.
+func hereDocument(text string) string {
+	end := "END_OF_CELL"
+	for strings.Contains("\n"+text, "\n"+end+"\n") {
+		end += "_"
+	}
+	return " << '" + end + "'\n" + text + end + "\n"
+}
+
+// pathVariable is a variable of the environment in a file's name.
+var pathVariable = regexp.MustCompile(`\$(\{[A-Za-z_][A-Za-z0-9_]*\}|[A-Za-z_][A-Za-z0-9_]*)`)
+
+// filePath is a file's name for a script: "~" and variables count, as in GoNB, and nothing else.
+func filePath(file string) string {
+	out := ""
+	if file == "~" || strings.HasPrefix(file, "~/") {
+		out, file = `"$HOME"`, file[1:]
+	}
+	for file != "" {
+		at := pathVariable.FindStringIndex(file)
+		if at == nil {
+			return out + shellescape.Quote(file)
+		}
+		if at[0] > 0 {
+			out += shellescape.Quote(file[:at[0]])
+		}
+		out += `"` + file[at[0]:at[1]] + `"`
+		file = file[at[1]:]
+	}
+	return out
+}

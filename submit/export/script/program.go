@@ -1,0 +1,37 @@
+package script
+
+import (
+	"fmt"
+
+	"al.essio.dev/pkg/shellescape"
+)
+
+// passSignals starts a program that may fail, hands on the signals that ask it to save and stop, and waits for its end.
+const passSignals = `child= passed=
+for signal in INT TERM USR1 USR2; do
+  trap "passed=$signal; [ -z \"\$child\" ] || kill -$signal \$child 2> /dev/null" "$signal"
+done
+%s "$@" <&0 &
+child=$!
+[ -z "$passed" ] || kill -"$passed" "$child" 2> /dev/null
+passed=
+wait "$child"
+code=$?
+while [ -n "$passed" ]; do # A signal ended the waiting, not the program; bash knows the code of one that has ended since.
+  passed=
+  wait "$child"
+  code=$?
+done
+# 75 is "start me again", and what a signal ended was ended on purpose: neither is a failure of the cell.
+[ "$code" -ne 75 ] && [ "$code" -ne 130 ] && [ "$code" -ne 143 ] || exit "$code"
+`
+
+// Program gives the script that starts the program of a step which runs once or may fail. The program lies
+// beside it.
+func (s Step) Program(name string) []byte {
+	program := `"$(dirname "$0")"/` + shellescape.Quote(name)
+	if !s.MayFail {
+		return []byte(s.head() + "exec " + program + " \"$@\"\n")
+	}
+	return []byte(s.head() + fmt.Sprintf(passSignals, program) + s.end())
+}

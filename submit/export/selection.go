@@ -1,0 +1,93 @@
+package export
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonbatch/internal/gocell"
+)
+
+// picks are the names given by --cell.
+type picks []string
+
+// direct tells whether one of the picks names the cell by tag, id or number.
+func (p picks) direct(cell *cellInfo) bool {
+	return slices.ContainsFunc(p, func(pick string) bool { return names(pick, cell) })
+}
+
+// names tells whether a pick is a tag, the id or the number of the cell.
+func names(pick string, cell *cellInfo) bool {
+	return cell.HasTag(pick) || pick != "" && pick == cell.ID || pick == strconv.Itoa(cell.Number)
+}
+
+// leftOut tells whether a tag keeps the cell out, and no pick puts it back.
+func (p picks) leftOut(cell *cellInfo) bool {
+	return Skips(cell.Cell) && !slices.ContainsFunc(p, func(pick string) bool {
+		return !slices.Contains(SkipTags, pick) && names(pick, cell)
+	})
+}
+
+// wants tells whether the step is picked; without picks all are.
+func (p picks) wants(step string, cell *cellInfo) bool {
+	return len(p) == 0 || slices.Contains(p, step) || p.direct(cell)
+}
+
+// check gives an error for a pick that no step answers to.
+func (p picks) check(nb string, all []Step, cells []*cellInfo) error {
+	var steps []string
+	for _, step := range all {
+		steps = append(steps, step.Name)
+	}
+	for _, pick := range p {
+		if slices.Contains(steps, pick) {
+			continue
+		}
+		var other *cellInfo
+		for _, cell := range cells {
+			if names(pick, cell) && (other == nil || !hasStep(all, other)) {
+				other = cell
+			}
+		}
+		switch {
+		case other == nil:
+			return fmt.Errorf("--cell %s: %s has no cell with that tag, id, number or name%s%s", pick, nb, suggestion(pick, steps), choices(steps))
+		case !hasStep(all, other):
+			return fmt.Errorf("--cell %s: %s is no main cell: it has no %%%%, %%main, %%exec or func main%s", pick, other.ref, choices(steps))
+		}
+	}
+	return nil
+}
+
+// hasStep reports whether a cell has a step.
+func hasStep(all []Step, cell *cellInfo) bool {
+	return slices.ContainsFunc(all, func(step Step) bool { return step.Cell == cell.Number })
+}
+
+// suggestion names near steps.
+func suggestion(pick string, steps []string) string {
+	if near := gocell.Nearest(pick, steps); len(near) > 0 {
+		return "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return ""
+}
+
+// choices lists the steps.
+func choices(steps []string) string {
+	if len(steps) == 0 {
+		return ""
+	}
+	return "\nthe notebook's cells are " + strings.Join(steps, ", ")
+}
+
+// codeCells are the code cells that are not left out.
+func codeCells(cells []*cellInfo, p picks) []*cellInfo {
+	var out []*cellInfo
+	for _, cell := range cells {
+		if isCode(cell) && !p.leftOut(cell) {
+			out = append(out, cell)
+		}
+	}
+	return out
+}

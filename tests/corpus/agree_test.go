@@ -1,0 +1,119 @@
+package corpus
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonbatch/internal/gocell"
+	"gonbatch/internal/nbformat"
+	"gonbatch/kernel/cell"
+	"gonbatch/submit/export"
+)
+
+// snippets are what random cells are made of: each magic as it may be used, and Go that gets in its way.
+var snippets = []string{
+	"%%", "%% -n 1", "%main", "%exec f", "% \tkeep n", "%keep n, m", "%keep -d n", "%env A b", "//gonb:%env \\\nA \"b c\"", "%args -v \\", "%time", "%who",
+	"%jobs", "%wait 7", "%result 7", "%submit --nodes 2", "%allow_fail", "%reset", "%ls", "%distributed 2", "%autoget", "%nothing", "%kep n", "%exec", "%%bash",
+	"%%sh", "%%submit", "!true", "! echo a \\", "//gonb:!echo b", "!*go get example.com/x@v1.0.0", " %indented", "", "\t", "% ", "!",
+	"var n = 1", "var m int", "func f() int { return n }", "type T struct{ n int }", "n", "f()", "n++", "_ = `", "%d`", "/*", "!done */", "// %time", "package main",
+	"func main() { f() }", "}", "\"%%\"",
+}
+
+func randomCell(r *rand.Rand) string {
+	ends := []string{"\n", "\n", "\n", "\r\n"}
+	var text strings.Builder
+	for range 1 + r.IntN(6) {
+		text.WriteString(snippets[r.IntN(len(snippets))] + ends[r.IntN(len(ends))])
+	}
+	return text.String()
+}
+
+// TestKernelAndJobAgree: the kernel and a job take random cells apart alike: they refuse the same magics with
+// the same words, run the same shell commands and the same mains, and leave the same lines of Go.
+func TestKernelAndJobAgree(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	seen := map[string]int{}
+	for range 2000 {
+		source := randomCell(r)
+		seen[checkAgreement(t, root, source)]++
+	}
+	for _, want := range []string{"refused", "not Go", "declares", "runs a main", "runs commands"} {
+		if seen[want] < 20 {
+			t.Errorf("only %d random cells: %s", seen[want], want)
+		}
+	}
+}
+
+// checkAgreement compares both sides, and says what the cell is.
+func checkAgreement(t *testing.T, root, source string) string {
+	t.Helper()
+	prepared := cell.Prepare(source, "status")
+	nb := &nbformat.Notebook{Path: "n.ipynb", Major: 4, Cells: []*nbformat.Cell{
+		{Type: nbformat.Code, Number: 1, Source: source}, {Type: nbformat.Code, Number: 2, Source: "%%\nprintln(1)"},
+	}}
+	module, err := export.FromNotebook(nb, export.Options{SourceDir: root})
+	if prepared.Err != nil {
+		var mistake *export.CellError
+		if !errors.As(err, &mistake) || fmt.Sprintf("line %d: %s", mistake.Line, mistake.Message) != prepared.Err.Error() {
+			t.Errorf("%q: the kernel says %v, a job %v", source, prepared.Err, err)
+		}
+		return "refused"
+	}
+	checkGoLines(t, source, prepared)
+	if err != nil {
+		return "not Go"
+	}
+	var commands []int
+	main := false
+	for _, step := range module.Steps {
+		switch {
+		case step.Cell != 1:
+		case step.IsShell():
+			commands = append(commands, step.Line)
+		default:
+			main = true
+		}
+	}
+	lines := strings.Split(prepared.Code, "\n")
+	wrapped := slices.DeleteFunc(prepared.Commands, func(line int) bool { return strings.HasPrefix(lines[line-1], "!*") })
+	if !slices.Equal(commands, wrapped) {
+		t.Errorf("%q: the kernel runs the commands in lines %v, a job those in %v", source, wrapped, commands)
+	}
+	c := gocell.Parse(source)
+	runs := c.File().HasMain() && (c.FirstGo() >= 0 || c.Has(gocell.Exec))
+	if main && !cell.HasMain(prepared.Code) || runs && !main {
+		t.Errorf("%q: it has a main: %v; the kernel: %v, a job: %v", source, runs, cell.HasMain(prepared.Code), main)
+	}
+	switch {
+	case main:
+		return "runs a main"
+	case len(commands) > 0:
+		return "runs commands"
+	}
+	return "declares"
+}
+
+// checkGoLines: GoNB gets each line of Go as it stands, and no line of a magic that it does not have.
+func checkGoLines(t *testing.T, source string, prepared cell.Prepared) {
+	t.Helper()
+	c, lines := gocell.Parse(source), strings.Split(prepared.Code, "\n")
+	for i, kind := range c.Kinds {
+		if kind == gocell.GoLine && lines[i] != c.Lines[i] || kind == gocell.JoinedLine && lines[i] != "" {
+			t.Errorf("%q: GoNB gets %q as line %d", source, lines[i], i+1)
+		}
+	}
+	for _, call := range c.Calls {
+		if call.Magic().Runner == gocell.Submit && lines[call.Line-1] != "" {
+			t.Errorf("%q: GoNB gets %q", source, lines[call.Line-1])
+		}
+	}
+}

@@ -1,0 +1,143 @@
+// Command recording runs a command and draws its output as an animated terminal, an SVG file. The
+// README shows such a recording; this makes it again, from the repository's root:
+//
+//	go run ./tests/recording docs/images/terminal.svg go run ./cmd/submit --local notebooks/mnist.ipynb
+//
+// A viewer that doesn't animate shows the end of the output.
+package main
+
+import (
+	"bufio"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The size of the terminal, in characters, and of a character, in pixels.
+const (
+	columns, rows = 100, 22
+	charWidth     = 7.8
+	lineHeight    = 18
+	margin        = 14
+)
+
+// duration is how long the animation plays, however long the command ran.
+const duration = 14 * time.Second
+
+// line is a line of output, and when it came.
+type line struct {
+	text string
+	at   time.Duration
+}
+
+func main() {
+	if len(os.Args) < 3 {
+		fmt.Fprintln(os.Stderr, "usage: recording FILE.svg COMMAND [ARGUMENT...]")
+		os.Exit(2)
+	}
+	if err := run(os.Args[1], os.Args[2:]); err != nil {
+		fmt.Fprintln(os.Stderr, "recording:", err)
+		os.Exit(1)
+	}
+}
+
+func run(file string, command []string) error {
+	lines, err := record(command)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(draw(lines)), 0o644)
+}
+
+// record runs a command and returns what a person would see, the command first.
+func record(command []string) ([]line, error) {
+	folder, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	lines := []line{{text: "$ " + strings.Join(command, " ")}}
+	cmd := exec.Command(command[0], command[1:]...)
+	out, in := io.Pipe()
+	cmd.Stdout, cmd.Stderr = in, in
+	began := time.Now()
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait(); in.Close() }()
+	for scanner := bufio.NewScanner(out); scanner.Scan(); {
+		text := strings.ReplaceAll(scanner.Text(), folder, "~/gonbatch")
+		lines = append(lines, line{text, time.Since(began)})
+	}
+	return lines, <-ended
+}
+
+// draw makes an SVG of the lines. Without animation it shows the last ones.
+func draw(lines []line) string {
+	lines = wrap(lines)
+	scale := float64(duration) / float64(lines[len(lines)-1].at)
+	for i := range lines {
+		lines[i].at = time.Duration(float64(lines[i].at) * scale)
+	}
+	var b strings.Builder
+	width, height := int(columns*charWidth)+2*margin, rows*lineHeight+2*margin
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d">
+<style>
+text { font: 13px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; fill: #d7dce2; white-space: pre; animation: show 1ms both; }
+.command { fill: #8fd18f; }
+@keyframes show { from { opacity: 0; } }
+%s</style>
+<rect width="%[1]d" height="%[2]d" rx="8" fill="#1c2128"/>
+<svg x="%[4]d" y="%[4]d" width="%[5]d" height="%[6]d"><g class="page">
+`, width, height, scrolling(lines), margin, width-2*margin, height-2*margin)
+	for i, l := range lines {
+		class := ""
+		if i == 0 {
+			class = ` class="command"`
+		}
+		fmt.Fprintf(&b, `<text x="0" y="%d"%s style="animation-delay:%dms" xml:space="preserve">%s</text>`+"\n",
+			i*lineHeight+13, class, l.at.Milliseconds(), escaped(l.text))
+	}
+	b.WriteString("</g></svg>\n</svg>\n")
+	return b.String()
+}
+
+// scrolling moves the page up by a line whenever a line comes for which there is no room.
+func scrolling(lines []line) string {
+	if len(lines) <= rows {
+		return ""
+	}
+	var frames strings.Builder
+	frames.WriteString("0% { transform: none; }\n")
+	for i, l := range lines[rows:] {
+		percent := 100 * float64(l.at) / float64(duration)
+		fmt.Fprintf(&frames, "%.3f%% { transform: translateY(%dpx); }\n", percent, -(i+1)*lineHeight)
+	}
+	return fmt.Sprintf(".page { transform: translateY(%dpx); animation: scroll %dms step-end both; }\n@keyframes scroll {\n%s}\n",
+		-(len(lines)-rows)*lineHeight, duration.Milliseconds(), frames.String())
+}
+
+// wrap breaks lines that are longer than the terminal is wide.
+func wrap(lines []line) []line {
+	var all []line
+	for _, l := range lines {
+		for part := range slices.Chunk([]rune(l.text), columns) {
+			all = append(all, line{string(part), l.at})
+		}
+		if l.text == "" {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+func escaped(text string) string {
+	var b strings.Builder
+	_ = xml.EscapeText(&b, []byte(text)) // A strings.Builder never fails.
+	return b.String()
+}
