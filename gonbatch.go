@@ -1,11 +1,13 @@
-// Package gonbatch holds the source of gonbatch's own library, so that a machine which only has the submit command can
-// compile notebooks that import it. Package source writes it to disk; nothing else needs this package.
+// Package gonbatch holds the source of gonbatch's own library, so that a machine which only has the
+// submit command can compile notebooks that import it. Package source writes it to disk; nothing
+// else needs this package.
 package gonbatch
 
 import "embed"
 
-// Library is the source of the packages that a notebook may import, with go.mod and go.sum. To make a further package
-// importable, add its folder here; a test in package source fails when one that these need is missing.
+// Library is the source of the packages that a notebook may import, with go.mod and go.sum. To make
+// a further package importable, add its folder here; a test in package source fails when one that
+// these need is missing.
 //
 //go:embed go.mod go.sum checkpoint data display distributed internal/cluster internal/fetch internal/plugin internal/rundir
 //go:embed kernel/keep logger models submit/result trainer

@@ -27,8 +27,9 @@ type measurement struct {
 	Version         string  `json:"version"`
 	ImagesPerSecond float64 `json:"images_per_second"`
 	MillisPerStep   float64 `json:"ms_per_step"`
-	// CPUPerStep is the first rank's, in milliseconds. It is only there where it is asked for, as what follows: how much longer a step takes in a
-	// trainer's loop than in a bare one, and the costs of a checkpoint.
+	// CPUPerStep is the first rank's, in milliseconds. It is only there where it is asked for, as
+	// what follows: how much longer a step takes in a trainer's loop than in a bare one, and the
+	// costs of a checkpoint.
 	CPUPerStep float64 `json:"cpu_ms_per_step"`
 	Over       float64 `json:"over_ms"`
 	MeanOver   float64 `json:"mean_over_ms"`
@@ -39,7 +40,8 @@ type measurement struct {
 // contender is a program that takes the training step.
 type contender struct {
 	name string
-	// start returns the processes of a measurement on the given cores, one rank each. The first one prints the measurement.
+	// start returns the processes of a measurement on the given cores, one rank each. The first one
+	// prints the measurement.
 	start func(ctx context.Context, cores []int, args []string) ([]*exec.Cmd, error)
 }
 
@@ -72,7 +74,8 @@ func build(ctx context.Context, pkg, name string) (string, error) {
 	return program, nil
 }
 
-// mpi starts a program as it is for one rank, by mpirun for several. Each rank pins itself to its core.
+// mpi starts a program as it is for one rank, by mpirun for several. Each rank pins itself to its
+// core.
 func mpi(program string) func(context.Context, []int, []string) ([]*exec.Cmd, error) {
 	return func(ctx context.Context, cores []int, args []string) ([]*exec.Cmd, error) {
 		// Word $1 has the cores, in the order of the ranks.
@@ -87,7 +90,8 @@ func mpi(program string) func(context.Context, []int, []string) ([]*exec.Cmd, er
 	}
 }
 
-// torchrun starts one process a rank with the variables that torchrun sets, each pinned to its core.
+// torchrun starts one process a rank with the variables that torchrun sets, each pinned to its
+// core.
 func torchrun(python, script string) func(context.Context, []int, []string) ([]*exec.Cmd, error) {
 	return func(ctx context.Context, cores []int, args []string) ([]*exec.Cmd, error) {
 		port, err := freePort()

@@ -1,16 +1,21 @@
-// Command bench measures gonbatch beside its peers, in one run, and writes what it finds to bench/results.
+// Command bench measures gonbatch beside its peers, in one run, and writes what it finds to
+// bench/results.
 //
-// The training step: the same CNN in gonbatch, PyTorch DDP and JAX, on one rank and on two, one core each. All take turns in each
-// round, so that a machine that slows down does so for all; a figure is the median over the rounds.
+// The training step: the same CNN in gonbatch, PyTorch DDP and JAX, on one rank and on two, one
+// core each. All take turns in each round, so that a machine that slows down does so for all; a
+// figure is the median over the rounds.
 //
-// The trainer: what package trainer costs over a hand-written loop, beside what Lightning costs over one in PyTorch, and what a training
-// feels of a checkpoint.
+// The trainer: what package trainer costs over a hand-written loop, beside what Lightning costs
+// over one in PyTorch, and what a training feels of a checkpoint.
 //
-// Submission: the time of `submit` on a real SLURM cluster (tests/cluster) with an unchanged notebook, and after one changed cell.
+// Submission: the time of `submit` on a real SLURM cluster (tests/cluster) with an unchanged
+// notebook, and after one changed cell.
 //
-// Checkpoints: what a training waits for, and how long saving and loading take, beside torch.save and safetensors' own library.
+// Checkpoints: what a training waits for, and how long saving and loading take, beside torch.save
+// and safetensors' own library.
 //
-// Export: `submit export` of notebooks of 10, 200 and 2,000 cells beside `jupyter nbconvert --to script`.
+// Export: `submit export` of notebooks of 10, 200 and 2,000 cells beside `jupyter nbconvert --to
+// script`.
 //
 //	make bench                     # installs the peers in .cache/bench-venv first
 //	go run ./bench -only step -rounds 3

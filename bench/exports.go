@@ -19,7 +19,8 @@ import (
 // exportSizes are the numbers of cells of the notebooks that are exported.
 var exportSizes = []int{10, 200, 2000}
 
-// mainEvery is how many cells of a notebook there are for each main cell: a program of its own in gonbatch's export.
+// mainEvery is how many cells of a notebook there are for each main cell: a program of its own in
+// gonbatch's export.
 const mainEvery = 10
 
 // exportReport is what measureExports finds.
@@ -118,7 +119,8 @@ func timed(ctx context.Context, env []string, name string, args ...string) (floa
 	return time.Since(start).Seconds(), nil
 }
 
-// exportNotebook makes a notebook: imports, then in each ten cells a heading, declarations and a main cell that uses them.
+// exportNotebook makes a notebook: imports, then in each ten cells a heading, declarations and a
+// main cell that uses them.
 func exportNotebook(cells int) ([]byte, error) {
 	list := []map[string]any{codeCell(1, "import (\n\t\"fmt\"\n\t\"strings\"\n)")}
 	for i := 2; i <= cells; i++ {

@@ -115,7 +115,8 @@ func cpuModel() string {
 	return "unknown"
 }
 
-// loadAverage is how many programs ran in the last minute: figures taken beside other work are worth little.
+// loadAverage is how many programs ran in the last minute: figures taken beside other work are
+// worth little.
 func loadAverage() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

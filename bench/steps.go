@@ -22,7 +22,8 @@ type stepReport struct {
 	Rows   []stepRow `json:"rows"`
 }
 
-// stepRow is one contender on one number of ranks. The first row of each number of ranks is gonbatch.
+// stepRow is one contender on one number of ranks. The first row of each number of ranks is
+// gonbatch.
 type stepRow struct {
 	Name            string    `json:"name"`
 	Version         string    `json:"version,omitempty"`

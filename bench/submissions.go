@@ -45,7 +45,8 @@ type submission struct {
 	changes  int
 }
 
-// measureSubmissions times `submit --nodes 2` from its start to its end, when sbatch has accepted the job.
+// measureSubmissions times `submit --nodes 2` from its start to its end, when sbatch has accepted
+// the job.
 func measureSubmissions(ctx context.Context, opts options, out io.Writer) (_ submitReport, err error) {
 	report := submitReport{CPU: cpuModel(), Rounds: opts.rounds}
 	program, err := build(ctx, "./cmd/submit", "bench-submit")

@@ -21,7 +21,8 @@ type trainerReport struct {
 	Checkpoints []costOfSave `json:"checkpoints"`
 }
 
-// loopRow is a trainer with one model on a number of ranks: its speed, or what it costs over a bare loop.
+// loopRow is a trainer with one model on a number of ranks: its speed, or what it costs over a bare
+// loop.
 type loopRow struct {
 	Name    string        `json:"name"`
 	Version string        `json:"version,omitempty"`

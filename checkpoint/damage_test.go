@@ -26,7 +26,8 @@ func saved(t *testing.T) (*checkpoint.Dir, *checkpoint.Snapshot) {
 	return dir, s
 }
 
-// passesOver holds that the checkpoint of step 2 is passed over for that of step 1, and that the report names it.
+// passesOver holds that the checkpoint of step 2 is passed over for that of step 1, and that the
+// report names it.
 func passesOver(t *testing.T, dir *checkpoint.Dir, what string) {
 	t.Helper()
 	var reports []string
@@ -108,7 +109,8 @@ func TestAllDamaged(t *testing.T) {
 	}
 }
 
-// TestDamagedGoesAway holds that a damaged checkpoint doesn't count as one that is kept, and doesn't stay for ever.
+// TestDamagedGoesAway holds that a damaged checkpoint doesn't count as one that is kept, and
+// doesn't stay for ever.
 func TestDamagedGoesAway(t *testing.T) {
 	dir, s := saved(t)
 	path := filepath.Join(dir.Path(), folder.Name(2), "model.safetensors")

@@ -9,7 +9,8 @@ import (
 	"gonbatch/checkpoint/safetensors"
 )
 
-// toFile are GoMLX's types as safetensors files name them. Complex numbers of 128 bits, and those of less than a byte, have no name there.
+// toFile are GoMLX's types as safetensors files name them. Complex numbers of 128 bits, and those
+// of less than a byte, have no name there.
 var toFile = map[dtypes.DType]safetensors.DType{
 	dtypes.Bool: safetensors.Bool,
 	dtypes.Int8: safetensors.I8, dtypes.Int16: safetensors.I16, dtypes.Int32: safetensors.I32, dtypes.Int64: safetensors.I64,

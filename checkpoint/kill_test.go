@@ -20,7 +20,8 @@ import (
 	"gonbatch/checkpoint"
 )
 
-// saverEnv makes this test's program a process that saves to the folder it names until it is killed.
+// saverEnv makes this test's program a process that saves to the folder it names until it is
+// killed.
 const saverEnv = "GONBATCH_TEST_SAVE_TO"
 
 func TestMain(m *testing.M) {
@@ -53,7 +54,8 @@ func numbered(step int64) (*checkpoint.Snapshot, error) {
 	return s, nil
 }
 
-// saveForEver goes on from the newest checkpoint, as a job that was requeued does, saves each step twice, and says which steps it has saved.
+// saveForEver goes on from the newest checkpoint, as a job that was requeued does, saves each step
+// twice, and says which steps it has saved.
 func saveForEver(path string) error {
 	dir, err := checkpoint.Open(path, checkpoint.Options{Keep: 2, Metric: "loss"})
 	if err != nil {
@@ -82,8 +84,8 @@ func saveForEver(path string) error {
 	}
 }
 
-// TestKilledWhileSaving kills a process at 100 random moments of its saves: what it said was saved is never lost, what is read is
-// whole, and nothing piles up.
+// TestKilledWhileSaving kills a process at 100 random moments of its saves: what it said was saved
+// is never lost, what is read is whole, and nothing piles up.
 func TestKilledWhileSaving(t *testing.T) {
 	const seed, kills = 20261121, 100
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -122,7 +124,8 @@ func timeOfSave(t *testing.T, root string) time.Duration {
 	return time.Since(start) / times
 }
 
-// killedSaver runs a process that saves, kills it some time after so many saves, and returns the last step that it said was saved.
+// killedSaver runs a process that saves, kills it some time after so many saves, and returns the
+// last step that it said was saved.
 func killedSaver(t *testing.T, root string, from int64, saves int, wait time.Duration) (last int64) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
@@ -158,7 +161,8 @@ func killedSaver(t *testing.T, root string, from int64, saves int, wait time.Dur
 	return last
 }
 
-// holds reads the newest checkpoint as another process does, and counts the folders that weren't finished.
+// holds reads the newest checkpoint as another process does, and counts the folders that weren't
+// finished.
 func holds(t *testing.T, root string, saved int64) (unfinished int) {
 	t.Helper()
 	entries, err := os.ReadDir(root)

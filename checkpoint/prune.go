@@ -10,8 +10,8 @@ import (
 	"gonbatch/checkpoint/folder"
 )
 
-// prune removes checkpoints beyond the newest that are kept, but neither the one just saved nor the best. What can't be removed is
-// reported and tried again after the next save.
+// prune removes checkpoints beyond the newest that are kept, but neither the one just saved nor the
+// best. What can't be removed is reported and tried again after the next save.
 func (d *Dir) prune(saved int64) {
 	all, err := List(d.path)
 	if err != nil {
@@ -48,7 +48,8 @@ func (d *Dir) remove(info Info, saved int64, keep map[string]bool) {
 // whole says whether a checkpoint can be used, as far as is known without reading it.
 func (d *Dir) whole(info Info) bool { return info.Valid() && !d.damaged[info.Path] }
 
-// ranked are the whole checkpoints that have the metric, the best first, and of equal ones the newest.
+// ranked are the whole checkpoints that have the metric, the best first, and of equal ones the
+// newest.
 func (d *Dir) ranked(all []Info) []Info {
 	var ranked []Info
 	if d.options.Metric == "" {

@@ -12,7 +12,8 @@ import (
 	"gonbatch/checkpoint/safetensors"
 )
 
-// fileName is a variable's name in a file: its path without the slash in front. variablePath is the way back.
+// fileName is a variable's name in a file: its path without the slash in front. variablePath is the
+// way back.
 func fileName(path string) string     { return strings.TrimPrefix(path, model.ScopeSeparator) }
 func variablePath(name string) string { return model.ScopeSeparator + name }
 

@@ -19,7 +19,8 @@ import (
 	"gonbatch/checkpoint"
 )
 
-// training is a small one with everything that has a state: a layer's buffer, dropout, Adam, and metrics.
+// training is a small one with everything that has a state: a layer's buffer, dropout, Adam, and
+// metrics.
 type training struct {
 	store   *model.Store
 	trainer *train.Trainer
@@ -90,8 +91,8 @@ func (tr *training) steps(t *testing.T, from, to int) []string {
 	return all
 }
 
-// TestResumeIsExact holds that a training which is saved, and goes on in new objects, is bit for bit that which wasn't stopped:
-// before its graph is built, and after.
+// TestResumeIsExact holds that a training which is saved, and goes on in new objects, is bit for
+// bit that which wasn't stopped: before its graph is built, and after.
 func TestResumeIsExact(t *testing.T) {
 	whole := newTraining(t, 5)
 	want := whole.steps(t, 0, 12)

@@ -26,8 +26,9 @@ var trainingVariables = map[string]bool{
 	model.RNGStateVariableName:       true,
 }
 
-// weights returns a function that says whether a variable is the model's: trainable, or a buffer of a layer such as a batch
-// normalisation's mean, or frozen. Not the model's are those in GoMLX's own scopes, and an optimizer's copies of trainable ones.
+// weights returns a function that says whether a variable is the model's: trainable, or a buffer of
+// a layer such as a batch normalisation's mean, or frozen. Not the model's are those in GoMLX's own
+// scopes, and an optimizer's copies of trainable ones.
 func weights(store *model.Store) func(*model.Variable) bool {
 	trainable := map[string]bool{}
 	for v := range store.IterVariables() {
@@ -50,8 +51,9 @@ func inTrainingScope(path string) bool {
 	return nested && trainingScopes[scope] || !nested && trainingVariables[scope]
 }
 
-// mirrors says whether a path is that of a trainable variable with something behind it, as "/dense/weights_1st_moment" is: the way
-// in which optimizers name, in a scope of their own, what they keep for each.
+// mirrors says whether a path is that of a trainable variable with something behind it, as
+// "/dense/weights_1st_moment" is: the way in which optimizers name, in a scope of their own, what
+// they keep for each.
 func mirrors(path string, trainable map[string]bool) bool {
 	for i := len(path); i > 0; i-- {
 		if trainable[path[:i]] {
@@ -61,11 +63,12 @@ func mirrors(path string, trainable map[string]bool) bool {
 	return false
 }
 
-// randomScope matches the scope of a metric, which GoMLX ends with an identifier that is new in every process.
+// randomScope matches the scope of a metric, which GoMLX ends with an identifier that is new in
+// every process.
 var randomScope = regexp.MustCompile(`^(/` + metric.Scope + `/.*_uuid_)([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(/.*)?$`)
 
-// renamer gives variables names that hold in every process: the first metric named Mean Loss is /metrics/Mean Loss_uuid_0, the
-// second _uuid_1, in the order in which they are asked for.
+// renamer gives variables names that hold in every process: the first metric named Mean Loss is
+// /metrics/Mean Loss_uuid_0, the second _uuid_1, in the order in which they are asked for.
 type renamer struct {
 	numbers map[string]int // By identifier.
 	counts  map[string]int // By the name in front of it.
@@ -88,13 +91,14 @@ func (r *renamer) stable(path string) string {
 	return match[1] + strconv.Itoa(n) + match[3]
 }
 
-// isOptional says whether a variable may be missing on one side without being another model: those of
-// metrics, and sums of gradients over batches, which are zero between two updates.
+// isOptional says whether a variable may be missing on one side without being another model: those
+// of metrics, and sums of gradients over batches, which are zero between two updates.
 func isOptional(path string) bool {
 	return isMetric(path) || strings.HasPrefix(path, model.ScopeSeparator+train.AccumulatedGradientsScope+model.ScopeSeparator)
 }
 
-// isMetric says whether a variable is a metric's: one that a program may have or not, without being another model.
+// isMetric says whether a variable is a metric's: one that a program may have or not, without being
+// another model.
 func isMetric(path string) bool {
 	return strings.HasPrefix(path, model.ScopeSeparator+metric.Scope+model.ScopeSeparator)
 }

@@ -32,7 +32,8 @@ func TestWriter(t *testing.T) {
 	contains(t, w.Save(take(t, store)), "the writer is closed")
 }
 
-// TestWriterTellsErrorsLater holds that a failed save is told by the next call, once, and doesn't keep others from being written.
+// TestWriterTellsErrorsLater holds that a failed save is told by the next call, once, and doesn't
+// keep others from being written.
 func TestWriterTellsErrorsLater(t *testing.T) {
 	dir := open(t, checkpoint.Options{})
 	w := checkpoint.NewWriter(dir)
@@ -111,7 +112,8 @@ func TestWriterIsInTheBackground(t *testing.T) {
 	ok(t, <-second, w.Close())
 }
 
-// TestWriterTakesAgain holds that memory is used again, and that each checkpoint has the values of its own moment nevertheless.
+// TestWriterTakesAgain holds that memory is used again, and that each checkpoint has the values of
+// its own moment nevertheless.
 func TestWriterTakesAgain(t *testing.T) {
 	dir := open(t, checkpoint.Options{Keep: checkpoint.KeepAll})
 	w := checkpoint.NewWriter(dir)

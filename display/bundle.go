@@ -82,7 +82,8 @@ func picture(img image.Image) Bundle {
 	return Bundle{PNG: base64.StdEncoding.EncodeToString(data.Bytes()), Text: typeName(img) + " " + size}
 }
 
-// page is a chart of go-echarts, or anything else that renders itself as a page of HTML. A frame keeps its scripts apart.
+// page is a chart of go-echarts, or anything else that renders itself as a page of HTML. A frame
+// keeps its scripts apart.
 func page(chart interface{ Render(io.Writer) error }) Bundle {
 	var text bytes.Buffer
 	if chart.Render(&text) != nil || !strings.HasPrefix(strings.TrimSpace(text.String()), "<") {
@@ -92,7 +93,8 @@ func page(chart interface{ Render(io.Writer) error }) Bundle {
 	return Bundle{HTML: frame, Text: typeName(chart)}
 }
 
-// figure is a figure of plotly: a struct that has Data, a list, and Layout, and that becomes JSON with these two.
+// figure is a figure of plotly: a struct that has Data, a list, and Layout, and that becomes JSON
+// with these two.
 func figure(value any) Bundle {
 	v := reflect.Indirect(reflect.ValueOf(value))
 	if v.Kind() != reflect.Struct || !v.FieldByName("Layout").IsValid() {

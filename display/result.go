@@ -11,8 +11,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// ResultFile is the name of the file in the folder rundir.EnvCellDir with the cell's result: a Bundle
-// as JSON.
+// ResultFile is the name of the file in the folder rundir.EnvCellDir with the cell's result: a
+// Bundle as JSON.
 const ResultFile = "result.json"
 
 // Result shows values as the result of the cell. A later call replaces an earlier one. Several

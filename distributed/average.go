@@ -41,7 +41,8 @@ func concatenate(flat []*graph.Node) *graph.Node {
 	return graph.Concatenate(flat, 0)
 }
 
-// byDType groups the indices of the nodes by element type, in order of appearance, which is the same on all ranks.
+// byDType groups the indices of the nodes by element type, in order of appearance, which is the
+// same on all ranks.
 func byDType(nodes []*graph.Node) [][]int {
 	var groups [][]int
 	position := map[dtypes.DType]int{}
@@ -57,8 +58,8 @@ func byDType(nodes []*graph.Node) [][]int {
 	return groups
 }
 
-// changedBuffers lists the model's variables that the step changes without training them, such as the moving averages of batch
-// normalization: without averaging, each rank would have its own.
+// changedBuffers lists the model's variables that the step changes without training them, such as
+// the moving averages of batch normalization: without averaging, each rank would have its own.
 func changedBuffers(store *model.Store, gradients []*graph.Node) []*model.Variable {
 	if len(gradients) == 0 {
 		return nil
@@ -78,8 +79,8 @@ func isBookkeeping(v *model.Variable) bool {
 	return isOwn(v) || topScope(v) == optimizer.Scope
 }
 
-// isOwn tells variables that each rank has for itself: metrics, whose names GoMLX draws again in each process, and gradients that wait
-// for more.
+// isOwn tells variables that each rank has for itself: metrics, whose names GoMLX draws again in
+// each process, and gradients that wait for more.
 func isOwn(v *model.Variable) bool {
 	top := topScope(v)
 	return top == metric.Scope || top == train.AccumulatedGradientsScope

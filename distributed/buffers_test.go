@@ -18,7 +18,8 @@ import (
 	"gonbatch/distributed/ranktest"
 )
 
-// averageNet keeps a moving value that is not trained, as batch normalization does, and drops units out.
+// averageNet keeps a moving value that is not trained, as batch normalization does, and drops units
+// out.
 func averageNet(scope *model.Scope, x *graph.Node) *graph.Node {
 	seen := scope.VariableWithValue("seen", float32(0)).SetTrainable(false)
 	if scope.IsTraining(x.Graph()) {
@@ -29,7 +30,8 @@ func averageNet(scope *model.Scope, x *graph.Node) *graph.Node {
 	return layers.Dense(scope.In("logits"), x, true, ranktest.Classes)
 }
 
-// TestBuffersAndRandomStreams: what a step changes without training is the same on all ranks afterwards, and each rank has random numbers of its own.
+// TestBuffersAndRandomStreams: what a step changes without training is the same on all ranks
+// afterwards, and each rank has random numbers of its own.
 func TestBuffersAndRandomStreams(t *testing.T) {
 	ranktest.RunWith(t, []ranktest.Launcher{ranktest.OpenMPI}, 2, func(t *testing.T) {
 		w := initWorld(t)
@@ -116,7 +118,8 @@ func fit(w *distributed.World, store *model.Store, net func(*model.Scope, *graph
 	return epoch(w, trainer, loader)
 }
 
-// TestFewerExamplesThanRanks: a rank without examples takes part in the evaluation, and counts nothing.
+// TestFewerExamplesThanRanks: a rank without examples takes part in the evaluation, and counts
+// nothing.
 func TestFewerExamplesThanRanks(t *testing.T) {
 	ranktest.RunWith(t, []ranktest.Launcher{ranktest.OpenMPI}, 3, func(t *testing.T) {
 		w := initWorld(t)

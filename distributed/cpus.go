@@ -27,9 +27,9 @@ func (c cpus) String() string {
 
 // bindCPUs makes the process use the CPUs that it was given and no others.
 //
-// A launcher that binds its ranks has done all; ranks on one node that were given the same CPUs divide them among themselves. Where SLURM
-// gave fewer CPUs than this process may use, because the site doesn't bind, only the number of threads is limited: which
-// CPUs are free is not known.
+// A launcher that binds its ranks has done all; ranks on one node that were given the same CPUs
+// divide them among themselves. Where SLURM gave fewer CPUs than this process may use, because the
+// site doesn't bind, only the number of threads is limited: which CPUs are free is not known.
 func bindCPUs(e cluster.Environment, peers communicator, getenv func(string) string) (cpus, error) {
 	allowed, err := affinity.Allowed()
 	if err != nil {
@@ -66,10 +66,12 @@ func limitThreads(n int) error {
 	return setXLAThreads(n)
 }
 
-// setXLAThreads sets the size of XLA's thread pool on the CPU, which its plugin takes from NPROC when it is loaded.
+// setXLAThreads sets the size of XLA's thread pool on the CPU, which its plugin takes from NPROC
+// when it is loaded.
 func setXLAThreads(n int) error { return os.Setenv("NPROC", strconv.Itoa(n)) } //nolint:forbidigo // XLA reads it nowhere else
 
-// ranksOnSameCPUs lists, in order, the ranks on this host that may use exactly the CPUs that this one may use, itself among them.
+// ranksOnSameCPUs lists, in order, the ranks on this host that may use exactly the CPUs that this
+// one may use, itself among them.
 func ranksOnSameCPUs(rank int, peers communicator, allowed []int) ([]int, error) {
 	mine := placeHash(allowed)
 	all, err := peers.AllGather(mine)
@@ -88,7 +90,8 @@ func ranksOnSameCPUs(rank int, peers communicator, allowed []int) ([]int, error)
 	return same, nil
 }
 
-// placeHash stands for a host and a set of its CPUs. Containers can share a host name, so the kernel's boot id is in it too.
+// placeHash stands for a host and a set of its CPUs. Containers can share a host name, so the
+// kernel's boot id is in it too.
 func placeHash(allowed []int) []byte {
 	hash := fnv.New64a()
 	bootID, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")

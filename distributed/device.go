@@ -35,8 +35,9 @@ func (w *World) openDevice(ctx context.Context, c Config, numCPUs int) error {
 		return err
 	}
 	if platform == plugin.CPU && devices > 1 {
-		// XLA's all-reduce between devices of the CPU blocks a thread of the pool until all devices have come to it. With as many
-		// threads as cores, those that are left may all wait as well: a dead lock, seen with 2 devices on 2 cores.
+		// XLA's all-reduce between devices of the CPU blocks a thread of the pool until all devices
+		// have come to it. With as many threads as cores, those that are left may all wait as well:
+		// a dead lock, seen with 2 devices on 2 cores.
 		if err := setXLAThreads(numCPUs + devices); err != nil {
 			return err
 		}
@@ -63,7 +64,8 @@ func (w *World) openDevice(ctx context.Context, c Config, numCPUs int) error {
 	return err
 }
 
-// checkDevices compares what the ranks see of GPUs, so that what can't work is said plainly. It returns which GPU is this rank's.
+// checkDevices compares what the ranks see of GPUs, so that what can't work is said plainly. It
+// returns which GPU is this rank's.
 func (w *World) checkDevices(c Config, platform string) (index int, err error) {
 	lookup := c.LookupEnv
 	if lookup == nil {
@@ -98,7 +100,8 @@ func (w *World) checkDevices(c Config, platform string) (index int, err error) {
 	return mine.Pick()
 }
 
-// loadPlugin installs the plugin if it is missing (one process at a time), loads it, and gives it the collectives.
+// loadPlugin installs the plugin if it is missing (one process at a time), loads it, and gives it
+// the collectives.
 func (w *World) loadPlugin(ctx context.Context, c Config) error {
 	dir, err := plugin.Ensure(ctx, plugin.Options{Platform: w.platform, Progress: c.Log, Getenv: c.Getenv})
 	if err != nil {
@@ -142,7 +145,8 @@ func hasGPU() bool {
 // allDevices stands for as many devices as there are.
 const allDevices = -1
 
-// chooseDevices says how many devices this process drives. On a CPU, "all" is a power of two, so that usual batch sizes can be divided.
+// chooseDevices says how many devices this process drives. On a CPU, "all" is a power of two, so
+// that usual batch sizes can be divided.
 func chooseDevices(want, platform string, size, numCPUs int) (int, error) {
 	switch {
 	case want == "":

@@ -180,7 +180,7 @@ func (w *World) evalSteps(trainer *train.Trainer, p part) iter.Seq2[[]*tensors.T
 
 type accumulation func(compute.Backend, train.Dataset) (*dataset.DistributedAccumulator, error)
 
-// evalOverDevices tells whether to go on.
+// evalOverDevices reports whether to go on.
 func (w *World) evalOverDevices(trainer *train.Trainer, p part, over accumulation, yield func([]*tensors.Tensor, error) bool) bool {
 	if p.begin == p.end {
 		return true

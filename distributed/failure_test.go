@@ -19,14 +19,15 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// The ranks of these tests do a few collectives, and then what SCENARIO says. VICTIM is the rank that it happens to.
+// The ranks of these tests do a few collectives, and then what SCENARIO says. VICTIM is the rank
+// that it happens to.
 const (
 	scenarioVariable = "SCENARIO"
 	victimVariable   = "VICTIM"
 )
 
-// stuckLimit is the stuck ranks' time limit in the tests. On a busy machine ranks that are well wait
-// for one another for seconds.
+// stuckLimit is the stuck ranks' time limit in the tests. On a busy machine ranks that are well
+// wait for one another for seconds.
 const stuckLimit = 10 * time.Second
 
 // scenario is what goes wrong: on the victim and, at the same time, on the others.
@@ -231,8 +232,8 @@ func TestFailure(t *testing.T) {
 
 const failureRanks = 3
 
-// withoutCMA keeps UCX, MPICH's transport, from reading another process's memory: where that process
-// is killed meanwhile, UCX ends this one at once, before there can be a report.
+// withoutCMA keeps UCX, MPICH's transport, from reading another process's memory: where that
+// process is killed meanwhile, UCX ends this one at once, before there can be a report.
 const withoutCMA = "UCX_TLS=^cma"
 
 func startScenario(t *testing.T, launcher ranktest.Launcher, name string, victim int) (rundir.Dir, []ranktest.Ended) {

@@ -23,8 +23,8 @@ func (w *World) Optimizer(inner optimizer.Interface) optimizer.Interface {
 	return &averagingOptimizer{world: w, inner: inner}
 }
 
-// averagingOptimizer is data parallelism: Li et al., PyTorch Distributed, VLDB 2020 (https://arxiv.org/abs/2006.15704), with one
-// bucket for all gradients.
+// averagingOptimizer is data parallelism: Li et al., PyTorch Distributed, VLDB 2020
+// (https://arxiv.org/abs/2006.15704), with one bucket for all gradients.
 type averagingOptimizer struct {
 	world *World
 	inner optimizer.Interface
@@ -37,7 +37,8 @@ func (o *averagingOptimizer) UpdateGraph(scope *model.Scope, g *graph.Graph, los
 	o.UpdateGraphWithGradients(scope, scope.BuildTrainableVariablesGradientsGraph(loss), loss.DType())
 }
 
-// UpdateGraphWithGradients implements train.OptimizeWithGradients: with accumulated gradients, the ranks communicate once an update.
+// UpdateGraphWithGradients implements train.OptimizeWithGradients: with accumulated gradients, the
+// ranks communicate once an update.
 func (o *averagingOptimizer) UpdateGraphWithGradients(scope *model.Scope, gradients []*graph.Node, lossDType dtypes.DType) {
 	inner, ok := o.inner.(train.OptimizeWithGradients)
 	if !ok {

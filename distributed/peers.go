@@ -11,7 +11,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// communicator moves data between the ranks. All methods block until the other ranks have called them too.
+// communicator moves data between the ranks. All methods block until the other ranks have called
+// them too.
 type communicator interface {
 	fmt.Stringer
 	AllReduce(values []float64) error

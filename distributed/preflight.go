@@ -95,7 +95,8 @@ func (w *World) places() ([]Place, error) {
 // checkedElements make a megabyte of float32.
 const checkedElements = 1 << 18
 
-// checkAllReduce compiles a program with one all-reduce, runs it twice, since the first time opens connections too, and returns the second time.
+// checkAllReduce compiles a program with one all-reduce, runs it twice, since the first time opens
+// connections too, and returns the second time.
 func (w *World) checkAllReduce() (took time.Duration, err error) {
 	exec, err := graph.NewExec(w.backend, func(x *graph.Node) *graph.Node {
 		if w.Size() == 1 {

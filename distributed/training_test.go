@@ -146,7 +146,8 @@ func run(t *testing.T, launcher ranktest.Launcher, n int, env ...string) (outcom
 	return o, out
 }
 
-// TestEquivalence: the same global batch gives the same weights and metrics on any number of ranks and devices.
+// TestEquivalence: the same global batch gives the same weights and metrics on any number of ranks
+// and devices.
 func TestEquivalence(t *testing.T) {
 	if ranktest.InRank() {
 		trainRank(t)
@@ -231,7 +232,8 @@ func TestOneProgram(t *testing.T) {
 			}
 		}
 	}
-	// Both ranks write their dump to the folder; the files of equal programs may replace each other.
+	// Both ranks write their dump to the folder; the files of equal programs may replace each
+	// other.
 	if len(with) < 1 || len(with) > 2 {
 		t.Fatalf("programs with a collective: %v, want the training step alone", with)
 	}

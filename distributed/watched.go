@@ -26,7 +26,8 @@ func stuckTimeout(getenv func(string) string) (time.Duration, error) {
 	return timeout, nil
 }
 
-// startWatch begins to watch the other ranks. The failure of an earlier start of the job is forgotten.
+// startWatch begins to watch the other ranks. The failure of an earlier start of the job is
+// forgotten.
 func startWatch(ctx context.Context, c Config, e cluster.Environment, peers communicator, run rundir.Dir) (*watch.Watch, error) {
 	stuck, err := stuckTimeout(c.Getenv)
 	if err != nil {
@@ -75,7 +76,8 @@ func (w watched) Transport() unsafe.Pointer {
 	return w.watch.Transport(inner)
 }
 
-// Close says goodbye before the communicator does, which may wait for the other ranks: these need not end at the same time.
+// Close says goodbye before the communicator does, which may wait for the other ranks: these need
+// not end at the same time.
 func (w watched) Close() error {
 	w.watch.Closing()
 	err := w.communicator.Close()

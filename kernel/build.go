@@ -11,14 +11,16 @@ import (
 
 // BuildOptions say what Build builds.
 type BuildOptions struct {
-	// Session is the folder of the session, Go the go command. Args are those of `go build -o`: the program, and more flags.
+	// Session is the folder of the session, Go the go command. Args are those of `go build -o`: the
+	// program, and more flags.
 	Session, Go string
 	Args        []string
 	// Environ is the environment of the go command, as in os.Environ.
 	Environ []string
 }
 
-// Build builds the program of a cell, in the working folder. The session's go command calls it by `PROGRAM kernel build`.
+// Build builds the program of a cell, in the working folder. The session's go command calls it by
+// `PROGRAM kernel build`.
 func Build(ctx context.Context, opts BuildOptions) error {
 	if len(opts.Args) == 0 || opts.Session == "" || opts.Go == "" {
 		return errors.New("kernel build: want --session FOLDER --go COMMAND PROGRAM [FLAGS]: the kernel calls this itself")

@@ -110,7 +110,8 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// runCells runs cells in one session, with further variables in its environment: status, ename, evalue and text of each.
+// runCells runs cells in one session, with further variables in its environment: status, ename,
+// evalue and text of each.
 func runCells(t *testing.T, codes []string, env ...string) [][4]string {
 	t.Helper()
 	input, err := json.Marshal(codes)

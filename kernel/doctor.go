@@ -23,7 +23,8 @@ type Finding struct {
 	Optional bool
 }
 
-// Doctor looks at everything that a session needs, without starting one. Of opts it uses SourceDir, PluginDir and Environ.
+// Doctor looks at everything that a session needs, without starting one. Of opts it uses SourceDir,
+// PluginDir and Environ.
 func Doctor(opts Options) []Finding {
 	env := environment(opts.Environ)
 	specFound, spec := specFinding(env)

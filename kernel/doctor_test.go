@@ -9,7 +9,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// TestDoctor examines machines that lack things, and this one, on which the tests' set-up has installed all.
+// TestDoctor examines machines that lack things, and this one, on which the tests' set-up has
+// installed all.
 func TestDoctor(t *testing.T) {
 	root, err := filepath.Abs("..")
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// startGuard starts the process that outlives a kernel which is killed, and ends what that has started. The returned function ends it.
+// startGuard starts the process that outlives a kernel which is killed, and ends what that has
+// started. The returned function ends it.
 func startGuard(opts Options, s *session) (stop func(), err error) {
 	r, w, err := os.Pipe() // Nothing that the kernel starts gets w, so r ends with the kernel.
 	if err != nil {
@@ -42,8 +43,9 @@ const (
 	guardPause = 50 * time.Millisecond
 )
 
-// Guard waits for the end of in, that of the session's kernel. Then it kills whatever the session has started and is still there, in whichever process
-// group and session, and removes the session's folder. Jobs that a scheduler runs are none of the session's processes.
+// Guard waits for the end of in, that of the session's kernel. Then it kills whatever the session
+// has started and is still there, in whichever process group and session, and removes the session's
+// folder. Jobs that a scheduler runs are none of the session's processes.
 func Guard(in io.Reader, sessionDir string, environ []string) error {
 	if !strings.HasPrefix(filepath.Base(sessionDir), sessionPrefix) {
 		return fmt.Errorf("kernel: guard: %q is no folder of a session", sessionDir)
@@ -59,7 +61,8 @@ func Guard(in io.Reader, sessionDir string, environ []string) error {
 	return os.RemoveAll(sessionDir)
 }
 
-// killMarked kills the processes that have the mark in their environment, and returns how many there were.
+// killMarked kills the processes that have the mark in their environment, and returns how many
+// there were.
 func killMarked(mark, job string) (killed int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, file := range files {

@@ -29,7 +29,8 @@ type inputEnd struct {
 	Expressions map[string]map[string]any `json:"expressions"`
 }
 
-// TestInput: programs and shell commands that read get what the user types, or an empty input; expressions are evaluated.
+// TestInput: programs and shell commands that read get what the user types, or an empty input;
+// expressions are evaluated.
 func TestInput(t *testing.T) {
 	const scan = "%%\nlines := bufio.NewScanner(os.Stdin)\nfor i := 0; i < 2 && lines.Scan(); i++ {\n\tfmt.Println(\"got\", lines.Text())\n}\nfmt.Println(lines.Err())"
 	tests := []struct {

@@ -11,19 +11,24 @@ import (
 	"strings"
 )
 
-// Name is the kernel's name in Jupyter: the folder of its kernelspec, and the kernelspec.name in a notebook's metadata.
+// Name is the kernel's name in Jupyter: the folder of its kernelspec, and the kernelspec.name in a
+// notebook's metadata.
 const Name = "gonbatch"
 
 // DisplayName is what Jupyter's launcher shows.
 const DisplayName = "Go (gonbatch)"
 
-// InstallOptions say where and how Install writes the kernelspec. The zero value installs for the current user.
+// InstallOptions say where and how Install writes the kernelspec. The zero value installs for the
+// current user.
 type InstallOptions struct {
-	// DataDir is Jupyter's data folder. Unset, it is $JUPYTER_DATA_DIR, else ~/.local/share/jupyter.
+	// DataDir is Jupyter's data folder. Unset, it is $JUPYTER_DATA_DIR, else
+	// ~/.local/share/jupyter.
 	DataDir string
-	// Prefix, if set, is a Python environment (its sys.prefix) for which to install: DataDir is Prefix/share/jupyter.
+	// Prefix, if set, is a Python environment (its sys.prefix) for which to install: DataDir is
+	// Prefix/share/jupyter.
 	Prefix string
-	// Program is the program that Jupyter starts as `PROGRAM kernel run --connection-file FILE`. Unset, it is this one.
+	// Program is the program that Jupyter starts as `PROGRAM kernel run --connection-file FILE`.
+	// Unset, it is this one.
 	Program string
 	// Env are variables that Jupyter sets for the kernel.
 	Env map[string]string
@@ -46,7 +51,8 @@ type spec struct {
 	Env           map[string]string `json:"env"`
 }
 
-// Install writes the kernelspec, with its logo, and returns its folder. Installing again replaces it.
+// Install writes the kernelspec, with its logo, and returns its folder. Installing again replaces
+// it.
 func Install(opts InstallOptions) (string, error) {
 	dataDir, err := opts.dataDir()
 	if err != nil {
@@ -118,8 +124,8 @@ func (o InstallOptions) dataDir() (string, error) {
 	return "", errors.New("neither HOME nor JUPYTER_DATA_DIR is set: set JUPYTER_DATA_DIR to Jupyter's data folder")
 }
 
-// program returns the program that the kernelspec names. One that `go run` built is gone when it ends: it is copied beside the
-// kernelspec.
+// program returns the program that the kernelspec names. One that `go run` built is gone when it
+// ends: it is copied beside the kernelspec.
 func (o InstallOptions) program(dir string) (string, error) {
 	if o.Program != "" {
 		return filepath.Abs(o.Program)
@@ -158,7 +164,8 @@ func copyProgram(dst, src string) error {
 	return writeFile(dst, data, 0o755)
 }
 
-// writeFile writes a file whole: a reader sees the old one or the new one, also while a program of that name runs.
+// writeFile writes a file whole: a reader sees the old one or the new one, also while a program of
+// that name runs.
 func writeFile(name string, data []byte, perm os.FileMode) error {
 	tmp, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 
 // ToolOptions say how InstallTools installs.
 type ToolOptions struct {
-	// Dir is the kernelspec's folder, as Install returned it. SourceDir is the root of gonbatch's source tree.
+	// Dir is the kernelspec's folder, as Install returned it. SourceDir is the root of gonbatch's
+	// source tree.
 	Dir, SourceDir string
 	// Environ is the environment of the go command, as in os.Environ.
 	Environ []string
@@ -21,8 +22,9 @@ type ToolOptions struct {
 	Progress io.Writer
 }
 
-// InstallTools installs GoNB, goimports and gopls beside the kernelspec. It returns what the kernelspec's environment has to say of them:
-// see InstallOptions.Env. Without gopls, which may be missing, it says so and goes on.
+// InstallTools installs GoNB, goimports and gopls beside the kernelspec. It returns what the
+// kernelspec's environment has to say of them: see InstallOptions.Env. Without gopls, which may be
+// missing, it says so and goes on.
 func InstallTools(ctx context.Context, opts ToolOptions) (map[string]string, error) {
 	goCommand, err := findGo(opts.Environ)
 	if err != nil {

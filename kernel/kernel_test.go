@@ -20,7 +20,8 @@ import (
 	"gonbatch/tests/jupyter"
 )
 
-// TestMain also is the program that Jupyter starts, PROGRAM kernel run --connection-file FILE, and that builds cells for it.
+// TestMain also is the program that Jupyter starts, PROGRAM kernel run --connection-file FILE, and
+// that builds cells for it.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "kernel" && os.Args[2] == "run" {
 		flags := flag.NewFlagSet("kernel run", flag.ExitOnError)
@@ -64,7 +65,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestNotebook executes a notebook whose cells import GoMLX and gonbatch's own packages, without a network and a set-up cell.
+// TestNotebook executes a notebook whose cells import GoMLX and gonbatch's own packages, without a
+// network and a set-up cell.
 func TestNotebook(t *testing.T) {
 	tmp := t.TempDir()
 	result := execute(t, "testdata/gomlx.ipynb", "TMPDIR="+tmp)
@@ -82,7 +84,8 @@ func TestNotebook(t *testing.T) {
 	})
 }
 
-// TestFailingCell: a cell that does not compile fails the notebook with the compiler's own message in plain text.
+// TestFailingCell: a cell that does not compile fails the notebook with the compiler's own message
+// in plain text.
 func TestFailingCell(t *testing.T) {
 	result := execute(t, "testdata/broken.ipynb")
 	if !strings.Contains(result.Error, "undefined: nothing") {
@@ -90,7 +93,8 @@ func TestFailingCell(t *testing.T) {
 	}
 }
 
-// TestNoOrphans kills a client with SIGKILL while a cell runs and finds no process alive; and its kernel: the cell ends.
+// TestNoOrphans kills a client with SIGKILL while a cell runs and finds no process alive; and its
+// kernel: the cell ends.
 func TestNoOrphans(t *testing.T) {
 	for _, victim := range []string{"client", "kernel", "gonb"} {
 		t.Run(victim, func(t *testing.T) {
@@ -112,7 +116,8 @@ func TestNoOrphans(t *testing.T) {
 	}
 }
 
-// TestNoOrphansOfCells: what a cell has started elsewhere, by Go or by a shell, ends with a kernel that is killed, and its folder is removed.
+// TestNoOrphansOfCells: what a cell has started elsewhere, by Go or by a shell, ends with a kernel
+// that is killed, and its folder is removed.
 func TestNoOrphansOfCells(t *testing.T) {
 	for name, code := range map[string]string{
 		"program": `%%\nexec.Command("setsid", "sleep", "3600").Run()`,
@@ -149,7 +154,8 @@ func kill(t *testing.T, mark, victim string) {
 	t.Fatalf("no %s among %v", victim, processesWith(mark))
 }
 
-// TestRestart restarts the kernel in the middle of a cell: the cell ends, the new session is fresh and works.
+// TestRestart restarts the kernel in the middle of a cell: the cell ends, the new session is fresh
+// and works.
 func TestRestart(t *testing.T) {
 	script := `
 import json, sys
@@ -193,7 +199,8 @@ func startBusyClient(t *testing.T, mark string) *exec.Cmd {
 	return startClient(t, mark, `import "time"\n%%\ntime.Sleep(time.Hour)`).Cmd
 }
 
-// startClient starts a client whose kernel runs a cell, given as between quotes in Python. All of their processes have mark in the environment.
+// startClient starts a client whose kernel runs a cell, given as between quotes in Python. All of
+// their processes have mark in the environment.
 func startClient(t *testing.T, mark, cell string) busyClient {
 	t.Helper()
 	tmp := t.TempDir()

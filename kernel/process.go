@@ -14,8 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runTree runs a command to its end, and with it every process that it leaves behind. When ctx ends, the command gets SIGTERM and,
-// after grace, SIGKILL; that is not an error. Should this process be killed, the kernel sends the command SIGTERM.
+// runTree runs a command to its end, and with it every process that it leaves behind. When ctx
+// ends, the command gets SIGTERM and, after grace, SIGKILL; that is not an error. Should this
+// process be killed, the kernel sends the command SIGTERM.
 func runTree(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
 	// Linux signals the child when the thread that started it ends.
 	runtime.LockOSThread()
@@ -60,7 +61,8 @@ func stop(ctx context.Context, p *os.Process, grace time.Duration, ended <-chan 
 	}
 }
 
-// killOrphans kills the children that this process did not have before, and theirs, which become its children in turn.
+// killOrphans kills the children that this process did not have before, and theirs, which become
+// its children in turn.
 func killOrphans(before map[int]bool) {
 	for {
 		killed := 0
@@ -78,7 +80,8 @@ func killOrphans(before map[int]bool) {
 	}
 }
 
-// children lists the processes that are children of this one, whichever of its threads they belong to.
+// children lists the processes that are children of this one, whichever of its threads they belong
+// to.
 func children() map[int]bool { return childrenOf("self") }
 
 // childrenOf lists the children of a process, given by its name in /proc.
@@ -116,9 +119,9 @@ func (s *session) workDir() string {
 	return dir
 }
 
-// interrupt sends SIGINT to all that this process started and all that those started: GoNB, which ends the cell, and the cell's whole
-// tree. gopls works for later cells too and is left alone. It reports whether GoNB had started something: between the steps of a cell it
-// forgets an interrupt.
+// interrupt sends SIGINT to all that this process started and all that those started: GoNB, which
+// ends the cell, and the cell's whole tree. gopls works for later cells too and is left alone. It
+// reports whether GoNB had started something: between the steps of a cell it forgets an interrupt.
 func interrupt() (reached bool) {
 	for pid := range childrenOf("self") {
 		if nameOf(pid) == "gonb" && len(childrenOf(strconv.Itoa(pid))) > 0 {

@@ -31,19 +31,23 @@ type Options struct {
 	ConnectionFile string
 	// SourceDir is the root of gonbatch's source tree.
 	SourceDir string
-	// PluginDir is the folder of XLA's PJRT plugin. Unset, cells find or install it themselves on first use.
+	// PluginDir is the folder of XLA's PJRT plugin. Unset, cells find or install it themselves on
+	// first use.
 	PluginDir string
 	// Environ is the environment of GoNB and of the cells, as in os.Environ.
 	Environ []string
-	// Submit is the submit command, for the magics that submit the notebook. Unset, it is this program.
+	// Submit is the submit command, for the magics that submit the notebook. Unset, it is this
+	// program.
 	Submit string
-	// Log receives errors, and the end of GoNB's log if GoNB fails, or all of it if rundir.EnvVerbose is set. Unset, it is os.Stderr.
+	// Log receives errors, and the end of GoNB's log if GoNB fails, or all of it if
+	// rundir.EnvVerbose is set. Unset, it is os.Stderr.
 	Log io.Writer
 }
 
-// Run runs one kernel session. It blocks until the client shuts the kernel down, the client's process is gone, the process gets
-// SIGTERM or SIGHUP, or ctx ends; then it leaves no process and no file behind. It takes over the process's signals and the
-// processes that GoNB orphans, so it wants a process to itself.
+// Run runs one kernel session. It blocks until the client shuts the kernel down, the client's
+// process is gone, the process gets SIGTERM or SIGHUP, or ctx ends; then it leaves no process and
+// no file behind. It takes over the process's signals and the processes that GoNB orphans, so it
+// wants a process to itself.
 func Run(ctx context.Context, opts Options) error {
 	opts, err := opts.resolve()
 	if err != nil {
@@ -126,7 +130,8 @@ func serve(ctx context.Context, opts Options, found tools, s *session, front rel
 	return err
 }
 
-// longestSocketDir is the length of a folder's path in which a socket still can be: the system allows 107 bytes for all.
+// longestSocketDir is the length of a folder's path in which a socket still can be: the system
+// allows 107 bytes for all.
 const longestSocketDir = 95
 
 // socketDir returns a folder for sockets: the session's own, unless its path is too long.
@@ -173,8 +178,9 @@ func (o Options) resolve() (Options, error) {
 	return o, err
 }
 
-// watchClient returns a context that ends when the process that started this one is gone, or on SIGTERM or SIGHUP. SIGINT is for
-// the cell that runs, which GoNB ends itself: it is swallowed here.
+// watchClient returns a context that ends when the process that started this one is gone, or on
+// SIGTERM or SIGHUP. SIGINT is for the cell that runs, which GoNB ends itself: it is swallowed
+// here.
 func watchClient(ctx context.Context, getppid func() int) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 4)

@@ -147,11 +147,13 @@ func (s *session) writePrograms(t tools) error {
 // tools are the programs that a session needs; without gopls there is no completion.
 type tools struct {
 	goCommand, gonb, goimports, gopls string
-	// self is the program that builds cells, as SELF kernel build, and runs them, as SELF kernel stream: the kernel's own.
+	// self is the program that builds cells, as SELF kernel build, and runs them, as SELF kernel
+	// stream: the kernel's own.
 	self string
 }
 
-// findTools looks where the kernelspec says, on PATH, beside this program, and where the go command installs programs.
+// findTools looks where the kernelspec says, on PATH, beside this program, and where the go command
+// installs programs.
 func findTools(env environment, sourceDir string) (tools, error) {
 	goCommand, err := findGo(env)
 	if err != nil {

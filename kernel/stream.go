@@ -29,8 +29,8 @@ func Stream(command []string, cellDir string) (code int, err error) {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT) // The kernel interrupts the command itself.
 	runtime.LockOSThread()                                 // Linux signals the child when the thread that started it ends.
 	defer runtime.UnlockOSThread()
-	// GoNB kills a command that an interrupt does not end: then this process ends too, and with it the
-	// pipes for whose end GoNB waits.
+	// GoNB kills a command that an interrupt does not end: then this process ends too, and with it
+	// the pipes for whose end GoNB waits.
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 		return 0, os.NewSyscallError("prctl", err)
 	}

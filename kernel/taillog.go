@@ -8,8 +8,9 @@ import (
 // tailSize is how much of GoNB's log is kept.
 const tailSize = 16 << 10
 
-// tailLog keeps the end of what is written to it. GoNB tells of each cell, and of each error in one with a stack of its own: in a
-// terminal, such as jupyter console's, that would be between the user's lines.
+// tailLog keeps the end of what is written to it. GoNB tells of each cell, and of each error in one
+// with a stack of its own: in a terminal, such as jupyter console's, that would be between the
+// user's lines.
 type tailLog struct {
 	mu   sync.Mutex
 	text []byte

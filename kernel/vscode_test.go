@@ -13,7 +13,8 @@ import (
 //go:embed testdata/vscode.py
 var vscodeScript string
 
-// TestVSCode plays the sequences of messages that VS Code's Jupyter extension sends to a real kernel. See testdata/vscode/README.md.
+// TestVSCode plays the sequences of messages that VS Code's Jupyter extension sends to a real
+// kernel. See testdata/vscode/README.md.
 func TestVSCode(t *testing.T) {
 	python := jupyter.Python(t)
 	env := append(os.Environ(), append(kernelEnv(t), "TMPDIR="+t.TempDir())...)

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// waitsForInput reports whether a process below this one is in a read of its standard input, and that is the pipe.
+// waitsForInput reports whether a process below this one is in a read of its standard input, and
+// that is the pipe.
 func waitsForInput(pipe string) bool {
 	pipe, err := filepath.EvalSymlinks(pipe)
 	return err == nil && waitsBelow("self", pipe)
@@ -26,8 +27,8 @@ func waitsBelow(process, pipe string) bool {
 	return false
 }
 
-// readsStdin reports whether a thread of a process waits in read(0, ...): its line in /proc begins with the call's number (on x86-64,
-// on arm64) and its first argument.
+// readsStdin reports whether a thread of a process waits in read(0, ...): its line in /proc begins
+// with the call's number (on x86-64, on arm64) and its first argument.
 func readsStdin(process string) bool {
 	files, _ := filepath.Glob("/proc/" + process + "/task/*/syscall")
 	for _, file := range files {

@@ -28,8 +28,9 @@ type WarmOptions struct {
 	Environ []string
 }
 
-// Warm fetches the modules that notebooks import and fills Go's build cache with them, so that the first cell that imports them takes no
-// longer than others, and none needs a network. It takes minutes the first time, and blocks; it lets other programs go first.
+// Warm fetches the modules that notebooks import and fills Go's build cache with them, so that the
+// first cell that imports them takes no longer than others, and none needs a network. It takes
+// minutes the first time, and blocks; it lets other programs go first.
 func Warm(ctx context.Context, opts WarmOptions) error {
 	return inModule(opts.SourceDir, opts.Environ, func(m warmModule) error {
 		return m.run(ctx, "build", "-ldflags=-s", "-o", filepath.Join(m.dir, "program"))

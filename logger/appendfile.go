@@ -10,8 +10,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// openLines opens a file of lines to append to it, and makes it if it is missing. A last line without its end is what a process
-// that ended while it wrote has left: it is removed.
+// openLines opens a file of lines to append to it, and makes it if it is missing. A last line
+// without its end is what a process that ended while it wrote has left: it is removed.
 func openLines(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -27,7 +27,8 @@ func openLines(path string) (*os.File, error) {
 	return f, nil
 }
 
-// replaceLines gives a file of lines new content, as a whole, and opens it to append instead of the old one.
+// replaceLines gives a file of lines new content, as a whole, and opens it to append instead of the
+// old one.
 func replaceLines(path string, content []byte, old *os.File) (*os.File, error) {
 	if err := rundir.WriteFileAtomic(path, content, 0o644); err != nil {
 		return old, err

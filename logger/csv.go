@@ -187,7 +187,7 @@ func (l *CSV) rewind(step int64) error {
 	return l.rewrite(l.columns, left)
 }
 
-// keeps tells whether a row stays, and notes what it has.
+// keeps reports whether a row stays, and notes what it has.
 func (l *CSV) keeps(row []string, step int64) bool {
 	at, err := strconv.ParseInt(row[0], 10, 64)
 	if err != nil || l.options.training != "" && row[2] != l.options.training {

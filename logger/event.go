@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The fields of TensorBoard's messages that are written here: tensorboard/compat/proto/event.proto and summary.proto. No Go module
-// with them is kept, and these few need no generated code.
+// The fields of TensorBoard's messages that are written here: tensorboard/compat/proto/event.proto
+// and summary.proto. No Go module with them is kept, and these few need no generated code.
 const (
 	eventWallTime    = 1
 	eventStep        = 2

@@ -91,7 +91,7 @@ func (l *JSONLines) rewind(step int64) error {
 	return err
 }
 
-// keeps tells whether a line stays, and notes what it has.
+// keeps reports whether a line stays, and notes what it has.
 func (l *JSONLines) keeps(line []byte, step int64) bool {
 	var values map[string]any
 	if json.Unmarshal(line, &values) != nil {

@@ -98,7 +98,8 @@ func TestCSVRefuses(t *testing.T) {
 	}
 }
 
-// TestMaskedCRC holds the checksum to the one of an empty record's length, as TensorFlow's own files have it.
+// TestMaskedCRC holds the checksum to the one of an empty record's length, as TensorFlow's own
+// files have it.
 func TestMaskedCRC(t *testing.T) {
 	tests := []struct {
 		name string

@@ -101,7 +101,8 @@ func NewMLflow(o MLflowOptions) (*MLflow, error) {
 	return &MLflow{server: server, now: time.Now}, nil
 }
 
-// checkAddress refuses what is no tracking server: MLflow's clients and server no longer use its file store.
+// checkAddress refuses what is no tracking server: MLflow's clients and server no longer use its
+// file store.
 func checkAddress(uri string) error {
 	const fix = "start one with `mlflow server` and set MLFLOW_TRACKING_URI to http://HOST:PORT or https://HOST"
 	switch {

@@ -175,7 +175,8 @@ func jsonNumber(x float64) any {
 	return x
 }
 
-// artifact stores a file where the server says: through the server itself, or in a folder that both see.
+// artifact stores a file where the server says: through the server itself, or in a folder that both
+// see.
 func (s *mlflowServer) artifact(name string, content io.Reader) error {
 	uri, err := url.Parse(s.run.ArtifactURI)
 	if err != nil {

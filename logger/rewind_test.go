@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestRewind: an earlier process recorded steps 1 to 4, its successor goes on after step 2. Another training shares the file.
+// TestRewind: an earlier process recorded steps 1 to 4, its successor goes on after step 2. Another
+// training shares the file.
 func TestRewind(t *testing.T) {
 	tests := []struct {
 		name string

@@ -49,7 +49,8 @@ func NewTensorBoard(dir string) (*TensorBoard, error) {
 	return l, nil
 }
 
-// open makes the event file. Readers take a folder's event files by name, so the name begins with the time.
+// open makes the event file. Readers take a folder's event files by name, so the name begins with
+// the time.
 func (l *TensorBoard) open(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err

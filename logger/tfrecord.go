@@ -7,14 +7,16 @@ import (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// maskedCRC is the checksum of TFRecord files: CRC-32C, rotated and shifted so that a checksum of data with checksums in it stays good.
+// maskedCRC is the checksum of TFRecord files: CRC-32C, rotated and shifted so that a checksum of
+// data with checksums in it stays good.
 func maskedCRC(data []byte) uint32 {
 	const maskDelta = 0xa282ead8
 	crc := crc32.Checksum(data, castagnoli)
 	return (crc>>15 | crc<<17) + maskDelta
 }
 
-// appendRecord appends data as a TFRecord: its length, the length's checksum, the data, the data's checksum; little endian.
+// appendRecord appends data as a TFRecord: its length, the length's checksum, the data, the data's
+// checksum; little endian.
 func appendRecord(b, data []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(data)))
 	b = binary.LittleEndian.AppendUint32(b, maskedCRC(b[len(b)-8:]))

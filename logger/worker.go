@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// worker calls one logger of a Multi, in its own goroutine, which ends when the queue is closed and the logger's last call returns.
+// worker calls one logger of a Multi, in its own goroutine, which ends when the queue is closed and
+// the logger's last call returns.
 type worker struct {
 	logger  Logger
 	timeout time.Duration
@@ -41,7 +42,8 @@ func (w *worker) run() {
 	}
 }
 
-// call calls the logger. A panic is an error; a call that takes too long is reported while it still runs.
+// call calls the logger. A panic is an error; a call that takes too long is reported while it still
+// runs.
 func (w *worker) call(record func(Logger) error) (err error) {
 	watch := time.AfterFunc(w.timeout, func() { w.failed(fmt.Errorf("it hangs: a record took more than %s", w.timeout), 0) })
 	defer watch.Stop()

@@ -16,7 +16,8 @@ import (
 	"gonbatch/internal/plugin"
 )
 
-// openXLA opens the real XLA once. The plugin is named by its path, for go-xla reads its own search path before main.
+// openXLA opens the real XLA once. The plugin is named by its path, for go-xla reads its own search
+// path before main.
 var openXLA = sync.OnceValues(func() (compute.Backend, error) {
 	dir, err := plugin.Ensure(context.Background(), plugin.Options{Progress: os.Stderr})
 	if err != nil {

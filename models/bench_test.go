@@ -8,8 +8,8 @@ import (
 	"gonbatch/models"
 )
 
-// The gradient of a pool by itself, with the first pool's shape in the MNIST network. Compare with -cpu pinned:
-// taskset -c 0 go test -bench PoolGradient ./models
+// The gradient of a pool by itself, with the first pool's shape in the MNIST network. Compare with
+// -cpu pinned: taskset -c 0 go test -bench PoolGradient ./models
 func BenchmarkPoolGradient(b *testing.B) {
 	x, weights := noise(1, 64, 28, 28, 32), noise(2, 64, 14, 14, 32)
 	for _, bench := range []struct {

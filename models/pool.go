@@ -13,7 +13,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// The axes of an image cut into 2x2 windows: [batch, height/2, rowAxis, width/2, columnAxis, channels].
+// The axes of an image cut into 2x2 windows: [batch, height/2, rowAxis, width/2, columnAxis,
+// channels].
 const (
 	rowAxis    = 2
 	columnAxis = 4
@@ -42,10 +43,11 @@ func MaxPool2x2(x *graph.Node) *graph.Node {
 	return graph.ReduceMax(graph.IdentityWithCustomGradient(windows, shareTies), rowAxis, columnAxis)
 }
 
-// shareTies divides the gradient v by the number of largest pixels in each window. ReduceMax's own gradient gives each
-// of them the whole, so that a constant background would count four times.
+// shareTies divides the gradient v by the number of largest pixels in each window. ReduceMax's own
+// gradient gives each of them the whole, so that a constant background would count four times.
 //
-// It is written pixel by pixel, for XLA compiles that into one loop over the channels; reductions took twice the time.
+// It is written pixel by pixel, for XLA compiles that into one loop over the channels; reductions
+// took twice the time.
 func shareTies(windows, v *graph.Node) *graph.Node {
 	pixel := func(row, column int) *graph.Node {
 		return graph.Slice(windows, graph.AxisRange(), graph.AxisRange(), graph.AxisElem(row), graph.AxisRange(), graph.AxisElem(column), graph.AxisRange())

@@ -135,7 +135,8 @@ func rankOptions(spec submit.JobSpec) []string {
 	}
 }
 
-// rankLogs is SLURM's pattern for the logs of all ranks: "%" is doubled wherever it is not a placeholder.
+// rankLogs is SLURM's pattern for the logs of all ranks: "%" is doubled wherever it is not a
+// placeholder.
 func rankLogs(dir rundir.Dir) string {
 	return rundir.At(escapePattern(dir.Path())).RankLogPattern("%t")
 }

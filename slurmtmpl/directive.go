@@ -75,9 +75,9 @@ var plain = regexp.MustCompile(`^[A-Za-z0-9_./:,+@%=-]+$`)
 
 func option(name, value string) string { return "--" + name + "=" + quoteDirective(value) }
 
-// quoteDirective quotes for sbatch's own reader of #SBATCH lines, which is not a shell: a backslash takes the next
-// character as it is, in double quotes too; "#" outside of quotes starts a comment; "$" means nothing. A newline cannot
-// be quoted at all: JobSpec.Validate refuses it.
+// quoteDirective quotes for sbatch's own reader of #SBATCH lines, which is not a shell: a backslash
+// takes the next character as it is, in double quotes too; "#" outside of quotes starts a comment;
+// "$" means nothing. A newline cannot be quoted at all: JobSpec.Validate refuses it.
 func quoteDirective(value string) string {
 	if plain.MatchString(value) {
 		return value

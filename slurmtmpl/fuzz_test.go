@@ -36,7 +36,8 @@ var (
 		"export rank=\"$rank more\"", "f() { :; }; export -f f", "alias exec=false", "readonly stop", "y=not-exported", "set -- a b c", "export Z=$'new\\nline'", "export -n code", "set -o posix", "true || false", "umask 077"}
 )
 
-// TestRandomEnvironments: a program gets exactly what a plain shell would have after the user's variables and setup.
+// TestRandomEnvironments: a program gets exactly what a plain shell would have after the user's
+// variables and setup.
 func TestRandomEnvironments(t *testing.T) {
 	for seed := range 30 {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 //go:embed job.sbatch.tmpl
 var embedded string
 
-// Render returns the batch script of spec, from the file spec.Template or else from the embedded template. An invalid
-// spec is refused.
+// Render returns the batch script of spec, from the file spec.Template or else from the embedded
+// template. An invalid spec is refused.
 func Render(spec submit.JobSpec) ([]byte, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err

@@ -136,8 +136,8 @@ func TestOwnTemplate(t *testing.T) {
 	}
 }
 
-// fakeSrun records its environment's values and its arguments, each ended by a NUL, and fails if the program's name is
-// "fails".
+// fakeSrun records its environment's values and its arguments, each ended by a NUL, and fails if
+// the program's name is "fails".
 const fakeSrun = `#!/bin/bash
 printf '%s\0' "$GONBATCH_CELL" "$GONBATCH_ENV_V" "$GONBATCH_ENV_W" "$@" >> "$RECORD"
 [[ " $* " != *"/bin/fails "* ]] || exit 7
@@ -148,7 +148,8 @@ const fakeScontrol = `#!/bin/bash
 echo "   JobState=RUNNING Reason=None Dependency=(null)"
 `
 
-// runScript runs a rendered script with bash and a fake srun, and returns what srun was given, and the script's code.
+// runScript runs a rendered script with bash and a fake srun, and returns what srun was given, and
+// the script's code.
 func runScript(t *testing.T, spec submit.JobSpec) (record []string, code int, dir string) {
 	t.Helper()
 	dir = t.TempDir()

@@ -16,8 +16,8 @@ import (
 	"gonbatch/submit"
 )
 
-// srunTwice runs what srun is given as two tasks, passes SIGUSR1 on to them, and ends with the higher of their codes. As with
-// --kill-on-bad-exit, a task that fails has the other killed.
+// srunTwice runs what srun is given as two tasks, passes SIGUSR1 on to them, and ends with the
+// higher of their codes. As with --kill-on-bad-exit, a task that fails has the other killed.
 const srunTwice = `#!/bin/bash
 while [[ $1 == --* ]]; do shift; done
 SLURM_PROCID=0 "$@" & first=$!
@@ -33,7 +33,8 @@ done
 exit $code
 `
 
-// scontrolFake shows the state in the file "state", and notes a requeue, which it refuses where there is a file "forbidden".
+// scontrolFake shows the state in the file "state", and notes a requeue, which it refuses where
+// there is a file "forbidden".
 const scontrolFake = `#!/bin/bash
 case $1 in
 show) echo "JobId=12 JobName=x JobState=LIE Reason=Lie"; echo "   JobState=$(cat state) Dependency=(null)" ;;
@@ -122,7 +123,8 @@ func (s *start) run(t *testing.T, signal syscall.Signal) (out string, code int) 
 	return all.String(), cmd.ProcessState.ExitCode()
 }
 
-// TestStopAndRequeue: the ranks are told to stop, both save, and what comes next depends on SLURM and on the limits.
+// TestStopAndRequeue: the ranks are told to stop, both save, and what comes next depends on SLURM
+// and on the limits.
 func TestStopAndRequeue(t *testing.T) {
 	const resume = "resume it with: submit resume "
 	for _, tc := range []struct {
@@ -176,7 +178,8 @@ func TestStopAndRequeue(t *testing.T) {
 	}
 }
 
-// TestStartsGoOn: a later start knows its number, leaves out what has ended well, and forgets the failure of the one before.
+// TestStartsGoOn: a later start knows its number, leaves out what has ended well, and forgets the
+// failure of the one before.
 func TestStartsGoOn(t *testing.T) {
 	s := newStart(t)
 	s.spec.Steps = []submit.Step{{Name: "shell-1", Shell: true}, {Name: "train"}}
@@ -247,7 +250,8 @@ func TestTooManyRestarts(t *testing.T) {
 	}
 }
 
-// TestShellcheck has the scripts read by shellcheck. Below its warnings are hints that a generated script need not follow.
+// TestShellcheck has the scripts read by shellcheck. Below its warnings are hints that a generated
+// script need not follow.
 func TestShellcheck(t *testing.T) {
 	path, err := exec.LookPath("shellcheck")
 	if err != nil {
@@ -266,7 +270,8 @@ func TestShellcheck(t *testing.T) {
 	}
 }
 
-// TestRankShell: the shell that starts a rank gives the rank's own code, except for one that has saved.
+// TestRankShell: the shell that starts a rank gives the rank's own code, except for one that has
+// saved.
 func TestRankShell(t *testing.T) {
 	if script := string(rendered(t)); !strings.Contains(script, "\ngonbatch_env='"+rankEnv+"'\n") ||
 		!strings.Contains(script, "\ngonbatch_rank='"+strings.Replace(rankShell, rankEnv, "'$gonbatch_env'", 1)+"'\n") {

@@ -37,8 +37,8 @@ func TestSignalDuringSetup(t *testing.T) {
 	}
 }
 
-// TestShellHasSavedNothing: only ranks can have saved. A shell command that ends with their code has
-// failed.
+// TestShellHasSavedNothing: only ranks can have saved. A shell command that ends with their code
+// has failed.
 func TestShellHasSavedNothing(t *testing.T) {
 	for name, change := range map[string]func(*start){
 		"step": func(s *start) {

@@ -8,8 +8,8 @@ import (
 	"gonbatch/submit"
 )
 
-// TestSupersededStart: a start on a node that SLURM has lost begins no step beside the next one, and
-// does not have that one queued again.
+// TestSupersededStart: a start on a node that SLURM has lost begins no step beside the next one,
+// and does not have that one queued again.
 func TestSupersededStart(t *testing.T) {
 	const next = "#!/bin/bash\necho 'the next' >> \"$GONBATCH_RUN_DIR/starts\"\n"
 	for _, tc := range []struct {

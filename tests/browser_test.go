@@ -14,8 +14,9 @@ import (
 // cellLimit bounds a cell of the browser's tests on a busy machine.
 const cellLimit = 10 * time.Minute
 
-// TestBrowser is a session of a person in JupyterLab on the login node of a real cluster: the example notebook is run, submitted,
-// and followed on the page until the job has completed; its result is used, and another job is ended by a click.
+// TestBrowser is a session of a person in JupyterLab on the login node of a real cluster: the
+// example notebook is run, submitted, and followed on the page until the job has completed; its
+// result is used, and another job is ended by a click.
 func TestBrowser(t *testing.T) {
 	c := cluster.Start(t)
 	u := newUser(t, c.Env()...)
@@ -35,6 +36,8 @@ func TestBrowser(t *testing.T) {
 	lab.Shows(card, ": running", cellLimit)
 	lab.Shows(card, "rank 1 · ", cellLimit)
 	lab.ScreenshotCell("running", card)
+	lab.Shows(card, "train/loss", cellLimit)
+	lab.Screenshot("live") // The README shows it.
 	lab.Shows(card, ": completed", cellLimit)
 	lab.ScreenshotCell("completed", card)
 	wantAll(t, lab.Output(card), "submitting this session: 4 cells", "test/accuracy 0.9", "n1", "n2", "rank 0 · done", "rank 1 · done", "train/loss")
@@ -84,7 +87,8 @@ func clickCancel(t *testing.T, lab *browser.Lab) {
 	lab.ScreenshotCell("cancelled", waiting)
 }
 
-// lookAgain opens the saved notebook once more: it shows what it showed. In a narrow and dark window nothing sticks out.
+// lookAgain opens the saved notebook once more: it shows what it showed. In a narrow and dark
+// window nothing sticks out.
 func lookAgain(t *testing.T, lab *browser.Lab, card int) {
 	t.Helper()
 	lab.Save()
@@ -101,7 +105,8 @@ func lookAgain(t *testing.T, lab *browser.Lab, card int) {
 	}
 }
 
-// copyMNIST puts the example notebook into the user's folder, with some steps of training instead of two passes over the data.
+// copyMNIST puts the example notebook into the user's folder, with some steps of training instead
+// of two passes over the data.
 func (u user) copyMNIST(t *testing.T) {
 	t.Helper()
 	text := read(t, mnist(t))

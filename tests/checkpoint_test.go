@@ -35,7 +35,8 @@ type pythonFile struct {
 	Metadata map[string]string
 }
 
-// TestPythonReadsWeights saves weights of every type, reads them by Python's own safetensors, and reads what Python wrote of them.
+// TestPythonReadsWeights saves weights of every type, reads them by Python's own safetensors, and
+// reads what Python wrote of them.
 func TestPythonReadsWeights(t *testing.T) {
 	t.Parallel()
 	weights := map[string]struct {

@@ -71,7 +71,8 @@ gonbui.DisplayHTML("<b id=\"bold\">bold</b><script>draw()</script>")
 gonbui.DisplayImage(image.NewGray(image.Rect(0, 0, 3, 3)))
 gonbui.SendData(&protocol.DisplayData{Data: map[protocol.MIMEType]any{"application/vnd.plotly.v1+json": "{\"data\": []}"}})
 gonbui.Sync()`
-	// fails panics in rank 0 only: another rank that fails first would end it before it has said why.
+	// fails panics in rank 0 only: another rank that fails first would end it before it has said
+	// why.
 	fails = `%%
 fmt.Println("before")
 if os.Getenv("OMPI_COMM_WORLD_RANK")+os.Getenv("SLURM_PROCID") == "1" {
@@ -80,7 +81,8 @@ if os.Getenv("OMPI_COMM_WORLD_RANK")+os.Getenv("SLURM_PROCID") == "1" {
 panic("no data")`
 )
 
-// TestExecuted: the executed notebook has what each cell has put out, here, by mpirun and on a cluster, and Jupyter's tools read it.
+// TestExecuted: the executed notebook has what each cell has put out, here, by mpirun and on a
+// cluster, and Jupyter's tools read it.
 func TestExecuted(t *testing.T) {
 	t.Parallel()
 	jupyter.Python(t)
@@ -110,7 +112,8 @@ func TestExecuted(t *testing.T) {
 	}
 }
 
-// checkFrom fixes the failed cell and runs the notebook from there: what stands before it is taken from the failed run.
+// checkFrom fixes the failed cell and runs the notebook from there: what stands before it is taken
+// from the failed run.
 func checkFrom(t *testing.T, u user, failed rundir.Dir, flags []string) {
 	t.Helper()
 	name := u.write(t, "demo.ipynb", declarations, "!echo from a shell; echo oops >&2", shows, "%%\nfmt.Println(\"fixed\")", "%%\nfmt.Println(\"never\")")
@@ -182,8 +185,8 @@ func TestExecutedIsBounded(t *testing.T) {
 	}
 }
 
-// TestExecutedOfAKilledJob: a job that is ended from outside has an executed notebook that says so, also where nothing of the job
-// was left to write it.
+// TestExecutedOfAKilledJob: a job that is ended from outside has an executed notebook that says so,
+// also where nothing of the job was left to write it.
 func TestExecutedOfAKilledJob(t *testing.T) {
 	t.Parallel()
 	jupyter.Python(t)
@@ -223,7 +226,8 @@ func TestExecutedOfAKilledJob(t *testing.T) {
 	}
 }
 
-// TestExecutedOfARestart: a cell that saves, stops and is started again has the output of both starts, and so has its log.
+// TestExecutedOfARestart: a cell that saves, stops and is started again has the output of both
+// starts, and so has its log.
 func TestExecutedOfARestart(t *testing.T) {
 	t.Parallel()
 	jupyter.Python(t)

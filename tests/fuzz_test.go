@@ -12,7 +12,8 @@ import (
 	"gonbatch/tests/jupyter"
 )
 
-// fuzzTime is for each target: enough to notice that one is broken. What long runs have found is in testdata/fuzz, which every "go test" runs.
+// fuzzTime is for each target: enough to notice that one is broken. What long runs have found is in
+// testdata/fuzz, which every "go test" runs.
 const fuzzTime = "3s"
 
 // TestFuzz fuzzes all that reads notebooks and composes programs from them, shortly.

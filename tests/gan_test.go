@@ -13,8 +13,9 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// TestGAN trains the notebook with two models, two losses and two optimizers for two short epochs, on one rank and on two, and looks at
-// what it leaves. That it draws digits after a few whole epochs is for people to see.
+// TestGAN trains the notebook with two models, two losses and two optimizers for two short epochs,
+// on one rank and on two, and looks at what it leaves. That it draws digits after a few whole
+// epochs is for people to see.
 func TestGAN(t *testing.T) {
 	for _, tasks := range []string{"1", "2"} {
 		t.Run(tasks+" ranks", func(t *testing.T) {
@@ -43,7 +44,8 @@ func TestGAN(t *testing.T) {
 	}
 }
 
-// checkSamples looks at a picture of 8 by 8 samples: no two of its rows of samples may be alike, as they are if the noise is not used.
+// checkSamples looks at a picture of 8 by 8 samples: no two of its rows of samples may be alike, as
+// they are if the noise is not used.
 func checkSamples(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.Open(path)

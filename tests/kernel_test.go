@@ -11,8 +11,9 @@ import (
 	"gonbatch/tests/jupyter"
 )
 
-// conformance is what each test of jupyter_kernel_test does with the kernel. A test that fails here must pass before it moves
-// to "ok", and one that is "ok" must stay so; a test of the suite that is not listed is an error.
+// conformance is what each test of jupyter_kernel_test does with the kernel. A test that fails here
+// must pass before it moves to "ok", and one that is "ok" must stay so; a test of the suite that is
+// not listed is an error.
 var conformance = map[string]string{
 	"test_clear_output":   "ok",
 	"test_completion":     "ok",

@@ -21,8 +21,8 @@ var freshCells = []string{
 		"fmt.Println(y.Value())",
 }
 
-// TestKernelInstall installs the kernel for a user who has nothing but Go, and runs a notebook with it without a network; then it takes
-// the kernel away.
+// TestKernelInstall installs the kernel for a user who has nothing but Go, and runs a notebook with
+// it without a network; then it takes the kernel away.
 func TestKernelInstall(t *testing.T) {
 	t.Parallel()
 	jupyter.Python(t)
@@ -65,7 +65,8 @@ func TestKernelInstall(t *testing.T) {
 	}
 }
 
-// freshEnvironment is that of a new user, but for what would be downloaded: Go's caches, and XLA's plugin.
+// freshEnvironment is that of a new user, but for what would be downloaded: Go's caches, and XLA's
+// plugin.
 func freshEnvironment(t *testing.T, home string) []string {
 	t.Helper()
 	env := []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + t.TempDir()}

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestLocalMNIST is the first thing that a newcomer does: all devices of this machine, by XLA's own sharding.
+// TestLocalMNIST is the first thing that a newcomer does: all devices of this machine, by XLA's own
+// sharding.
 func TestLocalMNIST(t *testing.T) {
 	u := newUser(t)
 	out := u.mustSubmit(t, "--local", mnist(t))
@@ -34,7 +35,8 @@ func TestLocalRanks(t *testing.T) {
 	}
 }
 
-// TestReaderGone: submit ... | head ends the ranks too, though neither mpirun nor a rank is told that the reader is gone.
+// TestReaderGone: submit ... | head ends the ranks too, though neither mpirun nor a rank is told
+// that the reader is gone.
 func TestReaderGone(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)

@@ -16,8 +16,8 @@ import (
 	"gonbatch/tests/jupyter"
 )
 
-// TestSubmitFromNotebook submits jobs to a real cluster from cells of a notebook that runs in a real Jupyter client, and waits for
-// them there.
+// TestSubmitFromNotebook submits jobs to a real cluster from cells of a notebook that runs in a
+// real Jupyter client, and waits for them there.
 func TestSubmitFromNotebook(t *testing.T) {
 	t.Parallel()
 	jupyter.Python(t)
@@ -65,7 +65,8 @@ func TestSubmitFromNotebook(t *testing.T) {
 	u.checkSession(t)
 }
 
-// TestMagicErrors: magics that can't do what they are asked for fail their cell, and say what is wrong, where, and what to do.
+// TestMagicErrors: magics that can't do what they are asked for fail their cell, and say what is
+// wrong, where, and what to do.
 func TestMagicErrors(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -179,7 +180,8 @@ func (u user) execute(t *testing.T, notebook string) jupyter.Result {
 	})
 }
 
-// kernelEnv installs the real kernel for one test, and is the environment in which a client finds it. JUPYTER_DATA_DIR comes first.
+// kernelEnv installs the real kernel for one test, and is the environment in which a client finds
+// it. JUPYTER_DATA_DIR comes first.
 func (u user) kernelEnv(t *testing.T) []string {
 	t.Helper()
 	root, err := jupyter.Root()

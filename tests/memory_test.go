@@ -17,13 +17,15 @@ import (
 	"time"
 )
 
-// outputsMB is how much a big notebook's cells have put out: go test ./tests -run BigNotebook -args -outputs-mb 500.
+// outputsMB is how much a big notebook's cells have put out: go test ./tests -run BigNotebook -args
+// -outputs-mb 500.
 var outputsMB = flag.Int("outputs-mb", 200, "megabytes of outputs in TestBigNotebook's notebook")
 
 // memoryLimit is what reading any notebook may take.
 const memoryLimit = 100 << 20
 
-// TestBigNotebook: a notebook full of outputs is exported, checked and run in little memory, and copied whole.
+// TestBigNotebook: a notebook full of outputs is exported, checked and run in little memory, and
+// copied whole.
 func TestBigNotebook(t *testing.T) {
 	u := newUser(t)
 	path := filepath.Join(u.folder, "big.ipynb")
@@ -44,7 +46,8 @@ func TestBigNotebook(t *testing.T) {
 	wantAll(t, read(t, run.RankLog(0)), "small\n")
 }
 
-// writeBig writes a notebook whose first cell has put out images and long lines, its second many short lines.
+// writeBig writes a notebook whose first cell has put out images and long lines, its second many
+// short lines.
 func writeBig(t *testing.T, path string, size int) {
 	t.Helper()
 	file, err := os.Create(path)
@@ -76,7 +79,8 @@ func writeBig(t *testing.T, path string, size int) {
 // peakLine is the most memory that a process has had, in kB.
 var peakLine = regexp.MustCompile(`(?m)^VmHWM:\s+(\d+) kB$`)
 
-// peakMemory runs a command and gives the memory that it took itself, without the compilers that it starts.
+// peakMemory runs a command and gives the memory that it took itself, without the compilers that it
+// starts.
 func (u user) peakMemory(t *testing.T, args ...string) (peak int) {
 	t.Helper()
 	path, err := submitBinary()

@@ -16,8 +16,8 @@ import (
 // accuracyLine is the notebook's last line, such as "test/accuracy 0.9906, test/loss 0.0294".
 var accuracyLine = regexp.MustCompile(`(?m)(?:^|>)test/accuracy (\d\.\d+), `)
 
-// TestNotebookInJupyter executes the example notebook, unchanged, in a real Jupyter client under the kernel that `submit kernel
-// install` installs. It trains on one device.
+// TestNotebookInJupyter executes the example notebook, unchanged, in a real Jupyter client under
+// the kernel that `submit kernel install` installs. It trains on one device.
 func TestNotebookInJupyter(t *testing.T) {
 	jupyter.Python(t)
 	root, err := jupyter.Root()

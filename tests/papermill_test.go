@@ -11,7 +11,8 @@ import (
 	"gonbatch/tests/jupyter"
 )
 
-// TestPapermill executes a notebook with parameters by the real papermill, which finds the translator by its entry point.
+// TestPapermill executes a notebook with parameters by the real papermill, which finds the
+// translator by its entry point.
 func TestPapermill(t *testing.T) {
 	t.Parallel()
 	python := jupyter.Python(t)

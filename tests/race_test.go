@@ -7,7 +7,8 @@ import (
 	"gonbatch/tests/jupyter"
 )
 
-// raced are the packages in which many goroutines share state: the kernel's, the watch over the ranks, and what follows a job.
+// raced are the packages in which many goroutines share state: the kernel's, the watch over the
+// ranks, and what follows a job.
 var raced = []string{"./kernel/relay", "./kernel/widget", "./kernel/magic", "./kernel/wire", "./distributed/watch", "./logger", "./submit", "./submit/executed"}
 
 // TestRace runs their tests once more, with the race detector.

@@ -13,8 +13,9 @@ import (
 	"gonbatch/tests/cluster"
 )
 
-// training is a notebook whose last step can be told to save and stop, and which ends with the same result however often that was
-// done. In its first start it waits in the middle of its work, "holding", until it is told or killed.
+// training is a notebook whose last step can be told to save and stop, and which ends with the same
+// result however often that was done. In its first start it waits in the middle of its work,
+// "holding", until it is told or killed.
 type training struct {
 	name  string
 	cells []string
@@ -24,7 +25,8 @@ type training struct {
 	final func(t *testing.T, run rundir.Dir) string
 }
 
-// counting is plain Go: each of two ranks hashes the numbers of its steps, and keeps that in a file.
+// counting is plain Go: each of two ranks hashes the numbers of its steps, and keeps that in a
+// file.
 var counting = training{
 	name: "counting",
 	args: []string{"--mpi", "none"},
@@ -104,13 +106,15 @@ type scenario struct {
 	args     []string
 	// disturb happens while the training holds.
 	disturb func(t *testing.T, c *cluster.Cluster, j *trainee)
-	// says are texts that submit's own output has by the end, and state how the job ends; "" is well.
+	// says are texts that submit's own output has by the end, and state how the job ends; "" is
+	// well.
 	says  []string
 	state string
-	// restarts counts the starts behind the first. A job that ended otherwise than well is resumed in one more.
+	// restarts counts the starts behind the first. A job that ended otherwise than well is resumed
+	// in one more.
 	restarts int
-	// resumable tells that a run that did not end well is to be resumed, with the options resume. Elsewhere tells that these
-	// give it another number of ranks: the result is not the same then.
+	// resumable tells that a run that did not end well is to be resumed, with the options resume.
+	// Elsewhere tells that these give it another number of ranks: the result is not the same then.
 	resumable, elsewhere bool
 	resume               []string
 	// alone is a scenario that disturbs whatever runs on its cluster.
@@ -136,8 +140,9 @@ var scenarios = []scenario{
 	{name: "scancel", training: &counting, disturb: scancel, state: "cancelled", resumable: true, says: []string{"cancelled"}},
 }
 
-// TestRestarts: whatever happens to a job on a real cluster, its training ends with the result of an undisturbed one, by itself or
-// after a "submit resume". What the scheduler does is the same for all programs, so some scenarios need no real training.
+// TestRestarts: whatever happens to a job on a real cluster, its training ends with the result of
+// an undisturbed one, by itself or after a "submit resume". What the scheduler does is the same for
+// all programs, so some scenarios need no real training.
 func TestRestarts(t *testing.T) {
 	t.Parallel()
 	shared := cluster.Start(t)
@@ -241,7 +246,7 @@ func (s scenario) play(t *testing.T, c *cluster.Cluster, want string) {
 	wantAll(t, j.mustSubmit(t, "status", run.Name()), "state:         completed", fmt.Sprintf("restarts:      %d", restarts))
 }
 
-// holds tells whether both ranks wait in the middle of their work.
+// holds reports whether both ranks wait in the middle of their work.
 func (j *trainee) holds() bool {
 	for rank := range 2 {
 		logs, err := filepath.Glob(filepath.Join(j.folder, "runs", "*", "logs", fmt.Sprintf("rank-%d.log", rank)))

@@ -7,8 +7,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// training with package trainer on two ranks: all that makes going on hard is in it, dropout's random numbers, the moving averages of
-// batch normalization, and Adam's.
+// training with package trainer on two ranks: all that makes going on hard is in it, dropout's
+// random numbers, the moving averages of batch normalization, and Adam's.
 var withTrainer = training{
 	name: "trainer",
 	args: []string{"--mpi", "pmix", "--cpus-per-task", "1"},

@@ -27,7 +27,8 @@ func TestShellCells(t *testing.T) {
 	})
 }
 
-// shellCells: each command runs once and in its place, on the first node, and what it writes the main cell reads.
+// shellCells: each command runs once and in its place, on the first node, and what it writes the
+// main cell reads.
 func shellCells(t *testing.T, u user, flags ...string) {
 	t.Helper()
 	name := u.write(t, "shell.ipynb",
@@ -50,7 +51,8 @@ func shellCells(t *testing.T, u user, flags ...string) {
 	}
 }
 
-// failingShell: a command's exit code is the job's, the message names its cell, and nothing runs behind it.
+// failingShell: a command's exit code is the job's, the message names its cell, and nothing runs
+// behind it.
 func failingShell(t *testing.T, u user) {
 	name := u.write(t, "bad.ipynb", "!true\n!echo about to fail; exit 9", "%%\nos.WriteFile(\"ran\", nil, 0o644)")
 	out, err := u.submit(t, "--nodes", "2", "--follow", name)

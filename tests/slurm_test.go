@@ -77,7 +77,8 @@ func job(t *testing.T, out string) string {
 	return match[1]
 }
 
-// mismatch: srun --mpi=none starts each rank as an MPI world of one. That must not train twice in silence.
+// mismatch: srun --mpi=none starts each rank as an MPI world of one. That must not train twice in
+// silence.
 func mismatch(t *testing.T, c *cluster.Cluster) {
 	u := newUser(t, c.Env()...)
 	out, err := u.submit(t, "--nodes", "2", "--mpi", "none", "--mpi-library", "libmpich.so.12", "--follow", mnist(t))

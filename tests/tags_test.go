@@ -10,7 +10,8 @@ import (
 	"gonbatch/tests/cluster"
 )
 
-// TestTags runs main cells with tags that say on how many ranks they run, and whether they may fail, with two ranks.
+// TestTags runs main cells with tags that say on how many ranks they run, and whether they may
+// fail, with two ranks.
 func TestTags(t *testing.T) {
 	t.Parallel()
 	t.Run("on this machine", func(t *testing.T) {
@@ -24,8 +25,8 @@ func TestTags(t *testing.T) {
 	})
 }
 
-// tagged: a cell tagged rank-0 runs once, with its own arguments and the job's; one tagged raises-exception runs on each rank and
-// stops nobody; a %test cell runs once.
+// tagged: a cell tagged rank-0 runs once, with its own arguments and the job's; one tagged
+// raises-exception runs on each rank and stops nobody; a %test cell runs once.
 func tagged(t *testing.T, u user, flags ...string) {
 	t.Helper()
 	name := u.writeTagged(t, "tags.ipynb",

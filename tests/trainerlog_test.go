@@ -37,7 +37,8 @@ func blobNet(scope *model.Scope, x *graph.Node) *graph.Node {
 // killVariable tells a rank after which update it is killed.
 const killVariable = "TEST_KILL_AFTER"
 
-// trainLogged is a rank's body: 4 epochs of 12 updates, an image after each, a file, and a test at the end.
+// trainLogged is a rank's body: 4 epochs of 12 updates, an image after each, a file, and a test at
+// the end.
 func trainLogged(t *testing.T) {
 	world, err := distributed.Init()
 	ok(t, err)
@@ -67,7 +68,8 @@ func trainLogged(t *testing.T) {
 	ok(t, err, world.Close())
 }
 
-// TestTrainerLogs: a training with all loggers is killed and goes on; each format's own reader then sees every update once.
+// TestTrainerLogs: a training with all loggers is killed and goes on; each format's own reader then
+// sees every update once.
 func TestTrainerLogs(t *testing.T) {
 	t.Parallel()
 	if ranktest.InRank() {
@@ -85,7 +87,8 @@ func TestTrainerLogs(t *testing.T) {
 				"GONBATCH_RUN_DIR=" + run, "GONBATCH_CELL=digits", "GONBATCH_DEVICES=1", "MLFLOW_TRACKING_URI=" + uri,
 				"MLFLOW_EXPERIMENT_NAME=" + t.Name(), "TEST_ARTIFACT=" + artifact, ranktest.QuickCompilation,
 			}, readersEnv...)
-			// The checkpoint of update 20 is the last: 21 to 24 are logged twice, among them a validation and a histogram.
+			// The checkpoint of update 20 is the last: 21 to 24 are logged twice, among them a
+			// validation and a histogram.
 			if out, err := ranktest.Start(t, ranktest.OpenMPI, ranks, append(env, killVariable+"=25")); err == nil {
 				t.Fatalf("nobody was killed:\n%s", out)
 			}
@@ -123,7 +126,8 @@ var wantedScalars = map[string][]float64{
 	"train/loss": every(4), "train/learning_rate": every(4), "val/loss": every(12), "val/accuracy": every(12), "test/accuracy": {48},
 }
 
-// checkScalars compares the steps of metrics in all four formats, and their values with those in JSON lines.
+// checkScalars compares the steps of metrics in all four formats, and their values with those in
+// JSON lines.
 func checkScalars(t *testing.T, run string, board tensorboardRead, recorded mlflowRead) {
 	t.Helper()
 	found := map[string]map[string][][2]any{

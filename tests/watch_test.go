@@ -47,8 +47,8 @@ for step, start := int64(1), time.Now(); ; step++ {
 	}
 }`}
 
-// TestFailingRanks: on two nodes, a rank's end, its silence or its node's end is the end of the other
-// rank in time, with the reason, whatever srun does.
+// TestFailingRanks: on two nodes, a rank's end, its silence or its node's end is the end of the
+// other rank in time, with the reason, whatever srun does.
 func TestFailingRanks(t *testing.T) {
 	t.Parallel()
 	shared := cluster.Start(t, cluster.Nodes(2)) // So that rank 1 is on n2.

@@ -22,7 +22,8 @@ func objective(name, scope string) trainer.Objective {
 	return trainer.Objective{Name: name, Scope: scope, Optimizer: optimizer.StochasticGradientDescent().WithLearningRate(0.5).WithDecay(false).Done()}
 }
 
-// pullApart has two models of one number each. a wants to be where b is; b wants to be one more than a.
+// pullApart has two models of one number each. a wants to be where b is; b wants to be one more
+// than a.
 func pullApart(scope *model.Scope, inputs, _ []*graph.Node) []*graph.Node {
 	g := inputs[0].Graph()
 	a := scope.In("a").VariableWithValue("x", float32(4)).NodeValue(g)
@@ -71,8 +72,8 @@ func TestAdversarialLosses(t *testing.T) {
 	}
 }
 
-// TestAdversarialDecay: an optimizer that slows down with the number of updates counts each once, whatever its place among
-// the others is.
+// TestAdversarialDecay: an optimizer that slows down with the number of updates counts each once,
+// whatever its place among the others is.
 func TestAdversarialDecay(t *testing.T) {
 	alike := func(scope *model.Scope, inputs, _ []*graph.Node) []*graph.Node {
 		var losses []*graph.Node
@@ -99,7 +100,8 @@ func TestAdversarialDecay(t *testing.T) {
 	}
 }
 
-// TestFrozen: what is not trainable, or has no gradient, stays as it is, with every option that touches gradients.
+// TestFrozen: what is not trainable, or has no gradient, stays as it is, with every option that
+// touches gradients.
 func TestFrozen(t *testing.T) {
 	net := func(scope *model.Scope, x *graph.Node) *graph.Node {
 		frozen := scope.In("frozen").VariableWithValue("x", float32(2)).SetTrainable(false).NodeValue(x)

@@ -25,7 +25,8 @@ func wantAll(t *testing.T, err error, parts ...string) {
 	}
 }
 
-// TestDiskFull: a training whose checkpoint doesn't fit any more ends with an error that says where, and the checkpoint before stays.
+// TestDiskFull: a training whose checkpoint doesn't fit any more ends with an error that says
+// where, and the checkpoint before stays.
 func TestDiskFull(t *testing.T) {
 	dir := t.TempDir()
 	tmpfs.Mount(t, dir, "size=256k") // A checkpoint of plainNet takes 24 to 32 KB.

@@ -14,7 +14,8 @@ import (
 	"golang.org/x/term"
 )
 
-// display shows rank 0's progress: a bar on a terminal, a line that is updated in place in a notebook, and lines at a sane rate in a log.
+// display shows rank 0's progress: a bar on a terminal, a line that is updated in place in a
+// notebook, and lines at a sane rate in a log.
 type display struct {
 	out      io.Writer // Nil on other ranks.
 	bar      *progressbar.ProgressBar
@@ -34,7 +35,8 @@ const (
 	lineInterval = 2 * time.Second
 	// showInterval is the time between two updates in a notebook.
 	showInterval = 500 * time.Millisecond
-	// lineStyle makes the line look like the program's other output in JupyterLab, which names its measures; elsewhere it changes little.
+	// lineStyle makes the line look like the program's other output in JupyterLab, which names its
+	// measures; elsewhere it changes little.
 	lineStyle = "margin:0;padding:0 var(--jp-code-padding,0);font-size:var(--jp-code-font-size,inherit);line-height:var(--jp-code-line-height,inherit)"
 )
 

@@ -192,7 +192,7 @@ func TestFitTwice(t *testing.T) {
 	}
 }
 
-// TestFitAfterAStop: what was only stopped goes on with the same trainer.
+// TestFitAfterAStop: a training that was only stopped resumes with the same trainer.
 func TestFitAfterAStop(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	tr, _ := newTrainer(t, trainer.Config{MaxEpochs: 2, BatchSize: 12, Seed: 1}, blobTask(plainNet), stopAt(15, cancel))

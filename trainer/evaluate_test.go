@@ -73,7 +73,8 @@ func classes(t *testing.T, n int) []int32 {
 	return labels
 }
 
-// TestInfiniteMetric: a validation that gives no finite number does not end the training, and its checkpoint comes back.
+// TestInfiniteMetric: a validation that gives no finite number does not end the training, and its
+// checkpoint comes back.
 func TestInfiniteMetric(t *testing.T) { everywhere(t, testInfiniteMetric) }
 
 func testInfiniteMetric(t *testing.T) {
@@ -113,8 +114,8 @@ func (w words) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error
 	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(make([]int32, 4*len(indices)), len(indices), 4)}, labels, err
 }
 
-// TestWholeNumbersAndHalf: the means of a step's losses are weighted by the number of examples, whatever the inputs' type is. 257 is no number of
-// bfloat16.
+// TestWholeNumbersAndHalf: the means of a step's losses are weighted by the number of examples,
+// whatever the inputs' type is. 257 is no number of bfloat16.
 func TestWholeNumbersAndHalf(t *testing.T) { everywhere(t, testWholeNumbersAndHalf) }
 
 func testWholeNumbersAndHalf(t *testing.T) {

@@ -56,7 +56,8 @@ func distance(a, b []float64) float64 {
 	return math.Sqrt(sum)
 }
 
-// TestAccumulation: the gradients of three small batches are those of one that is three times as large.
+// TestAccumulation: the gradients of three small batches are those of one that is three times as
+// large.
 func TestAccumulation(t *testing.T) {
 	fit := func(c trainer.Config) []float64 {
 		c.MaxSteps, c.Seed = 8, 5
@@ -144,7 +145,8 @@ func TestEarlyStopping(t *testing.T) {
 		if err := tr.Fit(t.Context(), ranktest.Blobs(145), ranktest.Blobs(40)); err != nil {
 			t.Fatal(err)
 		}
-		// As in Lightning's EarlyStopping: so many validations after the best one, and not one more.
+		// As in Lightning's EarlyStopping: so many validations after the best one, and not one
+		// more.
 		best := slices.Index(values, slices.Max(values))
 		if len(values) != best+1+patience || !strings.Contains(out.String(), "val/accuracy has not been better than 1 "+says) {
 			t.Errorf("patience %d: validations %v:\n%s", patience, values, out)

@@ -89,7 +89,7 @@ type run struct {
 	firstStep  int64         // Updates that were done then.
 	before     time.Duration // Time of the Fits before it that it goes on from.
 	lastSave   time.Time
-	saveDue    bool // A checkpoint is to be written at the next place where one can be.
+	saveDue    bool // A checkpoint must be written at the next place where one can be.
 	stopped    int32
 	gradients  *tensors.Tensor // Of this batch, if histograms are logged: all in one row, or nothing.
 }
@@ -312,7 +312,7 @@ func (r *run) endEpoch() error {
 	return nil
 }
 
-// stepIsDue tells whether a checkpoint is due after this update.
+// stepIsDue reports whether a checkpoint is due after this update.
 func (r *run) stepIsDue() bool {
 	every := r.config.Checkpoint.EverySteps
 	return every > 0 && r.at.Step%int64(every) == 0

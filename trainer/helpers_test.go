@@ -24,7 +24,8 @@ import (
 	"gonbatch/trainer"
 )
 
-// smallNet has all that makes resuming hard: dropout draws random numbers, batch normalization keeps moving averages.
+// smallNet has all that makes resuming hard: dropout draws random numbers, batch normalization
+// keeps moving averages.
 func smallNet(scope *model.Scope, x *graph.Node) *graph.Node {
 	x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
 	x = layers.Dense(scope.In("first"), x, true, 16)

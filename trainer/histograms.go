@@ -13,10 +13,12 @@ import (
 	"github.com/gomlx/gomlx/ml/train/metric"
 )
 
-// histogramValues bounds the values of one histogram: of a larger tensor, as many are taken at equal distances.
+// histogramValues bounds the values of one histogram: of a larger tensor, as many are taken at
+// equal distances.
 const histogramValues = 1 << 20
 
-// shownGradients are an update's gradients, averaged over the ranks and not clipped yet, as one of its outputs.
+// shownGradients are an update's gradients, averaged over the ranks and not clipped yet, as one of
+// its outputs.
 type shownGradients struct {
 	node  *graph.Node // In the graph that is built now: all in one row; nil where they are not shown.
 	names []string    // Of the variables, in order.

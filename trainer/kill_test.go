@@ -54,8 +54,9 @@ func child(t *testing.T, checkpoints, outcome string, pause time.Duration, out *
 	return cmd
 }
 
-// TestHundredKills kills two trainings with SIGKILL at fifty random moments each, many of them while a checkpoint is written. They lose at most
-// what was done since the last checkpoint, and end with the same bits as one that nobody disturbs.
+// TestHundredKills kills two trainings with SIGKILL at fifty random moments each, many of them
+// while a checkpoint is written. They lose at most what was done since the last checkpoint, and end
+// with the same bits as one that nobody disturbs.
 func TestHundredKills(t *testing.T) {
 	if os.Getenv(outcomeFile) != "" {
 		trainToTheEnd(t)

@@ -153,8 +153,8 @@ func (l *listener) leave(received os.Signal) {
 	l.handOn(received)
 }
 
-// flush ends the loggers and the checkpoints under way. Until it is known whether the process goes on,
-// what the program logs waits.
+// flush ends the loggers and the checkpoints under way. Until it is known whether the process goes
+// on, what the program logs waits.
 func (l *listener) flush() {
 	l.mu.Lock()
 	flushes := l.flushes
@@ -178,8 +178,8 @@ func (l *listener) flush() {
 	}
 }
 
-// handOn raises a signal without this listener: it ends the process, unless the program has a handler
-// of its own. Then the program goes on, with loggers that have ended.
+// handOn raises a signal without this listener: it ends the process, unless the program has a
+// handler of its own. Then the program goes on, with loggers that have ended.
 func (l *listener) handOn(received os.Signal) {
 	signal.Stop(l.signals)
 	_ = syscall.Kill(os.Getpid(), received.(syscall.Signal)) // A process can always signal itself.

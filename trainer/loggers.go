@@ -11,8 +11,8 @@ import (
 	"gonbatch/logger"
 )
 
-// openLoggers opens rank 0's loggers. What can't be opened is said and left out: a logger never stops a training. It is nil if there are
-// none.
+// openLoggers opens rank 0's loggers. What can't be opened is said and left out: a logger never
+// stops a training. It is nil if there are none.
 func openLoggers(c Config, env environment) logger.Logger {
 	var all []logger.Logger
 	add := func(name string, l logger.Logger, err error) {
@@ -34,7 +34,7 @@ func openLoggers(c Config, env environment) logger.Logger {
 	return logger.NewMulti(logger.MultiOptions{}, all...)
 }
 
-// wantsLogger tells whether a logger is configured.
+// wantsLogger reports whether a logger is configured.
 func (c Config) wantsLogger(name string, byDefault bool) bool {
 	if len(c.Loggers) == 0 {
 		return byDefault
@@ -66,7 +66,8 @@ func addFiles(c Config, env environment, add func(string, logger.Logger, error))
 	}
 }
 
-// openMLflow starts a run in MLflow; or it continues the one of an earlier start of this training, if the training goes on as well.
+// openMLflow starts a run in MLflow; or it continues the one of an earlier start of this training,
+// if the training goes on as well.
 func openMLflow(c Config, env environment) (logger.Logger, error) {
 	run, options := env.Dir, env.mlflow
 	if !env.InRun() {
@@ -90,7 +91,8 @@ func openMLflow(c Config, env environment) (logger.Logger, error) {
 	return l, nil
 }
 
-// rewindLoggers makes the loggers forget what an earlier start of the training logged after the update from which this one goes on.
+// rewindLoggers makes the loggers forget what an earlier start of the training logged after the
+// update from which this one goes on.
 func (t *Trainer) rewindLoggers() error {
 	if t.rewound {
 		return nil
@@ -102,7 +104,8 @@ func (t *Trainer) rewindLoggers() error {
 	return nil
 }
 
-// logModel hands the weights of the checkpoint at the end of the training to the loggers that record models.
+// logModel hands the weights of the checkpoint at the end of the training to the loggers that
+// record models.
 func (r *run) logModel() error {
 	l, ok := r.logger.(logger.ModelLogger)
 	if !ok || r.saver == nil {

@@ -26,7 +26,8 @@ func silence(t *testing.T) string {
 	return "http://" + l.Addr().String()
 }
 
-// TestLoggersNeverStop: whatever becomes of the loggers, the training ends well, and metrics.jsonl has all of it.
+// TestLoggersNeverStop: whatever becomes of the loggers, the training ends well, and metrics.jsonl
+// has all of it.
 func TestLoggersNeverStop(t *testing.T) {
 	tests := []struct {
 		name string

@@ -52,7 +52,8 @@ func plainSGD(rate float64) optimizer.Interface {
 	return optimizer.StochasticGradientDescent().WithLearningRate(rate).WithDecay(false).Done()
 }
 
-// trainedFloats are the trained weights under a path, in the order of their names, whatever their type.
+// trainedFloats are the trained weights under a path, in the order of their names, whatever their
+// type.
 func trainedFloats(t *testing.T, tr *trainer.Trainer, under string) []float64 {
 	t.Helper()
 	byName := map[string][]float64{}

@@ -35,5 +35,6 @@ func newPlan(c Config, l distributed.Loader) (plan, error) {
 
 func (p plan) updatesPerEpoch() int { return (p.batches + p.perUpdate - 1) / p.perUpdate }
 
-// isUpdate tells whether a batch of an epoch, from 0, ends with an update: each of its number, and the last.
+// isUpdate reports whether a batch of an epoch, from 0, ends with an update: each of its number,
+// and the last.
 func (p plan) isUpdate(batch int) bool { return (batch+1)%p.perUpdate == 0 || batch+1 == p.batches }

@@ -7,7 +7,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// precision is the element type of a model's inputs, which GoMLX's layers take over for weights and computation.
+// precision is the element type of a model's inputs, which GoMLX's layers take over for weights and
+// computation.
 type precision string
 
 func (p precision) dtype() dtypes.DType {

@@ -15,7 +15,8 @@ import (
 	"gonbatch/trainer"
 )
 
-// TestPredictWhileTraining: predictions are of the weights of the moment, though the program is compiled once.
+// TestPredictWhileTraining: predictions are of the weights of the moment, though the program is
+// compiled once.
 func TestPredictWhileTraining(t *testing.T) { everywhere(t, testPredictWhileTraining) }
 
 func testPredictWhileTraining(t *testing.T) {

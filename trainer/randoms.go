@@ -8,7 +8,8 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// randoms is this rank's stream of random numbers: each rank has one of its own, for dropout and noise.
+// randoms is this rank's stream of random numbers: each rank has one of its own, for dropout and
+// noise.
 type randoms struct {
 	store   *model.Store
 	pending []byte // To be restored when the model is built.

@@ -295,8 +295,8 @@ func (t *Trainer) sayWeights() {
 	t.saidWeights = true
 }
 
-// checkModel finds, after the model was used, variables that the checkpoint does not have, or that only
-// the checkpoint has.
+// checkModel finds, after the model was used, variables that the checkpoint does not have, or that
+// only the checkpoint has.
 func (t *Trainer) checkModel() error {
 	if t.snapshot == nil {
 		return nil
@@ -304,7 +304,8 @@ func (t *Trainer) checkModel() error {
 	return t.snapshot.CheckModel(t.store)
 }
 
-// checkUsed is checkModel for a graph that may be a part of the model only, such as a GAN's generator.
+// checkUsed is checkModel for a graph that may be a part of the model only, such as a GAN's
+// generator.
 func (t *Trainer) checkUsed() error {
 	if t.snapshot == nil {
 		return nil

@@ -36,7 +36,8 @@ func stopAt(step int64, cancel context.CancelFunc) trainer.Option {
 	}})
 }
 
-// resumeBody: a training that is killed, goes on, is stopped, and goes on, ends with the same bits as one that is not disturbed.
+// resumeBody: a training that is killed, goes on, is stopped, and goes on, ends with the same bits
+// as one that is not disturbed.
 func resumeBody(t *testing.T) {
 	c := trainer.Config{
 		MaxEpochs: 20, BatchSize: 12, AccumulateGradBatches: 2, Seed: 3, LogEvery: 4, GradientClipNorm: 1,
@@ -99,7 +100,8 @@ func TestResumeIsExact(t *testing.T) {
 	}
 }
 
-// otherWorldBody is a rank of TestOtherWorldSize: a training that is killed after the update of KILL, if that is one.
+// otherWorldBody is a rank of TestOtherWorldSize: a training that is killed after the update of
+// KILL, if that is one.
 func otherWorldBody(t *testing.T) {
 	c := trainer.Config{
 		MaxEpochs: 5, BatchSize: 12, Seed: 3, Loggers: []string{"none"},
@@ -119,8 +121,8 @@ func otherWorldBody(t *testing.T) {
 	}
 }
 
-// TestOtherWorldSize: a checkpoint of one rank is gone on from by two, and the other way round. They say so, and see the same examples: the weights
-// are those of a training that nobody disturbs.
+// TestOtherWorldSize: a checkpoint of one rank is gone on from by two, and the other way round.
+// They say so, and see the same examples: the weights are those of a training that nobody disturbs.
 func TestOtherWorldSize(t *testing.T) {
 	if ranktest.InRank() {
 		otherWorldBody(t)

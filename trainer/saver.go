@@ -117,7 +117,7 @@ func (r *run) save() error {
 	return r.call(onCheckpoint)
 }
 
-// savedAt tells whether the newest checkpoint is of this very place already.
+// savedAt reports whether the newest checkpoint is of this very place already.
 func (r *run) savedAt(at position) bool {
 	return r.saved != nil && r.saved.Step == at.Step && r.saved.Epoch == at.Epoch && r.saved.Batch == at.Batch && r.saved.Finished == at.Finished
 }

@@ -71,7 +71,7 @@ func (c ScheduleConfig) check() error {
 	return nil
 }
 
-// needsTotal tells whether the schedule depends on the number of updates in all.
+// needsTotal reports whether the schedule depends on the number of updates in all.
 func (c ScheduleConfig) needsTotal() bool { return c.Kind == "cosine" || c.Kind == "one-cycle" }
 
 // schedule is nil for a rate that never changes.

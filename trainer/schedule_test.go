@@ -35,7 +35,8 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
-// TestScheduleIsUsed: with a factor of 0 nothing changes, and what is logged is the optimizer's own rate times the factor.
+// TestScheduleIsUsed: with a factor of 0 nothing changes, and what is logged is the optimizer's own
+// rate times the factor.
 func TestScheduleIsUsed(t *testing.T) {
 	var rates []float64
 	record := trainer.Callback{Name: "rates", BatchEnd: func(e *trainer.Event) error {
@@ -51,7 +52,8 @@ func TestScheduleIsUsed(t *testing.T) {
 	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil {
 		t.Fatal(err)
 	}
-	// After update i the variable still has the rate that it used: the next is set after the callbacks.
+	// After update i the variable still has the rate that it used: the next is set after the
+	// callbacks.
 	for i, want := range []float64{0.01, 0.005, 0.01 / 3, 0.0025} {
 		if len(rates) != 4 || math.Abs(rates[i]-want) > 1e-8 {
 			t.Fatalf("rates %v, want 0.01 divided by 1, 2, 3, 4", rates)

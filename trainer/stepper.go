@@ -12,11 +12,13 @@ import (
 	"gonbatch/distributed"
 )
 
-// stepper is the optimizer that GoMLX's trainer sees. From the losses of a step it builds the whole update: gradients of each objective,
-// accumulated over batches, averaged over the ranks by one all-reduce, clipped, and handed to the objective's own optimizer.
+// stepper is the optimizer that GoMLX's trainer sees. From the losses of a step it builds the whole
+// update: gradients of each objective, accumulated over batches, averaged over the ranks by one
+// all-reduce, clipped, and handed to the objective's own optimizer.
 //
-// With accumulation there are two programs: one that only adds gradients up, without a word to other ranks, and one that updates. The
-// accumulated gradients are variables. Where histograms are logged, there is a further one, which also gives out the gradients.
+// With accumulation there are two programs: one that only adds gradients up, without a word to
+// other ranks, and one that updates. The accumulated gradients are variables. Where histograms are
+// logged, there is a further one, which also gives out the gradients.
 type stepper struct {
 	world      *distributed.World
 	store      *model.Store

@@ -11,7 +11,8 @@ import (
 	"gonbatch/trainer"
 )
 
-// TestLostStartWritesNothing: a training that its scheduler has lost, and started again elsewhere, leaves the checkpoints alone.
+// TestLostStartWritesNothing: a training that its scheduler has lost, and started again elsewhere,
+// leaves the checkpoints alone.
 func TestLostStartWritesNothing(t *testing.T) {
 	run, err := rundir.Create(t.TempDir(), "x", time.Now())
 	if err != nil {

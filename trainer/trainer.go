@@ -31,7 +31,7 @@ type Trainer struct {
 	gomlx     *train.Trainer
 	predicts  *model.Exec // Nil until something is predicted.
 	callbacks []Callback
-	logger    logger.Logger // Nil on all ranks but 0, and where nothing is to be logged.
+	logger    logger.Logger // Nil on all ranks but 0, and where nothing is logged.
 	display   *display
 	saver     *saver // Nil: no checkpoints.
 	randoms   *randoms

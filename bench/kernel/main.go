@@ -1,5 +1,6 @@
-// Command kernel measures Jupyter kernels side by side: gonbatch's, GoNB by itself, and ipykernel. Each round starts a new session of
-// each in turn; the table has the medians. It wants what `make setup` installs, and an otherwise idle machine.
+// Command kernel measures Jupyter kernels side by side: gonbatch's, GoNB by itself, and ipykernel.
+// Each round starts a new session of each in turn; the table has the medians. It wants what `make
+// setup` installs, and an otherwise idle machine.
 //
 //	go run ./bench/kernel >bench/results/kernel.md      # five rounds
 //	go run ./bench/kernel -rounds 3
@@ -126,7 +127,8 @@ func install(root, dir string) ([]string, error) {
 		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH")), nil
 }
 
-// writeModule writes the go.mod and go.sum of a module that has GoMLX, for GoNB, which starts with an empty one.
+// writeModule writes the go.mod and go.sum of a module that has GoMLX, for GoNB, which starts with
+// an empty one.
 func writeModule(root, dir string) error {
 	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	if err != nil {

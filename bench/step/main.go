@@ -1,8 +1,10 @@
-// Command step times the training step of the MNIST network on random images, and prints one JSON line from rank 0:
+// Command step times the training step of the MNIST network on random images, and prints one JSON
+// line from rank 0:
 //
 //	{"images_per_second": 4200, "ms_per_step": 30.4, "ranks": 2, "devices": 1, "batch": 64}
 //
-// It is started by mpirun, each rank bound to its cores, and compared with the peers in bench/peers, which do the same in Python.
+// It is started by mpirun, each rank bound to its cores, and compared with the peers in
+// bench/peers, which do the same in Python.
 package main
 
 import (

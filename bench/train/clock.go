@@ -28,7 +28,7 @@ type result struct {
 	MeanOver        float64 `json:"mean_over_ms"`
 }
 
-// step is called at the end of a step, and tells whether it was the last.
+// step is called at the end of a step, and reports whether it was the last.
 func (c *clock) step() (over bool) {
 	c.done++
 	if c.done < c.first || c.done > c.last {

@@ -2,11 +2,14 @@
 //
 //	{"images_per_second": 1650, "ms_per_step": 38.8, "cpu_ms_per_step": 38.1, "stall_ms": 0, "extra_ms": 0}
 //
-// With -loop trainer it is package trainer, with all its loggers in a run directory; with -loop bare the same model, dataset and loader
-// in a hand-written loop over World.TrainSteps; with -loop both the two take turns step by step, so that what else the machine does
-// slows both down alike, and the line has the median and the mean of the differences as over_ms and mean_over_ms. It is started by mpirun, each rank on its own core, and compared with the peer in
-// bench/peers. With -checkpoint-every the trainer takes checkpoints, and the line has what each costs: stall_ms is how long the training
-// stands still, extra_ms how much longer all updates together take, that included, until it is on the disk.
+// With -loop trainer it is package trainer, with all its loggers in a run directory; with -loop
+// bare the same model, dataset and loader in a hand-written loop over World.TrainSteps; with -loop
+// both the two take turns step by step, so that what else the machine does slows both down alike,
+// and the line has the median and the mean of the differences as over_ms and mean_over_ms. It is
+// started by mpirun, each rank on its own core, and compared with the peer in bench/peers. With
+// -checkpoint-every the trainer takes checkpoints, and the line has what each costs: stall_ms is
+// how long the training stands still, extra_ms how much longer all updates together take, that
+// included, until it is on the disk.
 package main
 
 import (

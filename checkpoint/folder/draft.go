@@ -131,7 +131,8 @@ func (d *Draft) replace() error {
 		d.discardOld(d.path) // It has the draft's name now.
 		return nil
 	}
-	// A network file system may not have it. Between the two renames the old one is found by its other name.
+	// A network file system may not have it. Between the two renames the old one is found by its
+	// other name.
 	old := aside(d.root, replacedPrefix, d.step)
 	if err := os.Rename(d.Target(), old); err != nil {
 		return err

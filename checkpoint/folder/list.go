@@ -38,7 +38,8 @@ func List(root string) ([]Info, error) {
 		if all, vanished = statAll(paths); !vanished {
 			break
 		}
-		// What was removed may have made room for one that wasn't there yet when the names were read.
+		// What was removed may have made room for one that wasn't there yet when the names were
+		// read.
 	}
 	return all, nil
 }
@@ -58,7 +59,8 @@ func statAll(paths []string) (all []Info, vanished bool) {
 	return all, vanished
 }
 
-// candidates are the folders that may be checkpoints, the newest step first. One that is just being replaced counts.
+// candidates are the folders that may be checkpoints, the newest step first. One that is just being
+// replaced counts.
 func candidates(root string) ([]string, error) {
 	entries, err := os.ReadDir(root)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -77,7 +77,8 @@ type envelope struct {
 	Checkpoint json.RawMessage `json:"checkpoint"`
 }
 
-// text is the file's whole text: a reader writes it again and compares, so that a change anywhere is noticed.
+// text is the file's whole text: a reader writes it again and compares, so that a change anywhere
+// is noticed.
 func (e envelope) text() []byte {
 	return fmt.Appendf(nil, "{\n\"version\": %d,\n\"sha256\": %q,\n\"checkpoint\": %s\n}\n", e.Version, e.SHA256, e.Checkpoint)
 }
@@ -132,7 +133,8 @@ func decodeManifest(path string, text []byte) (Manifest, error) {
 	return m, m.check(path)
 }
 
-// check holds a manifest that was written, but perhaps not by this package, against what is relied on.
+// check holds a manifest that was written, but perhaps not by this package, against what is relied
+// on.
 func (m Manifest) check(path string) error {
 	if name := strings.TrimPrefix(filepath.Base(path), replacedPrefix); name != Name(m.Step) {
 		if _, ok := stepOf(name); ok {

@@ -47,7 +47,8 @@ func names(t *testing.T, root string) []string {
 	return all
 }
 
-// TestReplace saves a step again, on file systems that can and can't exchange two folders in one step.
+// TestReplace saves a step again, on file systems that can and can't exchange two folders in one
+// step.
 func TestReplace(t *testing.T) {
 	tests := []struct {
 		name     string

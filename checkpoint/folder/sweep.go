@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// sweep removes what killed processes left, and ends what they had begun. It returns what can't be removed.
+// sweep removes what killed processes left, and ends what they had begun. It returns what can't be
+// removed.
 func sweep(root string) (litter []error, _ error) {
 	entries, err := os.ReadDir(root)
 	if err != nil {

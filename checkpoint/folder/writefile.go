@@ -16,8 +16,8 @@ import (
 
 const (
 	bufferSize = 1 << 20
-	// flushEvery is how much is written before the kernel is asked to begin bringing it to the disk: the disk works while the rest is
-	// hashed, and the sync at the end has little left.
+	// flushEvery is how much is written before the kernel is asked to begin bringing it to the
+	// disk: the disk works while the rest is hashed, and the sync at the end has little left.
 	flushEvery = 16 << 20
 )
 

@@ -64,7 +64,8 @@ func readText(r io.Reader, size int64) ([]byte, error) {
 	return text, nil
 }
 
-// parse reads the header's tokens one by one, because encoding/json takes duplicate names, and names in another case.
+// parse reads the header's tokens one by one, because encoding/json takes duplicate names, and
+// names in another case.
 func (h *Header) parse(text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	names := map[string]bool{}
@@ -160,7 +161,8 @@ func object(d *json.Decoder, read func(name string) error) error {
 	return err
 }
 
-// check holds the tensors against the size of the data: in order they have to fill it, without a gap or an overlap.
+// check holds the tensors against the size of the data: in order they have to fill it, without a
+// gap or an overlap.
 func (h *Header) check(size int64) error {
 	slices.SortStableFunc(h.Tensors, func(a, b Tensor) int { return cmp.Or(cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.End, b.End)) })
 	var at int64

@@ -68,7 +68,8 @@ func (p *Plan) place() error {
 	return nil
 }
 
-// encode writes the header by hand where the order of the fields counts: tensors stay in the order of their bytes.
+// encode writes the header by hand where the order of the fields counts: tensors stay in the order
+// of their bytes.
 func (p *Plan) encode(metadata map[string]string) error {
 	b := bytes.NewBuffer(make([]byte, 8))
 	b.WriteByte('{')

@@ -31,7 +31,8 @@ func (t Tensor) ByteSize() (int64, error) {
 		if n < 0 {
 			return 0, fmt.Errorf("tensor %q: shape %v has a negative axis", t.Name, t.Shape)
 		}
-		// Checked before an axis of 0 as well: Python's library refuses shapes that overflow on the way.
+		// Checked before an axis of 0 as well: Python's library refuses shapes that overflow on the
+		// way.
 		if n > 0 && size > math.MaxInt64/int64(n) {
 			return 0, fmt.Errorf("tensor %q: shape %v is too large", t.Name, t.Shape)
 		}

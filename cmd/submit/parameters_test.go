@@ -51,10 +51,10 @@ func TestParameterSources(t *testing.T) {
 	}
 }
 
-// TestNotebookAsParameters: -f once was short for --follow, and is so for other commands.
+// TestNotebookAsParameters: -f means --follow in other commands, so a notebook after -f is a mistake.
 func TestNotebookAsParameters(t *testing.T) {
 	_, err := exportOptions{ParamsFile: "runs/a b.ipynb"}.values()
-	if err == nil || !strings.Contains(err.Error(), "-f runs/a b.ipynb: that is a notebook") || !strings.Contains(err.Error(), "give -F") {
+	if err == nil || !strings.Contains(err.Error(), "-f runs/a b.ipynb: that is a notebook") || !strings.Contains(err.Error(), "use -F") {
 		t.Errorf("got %v, want what -f is, and -F", err)
 	}
 }

@@ -42,7 +42,8 @@ var (
 	files = []idxFile{testLabels, trainLabels, testImages, trainImages} // The smallest first: a closed way shows at once.
 )
 
-// addresses have the files as they were published; yann.lecun.com, where they were, answers no more.
+// addresses have the files as they were published; yann.lecun.com, where they were, answers no
+// more.
 var addresses = []string{
 	"https://ossci-datasets.s3.amazonaws.com/mnist/",
 	"https://storage.googleapis.com/cvdf-datasets/mnist/",

@@ -1,10 +1,12 @@
-// Package affinity binds a process to CPUs, so that the ranks on one node do not compete for the same ones.
+// Package affinity binds a process to CPUs, so that the ranks on one node do not compete for the
+// same ones.
 //
 //	allowed, err := affinity.Allowed()             // [0 1 2 3]
 //	mine := affinity.Divide(allowed, localRank, 2) // [2 3] for local rank 1
 //	err = affinity.Pin(mine)
 //
-// It is Linux only, as are the clusters. On memory (NUMA) it does nothing: pages come from the node of the CPU that first touches them.
+// It is Linux only, as are the clusters. On memory (NUMA) it does nothing: pages come from the node
+// of the CPU that first touches them.
 package affinity
 
 import (
@@ -40,7 +42,8 @@ func Pin(cpus []int) error {
 	for _, cpu := range cpus {
 		set.Set(cpu)
 	}
-	// A thread may be born while the list is read; its parent may not be bound yet. So look again until nothing is new.
+	// A thread may be born while the list is read; its parent may not be bound yet. So look again
+	// until nothing is new.
 	bound := map[int]bool{}
 	for {
 		threads, err := threads()
@@ -77,8 +80,8 @@ func threads() ([]int, error) {
 	return tids, nil
 }
 
-// Divide gives the share of one of n ranks that have the same CPUs allowed: neighbours, all of them used, shares differing by at most
-// one. With more ranks than CPUs, ranks share.
+// Divide gives the share of one of n ranks that have the same CPUs allowed: neighbours, all of them
+// used, shares differing by at most one. With more ranks than CPUs, ranks share.
 func Divide(allowed []int, index, n int) []int {
 	if len(allowed) < n {
 		i := index % len(allowed)

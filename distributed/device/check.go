@@ -11,8 +11,8 @@ import (
 // cuda is the platform of NVIDIA's GPUs.
 const cuda = "cuda"
 
-// Check holds the ranks' facts against one another. It has the same result on all ranks. A warning is about GPUs that go unused; an error is one
-// line for each rank that can't compute.
+// Check holds the ranks' facts against one another. It has the same result on all ranks. A warning
+// is about GPUs that go unused; an error is one line for each rank that can't compute.
 func Check(ranks []Facts) (warnings []string, err error) {
 	if err := samePlatform(ranks); err != nil {
 		return nil, err
@@ -39,7 +39,8 @@ func Check(ranks []Facts) (warnings []string, err error) {
 	return warnings, errors.Join(errs...)
 }
 
-// use lists the GPUs that the rank will compute on: all that it sees if it is alone, one of them if not.
+// use lists the GPUs that the rank will compute on: all that it sees if it is alone, one of them if
+// not.
 func (f Facts) use() ([]string, error) {
 	names, err := f.names()
 	if err != nil || f.Size == 1 {
@@ -76,7 +77,8 @@ func reason(a, b Facts) string {
 	return fmt.Sprintf(" (%s has GPUs, but no CUDA plugin)", a.who())
 }
 
-// unused says that there are GPUs, or that the scheduler gave some, and that the rank computes on the CPU without having been told to.
+// unused says that there are GPUs, or that the scheduler gave some, and that the rank computes on
+// the CPU without having been told to.
 func (f Facts) unused() []string {
 	switch {
 	case f.Asked || f.Granted == "" && len(f.GPUs) == 0:

@@ -20,7 +20,8 @@ func TestLook(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// A folder can't be opened for writing, by root neither: as a device that belongs to another job.
+	// A folder can't be opened for writing, by root neither: as a device that belongs to another
+	// job.
 	if err := os.Mkdir(filepath.Join(root, "dev", "nvidia3"), 0o777); err != nil {
 		t.Fatal(err)
 	}

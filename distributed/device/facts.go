@@ -1,5 +1,6 @@
-// Package device tells, before XLA does in words of its own, whether the ranks of a job have the GPUs that they are to use: none, none visible, odd
-// CUDA_VISIBLE_DEVICES, two ranks on one GPU, more ranks than GPUs.
+// Package device tells, before XLA does in words of its own, whether the ranks of a job have the
+// GPUs that they are to use: none, none visible, odd CUDA_VISIBLE_DEVICES, two ranks on one GPU,
+// more ranks than GPUs.
 //
 //	facts := device.Look("/", os.LookupEnv)   // on each rank
 //	facts.Rank, facts.Platform = rank, "cuda"
@@ -31,10 +32,11 @@ type Facts struct {
 	GPUs []int
 	// Closed is how many more there are, which it may not.
 	Closed int
-	// Visible is CUDA_VISIBLE_DEVICES; IsSet tells whether it is there.
+	// Visible is CUDA_VISIBLE_DEVICES; IsSet reports whether it is there.
 	Visible string
 	IsSet   bool
-	// Granted is what the scheduler says that it gave, as "SLURM_GPUS_ON_NODE=2"; empty where it says nothing.
+	// Granted is what the scheduler says that it gave, as "SLURM_GPUS_ON_NODE=2"; empty where it
+	// says nothing.
 	Granted string
 }
 

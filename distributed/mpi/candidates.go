@@ -13,8 +13,9 @@ var (
 	anyMPI = []string{"libmpi.so"}
 )
 
-// Candidates lists the libraries to try, best first. GONBATCH_MPI_LIBRARY is the only one if set. Otherwise the launcher decides: an
-// MPI only finds its peers when the launcher speaks its protocol (PMIx: Open MPI; PMI: MPICH), else each rank would be a world of one.
+// Candidates lists the libraries to try, best first. GONBATCH_MPI_LIBRARY is the only one if set.
+// Otherwise the launcher decides: an MPI only finds its peers when the launcher speaks its protocol
+// (PMIx: Open MPI; PMI: MPICH), else each rank would be a world of one.
 func Candidates(getenv func(string) string) []string {
 	if library := getenv(rundir.EnvMPILibrary); library != "" {
 		return []string{library}

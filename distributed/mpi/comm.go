@@ -1,7 +1,9 @@
-// Package mpi opens the cluster's own MPI library at run time and offers the few collectives that data-parallel training needs.
+// Package mpi opens the cluster's own MPI library at run time and offers the few collectives that
+// data-parallel training needs.
 //
-// Nothing is linked and no header is needed: one binary works with Open MPI and with every MPI of the MPICH ABI (MPICH, Intel MPI, Cray
-// MPICH, MVAPICH). All calls go through one thread, so they may come from any goroutine or thread.
+// Nothing is linked and no header is needed: one binary works with Open MPI and with every MPI of
+// the MPICH ABI (MPICH, Intel MPI, Cray MPICH, MVAPICH). All calls go through one thread, so they
+// may come from any goroutine or thread.
 //
 //	comm, err := mpi.Init(mpi.Candidates(os.Getenv))
 //	if err != nil { ... }
@@ -30,7 +32,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Comm is the world communicator of this process. A process has at most one, and at most once in its life.
+// Comm is the world communicator of this process. A process has at most one, and at most once in
+// its life.
 type Comm struct {
 	rank, size       int
 	library, version string
@@ -45,8 +48,8 @@ var initialised sync.Mutex // Held for ever once MPI was initialised: it can't b
 // ErrNoLibrary is in the chain of Init's error when no MPI library could be opened.
 var ErrNoLibrary = errors.New("no MPI library could be opened")
 
-// Init opens the first of the candidate libraries that can be opened (paths or sonames) and initialises MPI. It blocks until all
-// ranks have called it.
+// Init opens the first of the candidate libraries that can be opened (paths or sonames) and
+// initialises MPI. It blocks until all ranks have called it.
 func Init(candidates []string) (*Comm, error) {
 	if !initialised.TryLock() {
 		return nil, errors.New("mpi: already initialised: Init may be called once in a process")
@@ -98,8 +101,9 @@ type Number interface {
 	~int32 | ~int64 | ~float32 | ~float64
 }
 
-// AllReduce replaces the values on every rank by their sum over all ranks, element by element. Every rank must call it with the same length
-// and type, in the same order as its other collectives.
+// AllReduce replaces the values on every rank by their sum over all ranks, element by element.
+// Every rank must call it with the same length and type, in the same order as its other
+// collectives.
 func AllReduce[T Number](c *Comm, values []T) error {
 	if len(values) == 0 {
 		return nil
@@ -185,7 +189,8 @@ func (c *Comm) call(kind C.int, send, data unsafe.Pointer, count int, dtype C.in
 	return nil
 }
 
-// Transport is the C function by which a compiled program all-reduces: see Transport of package pjrt.
+// Transport is the C function by which a compiled program all-reduces: see Transport of package
+// pjrt.
 func (c *Comm) Transport() unsafe.Pointer {
 	return C.gb_mpi_all_reduce
 }
@@ -195,7 +200,8 @@ func (c *Comm) Abort(code int) {
 	C.gb_mpi_abort(C.int(code))
 }
 
-// Close finalizes MPI: every rank must call it, and none may use the Comm afterwards. A second call does nothing.
+// Close finalizes MPI: every rank must call it, and none may use the Comm afterwards. A second call
+// does nothing.
 func (c *Comm) Close() error {
 	c.close.Do(func() { c.closeErr = c.call(C.GB_MPI_FINALIZE, nil, nil, 0, C.GB_BYTE, 0) })
 	return c.closeErr

@@ -101,7 +101,8 @@ func checkSum[T mpi.Number](t *testing.T, comm *mpi.Comm) {
 	}
 }
 
-// Calls come from many goroutines, thus threads; MPI sees one. The order is kept the same on all ranks by handing over one after the other.
+// Calls come from many goroutines, thus threads; MPI sees one. The order is kept the same on all
+// ranks by handing over one after the other.
 func TestAnyThread(t *testing.T) {
 	ranktest.Run(t, 2, func(t *testing.T) {
 		comm := initRank(t)
@@ -137,7 +138,8 @@ func TestInitTwice(t *testing.T) {
 	})
 }
 
-// An error of MPI comes back as a Go error that names the rank: here a broadcast from a rank that doesn't exist.
+// An error of MPI comes back as a Go error that names the rank: here a broadcast from a rank that
+// doesn't exist.
 func TestErrorNamesTheRank(t *testing.T) {
 	ranktest.Run(t, 2, func(t *testing.T) {
 		comm := initRank(t)
@@ -149,7 +151,8 @@ func TestErrorNamesTheRank(t *testing.T) {
 	})
 }
 
-// MPI must not take Go's signal handlers away: a nil pointer stays a panic that can be recovered and shows its line.
+// MPI must not take Go's signal handlers away: a nil pointer stays a panic that can be recovered
+// and shows its line.
 func TestPanicsStayPanics(t *testing.T) {
 	ranktest.Run(t, 2, func(t *testing.T) {
 		initRank(t)

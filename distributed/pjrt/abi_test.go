@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestABI compiles abi.h beside the PJRT header that go-xla ships, and lets the C compiler compare the layouts.
+// TestABI compiles abi.h beside the PJRT header that go-xla ships, and lets the C compiler compare
+// the layouts.
 func TestABI(t *testing.T) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/gomlx/go-xla").Output()
 	if err != nil {

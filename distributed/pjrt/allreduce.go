@@ -7,11 +7,13 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// order is the key of a graph's state that remembers its last collective, so that the next one can depend on it: XLA may run
-// independent operations in any order, and ranks that disagree on the order of their collectives would mix them up or wait for ever.
+// order is the key of a graph's state that remembers its last collective, so that the next one can
+// depend on it: XLA may run independent operations in any order, and ranks that disagree on the
+// order of their collectives would mix them up or wait for ever.
 type order struct{}
 
-// lastCollective is the state: how many collectives the graph has, and a scalar that only exists after the last of them.
+// lastCollective is the state: how many collectives the graph has, and a scalar that only exists
+// after the last of them.
 type lastCollective struct {
 	count int
 	done  *graph.Node

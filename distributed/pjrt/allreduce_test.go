@@ -139,7 +139,8 @@ func TestRefusesPrograms(t *testing.T) {
 	})
 }
 
-// Collectives that don't depend on each other still run in one order: each has its own value, so a mix-up would show.
+// Collectives that don't depend on each other still run in one order: each has its own value, so a
+// mix-up would show.
 func TestManyInOneProgram(t *testing.T) {
 	ranktest.Run(t, 2, func(t *testing.T) {
 		comm, backend := open(t)

@@ -1,15 +1,18 @@
-// Package pjrt loads an XLA PJRT plugin for go-xla and puts gonbatch's collectives into the programs compiled by it.
+// Package pjrt loads an XLA PJRT plugin for go-xla and puts gonbatch's collectives into the
+// programs compiled by it.
 //
-// go-xla leaves the key-value callbacks of PJRT empty, so XLA's own multi-process mode can't be reached through it.
-// Instead, AllReduceSum adds a named function to the graph, the compile call of the plugin's API table is wrapped so that the
-// body of that function becomes a custom call, and the custom call is registered through the plugin's own FFI extension.
-// The collective is thus part of the one compiled program of a training step.
+// go-xla leaves the key-value callbacks of PJRT empty, so XLA's own multi-process mode can't be
+// reached through it. Instead, AllReduceSum adds a named function to the graph, the compile call of
+// the plugin's API table is wrapped so that the body of that function becomes a custom call, and
+// the custom call is registered through the plugin's own FFI extension. The collective is thus part
+// of the one compiled program of a training step.
 //
 //	if err := pjrt.Load("cpu", path); err != nil { ... }
 //	if err := pjrt.RegisterAllReduce("cpu", comm.Transport(), comm.Size()); err != nil { ... }
 //	backend, err := xla.New("cpu")
 //
-// The package knows nothing of MPI: whoever moves the bytes gives a C function, the transport.
+// The package knows nothing of MPI: the package that moves the bytes passes a C function, the
+// transport.
 package pjrt
 
 /*
@@ -27,12 +30,14 @@ import (
 	"github.com/gomlx/go-xla/pjrt"
 )
 
-// A Transport is a C function that all-reduces (sums) a buffer in place over all ranks. Its C type is
+// A Transport is a C function that all-reduces (sums) a buffer in place over all ranks. Its C type
+// is
 //
 //	int (*)(void *data, int64_t count, int dtype, char *error, size_t error_size)
 //
-// where dtype is an xla::PrimitiveType (S32 4, S64 5, F32 11, F64 12). It returns 0, or non-zero and a zero-terminated text in error.
-// XLA calls it from threads of its own, never twice at once for one program.
+// where dtype is an xla::PrimitiveType (S32 4, S64 5, F32 11, F64 12). It returns 0, or non-zero
+// and a zero-terminated text in error. XLA calls it from threads of its own, never twice at once
+// for one program.
 type Transport unsafe.Pointer
 
 const errorSize = 1024
@@ -49,8 +54,9 @@ func registeredRanks() int {
 	return ranks
 }
 
-// Load opens the PJRT plugin at path and makes it known to go-xla under the name platform ("cpu" or "cuda"), so that xla.New(platform)
-// uses it. Loading the same path again does nothing; a process holds at most one plugin.
+// Load opens the PJRT plugin at path and makes it known to go-xla under the name platform ("cpu" or
+// "cuda"), so that xla.New(platform) uses it. Loading the same path again does nothing; a process
+// holds at most one plugin.
 func Load(platform, path string) error {
 	mu.Lock()
 	defer mu.Unlock()

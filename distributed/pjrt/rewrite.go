@@ -84,8 +84,9 @@ func unknownForm() string {
 // replaced counts the placeholders that were replaced in all programs of this process.
 var replaced atomic.Int64
 
-// gonbatchRewrite is called by plugin.c for every program before it is compiled. It returns memory of C's malloc, or nil if the
-// program has no collective, or must not be compiled: then failure is why, in memory of C's malloc.
+// gonbatchRewrite is called by plugin.c for every program before it is compiled. It returns memory
+// of C's malloc, or nil if the program has no collective, or must not be compiled: then failure is
+// why, in memory of C's malloc.
 //
 //export gonbatchRewrite
 func gonbatchRewrite(code *C.char, size C.size_t, rewrittenSize *C.size_t, failure **C.char) *C.char {

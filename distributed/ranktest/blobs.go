@@ -6,8 +6,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Blobs is a dataset of so many noisy images, [n, Side, Side, 1] float32: the class, [n, 1] int32, tells which part is bright. Each is the same in every
-// process.
+// Blobs is a dataset of so many noisy images, [n, Side, Side, 1] float32: the class, [n, 1] int32,
+// tells which part is bright. Each is the same in every process.
 type Blobs int
 
 // Side is the side of an image of Blobs, and Classes is the number of its classes.

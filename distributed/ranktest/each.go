@@ -28,9 +28,9 @@ type Ended struct {
 // limit ends what would never end. On a busy machine what takes seconds otherwise may take minutes.
 const limit = 20 * time.Minute
 
-// asLogged has a rank append its output to its own log: $0 is the log's path with @ for the rank, the
-// rest is the program. As submit's own launcher does, it gives the ranks two seconds to say why one
-// failed: MPICH's mpirun kills them as soon as it knows.
+// asLogged has a rank append its output to its own log: $0 is the log's path with @ for the rank,
+// the rest is the program. As submit's own launcher does, it gives the ranks two seconds to say why
+// one failed: MPICH's mpirun kills them as soon as it knows.
 var asLogged = cluster.Shell() + `exec >>"${0/@/$(rank)}" 2>&1
 [ -n "$PMI_FD" ] || exec "$@"
 "$@"
@@ -38,8 +38,8 @@ code=$?
 [ $code = 0 ] || sleep 2
 exit $code`
 
-// StartLogged runs this test alone in n processes, as Start does, each with its output in the log of
-// its rank in the run directory at folder. It returns how they ended: by rank, or, where mpirun
+// StartLogged runs this test alone in n processes, as Start does, each with its output in the log
+// of its rank in the run directory at folder. It returns how they ended: by rank, or, where mpirun
 // starts them, mpirun's own end alone.
 func StartLogged(t *testing.T, launcher Launcher, n int, folder string, env []string) []Ended {
 	t.Helper()

@@ -1,4 +1,5 @@
-// Package ranktest runs a test's body in several processes that an MPI launcher starts: the test binary, again. It is for tests only.
+// Package ranktest runs a test's body in several processes that an MPI launcher starts: the test
+// binary, again. It is for tests only.
 //
 //	func TestAllReduce(t *testing.T) {
 //		ranktest.Run(t, 3, func(t *testing.T) {
@@ -63,7 +64,7 @@ var (
 // child marks the processes that a launcher started.
 const child = "RANKTEST_CHILD"
 
-// InRank tells whether this process is one of the ranks.
+// InRank reports whether this process is one of the ranks.
 func InRank() bool { return os.Getenv(child) != "" }
 
 // Run runs the body on n ranks, once under each MPI. It fails if any rank's body fails.
@@ -89,7 +90,8 @@ func RunWith(t *testing.T, launchers []Launcher, n int, body func(t *testing.T))
 	}
 }
 
-// Start runs this test alone in n processes, with more environment variables, and returns all they print.
+// Start runs this test alone in n processes, with more environment variables, and returns all they
+// print.
 func Start(t *testing.T, launcher Launcher, n int, env []string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)

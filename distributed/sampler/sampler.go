@@ -1,7 +1,8 @@
 // Package sampler decides which examples a step of training uses, and which of them a rank gets.
 //
-// The order of an epoch depends on the seed and the epoch only, not on the world: a run with the same global batch size sees the
-// same examples in the same steps on 1 rank or on 100. Each global batch is cut into one contiguous part a rank.
+// The order of an epoch depends on the seed and the epoch only, not on the world: a run with the
+// same global batch size sees the same examples in the same steps on 1 rank or on 100. Each global
+// batch is cut into one contiguous part a rank.
 //
 //	s, err := sampler.New(sampler.Config{Len: 60000, BatchSize: 64, Shards: 2, Shuffle: true, Seed: 1})
 //	order := s.Epoch(0)
@@ -54,7 +55,8 @@ func New(c Config) (*Sampler, error) {
 	return &Sampler{c}, nil
 }
 
-// Steps is the number of whole batches in an epoch. The examples that are left over are not used in that epoch.
+// Steps is the number of whole batches in an epoch. The examples that are left over are not used in
+// that epoch.
 func (s *Sampler) Steps() int { return s.config.Len / s.config.BatchSize }
 
 // BatchSize is the number of examples in a step, over all shards.

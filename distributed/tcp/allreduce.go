@@ -7,7 +7,8 @@ type Number interface {
 	int32 | int64 | float32 | float64
 }
 
-// AllReduce replaces the values on every rank by their sum over all ranks, element by element: the same bits everywhere.
+// AllReduce replaces the values on every rank by their sum over all ranks, element by element: the
+// same bits everywhere.
 func AllReduce[T Number](c *Comm, values []T) error {
 	return c.do("all-reduce", func() error {
 		if err := c.agree('r', len(values)*size[T]()); err != nil {
@@ -61,12 +62,14 @@ func add[T Number](into, from []byte) {
 	}
 }
 
-// bytesOf is the memory of the values. All ranks of a job run the same program, so the byte order is the same.
+// bytesOf is the memory of the values. All ranks of a job run the same program, so the byte order
+// is the same.
 func bytesOf[T Number](values []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values)*size[T]())
 }
 
-// valuesOf is the reverse. The bytes come from values, or from scratch memory of Go's allocator, which is aligned for them.
+// valuesOf is the reverse. The bytes come from values, or from scratch memory of Go's allocator,
+// which is aligned for them.
 func valuesOf[T Number](data []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), len(data)/size[T]())
 }

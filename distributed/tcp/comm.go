@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Comm is this rank's place in the ring. Its methods are collective; each may be called from any goroutine, but only one at a time makes
-// sense, since all ranks must call them in the same order.
+// Comm is this rank's place in the ring. Its methods are collective; each may be called from any
+// goroutine, but only one at a time makes sense, since all ranks must call them in the same order.
 type Comm struct {
 	rank, size int
 	from, to   net.Conn // The previous rank and the next one.
@@ -89,7 +89,8 @@ func (c *Comm) buffer(n int) []byte {
 	return c.scratch[:n]
 }
 
-// agree exchanges the length and kind of a collective with the neighbours, so that ranks which disagree fail instead of mixing up bytes.
+// agree exchanges the length and kind of a collective with the neighbours, so that ranks which
+// disagree fail instead of mixing up bytes.
 func (c *Comm) agree(kind byte, length int) error {
 	mine := binary.LittleEndian.AppendUint64([]byte{kind}, uint64(length))
 	theirs := make([]byte, len(mine))

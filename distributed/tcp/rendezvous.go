@@ -69,7 +69,7 @@ func join(ctx context.Context, c Config) (*Comm, error) {
 type member struct {
 	Rank, Size int
 	Port       string
-	// Addresses are all that there are, the best first.
+	// Addresses are all its addresses, the best first.
 	Addresses []string
 }
 

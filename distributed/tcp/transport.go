@@ -15,7 +15,8 @@ import (
 // inPrograms is the ring that compiled programs use: a process has one.
 var inPrograms atomic.Pointer[Comm]
 
-// Transport is the C function by which a compiled program all-reduces over this ring: see Transport of package pjrt.
+// Transport is the C function by which a compiled program all-reduces over this ring: see Transport
+// of package pjrt.
 func (c *Comm) Transport() unsafe.Pointer {
 	inPrograms.Store(c)
 	return C.gonbatchTCPAllReduce

@@ -6,10 +6,12 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// comparison holds the ranks' collectives against one another: those of one number must be the same.
+// comparison holds the ranks' collectives against one another: those of one number must be the
+// same.
 type comparison struct {
 	seen map[uint64][]group
-	// newest is the highest number seen, disputed the first on which ranks disagree; 0 if there is none.
+	// newest is the highest number seen, disputed the first on which ranks disagree; 0 if there is
+	// none.
 	newest, disputed uint64
 }
 
@@ -78,7 +80,8 @@ func (c *comparison) heard() int {
 	return n
 }
 
-// verdict names the smallest group that disagrees; of two that are as small, the one without the lowest rank. nil if all agree.
+// verdict names the smallest group that disagrees; of two that are as small, the one without the
+// lowest rank. nil if all agree.
 func (c *comparison) verdict() *verdict {
 	if c.disputed == 0 {
 		return nil

@@ -11,11 +11,13 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// How long the end of a job may take. Together it is less than the 5 seconds in which all ranks are to be gone.
+// How long the end of a job may take. Together it is less than the 5 seconds in which all ranks are
+// to be gone.
 const (
 	// readyTime is for the other ranks to do their last things.
 	readyTime = 1500 * time.Millisecond
-	// hurryTime is what is left of it when the launcher ends this process: it kills it a second later.
+	// hurryTime is what is left of it when the launcher ends this process: it kills it a second
+	// later.
 	hurryTime = 200 * time.Millisecond
 	// endTime is for the process to end at all, by another goroutine.
 	endTime = 6 * time.Second
@@ -23,8 +25,8 @@ const (
 	obeyTime = 4 * time.Second
 )
 
-// end is a hub's: it tells the others, reports once they are ready, and ends the process. Nobody ends before the report is out: a
-// launcher that sees one rank end kills the rest.
+// end is a hub's: it tells the others, reports once they are ready, and ends the process. Nobody
+// ends before the report is out: a launcher that sees one rank end kills the rest.
 func (h *hub) end(v *verdict, ranks []string) {
 	w := h.watch
 	if !w.begin() {
@@ -77,7 +79,8 @@ func (w *Watch) endAlone(v *verdict) {
 // begin reports whether this is the first reason to end.
 func (w *Watch) begin() bool { return w.ending.CompareAndSwap(false, true) }
 
-// defyTermination keeps the process until its last words are said: a launcher that saw a rank die sends SIGTERM to all.
+// defyTermination keeps the process until its last words are said: a launcher that saw a rank die
+// sends SIGTERM to all.
 func (w *Watch) defyTermination() <-chan struct{} {
 	received := make(chan os.Signal, 1)
 	signal.Notify(received, syscall.SIGTERM)

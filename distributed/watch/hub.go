@@ -74,8 +74,8 @@ func (h *hub) update(p *peer, s State) {
 	}
 }
 
-// disputeTime is how long ranks that disagree are given until all have spoken, to tell who is in the
-// minority: some beats, since a busy machine delays some.
+// disputeTime is how long ranks that disagree are given until all have spoken, to tell who is in
+// the minority: some beats, since a busy machine delays some.
 const disputeTime = 4 * beat
 
 // decide is the judgement. The lock is held.
@@ -165,7 +165,8 @@ func (h *hub) excuse(now time.Time) {
 	}
 }
 
-// deputyAfter is how long rank 0 may say nothing before rank 1 judges in its place: longer than a busy machine delays it.
+// deputyAfter is how long rank 0 may say nothing before rank 1 judges in its place: longer than a
+// busy machine delays it.
 const deputyAfter = 5 * time.Second
 
 // leads reports whether this hub judges. The lock is held.
@@ -185,7 +186,7 @@ func (h *hub) tell(o order) {
 	h.mu.Unlock()
 	var group sync.WaitGroup
 	for _, l := range links {
-		group.Go(func() { _ = l.send(o) }) // Whoever does not hear it is lost, or will be.
+		group.Go(func() { _ = l.send(o) }) // A rank that does not hear it is lost, or will be.
 	}
 	sent := make(chan struct{})
 	go func() {

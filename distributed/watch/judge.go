@@ -13,7 +13,8 @@ import (
 const (
 	// waitForGone is for a collective that somebody is in while a rank is gone.
 	waitForGone = time.Second
-	// waitForClosed is for a collective that somebody is in while a rank has ended its work, or for a rank that is gone while others close.
+	// waitForClosed is for a collective that somebody is in while a rank has ended its work, or for
+	// a rank that is gone while others close.
 	waitForClosed = 2 * time.Second
 )
 
@@ -25,8 +26,8 @@ type limits struct {
 	hasty bool
 }
 
-// judge decides whether the job goes on. It has no side effects. Causes come before their effects: a rank's own word, ranks that
-// disagree, one that is gone, one that is waited for.
+// judge decides whether the job goes on. It has no side effects. Causes come before their effects:
+// a rank's own word, ranks that disagree, one that is gone, one that is waited for.
 func judge(now time.Time, peers []*peer, l limits) *verdict {
 	if v := judgeFailures(peers); v != nil {
 		return v
@@ -50,8 +51,8 @@ func judgeFailures(peers []*peer) *verdict {
 	return nil
 }
 
-// judgeGone: a rank's process ended without a goodbye. That may be the sloppy end of a program that has done all, so it only is a failure if
-// the process said why, or was training, or is missed.
+// judgeGone: a rank's process ended without a goodbye. That may be the sloppy end of a program that
+// has done all, so it only is a failure if the process said why, or was training, or is missed.
 func judgeGone(now time.Time, peers []*peer, hasty bool) *verdict {
 	first := firstGone(peers)
 	if first == nil {
@@ -74,8 +75,8 @@ func judgeGone(now time.Time, peers []*peer, hasty bool) *verdict {
 	return diedVerdict(now, first)
 }
 
-// knownToLauncher is a rank that can't be reached while the launcher ends others: it knows more of that
-// rank's machine, so there is nothing to wait for. nil if there is none.
+// knownToLauncher is a rank that can't be reached while the launcher ends others: it knows more of
+// that rank's machine, so there is nothing to wait for. nil if there is none.
 func knownToLauncher(peers []*peer) *peer {
 	told := slices.ContainsFunc(peers, func(p *peer) bool { return p.alive() && !p.unreachable() && p.state.Told })
 	i := slices.IndexFunc(peers, func(p *peer) bool { return p.unreachable() && !p.state.Told })
@@ -111,8 +112,9 @@ func firstGone(peers []*peer) *peer {
 	return first
 }
 
-// judgeClosed: ranks are in a collective that others, which have ended their work, will never enter. Either these gave up early, or that
-// collective is one too many: the smaller group is to blame.
+// judgeClosed: ranks are in a collective that others, which have ended their work, will never
+// enter. Either these gave up early, or that collective is one too many: the smaller group is to
+// blame.
 func judgeClosed(now time.Time, peers []*peer) *verdict {
 	waiting := longest(now, peers)
 	if waiting == nil || waiting.waited(now) <= waitForClosed {
@@ -140,8 +142,8 @@ func judgeClosed(now time.Time, peers []*peer) *verdict {
 		Stacks: true}
 }
 
-// judgeStuck: ranks have waited in a collective for too long. To blame are those that have not entered it; where all have, those
-// that say nothing.
+// judgeStuck: ranks have waited in a collective for too long. To blame are those that have not
+// entered it; where all have, those that say nothing.
 func judgeStuck(now time.Time, peers []*peer, limit time.Duration) *verdict {
 	if limit <= 0 {
 		return nil
@@ -172,7 +174,8 @@ func judgeStuck(now time.Time, peers []*peer, limit time.Duration) *verdict {
 	return v
 }
 
-// longest is the rank that has waited longest, of those in the lowest collective: the others only wait for these.
+// longest is the rank that has waited longest, of those in the lowest collective: the others only
+// wait for these.
 func longest(now time.Time, peers []*peer) *peer {
 	var found *peer
 	for _, p := range peers {
@@ -206,8 +209,8 @@ func lagging(now time.Time, peers []*peer, waiting *peer, quiet time.Duration) (
 	return behind, "has not come to the collective that others are in"
 }
 
-// mostLost reports whether the connections to most ranks did not come back. Then the one that looks is
-// cut off, rather than they.
+// mostLost reports whether the connections to most ranks did not come back. Then the one that looks
+// is cut off, rather than they.
 func mostLost(peers []*peer) bool {
 	n := 0
 	for _, p := range peers {

@@ -48,11 +48,12 @@ func (w *Watch) reopenCrash(l *uplink) {
 	}
 }
 
-// termDelay is how long a rank that is told to stop waits to learn whether that is because another died.
+// termDelay is how long a rank that is told to stop waits to learn whether that is because another
+// died.
 const termDelay = 300 * time.Millisecond
 
-// watchProcess lets the hubs know that this process was told to end by SIGTERM. The signal's effect is the usual one: the end, or that of
-// the program's own handler, which gets it a second time.
+// watchProcess lets the hubs know that this process was told to end by SIGTERM. The signal's effect
+// is the usual one: the end, or that of the program's own handler, which gets it a second time.
 func (w *Watch) watchProcess() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM)

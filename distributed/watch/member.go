@@ -134,8 +134,8 @@ func (w *Watch) watchHubs() {
 	}
 }
 
-// cutOff is the verdict of a rank that can't reach the others, which may be well: it speaks of itself
-// only.
+// cutOff is the verdict of a rank that can't reach the others, which may be well: it speaks of
+// itself only.
 func (w *Watch) cutOff(seen string) *verdict {
 	return &verdict{Failure: rundir.Failure{Kind: rundir.Died, Rank: w.config.Rank, Host: w.config.Host, Step: w.step.Load(),
 		Error: fmt.Sprintf("%s for %v: its machine is cut off from theirs", seen, redialTime)}}

@@ -46,7 +46,7 @@ type verdict struct {
 	Failure rundir.Failure
 	// Stacks asks the ranks to save their goroutines' stacks.
 	Stacks bool
-	// Stuck are processes that do not answer: whoever lives on the same machine kills them.
+	// Stuck are processes that do not answer: a rank on the same machine kills them.
 	Stuck []process
 }
 
@@ -93,12 +93,12 @@ func (l *link) abort() {
 	l.conn.Close()
 }
 
-// finished reports whether an error of receive is the orderly end of the connection, which is that of
-// the process at the other end: its kernel makes one however the process ends. A connection that
+// finished reports whether an error of receive is the orderly end of the connection, which is that
+// of the process at the other end: its kernel makes one however the process ends. A connection that
 // breaks otherwise says nothing of the process.
 //
-// The end of a stream alone does not tell: after a reset, too, only the first to read or write hears
-// of that. So the kernel is asked which it was.
+// The end of a stream alone does not tell: after a reset, too, only the first to read or write
+// hears of that. So the kernel is asked which it was.
 func (l *link) finished(err error) bool {
 	tcp, ok := l.conn.(*net.TCPConn)
 	if !ended(err) || !ok {

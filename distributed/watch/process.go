@@ -7,10 +7,12 @@ import (
 	"syscall"
 )
 
-// process identifies a process of a machine beyond the reuse of its number, also where containers number theirs alike.
+// process identifies a process of a machine beyond the reuse of its number, also where containers
+// number theirs alike.
 type process struct {
 	PID int
-	// Space is the machine and the container that PID counts in; Started is the kernel's time of the process' start.
+	// Space is the machine and the container that PID counts in; Started is the kernel's time of
+	// the process' start.
 	Space, Started string
 }
 

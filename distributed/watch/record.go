@@ -10,7 +10,8 @@ import (
 	"unsafe"
 )
 
-// record is what this rank notes of its collectives. Its memory is C's, so that compiled programs can note theirs.
+// record is what this rank notes of its collectives. Its memory is C's, so that compiled programs
+// can note theirs.
 type record struct{ c *C.gb_record }
 
 func newRecord() record { return record{C.gb_record_new()} }
@@ -29,7 +30,8 @@ func (r record) read(s *State) {
 	s.Entered, s.Left, s.Since = uint64(entered), uint64(left), time.Duration(since)
 }
 
-// maxRecent bounds the collectives in a message. Where there were more, the older ones are not compared.
+// maxRecent bounds the collectives in a message. Where there were more, the older ones are not
+// compared.
 const maxRecent = 64
 
 // recent lists the last collectives above the number.
@@ -46,8 +48,8 @@ func (r record) recent(after uint64) []Collective {
 // inPrograms is the watch that compiled programs report to: a process has one.
 var inPrograms atomic.Pointer[Watch]
 
-// Transport wraps the C function by which compiled programs all-reduce (see Transport of package pjrt), so that the watch sees what they do.
-// The watch of the last call counts.
+// Transport wraps the C function by which compiled programs all-reduce (see Transport of package
+// pjrt), so that the watch sees what they do. The watch of the last call counts.
 func (w *Watch) Transport(inner unsafe.Pointer) unsafe.Pointer {
 	inPrograms.Store(w)
 	return unsafe.Pointer(C.gb_record_wrap(w.record.c, C.gb_watch_transport(inner), C.int(AllReduce)))

@@ -21,7 +21,8 @@ type finalReport struct {
 	printed bool
 }
 
-// newReport records the failure at once: there may be no time left. The run directory decides which rank reports.
+// newReport records the failure at once: there may be no time left. The run directory decides which
+// rank reports.
 func (w *Watch) newReport(v *verdict) *finalReport {
 	r := &finalReport{watch: w, failure: v.Failure, stacks: v.Stacks, mine: true}
 	r.failure.Time = time.Now().UTC()

@@ -64,7 +64,8 @@ func (c Collective) String() string {
 
 // State is what a rank is doing.
 type State struct {
-	// Step is the last that the rank reported, 0 if none. Busy tells that it is in the midst of training.
+	// Step is the last that the rank reported, 0 if none. Busy tells that it is in the midst of
+	// training.
 	Step int64
 	Busy bool
 	// Entered and Left count collectives; Since is the time since the last of either.
@@ -78,9 +79,10 @@ type State struct {
 	Closing bool
 	// Told tells that the rank was told to stop, by a signal.
 	Told bool
-	// Problem is the error of a collective that failed, while the rank waits for somebody to know why.
+	// Problem is the error of a collective that failed, while the rank waits for somebody to know
+	// why.
 	Problem string
 }
 
-// waiting tells whether the rank is in a collective.
+// waiting reports whether the rank is in a collective.
 func (s State) waiting() bool { return s.Entered > s.Left }

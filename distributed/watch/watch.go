@@ -35,8 +35,8 @@ type Config struct {
 	Log io.Writer
 	// Stuck is how long ranks may wait for another; 0 or less is for ever.
 	Stuck time.Duration
-	// Hasty tells that the launcher ends all ranks at once when one ends without leaving MPI: then that is a failure, and there is no
-	// time to wait before it is reported.
+	// Hasty tells that the launcher ends all ranks at once when one ends without leaving MPI: then
+	// that is a failure, and there is no time to wait before it is reported.
 	Hasty bool
 	// Exit ends the process; nil is os.Exit.
 	Exit func(code int)
@@ -67,8 +67,8 @@ type Watch struct {
 // hubs is the number of ranks, from rank 0, that watch the others.
 const hubs = 2
 
-// Start begins to watch. It blocks until all ranks have called it. Where ranks can't reach the hubs by TCP it says so in the log, and only the
-// ranks' own words count.
+// Start begins to watch. It blocks until all ranks have called it. Where ranks can't reach the hubs
+// by TCP it says so in the log, and only the ranks' own words count.
 func Start(ctx context.Context, c Config) (*Watch, error) {
 	if c.Log == nil {
 		c.Log = os.Stderr
@@ -87,7 +87,8 @@ func Start(ctx context.Context, c Config) (*Watch, error) {
 	return w, nil
 }
 
-// connect joins the ranks. What fails on one of them must not keep the others waiting, so it is exchanged too.
+// connect joins the ranks. What fails on one of them must not keep the others waiting, so it is
+// exchanged too.
 func (w *Watch) connect(ctx context.Context) error {
 	places, err := w.exchangePlaces(ctx)
 	if err != nil {
@@ -171,8 +172,9 @@ func (w *Watch) listen(ctx context.Context, local bool) place {
 	return place{Addresses: found}
 }
 
-// Enter notes that this rank begins a collective; the function that it returns, given the collective's error, that it is through. Where the
-// collective failed because another rank did, it does not return.
+// Enter notes that this rank begins a collective; the function that it returns, given the
+// collective's error, that it is through. Where the collective failed because another rank did, it
+// does not return.
 func (w *Watch) Enter(kind Kind, dtype, count int) (leave func(error) error) {
 	w.record.enter(kind, dtype, count)
 	return func(err error) error {
@@ -184,7 +186,8 @@ func (w *Watch) Enter(kind Kind, dtype, count int) (leave func(error) error) {
 	}
 }
 
-// Progress notes the training step that this rank has come to, and that it is training: an end of its process is a failure from now on.
+// Progress notes the training step that this rank has come to, and that it is training: an end of
+// its process is a failure from now on.
 func (w *Watch) Progress(step int64) {
 	w.step.Store(step)
 	if !w.busy.Swap(true) {

@@ -9,8 +9,8 @@ package cluster
 //     started mpirun's daemons
 //  4. srun. A batch script has SLURM_PROCID too, but no SLURM_STEP_ID: a program that it starts
 //     without srun is alone.
-//  5. another launcher with torchrun's variables. Scripts set them inside srun as well, with the same
-//     ranks; MPI is the better connection there.
+//  5. another launcher with torchrun's variables. Scripts set them inside srun as well, with the
+//     same ranks; MPI is the better connection there.
 //
 // Without any of them a process is alone.
 var launchers = []struct {
@@ -37,8 +37,8 @@ func readOpenMPI(r *reader) Environment {
 	}
 }
 
-// readPMI reads the Process Management Interface as Hydra (MPICH, Intel MPI) and srun --mpi=pmi2 set
-// it. Hydra adds the MPI_LOCAL... variables; under srun, SLURM's own have the local rank.
+// readPMI reads the Process Management Interface as Hydra (MPICH, Intel MPI) and srun --mpi=pmi2
+// set it. Hydra adds the MPI_LOCAL... variables; under srun, SLURM's own have the local rank.
 func readPMI(r *reader) Environment {
 	return Environment{
 		Size:      r.number(1, "PMI_SIZE"),

@@ -40,8 +40,8 @@ type Member struct {
 	Size   int64  // Size in bytes; 0: not checked.
 }
 
-// ExtractTarGz writes members of a gzipped tar archive (an npm package is one) to their places, each atomically.
-// A member that is not there is an error.
+// ExtractTarGz writes members of a gzipped tar archive (an npm package is one) to their places,
+// each atomically. A member that is not there is an error.
 func ExtractTarGz(archive string, members []Member) error {
 	f, err := os.Open(archive)
 	if err != nil {

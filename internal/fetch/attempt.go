@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// attempt makes one request and appends what comes to the part, so that the part is complete if it returns nil.
-// It says whether the part has bytes from before the request.
+// attempt makes one request and appends what comes to the part, so that the part is complete if it
+// returns nil. It says whether the part has bytes from before the request.
 func (d *download) attempt(ctx context.Context, url string) (resumed bool, err error) {
 	offset, err := d.offset()
 	if err != nil {
@@ -77,8 +77,8 @@ func (d *download) request(ctx context.Context, url string, offset int64) (*http
 	}
 }
 
-// setRange asks for the bytes from offset on. Without a checksum it does so only if the server can tell that the file is
-// still the same one; else the whole file comes again.
+// setRange asks for the bytes from offset on. Without a checksum it does so only if the server can
+// tell that the file is still the same one; else the whole file comes again.
 func (d *download) setRange(h http.Header, offset int64) {
 	if offset == 0 || d.SHA256 == "" && d.validator == "" {
 		return
@@ -108,7 +108,8 @@ func reason(err error) error {
 	}
 }
 
-// accept reads the answer's head: where its body starts in the file, and how long the file is (-1: unknown).
+// accept reads the answer's head: where its body starts in the file, and how long the file is (-1:
+// unknown).
 func (d *download) accept(resp *http.Response, offset int64) (start, total int64, err error) {
 	switch {
 	case resp.StatusCode == http.StatusOK: // Also a server that ignores ranges: the body is the whole file.

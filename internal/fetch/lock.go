@@ -13,9 +13,10 @@ import (
 
 const lockPoll = 50 * time.Millisecond
 
-// Lock takes the lock of path for this process and waits, until ctx ends, while another process or goroutine has it.
-// The folder is created. The lock is a hidden file beside path; it stays, for removing it would race with the next
-// process, and the kernel frees the lock of a process that dies.
+// Lock takes the lock of path for this process and waits, until ctx ends, while another process or
+// goroutine has it. The folder is created. The lock is a hidden file beside path; it stays, for
+// removing it would race with the next process, and the kernel frees the lock of a process that
+// dies.
 func Lock(ctx context.Context, path string, progress io.Writer) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("fetch %s: create its folder: %w", path, err)

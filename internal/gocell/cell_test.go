@@ -118,8 +118,8 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, source string) { checkCell(t, source) })
 }
 
-// checkCell checks that a cell is taken apart without loss: its lines joined are the cell, each line is of
-// one kind, and its Go stands where it was.
+// checkCell checks that a cell is taken apart without loss: its lines joined are the cell, each
+// line is of one kind, and its Go stands where it was.
 func checkCell(t *testing.T, source string) {
 	t.Helper()
 	c := Parse(source)

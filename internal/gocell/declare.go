@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// InitPrefix begins the names of functions that become func init, so that each cell can have its own.
+// InitPrefix begins the names of functions that become func init, so that each cell can have its
+// own.
 const InitPrefix = "init_"
 
 // FuncKey is the key by which a function displaces an earlier one: its name, or Type~Method.
@@ -35,8 +36,8 @@ func receiver(expr ast.Expr) string {
 	return "?"
 }
 
-// ImportKey is the key by which an import displaces an earlier one: the name that it gives to the package.
-// Blank and dot imports never displace one another. name is the explicit one, or "".
+// ImportKey is the key by which an import displaces an earlier one: the name that it gives to the
+// package. Blank and dot imports never displace one another. name is the explicit one, or "".
 func ImportKey(name, importPath string) string {
 	switch name {
 	case "":
@@ -80,7 +81,8 @@ func named(name string) []string {
 	return []string{name}
 }
 
-// versionElement is the last element of a module's path from version 2 on; versionSuffix is gopkg.in's way.
+// versionElement is the last element of a module's path from version 2 on; versionSuffix is
+// gopkg.in's way.
 var (
 	versionElement = regexp.MustCompile(`^v[0-9]+$`)
 	versionSuffix  = regexp.MustCompile(`\.v[0-9]+$`)

@@ -11,8 +11,8 @@ import (
 // Header begins every File: line n of the cell is line n+1 of the text.
 const Header = "package main\n"
 
-// File is the Go file that a cell makes: its lines, with everything that is not Go emptied, and the main
-// that a %%, %main or %exec line stands for.
+// File is the Go file that a cell makes: its lines, with everything that is not Go emptied, and the
+// main that a %%, %main or %exec line stands for.
 type File struct {
 	// Lines are the cell's lines, each at its own place and with its own columns.
 	Lines []string

@@ -32,7 +32,8 @@ func TestGoNB(t *testing.T) {
 	}
 }
 
-// magicsIn are the strings, after a prefix, of the switch over a magic's name, or of a set, in a file of GoNB's.
+// magicsIn are the strings, after a prefix, of the switch over a magic's name, or of a set, in a
+// file of GoNB's.
 func magicsIn(t *testing.T, dir, file, prefix string) (found []string) {
 	t.Helper()
 	tree, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, file), nil, 0)

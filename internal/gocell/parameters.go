@@ -15,9 +15,9 @@ var parameterLine = regexp.MustCompile(`^var (\w+) = (.*)$`)
 // compositeType is the type of a list or map that papermill wrote.
 var compositeType = regexp.MustCompile(`^(?:\[\]|map\[)[^{"]*`)
 
-// TypedParameters gives the variables of a cell that papermill injected ("// Parameters", then
-// var NAME = VALUE) the types, or the const, with which earlier cells declare them. Other cells stay
-// as they are.
+// TypedParameters gives the variables of a cell that papermill injected ("// Parameters", then var
+// NAME = VALUE) the types, or the const, with which earlier cells declare them. Other cells stay as
+// they are.
 func TypedParameters(code string, earlier []string) string {
 	lines := strings.Split(code, "\n")
 	if !strings.HasPrefix(lines[0], "// Parameters") {
@@ -42,8 +42,8 @@ func TypedParameters(code string, earlier []string) string {
 	return strings.Join(lines, "\n")
 }
 
-// declaration describes the last declaration of a variable or constant in the cells: its keyword, and
-// its type if the declaration states it or a variable's value shows it.
+// declaration describes the last declaration of a variable or constant in the cells: its keyword,
+// and its type if the declaration states it or a variable's value shows it.
 func declaration(name string, cells []string) (keyword, kind string) {
 	for i := len(cells) - 1; i >= 0; i-- {
 		source := Parse(cells[i]).File().Text()
@@ -77,8 +77,8 @@ func specOf(d *ast.GenDecl, name string) (spec *ast.ValueSpec, at int) {
 	return nil, 0
 }
 
-// typeOf is the type that a declaration states or, if typed is set, that its value shows: a literal's, or
-// that of a conversion.
+// typeOf is the type that a declaration states or, if typed is set, that its value shows: a
+// literal's, or that of a conversion.
 func typeOf(source string, spec *ast.ValueSpec, at int, typed bool) string {
 	text := func(n ast.Node) string { return source[n.Pos()-1 : n.End()-1] }
 	if spec.Type != nil {

@@ -30,7 +30,8 @@ func IsStandard(importPath string) bool {
 	return !strings.Contains(first, ".") && first != "gonbatch"
 }
 
-// decisive are the symbols that only one of several packages of the standard library with the same name has.
+// decisive are the symbols that only one of several packages of the standard library with the same
+// name has.
 var decisive = map[string]map[string]string{
 	"pprof": {
 		"Handler": "net/http/pprof", "Index": "net/http/pprof", "Cmdline": "net/http/pprof", "Symbol": "net/http/pprof",
@@ -52,9 +53,9 @@ var decisive = map[string]map[string]string{
 // usual is the package that is meant where no symbol decides.
 var usual = map[string]string{"pprof": "runtime/pprof", "rand": "math/rand", "scanner": "text/scanner", "template": "text/template"}
 
-// StandardPackage is the import path of the standard library's package that a cell means by a name and
-// the symbols that it takes from it; "" if there is none. (goimports, which GoNB runs, chooses at random
-// where several packages have them all.)
+// StandardPackage is the import path of the standard library's package that a cell means by a name
+// and the symbols that it takes from it; "" if there is none. (goimports, which GoNB runs, chooses
+// at random where several packages have them all.)
 func StandardPackage(name string, symbols map[string]bool) string {
 	paths := stdlib()[name]
 	if len(paths) == 0 {

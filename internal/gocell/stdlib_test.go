@@ -25,7 +25,8 @@ func TestStdlibList(t *testing.T) {
 	}
 }
 
-// TestStdlibNames fails when two packages of the standard library have a name that nothing decides between.
+// TestStdlibNames fails when two packages of the standard library have a name that nothing decides
+// between.
 func TestStdlibNames(t *testing.T) {
 	for name, paths := range stdlib() {
 		if len(paths) > 1 && usual[name] == "" {

@@ -10,22 +10,23 @@ import (
 	"strings"
 )
 
-// Value is the expression that a cell ends in: its value is the cell's. Two cells have one: a cell whose
-// main ends in an expression, and one that has declarations only and then the bare expression, which is
-// not Go as it stands.
+// Value is the expression that a cell ends in: its value is the cell's. Two cells have one: a cell
+// whose main ends in an expression, and one that has declarations only and then the bare
+// expression, which is not Go as it stands.
 type Value struct {
 	// Start and End are the offsets of its text.
 	Start, End int
 	// Bare is set if the expression stands outside of any function.
 	Bare bool
-	// Call is set if it is a call, which may have no value, and Callee is the text of what it calls.
+	// Call is set if it is a call, which may have no value, and Callee is the text of what it
+	// calls.
 	Call   bool
 	Callee string
 }
 
-// LastValue finds the expression that a Go file ends in. There is none if the last statement is something
-// else, if nobody wants its value (fmt.Println returns the number of bytes), if a semicolon follows it, or
-// if the file has syntax errors.
+// LastValue finds the expression that a Go file ends in. There is none if the last statement is
+// something else, if nobody wants its value (fmt.Println returns the number of bytes), if a
+// semicolon follows it, or if the file has syntax errors.
 func LastValue(source string) (Value, bool) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, "", source, parser.SkipObjectResolution)
@@ -68,7 +69,8 @@ func findBare(source string) (Value, bool) {
 	return found, ok
 }
 
-// BareStart is the offset of the first statement outside of brackets that is not a declaration; or -1.
+// BareStart is the offset of the first statement outside of brackets that is not a declaration; or
+// -1.
 func BareStart(source string) int {
 	files := token.NewFileSet()
 	file := files.AddFile("", files.Base(), len(source))
@@ -126,8 +128,8 @@ func noValue(callee string) bool {
 			func(prefix string) bool { return strings.HasPrefix(callee, prefix) })
 }
 
-// IsStatement reports whether a call can be a statement: it is neither the conversion to a predeclared type
-// nor a built-in function that only has a value.
+// IsStatement reports whether a call can be a statement: it is neither the conversion to a
+// predeclared type nor a built-in function that only has a value.
 func IsStatement(callee string) bool {
 	switch types.Universe.Lookup(callee).(type) {
 	case *types.TypeName:

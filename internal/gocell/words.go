@@ -2,9 +2,10 @@ package gocell
 
 import "strings"
 
-// Words cuts a magic's line into words at spaces and tabs. Double quotes keep spaces, and make an empty word; in them
-// a backslash takes the next character as it is, with \n and \t as newline and tab. Outside of quotes a backslash is an
-// ordinary character. These are GoNB's rules, not a shell's.
+// Words cuts a magic's line into words at spaces and tabs. Double quotes keep spaces, and make an
+// empty word; in them a backslash takes the next character as it is, with \n and \t as newline and
+// tab. Outside of quotes a backslash is an ordinary character. These are GoNB's rules, not a
+// shell's.
 func Words(line string) []string {
 	var words []string
 	var word strings.Builder

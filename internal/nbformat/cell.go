@@ -15,8 +15,9 @@ const (
 	Raw      CellType = "raw"
 )
 
-// Cell is one cell of a notebook. Changes to ID, Source and Tags are written by Marshal; everything else that the file
-// had for the cell (outputs, attachments, metadata of other tools) stays as it was.
+// Cell is one cell of a notebook. Changes to ID, Source and Tags are written by Marshal; everything
+// else that the file had for the cell (outputs, attachments, metadata of other tools) stays as it
+// was.
 type Cell struct {
 	// Type is code, markdown or raw.
 	Type CellType
@@ -40,5 +41,5 @@ type cellText struct {
 	tags       []string
 }
 
-// HasTag tells whether the cell has the tag.
+// HasTag reports whether the cell has the tag.
 func (c *Cell) HasTag(tag string) bool { return slices.Contains(c.Tags, tag) }

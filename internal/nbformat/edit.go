@@ -21,7 +21,7 @@ func (c *Cell) SetField(name string, value any) error {
 	return nil
 }
 
-// GetMetadata decodes one of the cell's metadata into value, and tells whether the cell has it.
+// GetMetadata decodes one of the cell's metadata into value, and reports whether the cell has it.
 func (c *Cell) GetMetadata(name string, value any) (bool, error) {
 	return getMetadata(c.fields["metadata"], name, value)
 }
@@ -35,7 +35,8 @@ func (c *Cell) SetMetadata(name string, value any) error {
 	return c.SetField("metadata", all)
 }
 
-// GetMetadata decodes one of the notebook's metadata into value, and tells whether the notebook has it.
+// GetMetadata decodes one of the notebook's metadata into value, and reports whether the notebook
+// has it.
 func (nb *Notebook) GetMetadata(name string, value any) (bool, error) {
 	return getMetadata(nb.fields["metadata"], name, value)
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Marshal gives the notebook as Jupyter writes it: keys sorted, one space of indent, a newline at the end. Every field
-// that the notebook was read with is in it.
+// Marshal gives the notebook as Jupyter writes it: keys sorted, one space of indent, a newline at
+// the end. Every field that the notebook was read with is in it.
 func (nb *Notebook) Marshal() ([]byte, error) {
 	fields := maps.Clone(nb.fields)
 	if fields == nil {

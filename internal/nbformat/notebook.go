@@ -31,8 +31,9 @@ type Metadata struct {
 // Name is the file's name without its folder.
 func (nb *Notebook) Name() string { return filepath.Base(nb.Path) }
 
-// Language is the notebook's programming language in lower case ("go", "python"), or "" where the notebook does not say.
-// The kernelspec's language counts first: language_info is written by the kernel that ran last.
+// Language is the notebook's programming language in lower case ("go", "python"), or "" where the
+// notebook does not say. The kernelspec's language counts first: language_info is written by the
+// kernel that ran last.
 func (nb *Notebook) Language() string {
 	m := nb.Metadata
 	for _, name := range []string{m.KernelLanguage, m.LanguageName} {
@@ -52,7 +53,8 @@ var kernelLanguages = map[string]string{
 	"python3": "python", "python2": "python", "ir": "r",
 }
 
-// isGo tells whether a language's name is one that stands for Go. A notebook that names no language passes.
+// isGo reports whether a language's name is one that stands for Go. A notebook that names no
+// language passes.
 func isGo(language string) bool {
 	switch language {
 	case "", "go", "golang":

@@ -11,12 +11,13 @@ import (
 	"strings"
 )
 
-// MaxMinor is the newest minor version of nbformat 4 that this package was written for. A later one is read as well:
-// minor versions only add fields, and unknown fields are kept.
+// MaxMinor is the newest minor version of nbformat 4 that this package was written for. A later one
+// is read as well: minor versions only add fields, and unknown fields are kept.
 const MaxMinor = 5
 
-// Read reads the notebook in the file at path, without the outputs of its cells: nothing here needs them, and they may be
-// big. Parse keeps them. A file whose name ends in .go is read by ParsePercent.
+// Read reads the notebook in the file at path, without the outputs of its cells: nothing here needs
+// them, and they may be big. Parse keeps them. A file whose name ends in .go is read by
+// ParsePercent.
 func Read(path string) (*Notebook, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -34,7 +35,8 @@ func Read(path string) (*Notebook, error) {
 	if err == nil || info.Size() > maxExact {
 		return nb, err
 	}
-	// The column of a mistake counts from what was left out, and a mistake in the outputs is one too.
+	// The column of a mistake counts from what was left out, and a mistake in the outputs is one
+	// too.
 	data, readErr := os.ReadFile(path)
 	if readErr != nil {
 		return nil, fmt.Errorf("notebook %s: %w", path, readErr)
@@ -45,7 +47,8 @@ func Read(path string) (*Notebook, error) {
 	return nil, err
 }
 
-// maxExact is the size of a file up to which it is read again, as a whole, to say where a mistake in it is.
+// maxExact is the size of a file up to which it is read again, as a whole, to say where a mistake
+// in it is.
 const maxExact = 64 << 20
 
 // readStripped reads a notebook without its outputs.
@@ -62,7 +65,8 @@ func readStripped(path string) (*Notebook, error) {
 	return Parse(path, data)
 }
 
-// Parse reads a notebook from data. The name stands in error messages and becomes the notebook's Path.
+// Parse reads a notebook from data. The name stands in error messages and becomes the notebook's
+// Path.
 func Parse(name string, data []byte) (*Notebook, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if len(bytes.TrimSpace(data)) == 0 {

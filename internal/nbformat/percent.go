@@ -12,10 +12,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// PercentSuffix ends the names of files that are read as jupytext's percent format: Go with lines "// %%" between the cells.
+// PercentSuffix ends the names of files that are read as jupytext's percent format: Go with lines
+// "// %%" between the cells.
 const PercentSuffix = ".go"
 
-// IsPercent tells whether a file is read as jupytext's percent format, by its name.
+// IsPercent reports whether a file is read as jupytext's percent format, by its name.
 func IsPercent(path string) bool { return filepath.Ext(path) == PercentSuffix }
 
 // readPercent reads a file in jupytext's percent format.
@@ -27,8 +28,9 @@ func readPercent(path string) (*Notebook, error) {
 	return ParsePercent(path, data)
 }
 
-// ParsePercent reads a notebook from jupytext's percent format, as jupytext, VS Code and others write it. Magics that jupytext
-// has made comments are magics again. The name stands in error messages and becomes the notebook's Path.
+// ParsePercent reads a notebook from jupytext's percent format, as jupytext, VS Code and others
+// write it. Magics that jupytext has made comments are magics again. The name stands in error
+// messages and becomes the notebook's Path.
 func ParsePercent(name string, data []byte) (*Notebook, error) {
 	text := strings.ReplaceAll(strings.TrimPrefix(string(data), "\ufeff"), "\r\n", "\n")
 	header, lines, err := cutHeader(strings.Split(text, "\n"))
@@ -83,7 +85,8 @@ func uncomment(lines []string) string {
 	return strings.Join(out, "\n")
 }
 
-// percentMark begins a cell. What follows may be a title, [markdown] or [raw], and metadata as key=JSON.
+// percentMark begins a cell. What follows may be a title, [markdown] or [raw], and metadata as
+// key=JSON.
 var percentMark = regexp.MustCompile(`^// ?%%(%*)([ \t].*)?$`)
 
 // percentCells cuts lines into cells, as a notebook's JSON has them.
@@ -176,8 +179,8 @@ func readMark(mark string) (kind CellType, metadata map[string]any, err error) {
 	return kind, metadata, nil
 }
 
-// percentCode gives the source of a code cell: as a whole behind comments where it is another language's, or not active in Go;
-// else with its magics only.
+// percentCode gives the source of a code cell: as a whole behind comments where it is another
+// language's, or not active in Go; else with its magics only.
 func percentCode(body []string, metadata map[string]any) string {
 	if language, ok := metadata["language"].(string); ok && language != "" {
 		return "%%" + language + "\n" + uncomment(body)
@@ -192,7 +195,8 @@ func percentCode(body []string, metadata map[string]any) string {
 	return strings.Join(out, "\n")
 }
 
-// inactiveInGo tells whether a cell's tags are those of a cell that is active elsewhere, so that jupytext made it a comment.
+// inactiveInGo reports whether a cell's tags are those of a cell that is active elsewhere, so that
+// jupytext made it a comment.
 func inactiveInGo(tags any) bool {
 	list, _ := tags.([]any)
 	return slices.ContainsFunc(list, func(tag any) bool {
@@ -201,7 +205,8 @@ func inactiveInGo(tags any) bool {
 	})
 }
 
-// magicComment is a magic that jupytext has made a comment, or a comment that looks like one and has another mark in front.
+// magicComment is a magic that jupytext has made a comment, or a comment that looks like one and
+// has another mark in front.
 var magicComment = regexp.MustCompile(`^(// )*//\s?(%{1,2}[A-Za-z]|![^=\s])`)
 
 // percentLine is a line of a code cell.

@@ -23,8 +23,8 @@ func plainCells(nb *Notebook) (cells []plain) {
 	return cells
 }
 
-// TestPercentIsTheNotebook: what jupytext 1.19 wrote of a notebook has the same cells. (A raw cell that is active in Go is code
-// there, and what stands before each %% is Go's own mark for it.)
+// TestPercentIsTheNotebook: what jupytext 1.19 wrote of a notebook has the same cells. (A raw cell
+// that is active in Go is code there, and what stands before each %% is Go's own mark for it.)
 func TestPercentIsTheNotebook(t *testing.T) {
 	want, err := Read(filepath.Join("testdata", "jupytext.ipynb"))
 	if err != nil {

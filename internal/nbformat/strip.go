@@ -6,9 +6,10 @@ import (
 	"io"
 )
 
-// stripOutputs reads a notebook's JSON to its end and gives it back with empty outputs of the cells, so that images and logs
-// of hundreds of megabytes never lie in memory. Line breaks stay: a mistake keeps the number of its line. What is not a
-// notebook comes back as it is, for a parser to refuse.
+// stripOutputs reads a notebook's JSON to its end and gives it back with empty outputs of the
+// cells, so that images and logs of hundreds of megabytes never lie in memory. Line breaks stay: a
+// mistake keeps the number of its line. What is not a notebook comes back as it is, for a parser to
+// refuse.
 func stripOutputs(r io.Reader) ([]byte, error) {
 	s := &stripper{}
 	chunk := make([]byte, 64<<10)
@@ -26,7 +27,8 @@ func stripOutputs(r io.Reader) ([]byte, error) {
 	}
 }
 
-// cellDepth is how many containers are open within a cell: the notebook, its list of cells, and the cell.
+// cellDepth is how many containers are open within a cell: the notebook, its list of cells, and the
+// cell.
 const cellDepth = 3
 
 // stripper is the state between two bytes of JSON.
@@ -36,12 +38,15 @@ type stripper struct {
 	open []byte
 	// wantKey tells that a string which begins now is a key of an object.
 	wantKey bool
-	// inString and escaped tell that the next byte belongs to a string, and that a backslash stands before it.
+	// inString and escaped tell that the next byte belongs to a string, and that a backslash stands
+	// before it.
 	inString, escaped bool
-	// key is the key that was read last, as it stands in the file, or is being read if inKey is set.
+	// key is the key that was read last, as it stands in the file, or is being read if inKey is
+	// set.
 	key   []byte
 	inKey bool
-	// inCells tells that the notebook's value being read is that of "cells"; skips that a cell's outputs are.
+	// inCells tells that the notebook's value being read is that of "cells"; skips that a cell's
+	// outputs are.
 	inCells, skips bool
 }
 

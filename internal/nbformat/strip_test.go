@@ -39,7 +39,8 @@ func TestStripOutputs(t *testing.T) {
 	}
 }
 
-// TestReadNamesThePlace: where outputs are left out, a mistake behind them still has its line and column.
+// TestReadNamesThePlace: where outputs are left out, a mistake behind them still has its line and
+// column.
 func TestReadNamesThePlace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "n.ipynb")
 	if err := os.WriteFile(path, []byte("{\"cells\": [{\"outputs\": [\n\"a\"], \"source\" \"x\"}]}"), 0o644); err != nil {
@@ -51,7 +52,8 @@ func TestReadNamesThePlace(t *testing.T) {
 	}
 }
 
-// FuzzStripOutputs: a notebook without its outputs is the notebook with empty outputs, whatever is in it.
+// FuzzStripOutputs: a notebook without its outputs is the notebook with empty outputs, whatever is
+// in it.
 func FuzzStripOutputs(f *testing.F) {
 	for _, name := range []string{"v40.ipynb", "v45.ipynb"} {
 		data, err := os.ReadFile(filepath.Join("testdata", name))

@@ -16,8 +16,8 @@ const entry = "GetPjrtApi"
 // machines maps Go's names of processors to ELF's.
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 
-// check refuses a library that could not be loaded here, with a reason that dlopen would not give. On systems
-// without ELF it knows nothing.
+// check refuses a library that could not be loaded here, with a reason that dlopen would not give.
+// On systems without ELF it knows nothing.
 func check(path string) error { return checkAgainst(path, glibc()) }
 
 // checkAgainst is check for a machine that has this version of glibc ("": unknown).

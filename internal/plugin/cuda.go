@@ -21,13 +21,15 @@ var cudaWheel = fetch.Wheel{
 	Member:      "jax_plugins/xla_cuda13/xla_cuda_plugin.so",
 }
 
-// cudaLibraries pins NVIDIA's libraries that the plugin opens: those that jax-cuda13-plugin[with-cuda] asks for.
+// cudaLibraries pins NVIDIA's libraries that the plugin opens: those that
+// jax-cuda13-plugin[with-cuda] asks for.
 //
 //go:embed cuda-requirements.txt
 var cudaLibraries string
 
-// nvidia gets the CUDA plugin and NVIDIA's libraries through the site's pip. They must lie as go-xla's own installer
-// lays them, in a folder named go-xla/nvidia, for they find one another by relative paths.
+// nvidia gets the CUDA plugin and NVIDIA's libraries through the site's pip. They must lie as
+// go-xla's own installer lays them, in a folder named go-xla/nvidia, for they find one another by
+// relative paths.
 var nvidia = way{
 	version: "0.12.0.1",
 	what:    cudaWheel.Command() + ", and NVIDIA's libraries",
@@ -50,8 +52,8 @@ func getNvidia(ctx context.Context, path string, opts Options) error {
 	return linkCUDA(dir)
 }
 
-// cudaLinks are what go-xla's installer adds for programs and libraries that look elsewhere than the wheels put them:
-// XLA for ptxas, cuDNN for cuBLAS. Both are relative to the folder nvidia.
+// cudaLinks are what go-xla's installer adds for programs and libraries that look elsewhere than
+// the wheels put them: XLA for ptxas, cuDNN for cuBLAS. Both are relative to the folder nvidia.
 var cudaLinks = []struct{ at, to string }{
 	{"bin/ptxas", "../cu13/bin/ptxas"},
 	{"../../libcublas.so.13", "go-xla/nvidia/cu13/lib/libcublas.so.13"},

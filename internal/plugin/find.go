@@ -32,8 +32,8 @@ func Find(opts Options) (Plugin, error) {
 	return find(opts)
 }
 
-// Where tells the folder that Ensure gives, and installs nothing: the one that has the plugin, else the one that it would
-// be installed in first.
+// Where tells the folder that Ensure gives, and installs nothing: the one that has the plugin, else
+// the one that it would be installed in first.
 func Where(opts Options) (string, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -101,8 +101,8 @@ func standard(opts Options) []place {
 	return all
 }
 
-// library returns the plugin in dir: the one without a version in its name, which go-xla's installer keeps pointed at
-// the one that it installed last, else the newest.
+// library returns the plugin in dir: the one without a version in its name, which go-xla's
+// installer keeps pointed at the one that it installed last, else the newest.
 func library(dir, platform string) (path, version string) {
 	plain := filepath.Join(dir, FileName(platform))
 	if fetch.Have(plain, 0) {

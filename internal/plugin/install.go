@@ -24,7 +24,8 @@ func (w way) dir(opts Options) string {
 	return filepath.Join(opts.Dir, opts.Platform+"-"+w.version, w.sub)
 }
 
-// ways lists the ways in the order in which they are tried; a variable so that tests can be without a network.
+// ways lists the ways in the order in which they are tried; a variable so that tests can be without
+// a network.
 var ways = map[string][]way{
 	CPU:  {release, wheel},
 	CUDA: {nvidia},
@@ -64,8 +65,8 @@ func install(ctx context.Context, opts Options) (dir string, err error) {
 	return "", fmt.Errorf("plugin: %w", failed)
 }
 
-// install gets the library under another name, checks it, and only then gives it its own: no process finds a plugin
-// that has not been checked.
+// install gets the library under another name, checks it, and only then gives it its own: no
+// process finds a plugin that has not been checked.
 func (w way) install(ctx context.Context, opts Options) error {
 	dir := w.dir(opts)
 	if err := os.MkdirAll(dir, 0o755); err != nil {

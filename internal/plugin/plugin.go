@@ -1,8 +1,8 @@
-// Package plugin finds XLA's PJRT plugin, the shared library that compiles and runs GoMLX's graphs, and installs it on
-// first use.
+// Package plugin finds XLA's PJRT plugin, the shared library that compiles and runs GoMLX's graphs,
+// and installs it on first use.
 //
-// It does not load the plugin, and it links no C: a submit command can use it on a login node. What a rank does with
-// the folder is go-xla's affair.
+// It does not load the plugin, and it links no C: a submit command can use it on a login node. What
+// a rank does with the folder is go-xla's affair.
 //
 //	dir, err := plugin.Ensure(ctx, plugin.Options{Platform: plugin.CPU, Progress: os.Stderr, Getenv: os.Getenv})
 //	// dir has pjrt_c_api_cpu_plugin.so
@@ -16,14 +16,15 @@
 //
 // # Where it installs from
 //
-// For CPUs from the release that go-xla v0.4.1 itself installs; where that is out of reach or does not fit the
-// machine, from a wheel through the site's pip, pinned by SHA-256. The release has no checksum that could be pinned
-// here: the one that the release page publishes is checked where its interface answers. In both cases the library
-// must be for this processor, need no newer glibc than this machine has, and export GetPjrtApi.
+// For CPUs from the release that go-xla v0.4.1 itself installs; where that is out of reach or does
+// not fit the machine, from a wheel through the site's pip, pinned by SHA-256. The release has no
+// checksum that could be pinned here: the one that the release page publishes is checked where its
+// interface answers. In both cases the library must be for this processor, need no newer glibc than
+// this machine has, and export GetPjrtApi.
 //
-// For CUDA, on linux/amd64, from the wheel that go-xla's installer takes, and NVIDIA's libraries (2.3 GB of downloads,
-// 3.8 GB installed), all through the site's pip and pinned by SHA-256. They find one another by relative paths: use the
-// CUDA plugin where it is, never copy the file alone.
+// For CUDA, on linux/amd64, from the wheel that go-xla's installer takes, and NVIDIA's libraries
+// (2.3 GB of downloads, 3.8 GB installed), all through the site's pip and pinned by SHA-256. They
+// find one another by relative paths: use the CUDA plugin where it is, never copy the file alone.
 package plugin
 
 import (
@@ -77,9 +78,10 @@ func (o Options) withDefaults() (Options, error) {
 // FileName is the name that go-xla looks for.
 func FileName(platform string) string { return "pjrt_c_api_" + platform + "_plugin.so" }
 
-// Ensure returns a folder that has FileName(opts.Platform), and installs the plugin first if none is found. The file
-// may be a link. Ensure blocks while it installs; it may be called at once from several goroutines and processes: one
-// installs, the others wait. Where the plugin is there it takes well under a millisecond.
+// Ensure returns a folder that has FileName(opts.Platform), and installs the plugin first if none
+// is found. The file may be a link. Ensure blocks while it installs; it may be called at once from
+// several goroutines and processes: one installs, the others wait. Where the plugin is there it
+// takes well under a millisecond.
 func Ensure(ctx context.Context, opts Options) (dir string, err error) {
 	opts, err = opts.withDefaults()
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"gonbatch/internal/fetch"
 )
 
-// The wheel by XLA's authors (PJRT API 0.81). It is built for glibc 2.27, so it also serves old clusters.
+// The wheel by XLA's authors (PJRT API 0.81). It is built for glibc 2.27, so it also serves old
+// clusters.
 var cpuWheel = fetch.Wheel{
 	Requirement: "xla-cpu-pjrt==0.0.1",
 	SHA256:      "55837b6b7b47daa717f2d9a5a03563ea0ceaa338d06a81a1e2d3f060d960decc",

@@ -14,11 +14,13 @@ import (
 // Dir is a run directory. The zero value names none.
 type Dir struct{ path string }
 
-// createAttempts bounds the tries to find a name that is free; two in the same second differ in 16 random bits.
+// createAttempts bounds the tries to find a name that is free; two in the same second differ in 16
+// random bits.
 const createAttempts = 64
 
-// Create makes a new run directory root/<slug of name>-<date>-<time>-<random>, with its folders, and root itself if
-// that is missing. It may be called at once from several processes: no two get the same directory.
+// Create makes a new run directory root/<slug of name>-<date>-<time>-<random>, with its folders,
+// and root itself if that is missing. It may be called at once from several processes: no two get
+// the same directory.
 func Create(root, name string, now time.Time) (Dir, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -113,7 +115,8 @@ func Open(path string) (Dir, error) {
 	return d, nil
 }
 
-// At names the run directory at path without looking at it: for previews, and for a path known to be one.
+// At names the run directory at path without looking at it: for previews, and for a path known to
+// be one.
 func At(path string) Dir { return Dir{path: filepath.Clean(path)} }
 
 // Path is the directory's absolute path.
@@ -139,7 +142,8 @@ func (d Dir) Script() string { return d.join("job.sbatch") }
 // Launcher is the script that starts each rank of a run on this machine.
 func (d Dir) Launcher() string { return d.join("launch.sh") }
 
-// ExitStatus is the file in which the batch script leaves its job id and exit code as it ends: "<job id> <code>".
+// ExitStatus is the file in which the batch script leaves its job id and exit code as it ends:
+// "<job id> <code>".
 func (d Dir) ExitStatus() string { return d.join("exit-status") }
 
 // Logs is the folder of all logs.
@@ -162,13 +166,15 @@ func (d Dir) Metrics() string { return d.join("metrics.jsonl") }
 // MetricsTable is the same as a table, with commas.
 func (d Dir) MetricsTable() string { return d.join("metrics.csv") }
 
-// TensorBoard is the folder of event files: one folder a training, which TensorBoard shows as a run.
+// TensorBoard is the folder of event files: one folder a training, which TensorBoard shows as a
+// run.
 func (d Dir) TensorBoard() string { return d.join("tensorboard") }
 
 // Curves is the folder of drawn metrics and sample images.
 func (d Dir) Curves() string { return d.join("curves") }
 
-// MLflowRuns is the folder with a file for each training that is recorded in MLflow, which has the id of its run there.
+// MLflowRuns is the folder with a file for each training that is recorded in MLflow, which has the
+// id of its run there.
 func (d Dir) MLflowRuns() string { return d.join("mlflow-runs") }
 
 // Checkpoints is the folder of checkpoints, written by rank 0.

@@ -1,5 +1,6 @@
-// Package rundir is the only package that knows the names in a run directory: the folder that holds all that one
-// submitted notebook needs and leaves behind. It neither starts jobs nor trains; both sides meet here.
+// Package rundir is the only package that knows the names in a run directory: the folder that holds
+// all that one submitted notebook needs and leaves behind. It neither starts jobs nor trains; both
+// sides meet here.
 //
 //	runs/mnist-20261121-101500-4f2a/
 //	  manifest.json       hashes, git commit, command line, versions, job id, state

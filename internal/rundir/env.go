@@ -76,9 +76,9 @@ func (e Env) RunName() string {
 	return e.Dir.Name()
 }
 
-// Superseded reports whether the run has been started again: the program belongs to a start that its
-// scheduler has given up, as it does with a node that it cannot reach, and must not write in the run
-// directory any more.
+// Superseded reports whether the run has been started again: the program belongs to a start that
+// its scheduler has given up, as it does with a node that it cannot reach, and must not write in
+// the run directory any more.
 func (e Env) Superseded() bool {
 	if !e.InRun() || e.Start == 0 {
 		return false

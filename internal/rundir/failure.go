@@ -16,7 +16,8 @@ import (
 type FailureKind string
 
 const (
-	// Died is a rank whose process ended before its work did: it was killed, it panicked, or it gave up with an error.
+	// Died is a rank whose process ended before its work did: it was killed, it panicked, or it
+	// gave up with an error.
 	Died FailureKind = "died"
 	// Stuck is a rank that others waited for in vain.
 	Stuck FailureKind = "stuck"
@@ -60,8 +61,8 @@ func (d Dir) StackPath(rank int) string {
 	return filepath.Join(d.Stacks(), "rank-"+strconv.Itoa(rank)+".txt")
 }
 
-// Write records the failure in d, unless one is recorded already: the first writer wins, on any node. It tells whether that was
-// this one.
+// Write records the failure in d, unless one is recorded already: the first writer wins, on any
+// node. It tells whether that was this one.
 func (f Failure) Write(d Dir) (first bool, err error) {
 	text, err := json.MarshalIndent(f, "", "  ")
 	if err == nil {
@@ -73,7 +74,8 @@ func (f Failure) Write(d Dir) (first bool, err error) {
 	return first, nil
 }
 
-// Replace records the failure in place of the one that the same rank has recorded in d: it knows more now.
+// Replace records the failure in place of the one that the same rank has recorded in d: it knows
+// more now.
 func (f Failure) Replace(d Dir) error {
 	text, err := json.MarshalIndent(f, "", "  ")
 	if err == nil {
@@ -85,7 +87,8 @@ func (f Failure) Replace(d Dir) error {
 	return nil
 }
 
-// createWhole writes a file that is not there yet; readers see all of it or nothing. It tells whether it was not there.
+// createWhole writes a file that is not there yet; readers see all of it or nothing. It tells
+// whether it was not there.
 func createWhole(path string, data []byte) (created bool, err error) {
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
@@ -113,7 +116,8 @@ func createWhole(path string, data []byte) (created bool, err error) {
 	return true, fill(f, data, keepOwner(f, path, 0o600))
 }
 
-// linked reports whether a file has a second name. NFS may say of a link that it exists already where it has just made that.
+// linked reports whether a file has a second name. NFS may say of a link that it exists already
+// where it has just made that.
 func linked(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -9,13 +9,15 @@ import (
 	"strings"
 )
 
-// checkpointFile is the file that every finished checkpoint has. What else is in one is for package checkpoint to know.
+// checkpointFile is the file that every finished checkpoint has. What else is in one is for package
+// checkpoint to know.
 const checkpointFile = "checkpoint.json"
 
 // imageEndings are those of the image files that a run leaves.
 var imageEndings = []string{".png", ".jpg", ".jpeg", ".svg", ".gif"}
 
-// CheckpointFolders are the folders of the run's checkpoints: those of one training are together, the newest last.
+// CheckpointFolders are the folders of the run's checkpoints: those of one training are together,
+// the newest last.
 func (d Dir) CheckpointFolders() ([]string, error) {
 	return d.below(d.Checkpoints(), func(path string) (found string) {
 		if filepath.Base(path) == checkpointFile {
@@ -35,7 +37,8 @@ func (d Dir) ImageFiles() ([]string, error) {
 	})
 }
 
-// below collects what want makes of the files in a folder. What is hidden is being written. A folder that is not there has none.
+// below collects what want makes of the files in a folder. What is hidden is being written. A
+// folder that is not there has none.
 func (d Dir) below(folder string, want func(path string) (found string)) ([]string, error) {
 	var all []string
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {

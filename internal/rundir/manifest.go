@@ -12,7 +12,8 @@ import (
 // manifestFormat is the version of the manifest's format that this package writes and reads.
 const manifestFormat = 1
 
-// Manifest records what ran, from what, where and how it ended: enough to explain a result a year later.
+// Manifest records what ran, from what, where and how it ended: enough to explain a result a year
+// later.
 type Manifest struct {
 	// Format is the version of this format; Write sets it.
 	Format int `json:"format"`
@@ -40,7 +41,8 @@ type Manifest struct {
 	JobID string `json:"job_id,omitempty"`
 	// Cluster is the scheduler's cluster, where it named one.
 	Cluster string `json:"cluster,omitempty"`
-	// Process is the submit command that runs the job on this machine, and records its end; nil for a queued job.
+	// Process is the submit command that runs the job on this machine, and records its end; nil for
+	// a queued job.
 	Process *Process `json:"process,omitempty"`
 	// State is the last known state of the job, as package submit names it.
 	State string `json:"state,omitempty"`
@@ -54,8 +56,8 @@ type Manifest struct {
 	Created   time.Time  `json:"created"`
 	Submitted *time.Time `json:"submitted,omitempty"`
 	Ended     *time.Time `json:"ended,omitempty"`
-	// StartsAtEnd is how many starts the run had had when its end was recorded; nil is not known. One more means that the end no
-	// longer holds: the same job was requeued.
+	// StartsAtEnd is how many starts the run had had when its end was recorded; nil is not known.
+	// One more means that the end no longer holds: the same job was requeued.
 	StartsAtEnd *int `json:"starts_at_end,omitempty"`
 }
 
@@ -119,12 +121,12 @@ func (m Manifest) Write(d Dir) error {
 	return WriteFileAtomic(d.ManifestPath(), append(data, '\n'), 0o600)
 }
 
-// manifestPatience is how long a change of the manifest waits for another: longer than it takes to notice that the other's machine is
-// dead.
+// manifestPatience is how long a change of the manifest waits for another: longer than it takes to
+// notice that the other's machine is dead.
 const manifestPatience = 2 * lockSilence
 
-// UpdateManifest reads the manifest of d, lets change edit it and writes it back. Changes from several processes come one after the
-// other.
+// UpdateManifest reads the manifest of d, lets change edit it and writes it back. Changes from
+// several processes come one after the other.
 func UpdateManifest(d Dir, change func(*Manifest)) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), manifestPatience)
 	defer cancel()

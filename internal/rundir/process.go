@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// Process names a process so well that no later one can pass for it: process numbers are used again, and a run directory
-// may be looked at from another machine.
+// Process names a process so well that no later one can pass for it: process numbers are used
+// again, and a run directory may be looked at from another machine.
 type Process struct {
 	Host string `json:"host"`
 	// Boot is the kernel's id of the time since the machine started.
@@ -20,14 +20,16 @@ type Process struct {
 	PID  int    `json:"pid"`
 	// Start is when the process started, in the kernel's clock ticks since then.
 	Start string `json:"start"`
-	// Namespace is the kernel's name of the process numbers that PID is one of: containers have their own. Empty is not known.
+	// Namespace is the kernel's name of the process numbers that PID is one of: containers have
+	// their own. Empty is not known.
 	Namespace string `json:"pid_namespace,omitempty"`
 }
 
 // ThisProcess names the calling process.
 func ThisProcess() (Process, error) { return findProcess("/proc", os.Getpid()) }
 
-// Gone tells whether the process has certainly ended. Of one on another machine nothing is known: that is false.
+// Gone tells whether the process has certainly ended. Of one on another machine nothing is known:
+// that is false.
 func (p Process) Gone() bool { return p.goneFrom("/proc") }
 
 func (p Process) goneFrom(proc string) bool {
@@ -58,11 +60,12 @@ func sameNamespace(a, b Process) bool {
 	return a.Namespace == "" || b.Namespace == "" || a.Namespace == b.Namespace
 }
 
-// hidden reports whether a process runs that /proc does not show: administrators can hide those of other users.
+// hidden reports whether a process runs that /proc does not show: administrators can hide those of
+// other users.
 func hidden(pid int) bool { return errors.Is(syscall.Kill(pid, 0), fs.ErrPermission) }
 
-// findProcess names process pid. On an error it gives what is known of the machine. One that has ended and only waits for its parent
-// to take note does not exist.
+// findProcess names process pid. On an error it gives what is known of the machine. One that has
+// ended and only waits for its parent to take note does not exist.
 func findProcess(proc string, pid int) (Process, error) {
 	p := Process{PID: pid}
 	var err error
@@ -83,7 +86,8 @@ func findProcess(proc string, pid int) (Process, error) {
 	return p, err
 }
 
-// startTime is field 22 of /proc/PID/stat. The second field, the program's name in brackets, may have spaces and brackets.
+// startTime is field 22 of /proc/PID/stat. The second field, the program's name in brackets, may
+// have spaces and brackets.
 func startTime(stat string) (string, error) {
 	fields := strings.Fields(stat[strings.LastIndex(stat, ")")+1:]) // The first of them is field 3.
 	if len(fields) < 20 {

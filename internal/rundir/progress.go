@@ -29,8 +29,8 @@ func OpenProgress(d Dir) (*ProgressFile, error) {
 	return &ProgressFile{f}, nil
 }
 
-// Report notes an update. It takes some microseconds and survives a kill of the process; what a full
-// disk does not take is lost.
+// Report notes an update. It takes some microseconds and survives a kill of the process; what a
+// full disk does not take is lost.
 func (p *ProgressFile) Report(update int64) {
 	if p != nil {
 		_, _ = p.file.WriteAt(fmt.Appendf(nil, "%-20d\n", update), 0)

@@ -37,7 +37,8 @@ const (
 const (
 	// EnvSource is a checkout of gonbatch to use instead of the embedded source.
 	EnvSource = "GONBATCH_SOURCE"
-	// EnvTools is the folder of the kernel's programs, EnvGo the go command: the kernelspec has both.
+	// EnvTools is the folder of the kernel's programs, EnvGo the go command: the kernelspec has
+	// both.
 	EnvTools = "GONBATCH_TOOLS"
 	EnvGo    = "GONBATCH_GO"
 	// EnvVerbose, set to anything, has the kernel log everything that GoNB and gopls write.

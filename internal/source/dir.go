@@ -13,7 +13,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Options say where the source comes from and where it goes. The zero value is the embedded source in the user's cache.
+// Options say where the source comes from and where it goes. The zero value is the embedded source
+// in the user's cache.
 type Options struct {
 	// Getenv reads the environment; nil is an empty one.
 	Getenv func(string) string
@@ -29,8 +30,9 @@ const (
 	nameLength = 16
 )
 
-// Dir gives the folder that holds gonbatch's source. The first call writes it, to source/<hash> in the cache; later ones
-// find it. Calls at once, from several processes too, are safe: the folder appears whole or not at all.
+// Dir gives the folder that holds gonbatch's source. The first call writes it, to source/<hash> in
+// the cache; later ones find it. Calls at once, from several processes too, are safe: the folder
+// appears whole or not at all.
 func Dir(ctx context.Context, opt Options) (string, error) {
 	if opt.Getenv != nil {
 		if dir := opt.Getenv(rundir.EnvSource); dir != "" {
@@ -77,8 +79,8 @@ func checkout(dir string) (string, error) {
 	return dir, nil
 }
 
-// write copies the library to a folder beside dir and renames it to dir. Another process may be first: then its folder is
-// as good as ours.
+// write copies the library to a folder beside dir and renames it to dir. Another process may be
+// first: then its folder is as good as ours.
 func write(ctx context.Context, library fs.FS, dir string) (err error) {
 	parent := filepath.Dir(dir)
 	if err := os.MkdirAll(parent, 0o755); err != nil {

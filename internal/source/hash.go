@@ -15,7 +15,8 @@ import (
 	"gonbatch"
 )
 
-// Hash is the SHA-256, in hexadecimal, of a library's file names and contents. Tests and their data do not count.
+// Hash is the SHA-256, in hexadecimal, of a library's file names and contents. Tests and their data
+// do not count.
 func Hash(library fs.FS) (string, error) {
 	names, err := files(library)
 	if err != nil {
@@ -33,8 +34,9 @@ func Hash(library fs.FS) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// HashDir tells whether the library within a folder has changed, be it a checkout with much else in it or a folder that Dir
-// gave. The latter has its Hash in its name and is for reading only, so it is not read again.
+// HashDir reports whether the library within a folder has changed, be it a checkout with much else
+// in it or a folder that Dir gave. The latter has its Hash in its name and is for reading only, so
+// it is not read again.
 func HashDir(dir string) (string, error) {
 	if hash, ok := writtenHash(dir); ok {
 		return hash, nil

@@ -133,7 +133,8 @@ func TestHashCountsNamesAndContents(t *testing.T) {
 	}
 }
 
-// TestEmbeddedIsComplete fails when an embedded package imports a package of gonbatch that is not embedded.
+// TestEmbeddedIsComplete fails when an embedded package imports a package of gonbatch that is not
+// embedded.
 func TestEmbeddedIsComplete(t *testing.T) {
 	dir, err := Dir(context.Background(), Options{CacheDir: t.TempDir()})
 	if err != nil {
@@ -169,7 +170,8 @@ func TestEmbeddedIsComplete(t *testing.T) {
 	}
 }
 
-// TestImportableIsEmbedded fails when one of the folders that notebooks import from exists and is not embedded.
+// TestImportableIsEmbedded fails when one of the folders that notebooks import from exists and is
+// not embedded.
 func TestImportableIsEmbedded(t *testing.T) {
 	for _, folder := range []string{"distributed", "data", "models", "internal/plugin", "internal/fetch", "internal/rundir"} {
 		programs, err := filepath.Glob(filepath.Join("..", "..", folder, "*.go"))

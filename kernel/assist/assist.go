@@ -20,15 +20,16 @@ import (
 // answerTime is how long gopls may take for an answer.
 const answerTime = time.Minute
 
-// The names of the two files that gopls sees in the module's folder. They are not written: the second is the cell, the first what the
-// session has declared before.
+// The names of the two files that gopls sees in the module's folder. They are not written: the
+// second is the cell, the first what the session has declared before.
 const (
 	sessionFile = "main.go"
 	cellFile    = "gonbatch__cell.go"
 )
 
-// hiddenFiles are those that GoNB and the build of a cell put into the module's folder, rewrite and take away while gopls loads it. It is
-// shown empty ones in their place, so that it looks for none of them on disk.
+// hiddenFiles are those that GoNB and the build of a cell put into the module's folder, rewrite and
+// take away while gopls loads it. It is shown empty ones in their place, so that it looks for none
+// of them on disk.
 var hiddenFiles = append([]string{"other.go", "main_test.go"}, build.OwnFiles()...)
 
 // Options say what an Assistant asks.
@@ -47,7 +48,8 @@ type Options struct {
 
 // Match is one way to complete code.
 type Match struct {
-	// Text replaces the code between Start and End. Type is what it is, such as "function", Signature its Go type.
+	// Text replaces the code between Start and End. Type is what it is, such as "function",
+	// Signature its Go type.
 	Text, Type, Signature string
 }
 
@@ -58,7 +60,8 @@ type Completion struct {
 	Start, End int
 }
 
-// Assistant answers questions about code. Its methods block; they may be called at once, and wait for one another.
+// Assistant answers questions about code. Its methods block; they may be called at once, and wait
+// for one another.
 type Assistant struct {
 	opts Options
 
@@ -81,8 +84,8 @@ func (a *Assistant) Close() {
 	}
 }
 
-// Warm makes the answers that follow quick: it starts gopls if need be, and lets it read the packages that the session imports. It costs
-// nothing if they are the same as before.
+// Warm makes the answers that follow quick: it starts gopls if need be, and lets it read the
+// packages that the session imports. It costs nothing if they are the same as before.
 func (a *Assistant) Warm(ctx context.Context) {
 	const code = "%%\nfmt.Print"
 	if a.isWarm() {

@@ -12,8 +12,9 @@ import (
 	"gonbatch/internal/gocell"
 )
 
-// compose makes the two files that gopls sees: the cell, which imports what the session does, and the rest of the program that the
-// session has built last, without its main and without what the cell declares again.
+// compose makes the two files that gopls sees: the cell, which imports what the session does, and
+// the rest of the program that the session has built last, without its main and without what the
+// cell declares again.
 func compose(code, built string) (doc *document, session string) {
 	doc = &document{code: code, text: gocell.Parse(code).File().Text()}
 	if offset := gocell.BareStart(doc.text); offset >= 0 {
@@ -34,8 +35,9 @@ func compose(code, built string) (doc *document, session string) {
 // selector is what a package's name looks like where it is used.
 var selector = regexp.MustCompile(`(?:^|[^\w.)\]"])([a-z]\w*)\.`)
 
-// missingImports are what a cell has to import: what the session imports, and those packages of the standard library that the cell
-// seems to use; the kernel's own goimports would do the same when it runs.
+// missingImports are what a cell has to import: what the session imports, and those packages of the
+// standard library that the cell seems to use; the kernel's own goimports would do the same when it
+// runs.
 func missingImports(text string, cellTree, sessionTree *ast.File) []string {
 	known := map[string]bool{}
 	for _, spec := range importsOf(cellTree) {
@@ -88,7 +90,8 @@ func importsOf(tree *ast.File) []*ast.ImportSpec {
 	return tree.Imports
 }
 
-// importName is the name by which a file knows an import; a guess where the package's differs from its path.
+// importName is the name by which a file knows an import; a guess where the package's differs from
+// its path.
 func importName(spec *ast.ImportSpec) string {
 	if spec.Name != nil {
 		return spec.Name.Name
@@ -110,7 +113,8 @@ func declared(tree *ast.File) map[string]bool {
 	return names
 }
 
-// remaining is the session's program without its main, and without the declarations that the cell replaces.
+// remaining is the session's program without its main, and without the declarations that the cell
+// replaces.
 func remaining(built string, positions *token.FileSet, sessionTree, cellTree *ast.File) string {
 	if sessionTree == nil || built == "" {
 		return "package main\n"

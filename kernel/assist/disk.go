@@ -10,13 +10,15 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// A folder of the user's with more files than mostFiles is not watched, and none more often than watchPause.
+// A folder of the user's with more files than mostFiles is not watched, and none more often than
+// watchPause.
 const (
 	mostFiles  = 3000
 	watchPause = time.Second
 )
 
-// disk remembers the files on disk that matter to a module: its own go.mod, and the sources of modules that it takes from folders.
+// disk remembers the files on disk that matter to a module: its own go.mod, and the sources of
+// modules that it takes from folders.
 type disk struct {
 	dir    string
 	files  map[string]time.Time

@@ -9,7 +9,8 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// document is a cell as gopls sees it: line i of the cell is line i+1 of the text, but for what was put into one line.
+// document is a cell as gopls sees it: line i of the cell is line i+1 of the text, but for what was
+// put into one line.
 type document struct {
 	code, text string
 	// Before column insertedAt, in bytes, of line insertedLine there are insertedLength more.
@@ -39,7 +40,8 @@ func prefix(code string, at int) string {
 	return code
 }
 
-// charactersBefore is how many characters of the code before at make up a length in UTF-16, charactersAfter how many of those after it.
+// charactersBefore is how many characters of the code before at make up a length in UTF-16,
+// charactersAfter how many of those after it.
 func charactersBefore(code string, at, length int) int {
 	runes := []rune(prefix(code, at))
 	slices.Reverse(runes)
@@ -60,8 +62,8 @@ func charactersOf(runes []rune, length int) int {
 	return len(runes)
 }
 
-// identifierAt is a place within the identifier that a cursor is at, or behind; within the arguments of a call it is the name of what is
-// called.
+// identifierAt is a place within the identifier that a cursor is at, or behind; within the
+// arguments of a call it is the name of what is called.
 func identifierAt(code string, at int) int {
 	runes := []rune(code)
 	at = min(max(at, 0), len(runes))

@@ -40,8 +40,8 @@ func (p pipe) Write(data []byte) (int, error) { return p.in.Write(data) }
 
 func (p pipe) Close() error { return errors.Join(p.in.Close(), p.ReadCloser.Close()) }
 
-// startServer starts gopls for the module in a folder. It ends with stop, and when this process does: by a signal, for the end of its
-// standard input does not always end it.
+// startServer starts gopls for the module in a folder. It ends with stop, and when this process
+// does: by a signal, for the end of its standard input does not always end it.
 func startServer(ctx context.Context, opts Options, dir string) (*server, error) {
 	args := []string{opts.Program}
 	if nice, err := exec.LookPath("nice"); err == nil {
@@ -74,7 +74,8 @@ func startServer(ctx context.Context, opts Options, dir string) (*server, error)
 	return s, nil
 }
 
-// run starts the process, tells of an error, and waits for the connection's end, with which it ends the process.
+// run starts the process, tells of an error, and waits for the connection's end, with which it ends
+// the process.
 func (s *server) run(started chan<- error) {
 	// Linux signals the child when the thread that started it ends.
 	runtime.LockOSThread()
@@ -91,7 +92,8 @@ func (s *server) run(started chan<- error) {
 	_ = s.cmd.Wait()
 }
 
-// settings are gopls's: nobody sees its diagnostics, and a kernel has no key to accept a completion's further edits.
+// settings are gopls's: nobody sees its diagnostics, and a kernel has no key to accept a
+// completion's further edits.
 var settings = map[string]any{
 	"completeUnimported": true, "diagnosticsTrigger": "Save", "diagnosticsDelay": "1h", "staticcheck": false, "vulncheck": "Off",
 	"hoverKind": "FullDocumentation", "linksInHover": false, "usePlaceholders": false, "semanticTokens": false,

@@ -20,7 +20,8 @@ import (
 // ErrBuild is the error of a program that does not compile or link: the messages are in the output.
 var ErrBuild = errors.New("the cell's program was not built")
 
-// The files of the folder Cell by which the build tells when it did what, and that an expression has no value.
+// The files of the folder Cell by which the build tells when it did what, and that an expression
+// has no value.
 const (
 	TimeFile  = "time" // there if times are wanted
 	BuildTime = "time-build"
@@ -40,8 +41,9 @@ type Options struct {
 	Program string
 	// Flags are further flags of go build.
 	Flags []string
-	// Seed has the script, and the Go files of the kernel's functions. Cell is where the kernel and a cell's program meet.
-	// Plans is the session's folder for building by plans. Store is the folder of the plans, which sessions may share; unset, Plans is.
+	// Seed has the script, and the Go files of the kernel's functions. Cell is where the kernel and
+	// a cell's program meet. Plans is the session's folder for building by plans. Store is the
+	// folder of the plans, which sessions may share; unset, Plans is.
 	Seed, Cell, Plans, Store string
 	// Environ is the environment of the go command, as in os.Environ.
 	Environ []string
@@ -112,8 +114,8 @@ func ifAny(output []byte) error {
 	return nil
 }
 
-// byGo runs go build, and makes a plan of what it did if there is a key. It links by Go's own linker, which is quicker than C's; where
-// that cannot link what cgo made, by C's.
+// byGo runs go build, and makes a plan of what it did if there is a key. It links by Go's own
+// linker, which is quicker than C's; where that cannot link what cgo made, by C's.
 func (b *builder) byGo(ctx context.Context, key string) ([]byte, error) {
 	record := filepath.Join(b.Plans, "record")
 	if err := errors.Join(os.RemoveAll(record), os.MkdirAll(record, 0o755)); err != nil {

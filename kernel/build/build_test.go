@@ -63,7 +63,8 @@ func (c *module) write(t *testing.T, name, text string) {
 	}
 }
 
-// run builds the program and runs it. It returns what the two put out, and whether the go command built it.
+// run builds the program and runs it. It returns what the two put out, and whether the go command
+// built it.
 func (c *module) run(t *testing.T) (output string, byGo bool) {
 	t.Helper()
 	_ = os.Remove(c.calls)
@@ -211,7 +212,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestSharedPlans: the plan of one session builds the program of another, whose module and folder have other names.
+// TestSharedPlans: the plan of one session builds the program of another, whose module and folder
+// have other names.
 func TestSharedPlans(t *testing.T) {
 	first, second := newCell(t), newCell(t)
 	first.opts.Store = t.TempDir()

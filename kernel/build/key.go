@@ -22,8 +22,9 @@ var moduleLine = regexp.MustCompile(`(?m)^module .*$`)
 // errUncovered is why a program has no plan.
 var errUncovered = errors.New("not covered by plans")
 
-// key identifies the plan for the program as it stands: a hash of all that decides how it is compiled and linked, but for the text of
-// its own files, and for the packages outside of the module cache (they are part of the plan).
+// key identifies the plan for the program as it stands: a hash of all that decides how it is
+// compiled and linked, but for the text of its own files, and for the packages outside of the
+// module cache (they are part of the plan).
 func (b *builder) key() (string, error) {
 	sum := sha256.New()
 	files, err := b.goFiles()
@@ -76,7 +77,8 @@ func (b *builder) goFiles() ([]string, error) {
 	return files, nil
 }
 
-// addImports adds what a file imports. cgo, files that are embedded, and what directives ask for have no plan.
+// addImports adds what a file imports. cgo, files that are embedded, and what directives ask for
+// have no plan.
 func addImports(sum hash.Hash, name string) error {
 	text, err := os.ReadFile(name)
 	if err != nil {

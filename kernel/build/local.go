@@ -13,8 +13,8 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// localModules are the modules whose sources may change between two builds, by their paths: the cells' own, and those that go.mod or
-// go.work take from folders.
+// localModules are the modules whose sources may change between two builds, by their paths: the
+// cells' own, and those that go.mod or go.work take from folders.
 func (b *builder) localModules() (map[string]string, error) {
 	modules := map[string]string{}
 	if err := b.addModule(modules, b.Dir, true); err != nil {
@@ -71,7 +71,8 @@ func (b *builder) absolute(dir string) string {
 	return filepath.Join(b.Dir, dir)
 }
 
-// localState is a hash of the names, sizes and times of the files of those packages that belong to local modules.
+// localState is a hash of the names, sizes and times of the files of those packages that belong to
+// local modules.
 func (b *builder) localState(packages []string) (string, error) {
 	modules, err := b.localModules()
 	if err != nil {
@@ -92,7 +93,8 @@ func (b *builder) localState(packages []string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// folderOf is the folder of a package, if a local module has it. Of nested modules the innermost does.
+// folderOf is the folder of a package, if a local module has it. Of nested modules the innermost
+// does.
 func folderOf(path string, modules map[string]string) (dir string, ok bool) {
 	longest := -1
 	for module, root := range modules {

@@ -17,7 +17,8 @@ import (
 	"time"
 )
 
-// plan is how a program is compiled and linked. In its texts the tools' own folder is called workMark, and the program's dirMark.
+// plan is how a program is compiled and linked. In its texts the tools' own folder is called
+// workMark, and the program's dirMark.
 type plan struct {
 	// Compile and Link are the tools with their arguments.
 	Compile, Link []string
@@ -45,7 +46,8 @@ var packageLine = regexp.MustCompile(`(?m)^packagefile ([^=\n]+)=(.*)$`)
 
 func (b *builder) planFile(key string) string { return filepath.Join(b.Store, key+".json") }
 
-// keepPlan makes a plan of what the go command did. That it can't is no error: the next build has none.
+// keepPlan makes a plan of what the go command did. That it can't is no error: the next build has
+// none.
 func (b *builder) keepPlan(key, record string) {
 	p, err := readRecord(record, b.Dir)
 	if err != nil || !b.covers(p) {
@@ -98,7 +100,8 @@ func prune(store string) error {
 	return err
 }
 
-// readRecord reads what the script `record` wrote down of the tools, which compiled the program in a folder.
+// readRecord reads what the script `record` wrote down of the tools, which compiled the program in
+// a folder.
 func readRecord(record, dir string) (*plan, error) {
 	texts := map[string]string{}
 	for _, name := range []string{"compile", "compile.cfg", "link", "link.cfg", "goroot"} {
@@ -125,7 +128,8 @@ func readRecord(record, dir string) (*plan, error) {
 	for _, match := range packageLine.FindAllStringSubmatch(p.LinkConfig, -1) {
 		p.Packages = append(p.Packages, match[1])
 	}
-	// A package that was compiled just now still lies in a folder that the go command removes: the next build makes the plan.
+	// A package that was compiled just now still lies in a folder that the go command removes: the
+	// next build makes the plan.
 	if strings.Contains(p.CompileConfig+p.LinkConfig+strings.Join(p.Link, "\n"), filepath.Dir(work)+"/") {
 		return nil, errUncovered
 	}
@@ -148,7 +152,8 @@ func (b *builder) covers(p *plan) bool {
 	return slices.Equal(files, compiled)
 }
 
-// byPlan builds by the plan for a key. It reports whether that came to an end: the program, or the messages of the compiler.
+// byPlan builds by the plan for a key. It reports whether that came to an end: the program, or the
+// messages of the compiler.
 func (b *builder) byPlan(ctx context.Context, key string) (output []byte, ok bool) {
 	text, err := os.ReadFile(b.planFile(key))
 	if err != nil {
@@ -199,7 +204,8 @@ func (b *builder) state(key string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// follow compiles and links. Of an error the output has the compiler's messages, if it is about the program.
+// follow compiles and links. Of an error the output has the compiler's messages, if it is about the
+// program.
 func (b *builder) follow(ctx context.Context, p *plan) (output []byte, err error) {
 	work := filepath.Join(b.Plans, "work")
 	err = errors.Join(
@@ -238,7 +244,8 @@ func (b *builder) tool(ctx context.Context, p *plan, work string, args []string)
 // message is a line of the compiler's about a place in a file.
 var message = regexp.MustCompile(`^(\./\S+\.go:\d+:\d+: |\t|too many errors)`)
 
-// messages is the compiler's output as the go command would print it, or nothing if it is about something else than the program.
+// messages is the compiler's output as the go command would print it, or nothing if it is about
+// something else than the program.
 func messages(output []byte) []byte {
 	text := bytes.TrimRight(output, "\n")
 	for line := range bytes.SplitSeq(text, []byte("\n")) {

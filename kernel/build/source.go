@@ -62,7 +62,8 @@ func (b *builder) prepare() error {
 
 func (b *builder) mainFile() string { return filepath.Join(b.Dir, "main.go") }
 
-// copySeed puts a file of Seed into the module, if it is wanted and there; otherwise the module has none.
+// copySeed puts a file of Seed into the module, if it is wanted and there; otherwise the module has
+// none.
 func (b *builder) copySeed(name string, wanted bool) (bool, error) {
 	target := filepath.Join(b.Dir, name)
 	text, err := os.ReadFile(filepath.Join(b.Seed, name))

@@ -20,8 +20,8 @@ const (
 	Invalid    Status = "invalid"
 )
 
-// Check reports whether a cell can be executed as it stands and, for an incomplete one, how its next line is
-// indented.
+// Check reports whether a cell can be executed as it stands and, for an incomplete one, how its
+// next line is indented.
 func Check(code string) (status Status, indent string) {
 	c := gocell.Parse(code)
 	if c.Program != nil {

@@ -14,8 +14,8 @@ import (
 type Magic struct {
 	// Line is its line, from 1.
 	Line int
-	// Name is its name without the first %, Args the rest of its line, Body the rest of the cell for one
-	// that takes it.
+	// Name is its name without the first %, Args the rest of its line, Body the rest of the cell
+	// for one that takes it.
 	Name, Args, Body string
 }
 
@@ -33,8 +33,8 @@ type Prepared struct {
 	Time bool
 	// Ranks is how many ranks of a program run; 0 is an ordinary cell.
 	Ranks int
-	// Reset is set if the session forgets its declarations, and Keep are the changes of which variables
-	// are kept, in order, after that.
+	// Reset is set if the session forgets its declarations, and Keep are the changes of which
+	// variables are kept, in order, after that.
 	Reset bool
 	Keep  []gocell.Kept
 	// Magics are those that the submit command runs, in order. Their lines are empty in Code.
@@ -51,7 +51,8 @@ type preparer struct {
 	file   gocell.File
 }
 
-// Prepare wraps the shell commands of a cell in the program status, which is called as STATUS LINE COMMAND...
+// Prepare wraps the shell commands of a cell in the program status, which is called as STATUS LINE
+// COMMAND...
 func Prepare(code, status string) Prepared {
 	c := gocell.Parse(code)
 	p := preparer{lines: slices.Clone(c.Lines), status: status, file: c.File()}

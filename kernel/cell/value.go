@@ -6,8 +6,9 @@ import (
 	"gonbatch/internal/gocell"
 )
 
-// The marks around the expression whose value a cell shows. The first calls a function of the session's module; the second is a
-// comment, so that a program can tell where the expression ends and take both marks out again.
+// The marks around the expression whose value a cell shows. The first calls a function of the
+// session's module; the second is a comment, so that a program can tell where the expression ends
+// and take both marks out again.
 const (
 	ShowOpen  = "gonbatch__show("
 	ShowClose = ")/*gonbatch__*/"
@@ -15,8 +16,9 @@ const (
 	bareOpen = "func main() { flag.Parse(); "
 )
 
-// ShowValue makes a cell show the value of the expression that it ends in. The cell keeps its lines. It returns the cell as it was if
-// there is none. Of a call of something that void reports to have no value, nothing is shown. callee is the text of what is called.
+// ShowValue makes a cell show the value of the expression that it ends in. The cell keeps its
+// lines. It returns the cell as it was if there is none. Of a call of something that void reports
+// to have no value, nothing is shown. callee is the text of what is called.
 func ShowValue(code string, void func(callee string) bool) (shown, callee string, ok bool) {
 	c := gocell.Parse(code)
 	if goesElsewhere(c) {
@@ -44,7 +46,8 @@ func insert(lines []string, f gocell.File, offset int, text string) {
 	lines[line-1] = lines[line-1][:column] + text + lines[line-1][column:]
 }
 
-// CleanMarks takes what ShowValue put into a cell out of a text that quotes the cell, and moves the caret under a quoted line.
+// CleanMarks takes what ShowValue put into a cell out of a text that quotes the cell, and moves the
+// caret under a quoted line.
 func CleanMarks(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -63,13 +66,14 @@ func CleanMarks(text string) string {
 // marks are what ShowValue puts into a cell, and the go command's wrapper into its main.
 var marks = strings.NewReplacer(bareOpen+ShowOpen, "", ShowClose+" }", "", ShowOpen, "", ShowClose, "", " defer gonbatch__save();", "")
 
-// goesElsewhere reports whether the cell's Go is not a program of its own that prints to the notebook.
+// goesElsewhere reports whether the cell's Go is not a program of its own that prints to the
+// notebook.
 func goesElsewhere(c gocell.Cell) bool {
 	return c.Program != nil || c.Has(gocell.Test) || c.Has(gocell.Wasm) || c.Has(gocell.Exec)
 }
 
-// HasMain reports whether a cell is a program: it has a main, or ends in a bare expression, which becomes
-// one.
+// HasMain reports whether a cell is a program: it has a main, or ends in a bare expression, which
+// becomes one.
 func HasMain(code string) bool {
 	f := gocell.Parse(code).File()
 	last, ok := gocell.LastValue(f.Text())

@@ -27,7 +27,8 @@ type Entry struct {
 	Source string `json:"source"`
 }
 
-// Store is the history as one session sees it. Several sessions may share the file; one Store is for one goroutine.
+// Store is the history as one session sees it. Several sessions may share the file; one Store is
+// for one goroutine.
 type Store struct {
 	path    string
 	session int
@@ -60,7 +61,8 @@ func Open(path string) (*Store, error) {
 	})
 }
 
-// trim leaves the newer half of the entries in the file: started again by each kernel, it would grow for ever.
+// trim leaves the newer half of the entries in the file: started again by each kernel, it would
+// grow for ever.
 func (s *Store) trim(file *os.File, entries []Entry) ([]Entry, error) {
 	entries = entries[len(entries)-mostEntries/2:]
 	var text bytes.Buffer
@@ -69,7 +71,8 @@ func (s *Store) trim(file *os.File, entries []Entry) ([]Entry, error) {
 			return nil, err
 		}
 	}
-	// The file stays the same one, because others may wait for its lock; it is opened for appending.
+	// The file stays the same one, because others may wait for its lock; it is opened for
+	// appending.
 	if err := file.Truncate(0); err != nil {
 		return nil, err
 	}
@@ -99,7 +102,8 @@ func (s *Store) locked(f func(*os.File) error) error {
 	return f(file)
 }
 
-// lockTime is how long a cell waits for the history: a process that is stopped, or a file server, may keep it for ever.
+// lockTime is how long a cell waits for the history: a process that is stopped, or a file server,
+// may keep it for ever.
 const lockTime = 2 * time.Second
 
 func lock(file *os.File) error {
@@ -120,8 +124,8 @@ func (s *Store) Tail(n int) ([]Entry, error) {
 	return last(entries, n), err
 }
 
-// Range returns the cells start <= line < stop of a session. A session that is not positive counts back from this one; a stop
-// that is not positive is the session's end.
+// Range returns the cells start <= line < stop of a session. A session that is not positive counts
+// back from this one; a stop that is not positive is the session's end.
 func (s *Store) Range(session, start, stop int) ([]Entry, error) {
 	if session <= 0 {
 		session += s.session
@@ -136,8 +140,8 @@ func (s *Store) Range(session, start, stop int) ([]Entry, error) {
 	return found, err
 }
 
-// Search returns the last n cells (all, if n is not positive) whose whole text matches the pattern, in which * and ? are wild.
-// If unique is set, the last of equal cells is returned only.
+// Search returns the last n cells (all, if n is not positive) whose whole text matches the pattern,
+// in which * and ? are wild. If unique is set, the last of equal cells is returned only.
 func (s *Store) Search(pattern string, n int, unique bool) ([]Entry, error) {
 	entries, err := s.all()
 	if err != nil {

@@ -65,7 +65,8 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// TestTrim: a new session drops the older half of a history that has grown too long; sessions count on.
+// TestTrim: a new session drops the older half of a history that has grown too long; sessions count
+// on.
 func TestTrim(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.jsonl")
 	var text strings.Builder

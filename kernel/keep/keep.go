@@ -150,7 +150,8 @@ func (p place) save(name string, pointer any) error {
 	return os.Rename(file+".new", file)
 }
 
-// newBox makes a pointer to a struct with one field of the type: gob takes nil only within a struct.
+// newBox makes a pointer to a struct with one field of the type: gob takes nil only within a
+// struct.
 func newBox(t reflect.Type) reflect.Value {
 	return reflect.New(reflect.StructOf([]reflect.StructField{{Name: "Value", Type: t}}))
 }

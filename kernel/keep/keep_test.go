@@ -100,7 +100,8 @@ func TestAnotherType(t *testing.T) {
 	}
 }
 
-// TestRanks: each rank of a job finds its own value, a rank that was not there before finds rank 0's.
+// TestRanks: each rank of a job finds its own value, a rank that was not there before finds rank
+// 0's.
 func TestRanks(t *testing.T) {
 	run := t.TempDir()
 	t.Setenv(rundir.EnvKeepDir, "")

@@ -13,7 +13,8 @@ func (m *Magics) cancel(ctx context.Context, s Session, args string) error {
 	return m.command(ctx, s, []string{"cancel", job.target()})
 }
 
-// cancelButton shows a button that ends the job, where the front end has buttons. The function it returns takes the button away.
+// cancelButton shows a button that ends the job, where the front end has buttons. The function it
+// returns takes the button away.
 func (m *Magics) cancelButton(ctx context.Context, s Session, job Job) (remove func()) {
 	hub := s.Widgets()
 	if hub == nil || !hub.Shown() {

@@ -55,7 +55,8 @@ func (s state) history() string {
 	return strings.Join(parts, ", ")
 }
 
-// caption stands beside the progress bar: what rank 0 says of itself, without the metrics between, which have their own place.
+// caption stands beside the progress bar: what rank 0 says of itself, without the metrics between,
+// which have their own place.
 func (s state) caption() string {
 	var parts []string
 	for _, part := range strings.Split(s.Progress.Text, "  ") {

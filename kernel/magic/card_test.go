@@ -48,8 +48,8 @@ func again(o *observer, dir, status string) state {
 	return s
 }
 
-// TestCard: a card tells the state, the progress, the last metrics, where ranks run and the end of the log, and escapes what programs
-// wrote.
+// TestCard: a card tells the state, the progress, the last metrics, where ranks run and the end of
+// the log, and escapes what programs wrote.
 func TestCard(t *testing.T) {
 	dir := t.TempDir()
 	writeRun(t, dir, map[string]string{
@@ -79,7 +79,8 @@ func TestCard(t *testing.T) {
 	}
 }
 
-// TestCardOfAFailure: what the submit command says of a failure has the log's end, which is not shown twice.
+// TestCardOfAFailure: what the submit command says of a failure has the log's end, which is not
+// shown twice.
 func TestCardOfAFailure(t *testing.T) {
 	dir := t.TempDir()
 	writeRun(t, dir, map[string]string{"logs/rank-0.log": "begins\npanic: no\n"})
@@ -109,7 +110,8 @@ func TestCardOfAFailure(t *testing.T) {
 	}
 }
 
-// TestRanks: how a rank is doing follows from the job, its log and the failure that the ranks report.
+// TestRanks: how a rank is doing follows from the job, its log and the failure that the ranks
+// report.
 func TestRanks(t *testing.T) {
 	tests := []struct {
 		name, status string
@@ -324,7 +326,8 @@ func TestCancelButton(t *testing.T) {
 	})
 }
 
-// TestResult: a run's metrics, checkpoints and images come back as JSON and, with a name, as a Go value.
+// TestResult: a run's metrics, checkpoints and images come back as JSON and, with a name, as a Go
+// value.
 func TestResult(t *testing.T) {
 	m, dir := newMagics(t, "completed")
 	run := filepath.Join(dir, "run")

@@ -14,7 +14,8 @@ const (
 	red   = "#d64545"
 )
 
-// The card takes the page's own colour and font: it must look right in light and dark themes, and in any front end.
+// The card takes the page's own colour and font: it must look right in light and dark themes, and
+// in any front end.
 const (
 	cardStyle = "box-sizing:border-box;max-width:720px;margin:4px 0;padding:8px 12px 10px;border:1px solid rgba(128,128,128,.35);border-left:4px solid %s;" +
 		"border-radius:4px;font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;font-size:13px;line-height:1.5"

@@ -14,7 +14,8 @@ const (
 	chartWhole, chartTall                        = chartLeft + chartWidth + chartRight, chartTop + chartHeight + chartBottom
 	// chartPoints is how many points a curve has at most.
 	chartPoints = 240
-	// logarithmic is the ratio of the largest and the smallest value from which on the axis is a logarithmic one.
+	// logarithmic is the ratio of the largest and the smallest value from which on the axis is a
+	// logarithmic one.
 	logarithmic = 8
 )
 
@@ -64,7 +65,8 @@ func (c chart) middle() float64 {
 	return (c.minY + c.maxY) / 2
 }
 
-// draw draws series as SVG with their legend, in the page's own colour and font; without series it is empty.
+// draw draws series as SVG with their legend, in the page's own colour and font; without series it
+// is empty.
 func draw(all []series) string {
 	if len(all) == 0 {
 		return ""

@@ -11,7 +11,8 @@ import (
 const (
 	// tailLines are kept of a log's end, each of lineBytes at most.
 	tailLines, lineBytes = 8, 512
-	// headBytes and endBytes are what is read of a log that is very long when it is first looked at.
+	// headBytes and endBytes are what is read of a log that is very long when it is first looked
+	// at.
 	headBytes, endBytes = 1 << 20, 1 << 20
 )
 
@@ -21,7 +22,8 @@ type logReader struct {
 	offset int64
 	part   string // a line that is still being written
 
-	// lines are the log's last ones, place is where the rank says that it runs, progress the last that it said of itself.
+	// lines are the log's last ones, place is where the rank says that it runs, progress the last
+	// that it said of itself.
 	lines    []string
 	place    place
 	progress progress

@@ -11,7 +11,8 @@ import (
 	"gonbatch/kernel/widget"
 )
 
-// Session is the kernel's side of a magic. Its methods may be called at once from several goroutines, and also after the cell ended.
+// Session is the kernel's side of a magic. Its methods may be called at once from several
+// goroutines, and also after the cell ended.
 type Session interface {
 	// Print puts text out as the cell's.
 	Print(text string)
@@ -22,7 +23,8 @@ type Session interface {
 	Interrupted() bool
 	// Cells are the session's cells, as they stand.
 	Cells() []Cell
-	// Declare adds a package-level declaration to the magic's cell, and what it imports ("NAME PATH"). It takes effect as the cell's own do.
+	// Declare adds a package-level declaration to the magic's cell, and what it imports ("NAME
+	// PATH"). It takes effect as the cell's own do.
 	Declare(imported, declaration string) error
 	// Widgets are those of the session; nil if it can't have any.
 	Widgets() *widget.Hub
@@ -57,7 +59,8 @@ type Options struct {
 	Poll time.Duration
 }
 
-// Magics runs magics. It remembers the jobs that it submitted. Its methods may be called at once from several goroutines.
+// Magics runs magics. It remembers the jobs that it submitted. Its methods may be called at once
+// from several goroutines.
 type Magics struct {
 	opts Options
 

@@ -48,8 +48,9 @@ func (s *small) Widgets() *widget.Hub     { return s.hub }
 func (s *small) Interrupted() (stop bool) { s.locked(func() { stop = s.interrupt }); return stop }
 func (s *small) Cells() []Cell            { return cellsWith(s.cells) }
 
-// program is a submit command that queues a notebook as job 7 and says so; the job ends when it has been asked for three times. It
-// keeps its arguments in the file `args`, the notebook in `notebook`.
+// program is a submit command that queues a notebook as job 7 and says so; the job ends when it has
+// been asked for three times. It keeps its arguments in the file `args`, the notebook in
+// `notebook`.
 const program = `#!/bin/bash
 here=$(dirname "$0")
 echo "$*" >>"$here/args"

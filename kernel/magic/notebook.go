@@ -12,8 +12,8 @@ import (
 	"gonbatch/internal/gocell"
 )
 
-// notebookCells are the cells of a session as a job gets them: without the magics that matter to a person
-// only.
+// notebookCells are the cells of a session as a job gets them: without the magics that matter to a
+// person only.
 func notebookCells(session []Cell) []Cell {
 	var cells []Cell
 	for _, c := range session {
@@ -33,8 +33,8 @@ func notebookCells(session []Cell) []Cell {
 	return cells
 }
 
-// withoutResults leaves out the cells that use the values of "%result as NAME": a job does not have them.
-// left are those cells' places, from 1, with the name.
+// withoutResults leaves out the cells that use the values of "%result as NAME": a job does not have
+// them. left are those cells' places, from 1, with the name.
 func withoutResults(session []Cell) (cells []Cell, left []string) {
 	var names []string
 	for i, c := range session {

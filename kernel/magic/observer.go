@@ -43,7 +43,8 @@ func (o *observer) look(ctx context.Context) (state, error) {
 	return s, nil
 }
 
-// output runs the submit command and returns what it prints. What it prints as an error is the error.
+// output runs the submit command and returns what it prints. What it prints as an error is the
+// error.
 func (m *Magics) output(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, m.opts.Program, args...)
 	cmd.Dir, cmd.Env = m.opts.Dir(), m.opts.Environ

@@ -10,7 +10,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// resultPackage has the type of the values that %result JOB as NAME declares; cells may call something else result.
+// resultPackage has the type of the values that %result JOB as NAME declares; cells may call
+// something else result.
 const resultPackage = `gonbatch__result "gonbatch/submit/result"`
 
 // result shows what a run left behind, and with "as NAME" declares it for the cells to come.
@@ -63,8 +64,8 @@ func readResult(now state) (found findings, err error) {
 	return found, err
 }
 
-// json is {"job", "run", "state", "directory", "step", "metrics": {NAME: newest value}, "losses": {NAME: [[STEP, VALUE]...]},
-// "checkpoints", "images"}.
+// json is {"job", "run", "state", "directory", "step", "metrics": {NAME: newest value}, "losses":
+// {NAME: [[STEP, VALUE]...]}, "checkpoints", "images"}.
 func (f findings) json() map[string]any {
 	losses, metrics := map[string]any{}, map[string]any{}
 	for _, s := range f.Losses {
@@ -83,7 +84,8 @@ func (f findings) json() map[string]any {
 	}
 }
 
-// resultType is the MIME type of a result as JSON. Front ends leave it alone, and keep it in the notebook.
+// resultType is the MIME type of a result as JSON. Front ends leave it alone, and keep it in the
+// notebook.
 const resultType = "application/vnd.gonbatch.result+json"
 
 // bundle is what the notebook shows and keeps of the findings.

@@ -8,8 +8,9 @@ import (
 	"gonbatch/internal/nbformat"
 )
 
-// tagged gives the cells of a session the metadata that they have in the notebook as it was last saved: a client does not send the tags,
-// such as notebook-only or a step's name. A cell is known by its id, or by its text.
+// tagged gives the cells of a session the metadata that they have in the notebook as it was last
+// saved: a client does not send the tags, such as notebook-only or a step's name. A cell is known
+// by its id, or by its text.
 func (m *Magics) tagged(cells []Cell) []Cell {
 	byKey := m.savedMetadata()
 	tagged := make([]Cell, len(cells))
@@ -33,8 +34,8 @@ func keys(c Cell) []string {
 	return []string{"id " + c.ID, text}
 }
 
-// savedMetadata is the metadata of each code cell of the saved notebook. Without a file that can be read there is none: the session
-// counts.
+// savedMetadata is the metadata of each code cell of the saved notebook. Without a file that can be
+// read there is none: the session counts.
 func (m *Magics) savedMetadata() map[string]json.RawMessage {
 	byKey := map[string]json.RawMessage{}
 	notebook, err := nbformat.Read(m.notebookFile())

@@ -13,8 +13,9 @@ import (
 // state is how a job is doing.
 type state struct {
 	Job Job
-	// Run is the run's name, State the state in the submit command's words, Reason why it ended so, Steps how many of its programs
-	// have ended ("1 of 3 finished"), Restarts how often it was started again.
+	// Run is the run's name, State the state in the submit command's words, Reason why it ended so,
+	// Steps how many of its programs have ended ("1 of 3 finished"), Restarts how often it was
+	// started again.
 	Run, State, Reason, Steps, Restarts string
 	// Step is the last step of the training that has metrics.
 	Step int64
@@ -76,7 +77,8 @@ func (s state) ended() bool {
 
 func (s state) completed() bool { return strings.HasPrefix(s.State, "completed") }
 
-// explanation says why the job ended as it did. What the submit command says begins with the job's name.
+// explanation says why the job ended as it did. What the submit command says begins with the job's
+// name.
 func (s state) explanation() string {
 	if strings.HasPrefix(s.Reason, "job "+s.Job.ID) {
 		return s.Reason

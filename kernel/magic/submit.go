@@ -77,7 +77,8 @@ func (m *Magics) submitCell(ctx context.Context, s Session, c Call) error {
 	return m.submitCells(ctx, s, cells, append([]string{"--cell", strconv.Itoa(len(cells))}, words...))
 }
 
-// submitCells writes a notebook of the cells beside the real one, so that the same submit.yaml counts, and submits it.
+// submitCells writes a notebook of the cells beside the real one, so that the same submit.yaml
+// counts, and submits it.
 func (m *Magics) submitCells(ctx context.Context, s Session, cells []Cell, words []string) (err error) {
 	text, err := notebookText(cells)
 	if err != nil {
@@ -170,7 +171,8 @@ func (m *Magics) start(ctx context.Context, s Session, words []string, file stri
 	return err
 }
 
-// run runs the submit command; each line that it prints is the cell's, and is handed to look. An interrupt ends it.
+// run runs the submit command; each line that it prints is the cell's, and is handed to look. An
+// interrupt ends it.
 func (m *Magics) run(ctx context.Context, s Session, args []string, look func(line string)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -11,7 +11,8 @@ import (
 	"gonbatch/kernel/wire"
 )
 
-// Assistant completes Go code and tells about it. Its methods block, and may be called while a cell runs.
+// Assistant completes Go code and tells about it. Its methods block, and may be called while a cell
+// runs.
 type Assistant interface {
 	Complete(ctx context.Context, code string, at int) (assist.Completion, error)
 	Inspect(ctx context.Context, code string, at int) (markdown string, err error)
@@ -24,7 +25,8 @@ var _ Assistant = (*assist.Assistant)(nil)
 // warmPause is how long a new session waits for its first cell before gopls may have the processor.
 const warmPause = 300 * time.Millisecond
 
-// help answers questions about code, one after another, beside the cell that runs. It ends with ctx.
+// help answers questions about code, one after another, beside the cell that runs. It ends with
+// ctx.
 func (r *relay) help(ctx context.Context) {
 	for {
 		m := r.questions.next(ctx)

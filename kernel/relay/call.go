@@ -12,14 +12,15 @@ import (
 // call is a request that GoNB works at.
 type call struct {
 	request *wire.Message
-	// published are the messages that GoNB publishes about the request, but for its status; nil to drop them.
+	// published are the messages that GoNB publishes about the request, but for its status; nil to
+	// drop them.
 	published func(*wire.Message)
 	reply     chan *wire.Message
 	idle      chan struct{}
 }
 
-// callBack sends a request to GoNB, with this content, and waits for its reply and until all that it published has been handled. The
-// reply is nil if ctx ended before.
+// callBack sends a request to GoNB, with this content, and waits for its reply and until all that
+// it published has been handled. The reply is nil if ctx ended before.
 func (r *relay) callBack(ctx context.Context, request *wire.Message, content json.RawMessage, published func(*wire.Message)) *wire.Message {
 	select {
 	case <-ctx.Done():
@@ -126,8 +127,8 @@ func (r *relay) setReady() {
 	}
 }
 
-// pass publishes a message of GoNB as it is. It waits for clients that read more slowly than GoNB publishes; the relay's own
-// messages, which are few, don't.
+// pass publishes a message of GoNB as it is. It waits for clients that read more slowly than GoNB
+// publishes; the relay's own messages, which are few, don't.
 func (r *relay) pass(m *wire.Message) {
 	r.front.iopub.Wait()
 	if err := r.front.iopub.send(m); err != nil {
@@ -147,7 +148,8 @@ func (r *relay) onInput(m *wire.Message) {
 	}
 }
 
-// forward answers a request about code: one about a magic itself, another by the Assistant, or by GoNB where there is none.
+// forward answers a request about code: one about a magic itself, another by the Assistant, or by
+// GoNB where there is none.
 func (r *relay) forward(ctx context.Context, request *wire.Message) {
 	r.status(request, "busy")
 	defer r.setIdle(request)

@@ -7,7 +7,8 @@ var clearScreen = strings.NewReplacer("\x1b[H\x1b[2J\x1b[3J", clearMark, "\x1b[H
 
 const clearMark = "\x00clear\x00"
 
-// clear handles output that clears the screen: clients clear the cell's output, and show what follows.
+// clear handles output that clears the screen: clients clear the cell's output, and show what
+// follows.
 func (e *execution) clear(name, text string) bool {
 	if !strings.Contains(text, "\x1b[") {
 		return false

@@ -8,7 +8,8 @@ import (
 	"gonbatch/kernel/wire"
 )
 
-// newWidgets makes the hub of the session's own widgets. What it sends is about no request: it comes when it comes.
+// newWidgets makes the hub of the session's own widgets. What it sends is about no request: it
+// comes when it comes.
 func (r *relay) newWidgets() *widget.Hub {
 	return widget.NewHub(func(messageType string, content, metadata map[string]any) {
 		m, err := wire.New(messageType, content)

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestComm: a front end that shows widgets asks for those of the session as it opens a notebook, and is not left waiting.
+// TestComm: a front end that shows widgets asks for those of the session as it opens a notebook,
+// and is not left waiting.
 func TestComm(t *testing.T) {
 	b := start(t)
 	id := b.ask("comm_info_request", object{"target_name": "jupyter.widget"})

@@ -13,8 +13,9 @@ var compilerLine = regexp.MustCompile(`(?m)^(?:\./|/\S*/)?main(?:_test)?\.go:\d+
 // cellLine is how GoNB names the place in a cell.
 var cellLine = regexp.MustCompile(`^Cell(?:\[(\d+)\]:)? Line (\d+)\n`)
 
-// compilerFailure makes one failure of the compiler's messages in GoNB's error; nil if it has none. Their places in the file that GoNB
-// composed mean nothing to the user: GoNB says which of them are which lines of cells.
+// compilerFailure makes one failure of the compiler's messages in GoNB's error; nil if it has none.
+// Their places in the file that GoNB composed mean nothing to the user: GoNB says which of them are
+// which lines of cells.
 func (e *execution) compilerFailure(value string, parts []string) *failure {
 	if !compilerLine.MatchString(value) {
 		return nil

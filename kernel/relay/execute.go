@@ -60,7 +60,8 @@ func (r *relay) sources() []string {
 	return sources
 }
 
-// cellID is the id of the cell that a client executes. JupyterLab, notebook and VS Code say it in the metadata.
+// cellID is the id of the cell that a client executes. JupyterLab, notebook and VS Code say it in
+// the metadata.
 func cellID(request *wire.Message) string {
 	var metadata struct {
 		ID string `json:"cellId"`
@@ -113,7 +114,8 @@ func (r *relay) execute(ctx context.Context, request *wire.Message) {
 	}
 }
 
-// run runs the cell: this kernel's magics, then GoNB. It returns why the cell failed, if it did, and whether the kernel ends.
+// run runs the cell: this kernel's magics, then GoNB. It returns why the cell failed, if it did,
+// and whether the kernel ends.
 func (e *execution) run(ctx context.Context, asked executeRequest) (f *failure, ended bool) {
 	r := e.relay
 	if f = e.runMagics(ctx); f != nil || r.interrupted.Load() {
@@ -153,7 +155,8 @@ func (r *relay) begin(e *execution, asked executeRequest) {
 	}
 }
 
-// content is the request as GoNB gets it. With an unknown magic nothing runs, but GoNB counts the cell.
+// content is the request as GoNB gets it. With an unknown magic nothing runs, but GoNB counts the
+// cell.
 func (e *execution) content() json.RawMessage {
 	fields := object{}
 	_ = json.Unmarshal(e.request.Content, &fields) // it was read before

@@ -11,7 +11,8 @@ import (
 	"gonbatch/kernel/wire"
 )
 
-// evaluate evaluates the user_expressions of a request, each in a program of its own: their values, or why they have none.
+// evaluate evaluates the user_expressions of a request, each in a program of its own: their values,
+// or why they have none.
 func (r *relay) evaluate(ctx context.Context, asked executeRequest) object {
 	values := object{}
 	for name, text := range asked.Expressions {

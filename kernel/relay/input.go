@@ -16,8 +16,8 @@ import (
 // inputPoll is how often it is looked whether the cell waits for input.
 const inputPoll = 100 * time.Millisecond
 
-// feedInput lets the user type what the cell reads, until the function that it returns is called. A client that cannot be asked gives
-// the cell an empty input.
+// feedInput lets the user type what the cell reads, until the function that it returns is called. A
+// client that cannot be asked gives the cell an empty input.
 func (e *execution) feedInput(ctx context.Context, allowed bool) (stop func()) {
 	r := e.relay
 	if r.opts.Stdin == "" {
@@ -50,7 +50,8 @@ func (e *execution) feedInput(ctx context.Context, allowed bool) (stop func()) {
 	}
 }
 
-// openInput makes a new pipe, so that no cell reads what was typed for another. Open for writing too, it never ends.
+// openInput makes a new pipe, so that no cell reads what was typed for another. Open for writing
+// too, it never ends.
 func (r *relay) openInput() (*os.File, error) {
 	if err := os.Remove(r.opts.StdinPipe); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

@@ -91,7 +91,8 @@ func keepSource(names []string) string {
 	return text.String()
 }
 
-// keepFailure says why variables could not be kept, or nil. No later cell fails of the same: those that can't be kept are not from now on.
+// keepFailure says why variables could not be kept, or nil. No later cell fails of the same: those
+// that can't be kept are not from now on.
 func (e *execution) keepFailure(built string) *failure {
 	r := e.relay
 	var reasons, names []string
@@ -126,8 +127,9 @@ func notVariable(name, message string) string {
 	return fmt.Sprintf("%%keep %s: %s: only package-level variables can be kept", name, message)
 }
 
-// refusals are the reasons for which package keep could not encode variables, and the names of those that are not kept any longer. A variable
-// whose value was kept before keeps that one, unless it was refused with that already.
+// refusals are the reasons for which package keep could not encode variables, and the names of
+// those that are not kept any longer. A variable whose value was kept before keeps that one, unless
+// it was refused with that already.
 func (r *relay) refusals() (reasons, dropped []string) {
 	text, err := os.ReadFile(filepath.Join(r.opts.CellDir, keepErrors))
 	if err != nil {

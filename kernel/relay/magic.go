@@ -58,7 +58,8 @@ func (s session) Declare(imported, declaration string) (err error) {
 	return err
 }
 
-// Cells are the cells that ran without an error, as each was last; a cell is known by its client's id, or by its text.
+// Cells are the cells that ran without an error, as each was last; a cell is known by its client's
+// id, or by its text.
 func (s session) Cells() []magic.Cell {
 	var cells []magic.Cell
 	at := map[string]int{}

@@ -10,8 +10,9 @@ import (
 	"gonbatch/kernel/cell"
 )
 
-// composedLine is a line of the file that GoNB composed, in a panic's traceback, with GoNB's own note of the cell before it, if the
-// program's writes came to GoNB in such pieces that it saw the place.
+// composedLine is a line of the file that GoNB composed, in a panic's traceback, with GoNB's own
+// note of the cell before it, if the program's writes came to GoNB in such pieces that it saw the
+// place.
 var composedLine = regexp.MustCompile(`(\[\[ Cell[^\n]*\]\]\S* )?(/\S*/gonb_\w+/main\.go):(\d+)`)
 
 // namePlaces puts the cell and its line before every line of the composed file where GoNB has not.
@@ -34,7 +35,8 @@ func (e *execution) namePlaces(text string) string {
 	})
 }
 
-// placeOf finds line i of the composed file in the cells of the session, the last one first. It returns line 0 if it is in none.
+// placeOf finds line i of the composed file in the cells of the session, the last one first. It
+// returns line 0 if it is in none.
 func (e *execution) placeOf(composed []string, i int) (count, line int) {
 	if i < 0 || i >= len(composed) {
 		return 0, 0
@@ -48,8 +50,8 @@ func (e *execution) placeOf(composed []string, i int) (count, line int) {
 	return 0, 0
 }
 
-// alignedLine is the line of the cell, from 1, that is line i of the file; of several equal ones, that with the most equal lines
-// before it.
+// alignedLine is the line of the cell, from 1, that is line i of the file; of several equal ones,
+// that with the most equal lines before it.
 func alignedLine(lines, file []string, i int) int {
 	best, line := 0, 0
 	for at := range lines {

@@ -17,26 +17,30 @@ import (
 
 // Options say what Run connects.
 type Options struct {
-	// Front is the clients' connection; the relay listens there. Back is GoNB's, which GoNB makes when it is up.
+	// Front is the clients' connection; the relay listens there. Back is GoNB's, which GoNB makes
+	// when it is up.
 	Front, Back Connection
-	// StatusProgram is called as STATUSPROGRAM LINE COMMAND... for each shell command of a cell. It appends a line "LINE STATUS" to
-	// StatusFile when the command ends.
+	// StatusProgram is called as STATUSPROGRAM LINE COMMAND... for each shell command of a cell. It
+	// appends a line "LINE STATUS" to StatusFile when the command ends.
 	StatusProgram, StatusFile string
-	// CellDir is the folder in which a cell's program leaves what it has to show beside its output, and the go command what it found.
+	// CellDir is the folder in which a cell's program leaves what it has to show beside its output,
+	// and the go command what it found.
 	CellDir string
-	// Stdin is the link that cells read as their standard input, StdinPipe a pipe for it. Waiting reports whether a cell's process
-	// waits for input from the pipe. Unset, cells have no input.
+	// Stdin is the link that cells read as their standard input, StdinPipe a pipe for it. Waiting
+	// reports whether a cell's process waits for input from the pipe. Unset, cells have no input.
 	Stdin, StdinPipe string
 	Waiting          func() bool
 	// Assist answers questions about Go code. Unset, GoNB does, when no cell runs.
 	Assist Assistant
 	// Magics runs the magics that GoNB does not have. Unset, they do nothing.
 	Magics *magic.Magics
-	// KeepFile is the Go file that the go command adds to programs so that they keep variables, in KeepDir.
+	// KeepFile is the Go file that the go command adds to programs so that they keep variables, in
+	// KeepDir.
 	KeepFile, KeepDir string
 	// HistoryFile keeps the cells that were executed. Unset, there is no history.
 	HistoryFile string
-	// Interrupt sends SIGINT to the processes of the cell that runs, and reports whether there were any.
+	// Interrupt sends SIGINT to the processes of the cell that runs, and reports whether there were
+	// any.
 	Interrupt func() bool
 	// Log receives what is refused, and errors.
 	Log io.Writer
@@ -87,7 +91,8 @@ type relay struct {
 func Run(ctx context.Context, opts Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// GoNB's sockets live a little longer; those of the clients are closed when the last reply has left.
+	// GoNB's sockets live a little longer; those of the clients are closed when the last reply has
+	// left.
 	sockets, closeSockets := context.WithCancel(context.WithoutCancel(ctx))
 	defer closeSockets()
 	r := &relay{opts: opts, queue: newQueue(), questions: newQueue(), changed: make(chan struct{}, 1), stop: cancel, ready: make(chan struct{}), void: map[string]bool{}, refused: map[string]time.Time{}}
@@ -137,7 +142,8 @@ func (r *relay) start(ctx context.Context) {
 	}()
 }
 
-// probe asks GoNB until what it publishes arrives: a subscription takes effect some time after it was made.
+// probe asks GoNB until what it publishes arrives: a subscription takes effect some time after it
+// was made.
 func (r *relay) probe(ctx context.Context) {
 	for {
 		if m, err := wire.New("kernel_info_request", struct{}{}); err == nil {
@@ -153,13 +159,15 @@ func (r *relay) probe(ctx context.Context) {
 	}
 }
 
-// onShell takes a request of the shell channel. Messages to widgets, interrupts and questions about code don't wait for the cell that runs.
+// onShell takes a request of the shell channel. Messages to widgets, interrupts and questions about
+// code don't wait for the cell that runs.
 func (r *relay) onShell(m *wire.Message) {
 	switch m.Header.Type {
 	case "comm_open", "comm_msg", "comm_close":
 		r.onComm(m)
 	case "interrupt_request":
-		// VS Code interrupts by this channel: in the queue the request would wait for the cell that it is to end.
+		// VS Code interrupts by this channel: in the queue the request would wait for the cell that
+		// it is to end.
 		r.answer(r.front.shell, m)
 	case "complete_request", "inspect_request":
 		if r.opts.Assist != nil {

@@ -138,7 +138,8 @@ func TestVolume(t *testing.T) {
 	}
 }
 
-// TestClients: several clients ask at once, and each gets the replies to its own requests, in order, and sees all that is published.
+// TestClients: several clients ask at once, and each gets the replies to its own requests, in
+// order, and sees all that is published.
 func TestClients(t *testing.T) {
 	b := start(t)
 	const clients, requests = 4, 25
@@ -203,7 +204,8 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// TestInterrupt: an interrupt that comes when the cell has no process yet is repeated until it has; one of no cell is not.
+// TestInterrupt: an interrupt that comes when the cell has no process yet is repeated until it has;
+// one of no cell is not.
 func TestInterrupt(t *testing.T) {
 	b := start(t)
 	interrupt := func() {
@@ -235,7 +237,8 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// BenchmarkExecute is the time of an empty cell through the relay, with a kernel behind it that does nothing.
+// BenchmarkExecute is the time of an empty cell through the relay, with a kernel behind it that
+// does nothing.
 func BenchmarkExecute(b *testing.B) {
 	bed := start(b)
 	for b.Loop() {

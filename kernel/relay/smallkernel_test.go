@@ -13,7 +13,8 @@ import (
 	"gonbatch/kernel/wire"
 )
 
-// smallKernel stands in for GoNB: it understands cells such as "out TEXT", "many COUNT", "large BYTES", "panic" and "wait".
+// smallKernel stands in for GoNB: it understands cells such as "out TEXT", "many COUNT", "large
+// BYTES", "panic" and "wait".
 type smallKernel struct {
 	t          testing.TB
 	front      *front

@@ -17,7 +17,8 @@ import (
 // dialRetry is how often a socket of GoNB is tried until it is there.
 const dialRetry = 20 * time.Millisecond
 
-// identity is the relay's name at GoNB's sockets. All of them need the same one: GoNB asks for input by the name of who executes.
+// identity is the relay's name at GoNB's sockets. All of them need the same one: GoNB asks for
+// input by the name of who executes.
 const identity = "gonbatch"
 
 // transport carries messages as frames. Both directions may be used at once.
@@ -35,7 +36,8 @@ type socket struct {
 
 func (s *socket) send(m *wire.Message) error { return s.Send(s.codec.Encode(m)) }
 
-// receive hands each message to f until the socket is closed. A message that is malformed or forged goes to refuse.
+// receive hands each message to f until the socket is closed. A message that is malformed or forged
+// goes to refuse.
 func (s *socket) receive(ctx context.Context, f func(*wire.Message), refuse func(error)) {
 	for {
 		frames, err := s.Receive(ctx)

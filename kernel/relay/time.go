@@ -14,7 +14,8 @@ import (
 	"gonbatch/kernel/cell"
 )
 
-// The files of CellDir by which the kernel tells its go command and its start of programs what a cell wants, and hears of times.
+// The files of CellDir by which the kernel tells its go command and its start of programs what a
+// cell wants, and hears of times.
 const (
 	timeFile    = "time"
 	importsFile = "time-imports"
@@ -77,8 +78,8 @@ func freePort() int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// phases are what a cell's time is spent with, each with the file that has the time of its end: how GoNB composes the program,
-// goimports, the compiler, the linker.
+// phases are what a cell's time is spent with, each with the file that has the time of its end: how
+// GoNB composes the program, goimports, the compiler, the linker.
 var phases = []struct{ name, file string }{
 	{"compose", importsFile}, {"imports", buildFile}, {"compile", linkFile}, {"link", runFile},
 }
@@ -92,7 +93,8 @@ func (e *execution) tellTime(begin, end time.Time) {
 	e.relay.publish(e.request, "stream", object{"name": "stdout", "text": text})
 }
 
-// phaseTimes lists the phases that there were. The last is the one in which the cell ended: without a program it ran nothing.
+// phaseTimes lists the phases that there were. The last is the one in which the cell ended: without
+// a program it ran nothing.
 func (r *relay) phaseTimes(begin, end time.Time) string {
 	var parts []string
 	last, rest := begin, "run"

@@ -16,7 +16,8 @@ import (
 type Options struct {
 	// Dir is the folder for the programs.
 	Dir string
-	// SourceDir is gonbatch's source, in which the versions of GoNB and goimports are known with all they need.
+	// SourceDir is gonbatch's source, in which the versions of GoNB and goimports are known with
+	// all they need.
 	SourceDir string
 	// Go is the go command, Environ its environment, as in os.Environ.
 	Go      string
@@ -25,8 +26,8 @@ type Options struct {
 	Search []string
 }
 
-// Install installs a program, unless it is there. It copies one of the same version, or builds it, for which the modules may have to be
-// fetched. It may be repeated.
+// Install installs a program, unless it is there. It copies one of the same version, or builds it,
+// for which the modules may have to be fetched. It may be repeated.
 func Install(ctx context.Context, p Pin, opts Options) error {
 	target := filepath.Join(opts.Dir, p.Name)
 	if p.Is(target) {

@@ -22,7 +22,8 @@ type Pin struct {
 	Optional bool
 }
 
-// Pins lists the programs. The versions of GoNB and goimports are those in the go.mod of gonbatch's source.
+// Pins lists the programs. The versions of GoNB and goimports are those in the go.mod of gonbatch's
+// source.
 func Pins(sourceDir string) ([]Pin, error) {
 	pins := []Pin{
 		{Name: "gonb", Package: "github.com/janpfeifer/gonb", Module: "github.com/janpfeifer/gonb"},

@@ -24,7 +24,8 @@ type Button struct {
 	label string
 }
 
-// NewButton makes a button for something that can't be undone; click is called in a goroutine of its own each time that it is clicked.
+// NewButton makes a button for something that can't be undone; click is called in a goroutine of
+// its own each time that it is clicked.
 func (h *Hub) NewButton(label, tooltip string, click func()) *Button {
 	b := &Button{hub: h, id: newID(), label: label}
 	layout, style := newID(), newID()

@@ -7,7 +7,8 @@ import (
 )
 
 const (
-	// target is what the comms of widgets are opened for, control that by which a client asks for all widgets at once.
+	// target is what the comms of widgets are opened for, control that by which a client asks for
+	// all widgets at once.
 	target  = "jupyter.widget"
 	control = "jupyter.widget.control"
 	// protocol is the version of the protocol between a kernel and ipywidgets' front end.
@@ -40,14 +41,16 @@ func NewHub(publish Publish) *Hub {
 	return &Hub{publish: publish, models: map[string]*model{}}
 }
 
-// Shown reports whether a client shows widgets: one that does asks for those of the session when it opens the notebook.
+// Shown reports whether a client shows widgets: one that does asks for those of the session when it
+// opens the notebook.
 func (h *Hub) Shown() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.shown
 }
 
-// Info are the comms of the session's widgets, for a comm_info_reply, if those of this target are asked for; "" are all.
+// Info are the comms of the session's widgets, for a comm_info_reply, if those of this target are
+// asked for; "" are all.
 func (h *Hub) Info(asked string) map[string]any {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -75,8 +78,8 @@ type commMessage struct {
 	} `json:"data"`
 }
 
-// Handle handles a comm_open, comm_msg or comm_close of a client, and reports whether it was about widgets of the hub. reply publishes a
-// message as the answer to this one: a client waits for that.
+// Handle handles a comm_open, comm_msg or comm_close of a client, and reports whether it was about
+// widgets of the hub. reply publishes a message as the answer to this one: a client waits for that.
 func (h *Hub) Handle(messageType string, content json.RawMessage, reply Publish) bool {
 	var m commMessage
 	if json.Unmarshal(content, &m) != nil {
@@ -104,7 +107,8 @@ func (h *Hub) Handle(messageType string, content json.RawMessage, reply Publish)
 	return true
 }
 
-// refuseControl closes the comm by which a client wants all widgets at once: it asks for each, then, by its id of Info.
+// refuseControl closes the comm by which a client wants all widgets at once: it asks for each,
+// then, by its id of Info.
 func (h *Hub) refuseControl(id string, reply Publish) {
 	h.mu.Lock()
 	h.shown = true

@@ -32,7 +32,8 @@ func raw(format string, args ...any) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(format, args...))
 }
 
-// TestButton: a button is three models that name one another, in an order in which a front end can make them.
+// TestButton: a button is three models that name one another, in an order in which a front end can
+// make them.
 func TestButton(t *testing.T) {
 	h, sent := newHub()
 	clicks := make(chan bool, 1)
@@ -116,7 +117,8 @@ func TestButtonChanges(t *testing.T) {
 	}
 }
 
-// TestHandle: what is not about the hub's widgets is left alone, and a client that asks for widgets is noticed.
+// TestHandle: what is not about the hub's widgets is left alone, and a client that asks for widgets
+// is noticed.
 func TestHandle(t *testing.T) {
 	tests := []struct {
 		name, kind, content string

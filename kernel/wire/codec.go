@@ -21,7 +21,8 @@ const (
 	remembered = 1 << 16
 )
 
-// Codec signs and checks the messages of one connection. Its methods may be called at once from several goroutines.
+// Codec signs and checks the messages of one connection. Its methods may be called at once from
+// several goroutines.
 type Codec struct {
 	key []byte
 
@@ -31,7 +32,8 @@ type Codec struct {
 	next int
 }
 
-// NewCodec makes a codec for a connection file's signature_scheme and key. With an empty key nothing is signed or checked.
+// NewCodec makes a codec for a connection file's signature_scheme and key. With an empty key
+// nothing is signed or checked.
 func NewCodec(signatureScheme, key string) (*Codec, error) {
 	if key != "" && signatureScheme != scheme {
 		return nil, fmt.Errorf("signature scheme %q: only %s is known: leave the client's Session.signature_scheme alone", signatureScheme, scheme)

@@ -19,7 +19,8 @@ type Header struct {
 	Version  string `json:"version"`
 }
 
-// Message is a message of Jupyter's protocol. Its parts stay the JSON text that was received, so that they can be passed on unchanged.
+// Message is a message of Jupyter's protocol. Its parts stay the JSON text that was received, so
+// that they can be passed on unchanged.
 type Message struct {
 	// Identities are the routing frames that stand first: whom a reply goes to, or a topic.
 	Identities [][]byte

@@ -117,7 +117,7 @@ func (c *conn) write() {
 	}
 }
 
-// Close ends the connection, and whoever waits for it.
+// Close ends the connection and the calls that wait for it.
 func (c *conn) Close() error {
 	c.out.close()
 	return c.Conn.Close()

@@ -19,7 +19,8 @@ type Options struct {
 	// Queue is how much may wait for a client before it has to be waited for, in bytes: 32 MiB. A
 	// client that is sent as much again without that is disconnected.
 	Queue int64
-	// Stall is how long a client whose queue is full may read nothing until it is disconnected: 5 s.
+	// Stall is how long a client whose queue is full may read nothing until it is disconnected: 5
+	// s.
 	Stall time.Duration
 	// Flush is how long Close waits for clients to read what was sent: 1 s.
 	Flush time.Duration

@@ -1,5 +1,5 @@
-// Package loggertest is the contract of logger.Logger, as a suite of tests that every logger passes. What a format's own
-// readers see is tested where those readers are.
+// Package loggertest is the contract of logger.Logger, as a suite of tests that every logger
+// passes. What a format's own readers see is tested where those readers are.
 //
 //	loggertest.Run(t, loggertest.Kind{
 //		Open: func(dir string) (logger.Logger, error) { return logger.NewCSV(filepath.Join(dir, "metrics.csv")) },
@@ -141,7 +141,8 @@ func (k Kind) callersValues(t *testing.T) {
 	k.wantLoss(t, dir, want)
 }
 
-// resume records steps 1 to 4, and in a second session resumes after step 2: each step has one record.
+// resume records steps 1 to 4, and in a second session resumes after step 2: each step has one
+// record.
 func (k Kind) resume(t *testing.T) {
 	dir := t.TempDir()
 	l := k.open(t, dir)

@@ -18,11 +18,13 @@ import (
 
 const module = "gonbatch"
 
-// layer is a row of the table in docs/architecture.md. A name stands for the package and all below it.
+// layer is a row of the table in docs/architecture.md. A name stands for the package and all below
+// it.
 type layer struct {
 	name     string
 	packages []string
-	// mayImport are the packages of this module that the layer may import beside those of `packages` itself.
+	// mayImport are the packages of this module that the layer may import beside those of
+	// `packages` itself.
 	mayImport []string
 	// all lets the layer import everything.
 	all bool
@@ -43,7 +45,8 @@ var layers = []layer{
 // root stands for the module's root package, which embeds the source for package source.
 const root = "."
 
-// sealed layers have packages that don't know one another: each may import only what is below itself.
+// sealed layers have packages that don't know one another: each may import only what is below
+// itself.
 var sealed = []string{"leaves"}
 
 // pkg is what the go command says about a package.
@@ -133,7 +136,8 @@ func local(importPath string) (string, bool) {
 	return strings.CutPrefix(importPath, module+"/")
 }
 
-// layerOf returns the layer of a package: the one that names the nearest folder, so that kernel/keep may be in another than kernel.
+// layerOf returns the layer of a package: the one that names the nearest folder, so that
+// kernel/keep may be in another than kernel.
 func layerOf(layers []layer, name string) (layer, bool) {
 	var found layer
 	var nearest string

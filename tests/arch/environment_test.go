@@ -26,8 +26,8 @@ var readers = map[string]string{
 	"submit/local/run.go":       "the default of Runner.Environ, as in os/exec",
 }
 
-// TestEnvironment: only a program's main, and one place in a library, reads the environment. All else
-// gets values.
+// TestEnvironment: only a program's main, and one place in a library, reads the environment. All
+// else gets values.
 func TestEnvironment(t *testing.T) {
 	unused := map[string]bool{}
 	for name := range readers {

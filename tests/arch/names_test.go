@@ -85,8 +85,8 @@ type literal struct {
 	joined bool
 }
 
-// names reports whether the literal is a path to the file. A word of a sentence is none, and a plain
-// word by itself may be anything.
+// names reports whether the literal is a path to the file. A word of a sentence is none, and a
+// plain word by itself may be anything.
 func (l literal) names(file string) bool {
 	if l.text == file {
 		return l.joined || strings.ContainsAny(file, ".-")

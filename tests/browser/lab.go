@@ -14,10 +14,12 @@ import (
 //go:embed drive.py
 var drive string
 
-// pageLimit is how long a command may take beside the time that it waits for something: that of the page's own waits, and some more.
+// pageLimit is how long a command may take beside the time that it waits for something: that of the
+// page's own waits, and some more.
 const pageLimit = 6 * time.Minute
 
-// Lab is a page with JupyterLab. Each method does one thing there and fails the test if it can't. It is not for several goroutines.
+// Lab is a page with JupyterLab. Each method does one thing there and fails the test if it can't.
+// It is not for several goroutines.
 type Lab struct {
 	// Folder has the screenshots.
 	Folder string

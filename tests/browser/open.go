@@ -33,7 +33,8 @@ type Options struct {
 	Env []string
 }
 
-// Open starts JupyterLab and a browser on it; both end with the test. The screenshots are kept in .cache/screenshots/TEST.
+// Open starts JupyterLab and a browser on it; both end with the test. The screenshots are kept in
+// .cache/screenshots/TEST.
 func Open(t testing.TB, opts Options) *Lab {
 	t.Helper()
 	root, err := jupyter.Root()
@@ -50,7 +51,8 @@ func Open(t testing.TB, opts Options) *Lab {
 	return l
 }
 
-// require finds JupyterLab's Python environment and the browser. Without them it skips the test, or fails it with CI=true.
+// require finds JupyterLab's Python environment and the browser. Without them it skips the test, or
+// fails it with CI=true.
 func require(t testing.TB, root string) (venv, chromium string) {
 	t.Helper()
 	venv = filepath.Join(root, ".cache", "lab-venv")

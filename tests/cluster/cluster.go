@@ -23,7 +23,8 @@ const commandLimit = 5 * time.Minute
 
 // Cluster is a running SLURM cluster. Its methods may be called from several goroutines.
 type Cluster struct {
-	// Dir holds the cluster's configuration (slurm.conf), logs (log/) and state. Every node sees it under the same path.
+	// Dir holds the cluster's configuration (slurm.conf), logs (log/) and state. Every node sees it
+	// under the same path.
 	Dir string
 	// Nodes are the names of the compute nodes: n1, n2, n3.
 	Nodes []string
@@ -32,8 +33,9 @@ type Cluster struct {
 	alive   io.Closer
 }
 
-// Start brings up a cluster and ends it when the test ends, however it ends: also after a panic, a time-out of `go test`
-// or a kill of the test program. Where no cluster can run the test is skipped, or with CI=true fails.
+// Start brings up a cluster and ends it when the test ends, however it ends: also after a panic, a
+// time-out of `go test` or a kill of the test program. Where no cluster can run the test is
+// skipped, or with CI=true fails.
 func Start(t testing.TB, opts ...Option) *Cluster {
 	t.Helper()
 	require(t)
@@ -55,7 +57,8 @@ func Start(t testing.TB, opts ...Option) *Cluster {
 // Open is Start for a program that is no test: it ends the cluster by Close, or by ending itself.
 func Open(opts ...Option) (*Cluster, error) {
 	s := newSettings(opts)
-	// The name is short: munge's socket lies in the folder, and a socket's path has a limit of 108 bytes.
+	// The name is short: munge's socket lies in the folder, and a socket's path has a limit of 108
+	// bytes.
 	dir, err := os.MkdirTemp("/tmp", "slurm-")
 	if err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
@@ -86,7 +89,8 @@ func (c *Cluster) Env() []string {
 	return []string{"SLURM_CONF=" + filepath.Join(c.Dir, "slurm.conf")}
 }
 
-// Run runs a command on the login node and returns its output, standard error included. The error holds the output too.
+// Run runs a command on the login node and returns its output, standard error included. The error
+// holds the output too.
 func (c *Cluster) Run(name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), commandLimit)
 	defer cancel()
@@ -100,7 +104,8 @@ func (c *Cluster) Run(name string, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// On runs a command on a compute node and returns its output, standard error included. The error holds the output too.
+// On runs a command on a compute node and returns its output, standard error included. The error
+// holds the output too.
 func (c *Cluster) On(node string, command ...string) (string, error) {
 	return c.Run(c.file("on"), append([]string{node}, command...)...)
 }
@@ -137,8 +142,8 @@ func (c *Cluster) writeScripts(s settings) error {
 	return nil
 }
 
-// guard starts the process that ends the cluster: it has a session of its own and waits for its standard input to close, which
-// also happens when this program is killed.
+// guard starts the process that ends the cluster: it has a session of its own and waits for its
+// standard input to close, which also happens when this program is killed.
 func (c *Cluster) guard() error {
 	c.watcher = exec.Command("setsid", "bash", "-c", `cat >/dev/null; bash "$0/down.sh" "$0"; rm -rf "$0"`, c.Dir)
 	stdin, err := c.watcher.StdinPipe()
@@ -149,7 +154,8 @@ func (c *Cluster) guard() error {
 	return c.watcher.Start()
 }
 
-// up runs up.sh with its output in a file: the daemons that it leaves behind would keep a pipe open.
+// up runs up.sh with its output in a file: the daemons that it leaves behind would keep a pipe
+// open.
 func (c *Cluster) up(s settings) error {
 	log, err := os.Create(c.file("up.log"))
 	if err != nil {

@@ -71,7 +71,8 @@ func TestCrashAndBoot(t *testing.T) {
 	})
 }
 
-// TestClusterEnds starts clusters in tests of their own, as each of them ends differently, and finds nothing left of them.
+// TestClusterEnds starts clusters in tests of their own, as each of them ends differently, and
+// finds nothing left of them.
 func TestClusterEnds(t *testing.T) {
 	for _, name := range []string{"pass", "panic", "killed"} {
 		t.Run(name, func(t *testing.T) {
@@ -145,7 +146,8 @@ func waitFor(t *testing.T, what string, done func() bool) {
 	t.Fatalf("waited 5 minutes for %s", what)
 }
 
-// processesWith lists the commands of the processes that have the given NAME=value in their environment.
+// processesWith lists the commands of the processes that have the given NAME=value in their
+// environment.
 func processesWith(variable string) []string {
 	var found []string
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")

@@ -5,7 +5,8 @@ import (
 	"os"
 )
 
-// KillDaemon kills slurmd on a node, and nothing else: SLURM takes the node for dead, while its jobs go on.
+// KillDaemon kills slurmd on a node, and nothing else: SLURM takes the node for dead, while its
+// jobs go on.
 func (c *Cluster) KillDaemon(node string) error {
 	if _, err := c.On(node, "pkill", "-KILL", "-x", "slurmd"); err != nil {
 		return fmt.Errorf("kill slurmd on %s: %w", node, err)
@@ -39,7 +40,8 @@ func (c *Cluster) StartController() error {
 	return nil
 }
 
-// ForgetJobs has the controller, after a StopController, start without the jobs that it knew: it gives their ids again.
+// ForgetJobs has the controller, after a StopController, start without the jobs that it knew: it
+// gives their ids again.
 func (c *Cluster) ForgetJobs() error {
 	if err := os.RemoveAll(c.file("ctld")); err != nil {
 		return err

@@ -20,11 +20,12 @@ func newSettings(opts []Option) settings {
 // Nodes sets the number of compute nodes (default 3).
 func Nodes(n int) Option { return func(s *settings) { s.nodes = n } }
 
-// CPUs sets the number of CPUs that each node declares (default 4). They may be more than the machine has.
+// CPUs sets the number of CPUs that each node declares (default 4). They may be more than the
+// machine has.
 func CPUs(n int) Option { return func(s *settings) { s.cpus = n } }
 
-// GPUs sets the number of GPUs that each node declares (default 2). They are devices that nothing can compute on: jobs are
-// given them and see CUDA_VISIBLE_DEVICES.
+// GPUs sets the number of GPUs that each node declares (default 2). They are devices that nothing
+// can compute on: jobs are given them and see CUDA_VISIBLE_DEVICES.
 func GPUs(n int) Option { return func(s *settings) { s.gpus = n } }
 
 // GPUType gives the GPUs a type (default: none).

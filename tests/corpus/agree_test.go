@@ -15,7 +15,8 @@ import (
 	"gonbatch/submit/export"
 )
 
-// snippets are what random cells are made of: each magic as it may be used, and Go that gets in its way.
+// snippets are what random cells are made of: each magic as it may be used, and Go that gets in its
+// way.
 var snippets = []string{
 	"%%", "%% -n 1", "%main", "%exec f", "% \tkeep n", "%keep n, m", "%keep -d n", "%env A b", "//gonb:%env \\\nA \"b c\"", "%args -v \\", "%time", "%who",
 	"%jobs", "%wait 7", "%result 7", "%submit --nodes 2", "%allow_fail", "%reset", "%ls", "%distributed 2", "%autoget", "%nothing", "%kep n", "%exec", "%%bash",
@@ -33,8 +34,9 @@ func randomCell(r *rand.Rand) string {
 	return text.String()
 }
 
-// TestKernelAndJobAgree: the kernel and a job take random cells apart alike: they refuse the same magics with
-// the same words, run the same shell commands and the same mains, and leave the same lines of Go.
+// TestKernelAndJobAgree: the kernel and a job take random cells apart alike: they refuse the same
+// magics with the same words, run the same shell commands and the same mains, and leave the same
+// lines of Go.
 func TestKernelAndJobAgree(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -102,7 +104,8 @@ func checkAgreement(t *testing.T, root, source string) string {
 	return "declares"
 }
 
-// checkGoLines: GoNB gets each line of Go as it stands, and no line of a magic that it does not have.
+// checkGoLines: GoNB gets each line of Go as it stands, and no line of a magic that it does not
+// have.
 func checkGoLines(t *testing.T, source string, prepared cell.Prepared) {
 	t.Helper()
 	c, lines := gocell.Parse(source), strings.Split(prepared.Code, "\n")

@@ -24,7 +24,8 @@ var chatter = regexp.MustCompile(`(?m)^(` + strings.Join([]string{
 // ending is what GoNB writes behind a program or command that failed.
 var ending = regexp.MustCompile(`(?m)^?(exit status (\d+)|signal: \w+)\n$`)
 
-// exitCode takes GoNB's own last line from a cell's standard error and gives the exit code that it tells.
+// exitCode takes GoNB's own last line from a cell's standard error and gives the exit code that it
+// tells.
 func exitCode(stderr string) (rest string, code int) {
 	at := ending.FindStringSubmatchIndex(stderr)
 	if at == nil {
@@ -52,14 +53,15 @@ var (
 	kernelDir  = regexp.MustCompile(`/tmp/gonb_[0-9a-f]+`)
 )
 
-// frame is a line of a stack trace that names a place: GoNB's has the cell's execution in front, ours the cell in its file's name.
+// frame is a line of a stack trace that names a place: GoNB's has the cell's execution in front,
+// ours the cell in its file's name.
 var (
 	gonbFrame = regexp.MustCompile(`^\t \x1b\[7m\[\[ Cell \[(\d+)\] Line (\d+) \]\]\x1b\[0m .*/main(?:_test)?\.go:\d+`)
 	ourFrame  = regexp.MustCompile(`^\t\S*\.ipynb\[cell (\d+)\]:(\d+)`)
 )
 
-// stable takes from a text what differs from run to run. Stack traces become the cells and lines that they go through; executions
-// gives the cell of each of GoNB's executions.
+// stable takes from a text what differs from run to run. Stack traces become the cells and lines
+// that they go through; executions gives the cell of each of GoNB's executions.
 func stable(text string, executions []int) string {
 	text = testTime.ReplaceAllString(programDir.ReplaceAllString(text, "Usage of PROGRAM:"), "(0.00s)")
 	text = kernelDir.ReplaceAllString(text, "/tmp/gonb")

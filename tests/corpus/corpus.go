@@ -27,14 +27,16 @@ type Cell struct {
 	Code   int    `json:"code,omitempty"`
 	Stdout string `json:"stdout,omitempty"`
 	Stderr string `json:"stderr,omitempty"`
-	// Error is what the kernel says of a cell that it could not run. It is recorded for readers and not compared.
+	// Error is what the kernel says of a cell that it could not run. It is recorded for readers and
+	// not compared.
 	Error string `json:"error,omitempty"`
 }
 
 // Observed is what a notebook did.
 type Observed struct {
 	Cells []Cell `json:"cells"`
-	// Files are the files in the notebook's folder afterwards, without those that were there before.
+	// Files are the files in the notebook's folder afterwards, without those that were there
+	// before.
 	Files map[string]string `json:"files,omitempty"`
 }
 

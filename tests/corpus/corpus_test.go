@@ -40,8 +40,8 @@ func load(t *testing.T) []Case {
 // sampleOf is how many days it takes until each notebook was recorded again.
 const sampleOf = 15
 
-// TestRecord runs notebooks by plain GoNB: with -update all, and writes what they did; else every 15th, another set each day, and
-// compares with what is written, so that a change of GoNB is found.
+// TestRecord runs notebooks by plain GoNB: with -update all, and writes what they did; else every
+// 15th, another set each day, and compares with what is written, so that a change of GoNB is found.
 func TestRecord(t *testing.T) {
 	python, root := jupyter.Python(t), rootDir(t)
 	gonb := GoNB{Python: python, Root: root, DataDir: t.TempDir()}
@@ -71,7 +71,8 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// observeGoNB runs a notebook by GoNB. A stack trace in which GoNB missed the cells is tried again where it will be recorded.
+// observeGoNB runs a notebook by GoNB. A stack trace in which GoNB missed the cells is tried again
+// where it will be recorded.
 func observeGoNB(t *testing.T, gonb GoNB, c Case) Observed {
 	t.Helper()
 	for try := 1; ; try++ {
@@ -88,8 +89,8 @@ func observeGoNB(t *testing.T, gonb GoNB, c Case) Observed {
 	}
 }
 
-// withoutFrames drops the places of stack traces, which GoNB misses now and then: it looks for them in pieces of the stream; and
-// the kernel's own messages.
+// withoutFrames drops the places of stack traces, which GoNB misses now and then: it looks for them
+// in pieces of the stream; and the kernel's own messages.
 func withoutFrames(o Observed) Observed {
 	o.Cells = slices.Clone(o.Cells)
 	for i := range o.Cells {
@@ -207,8 +208,8 @@ var submitBinary = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// newSubmit makes a submit command with a cache of its own, so that nothing of an earlier test serves. Programs that use no XLA
-// never load the plugin, so any file does.
+// newSubmit makes a submit command with a cache of its own, so that nothing of an earlier test
+// serves. Programs that use no XLA never load the plugin, so any file does.
 func newSubmit(t *testing.T) Submit {
 	t.Helper()
 	program, err := submitBinary()

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// expected is what submit should do: what GoNB does, with the deviations. A deviation that changes nothing is an error.
+// expected is what submit should do: what GoNB does, with the deviations. A deviation that changes
+// nothing is an error.
 func (c Case) expected(gonb Observed) (Observed, error) {
 	want := Observed{Cells: slices.Clone(gonb.Cells), Files: maps.Clone(gonb.Files)}
 	for i := range want.Cells {

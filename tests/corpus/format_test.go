@@ -14,7 +14,8 @@ import (
 	"gonbatch/submit/export"
 )
 
-// TestExports: what is exported of the corpus is as gofmt writes it, the same to the byte each time, and clean for go vet.
+// TestExports: what is exported of the corpus is as gofmt writes it, the same to the byte each
+// time, and clean for go vet.
 func TestExports(t *testing.T) {
 	all := t.TempDir()
 	for _, c := range load(t) {
@@ -61,7 +62,8 @@ func exported(t *testing.T, c Case, dir string) *export.Module {
 	return m
 }
 
-// writeTogether writes a module's programs into one module with all others, which one call of go vet reads.
+// writeTogether writes a module's programs into one module with all others, which one call of go
+// vet reads.
 func writeTogether(t *testing.T, all string, c Case, m *export.Module) {
 	t.Helper()
 	for name, data := range m.Files {

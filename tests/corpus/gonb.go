@@ -82,7 +82,8 @@ func (g GoNB) Observe(ctx context.Context, c Case, dir string) (o Observed, err 
 	return o, err
 }
 
-// prelude is what makes other modules known where no module proxy lists versions: the modules of the source tree's go.mod.
+// prelude is what makes other modules known where no module proxy lists versions: the modules of
+// the source tree's go.mod.
 func (g GoNB) prelude(c Case) string {
 	if !c.Modules {
 		return ""

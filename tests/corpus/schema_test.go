@@ -20,8 +20,8 @@ for path in sys.argv[1:]:
         sys.exit(f"{path}: {problem}")
 `
 
-// TestSchemas: what package nbformat writes is valid for nbformat's schemas: the corpus, notebooks of other tools, and one that
-// was read from jupytext's Go.
+// TestSchemas: what package nbformat writes is valid for nbformat's schemas: the corpus, notebooks
+// of other tools, and one that was read from jupytext's Go.
 func TestSchemas(t *testing.T) {
 	python := jupyter.Python(t)
 	fixtures := filepath.Join(rootDir(t), "internal", "nbformat", "testdata")

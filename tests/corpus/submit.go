@@ -73,8 +73,9 @@ func codeOf(err error) (int, error) {
 	return 0, err
 }
 
-// Observe runs the programs of a run directory once more, in dir, one after the other, as the launcher does, but with standard
-// output and standard error apart: the logs of a run have both in one.
+// Observe runs the programs of a run directory once more, in dir, one after the other, as the
+// launcher does, but with standard output and standard error apart: the logs of a run have both in
+// one.
 func (s Submit) Observe(ctx context.Context, c Case, run rundir.Dir, dir string) (o Observed, err error) {
 	if err := c.stage(dir); err != nil {
 		return o, err

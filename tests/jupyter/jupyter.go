@@ -36,7 +36,8 @@ type Run struct {
 
 // Result is what a notebook put out.
 type Result struct {
-	// Outputs holds the text of each code cell, in order: its streams, plain-text results and errors.
+	// Outputs holds the text of each code cell, in order: its streams, plain-text results and
+	// errors.
 	Outputs []string `json:"outputs"`
 	// Error is the error of the cell that failed, or empty. No cell after it has run.
 	Error string `json:"error"`
@@ -44,7 +45,8 @@ type Result struct {
 	Log string `json:"-"`
 }
 
-// Execute executes a notebook. A failing cell is in the result; a client or kernel that fails otherwise fails the test.
+// Execute executes a notebook. A failing cell is in the result; a client or kernel that fails
+// otherwise fails the test.
 func Execute(t testing.TB, run Run) Result {
 	t.Helper()
 	python := Python(t)
@@ -94,7 +96,8 @@ func Python(t testing.TB) string {
 	return python
 }
 
-// Root is the root of the source tree: the nearest folder above the working folder that has a go.mod.
+// Root is the root of the source tree: the nearest folder above the working folder that has a
+// go.mod.
 func Root() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -4,5 +4,5 @@
 //	for _, block := range page.Commands(t, "README.md") {
 //		fmt.Println(block.Script, block.NotRun)
 //	}
-//	page.Section(t, "docs/reference.md", "submit", text) // UPDATE=1 go test ... writes it
+//	page.Section(t, "docs/reference.md", "submit", text) // go test -update writes it
 package page

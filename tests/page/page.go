@@ -1,6 +1,7 @@
 package page
 
 import (
+	"flag"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,9 +16,12 @@ type Block struct {
 	Line int
 	// Script are the commands.
 	Script string
-	// NotRun is why a test can't run them, from a comment <!-- not run: REASON --> on the line before.
+	// NotRun is why a test can't run them, from a comment <!-- not run: REASON --> on the line
+	// before.
 	NotRun string
 }
+
+var update = flag.Bool("update", false, "write the generated sections of pages")
 
 var notRun = regexp.MustCompile(`^<!-- not run: (.+) -->$`)
 
@@ -72,8 +76,8 @@ func Commands(t testing.TB, name string) []Block {
 }
 
 // Section fails the test unless the generated section of a page is want. The section lies between
-// the lines <!-- begin SECTION --> and <!-- end SECTION -->. With UPDATE=1 in the environment it is
-// written instead.
+// the lines <!-- begin SECTION --> and <!-- end SECTION -->. With the flag -update it is written
+// instead.
 func Section(t testing.TB, name, section, want string) {
 	t.Helper()
 	text := Read(t, name)
@@ -87,8 +91,8 @@ func Section(t testing.TB, name, section, want string) {
 	if got == want {
 		return
 	}
-	if os.Getenv("UPDATE") == "" {
-		t.Fatalf("%s: section %s differs from the code: update it with UPDATE=1 go test -run %s", name, section, t.Name())
+	if !*update {
+		t.Fatalf("%s: section %s differs from the code; write it with go test -run %s -update", name, section, t.Name())
 	}
 	updated := before + begin + want + end + after
 	if err := os.WriteFile(filepath.Join(Root(t), name), []byte(updated), 0o644); err != nil {

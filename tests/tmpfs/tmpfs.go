@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mount mounts a file system at path until the test's end, and makes the folder if it is not there. options are those of tmpfs, such as
-// "size=1m". It needs root: elsewhere the test is skipped; a build machine (CI=true) where root can't mount fails it.
+// Mount mounts a file system at path until the test's end, and makes the folder if it is not there.
+// options are those of tmpfs, such as "size=1m". It needs root: elsewhere the test is skipped; a
+// build machine (CI=true) where root can't mount fails it.
 func Mount(t *testing.T, path, options string) {
 	t.Helper()
 	if err := os.MkdirAll(path, 0o755); err != nil {

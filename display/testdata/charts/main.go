@@ -1,5 +1,6 @@
-// Command charts prints, for a value of each plotting library that display recognises by its methods, the formats that display.Of makes of
-// it, as JSON: the name of the library, then the formats.
+// Command charts prints, for a value of each plotting library that display recognises by its
+// methods, the formats that display.Of makes of it, as JSON: the name of the library, then the
+// formats.
 package main
 
 import (
