@@ -8,6 +8,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -69,7 +70,7 @@ func record(command []string) ([]line, error) {
 		return nil, err
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait(); in.Close() }()
+	go func() { ended <- errors.Join(cmd.Wait(), in.Close()) }()
 	for scanner := bufio.NewScanner(out); scanner.Scan(); {
 		text := strings.ReplaceAll(scanner.Text(), folder, "~/gonbatch")
 		lines = append(lines, line{text, time.Since(began)})
