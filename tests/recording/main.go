@@ -8,8 +8,8 @@ package main
 
 import (
 	"bufio"
-	"errors"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"os"
