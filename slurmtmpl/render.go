@@ -17,7 +17,7 @@ import (
 var embedded string
 
 // Render returns the batch script of spec, from the file spec.Template or else from the embedded
-// template. An invalid spec is refused.
+// template. It refuses an invalid spec.
 func Render(spec submit.JobSpec) ([]byte, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func Render(spec submit.JobSpec) ([]byte, error) {
 	return script.Bytes(), nil
 }
 
-// Embedded is the text of the embedded template, to start one's own from.
+// Embedded is the text of the embedded template, a start for your own.
 func Embedded() string { return embedded }
 
 func load(path string) (*template.Template, error) {

@@ -353,7 +353,7 @@ func TestLines(t *testing.T) {
 func checkLines(t testing.TB, m *Module) (checked int) {
 	t.Helper()
 	for _, step := range m.Steps {
-		data := m.Files[step.Package+"/main.go"]
+		data := m.Files[step.Name+"/main.go"]
 		fset := token.NewFileSet()
 		file := fset.AddFile("main.go", -1, len(data))
 		var s scanner.Scanner

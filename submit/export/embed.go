@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"gonbatch/internal/rundir"
 	"io/fs"
 	"os"
 	"path"
@@ -18,7 +19,7 @@ const embedDirective = "//go:embed"
 
 // embed copies the files that a program embeds from the notebook's folder into the program's. A
 // pattern that matches no file is a mistake in its cell.
-func (e *exporter) embed(step Step, program []byte) error {
+func (e *exporter) embed(step rundir.Step, program []byte) error {
 	if !strings.Contains(string(program), embedDirective) {
 		return nil
 	}
@@ -89,7 +90,7 @@ func embedDirectives(program []byte) (found []embedLine, err error) {
 }
 
 // embedPattern adds the files that a pattern matches, by go:embed's own rules.
-func (e *exporter) embedPattern(step Step, pattern string) error {
+func (e *exporter) embedPattern(step rundir.Step, pattern string) error {
 	glob, all := strings.CutPrefix(pattern, "all:")
 	if !fs.ValidPath(glob) {
 		return fmt.Errorf("//go:embed %s: give a path below the notebook's folder, without .. and not absolute", pattern)
@@ -123,13 +124,13 @@ func (e *exporter) embedPattern(step Step, pattern string) error {
 }
 
 // embedFile adds one file.
-func (e *exporter) embedFile(step Step, name string) error {
+func (e *exporter) embedFile(step rundir.Step, name string) error {
 	data, err := os.ReadFile(filepath.Join(e.dir, filepath.FromSlash(name)))
 	if err != nil {
 		return err
 	}
-	to := step.Package + "/" + name
-	if to == step.File() {
+	to := step.Name + "/" + name
+	if to == step.Source() {
 		return errors.New("the exported program itself has that name; give the file another one")
 	}
 	e.module.Files[to] = data

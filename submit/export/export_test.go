@@ -50,7 +50,7 @@ func cells(sources ...string) *nbformat.Notebook {
 func describe(m *Module) string {
 	var b strings.Builder
 	for _, step := range m.Steps {
-		if step.IsShell() {
+		if step.Shell {
 			fmt.Fprintf(&b, "shell %s: cell %d line %d (%s) env=%v dir=%q %s\n", step.Name, step.Cell, step.Line, step.CellID, step.Env, step.Dir, step.Title)
 			continue
 		}
@@ -101,7 +101,7 @@ func TestGolden(t *testing.T) {
 func checkFormatted(t testing.TB, m *Module) {
 	t.Helper()
 	for _, step := range m.Programs() {
-		data := m.Files[step.Package+"/main.go"]
+		data := m.Files[step.Name+"/main.go"]
 		formatted, err := format.Source(data)
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", step.Name, err, data)

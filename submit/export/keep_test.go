@@ -28,7 +28,7 @@ func runSteps(t *testing.T, nb *nbformat.Notebook) []string {
 	}
 	var outputs []string
 	for _, step := range module.Steps {
-		cmd := exec.Command("go", "run", "./"+step.Package)
+		cmd := exec.Command("go", "run", "./"+step.Name)
 		cmd.Dir, cmd.Env = filepath.Join(dir, "m"), append(os.Environ(), "GONBATCH_RUN_DIR="+run)
 		out, err := cmd.CombinedOutput()
 		if err != nil {

@@ -84,7 +84,7 @@ func (m *Module) checkScript() error {
 		return fmt.Errorf("%s: cell %s runs tests, which need a module: export one", m.Notebook, programs[0].Name)
 	}
 	for _, name := range m.FileNames() {
-		if strings.HasPrefix(name, programs[0].Package+"/") && name != programs[0].File() {
+		if strings.HasPrefix(name, programs[0].Name+"/") && name != programs[0].Source() {
 			return fmt.Errorf("%s: cell %s embeds %s, and a script is one file: export a module", m.Notebook, programs[0].Name, name)
 		}
 	}
@@ -92,4 +92,4 @@ func (m *Module) checkScript() error {
 }
 
 // Script is the only program of a module that was exported with Options.Script, as one file.
-func (m *Module) Script() []byte { return m.Files[m.Programs()[0].File()] }
+func (m *Module) Script() []byte { return m.Files[m.Programs()[0].Source()] }

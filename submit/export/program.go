@@ -10,12 +10,13 @@ import (
 
 	"gonbatch/internal/gocell"
 	"gonbatch/internal/nbformat"
+	"gonbatch/internal/rundir"
 	"gonbatch/submit/export/gomod"
 )
 
 // program is what a step's source is made of.
 type program struct {
-	step Step
+	step rundir.Step
 	cell *cellInfo
 	// cells are all cells of the notebook.
 	cells []*cellInfo

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gonbatch/internal/gocell"
+	"gonbatch/internal/rundir"
 )
 
 // picks are the names given by --cell.
@@ -35,7 +36,7 @@ func (p picks) wants(step string, cell *cellInfo) bool {
 }
 
 // check returns an error for a pick that matches no step.
-func (p picks) check(nb string, all []Step, cells []*cellInfo) error {
+func (p picks) check(nb string, all []rundir.Step, cells []*cellInfo) error {
 	steps := stepNames(all)
 	for _, pick := range p {
 		if slices.Contains(steps, pick) {
@@ -58,8 +59,8 @@ func (p picks) check(nb string, all []Step, cells []*cellInfo) error {
 }
 
 // hasStep reports whether a cell has a step.
-func hasStep(all []Step, cell *cellInfo) bool {
-	return slices.ContainsFunc(all, func(step Step) bool { return step.Cell == cell.Number })
+func hasStep(all []rundir.Step, cell *cellInfo) bool {
+	return slices.ContainsFunc(all, func(step rundir.Step) bool { return step.Cell == cell.Number })
 }
 
 // suggestion names near steps.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"strings"
 
+	"gonbatch/internal/rundir"
 	"gonbatch/submit/export/script"
 )
 
@@ -84,15 +85,15 @@ func (m played) body() string {
 // shellStep adds the step of a shell command.
 func (e *exporter) shellStep(cell *cellInfo, sh shellCommand, picked bool) {
 	name := e.namer.unique(shellName(cell))
-	step := Step{
+	step := rundir.Step{
 		Name: name, Cell: cell.Number, CellID: cell.ID, Env: sh.env, Dir: sh.dir,
-		Script: name + ".sh", Line: sh.line, Title: sh.title, Once: true, MayFail: sh.mayFail,
+		Line: sh.line, Title: sh.title, Shell: true, Once: true, MayFail: sh.mayFail,
 	}
 	e.all = append(e.all, step)
 	if !picked && !e.picks.wants(name, cell) {
 		return
 	}
-	e.module.Files[step.Script] = cell.script(printable(fmt.Sprintf("%s, line %d: %s", cell.ref, sh.line, sh.title)), sh.mayFail).Command(sh.run)
+	e.module.Files[step.Script()] = cell.script(printable(fmt.Sprintf("%s, line %d: %s", cell.ref, sh.line, sh.title)), sh.mayFail).Command(sh.run)
 	e.module.Steps = append(e.module.Steps, step)
 }
 

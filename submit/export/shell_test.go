@@ -15,11 +15,11 @@ import (
 func runShells(t *testing.T, m *Module, dir string) (output string, code int) {
 	t.Helper()
 	for _, step := range m.Steps {
-		if !step.IsShell() {
+		if !step.Shell {
 			continue
 		}
-		script := filepath.Join(t.TempDir(), step.Script)
-		if err := os.WriteFile(script, m.Files[step.Script], 0o755); err != nil {
+		script := filepath.Join(t.TempDir(), step.Script())
+		if err := os.WriteFile(script, m.Files[step.Script()], 0o755); err != nil {
 			t.Fatal(err)
 		}
 		cmd := exec.Command(script)

@@ -48,8 +48,8 @@ func TestTags(t *testing.T) {
 				if step.Once {
 					got = step.Name + " once"
 				}
-				if step.Script != "" {
-					got += " by " + step.Script
+				if step.Script() != "" {
+					got += " by " + step.Script()
 				}
 				if step.MayFail {
 					got += " may fail"

@@ -79,7 +79,7 @@ func checkAgreement(t *testing.T, root, source string) string {
 	for _, step := range module.Steps {
 		switch {
 		case step.Cell != 1:
-		case step.IsShell():
+		case step.Shell:
 			commands = append(commands, step.Line)
 		default:
 			main = true
