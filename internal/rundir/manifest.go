@@ -50,6 +50,8 @@ type Manifest struct {
 	Reason string `json:"reason,omitempty"`
 	// ExitCode is the job's exit code; nil until it is known.
 	ExitCode *int `json:"exit_code,omitempty"`
+	// FailedRank is the rank that failed first, as far as that is known.
+	FailedRank int `json:"failed_rank,omitempty"`
 	// Resumed are the commands by which the run was started again.
 	Resumed []Resumption `json:"resumed,omitempty"`
 	// Created, Submitted and Ended are the run's times; nil until they come.
