@@ -26,7 +26,7 @@ type Manifest struct {
 	// SourcesSHA256 is the hash of the exported Go module.
 	SourcesSHA256 string `json:"sources_sha256,omitempty"`
 	// Steps are the programs, in the order in which they run.
-	Steps []Step `json:"steps,omitempty"`
+	Steps []Step `json:"cells,omitempty"`
 	// CommandLine is the command that made the run.
 	CommandLine []string `json:"command_line,omitempty"`
 	// Versions are those of the tools and libraries, by name: "gonbatch", "go", "gomlx", "go-xla".

@@ -119,7 +119,7 @@ func encodesItself(t reflect.Type) bool {
 func gobError(err error) error {
 	switch text := err.Error(); {
 	case strings.Contains(text, "not registered for interface"):
-		return fmt.Errorf("%w: a value behind an interface needs gob.Register(T{}) in a func init_*", err)
+		return fmt.Errorf("%w: a value in an interface needs gob.Register(T{}) in a func init_*", err)
 	case strings.Contains(text, "has no exported fields"):
 		return fmt.Errorf("%w: keep what it is made from, in a variable of another type", err)
 	}
