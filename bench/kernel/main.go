@@ -19,8 +19,8 @@ import (
 	"slices"
 	"strings"
 
-	"gonbatch/internal/plugin"
 	"github.com/prometheus/procfs"
+	"gonbatch/internal/plugin"
 
 	"gonbatch/internal/rundir"
 	"gonbatch/kernel"
