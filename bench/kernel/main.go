@@ -20,8 +20,8 @@ import (
 	"strings"
 
 	"github.com/prometheus/procfs"
-	"gonbatch/internal/plugin"
 
+	"gonbatch/internal/plugin"
 	"gonbatch/internal/rundir"
 	"gonbatch/kernel"
 )
