@@ -40,7 +40,7 @@ func (e *MismatchError) Error() string {
 	section(&b, "with another type or shape", different)
 	section(&b, "only in the model", e.Missing)
 	section(&b, "only in the checkpoint", e.Unused)
-	b.WriteString("\n  go on with the model that wrote it, or start again in another folder")
+	b.WriteString("\n  use the model that wrote it, or start again in another folder")
 	return b.String()
 }
 

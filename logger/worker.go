@@ -74,7 +74,7 @@ func (w *worker) failed(err error, lost int) {
 	}
 	w.mu.Unlock()
 	if isFirst {
-		_, _ = fmt.Fprintf(w.report, "logger %T fails, the training goes on without it: %v\n", w.logger, err) // Nowhere is left to say more.
+		_, _ = fmt.Fprintf(w.report, "logger %T fails; the training continues without it: %v\n", w.logger, err) // Nowhere is left to say more.
 	}
 }
 

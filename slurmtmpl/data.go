@@ -20,15 +20,15 @@ type Data struct {
 	OtherPrefixes, OtherNames []string
 	// Directives are the #SBATCH options, quoted and sorted.
 	Directives []string
-	// OwnEnv is gonbatch's part of the environment of every step, UserEnv the user's, sorted by
+	// OwnEnv is gonbatch's part of the environment of every cell, UserEnv the user's, sorted by
 	// name.
 	OwnEnv, UserEnv []rundir.Var
 	// Secrets are the names of variables that the job must have been given.
 	Secrets []string
-	// Modules and Setup run before the first step.
+	// Modules and Setup run before the first cell.
 	Modules, Setup []string
 	// Steps are the programs, in order.
-	Steps []Step
+	Steps []Launch
 	// RequeueCode is the exit code of a program that has saved and asks to be started again.
 	RequeueCode int
 	// MaxRestarts is how often the job may be started again, by SLURM or in place; 0 is never.
@@ -39,10 +39,11 @@ type Data struct {
 	Resume string
 }
 
-// Step is one program, and how srun starts it.
-type Step struct {
-	// Name is the step's name, Title a line for the log.
-	Name, Title string
+// Launch is a step of the job, and how srun starts it.
+type Launch struct {
+	rundir.Step
+	// Title is a line for the log.
+	Title string
 	// Env is the step's own environment.
 	Env []rundir.Var
 	// Srun are srun's options.
@@ -50,8 +51,6 @@ type Step struct {
 	// Command is what srun starts: the program and its arguments, after the rank script of a job
 	// that is recorded.
 	Command []string
-	// Shell is set for a step that is not started on all ranks, and never told to stop.
-	Shell bool
 }
 
 // NewData makes a template's data of spec, whose MPI kind must be decided.
@@ -80,38 +79,37 @@ func NewData(spec submit.JobSpec) (Data, error) {
 		Resume:        submit.ResumeCommand(spec.RunDir),
 	}
 	for _, step := range spec.Steps {
-		data.Steps = append(data.Steps, newStep(spec, step))
+		data.Steps = append(data.Steps, newLaunch(spec, step))
 	}
 	return data, nil
 }
 
-func newStep(spec submit.JobSpec, step submit.Step) Step {
-	s := Step{
-		Name:    step.Name,
+// newLaunch says how srun starts a step.
+func newLaunch(spec submit.JobSpec, step rundir.Step) Launch {
+	s := Launch{
+		Step:    step,
 		Env:     rundir.SortedVars(step.Env),
 		Srun:    srunOptions(spec, step),
 		Command: spec.Command(step),
-		Shell:   step.Shell,
 	}
 	where := fmt.Sprintf("on %d ranks", spec.Tasks())
-	if step.Shell {
+	if step.Once {
 		where = "once, on the first node"
 	}
-	s.Title = fmt.Sprintf("%s %s: %s", StepTitle(step.Name), where, quoteAll(append([]string{step.Program(spec.RunDir)}, spec.StepArgs(step)...)))
+	s.Title = fmt.Sprintf("%s %s: %s", StepTitle(step.Name), where, quoteAll(append([]string{spec.RunDir.StepProgram(step)}, spec.StepArgs(step)...)))
 	return s
 }
 
 // StepTitle begins the line that the script writes to its log before a step.
 func StepTitle(step string) string { return "gonbatch: cell " + step }
 
-// exportAll gives the steps the script's environment, whatever the job itself was given by "sbatch
-// --export".
+// exportAll gives the cells the script's environment, whatever "sbatch --export" gave the job.
 const exportAll = "--export=ALL"
 
-func srunOptions(spec submit.JobSpec, step submit.Step) []string {
+func srunOptions(spec submit.JobSpec, step rundir.Step) []string {
 	options := append(rankOptions(spec), exportAll)
 	logs := rankLogs(spec.RunDir)
-	if step.Shell {
+	if step.Once {
 		options = []string{"--nodes=1", "--relative=0", "--ntasks=1", "--ntasks-per-node=1", "--mpi=none", "--input=none", exportAll}
 		logs = rundir.At(escapePattern(spec.RunDir.Path())).RankLog(0)
 	}
@@ -135,7 +133,7 @@ func rankOptions(spec submit.JobSpec) []string {
 	}
 }
 
-// rankLogs is SLURM's pattern for the logs of all ranks: "%" is doubled wherever it is not a
+// rankLogs is SLURM's pattern for the logs of all ranks. It doubles each "%" that is not a
 // placeholder.
 func rankLogs(dir rundir.Dir) string {
 	return rundir.At(escapePattern(dir.Path())).RankLogPattern("%t")

@@ -26,7 +26,7 @@ func directives(spec submit.JobSpec) ([]string, error) {
 	}
 	for _, o := range []struct{ name, value string }{
 		{"account", spec.Account}, {"chdir", spec.WorkDir}, {"constraint", spec.Constraint}, {"cpus-per-task", number(spec.CPUsPerTask)},
-		{"gpus-per-node", spec.GPUs()}, {"mem", spec.Mem}, {"partition", spec.Partition}, {"qos", spec.QOS}, {"time", spec.Time},
+		{"gpus-per-node", gpus(spec)}, {"mem", spec.Mem}, {"partition", spec.Partition}, {"qos", spec.QOS}, {"time", spec.Time},
 	} {
 		if o.value != "" {
 			lines = append(lines, option(o.name, o.value))
@@ -50,8 +50,8 @@ func directives(spec submit.JobSpec) ([]string, error) {
 	return lines, nil
 }
 
-// exportSecrets adds the secrets to what --export names. Without a value, or with ALL, they are in
-// it already.
+// exportSecrets adds the secrets to what --export names. They are in it already without a value, or
+// with ALL.
 func exportSecrets(value string, secrets []string) string {
 	names := strings.Split(value, ",")
 	switch {
@@ -61,6 +61,14 @@ func exportSecrets(value string, secrets []string) string {
 		return strings.Join(secrets, ",")
 	}
 	return value + "," + strings.Join(secrets, ",")
+}
+
+// gpus are the GPUs of each node; "" for none.
+func gpus(spec submit.JobSpec) string {
+	if spec.GPUs.Count == 0 {
+		return ""
+	}
+	return spec.GPUs.String()
 }
 
 func number(n int) string {
@@ -75,9 +83,9 @@ var plain = regexp.MustCompile(`^[A-Za-z0-9_./:,+@%=-]+$`)
 
 func option(name, value string) string { return "--" + name + "=" + quoteDirective(value) }
 
-// quoteDirective quotes for sbatch's own reader of #SBATCH lines, which is not a shell: a backslash
-// takes the next character as it is, in double quotes too; "#" outside of quotes starts a comment;
-// "$" means nothing. A newline cannot be quoted at all: JobSpec.Validate refuses it.
+// quoteDirective quotes for sbatch's own reader of #SBATCH lines, which is not a shell. A backslash
+// makes the next character plain, in double quotes too, "#" outside of quotes starts a comment, and
+// "$" is plain. A newline can't be quoted: JobSpec.Validate refuses it.
 func quoteDirective(value string) string {
 	if plain.MatchString(value) {
 		return value

@@ -17,7 +17,7 @@ import (
 var embedded string
 
 // Render returns the batch script of spec, from the file spec.Template or else from the embedded
-// template. An invalid spec is refused.
+// template. It refuses an invalid spec.
 func Render(spec submit.JobSpec) ([]byte, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err

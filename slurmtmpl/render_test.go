@@ -23,21 +23,21 @@ var update = flag.Bool("update", false, "write the golden files again")
 const hostile = `-x 'q' "d" $(touch pwned) ` + "`id`" + ` \ # %j ; é网`
 
 func minimal() submit.JobSpec {
-	return submit.JobSpec{Name: "mnist", Nodes: 2, TasksPerNode: 1, RunDir: rundir.At("/runs/mnist-1"), Steps: []submit.Step{{Name: "train"}}}
+	return submit.JobSpec{Name: "mnist", Nodes: 2, TasksPerNode: 1, RunDir: rundir.At("/runs/mnist-1"), Steps: []rundir.Step{{Name: "train"}}}
 }
 
 func full() submit.JobSpec {
 	return submit.JobSpec{
-		Name: "mnist", Nodes: 2, TasksPerNode: 4, CPUsPerTask: 8, GPUsPerNode: 4, GPUType: "a100", Mem: "64G", Time: "1-12:00:00",
+		Name: "mnist", Nodes: 2, TasksPerNode: 4, CPUsPerTask: 8, GPUs: submit.GPUs{Count: 4, Kind: "a100"}, Mem: "64G", Time: "1-12:00:00",
 		Partition: "gpu,main", Account: "physics", QOS: "high", Constraint: "a100&nvlink",
 		Env:     map[string]string{"OMP_NUM_THREADS": "8", "A": "1"},
 		Secrets: []string{"API_KEY"},
 		Modules: []string{"openmpi/4.1", "cuda"}, Setup: []string{"ulimit -l unlimited", "source env.sh"},
 		Directives: []string{"--mail-type=END", "--exclusive", "--comment=two words"},
 		MPI:        "pmix", MPILibrary: "libmpi.so.40", Platform: "cpu", Devices: "all",
-		Steps: []submit.Step{
+		Steps: []rundir.Step{
 			{Name: "prepare", Args: []string{"-size", "3"}, Env: map[string]string{"STEP_ONLY": "1"}, Dir: "/data"},
-			{Name: "shell-7", Shell: true, Dir: "/data"},
+			{Name: "shell-7", Shell: true, Once: true, Dir: "/data"},
 			{Name: "train"},
 		},
 		MaxRestarts: 10, SignalLead: 5 * time.Minute,
@@ -49,7 +49,7 @@ func full() submit.JobSpec {
 func recorded() submit.JobSpec {
 	spec := minimal()
 	spec.Record, spec.RunDir = true, rundir.At("/runs/it's $(x)")
-	spec.Steps = append(spec.Steps, submit.Step{Name: "shell-7", Shell: true})
+	spec.Steps = append(spec.Steps, rundir.Step{Name: "shell-7", Shell: true, Once: true})
 	return spec
 }
 
@@ -58,7 +58,7 @@ func hostileSpec() submit.JobSpec {
 		Name: hostile, Nodes: 1, TasksPerNode: 1, Partition: hostile, Account: hostile, QOS: hostile, Constraint: hostile,
 		Env: map[string]string{"V": hostile + "\nsecond line"}, Setup: []string{"echo \"open quote", "true # comment"},
 		Directives: []string{"--comment=" + hostile}, MPILibrary: hostile,
-		Steps:  []submit.Step{{Name: "main", Args: []string{hostile}, Env: map[string]string{"W": hostile}}},
+		Steps:  []rundir.Step{{Name: "main", Args: []string{hostile}, Env: map[string]string{"W": hostile}}},
 		Args:   []string{"", "-n", "two\nlines", ":"},
 		RunDir: rundir.At(`/runs/a 'b' "c" $(d) %j é#`), WorkDir: "/work dir/" + hostile, DataDir: "/data/" + hostile,
 	}
@@ -227,7 +227,7 @@ func TestScriptEndsAtTheFirstFailure(t *testing.T) {
 			spec.RunDir = rundir.At(t.TempDir())
 			spec.Setup, spec.Steps = tc.setup, nil
 			for _, s := range tc.steps {
-				spec.Steps = append(spec.Steps, submit.Step{Name: s})
+				spec.Steps = append(spec.Steps, rundir.Step{Name: s})
 			}
 			record, code, _ := runScript(t, spec)
 			var ran []string

@@ -182,7 +182,7 @@ func TestStopAndRequeue(t *testing.T) {
 // failure of the one before.
 func TestStartsGoOn(t *testing.T) {
 	s := newStart(t)
-	s.spec.Steps = []submit.Step{{Name: "shell-1", Shell: true}, {Name: "train"}}
+	s.spec.Steps = []rundir.Step{{Name: "shell-1", Shell: true, Once: true}, {Name: "train"}}
 	s.programs = map[string]string{
 		"shell-1.sh": "#!/bin/bash\necho shell ran >> shells",
 		"train":      "#!/bin/bash\necho \"restart $GONBATCH_RESTARTS, requeue $GONBATCH_REQUEUE\" >> starts-$SLURM_PROCID; [ $GONBATCH_RESTARTS = 1 ] || exit 7",

@@ -1,11 +1,10 @@
 package slurmtmpl
 
 import (
+	"gonbatch/internal/rundir"
 	"os"
 	"syscall"
 	"testing"
-
-	"gonbatch/submit"
 )
 
 // TestSetupLeavesALoop: a job does not wait for what its setup has left in the background.
@@ -42,7 +41,7 @@ func TestSignalDuringSetup(t *testing.T) {
 func TestShellHasSavedNothing(t *testing.T) {
 	for name, change := range map[string]func(*start){
 		"step": func(s *start) {
-			s.spec.Steps = []submit.Step{{Name: "shell-1", Shell: true}, {Name: "train"}}
+			s.spec.Steps = []rundir.Step{{Name: "shell-1", Shell: true, Once: true}, {Name: "train"}}
 			s.programs["shell-1.sh"] = "#!/bin/bash\nexit 75"
 		},
 		"setup": func(s *start) { s.spec.Setup = []string{"(exit 75)"} },

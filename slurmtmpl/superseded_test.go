@@ -1,11 +1,10 @@
 package slurmtmpl
 
 import (
+	"gonbatch/internal/rundir"
 	"os"
 	"syscall"
 	"testing"
-
-	"gonbatch/submit"
 )
 
 // TestSupersededStart: a start on a node that SLURM has lost begins no step beside the next one,
@@ -21,7 +20,7 @@ func TestSupersededStart(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newStart(t)
-			s.spec.Steps = []submit.Step{{Name: "train"}, {Name: "after"}}
+			s.spec.Steps = []rundir.Step{{Name: "train"}, {Name: "after"}}
 			s.programs = map[string]string{"train": tc.program, "after": "#!/bin/bash\ntouch after"}
 			out, code := s.run(t, tc.signal)
 			if code == 0 || s.has("after") || s.has("requeued") {

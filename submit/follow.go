@@ -10,11 +10,6 @@ import (
 	"time"
 )
 
-// Asker tells how a job is doing, as Scheduler.Status does.
-type Asker interface {
-	Status(ctx context.Context, job Job) (Status, error)
-}
-
 // FollowOptions say where Follow writes and how often it looks.
 type FollowOptions struct {
 	// Out gets the log of Rank.

@@ -16,6 +16,30 @@ type Job struct {
 	Dir rundir.Dir
 	// Cluster is the cluster that took the job, where the scheduler has several; else "".
 	Cluster string
+	// Process runs the job and records its end, where that is not the scheduler's part; else nil.
+	Process *rundir.Process
+}
+
+// JobOf is the last job of the run in dir, as its manifest knows it.
+func JobOf(dir rundir.Dir, m rundir.Manifest) Job {
+	return Job{ID: JobID(m.JobID), Cluster: m.Cluster, Process: m.Process, Dir: dir}
+}
+
+// String names the job for a person.
+func (j Job) String() string {
+	if j.ID == "" {
+		return "run " + j.Dir.Name()
+	}
+	return "job " + string(j.ID)
+}
+
+// RecordedStatus is what the manifest knows of the job's state.
+func RecordedStatus(m rundir.Manifest) Status {
+	status := Status{State: State(m.State), Reason: m.Reason}
+	if m.ExitCode != nil {
+		status.ExitCode = *m.ExitCode
+	}
+	return status
 }
 
 // Status is how a job is doing.
@@ -35,9 +59,10 @@ type Status struct {
 	Nodes string
 	// Restarts counts how often the job was requeued.
 	Restarts int
-	// Ending tells that the job has ended but for its last processes.
+	// Ending marks a job that has ended but for its last processes.
 	Ending bool
-	// Inferred tells that the state is only what the job has left behind suggests: the scheduler does not know the job, or not here.
+	// Inferred marks a state that only follows from what the job has left: the scheduler does not
+	// know the job, or not here.
 	Inferred bool
 }
 

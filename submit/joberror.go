@@ -16,7 +16,9 @@ type JobError struct {
 	Failure *rundir.Failure
 	// Cause is the line of the failing rank's log that says what went wrong; "" where none was found.
 	Cause string
-	// Place is the cell and line of the notebook where the rank failed, with the line quoted; "" where the log names none.
+	// Trace are the lines that may name the place where the rank failed. Place is the cell and line
+	// of the notebook, with the line quoted; "" until somebody who can read notebooks sets it.
+	Trace []string
 	Place string
 	// Repeated says that the run died where its start before had died; "" where it did not.
 	Repeated string
@@ -41,7 +43,7 @@ func NewJobError(job Job, status Status) *JobError {
 	if f, err := rundir.ReadFailure(job.Dir); err == nil {
 		e.Failure, e.Status.FailedRank, e.LastLines = &f, f.Rank, f.LogTail
 		e.Log = job.Dir.RankLog(f.Rank)
-		e.Place = failedPlace(job.Dir, append([]string{f.Error}, f.LogTail...))
+		e.Trace = append([]string{f.Error}, f.LogTail...)
 		return e
 	}
 	e.Log = job.Dir.RankLog(status.FailedRank)
@@ -50,7 +52,7 @@ func NewJobError(job Job, status Status) *JobError {
 		e.Log = job.Dir.SchedulerLog()
 		lines, _ = LastLines(e.Log, searchedLines)
 	}
-	e.Cause, e.Place = cause(lines), failedPlace(job.Dir, lines)
+	e.Cause, e.Trace = cause(lines), lines
 	e.LastLines = lines[max(0, len(lines)-shownLines):]
 	return e
 }
@@ -142,12 +144,16 @@ func DescribeFailure(f rundir.Failure) string {
 }
 
 var (
-	goFailure = regexp.MustCompile(`^(panic: |fatal error: )`)
 	// shellFailure is what the script of a shell command says when the command failed.
 	shellFailure = regexp.MustCompile(`^gonbatch: (.+, cell \d+.*, line \d+: .* ended with exit code \d+)$`)
 	// cellPlace is a position in a notebook's cell, as exported programs report it.
 	cellPlace = regexp.MustCompile(`[^\s/]*\.ipynb\[[^\]]*\]:\d+`)
 )
+
+// IsGoFailure reports whether a line of a log is how Go begins to say that a program failed.
+func IsGoFailure(line string) bool {
+	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
+}
 
 // cause finds the first failed shell command or Go failure in lines, that with the place in the notebook that its trace names first.
 func cause(lines []string) string {
@@ -155,7 +161,7 @@ func cause(lines []string) string {
 		if m := shellFailure.FindStringSubmatch(line); m != nil {
 			return m[1]
 		}
-		if !goFailure.MatchString(line) {
+		if !IsGoFailure(line) {
 			continue
 		}
 		for _, frame := range lines[i:] {

@@ -1,23 +1,22 @@
 package submit
 
 import (
-	"strconv"
 	"time"
 
 	"gonbatch/internal/rundir"
 )
 
-// JobSpec says what a job runs and what it needs. Zero numbers and empty texts leave the choice to the scheduler,
+// JobSpec says what a job runs and what it needs. It is the same from the options of the command line
+// to the run directory, which keeps it as job.json. Zero numbers and empty texts leave the choice to the scheduler,
 // except Nodes and TasksPerNode, which must be given.
 type JobSpec struct {
 	// Name is the job's name as the scheduler shows it.
 	Name string
 	// Nodes and TasksPerNode give the world's size: one task is one rank.
 	Nodes, TasksPerNode int
-	// CPUsPerTask and GPUsPerNode are what each task and each node gets.
-	CPUsPerTask, GPUsPerNode int
-	// GPUType is the scheduler's name for the kind of GPU, such as "a100"; "" takes any.
-	GPUType string
+	// CPUsPerTask and GPUs are what each task and each node gets.
+	CPUsPerTask int
+	GPUs        GPUs
 	// Mem is the memory of each node: a number of megabytes, or one with a suffix K, M, G or T.
 	Mem string
 	// Time is the time limit in one of sbatch's forms: M, M:S, H:M:S, D-H, D-H:M, D-H:M:S, UNLIMITED.
@@ -44,8 +43,8 @@ type JobSpec struct {
 	// Devices is how many XLA devices a rank drives: a number or "all"; "" is 1.
 	Devices string
 	// Steps run one after the other; the first that fails ends the job.
-	Steps []Step
-	// Args are passed to every step's program, behind the step's own.
+	Steps []rundir.Step
+	// Args are passed to every step's program, after the step's own.
 	Args []string
 	// MaxRestarts is how often the job may be started again: after its programs were told to stop,
 	// after a preemption or a node's failure, and when a rank of a training has died; 0 is never.
@@ -69,14 +68,3 @@ type JobSpec struct {
 
 // Tasks is the number of tasks in all: the world's size.
 func (s JobSpec) Tasks() int { return s.Nodes * s.TasksPerNode }
-
-// GPUs are the GPUs of each node as the scheduler reads them: "4", "a100:4", or "" for none.
-func (s JobSpec) GPUs() string {
-	switch {
-	case s.GPUsPerNode == 0:
-		return ""
-	case s.GPUType == "":
-		return strconv.Itoa(s.GPUsPerNode)
-	}
-	return s.GPUType + ":" + strconv.Itoa(s.GPUsPerNode)
-}

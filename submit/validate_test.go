@@ -9,7 +9,7 @@ import (
 )
 
 func valid() JobSpec {
-	return JobSpec{Name: "x", Nodes: 1, TasksPerNode: 1, RunDir: rundir.At("/runs/x"), Steps: []Step{{Name: "train"}}}
+	return JobSpec{Name: "x", Nodes: 1, TasksPerNode: 1, RunDir: rundir.At("/runs/x"), Steps: []rundir.Step{{Name: "train"}}}
 }
 
 func TestValidate(t *testing.T) {
@@ -22,7 +22,7 @@ func TestValidate(t *testing.T) {
 		{"no nodes", func(s *JobSpec) { s.Nodes = 0 }, "--nodes=0: must be at least 1"},
 		{"negative tasks", func(s *JobSpec) { s.TasksPerNode = -2 }, "--tasks-per-node=-2: must be at least 1"},
 		{"negative CPUs", func(s *JobSpec) { s.CPUsPerTask = -1 }, "--cpus-per-task=-1: must be at least 0"},
-		{"negative GPUs", func(s *JobSpec) { s.GPUsPerNode = -1 }, "--gpus-per-node=-1: must be at least 0"},
+		{"negative GPUs", func(s *JobSpec) { s.GPUs.Count = -1 }, "--gpus-per-node=-1: must be at least 0"},
 		{"two mistakes", func(s *JobSpec) { s.Nodes, s.Mem = 0, "much" }, "--nodes=0: must be at least 1\n" + `--mem="much": not an amount of memory; give megabytes, or a number with K, M, G or T, such as 8G`},
 		{"newline in a directive's value", func(s *JobSpec) { s.Partition = "a\nb" }, `--partition="a\nb": has the control character '\n'; give a value on one line`},
 		{"newline in the run root", func(s *JobSpec) { s.RunDir = rundir.At("/a\nb") }, `--run-root="/a\nb": has the control character '\n'; give a value on one line`},
@@ -47,8 +47,8 @@ func TestValidate(t *testing.T) {
 		{"secret that is no name", func(s *JobSpec) { s.Secrets = []string{"API KEY"} }, `--secret="API KEY": not the name of an environment variable; give one with letters, digits and _`},
 		{"secret of the scheduler", func(s *JobSpec) { s.Secrets = []string{"SLURM_JWT"} }, "--secret SLURM_JWT: SLURM sets this variable itself, and the ranks rely on it; export the value under another name"},
 		{"secret and env", func(s *JobSpec) { s.Secrets, s.Env = []string{"A"}, map[string]string{"A": "1"} }, "--secret A: --env sets it too, which writes the value into the run directory; give one of them"},
-		{"GPU type", func(s *JobSpec) { s.GPUsPerNode, s.GPUType = 2, "a100_80gb" }, ""},
-		{"no GPU type", func(s *JobSpec) { s.GPUsPerNode, s.GPUType = 2, "a 100" }, `--gpus-per-node: "a 100" is not a type of GPU; give a number, or TYPE:NUMBER, such as a100:4`},
+		{"GPU type", func(s *JobSpec) { s.GPUs = GPUs{2, "a100_80gb"} }, ""},
+		{"no GPU type", func(s *JobSpec) { s.GPUs = GPUs{2, "a 100"} }, `--gpus-per-node: "a 100" is not a type of GPU; give a number, or TYPE:NUMBER, such as a100:4`},
 		{"module", func(s *JobSpec) { s.Modules = []string{"a b"} }, `--module="a b": give one module, such as openmpi/4.1; repeat --module for more`},
 		{"empty setup", func(s *JobSpec) { s.Setup = []string{" "} }, `--setup=" ": give a shell command`},
 		{"no step", func(s *JobSpec) { s.Steps = nil }, "nothing to run: the job has no cell"},
@@ -141,7 +141,7 @@ func TestSpecIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := JobSpec{Name: "x", Nodes: 2, TasksPerNode: 1, Env: map[string]string{"A": "two\nlines"}, SignalLead: time.Minute, RunDir: dir,
-		Steps: []Step{{Name: "train", Args: []string{"-x"}, Dir: "/data"}}}
+		Steps: []rundir.Step{{Name: "train", Args: []string{"-x"}, Dir: "/data"}}}
 	if err := WriteSpec(want); err != nil {
 		t.Fatal(err)
 	}

@@ -92,7 +92,7 @@ func TestTrainerLogs(t *testing.T) {
 			if out, err := ranktest.Start(t, ranktest.OpenMPI, ranks, append(env, killVariable+"=25")); err == nil {
 				t.Fatalf("nobody was killed:\n%s", out)
 			}
-			for _, what := range []string{"goes on after step 20", "was finished after step 48"} {
+			for _, what := range []string{"resumes after step 20", "was finished after step 48"} {
 				out, err := ranktest.Start(t, ranktest.OpenMPI, ranks, env)
 				if err != nil || !strings.Contains(out, what) || strings.Contains(out, "logger") {
 					t.Fatalf("%v, want %q and no word of a logger:\n%s", err, what, out)

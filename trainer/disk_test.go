@@ -57,7 +57,7 @@ func TestDiskFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	tr, out := newTrainer(t, c, blobTask(plainNet))
-	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil || !strings.Contains(out.String(), "goes on after step 10") {
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil || !strings.Contains(out.String(), "resumes after step 10") {
 		t.Errorf("there is room again: %v\n%s", err, out)
 	}
 }

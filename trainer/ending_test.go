@@ -55,14 +55,14 @@ func TestEnding(t *testing.T) {
 		}
 	}
 	tests := map[string][]start{
-		"max_epochs is raised":        {{epochs(1), nil, 12, ""}, {epochs(1), nil, 12, "was finished after step 12, 1 epochs (max_epochs of 1 is reached)"}, {epochs(2), nil, 24, "goes on after step 12, epoch 2"}},
-		"max_epochs is lowered":       {{epochs(3), cancelAt(30), 30, ""}, {epochs(2), nil, 30, "goes on after step 30"}, {epochs(3), nil, 36, "goes on after step 30, epoch 3"}},
-		"max_steps is raised":         {{steps(20), nil, 20, ""}, {steps(20), nil, 20, "max_steps of 20 is reached"}, {steps(40), nil, 40, "goes on after step 20, epoch 2"}},
-		"max_steps is lowered":        {{steps(40), cancelAt(30), 30, ""}, {steps(20), nil, 30, "goes on after step 30"}, {steps(40), nil, 40, "goes on after step 30"}},
-		"stopped at the last update":  {{epochs(2), cancelAt(24), 24, ""}, {epochs(2), nil, 24, "goes on after step 24"}, {epochs(2), nil, 24, "was finished after step 24, 2 epochs"}},
+		"max_epochs is raised":        {{epochs(1), nil, 12, ""}, {epochs(1), nil, 12, "was finished after step 12, 1 epochs (max_epochs of 1 is reached)"}, {epochs(2), nil, 24, "resumes after step 12, epoch 2"}},
+		"max_epochs is lowered":       {{epochs(3), cancelAt(30), 30, ""}, {epochs(2), nil, 30, "resumes after step 30"}, {epochs(3), nil, 36, "resumes after step 30, epoch 3"}},
+		"max_steps is raised":         {{steps(20), nil, 20, ""}, {steps(20), nil, 20, "max_steps of 20 is reached"}, {steps(40), nil, 40, "resumes after step 20, epoch 2"}},
+		"max_steps is lowered":        {{steps(40), cancelAt(30), 30, ""}, {steps(20), nil, 30, "resumes after step 30"}, {steps(40), nil, 40, "resumes after step 30"}},
+		"stopped at the last update":  {{epochs(2), cancelAt(24), 24, ""}, {epochs(2), nil, 24, "resumes after step 24"}, {epochs(2), nil, 24, "was finished after step 24, 2 epochs"}},
 		"stopped by a callback":       {{epochs(3), stopEvent(15), 15, "training ended after step 15: enough"}, {epochs(3), nil, 15, "was finished after step 15"}, {epochs(4), nil, 15, "(enough)"}},
-		"stopped early":               {{patience(2), nil, 36, "has not been better"}, {patience(2), nil, 36, "was finished after step 36"}, {patience(3), nil, 48, "goes on after step 36, epoch 4"}},
-		"early stopping is taken out": {{patience(2), nil, 36, ""}, {epochs(4), nil, 48, "goes on after step 36"}},
+		"stopped early":               {{patience(2), nil, 36, "has not been better"}, {patience(2), nil, 36, "was finished after step 36"}, {patience(3), nil, 48, "resumes after step 36, epoch 4"}},
+		"early stopping is taken out": {{patience(2), nil, 36, ""}, {epochs(4), nil, 48, "resumes after step 36"}},
 	}
 	for name, starts := range tests {
 		t.Run(name, func(t *testing.T) {

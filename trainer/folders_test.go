@@ -57,14 +57,14 @@ func TestNeverIsANewTraining(t *testing.T) {
 	if out := fit(10, "never", 30); !strings.Contains(out, "are now in "+filepath.Join(dir, "earlier-1")) {
 		t.Errorf("it does not say where the old ones are:\n%s", out)
 	}
-	if out := fit(10, "", 50); !strings.Contains(out, "goes on after step 24,") {
+	if out := fit(10, "", 50); !strings.Contains(out, "resumes after step 24,") {
 		t.Errorf("it is not the new training that goes on:\n%s", out)
 	}
 	if got := steps(t, filepath.Join(dir, "earlier-1")); !slices.Equal(got, []int64{120, 108}) {
 		t.Errorf("the old training has the checkpoints %v, want 120 and 108", got)
 	}
 	t.Setenv(rundir.EnvRestarts, "1") // The scheduler starts the job again.
-	if out := fit(10, "never", 80); !strings.Contains(out, "goes on after step 48,") {
+	if out := fit(10, "never", 80); !strings.Contains(out, "resumes after step 48,") {
 		t.Errorf("a restart of the job does not resume its own training:\n%s", out)
 	}
 }

@@ -19,9 +19,9 @@ type StoppedError struct {
 
 func (e *StoppedError) Error() string {
 	if e.Checkpoint == "" {
-		return fmt.Sprintf("trainer: told to stop after step %d, nothing is saved: set checkpoint.dir to be able to go on", e.Step)
+		return fmt.Sprintf("trainer: told to stop after step %d, nothing is saved: set checkpoint.dir to resume", e.Step)
 	}
-	return fmt.Sprintf("trainer: told to stop after step %d: started again it goes on from %s", e.Step, e.Checkpoint)
+	return fmt.Sprintf("trainer: told to stop after step %d: started again, it resumes from %s", e.Step, e.Checkpoint)
 }
 
 // DivergedError reports that a loss is no longer finite.

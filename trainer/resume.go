@@ -246,7 +246,7 @@ func (t *Trainer) takeUp(from origin) error {
 	if e := t.at.End; e != nil {
 		t.printf("training was finished after step %d, %d epochs (%s), from %s\n", t.at.Step, t.at.Epoch, e.Reason, from.Path)
 	} else {
-		t.printf("training goes on after step %d, epoch %d, from %s\n", t.at.Step, t.at.Epoch+1, from.Path)
+		t.printf("training resumes after step %d, epoch %d, from %s\n", t.at.Step, t.at.Epoch+1, from.Path)
 	}
 	return t.restoreCallbacks(from.At.Callbacks)
 }

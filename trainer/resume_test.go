@@ -68,7 +68,7 @@ func resumeBody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if from := fmt.Sprintf("training goes on after step %d, ", stopped.Step); got.World().IsMain() && !strings.Contains(out.String(), from) {
+	if from := fmt.Sprintf("training resumes after step %d, ", stopped.Step); got.World().IsMain() && !strings.Contains(out.String(), from) {
 		t.Errorf("no %q in\n%s", from, out)
 	}
 	compareWeights(t, weights(t, got.Store()), weights(t, want.Store()))
@@ -145,7 +145,7 @@ func TestOtherWorldSize(t *testing.T) {
 			fit(t, ranks[0], checkpoints, 30)
 			got, out := fit(t, ranks[1], checkpoints, 0)
 			said := fmt.Sprintf("the checkpoint is of %d ranks, this is a job of %d: the order of the examples stays the same", ranks[0], ranks[1])
-			if !strings.Contains(out, said) || !strings.Contains(out, "goes on after step 28,") {
+			if !strings.Contains(out, said) || !strings.Contains(out, "resumes after step 28,") {
 				t.Errorf("no %q, or not from step 28:\n%s", said, out)
 			}
 			if d := distance(got, want); !(d < 1e-5) {

@@ -180,7 +180,7 @@ func (h *Header) check(size int64) error {
 		at = t.End
 	}
 	if at != size {
-		return fmt.Errorf("%d bytes of tensors, but %d bytes behind the header: the file is truncated or has more", at, size)
+		return fmt.Errorf("%d bytes of tensors, but %d bytes after the header: the file is truncated or has more", at, size)
 	}
 	return nil
 }

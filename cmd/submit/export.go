@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gonbatch/internal/rundir"
+	"gonbatch/submit"
 )
 
 func newExportCommand(a *app) *cobra.Command {
@@ -26,9 +27,9 @@ func newExportCommand(a *app) *cobra.Command {
 				return exportScript(cmd.Context(), a, args[0], out, opts)
 			}
 			if out == "" {
-				return usage("no folder for the module: give -o DIR, or --script for one file")
+				return submit.Usagef("no folder for the module: give -o DIR, or --script for one file")
 			}
-			module, err := exportNotebook(cmd.Context(), a, args[0], opts)
+			module, err := opts.export(cmd.Context(), a, args[0])
 			if err != nil {
 				return err
 			}
@@ -36,11 +37,11 @@ func newExportCommand(a *app) *cobra.Command {
 				return err
 			}
 			for _, step := range module.Steps {
-				command := fmt.Sprintf("cd %s && go run ./%s", shellescape.Quote(out), step.Package)
-				if step.IsShell() {
-					command = "bash " + shellescape.Quote(filepath.Join(out, step.Script))
+				command := fmt.Sprintf("cd %s && go run ./%s", shellescape.Quote(out), step.Name)
+				if step.Shell {
+					command = "bash " + shellescape.Quote(filepath.Join(out, step.Script()))
 				}
-				if _, err := fmt.Fprintln(a.out, command); err != nil {
+				if _, err := fmt.Fprintln(a.Out, command); err != nil {
 					return err
 				}
 			}
@@ -56,12 +57,12 @@ func newExportCommand(a *app) *cobra.Command {
 // exportScript writes the only program of a notebook as one file.
 func exportScript(ctx context.Context, a *app, notebook, out string, o exportOptions) error {
 	o.Script = true
-	module, err := exportNotebook(ctx, a, notebook, o)
+	module, err := o.export(ctx, a, notebook)
 	if err != nil {
 		return err
 	}
 	if out == "" {
-		_, err := a.out.Write(module.Script())
+		_, err := a.Out.Write(module.Script())
 		return err
 	}
 	return rundir.WriteFileAtomic(out, module.Script(), 0o644)

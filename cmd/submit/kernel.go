@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"gonbatch/internal/plugin"
 	"gonbatch/internal/rundir"
+	"gonbatch/internal/source"
 	"gonbatch/kernel"
 )
 
@@ -39,7 +41,7 @@ func (p *kernelPlace) addFlags(cmd *cobra.Command) {
 }
 
 func (p *kernelPlace) options(a *app) (kernel.InstallOptions, error) {
-	opts := kernel.InstallOptions{Prefix: p.prefix, Getenv: a.getenv}
+	opts := kernel.InstallOptions{Prefix: p.prefix, Getenv: a.Getenv}
 	if !p.sysPrefix {
 		return opts, nil
 	}
@@ -67,7 +69,7 @@ your state folder.`,
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(a.out, "kernel removed: %s\n", dir)
+			_, err = fmt.Fprintf(a.Out, "kernel removed: %s\n", dir)
 			return err
 		},
 	}
@@ -93,7 +95,7 @@ func newKernelDoctorCommand(a *app) *cobra.Command {
 					mark, text = "WRONG  ", f.Err.Error()
 					wrong++
 				}
-				fmt.Fprintf(a.out, "%s  %-18s %s\n", mark, f.Name, text)
+				fmt.Fprintf(a.Out, "%s  %-18s %s\n", mark, f.Name, text)
 			}
 			if wrong > 0 {
 				return errors.New("the kernel cannot run: fix the items marked WRONG")
@@ -124,7 +126,7 @@ func newKernelGuardCommand(a *app) *cobra.Command {
 	var session string
 	cmd := &cobra.Command{
 		Use: "guard", Short: "End the processes of a killed session; the session calls this", Args: cobra.NoArgs, Hidden: true,
-		RunE: func(cmd *cobra.Command, _ []string) error { return kernel.Guard(cmd.InOrStdin(), session, a.environ) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return kernel.Guard(cmd.InOrStdin(), session, a.Environ) },
 	}
 	cmd.Flags().StringVar(&session, "session", "", "the session's folder")
 	return cmd
@@ -135,7 +137,7 @@ func newKernelBuildCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "build PROGRAM [FLAG...]", Short: "Build a cell; the kernel's go command calls this", Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			opts.Args, opts.Environ = args, a.environ
+			opts.Args, opts.Environ = args, a.Environ
 			return kernel.Build(cmd.Context(), opts)
 		},
 	}
@@ -148,7 +150,7 @@ func newKernelStreamCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "stream COMMAND...", Short: "Run a command of a cell; the kernel calls this", Hidden: true,
 		RunE: func(_ *cobra.Command, args []string) error {
-			code, err := kernel.Stream(args, a.getenv(rundir.EnvCellDir))
+			code, err := kernel.Stream(args, a.Getenv(rundir.EnvCellDir))
 			if err == nil {
 				os.Exit(code)
 			}
@@ -157,13 +159,18 @@ func newKernelStreamCommand(a *app) *cobra.Command {
 	}
 }
 
+// sourceDir is the tree of gonbatch's own library, which the programs are compiled with.
+func (a *app) sourceDir(ctx context.Context) (string, error) {
+	return source.Dir(ctx, source.Options{Getenv: a.Getenv})
+}
+
 // kernelOptions finds what a session needs. Without a plugin it starts all the same: a cell that needs one says what is missing.
 func kernelOptions(cmd *cobra.Command, a *app) (opts kernel.Options, err error) {
-	opts = kernel.Options{Environ: a.environ, Log: a.err}
-	if opts.SourceDir, err = sourceDir(cmd.Context(), a); err != nil {
+	opts = kernel.Options{Environ: a.Environ, Log: a.Err}
+	if opts.SourceDir, err = a.sourceDir(cmd.Context()); err != nil {
 		return opts, err
 	}
-	if found, err := plugin.Find(plugin.Options{Platform: plugin.CPU, Getenv: a.getenv}); err == nil {
+	if found, err := plugin.Find(plugin.Options{Platform: plugin.CPU, Getenv: a.Getenv}); err == nil {
 		opts.PluginDir = filepath.Dir(found.Path)
 	}
 	return opts, nil

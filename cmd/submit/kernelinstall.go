@@ -3,14 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
-	"gonbatch/internal/plugin"
 	"gonbatch/kernel"
 )
 
@@ -42,83 +37,27 @@ func runKernelInstall(ctx context.Context, a *app, opts kernelInstall) error {
 	if err != nil {
 		return err
 	}
-	dir, err := kernel.Install(spec)
+	setup := kernel.Setup{Spec: spec, SpecOnly: opts.specOnly, Wait: opts.wait, Environ: a.Environ, Progress: a.Err}
+	dir, err := setup.Install(ctx, a.sourceDir)
 	if err != nil {
 		return err
 	}
-	if !opts.specOnly {
-		if err := installAround(ctx, a, opts, spec, dir); err != nil {
-			return fmt.Errorf("%w\nThe kernelspec is in %s; run submit kernel install again to fix the rest", err, dir)
-		}
-	}
-	_, err = fmt.Fprintf(a.out, "kernel installed: %s\n", dir)
+	_, err = fmt.Fprintf(a.Out, "kernel installed: %s\n", dir)
 	return err
-}
-
-// installAround installs what the kernel needs beside its kernelspec.
-func installAround(ctx context.Context, a *app, opts kernelInstall, spec kernel.InstallOptions, dir string) error {
-	source, err := sourceDir(ctx, a)
-	if err != nil {
-		return err
-	}
-	spec.Env, err = kernel.InstallTools(ctx, kernel.ToolOptions{Dir: dir, SourceDir: source, Environ: a.environ, Progress: a.err})
-	if err != nil {
-		return err
-	}
-	if _, err := kernel.Install(spec); err != nil {
-		return err
-	}
-	if _, err := plugin.Ensure(ctx, plugin.Options{Platform: plugin.CPU, Progress: a.err, Getenv: a.getenv}); err != nil {
-		fmt.Fprintf(a.err, "XLA's plugin: %v\nCells that run on XLA will try again.\n", err)
-	}
-	if opts.wait {
-		return kernel.Warm(ctx, kernel.WarmOptions{SourceDir: source, Environ: a.environ})
-	}
-	return warmInBackground(a, dir)
-}
-
-// warmInBackground starts "submit kernel warm", which outlives this command.
-func warmInBackground(a *app, dir string) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	if copied := filepath.Join(dir, filepath.Base(self)); fileExists(copied) {
-		self = copied // go run removes its own program
-	}
-	name := filepath.Join(dir, "warm.log")
-	log, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	defer log.Close() //nolint:errcheck // the program that writes it has its own handle
-	cmd := exec.Command(self, "kernel", "warm")
-	cmd.Env, cmd.Stdout, cmd.Stderr = a.environ, log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	fmt.Fprintf(a.err, "Go modules are fetched and compiled in the background: process %d, %s\n", cmd.Process.Pid, name)
-	return cmd.Process.Release()
-}
-
-func fileExists(name string) bool {
-	_, err := os.Stat(name)
-	return err == nil
 }
 
 func newKernelWarmCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "warm", Short: "Fetch and compile the Go modules that notebooks import", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			source, err := sourceDir(cmd.Context(), a)
+			source, err := a.sourceDir(cmd.Context())
 			if err != nil {
 				return err
 			}
-			if err := kernel.Warm(cmd.Context(), kernel.WarmOptions{SourceDir: source, Environ: a.environ}); err != nil {
+			if err := kernel.Warm(cmd.Context(), kernel.WarmOptions{SourceDir: source, Environ: a.Environ}); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(a.out, "Go modules are in the module cache and compiled")
+			_, err = fmt.Fprintln(a.Out, "Go modules are in the module cache and compiled")
 			return err
 		},
 	}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"gonbatch/internal/rundir"
+	"gonbatch/submit"
 	"os"
 	"path/filepath"
 	"testing"
@@ -74,7 +76,7 @@ func makeExecutable(dir string) error {
 }
 
 func TestFlags(t *testing.T) {
-	defaults := submitOptions{Notebook: "x.ipynb", Tasks: 1, Nodes: 1, TasksPerNode: 1, MPI: "auto", RunRoot: "runs", MaxRestarts: 10}
+	defaults := submitOptions{Notebook: "x.ipynb", Tasks: 1, RunRoot: "runs", Job: submit.JobSpec{Nodes: 1, TasksPerNode: 1, MPI: "auto", MaxRestarts: 10}}
 	for _, tc := range []struct {
 		name string
 		args []string
@@ -82,19 +84,20 @@ func TestFlags(t *testing.T) {
 	}{
 		{"defaults", []string{"x.ipynb"}, func(*submitOptions) {}},
 		{"local", []string{"--local", "--tasks", "2", "x.ipynb"}, func(o *submitOptions) { o.Local, o.Tasks = true, 2 }},
-		{"program's arguments", []string{"x.ipynb", "--", "-epochs", "3", "--nodes"}, func(o *submitOptions) { o.Args = []string{"-epochs", "3", "--nodes"} }},
+		{"program's arguments", []string{"x.ipynb", "--", "-epochs", "3", "--nodes"}, func(o *submitOptions) { o.Job.Args = []string{"-epochs", "3", "--nodes"} }},
 		{"lists keep commas and spaces", []string{"--env", "A=1,2", "--env", "B=x y", "--setup", "a, b", "--module", "m", "--directive=--exclusive", "--cell", "train", "x.ipynb"},
 			func(o *submitOptions) {
-				o.Env, o.Setup, o.Modules = []string{"A=1,2", "B=x y"}, []string{"a, b"}, []string{"m"}
-				o.Directives, o.Cells = []string{"--exclusive"}, []string{"train"}
+				o.Env, o.Job.Setup, o.Job.Modules = []string{"A=1,2", "B=x y"}, []string{"a, b"}, []string{"m"}
+				o.Job.Directives, o.Cells = []string{"--exclusive"}, []string{"train"}
 			}},
 		{"cluster", []string{"--nodes=2", "--tasks-per-node=4", "--gpus-per-node=a100:4", "--cpus-per-task=8", "--mem=64G", "--time=1:00:00", "--partition=p",
 			"--account=a", "--qos=q", "--constraint=c", "--name=n", "--mpi=pmi2", "--mpi-library=l", "--template=t", "--run-root=r", "--platform=cuda",
 			"--devices=all", "--max-restarts=3", "--signal-lead=5m", "--dry-run", "--no-submit", "-F", "-f", "p.yaml", "x.ipynb"},
 			func(o *submitOptions) {
-				*o = submitOptions{Notebook: "x.ipynb", Tasks: 1, Nodes: 2, TasksPerNode: 4, GPUs: gpus{4, "a100"}, CPUsPerTask: 8, Mem: "64G", Time: "1:00:00",
-					Partition: "p", Account: "a", QOS: "q", Constraint: "c", Name: "n", MPI: "pmi2", MPILibrary: "l", Template: "t", RunRoot: "r",
-					Platform: "cuda", Devices: "all", MaxRestarts: 3, SignalLead: 5 * time.Minute, DryRun: true, NoSubmit: true, Follow: true}
+				*o = submitOptions{Notebook: "x.ipynb", Tasks: 1, RunRoot: "r", DryRun: true, NoSubmit: true, Follow: true, Job: submit.JobSpec{
+					Nodes: 2, TasksPerNode: 4, GPUs: submit.GPUs{Count: 4, Kind: "a100"}, CPUsPerTask: 8, Mem: "64G", Time: "1:00:00",
+					Partition: "p", Account: "a", QOS: "q", Constraint: "c", Name: "n", MPI: "pmi2", MPILibrary: "l", Template: "t",
+					Platform: "cuda", Devices: "all", MaxRestarts: 3, SignalLead: 5 * time.Minute}}
 				o.ParamsFile = "p.yaml"
 			}},
 	} {
@@ -110,7 +113,7 @@ func TestFlags(t *testing.T) {
 			}
 			want := defaults
 			tc.want(&want)
-			if diff := cmp.Diff(want, *got, cmp.AllowUnexported(gpus{}), cmpopts.IgnoreUnexported(submitOptions{}), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(want, *got, cmpopts.IgnoreUnexported(submitOptions{}, rundir.Dir{}), cmpopts.EquateEmpty()); diff != "" {
 				t.Error(diff)
 			}
 		})

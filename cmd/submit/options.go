@@ -3,44 +3,36 @@ package main
 import (
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
+	"gonbatch/submit"
 	"gonbatch/submit/config"
+	"gonbatch/submit/local"
+	"gonbatch/submit/run"
+	"gonbatch/submit/slurm"
+	"gonbatch/submit/stage"
 )
 
 // submitOptions are what the command line, the environment and the configuration files say about one submission.
 type submitOptions struct {
-	// Notebook and Args come from the command line.
+	// Notebook and the job's arguments come from the command line.
 	Notebook string
-	Args     []string
+	Job      submit.JobSpec
 
-	Local bool
-	Tasks int
-
-	Nodes, TasksPerNode, CPUsPerTask               int
-	GPUs                                           gpus
-	Mem, Time, Partition, Account, QOS, Constraint string
-	Name                                           string
-	Env, Secrets, Modules, Setup, Directives       []string
-	MPI, MPILibrary, Template, RunRoot             string
-	Platform, Devices                              string
-	MaxRestarts                                    int
-	SignalLead                                     time.Duration
-	DryRun, NoSubmit, Follow                       bool
+	Local                    bool
+	Tasks                    int
+	Env                      []string
+	RunRoot                  string
+	DryRun, NoSubmit, Follow bool
+	// From, FromRun and Of are for run.Request and its notebook.
+	From, FromRun, Of string
 
 	exportOptions
-	fromOptions
-
-	// workDir is the folder in which the programs run; "" is the notebook's.
-	workDir string
 
 	// config is where the values come from; nil in tests that need none.
 	config *config.Config
 }
-
-func newSubmitOptions() *submitOptions { return &submitOptions{} }
 
 // defaultMaxRestarts is enough for a week by time limits of a day, with some trouble between.
 const defaultMaxRestarts = 10
@@ -48,43 +40,65 @@ const defaultMaxRestarts = 10
 // defaultRunRoot is the folder of all runs, below the current one.
 const defaultRunRoot = "runs"
 
+func newSubmitOptions() *submitOptions {
+	return &submitOptions{Job: submit.JobSpec{Nodes: 1, TasksPerNode: 1, MPI: "auto", MaxRestarts: defaultMaxRestarts}}
+}
+
 // addFlags declares the flags; their names are the keys of configuration files too.
 func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 	fs.SortFlags = false
 	fs.BoolVar(&o.Local, "local", false, "run on this machine instead of a cluster")
 	fs.IntVar(&o.Tasks, "tasks", 1, "ranks of a --local run; mpirun starts more than one")
-	fs.IntVar(&o.Nodes, "nodes", 1, "number of nodes")
-	fs.IntVar(&o.TasksPerNode, "tasks-per-node", 1, "ranks on each node (with --gpus-per-node, the default is one for each GPU)")
-	fs.Var(&o.GPUs, "gpus-per-node", "GPUs on each node: a number, or a type and a number, such as a100:2")
-	fs.IntVar(&o.CPUsPerTask, "cpus-per-task", 0, "CPUs for each rank (default: the cluster's)")
-	fs.StringVar(&o.Mem, "mem", "", "memory of each node, such as 64G")
-	fs.StringVar(&o.Time, "time", "", "time limit: minutes, M:S, H:M:S, D-H, D-H:M or D-H:M:S")
-	fs.StringVar(&o.Partition, "partition", "", "partition")
-	fs.StringVar(&o.Account, "account", "", "account to charge")
-	fs.StringVar(&o.QOS, "qos", "", "quality of service")
-	fs.StringVar(&o.Constraint, "constraint", "", "features that the nodes must have")
-	fs.StringVar(&o.Name, "name", "", "name of the job and of its run directory (default: the notebook's)")
+	addJobFlags(fs, &o.Job)
 	fs.StringArrayVar(&o.Env, "env", nil, "set environment variable NAME=VALUE for the programs; repeatable")
-	fs.StringArrayVar(&o.Secrets, "secret", nil, "pass this variable of your shell to the programs without writing its value to a file; repeatable")
-	fs.StringArrayVar(&o.Modules, "module", nil, "environment module to load; repeatable")
-	fs.StringArrayVar(&o.Setup, "setup", nil, "shell command to run before the first cell; repeatable")
-	fs.StringArrayVar(&o.Directives, "directive", nil, "extra option for sbatch, such as --directive=--exclusive; repeatable")
-	fs.StringVar(&o.MPI, "mpi", "auto", "srun's --mpi: auto, pmix, pmi2, none, ...")
-	fs.StringVar(&o.MPILibrary, "mpi-library", "", "MPI library for the programs to open: a path or a soname")
-	fs.IntVar(&o.MaxRestarts, "max-restarts", defaultMaxRestarts, "restarts allowed, at the time limit, after a preemption or a node failure, or when a rank of a training dies; 0 for none")
-	fs.DurationVar(&o.SignalLead, "signal-lead", 0, "how long before the time limit to tell the programs to save (default: 90s, less for a short --time)")
-	fs.StringVar(&o.Template, "template", "", "batch-script template to use instead of the built-in one")
 	fs.StringVar(&o.RunRoot, "run-root", defaultRunRoot, "folder for run directories, on the shared file system")
 	o.exportOptions.addFlags(fs, "run")
-	o.fromOptions.addFlags(fs)
-	fs.StringVar(&o.Platform, "platform", "", "XLA platform: cpu or cuda (default: cuda if there is a GPU)")
-	fs.StringVar(&o.Devices, "devices", "", "XLA devices of each rank: a number, or all (default: 1; all for a --local run with one rank)")
+	fs.StringVar(&o.From, "from", "", "start at this cell (a tag, a cell id, a number or a name), and reuse the results of the cells before it from the notebook's last run")
+	fs.StringVar(&o.FromRun, "from-run", "", "run whose results --from reuses, instead of the last one")
+	fs.StringVar(&o.Of, "of", "", "notebook that the given one was made from, and counts as a run of")
+	fs.Lookup("of").Hidden = true
 	fs.BoolVar(&o.DryRun, "dry-run", false, "print the batch script without writing anything")
 	fs.BoolVar(&o.NoSubmit, "no-submit", false, "create the run directory and print the sbatch command without running it")
 	fs.BoolVarP(&o.Follow, "follow", "F", false, "show rank 0's log until the job ends, and exit with the job's status")
-	annotate(fs, config.FlagOnly, "dry-run", "no-submit", "cell", "param", "params-file", "from", "from-run")
+	annotate(fs, config.FlagOnly, "dry-run", "no-submit", "cell", "param", "params-file", "from", "from-run", "of")
 	annotate(fs, config.Path, "template", "run-root")
+	annotate(fs, resumable, "tasks", "follow", "no-submit")
 }
+
+// addJobFlags declares those that are fields of the job as they are. Its values are the defaults.
+func addJobFlags(fs *pflag.FlagSet, s *submit.JobSpec) {
+	fs.IntVar(&s.Nodes, "nodes", s.Nodes, "number of nodes")
+	fs.IntVar(&s.TasksPerNode, "tasks-per-node", s.TasksPerNode, "ranks on each node (with --gpus-per-node, the default is one for each GPU)")
+	fs.Var(&s.GPUs, "gpus-per-node", "GPUs on each node: a number, or a type and a number, such as a100:2")
+	fs.IntVar(&s.CPUsPerTask, "cpus-per-task", s.CPUsPerTask, "CPUs for each rank (default: the cluster's)")
+	fs.StringVar(&s.Mem, "mem", s.Mem, "memory of each node, such as 64G")
+	fs.StringVar(&s.Time, "time", s.Time, "time limit: minutes, M:S, H:M:S, D-H, D-H:M or D-H:M:S")
+	fs.StringVar(&s.Partition, "partition", s.Partition, "partition")
+	fs.StringVar(&s.Account, "account", s.Account, "account to charge")
+	fs.StringVar(&s.QOS, "qos", s.QOS, "quality of service")
+	fs.StringVar(&s.Constraint, "constraint", s.Constraint, "features that the nodes must have")
+	fs.StringVar(&s.MPI, "mpi", s.MPI, "srun's --mpi: auto, pmix, pmi2, none, ...")
+	fs.StringVar(&s.MPILibrary, "mpi-library", s.MPILibrary, "MPI library for the programs to open: a path or a soname")
+	fs.StringVar(&s.Devices, "devices", s.Devices, "XLA devices of each rank: a number, or all (default: 1; all for a --local run with one rank)")
+	fs.IntVar(&s.MaxRestarts, "max-restarts", s.MaxRestarts, "restarts allowed, at the time limit, after a preemption or a node failure, or when a rank of a training dies; 0 for none")
+	fs.DurationVar(&s.SignalLead, "signal-lead", s.SignalLead, "how long before the time limit to tell the programs to save (default: 90s, less for a short --time)")
+	fs.VisitAll(func(f *pflag.Flag) {
+		if f.Name != "local" && f.Name != "tasks" {
+			annotate(fs, resumable, f.Name)
+		}
+	})
+	fs.StringVar(&s.Name, "name", s.Name, "name of the job and of its run directory (default: the notebook's)")
+	fs.StringArrayVar(&s.Secrets, "secret", s.Secrets, "pass this variable of your shell to the programs without writing its value to a file; repeatable")
+	fs.StringArrayVar(&s.Modules, "module", s.Modules, "environment module to load; repeatable")
+	fs.StringArrayVar(&s.Setup, "setup", s.Setup, "shell command to run before the first cell; repeatable")
+	fs.StringArrayVar(&s.Directives, "directive", s.Directives, "extra option for sbatch, such as --directive=--exclusive; repeatable")
+	fs.StringVar(&s.Template, "template", s.Template, "batch-script template to use instead of the built-in one")
+	fs.StringVar(&s.Platform, "platform", s.Platform, "XLA platform: cpu or cuda (default: cuda if there is a GPU)")
+}
+
+// resumable marks flags that may change when a run is resumed: they leave its programs and their
+// results as they are.
+const resumable = "gonbatch_resumable"
 
 // annotate marks flags. It panics on a name that is no flag, which is a mistake in this file.
 func annotate(fs *pflag.FlagSet, key string, names ...string) {
@@ -99,18 +113,18 @@ func annotate(fs *pflag.FlagSet, key string, names ...string) {
 func (o *submitOptions) parseArgs(args []string, dash int) error {
 	own := args
 	if dash >= 0 {
-		own, o.Args = args[:dash], args[dash:]
+		own, o.Job.Args = args[:dash], args[dash:]
 	}
 	switch {
 	case len(own) == 0:
-		if err := o.checkParamsFile(); err != nil {
+		if err := stage.CheckParametersFile(o.ParamsFile); err != nil {
 			return err
 		}
-		return usage("no notebook: give one, as submit --local notebook.ipynb (see submit --help)")
+		return submit.Usagef("no notebook: give one, as submit --local notebook.ipynb (see submit --help)")
 	case len(own) > 1 && isCommand(own[0]):
-		return usage("unknown command %q (see submit --help)", own[0])
+		return submit.Usagef("unknown command %q (see submit --help)", own[0])
 	case len(own) > 1:
-		return usage("%d notebooks: %q; submit takes one; put arguments for its programs after --", len(own), own)
+		return submit.Usagef("%d notebooks: %q; submit takes one; put arguments for its programs after --", len(own), own)
 	}
 	o.Notebook = own[0]
 	return nil
@@ -122,12 +136,73 @@ func isCommand(word string) bool {
 	return err != nil && !strings.Contains(word, ".")
 }
 
-// isSet tells whether anybody set key.
-func (o *submitOptions) isSet(key string) bool {
-	return o.config != nil && o.config.Origin(key) != config.Default
+// onCommandLine reports whether the command line set one of the keys.
+func (o *submitOptions) onCommandLine(keys ...string) bool {
+	for _, key := range keys {
+		if o.config != nil && strings.HasPrefix(o.config.Origin(key), "flag ") {
+			return true
+		}
+	}
+	return false
 }
 
-// onCommandLine tells whether the command line set key.
-func (o *submitOptions) onCommandLine(key string) bool {
-	return o.config != nil && strings.HasPrefix(o.config.Origin(key), "flag ")
+// check refuses options that do not go together.
+func (o *submitOptions) check() error {
+	switch {
+	case o.DryRun && o.NoSubmit:
+		return submit.Usagef("--dry-run writes nothing and --no-submit writes everything: give one of them")
+	case o.FromRun != "" && o.From == "":
+		return submit.Usagef("--from-run=%s needs --from: add --from CELL, the cell to start at", o.FromRun)
+	case o.From != "" && len(o.Cells) > 0:
+		return submit.Usagef("--from and --cell both choose cells: give only one of them")
+	case o.Local:
+		return o.checkLocal()
+	case o.onCommandLine("tasks"):
+		return submit.Usagef("--tasks goes with --local; on a cluster give --nodes and --tasks-per-node")
+	}
+	return nil
+}
+
+func (o *submitOptions) checkLocal() error {
+	switch {
+	case o.NoSubmit:
+		return submit.Usagef("--no-submit goes with a cluster, not with --local")
+	case o.DryRun:
+		return submit.Usagef("--dry-run shows a batch script; a --local run has none")
+	case o.onCommandLine("nodes", "tasks-per-node"):
+		return submit.Usagef("--nodes and --tasks-per-node go with a cluster; with --local give --tasks")
+	case o.Tasks < 1:
+		return submit.Usagef("--tasks=%d: must be at least 1", o.Tasks)
+	}
+	return nil
+}
+
+// request is the submission that o asks for. The command line picks the scheduler here; everything else asks that.
+func (o *submitOptions) request(a *app) (req run.Request, err error) {
+	req = run.Request{Job: o.Job, Scheduler: slurm.New(a.Shell), From: o.From, FromRun: o.FromRun, NoSubmit: o.NoSubmit, Options: o.config.Given()}
+	if req.Notebook, err = o.notebook(o.Notebook); err != nil {
+		return req, err
+	}
+	req.Notebook.Of = o.Of
+	req.Job.Env, err = parseEnv(o.Env)
+	switch {
+	case o.Local:
+		req.Scheduler = local.New(a.Shell, run.Locate)
+		req.Job.Nodes, req.Job.TasksPerNode = 1, o.Tasks
+	case o.Job.GPUs.Count > 0 && o.config.Origin("tasks-per-node") == config.Default:
+		req.Job.TasksPerNode = o.Job.GPUs.Count
+	}
+	return req, err
+}
+
+func parseEnv(list []string) (map[string]string, error) {
+	env := map[string]string{}
+	for _, text := range list {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok {
+			return nil, submit.Usagef("--env=%q: give NAME=VALUE", text)
+		}
+		env[name] = value
+	}
+	return env, nil
 }

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
+	"context"
+	"gonbatch/submit/export"
+	"gonbatch/submit/stage"
 
 	"github.com/spf13/pflag"
-	"go.yaml.in/yaml/v3"
 )
 
 // exportOptions are what decides about the exported programs.
@@ -29,62 +26,17 @@ func (o *exportOptions) addFlags(fs *pflag.FlagSet, verb string) {
 	fs.StringVarP(&o.ParamsFile, "params-file", "f", "", "YAML file of parameters; -p overrides it")
 }
 
-// values are all parameters that are given.
-func (o exportOptions) values() (map[string]string, error) {
-	values := map[string]string{}
-	if o.ParamsFile != "" {
-		if err := o.checkParamsFile(); err != nil {
-			return nil, err
-		}
-		data, err := os.ReadFile(o.ParamsFile)
-		if err != nil {
-			return nil, fmt.Errorf("--params-file: %w", err)
-		}
-		if values, err = parseParams(data); err != nil {
-			return nil, fmt.Errorf("--params-file=%s: %w", o.ParamsFile, err)
-		}
-	}
-	for _, text := range o.Params {
-		name, value, ok := strings.Cut(text, "=")
-		if !ok || name == "" {
-			return nil, usage("-p %q: give NAME=VALUE, as in -p epochs=3", text)
-		}
-		values[name] = value
-	}
-	return values, nil
+// notebook is the notebook at path, with what o says of its programs.
+func (o exportOptions) notebook(path string) (stage.Notebook, error) {
+	values, err := stage.Parameters(o.ParamsFile, o.Params)
+	return stage.Notebook{Path: path, Cells: o.Cells, Parameters: values, Script: o.Script}, err
 }
 
-// checkParamsFile finds who wants to follow a job by -f, as "submit logs" does.
-func (o exportOptions) checkParamsFile() error {
-	if filepath.Ext(o.ParamsFile) != ".ipynb" {
-		return nil
-	}
-	return usage("-f %s: that is a notebook, and -f is --params-file, a YAML file of parameters; to follow the job, use -F", o.ParamsFile)
-}
-
-// parseParams reads a YAML mapping of names to plain values, which stay as they are written.
-func parseParams(data []byte) (map[string]string, error) {
-	values := map[string]string{}
-	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
+// export reads and exports the notebook at path.
+func (o exportOptions) export(ctx context.Context, a *app, path string) (*export.Module, error) {
+	nb, err := o.notebook(path)
+	if err != nil {
 		return nil, err
 	}
-	if len(doc.Content) == 0 {
-		return values, nil
-	}
-	root := doc.Content[0]
-	if root.Kind != yaml.MappingNode {
-		return nil, errors.New("give one line NAME: VALUE for each parameter")
-	}
-	for i := 0; i+1 < len(root.Content); i += 2 {
-		name, value := root.Content[i], root.Content[i+1]
-		if value.Kind != yaml.ScalarNode || value.Tag == "!!null" {
-			return nil, fmt.Errorf("line %d: %s: give one number, text or truth value", name.Line, name.Value)
-		}
-		if _, twice := values[name.Value]; twice {
-			return nil, fmt.Errorf("line %d: %s is there twice", name.Line, name.Value)
-		}
-		values[name.Value] = value.Value
-	}
-	return values, nil
+	return nb.Export(ctx, a.Shell)
 }

@@ -2,25 +2,16 @@ package main
 
 import (
 	"context"
-	_ "embed"
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
+	"gonbatch/submit"
+	"gonbatch/submit/stage"
 
 	"github.com/spf13/cobra"
-
-	"gonbatch/internal/rundir"
 )
 
 const preflightLong = `preflight runs a job of a few seconds with the options that your training will have. It prints the
 host, CPUs, device and MPI of each rank, and runs one all-reduce inside a compiled program. It
 succeeds if all ranks work together.`
-
-// preflightNotebook calls distributed.Check.
-//
-//go:embed preflight.ipynb
-var preflightNotebook []byte
 
 func newPreflightCommand(a *app) *cobra.Command {
 	opts := newSubmitOptions()
@@ -37,7 +28,7 @@ func newPreflightCommand(a *app) *cobra.Command {
 				return err
 			}
 			opts.config, opts.Follow = cfg, true
-			ctx, stop := interruptible(cmd.Context())
+			ctx, stop := submit.Interruptible(cmd.Context())
 			defer stop()
 			return runPreflight(ctx, a, opts)
 		},
@@ -46,25 +37,12 @@ func newPreflightCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// runPreflight submits the notebook from a folder that the nodes see too: each user's own, in a run
-// root of several. A dry run, which writes nothing, reads it from a folder that is gone afterwards.
+// runPreflight submits its own notebook.
 func runPreflight(ctx context.Context, a *app, o *submitOptions) (err error) {
-	folder, err := filepath.Abs(filepath.Join(o.RunRoot, fmt.Sprintf(".preflight-%d", os.Geteuid())))
-	if err != nil {
+	var clean func() error
+	if o.Notebook, o.Job.WorkDir, clean, err = stage.Preflight(o.RunRoot, o.DryRun); err != nil {
 		return err
 	}
-	o.workDir = folder
-	if !o.DryRun {
-		err = os.MkdirAll(folder, 0o700)
-	} else if folder, err = os.MkdirTemp("", preflightPattern); err == nil {
-		defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	}
-	if err != nil {
-		return fmt.Errorf("preflight: %w (choose another folder on the shared file system with --run-root)", err)
-	}
-	o.Notebook = filepath.Join(folder, "preflight.ipynb")
-	if err := rundir.WriteFileAtomic(o.Notebook, preflightNotebook, 0o600); err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, clean()) }()
 	return runSubmit(ctx, a, o)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"gonbatch/submit"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -39,7 +40,7 @@ func newRootCommand(a *app) *cobra.Command {
 				return err
 			}
 			opts.config = cfg
-			ctx, stop := interruptible(cmd.Context())
+			ctx, stop := submit.Interruptible(cmd.Context())
 			defer stop()
 			return runSubmit(ctx, a, opts)
 		},

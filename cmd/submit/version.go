@@ -1,64 +1,20 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/mod/modfile"
 
-	"gonbatch/submit/export"
+	"gonbatch/submit/stage"
 )
 
 func newVersionCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(a.out, "submit %s, %s\n", ownVersion(), runtime.Version())
+			_, err := fmt.Fprintf(a.Out, "submit %s, %s\n", stage.Version(), runtime.Version())
 			return err
 		},
 	}
-}
-
-// ownVersion is the version that this program was built from: a release, else a commit, else "devel".
-func ownVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "devel"
-	}
-	settings := map[string]string{}
-	for _, s := range info.Settings {
-		settings[s.Key] = s.Value
-	}
-	version := cmp.Or(info.Main.Version, "(devel)")
-	if version != "(devel)" {
-		return version
-	}
-	revision := cmp.Or(settings["vcs.revision"], "devel")
-	if settings["vcs.modified"] == "true" {
-		revision += "+changes"
-	}
-	return revision
-}
-
-// recordedModules are the libraries whose versions a manifest has, by the names that people use.
-var recordedModules = map[string]string{
-	"github.com/gomlx/gomlx": "gomlx", "github.com/gomlx/go-xla": "go-xla", "github.com/gomlx/compute": "compute",
-}
-
-// versionsOf lists the versions that the module is compiled with.
-func versionsOf(m *export.Module, goVersion string) map[string]string {
-	versions := map[string]string{"gonbatch": ownVersion(), "go": goVersion}
-	file, err := modfile.ParseLax("go.mod", m.Files["go.mod"], nil)
-	if err != nil {
-		return versions
-	}
-	for _, r := range file.Require {
-		if name, ok := recordedModules[r.Mod.Path]; ok {
-			versions[name] = r.Mod.Version
-		}
-	}
-	return versions
 }

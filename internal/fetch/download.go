@@ -105,7 +105,7 @@ func (d *download) kept() string {
 	if err != nil || info.Size() == 0 || d.SHA256 == "" {
 		return ""
 	}
-	return fmt.Sprintf(" (%s kept in %s; the next call goes on from there)", size(info.Size()), d.part)
+	return fmt.Sprintf(" (%s kept in %s; the next call resumes there)", size(info.Size()), d.part)
 }
 
 func (d *download) fix() string {

@@ -15,12 +15,14 @@ type Kind int
 const (
 	// GoLine is Go, a comment, or empty.
 	GoLine Kind = iota
-	// CallLine begins a magic or a shell command, or has only its mark.
+	// CallLine begins a magic or a shell command.
 	CallLine
 	// JoinedLine belongs to the magic or command above it, whose line ends in a backslash.
 	JoinedLine
 	// PackageLine begins with "package". GoNB drops it.
 	PackageLine
+	// MarkLine has a mark and spaces. It does nothing.
+	MarkLine
 	// BodyLine is the text that a magic such as %%bash takes.
 	BodyLine
 )
@@ -65,13 +67,16 @@ func (c *Cell) read(i int) (next int) {
 		return i + 1
 	}
 	text, next := c.joined(i)
-	for j := range c.Kinds[i:next] {
-		c.Kinds[i+j] = JoinedLine
-	}
-	c.Kinds[i] = CallLine
+	first, rest := CallLine, JoinedLine
 	if call := newCall(i+1, next, text); call.Text != "" {
 		c.Calls = append(c.Calls, call)
+	} else {
+		first, rest = MarkLine, MarkLine
 	}
+	for j := i; j < next; j++ {
+		c.Kinds[j] = rest
+	}
+	c.Kinds[i] = first
 	return next
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // kindLetters show the kinds of a cell's lines.
-const kindLetters = "gcjpb"
+const kindLetters = "gcjpmb"
 
 func TestParse(t *testing.T) {
 	tests := []struct{ name, source, kinds, calls string }{
@@ -18,7 +18,7 @@ func TestParse(t *testing.T) {
 		{name: "joined at the end", source: "%env A \\", kinds: "c", calls: "1-1 %env [A]"},
 		{name: "hidden", source: "//gonb:%env A b\n//gonb:x", kinds: "cg", calls: "1-1 %env [A b]"},
 		{name: "tabs and spaces", source: "% \tkeep\tx\n!\tls\n %time", kinds: "ccg", calls: "1-1 %keep [x]|2-2 ! []"},
-		{name: "marks only", source: "%\n!\n% \n! \t", kinds: "ggcc"},
+		{name: "marks only", source: "%\n!\n% \n! \t\n!\\\n", kinds: "ggmmmm"},
 		{name: "in a raw string", source: "var s = `\n%d\n!x\n`", kinds: "gccg", calls: "2-2 %d []|3-3 ! []"},
 		{name: "in a comment", source: "/*\n%%\n*/", kinds: "gcg", calls: "2-2 %% []"},
 		{name: "Windows", source: "%cd a\r\nx\r\n", kinds: "cgg", calls: "1-1 %cd [a]"},

@@ -22,7 +22,7 @@ type File struct {
 	Mains []int
 }
 
-// File gives the Go of the cell.
+// File returns the Go of the cell.
 func (c Cell) File() File {
 	f := File{Lines: c.GoLines()}
 	for _, call := range c.Calls {

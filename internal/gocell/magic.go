@@ -25,8 +25,8 @@ type Effect string
 const (
 	// Applies has a handler in submit/export.
 	Applies Effect = "applies"
-	// Step becomes a step of the job, which runs once, on the first node.
-	Step Effect = "runs once, on the first node"
+	// Once becomes a script of the job, which runs once, on the first node.
+	Once Effect = "runs once, on the first node"
 	// Ignored matters to a person at the notebook only.
 	Ignored Effect = "ignored"
 	// LeftOut is Ignored, with a warning that gives Why.

@@ -15,9 +15,9 @@ var parameterLine = regexp.MustCompile(`^var (\w+) = (.*)$`)
 // compositeType is the type of a list or map that papermill wrote.
 var compositeType = regexp.MustCompile(`^(?:\[\]|map\[)[^{"]*`)
 
-// TypedParameters gives the variables of a cell that papermill injected ("// Parameters", then var
-// NAME = VALUE) the types, or the const, with which earlier cells declare them. Other cells stay as
-// they are.
+// TypedParameters gives the variables of a cell that papermill injected ("// Parameters", then
+// var NAME = VALUE) the types, or the const, with which earlier cells declare them. Other cells
+// stay as they are.
 func TypedParameters(code string, earlier []string) string {
 	lines := strings.Split(code, "\n")
 	if !strings.HasPrefix(lines[0], "// Parameters") {

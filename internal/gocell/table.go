@@ -59,20 +59,20 @@ var Magics = []Magic{
 		Help: "Replace the modules of go.work in go.mod too."},
 
 	// Shell commands, and cells that are not Go.
-	{Name: Shell, Usage: "!COMMAND", Runner: Kernel, InJob: Step,
+	{Name: Shell, Usage: "!COMMAND", Runner: Kernel, InJob: Once,
 		Help: "Run a shell command. If it fails, so does the cell."},
 	{Name: ShellInModule, Usage: "!*COMMAND", Runner: Kernel, InJob: Applies,
 		Help: "Run a shell command in the folder of the cells' module. In a job only changes to go.mod count."},
 	{Name: AllowFail, Usage: "%allow_fail", Runner: Kernel, InJob: Applies,
 		Help: "Let the shell commands of this cell fail without failing the cell."},
-	{Name: "%%bash", Usage: "%%bash", Runner: Kernel, WholeCell: true, InJob: Step, Help: "Run the cell by bash."},
-	{Name: "%%sh", Usage: "%%sh", Runner: Kernel, WholeCell: true, InJob: Step, Help: "Run the cell by sh."},
-	{Name: "%%script", Usage: "%%script COMMAND [ARGUMENTS]", Runner: Kernel, WholeCell: true, InJob: Step,
+	{Name: "%%bash", Usage: "%%bash", Runner: Kernel, WholeCell: true, InJob: Once, Help: "Run the cell by bash."},
+	{Name: "%%sh", Usage: "%%sh", Runner: Kernel, WholeCell: true, InJob: Once, Help: "Run the cell by sh."},
+	{Name: "%%script", Usage: "%%script COMMAND [ARGUMENTS]", Runner: Kernel, WholeCell: true, InJob: Once,
 		Help: "Run COMMAND with the cell as its input."},
-	{Name: "%%writefile", Usage: "%%writefile [-a] FILE", Runner: GoNB, WholeCell: true, InJob: Step, Words: []string{"-a"},
+	{Name: "%%writefile", Usage: "%%writefile [-a] FILE", Runner: GoNB, WholeCell: true, InJob: Once, Words: []string{"-a"},
 		Help: "Write the cell to FILE. -a appends."},
 	{Name: "%%gx", Usage: "%%gx", Runner: GoNB, WholeCell: true, InJob: LeftOut, Why: "is not run on the cluster",
-		Help: "Run the cell as Go+."},
+		Help: "Run the cell as GX, if GoNB is built with it."},
 
 	// Time and ranks.
 	{Name: "%time", Usage: "%time", Runner: Kernel, InJob: Ignored, Why: forPeople,

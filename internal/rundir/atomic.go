@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// WriteFileAtomic writes a whole file, or leaves what was there: a temporary file beside it, fsync,
-// rename. Readers on any node see the old content or the new, never a part. What root writes
-// belongs to the owner of the folder.
+// WriteFileAtomic writes a whole file or changes nothing: it writes a temporary file, syncs it and
+// renames it. Readers on any node see the old content or the new, never a part. A file that root
+// writes gets the owner of its folder.
 func WriteFileAtomic(path string, data []byte, perm fs.FileMode) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {

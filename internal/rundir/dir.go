@@ -14,13 +14,13 @@ import (
 // Dir is a run directory. The zero value names none.
 type Dir struct{ path string }
 
-// createAttempts bounds the tries to find a name that is free; two in the same second differ in 16
-// random bits.
+// createAttempts bounds the tries to find a free name. Names of the same second differ in 16 random
+// bits.
 const createAttempts = 64
 
-// Create makes a new run directory root/<slug of name>-<date>-<time>-<random>, with its folders,
-// and root itself if that is missing. It may be called at once from several processes: no two get
-// the same directory.
+// Create makes a new run directory root/<slug of name>-<date>-<time>-<random>, with its folders. It
+// makes root too if that is missing. Several processes may call it at once: no two get the same
+// directory.
 func Create(root, name string, now time.Time) (Dir, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -43,7 +43,7 @@ func Create(root, name string, now time.Time) (Dir, error) {
 	return Dir{}, fmt.Errorf("run root %s: no free name for %q after %d tries", root, name, createAttempts)
 }
 
-// CheckRoot tells whether Create will be able to write in root. It leaves nothing behind.
+// CheckRoot reports whether Create will be able to write in root. It leaves no file there.
 func CheckRoot(root string) error {
 	abs, err := filepath.Abs(root)
 	if err != nil {
@@ -71,8 +71,8 @@ func CheckRoot(root string) error {
 // noExec is the flag of a file system that is mounted noexec.
 const noExec = 0x8
 
-// checkExec refuses a run root whose programs could not be started. A file system that does not say
-// counts as good.
+// checkExec refuses a run root in which no program can be started. It accepts a file system that
+// does not say.
 func checkExec(folder, root string) error {
 	var stat syscall.Statfs_t
 	if err := syscall.Statfs(folder, &stat); err != nil || stat.Flags&noExec == 0 {
@@ -115,8 +115,8 @@ func Open(path string) (Dir, error) {
 	return d, nil
 }
 
-// At names the run directory at path without looking at it: for previews, and for a path known to
-// be one.
+// At is the run directory at path, which it does not look at: for previews, and for a path that is
+// known to be one.
 func At(path string) Dir { return Dir{path: filepath.Clean(path)} }
 
 // Path is the directory's absolute path.
@@ -131,8 +131,8 @@ func (d Dir) Notebook() string { return d.join("notebook.ipynb") }
 // Sources is the folder of the exported Go module.
 func (d Dir) Sources() string { return d.join("sources") }
 
-// Program is the compiled program of a step.
-func (d Dir) Program(step string) string { return filepath.Join(d.programs(), step) }
+// Program is the compiled program of a cell.
+func (d Dir) Program(cell string) string { return filepath.Join(d.programs(), cell) }
 
 func (d Dir) programs() string { return d.join("bin") }
 
@@ -149,7 +149,7 @@ func (d Dir) ExitStatus() string { return d.join("exit-status") }
 // Logs is the folder of all logs.
 func (d Dir) Logs() string { return d.join("logs") }
 
-// RankLog is the log of one rank, all steps in order.
+// RankLog is the log of one rank, all cells in order.
 func (d Dir) RankLog(rank int) string { return d.rankLog(strconv.Itoa(rank)) }
 
 // RankLogPattern is RankLog with placeholder (such as SLURM's "%t") in the rank's place.
@@ -166,15 +166,15 @@ func (d Dir) Metrics() string { return d.join("metrics.jsonl") }
 // MetricsTable is the same as a table, with commas.
 func (d Dir) MetricsTable() string { return d.join("metrics.csv") }
 
-// TensorBoard is the folder of event files: one folder a training, which TensorBoard shows as a
-// run.
+// TensorBoard is the folder of event files. Each training has a folder in it, which TensorBoard
+// shows as a run.
 func (d Dir) TensorBoard() string { return d.join("tensorboard") }
 
 // Curves is the folder of drawn metrics and sample images.
 func (d Dir) Curves() string { return d.join("curves") }
 
-// MLflowRuns is the folder with a file for each training that is recorded in MLflow, which has the
-// id of its run there.
+// MLflowRuns is the folder with a file for each training that MLflow records: the id of its run
+// there.
 func (d Dir) MLflowRuns() string { return d.join("mlflow-runs") }
 
 // Checkpoints is the folder of checkpoints, written by rank 0.

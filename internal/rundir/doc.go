@@ -1,11 +1,12 @@
-// Package rundir is the only package that knows the names in a run directory: the folder that holds
-// all that one submitted notebook needs and leaves behind. It neither starts jobs nor trains; both
-// sides meet here.
+// Package rundir is the only package that knows the names of the files in a run directory, and of
+// the environment variables that begin with GONBATCH_. A run directory holds everything that a
+// submitted notebook needs and writes. The package neither starts jobs nor trains: both sides meet
+// here.
 //
 //	runs/mnist-20261121-101500-4f2a/
 //	  manifest.json       hashes, git commit, command line, versions, job id, state
 //	  notebook.ipynb      the notebook as submitted
-//	  executed.ipynb      the notebook with what its cells have put out
+//	  executed.ipynb      the notebook with the output of its cells
 //	  submit, rank.sh     what records that in the job
 //	  sources/            the exported Go module
 //	  bin/<cell>          one program for each main cell, one script <cell>.sh for each shell command
@@ -15,6 +16,8 @@
 //	  exit-status         job id and exit code, written by the batch script as it ends
 //	  ending              job id and what SLURM said as it ended the job, written by the batch script
 //	  starts              a line for each start of the run, with its job and cluster
+//	  progress            the last update that the training has reported
+//	  deaths              a line for each start whose rank died
 //	  lock                there while a command starts or ends the run
 //	  unrecorded          a mark: executed.ipynb lacks output
 //	  kept/               what %keep keeps, in after/<cell>/ as each cell left it
@@ -23,7 +26,9 @@
 //	  logs/rank-<n>.log   one log a rank, all cells in order
 //	  metrics.jsonl       one JSON object a line, written by rank 0
 //	  metrics.csv         the same as a table
-//	  tensorboard/        event files, curves/ drawn metrics and images, mlflow-runs/ the ids of the runs in MLflow
+//	  tensorboard/        event files
+//	  curves/             drawn metrics and images
+//	  mlflow-runs/        the ids of the runs in MLflow
 //	  checkpoints/        written by rank 0
 //	  failure.json        why the run failed, written once by the ranks
 //	  stacks/rank-<n>.txt each rank's goroutines, where one was stuck

@@ -16,14 +16,14 @@ import (
 type FailureKind string
 
 const (
-	// Died is a rank whose process ended before its work did: it was killed, it panicked, or it
-	// gave up with an error.
+	// Died is a rank whose process ended before its work was done: it was killed, it panicked, or
+	// it returned an error.
 	Died FailureKind = "died"
-	// Stuck is a rank that others waited for in vain.
+	// Stuck is a rank that others waited for too long.
 	Stuck FailureKind = "stuck"
-	// Mismatch is a disagreement of ranks on the collective that they are in.
+	// Mismatch is a disagreement of ranks about the collective that they are in.
 	Mismatch FailureKind = "mismatch"
-	// NaN is a loss that is no number any more.
+	// NaN is a loss that is no longer a number.
 	NaN FailureKind = "nan"
 	// OutOfMemory is a device without memory left.
 	OutOfMemory FailureKind = "out of memory"
@@ -46,7 +46,7 @@ type Failure struct {
 	ExitCode int `json:"exit_code,omitempty"`
 	// LogTail is the end of the rank's log.
 	LogTail []string `json:"log_tail"`
-	// Ranks say what each rank was doing, where that tells something.
+	// Ranks says what each rank was doing, where that helps.
 	Ranks []string `json:"ranks,omitempty"`
 }
 
@@ -62,7 +62,7 @@ func (d Dir) StackPath(rank int) string {
 }
 
 // Write records the failure in d, unless one is recorded already: the first writer wins, on any
-// node. It tells whether that was this one.
+// node. It reports whether that was this one.
 func (f Failure) Write(d Dir) (first bool, err error) {
 	text, err := json.MarshalIndent(f, "", "  ")
 	if err == nil {
@@ -74,8 +74,8 @@ func (f Failure) Write(d Dir) (first bool, err error) {
 	return first, nil
 }
 
-// Replace records the failure in place of the one that the same rank has recorded in d: it knows
-// more now.
+// Replace records the failure in place of the one that the same rank has recorded in d, now that
+// more is known.
 func (f Failure) Replace(d Dir) error {
 	text, err := json.MarshalIndent(f, "", "  ")
 	if err == nil {
@@ -87,8 +87,8 @@ func (f Failure) Replace(d Dir) error {
 	return nil
 }
 
-// createWhole writes a file that is not there yet; readers see all of it or nothing. It tells
-// whether it was not there.
+// createWhole writes a file that does not exist yet; readers see all of it or nothing. It reports
+// whether it created the file.
 func createWhole(path string, data []byte) (created bool, err error) {
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
@@ -116,8 +116,8 @@ func createWhole(path string, data []byte) (created bool, err error) {
 	return true, fill(f, data, keepOwner(f, path, 0o600))
 }
 
-// linked reports whether a file has a second name. NFS may say of a link that it exists already
-// where it has just made that.
+// linked reports whether a file has a second name. NFS may report that a link exists already when
+// it has just made it.
 func linked(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -127,7 +127,7 @@ func linked(path string) bool {
 	return ok && stat.Nlink > 1
 }
 
-// ReadFailure reads the failure that d records. The error is fs.ErrNotExist where there is none.
+// ReadFailure reads the failure that d records. The error is fs.ErrNotExist if there is none.
 func ReadFailure(d Dir) (Failure, error) {
 	var f Failure
 	text, err := os.ReadFile(d.FailurePath())
@@ -140,7 +140,7 @@ func ReadFailure(d Dir) (Failure, error) {
 	return f, nil
 }
 
-// ClearFailure forgets a failure: the run starts again.
+// ClearFailure removes the record of a failure, because the run starts again.
 func ClearFailure(d Dir) error {
 	if err := os.Remove(d.FailurePath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("forget the failure of an earlier start: %w", err)

@@ -9,15 +9,13 @@ import (
 	"strings"
 )
 
-// checkpointFile is the file that every finished checkpoint has. What else is in one is for package
-// checkpoint to know.
+// checkpointFile is in every finished checkpoint. Package checkpoint knows the other files.
 const checkpointFile = "checkpoint.json"
 
 // imageEndings are those of the image files that a run leaves.
 var imageEndings = []string{".png", ".jpg", ".jpeg", ".svg", ".gif"}
 
-// CheckpointFolders are the folders of the run's checkpoints: those of one training are together,
-// the newest last.
+// CheckpointFolders are the folders of the run's checkpoints, by training, the newest last.
 func (d Dir) CheckpointFolders() ([]string, error) {
 	return d.below(d.Checkpoints(), func(path string) (found string) {
 		if filepath.Base(path) == checkpointFile {
@@ -37,8 +35,8 @@ func (d Dir) ImageFiles() ([]string, error) {
 	})
 }
 
-// below collects what want makes of the files in a folder. What is hidden is being written. A
-// folder that is not there has none.
+// below collects what want makes of the files in a folder. It skips hidden ones, which are being
+// written. A missing folder has no files.
 func (d Dir) below(folder string, want func(path string) (found string)) ([]string, error) {
 	var all []string
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {

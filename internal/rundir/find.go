@@ -37,14 +37,14 @@ func List(root string) ([]Dir, error) {
 	return runs, nil
 }
 
-// stamp is the part of a run's name that sorts by time: all behind the slug.
+// stamp is the part of a run's name that sorts by time: everything after the slug.
 func stamp(name string) string {
 	parts := strings.Split(name, "-")
 	return strings.Join(parts[max(0, len(parts)-3):], "-")
 }
 
-// Find returns the run that want names: a job id, a run's name or the start of one, or a path.
-// Where several runs match (a notebook's name starts all of its runs' names) the error lists them.
+// Find returns the run that want names: a job id, a run's name or the start of one, or a path. If
+// several runs match, as for a notebook's name, the error lists them.
 func Find(root, want string) (Dir, error) {
 	if strings.ContainsRune(want, filepath.Separator) {
 		return Open(want)
@@ -71,8 +71,8 @@ func Find(root, want string) (Dir, error) {
 	return Dir{}, fmt.Errorf("%q names %d runs in %s: give one of %s", want, len(prefixed), root, names(prefixed))
 }
 
-// findExact finds the run of that name, else the newest with that job id: clusters start over with
-// their ids.
+// findExact finds the run of that name, or else the newest with that job id, because clusters use
+// ids again.
 func findExact(runs []Dir, want string) (Dir, bool) {
 	for _, d := range runs {
 		if d.Name() == want {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// StartedJob is a line of Starts: the job that started the run, and its cluster where that is
-// known. A start on this machine has no job.
+// StartedJob is a line of Starts: the job that started the run, and its cluster if that is known. A
+// start on this machine has no job.
 type StartedJob struct{ ID, Cluster string }
 
 // ReadStarts reads the run's starts, the last one last.
@@ -31,8 +31,8 @@ func ReadStarts(d Dir) ([]StartedJob, error) {
 	return starts, nil
 }
 
-// parseStart reads "job ID TIME [CLUSTER]", as the batch script writes it. Another start has no
-// job.
+// parseStart reads "job ID TIME [CLUSTER]", as the batch script writes it. Any other line is a
+// start without a job.
 func parseStart(line string) StartedJob {
 	words := strings.Fields(line)
 	if len(words) < 2 || words[0] != "job" {
@@ -45,7 +45,7 @@ func parseStart(line string) StartedJob {
 	return start
 }
 
-// LastStart is the run's last start. Its zero value is none, or one without a job.
+// LastStart is the run's last start. The zero value means none, or one without a job.
 func LastStart(d Dir) (StartedJob, error) {
 	starts, err := ReadStarts(d)
 	if err != nil || len(starts) == 0 {
@@ -54,7 +54,7 @@ func LastStart(d Dir) (StartedJob, error) {
 	return starts[len(starts)-1], nil
 }
 
-// KnownJobs are the ids of all jobs that the run is known to have had.
+// KnownJobs are the ids of all known jobs of the run.
 func KnownJobs(d Dir) ([]string, error) {
 	m, err := ReadManifest(d)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -79,10 +79,11 @@ func (m Manifest) EarlierJobs() (ids []string) {
 	return ids
 }
 
-// Adopt gives m the job that has started the run last, where m knows another or none: a person has
-// queued the batch script, or the command that queued it was killed before it could say so. A job
-// that has started again since its end was recorded, as a requeued one does, has not ended. Adopt
-// reports whether m has changed. A job that the run had before it was resumed is none to adopt.
+// Adopt gives m the job that started the run last, if m has another job or none: someone has queued
+// the batch script by hand, or the command that queued it was killed before it could record the
+// job. A job that has started again since its end was recorded, such as a requeued one, has not
+// ended. Adopt ignores the jobs that the run had before it was resumed. It reports whether m has
+// changed.
 func (m *Manifest) Adopt(d Dir) (changed bool, err error) {
 	starts, err := ReadStarts(d)
 	if err != nil || len(starts) == 0 || starts[len(starts)-1].ID == "" {
@@ -117,7 +118,7 @@ func (m *Manifest) RecordEnd(d Dir, at time.Time, exitCode int) error {
 	return nil
 }
 
-// ForgetEnd makes m the manifest of a run that has not ended, and whose state is not known.
+// ForgetEnd makes m the manifest of a run that has not ended and whose state is unknown.
 func (m *Manifest) ForgetEnd() {
 	m.State, m.Reason, m.ExitCode, m.Ended, m.StartsAtEnd = "", "", nil, nil, nil
 }

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// CoverChildren has the lock outlive its holder, if that is killed, until the commands have ended
-// that the holder has started since: sbatch may go on for a while and queue a job. It waits for
-// those of an earlier holder. It works on one machine only, and where the file system has locks of
-// its own; elsewhere it does nothing. Nor does it where another user's commands were the first, and
-// their file is closed to this one.
+// CoverChildren keeps the lock after its holder was killed until the commands have ended that the
+// holder has started since: sbatch may still run, and queue a job. It waits for the commands of an
+// earlier holder. It works on one machine, and only if the file system has locks of its own;
+// otherwise it does nothing. It also does nothing if the file belongs to another user and is closed
+// to this one.
 func (l *Lock) CoverChildren(ctx context.Context) error {
 	path := filepath.Join(filepath.Dir(l.path), "."+filepath.Base(l.path)+".children")
 	f, err := openOwned(path, os.O_RDWR, 0o600)
@@ -32,7 +32,7 @@ func (l *Lock) CoverChildren(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("lock %s, whose last holder has left a command that goes on: %w", l.path, context.Cause(ctx)), f.Close())
+			return errors.Join(fmt.Errorf("lock %s, whose last holder has left a command that still runs: %w", l.path, context.Cause(ctx)), f.Close())
 		case <-time.After(lockPoll):
 		}
 	}

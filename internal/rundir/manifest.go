@@ -12,7 +12,7 @@ import (
 // manifestFormat is the version of the manifest's format that this package writes and reads.
 const manifestFormat = 1
 
-// Manifest records what ran, from what, where and how it ended: enough to explain a result a year
+// Manifest records what ran, from what, where, and how it ended: enough to explain a result a year
 // later.
 type Manifest struct {
 	// Format is the version of this format; Write sets it.
@@ -41,7 +41,7 @@ type Manifest struct {
 	JobID string `json:"job_id,omitempty"`
 	// Cluster is the scheduler's cluster, where it named one.
 	Cluster string `json:"cluster,omitempty"`
-	// Process is the submit command that runs the job on this machine, and records its end; nil for
+	// Process is the submit command that runs the job on this machine and records its end; nil for
 	// a queued job.
 	Process *Process `json:"process,omitempty"`
 	// State is the last known state of the job, as package submit names it.
@@ -56,18 +56,18 @@ type Manifest struct {
 	Created   time.Time  `json:"created"`
 	Submitted *time.Time `json:"submitted,omitempty"`
 	Ended     *time.Time `json:"ended,omitempty"`
-	// StartsAtEnd is how many starts the run had had when its end was recorded; nil is not known.
-	// One more means that the end no longer holds: the same job was requeued.
+	// StartsAtEnd is the number of starts when the run's end was recorded; nil is not known. If
+	// there are more now, the same job was requeued and the run has not ended.
 	StartsAtEnd *int `json:"starts_at_end,omitempty"`
 }
 
-// Resumption is a command that started the run again, and what it replaced: the job before.
+// Resumption is a command that started the run again, and the job before.
 type Resumption struct {
 	Time        time.Time `json:"time"`
 	CommandLine []string  `json:"command_line"`
 	JobID       string    `json:"job_id_before,omitempty"`
 	State       string    `json:"state_before,omitempty"`
-	// Jobs are all jobs that the run had had, also those that were queued by hand.
+	// Jobs are all earlier jobs of the run, including those that were queued by hand.
 	Jobs []string `json:"jobs_before,omitempty"`
 }
 
@@ -80,19 +80,8 @@ type File struct {
 // Git is the state of a repository.
 type Git struct {
 	Commit string `json:"commit"`
-	// Dirty tells that the work tree had changes that are not in the commit.
+	// Dirty is set if the work tree had changes that are not in the commit.
 	Dirty bool `json:"dirty"`
-}
-
-// Step is one program of the run.
-type Step struct {
-	Name string `json:"name"`
-	// Program is the program in the run directory.
-	Program File     `json:"program"`
-	Args    []string `json:"args,omitempty"`
-	// Cell and CellID name the main cell that the step came from.
-	Cell   int    `json:"cell,omitempty"`
-	CellID string `json:"cell_id,omitempty"`
 }
 
 // ReadManifest reads the manifest of d.
@@ -121,12 +110,12 @@ func (m Manifest) Write(d Dir) error {
 	return WriteFileAtomic(d.ManifestPath(), append(data, '\n'), 0o600)
 }
 
-// manifestPatience is how long a change of the manifest waits for another: longer than it takes to
-// notice that the other's machine is dead.
+// manifestPatience is how long a change of the manifest waits for another one: longer than it takes
+// to notice that the other machine is dead.
 const manifestPatience = 2 * lockSilence
 
-// UpdateManifest reads the manifest of d, lets change edit it and writes it back. Changes from
-// several processes come one after the other.
+// UpdateManifest reads the manifest of d, has change edit it, and writes it back. Changes from
+// several processes happen one after the other.
 func UpdateManifest(d Dir, change func(*Manifest)) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), manifestPatience)
 	defer cancel()

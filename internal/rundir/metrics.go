@@ -30,8 +30,8 @@ func ReadMetrics(d Dir) ([]Measurement, error) {
 	return r.Read()
 }
 
-// MetricsReader reads metrics while a run writes them: each time only what is new in the file. It
-// is not for several goroutines.
+// MetricsReader reads metrics while a run writes them, and each time only what is new in the file.
+// It is for one goroutine.
 type MetricsReader struct {
 	// Dir is the run directory.
 	Dir Dir
@@ -41,8 +41,8 @@ type MetricsReader struct {
 	all    []Measurement
 }
 
-// Read returns all metrics that have been written so far. A line that is still being written, or is
-// no JSON object, is left out. The slice is the reader's own.
+// Read returns all metrics that have been written so far. It leaves out a line that is still being
+// written or is no JSON object. The slice belongs to the reader.
 func (r *MetricsReader) Read() ([]Measurement, error) {
 	f, err := os.Open(r.Dir.Metrics())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -96,8 +96,8 @@ func readMeasurement(line []byte) (m Measurement, ok bool) {
 	return m, true
 }
 
-// addText takes what is written as text: the time, the training's name, and numbers that JSON does
-// not have.
+// addText takes what is written as text: the time, the training's name, and the numbers that JSON
+// does not have.
 func (m *Measurement) addText(name, value string) {
 	switch name {
 	case "time":

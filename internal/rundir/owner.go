@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// keepOwner has f, which is new or about to take the place of the file at path, leave the run to
-// whom it belongs. What root writes into a user's folder becomes that user's. Another user with
-// write rights there cannot give files away, but leaves the rights on the file as they were: else
-// its owner could not read it any more. A file system that refuses either keeps what it has.
+// keepOwner keeps a run with its owner: f is new, or about to replace the file at path. What root
+// writes into a user's folder gets that user as its owner. Another user who may write there can't
+// give files away, so the file keeps the rights that it had, or its owner could no longer read it.
+// Errors of the file system are ignored.
 func keepOwner(f *os.File, path string, perm fs.FileMode) fs.FileMode {
 	self := os.Geteuid()
 	folder, ok := statOf(os.Stat(filepath.Dir(path)))
@@ -32,8 +32,8 @@ func keepOwner(f *os.File, path string, perm fs.FileMode) fs.FileMode {
 	return perm | fs.FileMode(old.Mode)&fs.ModePerm
 }
 
-// openOwned opens the file at path, or makes it: for its owner, as keepOwner has it. A file that is
-// there keeps its owner: it may be a link to anybody's.
+// openOwned opens the file at path, or makes it for the owner of the folder. A file that exists
+// keeps its owner, because it may be a link to anyone's file.
 func openOwned(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	f, err := os.OpenFile(path, flag|os.O_CREATE|os.O_EXCL, perm)
 	if errors.Is(err, fs.ErrExist) {

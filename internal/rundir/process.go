@@ -13,8 +13,8 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// Process names a process so well that no later one can pass for it: process numbers are used
-// again, and a run directory may be looked at from another machine.
+// Process identifies a process for good: process numbers are used again, and other machines read
+// run directories too.
 type Process struct {
 	Host string `json:"host"`
 	// Boot is the kernel's id of the time since the machine started.
@@ -22,16 +22,16 @@ type Process struct {
 	PID  int    `json:"pid"`
 	// Start is when the process started, in the kernel's clock ticks since then.
 	Start string `json:"start"`
-	// Namespace is the kernel's name of the process numbers that PID is one of: containers have
-	// their own. Empty is not known.
+	// Namespace is the kernel's name for the process numbers that PID belongs to, because
+	// containers have their own. Empty is not known.
 	Namespace string `json:"pid_namespace,omitempty"`
 }
 
 // ThisProcess names the calling process.
 func ThisProcess() (Process, error) { return findProcess("/proc", os.Getpid()) }
 
-// Gone tells whether the process has certainly ended. Of one on another machine nothing is known:
-// that is false.
+// Gone reports whether the process has certainly ended. It is false for a process on another
+// machine, of which nothing is known.
 func (p Process) Gone() bool { return p.goneFrom("/proc") }
 
 func (p Process) goneFrom(proc string) bool {
@@ -69,12 +69,12 @@ func (p Process) Kill() {
 	}
 }
 
-// hidden reports whether a process runs that /proc does not show: administrators can hide those of
-// other users.
+// hidden reports whether a process runs that /proc does not show: administrators can hide other
+// users' processes.
 func hidden(pid int) bool { return errors.Is(syscall.Kill(pid, 0), fs.ErrPermission) }
 
-// findProcess names process pid. On an error it gives what is known of the machine. One that has
-// ended and only waits for its parent to take note does not exist.
+// findProcess identifies process pid. On an error it returns what it knows about the machine. A
+// process that has ended and only waits for its parent to notice does not exist.
 func findProcess(proc string, pid int) (Process, error) {
 	p := Process{PID: pid}
 	var err error
@@ -94,7 +94,8 @@ func findProcess(proc string, pid int) (Process, error) {
 	return p, nil
 }
 
-// startTime is when a process started. One that has ended, and whose parent took no note, is none.
+// startTime is when a process started. One that has ended, and only waits for its parent to notice,
+// is none.
 func startTime(proc string, pid int) (string, error) {
 	fs, err := procfs.NewFS(proc)
 	if err != nil {

@@ -8,9 +8,8 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// Programs are the numbers of the processes on this machine that belong to the run: programs that
-// it has started, and what these have started. Other users' are not seen, nor is the calling
-// process.
+// Programs are the numbers of the processes on this machine that belong to the run: its programs,
+// and what these have started. Other users' processes and the calling process are left out.
 func Programs(d Dir) ([]int, error) {
 	processes, err := procfs.AllProcs()
 	if err != nil {

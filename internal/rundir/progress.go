@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// Progress is the file with the last update that a training has reported. It is there after a kill
-// too: whoever starts the training again reads in it where it died.
+// Progress is the file with the last update that a training has reported. It survives a kill, so
+// the next start reads in it where the training died.
 func (d Dir) Progress() string { return d.join("progress") }
 
-// Deaths is the file with a line for each start whose ranks died: the start's number, the step and
+// Deaths is the file with a line for each start whose ranks died: the start's number, the cell and
 // the update.
 func (d Dir) Deaths() string { return d.join("deaths") }
 
@@ -29,8 +29,8 @@ func OpenProgress(d Dir) (*ProgressFile, error) {
 	return &ProgressFile{f}, nil
 }
 
-// Report notes an update. It takes some microseconds and survives a kill of the process; what a
-// full disk does not take is lost.
+// Report notes an update. It takes some microseconds and survives a kill of the process. On a full
+// disk the update is lost.
 func (p *ProgressFile) Report(update int64) {
 	if p != nil {
 		_, _ = p.file.WriteAt(fmt.Appendf(nil, "%-20d\n", update), 0)
@@ -55,7 +55,7 @@ func ReadProgress(d Dir) int64 {
 	return update
 }
 
-// ClearProgress forgets the progress: a step begins.
+// ClearProgress removes the progress, because a cell begins.
 func ClearProgress(d Dir) error {
 	if err := os.Remove(d.Progress()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("forget the progress of an earlier start: %w", err)
@@ -70,8 +70,8 @@ type Death struct {
 	Update int64
 }
 
-// Repeats reports whether d happened where the start before it died too. That is a bug in the
-// program, not bad luck.
+// Repeats reports whether the start before d died at the same place, which is a bug in the program,
+// not bad luck.
 func (d Death) Repeats(before Death) bool {
 	return before.Start == d.Start-1 && before.Step == d.Step && before.Update == d.Update
 }
@@ -89,7 +89,7 @@ func AddDeath(dir Dir, d Death) error {
 	return nil
 }
 
-// LastDeaths are the last two recorded deaths, the newest last; a zero one stands for none.
+// LastDeaths are the last two recorded deaths, the newest last. The zero value means none.
 func LastDeaths(dir Dir) (before, last Death, err error) {
 	text, err := os.ReadFile(dir.Deaths())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

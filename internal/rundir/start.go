@@ -16,22 +16,22 @@ const RequeueCode = 75
 // Starts is the file with a line for each start of the run: the job's id, or "local", and the time.
 func (d Dir) Starts() string { return d.join("starts") }
 
-// Finished is the folder of marks of the steps that ended well, which no later start runs again.
+// Finished is the folder of marks of the cells that ended well, which no later start runs again.
 func (d Dir) Finished() string { return d.join("finished") }
 
-// FinishedStep is the mark of one step: a file with the number of the start that finished it.
+// FinishedStep is the mark of one cell: a file with the number of the start that finished it.
 func (d Dir) FinishedStep(step string) string { return filepath.Join(d.Finished(), step) }
 
-// Stopped is the file that says that the program of start number n was told to stop, and saved.
+// Stopped is a mark: the program of start number n was told to stop, and has saved.
 func (d Dir) Stopped(n string) string { return d.join("stopped-" + n) }
 
-// Spec is the file of the job as it was submitted: what "submit resume" starts again.
+// Spec is the file of the job as it was submitted, which "submit resume" starts again.
 func (d Dir) Spec() string { return d.join("job.json") }
 
-// StepCheckpoints is the folder of a step's checkpoints.
+// StepCheckpoints is the folder of a cell's checkpoints.
 func (d Dir) StepCheckpoints(step string) string { return filepath.Join(d.Checkpoints(), step) }
 
-// CountStarts tells how often the run was started.
+// CountStarts is the number of the run's starts.
 func CountStarts(d Dir) (int, error) {
 	text, err := os.ReadFile(d.Starts())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -58,13 +58,13 @@ func AddStart(d Dir, word string) (number int, err error) {
 	return CountStarts(d)
 }
 
-// IsFinished tells whether a step ended well in an earlier start.
+// IsFinished reports whether a cell ended well in an earlier start.
 func IsFinished(d Dir, step string) bool {
 	_, err := os.Stat(d.FinishedStep(step))
 	return err == nil
 }
 
-// MarkFinished records that a step ended well, in start number n.
+// MarkFinished records that a cell ended well, in start number n.
 func MarkFinished(d Dir, step string, n int) error {
 	if err := os.MkdirAll(d.Finished(), 0o700); err != nil {
 		return fmt.Errorf("record the end of cell %s: %w", step, err)
@@ -72,7 +72,7 @@ func MarkFinished(d Dir, step string, n int) error {
 	return WriteFileAtomic(d.FinishedStep(step), fmt.Appendln(nil, n), 0o600)
 }
 
-// FinishedSteps are the names of the steps that ended well, sorted.
+// FinishedSteps are the names of the cells that ended well, sorted.
 func FinishedSteps(d Dir) ([]string, error) {
 	entries, err := os.ReadDir(d.Finished())
 	if errors.Is(err, fs.ErrNotExist) {

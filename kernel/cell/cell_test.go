@@ -63,7 +63,7 @@ func TestPrepare(t *testing.T) {
 		{name: "script", code: "%%script python3 -u\n%x", want: "%%script \"/s\" 0 python3 -u\n%x"},
 		{name: "a script without a command is GoNB's to refuse", code: "%%script", want: "%%script"},
 		{name: "writefile", code: "%%writefile a\n!x", want: "%%writefile a\n!x"},
-		{name: "known magics", code: "%env A B\n%ls\n% \n%", want: "%env A B\n%ls\n% \n%"},
+		{name: "known magics", code: "%env A B\n%ls\n% \n%", want: "%env A B\n%ls\n\n%"},
 		{name: "may fail", code: "%allow_fail\n!false", want: "\n!/s 2 /bin/bash -c false", allow: true},
 		{name: "unknown magic", code: "var x int\n%nothing bar", want: "var x int\n%nothing bar", err: "line 2: unknown magic %nothing: %help lists them"},
 		{name: "misspelled keep", code: "%kep x", want: "%kep x", err: "unknown magic %kep: did you mean %keep?"},

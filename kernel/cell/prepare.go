@@ -59,6 +59,11 @@ func Prepare(code, status string) Prepared {
 	if c.Program != nil {
 		p.program(c)
 	}
+	for i, kind := range c.Kinds {
+		if kind == gocell.MarkLine {
+			p.lines[i] = "" // It would end GoNB.
+		}
+	}
 	for _, call := range c.Calls {
 		if err := p.call(call); err != nil {
 			p.Err = fmt.Errorf("line %d: %w", call.Line, err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"gonbatch/internal/rundir"
 	"gonbatch/submit/export"
 )
 
@@ -162,22 +163,22 @@ func compile(ctx context.Context, moduleDir, out string, m *export.Module, tools
 }
 
 // compileArgs are the go command's arguments that compile steps with the same flags.
-func compileArgs(out string, steps []export.Step) []string {
+func compileArgs(out string, steps []rundir.Step) []string {
 	verb, to := []string{"build"}, out+string(filepath.Separator)
 	if steps[0].Test {
 		verb, to = []string{"test", "-c", "-vet=off"}, filepath.Join(out, steps[0].Name)
 	}
 	args := slices.Concat(verb, baseFlags, steps[0].BuildFlags, []string{"-o", to})
 	for _, step := range steps {
-		args = append(args, "./"+step.Package)
+		args = append(args, "./"+step.Name)
 	}
 	return args
 }
 
 // flagGroups are the programs, together where they have the same flags, in the order of the steps. One that runs tests is always
 // alone.
-func flagGroups(m *export.Module) [][]export.Step {
-	var groups [][]export.Step
+func flagGroups(m *export.Module) [][]rundir.Step {
+	var groups [][]rundir.Step
 	place := map[string]int{}
 	for _, step := range m.Programs() {
 		key := strings.Join(step.BuildFlags, "\x00")
@@ -201,7 +202,7 @@ var baseFlags = []string{"-trimpath", "-ldflags=-s -w"}
 var refusedFlags = []string{"-o", "-C", "-n", "-i", "-modfile", "-overlay", "-buildmode"}
 
 // checkFlags refuses %goflags that would build something else, or nothing.
-func checkFlags(m *export.Module, step export.Step) error {
+func checkFlags(m *export.Module, step rundir.Step) error {
 	for _, flag := range step.BuildFlags {
 		name, _, _ := strings.Cut("-"+strings.TrimLeft(flag, "-"), "=")
 		if strings.HasPrefix(flag, "-") && slices.Contains(refusedFlags, name) {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gonbatch/internal/nbformat"
+	"gonbatch/internal/rundir"
 	"gonbatch/submit/export"
 )
 
@@ -63,7 +64,7 @@ func cells(sources ...string) *nbformat.Notebook {
 }
 
 // run runs a step's program with its arguments and environment.
-func run(t *testing.T, r *Result, step export.Step) (output string, err error) {
+func run(t *testing.T, r *Result, step rundir.Step) (output string, err error) {
 	t.Helper()
 	cmd := exec.Command(r.Programs[step.Name], step.Args...)
 	cmd.Env = os.Environ()

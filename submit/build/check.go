@@ -56,7 +56,7 @@ func compileOnly(ctx context.Context, m *export.Module, tools *toolchain) error 
 			args = append(args, "-test")
 		}
 		for _, step := range steps {
-			args = append(args, "./"+step.Package)
+			args = append(args, "./"+step.Name)
 		}
 		output, err := tools.run(ctx, args...)
 		if ctx.Err() != nil {

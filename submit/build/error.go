@@ -138,7 +138,7 @@ func cellProblem(m *export.Module, message string) (p Problem, ok bool) {
 func cellColumn(m *export.Module, file string, line, col int, sourceLine string) int {
 	trimmed := strings.TrimLeft(sourceLine, " \t")
 	for _, step := range m.Programs() {
-		text := programLine(string(m.Files[step.File()]), file, line, trimmed)
+		text := programLine(string(m.Files[step.Source()]), file, line, trimmed)
 		if text == "" {
 			continue
 		}

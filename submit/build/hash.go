@@ -27,7 +27,7 @@ func contentHash(m *export.Module, tools *toolchain) (string, error) {
 		fmt.Fprintf(sum, "%s=%q\n", name, tools.env[name])
 	}
 	for _, step := range m.Programs() {
-		fmt.Fprintf(sum, "step %q %q %q %v\n", step.Name, step.Package, step.BuildFlags, step.Test)
+		fmt.Fprintf(sum, "step %q %q %v\n", step.Name, step.BuildFlags, step.Test)
 	}
 	for _, name := range m.FileNames() {
 		if name == "go.mod" {

@@ -16,7 +16,7 @@ func vet(ctx context.Context, m *export.Module, tools *toolchain) ([]Problem, er
 	for _, steps := range flagGroups(m) {
 		args := slices.Concat([]string{"vet"}, baseFlags, steps[0].BuildFlags)
 		for _, step := range steps {
-			args = append(args, "./"+step.Package)
+			args = append(args, "./"+step.Name)
 		}
 		output, err := tools.run(ctx, args...)
 		if ctx.Err() != nil {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"gonbatch/submit/report"
 	"slices"
 	"strings"
 
@@ -33,20 +34,10 @@ type Places struct {
 	Some bool
 }
 
-// Setting is an effective value.
-type Setting struct {
-	// Key is the flag's long name.
-	Key string
-	// Value is the value as the flag prints it.
-	Value string
-	// Origin is where the value comes from: "default", "flag --nodes", "SUBMIT_NODES", or a file and line.
-	Origin string
-}
-
 // Config is what Load found.
 type Config struct {
 	// Settings are all settings, sorted by key.
-	Settings []Setting
+	Settings []report.Setting
 	// Files are the configuration files that were read.
 	Files []string
 	// Warnings say what was not used although it may have been meant to be.
@@ -61,6 +52,17 @@ func (c *Config) Origin(key string) string {
 		}
 	}
 	return ""
+}
+
+// Given are the options that somebody has set, by key.
+func (c *Config) Given() map[string]any {
+	given := map[string]any{}
+	for _, s := range c.Settings {
+		if s.Origin != Default {
+			given[s.Key] = s.Value
+		}
+	}
+	return given
 }
 
 // Default is the Origin of values that nobody set.
@@ -84,7 +86,7 @@ func Load(flags *pflag.FlagSet, places Places) (*Config, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.Settings = append(c.Settings, Setting{Key: flag.Name, Value: flag.Value.String(), Origin: origin})
+		c.Settings = append(c.Settings, report.Setting{Key: flag.Name, Value: flag.Value.String(), Origin: origin})
 	}
 	return c, nil
 }

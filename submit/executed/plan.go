@@ -13,19 +13,13 @@ type Plan struct {
 	// Input is the notebook's path.
 	Input string
 	// Steps are the job's steps, in the order in which they run.
-	Steps []Step
+	Steps []rundir.Step
 	// LeftOut are the numbers of the code cells that are no part of the job.
 	LeftOut []int
 	// Parameters are the values given for the notebook's parameters.
 	Parameters map[string]string
 	// Version is gonbatch's own.
 	Version string
-}
-
-// Step is a step, and the number of its cell, from 1.
-type Step struct {
-	Name string
-	Cell int
 }
 
 // steps are the names of a cell's steps.

@@ -80,7 +80,7 @@ func newJob(t *testing.T) *job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan := Plan{Input: "/home/ada/x.ipynb", Steps: []Step{{"a", 3}, {"a2", 3}, {"b", 5}, {"c", 6}}, LeftOut: []int{4}, Parameters: map[string]string{"n": "3"}}
+	plan := Plan{Input: "/home/ada/x.ipynb", Steps: []rundir.Step{{Name: "a", Cell: 3}, {Name: "a2", Cell: 3}, {Name: "b", Cell: 5}, {Name: "c", Cell: 6}}, LeftOut: []int{4}, Parameters: map[string]string{"n": "3"}}
 	if err := Prepare(dir, nb, plan); err != nil {
 		t.Fatal(err)
 	}
@@ -347,7 +347,7 @@ func TestSettleBeforeTheBegin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := Prepare(dir, nb, Plan{Input: "x.ipynb", Steps: []Step{{"a", 1}}}); err != nil {
+		if err := Prepare(dir, nb, Plan{Input: "x.ipynb", Steps: []rundir.Step{{Name: "a", Cell: 1}}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := Settle(dir, time.Now, tt.outcome); err != nil {

@@ -157,7 +157,8 @@ func TestShellCommands(t *testing.T) {
 	}
 }
 
-// TestResultValues: what %result declares is not there in a job, and it is said which cells can't stay.
+// TestResultValues: what %result declares is not there in a job, and it is said which cells can't
+// stay.
 func TestResultValues(t *testing.T) {
 	tests := []struct{ name, line, warning string }{
 		{"shown only", "%result 7", ""},
@@ -346,12 +347,13 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// checkLines checks that every identifier that begins a line of a program stands in that line of that cell which its
-// position says, and gives the number of those identifiers. (gofmt may join lines; then the first one's number counts.)
+// checkLines checks that every identifier that begins a line of a program stands in that line of
+// that cell which its position says, and gives the number of those identifiers. (gofmt may join
+// lines; then the first one's number counts.)
 func checkLines(t testing.TB, m *Module) (checked int) {
 	t.Helper()
 	for _, step := range m.Steps {
-		data := m.Files[step.Package+"/main.go"]
+		data := m.Files[step.Name+"/main.go"]
 		fset := token.NewFileSet()
 		file := fset.AddFile("main.go", -1, len(data))
 		var s scanner.Scanner

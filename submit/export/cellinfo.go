@@ -29,7 +29,7 @@ func (c *cellInfo) script(place string, mayFail bool) script.Step {
 	return script.Step{Notebook: c.ref.Notebook, Place: place, MayFail: mayFail}
 }
 
-// describeCells finds the heading and the name in directives of every cell.
+// describeCells finds the heading above every cell, and its name in directives.
 func describeCells(nb *nbformat.Notebook) []*cellInfo {
 	name := printable(filepath.Base(nb.Path))
 	heading := ""
@@ -49,7 +49,8 @@ func describeCells(nb *nbformat.Notebook) []*cellInfo {
 	return infos
 }
 
-// printable makes a file name fit for a line of Go source: what would end the line, or cannot be shown, becomes "_".
+// printable makes a file name safe for a line of Go source: runes that would end the line or can't
+// be shown become "_".
 func printable(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
@@ -62,7 +63,7 @@ func printable(name string) string {
 // headingLine is a heading of Markdown.
 var headingLine = regexp.MustCompile(`^ {0,3}#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$`)
 
-// lastHeading is the last heading in a text of Markdown; lines within code fences are none.
+// lastHeading is the last heading in Markdown; lines within code fences don't count.
 func lastHeading(text string) string {
 	heading, fenced := "", false
 	for _, line := range strings.Split(text, "\n") {

@@ -44,7 +44,8 @@ type deadEnd struct {
 	how  string
 }
 
-// findDeadEnd looks at a main's last statement. It says nothing where the main may also end elsewhere.
+// findDeadEnd looks at a main's last statement. It says nothing where the main may also end
+// elsewhere.
 func (p *cellParser) findDeadEnd(body *ast.BlockStmt) *deadEnd {
 	if body == nil || len(body.List) == 0 {
 		return nil
@@ -61,7 +62,8 @@ func (p *cellParser) findDeadEnd(body *ast.BlockStmt) *deadEnd {
 	return nil
 }
 
-// mayLeave tells whether a statement may leave its function, or, where loop is set, the loop that it is in.
+// mayLeave reports whether a statement may leave its function, or, where loop is set, the loop that
+// it is in.
 func mayLeave(n ast.Node, loop bool) (found bool) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -78,7 +80,7 @@ func mayLeave(n ast.Node, loop bool) (found bool) {
 	return found
 }
 
-// endlessly says how a statement never gets to its end, or "".
+// endlessly describes how a statement never ends; "" if it may.
 func endlessly(statement ast.Stmt) string {
 	switch s := statement.(type) {
 	case *ast.SelectStmt:
@@ -101,7 +103,7 @@ func endlessly(statement ast.Stmt) string {
 	return ""
 }
 
-// exitsWithZero tells whether os.Exit's argument may be 0: it is anything but another number.
+// exitsWithZero reports whether os.Exit's argument may be 0: it is not another number.
 func exitsWithZero(call *ast.CallExpr) bool {
 	if len(call.Args) != 1 {
 		return true

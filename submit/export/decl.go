@@ -8,8 +8,8 @@ import (
 	"gonbatch/internal/gocell"
 )
 
-// chunk is a piece of a declaration's text. The lines of an aligned chunk are lines of the cell, from line on; those of a
-// chunk with line 0 are from no cell.
+// chunk is a piece of a declaration's text. The lines of an aligned chunk are lines of the cell,
+// from line on; those of a chunk with line 0 are from no cell.
 type chunk struct {
 	text string
 	line int
@@ -21,7 +21,8 @@ type ident struct {
 	offset int
 }
 
-// decl is one declaration that the kernel remembers: a type, a const block, a var, a tuple of vars, a func or a method.
+// decl is one declaration that the kernel remembers: a type, a const block, a var, a tuple of vars,
+// a func or a method.
 type decl struct {
 	// key orders declarations of a kind: the first name, or Type~Method.
 	key  string
@@ -40,7 +41,7 @@ type decl struct {
 	formatted string
 }
 
-// render gives the declaration's text gofmt-ed, with //line directives if they are wanted.
+// render returns the declaration's text gofmt-ed, with //line directives if they are wanted.
 func (d *decl) render(positions bool) (string, error) {
 	if !positions {
 		return formatDecl(d.cell, d.text())
@@ -55,8 +56,9 @@ func (d *decl) render(positions bool) (string, error) {
 	return d.formatted, nil
 }
 
-// drop takes one name out of the declaration and tells whether that leaves it with none. A const block keeps the line with
-// a blank for the name, so that iota counts on as before; of a tuple nothing is left, as in GoNB.
+// drop takes one name out of the declaration and reports whether that leaves none. A const
+// block keeps the line with a blank for the name, so that iota counts on as before; of a tuple
+// nothing is left, as in GoNB.
 func (d *decl) drop(name string) (gone bool) {
 	if d.kind != token.CONST {
 		return true
@@ -66,7 +68,7 @@ func (d *decl) drop(name string) (gone bool) {
 	return len(d.names) == 0
 }
 
-// rename gives the idents called name another one.
+// rename gives the idents called name another name.
 func (d *decl) rename(name, to string) {
 	if d.renamed == nil {
 		d.renamed = map[string]string{}

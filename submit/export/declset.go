@@ -15,7 +15,7 @@ type declSet struct {
 	blanks []*decl
 }
 
-// newDeclSet gives a kernel's memory at its start.
+// newDeclSet is the memory of a kernel that has just started.
 func newDeclSet() *declSet {
 	return &declSet{imports: map[string]*importDecl{}, byName: map[string]*decl{}}
 }
@@ -36,7 +36,7 @@ func (s *declSet) add(cell *cellDecls) {
 	}
 }
 
-// remove forgets the declaration of a name and tells whether there was one.
+// remove forgets the declaration of a name and reports whether there was one.
 func (s *declSet) remove(name string) bool {
 	d, ok := s.byName[name]
 	if !ok {
@@ -53,7 +53,8 @@ func (s *declSet) remove(name string) bool {
 	return true
 }
 
-// forget is %rm: it removes an import or a declaration by its key and tells whether there was one.
+// forget is %rm: it removes an import or a declaration by its key and reports whether there was
+// one.
 func (s *declSet) forget(key string) bool {
 	if _, ok := s.imports[key]; ok {
 		delete(s.imports, key)
@@ -65,8 +66,9 @@ func (s *declSet) forget(key string) bool {
 // kindOrder is GoNB's order of the kinds of declarations.
 var kindOrder = []token.Token{token.TYPE, token.CONST, token.VAR, token.FUNC}
 
-// sorted gives the declarations in GoNB's order: types, consts, vars, funcs, each by key. The order decides in which
-// sequence variables and init functions are run, so it is part of what a notebook means.
+// sorted returns the declarations in GoNB's order: types, consts, vars, funcs, each by key. The
+// order decides in which order variables and init functions run, so it is part of what a notebook
+// means.
 func (s *declSet) sorted() []*decl {
 	seen := map[*decl]bool{}
 	all := slices.Clone(s.blanks)
@@ -85,7 +87,7 @@ func (s *declSet) sorted() []*decl {
 	return all
 }
 
-// sortedImports gives the imports by path, then name.
+// sortedImports returns the imports by path, then name.
 func (s *declSet) sortedImports() []*importDecl {
 	all := make([]*importDecl, 0, len(s.imports))
 	for _, imp := range s.imports {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/scanner"
 	"go/token"
+	"gonbatch/internal/rundir"
 	"io/fs"
 	"os"
 	"path"
@@ -16,9 +17,9 @@ import (
 // embedDirective begins the comment above a variable that holds files.
 const embedDirective = "//go:embed"
 
-// embed copies the files that a program embeds from the notebook's folder into the program's. A file that nothing matches is a
-// mistake in the cell that embeds it.
-func (e *exporter) embed(step Step, program []byte) error {
+// embed copies the files that a program embeds from the notebook's folder into the program's. A
+// pattern that matches no file is a mistake in its cell.
+func (e *exporter) embed(step rundir.Step, program []byte) error {
 	if !strings.Contains(string(program), embedDirective) {
 		return nil
 	}
@@ -104,7 +105,7 @@ func embedPatterns(args string) (patterns []string) {
 }
 
 // embedPattern adds the files that a pattern matches, by go:embed's own rules.
-func (e *exporter) embedPattern(step Step, pattern string) error {
+func (e *exporter) embedPattern(step rundir.Step, pattern string) error {
 	glob, all := strings.CutPrefix(pattern, "all:")
 	if !fs.ValidPath(glob) {
 		return fmt.Errorf("//go:embed %s: give a path below the notebook's folder, without .. and not absolute", pattern)
@@ -138,13 +139,13 @@ func (e *exporter) embedPattern(step Step, pattern string) error {
 }
 
 // embedFile adds one file.
-func (e *exporter) embedFile(step Step, name string) error {
+func (e *exporter) embedFile(step rundir.Step, name string) error {
 	data, err := os.ReadFile(filepath.Join(e.dir, filepath.FromSlash(name)))
 	if err != nil {
 		return err
 	}
-	to := step.Package + "/" + name
-	if to == step.File() {
+	to := step.Name + "/" + name
+	if to == step.Source() {
 		return errors.New("the exported program itself has that name; give the file another one")
 	}
 	e.module.Files[to] = data

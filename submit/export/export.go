@@ -11,6 +11,7 @@ import (
 	"golang.org/x/mod/modfile"
 
 	"gonbatch/internal/nbformat"
+	"gonbatch/internal/rundir"
 	"gonbatch/submit/export/gomod"
 )
 
@@ -19,13 +20,15 @@ const DefaultModulePath = "notebook"
 
 // Options say what to export and with what.
 type Options struct {
-	// Cells picks main cells by tag, cell id, number or step name; empty is all that no tag leaves out.
+	// Cells picks main cells by tag, cell id, number or step name; empty is all that no tag leaves
+	// out.
 	Cells []string
 	// SourceDir is gonbatch's own source tree (source.Dir gives it), for go.mod.
 	SourceDir string
 	// ModulePath is the module's path; empty is DefaultModulePath.
 	ModulePath string
-	// ModuleCache is the folder of downloaded modules, where packages' names are looked up; empty is Go's default.
+	// ModuleCache is the folder of downloaded modules, where packages' names are looked up; empty
+	// is Go's default.
 	ModuleCache string
 	// Script asks for one program as one file, laid out for a person: Module.Script gives it.
 	Script bool
@@ -61,7 +64,7 @@ type exporter struct {
 	mod     *modfile.File
 	names   *gomod.Names
 	module  *Module
-	all     []Step // also those that are not picked
+	all     []rundir.Step // also those that are not picked
 	edits   []gomod.Edit
 	imports map[string]bool
 	// deadEnds are the ends of mains that never end well, by step.
@@ -131,23 +134,21 @@ func (e *exporter) cell(cell *cellInfo) error {
 }
 
 // newStep is the step of a main cell, as the session stands.
-func (e *exporter) newStep(cell *cellInfo, name string) Step {
-	step := Step{
-		Name: name, Package: name, Cell: cell.Number, CellID: cell.ID, Test: e.session.isTest,
+func (e *exporter) newStep(cell *cellInfo, name string) rundir.Step {
+	step := rundir.Step{
+		Name: name, Cell: cell.Number, CellID: cell.ID, Test: e.session.isTest,
 		Args: slices.Clone(e.session.cellArgs), Env: maps.Clone(e.session.env), Dir: e.session.dir,
 		BuildFlags: slices.Clone(e.session.goFlags), MayFail: cell.HasTag(MayFailTag),
 	}
 	step.Once = step.Test || slices.ContainsFunc(OnceTags, cell.HasTag)
-	if step.Once || step.MayFail {
-		step.Script = name + ".sh"
-	}
 	return step
 }
 
-// program is what a step's source is made of. Each declaration is in the first program behind it, so that its mistakes are found,
-// and in all that need it.
-func (e *exporter) program(step Step, cell *cellInfo, main *decl) program {
-	// A dot import is an error where nothing uses it, and what would cannot be told from the text. Tests are named by nobody.
+// program is what a step's source is made of. Each declaration is in the first program behind it,
+// so that its mistakes are found, and in all that need it.
+func (e *exporter) program(step rundir.Step, cell *cellInfo, main *decl) program {
+	// A dot import is an error where nothing uses it, and what would cannot be told from the text.
+	// Tests are named by nobody.
 	imports := e.session.decls.sortedImports()
 	hasDot := slices.ContainsFunc(imports, func(imp *importDecl) bool { return imp.name == "." })
 	decls := needed(e.session.decls.sorted(), main, func(d *decl) bool { return hasDot || step.Test || !e.shown[d] && !e.script })
@@ -184,9 +185,9 @@ func (e *exporter) step(cell *cellInfo, name string, main *decl) error {
 	if !step.Once {
 		e.session.notes = append(e.session.notes, e.session.findings.ofProgram()...)
 	}
-	e.module.Files[step.File()] = data
-	if step.Script != "" {
-		e.module.Files[step.Script] = cell.script(printable(cell.ref.String()), step.MayFail).Program(step.Name)
+	e.module.Files[step.Source()] = data
+	if script := step.Script(); script != "" {
+		e.module.Files[script] = cell.script(printable(cell.ref.String()), step.MayFail).Program(step.Name)
 	}
 	e.module.Steps = append(e.module.Steps, step)
 	return e.embed(step, data)

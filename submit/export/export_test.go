@@ -50,7 +50,7 @@ func cells(sources ...string) *nbformat.Notebook {
 func describe(m *Module) string {
 	var b strings.Builder
 	for _, step := range m.Steps {
-		if step.IsShell() {
+		if step.Shell {
 			fmt.Fprintf(&b, "shell %s: cell %d line %d (%s) env=%v dir=%q %s\n", step.Name, step.Cell, step.Line, step.CellID, step.Env, step.Dir, step.Title)
 			continue
 		}
@@ -101,7 +101,7 @@ func TestGolden(t *testing.T) {
 func checkFormatted(t testing.TB, m *Module) {
 	t.Helper()
 	for _, step := range m.Programs() {
-		data := m.Files[step.Package+"/main.go"]
+		data := m.Files[step.Name+"/main.go"]
 		formatted, err := format.Source(data)
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", step.Name, err, data)
@@ -115,7 +115,7 @@ func checkFormatted(t testing.TB, m *Module) {
 // TestHandlers: the table and the handlers have the same magics.
 func TestHandlers(t *testing.T) {
 	for _, m := range gocell.Magics {
-		if _, ok := handlers[m.Name]; ok != (m.InJob == gocell.Applies || m.InJob == gocell.Step) {
+		if _, ok := handlers[m.Name]; ok != (m.InJob == gocell.Applies || m.InJob == gocell.Once) {
 			t.Errorf("%s: %s in a job, and it has a handler: %v", m.Name, m.InJob, ok)
 		}
 	}

@@ -11,18 +11,19 @@ import (
 // Flag is a flag that a notebook defines with the flag package.
 type Flag struct {
 	CellRef
-	// Name is the flag's name; Type what its values are; Default and Usage are as the cell has them.
+	// Name is the flag's name; Type what its values are; Default and Usage are as the cell has
+	// them.
 	Name, Type, Default, Usage string
 }
 
-// flagArguments are the places of name, default and usage among the arguments of the flag package's functions, -1 for
-// none. Those whose name ends in Var have one argument before them.
+// flagArguments are the indexes of name, default and usage among the arguments of the flag
+// package's functions, or -1. Functions whose name ends in Var have one more argument before these.
 var flagArguments = map[string][3]int{
 	"Bool": {0, 1, 2}, "Int": {0, 1, 2}, "Int64": {0, 1, 2}, "Uint": {0, 1, 2}, "Uint64": {0, 1, 2}, "Float64": {0, 1, 2},
 	"String": {0, 1, 2}, "Duration": {0, 1, 2}, "Text": {0, 1, 2}, "": {0, -1, 1}, "Func": {0, -1, 1}, "BoolFunc": {0, -1, 1},
 }
 
-// readFlag reads a call that defines a flag; text gives the source between two positions.
+// readFlag reads a call that defines a flag. text returns the source between two positions.
 func readFlag(cell *cellInfo, call *ast.CallExpr, text func(from, to token.Pos) string) (Flag, bool) {
 	sel, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {
@@ -70,7 +71,7 @@ func (p *cellParser) flagsIn(file *ast.File) {
 	})
 }
 
-// addFlags appends flags; one of a name that is there already takes its place, as a cell that is run again does.
+// addFlags appends flags. A flag replaces an earlier one of the same name.
 func addFlags(list, more []Flag) []Flag {
 	for _, f := range more {
 		list = slices.DeleteFunc(list, func(old Flag) bool { return old.Name == f.Name })

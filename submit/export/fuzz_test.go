@@ -11,8 +11,9 @@ import (
 	"gonbatch/internal/nbformat"
 )
 
-// FuzzNotebook composes notebooks of several cells. A NUL divides the cells, and "#" in front makes one markdown. What is
-// exported is formatted, the same each time, and no program has a line of Go that is in no cell.
+// FuzzNotebook composes notebooks of several cells. A NUL divides the cells, and "#" in front makes
+// one markdown. What is exported is formatted, the same each time, and no program has a line of Go
+// that is in no cell.
 func FuzzNotebook(f *testing.F) {
 	for _, name := range []string{"comments", "tuple", "iota", "magics", "methods", "redefine", "shells", "tags", "inits"} {
 		var all []string

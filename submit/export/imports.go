@@ -19,8 +19,8 @@ type importLine struct {
 	site       *importDecl // nil for one that no cell wrote
 }
 
-// selectors gives the packages that a program's body uses, each with what it takes from them: X.Sel where X is declared
-// nowhere in the file.
+// selectors returns the packages that a program's body uses, each with the symbols used: X.Sel
+// where the file declares no X.
 func selectors(body string) (map[string]map[string]bool, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), "", gocell.Header+body, 0)
 	if err != nil {
@@ -43,8 +43,8 @@ func selectors(body string) (map[string]map[string]bool, error) {
 	return used, nil
 }
 
-// chooseImports gives the imports of a program: of those that the cells have the ones that are used, and those of the
-// standard library that are missing, as goimports adds them for GoNB.
+// chooseImports returns the imports of a program: the cells' imports that it uses, and the packages
+// of the standard library that are missing, which goimports adds for GoNB.
 func chooseImports(remembered []*importDecl, body string, names *gomod.Names) ([]importLine, error) {
 	used, err := selectors(body)
 	if err != nil {
@@ -89,7 +89,8 @@ func (d *importDecl) importLine() importLine {
 	return line
 }
 
-// missingStdlib gives imports for the open names that are packages of the standard library, and closes them.
+// missingStdlib returns imports for the open names that are packages of the standard library, and
+// removes those names.
 func missingStdlib(open map[string]map[string]bool) []importLine {
 	var lines []importLine
 	for _, name := range slices.Sorted(maps.Keys(open)) {

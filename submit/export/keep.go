@@ -15,8 +15,8 @@ const (
 	keepInit = "init_!gonbatch__kept"
 )
 
-// keep is %keep: from this cell on, every program begins with the values with which the one before it ended.
-// They are files in the run directory.
+// keep is %keep: from this cell on, every program starts with the values that the one before it
+// ended with. They are files in the run directory.
 func (s *session) keep(m played) error {
 	change, err := m.Kept()
 	if err != nil {
@@ -31,7 +31,7 @@ func (s *session) keep(m played) error {
 	return nil
 }
 
-// addKept adds to the declarations, and to a main, what keeps the variables.
+// addKept adds the code that keeps the variables to the declarations and to a main.
 func (s *session) addKept(cell *cellInfo, main *decl) {
 	s.decls.remove(keptFunc)
 	s.decls.remove(keepInit)
@@ -45,7 +45,7 @@ func (s *session) addKept(cell *cellInfo, main *decl) {
 	s.addImport(cell, keepName, "gonbatch/kernel/keep")
 	s.addFunc(cell, keptFunc, fmt.Sprintf("func %s() %s.Vars { return %s.Vars{%s} }", keptFunc, keepName, keepName, strings.TrimSuffix(vars.String(), ", ")))
 	s.addFunc(cell, keepInit, fmt.Sprintf("func init() { %s().Load() }", keptFunc))
-	// A main is of one program: its text can be changed.
+	// A main belongs to one program, so its text can change.
 	last := &main.chunks[len(main.chunks)-1]
 	if at := strings.Index(last.text, "{"); at >= 0 {
 		last.text = last.text[:at+1] + " defer " + keptFunc + "().Save();" + last.text[at+1:]

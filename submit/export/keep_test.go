@@ -10,7 +10,8 @@ import (
 	"gonbatch/internal/nbformat"
 )
 
-// runSteps exports a notebook and runs its steps in order, with a run directory. It returns what each printed.
+// runSteps exports a notebook and runs its steps in order, with a run directory. It returns what
+// each printed.
 func runSteps(t *testing.T, nb *nbformat.Notebook) []string {
 	t.Helper()
 	root, err := filepath.Abs("../..")
@@ -27,7 +28,7 @@ func runSteps(t *testing.T, nb *nbformat.Notebook) []string {
 	}
 	var outputs []string
 	for _, step := range module.Steps {
-		cmd := exec.Command("go", "run", "./"+step.Package)
+		cmd := exec.Command("go", "run", "./"+step.Name)
 		cmd.Dir, cmd.Env = filepath.Join(dir, "m"), append(os.Environ(), "GONBATCH_RUN_DIR="+run)
 		out, err := cmd.CombinedOutput()
 		if err != nil {
@@ -38,7 +39,8 @@ func runSteps(t *testing.T, nb *nbformat.Notebook) []string {
 	return outputs
 }
 
-// TestKeep: %keep means in a job what it means in the kernel: a later main begins with the values with which an earlier one ended.
+// TestKeep: %keep means in a job what it means in the kernel: a later main begins with the values
+// with which an earlier one ended.
 func TestKeep(t *testing.T) {
 	outputs := runSteps(t, cells(
 		"type model struct{ W []int }\nvar m model\nvar n = 1\nfunc init_show() { println(\"init\", n) }\n%keep m, n",
@@ -63,7 +65,8 @@ func TestKeepMistakes(t *testing.T) {
 	}
 }
 
-// TestLastValue: the expression that a main ends in is printed; one by itself is for looking at, unless it is a call.
+// TestLastValue: the expression that a main ends in is printed; one by itself is for looking at,
+// unless it is a call.
 func TestLastValue(t *testing.T) {
 	outputs := runSteps(t, cells(
 		"var n = 6\nfunc f() int { fmt.Println(\"f\"); return n }\nn * 7",

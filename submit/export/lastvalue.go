@@ -9,9 +9,9 @@ import (
 // displayName is the name by which programs import package display; no cell has it.
 const displayName = "gonbatch__display"
 
-// lastValue makes Go of an expression that a cell ends in, whose value the kernel would show. In a main the
-// value is printed. After declarations, a call is the cell's main; anything else is there to be looked at,
-// and left out.
+// lastValue makes Go of an expression that a cell ends in, whose value the kernel would show. In a
+// main the value is printed. After declarations, a call is the cell's main; anything else is there
+// to be looked at, and left out.
 func (s *session) lastValue(cell *cellInfo, file *gocell.File) {
 	text := file.Text()
 	last, ok := gocell.LastValue(text)

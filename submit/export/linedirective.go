@@ -9,14 +9,16 @@ import (
 	"strings"
 )
 
-// tokenLine is a token of Go and the line where it stands: one of the cell, or one of the formatted text.
+// tokenLine is a token of Go and the line where it stands: one of the cell, or one of the formatted
+// text.
 type tokenLine struct {
 	line int
-	// first tells that the token begins its line of the formatted text.
+	// first is set if the token begins its line of the formatted text.
 	first bool
 }
 
-// renderDecl gives a declaration gofmt-ed, with //line directives wherever the lines do not count as those of the cell.
+// renderDecl returns a declaration gofmt-ed, with //line directives wherever the lines do not count
+// as those of the cell.
 func renderDecl(cell *cellInfo, chunks []chunk) (string, error) {
 	out, err := formatDecl(cell, chunks)
 	if err != nil {
@@ -30,7 +32,7 @@ func renderDecl(cell *cellInfo, chunks []chunk) (string, error) {
 	return insertDirectives(cell.file, out, origin, placed), nil
 }
 
-// formatDecl gives a declaration gofmt-ed.
+// formatDecl returns a declaration as gofmt writes it.
 func formatDecl(cell *cellInfo, chunks []chunk) (string, error) {
 	var text strings.Builder
 	for _, c := range chunks {
@@ -43,7 +45,8 @@ func formatDecl(cell *cellInfo, chunks []chunk) (string, error) {
 	return strings.TrimRight(string(formatted), "\n") + "\n", nil
 }
 
-// chunkTokens gives each token's line in the cell; a token from no cell has the line of the one before.
+// chunkTokens returns each token's line in the cell. A token from no cell has the line of the one
+// before it.
 func chunkTokens(chunks []chunk) []int {
 	var lines []int
 	last := 0
@@ -63,8 +66,8 @@ func chunkTokens(chunks []chunk) []int {
 	return lines
 }
 
-// scanTokens gives the tokens of src that gofmt neither adds nor removes, in order: no comments, commas, semicolons,
-// parentheses.
+// scanTokens returns the tokens of src that gofmt neither adds nor removes, in order: no comments,
+// commas, semicolons, parentheses.
 func scanTokens(src string) []tokenLine {
 	var tokens []tokenLine
 	fset := token.NewFileSet()
@@ -90,7 +93,8 @@ func scanTokens(src string) []tokenLine {
 	}
 }
 
-// insertDirectives puts a //line directive before the first token, and before each line whose number would differ.
+// insertDirectives puts a //line directive before the first token, and before each line whose
+// number would differ.
 func insertDirectives(file, text string, origin []int, placed []tokenLine) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	before := map[int]int{} // formatted line -> the cell's line that it is
@@ -116,7 +120,8 @@ func insertDirectives(file, text string, origin []int, placed []tokenLine) strin
 	return out.String()
 }
 
-// needsSeparator tells whether gofmt wants an empty comment line between a doc comment's text and a directive.
+// needsSeparator reports whether gofmt wants an empty comment line between a doc comment's text and
+// a directive.
 func needsSeparator(line, above string) bool {
 	if strings.HasPrefix(line, "\t") || strings.HasPrefix(line, " ") || !strings.HasPrefix(above, "//") {
 		return false

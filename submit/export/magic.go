@@ -21,7 +21,7 @@ func (m played) errorf(format string, args ...any) *CellError {
 	return m.cell.errorf(m.Line, format, args...)
 }
 
-// handlers play the magics that gocell's table lets a job apply, or makes steps of.
+// handlers play the magics that gocell's table lets a job apply or run once.
 var handlers = map[string]func(*session, played) error{
 	"%%":                 (*session).setArgs,
 	"%main":              (*session).setArgs,
@@ -116,7 +116,8 @@ func (s *session) setFlags(m played) error {
 	return nil
 }
 
-// reset is %reset, which forgets all declarations, and %reset go.mod, which forgets the changes to go.mod.
+// reset is %reset, which forgets all declarations, and %reset go.mod, which forgets the changes to
+// go.mod.
 func (s *session) reset(m played) error {
 	args := m.Args()
 	if len(args) > 1 || len(args) == 1 && args[0] != "go.mod" {

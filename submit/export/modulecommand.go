@@ -34,7 +34,7 @@ func (s *session) shellInModule(m played) error {
 // kernelDir is the variable with the kernel's folder: the notebook's, or where %cd went.
 var kernelDir = regexp.MustCompile(`\$(GONB_DIR\b|\{GONB_DIR\})`)
 
-// expandKernelDir puts the kernel's folder in the place of its variable.
+// expandKernelDir replaces the variable with the kernel's folder.
 func (s *session) expandKernelDir(command string) string {
 	dir := s.dir
 	if !filepath.IsAbs(dir) {

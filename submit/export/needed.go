@@ -8,15 +8,15 @@ import (
 	"gonbatch/internal/gocell"
 )
 
-// pieces are a declaration's words, as far as they say what a program needs.
+// pieces are a declaration's words, as far as they show what a program needs.
 type pieces struct {
 	// idents are all names in it: of what it declares, uses and selects.
 	idents map[string]bool
-	// acts tells that the program does something because of it, whether another declaration names it or not.
+	// acts is set if the program does something because of it, even if nothing names it.
 	acts bool
 }
 
-// inPieces gives the declaration's pieces. They are looked for once.
+// inPieces returns the declaration's pieces, which are computed once.
 func (d *decl) inPieces() pieces {
 	if d.words != nil {
 		return *d.words
@@ -30,11 +30,12 @@ func (d *decl) inPieces() pieces {
 	return p
 }
 
-// isActive tells whether the program runs the declaration by itself. calls tells that an initialiser of it may have an effect.
+// isActive reports whether the program runs the declaration even if nothing names it. calls is set
+// if its initialiser may have an effect.
 func (d *decl) isActive(calls bool) bool {
 	for _, c := range d.chunks {
 		if strings.Contains(c.text, "//export ") || strings.Contains(c.text, "//go:linkname ") {
-			return true // C or another package has its name.
+			return true // C or another package refers to it.
 		}
 	}
 	switch {
@@ -48,7 +49,8 @@ func (d *decl) isActive(calls bool) bool {
 	return false
 }
 
-// effects are tokens in whose expressions a program may call, wait or panic. Some harmless ones are among them.
+// effects are the tokens of expressions that may call, wait or panic. Some of these expressions are
+// harmless.
 var effects = map[token.Token]bool{
 	token.LPAREN: true, token.ARROW: true, token.MUL: true, token.QUO: true, token.REM: true, token.SHL: true, token.SHR: true,
 	token.PERIOD: true,
@@ -74,8 +76,8 @@ func (p *pieces) read(text string) {
 	}
 }
 
-// needed gives the declarations, in their order, that a program needs: what its main names, what that names, and what acts by
-// itself; and those for which also tells.
+// needed returns the declarations that a program needs, in their order: what its main names, what
+// those name, what acts by itself, and those for which also returns true.
 func needed(all []*decl, main *decl, also func(*decl) bool) []*decl {
 	byName := map[string][]*decl{}
 	for _, d := range all {

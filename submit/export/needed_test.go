@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestNeeded: each program has what it needs, and each declaration is in the first program behind it.
+// TestNeeded: each program has what it needs, and each declaration is in the first program behind
+// it.
 func TestNeeded(t *testing.T) {
 	tests := []struct {
 		name string
@@ -30,7 +31,7 @@ func TestNeeded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			first, second := string(m.Files[m.Steps[0].File()]), string(m.Files[m.Steps[1].File()])
+			first, second := string(m.Files[m.Steps[0].Source()]), string(m.Files[m.Steps[1].Source()])
 			for _, text := range tt.has {
 				if !strings.Contains(second, text) {
 					t.Errorf("lacks %q:\n%s", text, second)
@@ -61,7 +62,8 @@ func TestMarkdownComment(t *testing.T) {
 	}
 }
 
-// TestScriptOrder: a script has the notebook's order only where that initialises everything in the same sequence.
+// TestScriptOrder: a script has the notebook's order only where that initialises everything in the
+// same sequence.
 func TestScriptOrder(t *testing.T) {
 	for _, tt := range []struct {
 		name, cell, want string

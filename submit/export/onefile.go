@@ -11,8 +11,9 @@ import (
 	"al.essio.dev/pkg/shellescape"
 )
 
-// inNotebookOrder gives declarations in the order of the notebook and true, if a program that has them so does the same: Go runs
-// initialisers and init functions in the order in which they stand. Else they stay as they are.
+// inNotebookOrder returns declarations in the order of the notebook and true, if a program that has
+// them so does the same: Go runs initialisers and init functions in the order in which they stand.
+// Else they stay as they are.
 func inNotebookOrder(decls []*decl) ([]*decl, bool) {
 	ordered := slices.Clone(decls)
 	slices.SortStableFunc(ordered, func(a, b *decl) int {
@@ -29,7 +30,8 @@ func inNotebookOrder(decls []*decl) ([]*decl, bool) {
 	return ordered, true
 }
 
-// isFlag tells whether the declaration is a flag of package flag: those may be defined in any order.
+// isFlag reports whether the declaration is a flag of package flag: those may be defined in any
+// order.
 func (d *decl) isFlag() bool {
 	words := d.inPieces().idents
 	for word := range words {
@@ -68,7 +70,7 @@ func (p program) howToRun() string {
 	return text + "\n"
 }
 
-// checkScript gives an error where the notebook does not fit into one file of Go.
+// checkScript returns an error where the notebook does not fit into one file of Go.
 func (m *Module) checkScript() error {
 	programs := m.Programs()
 	switch {
@@ -82,7 +84,7 @@ func (m *Module) checkScript() error {
 		return fmt.Errorf("%s: cell %s runs tests, which need a module: export one", m.Notebook, programs[0].Name)
 	}
 	for _, name := range m.FileNames() {
-		if strings.HasPrefix(name, programs[0].Package+"/") && name != programs[0].File() {
+		if strings.HasPrefix(name, programs[0].Name+"/") && name != programs[0].Source() {
 			return fmt.Errorf("%s: cell %s embeds %s, and a script is one file: export a module", m.Notebook, programs[0].Name, name)
 		}
 	}
@@ -99,4 +101,4 @@ func (m *Module) programNames() []string {
 }
 
 // Script is the only program of a module that was exported with Options.Script, as one file.
-func (m *Module) Script() []byte { return m.Files[m.Programs()[0].File()] }
+func (m *Module) Script() []byte { return m.Files[m.Programs()[0].Source()] }

@@ -13,8 +13,8 @@ import (
 	"gonbatch/internal/gocell"
 )
 
-// ParametersTag is the tag of cells that declare parameters, and InjectedTag that of the cell in which papermill has put its
-// values for them.
+// ParametersTag is the tag of cells that declare parameters. InjectedTag is the tag of the cell
+// that papermill adds, with its values for them.
 const (
 	ParametersTag = "parameters"
 	InjectedTag   = "injected-parameters"
@@ -35,12 +35,12 @@ type parameters struct {
 	declared []Parameter
 }
 
-// apply notes the parameters of a cell and puts the given values in the place of the defaults. Each line stays
-// the same line of the cell.
+// apply records the parameters of a cell and replaces their defaults with the given values. No line
+// of the cell moves.
 func (p *parameters) apply(cell *cellInfo, file *gocell.File) error {
 	editor, ok := newParameterEditor(cell, file.Text())
 	if !ok {
-		return nil // The parser will say what is wrong with it.
+		return nil // parseDecls reports the mistake.
 	}
 	for _, d := range editor.file.Decls {
 		d, ok := d.(*ast.GenDecl)
@@ -57,7 +57,7 @@ func (p *parameters) apply(cell *cellInfo, file *gocell.File) error {
 	return nil
 }
 
-// spec notes the parameters of a spec, and puts in their values.
+// spec records the parameters of a spec, and sets their values.
 func (p *parameters) spec(e *parameterEditor, tok token.Token, spec *ast.ValueSpec) error {
 	for i, name := range spec.Names {
 		if name.Name == "_" {
@@ -76,7 +76,7 @@ func (p *parameters) spec(e *parameterEditor, tok token.Token, spec *ast.ValueSp
 	return nil
 }
 
-// declare notes a parameter; one of the same name above has no effect any more.
+// declare records a parameter. It replaces an earlier one of the same name.
 func (p *parameters) declare(param Parameter) {
 	at := slices.IndexFunc(p.declared, func(old Parameter) bool { return old.Name == param.Name })
 	if at < 0 {
@@ -86,7 +86,7 @@ func (p *parameters) declare(param Parameter) {
 	p.declared[at] = param
 }
 
-// check gives an error for a value that no cell has a parameter for.
+// check returns an error for a value whose parameter no cell declares.
 func (p *parameters) check(notebook string) error {
 	var names []string
 	cells := ""
@@ -114,7 +114,7 @@ func (p *parameters) check(notebook string) error {
 	return nil
 }
 
-// redeclared names the parameters with a value that a cell without the tag declares again.
+// redeclared returns the parameters with a given value that a cell without the tag declares again.
 func (p *parameters) redeclared(decls *cellDecls) (names []string) {
 	for _, d := range decls.decls {
 		for _, name := range d.names {
@@ -136,13 +136,13 @@ type parameterEditor struct {
 	edits []textEdit
 }
 
-// textEdit puts a text in the place of src[from:to].
+// textEdit replaces src[from:to] with a text.
 type textEdit struct {
 	from, to int
 	text     string
 }
 
-// newParameterEditor parses the cell and finds the types that can be known from the cell alone.
+// newParameterEditor parses the cell and finds the types that the cell alone shows.
 func newParameterEditor(cell *cellInfo, src string) (*parameterEditor, bool) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, "", src, parser.SkipObjectResolution)
@@ -150,7 +150,7 @@ func newParameterEditor(cell *cellInfo, src string) (*parameterEditor, bool) {
 		return nil, false
 	}
 	e := &parameterEditor{cell: cell, src: src, file: file, tok: fset.File(file.Pos()), types: map[*ast.Ident]types.Object{}}
-	check := types.Config{IgnoreFuncBodies: true, Error: func(error) {}} // What other cells declare is missing here.
+	check := types.Config{IgnoreFuncBodies: true, Error: func(error) {}} // The declarations of other cells are missing here.
 	_, _ = check.Check("main", fset, []*ast.File{file}, &types.Info{Defs: e.types})
 	return e, true
 }
@@ -160,7 +160,7 @@ func (e *parameterEditor) text(from, to token.Pos) string {
 	return e.src[e.tok.Offset(from):e.tok.Offset(to)]
 }
 
-// typeOf is the type of a spec's name; invalid where the cell alone does not tell it.
+// typeOf is the type of a spec's name; invalid if the cell alone does not show it.
 func (e *parameterEditor) typeOf(name *ast.Ident) types.Type {
 	if obj := e.types[name]; obj != nil && obj.Type() != nil {
 		return obj.Type()
@@ -184,7 +184,7 @@ func (e *parameterEditor) describe(spec *ast.ValueSpec, i int) Parameter {
 	return p
 }
 
-// set puts a value in the place of a spec's i-th one.
+// set replaces the i-th value of a spec.
 func (e *parameterEditor) set(tok token.Token, spec *ast.ValueSpec, i int, value string) error {
 	kind := newParameterKind(e, spec, i)
 	literal, err := kind.literal(value)
@@ -204,7 +204,7 @@ func (e *parameterEditor) set(tok token.Token, spec *ast.ValueSpec, i int, value
 	return e.initialise(spec, i, literal)
 }
 
-// initialise gives values to a spec that has none: zero to all but the i-th.
+// initialise adds values to a spec that has none: zero for all but the i-th.
 func (e *parameterEditor) initialise(spec *ast.ValueSpec, i int, literal string) error {
 	end := e.tok.Offset(spec.End())
 	at := slices.IndexFunc(e.edits, func(edit textEdit) bool { return edit.from == end && edit.to == end })
@@ -220,7 +220,8 @@ func (e *parameterEditor) initialise(spec *ast.ValueSpec, i int, literal string)
 	return nil
 }
 
-// edit notes a replacement; it has the line breaks of what it replaces, so that the lines below keep their numbers.
+// edit records a replacement. It keeps the line breaks of the text it replaces, so that the lines
+// below keep their numbers.
 func (e *parameterEditor) edit(from, to int, text string) {
 	breaks := strings.Repeat("\n", strings.Count(e.src[from:to], "\n"))
 	e.edits = append(e.edits, textEdit{from, to, breaks + text})

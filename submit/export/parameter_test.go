@@ -53,7 +53,8 @@ func TestParameterValues(t *testing.T) {
 	}
 }
 
-// TestParameterLines: a value in the place of one that has several lines leaves the lines below as they were.
+// TestParameterLines: a value in the place of one that has several lines leaves the lines below as
+// they were.
 func TestParameterLines(t *testing.T) {
 	m, err := FromNotebook(tagged("var text = `a\nb\nc`\nvar z = bad"), Options{SourceDir: sourceDir(t), Parameters: map[string]string{"text": "x"}})
 	if err != nil {
@@ -128,7 +129,8 @@ func TestParametersAndFlags(t *testing.T) {
 	}
 }
 
-// FuzzParameter: a text is a string's value and nothing else; a number is refused or is one literal.
+// FuzzParameter: a text is a string's value and nothing else; a number is refused or is one
+// literal.
 func FuzzParameter(f *testing.F) {
 	for _, value := range []string{"3", "-1e-3", "\"; os.Exit(1) //", "`", "\n", "\x00é", "0x1p-2", "1_000", "'a'"} {
 		f.Add(value)

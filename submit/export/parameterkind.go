@@ -13,10 +13,11 @@ import (
 
 // parameterKind is what values a parameter can have, and how Go writes them.
 type parameterKind struct {
-	// name is the Go type as a person writes it, "" where it cannot be known from the cell alone.
+	// name is the Go type as a person writes it; "" if the cell alone does not show it.
 	name  string
-	basic *types.Basic // nil is none of Go's own types
-	// convert is the type that a value must be converted to, so that the parameter's type stays; "" is none.
+	basic *types.Basic // nil for other types
+	// convert is the type that a value must be converted to, so that the parameter keeps its type;
+	// "" if none.
 	convert  string
 	duration bool
 	// flag is the name of the flag that the parameter is, or "".
@@ -53,13 +54,13 @@ func newParameterKind(e *parameterEditor, spec *ast.ValueSpec, i int) parameterK
 	return k
 }
 
-// literalType are the types that a literal has by itself.
+// literalType are the types that literals have without a conversion.
 var literalType = map[string]bool{
 	"int": true, "float64": true, "string": true, "bool": true,
 	"untyped int": true, "untyped float": true, "untyped string": true, "untyped bool": true,
 }
 
-// isDuration tells whether an expression is time.Duration itself, or made of numbers and time's units.
+// isDuration reports whether an expression is time.Duration itself, or numbers and time's units.
 func isDuration(expr ast.Expr) bool {
 	switch x := expr.(type) {
 	case *ast.SelectorExpr:
@@ -89,7 +90,7 @@ func (k parameterKind) zero() string {
 	return "0"
 }
 
-// literal is the Go for a value that a person gave.
+// literal is the Go for a value that the user gave.
 func (k parameterKind) literal(text string) (string, error) {
 	literal, err := k.plainLiteral(text)
 	if err != nil || k.convert == "" {

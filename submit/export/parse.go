@@ -13,7 +13,8 @@ import (
 	"gonbatch/internal/gocell"
 )
 
-// headerLines are those of gocell.Header: line n of the cell is line n+headerLines of the parsed file.
+// headerLines are those of gocell.Header: line n of the cell is line n+headerLines of the parsed
+// file.
 const headerLines = 1
 
 // cellDecls is what one cell declares.
@@ -25,7 +26,7 @@ type cellDecls struct {
 	notes   []Note
 	// findings are further notes, which count whether the cell has a main or not.
 	findings []Note
-	// end tells that the main never ends well; nil where it may.
+	// end is set if the main can't end without an error.
 	end *deadEnd
 }
 
@@ -38,7 +39,7 @@ type cellParser struct {
 	out  cellDecls
 }
 
-// parseDecls parses the Go of a cell. What there is to know about it goes to found.
+// parseDecls parses the Go of a cell, and adds what it finds out to found.
 func parseDecls(cell *cellInfo, goFile gocell.File, found *findings) (*cellDecls, error) {
 	p := &cellParser{cell: cell, fset: token.NewFileSet(), src: goFile.Text()}
 	file, err := parser.ParseFile(p.fset, "", p.src, parser.ParseComments|parser.SkipObjectResolution)
@@ -61,7 +62,7 @@ func parseDecls(cell *cellInfo, goFile gocell.File, found *findings) (*cellDecls
 	return &p.out, nil
 }
 
-// syntaxError names the cell's line of the parser's first complaint.
+// syntaxError names the cell's line of the first syntax error.
 func (p *cellParser) syntaxError(err error, lines int) error {
 	var list scanner.ErrorList
 	if !errors.As(err, &list) || len(list) == 0 {
@@ -84,7 +85,7 @@ func (p *cellParser) chunk(from, to token.Pos) chunk {
 	return chunk{text: p.src[p.file.Offset(from):p.file.Offset(to)], line: p.line(from)}
 }
 
-// withDoc gives the chunks of a comment above a declaration and of the declaration's text.
+// withDoc returns the chunks of a declaration and the comment above it.
 func (p *cellParser) withDoc(doc *ast.CommentGroup, body ...chunk) []chunk {
 	if doc == nil {
 		return body
@@ -159,7 +160,7 @@ func (p *cellParser) importSpec(d *ast.GenDecl, spec *ast.ImportSpec) {
 	p.out.imports = append(p.out.imports, imp)
 }
 
-// spec gives the chunks of one spec of a declaration as a declaration of its own.
+// spec returns the chunks of one spec of a declaration as a declaration of its own.
 func (p *cellParser) spec(d *ast.GenDecl, spec ast.Spec, doc, comment *ast.CommentGroup) []chunk {
 	end := spec.End()
 	if comment != nil {
@@ -171,7 +172,8 @@ func (p *cellParser) spec(d *ast.GenDecl, spec ast.Spec, doc, comment *ast.Comme
 	return p.withDoc(doc, chunk{text: d.Tok.String() + " "}, p.chunk(spec.Pos(), end))
 }
 
-// varSpec adds the variables of a spec: each for itself, or as a tuple where one value gives them all.
+// varSpec adds the variables of a spec: each for itself, or as a tuple where one value gives them
+// all.
 func (p *cellParser) varSpec(d *ast.GenDecl, spec *ast.ValueSpec) {
 	if len(spec.Names) == 1 || len(spec.Values) == 1 {
 		v := &decl{key: p.keyOf(spec.Names[0]), kind: token.VAR, cell: p.cell, names: gocell.Named(spec.Names)}

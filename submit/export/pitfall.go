@@ -8,13 +8,14 @@ import (
 	"strings"
 )
 
-// fileWriters are the functions that change files, with the place of the file's name among the arguments.
+// fileWriters are the functions that change files, with the index of the argument that names the
+// file.
 var fileWriters = map[string]int{
 	"os.WriteFile": 0, "os.Create": 0, "os.Remove": 0, "os.RemoveAll": 0, "os.Rename": 1, "os.Truncate": 0, "os.Symlink": 1, "os.Link": 1,
 	"ioutil.WriteFile": 0,
 }
 
-// droppable are functions whose error is their only result, and that do nothing where it is not nil.
+// droppable are functions that return only an error, and that have done nothing if it is not nil.
 var droppable = map[string]bool{
 	"os.WriteFile": true, "os.Mkdir": true, "os.MkdirAll": true, "os.Rename": true, "os.Chdir": true, "os.Truncate": true, "os.Symlink": true,
 	"os.Link": true, "os.Chmod": true, "ioutil.WriteFile": true, "json.Unmarshal": true, "xml.Unmarshal": true, "yaml.Unmarshal": true,
@@ -22,18 +23,18 @@ var droppable = map[string]bool{
 	"filepath.Walk": true, "fs.WalkDir": true,
 }
 
-// findings are what the functions of the cells may do in a job that they do not do at a notebook.
+// findings are what the cells' functions may do in a job that they don't do in a notebook.
 type findings struct {
-	// onlyError are the functions that give nothing but an error.
+	// onlyError are the functions that return only an error.
 	onlyError map[string]bool
 	// functions are what each function does to files.
 	functions map[string]fileUse
-	// noted are the notes on files that a program has caused already.
+	// noted are the notes that an earlier program has caused.
 	noted map[Note]bool
 }
 
-// fileUse are a function's calls that change a file which is the same for every rank, and the functions that it calls without
-// asking for the rank.
+// fileUse are a function's calls that change a file which all ranks share, and the functions that
+// it calls on every rank.
 type fileUse struct {
 	writes []Note
 	calls  []string
@@ -43,7 +44,7 @@ func newFindings() findings {
 	return findings{onlyError: map[string]bool{}, functions: map[string]fileUse{}, noted: map[Note]bool{}}
 }
 
-// add looks through a parsed cell and gives notes on its errors that nobody looks at.
+// add reads a parsed cell and returns notes on the errors that it ignores.
 func (f *findings) add(p *cellParser, file *ast.File) (notes []Note) {
 	var bodies []*ast.FuncDecl
 	for _, d := range file.Decls {
@@ -63,7 +64,7 @@ func (f *findings) add(p *cellParser, file *ast.File) (notes []Note) {
 	return notes
 }
 
-// ofProgram gives notes on the files that a program changes on every rank, from its main on.
+// ofProgram returns notes on the files that a program changes on every rank.
 func (f *findings) ofProgram() (notes []Note) {
 	seen, open := map[string]bool{}, []string{"main"}
 	for len(open) > 0 {
@@ -90,7 +91,7 @@ func (p *cellParser) note(pos token.Pos, format string, args ...any) Note {
 	return Note{p.cell.ref, p.line(pos), fmt.Sprintf(format, args...)}
 }
 
-// droppedErrors finds statements that call a function and leave its error.
+// droppedErrors finds statements that call a function and ignore its error.
 func (p *cellParser) droppedErrors(body *ast.BlockStmt, errorFuncs map[string]bool) (notes []Note) {
 	ast.Inspect(body, func(n ast.Node) bool {
 		statement, ok := n.(*ast.ExprStmt)
@@ -99,14 +100,14 @@ func (p *cellParser) droppedErrors(body *ast.BlockStmt, errorFuncs map[string]bo
 		}
 		name := calledName(statement.X)
 		if droppable[name] || errorFuncs[name] {
-			notes = append(notes, p.note(statement.Pos(), "the error of %s is dropped: where it fails, the cell continues as if it had not", name))
+			notes = append(notes, p.note(statement.Pos(), "the error of %s is ignored: if it fails, the cell continues", name))
 		}
 		return true
 	})
 	return notes
 }
 
-// givesOnlyError tells whether a function's only result is an error.
+// givesOnlyError reports whether a function's only result is an error.
 func givesOnlyError(fn *ast.FuncDecl) bool {
 	results := fn.Type.Results
 	if fn.Recv != nil || results == nil || results.NumFields() != 1 {
@@ -118,7 +119,7 @@ func givesOnlyError(fn *ast.FuncDecl) bool {
 
 // fileUse finds what a function does to files.
 func (p *cellParser) fileUse(fn *ast.FuncDecl) (use fileUse) {
-	var guarded []ast.Node // What only one rank runs.
+	var guarded []ast.Node // What one rank alone runs.
 	inGuarded := func(n ast.Node) bool {
 		return slices.ContainsFunc(guarded, func(g ast.Node) bool { return g.Pos() <= n.Pos() && n.End() <= g.End() })
 	}
@@ -137,7 +138,7 @@ func (p *cellParser) fileUse(fn *ast.FuncDecl) (use fileUse) {
 			}
 			name := calledName(n)
 			if at, writes := fileWriters[name]; writes && at < len(n.Args) && !mentionsRank(n.Args[at]) {
-				use.writes = append(use.writes, p.note(n.Pos(), "every rank of a job calls %s for the same file; put it behind if world.IsMain(), or tag the main cell %s", name, OnceTags[0]))
+				use.writes = append(use.writes, p.note(n.Pos(), "every rank of a job calls %s for the same file; guard it with if world.IsMain(), or tag the main cell %s", name, OnceTags[0]))
 			} else if name != "" && !strings.Contains(name, ".") {
 				use.calls = append(use.calls, name)
 			}
@@ -147,7 +148,7 @@ func (p *cellParser) fileUse(fn *ast.FuncDecl) (use fileUse) {
 	return use
 }
 
-// calledSelector is the name behind the dot of a call's function.
+// calledSelector is the name after the dot of a call's function.
 func calledSelector(call *ast.CallExpr) string {
 	if sel, ok := call.Fun.(*ast.SelectorExpr); ok {
 		return sel.Sel.Name
@@ -155,7 +156,8 @@ func calledSelector(call *ast.CallExpr) string {
 	return ""
 }
 
-// mentionsRank tells whether an expression depends on the rank, or names a file that each process has for itself.
+// mentionsRank reports whether an expression depends on the rank, or names a file that each process
+// has of its own.
 func mentionsRank(expr ast.Expr) (found bool) {
 	ast.Inspect(expr, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok {

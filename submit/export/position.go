@@ -15,8 +15,8 @@ var position = regexp.MustCompile(`([^\s/]*\.(?:ipynb|go))\[cell (\d+)\]:(\d+)`)
 // Positions finds the places in cells that a text names, such as mnist.ipynb[cell 3]:12.
 func Positions(text string) []string { return position.FindAllString(text, -1) }
 
-// DescribePosition says in full what a position of Positions stands for: the cell with its id and the heading above it, and the
-// line, quoted. It is "" where the notebook has no such line.
+// DescribePosition says in full what a position of Positions stands for: the cell with its id and
+// the heading above it, and the line, quoted. It is "" where the notebook has no such line.
 func DescribePosition(nb *nbformat.Notebook, at string) string {
 	m := position.FindStringSubmatch(at)
 	if m == nil {

@@ -10,12 +10,13 @@ import (
 
 	"gonbatch/internal/gocell"
 	"gonbatch/internal/nbformat"
+	"gonbatch/internal/rundir"
 	"gonbatch/submit/export/gomod"
 )
 
 // program is what a step's source is made of.
 type program struct {
-	step Step
+	step rundir.Step
 	cell *cellInfo
 	// cells are all cells of the notebook.
 	cells []*cellInfo
@@ -28,7 +29,7 @@ type program struct {
 	script bool
 }
 
-// render gives the program's source, and its imports.
+// render returns the program's source and its imports.
 func (p program) render(names *gomod.Names) ([]byte, []importLine, error) {
 	body, ordered, err := p.body()
 	if err != nil {
@@ -45,7 +46,8 @@ func (p program) render(names *gomod.Names) ([]byte, []importLine, error) {
 	return append(append(head, p.logPlaces(imports)...), body...), imports, nil
 }
 
-// logPlaces makes the lines of package log say from which cell and line they are, unless the notebook's own init or main sets other flags.
+// logPlaces makes the lines of package log say from which cell and line they are, unless the
+// notebook's own init or main sets other flags.
 func (p program) logPlaces(imports []importLine) string {
 	i := slices.IndexFunc(imports, func(l importLine) bool { return l.path == "log" && l.name != "_" && l.name != "." })
 	if i < 0 || p.script {
@@ -55,11 +57,12 @@ func (p program) logPlaces(imports []importLine) string {
 	return fmt.Sprintf("\n// What is logged names the cell.\nfunc init() { %[1]s.SetFlags(%[1]s.LstdFlags | %[1]s.Lshortfile) }\n", name)
 }
 
-// body is all below the imports; ordered tells that it has the notebook's order, and the Markdown in it.
+// body is everything below the imports. ordered is set if it has the notebook's order, with the
+// Markdown.
 func (p program) body() (text string, ordered bool, err error) {
 	decls, ordered := inNotebookOrder(p.decls)
 	var body strings.Builder
-	told := 0 // The cells up to this one have been told.
+	told := 0 // The Markdown up to this cell is written.
 	for _, d := range append(decls[:len(decls):len(decls)], p.main) {
 		if ordered {
 			body.WriteString(p.markdown(told, d.cell.Number))
@@ -75,7 +78,8 @@ func (p program) body() (text string, ordered bool, err error) {
 	return body.String(), ordered, nil
 }
 
-// head is the program's comment, with the Markdown above its main if that is asked for, its package clause and its imports. gofmt lays out the comment, which may take it two turns.
+// head is the program's comment, with the Markdown above its main if that is asked for, its package
+// clause and its imports. gofmt may need two passes over the comment.
 func (p program) head(imports []importLine, markdown bool) ([]byte, error) {
 	var out strings.Builder
 	if p.script {
@@ -99,7 +103,7 @@ func (p program) head(imports []importLine, markdown bool) ([]byte, error) {
 	return head, nil
 }
 
-// docComment is the Markdown directly above the main cell, as a part of the program's comment.
+// docComment is the Markdown directly above the main cell, as part of the program's comment.
 func (p program) docComment() string {
 	above := 0
 	for _, cell := range p.cells {
@@ -116,8 +120,8 @@ func (p program) docComment() string {
 	return text
 }
 
-// markdown gives the Markdown cells between two cells, each as a comment by itself. A program of several leaves out what stands above cells that it
-// has nothing of.
+// markdown returns the Markdown cells between two cells, each as a comment of its own. One of
+// several programs leaves out the Markdown above cells that it has nothing of.
 func (p program) markdown(after, before int) string {
 	text, section := "", ""
 	inSection := false // A cell with code has followed the section's Markdown.
@@ -140,7 +144,7 @@ func (p program) markdown(after, before int) string {
 	return text + section
 }
 
-// commentWidth is the length to which lines of Markdown are cut: pictures in them are longer.
+// commentWidth is the length at which lines of Markdown are cut: they may hold whole pictures.
 const commentWidth = 300
 
 // headingMark are the # in front of a heading; Go's comments have one.
@@ -166,7 +170,8 @@ func markdownComment(source string) string {
 	return b.String()
 }
 
-// renderImports gives the import declarations: the standard library's, all others, and cgo's with its preamble.
+// renderImports returns the import declarations: the standard library's, all others, and cgo's with
+// its preamble.
 func renderImports(imports []importLine) string {
 	var std, other, cgo strings.Builder
 	for _, imp := range imports {

@@ -7,35 +7,36 @@ import (
 	"strings"
 
 	"gonbatch/internal/gocell"
+	"gonbatch/internal/rundir"
 )
 
 // picks are the names given by --cell.
 type picks []string
 
-// direct tells whether one of the picks names the cell by tag, id or number.
+// direct reports whether one of the picks names the cell by tag, id or number.
 func (p picks) direct(cell *cellInfo) bool {
 	return slices.ContainsFunc(p, func(pick string) bool { return names(pick, cell) })
 }
 
-// names tells whether a pick is a tag, the id or the number of the cell.
+// names reports whether a pick is a tag, the id or the number of the cell.
 func names(pick string, cell *cellInfo) bool {
 	return cell.HasTag(pick) || pick != "" && pick == cell.ID || pick == strconv.Itoa(cell.Number)
 }
 
-// leftOut tells whether a tag keeps the cell out, and no pick puts it back.
+// leftOut reports whether a tag leaves the cell out, and no pick puts it back.
 func (p picks) leftOut(cell *cellInfo) bool {
 	return Skips(cell.Cell) && !slices.ContainsFunc(p, func(pick string) bool {
 		return !slices.Contains(SkipTags, pick) && names(pick, cell)
 	})
 }
 
-// wants tells whether the step is picked; without picks all are.
+// wants reports whether the step is picked; without picks all are.
 func (p picks) wants(step string, cell *cellInfo) bool {
 	return len(p) == 0 || slices.Contains(p, step) || p.direct(cell)
 }
 
-// check gives an error for a pick that no step answers to.
-func (p picks) check(nb string, all []Step, cells []*cellInfo) error {
+// check returns an error for a pick that matches no step.
+func (p picks) check(nb string, all [] Step, cells []*cellInfo) error {
 	var steps []string
 	for _, step := range all {
 		steps = append(steps, step.Name)
@@ -61,8 +62,8 @@ func (p picks) check(nb string, all []Step, cells []*cellInfo) error {
 }
 
 // hasStep reports whether a cell has a step.
-func hasStep(all []Step, cell *cellInfo) bool {
-	return slices.ContainsFunc(all, func(step Step) bool { return step.Cell == cell.Number })
+func hasStep(all []rundir.Step, cell *cellInfo) bool {
+	return slices.ContainsFunc(all, func(step rundir.Step) bool { return step.Cell == cell.Number })
 }
 
 // suggestion names near steps.

@@ -12,7 +12,8 @@ type session struct {
 	env     map[string]string
 	dir     string
 	goFlags []string
-	// args are the next program's; they last until a cell with Go ran. cellArgs are those of the cell that ran last.
+	// args are the next program's; they last until a cell with Go ran. cellArgs are those of the
+	// cell that ran last.
 	args, cellArgs []string
 	mods           []gomod.Edit
 	warnings       []Note
@@ -23,8 +24,8 @@ type session struct {
 	params  parameters
 	// notebookDir is the notebook's folder, which the kernel starts in.
 	notebookDir string
-	// isTest tells that the program of the cell that ran last runs tests; mayFail that the commands of the cell that runs may
-	// fail.
+	// isTest is set if the program of the cell that ran last runs tests; mayFail if the commands
+	// of the cell that runs may fail.
 	isTest, mayFail bool
 	// testLine is the line of the %test that was found last.
 	testLine int
@@ -45,7 +46,8 @@ func (s *session) warn(cell *cellInfo, line int, message string) {
 	s.warnings = append(s.warnings, Note{CellRef: cell.ref, Line: line, Message: message})
 }
 
-// run plays a cell up to its main, which it returns: all magics first, then the declarations, as GoNB does.
+// run plays a cell up to its main, which it returns: all magics first, then the declarations, as
+// GoNB does.
 func (s *session) run(cell *cellInfo) (main *decl, err error) {
 	source := gocell.TypedParameters(gocell.PlainLines(cell.Source), s.sources)
 	s.sources = append(s.sources, source)

@@ -5,10 +5,11 @@ import (
 	"maps"
 	"strings"
 
+	"gonbatch/internal/rundir"
 	"gonbatch/submit/export/script"
 )
 
-// shellCommand is a shell line or cell, with what surrounds it when its turn comes.
+// shellCommand is a shell line or cell, with its environment and folder.
 type shellCommand struct {
 	line int
 	// title is the command as the notebook has it, in one line.
@@ -17,11 +18,11 @@ type shellCommand struct {
 	run string
 	env map[string]string
 	dir string
-	// mayFail tells that nobody minds how it ends.
+	// mayFail lets the job continue after a failure.
 	mayFail bool
 }
 
-// queue notes a command that becomes a step of its own.
+// queue adds a command that becomes a step of its own.
 func (s *session) queue(m played, run string) error {
 	if strings.ContainsRune(run, 0) {
 		return m.errorf("the shell command has a NUL byte; remove it")
@@ -32,7 +33,7 @@ func (s *session) queue(m played, run string) error {
 	return nil
 }
 
-// takeShells gives the commands of the cell that ran last.
+// takeShells returns the commands of the cell that ran last, and forgets them.
 func (s *session) takeShells() []shellCommand {
 	shells := s.shells
 	s.shells = nil
@@ -84,20 +85,20 @@ func (m played) body() string {
 // shellStep adds the step of a shell command.
 func (e *exporter) shellStep(cell *cellInfo, sh shellCommand, picked bool) {
 	name := e.namer.unique(shellName(cell))
-	step := Step{
+	step := rundir.Step{
 		Name: name, Cell: cell.Number, CellID: cell.ID, Env: sh.env, Dir: sh.dir,
-		Script: name + ".sh", Line: sh.line, Title: sh.title, Once: true, MayFail: sh.mayFail,
+		Line: sh.line, Title: sh.title, Shell: true, Once: true, MayFail: sh.mayFail,
 	}
 	e.all = append(e.all, step)
 	if !picked && !e.picks.wants(name, cell) {
 		return
 	}
-	e.module.Files[step.Script] = cell.script(printable(fmt.Sprintf("%s, line %d: %s", cell.ref, sh.line, sh.title)), sh.mayFail).Command(sh.run)
+	e.module.Files[step.Script()] = cell.script(printable(fmt.Sprintf("%s, line %d: %s", cell.ref, sh.line, sh.title)), sh.mayFail).Command(sh.run)
 	e.module.Steps = append(e.module.Steps, step)
 }
 
-// shellName begins the names of the steps of a cell's shell commands. It is never made from the heading: that is the
-// main cell's.
+// shellName begins the names of the steps of a cell's shell commands. It is never made from the
+// heading: that is the main cell's.
 func shellName(cell *cellInfo) string { return fmt.Sprintf("shell-%d", cell.Number) }
 
 // titleLimit is the length of a command in messages.

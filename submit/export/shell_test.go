@@ -15,11 +15,11 @@ import (
 func runShells(t *testing.T, m *Module, dir string) (output string, code int) {
 	t.Helper()
 	for _, step := range m.Steps {
-		if !step.IsShell() {
+		if !step.Shell {
 			continue
 		}
-		script := filepath.Join(t.TempDir(), step.Script)
-		if err := os.WriteFile(script, m.Files[step.Script], 0o755); err != nil {
+		script := filepath.Join(t.TempDir(), step.Script())
+		if err := os.WriteFile(script, m.Files[step.Script()], 0o755); err != nil {
 			t.Fatal(err)
 		}
 		cmd := exec.Command(script)
@@ -130,7 +130,8 @@ func TestShellOrder(t *testing.T) {
 	}
 }
 
-// TestWriteRemovesScripts: a second export into a folder leaves no script of the first one, but a person's own.
+// TestWriteRemovesScripts: a second export into a folder leaves no script of the first one, but a
+// person's own.
 func TestWriteRemovesScripts(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	for _, cell := range []string{"!one", "var x = 1"} {

@@ -11,9 +11,9 @@ import (
 	"gonbatch/internal/gocell"
 )
 
-// FuzzShellScript: the script of a shell command is the command as the notebook has it, handed over as plain text, and
-// four lines of ours. Nothing else of the notebook (names, titles, ids) is ever read as shell code. The scripts are parsed,
-// not run.
+// FuzzShellScript: the script of a shell command is the command as the notebook has it, handed over
+// as plain text, and four lines of ours. Nothing else of the notebook (names, titles, ids) is ever
+// read as shell code. The scripts are parsed, not run.
 func FuzzShellScript(f *testing.F) {
 	for i, text := range []string{
 		"echo $(id) `id` 'a' \"b\" ; rm x", "\necho hi\nEND_OF_CELL\nid\n", "cat -n 'a b' \"c $(id)\"\nbody $x\nEND_OF_CELL",
@@ -68,7 +68,8 @@ func checkScript(t *testing.T, first, cell, script string) {
 	}
 }
 
-// checkPlain: a statement expands nothing, but for $code and $?, and the variables of a file's name where they may be.
+// checkPlain: a statement expands nothing, but for $code and $?, and the variables of a file's name
+// where they may be.
 func checkPlain(t *testing.T, stmt *syntax.Stmt, variables bool, script string) {
 	t.Helper()
 	syntax.Walk(stmt, func(node syntax.Node) bool {

@@ -9,7 +9,7 @@ import (
 	"gonbatch/internal/gocell"
 )
 
-// reservedTags have a meaning elsewhere, so they never name a step.
+// reservedTags have other meanings, so they never name a step.
 var reservedTags = slices.Concat(SkipTags, OnceTags, []string{
 	ParametersTag, InjectedTag, MayFailTag,
 	"remove-cell", "remove-input", "remove-output", "remove_cell", "remove_input", "remove_output",
@@ -17,7 +17,7 @@ var reservedTags = slices.Concat(SkipTags, OnceTags, []string{
 	"active-go", "inactive-go", "scrolled", "nbval-ignore-output", "nbval-skip",
 })
 
-// reservedNames are folder names that the go command treats in its own way.
+// reservedNames are folder names that mean something to the go command.
 var reservedNames = map[string]bool{"vendor": true, "internal": true, "testdata": true, "all": true, "std": true, "cmd": true}
 
 // validName is a step's name: it becomes a folder and a program.
@@ -26,10 +26,11 @@ var validName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,62}$`)
 // slugLimit is the length of a name that is made from a heading.
 const slugLimit = 40
 
-// stepNamer gives every main cell a name of its own.
+// stepNamer returns every main cell a name of its own.
 type stepNamer struct{ taken map[string]bool }
 
-// name is the cell's first tag that can be a name, else the heading above it as a slug, else cell-<number>.
+// name is the cell's first tag that can be a name, else the heading above it as a slug, else
+// cell-<number>.
 func (n *stepNamer) name(cell *cellInfo) string {
 	base := tagName(cell.Tags)
 	if base == "" {
@@ -61,12 +62,13 @@ func tagName(tags []string) string {
 	return ""
 }
 
-// isName tells whether a step can have the name. The go command would name the program of a folder v2 by the one above.
+// isName reports whether a step can have the name. The go command would name the program of a
+// folder v2 after the folder above it.
 func isName(name string) bool {
 	return validName.MatchString(name) && !reservedNames[strings.ToLower(name)] && !gocell.IsVersion(name)
 }
 
-// slug makes a name from a heading, or "" where it has no letters to make one from.
+// slug makes a name from a heading; "" if the heading has no letters or digits.
 func slug(heading string) string {
 	words := strings.FieldsFunc(strings.ToLower(heading), func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9')

@@ -10,13 +10,15 @@ import (
 // SkipTags are the tags of cells that are left out as a whole.
 var SkipTags = []string{"skip-execution", "notebook-only"}
 
-// OnceTags are the tags of main cells whose programs run once, on the first node, and not on every rank.
+// OnceTags are the tags of main cells whose programs run once, on the first node, and not on every
+// rank.
 var OnceTags = []string{"rank-0", "one-task"}
 
-// MayFailTag is the tag of cells that may fail: the job goes on behind them.
+// MayFailTag is the tag of cells that may fail: the job continues after them.
 const MayFailTag = "raises-exception"
 
-// activePrefix begins jupytext's tags that say where a cell is active: active-ipynb, active-go, active-ipynb-go.
+// activePrefix begins jupytext's tags that say where a cell is active: active-ipynb, active-go,
+// active-ipynb-go.
 const activePrefix = "active-"
 
 // activeIn is what jupytext's tags say about a cell here, where notebooks become Go.
@@ -43,12 +45,13 @@ func activity(cell *nbformat.Cell) activeIn {
 	return everywhere
 }
 
-// Skips tells whether a tag of the cell leaves it out of a job.
+// Skips reports whether a tag of the cell leaves it out of a job.
 func Skips(cell *nbformat.Cell) bool {
 	return slices.ContainsFunc(SkipTags, cell.HasTag) || activity(cell) == inactive
 }
 
-// isCode tells whether a cell's text is code: that of a code cell is, and that of a raw one which is active in Go.
+// isCode reports whether a cell's text is code: that of a code cell is, and that of a raw one which
+// is active in Go.
 func isCode(cell *cellInfo) bool {
 	return cell.Type == nbformat.Code || cell.Type == nbformat.Raw && activity(cell.Cell) == inGo
 }

@@ -48,8 +48,8 @@ func TestTags(t *testing.T) {
 				if step.Once {
 					got = step.Name + " once"
 				}
-				if step.Script != "" {
-					got += " by " + step.Script
+				if step.Script() != "" {
+					got += " by " + step.Script()
 				}
 				if step.MayFail {
 					got += " may fail"
@@ -83,7 +83,8 @@ func TestInjectedParameters(t *testing.T) {
 	}
 }
 
-// TestInjectedTypes: a value that papermill injects keeps the type of its parameter, as in the kernel.
+// TestInjectedTypes: a value that papermill injects keeps the type of its parameter, as in the
+// kernel.
 func TestInjectedTypes(t *testing.T) {
 	nb := cells("var rate float32 = 0.5\nconst n = 3", "// Parameters\nvar rate = 1\nvar n = 4\n", "%%\nprintln(rate, n)")
 	nb.Cells[0].Tags, nb.Cells[1].Tags = []string{ParametersTag}, []string{InjectedTag}

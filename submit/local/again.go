@@ -12,11 +12,11 @@ import (
 
 // steps runs a step to its end: one that trains, and whose rank dies, is started again from its
 // newest checkpoint.
-func (s *start) steps(ctx context.Context, step submit.Step) error {
+func (s *start) steps(ctx context.Context, step rundir.Step) error {
 	for {
 		err := s.step(ctx, step)
 		var job *submit.JobError
-		if step.Shell || ctx.Err() != nil || !errors.As(err, &job) || job.Status.State != submit.Failed {
+		if step.Once || ctx.Err() != nil || !errors.As(err, &job) || job.Status.State != submit.Failed {
 			return err
 		}
 		again, recordErr := s.again(step)
@@ -29,7 +29,7 @@ func (s *start) steps(ctx context.Context, step submit.Step) error {
 
 // again begins another start of a step whose rank has died, unless the start before died at the
 // same update, or none is left.
-func (s *start) again(step submit.Step) (bool, error) {
+func (s *start) again(step rundir.Step) (bool, error) {
 	dir := s.spec.RunDir
 	_, last, err := rundir.LastDeaths(dir)
 	if err != nil {

@@ -16,7 +16,7 @@ func (s *start) ownEnv(cell string) []string {
 }
 
 // userEnv is the user's part: the job's and the step's own. A later one wins.
-func userEnv(spec submit.JobSpec, step submit.Step) []string {
+func userEnv(spec submit.JobSpec, step rundir.Step) []string {
 	return texts(slices.Concat(rundir.SortedVars(spec.Env), rundir.SortedVars(step.Env)))
 }
 

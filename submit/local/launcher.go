@@ -40,7 +40,7 @@ func (s *start) renderLauncher() ([]byte, error) {
 		Rank: cluster.Shell(), Dir: s.spec.RunDir, LogBefore: before, LogAfter: after, RequeueCode: rundir.RequeueCode, Var: rundir.Names, Own: s.ownEnv(""),
 	}
 	for _, step := range s.spec.Steps {
-		if step.Shell {
+		if step.Once {
 			continue
 		}
 		data.Steps = append(data.Steps, launchStep{

@@ -28,7 +28,7 @@ func newSpec(t *testing.T, tasks int, steps ...[2]string) submit.JobSpec {
 	}
 	spec := submit.JobSpec{Name: "x", Nodes: 1, TasksPerNode: tasks, RunDir: dir, WorkDir: t.TempDir()}
 	for _, step := range steps {
-		spec.Steps = append(spec.Steps, submit.Step{Name: step[0]})
+		spec.Steps = append(spec.Steps, rundir.Step{Name: step[0]})
 		if err := os.WriteFile(dir.Program(step[0]), []byte("#!/bin/bash\n"+step[1]), 0o755); err != nil {
 			t.Fatal(err)
 		}

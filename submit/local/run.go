@@ -15,10 +15,7 @@ import (
 	"gonbatch/submit"
 )
 
-// Name is this scheduler's name in manifests.
-const Name = "local"
-
-// Runner runs jobs on this machine.
+// Runner runs the programs of jobs.
 type Runner struct {
 	// Out gets rank 0's output, Err mpirun's own messages.
 	Out, Err io.Writer
@@ -28,6 +25,8 @@ type Runner struct {
 	LookPath func(string) (string, error)
 	// Drain, if it is set, returns once all that a step has put out is in its log: where that goes through a recorder, it comes late.
 	Drain func()
+	// Locate adds to an error the place in the notebook where a rank failed, if it is set.
+	Locate func(*submit.JobError)
 }
 
 // Run runs the steps of spec, whose programs lie in spec.RunDir, one after the other, except those that an earlier Run has
@@ -94,16 +93,16 @@ func (s *start) record() (err error) {
 }
 
 // step runs a step to its end and records that it has ended well.
-func (s *start) step(ctx context.Context, step submit.Step) error {
+func (s *start) step(ctx context.Context, step rundir.Step) error {
 	if err := rundir.ClearProgress(s.spec.RunDir); err != nil {
 		return err
 	}
 	launch := s.ranks
-	if step.Shell || s.spec.Tasks() == 1 {
+	if step.Once || s.spec.Tasks() == 1 {
 		launch = s.direct
 	}
 	code, err := launch(ctx, step)
-	if err == nil && code == 0 && !step.Shell && s.takeStopped() {
+	if err == nil && code == 0 && !step.Once && s.takeStopped() {
 		code = rundir.RequeueCode
 	}
 	switch {
@@ -111,12 +110,12 @@ func (s *start) step(ctx context.Context, step submit.Step) error {
 		return fmt.Errorf("cell %s: %w", step.Name, err)
 	case code == 0:
 		return rundir.MarkFinished(s.spec.RunDir, step.Name, s.number)
-	case code == rundir.RequeueCode && !step.Shell:
+	case code == rundir.RequeueCode && !step.Once:
 		return submit.NewJobError(submit.Job{Dir: s.spec.RunDir}, submit.Status{State: submit.Stopped, ExitCode: code})
 	case ctx.Err() != nil:
 		return fmt.Errorf("cell %s: %w", step.Name, context.Cause(ctx))
 	}
-	return failed(s.spec, code)
+	return s.failed(code)
 }
 
 // takeStopped tells whether a rank has left the file that says that it was told to stop, and removes it.
@@ -124,7 +123,7 @@ func (s *start) takeStopped() bool { return os.Remove(s.stoppedFile()) == nil }
 
 // direct runs a step as one process: the only rank, or a shell command. What it prints is appended to rank 0's log, and shown. It goes
 // to the log without this process: what is printed when that has been killed must end nobody.
-func (s *start) direct(ctx context.Context, step submit.Step) (code int, err error) {
+func (s *start) direct(ctx context.Context, step rundir.Step) (code int, err error) {
 	spec := s.spec
 	log, err := os.OpenFile(spec.RunDir.RankLog(0), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -172,7 +171,7 @@ func (s *start) showing(run func() (int, error)) (int, error) {
 const logInterval = 100 * time.Millisecond
 
 // ranks runs a step by mpirun. Every rank appends to its own log; rank 0's is shown as it grows.
-func (s *start) ranks(ctx context.Context, step submit.Step) (int, error) {
+func (s *start) ranks(ctx context.Context, step rundir.Step) (int, error) {
 	spec := s.spec
 	log, err := os.OpenFile(spec.RunDir.SchedulerLog(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -196,7 +195,7 @@ func (r Runner) environ() []string {
 }
 
 // workDir is the step's directory, for a name that is not absolute below the job's.
-func workDir(spec submit.JobSpec, step submit.Step) string {
+func workDir(spec submit.JobSpec, step rundir.Step) string {
 	if step.Dir == "" || filepath.IsAbs(step.Dir) {
 		return firstOf(step.Dir, spec.WorkDir)
 	}
@@ -212,11 +211,16 @@ func firstOf(texts ...string) string {
 	return ""
 }
 
-func failed(spec submit.JobSpec, code int) error {
+// failed is the error of a program that has ended with a code.
+func (s *start) failed(code int) error {
 	status := submit.Status{State: submit.Failed, ExitCode: code}
 	if code > 128 {
 		status.ExitCode, status.Signal = 0, code-128
 	}
-	status.FailedRank = failedRank(spec)
-	return submit.NewJobError(submit.Job{Dir: spec.RunDir}, status)
+	status.FailedRank = failedRank(s.spec)
+	err := submit.NewJobError(submit.Job{Dir: s.spec.RunDir}, status)
+	if s.Locate != nil {
+		s.Locate(err)
+	}
+	return err
 }

@@ -9,14 +9,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 )
 
 // addShell stages a shell command as the next step.
 func addShell(t *testing.T, spec *submit.JobSpec, name, script string) {
 	t.Helper()
-	step := submit.Step{Name: name, Shell: true, Args: []string{"own"}, Env: map[string]string{"V": "two  words"}}
-	if err := os.WriteFile(step.Program(spec.RunDir), []byte("#!/bin/bash\n"+script), 0o755); err != nil {
+	step := rundir.Step{Name: name, Shell: true, Once: true, Args: []string{"own"}, Env: map[string]string{"V": "two  words"}}
+	if err := os.WriteFile(spec.RunDir.StepProgram(step), []byte("#!/bin/bash\n"+script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	spec.Steps = append(spec.Steps, step)

@@ -45,7 +45,7 @@ func TestAccountOfARequeuedJob(t *testing.T) {
 			account := "CANCELLED by 1000|0:15|" + submitted.Add(tc.accounted).Format(sacctTime) + "\n"
 			f := &fake{t: t, answers: map[string]answer{"scontrol show job 12": {err: commandError("scontrol", unknown)},
 				"scontrol show config": config("here"), sacct: {out: account}}}
-			got, err := New(f).Status(t.Context(), submit.Job{ID: "12", Dir: dir})
+			got, err := New(submit.Shell{Runner: f}).Status(t.Context(), submit.Job{ID: "12", Dir: dir})
 			if err != nil || got.State != tc.want {
 				t.Errorf("%+v, %v; want %s", got, err, tc.want)
 			}

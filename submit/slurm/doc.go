@@ -1,7 +1,7 @@
 // Package slurm submits jobs to SLURM through its own commands: sbatch, scontrol, scancel and srun. It needs no
 // accounting database: a job that SLURM has forgotten is judged by the files in its run directory.
 //
-//	scheduler := slurm.New(submit.ExecRunner{})
+//	scheduler := slurm.New(shell)
 //	job, err := scheduler.Submit(ctx, spec) // spec.RunDir has the script
 //	status, err := scheduler.Status(ctx, job)
 package slurm

@@ -39,10 +39,8 @@ func fromManifest(job submit.Job, m rundir.Manifest) (submit.Status, bool) {
 	if !state.Ended() || state == submit.Lost || m.JobID != string(job.ID) {
 		return submit.Status{}, false
 	}
-	status := submit.Status{State: state, Reason: m.Reason, Explanation: explain(m.Reason), FailedRank: failedRank(job.Dir)}
-	if m.ExitCode != nil {
-		status.ExitCode = *m.ExitCode
-	}
+	status := submit.RecordedStatus(m)
+	status.Explanation, status.FailedRank = explain(m.Reason), failedRank(job.Dir)
 	return status, true
 }
 

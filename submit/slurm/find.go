@@ -27,7 +27,7 @@ type queued struct {
 // Find finds the job of a run by its script: a job that was queued by hand, or by a command that
 // was killed before it could say so. Of several the last that has not ended counts, else the last.
 // Where SLURM knows none but those in except the job's ID is "".
-func (v *Survey) Find(ctx context.Context, dir rundir.Dir, except []string) (submit.Job, error) {
+func (v *survey) Find(ctx context.Context, dir rundir.Dir, except []string) (submit.Job, error) {
 	q := v.queueOf(ctx, owner(dir))
 	if q.err != nil {
 		return submit.Job{}, fmt.Errorf("look for the job of run %s: %w", dir.Name(), q.err)
@@ -60,7 +60,7 @@ func owner(dir rundir.Dir) uint32 {
 }
 
 // queueOf asks for a user's jobs, once. All jobs of a cluster may be very many.
-func (v *Survey) queueOf(ctx context.Context, uid uint32) queue {
+func (v *survey) queueOf(ctx context.Context, uid uint32) queue {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	q, ok := v.queues[uid]

@@ -1,11 +1,16 @@
 package slurm
 
 import (
+	"context"
 	"errors"
+	"io"
 	"os/exec"
+	"strings"
 	"sync"
 	"sync/atomic"
 
+	"gonbatch/internal/plugin"
+	"gonbatch/slurmtmpl"
 	"gonbatch/submit"
 )
 
@@ -14,6 +19,7 @@ const Name = "slurm"
 
 // Scheduler runs jobs by SLURM.
 type Scheduler struct {
+	shell  submit.Shell
 	runner submit.Runner
 
 	mu sync.Mutex
@@ -25,11 +31,65 @@ type Scheduler struct {
 	noAccounting atomic.Bool
 }
 
-var _ submit.Scheduler = (*Scheduler)(nil)
+var (
+	_ submit.Batch    = (*Scheduler)(nil)
+	_ submit.Surveyor = (*Scheduler)(nil)
+)
 
-// New returns a Scheduler whose commands are run by runner.
-func New(runner submit.Runner) *Scheduler {
-	return &Scheduler{runner: runner, unreachable: map[string]error{}}
+// New returns a Scheduler whose commands are run by shell.Runner.
+func New(shell submit.Shell) *Scheduler {
+	if shell.Err == nil {
+		shell.Err = io.Discard
+	}
+	return &Scheduler{shell: shell, runner: shell.Runner, unreachable: map[string]error{}}
+}
+
+// Name is this scheduler's name in manifests.
+func (s *Scheduler) Name() string { return Name }
+
+// Platform is cuda for a job that asks for GPUs.
+func (s *Scheduler) Platform(spec submit.JobSpec) string {
+	if spec.GPUs.Count > 0 {
+		return plugin.CUDA
+	}
+	return ""
+}
+
+// Prepare decides how the ranks find each other, and refuses a job whose script cannot be written.
+// A preview on a machine without SLURM guesses, and says so.
+func (s *Scheduler) Prepare(ctx context.Context, spec submit.JobSpec, preview bool) (submit.JobSpec, error) {
+	if !preview {
+		if err := Available(); err != nil {
+			return spec, err
+		}
+	}
+	mpi, err := s.FindMPI(ctx, spec, Installed(ctx, s.runner, s.shell.Getenv))
+	if preview && errors.Is(err, exec.ErrNotFound) {
+		mpi, err = MPI{Kind: "pmix", Library: spec.MPILibrary}, nil
+		if spec.MPI != "" && spec.MPI != "auto" {
+			mpi.Kind = spec.MPI
+		}
+		s.shell.Warn("there is no srun here to ask for its kinds of MPI: taking --mpi=%s", mpi.Kind)
+	}
+	if err != nil {
+		return spec, err
+	}
+	spec.MPI, spec.MPILibrary = mpi.Kind, mpi.Library
+	_, err = s.Script(spec)
+	return spec, err
+}
+
+// Script is the batch script of a job that was prepared.
+func (s *Scheduler) Script(spec submit.JobSpec) ([]byte, error) { return slurmtmpl.Render(spec) }
+
+// QueueCommand is the sbatch command, for a person to type. It warns of options in the environment
+// that sbatch will prefer to the job's own.
+func (s *Scheduler) QueueCommand(spec submit.JobSpec) string {
+	for _, ignored := range IgnoredOptions(s.shell.Environ) {
+		name, _, _ := strings.Cut(ignored.Variable, "=")
+		s.shell.Warn("sbatch will prefer %s to the job's own options: unset %s before you queue it", ignored.Variable, name)
+	}
+	return submitCommand(spec)
 }
 
 // ErrNoSLURM says that this machine has no SLURM commands.

@@ -63,12 +63,12 @@ func TestStatus(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			job := submit.Job{ID: "12", Dir: dir}
-			got, err := New(&fake{t: t, answers: map[string]answer{"scontrol show job 12": {out: tc.out}}}).Status(t.Context(), job)
+			got, err := New(submit.Shell{Runner: &fake{t: t, answers: map[string]answer{"scontrol show job 12": {out: tc.out}}}}).Status(t.Context(), job)
 			if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
 				t.Errorf("error %v, status %s", err, diff)
 			}
 			all := shown(rundir.At("/else"), "1", "FAILED", "None", "9:0") + "\n" + tc.out + "\n" + shown(rundir.At("/else"), "112", "FAILED", "None", "9:0")
-			got, err = New(&fake{t: t, answers: map[string]answer{"scontrol --all show job": {out: all}}}).Survey(t.Context()).Status(t.Context(), job)
+			got, err = New(submit.Shell{Runner: &fake{t: t, answers: map[string]answer{"scontrol --all show job": {out: all}}}}).Survey(t.Context()).Status(t.Context(), job)
 			if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
 				t.Errorf("in a survey: error %v, status %s", err, diff)
 			}
@@ -80,7 +80,7 @@ func TestStatus(t *testing.T) {
 func TestSurveyAsksOnce(t *testing.T) {
 	for _, a := range []answer{{out: ""}, {err: commandError("scontrol", "Unable to contact slurm controller")}} {
 		f := &fake{t: t, answers: map[string]answer{"scontrol --all show job": a, "scontrol show config": config("here"), sacct: {err: commandError("sacct", noAccounting)}}}
-		v := New(f).Survey(t.Context())
+		v := New(submit.Shell{Runner: f}).Survey(t.Context())
 		for range 4 {
 			status, err := v.Status(t.Context(), submit.Job{ID: "12", Dir: rundir.At(t.TempDir())})
 			if (err == nil) != (a.err == nil) || err == nil && status.State != submit.Lost {
@@ -165,7 +165,7 @@ func TestStatusOfAForgottenJob(t *testing.T) {
 				accounts.err = commandError("sacct", noAccounting)
 			}
 			f := &fake{t: t, answers: map[string]answer{"scontrol show job 12": {err: commandError("scontrol", unknown)}, "scontrol show config": config("here"), sacct: accounts}}
-			got, err := New(f).Status(t.Context(), submit.Job{ID: "12", Dir: dir})
+			got, err := New(submit.Shell{Runner: f}).Status(t.Context(), submit.Job{ID: "12", Dir: dir})
 			if tc.explains != "" {
 				if !strings.Contains(got.Explanation, dir.SchedulerLog()) {
 					t.Errorf("explanation %q does not name the log", got.Explanation)
@@ -183,7 +183,7 @@ func TestStatusOfAForgottenJob(t *testing.T) {
 func TestStatusOfAJobThatNeverStarted(t *testing.T) {
 	f := &fake{t: t, answers: map[string]answer{"scontrol show job 12": {err: commandError("scontrol", unknown)}, "scontrol show config": config("here"),
 		sacct: {err: commandError("sacct", noAccounting)}}}
-	got, err := New(f).Status(t.Context(), submit.Job{ID: "12", Dir: rundir.At(t.TempDir())})
+	got, err := New(submit.Shell{Runner: f}).Status(t.Context(), submit.Job{ID: "12", Dir: rundir.At(t.TempDir())})
 	if err != nil || got.State != submit.Lost || !got.Inferred || !strings.Contains(got.Explanation, "never started: it was cancelled while it waited") {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -193,11 +193,11 @@ func TestStatusOfAJobThatNeverStarted(t *testing.T) {
 func TestStatusWithoutController(t *testing.T) {
 	dir := rundir.At(t.TempDir())
 	f := &fake{t: t, answers: map[string]answer{"scontrol show job 12": {err: &submit.CommandError{Name: "scontrol", Err: context.DeadlineExceeded}}}}
-	if _, err := New(f).Status(t.Context(), submit.Job{ID: "12", Dir: dir}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := New(submit.Shell{Runner: f}).Status(t.Context(), submit.Job{ID: "12", Dir: dir}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v", err)
 	}
 	write(t, dir.ExitStatus(), "12 0\n")
-	if got, err := New(f).Status(t.Context(), submit.Job{ID: "12", Dir: dir}); err != nil || got.State != submit.Completed {
+	if got, err := New(submit.Shell{Runner: f}).Status(t.Context(), submit.Job{ID: "12", Dir: dir}); err != nil || got.State != submit.Completed {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -208,10 +208,10 @@ func TestReusedID(t *testing.T) {
 	f := &fake{t: t, answers: map[string]answer{"scontrol show job 12": {out: shown(foreign, "12", "RUNNING", "None", "0:0")}, "scontrol show config": config("here"),
 		sacct: {err: commandError("sacct", noAccounting)}}}
 	job := submit.Job{ID: "12", Dir: dir}
-	if got, err := New(f).Status(t.Context(), job); err != nil || got.State != submit.Lost {
+	if got, err := New(submit.Shell{Runner: f}).Status(t.Context(), job); err != nil || got.State != submit.Lost {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if err := New(f).Cancel(t.Context(), job); err != nil { // scancel is not expected.
+	if err := New(submit.Shell{Runner: f}).Cancel(t.Context(), job); err != nil { // scancel is not expected.
 		t.Error(err)
 	}
 }
@@ -225,7 +225,7 @@ func TestRunByAnotherPath(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := &fake{t: t, answers: map[string]answer{"scontrol show job 12": {out: shown(dir, "12", "RUNNING", "None", "0:0")}}}
-	if got, err := New(f).Status(t.Context(), submit.Job{ID: "12", Dir: rundir.At(link)}); err != nil || got.State != submit.Running {
+	if got, err := New(submit.Shell{Runner: f}).Status(t.Context(), submit.Job{ID: "12", Dir: rundir.At(link)}); err != nil || got.State != submit.Running {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -260,7 +260,7 @@ func TestCancel(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.answers["scontrol show config"] = config("here")
 			f := &fake{t: t, answers: tc.answers}
-			err := New(f).Cancel(t.Context(), submit.Job{ID: "12", Cluster: tc.cluster, Dir: dir})
+			err := New(submit.Shell{Runner: f}).Cancel(t.Context(), submit.Job{ID: "12", Cluster: tc.cluster, Dir: dir})
 			if fmt.Sprint(err) != orNil(tc.want) {
 				t.Errorf("error %v, want %s", err, tc.want)
 			}
@@ -279,7 +279,7 @@ func TestFind(t *testing.T) {
 	dir, foreign := rundir.At(t.TempDir()), rundir.At("/home/bob/y")
 	jobs := "3|RUNNING|" + foreign.Script() + "\n5|PENDING|" + dir.Script() + "\n9|CANCELLED|" + dir.Script() + "\n"
 	f := &fake{t: t, answers: map[string]answer{squeue(dir): {out: jobs}, "scontrol show config": config("here")}}
-	v := New(f).Survey(t.Context())
+	v := New(submit.Shell{Runner: f}).Survey(t.Context())
 	for _, tc := range []struct {
 		except []string
 		want   submit.JobID

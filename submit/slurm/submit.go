@@ -19,9 +19,19 @@ import (
 // what it has begun must not be cut off.
 const submitLimit = 2 * time.Minute
 
-// SubmitCommand is the command line that queues spec's script, for a person to type.
-func SubmitCommand(spec submit.JobSpec) string {
+func submitCommand(spec submit.JobSpec) string {
 	return shellescape.QuoteCommand(append([]string{"sbatch"}, submitArgs(spec)...))
+}
+
+// warnIgnored says which options of sbatch in the environment do not count for the job.
+func (s *Scheduler) warnIgnored() {
+	for _, ignored := range IgnoredOptions(s.shell.Environ) {
+		instead := "give sbatch's option by --directive"
+		if ignored.Option != "" {
+			instead = "give " + ignored.Option
+		}
+		s.shell.Warn("%s is ignored: %s", ignored.Variable, instead)
+	}
 }
 
 func submitArgs(spec submit.JobSpec) []string { return []string{"--parsable", spec.RunDir.Script()} }
@@ -34,6 +44,11 @@ var parsable = regexp.MustCompile(`(?m)^([0-9]+)(?:;(\S+))?\s*$`)
 // queued the job already. Where its answer is no clear one, SLURM's own list says whether it has
 // the job. On an error the run directory stays, and the error names it.
 func (s *Scheduler) Submit(ctx context.Context, spec submit.JobSpec) (submit.Job, error) {
+	stop := context.AfterFunc(ctx, func() {
+		fmt.Fprintln(s.shell.Err, "submit: waiting for sbatch, which may have queued the job already; interrupt again to stop waiting")
+	})
+	defer stop()
+	s.warnIgnored()
 	ctx = context.WithoutCancel(ctx)
 	limited, cancel := context.WithTimeout(ctx, submitLimit)
 	defer cancel()
@@ -77,7 +92,7 @@ func (s *Scheduler) accepted(ctx context.Context, spec submit.JobSpec) (submit.J
 
 // refused explains an error of sbatch in its own words.
 func refused(spec submit.JobSpec, err error) error {
-	kept := fmt.Sprintf("nothing is lost: all is staged in %s; queue it with: %s", spec.RunDir.Path(), SubmitCommand(spec))
+	kept := fmt.Sprintf("nothing is lost: all is staged in %s; queue it with: %s", spec.RunDir.Path(), submitCommand(spec))
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
 		return fmt.Errorf("%w\n%s", ErrNoSLURM, kept)

@@ -52,7 +52,7 @@ func TestSubmit(t *testing.T) {
 			want: submit.Job{ID: "33", Cluster: "here", Dir: dir}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := New(&fake{t: t, answers: map[string]answer{line: tc.answer, "scontrol show config": config("here"), squeue(dir): {out: tc.jobs}}})
+			s := New(submit.Shell{Runner: &fake{t: t, answers: map[string]answer{line: tc.answer, "scontrol show config": config("here"), squeue(dir): {out: tc.jobs}}}})
 			got, err := s.Submit(t.Context(), submit.JobSpec{RunDir: dir})
 			if got != tc.want || fmt.Sprint(err) != orNil(tc.err) {
 				t.Errorf("Submit = %+v, %v\nwant     %+v, %s", got, err, tc.want, tc.err)
@@ -67,7 +67,7 @@ func TestSubmitIsNotCutOff(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	runner := execFake(t, map[string]string{"scontrol": "echo 'ClusterName = here'", "sbatch": "sleep 0.2; echo 33"})
-	got, err := New(runner).Submit(ctx, submit.JobSpec{RunDir: rundir.At(dir)})
+	got, err := New(submit.Shell{Runner: runner}).Submit(ctx, submit.JobSpec{RunDir: rundir.At(dir)})
 	if want := (submit.Job{ID: "33", Cluster: "here", Dir: rundir.At(dir)}); got != want || err != nil {
 		t.Errorf("Submit = %+v, %v; want %+v", got, err, want)
 	}
@@ -80,10 +80,10 @@ func TestSubmitOfAResumedRun(t *testing.T) {
 	if err := (rundir.Manifest{Resumed: []rundir.Resumption{{JobID: "33"}}}).Write(dir); err != nil {
 		t.Fatal(err)
 	}
-	s := New(&fake{t: t, answers: map[string]answer{
+	s := New(submit.Shell{Runner: &fake{t: t, answers: map[string]answer{
 		"sbatch --parsable " + dir.Script(): {err: commandError("sbatch", "Socket timed out")}, "scontrol show config": config("here"),
 		squeue(dir): {out: "33|CANCELLED|" + dir.Script() + "\n"},
-	}})
+	}}})
 	if job, err := s.Submit(t.Context(), submit.JobSpec{RunDir: dir}); err == nil {
 		t.Errorf("job %+v was queued", job)
 	}

@@ -8,9 +8,9 @@ import (
 	"gonbatch/submit"
 )
 
-// Survey answers questions about many jobs by asking SLURM once, at the first of them. Its methods
+// survey answers questions about many jobs by asking SLURM once, at the first of them. Its methods
 // may be called at once from several goroutines.
-type Survey struct {
+type survey struct {
 	scheduler *Scheduler
 	all       func() ([]record, error)
 
@@ -19,11 +19,9 @@ type Survey struct {
 	queues map[uint32]queue
 }
 
-var _ submit.Asker = (*Survey)(nil)
-
 // Survey returns one, whose answers are as old as its first.
-func (s *Scheduler) Survey(ctx context.Context) *Survey {
-	return &Survey{scheduler: s, queues: map[uint32]queue{}, all: sync.OnceValues(func() ([]record, error) {
+func (s *Scheduler) Survey(ctx context.Context) submit.Survey {
+	return &survey{scheduler: s, queues: map[uint32]queue{}, all: sync.OnceValues(func() ([]record, error) {
 		out, err := s.runner.Run(ctx, "scontrol", "--all", "show", "job")
 		if err != nil {
 			return nil, unanswered(err)
@@ -33,7 +31,7 @@ func (s *Scheduler) Survey(ctx context.Context) *Survey {
 }
 
 // Status is Scheduler.Status.
-func (v *Survey) Status(ctx context.Context, job submit.Job) (submit.Status, error) {
+func (v *survey) Status(ctx context.Context, job submit.Job) (submit.Status, error) {
 	found, err := v.find(job)
 	if errors.Is(err, errForgotten) {
 		found, err = v.scheduler.findElsewhere(ctx, job)
@@ -41,7 +39,7 @@ func (v *Survey) Status(ctx context.Context, job submit.Job) (submit.Status, err
 	return v.scheduler.judge(ctx, job, found, err)
 }
 
-func (v *Survey) find(job submit.Job) (record, error) {
+func (v *survey) find(job submit.Job) (record, error) {
 	all, err := v.all()
 	if err != nil {
 		return record{}, err

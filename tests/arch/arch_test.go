@@ -33,7 +33,7 @@ type layer struct {
 var layers = []layer{
 	{name: "wiring", packages: []string{"cmd", "tests", "bench"}, all: true},
 	{name: "kernel", packages: []string{"kernel"}, mayImport: []string{"internal"}},
-	{name: "submission", packages: []string{"submit", "slurmtmpl"}, mayImport: []string{"internal"}},
+	{name: "submission", packages: []string{"submit", "slurmtmpl"}, mayImport: []string{"internal", "checkpoint/folder", "data"}},
 	{name: "loop", packages: []string{"trainer"}, mayImport: []string{"distributed", "data", "logger", "checkpoint", "internal/rundir"}},
 	{name: "training", packages: []string{"distributed"}, mayImport: []string{"data", "logger", "internal/plugin", "checkpoint", "internal/rundir", "internal/cluster"}},
 	{name: "library", packages: []string{"models", "data", "internal/plugin", "logger", "display", "kernel/keep", "checkpoint", "submit/result"}, mayImport: []string{"internal/fetch", "internal/rundir", "internal/cluster"}},
@@ -49,6 +49,28 @@ const root = "."
 // itself.
 var sealed = []string{"leaves"}
 
+// submission are the packages of the layer "submission", each with those of the layer that it may
+// import. The vocabulary imports no implementation, the schedulers know neither notebooks nor each
+// other, and only submit/run sees all.
+var submission = map[string][]string{
+	"submit":               {},
+	"submit/report":        {},
+	"submit/scratch":       {},
+	"submit/store":         {},
+	"submit/export":        {"submit/export/gomod", "submit/export/script"},
+	"submit/export/gomod":  {},
+	"submit/export/script": {},
+	"submit/config":        {"submit/report"},
+	"submit/build":         {"submit/export"},
+	"submit/executed":      {"submit", "submit/scratch"},
+	"slurmtmpl":            {"submit"},
+	"submit/slurm":         {"submit", "slurmtmpl"},
+	"submit/local":         {"submit", "submit/executed"},
+	"submit/stage":         {"submit", "submit/build", "submit/executed", "submit/export", "submit/report", "submit/scratch", "submit/store"},
+	"submit/run":           {"submit", "submit/executed", "submit/export", "submit/report", "submit/stage"},
+	"submit/schedulertest": {"submit", "submit/run"},
+}
+
 // pkg is what the go command says about a package.
 type pkg struct {
 	ImportPath, Dir, Name, Doc string
@@ -60,6 +82,25 @@ func TestImports(t *testing.T) {
 	for _, p := range list(t) {
 		for _, err := range violations(layers, p) {
 			t.Error(err)
+		}
+	}
+}
+
+func TestSubmissionImports(t *testing.T) {
+	for _, p := range list(t) {
+		name, _ := local(p.ImportPath)
+		if l, _ := layerOf(layers, name); l.name != "submission" {
+			continue
+		}
+		allowed, known := submission[name]
+		if !known {
+			t.Errorf("%s is in no row of the packages of submission: add it there and to docs/architecture.md", p.ImportPath)
+		}
+		for _, imported := range p.Imports {
+			other, ours := local(imported)
+			if l, _ := layerOf(layers, other); ours && l.name == "submission" && !slices.Contains(allowed, other) {
+				t.Errorf("%s imports %s: of submission it may import %q only (docs/architecture.md)", p.ImportPath, imported, allowed)
+			}
 		}
 	}
 }

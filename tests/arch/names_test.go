@@ -42,6 +42,22 @@ func TestVariables(t *testing.T) {
 	})
 }
 
+// TestRankVariables: only package cluster spells the variables by which launchers number ranks.
+// Which MPI they belong to is for package mpi to find, and bench starts programs of others.
+func TestRankVariables(t *testing.T) {
+	variable := regexp.MustCompile(`OMPI_COMM_WORLD_RANK|PMI_RANK|SLURM_PROCID`)
+	eachFile(t, func(name string) {
+		if within(name, []string{"internal/cluster", "distributed/mpi", "bench"}) != "" {
+			return
+		}
+		for _, literal := range literals(t, name) {
+			if variable.MatchString(literal.text) {
+				t.Errorf("%s:%d finds the rank in %.60q: use cluster.Detect or cluster.Shell", name, literal.line, literal.text)
+			}
+		}
+	})
+}
+
 // TestRunDirectory: only rundir spells the name of a file in a run directory.
 func TestRunDirectory(t *testing.T) {
 	names := runFiles()

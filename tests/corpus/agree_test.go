@@ -79,7 +79,7 @@ func checkAgreement(t *testing.T, root, source string) string {
 	for _, step := range module.Steps {
 		switch {
 		case step.Cell != 1:
-		case step.IsShell():
+		case step.Shell:
 			commands = append(commands, step.Line)
 		default:
 			main = true
@@ -117,6 +117,33 @@ func checkGoLines(t *testing.T, source string, prepared cell.Prepared) {
 	for _, call := range c.Calls {
 		if call.Magic().Runner == gocell.Submit && lines[call.Line-1] != "" {
 			t.Errorf("%q: GoNB gets %q", source, lines[call.Line-1])
+		}
+	}
+}
+
+// TestCorpusHasAllMagics: each magic that GoNB has, and that means something in a job, is in a
+// notebook.
+func TestCorpusHasAllMagics(t *testing.T) {
+	used := map[string]bool{}
+	for _, c := range load(t) {
+		nb, err := nbformat.Read(c.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, cell := range nb.Cells {
+			parsed := gocell.Parse(cell.Source)
+			if parsed.Program != nil {
+				used[parsed.Program.Name()] = true
+			}
+			for _, call := range parsed.Calls {
+				used[call.Name()] = true
+			}
+		}
+	}
+	for _, m := range gocell.Magics {
+		// GoNB is built without GX.
+		if m.Runner == gocell.GoNB && m.InJob != gocell.Ignored && m.Name != "%%gx" && !used[m.Name] {
+			t.Errorf("no notebook has %s, which a job %s", m.Name, m.InJob)
 		}
 	}
 }

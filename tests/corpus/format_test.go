@@ -31,9 +31,9 @@ func TestExports(t *testing.T) {
 			t.Errorf("%s: two exports differ:\n%s", c.Name, diff)
 		}
 		for _, step := range m.Programs() {
-			data := m.Files[step.File()]
+			data := m.Files[step.Source()]
 			if formatted, err := format.Source(data); err != nil || string(formatted) != string(data) {
-				t.Errorf("%s: %s is not as gofmt writes it: %v\n%s", c.Name, step.File(), err, cmp.Diff(string(formatted), string(data)))
+				t.Errorf("%s: %s is not as gofmt writes it: %v\n%s", c.Name, step.Source(), err, cmp.Diff(string(formatted), string(data)))
 			}
 		}
 		if m.ChangesModules {

@@ -91,7 +91,7 @@ func (s Submit) Observe(ctx context.Context, c Case, run rundir.Dir, dir string)
 	var failed bool
 	for _, cell := range nb.Cells {
 		steps := slices.Clone(module.Steps)
-		steps = slices.DeleteFunc(steps, func(step export.Step) bool { return step.Cell != cell.Number })
+		steps = slices.DeleteFunc(steps, func(step rundir.Step) bool { return step.Cell != cell.Number })
 		if cell.Type != nbformat.Code && len(steps) == 0 {
 			continue
 		}
@@ -118,12 +118,8 @@ func (s Submit) Observe(ctx context.Context, c Case, run rundir.Dir, dir string)
 }
 
 // step runs one step and adds what it did to the cell.
-func (s Submit) step(ctx context.Context, step export.Step, run rundir.Dir, dir string, cell *Cell) error {
-	program, args := run.Program(step.Name), step.Args
-	if step.Script != "" {
-		program = run.Program(step.Script)
-	}
-	cmd := exec.CommandContext(ctx, program, args...)
+func (s Submit) step(ctx context.Context, step rundir.Step, run rundir.Dir, dir string, cell *Cell) error {
+	cmd := exec.CommandContext(ctx, run.StepProgram(step), step.Args...)
 	cmd.Env = append(slices.Clone(s.Env), rundir.EnvDir+"="+run.Path())
 	for name, value := range step.Env {
 		cmd.Env = append(cmd.Env, name+"="+value)

@@ -14,7 +14,7 @@ import (
 // Edit makes a change in a go.mod file. Making it twice does no harm.
 type Edit func(*modfile.File) error
 
-// Edits are what a go command does to go.mod, and the reason why some of it is left out.
+// Edits are the changes that a go command makes to go.mod. reason is why some are left out.
 func Edits(words []string) (edits []Edit, reason string) {
 	for _, word := range words {
 		if strings.ContainsAny(word, "$`;|&<>*?'") {

@@ -1,9 +1,10 @@
-// Package gomod has the go.mod of an exported notebook: gonbatch's own requirements, changed as the notebook's go
-// commands ask, and the names of the packages that its modules have. It reads files and runs no go command.
+// Package gomod has the go.mod of an exported notebook: gonbatch's own requirements, changed as the
+// notebook's go commands ask, and the names of the packages that its modules have. It reads files
+// and runs no go command.
 //
 //	mod, err := gomod.Library(gonbatchSource, "notebook")
 //	edits, reason := gomod.Edits(gocell.Words("go get example.com/m@v1.2.3"))
-//	err = edits[0].Apply(mod)
+//	err = edits[0](mod)
 //	files, err := gomod.Files(mod, gonbatchSource) // go.mod, go.sum
 package gomod
 
@@ -20,8 +21,9 @@ import (
 // libraryModule is the path of gonbatch's own module.
 const libraryModule = "gonbatch"
 
-// Library reads gonbatch's own go.mod and makes it the notebook's: without its tools, with gonbatch itself replaced by
-// its source tree. All versions are then those that gonbatch was tested with, and no network is needed to choose them.
+// Library reads gonbatch's own go.mod and makes it the notebook's: without its tools, with gonbatch
+// itself replaced by its source tree. gonbatch was tested with these versions, and choosing them
+// needs no network.
 func Library(sourceDir, modulePath string) (*modfile.File, error) {
 	file := filepath.Join(sourceDir, "go.mod")
 	data, err := os.ReadFile(file)
@@ -50,7 +52,7 @@ func Library(sourceDir, modulePath string) (*modfile.File, error) {
 	)
 }
 
-// absoluteReplaces makes replacements by folders within the source tree hold outside of it.
+// absoluteReplaces makes the folders of replacements within the source tree absolute.
 func absoluteReplaces(mod *modfile.File, sourceDir string) error {
 	for _, r := range append([]*modfile.Replace(nil), mod.Replace...) {
 		if r.New.Version != "" || filepath.IsAbs(r.New.Path) {
@@ -63,7 +65,7 @@ func absoluteReplaces(mod *modfile.File, sourceDir string) error {
 	return nil
 }
 
-// Files gives go.mod and go.sum.
+// Files returns go.mod and go.sum.
 func Files(mod *modfile.File, sourceDir string) (map[string][]byte, error) {
 	mod.SetRequireSeparateIndirect(mod.Require)
 	mod.Cleanup()

@@ -15,15 +15,16 @@ import (
 
 // Names finds the names of imported packages without running the go command.
 type Names struct {
-	// Mod is the program's go.mod, SourceDir gonbatch's own source tree, and ModCache the folder of downloaded modules.
+	// Mod is the program's go.mod, SourceDir gonbatch's own source tree, and ModCache the folder of
+	// downloaded modules.
 	Mod                 *modfile.File
 	SourceDir, ModCache string
 
 	found map[string]string
 }
 
-// Of is the name of the package at an import path, or "" where it cannot be known. A name that the path suggests and that
-// the program uses is taken as right; else the package's own source decides.
+// Of is the name of the package at an import path; "" if it is unknown. If the program uses the
+// name that the path suggests, that is the name; otherwise the package's source decides.
 func (n *Names) Of(importPath string, used map[string]map[string]bool) string {
 	assumed := gocell.AssumedName(importPath)
 	if used[assumed] != nil || gocell.IsStandard(importPath) {
@@ -43,7 +44,7 @@ func (n *Names) Of(importPath string, used map[string]map[string]bool) string {
 	return name
 }
 
-// dir is the folder of the package's source, or "" where no module of go.mod has it.
+// dir is the folder of the package's source; "" if no module of go.mod has it.
 func (n *Names) dir(importPath string) string {
 	if rest, ok := strings.CutPrefix(importPath, "gonbatch/"); ok {
 		return filepath.Join(n.SourceDir, rest)
@@ -68,7 +69,7 @@ func (n *Names) dir(importPath string) string {
 	return ""
 }
 
-// clauseIn is the name in the package clause of a folder's first Go file that is no test.
+// clauseIn is the name in the package clause of a folder's first Go file, tests aside.
 func clauseIn(dir string) string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"al.essio.dev/pkg/shellescape"
 )
 
-// passSignals starts a program that may fail, hands on the signals that ask it to save and stop, and waits for its end.
+// passSignals starts a program that may fail, hands on the signals that ask it to save and stop,
+// and waits for its end.
 const passSignals = `child= passed=
 for signal in INT TERM USR1 USR2; do
   trap "passed=$signal; [ -z \"\$child\" ] || kill -$signal \$child 2> /dev/null" "$signal"
@@ -26,8 +27,8 @@ done
 [ "$code" -ne 75 ] && [ "$code" -ne 130 ] && [ "$code" -ne 143 ] || exit "$code"
 `
 
-// Program gives the script that starts the program of a step which runs once or may fail. The program lies
-// beside it.
+// Program returns the script that starts the program of a step which runs once or may fail. The
+// program lies beside it.
 func (s Step) Program(name string) []byte {
 	program := `"$(dirname "$0")"/` + shellescape.Quote(name)
 	if !s.MayFail {

@@ -1,5 +1,6 @@
-// Package script writes the bash scripts of a job's steps: a shell command of the notebook, or the start of a program
-// that runs once or may fail. The notebook's text is quoted: none of it is read as shell code that is not a command.
+// Package script writes the bash scripts of a job's steps: a shell command of the notebook, or the
+// start of a program that runs once or may fail. The notebook's text is quoted: none of it is read
+// as shell code that is not a command.
 //
 //	step := script.Step{Notebook: "n.ipynb", Place: "n.ipynb, cell 3, line 1: !make"}
 //	text := step.Command(script.Line("make"))
@@ -14,7 +15,8 @@ import (
 
 // Step is what a script is for.
 type Step struct {
-	// Notebook is the notebook's file name, and Place names the step: printable text without line breaks.
+	// Notebook is the notebook's file name, and Place names the step: printable text without line
+	// breaks.
 	Notebook, Place string
 	// MayFail lets the job continue after a failure.
 	MayFail bool
@@ -29,8 +31,8 @@ const (
 // IsGenerated reports whether a script is one of this package's.
 func IsGenerated(text []byte) bool { return bytes.HasPrefix(text, []byte(shebang+generated)) }
 
-// Command gives the script of a shell command: it ends as the command does, and a failure names the cell. run are
-// the lines that run it.
+// Command returns the script of a shell command: it ends as the command does, and a failure names
+// the cell. run are the lines that run it.
 func (s Step) Command(run string) []byte {
 	return []byte(s.head() + run + "code=$?\n" + s.end())
 }

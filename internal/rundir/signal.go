@@ -1,0 +1,18 @@
+package rundir
+
+import (
+	"fmt"
+	"syscall"
+)
+
+// Signal sends a signal to the process. One that has ended is no error; one on another machine, or
+// in another container, cannot be reached.
+func (p Process) Signal(sig syscall.Signal) error {
+	switch {
+	case p.Gone():
+		return nil
+	case !p.here():
+		return fmt.Errorf("process %d runs on %s and cannot be reached from here: repeat the command there", p.PID, p.Host)
+	}
+	return syscall.Kill(p.PID, sig)
+}

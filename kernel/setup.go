@@ -1,0 +1,85 @@
+package kernel
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+
+	"gonbatch/internal/plugin"
+)
+
+// Setup is the kernel with everything that it needs beside its kernelspec.
+type Setup struct {
+	Spec InstallOptions
+	// SpecOnly leaves out the rest: the programs are on PATH.
+	SpecOnly bool
+	// Wait fetches and compiles the Go modules before Install returns, not in the background.
+	Wait    bool
+	Environ []string
+	// Progress gets what is going on.
+	Progress io.Writer
+}
+
+// Install installs all of it and returns the kernelspec's folder. SourceDir finds gonbatch's own
+// source.
+func (s Setup) Install(ctx context.Context, sourceDir func(context.Context) (string, error)) (dir string, err error) {
+	if dir, err = Install(s.Spec); err != nil || s.SpecOnly {
+		return dir, err
+	}
+	if err := s.installAround(ctx, sourceDir, dir); err != nil {
+		return dir, fmt.Errorf("%w\nThe kernelspec is in %s; run submit kernel install again to fix the rest", err, dir)
+	}
+	return dir, nil
+}
+
+// installAround installs what the kernel needs beside its kernelspec.
+func (s Setup) installAround(ctx context.Context, sourceDir func(context.Context) (string, error), dir string) error {
+	source, err := sourceDir(ctx)
+	if err != nil {
+		return err
+	}
+	s.Spec.Env, err = InstallTools(ctx, ToolOptions{Dir: dir, SourceDir: source, Environ: s.Environ, Progress: s.Progress})
+	if err != nil {
+		return err
+	}
+	if _, err := Install(s.Spec); err != nil {
+		return err
+	}
+	if _, err := plugin.Ensure(ctx, plugin.Options{Platform: plugin.CPU, Progress: s.Progress, Getenv: s.Spec.Getenv}); err != nil {
+		fmt.Fprintf(s.Progress, "XLA's plugin: %v\nCells that run on XLA will try again.\n", err)
+	}
+	if s.Wait {
+		return Warm(ctx, WarmOptions{SourceDir: source, Environ: s.Environ})
+	}
+	return s.warmInBackground(dir)
+}
+
+// warmInBackground starts "submit kernel warm", which outlives this command.
+func (s Setup) warmInBackground(dir string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	copied := filepath.Join(dir, filepath.Base(self))
+	if _, err := os.Stat(copied); err == nil {
+		self = copied // go run removes its own program
+	}
+	name := filepath.Join(dir, "warm.log")
+	log, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	defer log.Close() //nolint:errcheck // the program that writes it has its own handle
+	cmd := exec.Command(self, "kernel", "warm")
+	cmd.Env, cmd.Stdout, cmd.Stderr = s.Environ, log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	fmt.Fprintf(s.Progress, "Go modules are fetched and compiled in the background: process %d, %s\n", cmd.Process.Pid, name)
+	return cmd.Process.Release()
+}

@@ -1,0 +1,179 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"gonbatch/internal/plugin"
+	"gonbatch/internal/rundir"
+	"gonbatch/submit"
+	"gonbatch/submit/executed"
+)
+
+// Name is this scheduler's name in manifests.
+const Name = "local"
+
+// Scheduler runs jobs on this machine, in the process that submits them.
+type Scheduler struct {
+	runner Runner
+	// hasGPU reports whether programs find a GPU here.
+	hasGPU func() bool
+	shell  submit.Shell
+
+	mu sync.Mutex
+	// jobs end the jobs that run in this process, by run directory.
+	jobs map[rundir.Dir]context.CancelCauseFunc
+}
+
+var _ submit.Foreground = (*Scheduler)(nil)
+
+// New returns a Scheduler. Locate is called for the error of a rank that has failed, to add the
+// place in the notebook; nil leaves that out.
+func New(shell submit.Shell, locate func(*submit.JobError)) *Scheduler {
+	return &Scheduler{
+		runner: Runner{Out: shell.Out, Err: shell.Err, Environ: shell.Environ, Locate: locate},
+		hasGPU: hasGPU, shell: shell, jobs: map[rundir.Dir]context.CancelCauseFunc{},
+	}
+}
+
+// Name is this scheduler's name in manifests.
+func (s *Scheduler) Name() string { return Name }
+
+// Platform is cuda for one rank on a machine that has a GPU: several would share it.
+func (s *Scheduler) Platform(spec submit.JobSpec) string {
+	if spec.Tasks() == 1 && s.hasGPU() {
+		return plugin.CUDA
+	}
+	return ""
+}
+
+// gpuFiles are there where NVIDIA's driver has found a GPU.
+var gpuFiles = []string{"/dev/nvidia0", "/dev/nvidiactl"}
+
+// hasGPU reports whether this machine has a GPU that programs can use.
+func hasGPU() bool {
+	for _, path := range gpuFiles {
+		if _, err := os.Stat(path); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// Prepare leaves spec as it is: ranks find each other by mpirun.
+func (s *Scheduler) Prepare(_ context.Context, spec submit.JobSpec, _ bool) (submit.JobSpec, error) {
+	return spec, nil
+}
+
+// Submit takes the job for this process.
+func (s *Scheduler) Submit(_ context.Context, spec submit.JobSpec) (submit.Job, error) {
+	process, err := rundir.ThisProcess()
+	return submit.Job{Dir: spec.RunDir, Process: &process}, err
+}
+
+// Run runs the job's programs, and records what they put out. A run that cannot be recorded runs
+// all the same.
+func (s *Scheduler) Run(ctx context.Context, spec submit.JobSpec) (submit.Status, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	s.note(spec.RunDir, cancel)
+	defer s.note(spec.RunDir, nil)
+	runner := s.runner
+	recording, err := s.record(spec, &runner)
+	if err != nil {
+		s.shell.Warn("%v", err)
+	}
+	err = runner.Run(ctx, spec)
+	status := statusOf(err)
+	if recording != nil {
+		if err := recording.End(executed.OutcomeOf(status, spec.RunDir)); err != nil {
+			s.shell.Warn("%v", err)
+		}
+	}
+	return status, err
+}
+
+// record starts the recorder of a job's output, if the job is recorded, and leads the runner to it.
+func (s *Scheduler) record(spec submit.JobSpec, runner *Runner) (*executed.Recording, error) {
+	if !spec.Record {
+		return nil, nil
+	}
+	recording, err := executed.Record(s.shell, spec.RunDir, "")
+	if err != nil {
+		return nil, err
+	}
+	runner.Environ = append(slices.Clone(runner.environ()), rundir.EnvRecorder+"="+recording.Socket())
+	runner.Drain = recording.Drain
+	return recording, nil
+}
+
+// note keeps how the job that runs in this process can be ended; nil forgets it.
+func (s *Scheduler) note(dir rundir.Dir, cancel context.CancelCauseFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if cancel == nil {
+		delete(s.jobs, dir)
+	} else {
+		s.jobs[dir] = cancel
+	}
+}
+
+// statusOf is how a job ended, by the error of its Run.
+func statusOf(err error) submit.Status {
+	var job *submit.JobError
+	var interrupt submit.Interrupt
+	switch {
+	case err == nil:
+		return submit.Status{State: submit.Completed}
+	case errors.As(err, &interrupt):
+		return submit.Status{State: submit.Cancelled, Reason: interrupt.Error(), ExitCode: interrupt.ExitCode()}
+	case errors.As(err, &job):
+		return job.Status
+	}
+	reason, _, _ := strings.Cut(err.Error(), "\n")
+	return submit.Status{State: submit.Failed, Reason: reason}
+}
+
+// Status believes the manifest, unless the process that should have recorded the end there is gone.
+func (s *Scheduler) Status(_ context.Context, job submit.Job) (submit.Status, error) {
+	m, err := rundir.ReadManifest(job.Dir)
+	if err == nil && abandoned(m) {
+		m, err = rundir.ReadManifest(job.Dir) // It may have ended as usual between the two looks.
+	}
+	if err != nil {
+		return submit.Status{}, fmt.Errorf("status of run %s: %w", job.Dir.Name(), err)
+	}
+	if abandoned(m) {
+		return submit.Status{State: submit.Lost, Reason: fmt.Sprintf("the submit command that ran it (process %d on %s) is gone", m.Process.PID, m.Process.Host)}, nil
+	}
+	return submit.RecordedStatus(m), nil
+}
+
+// abandoned reports whether nobody is left who could record the run's end.
+func abandoned(m rundir.Manifest) bool {
+	return m.Process != nil && !submit.State(m.State).Ended() && m.Process.Gone()
+}
+
+// Cancel tells the job to save and stop, by the process that runs it. That records how it ends.
+func (s *Scheduler) Cancel(_ context.Context, job submit.Job) error {
+	s.mu.Lock()
+	cancel := s.jobs[job.Dir]
+	s.mu.Unlock()
+	if cancel != nil {
+		cancel(submit.Interrupt{Signal: syscall.SIGTERM})
+		return nil
+	}
+	if job.Process == nil {
+		return nil
+	}
+	if err := job.Process.Signal(syscall.SIGTERM); err != nil {
+		return fmt.Errorf("cancel %s: %w", job, err)
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package report
+
+import (
+	"fmt"
+	"io"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"gonbatch/internal/rundir"
+)
+
+// Check says what a job of a notebook would do, and what is worth knowing about its cells.
+type Check struct {
+	Version  int           `json:"version"`
+	Notebook string        `json:"notebook"`
+	Cells    []rundir.Step `json:"cells"`
+	// Vet is what go vet says, Warnings what the programs do without, and Notes what may not be
+	// what was meant. Each names its cell and line.
+	Vet      []string `json:"vet,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
+	Notes    []string `json:"notes,omitempty"`
+}
+
+// Text lists the cells and the findings.
+func (c Check) Text(w io.Writer) error {
+	rows := [][]string{{"NAME", "CELL", "RUNS", "WHAT"}}
+	for _, step := range c.Cells {
+		where, what := "on every rank", "program "+shellescape.QuoteCommand(append([]string{step.Name}, step.Args...))
+		if step.Shell {
+			where, what = "once, on the first node", step.Title
+		}
+		if step.Dir != "" {
+			what += " (in " + step.Dir + ")"
+		}
+		rows = append(rows, []string{step.Name, fmt.Sprint(step.Cell), where, what})
+	}
+	if err := table(w, fmt.Sprintf("a job of %s runs %s", c.Notebook, Count(len(c.Cells), "cell")), rows); err != nil {
+		return err
+	}
+	for _, group := range []struct {
+		name  string
+		texts []string
+	}{{"vet", c.Vet}, {"warning", c.Warnings}, {"note", c.Notes}} {
+		for _, text := range group.texts {
+			fmt.Fprintf(w, "%s: %s\n", group.name, text)
+		}
+	}
+	_, err := fmt.Fprintf(w, "%s would be submitted\n", c.Notebook)
+	return err
+}
+
+// Params lists what can be set in a notebook without editing it.
+type Params struct {
+	Version  int    `json:"version"`
+	Notebook string `json:"notebook"`
+	// Parameters are set by -p NAME=VALUE, and Flags after --.
+	Parameters []Param `json:"parameters"`
+	Flags      []Param `json:"flags"`
+}
+
+// Param is a parameter or a flag. Type and Default are as the cell has them.
+type Param struct {
+	Name    string `json:"name"`
+	Type    string `json:"type,omitempty"`
+	Default string `json:"default,omitempty"`
+	Usage   string `json:"usage,omitempty"`
+	// Cell is the number of the cell, from 1.
+	Cell int `json:"cell"`
+}
+
+// Text writes two tables.
+func (p Params) Text(w io.Writer) error {
+	if len(p.Parameters)+len(p.Flags) == 0 {
+		_, err := fmt.Fprintf(w, "%s has no parameters and no flags: tag the cell that declares some \"parameters\", or use the flag package\n", p.Notebook)
+		return err
+	}
+	rows := [][]string{{"PARAMETER", "TYPE", "DEFAULT", "CELL"}}
+	for _, p := range p.Parameters {
+		rows = append(rows, []string{p.Name, dash(p.Type), dash(p.Default), fmt.Sprint(p.Cell)})
+	}
+	if len(p.Parameters) > 0 {
+		if err := table(w, "set with -p NAME=VALUE", rows); err != nil {
+			return err
+		}
+	}
+	if len(p.Flags) == 0 {
+		return nil
+	}
+	rows = [][]string{{"FLAG", "TYPE", "DEFAULT", "CELL", "USAGE"}}
+	for _, f := range p.Flags {
+		rows = append(rows, []string{"-" + f.Name, dash(f.Type), dash(f.Default), fmt.Sprint(f.Cell), f.Usage})
+	}
+	return table(w, "set after --", rows)
+}

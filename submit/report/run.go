@@ -1,0 +1,116 @@
+package report
+
+import (
+	"fmt"
+	"gonbatch/internal/rundir"
+	"io"
+	"text/tabwriter"
+	"time"
+)
+
+// Run says how a run is doing.
+type Run struct {
+	Version int `json:"version"`
+	// Run is the run's name, and Directory its directory.
+	Run       string `json:"run"`
+	Directory string `json:"directory"`
+	// Scheduler is "slurm" or "local". Job is the scheduler's id of the job, and Cluster the
+	// cluster that has it; "" where there is none.
+	Scheduler string `json:"scheduler"`
+	Job       string `json:"job,omitempty"`
+	Cluster   string `json:"cluster,omitempty"`
+	// Notebook is the notebook's path. Gone marks one that is no longer there: the run directory
+	// has a copy.
+	Notebook string    `json:"notebook"`
+	Gone     bool      `json:"notebook_gone,omitempty"`
+	Created  time.Time `json:"created"`
+	// State is a word: "staged", "pending", "running", "suspended", "completed", "failed",
+	// "stopped", "cancelled", "timed out", "out of memory", "node failed", "preempted", "lost" or
+	// "unknown". Ended says whether the run has ended in it.
+	State string `json:"state"`
+	Ended bool   `json:"ended"`
+	// Message is the state in a line for people, with its reason.
+	Message string `json:"message"`
+	// Reason is the scheduler's own word for why the job is in that state.
+	Reason   string `json:"reason,omitempty"`
+	ExitCode int    `json:"exit_code,omitempty"`
+	// Restarts counts how often the run was started again.
+	Restarts int `json:"restarts"`
+	// Cells are the cells that the job runs: how many there are, and how many ended well.
+	Cells Cells `json:"cells"`
+	// Checkpoint is the newest one; nil where there is none.
+	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
+	// Failure says why a run that ended did not end well, with the end of the log.
+	Failure string `json:"failure,omitempty"`
+	// Error is why the run's state could not be found out, in a list of runs.
+	Error string `json:"error,omitempty"`
+}
+
+// Text writes it as a list of names and values.
+func (r Run) Text(w io.Writer) error {
+	fmt.Fprintf(w, "run:           %s\n", r.Run)
+	if r.Job != "" {
+		fmt.Fprintf(w, "job:           %s\n", r.Job)
+	}
+	notebook := r.Notebook
+	if r.Gone {
+		notebook = fmt.Sprintf("%s (submitted as %s, which is gone)", rundir.At(r.Directory).Notebook(), r.Notebook)
+	}
+	fmt.Fprintf(w, "state:         %s\nnotebook:      %s\n", r.Message, notebook)
+	if r.Restarts > 0 {
+		fmt.Fprintf(w, "restarts:      %d\n", r.Restarts)
+	}
+	if r.Cells.All > 1 {
+		fmt.Fprintf(w, "cells:         %d of %d finished\n", r.Cells.Finished, r.Cells.All)
+	}
+	if c := r.Checkpoint; c != nil {
+		fmt.Fprintf(w, "checkpoint:    after step %d, of %s, in %s\n", c.Update, c.Time.Local().Format(time.DateTime), c.Folder)
+	}
+	_, err := fmt.Fprintf(w, "run directory: %s\n", r.Directory)
+	if err == nil && r.Failure != "" {
+		_, err = fmt.Fprintf(w, "\n%s\n", r.Failure)
+	}
+	return err
+}
+
+// Cells counts the cells of a run.
+type Cells struct {
+	All      int `json:"all"`
+	Finished int `json:"finished"`
+}
+
+// Checkpoint is a checkpoint of a training.
+type Checkpoint struct {
+	// Update is the number of updates before it, and Folder where all of the training are.
+	Update int64     `json:"update"`
+	Time   time.Time `json:"time"`
+	Folder string    `json:"folder"`
+}
+
+// Runs are all runs in a folder, the newest last.
+type Runs struct {
+	Version int    `json:"version"`
+	Root    string `json:"root"`
+	Runs    []Run  `json:"runs"`
+}
+
+// Staged is the State of a run that no scheduler has been given, as far as is known.
+const Staged = "staged"
+
+// Text writes a table.
+func (l Runs) Text(w io.Writer) error {
+	if len(l.Runs) == 0 {
+		_, err := fmt.Fprintf(w, "no runs in %s\n", l.Root)
+		return err
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "JOB\tCREATED\tRUN\tSTATE")
+	for _, r := range l.Runs {
+		created := "-"
+		if !r.Created.IsZero() {
+			created = r.Created.Local().Format(time.DateTime)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", dash(r.Job), created, r.Run, r.Message)
+	}
+	return table.Flush()
+}

@@ -1,0 +1,116 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"time"
+
+	"gonbatch/internal/rundir"
+	"gonbatch/submit"
+)
+
+// endPoll is the time between two looks at a job whose last processes are ending.
+const endPoll = time.Second
+
+// mayResume refuses a run that has not ended, and waits for one that is just ending. It gives the
+// run with its last job.
+func (rs *Runs) mayResume(ctx context.Context, r Run, noSubmit bool) (Run, error) {
+	err := error(nil)
+	if r.taken() {
+		err = rs.waitForEnd(ctx, r)
+	}
+	if err == nil {
+		r, err = rs.waitForOthers(ctx, r)
+	}
+	if errors.Is(err, exec.ErrNotFound) && noSubmit {
+		return r, nil // Nothing will be queued from here.
+	}
+	return r, err
+}
+
+// waitForOthers is waitForEnd for a job that the run does not know of: somebody has queued the
+// script by hand, and it waits yet. The job becomes the run's last one.
+func (rs *Runs) waitForOthers(ctx context.Context, r Run) (Run, error) {
+	survey := r.survey(ctx)
+	if survey == nil {
+		return r, nil
+	}
+	known, err := rundir.KnownJobs(r.Dir)
+	if err != nil {
+		return r, err
+	}
+	job, err := survey.Find(ctx, r.Dir, append(known, r.Manifest.JobID))
+	if err != nil || job.ID == "" {
+		return r, err
+	}
+	r.Manifest.JobID, r.Manifest.Cluster, r.Manifest.Ended = string(job.ID), job.Cluster, nil
+	return r, rs.waitForEnd(ctx, r)
+}
+
+// waitForEnd refuses a job that has not ended. The scheduler is asked though the manifest knows an
+// end: the job's last processes may still be there, and may write. Those are waited for.
+func (rs *Runs) waitForEnd(ctx context.Context, r Run) error {
+	var never submit.Unanswerable
+	for said := false; ; said = true {
+		status, err := r.Scheduler.Status(ctx, r.Job())
+		switch {
+		case errors.As(err, &never) && r.settled() && !errors.Is(err, exec.ErrNotFound):
+			return nil // It has ended on a cluster that cannot be asked from here.
+		case err != nil:
+			return fmt.Errorf("run %s cannot be resumed before its scheduler says that the job has ended: %w", r.Dir.Name(), err)
+		case status.State.Ended():
+			if !r.settled() {
+				rs.WarnUnlessForbidden(rs.recordEnd(r.Job(), status))
+			}
+			return rs.waitForPrograms(ctx, r)
+		case !status.Ending:
+			return r.notEnded(status)
+		}
+		if !said {
+			fmt.Fprintf(rs.Err, "%s has ended; waiting for its last processes\n", r.Job())
+		}
+		if err := sleep(ctx, endPoll); err != nil {
+			return err
+		}
+	}
+}
+
+func (r Run) notEnded(status submit.Status) error {
+	job := r.Job().String()
+	if p := r.Manifest.Process; p != nil {
+		job = fmt.Sprintf("process %d on %s", p.PID, p.Host)
+	}
+	return fmt.Errorf("run %s has not ended: %s is %s; wait for it, or end it with submit cancel %s", r.Dir.Name(), job, status, r.word())
+}
+
+// waitForPrograms waits for the programs of a run on this machine whose submit command was killed:
+// they may be saving.
+func (rs *Runs) waitForPrograms(ctx context.Context, r Run) error {
+	if r.Manifest.Process == nil {
+		return nil
+	}
+	for said := false; ; said = true {
+		programs, err := rundir.Programs(r.Dir)
+		if err != nil || len(programs) == 0 {
+			return err
+		}
+		if !said {
+			fmt.Fprintf(rs.Err, "waiting for programs of the run that have not ended (processes %d)\n", programs)
+		}
+		if err := sleep(ctx, endPoll); err != nil {
+			return err
+		}
+	}
+}
+
+// sleep waits a while, unless ctx ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}

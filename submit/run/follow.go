@@ -1,0 +1,85 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"gonbatch/internal/rundir"
+	"gonbatch/submit"
+)
+
+// Attend runs the programs of a job that this process has taken, and else shows rank 0's log until
+// the job ends. It keeps how the job ended. A job that did not end well gives an error.
+func (rs *Runs) Attend(ctx context.Context, s Started) error {
+	foreground, ok := s.Scheduler.(submit.Foreground)
+	if !ok {
+		return rs.follow(ctx, s.Scheduler, s.Job, 0)
+	}
+	status, err := foreground.Run(ctx, s.Spec)
+	if recordErr := rs.recordEnd(s.Job, status); recordErr != nil {
+		return errors.Join(err, recordErr)
+	}
+	if err != nil {
+		return fmt.Errorf("%w\nrun directory: %s", err, s.Spec.RunDir.Path())
+	}
+	return nil
+}
+
+// follow shows a rank's log until the job ends, and keeps how it ended.
+func (rs *Runs) follow(ctx context.Context, asker submit.Asker, job submit.Job, rank int) error {
+	status, err := submit.Follow(ctx, asker, job, submit.FollowOptions{Out: rs.Out, Progress: rs.Err, Rank: rank})
+	if failed := (*submit.JobError)(nil); errors.As(err, &failed) {
+		Locate(failed)
+	}
+	if status.State.Ended() {
+		rs.WarnUnlessForbidden(rs.recordEnd(job, status))
+		return err
+	}
+	var interrupt submit.Interrupt
+	if errors.As(err, &interrupt) {
+		fmt.Fprintf(rs.Err, "%s goes on; end it with: submit cancel %s\n", job, Run{Dir: job.Dir, Manifest: rundir.Manifest{JobID: string(job.ID)}}.word())
+	}
+	return err
+}
+
+// Follow shows a rank's log as it grows, until the run ends.
+func (rs *Runs) Follow(ctx context.Context, r Run, rank int) error {
+	survey := r.survey(ctx)
+	r, err := rs.adopted(ctx, r, survey)
+	if err != nil {
+		return err
+	}
+	if !r.taken() {
+		return fmt.Errorf("run %s is staged, not queued: there is nothing to follow", r.Dir.Name())
+	}
+	r = rs.requeued(ctx, r, r.Scheduler, survey)
+	return rs.follow(ctx, r.asker(r.Scheduler), r.Job(), rank)
+}
+
+// Log prints what a rank has logged, and what the ranks have recorded of a failure.
+func (rs *Runs) Log(ctx context.Context, r Run, rank int) error {
+	any, err := submit.NewTail(r.Dir.RankLog(rank)).Copy(rs.Out)
+	if err != nil || any {
+		return errors.Join(err, rs.describeFailure(r))
+	}
+	r, status, err := rs.look(ctx, r, nil)
+	if err != nil {
+		return errors.Join(fmt.Errorf("rank %d has no log: %s: %w", rank, r.Dir.RankLog(rank), fs.ErrNotExist), err)
+	}
+	return fmt.Errorf("rank %d of run %s has logged nothing; the run is %s", rank, r.Dir.Name(), status)
+}
+
+// describeFailure says what the ranks recorded of their failure, if they did.
+func (rs *Runs) describeFailure(r Run) error {
+	f, err := rundir.ReadFailure(r.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(rs.Err, "\nthe run failed: %s\n", submit.DescribeFailure(f))
+	return err
+}

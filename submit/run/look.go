@@ -1,0 +1,82 @@
+package run
+
+import (
+	"context"
+	"slices"
+
+	"gonbatch/internal/rundir"
+	"gonbatch/submit"
+)
+
+// look asks how the run is doing, and keeps it if the run has ended. It gives the run as it is known
+// then. Surveys, where they are given, answer for many runs.
+func (rs *Runs) look(ctx context.Context, r Run, surveys map[submit.Scheduler]submit.Survey) (Run, submit.Status, error) {
+	asker, survey := submit.Asker(r.Scheduler), surveys[r.Scheduler]
+	if survey == nil {
+		survey = r.survey(ctx)
+	} else {
+		asker = survey
+	}
+	r, r.unasked = rs.adopted(ctx, r, survey)
+	r = rs.requeued(ctx, r, asker, survey)
+	status, err := r.asker(asker).Status(ctx, r.Job())
+	if err == nil && !r.settled() && status.State.Ended() {
+		rs.WarnUnlessForbidden(rs.recordEnd(r.Job(), status))
+	}
+	return r, status, err
+}
+
+// surveys are those of all schedulers that can be asked about many jobs.
+func (rs *Runs) surveys(ctx context.Context) map[submit.Scheduler]submit.Survey {
+	all := map[submit.Scheduler]submit.Survey{}
+	for _, s := range rs.Schedulers {
+		if surveyor, ok := s.(submit.Surveyor); ok {
+			all[s] = surveyor.Survey(ctx)
+		}
+	}
+	return all
+}
+
+// adopted is the run with its job, where the scheduler has one that the run does not know of: it was
+// queued by hand, or by a command that was killed before it could keep that.
+func (rs *Runs) adopted(ctx context.Context, r Run, survey submit.Survey) (Run, error) {
+	if r.taken() || survey == nil {
+		return r, nil
+	}
+	job, err := survey.Find(ctx, r.Dir, r.Manifest.EarlierJobs())
+	if err != nil || job.ID == "" {
+		return r, err
+	}
+	r.Manifest.JobID, r.Manifest.Cluster = string(job.ID), job.Cluster
+	rs.WarnUnlessForbidden(rundir.UpdateManifest(r.Dir, func(m *rundir.Manifest) {
+		if m.JobID == "" && !slices.Contains(m.EarlierJobs(), string(job.ID)) { // Else another command was faster.
+			m.JobID, m.Cluster, m.State = string(job.ID), job.Cluster, string(submit.Pending)
+		}
+	}))
+	return r, nil
+}
+
+// requeued gives the run without the end that it has recorded, where the scheduler has queued the
+// same job again: a job that has ended can be requeued as long as SLURM knows it, and waits then
+// before it starts. What the scheduler cannot say leaves the recorded end as it is.
+func (rs *Runs) requeued(ctx context.Context, r Run, asker submit.Asker, survey submit.Survey) Run {
+	if survey == nil || !r.taken() || !r.settled() || submit.State(r.Manifest.State) == submit.Completed {
+		return r
+	}
+	known, err := survey.Find(ctx, r.Dir, r.Manifest.EarlierJobs())
+	if err != nil || known.ID != r.Job().ID {
+		return r // Jobs that the scheduler has forgotten are many, and each would be a question of its own.
+	}
+	status, err := asker.Status(ctx, r.Job())
+	if err != nil || status.State == submit.Unknown || status.State.Ended() || status.Ending {
+		return r
+	}
+	ended := *r.Manifest.Ended
+	r.Manifest.ForgetEnd()
+	rs.WarnUnlessForbidden(updateJob(r.Job(), func(m *rundir.Manifest) {
+		if m.Ended != nil && m.Ended.Equal(ended) { // Else another command knows better.
+			m.ForgetEnd()
+		}
+	}))
+	return r
+}

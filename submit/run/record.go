@@ -1,0 +1,67 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+
+	"gonbatch/internal/rundir"
+	"gonbatch/submit"
+	"gonbatch/submit/executed"
+)
+
+// recordJob keeps the job that a scheduler has taken.
+func (rs *Runs) recordJob(job submit.Job) error {
+	err := rundir.UpdateManifest(job.Dir, func(m *rundir.Manifest) {
+		if job.Process != nil {
+			m.Process, m.State = job.Process, string(submit.Running)
+			return
+		}
+		now := rs.Now()
+		m.JobID, m.Cluster, m.Submitted, m.State = string(job.ID), job.Cluster, &now, string(submit.Pending)
+	})
+	if err != nil {
+		return fmt.Errorf("%s is queued, but its run directory could not be told so: %w", job, err)
+	}
+	return nil
+}
+
+// updateJob changes the manifest of a job's run, unless the run has another job by now.
+func updateJob(job submit.Job, change func(*rundir.Manifest)) error {
+	var adoptErr error
+	err := rundir.UpdateManifest(job.Dir, func(m *rundir.Manifest) {
+		if _, adoptErr = m.Adopt(job.Dir); adoptErr == nil && m.JobID == string(job.ID) {
+			change(m)
+		}
+	})
+	return errors.Join(err, adoptErr)
+}
+
+// recordEnd keeps how a job ended, also in its executed notebook, if the job was killed with what
+// writes that. An end that is only inferred is not kept: it can be inferred again, and the scheduler
+// may yet tell better. Nor is it that a run was lost.
+func (rs *Runs) recordEnd(job submit.Job, status submit.Status) error {
+	if status.Inferred {
+		return nil
+	}
+	settled := executed.Settle(job.Dir, rs.Now, executed.OutcomeOf(status, job.Dir))
+	if status.State == submit.Lost {
+		return settled
+	}
+	return errors.Join(rs.recordStatus(job, status), settled)
+}
+
+// recordStatus keeps the state of a job that has ended: schedulers forget it after some minutes. A
+// state that is kept already stays.
+func (rs *Runs) recordStatus(job submit.Job, status submit.Status) error {
+	var endErr error
+	err := updateJob(job, func(m *rundir.Manifest) {
+		if (Run{Manifest: *m}).settled() {
+			return
+		}
+		m.State, m.Reason = string(status.State), status.Reason
+		if status.State.Ended() {
+			endErr = m.RecordEnd(job.Dir, rs.Now(), status.ExitCode)
+		}
+	})
+	return errors.Join(err, endErr)
+}

@@ -1,0 +1,104 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+
+	"gonbatch/internal/rundir"
+	"gonbatch/submit"
+	"gonbatch/submit/report"
+)
+
+// Resume starts a run again that has ended, with its job as change leaves it. Everything that can be
+// refused comes first.
+func (rs *Runs) Resume(ctx context.Context, r Run, change func(*submit.JobSpec) error, noSubmit bool) (s Started, err error) {
+	lock, err := rs.lock(ctx, r.Dir)
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	if r, err = rs.open(r.Dir); err != nil {
+		return s, err
+	}
+	if r, err = rs.mayResume(ctx, r, noSubmit); err != nil {
+		return s, err
+	}
+	asked, err := rs.resumedSpec(r, change)
+	if err != nil {
+		return s, err
+	}
+	if err := needWork(asked); err != nil {
+		return s, err
+	}
+	decided, err := r.Scheduler.Prepare(ctx, asked, noSubmit)
+	if err != nil {
+		return s, err
+	}
+	if err := errors.Join(writeJob(r.Scheduler, asked, decided), lock.Check(), ctx.Err()); err != nil {
+		return s, err
+	}
+	if err := rs.restart(r); err != nil {
+		return s, err
+	}
+	return rs.handOver(ctx, r.Scheduler, decided, noSubmit)
+}
+
+// resumedSpec is the job as it was submitted, with what the user changes.
+func (rs *Runs) resumedSpec(r Run, change func(*submit.JobSpec) error) (submit.JobSpec, error) {
+	spec, err := submit.ReadSpec(r.Dir)
+	if err != nil {
+		return spec, fmt.Errorf("run %s cannot be resumed: %w", r.Dir.Name(), err)
+	}
+	if err := change(&spec); err != nil {
+		return spec, err
+	}
+	if err := spec.Validate(); err != nil {
+		return spec, submit.UsageError{Err: err}
+	}
+	return spec, rs.CheckSecrets(spec)
+}
+
+// needWork refuses a run that has nothing left to do, or whose programs are gone.
+func needWork(spec submit.JobSpec) error {
+	left := 0
+	for _, step := range spec.Steps {
+		if rundir.IsFinished(spec.RunDir, step.Name) {
+			continue
+		}
+		left++
+		if _, err := os.Stat(spec.RunDir.StepProgram(step)); err != nil {
+			return fmt.Errorf("run %s cannot be resumed: its program is gone: %w", spec.RunDir.Name(), err)
+		}
+	}
+	if left == 0 {
+		return fmt.Errorf("run %s has nothing left to do: all of its %s ended well", spec.RunDir.Name(), report.Count(len(spec.Steps), "cell"))
+	}
+	return nil
+}
+
+// restart turns the run back into one that has not ended, and keeps that and by what command.
+func (rs *Runs) restart(r Run) error {
+	for _, path := range []string{r.Dir.ExitStatus(), r.Dir.EndingPath()} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if err := rundir.ClearFailure(r.Dir); err != nil {
+		return err
+	}
+	known, err := rundir.KnownJobs(r.Dir)
+	if err != nil {
+		return err
+	}
+	slices.Sort(known)
+	known = slices.Compact(known)
+	return rundir.UpdateManifest(r.Dir, func(m *rundir.Manifest) {
+		m.Resumed = append(m.Resumed, rundir.Resumption{Time: rs.Now(), CommandLine: rs.CommandLine, JobID: r.Manifest.JobID, State: m.State, Jobs: known})
+		m.JobID, m.Cluster, m.Process, m.Submitted = "", "", nil, nil
+		m.ForgetEnd()
+	})
+}

@@ -1,0 +1,178 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"gonbatch/data"
+	"gonbatch/internal/rundir"
+	"gonbatch/submit"
+	"gonbatch/submit/export"
+	"gonbatch/submit/stage"
+)
+
+// Request is a notebook to be submitted.
+type Request struct {
+	Notebook stage.Notebook
+	// Job is what the user asks for. What follows from the notebook and the run is filled in.
+	Job       submit.JobSpec
+	Scheduler submit.Scheduler
+	// From is the cell to start from: what comes before it is taken from an earlier run, the
+	// notebook's last one unless FromRun names another. "" runs all cells.
+	From, FromRun string
+	// NoSubmit stages the run and leaves the rest to a person.
+	NoSubmit bool
+	// Options are the effective options, for the manifest.
+	Options map[string]any
+}
+
+// Started is a run that was handed to its scheduler, or was only staged: then Job is none.
+type Started struct {
+	Scheduler submit.Scheduler
+	Spec      submit.JobSpec
+	Job       submit.Job
+}
+
+// Preview is the batch script of a notebook's job. It writes nothing, and compiles nothing.
+func (rs *Runs) Preview(ctx context.Context, req Request) ([]byte, error) {
+	_, _, decided, err := rs.preview(ctx, req, true)
+	if err != nil {
+		return nil, err
+	}
+	batch, ok := req.Scheduler.(submit.Batch)
+	if !ok {
+		return nil, submit.Usagef("a job of the scheduler %s has no batch script", req.Scheduler.Name())
+	}
+	return batch.Script(decided)
+}
+
+// Submit is the whole way of a notebook: everything that can be refused comes first and leaves
+// nothing.
+func (rs *Runs) Submit(ctx context.Context, req Request) (s Started, err error) {
+	module, asked, decided, err := rs.preview(ctx, req, req.NoSubmit)
+	if err != nil {
+		return s, err
+	}
+	if err := rundir.CheckRoot(rs.Root); err != nil {
+		return s, err
+	}
+	var reuse *stage.Reuse
+	if req.From != "" {
+		if reuse, err = stage.FindReuse(req.Notebook, module, asked, rs.Root, req.From, req.FromRun); err != nil {
+			return s, err
+		}
+	}
+	p, err := stage.Prepare(ctx, rs.Shell, req.Notebook, module, asked.Platform)
+	if err != nil {
+		return s, err
+	}
+	if err := stage.FetchDatasets(ctx, rs.Shell, module.Imports); err != nil {
+		return s, err
+	}
+	p.Reuse = reuse
+	dir, err := p.Stage(rs.Shell, rs.Root, asked.Name)
+	if err != nil {
+		return s, err
+	}
+	for _, spec := range []*submit.JobSpec{&asked, &decided} {
+		spec.RunDir, spec.PluginDir = dir, p.PluginDir
+	}
+	return rs.begin(ctx, req, p, asked, decided)
+}
+
+// preview makes the job as far as it is known before there is a run directory, and refuses one that
+// cannot work: as it was asked for, and as the scheduler has decided it.
+func (rs *Runs) preview(ctx context.Context, req Request, preview bool) (m *export.Module, asked, decided submit.JobSpec, err error) {
+	if m, err = req.Notebook.Export(ctx, rs.Shell); err != nil {
+		return m, asked, decided, err
+	}
+	if asked, err = rs.complete(req, m); err != nil {
+		return m, asked, decided, err
+	}
+	decided, err = req.Scheduler.Prepare(ctx, asked, preview)
+	return m, asked, decided, err
+}
+
+// complete fills in what follows from the notebook, with a run directory that is only an example.
+func (rs *Runs) complete(req Request, m *export.Module) (spec submit.JobSpec, err error) {
+	spec = req.Job
+	root, err := filepath.Abs(rs.Root)
+	if err != nil {
+		return spec, err
+	}
+	if spec.WorkDir, err = filepath.Abs(cmp.Or(spec.WorkDir, filepath.Dir(req.Notebook.Path))); err != nil {
+		return spec, err
+	}
+	spec.Name = cmp.Or(spec.Name, req.Notebook.Name())
+	spec.RunDir = rundir.At(filepath.Join(root, rundir.Slug(spec.Name)+"-DATE-TIME-XXXX"))
+	spec.Platform = cmp.Or(spec.Platform, req.Scheduler.Platform(spec))
+	spec.Steps = stage.Steps(m, spec.WorkDir, rs.Getenv("HOME"))
+	spec.DataDir, spec.Record = data.Dir(rs.Getenv), true
+	if err := spec.Validate(); err != nil {
+		return spec, submit.UsageError{Err: err}
+	}
+	if err := rs.CheckSecrets(spec); err != nil {
+		return spec, err
+	}
+	spec.PluginDir, err = stage.PreviewPlugin(rs.Shell, spec.Platform)
+	return spec, err
+}
+
+// begin makes the staged folder a run that others find, and hands it over: nobody can do that a
+// second time meanwhile.
+func (rs *Runs) begin(ctx context.Context, req Request, p stage.Prepared, asked, decided submit.JobSpec) (s Started, err error) {
+	dir := asked.RunDir
+	lock, err := rs.lock(ctx, dir)
+	if err != nil {
+		return s, errors.Join(err, os.RemoveAll(dir.Path()))
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	if err := rs.describe(ctx, req, p, asked, decided); err != nil {
+		return s, errors.Join(err, os.RemoveAll(dir.Path()))
+	}
+	return rs.handOver(ctx, req.Scheduler, decided, req.NoSubmit)
+}
+
+// describe writes the batch script, the job and the manifest.
+func (rs *Runs) describe(ctx context.Context, req Request, p stage.Prepared, asked, decided submit.JobSpec) error {
+	if err := writeJob(req.Scheduler, asked, decided); err != nil {
+		return err
+	}
+	m, err := p.Manifest(ctx, rs.Shell, decided)
+	if err != nil {
+		return err
+	}
+	m.Scheduler, m.Options = req.Scheduler.Name(), req.Options
+	return m.Write(decided.RunDir)
+}
+
+// writeJob writes the batch script, and the job as it was asked for: a resumed run may get another
+// MPI.
+func writeJob(scheduler submit.Scheduler, asked, decided submit.JobSpec) error {
+	if batch, ok := scheduler.(submit.Batch); ok {
+		script, err := batch.Script(decided)
+		if err != nil {
+			return err
+		}
+		if err := rundir.WriteFileAtomic(decided.RunDir.Script(), script, 0o700); err != nil {
+			return err
+		}
+	}
+	return submit.WriteSpec(asked)
+}
+
+// handOver gives a run to its scheduler and keeps the job, unless that is left to a person. The
+// caller has the run's lock.
+func (rs *Runs) handOver(ctx context.Context, scheduler submit.Scheduler, spec submit.JobSpec, noSubmit bool) (s Started, err error) {
+	s = Started{Scheduler: scheduler, Spec: spec}
+	if noSubmit {
+		return s, nil
+	}
+	if s.Job, err = scheduler.Submit(ctx, spec); err != nil {
+		return s, err
+	}
+	return s, rs.recordJob(s.Job)
+}

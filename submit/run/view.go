@@ -1,0 +1,135 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"gonbatch/checkpoint/folder"
+	"gonbatch/internal/rundir"
+	"gonbatch/submit"
+	"gonbatch/submit/report"
+)
+
+// Report says how a run is doing.
+func (rs *Runs) Report(ctx context.Context, r Run) (report.Run, error) {
+	r, status, err := rs.look(ctx, r, nil)
+	if err != nil {
+		return report.Run{}, err
+	}
+	view := r.view(status)
+	if err := addProgress(&view, r.Dir, len(r.Manifest.Steps)); err != nil {
+		return view, err
+	}
+	if view.Ended && status.State != submit.Completed {
+		failure := submit.NewJobError(r.Job(), status)
+		Locate(failure)
+		view.Failure = failure.Error()
+	}
+	return view, nil
+}
+
+// List says how all runs are doing, the newest last. What cannot be found out of one is said there:
+// it must not hide the other runs.
+func (rs *Runs) List(ctx context.Context) (report.Runs, error) {
+	list := report.Runs{Version: report.Version, Root: rs.Root, Runs: []report.Run{}}
+	dirs, err := rundir.List(rs.Root)
+	if err != nil {
+		return list, err
+	}
+	surveys := rs.surveys(ctx)
+	for _, dir := range dirs {
+		r, err := rs.open(dir)
+		if err != nil {
+			list.Runs = append(list.Runs, report.Run{Version: report.Version, Run: dir.Name(), Directory: dir.Path(), Error: firstLine(err), Message: firstLine(err)})
+			continue
+		}
+		r, status, err := rs.look(ctx, r, surveys)
+		view := r.view(status)
+		if err != nil {
+			view.State, view.Error, view.Message = submit.Unknown.String(), firstLine(err), "unknown: "+firstLine(err)
+		}
+		list.Runs = append(list.Runs, view)
+	}
+	return list, nil
+}
+
+// view is what the manifest and the scheduler know of a run.
+func (r Run) view(status submit.Status) report.Run {
+	view := report.Run{
+		Version: report.Version, Run: r.Dir.Name(), Directory: r.Dir.Path(), Scheduler: r.Manifest.Scheduler, Job: r.Manifest.JobID, Cluster: r.Manifest.Cluster,
+		Notebook: r.Manifest.Notebook.Path, Created: r.Manifest.Created, State: status.State.String(), Ended: status.State.Ended(),
+		Message: status.String(), Reason: status.Reason, ExitCode: status.ExitCode,
+	}
+	if _, err := os.Stat(view.Notebook); errors.Is(err, fs.ErrNotExist) {
+		view.Gone = true
+	}
+	if status.State == submit.Unknown && !r.taken() {
+		view.State, view.Message = report.Staged, "staged, not queued"
+		if r.unasked != nil && !errors.Is(r.unasked, exec.ErrNotFound) {
+			view.Message += " as far as is known here: " + firstLine(r.unasked)
+		}
+	}
+	return view
+}
+
+// addProgress adds what the starts of a run have done.
+func addProgress(view *report.Run, dir rundir.Dir, steps int) error {
+	starts, err := rundir.CountStarts(dir)
+	if err != nil {
+		return err
+	}
+	finished, err := rundir.FinishedSteps(dir)
+	if err != nil {
+		return err
+	}
+	view.Restarts, view.Cells = max(0, starts-1), report.Cells{All: steps, Finished: len(finished)}
+	newest, err := newestCheckpoint(dir)
+	if err != nil || newest.Path == "" {
+		return err
+	}
+	view.Checkpoint = &report.Checkpoint{Update: newest.Step, Time: newest.Time, Folder: filepath.Dir(newest.Path)}
+	return nil
+}
+
+// newestCheckpoint is the last one that any training of the run has written; one without a path is none.
+func newestCheckpoint(dir rundir.Dir) (newest folder.Info, err error) {
+	folders := []string{dir.Checkpoints()}
+	for _, below := range []string{"*", filepath.Join("*", "*")} {
+		found, err := filepath.Glob(filepath.Join(escapeGlob(dir.Checkpoints()), below))
+		if err != nil {
+			return newest, err
+		}
+		folders = append(folders, found...)
+	}
+	for _, f := range folders {
+		if info, err := os.Stat(f); err != nil || !info.IsDir() {
+			continue // A training may write there just now.
+		}
+		checkpoints, err := folder.List(f)
+		if err != nil {
+			return newest, err
+		}
+		for _, c := range checkpoints {
+			if c.Valid() && c.Time.After(newest.Time) {
+				newest = c
+			}
+		}
+	}
+	return newest, nil
+}
+
+// escapeGlob makes a pattern that matches a path only.
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
+}
+
+// firstLine is an error in one line.
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}

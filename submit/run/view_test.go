@@ -1,0 +1,65 @@
+package run
+
+import (
+	"gonbatch/submit/report"
+
+	"github.com/google/go-cmp/cmp"
+
+	"io"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"gonbatch/checkpoint/folder"
+	"gonbatch/internal/rundir"
+)
+
+// TestProgress: how often a run was started, what has ended well, and the newest of all trainings' checkpoints.
+func TestProgress(t *testing.T) {
+	dir, err := rundir.Create(filepath.Join(t.TempDir(), "odd [a]* "), "x", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	progress := func() (view report.Run) {
+		if err := addProgress(&view, dir, 2); err != nil {
+			t.Fatal(err)
+		}
+		return view
+	}
+	if diff := cmp.Diff(report.Run{Cells: report.Cells{All: 2}}, progress()); diff != "" {
+		t.Errorf("a new run: %s", diff)
+	}
+	for range 3 {
+		if _, err := rundir.AddStart(dir, "local"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := rundir.MarkFinished(dir, "prepare", 1); err != nil {
+		t.Fatal(err)
+	}
+	for i, root := range []string{filepath.Join(dir.Checkpoints(), "first"), filepath.Join(dir.Checkpoints(), "train", "second")} {
+		time.Sleep(2 * time.Millisecond) // Checkpoints are timed to the millisecond.
+		draft, err := folder.NewDraft(root, int64(40-i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := draft.Write("weights", func(w io.Writer) error { _, err := io.WriteString(w, "w"); return err }); err != nil {
+			t.Fatal(err)
+		}
+		if err := draft.Commit(folder.Manifest{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := progress()
+	if got.Checkpoint == nil || got.Checkpoint.Time.IsZero() {
+		t.Fatalf("checkpoint %+v", got.Checkpoint)
+	}
+	got.Checkpoint.Time = time.Time{}
+	want := report.Run{
+		Restarts: 2, Cells: report.Cells{All: 2, Finished: 1},
+		Checkpoint: &report.Checkpoint{Update: 39, Folder: filepath.Join(dir.Checkpoints(), "train", "second")},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

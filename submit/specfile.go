@@ -1,0 +1,51 @@
+package submit
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"gonbatch/internal/rundir"
+)
+
+// ResumeCommand is the command line that goes on with a run, for a person to type.
+func ResumeCommand(dir rundir.Dir) string {
+	return shellescape.QuoteCommand([]string{"submit", "resume", dir.Path()})
+}
+
+// specVersion is the version of job.json that this package writes and reads.
+const specVersion = 1
+
+// specFile is job.json: the job as it is, and the version.
+type specFile struct {
+	Version int
+	JobSpec
+}
+
+// WriteSpec keeps s in its run directory, so that ReadSpec finds it there.
+func WriteSpec(s JobSpec) error {
+	text, err := json.MarshalIndent(specFile{specVersion, s}, "", "  ")
+	if err != nil {
+		return fmt.Errorf("job of run %s: %w", s.RunDir.Name(), err)
+	}
+	return rundir.WriteFileAtomic(s.RunDir.Spec(), append(text, '\n'), 0o600)
+}
+
+// ReadSpec reads the job that was submitted from dir, which may have been moved since.
+func ReadSpec(dir rundir.Dir) (JobSpec, error) {
+	text, err := os.ReadFile(dir.Spec())
+	if err != nil {
+		return JobSpec{}, fmt.Errorf("job of run %s: %w", dir.Name(), err)
+	}
+	var f specFile
+	if err := json.Unmarshal(text, &f); err != nil {
+		return JobSpec{}, fmt.Errorf("job %s: %w", dir.Spec(), err)
+	}
+	if f.Version != specVersion {
+		return JobSpec{}, fmt.Errorf("job %s: version %d, this version of submit reads %d", dir.Spec(), f.Version, specVersion)
+	}
+	f.RunDir = dir
+	return f.JobSpec, nil
+}

@@ -1,0 +1,51 @@
+package stage
+
+import (
+	"context"
+	"fmt"
+
+	"gonbatch/submit"
+	"gonbatch/submit/build"
+	"gonbatch/submit/report"
+)
+
+// Check does everything of a submission that needs no cluster and no run directory.
+func (n Notebook) Check(ctx context.Context, shell submit.Shell) (report.Check, error) {
+	module, err := n.Read(ctx, shell)
+	if err != nil {
+		return report.Check{}, err
+	}
+	var problems []build.Problem
+	err = inModule(module, func(dir string) (err error) {
+		problems, err = build.Check(ctx, dir, module, build.Options{Env: shell.Environ})
+		return err
+	})
+	return report.Check{
+		Version: report.Version, Notebook: module.Notebook, Cells: module.Steps,
+		Vet: texts(problems), Warnings: texts(module.Warnings), Notes: texts(module.Notes),
+	}, err
+}
+
+// texts are the findings in words.
+func texts[T fmt.Stringer](findings []T) (all []string) {
+	for _, f := range findings {
+		all = append(all, f.String())
+	}
+	return all
+}
+
+// Params lists the notebook's parameters and flags.
+func (n Notebook) Params(ctx context.Context, shell submit.Shell) (report.Params, error) {
+	module, err := n.Export(ctx, shell)
+	if err != nil {
+		return report.Params{}, err
+	}
+	params := report.Params{Version: report.Version, Notebook: module.Notebook, Parameters: []report.Param{}, Flags: []report.Param{}}
+	for _, p := range module.Parameters {
+		params.Parameters = append(params.Parameters, report.Param{Name: p.Name, Type: p.Type, Default: p.Default, Cell: p.Number})
+	}
+	for _, f := range module.Flags {
+		params.Flags = append(params.Flags, report.Param{Name: f.Name, Type: f.Type, Default: f.Default, Usage: f.Usage, Cell: f.Number})
+	}
+	return params, nil
+}

@@ -1,0 +1,67 @@
+package stage
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+	"strings"
+	"unicode"
+
+	"gonbatch/internal/nbformat"
+	"gonbatch/internal/source"
+	"gonbatch/submit"
+	"gonbatch/submit/export"
+)
+
+// Notebook is the notebook of a job, and what decides about its programs.
+type Notebook struct {
+	Path string
+	// Of is the notebook that Path stands for, "" for itself: a kernel submits its session as a
+	// file that is gone afterwards.
+	Of string
+	// Cells are the picked cells; none are all.
+	Cells []string
+	// Parameters are the values of the notebook's parameters.
+	Parameters map[string]string
+	// Script asks for one program as one file.
+	Script bool
+}
+
+// Name is the notebook's name as a job may have it: a file's own may have control characters.
+func (n Notebook) Name() string {
+	base := filepath.Base(n.Path)
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.TrimSuffix(base, filepath.Ext(base)))
+}
+
+// origin is the path of the notebook that counts as the run's.
+func (n Notebook) origin() (string, error) { return filepath.Abs(cmp.Or(n.Of, n.Path)) }
+
+// Read reads and exports the notebook.
+func (n Notebook) Read(ctx context.Context, shell submit.Shell) (*export.Module, error) {
+	nb, err := nbformat.Read(n.Path)
+	if err != nil {
+		return nil, err
+	}
+	sourceDir, err := source.Dir(ctx, source.Options{Getenv: shell.Getenv})
+	if err != nil {
+		return nil, err
+	}
+	return export.FromNotebook(nb, export.Options{Cells: n.Cells, SourceDir: sourceDir, Parameters: n.Parameters, Script: n.Script})
+}
+
+// Export reads and exports the notebook, and shows what its programs do without.
+func (n Notebook) Export(ctx context.Context, shell submit.Shell) (*export.Module, error) {
+	module, err := n.Read(ctx, shell)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range module.Warnings {
+		shell.Warn("%s", w)
+	}
+	return module, nil
+}

@@ -1,0 +1,60 @@
+package stage
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParameterSources(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "params.yaml")
+	for _, tc := range []struct {
+		name, yaml string
+		params     []string
+		want       map[string]string
+		err        string
+	}{
+		{name: "none", want: map[string]string{}},
+		{name: "command line", params: []string{"a=1", "b=x=y", "c=", "a=2"}, want: map[string]string{"a": "2", "b": "x=y", "c": ""}},
+		{name: "file", yaml: "lr: 5e-4\nname: \"a b\"\non: true # note\nempty: ''\n", want: map[string]string{"lr": "5e-4", "name": "a b", "on": "true", "empty": ""}},
+		{name: "the command line wins", yaml: "lr: 1\nn: 2\n", params: []string{"lr=3"}, want: map[string]string{"lr": "3", "n": "2"}},
+		{name: "no value", params: []string{"epochs"}, err: `-p "epochs": give NAME=VALUE, as in -p epochs=3`},
+		{name: "no name", params: []string{"=3"}, err: `-p "=3": give NAME=VALUE`},
+		{name: "a list", yaml: "a: 1\nb: [1, 2]\n", err: "line 2: b: give one number, text or truth value"},
+		{name: "nothing", yaml: "a:\n", err: "line 1: a: give one number, text or truth value"},
+		{name: "twice", yaml: "a: 1\na: 2\n", err: "line 2: a is there twice"},
+		{name: "no mapping", yaml: "- a\n", err: "give one line NAME: VALUE for each parameter"},
+		{name: "no YAML", yaml: "a: [", err: "yaml: "},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			from := ""
+			if tc.yaml != "" {
+				if err := os.WriteFile(file, []byte(tc.yaml), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				from = file
+			}
+			got, err := Parameters(from, tc.params)
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("got %v, want %s", err, tc.err)
+				}
+				return
+			}
+			if diff := cmp.Diff(tc.want, got); err != nil || diff != "" {
+				t.Errorf("%v %s", err, diff)
+			}
+		})
+	}
+}
+
+// TestNotebookAsParameters: -f means --follow in other commands, so a notebook after -f is a mistake.
+func TestNotebookAsParameters(t *testing.T) {
+	_, err := Parameters("runs/a b.ipynb", nil)
+	if err == nil || !strings.Contains(err.Error(), "-f runs/a b.ipynb: that is a notebook") || !strings.Contains(err.Error(), "use -F") {
+		t.Errorf("got %v, want what -f is, and -F", err)
+	}
+}

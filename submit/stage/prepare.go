@@ -1,0 +1,85 @@
+package stage
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"path/filepath"
+
+	"gonbatch/internal/plugin"
+	"gonbatch/submit"
+	"gonbatch/submit/build"
+	"gonbatch/submit/export"
+	"gonbatch/submit/scratch"
+)
+
+// Prepared is a notebook that was read, exported and compiled: what a run directory is made of.
+type Prepared struct {
+	Notebook Notebook
+	Module   *export.Module
+	// Reuse is what is taken from an earlier run; nil for a run of all steps.
+	Reuse *Reuse
+	// PluginDir is the folder of an XLA plugin that is used in place; "" where it is staged.
+	PluginDir string
+
+	build *build.Result
+	// plugin is the folder to stage the XLA plugin from; "" where it is used in place.
+	plugin string
+}
+
+// Prepare compiles the notebook, and brings the XLA plugin for a platform to this machine: compute
+// nodes have no network.
+func Prepare(ctx context.Context, shell submit.Shell, n Notebook, module *export.Module, platform string) (Prepared, error) {
+	p := Prepared{Notebook: n, Module: module}
+	err := inModule(module, func(dir string) (err error) {
+		p.build, err = build.Build(ctx, dir, module, build.Options{Env: shell.Environ})
+		return err
+	})
+	if err != nil {
+		return p, err
+	}
+	return p, p.providePlugin(ctx, shell, platform)
+}
+
+// inModule calls f with a folder that has the module's files, and is gone afterwards.
+func inModule(module *export.Module, f func(dir string) error) error {
+	dir, err := scratch.Make(scratch.Module)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
+	if err := module.Write(dir); err != nil {
+		return err
+	}
+	return f(dir)
+}
+
+// providePlugin installs the plugin if it is missing. CUDA's is used in place, for it finds
+// NVIDIA's libraries by their places beside it. Where no platform is decided, the CPU's always
+// works.
+func (p *Prepared) providePlugin(ctx context.Context, shell submit.Shell, platform string) error {
+	opts := plugin.Options{Platform: cmp.Or(platform, plugin.CPU), Progress: shell.Err, Getenv: shell.Getenv}
+	dir, err := plugin.Ensure(ctx, opts)
+	if err != nil || platform != plugin.CUDA {
+		p.plugin = dir
+		return err
+	}
+	p.PluginDir, err = filepath.EvalSymlinks(dir)
+	return err
+}
+
+// PreviewPlugin is the folder of the plugin that the programs would use in place; it installs
+// nothing.
+func PreviewPlugin(shell submit.Shell, platform string) (string, error) {
+	if platform != plugin.CUDA {
+		return "", nil
+	}
+	dir, err := plugin.Where(plugin.Options{Platform: plugin.CUDA, Getenv: shell.Getenv})
+	if err != nil {
+		return "", err
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real, nil
+	}
+	return dir, nil
+}

@@ -1,0 +1,179 @@
+package stage
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"gonbatch/internal/nbformat"
+	"gonbatch/internal/rundir"
+	"gonbatch/submit"
+	"gonbatch/submit/executed"
+	"gonbatch/submit/export"
+	"gonbatch/submit/store"
+)
+
+// Reuse is the part of an earlier run that a new one takes.
+type Reuse struct {
+	dir     rundir.Dir
+	earlier *executed.Earlier
+	// before is the number of the first cell that runs, and steps are those that do not.
+	before int
+	steps  []string
+}
+
+// FindReuse finds what --from takes from an earlier run in root, the notebook's last one unless
+// runName names another, and refuses what has changed since.
+func FindReuse(n Notebook, m *export.Module, spec submit.JobSpec, root, from, runName string) (*Reuse, error) {
+	nb, err := nbformat.Read(n.Path)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reuse{}
+	if r.before, err = fromCell(from, nb, m); err != nil {
+		return nil, err
+	}
+	for _, step := range m.Steps {
+		if step.Cell < r.before {
+			r.steps = append(r.steps, step.Name)
+		}
+	}
+	if len(r.steps) == 0 {
+		return nil, submit.Usagef("--from %s: nothing runs before that cell; leave --from out", from)
+	}
+	if runName != "" {
+		r.dir, err = rundir.Find(root, runName)
+	} else {
+		r.dir, err = n.lastRun(root, from)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := r.check(n, m, nb, spec); err != nil {
+		return nil, fmt.Errorf("--from %s: %w", from, err)
+	}
+	return r, nil
+}
+
+// check refuses to reuse what would run otherwise now.
+func (r *Reuse) check(n Notebook, m *export.Module, nb *nbformat.Notebook, spec submit.JobSpec) (err error) {
+	if r.earlier, err = executed.ReadEarlier(r.dir); err != nil {
+		return err
+	}
+	plan, err := n.plan(m, nb)
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.earlier.Check(nb, plan, r.before), r.checkArgs(spec))
+}
+
+// run is the name of the run that is reused; empty where none is.
+func (r *Reuse) run() string {
+	if r == nil {
+		return ""
+	}
+	return r.dir.Name()
+}
+
+// fromCell is the number of the cell that word names.
+func fromCell(word string, nb *nbformat.Notebook, m *export.Module) (int, error) {
+	for _, step := range m.Steps {
+		if step.Name == word {
+			return step.Cell, nil
+		}
+	}
+	for _, cell := range nb.Cells {
+		if cell.ID == word || cell.HasTag(word) || strconv.Itoa(cell.Number) == word {
+			return cell.Number, nil
+		}
+	}
+	return 0, submit.Usagef("--from %s: %s has no cell with that tag, id, number or name\nthe notebook's cells are %q", word, m.Notebook, m.StepNames())
+}
+
+// lastRun is the notebook's last run in root.
+func (n Notebook) lastRun(root, from string) (rundir.Dir, error) {
+	path, err := n.origin()
+	if err != nil {
+		return rundir.Dir{}, err
+	}
+	runs, err := rundir.List(root)
+	if err != nil {
+		return rundir.Dir{}, err
+	}
+	var last rundir.Dir
+	var created time.Time // The names of runs tell seconds only.
+	for _, dir := range runs {
+		if m, err := rundir.ReadManifest(dir); err == nil && m.Notebook.Path == path && m.Created.After(created) {
+			last, created = dir, m.Created
+		}
+	}
+	if !created.IsZero() {
+		return last, nil
+	}
+	return rundir.Dir{}, fmt.Errorf("--from %s: no run of %s is in %s; leave --from out, or name a run by --from-run", from, path, root)
+}
+
+// checkArgs refuses to reuse a program that would now run with other arguments.
+func (r *Reuse) checkArgs(spec submit.JobSpec) error {
+	m, err := rundir.ReadManifest(r.dir)
+	if err != nil {
+		return err
+	}
+	for _, step := range spec.Steps {
+		i := slices.IndexFunc(m.Steps, func(s rundir.Step) bool { return s.Name == step.Name })
+		if i < 0 || !slices.Contains(r.steps, step.Name) || !step.TakesArgs() {
+			continue
+		}
+		if now := spec.StepArgs(step); !slices.Equal(m.Steps[i].Args, now) {
+			return fmt.Errorf("cell %s of run %s had the arguments %q, and would now have %q; give the same ones after --, or run all cells",
+				step.Name, r.dir.Name(), m.Steps[i].Args, now)
+		}
+	}
+	return nil
+}
+
+// stage puts into a new run directory what its later steps may need of the steps that are reused.
+func (r *Reuse) stage(dir rundir.Dir, nb *nbformat.Notebook, plan executed.Plan) error {
+	if err := r.earlier.Prepare(dir, nb, plan, r.before); err != nil {
+		return err
+	}
+	for _, step := range r.steps {
+		if err := rundir.MarkFinished(dir, step, 0); err != nil {
+			return err
+		}
+		err := copyTree(r.dir.StepCheckpoints(step), dir.StepCheckpoints(step))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("copy the checkpoints of cell %s: %w", step, err)
+		}
+	}
+	return r.stageKept(dir)
+}
+
+// stageKept gives a new run the values that %keep kept in the steps that are reused, as they were after each of them.
+func (r *Reuse) stageKept(dir rundir.Dir) error {
+	last := ""
+	for _, step := range r.steps {
+		err := store.LinkFolder(r.dir.KeptAfter(step), dir.KeptAfter(step))
+		if err == nil {
+			last = step
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("take the values kept in cell %s: %w", step, err)
+		}
+	}
+	if last == "" {
+		return nil
+	}
+	return store.LinkFolder(r.dir.KeptAfter(last), dir.Kept())
+}
+
+// copyTree copies a folder that does not exist yet.
+func copyTree(from, to string) error {
+	if _, err := os.Stat(from); err != nil {
+		return err
+	}
+	return os.CopyFS(to, os.DirFS(from))
+}

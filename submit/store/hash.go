@@ -1,0 +1,98 @@
+package store
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"gonbatch/internal/rundir"
+)
+
+// Hashes remembers the SHA-256 of big files by path, size and time, so that an unchanged program is read once.
+type Hashes struct {
+	path    string
+	known   map[string]string
+	changed bool
+}
+
+// loadHashes reads the hashes kept at path. A file that cannot be read is an empty one: it is only a cache.
+func loadHashes(path string) *Hashes {
+	h := &Hashes{path: path, known: map[string]string{}}
+	data, err := os.ReadFile(path)
+	if err == nil && json.Unmarshal(data, &h.known) != nil {
+		h.known = map[string]string{}
+	}
+	return h
+}
+
+// UserHashes are those that the user's submissions share.
+func UserHashes() (*Hashes, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, err
+	}
+	return loadHashes(filepath.Join(cache, "gonbatch", "hashes.json")), nil
+}
+
+// Of returns the hash of the file at path.
+func (h *Hashes) Of(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	key := fmt.Sprintf("%s\x00%d\x00%d", path, info.Size(), info.ModTime().UnixNano())
+	if hash, ok := h.known[key]; ok {
+		return hash, nil
+	}
+	hash, err := HashFile(path)
+	if err != nil {
+		return "", err
+	}
+	h.known[key], h.changed = hash, true
+	return hash, nil
+}
+
+// maxHashes bounds the cache; when it is full it starts again.
+const maxHashes = 1000
+
+// Save keeps the hashes for the next time.
+func (h *Hashes) Save() error {
+	if !h.changed {
+		return nil
+	}
+	if len(h.known) > maxHashes {
+		h.known = map[string]string{}
+	}
+	data, err := json.Marshal(h.known)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(h.path), 0o777); err != nil {
+		return err
+	}
+	return rundir.WriteFileAtomic(h.path, data, 0o644)
+}
+
+// HashFile is the SHA-256 of a file, which may be big.
+func HashFile(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	digest := sha256.New()
+	if _, err := io.Copy(digest, f); err != nil {
+		return "", fmt.Errorf("hash %s: %w", path, err)
+	}
+	return hex.EncodeToString(digest.Sum(nil)), nil
+}
+
+// HashBytes is the SHA-256 of data.
+func HashBytes(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,64 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// linkFile makes to the same file as from: by a hard link, or by a copy where they are on different file systems. A
+// symbolic link is followed.
+func linkFile(from, to string) error {
+	real, err := filepath.EvalSymlinks(from)
+	if err != nil {
+		return err
+	}
+	if err := os.Link(real, to); err == nil || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return CopyFile(real, to)
+}
+
+// LinkFolder links the files of a folder into another, which is made if it is not there.
+func LinkFolder(from, to string) error {
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Type().IsRegular() {
+			if err := linkFile(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// CopyFile copies a file to a path where none is, with its permissions.
+func CopyFile(from, to string) (err error) {
+	source, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer source.Close() //nolint:errcheck // only read
+	info, err := source.Stat()
+	if err != nil {
+		return err
+	}
+	target, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, info.Mode().Perm())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, target.Close()) }()
+	if _, err := io.Copy(target, source); err != nil {
+		return fmt.Errorf("copy %s: %w", from, err)
+	}
+	return target.Sync()
+}

@@ -1,0 +1,151 @@
+package store
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"gonbatch/internal/rundir"
+	"gonbatch/tests/tmpfs"
+)
+
+// bigFile makes a file that is worth to be shared.
+func bigFile(t *testing.T, fill byte, perm os.FileMode) string {
+	t.Helper()
+	data := make([]byte, 2*storedSize)
+	for i := range data {
+		data[i] = fill
+	}
+	path := filepath.Join(t.TempDir(), "big")
+	if err := os.WriteFile(path, data, perm); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// inode is what two names of one file have in common.
+func inode(t *testing.T, path string) (number uint64, links int) {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stat := info.Sys().(*syscall.Stat_t)
+	return stat.Ino, int(stat.Nlink)
+}
+
+// TestStoreShares: however many runs on another file system need a file, at once too, it is there
+// once; the runs fit into a file system that has no room for two.
+func TestStoreShares(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	root := filepath.Join(t.TempDir(), "runs")
+	tmpfs.Mount(t, root, "size=40m")
+	program, other := bigFile(t, 1, 0o755), bigFile(t, 2, 0o644)
+	const runs = 12
+	var all sync.WaitGroup
+	for i := range runs {
+		all.Go(func() {
+			dir := rundir.At(filepath.Join(root, fmt.Sprint("run-", i)))
+			if err := os.Mkdir(dir.Path(), 0o755); err != nil {
+				t.Error(err)
+			}
+			for name, from := range map[string]string{"program": program, "other": other} {
+				if err := Of(dir).Link(from, filepath.Join(dir.Path(), name)); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := Of(dir).Clean(time.Now()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for name, perm := range map[string]os.FileMode{"program": 0o755, "other": 0o644} {
+		first, links := inode(t, filepath.Join(root, "run-0", name))
+		for i := range runs {
+			path := filepath.Join(root, fmt.Sprint("run-", i), name)
+			info, err := os.Stat(path)
+			if n, _ := inode(t, path); n != first || err != nil || info.Mode().Perm() != perm || info.Size() != 2*storedSize {
+				t.Errorf("%s is a file of its own, or another: %v, %v", path, info, err)
+			}
+		}
+		if links != runs+1 {
+			t.Errorf("%s has %d names, want one for each of %d runs and one in the store", name, links, runs)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(rundir.Store(root, os.Geteuid()), "new-*")); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+}
+
+// TestStoreIsCleaned: what no run has any more goes after a day, and a later run brings it back.
+func TestStoreIsCleaned(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	root := filepath.Join(t.TempDir(), "runs")
+	tmpfs.Mount(t, root, "size=40m")
+	file, s := bigFile(t, 1, 0o755), Store{filepath.Join(root, ".store")}
+	entries := func() int {
+		list, err := os.ReadDir(s.folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list)
+	}
+	clean := func(after time.Duration) {
+		if err := s.Clean(time.Now().Add(after)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 2 {
+		to := filepath.Join(root, fmt.Sprint("to-", i))
+		if err := s.Link(file, to); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(filepath.Join(s.folder, "new-1"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if clean(2 * storeAge); entries() != 1 {
+			t.Error("a file that a run has is gone, or what a killed process left is not")
+		}
+		if err := os.Remove(to); err != nil {
+			t.Fatal(err)
+		}
+		if clean(0); entries() != 1 {
+			t.Error("a file that a run had just now is gone")
+		}
+		if clean(2 * storeAge); entries() != 0 {
+			t.Error("a file that no run has is still there")
+		}
+	}
+}
+
+// TestStoreReplacesADamagedFile: a file that is not whole is not given to a run.
+func TestStoreReplacesADamagedFile(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	root := filepath.Join(t.TempDir(), "runs")
+	tmpfs.Mount(t, root, "size=40m")
+	file, s := bigFile(t, 1, 0o755), Store{filepath.Join(root, ".store")}
+	if err := s.Link(file, filepath.Join(root, "one")); err != nil {
+		t.Fatal(err)
+	}
+	list, err := filepath.Glob(filepath.Join(s.folder, "*"))
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%q, %v", list, err)
+	}
+	if err := os.Remove(list[0]); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(list[0], []byte("half"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Link(file, filepath.Join(root, "two")); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(filepath.Join(root, "two")); err != nil || info.Size() != 2*storedSize {
+		t.Errorf("%v, %v", info, err)
+	}
+}
