@@ -165,8 +165,8 @@ func (m *Magics) start(ctx context.Context, s Session, words []string, file stri
 	return err
 }
 
-// run runs the submit command; each line that it prints is the cell's, as show makes it. An interrupt
-// ends it.
+// run runs the submit command; each line that it prints is the cell's, as show makes it. An
+// interrupt ends it.
 func (m *Magics) run(ctx context.Context, s Session, args []string, show func(line string) string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -1,6 +1,7 @@
 package local_test
 
 import (
+	"os"
 	"testing"
 
 	"gonbatch/submit"
@@ -9,7 +10,7 @@ import (
 )
 
 func TestContract(t *testing.T) {
-	schedulertest.Run(t, func(t *testing.T, shell submit.Shell) schedulertest.Fixture {
+	schedulertest.Run(t, os.Environ(), func(t *testing.T, shell submit.Shell) schedulertest.Fixture {
 		return schedulertest.Fixture{Scheduler: local.New(shell, nil), Root: t.TempDir(), Spec: submit.JobSpec{Nodes: 1, TasksPerNode: 2}}
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"gonbatch/internal/cluster"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 	"gonbatch/submit/report"
@@ -26,7 +27,8 @@ type Fixture struct {
 }
 
 // Run tests a scheduler, each time by a new fixture whose scheduler takes its shell from the suite.
-func Run(t *testing.T, newFixture func(t *testing.T, shell submit.Shell) Fixture) {
+// Environ is the environment of the programs.
+func Run(t *testing.T, environ []string, newFixture func(t *testing.T, shell submit.Shell) Fixture) {
 	for _, tc := range []struct {
 		name string
 		test func(*testing.T, *job)
@@ -35,7 +37,7 @@ func Run(t *testing.T, newFixture func(t *testing.T, shell submit.Shell) Fixture
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			j := &job{t: t, out: &buffer{}, err: &buffer{}}
-			shell := submit.Shell{Out: j.out, Err: j.err, Environ: os.Environ(), Now: time.Now, CommandLine: []string{"submit"}}
+			shell := submit.Shell{Out: j.out, Err: j.err, Environ: environ, Now: time.Now, CommandLine: []string{"submit"}}
 			j.fixture = newFixture(t, shell)
 			j.runs = &run.Runs{Shell: shell, Root: j.fixture.Root, Schedulers: []submit.Scheduler{j.fixture.Scheduler}}
 			tc.test(t, j)
@@ -47,7 +49,7 @@ func Run(t *testing.T, newFixture func(t *testing.T, shell submit.Shell) Fixture
 }
 
 // whoAmI sets $rank, by whoever has started the program.
-const whoAmI = "rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}\n"
+var whoAmI = cluster.Shell() + "\nrank=$(rank)\nrank=${rank:-0}\n"
 
 // endsWell: all ranks run every step, each with a log of its own, and the run knows its end for ever.
 func endsWell(t *testing.T, j *job) {
@@ -63,7 +65,9 @@ func endsWell(t *testing.T, j *job) {
 	if !strings.Contains(j.out.String(), "one 0\ntwo 0\n") {
 		t.Error("rank 0's log was not shown")
 	}
-	j.wants("completed", func(r report.Run) bool { return r.Ended && r.Restarts == 0 && r.Cells == report.Cells{All: 2, Finished: 2} })
+	j.wants("completed", func(r report.Run) bool {
+		return r.Ended && r.Restarts == 0 && r.Cells == report.Cells{All: 2, Finished: 2}
+	})
 	if _, err := j.runs.Resume(t.Context(), j.find(), keep, false); err == nil || !strings.Contains(err.Error(), "nothing left to do") {
 		t.Errorf("it can be resumed: %v", err)
 	}
@@ -84,7 +88,9 @@ func fails(t *testing.T, j *job) {
 	if _, err := os.Stat(filepath.Join(j.workDir, "ran")); err == nil {
 		t.Error("the step after the failed one ran")
 	}
-	j.wants("failed", func(r report.Run) bool { return r.ExitCode != 0 && strings.Contains(r.Failure, "rank 1: panic: it broke") })
+	j.wants("failed", func(r report.Run) bool {
+		return r.ExitCode != 0 && strings.Contains(r.Failure, "rank 1: panic: it broke")
+	})
 }
 
 // isCancelled: a run that goes on cannot be resumed, and ends when it is cancelled.
@@ -109,7 +115,7 @@ func isCancelled(t *testing.T, j *job) {
 
 // isResumed: a run that has failed starts again with what is left, and knows that it is a restart.
 func isResumed(t *testing.T, j *job) {
-	j.stage("first", `echo first`, "second", `echo "restart $GONBATCH_RESTARTS"; [ "$GONBATCH_RESTARTS" = 1 ]`)
+	j.stage("first", `echo first`, "second", `echo "restart $RESTARTS"; [ "$RESTARTS" = 1 ]`)
 	if err := j.start(); err == nil {
 		t.Fatal("it did not fail")
 	}
@@ -125,10 +131,10 @@ func isResumed(t *testing.T, j *job) {
 // dying is a training of rank 0 that dies at the given updates, one in each start, and ends well
 // then.
 func dying(updates string) string {
-	return `updates=(` + updates + `); update=${updates[$GONBATCH_RESTARTS]}
+	return `updates=(` + updates + `); update=${updates[$RESTARTS]}
 [ -n "$update" ] || exit 0
 [ "$rank" = 0 ] || exec sleep 600
-printf '%-20d\n' "$update" > "` + "$PROGRESS" + `"; kill -9 $$`
+printf '%-20d\n' "$update" > "$PROGRESS"; kill -9 $$`
 }
 
 // restarts: a training whose rank dies starts again, by itself.
@@ -173,7 +179,8 @@ func (j *job) stage(steps ...string) {
 	spec.Name, spec.RunDir, spec.WorkDir = "job", dir, j.workDir
 	for i := 0; i < len(steps); i += 2 {
 		spec.Steps = append(spec.Steps, rundir.Step{Name: steps[i]})
-		text := "#!/bin/bash\n" + whoAmI + strings.ReplaceAll(steps[i+1], "$PROGRESS", dir.Progress()) + "\n"
+		variables := strings.NewReplacer("$PROGRESS", dir.Progress(), "$RESTARTS", "$"+rundir.EnvRestarts)
+		text := "#!/bin/bash\n" + whoAmI + variables.Replace(steps[i+1]) + "\n"
 		if err := os.WriteFile(dir.Program(steps[i]), []byte(text), 0o755); err != nil {
 			j.t.Fatal(err)
 		}
