@@ -15,7 +15,8 @@ type Directive struct {
 
 var directive = regexp.MustCompile(`(?s)^--([a-zA-Z][a-zA-Z0-9-]*)(=(.*))?$`)
 
-// ownDirectives maps those that submit writes itself to the option that sets them; "" where none does.
+// ownDirectives maps those that submit writes itself to the option that sets them; "" where none
+// does.
 var ownDirectives = map[string]string{
 	"account": "--account", "chdir": "", "constraint": "--constraint", "cpus-per-task": "--cpus-per-task", "error": "",
 	"gpus-per-node": "--gpus-per-node", "gres": "--gpus-per-node", "job-name": "--name", "mem": "--mem", "no-requeue": "--max-restarts", "nodes": "--nodes",

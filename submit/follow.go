@@ -19,18 +19,21 @@ type FollowOptions struct {
 	Progress io.Writer
 	// LogInterval is the time between two looks at the log; zero is 200 ms.
 	LogInterval time.Duration
-	// StatusInterval is the shortest time between two questions to the scheduler, which grows to ten times that while
-	// nothing changes; zero is 1 s.
+	// StatusInterval is the shortest time between two questions to the scheduler, which grows to
+	// ten times that while nothing changes; zero is 1 s.
 	StatusInterval time.Duration
 }
 
-// maxBackOff is the longest time between two questions to a scheduler that does not answer, in StatusIntervals: a minute or so.
+// maxBackOff is the longest time between two questions to a scheduler that does not answer, in
+// StatusIntervals: a minute or so.
 const maxBackOff = 60
 
-// Follow streams a rank's log until the job ends. A job that ended well gives no error, any other a *JobError: it is
-// judged by its state, not by its exit code. If ctx ends first, the job goes on and Follow returns ctx's error.
+// Follow streams a rank's log until the job ends. A job that ended well gives no error, any other a
+// *JobError: it is judged by its state, not by its exit code. If ctx ends first, the job goes on
+// and Follow returns ctx's error.
 //
-// A scheduler that does not answer is asked again, less and less often, for as long as it takes: the log goes on meanwhile.
+// A scheduler that does not answer is asked again, less and less often, for as long as it takes:
+// the log goes on meanwhile.
 func Follow(ctx context.Context, scheduler Asker, job Job, opt FollowOptions) (Status, error) {
 	f := newFollower(scheduler, job, opt)
 	ticker := time.NewTicker(f.opt.LogInterval)
@@ -75,7 +78,8 @@ type follower struct {
 	asking  sync.WaitGroup
 	// away is set once it was said that the scheduler does not answer.
 	away bool
-	// confirmed counts how often in a row the job was seen in an ended state that may be left by a requeue.
+	// confirmed counts how often in a row the job was seen in an ended state that may be left by a
+	// requeue.
 	confirmed int
 	// endSeen is set once the batch script's own record of its end was noticed.
 	endSeen bool
@@ -138,7 +142,8 @@ func (f *follower) take(a answer) (ended bool, err error) {
 	return !a.status.State.requeues() || f.confirmed > 2, nil
 }
 
-// scriptEnded notices, once, that the batch script recorded its end: no need to wait for the next question then.
+// scriptEnded notices, once, that the batch script recorded its end: no need to wait for the next
+// question then.
 func (f *follower) scriptEnded() bool {
 	_, err := os.Stat(f.job.Dir.ExitStatus())
 	noticed := err == nil && !f.endSeen
@@ -149,8 +154,9 @@ func (f *follower) scriptEnded() bool {
 	return noticed
 }
 
-// tolerate lets failures pass, however many: a scheduler that restarts, or that cannot be reached for a while, does not end the job.
-// That is said once. An error that stays ends the following, not the job.
+// tolerate lets failures pass, however many: a scheduler that restarts, or that cannot be reached
+// for a while, does not end the job. That is said once. An error that stays ends the following, not
+// the job.
 func (f *follower) tolerate(err error) error {
 	var never Unanswerable
 	if errors.As(err, &never) {

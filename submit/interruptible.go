@@ -12,8 +12,8 @@ import (
 // lastWord is how long a command has to end after a second interrupt.
 const lastWord = 5 * time.Second
 
-// Interruptible returns a context that SIGINT and SIGTERM end, with an Interrupt as its cause, and so
-// do SIGHUP, when the terminal is closed, and SIGPIPE, when the reader of the output is gone
+// Interruptible returns a context that SIGINT and SIGTERM end, with an Interrupt as its cause, and
+// so do SIGHUP, when the terminal is closed, and SIGPIPE, when the reader of the output is gone
 // (submit ... | head): what submit started must end first, and save. A second SIGINT or SIGTERM is
 // passed on by the Interrupt, and ends the process a little later, or a third at once.
 func Interruptible(ctx context.Context) (context.Context, context.CancelFunc) {

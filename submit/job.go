@@ -49,9 +49,11 @@ type Status struct {
 	Raw string
 	// Reason is the scheduler's own word for why the job is in that state; "" where it gives none.
 	Reason string
-	// Explanation says in a sentence what Reason means and what to do; "" where there is nothing to say.
+	// Explanation says in a sentence what Reason means and what to do; "" where there is nothing to
+	// say.
 	Explanation string
-	// ExitCode and Signal are the job's own, once it ended. Judge by State: a job whose node failed has exit code 0.
+	// ExitCode and Signal are the job's own, once it ended. Judge by State: a job whose node failed
+	// has exit code 0.
 	ExitCode, Signal int
 	// FailedRank is the rank that failed first, as far as that is known; 0 otherwise.
 	FailedRank int

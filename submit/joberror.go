@@ -14,7 +14,8 @@ type JobError struct {
 	Status Status
 	// Failure is what the ranks recorded of their failure; nil where they recorded none.
 	Failure *rundir.Failure
-	// Cause is the line of the failing rank's log that says what went wrong; "" where none was found.
+	// Cause is the line of the failing rank's log that says what went wrong; "" where none was
+	// found.
 	Cause string
 	// Trace are the lines that may name the place where the rank failed. Place is the cell and line
 	// of the notebook, with the line quoted; "" until somebody who can read notebooks sets it.
@@ -33,7 +34,8 @@ const (
 	shownLines    = 20
 )
 
-// NewJobError reads what the ranks recorded of their failure, or else the failing rank's log. What cannot be read is left out.
+// NewJobError reads what the ranks recorded of their failure, or else the failing rank's log. What
+// cannot be read is left out.
 func NewJobError(job Job, status Status) *JobError {
 	e := &JobError{Job: job, Status: status}
 	if status.State == Stopped {
@@ -57,7 +59,8 @@ func NewJobError(job Job, status Status) *JobError {
 	return e
 }
 
-// Error names the job, its state, the cause and the log, and quotes the log's end. Of a job that was stopped it says how to go on.
+// Error names the job, its state, the cause and the log, and quotes the log's end. Of a job that
+// was stopped it says how to go on.
 func (e *JobError) Error() string {
 	var b strings.Builder
 	if e.Job.ID != "" {
@@ -155,7 +158,8 @@ func IsGoFailure(line string) bool {
 	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
 }
 
-// cause finds the first failed shell command or Go failure in lines, that with the place in the notebook that its trace names first.
+// cause finds the first failed shell command or Go failure in lines, that with the place in the
+// notebook that its trace names first.
 func cause(lines []string) string {
 	for i, line := range lines {
 		if m := shellFailure.FindStringSubmatch(line); m != nil {

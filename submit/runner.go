@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// Runner runs external commands to their end and returns what they wrote to their standard output. It may be used from
-// several goroutines at once. Tests put their own in its place.
+// Runner runs external commands to their end and returns what they wrote to their standard output.
+// It may be used from several goroutines at once. Tests put their own in its place.
 type Runner interface {
 	// Run blocks until the command ended or ctx did. A command that fails gives a *CommandError.
 	Run(ctx context.Context, name string, args ...string) (stdout []byte, err error)
 }
 
-// CommandTimeout is how long ExecRunner waits for a command where its own Timeout is zero. SLURM's commands try for
-// minutes when the controller is down.
+// CommandTimeout is how long ExecRunner waits for a command where its own Timeout is zero. SLURM's
+// commands try for minutes when the controller is down.
 const CommandTimeout = 30 * time.Second
 
 // ExecRunner runs commands found on PATH.
@@ -60,8 +60,8 @@ func (e *CommandError) Error() string {
 // Unwrap gives the cause.
 func (e *CommandError) Unwrap() error { return e.Err }
 
-// Run runs name with args, with no standard input. The command is in a process group of its own: a Ctrl-C in the terminal reaches it
-// by ctx only.
+// Run runs name with args, with no standard input. The command is in a process group of its own: a
+// Ctrl-C in the terminal reaches it by ctx only.
 func (r ExecRunner) Run(ctx context.Context, name string, args ...string) ([]byte, error) {
 	if _, limited := ctx.Deadline(); !limited {
 		var cancel context.CancelFunc

@@ -6,9 +6,9 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// JobSpec says what a job runs and what it needs. It is the same from the options of the command line
-// to the run directory, which keeps it as job.json. Zero numbers and empty texts leave the choice to the scheduler,
-// except Nodes and TasksPerNode, which must be given.
+// JobSpec says what a job runs and what it needs. It is the same from the options of the command
+// line to the run directory, which keeps it as job.json. Zero numbers and empty texts leave the
+// choice to the scheduler, except Nodes and TasksPerNode, which must be given.
 type JobSpec struct {
 	// Name is the job's name as the scheduler shows it.
 	Name string
@@ -19,7 +19,8 @@ type JobSpec struct {
 	GPUs        GPUs
 	// Mem is the memory of each node: a number of megabytes, or one with a suffix K, M, G or T.
 	Mem string
-	// Time is the time limit in one of sbatch's forms: M, M:S, H:M:S, D-H, D-H:M, D-H:M:S, UNLIMITED.
+	// Time is the time limit in one of sbatch's forms: M, M:S, H:M:S, D-H, D-H:M, D-H:M:S,
+	// UNLIMITED.
 	Time string
 	// Partition, Account, QOS and Constraint choose where the job runs and who pays.
 	Partition, Account, QOS, Constraint string
@@ -49,8 +50,8 @@ type JobSpec struct {
 	// MaxRestarts is how often the job may be started again: after its programs were told to stop,
 	// after a preemption or a node's failure, and when a rank of a training has died; 0 is never.
 	MaxRestarts int
-	// SignalLead is how long before the time limit the programs are told to save and stop; 0 is DefaultSignalLead, or a quarter
-	// of a short time limit.
+	// SignalLead is how long before the time limit the programs are told to save and stop; 0 is
+	// DefaultSignalLead, or a quarter of a short time limit.
 	SignalLead time.Duration
 	// Record tells that executed.ipynb is written: the run directory has what that needs.
 	Record bool

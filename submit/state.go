@@ -43,7 +43,8 @@ func (s State) String() string {
 	return string(s)
 }
 
-// Ended tells whether a job in this state has ended. A preempted or node-failed job may yet be requeued.
+// Ended tells whether a job in this state has ended. A preempted or node-failed job may yet be
+// requeued.
 func (s State) Ended() bool {
 	switch s {
 	case Unknown, Pending, Running, Suspended:

@@ -9,15 +9,18 @@ import (
 	"time"
 )
 
-// timeLimit has every form in sbatch's manual. sbatch also takes "1-" and "-5"; those are slips, not limits.
+// timeLimit has every form in sbatch's manual. sbatch also takes "1-" and "-5"; those are slips,
+// not limits.
 var timeLimit = regexp.MustCompile(`^([0-9]{1,9}-)?[0-9]{1,9}(:[0-9]{1,9}){0,2}$`)
 
-// ValidTime tells whether sbatch reads text as a time limit: M, M:S, H:M:S, D-H, D-H:M, D-H:M:S, or no limit.
+// ValidTime tells whether sbatch reads text as a time limit: M, M:S, H:M:S, D-H, D-H:M, D-H:M:S, or
+// no limit.
 func ValidTime(text string) bool {
 	return timeLimit.MatchString(text) || strings.EqualFold(text, "UNLIMITED") || strings.EqualFold(text, "INFINITE")
 }
 
-// timeForms are the units of a time limit's numbers, by the number of colons, without and with days.
+// timeForms are the units of a time limit's numbers, by the number of colons, without and with
+// days.
 var timeForms = map[bool][][]time.Duration{
 	false: {{time.Minute}, {time.Minute, time.Second}, {time.Hour, time.Minute, time.Second}},
 	true:  {{time.Hour}, {time.Hour, time.Minute}, {time.Hour, time.Minute, time.Second}},
@@ -46,8 +49,8 @@ func number(digits string) int {
 	return n
 }
 
-// DefaultSignalLead is how long before its time limit a job is told to save and stop. SLURM itself looks at the limits twice a
-// minute, and tells up to a minute earlier.
+// DefaultSignalLead is how long before its time limit a job is told to save and stop. SLURM itself
+// looks at the limits twice a minute, and tells up to a minute earlier.
 const DefaultSignalLead = 90 * time.Second
 
 // maxSignalLead is the most that sbatch's --signal takes.

@@ -17,8 +17,8 @@ func (e UsageError) Unwrap() error { return e.Err }
 // Usagef is fmt.Errorf for a wrong option.
 func Usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
 
-// ExitCode is a program's own exit code where one failed, what a shell says of a signal, 2 for a wrong option,
-// else 1.
+// ExitCode is a program's own exit code where one failed, what a shell says of a signal, 2 for a
+// wrong option, else 1.
 func ExitCode(err error) int {
 	var job *JobError
 	var interrupt Interrupt

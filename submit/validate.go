@@ -16,7 +16,8 @@ var (
 	memory = regexp.MustCompile(`^[0-9]+([KMGTkmgt][Bb]?)?$`)
 )
 
-// Validate tells everything that is wrong with s, each error naming the option, the value and the fix.
+// Validate tells everything that is wrong with s, each error naming the option, the value and the
+// fix.
 func (s JobSpec) Validate() error {
 	return errors.Join(
 		atLeast("nodes", s.Nodes, 1),
@@ -107,8 +108,8 @@ func validateDevices(devices string) error {
 	return fmt.Errorf("--devices=%q: give a number of at least 1, or all", devices)
 }
 
-// validatePlatform refuses ranks on GPUs too: the library has no collectives between them, and would only say so on the
-// nodes, after the job has waited for them.
+// validatePlatform refuses ranks on GPUs too: the library has no collectives between them, and
+// would only say so on the nodes, after the job has waited for them.
 func (s JobSpec) validatePlatform() error {
 	switch {
 	case !slices.Contains([]string{"", "cpu", "cuda"}, s.Platform):

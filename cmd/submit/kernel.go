@@ -133,7 +133,8 @@ func (a *app) sourceDir(ctx context.Context) (string, error) {
 	return source.Dir(ctx, source.Options{Getenv: a.Getenv})
 }
 
-// kernelOptions finds what a session needs. Without a plugin it starts all the same: a cell that needs one says what is missing.
+// kernelOptions finds what a session needs. Without a plugin it starts all the same: a cell that
+// needs one says what is missing.
 func kernelOptions(cmd *cobra.Command, a *app) (opts kernel.Options, err error) {
 	opts = kernel.Options{Environ: a.Environ, Log: a.Err}
 	if opts.SourceDir, err = a.sourceDir(cmd.Context()); err != nil {

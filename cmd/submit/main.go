@@ -7,8 +7,8 @@
 //	submit status
 //	submit cancel 4711
 //
-// It is the only place that wires gonbatch's packages together: each command is a struct of options and a function
-// run(ctx, app, options), which the tests call as main does.
+// It is the only place that wires gonbatch's packages together: each command is a struct of options
+// and a function run(ctx, app, options), which the tests call as main does.
 package main
 
 import (

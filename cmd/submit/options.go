@@ -14,7 +14,8 @@ import (
 	"gonbatch/submit/stage"
 )
 
-// submitOptions are what the command line, the environment and the configuration files say about one submission.
+// submitOptions are what the command line, the environment and the configuration files say about
+// one submission.
 type submitOptions struct {
 	// Notebook and the job's arguments come from the command line.
 	Notebook string
@@ -111,7 +112,8 @@ func annotate(fs *pflag.FlagSet, key string, names ...string) {
 	}
 }
 
-// parseArgs takes the notebook, and the programs' arguments, which begin at position dash (-1: there are none).
+// parseArgs takes the notebook, and the programs' arguments, which begin at position dash (-1:
+// there are none).
 func (o *submitOptions) parseArgs(args []string, dash int) error {
 	own := args
 	if dash >= 0 {
@@ -179,7 +181,8 @@ func (o *submitOptions) checkLocal() error {
 	return nil
 }
 
-// request is the submission that o asks for. The command line picks the scheduler here; everything else asks that.
+// request is the submission that o asks for. The command line picks the scheduler here; everything
+// else asks that.
 func (o *submitOptions) request(a *app) (req run.Request, err error) {
 	req = run.Request{Job: o.Job, Scheduler: slurm.New(a.Shell), From: o.From, FromRun: o.FromRun, NoSubmit: o.NoSubmit, Options: o.config.Given()}
 	if req.Notebook, err = o.notebook(o.Notebook); err != nil {

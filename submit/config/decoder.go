@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// decoder reads the YAML of a submit.yaml for viper. Viper's own makes numbers and times of what are
-// texts ("010" is 8), and knows neither lines nor which keys there are: see
+// decoder reads the YAML of a submit.yaml for viper. Viper's own makes numbers and times of what
+// are texts ("010" is 8), and knows neither lines nor which keys there are: see
 // docs/adr/0011-viper-reads-the-options-by-a-decoder-of-ours.md.
 type decoder struct {
 	flags *pflag.FlagSet
@@ -80,7 +80,8 @@ func absolute(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// textsOf reads a value as flag wants it: the text of a scalar as it is written, or those of a list.
+// textsOf reads a value as flag wants it: the text of a scalar as it is written, or those of a
+// list.
 func textsOf(flag *pflag.Flag, value *yaml.Node) ([]string, error) {
 	if value.Kind == yaml.AliasNode {
 		value = value.Alias

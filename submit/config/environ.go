@@ -16,9 +16,9 @@ func envName(flag string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// checkEnviron looks at the SUBMIT_* variables before viper reads them. One whose value is of another
-// type, or that is one letter away from an option, is an error, and one that is near gives a
-// warning: other programs have SUBMIT_* variables too. An empty variable sets nothing.
+// checkEnviron looks at the SUBMIT_* variables before viper reads them. One whose value is of
+// another type, or that is one letter away from an option, is an error, and one that is near gives
+// a warning: other programs have SUBMIT_* variables too. An empty variable sets nothing.
 func checkEnviron(flags *pflag.FlagSet, places Places) (warnings []string, err error) {
 	byEnv := map[string]*pflag.Flag{}
 	for _, f := range settable(flags) {

@@ -15,9 +15,11 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Attach becomes a program whose output goes to the recorder at socket: it returns only if that is impossible. Where there is
-// no recorder (it has failed, or is on another node) the program runs without one, and its log says so. Standard output is the log.
-// environ is the program's environment, and names the step. The command spare runs Spare: it takes the output if the recorder dies.
+// Attach becomes a program whose output goes to the recorder at socket: it returns only if that is
+// impossible. Where there is no recorder (it has failed, or is on another node) the program runs
+// without one, and its log says so. Standard output is the log. environ is the program's
+// environment, and names the step. The command spare runs Spare: it takes the output if the
+// recorder dies.
 func Attach(socket string, command, environ, spare []string) error {
 	if len(command) == 0 {
 		return errors.New("no program: give one, and its arguments")
@@ -76,8 +78,8 @@ func without(environ []string, names ...string) []string {
 // pipe has the two ends of a pipe.
 type pipe struct{ read, write int }
 
-// pipes are those of a program: to read its output, and to write the answers to what it shows. The recorder has the end of alive to
-// write, so that its death is noticed at the other.
+// pipes are those of a program: to read its output, and to write the answers to what it shows. The
+// recorder has the end of alive to write, so that its death is noticed at the other.
 type pipes struct{ out, err, display, back, alive pipe }
 
 func newPipes() (p pipes, err error) {

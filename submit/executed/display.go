@@ -29,7 +29,8 @@ type rich struct {
 
 // screen is where a program's messages go.
 type screen interface {
-	// show shows an output, or replaces the one that was shown with the same id, which may be empty.
+	// show shows an output, or replaces the one that was shown with the same id, which may be
+	// empty.
 	show(id string, output json.RawMessage)
 	// tell shows a line about something that a job can't do.
 	tell(line string)
@@ -107,7 +108,8 @@ func displayOutput(message protocol.DisplayData) json.RawMessage {
 	return data
 }
 
-// mimeValue is a value as a notebook keeps it: JSON for types that are JSON, else text, with bytes in base64.
+// mimeValue is a value as a notebook keeps it: JSON for types that are JSON, else text, with bytes
+// in base64.
 func mimeValue(mime string, value any) any {
 	isJSON := mime == "application/json" || strings.HasSuffix(mime, "+json")
 	var text string

@@ -50,8 +50,9 @@ func counts(cell *nbformat.Cell, leftOut bool) bool {
 	return cell.Type == nbformat.Code && !leftOut && strings.TrimSpace(cell.Source) != ""
 }
 
-// Check tells why the cells in front of the cell number `before` cannot be reused: one was edited, did not end well, or would run with
-// other parameters. The order and the text of the cells with code count; markdown may change.
+// Check tells why the cells in front of the cell number `before` cannot be reused: one was edited,
+// did not end well, or would run with other parameters. The order and the text of the cells with
+// code count; markdown may change.
 func (e *Earlier) Check(nb *nbformat.Notebook, plan Plan, before int) error {
 	for i, cell := range first(nb, plan, before) {
 		if i >= len(e.cells) || e.cells[i].cell.Source != cell.Source {
@@ -69,8 +70,8 @@ func (e *Earlier) Check(nb *nbformat.Notebook, plan Plan, before int) error {
 	return nil
 }
 
-// Prepare is the function Prepare for a run that takes what the cells in front of the cell number `before` have put out from this one.
-// Check must have passed.
+// Prepare is the function Prepare for a run that takes what the cells in front of the cell number
+// `before` have put out from this one. Check must have passed.
 func (e *Earlier) Prepare(dir rundir.Dir, nb *nbformat.Notebook, plan Plan, before int) error {
 	old := map[int]*bookCell{}
 	for i, cell := range first(nb, plan, before) {

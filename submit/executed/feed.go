@@ -49,13 +49,15 @@ func newFeed(r *Recorder, files []*os.File) *feed {
 	return f
 }
 
-// copyText copies text to the log and to the recorder. A full disk under the log does not stop the program.
+// copyText copies text to the log and to the recorder. A full disk under the log does not stop the
+// program.
 func (f *feed) copyText(stream string, text []byte) {
 	_, _ = f.log.Write(text)
 	f.recorder.write(stream, text)
 }
 
-// copyDisplays shows the rich output. What cannot be understood is read all the same: the program must not wait.
+// copyDisplays shows the rich output. What cannot be understood is read all the same: the program
+// must not wait.
 func (f *feed) copyDisplays() {
 	defer f.display.Close() //nolint:errcheck // only read
 	if err := readDisplays(f.display, f); err != nil {
@@ -77,7 +79,8 @@ func (f *feed) wait(limit time.Duration) {
 		close(f.stop)
 		<-f.text
 	}
-	// The program has ended, and what it has shown lies in the pipe; a process that it has left behind may keep that open.
+	// The program has ended, and what it has shown lies in the pipe; a process that it has left
+	// behind may keep that open.
 	_ = f.display.SetReadDeadline(time.Now().Add(drainLimit))
 	<-f.all
 }

@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mergeTexts reads two pipes, which do not block, until both have ended or stop is closed, and hands on what comes. One thread reads
-// both, standard output first, so that what a program prints before it panics also stands before the panic.
+// mergeTexts reads two pipes, which do not block, until both have ended or stop is closed, and
+// hands on what comes. One thread reads both, standard output first, so that what a program prints
+// before it panics also stands before the panic.
 func mergeTexts(out, err *os.File, stop <-chan struct{}, write func(stream string, text []byte)) error {
 	defer out.Close() //nolint:errcheck // only read
 	defer err.Close() //nolint:errcheck // only read

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// request is what a server is asked for. An attach request carries the descriptors of a program, in the order of feedFiles.
+// request is what a server is asked for. An attach request carries the descriptors of a program, in
+// the order of feedFiles.
 type request struct {
 	// Attach is the step whose program brings its output.
 	Attach string `json:"attach,omitempty"`
@@ -28,10 +29,12 @@ type reply struct {
 const (
 	// maxRequest is more than any request takes.
 	maxRequest = 64 << 10
-	// feedFiles is the number of descriptors of an attach request: stdout, stderr and rich output to read, the way back
-	// to the program to write, one to hold as long as the recorder lives, and the log.
+	// feedFiles is the number of descriptors of an attach request: stdout, stderr and rich output
+	// to read, the way back to the program to write, one to hold as long as the recorder lives, and
+	// the log.
 	feedFiles = 6
-	// askLimit is how long an answer may take. A program must not wait for ever for somebody who writes its diary.
+	// askLimit is how long an answer may take. A program must not wait for ever for somebody who
+	// writes its diary.
 	askLimit = 30 * time.Second
 )
 
@@ -97,7 +100,8 @@ func receive(conn *net.UnixConn) (r request, files []*os.File, err error) {
 	return r, files, nil
 }
 
-// filesOf takes the descriptors out of a control message. Reading from them, and closing them, can be done at once.
+// filesOf takes the descriptors out of a control message. Reading from them, and closing them, can
+// be done at once.
 func filesOf(control []byte) ([]*os.File, error) {
 	if len(control) == 0 {
 		return nil, nil

@@ -2,13 +2,15 @@ package executed
 
 import "time"
 
-// papermillKey and ownKey are the metadata's names: papermill's, for tools that know it, and our own.
+// papermillKey and ownKey are the metadata's names: papermill's, for tools that know it, and our
+// own.
 const (
 	papermillKey = "papermill"
 	ownKey       = "gonbatch"
 )
 
-// The states of a cell, in papermill's words. A notebook may be stopped, too: its job has saved and can go on.
+// The states of a cell, in papermill's words. A notebook may be stopped, too: its job has saved and
+// can go on.
 const (
 	pending   = "pending"
 	running   = "running"

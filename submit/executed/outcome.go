@@ -19,7 +19,8 @@ type Outcome struct {
 	Code int `json:"code"`
 	// Step is the step that ended the job; empty is the one that ran last.
 	Step string `json:"step,omitempty"`
-	// State is the state of a job that did not end by itself: "cancelled", "timed out". Reason says why.
+	// State is the state of a job that did not end by itself: "cancelled", "timed out". Reason says
+	// why.
 	State  string `json:"state,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	// Failure is the rank that failed first, where that is known.
@@ -29,7 +30,8 @@ type Outcome struct {
 // ok tells whether the job did what it should.
 func (o Outcome) ok() bool { return o.Code == 0 && o.State == "" }
 
-// End notes how the job ended. A job that failed gives the running cell an error; the cells behind it stay without outputs.
+// End notes how the job ended. A job that failed gives the running cell an error; the cells behind
+// it stay without outputs.
 func (r *Recorder) End(o Outcome) {
 	if !o.ok() && o.Step != "" {
 		_ = r.Begin(o.Step) // A step that the notebook does not know leaves the error to the one before.
@@ -60,7 +62,8 @@ func (r *Recorder) End(o Outcome) {
 	r.failCell(o)
 }
 
-// Settle notes how a job ended whose recorder was killed with it. A notebook that knows the end, or has none to know, stays as it is.
+// Settle notes how a job ended whose recorder was killed with it. A notebook that knows the end, or
+// has none to know, stays as it is.
 func Settle(dir rundir.Dir, now func() time.Time, o Outcome) error {
 	if _, err := os.Stat(dir.Executed()); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -76,7 +79,8 @@ func Settle(dir rundir.Dir, now func() time.Time, o Outcome) error {
 	return r.Save()
 }
 
-// unsettled reports whether the notebook does not know the job's end: the job ran, or it ended before it began.
+// unsettled reports whether the notebook does not know the job's end: the job ran, or it ended
+// before it began.
 func (r *Recorder) unsettled(o Outcome) bool {
 	return r.notes.State == running || r.notes.State == pending && o.Code != 0
 }

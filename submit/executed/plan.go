@@ -35,8 +35,8 @@ func (p Plan) steps(cell int) (names []string) {
 // leavesOut tells whether a cell is no part of the job.
 func (p Plan) leavesOut(cell int) bool { return slices.Contains(p.LeftOut, cell) }
 
-// Prepare writes the executed notebook of a run that has not begun: without outputs, every cell pending. The notebook's
-// cells lose their outputs.
+// Prepare writes the executed notebook of a run that has not begun: without outputs, every cell
+// pending. The notebook's cells lose their outputs.
 func Prepare(dir rundir.Dir, nb *nbformat.Notebook, plan Plan) error {
 	return prepare(dir, nb, plan, func(*nbformat.Cell, *cellNotes) (*cellTimes, error) { return nil, nil })
 }

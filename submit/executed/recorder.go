@@ -13,8 +13,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Recorder keeps the executed notebook of a run, and writes it as it grows. Its methods may be called at once from several
-// goroutines. One process at a time may have a run's Recorder.
+// Recorder keeps the executed notebook of a run, and writes it as it grows. Its methods may be
+// called at once from several goroutines. One process at a time may have a run's Recorder.
 type Recorder struct {
 	dir rundir.Dir
 	now func() time.Time
@@ -45,7 +45,8 @@ type shown struct {
 	item *item
 }
 
-// Open opens the executed notebook that Prepare has made, or that an earlier start of the job has left.
+// Open opens the executed notebook that Prepare has made, or that an earlier start of the job has
+// left.
 func Open(dir rundir.Dir, now func() time.Time) (*Recorder, error) {
 	data, err := os.ReadFile(dir.Executed())
 	if err != nil {
@@ -109,7 +110,8 @@ func (r *Recorder) Begin(step string) error {
 	return fmt.Errorf("%s has no cell for %q", r.dir.Executed(), step)
 }
 
-// beginCell lets a cell run. The cells before it that start nothing are done then: they are in the programs.
+// beginCell lets a cell run. The cells before it that start nothing are done then: they are in the
+// programs.
 func (r *Recorder) beginCell(step string, cell *bookCell) {
 	r.passCells(cell)
 	if cell.count == 0 {
@@ -121,7 +123,8 @@ func (r *Recorder) beginCell(step string, cell *bookCell) {
 	r.step, r.cell, r.ended = step, cell, time.Time{}
 }
 
-// passCells notes that the cells before end (all, where that is nil) that start nothing have been executed.
+// passCells notes that the cells before end (all, where that is nil) that start nothing have been
+// executed.
 func (r *Recorder) passCells(end *bookCell) {
 	for _, c := range r.cells {
 		if c == end {

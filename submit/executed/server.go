@@ -13,9 +13,11 @@ import (
 const (
 	// saveInterval is the shortest time between two writes of the notebook.
 	saveInterval = time.Second
-	// saveShare is the part of the time that may go into writing: a notebook that takes 0.2 s is written every 4 s.
+	// saveShare is the part of the time that may go into writing: a notebook that takes 0.2 s is
+	// written every 4 s.
 	saveShare = 20
-	// outputLimit is how long the end of a program's output is waited for, once another runs or the job has ended.
+	// outputLimit is how long the end of a program's output is waited for, once another runs or the
+	// job has ended.
 	outputLimit = 5 * time.Second
 )
 
@@ -35,8 +37,8 @@ type Server struct {
 	ended   sync.Once
 }
 
-// Listen starts a server at a socket, which must be a path of less than 108 bytes on a local file system. What goes wrong
-// later is told to problem: a notebook that cannot be written ends no job.
+// Listen starts a server at a socket, which must be a path of less than 108 bytes on a local file
+// system. What goes wrong later is told to problem: a notebook that cannot be written ends no job.
 func Listen(socket string, r *Recorder, problem func(error)) (*Server, error) {
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
 	if err != nil {
@@ -105,7 +107,8 @@ func (s *Server) serve(conn *net.UnixConn) error {
 	return err
 }
 
-// Drain waits until the log and the notebook have what the last program has put out, which must have ended.
+// Drain waits until the log and the notebook have what the last program has put out, which must
+// have ended.
 func (s *Server) Drain() { _ = s.drain() }
 
 // drain waits for the output of the program before.

@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// The limits of what one cell keeps: the notebook must open in a browser whatever the program prints.
+// The limits of what one cell keeps: the notebook must open in a browser whatever the program
+// prints.
 const (
 	headLimit = 256 << 10 // bytes of text at the beginning
 	tailLimit = 256 << 10 // bytes of text at the end
@@ -26,7 +27,8 @@ type item struct {
 // tape is what a cell has put out: the beginning, and the end of it.
 type tape struct {
 	items []*item
-	// headText and tailText are the bytes of text in the head and the tail; the tail begins at items[tailFrom] if full is set.
+	// headText and tailText are the bytes of text in the head and the tail; the tail begins at
+	// items[tailFrom] if full is set.
 	headText, tailText, tailFrom int
 	full                         bool
 	// dropped are the bytes of text between head and tail.

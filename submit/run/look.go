@@ -8,8 +8,8 @@ import (
 	"gonbatch/submit"
 )
 
-// look asks how the run is doing, and keeps it if the run has ended. It gives the run as it is known
-// then. Surveys, where they are given, answer for many runs.
+// look asks how the run is doing, and keeps it if the run has ended. It gives the run as it is
+// known then. Surveys, where they are given, answer for many runs.
 func (rs *Runs) look(ctx context.Context, r Run, surveys map[submit.Scheduler]submit.Survey) (Run, submit.Status, error) {
 	asker, survey := submit.Asker(r.Scheduler), surveys[r.Scheduler]
 	if survey == nil {
@@ -37,8 +37,8 @@ func (rs *Runs) surveys(ctx context.Context) map[submit.Scheduler]submit.Survey 
 	return all
 }
 
-// adopted is the run with its job, where the scheduler has one that the run does not know of: it was
-// queued by hand, or by a command that was killed before it could keep that.
+// adopted is the run with its job, where the scheduler has one that the run does not know of: it
+// was queued by hand, or by a command that was killed before it could keep that.
 func (rs *Runs) adopted(ctx context.Context, r Run, survey submit.Survey) (Run, error) {
 	if r.taken() || survey == nil {
 		return r, nil

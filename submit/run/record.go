@@ -37,8 +37,8 @@ func updateJob(job submit.Job, change func(*rundir.Manifest)) error {
 }
 
 // recordEnd keeps how a job ended, also in its executed notebook, if the job was killed with what
-// writes that. An end that is only inferred is not kept: it can be inferred again, and the scheduler
-// may yet tell better. Nor is it that a run was lost.
+// writes that. An end that is only inferred is not kept: it can be inferred again, and the
+// scheduler may yet tell better. Nor is it that a run was lost.
 func (rs *Runs) recordEnd(job submit.Job, status submit.Status) error {
 	if status.Inferred {
 		return nil

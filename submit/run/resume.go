@@ -13,8 +13,8 @@ import (
 	"gonbatch/submit/report"
 )
 
-// Resume starts a run again that has ended, with its job as change leaves it. Everything that can be
-// refused comes first.
+// Resume starts a run again that has ended, with its job as change leaves it. Everything that can
+// be refused comes first.
 func (rs *Runs) Resume(ctx context.Context, r Run, change func(*submit.JobSpec) error, noSubmit bool) (s Started, err error) {
 	lock, err := rs.lock(ctx, r.Dir)
 	if err != nil {

@@ -96,7 +96,8 @@ func addProgress(view *report.Run, dir rundir.Dir, steps int) error {
 	return nil
 }
 
-// newestCheckpoint is the last one that any training of the run has written; one without a path is none.
+// newestCheckpoint is the last one that any training of the run has written; one without a path is
+// none.
 func newestCheckpoint(dir rundir.Dir) (newest folder.Info, err error) {
 	folders := []string{dir.Checkpoints()}
 	for _, below := range []string{"*", filepath.Join("*", "*")} {

@@ -62,8 +62,8 @@ func submittedThen(text string, dir rundir.Dir, m rundir.Manifest) bool {
 	return at.After(m.Submitted.Add(-day)) && at.Before(lastQueued(dir, *m.Submitted).Add(day))
 }
 
-// lastQueued is the latest time at which the run's job may have been queued again. SLURM counts that
-// as its submission, and the start that ends then writes to the log.
+// lastQueued is the latest time at which the run's job may have been queued again. SLURM counts
+// that as its submission, and the start that ends then writes to the log.
 func lastQueued(dir rundir.Dir, submitted time.Time) time.Time {
 	info, err := os.Stat(dir.SchedulerLog())
 	if err != nil || info.ModTime().Before(submitted) {

@@ -1,5 +1,6 @@
-// Package slurm submits jobs to SLURM through its own commands: sbatch, scontrol, scancel and srun. It needs no
-// accounting database: a job that SLURM has forgotten is judged by the files in its run directory.
+// Package slurm submits jobs to SLURM through its own commands: sbatch, scontrol, scancel and srun.
+// It needs no accounting database: a job that SLURM has forgotten is judged by the files in its run
+// directory.
 //
 //	scheduler := slurm.New(shell)
 //	job, err := scheduler.Submit(ctx, spec) // spec.RunDir has the script

@@ -9,8 +9,8 @@ import (
 	"gonbatch/submit"
 )
 
-// taskEnded is srun's line about tasks that failed by themselves: "srun: error: n2: task 1: Exited with exit code 7",
-// "tasks 1-3: Killed". Those that srun ends because of them are "Terminated".
+// taskEnded is srun's line about tasks that failed by themselves: "srun: error: n2: task 1: Exited
+// with exit code 7", "tasks 1-3: Killed". Those that srun ends because of them are "Terminated".
 var taskEnded = regexp.MustCompile(`^srun: error: \S+: tasks? ([0-9]+)[-,0-9]*: (\w+)`)
 
 // searchedLines is how much of the scheduler's log is searched.

@@ -12,8 +12,9 @@ import (
 	"gonbatch/submit"
 )
 
-// forgotten judges a job that SLURM no longer knows: by what its script wrote as it ended, by SLURM's accounting, by the end that the
-// manifest has, and by what was said as SLURM ended it. A job with nothing of that is lost.
+// forgotten judges a job that SLURM no longer knows: by what its script wrote as it ended, by
+// SLURM's accounting, by the end that the manifest has, and by what was said as SLURM ended it. A
+// job with nothing of that is lost.
 func (s *Scheduler) forgotten(ctx context.Context, job submit.Job) (submit.Status, error) {
 	status, ended, err := recordedEnd(job)
 	if ended || err != nil {
@@ -33,7 +34,8 @@ func (s *Scheduler) forgotten(ctx context.Context, job submit.Job) (submit.Statu
 	return inferred(job)
 }
 
-// fromManifest is the end that the manifest has of the job. That it was lost is no end: SLURM may have been asked on another cluster.
+// fromManifest is the end that the manifest has of the job. That it was lost is no end: SLURM may
+// have been asked on another cluster.
 func fromManifest(job submit.Job, m rundir.Manifest) (submit.Status, bool) {
 	state := submit.State(m.State)
 	if !state.Ended() || state == submit.Lost || m.JobID != string(job.ID) {

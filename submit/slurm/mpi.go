@@ -9,18 +9,20 @@ import (
 	"gonbatch/submit"
 )
 
-// MPI is how the ranks of a job find each other: srun's --mpi, and the MPI library that they open. Library is only what
-// the user gave: the compute nodes may have other names for it, and the programs know which libraries go with a launcher.
+// MPI is how the ranks of a job find each other: srun's --mpi, and the MPI library that they open.
+// Library is only what the user gave: the compute nodes may have other names for it, and the
+// programs know which libraries go with a launcher.
 type MPI struct{ Kind, Library string }
 
-// library is an MPI library by the name that the loader knows, and the kinds of --mpi that it works with, best first.
+// library is an MPI library by the name that the loader knows, and the kinds of --mpi that it works
+// with, best first.
 type library struct {
 	soname string
 	kinds  []string
 }
 
-// libraries are the MPI libraries that the programs can open, the first choice first. libmpi.so.12 is MPICH's other
-// name, and that of Intel MPI, Cray MPICH and MVAPICH.
+// libraries are the MPI libraries that the programs can open, the first choice first. libmpi.so.12
+// is MPICH's other name, and that of Intel MPI, Cray MPICH and MVAPICH.
 var libraries = []library{
 	{"libmpi.so.40", []string{"pmix"}},
 	{"libmpich.so.12", []string{"pmi2", "pmix"}},
@@ -29,8 +31,8 @@ var libraries = []library{
 	{"libmpich.so", []string{"pmi2", "pmix"}},
 }
 
-// FindMPI decides the MPI of spec: what the user gave stays; the rest is found from the kinds that srun knows and the
-// libraries that installed tells of. One task needs no MPI.
+// FindMPI decides the MPI of spec: what the user gave stays; the rest is found from the kinds that
+// srun knows and the libraries that installed tells of. One task needs no MPI.
 func (s *Scheduler) FindMPI(ctx context.Context, spec submit.JobSpec, installed func(soname string) bool) (MPI, error) {
 	given := MPI{Kind: spec.MPI, Library: spec.MPILibrary}
 	if given.Kind == "auto" {
@@ -65,8 +67,8 @@ func (s *Scheduler) mpiKinds(ctx context.Context) ([]string, error) {
 	return parseKinds(string(out)), nil
 }
 
-// parseKinds reads what "srun --mpi=list" prints: a title, the kinds one a line, and in newer versions the exact
-// versions of pmix behind a title of their own.
+// parseKinds reads what "srun --mpi=list" prints: a title, the kinds one a line, and in newer
+// versions the exact versions of pmix behind a title of their own.
 func parseKinds(text string) []string {
 	var kinds []string
 	for line := range strings.Lines(text) {
@@ -83,7 +85,8 @@ func parseKinds(text string) []string {
 	return slices.Compact(kinds)
 }
 
-// choose completes given. Modules may bring another MPI than the one installed here, so their names come first.
+// choose completes given. Modules may bring another MPI than the one installed here, so their names
+// come first.
 func choose(given MPI, kinds, modules []string, installed func(string) bool) (MPI, error) {
 	if given.Kind != "" {
 		return given, nil

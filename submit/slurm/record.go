@@ -55,8 +55,8 @@ func (r record) runs(dir rundir.Dir) bool {
 	return samePath(r.field(commandLine), dir.Script()) || samePath(filepath.Dir(r.field(stdoutLine)), dir.Logs())
 }
 
-// samePath reports whether SLURM's path names the file at another, also by way of links. Where SLURM
-// knows none it shows "" or "(null)": relative paths, which could be of any file here.
+// samePath reports whether SLURM's path names the file at another, also by way of links. Where
+// SLURM knows none it shows "" or "(null)": relative paths, which could be of any file here.
 func samePath(slurms, b string) bool {
 	if !filepath.IsAbs(slurms) {
 		return false

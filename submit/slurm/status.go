@@ -11,8 +11,9 @@ import (
 // errForgotten is the error of a question about a job that the cluster does not know.
 var errForgotten = errors.New("SLURM does not know the job")
 
-// Status asks scontrol. A job that SLURM has forgotten is judged by SLURM's accounting, where there is one, and by what is in the run
-// directory. A job that has recorded its end is known though the controller does not answer.
+// Status asks scontrol. A job that SLURM has forgotten is judged by SLURM's accounting, where there
+// is one, and by what is in the run directory. A job that has recorded its end is known though the
+// controller does not answer.
 func (s *Scheduler) Status(ctx context.Context, job submit.Job) (submit.Status, error) {
 	found, err := s.find(ctx, job)
 	return s.judge(ctx, job, found, err)
@@ -39,7 +40,8 @@ func (s *Scheduler) judge(ctx context.Context, job submit.Job, found record, err
 	return status, nil
 }
 
-// find finds the job's record on its own cluster. A job of the same id that is another run's does not count.
+// find finds the job's record on its own cluster. A job of the same id that is another run's does
+// not count.
 func (s *Scheduler) find(ctx context.Context, job submit.Job) (record, error) {
 	found, err := s.show(ctx, "", job)
 	if !errors.Is(err, errForgotten) {
@@ -48,7 +50,8 @@ func (s *Scheduler) find(ctx context.Context, job submit.Job) (record, error) {
 	return s.findElsewhere(ctx, job)
 }
 
-// findElsewhere finds the record of a job that the cluster of this machine does not know, if it was given to another.
+// findElsewhere finds the record of a job that the cluster of this machine does not know, if it was
+// given to another.
 func (s *Scheduler) findElsewhere(ctx context.Context, job submit.Job) (record, error) {
 	here, err := s.clusterName(ctx)
 	if err != nil {

@@ -72,8 +72,8 @@ func (s *Scheduler) Submit(ctx context.Context, spec submit.JobSpec) (submit.Job
 	return submit.Job{}, fmt.Errorf("sbatch printed no job id but %q; the job may be queued (look with squeue); its run directory is %s", out, spec.RunDir.Path())
 }
 
-// unclear reports whether SLURM may have taken the job in spite of sbatch's error: the answer did not
-// come in time, here or to sbatch.
+// unclear reports whether SLURM may have taken the job in spite of sbatch's error: the answer did
+// not come in time, here or to sbatch.
 func unclear(err error) bool {
 	var command *submit.CommandError
 	return errors.Is(err, context.DeadlineExceeded) ||

@@ -10,11 +10,12 @@ import (
 	"gonbatch/submit"
 )
 
-// fetchDataset brings a dataset into its folder of this user. It does nothing where the dataset is there.
+// fetchDataset brings a dataset into its folder of this user. It does nothing where the dataset is
+// there.
 type fetchDataset func(ctx context.Context, getenv func(string) string, progress io.Writer) error
 
-// datasets are those that a notebook uses by importing their package. Compute nodes have no network, so they are fetched
-// before a job is queued.
+// datasets are those that a notebook uses by importing their package. Compute nodes have no
+// network, so they are fetched before a job is queued.
 var datasets = map[string]fetchDataset{
 	"gonbatch/data/mnist": func(ctx context.Context, getenv func(string) string, progress io.Writer) error {
 		return mnist.Fetch(ctx, mnist.Dir(getenv), progress)

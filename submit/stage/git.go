@@ -13,8 +13,8 @@ import (
 // gitTimeout bounds each question to git: a big repository must not hold up a submission.
 const gitTimeout = 5 * time.Second
 
-// gitState is the state of the repository that the notebook is in; nil where there is none, or no git, or no commit. It is
-// dirty too where the notebook itself is not in the repository.
+// gitState is the state of the repository that the notebook is in; nil where there is none, or no
+// git, or no commit. It is dirty too where the notebook itself is not in the repository.
 func gitState(ctx context.Context, runner submit.Runner, notebook string) *rundir.Git {
 	dir, base := filepath.Split(notebook)
 	ctx, cancel := context.WithTimeout(ctx, gitTimeout)

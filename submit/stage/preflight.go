@@ -16,9 +16,9 @@ import (
 //go:embed preflight.ipynb
 var preflightNotebook []byte
 
-// Preflight writes the notebook of a preflight into a folder that the nodes see too: each user's own,
-// in a run root of several. A dry run, which writes nothing there, has the notebook in a folder that
-// clean removes. WorkDir is the folder of the job in both cases.
+// Preflight writes the notebook of a preflight into a folder that the nodes see too: each user's
+// own, in a run root of several. A dry run, which writes nothing there, has the notebook in a
+// folder that clean removes. WorkDir is the folder of the job in both cases.
 func Preflight(root string, dryRun bool) (notebook, workDir string, clean func() error, err error) {
 	if workDir, err = filepath.Abs(filepath.Join(root, fmt.Sprintf(".preflight-%d", os.Geteuid()))); err != nil {
 		return "", "", nil, err

@@ -153,7 +153,8 @@ func (r *Reuse) stage(dir rundir.Dir, nb *nbformat.Notebook, plan executed.Plan)
 	return r.stageKept(dir)
 }
 
-// stageKept gives a new run the values that %keep kept in the steps that are reused, as they were after each of them.
+// stageKept gives a new run the values that %keep kept in the steps that are reused, as they were
+// after each of them.
 func (r *Reuse) stageKept(dir rundir.Dir) error {
 	last := ""
 	for _, step := range r.steps {

@@ -12,14 +12,16 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Hashes remembers the SHA-256 of big files by path, size and time, so that an unchanged program is read once.
+// Hashes remembers the SHA-256 of big files by path, size and time, so that an unchanged program is
+// read once.
 type Hashes struct {
 	path    string
 	known   map[string]string
 	changed bool
 }
 
-// loadHashes reads the hashes kept at path. A file that cannot be read is an empty one: it is only a cache.
+// loadHashes reads the hashes kept at path. A file that cannot be read is an empty one: it is only
+// a cache.
 func loadHashes(path string) *Hashes {
 	h := &Hashes{path: path, known: map[string]string{}}
 	data, err := os.ReadFile(path)

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// linkFile makes to the same file as from: by a hard link, or by a copy where they are on different file systems. A
-// symbolic link is followed.
+// linkFile makes to the same file as from: by a hard link, or by a copy where they are on different
+// file systems. A symbolic link is followed.
 func linkFile(from, to string) error {
 	real, err := filepath.EvalSymlinks(from)
 	if err != nil {
