@@ -18,9 +18,11 @@ import (
 // reader with a cluster would. Only the notebook's epochs are shorter: TestLocalMNIST and TestSlurm
 // hold how well it trains.
 func TestDocs(t *testing.T) {
+	t.Parallel()
 	c := cluster.Start(t)
 	for _, name := range []string{"README.md", "docs/tour.md"} {
 		t.Run(filepath.Base(name), func(t *testing.T) {
+			t.Parallel()
 			r := newReader(t, c)
 			for _, block := range page.Commands(t, name) {
 				if block.NotRun != "" {
@@ -129,6 +131,7 @@ var link = regexp.MustCompile(`\]\(([^)#:\s]*)(#[^)\s]*)?\)`)
 
 // TestLinks finds links from the project's pages to files and headings that are not there.
 func TestLinks(t *testing.T) {
+	t.Parallel()
 	root := page.Root(t)
 	for _, name := range page.All(t) {
 		for _, match := range link.FindAllStringSubmatch(page.Read(t, name), -1) {

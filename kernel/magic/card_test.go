@@ -58,7 +58,7 @@ func TestCard(t *testing.T) {
 		"logs/rank-0.log": head0 + strings.Repeat("old\n", 2000) + "epoch 1/1  step 2/4  loss 1.5000  77 examples/s  3s left\nbar 1\rbar 2\n<b>last</b>\n",
 		"logs/rank-1.log": head1,
 	})
-	_, s := observed(t, dir, "run:           mnist-1\nstate:         running on n[1-2]\nrestarts:      1\nsteps:         1 of 2 finished")
+	_, s := observed(t, dir, "run:           mnist-1\nstate:         running on n[1-2]\nrestarts:      1\ncells:         1 of 2 finished")
 	if s.ended() || s.Step != 2 || len(s.Losses) != 1 || !slices.Equal(s.Losses[0].Points, []point{{1, 2}, {2, 1.5}}) {
 		t.Errorf("state %+v", s)
 	}

@@ -36,7 +36,7 @@ func (p picks) wants(step string, cell *cellInfo) bool {
 }
 
 // check returns an error for a pick that matches no step.
-func (p picks) check(nb string, all [] Step, cells []*cellInfo) error {
+func (p picks) check(nb string, all []rundir.Step, cells []*cellInfo) error {
 	var steps []string
 	for _, step := range all {
 		steps = append(steps, step.Name)
