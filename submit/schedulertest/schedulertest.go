@@ -67,8 +67,8 @@ func endsWell(t *testing.T, j *job) {
 	if _, err := j.runs.Resume(t.Context(), j.find(), keep, false); err == nil || !strings.Contains(err.Error(), "nothing left to do") {
 		t.Errorf("it can be resumed: %v", err)
 	}
-	if _, ended, err := j.runs.Cancel(t.Context(), j.find()); ended == nil || ended.State != submit.Completed || err != nil {
-		t.Errorf("cancelled after its end: %v, %v", ended, err)
+	if c, err := j.runs.Cancel(t.Context(), j.find()); c.Ended != "completed" || err != nil {
+		t.Errorf("cancelled after its end: %+v, %v", c, err)
 	}
 }
 
@@ -98,8 +98,8 @@ func isCancelled(t *testing.T, j *job) {
 	if _, err := j.runs.Resume(t.Context(), j.find(), keep, false); err == nil || !strings.Contains(err.Error(), "has not ended") {
 		t.Errorf("it can be resumed while it runs: %v", err)
 	}
-	if job, status, err := j.runs.Cancel(t.Context(), j.find()); status != nil || err != nil {
-		t.Fatalf("%s: %v, %v", job, status, err)
+	if c, err := j.runs.Cancel(t.Context(), j.find()); c.Ended != "" || err != nil {
+		t.Fatalf("%+v, %v", c, err)
 	}
 	if err := <-ended; err == nil {
 		t.Error("who follows the job gets no error")
