@@ -40,9 +40,6 @@ func Render(spec submit.JobSpec) ([]byte, error) {
 	return script.Bytes(), nil
 }
 
-// Embedded is the text of the embedded template, a start for your own.
-func Embedded() string { return embedded }
-
 func load(path string) (*template.Template, error) {
 	name, text := "job.sbatch.tmpl", embedded
 	if path != "" {
@@ -58,7 +55,5 @@ func load(path string) (*template.Template, error) {
 	}
 	return tmpl, nil
 }
-
-func quoteAll(words []string) string { return shellescape.QuoteCommand(words) }
 
 func join(words []string) string { return strings.Join(words, " ") }

@@ -37,7 +37,9 @@ func TestBrowser(t *testing.T) {
 	lab.Shows(card, "rank 1 · ", cellLimit)
 	lab.ScreenshotCell("running", card)
 	lab.Shows(card, "train/loss", cellLimit)
-	lab.Screenshot("live") // The README shows it.
+	lab.Resize(1280, 1160) // The README shows the whole card.
+	lab.Screenshot("live")
+	lab.Resize(1280, 900)
 	lab.Shows(card, ": completed", cellLimit)
 	lab.ScreenshotCell("completed", card)
 	wantAll(t, lab.Output(card), "submitting this session: 4 cells", "test/accuracy 0.9", "n1", "n2", "rank 0 · done", "rank 1 · done", "train/loss")

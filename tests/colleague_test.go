@@ -1,14 +1,14 @@
 package tests
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"gonbatch/internal/rundir"
 	"gonbatch/tests/cluster"
@@ -42,39 +42,13 @@ func (u user) colleague(t *testing.T) func(args ...string) (string, error) {
 		t.Fatal(err)
 	}
 	return func(args ...string) (string, error) {
-		readable(t, u.folder)
-		cmd := exec.CommandContext(t.Context(), copied, args...)
-		cmd.Dir, cmd.Env = u.folder, append(append(os.Environ(), u.env...), "HOME="+dir)
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		// Only a program has the capability, so it enters the folder itself.
+		cmd := exec.CommandContext(t.Context(), "env", append([]string{"--chdir", u.folder, copied}, args...)...)
+		cmd.Env = append(append(os.Environ(), u.env...), "HOME="+dir)
+		// The run goes on writing files that only its owner may read.
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}, AmbientCaps: []uintptr{unix.CAP_DAC_READ_SEARCH}}
 		out, err := cmd.CombinedOutput()
 		return string(out), err
-	}
-}
-
-// readable lets everybody read what is in a folder, and the way to it. What the run removes
-// meanwhile is not there to be read.
-func readable(t *testing.T, folder string) {
-	t.Helper()
-	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
-		var info fs.FileInfo
-		if err == nil {
-			info, err = entry.Info()
-		}
-		if err == nil && (info.Mode().IsRegular() || info.IsDir()) {
-			err = os.Chmod(path, info.Mode().Perm()|0o444|info.Mode().Perm()&0o100>>3|info.Mode().Perm()&0o100>>6)
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for dir := filepath.Dir(folder); dir != "/tmp" && dir != "/"; dir = filepath.Dir(dir) {
-		if err := os.Chmod(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
 	}
 }
 

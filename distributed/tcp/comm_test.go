@@ -33,75 +33,15 @@ func onRanks(t *testing.T, n int, body func(c *tcp.Comm)) {
 	group.Wait()
 }
 
-func TestCollectives(t *testing.T) {
+func TestContract(t *testing.T) {
+	kind := ranktest.Transport[*tcp.Comm]{
+		Float32: tcp.AllReduce[float32], Float64: tcp.AllReduce[float64],
+		Int32: tcp.AllReduce[int32], Int64: tcp.AllReduce[int64], Closed: "the ring is closed",
+	}
 	for _, n := range []int{2, 3, 5} {
 		t.Run(fmt.Sprintf("%d ranks", n), func(t *testing.T) {
-			onRanks(t, n, func(c *tcp.Comm) {
-				checkSum[float32](t, c)
-				checkSum[float64](t, c)
-				checkSum[int32](t, c)
-				checkSum[int64](t, c)
-				for root := range n {
-					message := []byte(fmt.Sprintf("from rank %d", c.Rank()))
-					if err := c.Broadcast(message, root); err != nil || string(message) != fmt.Sprintf("from rank %d", root) {
-						t.Errorf("broadcast: %q, %v", message, err)
-					}
-				}
-				all, err := c.AllGather([]byte{byte(c.Rank()), 9})
-				if err != nil {
-					t.Error(err)
-				}
-				for rank, data := range all {
-					if string(data) != string([]byte{byte(rank), 9}) {
-						t.Errorf("all-gather: rank %d's data is %v", rank, data)
-					}
-				}
-				if err := c.Barrier(); err != nil {
-					t.Error(err)
-				}
-			})
+			onRanks(t, n, func(c *tcp.Comm) { ranktest.CheckTransport(t, kind, c) })
 		})
-	}
-}
-
-// checkSum reduces fewer values than ranks, some, and many.
-func checkSum[T tcp.Number](t *testing.T, c *tcp.Comm) {
-	t.Helper()
-	for _, n := range []int{0, 1, 7, 421642} {
-		values := make([]T, n)
-		for i := range values {
-			values[i] = T(i%100) * T(c.Rank()+1)
-		}
-		if err := tcp.AllReduce(c, values); err != nil {
-			t.Errorf("%d values: %v", n, err)
-			return
-		}
-		for i, got := range values {
-			if want := T(i%100) * T(c.Size()*(c.Size()+1)/2); got != want {
-				t.Errorf("%T: element %d of %d: got %v, want %v", values, i, n, got, want)
-				return
-			}
-		}
-	}
-}
-
-// The sum of floats depends on the order of the additions: all ranks must have the same bits.
-func TestSameBits(t *testing.T) {
-	results := make([][]float32, 3)
-	onRanks(t, 3, func(c *tcp.Comm) {
-		values := make([]float32, 1000)
-		for i := range values {
-			values[i] = 1 / float32(i*3+c.Rank()+1)
-		}
-		if err := tcp.AllReduce(c, values); err != nil {
-			t.Error(err)
-		}
-		results[c.Rank()] = values
-	})
-	for i := range results[0] {
-		if results[1][i] != results[0][i] || results[2][i] != results[0][i] {
-			t.Fatalf("element %d: %v, %v, %v", i, results[0][i], results[1][i], results[2][i])
-		}
 	}
 }
 
@@ -155,17 +95,6 @@ func TestGone(t *testing.T) {
 			return // Closes its connections.
 		}
 		if err := tcp.AllReduce(c, make([]float64, 5)); err == nil || !strings.Contains(err.Error(), "rank 0 of 2: all-reduce: ") || !strings.Contains(err.Error(), "rank 1") {
-			t.Errorf("got %v", err)
-		}
-	})
-}
-
-func TestClosed(t *testing.T) {
-	onRanks(t, 2, func(c *tcp.Comm) {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := c.Barrier(); err == nil || !strings.Contains(err.Error(), "the ring is closed") {
 			t.Errorf("got %v", err)
 		}
 	})

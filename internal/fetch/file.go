@@ -56,20 +56,6 @@ func verify(path string, size int64, sum string) error {
 	return compare(path, n, size, hex.EncodeToString(hash.Sum(nil)), sum)
 }
 
-// SHA256 returns the SHA-256 of the file at path, in hexadecimal.
-func SHA256(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close() //nolint:errcheck // only read
-	hash := sha256.New()
-	if _, err := io.Copy(hash, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
-}
-
 func compare(path string, n, wantSize int64, sum, wantSum string) error {
 	if wantSize > 0 && n != wantSize {
 		return fmt.Errorf("%w: %s has %d bytes, not %d", ErrChecksum, path, n, wantSize)

@@ -67,7 +67,7 @@ func Open(opts ...Option) (*Cluster, error) {
 	for i := range s.nodes {
 		c.Nodes = append(c.Nodes, fmt.Sprintf("n%d", i+1))
 	}
-	if err := errors.Join(os.Chmod(dir, 0o755), c.writeScripts(s)); err != nil {
+	if err := errors.Join(os.Chmod(dir, 0o755), c.writeScripts()); err != nil {
 		return nil, fmt.Errorf("cluster: %w", errors.Join(err, os.RemoveAll(dir)))
 	}
 	if err := c.guard(); err != nil {
@@ -125,16 +125,12 @@ func (c *Cluster) Boot(node string) error {
 
 func (c *Cluster) file(name string) string { return filepath.Join(c.Dir, name) }
 
-func (c *Cluster) writeScripts(s settings) error {
-	files := map[string][]byte{"extra.conf": []byte(strings.Join(s.conf, "\n") + "\n")}
+func (c *Cluster) writeScripts() error {
 	for _, name := range []string{"up.sh", "down.sh", "node.sh"} {
 		text, err := scripts.ReadFile(name)
 		if err != nil {
 			return err
 		}
-		files[name] = text
-	}
-	for name, text := range files {
 		if err := os.WriteFile(c.file(name), text, 0o755); err != nil {
 			return err
 		}
@@ -166,8 +162,7 @@ func (c *Cluster) up(s settings) error {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", c.file("up.sh"), c.Dir)
 	cmd.Env = append(os.Environ(),
-		"NODES="+strconv.Itoa(s.nodes), "CPUS="+strconv.Itoa(s.cpus), "MEM="+strconv.Itoa(s.memoryMB), "GPUS="+strconv.Itoa(s.gpus),
-		"GPUTYPE="+s.gpuType, "CLUSTER="+s.name, "EXTRA_CONF="+c.file("extra.conf"))
+		"NODES="+strconv.Itoa(s.nodes), "GPUS="+strconv.Itoa(s.gpus), "GPUTYPE="+s.gpuType, "CLUSTER="+s.name)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Run(); err != nil {
 		text, _ := os.ReadFile(log.Name())

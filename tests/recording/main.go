@@ -9,6 +9,7 @@ package main
 import (
 	"bufio"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -26,8 +27,11 @@ const (
 	margin        = 14
 )
 
-// duration is how long the animation plays, however long the command ran.
-const duration = 14 * time.Second
+// The animation plays faster than the command ran, and shortens pauses.
+const (
+	speed    = 10
+	maxPause = 400 * time.Millisecond
+)
 
 // line is a line of output, and when it came.
 type line struct {
@@ -69,7 +73,10 @@ func record(command []string) ([]line, error) {
 		return nil, err
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait(); in.Close() }()
+	go func() {
+		err := cmd.Wait()
+		ended <- errors.Join(err, in.Close())
+	}()
 	for scanner := bufio.NewScanner(out); scanner.Scan(); {
 		text := strings.ReplaceAll(scanner.Text(), folder, "~/gonbatch")
 		lines = append(lines, line{text, time.Since(began)})
@@ -79,11 +86,7 @@ func record(command []string) ([]line, error) {
 
 // draw makes an SVG of the lines. Without animation it shows the last ones.
 func draw(lines []line) string {
-	lines = wrap(lines)
-	scale := float64(duration) / float64(lines[len(lines)-1].at)
-	for i := range lines {
-		lines[i].at = time.Duration(float64(lines[i].at) * scale)
-	}
+	lines = wrap(faster(lines))
 	var b strings.Builder
 	width, height := int(columns*charWidth)+2*margin, rows*lineHeight+2*margin
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d">
@@ -107,12 +110,25 @@ text { font: 13px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; 
 	return b.String()
 }
 
+// faster returns the lines at the times of the animation.
+func faster(lines []line) []line {
+	var played []line
+	var before, now time.Duration
+	for _, l := range lines {
+		now += min((l.at-before)/speed, maxPause)
+		before = l.at
+		played = append(played, line{l.text, now})
+	}
+	return played
+}
+
 // scrolling moves the page up by a line whenever a line comes for which there is no room.
 func scrolling(lines []line) string {
 	if len(lines) <= rows {
 		return ""
 	}
 	var frames strings.Builder
+	duration := lines[len(lines)-1].at
 	frames.WriteString("0% { transform: none; }\n")
 	for i, l := range lines[rows:] {
 		percent := 100 * float64(l.at) / float64(duration)
