@@ -21,7 +21,8 @@ type Data struct {
 	OtherPrefixes, OtherNames []string
 	// Directives are the #SBATCH options, quoted and sorted.
 	Directives []string
-	// OwnEnv is gonbatch's part of the environment of every cell, UserEnv the user's, sorted by name.
+	// OwnEnv is gonbatch's part of the environment of every cell, UserEnv the user's, sorted by
+	// name.
 	OwnEnv, UserEnv []rundir.Var
 	// Steps are the programs, in order.
 	Steps []Launch
@@ -120,7 +121,8 @@ func rankOptions(spec submit.JobSpec) []string {
 	}
 }
 
-// rankLogs is SLURM's pattern for the logs of all ranks. It doubles each "%" that is not a placeholder.
+// rankLogs is SLURM's pattern for the logs of all ranks. It doubles each "%" that is not a
+// placeholder.
 func rankLogs(dir rundir.Dir) string {
 	return rundir.At(escapePattern(dir.Path())).RankLogPattern("%t")
 }

@@ -60,9 +60,10 @@ func (o Options) withDefaults() Options {
 // File makes sure that path holds src, downloading it if necessary. The folders above path are
 // created.
 //
-// A file that is there, with the right size where src has one, is not read again. A download that breaks off leaves
-// path.part, and the next call resumes there; content with the wrong checksum is set aside as path.bad. File
-// blocks, and may be called at once from several goroutines and processes: one downloads, the others wait for it.
+// A file that is there, with the right size where src has one, is not read again. A download that
+// breaks off leaves path.part, and the next call resumes there; content with the wrong checksum is
+// set aside as path.bad. File blocks, and may be called at once from several goroutines and
+// processes: one downloads, the others wait for it.
 func File(ctx context.Context, src Source, path string, opts Options) error {
 	src.Name = cmp.Or(src.Name, filepath.Base(path))
 	if Have(path, src.Size) {

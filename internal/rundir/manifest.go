@@ -41,8 +41,8 @@ type Manifest struct {
 	JobID string `json:"job_id,omitempty"`
 	// Cluster is the scheduler's cluster, where it named one.
 	Cluster string `json:"cluster,omitempty"`
-	// Process is the submit command that runs the job on this machine and records its end; nil for a
-	// queued job.
+	// Process is the submit command that runs the job on this machine and records its end; nil for
+	// a queued job.
 	Process *Process `json:"process,omitempty"`
 	// State is the last known state of the job, as package submit names it.
 	State string `json:"state,omitempty"`
@@ -58,8 +58,8 @@ type Manifest struct {
 	Created   time.Time  `json:"created"`
 	Submitted *time.Time `json:"submitted,omitempty"`
 	Ended     *time.Time `json:"ended,omitempty"`
-	// StartsAtEnd is the number of starts when the run's end was recorded; nil is not known. If there
-	// are more now, the same job was requeued and the run has not ended.
+	// StartsAtEnd is the number of starts when the run's end was recorded; nil is not known. If
+	// there are more now, the same job was requeued and the run has not ended.
 	StartsAtEnd *int `json:"starts_at_end,omitempty"`
 }
 
@@ -112,12 +112,12 @@ func (m Manifest) Write(d Dir) error {
 	return WriteFileAtomic(d.ManifestPath(), append(data, '\n'), 0o600)
 }
 
-// manifestPatience is how long a change of the manifest waits for another one: longer than it takes to
-// notice that the other machine is dead.
+// manifestPatience is how long a change of the manifest waits for another one: longer than it takes
+// to notice that the other machine is dead.
 const manifestPatience = 2 * lockSilence
 
-// UpdateManifest reads the manifest of d, has change edit it, and writes it back. Changes from several
-// processes happen one after the other.
+// UpdateManifest reads the manifest of d, has change edit it, and writes it back. Changes from
+// several processes happen one after the other.
 func UpdateManifest(d Dir, change func(*Manifest)) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), manifestPatience)
 	defer cancel()

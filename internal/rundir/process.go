@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// Process identifies a process for good: process numbers are used again, and other machines read run
-// directories too.
+// Process identifies a process for good: process numbers are used again, and other machines read
+// run directories too.
 type Process struct {
 	Host string `json:"host"`
 	// Boot is the kernel's id of the time since the machine started.
@@ -20,16 +20,16 @@ type Process struct {
 	PID  int    `json:"pid"`
 	// Start is when the process started, in the kernel's clock ticks since then.
 	Start string `json:"start"`
-	// Namespace is the kernel's name for the process numbers that PID belongs to, because containers
-	// have their own. Empty is not known.
+	// Namespace is the kernel's name for the process numbers that PID belongs to, because
+	// containers have their own. Empty is not known.
 	Namespace string `json:"pid_namespace,omitempty"`
 }
 
 // ThisProcess names the calling process.
 func ThisProcess() (Process, error) { return findProcess("/proc", os.Getpid()) }
 
-// Gone reports whether the process has certainly ended. It is false for a process on another machine,
-// of which nothing is known.
+// Gone reports whether the process has certainly ended. It is false for a process on another
+// machine, of which nothing is known.
 func (p Process) Gone() bool { return p.goneFrom("/proc") }
 
 func (p Process) goneFrom(proc string) bool {
@@ -60,12 +60,12 @@ func sameNamespace(a, b Process) bool {
 	return a.Namespace == "" || b.Namespace == "" || a.Namespace == b.Namespace
 }
 
-// hidden reports whether a process runs that /proc does not show: administrators can hide other users'
-// processes.
+// hidden reports whether a process runs that /proc does not show: administrators can hide other
+// users' processes.
 func hidden(pid int) bool { return errors.Is(syscall.Kill(pid, 0), fs.ErrPermission) }
 
-// findProcess identifies process pid. On an error it returns what it knows about the machine. A process
-// that has ended and only waits for its parent to notice does not exist.
+// findProcess identifies process pid. On an error it returns what it knows about the machine. A
+// process that has ended and only waits for its parent to notice does not exist.
 func findProcess(proc string, pid int) (Process, error) {
 	p := Process{PID: pid}
 	var err error
@@ -86,8 +86,8 @@ func findProcess(proc string, pid int) (Process, error) {
 	return p, err
 }
 
-// startTime is field 22 of /proc/PID/stat. The second field, the program's name in brackets, may have
-// spaces and brackets.
+// startTime is field 22 of /proc/PID/stat. The second field, the program's name in brackets, may
+// have spaces and brackets.
 func startTime(stat string) (string, error) {
 	fields := strings.Fields(stat[strings.LastIndex(stat, ")")+1:]) // The first of them is field 3.
 	if len(fields) < 20 {

@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// Programs are the numbers of the processes on this machine that belong to the run: its programs, and
-// what these have started. Other users' processes and the calling process are left out.
+// Programs are the numbers of the processes on this machine that belong to the run: its programs,
+// and what these have started. Other users' processes and the calling process are left out.
 func Programs(d Dir) ([]int, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// check finds what gob would leave out silently, or never finish. above has the pointers on the way to
-// v.
+// check finds what gob would leave out silently, or never finish. above has the pointers on the way
+// to v.
 func check(v reflect.Value, path string, above []uintptr) error {
 	if !v.IsValid() || v.IsZero() || encodesItself(v.Type()) {
 		return nil
@@ -51,8 +51,8 @@ func checkFields(v reflect.Value, path string, above []uintptr) error {
 	return nil
 }
 
-// advice says what to do about a type with fields that are not exported: only a type of the notebook
-// can be changed.
+// advice says what to do about a type with fields that are not exported: only a type of the
+// notebook can be changed.
 func advice(t reflect.Type) string {
 	if t.PkgPath() == "main" || t.Name() == "" {
 		return "export it, or give the type GobEncode and GobDecode"
