@@ -63,7 +63,9 @@ func endsWell(t *testing.T, j *job) {
 	if !strings.Contains(j.out.String(), "one 0\ntwo 0\n") {
 		t.Error("rank 0's log was not shown")
 	}
-	j.wants("completed", func(r report.Run) bool { return r.Ended && r.Restarts == 0 && r.Cells == report.Cells{All: 2, Finished: 2} })
+	j.wants("completed", func(r report.Run) bool {
+		return r.Ended && r.Restarts == 0 && r.Cells == report.Cells{All: 2, Finished: 2}
+	})
 	if _, err := j.runs.Resume(t.Context(), j.find(), keep, false); err == nil || !strings.Contains(err.Error(), "nothing left to do") {
 		t.Errorf("it can be resumed: %v", err)
 	}
@@ -84,7 +86,9 @@ func fails(t *testing.T, j *job) {
 	if _, err := os.Stat(filepath.Join(j.workDir, "ran")); err == nil {
 		t.Error("the step after the failed one ran")
 	}
-	j.wants("failed", func(r report.Run) bool { return r.ExitCode != 0 && strings.Contains(r.Failure, "rank 1: panic: it broke") })
+	j.wants("failed", func(r report.Run) bool {
+		return r.ExitCode != 0 && strings.Contains(r.Failure, "rank 1: panic: it broke")
+	})
 }
 
 // isCancelled: a run that goes on cannot be resumed, and ends when it is cancelled.
