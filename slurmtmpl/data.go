@@ -5,45 +5,39 @@ import (
 	"fmt"
 	"strings"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"gonbatch/internal/cluster"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 )
 
-// Data is what a template sees.
+// Data is what a template sees: the job's own fields, and what the script makes of some of them.
 type Data struct {
-	// Dir is the run directory, whose methods name the files in it, Script the batch script.
-	Dir rundir.Dir
+	submit.JobSpec
 	// Var has the names of the variables that the script sets and the programs read.
 	Var any
 	// OtherPrefixes and OtherNames are the variables by which another launcher numbers its ranks.
 	OtherPrefixes, OtherNames []string
 	// Directives are the #SBATCH options, quoted and sorted.
 	Directives []string
-	// OwnEnv is gonbatch's part of the environment of every cell, UserEnv the user's, sorted by name.
+	// OwnEnv is gonbatch's part of the environment of every cell, UserEnv the user's, sorted by
+	// name.
 	OwnEnv, UserEnv []rundir.Var
-	// Secrets are the names of variables that the job must have been given.
-	Secrets []string
-	// Modules and Setup run before the first cell.
-	Modules, Setup []string
 	// Steps are the programs, in order.
 	Steps []Launch
 	// RequeueCode is the exit code of a program that has saved and asks to be started again.
 	RequeueCode int
-	// MaxRestarts is how often the job may be started again, by SLURM or in place; 0 is never.
-	MaxRestarts int
-	// Record is set where the job's output is recorded, by the submit command in the run directory.
-	Record bool
 	// Resume is the command that resumes the run.
 	Resume string
 }
 
-// Launch is a step of the job, and how srun starts it.
+// Launch is a cell of the job, and how srun starts it.
 type Launch struct {
 	rundir.Step
 	// Title is a line for the log.
 	Title string
-	// Env is the step's own environment.
+	// Env is the cell's own environment.
 	Env []rundir.Var
 	// Srun are srun's options.
 	Srun []string
@@ -62,19 +56,14 @@ func NewData(spec submit.JobSpec) (Data, error) {
 		return Data{}, err
 	}
 	data := Data{
-		Dir:           spec.RunDir,
+		JobSpec:       spec,
 		Var:           rundir.Names,
 		OtherPrefixes: cluster.Prefixes,
 		OtherNames:    cluster.Names,
 		Directives:    directives,
 		OwnEnv:        spec.RankEnv("1").Vars(),
 		UserEnv:       rundir.SortedVars(spec.Env),
-		Secrets:       spec.Secrets,
-		Modules:       spec.Modules,
-		Setup:         spec.Setup,
 		RequeueCode:   rundir.RequeueCode,
-		MaxRestarts:   spec.MaxRestarts,
-		Record:        spec.Record,
 		Resume:        submit.ResumeCommand(spec.RunDir),
 	}
 	for _, step := range spec.Steps {
@@ -83,7 +72,7 @@ func NewData(spec submit.JobSpec) (Data, error) {
 	return data, nil
 }
 
-// newLaunch says how srun starts a step.
+// newLaunch says how srun starts a cell.
 func newLaunch(spec submit.JobSpec, step rundir.Step) Launch {
 	s := Launch{
 		Step:    step,
@@ -95,11 +84,11 @@ func newLaunch(spec submit.JobSpec, step rundir.Step) Launch {
 	if step.Once {
 		where = "once, on the first node"
 	}
-	s.Title = fmt.Sprintf("%s %s: %s", StepTitle(step.Name), where, quoteAll(append([]string{spec.RunDir.StepProgram(step)}, spec.StepArgs(step)...)))
+	s.Title = fmt.Sprintf("%s %s: %s", StepTitle(step.Name), where, shellescape.QuoteCommand(append([]string{spec.RunDir.StepProgram(step)}, spec.StepArgs(step)...)))
 	return s
 }
 
-// StepTitle begins the line that the script writes to its log before a step.
+// StepTitle begins the line that the script writes to its log before a cell.
 func StepTitle(step string) string { return "gonbatch: cell " + step }
 
 // exportAll gives the cells the script's environment, whatever "sbatch --export" gave the job.
@@ -132,7 +121,8 @@ func rankOptions(spec submit.JobSpec) []string {
 	}
 }
 
-// rankLogs is SLURM's pattern for the logs of all ranks. It doubles each "%" that is not a placeholder.
+// rankLogs is SLURM's pattern for the logs of all ranks. It doubles each "%" that is not a
+// placeholder.
 func rankLogs(dir rundir.Dir) string {
 	return rundir.At(escapePattern(dir.Path())).RankLogPattern("%t")
 }

@@ -84,8 +84,8 @@ var plain = regexp.MustCompile(`^[A-Za-z0-9_./:,+@%=-]+$`)
 func option(name, value string) string { return "--" + name + "=" + quoteDirective(value) }
 
 // quoteDirective quotes for sbatch's own reader of #SBATCH lines, which is not a shell. A backslash
-// makes the next character plain, in double quotes too, "#" outside of quotes starts a comment, and "$"
-// is plain. A newline can't be quoted: JobSpec.Validate refuses it.
+// makes the next character plain, in double quotes too, "#" outside of quotes starts a comment, and
+// "$" is plain. A newline can't be quoted: JobSpec.Validate refuses it.
 func quoteDirective(value string) string {
 	if plain.MatchString(value) {
 		return value

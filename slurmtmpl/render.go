@@ -56,6 +56,4 @@ func load(path string) (*template.Template, error) {
 	return tmpl, nil
 }
 
-func quoteAll(words []string) string { return shellescape.QuoteCommand(words) }
-
 func join(words []string) string { return strings.Join(words, " ") }

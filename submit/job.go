@@ -35,7 +35,7 @@ func (j Job) String() string {
 
 // RecordedStatus is what the manifest knows of the job's state.
 func RecordedStatus(m rundir.Manifest) Status {
-	status := Status{State: State(m.State), Reason: m.Reason}
+	status := Status{State: State(m.State), Reason: m.Reason, FailedRank: m.FailedRank}
 	if m.ExitCode != nil {
 		status.ExitCode = *m.ExitCode
 	}

@@ -16,9 +16,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/prometheus/procfs"
 
 	"gonbatch/internal/plugin"
 	"gonbatch/internal/rundir"
@@ -72,7 +73,11 @@ func run(rounds int) error {
 			}
 		}
 	}
-	fmt.Printf("# Kernels\n\nSeconds that a client waits for: %s\nMedian of %d sessions of each kernel; they take turns. %s.\n\n", meaning, rounds, machine())
+	on, err := machine()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("# Kernels\n\nSeconds that a client waits for: %s\nMedian of %d sessions of each kernel; they take turns. %s.\n\n", meaning, rounds, on)
 	return printTable(seconds)
 }
 
@@ -84,13 +89,20 @@ kernel lacks the feature, or didn't answer ten times. GoNB's cells have a comple
 automatic go get.`
 
 // machine names the processor, and how busy it was with other things.
-func machine() string {
-	text, _ := os.ReadFile("/proc/cpuinfo")
-	_, after, _ := strings.Cut(string(text), "model name\t: ")
-	name, _, _ := strings.Cut(after, "\n")
-	load, _ := os.ReadFile("/proc/loadavg")
-	average, _, _ := strings.Cut(string(load), " ")
-	return fmt.Sprintf("%s, %d cores; load average at the end %s", strings.TrimSpace(name), runtime.NumCPU(), average)
+func machine() (string, error) {
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		return "", err
+	}
+	cpus, err := fs.CPUInfo()
+	if err != nil {
+		return "", err
+	}
+	load, err := fs.LoadAvg()
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s, %d cores; load average at the end %v", cpus[0].ModelName, len(cpus), load.Load1), nil
 }
 
 // install installs the kernels below dir and returns the environment in which clients find them.

@@ -5,10 +5,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"gonbatch/internal/rundir"
 )
 
 const (
-	manifestName = "checkpoint.json"
+	manifestName = rundir.CheckpointFile
 	stepPrefix   = "step-"
 
 	// A folder with one of these in front of its name is no checkpoint, or no longer one.

@@ -7,6 +7,8 @@
 // [Error] says every way that was tried and what to do by hand.
 //
 // It is not a cache with expiry and not a package manager: a file that is there is taken as it is.
+// Nor does it use a library for retries: go-retryablehttp repeats a request until its answer
+// begins, but most downloads fail later, and continue where they ended.
 //
 //	src := fetch.Source{
 //		Name:   "train-labels-idx1-ubyte.gz",
@@ -60,9 +62,10 @@ func (o Options) withDefaults() Options {
 // File makes sure that path holds src, downloading it if necessary. The folders above path are
 // created.
 //
-// A file that is there, with the right size where src has one, is not read again. A download that breaks off leaves
-// path.part, and the next call resumes there; content with the wrong checksum is set aside as path.bad. File
-// blocks, and may be called at once from several goroutines and processes: one downloads, the others wait for it.
+// A file that is there, with the right size where src has one, is not read again. A download that
+// breaks off leaves path.part, and the next call resumes there; content with the wrong checksum is
+// set aside as path.bad. File blocks, and may be called at once from several goroutines and
+// processes: one downloads, the others wait for it.
 func File(ctx context.Context, src Source, path string, opts Options) error {
 	src.Name = cmp.Or(src.Name, filepath.Base(path))
 	if Have(path, src.Size) {

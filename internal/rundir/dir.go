@@ -71,8 +71,8 @@ func CheckRoot(root string) error {
 // noExec is the flag of a file system that is mounted noexec.
 const noExec = 0x8
 
-// checkExec refuses a run root in which no program can be started. It accepts a file system that does
-// not say.
+// checkExec refuses a run root in which no program can be started. It accepts a file system that
+// does not say.
 func checkExec(folder, root string) error {
 	var stat syscall.Statfs_t
 	if err := syscall.Statfs(folder, &stat); err != nil || stat.Flags&noExec == 0 {
@@ -166,14 +166,15 @@ func (d Dir) Metrics() string { return d.join("metrics.jsonl") }
 // MetricsTable is the same as a table, with commas.
 func (d Dir) MetricsTable() string { return d.join("metrics.csv") }
 
-// TensorBoard is the folder of event files. Each training has a folder in it, which TensorBoard shows
-// as a run.
+// TensorBoard is the folder of event files. Each training has a folder in it, which TensorBoard
+// shows as a run.
 func (d Dir) TensorBoard() string { return d.join("tensorboard") }
 
 // Curves is the folder of drawn metrics and sample images.
 func (d Dir) Curves() string { return d.join("curves") }
 
-// MLflowRuns is the folder with a file for each training that MLflow records: the id of its run there.
+// MLflowRuns is the folder with a file for each training that MLflow records: the id of its run
+// there.
 func (d Dir) MLflowRuns() string { return d.join("mlflow-runs") }
 
 // Checkpoints is the folder of checkpoints, written by rank 0.

@@ -1,6 +1,7 @@
-// Package rundir is the only package that knows the names of the files in a run directory, and of the
-// environment variables that begin with GONBATCH_. A run directory holds everything that a submitted
-// notebook needs and writes. The package neither starts jobs nor trains: both sides meet here.
+// Package rundir is the only package that knows the names of the files in a run directory, and of
+// the environment variables that begin with GONBATCH_. A run directory holds everything that a
+// submitted notebook needs and writes. The package neither starts jobs nor trains: both sides meet
+// here.
 //
 //	runs/mnist-20261121-101500-4f2a/
 //	  manifest.json       hashes, git commit, command line, versions, job id, state

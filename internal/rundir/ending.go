@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Ending is what the batch script noted when SLURM ended this start of the job, for clusters without
-// accounting.
+// Ending is what the batch script noted when SLURM ended this start of the job, for clusters
+// without accounting.
 type Ending struct {
 	JobID string
 	// State and Reason are SLURM's own words: "COMPLETING", "TimeLimit".
@@ -17,7 +17,8 @@ type Ending struct {
 // EndingPath is the file of the Ending: "<job id> <state> <reason>".
 func (d Dir) EndingPath() string { return d.join("ending") }
 
-// ReadEnding reads the Ending of the run's last start. The error is fs.ErrNotExist if there is none.
+// ReadEnding reads the Ending of the run's last start. The error is fs.ErrNotExist if there is
+// none.
 func ReadEnding(d Dir) (Ending, error) {
 	text, err := os.ReadFile(d.EndingPath())
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 type FailureKind string
 
 const (
-	// Died is a rank whose process ended before its work was done: it was killed, it panicked, or it
-	// returned an error.
+	// Died is a rank whose process ended before its work was done: it was killed, it panicked, or
+	// it returned an error.
 	Died FailureKind = "died"
 	// Stuck is a rank that others waited for too long.
 	Stuck FailureKind = "stuck"
@@ -61,8 +61,8 @@ func (d Dir) StackPath(rank int) string {
 	return filepath.Join(d.Stacks(), "rank-"+strconv.Itoa(rank)+".txt")
 }
 
-// Write records the failure in d, unless one is recorded already: the first writer wins, on any node.
-// It reports whether that was this one.
+// Write records the failure in d, unless one is recorded already: the first writer wins, on any
+// node. It reports whether that was this one.
 func (f Failure) Write(d Dir) (first bool, err error) {
 	text, err := json.MarshalIndent(f, "", "  ")
 	if err == nil {
@@ -74,8 +74,8 @@ func (f Failure) Write(d Dir) (first bool, err error) {
 	return first, nil
 }
 
-// Replace records the failure in place of the one that the same rank has recorded in d, now that more
-// is known.
+// Replace records the failure in place of the one that the same rank has recorded in d, now that
+// more is known.
 func (f Failure) Replace(d Dir) error {
 	text, err := json.MarshalIndent(f, "", "  ")
 	if err == nil {
@@ -116,8 +116,8 @@ func createWhole(path string, data []byte) (created bool, err error) {
 	return true, fill(f, data, keepOwner(f, path, 0o600))
 }
 
-// linked reports whether a file has a second name. NFS may report that a link exists already when it
-// has just made it.
+// linked reports whether a file has a second name. NFS may report that a link exists already when
+// it has just made it.
 func linked(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// checkpointFile is in every finished checkpoint. Package checkpoint knows the other files.
-const checkpointFile = "checkpoint.json"
+// CheckpointFile is in every finished checkpoint. Package checkpoint knows the other files.
+const CheckpointFile = "checkpoint.json"
 
 // imageEndings are those of the image files that a run leaves.
 var imageEndings = []string{".png", ".jpg", ".jpeg", ".svg", ".gif"}
@@ -18,7 +18,7 @@ var imageEndings = []string{".png", ".jpg", ".jpeg", ".svg", ".gif"}
 // CheckpointFolders are the folders of the run's checkpoints, by training, the newest last.
 func (d Dir) CheckpointFolders() ([]string, error) {
 	return d.below(d.Checkpoints(), func(path string) (found string) {
-		if filepath.Base(path) == checkpointFile {
+		if filepath.Base(path) == CheckpointFile {
 			return filepath.Dir(path)
 		}
 		return ""

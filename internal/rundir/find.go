@@ -71,8 +71,8 @@ func Find(root, want string) (Dir, error) {
 	return Dir{}, fmt.Errorf("%q names %d runs in %s: give one of %s", want, len(prefixed), root, names(prefixed))
 }
 
-// findExact finds the run of that name, or else the newest with that job id, because clusters use ids
-// again.
+// findExact finds the run of that name, or else the newest with that job id, because clusters use
+// ids again.
 func findExact(runs []Dir, want string) (Dir, bool) {
 	for _, d := range runs {
 		if d.Name() == want {

@@ -31,8 +31,8 @@ func ReadStarts(d Dir) ([]StartedJob, error) {
 	return starts, nil
 }
 
-// parseStart reads "job ID TIME [CLUSTER]", as the batch script writes it. Any other line is a start
-// without a job.
+// parseStart reads "job ID TIME [CLUSTER]", as the batch script writes it. Any other line is a
+// start without a job.
 func parseStart(line string) StartedJob {
 	words := strings.Fields(line)
 	if len(words) < 2 || words[0] != "job" {
@@ -80,9 +80,10 @@ func (m Manifest) EarlierJobs() (ids []string) {
 }
 
 // Adopt gives m the job that started the run last, if m has another job or none: someone has queued
-// the batch script by hand, or the command that queued it was killed before it could record the job.
-// A job that has started again since its end was recorded, such as a requeued one, has not ended. Adopt
-// ignores the jobs that the run had before it was resumed. It reports whether m has changed.
+// the batch script by hand, or the command that queued it was killed before it could record the
+// job. A job that has started again since its end was recorded, such as a requeued one, has not
+// ended. Adopt ignores the jobs that the run had before it was resumed. It reports whether m has
+// changed.
 func (m *Manifest) Adopt(d Dir) (changed bool, err error) {
 	starts, err := ReadStarts(d)
 	if err != nil || len(starts) == 0 || starts[len(starts)-1].ID == "" {
@@ -119,5 +120,5 @@ func (m *Manifest) RecordEnd(d Dir, at time.Time, exitCode int) error {
 
 // ForgetEnd makes m the manifest of a run that has not ended and whose state is unknown.
 func (m *Manifest) ForgetEnd() {
-	m.State, m.Reason, m.ExitCode, m.Ended, m.StartsAtEnd = "", "", nil, nil, nil
+	m.State, m.Reason, m.ExitCode, m.FailedRank, m.Ended, m.StartsAtEnd = "", "", nil, 0, nil, nil
 }

@@ -5,7 +5,8 @@ import (
 	"path/filepath"
 )
 
-// Kept is the folder of the values that %keep keeps from one cell to the next. Each rank has its own.
+// Kept is the folder of the values that %keep keeps from one cell to the next. Each rank has its
+// own.
 func (d Dir) Kept() string { return d.join("kept") }
 
 // KeptAfter is the folder of the values as a cell has left them: a later run may begin after that

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// Lock is a file that one process at a time holds, on any of the machines that share the file system.
-// It does not use the file system's own locks, which some clusters lack. The lock of a dead process is
-// taken over: at once on the same machine, elsewhere once its holder has given no sign of life for
-// lockSilence.
+// Lock is a file that one process at a time holds, on any of the machines that share the file
+// system. It does not use the file system's own locks, which some clusters lack. The lock of a dead
+// process is taken over: at once on the same machine, elsewhere once its holder has given no sign
+// of life for lockSilence.
 type Lock struct {
 	path, token string
 	children    *os.File
@@ -45,8 +45,8 @@ func (d Dir) RunLock() string { return d.join("lock") }
 // manifestLock is the file of the lock for one change of the manifest.
 func (d Dir) manifestLock() string { return d.join(".manifest.lock") }
 
-// AcquireLock waits until it holds the lock at path, or ctx ends. If it has to wait, it calls waiting
-// once, with the process that holds the lock, as far as that is known.
+// AcquireLock waits until it holds the lock at path, or ctx ends. If it has to wait, it calls
+// waiting once, with the process that holds the lock, as far as that is known.
 func AcquireLock(ctx context.Context, path string, waiting func(Process)) (*Lock, error) {
 	self, err := ThisProcess()
 	if err != nil {
@@ -110,8 +110,8 @@ func (l *Lock) beat() {
 	}
 }
 
-// Check returns an error if the lock was taken over, because its holder gave no sign of life for too
-// long.
+// Check returns an error if the lock was taken over, because its holder gave no sign of life for
+// too long.
 func (l *Lock) Check() error {
 	text, err := os.ReadFile(l.path)
 	if err != nil {

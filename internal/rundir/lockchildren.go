@@ -13,8 +13,9 @@ import (
 
 // CoverChildren keeps the lock after its holder was killed until the commands have ended that the
 // holder has started since: sbatch may still run, and queue a job. It waits for the commands of an
-// earlier holder. It works on one machine, and only if the file system has locks of its own; otherwise
-// it does nothing. It also does nothing if the file belongs to another user and is closed to this one.
+// earlier holder. It works on one machine, and only if the file system has locks of its own;
+// otherwise it does nothing. It also does nothing if the file belongs to another user and is closed
+// to this one.
 func (l *Lock) CoverChildren(ctx context.Context) error {
 	path := filepath.Join(filepath.Dir(l.path), "."+filepath.Base(l.path)+".children")
 	f, err := openOwned(path, os.O_RDWR, 0o600)

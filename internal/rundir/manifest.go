@@ -26,7 +26,7 @@ type Manifest struct {
 	// SourcesSHA256 is the hash of the exported Go module.
 	SourcesSHA256 string `json:"sources_sha256,omitempty"`
 	// Steps are the programs, in the order in which they run.
-	Steps []Step `json:"steps,omitempty"`
+	Steps []Step `json:"cells,omitempty"`
 	// CommandLine is the command that made the run.
 	CommandLine []string `json:"command_line,omitempty"`
 	// Versions are those of the tools and libraries, by name: "gonbatch", "go", "gomlx", "go-xla".
@@ -41,8 +41,8 @@ type Manifest struct {
 	JobID string `json:"job_id,omitempty"`
 	// Cluster is the scheduler's cluster, where it named one.
 	Cluster string `json:"cluster,omitempty"`
-	// Process is the submit command that runs the job on this machine and records its end; nil for a
-	// queued job.
+	// Process is the submit command that runs the job on this machine and records its end; nil for
+	// a queued job.
 	Process *Process `json:"process,omitempty"`
 	// State is the last known state of the job, as package submit names it.
 	State string `json:"state,omitempty"`
@@ -50,14 +50,16 @@ type Manifest struct {
 	Reason string `json:"reason,omitempty"`
 	// ExitCode is the job's exit code; nil until it is known.
 	ExitCode *int `json:"exit_code,omitempty"`
+	// FailedRank is the rank that failed first, as far as that is known.
+	FailedRank int `json:"failed_rank,omitempty"`
 	// Resumed are the commands by which the run was started again.
 	Resumed []Resumption `json:"resumed,omitempty"`
 	// Created, Submitted and Ended are the run's times; nil until they come.
 	Created   time.Time  `json:"created"`
 	Submitted *time.Time `json:"submitted,omitempty"`
 	Ended     *time.Time `json:"ended,omitempty"`
-	// StartsAtEnd is the number of starts when the run's end was recorded; nil is not known. If there
-	// are more now, the same job was requeued and the run has not ended.
+	// StartsAtEnd is the number of starts when the run's end was recorded; nil is not known. If
+	// there are more now, the same job was requeued and the run has not ended.
 	StartsAtEnd *int `json:"starts_at_end,omitempty"`
 }
 
@@ -110,12 +112,12 @@ func (m Manifest) Write(d Dir) error {
 	return WriteFileAtomic(d.ManifestPath(), append(data, '\n'), 0o600)
 }
 
-// manifestPatience is how long a change of the manifest waits for another one: longer than it takes to
-// notice that the other machine is dead.
+// manifestPatience is how long a change of the manifest waits for another one: longer than it takes
+// to notice that the other machine is dead.
 const manifestPatience = 2 * lockSilence
 
-// UpdateManifest reads the manifest of d, has change edit it, and writes it back. Changes from several
-// processes happen one after the other.
+// UpdateManifest reads the manifest of d, has change edit it, and writes it back. Changes from
+// several processes happen one after the other.
 func UpdateManifest(d Dir, change func(*Manifest)) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), manifestPatience)
 	defer cancel()

@@ -30,8 +30,8 @@ func ReadMetrics(d Dir) ([]Measurement, error) {
 	return r.Read()
 }
 
-// MetricsReader reads metrics while a run writes them, and each time only what is new in the file. It
-// is for one goroutine.
+// MetricsReader reads metrics while a run writes them, and each time only what is new in the file.
+// It is for one goroutine.
 type MetricsReader struct {
 	// Dir is the run directory.
 	Dir Dir
@@ -96,8 +96,8 @@ func readMeasurement(line []byte) (m Measurement, ok bool) {
 	return m, true
 }
 
-// addText takes what is written as text: the time, the training's name, and the numbers that JSON does
-// not have.
+// addText takes what is written as text: the time, the training's name, and the numbers that JSON
+// does not have.
 func (m *Measurement) addText(name, value string) {
 	switch name {
 	case "time":

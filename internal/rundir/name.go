@@ -16,8 +16,8 @@ func uniqueName(name string, now time.Time) string {
 	return fmt.Sprintf("%s-%s-%04x", Slug(name), now.Format("20060102-150405"), rand.N(1<<16))
 }
 
-// Slug turns any text into a safe file name: lower-case ASCII letters, digits and single dashes. It is
-// never empty, never begins with a dash, and has at most 40 characters.
+// Slug turns any text into a safe file name: lower-case ASCII letters, digits and single dashes. It
+// is never empty, never begins with a dash, and has at most 40 characters.
 func Slug(text string) string {
 	var b strings.Builder
 	dash := false

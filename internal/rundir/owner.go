@@ -9,9 +9,9 @@ import (
 )
 
 // keepOwner keeps a run with its owner: f is new, or about to replace the file at path. What root
-// writes into a user's folder gets that user as its owner. Another user who may write there can't give
-// files away, so the file keeps the rights that it had, or its owner could no longer read it. Errors of
-// the file system are ignored.
+// writes into a user's folder gets that user as its owner. Another user who may write there can't
+// give files away, so the file keeps the rights that it had, or its owner could no longer read it.
+// Errors of the file system are ignored.
 func keepOwner(f *os.File, path string, perm fs.FileMode) fs.FileMode {
 	self := os.Geteuid()
 	folder, ok := statOf(os.Stat(filepath.Dir(path)))
@@ -32,8 +32,8 @@ func keepOwner(f *os.File, path string, perm fs.FileMode) fs.FileMode {
 	return perm | fs.FileMode(old.Mode)&fs.ModePerm
 }
 
-// openOwned opens the file at path, or makes it for the owner of the folder. A file that exists keeps
-// its owner, because it may be a link to anyone's file.
+// openOwned opens the file at path, or makes it for the owner of the folder. A file that exists
+// keeps its owner, because it may be a link to anyone's file.
 func openOwned(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	f, err := os.OpenFile(path, flag|os.O_CREATE|os.O_EXCL, perm)
 	if errors.Is(err, fs.ErrExist) {

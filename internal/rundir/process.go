@@ -9,10 +9,12 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/prometheus/procfs"
 )
 
-// Process identifies a process for good: process numbers are used again, and other machines read run
-// directories too.
+// Process identifies a process for good: process numbers are used again, and other machines read
+// run directories too.
 type Process struct {
 	Host string `json:"host"`
 	// Boot is the kernel's id of the time since the machine started.
@@ -20,16 +22,16 @@ type Process struct {
 	PID  int    `json:"pid"`
 	// Start is when the process started, in the kernel's clock ticks since then.
 	Start string `json:"start"`
-	// Namespace is the kernel's name for the process numbers that PID belongs to, because containers
-	// have their own. Empty is not known.
+	// Namespace is the kernel's name for the process numbers that PID belongs to, because
+	// containers have their own. Empty is not known.
 	Namespace string `json:"pid_namespace,omitempty"`
 }
 
 // ThisProcess names the calling process.
 func ThisProcess() (Process, error) { return findProcess("/proc", os.Getpid()) }
 
-// Gone reports whether the process has certainly ended. It is false for a process on another machine,
-// of which nothing is known.
+// Gone reports whether the process has certainly ended. It is false for a process on another
+// machine, of which nothing is known.
 func (p Process) Gone() bool { return p.goneFrom("/proc") }
 
 func (p Process) goneFrom(proc string) bool {
@@ -60,12 +62,19 @@ func sameNamespace(a, b Process) bool {
 	return a.Namespace == "" || b.Namespace == "" || a.Namespace == b.Namespace
 }
 
-// hidden reports whether a process runs that /proc does not show: administrators can hide other users'
-// processes.
+// Kill kills the process if it runs where the caller does, and is not the caller itself.
+func (p Process) Kill() {
+	if p.PID > 1 && p.PID != os.Getpid() && p.here() && !p.Gone() {
+		_ = syscall.Kill(p.PID, syscall.SIGKILL) // It may have ended just now.
+	}
+}
+
+// hidden reports whether a process runs that /proc does not show: administrators can hide other
+// users' processes.
 func hidden(pid int) bool { return errors.Is(syscall.Kill(pid, 0), fs.ErrPermission) }
 
-// findProcess identifies process pid. On an error it returns what it knows about the machine. A process
-// that has ended and only waits for its parent to notice does not exist.
+// findProcess identifies process pid. On an error it returns what it knows about the machine. A
+// process that has ended and only waits for its parent to notice does not exist.
 func findProcess(proc string, pid int) (Process, error) {
 	p := Process{PID: pid}
 	var err error
@@ -78,23 +87,30 @@ func findProcess(proc string, pid int) (Process, error) {
 	}
 	p.Boot = strings.TrimSpace(string(boot))
 	p.Namespace, _ = os.Readlink(filepath.Join(proc, "self", "ns", "pid")) // Not known is fine.
-	stat, err := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), "stat"))
+	p.Start, err = startTime(proc, pid)
 	if err != nil {
 		return p, fmt.Errorf("process %d: %w", pid, err)
 	}
-	p.Start, err = startTime(string(stat))
-	return p, err
+	return p, nil
 }
 
-// startTime is field 22 of /proc/PID/stat. The second field, the program's name in brackets, may have
-// spaces and brackets.
-func startTime(stat string) (string, error) {
-	fields := strings.Fields(stat[strings.LastIndex(stat, ")")+1:]) // The first of them is field 3.
-	if len(fields) < 20 {
-		return "", fmt.Errorf("/proc/PID/stat has %d fields after the name, want at least 20: %q", len(fields), stat)
+// startTime is when a process started. One that has ended, and only waits for its parent to notice,
+// is none.
+func startTime(proc string, pid int) (string, error) {
+	fs, err := procfs.NewFS(proc)
+	if err != nil {
+		return "", err
 	}
-	if fields[0] == "Z" || fields[0] == "X" {
-		return "", fmt.Errorf("it has ended: %w", fs.ErrNotExist)
+	process, err := fs.Proc(pid)
+	if err != nil {
+		return "", err
 	}
-	return fields[19], nil
+	stat, err := process.Stat()
+	if err != nil {
+		return "", err
+	}
+	if stat.State == "Z" || stat.State == "X" {
+		return "", fmt.Errorf("it has ended: %w", os.ErrNotExist)
+	}
+	return strconv.FormatUint(stat.Starttime, 10), nil
 }

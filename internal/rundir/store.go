@@ -5,8 +5,9 @@ import (
 	"path/filepath"
 )
 
-// Store is the folder in a run root for the big files that a user's runs share, if the sources of these
-// files are on another file system. It has each file once, named by its content, and runs link to it.
+// Store is the folder in a run root for the big files that a user's runs share, if the sources of
+// these files are on another file system. It has each file once, named by its content, and runs
+// link to it.
 func Store(root string, uid int) string { return filepath.Join(root, fmt.Sprintf(".store-%d", uid)) }
 
 // Root is the folder that the run directory lies in, with others.

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// check finds what gob would leave out silently, or never finish. above has the pointers on the way to
-// v.
+// check finds what gob would leave out silently, or never finish. above has the pointers on the way
+// to v.
 func check(v reflect.Value, path string, above []uintptr) error {
 	if !v.IsValid() || v.IsZero() || encodesItself(v.Type()) {
 		return nil
@@ -51,8 +51,8 @@ func checkFields(v reflect.Value, path string, above []uintptr) error {
 	return nil
 }
 
-// advice says what to do about a type with fields that are not exported: only a type of the notebook
-// can be changed.
+// advice says what to do about a type with fields that are not exported: only a type of the
+// notebook can be changed.
 func advice(t reflect.Type) string {
 	if t.PkgPath() == "main" || t.Name() == "" {
 		return "export it, or give the type GobEncode and GobDecode"
@@ -119,7 +119,7 @@ func encodesItself(t reflect.Type) bool {
 func gobError(err error) error {
 	switch text := err.Error(); {
 	case strings.Contains(text, "not registered for interface"):
-		return fmt.Errorf("%w: a value behind an interface needs gob.Register(T{}) in a func init_*", err)
+		return fmt.Errorf("%w: a value in an interface needs gob.Register(T{}) in a func init_*", err)
 	case strings.Contains(text, "has no exported fields"):
 		return fmt.Errorf("%w: keep what it is made from, in a variable of another type", err)
 	}

@@ -58,8 +58,8 @@ func (v Vars) Save() {
 type place struct {
 	// dir has the values; empty is nowhere.
 	dir string
-	// after has them, in a job, as the step leaves them: a later step's replace those in dir, and a
-	// later run may begin after this step.
+	// after has them, in a job, as the cell leaves them: a later cell's replace those in dir, and a
+	// later run may begin after this cell.
 	after string
 	// errors is the file for an error; empty is none.
 	errors string
@@ -86,7 +86,7 @@ func (p place) report(err error) {
 	}
 }
 
-// remember keeps a value as the step leaves it.
+// remember keeps a value as the cell leaves it.
 func (p place) remember(name string) error {
 	if p.after == "" {
 		return nil

@@ -11,7 +11,7 @@ func newCard(s state) map[string]any {
 	return map[string]any{"text/plain": textCard(s), "text/html": htmlCard(s)}
 }
 
-func (s state) title() string { return fmt.Sprintf("job %s: %s", s.Job.ID, s.State) }
+func (s state) title() string { return fmt.Sprintf("job %s: %s", s.Job.ID, s.Run.Message) }
 
 // barWidth is the progress bar's as text.
 const barWidth = 30
@@ -33,7 +33,7 @@ func textCard(s state) string {
 		add(r.String())
 	}
 	add(s.otherRanks())
-	add(s.Reason)
+	add(s.Run.Failure)
 	for _, line := range s.unsaidLog() {
 		lines = append(lines, "| "+line)
 	}
@@ -46,11 +46,11 @@ func textCard(s state) string {
 // history tells of what is behind the job: programs that have ended, and restarts.
 func (s state) history() string {
 	var parts []string
-	if s.Steps != "" {
-		parts = append(parts, "programs: "+s.Steps)
+	if cells := s.Run.Cells; cells.All > 1 {
+		parts = append(parts, fmt.Sprintf("programs: %d of %d finished", cells.Finished, cells.All))
 	}
-	if s.Restarts != "" {
-		parts = append(parts, "restarts: "+s.Restarts)
+	if s.Run.Restarts > 0 {
+		parts = append(parts, fmt.Sprintf("restarts: %d", s.Run.Restarts))
 	}
 	return strings.Join(parts, ", ")
 }

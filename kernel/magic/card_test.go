@@ -13,6 +13,7 @@ import (
 
 	"gonbatch/internal/rundir"
 	"gonbatch/kernel/widget"
+	"gonbatch/submit/report"
 )
 
 // writeRun writes files of a run directory.
@@ -34,16 +35,18 @@ const (
 	head1 = "gonbatch: rank 1 of 2 (local rank 0), started by slurm, 1 cpu device on n2, CPUs 0-3, Open MPI v4.1.4, package: Debian\n"
 )
 
-// observed is the state of a run that `submit status` tells of.
-func observed(t *testing.T, dir, status string) (*observer, state) {
+var running = report.Run{State: "running", Message: "running"}
+
+// observed is the state of a run that the submit command reports.
+func observed(t *testing.T, dir string, status report.Run) (*observer, state) {
 	t.Helper()
 	o := New(Options{}).observe(Job{ID: "7"})
 	return o, again(o, dir, status)
 }
 
-func again(o *observer, dir, status string) state {
-	s := state{Job: o.job}
-	s.readStatus(status + "\nrun directory: " + dir + "\n")
+func again(o *observer, dir string, status report.Run) state {
+	s := state{Job: o.job, Run: status}
+	s.Job.Dir = dir
 	o.lookInside(&s)
 	return s
 }
@@ -58,7 +61,7 @@ func TestCard(t *testing.T) {
 		"logs/rank-0.log": head0 + strings.Repeat("old\n", 2000) + "epoch 1/1  step 2/4  loss 1.5000  77 examples/s  3s left\nbar 1\rbar 2\n<b>last</b>\n",
 		"logs/rank-1.log": head1,
 	})
-	_, s := observed(t, dir, "run:           mnist-1\nstate:         running on n[1-2]\nrestarts:      1\ncells:         1 of 2 finished")
+	_, s := observed(t, dir, report.Run{Run: "mnist-1", State: "running", Message: "running on n[1-2]", Restarts: 1, Cells: report.Cells{All: 2, Finished: 1}})
 	if s.ended() || s.Step != 2 || len(s.Losses) != 1 || !slices.Equal(s.Losses[0].Points, []point{{1, 2}, {2, 1.5}}) {
 		t.Errorf("state %+v", s)
 	}
@@ -95,8 +98,7 @@ func TestCardOfAFailure(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, s := observed(t, dir, "state: failed\nrun directory: "+dir+"\n\n"+tt.reason)
-			s.Reason = tt.reason
+			_, s := observed(t, dir, report.Run{State: "failed", Message: "failed", Ended: true, Failure: tt.reason})
 			if got := strings.Contains(textCard(s), "| panic: no"); got != tt.logged {
 				t.Errorf("the log is in the card: %v, want %v:\n%s", got, tt.logged, textCard(s))
 			}
@@ -114,19 +116,20 @@ func TestCardOfAFailure(t *testing.T) {
 // report.
 func TestRanks(t *testing.T) {
 	tests := []struct {
-		name, status string
-		files        map[string]string
-		want         []rankState
+		name   string
+		status report.Run
+		files  map[string]string
+		want   []rankState
 	}{
-		{name: "nothing yet", status: "state: pending"},
-		{name: "one is late", status: "state: running", files: map[string]string{"logs/rank-0.log": head0}, want: []rankState{runs, starting}},
-		{name: "both", status: "state: running", files: map[string]string{"logs/rank-0.log": head0, "logs/rank-1.log": head1}, want: []rankState{runs, runs}},
-		{name: "done", status: "state: completed", files: map[string]string{"logs/rank-0.log": head0, "logs/rank-1.log": head1}, want: []rankState{done, done}},
+		{name: "nothing yet", status: report.Run{State: "pending"}},
+		{name: "one is late", status: running, files: map[string]string{"logs/rank-0.log": head0}, want: []rankState{runs, starting}},
+		{name: "both", status: running, files: map[string]string{"logs/rank-0.log": head0, "logs/rank-1.log": head1}, want: []rankState{runs, runs}},
+		{name: "done", status: report.Run{State: "completed", Ended: true}, files: map[string]string{"logs/rank-0.log": head0, "logs/rank-1.log": head1}, want: []rankState{done, done}},
 		{
-			name: "one died", status: "state: failed (exit code 1)",
+			name: "one died", status: report.Run{State: "failed", Ended: true},
 			files: map[string]string{"logs/rank-0.log": head0, "logs/rank-1.log": head1, "failure.json": `{"kind":"died","rank":1}`}, want: []rankState{ended, failed},
 		},
-		{name: "no distributed program", status: "state: running", files: map[string]string{"logs/rank-0.log": "hello\n"}},
+		{name: "no distributed program", status: running, files: map[string]string{"logs/rank-0.log": "hello\n"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -148,12 +151,12 @@ func TestRanks(t *testing.T) {
 func TestRestartMovesRanks(t *testing.T) {
 	dir := t.TempDir()
 	writeRun(t, dir, map[string]string{"logs/rank-0.log": head0, "logs/rank-1.log": head1})
-	o, s := observed(t, dir, "state: running")
+	o, s := observed(t, dir, running)
 	if len(s.Ranks) != 2 || s.Ranks[1].Host != "n2" {
 		t.Fatalf("ranks %v", s.Ranks)
 	}
 	writeRun(t, dir, map[string]string{"logs/rank-1.log": head1 + strings.ReplaceAll(head1, "n2", "n3")})
-	if s = again(o, dir, "state: running\nrestarts: 1"); s.Ranks[1].Host != "n3" {
+	if s = again(o, dir, report.Run{State: "running", Restarts: 1}); s.Ranks[1].Host != "n3" {
 		t.Errorf("ranks %v, want rank 1 on n3", s.Ranks)
 	}
 }
@@ -162,7 +165,7 @@ func TestRestartMovesRanks(t *testing.T) {
 func TestManyRanks(t *testing.T) {
 	dir := t.TempDir()
 	writeRun(t, dir, map[string]string{"logs/rank-0.log": strings.ReplaceAll(head0, "of 2", "of 1000")})
-	_, s := observed(t, dir, "state: running")
+	_, s := observed(t, dir, running)
 	if len(s.Ranks) != mostRanks || s.Ranks[0].Size != "1000" {
 		t.Errorf("%d ranks of %s", len(s.Ranks), s.Ranks[0].Size)
 	}

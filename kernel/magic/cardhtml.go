@@ -29,7 +29,7 @@ func (s state) color() string {
 		return green
 	case s.ended():
 		return red
-	case strings.HasPrefix(s.State, "running"):
+	case s.Run.State == "running":
 		return blue
 	}
 	return grey
@@ -45,7 +45,7 @@ func htmlCard(s state) string {
 		draw(s.Losses),
 		htmlRanks(s.Ranks),
 		quiet(s.otherRanks()),
-		pre(s.Reason),
+		pre(s.Run.Failure),
 		pre(strings.Join(s.unsaidLog(), "\n")),
 		quiet(s.Job.Dir),
 		"</div>",

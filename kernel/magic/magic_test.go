@@ -57,13 +57,16 @@ echo "$*" >>"$here/args"
 case "$1" in
   status)
     [ -n "$2" ] || { echo "JOB  STATE"; exit; }
+    shift # --json
     [ "$2" = 404 ] && { echo "submit: no run is called 404" >&2; exit 1; }
     [ "$2" = noslurm ] && { echo "submit: squeue not found: is SLURM installed here?" >&2; exit 1; }
     echo . >>"$here/asked"
     state=running
     [ "$(wc -l <"$here/asked")" -ge 3 ] && state=$(cat "$here/end")
-    printf 'run:           mnist-1\nstate:         %s\nrun directory: %s\n' "$state" "$here/run"
-    [ "$state" = running ] || [ "$state" = completed ] || printf '\nrank 1 said no\n' ;;
+    failure='' ended=true
+    [ "$state" != running ] || ended=false
+    [ "$state" = running ] || [ "$state" = completed ] || failure='rank 1 said no'
+    printf '{"version":1,"run":"mnist-1","state":"%s","message":"%s","ended":%s,"directory":"%s","failure":"%s"}' "$state" "$state" "$ended" "$here/run" "$failure" ;;
   logs) [ "$2" != 404 ] && echo "the log" || { echo "submit: no run is called 404" >&2; exit 1; } ;;
   cancel) [ "$2" != 404 ] || { echo "submit: no run is called 404" >&2; exit 1; }; echo "failed" >"$here/end"; echo "job 7 is cancelled" ;;
   *)
@@ -128,7 +131,7 @@ func TestRun(t *testing.T) {
 		{name: "cancel", call: Call{Name: "cancel", Args: "8"}, args: "cancel 8", text: "job 7 is cancelled"},
 		{name: "cancel no job", call: Call{Name: "cancel"}, err: "%cancel: no job"},
 		{name: "cancel another job", call: Call{Name: "cancel", Args: "404"}, err: "no run is called 404"},
-		{name: "result", call: Call{Name: "result", Args: "8"}, args: "status 8"},
+		{name: "result", call: Call{Name: "result", Args: "8"}, args: "status --json 8"},
 		{name: "result of no job", call: Call{Name: "result"}, err: "no job"},
 		{name: "result of another job", call: Call{Name: "result", Args: "404 as run"}, err: "no run is called 404"},
 		{name: "result as no name", call: Call{Name: "result", Args: "8 as 3x"}, err: "3x can't be the name of a variable"},

@@ -1,8 +1,11 @@
 package magic
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -20,7 +23,7 @@ type observer struct {
 
 	metrics  rundir.MetricsReader
 	logs     map[int]*logReader
-	restarts string
+	restarts int
 	stale    map[int]place // where ranks were before the job was started again
 }
 
@@ -31,11 +34,14 @@ func (m *Magics) observe(job Job) *observer {
 // look asks the submit command for the job's state, and reads what is new in its run directory.
 func (o *observer) look(ctx context.Context) (state, error) {
 	s := state{Job: o.job}
-	text, err := o.m.output(ctx, "status", o.job.target())
+	text, err := o.m.output(ctx, "status", "--json", o.job.target())
 	if err != nil {
 		return s, err
 	}
-	s.readStatus(text)
+	if err := json.Unmarshal([]byte(text), &s.Run); err != nil {
+		return s, fmt.Errorf("read what submit status reports: %w", err)
+	}
+	s.Job.Dir = cmp.Or(s.Run.Directory, s.Job.Dir)
 	o.job = s.Job
 	if s.Job.Dir != "" {
 		o.lookInside(&s)
@@ -64,8 +70,8 @@ func (o *observer) lookInside(s *state) {
 	main := o.log(dir, 0)
 	main.read()
 	s.Log, s.Progress = main.tail(), main.progress
-	if o.restarts != s.Restarts {
-		o.restarts = s.Restarts
+	if o.restarts != s.Run.Restarts {
+		o.restarts = s.Run.Restarts
 		for number, log := range o.logs {
 			o.stale[number] = log.place
 		}

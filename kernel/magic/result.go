@@ -79,7 +79,7 @@ func (f findings) json() map[string]any {
 		metrics[name] = jsonNumber(value)
 	}
 	return map[string]any{
-		"job": f.Job.ID, "run": f.Run, "state": f.State, "directory": f.Job.Dir, "step": f.Step, "metrics": metrics, "losses": losses,
+		"job": f.Job.ID, "run": f.Run.Run, "state": f.Run.Message, "directory": f.Job.Dir, "step": f.Step, "metrics": metrics, "losses": losses,
 		"checkpoints": append([]string{}, f.checkpoints...), "images": append([]string{}, f.images...),
 	}
 }

@@ -8,15 +8,14 @@ import (
 	"strings"
 
 	"gonbatch/internal/rundir"
+	"gonbatch/submit/report"
 )
 
 // state is how a job is doing.
 type state struct {
 	Job Job
-	// Run is the run's name, State the state in the submit command's words, Reason why it ended so,
-	// Steps how many of its programs have ended ("1 of 3 finished"), Restarts how often it was
-	// started again.
-	Run, State, Reason, Steps, Restarts string
+	// Run is what the submit command reports of the run.
+	Run report.Run
 	// Step is the last step of the training that has metrics.
 	Step int64
 	// Metrics are the newest values, by name; Losses are those that are losses, over time.
@@ -47,51 +46,25 @@ const (
 	failed   rankState = "failed"
 )
 
-// readStatus takes what `submit status JOB` printed.
-func (s *state) readStatus(text string) {
-	head, reason, _ := strings.Cut(text, "\n\n")
-	for line := range strings.Lines(head) {
-		name, value, _ := strings.Cut(line, ":")
-		switch value = strings.TrimSpace(value); name {
-		case "run":
-			s.Run = value
-		case "state":
-			s.State = value
-		case "cells":
-			s.Steps = value
-		case "restarts":
-			s.Restarts = value
-		case "run directory":
-			s.Job.Dir = value
-		}
-	}
-	s.Reason = strings.TrimSpace(reason)
-}
+func (s state) ended() bool { return s.Run.Ended }
 
-// running are the words with which the state of a job begins that has not ended.
-var running = []string{"pending", "running", "suspended", "staged", "unknown"}
-
-func (s state) ended() bool {
-	return s.State != "" && !slices.ContainsFunc(running, func(word string) bool { return strings.HasPrefix(s.State, word) })
-}
-
-func (s state) completed() bool { return strings.HasPrefix(s.State, "completed") }
+func (s state) completed() bool { return s.Run.State == "completed" }
 
 // explanation says why the job ended as it did. What the submit command says begins with the job's
 // name.
 func (s state) explanation() string {
-	if strings.HasPrefix(s.Reason, "job "+s.Job.ID) {
-		return s.Reason
+	if strings.HasPrefix(s.Run.Failure, "job "+s.Job.ID) {
+		return s.Run.Failure
 	}
-	if s.Reason != "" {
-		return fmt.Sprintf("job %s: %s", s.Job.ID, s.Reason)
+	if s.Run.Failure != "" {
+		return fmt.Sprintf("job %s: %s", s.Job.ID, s.Run.Failure)
 	}
 	return s.title()
 }
 
 // unsaidLog is the end of the log, unless the reason has it already.
 func (s state) unsaidLog() []string {
-	if n := len(s.Log); n > 0 && strings.Contains(s.Reason, strings.TrimSpace(s.Log[n-1])) {
+	if n := len(s.Log); n > 0 && strings.Contains(s.Run.Failure, strings.TrimSpace(s.Log[n-1])) {
 		return nil
 	}
 	return s.Log

@@ -16,11 +16,10 @@ func envName(flag string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// readEnviron reads the SUBMIT_* variables. A list has one item a line. An empty variable sets
-// nothing. One that is one letter away from an option is an error, and one that is near gives a
-// warning: other programs have SUBMIT_* variables too.
-func readEnviron(flags *pflag.FlagSet, places Places) (l layer, warnings []string, err error) {
-	l = layer{place: "environment", entries: map[string]entry{}}
+// checkEnviron looks at the SUBMIT_* variables before viper reads them. One whose value is of another
+// type, or that is one letter away from an option, is an error, and one that is near gives a
+// warning: other programs have SUBMIT_* variables too. An empty variable sets nothing.
+func checkEnviron(flags *pflag.FlagSet, places Places) (warnings []string, err error) {
 	byEnv := map[string]*pflag.Flag{}
 	for _, f := range settable(flags) {
 		byEnv[envName(f.Name)] = f
@@ -30,32 +29,23 @@ func readEnviron(flags *pflag.FlagSet, places Places) (l layer, warnings []strin
 		if !strings.HasPrefix(name, envPrefix) || value == "" {
 			continue
 		}
-		flag, known := byEnv[name]
-		if !known {
-			if places.Some {
-				continue
-			}
-			switch problem, certain := slip(flags, name); {
-			case certain:
-				return layer{}, nil, errors.New(problem)
-			case problem != "":
-				warnings = append(warnings, problem)
+		if flag, known := byEnv[name]; known {
+			if err := check(flag, value); err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
 			}
 			continue
 		}
-		if err := check(flag, value); err != nil {
-			return layer{}, nil, fmt.Errorf("%s: %w", name, err)
+		if places.Some {
+			continue
 		}
-		l.entries[flag.Name] = entry{texts: texts(flag, value), origin: name}
+		switch problem, certain := slip(flags, name); {
+		case certain:
+			return nil, errors.New(problem)
+		case problem != "":
+			warnings = append(warnings, problem)
+		}
 	}
-	return l, warnings, nil
-}
-
-func texts(flag *pflag.Flag, value string) []string {
-	if _, isList := flag.Value.(pflag.SliceValue); isList {
-		return strings.Split(strings.TrimSuffix(value, "\n"), "\n")
-	}
-	return []string{value}
+	return warnings, nil
 }
 
 // slip describes a variable that is nearly one of ours, and reports whether it certainly was meant

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"gonbatch/submit/report"
 	"slices"
@@ -68,21 +70,33 @@ func (c *Config) Given() map[string]any {
 // Default is the Origin of values that nobody set.
 const Default = "default"
 
-// Load sets the flags that the command line left out, and tells where every value comes from.
+// Load sets the flags that the command line left out, and says where every value comes from. Viper
+// reads the files and the environment, and knows which of them wins.
 func Load(flags *pflag.FlagSet, places Places) (*Config, error) {
-	c := &Config{}
-	layers, err := c.readLayers(flags, places)
+	found, err := findFiles(places)
 	if err != nil {
 		return nil, err
 	}
-	v := viper.New()
-	for _, layer := range layers {
-		if err := v.MergeConfigMap(layer.values()); err != nil {
-			return nil, fmt.Errorf("%s: %w", layer.place, err)
+	c := &Config{Warnings: found.warnings}
+	d := &decoder{flags: flags, some: places.Some, origins: map[string]string{}}
+	v := viper.NewWithOptions(viper.WithDecoderRegistry(d))
+	v.SetConfigType("yaml")
+	for _, f := range found.files { // The strongest comes last.
+		d.path, c.Files = f.path, append(c.Files, f.path)
+		if err := v.MergeConfig(bytes.NewReader(f.data)); err != nil {
+			return nil, errors.Unwrap(err) // Viper's own words say less than the decoder's.
 		}
 	}
+	v.SetEnvPrefix(strings.TrimSuffix(envPrefix, "_"))
+	v.SetEnvKeyReplacer(strings.NewReplacer("-", "_"))
+	v.AutomaticEnv()
+	warnings, err := checkEnviron(flags, places)
+	if err != nil {
+		return nil, err
+	}
+	c.Warnings = append(c.Warnings, warnings...)
 	for _, flag := range settable(flags) {
-		origin, err := apply(v, layers, flag)
+		origin, err := apply(v, d.origins, flag)
 		if err != nil {
 			return nil, err
 		}
@@ -91,44 +105,24 @@ func Load(flags *pflag.FlagSet, places Places) (*Config, error) {
 	return c, nil
 }
 
-// readLayers reads all places, the weakest first.
-func (c *Config) readLayers(flags *pflag.FlagSet, places Places) (layers []layer, err error) {
-	found, err := findFiles(places)
-	if err != nil {
-		return nil, err
-	}
-	c.Warnings = found.warnings
-	for _, f := range found.files {
-		layer, err := f.parse(flags, places.Some)
-		if err != nil {
-			return nil, err
-		}
-		layers, c.Files = append(layers, layer), append(c.Files, f.path)
-	}
-	env, warnings, err := readEnviron(flags, places)
-	c.Warnings = append(c.Warnings, warnings...)
-	return append(layers, env), err
-}
-
-// apply sets flag to what viper has for it, unless the command line has set it, and returns the value's origin.
-func apply(v *viper.Viper, layers []layer, flag *pflag.Flag) (string, error) {
-	switch {
-	case flag.Changed:
+// apply sets flag to what viper has for it, unless the command line has set it, and returns the
+// value's origin. A value of the environment is one text, with an item of a list on each line; one
+// of a file is as the decoder left it.
+func apply(v *viper.Viper, origins map[string]string, flag *pflag.Flag) (string, error) {
+	if flag.Changed {
 		return "flag --" + flag.Name, nil
-	case !v.IsSet(flag.Name):
-		return Default, nil
 	}
-	origin := Default
-	for _, l := range slices.Backward(layers) {
-		if entry, ok := l.entries[flag.Name]; ok {
-			origin = entry.origin
-			break
+	switch value := v.Get(flag.Name).(type) {
+	case string:
+		texts := []string{value}
+		if _, isList := flag.Value.(pflag.SliceValue); isList {
+			texts = strings.Split(strings.TrimSuffix(value, "\n"), "\n")
 		}
+		return envName(flag.Name), set(flag, texts)
+	case []string:
+		return origins[flag.Name], set(flag, value)
 	}
-	if err := set(flag, v.GetStringSlice(flag.Name)); err != nil {
-		return "", fmt.Errorf("%s: %s: %w", origin, flag.Name, err)
-	}
-	return origin, nil
+	return Default, nil
 }
 
 // set gives flag the texts of one entry: all of them if it is a list, else the only one.

@@ -14,7 +14,7 @@ import (
 //go:embed rank.sh.tmpl
 var rankText string
 
-var rankTemplate = template.Must(template.New("rank").Funcs(template.FuncMap{"quote": shellescape.Quote}).Parse(rankText))
+var rankTemplate = template.Must(template.New("rank").Option("missingkey=error").Funcs(template.FuncMap{"quote": shellescape.Quote}).Parse(rankText))
 
 // RankScript becomes the program of a rank of the run: rank 0's by Attach.
 func RankScript(dir rundir.Dir) ([]byte, error) {

@@ -16,48 +16,31 @@ import (
 //go:embed launch.sh.tmpl
 var launchText string
 
-var launchTemplate = template.Must(template.New("launcher").Funcs(template.FuncMap{"quote": shellescape.Quote}).Parse(launchText))
+var launchTemplate = template.Must(template.New("launcher").Option("missingkey=error").Funcs(template.FuncMap{"quote": shellescape.Quote}).Parse(launchText))
 
-// launchStep is one step as the template sees it: Command is quoted, the rest is not.
+// launchStep is one cell as the template sees it: Command is quoted, the rest is not.
 type launchStep struct {
 	Name, Dir, Command string
 	Env                []string
 }
 
-// renderLauncher returns the script that becomes one rank of a step.
-func (s *start) renderLauncher() ([]byte, error) {
+// writeLauncher writes the script that becomes one rank of a cell.
+func (s *start) writeLauncher() error {
 	const rank = "\x00"
 	before, after, _ := strings.Cut(s.spec.RunDir.RankLogPattern(rank), rank)
-	data := struct {
-		Rank                string
-		Dir                 rundir.Dir
-		LogBefore, LogAfter string
-		RequeueCode         int
-		Var                 any
-		Own                 []string
-		Steps               []launchStep
-	}{
-		Rank: cluster.Shell(), Dir: s.spec.RunDir, LogBefore: before, LogAfter: after, RequeueCode: rundir.RequeueCode, Var: rundir.Names, Own: s.ownEnv(""),
-	}
+	var steps []launchStep
 	for _, step := range s.spec.Steps {
-		if step.Once {
-			continue
+		if !step.Once {
+			steps = append(steps, launchStep{step.Name, workDir(s.spec, step), shellescape.QuoteCommand(s.spec.Command(step)), userEnv(s.spec, step)})
 		}
-		data.Steps = append(data.Steps, launchStep{
-			Name: step.Name, Dir: workDir(s.spec, step), Env: userEnv(s.spec, step), Command: shellescape.QuoteCommand(s.spec.Command(step)),
-		})
 	}
 	var script bytes.Buffer
-	if err := launchTemplate.Execute(&script, data); err != nil {
-		return nil, fmt.Errorf("launch script: %w", err)
-	}
-	return script.Bytes(), nil
-}
-
-func (s *start) writeLauncher() error {
-	script, err := s.renderLauncher()
+	err := launchTemplate.Execute(&script, map[string]any{
+		"Rank": cluster.Shell(), "Dir": s.spec.RunDir, "LogBefore": before, "LogAfter": after, "RequeueCode": rundir.RequeueCode,
+		"Var": rundir.Names, "Own": s.ownEnv(""), "Steps": steps,
+	})
 	if err != nil {
-		return err
+		return fmt.Errorf("launch script: %w", err)
 	}
-	return rundir.WriteFileAtomic(s.spec.RunDir.Launcher(), script, 0o700)
+	return rundir.WriteFileAtomic(s.spec.RunDir.Launcher(), script.Bytes(), 0o700)
 }

@@ -58,7 +58,7 @@ func (rs *Runs) recordStatus(job submit.Job, status submit.Status) error {
 		if (Run{Manifest: *m}).settled() {
 			return
 		}
-		m.State, m.Reason = string(status.State), status.Reason
+		m.State, m.Reason, m.FailedRank = string(status.State), status.Reason, status.FailedRank
 		if status.State.Ended() {
 			endErr = m.RecordEnd(job.Dir, rs.Now(), status.ExitCode)
 		}

@@ -32,7 +32,7 @@ type layer struct {
 
 var layers = []layer{
 	{name: "wiring", packages: []string{"cmd", "tests", "bench"}, all: true},
-	{name: "kernel", packages: []string{"kernel"}, mayImport: []string{"internal"}},
+	{name: "kernel", packages: []string{"kernel"}, mayImport: []string{"internal", "submit/report"}},
 	{name: "submission", packages: []string{"submit", "slurmtmpl"}, mayImport: []string{"internal", "checkpoint/folder", "data"}},
 	{name: "loop", packages: []string{"trainer"}, mayImport: []string{"distributed", "data", "logger", "checkpoint", "internal/rundir"}},
 	{name: "training", packages: []string{"distributed"}, mayImport: []string{"data", "logger", "internal/plugin", "checkpoint", "internal/rundir", "internal/cluster"}},
@@ -68,7 +68,7 @@ var submission = map[string][]string{
 	"submit/local":         {"submit", "submit/executed"},
 	"submit/stage":         {"submit", "submit/build", "submit/executed", "submit/export", "submit/report", "submit/scratch", "submit/store"},
 	"submit/run":           {"submit", "submit/executed", "submit/export", "submit/report", "submit/stage"},
-	"submit/schedulertest": {"submit", "submit/run"},
+	"submit/schedulertest": {"submit", "submit/report", "submit/run"},
 }
 
 // pkg is what the go command says about a package.

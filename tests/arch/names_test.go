@@ -42,8 +42,8 @@ func TestVariables(t *testing.T) {
 	})
 }
 
-// TestRankVariables: only package cluster spells the variables by which launchers number ranks. Which
-// MPI they belong to is for package mpi to find, and bench starts programs of others.
+// TestRankVariables: only package cluster spells the variables by which launchers number ranks.
+// Which MPI they belong to is for package mpi to find, and bench starts programs of others.
 func TestRankVariables(t *testing.T) {
 	variable := regexp.MustCompile(`OMPI_COMM_WORLD_RANK|PMI_RANK|SLURM_PROCID`)
 	eachFile(t, func(name string) {

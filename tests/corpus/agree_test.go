@@ -121,7 +121,8 @@ func checkGoLines(t *testing.T, source string, prepared cell.Prepared) {
 	}
 }
 
-// TestCorpusHasAllMagics: each magic that GoNB has, and that means something in a job, is in a notebook.
+// TestCorpusHasAllMagics: each magic that GoNB has, and that means something in a job, is in a
+// notebook.
 func TestCorpusHasAllMagics(t *testing.T) {
 	used := map[string]bool{}
 	for _, c := range load(t) {

@@ -9,27 +9,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// layer is what one place says.
-type layer struct {
-	place   string
-	entries map[string]entry
-}
-
-// entry is the value of one key: one text, or those of a list.
-type entry struct {
-	texts  []string
-	origin string
-}
-
-// values is the layer as viper takes it.
-func (l layer) values() map[string]any {
-	m := map[string]any{}
-	for key, e := range l.entries {
-		m[key] = e.texts
-	}
-	return m
-}
-
 // lookup finds the flag of a key that must be one.
 func lookup(flags *pflag.FlagSet, key string) (*pflag.Flag, error) {
 	known := settable(flags)

@@ -1,0 +1,9 @@
+// Package schedulertest has the contract of a submit.Scheduler as a suite of tests. A scheduler's own
+// test makes what the suite needs:
+//
+//	func TestContract(t *testing.T) {
+//		schedulertest.Run(t, func(t *testing.T, shell submit.Shell) schedulertest.Fixture {
+//			return schedulertest.Fixture{Scheduler: local.New(shell, nil), Root: t.TempDir(), Spec: submit.JobSpec{Nodes: 1, TasksPerNode: 2}}
+//		})
+//	}
+package schedulertest

@@ -1,0 +1,246 @@
+package schedulertest
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"gonbatch/internal/rundir"
+	"gonbatch/submit"
+	"gonbatch/submit/report"
+	"gonbatch/submit/run"
+)
+
+// Fixture is a scheduler with what its jobs need.
+type Fixture struct {
+	Scheduler submit.Scheduler
+	// Root is an empty folder that the ranks see, too.
+	Root string
+	// Spec asks for two ranks.
+	Spec submit.JobSpec
+}
+
+// Run tests a scheduler, each time by a new fixture whose scheduler takes its shell from the suite.
+func Run(t *testing.T, newFixture func(t *testing.T, shell submit.Shell) Fixture) {
+	for _, tc := range []struct {
+		name string
+		test func(*testing.T, *job)
+	}{
+		{"ends well", endsWell}, {"fails", fails}, {"is cancelled", isCancelled}, {"is resumed", isResumed}, {"restarts", restarts}, {"a bug", aBug},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			j := &job{t: t, out: &buffer{}, err: &buffer{}}
+			shell := submit.Shell{Out: j.out, Err: j.err, Environ: os.Environ(), Now: time.Now, CommandLine: []string{"submit"}}
+			j.fixture = newFixture(t, shell)
+			j.runs = &run.Runs{Shell: shell, Root: j.fixture.Root, Schedulers: []submit.Scheduler{j.fixture.Scheduler}}
+			tc.test(t, j)
+			if t.Failed() {
+				t.Logf("out: %s\nerr: %s", j.out, j.err)
+			}
+		})
+	}
+}
+
+// whoAmI sets $rank, by whoever has started the program.
+const whoAmI = "rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}\n"
+
+// endsWell: all ranks run every step, each with a log of its own, and the run knows its end for ever.
+func endsWell(t *testing.T, j *job) {
+	j.stage("one", `echo "one $rank"`, "two", `echo "two $rank"`)
+	if err := j.start(); err != nil {
+		t.Fatal(err)
+	}
+	for rank, want := range []string{"one 0\ntwo 0\n", "one 1\ntwo 1\n"} {
+		if got := j.read(j.dir.RankLog(rank)); got != want {
+			t.Errorf("log of rank %d: %q, want %q", rank, got, want)
+		}
+	}
+	if !strings.Contains(j.out.String(), "one 0\ntwo 0\n") {
+		t.Error("rank 0's log was not shown")
+	}
+	j.wants("completed", func(r report.Run) bool { return r.Ended && r.Restarts == 0 && r.Cells == report.Cells{All: 2, Finished: 2} })
+	if _, err := j.runs.Resume(t.Context(), j.find(), keep, false); err == nil || !strings.Contains(err.Error(), "nothing left to do") {
+		t.Errorf("it can be resumed: %v", err)
+	}
+	if _, ended, err := j.runs.Cancel(t.Context(), j.find()); ended == nil || ended.State != submit.Completed || err != nil {
+		t.Errorf("cancelled after its end: %v, %v", ended, err)
+	}
+}
+
+// fails: the error names the rank that failed first and quotes its log, and no further step runs. The
+// exit code may be that of the other rank, which was killed.
+func fails(t *testing.T, j *job) {
+	j.stage("bad", `[ $rank = 1 ] || exec sleep 60; echo "panic: it broke"; exit 7`, "never", `touch ran`)
+	err := j.start()
+	var failed *submit.JobError
+	if !errors.As(err, &failed) || failed.Status.State != submit.Failed || failed.Status.ExitCode == 0 || failed.Status.FailedRank != 1 || failed.Cause != "panic: it broke" {
+		t.Fatalf("error %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(j.workDir, "ran")); err == nil {
+		t.Error("the step after the failed one ran")
+	}
+	j.wants("failed", func(r report.Run) bool { return r.ExitCode != 0 && strings.Contains(r.Failure, "rank 1: panic: it broke") })
+}
+
+// isCancelled: a run that goes on cannot be resumed, and ends when it is cancelled.
+func isCancelled(t *testing.T, j *job) {
+	j.stage("waits", `touch running-$rank; exec sleep 600`)
+	ended := make(chan error, 1)
+	go func() { ended <- j.start() }()
+	j.waitFor("running-0")
+	j.waitFor("running-1")
+	j.wants("running", func(r report.Run) bool { return !r.Ended })
+	if _, err := j.runs.Resume(t.Context(), j.find(), keep, false); err == nil || !strings.Contains(err.Error(), "has not ended") {
+		t.Errorf("it can be resumed while it runs: %v", err)
+	}
+	if job, status, err := j.runs.Cancel(t.Context(), j.find()); status != nil || err != nil {
+		t.Fatalf("%s: %v, %v", job, status, err)
+	}
+	if err := <-ended; err == nil {
+		t.Error("who follows the job gets no error")
+	}
+	j.wants("cancelled", func(r report.Run) bool { return r.Ended })
+}
+
+// isResumed: a run that has failed starts again with what is left, and knows that it is a restart.
+func isResumed(t *testing.T, j *job) {
+	j.stage("first", `echo first`, "second", `echo "restart $GONBATCH_RESTARTS"; [ "$GONBATCH_RESTARTS" = 1 ]`)
+	if err := j.start(); err == nil {
+		t.Fatal("it did not fail")
+	}
+	if err := j.start(); err != nil {
+		t.Fatalf("resumed: %v", err)
+	}
+	if got, want := j.read(j.dir.RankLog(0)), "first\nrestart 0\nrestart 1\n"; got != want {
+		t.Errorf("log of rank 0: %q, want %q", got, want)
+	}
+	j.wants("completed", func(r report.Run) bool { return r.Restarts == 1 })
+}
+
+// dying is a training of rank 0 that dies at the given updates, one in each start, and ends well
+// then.
+func dying(updates string) string {
+	return `updates=(` + updates + `); update=${updates[$GONBATCH_RESTARTS]}
+[ -n "$update" ] || exit 0
+[ "$rank" = 0 ] || exec sleep 600
+printf '%-20d\n' "$update" > "` + "$PROGRESS" + `"; kill -9 $$`
+}
+
+// restarts: a training whose rank dies starts again, by itself.
+func restarts(t *testing.T, j *job) {
+	j.fixture.Spec.MaxRestarts = 5
+	j.stage("train", dying("60 80"))
+	if err := j.start(); err != nil {
+		t.Fatal(err)
+	}
+	j.wants("completed", func(r report.Run) bool { return r.Restarts == 2 })
+}
+
+// aBug: a training that dies twice at the same update is not started a third time.
+func aBug(t *testing.T, j *job) {
+	j.fixture.Spec.MaxRestarts = 5
+	j.stage("train", dying("60 60 60"))
+	if err := j.start(); err == nil || !strings.Contains(err.Error()+j.err.String(), "died after update 60 in two starts in a row") {
+		t.Errorf("error %v", err)
+	}
+	j.wants("failed", func(r report.Run) bool { return r.Restarts == 1 })
+}
+
+// job is a run whose programs are shell scripts.
+type job struct {
+	t        *testing.T
+	fixture  Fixture
+	runs     *run.Runs
+	out, err *buffer
+	dir      rundir.Dir
+	workDir  string
+}
+
+// stage makes a run of steps, each a name and a script.
+func (j *job) stage(steps ...string) {
+	j.t.Helper()
+	dir, err := rundir.Create(j.fixture.Root, "job", time.Now())
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	j.dir, j.workDir = dir, j.t.TempDir()
+	spec := j.fixture.Spec
+	spec.Name, spec.RunDir, spec.WorkDir = "job", dir, j.workDir
+	for i := 0; i < len(steps); i += 2 {
+		spec.Steps = append(spec.Steps, rundir.Step{Name: steps[i]})
+		text := "#!/bin/bash\n" + whoAmI + strings.ReplaceAll(steps[i+1], "$PROGRESS", dir.Progress()) + "\n"
+		if err := os.WriteFile(dir.Program(steps[i]), []byte(text), 0o755); err != nil {
+			j.t.Fatal(err)
+		}
+	}
+	m := rundir.Manifest{Name: dir.Name(), Scheduler: j.fixture.Scheduler.Name(), Steps: spec.Steps, Created: time.Now()}
+	if err := errors.Join(submit.WriteSpec(spec), m.Write(dir)); err != nil {
+		j.t.Fatal(err)
+	}
+}
+
+// keep resumes a job as it was.
+func keep(*submit.JobSpec) error { return nil }
+
+// start starts the run, for the first time or again, and waits for its end.
+func (j *job) start() error {
+	started, err := j.runs.Resume(j.t.Context(), j.find(), keep, false)
+	if err != nil {
+		return err
+	}
+	return j.runs.Attend(context.WithoutCancel(j.t.Context()), started)
+}
+
+func (j *job) find() run.Run {
+	r, err := j.runs.Find(j.dir.Name())
+	if err != nil {
+		j.t.Error(err)
+	}
+	return r
+}
+
+// limit is how long something may take on a busy machine.
+const limit = 3 * time.Minute
+
+// wants waits until the run's state is a word. Then what else is known of it must hold.
+func (j *job) wants(state string, holds func(report.Run) bool) {
+	j.t.Helper()
+	for deadline := time.Now().Add(limit); ; time.Sleep(100 * time.Millisecond) {
+		r, err := j.runs.Report(j.t.Context(), j.find())
+		switch {
+		case err == nil && r.State == state && holds(r):
+			return
+		case time.Now().After(deadline):
+			j.t.Errorf("the run is %+v, %v; want it %s", r, err, state)
+			return
+		}
+	}
+}
+
+// waitFor waits for a file in the job's folder.
+func (j *job) waitFor(name string) {
+	j.t.Helper()
+	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(j.workDir, name)); err == nil {
+			return
+		}
+	}
+	j.t.Fatalf("no file %s", name)
+}
+
+// noise are lines that a launcher adds to a log.
+var noise = regexp.MustCompile(`(?m)^(srun|slurmstepd).*\n`)
+
+func (j *job) read(path string) string {
+	j.t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		j.t.Error(err)
+	}
+	return noise.ReplaceAllString(string(text), "")
+}
