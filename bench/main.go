@@ -11,7 +11,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"strings"
+
+	"github.com/prometheus/procfs"
 )
 
 type options struct {
@@ -103,13 +104,9 @@ func write(dir, name string, report any, markdown string, out io.Writer) error {
 
 // cpuModel is the name of this machine's processor.
 func cpuModel() string {
-	text, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return "unknown"
-	}
-	for _, line := range strings.Split(string(text), "\n") {
-		if name, ok := strings.CutPrefix(line, "model name"); ok {
-			return strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(name), ":"))
+	if fs, err := procfs.NewDefaultFS(); err == nil {
+		if cpus, err := fs.CPUInfo(); err == nil && len(cpus) > 0 {
+			return cpus[0].ModelName
 		}
 	}
 	return "unknown"
@@ -118,10 +115,10 @@ func cpuModel() string {
 // loadAverage is how many programs ran in the last minute: figures taken beside other work are
 // worth little.
 func loadAverage() string {
-	text, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return "unknown"
+	if fs, err := procfs.NewDefaultFS(); err == nil {
+		if load, err := fs.LoadAvg(); err == nil {
+			return fmt.Sprint(load.Load1)
+		}
 	}
-	load, _, _ := strings.Cut(string(text), " ")
-	return load
+	return "unknown"
 }

@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -9,10 +8,11 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/prometheus/procfs"
 
 	"gonbatch/internal/rundir"
 )
@@ -64,21 +64,13 @@ func Guard(in io.Reader, sessionDir string, environ []string) error {
 // killMarked kills the processes that have the mark in their environment, and returns how many
 // there were.
 func killMarked(mark, job string) (killed int) {
-	files, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
+	processes, _ := procfs.AllProcs() // Without /proc none is found.
+	for _, p := range processes {
+		env, err := p.Environ()
+		if err != nil || p.PID == os.Getpid() || !slices.Contains(env, mark) || jobID(env) != job {
 			continue // Somebody else's, or just gone.
 		}
-		var env []string
-		for _, variable := range bytes.Split(data, []byte{0}) {
-			env = append(env, string(variable))
-		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err != nil || pid == os.Getpid() || !slices.Contains(env, mark) || jobID(env) != job {
-			continue
-		}
-		if syscall.Kill(pid, syscall.SIGKILL) == nil {
+		if syscall.Kill(p.PID, syscall.SIGKILL) == nil {
 			killed++
 		}
 	}

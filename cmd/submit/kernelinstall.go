@@ -21,9 +21,9 @@ func newKernelInstallCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "install", Short: "Install the kernel for Jupyter with everything it needs", Args: cobra.NoArgs,
 		Long: `install writes Jupyter's kernelspec and installs GoNB, goimports and gopls beside it, each at a
-pinned version. It fetches XLA's plugin for CPUs, then, in the background, fetches and compiles the Go
-modules that notebooks import, so that the first cell that imports GoMLX is as fast as the others and
-needs no network. To repair an installation, install again.`,
+pinned version. It fetches XLA's plugin for CPUs, then, in the background, fetches and compiles the
+Go modules that notebooks import, so that the first cell that imports GoMLX is as fast as the others
+and needs no network. To repair an installation, install again.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runKernelInstall(cmd.Context(), a, opts) },
 	}
 	opts.place.addFlags(cmd)

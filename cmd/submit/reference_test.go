@@ -63,7 +63,7 @@ func describeFlags(w *strings.Builder, flags, shared *pflag.FlagSet) {
 	case len(same) > 30:
 		w.WriteString("It takes the flags of `submit`.\n\n")
 	case len(same) > 0:
-		fmt.Fprintf(w, "Flags shared with `submit`: %s.\n\n", strings.Join(same, ", "))
+		fmt.Fprintf(w, "Flags shared with `submit`:\n%s.\n\n", strings.Join(same, ",\n"))
 	}
 }
 

@@ -100,7 +100,7 @@ func (w *Watch) lastThings(v *verdict) {
 		}
 	}
 	for _, p := range v.Stuck {
-		p.kill()
+		p.Kill()
 	}
 }
 

@@ -34,7 +34,8 @@ func newHub(w *Watch, l *network.Listener) *hub {
 		h.peers = append(h.peers, &peer{rank: rank, heard: time.Now()})
 	}
 	me := h.peers[w.config.Rank]
-	me.host, me.process = w.config.Host, thisProcess()
+	who := w.hello()
+	me.host, me.process = who.Host, who.Process
 	return h
 }
 

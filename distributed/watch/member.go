@@ -30,7 +30,8 @@ func (w *Watch) turn() time.Duration { return time.Duration(w.config.Rank/64) * 
 func (w *Watch) hubKey(rank int) network.Key { return w.key.For(fmt.Sprintf("hub %d", rank)) }
 
 func (w *Watch) hello() hello {
-	return hello{Rank: w.config.Rank, Host: w.config.Host, Process: thisProcess()}
+	process, _ := rundir.ThisProcess() // Without /proc, nobody can kill this rank if it is stuck.
+	return hello{Rank: w.config.Rank, Host: w.config.Host, Process: process}
 }
 
 // dialHubs connects to the hubs, and gives panics a way to one.

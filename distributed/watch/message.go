@@ -20,7 +20,7 @@ type hello struct {
 	// Crash marks the connection that only carries a panic's last words.
 	Crash   bool
 	Host    string
-	Process process
+	Process rundir.Process
 }
 
 // report is all later messages of a rank.
@@ -47,7 +47,7 @@ type verdict struct {
 	// Stacks asks the ranks to save their goroutines' stacks.
 	Stacks bool
 	// Stuck are processes that do not answer: a rank on the same machine kills them.
-	Stuck []process
+	Stuck []rundir.Process
 }
 
 // link is one end of a connection. Its methods may be called from several goroutines.

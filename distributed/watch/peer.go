@@ -12,7 +12,7 @@ import (
 type peer struct {
 	rank    int
 	host    string
-	process process
+	process rundir.Process
 	state   State
 	// heard is when the rank last said something. lost is when its connection broke, zero while
 	// there is one. gone is when its process ended without a goodbye, or its connection broke for

@@ -7,6 +7,8 @@
 // [Error] says every way that was tried and what to do by hand.
 //
 // It is not a cache with expiry and not a package manager: a file that is there is taken as it is.
+// Nor does it use a library for retries: go-retryablehttp repeats a request until its answer
+// begins, but most downloads fail later, and continue where they ended.
 //
 //	src := fetch.Source{
 //		Name:   "train-labels-idx1-ubyte.gz",

@@ -42,7 +42,7 @@ type Cell struct {
 func Parse(source string) Cell {
 	c := Cell{Lines: strings.Split(PlainLines(source), "\n")}
 	c.Kinds = make([]Kind, len(c.Lines))
-	if first := newCall(1, 1, trim(c.Lines[0])); first.takesCell() {
+	if first := newCall(1, 1, Trim(c.Lines[0])); first.takesCell() {
 		c.Program, c.Kinds[0] = &first, CallLine
 		for i := 1; i < len(c.Kinds); i++ {
 			c.Kinds[i] = BodyLine
@@ -60,7 +60,7 @@ func PlainLines(source string) string { return strings.ReplaceAll(source, "\r\n"
 
 // read finds out what line i is and returns the index of the line after it and those joined to it.
 func (c *Cell) read(i int) (next int) {
-	if !isCall(trim(c.Lines[i])) {
+	if !isCall(Trim(c.Lines[i])) {
 		if strings.HasPrefix(c.Lines[i], "package") {
 			c.Kinds[i] = PackageLine
 		}
@@ -87,7 +87,7 @@ func isCall(line string) bool { return len(line) > 1 && (line[0] == '%' || line[
 // them.
 func (c *Cell) joined(i int) (text string, next int) {
 	for ; i < len(c.Lines); i++ {
-		text += trim(c.Lines[i])
+		text += Trim(c.Lines[i])
 		if !strings.HasSuffix(text, `\`) {
 			return text, i + 1
 		}
@@ -96,7 +96,8 @@ func (c *Cell) joined(i int) (text string, next int) {
 	return text, i
 }
 
-func trim(line string) string { return strings.TrimPrefix(line, goPrefix) }
+// Trim drops the prefix that hides a magic from Go tools.
+func Trim(line string) string { return strings.TrimPrefix(line, goPrefix) }
 
 // Has reports whether one of the cell's magics has the name.
 func (c Cell) Has(name string) bool {

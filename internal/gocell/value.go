@@ -3,7 +3,6 @@ package gocell
 import (
 	"go/ast"
 	"go/parser"
-	"go/scanner"
 	"go/token"
 	"go/types"
 	"slices"
@@ -72,31 +71,23 @@ func findBare(source string) (Value, bool) {
 // BareStart is the offset of the first statement outside of brackets that is not a declaration; or
 // -1.
 func BareStart(source string) int {
-	files := token.NewFileSet()
-	file := files.AddFile("", files.Base(), len(source))
-	var s scanner.Scanner
-	s.Init(file, []byte(source), nil, 0)
 	depth, begins := 0, true
-	for {
-		pos, tok, _ := s.Scan()
-		switch tok {
-		case token.EOF:
-			return -1
-		case token.LPAREN, token.LBRACE, token.LBRACK:
-			if begins && depth == 0 {
-				return file.Offset(pos)
-			}
-			depth++
+	for t := range Tokens(source, 0) {
+		switch t.Kind {
 		case token.RPAREN, token.RBRACE, token.RBRACK:
 			depth = max(depth-1, 0)
 		case token.PACKAGE, token.IMPORT, token.CONST, token.VAR, token.TYPE, token.FUNC, token.SEMICOLON:
 		default:
 			if begins && depth == 0 {
-				return file.Offset(pos)
+				return t.Offset
+			}
+			if t.Kind == token.LPAREN || t.Kind == token.LBRACE || t.Kind == token.LBRACK {
+				depth++
 			}
 		}
-		begins = tok == token.SEMICOLON && depth == 0
+		begins = t.Kind == token.SEMICOLON && depth == 0
 	}
+	return -1
 }
 
 // describe describes the expression, unless nobody wants its value.

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/prometheus/procfs"
 )
 
 // Process identifies a process for good: process numbers are used again, and other machines read
@@ -60,6 +62,13 @@ func sameNamespace(a, b Process) bool {
 	return a.Namespace == "" || b.Namespace == "" || a.Namespace == b.Namespace
 }
 
+// Kill kills the process if it runs where the caller does, and is not the caller itself.
+func (p Process) Kill() {
+	if p.PID > 1 && p.PID != os.Getpid() && p.here() && !p.Gone() {
+		_ = syscall.Kill(p.PID, syscall.SIGKILL) // It may have ended just now.
+	}
+}
+
 // hidden reports whether a process runs that /proc does not show: administrators can hide other
 // users' processes.
 func hidden(pid int) bool { return errors.Is(syscall.Kill(pid, 0), fs.ErrPermission) }
@@ -78,23 +87,30 @@ func findProcess(proc string, pid int) (Process, error) {
 	}
 	p.Boot = strings.TrimSpace(string(boot))
 	p.Namespace, _ = os.Readlink(filepath.Join(proc, "self", "ns", "pid")) // Not known is fine.
-	stat, err := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), "stat"))
+	p.Start, err = startTime(proc, pid)
 	if err != nil {
 		return p, fmt.Errorf("process %d: %w", pid, err)
 	}
-	p.Start, err = startTime(string(stat))
-	return p, err
+	return p, nil
 }
 
-// startTime is field 22 of /proc/PID/stat. The second field, the program's name in brackets, may
-// have spaces and brackets.
-func startTime(stat string) (string, error) {
-	fields := strings.Fields(stat[strings.LastIndex(stat, ")")+1:]) // The first of them is field 3.
-	if len(fields) < 20 {
-		return "", fmt.Errorf("/proc/PID/stat has %d fields after the name, want at least 20: %q", len(fields), stat)
+// startTime is when a process started. One that has ended, and only waits for its parent to notice,
+// is none.
+func startTime(proc string, pid int) (string, error) {
+	fs, err := procfs.NewFS(proc)
+	if err != nil {
+		return "", err
 	}
-	if fields[0] == "Z" || fields[0] == "X" {
-		return "", fmt.Errorf("it has ended: %w", fs.ErrNotExist)
+	process, err := fs.Proc(pid)
+	if err != nil {
+		return "", err
 	}
-	return fields[19], nil
+	stat, err := process.Stat()
+	if err != nil {
+		return "", err
+	}
+	if stat.State == "Z" || stat.State == "X" {
+		return "", fmt.Errorf("it has ended: %w", os.ErrNotExist)
+	}
+	return strconv.FormatUint(stat.Starttime, 10), nil
 }

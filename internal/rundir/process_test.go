@@ -3,7 +3,9 @@ package rundir
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -78,7 +80,7 @@ func TestPrograms(t *testing.T) {
 }
 
 func TestStartTime(t *testing.T) {
-	const fields = " S 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 4711 21"
+	fields := " S 2" + strings.Repeat(" 3", 17) + " 4711" + strings.Repeat(" 5", 30)
 	for _, tc := range []struct{ name, stat, want string }{
 		{"usual", "1 (sh)" + fields, "4711"},
 		{"hostile program name", "1 (a) b (c)" + fields, "4711"},
@@ -86,10 +88,45 @@ func TestStartTime(t *testing.T) {
 		{"ended, and its parent took no note", "1 (sh) Z" + fields[2:], ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := startTime(tc.stat)
+			proc := t.TempDir()
+			if err := os.Mkdir(filepath.Join(proc, "1"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(proc, "1", "stat"), []byte(tc.stat), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			got, err := startTime(proc, 1)
 			if got != tc.want || (err != nil) != (tc.want == "") {
 				t.Errorf("startTime = %q, %v; want %q", got, err, tc.want)
 			}
 		})
+	}
+}
+
+func TestKill(t *testing.T) {
+	cmd := exec.Command("sleep", "60")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	child, err := findProcess("/proc", cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, other := range map[string]Process{
+		"another of the same number": {child.Host, child.Boot, child.PID, "1", child.Namespace},
+		"in another container":       {child.Host, child.Boot, child.PID, child.Start, "pid:[1]"},
+		"on another machine":         {"another.machine", child.Boot, child.PID, child.Start, child.Namespace},
+		"not known":                  {PID: child.PID},
+	} {
+		other.Kill()
+		if child.Gone() {
+			t.Fatalf("%s: the process was killed", name)
+		}
+	}
+	child.Kill()
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("it ended with %v, want that it was killed", err)
 	}
 }

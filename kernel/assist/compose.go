@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -39,15 +40,10 @@ var selector = regexp.MustCompile(`(?:^|[^\w.)\]"])([a-z]\w*)\.`)
 // standard library that the cell seems to use; the kernel's own goimports would do the same when it
 // runs.
 func missingImports(text string, cellTree, sessionTree *ast.File) []string {
-	known := map[string]bool{}
+	known := declared(cellTree)
+	maps.Copy(known, declared(sessionTree))
 	for _, spec := range importsOf(cellTree) {
 		known[importName(spec)] = true
-	}
-	for name := range declared(cellTree) {
-		known[name] = true
-	}
-	for name := range declared(sessionTree) {
-		known[name] = true
 	}
 	var missing []string
 	add := func(name, spec string) {

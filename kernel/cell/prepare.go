@@ -74,9 +74,6 @@ func Prepare(code, status string) Prepared {
 	return p.Prepared
 }
 
-// Empty reports whether nothing of the cell is left for GoNB.
-func (p Prepared) Empty() bool { return strings.TrimSpace(p.Code) == "" }
-
 // program prepares a cell whose magic takes all of it.
 func (p *preparer) program(c gocell.Cell) {
 	rest := c.Program.Rest()

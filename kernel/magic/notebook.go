@@ -3,7 +3,6 @@ package magic
 import (
 	"encoding/json"
 	"fmt"
-	"go/scanner"
 	"go/token"
 	"slices"
 	"strconv"
@@ -64,19 +63,14 @@ func resultNames(c gocell.Cell) (names []string) {
 
 // usedName is the first of the names that the Go of a cell has, other than as a field or method.
 func usedName(c gocell.Cell, names []string) string {
-	text := []byte(strings.Join(c.GoLines(), "\n"))
-	var s scanner.Scanner
-	s.Init(token.NewFileSet().AddFile("cell.go", -1, len(text)), text, func(token.Position, string) {}, 0)
-	for last := token.ILLEGAL; ; {
-		_, kind, word := s.Scan()
-		switch {
-		case kind == token.EOF:
-			return ""
-		case kind == token.IDENT && last != token.PERIOD && slices.Contains(names, word):
-			return word
+	before := token.ILLEGAL
+	for t := range gocell.Tokens(strings.Join(c.GoLines(), "\n"), 0) {
+		if t.Kind == token.IDENT && before != token.PERIOD && slices.Contains(names, t.Text) {
+			return t.Text
 		}
-		last = kind
+		before = t.Kind
 	}
+	return ""
 }
 
 // asMain makes a cell a main cell.

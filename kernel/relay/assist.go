@@ -118,8 +118,8 @@ func (r *relay) assist(ctx context.Context, request *wire.Message) (reply object
 		return nil, false
 	}
 	before, after := c.line()
-	before = strings.TrimPrefix(before, "//gonb:")
-	if !strings.HasPrefix(before, "%") {
+	before = gocell.Trim(before)
+	if !strings.HasPrefix(before, "%") || gocell.Parse(c.Code).Kinds[c.row()] == gocell.BodyLine {
 		return nil, false
 	}
 	words := strings.Split(before, " ")

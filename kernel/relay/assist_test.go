@@ -23,6 +23,9 @@ func TestAssist(t *testing.T) {
 		{name: "on Windows", request: "complete", code: "var ä int\r\n\r\n%sub", want: []string{"%submit"}, start: 13},
 		{name: "GoNB's too", request: "complete", code: "%no", want: []string{"%noautoget"}},
 		{name: "none", request: "complete", code: "%zzz", want: nil},
+		{name: "in a script", request: "complete", code: "%%bash\n%su", want: nil, start: -1},
+		{name: "arguments", request: "complete", code: "%time\n//gonb:%reset go", want: []string{"go.mod"}, start: 20},
+		{name: "GoNB's magics", request: "inspect", code: "%env A b", want: []string{"Set an environment variable."}},
 		{name: "inspect", request: "inspect", code: "%keep x", want: []string{"for later cells"}},
 		{name: "Go is not ours", request: "complete", code: "fmt.Pr", want: nil, start: -1},
 	}

@@ -32,6 +32,9 @@ func readCursor(content json.RawMessage) (cursor, error) {
 	return c, nil
 }
 
+// row is the index of the cursor's line.
+func (c cursor) row() int { return strings.Count(string([]rune(c.Code)[:c.At]), "\n") }
+
 // line is the cursor's line up to the cursor, and the rest of it.
 func (c cursor) line() (before, after string) {
 	runes := []rune(c.Code)

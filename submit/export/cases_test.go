@@ -41,6 +41,7 @@ func TestMistakes(t *testing.T) {
 		{"two files", []string{"%%writefile a b\nx"}, 1, "n.ipynb, cell 1, line 1: %%writefile takes one file: %%writefile [-a] FILE; quote a name that has spaces\n\t%%writefile a b"},
 		{"widgets", []string{"import \"github.com/janpfeifer/gonb/gonbui/widgets\"", "%%\nwidgets.Button(\"go\").Done()"}, 1, "n.ipynb, cell 1, line 1: GoNB's widgets wait for a person, and a job has none; tag the cells that use them notebook-only\n\timport \"github.com/janpfeifer/gonb/gonbui/widgets\""},
 		{"NUL in a command", []string{"!echo \x00"}, 1, "n.ipynb, cell 1, line 1: the shell command has a NUL byte; remove it\n\t!echo \x00"},
+		{"keep without names", []string{"%keep -d"}, 1, "n.ipynb, cell 1, line 1: %keep -d needs the names of variables: %keep -d x, y\n\t%keep -d"},
 		{"reset of what", []string{"%reset all"}, 1, "n.ipynb, cell 1, line 1: %reset takes nothing or \"go.mod\"\n\t%reset all"},
 	}
 	for _, tt := range tests {
@@ -177,6 +178,32 @@ func TestResultValues(t *testing.T) {
 				warned += w.String()
 			}
 			if (tt.warning == "") != (warned == "") || !strings.Contains(warned, tt.warning) {
+				t.Errorf("warnings %q, want %q", warned, tt.warning)
+			}
+		})
+	}
+}
+
+// TestLeftOut: a job warns of what it does without, in the words of gocell's table.
+func TestLeftOut(t *testing.T) {
+	tests := []struct{ name, cell, warning string }{
+		{"a cell that is a job", "%%submit --nodes 2\npanic(1)", "line 1: %%submit submits its cell as a job by itself, which is not part of this one"},
+		{"capture", "%capture a.txt", "line 1: %capture writes no file on the cluster: the logs of the ranks have all output"},
+		{"for a person", "%who\n%timeit f()\n% \tjobs\n//gonb:%help", ""},
+		{"a package clause", "package main // main", ""},
+		{"a line that begins alike", "packages := 3", "line 1: GoNB drops this line, since it begins with \"package\": indent it"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m, err := FromNotebook(cells(tt.cell, "%%\nprintln(1)"), Options{SourceDir: sourceDir(t)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			warned := ""
+			for _, w := range m.Warnings {
+				warned += w.String()
+			}
+			if (warned == "") != (tt.warning == "") || !strings.HasSuffix(warned, tt.warning) {
 				t.Errorf("warnings %q, want %q", warned, tt.warning)
 			}
 		})

@@ -3,6 +3,7 @@ package export
 import (
 	"cmp"
 	"go/token"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -70,31 +71,19 @@ var kindOrder = []token.Token{token.TYPE, token.CONST, token.VAR, token.FUNC}
 // order decides in which order variables and init functions run, so it is part of what a notebook
 // means.
 func (s *declSet) sorted() []*decl {
-	seen := map[*decl]bool{}
-	all := slices.Clone(s.blanks)
-	for _, d := range s.byName {
-		if !seen[d] {
-			seen[d] = true
-			all = append(all, d)
-		}
-	}
+	all := slices.AppendSeq(slices.Clone(s.blanks), maps.Values(s.byName))
 	slices.SortStableFunc(all, func(a, b *decl) int {
 		return cmp.Or(
 			cmp.Compare(slices.Index(kindOrder, a.kind), slices.Index(kindOrder, b.kind)),
 			strings.Compare(a.key, b.key),
 		)
 	})
-	return all
+	return slices.Compact(all) // One of several names is there for each.
 }
 
 // sortedImports returns the imports by path, then name.
 func (s *declSet) sortedImports() []*importDecl {
-	all := make([]*importDecl, 0, len(s.imports))
-	for _, imp := range s.imports {
-		all = append(all, imp)
-	}
-	slices.SortFunc(all, func(a, b *importDecl) int {
+	return slices.SortedFunc(maps.Values(s.imports), func(a, b *importDecl) int {
 		return cmp.Or(strings.Compare(a.path, b.path), strings.Compare(a.name, b.name))
 	})
-	return all
 }

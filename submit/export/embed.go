@@ -3,14 +3,14 @@ package export
 import (
 	"errors"
 	"fmt"
-	"go/scanner"
+	"go/ast"
+	"go/parser"
 	"go/token"
 	"gonbatch/internal/rundir"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
-	"strconv"
 	"strings"
 )
 
@@ -23,19 +23,21 @@ func (e *exporter) embed(step rundir.Step, program []byte) error {
 	if !strings.Contains(string(program), embedDirective) {
 		return nil
 	}
-	for _, d := range embedDirectives(program) {
-		for _, pattern := range d.patterns {
-			err := e.embedPattern(step, pattern)
-			if err == nil {
-				continue
-			}
-			for _, cell := range e.cells {
-				if cell.file == d.file {
-					return cell.errorf(lineWith(cell.Source, pattern, d.line), "%v", err)
-				}
-			}
-			return fmt.Errorf("cell %s: %w", step.Name, err)
+	directives, err := embedDirectives(program)
+	if err != nil {
+		return fmt.Errorf("cell %s: %w", step.Name, err)
+	}
+	for _, d := range directives {
+		err := e.embedPattern(step, d.pattern)
+		if err == nil {
+			continue
 		}
+		for _, cell := range e.cells {
+			if cell.file == d.file {
+				return cell.errorf(lineWith(cell.Source, d.pattern, d.line), "%v", err)
+			}
+		}
+		return fmt.Errorf("cell %s: %w", step.Name, err)
 	}
 	return nil
 }
@@ -51,57 +53,40 @@ func lineWith(source, pattern string, n int) int {
 	return n
 }
 
-// embedLine is one //go:embed line and the cell's line that follows it.
+// embedLine is a pattern of a //go:embed line, and the cell's line of the variable below it.
 type embedLine struct {
-	patterns []string
-	file     string
-	line     int
+	pattern, file string
+	line          int
 }
 
 // embedDirectives finds the //go:embed lines of a program.
-func embedDirectives(program []byte) (found []embedLine) {
+func embedDirectives(program []byte) (found []embedLine, err error) {
 	fset := token.NewFileSet()
-	file := fset.AddFile("main.go", -1, len(program))
-	var s scanner.Scanner
-	s.Init(file, program, nil, scanner.ScanComments)
-	open := 0 // The directives before this one know their place.
-	for {
-		pos, tok, lit := s.Scan()
-		switch {
-		case tok == token.EOF:
-			return found
-		case tok != token.COMMENT:
-			at := fset.Position(pos)
-			for ; open < len(found); open++ {
-				found[open].file, found[open].line = at.Filename, at.Line
-			}
-		case strings.HasPrefix(lit, embedDirective+" ") || strings.HasPrefix(lit, embedDirective+"\t"):
-			found = append(found, embedLine{patterns: embedPatterns(lit[len(embedDirective):])})
-		}
+	file, err := parser.ParseFile(fset, "main.go", program, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
 	}
-}
-
-// embedPatterns takes the arguments of //go:embed apart: words, or Go's own string literals.
-func embedPatterns(args string) (patterns []string) {
-	for {
-		args = strings.TrimSpace(args)
-		if args == "" {
-			return patterns
-		}
-		if quoted, err := strconv.QuotedPrefix(args); err == nil {
-			text, err := strconv.Unquote(quoted)
-			if err != nil {
-				return patterns
-			}
-			patterns, args = append(patterns, text), args[len(quoted):]
+	for _, d := range file.Decls {
+		variable, ok := d.(*ast.GenDecl)
+		if !ok || variable.Doc == nil {
 			continue
 		}
-		end := strings.IndexAny(args, " \t")
-		if end < 0 {
-			end = len(args)
+		at := fset.Position(variable.Pos())
+		for _, comment := range variable.Doc.List {
+			directive, ok := ast.ParseDirective(token.NoPos, comment.Text)
+			if !ok || directive.Tool+":"+directive.Name != "go:embed" {
+				continue
+			}
+			args, err := directive.ParseArgs()
+			if err != nil {
+				return nil, err
+			}
+			for _, arg := range args {
+				found = append(found, embedLine{arg.Arg, at.Filename, at.Line})
+			}
 		}
-		patterns, args = append(patterns, args[:end]), args[end:]
 	}
+	return found, nil
 }
 
 // embedPattern adds the files that a pattern matches, by go:embed's own rules.

@@ -54,6 +54,17 @@ func TestKeep(t *testing.T) {
 	}
 }
 
+// TestResetKeep: %reset forgets which variables are kept, as in the kernel.
+func TestResetKeep(t *testing.T) {
+	m, err := FromNotebook(cells("var n = 1\n%keep n", "%reset", "%%\nprintln(2)"), Options{SourceDir: sourceDir(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if program := string(m.Files["cell-3/main.go"]); strings.Contains(program, "gonbatch__keep") {
+		t.Error(program)
+	}
+}
+
 // TestKeepMistakes: a variable that cannot be kept ends the program.
 func TestKeepMistakes(t *testing.T) {
 	outputs := runSteps(t, cells("var f = func() {}\n%keep f\n%%\nf()"))

@@ -7,6 +7,8 @@ import (
 	"go/scanner"
 	"go/token"
 	"strings"
+
+	"gonbatch/internal/gocell"
 )
 
 // tokenLine is a token of Go and the line where it stands: one of the cell, or one of the formatted
@@ -70,27 +72,20 @@ func chunkTokens(chunks []chunk) []int {
 // commas, semicolons, parentheses.
 func scanTokens(src string) []tokenLine {
 	var tokens []tokenLine
-	fset := token.NewFileSet()
-	file := fset.AddFile("", -1, len(src))
-	var s scanner.Scanner
-	s.Init(file, []byte(src), func(token.Position, string) {}, scanner.ScanComments)
 	lastLine := 0 // where the text scanned so far ends
-	for {
-		pos, tok, lit := s.Scan()
-		if tok == token.EOF {
-			return tokens
-		}
-		if tok == token.SEMICOLON && lit == "\n" {
-			continue
-		}
-		line := file.PositionFor(pos, false).Line
-		switch tok {
-		case token.COMMENT, token.COMMA, token.SEMICOLON, token.LPAREN, token.RPAREN:
+	for t := range gocell.Tokens(src, scanner.ScanComments) {
+		switch t.Kind {
+		case token.SEMICOLON:
+			if t.Text == "\n" {
+				continue
+			}
+		case token.COMMENT, token.COMMA, token.LPAREN, token.RPAREN:
 		default:
-			tokens = append(tokens, tokenLine{line, line != lastLine})
+			tokens = append(tokens, tokenLine{t.Line, t.Line != lastLine})
 		}
-		lastLine = line + strings.Count(lit, "\n")
+		lastLine = t.Line + strings.Count(t.Text, "\n")
 	}
+	return tokens
 }
 
 // insertDirectives puts a //line directive before the first token, and before each line whose

@@ -56,9 +56,11 @@ func (m *Module) Programs() []rundir.Step {
 }
 
 // StepNames are the steps' names in order.
-func (m *Module) StepNames() []string {
-	names := make([]string, len(m.Steps))
-	for i, step := range m.Steps {
+func (m *Module) StepNames() []string { return stepNames(m.Steps) }
+
+func stepNames(steps []rundir.Step) []string {
+	names := make([]string, len(steps))
+	for i, step := range steps {
 		names[i] = step.Name
 	}
 	return names

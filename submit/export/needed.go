@@ -1,8 +1,8 @@
 package export
 
 import (
-	"go/scanner"
 	"go/token"
+	"slices"
 	"strings"
 
 	"gonbatch/internal/gocell"
@@ -58,21 +58,15 @@ var effects = map[token.Token]bool{
 
 // read adds the words of a text.
 func (p *pieces) read(text string) {
-	fset := token.NewFileSet()
-	var s scanner.Scanner
-	s.Init(fset.AddFile("", -1, len(text)), []byte(text), func(token.Position, string) {}, 0)
 	before := token.ILLEGAL
-	for {
-		_, tok, lit := s.Scan()
+	for t := range gocell.Tokens(text, 0) {
 		switch {
-		case tok == token.EOF:
-			return
-		case tok == token.IDENT:
-			p.idents[lit] = true
-		case before == token.LBRACK && tok != token.RBRACK && tok != token.ELLIPSIS, effects[tok]:
+		case t.Kind == token.IDENT:
+			p.idents[t.Text] = true
+		case before == token.LBRACK && t.Kind != token.RBRACK && t.Kind != token.ELLIPSIS, effects[t.Kind]:
 			p.acts = true // An index may be out of range.
 		}
-		before = tok
+		before = t.Kind
 	}
 }
 
@@ -104,11 +98,5 @@ func needed(all []*decl, main *decl, also func(*decl) bool) []*decl {
 			open = append(open, byName[name]...)
 		}
 	}
-	var out []*decl
-	for _, d := range all {
-		if kept[d] {
-			out = append(out, d)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(all), func(d *decl) bool { return !kept[d] })
 }

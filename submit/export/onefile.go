@@ -77,7 +77,7 @@ func (m *Module) checkScript() error {
 	case len(programs) == 0:
 		return fmt.Errorf("%s has no program that a script could be", m.Notebook)
 	case len(programs) > 1:
-		return fmt.Errorf("%s has %d programs, and a script is one: pick one by --cell (%s), or export a module", m.Notebook, len(programs), strings.Join(m.programNames(), ", "))
+		return fmt.Errorf("%s has %d programs, and a script is one: pick one by --cell (%s), or export a module", m.Notebook, len(programs), strings.Join(stepNames(programs), ", "))
 	case len(m.Steps) > 1:
 		return fmt.Errorf("%s has shell commands, and a script has Go only: pick the program by --cell %s, or export a module", m.Notebook, programs[0].Name)
 	case programs[0].Test:
@@ -89,15 +89,6 @@ func (m *Module) checkScript() error {
 		}
 	}
 	return nil
-}
-
-// programNames are the names of the steps that are programs.
-func (m *Module) programNames() []string {
-	var names []string
-	for _, step := range m.Programs() {
-		names = append(names, step.Name)
-	}
-	return names
 }
 
 // Script is the only program of a module that was exported with Options.Script, as one file.

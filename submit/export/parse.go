@@ -152,12 +152,16 @@ func (p *cellParser) importSpec(d *ast.GenDecl, spec *ast.ImportSpec) {
 	if spec.Name != nil {
 		imp.name = spec.Name.Name
 	}
-	doc := spec.Doc
-	if doc == nil && !d.Lparen.IsValid() {
-		doc = d.Doc
-	}
-	imp.doc = p.withDoc(doc)
+	imp.doc = p.withDoc(docOf(d, spec.Doc))
 	p.out.imports = append(p.out.imports, imp)
+}
+
+// docOf is the comment above a spec whose own comment is doc: that of its declaration if it has no parentheses.
+func docOf(d *ast.GenDecl, doc *ast.CommentGroup) *ast.CommentGroup {
+	if !d.Lparen.IsValid() {
+		return d.Doc
+	}
+	return doc
 }
 
 // spec returns the chunks of one spec of a declaration as a declaration of its own.
@@ -166,8 +170,9 @@ func (p *cellParser) spec(d *ast.GenDecl, spec ast.Spec, doc, comment *ast.Comme
 	if comment != nil {
 		end = comment.End()
 	}
+	doc = docOf(d, doc)
 	if !d.Lparen.IsValid() {
-		return p.withDoc(d.Doc, p.chunk(d.Pos(), end))
+		return p.withDoc(doc, p.chunk(d.Pos(), end))
 	}
 	return p.withDoc(doc, chunk{text: d.Tok.String() + " "}, p.chunk(spec.Pos(), end))
 }
@@ -191,11 +196,7 @@ func (p *cellParser) varSpec(d *ast.GenDecl, spec *ast.ValueSpec) {
 			v.chunks = append(v.chunks, chunk{text: " = "}, p.chunk(spec.Values[i].Pos(), spec.Values[i].End()))
 		}
 		if i == 0 {
-			doc := spec.Doc
-			if !d.Lparen.IsValid() {
-				doc = d.Doc
-			}
-			v.chunks = p.withDoc(doc, v.chunks...)
+			v.chunks = p.withDoc(docOf(d, spec.Doc), v.chunks...)
 		}
 		p.out.decls = append(p.out.decls, v)
 	}

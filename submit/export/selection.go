@@ -37,10 +37,7 @@ func (p picks) wants(step string, cell *cellInfo) bool {
 
 // check returns an error for a pick that matches no step.
 func (p picks) check(nb string, all []rundir.Step, cells []*cellInfo) error {
-	var steps []string
-	for _, step := range all {
-		steps = append(steps, step.Name)
-	}
+	steps := stepNames(all)
 	for _, pick := range p {
 		if slices.Contains(steps, pick) {
 			continue
@@ -84,11 +81,5 @@ func choices(steps []string) string {
 
 // codeCells are the code cells that are not left out.
 func codeCells(cells []*cellInfo, p picks) []*cellInfo {
-	var out []*cellInfo
-	for _, cell := range cells {
-		if isCode(cell) && !p.leftOut(cell) {
-			out = append(out, cell)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(cells), func(cell *cellInfo) bool { return !isCode(cell) || p.leftOut(cell) })
 }

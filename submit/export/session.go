@@ -1,6 +1,8 @@
 package export
 
 import (
+	"regexp"
+
 	"gonbatch/internal/gocell"
 	"gonbatch/submit/export/gomod"
 )
@@ -65,6 +67,7 @@ func (s *session) run(cell *cellInfo) (main *decl, err error) {
 			return nil, err
 		}
 	}
+	s.warnOfDropped(cell, code)
 	file := code.File()
 	if len(file.Mains) > 1 {
 		return nil, cell.errorf(file.Mains[1], "line %d has begun the cell's main already; split the cell into two", file.Mains[0])
@@ -89,6 +92,18 @@ func (s *session) run(cell *cellInfo) (main *decl, err error) {
 		return s.testMain(cell, decls), nil
 	}
 	return decls.main, nil
+}
+
+// packageClause is a whole package clause.
+var packageClause = regexp.MustCompile(`^package\s+\w+\s*(//.*|/\*.*)?$`)
+
+// warnOfDropped warns of lines that GoNB takes for package clauses and drops.
+func (s *session) warnOfDropped(cell *cellInfo, code gocell.Cell) {
+	for i, line := range code.Lines {
+		if code.Kinds[i] == gocell.PackageLine && !packageClause.MatchString(line) {
+			s.warn(cell, i+1, `GoNB drops this line, since it begins with "package": indent it`)
+		}
+	}
 }
 
 // parse reads the Go of a cell, with the values that were given for its parameters.
