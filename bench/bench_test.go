@@ -46,7 +46,8 @@ func TestStepTable(t *testing.T) {
 	}}
 	want := `# The training step
 
-A CNN of 421,642 parameters on 28x28 images, Adam, 64 images a rank, one core a rank; median of 5 rounds of 100 steps, taken in turn.
+A CNN with 421,642 parameters on 28x28 images, Adam, 64 images and one core per rank. Median of 5
+rounds of 100 steps. The contenders take turns.
 A CPU, load average before: 0.02.
 
 | ranks | | images/s | ms a step | gonbatch is |
@@ -69,8 +70,9 @@ func TestCheckpointTable(t *testing.T) {
 	}
 	want := `# Checkpoints
 
-500 MB in 80 tensors, median of 3 rounds taken in turn. A copy is all that a training waits for. Saved files are on the disk (fsync);
-gonbatch's have a SHA-256 each, which its load compares. Loaded from the page cache, every byte touched. PyTorch with one thread.
+500 MB in 80 tensors. Median of 3 rounds, in which the contenders take turns. A training waits for the
+copy only. A saved file is on disk (fsync). gonbatch's files have a SHA-256 each, which its load
+verifies. Files are loaded from the page cache, and every byte is touched. PyTorch has one thread.
 A CPU, load average before: 0.02.
 
 | | | seconds | MB/s | gonbatch is |

@@ -190,8 +190,9 @@ func (r *checkpointReport) add(rows []checkpointRow) {
 func (r checkpointReport) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Checkpoints\n\n")
-	fmt.Fprintf(&b, "%d MB in %d tensors, median of %d rounds taken in turn. A copy is all that a training waits for. Saved files are on the disk (fsync);\n"+
-		"gonbatch's have a SHA-256 each, which its load compares. Loaded from the page cache, every byte touched. PyTorch with one thread.\n", r.Bytes/1e6, checkpointTensors, r.Rounds)
+	fmt.Fprintf(&b, "%d MB in %d tensors. Median of %d rounds, in which the contenders take turns. A training waits for the\n"+
+		"copy only. A saved file is on disk (fsync). gonbatch's files have a SHA-256 each, which its load\n"+
+		"verifies. Files are loaded from the page cache, and every byte is touched. PyTorch has one thread.\n", r.Bytes/1e6, checkpointTensors, r.Rounds)
 	fmt.Fprintf(&b, "%s, load average before: %s.\n\n", r.CPU, r.Load)
 	fmt.Fprintf(&b, "| | | seconds | MB/s | gonbatch is |\n|---|---|--:|--:|--:|\n")
 	for _, what := range []string{copyFirst, copyLater, saveToDisk, load} {

@@ -151,8 +151,8 @@ func codeCell(number int, source string) map[string]any {
 
 func (r exportReport) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Export\n\nThe whole command, from its start to its end; median of %d, in turns. One cell in %d is a main cell. What `submit export` writes\n", r.Rounds, mainEvery)
-	fmt.Fprintf(&b, "is a Go module of programs that compile, each with all declarations above it; nbconvert's script is the cells' text in one file.\n%s, load average %s, nbconvert %s.\n\n", r.CPU, r.LoadAverage, r.Nbconvert)
+	fmt.Fprintf(&b, "# Export\n\nThe time of the whole command, as the median of %d. The commands take turns. One cell in %d is a main\ncell. ", r.Rounds, mainEvery)
+	fmt.Fprintf(&b, "`submit export` writes a Go module of programs that compile, each with all declarations above\nit; nbconvert writes the text of the cells to one file.\n%s, load average %s, nbconvert %s.\n\n", r.CPU, r.LoadAverage, r.Nbconvert)
 	fmt.Fprintf(&b, "| cells | `submit export` | `jupyter nbconvert --to script` | ratio |\n|--:|--:|--:|--:|\n")
 	for _, row := range r.Rows {
 		fmt.Fprintf(&b, "| %d | %.3f s | %.3f s | %.1f x |\n", row.Cells, row.Submit, row.Nbconvert, row.Nbconvert/row.Submit)

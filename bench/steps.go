@@ -86,7 +86,7 @@ func (r *stepRow) fill(all []measurement) {
 func (r stepReport) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# The training step\n\n")
-	fmt.Fprintf(&b, "A CNN of 421,642 parameters on 28x28 images, Adam, %d images a rank, one core a rank; median of %d rounds of %d steps, taken in turn.\n", r.Batch, r.Rounds, r.Steps)
+	fmt.Fprintf(&b, "A CNN with 421,642 parameters on 28x28 images, Adam, %d images and one core per rank. Median of %d\nrounds of %d steps. The contenders take turns.\n", r.Batch, r.Rounds, r.Steps)
 	fmt.Fprintf(&b, "%s, load average before: %s.\n\n", r.CPU, r.Load)
 	fmt.Fprintf(&b, "| ranks | | images/s | ms a step | gonbatch is |\n|--:|---|--:|--:|--:|\n")
 	ours := map[int]float64{}

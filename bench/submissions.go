@@ -155,7 +155,7 @@ func changed(notebook []byte, text string) ([]byte, error) {
 
 func (r submitReport) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Submission\n\nFrom the start of `submit --nodes 2` until sbatch has accepted the job; median of %d.\n%s.\n\n", r.Rounds, r.CPU)
+	fmt.Fprintf(&b, "# Submission\n\nThe time from the start of `submit --nodes 2` until sbatch has accepted the job. Median of %d.\n%s.\n\n", r.Rounds, r.CPU)
 	fmt.Fprintf(&b, "| | seconds | limit |\n|---|--:|--:|\n")
 	for _, row := range r.Rows {
 		limit := ""

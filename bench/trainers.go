@@ -158,25 +158,27 @@ func medians(all []measurement) measurement {
 func (r trainerReport) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# The trainer\n\n")
-	fmt.Fprintf(&b, "Training loops on 10,000 random images in memory, shuffled, %d a rank and step, Adam, the loss logged every 50 steps; one core a rank; median of %d rounds of\n"+
-		"%d steps, taken in turn. %s, load average before: %s.%s\n\n", r.Batch, r.Rounds, r.Steps, r.CPU, r.Load, busy(r.Load))
-	fmt.Fprintf(&b, "A CNN of 421,642 parameters:\n\n| ranks | | images/s | ms a step | CPU ms a step | gonbatch is |\n|--:|---|--:|--:|--:|--:|\n")
+	fmt.Fprintf(&b, "Training loops over 10,000 shuffled random images in memory: %d images per rank and step, Adam, one\n"+
+		"core per rank, the loss logged every 50 steps. Median of %d rounds of %d steps. The contenders take\n"+
+		"turns. %s, load average before: %s.%s\n\n", r.Batch, r.Rounds, r.Steps, r.CPU, r.Load, busy(r.Load))
+	fmt.Fprintf(&b, "A CNN with 421,642 parameters:\n\n| ranks | | images/s | ms a step | CPU ms a step | gonbatch is |\n|--:|---|--:|--:|--:|--:|\n")
 	for i, row := range r.Loops {
 		if row.Model == "cnn" {
 			m, ours := row.Median, r.Loops[i/2*2].Median.ImagesPerSecond
 			fmt.Fprintf(&b, "| %d | %s | %.0f | %.2f | %.2f | %.2f x |\n", row.Ranks, row.fullName(), m.ImagesPerSecond, m.MillisPerStep, m.CPUPerStep, ours/m.ImagesPerSecond)
 		}
 	}
-	fmt.Fprintf(&b, "\nWhat a trainer costs over a loop written by hand, with the same loader and a linear model: in one process the two take turns step by step, so that other\n"+
-		"programs slow both down. The medians of the differences and of the CNN's step above:\n\n| ranks | | us a step | of the CNN's step |\n|--:|---|--:|--:|\n")
+	fmt.Fprintf(&b, "\nThe cost of a trainer compared with a hand-written loop, with the same loader and a linear model. The\n"+
+		"two take turns step by step in one process, so that other programs slow down both. The table has the\n"+
+		"medians of the differences, and their part of the CNN's step above:\n\n| ranks | | us a step | of the CNN's step |\n|--:|---|--:|--:|\n")
 	for i, row := range r.Loops {
 		if row.Model == "linear" {
 			over, step := row.Median.Over, r.Loops[i-len(r.Loops)/2].Median.MillisPerStep
 			fmt.Fprintf(&b, "| %d | %s | %.0f | %.2f %% |\n", row.Ranks, row.fullName(), 1000*over, 100*over/step)
 		}
 	}
-	fmt.Fprintf(&b, "\nWhat a training feels of a checkpoint (not of the first, whose memory is new), where the files are written on the same core; the CNN with Adam's state is 5 MB,\n"+
-		"the other model 500 MB:\n\n| model | ms a step | stands still, ms | longer in all until it is written, ms |\n|---|--:|--:|--:|\n")
+	fmt.Fprintf(&b, "\nThe cost of a checkpoint, except the first, which allocates its memory. The files are written on the\n"+
+		"same core. The CNN with Adam's state has 5 MB, the other model 500 MB:\n\n| model | ms a step | pause, ms | total delay until it is written, ms |\n|---|--:|--:|--:|\n")
 	for _, row := range r.Checkpoints {
 		fmt.Fprintf(&b, "| %s | %.1f | %.1f | %.1f |\n", row.Model, row.Median.MillisPerStep, row.Median.Stall, row.Median.Extra)
 	}

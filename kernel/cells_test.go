@@ -34,6 +34,7 @@ func TestCells(t *testing.T) {
 		{name: "unknown magic", code: "%nothing\n", status: "error", ename: "MagicError", value: "line 1: unknown magic %nothing", text: "Cell ["},
 		{name: "marks only", code: "% \n! \n6 * 7", status: "ok", text: "result text/plain: 42"},
 		{name: "tabs", code: "%exec\tforty\nfunc forty() { fmt.Println(40) }", status: "ok", text: "40\n"},
+		{name: "exec alone", code: "%exec forty", status: "ok", text: "40\n"},
 		{name: "panic", code: "%%\npanic(\"boom\")", status: "error", ename: "panic", value: "boom", text: "goroutine 1"},
 		{name: "compile error", code: "%%\nx := nothing", status: "error", ename: "CompileError", value: "line 2: undefined: nothing", text: "] line 2"},
 		{name: "interrupted shell", code: "!sleep 600; echo after", status: "error", ename: "Interrupted"},

@@ -15,6 +15,7 @@ var frontEndsScript string
 // TestFrontEnds: front ends that are silent, malformed or stopped keep the others from nothing, and
 // cost little memory.
 func TestFrontEnds(t *testing.T) {
+	t.Parallel() // It mostly waits for the kernel to give up a client.
 	cmd := exec.Command(jupyter.Python(t), "-c", frontEndsScript)
 	cmd.Env = append(os.Environ(), append(kernelEnv(t), "TMPDIR="+t.TempDir())...)
 	if out, err := cmd.CombinedOutput(); err != nil || string(out[max(0, len(out)-3):]) != "ok\n" {

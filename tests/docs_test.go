@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -142,6 +143,31 @@ func TestLinks(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			} else if heading != "" && !hasHeading(page.Read(t, target), heading) {
 				t.Errorf("%s: %s has no heading %s", name, target, heading)
+			}
+		}
+	}
+}
+
+// testNames are the tests of a file.
+var testNames = regexp.MustCompile(`(?m)^func Test\w+`)
+
+// named is a go test command in a page that names tests.
+var named = regexp.MustCompile("go test \\./([a-z/]+) -run '?([^` ']+)")
+
+// TestNamedTests finds go test commands in the project's pages that would run nothing.
+func TestNamedTests(t *testing.T) {
+	for _, name := range page.All(t) {
+		for _, match := range named.FindAllStringSubmatch(page.Read(t, name), -1) {
+			files, err := filepath.Glob(filepath.Join(page.Root(t), match[1], "*_test.go"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var tests []string
+			for _, file := range files {
+				tests = append(tests, testNames.FindAllString(read(t, file), -1)...)
+			}
+			if !slices.ContainsFunc(tests, regexp.MustCompile(match[2]).MatchString) {
+				t.Errorf("%s: %s: there is no such test", name, match[0])
 			}
 		}
 	}

@@ -77,14 +77,16 @@ func run(rounds int) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("# Kernels\n\nSeconds as a client sees them: %s\nMedian of %d sessions of each, in turns. %s.\n\n", meaning, rounds, on)
+	fmt.Printf("# Kernels\n\nSeconds that a client waits for: %s\nMedian of %d sessions of each kernel; they take turns. %s.\n\n", meaning, rounds, on)
 	return printTable(seconds)
 }
 
 // meaning says what the columns are.
-const meaning = `from the start of the kernel until it answers; the session's first cell, and one that was changed after it;
-one that was changed and runs a GoMLX program on XLA, and what that costs of a processor; the first completion of a standard package, the next one, and one within GoMLX.
-Empty is what a kernel does not have, or did not answer ten times. Cells of GoNB have a complete go.mod and no automatic go get.`
+const meaning = `the start of the kernel until it answers; the session's first
+cell, and a changed cell after it; a changed cell that runs a GoMLX program on XLA, and its CPU time;
+the first completion in a standard package, the next one, and one in GoMLX. A field is empty if a
+kernel lacks the feature, or didn't answer ten times. GoNB's cells have a complete go.mod and no
+automatic go get.`
 
 // machine names the processor, and how busy it was with other things.
 func machine() (string, error) {

@@ -65,6 +65,8 @@ func TestPrepare(t *testing.T) {
 		{name: "writefile", code: "%%writefile a\n!x", want: "%%writefile a\n!x"},
 		{name: "known magics", code: "%env A B\n%ls\n% \n%", want: "%env A B\n%ls\n\n%"},
 		{name: "may fail", code: "%allow_fail\n!false", want: "\n!/s 2 /bin/bash -c false", allow: true},
+		{name: "exec", code: "%exec f -n 1\nfunc f() {}", want: "%exec f -n 1\nfunc f() {}"},
+		{name: "exec alone", code: "%time\n%exec f -n \"a b\"", want: "\nfunc main() { os.Args = append(os.Args[:1], []string{\"-n\", \"a b\"}...); flag.Parse(); f(); }"},
 		{name: "unknown magic", code: "var x int\n%nothing bar", want: "var x int\n%nothing bar", err: "line 2: unknown magic %nothing: %help lists them"},
 		{name: "misspelled keep", code: "%kep x", want: "%kep x", err: "unknown magic %kep: did you mean %keep?"},
 		{name: "misspelled result", code: "%resul", want: "%resul", err: "did you mean %result?"},

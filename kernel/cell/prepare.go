@@ -49,13 +49,14 @@ type preparer struct {
 	status string
 	lines  []string
 	file   gocell.File
+	hasGo  bool
 }
 
 // Prepare wraps the shell commands of a cell in the program status, which is called as STATUS LINE
 // COMMAND...
 func Prepare(code, status string) Prepared {
 	c := gocell.Parse(code)
-	p := preparer{lines: slices.Clone(c.Lines), status: status, file: c.File()}
+	p := preparer{lines: slices.Clone(c.Lines), status: status, file: c.File(), hasGo: c.FirstGo() >= 0}
 	if c.Program != nil {
 		p.program(c)
 	}
@@ -114,11 +115,20 @@ func (p *preparer) call(call gocell.Call) error {
 	default:
 		p.Reset = p.Reset || m.Name == gocell.Reset && len(call.Args()) == 0
 		text = strings.TrimSpace(m.Name + " " + call.Rest())
+		if m.Name == gocell.Exec && !p.hasGo {
+			text = execAlone(call.Args())
+		}
 	}
 	// GoNB sees a magic as one line.
 	clear(p.lines[call.Line-1 : call.End])
 	p.lines[call.Line-1] = text
 	return nil
+}
+
+// execAlone is the program of an %exec in a cell without Go, where GoNB would run nothing. The last
+// semicolon keeps the call from being the cell's value.
+func execAlone(args []string) string {
+	return fmt.Sprintf("func main() { os.Args = append(os.Args[:1], %#v...); flag.Parse(); %s(); }", args[1:], args[0])
 }
 
 // command wraps a shell command.

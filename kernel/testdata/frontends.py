@@ -1,5 +1,6 @@
 """Several front ends of one kernel gonbatch, of which some misbehave. Prints "ok", or fails with what was wrong."""
 
+import atexit
 import glob
 import signal
 import socket
@@ -84,6 +85,7 @@ malformed.sendall(greeting + b"\x04" + bytes([len(ready)]) + ready + b"\x00\x05a
 second = subprocess.Popen(
     [sys.executable, "-c", SECOND, manager.connection_file], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
 )
+atexit.register(second.kill)  # It may be stopped.
 second.stdin.write('!echo "second"\n')
 check(second.stdout.readline() == "second\n", "the second front end is not served")
 

@@ -19,8 +19,8 @@ type Options struct {
 	// Queue is how much may wait for a client before it has to be waited for, in bytes: 32 MiB. A
 	// client that is sent as much again without that is disconnected.
 	Queue int64
-	// Stall is how long a client whose queue is full may read nothing until it is disconnected: 5
-	// s.
+	// Stall is how long a client whose queue is full may read nothing until it is disconnected: 30
+	// s. On a busy machine a client that is well reads nothing for seconds.
 	Stall time.Duration
 	// Flush is how long Close waits for clients to read what was sent: 1 s.
 	Flush time.Duration
@@ -36,7 +36,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.Message, 256<<20)
 	setDefault(&o.Part, 30*time.Second)
 	setDefault(&o.Queue, 32<<20)
-	setDefault(&o.Stall, 5*time.Second)
+	setDefault(&o.Stall, 30*time.Second)
 	setDefault(&o.Flush, time.Second)
 	if o.Log == nil {
 		o.Log = func(error) {}

@@ -48,8 +48,8 @@ func Run(t *testing.T, environ []string, newFixture func(t *testing.T, shell sub
 	}
 }
 
-// whoAmI sets $rank, by whoever has started the program.
-var whoAmI = cluster.Shell() + "\nrank=$(rank)\nrank=${rank:-0}\n"
+// whoAmI sets $rank, whatever has started the program.
+var whoAmI = cluster.Shell() + "rank=$(rank)\nrank=${rank:-0}\n"
 
 // endsWell: all ranks run every step, each with a log of its own, and the run knows its end for ever.
 func endsWell(t *testing.T, j *job) {
