@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +22,28 @@ type Finding struct {
 	Err error
 	// Optional is set if the kernel runs without it.
 	Optional bool
+}
+
+// WriteFindings lists findings, and returns an error if the kernel can't run.
+func WriteFindings(w io.Writer, findings []Finding) error {
+	wrong := 0
+	for _, f := range findings {
+		mark, text := "ok     ", f.Found
+		switch {
+		case f.Err != nil && f.Optional:
+			mark, text = "missing", f.Err.Error()
+		case f.Err != nil:
+			mark, text = "WRONG  ", f.Err.Error()
+			wrong++
+		}
+		if _, err := fmt.Fprintf(w, "%s  %-18s %s\n", mark, f.Name, text); err != nil {
+			return err
+		}
+	}
+	if wrong > 0 {
+		return errors.New("the kernel cannot run: fix the items marked WRONG")
+	}
+	return nil
 }
 
 // Doctor looks at everything that a session needs, without starting one. Of opts it uses SourceDir,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 )
@@ -27,6 +28,8 @@ type InstallOptions struct {
 	// Prefix, if set, is a Python environment (its sys.prefix) for which to install: DataDir is
 	// Prefix/share/jupyter.
 	Prefix string
+	// SysPrefix installs for the Python environment of the python3 on PATH.
+	SysPrefix bool
 	// Program is the program that Jupyter starts as `PROGRAM kernel run --connection-file FILE`.
 	// Unset, it is this one.
 	Program string
@@ -114,6 +117,12 @@ func (o InstallOptions) dataDir() (string, error) {
 	switch {
 	case o.DataDir != "":
 		return filepath.Abs(o.DataDir)
+	case o.SysPrefix:
+		out, err := exec.Command("python3", "-c", "import sys; print(sys.prefix)").Output()
+		if err != nil {
+			return "", fmt.Errorf("--sys-prefix: ask python3 for its environment: %w: name it by --prefix", err)
+		}
+		return filepath.Join(strings.TrimSpace(string(out)), "share", "jupyter"), nil
 	case o.Prefix != "":
 		return filepath.Abs(filepath.Join(o.Prefix, "share", "jupyter"))
 	case o.Getenv("JUPYTER_DATA_DIR") != "":

@@ -1,6 +1,9 @@
 package submit
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // UsageError is a wrong option, wherever it was set.
 type UsageError struct{ Err error }
@@ -13,3 +16,24 @@ func (e UsageError) Unwrap() error { return e.Err }
 
 // Usagef is fmt.Errorf for a wrong option.
 func Usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
+
+// ExitCode is a program's own exit code where one failed, what a shell says of a signal, 2 for a wrong option,
+// else 1.
+func ExitCode(err error) int {
+	var job *JobError
+	var interrupt Interrupt
+	var usage UsageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &job) && job.Status.ExitCode != 0:
+		return job.Status.ExitCode
+	case errors.As(err, &job) && job.Status.Signal != 0:
+		return 128 + job.Status.Signal
+	case errors.As(err, &interrupt):
+		return interrupt.ExitCode()
+	case errors.As(err, &usage):
+		return 2
+	}
+	return 1
+}

@@ -77,3 +77,16 @@ func (s JobSpec) validateSecrets() error {
 	}
 	return errors.Join(errs...)
 }
+
+// ParseEnv reads variables NAME=VALUE, as --env takes them.
+func ParseEnv(list []string) (map[string]string, error) {
+	env := map[string]string{}
+	for _, text := range list {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok {
+			return nil, Usagef("--env=%q: give NAME=VALUE", text)
+		}
+		env[name] = value
+	}
+	return env, nil
+}

@@ -13,6 +13,7 @@ import (
 
 // TestSLURMContract runs the contract of schedulers on a real SLURM.
 func TestSLURMContract(t *testing.T) {
+	t.Parallel()
 	c := cluster.Start(t, cluster.Nodes(2))
 	schedulertest.Run(t, func(t *testing.T, shell submit.Shell) schedulertest.Fixture {
 		shell.Environ = slices.Concat(os.Environ(), c.Env())

@@ -43,28 +43,7 @@ func execute(ctx context.Context, a *app, args []string) int {
 	if err != nil && !errors.Is(err, build.ErrBuild) { // the compiler has said it
 		fmt.Fprintln(a.Err, "submit:", err)
 	}
-	return exitCode(err)
-}
-
-// exitCode is a program's own exit code where one failed, what a shell says of a signal, 2 for a wrong option,
-// else 1.
-func exitCode(err error) int {
-	var job *submit.JobError
-	var interrupt submit.Interrupt
-	var usage submit.UsageError
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, &job) && job.Status.ExitCode != 0:
-		return job.Status.ExitCode
-	case errors.As(err, &job) && job.Status.Signal != 0:
-		return 128 + job.Status.Signal
-	case errors.As(err, &interrupt):
-		return interrupt.ExitCode()
-	case errors.As(err, &usage):
-		return 2
-	}
-	return 1
+	return submit.ExitCode(err)
 }
 
 // flagError says in words what a flag's value must be; the library's own error has strconv's.

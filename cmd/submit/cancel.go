@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"gonbatch/submit/report"
 
 	"github.com/spf13/cobra"
 )
@@ -12,21 +12,18 @@ func newCancelCommand(a *app) *cobra.Command {
 		Short: "Cancel a run's job",
 		Long:  "cancel ends a run's job. The run directory stays; \"submit resume\" starts the run again.\n\n" + aboutRun,
 		Args:  oneArg("RUN"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			runs, r, err := a.findRun(cmd, args[0])
-			if err != nil {
-				return err
-			}
-			job, ended, err := runs.Cancel(cmd.Context(), r)
-			switch {
-			case err != nil:
-			case ended != nil:
-				_, err = fmt.Fprintf(a.Out, "%s has ended: %s\n", job, ended)
-			default:
-				_, err = fmt.Fprintf(a.Out, "%s: cancelled\nrun directory: %s\n", job, r.Dir.Path())
-			}
+	}
+	asJSON := addJSON(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		runs, r, err := a.findRun(cmd, args[0])
+		if err != nil {
 			return err
-		},
+		}
+		cancelled, err := runs.Cancel(cmd.Context(), r)
+		if err != nil {
+			return err
+		}
+		return report.Write(a.Out, *asJSON, cancelled)
 	}
 	addRunRoot(cmd)
 	return cmd

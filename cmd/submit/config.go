@@ -1,7 +1,6 @@
 package main
 
 import (
-	"gonbatch/submit/config"
 	"gonbatch/submit/report"
 	"path/filepath"
 
@@ -16,8 +15,6 @@ func newConfigCommand(a *app) *cobra.Command {
 		Args:  cobra.MaximumNArgs(1),
 	}
 	opts.addFlags(cmd.Flags())
-	asJSON := cmd.Flags().Bool("json", false, "print JSON, as docs/json.md describes it")
-	annotate(cmd.Flags(), config.FlagOnly, "json")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		start := "."
 		if len(args) == 1 {
@@ -27,7 +24,7 @@ func newConfigCommand(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return report.Write(a.Out, *asJSON, report.Config{Version: report.Version, Settings: cfg.Settings, Files: append([]string{}, cfg.Files...)})
+		return report.Write(a.Out, opts.JSON, report.Config{Version: report.Version, Settings: cfg.Settings, Files: append([]string{}, cfg.Files...)})
 	}
 	return cmd
 }

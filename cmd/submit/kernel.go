@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -40,17 +37,8 @@ func (p *kernelPlace) addFlags(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("user", "prefix", "sys-prefix")
 }
 
-func (p *kernelPlace) options(a *app) (kernel.InstallOptions, error) {
-	opts := kernel.InstallOptions{Prefix: p.prefix, Getenv: a.Getenv}
-	if !p.sysPrefix {
-		return opts, nil
-	}
-	out, err := exec.Command("python3", "-c", "import sys; print(sys.prefix)").Output()
-	if err != nil {
-		return opts, fmt.Errorf("--sys-prefix: ask python3 for its environment: %w: name it by --prefix", err)
-	}
-	opts.Prefix = strings.TrimSpace(string(out))
-	return opts, nil
+func (p *kernelPlace) options(a *app) kernel.InstallOptions {
+	return kernel.InstallOptions{Prefix: p.prefix, SysPrefix: p.sysPrefix, Getenv: a.Getenv}
 }
 
 func newKernelUninstallCommand(a *app) *cobra.Command {
@@ -61,11 +49,7 @@ func newKernelUninstallCommand(a *app) *cobra.Command {
 uses too, in your cache (gonbatch's source, XLA's plugin, Go modules), and the history of cells, in
 your state folder.`,
 		RunE: func(*cobra.Command, []string) error {
-			opts, err := place.options(a)
-			if err != nil {
-				return err
-			}
-			dir, err := kernel.Uninstall(opts)
+			dir, err := kernel.Uninstall(place.options(a))
 			if err != nil {
 				return err
 			}
@@ -85,22 +69,7 @@ func newKernelDoctorCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			wrong := 0
-			for _, f := range kernel.Doctor(opts) {
-				mark, text := "ok     ", f.Found
-				switch {
-				case f.Err != nil && f.Optional:
-					mark, text = "missing", f.Err.Error()
-				case f.Err != nil:
-					mark, text = "WRONG  ", f.Err.Error()
-					wrong++
-				}
-				fmt.Fprintf(a.Out, "%s  %-18s %s\n", mark, f.Name, text)
-			}
-			if wrong > 0 {
-				return errors.New("the kernel cannot run: fix the items marked WRONG")
-			}
-			return nil
+			return kernel.WriteFindings(a.Out, kernel.Doctor(opts))
 		},
 	}
 }

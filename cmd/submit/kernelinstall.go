@@ -33,11 +33,7 @@ and needs no network. To repair an installation, install again.`,
 }
 
 func runKernelInstall(ctx context.Context, a *app, opts kernelInstall) error {
-	spec, err := opts.place.options(a)
-	if err != nil {
-		return err
-	}
-	setup := kernel.Setup{Spec: spec, SpecOnly: opts.specOnly, Wait: opts.wait, Environ: a.Environ, Progress: a.Err}
+	setup := kernel.Setup{Spec: opts.place.options(a), SpecOnly: opts.specOnly, Wait: opts.wait, Environ: a.Environ, Progress: a.Err}
 	dir, err := setup.Install(ctx, a.sourceDir)
 	if err != nil {
 		return err

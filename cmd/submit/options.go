@@ -25,6 +25,7 @@ type submitOptions struct {
 	Env                      []string
 	RunRoot                  string
 	DryRun, NoSubmit, Follow bool
+	JSON                     bool
 	// From, FromRun and Of are for run.Request and its notebook.
 	From, FromRun, Of string
 
@@ -60,9 +61,10 @@ func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.DryRun, "dry-run", false, "print the batch script without writing anything")
 	fs.BoolVar(&o.NoSubmit, "no-submit", false, "create the run directory and print the sbatch command without running it")
 	fs.BoolVarP(&o.Follow, "follow", "F", false, "show rank 0's log until the job ends, and exit with the job's status")
-	annotate(fs, config.FlagOnly, "dry-run", "no-submit", "cell", "param", "params-file", "from", "from-run", "of")
+	fs.BoolVar(&o.JSON, "json", false, jsonUsage)
+	annotate(fs, config.FlagOnly, "json", "dry-run", "no-submit", "cell", "param", "params-file", "from", "from-run", "of")
 	annotate(fs, config.Path, "template", "run-root")
-	annotate(fs, resumable, "tasks", "follow", "no-submit")
+	annotate(fs, resumable, "tasks", "follow", "no-submit", "json")
 }
 
 // addJobFlags declares those that are fields of the job as they are. Its values are the defaults.
@@ -184,7 +186,7 @@ func (o *submitOptions) request(a *app) (req run.Request, err error) {
 		return req, err
 	}
 	req.Notebook.Of = o.Of
-	req.Job.Env, err = parseEnv(o.Env)
+	req.Job.Env, err = submit.ParseEnv(o.Env)
 	switch {
 	case o.Local:
 		req.Scheduler = local.New(a.Shell, run.Locate)
@@ -193,16 +195,4 @@ func (o *submitOptions) request(a *app) (req run.Request, err error) {
 		req.Job.TasksPerNode = o.Job.GPUs.Count
 	}
 	return req, err
-}
-
-func parseEnv(list []string) (map[string]string, error) {
-	env := map[string]string{}
-	for _, text := range list {
-		name, value, ok := strings.Cut(text, "=")
-		if !ok {
-			return nil, submit.Usagef("--env=%q: give NAME=VALUE", text)
-		}
-		env[name] = value
-	}
-	return env, nil
 }

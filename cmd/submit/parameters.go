@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"gonbatch/submit/export"
 	"gonbatch/submit/stage"
 
 	"github.com/spf13/pflag"
@@ -15,8 +13,6 @@ type exportOptions struct {
 	// Params are NAME=VALUE; they win over what ParamsFile has.
 	Params     []string
 	ParamsFile string
-	// Script asks for one file.
-	Script bool
 }
 
 // addFlags declares the flags, for the command that does verb.
@@ -29,14 +25,5 @@ func (o *exportOptions) addFlags(fs *pflag.FlagSet, verb string) {
 // notebook is the notebook at path, with what o says of its programs.
 func (o exportOptions) notebook(path string) (stage.Notebook, error) {
 	values, err := stage.Parameters(o.ParamsFile, o.Params)
-	return stage.Notebook{Path: path, Cells: o.Cells, Parameters: values, Script: o.Script}, err
-}
-
-// export reads and exports the notebook at path.
-func (o exportOptions) export(ctx context.Context, a *app, path string) (*export.Module, error) {
-	nb, err := o.notebook(path)
-	if err != nil {
-		return nil, err
-	}
-	return nb.Export(ctx, a.Shell)
+	return stage.Notebook{Path: path, Cells: o.Cells, Parameters: values}, err
 }

@@ -21,9 +21,9 @@ func newRecorderCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{Use: "recorder", Short: "Write executed.ipynb in a job", Hidden: true}
 	cmd.AddCommand(
 		&cobra.Command{
-			Use: "serve RUNDIR", Short: "Print a socket's path, and record what programs send to it until the job ends", Args: oneArg("RUNDIR"),
+			Use: "serve RUNDIR JOB", Short: "Print a socket's path, and record what programs send to it until the job ends", Args: cobra.ExactArgs(2),
 			RunE: func(_ *cobra.Command, args []string) error {
-				return executed.Serve(a.Shell, rundir.At(args[0]), a.Getenv("SLURM_JOB_ID"))
+				return executed.Serve(a.Shell, rundir.At(args[0]), args[1])
 			},
 		},
 		&cobra.Command{

@@ -47,7 +47,7 @@ func (a *app) status(cmd *cobra.Command, args []string) (report.Report, error) {
 	return a.runs(root).List(cmd.Context())
 }
 
+const jsonUsage = "print JSON, as docs/json.md describes it"
+
 // addJSON declares --json.
-func addJSON(cmd *cobra.Command) *bool {
-	return cmd.Flags().Bool("json", false, "print JSON, as docs/json.md describes it")
-}
+func addJSON(cmd *cobra.Command) *bool { return cmd.Flags().Bool("json", false, jsonUsage) }

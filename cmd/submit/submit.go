@@ -7,6 +7,7 @@ import (
 	"al.essio.dev/pkg/shellescape"
 
 	"gonbatch/submit"
+	"gonbatch/submit/report"
 	"gonbatch/submit/run"
 )
 
@@ -37,27 +38,31 @@ func runSubmit(ctx context.Context, a *app, o *submitOptions) error {
 // attend says what became of a submission and what to do next by command, and stays with the job if
 // that runs here, or that is asked for.
 func attend(ctx context.Context, runs *run.Runs, s run.Started, o *submitOptions, command func(words ...string) string) error {
-	dir := s.Spec.RunDir
-	if batch, ok := s.Scheduler.(submit.Batch); ok && o.NoSubmit {
-		queue := batch.QueueCommand(s.Spec)
-		_, err := fmt.Fprintf(runs.Out, "run directory: %s\nqueue it with:  %s\n", dir.Path(), queue)
+	said := s.Report()
+	batch, isBatch := s.Scheduler.(submit.Batch)
+	switch {
+	case isBatch && o.NoSubmit:
+		said.Queue = batch.QueueCommand(s.Spec)
+	case isBatch && !o.Follow && ctx.Err() == nil:
+		said.Follow = command("logs", "-f", said.Job)
+	}
+	if err := report.Write(runs.Out, o.JSON, said); err != nil {
 		return err
 	}
-	if _, ok := s.Scheduler.(submit.Foreground); ok {
+	switch {
+	case !isBatch:
 		if err := runs.Attend(ctx, s); err != nil {
 			return err
 		}
-		return run.Describe(runs.Out, dir)
-	}
-	fmt.Fprintf(runs.Out, "job %s: %s on %d nodes, %d ranks\nrun directory: %s\n", s.Job.ID, s.Spec.Name, s.Spec.Nodes, s.Spec.Tasks(), dir.Path())
-	if ctx.Err() != nil {
-		return fmt.Errorf("%w; the job is queued all the same; end it with: %s", context.Cause(ctx), command("cancel", string(s.Job.ID)))
-	}
-	if o.Follow {
+		return run.Describe(runs.Out, s.Spec.RunDir)
+	case o.NoSubmit:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w; the job is queued all the same; end it with: %s", context.Cause(ctx), command("cancel", said.Job))
+	case o.Follow:
 		return runs.Attend(ctx, s)
 	}
-	_, err := fmt.Fprintf(runs.Out, "follow it:     %s\n", command("logs", "-f", string(s.Job.ID)))
-	return err
+	return nil
 }
 
 // command is a submit command line for a person to type, that finds the same runs.

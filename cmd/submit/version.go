@@ -1,20 +1,19 @@
 package main
 
 import (
-	"fmt"
 	"runtime"
 
 	"github.com/spf13/cobra"
 
+	"gonbatch/submit/report"
 	"gonbatch/submit/stage"
 )
 
 func newVersionCommand(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(a.Out, "submit %s, %s\n", stage.Version(), runtime.Version())
-			return err
-		},
+	cmd := &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs}
+	asJSON := addJSON(cmd)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		return report.Write(a.Out, *asJSON, report.Program{Version: report.Version, Submit: stage.Version(), Go: runtime.Version()})
 	}
+	return cmd
 }

@@ -47,7 +47,7 @@ func textCard(s state) string {
 func (s state) history() string {
 	var parts []string
 	if cells := s.Run.Cells; cells.All > 1 {
-		parts = append(parts, fmt.Sprintf("programs: %d of %d finished", cells.Finished, cells.All))
+		parts = append(parts, fmt.Sprintf("cells: %d of %d finished", cells.Finished, cells.All))
 	}
 	if s.Run.Restarts > 0 {
 		parts = append(parts, fmt.Sprintf("restarts: %d", s.Run.Restarts))

@@ -66,7 +66,7 @@ func TestCard(t *testing.T) {
 		t.Errorf("state %+v", s)
 	}
 	card := newCard(s)
-	want := "job 7: running on n[1-2]\nprograms: 1 of 2 finished, restarts: 1\n" +
+	want := "job 7: running on n[1-2]\ncells: 1 of 2 finished, restarts: 1\n" +
 		"[###############---------------] epoch 1/1  step 2/4  3s left\nstep 2, acc NaN, train/loss 1.5\n" +
 		"rank 0 on n1, CPUs 0-3, 1 cpu device: running\nrank 1 on n2, CPUs 0-3, 1 cpu device: running\n" +
 		strings.Repeat("| old\n", 5) + "| epoch 1/1  step 2/4  loss 1.5000  77 examples/s  3s left\n| bar 2\n| <b>last</b>\n" +

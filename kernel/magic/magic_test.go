@@ -71,8 +71,7 @@ case "$1" in
   cancel) [ "$2" != 404 ] || { echo "submit: no run is called 404" >&2; exit 1; }; echo "failed" >"$here/end"; echo "job 7 is cancelled" ;;
   *)
     for word; do case "$word" in *.ipynb) cp "$word" "$here/notebook" ;; refuse) echo "submit: refused" >&2; exit 2 ;; esac; done
-    echo "job 7: mnist on 2 nodes, 2 ranks"
-    echo "run directory: $here/run" ;;
+    echo '{"version":1,"run":"mnist-1","directory":"'"$here/run"'","scheduler":"slurm","job":"7","name":"mnist","nodes":2,"ranks":2}' ;;
 esac
 `
 
@@ -100,16 +99,16 @@ func TestRun(t *testing.T) {
 	}{
 		{
 			name: "submit", call: Call{Name: "submit", Args: `--nodes 2 -p "a=b c" -- -epochs 3`}, cells: []string{"var x int", "%%\nx++"},
-			args: `--name notebook --of notebook.ipynb --nodes 2 -p a=b c .session-*.ipynb -- -epochs 3`, text: "submitting this session: 2 cells",
+			args: `--json --name notebook --of notebook.ipynb --nodes 2 -p a=b c .session-*.ipynb -- -epochs 3`, text: "submitting this session: 2 cells",
 		},
 		{
 			name: "with values of a result", call: Call{Name: "submit"}, cells: []string{"%%\n1", "%result 6 as r\nr.Metrics()"},
 			text: "left out, since a job has no values of %result: cell 2 (it uses r)\nsubmitting this session: 1 cells",
 		},
-		{name: "with a name", call: Call{Name: "submit", Args: "--name mine"}, cells: []string{"%%\n1"}, args: "--of notebook.ipynb --name mine .session-*.ipynb"},
+		{name: "with a name", call: Call{Name: "submit", Args: "--name mine"}, cells: []string{"%%\n1"}, args: "--json --of notebook.ipynb --name mine .session-*.ipynb"},
 		{
 			name: "one cell", call: Call{Name: "%submit", Args: "--nodes 1", Body: "x++"}, cells: []string{"var x int", "%submit"},
-			args: "--name notebook --cell 2 --nodes 1 .session-*.ipynb", text: "with the declarations of 1 others",
+			args: "--json --name notebook --cell 2 --nodes 1 .session-*.ipynb", text: "with the declarations of 1 others",
 		},
 		{name: "nothing to submit", call: Call{Name: "submit"}, cells: []string{"%submit"}, err: "no cell of this session has run"},
 		{name: "no file", call: Call{Name: "submit", Args: "--saved"}, err: "does not tell which file"},

@@ -3,20 +3,20 @@ package magic
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"gonbatch/submit/report"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/google/shlex"
-
-	"gonbatch/internal/rundir"
 )
 
 // Job is a job that was submitted.
@@ -140,11 +140,6 @@ func (m *Magics) getenv(name string) string {
 	return ""
 }
 
-var (
-	jobLine = regexp.MustCompile(`^job (\S+): `)
-	runLine = regexp.MustCompile(`^run directory: (.+)$`)
-)
-
 // start runs the submit command with a notebook, and then shows the card of the job that it made.
 func (m *Magics) start(ctx context.Context, s Session, words []string, file string) error {
 	args := append([]string{}, words...)
@@ -153,17 +148,16 @@ func (m *Magics) start(ctx context.Context, s Session, words []string, file stri
 		at = len(args)
 	}
 	var job Job
-	err := m.run(ctx, s, slices.Insert(args, at, file), func(line string) {
-		if found := jobLine.FindStringSubmatch(line); found != nil {
-			job.ID = found[1]
+	err := m.run(ctx, s, append([]string{"--json"}, slices.Insert(args, at, file)...), func(line string) string {
+		var said report.Submission
+		if job.ID != "" || json.Unmarshal([]byte(line), &said) != nil || said.Run == "" {
+			return line
 		}
-		if found := runLine.FindStringSubmatch(line); found != nil {
-			job.Dir = found[1]
-		}
+		job = Job{ID: cmp.Or(said.Job, said.Run), Dir: said.Directory}
+		var text strings.Builder
+		_ = said.Text(&text) // A Builder takes everything.
+		return text.String()
 	})
-	if job.Dir != "" && job.ID == "" {
-		job.ID = rundir.At(job.Dir).Name()
-	}
 	if job.ID != "" {
 		m.remember(job)
 		m.follow(ctx, s, job)
@@ -171,9 +165,9 @@ func (m *Magics) start(ctx context.Context, s Session, words []string, file stri
 	return err
 }
 
-// run runs the submit command; each line that it prints is the cell's, and is handed to look. An
-// interrupt ends it.
-func (m *Magics) run(ctx context.Context, s Session, args []string, look func(line string)) error {
+// run runs the submit command; each line that it prints is the cell's, as show makes it. An interrupt
+// ends it.
+func (m *Magics) run(ctx context.Context, s Session, args []string, show func(line string) string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, m.opts.Program, args...)
@@ -192,8 +186,7 @@ func (m *Magics) run(ctx context.Context, s Session, args []string, look func(li
 	for lines := bufio.NewReader(out); ; {
 		line, err := lines.ReadString('\n')
 		if line != "" {
-			s.Print(line)
-			look(strings.TrimRight(line, "\n"))
+			s.Print(show(line))
 		}
 		if err != nil {
 			break

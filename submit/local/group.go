@@ -21,19 +21,21 @@ type stop func(group int)
 // terminate tells all processes of a group.
 func terminate(group int) { _ = syscall.Kill(-group, syscall.SIGTERM) }
 
-// tellMPIRun tells mpirun alone, which would kill its ranks at a SIGTERM but passes this signal on to them: to launch.sh, which makes
-// a SIGTERM of it.
+// tellMPIRun tells mpirun alone, which would kill its ranks at a SIGTERM but passes this signal on
+// to them: to launch.sh, which makes a SIGTERM of it.
 func tellMPIRun(group int) { _ = syscall.Kill(group, syscall.SIGUSR1) }
 
-// runGroup runs cmd in a process group of its own and returns its exit code: 128 plus the signal that ended it, as a
-// shell says. When ctx ends, the group is told to stop by tell; it is killed after a grace time, or at once by another
-// interrupt. All that is left of the group when cmd has ended is killed, and cmd gets SIGTERM if this process dies.
+// runGroup runs cmd in a process group of its own and returns its exit code: 128 plus the signal
+// that ended it, as a shell says. When ctx ends, the group is told to stop by tell; it is killed
+// after a grace time, or at once by another interrupt. All that is left of the group when cmd has
+// ended is killed, and cmd gets SIGTERM if this process dies.
 func runGroup(ctx context.Context, cmd *exec.Cmd, tell stop) (int, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	cmd.WaitDelay = time.Second
 	started, done := make(chan error, 1), make(chan error, 1)
 	go func() {
-		// The kernel sends Pdeathsig when the thread that started the process ends, so the thread stays with it.
+		// The kernel sends Pdeathsig when the thread that started the process ends, so the thread
+		// stays with it.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -50,7 +52,8 @@ func runGroup(ctx context.Context, cmd *exec.Cmd, tell stop) (int, error) {
 	return exitCode(waitGroup(ctx, group, tell, done))
 }
 
-// retell is how long a group may go on before it is told to stop once more: a program that was just starting did not hear it.
+// retell is how long a group may go on before it is told to stop once more: a program that was just
+// starting did not hear it.
 const retell = 5 * time.Second
 
 // waitGroup waits for the end of a process group's leader, and ends the group when ctx ends.
@@ -79,7 +82,8 @@ func waitGroup(ctx context.Context, group int, tell stop, done <-chan error) err
 	}
 }
 
-// exitCode makes an exit code of what Wait returned; an error that says nothing about the process stays one.
+// exitCode makes an exit code of what Wait returned; an error that says nothing about the process
+// stays one.
 func exitCode(err error) (int, error) {
 	var exit *exec.ExitError
 	switch {

@@ -64,7 +64,8 @@ func parseFlavour(version string) (flavour, error) {
 	return "", fmt.Errorf("neither Open MPI's mpirun nor MPICH's: --version says %q; put one of them first on PATH", first)
 }
 
-// args are mpirun's arguments that start n ranks of a step. The programs place themselves on CPUs, so mpirun binds none.
+// args are mpirun's arguments that start n ranks of a step. The programs place themselves on CPUs,
+// so mpirun binds none.
 func (m mpirun) args(n int, launcher, step string) []string {
 	args := []string{"-n", strconv.Itoa(n)}
 	switch m.flavour {
@@ -79,8 +80,8 @@ func (m mpirun) args(n int, launcher, step string) []string {
 	return append(args, launcher, step)
 }
 
-// rankEnded finds the rank that ended a run in what Open MPI's mpirun ("process rank 1 with PID") and MPICH's say
-// ("EXIT CODE: 3" with "RANK 1").
+// rankEnded finds the rank that ended a run in what Open MPI's mpirun ("process rank 1 with PID")
+// and MPICH's say ("EXIT CODE: 3" with "RANK 1").
 var rankEnded = regexp.MustCompile(`(?i)process rank (\d+) with PID|BAD TERMINATION[^\n]*RANK (\d+)|Process name: \[\[\d+,\d+\],(\d+)\]`)
 
 // failedRank finds the rank that failed first, as mpirun says; 0 where it says nothing.

@@ -16,7 +16,8 @@ import (
 	"gonbatch/submit"
 )
 
-// saving is told to stop in its first start, in which rank 1 takes a second longer to save, and ends in its second.
+// saving is told to stop in its first start, in which rank 1 takes a second longer to save, and
+// ends in its second.
 const saving = `rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}
 echo "restart $GONBATCH_RESTARTS, requeue $GONBATCH_REQUEUE"
 [ "$GONBATCH_RESTARTS" = 0 ] || exit 0

@@ -23,15 +23,17 @@ type Runner struct {
 	Environ []string
 	// LookPath finds a command; nil is exec.LookPath.
 	LookPath func(string) (string, error)
-	// Drain, if it is set, returns once all that a step has put out is in its log: where that goes through a recorder, it comes late.
+	// Drain, if it is set, returns once all that a step has put out is in its log: where that goes
+	// through a recorder, it comes late.
 	Drain func()
 	// Locate adds to an error the place in the notebook where a rank failed, if it is set.
 	Locate func(*submit.JobError)
 }
 
-// Run runs the steps of spec, whose programs lie in spec.RunDir, one after the other, except those that an earlier Run has
-// finished. It blocks until all have ended or one failed, which gives a *submit.JobError. When ctx ends, the running step is told
-// to save and stop; one that has saved gives a *submit.JobError too, of the state submit.Stopped.
+// Run runs the steps of spec, whose programs lie in spec.RunDir, one after the other, except those
+// that an earlier Run has finished. It blocks until all have ended or one failed, which gives a
+// *submit.JobError. When ctx ends, the running step is told to save and stop; one that has saved
+// gives a *submit.JobError too, of the state submit.Stopped.
 func (r Runner) Run(ctx context.Context, spec submit.JobSpec) error {
 	out := &screen{out: r.Out}
 	r.Out = out
@@ -118,11 +120,13 @@ func (s *start) step(ctx context.Context, step rundir.Step) error {
 	return s.failed(code)
 }
 
-// takeStopped tells whether a rank has left the file that says that it was told to stop, and removes it.
+// takeStopped tells whether a rank has left the file that says that it was told to stop, and
+// removes it.
 func (s *start) takeStopped() bool { return os.Remove(s.stoppedFile()) == nil }
 
-// direct runs a step as one process: the only rank, or a shell command. What it prints is appended to rank 0's log, and shown. It goes
-// to the log without this process: what is printed when that has been killed must end nobody.
+// direct runs a step as one process: the only rank, or a shell command. What it prints is appended
+// to rank 0's log, and shown. It goes to the log without this process: what is printed when that
+// has been killed must end nobody.
 func (s *start) direct(ctx context.Context, step rundir.Step) (code int, err error) {
 	spec := s.spec
 	log, err := os.OpenFile(spec.RunDir.RankLog(0), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
@@ -142,7 +146,8 @@ func (s *start) direct(ctx context.Context, step rundir.Step) (code int, err err
 	return s.showing(func() (int, error) { return runGroup(ctx, cmd, terminate) })
 }
 
-// warnFull says that a log may lack a part of the output, where its disk is full. The programs run on: what they print is theirs to lose.
+// warnFull says that a log may lack a part of the output, where its disk is full. The programs run
+// on: what they print is theirs to lose.
 func (s *start) warnFull(log *os.File) {
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(log.Name(), &disk); err == nil && disk.Bavail == 0 {

@@ -6,8 +6,9 @@ import (
 	"syscall"
 )
 
-// screen shows what the programs print. One that is gone, as in "submit ... | head", must not end them before they are told
-// to stop, nor keep anything out of the logs, so it takes what it cannot show and remembers why.
+// screen shows what the programs print. One that is gone, as in "submit ... | head", must not end
+// them before they are told to stop, nor keep anything out of the logs, so it takes what it cannot
+// show and remembers why.
 type screen struct {
 	out io.Writer
 	err error // The first error, unless the reader is just gone.

@@ -23,7 +23,8 @@ func addShell(t *testing.T, spec *submit.JobSpec, name, script string) {
 	spec.Steps = append(spec.Steps, step)
 }
 
-// TestShellRunsOnce: a shell command runs once, with its own arguments only, also between programs of several ranks.
+// TestShellRunsOnce: a shell command runs once, with its own arguments only, also between programs
+// of several ranks.
 func TestShellRunsOnce(t *testing.T) {
 	for _, tasks := range []int{1, 2} {
 		spec := newSpec(t, tasks)

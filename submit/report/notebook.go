@@ -92,3 +92,20 @@ func (p Params) Text(w io.Writer) error {
 	}
 	return table(w, "set after --", rows)
 }
+
+// Export says how each cell of an exported notebook is started.
+type Export struct {
+	Version  int      `json:"version"`
+	Folder   string   `json:"folder"`
+	Commands []string `json:"commands"`
+}
+
+// Text lists the commands.
+func (e Export) Text(w io.Writer) error {
+	for _, command := range e.Commands {
+		if _, err := fmt.Fprintln(w, command); err != nil {
+			return err
+		}
+	}
+	return nil
+}

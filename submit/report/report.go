@@ -18,13 +18,12 @@ type Report interface {
 	Text(w io.Writer) error
 }
 
-// Write writes a report as JSON or as text.
+// Write writes a report as JSON, on one line, or as text.
 func Write(w io.Writer, asJSON bool, r Report) error {
 	if !asJSON {
 		return r.Text(w)
 	}
 	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
 	return encoder.Encode(r)
 }

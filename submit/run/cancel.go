@@ -7,40 +7,43 @@ import (
 
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
+	"gonbatch/submit/report"
 )
 
 // Cancel ends the run's job, and keeps that. A job that was still waiting has ended then; of one
-// that ran the scheduler says so later. One that has ended already is left alone: then ended is its
-// status. Where nothing can be written, as on a full disk, the job is ended all the same.
-func (rs *Runs) Cancel(ctx context.Context, r Run) (job submit.Job, ended *submit.Status, err error) {
+// that ran the scheduler says so later. One that has ended already is left alone. Where nothing can
+// be written, as on a full disk, the job is ended all the same.
+func (rs *Runs) Cancel(ctx context.Context, r Run) (c report.Cancellation, err error) {
 	lock, err := rs.lock(ctx, r.Dir)
 	switch {
 	case ctx.Err() != nil:
-		return job, nil, err
+		return c, err
 	case err != nil:
 		rs.WarnUnlessForbidden(err)
 	default:
 		defer func() { rs.WarnUnlessForbidden(lock.Release()) }()
 	}
 	if r, err = rs.open(r.Dir); err != nil {
-		return job, nil, err
+		return c, err
 	}
 	r, status, err := rs.look(ctx, r, nil)
 	if err != nil {
-		return job, nil, err
+		return c, err
 	}
-	job = r.Job()
+	job := r.Job()
+	c = report.Cancellation{Version: report.Version, Run: r.Dir.Name(), Directory: r.Dir.Path(), Job: string(job.ID), Title: job.String()}
 	switch {
 	case !r.taken():
-		return job, nil, errors.Join(r.unasked, fmt.Errorf("run %s is staged, not queued as far as is known here: there is nothing to cancel", r.Dir.Name()))
+		return c, errors.Join(r.unasked, fmt.Errorf("run %s is staged, not queued as far as is known here: there is nothing to cancel", r.Dir.Name()))
 	case status.State.Ended():
-		return job, &status, nil
+		c.Ended = status.String()
+		return c, nil
 	}
 	if err := r.Scheduler.Cancel(ctx, job); err != nil {
-		return job, nil, err
+		return c, err
 	}
 	rs.WarnUnlessForbidden(rs.recordCancel(ctx, r))
-	return job, nil, nil
+	return c, nil
 }
 
 // recordCancel keeps that the job was cancelled. Until its last processes are gone it may yet end

@@ -11,6 +11,7 @@ import (
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 	"gonbatch/submit/export"
+	"gonbatch/submit/report"
 	"gonbatch/submit/stage"
 )
 
@@ -34,6 +35,14 @@ type Started struct {
 	Scheduler submit.Scheduler
 	Spec      submit.JobSpec
 	Job       submit.Job
+}
+
+// Report says what became of a submission.
+func (s Started) Report() report.Submission {
+	return report.Submission{
+		Version: report.Version, Run: s.Spec.RunDir.Name(), Directory: s.Spec.RunDir.Path(), Scheduler: s.Scheduler.Name(), Job: string(s.Job.ID),
+		Name: s.Spec.Name, Nodes: s.Spec.Nodes, Ranks: s.Spec.Tasks(),
+	}
 }
 
 // Preview is the batch script of a notebook's job. It writes nothing, and compiles nothing.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"gonbatch/internal/cluster"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 	"gonbatch/submit/report"
@@ -46,8 +47,8 @@ func Run(t *testing.T, newFixture func(t *testing.T, shell submit.Shell) Fixture
 	}
 }
 
-// whoAmI sets $rank, by whoever has started the program.
-const whoAmI = "rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}\n"
+// whoAmI sets $rank, whatever has started the program.
+var whoAmI = cluster.Shell() + "rank=$(rank)\nrank=${rank:-0}\n"
 
 // endsWell: all ranks run every step, each with a log of its own, and the run knows its end for ever.
 func endsWell(t *testing.T, j *job) {
@@ -63,12 +64,14 @@ func endsWell(t *testing.T, j *job) {
 	if !strings.Contains(j.out.String(), "one 0\ntwo 0\n") {
 		t.Error("rank 0's log was not shown")
 	}
-	j.wants("completed", func(r report.Run) bool { return r.Ended && r.Restarts == 0 && r.Cells == report.Cells{All: 2, Finished: 2} })
+	j.wants("completed", func(r report.Run) bool {
+		return r.Ended && r.Restarts == 0 && r.Cells == report.Cells{All: 2, Finished: 2}
+	})
 	if _, err := j.runs.Resume(t.Context(), j.find(), keep, false); err == nil || !strings.Contains(err.Error(), "nothing left to do") {
 		t.Errorf("it can be resumed: %v", err)
 	}
-	if _, ended, err := j.runs.Cancel(t.Context(), j.find()); ended == nil || ended.State != submit.Completed || err != nil {
-		t.Errorf("cancelled after its end: %v, %v", ended, err)
+	if c, err := j.runs.Cancel(t.Context(), j.find()); c.Ended != "completed" || err != nil {
+		t.Errorf("cancelled after its end: %+v, %v", c, err)
 	}
 }
 
@@ -84,7 +87,9 @@ func fails(t *testing.T, j *job) {
 	if _, err := os.Stat(filepath.Join(j.workDir, "ran")); err == nil {
 		t.Error("the step after the failed one ran")
 	}
-	j.wants("failed", func(r report.Run) bool { return r.ExitCode != 0 && strings.Contains(r.Failure, "rank 1: panic: it broke") })
+	j.wants("failed", func(r report.Run) bool {
+		return r.ExitCode != 0 && strings.Contains(r.Failure, "rank 1: panic: it broke")
+	})
 }
 
 // isCancelled: a run that goes on cannot be resumed, and ends when it is cancelled.
@@ -98,8 +103,8 @@ func isCancelled(t *testing.T, j *job) {
 	if _, err := j.runs.Resume(t.Context(), j.find(), keep, false); err == nil || !strings.Contains(err.Error(), "has not ended") {
 		t.Errorf("it can be resumed while it runs: %v", err)
 	}
-	if job, status, err := j.runs.Cancel(t.Context(), j.find()); status != nil || err != nil {
-		t.Fatalf("%s: %v, %v", job, status, err)
+	if c, err := j.runs.Cancel(t.Context(), j.find()); c.Ended != "" || err != nil {
+		t.Fatalf("%+v, %v", c, err)
 	}
 	if err := <-ended; err == nil {
 		t.Error("who follows the job gets no error")

@@ -1,0 +1,86 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"gonbatch/internal/rundir"
+	"gonbatch/submit/report"
+	"gonbatch/tests/page"
+)
+
+var at = time.Date(2026, 11, 21, 10, 15, 0, 0, time.UTC)
+
+var failed = report.Run{
+	Version: report.Version, Run: "mnist-20261121-101500-4f2a", Directory: "/home/ada/runs/mnist-20261121-101500-4f2a", Scheduler: "slurm", Job: "4711", Cluster: "alps",
+	Notebook: "/home/ada/mnist.ipynb", Created: at, State: "failed", Ended: true, Message: "failed: NonZeroExitCode (a program failed)", Reason: "NonZeroExitCode",
+	ExitCode: 2, Restarts: 1, Cells: report.Cells{All: 2, Finished: 1},
+	Checkpoint: &report.Checkpoint{Update: 937, Time: at.Add(time.Minute), Folder: "/home/ada/runs/mnist-20261121-101500-4f2a/checkpoints/train"},
+	Failure:    "job 4711 (mnist-20261121-101500-4f2a): failed: NonZeroExitCode (a program failed), exit code 2",
+}
+
+// shapes are examples of all reports, with the commands that print them.
+var shapes = []struct {
+	command, about string
+	example        report.Report
+}{
+	{"submit [flags] NOTEBOOK, submit resume, submit preflight", "`job` is missing for a run on this machine. `follow` is the command that shows the job's log. With `--no-submit`, `queue` is the command that queues the job.",
+		report.Submission{Version: 1, Run: failed.Run, Directory: failed.Directory, Scheduler: "slurm", Job: "4711", Name: "mnist", Nodes: 2, Ranks: 8, Follow: "submit logs -f 4711"}},
+	{"submit status RUN", "`state` is `staged`, `pending`, `running`, `suspended`, `completed`, `failed`, `stopped`, `cancelled`, `timed out`, `out of memory`, `node failed`, `preempted`, `lost` or `unknown`, and `ended` says whether the run has ended in it. `message` is the state for people, `reason` the scheduler's own word. `cells` counts the cells that the job runs, `failure` says why a run failed, with the end of its log.", failed},
+	{"submit status", "`runs` are the objects of `submit status RUN`, the newest last, without `cells`, `checkpoint` and `failure`. A run whose state can't be found has an `error`.",
+		report.Runs{Version: 1, Root: "/home/ada/runs", Runs: []report.Run{{Version: 1, Run: failed.Run, Directory: failed.Directory, Scheduler: "local", Notebook: failed.Notebook, Created: at, State: "running", Message: "running"}}}},
+	{"submit cancel RUN", "`ended` says how the job had ended before; it is missing if the job was cancelled.",
+		report.Cancellation{Version: 1, Run: failed.Run, Directory: failed.Directory, Job: "4711"}},
+	{"submit check NOTEBOOK", "`cells` are those that a job would run. The findings of go vet, warnings and notes each name their cell and line.",
+		report.Check{Version: 1, Notebook: "mnist.ipynb", Cells: []rundir.Step{{Name: "train", Cell: 4, CellID: "c4", Args: []string{"-epochs", "3"}}}, Notes: []string{"mnist.ipynb, cell 3 (id c3), line 2: os.Exit in load ends the program"}}},
+	{"submit params NOTEBOOK", "`-p` sets parameters; flags follow `--`.",
+		report.Params{Version: 1, Notebook: "mnist.ipynb", Parameters: []report.Param{{Name: "layers", Type: "int", Default: "2", Cell: 2}}, Flags: []report.Param{{Name: "epochs", Type: "int", Default: "2", Usage: "passes over the data", Cell: 3}}}},
+	{"submit config", "`origin` is `default`, a flag, a variable, or a file and line.",
+		report.Config{Version: 1, Settings: []report.Setting{{Key: "nodes", Value: "2", Origin: "/home/ada/submit.yaml:3"}}, Files: []string{"/home/ada/submit.yaml"}}},
+	{"submit export -o DIR NOTEBOOK", "`commands` start the exported cells.", report.Export{Version: 1, Folder: "mnist", Commands: []string{"cd mnist && go run ./train"}}},
+	{"submit version", "", report.Program{Version: 1, Submit: "v1.0.0", Go: "go1.26"}},
+}
+
+// TestPage holds docs/json.md to the shapes.
+func TestPage(t *testing.T) {
+	var text strings.Builder
+	for _, s := range shapes {
+		var line, spread bytes.Buffer
+		if err := report.Write(&line, true, s.example); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Count(line.String(), "\n") != 1 {
+			t.Errorf("%s: not one line: %s", s.command, &line)
+		}
+		if err := json.Indent(&spread, bytes.TrimSpace(line.Bytes()), "", "  "); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&text, "## %s\n\n", s.command)
+		if s.about != "" {
+			fmt.Fprintf(&text, "%s\n\n", wrap(s.about))
+		}
+		fmt.Fprintf(&text, "```json\n%s\n```\n\n", &spread)
+	}
+	page.Section(t, "docs/json.md", "shapes", text.String())
+}
+
+// wrap breaks a paragraph into lines of 100 columns at most.
+func wrap(text string) string {
+	lines := []string{""}
+	for _, word := range strings.Fields(text) {
+		last := &lines[len(lines)-1]
+		switch {
+		case *last == "":
+			*last = word
+		case len(*last)+1+len(word) <= 100:
+			*last += " " + word
+		default:
+			lines = append(lines, word)
+		}
+	}
+	return strings.Join(lines, "\n")
+}

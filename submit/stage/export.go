@@ -1,0 +1,44 @@
+package stage
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"gonbatch/internal/rundir"
+	"gonbatch/submit"
+	"gonbatch/submit/report"
+)
+
+// WriteModule writes the notebook as a Go module.
+func (n Notebook) WriteModule(ctx context.Context, shell submit.Shell, folder string) (report.Export, error) {
+	exported := report.Export{Version: report.Version, Folder: folder}
+	module, err := n.Export(ctx, shell)
+	if err != nil {
+		return exported, err
+	}
+	for _, step := range module.Steps {
+		command := fmt.Sprintf("cd %s && go run ./%s", shellescape.Quote(folder), step.Name)
+		if step.Shell {
+			command = "bash " + shellescape.Quote(filepath.Join(folder, step.Script()))
+		}
+		exported.Commands = append(exported.Commands, command)
+	}
+	return exported, module.Write(folder)
+}
+
+// WriteScript writes the notebook's only program as one file, or to shell.Out where file is "".
+func (n Notebook) WriteScript(ctx context.Context, shell submit.Shell, file string) error {
+	n.Script = true
+	module, err := n.Export(ctx, shell)
+	if err != nil {
+		return err
+	}
+	if file == "" {
+		_, err := shell.Out.Write(module.Script())
+		return err
+	}
+	return rundir.WriteFileAtomic(file, module.Script(), 0o644)
+}
