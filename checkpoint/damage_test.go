@@ -110,7 +110,7 @@ func TestAllDamaged(t *testing.T) {
 }
 
 // TestDamagedGoesAway holds that a damaged checkpoint doesn't count as one that is kept, and
-// doesn't stay for ever.
+// doesn't stay forever.
 func TestDamagedGoesAway(t *testing.T) {
 	dir, s := saved(t)
 	path := filepath.Join(dir.Path(), folder.Name(2), "model.safetensors")

@@ -175,5 +175,5 @@ func (d *Dir) firstOf(all []Info, report func(string)) (_ *Snapshot, vanished bo
 	if len(errs) == 0 || vanished {
 		return nil, vanished, nil
 	}
-	return nil, false, fmt.Errorf("checkpoint: none of the %d in %s is whole, move them away to start again: %w", len(errs), d.path, errors.Join(errs...))
+	return nil, false, fmt.Errorf("checkpoint: none of the %d in %s is valid; move them away to start over: %w", len(errs), d.path, errors.Join(errs...))
 }

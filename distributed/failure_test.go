@@ -191,7 +191,7 @@ var failureCases = []failureCase{
 	{"killed", 2, rundir.Died, []string{"its process ended without World.Close"}, false},
 	{"killed in training", 1, rundir.Died, []string{"its process ended without World.Close"}, false},
 	{"killed in a step", 1, rundir.Died, []string{"its process ended without World.Close"}, false},
-	{"stopped in a step", 2, rundir.Stuck, []string{"says nothing since", `is in all-reduce \d+ \(\d+ float(32|64)\)`}, true},
+	{"stopped in a step", 2, rundir.Stuck, []string{"has been silent for", `has been in all-reduce \d+ \(\d+ float(32|64)\)`}, true},
 	{"panics", 1, rundir.Died, []string{"panic: no more batches", "failure_test.go"}, false},
 	{"panics elsewhere", 0, rundir.Died, []string{"panic: no more batches", "failure_test.go"}, false},
 	{"gives up", 1, rundir.Died, []string{"read data: no such file"}, false},
@@ -199,12 +199,12 @@ var failureCases = []failureCase{
 	{"told to stop", 1, rundir.Died, []string{"told to stop by a signal"}, false},
 	{"has NaN", 1, rundir.NaN, []string{"the loss is NaN"}, false},
 	{"has NaN", 0, rundir.NaN, []string{"the loss is NaN"}, false},
-	{"stopped", 1, rundir.Stuck, []string{"says nothing since", `is in all-reduce \d+ \(1000 float64\)`}, true},
-	{"stopped", 0, rundir.Stuck, []string{"says nothing since", `is in all-reduce \d+ \(1000 float64\)`}, true},
+	{"stopped", 1, rundir.Stuck, []string{"has been silent for", `has been in all-reduce \d+ \(1000 float64\)`}, true},
+	{"stopped", 0, rundir.Stuck, []string{"has been silent for", `has been in all-reduce \d+ \(1000 float64\)`}, true},
 	{"loops", 2, rundir.Stuck, []string{"has not come to the collective that others are in", `computes or loads since it left all-reduce \d+ \(10 float64\)`}, true},
 	{"another size", 1, rundir.Mismatch, []string{"the ranks disagree", `all-reduce \d+ \(100 float64\)`, `all-reduce \d+ \(5 float64\)`}, true},
 	{"another kind", 1, rundir.Mismatch, []string{"the ranks disagree", `barrier \d+ where|where .* barrier \d+`, `all-reduce \d+ \(5 float64\)`}, true},
-	{"others have closed", 1, rundir.Mismatch, []string{`has called Close after \d+ collectives and will not come to barrier \d+`}, true},
+	{"others have closed", 1, rundir.Mismatch, []string{`has called Close after \d+ collectives and won't call barrier \d+`}, true},
 }
 
 // TestFailure: whatever happens to a rank, all end in time, and one report says what it was.

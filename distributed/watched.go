@@ -13,7 +13,7 @@ import (
 
 const defaultStuck = 5 * time.Minute
 
-// stuckTimeout is how long ranks may wait for another; 0 is for ever.
+// stuckTimeout is how long ranks may wait for another; 0 is forever.
 func stuckTimeout(getenv func(string) string) (time.Duration, error) {
 	text := getenv(rundir.EnvStuckTimeout)
 	if text == "" {
@@ -21,7 +21,7 @@ func stuckTimeout(getenv func(string) string) (time.Duration, error) {
 	}
 	timeout, err := time.ParseDuration(text)
 	if err != nil || timeout < 0 {
-		return 0, fmt.Errorf("%s=%q: it must be a duration such as 90s or 10m, or 0 to wait for ever", rundir.EnvStuckTimeout, text)
+		return 0, fmt.Errorf("%s=%q: it must be a duration such as 90s or 10m, or 0 to wait forever", rundir.EnvStuckTimeout, text)
 	}
 	return timeout, nil
 }

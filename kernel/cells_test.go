@@ -67,7 +67,7 @@ func TestCells(t *testing.T) {
 		{name: "list of what is kept", code: "%keep\nn", status: "ok", text: "kept: m, n\nresult text/plain: 3"},
 		{name: "what cannot be encoded", code: "%%\nm.secret = 1", status: "error", ename: "KeepError", value: "%keep m: the field m.secret of main.model is not exported"},
 		{name: "the value of before is there", code: "%%\nfmt.Println(m.W, n)", status: "ok", text: "[1 2] 3\n"},
-		{name: "what can never be encoded", code: "var hook = func() {}\n%keep hook\n%%\nhook()", status: "error", ename: "KeepError", value: "%keep hook: hook is a func, which only lives in its own process: keep what it is made of; it is not kept from now on"},
+		{name: "what can never be encoded", code: "var hook = func() {}\n%keep hook\n%%\nhook()", status: "error", ename: "KeepError", value: "%keep hook: hook is a func, which exists only in its own process: keep what it is made of; it is not kept from now on"},
 		{name: "after it", code: "n", status: "ok", text: "result text/plain: 3"},
 		{name: "another package's type", code: "import \"container/list\"\nvar queue = list.New()\n%keep queue\n%%\nqueue.PushBack(1)", status: "error", ename: "KeepError", value: "the type is package container/list's: keep what it is made from"},
 		{name: "after that", code: "n", status: "ok", text: "result text/plain: 3"},

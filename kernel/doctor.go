@@ -137,7 +137,7 @@ func toolFindings(env environment, sourceDir string) []Finding {
 	return findings
 }
 
-// modulesFinding tells whether cells can import GoMLX and gonbatch without a network.
+// modulesFinding reports whether cells can import GoMLX and gonbatch without a network.
 func modulesFinding(env environment, sourceDir string) Finding {
 	f := Finding{Name: "Go modules", Found: "in the module cache", Optional: true}
 	if err := checkModules(env, sourceDir); err != nil {

@@ -120,7 +120,7 @@ func (o InstallOptions) dataDir() (string, error) {
 	case o.SysPrefix:
 		out, err := exec.Command("python3", "-c", "import sys; print(sys.prefix)").Output()
 		if err != nil {
-			return "", fmt.Errorf("--sys-prefix: ask python3 for its environment: %w: name it by --prefix", err)
+			return "", fmt.Errorf("--sys-prefix: ask python3 for its environment: %w: name it with --prefix", err)
 		}
 		return filepath.Join(strings.TrimSpace(string(out)), "share", "jupyter"), nil
 	case o.Prefix != "":

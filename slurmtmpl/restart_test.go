@@ -194,7 +194,7 @@ func TestStartsGoOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, code := s.run(t, 0)
-	if code != 0 || !strings.Contains(out, "gonbatch: cell shell-1 ended well in an earlier start\n") || !strings.Contains(out, "start 2,") {
+	if code != 0 || !strings.Contains(out, "gonbatch: cell shell-1 succeeded in an earlier start\n") || !strings.Contains(out, "start 2,") {
 		t.Errorf("the second start ends with %d:\n%s", code, out)
 	}
 	if _, err := rundir.ReadFailure(s.spec.RunDir); err == nil {

@@ -160,7 +160,7 @@ func (f *follower) scriptEnded() bool {
 func (f *follower) tolerate(err error) error {
 	var never Unanswerable
 	if errors.As(err, &never) {
-		return fmt.Errorf("follow job %s: %w (the job may go on; its run directory is %s)", f.job.ID, err, f.job.Dir.Path())
+		return fmt.Errorf("follow job %s: %w (the job may still be running; its run directory is %s)", f.job.ID, err, f.job.Dir.Path())
 	}
 	if !f.away {
 		f.away = true

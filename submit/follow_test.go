@@ -114,7 +114,7 @@ func TestFollow(t *testing.T) {
 		{
 			name:  "a scheduler that will never answer",
 			steps: []scene{{err: Unanswerable{errors.New("it is on another cluster")}}},
-			fail:  "follow job 7: it is on another cluster (the job may go on; its run directory is DIR)",
+			fail:  "follow job 7: it is on another cluster (the job may still be running; its run directory is DIR)",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -158,7 +158,8 @@ func (l lines) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// TestFollowShowsTheLogMeanwhile: a question that takes for ever holds nothing up, and ends with the following.
+// TestFollowShowsTheLogMeanwhile: a question that takes forever holds nothing up, and ends with the
+// following.
 func TestFollowShowsTheLogMeanwhile(t *testing.T) {
 	dir, err := rundir.Create(t.TempDir(), "x", time.Now())
 	if err != nil {

@@ -60,7 +60,7 @@ func NewJobError(job Job, status Status) *JobError {
 }
 
 // Error names the job, its state, the cause and the log, and quotes the log's end. Of a job that
-// was stopped it says how to go on.
+// was stopped it says how to resume.
 func (e *JobError) Error() string {
 	var b strings.Builder
 	if e.Job.ID != "" {

@@ -43,7 +43,7 @@ func (s State) String() string {
 	return string(s)
 }
 
-// Ended tells whether a job in this state has ended. A preempted or node-failed job may yet be
+// Ended reports whether a job in this state has ended. A preempted or node-failed job may yet be
 // requeued.
 func (s State) Ended() bool {
 	switch s {
@@ -64,5 +64,5 @@ func OfCode(code int) State {
 	return Failed
 }
 
-// requeues tells whether schedulers may start a job in this ended state once more.
+// requeues reports whether schedulers may start a job in this ended state once more.
 func (s State) requeues() bool { return s == NodeFailed || s == Preempted }

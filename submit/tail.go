@@ -19,8 +19,8 @@ type Tail struct {
 // NewTail returns a Tail of the file at path, from its start.
 func NewTail(path string) *Tail { return &Tail{path: path} }
 
-// Copy writes to w all that was added since the last call, and tells whether there was any. It does
-// not wait.
+// Copy writes to w all that was added since the last call, and reports whether there was any. It
+// does not wait.
 func (t *Tail) Copy(w io.Writer) (bool, error) {
 	f, err := os.Open(t.path)
 	if errors.Is(err, fs.ErrNotExist) {

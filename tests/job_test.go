@@ -20,7 +20,7 @@ import (
 const waits = "%%\nfmt.Println(\"waits\")\nfor {\n\tif _, err := os.Stat(\"release\"); err == nil {\n\t\tbreak\n\t}\n\ttime.Sleep(50 * time.Millisecond)\n}\nfmt.Println(\"released\")"
 
 // TestJobs: a run knows its job on a real cluster, whoever queued it, whatever became of the
-// command that did, and for ever.
+// command that did, and forever.
 func TestJobs(t *testing.T) {
 	t.Parallel()
 	shared := cluster.Start(t)

@@ -75,7 +75,7 @@ func TestMagicErrors(t *testing.T) {
 	}{
 		{"%wait", []string{"%wait: no job: nothing was submitted in this session", "%jobs"}},
 		{"%wait 404", []string{"%wait: ", `no run "404" in runs`, "submit status"}},
-		{"%wait 1 2", []string{"%wait 1 2: want one job at most"}},
+		{"%wait 1 2", []string{"%wait 1 2: give at most one run"}},
 		{"%logs", []string{"%logs: no job"}},
 		{"%logs 404", []string{`no run "404"`}},
 		{"%logs --rank two 404", []string{"want the number of a rank"}},

@@ -13,7 +13,7 @@ import (
 	"gonbatch/tests/cluster"
 )
 
-// failing trains for ever, in two cells; rank 1 does after a second what -how says.
+// failing trains forever, in two cells; rank 1 does after a second what -how says.
 var failingCells = []string{`import (
 	"syscall"
 
@@ -69,7 +69,7 @@ func TestFailingRanks(t *testing.T) {
 		{"killed, and srun kills the other", "pmix", "kill", 1, rundir.Died, "ended without World.Close"},
 		{"killed, with MPICH", "pmi2", "kill", 0, rundir.Died, "ended without World.Close"},
 		{"a panic", "pmix", "panic", 0, rundir.Died, "panic: no more batches"},
-		{"stopped", "pmix", "stop", 1, rundir.Stuck, "says nothing since"},
+		{"stopped", "pmix", "stop", 1, rundir.Stuck, "has been silent for"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -18,7 +18,7 @@ func TestRemaining(t *testing.T) {
 		{"half", time.Minute, 10, 10, time.Minute},
 		{"nothing left", time.Minute, 10, 0, 0},
 		{"days and a million updates", 10 * day, 1_000_000, 2_000_000, 20 * day},
-		{"for ever", day, 1, 1 << 60, longest},
+		{"forever", day, 1, 1 << 60, longest},
 	}
 	for _, test := range tests {
 		if got := remaining(test.elapsed, test.done, test.left).Round(time.Second); got != test.want {

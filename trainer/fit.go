@@ -285,7 +285,7 @@ func (r *run) takeLosses(metrics []*tensors.Tensor) error {
 	return nil
 }
 
-// diverged ends all ranks: the others would wait for this one for ever, or train on with what it
+// diverged ends all ranks: the others would wait for this one forever, or train on with what it
 // spoilt.
 func (r *run) diverged(name string, value float64) error {
 	err := &DivergedError{Name: name, Value: value, Step: r.at.Step, Rank: r.world.Rank(), Host: hostname()}

@@ -64,7 +64,7 @@ func (t *Trainer) predictor() (*model.Exec, error) {
 		return t.predicts, nil
 	}
 	if t.task.model == nil {
-		return nil, fmt.Errorf("trainer: %s: the task has no model to predict with: give it one by WithPredict", t.config.Name)
+		return nil, fmt.Errorf("trainer: %s: the task has no model to predict with: give it one with WithPredict", t.config.Name)
 	}
 	exec, err := model.NewExec(t.world.Backend(), t.store, func(scope *model.Scope, inputs []*graph.Node) []*graph.Node {
 		scope.Store().SetTraining(inputs[0].Graph(), false)

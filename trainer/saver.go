@@ -33,7 +33,7 @@ func newSaver(w *distributed.World, c Config) (*saver, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("trainer: checkpoints in %s: %w: choose another folder by checkpoint.dir, or none by checkpoint.off", path, err)
+		return nil, fmt.Errorf("trainer: checkpoints in %s: %w: choose another folder with checkpoint.dir, or turn checkpoints off with checkpoint.off", path, err)
 	}
 	if w.IsMain() {
 		s.writer, s.others = checkpoint.NewWriter(s.dir), newOthers(path)

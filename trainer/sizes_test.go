@@ -11,7 +11,7 @@ import (
 )
 
 // TestRandomSizes tries random sizes of datasets and batches on one to five ranks: the metrics are
-// those of one rank, no collective differs, and nothing waits for ever.
+// those of one rank, no collective differs, and nothing waits forever.
 func TestRandomSizes(t *testing.T) {
 	if os.Getenv(ordersFolder) != "" {
 		obey(t)

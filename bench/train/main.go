@@ -93,7 +93,7 @@ func bare(w *distributed.World, o options, c *clock) error {
 	return nil
 }
 
-// bareSteps takes steps for ever.
+// bareSteps takes steps forever.
 func bareSteps(w *distributed.World, o options) iter.Seq[error] {
 	return func(yield func(error) bool) {
 		if err := bareLoop(w, o, func() bool { return yield(nil) }); err != nil {

@@ -168,7 +168,7 @@ func (d *Draft) Discard() error {
 	return os.RemoveAll(d.path)
 }
 
-// explain says what failed, and for a full disk how to go on.
+// explain says what failed, and for a full disk how to resume.
 func (d *Draft) explain(file string, err error) error {
 	switch {
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):

@@ -21,7 +21,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts runs the user documentation in testdata/script, with a fake SLURM where a script wants one.
+// TestScripts runs the user documentation in testdata/script, with a fake SLURM where a script
+// wants one.
 func TestScripts(t *testing.T) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

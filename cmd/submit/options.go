@@ -134,7 +134,7 @@ func (o *submitOptions) parseArgs(args []string, dash int) error {
 	return nil
 }
 
-// isCommand tells whether word looks like a mistyped command: no notebook's name, and no file.
+// isCommand reports whether word looks like a mistyped command: no notebook's name, and no file.
 func isCommand(word string) bool {
 	_, err := os.Stat(word)
 	return err != nil && !strings.Contains(word, ".")

@@ -43,7 +43,8 @@ func describeCommand(w *strings.Builder, cmd *cobra.Command, shared *pflag.FlagS
 	}
 }
 
-// describeFlags writes a table of the flags, and the names of those that the submit command has too.
+// describeFlags writes a table of the flags, and the names of those that the submit command has
+// too.
 func describeFlags(w *strings.Builder, flags, shared *pflag.FlagSet) {
 	var own, same []string
 	flags.VisitAll(func(f *pflag.Flag) {

@@ -58,7 +58,7 @@ func attend(ctx context.Context, runs *run.Runs, s run.Started, o *submitOptions
 	case o.NoSubmit:
 		return nil
 	case ctx.Err() != nil:
-		return fmt.Errorf("%w; the job is queued all the same; end it with: %s", context.Cause(ctx), command("cancel", said.Job))
+		return fmt.Errorf("%w; the job is queued all the same; cancel it with: %s", context.Cause(ctx), command("cancel", said.Job))
 	case o.Follow:
 		return runs.Attend(ctx, s)
 	}

@@ -43,7 +43,7 @@ type Comm struct {
 
 const errorSize = 4096
 
-var initialised sync.Mutex // Held for ever once MPI was initialised: it can't be again.
+var initialised sync.Mutex // Held forever once MPI was initialised: it can't be again.
 
 // ErrNoLibrary is in the chain of Init's error when no MPI library could be opened.
 var ErrNoLibrary = errors.New("no MPI library could be opened")

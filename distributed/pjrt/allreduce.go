@@ -9,7 +9,7 @@ import (
 
 // order is the key of a graph's state that remembers its last collective, so that the next one can
 // depend on it: XLA may run independent operations in any order, and ranks that disagree on the
-// order of their collectives would mix them up or wait for ever.
+// order of their collectives would mix them up or wait forever.
 type order struct{}
 
 // lastCollective is the state: how many collectives the graph has, and a scalar that only exists

@@ -33,7 +33,7 @@ func (c *Comm) Size() int { return c.size }
 // ErrClosed is the error of a collective on a closed Comm.
 var ErrClosed = errors.New("the ring is closed")
 
-// do runs a collective alone and names the rank in its error. A failure is for ever: some ranks are
+// do runs a collective alone and names the rank in its error. A failure is forever: some ranks are
 // in the midst of the collective, and would take the next one's bytes for this one's. The
 // connections end, so all ranks fail.
 func (c *Comm) do(name string, f func() error) error {

@@ -1,5 +1,5 @@
 // Package watch notices ranks that die or are stuck, says which and why, and ends the others. MPI
-// and compiled programs can't: a rank whose peer is gone waits in its collective for ever, or dies
+// and compiled programs can't: a rank whose peer is gone waits in its collective forever, or dies
 // too and hides who was first.
 //
 //	w, err := watch.Start(ctx, watch.Config{Rank: rank, Size: size, Exchange: comm, Run: dir})

@@ -54,7 +54,7 @@ func (w *Watch) obey(v *verdict, hub int, l *link) {
 		return
 	}
 	w.defyTermination()
-	fmt.Fprintf(w.config.Log, "gonbatch: rank %d ends because of rank %d (%s): rank %d's log says more\n", w.config.Rank, v.Failure.Rank, v.Failure.Host, hub)
+	fmt.Fprintf(w.config.Log, "gonbatch: rank %d ends because of rank %d (%s): rank %d's log has the details\n", w.config.Rank, v.Failure.Rank, v.Failure.Host, hub)
 	w.lastThings(v)
 	if l.send(report{Ready: true}) == nil {
 		l.conn.SetReadDeadline(time.Now().Add(obeyTime))

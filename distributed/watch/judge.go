@@ -20,7 +20,7 @@ const (
 
 // limits are a job's own.
 type limits struct {
-	// stuck is how long ranks may wait for another; 0 is for ever.
+	// stuck is how long ranks may wait for another; 0 is forever.
 	stuck time.Duration
 	// hasty makes every end without a goodbye a failure.
 	hasty bool
@@ -137,7 +137,7 @@ func judgeClosed(now time.Time, peers []*peer) *verdict {
 		blamed = waiting
 	}
 	return &verdict{Failure: rundir.Failure{Kind: rundir.Mismatch, Rank: blamed.rank, Host: blamed.host, Step: blamed.state.Step,
-		Error: fmt.Sprintf("%s has called Close after %d collectives and will not come to %v, in which %s waits: it ended early, or not all ranks call the same collectives",
+		Error: fmt.Sprintf("%s has called Close after %d collectives and won't call %v, in which %s waits: it ended early, or not all ranks call the same collectives",
 			closed[0].name(), closed[0].state.Entered, waiting.state.Current, waiting.name())},
 		Stacks: true}
 }
@@ -158,7 +158,7 @@ func judgeStuck(now time.Time, peers []*peer, limit time.Duration) *verdict {
 	}
 	v := &verdict{Stacks: true, Failure: rundir.Failure{Kind: rundir.Stuck, Rank: waiting.rank, Host: waiting.host, Step: waiting.state.Step}}
 	if len(to) == 0 {
-		v.Failure.Error = fmt.Sprintf("all ranks are in %v since %v and none gets on: the network between them, or its library, hangs",
+		v.Failure.Error = fmt.Sprintf("all ranks have been in %v for %v without progress: the network between them, or its library, hangs",
 			waiting.state.Current, round(waiting.waited(now)))
 		return v
 	}
@@ -170,7 +170,7 @@ func judgeStuck(now time.Time, peers []*peer, limit time.Duration) *verdict {
 			v.Stuck = append(v.Stuck, p.process)
 		}
 	}
-	v.Failure.Error = fmt.Sprintf("stuck: %s %s; %s waits for it in %v since %v", strings.Join(names, ", "), blame, waiting.name(), waiting.state.Current, round(waiting.waited(now)))
+	v.Failure.Error = fmt.Sprintf("stuck: %s %s; %s has waited for it in %v for %v", strings.Join(names, ", "), blame, waiting.name(), waiting.state.Current, round(waiting.waited(now)))
 	return v
 }
 
@@ -204,7 +204,7 @@ func lagging(now time.Time, peers []*peer, waiting *peer, quiet time.Duration) (
 	}
 	if len(silent) > 0 {
 		slices.SortStableFunc(silent, func(a, b *peer) int { return a.heard.Compare(b.heard) })
-		return silent, fmt.Sprintf("says nothing since %v: its process is stopped, or its machine hangs", round(now.Sub(silent[0].heard)))
+		return silent, fmt.Sprintf("has been silent for %v: its process is stopped, or its machine hangs", round(now.Sub(silent[0].heard)))
 	}
 	return behind, "has not come to the collective that others are in"
 }

@@ -102,17 +102,17 @@ var judgeCases = []struct {
 
 	{name: "a failure of its own", ranks: [3]func(*peer){gone(0, busy), fine, nan}, kind: rundir.NaN, rank: 2, want: "the loss is NaN"},
 
-	{name: "in a collective after another has closed", ranks: [3]func(*peer){bye, in(3 * time.Second), fine}, kind: rundir.Mismatch, rank: 0, want: "rank 0 (n1) has called Close after 17 collectives and will not come to all-reduce 18 (1000 float32), in which rank 1 (n1) waits"},
+	{name: "in a collective after another has closed", ranks: [3]func(*peer){bye, in(3 * time.Second), fine}, kind: rundir.Mismatch, rank: 0, want: "rank 0 (n1) has called Close after 17 collectives and won't call all-reduce 18 (1000 float32), in which rank 1 (n1) waits"},
 	{name: "in a collective while another closes", ranks: [3]func(*peer){closing, in(time.Second), in(3 * time.Second)}, kind: rundir.Mismatch, rank: 0, want: "all-reduce 18 (1000 float32)"},
 	{name: "in a collective while all others close", ranks: [3]func(*peer){closing, closing, in(3 * time.Second)}, kind: rundir.Mismatch, rank: 2, want: "all-reduce 18 (1000 float32)"},
 	{name: "in a collective that the closed one was in", ranks: [3]func(*peer){func(p *peer) { in(0)(p); bye(p) }, in(3 * time.Second), fine}},
 
 	{name: "one does not come", ranks: [3]func(*peer){in(minute), fine, in(minute)}, kind: rundir.Stuck, rank: 1, want: "rank 1 (n1) at step 40 has not come"},
-	{name: "one says nothing", ranks: [3]func(*peer){in(minute), in(minute), silent(time.Minute)}, kind: rundir.Stuck, rank: 2, want: "rank 2 (n1) at step 40 says nothing since 1m0s"},
+	{name: "one says nothing", ranks: [3]func(*peer){in(minute), in(minute), silent(time.Minute)}, kind: rundir.Stuck, rank: 2, want: "rank 2 (n1) at step 40 has been silent for 1m0s"},
 	{name: "one says nothing, in the collective", ranks: [3]func(*peer){silent(minute, in(0)), in(minute), in(minute)}, kind: rundir.Stuck, rank: 0, want: "its process is stopped"},
 	{name: "the silent one is to blame, not the one that it holds up", ranks: [3]func(*peer){fine, silent(minute), in(minute)}, kind: rundir.Stuck, rank: 1},
-	{name: "one says nothing, another is late on a busy machine", ranks: [3]func(*peer){silent(5*time.Second, in(0)), in(minute), silent(minute)}, kind: rundir.Stuck, rank: 2, want: "stuck: rank 2 (n1) at step 40 says nothing since 1m0s"},
-	{name: "two say nothing, one for longer", ranks: [3]func(*peer){silent(40 * time.Second), in(minute), silent(minute)}, kind: rundir.Stuck, rank: 2, want: "stuck: rank 2 (n1) at step 40, rank 0 (n1) at step 40 says nothing since 1m0s"},
+	{name: "one says nothing, another is late on a busy machine", ranks: [3]func(*peer){silent(5*time.Second, in(0)), in(minute), silent(minute)}, kind: rundir.Stuck, rank: 2, want: "stuck: rank 2 (n1) at step 40 has been silent for 1m0s"},
+	{name: "two say nothing, one for longer", ranks: [3]func(*peer){silent(40 * time.Second), in(minute), silent(minute)}, kind: rundir.Stuck, rank: 2, want: "stuck: rank 2 (n1) at step 40, rank 0 (n1) at step 40 has been silent for 1m0s"},
 	{name: "the connection to the one that is waited for is lost", ranks: [3]func(*peer){in(minute), lost(20 * time.Second), in(minute)}},
 	{name: "a connection is lost, and mpirun ends all at an end", hasty: true, ranks: [3]func(*peer){fine, lost(29*time.Second, busy), fine}},
 	{name: "a connection that did not come back", ranks: [3]func(*peer){fine, lost(31*time.Second, busy), fine}, kind: rundir.Died, rank: 1, want: "its machine, or the network to it, did not answer for 31s"},

@@ -84,20 +84,20 @@ func (p *peer) describe(now time.Time) string {
 	case p.bye:
 		parts = append(parts, "has ended its work")
 	case p.unreachable():
-		parts = append(parts, fmt.Sprintf("can't be reached since %v", round(now.Sub(p.lost))))
+		parts = append(parts, fmt.Sprintf("hasn't been reachable for %v", round(now.Sub(p.lost))))
 	case !p.gone.IsZero():
-		parts = append(parts, fmt.Sprintf("is gone since %v", round(now.Sub(p.gone))))
+		parts = append(parts, fmt.Sprintf("has been gone for %v", round(now.Sub(p.gone))))
 	case p.state.Closing:
 		parts = append(parts, "has called Close")
 	case p.state.waiting():
-		parts = append(parts, fmt.Sprintf("is in %v since %v", p.state.Current, since))
+		parts = append(parts, fmt.Sprintf("has been in %v for %v", p.state.Current, since))
 	case p.state.Entered == 0:
 		parts = append(parts, "has not entered a collective yet")
 	default:
 		parts = append(parts, fmt.Sprintf("computes or loads since it left %v, %v ago", p.state.Current, since))
 	}
 	if p.silent(now) && !p.unreachable() {
-		parts = append(parts, fmt.Sprintf("says nothing since %v", round(now.Sub(p.heard))))
+		parts = append(parts, fmt.Sprintf("has been silent for %v", round(now.Sub(p.heard))))
 	}
 	return p.name() + ": " + strings.Join(parts, ", ")
 }

@@ -79,7 +79,7 @@ func (h *hub) hearCrash(rank int, l *link) {
 // crashDelay is how much later than the loss of its process a panic's text may come.
 const crashDelay = 100 * time.Millisecond
 
-// lose notes that a rank's connection broke: for ever, if its process has ended.
+// lose notes that a rank's connection broke: forever, if its process has ended.
 func (h *hub) lose(rank int, l *link, ended bool) {
 	gone := time.Now()
 	h.mu.Lock()

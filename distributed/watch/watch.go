@@ -33,7 +33,7 @@ type Config struct {
 	Run rundir.Dir
 	// Log gets the report of a failure; nil is standard error.
 	Log io.Writer
-	// Stuck is how long ranks may wait for another; 0 or less is for ever.
+	// Stuck is how long ranks may wait for another; 0 or less is forever.
 	Stuck time.Duration
 	// Hasty tells that the launcher ends all ranks at once when one ends without leaving MPI: then
 	// that is a failure, and there is no time to wait before it is reported.

@@ -133,7 +133,7 @@ func TestFile(t *testing.T) {
 			},
 			wantRanges: []string{"", "", ""},
 		}, {
-			name:       "500 for ever",
+			name:       "500 forever",
 			handle:     func(_ int, w http.ResponseWriter, r *http.Request) { w.WriteHeader(500) },
 			wantRanges: []string{"", "", ""},
 			wantErr:    []string{"gave up after 3 attempts", "500 Internal Server Error"},

@@ -160,7 +160,7 @@ func (d Dir) rankLog(rank string) string { return filepath.Join(d.Logs(), "rank-
 // SchedulerLog is the batch script's own output.
 func (d Dir) SchedulerLog() string { return filepath.Join(d.Logs(), "scheduler.log") }
 
-// Metrics is the file of metrics, one JSON object a line, written by rank 0.
+// Metrics is the file of metrics, one JSON object per line, written by rank 0.
 func (d Dir) Metrics() string { return d.join("metrics.jsonl") }
 
 // MetricsTable is the same as a table, with commas.

@@ -58,7 +58,7 @@ func AddStart(d Dir, word string) (number int, err error) {
 	return CountStarts(d)
 }
 
-// IsFinished reports whether a cell ended well in an earlier start.
+// IsFinished reports whether a cell succeeded in an earlier start.
 func IsFinished(d Dir, step string) bool {
 	_, err := os.Stat(d.FinishedStep(step))
 	return err == nil

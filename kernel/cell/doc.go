@@ -3,5 +3,4 @@
 // cell means is package gocell's knowledge. It runs nothing.
 //
 //	prepared := cell.Prepare("!make", "/session/bin/status")  // the same cell, reporting the command's exit status
-//	status, indent := cell.Check("%%\nfor {")                 // cell.Incomplete, "\t"
 package cell

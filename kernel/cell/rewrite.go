@@ -60,7 +60,7 @@ func devices(p *preparer, call gocell.Call) (string, error) {
 
 func timed(p *preparer, call gocell.Call) (string, error) {
 	if rest := call.Rest(); rest != "" {
-		return "", fmt.Errorf("%%time %s: it takes nothing: it stands in a line of its own, in the cell whose time it prints", rest)
+		return "", fmt.Errorf("%%time %s: it takes no arguments: put it on a line of its own in the cell to time", rest)
 	}
 	p.Time = true
 	return "", nil

@@ -62,7 +62,7 @@ func Open(path string) (*Store, error) {
 }
 
 // trim leaves the newer half of the entries in the file: started again by each kernel, it would
-// grow for ever.
+// grow forever.
 func (s *Store) trim(file *os.File, entries []Entry) ([]Entry, error) {
 	entries = entries[len(entries)-mostEntries/2:]
 	var text bytes.Buffer
@@ -103,7 +103,7 @@ func (s *Store) locked(f func(*os.File) error) error {
 }
 
 // lockTime is how long a cell waits for the history: a process that is stopped, or a file server,
-// may keep it for ever.
+// may keep it forever.
 const lockTime = 2 * time.Second
 
 func lock(file *os.File) error {

@@ -92,7 +92,7 @@ func TestTrim(t *testing.T) {
 	}
 }
 
-// TestKeptLock: a process that keeps the file to itself does not stop others for ever.
+// TestKeptLock: a process that keeps the file to itself does not stop others forever.
 func TestKeptLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.jsonl")
 	s, err := Open(path)

@@ -17,7 +17,7 @@ func check(v reflect.Value, path string, above []uintptr) error {
 	}
 	switch v.Kind() {
 	case reflect.Func, reflect.Chan, reflect.UnsafePointer:
-		return fmt.Errorf("%s is a %s, which only lives in its own process: keep what it is made of", path, v.Kind())
+		return fmt.Errorf("%s is a %s, which exists only in its own process: keep what it is made of", path, v.Kind())
 	case reflect.Pointer:
 		if slices.Contains(above, v.Pointer()) {
 			return fmt.Errorf("%s leads back to itself: keep a value without cycles", path)

@@ -48,7 +48,7 @@ func TestKeep(t *testing.T) {
 		{name: "known type behind an interface", before: new(any("text")), after: new(any(nil))},
 		{name: "nil interface", before: new(any(nil)), after: new(any(1))},
 
-		{name: "function", before: new(func() {}), err: "x is a func, which only lives in its own process"},
+		{name: "function", before: new(func() {}), err: "x is a func, which exists only in its own process"},
 		{name: "channel", before: new(make(chan int)), err: "x is a chan"},
 		{name: "function in a field", before: &layer{Apply: func() {}}, err: "x.Apply is a func"},
 		{name: "field that is not exported", before: &[]layer{{}, {hidden: 1}}, err: "the field x[1].hidden of keep.layer is not exported"},

@@ -71,7 +71,7 @@ func isNumber(text string) bool {
 }
 
 // errOneJob is the error of a magic that got the names of several jobs.
-var errOneJob = errors.New("want one job at most: its id, or its run's name, as %jobs lists them")
+var errOneJob = errors.New("give at most one run: its job id or name, as %jobs lists them")
 
 // oneJob is the job that a magic is about, which takes nothing else.
 func (m *Magics) oneJob(magic, args string) (Job, error) {

@@ -6,7 +6,6 @@ import (
 	"runtime"
 
 	"gonbatch/internal/gocell"
-	"gonbatch/kernel/cell"
 	"gonbatch/kernel/history"
 	"gonbatch/kernel/wire"
 )
@@ -79,8 +78,8 @@ func (r *relay) isComplete(request *wire.Message) object {
 		r.log(err)
 		return object{"status": "unknown"}
 	}
-	status, indent := cell.Check(gocell.PlainLines(content.Code))
-	if status == cell.Incomplete {
+	status, indent := gocell.Check(gocell.PlainLines(content.Code))
+	if status == gocell.Incomplete {
 		return object{"status": status, "indent": indent}
 	}
 	return object{"status": status}

@@ -19,7 +19,7 @@ type conn struct {
 	topics map[string]int
 }
 
-// patience reads from a connection: until end if that is set, else for ever between messages, and
+// patience reads from a connection: until end if that is set, else forever between messages, and
 // within one only as long as its parts come.
 type patience struct {
 	net.Conn

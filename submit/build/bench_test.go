@@ -18,7 +18,8 @@ func benchmarkNotebook(n int) *nbformat.Notebook {
 		fmt.Sprintf("%%%%\nfmt.Println(%d, compute.List(), loop)", n))
 }
 
-// BenchmarkUnchanged is what an unchanged notebook costs: read, export, hash, and the look into the cache.
+// BenchmarkUnchanged is what an unchanged notebook costs: read, export, hash, and the look into the
+// cache.
 func BenchmarkUnchanged(b *testing.B) { benchmark(b, func(int) int { return 0 }) }
 
 // BenchmarkChangedCell is what a notebook costs of which one cell has changed.

@@ -18,7 +18,8 @@ import (
 
 // Options say with what to build. The zero value is the go command on PATH and the user's cache.
 type Options struct {
-	// CacheDir is the folder to keep programs below; empty is gonbatch's folder in the user's cache.
+	// CacheDir is the folder to keep programs below; empty is gonbatch's folder in the user's
+	// cache.
 	CacheDir string
 	// Go is the go command; empty is "go".
 	Go string
@@ -38,11 +39,13 @@ type Result struct {
 	Cached bool
 }
 
-// lockRetry is how long to wait before looking again whether another process has finished the same build.
+// lockRetry is how long to wait before looking again whether another process has finished the same
+// build.
 const lockRetry = 50 * time.Millisecond
 
-// Build compiles every step of the module, which m.Write has put into moduleDir, or finds the programs of an earlier call.
-// Mistakes in cells are an *Error. Builds at once, also of the same notebook by several processes, are safe.
+// Build compiles every step of the module, which m.Write has put into moduleDir, or finds the
+// programs of an earlier call. Mistakes in cells are an *Error. Builds at once, also of the same
+// notebook by several processes, are safe.
 func Build(ctx context.Context, moduleDir string, m *export.Module, opt Options) (*Result, error) {
 	cacheDir, err := opt.cacheDir()
 	if err != nil {
@@ -85,7 +88,7 @@ func (o Options) cacheDir() (string, error) {
 	return filepath.Join(cache, "gonbatch"), nil
 }
 
-// complete tells whether all programs are there.
+// complete reports whether all programs are there.
 func complete(r *Result) bool {
 	for _, path := range r.Programs {
 		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
@@ -175,8 +178,8 @@ func compileArgs(out string, steps []rundir.Step) []string {
 	return args
 }
 
-// flagGroups are the programs, together where they have the same flags, in the order of the steps. One that runs tests is always
-// alone.
+// flagGroups are the programs, together where they have the same flags, in the order of the steps.
+// One that runs tests is always alone.
 func flagGroups(m *export.Module) [][]rundir.Step {
 	var groups [][]rundir.Step
 	place := map[string]int{}

@@ -14,8 +14,9 @@ import (
 	"gonbatch/submit/export"
 )
 
-// Check compiles every program of the module, which m.Write has put into moduleDir, without linking one, and gives what go vet
-// found in the cells. Mistakes in cells are an *Error. What an earlier call found of the same programs is not looked for again.
+// Check compiles every program of the module, which m.Write has put into moduleDir, without linking
+// one, and gives what go vet found in the cells. Mistakes in cells are an *Error. What an earlier
+// call found of the same programs is not looked for again.
 func Check(ctx context.Context, moduleDir string, m *export.Module, opt Options) ([]Problem, error) {
 	cacheDir, err := opt.cacheDir()
 	if err != nil {
@@ -44,8 +45,8 @@ func Check(ctx context.Context, moduleDir string, m *export.Module, opt Options)
 	return problems, nil
 }
 
-// compileOnly compiles the programs up to their object files, which is what go list needs to say where those are. Test files are
-// left to go vet.
+// compileOnly compiles the programs up to their object files, which is what go list needs to say
+// where those are. Test files are left to go vet.
 func compileOnly(ctx context.Context, m *export.Module, tools *toolchain) error {
 	for _, steps := range flagGroups(m) {
 		if err := checkFlags(m, steps[0]); err != nil {

@@ -190,7 +190,7 @@ func importProblem(m *export.Module, message string) (p Problem, ok bool) {
 	return p, false
 }
 
-// mentions tells whether a message has an import path as a whole word.
+// mentions reports whether a message has an import path as a whole word.
 func mentions(message, path string) bool {
 	return slices.Contains(strings.FieldsFunc(message, func(r rune) bool {
 		return strings.ContainsRune(" \t\n\";:,()", r)

@@ -17,8 +17,9 @@ import (
 // hashVersion changes when this package builds in another way, so that old programs are not found.
 const hashVersion = "gonbatch build 1"
 
-// contentHash is the hash of all that the programs are made from: the module's files, the steps' flags, the compiler and
-// what it was told, and local modules that go.mod replaces others by, gonbatch itself among them.
+// contentHash is the hash of all that the programs are made from: the module's files, the steps'
+// flags, the compiler and what it was told, and local modules that go.mod replaces others by,
+// gonbatch itself among them.
 func contentHash(m *export.Module, tools *toolchain) (string, error) {
 	tools.useFlags(m)
 	sum := sha256.New()

@@ -27,8 +27,8 @@ var entryName = regexp.MustCompile(`^[0-9a-f]{32}$`)
 // touch marks a build as just used.
 func touch(dir string, now time.Time) error { return os.Chtimes(dir, now, now) }
 
-// prune removes all but the newest keep builds in root, and what builds that were killed left. It leaves alone what another
-// process works on, and what is not ours.
+// prune removes all but the newest keep builds in root, and what builds that were killed left. It
+// leaves alone what another process works on, and what is not ours.
 func prune(root string, keep int, now time.Time) error {
 	entries, err := os.ReadDir(root)
 	if err != nil {

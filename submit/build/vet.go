@@ -9,8 +9,8 @@ import (
 	"gonbatch/submit/export"
 )
 
-// vet runs go vet on every program, once for all steps that have the same flags, and gives what it found in the cells. The
-// programs must compile.
+// vet runs go vet on every program, once for all steps that have the same flags, and gives what it
+// found in the cells. The programs must compile.
 func vet(ctx context.Context, m *export.Module, tools *toolchain) ([]Problem, error) {
 	var problems []Problem
 	for _, steps := range flagGroups(m) {

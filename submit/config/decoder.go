@@ -122,7 +122,7 @@ func describe(node *yaml.Node) string {
 	return fmt.Sprintf("%q", node.Value)
 }
 
-// check tells whether flag takes text, without changing the flag.
+// check reports whether flag takes text, without changing the flag.
 func check(flag *pflag.Flag, text string) error {
 	if _, isList := flag.Value.(pflag.SliceValue); isList {
 		return nil

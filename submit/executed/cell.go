@@ -99,7 +99,7 @@ func joined(text any) string {
 	return b.String()
 }
 
-// finished tells whether all that the cell became has ended well.
+// finished reports whether all that the cell became has ended well.
 func (c *bookCell) finished() bool {
 	for _, step := range c.notes.Steps {
 		if !slices.Contains(c.notes.Done, step) {
@@ -109,7 +109,7 @@ func (c *bookCell) finished() bool {
 	return true
 }
 
-// done notes that a step of the cell has ended well, and tells whether it was the last.
+// done notes that a step of the cell has ended well, and reports whether it was the last.
 func (c *bookCell) done(step string) bool {
 	if !slices.Contains(c.notes.Done, step) {
 		c.notes.Done = append(c.notes.Done, step)

@@ -70,7 +70,7 @@ func handleDisplay(message protocol.DisplayData, s screen) {
 		case value.Address == protocol.GonbuiSyncAddress && ok:
 			s.synced(id)
 		case value.Request:
-			s.tell(fmt.Sprintf("the program reads %q from the notebook's page and may wait for it for ever: a job has no page", value.Address))
+			s.tell(fmt.Sprintf("the program reads %q from the notebook's page and may wait for it forever: a job has no page", value.Address))
 		}
 		return
 	}

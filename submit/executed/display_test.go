@@ -98,7 +98,7 @@ func TestRequests(t *testing.T) {
 	want := page{syncs: []int{3}, told: []string{
 		`the program asks for input ("name?"), and a job has none`,
 		`the program listens to "x" in the notebook's page, and a job has no page`,
-		`the program reads "x" from the notebook's page and may wait for it for ever: a job has no page`,
+		`the program reads "x" from the notebook's page and may wait for it forever: a job has no page`,
 	}}
 	if diff := cmp.Diff(want, p, cmp.AllowUnexported(page{})); diff != "" {
 		t.Error(diff)

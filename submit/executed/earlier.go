@@ -45,7 +45,7 @@ func ReadEarlier(dir rundir.Dir) (*Earlier, error) {
 	return e, nil
 }
 
-// counts tells whether a cell is part of the job.
+// counts reports whether a cell is part of the job.
 func counts(cell *nbformat.Cell, leftOut bool) bool {
 	return cell.Type == nbformat.Code && !leftOut && strings.TrimSpace(cell.Source) != ""
 }
@@ -61,7 +61,7 @@ func (e *Earlier) Check(nb *nbformat.Notebook, plan Plan, before int) error {
 		if old := e.cells[i]; len(old.notes.Steps) != len(plan.steps(cell.Number)) {
 			return fmt.Errorf("%s runs %d programs and commands, and %d in run %s; start from it, or run all cells", name(cell), len(plan.steps(cell.Number)), len(old.notes.Steps), e.dir.Name())
 		} else if !old.finished() {
-			return fmt.Errorf("%s did not end well in run %s (it is %s); start from it", name(cell), e.dir.Name(), old.times.Status)
+			return fmt.Errorf("%s did not succeed in run %s (it is %s); start from it", name(cell), e.dir.Name(), old.times.Status)
 		}
 	}
 	if old, now := texts(e.times.Parameters), plan.Parameters; !maps.Equal(old, now) && len(old)+len(now) > 0 {

@@ -33,7 +33,7 @@ const (
 	// to read, the way back to the program to write, one to hold as long as the recorder lives, and
 	// the log.
 	feedFiles = 6
-	// askLimit is how long an answer may take. A program must not wait for ever for somebody who
+	// askLimit is how long an answer may take. A program must not wait forever for somebody who
 	// writes its diary.
 	askLimit = 30 * time.Second
 )

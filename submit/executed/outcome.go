@@ -27,7 +27,7 @@ type Outcome struct {
 	Failure *rundir.Failure `json:"failure,omitempty"`
 }
 
-// ok tells whether the job did what it should.
+// ok reports whether the job did what it should.
 func (o Outcome) ok() bool { return o.Code == 0 && o.State == "" }
 
 // End notes how the job ended. A job that failed gives the running cell an error; the cells behind

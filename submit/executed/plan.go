@@ -32,7 +32,7 @@ func (p Plan) steps(cell int) (names []string) {
 	return names
 }
 
-// leavesOut tells whether a cell is no part of the job.
+// leavesOut reports whether a cell is no part of the job.
 func (p Plan) leavesOut(cell int) bool { return slices.Contains(p.LeftOut, cell) }
 
 // Prepare writes the executed notebook of a run that has not begun: without outputs, every cell

@@ -20,7 +20,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// TestMain lets this program stand in for a rank's: as what attaches, and as a notebook's program that shows things.
+// TestMain lets this program stand in for a rank's: as what attaches, and as a notebook's program
+// that shows things.
 func TestMain(m *testing.M) {
 	if os.Getenv("EXECUTED_SPARE") != "" {
 		if err := Spare(os.Getenv); err != nil {
@@ -313,7 +314,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestWithoutRecorder: a program whose recorder is gone runs all the same, with its output in its log.
+// TestWithoutRecorder: a program whose recorder is gone runs all the same, with its output in its
+// log.
 func TestWithoutRecorder(t *testing.T) {
 	j := newJob(t)
 	if err := j.server.Close(); err != nil {
@@ -329,7 +331,8 @@ func TestWithoutRecorder(t *testing.T) {
 	}
 }
 
-// TestSettleBeforeTheBegin: a job that was cancelled while it waited, or whose script never came to record, is not pending any more.
+// TestSettleBeforeTheBegin: a job that was cancelled while it waited, or whose script never came to
+// record, is not pending any more.
 func TestSettleBeforeTheBegin(t *testing.T) {
 	for _, tt := range []struct {
 		outcome     Outcome

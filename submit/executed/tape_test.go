@@ -35,7 +35,8 @@ func TestTapeKeepsOrder(t *testing.T) {
 	}
 }
 
-// TestTapeIsBounded: of very long output the beginning and the end are kept, and how much is left out is said.
+// TestTapeIsBounded: of very long output the beginning and the end are kept, and how much is left
+// out is said.
 func TestTapeIsBounded(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

@@ -67,7 +67,7 @@ func TestNoMain(t *testing.T) {
 		want string
 	}{
 		{"declarations only", cells("var x = 1", "%%"), "n.ipynb: no main cell: start the cell that trains with a line %%, or give it a func main"},
-		{"all skipped", skipped, "n.ipynb: no main cell is left without the cells tagged skip-execution or notebook-only; pick one of those by --cell"},
+		{"all skipped", skipped, "n.ipynb: no main cell is left without the cells tagged skip-execution or notebook-only; pick one of those with --cell"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestShellCommands(t *testing.T) {
 		{"require", "!*go mod edit -require=example.com/m@v1.2.3", "example.com/m v1.2.3", ""},
 		{"replace by a module", "!*go mod edit -replace example.com/m=example.com/n@v1.0.0", "example.com/m => example.com/n v1.0.0", ""},
 		{"replace by a folder", "!*go mod edit --replace=\"example.com/m=/srv/my m\"", "example.com/m => \"/srv/my m\"", ""},
-		{"relative folder", "!*go mod edit -replace=example.com/m=../m", "", "../m is a relative folder; give the whole path"},
+		{"relative folder", "!*go mod edit -replace=example.com/m=../m", "", "../m is a relative folder; give an absolute path"},
 		{"no version", "!*go get example.com/m", "", "example.com/m has no exact version"},
 		{"shell syntax", "!*go mod edit -replace=example.com/m=$(pwd)", "", "needs a shell; write it out"},
 		{"another go command", "!*go install example.com/m@v1.0.0", "", "only go get, go mod edit and go work use are"},

@@ -85,7 +85,7 @@ func endlessly(statement ast.Stmt) string {
 	switch s := statement.(type) {
 	case *ast.SelectStmt:
 		if len(s.Body.List) == 0 {
-			return "select {} waits for ever"
+			return "select {} waits forever"
 		}
 	case *ast.ForStmt:
 		if s.Cond == nil && !mayLeave(s.Body, true) {

@@ -50,7 +50,7 @@ func FromNotebook(nb *nbformat.Notebook, opt Options) (*Module, error) {
 	return e.finish()
 }
 
-// widgetsPackage has GoNB's buttons and sliders, which wait for ever where there is no notebook.
+// widgetsPackage has GoNB's buttons and sliders, which wait forever where there is no notebook.
 const widgetsPackage = "github.com/janpfeifer/gonb/gonbui/widgets"
 
 // exporter holds what one export gathers.
@@ -233,7 +233,7 @@ func (e *exporter) finish() (*Module, error) {
 func (e *exporter) noMain() error {
 	for _, cell := range e.cells {
 		if isCode(cell) && e.picks.leftOut(cell) {
-			return fmt.Errorf("%s: no main cell is left without the cells tagged %s or %s; pick one of those by --cell",
+			return fmt.Errorf("%s: no main cell is left without the cells tagged %s or %s; pick one of those with --cell",
 				e.module.Notebook, SkipTags[0], SkipTags[1])
 		}
 	}

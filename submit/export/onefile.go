@@ -75,11 +75,11 @@ func (m *Module) checkScript() error {
 	programs := m.Programs()
 	switch {
 	case len(programs) == 0:
-		return fmt.Errorf("%s has no program that a script could be", m.Notebook)
+		return fmt.Errorf("%s has no program to write as a script", m.Notebook)
 	case len(programs) > 1:
-		return fmt.Errorf("%s has %d programs, and a script is one: pick one by --cell (%s), or export a module", m.Notebook, len(programs), strings.Join(stepNames(programs), ", "))
+		return fmt.Errorf("%s has %d programs, and a script has one: pick one with --cell (%s), or export a module", m.Notebook, len(programs), strings.Join(stepNames(programs), ", "))
 	case len(m.Steps) > 1:
-		return fmt.Errorf("%s has shell commands, and a script has Go only: pick the program by --cell %s, or export a module", m.Notebook, programs[0].Name)
+		return fmt.Errorf("%s has shell commands, and a script has only Go: pick the program with --cell %s, or export a module", m.Notebook, programs[0].Name)
 	case programs[0].Test:
 		return fmt.Errorf("%s: cell %s runs tests, which need a module: export one", m.Notebook, programs[0].Name)
 	}

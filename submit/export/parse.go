@@ -156,7 +156,8 @@ func (p *cellParser) importSpec(d *ast.GenDecl, spec *ast.ImportSpec) {
 	p.out.imports = append(p.out.imports, imp)
 }
 
-// docOf is the comment above a spec whose own comment is doc: that of its declaration if it has no parentheses.
+// docOf is the comment above a spec whose own comment is doc: that of its declaration if it has no
+// parentheses.
 func docOf(d *ast.GenDecl, doc *ast.CommentGroup) *ast.CommentGroup {
 	if !d.Lparen.IsValid() {
 		return d.Doc

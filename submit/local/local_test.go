@@ -174,7 +174,7 @@ func TestSignalReachesTheWholeGroup(t *testing.T) {
 	}
 }
 
-// alive tells whether a process runs; it may take a moment to go.
+// alive reports whether a process runs; it may take a moment to go.
 func alive(pid int) bool {
 	for range 50 {
 		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")

@@ -63,7 +63,7 @@ func TestStopAndGoOn(t *testing.T) {
 			err := runner.Run(ctx, spec)
 			var job *submit.JobError
 			if !errors.As(err, &job) || job.Status.State != submit.Stopped || !strings.Contains(err.Error(), "resume it with: submit resume ") {
-				t.Fatalf("error %v, want that it has stopped and how to go on\n%s", err, &errOut)
+				t.Fatalf("error %v, want that it has stopped and how to resume\n%s", err, &errOut)
 			}
 			for rank := range tc.tasks {
 				if log := read(t, spec.RunDir.RankLog(rank)); !strings.Contains(log, "restart 0, requeue 75\n") || !strings.HasSuffix(log, fmt.Sprintf("\nrank %d saved\n", rank)) {

@@ -43,7 +43,7 @@ func (r Runner) Run(ctx context.Context, spec submit.JobSpec) error {
 	}
 	for _, step := range spec.Steps {
 		if rundir.IsFinished(spec.RunDir, step.Name) {
-			fmt.Fprintf(r.Err, "cell %s ended well in an earlier start\n", step.Name)
+			fmt.Fprintf(r.Err, "cell %s succeeded in an earlier start\n", step.Name)
 			continue
 		}
 		if ctx.Err() != nil {
@@ -120,7 +120,7 @@ func (s *start) step(ctx context.Context, step rundir.Step) error {
 	return s.failed(code)
 }
 
-// takeStopped tells whether a rank has left the file that says that it was told to stop, and
+// takeStopped reports whether a rank has left the file that says that it was told to stop, and
 // removes it.
 func (s *start) takeStopped() bool { return os.Remove(s.stoppedFile()) == nil }
 

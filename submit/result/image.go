@@ -71,7 +71,8 @@ func (i Image) String() string {
 	return fmt.Sprintf("%s (%s, %d bytes, %s)", i.Name, i.Type, len(i.Data), i.Path)
 }
 
-// shownImages are the images in the outputs of a notebook. A run whose output was not recorded has none.
+// shownImages are the images in the outputs of a notebook. A run whose output was not recorded has
+// none.
 func shownImages(file string) ([]Image, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {

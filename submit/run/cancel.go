@@ -34,7 +34,7 @@ func (rs *Runs) Cancel(ctx context.Context, r Run) (c report.Cancellation, err e
 	c = report.Cancellation{Version: report.Version, Run: r.Dir.Name(), Directory: r.Dir.Path(), Job: string(job.ID), Title: job.String()}
 	switch {
 	case !r.taken():
-		return c, errors.Join(r.unasked, fmt.Errorf("run %s is staged, not queued as far as is known here: there is nothing to cancel", r.Dir.Name()))
+		return c, errors.Join(r.unasked, fmt.Errorf("run %s is staged, and not queued as far as submit can tell: there is nothing to cancel", r.Dir.Name()))
 	case status.State.Ended():
 		c.Ended = status.String()
 		return c, nil

@@ -17,7 +17,7 @@ func Describe(w io.Writer, dir rundir.Dir) error {
 	for _, item := range []struct{ path, meaning string }{
 		{dir.Executed(), "the notebook with its outputs"},
 		{dir.RankLog(0), "log of rank 0"},
-		{dir.Metrics(), "metrics, one JSON object a line"},
+		{dir.Metrics(), "metrics, one JSON object per line"},
 		{dir.Curves(), "curves of the metrics, and sample images, as PNG"},
 		{dir.TensorBoard(), "for tensorboard --logdir"},
 		{dir.Checkpoints(), "checkpoints, the weights as safetensors"},

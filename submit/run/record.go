@@ -20,7 +20,7 @@ func (rs *Runs) recordJob(job submit.Job) error {
 		m.JobID, m.Cluster, m.Submitted, m.State = string(job.ID), job.Cluster, &now, string(submit.Pending)
 	})
 	if err != nil {
-		return fmt.Errorf("%s is queued, but its run directory could not be told so: %w", job, err)
+		return fmt.Errorf("%s is queued, but its run directory could not record it: %w", job, err)
 	}
 	return nil
 }

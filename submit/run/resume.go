@@ -75,7 +75,7 @@ func needWork(spec submit.JobSpec) error {
 		}
 	}
 	if left == 0 {
-		return fmt.Errorf("run %s has nothing left to do: all of its %s ended well", spec.RunDir.Name(), report.Count(len(spec.Steps), "cell"))
+		return fmt.Errorf("run %s has nothing left to do: all of its %s succeeded", spec.RunDir.Name(), report.Count(len(spec.Steps), "cell"))
 	}
 	return nil
 }

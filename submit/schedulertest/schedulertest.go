@@ -51,7 +51,8 @@ func Run(t *testing.T, environ []string, newFixture func(t *testing.T, shell sub
 // whoAmI sets $rank, whatever has started the program.
 var whoAmI = cluster.Shell() + "rank=$(rank)\nrank=${rank:-0}\n"
 
-// endsWell: all ranks run every step, each with a log of its own, and the run knows its end for ever.
+// endsWell: all ranks run every step, each with a log of its own, and the run knows its end
+// forever.
 func endsWell(t *testing.T, j *job) {
 	j.stage("one", `echo "one $rank"`, "two", `echo "two $rank"`)
 	if err := j.start(); err != nil {
@@ -76,8 +77,8 @@ func endsWell(t *testing.T, j *job) {
 	}
 }
 
-// fails: the error names the rank that failed first and quotes its log, and no further step runs. The
-// exit code may be that of the other rank, which was killed.
+// fails: the error names the rank that failed first and quotes its log, and no further step runs.
+// The exit code may be that of the other rank, which was killed.
 func fails(t *testing.T, j *job) {
 	j.stage("bad", `[ $rank = 1 ] || exec sleep 60; echo "panic: it broke"; exit 7`, "never", `touch ran`)
 	err := j.start()

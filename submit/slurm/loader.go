@@ -10,8 +10,8 @@ import (
 	"gonbatch/submit"
 )
 
-// Installed returns a function that tells whether the loader finds a shared library by its name: in
-// LD_LIBRARY_PATH, or in the list that ldconfig keeps, which is read once.
+// Installed returns a function that reports whether the loader finds a shared library by its name:
+// in LD_LIBRARY_PATH, or in the list that ldconfig keeps, which is read once.
 func Installed(ctx context.Context, runner submit.Runner, getenv func(string) string) func(soname string) bool {
 	known := sync.OnceValue(func() string { return ldconfig(ctx, runner) })
 	return func(soname string) bool {

@@ -49,7 +49,7 @@ func TestStatus(t *testing.T) {
 	}{
 		{"running", shown(dir, "12", "RUNNING", "None", "0:0"), submit.Status{State: submit.Running, Raw: "RUNNING", Restarts: 2, Nodes: "n[1-2]"}},
 		{"just ending", shown(dir, "12", "COMPLETING", "None", "0:0"), submit.Status{State: submit.Running, Raw: "COMPLETING", Ending: true, Restarts: 2, Nodes: "n[1-2]"}},
-		{"pending for ever", shown(dir, "12", "PENDING", "DependencyNeverSatisfied", "0:0"), submit.Status{State: submit.Pending, Raw: "PENDING", Restarts: 2, Nodes: "n[1-2]",
+		{"pending forever", shown(dir, "12", "PENDING", "DependencyNeverSatisfied", "0:0"), submit.Status{State: submit.Pending, Raw: "PENDING", Restarts: 2, Nodes: "n[1-2]",
 			Reason: "DependencyNeverSatisfied", Explanation: "waits for a job that has failed, so it will never start; cancel it with `submit cancel`"}},
 		{"a reason with details", shown(dir, "12", "PENDING", "ReqNodeNotAvail,_UnavailableNodes:n3", "0:0"), submit.Status{State: submit.Pending, Raw: "PENDING", Restarts: 2, Nodes: "n[1-2]",
 			Reason: "ReqNodeNotAvail,_UnavailableNodes:n3", Explanation: "nodes that it needs are down, drained or reserved"}},

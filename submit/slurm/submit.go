@@ -92,12 +92,12 @@ func (s *Scheduler) accepted(ctx context.Context, spec submit.JobSpec) (submit.J
 
 // refused explains an error of sbatch in its own words.
 func refused(spec submit.JobSpec, err error) error {
-	kept := fmt.Sprintf("nothing is lost: all is staged in %s; queue it with: %s", spec.RunDir.Path(), submitCommand(spec))
+	kept := fmt.Sprintf("nothing is lost: everything is staged in %s; queue it with: %s", spec.RunDir.Path(), submitCommand(spec))
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
 		return fmt.Errorf("%w\n%s", ErrNoSLURM, kept)
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("cannot queue the job: %w: is SLURM's controller up (scontrol ping)? The job may be queued: submit status %s says so once SLURM answers, look before you repeat it",
+		return fmt.Errorf("cannot queue the job: %w: is SLURM's controller up (scontrol ping)? The job may be queued: submit status %s says so once SLURM answers; look before you submit again",
 			err, shellescape.Quote(spec.RunDir.Path()))
 	}
 	return fmt.Errorf("SLURM did not take the job: %w\n%s", err, kept)

@@ -23,9 +23,9 @@ func squeue(dir rundir.Dir) string {
 func TestSubmit(t *testing.T) {
 	dir := rundir.At("/runs/a b")
 	const line = "sbatch --parsable /runs/a b/job.sbatch"
-	kept := "\nnothing is lost: all is staged in /runs/a b; queue it with: sbatch --parsable '/runs/a b/job.sbatch'"
+	kept := "\nnothing is lost: everything is staged in /runs/a b; queue it with: sbatch --parsable '/runs/a b/job.sbatch'"
 	late := "cannot queue the job: sbatch did not answer in time: is SLURM's controller up (scontrol ping)? The job may be queued: " +
-		"submit status '/runs/a b' says so once SLURM answers, look before you repeat it"
+		"submit status '/runs/a b' says so once SLURM answers; look before you submit again"
 	queued := "33|PENDING|" + dir.Script() + "\n"
 	for _, tc := range []struct {
 		name   string

@@ -62,7 +62,7 @@ func parseParams(data []byte) (map[string]string, error) {
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		name, value := root.Content[i], root.Content[i+1]
 		if value.Kind != yaml.ScalarNode || value.Tag == "!!null" {
-			return nil, fmt.Errorf("line %d: %s: give one number, text or truth value", name.Line, name.Value)
+			return nil, fmt.Errorf("line %d: %s: give one number, string or boolean", name.Line, name.Value)
 		}
 		if _, twice := values[name.Value]; twice {
 			return nil, fmt.Errorf("line %d: %s is there twice", name.Line, name.Value)

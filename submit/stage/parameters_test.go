@@ -23,8 +23,8 @@ func TestParameterSources(t *testing.T) {
 		{name: "the command line wins", yaml: "lr: 1\nn: 2\n", params: []string{"lr=3"}, want: map[string]string{"lr": "3", "n": "2"}},
 		{name: "no value", params: []string{"epochs"}, err: `-p "epochs": give NAME=VALUE, as in -p epochs=3`},
 		{name: "no name", params: []string{"=3"}, err: `-p "=3": give NAME=VALUE`},
-		{name: "a list", yaml: "a: 1\nb: [1, 2]\n", err: "line 2: b: give one number, text or truth value"},
-		{name: "nothing", yaml: "a:\n", err: "line 1: a: give one number, text or truth value"},
+		{name: "a list", yaml: "a: 1\nb: [1, 2]\n", err: "line 2: b: give one number, string or boolean"},
+		{name: "nothing", yaml: "a:\n", err: "line 1: a: give one number, string or boolean"},
 		{name: "twice", yaml: "a: 1\na: 2\n", err: "line 2: a is there twice"},
 		{name: "no mapping", yaml: "- a\n", err: "give one line NAME: VALUE for each parameter"},
 		{name: "no YAML", yaml: "a: [", err: "yaml: "},
@@ -51,7 +51,8 @@ func TestParameterSources(t *testing.T) {
 	}
 }
 
-// TestNotebookAsParameters: -f means --follow in other commands, so a notebook after -f is a mistake.
+// TestNotebookAsParameters: -f means --follow in other commands, so a notebook after -f is a
+// mistake.
 func TestNotebookAsParameters(t *testing.T) {
 	_, err := Parameters("runs/a b.ipynb", nil)
 	if err == nil || !strings.Contains(err.Error(), "-f runs/a b.ipynb: that is a notebook") || !strings.Contains(err.Error(), "use -F") {

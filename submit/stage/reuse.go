@@ -114,7 +114,7 @@ func (n Notebook) lastRun(root, from string) (rundir.Dir, error) {
 	if !created.IsZero() {
 		return last, nil
 	}
-	return rundir.Dir{}, fmt.Errorf("--from %s: no run of %s is in %s; leave --from out, or name a run by --from-run", from, path, root)
+	return rundir.Dir{}, fmt.Errorf("--from %s: no run of %s is in %s; leave --from out, or name a run with --from-run", from, path, root)
 }
 
 // checkArgs refuses to reuse a program that would now run with other arguments.

@@ -133,7 +133,7 @@ func replace(value string) (edit Edit, reason string) {
 }
 
 func relative(dir string) string {
-	return dir + " is a relative folder; give the whole path, or one below $GONB_DIR"
+	return dir + " is a relative folder; give an absolute path, or one below $GONB_DIR"
 }
 
 // containingModule is the longest required module that a package path is in, or the path itself.

@@ -1,4 +1,4 @@
-package cell
+package gocell
 
 import (
 	"errors"
@@ -6,8 +6,6 @@ import (
 	"go/scanner"
 	"go/token"
 	"strings"
-
-	"gonbatch/internal/gocell"
 )
 
 // Status is how far a cell is written, in the words of Jupyter's protocol.
@@ -23,13 +21,13 @@ const (
 // Check reports whether a cell can be executed as it stands and, for an incomplete one, how its
 // next line is indented.
 func Check(code string) (status Status, indent string) {
-	c := gocell.Parse(code)
+	c := Parse(code)
 	if c.Program != nil {
 		return Complete, ""
 	}
 	f := c.File()
 	source := strings.TrimSuffix(f.Text(), f.Tail)
-	if at := gocell.BareStart(source); at >= 0 && f.Tail == "" {
+	if at := BareStart(source); at >= 0 && f.Tail == "" {
 		// An expression after the declarations is complete when it would be as a variable's value.
 		source = source[:at] + "var _ = " + source[at:]
 	}
