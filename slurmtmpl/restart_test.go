@@ -240,6 +240,31 @@ func TestLostNode(t *testing.T) {
 	}
 }
 
+// TestNoAnswer: SLURM's kill reaches scontrol before the script. The exit code of a program that was
+// told to end is no record then, but that of one which failed by itself is.
+func TestNoAnswer(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		program  string
+		signal   syscall.Signal
+		recorded bool
+	}{
+		{"killed after SIGTERM", "trap 'exit 143' USR1\ntouch running-$SLURM_PROCID\nfor ((i = 0; i < 300; i++)); do sleep 0.1; done", syscall.SIGTERM, false},
+		{"failed by itself", "exit 3", 0, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStart(t)
+			s.write(t, "scontrol", "#!/bin/bash\nkill -KILL $$\n")
+			s.programs = map[string]string{"train": "#!/bin/bash\n" + tc.program}
+			out, code := s.run(t, tc.signal)
+			if status, err := os.ReadFile(s.spec.RunDir.ExitStatus()); code == 0 || (err == nil) != tc.recorded {
+				t.Errorf("exit code %d, recorded %q, %v; want a record: %v\n%s", code, status, err, tc.recorded, out)
+			}
+		})
+	}
+}
+
 // TestTooManyRestarts: SLURM's own restarts count too.
 func TestTooManyRestarts(t *testing.T) {
 	s := newStart(t)
