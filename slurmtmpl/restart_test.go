@@ -240,8 +240,8 @@ func TestLostNode(t *testing.T) {
 	}
 }
 
-// TestNoAnswer: SLURM's kill reaches scontrol before the script. The exit code of a program that was
-// told to end is no record then, but that of one which failed by itself is.
+// TestNoAnswer: SLURM's kill reaches scontrol before the script. The exit code of a program that
+// was told to end is no record then, but that of one which failed by itself is.
 func TestNoAnswer(t *testing.T) {
 	for _, tc := range []struct {
 		name     string

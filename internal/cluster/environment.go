@@ -2,7 +2,8 @@ package cluster
 
 import (
 	"fmt"
-	"net"
+	"net/netip"
+	"net/url"
 	"strconv"
 )
 
@@ -68,11 +69,11 @@ func Detect(getenv func(string) string) (Environment, error) {
 
 // Local reports whether all ranks are known to be on this machine.
 func (e Environment) Local() bool {
-	host, _, err := net.SplitHostPort(e.Master)
-	if err != nil {
-		return e.LocalSize == e.Size
-	}
-	return e.LocalSize == e.Size || host == "localhost" || net.ParseIP(host).IsLoopback()
+	// Package net would do it too, but its C code takes deadlock detection from programs that
+	// import it.
+	host := (&url.URL{Host: e.Master}).Hostname()
+	address, _ := netip.ParseAddr(host) // A name has none.
+	return e.LocalSize == e.Size || host == "localhost" || address.IsLoopback()
 }
 
 func (e Environment) validate() error {

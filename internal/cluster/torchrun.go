@@ -2,8 +2,8 @@ package cluster
 
 import (
 	"cmp"
-	"net"
 	"strconv"
+	"strings"
 )
 
 const (
@@ -20,9 +20,13 @@ func readTorchrun(r *reader) Environment {
 	if r.getenv("TORCHELASTIC_USE_AGENT_STORE") == "True" {
 		port++ // torchrun itself listens at the port that it names, for PyTorch's own store.
 	}
+	host := cmp.Or(r.getenv("MASTER_ADDR"), "localhost")
+	if strings.Contains(host, ":") { // IPv6
+		host = "[" + host + "]"
+	}
 	return Environment{
 		RunID:     r.getenv(torchrunID),
-		Master:    net.JoinHostPort(cmp.Or(r.getenv("MASTER_ADDR"), "localhost"), strconv.Itoa(port)),
+		Master:    host + ":" + strconv.Itoa(port),
 		Size:      r.number(1, "WORLD_SIZE"),
 		LocalRank: r.number(0, "LOCAL_RANK"),
 		LocalSize: r.number(0, "LOCAL_WORLD_SIZE"),

@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-
-	"github.com/prometheus/procfs"
 )
 
 // Process identifies a process for good: process numbers are used again, and other machines read
@@ -94,23 +93,22 @@ func findProcess(proc string, pid int) (Process, error) {
 	return p, nil
 }
 
-// startTime is when a process started. One that has ended, and only waits for its parent to notice,
-// is none.
+// startTime is field 22 of /proc/PID/stat. Field 2, the program's name in brackets, may have spaces
+// and brackets. A process that has ended, and only waits for its parent to notice, has none.
+//
+// prometheus/procfs would read it too, but it imports package net, and a program that is linked
+// with net's C code no longer notices that all of its goroutines are asleep.
 func startTime(proc string, pid int) (string, error) {
-	fs, err := procfs.NewFS(proc)
+	stat, err := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), "stat"))
 	if err != nil {
 		return "", err
 	}
-	process, err := fs.Proc(pid)
-	if err != nil {
-		return "", err
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])) // The first of them is field 3.
+	if len(fields) < 20 {
+		return "", fmt.Errorf("/proc/%d/stat has %d fields after the name, want at least 20: %q", pid, len(fields), stat)
 	}
-	stat, err := process.Stat()
-	if err != nil {
-		return "", err
-	}
-	if stat.State == "Z" || stat.State == "X" {
+	if fields[0] == "Z" || fields[0] == "X" {
 		return "", fmt.Errorf("it has ended: %w", os.ErrNotExist)
 	}
-	return strconv.FormatUint(stat.Starttime, 10), nil
+	return fields[19], nil
 }

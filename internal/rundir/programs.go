@@ -3,26 +3,28 @@ package rundir
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
-
-	"github.com/prometheus/procfs"
+	"strconv"
+	"strings"
 )
 
 // Programs are the numbers of the processes on this machine that belong to the run: its programs,
 // and what these have started. Other users' processes and the calling process are left out.
 func Programs(d Dir) ([]int, error) {
-	processes, err := procfs.AllProcs()
+	paths, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {
 		return nil, fmt.Errorf("processes of run %s: %w", d.Name(), err)
 	}
 	var pids []int
-	for _, p := range processes {
-		environ, err := p.Environ()
+	for _, path := range paths {
+		environ, err := os.ReadFile(path)
 		if err != nil {
 			continue // It has ended, or is another user's.
 		}
-		if p.PID != os.Getpid() && slices.Contains(environ, EnvDir+"="+d.Path()) {
-			pids = append(pids, p.PID)
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if err == nil && pid != os.Getpid() && slices.Contains(strings.Split(string(environ), "\x00"), EnvDir+"="+d.Path()) {
+			pids = append(pids, pid)
 		}
 	}
 	return pids, nil

@@ -105,6 +105,20 @@ func TestSubmissionImports(t *testing.T) {
 	}
 }
 
+// TestDeadlocksAreNoticed: Go reports that all goroutines are asleep only in programs without C
+// code. Cells that train have XLA's; all others, which import these packages, must stay without.
+func TestDeadlocksAreNoticed(t *testing.T) {
+	for _, folder := range []string{"display", "kernel/keep", "submit/result"} {
+		out, err := exec.Command("go", "list", "-deps", module+"/"+folder).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Contains(strings.Fields(string(out)), "runtime/cgo") {
+			t.Errorf("%s leads to runtime/cgo, probably by package net: see go mod why -m, or go list -deps", folder)
+		}
+	}
+}
+
 func TestPackageComments(t *testing.T) {
 	for _, p := range list(t) {
 		if len(p.GoFiles)+len(p.CgoFiles) > 0 && p.Doc == "" {
