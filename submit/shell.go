@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -57,4 +58,17 @@ func (s Shell) CheckSecrets(spec JobSpec) error {
 		}
 	}
 	return nil
+}
+
+// Output keeps the first error of writing: a report that is lost on a full disk is a failure.
+type Output struct {
+	io.Writer
+	Err error
+}
+
+// Write passes on text.
+func (o *Output) Write(text []byte) (int, error) {
+	n, err := o.Writer.Write(text)
+	o.Err = cmp.Or(o.Err, err)
+	return n, err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,11 +36,14 @@ func newApp() *app {
 
 // execute runs the command line args and returns the exit code.
 func execute(ctx context.Context, a *app, args []string) int {
+	out := &submit.Output{Writer: a.Out}
+	a.Out = out
 	root := newRootCommand(a)
 	root.SetArgs(args)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
 	err := root.ExecuteContext(ctx)
+	err = cmp.Or(err, out.Err)
 	if err != nil && !errors.Is(err, build.ErrBuild) { // the compiler has said it
 		fmt.Fprintln(a.Err, "submit:", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"gonbatch/submit"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -116,6 +117,25 @@ func TestFlags(t *testing.T) {
 			tc.want(&want)
 			if diff := cmp.Diff(want, *got, cmpopts.IgnoreUnexported(submitOptions{}, rundir.Dir{}), cmpopts.EquateEmpty()); diff != "" {
 				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestFullDisk: a report that can't be written is a failure, also without --json.
+func TestFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close() //nolint:errcheck // nothing is in it
+	for _, args := range [][]string{{"version"}, {"version", "--json"}, {"status"}, {"config"}, {"--help"}} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			var said strings.Builder
+			a := newApp()
+			a.Out, a.Err = full, &said
+			if code := execute(t.Context(), a, args); code != 1 || !strings.Contains(said.String(), "no space left on device") {
+				t.Errorf("exit code %d: %s", code, said.String())
 			}
 		})
 	}

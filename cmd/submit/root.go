@@ -1,10 +1,11 @@
 package main
 
 import (
-	"gonbatch/submit"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+
+	"gonbatch/submit"
 )
 
 const rootLong = `submit compiles the main cells of a Go notebook into programs and runs them in order, on every
@@ -45,9 +46,7 @@ func newRootCommand(a *app) *cobra.Command {
 			return runSubmit(ctx, a, opts)
 		},
 	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return flagError(err)
-	})
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	opts.addFlags(cmd.Flags())
 	cmd.AddCommand(newLogsCommand(a), newStatusCommand(a), newCancelCommand(a), newResumeCommand(a), newExportCommand(a), newConfigCommand(a),
