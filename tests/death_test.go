@@ -2,6 +2,7 @@ package tests
 
 import (
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -34,6 +35,9 @@ func killer(world *distributed.World) trainer.Callback {
 }`
 	return m
 }
+
+// twice is what the script says of two deaths at update 33. Rank 0 may have reported one less.
+var twice = regexp.MustCompile(`died after update 3[23] in two starts in a row: that is a bug, not bad luck, so it is not started again`)
 
 // TestDeaths: a training whose rank is killed starts again by itself and ends as an undisturbed
 // one, on a cluster and on this machine; one that dies twice at the same update is given up at
@@ -73,7 +77,9 @@ func TestDeaths(t *testing.T) {
 			if err == nil {
 				t.Error("a training that died twice at update 33 ended well")
 			}
-			wantAll(t, out, "died after update 33 in two starts in a row: that is a bug, not bad luck, so it is not started again")
+			if !twice.MatchString(out) {
+				t.Errorf("%v is not in:\n%s", twice, out)
+			}
 			if n, err := rundir.CountStarts(u.run(t)); n != 3 || err != nil {
 				t.Errorf("%d starts, %v; want 3\n%s\n%s", n, err, out, logs(t, u.run(t)))
 			}

@@ -85,8 +85,8 @@ func TestProgress(t *testing.T) {
 	if err := errors.Join(p.Close(), none.Close(), ClearProgress(d), ClearProgress(d)); err != nil || ReadProgress(d) != 0 {
 		t.Errorf("%v, progress %d", err, ReadProgress(d))
 	}
-	deaths := []Death{{1, "train", 60}, {2, "train", 60}, {3, "eval", 60}, {5, "eval", 60}}
-	repeats := []bool{false, true, false, false}
+	deaths := []Death{{1, "train", 60}, {2, "train", 60}, {3, "eval", 60}, {5, "eval", 60}, {6, "eval", 59}, {7, "eval", 60}, {8, "eval", 62}}
+	repeats := []bool{false, true, false, false, true, true, false}
 	for i, death := range deaths {
 		if err := AddDeath(d, death); err != nil {
 			t.Fatal(err)
