@@ -30,7 +30,7 @@ func TestConsole(t *testing.T) {
 		{"twice(nothing)\r", `undefined: nothing.*In \[5\]: `},
 		{"strings.ToUpp\t", `strings\.ToUpper`},
 		{"(\"go\")\r", `Out\[5\]: GO.*In \[6\]: `},
-		{"!read -r name; echo \"hello $name\"\r", `hello|\n`},
+		{"!echo ready; read -r name; echo \"hello $name\"\r", `name"\s+ready\s`}, // Typed earlier, the name would go to the next prompt.
 		{"gopher\r", `hello gopher.*In \[7\]: `},
 		{"!echo running; sleep 600\r", `sleep 600\s+running\s`},
 		{"^C", `the cell was interrupted.*In \[8\]: `},
