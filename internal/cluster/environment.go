@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -57,10 +58,7 @@ func Detect(getenv func(string) string) (Environment, error) {
 			break
 		}
 	}
-	env.JobID = getenv("SLURM_JOB_ID")
-	if env.JobID == "" {
-		env.JobID = getenv("PBS_JOBID")
-	}
+	env.JobID = cmp.Or(getenv("SLURM_JOB_ID"), getenv("PBS_JOBID"))
 	if r.err != nil {
 		return Environment{}, r.err
 	}

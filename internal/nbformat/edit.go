@@ -43,13 +43,9 @@ func (nb *Notebook) GetMetadata(name string, value any) (bool, error) {
 
 // SetMetadata puts one of the notebook's metadata, which Marshal writes. The others stay.
 func (nb *Notebook) SetMetadata(name string, value any) error {
-	all, err := setMetadata(nb.fields["metadata"], name, value)
+	raw, err := setMetadata(nb.fields["metadata"], name, value)
 	if err != nil {
 		return fmt.Errorf("notebook %s: metadata %s: %w", nb.Path, name, err)
-	}
-	raw, err := marshal(all)
-	if err != nil {
-		return fmt.Errorf("notebook %s: metadata: %w", nb.Path, err)
 	}
 	if nb.fields == nil {
 		nb.fields = map[string]json.RawMessage{}
@@ -75,7 +71,7 @@ func getMetadata(raw json.RawMessage, name string, value any) (bool, error) {
 	return true, nil
 }
 
-func setMetadata(raw json.RawMessage, name string, value any) (map[string]json.RawMessage, error) {
+func setMetadata(raw json.RawMessage, name string, value any) (json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
 	if raw != nil {
 		if err := json.Unmarshal(raw, &all); err != nil {
@@ -90,5 +86,5 @@ func setMetadata(raw json.RawMessage, name string, value any) (map[string]json.R
 		return nil, err
 	}
 	all[name] = one
-	return all, nil
+	return marshal(all)
 }

@@ -64,17 +64,10 @@ func (c *Cell) encode() (map[string]json.RawMessage, error) {
 		}
 	}
 	if !slices.Equal(c.Tags, c.read.tags) {
-		metadata := map[string]json.RawMessage{}
-		if raw, ok := fields["metadata"]; ok {
-			if err := json.Unmarshal(raw, &metadata); err != nil {
-				return nil, err
-			}
-		}
-		raw, err := marshal(c.Tags)
+		metadata, err := setMetadata(fields["metadata"], "tags", c.Tags)
 		if err != nil {
 			return nil, err
 		}
-		metadata["tags"] = raw
 		return fields, set("metadata", metadata)
 	}
 	return fields, nil

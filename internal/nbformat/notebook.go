@@ -1,8 +1,10 @@
 package nbformat
 
 import (
+	"cmp"
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -36,15 +38,7 @@ func (nb *Notebook) Name() string { return filepath.Base(nb.Path) }
 // kernel that ran last.
 func (nb *Notebook) Language() string {
 	m := nb.Metadata
-	for _, name := range []string{m.KernelLanguage, m.LanguageName} {
-		if name != "" {
-			return strings.ToLower(name)
-		}
-	}
-	if known := kernelLanguages[m.KernelName]; known != "" {
-		return known
-	}
-	return ""
+	return strings.ToLower(cmp.Or(m.KernelLanguage, m.LanguageName, kernelLanguages[m.KernelName]))
 }
 
 // kernelLanguages gives the language of kernels whose notebooks often lack kernelspec.language.
@@ -55,10 +49,4 @@ var kernelLanguages = map[string]string{
 
 // isGo reports whether a language's name is one that stands for Go. A notebook that names no
 // language passes.
-func isGo(language string) bool {
-	switch language {
-	case "", "go", "golang":
-		return true
-	}
-	return false
-}
+func isGo(language string) bool { return slices.Contains([]string{"", "go", "golang"}, language) }

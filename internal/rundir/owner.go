@@ -2,6 +2,7 @@ package rundir
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -43,6 +44,16 @@ func openOwned(path string, flag int, perm fs.FileMode) (*os.File, error) {
 		keepOwner(f, path, perm)
 	}
 	return f, err
+}
+
+// appendLine adds a line of values to a file, which it creates if need be.
+func appendLine(path string, values ...any) error {
+	f, err := openOwned(path, os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(f, values...)
+	return errors.Join(err, f.Close())
 }
 
 // statOf is the owner, the group and the rights in what the file system says of a file.

@@ -80,12 +80,7 @@ func (d Death) Repeats(before Death) bool {
 
 // AddDeath records a death.
 func AddDeath(dir Dir, d Death) error {
-	f, err := openOwned(dir.Deaths(), os.O_APPEND|os.O_WRONLY, 0o600)
-	if err == nil {
-		_, err = fmt.Fprintln(f, d.Start, d.Step, d.Update)
-		err = errors.Join(err, f.Close())
-	}
-	if err != nil {
+	if err := appendLine(dir.Deaths(), d.Start, d.Step, d.Update); err != nil {
 		return fmt.Errorf("record the death of start %d: %w", d.Start, err)
 	}
 	return nil

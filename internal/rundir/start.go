@@ -45,14 +45,7 @@ func CountStarts(d Dir) (int, error) {
 
 // AddStart records a start, by word, and returns its number: 1 for the first.
 func AddStart(d Dir, word string) (number int, err error) {
-	f, err := openOwned(d.Starts(), os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return 0, fmt.Errorf("start of run %s: %w", d.Name(), err)
-	}
-	if _, err := fmt.Fprintln(f, word); err != nil {
-		return 0, fmt.Errorf("start of run %s: %w", d.Name(), errors.Join(err, f.Close()))
-	}
-	if err := f.Close(); err != nil {
+	if err := appendLine(d.Starts(), word); err != nil {
 		return 0, fmt.Errorf("start of run %s: %w", d.Name(), err)
 	}
 	return CountStarts(d)

@@ -11,10 +11,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"gonbatch/internal/rundir"
+	"gonbatch/kernel/tool"
 )
 
 // ErrBuild is the error of a program that does not compile or link: the messages are in the output.
@@ -139,7 +139,7 @@ func (b *builder) goBuild(ctx context.Context, record, linkerFlags string) ([]by
 	args := []string{"build", "-toolexec=" + filepath.Join(b.Seed, "record"), "-o", b.binary()}
 	cmd := exec.CommandContext(ctx, b.Go, slices.Concat(args, b.Flags)...)
 	cmd.Dir = b.Dir
-	flags := get(b.Environ, "GOFLAGS") + " '" + linkerFlags + "'"
+	flags := tool.Get(b.Environ, "GOFLAGS") + " '" + linkerFlags + "'"
 	cmd.Env = append(slices.Clone(b.Environ), "GOFLAGS="+flags, rundir.EnvRecord+"="+record, "PWD="+b.Dir)
 	output, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
@@ -156,17 +156,8 @@ func (b *builder) noteTime(name string) {
 	}
 }
 
-func get(environ []string, name string) string {
-	for _, entry := range slices.Backward(environ) {
-		if value, ok := strings.CutPrefix(entry, name+"="); ok {
-			return value
-		}
-	}
-	return ""
-}
-
 func withDefault(environ []string, name, value string) []string {
-	if get(environ, name) != "" {
+	if tool.Get(environ, name) != "" {
 		return environ
 	}
 	return append(slices.Clone(environ), name+"="+value)

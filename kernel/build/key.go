@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"go/parser"
 	"go/token"
+	"gonbatch/kernel/tool"
 	"hash"
 	"io/fs"
 	"os"
@@ -118,13 +119,13 @@ func settings(environ []string) []string {
 
 // hasOuterWorkspace reports whether files apply that key does not look at.
 func (b *builder) hasOuterWorkspace() bool {
-	flags := get(b.Environ, "GOFLAGS") + " " + strings.Join(b.Flags, " ")
+	flags := tool.Get(b.Environ, "GOFLAGS") + " " + strings.Join(b.Flags, " ")
 	for _, name := range []string{"-overlay", "-modfile", "-toolexec"} {
 		if strings.Contains(strings.ReplaceAll(flags, name+"= ", ""), name) {
 			return true
 		}
 	}
-	switch get(b.Environ, "GOWORK") {
+	switch tool.Get(b.Environ, "GOWORK") {
 	case "off", filepath.Join(b.Dir, "go.work"):
 		return false
 	case "":

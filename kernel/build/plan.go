@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"gonbatch/internal/rundir"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -66,16 +67,7 @@ func (b *builder) store(key string, text []byte) error {
 	if err := os.MkdirAll(b.Store, 0o755); err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(b.Store, ".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(file.Name()) //nolint:errcheck // it is gone when all went well
-	_, err = file.Write(text)
-	if err = errors.Join(err, file.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(file.Name(), b.planFile(key)); err != nil {
+	if err := rundir.WriteFileAtomic(b.planFile(key), text, 0o600); err != nil {
 		return err
 	}
 	return prune(b.Store)

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -11,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,10 +44,11 @@ func Open(path string) (*Store, error) {
 	}
 	s := &Store{path: path}
 	return s, s.locked(func(file *os.File) error {
-		entries, err := read(file)
+		text, err := io.ReadAll(file)
 		if err != nil {
 			return err
 		}
+		entries := parse(text)
 		if len(entries) > mostEntries {
 			if entries, err = s.trim(file, entries); err != nil {
 				return err
@@ -131,13 +132,9 @@ func (s *Store) Range(session, start, stop int) ([]Entry, error) {
 		session += s.session
 	}
 	entries, err := s.all()
-	var found []Entry
-	for _, e := range entries {
-		if e.Session == session && e.Line >= start && (e.Line < stop || stop <= 0) {
-			found = append(found, e)
-		}
-	}
-	return found, err
+	return slices.DeleteFunc(entries, func(e Entry) bool {
+		return e.Session != session || e.Line < start || e.Line >= stop && stop > 0
+	}), err
 }
 
 // Search returns the last n cells (all, if n is not positive) whose whole text matches the pattern,
@@ -174,41 +171,22 @@ func last(entries []Entry, n int) []Entry {
 
 // all returns the cells of the file.
 func (s *Store) all() ([]Entry, error) {
-	file, err := os.Open(s.path)
+	text, err := os.ReadFile(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close() //nolint:errcheck // only read
-	entries, err := read(file)
-	cells := entries[:0]
-	for _, e := range entries {
-		if e.Line > 0 {
-			cells = append(cells, e)
-		}
-	}
-	return cells, err
+	return slices.DeleteFunc(parse(text), func(e Entry) bool { return e.Line <= 0 }), err
 }
 
-// read skips lines that are not entries: a process may have died while it wrote one.
-func read(r io.Reader) ([]Entry, error) {
-	var entries []Entry
-	lines := bufio.NewReader(r)
-	for {
-		line, err := lines.ReadBytes('\n')
+// parse skips lines that are not entries: a process may have died while it wrote one.
+func parse(text []byte) (entries []Entry) {
+	for line := range bytes.Lines(text) {
 		var e Entry
-		if len(bytes.TrimSpace(line)) > 0 && json.Unmarshal(line, &e) == nil {
+		if json.Unmarshal(line, &e) == nil {
 			entries = append(entries, e)
 		}
-		if errors.Is(err, io.EOF) {
-			return entries, nil
-		}
-		if err != nil {
-			return nil, err
-		}
 	}
+	return entries
 }
 
 func write(w io.Writer, e Entry) error {

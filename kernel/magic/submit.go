@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"gonbatch/kernel/tool"
 	"gonbatch/submit/report"
 	"os"
 	"os/exec"
@@ -131,14 +132,7 @@ func (m *Magics) name() string {
 	return "notebook"
 }
 
-func (m *Magics) getenv(name string) string {
-	for _, entry := range slices.Backward(m.opts.Environ) {
-		if value, ok := strings.CutPrefix(entry, name+"="); ok {
-			return value
-		}
-	}
-	return ""
-}
+func (m *Magics) getenv(name string) string { return tool.Get(m.opts.Environ, name) }
 
 // start runs the submit command with a notebook, and then shows the card of the job that it made.
 func (m *Magics) start(ctx context.Context, s Session, words []string, file string) error {

@@ -3,9 +3,8 @@ package tool
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
+	"gonbatch/internal/rundir"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -79,19 +78,9 @@ func build(ctx context.Context, p Pin, opts Options, target string) error {
 
 // replace makes target a copy of a program, at once.
 func replace(target, file string) error {
-	in, err := os.Open(file)
+	program, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
-	defer in.Close() //nolint:errcheck // only read
-	out, err := os.CreateTemp(filepath.Dir(target), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(out.Name()) //nolint:errcheck // it is gone when all went well
-	_, err = io.Copy(out, in)
-	if err = errors.Join(err, out.Chmod(0o755), out.Close()); err != nil {
-		return err
-	}
-	return os.Rename(out.Name(), target)
+	return rundir.WriteFileAtomic(target, program, 0o755)
 }

@@ -39,25 +39,15 @@ var session = rand.Text()
 
 // Reply makes a message that answers m and goes to those who sent m.
 func (m *Message) Reply(messageType string, content any) (*Message, error) {
-	reply, err := m.child(messageType, content)
-	if err != nil {
-		return nil, err
-	}
-	reply.Identities = m.Identities
-	return reply, nil
+	return m.child(messageType, content, m.Identities)
 }
 
 // Publish makes a message about m for the iopub channel; its topic is its type.
 func (m *Message) Publish(messageType string, content any) (*Message, error) {
-	message, err := m.child(messageType, content)
-	if err != nil {
-		return nil, err
-	}
-	message.Identities = [][]byte{[]byte(messageType)}
-	return message, nil
+	return m.child(messageType, content, [][]byte{[]byte(messageType)})
 }
 
-func (m *Message) child(messageType string, content any) (*Message, error) {
+func (m *Message) child(messageType string, content any, to [][]byte) (*Message, error) {
 	child, err := New(messageType, content)
 	if err != nil {
 		return nil, err
@@ -66,7 +56,7 @@ func (m *Message) child(messageType string, content any) (*Message, error) {
 	if child.RawHeader, err = json.Marshal(child.Header); err != nil {
 		return nil, err
 	}
-	child.Parent, child.ParentID = m.RawHeader, m.Header.ID
+	child.Identities, child.Parent, child.ParentID = to, m.RawHeader, m.Header.ID
 	return child, nil
 }
 

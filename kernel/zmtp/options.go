@@ -1,6 +1,9 @@
 package zmtp
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Options bound what the clients of a socket may cost. The zero value of each field stands for its
 // default.
@@ -30,23 +33,16 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	setDefault(&o.Handshake, 10*time.Second)
-	setDefault(&o.Pending, 64)
-	setDefault(&o.Connections, 256)
-	setDefault(&o.Message, 256<<20)
-	setDefault(&o.Part, 30*time.Second)
-	setDefault(&o.Queue, 32<<20)
-	setDefault(&o.Stall, 30*time.Second)
-	setDefault(&o.Flush, time.Second)
+	o.Handshake = cmp.Or(o.Handshake, 10*time.Second)
+	o.Pending = cmp.Or(o.Pending, 64)
+	o.Connections = cmp.Or(o.Connections, 256)
+	o.Message = cmp.Or(o.Message, 256<<20)
+	o.Part = cmp.Or(o.Part, 30*time.Second)
+	o.Queue = cmp.Or(o.Queue, 32<<20)
+	o.Stall = cmp.Or(o.Stall, 30*time.Second)
+	o.Flush = cmp.Or(o.Flush, time.Second)
 	if o.Log == nil {
 		o.Log = func(error) {}
 	}
 	return o
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var unset T
-	if *field == unset {
-		*field = value
-	}
 }

@@ -46,22 +46,19 @@ func newServer(address, socketType string, opts Options) (*server, error) {
 }
 
 func (s *server) start() {
-	s.done.Add(1)
-	go s.accept()
+	s.done.Go(s.accept)
 }
 
 // acceptPause is how long is waited after an error that may pass, such as too many open files.
 const acceptPause = 50 * time.Millisecond
 
 func (s *server) accept() {
-	defer s.done.Done()
 	failed := false
 	for {
 		c, err := s.listener.Accept()
 		if err == nil {
 			failed = false
-			s.done.Add(1)
-			go s.open(c)
+			s.done.Go(func() { s.open(c) })
 			continue
 		}
 		if errors.Is(err, net.ErrClosed) {
@@ -81,7 +78,6 @@ func (s *server) accept() {
 
 // open serves a connection from its handshake to its end.
 func (s *server) open(raw net.Conn) {
-	defer s.done.Done()
 	defer raw.Close()
 	if !s.addPending(raw) {
 		return
@@ -95,11 +91,7 @@ func (s *server) open(raw net.Conn) {
 	if !s.add(c) {
 		return
 	}
-	s.done.Add(1)
-	go func() {
-		defer s.done.Done()
-		c.write()
-	}()
+	s.done.Go(c.write)
 	err = s.converse(c)
 	s.remove(c)
 	_ = c.Close()
