@@ -98,7 +98,7 @@ func ownedRun(t *testing.T) Dir {
 }
 
 // TestRootLeavesTheOwner: after root has looked at a run, or ended it, everything in it is its
-// owner's, who can go on with it.
+// owner's, who can continue it.
 func TestRootLeavesTheOwner(t *testing.T) {
 	d := ownedRun(t)
 	if err := use(d, time.Minute); err != nil {

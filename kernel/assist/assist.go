@@ -53,7 +53,7 @@ type Match struct {
 	Text, Type, Signature string
 }
 
-// Completion is what code may go on with.
+// Completion is what code may continue with.
 type Completion struct {
 	Matches []Match
 	// Start and End are the places, in characters, between which a match replaces the code.
