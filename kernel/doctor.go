@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,168 +11,156 @@ import (
 
 	"gonbatch/internal/rundir"
 	"gonbatch/kernel/tool"
+	"gonbatch/submit/report"
 )
 
-// Finding is what Doctor found of one thing that the kernel needs.
-type Finding struct {
-	// Name is the thing's name, Found where or what it is.
-	Name, Found string
-	// Err says what is wrong with it, and how that is fixed; nil if nothing is.
-	Err error
-	// Optional is set if the kernel runs without it.
-	Optional bool
-}
-
-// WriteFindings lists findings, and returns an error if the kernel can't run.
-func WriteFindings(w io.Writer, findings []Finding) error {
-	wrong := 0
-	for _, f := range findings {
-		mark, text := "ok     ", f.Found
-		switch {
-		case f.Err != nil && f.Optional:
-			mark, text = "missing", f.Err.Error()
-		case f.Err != nil:
-			mark, text = "WRONG  ", f.Err.Error()
-			wrong++
-		}
-		if _, err := fmt.Fprintf(w, "%s  %-18s %s\n", mark, f.Name, text); err != nil {
-			return err
-		}
-	}
-	if wrong > 0 {
-		return errors.New("the kernel cannot run: fix the items marked WRONG")
-	}
-	return nil
+// check looks at one thing that the kernel needs: it gives where or what that is, and else an error
+// that says how to fix it.
+type check struct {
+	name string
+	// optional is set if the kernel runs without it.
+	optional bool
+	look     func() (found string, err error)
 }
 
 // Doctor looks at everything that a session needs, without starting one. Of opts it uses SourceDir,
 // PluginDir and Environ.
-func Doctor(opts Options) []Finding {
+func Doctor(opts Options) report.Doctor {
 	env := environment(opts.Environ)
-	specFound, spec := specFinding(env)
+	specFile, spec, specErr := findSpec(env)
 	for _, name := range []string{rundir.EnvTools, rundir.EnvGo} {
 		env.setDefault(name, spec.Env[name]) // as Jupyter does
 	}
-	findings := []Finding{goFinding(env), compilerFinding(env), sourceFinding(opts.SourceDir), folderFinding(env)}
-	return append(append(findings, toolFindings(env, opts.SourceDir)...), modulesFinding(env, opts.SourceDir), pluginFinding(opts.PluginDir), specFound)
+	checks := []check{
+		{"Go", false, func() (string, error) { return lookAtGo(env) }},
+		{"C compiler", false, func() (string, error) { return lookAtCompiler(env) }},
+		{"gonbatch's source", false, func() (string, error) { _, err := moduleText(opts.SourceDir); return opts.SourceDir, err }},
+		{"folder of sessions", false, func() (string, error) { return lookAtSessions(env) }},
+	}
+	checks = append(checks, toolChecks(env, opts.SourceDir)...)
+	return examine(append(checks,
+		check{"Go modules", true, func() (string, error) { return lookAtModules(env, opts.SourceDir) }},
+		check{"XLA plugin", true, func() (string, error) { return lookAtPlugin(opts.PluginDir) }},
+		check{"kernelspec", false, func() (string, error) { return specFile, specErr }},
+	))
 }
 
-func goFinding(env environment) Finding {
-	f := Finding{Name: "Go"}
+// examine makes the report of all checks.
+func examine(checks []check) report.Doctor {
+	doctor := report.Doctor{Version: report.Version, OK: true}
+	for _, c := range checks {
+		f := report.Finding{Name: c.name, Optional: c.optional}
+		found, err := c.look()
+		if err != nil {
+			f.Problem = err.Error()
+			doctor.OK = doctor.OK && c.optional
+		} else {
+			f.Found = found
+		}
+		doctor.Findings = append(doctor.Findings, f)
+	}
+	return doctor
+}
+
+func lookAtGo(env environment) (string, error) {
 	command, err := findGo(env)
 	if err != nil {
-		f.Err = err
-		return f
+		return "", err
 	}
 	out, err := exec.Command(command, "version").Output()
 	if err != nil {
-		f.Err = fmt.Errorf("%s version: %w: install Go again", command, err)
-		return f
+		return "", fmt.Errorf("%s version: %w: install Go again", command, err)
 	}
-	f.Found = command + ", " + strings.TrimPrefix(strings.TrimSpace(string(out)), "go version ")
-	return f
+	return command + ", " + strings.TrimPrefix(strings.TrimSpace(string(out)), "go version "), nil
 }
 
-func compilerFinding(env environment) Finding {
-	f := Finding{Name: "C compiler"}
+func lookAtCompiler(env environment) (string, error) {
 	for _, name := range []string{env.get("CC"), "gcc", "cc", "clang"} {
 		if path, err := lookPath(name, env.get("PATH")); name != "" && err == nil {
-			f.Found = path
-			return f
+			return path, nil
 		}
 	}
-	f.Err = errors.New("none on PATH, XLA's binding needs one: on Debian, apt-get install gcc libc6-dev")
-	return f
+	return "", errors.New("none on PATH, XLA's binding needs one: on Debian, apt-get install gcc libc6-dev")
 }
 
-func sourceFinding(dir string) Finding {
-	_, err := moduleText(dir)
-	return Finding{Name: "gonbatch's source", Found: dir, Err: err}
-}
-
-// folderFinding looks for the folder that a session would be in.
-func folderFinding(env environment) Finding {
-	f := Finding{Name: "folder of sessions"}
+// lookAtSessions looks for the folder that a session would be in.
+func lookAtSessions(env environment) (string, error) {
 	dir, reason, err := makeSessionDir(sessionParents(env))
 	if err != nil {
-		f.Err = err
-		return f
+		return "", err
 	}
-	f.Found = filepath.Dir(dir)
+	found := filepath.Dir(dir)
 	if reason != nil {
-		f.Found += " (" + strings.ReplaceAll(reason.Error(), "\n", "; ") + ")"
+		found += " (" + strings.ReplaceAll(reason.Error(), "\n", "; ") + ")"
 	}
-	f.Err = os.RemoveAll(dir)
-	return f
+	return found, os.RemoveAll(dir)
 }
 
-// toolFindings looks for the programs where a session does, and at their versions.
-func toolFindings(env environment, sourceDir string) []Finding {
+// toolChecks look for the programs where a session does, and at their versions.
+func toolChecks(env environment, sourceDir string) []check {
 	pins, err := tool.Pins(sourceDir)
 	if err != nil {
-		return []Finding{{Name: "programs", Err: err}}
+		return []check{{"programs", false, func() (string, error) { return "", err }}}
 	}
 	dirs := env.get(rundir.EnvTools) + string(os.PathListSeparator) + env.get("PATH")
 	if command, err := findGo(env); err == nil {
 		dirs = toolPath(env, command, sourceDir)
 	}
-	var findings []Finding
+	var checks []check
 	for _, pin := range pins {
-		f := Finding{Name: pin.Name, Optional: pin.Optional}
-		path, err := lookPath(pin.Name, dirs)
-		switch {
-		case err != nil && pin.Optional:
-			f.Err = errors.New("not found, so there is no completion: run submit kernel install")
-		case err != nil:
-			f.Err = errors.New("not found: run submit kernel install")
-		case !pin.Is(path):
-			f.Optional = true // it may do
-			f.Err = fmt.Errorf("%s has version %q, the kernel was tested with %s: run submit kernel install", path, pin.VersionOf(path), pin.Version)
-		default:
-			f.Found = path + ", " + pin.Version
-		}
-		findings = append(findings, f)
+		found, usable, err := lookAtTool(pin, dirs)
+		checks = append(checks, check{pin.Name, pin.Optional || usable && err != nil, func() (string, error) { return found, err }})
 	}
-	return findings
+	return checks
 }
 
-// modulesFinding reports whether cells can import GoMLX and gonbatch without a network.
-func modulesFinding(env environment, sourceDir string) Finding {
-	f := Finding{Name: "Go modules", Found: "in the module cache", Optional: true}
+// lookAtTool looks for a program in dirs. One of another version is usable: it may do.
+func lookAtTool(pin tool.Pin, dirs string) (found string, usable bool, err error) {
+	path, err := lookPath(pin.Name, dirs)
+	switch {
+	case err != nil && pin.Optional:
+		return "", false, errors.New("not found, so there is no completion: run submit kernel install")
+	case err != nil:
+		return "", false, errors.New("not found: run submit kernel install")
+	case !pin.Is(path):
+		return "", true, fmt.Errorf("%s has version %q, the kernel was tested with %s: run submit kernel install", path, pin.VersionOf(path), pin.Version)
+	}
+	return path + ", " + pin.Version, true, nil
+}
+
+// lookAtModules reports whether cells can import GoMLX and gonbatch without a network.
+func lookAtModules(env environment, sourceDir string) (string, error) {
 	if err := checkModules(env, sourceDir); err != nil {
 		first, _, _ := strings.Cut(err.Error(), "\n")
-		f.Err = fmt.Errorf("not all in the module cache (%s): run submit kernel warm, with a network", first)
+		return "", fmt.Errorf("not all in the module cache (%s): run submit kernel warm, with a network", first)
 	}
-	return f
+	return "in the module cache", nil
 }
 
-func pluginFinding(dir string) Finding {
-	f := Finding{Name: "XLA plugin", Found: dir, Optional: true}
+func lookAtPlugin(dir string) (string, error) {
 	if dir == "" {
-		f.Err = errors.New("not found: the first cell that needs it installs it, and so does submit")
+		return "", errors.New("not found: the first cell that needs it installs it, and so does submit")
 	}
-	return f
+	return dir, nil
 }
 
-// specFinding looks for the kernelspec where Jupyter does, and for the program that it names.
-func specFinding(env environment) (f Finding, s spec) {
-	f = Finding{Name: "kernelspec"}
+// findSpec looks for the kernelspec where Jupyter does, and for the program that it names.
+func findSpec(env environment) (file string, s spec, err error) {
 	for _, dir := range specDirs(env) {
-		file := filepath.Join(dir, "kernels", Name, "kernel.json")
+		file = filepath.Join(dir, "kernels", Name, "kernel.json")
 		text, err := os.ReadFile(file)
 		if err != nil {
 			continue
 		}
-		f.Found = file
 		if err := json.Unmarshal(text, &s); err != nil || len(s.Argv) == 0 {
-			f.Err = fmt.Errorf("%s is damaged: run submit kernel install again", file)
-		} else if _, err := os.Stat(s.Argv[0]); err != nil {
-			f.Err = fmt.Errorf("it starts %s, which is gone: run submit kernel install again", s.Argv[0])
+			return file, s, fmt.Errorf("%s is damaged: run submit kernel install again", file)
 		}
-		return f, s
+		if _, err := os.Stat(s.Argv[0]); err != nil {
+			return file, s, fmt.Errorf("it starts %s, which is gone: run submit kernel install again", s.Argv[0])
+		}
+		return file, s, nil
 	}
-	f.Err = errors.New("not installed: run submit kernel install, with --sys-prefix in a Python environment")
-	return f, s
+	return "", s, errors.New("not installed: run submit kernel install, with --sys-prefix in a Python environment")
 }
 
 // specDirs are Jupyter's data folders that can be known without asking it.

@@ -13,8 +13,8 @@ import (
 	"gonbatch/kernel/tool"
 )
 
-// warmImports are what notebooks import of gonbatch, GoMLX and what shows values.
-var warmImports = []string{
+// WarmPackages are what notebooks import of gonbatch, GoMLX and what shows values.
+var WarmPackages = []string{
 	"gonbatch/display", "gonbatch/distributed", "gonbatch/kernel/keep", "gonbatch/models", "gonbatch/trainer",
 	"github.com/gomlx/go-xla/compute/xla", "github.com/gomlx/gomlx/core/graph", "github.com/gomlx/gomlx/ml/train",
 	"gonum.org/v1/plot/plotter", "github.com/janpfeifer/gonb/gonbui",
@@ -43,7 +43,7 @@ func checkModules(env environment, sourceDir string) error {
 	return inModule(sourceDir, env, func(m warmModule) error { return m.run(context.Background(), "list", "-deps") })
 }
 
-// warmModule is a module as sessions have one, with a program that imports all of warmImports.
+// warmModule is a module as sessions have one, with a program that imports all of WarmPackages.
 type warmModule struct {
 	dir, goCommand string
 	env            environment
@@ -67,7 +67,7 @@ func inModule(sourceDir string, env environment, do func(warmModule) error) erro
 		return err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
-	text := "package main\n\nimport (\n\t_ \"" + strings.Join(warmImports, "\"\n\t_ \"") + "\"\n)\n\nfunc main() {}\n"
+	text := "package main\n\nimport (\n\t_ \"" + strings.Join(WarmPackages, "\"\n\t_ \"") + "\"\n)\n\nfunc main() {}\n"
 	err = errors.Join(
 		os.WriteFile(filepath.Join(dir, "go.mod"), mod, 0o644), os.WriteFile(filepath.Join(dir, "go.sum"), sum, 0o644),
 		os.WriteFile(filepath.Join(dir, "main.go"), []byte(text), 0o644))

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"gonbatch/submit/report"
-
 	"github.com/spf13/cobra"
+
+	"gonbatch/submit/report"
 )
 
 func newCancelCommand(a *app) *cobra.Command {
@@ -13,18 +13,12 @@ func newCancelCommand(a *app) *cobra.Command {
 		Long:  "cancel ends a run's job. The run directory stays; \"submit resume\" starts the run again.\n\n" + aboutRun,
 		Args:  oneArg("RUN"),
 	}
-	asJSON := addJSON(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	addRunRoot(cmd)
+	return reporting(a, cmd, func(cmd *cobra.Command, args []string) (report.Report, error) {
 		runs, r, err := a.findRun(cmd, args[0])
 		if err != nil {
-			return err
+			return nil, err
 		}
-		cancelled, err := runs.Cancel(cmd.Context(), r)
-		if err != nil {
-			return err
-		}
-		return report.Write(a.Out, *asJSON, cancelled)
-	}
-	addRunRoot(cmd)
-	return cmd
+		return runs.Cancel(cmd.Context(), r)
+	})
 }

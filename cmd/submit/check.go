@@ -20,20 +20,14 @@ func newCheckCommand(a *app) *cobra.Command {
 		Example: "  submit check notebooks/mnist.ipynb",
 		Args:    oneArg("notebook"),
 	}
-	asJSON := addJSON(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	opts.addFlags(cmd.Flags(), "check")
+	return reporting(a, cmd, func(cmd *cobra.Command, args []string) (report.Report, error) {
 		ctx, stop := submit.Interruptible(cmd.Context())
 		defer stop()
 		nb, err := opts.notebook(args[0])
 		if err != nil {
-			return err
+			return nil, err
 		}
-		check, err := nb.Check(ctx, a.Shell)
-		if err != nil {
-			return err
-		}
-		return report.Write(a.Out, *asJSON, check)
-	}
-	opts.addFlags(cmd.Flags(), "check")
-	return cmd
+		return nb.Check(ctx, a.Shell)
+	})
 }

@@ -18,25 +18,19 @@ func newExportCommand(a *app) *cobra.Command {
 			"  submit export --script --cell train notebooks/mnist.ipynb > train.go",
 		Args: oneArg("notebook"),
 	}
-	asJSON := addJSON(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		nb, err := opts.notebook(args[0])
-		switch {
-		case err != nil:
-			return err
-		case script:
-			return nb.WriteScript(cmd.Context(), a.Shell, out)
-		case out == "":
-			return submit.Usagef("no folder for the module: give -o DIR, or --script for one file")
-		}
-		exported, err := nb.WriteModule(cmd.Context(), a.Shell, out)
-		if err != nil {
-			return err
-		}
-		return report.Write(a.Out, *asJSON, exported)
-	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "folder for the module, or file for --script")
 	cmd.Flags().BoolVar(&script, "script", false, "write one program as a single Go file, to standard output or to the file of -o")
 	opts.addFlags(cmd.Flags(), "export")
-	return cmd
+	return reporting(a, cmd, func(cmd *cobra.Command, args []string) (report.Report, error) {
+		nb, err := opts.notebook(args[0])
+		switch {
+		case err != nil:
+			return nil, err
+		case script:
+			return nb.WriteScript(cmd.Context(), a.Shell, out)
+		case out == "":
+			return nil, submit.Usagef("no folder for the module: give -o DIR, or --script for one file")
+		}
+		return nb.WriteModule(cmd.Context(), a.Shell, out)
+	})
 }

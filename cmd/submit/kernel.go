@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"os"
 	"path/filepath"
 
@@ -12,6 +12,7 @@ import (
 	"gonbatch/internal/rundir"
 	"gonbatch/internal/source"
 	"gonbatch/kernel"
+	"gonbatch/submit/report"
 )
 
 func newKernelCommand(a *app) *cobra.Command {
@@ -48,30 +49,29 @@ func newKernelUninstallCommand(a *app) *cobra.Command {
 		Long: `uninstall removes the kernelspec and everything that install put beside it. It keeps what submit
 uses too, in your cache (gonbatch's source, XLA's plugin, Go modules), and the history of cells, in
 your state folder.`,
-		RunE: func(*cobra.Command, []string) error {
-			dir, err := kernel.Uninstall(place.options(a))
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(a.Out, "kernel removed: %s\n", dir)
-			return err
-		},
 	}
 	place.addFlags(cmd)
-	return cmd
+	return reporting(a, cmd, func(*cobra.Command, []string) (report.Report, error) {
+		dir, err := kernel.Uninstall(place.options(a))
+		return report.Kernel{Version: report.Version, State: "removed", Folder: dir}, err
+	})
 }
 
 func newKernelDoctorCommand(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "doctor", Short: "Check that the kernel has everything it needs", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			opts, err := kernelOptions(cmd, a)
-			if err != nil {
-				return err
-			}
-			return kernel.WriteFindings(a.Out, kernel.Doctor(opts))
-		},
+	cmd := &cobra.Command{Use: "doctor", Short: "Check that the kernel has everything it needs", Args: cobra.NoArgs}
+	asJSON := addJSON(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		opts, err := kernelOptions(cmd, a)
+		if err != nil {
+			return err
+		}
+		found := kernel.Doctor(opts)
+		if err := report.Write(a.Out, *asJSON, found); err != nil || found.OK {
+			return err
+		}
+		return errors.New("the kernel cannot run: fix the items marked WRONG")
 	}
+	return cmd
 }
 
 func newKernelRunCommand(a *app) *cobra.Command {

@@ -1,27 +1,36 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 
 	"gonbatch/submit"
+	"gonbatch/submit/report"
 )
 
 func newLogsCommand(a *app) *cobra.Command {
 	var following bool
 	var rank int
+	var asJSON *bool
 	cmd := &cobra.Command{
 		Use:     "logs [-f] [--rank N] RUN",
 		Short:   "Print a rank's log",
 		Long:    "logs prints the log of rank 0, or of another rank with --rank.\n\n" + aboutRun,
 		Example: "  submit logs -f 4711\n  submit logs --rank 1 mnist-20261121-101500-4f2a",
 		Args:    oneArg("RUN"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if rank < 0 {
 				return submit.Usagef("--rank=%d: ranks count from 0", rank)
 			}
 			runs, r, err := a.findRun(cmd, args[0])
 			if err != nil {
 				return err
+			}
+			if *asJSON {
+				lines := &report.LineWriter{To: a.Out, Rank: rank}
+				runs.Out = lines
+				defer func() { err = errors.Join(err, lines.Close()) }()
 			}
 			ctx, stop := submit.Interruptible(cmd.Context())
 			defer stop()
@@ -31,6 +40,7 @@ func newLogsCommand(a *app) *cobra.Command {
 			return runs.Log(ctx, r, rank)
 		},
 	}
+	asJSON = addJSON(cmd)
 	cmd.Flags().BoolVarP(&following, "follow", "f", false, "show the log until the job ends, and exit with the job's status")
 	cmd.Flags().IntVar(&rank, "rank", 0, "rank whose log to print")
 	addRunRoot(cmd)

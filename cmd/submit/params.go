@@ -1,26 +1,19 @@
 package main
 
 import (
+	"github.com/spf13/cobra"
+
 	"gonbatch/submit/report"
 	"gonbatch/submit/stage"
-
-	"github.com/spf13/cobra"
 )
 
 func newParamsCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	return reporting(a, &cobra.Command{
 		Use:     "params notebook.ipynb",
 		Short:   "List a notebook's parameters and flags",
 		Example: "  submit params notebooks/mnist.ipynb",
 		Args:    oneArg("notebook"),
-	}
-	asJSON := addJSON(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		params, err := stage.Notebook{Path: args[0]}.Params(cmd.Context(), a.Shell)
-		if err != nil {
-			return err
-		}
-		return report.Write(a.Out, *asJSON, params)
-	}
-	return cmd
+	}, func(cmd *cobra.Command, args []string) (report.Report, error) {
+		return stage.Notebook{Path: args[0]}.Params(cmd.Context(), a.Shell)
+	})
 }

@@ -19,16 +19,8 @@ func newStatusCommand(a *app) *cobra.Command {
 			return nil
 		},
 	}
-	asJSON := addJSON(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		status, err := a.status(cmd, args)
-		if err != nil {
-			return err
-		}
-		return report.Write(a.Out, *asJSON, status)
-	}
 	addRunRoot(cmd)
-	return cmd
+	return reporting(a, cmd, a.status)
 }
 
 // status reports one run, or all.
@@ -46,8 +38,3 @@ func (a *app) status(cmd *cobra.Command, args []string) (report.Report, error) {
 	}
 	return a.runs(root).List(cmd.Context())
 }
-
-const jsonUsage = "print JSON, as docs/json.md describes it"
-
-// addJSON declares --json.
-func addJSON(cmd *cobra.Command) *bool { return cmd.Flags().Bool("json", false, jsonUsage) }

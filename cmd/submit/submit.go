@@ -22,11 +22,11 @@ func runSubmit(ctx context.Context, a *app, o *submitOptions) error {
 	}
 	runs := a.runs(o.RunRoot)
 	if o.DryRun {
-		script, err := runs.Preview(ctx, req)
-		if err == nil {
-			_, err = a.Out.Write(script)
+		preview, err := runs.Preview(ctx, req)
+		if err != nil {
+			return err
 		}
-		return err
+		return report.Write(a.Out, o.JSON, preview)
 	}
 	started, err := runs.Submit(ctx, req)
 	if err != nil {

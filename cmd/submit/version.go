@@ -10,10 +10,7 @@ import (
 )
 
 func newVersionCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs}
-	asJSON := addJSON(cmd)
-	cmd.RunE = func(*cobra.Command, []string) error {
-		return report.Write(a.Out, *asJSON, report.Program{Version: report.Version, Submit: stage.Version(), Go: runtime.Version()})
-	}
-	return cmd
+	return reporting(a, &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs}, func(*cobra.Command, []string) (report.Report, error) {
+		return report.Program{Version: report.Version, Submit: stage.Version(), Go: runtime.Version()}, nil
+	})
 }

@@ -70,7 +70,8 @@ case "$1" in
   logs) [ "$2" != 404 ] && echo "the log" || { echo "submit: no run is called 404" >&2; exit 1; } ;;
   cancel) [ "$2" != 404 ] || { echo "submit: no run is called 404" >&2; exit 1; }; echo "failed" >"$here/end"; echo "job 7 is cancelled" ;;
   *)
-    for word; do case "$word" in *.ipynb) cp "$word" "$here/notebook" ;; refuse) echo "submit: refused" >&2; exit 2 ;; esac; done
+    for word; do case "$word" in *.ipynb) cp "$word" "$here/notebook" ;; refuse) echo "submit: refused" >&2; exit 2 ;;
+      --dry-run) echo '{"version":1,"scheduler":"slurm","name":"mnist","nodes":1,"ranks":1,"script":"#!/bin/bash\\nsrun train\\n"}'; exit ;; esac; done
     echo '{"version":1,"run":"mnist-1","directory":"'"$here/run"'","scheduler":"slurm","job":"7","name":"mnist","nodes":2,"ranks":2}' ;;
 esac
 `
@@ -112,6 +113,7 @@ func TestRun(t *testing.T) {
 		},
 		{name: "nothing to submit", call: Call{Name: "submit"}, cells: []string{"%submit"}, err: "no cell of this session has run"},
 		{name: "no file", call: Call{Name: "submit", Args: "--saved"}, err: "does not tell which file"},
+		{name: "the script only", call: Call{Name: "submit", Args: "--dry-run"}, cells: []string{"x"}, text: "#!/bin/bash\nsrun train\n"},
 		{name: "open quote", call: Call{Name: "submit", Args: `"`}, cells: []string{"x"}, err: "EOF"},
 		{name: "refused", call: Call{Name: "submit", Args: "refuse"}, cells: []string{"x"}, err: "submit: refused"},
 		{name: "jobs", call: Call{Name: "jobs"}, args: "status", text: "JOB  STATE\n"},

@@ -143,20 +143,32 @@ func (m *Magics) start(ctx context.Context, s Session, words []string, file stri
 	}
 	var job Job
 	err := m.run(ctx, s, append([]string{"--json"}, slices.Insert(args, at, file)...), func(line string) string {
-		var said report.Submission
-		if job.ID != "" || json.Unmarshal([]byte(line), &said) != nil || said.Run == "" {
+		if job.ID != "" {
 			return line
 		}
-		job = Job{ID: cmp.Or(said.Job, said.Run), Dir: said.Directory}
-		var text strings.Builder
-		_ = said.Text(&text) // A Builder takes everything.
-		return text.String()
+		var said report.Submission
+		if json.Unmarshal([]byte(line), &said) == nil && said.Run != "" {
+			job = Job{ID: cmp.Or(said.Job, said.Run), Dir: said.Directory}
+			return text(said)
+		}
+		var preview report.Preview
+		if json.Unmarshal([]byte(line), &preview) == nil && preview.Script != "" {
+			return text(preview)
+		}
+		return line
 	})
 	if job.ID != "" {
 		m.remember(job)
 		m.follow(ctx, s, job)
 	}
 	return err
+}
+
+// text is a report for people.
+func text(r report.Report) string {
+	var b strings.Builder
+	_ = r.Text(&b) // A Builder takes everything.
+	return b.String()
 }
 
 // run runs the submit command; each line that it prints is the cell's, as show makes it. An

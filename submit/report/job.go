@@ -38,6 +38,23 @@ func (s Submission) Text(w io.Writer) (err error) {
 	return err
 }
 
+// Preview is a job that was not submitted.
+type Preview struct {
+	Version   int    `json:"version"`
+	Scheduler string `json:"scheduler"`
+	Name      string `json:"name"`
+	Nodes     int    `json:"nodes"`
+	Ranks     int    `json:"ranks"`
+	// Script is the batch script that would start the job.
+	Script string `json:"script"`
+}
+
+// Text writes the script.
+func (p Preview) Text(w io.Writer) error {
+	_, err := io.WriteString(w, p.Script)
+	return err
+}
+
 // Cancellation is what became of a job that was to be cancelled.
 type Cancellation struct {
 	Version   int    `json:"version"`

@@ -109,3 +109,17 @@ func (e Export) Text(w io.Writer) error {
 	}
 	return nil
 }
+
+// Script is a notebook's only program as a single Go file.
+type Script struct {
+	Version int `json:"version"`
+	// File is the file that has it; "" if the source is printed.
+	File   string `json:"file,omitempty"`
+	Source string `json:"source,omitempty"`
+}
+
+// Text writes the source.
+func (s Script) Text(w io.Writer) error {
+	_, err := io.WriteString(w, s.Source)
+	return err
+}

@@ -42,6 +42,16 @@ var shapes = []struct {
 	{"submit config", "`origin` is `default`, a flag, a variable, or a file and line.",
 		report.Config{Version: 1, Settings: []report.Setting{{Key: "nodes", Value: "2", Origin: "/home/ada/submit.yaml:3"}}, Files: []string{"/home/ada/submit.yaml"}}},
 	{"submit export -o DIR NOTEBOOK", "`commands` start the exported cells.", report.Export{Version: 1, Folder: "mnist", Commands: []string{"cd mnist && go run ./train"}}},
+	{"submit export --script NOTEBOOK", "With `-o`, `file` is there in place of `source`.", report.Script{Version: 1, Source: "package main\n"}},
+	{"submit --dry-run NOTEBOOK, submit preflight --dry-run", "`script` is the batch script.",
+		report.Preview{Version: 1, Scheduler: "slurm", Name: "mnist", Nodes: 2, Ranks: 8, Script: "#!/bin/bash\n#SBATCH --job-name=mnist\n"}},
+	{"submit logs RUN, submit logs -f RUN", "There is one object for each line of the log. The exit code of `submit logs -f` is the job's, and `submit status` says how it ended.",
+		report.Line{Version: 1, Rank: 0, Line: "epoch 1/3  step 937/2811  loss 0.2113"}},
+	{"submit kernel install, submit kernel uninstall", "`state` is `installed` or `removed`, `folder` is that of the kernelspec.",
+		report.Kernel{Version: 1, State: "installed", Folder: "/home/ada/.local/share/jupyter/kernels/gonbatch"}},
+	{"submit kernel doctor", "`ok` says whether the kernel can run: no finding that is not `optional` has a `problem`. If it can't, the exit code is 1.",
+		report.Doctor{Version: 1, OK: true, Findings: []report.Finding{{Name: "Go", Found: "/usr/local/go/bin/go, go1.26.4 linux/amd64"}, {Name: "XLA plugin", Optional: true, Problem: "not found: the first cell that needs it installs it, and so does submit"}}}},
+	{"submit kernel warm", "`packages` are those that notebooks import, which are now compiled.", report.Packages{Version: 1, Packages: []string{"gonbatch/trainer"}}},
 	{"submit version", "", report.Program{Version: 1, Submit: "v1.0.0", Go: "go1.26"}},
 }
 

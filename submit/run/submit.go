@@ -45,17 +45,20 @@ func (s Started) Report() report.Submission {
 	}
 }
 
-// Preview is the batch script of a notebook's job. It writes nothing, and compiles nothing.
-func (rs *Runs) Preview(ctx context.Context, req Request) ([]byte, error) {
+// Preview is a notebook's job with its batch script. It writes nothing, and compiles nothing.
+func (rs *Runs) Preview(ctx context.Context, req Request) (p report.Preview, err error) {
 	_, _, decided, err := rs.preview(ctx, req, true)
 	if err != nil {
-		return nil, err
+		return p, err
 	}
 	batch, ok := req.Scheduler.(submit.Batch)
 	if !ok {
-		return nil, submit.Usagef("a job of the scheduler %s has no batch script", req.Scheduler.Name())
+		return p, submit.Usagef("a job of the scheduler %s has no batch script", req.Scheduler.Name())
 	}
-	return batch.Script(decided)
+	script, err := batch.Script(decided)
+	return report.Preview{
+		Version: report.Version, Scheduler: batch.Name(), Name: decided.Name, Nodes: decided.Nodes, Ranks: decided.Tasks(), Script: string(script),
+	}, err
 }
 
 // Submit is the whole way of a notebook: everything that can be refused comes first and leaves

@@ -29,16 +29,18 @@ func (n Notebook) WriteModule(ctx context.Context, shell submit.Shell, folder st
 	return exported, module.Write(folder)
 }
 
-// WriteScript writes the notebook's only program as one file, or to shell.Out where file is "".
-func (n Notebook) WriteScript(ctx context.Context, shell submit.Shell, file string) error {
+// WriteScript writes the notebook's only program as one file, or reports its source where file is
+// "".
+func (n Notebook) WriteScript(ctx context.Context, shell submit.Shell, file string) (report.Script, error) {
+	script := report.Script{Version: report.Version, File: file}
 	n.Script = true
 	module, err := n.Export(ctx, shell)
 	if err != nil {
-		return err
+		return script, err
 	}
 	if file == "" {
-		_, err := shell.Out.Write(module.Script())
-		return err
+		script.Source = string(module.Script())
+		return script, nil
 	}
-	return rundir.WriteFileAtomic(file, module.Script(), 0o644)
+	return script, rundir.WriteFileAtomic(file, module.Script(), 0o644)
 }
