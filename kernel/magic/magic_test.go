@@ -71,7 +71,7 @@ case "$1" in
   cancel) [ "$2" != 404 ] || { echo "submit: no run is called 404" >&2; exit 1; }; echo "failed" >"$here/end"; echo "job 7 is cancelled" ;;
   *)
     for word; do case "$word" in *.ipynb) cp "$word" "$here/notebook" ;; refuse) echo "submit: refused" >&2; exit 2 ;;
-      --dry-run) echo '{"version":1,"scheduler":"slurm","name":"mnist","nodes":1,"ranks":1,"script":"#!/bin/bash\\nsrun train\\n"}'; exit ;; esac; done
+      --dry-run) echo '{"version":1,"scheduler":"slurm","name":"mnist","nodes":1,"ranks":1,"script":"#!/bin/bash\nsrun train\n"}'; exit ;; esac; done
     echo '{"version":1,"run":"mnist-1","directory":"'"$here/run"'","scheduler":"slurm","job":"7","name":"mnist","nodes":2,"ranks":2}' ;;
 esac
 `
