@@ -33,17 +33,17 @@ func directives(spec submit.JobSpec) ([]string, error) {
 		}
 	}
 	for _, text := range spec.Directives {
-		d, err := submit.ParseDirective(text)
+		d, err := parseDirective(text)
 		if err != nil {
 			return nil, err
 		}
-		if d.Name == "export" {
-			d.Value = exportSecrets(d.Value, spec.Secrets)
+		if d.name == "export" {
+			d.value = exportSecrets(d.value, spec.Secrets)
 		}
-		if d.HasValue {
-			lines = append(lines, option(d.Name, d.Value))
+		if d.hasValue {
+			lines = append(lines, option(d.name, d.value))
 		} else {
-			lines = append(lines, "--"+d.Name)
+			lines = append(lines, "--"+d.name)
 		}
 	}
 	slices.Sort(lines)

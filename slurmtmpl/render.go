@@ -3,6 +3,7 @@ package slurmtmpl
 import (
 	"bytes"
 	_ "embed"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -19,7 +20,7 @@ var embedded string
 // Render returns the batch script of spec, from the file spec.Template or else from the embedded
 // template. It refuses an invalid spec.
 func Render(spec submit.JobSpec) ([]byte, error) {
-	if err := spec.Validate(); err != nil {
+	if err := errors.Join(spec.Validate(), Validate(spec)); err != nil {
 		return nil, err
 	}
 	data, err := NewData(spec)

@@ -15,6 +15,9 @@ type Scheduler interface {
 	// Platform is the XLA platform for the programs of a job that asks for none; "" lets each rank
 	// find out.
 	Platform(spec JobSpec) string
+	// Validate says everything in spec that this scheduler cannot take, besides what
+	// JobSpec.Validate refuses for all of them.
+	Validate(spec JobSpec) error
 	// Prepare decides what spec leaves to the scheduler, such as the kind of MPI, and refuses a job
 	// that cannot run. It changes nothing. A preview may be made where no job can be queued.
 	Prepare(ctx context.Context, spec JobSpec, preview bool) (JobSpec, error)

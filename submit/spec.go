@@ -19,8 +19,7 @@ type JobSpec struct {
 	GPUs        GPUs
 	// Mem is the memory of each node: a number of megabytes, or one with a suffix K, M, G or T.
 	Mem string
-	// Time is the time limit in one of sbatch's forms: M, M:S, H:M:S, D-H, D-H:M, D-H:M:S,
-	// UNLIMITED.
+	// Time is the time limit: M, M:S, H:M:S, D-H, D-H:M, D-H:M:S, or UNLIMITED.
 	Time string
 	// Partition, Account, QOS and Constraint choose where the job runs and who pays.
 	Partition, Account, QOS, Constraint string
@@ -51,7 +50,7 @@ type JobSpec struct {
 	// after a preemption or a node's failure, and when a rank of a training has died; 0 is never.
 	MaxRestarts int
 	// SignalLead is how long before the time limit the programs are told to save and stop; 0 is
-	// DefaultSignalLead, or a quarter of a short time limit.
+	// 90 s, or a quarter of a short time limit.
 	SignalLead time.Duration
 	// Record tells that executed.ipynb is written: the run directory has what that needs.
 	Record bool

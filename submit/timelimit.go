@@ -9,13 +9,12 @@ import (
 	"time"
 )
 
-// timeLimit has every form in sbatch's manual. sbatch also takes "1-" and "-5"; those are slips,
-// not limits.
+// timeLimit has the forms of a time limit, which are sbatch's. sbatch also takes "1-" and "-5";
+// those are slips, not limits.
 var timeLimit = regexp.MustCompile(`^([0-9]{1,9}-)?[0-9]{1,9}(:[0-9]{1,9}){0,2}$`)
 
-// ValidTime reports whether sbatch reads text as a time limit: M, M:S, H:M:S, D-H, D-H:M, D-H:M:S,
-// or no limit.
-func ValidTime(text string) bool {
+// validTime reports whether text is a time limit: M, M:S, H:M:S, D-H, D-H:M, D-H:M:S, or no limit.
+func validTime(text string) bool {
 	return timeLimit.MatchString(text) || strings.EqualFold(text, "UNLIMITED") || strings.EqualFold(text, "INFINITE")
 }
 
@@ -49,16 +48,13 @@ func number(digits string) int {
 	return n
 }
 
-// DefaultSignalLead is how long before its time limit a job is told to save and stop. SLURM itself
-// looks at the limits twice a minute, and tells up to a minute earlier.
-const DefaultSignalLead = 90 * time.Second
-
-// maxSignalLead is the most that sbatch's --signal takes.
-const maxSignalLead = 65535 * time.Second
+// defaultSignalLead is how long before its time limit a job is told to save and stop, also by a
+// scheduler that looks at the limits only twice a minute.
+const defaultSignalLead = 90 * time.Second
 
 // Lead is how long before the time limit the programs are told to save and stop.
 func (s JobSpec) Lead() time.Duration {
-	lead := DefaultSignalLead
+	lead := defaultSignalLead
 	if limit := TimeLimit(s.Time); limit > 0 {
 		lead = min(lead, max(limit/4, time.Second))
 	}
@@ -71,8 +67,8 @@ func (s JobSpec) validateRestarts() error {
 	}
 	limit := TimeLimit(s.Time)
 	switch {
-	case s.SignalLead != 0 && (s.SignalLead < time.Second || s.SignalLead > maxSignalLead):
-		return fmt.Errorf("--signal-lead=%s: give a time from 1s to 18h, such as 5m", s.SignalLead)
+	case s.SignalLead != 0 && s.SignalLead < time.Second:
+		return fmt.Errorf("--signal-lead=%s: give at least 1s, such as 5m", s.SignalLead)
 	case limit > 0 && s.SignalLead >= limit:
 		return fmt.Errorf("--signal-lead=%s: must be shorter than the time limit, --time=%s", s.SignalLead, s.Time)
 	}

@@ -12,12 +12,12 @@ import (
 
 var (
 	cellName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
-	// memory is what sbatch 22.05 and later read as --mem.
+	// memory is an amount of memory, as every sbatch since 22.05 reads it.
 	memory = regexp.MustCompile(`^[0-9]+([KMGTkmgt][Bb]?)?$`)
 )
 
-// Validate tells everything that is wrong with s, each error naming the option, the value and the
-// fix.
+// Validate says everything that is wrong with s for any scheduler, each error naming the option,
+// the value and the fix. CheckFor asks the scheduler too.
 func (s JobSpec) Validate() error {
 	return errors.Join(
 		atLeast("nodes", s.Nodes, 1),
@@ -37,8 +37,15 @@ func (s JobSpec) Validate() error {
 		validateList("setup", s.Setup),
 		s.validateArgs(),
 		s.validateCells(),
-		validateDirectives(s.Directives),
 	)
+}
+
+// CheckFor refuses a job that has mistakes, or options that the scheduler cannot take.
+func (s JobSpec) CheckFor(scheduler Scheduler) error {
+	if err := errors.Join(s.Validate(), scheduler.Validate(s)); err != nil {
+		return UsageError{Err: err}
+	}
+	return nil
 }
 
 func atLeast(option string, value, least int) error {
@@ -56,13 +63,14 @@ func (s JobSpec) validateTexts() error {
 		{"mpi", s.MPI}, {"mpi-library", s.MPILibrary}, {"template", s.Template},
 		{"run-root", s.RunDir.Path()}, {"working directory", s.WorkDir}, {"data folder", s.DataDir}, {"plugin folder", s.PluginDir},
 	} {
-		errs = append(errs, oneLine(t.option, t.value))
+		errs = append(errs, OneLine(t.option, t.value))
 	}
 	return errors.Join(errs...)
 }
 
-// oneLine refuses control characters: a newline would end a directive and begin another.
-func oneLine(option, value string) error {
+// OneLine refuses control characters in the value of an option: a newline would end a directive of
+// a batch script and begin another.
+func OneLine(option, value string) error {
 	i := strings.IndexFunc(value, unicode.IsControl)
 	if i < 0 {
 		return nil
@@ -77,7 +85,7 @@ func flagName(option string) string {
 	return "--" + option
 }
 
-// gpuType is a name as in SLURM's gres.conf.
+// gpuType is the name of a type of GPU, as the cluster's administrator gives it.
 var gpuType = regexp.MustCompile(`^[A-Za-z0-9_.-]*$`)
 
 func validateGPUType(name string) error {
@@ -95,7 +103,7 @@ func validateMem(mem string) error {
 }
 
 func validateTime(limit string) error {
-	if limit == "" || ValidTime(limit) {
+	if limit == "" || validTime(limit) {
 		return nil
 	}
 	return fmt.Errorf("--time=%q: not a time limit; give minutes, M:S, H:M:S, D-H, D-H:M, D-H:M:S or UNLIMITED, such as 1:30:00", limit)
@@ -127,7 +135,7 @@ func validateModules(modules []string) error {
 		if m == "" || strings.ContainsFunc(m, unicode.IsSpace) {
 			errs = append(errs, fmt.Errorf("--module=%q: give one module, such as openmpi/4.1; repeat --module for more", m))
 		}
-		errs = append(errs, oneLine("module", m))
+		errs = append(errs, OneLine("module", m))
 	}
 	return errors.Join(errs...)
 }
@@ -164,7 +172,7 @@ func (s JobSpec) validateCells() error {
 			errs = append(errs, fmt.Errorf("cell %q: there are two of that name", cell.Name))
 		}
 		seen[cell.Name] = true
-		errs = append(errs, validateEnv("%env", cell.Env), oneLine("working directory", cell.Dir))
+		errs = append(errs, validateEnv("%env", cell.Env), OneLine("working directory", cell.Dir))
 	}
 	return errors.Join(errs...)
 }

@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,14 +15,7 @@ import (
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// reservedPrefixes begin the names of variables by which a scheduler, a launcher of MPI, or the
-// batch script says what a rank is.
-var reservedPrefixes = map[string]string{
-	"SLURM_": "SLURM", "SLURMD_": "SLURM", "SBATCH_": "SLURM", "SRUN_": "SLURM",
-	rundir.EnvUserPrefix: "the batch script", "gonbatch_": "the batch script",
-}
-
-// reservedNames are single ones, and who sets them.
+// reservedNames are variables that users may not set, and who sets them.
 var reservedNames = map[string]string{
 	rundir.EnvDir: "submit", rundir.EnvCell: "submit", rundir.EnvRequeue: "submit", rundir.EnvRestarts: "submit", rundir.EnvStopped: "submit",
 	rundir.EnvRecorder: "submit",
@@ -30,15 +24,10 @@ var reservedNames = map[string]string{
 
 // setter is who sets a variable that a user may not set; "" for all others.
 func setter(name string) string {
-	for prefix, who := range reservedPrefixes {
-		if strings.HasPrefix(name, prefix) {
-			return who
-		}
+	if strings.HasPrefix(name, rundir.EnvUserPrefix) || strings.HasPrefix(name, "gonbatch_") {
+		return "the batch script"
 	}
-	if slices.Contains(cluster.Names, name) || begins(name, cluster.Prefixes) {
-		return "the MPI launcher"
-	}
-	return reservedNames[name]
+	return cmp.Or(cluster.Setter(name), reservedNames[name])
 }
 
 // validateEnv refuses variables that cannot be set, or that would change what a rank is. The origin

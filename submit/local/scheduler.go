@@ -66,6 +66,9 @@ func hasGPU() bool {
 	return true
 }
 
+// Validate refuses nothing: options for clusters have no effect here.
+func (s *Scheduler) Validate(submit.JobSpec) error { return nil }
+
 // Prepare leaves spec as it is: ranks find each other by mpirun.
 func (s *Scheduler) Prepare(_ context.Context, spec submit.JobSpec, _ bool) (submit.JobSpec, error) {
 	return spec, nil

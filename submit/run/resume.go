@@ -56,8 +56,8 @@ func (rs *Runs) resumedSpec(r Run, change func(*submit.JobSpec) error) (submit.J
 	if err := change(&spec); err != nil {
 		return spec, err
 	}
-	if err := spec.Validate(); err != nil {
-		return spec, submit.UsageError{Err: err}
+	if err := spec.CheckFor(r.Scheduler); err != nil {
+		return spec, err
 	}
 	return spec, rs.CheckSecrets(spec)
 }

@@ -123,8 +123,8 @@ func (rs *Runs) complete(req Request, m *export.Module) (spec submit.JobSpec, er
 	spec.Platform = cmp.Or(spec.Platform, req.Scheduler.Platform(spec))
 	spec.Cells = stage.Cells(m, spec.WorkDir, rs.Getenv("HOME"))
 	spec.DataDir, spec.Record = data.Dir(rs.Getenv), true
-	if err := spec.Validate(); err != nil {
-		return spec, submit.UsageError{Err: err}
+	if err := spec.CheckFor(req.Scheduler); err != nil {
+		return spec, err
 	}
 	if err := rs.CheckSecrets(spec); err != nil {
 		return spec, err

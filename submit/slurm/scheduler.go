@@ -55,6 +55,9 @@ func (s *Scheduler) Platform(spec submit.JobSpec) string {
 	return ""
 }
 
+// Validate refuses what sbatch does.
+func (s *Scheduler) Validate(spec submit.JobSpec) error { return slurmtmpl.Validate(spec) }
+
 // Prepare decides how the ranks find each other, and refuses a job whose script cannot be written.
 // A preview on a machine without SLURM guesses, and says so.
 func (s *Scheduler) Prepare(ctx context.Context, spec submit.JobSpec, preview bool) (submit.JobSpec, error) {

@@ -1,8 +1,12 @@
-package submit
+package slurmtmpl
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"gonbatch/submit"
 )
 
 // TestParseDirective: what would change what a submission is, is refused with the reason, however
@@ -15,6 +19,14 @@ func TestParseDirective(t *testing.T) {
 		{"--gpus=2", ""},
 		{"--wait-all-nodes=1", ""},
 		{"--time-min=5", ""},
+		{"--gres=nvme:1", ""},
+		{"exclusive", `--directive="exclusive": give --name or --name=value, as --directive=--exclusive`},
+		{"--time=5", `--directive="--time=5": set it by --time`},
+		{"--output=x", `--directive="--output=x": submit sets --output itself`},
+		{"--gres=gpu:2", `--directive="--gres=gpu:2": ask for GPUs by --gpus-per-node`},
+		{"--no-requeue", `--directive="--no-requeue": set it by --max-restarts`},
+		{"--signal=INT@10", `--directive="--signal=INT@10": set it by --signal-lead`},
+		{"--comment=a\n#SBATCH --uid=0", `--directive="--comment=a\n#SBATCH --uid=0": has the control character '\n'; give a value on one line`},
 		{"--wait", `--directive="--wait": --wait is refused: submit would hang until the job ends; --follow waits for it and shows its log`},
 		{"-W", `--directive="-W": --wait is refused: submit would hang`},
 		{"--parsable", `--parsable is refused: submit reads what sbatch prints`},
@@ -34,7 +46,7 @@ func TestParseDirective(t *testing.T) {
 		{"-x n1", `--directive="-x n1": give --name or --name=value, as --directive=--exclusive`},
 	} {
 		t.Run(tc.text, func(t *testing.T) {
-			_, err := ParseDirective(tc.text)
+			_, err := parseDirective(tc.text)
 			got := ""
 			if err != nil {
 				got = err.Error()
@@ -43,5 +55,15 @@ func TestParseDirective(t *testing.T) {
 				t.Errorf("error %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestValidate: all mistakes are said at once.
+func TestValidate(t *testing.T) {
+	spec := submit.JobSpec{Directives: []string{"--exclusive", "--wait", "x"}, SignalLead: 19 * time.Hour}
+	want := []string{`--directive="--wait"`, `--directive="x"`, "--signal-lead=19h0m0s: SLURM takes at most 18h"}
+	got := strings.Split(Validate(spec).Error(), "\n")
+	if !slices.EqualFunc(got, want, strings.HasPrefix) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

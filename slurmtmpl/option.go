@@ -1,16 +1,17 @@
-package submit
+package slurmtmpl
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
+
+	"gonbatch/submit"
 )
 
-// Directive is one option of the scheduler: --Name, or --Name=Value.
-type Directive struct {
-	Name, Value string
-	HasValue    bool
+// parsed is one option of sbatch: --Name, or --Name=Value.
+type parsed struct {
+	name, value string
+	hasValue    bool
 }
 
 var directive = regexp.MustCompile(`(?s)^--([a-zA-Z][a-zA-Z0-9-]*)(=(.*))?$`)
@@ -42,24 +43,24 @@ var shortDirectives = map[string]string{
 	"o": "output", "p": "partition", "q": "qos", "t": "time", "V": "version", "W": "wait",
 }
 
-// ParseDirective reads "--name" or "--name=value". It refuses what submit sets itself, for the
-// programs rely on it, and what would change what a submission is.
-func ParseDirective(text string) (Directive, error) {
-	if err := oneLine("directive", text); err != nil {
-		return Directive{}, err
+// parseDirective reads "--name" or "--name=value". It refuses what submit sets itself, since
+// the programs rely on it, and what would change what a submission is.
+func parseDirective(text string) (parsed, error) {
+	if err := submit.OneLine("directive", text); err != nil {
+		return parsed{}, err
 	}
 	m := directive.FindStringSubmatch(text)
 	if m == nil {
 		if err := refuseShort(text); err != nil {
-			return Directive{}, err
+			return parsed{}, err
 		}
-		return Directive{}, fmt.Errorf("--directive=%q: give --name or --name=value, as --directive=--exclusive", text)
+		return parsed{}, fmt.Errorf("--directive=%q: give --name or --name=value, as --directive=--exclusive", text)
 	}
-	d := Directive{Name: m[1], Value: m[3], HasValue: m[2] != ""}
-	if d.Name == "gres" && !strings.HasPrefix(d.Value, "gpu") {
+	d := parsed{name: m[1], value: m[3], hasValue: m[2] != ""}
+	if d.name == "gres" && !strings.HasPrefix(d.value, "gpu") {
 		return d, nil
 	}
-	return d, refuseDirective(text, d.Name)
+	return d, refuseDirective(text, d.name)
 }
 
 // refuseShort refuses "-W" for the reason of "--wait", which says more than that the form is wrong.
@@ -112,13 +113,4 @@ func abbreviated(name string) string {
 		}
 	}
 	return found
-}
-
-func validateDirectives(texts []string) error {
-	var errs []error
-	for _, text := range texts {
-		_, err := ParseDirective(text)
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
 }
