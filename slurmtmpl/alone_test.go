@@ -32,7 +32,7 @@ func TestAlone(t *testing.T) {
 		{name: "beside another", starts: "job 11 x\n", others: "RUNNING Reason=None\n"},
 		{name: "beside another that ends", starts: "job 11 x\n", others: "COMPLETING Reason=None\nCANCELLED Reason=None\n", runs: true},
 		{name: "beside one that has ended", starts: "job 11 x\n", others: "FAILED Reason=None\n", runs: true},
-		{name: "its id is another's", starts: "job 11 x\n", others: "RUNNING Reason=None\n", script: "/home/bob/job.sbatch", runs: true},
+		{name: "its id is another's", starts: "job 11 x\n", others: "RUNNING Reason=None\n", script: "/home/bob/job.sh", runs: true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := newStart(t)

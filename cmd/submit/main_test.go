@@ -78,7 +78,7 @@ func makeExecutable(dir string) error {
 }
 
 func TestFlags(t *testing.T) {
-	defaults := submitOptions{Notebook: "x.ipynb", Tasks: 1, RunRoot: "runs", Job: submit.JobSpec{Nodes: 1, TasksPerNode: 1, MPI: "auto", MaxRestarts: 10}}
+	defaults := submitOptions{Notebook: "x.ipynb", Scheduler: "slurm", Tasks: 1, RunRoot: "runs", Job: submit.JobSpec{Nodes: 1, TasksPerNode: 1, MPI: "auto", MaxRestarts: 10}}
 	for _, tc := range []struct {
 		name string
 		args []string
@@ -96,7 +96,7 @@ func TestFlags(t *testing.T) {
 			"--account=a", "--qos=q", "--constraint=c", "--name=n", "--mpi=pmi2", "--mpi-library=l", "--template=t", "--run-root=r", "--platform=cuda",
 			"--devices=all", "--max-restarts=3", "--signal-lead=5m", "--dry-run", "--no-submit", "-F", "-f", "p.yaml", "x.ipynb"},
 			func(o *submitOptions) {
-				*o = submitOptions{Notebook: "x.ipynb", Tasks: 1, RunRoot: "r", DryRun: true, NoSubmit: true, Follow: true, Job: submit.JobSpec{
+				*o = submitOptions{Notebook: "x.ipynb", Scheduler: "slurm", Tasks: 1, RunRoot: "r", DryRun: true, NoSubmit: true, Follow: true, Job: submit.JobSpec{
 					Nodes: 2, TasksPerNode: 4, GPUs: submit.GPUs{Count: 4, Kind: "a100"}, CPUsPerTask: 8, Mem: "64G", Time: "1:00:00",
 					Partition: "p", Account: "a", QOS: "q", Constraint: "c", Name: "n", MPI: "pmi2", MPILibrary: "l", Template: "t",
 					Platform: "cuda", Devices: "all", MaxRestarts: 3, SignalLead: 5 * time.Minute}}

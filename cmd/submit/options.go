@@ -8,9 +8,7 @@ import (
 
 	"gonbatch/submit"
 	"gonbatch/submit/config"
-	"gonbatch/submit/local"
 	"gonbatch/submit/run"
-	"gonbatch/submit/slurm"
 	"gonbatch/submit/stage"
 )
 
@@ -21,6 +19,8 @@ type submitOptions struct {
 	Notebook string
 	Job      submit.JobSpec
 
+	// Scheduler is the name of one; Local is short for that of this machine.
+	Scheduler                string
 	Local                    bool
 	Tasks                    int
 	Env                      []string
@@ -49,7 +49,9 @@ func newSubmitOptions() *submitOptions {
 // addFlags declares the flags; their names are the keys of configuration files too.
 func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 	fs.SortFlags = false
-	fs.BoolVar(&o.Local, "local", false, "run on this machine instead of a cluster")
+	names := schedulerNames()
+	fs.BoolVar(&o.Local, "local", false, "run on this machine instead of a cluster; short for --scheduler=local")
+	fs.StringVar(&o.Scheduler, "scheduler", names[0], "what runs the job: "+strings.Join(names, ", "))
 	fs.IntVar(&o.Tasks, "tasks", 1, "ranks of a --local run; mpirun starts more than one")
 	addJobFlags(fs, &o.Job)
 	fs.StringArrayVar(&o.Env, "env", nil, "set environment variable NAME=VALUE for the programs; repeatable")
@@ -60,7 +62,7 @@ func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Of, "of", "", "notebook that the given one was made from, and counts as a run of")
 	fs.Lookup("of").Hidden = true
 	fs.BoolVar(&o.DryRun, "dry-run", false, "print the batch script without writing anything")
-	fs.BoolVar(&o.NoSubmit, "no-submit", false, "create the run directory and print the sbatch command without running it")
+	fs.BoolVar(&o.NoSubmit, "no-submit", false, "create the run directory and print the command that queues it without running it")
 	fs.BoolVarP(&o.Follow, "follow", "F", false, "show rank 0's log until the job ends, and exit with the job's status")
 	fs.BoolVar(&o.JSON, "json", false, jsonUsage)
 	annotate(fs, config.FlagOnly, "json", "dry-run", "no-submit", "cell", "param", "params-file", "from", "from-run", "of")
@@ -70,31 +72,30 @@ func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 
 // addJobFlags declares those that are fields of the job as they are. Its values are the defaults.
 func addJobFlags(fs *pflag.FlagSet, s *submit.JobSpec) {
-	fs.IntVar(&s.Nodes, "nodes", s.Nodes, "number of nodes")
-	fs.IntVar(&s.TasksPerNode, "tasks-per-node", s.TasksPerNode, "ranks on each node (with --gpus-per-node, the default is one for each GPU)")
-	fs.Var(&s.GPUs, "gpus-per-node", "GPUs on each node: a number, or a type and a number, such as a100:2")
-	fs.IntVar(&s.CPUsPerTask, "cpus-per-task", s.CPUsPerTask, "CPUs for each rank (default: the cluster's)")
-	fs.StringVar(&s.Mem, "mem", s.Mem, "memory of each node, such as 64G")
-	fs.StringVar(&s.Time, "time", s.Time, "time limit: minutes, M:S, H:M:S, D-H, D-H:M or D-H:M:S")
-	fs.StringVar(&s.Partition, "partition", s.Partition, "partition")
-	fs.StringVar(&s.Account, "account", s.Account, "account to charge")
-	fs.StringVar(&s.QOS, "qos", s.QOS, "quality of service")
-	fs.StringVar(&s.Constraint, "constraint", s.Constraint, "features that the nodes must have")
-	fs.StringVar(&s.MPI, "mpi", s.MPI, "srun's --mpi: auto, pmix, pmi2, none, ...")
-	fs.StringVar(&s.MPILibrary, "mpi-library", s.MPILibrary, "MPI library for the programs to open: a path or a soname")
-	fs.StringVar(&s.Devices, "devices", s.Devices, "XLA devices of each rank: a number, or all (default: 1; all for a --local run with one rank)")
-	fs.IntVar(&s.MaxRestarts, "max-restarts", s.MaxRestarts, "restarts allowed, at the time limit, after a preemption or a node failure, or when a rank of a training dies; 0 for none")
-	fs.DurationVar(&s.SignalLead, "signal-lead", s.SignalLead, "how long before the time limit to tell the programs to save (default: 90s, less for a short --time)")
-	fs.VisitAll(func(f *pflag.Flag) {
-		if f.Name != "local" && f.Name != "tasks" {
-			annotate(fs, resumable, f.Name)
-		}
-	})
+	own := pflag.NewFlagSet("resumable", pflag.ContinueOnError)
+	own.SortFlags = false
+	own.IntVar(&s.Nodes, "nodes", s.Nodes, "number of nodes")
+	own.IntVar(&s.TasksPerNode, "tasks-per-node", s.TasksPerNode, "ranks on each node (with --gpus-per-node, the default is one for each GPU)")
+	own.Var(&s.GPUs, "gpus-per-node", "GPUs on each node: a number, or a type and a number, such as a100:2")
+	own.IntVar(&s.CPUsPerTask, "cpus-per-task", s.CPUsPerTask, "CPUs for each rank (default: the cluster's)")
+	own.StringVar(&s.Mem, "mem", s.Mem, "memory of each node, such as 64G")
+	own.StringVar(&s.Time, "time", s.Time, "time limit: minutes, M:S, H:M:S, D-H, D-H:M or D-H:M:S")
+	own.StringVar(&s.Partition, "partition", s.Partition, "partition")
+	own.StringVar(&s.Account, "account", s.Account, "account to charge")
+	own.StringVar(&s.QOS, "qos", s.QOS, "quality of service")
+	own.StringVar(&s.Constraint, "constraint", s.Constraint, "features that the nodes must have")
+	own.StringVar(&s.MPI, "mpi", s.MPI, "srun's --mpi: auto, pmix, pmi2, none, ...")
+	own.StringVar(&s.MPILibrary, "mpi-library", s.MPILibrary, "MPI library for the programs to open: a path or a soname")
+	own.StringVar(&s.Devices, "devices", s.Devices, "XLA devices of each rank: a number, or all (default: 1; all for a --local run with one rank)")
+	own.IntVar(&s.MaxRestarts, "max-restarts", s.MaxRestarts, "restarts allowed, at the time limit, after a preemption or a node failure, or when a rank of a training dies; 0 for none")
+	own.DurationVar(&s.SignalLead, "signal-lead", s.SignalLead, "how long before the time limit to tell the programs to save (default: 90s, less for a short --time)")
+	own.VisitAll(func(f *pflag.Flag) { annotate(own, resumable, f.Name) })
+	fs.AddFlagSet(own)
 	fs.StringVar(&s.Name, "name", s.Name, "name of the job and of its run directory (default: the notebook's)")
 	fs.StringArrayVar(&s.Secrets, "secret", s.Secrets, "pass this variable of your shell to the programs without writing its value to a file; repeatable")
 	fs.StringArrayVar(&s.Modules, "module", s.Modules, "environment module to load; repeatable")
 	fs.StringArrayVar(&s.Setup, "setup", s.Setup, "shell command to run before the first cell; repeatable")
-	fs.StringArrayVar(&s.Directives, "directive", s.Directives, "extra option for sbatch, such as --directive=--exclusive; repeatable")
+	fs.StringArrayVar(&s.Directives, "directive", s.Directives, "extra option for the scheduler, such as --directive=--exclusive; repeatable")
 	fs.StringVar(&s.Template, "template", s.Template, "batch-script template to use instead of the built-in one")
 	fs.StringVar(&s.Platform, "platform", s.Platform, "XLA platform: cpu or cuda (default: cuda if there is a GPU)")
 }
@@ -159,15 +160,18 @@ func (o *submitOptions) check() error {
 		return submit.Usagef("--from-run=%s needs --from: add --from CELL, the cell to start at", o.FromRun)
 	case o.From != "" && len(o.Cells) > 0:
 		return submit.Usagef("--from and --cell both choose cells: give only one of them")
-	case o.Local:
-		return o.checkLocal()
-	case o.onCommandLine("tasks"):
-		return submit.Usagef("--tasks goes with --local; on a cluster give --nodes and --tasks-per-node")
 	}
 	return nil
 }
 
-func (o *submitOptions) checkLocal() error {
+// checkFor refuses options that do not go with the scheduler.
+func (o *submitOptions) checkFor(scheduler submit.Scheduler) error {
+	if _, batch := scheduler.(submit.Batch); batch {
+		if o.onCommandLine("tasks") {
+			return submit.Usagef("--tasks goes with --local; on a cluster give --nodes and --tasks-per-node")
+		}
+		return nil
+	}
 	switch {
 	case o.NoSubmit:
 		return submit.Usagef("--no-submit goes with a cluster, not with --local")
@@ -184,15 +188,21 @@ func (o *submitOptions) checkLocal() error {
 // request is the submission that o asks for. The command line picks the scheduler here; everything
 // else asks that.
 func (o *submitOptions) request(a *app) (req run.Request, err error) {
-	req = run.Request{Job: o.Job, Scheduler: slurm.New(a.Shell), From: o.From, FromRun: o.FromRun, NoSubmit: o.NoSubmit, Options: o.config.Given()}
+	req = run.Request{Job: o.Job, From: o.From, FromRun: o.FromRun, NoSubmit: o.NoSubmit, Options: o.config.Given()}
+	if req.Scheduler, err = o.scheduler(a); err != nil {
+		return req, err
+	}
+	if err := o.checkFor(req.Scheduler); err != nil {
+		return req, err
+	}
 	if req.Notebook, err = o.notebook(o.Notebook); err != nil {
 		return req, err
 	}
 	req.Notebook.Of = o.Of
 	req.Job.Env, err = submit.ParseEnv(o.Env)
+	_, batch := req.Scheduler.(submit.Batch)
 	switch {
-	case o.Local:
-		req.Scheduler = local.New(a.Shell, run.Locate)
+	case !batch:
 		req.Job.Nodes, req.Job.TasksPerNode = 1, o.Tasks
 	case o.Job.GPUs.Count > 0 && o.config.Origin("tasks-per-node") == config.Default:
 		req.Job.TasksPerNode = o.Job.GPUs.Count

@@ -4,16 +4,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"gonbatch/submit"
 	"gonbatch/submit/config"
-	"gonbatch/submit/local"
 	"gonbatch/submit/run"
-	"gonbatch/submit/slurm"
 )
 
 // runs are the runs in a folder.
 func (a *app) runs(root string) *run.Runs {
-	return &run.Runs{Shell: a.Shell, Root: root, Schedulers: []submit.Scheduler{slurm.New(a.Shell), local.New(a.Shell, run.Locate)}}
+	return &run.Runs{Shell: a.Shell, Root: root, Schedulers: a.schedulers()}
 }
 
 // aboutRun says how a person names a run.

@@ -137,7 +137,7 @@ func (d Dir) Program(cell string) string { return filepath.Join(d.programs(), ce
 func (d Dir) programs() string { return d.join("bin") }
 
 // Script is the batch script that a scheduler gets.
-func (d Dir) Script() string { return d.join("job.sbatch") }
+func (d Dir) Script() string { return d.join("job.sh") }
 
 // Launcher is the script that starts each rank of a run on this machine.
 func (d Dir) Launcher() string { return d.join("launch.sh") }

@@ -11,10 +11,10 @@
 //	  sources/            the exported Go module
 //	  bin/<cell>          one program for each main cell, one script <cell>.sh for each shell command
 //	  plugins/            the XLA plugin
-//	  job.sbatch          the batch script (launch.sh for a run on this machine)
+//	  job.sh              the batch script (launch.sh for a run on this machine)
 //	  job.json            the job as it was submitted, for "submit resume"
 //	  exit-status         job id and exit code, written by the batch script as it ends
-//	  ending              job id and what SLURM said as it ended the job, written by the batch script
+//	  ending              job id and what the scheduler said as it ended the job, written by the batch script
 //	  starts              a line for each start of the run, with its job and cluster
 //	  progress            the last update that the training has reported
 //	  deaths              a line for each start whose rank died

@@ -19,7 +19,7 @@ func TestRunsNeedsAnAbsolutePath(t *testing.T) {
 		t.Chdir(folder)
 		for _, text := range []string{
 			"JobId=12 JobName=x\n", "JobId=12 JobName=x\n   Command=(null)\n   StdOut=\n", "JobId=12 JobName=x\n   Command=(null)\n   StdOut=(null)\n",
-			"JobId=12 JobName=x\n   Command=job.sbatch\n   StdOut=job.log\n",
+			"JobId=12 JobName=x\n   Command=job.sh\n   StdOut=job.log\n",
 		} {
 			if (record{text}).runs(dir) {
 				t.Errorf("in %s it is the run's: %q", folder, text)

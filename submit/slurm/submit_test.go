@@ -22,8 +22,8 @@ func squeue(dir rundir.Dir) string {
 
 func TestSubmit(t *testing.T) {
 	dir := rundir.At("/runs/a b")
-	const line = "sbatch --parsable /runs/a b/job.sbatch"
-	kept := "\nnothing is lost: everything is staged in /runs/a b; queue it with: sbatch --parsable '/runs/a b/job.sbatch'"
+	const line = "sbatch --parsable /runs/a b/job.sh"
+	kept := "\nnothing is lost: everything is staged in /runs/a b; queue it with: sbatch --parsable '/runs/a b/job.sh'"
 	late := "cannot queue the job: sbatch did not answer in time: is SLURM's controller up (scontrol ping)? The job may be queued: " +
 		"submit status '/runs/a b' says so once SLURM answers; look before you submit again"
 	queued := "33|PENDING|" + dir.Script() + "\n"
@@ -38,7 +38,7 @@ func TestSubmit(t *testing.T) {
 		{name: "id and cluster", answer: answer{out: "33;east\n"}, want: submit.Job{ID: "33", Cluster: "east", Dir: dir}},
 		{name: "a site's own words first", answer: answer{out: "Welcome\n33\n"}, want: submit.Job{ID: "33", Cluster: "here", Dir: dir}},
 		{name: "a site's own words last", answer: answer{out: "33\nYour account has 12 hours left.\n"}, want: submit.Job{ID: "33", Cluster: "here", Dir: dir}},
-		{name: "a site's own number", answer: answer{out: "33\n12\n"}, jobs: "12|RUNNING|/runs/other/job.sbatch\n" + queued,
+		{name: "a site's own number", answer: answer{out: "33\n12\n"}, jobs: "12|RUNNING|/runs/other/job.sh\n" + queued,
 			want: submit.Job{ID: "33", Cluster: "here", Dir: dir}},
 		{name: "no id, but a job", answer: answer{out: "ok"}, jobs: queued, want: submit.Job{ID: "33", Cluster: "here", Dir: dir}},
 		{name: "no id", answer: answer{out: "ok"}, err: `sbatch printed no job id but "ok"; the job may be queued (look with squeue); its run directory is /runs/a b`},

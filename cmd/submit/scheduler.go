@@ -1,0 +1,59 @@
+package main
+
+import (
+	"strings"
+
+	"gonbatch/submit"
+	"gonbatch/submit/local"
+	"gonbatch/submit/run"
+	"gonbatch/submit/slurm"
+)
+
+// schedulers make all schedulers that submit knows, the default first. Another one is one more
+// line.
+var schedulers = []func(submit.Shell) submit.Scheduler{
+	func(s submit.Shell) submit.Scheduler { return slurm.New(s) },
+	func(s submit.Shell) submit.Scheduler { return local.New(s, run.Locate) },
+}
+
+// schedulers are all schedulers, for this command.
+func (a *app) schedulers() (all []submit.Scheduler) {
+	for _, make := range schedulers {
+		all = append(all, make(a.Shell))
+	}
+	return all
+}
+
+// schedulerNames are the values of --scheduler.
+func schedulerNames() (names []string) {
+	for _, s := range (&app{}).schedulers() {
+		names = append(names, s.Name())
+	}
+	return names
+}
+
+// schedulerName is the scheduler that the options name: --local is short for --scheduler=local, and
+// what the command line says counts more than a file.
+func (o *submitOptions) schedulerName() (string, error) {
+	switch {
+	case !o.Local, o.onCommandLine("scheduler") && !o.onCommandLine("local"):
+		return o.Scheduler, nil
+	case o.onCommandLine("scheduler") && o.Scheduler != local.Name:
+		return "", submit.Usagef("--local and --scheduler=%s: give one of them", o.Scheduler)
+	}
+	return local.Name, nil
+}
+
+// scheduler is the one that the options ask for.
+func (o *submitOptions) scheduler(a *app) (submit.Scheduler, error) {
+	name, err := o.schedulerName()
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range a.schedulers() {
+		if s.Name() == name {
+			return s, nil
+		}
+	}
+	return nil, submit.Usagef("--scheduler=%q: give one of %s", name, strings.Join(schedulerNames(), ", "))
+}
