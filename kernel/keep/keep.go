@@ -127,22 +127,16 @@ func (p place) load(name string, pointer any) error {
 	return nil
 }
 
-func (p place) save(name string, pointer any) (err error) {
+func (p place) save(name string, pointer any) error {
 	if err := os.MkdirAll(p.dir, 0o700); err != nil {
 		return err
 	}
-	file := rundir.KeptValue(p.dir, name, p.rank)
-	f, err := os.OpenFile(file+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	u, err := newUpdate(rundir.KeptValue(p.dir, name, p.rank))
 	if err != nil {
 		return err
 	}
-	err = encode(f, name, reflect.ValueOf(pointer).Elem())
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
+	if err := encode(u, name, reflect.ValueOf(pointer).Elem()); err != nil {
+		return errors.Join(err, u.Discard())
 	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-		return err
-	}
-	return os.Rename(f.Name(), file)
+	return u.Commit()
 }

@@ -111,3 +111,25 @@ func TestRefused(t *testing.T) {
 		t.Errorf("said %q", said)
 	}
 }
+
+// BenchmarkStore keeps a store of 100 MB: what a cell that has it takes longer, at its begin and at
+// its end.
+func BenchmarkStore(b *testing.B) {
+	b.Setenv(rundir.EnvKeepDir, b.TempDir())
+	store := model.NewStore()
+	for i := range 25 {
+		store.RootScope().In("layer %d", i).VariableWithValue("weights", tensors.FromShape(shapes.Make(dtypes.Float32, 1000, 1000)))
+	}
+	vars := keep.Vars{"store": &store}
+	vars.Save()
+	b.Run("load", func(b *testing.B) {
+		for b.Loop() {
+			vars.Load()
+		}
+	})
+	b.Run("save", func(b *testing.B) {
+		for b.Loop() {
+			vars.Save()
+		}
+	})
+}
