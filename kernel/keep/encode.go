@@ -19,7 +19,8 @@ type codec struct {
 var codecs = map[reflect.Type]codec{}
 
 // Register makes variables of type T be saved and loaded by these functions, and not by
-// encoding/gob. load gets the number of bytes that save wrote. Neither is called for T's zero value.
+// encoding/gob. load gets the number of bytes that save wrote. Neither is called for T's zero
+// value.
 // Call it in an init function.
 func Register[T any](save func(w io.Writer, value T) error, load func(r io.Reader, size int64) (T, error)) {
 	codecs[reflect.TypeFor[T]()] = codec{
