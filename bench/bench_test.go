@@ -88,6 +88,18 @@ A CPU, load average before: 0.02.
 	}
 }
 
+func TestKernelTable(t *testing.T) {
+	r := kernelReport{CPU: "x", LoadAverage: "0.1", Rounds: 3, Rows: []kernelRow{
+		{Name: "ours", All: map[string][]float64{"start": {0.3, 0.1, 0.2}, "warm cell": {1}}}, {Name: "another"},
+	}}
+	got := r.markdown()
+	for _, want := range []string{"Median of 3 sessions", "x; load average at the end 0.1.", "| ours | 0.200 s | | 1.000 s | | | | | |\n", "| another | | | | | | | | |\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}
+
 func TestTrainerTable(t *testing.T) {
 	report := trainerReport{CPU: "A CPU", Load: "0.02", Batch: 64, Steps: 100, Rounds: 3}
 	for _, row := range []struct {

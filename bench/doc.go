@@ -17,6 +17,9 @@
 // Export: `submit export` of notebooks of 10, 200 and 2,000 cells beside `jupyter nbconvert --to
 // script`.
 //
+// Kernels: what a client of gonbatch's Jupyter kernel waits for, beside GoNB by itself and
+// ipykernel. It needs what `make setup` installs.
+//
 //	make bench                     # installs the peers in .cache/bench-venv first
 //	go run ./bench -only step -rounds 3
 package main

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/prometheus/procfs"
 )
@@ -25,7 +26,7 @@ func main() {
 	flag.IntVar(&opts.rounds, "rounds", 5, "how often each is measured")
 	flag.IntVar(&opts.steps, "steps", 100, "training steps of one measurement, after a warm-up")
 	flag.IntVar(&opts.batch, "batch", 64, "images a rank")
-	flag.StringVar(&opts.only, "only", "", "measure only this: step, trainer, submit, checkpoint or export")
+	flag.StringVar(&opts.only, "only", "", "measure only this: "+strings.Join(measureNames(), ", "))
 	flag.StringVar(&opts.out, "out", filepath.Join("bench", "results"), "folder of the results")
 	flag.StringVar(&opts.notebook, "notebook", filepath.Join("notebooks", "mnist.ipynb"), "notebook to submit")
 	flag.Parse()
@@ -37,6 +38,27 @@ func main() {
 	}
 }
 
+// measures are what can be measured, in the order of the results.
+var measures = []struct {
+	name string
+	run  func(context.Context, options, io.Writer) (table, error)
+}{
+	{"step", shown(measureSteps)}, {"trainer", shown(measureTrainers)}, {"submit", shown(measureSubmissions)},
+	{"checkpoint", shown(measureCheckpoints)}, {"export", shown(measureExports)}, {"kernel", shown(measureKernels)},
+}
+
+// shown makes of a report a table.
+func shown[T table](measure func(context.Context, options, io.Writer) (T, error)) func(context.Context, options, io.Writer) (table, error) {
+	return func(ctx context.Context, o options, w io.Writer) (table, error) { return measure(ctx, o, w) }
+}
+
+func measureNames() (names []string) {
+	for _, m := range measures {
+		names = append(names, m.name)
+	}
+	return names
+}
+
 func (o options) validate() error {
 	switch {
 	case o.rounds < 1:
@@ -45,8 +67,8 @@ func (o options) validate() error {
 		return fmt.Errorf("-steps %d: take at least one step", o.steps)
 	case o.batch < 1:
 		return fmt.Errorf("-batch %d: a rank needs at least one image", o.batch)
-	case o.only != "" && !slices.Contains([]string{"step", "trainer", "submit", "checkpoint", "export"}, o.only):
-		return fmt.Errorf("-only %s: want step, trainer, submit, checkpoint or export", o.only)
+	case o.only != "" && !slices.Contains(measureNames(), o.only):
+		return fmt.Errorf("-only %s: want one of %s", o.only, strings.Join(measureNames(), ", "))
 	}
 	_, err := os.Stat("go.mod")
 	if err != nil {
@@ -61,16 +83,6 @@ func run(ctx context.Context, opts options, out io.Writer) error {
 	}
 	if err := os.MkdirAll(opts.out, 0o755); err != nil {
 		return err
-	}
-	measures := []struct {
-		name string
-		run  func(context.Context, options, io.Writer) (table, error)
-	}{
-		{"step", func(ctx context.Context, o options, w io.Writer) (table, error) { return measureSteps(ctx, o, w) }},
-		{"trainer", func(ctx context.Context, o options, w io.Writer) (table, error) { return measureTrainers(ctx, o, w) }},
-		{"submit", func(ctx context.Context, o options, w io.Writer) (table, error) { return measureSubmissions(ctx, o, w) }},
-		{"checkpoint", func(ctx context.Context, o options, w io.Writer) (table, error) { return measureCheckpoints(ctx, o, w) }},
-		{"export", func(ctx context.Context, o options, w io.Writer) (table, error) { return measureExports(ctx, o, w) }},
 	}
 	for _, m := range measures {
 		if opts.only != "" && opts.only != m.name {

@@ -73,43 +73,33 @@ func (s *Snapshot) Create(store *model.Store) error {
 // that only one of them has means another model or optimizer, and is a *MismatchError. Variables of
 // metrics are ignored.
 func (s *Snapshot) Check(store *model.Store) error {
-	var names renamer
-	mismatch := &MismatchError{Checkpoint: s.name()}
-	has := map[string]bool{}
-	for v := range store.IterVariables() {
-		name := names.stable(v.Path())
-		has[name] = true
-		s.compare(v, name, mismatch)
-	}
-	for name := range s.Tensors {
-		if !has[name] && !isOptional(name) {
-			mismatch.Unused = append(mismatch.Unused, name)
-		}
-	}
-	return mismatch.orNil()
+	needed := slices.DeleteFunc(slices.Collect(maps.Keys(s.Tensors)), isOptional)
+	return s.match(store, func(*model.Variable) bool { return true }, needed)
 }
 
 // CheckModel is like Check, for a store whose graphs use the model without training it: variables
 // of the training may be missing.
-func (s *Snapshot) CheckModel(store *model.Store) error { return s.checkWeights(store, true) }
+func (s *Snapshot) CheckModel(store *model.Store) error {
+	return s.match(store, weights(store), slices.Collect(maps.Keys(s.Weights)))
+}
 
 // CheckUsed is like CheckModel, for graphs that may be only a part of the model.
-func (s *Snapshot) CheckUsed(store *model.Store) error { return s.checkWeights(store, false) }
+func (s *Snapshot) CheckUsed(store *model.Store) error { return s.match(store, weights(store), nil) }
 
-func (s *Snapshot) checkWeights(store *model.Store, whole bool) error {
+// match compares the variables of the store that count, which must have those that are needed.
+func (s *Snapshot) match(store *model.Store, counts func(*model.Variable) bool, needed []string) error {
+	var names renamer
 	mismatch := &MismatchError{Checkpoint: s.name()}
 	has := map[string]bool{}
-	var names renamer
-	isWeight := weights(store)
 	for v := range store.IterVariables() {
 		name := names.stable(v.Path())
 		has[name] = true
-		if isWeight(v) {
+		if counts(v) {
 			s.compare(v, name, mismatch)
 		}
 	}
-	for name := range s.Weights {
-		if !has[name] && whole {
+	for _, name := range needed {
+		if !has[name] {
 			mismatch.Unused = append(mismatch.Unused, name)
 		}
 	}

@@ -2,7 +2,6 @@ package distributed
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -74,19 +73,9 @@ func (w *World) checkDevices(c Config, platform string) (index int, err error) {
 	mine := device.Look("/", lookup)
 	mine.Rank, mine.Size, mine.LocalRank, mine.Host = w.Rank(), w.Size(), w.LocalRank(), hostname()
 	mine.Platform, mine.Asked = platform, c.Getenv(rundir.EnvPlatform) != ""
-	text, err := json.Marshal(mine)
+	all, err := gather(w, mine)
 	if err != nil {
 		return 0, err
-	}
-	texts, err := w.AllGather(text)
-	if err != nil {
-		return 0, err
-	}
-	all := make([]device.Facts, len(texts))
-	for rank := range texts {
-		if err := json.Unmarshal(texts[rank], &all[rank]); err != nil {
-			return 0, fmt.Errorf("what rank %d says of its devices: %w", rank, err)
-		}
 	}
 	warnings, err := device.Check(all)
 	if w.IsMain() {

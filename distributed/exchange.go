@@ -2,6 +2,7 @@ package distributed
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -70,4 +71,23 @@ func (w *World) OnMain(f func() error) error {
 		err = f()
 	}
 	return w.Together(err)
+}
+
+// gather gives every rank each rank's value, by JSON.
+func gather[T any](w *World, mine T) ([]T, error) {
+	text, err := json.Marshal(mine)
+	if err != nil {
+		return nil, err
+	}
+	texts, err := w.AllGather(text)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]T, len(texts))
+	for rank := range texts {
+		if err := json.Unmarshal(texts[rank], &all[rank]); err != nil {
+			return nil, fmt.Errorf("distributed: what rank %d says of itself: %w", rank, err)
+		}
+	}
+	return all, nil
 }

@@ -3,7 +3,6 @@ package distributed
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -72,24 +71,10 @@ func (w *World) places() ([]Place, error) {
 	}
 	major, minor := pjrt.Version()
 	library, _, _ := strings.Cut(w.peers.String(), ",") // The rest is about how it was built.
-	text, err := json.Marshal(Place{
+	return gather(w, Place{
 		Rank: w.Rank(), Host: hostname(), CPUs: w.cpus.String(), Library: strings.Join(strings.Fields(library), " "),
 		Device: fmt.Sprintf("%d %s %s, PJRT %d.%d", w.devices, w.platform, device, major, minor),
 	})
-	if err != nil {
-		return nil, err
-	}
-	texts, err := w.AllGather(text)
-	if err != nil {
-		return nil, err
-	}
-	places := make([]Place, len(texts))
-	for rank := range texts {
-		if err := json.Unmarshal(texts[rank], &places[rank]); err != nil {
-			return nil, fmt.Errorf("distributed: what rank %d says of itself: %w", rank, err)
-		}
-	}
-	return places, nil
 }
 
 // checkedElements make a megabyte of float32.

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"time"
 )
 
 // CSV appends metrics to a file of comma-separated values. Its columns are step, time (RFC 3339),
@@ -22,14 +20,8 @@ import (
 // in the earlier rows, so it always is one table. That costs a copy of the file for each new set of
 // names, and nothing afterwards. CSV ignores everything except scalars.
 type CSV struct {
-	scalarsOnly
-	options options
-	mu      sync.Mutex
-	path    string
-	file    *os.File // nil once closed
+	metricsFile
 	columns []string
-	kept    recorded
-	now     func() time.Time
 }
 
 var (
@@ -48,17 +40,16 @@ func (l *CSV) fixed() []string {
 // NewCSV opens the file at path, and creates it if it is missing. It refuses a file whose first row
 // isn't one of CSV's.
 func NewCSV(path string, options ...Option) (*CSV, error) {
-	f, err := openLines(path)
-	if err != nil {
+	l := &CSV{}
+	if err := l.open(path, options); err != nil {
 		return nil, fmt.Errorf("logger: CSV: %w", err)
 	}
-	l := &CSV{options: newOptions(options), path: path, file: f, now: time.Now}
 	rows, err := l.rows()
 	if err == nil && len(rows) > 0 {
 		l.columns, err = l.checked(rows[0])
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("logger: CSV: %s: %w", path, err), f.Close())
+		return nil, errors.Join(fmt.Errorf("logger: CSV: %s: %w", path, err), l.Close())
 	}
 	return l, nil
 }
@@ -74,24 +65,10 @@ func (l *CSV) checked(row []string) ([]string, error) {
 
 // Scalars appends a row.
 func (l *CSV) Scalars(step int64, values map[string]float64) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	err := ErrClosed
-	if l.file != nil {
-		err = l.append(step, values)
-	}
-	if err != nil {
-		return fmt.Errorf("logger: record metrics in %s: %w", l.path, err)
-	}
-	return nil
+	return l.record(step, values, l.append)
 }
 
 func (l *CSV) append(step int64, values map[string]float64) error {
-	if fresh := l.kept.fresh(step, values); len(fresh) < len(values) {
-		if values = fresh; len(values) == 0 {
-			return nil
-		}
-	}
 	for _, fixed := range l.fixed() {
 		if _, taken := values[fixed]; taken {
 			return fmt.Errorf("a metric is named %q, as a column of the file is: rename it", fixed)
@@ -100,7 +77,7 @@ func (l *CSV) append(step int64, values map[string]float64) error {
 	if err := l.widen(values); err != nil {
 		return err
 	}
-	row := []string{strconv.FormatInt(step, 10), l.now().UTC().Format(time.RFC3339Nano), l.options.training}[:len(l.fixed())]
+	row := []string{strconv.FormatInt(step, 10), l.time(), l.options.training}[:len(l.fixed())]
 	for _, name := range l.columns[len(l.fixed()):] {
 		cell := ""
 		if value, ok := values[name]; ok {
@@ -151,23 +128,11 @@ func (l *CSV) rewrite(columns []string, rows [][]string) error {
 	if err != nil {
 		return err
 	}
-	l.file, err = replaceLines(l.path, text, l.file)
-	return err
+	return l.replace(text)
 }
 
 // Rewind removes the training's rows of later steps.
-func (l *CSV) Rewind(step int64) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	err := ErrClosed
-	if l.file != nil {
-		err = l.rewind(step)
-	}
-	if err != nil {
-		return fmt.Errorf("logger: go back to step %d in %s: %w", step, l.path, err)
-	}
-	return nil
-}
+func (l *CSV) Rewind(step int64) error { return l.goBack(step, l.rewind) }
 
 func (l *CSV) rewind(step int64) error {
 	rows, err := l.rows()
@@ -210,18 +175,6 @@ func (l *CSV) rows() ([][]string, error) {
 		return nil, err
 	}
 	return csv.NewReader(bytes.NewReader(text)).ReadAll()
-}
-
-// Close closes the file.
-func (l *CSV) Close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.file == nil {
-		return nil
-	}
-	f := l.file
-	l.file = nil
-	return f.Close()
 }
 
 func csvText(rows [][]string) ([]byte, error) {

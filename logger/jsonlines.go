@@ -6,21 +6,13 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"sync"
-	"time"
 )
 
 // JSONLines appends metrics to a file, one JSON object per line: the metrics by name, "step",
 // "time" in RFC 3339, and "training" if it has a name. Values that JSON lacks are written as the
 // strings "NaN", "+Inf" and "-Inf". JSONLines ignores everything except scalars.
 type JSONLines struct {
-	scalarsOnly
-	options options
-	mu      sync.Mutex
-	path    string
-	file    *os.File // nil once closed
-	kept    recorded
-	now     func() time.Time
+	metricsFile
 }
 
 var (
@@ -30,47 +22,26 @@ var (
 
 // NewJSONLines opens the file at path, and creates it if it is missing.
 func NewJSONLines(path string, options ...Option) (*JSONLines, error) {
-	f, err := openLines(path)
-	if err != nil {
+	l := &JSONLines{}
+	if err := l.open(path, options); err != nil {
 		return nil, fmt.Errorf("logger: JSON lines: %w", err)
 	}
-	return &JSONLines{options: newOptions(options), path: path, file: f, now: time.Now}, nil
+	return l, nil
 }
 
 // Scalars appends a line in one write.
 func (l *JSONLines) Scalars(step int64, values map[string]float64) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.file == nil {
-		return fmt.Errorf("logger: record metrics in %s: %w", l.path, ErrClosed)
-	}
-	fresh := l.kept.fresh(step, values)
-	if len(fresh) == 0 && len(values) > 0 {
-		return nil
-	}
-	text, err := l.line(step, fresh)
-	if err != nil {
-		return fmt.Errorf("logger: record metrics in %s: %w", l.path, err)
-	}
-	if _, err := l.file.Write(text); err != nil {
-		return fmt.Errorf("logger: record metrics: %w", err)
-	}
-	return nil
+	return l.record(step, values, func(step int64, fresh map[string]float64) error {
+		text, err := l.line(step, fresh)
+		if err == nil {
+			_, err = l.file.Write(text)
+		}
+		return err
+	})
 }
 
 // Rewind removes the training's lines of later steps.
-func (l *JSONLines) Rewind(step int64) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	err := ErrClosed
-	if l.file != nil {
-		err = l.rewind(step)
-	}
-	if err != nil {
-		return fmt.Errorf("logger: go back to step %d in %s: %w", step, l.path, err)
-	}
-	return nil
-}
+func (l *JSONLines) Rewind(step int64) error { return l.goBack(step, l.rewind) }
 
 func (l *JSONLines) rewind(step int64) error {
 	text, err := os.ReadFile(l.path)
@@ -87,8 +58,7 @@ func (l *JSONLines) rewind(step int64) error {
 	if len(left) == len(text) {
 		return nil
 	}
-	l.file, err = replaceLines(l.path, left, l.file)
-	return err
+	return l.replace(left)
 }
 
 // keeps reports whether a line stays, and notes what it has.
@@ -110,18 +80,6 @@ func (l *JSONLines) keeps(line []byte, step int64) bool {
 	return true
 }
 
-// Close closes the file.
-func (l *JSONLines) Close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.file == nil {
-		return nil
-	}
-	f := l.file
-	l.file = nil
-	return f.Close()
-}
-
 // line is a line of the file. Names are sorted.
 func (l *JSONLines) line(step int64, values map[string]float64) ([]byte, error) {
 	line := make(map[string]any, len(values)+3)
@@ -133,7 +91,7 @@ func (l *JSONLines) line(step int64, values map[string]float64) ([]byte, error) 
 		line[name] = value
 	}
 	line["step"] = step
-	line["time"] = l.now().UTC().Format(time.RFC3339Nano)
+	line["time"] = l.time()
 	if l.options.training != "" {
 		line["training"] = l.options.training
 	}

@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"fmt"
+	"gonbatch/checkpoint"
 	"slices"
 	"strings"
 )
@@ -16,7 +17,7 @@ func oneOf(name, value string, values []string) error {
 
 // better reports whether a value is better than the best so far, by more than delta. NaN is never
 // better.
-func better(value float64, best *number, mode string, delta float64) bool {
+func better(value float64, best *checkpoint.Number, mode string, delta float64) bool {
 	switch {
 	case value != value:
 		return false

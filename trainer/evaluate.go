@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 
+	"gonbatch/checkpoint"
 	"gonbatch/data"
+	"gonbatch/distributed"
 )
 
 // Validate computes the loss and the task's metrics over a dataset, using every example once. It
@@ -49,27 +51,20 @@ func (t *Trainer) evaluate(ctx context.Context, stage string, ds data.Dataset) (
 
 // agree gives all ranks rank 0's values, to the bit: they decide by them.
 func (t *Trainer) agree(values Metrics) (Metrics, error) {
-	numbers := map[string]number{}
-	for name, value := range values {
-		numbers[name] = number(value)
-	}
-	mine, err := json.Marshal(numbers)
+	theirs, err := broadcast(t.world, checkpoint.Metrics(values))
+	return Metrics(theirs), err
+}
+
+// broadcast gives all ranks rank 0's value, by JSON.
+func broadcast[T any](world *distributed.World, value T) (theirs T, err error) {
+	text, err := json.Marshal(value)
 	if err != nil {
-		return nil, err
+		return theirs, err
 	}
-	theirs, err := t.world.Broadcast(mine)
-	if err != nil {
-		return nil, err
+	if text, err = world.Broadcast(text); err != nil {
+		return theirs, err
 	}
-	clear(numbers)
-	if err := json.Unmarshal(theirs, &numbers); err != nil {
-		return nil, err
-	}
-	agreed := Metrics{}
-	for name, value := range numbers {
-		agreed[name] = float64(value)
-	}
-	return agreed, nil
+	return theirs, json.Unmarshal(text, &theirs)
 }
 
 // validateIfDue validates every ValCheckInterval updates, once for each.
@@ -123,6 +118,6 @@ func (r *run) noteBest(values Metrics) error {
 	if !ok || !better(value, r.at.Best, r.config.Checkpoint.Mode, 0) {
 		return nil
 	}
-	r.at.Best, r.saveDue = (*number)(&value), true
+	r.at.Best, r.saveDue = (*checkpoint.Number)(&value), true
 	return nil
 }

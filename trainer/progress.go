@@ -3,6 +3,8 @@ package trainer
 import (
 	"encoding/json"
 	"time"
+
+	"gonbatch/checkpoint"
 )
 
 // position is where a training is and what it has seen: all that is neither a tensor nor can be
@@ -19,8 +21,8 @@ type position struct {
 
 	// Validated is the update after which the last validation was; 0 before the first. Metrics are
 	// the newest of each name.
-	Validated int64             `json:"validated"`
-	Metrics   map[string]number `json:"metrics,omitempty"`
+	Validated int64              `json:"validated"`
+	Metrics   checkpoint.Metrics `json:"metrics,omitempty"`
 
 	// Run and Name say which training it is: the name of the run directory, if there is one, and
 	// Config.Name. Writer is the trainer that wrote the checkpoint, by a random number.
@@ -33,22 +35,22 @@ type position struct {
 
 	// Since are the losses since the last report: over all ranks in a checkpoint, of this rank in
 	// memory.
-	Since     []mean            `json:"loss_since_report"`
-	BaseRates map[string]number `json:"base_learning_rates"`
-	Seed      uint64            `json:"seed"`
-	BatchSize int               `json:"batch_size"` // Over all ranks.
-	Batches   int               `json:"batches"`    // In an epoch.
-	PerUpdate int               `json:"per_update"` // Batches for an update.
-	Stopping  stopping          `json:"early_stopping"`
-	Best      *number           `json:"best"` // Of checkpoint.monitor.
+	Since     []mean             `json:"loss_since_report"`
+	BaseRates checkpoint.Metrics `json:"base_learning_rates"`
+	Seed      uint64             `json:"seed"`
+	BatchSize int                `json:"batch_size"` // Over all ranks.
+	Batches   int                `json:"batches"`    // In an epoch.
+	PerUpdate int                `json:"per_update"` // Batches for an update.
+	Stopping  stopping           `json:"early_stopping"`
+	Best      *checkpoint.Number `json:"best"` // Of checkpoint.monitor.
 
 	Callbacks map[string]json.RawMessage `json:"callbacks,omitempty"`
 }
 
 // mean is a running mean of losses.
 type mean struct {
-	Sum   number `json:"sum"`
-	Count int    `json:"count"`
+	Sum   checkpoint.Number `json:"sum"`
+	Count int               `json:"count"`
 }
 
-func (m *mean) add(value float64) { m.Sum, m.Count = m.Sum+number(value), m.Count+1 }
+func (m *mean) add(value float64) { m.Sum, m.Count = m.Sum+checkpoint.Number(value), m.Count+1 }

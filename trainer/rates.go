@@ -18,7 +18,7 @@ type rates struct {
 	store      *model.Store
 	schedule   Schedule // Nil: they never change.
 	objectives []Objective
-	base       map[string]number // By scope.
+	base       checkpoint.Metrics // By scope.
 	built      bool
 }
 
@@ -61,12 +61,12 @@ func (r *rates) learnOne(o Objective, restored *checkpoint.Snapshot, printf func
 	if err != nil {
 		return err
 	}
-	own := number(shapes.ConvertTo[float64](value.Value()))
+	own := shapes.ConvertTo[float64](value.Value())
 	before, known := r.base[o.Scope]
 	r.base[o.Scope] = own
 	switch {
 	case known && own != before:
-		printf("the learning rate is %g now, in the checkpoint it is %g\n", float64(own), float64(before))
+		printf("the learning rate is %g now, in the checkpoint it is %g\n", own, before)
 	case known && restored != nil && restored.Tensors[ratePath(o)] != nil:
 		clone, err := restored.Tensors[ratePath(o)].LocalClone()
 		if err != nil {
@@ -92,12 +92,12 @@ func (r *rates) set(step, total int) error {
 		if v == nil || !known {
 			continue // Before the first update, or an optimizer without a rate.
 		}
-		value, err := tensors.FromAnyValue(shapes.CastAsDType(float64(base)*factor, v.DType()))
+		value, err := tensors.FromAnyValue(shapes.CastAsDType(base*factor, v.DType()))
 		if err != nil {
 			return fmt.Errorf("trainer: the learning rate of %q: %w", o.Name, err)
 		}
 		if err := v.SetValue(value); err != nil {
-			return fmt.Errorf("trainer: set the learning rate of %q to %g: %w", o.Name, float64(base)*factor, err)
+			return fmt.Errorf("trainer: set the learning rate of %q to %g: %w", o.Name, base*factor, err)
 		}
 	}
 	return nil

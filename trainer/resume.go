@@ -105,15 +105,8 @@ func (t *Trainer) load() error {
 	if err := t.world.OnMain(func() (err error) { from, err = t.readOrigin(); return err }); err != nil {
 		return fmt.Errorf("resume from %s: %w", t.saver.path, err)
 	}
-	data, err := json.Marshal(from)
+	from, err := broadcast(t.world, from)
 	if err != nil {
-		return err
-	}
-	if data, err = t.world.Broadcast(data); err != nil {
-		return err
-	}
-	from = origin{}
-	if err := json.Unmarshal(data, &from); err != nil {
 		return err
 	}
 	if !from.Found {
@@ -219,14 +212,12 @@ func (t *Trainer) takeUp(from origin) error {
 	t.at.Restarts++
 	t.rates.base = from.At.BaseRates
 	if t.rates.base == nil {
-		t.rates.base = map[string]number{}
+		t.rates.base = checkpoint.Metrics{}
 	}
 	if !t.world.IsMain() {
 		t.at.Since = make([]mean, len(t.at.Since)) // Rank 0 has all that is in the books.
 	}
-	for name, value := range from.At.Metrics {
-		t.metrics[name] = float64(value)
-	}
+	maps.Copy(t.metrics, from.At.Metrics)
 	if !t.stillEnded() {
 		t.at.End, t.at.Finished = nil, false // It goes on, or its limits were raised.
 	}

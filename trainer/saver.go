@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 	"time"
@@ -134,17 +135,14 @@ func (r *run) wholePosition() (position, error) {
 	}
 	at.Since = make([]mean, len(at.Since))
 	for i := range at.Since {
-		at.Since[i] = mean{number(sums[2*i]), int(sums[2*i+1])}
+		at.Since[i] = mean{checkpoint.Number(sums[2*i]), int(sums[2*i+1])}
 	}
 	at.BaseRates, at.Seed, at.BatchSize, at.Batches, at.PerUpdate = r.rates.base, r.config.Seed, r.config.BatchSize, r.plan.batches, r.plan.perUpdate
 	at.Run, at.Name = r.env.RunName(), r.config.Name
 	if r.saver.others != nil {
 		at.Writer = r.saver.others.self
 	}
-	at.Metrics = map[string]number{}
-	for name, value := range r.metrics {
-		at.Metrics[name] = number(value)
-	}
+	at.Metrics = checkpoint.Metrics(maps.Clone(r.metrics))
 	var err error
 	at.Callbacks, err = r.callbackStates()
 	return at, err
@@ -167,9 +165,7 @@ func (r *run) hand(at position, ranks [][]byte) error {
 	snapshot.CodeHash = codeHash()
 	snapshot.Ranks = ranks
 	if at.Validated == at.Step {
-		for name, value := range r.metrics {
-			snapshot.Metrics[name] = value
-		}
+		maps.Copy(snapshot.Metrics, r.metrics)
 	}
 	if snapshot.Progress[positionKey], err = json.Marshal(at); err != nil {
 		return err

@@ -1,11 +1,15 @@
 package trainer
 
-import "fmt"
+import (
+	"fmt"
+
+	"gonbatch/checkpoint"
+)
 
 // stopping is what early stopping remembers.
 type stopping struct {
-	Best   *number `json:"best"`
-	Waited int     `json:"waited"` // Validations since then.
+	Best   *checkpoint.Number `json:"best"`
+	Waited int                `json:"waited"` // Validations since then.
 }
 
 // observe takes a validation's metrics and tells why the training should end, if it should.
@@ -18,7 +22,7 @@ func (s *stopping) observe(c EarlyStoppingConfig, metrics Metrics) (reason strin
 		return "", unknownMetric("early_stopping.monitor", c.Monitor, metrics)
 	}
 	if better(value, s.Best, c.Mode, c.MinDelta) {
-		s.Best, s.Waited = (*number)(&value), 0
+		s.Best, s.Waited = (*checkpoint.Number)(&value), 0
 	} else {
 		s.Waited++
 	}

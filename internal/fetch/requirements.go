@@ -30,13 +30,10 @@ func PipInstall(ctx context.Context, name, requirements, dir string, opts Option
 	}
 	m := newMeter(opts.Progress, name+" (pip)", 0)
 	defer m.stop()
-	stop := watch(tmp, m)
-	err = command(ctx, tmp, []string{"TMPDIR=" + tmp}, "python3", "-m", "pip", "install", "--target", dir, "--requirement", file,
-		"--require-hashes", "--no-deps", "--only-binary=:all:", "--no-compile", "--upgrade", "--no-cache-dir",
-		"--quiet", "--disable-pip-version-check", "--no-input", "--retries=1", "--timeout=10", "--root-user-action=ignore")
-	stop()
-	if err != nil {
-		return &Error{Name: name, Path: dir, Tries: []Try{{Way: "python3 -m pip install --target " + dir, Err: err}}, Fix: "check that pip works here (`pip config list`)"}
+	args := append([]string{"python3", "-m", "pip", "install", "--target", dir, "--requirement", file,
+		"--require-hashes", "--no-deps", "--only-binary=:all:", "--no-compile", "--upgrade", "--no-cache-dir", "--root-user-action=ignore"}, pipOptions...)
+	if err := m.command(ctx, tmp, []string{"TMPDIR=" + tmp}, args...); err != nil {
+		return &Error{Name: name, Path: dir, Tries: []Try{{Way: "python3 -m pip install --target " + dir, Err: err}}, Fix: pipCheck}
 	}
 	m.at(usage(dir))
 	m.done()

@@ -1,0 +1,145 @@
+package fetch
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// pack is a package that a client of the site's own, such as pip, downloads into a folder.
+type pack struct {
+	// name is shown with the progress, and typed is the command as a user would type it.
+	name, typed string
+	args        []string // the command
+	// archive is a pattern of the file that comes, with its size (0: unknown) and its SHA-256.
+	archive string
+	size    int64
+	sha256  string
+	// extract takes what is wanted out of the file.
+	extract func(archive string) error
+	// check and purge fix a client that fails, and a wrong package.
+	check, purge string
+}
+
+// get makes sure that dest is there, and whatever else have asks for. It blocks, and may be called
+// at once from several goroutines and processes.
+func (p pack) get(ctx context.Context, dest string, have func() bool, opts Options) error {
+	return once(ctx, dest, have, opts, func(tmp string) error {
+		m := newMeter(opts.Progress, p.name, p.size)
+		defer m.stop()
+		if err := m.command(ctx, tmp, []string{"TMPDIR=" + tmp}, p.args...); err != nil {
+			return packageError(dest, p.typed, err, p.check)
+		}
+		archive, err := only(tmp, p.archive)
+		if err == nil {
+			err = verify(archive, p.size, p.sha256)
+		}
+		if err == nil {
+			err = p.extract(archive)
+		}
+		if err != nil {
+			return packageError(dest, p.typed, err, p.purge)
+		}
+		m.at(p.size)
+		m.done()
+		return nil
+	})
+}
+
+// once runs get with a temporary folder beside dest, under dest's lock, unless everything is there.
+func once(ctx context.Context, dest string, have func() bool, opts Options, get func(tmp string) error) error {
+	if have() {
+		return nil
+	}
+	unlock, err := Lock(ctx, dest, opts.Progress)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if have() {
+		return nil
+	}
+	tmp, err := scratch(dest)
+	if err != nil {
+		return fmt.Errorf("fetch %s: %w", dest, err)
+	}
+	defer os.RemoveAll(tmp) //nolint:errcheck // a temporary folder
+	return get(tmp)
+}
+
+// scratch makes a temporary folder beside dest: on the same file system, with the room that dest
+// needs. It first removes what an ended process left; the caller has dest's lock.
+func scratch(dest string) (string, error) {
+	dir, prefix := filepath.Dir(dest), "."+filepath.Base(dest)+".*"
+	for _, pattern := range []string{prefix + ".dir", prefix + ".tmp"} {
+		for _, stale := range list(dir, pattern) {
+			_ = os.RemoveAll(stale)
+		}
+	}
+	return os.MkdirTemp(dir, prefix+".dir")
+}
+
+func packageError(dest, cmd string, err error, fix string) error {
+	return &Error{Name: filepath.Base(dest), Path: dest, Tries: []Try{{Way: cmd, Err: err}}, Fix: fix}
+}
+
+// only returns the one file in dir that matches.
+func only(dir, pattern string) (string, error) {
+	files := list(dir, pattern)
+	if len(files) != 1 {
+		return "", fmt.Errorf("expected one file %s, got %d", pattern, len(files))
+	}
+	return files[0], nil
+}
+
+// list returns the paths in dir whose names match; unlike filepath.Glob it takes dir as it is.
+func list(dir, pattern string) (paths []string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if ok, _ := filepath.Match(pattern, e.Name()); ok {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
+	}
+	return paths
+}
+
+// command runs a package client, and shows how much lies below dir: without a terminal it says
+// nothing itself.
+func (m *meter) command(ctx context.Context, dir string, env []string, args ...string) error {
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for t := time.NewTicker(200 * time.Millisecond); ; {
+			select {
+			case <-quit:
+				t.Stop()
+				return
+			case <-t.C:
+				n := usage(dir)
+				if m.of > 0 {
+					n = min(n, m.of) // The package is copied before it is moved.
+				}
+				m.at(n)
+			}
+		}
+	}()
+	defer func() { close(quit); <-done }()
+	return command(ctx, dir, env, args...)
+}
+
+// usage adds up the files below dir; those that vanish meanwhile don't count.
+func usage(dir string) (sum int64) {
+	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return nil
+		}
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			sum += info.Size()
+		}
+		return nil
+	})
+	return sum
+}

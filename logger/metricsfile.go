@@ -1,0 +1,77 @@
+package logger
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"time"
+)
+
+// metricsFile is a file to which a logger appends metrics. Its methods take the lock for the
+// logger's own.
+type metricsFile struct {
+	scalarsOnly
+	options options
+	mu      sync.Mutex
+	path    string
+	file    *os.File // nil once closed
+	kept    recorded
+	now     func() time.Time
+}
+
+// open opens the file at path, and creates it if it is missing.
+func (m *metricsFile) open(path string, all []Option) (err error) {
+	m.options, m.path, m.now = newOptions(all), path, time.Now
+	m.file, err = openLines(path)
+	return err
+}
+
+// record has write append the values that the file doesn't have yet.
+func (m *metricsFile) record(step int64, values map[string]float64, write func(step int64, fresh map[string]float64) error) error {
+	return m.locked("record metrics in "+m.path, func() error {
+		fresh := m.kept.fresh(step, values)
+		if len(fresh) == 0 && len(values) > 0 {
+			return nil
+		}
+		return write(step, fresh)
+	})
+}
+
+// goBack has remove take the later steps out of the file.
+func (m *metricsFile) goBack(step int64, remove func(step int64) error) error {
+	return m.locked(fmt.Sprintf("go back to step %d in %s", step, m.path), func() error { return remove(step) })
+}
+
+func (m *metricsFile) locked(doing string, do func() error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	err := ErrClosed
+	if m.file != nil {
+		err = do()
+	}
+	if err != nil {
+		return fmt.Errorf("logger: %s: %w", doing, err)
+	}
+	return nil
+}
+
+// replace gives the file new content.
+func (m *metricsFile) replace(content []byte) (err error) {
+	m.file, err = replaceLines(m.path, content, m.file)
+	return err
+}
+
+// time is that of a record.
+func (m *metricsFile) time() string { return m.now().UTC().Format(time.RFC3339Nano) }
+
+// Close closes the file.
+func (m *metricsFile) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.file == nil {
+		return nil
+	}
+	f := m.file
+	m.file = nil
+	return f.Close()
+}
