@@ -2,12 +2,10 @@ package kernel
 
 import (
 	"fmt"
-	"os"
+	"gonbatch/kernel/tool"
 	"path/filepath"
 
 	"golang.org/x/mod/modfile"
-
-	"gonbatch/internal/rundir"
 )
 
 // localVersion is a version that can only come from a replace directive.
@@ -21,17 +19,9 @@ const localVersion = "v0.0.0-00010101000000-000000000000"
 // writes a block of one line as a line, and of a line GoNB watches all files below the folder, each
 // time that a session starts.
 func moduleText(sourceDir string) ([]byte, error) {
-	name := filepath.Join(sourceDir, "go.mod")
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return nil, fmt.Errorf("%w: set %s to gonbatch's source tree", err, rundir.EnvSource)
-	}
-	src, err := modfile.Parse(name, text, nil)
+	src, err := tool.SourceModule(sourceDir)
 	if err != nil {
 		return nil, err
-	}
-	if src.Module == nil {
-		return nil, fmt.Errorf("%s: no module line: set %s to gonbatch's source tree", name, rundir.EnvSource)
 	}
 	mod := new(modfile.File)
 	if err := mod.AddModuleStmt("session"); err != nil {

@@ -1,9 +1,7 @@
 package submit
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
 
 	"al.essio.dev/pkg/shellescape"
 
@@ -26,22 +24,14 @@ type specFile struct {
 
 // WriteSpec keeps s in its run directory, so that ReadSpec finds it there.
 func WriteSpec(s JobSpec) error {
-	text, err := json.MarshalIndent(specFile{specVersion, s}, "", "  ")
-	if err != nil {
-		return fmt.Errorf("job of run %s: %w", s.RunDir.Name(), err)
-	}
-	return rundir.WriteFileAtomic(s.RunDir.Spec(), append(text, '\n'), 0o600)
+	return rundir.WriteJSON(s.RunDir.Spec(), specFile{specVersion, s})
 }
 
 // ReadSpec reads the job that was submitted from dir, which may have been moved since.
 func ReadSpec(dir rundir.Dir) (JobSpec, error) {
-	text, err := os.ReadFile(dir.Spec())
-	if err != nil {
-		return JobSpec{}, fmt.Errorf("job of run %s: %w", dir.Name(), err)
-	}
 	var f specFile
-	if err := json.Unmarshal(text, &f); err != nil {
-		return JobSpec{}, fmt.Errorf("job %s: %w", dir.Spec(), err)
+	if err := rundir.ReadJSON(dir.Spec(), &f); err != nil {
+		return JobSpec{}, fmt.Errorf("job of run %s: %w", dir.Name(), err)
 	}
 	if f.Version != specVersion {
 		return JobSpec{}, fmt.Errorf("job %s: version %d, this version of submit reads %d", dir.Spec(), f.Version, specVersion)

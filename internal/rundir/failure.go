@@ -1,7 +1,6 @@
 package rundir
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -64,9 +63,9 @@ func (d Dir) StackPath(rank int) string {
 // Write records the failure in d, unless one is recorded already: the first writer wins, on any
 // node. It reports whether that was this one.
 func (f Failure) Write(d Dir) (first bool, err error) {
-	text, err := json.MarshalIndent(f, "", "  ")
+	text, err := jsonText(f)
 	if err == nil {
-		first, err = createWhole(d.FailurePath(), append(text, '\n'))
+		first, err = createWhole(d.FailurePath(), text)
 	}
 	if err != nil {
 		return false, fmt.Errorf("record the failure of rank %d: %w", f.Rank, err)
@@ -77,11 +76,7 @@ func (f Failure) Write(d Dir) (first bool, err error) {
 // Replace records the failure in place of the one that the same rank has recorded in d, now that
 // more is known.
 func (f Failure) Replace(d Dir) error {
-	text, err := json.MarshalIndent(f, "", "  ")
-	if err == nil {
-		err = WriteFileAtomic(d.FailurePath(), append(text, '\n'), 0o600)
-	}
-	if err != nil {
+	if err := WriteJSON(d.FailurePath(), f); err != nil {
 		return fmt.Errorf("record the failure of rank %d: %w", f.Rank, err)
 	}
 	return nil
@@ -130,12 +125,8 @@ func linked(path string) bool {
 // ReadFailure reads the failure that d records. The error is fs.ErrNotExist if there is none.
 func ReadFailure(d Dir) (Failure, error) {
 	var f Failure
-	text, err := os.ReadFile(d.FailurePath())
-	if err != nil {
+	if err := ReadJSON(d.FailurePath(), &f); err != nil {
 		return f, fmt.Errorf("failure of the run: %w", err)
-	}
-	if err := json.Unmarshal(text, &f); err != nil {
-		return f, fmt.Errorf("failure of the run %s: %w", d.FailurePath(), err)
 	}
 	return f, nil
 }

@@ -2,10 +2,8 @@ package rundir
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 )
 
@@ -88,13 +86,9 @@ type Git struct {
 
 // ReadManifest reads the manifest of d.
 func ReadManifest(d Dir) (Manifest, error) {
-	data, err := os.ReadFile(d.ManifestPath())
-	if err != nil {
-		return Manifest{}, fmt.Errorf("manifest of run %s: %w", d.Name(), err)
-	}
 	var m Manifest
-	if err := json.Unmarshal(data, &m); err != nil {
-		return Manifest{}, fmt.Errorf("manifest %s: %w", d.ManifestPath(), err)
+	if err := ReadJSON(d.ManifestPath(), &m); err != nil {
+		return Manifest{}, fmt.Errorf("manifest of run %s: %w", d.Name(), err)
 	}
 	if m.Format != manifestFormat {
 		return Manifest{}, fmt.Errorf("manifest %s: format %d, this version reads %d", d.ManifestPath(), m.Format, manifestFormat)
@@ -105,11 +99,7 @@ func ReadManifest(d Dir) (Manifest, error) {
 // Write writes m as the manifest of d, whole or not at all.
 func (m Manifest) Write(d Dir) error {
 	m.Format = manifestFormat
-	data, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
-		return fmt.Errorf("manifest of run %s: %w", d.Name(), err)
-	}
-	return WriteFileAtomic(d.ManifestPath(), append(data, '\n'), 0o600)
+	return WriteJSON(d.ManifestPath(), m)
 }
 
 // manifestPatience is how long a change of the manifest waits for another one: longer than it takes

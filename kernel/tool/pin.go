@@ -30,12 +30,7 @@ func Pins(sourceDir string) ([]Pin, error) {
 		{Name: "goimports", Package: "golang.org/x/tools/cmd/goimports", Module: "golang.org/x/tools"},
 		{Name: "gopls", Package: "golang.org/x/tools/gopls", Module: "golang.org/x/tools/gopls", Version: GoplsVersion, Optional: true},
 	}
-	name := filepath.Join(sourceDir, "go.mod")
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return nil, fmt.Errorf("%w: set %s to gonbatch's source tree", err, rundir.EnvSource)
-	}
-	mod, err := modfile.Parse(name, text, nil)
+	mod, err := SourceModule(sourceDir)
 	if err != nil {
 		return nil, err
 	}
@@ -46,10 +41,24 @@ func Pins(sourceDir string) ([]Pin, error) {
 			}
 		}
 		if pins[i].Version == "" {
-			return nil, fmt.Errorf("%s does not require %s: set %s to gonbatch's source tree", name, pins[i].Module, rundir.EnvSource)
+			return nil, fmt.Errorf("%s does not require %s: set %s to gonbatch's source tree", mod.Syntax.Name, pins[i].Module, rundir.EnvSource)
 		}
 	}
 	return pins, nil
+}
+
+// SourceModule is the go.mod of gonbatch's source.
+func SourceModule(sourceDir string) (*modfile.File, error) {
+	name := filepath.Join(sourceDir, "go.mod")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("%w: set %s to gonbatch's source tree", err, rundir.EnvSource)
+	}
+	mod, err := modfile.Parse(name, text, nil)
+	if err == nil && mod.Module == nil {
+		err = fmt.Errorf("%s: no module line: set %s to gonbatch's source tree", name, rundir.EnvSource)
+	}
+	return mod, err
 }
 
 // Is reports whether a file is the pinned program: built from the package at the version.
