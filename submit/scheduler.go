@@ -33,7 +33,7 @@ type Scheduler interface {
 	Cancel(ctx context.Context, job Job) error
 }
 
-// Asker tells how a job is doing, as Scheduler.Status does.
+// Asker reports how a job is doing, as Scheduler.Status does.
 type Asker interface {
 	Status(ctx context.Context, job Job) (Status, error)
 }

@@ -18,8 +18,8 @@ var schedulers = []func(submit.Shell) submit.Scheduler{
 
 // schedulers are all schedulers, for this command.
 func (a *app) schedulers() (all []submit.Scheduler) {
-	for _, make := range schedulers {
-		all = append(all, make(a.Shell))
+	for _, newScheduler := range schedulers {
+		all = append(all, newScheduler(a.Shell))
 	}
 	return all
 }
