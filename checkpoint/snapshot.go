@@ -13,11 +13,11 @@ import (
 	"gonbatch/checkpoint/folder"
 )
 
-// Metrics maps names to numbers, which may be infinite or NaN. Number is one of them.
-type (
-	Metrics = folder.Metrics
-	Number  = folder.Number
-)
+// Metrics maps names to numbers, which may be infinite or NaN.
+type Metrics = folder.Metrics
+
+// Number is a number that may be infinite or NaN.
+type Number = folder.Number
 
 // Snapshot is the state of a training at one moment, in host memory.
 type Snapshot struct {
