@@ -47,7 +47,7 @@ func Doctor(opts Options) report.Doctor {
 
 // examine makes the report of all checks.
 func examine(checks []check) report.Doctor {
-	doctor := report.Doctor{Version: report.Version, OK: true}
+	doctor := report.Doctor{OK: true}
 	for _, c := range checks {
 		f := report.Finding{Name: c.name, Optional: c.optional}
 		found, err := c.look()

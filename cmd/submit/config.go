@@ -24,7 +24,7 @@ func newConfigCommand(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return report.Write(a.Out, opts.JSON, report.Config{Version: report.Version, Settings: cfg.Settings, Files: append([]string{}, cfg.Files...)})
+		return report.Write(a.Out, opts.JSON, report.Config{Settings: cfg.Settings, Files: append([]string{}, cfg.Files...)})
 	}
 	return cmd
 }

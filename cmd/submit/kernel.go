@@ -53,7 +53,7 @@ your state folder.`,
 	place.addFlags(cmd)
 	return reporting(a, cmd, func(*cobra.Command, []string) (report.Report, error) {
 		dir, err := kernel.Uninstall(place.options(a))
-		return report.Kernel{Version: report.Version, State: "removed", Folder: dir}, err
+		return report.Kernel{State: "removed", Folder: dir}, err
 	})
 }
 

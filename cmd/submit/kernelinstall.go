@@ -23,7 +23,7 @@ and needs no network. To repair an installation, install again.`,
 	return reporting(a, cmd, func(cmd *cobra.Command, _ []string) (report.Report, error) {
 		setup.Spec = place.options(a)
 		dir, err := setup.Install(cmd.Context(), a.sourceDir)
-		return report.Kernel{Version: report.Version, State: "installed", Folder: dir}, err
+		return report.Kernel{State: "installed", Folder: dir}, err
 	})
 }
 
@@ -35,6 +35,6 @@ func newKernelWarmCommand(a *app) *cobra.Command {
 			return nil, err
 		}
 		err = kernel.Warm(cmd.Context(), kernel.WarmOptions{SourceDir: source, Environ: a.Environ})
-		return report.Packages{Version: report.Version, Packages: kernel.WarmPackages}, err
+		return report.Packages{Packages: kernel.WarmPackages}, err
 	})
 }

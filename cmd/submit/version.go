@@ -11,6 +11,6 @@ import (
 
 func newVersionCommand(a *app) *cobra.Command {
 	return reporting(a, &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs}, func(*cobra.Command, []string) (report.Report, error) {
-		return report.Program{Version: report.Version, Submit: stage.Version(), Go: runtime.Version()}, nil
+		return report.Program{Submit: stage.Version(), Go: runtime.Version()}, nil
 	})
 }

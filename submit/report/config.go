@@ -8,7 +8,6 @@ import (
 
 // Config are the effective options.
 type Config struct {
-	Version  int       `json:"version"`
 	Settings []Setting `json:"settings"`
 	// Files are the configuration files that were read.
 	Files []string `json:"files"`

@@ -8,7 +8,6 @@ import (
 // Submission is what became of a notebook, or of a run that is resumed. With --json it is the first
 // line on standard output; what follows is the log, where that is shown.
 type Submission struct {
-	Version   int    `json:"version"`
 	Run       string `json:"run"`
 	Directory string `json:"directory"`
 	Scheduler string `json:"scheduler"`
@@ -40,7 +39,6 @@ func (s Submission) Text(w io.Writer) (err error) {
 
 // Preview is a job that was not submitted.
 type Preview struct {
-	Version   int    `json:"version"`
 	Scheduler string `json:"scheduler"`
 	Name      string `json:"name"`
 	Nodes     int    `json:"nodes"`
@@ -57,7 +55,6 @@ func (p Preview) Text(w io.Writer) error {
 
 // Cancellation is what became of a job that was to be cancelled.
 type Cancellation struct {
-	Version   int    `json:"version"`
 	Run       string `json:"run"`
 	Directory string `json:"directory"`
 	Job       string `json:"job,omitempty"`
@@ -79,9 +76,8 @@ func (c Cancellation) Text(w io.Writer) (err error) {
 
 // Program is what the version command says.
 type Program struct {
-	Version int    `json:"version"`
-	Submit  string `json:"submit"`
-	Go      string `json:"go"`
+	Submit string `json:"submit"`
+	Go     string `json:"go"`
 }
 
 // Text says it in a line.

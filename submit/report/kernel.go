@@ -8,7 +8,6 @@ import (
 
 // Kernel says that the Jupyter kernel was installed or removed.
 type Kernel struct {
-	Version int `json:"version"`
 	// State is "installed" or "removed", and Folder that of the kernelspec.
 	State  string `json:"state"`
 	Folder string `json:"folder"`
@@ -22,7 +21,6 @@ func (k Kernel) Text(w io.Writer) error {
 
 // Packages are those that notebooks import, which are now in the module cache and compiled.
 type Packages struct {
-	Version  int      `json:"version"`
 	Packages []string `json:"packages"`
 }
 
@@ -34,7 +32,6 @@ func (p Packages) Text(w io.Writer) error {
 
 // Doctor says whether the kernel has everything it needs.
 type Doctor struct {
-	Version int `json:"version"`
 	// OK is set if the kernel can run.
 	OK       bool      `json:"ok"`
 	Findings []Finding `json:"findings"`

@@ -9,9 +9,8 @@ import (
 
 // Line is a line of a rank's log, without its newline.
 type Line struct {
-	Version int    `json:"version"`
-	Rank    int    `json:"rank"`
-	Line    string `json:"line"`
+	Rank int    `json:"rank"`
+	Line string `json:"line"`
 }
 
 // Text writes the line as it is in the log.
@@ -55,5 +54,5 @@ func (l *LineWriter) Close() error {
 }
 
 func (l *LineWriter) report(line []byte) error {
-	return Write(l.To, true, Line{Version: Version, Rank: l.Rank, Line: strings.ToValidUTF8(string(line), "\ufffd")})
+	return Write(l.To, true, Line{Rank: l.Rank, Line: strings.ToValidUTF8(string(line), "\ufffd")})
 }

@@ -11,7 +11,6 @@ import (
 
 // Check says what a job of a notebook would do, and what is worth knowing about its cells.
 type Check struct {
-	Version  int           `json:"version"`
 	Notebook string        `json:"notebook"`
 	Cells    []rundir.Cell `json:"cells"`
 	// Vet is what go vet says, Warnings what the programs do without, and Notes what may not be
@@ -51,7 +50,6 @@ func (c Check) Text(w io.Writer) error {
 
 // Params lists what can be set in a notebook without editing it.
 type Params struct {
-	Version  int    `json:"version"`
 	Notebook string `json:"notebook"`
 	// Parameters are set by -p NAME=VALUE, and Flags after --.
 	Parameters []Param `json:"parameters"`
@@ -95,7 +93,6 @@ func (p Params) Text(w io.Writer) error {
 
 // Export says how each cell of an exported notebook is started.
 type Export struct {
-	Version  int      `json:"version"`
 	Folder   string   `json:"folder"`
 	Commands []string `json:"commands"`
 }
@@ -112,7 +109,6 @@ func (e Export) Text(w io.Writer) error {
 
 // Script is a notebook's only program as a single Go file.
 type Script struct {
-	Version int `json:"version"`
 	// File is the file that has it; "" if the source is printed.
 	File   string `json:"file,omitempty"`
 	Source string `json:"source,omitempty"`

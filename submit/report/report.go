@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -8,9 +9,9 @@ import (
 	"text/tabwriter"
 )
 
-// Version is that of all shapes: what the field "version" has. A new field leaves it as it is; a
-// field with another meaning does not.
-const Version = 1
+// version is that of all shapes. A new field leaves it as it is; a field with another meaning does
+// not.
+const version = 1
 
 // Report is what a command reports: as JSON for programs, as text for people.
 type Report interface {
@@ -18,14 +19,19 @@ type Report interface {
 	Text(w io.Writer) error
 }
 
-// Write writes a report as JSON, on one line, or as text.
+// Write writes a report as JSON, on one line that begins with the version, or as text.
 func Write(w io.Writer, asJSON bool, r Report) error {
 	if !asJSON {
 		return r.Text(w)
 	}
-	encoder := json.NewEncoder(w)
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	return encoder.Encode(r)
+	if err := encoder.Encode(r); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, `{"version":%d,%s`, version, text.Bytes()[len("{"):])
+	return err
 }
 
 // Count is a number of things.

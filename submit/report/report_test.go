@@ -16,7 +16,7 @@ import (
 var at = time.Date(2026, 11, 21, 10, 15, 0, 0, time.UTC)
 
 var failed = report.Run{
-	Version: report.Version, Run: "mnist-20261121-101500-4f2a", Directory: "/home/ada/runs/mnist-20261121-101500-4f2a", Scheduler: "slurm", Job: "4711", Cluster: "alps",
+	Run: "mnist-20261121-101500-4f2a", Directory: "/home/ada/runs/mnist-20261121-101500-4f2a", Scheduler: "slurm", Job: "4711", Cluster: "alps",
 	Notebook: "/home/ada/mnist.ipynb", Created: at, State: "failed", Ended: true, Message: "failed: NonZeroExitCode (a program failed)", Reason: "NonZeroExitCode",
 	ExitCode: 2, Restarts: 1, Cells: report.Cells{All: 2, Finished: 1},
 	Checkpoint: &report.Checkpoint{Update: 937, Time: at.Add(time.Minute), Folder: "/home/ada/runs/mnist-20261121-101500-4f2a/checkpoints/train"},
@@ -29,30 +29,30 @@ var shapes = []struct {
 	example        report.Report
 }{
 	{"submit [flags] NOTEBOOK, submit resume, submit preflight", "`job` is missing for a run on this machine. `follow` is the command that shows the job's log. With `--no-submit`, `queue` is the command that queues the job.",
-		report.Submission{Version: 1, Run: failed.Run, Directory: failed.Directory, Scheduler: "slurm", Job: "4711", Name: "mnist", Nodes: 2, Ranks: 8, Follow: "submit logs -f 4711"}},
+		report.Submission{Run: failed.Run, Directory: failed.Directory, Scheduler: "slurm", Job: "4711", Name: "mnist", Nodes: 2, Ranks: 8, Follow: "submit logs -f 4711"}},
 	{"submit status RUN", "`state` is `staged`, `pending`, `running`, `suspended`, `completed`, `failed`, `stopped`, `cancelled`, `timed out`, `out of memory`, `node failed`, `preempted`, `lost` or `unknown`, and `ended` says whether the run has ended in it. `message` is the state for people, `reason` the scheduler's own word. `cells` counts the cells that the job runs, `failure` says why a run failed, with the end of its log.", failed},
 	{"submit status", "`runs` are the objects of `submit status RUN`, the newest last, without `cells`, `checkpoint` and `failure`. A run whose state can't be found has an `error`.",
-		report.Runs{Version: 1, Root: "/home/ada/runs", Runs: []report.Run{{Version: 1, Run: failed.Run, Directory: failed.Directory, Scheduler: "local", Notebook: failed.Notebook, Created: at, State: "running", Message: "running"}}}},
+		report.Runs{Root: "/home/ada/runs", Runs: []report.Run{{Run: failed.Run, Directory: failed.Directory, Scheduler: "local", Notebook: failed.Notebook, Created: at, State: "running", Message: "running"}}}},
 	{"submit cancel RUN", "`ended` says how the job had ended before; it is missing if the job was cancelled.",
-		report.Cancellation{Version: 1, Run: failed.Run, Directory: failed.Directory, Job: "4711"}},
+		report.Cancellation{Run: failed.Run, Directory: failed.Directory, Job: "4711"}},
 	{"submit check NOTEBOOK", "`cells` are those that a job would run. The findings of go vet, warnings and notes each name their cell and line.",
-		report.Check{Version: 1, Notebook: "mnist.ipynb", Cells: []rundir.Cell{{Name: "train", Number: 4, ID: "c4", Args: []string{"-epochs", "3"}}}, Notes: []string{"mnist.ipynb, cell 3 (id c3), line 2: os.Exit in load ends the program"}}},
+		report.Check{Notebook: "mnist.ipynb", Cells: []rundir.Cell{{Name: "train", Number: 4, ID: "c4", Args: []string{"-epochs", "3"}}}, Notes: []string{"mnist.ipynb, cell 3 (id c3), line 2: os.Exit in load ends the program"}}},
 	{"submit params NOTEBOOK", "`-p` sets parameters; flags follow `--`.",
-		report.Params{Version: 1, Notebook: "mnist.ipynb", Parameters: []report.Param{{Name: "layers", Type: "int", Default: "2", Cell: 2}}, Flags: []report.Param{{Name: "epochs", Type: "int", Default: "2", Usage: "passes over the data", Cell: 3}}}},
+		report.Params{Notebook: "mnist.ipynb", Parameters: []report.Param{{Name: "layers", Type: "int", Default: "2", Cell: 2}}, Flags: []report.Param{{Name: "epochs", Type: "int", Default: "2", Usage: "passes over the data", Cell: 3}}}},
 	{"submit config", "`origin` is `default`, a flag, a variable, or a file and line.",
-		report.Config{Version: 1, Settings: []report.Setting{{Key: "nodes", Value: "2", Origin: "/home/ada/submit.yaml:3"}}, Files: []string{"/home/ada/submit.yaml"}}},
-	{"submit export -o DIR NOTEBOOK", "`commands` start the exported cells.", report.Export{Version: 1, Folder: "mnist", Commands: []string{"cd mnist && go run ./train"}}},
-	{"submit export --script NOTEBOOK", "With `-o`, `file` is there in place of `source`.", report.Script{Version: 1, Source: "package main\n"}},
+		report.Config{Settings: []report.Setting{{Key: "nodes", Value: "2", Origin: "/home/ada/submit.yaml:3"}}, Files: []string{"/home/ada/submit.yaml"}}},
+	{"submit export -o DIR NOTEBOOK", "`commands` start the exported cells.", report.Export{Folder: "mnist", Commands: []string{"cd mnist && go run ./train"}}},
+	{"submit export --script NOTEBOOK", "With `-o`, `file` is there in place of `source`.", report.Script{Source: "package main\n"}},
 	{"submit --dry-run NOTEBOOK, submit preflight --dry-run", "`script` is the batch script.",
-		report.Preview{Version: 1, Scheduler: "slurm", Name: "mnist", Nodes: 2, Ranks: 8, Script: "#!/bin/bash\n#SBATCH --job-name=mnist\n"}},
+		report.Preview{Scheduler: "slurm", Name: "mnist", Nodes: 2, Ranks: 8, Script: "#!/bin/bash\n#SBATCH --job-name=mnist\n"}},
 	{"submit logs RUN, submit logs -f RUN", "There is one object for each line of the log. The exit code of `submit logs -f` is the job's, and `submit status` says how it ended.",
-		report.Line{Version: 1, Rank: 0, Line: "epoch 1/3  step 937/2811  loss 0.2113"}},
+		report.Line{Rank: 0, Line: "epoch 1/3  step 937/2811  loss 0.2113"}},
 	{"submit kernel install, submit kernel uninstall", "`state` is `installed` or `removed`, `folder` is that of the kernelspec.",
-		report.Kernel{Version: 1, State: "installed", Folder: "/home/ada/.local/share/jupyter/kernels/gonbatch"}},
+		report.Kernel{State: "installed", Folder: "/home/ada/.local/share/jupyter/kernels/gonbatch"}},
 	{"submit kernel doctor", "`ok` says whether the kernel can run: no finding that is not `optional` has a `problem`. If it can't, the exit code is 1.",
-		report.Doctor{Version: 1, OK: true, Findings: []report.Finding{{Name: "Go", Found: "/usr/local/go/bin/go, go1.26.4 linux/amd64"}, {Name: "XLA plugin", Optional: true, Problem: "not found: the first cell that needs it installs it, and so does submit"}}}},
-	{"submit kernel warm", "`packages` are those that notebooks import, which are now compiled.", report.Packages{Version: 1, Packages: []string{"gonbatch/trainer"}}},
-	{"submit version", "", report.Program{Version: 1, Submit: "v1.0.0", Go: "go1.26"}},
+		report.Doctor{OK: true, Findings: []report.Finding{{Name: "Go", Found: "/usr/local/go/bin/go, go1.26.4 linux/amd64"}, {Name: "XLA plugin", Optional: true, Problem: "not found: the first cell that needs it installs it, and so does submit"}}}},
+	{"submit kernel warm", "`packages` are those that notebooks import, which are now compiled.", report.Packages{Packages: []string{"gonbatch/trainer"}}},
+	{"submit version", "", report.Program{Submit: "v1.0.0", Go: "go1.26"}},
 }
 
 // TestPage holds docs/json.md to the shapes.

@@ -10,7 +10,6 @@ import (
 
 // Run says how a run is doing.
 type Run struct {
-	Version int `json:"version"`
 	// Run is the run's name, and Directory its directory.
 	Run       string `json:"run"`
 	Directory string `json:"directory"`
@@ -89,9 +88,8 @@ type Checkpoint struct {
 
 // Runs are all runs in a folder, the newest last.
 type Runs struct {
-	Version int    `json:"version"`
-	Root    string `json:"root"`
-	Runs    []Run  `json:"runs"`
+	Root string `json:"root"`
+	Runs []Run  `json:"runs"`
 }
 
 // Staged is the State of a run that no scheduler has been given, as far as is known.

@@ -31,7 +31,7 @@ func (rs *Runs) Cancel(ctx context.Context, r Run) (c report.Cancellation, err e
 		return c, err
 	}
 	job := r.Job()
-	c = report.Cancellation{Version: report.Version, Run: r.Dir.Name(), Directory: r.Dir.Path(), Job: string(job.ID), Title: job.String()}
+	c = report.Cancellation{Run: r.Dir.Name(), Directory: r.Dir.Path(), Job: string(job.ID), Title: job.String()}
 	switch {
 	case !r.taken():
 		return c, errors.Join(r.unasked, fmt.Errorf("run %s is staged, and not queued as far as submit can tell: there is nothing to cancel", r.Dir.Name()))

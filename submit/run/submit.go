@@ -40,7 +40,7 @@ type Started struct {
 // Report says what became of a submission.
 func (s Started) Report() report.Submission {
 	return report.Submission{
-		Version: report.Version, Run: s.Spec.RunDir.Name(), Directory: s.Spec.RunDir.Path(), Scheduler: s.Scheduler.Name(), Job: string(s.Job.ID),
+		Run: s.Spec.RunDir.Name(), Directory: s.Spec.RunDir.Path(), Scheduler: s.Scheduler.Name(), Job: string(s.Job.ID),
 		Name: s.Spec.Name, Nodes: s.Spec.Nodes, Ranks: s.Spec.Tasks(),
 	}
 }
@@ -57,7 +57,7 @@ func (rs *Runs) Preview(ctx context.Context, req Request) (p report.Preview, err
 	}
 	script, err := batch.Script(decided)
 	return report.Preview{
-		Version: report.Version, Scheduler: batch.Name(), Name: decided.Name, Nodes: decided.Nodes, Ranks: decided.Tasks(), Script: string(script),
+		Scheduler: batch.Name(), Name: decided.Name, Nodes: decided.Nodes, Ranks: decided.Tasks(), Script: string(script),
 	}, err
 }
 

@@ -36,7 +36,7 @@ func (rs *Runs) Report(ctx context.Context, r Run) (report.Run, error) {
 // List says how all runs are doing, the newest last. What cannot be found out of one is said there:
 // it must not hide the other runs.
 func (rs *Runs) List(ctx context.Context) (report.Runs, error) {
-	list := report.Runs{Version: report.Version, Root: rs.Root, Runs: []report.Run{}}
+	list := report.Runs{Root: rs.Root, Runs: []report.Run{}}
 	dirs, err := rundir.List(rs.Root)
 	if err != nil {
 		return list, err
@@ -45,7 +45,7 @@ func (rs *Runs) List(ctx context.Context) (report.Runs, error) {
 	for _, dir := range dirs {
 		r, err := rs.open(dir)
 		if err != nil {
-			list.Runs = append(list.Runs, report.Run{Version: report.Version, Run: dir.Name(), Directory: dir.Path(), Error: firstLine(err), Message: firstLine(err)})
+			list.Runs = append(list.Runs, report.Run{Run: dir.Name(), Directory: dir.Path(), Error: firstLine(err), Message: firstLine(err)})
 			continue
 		}
 		r, status, err := rs.look(ctx, r, surveys)
@@ -61,7 +61,7 @@ func (rs *Runs) List(ctx context.Context) (report.Runs, error) {
 // view is what the manifest and the scheduler know of a run.
 func (r Run) view(status submit.Status) report.Run {
 	view := report.Run{
-		Version: report.Version, Run: r.Dir.Name(), Directory: r.Dir.Path(), Scheduler: r.Manifest.Scheduler, Job: r.Manifest.JobID, Cluster: r.Manifest.Cluster,
+		Run: r.Dir.Name(), Directory: r.Dir.Path(), Scheduler: r.Manifest.Scheduler, Job: r.Manifest.JobID, Cluster: r.Manifest.Cluster,
 		Notebook: r.Manifest.Notebook.Path, Created: r.Manifest.Created, State: status.State.String(), Ended: status.State.Ended(),
 		Message: status.String(), Reason: status.Reason, ExitCode: status.ExitCode,
 	}

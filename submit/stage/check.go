@@ -21,7 +21,7 @@ func (n Notebook) Check(ctx context.Context, shell submit.Shell) (report.Check, 
 		return err
 	})
 	return report.Check{
-		Version: report.Version, Notebook: module.Notebook, Cells: module.Cells,
+		Notebook: module.Notebook, Cells: module.Cells,
 		Vet: texts(problems), Warnings: texts(module.Warnings), Notes: texts(module.Notes),
 	}, err
 }
@@ -40,7 +40,7 @@ func (n Notebook) Params(ctx context.Context, shell submit.Shell) (report.Params
 	if err != nil {
 		return report.Params{}, err
 	}
-	params := report.Params{Version: report.Version, Notebook: module.Notebook, Parameters: []report.Param{}, Flags: []report.Param{}}
+	params := report.Params{Notebook: module.Notebook, Parameters: []report.Param{}, Flags: []report.Param{}}
 	for _, p := range module.Parameters {
 		params.Parameters = append(params.Parameters, report.Param{Name: p.Name, Type: p.Type, Default: p.Default, Cell: p.Number})
 	}

@@ -14,7 +14,7 @@ import (
 
 // WriteModule writes the notebook as a Go module.
 func (n Notebook) WriteModule(ctx context.Context, shell submit.Shell, folder string) (report.Export, error) {
-	exported := report.Export{Version: report.Version, Folder: folder}
+	exported := report.Export{Folder: folder}
 	module, err := n.Export(ctx, shell)
 	if err != nil {
 		return exported, err
@@ -32,7 +32,7 @@ func (n Notebook) WriteModule(ctx context.Context, shell submit.Shell, folder st
 // WriteScript writes the notebook's only program as one file, or reports its source where file is
 // "".
 func (n Notebook) WriteScript(ctx context.Context, shell submit.Shell, file string) (report.Script, error) {
-	script := report.Script{Version: report.Version, File: file}
+	script := report.Script{File: file}
 	n.Script = true
 	module, err := n.Export(ctx, shell)
 	if err != nil {
