@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// KeptAfter is the folder of the values that %keep keeps, as a cell has left them. Each rank has its
-// own.
+// KeptAfter is the folder of the values that %keep keeps, as a cell has left them. Each rank has
+// its own.
 func (d Dir) KeptAfter(cell string) string { return d.join(filepath.Join("kept", cell)) }
 
 // KeptBefore is the folder of the values with which a cell begins: those of the last cell before it
