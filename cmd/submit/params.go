@@ -2,7 +2,6 @@ package main
 
 import (
 	"gonbatch/submit/report"
-	"gonbatch/submit/stage"
 
 	"github.com/spf13/cobra"
 )
@@ -16,7 +15,11 @@ func newParamsCommand(a *app) *cobra.Command {
 	}
 	asJSON := addJSON(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		params, err := stage.Notebook{Path: args[0]}.Params(cmd.Context(), a.Shell)
+		nb, err := exportOptions{}.notebook(args[0])
+		if err != nil {
+			return err
+		}
+		params, err := nb.Params(cmd.Context(), a.Shell)
 		if err != nil {
 			return err
 		}

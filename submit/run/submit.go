@@ -112,7 +112,7 @@ func (rs *Runs) complete(req Request, m *export.Module) (spec submit.JobSpec, er
 	if err != nil {
 		return spec, err
 	}
-	if spec.WorkDir, err = filepath.Abs(cmp.Or(spec.WorkDir, filepath.Dir(req.Notebook.Path))); err != nil {
+	if spec.WorkDir, err = filepath.Abs(cmp.Or(spec.WorkDir, filepath.Dir(req.Notebook.File.Path))); err != nil {
 		return spec, err
 	}
 	spec.Name = cmp.Or(spec.Name, req.Notebook.Name())
