@@ -10,6 +10,7 @@ import (
 	"gonbatch/data"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
+	"gonbatch/submit/executed"
 	"gonbatch/submit/export"
 	"gonbatch/submit/report"
 	"gonbatch/submit/stage"
@@ -158,8 +159,8 @@ func (rs *Runs) describe(ctx context.Context, req Request, p stage.Prepared, ask
 	return m.Write(decided.RunDir)
 }
 
-// writeJob writes the batch script, and the job as it was asked for: a resumed run may get another
-// MPI.
+// writeJob writes the scripts that start the job, and the job as it was asked for: a resumed run
+// may get another MPI, and may have been moved.
 func writeJob(scheduler submit.Scheduler, asked, decided submit.JobSpec) error {
 	if batch, ok := scheduler.(submit.Batch); ok {
 		script, err := batch.Script(decided)
@@ -167,6 +168,11 @@ func writeJob(scheduler submit.Scheduler, asked, decided submit.JobSpec) error {
 			return err
 		}
 		if err := rundir.WriteFileAtomic(decided.RunDir.Script(), script, 0o700); err != nil {
+			return err
+		}
+	}
+	if decided.Record {
+		if err := executed.WriteRankScript(decided.RunDir); err != nil {
 			return err
 		}
 	}

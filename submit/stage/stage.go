@@ -59,20 +59,13 @@ func (p Prepared) stagePrograms(dir rundir.Dir) error {
 	return nil
 }
 
-// stageRecorder puts into the run directory what writes executed.ipynb.
+// stageRecorder puts the program that writes executed.ipynb into the run directory.
 func (p Prepared) stageRecorder(dir rundir.Dir) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	if err := store.Of(dir).Link(self, dir.Submit()); err != nil {
-		return err
-	}
-	script, err := executed.RankScript(dir)
-	if err != nil {
-		return err
-	}
-	return rundir.WriteFileAtomic(dir.RankScript(), script, 0o700)
+	return store.Of(dir).Link(self, dir.Submit())
 }
 
 // stageNotebook writes executed.ipynb as it is before the run.
@@ -100,8 +93,8 @@ func (p Prepared) stagePlugin(dir rundir.Dir) error {
 	return store.Of(dir).Link(filepath.Join(p.plugin, name), filepath.Join(dir.Plugins(), name))
 }
 
-// copyNotebook writes the notebook that was compiled. One that is kept as Go becomes a notebook. Any
-// other is copied whole; if it has been saved since it was read, only its outputs are lost.
+// copyNotebook writes the notebook that was compiled. One that is kept as Go becomes a notebook.
+// Any other is copied whole; if it has been saved since it was read, only its outputs are lost.
 func copyNotebook(shell submit.Shell, file *nbformat.File, to string) error {
 	if nbformat.IsPercent(file.Path) {
 		nb, err := file.Parse()
@@ -118,7 +111,8 @@ func copyNotebook(shell submit.Shell, file *nbformat.File, to string) error {
 	if err != nil || same {
 		return err
 	}
-	shell.Warn("%s was saved while it was being compiled: the run has it as it was before, without its outputs", file.Path)
+	shell.Warn("%s was saved while it was being compiled: the run has it as it was before, "+
+		"without its outputs", file.Path)
 	return rundir.WriteFileAtomic(to, file.Text(), 0o600)
 }
 
