@@ -1,6 +1,7 @@
 package main
 
 import (
+	"gonbatch/internal/nbformat"
 	"gonbatch/submit/stage"
 
 	"github.com/spf13/pflag"
@@ -25,5 +26,9 @@ func (o *exportOptions) addFlags(fs *pflag.FlagSet, verb string) {
 // notebook is the notebook at path, with what o says of its programs.
 func (o exportOptions) notebook(path string) (stage.Notebook, error) {
 	values, err := stage.Parameters(o.ParamsFile, o.Params)
-	return stage.Notebook{Path: path, Cells: o.Cells, Parameters: values}, err
+	if err != nil {
+		return stage.Notebook{}, err
+	}
+	file, err := nbformat.Load(path)
+	return stage.Notebook{File: file, Cells: o.Cells, Parameters: values}, err
 }

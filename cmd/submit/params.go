@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"gonbatch/submit/report"
-	"gonbatch/submit/stage"
 )
 
 func newParamsCommand(a *app) *cobra.Command {
@@ -14,6 +13,10 @@ func newParamsCommand(a *app) *cobra.Command {
 		Example: "  submit params notebooks/mnist.ipynb",
 		Args:    oneArg("notebook"),
 	}, func(cmd *cobra.Command, args []string) (report.Report, error) {
-		return stage.Notebook{Path: args[0]}.Params(cmd.Context(), a.Shell)
+		nb, err := exportOptions{}.notebook(args[0])
+		if err != nil {
+			return nil, err
+		}
+		return nb.Params(cmd.Context(), a.Shell)
 	})
 }

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 )
@@ -15,59 +13,12 @@ import (
 // is read as well: minor versions only add fields, and unknown fields are kept.
 const MaxMinor = 5
 
-// Read reads the notebook in the file at path, without the outputs of its cells: nothing here needs
-// them, and they may be big. Parse keeps them. A file whose name ends in .go is read by
-// ParsePercent.
-func Read(path string) (*Notebook, error) {
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("notebook %s: no such file", path)
-	case err != nil:
-		return nil, fmt.Errorf("notebook %s: %w", path, err)
-	case info.IsDir():
-		return nil, fmt.Errorf("notebook %s: is a directory; give the .ipynb file in it", path)
-	}
-	if IsPercent(path) {
-		return readPercent(path)
-	}
-	nb, err := readStripped(path)
-	if err == nil || info.Size() > maxExact {
-		return nb, err
-	}
-	// The column of a mistake counts from what was left out, and a mistake in the outputs is one
-	// too.
-	data, readErr := os.ReadFile(path)
-	if readErr != nil {
-		return nil, fmt.Errorf("notebook %s: %w", path, readErr)
-	}
-	if _, exact := Parse(path, data); exact != nil {
-		return nil, exact
-	}
-	return nil, err
-}
-
-// maxExact is the size of a file up to which it is read again, as a whole, to say where a mistake
-// in it is.
-const maxExact = 64 << 20
-
-// readStripped reads a notebook without its outputs.
-func readStripped(path string) (*Notebook, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("notebook %s: %w", path, err)
-	}
-	defer file.Close() //nolint:errcheck // only read
-	data, err := stripOutputs(file)
-	if err != nil {
-		return nil, fmt.Errorf("notebook %s: %w", path, err)
-	}
-	return Parse(path, data)
-}
-
 // Parse reads a notebook from data. The name stands in error messages and becomes the notebook's
 // Path.
 func Parse(name string, data []byte) (*Notebook, error) {
+	if err := checkEncoding(data); err != nil {
+		return nil, fmt.Errorf("notebook %s: %w", name, err)
+	}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, fmt.Errorf("notebook %s: the file is empty", name)
@@ -81,6 +32,14 @@ func Parse(name string, data []byte) (*Notebook, error) {
 		return nil, fmt.Errorf("notebook %s: %w", name, err)
 	}
 	return nb, nil
+}
+
+// checkEncoding refuses UTF-16, which editors on Windows write.
+func checkEncoding(data []byte) error {
+	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) || bytes.IndexByte(data[:min(2, len(data))], 0) >= 0 {
+		return errors.New("the file is UTF-16; save it as UTF-8, for example by: iconv -f UTF-16 -t UTF-8")
+	}
+	return nil
 }
 
 // decode fills the notebook from its fields.

@@ -3,7 +3,6 @@ package nbformat
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -19,19 +18,13 @@ const PercentSuffix = ".go"
 // IsPercent reports whether a file is read as jupytext's percent format, by its name.
 func IsPercent(path string) bool { return filepath.Ext(path) == PercentSuffix }
 
-// readPercent reads a file in jupytext's percent format.
-func readPercent(path string) (*Notebook, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("notebook %s: %w", path, err)
-	}
-	return ParsePercent(path, data)
-}
-
 // ParsePercent reads a notebook from jupytext's percent format, as jupytext, VS Code and others
 // write it. Magics that jupytext has made comments are magics again. The name stands in error
 // messages and becomes the notebook's Path.
 func ParsePercent(name string, data []byte) (*Notebook, error) {
+	if err := checkEncoding(data); err != nil {
+		return nil, fmt.Errorf("notebook %s: %w", name, err)
+	}
 	text := strings.ReplaceAll(strings.TrimPrefix(string(data), "\ufeff"), "\r\n", "\n")
 	header, lines, err := cutHeader(strings.Split(text, "\n"))
 	if err != nil {

@@ -1,8 +1,9 @@
 package executed
 
 import (
+	"bytes"
 	_ "embed"
-	"strings"
+	"fmt"
 	"text/template"
 
 	"al.essio.dev/pkg/shellescape"
@@ -16,9 +17,13 @@ var rankText string
 
 var rankTemplate = template.Must(template.New("rank").Option("missingkey=error").Funcs(template.FuncMap{"quote": shellescape.Quote}).Parse(rankText))
 
-// RankScript becomes the program of a rank of the run: rank 0's by Attach.
-func RankScript(dir rundir.Dir) ([]byte, error) {
-	var script strings.Builder
+// WriteRankScript writes the script that becomes the program of a rank of the run: rank 0's by
+// Attach. The script has the run directory's path, so it is written again if that may have moved.
+func WriteRankScript(dir rundir.Dir) error {
+	var script bytes.Buffer
 	err := rankTemplate.Execute(&script, map[string]any{"Rank": cluster.Shell(), "Var": rundir.Names, "Submit": dir.Submit()})
-	return []byte(script.String()), err
+	if err != nil {
+		return fmt.Errorf("rank script: %w", err)
+	}
+	return rundir.WriteFileAtomic(dir.RankScript(), script.Bytes(), 0o700)
 }

@@ -10,6 +10,7 @@ import (
 	"gonbatch/data"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
+	"gonbatch/submit/executed"
 	"gonbatch/submit/export"
 	"gonbatch/submit/report"
 	"gonbatch/submit/stage"
@@ -115,7 +116,7 @@ func (rs *Runs) complete(req Request, m *export.Module) (spec submit.JobSpec, er
 	if err != nil {
 		return spec, err
 	}
-	if spec.WorkDir, err = filepath.Abs(cmp.Or(spec.WorkDir, filepath.Dir(req.Notebook.Path))); err != nil {
+	if spec.WorkDir, err = filepath.Abs(cmp.Or(spec.WorkDir, filepath.Dir(req.Notebook.File.Path))); err != nil {
 		return spec, err
 	}
 	spec.Name = cmp.Or(spec.Name, req.Notebook.Name())
@@ -161,8 +162,8 @@ func (rs *Runs) describe(ctx context.Context, req Request, p stage.Prepared, ask
 	return m.Write(decided.RunDir)
 }
 
-// writeJob writes the batch script, and the job as it was asked for: a resumed run may get another
-// MPI.
+// writeJob writes the scripts that start the job, and the job as it was asked for: a resumed run
+// may get another MPI, and may have been moved.
 func writeJob(scheduler submit.Scheduler, asked, decided submit.JobSpec) error {
 	if batch, ok := scheduler.(submit.Batch); ok {
 		script, err := batch.Script(decided)
@@ -170,6 +171,11 @@ func writeJob(scheduler submit.Scheduler, asked, decided submit.JobSpec) error {
 			return err
 		}
 		if err := rundir.WriteFileAtomic(decided.RunDir.Script(), script, 0o700); err != nil {
+			return err
+		}
+	}
+	if decided.Record {
+		if err := executed.WriteRankScript(decided.RunDir); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,10 @@
 package stage
 
-import "testing"
+import (
+	"testing"
+
+	"gonbatch/internal/nbformat"
+)
 
 func TestName(t *testing.T) {
 	for _, tc := range []struct{ name, notebook, want string }{
@@ -8,7 +12,7 @@ func TestName(t *testing.T) {
 		{"newline in the notebook's", "a\nb.ipynb", "a b"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := (Notebook{Path: tc.notebook}).Name(); got != tc.want {
+			if got := (Notebook{File: &nbformat.File{Path: tc.notebook}}).Name(); got != tc.want {
 				t.Errorf("name = %q, want %q", got, tc.want)
 			}
 		})

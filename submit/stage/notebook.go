@@ -15,8 +15,10 @@ import (
 
 // Notebook is the notebook of a job, and what decides about its programs.
 type Notebook struct {
-	Path string
-	// Of is the notebook that Path stands for, "" for itself: a kernel submits its session as a
+	// File is the notebook's file as it was when submit began: a notebook that is saved meanwhile
+	// must not give the run other text than its programs were compiled from.
+	File *nbformat.File
+	// Of is the notebook that File stands for, "" for itself: a kernel submits its session as a
 	// file that is gone afterwards.
 	Of string
 	// Cells are the picked cells; none are all.
@@ -29,7 +31,7 @@ type Notebook struct {
 
 // Name is the notebook's name as a job may have it: a file's own may have control characters.
 func (n Notebook) Name() string {
-	base := filepath.Base(n.Path)
+	base := filepath.Base(n.File.Path)
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '
@@ -39,11 +41,11 @@ func (n Notebook) Name() string {
 }
 
 // origin is the path of the notebook that counts as the run's.
-func (n Notebook) origin() (string, error) { return filepath.Abs(cmp.Or(n.Of, n.Path)) }
+func (n Notebook) origin() (string, error) { return filepath.Abs(cmp.Or(n.Of, n.File.Path)) }
 
 // Read reads and exports the notebook.
 func (n Notebook) Read(ctx context.Context, shell submit.Shell) (*export.Module, error) {
-	nb, err := nbformat.Read(n.Path)
+	nb, err := n.File.Parse()
 	if err != nil {
 		return nil, err
 	}

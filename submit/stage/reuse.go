@@ -29,7 +29,7 @@ type Reuse struct {
 // FindReuse finds what --from takes from an earlier run in root, the notebook's last one unless
 // runName names another, and refuses what has changed since.
 func FindReuse(n Notebook, m *export.Module, spec submit.JobSpec, root, from, runName string) (*Reuse, error) {
-	nb, err := nbformat.Read(n.Path)
+	nb, err := n.File.Parse()
 	if err != nil {
 		return nil, err
 	}

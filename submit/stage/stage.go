@@ -3,6 +3,7 @@ package stage
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -25,7 +26,7 @@ func (p Prepared) Stage(shell submit.Shell, root, name string) (dir rundir.Dir, 
 			err = errors.Join(fmt.Errorf("stage the run: %w", err), os.RemoveAll(dir.Path()))
 		}
 	}()
-	if err := copyNotebook(p.Notebook.Path, dir.Notebook()); err != nil {
+	if err := copyNotebook(shell, p.Notebook.File, dir.Notebook()); err != nil {
 		return dir, err
 	}
 	if err := p.Module.Write(dir.Sources()); err != nil {
@@ -58,25 +59,18 @@ func (p Prepared) stagePrograms(dir rundir.Dir) error {
 	return nil
 }
 
-// stageRecorder puts into the run directory what writes executed.ipynb.
+// stageRecorder puts the program that writes executed.ipynb into the run directory.
 func (p Prepared) stageRecorder(dir rundir.Dir) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	if err := store.Of(dir).Link(self, dir.Submit()); err != nil {
-		return err
-	}
-	script, err := executed.RankScript(dir)
-	if err != nil {
-		return err
-	}
-	return rundir.WriteFileAtomic(dir.RankScript(), script, 0o700)
+	return store.Of(dir).Link(self, dir.Submit())
 }
 
 // stageNotebook writes executed.ipynb as it is before the run.
 func (p Prepared) stageNotebook(dir rundir.Dir) error {
-	nb, err := nbformat.Read(p.Notebook.Path)
+	nb, err := p.Notebook.File.Parse()
 	if err != nil {
 		return err
 	}
@@ -99,18 +93,38 @@ func (p Prepared) stagePlugin(dir rundir.Dir) error {
 	return store.Of(dir).Link(filepath.Join(p.plugin, name), filepath.Join(dir.Plugins(), name))
 }
 
-// copyNotebook copies a notebook whole; one that is kept as Go becomes a notebook.
-func copyNotebook(from, to string) error {
-	if !nbformat.IsPercent(from) {
-		return store.CopyFile(from, to)
+// copyNotebook writes the notebook that was compiled. One that is kept as Go becomes a notebook.
+// Any other is copied whole; if it has been saved since it was read, only its outputs are lost.
+func copyNotebook(shell submit.Shell, file *nbformat.File, to string) error {
+	if nbformat.IsPercent(file.Path) {
+		nb, err := file.Parse()
+		if err != nil {
+			return err
+		}
+		data, err := nb.Marshal()
+		if err != nil {
+			return err
+		}
+		return rundir.WriteFileAtomic(to, data, 0o600)
 	}
-	nb, err := nbformat.Read(from)
-	if err != nil {
+	same, err := copyUnchanged(file, to)
+	if err != nil || same {
 		return err
 	}
-	data, err := nb.Marshal()
-	if err != nil {
-		return err
+	shell.Warn("%s was saved while it was being compiled: the run has it as it was before, "+
+		"without its outputs", file.Path)
+	return rundir.WriteFileAtomic(to, file.Text(), 0o600)
+}
+
+// copyUnchanged copies the file, and reports whether it is still the one that was read.
+func copyUnchanged(file *nbformat.File, to string) (same bool, err error) {
+	err = store.CopyFile(file.Path, to)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
 	}
-	return rundir.WriteFileAtomic(to, data, 0o600)
+	if err != nil {
+		return false, err
+	}
+	hash, err := store.HashFile(to)
+	return hash == file.SHA256, err
 }

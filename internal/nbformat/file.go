@@ -1,0 +1,104 @@
+package nbformat
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// File is a notebook's file as it was at one moment. It is read once: an editor may save the
+// notebook at any time.
+type File struct {
+	// Path is the file's path.
+	Path string
+	// SHA256 is the hash of the whole file.
+	SHA256 string
+	// text is the file's content, without the outputs of its cells.
+	text []byte
+}
+
+// Read reads the notebook in the file at path, without the outputs of its cells: nothing here needs
+// them, and they may be big. Parse keeps them. A file whose name ends in .go is read by
+// ParsePercent.
+func Read(path string) (*Notebook, error) {
+	file, err := Load(path)
+	if err != nil {
+		return nil, err
+	}
+	return file.Parse()
+}
+
+// Load reads the notebook's file at path, and refuses one that is no notebook.
+func Load(path string) (*File, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("notebook %s: no such file", path)
+	case err != nil:
+		return nil, fmt.Errorf("notebook %s: %w", path, err)
+	case info.IsDir():
+		return nil, fmt.Errorf("notebook %s: is a directory; give the .ipynb file in it", path)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("notebook %s: is a pipe or a device; give a regular file", path)
+	}
+	f, err := load(path)
+	if err != nil {
+		return nil, fmt.Errorf("notebook %s: %w", path, err)
+	}
+	if _, err := f.Parse(); err != nil {
+		return nil, exactError(path, info.Size(), err)
+	}
+	return f, nil
+}
+
+// load reads a file, without outputs.
+func load(path string) (*File, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // only read
+	digest := sha256.New()
+	whole := io.TeeReader(file, digest)
+	read := stripOutputs
+	if IsPercent(path) {
+		read = io.ReadAll
+	}
+	text, err := read(whole)
+	return &File{Path: path, SHA256: hex.EncodeToString(digest.Sum(nil)), text: text}, err
+}
+
+// Parse is the notebook in the file, without outputs. Each call returns another one, to change.
+func (f *File) Parse() (*Notebook, error) {
+	if IsPercent(f.Path) {
+		return ParsePercent(f.Path, f.text)
+	}
+	return Parse(f.Path, f.text)
+}
+
+// Text is the file's content, without the outputs of the cells.
+func (f *File) Text() []byte { return f.text }
+
+// maxExact is the size of a file up to which it is read again, as a whole, to say where a mistake
+// in it is.
+const maxExact = 64 << 20
+
+// exactError says where a mistake is: its column counts from what was left out, and a mistake in
+// the outputs is one too.
+func exactError(path string, size int64, err error) error {
+	if size > maxExact || IsPercent(path) {
+		return err
+	}
+	data, readErr := os.ReadFile(path)
+	if readErr != nil {
+		return fmt.Errorf("notebook %s: %w", path, readErr)
+	}
+	if _, exact := Parse(path, data); exact != nil {
+		return exact
+	}
+	return err
+}
