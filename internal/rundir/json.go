@@ -1,0 +1,34 @@
+package rundir
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+)
+
+// ReadJSON reads a JSON file. Its errors name the file.
+func ReadJSON(path string, into any) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// WriteJSON writes a JSON file for its owner, whole or not at all.
+func WriteJSON(path string, value any) error {
+	text, err := jsonText(value)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return WriteFileAtomic(path, text, 0o600)
+}
+
+// jsonText is a value as a person can read it too.
+func jsonText(value any) ([]byte, error) {
+	text, err := json.MarshalIndent(value, "", "  ")
+	return append(text, '\n'), err
+}
