@@ -28,9 +28,8 @@ func (t *Trainer) evaluate(ctx context.Context, stage string, ds data.Dataset) (
 	if err := t.ready(ctx, ds); err != nil {
 		return nil, fmt.Errorf("trainer: %s: %w", t.config.Name, err)
 	}
-	batch := min(t.config.EvalBatchSize, ds.Len()) // So that the product can't overflow.
-	if limit := min(t.config.LimitValBatches, ds.Len()); limit > 0 && stage == "val" {
-		ds = data.First(ds, limit*batch*t.world.Size())
+	if limit := t.config.LimitValBatches; limit > 0 && stage == "val" && ds.Len() > 0 {
+		ds = data.First(ds, product(limit, t.config.EvalBatchSize, t.world.Size()))
 	}
 	all, err := t.world.Evaluate(ctx, t.gomlx, ds, t.config.EvalBatchSize)
 	if err != nil {

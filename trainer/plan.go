@@ -2,6 +2,8 @@ package trainer
 
 import (
 	"fmt"
+	"math"
+	"math/bits"
 
 	"gonbatch/distributed"
 )
@@ -20,7 +22,7 @@ func newPlan(c Config, l distributed.Loader) (plan, error) {
 			p.batches = min(p.batches, limit)
 		}
 	}
-	p.updates = c.MaxEpochs * p.updatesPerEpoch()
+	p.updates = product(c.MaxEpochs, p.updatesPerEpoch())
 	if c.MaxSteps > 0 && (p.updates == 0 || c.MaxSteps < p.updates) {
 		p.updates = c.MaxSteps
 	}
@@ -33,8 +35,22 @@ func newPlan(c Config, l distributed.Loader) (plan, error) {
 	return p, nil
 }
 
-func (p plan) updatesPerEpoch() int { return (p.batches + p.perUpdate - 1) / p.perUpdate }
+// updatesPerEpoch counts the update that the last batches of an epoch make, however few they are.
+func (p plan) updatesPerEpoch() int { return (p.batches-1)/p.perUpdate + 1 }
 
 // isUpdate reports whether a batch of an epoch, from 0, ends with an update: each of its number,
 // and the last.
 func (p plan) isUpdate(batch int) bool { return (batch+1)%p.perUpdate == 0 || batch+1 == p.batches }
+
+// product multiplies numbers of at least 0. A result too large for an int becomes the largest int:
+// people write huge limits to say "none".
+func product(factors ...int) int {
+	all := uint(1)
+	for _, f := range factors {
+		high, low := bits.Mul(all, uint(f))
+		if all = low; high > 0 || low > math.MaxInt {
+			all = math.MaxInt
+		}
+	}
+	return int(all)
+}
