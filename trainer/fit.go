@@ -54,7 +54,7 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	if err != nil {
 		return err
 	}
-	if t.plan, err = newPlan(t.config, l); err != nil {
+	if t.plan, err = newPlan(t.config, training, l); err != nil {
 		return err
 	}
 	if err := t.resume(); err != nil {

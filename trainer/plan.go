@@ -5,18 +5,21 @@ import (
 	"math"
 	"math/bits"
 
+	"gonbatch/data"
 	"gonbatch/distributed"
 )
 
 // plan is the length of a training, as far as it is known before.
 type plan struct {
+	dataset   string
+	examples  int // Of the dataset, also where an epoch leaves some out.
 	batches   int // In an epoch.
 	perUpdate int // Batches for an update.
 	updates   int // In all; 0 if only the clock limits them.
 }
 
-func newPlan(c Config, l distributed.Loader) (plan, error) {
-	p := plan{batches: l.Steps(), perUpdate: c.AccumulateGradBatches}
+func newPlan(c Config, training data.Dataset, l distributed.Loader) (plan, error) {
+	p := plan{dataset: training.Name(), examples: training.Len(), batches: l.Steps(), perUpdate: c.AccumulateGradBatches}
 	for _, limit := range []int{c.LimitTrainBatches, c.OverfitBatches} {
 		if limit > 0 {
 			p.batches = min(p.batches, limit)
