@@ -174,6 +174,8 @@ func (c *Config) check() error {
 		}
 	}
 	switch {
+	case c.Name == "." || c.Name == "..":
+		return fmt.Errorf("name: %q: it names the training's folder of checkpoints, so use a word", c.Name)
 	case c.MaxTime < 0:
 		return fmt.Errorf("max_time: %s: it can't be negative", c.MaxTime)
 	case c.Checkpoint.Every < 0:
