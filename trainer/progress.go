@@ -44,7 +44,8 @@ type position struct {
 	Overfits  bool              `json:"overfits"` // The order of the examples is the dataset's.
 	Precision string            `json:"precision"`
 	Stopping  stopping          `json:"early_stopping"`
-	Best      *number           `json:"best"` // Of checkpoint.monitor.
+	Best      *number           `json:"best"`    // Of checkpoint.monitor.
+	BestOf    string            `json:"best_of"` // The goal that it was best for.
 
 	Callbacks map[string]json.RawMessage `json:"callbacks,omitempty"`
 }
