@@ -78,13 +78,14 @@ type Config struct {
 	EarlyStopping EarlyStoppingConfig `yaml:"early_stopping"`
 	Checkpoint    CheckpointConfig    `yaml:"checkpoint"`
 
-	sources *sources
+	sources        *sources
+	monitorImplied bool // Checkpoint.Monitor is the default.
 }
 
 // EarlyStoppingConfig ends a training that no longer improves.
 type EarlyStoppingConfig struct {
-	// Monitor is the metric that must improve, such as "val/loss". If it is empty, there is no
-	// early stopping.
+	// Monitor is the metric that must improve, such as "val/loss" or "train/loss". If it is empty,
+	// there is no early stopping.
 	Monitor string `yaml:"monitor" help:"metric that must improve, such as val/loss (empty: no early stopping)"`
 	// Mode is "min" or "max". It may be empty for well-known metrics: min for losses, errors and
 	// perplexity; max for accuracy, F1, IoU, BLEU and the like.
@@ -134,6 +135,7 @@ func (c *Config) setDefaults() {
 			*field = value
 		}
 	}
+	c.monitorImplied = c.monitorImplied || c.Checkpoint.Monitor == ""
 	for field, value := range map[*string]string{
 		&c.Precision: "32-true", &c.Strategy: "auto", &c.Checkpoint.Resume: "auto", &c.Checkpoint.Monitor: "val/loss", &c.Schedule.Kind: "constant",
 	} {
@@ -174,6 +176,8 @@ func (c *Config) check() error {
 		}
 	}
 	switch {
+	case c.Name == "." || c.Name == "..":
+		return fmt.Errorf("name: %q: it names the training's folder of checkpoints, so use a word", c.Name)
 	case c.MaxTime < 0:
 		return fmt.Errorf("max_time: %s: it can't be negative", c.MaxTime)
 	case c.Checkpoint.Every < 0:

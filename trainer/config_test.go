@@ -51,6 +51,8 @@ func TestConfigErrors(t *testing.T) {
 		env  string
 		want string
 	}{
+		{"no name of a folder", trainer.Config{Name: ".."}, "", `name: "..": it names the training's folder of checkpoints`},
+		{"no name of a folder, by a variable", trainer.Config{}, "TRAINER_NAME=.", `name: "."`},
 		{"negative", trainer.Config{MaxSteps: -1}, "", "max_steps: -1"},
 		{"no batch", trainer.Config{BatchSize: -4}, "", "batch_size: -4: it must be at least 1"},
 		{"clip", trainer.Config{GradientClipNorm: -1}, "", "gradient_clip_norm: -1"},

@@ -55,7 +55,7 @@ func (d *display) start(t *Trainer, r *run) {
 	file, isFile := d.out.(*os.File)
 	switch {
 	case isFile && term.IsTerminal(int(file.Fd())):
-		total := r.plan.updates * r.plan.perUpdate
+		total := product(r.plan.updates, r.plan.perUpdate)
 		if total == 0 {
 			total = -1
 		}

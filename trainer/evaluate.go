@@ -3,7 +3,6 @@ package trainer
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"gonbatch/checkpoint"
@@ -30,9 +29,8 @@ func (t *Trainer) evaluate(ctx context.Context, stage string, ds data.Dataset) (
 	if err := t.ready(ctx, ds); err != nil {
 		return nil, fmt.Errorf("trainer: %s: %w", t.config.Name, err)
 	}
-	batch := min(t.config.EvalBatchSize, ds.Len()) // So that the product can't overflow.
-	if limit := min(t.config.LimitValBatches, ds.Len()); limit > 0 && stage == "val" {
-		ds = data.First(ds, limit*batch*t.world.Size())
+	if limit := t.config.LimitValBatches; limit > 0 && stage == "val" && ds.Len() > 0 {
+		ds = data.First(ds, product(limit, t.config.EvalBatchSize, t.world.Size()))
 	}
 	all, err := t.world.Evaluate(ctx, t.gomlx, ds, t.config.EvalBatchSize)
 	if err != nil {
@@ -65,59 +63,4 @@ func broadcast[T any](world *distributed.World, value T) (theirs T, err error) {
 		return theirs, err
 	}
 	return theirs, json.Unmarshal(text, &theirs)
-}
-
-// validateIfDue validates every ValCheckInterval updates, once for each.
-func (r *run) validateIfDue() error {
-	every := int64(r.config.ValCheckInterval)
-	if every == 0 || r.at.Step == 0 || r.at.Step%every != 0 || r.at.Validated == r.at.Step {
-		return nil
-	}
-	return r.validate()
-}
-
-// validate is a validation in the middle of Fit: it may end the training, and the best is kept. A
-// request to stop ends it: then r.stopped is set, and the validation is still to be done when the
-// training is resumed.
-func (r *run) validate() error {
-	if r.validation == nil {
-		return nil
-	}
-	r.display.pause("validation")
-	values, err := r.evaluate(r.stop.ctx, "val", r.validation)
-	if errors.Is(err, context.Canceled) {
-		cause, _, _, voteErr := r.stop.vote(false, 0)
-		if r.stopped = cause; cause > timeIsUp || voteErr != nil {
-			return voteErr
-		}
-	}
-	if err != nil {
-		return err
-	}
-	r.at.Validated = r.at.Step
-	r.display.validation(r, values)
-	reason, err := r.at.Stopping.observe(r.config.EarlyStopping, values)
-	if err != nil {
-		return err
-	}
-	if reason != "" {
-		r.finish(endedByEarlyStopping, reason)
-	}
-	if err := r.call(onValidationEnd); err != nil {
-		return err
-	}
-	return r.noteBest(values)
-}
-
-// noteBest has a checkpoint written of the best validation so far.
-func (r *run) noteBest(values Metrics) error {
-	value, ok := values[r.config.Checkpoint.Monitor]
-	if !ok && r.saver != nil && r.config.Checkpoint.Monitor != "val/loss" {
-		return unknownMetric("checkpoint.monitor", r.config.Checkpoint.Monitor, values)
-	}
-	if !ok || !better(value, r.at.Best, r.config.Checkpoint.Mode, 0) {
-		return nil
-	}
-	r.at.Best, r.saveDue = (*checkpoint.Number)(&value), true
-	return nil
 }

@@ -54,7 +54,10 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	if err != nil {
 		return err
 	}
-	if t.plan, err = newPlan(t.config, l); err != nil {
+	if err := t.checkMonitors(validation != nil); err != nil {
+		return err
+	}
+	if t.plan, err = newPlan(t.config, training, l); err != nil {
 		return err
 	}
 	if err := t.resume(); err != nil {
@@ -213,7 +216,7 @@ func (r *run) afterUpdate() error {
 	if err := r.rates.set(int(r.at.Step), r.plan.updates); err != nil {
 		return err
 	}
-	if r.at.Step%int64(r.config.LogEvery) == 0 || r.at.Batch == r.plan.batches || r.ended() {
+	if r.reportIsDue() {
 		if err := r.report(); err != nil {
 			return err
 		}
@@ -236,6 +239,13 @@ func (r *run) afterUpdate() error {
 		return r.save()
 	}
 	return nil
+}
+
+// reportIsDue reports whether the losses are logged after this update. A validation that decides by
+// one of them needs it to be up to date.
+func (r *run) reportIsDue() bool {
+	every := int64(r.config.LogEvery)
+	return every > 0 && r.at.Step%every == 0 || r.at.Batch == r.plan.batches || r.ended() || r.validationIsDue() && len(r.monitored()) > 0
 }
 
 // saveIsDue tells, on rank 0, whether the clock asks for a checkpoint.

@@ -2,25 +2,30 @@ package trainer
 
 import (
 	"fmt"
+	"math"
+	"math/bits"
 
+	"gonbatch/data"
 	"gonbatch/distributed"
 )
 
 // plan is the length of a training, as far as it is known before.
 type plan struct {
+	dataset   string
+	examples  int // Of the dataset, also where an epoch leaves some out.
 	batches   int // In an epoch.
 	perUpdate int // Batches for an update.
 	updates   int // In all; 0 if only the clock limits them.
 }
 
-func newPlan(c Config, l distributed.Loader) (plan, error) {
-	p := plan{batches: l.Steps(), perUpdate: c.AccumulateGradBatches}
+func newPlan(c Config, training data.Dataset, l distributed.Loader) (plan, error) {
+	p := plan{dataset: training.Name(), examples: training.Len(), batches: l.Steps(), perUpdate: c.AccumulateGradBatches}
 	for _, limit := range []int{c.LimitTrainBatches, c.OverfitBatches} {
 		if limit > 0 {
 			p.batches = min(p.batches, limit)
 		}
 	}
-	p.updates = c.MaxEpochs * p.updatesPerEpoch()
+	p.updates = product(c.MaxEpochs, p.updatesPerEpoch())
 	if c.MaxSteps > 0 && (p.updates == 0 || c.MaxSteps < p.updates) {
 		p.updates = c.MaxSteps
 	}
@@ -33,8 +38,22 @@ func newPlan(c Config, l distributed.Loader) (plan, error) {
 	return p, nil
 }
 
-func (p plan) updatesPerEpoch() int { return (p.batches + p.perUpdate - 1) / p.perUpdate }
+// updatesPerEpoch counts the update that the last batches of an epoch make, however few they are.
+func (p plan) updatesPerEpoch() int { return (p.batches-1)/p.perUpdate + 1 }
 
 // isUpdate reports whether a batch of an epoch, from 0, ends with an update: each of its number,
 // and the last.
 func (p plan) isUpdate(batch int) bool { return (batch+1)%p.perUpdate == 0 || batch+1 == p.batches }
+
+// product multiplies numbers of at least 0. A result too large for an int becomes the largest int:
+// people write huge limits to say "none".
+func product(factors ...int) int {
+	all := uint(1)
+	for _, f := range factors {
+		high, low := bits.Mul(all, uint(f))
+		if all = low; high > 0 || low > math.MaxInt {
+			all = math.MaxInt
+		}
+	}
+	return int(all)
+}

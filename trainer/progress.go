@@ -41,8 +41,13 @@ type position struct {
 	BatchSize int                `json:"batch_size"` // Over all ranks.
 	Batches   int                `json:"batches"`    // In an epoch.
 	PerUpdate int                `json:"per_update"` // Batches for an update.
+	Dataset   string             `json:"dataset"`
+	Examples  int                `json:"examples"` // Of the dataset.
+	Overfits  bool               `json:"overfits"` // The order of the examples is the dataset's.
+	Precision string             `json:"precision"`
 	Stopping  stopping           `json:"early_stopping"`
-	Best      *checkpoint.Number `json:"best"` // Of checkpoint.monitor.
+	Best      *checkpoint.Number `json:"best"`    // Of checkpoint.monitor.
+	BestOf    string             `json:"best_of"` // The goal that it was best for.
 
 	Callbacks map[string]json.RawMessage `json:"callbacks,omitempty"`
 }

@@ -2,10 +2,7 @@ package trainer
 
 import (
 	"fmt"
-	"maps"
 	"os"
-	"slices"
-	"strings"
 )
 
 // StoppedError reports that the training was told to stop before its end. It has saved a
@@ -35,14 +32,6 @@ type DivergedError struct {
 
 func (e *DivergedError) Error() string {
 	return fmt.Sprintf("trainer: %s is %v after step %d on rank %d (%s): a smaller learning rate, gradient_clip_norm or a look at the data may help", e.Name, e.Value, e.Step, e.Rank, e.Host)
-}
-
-func unknownMetric(option, name string, metrics Metrics) error {
-	known := slices.Sorted(maps.Keys(metrics))
-	if len(known) == 0 {
-		return fmt.Errorf("%s: %q: there is no validation, so there are no such metrics: give Fit a validation set", option, name)
-	}
-	return fmt.Errorf("%s: %q: there is no such metric: use one of %s", option, name, strings.Join(known, ", "))
 }
 
 func hostname() string {

@@ -116,6 +116,9 @@ func (t *Trainer) load() error {
 		t.loaded = true
 		return nil
 	}
+	if err := t.comparePrecision(from.At); err != nil {
+		return fmt.Errorf("%s: %w", from.Path, err)
+	}
 	if err := t.shareSnapshot(from); err != nil {
 		return fmt.Errorf("share %s: %w", from.Path, err)
 	}
@@ -184,26 +187,6 @@ func (t *Trainer) readOrigin() (origin, error) {
 	}
 	t.snapshot = snapshot
 	return from, nil
-}
-
-// comparePosition finds configurations that would make the position mean something else.
-func (t *Trainer) comparePosition(at position) error {
-	if at.Seed != t.config.Seed {
-		return fmt.Errorf("it is of a training with seed %d, this one has %d: use the same, or another checkpoint.dir", at.Seed, t.config.Seed)
-	}
-	if at.BatchSize != t.config.BatchSize {
-		return fmt.Errorf("it is of a training with batches of %d examples, this one has %d: use the same, or another checkpoint.dir", at.BatchSize, t.config.BatchSize)
-	}
-	if at.Batch > t.plan.batches || at.Batch > 0 && at.Batches != t.plan.batches {
-		return fmt.Errorf("it is of a training with %d batches in an epoch, this one has %d: has the dataset changed?", at.Batches, t.plan.batches)
-	}
-	if at.Batch > 0 && at.Batch < at.Batches && at.PerUpdate != t.plan.perUpdate {
-		return fmt.Errorf("it is in the middle of an epoch with accumulate_grad_batches %d, this training has %d: use the same until the epoch's end, or another checkpoint.dir", at.PerUpdate, t.plan.perUpdate)
-	}
-	if run := t.env.RunName(); run != "" && run == at.Run && at.Name != t.config.Name {
-		return fmt.Errorf("it is of the training %q of this run, this one is %q: give each a folder of its own (checkpoint.dir)", at.Name, t.config.Name)
-	}
-	return nil
 }
 
 // takeUp takes the position of a checkpoint whose values the store has.

@@ -94,7 +94,7 @@ func (c ScheduleConfig) schedule() Schedule {
 // Factor implements Schedule.
 func (c ScheduleConfig) Factor(step, total int) float64 {
 	if step < c.WarmupSteps {
-		return float64(step+1) / float64(c.WarmupSteps+1)
+		return float64(step+1) / (float64(c.WarmupSteps) + 1)
 	}
 	step, total = step-c.WarmupSteps, total-c.WarmupSteps
 	switch c.Kind {

@@ -8,25 +8,31 @@ import (
 
 // stopping is what early stopping remembers.
 type stopping struct {
+	Of     string             `json:"of"` // The goal that was observed.
 	Best   *checkpoint.Number `json:"best"`
 	Waited int                `json:"waited"` // Validations since then.
 }
 
-// observe takes a validation's metrics and tells why the training should end, if it should.
-func (s *stopping) observe(c EarlyStoppingConfig, metrics Metrics) (reason string, err error) {
-	if c.Monitor == "" {
-		return "", nil
-	}
+// goal names what should become better. A training that is resumed may have another one: what was
+// best for the old one says nothing about it.
+func goal(mode, metric string) string { return mode + " " + metric }
+
+// observe takes a validation's metrics and returns why the training should end, or "" if it should
+// not.
+func (s *stopping) observe(c EarlyStoppingConfig, metrics Metrics) (reason string) {
 	value, ok := metrics[c.Monitor]
 	if !ok {
-		return "", unknownMetric("early_stopping.monitor", c.Monitor, metrics)
+		return ""
+	}
+	if of := goal(c.Mode, c.Monitor); s.Of != of {
+		*s = stopping{Of: of}
 	}
 	if better(value, s.Best, c.Mode, c.MinDelta) {
 		s.Best, s.Waited = (*checkpoint.Number)(&value), 0
 	} else {
 		s.Waited++
 	}
-	return s.verdict(c), nil
+	return s.verdict(c)
 }
 
 // verdict is why the training should end by what was observed; empty if it should not.
@@ -36,7 +42,7 @@ func (s *stopping) verdict(c EarlyStoppingConfig) (reason string) {
 		validations = "1 validation"
 	}
 	switch {
-	case c.Monitor == "" || s.Waited < c.Patience:
+	case s.Of != goal(c.Mode, c.Monitor) || s.Waited < c.Patience:
 		return ""
 	case s.Best == nil:
 		return fmt.Sprintf("%s was never a number in %s", c.Monitor, validations)

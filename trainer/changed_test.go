@@ -1,0 +1,103 @@
+package trainer_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/ml/train/loss"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+
+	"gonbatch/data"
+	"gonbatch/distributed/ranktest"
+	"gonbatch/trainer"
+)
+
+// changeable is what a person may change between two starts of a training.
+type changeable struct {
+	config   trainer.Config
+	training data.Dataset
+	opt      optimizer.Interface
+}
+
+// fit trains one layer, in the folder, until it is killed after an update, if that is one.
+func (s changeable) fit(t *testing.T, folder string, kill int64) (*trainer.Trainer, string, error) {
+	t.Helper()
+	s.config.Checkpoint.Dir = folder
+	task := trainer.Supervised(oneLayer, loss.SparseCategoricalCrossEntropyLogits, s.opt)
+	tr, out := newTrainer(t, s.config, task, killAt(kill))
+	err := tr.Fit(t.Context(), s.training, nil)
+	return tr, out.String(), errors.Join(err, tr.WaitForCheckpoints())
+}
+
+type otherName struct{ ranktest.Blobs }
+
+func (otherName) Name() string { return "other" }
+
+// TestResumeWithAChange changes one thing between two starts, in the middle of an epoch and at its
+// end: what would make the rest of the epoch another one is refused, what only matters from now on
+// is taken over, and the training ends after the update that a plain count gives.
+func TestResumeWithAChange(t *testing.T) {
+	plain := func() changeable {
+		c := trainer.Config{MaxEpochs: 2, BatchSize: 12, Seed: 1, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{EverySteps: 5}}
+		return changeable{c, ranktest.Blobs(145), plainSGD(0.1)}
+	}
+	middle, end := t.TempDir(), t.TempDir()
+	if _, _, err := plain().fit(t, middle, 6); !errors.Is(err, errKilled) {
+		t.Fatal(err)
+	}
+	epoch := plain()
+	epoch.config.MaxEpochs = 1
+	if _, _, err := epoch.fit(t, end, 0); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name        string
+		change      func(*changeable)
+		middle, end string // The errors: empty is none.
+		updates     int    // Of the second epoch.
+	}{
+		{"nothing", func(*changeable) {}, "", "", 12},
+		{"more examples", func(s *changeable) { s.training = ranktest.Blobs(150) }, "over 145 examples, the dataset blobs has 150 now", "", 12},
+		{"fewer batches", func(s *changeable) { s.training = ranktest.Blobs(140) }, "has the dataset changed?", "", 11},
+		{"another dataset", func(s *changeable) { s.training = otherName{145} }, `over the dataset "blobs", this training has "other"`, "", 12},
+		{"the order", func(s *changeable) { s.config.OverfitBatches = 12 }, "overfit_batches off", "", 12},
+		{"accumulation", func(s *changeable) { s.config.AccumulateGradBatches = 5 }, "accumulate_grad_batches 1, this training has 5", "", 3},
+		{"fewer batches by a limit", func(s *changeable) { s.config.LimitTrainBatches = 7 }, "12 batches in an epoch, this one has 7", "", 7},
+		{"batch size", func(s *changeable) { s.config.BatchSize = 24 }, "batches of 12 examples, this one has 24", "batches of 12 examples", 0},
+		{"seed", func(s *changeable) { s.config.Seed = 2 }, "seed 1, this one has 2", "seed 1, this one has 2", 0},
+		{"half precision", func(s *changeable) { s.config.Precision = "bf16-true" }, `precision "32-true", this training has`, `precision "32-true", this training has`, 0},
+		{"double precision", func(s *changeable) { s.config.Precision = "64-true" }, `precision "32-true", this training has`, `precision "32-true", this training has`, 0},
+		{"optimizer", func(s *changeable) { s.opt = optimizer.Adam().LearningRate(0.1).Done() }, "is of another model", "is of another model", 0},
+		{"learning rate", func(s *changeable) { s.opt = plainSGD(0.2) }, "", "", 12},
+		{"schedule", func(s *changeable) { s.config.Schedule.Kind = "cosine" }, "", "", 12},
+		{"clipping", func(s *changeable) { s.config.GradientClipNorm = 1 }, "", "", 12},
+		{"reports", func(s *changeable) { s.config.LogEvery, s.config.LogHistogramsEvery = 3, 4 }, "", "", 12},
+		{"a lower limit", func(s *changeable) { s.config.MaxEpochs = 1 }, "", "", 0},
+		{"a limit of steps", func(s *changeable) { s.config.MaxSteps = 17 }, "", "", 5},
+	}
+	for _, test := range tests {
+		for folder, want := range map[string]string{middle: test.middle, end: test.end} {
+			t.Run(fmt.Sprintf("%s, at the epoch's end %v", test.name, folder == end), func(t *testing.T) {
+				mine := t.TempDir()
+				if err := os.CopyFS(mine, os.DirFS(folder)); err != nil {
+					t.Fatal(err)
+				}
+				s := plain()
+				test.change(&s)
+				tr, out, err := s.fit(t, mine, 0)
+				if want != "" {
+					if err == nil || !strings.Contains(err.Error(), want) {
+						t.Errorf("got %v after step %d, want %q\n%s", err, tr.Step(), want, out)
+					}
+					return
+				}
+				if err != nil || tr.Step() != int64(12+test.updates) {
+					t.Errorf("%v: ends after step %d, want %d", err, tr.Step(), 12+test.updates)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package trainer
+
+import "fmt"
+
+// comparePosition finds configurations that would make the position mean something else.
+func (t *Trainer) comparePosition(at position) error {
+	if at.Seed != t.config.Seed {
+		return fmt.Errorf("it is of a training with seed %d, this one has %d: use the same, or another checkpoint.dir", at.Seed, t.config.Seed)
+	}
+	if at.BatchSize != t.config.BatchSize {
+		return fmt.Errorf("it is of a training with batches of %d examples, this one has %d: use the same, or another checkpoint.dir", at.BatchSize, t.config.BatchSize)
+	}
+	if at.Batch > 0 {
+		if err := t.compareEpoch(at); err != nil {
+			return err
+		}
+	}
+	if run := t.env.RunName(); run != "" && run == at.Run && at.Name != t.config.Name {
+		return fmt.Errorf("it is of the training %q of this run, this one is %q: give each a folder of its own (checkpoint.dir)", at.Name, t.config.Name)
+	}
+	return nil
+}
+
+// compareEpoch finds changes to an epoch that has begun: the training would see some examples
+// twice, and others not at all. Between epochs everything that it compares may change.
+func (t *Trainer) compareEpoch(at position) error {
+	if at.Batches != t.plan.batches {
+		return fmt.Errorf("it is of a training with %d batches in an epoch, this one has %d: has the dataset changed?", at.Batches, t.plan.batches)
+	}
+	if at.Batch == at.Batches {
+		return nil
+	}
+	const fix = "use the same until the epoch's end, or another checkpoint.dir"
+	switch overfits := t.config.OverfitBatches > 0; {
+	case at.Examples != t.plan.examples:
+		return fmt.Errorf("it is in the middle of an epoch over %d examples, the dataset %s has %d now: %s", at.Examples, t.plan.dataset, t.plan.examples, fix)
+	case at.Dataset != t.plan.dataset:
+		return fmt.Errorf("it is in the middle of an epoch over the dataset %q, this training has %q: %s", at.Dataset, t.plan.dataset, fix)
+	case at.Overfits != overfits:
+		return fmt.Errorf("it is in the middle of an epoch with overfit_batches %s, which decides the order of the examples; now it is %s: %s", onOff(at.Overfits), onOff(overfits), fix)
+	case at.PerUpdate != t.plan.perUpdate:
+		return fmt.Errorf("it is in the middle of an epoch with accumulate_grad_batches %d, this training has %d: %s", at.PerUpdate, t.plan.perUpdate, fix)
+	}
+	return nil
+}
+
+// comparePrecision finds weights of another type, which no program of this training could use.
+func (t *Trainer) comparePrecision(at position) error {
+	if at.Precision != t.config.Precision {
+		return fmt.Errorf("its weights have the precision %q, this training has %q: use the same, or another checkpoint.dir", at.Precision, t.config.Precision)
+	}
+	return nil
+}
+
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}

@@ -1,0 +1,77 @@
+package trainer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// checkMonitors refuses to monitor a metric that no validation of this training will have.
+func (t *Trainer) checkMonitors(validates bool) error {
+	c := t.config
+	if err := t.checkMonitor("early_stopping.monitor", c.EarlyStopping.Monitor, validates); err != nil {
+		return err
+	}
+	if c.Checkpoint.Off || c.monitorImplied {
+		return nil
+	}
+	return t.checkMonitor("checkpoint.monitor", c.Checkpoint.Monitor, validates)
+}
+
+func (t *Trainer) checkMonitor(option, metric string, validates bool) error {
+	known := t.trainingLosses()
+	if validates {
+		known = append(t.validationMetrics(), known...)
+	}
+	if metric == "" || slices.Contains(known, metric) {
+		return nil
+	}
+	use := strings.Join(known, ", ")
+	if !validates && slices.Contains(t.validationMetrics(), metric) {
+		return fmt.Errorf("%s: %q: Fit has no validation set to compute it: give it one, or use %s", option, metric, use)
+	}
+	return fmt.Errorf("%s: %q: there is no such metric: use one of %s", option, metric, use)
+}
+
+// validationMetrics are the names of what a validation computes.
+func (t *Trainer) validationMetrics() (names []string) {
+	for _, m := range t.gomlx.EvalMetrics() {
+		names = append(names, metricName("val", m.Name(), ""))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// trainingLosses are the names of the losses of the training itself.
+func (t *Trainer) trainingLosses() []string {
+	names := []string{metricName("train", "loss", "")}
+	for _, o := range t.task.objectives {
+		if t.task.step != nil && o.Name != "" {
+			names = append(names, metricName("train", "loss", o.Name))
+		}
+	}
+	return names
+}
+
+// monitored are the losses of the training that its configuration monitors.
+func (t *Trainer) monitored() (names []string) {
+	for _, name := range []string{t.config.EarlyStopping.Monitor, t.config.Checkpoint.Monitor} {
+		if slices.Contains(t.trainingLosses(), name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// newestLosses are the values of those losses. They are rank 0's on all ranks, which decide by
+// them.
+func (t *Trainer) newestLosses() (Metrics, error) {
+	values := Metrics{}
+	for _, name := range t.monitored() {
+		values[name] = t.metrics[name]
+	}
+	if len(values) == 0 {
+		return nil, nil
+	}
+	return t.agree(values)
+}

@@ -1,0 +1,84 @@
+package trainer
+
+import (
+	"context"
+	"errors"
+	"maps"
+
+	"gonbatch/checkpoint"
+)
+
+// validationIsDue reports whether one is due after this update, rather than at the epoch's end.
+func (r *run) validationIsDue() bool {
+	every := int64(r.config.ValCheckInterval)
+	return every > 0 && r.at.Step > 0 && r.at.Step%every == 0 && r.at.Validated != r.at.Step
+}
+
+// validateIfDue validates every ValCheckInterval updates, once for each.
+func (r *run) validateIfDue() error {
+	if !r.validationIsDue() {
+		return nil
+	}
+	return r.validate()
+}
+
+// validate is a validation in the middle of Fit: it may end the training, and the best is kept. A
+// request to stop ends it: then r.stopped is set, and the validation is still to be done when the
+// training is resumed. Without a validation set there are only the training's own losses to decide
+// by.
+func (r *run) validate() error {
+	if r.validation == nil && len(r.monitored()) == 0 {
+		return nil
+	}
+	values, err := r.validated()
+	if err != nil || r.stopped > timeIsUp {
+		return err
+	}
+	r.at.Validated = r.at.Step
+	if reason := r.at.Stopping.observe(r.config.EarlyStopping, values); reason != "" {
+		r.finish(endedByEarlyStopping, reason)
+	}
+	if r.validation != nil {
+		if err := r.call(onValidationEnd); err != nil {
+			return err
+		}
+	}
+	r.noteBest(values)
+	return nil
+}
+
+// validated computes and shows the metrics that a validation decides by.
+func (r *run) validated() (Metrics, error) {
+	values, err := r.newestLosses()
+	if err != nil || r.validation == nil {
+		return values, err
+	}
+	r.display.pause("validation")
+	computed, err := r.evaluate(r.stop.ctx, "val", r.validation)
+	if errors.Is(err, context.Canceled) {
+		cause, _, _, voteErr := r.stop.vote(false, 0)
+		if r.stopped = cause; cause > timeIsUp || voteErr != nil {
+			return nil, voteErr
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.display.validation(r, computed)
+	if values == nil {
+		return computed, nil
+	}
+	maps.Copy(values, computed)
+	return values, nil
+}
+
+// noteBest has a checkpoint written of the best validation so far.
+func (r *run) noteBest(values Metrics) {
+	c := r.config.Checkpoint
+	if of := goal(c.Mode, c.Monitor); r.at.BestOf != of {
+		r.at.Best, r.at.BestOf = nil, of
+	}
+	if value, ok := values[c.Monitor]; ok && better(value, r.at.Best, c.Mode, 0) {
+		r.at.Best, r.saveDue = (*checkpoint.Number)(&value), true
+	}
+}
