@@ -60,7 +60,13 @@ func (b *builder) prepare() error {
 	return nil
 }
 
-func (b *builder) mainFile() string { return filepath.Join(b.Dir, "main.go") }
+// mainFile is the file in which GoNB has put the cell.
+func (b *builder) mainFile() string {
+	if b.isTest() {
+		return filepath.Join(b.Dir, "main_test.go")
+	}
+	return filepath.Join(b.Dir, "main.go")
+}
 
 // copySeed puts a file of Seed into the module, if it is wanted and there; otherwise the module has
 // none.
