@@ -33,10 +33,20 @@ func (v Var) String() string { return v.Name + "=" + v.Value }
 // Vars are the variables of e that have a value, sorted by name.
 func (e Env) Vars() []Var {
 	vars := []Var{
-		{EnvData, e.Data}, {EnvDevices, e.Devices}, {EnvMPILibrary, e.MPILibrary}, {EnvPlatform, e.Platform}, {EnvPluginDir, e.PluginDir},
-		{EnvRequeue, number(e.RequeueCode, 0)}, {EnvRestarts, number(e.Start, -1)}, {EnvDir, e.Dir.path}, {EnvCell, e.Cell}, {EnvStopped, e.Stopped},
+		{EnvXLANoInstall, ifSet(e.PluginDir, "1")},
+		{EnvData, e.Data}, {EnvDevices, e.Devices}, {EnvMPILibrary, e.MPILibrary}, {EnvPlatform, e.Platform},
+		{EnvPluginDir, e.PluginDir}, {EnvRequeue, number(e.RequeueCode, 0)}, {EnvRestarts, number(e.Start, -1)},
+		{EnvDir, e.Dir.path}, {EnvCell, e.Cell}, {EnvStopped, e.Stopped}, {EnvXLAPath, e.PluginDir},
 	}
 	return slices.DeleteFunc(vars, func(v Var) bool { return v.Value == "" })
+}
+
+// ifSet is then, or empty where value is.
+func ifSet(value, then string) string {
+	if value == "" {
+		return ""
+	}
+	return then
 }
 
 // number is n with a summand as text; empty for 0.

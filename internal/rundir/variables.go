@@ -12,6 +12,10 @@ const (
 	EnvPlatform = "GONBATCH_PLATFORM"
 	// EnvPluginDir is the folder of XLA's plugin.
 	EnvPluginDir = "GONBATCH_PLUGIN_DIR"
+	// EnvXLAPath and EnvXLANoInstall are go-xla's own: the folders of its plugins, and that it must
+	// install none. By these a program finds XLA that does not import gonbatch.
+	EnvXLAPath      = "PJRT_PLUGIN_LIBRARY_PATH"
+	EnvXLANoInstall = "GOMLX_NO_AUTO_INSTALL"
 	// EnvMPILibrary is the path or the soname of the MPI library to open.
 	EnvMPILibrary = "GONBATCH_MPI_LIBRARY"
 	// EnvData is the folder of downloaded datasets.

@@ -14,7 +14,7 @@ import (
 func vet(ctx context.Context, m *export.Module, tools *toolchain) ([]Problem, error) {
 	var problems []Problem
 	for _, steps := range flagGroups(m) {
-		args := slices.Concat([]string{"vet"}, baseFlags, steps[0].BuildFlags)
+		args := slices.Concat([]string{"vet"}, baseFlags, withoutCoverage(steps[0].BuildFlags))
 		for _, step := range steps {
 			args = append(args, "./"+step.Name)
 		}

@@ -101,8 +101,19 @@ func (rs *Runs) preview(ctx context.Context, req Request, preview bool) (m *expo
 	if asked, err = rs.complete(req, m); err != nil {
 		return m, asked, decided, err
 	}
+	if asked.Tasks() > 1 {
+		rs.warnUndistributed(m, asked.Tasks())
+	}
 	decided, err = req.Scheduler.Prepare(ctx, asked, preview)
 	return m, asked, decided, err
+}
+
+// warnUndistributed warns of programs of which every rank does all of the work.
+func (rs *Runs) warnUndistributed(m *export.Module, ranks int) {
+	for _, step := range m.Undistributed() {
+		rs.Warn("%s, cell %d: uses GoMLX without package gonbatch/distributed, so each of the %d ranks computes everything by itself; "+
+			"train with package trainer or distributed, or run it once: tag the cell %s", m.Notebook, step.Cell, ranks, export.OnceTags[0])
+	}
 }
 
 // complete fills in what follows from the notebook, with a run directory that is only an example.
