@@ -50,9 +50,6 @@ func FromNotebook(nb *nbformat.Notebook, opt Options) (*Module, error) {
 	return e.finish()
 }
 
-// widgetsPackage has GoNB's buttons and sliders, which wait forever where there is no notebook.
-const widgetsPackage = "github.com/janpfeifer/gonb/gonbui/widgets"
-
 // exporter holds what one export gathers.
 type exporter struct {
 	cells []*cellInfo
@@ -177,9 +174,6 @@ func (e *exporter) step(cell *cellInfo, name string, main *decl) error {
 		e.imports[imp.path] = true
 		if imp.site != nil {
 			e.module.ImportSites[imp.path] = Site{imp.site.cell.ref, imp.site.line}
-			if imp.path == widgetsPackage {
-				return imp.site.cell.errorf(imp.site.line, "GoNB's widgets wait for a person, and a job has none; tag the cells that use them notebook-only")
-			}
 		}
 	}
 	if !step.Once {
@@ -221,6 +215,9 @@ func (e *exporter) finish() (*Module, error) {
 		if err := m.checkScript(); err != nil {
 			return nil, err
 		}
+	}
+	if err := e.checkFrontEnd(); err != nil {
+		return nil, err
 	}
 	e.noteDeadEnds()
 	m.Notes = e.session.notes
