@@ -17,6 +17,8 @@ type Step struct {
 	Once bool `json:"once,omitempty"`
 	// MayFail has the job continue after the step, however that ends.
 	MayFail bool `json:"may_fail,omitempty"`
+	// Capture is the file that gets a copy of rank 0's output; "" is none.
+	Capture string `json:"capture,omitempty"`
 	// Args are the step's own arguments, as the cell has them.
 	Args []string `json:"args,omitempty"`
 	// Env is set for this step only.
@@ -31,9 +33,9 @@ type Step struct {
 }
 
 // Script is the file name of the script that starts the step: a shell command, or a program that
-// runs once or may fail. It is "" for a program that is started directly.
+// runs once, may fail or has its output captured. It is "" for a program that is started directly.
 func (s Step) Script() string {
-	if s.Once || s.MayFail {
+	if s.Once || s.MayFail || s.Capture != "" {
 		return s.Name + ".sh"
 	}
 	return ""

@@ -38,6 +38,7 @@ func TestMistakes(t *testing.T) {
 		{"input by a person", []string{"%with_inputs\n!read x"}, 1, "n.ipynb, cell 1, line 1: %with_inputs waits for a person, and a job has none; give the command its input, or tag the cell notebook-only\n\t%with_inputs"},
 		{"bash with arguments", []string{"%%bash -e\nls"}, 1, "n.ipynb, cell 1, line 1: %%bash takes no arguments; write %%script bash -e\n\t%%bash -e"},
 		{"script of nothing", []string{"%%script\nls"}, 1, "n.ipynb, cell 1, line 1: %%script needs the command that gets the cell: %%script COMMAND [ARGUMENTS]\n\t%%script"},
+		{"capture to nothing", []string{"%capture a b\n%%"}, 1, "n.ipynb, cell 1, line 1: %capture takes one file: %capture [-a] FILE; quote a name that has spaces\n\t%capture a b"},
 		{"two files", []string{"%%writefile a b\nx"}, 1, "n.ipynb, cell 1, line 1: %%writefile takes one file: %%writefile [-a] FILE; quote a name that has spaces\n\t%%writefile a b"},
 		{"widgets", []string{"import \"github.com/janpfeifer/gonb/gonbui/widgets\"", "%%\nwidgets.Button(\"go\").Done()"}, 2, "n.ipynb, cell 2, line 2: widgets.Button waits for the notebook's front end, and a job has none; tag the cells that use it notebook-only\n\twidgets.Button(\"go\").Done()"},
 		{"reading the page", []string{"import \"github.com/janpfeifer/gonb/gonbui/dom\"\nfunc page() string {\n\treturn dom.GetInnerHtml(\"x\")\n}", "%%\nprintln(page())"}, 3,
@@ -194,7 +195,8 @@ func TestResultValues(t *testing.T) {
 func TestLeftOut(t *testing.T) {
 	tests := []struct{ name, cell, warning string }{
 		{"a cell that is a job", "%%submit --nodes 2\npanic(1)", "line 1: %%submit submits its cell as a job by itself, which is not part of this one"},
-		{"capture", "%capture a.txt", "line 1: %capture writes no file on the cluster: the logs of the ranks have all output"},
+		{"capture of nothing", "%capture a.txt\n!ls", "line 1: the cell has no program whose output could be captured: no file is written"},
+		{"a command in the kernel's folder", "!*ls", "line 1: the shell command is not run on the cluster, where the kernel's temporary folder is not: !*ls"},
 		{"for a person", "%who\n%timeit f()\n% \tjobs\n//gonb:%help", ""},
 		{"a package clause", "package main // main", ""},
 		{"a line that begins alike", "packages := 3", "line 1: GoNB drops this line, since it begins with \"package\": indent it"},

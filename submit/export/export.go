@@ -135,7 +135,7 @@ func (e *exporter) newStep(cell *cellInfo, name string) rundir.Step {
 	step := rundir.Step{
 		Name: name, Cell: cell.Number, CellID: cell.ID, Test: e.session.isTest,
 		Args: slices.Clone(e.session.cellArgs), Env: maps.Clone(e.session.env), Dir: e.session.dir,
-		BuildFlags: slices.Clone(e.session.goFlags), MayFail: cell.HasTag(MayFailTag),
+		BuildFlags: slices.Clone(e.session.goFlags), MayFail: cell.HasTag(MayFailTag), Capture: e.session.capture.File,
 	}
 	step.Once = step.Test || slices.ContainsFunc(OnceTags, cell.HasTag)
 	return step
@@ -181,7 +181,9 @@ func (e *exporter) step(cell *cellInfo, name string, main *decl) error {
 	}
 	e.module.Files[step.Source()] = data
 	if script := step.Script(); script != "" {
-		e.module.Files[script] = cell.script(printable(cell.ref.String()), step.MayFail).Program(step.Name)
+		text := cell.script(printable(cell.ref.String()), step.MayFail)
+		text.Capture = e.session.capture
+		e.module.Files[script] = text.Program(step.Name)
 	}
 	e.module.Steps = append(e.module.Steps, step)
 	return e.embed(step, data)

@@ -5,6 +5,7 @@ import (
 
 	"gonbatch/internal/gocell"
 	"gonbatch/submit/export/gomod"
+	"gonbatch/submit/export/script"
 )
 
 // session plays the kernel that runs the cells one after the other: it remembers what GoNB would.
@@ -29,6 +30,8 @@ type session struct {
 	// isTest is set if the program of the cell that ran last runs tests; mayFail if the commands
 	// of the cell that runs may fail.
 	isTest, mayFail bool
+	// capture is the %capture of the cell that ran last.
+	capture script.Capture
 	// testLine is the line of the %test that was found last.
 	testLine int
 	flags    []Flag
@@ -55,7 +58,7 @@ func (s *session) run(cell *cellInfo) (main *decl, err error) {
 	s.sources = append(s.sources, source)
 	code := gocell.Parse(source)
 	s.mayFail = cell.HasTag(MayFailTag) || code.Has(gocell.AllowFail)
-	s.isTest = code.Has(gocell.Test)
+	s.isTest, s.capture = code.Has(gocell.Test), script.Capture{}
 	if code.Program != nil {
 		return nil, s.magic(cell, code, *code.Program)
 	}
