@@ -25,13 +25,13 @@ const gonbui = "github.com/janpfeifer/gonb/gonbui"
 
 // checkFrontEnd refuses programs that would wait forever for an answer from a notebook's front end.
 func (e *exporter) checkFrontEnd() error {
-	for _, step := range e.module.Programs() {
-		source := string(e.module.Files[step.Source()])
+	for _, program := range e.module.Programs() {
+		source := string(e.module.Files[program.Source()])
 		if !strings.Contains(source, path.Base(gonbui)) {
 			continue
 		}
 		if call, at := waitingCall(source); call != "" {
-			cell := e.cells[step.Cell-1]
+			cell := e.cells[program.Number-1]
 			if i := slices.IndexFunc(e.cells, func(c *cellInfo) bool { return c.file == at.Filename }); i >= 0 {
 				cell = e.cells[i]
 			}
@@ -41,8 +41,8 @@ func (e *exporter) checkFrontEnd() error {
 	return nil
 }
 
-// waitingCall finds the first use of a function in frontEndCalls, and its place by the file's //line
-// directives; "" if there is none.
+// waitingCall finds the first use of a function in frontEndCalls, and its place by the file's
+// //line directives; "" if there is none.
 func waitingCall(source string) (call string, at token.Position) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, "", source, parser.ParseComments)

@@ -14,9 +14,9 @@ import (
 	"gonbatch/submit/export/gomod"
 )
 
-// program is what a step's source is made of.
+// program is what a program's source is made of.
 type program struct {
-	step rundir.Step
+	made rundir.Cell
 	cell *cellInfo
 	// cells are all cells of the notebook.
 	cells []*cellInfo
@@ -87,7 +87,7 @@ func (p program) head(imports []importLine, markdown bool) ([]byte, error) {
 	} else {
 		fmt.Fprintf(&out, generatedLine+"%s; DO NOT EDIT.\n\n", p.cell.ref.Notebook)
 	}
-	fmt.Fprintf(&out, "// Command %s is cell %d of %s.\n", p.step.Name, p.cell.Number, p.cell.ref.Notebook)
+	fmt.Fprintf(&out, "// Command %s is cell %d of %s.\n", p.made.Name, p.cell.Number, p.cell.ref.Notebook)
 	if markdown {
 		out.WriteString(p.docComment())
 	}

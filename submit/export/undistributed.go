@@ -18,9 +18,9 @@ var trainingPackages = []string{"gonbatch/distributed", "gonbatch/trainer"}
 
 // Undistributed are the programs that compute with GoMLX on every rank of a job and use no package
 // by which ranks work together: each rank does all of the work.
-func (m *Module) Undistributed() []rundir.Step {
-	return slices.DeleteFunc(m.Programs(), func(step rundir.Step) bool {
-		return step.Once || !computesAlone(programImports(m.Files[step.Source()]))
+func (m *Module) Undistributed() []rundir.Cell {
+	return slices.DeleteFunc(m.Programs(), func(cell rundir.Cell) bool {
+		return cell.Once || !computesAlone(programImports(m.Files[cell.Source()]))
 	})
 }
 

@@ -110,9 +110,9 @@ func (rs *Runs) preview(ctx context.Context, req Request, preview bool) (m *expo
 
 // warnUndistributed warns of programs of which every rank does all of the work.
 func (rs *Runs) warnUndistributed(m *export.Module, ranks int) {
-	for _, step := range m.Undistributed() {
+	for _, cell := range m.Undistributed() {
 		rs.Warn("%s, cell %d: uses GoMLX without package gonbatch/distributed, so each of the %d ranks computes everything by itself; "+
-			"train with package trainer or distributed, or run it once: tag the cell %s", m.Notebook, step.Cell, ranks, export.OnceTags[0])
+			"train with package trainer or distributed, or run it once: tag the cell %s", m.Notebook, cell.Number, ranks, export.OnceTags[0])
 	}
 }
 
@@ -129,7 +129,7 @@ func (rs *Runs) complete(req Request, m *export.Module) (spec submit.JobSpec, er
 	spec.Name = cmp.Or(spec.Name, req.Notebook.Name())
 	spec.RunDir = rundir.At(filepath.Join(root, rundir.Slug(spec.Name)+"-DATE-TIME-XXXX"))
 	spec.Platform = cmp.Or(spec.Platform, req.Scheduler.Platform(spec))
-	spec.Steps = stage.Steps(m, spec.WorkDir, rs.Getenv("HOME"))
+	spec.Cells = stage.Cells(m, spec.WorkDir, rs.Getenv("HOME"))
 	spec.DataDir, spec.Record = data.Dir(rs.Getenv), true
 	if err := spec.Validate(); err != nil {
 		return spec, submit.UsageError{Err: err}

@@ -21,7 +21,7 @@ func (n Notebook) Check(ctx context.Context, shell submit.Shell) (report.Check, 
 		return err
 	})
 	return report.Check{
-		Version: report.Version, Notebook: module.Notebook, Cells: module.Steps,
+		Version: report.Version, Notebook: module.Notebook, Cells: module.Cells,
 		Vet: texts(problems), Warnings: texts(module.Warnings), Notes: texts(module.Notes),
 	}, err
 }

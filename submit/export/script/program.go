@@ -9,8 +9,8 @@ import (
 	"gonbatch/internal/cluster"
 )
 
-// passSignals starts a program, hands on the signals that ask it to save and stop, and waits for its
-// end.
+// passSignals starts a program, hands on the signals that ask it to save and stop, and waits for
+// its end.
 const passSignals = `gonbatch_child= gonbatch_passed=
 for gonbatch_signal in INT TERM USR1 USR2; do
   trap "gonbatch_passed=$gonbatch_signal; [ -z \"\$gonbatch_child\" ] || kill -$gonbatch_signal \$gonbatch_child 2> /dev/null" "$gonbatch_signal"
@@ -33,9 +33,9 @@ done
 const endOnPurpose = `[ "$code" -ne 75 ] && [ "$code" -ne 130 ] && [ "$code" -ne 143 ] || exit "$code"
 `
 
-// Program returns the script that starts the program of a step which runs once, may fail or has its
+// Program returns the script that starts the program of a cell which runs once, may fail or has its
 // output captured. The program lies beside it.
-func (s Step) Program(name string) []byte {
+func (s Script) Program(name string) []byte {
 	program := `"$(dirname "$0")"/` + shellescape.Quote(name)
 	switch {
 	case s.Capture.File != "" && s.MayFail:
