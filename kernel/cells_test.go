@@ -52,6 +52,8 @@ func TestCells(t *testing.T) {
 		{name: "call without a value", code: "func f(s string) { fmt.Println(s) }\n%%\nf(\"once\")", status: "ok", text: "once\n"},
 		{name: "again", code: "f(\"twice\")", status: "ok", text: "twice\n"},
 		{name: "panic in the expression", code: "%%\nvar l []int\n\nl[3]", status: "error", ename: "panic", text: "Line 4"},
+		{name: "a declaration that fails", code: "func late() int { return nothing }\n%%\nlate()", status: "error", ename: "CompileError"},
+		{name: "its use", code: "%%\nlate()", status: "error", ename: "CompileError", value: "line 2: undefined: late; cell [25] declares it, but failed: correct it and run it again"},
 		{name: "mistake in the expression", code: "%%\n\nf(nothing)", status: "error", ename: "CompileError", value: "line 3: undefined: nothing", text: "f(nothing)\n  ^"},
 		{name: "lines of Windows", code: "// c\r\nvar crlf = `a\r\nb`\r\n!echo x\r\n%%\r\nfmt.Printf(\"%q\\n\", crlf)\r\n", status: "ok", text: "x\n\"a\\nb\"\n"},
 		{name: "script with lines of Windows", code: "%%bash\r\nfor i in 1 2; do\r\necho $i\r\ndone", status: "ok", text: "1\n2\n"},

@@ -104,7 +104,7 @@ func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
 	}
 	for _, cell := range e.cells {
 		if isCode(cell) {
-			e.module.Sources[cell.file] = CellSource{cell.ref, cell.Source}
+			e.module.Sources[cell.file] = CellSource{cell.ref, cell.Source, e.picks.leftOut(cell)}
 		}
 	}
 	return e, nil
