@@ -225,6 +225,9 @@ func (e *exporter) finish() (*Module, error) {
 	m.Notes = e.session.notes
 	slices.SortStableFunc(m.Notes, func(a, b Note) int { return cmp.Or(a.Number-b.Number, a.Line-b.Line) })
 	m.Warnings, m.Parameters, m.Flags = e.session.warnings, e.session.params.declared, e.session.flags
+	if at := e.session.addsFlags; at != nil && e.imports[trainerPackage] {
+		m.Flags = addFlags(placed(trainerFlags(m.SourceDir), *at), m.Flags)
+	}
 	return m, nil
 }
 

@@ -35,8 +35,10 @@ type session struct {
 	// testLine is the line of the %test that was found last.
 	testLine int
 	flags    []Flag
-	notes    []Note
-	findings findings
+	// addsFlags is the cell that calls AddFlags, as trainer's Config has it.
+	addsFlags *CellRef
+	notes     []Note
+	findings  findings
 	// end is that of the main that was found last.
 	end *deadEnd
 }
@@ -87,6 +89,9 @@ func (s *session) run(cell *cellInfo) (main *decl, err error) {
 	s.decls.add(decls)
 	s.addKept(cell, decls.main)
 	s.flags, s.end = addFlags(s.flags, decls.flags), decls.end
+	if decls.addsFlags {
+		s.addsFlags = &cell.ref
+	}
 	s.notes = append(s.notes, decls.findings...)
 	if decls.main == nil {
 		s.notes = append(s.notes, decls.notes...)

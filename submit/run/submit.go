@@ -101,11 +101,34 @@ func (rs *Runs) preview(ctx context.Context, req Request, preview bool) (m *expo
 	if asked, err = rs.complete(req, m); err != nil {
 		return m, asked, decided, err
 	}
+	if err := rs.checkArgs(m, asked); err != nil {
+		return m, asked, decided, err
+	}
 	if asked.Tasks() > 1 {
 		rs.warnUndistributed(m, asked.Tasks())
 	}
 	decided, err = req.Scheduler.Prepare(ctx, asked, preview)
 	return m, asked, decided, err
+}
+
+// checkArgs refuses arguments that a program would not accept, which it would only say on the
+// cluster. It warns of those that the program may accept after all. A cell's own arguments, by
+// themselves, end as they do in the notebook.
+func (rs *Runs) checkArgs(m *export.Module, spec submit.JobSpec) error {
+	for _, cell := range m.Programs() {
+		if len(spec.Args) == 0 || !cell.TakesArgs() {
+			continue
+		}
+		problem, sure := m.ArgsProblem(cell, spec.CellArgs(cell))
+		switch {
+		case problem == "":
+		case sure:
+			return submit.Usagef("%s, cell %d (%s): %s", m.Notebook, cell.Number, cell.Name, problem)
+		default:
+			rs.Warn("%s, cell %d (%s): %s", m.Notebook, cell.Number, cell.Name, problem)
+		}
+	}
+	return nil
 }
 
 // warnUndistributed warns of programs of which every rank does all of the work.
