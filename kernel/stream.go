@@ -69,8 +69,8 @@ func Stream(command []string, cellDir string) (code int, err error) {
 // startTime is how long after its start the kernel may not have seen a command.
 const startTime = 100 * time.Millisecond
 
-// passFirst passes an interrupt to a command that has just started. Later ones come from the kernel,
-// which interrupts each process that it sees.
+// passFirst passes an interrupt to a command that has just started. Later ones come from the
+// kernel, which interrupts each process that it sees.
 func passFirst(interrupts <-chan os.Signal, command *os.Process) {
 	select {
 	case <-interrupts:

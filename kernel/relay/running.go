@@ -50,7 +50,8 @@ func (r *relay) interrupt() {
 	}
 }
 
-// insist interrupts a cell until it has ended. The lock keeps the next cell from beginning meanwhile.
+// insist interrupts a cell until it has ended. The lock keeps the next cell from beginning
+// meanwhile.
 func (r *relay) insist(cell *wire.Message, again func()) {
 	for {
 		time.Sleep(interruptPause)

@@ -39,6 +39,7 @@ func (p program) render(names *gomod.Names) ([]byte, []importLine, error) {
 	if err != nil {
 		return nil, nil, p.cell.errorf(0, "the cells do not fit together: %v", err)
 	}
+	imports = append(imports, keepImports(imports)...)
 	head, err := p.head(imports, !ordered)
 	if err != nil {
 		return nil, nil, p.cell.errorf(0, "the imports cannot be formatted: %v", err)
