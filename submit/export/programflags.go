@@ -1,12 +1,14 @@
 package export
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,6 +47,33 @@ func (m *Module) ArgsProblem(cell rundir.Cell, args []string) (problem string, s
 		problem = fmt.Sprintf("-%s is no flag of its program%s; submit params lists the flags, and every program of the job gets all arguments", name, p.meant(name))
 	}
 	return problem, !undefined || !p.open
+}
+
+// FlagValues are the values of the notebook's flags, by name, in a program that gets these
+// arguments: the defaults as the cells have them.
+func (m *Module) FlagValues(args []string) map[string]string {
+	values := map[string]string{}
+	set := flag.NewFlagSet(m.Notebook, flag.ContinueOnError)
+	set.SetOutput(io.Discard)
+	for _, f := range m.Flags {
+		values[f.Name] = unquoted(f.Default)
+		f.define(set)
+	}
+	_ = set.Parse(args) // ArgsProblem has said what is wrong.
+	set.Visit(func(f *flag.Flag) { values[f.Name] = cmp.Or(f.Value.String(), "true") })
+	maps.DeleteFunc(values, func(_, value string) bool { return value == "" })
+	return values
+}
+
+// ParameterValues are the values of the notebook's parameters, by name: given ones, or as the cells
+// have them.
+func (m *Module) ParameterValues(given map[string]string) map[string]string {
+	values := map[string]string{}
+	for _, p := range m.Parameters {
+		values[p.Name] = unquoted(p.Default)
+	}
+	maps.Copy(values, given)
+	return values
 }
 
 // meant says which flag a mistyped one may stand for.
