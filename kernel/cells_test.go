@@ -60,6 +60,8 @@ func TestCells(t *testing.T) {
 		{name: "a mistake in them", code: "%%\r\n\r\nx := nothing\r\n", status: "error", ename: "CompileError", value: "line 3: undefined: nothing"},
 		{name: "much of characters of several bytes", code: "%%\nvar text = \"a\" + strings.Repeat(\"名\", 100_000)\nfmt.Println(text)", status: "ok", text: "a" + strings.Repeat("名", 100_000) + "\n"},
 		{name: "and of a command", code: "!for i in $(seq 1 20000); do echo äöü$i; done", status: "ok", text: "\näöü9999\näöü10000\n"},
+		{name: "a helper's log.Fatal", code: "func check(err error) {\n\tif err != nil {\n\t\tlog.Fatal(err)\n\t}\n}\n%%\nfmt.Println(1)\ncheck(os.ErrNotExist)", status: "error", text: "Line 8 ]]"},
+		{name: "its helper's line", code: "%%\ncheck(os.ErrExist)", status: "error", text: "Line 3 ]]"},
 		{name: "killed program", code: "%%\nsyscall.Kill(os.Getpid(), syscall.SIGKILL)", status: "error", value: "signal: killed"},
 		{name: "keep", code: "type model struct{ W []int; secret int }\nvar m model\nvar n = 1\n%keep m, n\n%%\nm.W, n = []int{1, 2}, 5", status: "ok"},
 		{name: "kept", code: "%%\nn++\nfmt.Println(m, n)", status: "ok", text: "{[1 2] 0} 6\n"},

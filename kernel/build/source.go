@@ -27,7 +27,7 @@ const keepImportsFile = "gonbatch__keepimports.go"
 
 // OwnFiles are the files of the kernel's that come and go in the cells' module.
 func OwnFiles() []string {
-	files := []string{keepFile, keepImportsFile}
+	files := []string{keepFile, keepImportsFile, gocell.LogFile}
 	for _, name := range helpers {
 		files = append(files, name+".go")
 	}
@@ -61,6 +61,9 @@ func (b *builder) prepare() error {
 		if err := os.WriteFile(b.mainFile(), text, 0o644); err != nil {
 			return err
 		}
+	}
+	if _, err := b.copySeed(gocell.LogFile, strings.Contains(string(text), "log.Fatal")); err != nil {
+		return err
 	}
 	for _, name := range helpers {
 		if _, err := b.copySeed(name+".go", strings.Contains(string(text), name+"(")); err != nil {

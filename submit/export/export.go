@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"go/build"
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
 
 	"golang.org/x/mod/modfile"
 
+	"gonbatch/internal/gocell"
 	"gonbatch/internal/nbformat"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit/export/gomod"
@@ -180,6 +182,9 @@ func (e *exporter) addMain(cell *cellInfo, name string, main *decl) error {
 		e.session.notes = append(e.session.notes, e.session.findings.ofProgram()...)
 	}
 	e.module.Files[made.Source()] = data
+	if logs(imports) && !e.script {
+		e.module.Files[path.Join(path.Dir(made.Source()), logFile(made))] = []byte(gocell.LogSource(true))
+	}
 	if script := made.Script(); script != "" {
 		text := cell.script(printable(cell.ref.String()), made.MayFail)
 		text.Capture = e.session.capture
