@@ -34,7 +34,7 @@ func Build(ctx context.Context, opts BuildOptions) error {
 	s := &session{dir: opts.Session}
 	return build.Run(ctx, build.Options{
 		Go: opts.Go, Dir: dir, Verb: opts.Args[:verb], Program: opts.Args[verb+1], Flags: opts.Args[verb+2:], Seed: s.seed(), Cell: s.cell(), Plans: s.plans(), Store: planStore(),
-		Environ: opts.Environ, Output: os.Stderr,
+		Checkpoints: checkpointStore(opts.Environ), Environ: opts.Environ, Output: os.Stderr,
 	})
 }
 

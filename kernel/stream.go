@@ -36,6 +36,9 @@ func Stream(command []string, cellDir string) (code int, err error) {
 		return 0, os.NewSyscallError("prctl", err)
 	}
 	cmd := exec.Command(command[0], command[1:]...)
+	if place := trainingPlace(command, cellDir); place != nil {
+		cmd.Env = append(os.Environ(), place...)
+	}
 	cmd.Stdin, cmd.SysProcAttr = os.Stdin, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	pace := newPace(cellDir)
 	var copied sync.WaitGroup

@@ -20,6 +20,8 @@ type Env struct {
 	RequeueCode int
 	// Stopped is the file that says that the program was told to stop, and saved.
 	Stopped string
+	// Checkpoints is the folder for checkpoints outside of a run; empty is none.
+	Checkpoints string
 	// Devices, Platform, PluginDir, MPILibrary and Data are settings; empty is unset.
 	Devices, Platform, PluginDir, MPILibrary, Data string
 }
@@ -61,7 +63,7 @@ func number(n, plus int) string {
 func ReadEnv(getenv func(string) string) Env {
 	e := Env{
 		Cell: cmp.Or(getenv(EnvCell), "main"), Stopped: getenv(EnvStopped), Devices: getenv(EnvDevices), Platform: getenv(EnvPlatform),
-		PluginDir: getenv(EnvPluginDir), MPILibrary: getenv(EnvMPILibrary), Data: getenv(EnvData),
+		PluginDir: getenv(EnvPluginDir), MPILibrary: getenv(EnvMPILibrary), Data: getenv(EnvData), Checkpoints: getenv(EnvCheckpoints),
 	}
 	if path := getenv(EnvDir); path != "" {
 		e.Dir = At(path)

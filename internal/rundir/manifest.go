@@ -29,9 +29,8 @@ type Manifest struct {
 	Cells []Cell `json:"cells,omitempty"`
 	// CommandLine is the command that made the run.
 	CommandLine []string `json:"command_line,omitempty"`
-	// Parameters are the values of the notebook's parameters, and Flags those of its programs' flags
-	// that the job was given or the notebook has as defaults, by name, as Go or the command line
-	// writes them.
+	// Parameters are the values of the notebook's parameters, and Flags those of its programs'
+	// flags, by name: as the job was given them, else the defaults as the cells have them.
 	Parameters map[string]string `json:"parameters,omitempty"`
 	Flags      map[string]string `json:"flags,omitempty"`
 	// Versions are those of the tools and libraries, by name: "gonbatch", "go", "gomlx", "go-xla".

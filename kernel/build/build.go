@@ -47,6 +47,8 @@ type Options struct {
 	// a cell's program meet. Plans is the session's folder for building by plans. Store is the
 	// folder of the plans, which sessions may share; unset, Plans is.
 	Seed, Cell, Plans, Store string
+	// Checkpoints is the folder for the checkpoints of programs that name none; "" if there is none.
+	Checkpoints string
 	// Environ is the environment of the go command, as in os.Environ.
 	Environ []string
 	// Output receives what the compiler has to say.
@@ -75,6 +77,7 @@ func Run(ctx context.Context, opts Options) error {
 		return writeErr
 	}
 	if err == nil {
+		b.noteTraining()
 		b.keepBuilt()
 	}
 	return err
@@ -96,7 +99,10 @@ type builder struct {
 	Options
 }
 
-func (b *builder) binary() string { return b.Program + ".run" }
+// ProgramSuffix ends the name of the program that the script starts.
+const ProgramSuffix = ".run"
+
+func (b *builder) binary() string { return b.Program + ProgramSuffix }
 
 func (b *builder) isTest() bool { return b.Verb[0] == "test" }
 
