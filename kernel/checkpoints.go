@@ -25,7 +25,7 @@ const keptTrainings = 14 * 24 * time.Hour
 func checkpointStore(env environment) string {
 	cache, err := os.UserCacheDir()
 	if err == nil {
-		cache = filepath.Join(cache, "gonbatch", "checkpoints")
+		cache = filepath.Join(cache, "gonbatch", "trainings")
 	}
 	return cmp.Or(env.get(rundir.EnvCheckpoints), cache)
 }

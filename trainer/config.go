@@ -100,9 +100,9 @@ type EarlyStoppingConfig struct {
 // end, and when the job is told to stop.
 type CheckpointConfig struct {
 	// Dir is the folder of checkpoints. Each checkpoint is a folder step-N in it. Default:
-	// checkpoints/NAME in the run directory, with Config.Name; in the kernel, a folder of the user's
-	// cache that belongs to the code of the cell and what it calls. Elsewhere no checkpoints are
-	// written.
+	// checkpoints/NAME in the run directory, with Config.Name; in the kernel, a folder of the
+	// user's cache that belongs to the code of the cell and what it calls. Elsewhere no checkpoints
+	// are written.
 	Dir string `yaml:"dir" help:"folder of checkpoints (default: in the run directory)"`
 	// EverySteps is the number of updates between checkpoints. Default: one checkpoint at the end
 	// of each epoch.

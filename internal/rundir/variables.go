@@ -47,7 +47,8 @@ const (
 	EnvGo    = "GONBATCH_GO"
 	// EnvVerbose, set to anything, has the kernel log everything that GoNB and gopls write.
 	EnvVerbose = "GONBATCH_VERBOSE"
-	// EnvCheckpoints is the folder for the checkpoints of a program outside of a run that names none.
+	// EnvCheckpoints is the folder for the checkpoints of a program that is in no run and names
+	// none.
 	EnvCheckpoints = "GONBATCH_CHECKPOINTS"
 	// EnvCellDir is the folder in which the kernel looks for what a cell shows beside its output.
 	EnvCellDir = "GONBATCH_CELL_DIR"

@@ -47,7 +47,8 @@ type Options struct {
 	// a cell's program meet. Plans is the session's folder for building by plans. Store is the
 	// folder of the plans, which sessions may share; unset, Plans is.
 	Seed, Cell, Plans, Store string
-	// Checkpoints is the folder for the checkpoints of programs that name none; "" if there is none.
+	// Checkpoints is the folder for the checkpoints of programs that name none; "" if there is no
+	// such folder.
 	Checkpoints string
 	// Environ is the environment of the go command, as in os.Environ.
 	Environ []string

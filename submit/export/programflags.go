@@ -2,6 +2,7 @@ package export
 
 import (
 	"cmp"
+	"errors"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -38,7 +39,7 @@ func (m *Module) ArgsProblem(cell rundir.Cell, args []string) (problem string, s
 		f.define(set)
 	}
 	err := set.Parse(args)
-	if err == nil || err == flag.ErrHelp {
+	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return "", true
 	}
 	problem = err.Error()

@@ -11,8 +11,9 @@ import (
 )
 
 // Locate adds to an error the place in the notebook where a rank failed: the first that the trace
-// of a failure names, else the last one in the lines; and the place in the main cell that led there,
-// if it is another. It stays "" where they name none, or the notebook cannot be read.
+// of a failure names, else the last one in the lines. If the main cell called that from another
+// line, Locate adds this too. The place stays "" where the lines name none, or the notebook cannot
+// be read.
 func Locate(e *submit.JobError) {
 	first, last := failurePlaces(e.Trace)
 	e.Place = describePlace(e.Job.Dir, first)
