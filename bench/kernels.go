@@ -106,7 +106,7 @@ func installKernels(ctx context.Context, root, dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(os.Environ(), "PJRT_PLUGIN_LIBRARY_PATH="+plugins, "GOMLX_NO_AUTO_INSTALL=1", "GOFLAGS=-mod=mod", "JUPYTER_DATA_DIR="+dir, rundir.EnvSource+"="+root, "XDG_STATE_HOME="+dir,
+	return append(os.Environ(), rundir.EnvXLAPath+"="+plugins, rundir.EnvXLANoInstall+"=1", "GOFLAGS=-mod=mod", "JUPYTER_DATA_DIR="+dir, rundir.EnvSource+"="+root, "XDG_STATE_HOME="+dir,
 		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH")), nil
 }
 

@@ -5,14 +5,15 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"gonbatch/kernel/build"
 )
 
 // BuildOptions say what Build builds.
 type BuildOptions struct {
-	// Session is the folder of the session, Go the go command. Args are those of `go build -o`: the
-	// program, and more flags.
+	// Session is the folder of the session, Go the go command. Args are what GoNB gave that: `build
+	// -o PROGRAM FLAGS`, or `test -c -o PROGRAM FLAGS`.
 	Session, Go string
 	Args        []string
 	// Environ is the environment of the go command, as in os.Environ.
@@ -22,8 +23,9 @@ type BuildOptions struct {
 // Build builds the program of a cell, in the working folder. The session's go command calls it by
 // `PROGRAM kernel build`.
 func Build(ctx context.Context, opts BuildOptions) error {
-	if len(opts.Args) == 0 || opts.Session == "" || opts.Go == "" {
-		return errors.New("kernel build: want --session FOLDER --go COMMAND PROGRAM [FLAGS]: the kernel calls this itself")
+	verb := slices.Index(opts.Args, "-o")
+	if verb < 0 || verb+1 == len(opts.Args) || opts.Session == "" || opts.Go == "" {
+		return errors.New("kernel build: want --session FOLDER --go COMMAND build -o PROGRAM [FLAGS]: the kernel calls this itself")
 	}
 	dir, err := os.Getwd()
 	if err != nil {
@@ -31,8 +33,8 @@ func Build(ctx context.Context, opts BuildOptions) error {
 	}
 	s := &session{dir: opts.Session}
 	return build.Run(ctx, build.Options{
-		Go: opts.Go, Dir: dir, Program: opts.Args[0], Flags: opts.Args[1:], Seed: s.seed(), Cell: s.cell(), Plans: s.plans(), Store: planStore(),
-		Environ: opts.Environ, Output: os.Stderr,
+		Go: opts.Go, Dir: dir, Verb: opts.Args[:verb], Program: opts.Args[verb+1], Flags: opts.Args[verb+2:], Seed: s.seed(), Cell: s.cell(), Plans: s.plans(), Store: planStore(),
+		Checkpoints: checkpointStore(opts.Environ), Environ: opts.Environ, Output: os.Stderr,
 	})
 }
 

@@ -48,10 +48,8 @@ func sessionEnvironment(opts Options, t tools, s *session) environment {
 	env.set(rundir.EnvKeepErrors, filepath.Join(s.cell(), "keep-errors"))
 	env.set(rundir.EnvSource, opts.SourceDir)
 	env.setDefault(rundir.EnvDevices, "1")
-	if opts.PluginDir != "" {
-		env.setDefault(rundir.EnvPluginDir, opts.PluginDir)
-		env.setDefault("PJRT_PLUGIN_LIBRARY_PATH", opts.PluginDir) // for cells that use go-xla without gonbatch
-		env.setDefault("GOMLX_NO_AUTO_INSTALL", "1")
+	for _, v := range (rundir.Env{PluginDir: opts.PluginDir}).Vars() {
+		env.setDefault(v.Name, v.Value)
 	}
 	return env
 }

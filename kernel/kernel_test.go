@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	if len(os.Args) > 3 && os.Args[1] == "kernel" && os.Args[2] == "stream" {
-		code, err := kernel.Stream(os.Args[4:], os.Getenv(rundir.EnvCellDir))
+		code, err := kernel.Stream(os.Args[4:], os.Getenv(rundir.EnvCellDir), os.Environ())
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)

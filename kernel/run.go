@@ -73,6 +73,9 @@ func Run(ctx context.Context, opts Options) error {
 	if err != nil {
 		return fmt.Errorf("kernel: start a session: %w", err)
 	}
+	if err := pruneTrainings(checkpointStore(opts.Environ), time.Now()); err != nil {
+		fmt.Fprintf(opts.Log, "kernel: remove old checkpoints: %v\n", err)
+	}
 	return errors.Join(serve(ctx, opts, found, s, front), s.close())
 }
 

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -22,7 +23,7 @@ const streamPiece = 32 << 10
 // Stream runs a command of a cell to its end, and returns its exit code. GoNB makes a message of
 // whatever it reads at once, and loses a character whose bytes are in two of them. So Stream passes
 // on what the command puts out in pieces that end with whole characters, one at a time.
-func Stream(command []string, cellDir string) (code int, err error) {
+func Stream(command []string, cellDir string, environ []string) (code int, err error) {
 	if len(command) == 0 {
 		return 0, errors.New("kernel stream: want a command: the kernel calls this itself")
 	}
@@ -36,6 +37,7 @@ func Stream(command []string, cellDir string) (code int, err error) {
 		return 0, os.NewSyscallError("prctl", err)
 	}
 	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Env = append(slices.Clone(environ), trainingPlace(command, cellDir)...)
 	cmd.Stdin, cmd.SysProcAttr = os.Stdin, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	pace := newPace(cellDir)
 	var copied sync.WaitGroup

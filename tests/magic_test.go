@@ -196,5 +196,5 @@ func (u user) kernelEnv(t *testing.T) []string {
 	if _, err := kernel.Install(kernel.InstallOptions{DataDir: dataDir, Program: submit}); err != nil {
 		t.Fatal(err)
 	}
-	return append([]string{"JUPYTER_DATA_DIR=" + dataDir, "GONBATCH_SOURCE=" + root, "XDG_STATE_HOME=" + t.TempDir()}, u.env...)
+	return append([]string{"JUPYTER_DATA_DIR=" + dataDir, "GONBATCH_SOURCE=" + root, "XDG_STATE_HOME=" + t.TempDir(), "GONBATCH_CHECKPOINTS=" + t.TempDir()}, u.env...)
 }

@@ -28,25 +28,26 @@ func TestShellCells(t *testing.T) {
 }
 
 // shellCells: each command runs once and in its place, on the first node, and what it writes the
-// main cell reads.
+// main cell reads. Rank 0 alone captures its output.
 func shellCells(t *testing.T, u user, flags ...string) {
 	t.Helper()
 	name := u.write(t, "shell.ipynb",
 		"%%writefile \"odd 'name'.txt\"\nfrom a cell: $(touch pwned) `x`",
 		"%env GREETING \"two  words\"\n!echo once >> count.txt; echo \"first node $(hostname)\"; echo \"$GREETING in $(pwd)\"",
 		"%%\ntext, err := os.ReadFile(\"odd 'name'.txt\")\nif err != nil {\n\tlog.Fatal(err)\n}\nfmt.Printf(\"main: %s\", text)",
+		"%capture captured.txt\n%%\nfmt.Println(\"captured\")", "!echo \"file: $(wc -l < captured.txt)\"",
 		"%%bash\nif [ -e pwned ]; then exit 1; fi\necho \"count: $(wc -l < count.txt)\"")
 	u.mustSubmit(t, append(flags, name)...)
 	run := u.run(t)
 	log := read(t, run.RankLog(0))
-	for _, text := range []string{"two  words in " + u.folder + "\n", "main: from a cell: $(touch pwned) `x`\n", "count: 1\n"} {
+	for _, text := range []string{"two  words in " + u.folder + "\n", "main: from a cell: $(touch pwned) `x`\n", "captured\n", "file: 1\n", "count: 1\n"} {
 		at := strings.Index(log, text)
 		if at < 0 {
 			t.Fatalf("%q is not in rank 0's log, or not in its place:\n%s", text, read(t, run.RankLog(0)))
 		}
 		log = log[at:]
 	}
-	if other := read(t, run.RankLog(1)); other != "main: from a cell: $(touch pwned) `x`\n" {
+	if other := read(t, run.RankLog(1)); other != "main: from a cell: $(touch pwned) `x`\ncaptured\n" {
 		t.Errorf("rank 1's log has more than the main cell's output:\n%s", other)
 	}
 }

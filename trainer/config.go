@@ -101,8 +101,9 @@ type EarlyStoppingConfig struct {
 // end, and when the job is told to stop.
 type CheckpointConfig struct {
 	// Dir is the folder of checkpoints. Each checkpoint is a folder step-N in it. Default:
-	// checkpoints/NAME in the run directory, with Config.Name. Without a run directory, no
-	// checkpoints are written.
+	// checkpoints/NAME in the run directory, with Config.Name; in the kernel, a folder of the
+	// user's cache that belongs to the code of the cell and what it calls. Elsewhere no checkpoints
+	// are written.
 	Dir string `yaml:"dir" help:"folder of checkpoints (default: in the run directory)"`
 	// EverySteps is the number of updates between checkpoints. Default: one checkpoint at the end
 	// of each epoch.
@@ -215,8 +216,13 @@ func (c *Config) check() error {
 
 // checkpointDir is the folder of checkpoints: empty if there is none.
 func (c Config) checkpointDir(env rundir.Env) string {
-	if c.Checkpoint.Dir != "" || c.Checkpoint.Off || !env.InRun() {
+	switch {
+	case c.Checkpoint.Dir != "" || c.Checkpoint.Off:
 		return c.Checkpoint.Dir
+	case env.InRun():
+		return filepath.Join(env.Dir.Checkpoints(), fileName(c.Name))
+	case env.Checkpoints != "":
+		return filepath.Join(env.Checkpoints, fileName(c.Name))
 	}
-	return filepath.Join(env.Dir.Checkpoints(), fileName(c.Name))
+	return ""
 }

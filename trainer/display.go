@@ -1,7 +1,9 @@
 package trainer
 
 import (
+	"cmp"
 	"fmt"
+	"html"
 	"io"
 	"maps"
 	"os"
@@ -14,12 +16,13 @@ import (
 	"golang.org/x/term"
 )
 
-// display shows rank 0's progress: a bar on a terminal, a line that is updated in place in a
-// notebook, and lines at a sane rate in a log.
+// display shows rank 0's progress: a bar on a terminal, one line for each epoch in a notebook, of
+// which the last is updated in place, and lines at a sane rate in a log.
 type display struct {
 	out      io.Writer // Nil on other ranks.
 	bar      *progressbar.ProgressBar
-	notebook string // The id of the line in the notebook.
+	notebook string // The id of the lines in the notebook.
+	epochs   epochLines
 	lines    bool
 	inRun    bool // The output is logged in a run directory.
 
@@ -28,6 +31,9 @@ type display struct {
 	since     time.Time // Of the last rate.
 	line      string
 	shown     bool // The line is in the log.
+	// trained is what the epoch's last report says, and validated its last validation.
+	epoch              int
+	trained, validated string
 }
 
 const (
@@ -82,7 +88,6 @@ func (d *display) end() {
 		fmt.Fprintln(d.out, d.line)
 	}
 	if d.notebook != "" {
-		d.show(d.line)
 		gonbui.Sync()
 	}
 	d.bar, d.notebook, d.lines = nil, "", false
@@ -94,7 +99,7 @@ func (d *display) batch(r *run) {
 		_ = d.bar.Set64(r.batchesDone())
 	}
 	if d.notebook != "" && time.Since(d.lastShown) >= showInterval {
-		d.show(fmt.Sprintf("%s  loss %.4f  %s", r.place(), r.loss, r.left()))
+		d.show(r, fmt.Sprintf("%s  loss %.4f  %s", r.place(), r.loss, r.left()))
 	}
 }
 
@@ -113,9 +118,15 @@ func (d *display) pause(what string) {
 	}
 }
 
-// report prints a line with the newest metrics, if it is time.
+// report prints a line with the newest metrics, if it is time. In a notebook, the line of an epoch
+// that has ended stays.
 func (d *display) report(r *run) {
-	d.line, d.shown = strings.TrimRight(fmt.Sprintf("%s  loss %.4f  %.0f examples/s  %s", r.place(), r.metrics["train/loss"], r.metrics["train/examples_per_second"], r.left()), " "), false
+	d.begin(r.at.Epoch)
+	d.trained = fmt.Sprintf("%s  loss %.4f  %.0f examples/s", r.place(), r.metrics["train/loss"], r.metrics["train/examples_per_second"])
+	d.line, d.shown = strings.TrimRight(d.trained+"  "+r.left(), " "), false
+	if d.notebook != "" && (r.atEpochEnd() || r.ended()) {
+		d.show(r, d.trained+d.validated)
+	}
 	if !d.lines || time.Since(d.lastLine) < lineInterval && r.at.Batch != r.plan.batches {
 		return
 	}
@@ -130,14 +141,25 @@ func (d *display) validation(r *run, values Metrics) {
 	if d.lines {
 		fmt.Fprintln(d.out, text)
 	}
+	d.begin(r.at.Epoch)
+	d.validated = "  " + values.String()
 	if d.notebook != "" {
-		d.show(text)
+		d.show(r, cmp.Or(d.trained, r.place())+d.validated)
 	}
 }
 
-func (d *display) show(line string) {
+// begin forgets what was said of an earlier epoch.
+func (d *display) begin(epoch int) {
+	if epoch != d.epoch {
+		d.epoch, d.trained, d.validated = epoch, "", ""
+	}
+}
+
+// show gives the epoch its line in the notebook.
+func (d *display) show(r *run, line string) {
 	d.lastShown = time.Now()
-	gonbui.UpdateHTML(d.notebook, `<pre style="`+lineStyle+`">`+line+"</pre>")
+	d.epochs.put(r.at.Epoch, line)
+	gonbui.UpdateHTML(d.notebook, `<pre style="`+lineStyle+`">`+html.EscapeString(d.epochs.String())+"</pre>")
 }
 
 // String returns the metrics sorted by name: "val/accuracy 0.9871, val/loss 0.0412".

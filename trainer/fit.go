@@ -43,7 +43,7 @@ func (t *Trainer) Fit(ctx context.Context, training, validation data.Dataset) er
 		}
 		os.Exit(code)
 	}
-	return fmt.Errorf("trainer: %s: %w", t.config.Name, err)
+	return fmt.Errorf("trainer: %s: %w", t.config.Name, placed(err))
 }
 
 func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) error {

@@ -3,6 +3,7 @@ package trainer
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 )
 
@@ -46,4 +47,10 @@ func (e *ended) key(t *Trainer) string {
 		return t.saver.path
 	}
 	return path
+}
+
+// ofCode reports whether the folder of checkpoints is the kernel's, which belongs to the program's
+// code.
+func (t *Trainer) ofCode() bool {
+	return t.saver != nil && t.env.Checkpoints != "" && strings.HasPrefix(t.saver.path, t.env.Checkpoints+string(filepath.Separator))
 }

@@ -214,11 +214,14 @@ func (t *Trainer) takeUp(from origin) error {
 		t.randoms.foreign = true
 		t.printf("the checkpoint is of %d ranks, this is a job of %d: the order of the examples stays the same, random numbers of the model do not\n", from.WorldSize, t.world.Size())
 	}
-	if hash := codeHash(); from.CodeHash != "" && hash != "" && from.CodeHash != hash {
+	if hash := codeHash(); !t.ofCode() && from.CodeHash != "" && hash != "" && from.CodeHash != hash {
 		t.printf("the checkpoint is of another build of this program\n")
 	}
 	if e := t.at.End; e != nil {
 		t.printf("training was finished after step %d, %d epochs (%s), from %s\n", t.at.Step, t.at.Epoch, e.Reason, from.Path)
+		if t.ofCode() {
+			t.printf("to train it again, change the program, or set Checkpoint.Resume to \"never\"\n")
+		}
 	} else {
 		t.printf("training resumes after step %d, epoch %d, from %s\n", t.at.Step, t.at.Epoch+1, from.Path)
 	}

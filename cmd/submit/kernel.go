@@ -119,7 +119,7 @@ func newKernelStreamCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "stream COMMAND...", Short: "Run a command of a cell; the kernel calls this", Hidden: true,
 		RunE: func(_ *cobra.Command, args []string) error {
-			code, err := kernel.Stream(args, a.Getenv(rundir.EnvCellDir))
+			code, err := kernel.Stream(args, a.Getenv(rundir.EnvCellDir), a.Environ)
 			if err == nil {
 				os.Exit(code)
 			}

@@ -73,9 +73,9 @@ func places(opts Options) []place {
 		return []place{{dir, rundir.EnvPluginDir}}
 	}
 	var all []place
-	for _, dir := range filepath.SplitList(opts.Getenv(EnvLibraryPath)) {
+	for _, dir := range filepath.SplitList(opts.Getenv(rundir.EnvXLAPath)) {
 		if dir != "" {
-			all = append(all, place{dir, EnvLibraryPath})
+			all = append(all, place{dir, rundir.EnvXLAPath})
 		}
 	}
 	for _, dir := range installDirs(opts) {

@@ -49,22 +49,22 @@ func TestFind(t *testing.T) {
 	}{
 		{
 			name:  "own variable first",
-			env:   map[string]string{rundir.EnvPluginDir: "%/mine", plugin.EnvLibraryPath: "%/theirs"},
+			env:   map[string]string{rundir.EnvPluginDir: "%/mine", rundir.EnvXLAPath: "%/theirs"},
 			files: []string{"mine/pjrt_c_api_cpu_plugin.so", "theirs/pjrt_c_api_cpu_plugin.so", cached, goxla},
 			want:  "mine/pjrt_c_api_cpu_plugin.so",
 		}, {
 			name:    "own variable must have it",
-			env:     map[string]string{rundir.EnvPluginDir: "%/mine", plugin.EnvLibraryPath: "%/theirs"},
+			env:     map[string]string{rundir.EnvPluginDir: "%/mine", rundir.EnvXLAPath: "%/theirs"},
 			files:   []string{"theirs/pjrt_c_api_cpu_plugin.so", cached},
 			wantErr: []string{"no pjrt_c_api_cpu_plugin.so here", "/mine (GONBATCH_PLUGIN_DIR)", "fix: set GONBATCH_PLUGIN_DIR"},
 		}, {
 			name:  "go-xla's list, second folder of it",
-			env:   map[string]string{plugin.EnvLibraryPath: "%/none::%/theirs"},
+			env:   map[string]string{rundir.EnvXLAPath: "%/none::%/theirs"},
 			files: []string{"theirs/pjrt_c_api_cpu_plugin.so", cached},
 			want:  "theirs/pjrt_c_api_cpu_plugin.so",
 		}, {
 			name:  "cache, when go-xla's list has none",
-			env:   map[string]string{plugin.EnvLibraryPath: "%/none"},
+			env:   map[string]string{rundir.EnvXLAPath: "%/none"},
 			files: []string{byWheel, cached, goxla},
 			want:  cached,
 		}, {
@@ -98,7 +98,7 @@ func TestFind(t *testing.T) {
 		}, {
 			name:     "nowhere",
 			platform: plugin.CUDA,
-			env:      map[string]string{plugin.EnvLibraryPath: "%/theirs"},
+			env:      map[string]string{rundir.EnvXLAPath: "%/theirs"},
 			files:    []string{goxla, "theirs/pjrt_c_api_cpu_plugin.so"},
 			wantErr: []string{"no pjrt_c_api_cuda_plugin.so here", "/theirs (PJRT_PLUGIN_LIBRARY_PATH)", "/.cache/gonbatch/plugins/cuda-",
 				"/.local/lib/go-xla/nvidia", "/usr/local/lib/go-xla/nvidia", "fix: put it into one of these"},

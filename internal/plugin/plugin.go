@@ -44,11 +44,6 @@ const (
 	CUDA = "cuda"
 )
 
-// The environment variables that are read.
-const (
-	EnvLibraryPath = "PJRT_PLUGIN_LIBRARY_PATH"
-)
-
 // Options say what is wanted. The zero value means the CPU plugin in the usual places, silently.
 type Options struct {
 	Platform string              // Platform is CPU or CUDA; empty: CPU.

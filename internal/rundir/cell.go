@@ -17,6 +17,8 @@ type Cell struct {
 	Once bool `json:"once,omitempty"`
 	// MayFail has the job continue after the cell, however that ends.
 	MayFail bool `json:"may_fail,omitempty"`
+	// Capture is the file that gets a copy of what rank 0 prints; "" is none.
+	Capture string `json:"capture,omitempty"`
 	// Args are the cell's own arguments, as the notebook has them.
 	Args []string `json:"args,omitempty"`
 	// Env is set for this cell only.
@@ -31,9 +33,9 @@ type Cell struct {
 }
 
 // Script is the file name of the script that starts the cell: a shell command, or a program that
-// runs once or may fail. It is "" for a program that is started directly.
+// runs once, may fail or has its output captured. It is "" for a program that is started directly.
 func (c Cell) Script() string {
-	if c.Once || c.MayFail {
+	if c.Once || c.MayFail || c.Capture != "" {
 		return c.Name + ".sh"
 	}
 	return ""

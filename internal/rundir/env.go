@@ -20,6 +20,8 @@ type Env struct {
 	RequeueCode int
 	// Stopped is the file that says that the program was told to stop, and saved.
 	Stopped string
+	// Checkpoints is the folder for checkpoints outside of a run; empty is none.
+	Checkpoints string
 	// Devices, Platform, PluginDir, MPILibrary and Data are settings; empty is unset.
 	Devices, Platform, PluginDir, MPILibrary, Data string
 }
@@ -33,10 +35,20 @@ func (v Var) String() string { return v.Name + "=" + v.Value }
 // Vars are the variables of e that have a value, sorted by name.
 func (e Env) Vars() []Var {
 	vars := []Var{
-		{EnvData, e.Data}, {EnvDevices, e.Devices}, {EnvMPILibrary, e.MPILibrary}, {EnvPlatform, e.Platform}, {EnvPluginDir, e.PluginDir},
-		{EnvRequeue, number(e.RequeueCode, 0)}, {EnvRestarts, number(e.Start, -1)}, {EnvDir, e.Dir.path}, {EnvCell, e.Cell}, {EnvStopped, e.Stopped},
+		{EnvXLANoInstall, ifSet(e.PluginDir, "1")},
+		{EnvData, e.Data}, {EnvDevices, e.Devices}, {EnvMPILibrary, e.MPILibrary}, {EnvPlatform, e.Platform},
+		{EnvPluginDir, e.PluginDir}, {EnvRequeue, number(e.RequeueCode, 0)}, {EnvRestarts, number(e.Start, -1)},
+		{EnvDir, e.Dir.path}, {EnvCell, e.Cell}, {EnvStopped, e.Stopped}, {EnvXLAPath, e.PluginDir},
 	}
 	return slices.DeleteFunc(vars, func(v Var) bool { return v.Value == "" })
+}
+
+// ifSet is then, or empty where value is.
+func ifSet(value, then string) string {
+	if value == "" {
+		return ""
+	}
+	return then
 }
 
 // number is n with a summand as text; empty for 0.
@@ -51,7 +63,7 @@ func number(n, plus int) string {
 func ReadEnv(getenv func(string) string) Env {
 	e := Env{
 		Cell: cmp.Or(getenv(EnvCell), "main"), Stopped: getenv(EnvStopped), Devices: getenv(EnvDevices), Platform: getenv(EnvPlatform),
-		PluginDir: getenv(EnvPluginDir), MPILibrary: getenv(EnvMPILibrary), Data: getenv(EnvData),
+		PluginDir: getenv(EnvPluginDir), MPILibrary: getenv(EnvMPILibrary), Data: getenv(EnvData), Checkpoints: getenv(EnvCheckpoints),
 	}
 	if path := getenv(EnvDir); path != "" {
 		e.Dir = At(path)

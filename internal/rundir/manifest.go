@@ -27,6 +27,10 @@ type Manifest struct {
 	Cells []Cell `json:"cells,omitempty"`
 	// CommandLine is the command that made the run.
 	CommandLine []string `json:"command_line,omitempty"`
+	// Parameters are the values of the notebook's parameters, and Flags those of its programs'
+	// flags, by name: as the job was given them, else the defaults as the cells have them.
+	Parameters map[string]string `json:"parameters,omitempty"`
+	Flags      map[string]string `json:"flags,omitempty"`
 	// Versions are those of the tools and libraries, by name: "gonbatch", "go", "gomlx", "go-xla".
 	Versions map[string]string `json:"versions,omitempty"`
 	// Options are the effective options, by name.

@@ -12,6 +12,10 @@ const (
 	EnvPlatform = "GONBATCH_PLATFORM"
 	// EnvPluginDir is the folder of XLA's plugin.
 	EnvPluginDir = "GONBATCH_PLUGIN_DIR"
+	// EnvXLAPath and EnvXLANoInstall are go-xla's own: the folders of its plugins, and that it must
+	// install none. By these a program finds XLA that does not import gonbatch.
+	EnvXLAPath      = "PJRT_PLUGIN_LIBRARY_PATH"
+	EnvXLANoInstall = "GOMLX_NO_AUTO_INSTALL"
 	// EnvMPILibrary is the path or the soname of the MPI library to open.
 	EnvMPILibrary = "GONBATCH_MPI_LIBRARY"
 	// EnvData is the folder of downloaded datasets.
@@ -43,6 +47,9 @@ const (
 	EnvGo    = "GONBATCH_GO"
 	// EnvVerbose, set to anything, has the kernel log everything that GoNB and gopls write.
 	EnvVerbose = "GONBATCH_VERBOSE"
+	// EnvCheckpoints is the folder for the checkpoints of a program that is in no run and names
+	// none.
+	EnvCheckpoints = "GONBATCH_CHECKPOINTS"
 	// EnvCellDir is the folder in which the kernel looks for what a cell shows beside its output.
 	EnvCellDir = "GONBATCH_CELL_DIR"
 	// EnvKeepDir is the folder with the kept values of a session. A job's are in its run directory.

@@ -37,7 +37,9 @@ type Options struct {
 	Go string
 	// Dir is the folder of the cells' module.
 	Dir string
-	// Program is the script that shall start the program, Program.run the program.
+	// Verb is the go command's: build, or test -c for the tests of a cell.
+	Verb []string
+	// Program is the script that starts the program, Program.run the program.
 	Program string
 	// Flags are further flags of go build.
 	Flags []string
@@ -45,6 +47,9 @@ type Options struct {
 	// a cell's program meet. Plans is the session's folder for building by plans. Store is the
 	// folder of the plans, which sessions may share; unset, Plans is.
 	Seed, Cell, Plans, Store string
+	// Checkpoints is the folder for the checkpoints of programs that name none; "" if there is no
+	// such folder.
+	Checkpoints string
 	// Environ is the environment of the go command, as in os.Environ.
 	Environ []string
 	// Output receives what the compiler has to say.
@@ -73,6 +78,7 @@ func Run(ctx context.Context, opts Options) error {
 		return writeErr
 	}
 	if err == nil {
+		b.noteTraining()
 		b.keepBuilt()
 	}
 	return err
@@ -94,10 +100,19 @@ type builder struct {
 	Options
 }
 
-func (b *builder) binary() string { return b.Program + ".run" }
+// ProgramSuffix ends the name of the program that the script starts.
+const ProgramSuffix = ".run"
 
-// build builds by a plan, or by the go command. It returns the compiler's messages.
+func (b *builder) binary() string { return b.Program + ProgramSuffix }
+
+func (b *builder) isTest() bool { return b.Verb[0] == "test" }
+
+// build builds by a plan, or by the go command. It returns the compiler's messages. Tests have no
+// plan.
 func (b *builder) build(ctx context.Context) ([]byte, error) {
+	if b.isTest() {
+		return b.byGo(ctx, "")
+	}
 	key, err := b.key()
 	if err == nil {
 		if output, ok := b.byPlan(ctx, key); ok {
@@ -136,8 +151,8 @@ func (b *builder) byGo(ctx context.Context, key string) ([]byte, error) {
 }
 
 func (b *builder) goBuild(ctx context.Context, record, linkerFlags string) ([]byte, error) {
-	args := []string{"build", "-toolexec=" + filepath.Join(b.Seed, "record"), "-o", b.binary()}
-	cmd := exec.CommandContext(ctx, b.Go, slices.Concat(args, b.Flags)...)
+	args := []string{"-toolexec=" + filepath.Join(b.Seed, "record"), "-o", b.binary()}
+	cmd := exec.CommandContext(ctx, b.Go, slices.Concat(b.Verb, args, b.Flags)...)
 	cmd.Dir = b.Dir
 	flags := tool.Get(b.Environ, "GOFLAGS") + " '" + linkerFlags + "'"
 	cmd.Env = append(slices.Clone(b.Environ), "GOFLAGS="+flags, rundir.EnvRecord+"="+record, "PWD="+b.Dir)

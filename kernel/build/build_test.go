@@ -28,7 +28,7 @@ func newCell(t *testing.T) *module {
 	}
 	dir := t.TempDir()
 	c := &module{calls: filepath.Join(dir, "calls"), opts: Options{
-		Go: filepath.Join(dir, "go"), Dir: filepath.Join(dir, "module"), Program: filepath.Join(dir, "module", "cell"),
+		Go: filepath.Join(dir, "go"), Verb: []string{"build"}, Dir: filepath.Join(dir, "module"), Program: filepath.Join(dir, "module", "cell"),
 		Seed: filepath.Join(dir, "seed"), Cell: filepath.Join(dir, "cell"), Plans: filepath.Join(dir, "plans"),
 		Environ: append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK="),
 	}}

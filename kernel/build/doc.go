@@ -7,7 +7,7 @@
 // all is not built again. Whatever a plan does not cover, or fails at, goes to `go build`.
 //
 //	err := build.Run(ctx, build.Options{
-//		Go: "/usr/local/go/bin/go", Dir: module, Program: module + "/cell", Seed: seed, Cell: cell, Plans: plans,
+//		Go: "/usr/local/go/bin/go", Verb: []string{"build"}, Dir: module, Program: module + "/cell", Seed: seed, Cell: cell, Plans: plans,
 //		Environ: os.Environ(), Output: os.Stderr,
 //	})
 package build

@@ -27,7 +27,7 @@ const keepImportsFile = "gonbatch__keepimports.go"
 
 // OwnFiles are the files of the kernel's that come and go in the cells' module.
 func OwnFiles() []string {
-	files := []string{keepFile, keepImportsFile}
+	files := []string{keepFile, keepImportsFile, gocell.LogFile}
 	for _, name := range helpers {
 		files = append(files, name+".go")
 	}
@@ -62,6 +62,9 @@ func (b *builder) prepare() error {
 			return err
 		}
 	}
+	if _, err := b.copySeed(gocell.LogFile, strings.Contains(string(text), "log.Fatal")); err != nil {
+		return err
+	}
 	for _, name := range helpers {
 		if _, err := b.copySeed(name+".go", strings.Contains(string(text), name+"(")); err != nil {
 			return err
@@ -93,7 +96,13 @@ func (b *builder) importKept(keeps bool, text []byte) error {
 	return os.WriteFile(target, []byte("package main\n\n"+imports.String()), 0o644)
 }
 
-func (b *builder) mainFile() string { return filepath.Join(b.Dir, "main.go") }
+// mainFile is the file in which GoNB has put the cell.
+func (b *builder) mainFile() string {
+	if b.isTest() {
+		return filepath.Join(b.Dir, "main_test.go")
+	}
+	return filepath.Join(b.Dir, "main.go")
+}
 
 // copySeed puts a file of Seed into the module, if it is wanted and there; otherwise the module has
 // none.

@@ -72,10 +72,11 @@ func goesElsewhere(c gocell.Cell) bool {
 	return c.Program != nil || c.Has(gocell.Test) || c.Has(gocell.Wasm) || c.Has(gocell.Exec)
 }
 
-// HasMain reports whether a cell is a program: it has a main, or ends in a bare expression, which
-// becomes one.
+// HasMain reports whether a cell is a program: it has a main or tests, or ends in a bare
+// expression, which becomes a main.
 func HasMain(code string) bool {
-	f := gocell.Parse(code).File()
+	c := gocell.Parse(code)
+	f := c.File()
 	last, ok := gocell.LastValue(f.Text())
-	return f.HasMain() || ok && last.Bare
+	return f.HasMain() || c.Has(gocell.Test) || ok && last.Bare
 }

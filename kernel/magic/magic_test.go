@@ -326,3 +326,23 @@ func TestHandlers(t *testing.T) {
 		}
 	}
 }
+
+func TestDeclaring(t *testing.T) {
+	m, dir := newMagics(t, "completed")
+	m.opts.Environ = append(m.opts.Environ, "JPY_SESSION_NAME="+filepath.Join(dir, "mine.ipynb"))
+	if got := m.Declaring("half"); got != 0 {
+		t.Errorf("cell %d of no file", got)
+	}
+	const saved = `{"nbformat":4,"nbformat_minor":5,"metadata":{},"cells":[
+		{"cell_type":"markdown","source":"func half() {}","metadata":{}},
+		{"cell_type":"code","source":"%%\nhalf := 1","metadata":{},"outputs":[],"execution_count":null},
+		{"cell_type":"code","source":"func half(n int) int { return n / 2 }","metadata":{},"outputs":[],"execution_count":null}]}`
+	if err := os.WriteFile(filepath.Join(dir, "mine.ipynb"), []byte(saved), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]int{"half": 3, "third": 0} {
+		if got := m.Declaring(key); got != want {
+			t.Errorf("%s: cell %d, want %d", key, got, want)
+		}
+	}
+}

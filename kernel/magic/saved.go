@@ -34,6 +34,21 @@ func keys(c Cell) []string {
 	return []string{"id " + c.ID, text}
 }
 
+// Declaring is the number of the cell of the saved notebook, from 1, that declares a key as
+// gocell.Declares knows it; 0 is none.
+func (m *Magics) Declaring(key string) int {
+	notebook, err := nbformat.Read(m.notebookFile())
+	if err != nil {
+		return 0
+	}
+	for _, c := range notebook.Cells {
+		if c.Type == nbformat.Code && gocell.Declares(c.Source, key) {
+			return c.Number
+		}
+	}
+	return 0
+}
+
 // savedMetadata is the metadata of each code cell of the saved notebook. Without a file that can be
 // read there is none: the session counts.
 func (m *Magics) savedMetadata() map[string]json.RawMessage {

@@ -13,7 +13,7 @@ import (
 // composedLine is a line of the file that GoNB composed, in a panic's traceback, with GoNB's own
 // note of the cell before it, if the program's writes came to GoNB in such pieces that it saw the
 // place.
-var composedLine = regexp.MustCompile(`(\[\[ Cell[^\n]*\]\]\S* )?(/\S*/gonb_\w+/main\.go):(\d+)`)
+var composedLine = regexp.MustCompile(`(\[\[ Cell[^\n]*\]\]\S* )?(/\S*/gonb_\w+/main(?:_test)?\.go):(\d+)`)
 
 // namePlaces puts the cell and its line before every line of the composed file where GoNB has not.
 func (e *execution) namePlaces(text string) string {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -357,5 +359,29 @@ func TestVetIsClean(t *testing.T) {
 	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=readonly", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("go vet: %v\n%s", err, out)
+	}
+}
+
+// TestDeclaredElsewhere: what is undefined where a main cell runs may be in another cell.
+func TestDeclaredElsewhere(t *testing.T) {
+	nb := cells("func twice(n int) int { return 2 * half(n) }", "%%\nprintln(twice(2))", "func half(n int) int { return n / 2 }", "%%\nshow(3)", "func show(n int) {}")
+	nb.Cells[4].Tags = []string{"notebook-only"}
+	m, dir := written(t, nb)
+	_, err := Check(t.Context(), dir, m, Options{CacheDir: t.TempDir()})
+	var mistakes *Error
+	if !errors.As(err, &mistakes) {
+		t.Fatalf("got %v, want an *Error", err)
+	}
+	var got []string
+	for _, p := range mistakes.Problems {
+		got = append(got, fmt.Sprintf("cell %d, line %d: %s", p.Cell, p.Line, p.Message))
+	}
+	slices.Sort(got) // The programs compile at once.
+	want := []string{
+		"cell 1, line 1: undefined: half; cell 3 declares it, after the main cell that needs it: move that cell above the main cell",
+		"cell 4, line 2: undefined: show; cell 5 declares it, but its tag leaves that cell out of the job",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -52,7 +52,7 @@ func compileOnly(ctx context.Context, m *export.Module, tools *toolchain) error 
 		if err := checkFlags(m, cells[0]); err != nil {
 			return err
 		}
-		args := slices.Concat([]string{"list", "-export", "-f", "{{.Export}}"}, baseFlags, cells[0].BuildFlags)
+		args := slices.Concat([]string{"list", "-export", "-f", "{{.Export}}"}, baseFlags, withoutCoverage(cells[0].BuildFlags))
 		if cells[0].Test {
 			args = append(args, "-test")
 		}
@@ -68,6 +68,25 @@ func compileOnly(ctx context.Context, m *export.Module, tools *toolchain) error 
 		}
 	}
 	return nil
+}
+
+// coverageFlags are go build's flags that ask for coverage; those that are true take a value.
+var coverageFlags = map[string]bool{"-cover": false, "-covermode": true, "-coverpkg": true}
+
+// withoutCoverage are %goflags for a check. Coverage changes nothing that a check finds, go vet has
+// no flags for it, and go list -test fails with them (of Go 1.26).
+func withoutCoverage(flags []string) (kept []string) {
+	for i := 0; i < len(flags); i++ {
+		name, _, hasValue := strings.Cut("-"+strings.TrimLeft(flags[i], "-"), "=")
+		takesValue, coverage := coverageFlags[name]
+		switch {
+		case !coverage:
+			kept = append(kept, flags[i])
+		case takesValue && !hasValue:
+			i++
+		}
+	}
+	return kept
 }
 
 func readProblems(path string) (problems []Problem, ok bool) {

@@ -123,6 +123,7 @@ func cellProblem(m *export.Module, message string) (p Problem, ok bool) {
 			continue
 		}
 		p = Problem{CellRef: cell.CellRef, Cell: cell.Number, Message: found[3]}
+		p.Message += declaredElsewhere(m, cell.CellRef, p.Message)
 		p.Line, _ = strconv.Atoi(found[1])
 		col, _ := strconv.Atoi(found[2])
 		if lines := strings.Split(strings.ReplaceAll(cell.Source, "\r\n", "\n"), "\n"); p.Line >= 1 && p.Line <= len(lines) {

@@ -14,7 +14,7 @@ import (
 func vet(ctx context.Context, m *export.Module, tools *toolchain) ([]Problem, error) {
 	var problems []Problem
 	for _, cells := range flagGroups(m) {
-		args := slices.Concat([]string{"vet"}, baseFlags, cells[0].BuildFlags)
+		args := slices.Concat([]string{"vet"}, baseFlags, withoutCoverage(cells[0].BuildFlags))
 		for _, cell := range cells {
 			args = append(args, "./"+cell.Name)
 		}

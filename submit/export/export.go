@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"go/build"
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
 
 	"golang.org/x/mod/modfile"
 
+	"gonbatch/internal/gocell"
 	"gonbatch/internal/nbformat"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit/export/gomod"
@@ -49,9 +51,6 @@ func FromNotebook(nb *nbformat.Notebook, opt Options) (*Module, error) {
 	}
 	return e.finish()
 }
-
-// widgetsPackage has GoNB's buttons and sliders, which wait forever where there is no notebook.
-const widgetsPackage = "github.com/janpfeifer/gonb/gonbui/widgets"
 
 // exporter holds what one export gathers.
 type exporter struct {
@@ -107,7 +106,7 @@ func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
 	}
 	for _, cell := range e.cells {
 		if isCode(cell) {
-			e.module.Sources[cell.file] = CellSource{cell.ref, cell.Source}
+			e.module.Sources[cell.file] = CellSource{cell.ref, cell.Source, e.picks.leftOut(cell)}
 		}
 	}
 	return e, nil
@@ -138,7 +137,7 @@ func (e *exporter) newCell(cell *cellInfo, name string) rundir.Cell {
 	made := rundir.Cell{
 		Name: name, Number: cell.Number, ID: cell.ID, Test: e.session.isTest,
 		Args: slices.Clone(e.session.cellArgs), Env: maps.Clone(e.session.env), Dir: e.session.dir,
-		BuildFlags: slices.Clone(e.session.goFlags), MayFail: cell.HasTag(MayFailTag),
+		BuildFlags: slices.Clone(e.session.goFlags), MayFail: cell.HasTag(MayFailTag), Capture: e.session.capture.File,
 	}
 	made.Once = made.Test || slices.ContainsFunc(OnceTags, cell.HasTag)
 	return made
@@ -177,17 +176,19 @@ func (e *exporter) addMain(cell *cellInfo, name string, main *decl) error {
 		e.imports[imp.path] = true
 		if imp.site != nil {
 			e.module.ImportSites[imp.path] = Site{imp.site.cell.ref, imp.site.line}
-			if imp.path == widgetsPackage {
-				return imp.site.cell.errorf(imp.site.line, "GoNB's widgets wait for a person, and a job has none; tag the cells that use them notebook-only")
-			}
 		}
 	}
 	if !made.Once {
 		e.session.notes = append(e.session.notes, e.session.findings.ofProgram()...)
 	}
 	e.module.Files[made.Source()] = data
+	if logs(imports) && !e.script {
+		e.module.Files[path.Join(path.Dir(made.Source()), logFile(made))] = []byte(gocell.LogSource(true))
+	}
 	if script := made.Script(); script != "" {
-		e.module.Files[script] = cell.script(printable(cell.ref.String()), made.MayFail).Program(made.Name)
+		text := cell.script(printable(cell.ref.String()), made.MayFail)
+		text.Capture = e.session.capture
+		e.module.Files[script] = text.Program(made.Name)
 	}
 	e.module.Cells = append(e.module.Cells, made)
 	return e.embed(made, data)
@@ -222,10 +223,16 @@ func (e *exporter) finish() (*Module, error) {
 			return nil, err
 		}
 	}
+	if err := e.checkFrontEnd(); err != nil {
+		return nil, err
+	}
 	e.noteDeadEnds()
 	m.Notes = e.session.notes
 	slices.SortStableFunc(m.Notes, func(a, b Note) int { return cmp.Or(a.Number-b.Number, a.Line-b.Line) })
 	m.Warnings, m.Parameters, m.Flags = e.session.warnings, e.session.params.declared, e.session.flags
+	if at := e.session.addsFlags; at != nil && e.imports[trainerPackage] {
+		m.Flags = addFlags(placed(trainerFlags(m.SourceDir), *at), m.Flags)
+	}
 	return m, nil
 }
 

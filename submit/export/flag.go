@@ -66,6 +66,7 @@ func (p *cellParser) flagsIn(file *ast.File) {
 			if f, ok := readFlag(p.cell, call, func(from, to token.Pos) string { return p.chunk(from, to).text }); ok {
 				p.out.flags = append(p.out.flags, f)
 			}
+			p.out.addsFlags = p.out.addsFlags || isAddFlags(call)
 		}
 		return true
 	})

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gonbatch/internal/gocell"
+	"gonbatch/submit/export/script"
 )
 
 // played is a magic or a shell command in the cell that the session plays.
@@ -30,6 +31,7 @@ var handlers = map[string]func(*session, played) error{
 	gocell.Test:          (*session).test,
 	"%env":               (*session).setEnv,
 	"%cd":                (*session).changeDir,
+	"%capture":           (*session).captureOutput,
 	"%goflags":           (*session).setFlags,
 	gocell.Reset:         (*session).reset,
 	"%rm":                (*session).forget,
@@ -106,6 +108,16 @@ func (s *session) changeDir(m played) error {
 		s.dir = path.Join(s.dir, args[0])
 	}
 	return nil
+}
+
+// captureOutput is %capture, for the cell's program.
+func (s *session) captureOutput(m played) error {
+	file, add, err := m.file()
+	s.capture = script.Capture{File: file, Append: add}
+	if err == nil && m.code.FirstGo() < 0 && !m.code.Has(gocell.Exec) && !m.code.Has(gocell.Test) {
+		s.warn(m.cell, m.Line, "the cell has no program whose output could be captured: no file is written")
+	}
+	return err
 }
 
 // setFlags is %goflags. Without arguments it prints the flags, which nobody sees.

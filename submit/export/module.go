@@ -48,6 +48,8 @@ type Site struct {
 type CellSource struct {
 	CellRef
 	Source string
+	// LeftOut is set if a tag leaves the cell out of the job.
+	LeftOut bool
 }
 
 // Programs are the cells that are compiled.

@@ -23,7 +23,9 @@ type cellDecls struct {
 	decls   []*decl
 	main    *decl
 	flags   []Flag
-	notes   []Note
+	// addsFlags is set if the cell calls AddFlags, as trainer's Config has it.
+	addsFlags bool
+	notes     []Note
 	// findings are further notes, which count whether the cell has a main or not.
 	findings []Note
 	// end is set if the main can't end without an error.

@@ -2,7 +2,6 @@ package export
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"go/format"
 	"slices"
@@ -44,18 +43,20 @@ func (p program) render(names *gomod.Names) ([]byte, []importLine, error) {
 	if err != nil {
 		return nil, nil, p.cell.errorf(0, "the imports cannot be formatted: %v", err)
 	}
-	return append(append(head, p.logPlaces(imports)...), body...), imports, nil
+	return append(head, body...), imports, nil
 }
 
-// logPlaces makes the lines of package log say from which cell and line they are, unless the
-// notebook's own init or main sets other flags.
-func (p program) logPlaces(imports []importLine) string {
-	i := slices.IndexFunc(imports, func(l importLine) bool { return l.path == "log" && l.name != "_" && l.name != "." })
-	if i < 0 || p.script {
-		return ""
+// logs reports whether a program uses package log.
+func logs(imports []importLine) bool {
+	return slices.ContainsFunc(imports, func(l importLine) bool { return l.path == "log" && l.name != "_" && l.name != "." })
+}
+
+// logFile is the name of gocell's file for package log: of tests, the program has nothing else.
+func logFile(cell rundir.Cell) string {
+	if cell.Test {
+		return strings.TrimSuffix(gocell.LogFile, ".go") + "_test.go"
 	}
-	name := cmp.Or(imports[i].name, "log")
-	return fmt.Sprintf("\n// What is logged names the cell.\nfunc init() { %[1]s.SetFlags(%[1]s.LstdFlags | %[1]s.Lshortfile) }\n", name)
+	return gocell.LogFile
 }
 
 // body is everything below the imports. ordered is set if it has the notebook's order, with the

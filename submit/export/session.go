@@ -5,6 +5,7 @@ import (
 
 	"gonbatch/internal/gocell"
 	"gonbatch/submit/export/gomod"
+	"gonbatch/submit/export/script"
 )
 
 // session plays the kernel that runs the cells one after the other: it remembers what GoNB would.
@@ -29,11 +30,15 @@ type session struct {
 	// isTest is set if the program of the cell that ran last runs tests; mayFail if the commands
 	// of the cell that runs may fail.
 	isTest, mayFail bool
+	// capture is the %capture of the cell that ran last.
+	capture script.Capture
 	// testLine is the line of the %test that was found last.
 	testLine int
 	flags    []Flag
-	notes    []Note
-	findings findings
+	// addsFlags is the cell that calls AddFlags, as trainer's Config has it.
+	addsFlags *CellRef
+	notes     []Note
+	findings  findings
 	// end is that of the main that was found last.
 	end *deadEnd
 }
@@ -55,7 +60,7 @@ func (s *session) run(cell *cellInfo) (main *decl, err error) {
 	s.sources = append(s.sources, source)
 	code := gocell.Parse(source)
 	s.mayFail = cell.HasTag(MayFailTag) || code.Has(gocell.AllowFail)
-	s.isTest = code.Has(gocell.Test)
+	s.isTest, s.capture = code.Has(gocell.Test), script.Capture{}
 	if code.Program != nil {
 		return nil, s.magic(cell, code, *code.Program)
 	}
@@ -84,6 +89,9 @@ func (s *session) run(cell *cellInfo) (main *decl, err error) {
 	s.decls.add(decls)
 	s.addKept(cell, decls.main)
 	s.flags, s.end = addFlags(s.flags, decls.flags), decls.end
+	if decls.addsFlags {
+		s.addsFlags = &cell.ref
+	}
 	s.notes = append(s.notes, decls.findings...)
 	if decls.main == nil {
 		s.notes = append(s.notes, decls.notes...)

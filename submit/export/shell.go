@@ -63,15 +63,23 @@ func (s *session) script(m played) error {
 
 // writeFile is %%writefile.
 func (s *session) writeFile(m played) error {
+	file, add, err := m.file()
+	if err != nil {
+		return err
+	}
+	return s.queue(m, script.WriteTo(file, add, m.body()))
+}
+
+// file reads the arguments [-a] FILE.
+func (m played) file() (name string, add bool, err error) {
 	args := m.Args()
-	add := len(args) > 1 && args[0] == "-a"
-	if add {
+	if add = len(args) > 1 && args[0] == "-a"; add {
 		args = args[1:]
 	}
 	if len(args) != 1 || args[0] == "" {
-		return m.errorf("%%%%writefile takes one file: %%%%writefile [-a] FILE; quote a name that has spaces")
+		return "", false, m.errorf("%s takes one file: %s [-a] FILE; quote a name that has spaces", m.Name(), m.Name())
 	}
-	return s.queue(m, script.WriteTo(args[0], add, m.body()))
+	return args[0], add, nil
 }
 
 // body is the cell without its first line; every line of it ends in a newline.

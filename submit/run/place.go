@@ -1,6 +1,9 @@
 package run
 
 import (
+	"cmp"
+	"strings"
+
 	"gonbatch/internal/nbformat"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
@@ -8,25 +11,49 @@ import (
 )
 
 // Locate adds to an error the place in the notebook where a rank failed: the first that the trace
-// of a failure names, else the last one in the lines. It stays "" where they name none, or the
-// notebook cannot be read.
+// of a failure names, else the last one in the lines. If the main cell called that from another
+// line, Locate adds this too. The place stays "" where the lines name none, or the notebook cannot
+// be read.
 func Locate(e *submit.JobError) {
-	at := ""
-	for i, line := range e.Trace {
-		found := export.Positions(line)
+	first, last := failurePlaces(e.Trace)
+	e.Place = describePlace(e.Job.Dir, first)
+	if caller := describePlace(e.Job.Dir, last); first != last && caller != "" {
+		e.Place += "\ncalled from " + caller
+	}
+}
+
+// failurePlaces are the first place of a failure's trace, and the last one of the goroutine that
+// failed.
+func failurePlaces(trace []string) (first, last string) {
+	for i, line := range trace {
 		if submit.IsGoFailure(line) {
-			for _, frame := range e.Trace[i:] {
-				if places := export.Positions(frame); len(places) > 0 {
-					e.Place = describePlace(e.Job.Dir, places[0])
-					return
-				}
+			if first, last = tracePlaces(trace[i:]); first != "" {
+				return first, last
 			}
 		}
-		if len(found) > 0 {
-			at = found[len(found)-1]
+		if found := export.Positions(line); len(found) > 0 {
+			last = found[len(found)-1]
+			if !strings.HasPrefix(line, "\t") || first == "" {
+				first = last // A log.Fatal's line is followed by those that led to it.
+			}
 		}
 	}
-	e.Place = describePlace(e.Job.Dir, at)
+	return first, last
+}
+
+// tracePlaces are the first and the last place in a trace up to the end of its first goroutine.
+func tracePlaces(trace []string) (first, last string) {
+	inGoroutine := false
+	for _, line := range trace {
+		if inGoroutine && line == "" {
+			break
+		}
+		inGoroutine = inGoroutine || strings.HasPrefix(line, "goroutine ")
+		if found := export.Positions(line); len(found) > 0 {
+			first, last = cmp.Or(first, found[0]), found[len(found)-1]
+		}
+	}
+	return first, last
 }
 
 func describePlace(dir rundir.Dir, at string) string {

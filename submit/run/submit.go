@@ -105,8 +105,42 @@ func (rs *Runs) preview(ctx context.Context, req Request, preview bool) (m *expo
 	if asked, err = rs.complete(req, m); err != nil {
 		return m, asked, decided, err
 	}
+	if err := rs.checkArgs(m, asked); err != nil {
+		return m, asked, decided, err
+	}
+	if asked.Tasks() > 1 {
+		rs.warnUndistributed(m, asked.Tasks())
+	}
 	decided, err = req.Scheduler.Prepare(ctx, asked, preview)
 	return m, asked, decided, err
+}
+
+// checkArgs refuses arguments that a program would not accept, which it would only say on the
+// cluster. It warns of those that the program may accept after all. A cell's own arguments, by
+// themselves, end as they do in the notebook.
+func (rs *Runs) checkArgs(m *export.Module, spec submit.JobSpec) error {
+	for _, cell := range m.Programs() {
+		if len(spec.Args) == 0 || !cell.TakesArgs() {
+			continue
+		}
+		problem, sure := m.ArgsProblem(cell, spec.CellArgs(cell))
+		switch {
+		case problem == "":
+		case sure:
+			return submit.Usagef("%s, cell %d (%s): %s", m.Notebook, cell.Number, cell.Name, problem)
+		default:
+			rs.Warn("%s, cell %d (%s): %s", m.Notebook, cell.Number, cell.Name, problem)
+		}
+	}
+	return nil
+}
+
+// warnUndistributed warns of programs of which every rank does all of the work.
+func (rs *Runs) warnUndistributed(m *export.Module, ranks int) {
+	for _, cell := range m.Undistributed() {
+		rs.Warn("%s, cell %d: uses GoMLX without package gonbatch/distributed, so each of the %d ranks computes everything by itself; "+
+			"train with package trainer or distributed, or run it once: tag the cell %s", m.Notebook, cell.Number, ranks, export.OnceTags[0])
+	}
 }
 
 // complete fills in what follows from the notebook, with a run directory that is only an example.

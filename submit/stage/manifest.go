@@ -31,6 +31,8 @@ func (p Prepared) Manifest(ctx context.Context, shell submit.Shell, spec submit.
 		SourcesSHA256: hashSources(p.Module),
 		Cells:         cells,
 		CommandLine:   shell.CommandLine,
+		Parameters:    p.Module.ParameterValues(p.Notebook.Parameters),
+		Flags:         p.Module.FlagValues(spec.Args),
 		Versions:      versionsOf(p.Module, p.build.GoVersion),
 		Created:       shell.Now(),
 		ReusedFrom:    p.Reuse.run(),

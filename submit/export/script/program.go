@@ -2,37 +2,84 @@ package script
 
 import (
 	"fmt"
+	"strings"
 
 	"al.essio.dev/pkg/shellescape"
+
+	"gonbatch/internal/cluster"
 )
 
-// passSignals starts a program that may fail, hands on the signals that ask it to save and stop,
-// and waits for its end.
-const passSignals = `child= passed=
-for signal in INT TERM USR1 USR2; do
-  trap "passed=$signal; [ -z \"\$child\" ] || kill -$signal \$child 2> /dev/null" "$signal"
+// passSignals starts a program, hands on the signals that ask it to save and stop, and waits for
+// its end.
+const passSignals = `gonbatch_child= gonbatch_passed=
+for gonbatch_signal in INT TERM USR1 USR2; do
+  trap "gonbatch_passed=$gonbatch_signal; [ -z \"\$gonbatch_child\" ] || kill -$gonbatch_signal \$gonbatch_child 2> /dev/null" "$gonbatch_signal"
 done
 %s "$@" <&0 &
-child=$!
-[ -z "$passed" ] || kill -"$passed" "$child" 2> /dev/null
-passed=
-wait "$child"
+gonbatch_child=$!
+[ -z "$gonbatch_passed" ] || kill -"$gonbatch_passed" "$gonbatch_child" 2> /dev/null
+gonbatch_passed=
+wait "$gonbatch_child"
 code=$?
-while [ -n "$passed" ]; do # A signal ended the waiting, not the program; bash knows the code of one that has ended since.
-  passed=
-  wait "$child"
+while [ -n "$gonbatch_passed" ]; do # A signal ended the waiting, not the program; bash knows the code of one that has ended since.
+  gonbatch_passed=
+  wait "$gonbatch_child"
   code=$?
 done
-# 75 is "start me again", and what a signal ended was ended on purpose: neither is a failure of the cell.
-[ "$code" -ne 75 ] && [ "$code" -ne 130 ] && [ "$code" -ne 143 ] || exit "$code"
 `
 
-// Program returns the script that starts the program of a cell which runs once or may fail. The
-// program lies beside it.
+// endOnPurpose ends a script as a program that may not count as failed: 75 is "start me again", and
+// what a signal ended was ended on purpose.
+const endOnPurpose = `[ "$code" -ne 75 ] && [ "$code" -ne 130 ] && [ "$code" -ne 143 ] || exit "$code"
+`
+
+// Program returns the script that starts the program of a cell which runs once, may fail or has its
+// output captured. The program lies beside it.
 func (s Script) Program(name string) []byte {
 	program := `"$(dirname "$0")"/` + shellescape.Quote(name)
-	if !s.MayFail {
-		return []byte(s.head() + "exec " + program + " \"$@\"\n")
+	switch {
+	case s.Capture.File != "" && s.MayFail:
+		return []byte(s.head() + s.Capture.around(program) + endOnPurpose + s.end())
+	case s.Capture.File != "":
+		return []byte(s.head() + s.Capture.around(program) + "exit \"$code\"\n")
+	case s.MayFail:
+		return []byte(s.head() + fmt.Sprintf(passSignals, program) + endOnPurpose + s.end())
 	}
-	return []byte(s.head() + fmt.Sprintf(passSignals, program) + s.end())
+	return []byte(s.head() + "exec " + program + " \"$@\"\n")
+}
+
+// Capture is a file that gets a copy of what the program of rank 0 prints; without a name there is
+// none.
+type Capture struct {
+	File string
+	// Append keeps what the file has.
+	Append bool
+}
+
+// copying has rank 0's streams 3 and 4 go to the file too. Signals are for the program: the copies
+// end with it.
+const copying = `
+exec 3>&1 4>&2
+gonbatch_copies=()
+gonbatch_copy() { trap '' INT TERM USR1 USR2; exec tee -a -- FILE; }
+case $(rank) in '' | 0)
+  : OPEN FILE || exit
+  exec 3> >(gonbatch_copy) && gonbatch_copies+=($!)
+  exec 4> >(gonbatch_copy >&2) && gonbatch_copies+=($!)
+esac
+`
+
+// copied waits until the file has everything.
+const copied = `exec 3>&- 4>&-
+[ -z "${gonbatch_copies[*]}" ] || wait "${gonbatch_copies[@]}"
+`
+
+// around are the lines that run a program to its end, with its output copied.
+func (c Capture) around(program string) string {
+	open := ">"
+	if c.Append {
+		open = ">>"
+	}
+	files := strings.NewReplacer("FILE", filePath(c.File), "OPEN", open)
+	return cluster.Shell() + files.Replace(copying) + fmt.Sprintf(passSignals, program+" >&3 2>&4 3>&- 4>&-") + copied
 }

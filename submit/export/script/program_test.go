@@ -14,30 +14,48 @@ func TestProgram(t *testing.T) {
 		mayFail       bool
 		code          int
 		output        string
+		// capture is a file to capture into, add to append to it, captured what it has then.
+		capture  string
+		add      bool
+		captured string
+		env      []string
 	}{
-		{"ends well", "exit 0", true, 0, ""},
-		{"gets its arguments", `printf '<%s>' "$@"`, false, 0, "<a b><$c>"},
-		{"reads its input", "cat", true, 0, "input"},
-		{"fails", "exit 3", false, 3, ""},
-		{"may fail", "exit 3", true, 0, "gonbatch: n.ipynb, cell 2 may fail: it ended with exit code 3\n"},
-		{"wants to be started again", "exit 75", true, 75, ""},
-		{"was told to stop", "trap 'echo saved; exit 75' USR1; kill -USR1 $PPID; while :; do sleep 0.05; done", true, 75, "saved\n"},
-		{"was cancelled", "kill -TERM $PPID; while :; do sleep 0.05; done", true, 143, ""},
+		{name: "ends well", program: "exit 0", mayFail: true},
+		{name: "gets its arguments", program: `printf '<%s>' "$@"`, mayFail: false, code: 0, output: "<a b><$c>"},
+		{name: "reads its input", program: "cat", mayFail: true, code: 0, output: "input"},
+		{name: "fails", program: "exit 3", mayFail: false, code: 3, output: ""},
+		{name: "may fail", program: "exit 3", mayFail: true, code: 0, output: "gonbatch: n.ipynb, cell 2 may fail: it ended with exit code 3\n"},
+		{name: "wants to be started again", program: "exit 75", mayFail: true, code: 75, output: ""},
+		{name: "was told to stop", program: "trap 'echo saved; exit 75' USR1; kill -USR1 $PPID; while :; do sleep 0.05; done", mayFail: true, code: 75, output: "saved\n"},
+		{name: "was cancelled", program: "kill -TERM $PPID; while :; do sleep 0.05; done", mayFail: true, code: 143, output: ""},
+		{name: "is captured", program: "echo out; sleep 0.1; echo err >&2; exit 3", code: 3, output: "out\nerr\n", capture: "a b.txt", captured: "out\nerr\n"},
+		{name: "is added", program: "cat", output: "input", capture: "old.txt", add: true, captured: "before\ninput"},
+		{name: "is written again", program: "cat", output: "input", capture: "old.txt", captured: "input"},
+		{name: "is captured, and may fail", program: "exit 3", mayFail: true, output: "gonbatch: n.ipynb, cell 2 may fail: it ended with exit code 3\n", capture: "c"},
+		{
+			name: "is captured until it has saved", program: "trap 'echo saved; exit 75' USR1; kill -USR1 $PPID; while :; do sleep 0.05; done",
+			code: 75, output: "saved\n", capture: "c", captured: "saved\n",
+		},
+		{name: "is another rank", program: "echo rank $RANK", output: "rank 1\n", capture: "old.txt", captured: "before\n", env: []string{"RANK=1", "WORLD_SIZE=2", "TORCHELASTIC_RUN_ID=x"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
-			script := Script{Notebook: "n.ipynb", Place: "n.ipynb, cell 2", MayFail: tt.mayFail}.Program("train")
-			for name, text := range map[string]string{"train": "#!/bin/bash\n" + tt.program + "\n", "train.sh": string(script)} {
+			script := Script{Capture: Capture{tt.capture, tt.add}, Notebook: "n.ipynb", Place: "n.ipynb, cell 2", MayFail: tt.mayFail}.Program("train")
+			for name, text := range map[string]string{"train": "#!/bin/bash\n" + tt.program + "\n", "train.sh": string(script), "old.txt": "before\n"} {
 				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
 					t.Fatal(err)
 				}
 			}
 			cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "train.sh"), "a b", "$c")
+			cmd.Dir, cmd.Env = dir, append(os.Environ(), tt.env...)
 			cmd.Stdin = strings.NewReader("input")
 			out, _ := cmd.CombinedOutput()
 			if code := cmd.ProcessState.ExitCode(); code != tt.code || string(out) != tt.output {
 				t.Errorf("exit code %d, output %q; want %d, %q", code, out, tt.code, tt.output)
+			}
+			if text, err := os.ReadFile(filepath.Join(dir, tt.capture)); tt.capture != "" && (err != nil || string(text) != tt.captured) {
+				t.Errorf("captured %q, %v; want %q", text, err, tt.captured)
 			}
 		})
 	}

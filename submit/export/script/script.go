@@ -1,6 +1,6 @@
 // Package script writes the bash scripts of a job's cells: a shell command of the notebook, or the
-// start of a program that runs once or may fail. The notebook's text is quoted: none of it is read
-// as shell code that is not a command.
+// start of a program that runs once, may fail or has its output captured. The notebook's text is
+// quoted: none of it is read as shell code that is not a command.
 //
 //	s := script.Script{Notebook: "n.ipynb", Place: "n.ipynb, cell 3, line 1: !make"}
 //	text := s.Command(script.Line("make"))
@@ -20,6 +20,8 @@ type Script struct {
 	Notebook, Place string
 	// MayFail lets the job continue after a failure.
 	MayFail bool
+	// Capture gets a copy of a program's output.
+	Capture Capture
 }
 
 const (

@@ -1,0 +1,23 @@
+package gocell
+
+import (
+	_ "embed" // for the Go file
+	"strings"
+)
+
+//go:embed log.go.tmpl
+var logSource string
+
+// LogFile is the name of the file that LogSource is for.
+const LogFile = "gonbatch__log.go"
+
+// LogSource is a Go file of a program that uses package log: a log.Fatal in a helper names the
+// lines that called the helper. With places, every line that is logged names its own place, unless
+// the program sets other flags.
+func LogSource(places bool) string {
+	flags := ""
+	if places {
+		flags = "\n\tgonbatch__log.SetFlags(gonbatch__log.LstdFlags | gonbatch__log.Lshortfile) // A line names its cell."
+	}
+	return strings.Replace(logSource, "{{flags}}", flags, 1)
+}

@@ -1,0 +1,28 @@
+package relay
+
+import (
+	"fmt"
+
+	"gonbatch/internal/gocell"
+)
+
+// declaredElsewhere says which cell declares what a message of the compiler calls undefined: one
+// that failed, or one of the saved notebook that has not run. It is "" if none is known.
+func (e *execution) declaredElsewhere(message string) string {
+	key := gocell.Undefined(message)
+	if key == "" {
+		return ""
+	}
+	for _, cell := range e.relay.executed {
+		if !cell.succeeded && cell.count != e.count && gocell.Declares(cell.code, key) {
+			return fmt.Sprintf("; cell [%d] declares it, but failed: correct it and run it again", cell.count)
+		}
+	}
+	if e.relay.opts.Magics == nil {
+		return ""
+	}
+	if number := e.relay.opts.Magics.Declaring(key); number > 0 {
+		return fmt.Sprintf("; cell %d of the notebook declares it: run that cell first", number)
+	}
+	return ""
+}

@@ -1,0 +1,31 @@
+package build
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"gonbatch/internal/gocell"
+	"gonbatch/submit/export"
+)
+
+// declaredElsewhere says which cell declares what a message calls undefined: one after the main
+// cell, or one that is not part of the job. It is "" if none does.
+func declaredElsewhere(m *export.Module, at export.CellRef, message string) string {
+	key := gocell.Undefined(message)
+	if key == "" {
+		return ""
+	}
+	cells := slices.SortedFunc(maps.Values(m.Sources), func(a, b export.CellSource) int { return cmp.Compare(a.Number, b.Number) })
+	for _, cell := range cells {
+		switch {
+		case !cell.LeftOut && cell.Number <= at.Number || !gocell.Declares(cell.Source, key):
+		case cell.LeftOut:
+			return fmt.Sprintf("; cell %d declares it, but its tag leaves that cell out of the job", cell.Number)
+		default:
+			return fmt.Sprintf("; cell %d declares it, after the main cell that needs it: move that cell above the main cell", cell.Number)
+		}
+	}
+	return ""
+}
