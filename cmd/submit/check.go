@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 
 	"gonbatch/submit"
@@ -29,10 +31,10 @@ func newCheckCommand(a *app) *cobra.Command {
 			return err
 		}
 		check, err := nb.Check(ctx, a.Shell)
-		if err != nil {
+		if check.Notebook == "" {
 			return err
 		}
-		return report.Write(a.Out, *asJSON, check)
+		return errors.Join(report.Write(a.Out, *asJSON, check), err)
 	}
 	opts.addFlags(cmd.Flags(), "check")
 	return cmd

@@ -16,6 +16,9 @@ import (
 func (n Notebook) WriteModule(ctx context.Context, shell submit.Shell, folder string) (report.Export, error) {
 	exported := report.Export{Version: report.Version, Folder: folder}
 	module, err := n.Export(ctx, shell)
+	if err == nil {
+		module, err = n.resolve(ctx, shell, module)
+	}
 	if err != nil {
 		return exported, err
 	}
@@ -33,6 +36,9 @@ func (n Notebook) WriteModule(ctx context.Context, shell submit.Shell, folder st
 func (n Notebook) WriteScript(ctx context.Context, shell submit.Shell, file string) error {
 	n.Script = true
 	module, err := n.Export(ctx, shell)
+	if err == nil {
+		module, err = n.resolve(ctx, shell, module)
+	}
 	if err != nil {
 		return err
 	}

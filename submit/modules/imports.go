@@ -1,0 +1,69 @@
+package modules
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+	"strconv"
+
+	"golang.org/x/tools/imports"
+
+	"gonbatch/internal/gocell"
+)
+
+// findImports runs goimports on the programs that lack imports. It reports whether it found some.
+func (r *resolver) findImports() (found bool, err error) {
+	for _, step := range r.module.Programs() {
+		open := r.module.Open[step.Name]
+		if len(open) == 0 {
+			continue
+		}
+		source := r.module.Files[step.Source()]
+		fixed, err := imports.Process(r.file(step.Source()), source, nil)
+		if err != nil {
+			continue // The compiler says more, and names the cell.
+		}
+		for name, path := range newImports(source, fixed) {
+			if slices.Contains(open, name) {
+				addImport(r.imports, step.Name, name, path)
+				found = true
+			}
+		}
+	}
+	return found, nil
+}
+
+// newImports are the imports, by name, that a program has and an earlier one lacks.
+func newImports(before, after []byte) map[string]string {
+	had, all := importsIn(before), map[string]string{}
+	for path, name := range importsIn(after) {
+		if _, ok := had[path]; !ok {
+			all[name] = path
+		}
+	}
+	return all
+}
+
+// importsIn are the names of a program's imports, by path.
+func importsIn(source []byte) map[string]string {
+	file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.ImportsOnly)
+	if err != nil {
+		return nil
+	}
+	all := map[string]string{}
+	for _, spec := range file.Imports {
+		if path, err := strconv.Unquote(spec.Path.Value); err == nil {
+			all[path] = nameOf(spec, path)
+		}
+	}
+	return all
+}
+
+// nameOf is the name of an import. goimports writes those that the path doesn't tell.
+func nameOf(spec *ast.ImportSpec, path string) string {
+	if spec.Name != nil {
+		return spec.Name.Name
+	}
+	return gocell.AssumedName(path)
+}
