@@ -48,7 +48,7 @@ func Read(path string) (_ *Snapshot, err error) {
 
 func readFile(c *folder.Checkpoint, name string) (all map[string]*tensors.Tensor, err error) {
 	err = c.Read(name, func(r io.Reader, size int64) error {
-		all, err = readTensors(r, size)
+		all, _, err = ReadTensors(r, size)
 		return err
 	})
 	return all, err

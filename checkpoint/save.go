@@ -82,7 +82,7 @@ func (s *Snapshot) files() ([]file, error) {
 		if part.name == ranksFile && len(part.tensors) == 0 {
 			continue
 		}
-		write, err := tensorFile(part.tensors, map[string]string{"framework": "gomlx", "step": strconv.FormatInt(s.Step, 10)})
+		write, err := TensorFile(part.tensors, map[string]string{"framework": "gomlx", "step": strconv.FormatInt(s.Step, 10)})
 		if err != nil {
 			return nil, err
 		}

@@ -17,8 +17,9 @@ import (
 func fileName(path string) string     { return strings.TrimPrefix(path, model.ScopeSeparator) }
 func variablePath(name string) string { return model.ScopeSeparator + name }
 
-// tensorFile writes tensors, named by variable paths, as a safetensors file.
-func tensorFile(all map[string]*tensors.Tensor, metadata map[string]string) (func(io.Writer) error, error) {
+// TensorFile prepares a safetensors file of tensors, which are named by variable paths
+// ("/dense/weights"). The function that it returns writes the file.
+func TensorFile(all map[string]*tensors.Tensor, metadata map[string]string) (func(io.Writer) error, error) {
 	var entries []safetensors.Tensor
 	for path, t := range all {
 		entry, err := fileType(path, t.Shape())
@@ -56,25 +57,26 @@ func writeTensor(w io.Writer, t *tensors.Tensor) error {
 	return writeErr
 }
 
-// readTensors reads a safetensors file from its beginning.
-func readTensors(r io.Reader, size int64) (map[string]*tensors.Tensor, error) {
+// ReadTensors reads a safetensors file of size bytes from its beginning: the tensors by variable
+// path, and the metadata.
+func ReadTensors(r io.Reader, size int64) (all map[string]*tensors.Tensor, metadata map[string]string, err error) {
 	header, err := safetensors.ReadHeader(r, size)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	all := map[string]*tensors.Tensor{}
+	all = map[string]*tensors.Tensor{}
 	for _, entry := range header.Tensors {
 		dtype, ok := fromFile[entry.DType]
 		if !ok {
-			return nil, fmt.Errorf("%s has type %s, which GoMLX doesn't have", entry.Name, entry.DType)
+			return nil, nil, fmt.Errorf("%s has type %s, which GoMLX doesn't have", entry.Name, entry.DType)
 		}
 		t := tensors.FromShape(shapes.Make(dtype, entry.Shape...))
 		if err := readTensor(r, t); err != nil {
-			return nil, fmt.Errorf("%s: %w", entry.Name, err)
+			return nil, nil, fmt.Errorf("%s: %w", entry.Name, err)
 		}
 		all[variablePath(entry.Name)] = t
 	}
-	return all, nil
+	return all, header.Metadata, nil
 }
 
 func readTensor(r io.Reader, t *tensors.Tensor) error {

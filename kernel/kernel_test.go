@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,6 +83,21 @@ func TestNotebook(t *testing.T) {
 		left, err := filepath.Glob(filepath.Join(tmp, "gonbatch-kernel-*"))
 		return err == nil && len(left) == 0
 	})
+}
+
+// TestKeptModel: a model and a tensor of one cell are there in later ones.
+func TestKeptModel(t *testing.T) {
+	result := execute(t, "testdata/keptmodel.ipynb")
+	if result.Error != "" || len(result.Outputs) != 5 {
+		t.Fatalf("%s\n%q\n%s", result.Error, result.Outputs, result.Log)
+	}
+	made := result.Outputs[1]
+	if !strings.HasPrefix(made, "[[") || result.Outputs[3] != made+made {
+		t.Errorf("one cell predicted %q, a later one %q", made, result.Outputs[3])
+	}
+	if want := regexp.MustCompile(`^kept: last \(\d+ bytes\), weights \(\d+ bytes\)\n$`); !want.MatchString(result.Outputs[4]) {
+		t.Errorf("%%keep put out %q", result.Outputs[4])
+	}
 }
 
 // TestFailingCell: a cell that does not compile fails the notebook with the compiler's own message

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"context"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -119,27 +120,72 @@ func (s *session) workDir() string {
 	return dir
 }
 
+// interruption is the wish of a client to end the cell that runs.
+type interruption struct {
+	// reached are the processes that GoNB had started when they were interrupted. One that was
+	// about to end may have ended as if nothing were, and GoNB goes on to the cell's next step.
+	reached map[int]bool
+}
+
 // interrupt sends SIGINT to all that this process started and all that those started: GoNB, which
-// ends the cell, and the cell's whole tree. gopls works for later cells too and is left alone. It
-// reports whether GoNB had started something: between the steps of a cell it forgets an interrupt.
-func interrupt() (reached bool) {
-	for pid := range childrenOf("self") {
-		if nameOf(pid) == "gonb" && len(childrenOf(strconv.Itoa(pid))) > 0 {
-			reached = true
+// ends the cell, and the cell's whole tree. gopls works for later cells too and is left alone.
+// again does so with what GoNB has started since: between the steps of a cell it forgets an
+// interrupt. A process that is ending in its own way is not interrupted twice.
+func interrupt() (again func()) {
+	i := &interruption{reached: startedBy(gonbs())}
+	interruptBelow("self")
+	return i.again
+}
+
+func (i *interruption) again() {
+	parents := gonbs()
+	started := startedBy(parents)
+	fresh := false
+	for pid := range started {
+		if !i.reached[pid] {
+			fresh = true
+			interruptTree(pid)
 		}
 	}
-	interruptBelow("self")
-	return reached
+	i.reached = started
+	if !fresh {
+		return
+	}
+	for _, pid := range parents {
+		_ = syscall.Kill(pid, syscall.SIGINT)
+	}
+}
+
+// gonbs are the processes of GoNB that this one has started.
+func gonbs() (pids []int) {
+	for pid := range childrenOf("self") {
+		if nameOf(pid) == "gonb" {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func startedBy(parents []int) map[int]bool {
+	started := map[int]bool{}
+	for _, parent := range parents {
+		maps.Copy(started, childrenOf(strconv.Itoa(parent)))
+	}
+	return started
 }
 
 func interruptBelow(process string) {
 	for pid := range childrenOf(process) {
-		if name := nameOf(pid); name == "" || name == "gopls" {
-			continue
-		}
-		interruptBelow(strconv.Itoa(pid))
-		_ = syscall.Kill(pid, syscall.SIGINT)
+		interruptTree(pid)
 	}
+}
+
+func interruptTree(pid int) {
+	if name := nameOf(pid); name == "" || name == "gopls" {
+		return
+	}
+	interruptBelow(strconv.Itoa(pid))
+	_ = syscall.Kill(pid, syscall.SIGINT)
 }
 
 // nameOf is the name of a process's program; "" if it is gone.

@@ -26,8 +26,9 @@ func Stream(command []string, cellDir string) (code int, err error) {
 	if len(command) == 0 {
 		return 0, errors.New("kernel stream: want a command: the kernel calls this itself")
 	}
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT) // The kernel interrupts the command itself.
-	runtime.LockOSThread()                                 // Linux signals the child when the thread that started it ends.
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, syscall.SIGINT)
+	runtime.LockOSThread() // Linux signals the child when the thread that started it ends.
 	defer runtime.UnlockOSThread()
 	// GoNB kills a command that an interrupt does not end: then this process ends too, and with it
 	// the pipes for whose end GoNB waits.
@@ -55,6 +56,7 @@ func Stream(command []string, cellDir string) (code int, err error) {
 		fmt.Fprintln(os.Stderr, err)
 		return 127, nil
 	}
+	go passFirst(interrupts, cmd.Process)
 	copied.Wait()
 	err = cmd.Wait()
 	var exit *exec.ExitError
@@ -62,6 +64,19 @@ func Stream(command []string, cellDir string) (code int, err error) {
 		return 0, err
 	}
 	return endAs(cmd.ProcessState), nil
+}
+
+// startTime is how long after its start the kernel may not have seen a command.
+const startTime = 100 * time.Millisecond
+
+// passFirst passes an interrupt to a command that has just started. Later ones come from the
+// kernel, which interrupts each process that it sees.
+func passFirst(interrupts <-chan os.Signal, command *os.Process) {
+	select {
+	case <-interrupts:
+		_ = command.Signal(syscall.SIGINT)
+	case <-time.After(startTime):
+	}
 }
 
 // endAs ends this process by the signal that has ended another, or returns that one's exit code.

@@ -15,7 +15,7 @@ import (
 
 // warmImports are what notebooks import of gonbatch, GoMLX and what shows values.
 var warmImports = []string{
-	"gonbatch/display", "gonbatch/distributed", "gonbatch/kernel/keep", "gonbatch/models", "gonbatch/trainer",
+	"gonbatch/display", "gonbatch/distributed", "gonbatch/kernel/keep/gomlx", "gonbatch/models", "gonbatch/trainer",
 	"github.com/gomlx/go-xla/compute/xla", "github.com/gomlx/gomlx/core/graph", "github.com/gomlx/gomlx/ml/train",
 	"gonum.org/v1/plot/plotter", "github.com/janpfeifer/gonb/gonbui",
 }

@@ -24,8 +24,8 @@ type Data struct {
 	// OwnEnv is gonbatch's part of the environment of every cell, UserEnv the user's, sorted by
 	// name.
 	OwnEnv, UserEnv []rundir.Var
-	// Steps are the programs, in order.
-	Steps []Launch
+	// Cells are the programs, in order.
+	Cells []Launch
 	// RequeueCode is the exit code of a program that has saved and asks to be started again.
 	RequeueCode int
 	// Resume is the command that resumes the run.
@@ -34,7 +34,7 @@ type Data struct {
 
 // Launch is a cell of the job, and how srun starts it.
 type Launch struct {
-	rundir.Step
+	rundir.Cell
 	// Title is a line for the log.
 	Title string
 	// Env is the cell's own environment.
@@ -66,45 +66,45 @@ func NewData(spec submit.JobSpec) (Data, error) {
 		RequeueCode:   rundir.RequeueCode,
 		Resume:        submit.ResumeCommand(spec.RunDir),
 	}
-	for _, step := range spec.Steps {
-		data.Steps = append(data.Steps, newLaunch(spec, step))
+	for _, cell := range spec.Cells {
+		data.Cells = append(data.Cells, newLaunch(spec, cell))
 	}
 	return data, nil
 }
 
 // newLaunch says how srun starts a cell.
-func newLaunch(spec submit.JobSpec, step rundir.Step) Launch {
+func newLaunch(spec submit.JobSpec, cell rundir.Cell) Launch {
 	s := Launch{
-		Step:    step,
-		Env:     rundir.SortedVars(step.Env),
-		Srun:    srunOptions(spec, step),
-		Command: spec.Command(step),
+		Cell:    cell,
+		Env:     rundir.SortedVars(cell.Env),
+		Srun:    srunOptions(spec, cell),
+		Command: spec.Command(cell),
 	}
 	where := fmt.Sprintf("on %d ranks", spec.Tasks())
-	if step.Once {
+	if cell.Once {
 		where = "once, on the first node"
 	}
-	s.Title = fmt.Sprintf("%s %s: %s", StepTitle(step.Name), where, shellescape.QuoteCommand(append([]string{spec.RunDir.StepProgram(step)}, spec.StepArgs(step)...)))
+	s.Title = fmt.Sprintf("%s %s: %s", CellTitle(cell.Name), where, shellescape.QuoteCommand(append([]string{spec.RunDir.CellProgram(cell)}, spec.CellArgs(cell)...)))
 	return s
 }
 
-// StepTitle begins the line that the script writes to its log before a cell.
-func StepTitle(step string) string { return "gonbatch: cell " + step }
+// CellTitle begins the line that the script writes to its log before a cell.
+func CellTitle(cell string) string { return "gonbatch: cell " + cell }
 
 // exportAll gives the cells the script's environment, whatever "sbatch --export" gave the job.
 const exportAll = "--export=ALL"
 
-func srunOptions(spec submit.JobSpec, step rundir.Step) []string {
+func srunOptions(spec submit.JobSpec, cell rundir.Cell) []string {
 	options := append(rankOptions(spec), exportAll)
 	logs := rankLogs(spec.RunDir)
-	if step.Once {
+	if cell.Once {
 		options = []string{"--nodes=1", "--relative=0", "--ntasks=1", "--ntasks-per-node=1", "--mpi=none", "--input=none", exportAll}
 		logs = rundir.At(escapePattern(spec.RunDir.Path())).RankLog(0)
 	}
 	if spec.CPUsPerTask > 0 {
 		options = append(options, fmt.Sprintf("--cpus-per-task=%d", spec.CPUsPerTask))
 	}
-	if dir := cmp.Or(step.Dir, spec.WorkDir); dir != "" {
+	if dir := cmp.Or(cell.Dir, spec.WorkDir); dir != "" {
 		options = append(options, "--chdir="+dir)
 	}
 	return append(options, "--open-mode=append", "--output="+logs)

@@ -66,7 +66,7 @@ func TestRandomEnvironments(t *testing.T) {
 	}
 }
 
-// ranEnvironment is what a step's program gets.
+// ranEnvironment is what a cell's program gets.
 func ranEnvironment(t *testing.T, spec submit.JobSpec) map[string]string {
 	t.Helper()
 	s := &start{dir: t.TempDir(), spec: spec, programs: map[string]string{"train": printEnvironment}}

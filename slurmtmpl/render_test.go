@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "write the golden files again")
 const hostile = `-x 'q' "d" $(touch pwned) ` + "`id`" + ` \ # %j ; é网`
 
 func minimal() submit.JobSpec {
-	return submit.JobSpec{Name: "mnist", Nodes: 2, TasksPerNode: 1, RunDir: rundir.At("/runs/mnist-1"), Steps: []rundir.Step{{Name: "train"}}}
+	return submit.JobSpec{Name: "mnist", Nodes: 2, TasksPerNode: 1, RunDir: rundir.At("/runs/mnist-1"), Cells: []rundir.Cell{{Name: "train"}}}
 }
 
 func full() submit.JobSpec {
@@ -35,7 +35,7 @@ func full() submit.JobSpec {
 		Modules: []string{"openmpi/4.1", "cuda"}, Setup: []string{"ulimit -l unlimited", "source env.sh"},
 		Directives: []string{"--mail-type=END", "--exclusive", "--comment=two words"},
 		MPI:        "pmix", MPILibrary: "libmpi.so.40", Platform: "cpu", Devices: "all",
-		Steps: []rundir.Step{
+		Cells: []rundir.Cell{
 			{Name: "prepare", Args: []string{"-size", "3"}, Env: map[string]string{"STEP_ONLY": "1"}, Dir: "/data"},
 			{Name: "shell-7", Shell: true, Once: true, Dir: "/data"},
 			{Name: "train"},
@@ -49,7 +49,7 @@ func full() submit.JobSpec {
 func recorded() submit.JobSpec {
 	spec := minimal()
 	spec.Record, spec.RunDir = true, rundir.At("/runs/it's $(x)")
-	spec.Steps = append(spec.Steps, rundir.Step{Name: "shell-7", Shell: true, Once: true})
+	spec.Cells = append(spec.Cells, rundir.Cell{Name: "shell-7", Shell: true, Once: true})
 	return spec
 }
 
@@ -58,7 +58,7 @@ func hostileSpec() submit.JobSpec {
 		Name: hostile, Nodes: 1, TasksPerNode: 1, Partition: hostile, Account: hostile, QOS: hostile, Constraint: hostile,
 		Env: map[string]string{"V": hostile + "\nsecond line"}, Setup: []string{"echo \"open quote", "true # comment"},
 		Directives: []string{"--comment=" + hostile}, MPILibrary: hostile,
-		Steps:  []rundir.Step{{Name: "main", Args: []string{hostile}, Env: map[string]string{"W": hostile}}},
+		Cells:  []rundir.Cell{{Name: "main", Args: []string{hostile}, Env: map[string]string{"W": hostile}}},
 		Args:   []string{"", "-n", "two\nlines", ":"},
 		RunDir: rundir.At(`/runs/a 'b' "c" $(d) %j é#`), WorkDir: "/work dir/" + hostile, DataDir: "/data/" + hostile,
 	}
@@ -128,7 +128,7 @@ func TestRenderRefuses(t *testing.T) {
 func TestOwnTemplate(t *testing.T) {
 	spec := minimal()
 	spec.Template = filepath.Join(t.TempDir(), "t")
-	if err := os.WriteFile(spec.Template, []byte("#!/bin/zsh\n{{range .Steps}}run {{quote .Name}}{{end}}\n"), 0o644); err != nil {
+	if err := os.WriteFile(spec.Template, []byte("#!/bin/zsh\n{{range .Cells}}run {{quote .Name}}{{end}}\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := Render(spec); err != nil || string(got) != "#!/bin/zsh\nrun train\n" {
@@ -213,21 +213,21 @@ func TestScriptEndsAtTheFirstFailure(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		setup []string
-		steps []string
+		cells []string
 		ran   []string
 		code  int
 	}{
-		{name: "step", steps: []string{"one", "fails", "three"}, ran: []string{"one", "fails"}, code: 7},
-		{name: "setup", setup: []string{"(exit 3)"}, steps: []string{"one"}, code: 3},
-		{name: "setup that is not shell", setup: []string{`echo "open`}, steps: []string{"one"}, code: 2},
-		{name: "all well", setup: []string{"false; true"}, steps: []string{"one", "two"}, ran: []string{"one", "two"}},
+		{name: "cell", cells: []string{"one", "fails", "three"}, ran: []string{"one", "fails"}, code: 7},
+		{name: "setup", setup: []string{"(exit 3)"}, cells: []string{"one"}, code: 3},
+		{name: "setup that is not shell", setup: []string{`echo "open`}, cells: []string{"one"}, code: 2},
+		{name: "all well", setup: []string{"false; true"}, cells: []string{"one", "two"}, ran: []string{"one", "two"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			spec := minimal()
 			spec.RunDir = rundir.At(t.TempDir())
-			spec.Setup, spec.Steps = tc.setup, nil
-			for _, s := range tc.steps {
-				spec.Steps = append(spec.Steps, rundir.Step{Name: s})
+			spec.Setup, spec.Cells = tc.setup, nil
+			for _, s := range tc.cells {
+				spec.Cells = append(spec.Cells, rundir.Cell{Name: s})
 			}
 			record, code, _ := runScript(t, spec)
 			var ran []string
@@ -237,7 +237,7 @@ func TestScriptEndsAtTheFirstFailure(t *testing.T) {
 				}
 			}
 			if diff := cmp.Diff(tc.ran, ran); diff != "" || code != tc.code {
-				t.Errorf("exit code %d, want %d; steps that ran: %s", code, tc.code, diff)
+				t.Errorf("exit code %d, want %d; cells that ran: %s", code, tc.code, diff)
 			}
 		})
 	}

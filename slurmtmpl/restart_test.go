@@ -172,7 +172,7 @@ func TestStopAndRequeue(t *testing.T) {
 				t.Errorf("exit status %q, %v; want one: %v", status, err, tc.recorded)
 			}
 			if rundir.IsFinished(s.spec.RunDir, "train") {
-				t.Error("the step that was stopped counts as finished")
+				t.Error("the cell that was stopped counts as finished")
 			}
 		})
 	}
@@ -182,7 +182,7 @@ func TestStopAndRequeue(t *testing.T) {
 // failure of the one before.
 func TestStartsGoOn(t *testing.T) {
 	s := newStart(t)
-	s.spec.Steps = []rundir.Step{{Name: "shell-1", Shell: true, Once: true}, {Name: "train"}}
+	s.spec.Cells = []rundir.Cell{{Name: "shell-1", Shell: true, Once: true}, {Name: "train"}}
 	s.programs = map[string]string{
 		"shell-1.sh": "#!/bin/bash\necho shell ran >> shells",
 		"train":      "#!/bin/bash\necho \"restart $GONBATCH_RESTARTS, requeue $GONBATCH_REQUEUE\" >> starts-$SLURM_PROCID; [ $GONBATCH_RESTARTS = 1 ] || exit 7",
@@ -205,8 +205,8 @@ func TestStartsGoOn(t *testing.T) {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, want)
 		}
 	}
-	if steps, err := rundir.FinishedSteps(s.spec.RunDir); !slices.Equal(steps, []string{"shell-1", "train"}) {
-		t.Errorf("finished steps: %v, %v", steps, err)
+	if cells, err := rundir.FinishedCells(s.spec.RunDir); !slices.Equal(cells, []string{"shell-1", "train"}) {
+		t.Errorf("finished cells: %v, %v", cells, err)
 	}
 }
 
@@ -218,7 +218,7 @@ func TestLostStart(t *testing.T) {
 		s.env = []string{"END=" + end}
 		s.run(t, 0)
 		if rundir.IsFinished(s.spec.RunDir, "train") {
-			t.Error("it finished a step")
+			t.Error("it finished a cell")
 		}
 		if status, err := os.ReadFile(s.spec.RunDir.ExitStatus()); err == nil {
 			t.Errorf("it recorded its end: %q", status)
@@ -233,7 +233,7 @@ func TestLostNode(t *testing.T) {
 	s.programs = map[string]string{"train": "#!/bin/bash\nexit 0"}
 	out, code := s.run(t, 0)
 	if code == 0 || rundir.IsFinished(s.spec.RunDir, "train") || !strings.Contains(out, "SLURM is ending this start of the job") {
-		t.Errorf("exit code %d, and the step counts as finished: %v\n%s", code, rundir.IsFinished(s.spec.RunDir, "train"), out)
+		t.Errorf("exit code %d, and the cell counts as finished: %v\n%s", code, rundir.IsFinished(s.spec.RunDir, "train"), out)
 	}
 	if status, err := os.ReadFile(s.spec.RunDir.ExitStatus()); err == nil {
 		t.Errorf("it recorded its end: %q", status)

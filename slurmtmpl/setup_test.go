@@ -40,8 +40,8 @@ func TestSignalDuringSetup(t *testing.T) {
 // has failed.
 func TestShellHasSavedNothing(t *testing.T) {
 	for name, change := range map[string]func(*start){
-		"step": func(s *start) {
-			s.spec.Steps = []rundir.Step{{Name: "shell-1", Shell: true, Once: true}, {Name: "train"}}
+		"cell": func(s *start) {
+			s.spec.Cells = []rundir.Cell{{Name: "shell-1", Shell: true, Once: true}, {Name: "train"}}
 			s.programs["shell-1.sh"] = "#!/bin/bash\nexit 75"
 		},
 		"setup": func(s *start) { s.spec.Setup = []string{"(exit 75)"} },

@@ -2,7 +2,7 @@
 // Scheduler runs it, a Job is what a scheduler accepted, a State is how it is doing. The schedulers
 // themselves are in the packages below.
 //
-//	spec := submit.JobSpec{Name: "mnist", Nodes: 2, TasksPerNode: 1, Time: "30:00", RunDir: dir, Steps: steps}
+//	spec := submit.JobSpec{Name: "mnist", Nodes: 2, TasksPerNode: 1, Time: "30:00", RunDir: dir, Cells: cells}
 //	if err := spec.Validate(); err != nil {
 //		return err
 //	}

@@ -111,9 +111,9 @@ func DescribeRepeat(d rundir.Death) string {
 // DescribeDeath says what died, and where: "cell train died after update 60".
 func DescribeDeath(d rundir.Death) string {
 	if d.Update == 0 {
-		return fmt.Sprintf("cell %s died before its first update", d.Step)
+		return fmt.Sprintf("cell %s died before its first update", d.Cell)
 	}
-	return fmt.Sprintf("cell %s died after update %d", d.Step, d.Update)
+	return fmt.Sprintf("cell %s died after update %d", d.Cell, d.Update)
 }
 
 // describeCause says which rank failed first, and why.

@@ -29,9 +29,9 @@ type JobSpec struct {
 	// Secrets are names of variables of the submitting shell that every task gets too. Their values
 	// are kept nowhere but in the scheduler's own copy of the job's environment.
 	Secrets []string
-	// Modules are loaded before the first step, in this order.
+	// Modules are loaded before the first cell, in this order.
 	Modules []string
-	// Setup are shell commands that run once, on the first node, before the first step.
+	// Setup are shell commands that run once, on the first node, before the first cell.
 	Setup []string
 	// Directives are further options of the scheduler: "--exclusive", "--mail-type=END".
 	Directives []string
@@ -43,9 +43,9 @@ type JobSpec struct {
 	Platform string
 	// Devices is how many XLA devices a rank drives: a number or "all"; "" is 1.
 	Devices string
-	// Steps run one after the other; the first that fails ends the job.
-	Steps []rundir.Step
-	// Args are passed to every step's program, after the step's own.
+	// Cells run one after the other; the first that fails ends the job.
+	Cells []rundir.Cell
+	// Args are passed to every cell's program, after the cell's own.
 	Args []string
 	// MaxRestarts is how often the job may be started again: after its programs were told to stop,
 	// after a preemption or a node's failure, and when a rank of a training has died; 0 is never.

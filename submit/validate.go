@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	stepName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+	cellName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 	// memory is what sbatch 22.05 and later read as --mem.
 	memory = regexp.MustCompile(`^[0-9]+([KMGTkmgt][Bb]?)?$`)
 )
@@ -36,7 +36,7 @@ func (s JobSpec) Validate() error {
 		validateModules(s.Modules),
 		validateList("setup", s.Setup),
 		s.validateArgs(),
-		s.validateSteps(),
+		s.validateCells(),
 		validateDirectives(s.Directives),
 	)
 }
@@ -150,21 +150,21 @@ func (s JobSpec) validateArgs() error {
 	return nil
 }
 
-func (s JobSpec) validateSteps() error {
-	if len(s.Steps) == 0 {
+func (s JobSpec) validateCells() error {
+	if len(s.Cells) == 0 {
 		return errors.New("nothing to run: the job has no cell")
 	}
 	seen := map[string]bool{}
 	var errs []error
-	for _, step := range s.Steps {
+	for _, cell := range s.Cells {
 		switch {
-		case !stepName.MatchString(step.Name):
-			errs = append(errs, fmt.Errorf("cell %q: a name has letters, digits, _, . and - only, and no leading dash or dot", step.Name))
-		case seen[step.Name]:
-			errs = append(errs, fmt.Errorf("cell %q: there are two of that name", step.Name))
+		case !cellName.MatchString(cell.Name):
+			errs = append(errs, fmt.Errorf("cell %q: a name has letters, digits, _, . and - only, and no leading dash or dot", cell.Name))
+		case seen[cell.Name]:
+			errs = append(errs, fmt.Errorf("cell %q: there are two of that name", cell.Name))
 		}
-		seen[step.Name] = true
-		errs = append(errs, validateEnv("%env", step.Env), oneLine("working directory", step.Dir))
+		seen[cell.Name] = true
+		errs = append(errs, validateEnv("%env", cell.Env), oneLine("working directory", cell.Dir))
 	}
 	return errors.Join(errs...)
 }

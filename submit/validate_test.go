@@ -9,7 +9,7 @@ import (
 )
 
 func valid() JobSpec {
-	return JobSpec{Name: "x", Nodes: 1, TasksPerNode: 1, RunDir: rundir.At("/runs/x"), Steps: []rundir.Step{{Name: "train"}}}
+	return JobSpec{Name: "x", Nodes: 1, TasksPerNode: 1, RunDir: rundir.At("/runs/x"), Cells: []rundir.Cell{{Name: "train"}}}
 }
 
 func TestValidate(t *testing.T) {
@@ -37,7 +37,7 @@ func TestValidate(t *testing.T) {
 		{"env of srun", func(s *JobSpec) { s.Env = map[string]string{"PMI_RANK": "0"} }, "--env PMI_RANK: the MPI launcher sets this variable itself, and the ranks rely on it; give the value to your programs under another name"},
 		{"env of submit", func(s *JobSpec) { s.Env = map[string]string{"GONBATCH_RUN_DIR": "/x"} }, "--env GONBATCH_RUN_DIR: submit sets this variable itself, and the ranks rely on it; give the value to your programs under another name"},
 		{"env that bash keeps", func(s *JobSpec) { s.Env = map[string]string{"UID": "7"} }, "--env UID: bash sets this variable itself, and the ranks rely on it; give the value to your programs under another name"},
-		{"%env of the scheduler", func(s *JobSpec) { s.Steps[0].Env = map[string]string{"SLURM_CONF": "/x"} }, "%env SLURM_CONF: SLURM sets this variable itself, and the ranks rely on it; give the value to your programs under another name"},
+		{"%env of the scheduler", func(s *JobSpec) { s.Cells[0].Env = map[string]string{"SLURM_CONF": "/x"} }, "%env SLURM_CONF: SLURM sets this variable itself, and the ranks rely on it; give the value to your programs under another name"},
 		{"env of the script's old variables", func(s *JobSpec) { s.Env = map[string]string{"rank": "1", "stop": "1", "start": "5", "finished": "x"} }, ""},
 		{"env of the library", func(s *JobSpec) {
 			s.Env = map[string]string{"GONBATCH_STUCK_TIMEOUT": "90s", "OMPI_MCA_btl": "tcp,self"}
@@ -51,9 +51,9 @@ func TestValidate(t *testing.T) {
 		{"no GPU type", func(s *JobSpec) { s.GPUs = GPUs{2, "a 100"} }, `--gpus-per-node: "a 100" is not a type of GPU; give a number, or TYPE:NUMBER, such as a100:4`},
 		{"module", func(s *JobSpec) { s.Modules = []string{"a b"} }, `--module="a b": give one module, such as openmpi/4.1; repeat --module for more`},
 		{"empty setup", func(s *JobSpec) { s.Setup = []string{" "} }, `--setup=" ": give a shell command`},
-		{"no step", func(s *JobSpec) { s.Steps = nil }, "nothing to run: the job has no cell"},
-		{"step twice", func(s *JobSpec) { s.Steps = append(s.Steps, s.Steps[0]) }, `cell "train": there are two of that name`},
-		{"step's name", func(s *JobSpec) { s.Steps[0].Name = "../x" }, `cell "../x": a name has letters, digits, _, . and - only, and no leading dash or dot`},
+		{"no cell", func(s *JobSpec) { s.Cells = nil }, "nothing to run: the job has no cell"},
+		{"cell twice", func(s *JobSpec) { s.Cells = append(s.Cells, s.Cells[0]) }, `cell "train": there are two of that name`},
+		{"cell's name", func(s *JobSpec) { s.Cells[0].Name = "../x" }, `cell "../x": a name has letters, digits, _, . and - only, and no leading dash or dot`},
 		{"directive", func(s *JobSpec) { s.Directives = []string{"exclusive"} }, `--directive="exclusive": give --name or --name=value, as --directive=--exclusive`},
 		{"own directive", func(s *JobSpec) { s.Directives = []string{"--time=5"} }, `--directive="--time=5": set it by --time`},
 		{"directive that submit needs", func(s *JobSpec) { s.Directives = []string{"--output=x"} }, `--directive="--output=x": submit sets --output itself`},
@@ -141,7 +141,7 @@ func TestSpecIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := JobSpec{Name: "x", Nodes: 2, TasksPerNode: 1, Env: map[string]string{"A": "two\nlines"}, SignalLead: time.Minute, RunDir: dir,
-		Steps: []rundir.Step{{Name: "train", Args: []string{"-x"}, Dir: "/data"}}}
+		Cells: []rundir.Cell{{Name: "train", Args: []string{"-x"}, Dir: "/data"}}}
 	if err := WriteSpec(want); err != nil {
 		t.Fatal(err)
 	}

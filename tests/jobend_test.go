@@ -101,7 +101,8 @@ func requeued(t *testing.T, c *cluster.Cluster) {
 	mustRun(t, c, "scontrol", "requeuehold", id)
 	says("pending")
 	mustRun(t, c, "scontrol", "release", id)
-	mustRun(t, c, "scontrol", "update", "jobid="+id, "starttime=now")
+	// slurmd refuses a start in the second in which it ended the job: "Job credential revoked".
+	mustRun(t, c, "scontrol", "update", "jobid="+id, "starttime=now+3")
 	says("running")
 	wantAll(t, u.mustSubmit(t, "cancel", id), "job "+id+": cancelled")
 	gone(t, c, id)

@@ -69,3 +69,22 @@ func processesOf(t *testing.T, text string) []string {
 	}
 	return found
 }
+
+// TestLocalKeptModel: a cell of a job has the model that the one before it kept, as in the kernel.
+func TestLocalKeptModel(t *testing.T) {
+	u := newUser(t)
+	name := filepath.Join(u.folder, "keptmodel.ipynb")
+	if err := os.WriteFile(name, []byte(read(t, "../kernel/testdata/keptmodel.ipynb")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out := u.mustSubmit(t, "--local", name)
+	var values []string
+	for line := range strings.Lines(out) {
+		if strings.HasPrefix(line, "[[") {
+			values = append(values, line)
+		}
+	}
+	if len(values) != 3 || values[1] != values[0] || values[2] != values[0] {
+		t.Errorf("the cells of the job predict %q:\n%s", values, out)
+	}
+}

@@ -161,8 +161,8 @@ func (u user) checkSession(t *testing.T) {
 		t.Fatalf("runs %v, %v; want 3", runs, err)
 	}
 	m, err := rundir.ReadManifest(runs[1])
-	if err != nil || len(m.Steps) != 1 {
-		t.Errorf("the job of one cell has the steps %+v, %v; want one", m.Steps, err)
+	if err != nil || len(m.Cells) != 1 {
+		t.Errorf("the job of one cell has the cells %+v, %v; want one", m.Cells, err)
 	}
 	left, err := filepath.Glob(filepath.Join(u.folder, ".session-*"))
 	if err != nil || len(left) > 0 {

@@ -13,7 +13,7 @@ import (
 	"gonbatch/tests/cluster"
 )
 
-// training is a notebook whose last step can be told to save and stop, and which ends with the same
+// training is a notebook whose last cell can be told to save and stop, and which ends with the same
 // result however often that was done. In its first start it waits in the middle of its work,
 // "holding", until it is told or killed.
 type training struct {
@@ -241,7 +241,7 @@ func (s scenario) play(t *testing.T, c *cluster.Cluster, want string) {
 	}
 	log := read(t, run.RankLog(0))
 	if n := strings.Count(log, "prepared\n"); n != 1 {
-		t.Errorf("the shell command of the first step ran %d times, want once:\n%s", n, log)
+		t.Errorf("the shell command of the first cell ran %d times, want once:\n%s", n, log)
 	}
 	wantAll(t, j.mustSubmit(t, "status", run.Name()), "state:         completed", fmt.Sprintf("restarts:      %d", restarts))
 }

@@ -110,7 +110,7 @@ func TestFailingSetup(t *testing.T) {
 	}
 }
 
-// TestNotebookEnvironment: %env of a name that srun needs reaches the step only.
+// TestNotebookEnvironment: %env of a name that srun needs reaches the cell only.
 func TestNotebookEnvironment(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, cluster.Nodes(1))

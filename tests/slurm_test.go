@@ -61,8 +61,8 @@ func checkManifest(t *testing.T, run rundir.Dir, out string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.JobID != job(t, out) || m.State != "completed" || len(m.Steps) != 1 || m.Steps[0].Name != "train" {
-		t.Errorf("manifest: job %q, state %q, steps %+v", m.JobID, m.State, m.Steps)
+	if m.JobID != job(t, out) || m.State != "completed" || len(m.Cells) != 1 || m.Cells[0].Name != "train" {
+		t.Errorf("manifest: job %q, state %q, cells %+v", m.JobID, m.State, m.Cells)
 	}
 	wantAll(t, read(t, run.ManifestPath()), "sha256", "go1.", "v0.28.2", "-epochs")
 }

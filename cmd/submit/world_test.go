@@ -88,8 +88,8 @@ func (w *world) stage() {
 		w.t.Fatal(err)
 	}
 	w.run = dir
-	spec := submit.JobSpec{Name: "x", Nodes: 1, TasksPerNode: 1, MPI: "none", RunDir: dir, WorkDir: w.dir, Steps: []rundir.Step{{Name: "train"}}}
-	manifest := rundir.Manifest{Name: dir.Name(), Scheduler: "slurm", Created: time.Now(), Steps: []rundir.Step{{Name: "train"}}}
+	spec := submit.JobSpec{Name: "x", Nodes: 1, TasksPerNode: 1, MPI: "none", RunDir: dir, WorkDir: w.dir, Cells: []rundir.Cell{{Name: "train"}}}
+	manifest := rundir.Manifest{Name: dir.Name(), Scheduler: "slurm", Created: time.Now(), Cells: []rundir.Cell{{Name: "train"}}}
 	for path, text := range map[string]string{dir.Program("train"): "", dir.Script(): "#!/bin/sh\n"} {
 		err = errors.Join(err, os.WriteFile(path, []byte(text), 0o755))
 	}

@@ -25,15 +25,15 @@ type Manifest struct {
 	Git *Git `json:"git,omitempty"`
 	// SourcesSHA256 is the hash of the exported Go module.
 	SourcesSHA256 string `json:"sources_sha256,omitempty"`
-	// Steps are the programs, in the order in which they run.
-	Steps []Step `json:"cells,omitempty"`
+	// Cells are the job's cells, in the order in which they run.
+	Cells []Cell `json:"cells,omitempty"`
 	// CommandLine is the command that made the run.
 	CommandLine []string `json:"command_line,omitempty"`
 	// Versions are those of the tools and libraries, by name: "gonbatch", "go", "gomlx", "go-xla".
 	Versions map[string]string `json:"versions,omitempty"`
 	// Options are the effective options, by name.
 	Options map[string]any `json:"options,omitempty"`
-	// ReusedFrom is the run whose first steps this one did not run again; empty where all ran.
+	// ReusedFrom is the run whose first cells this one did not run again; empty where all ran.
 	ReusedFrom string `json:"reused_from,omitempty"`
 	// Scheduler is the kind of scheduler: "slurm" or "local".
 	Scheduler string `json:"scheduler,omitempty"`

@@ -66,7 +66,7 @@ func ClearProgress(d Dir) error {
 // Death is the end of a start whose rank died by itself.
 type Death struct {
 	Start  int
-	Step   string
+	Cell   string
 	Update int64
 }
 
@@ -75,12 +75,12 @@ type Death struct {
 // the last one, so a difference of one doesn't count.
 func (d Death) Repeats(before Death) bool {
 	apart := d.Update - before.Update
-	return before.Start == d.Start-1 && before.Step == d.Step && -1 <= apart && apart <= 1
+	return before.Start == d.Start-1 && before.Cell == d.Cell && -1 <= apart && apart <= 1
 }
 
 // AddDeath records a death.
 func AddDeath(dir Dir, d Death) error {
-	if err := appendLine(dir.Deaths(), d.Start, d.Step, d.Update); err != nil {
+	if err := appendLine(dir.Deaths(), d.Start, d.Cell, d.Update); err != nil {
 		return fmt.Errorf("record the death of start %d: %w", d.Start, err)
 	}
 	return nil
@@ -94,7 +94,7 @@ func LastDeaths(dir Dir) (before, last Death, err error) {
 	}
 	for line := range strings.Lines(string(text)) {
 		var d Death
-		if _, err := fmt.Sscan(line, &d.Start, &d.Step, &d.Update); err == nil {
+		if _, err := fmt.Sscan(line, &d.Start, &d.Cell, &d.Update); err == nil {
 			before, last = last, d
 		}
 	}

@@ -135,7 +135,7 @@ func TestManifestRoundTrip(t *testing.T) {
 	code := 3
 	want := Manifest{
 		Name: d.Name(), Notebook: File{Path: "a b.ipynb", SHA256: "00"}, Git: &Git{Commit: "abc", Dirty: true}, SourcesSHA256: "11",
-		Steps:       []Step{{Name: "train", SHA256: "22", Args: []string{"-x"}, Cell: 4, CellID: "id"}},
+		Cells:       []Cell{{Name: "train", SHA256: "22", Args: []string{"-x"}, Number: 4, ID: "id"}},
 		CommandLine: []string{"submit", "a b.ipynb"}, Versions: map[string]string{"go": "go1.26"}, Options: map[string]any{"nodes": 2.0},
 		Scheduler: "slurm", JobID: "12", Cluster: "c", State: "failed", Reason: "NonZeroExitCode", ExitCode: &code,
 		Created: testTime, Submitted: &testTime, Ended: &testTime,

@@ -19,8 +19,8 @@ func (d Dir) Starts() string { return d.join("starts") }
 // Finished is the folder of marks of the cells that ended well, which no later start runs again.
 func (d Dir) Finished() string { return d.join("finished") }
 
-// FinishedStep is the mark of one cell: a file with the number of the start that finished it.
-func (d Dir) FinishedStep(step string) string { return filepath.Join(d.Finished(), step) }
+// FinishedCell is the mark of one cell: a file with the number of the start that finished it.
+func (d Dir) FinishedCell(cell string) string { return filepath.Join(d.Finished(), cell) }
 
 // Stopped is a mark: the program of start number n was told to stop, and has saved.
 func (d Dir) Stopped(n string) string { return d.join("stopped-" + n) }
@@ -28,8 +28,8 @@ func (d Dir) Stopped(n string) string { return d.join("stopped-" + n) }
 // Spec is the file of the job as it was submitted, which "submit resume" starts again.
 func (d Dir) Spec() string { return d.join("job.json") }
 
-// StepCheckpoints is the folder of a cell's checkpoints.
-func (d Dir) StepCheckpoints(step string) string { return filepath.Join(d.Checkpoints(), step) }
+// CellCheckpoints is the folder of a cell's checkpoints.
+func (d Dir) CellCheckpoints(cell string) string { return filepath.Join(d.Checkpoints(), cell) }
 
 // CountStarts is the number of the run's starts.
 func CountStarts(d Dir) (int, error) {
@@ -52,21 +52,21 @@ func AddStart(d Dir, word string) (number int, err error) {
 }
 
 // IsFinished reports whether a cell succeeded in an earlier start.
-func IsFinished(d Dir, step string) bool {
-	_, err := os.Stat(d.FinishedStep(step))
+func IsFinished(d Dir, cell string) bool {
+	_, err := os.Stat(d.FinishedCell(cell))
 	return err == nil
 }
 
 // MarkFinished records that a cell ended well, in start number n.
-func MarkFinished(d Dir, step string, n int) error {
+func MarkFinished(d Dir, cell string, n int) error {
 	if err := os.MkdirAll(d.Finished(), 0o700); err != nil {
-		return fmt.Errorf("record the end of cell %s: %w", step, err)
+		return fmt.Errorf("record the end of cell %s: %w", cell, err)
 	}
-	return WriteFileAtomic(d.FinishedStep(step), fmt.Appendln(nil, n), 0o600)
+	return WriteFileAtomic(d.FinishedCell(cell), fmt.Appendln(nil, n), 0o600)
 }
 
-// FinishedSteps are the names of the cells that ended well, sorted.
-func FinishedSteps(d Dir) ([]string, error) {
+// FinishedCells are the names of the cells that ended well, sorted.
+func FinishedCells(d Dir) ([]string, error) {
 	entries, err := os.ReadDir(d.Finished())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -60,18 +60,18 @@ func TestSuperseded(t *testing.T) {
 func TestFinishedSteps(t *testing.T) {
 	d := newStartRun(t)
 	if IsFinished(d, "train") {
-		t.Error("a step is finished before the first start")
+		t.Error("a cell is finished before the first start")
 	}
-	for _, step := range []string{"train", "shell-2"} {
-		if err := MarkFinished(d, step, 2); err != nil {
+	for _, cell := range []string{"train", "shell-2"} {
+		if err := MarkFinished(d, cell, 2); err != nil {
 			t.Fatal(err)
 		}
 	}
-	names, err := FinishedSteps(d)
+	names, err := FinishedCells(d)
 	if err != nil || !slices.Equal(names, []string{"shell-2", "train"}) || !IsFinished(d, "train") || IsFinished(d, "other") {
-		t.Errorf("finished steps: %v, %v", names, err)
+		t.Errorf("finished cells: %v, %v", names, err)
 	}
-	if text, err := os.ReadFile(d.FinishedStep("train")); err != nil || string(text) != "2\n" {
+	if text, err := os.ReadFile(d.FinishedCell("train")); err != nil || string(text) != "2\n" {
 		t.Errorf("mark %q, %v", text, err)
 	}
 }

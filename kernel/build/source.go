@@ -3,12 +3,16 @@ package build
 import (
 	"errors"
 	"fmt"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 
+	"gonbatch/internal/gocell"
 	"gonbatch/kernel/cell"
 )
 
@@ -18,9 +22,12 @@ var helpers = []string{"gonbatch__timeit", "gonbatch__devices", "gonbatch__show"
 // keepFile makes programs keep variables; it is there once %keep was used.
 const keepFile = "gonbatch__keep.go"
 
+// keepImportsFile imports what keeps the variables of programs with certain imports.
+const keepImportsFile = "gonbatch__keepimports.go"
+
 // OwnFiles are the files of the kernel's that come and go in the cells' module.
 func OwnFiles() []string {
-	files := []string{keepFile}
+	files := []string{keepFile, keepImportsFile}
 	for _, name := range helpers {
 		files = append(files, name+".go")
 	}
@@ -46,6 +53,9 @@ func (b *builder) prepare() error {
 	if err != nil {
 		return err
 	}
+	if err := b.importKept(keeps, text); err != nil {
+		return err
+	}
 	if keeps && mainBegins.Match(text) {
 		text = mainBegins.ReplaceAll(text, []byte("$0 defer gonbatch__save();"))
 		if err := os.WriteFile(b.mainFile(), text, 0o644); err != nil {
@@ -58,6 +68,29 @@ func (b *builder) prepare() error {
 		}
 	}
 	return nil
+}
+
+// importKept writes the imports that a program needs whose variables are kept.
+func (b *builder) importKept(keeps bool, text []byte) error {
+	var paths []string
+	if file, err := parser.ParseFile(token.NewFileSet(), "", text, parser.ImportsOnly); keeps && err == nil {
+		for _, spec := range file.Imports {
+			path, _ := strconv.Unquote(spec.Path.Value) // The parser has done so.
+			paths = append(paths, path)
+		}
+	}
+	target := filepath.Join(b.Dir, keepImportsFile)
+	var imports strings.Builder
+	for _, path := range gocell.KeepImports(paths) {
+		fmt.Fprintf(&imports, "import _ %q\n", path)
+	}
+	if imports.Len() == 0 {
+		if err := os.Remove(target); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	return os.WriteFile(target, []byte("package main\n\n"+imports.String()), 0o644)
 }
 
 func (b *builder) mainFile() string { return filepath.Join(b.Dir, "main.go") }

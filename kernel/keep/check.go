@@ -15,6 +15,9 @@ func check(v reflect.Value, path string, above []uintptr) error {
 	if !v.IsValid() || v.IsZero() || encodesItself(v.Type()) {
 		return nil
 	}
+	if _, ok := codecs[v.Type()]; ok {
+		return fmt.Errorf("%s is a %s, which can be kept only in a variable of its own", path, v.Type())
+	}
 	switch v.Kind() {
 	case reflect.Func, reflect.Chan, reflect.UnsafePointer:
 		return fmt.Errorf("%s is a %s, which exists only in its own process: keep what it is made of", path, v.Kind())
@@ -56,6 +59,9 @@ func checkFields(v reflect.Value, path string, above []uintptr) error {
 func advice(t reflect.Type) string {
 	if t.PkgPath() == "main" || t.Name() == "" {
 		return "export it, or give the type GobEncode and GobDecode"
+	}
+	if t.PkgPath() == "gonbatch/trainer" && t.Name() == "Trainer" {
+		return "keep its model: var weights = model.NewStore(), trainer.New(..., trainer.WithStore(weights)), and %keep weights"
 	}
 	return fmt.Sprintf("the type is package %s's: keep what it is made from, in a variable of another type, and make it again in each cell", t.PkgPath())
 }

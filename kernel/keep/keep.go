@@ -1,8 +1,6 @@
 package keep
 
 import (
-	"bytes"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -109,9 +107,9 @@ func (p place) remember(name string) error {
 }
 
 func (p place) load(name string, pointer any) error {
-	text, err := os.ReadFile(rundir.KeptValue(p.dir, name, p.rank))
+	f, err := os.Open(rundir.KeptValue(p.dir, name, p.rank))
 	if errors.Is(err, fs.ErrNotExist) {
-		text, err = os.ReadFile(rundir.KeptValue(p.dir, name, 0))
+		f, err = os.Open(rundir.KeptValue(p.dir, name, 0))
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -119,39 +117,26 @@ func (p place) load(name string, pointer any) error {
 	if err != nil {
 		return err
 	}
-	// gob leaves fields alone that are zero: it gets a new value, not the one of the initialiser.
+	defer f.Close() //nolint:errcheck // it was only read
 	target := reflect.ValueOf(pointer).Elem()
-	box := newBox(target.Type())
-	if err := gob.NewDecoder(bytes.NewReader(text)).DecodeValue(box); err != nil {
+	value, err := decode(f, target.Type())
+	if err != nil {
 		return fmt.Errorf("the kept value does not fit %s: %w", target.Type(), err)
 	}
-	target.Set(box.Elem().Field(0))
+	target.Set(value)
 	return nil
 }
 
 func (p place) save(name string, pointer any) error {
-	value := reflect.ValueOf(pointer).Elem()
-	if err := check(value, name, nil); err != nil {
-		return err
-	}
-	box := newBox(value.Type())
-	box.Elem().Field(0).Set(value)
-	var text bytes.Buffer
-	if err := gob.NewEncoder(&text).EncodeValue(box); err != nil {
-		return gobError(err)
-	}
 	if err := os.MkdirAll(p.dir, 0o700); err != nil {
 		return err
 	}
-	file := rundir.KeptValue(p.dir, name, p.rank)
-	if err := os.WriteFile(file+".new", text.Bytes(), 0o600); err != nil {
+	u, err := newUpdate(rundir.KeptValue(p.dir, name, p.rank))
+	if err != nil {
 		return err
 	}
-	return os.Rename(file+".new", file)
-}
-
-// newBox makes a pointer to a struct with one field of the type: gob takes nil only within a
-// struct.
-func newBox(t reflect.Type) reflect.Value {
-	return reflect.New(reflect.StructOf([]reflect.StructField{{Name: "Value", Type: t}}))
+	if err := encode(u, name, reflect.ValueOf(pointer).Elem()); err != nil {
+		return errors.Join(err, u.Discard())
+	}
+	return u.Commit()
 }

@@ -126,7 +126,7 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// TestKeptAfter: a job's values are also kept as each step left them.
+// TestKeptAfter: a job's values are also kept as each cell left them.
 func TestKeptAfter(t *testing.T) {
 	dir := rundir.At(t.TempDir())
 	t.Setenv(rundir.EnvKeepDir, "")
@@ -134,18 +134,18 @@ func TestKeptAfter(t *testing.T) {
 	t.Setenv("WORLD_SIZE", "2")
 	for _, rank := range []string{"0", "1"} {
 		t.Setenv("RANK", rank)
-		for i, step := range []string{"first", "second", "second"} {
-			t.Setenv(rundir.EnvCell, step)
+		for i, cell := range []string{"first", "second", "second"} {
+			t.Setenv(rundir.EnvCell, cell)
 			Vars{"x": &i}.Save()
 		}
 	}
-	for step, want := range map[string]int{"first": 0, "second": 2} {
+	for cell, want := range map[string]int{"first": 0, "second": 2} {
 		for _, rank := range []string{"0", "1"} {
 			t.Setenv("RANK", rank)
-			t.Setenv(rundir.EnvKeepDir, dir.KeptAfter(step))
+			t.Setenv(rundir.EnvKeepDir, dir.KeptAfter(cell))
 			x := -1
 			if (Vars{"x": &x}).Load(); x != want {
-				t.Errorf("after %s rank %s had %d, want %d", step, rank, x, want)
+				t.Errorf("after %s rank %s had %d, want %d", cell, rank, x, want)
 			}
 		}
 	}

@@ -189,6 +189,9 @@ func (m *Magics) run(ctx context.Context, s Session, args []string, show func(li
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("run %s: %w", m.opts.Program, err)
 	}
+	if s.Interrupted() { // just before the program started, so it has not heard of it
+		_ = cmd.Cancel()
+	}
 	for lines := bufio.NewReader(out); ; {
 		line, err := lines.ReadString('\n')
 		if line != "" {

@@ -38,7 +38,7 @@ func (e *execution) prepareKeep() {
 	for _, change := range e.prepared.Keep {
 		switch {
 		case len(change.Names) == 0:
-			r.publish(e.request, "stream", object{"name": "stdout", "text": "kept: " + strings.Join(r.kept, ", ") + "\n"})
+			r.publish(e.request, "stream", object{"name": "stdout", "text": "kept: " + strings.Join(r.keptSizes(), ", ") + "\n"})
 		case change.Drop:
 			r.drop(change.Names)
 		default:
@@ -50,6 +50,28 @@ func (e *execution) prepareKeep() {
 	if err := r.writeKeep(); err != nil {
 		r.log(fmt.Errorf("%s: %w", gocell.Keep, err))
 	}
+}
+
+// keptSizes are the kept variables, those that have a value already with its size.
+func (r *relay) keptSizes() (all []string) {
+	for _, name := range r.kept {
+		if info, err := os.Stat(rundir.KeptValue(r.opts.KeepDir, name, 0)); err == nil {
+			name = fmt.Sprintf("%s (%s)", name, bytesText(info.Size()))
+		}
+		all = append(all, name)
+	}
+	return all
+}
+
+// bytesText is a number of bytes for people.
+func bytesText(n int64) string {
+	switch {
+	case n < 10_000:
+		return fmt.Sprint(n, " bytes")
+	case n < 10_000_000:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 }
 
 // drop forgets variables, and their values.

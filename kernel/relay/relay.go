@@ -39,9 +39,9 @@ type Options struct {
 	KeepFile, KeepDir string
 	// HistoryFile keeps the cells that were executed. Unset, there is no history.
 	HistoryFile string
-	// Interrupt sends SIGINT to the processes of the cell that runs, and reports whether there were
-	// any.
-	Interrupt func() bool
+	// Interrupt sends SIGINT to the processes of the cell that runs; again sends it to those that
+	// have started since. It is called until the cell has ended.
+	Interrupt func() (again func())
 	// Log receives what is refused, and errors.
 	Log io.Writer
 }

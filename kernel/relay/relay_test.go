@@ -204,8 +204,7 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// TestInterrupt: an interrupt that comes when the cell has no process yet is repeated until it has;
-// one of no cell is not.
+// TestInterrupt: an interrupt is repeated until its cell has ended; one of no cell is not.
 func TestInterrupt(t *testing.T) {
 	b := start(t)
 	interrupt := func() {
@@ -215,7 +214,6 @@ func TestInterrupt(t *testing.T) {
 		}
 		receive(t, b.control)
 	}
-	b.reached.Store(4)
 	interrupt()
 	if n := b.interrupts.Load(); n != 1 {
 		t.Errorf("%d interrupts without a cell", n)
@@ -223,17 +221,22 @@ func TestInterrupt(t *testing.T) {
 	b.ask("execute_request", object{"code": "wait"})
 	<-b.gonb.waits
 	interrupt()
-	for deadline := time.Now().Add(5 * time.Minute); b.interrupts.Load() < 4; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); b.repeated.Load() < 3; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d interrupts after a minute", b.interrupts.Load())
+			t.Fatalf("an interrupt was repeated %d times in 5 minutes", b.repeated.Load())
 		}
 	}
 	close(b.gonb.release)
 	if got := text(t, b.next(), "ename"); got != "Interrupted" {
 		t.Errorf("the cell ended by %q", got)
 	}
-	if n := b.interrupts.Load(); n != 4 {
-		t.Errorf("%d interrupts, want 4", n)
+	repeated := b.repeated.Load()
+	time.Sleep(3 * interruptPause)
+	if n := b.interrupts.Load(); n != 2 {
+		t.Errorf("%d interrupts, want 2", n)
+	}
+	if n := b.repeated.Load(); n != repeated {
+		t.Errorf("an interrupt was repeated %d times after its cell", n-repeated)
 	}
 }
 
@@ -254,7 +257,7 @@ type bed struct {
 	gonb                  *smallKernel
 	log                   *logBuffer
 	interrupts            atomic.Int32
-	reached               atomic.Int32 // the number of the interrupt that reaches a process
+	repeated              atomic.Int32
 	ended                 chan struct{}
 	address               Connection
 	backAddress           Connection
@@ -280,7 +283,7 @@ func start(t testing.TB) *bed {
 	go func() {
 		defer close(b.ended)
 		opts := Options{Front: front, Back: back, StatusProgram: "status", StatusFile: statusFile, Log: b.log,
-			Interrupt: func() bool { return b.interrupts.Add(1) >= b.reached.Load() }}
+			Interrupt: func() func() { b.interrupts.Add(1); return func() { b.repeated.Add(1) } }}
 		if err := Run(ctx, opts); err != nil {
 			t.Error(err)
 		}

@@ -6,7 +6,7 @@ import (
 	"gonbatch/kernel/wire"
 )
 
-// interruptPause is how often an interrupt is repeated until it reaches a process of the cell.
+// interruptPause is between two looks for what an interrupted cell has started since.
 const interruptPause = 50 * time.Millisecond
 
 // setRunning makes a cell the one that runs. From now on it can be interrupted.
@@ -39,25 +39,28 @@ func (r *relay) setIdle(request *wire.Message) {
 }
 
 // interrupt ends the cell that runs, if there is one. One that has no process just then, because it
-// is being composed, is ended when it has.
+// is being composed, or whose process was at its end, is ended when it has the next.
 func (r *relay) interrupt() {
 	r.runningMu.Lock()
-	cell := r.running
-	r.interrupted.Store(cell != nil)
-	r.runningMu.Unlock()
-	if !r.opts.Interrupt() && cell != nil {
-		go r.insist(cell)
+	defer r.runningMu.Unlock()
+	r.interrupted.Store(r.running != nil)
+	again := r.opts.Interrupt()
+	if r.running != nil {
+		go r.insist(r.running, again)
 	}
 }
 
-func (r *relay) insist(cell *wire.Message) {
+// insist interrupts a cell until it has ended. The lock keeps the next cell from beginning
+// meanwhile.
+func (r *relay) insist(cell *wire.Message, again func()) {
 	for {
 		time.Sleep(interruptPause)
 		r.runningMu.Lock()
-		ended := r.running != cell
-		r.runningMu.Unlock()
-		if ended || r.opts.Interrupt() {
+		if r.running != cell {
+			r.runningMu.Unlock()
 			return
 		}
+		again()
+		r.runningMu.Unlock()
 	}
 }

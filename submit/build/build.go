@@ -29,7 +29,7 @@ type Options struct {
 
 // Result is what was built.
 type Result struct {
-	// Programs are the programs' paths by step.
+	// Programs are the programs' paths by cell.
 	Programs map[string]string
 	// Dir is the folder that they are in, and Hash what they are made from.
 	Dir, Hash string
@@ -43,7 +43,7 @@ type Result struct {
 // build.
 const lockRetry = 50 * time.Millisecond
 
-// Build compiles every step of the module, which m.Write has put into moduleDir, or finds the
+// Build compiles every cell of the module, which m.Write has put into moduleDir, or finds the
 // programs of an earlier call. Mistakes in cells are an *Error. Builds at once, also of the same
 // notebook by several processes, are safe.
 func Build(ctx context.Context, moduleDir string, m *export.Module, opt Options) (*Result, error) {
@@ -63,8 +63,8 @@ func Build(ctx context.Context, moduleDir string, m *export.Module, opt Options)
 		Programs: map[string]string{}, Hash: hash, GoVersion: tools.env["GOVERSION"],
 		Dir: filepath.Join(cacheDir, "build", hash[:32]),
 	}
-	for _, step := range m.Programs() {
-		result.Programs[step.Name] = filepath.Join(result.Dir, step.Name)
+	for _, cell := range m.Programs() {
+		result.Programs[cell.Name] = filepath.Join(result.Dir, cell.Name)
 	}
 	if result.Cached = complete(result); result.Cached {
 		_ = touch(result.Dir, time.Now()) // Where the cache is not ours to change, the programs serve all the same.
@@ -148,13 +148,13 @@ func publish(tmp string, r *Result) error {
 	return nil
 }
 
-// compile runs go build, once for all steps that have the same flags.
+// compile runs go build, once for all cells that have the same flags.
 func compile(ctx context.Context, moduleDir, out string, m *export.Module, tools *toolchain) error {
-	for _, steps := range flagGroups(m) {
-		if err := checkFlags(m, steps[0]); err != nil {
+	for _, cells := range flagGroups(m) {
+		if err := checkFlags(m, cells[0]); err != nil {
 			return err
 		}
-		output, err := tools.run(ctx, compileArgs(out, steps)...)
+		output, err := tools.run(ctx, compileArgs(out, cells)...)
 		if ctx.Err() != nil {
 			return fmt.Errorf("build %s: %w", m.Notebook, context.Cause(ctx))
 		}
@@ -165,35 +165,35 @@ func compile(ctx context.Context, moduleDir, out string, m *export.Module, tools
 	return nil
 }
 
-// compileArgs are the go command's arguments that compile steps with the same flags.
-func compileArgs(out string, steps []rundir.Step) []string {
+// compileArgs are the go command's arguments that compile cells with the same flags.
+func compileArgs(out string, cells []rundir.Cell) []string {
 	verb, to := []string{"build"}, out+string(filepath.Separator)
-	if steps[0].Test {
-		verb, to = []string{"test", "-c", "-vet=off"}, filepath.Join(out, steps[0].Name)
+	if cells[0].Test {
+		verb, to = []string{"test", "-c", "-vet=off"}, filepath.Join(out, cells[0].Name)
 	}
-	args := slices.Concat(verb, baseFlags, steps[0].BuildFlags, []string{"-o", to})
-	for _, step := range steps {
-		args = append(args, "./"+step.Name)
+	args := slices.Concat(verb, baseFlags, cells[0].BuildFlags, []string{"-o", to})
+	for _, cell := range cells {
+		args = append(args, "./"+cell.Name)
 	}
 	return args
 }
 
-// flagGroups are the programs, together where they have the same flags, in the order of the steps.
+// flagGroups are the programs, together where they have the same flags, in the order of the cells.
 // One that runs tests is always alone.
-func flagGroups(m *export.Module) [][]rundir.Step {
-	var groups [][]rundir.Step
+func flagGroups(m *export.Module) [][]rundir.Cell {
+	var groups [][]rundir.Cell
 	place := map[string]int{}
-	for _, step := range m.Programs() {
-		key := strings.Join(step.BuildFlags, "\x00")
-		if step.Test {
-			key += "\x00" + step.Name
+	for _, cell := range m.Programs() {
+		key := strings.Join(cell.BuildFlags, "\x00")
+		if cell.Test {
+			key += "\x00" + cell.Name
 		}
 		i, ok := place[key]
 		if !ok {
 			i = len(groups)
 			place[key], groups = i, append(groups, nil)
 		}
-		groups[i] = append(groups[i], step)
+		groups[i] = append(groups[i], cell)
 	}
 	return groups
 }
@@ -205,11 +205,11 @@ var baseFlags = []string{"-trimpath", "-ldflags=-s -w"}
 var refusedFlags = []string{"-o", "-C", "-n", "-i", "-modfile", "-overlay", "-buildmode"}
 
 // checkFlags refuses %goflags that would build something else, or nothing.
-func checkFlags(m *export.Module, step rundir.Step) error {
-	for _, flag := range step.BuildFlags {
+func checkFlags(m *export.Module, cell rundir.Cell) error {
+	for _, flag := range cell.BuildFlags {
 		name, _, _ := strings.Cut("-"+strings.TrimLeft(flag, "-"), "=")
 		if strings.HasPrefix(flag, "-") && slices.Contains(refusedFlags, name) {
-			return fmt.Errorf("build %s: cell %s: %%goflags %s cannot be used for a job; remove it", m.Notebook, step.Name, name)
+			return fmt.Errorf("build %s: cell %s: %%goflags %s cannot be used for a job; remove it", m.Notebook, cell.Name, name)
 		}
 	}
 	return nil

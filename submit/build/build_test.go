@@ -63,12 +63,12 @@ func cells(sources ...string) *nbformat.Notebook {
 	return nb
 }
 
-// run runs a step's program with its arguments and environment.
-func run(t *testing.T, r *Result, step rundir.Step) (output string, err error) {
+// run runs a cell's program with its arguments and environment.
+func run(t *testing.T, r *Result, cell rundir.Cell) (output string, err error) {
 	t.Helper()
-	cmd := exec.Command(r.Programs[step.Name], step.Args...)
+	cmd := exec.Command(r.Programs[cell.Name], cell.Args...)
 	cmd.Env = os.Environ()
-	for name, value := range step.Env {
+	for name, value := range cell.Env {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
 	out, err := cmd.CombinedOutput()
@@ -99,12 +99,12 @@ func TestBuildAndRun(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := map[string]string{}
-			for _, step := range m.Steps {
-				out, err := run(t, r, step)
+			for _, cell := range m.Cells {
+				out, err := run(t, r, cell)
 				if err != nil {
-					t.Errorf("%s: %v\n%s", step.Name, err, out)
+					t.Errorf("%s: %v\n%s", cell.Name, err, out)
 				}
-				got[step.Name] = out
+				got[cell.Name] = out
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("output (-want +got):\n%s", diff)
@@ -119,7 +119,7 @@ func TestProgramGetsMagics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := run(t, r, m.Steps[0]); err != nil || out != "hello there [x two words]\n" {
+	if out, err := run(t, r, m.Cells[0]); err != nil || out != "hello there [x two words]\n" {
 		t.Errorf("got %q, %v", out, err)
 	}
 }
@@ -171,7 +171,7 @@ func TestBuildAtOnce(t *testing.T) {
 				return
 			}
 			compiled <- !r.Cached
-			if out, err := run(t, r, m.Steps[0]); err != nil || out != "hello 0\n" {
+			if out, err := run(t, r, m.Cells[0]); err != nil || out != "hello 0\n" {
 				t.Errorf("got %q, %v", out, err)
 			}
 		})
@@ -221,7 +221,7 @@ func TestPanicNamesCellAndLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := run(t, r, m.Steps[0])
+	out, err := run(t, r, m.Cells[0])
 	if err == nil {
 		t.Fatal("the program did not panic")
 	}
@@ -240,7 +240,7 @@ func TestHostileNotebookName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, _ := run(t, r, m.Steps[0])
+	out, _ := run(t, r, m.Cells[0])
 	if want := `a "b" $(c):7_'d'.ipynb[cell 1]:3 `; !strings.Contains(out, want) {
 		t.Errorf("the panic lacks %q:\n%s", want, out)
 	}
@@ -253,7 +253,7 @@ func TestGoflagsOfTheUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := run(t, r, m.Steps[0]); err != nil || out != "hello 0\n" {
+	if out, err := run(t, r, m.Cells[0]); err != nil || out != "hello 0\n" {
 		t.Errorf("got %q, %v", out, err)
 	}
 }
@@ -312,7 +312,7 @@ func TestToolErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if out, err := run(t, r, cgo.Steps[0]); err != nil || out != "7\n" {
+		if out, err := run(t, r, cgo.Cells[0]); err != nil || out != "7\n" {
 			t.Errorf("got %q, %v", out, err)
 		}
 	})

@@ -48,16 +48,16 @@ func Check(ctx context.Context, moduleDir string, m *export.Module, opt Options)
 // compileOnly compiles the programs up to their object files, which is what go list needs to say
 // where those are. Test files are left to go vet.
 func compileOnly(ctx context.Context, m *export.Module, tools *toolchain) error {
-	for _, steps := range flagGroups(m) {
-		if err := checkFlags(m, steps[0]); err != nil {
+	for _, cells := range flagGroups(m) {
+		if err := checkFlags(m, cells[0]); err != nil {
 			return err
 		}
-		args := slices.Concat([]string{"list", "-export", "-f", "{{.Export}}"}, baseFlags, steps[0].BuildFlags)
-		if steps[0].Test {
+		args := slices.Concat([]string{"list", "-export", "-f", "{{.Export}}"}, baseFlags, cells[0].BuildFlags)
+		if cells[0].Test {
 			args = append(args, "-test")
 		}
-		for _, step := range steps {
-			args = append(args, "./"+step.Name)
+		for _, cell := range cells {
+			args = append(args, "./"+cell.Name)
 		}
 		output, err := tools.run(ctx, args...)
 		if ctx.Err() != nil {

@@ -113,7 +113,7 @@ var place = regexp.MustCompile(`^:(\d+)(?::(\d+))?: (?s)(.*)$`)
 
 // cellProblem reads a message whose position is in a cell.
 func cellProblem(m *export.Module, message string) (p Problem, ok bool) {
-	for file, cell := range m.Cells {
+	for file, cell := range m.Sources {
 		i := strings.Index(message, file+":")
 		if i < 0 || i > 0 && message[i-1] != '/' {
 			continue
@@ -137,8 +137,8 @@ func cellProblem(m *export.Module, message string) (p Problem, ok bool) {
 // cellColumn turns a column of the gofmt-ed program into one of the cell; zero is unknown.
 func cellColumn(m *export.Module, file string, line, col int, sourceLine string) int {
 	trimmed := strings.TrimLeft(sourceLine, " \t")
-	for _, step := range m.Programs() {
-		text := programLine(string(m.Files[step.Source()]), file, line, trimmed)
+	for _, cell := range m.Programs() {
+		text := programLine(string(m.Files[cell.Source()]), file, line, trimmed)
 		if text == "" {
 			continue
 		}
@@ -180,7 +180,7 @@ func importProblem(m *export.Module, message string) (p Problem, ok bool) {
 			continue
 		}
 		p = Problem{CellRef: site.CellRef, Cell: site.Number, Line: site.Line, Message: importMessage(path, message)}
-		for _, cell := range m.Cells {
+		for _, cell := range m.Sources {
 			if cell.Number == site.Number {
 				p.SourceLine = strings.Split(cell.Source, "\n")[site.Line-1]
 			}

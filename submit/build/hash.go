@@ -17,7 +17,7 @@ import (
 // hashVersion changes when this package builds in another way, so that old programs are not found.
 const hashVersion = "gonbatch build 1"
 
-// contentHash is the hash of all that the programs are made from: the module's files, the steps'
+// contentHash is the hash of all that the programs are made from: the module's files, the cells'
 // flags, the compiler and what it was told, and local modules that go.mod replaces others by,
 // gonbatch itself among them.
 func contentHash(m *export.Module, tools *toolchain) (string, error) {
@@ -27,8 +27,8 @@ func contentHash(m *export.Module, tools *toolchain) (string, error) {
 	for _, name := range envNames {
 		fmt.Fprintf(sum, "%s=%q\n", name, tools.env[name])
 	}
-	for _, step := range m.Programs() {
-		fmt.Fprintf(sum, "step %q %q %v\n", step.Name, step.BuildFlags, step.Test)
+	for _, cell := range m.Programs() {
+		fmt.Fprintf(sum, "cell %q %q %v\n", cell.Name, cell.BuildFlags, cell.Test)
 	}
 	for _, name := range m.FileNames() {
 		if name == "go.mod" {

@@ -9,14 +9,14 @@ import (
 	"gonbatch/submit/export"
 )
 
-// vet runs go vet on every program, once for all steps that have the same flags, and gives what it
+// vet runs go vet on every program, once for all cells that have the same flags, and gives what it
 // found in the cells. The programs must compile.
 func vet(ctx context.Context, m *export.Module, tools *toolchain) ([]Problem, error) {
 	var problems []Problem
-	for _, steps := range flagGroups(m) {
-		args := slices.Concat([]string{"vet"}, baseFlags, steps[0].BuildFlags)
-		for _, step := range steps {
-			args = append(args, "./"+step.Name)
+	for _, cells := range flagGroups(m) {
+		args := slices.Concat([]string{"vet"}, baseFlags, cells[0].BuildFlags)
+		for _, cell := range cells {
+			args = append(args, "./"+cell.Name)
 		}
 		output, err := tools.run(ctx, args...)
 		if ctx.Err() != nil {

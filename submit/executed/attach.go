@@ -18,7 +18,7 @@ import (
 // Attach becomes a program whose output goes to the recorder at socket: it returns only if that is
 // impossible. Where there is no recorder (it has failed, or is on another node) the program runs
 // without one, and its log says so. Standard output is the log. environ is the program's
-// environment, and names the step. The command spare runs Spare: it takes the output if the
+// environment, and names the cell. The command spare runs Spare: it takes the output if the
 // recorder dies.
 func Attach(socket string, command, environ, spare []string) error {
 	if len(command) == 0 {
@@ -29,7 +29,7 @@ func Attach(socket string, command, environ, spare []string) error {
 		return err
 	}
 	environ = without(environ, protocol.GONB_PIPE_ENV, protocol.GONB_PIPE_BACK_ENV)
-	p, err := connect(socket, stepOf(environ))
+	p, err := connect(socket, cellOf(environ))
 	switch {
 	case err != nil:
 		fmt.Fprintf(os.Stderr, lossNote, err)
@@ -49,22 +49,22 @@ func Attach(socket string, command, environ, spare []string) error {
 const lossNote = "[gonbatch: from here on the output is only in this log, not in executed.ipynb: %v]\n"
 
 // connect makes a program's pipes, and hands the recorder their other ends.
-func connect(socket, step string) (pipes, error) {
+func connect(socket, cell string) (pipes, error) {
 	p, err := newPipes()
 	if err != nil {
 		return p, err
 	}
-	return p, ask(socket, request{Attach: step}, p.theirs()...)
+	return p, ask(socket, request{Attach: cell}, p.theirs()...)
 }
 
-// stepOf is the step that an environment names.
-func stepOf(environ []string) (step string) {
+// cellOf is the cell that an environment names.
+func cellOf(environ []string) (cell string) {
 	for _, v := range environ {
 		if value, ok := strings.CutPrefix(v, rundir.EnvCell+"="); ok {
-			step = value
+			cell = value
 		}
 	}
-	return step
+	return cell
 }
 
 // without is an environment without some variables.

@@ -101,18 +101,19 @@ func joined(text any) string {
 
 // finished reports whether all that the cell became has ended well.
 func (c *bookCell) finished() bool {
-	for _, step := range c.notes.Steps {
-		if !slices.Contains(c.notes.Done, step) {
+	for _, name := range c.notes.Cells {
+		if !slices.Contains(c.notes.Done, name) {
 			return false
 		}
 	}
 	return true
 }
 
-// done notes that a step of the cell has ended well, and reports whether it was the last.
-func (c *bookCell) done(step string) bool {
-	if !slices.Contains(c.notes.Done, step) {
-		c.notes.Done = append(c.notes.Done, step)
+// done notes that a cell of the job that c became has ended well, and reports whether it was the
+// last.
+func (c *bookCell) done(name string) bool {
+	if !slices.Contains(c.notes.Done, name) {
+		c.notes.Done = append(c.notes.Done, name)
 	}
 	c.dirty = true
 	return c.finished()

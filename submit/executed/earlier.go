@@ -58,8 +58,8 @@ func (e *Earlier) Check(nb *nbformat.Notebook, plan Plan, before int) error {
 		if i >= len(e.cells) || e.cells[i].cell.Source != cell.Source {
 			return fmt.Errorf("%s has changed since run %s; start from it, or run all cells", name(cell), e.dir.Name())
 		}
-		if old := e.cells[i]; len(old.notes.Steps) != len(plan.steps(cell.Number)) {
-			return fmt.Errorf("%s runs %d programs and commands, and %d in run %s; start from it, or run all cells", name(cell), len(plan.steps(cell.Number)), len(old.notes.Steps), e.dir.Name())
+		if old := e.cells[i]; len(old.notes.Cells) != len(plan.names(cell.Number)) {
+			return fmt.Errorf("%s runs %d programs and commands, and %d in run %s; start from it, or run all cells", name(cell), len(plan.names(cell.Number)), len(old.notes.Cells), e.dir.Name())
 		} else if !old.finished() {
 			return fmt.Errorf("%s did not succeed in run %s (it is %s); start from it", name(cell), e.dir.Name(), old.times.Status)
 		}
@@ -82,7 +82,7 @@ func (e *Earlier) Prepare(dir rundir.Dir, nb *nbformat.Notebook, plan Plan, befo
 		if c == nil {
 			return nil, nil
 		}
-		notes.Done, notes.Reused = notes.Steps, c.notes.Reused
+		notes.Done, notes.Reused = notes.Cells, c.notes.Reused
 		if notes.Reused == "" {
 			notes.Reused = e.dir.Name()
 		}

@@ -15,7 +15,7 @@ import (
 // request is what a server is asked for. An attach request carries the descriptors of a program, in
 // the order of feedFiles.
 type request struct {
-	// Attach is the step whose program brings its output.
+	// Attach is the cell whose program brings its output.
 	Attach string `json:"attach,omitempty"`
 	// End is how the job ended.
 	End *Outcome `json:"end,omitempty"`

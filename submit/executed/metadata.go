@@ -47,8 +47,9 @@ func (c *cellTimes) end(now time.Time, status string) {
 
 // cellNotes are our own notes of a cell.
 type cellNotes struct {
-	// Steps are the steps of the job that the cell became, and Done those that have ended well.
-	Steps []string `json:"steps,omitempty"`
+	// Cells are the names of the job's cells that the cell became, and Done those that have ended
+	// well.
+	Cells []string `json:"cells,omitempty"`
 	Done  []string `json:"done,omitempty"`
 	// LeftOut tells that the cell is no part of the job.
 	LeftOut bool `json:"left_out,omitempty"`

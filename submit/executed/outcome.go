@@ -17,8 +17,8 @@ import (
 type Outcome struct {
 	// Code is the job's exit code.
 	Code int `json:"code"`
-	// Step is the step that ended the job; empty is the one that ran last.
-	Step string `json:"step,omitempty"`
+	// Cell is the cell of the job that ended the job; empty is the one that ran last.
+	Cell string `json:"cell,omitempty"`
 	// State is the state of a job that did not end by itself: "cancelled", "timed out". Reason says
 	// why.
 	State  string `json:"state,omitempty"`
@@ -33,8 +33,8 @@ func (o Outcome) ok() bool { return o.Code == 0 && o.State == "" }
 // End notes how the job ended. A job that failed gives the running cell an error; the cells behind
 // it stay without outputs.
 func (r *Recorder) End(o Outcome) {
-	if !o.ok() && o.Step != "" {
-		_ = r.Begin(o.Step) // A step that the notebook does not know leaves the error to the one before.
+	if !o.ok() && o.Cell != "" {
+		_ = r.Begin(o.Cell) // A cell that the notebook does not know leaves the error to the one before.
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -46,7 +46,7 @@ func (r *Recorder) End(o Outcome) {
 	r.times.EndTime, r.times.Duration, r.times.Exception = &now, &seconds, &exception
 	r.dirty = true
 	if o.ok() {
-		r.finishStep()
+		r.finishCell()
 		r.passCells(nil)
 		r.notes.State = completed
 		return
@@ -100,15 +100,15 @@ func (r *Recorder) failCell(o Outcome) {
 	}
 	c.times.end(r.endTime(), failed)
 	c.dirty = true
-	r.step, r.cell, r.ended = "", nil, time.Time{}
+	r.running, r.cell, r.ended = "", nil, time.Time{}
 }
 
-// beginNext begins the first step that has not ended well.
+// beginNext begins the first cell of the job that has not ended well.
 func (r *Recorder) beginNext() {
 	for _, c := range r.cells {
-		for _, step := range c.notes.Steps {
-			if !slices.Contains(c.notes.Done, step) {
-				r.beginCell(step, c)
+		for _, name := range c.notes.Cells {
+			if !slices.Contains(c.notes.Done, name) {
+				r.beginCell(name, c)
 				return
 			}
 		}
@@ -129,7 +129,7 @@ func (r *Recorder) describe(c *bookCell, o Outcome) failure {
 	if o.State != "" {
 		f.Name, f.Value = strings.ToUpper(o.State[:1])+o.State[1:], o.Reason
 	}
-	f.Traceback = []string{fmt.Sprintf("%s (%s) of job %s", place, r.step, r.notes.Run)}
+	f.Traceback = []string{fmt.Sprintf("%s (%s) of job %s", place, r.running, r.notes.Run)}
 	if o.Failure != nil {
 		f.Value = strings.TrimSpace(o.Failure.Error)
 		f.Traceback = append(f.Traceback, fmt.Sprintf("rank %d on %s: %s", o.Failure.Rank, o.Failure.Host, f.Value))

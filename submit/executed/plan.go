@@ -12,8 +12,8 @@ import (
 type Plan struct {
 	// Input is the notebook's path.
 	Input string
-	// Steps are the job's steps, in the order in which they run.
-	Steps []rundir.Step
+	// Cells are the job's cells, in the order in which they run.
+	Cells []rundir.Cell
 	// LeftOut are the numbers of the code cells that are no part of the job.
 	LeftOut []int
 	// Parameters are the values given for the notebook's parameters.
@@ -22,11 +22,11 @@ type Plan struct {
 	Version string
 }
 
-// steps are the names of a cell's steps.
-func (p Plan) steps(cell int) (names []string) {
-	for _, step := range p.Steps {
-		if step.Cell == cell {
-			names = append(names, step.Name)
+// names are the names of the cells of the job that a cell of the notebook becomes.
+func (p Plan) names(number int) (names []string) {
+	for _, cell := range p.Cells {
+		if cell.Number == number {
+			names = append(names, cell.Name)
 		}
 	}
 	return names
@@ -47,7 +47,7 @@ func prepare(dir rundir.Dir, nb *nbformat.Notebook, plan Plan, reuse func(*nbfor
 		if cell.Type != nbformat.Code {
 			continue
 		}
-		notes := cellNotes{LeftOut: plan.leavesOut(cell.Number), Steps: plan.steps(cell.Number)}
+		notes := cellNotes{LeftOut: plan.leavesOut(cell.Number), Cells: plan.names(cell.Number)}
 		if err := prepareCell(cell, notes, reuse); err != nil {
 			return fmt.Errorf("%s: %w", dir.Executed(), err)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,10 +26,11 @@ type Recorder struct {
 	cells []*bookCell
 	times runTimes
 	notes runNotes
-	// step runs, in cell; both are unset between two steps.
-	step string
-	cell *bookCell
-	// ended is when the step's output ended; zero while it goes on.
+	// running is the name of the job's cell that runs, in the notebook's cell; both are unset
+	// between two cells of the job.
+	running string
+	cell    *bookCell
+	// ended is when its output ended; zero until then.
 	ended time.Time
 	// shown are the rich outputs that may be replaced.
 	shown map[string]shown
@@ -90,29 +92,27 @@ func (r *Recorder) Start(jobID, host string) {
 	r.dirty = true
 }
 
-// Begin notes that a step begins, and that the one before has ended well.
-func (r *Recorder) Begin(step string) error {
+// Begin notes that a cell of the job begins, and that the one before has ended well.
+func (r *Recorder) Begin(name string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if step == r.step {
+	if name == r.running {
 		r.ended = time.Time{}
 		return nil
 	}
-	r.finishStep()
+	r.finishCell()
 	for _, c := range r.cells {
-		for _, name := range c.notes.Steps {
-			if name == step {
-				r.beginCell(step, c)
-				return nil
-			}
+		if slices.Contains(c.notes.Cells, name) {
+			r.beginCell(name, c)
+			return nil
 		}
 	}
-	return fmt.Errorf("%s has no cell for %q", r.dir.Executed(), step)
+	return fmt.Errorf("%s has no cell for %q", r.dir.Executed(), name)
 }
 
 // beginCell lets a cell run. The cells before it that start nothing are done then: they are in the
 // programs.
-func (r *Recorder) beginCell(step string, cell *bookCell) {
+func (r *Recorder) beginCell(name string, cell *bookCell) {
 	r.passCells(cell)
 	if cell.count == 0 {
 		r.count++
@@ -120,7 +120,7 @@ func (r *Recorder) beginCell(step string, cell *bookCell) {
 	}
 	cell.times.begin(r.now())
 	cell.dirty, r.dirty = true, true
-	r.step, r.cell, r.ended = step, cell, time.Time{}
+	r.running, r.cell, r.ended = name, cell, time.Time{}
 }
 
 // passCells notes that the cells before end (all, where that is nil) that start nothing have been
@@ -130,7 +130,7 @@ func (r *Recorder) passCells(end *bookCell) {
 		if c == end {
 			return
 		}
-		if c.count > 0 || c.notes.LeftOut || len(c.notes.Steps) > 0 || c.cell.Source == "" {
+		if c.count > 0 || c.notes.LeftOut || len(c.notes.Cells) > 0 || c.cell.Source == "" {
 			continue
 		}
 		r.count++
@@ -139,19 +139,19 @@ func (r *Recorder) passCells(end *bookCell) {
 	}
 }
 
-// finishStep notes that the running step has ended well.
-func (r *Recorder) finishStep() {
+// finishCell notes that the running cell has ended well.
+func (r *Recorder) finishCell() {
 	if r.cell == nil {
 		return
 	}
-	if r.cell.done(r.step) {
+	if r.cell.done(r.running) {
 		r.cell.times.end(r.endTime(), completed)
 	}
 	r.dirty = true
-	r.step, r.cell, r.ended = "", nil, time.Time{}
+	r.running, r.cell, r.ended = "", nil, time.Time{}
 }
 
-// endTime is when the running step ended.
+// endTime is when the running cell ended.
 func (r *Recorder) endTime() time.Time {
 	if r.ended.IsZero() {
 		return r.now()
@@ -159,14 +159,14 @@ func (r *Recorder) endTime() time.Time {
 	return r.ended
 }
 
-// outputEnded notes that the running step will put out nothing more.
+// outputEnded notes that the running cell will put out nothing more.
 func (r *Recorder) outputEnded() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ended = r.now()
 }
 
-// write adds text of the running step.
+// write adds text of the running cell.
 func (r *Recorder) write(stream string, text []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -176,7 +176,7 @@ func (r *Recorder) write(stream string, text []byte) {
 	}
 }
 
-// show adds a rich output of the running step, or replaces one.
+// show adds a rich output of the running cell, or replaces one.
 func (r *Recorder) show(id string, output json.RawMessage) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

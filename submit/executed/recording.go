@@ -82,7 +82,7 @@ func Serve(shell submit.Shell, dir rundir.Dir, jobID string) error {
 
 // EndJob tells the recorder of the calling job with which exit code the job ended.
 func EndJob(getenv func(string) string, code int) error {
-	outcome := Outcome{Code: code, Step: getenv(rundir.EnvCell)}
+	outcome := Outcome{Code: code, Cell: getenv(rundir.EnvCell)}
 	if env := rundir.ReadEnv(getenv); env.InRun() {
 		outcome = outcome.withFailure(env.Dir)
 	}

@@ -56,7 +56,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// job is a run whose notebook has a declaration, two main cells with steps a and b, and one with c.
+// job is a run whose notebook has a declaration, a main cell that becomes a and a2, and two that
+// become b and c.
 type job struct {
 	t        *testing.T
 	dir      rundir.Dir
@@ -81,7 +82,7 @@ func newJob(t *testing.T) *job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan := Plan{Input: "/home/ada/x.ipynb", Steps: []rundir.Step{{Name: "a", Cell: 3}, {Name: "a2", Cell: 3}, {Name: "b", Cell: 5}, {Name: "c", Cell: 6}}, LeftOut: []int{4}, Parameters: map[string]string{"n": "3"}}
+	plan := Plan{Input: "/home/ada/x.ipynb", Cells: []rundir.Cell{{Name: "a", Number: 3}, {Name: "a2", Number: 3}, {Name: "b", Number: 5}, {Name: "c", Number: 6}}, LeftOut: []int{4}, Parameters: map[string]string{"n": "3"}}
 	if err := Prepare(dir, nb, plan); err != nil {
 		t.Fatal(err)
 	}
@@ -109,8 +110,8 @@ func (j *job) open() {
 	j.t.Cleanup(func() { _ = j.server.Close() })
 }
 
-// run runs a program as rank 0 of a step, and gives its exit code.
-func (j *job) run(step string, program ...string) int {
+// run runs a program as rank 0 of a cell, and gives its exit code.
+func (j *job) run(cell string, program ...string) int {
 	j.t.Helper()
 	log, err := os.OpenFile(j.dir.RankLog(0), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -118,7 +119,7 @@ func (j *job) run(step string, program ...string) int {
 	}
 	defer log.Close() //nolint:errcheck // the program that writes it has its own handle
 	cmd := exec.CommandContext(j.t.Context(), os.Args[0], program...)
-	cmd.Env = append(os.Environ(), "EXECUTED_TEST=attach", rundir.EnvRecorder+"="+j.socket, rundir.EnvCell+"="+step)
+	cmd.Env = append(os.Environ(), "EXECUTED_TEST=attach", rundir.EnvRecorder+"="+j.socket, rundir.EnvCell+"="+cell)
 	cmd.Stdout, cmd.Stderr = log, log
 	err = cmd.Run()
 	var exit *exec.ExitError
@@ -253,12 +254,12 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// TestFailureBeforeTheProgram: a step that could not even be started is the one that failed.
+// TestFailureBeforeTheProgram: a cell that could not even be started is the one that failed.
 func TestFailureBeforeTheProgram(t *testing.T) {
 	j := newJob(t)
 	j.run("a", "true")
 	j.run("a2", "true")
-	if err := j.server.End(Outcome{Code: 1, Step: "b"}); err != nil {
+	if err := j.server.End(Outcome{Code: 1, Cell: "b"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := j.results(); got["a"].Status != completed || got["b"].Status != failed {
@@ -350,7 +351,7 @@ func TestSettleBeforeTheBegin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := Prepare(dir, nb, Plan{Input: "x.ipynb", Steps: []rundir.Step{{Name: "a", Cell: 1}}}); err != nil {
+		if err := Prepare(dir, nb, Plan{Input: "x.ipynb", Cells: []rundir.Cell{{Name: "a", Number: 1}}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := Settle(dir, time.Now, tt.outcome); err != nil {

@@ -89,7 +89,7 @@ func TestPick(t *testing.T) {
 		{"tag", []string{"eval"}, []string{"eval-2"}, ""},
 		{"id", []string{"c7"}, []string{"cell-7"}, ""},
 		{"number", []string{"4"}, []string{"Eval"}, ""},
-		{"step", []string{"eval-2", "cell-7"}, []string{"eval-2", "cell-7"}, ""},
+		{"name", []string{"eval-2", "cell-7"}, []string{"eval-2", "cell-7"}, ""},
 		{"unknown", []string{"evil"}, nil, "--cell evil: tags.ipynb has no cell with that tag, id, number or name; did you mean Eval?\nthe notebook's cells are Eval, eval-2, cell-7"},
 		{"no main", []string{"3"}, nil, "--cell 3: tags.ipynb, cell 3 (id c3) is no main cell: it has no %%, %main, %exec or func main\nthe notebook's cells are Eval, eval-2, cell-7"},
 	}
@@ -105,7 +105,7 @@ func TestPick(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tt.want, m.StepNames()); diff != "" {
+			if diff := cmp.Diff(tt.want, m.CellNames()); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -119,8 +119,8 @@ func TestPickPutsSkippedBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(m.Steps) != 1 || m.Steps[0].Cell != 2 {
-		t.Errorf("steps %+v, want that of cell 2", m.Steps)
+	if len(m.Cells) != 1 || m.Cells[0].Number != 2 {
+		t.Errorf("cells %+v, want that of cell 2", m.Cells)
 	}
 }
 
@@ -301,7 +301,7 @@ func TestGonbExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(strings.TrimSpace(string(out)), "examples", "tests")
-	for name, steps := range map[string]int{"hello": 4, "functions": 1, "init": 1, "vartuple": 2, "gonbui": 3} {
+	for name, cells := range map[string]int{"hello": 4, "functions": 1, "init": 1, "vartuple": 2, "gonbui": 3} {
 		t.Run(name, func(t *testing.T) {
 			nb, err := nbformat.Read(filepath.Join(dir, name+".ipynb"))
 			if err != nil {
@@ -312,8 +312,8 @@ func TestGonbExamples(t *testing.T) {
 				t.Fatal(err)
 			}
 			checkFormatted(t, m)
-			if len(m.Programs()) != steps {
-				t.Errorf("steps %q, want %d", m.StepNames(), steps)
+			if len(m.Programs()) != cells {
+				t.Errorf("cells %q, want %d", m.CellNames(), cells)
 			}
 		})
 	}
@@ -389,8 +389,8 @@ func TestLines(t *testing.T) {
 // lines; then the first one's number counts.)
 func checkLines(t testing.TB, m *Module) (checked int) {
 	t.Helper()
-	for _, step := range m.Steps {
-		data := m.Files[step.Name+"/main.go"]
+	for _, program := range m.Cells {
+		data := m.Files[program.Name+"/main.go"]
 		fset := token.NewFileSet()
 		file := fset.AddFile("main.go", -1, len(data))
 		var s scanner.Scanner
@@ -401,7 +401,7 @@ func checkLines(t testing.TB, m *Module) (checked int) {
 				continue
 			}
 			at := fset.Position(pos)
-			cell, ok := m.Cells[at.Filename]
+			cell, ok := m.Sources[at.Filename]
 			line := file.PositionFor(pos, false).Line
 			first := line != physical
 			physical = line + strings.Count(lit, "\n")

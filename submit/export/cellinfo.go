@@ -24,9 +24,9 @@ func (c *cellInfo) errorf(line int, format string, args ...any) *CellError {
 	return &CellError{CellRef: c.ref, Line: line, Message: fmt.Sprintf(format, args...), SourceLine: lineOf(c.Cell, line)}
 }
 
-// script is the script of a step that the cell makes.
-func (c *cellInfo) script(place string, mayFail bool) script.Step {
-	return script.Step{Notebook: c.ref.Notebook, Place: place, MayFail: mayFail}
+// script is the script of a cell of the job that c becomes.
+func (c *cellInfo) script(place string, mayFail bool) script.Script {
+	return script.Script{Notebook: c.ref.Notebook, Place: place, MayFail: mayFail}
 }
 
 // describeCells finds the heading above every cell, and its name in directives.

@@ -114,13 +114,12 @@ func exitsWithZero(call *ast.CallExpr) bool {
 
 // noteDeadEnds notes the mains after which nothing can run.
 func (e *exporter) noteDeadEnds() {
-	steps := e.module.Steps
-	for i, step := range steps {
-		end := e.deadEnds[step.Name]
-		if end == nil || i == len(steps)-1 {
+	for i, made := range e.module.Cells {
+		end := e.deadEnds[made.Name]
+		if end == nil || i == len(e.module.Cells)-1 {
 			continue
 		}
-		message := fmt.Sprintf("%s, so the cells below cannot run: %s", end.how, strings.Join(e.module.StepNames()[i+1:], ", "))
-		e.session.notes = append(e.session.notes, Note{e.cells[step.Cell-1].ref, end.line, message})
+		message := fmt.Sprintf("%s, so the cells below cannot run: %s", end.how, strings.Join(e.module.CellNames()[i+1:], ", "))
+		e.session.notes = append(e.session.notes, Note{e.cells[made.Number-1].ref, end.line, message})
 	}
 }

@@ -33,7 +33,7 @@ func TestNotes(t *testing.T) {
 		{"exit with an error", []string{"func main() {\n\tos.Exit(3)\n}", "%%\nprintln(2)"},
 			"n.ipynb, cell 1, line 2: os.Exit ends the program with an error, so the cells below cannot run: cell-2"},
 		{"exit without", []string{"func main() {\n\tos.Exit(0)\n}", "%%\nprintln(2)"}, ""},
-		{"the last step", []string{"%%\nprintln(2)", "%%\nselect {}"}, ""},
+		{"the last cell", []string{"%%\nprintln(2)", "%%\nselect {}"}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

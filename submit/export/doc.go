@@ -10,14 +10,14 @@
 //
 // # Which cells become programs
 //
-// A main cell has a %% or %main line, an %exec line, or a func main. Each becomes a step: a package
-// main of its own, in a folder that has the step's name. A cell without a main runs nothing by
+// A main cell has a %% or %main line, an %exec line, or a func main. Each becomes a package main of
+// its own, in a folder that has the cell's name in the job. A cell without a main runs nothing by
 // itself; its declarations (init_* functions too) are in every program of a later main cell.
 //
-// A shell line (!cmd) or cell (%%bash, %%sh, %%script, %%writefile) becomes a step too: a script
-// that runs once, at its place between the programs; a ! line in a cell with a main runs before
-// that main. !* lines that change go.mod are replayed at the export. A magic that waits for a
-// person (%with_inputs) is an error.
+// A shell line (!cmd) or cell (%%bash, %%sh, %%script, %%writefile) becomes a cell of the job too:
+// a script that runs once, at its place between the programs; a ! line in a cell with a main runs
+// before that main. !* lines that change go.mod are replayed at the export. A magic that waits for
+// a person (%with_inputs) is an error.
 //
 // A %test cell becomes a program too, which runs its tests once. A cell tagged rank-0 or one-task
 // (the same) runs once, on the first node, and not on every rank; one tagged raises-exception, and

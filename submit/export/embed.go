@@ -19,16 +19,16 @@ const embedDirective = "//go:embed"
 
 // embed copies the files that a program embeds from the notebook's folder into the program's. A
 // pattern that matches no file is a mistake in its cell.
-func (e *exporter) embed(step rundir.Step, program []byte) error {
+func (e *exporter) embed(cell rundir.Cell, program []byte) error {
 	if !strings.Contains(string(program), embedDirective) {
 		return nil
 	}
 	directives, err := embedDirectives(program)
 	if err != nil {
-		return fmt.Errorf("cell %s: %w", step.Name, err)
+		return fmt.Errorf("cell %s: %w", cell.Name, err)
 	}
 	for _, d := range directives {
-		err := e.embedPattern(step, d.pattern)
+		err := e.embedPattern(cell, d.pattern)
 		if err == nil {
 			continue
 		}
@@ -37,7 +37,7 @@ func (e *exporter) embed(step rundir.Step, program []byte) error {
 				return cell.errorf(lineWith(cell.Source, d.pattern, d.line), "%v", err)
 			}
 		}
-		return fmt.Errorf("cell %s: %w", step.Name, err)
+		return fmt.Errorf("cell %s: %w", cell.Name, err)
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func embedDirectives(program []byte) (found []embedLine, err error) {
 }
 
 // embedPattern adds the files that a pattern matches, by go:embed's own rules.
-func (e *exporter) embedPattern(step rundir.Step, pattern string) error {
+func (e *exporter) embedPattern(cell rundir.Cell, pattern string) error {
 	glob, all := strings.CutPrefix(pattern, "all:")
 	if !fs.ValidPath(glob) {
 		return fmt.Errorf("//go:embed %s: give a path below the notebook's folder, without .. and not absolute", pattern)
@@ -114,7 +114,7 @@ func (e *exporter) embedPattern(step rundir.Step, pattern string) error {
 			case hidden || entry.IsDir():
 				return nil
 			}
-			return e.embedFile(step, name)
+			return e.embedFile(cell, name)
 		})
 		if err != nil {
 			return fmt.Errorf("//go:embed %s: %w", pattern, err)
@@ -124,13 +124,13 @@ func (e *exporter) embedPattern(step rundir.Step, pattern string) error {
 }
 
 // embedFile adds one file.
-func (e *exporter) embedFile(step rundir.Step, name string) error {
+func (e *exporter) embedFile(cell rundir.Cell, name string) error {
 	data, err := os.ReadFile(filepath.Join(e.dir, filepath.FromSlash(name)))
 	if err != nil {
 		return err
 	}
-	to := step.Name + "/" + name
-	if to == step.Source() {
+	to := cell.Name + "/" + name
+	if to == cell.Source() {
 		return errors.New("the exported program itself has that name; give the file another one")
 	}
 	e.module.Files[to] = data

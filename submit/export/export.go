@@ -20,7 +20,7 @@ const DefaultModulePath = "notebook"
 
 // Options say what to export and with what.
 type Options struct {
-	// Cells picks main cells by tag, cell id, number or step name; empty is all that no tag leaves
+	// Cells picks main cells by tag, cell id, number or name; empty is all that no tag leaves
 	// out.
 	Cells []string
 	// SourceDir is gonbatch's own source tree (source.Dir gives it), for go.mod.
@@ -43,7 +43,7 @@ type Options struct {
 type Resolved struct {
 	// GoMod and GoSum are the texts of the files.
 	GoMod, GoSum []byte
-	// Imports are the import paths, by step and by name, of packages that no cell imports.
+	// Imports are the import paths, by the name of the cell and by name, of packages that no cell imports.
 	Imports map[string]map[string]string
 }
 
@@ -71,15 +71,15 @@ type exporter struct {
 	dir     string
 	picks   picks
 	session *session
-	namer   stepNamer
+	namer   namer
 	mod     *modfile.File
 	// resolved is Options.Resolved.
 	resolved Resolved
 	names    *gomod.Names
 	module   *Module
-	all      []rundir.Step // also those that are not picked
+	all      []rundir.Cell // also those that are not picked
 	imports  map[string]bool
-	// deadEnds are the ends of mains that never end well, by step.
+	// deadEnds are the ends of mains that never end well, by the name of the cell.
 	deadEnds map[string]*deadEnd
 	// shown are the declarations that a program has already, and script is Options.Script.
 	shown  map[*decl]bool
@@ -111,24 +111,24 @@ func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
 	}
 	e := &exporter{
 		cells: describeCells(nb), dir: dir, picks: opt.Cells, session: newSession(dir), mod: mod, resolved: opt.Resolved,
-		namer:   stepNamer{map[string]bool{}},
+		namer:   namer{map[string]bool{}},
 		names:   &gomod.Names{Mod: mod, SourceDir: sourceDir, ModCache: opt.ModuleCache},
 		imports: map[string]bool{}, deadEnds: map[string]*deadEnd{}, shown: map[*decl]bool{}, script: opt.Script,
 	}
 	e.session.params.values = opt.Parameters
 	e.module = &Module{
 		Notebook: printable(nb.Name()), Files: map[string][]byte{}, ImportSites: map[string]Site{},
-		Cells: map[string]CellSource{}, Open: map[string][]string{}, SourceDir: sourceDir,
+		Sources: map[string]CellSource{}, Open: map[string][]string{}, SourceDir: sourceDir,
 	}
 	for _, cell := range e.cells {
 		if isCode(cell) {
-			e.module.Cells[cell.file] = CellSource{cell.ref, cell.Source}
+			e.module.Sources[cell.file] = CellSource{cell.ref, cell.Source}
 		}
 	}
 	return e, nil
 }
 
-// cell plays one cell and makes steps of its shell commands and, if it has one, of its main.
+// cell plays one cell and makes cells of the job from its shell commands and its main.
 func (e *exporter) cell(cell *cellInfo) error {
 	main, err := e.session.run(cell)
 	if err != nil {
@@ -140,46 +140,46 @@ func (e *exporter) cell(cell *cellInfo) error {
 		picked = e.picks.wants(name, cell)
 	}
 	for _, sh := range e.session.takeShells() {
-		e.shellStep(cell, sh, picked)
+		e.addShell(cell, sh, picked)
 	}
 	if main == nil {
 		return nil
 	}
-	return e.step(cell, name, main)
+	return e.addMain(cell, name, main)
 }
 
-// newStep is the step of a main cell, as the session stands.
-func (e *exporter) newStep(cell *cellInfo, name string) rundir.Step {
-	step := rundir.Step{
-		Name: name, Cell: cell.Number, CellID: cell.ID, Test: e.session.isTest,
+// newCell is the job's cell of a main cell, as the session stands.
+func (e *exporter) newCell(cell *cellInfo, name string) rundir.Cell {
+	made := rundir.Cell{
+		Name: name, Number: cell.Number, ID: cell.ID, Test: e.session.isTest,
 		Args: slices.Clone(e.session.cellArgs), Env: maps.Clone(e.session.env), Dir: e.session.dir,
 		BuildFlags: slices.Clone(e.session.goFlags), MayFail: cell.HasTag(MayFailTag),
 	}
-	step.Once = step.Test || slices.ContainsFunc(OnceTags, cell.HasTag)
-	return step
+	made.Once = made.Test || slices.ContainsFunc(OnceTags, cell.HasTag)
+	return made
 }
 
-// program is what a step's source is made of. Each declaration is in the first program behind it,
+// program is what a program's source is made of. Each declaration is in the first program after it,
 // so that its mistakes are found, and in all that need it.
-func (e *exporter) program(step rundir.Step, cell *cellInfo, main *decl) program {
+func (e *exporter) program(made rundir.Cell, cell *cellInfo, main *decl) program {
 	// A dot import is an error where nothing uses it, and what would cannot be told from the text.
 	// Tests are named by nobody.
 	imports := e.session.decls.sortedImports()
 	hasDot := slices.ContainsFunc(imports, func(imp *importDecl) bool { return imp.name == "." })
-	decls := needed(e.session.decls.sorted(), main, func(d *decl) bool { return hasDot || step.Test || !e.shown[d] && !e.script })
+	decls := needed(e.session.decls.sorted(), main, func(d *decl) bool { return hasDot || made.Test || !e.shown[d] && !e.script })
 	for _, d := range decls {
 		e.shown[d] = true
 	}
 	return program{
-		step: step, cell: cell, cells: e.cells, decls: decls, main: main,
+		made: made, cell: cell, cells: e.cells, decls: decls, main: main,
 		imports: imports, script: e.script,
 	}
 }
 
-// step adds the program of a main cell, if it is picked.
-func (e *exporter) step(cell *cellInfo, name string, main *decl) error {
-	step := e.newStep(cell, name)
-	e.all, e.deadEnds[name] = append(e.all, step), e.session.end
+// addMain adds the program of a main cell, if it is picked.
+func (e *exporter) addMain(cell *cellInfo, name string, main *decl) error {
+	made := e.newCell(cell, name)
+	e.all, e.deadEnds[name] = append(e.all, made), e.session.end
 	if !e.picks.wants(name, cell) {
 		return nil
 	}
@@ -188,7 +188,7 @@ func (e *exporter) step(cell *cellInfo, name string, main *decl) error {
 			e.module.Commands = append(e.module.Commands, command)
 		}
 	}
-	data, imports, open, err := e.program(step, cell, main).render(e.names, e.resolved.Imports[name])
+	data, imports, open, err := e.program(made, cell, main).render(e.names, e.resolved.Imports[name])
 	if err != nil {
 		return err
 	}
@@ -204,15 +204,15 @@ func (e *exporter) step(cell *cellInfo, name string, main *decl) error {
 			}
 		}
 	}
-	if !step.Once {
+	if !made.Once {
 		e.session.notes = append(e.session.notes, e.session.findings.ofProgram()...)
 	}
-	e.module.Files[step.Source()] = data
-	if script := step.Script(); script != "" {
-		e.module.Files[script] = cell.script(printable(cell.ref.String()), step.MayFail).Program(step.Name)
+	e.module.Files[made.Source()] = data
+	if script := made.Script(); script != "" {
+		e.module.Files[script] = cell.script(printable(cell.ref.String()), made.MayFail).Program(made.Name)
 	}
-	e.module.Steps = append(e.module.Steps, step)
-	return e.embed(step, data)
+	e.module.Cells = append(e.module.Cells, made)
+	return e.embed(made, data)
 }
 
 // finish adds what belongs to the module as a whole.
@@ -221,7 +221,7 @@ func (e *exporter) finish() (*Module, error) {
 	if err := e.picks.check(m.Notebook, e.all, e.cells); err != nil {
 		return nil, err
 	}
-	if len(m.Steps) == 0 {
+	if len(m.Cells) == 0 {
 		return nil, e.noMain()
 	}
 	if err := e.session.params.check(m.Notebook); err != nil {

@@ -49,13 +49,13 @@ func cells(sources ...string) *nbformat.Notebook {
 // describe writes a module as one text.
 func describe(m *Module) string {
 	var b strings.Builder
-	for _, step := range m.Steps {
-		if step.Shell {
-			fmt.Fprintf(&b, "shell %s: cell %d line %d (%s) env=%v dir=%q %s\n", step.Name, step.Cell, step.Line, step.CellID, step.Env, step.Dir, step.Title)
+	for _, cell := range m.Cells {
+		if cell.Shell {
+			fmt.Fprintf(&b, "shell %s: cell %d line %d (%s) env=%v dir=%q %s\n", cell.Name, cell.Number, cell.Line, cell.ID, cell.Env, cell.Dir, cell.Title)
 			continue
 		}
-		fmt.Fprintf(&b, "step %s: cell %d (%s) args=%q env=%v dir=%q flags=%q\n", step.Name, step.Cell, step.CellID,
-			step.Args, step.Env, step.Dir, step.BuildFlags)
+		fmt.Fprintf(&b, "cell %s: cell %d (%s) args=%q env=%v dir=%q flags=%q\n", cell.Name, cell.Number, cell.ID,
+			cell.Args, cell.Env, cell.Dir, cell.BuildFlags)
 	}
 	for _, c := range m.Commands {
 		fmt.Fprintf(&b, "command: cell %d line %d: %s\n", c.Number, c.Line, c.Text)
@@ -103,14 +103,14 @@ func TestGolden(t *testing.T) {
 // checkFormatted checks that every program is as gofmt would write it.
 func checkFormatted(t testing.TB, m *Module) {
 	t.Helper()
-	for _, step := range m.Programs() {
-		data := m.Files[step.Name+"/main.go"]
+	for _, cell := range m.Programs() {
+		data := m.Files[cell.Name+"/main.go"]
 		formatted, err := format.Source(data)
 		if err != nil {
-			t.Fatalf("%s: %v\n%s", step.Name, err, data)
+			t.Fatalf("%s: %v\n%s", cell.Name, err, data)
 		}
 		if diff := cmp.Diff(string(formatted), string(data)); diff != "" {
-			t.Errorf("%s is not gofmt-ed (-gofmt +got):\n%s", step.Name, diff)
+			t.Errorf("%s is not gofmt-ed (-gofmt +got):\n%s", cell.Name, diff)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"go/token"
 	"slices"
 	"strings"
+
+	"gonbatch/internal/gocell"
 )
 
 // The names that %keep adds to programs; no cell has them.
@@ -42,7 +44,7 @@ func (s *session) addKept(cell *cellInfo, main *decl) {
 	for _, name := range s.kept {
 		fmt.Fprintf(&vars, "%q: &%s, ", name, name)
 	}
-	s.addImport(cell, keepName, "gonbatch/kernel/keep")
+	s.addImport(cell, keepName, gocell.KeepPackage)
 	s.addFunc(cell, keptFunc, fmt.Sprintf("func %s() %s.Vars { return %s.Vars{%s} }", keptFunc, keepName, keepName, strings.TrimSuffix(vars.String(), ", ")))
 	s.addFunc(cell, keepInit, fmt.Sprintf("func init() { %s().Load() }", keptFunc))
 	// A main belongs to one program, so its text can change.
@@ -55,4 +57,19 @@ func (s *session) addKept(cell *cellInfo, main *decl) {
 // addFunc adds a function that no cell wrote.
 func (s *session) addFunc(cell *cellInfo, key, text string) {
 	s.decls.byName[key] = &decl{key: key, kind: token.FUNC, cell: cell, names: []string{key}, chunks: []chunk{{text: text, line: 1}}}
+}
+
+// keepImports are the imports with which a program's variables can be kept, if it keeps any.
+func keepImports(imports []importLine) (lines []importLine) {
+	var paths []string
+	for _, line := range imports {
+		paths = append(paths, line.path)
+	}
+	if !slices.Contains(paths, gocell.KeepPackage) {
+		return nil
+	}
+	for _, path := range gocell.KeepImports(paths) {
+		lines = append(lines, importLine{name: "_", path: path})
+	}
+	return lines
 }

@@ -10,9 +10,9 @@ import (
 	"gonbatch/internal/nbformat"
 )
 
-// runSteps exports a notebook and runs its steps in order, with a run directory. It returns what
+// runCells exports a notebook and runs its cells in order, with a run directory. It returns what
 // each printed.
-func runSteps(t *testing.T, nb *nbformat.Notebook) []string {
+func runCells(t *testing.T, nb *nbformat.Notebook) []string {
 	t.Helper()
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -27,12 +27,12 @@ func runSteps(t *testing.T, nb *nbformat.Notebook) []string {
 		t.Fatal(err)
 	}
 	var outputs []string
-	for _, step := range module.Steps {
-		cmd := exec.Command("go", "run", "./"+step.Name)
+	for _, cell := range module.Cells {
+		cmd := exec.Command("go", "run", "./"+cell.Name)
 		cmd.Dir, cmd.Env = filepath.Join(dir, "m"), append(os.Environ(), "GONBATCH_RUN_DIR="+run)
 		out, err := cmd.CombinedOutput()
 		if err != nil {
-			t.Logf("step %s: %v", step.Name, err)
+			t.Logf("cell %s: %v", cell.Name, err)
 		}
 		outputs = append(outputs, string(out))
 	}
@@ -42,7 +42,7 @@ func runSteps(t *testing.T, nb *nbformat.Notebook) []string {
 // TestKeep: %keep means in a job what it means in the kernel: a later main begins with the values
 // with which an earlier one ended.
 func TestKeep(t *testing.T) {
-	outputs := runSteps(t, cells(
+	outputs := runCells(t, cells(
 		"type model struct{ W []int }\nvar m model\nvar n = 1\nfunc init_show() { println(\"init\", n) }\n%keep m, n",
 		"%%\nm.W, n = []int{1, 2}, 5\nfmt.Println(\"first\")",
 		"func main() {\n\tfmt.Println(m.W, n)\n\tn++\n}",
@@ -67,7 +67,7 @@ func TestResetKeep(t *testing.T) {
 
 // TestKeepMistakes: a variable that cannot be kept ends the program.
 func TestKeepMistakes(t *testing.T) {
-	outputs := runSteps(t, cells("var f = func() {}\n%keep f\n%%\nf()"))
+	outputs := runCells(t, cells("var f = func() {}\n%keep f\n%%\nf()"))
 	if len(outputs) != 1 || !strings.Contains(outputs[0], "%keep f: f is a func") {
 		t.Errorf("%q", outputs)
 	}
@@ -79,7 +79,7 @@ func TestKeepMistakes(t *testing.T) {
 // TestLastValue: the expression that a main ends in is printed; one by itself is for looking at,
 // unless it is a call.
 func TestLastValue(t *testing.T) {
-	outputs := runSteps(t, cells(
+	outputs := runCells(t, cells(
 		"var n = 6\nfunc f() int { fmt.Println(\"f\"); return n }\nn * 7",
 		"len(\"abc\")",
 		"%submit --nodes 2\n%time\n%%\nn * 7 // the answer",

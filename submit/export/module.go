@@ -11,17 +11,17 @@ import (
 type Module struct {
 	// Notebook is the notebook's file name, as directives and errors have it.
 	Notebook string
-	// Files are the module's files by slash-separated path: go.mod, go.sum, <step>/main.go,
-	// <step>/main_test.go, <step>.sh, and files that programs embed.
+	// Files are the module's files by slash-separated path: go.mod, go.sum, <cell>/main.go,
+	// <cell>/main_test.go, <cell>.sh, and files that programs embed.
 	Files map[string][]byte
-	// Steps are the programs and shell commands, in the order in which they run.
-	Steps []rundir.Step
+	// Cells are the programs and shell commands, in the order in which they run.
+	Cells []rundir.Cell
 	// Imports are the import paths of all programs, sorted.
 	Imports []string
 	// ImportSites say which cell an import path comes from; those that no cell wrote are not in it.
 	ImportSites map[string]Site
-	// Cells are the notebook's code cells by the name that they have in //line directives.
-	Cells map[string]CellSource
+	// Sources are the notebook's code cells by the name that they have in //line directives.
+	Sources map[string]CellSource
 	// Warnings say what the programs lack, in the notebook's order.
 	Warnings []Note
 	// Notes say what works but may not be what was meant.
@@ -35,7 +35,7 @@ type Module struct {
 	// Commands are the notebook's commands that change go.mod. They have not run: submit/modules
 	// runs them.
 	Commands []*ModuleCommand
-	// Open are the names, by step, that look like packages and that no import gives.
+	// Open are the names, by cell, that look like packages and that no import gives.
 	Open map[string][]string
 }
 
@@ -52,18 +52,18 @@ type CellSource struct {
 	Source string
 }
 
-// Programs are the steps that are compiled.
-func (m *Module) Programs() []rundir.Step {
-	return slices.DeleteFunc(slices.Clone(m.Steps), func(s rundir.Step) bool { return s.Shell })
+// Programs are the cells that are compiled.
+func (m *Module) Programs() []rundir.Cell {
+	return slices.DeleteFunc(slices.Clone(m.Cells), func(s rundir.Cell) bool { return s.Shell })
 }
 
-// StepNames are the steps' names in order.
-func (m *Module) StepNames() []string { return stepNames(m.Steps) }
+// CellNames are the cells' names in order.
+func (m *Module) CellNames() []string { return cellNames(m.Cells) }
 
-func stepNames(steps []rundir.Step) []string {
-	names := make([]string, len(steps))
-	for i, step := range steps {
-		names[i] = step.Name
+func cellNames(cells []rundir.Cell) []string {
+	names := make([]string, len(cells))
+	for i, cell := range cells {
+		names[i] = cell.Name
 	}
 	return names
 }

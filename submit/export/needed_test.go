@@ -31,7 +31,7 @@ func TestNeeded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			first, second := string(m.Files[m.Steps[0].Source()]), string(m.Files[m.Steps[1].Source()])
+			first, second := string(m.Files[m.Cells[0].Source()]), string(m.Files[m.Cells[1].Source()])
 			for _, text := range tt.has {
 				if !strings.Contains(second, text) {
 					t.Errorf("lacks %q:\n%s", text, second)

@@ -56,16 +56,16 @@ func (d *decl) line() int {
 // howToRun says with which arguments, variables and folder the kernel would run a script.
 func (p program) howToRun() string {
 	var words []string
-	for _, name := range slices.Sorted(maps.Keys(p.step.Env)) {
-		words = append(words, name+"="+shellescape.Quote(p.step.Env[name]))
+	for _, name := range slices.Sorted(maps.Keys(p.made.Env)) {
+		words = append(words, name+"="+shellescape.Quote(p.made.Env[name]))
 	}
-	words = append(words, "go run "+shellescape.Quote(p.step.Name+".go"))
-	if len(p.step.Args) > 0 {
-		words = append(words, shellescape.QuoteCommand(p.step.Args))
+	words = append(words, "go run "+shellescape.Quote(p.made.Name+".go"))
+	if len(p.made.Args) > 0 {
+		words = append(words, shellescape.QuoteCommand(p.made.Args))
 	}
 	text := fmt.Sprintf("// Exported by gonbatch from %s. Run it by:\n//\n//\t%s\n", p.cell.ref.Notebook, printable(strings.Join(words, " ")))
-	if p.step.Dir != "" {
-		text += fmt.Sprintf("//\n// in the folder %s.\n", printable(p.step.Dir))
+	if p.made.Dir != "" {
+		text += fmt.Sprintf("//\n// in the folder %s.\n", printable(p.made.Dir))
 	}
 	return text + "\n"
 }
@@ -77,8 +77,8 @@ func (m *Module) checkScript() error {
 	case len(programs) == 0:
 		return fmt.Errorf("%s has no program to write as a script", m.Notebook)
 	case len(programs) > 1:
-		return fmt.Errorf("%s has %d programs, and a script has one: pick one with --cell (%s), or export a module", m.Notebook, len(programs), strings.Join(stepNames(programs), ", "))
-	case len(m.Steps) > 1:
+		return fmt.Errorf("%s has %d programs, and a script has one: pick one with --cell (%s), or export a module", m.Notebook, len(programs), strings.Join(cellNames(programs), ", "))
+	case len(m.Cells) > 1:
 		return fmt.Errorf("%s has shell commands, and a script has only Go: pick the program with --cell %s, or export a module", m.Notebook, programs[0].Name)
 	case programs[0].Test:
 		return fmt.Errorf("%s: cell %s runs tests, which need a module: export one", m.Notebook, programs[0].Name)

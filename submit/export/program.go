@@ -14,9 +14,9 @@ import (
 	"gonbatch/submit/export/gomod"
 )
 
-// program is what a step's source is made of.
+// program is what a program's source is made of.
 type program struct {
-	step rundir.Step
+	made rundir.Cell
 	cell *cellInfo
 	// cells are all cells of the notebook.
 	cells []*cellInfo
@@ -40,6 +40,7 @@ func (p program) render(names *gomod.Names, found map[string]string) (text []byt
 	if err != nil {
 		return nil, nil, nil, p.cell.errorf(0, "the cells do not fit together: %v", err)
 	}
+	imports = append(imports, keepImports(imports)...)
 	head, err := p.head(imports, !ordered)
 	if err != nil {
 		return nil, nil, nil, p.cell.errorf(0, "the imports cannot be formatted: %v", err)
@@ -88,7 +89,7 @@ func (p program) head(imports []importLine, markdown bool) ([]byte, error) {
 	} else {
 		fmt.Fprintf(&out, generatedLine+"%s; DO NOT EDIT.\n\n", p.cell.ref.Notebook)
 	}
-	fmt.Fprintf(&out, "// Command %s is cell %d of %s.\n", p.step.Name, p.cell.Number, p.cell.ref.Notebook)
+	fmt.Fprintf(&out, "// Command %s is cell %d of %s.\n", p.made.Name, p.cell.Number, p.cell.ref.Notebook)
 	if markdown {
 		out.WriteString(p.docComment())
 	}

@@ -30,53 +30,53 @@ func (p picks) leftOut(cell *cellInfo) bool {
 	})
 }
 
-// wants reports whether the step is picked; without picks all are.
-func (p picks) wants(step string, cell *cellInfo) bool {
-	return len(p) == 0 || slices.Contains(p, step) || p.direct(cell)
+// wants reports whether the cell is picked, whose name in the job is name; without picks all are.
+func (p picks) wants(name string, cell *cellInfo) bool {
+	return len(p) == 0 || slices.Contains(p, name) || p.direct(cell)
 }
 
-// check returns an error for a pick that matches no step.
-func (p picks) check(nb string, all []rundir.Step, cells []*cellInfo) error {
-	steps := stepNames(all)
+// check returns an error for a pick that matches no cell.
+func (p picks) check(nb string, all []rundir.Cell, cells []*cellInfo) error {
+	choice := cellNames(all)
 	for _, pick := range p {
-		if slices.Contains(steps, pick) {
+		if slices.Contains(choice, pick) {
 			continue
 		}
 		var other *cellInfo
 		for _, cell := range cells {
-			if names(pick, cell) && (other == nil || !hasStep(all, other)) {
+			if names(pick, cell) && (other == nil || !runs(all, other)) {
 				other = cell
 			}
 		}
 		switch {
 		case other == nil:
-			return fmt.Errorf("--cell %s: %s has no cell with that tag, id, number or name%s%s", pick, nb, suggestion(pick, steps), choices(steps))
-		case !hasStep(all, other):
-			return fmt.Errorf("--cell %s: %s is no main cell: it has no %%%%, %%main, %%exec or func main%s", pick, other.ref, choices(steps))
+			return fmt.Errorf("--cell %s: %s has no cell with that tag, id, number or name%s%s", pick, nb, suggestion(pick, choice), choices(choice))
+		case !runs(all, other):
+			return fmt.Errorf("--cell %s: %s is no main cell: it has no %%%%, %%main, %%exec or func main%s", pick, other.ref, choices(choice))
 		}
 	}
 	return nil
 }
 
-// hasStep reports whether a cell has a step.
-func hasStep(all []rundir.Step, cell *cellInfo) bool {
-	return slices.ContainsFunc(all, func(step rundir.Step) bool { return step.Cell == cell.Number })
+// runs reports whether the job runs something of a cell.
+func runs(all []rundir.Cell, cell *cellInfo) bool {
+	return slices.ContainsFunc(all, func(made rundir.Cell) bool { return made.Number == cell.Number })
 }
 
-// suggestion names near steps.
-func suggestion(pick string, steps []string) string {
-	if near := gocell.Nearest(pick, steps); len(near) > 0 {
+// suggestion names cells with a similar name.
+func suggestion(pick string, choice []string) string {
+	if near := gocell.Nearest(pick, choice); len(near) > 0 {
 		return "; did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return ""
 }
 
-// choices lists the steps.
-func choices(steps []string) string {
-	if len(steps) == 0 {
+// choices lists the names of cells.
+func choices(names []string) string {
+	if len(names) == 0 {
 		return ""
 	}
-	return "\nthe notebook's cells are " + strings.Join(steps, ", ")
+	return "\nthe notebook's cells are " + strings.Join(names, ", ")
 }
 
 // codeCells are the code cells that are not left out.

@@ -22,7 +22,7 @@ type shellCommand struct {
 	mayFail bool
 }
 
-// queue adds a command that becomes a step of its own.
+// queue adds a command that becomes a cell of the job.
 func (s *session) queue(m played, run string) error {
 	if strings.ContainsRune(run, 0) {
 		return m.errorf("the shell command has a NUL byte; remove it")
@@ -82,23 +82,23 @@ func (m played) body() string {
 	return m.code.Body() + "\n"
 }
 
-// shellStep adds the step of a shell command.
-func (e *exporter) shellStep(cell *cellInfo, sh shellCommand, picked bool) {
+// addShell adds the job's cell of a shell command.
+func (e *exporter) addShell(cell *cellInfo, sh shellCommand, picked bool) {
 	name := e.namer.unique(shellName(cell))
-	step := rundir.Step{
-		Name: name, Cell: cell.Number, CellID: cell.ID, Env: sh.env, Dir: sh.dir,
+	made := rundir.Cell{
+		Name: name, Number: cell.Number, ID: cell.ID, Env: sh.env, Dir: sh.dir,
 		Line: sh.line, Title: sh.title, Shell: true, Once: true, MayFail: sh.mayFail,
 	}
-	e.all = append(e.all, step)
+	e.all = append(e.all, made)
 	if !picked && !e.picks.wants(name, cell) {
 		return
 	}
-	e.module.Files[step.Script()] = cell.script(printable(fmt.Sprintf("%s, line %d: %s", cell.ref, sh.line, sh.title)), sh.mayFail).Command(sh.run)
-	e.module.Steps = append(e.module.Steps, step)
+	e.module.Files[made.Script()] = cell.script(printable(fmt.Sprintf("%s, line %d: %s", cell.ref, sh.line, sh.title)), sh.mayFail).Command(sh.run)
+	e.module.Cells = append(e.module.Cells, made)
 }
 
-// shellName begins the names of the steps of a cell's shell commands. It is never made from the
-// heading: that is the main cell's.
+// shellName begins the names of the job's cells that run a cell's shell commands. It is never made
+// from the heading: that is the main cell's.
 func shellName(cell *cellInfo) string { return fmt.Sprintf("shell-%d", cell.Number) }
 
 // titleLimit is the length of a command in messages.

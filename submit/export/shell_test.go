@@ -14,18 +14,18 @@ import (
 // runShells runs the scripts of a module in a folder, as a job does, until one fails.
 func runShells(t *testing.T, m *Module, dir string) (output string, code int) {
 	t.Helper()
-	for _, step := range m.Steps {
-		if !step.Shell {
+	for _, cell := range m.Cells {
+		if !cell.Shell {
 			continue
 		}
-		script := filepath.Join(t.TempDir(), step.Script())
-		if err := os.WriteFile(script, m.Files[step.Script()], 0o755); err != nil {
+		script := filepath.Join(t.TempDir(), cell.Script())
+		if err := os.WriteFile(script, m.Files[cell.Script()], 0o755); err != nil {
 			t.Fatal(err)
 		}
 		cmd := exec.Command(script)
-		cmd.Dir = filepath.Join(dir, step.Dir)
+		cmd.Dir = filepath.Join(dir, cell.Dir)
 		cmd.Env = append(os.Environ(), "HOME="+dir)
-		for name, value := range step.Env {
+		for name, value := range cell.Env {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}
 		out, err := cmd.CombinedOutput()
@@ -114,7 +114,7 @@ func TestShellOrder(t *testing.T) {
 		{"a main cell with its own line", []string{"cell-3"}, "shell-3 cell-3"},
 		{"a main cell without", []string{"train"}, "train"},
 		{"a shell cell by its tag", []string{"clean"}, "shell-7"},
-		{"a shell cell by its step", []string{"shell-4", "train"}, "shell-4 train"},
+		{"a shell cell by its cell", []string{"shell-4", "train"}, "shell-4 train"},
 		{"one that is left out", []string{"6"}, "shell-6"},
 	}
 	for _, tt := range tests {
@@ -123,8 +123,8 @@ func TestShellOrder(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := strings.Join(m.StepNames(), " "); got != tt.want {
-				t.Errorf("steps %s, want %s", got, tt.want)
+			if got := strings.Join(m.CellNames(), " "); got != tt.want {
+				t.Errorf("cells %s, want %s", got, tt.want)
 			}
 		})
 	}

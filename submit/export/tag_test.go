@@ -14,7 +14,7 @@ func TestTags(t *testing.T) {
 		name string
 		tags []string
 		kind nbformat.CellType
-		// want is how the cell's step runs; "" is no step.
+		// want is how the program of the cell runs; "" is none.
 		want string
 	}{
 		{"none", nil, nbformat.Code, "train on every rank"},
@@ -43,15 +43,15 @@ func TestTags(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := ""
-			for _, step := range m.Programs() {
-				got = step.Name + " on every rank"
-				if step.Once {
-					got = step.Name + " once"
+			for _, cell := range m.Programs() {
+				got = cell.Name + " on every rank"
+				if cell.Once {
+					got = cell.Name + " once"
 				}
-				if step.Script() != "" {
-					got += " by " + step.Script()
+				if cell.Script() != "" {
+					got += " by " + cell.Script()
 				}
-				if step.MayFail {
+				if cell.MayFail {
 					got += " may fail"
 				}
 			}

@@ -10,16 +10,16 @@ import (
 	"gonbatch/submit"
 )
 
-// steps runs a step to its end: one that trains, and whose rank dies, is started again from its
+// untilDone runs a cell to its end: one that trains, and whose rank dies, is started again from its
 // newest checkpoint.
-func (s *start) steps(ctx context.Context, step rundir.Step) error {
+func (s *start) untilDone(ctx context.Context, cell rundir.Cell) error {
 	for {
-		err := s.step(ctx, step)
+		err := s.cell(ctx, cell)
 		var job *submit.JobError
-		if step.Once || ctx.Err() != nil || !errors.As(err, &job) || job.Status.State != submit.Failed {
+		if cell.Once || ctx.Err() != nil || !errors.As(err, &job) || job.Status.State != submit.Failed {
 			return err
 		}
-		again, recordErr := s.again(step)
+		again, recordErr := s.again(cell)
 		if recordErr != nil || !again {
 			return errors.Join(err, recordErr)
 		}
@@ -27,19 +27,19 @@ func (s *start) steps(ctx context.Context, step rundir.Step) error {
 	}
 }
 
-// again begins another start of a step whose rank has died, unless the start before died at the
+// again begins another start of a cell whose rank has died, unless the start before died at the
 // same update, or none is left.
-func (s *start) again(step rundir.Step) (bool, error) {
+func (s *start) again(cell rundir.Cell) (bool, error) {
 	dir := s.spec.RunDir
 	_, last, err := rundir.LastDeaths(dir)
 	if err != nil {
 		return false, err
 	}
-	death := rundir.Death{Start: s.number, Step: step.Name, Update: rundir.ReadProgress(dir)}
+	death := rundir.Death{Start: s.number, Cell: cell.Name, Update: rundir.ReadProgress(dir)}
 	if err := rundir.AddDeath(dir, death); err != nil {
 		return false, err
 	}
-	if _, err := os.Stat(dir.StepCheckpoints(step.Name)); err != nil && death.Update == 0 {
+	if _, err := os.Stat(dir.CellCheckpoints(cell.Name)); err != nil && death.Update == 0 {
 		return false, nil // It is no training, or had not begun.
 	}
 	switch {

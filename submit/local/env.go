@@ -15,9 +15,9 @@ func (s *start) ownEnv(cell string) []string {
 	return texts(env.Vars())
 }
 
-// userEnv is the user's part: the job's and the step's own. A later one wins.
-func userEnv(spec submit.JobSpec, step rundir.Step) []string {
-	return texts(slices.Concat(rundir.SortedVars(spec.Env), rundir.SortedVars(step.Env)))
+// userEnv is the user's part: the job's and the cell's own. A later one wins.
+func userEnv(spec submit.JobSpec, cell rundir.Cell) []string {
+	return texts(slices.Concat(rundir.SortedVars(spec.Env), rundir.SortedVars(cell.Env)))
 }
 
 func texts(vars []rundir.Var) []string {

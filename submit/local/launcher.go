@@ -18,8 +18,8 @@ var launchText string
 
 var launchTemplate = template.Must(template.New("launcher").Option("missingkey=error").Funcs(template.FuncMap{"quote": shellescape.Quote}).Parse(launchText))
 
-// launchStep is one cell as the template sees it: Command is quoted, the rest is not.
-type launchStep struct {
+// launchCell is one cell as the template sees it: Command is quoted, the rest is not.
+type launchCell struct {
 	Name, Dir, Command string
 	Env                []string
 }
@@ -28,16 +28,16 @@ type launchStep struct {
 func (s *start) writeLauncher() error {
 	const rank = "\x00"
 	before, after, _ := strings.Cut(s.spec.RunDir.RankLogPattern(rank), rank)
-	var steps []launchStep
-	for _, step := range s.spec.Steps {
-		if !step.Once {
-			steps = append(steps, launchStep{step.Name, workDir(s.spec, step), shellescape.QuoteCommand(s.spec.Command(step)), userEnv(s.spec, step)})
+	var cells []launchCell
+	for _, cell := range s.spec.Cells {
+		if !cell.Once {
+			cells = append(cells, launchCell{cell.Name, workDir(s.spec, cell), shellescape.QuoteCommand(s.spec.Command(cell)), userEnv(s.spec, cell)})
 		}
 	}
 	var script bytes.Buffer
 	err := launchTemplate.Execute(&script, map[string]any{
 		"Rank": cluster.Shell(), "Dir": s.spec.RunDir, "LogBefore": before, "LogAfter": after, "RequeueCode": rundir.RequeueCode,
-		"Var": rundir.Names, "Own": s.ownEnv(""), "Steps": steps,
+		"Var": rundir.Names, "Own": s.ownEnv(""), "Cells": cells,
 	})
 	if err != nil {
 		return fmt.Errorf("launch script: %w", err)

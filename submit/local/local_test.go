@@ -19,17 +19,17 @@ import (
 	"gonbatch/submit"
 )
 
-// newSpec stages programs, which are shell scripts, as steps in the order of their names given.
-func newSpec(t *testing.T, tasks int, steps ...[2]string) submit.JobSpec {
+// newSpec stages programs, which are shell scripts, as cells in the order of their names given.
+func newSpec(t *testing.T, tasks int, cells ...[2]string) submit.JobSpec {
 	t.Helper()
 	dir, err := rundir.Create(filepath.Join(t.TempDir(), "a 'b' $(c)"), "x", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	spec := submit.JobSpec{Name: "x", Nodes: 1, TasksPerNode: tasks, RunDir: dir, WorkDir: t.TempDir()}
-	for _, step := range steps {
-		spec.Steps = append(spec.Steps, rundir.Step{Name: step[0]})
-		if err := os.WriteFile(dir.Program(step[0]), []byte("#!/bin/bash\n"+step[1]), 0o755); err != nil {
+	for _, cell := range cells {
+		spec.Cells = append(spec.Cells, rundir.Cell{Name: cell[0]})
+		if err := os.WriteFile(dir.Program(cell[0]), []byte("#!/bin/bash\n"+cell[1]), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -117,7 +117,7 @@ func TestFailure(t *testing.T) {
 				t.Error(diff)
 			}
 			if _, err := os.Stat(filepath.Join(spec.WorkDir, "ran")); err == nil {
-				t.Error("the step behind the failed one ran")
+				t.Error("the cell behind the failed one ran")
 			}
 		})
 	}

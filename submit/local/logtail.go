@@ -7,7 +7,7 @@ import (
 	"gonbatch/submit"
 )
 
-// logTail shows a log as it grows, from where it ends now: an earlier step has shown the rest.
+// logTail shows a log as it grows, from where it ends now: an earlier cell has shown the rest.
 type logTail struct {
 	tail *submit.Tail
 	out  io.Writer

@@ -64,9 +64,9 @@ func parseFlavour(version string) (flavour, error) {
 	return "", fmt.Errorf("neither Open MPI's mpirun nor MPICH's: --version says %q; put one of them first on PATH", first)
 }
 
-// args are mpirun's arguments that start n ranks of a step. The programs place themselves on CPUs,
+// args are mpirun's arguments that start n ranks of a cell. The programs place themselves on CPUs,
 // so mpirun binds none.
-func (m mpirun) args(n int, launcher, step string) []string {
+func (m mpirun) args(n int, launcher, cell string) []string {
 	args := []string{"-n", strconv.Itoa(n)}
 	switch m.flavour {
 	case openMPI:
@@ -77,7 +77,7 @@ func (m mpirun) args(n int, launcher, step string) []string {
 	case mpich:
 		args = append(args, "-bind-to", "none")
 	}
-	return append(args, launcher, step)
+	return append(args, launcher, cell)
 }
 
 // rankEnded finds the rank that ended a run in what Open MPI's mpirun ("process rank 1 with PID")

@@ -23,16 +23,16 @@ type Runner struct {
 	Environ []string
 	// LookPath finds a command; nil is exec.LookPath.
 	LookPath func(string) (string, error)
-	// Drain, if it is set, returns once all that a step has put out is in its log: where that goes
+	// Drain, if it is set, returns once all that a cell has put out is in its log: where that goes
 	// through a recorder, it comes late.
 	Drain func()
 	// Locate adds to an error the place in the notebook where a rank failed, if it is set.
 	Locate func(*submit.JobError)
 }
 
-// Run runs the steps of spec, whose programs lie in spec.RunDir, one after the other, except those
+// Run runs the cells of spec, whose programs lie in spec.RunDir, one after the other, except those
 // that an earlier Run has finished. It blocks until all have ended or one failed, which gives a
-// *submit.JobError. When ctx ends, the running step is told to save and stop; one that has saved
+// *submit.JobError. When ctx ends, the running cell is told to save and stop; one that has saved
 // gives a *submit.JobError too, of the state submit.Stopped.
 func (r Runner) Run(ctx context.Context, spec submit.JobSpec) error {
 	out := &screen{out: r.Out}
@@ -41,15 +41,15 @@ func (r Runner) Run(ctx context.Context, spec submit.JobSpec) error {
 	if err != nil {
 		return err
 	}
-	for _, step := range spec.Steps {
-		if rundir.IsFinished(spec.RunDir, step.Name) {
-			fmt.Fprintf(r.Err, "cell %s succeeded in an earlier start\n", step.Name)
+	for _, cell := range spec.Cells {
+		if rundir.IsFinished(spec.RunDir, cell.Name) {
+			fmt.Fprintf(r.Err, "cell %s succeeded in an earlier start\n", cell.Name)
 			continue
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := start.steps(ctx, step); err != nil {
+		if err := start.untilDone(ctx, cell); err != nil {
 			return err
 		}
 	}
@@ -94,28 +94,28 @@ func (s *start) record() (err error) {
 	return err
 }
 
-// step runs a step to its end and records that it has ended well.
-func (s *start) step(ctx context.Context, step rundir.Step) error {
+// cell runs a cell to its end and records that it has ended well.
+func (s *start) cell(ctx context.Context, cell rundir.Cell) error {
 	if err := rundir.ClearProgress(s.spec.RunDir); err != nil {
 		return err
 	}
 	launch := s.ranks
-	if step.Once || s.spec.Tasks() == 1 {
+	if cell.Once || s.spec.Tasks() == 1 {
 		launch = s.direct
 	}
-	code, err := launch(ctx, step)
-	if err == nil && code == 0 && !step.Once && s.takeStopped() {
+	code, err := launch(ctx, cell)
+	if err == nil && code == 0 && !cell.Once && s.takeStopped() {
 		code = rundir.RequeueCode
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("cell %s: %w", step.Name, err)
+		return fmt.Errorf("cell %s: %w", cell.Name, err)
 	case code == 0:
-		return rundir.MarkFinished(s.spec.RunDir, step.Name, s.number)
-	case code == rundir.RequeueCode && !step.Once:
+		return rundir.MarkFinished(s.spec.RunDir, cell.Name, s.number)
+	case code == rundir.RequeueCode && !cell.Once:
 		return submit.NewJobError(submit.Job{Dir: s.spec.RunDir}, submit.Status{State: submit.Stopped, ExitCode: code})
 	case ctx.Err() != nil:
-		return fmt.Errorf("cell %s: %w", step.Name, context.Cause(ctx))
+		return fmt.Errorf("cell %s: %w", cell.Name, context.Cause(ctx))
 	}
 	return s.failed(code)
 }
@@ -124,20 +124,20 @@ func (s *start) step(ctx context.Context, step rundir.Step) error {
 // removes it.
 func (s *start) takeStopped() bool { return os.Remove(s.stoppedFile()) == nil }
 
-// direct runs a step as one process: the only rank, or a shell command. What it prints is appended
+// direct runs a cell as one process: the only rank, or a shell command. What it prints is appended
 // to rank 0's log, and shown. It goes to the log without this process: what is printed when that
 // has been killed must end nobody.
-func (s *start) direct(ctx context.Context, step rundir.Step) (code int, err error) {
+func (s *start) direct(ctx context.Context, cell rundir.Cell) (code int, err error) {
 	spec := s.spec
 	log, err := os.OpenFile(spec.RunDir.RankLog(0), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return 0, err
 	}
 	defer log.Close() //nolint:errcheck // the program that writes it has its own handle
-	command := spec.Command(step)
+	command := spec.Command(cell)
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Env = slices.Concat(s.environ(), s.ownEnv(step.Name), userEnv(spec, step))
-	cmd.Dir = workDir(spec, step)
+	cmd.Env = slices.Concat(s.environ(), s.ownEnv(cell.Name), userEnv(spec, cell))
+	cmd.Dir = workDir(spec, cell)
 	if info, err := os.Stat(cmd.Dir); err != nil || !info.IsDir() {
 		return 0, fmt.Errorf("its folder %s is not there; correct the notebook's %%cd, or make the folder by a line !mkdir -p above it", cmd.Dir)
 	}
@@ -175,15 +175,15 @@ func (s *start) showing(run func() (int, error)) (int, error) {
 // logInterval is the time between two looks at rank 0's log.
 const logInterval = 100 * time.Millisecond
 
-// ranks runs a step by mpirun. Every rank appends to its own log; rank 0's is shown as it grows.
-func (s *start) ranks(ctx context.Context, step rundir.Step) (int, error) {
+// ranks runs a cell by mpirun. Every rank appends to its own log; rank 0's is shown as it grows.
+func (s *start) ranks(ctx context.Context, cell rundir.Cell) (int, error) {
 	spec := s.spec
 	log, err := os.OpenFile(spec.RunDir.SchedulerLog(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return 0, err
 	}
 	defer log.Close() //nolint:errcheck // the program that writes it has its own handle
-	cmd := exec.Command(s.mpi.path, s.mpi.args(spec.Tasks(), spec.RunDir.Launcher(), step.Name)...)
+	cmd := exec.Command(s.mpi.path, s.mpi.args(spec.Tasks(), spec.RunDir.Launcher(), cell.Name)...)
 	cmd.Env = submit.CleanEnviron(s.environ()) // In a job, mpirun would start its ranks by a step of that job, and wait for CPUs.
 	kept := &lossy{out: log}
 	defer kept.warn(s.Err)
@@ -199,12 +199,12 @@ func (r Runner) environ() []string {
 	return os.Environ()
 }
 
-// workDir is the step's directory, for a name that is not absolute below the job's.
-func workDir(spec submit.JobSpec, step rundir.Step) string {
-	if step.Dir == "" || filepath.IsAbs(step.Dir) {
-		return firstOf(step.Dir, spec.WorkDir)
+// workDir is the cell's directory, for a name that is not absolute below the job's.
+func workDir(spec submit.JobSpec, cell rundir.Cell) string {
+	if cell.Dir == "" || filepath.IsAbs(cell.Dir) {
+		return firstOf(cell.Dir, spec.WorkDir)
 	}
-	return filepath.Join(spec.WorkDir, step.Dir)
+	return filepath.Join(spec.WorkDir, cell.Dir)
 }
 
 func firstOf(texts ...string) string {

@@ -13,14 +13,14 @@ import (
 	"gonbatch/submit"
 )
 
-// addShell stages a shell command as the next step.
+// addShell stages a shell command as the next cell.
 func addShell(t *testing.T, spec *submit.JobSpec, name, script string) {
 	t.Helper()
-	step := rundir.Step{Name: name, Shell: true, Once: true, Args: []string{"own"}, Env: map[string]string{"V": "two  words"}}
-	if err := os.WriteFile(spec.RunDir.StepProgram(step), []byte("#!/bin/bash\n"+script), 0o755); err != nil {
+	cell := rundir.Cell{Name: name, Shell: true, Once: true, Args: []string{"own"}, Env: map[string]string{"V": "two  words"}}
+	if err := os.WriteFile(spec.RunDir.CellProgram(cell), []byte("#!/bin/bash\n"+script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	spec.Steps = append(spec.Steps, step)
+	spec.Cells = append(spec.Cells, cell)
 }
 
 // TestShellRunsOnce: a shell command runs once, with its own arguments only, also between programs
@@ -31,7 +31,7 @@ func TestShellRunsOnce(t *testing.T) {
 		spec.Args = []string{"-x"}
 		addShell(t, &spec, "shell-1", `echo "$GONBATCH_CELL $# $V $(pwd)"`)
 		second := newSpec(t, tasks, [2]string{"main", "echo main"})
-		spec.Steps = append(spec.Steps, second.Steps...)
+		spec.Cells = append(spec.Cells, second.Cells...)
 		if err := os.Rename(second.RunDir.Program("main"), spec.RunDir.Program("main")); err != nil {
 			t.Fatal(err)
 		}

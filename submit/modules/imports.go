@@ -14,19 +14,19 @@ import (
 
 // findImports runs goimports on the programs that lack imports. It reports whether it found some.
 func (r *resolver) findImports() (found bool, err error) {
-	for _, step := range r.module.Programs() {
-		open := r.module.Open[step.Name]
+	for _, cell := range r.module.Programs() {
+		open := r.module.Open[cell.Name]
 		if len(open) == 0 {
 			continue
 		}
-		source := r.module.Files[step.Source()]
-		fixed, err := imports.Process(r.file(step.Source()), source, nil)
+		source := r.module.Files[cell.Source()]
+		fixed, err := imports.Process(r.file(cell.Source()), source, nil)
 		if err != nil {
 			continue // The compiler says more, and names the cell.
 		}
 		for name, path := range newImports(source, fixed) {
 			if slices.Contains(open, name) {
-				addImport(r.imports, step.Name, name, path)
+				addImport(r.imports, cell.Name, name, path)
 				found = true
 			}
 		}

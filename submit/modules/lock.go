@@ -70,7 +70,7 @@ func readLock(path string) *lock {
 	return l
 }
 
-// readImports reads lines of a step, a name and an import path.
+// readImports reads lines of a cell, a name and an import path.
 func (l *lock) readImports(text string) {
 	for line := range strings.Lines(text) {
 		if words := strings.Fields(line); len(words) == 3 {
@@ -79,11 +79,11 @@ func (l *lock) readImports(text string) {
 	}
 }
 
-func addImport(imports map[string]map[string]string, step, name, path string) {
-	if imports[step] == nil {
-		imports[step] = map[string]string{}
+func addImport(imports map[string]map[string]string, cell, name, path string) {
+	if imports[cell] == nil {
+		imports[cell] = map[string]string{}
 	}
-	imports[step][name] = path
+	imports[cell][name] = path
 }
 
 // writeLock keeps what was found, unless the lock has it.
@@ -135,9 +135,9 @@ func lines(words []string) string {
 // importLines are the found imports, one a line.
 func importLines(imports map[string]map[string]string) string {
 	var text strings.Builder
-	for _, step := range slices.Sorted(maps.Keys(imports)) {
-		for _, name := range slices.Sorted(maps.Keys(imports[step])) {
-			fmt.Fprintln(&text, step, name, imports[step][name])
+	for _, cell := range slices.Sorted(maps.Keys(imports)) {
+		for _, name := range slices.Sorted(maps.Keys(imports[cell])) {
+			fmt.Fprintln(&text, cell, name, imports[cell][name])
 		}
 	}
 	return text.String()
@@ -179,8 +179,8 @@ func (r *resolver) key(mod *modfile.File) string {
 			fmt.Fprintf(sum, "import %s\n", path)
 		}
 	}
-	for _, step := range slices.Sorted(maps.Keys(r.first.Open)) {
-		fmt.Fprintf(sum, "open %s %q\n", step, r.first.Open[step])
+	for _, cell := range slices.Sorted(maps.Keys(r.first.Open)) {
+		fmt.Fprintf(sum, "open %s %q\n", cell, r.first.Open[cell])
 	}
 	for _, command := range r.first.Commands {
 		fmt.Fprintf(sum, "command %q\n", command.Text)

@@ -62,7 +62,7 @@ func (r *resolver) list(ctx context.Context) ([]listed, error) {
 		return nil, err
 	}
 	args := []string{"list", "-e", "-deps", "-json=ImportPath,Error"}
-	if slices.ContainsFunc(r.module.Programs(), func(s rundir.Step) bool { return s.Test }) {
+	if slices.ContainsFunc(r.module.Programs(), func(c rundir.Cell) bool { return c.Test }) {
 		args = append(args, "-test")
 	}
 	problems := map[string]listed{}
@@ -166,14 +166,14 @@ func remedy(why, otherwise string) string {
 
 // tags are the build tags that the programs are built with.
 func (r *resolver) tags() (all [][]string) {
-	for _, step := range r.module.Programs() {
+	for _, cell := range r.module.Programs() {
 		var tags []string
-		for i, flag := range step.BuildFlags {
+		for i, flag := range cell.BuildFlags {
 			name, _, joined := strings.Cut(strings.TrimLeft(flag, "-"), "=")
 			if name == "tags" && joined {
 				tags = append(tags, flag)
-			} else if name == "tags" && i+1 < len(step.BuildFlags) {
-				tags = append(tags, flag, step.BuildFlags[i+1])
+			} else if name == "tags" && i+1 < len(cell.BuildFlags) {
+				tags = append(tags, flag, cell.BuildFlags[i+1])
 			}
 		}
 		if !slices.ContainsFunc(all, func(t []string) bool { return slices.Equal(t, tags) }) {

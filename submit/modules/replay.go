@@ -27,10 +27,10 @@ import (
 func (r *resolver) startFromEarlier() error {
 	return r.edit(func(mod *modfile.File) error {
 		if r.lock != nil {
-			for step, names := range r.first.Open {
+			for cell, names := range r.first.Open {
 				for _, name := range names {
-					if path := r.lock.imports[step][name]; path != "" {
-						addImport(r.imports, step, name, path)
+					if path := r.lock.imports[cell][name]; path != "" {
+						addImport(r.imports, cell, name, path)
 					}
 				}
 			}
@@ -132,7 +132,7 @@ func reason(output []byte, err error) string {
 // mistake is an error in a line of a cell.
 func (r *resolver) mistake(site export.Site, format string, args ...any) *export.CellError {
 	e := &export.CellError{CellRef: site.CellRef, Line: site.Line, Message: fmt.Sprintf(format, args...)}
-	for _, cell := range r.first.Cells {
+	for _, cell := range r.first.Sources {
 		if lines := strings.Split(cell.Source, "\n"); cell.Number == site.Number && site.Line >= 1 && site.Line <= len(lines) {
 			e.SourceLine = lines[site.Line-1]
 		}

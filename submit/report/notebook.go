@@ -13,7 +13,7 @@ import (
 type Check struct {
 	Version  int           `json:"version"`
 	Notebook string        `json:"notebook"`
-	Cells    []rundir.Step `json:"cells"`
+	Cells    []rundir.Cell `json:"cells"`
 	// Vet is what go vet says, Warnings what the programs do without, and Notes what may not be
 	// what was meant. Each names its cell and line.
 	Vet      []string `json:"vet,omitempty"`
@@ -34,15 +34,15 @@ func (c Check) Refused(err error) Check {
 // Text lists the cells and the findings.
 func (c Check) Text(w io.Writer) error {
 	rows := [][]string{{"NAME", "CELL", "RUNS", "WHAT"}}
-	for _, step := range c.Cells {
-		where, what := "on every rank", "program "+shellescape.QuoteCommand(append([]string{step.Name}, step.Args...))
-		if step.Shell {
-			where, what = "once, on the first node", step.Title
+	for _, cell := range c.Cells {
+		where, what := "on every rank", "program "+shellescape.QuoteCommand(append([]string{cell.Name}, cell.Args...))
+		if cell.Shell {
+			where, what = "once, on the first node", cell.Title
 		}
-		if step.Dir != "" {
-			what += " (in " + step.Dir + ")"
+		if cell.Dir != "" {
+			what += " (in " + cell.Dir + ")"
 		}
-		rows = append(rows, []string{step.Name, fmt.Sprint(step.Cell), where, what})
+		rows = append(rows, []string{cell.Name, fmt.Sprint(cell.Number), where, what})
 	}
 	if err := table(w, fmt.Sprintf("a job of %s runs %s", c.Notebook, Count(len(c.Cells), "cell")), rows); err != nil {
 		return err

@@ -36,7 +36,7 @@ var shapes = []struct {
 	{"submit cancel RUN", "`ended` says how the job had ended before; it is missing if the job was cancelled.",
 		report.Cancellation{Version: 1, Run: failed.Run, Directory: failed.Directory, Job: "4711"}},
 	{"submit check NOTEBOOK", "`cells` are those that a job would run. The findings of go vet, warnings and notes each name their cell and line.",
-		report.Check{Version: 1, Notebook: "mnist.ipynb", Cells: []rundir.Step{{Name: "train", Cell: 4, CellID: "c4", Args: []string{"-epochs", "3"}}}, Notes: []string{"mnist.ipynb, cell 3 (id c3), line 2: os.Exit in load ends the program"}}},
+		report.Check{Version: 1, Notebook: "mnist.ipynb", Cells: []rundir.Cell{{Name: "train", Number: 4, ID: "c4", Args: []string{"-epochs", "3"}}}, Notes: []string{"mnist.ipynb, cell 3 (id c3), line 2: os.Exit in load ends the program"}}},
 	{"submit params NOTEBOOK", "`-p` sets parameters; flags follow `--`.",
 		report.Params{Version: 1, Notebook: "mnist.ipynb", Parameters: []report.Param{{Name: "layers", Type: "int", Default: "2", Cell: 2}}, Flags: []report.Param{{Name: "epochs", Type: "int", Default: "2", Usage: "passes over the data", Cell: 3}}}},
 	{"submit config", "`origin` is `default`, a flag, a variable, or a file and line.",

@@ -65,17 +65,17 @@ func (rs *Runs) resumedSpec(r Run, change func(*submit.JobSpec) error) (submit.J
 // needWork refuses a run that has nothing left to do, or whose programs are gone.
 func needWork(spec submit.JobSpec) error {
 	left := 0
-	for _, step := range spec.Steps {
-		if rundir.IsFinished(spec.RunDir, step.Name) {
+	for _, cell := range spec.Cells {
+		if rundir.IsFinished(spec.RunDir, cell.Name) {
 			continue
 		}
 		left++
-		if _, err := os.Stat(spec.RunDir.StepProgram(step)); err != nil {
+		if _, err := os.Stat(spec.RunDir.CellProgram(cell)); err != nil {
 			return fmt.Errorf("run %s cannot be resumed: its program is gone: %w", spec.RunDir.Name(), err)
 		}
 	}
 	if left == 0 {
-		return fmt.Errorf("run %s has nothing left to do: all of its %s succeeded", spec.RunDir.Name(), report.Count(len(spec.Steps), "cell"))
+		return fmt.Errorf("run %s has nothing left to do: all of its %s succeeded", spec.RunDir.Name(), report.Count(len(spec.Cells), "cell"))
 	}
 	return nil
 }

@@ -118,7 +118,7 @@ func (rs *Runs) complete(req Request, m *export.Module) (spec submit.JobSpec, er
 	spec.Name = cmp.Or(spec.Name, req.Notebook.Name())
 	spec.RunDir = rundir.At(filepath.Join(root, rundir.Slug(spec.Name)+"-DATE-TIME-XXXX"))
 	spec.Platform = cmp.Or(spec.Platform, req.Scheduler.Platform(spec))
-	spec.Steps = stage.Steps(m, spec.WorkDir, rs.Getenv("HOME"))
+	spec.Cells = stage.Cells(m, spec.WorkDir, rs.Getenv("HOME"))
 	spec.DataDir, spec.Record = data.Dir(rs.Getenv), true
 	if err := spec.Validate(); err != nil {
 		return spec, submit.UsageError{Err: err}

@@ -22,7 +22,7 @@ func (rs *Runs) Report(ctx context.Context, r Run) (report.Run, error) {
 		return report.Run{}, err
 	}
 	view := r.view(status)
-	if err := addProgress(&view, r.Dir, len(r.Manifest.Steps)); err != nil {
+	if err := addProgress(&view, r.Dir, len(r.Manifest.Cells)); err != nil {
 		return view, err
 	}
 	if view.Ended && status.State != submit.Completed {
@@ -78,16 +78,16 @@ func (r Run) view(status submit.Status) report.Run {
 }
 
 // addProgress adds what the starts of a run have done.
-func addProgress(view *report.Run, dir rundir.Dir, steps int) error {
+func addProgress(view *report.Run, dir rundir.Dir, cells int) error {
 	starts, err := rundir.CountStarts(dir)
 	if err != nil {
 		return err
 	}
-	finished, err := rundir.FinishedSteps(dir)
+	finished, err := rundir.FinishedCells(dir)
 	if err != nil {
 		return err
 	}
-	view.Restarts, view.Cells = max(0, starts-1), report.Cells{All: steps, Finished: len(finished)}
+	view.Restarts, view.Cells = max(0, starts-1), report.Cells{All: cells, Finished: len(finished)}
 	newest, err := newestCheckpoint(dir)
 	if err != nil || newest.Path == "" {
 		return err

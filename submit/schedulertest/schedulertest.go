@@ -51,7 +51,7 @@ func Run(t *testing.T, environ []string, newFixture func(t *testing.T, shell sub
 // whoAmI sets $rank, whatever has started the program.
 var whoAmI = cluster.Shell() + "rank=$(rank)\nrank=${rank:-0}\n"
 
-// endsWell: all ranks run every step, each with a log of its own, and the run knows its end
+// endsWell: all ranks run every cell, each with a log of its own, and the run knows its end
 // forever.
 func endsWell(t *testing.T, j *job) {
 	j.stage("one", `echo "one $rank"`, "two", `echo "two $rank"`)
@@ -77,7 +77,7 @@ func endsWell(t *testing.T, j *job) {
 	}
 }
 
-// fails: the error names the rank that failed first and quotes its log, and no further step runs.
+// fails: the error names the rank that failed first and quotes its log, and no further cell runs.
 // The exit code may be that of the other rank, which was killed.
 func fails(t *testing.T, j *job) {
 	j.stage("bad", `[ $rank = 1 ] || exec sleep 60; echo "panic: it broke"; exit 7`, "never", `touch ran`)
@@ -87,7 +87,7 @@ func fails(t *testing.T, j *job) {
 		t.Fatalf("error %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(j.workDir, "ran")); err == nil {
-		t.Error("the step after the failed one ran")
+		t.Error("the cell after the failed one ran")
 	}
 	j.wants("failed", func(r report.Run) bool {
 		return r.ExitCode != 0 && strings.Contains(r.Failure, "rank 1: panic: it broke")
@@ -168,8 +168,8 @@ type job struct {
 	workDir  string
 }
 
-// stage makes a run of steps, each a name and a script.
-func (j *job) stage(steps ...string) {
+// stage makes a run of cells, each a name and a script.
+func (j *job) stage(cells ...string) {
 	j.t.Helper()
 	dir, err := rundir.Create(j.fixture.Root, "job", time.Now())
 	if err != nil {
@@ -178,15 +178,15 @@ func (j *job) stage(steps ...string) {
 	j.dir, j.workDir = dir, j.t.TempDir()
 	spec := j.fixture.Spec
 	spec.Name, spec.RunDir, spec.WorkDir = "job", dir, j.workDir
-	for i := 0; i < len(steps); i += 2 {
-		spec.Steps = append(spec.Steps, rundir.Step{Name: steps[i]})
+	for i := 0; i < len(cells); i += 2 {
+		spec.Cells = append(spec.Cells, rundir.Cell{Name: cells[i]})
 		variables := strings.NewReplacer("$PROGRESS", dir.Progress(), "$RESTARTS", "$"+rundir.EnvRestarts)
-		text := "#!/bin/bash\n" + whoAmI + variables.Replace(steps[i+1]) + "\n"
-		if err := os.WriteFile(dir.Program(steps[i]), []byte(text), 0o755); err != nil {
+		text := "#!/bin/bash\n" + whoAmI + variables.Replace(cells[i+1]) + "\n"
+		if err := os.WriteFile(dir.Program(cells[i]), []byte(text), 0o755); err != nil {
 			j.t.Fatal(err)
 		}
 	}
-	m := rundir.Manifest{Name: dir.Name(), Scheduler: j.fixture.Scheduler.Name(), Steps: spec.Steps, Created: time.Now()}
+	m := rundir.Manifest{Name: dir.Name(), Scheduler: j.fixture.Scheduler.Name(), Cells: spec.Cells, Created: time.Now()}
 	if err := errors.Join(submit.WriteSpec(spec), m.Write(dir)); err != nil {
 		j.t.Fatal(err)
 	}

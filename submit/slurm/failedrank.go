@@ -16,14 +16,14 @@ var taskEnded = regexp.MustCompile(`^srun: error: \S+: tasks? ([0-9]+)[-,0-9]*: 
 // searchedLines is how much of the scheduler's log is searched.
 const searchedLines = 1000
 
-// failedRank finds the rank that failed first in the last step that ran; 0 if the log names none.
+// failedRank finds the rank that failed first in the last cell that ran; 0 if the log names none.
 func failedRank(dir rundir.Dir) int {
 	lines, err := submit.LastLines(dir.SchedulerLog(), searchedLines)
 	if err != nil {
 		return 0
 	}
 	for i := len(lines) - 1; i >= 0; i-- {
-		if strings.HasPrefix(lines[i], slurmtmpl.StepTitle("")) {
+		if strings.HasPrefix(lines[i], slurmtmpl.CellTitle("")) {
 			lines = lines[i:]
 			break
 		}

@@ -44,7 +44,7 @@ func orNil(text string) string {
 	return text
 }
 
-// schedulerLog has two steps: rank 0 was ended because of rank 1, and an earlier step's line must
+// schedulerLog has two cells: rank 0 was ended because of rank 1, and an earlier cell's line must
 // not count.
 const schedulerLog = `srun: error: n9: task 8: Exited with exit code 1
 gonbatch: cell train on 2 ranks: /runs/x/bin/train

@@ -16,7 +16,7 @@ func (n Notebook) Check(ctx context.Context, shell submit.Shell) (report.Check, 
 		return report.Check{}, err
 	}
 	check := report.Check{
-		Version: report.Version, Notebook: module.Notebook, Cells: module.Steps,
+		Version: report.Version, Notebook: module.Notebook, Cells: module.Cells,
 		Warnings: texts(module.Warnings), Notes: texts(module.Notes),
 	}
 	if module, err = n.resolve(ctx, shell, module); err != nil {

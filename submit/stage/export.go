@@ -22,10 +22,10 @@ func (n Notebook) WriteModule(ctx context.Context, shell submit.Shell, folder st
 	if err != nil {
 		return exported, err
 	}
-	for _, step := range module.Steps {
-		command := fmt.Sprintf("cd %s && go run ./%s", shellescape.Quote(folder), step.Name)
-		if step.Shell {
-			command = "bash " + shellescape.Quote(filepath.Join(folder, step.Script()))
+	for _, cell := range module.Cells {
+		command := fmt.Sprintf("cd %s && go run ./%s", shellescape.Quote(folder), cell.Name)
+		if cell.Shell {
+			command = "bash " + shellescape.Quote(filepath.Join(folder, cell.Script()))
 		}
 		exported.Commands = append(exported.Commands, command)
 	}

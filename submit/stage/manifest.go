@@ -20,7 +20,7 @@ func (p Prepared) Manifest(ctx context.Context, shell submit.Shell, spec submit.
 	if err != nil {
 		return rundir.Manifest{}, err
 	}
-	steps, err := p.hashedSteps(spec)
+	cells, err := p.hashedCells(spec)
 	if err != nil {
 		return rundir.Manifest{}, err
 	}
@@ -29,7 +29,7 @@ func (p Prepared) Manifest(ctx context.Context, shell submit.Shell, spec submit.
 		Notebook:      rundir.File{Path: notebook, SHA256: hash},
 		Git:           gitState(ctx, shell.Runner, notebook),
 		SourcesSHA256: hashSources(p.Module),
-		Steps:         steps,
+		Cells:         cells,
 		CommandLine:   shell.CommandLine,
 		Versions:      versionsOf(p.Module, p.build.GoVersion),
 		Created:       shell.Now(),
@@ -37,16 +37,16 @@ func (p Prepared) Manifest(ctx context.Context, shell submit.Shell, spec submit.
 	}, nil
 }
 
-// hashedSteps are the steps with all their arguments, and with the hashes of the bytes that will
+// hashedCells are the cells with all their arguments, and with the hashes of the bytes that will
 // run.
-func (p Prepared) hashedSteps(spec submit.JobSpec) ([]rundir.Step, error) {
+func (p Prepared) hashedCells(spec submit.JobSpec) ([]rundir.Cell, error) {
 	known, err := store.UserHashes()
 	if err != nil {
 		return nil, err
 	}
-	list := slices.Clone(spec.Steps)
+	list := slices.Clone(spec.Cells)
 	for i, s := range list {
-		list[i].Args = spec.StepArgs(s)
+		list[i].Args = spec.CellArgs(s)
 		if s.Shell {
 			list[i].SHA256 = store.HashBytes(p.Module.Files[s.Script()])
 		} else if list[i].SHA256, err = known.Of(p.build.Programs[s.Name]); err != nil {

@@ -15,10 +15,10 @@ func (n Notebook) plan(m *export.Module, nb *nbformat.Notebook) (executed.Plan, 
 	if err != nil {
 		return executed.Plan{}, err
 	}
-	plan := executed.Plan{Input: input, Steps: m.Steps, Parameters: n.Parameters, Version: "gonbatch " + Version()}
+	plan := executed.Plan{Input: input, Cells: m.Cells, Parameters: n.Parameters, Version: "gonbatch " + Version()}
 	for _, cell := range nb.Cells {
-		isStep := slices.ContainsFunc(m.Steps, func(s rundir.Step) bool { return s.Cell == cell.Number })
-		if export.Skips(cell) && !isStep {
+		runs := slices.ContainsFunc(m.Cells, func(s rundir.Cell) bool { return s.Number == cell.Number })
+		if export.Skips(cell) && !runs {
 			plan.LeftOut = append(plan.LeftOut, cell.Number)
 		}
 	}

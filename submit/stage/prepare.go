@@ -17,7 +17,7 @@ import (
 type Prepared struct {
 	Notebook Notebook
 	Module   *export.Module
-	// Reuse is what is taken from an earlier run; nil for a run of all steps.
+	// Reuse is what is taken from an earlier run; nil for a run of all cells.
 	Reuse *Reuse
 	// PluginDir is the folder of an XLA plugin that is used in place; "" where it is staged.
 	PluginDir string

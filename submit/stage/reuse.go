@@ -21,9 +21,9 @@ import (
 type Reuse struct {
 	dir     rundir.Dir
 	earlier *executed.Earlier
-	// before is the number of the first cell that runs, and steps are those that do not.
+	// before is the number of the first cell that runs, and cells are those that do not.
 	before int
-	steps  []string
+	cells  []string
 }
 
 // FindReuse finds what --from takes from an earlier run in root, the notebook's last one unless
@@ -37,12 +37,12 @@ func FindReuse(n Notebook, m *export.Module, spec submit.JobSpec, root, from, ru
 	if r.before, err = fromCell(from, nb, m); err != nil {
 		return nil, err
 	}
-	for _, step := range m.Steps {
-		if step.Cell < r.before {
-			r.steps = append(r.steps, step.Name)
+	for _, cell := range m.Cells {
+		if cell.Number < r.before {
+			r.cells = append(r.cells, cell.Name)
 		}
 	}
-	if len(r.steps) == 0 {
+	if len(r.cells) == 0 {
 		return nil, submit.Usagef("--from %s: nothing runs before that cell; leave --from out", from)
 	}
 	if runName != "" {
@@ -81,9 +81,9 @@ func (r *Reuse) run() string {
 
 // fromCell is the number of the cell that word names.
 func fromCell(word string, nb *nbformat.Notebook, m *export.Module) (int, error) {
-	for _, step := range m.Steps {
-		if step.Name == word {
-			return step.Cell, nil
+	for _, cell := range m.Cells {
+		if cell.Name == word {
+			return cell.Number, nil
 		}
 	}
 	for _, cell := range nb.Cells {
@@ -91,7 +91,7 @@ func fromCell(word string, nb *nbformat.Notebook, m *export.Module) (int, error)
 			return cell.Number, nil
 		}
 	}
-	return 0, submit.Usagef("--from %s: %s has no cell with that tag, id, number or name\nthe notebook's cells are %q", word, m.Notebook, m.StepNames())
+	return 0, submit.Usagef("--from %s: %s has no cell with that tag, id, number or name\nthe notebook's cells are %q", word, m.Notebook, m.CellNames())
 }
 
 // lastRun is the notebook's last run in root.
@@ -123,46 +123,46 @@ func (r *Reuse) checkArgs(spec submit.JobSpec) error {
 	if err != nil {
 		return err
 	}
-	for _, step := range spec.Steps {
-		i := slices.IndexFunc(m.Steps, func(s rundir.Step) bool { return s.Name == step.Name })
-		if i < 0 || !slices.Contains(r.steps, step.Name) || !step.TakesArgs() {
+	for _, cell := range spec.Cells {
+		i := slices.IndexFunc(m.Cells, func(s rundir.Cell) bool { return s.Name == cell.Name })
+		if i < 0 || !slices.Contains(r.cells, cell.Name) || !cell.TakesArgs() {
 			continue
 		}
-		if now := spec.StepArgs(step); !slices.Equal(m.Steps[i].Args, now) {
+		if now := spec.CellArgs(cell); !slices.Equal(m.Cells[i].Args, now) {
 			return fmt.Errorf("cell %s of run %s had the arguments %q, and would now have %q; give the same ones after --, or run all cells",
-				step.Name, r.dir.Name(), m.Steps[i].Args, now)
+				cell.Name, r.dir.Name(), m.Cells[i].Args, now)
 		}
 	}
 	return nil
 }
 
-// stage puts into a new run directory what its later steps may need of the steps that are reused.
+// stage puts into a new run directory what its later cells may need of the cells that are reused.
 func (r *Reuse) stage(dir rundir.Dir, nb *nbformat.Notebook, plan executed.Plan) error {
 	if err := r.earlier.Prepare(dir, nb, plan, r.before); err != nil {
 		return err
 	}
-	for _, step := range r.steps {
-		if err := rundir.MarkFinished(dir, step, 0); err != nil {
+	for _, cell := range r.cells {
+		if err := rundir.MarkFinished(dir, cell, 0); err != nil {
 			return err
 		}
-		err := copyTree(r.dir.StepCheckpoints(step), dir.StepCheckpoints(step))
+		err := copyTree(r.dir.CellCheckpoints(cell), dir.CellCheckpoints(cell))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("copy the checkpoints of cell %s: %w", step, err)
+			return fmt.Errorf("copy the checkpoints of cell %s: %w", cell, err)
 		}
 	}
 	return r.stageKept(dir)
 }
 
-// stageKept gives a new run the values that %keep kept in the steps that are reused, as they were
+// stageKept gives a new run the values that %keep kept in the cells that are reused, as they were
 // after each of them.
 func (r *Reuse) stageKept(dir rundir.Dir) error {
 	last := ""
-	for _, step := range r.steps {
-		err := store.LinkFolder(r.dir.KeptAfter(step), dir.KeptAfter(step))
+	for _, cell := range r.cells {
+		err := store.LinkFolder(r.dir.KeptAfter(cell), dir.KeptAfter(cell))
 		if err == nil {
-			last = step
+			last = cell
 		} else if !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("take the values kept in cell %s: %w", step, err)
+			return fmt.Errorf("take the values kept in cell %s: %w", cell, err)
 		}
 	}
 	if last == "" {

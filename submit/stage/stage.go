@@ -31,7 +31,7 @@ func (p Prepared) Stage(shell submit.Shell, root, name string) (dir rundir.Dir, 
 	if err := p.Module.Write(dir.Sources()); err != nil {
 		return dir, err
 	}
-	for _, fill := range []func(rundir.Dir) error{p.stageSteps, p.stageRecorder, p.stageNotebook, p.stagePlugin} {
+	for _, fill := range []func(rundir.Dir) error{p.stagePrograms, p.stageRecorder, p.stageNotebook, p.stagePlugin} {
 		if err := fill(dir); err != nil {
 			return dir, err
 		}
@@ -40,18 +40,18 @@ func (p Prepared) Stage(shell submit.Shell, root, name string) (dir rundir.Dir, 
 	return dir, dir.Protect()
 }
 
-// stageSteps puts the programs and the scripts of the steps into the run directory.
-func (p Prepared) stageSteps(dir rundir.Dir) error {
-	for _, step := range p.Module.Steps {
-		if script := step.Script(); script != "" {
+// stagePrograms puts the programs and the scripts of the cells into the run directory.
+func (p Prepared) stagePrograms(dir rundir.Dir) error {
+	for _, cell := range p.Module.Cells {
+		if script := cell.Script(); script != "" {
 			if err := rundir.WriteFileAtomic(dir.Program(script), p.Module.Files[script], 0o700); err != nil {
 				return err
 			}
 		}
-		if step.Shell {
+		if cell.Shell {
 			continue
 		}
-		if err := store.Of(dir).Link(p.build.Programs[step.Name], dir.Program(step.Name)); err != nil {
+		if err := store.Of(dir).Link(p.build.Programs[cell.Name], dir.Program(cell.Name)); err != nil {
 			return err
 		}
 	}

@@ -76,11 +76,11 @@ func checkAgreement(t *testing.T, root, source string) string {
 	}
 	var commands []int
 	main := false
-	for _, step := range module.Steps {
+	for _, cell := range module.Cells {
 		switch {
-		case step.Cell != 1:
-		case step.Shell:
-			commands = append(commands, step.Line)
+		case cell.Number != 1:
+		case cell.Shell:
+			commands = append(commands, cell.Line)
 		default:
 			main = true
 		}

@@ -30,10 +30,10 @@ func TestExports(t *testing.T) {
 		if diff := cmp.Diff(m.Files, exported(t, c, dir).Files); diff != "" {
 			t.Errorf("%s: two exports differ:\n%s", c.Name, diff)
 		}
-		for _, step := range m.Programs() {
-			data := m.Files[step.Source()]
+		for _, cell := range m.Programs() {
+			data := m.Files[cell.Source()]
 			if formatted, err := format.Source(data); err != nil || string(formatted) != string(data) {
-				t.Errorf("%s: %s is not as gofmt writes it: %v\n%s", c.Name, step.Source(), err, cmp.Diff(string(formatted), string(data)))
+				t.Errorf("%s: %s is not as gofmt writes it: %v\n%s", c.Name, cell.Source(), err, cmp.Diff(string(formatted), string(data)))
 			}
 		}
 		if len(m.Commands) > 0 {

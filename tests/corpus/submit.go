@@ -90,9 +90,9 @@ func (s Submit) Observe(ctx context.Context, c Case, run rundir.Dir, dir string)
 	}
 	var failed bool
 	for _, cell := range nb.Cells {
-		steps := slices.Clone(module.Steps)
-		steps = slices.DeleteFunc(steps, func(step rundir.Step) bool { return step.Cell != cell.Number })
-		if cell.Type != nbformat.Code && len(steps) == 0 {
+		runs := slices.Clone(module.Cells)
+		runs = slices.DeleteFunc(runs, func(made rundir.Cell) bool { return made.Number != cell.Number })
+		if cell.Type != nbformat.Code && len(runs) == 0 {
 			continue
 		}
 		seen := Cell{Number: cell.Number, Status: OK}
@@ -101,12 +101,12 @@ func (s Submit) Observe(ctx context.Context, c Case, run rundir.Dir, dir string)
 			o.Cells = append(o.Cells, seen)
 			continue
 		}
-		for _, step := range steps {
-			if err := s.step(ctx, step, run, dir, &seen); err != nil {
-				return o, fmt.Errorf("step %s: %w", step.Name, err)
+		for _, made := range runs {
+			if err := s.run(ctx, made, run, dir, &seen); err != nil {
+				return o, fmt.Errorf("cell %s: %w", made.Name, err)
 			}
 			if seen.Code != 0 {
-				seen.Status, failed = Failed, !step.MayFail
+				seen.Status, failed = Failed, !made.MayFail
 				break
 			}
 		}
@@ -117,14 +117,14 @@ func (s Submit) Observe(ctx context.Context, c Case, run rundir.Dir, dir string)
 	return o, err
 }
 
-// step runs one step and adds what it did to the cell.
-func (s Submit) step(ctx context.Context, step rundir.Step, run rundir.Dir, dir string, cell *Cell) error {
-	cmd := exec.CommandContext(ctx, run.StepProgram(step), step.Args...)
+// run runs one cell of the job and adds what it did to the cell of the notebook.
+func (s Submit) run(ctx context.Context, made rundir.Cell, run rundir.Dir, dir string, cell *Cell) error {
+	cmd := exec.CommandContext(ctx, run.CellProgram(made), made.Args...)
 	cmd.Env = append(slices.Clone(s.Env), rundir.EnvDir+"="+run.Path())
-	for name, value := range step.Env {
+	for name, value := range made.Env {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
-	cmd.Dir = filepath.Join(dir, step.Dir)
+	cmd.Dir = filepath.Join(dir, made.Dir)
 	if info, err := os.Stat(cmd.Dir); err != nil || !info.IsDir() {
 		cell.Code = 1 // The launcher says so; the program does not start.
 		return nil

@@ -27,9 +27,9 @@ done
 [ "$code" -ne 75 ] && [ "$code" -ne 130 ] && [ "$code" -ne 143 ] || exit "$code"
 `
 
-// Program returns the script that starts the program of a step which runs once or may fail. The
+// Program returns the script that starts the program of a cell which runs once or may fail. The
 // program lies beside it.
-func (s Step) Program(name string) []byte {
+func (s Script) Program(name string) []byte {
 	program := `"$(dirname "$0")"/` + shellescape.Quote(name)
 	if !s.MayFail {
 		return []byte(s.head() + "exec " + program + " \"$@\"\n")

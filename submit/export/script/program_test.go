@@ -27,7 +27,7 @@ func TestProgram(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
-			script := Step{Notebook: "n.ipynb", Place: "n.ipynb, cell 2", MayFail: tt.mayFail}.Program("train")
+			script := Script{Notebook: "n.ipynb", Place: "n.ipynb, cell 2", MayFail: tt.mayFail}.Program("train")
 			for name, text := range map[string]string{"train": "#!/bin/bash\n" + tt.program + "\n", "train.sh": string(script)} {
 				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
 					t.Fatal(err)

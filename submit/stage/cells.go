@@ -9,18 +9,18 @@ import (
 	"gonbatch/submit/export"
 )
 
-// Steps are those of the module, with absolute directories.
-func Steps(m *export.Module, workDir, home string) []rundir.Step {
-	list := slices.Clone(m.Steps)
+// Cells are those of the module, with absolute directories.
+func Cells(m *export.Module, workDir, home string) []rundir.Cell {
+	list := slices.Clone(m.Cells)
 	for i := range list {
-		list[i].Dir = stepDir(list[i].Dir, workDir, home)
+		list[i].Dir = cellDir(list[i].Dir, workDir, home)
 	}
 	return list
 }
 
-// stepDir is the directory that a notebook changed to: relative to the notebook's, or to the home
+// cellDir is the directory that a notebook changed to: relative to the notebook's, or to the home
 // folder after "~".
-func stepDir(dir, workDir, home string) string {
+func cellDir(dir, workDir, home string) string {
 	rest, tilde := strings.CutPrefix(dir, "~")
 	switch {
 	case dir == "" || filepath.IsAbs(dir):

@@ -9,7 +9,7 @@ import (
 	"gonbatch/internal/gocell"
 )
 
-// reservedTags have other meanings, so they never name a step.
+// reservedTags have other meanings, so they never name a cell.
 var reservedTags = slices.Concat(SkipTags, OnceTags, []string{
 	ParametersTag, InjectedTag, MayFailTag,
 	"remove-cell", "remove-input", "remove-output", "remove_cell", "remove_input", "remove_output",
@@ -20,18 +20,18 @@ var reservedTags = slices.Concat(SkipTags, OnceTags, []string{
 // reservedNames are folder names that mean something to the go command.
 var reservedNames = map[string]bool{"vendor": true, "internal": true, "testdata": true, "all": true, "std": true, "cmd": true}
 
-// validName is a step's name: it becomes a folder and a program.
+// validName is a cell's name: it becomes a folder and a program.
 var validName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,62}$`)
 
 // slugLimit is the length of a name that is made from a heading.
 const slugLimit = 40
 
-// stepNamer returns every main cell a name of its own.
-type stepNamer struct{ taken map[string]bool }
+// namer returns every main cell a name of its own.
+type namer struct{ taken map[string]bool }
 
 // name is the cell's first tag that can be a name, else the heading above it as a slug, else
 // cell-<number>.
-func (n *stepNamer) name(cell *cellInfo) string {
+func (n *namer) name(cell *cellInfo) string {
 	base := tagName(cell.Tags)
 	if base == "" {
 		base = slug(cell.ref.Heading)
@@ -43,7 +43,7 @@ func (n *stepNamer) name(cell *cellInfo) string {
 }
 
 // unique is base, or base with the first number that makes it a new name.
-func (n *stepNamer) unique(base string) string {
+func (n *namer) unique(base string) string {
 	name := base
 	for i := 2; n.taken[strings.ToLower(name)]; i++ {
 		name = fmt.Sprintf("%s-%d", base, i)
@@ -62,7 +62,7 @@ func tagName(tags []string) string {
 	return ""
 }
 
-// isName reports whether a step can have the name. The go command would name the program of a
+// isName reports whether a cell can have the name. The go command would name the program of a
 // folder v2 after the folder above it.
 func isName(name string) bool {
 	return validName.MatchString(name) && !reservedNames[strings.ToLower(name)] && !gocell.IsVersion(name)

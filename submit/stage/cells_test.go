@@ -21,7 +21,7 @@ func TestStepDir(t *testing.T) {
 		{"another's home is not ours", "~bob", "/nb/~bob"}, {"relative", "../x", "/x"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := stepDir(tc.dir, "/nb", "/home/ada"); got != tc.want {
+			if got := cellDir(tc.dir, "/nb", "/home/ada"); got != tc.want {
 				t.Errorf("stepDir(%q) = %q, want %q", tc.dir, got, tc.want)
 			}
 		})

@@ -1,9 +1,9 @@
-// Package script writes the bash scripts of a job's steps: a shell command of the notebook, or the
+// Package script writes the bash scripts of a job's cells: a shell command of the notebook, or the
 // start of a program that runs once or may fail. The notebook's text is quoted: none of it is read
 // as shell code that is not a command.
 //
-//	step := script.Step{Notebook: "n.ipynb", Place: "n.ipynb, cell 3, line 1: !make"}
-//	text := step.Command(script.Line("make"))
+//	s := script.Script{Notebook: "n.ipynb", Place: "n.ipynb, cell 3, line 1: !make"}
+//	text := s.Command(script.Line("make"))
 package script
 
 import (
@@ -13,9 +13,9 @@ import (
 	"al.essio.dev/pkg/shellescape"
 )
 
-// Step is what a script is for.
-type Step struct {
-	// Notebook is the notebook's file name, and Place names the step: printable text without line
+// Script is what a script is for.
+type Script struct {
+	// Notebook is the notebook's file name, and Place names the cell: printable text without line
 	// breaks.
 	Notebook, Place string
 	// MayFail lets the job continue after a failure.
@@ -33,16 +33,16 @@ func IsGenerated(text []byte) bool { return bytes.HasPrefix(text, []byte(shebang
 
 // Command returns the script of a shell command: it ends as the command does, and a failure names
 // the cell. run are the lines that run it.
-func (s Step) Command(run string) []byte {
+func (s Script) Command(run string) []byte {
 	return []byte(s.head() + run + "code=$?\n" + s.end())
 }
 
-func (s Step) head() string {
+func (s Script) head() string {
 	return fmt.Sprintf("%s%s%s; DO NOT EDIT.\n# %s\n", shebang, generated, s.Notebook, s.Place)
 }
 
 // end ends a script as its command has ended, or well if that may fail.
-func (s Step) end() string {
+func (s Script) end() string {
 	what, end := "ended with exit code", "exit $code\n"
 	if s.MayFail {
 		what, end = "may fail: it ended with exit code", "exit 0\n"

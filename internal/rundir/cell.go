@@ -1,0 +1,59 @@
+package rundir
+
+// Cell is a cell of a job: one program, or one shell command. The export makes it of a cell of the
+// notebook, the schedulers start it, and the run keeps it.
+type Cell struct {
+	Name string `json:"name"`
+	// Number is the number of the notebook's cell, from 1, and ID its id. Line is the line of a
+	// shell command there, and Title a short form of the command.
+	Number int    `json:"number,omitempty"`
+	ID     string `json:"id,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Title  string `json:"title,omitempty"`
+	// Shell marks a shell command, and Test a program that runs the tests of a %test cell.
+	Shell bool `json:"shell,omitempty"`
+	Test  bool `json:"test,omitempty"`
+	// Once marks a cell that runs once, on the first node, and not on every rank.
+	Once bool `json:"once,omitempty"`
+	// MayFail has the job continue after the cell, however that ends.
+	MayFail bool `json:"may_fail,omitempty"`
+	// Args are the cell's own arguments, as the notebook has them.
+	Args []string `json:"args,omitempty"`
+	// Env is set for this cell only.
+	Env map[string]string `json:"env,omitempty"`
+	// Dir is the cell's working directory: absolute, "~/..." or relative to the notebook's folder.
+	// "" is the job's.
+	Dir string `json:"dir,omitempty"`
+	// BuildFlags are %goflags' flags for go build.
+	BuildFlags []string `json:"build_flags,omitempty"`
+	// SHA256 is the hash of the program, or of a shell command's script, once it is staged.
+	SHA256 string `json:"sha256,omitempty"`
+}
+
+// Script is the file name of the script that starts the cell: a shell command, or a program that
+// runs once or may fail. It is "" for a program that is started directly.
+func (c Cell) Script() string {
+	if c.Once || c.MayFail {
+		return c.Name + ".sh"
+	}
+	return ""
+}
+
+// Source is the program's main source in the exported module.
+func (c Cell) Source() string {
+	if c.Test {
+		return c.Name + "/main_test.go"
+	}
+	return c.Name + "/main.go"
+}
+
+// CellProgram is the file in the run directory that starts the cell.
+func (d Dir) CellProgram(c Cell) string {
+	if script := c.Script(); script != "" {
+		return d.Program(script)
+	}
+	return d.Program(c.Name)
+}
+
+// TakesArgs reports whether the cell gets the job's arguments after its own.
+func (c Cell) TakesArgs() bool { return !c.Shell && !c.Test }

@@ -1,0 +1,88 @@
+package keep
+
+import (
+	"bufio"
+	"encoding/gob"
+	"image"
+	"image/color"
+	"io"
+	"os"
+	"reflect"
+)
+
+// codec encodes the values of one type in a format of their own.
+type codec struct {
+	save func(w io.Writer, value reflect.Value) error
+	load func(r io.Reader, size int64) (reflect.Value, error)
+}
+
+var codecs = map[reflect.Type]codec{}
+
+// Register makes variables of type T be saved and loaded by these functions, and not by
+// encoding/gob. load gets the number of bytes that save wrote. Neither is called for T's zero
+// value.
+// Call it in an init function.
+func Register[T any](save func(w io.Writer, value T) error, load func(r io.Reader, size int64) (T, error)) {
+	codecs[reflect.TypeFor[T]()] = codec{
+		save: func(w io.Writer, value reflect.Value) error { return save(w, value.Interface().(T)) },
+		load: func(r io.Reader, size int64) (reflect.Value, error) {
+			value, err := load(r, size)
+			return reflect.ValueOf(&value).Elem(), err
+		},
+	}
+}
+
+// Images are often kept as an image.Image, and gob wants to know what that can be.
+func init() {
+	for _, value := range []any{
+		&image.Alpha{}, &image.Alpha16{}, &image.CMYK{}, &image.Gray{}, &image.Gray16{}, &image.NRGBA{}, &image.NRGBA64{},
+		&image.NYCbCrA{}, &image.Paletted{}, &image.RGBA{}, &image.RGBA64{}, &image.Uniform{}, &image.YCbCr{},
+		color.Alpha{}, color.Alpha16{}, color.CMYK{}, color.Gray{}, color.Gray16{}, color.NRGBA{}, color.NRGBA64{},
+		color.NYCbCrA{}, color.RGBA{}, color.RGBA64{}, color.YCbCr{},
+	} {
+		gob.Register(value)
+	}
+}
+
+// encode writes the value of the variable called name. A codec's zero value is an empty file.
+func encode(f io.Writer, name string, value reflect.Value) error {
+	w := bufio.NewWriterSize(f, 1<<20)
+	if c, ok := codecs[value.Type()]; ok {
+		if value.IsZero() {
+			return nil
+		}
+		if err := c.save(w, value); err != nil {
+			return err
+		}
+		return w.Flush()
+	}
+	if err := check(value, name, nil); err != nil {
+		return err
+	}
+	box := newBox(value.Type())
+	box.Elem().Field(0).Set(value)
+	if err := gob.NewEncoder(w).EncodeValue(box); err != nil {
+		return gobError(err)
+	}
+	return w.Flush()
+}
+
+func decode(f *os.File, t reflect.Type) (reflect.Value, error) {
+	if c, ok := codecs[t]; ok {
+		info, err := f.Stat()
+		if err != nil || info.Size() == 0 {
+			return reflect.Zero(t), err
+		}
+		return c.load(f, info.Size())
+	}
+	// gob leaves fields alone that are zero: it gets a new value, not the one of the initialiser.
+	box := newBox(t)
+	err := gob.NewDecoder(bufio.NewReaderSize(f, 1<<20)).DecodeValue(box)
+	return box.Elem().Field(0), err
+}
+
+// newBox makes a pointer to a struct with one field of the type: gob takes nil only within a
+// struct.
+func newBox(t reflect.Type) reflect.Value {
+	return reflect.New(reflect.StructOf([]reflect.StructField{{Name: "Value", Type: t}}))
+}

@@ -1,0 +1,135 @@
+package gomlx_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"gonbatch/internal/rundir"
+	"gonbatch/kernel/keep"
+	_ "gonbatch/kernel/keep/gomlx"
+)
+
+// keeps saves the variable x as one program does, and loads it as the next one does.
+func keeps(t *testing.T, before, after any) (said string) {
+	t.Helper()
+	errs := filepath.Join(t.TempDir(), "errors")
+	t.Setenv(rundir.EnvKeepDir, t.TempDir())
+	t.Setenv(rundir.EnvKeepErrors, errs)
+	keep.Vars{"x": before}.Save()
+	keep.Vars{"x": after}.Load()
+	text, _ := os.ReadFile(errs)
+	return string(text)
+}
+
+func TestTensors(t *testing.T) {
+	one := tensors.FromValue([][]float32{{1, 2}, {3, 4}})
+	none := tensors.FromShape(shapes.Make(dtypes.Int64, 0, 3))
+	tests := []struct {
+		name string
+		list []*tensors.Tensor
+	}{
+		{"none", []*tensors.Tensor{}},
+		{"one", []*tensors.Tensor{one}},
+		{"nil between others", []*tensors.Tensor{one, nil, tensors.FromValue(true)}},
+		{"empty", []*tensors.Tensor{none}},
+		{"twelve", []*tensors.Tensor{one, one, one, one, one, one, one, one, one, one, tensors.FromValue(int8(10)), tensors.FromValue(11.0)}},
+	}
+	same := func(t *testing.T, got, want *tensors.Tensor) {
+		t.Helper()
+		if (got == nil) != (want == nil) || got != nil && (!got.Shape().Equal(want.Shape()) || !got.Equal(want)) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var list []*tensors.Tensor
+			byName, named := map[string]*tensors.Tensor{}, map[string]*tensors.Tensor(nil)
+			for i, x := range tt.list {
+				byName[strings.Repeat("ä/", i)+"w"] = x
+			}
+			if said := keeps(t, &tt.list, &list) + keeps(t, &byName, &named); said != "" {
+				t.Fatal(said)
+			}
+			if list == nil || len(list) != len(tt.list) || len(named) != len(byName) {
+				t.Fatalf("%d in the list, %d by name, want %d", len(list), len(named), len(tt.list))
+			}
+			for i, x := range tt.list {
+				same(t, list[i], x)
+				same(t, named[strings.Repeat("ä/", i)+"w"], x)
+				single := one
+				if said := keeps(t, &x, &single); said != "" {
+					t.Fatal(said)
+				}
+				same(t, single, x)
+			}
+		})
+	}
+}
+
+// TestStore keeps a store through a program that does not use it.
+func TestStore(t *testing.T) {
+	store := model.NewStore()
+	store.RootScope().In("dense").VariableWithValue("weights", [][]float32{{1, 2}})
+	store.RootScope().In("norm").VariableWithValue("mean", []float64{3}).SetTrainable(false)
+	var unused, last *model.Store
+	if said := keeps(t, &store, &unused) + keeps(t, &unused, &last); said != "" {
+		t.Fatal(said)
+	}
+	for path, want := range map[string]any{"/dense/weights": [][]float32{{1, 2}}, "/norm/mean": []float64{3}} {
+		v := last.GetVariable(path)
+		if v == nil {
+			t.Fatalf("the store has no %s", path)
+		}
+		value, err := v.Value()
+		if err != nil {
+			t.Fatal(err)
+		}
+		wanted, err := tensors.FromAnyValue(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !value.Equal(wanted) {
+			t.Errorf("%s is %v, want %v", path, value, want)
+		}
+	}
+	var nothing *model.Store
+	if said := keeps(t, &nothing, &last); said != "" || last != nil {
+		t.Errorf("no store became %v: %s", last, said)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	x := struct{ Weights *tensors.Tensor }{tensors.FromValue(1.0)}
+	if said := keeps(t, &x, &x); !strings.Contains(said, "x.Weights is a *tensors.Tensor, which can be kept only in a variable of its own") {
+		t.Errorf("said %q", said)
+	}
+}
+
+// BenchmarkStore keeps a store of 100 MB: what a cell that has it takes longer, at its begin and at
+// its end.
+func BenchmarkStore(b *testing.B) {
+	b.Setenv(rundir.EnvKeepDir, b.TempDir())
+	store := model.NewStore()
+	for i := range 25 {
+		store.RootScope().In("layer %d", i).VariableWithValue("weights", tensors.FromShape(shapes.Make(dtypes.Float32, 1000, 1000)))
+	}
+	vars := keep.Vars{"store": &store}
+	vars.Save()
+	b.Run("load", func(b *testing.B) {
+		for b.Loop() {
+			vars.Load()
+		}
+	})
+	b.Run("save", func(b *testing.B) {
+		for b.Loop() {
+			vars.Save()
+		}
+	})
+}

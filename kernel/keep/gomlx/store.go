@@ -1,0 +1,48 @@
+package gomlx
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/gomlx/gomlx/ml/model"
+
+	"gonbatch/checkpoint"
+	"gonbatch/kernel/keep"
+)
+
+func init() { keep.Register(saveStore, loadStore) }
+
+// weightsEntry is the metadata that says which of a store's variables are the model, and which of
+// those an optimizer changes.
+const weightsEntry = "weights"
+
+func saveStore(w io.Writer, store *model.Store) error {
+	s, err := checkpoint.Take(store)
+	if err != nil {
+		return err
+	}
+	weights, err := json.Marshal(map[string]map[string]bool{"weights": s.Weights, "trainable": s.Trainable})
+	if err != nil {
+		return err
+	}
+	write, err := checkpoint.TensorFile(s.Tensors, map[string]string{weightsEntry: string(weights)})
+	if err != nil {
+		return err
+	}
+	return write(w)
+}
+
+func loadStore(r io.Reader, size int64) (*model.Store, error) {
+	all, metadata, err := checkpoint.ReadTensors(r, size)
+	if err != nil {
+		return nil, err
+	}
+	var flags struct{ Weights, Trainable map[string]bool }
+	if err := json.Unmarshal([]byte(metadata[weightsEntry]), &flags); err != nil {
+		return nil, fmt.Errorf("it is no model.Store: %w", err)
+	}
+	store := model.NewStore()
+	s := &checkpoint.Snapshot{Tensors: all, Weights: flags.Weights, Trainable: flags.Trainable}
+	return store, s.Restore(store)
+}

@@ -1,0 +1,98 @@
+package gomlx
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"gonbatch/checkpoint"
+	"gonbatch/kernel/keep"
+)
+
+func init() {
+	keep.Register(saveTensor, loadTensor)
+	keep.Register(saveList, loadList)
+	keep.Register(saveMap, loadMap)
+}
+
+// prefix is before the names of tensors in a file, which can't be empty.
+const prefix = "/tensor/"
+
+// keysEntry is the metadata with the names of all tensors, also of those that are nil.
+const keysEntry = "keys"
+
+func saveTensor(w io.Writer, t *tensors.Tensor) error { return saveList(w, []*tensors.Tensor{t}) }
+
+func loadTensor(r io.Reader, size int64) (*tensors.Tensor, error) {
+	list, err := loadList(r, size)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) != 1 {
+		return nil, fmt.Errorf("it is %d tensors", len(list))
+	}
+	return list[0], nil
+}
+
+func saveList(w io.Writer, list []*tensors.Tensor) error {
+	all := map[string]*tensors.Tensor{}
+	for i, t := range list {
+		all[strconv.Itoa(i)] = t
+	}
+	return saveMap(w, all)
+}
+
+func loadList(r io.Reader, size int64) ([]*tensors.Tensor, error) {
+	all, err := loadMap(r, size)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]*tensors.Tensor, len(all))
+	for i := range list {
+		t, ok := all[strconv.Itoa(i)]
+		if !ok {
+			return nil, fmt.Errorf("it is a map of tensors")
+		}
+		list[i] = t
+	}
+	return list, nil
+}
+
+func saveMap(w io.Writer, all map[string]*tensors.Tensor) error {
+	keys, err := json.Marshal(slices.Sorted(maps.Keys(all)))
+	if err != nil {
+		return err
+	}
+	named := map[string]*tensors.Tensor{}
+	for key, t := range all {
+		if t != nil {
+			named[prefix+key] = t
+		}
+	}
+	write, err := checkpoint.TensorFile(named, map[string]string{keysEntry: string(keys)})
+	if err != nil {
+		return err
+	}
+	return write(w)
+}
+
+func loadMap(r io.Reader, size int64) (map[string]*tensors.Tensor, error) {
+	named, metadata, err := checkpoint.ReadTensors(r, size)
+	if err != nil {
+		return nil, err
+	}
+	var keys []string
+	if err := json.Unmarshal([]byte(metadata[keysEntry]), &keys); err != nil {
+		return nil, fmt.Errorf("it is no tensors: %w", err)
+	}
+	all := map[string]*tensors.Tensor{}
+	for _, key := range keys {
+		all[key] = named[prefix+key]
+	}
+	return all, nil
+}

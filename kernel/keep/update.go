@@ -1,0 +1,96 @@
+package keep
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// update writes a new version of a file, which replaces the old one at Commit. As long as what is
+// written is what the file has, nothing is: most cells leave a kept model as it is, and to read a
+// large file is much quicker than to write one.
+type update struct {
+	name string
+	// old is the file; nil if there is none, or once the new version differs.
+	old *os.File
+	// same is the number of bytes in which both agree.
+	same   int64
+	buffer []byte
+	// draft is the new version; nil as long as it doesn't differ.
+	draft *os.File
+}
+
+func newUpdate(name string) (*update, error) {
+	u := &update{name: name}
+	old, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return u, u.differ()
+	}
+	u.old = old
+	return u, err
+}
+
+// differ begins the draft, with the bytes that are as in the old file.
+func (u *update) differ() (err error) {
+	if u.draft, err = os.OpenFile(u.name+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600); err != nil || u.old == nil {
+		return err
+	}
+	if _, err := u.old.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	_, err = io.CopyN(u.draft, u.old, u.same)
+	return err
+}
+
+func (u *update) Write(text []byte) (int, error) {
+	if u.draft == nil {
+		if len(u.buffer) < len(text) {
+			u.buffer = make([]byte, len(text))
+		}
+		buffer := u.buffer[:len(text)]
+		if _, err := io.ReadFull(u.old, buffer); err == nil && bytes.Equal(buffer, text) {
+			u.same += int64(len(text))
+			return len(text), nil
+		}
+		if err := u.differ(); err != nil {
+			return 0, err
+		}
+	}
+	return u.draft.Write(text)
+}
+
+// Commit makes the new version the file.
+func (u *update) Commit() error {
+	if u.draft == nil {
+		info, err := u.old.Stat()
+		if err != nil || info.Size() == u.same {
+			return errors.Join(err, u.old.Close())
+		}
+		if err := u.differ(); err != nil {
+			return errors.Join(err, u.Discard())
+		}
+	}
+	if err := u.draft.Close(); err != nil {
+		return errors.Join(err, u.Discard())
+	}
+	u.closeOld()
+	return os.Rename(u.draft.Name(), u.name)
+}
+
+// Discard leaves the file as it was.
+func (u *update) Discard() error {
+	u.closeOld()
+	if u.draft == nil {
+		return nil
+	}
+	_ = u.draft.Close() // It is removed.
+	return os.Remove(u.draft.Name())
+}
+
+func (u *update) closeOld() {
+	if u.old != nil {
+		_ = u.old.Close() // It was only read.
+	}
+}

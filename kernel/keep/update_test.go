@@ -1,0 +1,67 @@
+package keep
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestUpdate writes random versions of a file in random pieces: at the end of each it is the file.
+// A version that is the same leaves the file alone.
+func TestUpdate(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	file := filepath.Join(t.TempDir(), "x")
+	var last []byte
+	for i := range 500 {
+		text := bytes.Clone(last)
+		switch random.IntN(5) {
+		case 0: // the same
+		case 1:
+			text = append(text, make([]byte, random.IntN(50))...)
+		case 2:
+			text = text[:random.IntN(len(text)+1)]
+		case 3:
+			if len(text) > 0 {
+				text[random.IntN(len(text))]++
+			}
+		default:
+			text = bytes.Repeat([]byte{byte(i)}, random.IntN(100))
+		}
+		before, _ := os.Stat(file)
+		u, err := newUpdate(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rest := text; len(rest) > 0; {
+			n := 1 + random.IntN(len(rest))
+			if _, err := u.Write(rest[:n]); err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[n:]
+		}
+		discard := random.IntN(10) == 0
+		if discard {
+			err = u.Discard()
+		} else {
+			err = u.Commit()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, _ := os.Stat(file)
+		if same := bytes.Equal(text, last); before != nil && (same || discard) && !os.SameFile(before, after) {
+			t.Fatalf("version %d: the file was replaced by the same", i)
+		}
+		if !discard {
+			last = text
+		}
+		if got, _ := os.ReadFile(file); !bytes.Equal(got, last) {
+			t.Fatalf("version %d: the file is %q, want %q", i, got, last)
+		}
+		if _, err := os.Stat(file + ".new"); err == nil {
+			t.Fatalf("version %d: the draft is left", i)
+		}
+	}
+}

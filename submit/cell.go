@@ -1,0 +1,25 @@
+package submit
+
+import (
+	"slices"
+
+	"gonbatch/internal/rundir"
+)
+
+// Command starts a cell's program on each of its ranks, by the run's rank script where the job is
+// recorded.
+func (s JobSpec) Command(cell rundir.Cell) []string {
+	command := append([]string{s.RunDir.CellProgram(cell)}, s.CellArgs(cell)...)
+	if s.Record {
+		command = append([]string{s.RunDir.RankScript()}, command...)
+	}
+	return command
+}
+
+// CellArgs are the arguments of a cell's program: the cell's own and the job's.
+func (s JobSpec) CellArgs(cell rundir.Cell) []string {
+	if !cell.TakesArgs() {
+		return cell.Args
+	}
+	return slices.Concat(cell.Args, s.Args)
+}
