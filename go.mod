@@ -7,9 +7,9 @@ require (
 	github.com/agnivade/levenshtein v1.2.1
 	github.com/go-zeromq/zmq4 v0.17.0
 	github.com/gofrs/flock v0.13.0
-	github.com/gomlx/compute v0.1.2
-	github.com/gomlx/go-xla v0.4.1
-	github.com/gomlx/gomlx v0.28.2
+	github.com/gomlx/compute v0.1.3
+	github.com/gomlx/go-xla v0.4.2
+	github.com/gomlx/gomlx v0.28.4
 	github.com/google/go-cmp v0.7.0
 	github.com/google/shlex v0.0.0-20191202100458-e7afc7fbc510
 	github.com/janpfeifer/gonb v0.11.4

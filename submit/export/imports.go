@@ -78,13 +78,20 @@ func chooseImports(remembered []*importDecl, body string, names *gomod.Names, fo
 			chosen = append(chosen, foundImport(name, importPath))
 		}
 	}
+	missing = slices.Sorted(maps.Keys(open))
+	for _, name := range missing { // A package that lacks a symbol: the compiler says which.
+		if importPath := gocell.StandardPackage(name, nil); importPath != "" {
+			delete(open, name)
+			chosen = append(chosen, importLine{path: importPath})
+		}
+	}
 	if len(open) > 0 { // One of the names may come from an import whose name cannot be known.
 		for _, imp := range unsure {
 			chosen = append(chosen, imp.importLine())
 		}
 	}
 	slices.SortStableFunc(chosen, func(a, b importLine) int { return strings.Compare(a.path, b.path) })
-	return chosen, slices.Sorted(maps.Keys(open)), nil
+	return chosen, missing, nil
 }
 
 // foundImport is an import that no cell has.

@@ -1,6 +1,8 @@
 package modules
 
 import (
+	"bytes"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -20,6 +22,11 @@ func (r *resolver) findImports() (found bool, err error) {
 			continue
 		}
 		source := r.module.Files[cell.Source()]
+		for _, name := range open { // goimports does not replace an import that lacks a symbol.
+			if path := gocell.StandardPackage(name, nil); path != "" {
+				source = bytes.Replace(source, fmt.Appendf(nil, "\t%q\n", path), nil, 1)
+			}
+		}
 		fixed, err := imports.Process(r.file(cell.Source()), source, nil)
 		if err != nil {
 			continue // The compiler says more, and names the cell.

@@ -114,8 +114,8 @@ func (r *resolver) goCommand(ctx context.Context, args ...string) ([]byte, error
 	return stdout.Bytes(), nil
 }
 
-// goEnviron adds what lets the go command change the module. Of the user's GOFLAGS, what concerns the
-// module cache stays.
+// goEnviron adds what lets the go command change the module. Of the user's GOFLAGS, what concerns
+// the module cache stays.
 func (r *resolver) goEnviron(environ []string) []string {
 	flags := "-mod=mod"
 	for _, entry := range environ {

@@ -244,3 +244,30 @@ func TestOwnModulesAreEnough(t *testing.T) {
 		t.Errorf("left %q", locks)
 	}
 }
+
+// TestRealRegistry: the registry of this machine gives a module that was never downloaded here.
+func TestRealRegistry(t *testing.T) {
+	real, err := exec.CommandContext(t.Context(), "go", "env", "GOPROXY", "GOSUMDB").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := strings.Fields(string(real))
+	check := exec.CommandContext(t.Context(), "go", "list", "-m", "-versions", "github.com/google/uuid")
+	check.Dir = t.TempDir()
+	writeFiles(t, check.Dir, "go.mod", "module check\n\ngo 1.26\n")
+	if out, err := check.CombinedOutput(); err != nil || !strings.Contains(string(out), "v1.6.0") {
+		t.Skipf("the registry %s lists no versions of github.com/google/uuid: %v\n%s", settings[0], err, out)
+	}
+	b := newBed(t)
+	b.useProxy(b.url() + "," + settings[0])
+	t.Setenv("GOSUMDB", settings[1])
+	t.Setenv("GONOSUMDB", "example.com")
+	result, _, err := b.resolve("!*go get github.com/pkg/errors@v0.9.0", "import \"github.com/google/uuid\"\n%%\nfmt.Println(uuid.New(), errors.Wrap(nil, \"\"))")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := texts(result.Taken); !strings.Contains(got, "github.com/google/uuid v1.") {
+		t.Errorf("took %q", got)
+	}
+	compiles(t, result)
+}

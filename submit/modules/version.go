@@ -32,8 +32,8 @@ func replacements(mod *modfile.File) map[string]string {
 	return all
 }
 
-// raise makes a go.mod require at least what another one does, and calls raised for each module that
-// this changes. What the other one replaces is left out: it may be nowhere else.
+// raise makes a go.mod require at least what another one does, and calls raised for each module
+// that this changes. What the other one replaces is left out: it may be nowhere else.
 func raise(mod, from *modfile.File, raised func(path string)) error {
 	have, replaced := versions(mod), replacements(from)
 	for _, r := range from.Require {
