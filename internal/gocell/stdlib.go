@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// stdlibList has a line for every public package of Go's standard library: its import path, and what
-// it exports. Those that export too much for a list have their path only.
+// stdlibList has a line for every public package of Go's standard library: its import path, and
+// what it exports. Those that export too much for a list have their path only.
 //
 //go:generate go test -run TestStdlibList -update
 //go:embed stdlib.txt

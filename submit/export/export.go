@@ -43,7 +43,8 @@ type Options struct {
 type Resolved struct {
 	// GoMod and GoSum are the texts of the files.
 	GoMod, GoSum []byte
-	// Imports are the import paths, by the name of the cell and by name, of packages that no cell imports.
+	// Imports are the import paths of packages that no cell imports, by the name of the main cell
+	// and by the name in it.
 	Imports map[string]map[string]string
 }
 

@@ -84,8 +84,8 @@ func (r *resolver) importsOwn() bool {
 // localVersion is the version of a module that only a replacement has.
 const localVersion = "v0.0.0-00010101000000-000000000000"
 
-// useWorkspace replaces the modules of go.work, if there is one: a job has none. Those of an earlier
-// go.work are replaced no longer.
+// useWorkspace replaces the modules of go.work, if there is one: a job has none. Those of an
+// earlier go.work are replaced no longer.
 func (r *resolver) useWorkspace(command *export.ModuleCommand) error {
 	text, err := os.ReadFile(r.file("go.work"))
 	if err != nil && !os.IsNotExist(err) {

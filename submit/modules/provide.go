@@ -149,7 +149,7 @@ func (r *resolver) importError(p listed) error {
 // offline are in messages of a go command that reaches no registry.
 var offline = []string{"dial tcp", "no such host", "module lookup disabled", "connection refused", "i/o timeout", "network is unreachable"}
 
-// remedy is the go command's message, and what to do: otherwise, if it names no cause that is known.
+// remedy is the go command's message, and what to do: otherwise, if it names no known cause.
 func remedy(why, otherwise string) string {
 	isIn := func(text string) bool { return strings.Contains(why, text) }
 	do := otherwise
