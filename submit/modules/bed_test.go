@@ -28,6 +28,7 @@ func newBed(t *testing.T) *bed {
 	for _, version := range []string{"v1.0.0", "v1.1.0"} {
 		b.add("example.com/lib", version, "", "lib.go", "package lib\n\nconst V = \""+version+"\"\n", "sub/sub.go", "package sub\n\nconst S = 1\n")
 	}
+	b.add("example.com/strings", "v1.0.0", "", "s.go", "package strings\n\nconst Also = 1\n\nfunc Join2() string { return \"\" }\n")
 	b.add("example.com/odd-name", "v0.3.0", "", "x.go", "package peculiar\n\nconst P = 1\n")
 	writeFiles(t, b.source, "go.mod", "module gonbatch\n\ngo 1.26\n\nrequire example.com/pin v1.2.0\n",
 		"trainer/trainer.go", "package trainer\n\nimport \"example.com/pin\"\n\nconst V = pin.V\n")

@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -41,18 +42,15 @@ func (r *resolver) findImports() (found bool, err error) {
 	return found, nil
 }
 
-// newImports are the imports, by name, that a program has and an earlier one lacks.
+// newImports are the imports, by name, that a program has and an earlier one lacks. A package may
+// have been imported by another name.
 func newImports(before, after []byte) map[string]string {
-	had, all := importsIn(before), map[string]string{}
-	for path, name := range importsIn(after) {
-		if _, ok := had[path]; !ok {
-			all[name] = path
-		}
-	}
+	had, all := importsIn(before), importsIn(after)
+	maps.DeleteFunc(all, func(name, _ string) bool { return had[name] != "" })
 	return all
 }
 
-// importsIn are the names of a program's imports, by path.
+// importsIn are the paths of a program's imports, by name.
 func importsIn(source []byte) map[string]string {
 	file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.ImportsOnly)
 	if err != nil {
@@ -61,7 +59,7 @@ func importsIn(source []byte) map[string]string {
 	all := map[string]string{}
 	for _, spec := range file.Imports {
 		if path, err := strconv.Unquote(spec.Path.Value); err == nil {
-			all[path] = nameOf(spec, path)
+			all[nameOf(spec, path)] = path
 		}
 	}
 	return all

@@ -92,7 +92,7 @@ func Resolve(ctx context.Context, m *export.Module, again Exporter, opt Options)
 		if err := r.useLock(); err != nil {
 			return nil, err
 		}
-		if r.hasSources() {
+		if r.hasSources() && len(r.module.Open) == 0 {
 			return r.result()
 		}
 	}

@@ -41,6 +41,8 @@ func TestVersions(t *testing.T) {
 		{"output of a builtin", []string{"!*go mod edit -replace example.com/mine=$(cd $HOME/mine; pwd)", useMine}, "=> " + b.home + "/mine", "", ""},
 		{"no workspace any more", []string{"!*go work init && go work use . \"${HOME}/mine\"", "!*rm go.work", useLib}, "example.com/lib v1.1.0", "", ""},
 		{"goimports", []string{"!*go get example.com/lib@v1.0.0", "%%\nprintln(lib.V)"}, "example.com/lib v1.0.0", "example.com/lib v1.0.0 (cell 1, line 1)", ""},
+		{"a dot import too", []string{"!*go get example.com/lib@v1.0.0", "import . \"example.com/lib\"\n%%\nprintln(V, lib.V)"}, "example.com/lib v1.0.0", "", ""},
+		{"not the standard library's", []string{"!*go get example.com/strings@v1.0.0", "%%\nfmt.Println(strings.Join2(), strings.Also)"}, "example.com/strings v1.0.0", "", ""},
 		{"a name that the path does not tell", []string{"import \"example.com/odd-name\"\n%%\nprintln(peculiar.P)"}, "example.com/odd-name v0.3.0", "(the newest)", ""},
 		{"an import that nothing uses", []string{"import \"example.com/not/there\"\n%%\nprintln(1)"}, "example.com/pin v1.2.0", "", ""},
 		{"older than gonbatch's own", []string{"!*go get example.com/pin@v1.0.0", "import \"example.com/pin\"\n%%\nprintln(pin.V)"}, "example.com/pin v1.0.0", "example.com/pin v1.0.0 (cell 1, line 1)",
