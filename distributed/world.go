@@ -1,6 +1,7 @@
 package distributed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/gomlx/compute"
 
+	"gonbatch/distributed/mpi"
 	"gonbatch/distributed/watch"
 	"gonbatch/internal/cluster"
 	"gonbatch/internal/rundir"
@@ -28,7 +30,7 @@ type World struct {
 	mesh        *mesh                // Nil with one device.
 	run         rundir.Dir           // Zero if there is none.
 	progress    *rundir.ProgressFile // Of rank 0 in a run; else nil.
-	out         io.Writer
+	out, log    io.Writer
 	shared      variables // Those that have had rank 0's value.
 	atClose     []func() error
 }
@@ -77,7 +79,7 @@ func open(ctx context.Context, c Config) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &World{environment: environment, out: c.Out, shared: variables{}}
+	w := &World{environment: environment, out: c.Out, log: c.Log, shared: variables{}}
 	w.run = rundir.ReadEnv(c.Getenv).Dir
 	if w.watch, err = startWatch(ctx, c, environment, peers, w.run); err != nil {
 		return nil, err
@@ -179,8 +181,10 @@ func (w *World) Close() error {
 		err = errors.Join(err, w.atClose[i]())
 	}
 	w.atClose = nil
-	if closeErr := w.peers.Close(); err == nil {
-		err = closeErr
+	closeErr := w.peers.Close()
+	if errors.Is(closeErr, mpi.ErrNotFinalized) { // No rank needs this one any more.
+		fmt.Fprintf(w.log, "gonbatch: warning: %v; this rank ends without it\n", closeErr)
+		closeErr = nil
 	}
-	return err
+	return cmp.Or(err, closeErr)
 }

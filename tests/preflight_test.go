@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"testing"
 
+	"gonbatch/distributed/ranktest"
 	"gonbatch/tests/cluster"
 )
 
@@ -22,6 +23,12 @@ func TestPreflight(t *testing.T) {
 			out := u.mustSubmit(t, "preflight", "--nodes", "2", "--mpi", mpi)
 			wantPlaces(t, out, `0 +n1 +\S.* +1 cpu device, .* +`+library+`[0-9.]+`, `1 +n2 +\S.* +1 cpu device, .* +`+library+`[0-9.]+`, `all-reduce over 2 ranks .* the sum is right, .*s`)
 		}
+	})
+	t.Run("a rank that MPI does not let go", func(t *testing.T) {
+		t.Parallel()
+		u := newUser(t, cluster.Start(t, cluster.Nodes(2)).Env()...)
+		u.mustSubmit(t, "preflight", "--nodes", "2", "--mpi", "pmi2", "--mpi-library", ranktest.StuckMPI(t))
+		wantAll(t, read(t, u.run(t).RankLog(1)), "warning: mpi: MPI_Finalize does not return; this rank ends without it")
 	})
 	t.Run("ranks that do not find one another", func(t *testing.T) {
 		t.Parallel()

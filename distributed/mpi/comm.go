@@ -27,6 +27,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"time"
 	"unsafe"
 
 	"gonbatch/internal/rundir"
@@ -200,9 +201,30 @@ func (c *Comm) Abort(code int) {
 	C.gb_mpi_abort(C.int(code))
 }
 
+// finalizeTime bounds how long a rank waits for MPI_Finalize after all ranks have called Close.
+var finalizeTime = 30 * time.Second
+
+// ErrNotFinalized is Close's error when MPI_Finalize does not return: MPICH's UCX sometimes waits
+// for a rank that has already left. All ranks have done their work by then, so this one should end.
+var ErrNotFinalized = errors.New("mpi: MPI_Finalize does not return")
+
 // Close finalizes MPI: every rank must call it, and none may use the Comm afterwards. A second call
 // does nothing.
 func (c *Comm) Close() error {
-	c.close.Do(func() { c.closeErr = c.call(C.GB_MPI_FINALIZE, nil, nil, 0, C.GB_BYTE, 0) })
+	c.close.Do(func() { c.closeErr = c.finalize() })
 	return c.closeErr
+}
+
+func (c *Comm) finalize() error {
+	if err := c.Barrier(); err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	go func() { done <- c.call(C.GB_MPI_FINALIZE, nil, nil, 0, C.GB_BYTE, 0) }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(finalizeTime):
+		return ErrNotFinalized
+	}
 }

@@ -7,9 +7,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"gonbatch/distributed/mpi"
 	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/rundir"
 )
 
 func initRank(t *testing.T) *mpi.Comm {
@@ -111,6 +113,28 @@ func TestPanicsStayPanics(t *testing.T) {
 		var comm *mpi.Comm
 		t.Error(comm.Rank())
 	})
+}
+
+// TestStuckFinalize: a rank whose MPI_Finalize never returns ends all the same, and its job
+// succeeds.
+func TestStuckFinalize(t *testing.T) {
+	if ranktest.InRank() {
+		mpi.SetFinalizeTime(time.Second)
+		comm, err := mpi.Init(mpi.Candidates(os.Getenv))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Rank 0's own may wait for rank 1's.
+		if err := comm.Close(); !errors.Is(err, mpi.ErrNotFinalized) && (err != nil || comm.Rank() == 1) {
+			t.Errorf("rank %d: %v", comm.Rank(), err)
+		}
+		return
+	}
+	env := []string{rundir.EnvMPILibrary + "=" + ranktest.StuckMPI(t)}
+	out, err := ranktest.Start(t, ranktest.MPICH, 2, env)
+	if passed := strings.Count(out, "--- PASS: TestStuckFinalize"); err != nil || passed != 2 {
+		t.Errorf("%d of 2 ranks passed, %v:\n%s", passed, err, out)
+	}
 }
 
 func TestNoLibrary(t *testing.T) {

@@ -1,0 +1,37 @@
+package ranktest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// stuckSource is MPICH, but rank 1 never returns from MPI_Finalize.
+const stuckSource = `
+#include <unistd.h>
+int MPI_Comm_rank(int, int *);
+int PMPI_Finalize(void);
+int MPI_Finalize(void) {
+  int rank = 0;
+  MPI_Comm_rank(0x44000000, &rank); /* MPI_COMM_WORLD */
+  while (rank == 1) pause();
+  return PMPI_Finalize();
+}
+`
+
+// StuckMPI builds a library of MPICH's whose MPI_Finalize does not return on rank 1, as it happens
+// with UCX on a busy machine.
+func StuckMPI(t *testing.T) (library string) {
+	t.Helper()
+	dir := t.TempDir()
+	source := filepath.Join(dir, "stuck.c")
+	library = filepath.Join(dir, "libmpich-stuck.so")
+	if err := os.WriteFile(source, []byte(stuckSource), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("cc", "-shared", "-fPIC", "-o", library, source, "-Wl,--no-as-needed", "-l:libmpich.so.12").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return library
+}
