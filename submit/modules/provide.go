@@ -71,7 +71,10 @@ func (r *resolver) list(ctx context.Context) ([]listed, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if err != nil {
+		switch {
+		case errors.Is(err, exec.ErrNotFound):
+			return nil, fmt.Errorf("modules of %s: %w; install Go (https://go.dev/dl), or load the cluster's module for it", r.first.Notebook, err)
+		case err != nil:
 			return nil, fmt.Errorf("modules of %s: go list: %s", r.first.Notebook, reason(output, err))
 		}
 		for dec := json.NewDecoder(bytes.NewReader(output)); dec.More(); {
@@ -147,7 +150,7 @@ func (r *resolver) importError(p listed) error {
 }
 
 // offline are in messages of a go command that reaches no registry.
-var offline = []string{"dial tcp", "no such host", "module lookup disabled", "connection refused", "i/o timeout", "network is unreachable"}
+var offline = []string{"dial tcp", "no such host", "module lookup disabled", "connection refused", "i/o timeout", "network is unreachable", "Could not resolve host"}
 
 // remedy is the go command's message, and what to do: otherwise, if it names no known cause.
 func remedy(why, otherwise string) string {
