@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 
 	"gonbatch/submit"
@@ -28,6 +30,11 @@ func newCheckCommand(a *app) *cobra.Command {
 		if err != nil {
 			return nil, err
 		}
-		return nb.Check(ctx, a.Shell)
+		check, err := nb.Check(ctx, a.Shell)
+		if err == nil || check.Notebook == "" {
+			return check, err
+		}
+		asJSON, flagErr := cmd.Flags().GetBool("json") // What was found before the error is worth knowing.
+		return nil, errors.Join(flagErr, report.Write(a.Out, asJSON, check), err)
 	})
 }

@@ -1,7 +1,7 @@
 package gocell
 
 const (
-	moduleFixed = "has no effect in a job, whose go.mod is fixed"
+	moduleFixed = "has no effect in a job: submit finds the modules"
 	forPeople   = "is for a person at the notebook"
 )
 
@@ -61,7 +61,7 @@ var Magics = []Magic{
 	{Name: Shell, Usage: "!COMMAND", Runner: Kernel, InJob: Once,
 		Help: "Run a shell command. If it fails, so does the cell."},
 	{Name: ShellInModule, Usage: "!*COMMAND", Runner: Kernel, InJob: Applies,
-		Help: "Run a shell command in the folder of the cells' module. In a job only changes to go.mod count."},
+		Help: "Run a shell command in the folder of the cells' module. In a job only go get, go mod and go work count."},
 	{Name: AllowFail, Usage: "%allow_fail", Runner: Kernel, InJob: Applies,
 		Help: "Let the shell commands of this cell fail without failing the cell."},
 	{Name: "%%bash", Usage: "%%bash", Runner: Kernel, WholeCell: true, InJob: Once, Help: "Run the cell by bash."},

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write docs/magics.md")
+var update = flag.Bool("update", false, "write docs/magics.md and stdlib.txt")
 
 // TestTable: each row is complete, and found by its name.
 func TestTable(t *testing.T) {

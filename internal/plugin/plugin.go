@@ -16,7 +16,7 @@
 //
 // # Where it installs from
 //
-// For CPUs from the release that go-xla v0.4.1 itself installs; where that is out of reach or does
+// For CPUs from the release that go-xla v0.4.2 itself installs; where that is out of reach or does
 // not fit the machine, from a wheel through the site's pip, pinned by SHA-256. The release has no
 // checksum that could be pinned here: the one that the release page publishes is checked where its
 // interface answers. In both cases the library must be for this processor, need no newer glibc than

@@ -55,6 +55,8 @@ type Options struct {
 	Environ []string
 	// Dir returns the folder in which cells run now.
 	Dir func() string
+	// Module returns the folder of the cells' module; nil if there is none.
+	Module func() (string, error)
 	// Poll is how often a job is asked for; unset, once a second.
 	Poll time.Duration
 }

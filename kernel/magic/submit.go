@@ -99,7 +99,19 @@ func (m *Magics) submitCells(ctx context.Context, s Session, cells []Cell, words
 	if !slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "--name") }) {
 		words = append([]string{"--name", m.name()}, words...)
 	}
-	return m.start(ctx, s, words, file.Name())
+	return m.start(ctx, s, append(m.sessionMod(), words...), file.Name())
+}
+
+// sessionMod are the flags that give a job the versions of modules that the session has.
+func (m *Magics) sessionMod() []string {
+	if m.opts.Module == nil {
+		return nil
+	}
+	dir, err := m.opts.Module()
+	if err != nil {
+		return nil // GoNB makes its module before the first cell.
+	}
+	return []string{"--session-mod", filepath.Join(dir, "go.mod")}
 }
 
 // notebookFile is the notebook's file as far as the client says, or "".

@@ -21,7 +21,7 @@ const hashVersion = "gonbatch build 1"
 // flags, the compiler and what it was told, and local modules that go.mod replaces others by,
 // gonbatch itself among them.
 func contentHash(m *export.Module, tools *toolchain) (string, error) {
-	tools.useFlags(m)
+	tools.useFlags()
 	sum := sha256.New()
 	fmt.Fprintln(sum, hashVersion, baseFlags)
 	for _, name := range envNames {

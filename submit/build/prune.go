@@ -62,5 +62,9 @@ func removeBuild(dir string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	return errors.Join(os.RemoveAll(dir), os.Remove(dir+".lock"))
+	err = os.Remove(dir + ".lock")
+	if errors.Is(err, fs.ErrNotExist) { // Another process has just removed it.
+		err = nil
+	}
+	return errors.Join(os.RemoveAll(dir), err)
 }

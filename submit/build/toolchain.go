@@ -16,8 +16,6 @@ import (
 	"time"
 
 	"golang.org/x/mod/modfile"
-
-	"gonbatch/submit/export"
 )
 
 // toolchain is the go command with the environment that it gets.
@@ -86,12 +84,8 @@ func (t *toolchain) checkAge(have string) error {
 }
 
 // useFlags sets GOFLAGS: the user's own, less what would break the build, and ours.
-func (t *toolchain) useFlags(m *export.Module) {
-	mod := "-mod=readonly"
-	if m.ChangesModules {
-		mod = "-mod=mod" // The notebook's own modules may need entries in go.sum.
-	}
-	flags := append([]string{mod, "-buildvcs=false"}, keptFlags(t.env["GOFLAGS"])...)
+func (t *toolchain) useFlags() {
+	flags := append([]string{"-mod=readonly", "-buildvcs=false"}, keptFlags(t.env["GOFLAGS"])...)
 	t.env["GOFLAGS"] = strings.Join(flags, " ")
 	t.environ = append(t.environ, "GOFLAGS="+t.env["GOFLAGS"])
 }

@@ -131,28 +131,38 @@ func TestPickPutsSkippedBack(t *testing.T) {
 	}
 }
 
-func TestShellCommands(t *testing.T) {
-	tests := []struct{ name, line, mod, warning string }{
-		{"get", "!*go get example.com/m@v1.2.3", "example.com/m v1.2.3", ""},
-		{"get a package of a known module", "!*go get github.com/google/go-cmp/cmp@v0.6.0", "github.com/google/go-cmp v0.6.0", ""},
-		{"require", "!*go mod edit -require=example.com/m@v1.2.3", "example.com/m v1.2.3", ""},
-		{"replace by a module", "!*go mod edit -replace example.com/m=example.com/n@v1.0.0", "example.com/m => example.com/n v1.0.0", ""},
-		{"replace by a folder", "!*go mod edit --replace=\"example.com/m=/srv/my m\"", "example.com/m => \"/srv/my m\"", ""},
-		{"relative folder", "!*go mod edit -replace=example.com/m=../m", "", "../m is a relative folder; give an absolute path"},
-		{"no version", "!*go get example.com/m", "", "example.com/m has no exact version"},
-		{"shell syntax", "!*go mod edit -replace=example.com/m=$(pwd)", "", "needs a shell; write it out"},
-		{"another go command", "!*go install example.com/m@v1.0.0", "", "only go get, go mod edit and go work use are"},
+// TestModuleCommands: which !* lines are run again for a job, and what is said about the others.
+func TestModuleCommands(t *testing.T) {
+	tests := []struct{ name, line, command, warning string }{
+		{"get", "!*go get example.com/m@v1.2.3", "go get example.com/m@v1.2.3", ""},
+		{"edit", "!*go mod edit -replace=example.com/m=$(pwd)", "go mod edit -replace=example.com/m=$(pwd)", ""},
+		{"workspace", "!*rm -f go.work && go work init && go work use . ${HOME}/m", "rm -f go.work && go work init && go work use . ${HOME}/m", ""},
+		{"tidy", "!*go mod tidy", "go mod tidy", ""},
+		{"lines", "!*go get example.com/m@v1.2.3 \\\n && echo done", "go get example.com/m@v1.2.3   && echo done", ""},
+		{"silent", "!*go get example.com/m 2>&1 >/dev/null", "go get example.com/m 2>&1 >/dev/null", ""},
+		{"with another command", "!*go mod tidy && cat go.mod", "go mod tidy && cat go.mod", `without "cat go.mod": !*go mod tidy && cat go.mod`},
+		{"to a file", "!*go get example.com/m > log", "go get example.com/m > log", `without ">log"`},
+		{"what depends on another command", "!*go mod edit -replace example.com/m=$(cat place)", "", "not run on the cluster"},
+		{"another go command", "!*go install example.com/m@v1.0.0", "", "not run on the cluster"},
+		{"no shell command", "!*go get 'example.com", "", "not run on the cluster"},
 		{"in the kernel's folder", "!go get example.com/m@v1.2.3", "", ""},
 		{"another command in the module's folder", "!*ls -l", "", "not run on the cluster, where the kernel's temporary folder is not: !*ls -l"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			m, err := FromNotebook(cells(tt.line, "%%\nprintln(1)"), Options{SourceDir: sourceDir(t)})
+			m, err := FromNotebook(cells("%env A b", tt.line, "%%\nprintln(1)"), Options{SourceDir: sourceDir(t)})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if mod := string(m.Files["go.mod"]); !strings.Contains(mod, tt.mod) || m.ChangesModules != (tt.mod != "") {
-				t.Errorf("ChangesModules=%v, want %q in go.mod:\n%s", m.ChangesModules, tt.mod, mod)
+			var got string
+			for _, c := range m.Commands {
+				got = c.Text
+				if c.Number != 2 || c.Line != 1 || c.Env["A"] != "b" || c.Dir == "" {
+					t.Errorf("%+v, want the environment and the place of cell 2", c)
+				}
+			}
+			if got != tt.command {
+				t.Errorf("command %q, want %q", got, tt.command)
 			}
 			warned := ""
 			for _, w := range m.Warnings {

@@ -16,7 +16,7 @@
 //
 // A shell line (!cmd) or cell (%%bash, %%sh, %%script, %%writefile) becomes a cell of the job too:
 // a script that runs once, at its place between the programs; a ! line in a cell with a main runs
-// before that main. !* lines that change go.mod are replayed at the export. A magic that waits for
+// before that main. !* lines that change go.mod are left to submit/modules. A magic that waits for
 // a person (%with_inputs) is an error.
 //
 // A %test cell becomes a program too, which runs its tests once. A cell tagged rank-0 or one-task

@@ -32,10 +32,22 @@ type Options struct {
 	// ModuleCache is the folder of downloaded modules, where packages' names are looked up; empty
 	// is Go's default.
 	ModuleCache string
+	// Resolved is what was found out about the notebook's modules; the zero value is gonbatch's own
+	// modules, and no more.
+	Resolved Resolved
 	// Script asks for one program as one file, laid out for a person: Module.Script gives it.
 	Script bool
 	// Parameters are values for what cells tagged parameters declare, by name.
 	Parameters map[string]string
+}
+
+// Resolved is what was found out about a notebook's modules and packages.
+type Resolved struct {
+	// GoMod and GoSum are the texts of the files.
+	GoMod, GoSum []byte
+	// Imports are the import paths of packages that no cell imports, by the name of the main cell
+	// and by the name in it.
+	Imports map[string]map[string]string
 }
 
 // FromNotebook composes the notebook's cells into a module. Mistakes in a cell are *CellError.
@@ -61,11 +73,12 @@ type exporter struct {
 	session *session
 	namer   namer
 	mod     *modfile.File
-	names   *gomod.Names
-	module  *Module
-	all     []rundir.Cell // also those that are not picked
-	edits   []gomod.Edit
-	imports map[string]bool
+	// resolved is Options.Resolved.
+	resolved Resolved
+	names    *gomod.Names
+	module   *Module
+	all      []rundir.Cell // also those that are not picked
+	imports  map[string]bool
 	// deadEnds are the ends of mains that never end well, by the name of the cell.
 	deadEnds map[string]*deadEnd
 	// shown are the declarations that a program has already, and script is Options.Script.
@@ -90,11 +103,14 @@ func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
 		return nil, err
 	}
 	mod, err := gomod.Library(sourceDir, opt.ModulePath)
+	if err == nil && opt.Resolved.GoMod != nil {
+		mod, err = modfile.Parse("go.mod", opt.Resolved.GoMod, nil)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("export %s: %w", nb.Path, err)
 	}
 	e := &exporter{
-		cells: describeCells(nb), dir: dir, picks: opt.Cells, session: newSession(dir), mod: mod,
+		cells: describeCells(nb), dir: dir, picks: opt.Cells, session: newSession(dir), mod: mod, resolved: opt.Resolved,
 		namer:   namer{map[string]bool{}},
 		names:   &gomod.Names{Mod: mod, SourceDir: sourceDir, ModCache: opt.ModuleCache},
 		imports: map[string]bool{}, deadEnds: map[string]*deadEnd{}, shown: map[*decl]bool{}, script: opt.Script,
@@ -102,7 +118,7 @@ func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
 	e.session.params.values = opt.Parameters
 	e.module = &Module{
 		Notebook: printable(nb.Name()), Files: map[string][]byte{}, ImportSites: map[string]Site{},
-		Sources: map[string]CellSource{}, SourceDir: sourceDir,
+		Sources: map[string]CellSource{}, Open: map[string][]string{}, SourceDir: sourceDir,
 	}
 	for _, cell := range e.cells {
 		if isCode(cell) {
@@ -167,10 +183,17 @@ func (e *exporter) addMain(cell *cellInfo, name string, main *decl) error {
 	if !e.picks.wants(name, cell) {
 		return nil
 	}
-	e.edits = append(e.edits, e.session.mods...)
-	data, imports, err := e.program(made, cell, main).render(e.names)
+	for _, command := range e.session.mods {
+		if !slices.Contains(e.module.Commands, command) {
+			e.module.Commands = append(e.module.Commands, command)
+		}
+	}
+	data, imports, open, err := e.program(made, cell, main).render(e.names, e.resolved.Imports[name])
 	if err != nil {
 		return err
+	}
+	if len(open) > 0 {
+		e.module.Open[name] = open
 	}
 	for _, imp := range imports {
 		e.imports[imp.path] = true
@@ -206,17 +229,9 @@ func (e *exporter) finish() (*Module, error) {
 	if err := e.session.params.check(m.Notebook); err != nil {
 		return nil, err
 	}
-	for _, edit := range e.edits {
-		if err := edit(e.mod); err != nil {
-			return nil, fmt.Errorf("export %s: go.mod: %w", m.Notebook, err)
-		}
-	}
-	m.ChangesModules = len(e.edits) > 0
-	files, err := gomod.Files(e.mod, m.SourceDir)
-	if err != nil {
+	if err := e.moduleFiles(); err != nil {
 		return nil, fmt.Errorf("export %s: %w", m.Notebook, err)
 	}
-	maps.Copy(m.Files, files)
 	m.Imports = slices.Sorted(maps.Keys(e.imports))
 	if e.script {
 		if err := m.checkScript(); err != nil {
@@ -234,6 +249,17 @@ func (e *exporter) finish() (*Module, error) {
 		m.Flags = addFlags(placed(trainerFlags(m.SourceDir), *at), m.Flags)
 	}
 	return m, nil
+}
+
+// moduleFiles adds go.mod and go.sum: gonbatch's own, or those that were resolved.
+func (e *exporter) moduleFiles() error {
+	if e.resolved.GoMod != nil {
+		e.module.Files["go.mod"], e.module.Files["go.sum"] = e.resolved.GoMod, e.resolved.GoSum
+		return nil
+	}
+	files, err := gomod.Files(e.mod, e.module.SourceDir)
+	maps.Copy(e.module.Files, files)
+	return err
 }
 
 // noMain is the error for a notebook with nothing to run.

@@ -57,6 +57,9 @@ func describe(m *Module) string {
 		fmt.Fprintf(&b, "cell %s: cell %d (%s) args=%q env=%v dir=%q flags=%q\n", cell.Name, cell.Number, cell.ID,
 			cell.Args, cell.Env, cell.Dir, cell.BuildFlags)
 	}
+	for _, c := range m.Commands {
+		fmt.Fprintf(&b, "command: cell %d line %d: %s\n", c.Number, c.Line, c.Text)
+	}
 	fmt.Fprintf(&b, "imports %q\n", m.Imports)
 	for _, w := range m.Warnings {
 		fmt.Fprintf(&b, "warning %s\n", w)

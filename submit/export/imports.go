@@ -43,15 +43,16 @@ func selectors(body string) (map[string]map[string]bool, error) {
 	return used, nil
 }
 
-// chooseImports returns the imports of a program: the cells' imports that it uses, and the packages
-// of the standard library that are missing, which goimports adds for GoNB.
-func chooseImports(remembered []*importDecl, body string, names *gomod.Names) ([]importLine, error) {
+// chooseImports returns the imports of a program: the cells' imports that it uses, the packages of
+// the standard library that are missing, and those of other modules that were found. missing are
+// the names that no import gives. GoNB runs goimports for all of this; submit/modules runs it for
+// what is missing here.
+func chooseImports(remembered []*importDecl, body string, names *gomod.Names, found map[string]string) (chosen []importLine, missing []string, err error) {
 	used, err := selectors(body)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	open := maps.Clone(used) // names that no import gives yet
-	var chosen []importLine
 	var unsure []*importDecl
 	for _, imp := range remembered {
 		name := imp.name
@@ -71,13 +72,35 @@ func chooseImports(remembered []*importDecl, body string, names *gomod.Names) ([
 		chosen = append(chosen, imp.importLine())
 	}
 	chosen = append(chosen, missingStdlib(open)...)
+	for _, name := range slices.Sorted(maps.Keys(open)) {
+		if importPath := found[name]; importPath != "" {
+			delete(open, name)
+			chosen = append(chosen, foundImport(name, importPath))
+		}
+	}
+	missing = slices.Sorted(maps.Keys(open))
+	for _, name := range missing { // A package that lacks a symbol: the compiler says which.
+		if importPath := gocell.StandardPackage(name, nil); importPath != "" {
+			delete(open, name)
+			chosen = append(chosen, importLine{path: importPath})
+		}
+	}
 	if len(open) > 0 { // One of the names may come from an import whose name cannot be known.
 		for _, imp := range unsure {
 			chosen = append(chosen, imp.importLine())
 		}
 	}
 	slices.SortStableFunc(chosen, func(a, b importLine) int { return strings.Compare(a.path, b.path) })
-	return chosen, nil
+	return chosen, missing, nil
+}
+
+// foundImport is an import that no cell has.
+func foundImport(name, importPath string) importLine {
+	line := importLine{path: importPath}
+	if gocell.AssumedName(importPath) != name {
+		line.name = name
+	}
+	return line
 }
 
 // importLine is the import as a program has it.

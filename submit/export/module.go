@@ -32,9 +32,11 @@ type Module struct {
 	Flags      []Flag
 	// SourceDir is gonbatch's own source tree, which go.mod's replace line names.
 	SourceDir string
-	// ChangesModules is set if the notebook itself requires or replaces modules (!*go get, !*go
-	// mod edit), so go.sum may lack some.
-	ChangesModules bool
+	// Commands are the notebook's commands that change go.mod. They have not run: submit/modules
+	// runs them.
+	Commands []*ModuleCommand
+	// Open are the names, by cell, that look like packages and that no import gives.
+	Open map[string][]string
 }
 
 // Site is a place in a cell.

@@ -2,43 +2,42 @@ package export
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 
-	"gonbatch/internal/gocell"
 	"gonbatch/submit/export/gomod"
 )
 
-// shellInModule is a !* line: what it does to go.mod is replayed at the export.
-func (s *session) shellInModule(m played) error {
-	for _, part := range strings.Split(m.Rest(), "&&") {
-		words := gocell.Words(s.expandKernelDir(part))
-		switch {
-		case slices.Equal(words, []string{"rm", "-f", "go.work"}), slices.Equal(words, []string{"rm", "go.work"}):
-			continue // Each export starts without one.
-		case len(words) < 2 || words[0] != "go":
-			s.warn(m.cell, m.Line, "the shell command is not run on the cluster, where the kernel's temporary folder is not: !"+m.Text)
-			return nil
-		}
-		edits, reason := gomod.Edits(words)
-		if reason != "" {
-			s.warn(m.cell, m.Line, fmt.Sprintf("!%s is not replayed: %s", m.Text, reason))
-		}
-		s.mods = append(s.mods, edits...)
-	}
-	return nil
+// ModuleCommand is a !* line that changes the kernel's go.mod or go.work. It is run again for a job
+// (submit/modules), in the order of the notebook.
+type ModuleCommand struct {
+	Site
+	// Text is the line for a shell.
+	Text string
+	// Dir is the kernel's folder at that point, and Env what %env has set.
+	Dir string
+	Env map[string]string
+	// MayFail is set if the cell continues after a command that fails.
+	MayFail bool
 }
 
-// kernelDir is the variable with the kernel's folder: the notebook's, or where %cd went.
-var kernelDir = regexp.MustCompile(`\$(GONB_DIR\b|\{GONB_DIR\})`)
-
-// expandKernelDir replaces the variable with the kernel's folder.
-func (s *session) expandKernelDir(command string) string {
+// shellInModule is a !* line: what it does to go.mod is done again for a job.
+func (s *session) shellInModule(m played) error {
+	line := gomod.ReadLine(m.Rest())
+	switch {
+	case !line.Changes:
+		s.warn(m.cell, m.Line, "the shell command is not run on the cluster, where the kernel's temporary folder is not: !"+m.Text)
+		return nil
+	case len(line.Left) > 0:
+		s.warn(m.cell, m.Line, fmt.Sprintf("only what concerns modules is run for a job, so without %q: !%s", strings.Join(line.Left, ", "), m.Text))
+	}
 	dir := s.dir
-	if !filepath.IsAbs(dir) {
+	if !filepath.IsAbs(dir) && !strings.HasPrefix(dir, "~") {
 		dir = filepath.Join(s.notebookDir, dir)
 	}
-	return kernelDir.ReplaceAllLiteralString(command, dir)
+	s.mods = append(s.mods, &ModuleCommand{
+		Site: Site{m.cell.ref, m.Line}, Text: m.Rest(), Dir: dir, Env: maps.Clone(s.env), MayFail: s.mayFail,
+	})
+	return nil
 }

@@ -28,22 +28,23 @@ type program struct {
 	script bool
 }
 
-// render returns the program's source and its imports.
-func (p program) render(names *gomod.Names) ([]byte, []importLine, error) {
+// render returns the program's source, its imports, and the names for which it lacks some. found
+// has imports for names that no cell imports.
+func (p program) render(names *gomod.Names, found map[string]string) (text []byte, imports []importLine, open []string, err error) {
 	body, ordered, err := p.body()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	imports, err := chooseImports(p.imports, body, names)
+	imports, open, err = chooseImports(p.imports, body, names, found)
 	if err != nil {
-		return nil, nil, p.cell.errorf(0, "the cells do not fit together: %v", err)
+		return nil, nil, nil, p.cell.errorf(0, "the cells do not fit together: %v", err)
 	}
 	imports = append(imports, keepImports(imports)...)
 	head, err := p.head(imports, !ordered)
 	if err != nil {
-		return nil, nil, p.cell.errorf(0, "the imports cannot be formatted: %v", err)
+		return nil, nil, nil, p.cell.errorf(0, "the imports cannot be formatted: %v", err)
 	}
-	return append(head, body...), imports, nil
+	return append(head, body...), imports, open, nil
 }
 
 // logs reports whether a program uses package log.

@@ -4,7 +4,6 @@ import (
 	"regexp"
 
 	"gonbatch/internal/gocell"
-	"gonbatch/submit/export/gomod"
 	"gonbatch/submit/export/script"
 )
 
@@ -18,7 +17,7 @@ type session struct {
 	// args are the next program's; they last until a cell with Go ran. cellArgs are those of the
 	// cell that ran last.
 	args, cellArgs []string
-	mods           []gomod.Edit
+	mods           []*ModuleCommand
 	warnings       []Note
 	// shells are the commands of the cell that runs.
 	shells []shellCommand

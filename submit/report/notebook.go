@@ -18,6 +18,16 @@ type Check struct {
 	Vet      []string `json:"vet,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 	Notes    []string `json:"notes,omitempty"`
+	// Error is why submit would refuse the notebook; empty if it would not.
+	Error string `json:"error,omitempty"`
+}
+
+// Refused is the check of a notebook that submit refuses with an error, if it is not nil.
+func (c Check) Refused(err error) Check {
+	if err != nil {
+		c.Error = err.Error()
+	}
+	return c
 }
 
 // Text lists the cells and the findings.
@@ -43,6 +53,9 @@ func (c Check) Text(w io.Writer) error {
 		for _, text := range group.texts {
 			fmt.Fprintf(w, "%s: %s\n", group.name, text)
 		}
+	}
+	if c.Error != "" {
+		return nil
 	}
 	_, err := fmt.Fprintf(w, "%s would be submitted\n", c.Notebook)
 	return err

@@ -82,7 +82,7 @@ func (rs *Runs) Submit(ctx context.Context, req Request) (s Started, err error) 
 	if err != nil {
 		return s, err
 	}
-	if err := stage.FetchDatasets(ctx, rs.Shell, module.Imports); err != nil {
+	if err := stage.FetchDatasets(ctx, rs.Shell, p.Module.Imports); err != nil {
 		return s, err
 	}
 	p.Reuse = reuse

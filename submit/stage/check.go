@@ -15,15 +15,19 @@ func (n Notebook) Check(ctx context.Context, shell submit.Shell) (report.Check, 
 	if err != nil {
 		return report.Check{}, err
 	}
-	var problems []build.Problem
-	err = inModule(module, func(dir string) (err error) {
-		problems, err = build.Check(ctx, dir, module, build.Options{Env: shell.Environ})
+	check := report.Check{
+		Notebook: module.Notebook, Cells: module.Cells,
+		Warnings: texts(module.Warnings), Notes: texts(module.Notes),
+	}
+	if module, err = n.resolve(ctx, shell, module); err != nil {
+		return check.Refused(err), err
+	}
+	err = inModule(module, func(dir string) error {
+		problems, err := build.Check(ctx, dir, module, build.Options{Env: shell.Environ})
+		check.Vet = texts(problems)
 		return err
 	})
-	return report.Check{
-		Notebook: module.Notebook, Cells: module.Cells,
-		Vet: texts(problems), Warnings: texts(module.Warnings), Notes: texts(module.Notes),
-	}, err
+	return check.Refused(err), err
 }
 
 // texts are the findings in words.

@@ -16,6 +16,9 @@ import (
 func (n Notebook) WriteModule(ctx context.Context, shell submit.Shell, folder string) (report.Export, error) {
 	exported := report.Export{Folder: folder}
 	module, err := n.Export(ctx, shell)
+	if err == nil {
+		module, err = n.resolve(ctx, shell, module)
+	}
 	if err != nil {
 		return exported, err
 	}
@@ -35,6 +38,9 @@ func (n Notebook) WriteScript(ctx context.Context, shell submit.Shell, file stri
 	script := report.Script{File: file}
 	n.Script = true
 	module, err := n.Export(ctx, shell)
+	if err == nil {
+		module, err = n.resolve(ctx, shell, module)
+	}
 	if err != nil {
 		return script, err
 	}

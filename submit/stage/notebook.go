@@ -27,6 +27,8 @@ type Notebook struct {
 	Parameters map[string]string
 	// Script asks for one program as one file.
 	Script bool
+	// SessionMod is the go.mod of the kernel session that submits; "" if none does.
+	SessionMod string
 }
 
 // Name is the notebook's name as a job may have it: a file's own may have control characters.
@@ -43,8 +45,13 @@ func (n Notebook) Name() string {
 // origin is the path of the notebook that counts as the run's.
 func (n Notebook) origin() (string, error) { return filepath.Abs(cmp.Or(n.Of, n.File.Path)) }
 
-// Read reads and exports the notebook.
+// Read reads and exports the notebook, with gonbatch's own modules.
 func (n Notebook) Read(ctx context.Context, shell submit.Shell) (*export.Module, error) {
+	return n.read(ctx, shell, export.Resolved{})
+}
+
+// read exports the notebook with the modules that were found.
+func (n Notebook) read(ctx context.Context, shell submit.Shell, resolved export.Resolved) (*export.Module, error) {
 	nb, err := n.File.Parse()
 	if err != nil {
 		return nil, err
@@ -53,7 +60,10 @@ func (n Notebook) Read(ctx context.Context, shell submit.Shell) (*export.Module,
 	if err != nil {
 		return nil, err
 	}
-	return export.FromNotebook(nb, export.Options{Cells: n.Cells, SourceDir: sourceDir, Parameters: n.Parameters, Script: n.Script})
+	return export.FromNotebook(nb, export.Options{
+		Cells: n.Cells, SourceDir: sourceDir, Parameters: n.Parameters, Script: n.Script,
+		ModuleCache: moduleCache(shell), Resolved: resolved,
+	})
 }
 
 // Export reads and exports the notebook, and shows what its programs do without.

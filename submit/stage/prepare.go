@@ -27,11 +27,15 @@ type Prepared struct {
 	plugin string
 }
 
-// Prepare compiles the notebook, and brings the XLA plugin for a platform to this machine: compute
-// nodes have no network.
+// Prepare finds the notebook's modules, compiles it, and brings the XLA plugin for a platform to
+// this machine: compute nodes have no network.
 func Prepare(ctx context.Context, shell submit.Shell, n Notebook, module *export.Module, platform string) (Prepared, error) {
+	module, err := n.resolve(ctx, shell, module)
 	p := Prepared{Notebook: n, Module: module}
-	err := inModule(module, func(dir string) (err error) {
+	if err != nil {
+		return p, err
+	}
+	err = inModule(module, func(dir string) (err error) {
 		p.build, err = build.Build(ctx, dir, module, build.Options{Env: shell.Environ})
 		return err
 	})

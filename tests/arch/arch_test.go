@@ -66,7 +66,8 @@ var submission = map[string][]string{
 	"slurmtmpl":            {"submit"},
 	"submit/slurm":         {"submit", "slurmtmpl"},
 	"submit/local":         {"submit", "submit/executed"},
-	"submit/stage":         {"submit", "submit/build", "submit/executed", "submit/export", "submit/report", "submit/scratch", "submit/store"},
+	"submit/modules":       {"submit/export", "submit/export/gomod", "submit/scratch"},
+	"submit/stage":         {"submit", "submit/build", "submit/executed", "submit/export", "submit/modules", "submit/report", "submit/scratch", "submit/store"},
 	"submit/run":           {"submit", "submit/executed", "submit/export", "submit/report", "submit/stage"},
 	"submit/schedulertest": {"submit", "submit/report", "submit/run"},
 }

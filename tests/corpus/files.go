@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"gonbatch/submit/modules"
 )
 
 // newFiles gives the files in dir that were not staged, or that changed: name and content.
@@ -20,7 +22,7 @@ func newFiles(c Case, dir string) (map[string]string, error) {
 			return err
 		case entry.IsDir() && (name == runRoot || strings.HasPrefix(name, ".ipynb_checkpoints")):
 			return filepath.SkipDir
-		case entry.IsDir() || name == filepath.Base(c.Path):
+		case entry.IsDir() || name == filepath.Base(c.Path) || name == modules.LockFile(filepath.Base(c.Path)):
 			return nil
 		}
 		data, err := os.ReadFile(path)

@@ -36,7 +36,7 @@ func TestExports(t *testing.T) {
 				t.Errorf("%s: %s is not as gofmt writes it: %v\n%s", c.Name, cell.Source(), err, cmp.Diff(string(formatted), string(data)))
 			}
 		}
-		if m.ChangesModules {
+		if len(m.Commands) > 0 {
 			continue // Its go.mod is not that of the others.
 		}
 		writeTogether(t, all, c, m)

@@ -1,11 +1,10 @@
-// Package gomod has the go.mod of an exported notebook: gonbatch's own requirements, changed as the
-// notebook's go commands ask, and the names of the packages that its modules have. It reads files
-// and runs no go command.
+// Package gomod has the go.mod of an exported notebook before its modules are resolved: gonbatch's
+// own requirements, which of the notebook's commands change them, and the names of packages. It
+// reads files and runs no go command: submit/modules does.
 //
 //	mod, err := gomod.Library(gonbatchSource, "notebook")
-//	edits, reason := gomod.Edits(gocell.Words("go get example.com/m@v1.2.3"))
-//	err = edits[0](mod)
 //	files, err := gomod.Files(mod, gonbatchSource) // go.mod, go.sum
+//	line := gomod.ReadLine("go get example.com/m@v1.2.3") // line.Changes is true
 package gomod
 
 import (

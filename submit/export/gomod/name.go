@@ -49,24 +49,47 @@ func (n *Names) dir(importPath string) string {
 	if rest, ok := strings.CutPrefix(importPath, "gonbatch/"); ok {
 		return filepath.Join(n.SourceDir, rest)
 	}
-	in := containingModule(n.Mod, importPath)
-	rest := strings.TrimPrefix(importPath, in)
+	in := Containing(n.Mod, importPath)
+	if in.Path == "" {
+		return ""
+	}
+	rest := strings.TrimPrefix(importPath, in.Path)
 	for _, r := range n.Mod.Replace {
-		if r.Old.Path == in && r.New.Version == "" {
-			return filepath.Join(r.New.Path, rest)
+		if r.Old == in || r.Old.Path == in.Path && r.Old.Version == "" {
+			in = r.New
+			break
 		}
 	}
-	for _, r := range n.Mod.Require {
-		if r.Mod.Path != in {
-			continue
-		}
-		path, err := module.EscapePath(in)
-		if err != nil {
-			return ""
-		}
-		return filepath.Join(n.ModCache, path+"@"+r.Mod.Version, rest)
+	if in.Version == "" {
+		return filepath.Join(in.Path, rest)
 	}
-	return ""
+	path, err := module.EscapePath(in.Path)
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(n.ModCache, path+"@"+in.Version, rest)
+}
+
+// Has reports whether the source of an imported package is on this machine: in the standard
+// library, or in a module of go.mod.
+func (n *Names) Has(importPath string) bool {
+	if gocell.IsStandard(importPath) {
+		return true
+	}
+	dir := n.dir(importPath)
+	return dir != "" && clauseIn(dir) != ""
+}
+
+// Containing is the required module with the longest path that a package's path begins with;
+// none if there is no such module.
+func Containing(mod *modfile.File, path string) (best module.Version) {
+	for _, r := range mod.Require {
+		p := r.Mod.Path
+		if (path == p || strings.HasPrefix(path, p+"/")) && len(p) > len(best.Path) {
+			best = r.Mod
+		}
+	}
+	return best
 }
 
 // clauseIn is the name in the package clause of a folder's first Go file, tests aside.

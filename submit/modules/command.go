@@ -1,0 +1,156 @@
+package modules
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
+
+	"gonbatch/submit/export"
+)
+
+// checkCommand looks at what a command has done to go.mod, and refuses what cannot be a job.
+func (r *resolver) checkCommand(command *export.ModuleCommand, before, after *modfile.File) error {
+	where := fmt.Sprintf("cell %d, line %d", command.Number, command.Line)
+	old, replaced := versions(before), replacements(before)
+	for path, version := range versions(after) {
+		if old[path] != version {
+			r.why[path] = where
+		}
+	}
+	for path, to := range replacements(after) {
+		if replaced[path] != to {
+			r.why[path] = where
+		}
+	}
+	if err := r.checkFolders(command, after); err != nil {
+		return err
+	}
+	return r.checkOwn(command, before, after)
+}
+
+// checkFolders refuses replacements that are not there.
+func (r *resolver) checkFolders(command *export.ModuleCommand, mod *modfile.File) error {
+	for _, replace := range mod.Replace {
+		to := replace.New.Path
+		if replace.New.Version != "" || replace.Old.Path == ownModule {
+			continue
+		}
+		if !filepath.IsAbs(to) {
+			return r.mistake(command.Site, "%s is relative to the kernel's temporary folder, which a job does not have; give an absolute path, or one below ${GONB_DIR}", to)
+		}
+		if _, err := os.Stat(filepath.Join(to, "go.mod")); err != nil {
+			return r.mistake(command.Site, "there is no module in %s, which replaces %s: it has no go.mod", to, replace.Old.Path)
+		}
+	}
+	return nil
+}
+
+// checkOwn sees to it that no module that gonbatch needs becomes older unnoticed. If the programs
+// need gonbatch, that is an error.
+func (r *resolver) checkOwn(command *export.ModuleCommand, before, after *modfile.File) error {
+	was, now := versions(before), versions(after)
+	var lowered []string
+	for _, path := range slices.Sorted(maps.Keys(versions(r.own))) {
+		if now[path] != "" && semver.Compare(now[path], was[path]) < 0 {
+			lowered = append(lowered, fmt.Sprintf("%s from %s to %s", path, was[path], now[path]))
+		}
+	}
+	removed := was[ownModule] != "" && now[ownModule] == ""
+	switch {
+	case removed && r.importsOwn():
+		return r.mistake(command.Site, "!*%s lowers %s, and gonbatch, which the programs import, needs the newer version; remove the line, or ask for that version or a newer one",
+			command.Text, strings.Join(lowered, ", "))
+	case len(lowered) > 0 && removed:
+		r.warn(command, fmt.Sprintf("!*%s lowers %s: gonbatch was tested with the newer version", command.Text, strings.Join(lowered, ", ")))
+	case len(lowered) > 0:
+		r.warn(command, fmt.Sprintf("!*%s asks for %s, but another module needs the newer version, so that one is used", command.Text, strings.Join(lowered, ", ")))
+	}
+	return nil
+}
+
+// importsOwn reports whether a program imports a package of gonbatch.
+func (r *resolver) importsOwn() bool {
+	return slices.ContainsFunc(r.first.Imports, func(path string) bool {
+		return path == ownModule || strings.HasPrefix(path, ownModule+"/")
+	})
+}
+
+// localVersion is the version of a module that only a replacement has.
+const localVersion = "v0.0.0-00010101000000-000000000000"
+
+// useWorkspace replaces the modules of go.work, if there is one: a job has none. Those of an
+// earlier go.work are replaced no longer.
+func (r *resolver) useWorkspace(command *export.ModuleCommand) error {
+	text, err := os.ReadFile(r.file("go.work"))
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	work, err := modfile.ParseWork("go.work", text, nil)
+	if err != nil {
+		return r.mistake(command.Site, "%v", err)
+	}
+	return r.edit(func(mod *modfile.File) error {
+		for _, path := range r.workspace {
+			if err := mod.DropReplace(path, ""); err != nil {
+				return err
+			}
+			if versions(mod)[path] == localVersion {
+				if err := mod.DropRequire(path); err != nil {
+					return err
+				}
+			}
+		}
+		r.workspace = nil
+		for _, use := range work.Use {
+			dir := use.Path
+			if !filepath.IsAbs(dir) {
+				dir = r.file(dir)
+			}
+			if dir == r.dir {
+				continue
+			}
+			if err := r.useFolder(mod, dir); err != nil {
+				return r.mistake(command.Site, "%v", err)
+			}
+		}
+		return nil
+	})
+}
+
+// useFolder replaces a module by the folder that it is in.
+func (r *resolver) useFolder(mod *modfile.File, dir string) error {
+	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		return err
+	}
+	used, err := modfile.ParseLax(filepath.Join(dir, "go.mod"), text, nil)
+	if err != nil {
+		return err
+	}
+	if used.Module == nil {
+		return fmt.Errorf("%s: no module line", filepath.Join(dir, "go.mod"))
+	}
+	path := used.Module.Mod.Path
+	r.workspace = append(r.workspace, path)
+	if versions(mod)[path] == "" {
+		if err := mod.AddRequire(path, localVersion); err != nil {
+			return err
+		}
+	}
+	for _, replace := range used.Replace { // In a workspace they count too.
+		to := replace.New.Path
+		if replace.New.Version == "" && !filepath.IsAbs(to) {
+			to = filepath.Join(dir, to)
+		}
+		if err := mod.AddReplace(replace.Old.Path, replace.Old.Version, to, replace.New.Version); err != nil {
+			return err
+		}
+	}
+	return mod.AddReplace(path, "", dir, "")
+}

@@ -1,0 +1,74 @@
+package modules
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/semver"
+)
+
+// takeDownloaded requires the newest version of a package's module that is in the module cache. It
+// reports whether there is one.
+func (r *resolver) takeDownloaded(importPath string) (bool, error) {
+	newest := newestDownloaded(r.ModuleCache, importPath)
+	if newest.Path == "" {
+		return false, nil
+	}
+	if mod, err := r.goMod(); err != nil || versions(mod)[newest.Path] != "" {
+		return false, err
+	}
+	r.why[newest.Path] = "the newest of those that were downloaded before"
+	return true, r.edit(func(mod *modfile.File) error { return mod.AddRequire(newest.Path, newest.Version) })
+}
+
+// newestDownloaded is the module with the longest path that has a package, in its newest version in
+// the module cache. A release is newer than anything else, as for the go command.
+func newestDownloaded(cache, importPath string) (newest module.Version) {
+	for in := importPath; strings.Contains(in, "/"); in = path.Dir(in) {
+		escaped, err := module.EscapePath(in)
+		if err != nil {
+			continue
+		}
+		zips, _ := filepath.Glob(filepath.Join(cache, "cache", "download", escaped, "@v", "*.zip"))
+		for _, zip := range zips {
+			name := strings.TrimSuffix(filepath.Base(zip), ".zip")
+			version, err := module.UnescapeVersion(name)
+			if err != nil || !hasGo(filepath.Join(cache, escaped+"@"+name, strings.TrimPrefix(importPath, in))) {
+				continue
+			}
+			if newest.Path == "" || newer(version, newest.Version) {
+				newest = module.Version{Path: in, Version: version}
+			}
+		}
+		if newest.Path != "" {
+			return newest
+		}
+	}
+	return newest
+}
+
+// newer reports whether the go command takes version a rather than b.
+func newer(a, b string) bool {
+	if releaseA, releaseB := semver.Prerelease(a) == "", semver.Prerelease(b) == ""; releaseA != releaseB {
+		return releaseA
+	}
+	return semver.Compare(a, b) > 0
+}
+
+// hasGo reports whether a folder has Go files.
+func hasGo(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".go") && !strings.HasSuffix(e.Name(), "_test.go") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,74 @@
+package modules
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"slices"
+	"strconv"
+
+	"golang.org/x/tools/imports"
+
+	"gonbatch/internal/gocell"
+)
+
+// findImports runs goimports on the programs that lack imports. It reports whether it found some.
+func (r *resolver) findImports() (found bool, err error) {
+	for _, cell := range r.module.Programs() {
+		open := r.module.Open[cell.Name]
+		if len(open) == 0 {
+			continue
+		}
+		source := r.module.Files[cell.Source()]
+		for _, name := range open { // goimports does not replace an import that lacks a symbol.
+			if path := gocell.StandardPackage(name, nil); path != "" {
+				source = bytes.Replace(source, fmt.Appendf(nil, "\t%q\n", path), nil, 1)
+			}
+		}
+		fixed, err := imports.Process(r.file(cell.Source()), source, nil)
+		if err != nil {
+			continue // The compiler says more, and names the cell.
+		}
+		for name, path := range newImports(source, fixed) {
+			if slices.Contains(open, name) {
+				addImport(r.imports, cell.Name, name, path)
+				found = true
+			}
+		}
+	}
+	return found, nil
+}
+
+// newImports are the imports, by name, that a program has and an earlier one lacks. A package may
+// have been imported by another name.
+func newImports(before, after []byte) map[string]string {
+	had, all := importsIn(before), importsIn(after)
+	maps.DeleteFunc(all, func(name, _ string) bool { return had[name] != "" })
+	return all
+}
+
+// importsIn are the paths of a program's imports, by name.
+func importsIn(source []byte) map[string]string {
+	file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.ImportsOnly)
+	if err != nil {
+		return nil
+	}
+	all := map[string]string{}
+	for _, spec := range file.Imports {
+		if path, err := strconv.Unquote(spec.Path.Value); err == nil {
+			all[nameOf(spec, path)] = path
+		}
+	}
+	return all
+}
+
+// nameOf is the name of an import. goimports writes those that the path doesn't tell.
+func nameOf(spec *ast.ImportSpec, path string) string {
+	if spec.Name != nil {
+		return spec.Name.Name
+	}
+	return gocell.AssumedName(path)
+}

@@ -1,0 +1,209 @@
+package modules
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/tools/txtar"
+
+	"gonbatch/internal/gocell"
+	"gonbatch/internal/rundir"
+	"gonbatch/submit/export"
+)
+
+// LockFile is the file beside a notebook that keeps what was found.
+func LockFile(notebook string) string { return notebook + ".lock" }
+
+// lock is what was found for a notebook.
+type lock struct {
+	// keys are of what it was found for: the notebook, or a part of it.
+	keys []string
+	// diff is what differs from gonbatch's own go.mod, and goSum what gonbatch's own go.sum lacks.
+	diff  diff
+	goSum []byte
+	// imports are as in export.Resolved.
+	imports map[string]map[string]string
+}
+
+// keptKeys is how many keys a lock has.
+const keptKeys = 8
+
+const lockComment = `The modules and packages that submit has found for %s. Keep this file with the notebook. Delete it
+to get the newest versions.
+`
+
+// readLock reads a lock; one that can't be read is none.
+func readLock(path string) *lock {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	l := &lock{imports: map[string]map[string]string{}}
+	for _, file := range txtar.Parse(data).Files {
+		switch file.Name {
+		case "keys":
+			l.keys = strings.Fields(string(file.Data))
+		case "go.mod":
+			if l.diff.mod, err = modfile.Parse(path, file.Data, nil); err != nil {
+				return nil
+			}
+		case "dropped":
+			l.diff.dropped = strings.Fields(string(file.Data))
+		case "go.sum":
+			l.goSum = file.Data
+		case "imports":
+			l.readImports(string(file.Data))
+		}
+	}
+	if l.diff.mod == nil {
+		return nil
+	}
+	return l
+}
+
+// readImports reads lines of a cell, a name and an import path.
+func (l *lock) readImports(text string) {
+	for line := range strings.Lines(text) {
+		if words := strings.Fields(line); len(words) == 3 {
+			addImport(l.imports, words[0], words[1], words[2])
+		}
+	}
+}
+
+func addImport(imports map[string]map[string]string, cell, name, path string) {
+	if imports[cell] == nil {
+		imports[cell] = map[string]string{}
+	}
+	imports[cell][name] = path
+}
+
+// writeLock keeps what was found, unless the lock has it.
+func (r *resolver) writeLock(d diff) error {
+	now := &lock{
+		diff: d, imports: r.imports, goSum: withoutSums(r.module.Files["go.sum"], r.first.Files["go.sum"]),
+		keys: []string{r.key(d.mod)},
+	}
+	notebook := strings.TrimSuffix(filepath.Base(r.Lock), LockFile(""))
+	if before := r.lock; before != nil {
+		found := before.text(notebook)
+		others := slices.DeleteFunc(slices.Clone(before.keys), func(k string) bool { return k == now.keys[0] })
+		if before.keys = now.keys; bytes.Equal(before.text(notebook), now.text(notebook)) {
+			now.keys = append(now.keys, others...)
+			now.keys = now.keys[:min(len(now.keys), keptKeys)]
+		}
+		if bytes.Equal(found, now.text(notebook)) {
+			return nil
+		}
+	}
+	return rundir.WriteFileAtomic(r.Lock, now.text(notebook), 0o644)
+}
+
+// text is the lock's file. Its parts are there if they say something.
+func (l *lock) text(notebook string) []byte {
+	archive := &txtar.Archive{Comment: fmt.Appendf(nil, lockComment, notebook)}
+	for _, part := range []struct{ name, text string }{
+		{"go.mod", string(modfile.Format(l.diff.mod.Syntax))},
+		{"dropped", lines(l.diff.dropped)},
+		{"go.sum", string(l.goSum)},
+		{"imports", importLines(l.imports)},
+		{"keys", lines(l.keys)},
+	} {
+		if part.text != "" {
+			archive.Files = append(archive.Files, txtar.File{Name: part.name, Data: []byte(part.text)})
+		}
+	}
+	return txtar.Format(archive)
+}
+
+// lines are words, one a line.
+func lines(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	return strings.Join(words, "\n") + "\n"
+}
+
+// importLines are the found imports, one a line.
+func importLines(imports map[string]map[string]string) string {
+	var text strings.Builder
+	for _, cell := range slices.Sorted(maps.Keys(imports)) {
+		for _, name := range slices.Sorted(maps.Keys(imports[cell])) {
+			fmt.Fprintln(&text, cell, name, imports[cell][name])
+		}
+	}
+	return text.String()
+}
+
+// joinSums are the lines of two go.sum files.
+func joinSums(a, b []byte) []byte {
+	lines := slices.Sorted(strings.Lines(string(a) + string(b)))
+	return []byte(strings.Join(slices.Compact(lines), ""))
+}
+
+// withoutSums are the lines of a go.sum that another one lacks.
+func withoutSums(sum, without []byte) []byte {
+	known := map[string]bool{}
+	for line := range strings.Lines(string(without)) {
+		known[line] = true
+	}
+	var text strings.Builder
+	for line := range strings.Lines(string(sum)) {
+		if !known[line] {
+			text.WriteString(line)
+		}
+	}
+	return []byte(text.String())
+}
+
+// variable is a variable in a shell command.
+var variable = regexp.MustCompile(`\$\{?([A-Za-z_][A-Za-z0-9_]*)`)
+
+// key is the hash of what decides about the modules: gonbatch's own, what the programs import and
+// lack, the notebook's commands, and the go.mod of the folders that mod has modules in.
+func (r *resolver) key(mod *modfile.File) string {
+	sum := sha256.New()
+	for _, require := range r.own.Require {
+		fmt.Fprintf(sum, "own %s\n", require.Mod)
+	}
+	for _, path := range r.first.Imports {
+		if !gocell.IsStandard(path) {
+			fmt.Fprintf(sum, "import %s\n", path)
+		}
+	}
+	for _, cell := range slices.Sorted(maps.Keys(r.first.Open)) {
+		fmt.Fprintf(sum, "open %s %q\n", cell, r.first.Open[cell])
+	}
+	for _, command := range r.first.Commands {
+		fmt.Fprintf(sum, "command %q\n", command.Text)
+		for _, name := range variable.FindAllStringSubmatch(command.Text, -1) {
+			fmt.Fprintf(sum, "%q\n", r.kernelVariable(command, name[1]))
+		}
+	}
+	for _, replace := range mod.Replace {
+		if replace.New.Version == "" && replace.Old.Path != ownModule {
+			text, err := os.ReadFile(filepath.Join(replace.New.Path, "go.mod"))
+			fmt.Fprintf(sum, "folder %s %q %v\n", replace.New.Path, text, err)
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:16])
+}
+
+// kernelVariable is a variable of the kernel's environment when it ran a command.
+func (r *resolver) kernelVariable(command *export.ModuleCommand, name string) string {
+	value := ""
+	for _, entry := range r.kernelEnviron(command) {
+		if v, ok := strings.CutPrefix(entry, name+"="); ok && name != tmpDirVariable {
+			value = v
+		}
+	}
+	return value
+}

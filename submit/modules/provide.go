@@ -1,0 +1,187 @@
+package modules
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"gonbatch/internal/gocell"
+	"gonbatch/internal/rundir"
+)
+
+// listed is a package as go list describes it.
+type listed struct {
+	ImportPath string
+	Error      *struct {
+		ImportStack []string
+		Err         string
+	}
+}
+
+// provide lets the go command bring every package that the programs need, and complete go.mod and
+// go.sum. Where no registry gives a module, the newest that was downloaded before is taken.
+func (r *resolver) provide(ctx context.Context) error {
+	problems, err := r.list(ctx)
+	if err != nil {
+		return err
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	found := false
+	for _, p := range problems {
+		took, err := r.takeDownloaded(p.ImportPath)
+		if err != nil {
+			return err
+		}
+		found = found || took
+	}
+	if found {
+		if problems, err = r.list(ctx); err != nil || len(problems) == 0 {
+			return err
+		}
+	}
+	var mistakes []error
+	for _, p := range problems {
+		mistakes = append(mistakes, r.importError(p))
+	}
+	return errors.Join(mistakes...)
+}
+
+// list runs go list, which downloads what is missing, and returns the packages that it cannot find.
+func (r *resolver) list(ctx context.Context) ([]listed, error) {
+	before, err := r.goMod()
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"list", "-e", "-deps", "-json=ImportPath,Error"}
+	if slices.ContainsFunc(r.module.Programs(), func(c rundir.Cell) bool { return c.Test }) {
+		args = append(args, "-test")
+	}
+	problems := map[string]listed{}
+	for _, tags := range r.tags() {
+		output, err := r.goCommand(ctx, slices.Concat(args, tags, []string{"./..."})...)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		switch {
+		case errors.Is(err, exec.ErrNotFound):
+			return nil, fmt.Errorf("modules of %s: %w; install Go (https://go.dev/dl), or load the cluster's module for it", r.first.Notebook, err)
+		case err != nil:
+			return nil, fmt.Errorf("modules of %s: go list: %s", r.first.Notebook, reason(output, err))
+		}
+		for dec := json.NewDecoder(bytes.NewReader(output)); dec.More(); {
+			var p listed
+			if err := dec.Decode(&p); err != nil {
+				return nil, fmt.Errorf("modules of %s: go list: %w", r.first.Notebook, err)
+			}
+			if p.Error != nil && !gocell.IsStandard(p.ImportPath) {
+				problems[p.ImportPath] = p
+			}
+		}
+	}
+	after, err := r.goMod()
+	if err != nil {
+		return nil, err
+	}
+	r.noteNew(versions(before), versions(after))
+	return slices.SortedFunc(maps.Values(problems), func(a, b listed) int { return cmp.Compare(a.ImportPath, b.ImportPath) }), nil
+}
+
+// noteNew notes the modules that were added for an import.
+func (r *resolver) noteNew(before, after map[string]string) {
+	for path := range after {
+		if before[path] == "" && r.why[path] == "" {
+			r.why[path] = "the newest"
+		}
+	}
+}
+
+// goCommand runs the go command in the module's folder, and returns its standard output, or all
+// output if it fails.
+func (r *resolver) goCommand(ctx context.Context, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, cmp.Or(r.Go, "go"), args...)
+	cmd.Dir, cmd.Env = r.dir, r.goEnviron(slices.Clone(r.Env))
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return append(stderr.Bytes(), stdout.Bytes()...), err
+	}
+	return stdout.Bytes(), nil
+}
+
+// goEnviron adds what lets the go command change the module. Of the user's GOFLAGS, what concerns
+// the module cache stays.
+func (r *resolver) goEnviron(environ []string) []string {
+	flags := "-mod=mod"
+	for _, entry := range environ {
+		if value, ok := strings.CutPrefix(entry, "GOFLAGS="); ok && strings.Contains(value, "-modcacherw") {
+			flags += " -modcacherw"
+		}
+	}
+	return append(environ, "GO111MODULE=on", "GOWORK=off", "GOFLAGS="+flags, "PWD="+r.dir)
+}
+
+// importError says which import lacks its module, and what to do.
+func (r *resolver) importError(p listed) error {
+	path, why := p.ImportPath, remedy(strings.TrimSpace(p.Error.Err), "check the import path, or name a version in the notebook: !*go get "+p.ImportPath+"@VERSION")
+	for _, importer := range p.Error.ImportStack {
+		if _, ok := r.module.ImportSites[importer]; ok {
+			path = importer
+			break
+		}
+	}
+	site, ok := r.module.ImportSites[path]
+	if !ok {
+		return fmt.Errorf("%s: no module provides %q: %s", r.first.Notebook, p.ImportPath, why)
+	}
+	needs := ""
+	if path != p.ImportPath {
+		needs = fmt.Sprintf(" needs %q, and", p.ImportPath)
+	}
+	return r.mistake(site, "%q:%s no module provides it here: %s", path, needs, why)
+}
+
+// offline are in messages of a go command that reaches no registry.
+var offline = []string{"dial tcp", "no such host", "module lookup disabled", "connection refused", "i/o timeout", "network is unreachable", "Could not resolve host"}
+
+// remedy is the go command's message, and what to do: otherwise, if it names no known cause.
+func remedy(why, otherwise string) string {
+	isIn := func(text string) bool { return strings.Contains(why, text) }
+	do := otherwise
+	switch {
+	case isIn("unbound variable"):
+		do = "the kernel's environment had it; export it before you submit, or set it in the notebook: %env NAME VALUE"
+	case slices.ContainsFunc(offline, isIn):
+		do = "submit once where the network reaches GOPROXY, such as a login node; later submissions use what was downloaded"
+	case isIn("403 Forbidden"), isIn("is not available"):
+		do = "if the registry only refuses to list the versions, name one in the notebook: !*go get PATH@VERSION"
+	}
+	return why + "\n" + do
+}
+
+// tags are the build tags that the programs are built with.
+func (r *resolver) tags() (all [][]string) {
+	for _, cell := range r.module.Programs() {
+		var tags []string
+		for i, flag := range cell.BuildFlags {
+			name, _, joined := strings.Cut(strings.TrimLeft(flag, "-"), "=")
+			if name == "tags" && joined {
+				tags = append(tags, flag)
+			} else if name == "tags" && i+1 < len(cell.BuildFlags) {
+				tags = append(tags, flag, cell.BuildFlags[i+1])
+			}
+		}
+		if !slices.ContainsFunc(all, func(t []string) bool { return slices.Equal(t, tags) }) {
+			all = append(all, tags)
+		}
+	}
+	return all
+}

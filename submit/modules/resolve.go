@@ -1,0 +1,247 @@
+package modules
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/mod/modfile"
+
+	"gonbatch/internal/gocell"
+	"gonbatch/submit/export"
+	"gonbatch/submit/export/gomod"
+	"gonbatch/submit/scratch"
+)
+
+// Options say where to look. The zero value is the go command on PATH, and keeps nothing.
+type Options struct {
+	// Go is the go command; empty is "go".
+	Go string
+	// Env is the go command's environment, as in os.Environ.
+	Env []string
+	// Lock is the file that keeps what was found; empty keeps nothing.
+	Lock string
+	// Session is the go.mod of the kernel that runs the notebook; nil if there is none.
+	Session []byte
+	// ModuleCache is the folder of downloaded modules.
+	ModuleCache string
+}
+
+// Result is a notebook whose modules are known.
+type Result struct {
+	Module *export.Module
+	// Taken are the modules that programs import from and that gonbatch does not bring, sorted.
+	Taken []Taken
+	// Warnings say where the notebook gets other versions than it asks for.
+	Warnings []export.Note
+	// LockError is why what was found could not be kept.
+	LockError error
+}
+
+// Taken is a module in the version that programs get.
+type Taken struct {
+	Path, Version string
+	// Why says where the version comes from.
+	Why string
+}
+
+// String names the module, and why it has this version.
+func (t Taken) String() string { return fmt.Sprintf("%s %s (%s)", t.Path, t.Version, t.Why) }
+
+// Exporter exports the notebook with what is known of its modules.
+type Exporter func(export.Resolved) (*export.Module, error)
+
+// resolver finds the modules of one notebook.
+type resolver struct {
+	Options
+	export Exporter
+	// first is the notebook with gonbatch's own modules, module what is known now.
+	first, module *export.Module
+	own           *modfile.File
+	// dir has the module while the go command works on it.
+	dir     string
+	lock    *lock
+	imports map[string]map[string]string
+	// why says where a module's version comes from.
+	why      map[string]string
+	warnings []export.Note
+	// workspace are the modules that go.work has replaced.
+	workspace []string
+}
+
+// Resolve finds the modules of a notebook that was exported with gonbatch's own ones. It runs no go
+// command where nothing is missing. A mistake in the notebook is an *export.CellError.
+func Resolve(ctx context.Context, m *export.Module, again Exporter, opt Options) (*Result, error) {
+	r := &resolver{
+		Options: opt, export: again, first: m, module: m,
+		imports: map[string]map[string]string{}, why: map[string]string{},
+	}
+	var err error
+	if r.own, err = modfile.Parse("go.mod", m.Files["go.mod"], nil); err != nil {
+		return nil, fmt.Errorf("modules of %s: %w", m.Notebook, err)
+	}
+	if r.complete() {
+		return &Result{Module: m}, nil
+	}
+	r.lock = readLock(opt.Lock)
+	known := r.lock != nil && slices.Contains(r.lock.keys, r.key(r.lock.diff.mod))
+	if known {
+		if err := r.useLock(); err != nil {
+			return nil, err
+		}
+		if r.hasSources() && len(r.module.Open) == 0 {
+			return r.result()
+		}
+	}
+	if err := r.search(ctx, known); err != nil {
+		return nil, err
+	}
+	return r.result()
+}
+
+// complete reports whether gonbatch's own modules are enough.
+func (r *resolver) complete() bool {
+	return len(r.first.Commands) == 0 && len(r.first.Open) == 0 && r.hasSources()
+}
+
+// hasSources reports whether the sources of all imported packages are on this machine.
+func (r *resolver) hasSources() bool {
+	mod, err := modfile.Parse("go.mod", r.module.Files["go.mod"], nil)
+	if err != nil {
+		return false
+	}
+	names := gomod.Names{Mod: mod, SourceDir: r.first.SourceDir, ModCache: r.ModuleCache}
+	return !slices.ContainsFunc(r.module.Imports, func(path string) bool { return !names.Has(path) })
+}
+
+// useLock takes what the lock has.
+func (r *resolver) useLock() (err error) {
+	r.imports = r.lock.imports
+	for _, require := range r.lock.diff.mod.Require {
+		r.why[require.Mod.Path] = filepath.Base(r.Lock)
+	}
+	for _, replace := range r.lock.diff.mod.Replace {
+		r.why[replace.Old.Path] = filepath.Base(r.Lock)
+	}
+	goMod, err := r.lock.diff.apply(r.own)
+	if err != nil {
+		return fmt.Errorf("modules of %s: %s: %w", r.first.Notebook, r.Lock, err)
+	}
+	r.module, err = r.export(export.Resolved{
+		GoMod: goMod, GoSum: joinSums(r.first.Files["go.sum"], r.lock.goSum), Imports: r.imports,
+	})
+	return err
+}
+
+// search finds the modules by the go command. known is set if the notebook's own commands count
+// already.
+func (r *resolver) search(ctx context.Context, known bool) (err error) {
+	if r.dir, err = scratch.Make(scratch.Module); err != nil {
+		return err
+	}
+	defer os.RemoveAll(r.dir) //nolint:errcheck // a temporary folder
+	if err := r.module.Write(r.dir); err != nil {
+		return err
+	}
+	if !known {
+		if err := errors.Join(r.startFromEarlier(), r.replay(ctx)); err != nil {
+			return err
+		}
+	}
+	for {
+		if err := r.provide(ctx); err != nil {
+			return err
+		}
+		if err := r.exportAgain(); err != nil {
+			return err
+		}
+		found, err := r.findImports()
+		if err != nil || !found {
+			return err
+		}
+		if err := r.exportAgain(); err != nil {
+			return err
+		}
+	}
+}
+
+// exportAgain exports the notebook with what is known now. The files are as the lock will give
+// them.
+func (r *resolver) exportAgain() error {
+	mod, err := r.goMod()
+	if err != nil {
+		return err
+	}
+	d, err := difference(mod, r.own)
+	if err != nil {
+		return err
+	}
+	resolved := export.Resolved{Imports: r.imports}
+	if resolved.GoMod, err = d.apply(r.own); err != nil {
+		return err
+	}
+	sum, err := os.ReadFile(r.file("go.sum"))
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	resolved.GoSum = joinSums(sum, nil)
+	if r.module, err = r.export(resolved); err != nil {
+		return err
+	}
+	return r.module.Write(r.dir)
+}
+
+func (r *resolver) file(name string) string { return filepath.Join(r.dir, name) }
+
+// result says what was found, and keeps it.
+func (r *resolver) result() (*Result, error) {
+	mod, err := modfile.Parse("go.mod", r.module.Files["go.mod"], nil)
+	if err != nil {
+		return nil, fmt.Errorf("modules of %s: %w", r.first.Notebook, err)
+	}
+	result := &Result{Module: r.module, Taken: r.taken(mod), Warnings: r.warnings}
+	d, err := difference(mod, r.own)
+	if err != nil {
+		return nil, fmt.Errorf("modules of %s: %w", r.first.Notebook, err)
+	}
+	if r.Lock != "" && (!d.isNone() || len(r.imports) > 0) {
+		result.LockError = r.writeLock(d)
+	}
+	return result, nil
+}
+
+// taken are the modules that programs import from, but for those that gonbatch brings, in the same
+// version.
+func (r *resolver) taken(mod *modfile.File) (taken []Taken) {
+	own := versions(r.own)
+	replaced := replacements(mod)
+	for _, require := range mod.Require {
+		path, version := require.Mod.Path, require.Mod.Version
+		if to, ok := replaced[path]; ok {
+			version = "=> " + to
+		}
+		if own[path] == version || path == ownModule || own[path] == "" && !r.importsFrom(mod, path) {
+			continue
+		}
+		taken = append(taken, Taken{path, version, r.because(path)})
+	}
+	return taken
+}
+
+// importsFrom reports whether a program imports a package of a module.
+func (r *resolver) importsFrom(mod *modfile.File, path string) bool {
+	return slices.ContainsFunc(r.module.Imports, func(imported string) bool {
+		return !gocell.IsStandard(imported) && gomod.Containing(mod, imported).Path == path
+	})
+}
+
+// because says where a module's version comes from.
+func (r *resolver) because(path string) string {
+	if why := r.why[path]; why != "" {
+		return why
+	}
+	return "another module needs it"
+}

@@ -1,0 +1,275 @@
+package modules
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const useLib = "import \"example.com/lib\"\n%%\nprintln(lib.V)"
+
+// TestVersions: which version a notebook gets, and what is said about it.
+func TestVersions(t *testing.T) {
+	b := newBed(t)
+	b.add("example.com/lib", "v1.0.1-0.20260102030405-0123456789ab", "", "lib.go", "package lib\n\nconst V = 2\n")
+	b.commit("example.com/lib", "0123456789ab", "v1.0.1-0.20260102030405-0123456789ab")
+	writeFiles(t, b.home, "mine/go.mod", "module example.com/mine\n\ngo 1.26\n", "mine/mine.go", "package mine\n\nconst M = 1\n")
+	t.Setenv("HOME", b.home)
+	const useMine = "import \"example.com/mine\"\n%%\nprintln(mine.M)"
+	tests := []struct {
+		name                 string
+		cells                []string
+		mod, taken, warnings string
+	}{
+		{"the newest", []string{useLib}, "example.com/lib v1.1.0", "example.com/lib v1.1.0 (the newest)", ""},
+		{"go get", []string{"!*go get example.com/lib@v1.0.0", useLib}, "example.com/lib v1.0.0", "example.com/lib v1.0.0 (cell 1, line 1)", ""},
+		{"a package", []string{"!*go get example.com/lib/sub@v1.0.0", useLib}, "example.com/lib v1.0.0", "(cell 1, line 1)", ""},
+		{"no version", []string{"!*go get example.com/lib", useLib}, "example.com/lib v1.1.0", "(cell 1, line 1)", ""},
+		{"a commit", []string{"!*go get example.com/lib@0123456789ab", useLib}, "v1.0.1-0.20260102030405-0123456789ab", "(cell 1, line 1)", ""},
+		{"a nested module", []string{"!*go get example.com/pin/nested@v0.1.0", "import \"example.com/pin/nested\"\n%%\nprintln(nested.V, pin.V)"},
+			"example.com/pin v1.2.0", "example.com/pin/nested v0.1.0 (cell 1, line 1)", ""},
+		{"tidy", []string{useLib, "!*go mod tidy", "%%\nprintln(lib.V)"}, "example.com/lib v1.1.0", "(the newest)", ""},
+		{"replace by a folder", []string{"!*go mod edit -replace example.com/mine=${HOME}/mine", useMine}, "example.com/mine => " + b.home + "/mine", "", ""},
+		{"replace by a module", []string{"!*go mod edit -replace=example.com/lib=example.com/lib@v1.0.0", useLib}, "=> example.com/lib v1.0.0", "", ""},
+		{"a variable of %env", []string{"%env WHERE " + b.home, "!*go mod edit -replace example.com/mine=${WHERE}/mine", useMine}, "=> " + b.home + "/mine", "", ""},
+		{"the notebook's folder", []string{"!*go mod edit -replace example.com/mine=$GONB_DIR/mine", useMine}, "=> " + b.home + "/mine", "", ""},
+		{"a workspace", []string{"!*rm -f go.work && go work init && go work use . \"${HOME}/mine\"", useMine}, "example.com/mine => " + b.home + "/mine", "", ""},
+		{"output of a builtin", []string{"!*go mod edit -replace example.com/mine=$(cd $HOME/mine; pwd)", useMine}, "=> " + b.home + "/mine", "", ""},
+		{"no workspace any more", []string{"!*go work init && go work use . \"${HOME}/mine\"", "!*rm go.work", useLib}, "example.com/lib v1.1.0", "", ""},
+		{"goimports", []string{"!*go get example.com/lib@v1.0.0", "%%\nprintln(lib.V)"}, "example.com/lib v1.0.0", "example.com/lib v1.0.0 (cell 1, line 1)", ""},
+		{"a dot import too", []string{"!*go get example.com/lib@v1.0.0", "import . \"example.com/lib\"\n%%\nprintln(V, lib.V)"}, "example.com/lib v1.0.0", "", ""},
+		{"not the standard library's", []string{"!*go get example.com/strings@v1.0.0", "%%\nfmt.Println(strings.Join2(), strings.Also)"}, "example.com/strings v1.0.0", "", ""},
+		{"a name that the path does not tell", []string{"import \"example.com/odd-name\"\n%%\nprintln(peculiar.P)"}, "example.com/odd-name v0.3.0", "(the newest)", ""},
+		{"an import that nothing uses", []string{"import \"example.com/not/there\"\n%%\nprintln(1)"}, "example.com/pin v1.2.0", "", ""},
+		{"older than gonbatch's own", []string{"!*go get example.com/pin@v1.0.0", "import \"example.com/pin\"\n%%\nprintln(pin.V)"}, "example.com/pin v1.0.0", "example.com/pin v1.0.0 (cell 1, line 1)",
+			"lowers example.com/pin from v1.2.0 to v1.0.0: gonbatch was tested with the newer version"},
+		{"older than possible", []string{"!*go mod edit -require=example.com/pin@v1.0.0", "import \"gonbatch/trainer\"\n%%\nprintln(trainer.V)"}, "example.com/pin v1.2.0", "",
+			"asks for example.com/pin from v1.2.0 to v1.0.0"},
+		{"a command that may fail", []string{"%allow_fail\n!*go get example.com/nothing@v1.0.0", useLib}, "example.com/lib v1.1.0", "", "!*go get example.com/nothing@v1.0.0 fails"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_ = os.Remove(b.opt.Lock)
+			result, mod, err := b.resolve(tt.cells...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(mod, tt.mod) {
+				t.Errorf("go.mod lacks %q:\n%s", tt.mod, mod)
+			}
+			if taken := texts(result.Taken); !strings.Contains(taken, tt.taken) {
+				t.Errorf("took %q, want %q", taken, tt.taken)
+			}
+			if warnings := texts(result.Warnings); !strings.Contains(warnings, tt.warnings) || tt.warnings == "" && warnings != "" {
+				t.Errorf("warnings %q, want %q", warnings, tt.warnings)
+			}
+			compiles(t, result)
+			again, _, err := b.resolve(tt.cells...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(describe(result), describe(again)); diff != "" {
+				t.Errorf("the second time is another (-first +second):\n%s", diff)
+			}
+		})
+	}
+}
+
+// describe are the files of a result.
+func describe(result *Result) map[string]string {
+	files := map[string]string{}
+	for name, text := range result.Module.Files {
+		files[name] = string(text)
+	}
+	return files
+}
+
+// compiles builds the programs as submit does: nothing may be missing.
+func compiles(t *testing.T, result *Result) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := result.Module.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-mod=readonly", "-export", "./...")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOPROXY=off", "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("go list: %v\n%s\n%s", err, out, result.Module.Files["go.mod"])
+	}
+}
+
+// TestMistakes: an error names cell, line and fix.
+func TestMistakes(t *testing.T) {
+	b := newBed(t)
+	b.opt.Lock = ""
+	tests := []struct {
+		name  string
+		cells []string
+		want  []string
+	}{
+		{"no module", []string{"// Read.\nimport \"example.com/not/there\"\n%%\nprintln(there.X)"},
+			[]string{`n.ipynb, cell 1, line 2: "example.com/not/there":`, "check the import path, or name a version"}},
+		{"no version", []string{"!*go get example.com/lib@v9.0.0", useLib}, []string{"cell 1, line 1: !*go get example.com/lib@v9.0.0 fails", "correct the line"}},
+		{"no folder", []string{"\n!*go mod edit -replace example.com/mine=/not/there", useLib}, []string{"cell 1, line 2: there is no module in /not/there, which replaces example.com/mine"}},
+		{"relative", []string{"!*go mod edit -replace example.com/mine=../mine", useLib}, []string{"cell 1, line 1: ../mine is relative", "below ${GONB_DIR}"}},
+		{"no variable", []string{"!*go work init && go work use . ${GONB_GIT_ROOT}", useLib}, []string{"cell 1, line 1", "GONB_GIT_ROOT: unbound variable", "export it"}},
+		{"older than gonbatch needs", []string{"!*go get example.com/pin@v1.0.0", "import \"gonbatch/trainer\"\n%%\nprintln(trainer.V)"},
+			[]string{"cell 1, line 1: !*go get example.com/pin@v1.0.0 lowers example.com/pin from v1.2.0 to v1.0.0, and gonbatch, which the programs import, needs the newer version", "remove the line"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, mod, err := b.resolve(tt.cells...)
+			if err == nil {
+				t.Fatalf("no error:\n%s", mod)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("got %v, want %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+// TestUnchanged: what was resolved once stays as it is, and needs no network. What is added to the
+// notebook later is resolved, and changes nothing else.
+func TestUnchanged(t *testing.T) {
+	b := newBed(t)
+	_, first, err := b.resolve(useLib)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.add("example.com/lib", "v1.5.0", "", "lib.go", "package lib\n\nconst V = 5\n")
+	b.useProxy("off")
+	t.Setenv("PATH", "") // No go command runs.
+	result, second, err := b.resolve(useLib)
+	if err != nil || second != first {
+		t.Fatalf("%v\nunchanged:\n%s\nfirst:\n%s", err, second, first)
+	}
+	if got := texts(result.Taken); got != "example.com/lib v1.1.0 (n.ipynb.lock)" {
+		t.Errorf("took %s", got)
+	}
+}
+
+func TestChanged(t *testing.T) {
+	b := newBed(t)
+	if _, _, err := b.resolve(useLib); err != nil {
+		t.Fatal(err)
+	}
+	b.add("example.com/lib", "v1.5.0", "", "lib.go", "package lib\n\nconst V = 5\n", "sub/sub.go", "package sub\n\nconst S = 1\n")
+	changed := []string{"!*go get example.com/lib", "import (\n\"example.com/lib\"\n\"example.com/odd-name\"\n)\n%%\nprintln(lib.V, peculiar.P)"}
+	_, mod, err := b.resolve(changed...)
+	if err != nil || !strings.Contains(mod, "example.com/lib v1.1.0") || !strings.Contains(mod, "example.com/odd-name v0.3.0") {
+		t.Errorf("%v\n%s", err, mod)
+	}
+	if _, mod, err = b.resolve("!*go get example.com/lib@latest", useLib); err != nil || !strings.Contains(mod, "example.com/lib v1.5.0") {
+		t.Errorf("with @latest: %v\n%s", err, mod)
+	}
+}
+
+// TestSession: versions of the session count, except where the notebook asks for others.
+func TestSession(t *testing.T) {
+	b := newBed(t)
+	b.opt.Lock = ""
+	b.opt.Session = []byte("module session\n\nrequire (\n\tgonbatch v0.0.0-00010101000000-000000000000\n\texample.com/lib v1.0.0\n\texample.com/pin v1.0.0\n)\n")
+	result, mod, err := b.resolve(useLib)
+	if err != nil || !strings.Contains(mod, "example.com/lib v1.0.0") || !strings.Contains(mod, "example.com/pin v1.2.0") {
+		t.Fatalf("%v\n%s", err, mod)
+	}
+	if got := texts(result.Taken); got != "example.com/lib v1.0.0 (this session has it)" {
+		t.Errorf("took %s", got)
+	}
+	if _, mod, err = b.resolve("!*go get example.com/lib@v1.1.0", useLib); err != nil || !strings.Contains(mod, "example.com/lib v1.1.0") {
+		t.Errorf("with go get: %v\n%s", err, mod)
+	}
+}
+
+// TestNoLists: where the registry lists no versions, or there is none, what was downloaded counts.
+func TestNoLists(t *testing.T) {
+	for _, kind := range []string{"403", "offline"} {
+		t.Run(kind, func(t *testing.T) {
+			b := newBed(t)
+			b.opt.Lock = ""
+			url, refusal := "off", "submit once where the network reaches GOPROXY"
+			if kind == "403" {
+				url, refusal = b.withoutLists(), "name one in the notebook: !*go get PATH@VERSION"
+			}
+			b.useProxy(url)
+			_, _, err := b.resolve(useLib)
+			if err == nil || !strings.Contains(err.Error(), "cell 1, line 1: \"example.com/lib\"") || !strings.Contains(err.Error(), refusal) {
+				t.Fatalf("got %v, want %s", err, refusal)
+			}
+			b.useProxy(b.url())
+			if _, _, err := b.resolve("!*go get example.com/lib@v1.0.0", useLib); err != nil {
+				t.Fatal(err)
+			}
+			b.useProxy(url)
+			for _, cells := range [][]string{{useLib}, {"!*go get example.com/lib@latest", useLib}, {"%%\nprintln(lib.V)"}} {
+				result, mod, err := b.resolve(cells...)
+				if err != nil || !strings.Contains(mod, "example.com/lib v1.0.0") {
+					t.Fatalf("%q: %v\n%s", cells, err, mod)
+				}
+				compiles(t, result)
+			}
+		})
+	}
+}
+
+// TestLockElsewhere: a notebook that was copied with its lock, but without the modules, downloads
+// the same ones.
+func TestLockElsewhere(t *testing.T) {
+	b := newBed(t)
+	_, first, err := b.resolve(useLib)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.add("example.com/lib", "v1.5.0", "", "lib.go", "package lib\n\nconst V = 5\n")
+	b.cache = t.TempDir()
+	t.Setenv("GOMODCACHE", b.cache)
+	b.opt.ModuleCache = b.cache
+	if _, mod, err := b.resolve(useLib); err != nil || mod != first {
+		t.Errorf("%v\n%s\nfirst:\n%s", err, mod, first)
+	}
+}
+
+// TestOwnModulesAreEnough: a notebook that needs no more gets no lock.
+func TestOwnModulesAreEnough(t *testing.T) {
+	b := newBed(t)
+	if _, _, err := b.resolve("import \"gonbatch/trainer\"\n%%\nfmt.Println(trainer.V)"); err != nil {
+		t.Fatal(err)
+	}
+	if locks, _ := filepath.Glob(filepath.Join(b.home, "*.lock")); len(locks) > 0 {
+		t.Errorf("left %q", locks)
+	}
+}
+
+// TestRealRegistry: the registry of this machine gives a module that was never downloaded here.
+func TestRealRegistry(t *testing.T) {
+	real, err := exec.CommandContext(t.Context(), "go", "env", "GOPROXY", "GOSUMDB").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := strings.Fields(string(real))
+	check := exec.CommandContext(t.Context(), "go", "list", "-m", "-versions", "github.com/google/uuid")
+	check.Dir = t.TempDir()
+	writeFiles(t, check.Dir, "go.mod", "module check\n\ngo 1.26\n")
+	if out, err := check.CombinedOutput(); err != nil || !strings.Contains(string(out), "v1.6.0") {
+		t.Skipf("the registry %s lists no versions of github.com/google/uuid: %v\n%s", settings[0], err, out)
+	}
+	b := newBed(t)
+	b.useProxy(b.url() + "," + settings[0])
+	t.Setenv("GOSUMDB", settings[1])
+	t.Setenv("GONOSUMDB", "example.com")
+	result, _, err := b.resolve("!*go get github.com/pkg/errors@v0.9.0", "import \"github.com/google/uuid\"\n%%\nfmt.Println(uuid.New(), errors.Wrap(nil, \"\"))")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := texts(result.Taken); !strings.Contains(got, "github.com/google/uuid v1.") {
+		t.Errorf("took %q", got)
+	}
+	compiles(t, result)
+}

@@ -1,0 +1,72 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/build"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gonbatch/submit"
+	"gonbatch/submit/export"
+	"gonbatch/submit/modules"
+)
+
+// resolve finds the modules of an exported notebook, and tells which it took.
+func (n Notebook) resolve(ctx context.Context, shell submit.Shell, module *export.Module) (*export.Module, error) {
+	again := func(r export.Resolved) (*export.Module, error) { return n.read(ctx, shell, r) }
+	opt := modules.Options{Env: shell.Environ, ModuleCache: moduleCache(shell)}
+	var err error
+	if opt.Lock, err = n.lockFile(); err != nil {
+		return nil, err
+	}
+	if n.SessionMod != "" {
+		if opt.Session, err = os.ReadFile(n.SessionMod); err != nil {
+			return nil, fmt.Errorf("the session's modules: %w", err)
+		}
+	}
+	result, err := modules.Resolve(ctx, module, again, opt)
+	if err != nil {
+		return nil, err
+	}
+	for _, warning := range result.Warnings {
+		shell.Warn("%s", warning)
+	}
+	for _, taken := range result.Taken {
+		fmt.Fprintf(shell.Err, "submit: module %s\n", taken)
+	}
+	shell.WarnUnlessForbidden(result.LockError)
+	return result.Module, nil
+}
+
+// lockFile is the file that keeps what was found for the notebook; "" where the session of a kernel
+// has no notebook.
+func (n Notebook) lockFile() (string, error) {
+	origin, err := n.origin()
+	if err != nil {
+		return "", err
+	}
+	_, err = os.Stat(origin)
+	if errors.Is(err, fs.ErrNotExist) || strings.HasPrefix(filepath.Base(origin), ".") {
+		return "", nil
+	}
+	return modules.LockFile(origin), nil
+}
+
+// moduleCache is the folder of downloaded modules.
+func moduleCache(shell submit.Shell) string {
+	if dir := shell.Getenv("GOMODCACHE"); dir != "" {
+		return dir
+	}
+	first := filepath.SplitList(build.Default.GOPATH)
+	if path := shell.Getenv("GOPATH"); path != "" {
+		first = filepath.SplitList(path)
+	}
+	if len(first) == 0 {
+		return ""
+	}
+	return filepath.Join(first[0], "pkg", "mod")
+}
