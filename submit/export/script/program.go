@@ -8,9 +8,9 @@ import (
 
 // passSignals starts a program that may fail, hands on the signals that ask it to save and stop,
 // and waits for its end.
-const passSignals = `child= passed=
+const passSignals = `child= passed= told=
 for signal in INT TERM USR1 USR2; do
-  trap "passed=$signal; [ -z \"\$child\" ] || kill -$signal \$child 2> /dev/null" "$signal"
+  trap "passed=$signal; told=yes; [ -z \"\$child\" ] || kill -$signal \$child 2> /dev/null" "$signal"
 done
 %s "$@" <&0 &
 child=$!
@@ -23,8 +23,10 @@ while [ -n "$passed" ]; do # A signal ended the waiting, not the program; bash k
   wait "$child"
   code=$?
 done
-# 75 is "start me again", and what a signal ended was ended on purpose: neither is a failure of the cell.
-[ "$code" -ne 75 ] && [ "$code" -ne 130 ] && [ "$code" -ne 143 ] || exit "$code"
+# A program that was told to stop and ends with 75 wants to be started again, and what a signal ended
+# was ended on purpose: neither is a failure of the cell.
+[ "$code" -ne 75 ] || { [ -z "$told" ] && ! [ -e "$GONBATCH_STOPPED" ]; } || exit 75
+[ "$code" -ne 130 ] && [ "$code" -ne 143 ] || exit "$code"
 `
 
 // Program returns the script that starts the program of a cell which runs once or may fail. The

@@ -20,7 +20,8 @@ func TestProgram(t *testing.T) {
 		{"reads its input", "cat", true, 0, "input"},
 		{"fails", "exit 3", false, 3, ""},
 		{"may fail", "exit 3", true, 0, "gonbatch: n.ipynb, cell 2 may fail: it ended with exit code 3\n"},
-		{"wants to be started again", "exit 75", true, 75, ""},
+		{"wants to be started again", `: > "$GONBATCH_STOPPED"; exit 75`, true, 75, ""},
+		{"fails with that code", "exit 75", true, 0, "gonbatch: n.ipynb, cell 2 may fail: it ended with exit code 75\n"},
 		{"was told to stop", "trap 'echo saved; exit 75' USR1; kill -USR1 $PPID; while :; do sleep 0.05; done", true, 75, "saved\n"},
 		{"was cancelled", "kill -TERM $PPID; while :; do sleep 0.05; done", true, 143, ""},
 	}
@@ -34,6 +35,7 @@ func TestProgram(t *testing.T) {
 				}
 			}
 			cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "train.sh"), "a b", "$c")
+			cmd.Env = append(os.Environ(), "GONBATCH_STOPPED="+filepath.Join(dir, "stopped"))
 			cmd.Stdin = strings.NewReader("input")
 			out, _ := cmd.CombinedOutput()
 			if code := cmd.ProcessState.ExitCode(); code != tt.code || string(out) != tt.output {
