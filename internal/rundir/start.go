@@ -27,8 +27,9 @@ func (d Dir) Finished() string { return d.join("finished") }
 // FinishedCell is the mark of one cell: a file with the number of the start that finished it.
 func (d Dir) FinishedCell(cell string) string { return filepath.Join(d.Finished(), cell) }
 
-// Stopped is a mark: the program of start number n was told to stop, and has saved. The trainer
-// makes it, because each of its ranks may have been told alone, and so do the launchers.
+// Stopped is a mark: the program of start number n was told to stop, and has saved. A launcher
+// makes it for a rank that it has told itself, and the trainer for ranks that hear of it from
+// others.
 func (d Dir) Stopped(n string) string { return d.join("stopped-" + n) }
 
 // Spec is the file of the job as it was submitted, which "submit resume" starts again.
@@ -37,8 +38,8 @@ func (d Dir) Spec() string { return d.join("job.json") }
 // CellCheckpoints is the folder of a cell's checkpoints.
 func (d Dir) CellCheckpoints(cell string) string { return filepath.Join(d.Checkpoints(), cell) }
 
-// HasCheckpoints reports whether a cell has saved a checkpoint: a trainer makes the folder before it
-// trains.
+// HasCheckpoints reports whether a cell has saved a checkpoint. The folder alone says nothing: a
+// trainer makes it before it trains.
 func HasCheckpoints(d Dir, cell string) bool {
 	entries, _ := os.ReadDir(d.CellCheckpoints(cell)) // What cannot be read has none.
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !strings.HasPrefix(e.Name(), ".") })
