@@ -86,3 +86,20 @@ func TestDeathIsTold(t *testing.T) {
 		t.Errorf("of a later start: %s", got)
 	}
 }
+
+// TestFailureOfThisStart: what an earlier start has left does not explain a later one's failure.
+func TestFailureOfThisStart(t *testing.T) {
+	s := newStart(t)
+	s.programs["train"] = "#!/bin/bash\nexec >> \"$GONBATCH_RUN_DIR/logs/rank-$SLURM_PROCID.log\"\n" +
+		"[ $GONBATCH_RESTARTS = 1 ] || { echo 'panic: no such file'; exit 2; }\necho 'bad licence'; exit 3\n"
+	job := submit.Job{ID: "12", Dir: s.spec.RunDir}
+	s.run(t, 0)
+	if said := submit.NewJobError(job, submit.Status{State: submit.Failed, ExitCode: 2}).Error(); !strings.Contains(said, "rank 0: panic: no such file") {
+		t.Errorf("the first start: %s", said)
+	}
+	s.run(t, 0)
+	said := submit.NewJobError(job, submit.Status{State: submit.Failed, ExitCode: 3}).Error()
+	if !strings.Contains(said, "bad licence") || strings.Contains(said, "panic") || strings.Contains(said, "in a row") {
+		t.Errorf("the second start: %s", said)
+	}
+}

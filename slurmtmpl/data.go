@@ -26,8 +26,10 @@ type Data struct {
 	OwnEnv, UserEnv []rundir.Var
 	// Cells are the programs, in order.
 	Cells []Launch
-	// RequeueCode is the exit code of a program that has saved and asks to be started again.
+	// RequeueCode is the exit code of a program that has saved and asks to be started again, and
+	// Unasked says that nobody has told it to stop.
 	RequeueCode int
+	Unasked     string
 	// Resume is the command that resumes the run.
 	Resume string
 }
@@ -64,6 +66,7 @@ func NewData(spec submit.JobSpec) (Data, error) {
 		OwnEnv:        spec.RankEnv("1").Vars(),
 		UserEnv:       rundir.SortedVars(spec.Env),
 		RequeueCode:   rundir.RequeueCode,
+		Unasked:       rundir.Unasked,
 		Resume:        submit.ResumeCommand(spec.RunDir),
 	}
 	for _, cell := range spec.Cells {

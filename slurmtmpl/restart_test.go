@@ -2,7 +2,6 @@ package slurmtmpl
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,13 +15,14 @@ import (
 	"gonbatch/submit"
 )
 
-// srunTwice runs what srun is given as two tasks, passes SIGUSR1 on to them, and ends with the
-// higher of their codes. As with --kill-on-bad-exit, a task that fails has the other killed.
+// srunTwice runs what srun is given as two tasks, passes SIGUSR1 on to all their processes as SLURM
+// does, and ends with the higher of their codes. As with --kill-on-bad-exit, a task that fails has
+// the other killed.
 const srunTwice = `#!/bin/bash
 while [[ $1 == --* ]]; do shift; done
 SLURM_PROCID=0 "$@" & first=$!
 SLURM_PROCID=1 "$@" & second=$!
-trap 'pkill -USR1 -P $first; pkill -USR1 -P $second' USR1
+trap 'kill -USR1 $first $second; pkill -USR1 -P $first; pkill -USR1 -P $second' USR1
 code=0
 for task in $first $second; do
   while :; do wait $task; c=$?; kill -0 $task 2> /dev/null || break; done
@@ -302,13 +302,24 @@ func TestRankShell(t *testing.T) {
 		!strings.Contains(script, "\ngonbatch_rank='"+strings.Replace(rankShell, rankEnv, "'$gonbatch_env'", 1)+"'\n") {
 		t.Fatalf("the script has another:\n%s", script)
 	}
-	for code, want := range map[int]int{0: 0, 1: 1, 75: 0, 137: 137} {
+	for _, tc := range []struct {
+		name, program string
+		code          int
+		stopped       bool
+	}{
+		{"ends well", "exit 0", 0, false},
+		{"fails", "exit 1", 1, false},
+		{"is killed", "exit 137", 137, false},
+		{"fails with the code of one that has saved", "exit 75", 1, false},
+		{"was told to stop", "kill -USR1 $PPID; exit 75", 0, true},
+		{"is a trainer that another rank has told to stop", `: > "$GONBATCH_STOPPED"; exit 75`, 0, true},
+	} {
 		stopped := filepath.Join(t.TempDir(), "stopped")
-		cmd := exec.Command("bash", "-c", rankShell, "gonbatch", "bash", "-c", fmt.Sprintf("exit %d", code))
+		cmd := exec.Command("bash", "-c", rankShell, "gonbatch", "bash", "-c", tc.program)
 		cmd.Env = append(os.Environ(), "GONBATCH_STOPPED="+stopped)
 		_ = cmd.Run() // Its code is looked at.
-		if _, err := os.Stat(stopped); cmd.ProcessState.ExitCode() != want || (err == nil) != (code == 75) {
-			t.Errorf("a program that ends with %d: %d, file: %v", code, cmd.ProcessState.ExitCode(), err)
+		if _, err := os.Stat(stopped); cmd.ProcessState.ExitCode() != tc.code || (err == nil) != tc.stopped {
+			t.Errorf("a program that %s: %d, file: %v", tc.name, cmd.ProcessState.ExitCode(), err)
 		}
 	}
 }

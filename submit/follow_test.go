@@ -224,10 +224,10 @@ func TestLastLines(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := LastLines(path, 2); err != nil || strings.Join(got, "|") != "line 19998|line 19999" {
+	if got, err := lastLines(path, 0, 2); err != nil || strings.Join(got, "|") != "line 19998|line 19999" {
 		t.Errorf("LastLines = %q, %v", got, err)
 	}
-	if all, err := LastLines(path, 1<<20); err != nil || len(all) > 10000 || !strings.HasPrefix(all[0], "line ") {
+	if all, err := lastLines(path, 0, 1<<20); err != nil || len(all) > 10000 || !strings.HasPrefix(all[0], "line ") {
 		t.Errorf("LastLines of all = %d lines, first %q, %v", len(all), all[0], err)
 	}
 }

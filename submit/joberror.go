@@ -49,10 +49,10 @@ func NewJobError(job Job, status Status) *JobError {
 		return e
 	}
 	e.Log = job.Dir.RankLog(status.FailedRank)
-	lines, err := LastLines(e.Log, searchedLines)
+	lines, err := LastLines(job.Dir, e.Log, searchedLines)
 	if err != nil {
 		e.Log = job.Dir.SchedulerLog()
-		lines, _ = LastLines(e.Log, searchedLines)
+		lines, _ = LastLines(job.Dir, e.Log, searchedLines)
 	}
 	e.Cause, e.Trace = cause(lines), lines
 	e.LastLines = lines[max(0, len(lines)-shownLines):]

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+
+	"gonbatch/internal/rundir"
 )
 
 // Tail copies a growing file as it grows. It survives a file that is not there yet, that is
@@ -45,8 +47,13 @@ func (t *Tail) Copy(w io.Writer) (bool, error) {
 // lastBytes bounds how much of a log LastLines reads.
 const lastBytes = 64 << 10
 
-// LastLines returns up to n last lines of the file at path.
-func LastLines(path string, n int) ([]string, error) {
+// LastLines returns up to n last lines that the run's last start has written to one of its logs.
+func LastLines(dir rundir.Dir, path string, n int) ([]string, error) {
+	return lastLines(path, rundir.StartOfLog(dir, path), n)
+}
+
+// lastLines returns up to n last lines of what stands behind an offset in the file at path.
+func lastLines(path string, from int64, n int) ([]string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("log: %w", err)
@@ -56,7 +63,10 @@ func LastLines(path string, n int) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("log: %w", err)
 	}
-	start := max(0, info.Size()-lastBytes)
+	if from > info.Size() {
+		from = 0 // It was written again.
+	}
+	start := max(from, info.Size()-lastBytes)
 	data, err := io.ReadAll(io.NewSectionReader(f, start, info.Size()-start))
 	if err != nil {
 		return nil, fmt.Errorf("log: %w", err)
@@ -66,7 +76,7 @@ func LastLines(path string, n int) ([]string, error) {
 		return nil, nil
 	}
 	lines := strings.Split(text, "\n")
-	if start > 0 && len(lines) > 1 {
+	if start > from && len(lines) > 1 {
 		lines = lines[1:]
 	}
 	return lines[max(0, len(lines)-n):], nil

@@ -231,7 +231,7 @@ func TestExecutedOfAKilledJob(t *testing.T) {
 func TestExecutedOfARestart(t *testing.T) {
 	t.Parallel()
 	jupyter.Python(t)
-	cells := []string{"!echo prepared", "%%\nif os.Getenv(\"GONBATCH_RESTARTS\") == \"0\" {\n\tfmt.Println(\"first start\")\n\tos.Exit(75)\n}\nfmt.Println(\"second start\")"}
+	cells := []string{"!echo prepared", "%%\nif os.Getenv(\"GONBATCH_RESTARTS\") == \"0\" {\n\tfmt.Println(\"first start\")\n\t_ = os.WriteFile(os.Getenv(\"GONBATCH_STOPPED\"), nil, 0o600)\n\tos.Exit(75)\n}\nfmt.Println(\"second start\")"}
 	check := func(t *testing.T, run rundir.Dir) {
 		t.Helper()
 		want := []executedCell{

@@ -38,7 +38,7 @@ func (t *Trainer) Fit(ctx context.Context, training, validation data.Dataset) er
 	if code := t.env.RequeueCode; code != 0 && errors.As(err, &stopped) && stopped.Requeue {
 		t.printf("%v\n", err)
 		ignoreStops() // They may come again while the loggers end.
-		if err := t.world.Close(); err != nil {
+		if err := errors.Join(t.world.Close(), t.env.MarkStopped()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
 		os.Exit(code)

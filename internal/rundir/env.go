@@ -2,7 +2,9 @@ package rundir
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 )
@@ -18,7 +20,7 @@ type Env struct {
 	Start int
 	// RequeueCode is the exit code by which the program asks to be started again; 0 where it can't.
 	RequeueCode int
-	// Stopped is the file that says that the program was told to stop, and saved.
+	// Stopped is the file of MarkStopped; "" where nobody looks for it.
 	Stopped string
 	// Checkpoints is the folder for checkpoints outside of a run; empty is none.
 	Checkpoints string
@@ -97,6 +99,18 @@ func (e Env) Superseded() bool {
 	}
 	n, err := CountStarts(e.Dir)
 	return err == nil && n > 0 && n != e.Start
+}
+
+// MarkStopped says that the program was told to stop, has saved, and will end with RequeueCode.
+func (e Env) MarkStopped() error {
+	if e.Stopped == "" {
+		return nil
+	}
+	f, err := openOwned(e.Stopped, os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("say that the training was told to stop: %w", err)
+	}
+	return f.Close()
 }
 
 // SortedVars are the variables of a map, sorted by name.

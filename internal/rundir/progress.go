@@ -13,8 +13,8 @@ import (
 // the next start reads in it where the training died.
 func (d Dir) Progress() string { return d.join("progress") }
 
-// Deaths is the file with a line for each start whose ranks died: the start's number, the cell and
-// the update.
+// Deaths is the file with a line for each start in which a training died: the start's number, the
+// cell and the update.
 func (d Dir) Deaths() string { return d.join("deaths") }
 
 // ProgressFile keeps the update that a training has come to. A nil one keeps nothing.

@@ -13,6 +13,11 @@ import (
 // RequeueCode is EX_TEMPFAIL: "I was told to stop, I saved a checkpoint, start me again".
 const RequeueCode = 75
 
+// Unasked is what a launcher says of a program that ends with RequeueCode though nobody has told it
+// to stop: sysexits.h and others use that code for failures. It has no character that a shell
+// reads.
+var Unasked = fmt.Sprintf("gonbatch: exit code %d of a program that was not told to stop: it has failed", RequeueCode)
+
 // Starts is the file with a line for each start of the run: the job's id, or "local", and the time.
 func (d Dir) Starts() string { return d.join("starts") }
 
@@ -22,7 +27,9 @@ func (d Dir) Finished() string { return d.join("finished") }
 // FinishedCell is the mark of one cell: a file with the number of the start that finished it.
 func (d Dir) FinishedCell(cell string) string { return filepath.Join(d.Finished(), cell) }
 
-// Stopped is a mark: the program of start number n was told to stop, and has saved.
+// Stopped is a mark: the program of start number n was told to stop, and has saved. A launcher
+// makes it for a rank that it has told itself, and the trainer for ranks that hear of it from
+// others.
 func (d Dir) Stopped(n string) string { return d.join("stopped-" + n) }
 
 // Spec is the file of the job as it was submitted, which "submit resume" starts again.
@@ -30,6 +37,13 @@ func (d Dir) Spec() string { return d.join("job.json") }
 
 // CellCheckpoints is the folder of a cell's checkpoints.
 func (d Dir) CellCheckpoints(cell string) string { return filepath.Join(d.Checkpoints(), cell) }
+
+// HasCheckpoints reports whether a cell has saved a checkpoint. The folder alone says nothing: a
+// trainer makes it before it trains.
+func HasCheckpoints(d Dir, cell string) bool {
+	entries, _ := os.ReadDir(d.CellCheckpoints(cell)) // What cannot be read has none.
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !strings.HasPrefix(e.Name(), ".") })
+}
 
 // CountStarts is the number of the run's starts.
 func CountStarts(d Dir) (int, error) {

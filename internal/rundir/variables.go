@@ -28,7 +28,7 @@ const (
 	EnvRequeue = "GONBATCH_REQUEUE"
 	// EnvRestarts is the number of the restart: 0 in the first start.
 	EnvRestarts = "GONBATCH_RESTARTS"
-	// EnvStopped is the file that a rank's launcher makes when its program ended with RequeueCode.
+	// EnvStopped is the file Dir.Stopped of this start.
 	EnvStopped = "GONBATCH_STOPPED"
 	// EnvRecorder is the socket of what writes executed.ipynb.
 	EnvRecorder = "GONBATCH_RECORDER"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
@@ -31,16 +30,16 @@ func (s *start) untilDone(ctx context.Context, cell rundir.Cell) error {
 // same update, or none is left.
 func (s *start) again(cell rundir.Cell) (bool, error) {
 	dir := s.spec.RunDir
+	death := rundir.Death{Start: s.number, Cell: cell.Name, Update: rundir.ReadProgress(dir)}
+	if death.Update == 0 && !rundir.HasCheckpoints(dir, cell.Name) {
+		return false, nil // It is no training, or had not begun.
+	}
 	_, last, err := rundir.LastDeaths(dir)
 	if err != nil {
 		return false, err
 	}
-	death := rundir.Death{Start: s.number, Cell: cell.Name, Update: rundir.ReadProgress(dir)}
 	if err := rundir.AddDeath(dir, death); err != nil {
 		return false, err
-	}
-	if _, err := os.Stat(dir.CellCheckpoints(cell.Name)); err != nil && death.Update == 0 {
-		return false, nil // It is no training, or had not begun.
 	}
 	switch {
 	case death.Repeats(last):

@@ -37,7 +37,8 @@ func TestDeaths(t *testing.T) {
 		{name: "too often", program: fmt.Sprintf(dying, "10 20 30"), max: 1, starts: 2, says: "cell train died after update 20; it has been started again 1 times, and --max-restarts=1\nresume it with: submit resume "},
 		{name: "never", program: fmt.Sprintf(dying, "10 20 30"), starts: 1, says: "--max-restarts=0"},
 		{name: "no training", program: "exit 3", max: 10, starts: 1, says: "exit code 3"},
-		{name: "a checkpoint, and no update", program: `mkdir -p "$GONBATCH_RUN_DIR/checkpoints/train"; exit 3`, max: 10, starts: 2, says: "cell train died before its first update in two starts in a row"},
+		{name: "an empty folder of checkpoints", program: `mkdir -p "$GONBATCH_RUN_DIR/checkpoints/train"; exit 3`, max: 10, starts: 1, says: "exit code 3"},
+		{name: "a checkpoint, and no update", program: `mkdir -p "$GONBATCH_RUN_DIR/checkpoints/train/step-5"; exit 3`, max: 10, starts: 2, says: "cell train died before its first update in two starts in a row"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			spec := newSpec(t, 1, [2]string{"train", tc.program})
@@ -55,6 +56,19 @@ func TestDeaths(t *testing.T) {
 				t.Errorf("%d starts, %v; want %d\n%s", n, err, tc.starts, &errOut)
 			}
 		})
+	}
+}
+
+// TestFailureOfThisStart: what an earlier start has left does not explain a later one's failure.
+func TestFailureOfThisStart(t *testing.T) {
+	spec := newSpec(t, 1, [2]string{"main", `[ "$GONBATCH_RESTARTS" = 1 ] || { echo 'panic: no such file'; exit 2; }; echo 'bad licence'; exit 3`})
+	runner := Runner{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}
+	if err := runner.Run(t.Context(), spec); err == nil || !strings.Contains(err.Error(), "rank 0: panic: no such file") {
+		t.Errorf("the first start: %v", err)
+	}
+	err := runner.Run(t.Context(), spec)
+	if err == nil || !strings.Contains(err.Error(), "bad licence") || strings.Contains(err.Error(), "panic") || strings.Contains(err.Error(), "in a row") {
+		t.Errorf("the second start: %v", err)
 	}
 }
 

@@ -36,7 +36,7 @@ func (s *start) writeLauncher() error {
 	}
 	var script bytes.Buffer
 	err := launchTemplate.Execute(&script, map[string]any{
-		"Rank": cluster.Shell(), "Dir": s.spec.RunDir, "LogBefore": before, "LogAfter": after, "RequeueCode": rundir.RequeueCode,
+		"Rank": cluster.Shell(), "Dir": s.spec.RunDir, "LogBefore": before, "LogAfter": after, "RequeueCode": rundir.RequeueCode, "Unasked": rundir.Unasked,
 		"Var": rundir.Names, "Own": s.ownEnv(""), "Cells": cells,
 	})
 	if err != nil {

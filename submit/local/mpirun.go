@@ -86,7 +86,7 @@ var rankEnded = regexp.MustCompile(`(?i)process rank (\d+) with PID|BAD TERMINAT
 
 // failedRank finds the rank that failed first, as mpirun says; 0 where it says nothing.
 func failedRank(spec submit.JobSpec) int {
-	lines, err := submit.LastLines(spec.RunDir.SchedulerLog(), 200)
+	lines, err := submit.LastLines(spec.RunDir, spec.RunDir.SchedulerLog(), 200)
 	if err != nil {
 		return 0
 	}

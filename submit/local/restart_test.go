@@ -144,3 +144,20 @@ func TestFailureIsForgotten(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestFailsWithRequeueCode: a program that nobody has told to stop has failed, also with the exit
+// code of one that has saved.
+func TestFailsWithRequeueCode(t *testing.T) {
+	for _, tasks := range []int{1, 2} {
+		spec := newSpec(t, tasks, [2]string{"train", "exit 75"})
+		var errOut bytes.Buffer
+		err := Runner{Out: &errOut, Err: &errOut, LookPath: lookOnly("mpirun.openmpi")}.Run(t.Context(), spec)
+		var job *submit.JobError
+		if !errors.As(err, &job) || job.Status.State != submit.Failed || job.Status.ExitCode != 1 {
+			t.Errorf("%d ranks: error %v, want that it has failed\n%s", tasks, err, &errOut)
+		}
+		if !strings.Contains(errOut.String(), rundir.Unasked) {
+			t.Errorf("%d ranks: nothing says why:\n%s", tasks, &errOut)
+		}
+	}
+}

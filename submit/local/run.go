@@ -88,6 +88,9 @@ func (s *start) record() (err error) {
 	if s.number, err = rundir.AddStart(s.spec.RunDir, "local "+time.Now().Format(time.RFC3339)); err != nil {
 		return err
 	}
+	if err := rundir.NoteLogs(s.spec.RunDir); err != nil {
+		return err
+	}
 	if s.spec.Tasks() > 1 {
 		err = s.writeLauncher()
 	}
@@ -104,15 +107,20 @@ func (s *start) cell(ctx context.Context, cell rundir.Cell) error {
 		launch = s.direct
 	}
 	code, err := launch(ctx, cell)
-	if err == nil && code == 0 && !cell.Once && s.takeStopped() {
+	stopped := s.takeStopped()
+	switch {
+	case err == nil && code == 0 && !cell.Once && stopped:
 		code = rundir.RequeueCode
+	case code == rundir.RequeueCode && (cell.Once || !stopped && ctx.Err() == nil):
+		fmt.Fprintln(s.Err, rundir.Unasked)
+		code = 1
 	}
 	switch {
 	case err != nil:
 		return fmt.Errorf("cell %s: %w", cell.Name, err)
 	case code == 0:
 		return rundir.MarkFinished(s.spec.RunDir, cell.Name, s.number)
-	case code == rundir.RequeueCode && !cell.Once:
+	case code == rundir.RequeueCode:
 		return submit.NewJobError(submit.Job{Dir: s.spec.RunDir}, submit.Status{State: submit.Stopped, ExitCode: code})
 	case ctx.Err() != nil:
 		return fmt.Errorf("cell %s: %w", cell.Name, context.Cause(ctx))

@@ -78,7 +78,7 @@ func endingState(job submit.Job) (submit.State, error) {
 
 // saidByStepd is the state that slurmstepd's last line about the job tells, in its last start.
 func saidByStepd(job submit.Job) submit.State {
-	lines, err := submit.LastLines(job.Dir.SchedulerLog(), searchedLines)
+	lines, err := submit.LastLines(job.Dir, job.Dir.SchedulerLog(), searchedLines)
 	if err != nil {
 		return submit.Unknown
 	}

@@ -18,7 +18,7 @@ const searchedLines = 1000
 
 // failedRank finds the rank that failed first in the last cell that ran; 0 if the log names none.
 func failedRank(dir rundir.Dir) int {
-	lines, err := submit.LastLines(dir.SchedulerLog(), searchedLines)
+	lines, err := submit.LastLines(dir, dir.SchedulerLog(), searchedLines)
 	if err != nil {
 		return 0
 	}

@@ -68,7 +68,10 @@ func (r *Reuse) check(n Notebook, m *export.Module, nb *nbformat.Notebook, spec 
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.earlier.Check(nb, plan, r.before), r.checkArgs(spec))
+	if err := r.earlier.Check(nb, plan, r.before); err != nil {
+		return err
+	}
+	return errors.Join(r.checkPrograms(m, spec), r.checkArgs(spec))
 }
 
 // run is the name of the run that is reused; empty where none is.

@@ -11,9 +11,9 @@ import (
 
 // passSignals starts a program, hands on the signals that ask it to save and stop, and waits for
 // its end.
-const passSignals = `gonbatch_child= gonbatch_passed=
+const passSignals = `gonbatch_child= gonbatch_passed= gonbatch_told=
 for gonbatch_signal in INT TERM USR1 USR2; do
-  trap "gonbatch_passed=$gonbatch_signal; [ -z \"\$gonbatch_child\" ] || kill -$gonbatch_signal \$gonbatch_child 2> /dev/null" "$gonbatch_signal"
+  trap "gonbatch_passed=$gonbatch_signal; gonbatch_told=yes; [ -z \"\$gonbatch_child\" ] || kill -$gonbatch_signal \$gonbatch_child 2> /dev/null" "$gonbatch_signal"
 done
 %s "$@" <&0 &
 gonbatch_child=$!
@@ -28,9 +28,10 @@ while [ -n "$gonbatch_passed" ]; do # A signal ended the waiting, not the progra
 done
 `
 
-// endOnPurpose ends a script as a program that may not count as failed: 75 is "start me again", and
-// what a signal ended was ended on purpose.
-const endOnPurpose = `[ "$code" -ne 75 ] && [ "$code" -ne 130 ] && [ "$code" -ne 143 ] || exit "$code"
+// endOnPurpose ends a script as a program that may not count as failed: one that was told to stop
+// and ends with 75 wants to be started again, and what a signal ended was ended on purpose.
+const endOnPurpose = `[ "$code" -ne 75 ] || { [ -z "$gonbatch_told" ] && ! [ -e "$GONBATCH_STOPPED" ]; } || exit 75
+[ "$code" -ne 130 ] && [ "$code" -ne 143 ] || exit "$code"
 `
 
 // Program returns the script that starts the program of a cell which runs once, may fail or has its

@@ -25,7 +25,8 @@ func TestProgram(t *testing.T) {
 		{name: "reads its input", program: "cat", mayFail: true, code: 0, output: "input"},
 		{name: "fails", program: "exit 3", mayFail: false, code: 3, output: ""},
 		{name: "may fail", program: "exit 3", mayFail: true, code: 0, output: "gonbatch: n.ipynb, cell 2 may fail: it ended with exit code 3\n"},
-		{name: "wants to be started again", program: "exit 75", mayFail: true, code: 75, output: ""},
+		{name: "wants to be started again", program: `: > "$GONBATCH_STOPPED"; exit 75`, mayFail: true, code: 75, output: ""},
+		{name: "fails with that code", program: "exit 75", mayFail: true, code: 0, output: "gonbatch: n.ipynb, cell 2 may fail: it ended with exit code 75\n"},
 		{name: "was told to stop", program: "trap 'echo saved; exit 75' USR1; kill -USR1 $PPID; while :; do sleep 0.05; done", mayFail: true, code: 75, output: "saved\n"},
 		{name: "was cancelled", program: "kill -TERM $PPID; while :; do sleep 0.05; done", mayFail: true, code: 143, output: ""},
 		{name: "is captured", program: "echo out; sleep 0.1; echo err >&2; exit 3", code: 3, output: "out\nerr\n", capture: "a b.txt", captured: "out\nerr\n"},
@@ -48,7 +49,7 @@ func TestProgram(t *testing.T) {
 				}
 			}
 			cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "train.sh"), "a b", "$c")
-			cmd.Dir, cmd.Env = dir, append(os.Environ(), tt.env...)
+			cmd.Dir, cmd.Env = dir, append(os.Environ(), append(tt.env, "GONBATCH_STOPPED="+filepath.Join(dir, "stopped"))...)
 			cmd.Stdin = strings.NewReader("input")
 			out, _ := cmd.CombinedOutput()
 			if code := cmd.ProcessState.ExitCode(); code != tt.code || string(out) != tt.output {

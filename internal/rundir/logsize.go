@@ -1,0 +1,44 @@
+package rundir
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// LogSizes is the file with the size that each log had when the run's last start began. All starts
+// append to the same logs, and what an earlier one wrote does not explain a later failure.
+func (d Dir) LogSizes() string { return d.join("log-sizes") }
+
+// NoteLogs writes LogSizes, because a start begins.
+func NoteLogs(d Dir) error {
+	logs, err := os.ReadDir(d.Logs())
+	if err != nil {
+		return fmt.Errorf("logs of run %s: %w", d.Name(), err)
+	}
+	var text []byte
+	for _, log := range logs {
+		if info, err := log.Info(); err == nil {
+			text = fmt.Appendf(text, "%d %s\n", info.Size(), log.Name())
+		}
+	}
+	return WriteFileAtomic(d.LogSizes(), text, 0o600)
+}
+
+// StartOfLog is where the run's last start begins in one of its logs.
+func StartOfLog(d Dir, log string) int64 {
+	text, err := os.ReadFile(d.LogSizes())
+	if err != nil {
+		return 0 // The run has not begun.
+	}
+	for line := range strings.Lines(string(text)) {
+		size, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		if name == filepath.Base(log) {
+			n, _ := strconv.ParseInt(size, 10, 64) // 0 for what a full disk has left.
+			return n
+		}
+	}
+	return 0
+}

@@ -1,0 +1,101 @@
+package stage
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gonbatch/internal/rundir"
+	"gonbatch/submit"
+	"gonbatch/submit/export"
+)
+
+// checkPrograms refuses to reuse the results of a program that would be another one now, or would
+// run elsewhere: what it embeds, its environment and its folder are not in its cell's text.
+func (r *Reuse) checkPrograms(m *export.Module, spec submit.JobSpec) error {
+	old, err := rundir.ReadManifest(r.dir)
+	if err != nil {
+		return err
+	}
+	oldSpec, err := submit.ReadSpec(r.dir)
+	if err != nil {
+		return err
+	}
+	if name := differs(oldSpec.Env, spec.Env); name != "" {
+		return r.changed("the variable %s (--env)", name)
+	}
+	for _, now := range spec.Cells {
+		i := slices.IndexFunc(old.Cells, func(c rundir.Cell) bool { return c.Name == now.Name })
+		if i < 0 || !slices.Contains(r.cells, now.Name) {
+			continue
+		}
+		if name := differs(old.Cells[i].Env, now.Env); name != "" {
+			return r.changed("the variable %s of cell %s (%%env)", name, now.Name)
+		}
+		if was := old.Cells[i].Dir; was != now.Dir {
+			return r.changed("the folder of cell %s, which was %q and is %q now,", now.Name, was, now.Dir)
+		}
+		if err := r.checkSources(m, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkSources compares the files that a cell's program was compiled from.
+func (r *Reuse) checkSources(m *export.Module, cell rundir.Cell) error {
+	for _, name := range m.FileNames() {
+		if !strings.HasPrefix(name, cell.Name+"/") {
+			continue
+		}
+		was, err := os.ReadFile(filepath.Join(r.dir.Sources(), name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if now := m.Files[name]; bytes.Equal(was, now) || name == cell.Source() && bytes.Equal(code(was), code(now)) {
+			continue
+		}
+		if name == cell.Source() {
+			return r.changed("the program of cell %s", cell.Name)
+		}
+		return r.changed("the file %s, which cell %s embeds,", strings.TrimPrefix(name, cell.Name+"/"), cell.Name)
+	}
+	return nil
+}
+
+// changed is the error of what has changed since the run.
+func (r *Reuse) changed(format string, args ...any) error {
+	return fmt.Errorf("%s has changed since run %s; start from an earlier cell, or run all cells", fmt.Sprintf(format, args...), r.dir.Name())
+}
+
+// code is a program without the comments that have the numbers of cells: those may change.
+func code(program []byte) []byte {
+	var kept []byte
+	for line := range bytes.Lines(program) {
+		if text := bytes.TrimSpace(line); !bytes.HasPrefix(text, []byte("//")) || bytes.HasPrefix(text, []byte("//go:")) {
+			kept = append(kept, line...)
+		}
+	}
+	return kept
+}
+
+// differs is a name that two environments have different values for; "" if there is none.
+func differs(a, b map[string]string) string {
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		if value, ok := b[name]; !ok || value != a[name] {
+			return name
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(b)) {
+		if _, ok := a[name]; !ok {
+			return name
+		}
+	}
+	return ""
+}
