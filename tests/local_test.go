@@ -88,3 +88,28 @@ func TestLocalKeptModel(t *testing.T) {
 		t.Errorf("the cells of the job predict %q:\n%s", values, out)
 	}
 }
+
+// TestLocalKept: all ranks begin with the value that a cell of rank 0 has kept, and a cell that is
+// started again with the one that the cell before it kept.
+func TestLocalKept(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	ranks := u.writeTagged(t, "ranks.ipynb",
+		taggedCell{source: "var x int\n%keep x"}, taggedCell{source: "%%\nx = 1"},
+		taggedCell{tag: "rank-0", source: "%%\nx = 2"}, taggedCell{source: "%%\nfmt.Println(\"x =\", x)"})
+	out := u.mustSubmit(t, "--local", "--tasks", "2", ranks)
+	logs := ""
+	for rank := range 2 {
+		logs += read(t, u.run(t).RankLog(rank))
+	}
+	if strings.Count(logs, "x = 2\n") != 2 {
+		t.Errorf("not every rank has 2:\n%s\n%s", logs, out)
+	}
+	again := newUser(t)
+	name := again.write(t, "again.ipynb", "var x int\n%keep x", "%%\nx = 10",
+		"%%\nx++\nif _, err := os.Stat(\"second\"); err != nil {\n\tos.WriteFile(\"second\", nil, 0o600)\n\tpanic(\"first start\")\n}", "%%\nfmt.Println(\"x =\", x)")
+	if out, err := again.submit(t, "--local", name); err == nil {
+		t.Fatalf("the first start succeeded:\n%s", out)
+	}
+	wantAll(t, again.mustSubmit(t, "resume", again.run(t).Path()), "x = 11\n")
+}

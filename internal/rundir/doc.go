@@ -20,7 +20,7 @@
 //	  deaths              a line for each start whose rank died
 //	  lock                there while a command starts or ends the run
 //	  unrecorded          a mark: executed.ipynb lacks output
-//	  kept/               what %keep keeps, in after/<cell>/ as each cell left it
+//	  kept/<cell>/        what %keep keeps, as each cell left it
 //	  finished/<cell>     a mark for each cell that ended well, which no later start runs again
 //	  logs/scheduler.log  the batch script's own output
 //	  logs/rank-<n>.log   one log a rank, all cells in order

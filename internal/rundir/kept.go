@@ -1,17 +1,38 @@
 package rundir
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 )
 
-// Kept is the folder of the values that %keep keeps from one cell to the next. Each rank has its
-// own.
-func (d Dir) Kept() string { return d.join("kept") }
+// KeptAfter is the folder of the values that %keep keeps, as a cell has left them. Each rank has
+// its own.
+func (d Dir) KeptAfter(cell string) string { return d.join(filepath.Join("kept", cell)) }
 
-// KeptAfter is the folder of the values as a cell has left them: a later run may begin after that
-// cell.
-func (d Dir) KeptAfter(cell string) string { return filepath.Join(d.Kept(), "after", cell) }
+// KeptBefore is the folder of the values with which a cell begins: those of the last cell before it
+// that has ended well and kept any; "" if there is none. What a start that failed has kept doesn't
+// count.
+func (d Dir) KeptBefore(cell string) (string, error) {
+	m, err := ReadManifest(d)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	at := slices.IndexFunc(m.Cells, func(c Cell) bool { return c.Name == cell })
+	for i := at - 1; i >= 0; i-- {
+		folder := d.KeptAfter(m.Cells[i].Name)
+		if _, err := os.Stat(folder); err == nil && IsFinished(d, m.Cells[i].Name) {
+			return folder, nil
+		}
+	}
+	return "", nil
+}
 
 // KeptValue is the file, in a folder of kept values, of a variable as a rank has it.
 func KeptValue(folder, variable string, rank int) string {

@@ -9,14 +9,23 @@ import (
 	"strings"
 )
 
-// check finds what gob would leave out silently, or never finish. above has the pointers on the way
-// to v.
-func check(v reflect.Value, path string, above []uintptr) error {
-	if !v.IsValid() || v.IsZero() || encodesItself(v.Type()) {
+// check finds what gob would leave out silently, or never finish. field is set for the fields of a
+// struct, of which gob leaves out those that are zero; a variable is one, too. above has the
+// pointers on the way to v.
+func check(v reflect.Value, path string, field bool, above []uintptr) error {
+	if !v.IsValid() || v.IsZero() {
 		return nil
 	}
 	if _, ok := codecs[v.Type()]; ok {
 		return fmt.Errorf("%s is a %s, which can be kept only in a variable of its own", path, v.Type())
+	}
+	if field && v.Kind() == reflect.Pointer {
+		if err := checkTarget(v, path); err != nil {
+			return err
+		}
+	}
+	if encodesItself(v.Type()) {
+		return nil
 	}
 	switch v.Kind() {
 	case reflect.Func, reflect.Chan, reflect.UnsafePointer:
@@ -25,9 +34,9 @@ func check(v reflect.Value, path string, above []uintptr) error {
 		if slices.Contains(above, v.Pointer()) {
 			return fmt.Errorf("%s leads back to itself: keep a value without cycles", path)
 		}
-		return check(v.Elem(), path, append(above, v.Pointer()))
+		return check(v.Elem(), path, field, append(above, v.Pointer()))
 	case reflect.Interface:
-		return check(v.Elem(), path, above)
+		return check(v.Elem(), path, false, above)
 	case reflect.Struct:
 		return checkFields(v, path, above)
 	case reflect.Slice, reflect.Array:
@@ -36,6 +45,38 @@ func check(v reflect.Value, path string, above []uintptr) error {
 		return checkMap(v, path, above)
 	}
 	return nil
+}
+
+// checkTarget refuses a pointer to a value that gob leaves out: it would come back as nil.
+func checkTarget(v reflect.Value, path string) error {
+	for depth := 0; v.Kind() == reflect.Pointer && !v.IsNil() && depth < 10; depth++ { // A pointer can point to itself.
+		v = v.Elem()
+	}
+	empty := v.IsZero() && (v.Kind() != reflect.Struct || encodesItself(v.Type()))
+	switch v.Kind() {
+	case reflect.Slice, reflect.Map:
+		empty = v.Len() == 0
+	case reflect.Pointer:
+		return fmt.Errorf("%s points to a nil pointer, which it would not when it is loaded: keep a pointer to a value", path)
+	}
+	if !empty {
+		return nil
+	}
+	return fmt.Errorf("%s points to %s, and would be nil when it is loaded: keep the value itself, not a pointer to it", path, describe(v))
+}
+
+// describe shows a value that is zero.
+func describe(v reflect.Value) string {
+	switch v.Kind() {
+	case reflect.String:
+		return `""`
+	case reflect.Bool, reflect.Slice, reflect.Map:
+		return fmt.Sprint(v)
+	}
+	if plain(v.Type()) {
+		return fmt.Sprint(v)
+	}
+	return "the zero value of " + v.Type().String()
 }
 
 func checkFields(v reflect.Value, path string, above []uintptr) error {
@@ -47,7 +88,7 @@ func checkFields(v reflect.Value, path string, above []uintptr) error {
 		if !v.Type().Field(i).IsExported() {
 			return fmt.Errorf("the field %s of %s is not exported, so gob leaves it out: %s", name, v.Type(), advice(v.Type()))
 		}
-		if err := check(field, name, above); err != nil {
+		if err := check(field, name, true, above); err != nil {
 			return err
 		}
 	}
@@ -77,7 +118,7 @@ func checkList(v reflect.Value, path string, above []uintptr) error {
 		above = append(above, v.Pointer())
 	}
 	for i := range v.Len() {
-		if err := check(v.Index(i), fmt.Sprintf("%s[%d]", path, i), above); err != nil {
+		if err := check(v.Index(i), fmt.Sprintf("%s[%d]", path, i), false, above); err != nil {
 			return err
 		}
 	}
@@ -95,7 +136,7 @@ func checkMap(v reflect.Value, path string, above []uintptr) error {
 	for entries := v.MapRange(); entries.Next(); {
 		at := fmt.Sprintf("%s[%v]", path, entries.Key())
 		for _, part := range []reflect.Value{entries.Key(), entries.Value()} {
-			if err := check(part, at, above); err != nil {
+			if err := check(part, at, false, above); err != nil {
 				return err
 			}
 		}

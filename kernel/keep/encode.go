@@ -56,7 +56,7 @@ func encode(f io.Writer, name string, value reflect.Value) error {
 		}
 		return w.Flush()
 	}
-	if err := check(value, name, nil); err != nil {
+	if err := check(value, name, true, nil); err != nil {
 		return err
 	}
 	box := newBox(value.Type())

@@ -19,8 +19,12 @@ type Vars map[string]any
 // Load gives each variable the value that an earlier program kept. If the value no longer fits,
 // because the variable has another type now, it is dropped with a warning.
 func (v Vars) Load() {
-	p := findPlace(os.Getenv)
-	if p.dir == "" {
+	p, err := findPlace(os.Getenv)
+	if err != nil {
+		p.report(fmt.Errorf("%%keep: %w", err))
+		return
+	}
+	if p.from == "" {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(v)) {
@@ -33,17 +37,12 @@ func (v Vars) Load() {
 // Save writes the variables' values for later programs. A value that can't be encoded is an error
 // that names the variable.
 func (v Vars) Save() {
-	p := findPlace(os.Getenv)
-	if p.dir == "" {
+	p, failed := findPlace(os.Getenv)
+	if p.to == "" {
 		return
 	}
-	var failed error
 	for _, name := range slices.Sorted(maps.Keys(v)) {
-		err := p.save(name, v[name])
-		if err == nil {
-			err = p.remember(name)
-		}
-		if err != nil {
+		if err := p.save(name, v[name]); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%%keep %s: %w", name, err))
 		}
 	}
@@ -54,27 +53,28 @@ func (v Vars) Save() {
 
 // place is where this process keeps values.
 type place struct {
-	// dir has the values; empty is nowhere.
-	dir string
-	// after has them, in a job, as the cell leaves them: a later cell's replace those in dir, and a
-	// later run may begin after this cell.
-	after string
+	// from has the values of earlier cells, and to those that this one leaves; empty is nowhere. In
+	// a session they are the same. In a job each cell has a folder of its own, so that a cell that
+	// is started again, and a later run that begins after it, finds the values as they were before.
+	from, to string
 	// errors is the file for an error; empty is none.
 	errors string
-	// rank is this process's: each rank of a job has its own values.
-	rank int
+	// rank is this process's, of size: each rank of a job has its own values.
+	rank, size int
 }
 
 // findPlace finds the place of this process: a session's folder, or a job's run directory.
-func findPlace(getenv func(string) string) place {
-	p := place{dir: getenv(rundir.EnvKeepDir), errors: getenv(rundir.EnvKeepErrors)}
-	if env := rundir.ReadEnv(getenv); p.dir == "" && env.InRun() {
-		p.dir, p.after = env.Dir.Kept(), env.Dir.KeptAfter(env.Cell)
+func findPlace(getenv func(string) string) (p place, err error) {
+	dir := getenv(rundir.EnvKeepDir)
+	p = place{from: dir, to: dir, errors: getenv(rundir.EnvKeepErrors), size: 1}
+	if env := rundir.ReadEnv(getenv); dir == "" && env.InRun() {
+		p.to = env.Dir.KeptAfter(env.Cell)
+		p.from, err = env.Dir.KeptBefore(env.Cell)
 	}
 	if ranks, err := cluster.Detect(getenv); err == nil { // Nonsense ends programs that use ranks.
-		p.rank = ranks.Rank
+		p.rank, p.size = ranks.Rank, ranks.Size
 	}
-	return p
+	return p, err
 }
 
 // report writes an error to the place's file. Without one it ends the program.
@@ -84,33 +84,17 @@ func (p place) report(err error) {
 	}
 }
 
-// remember keeps a value as the cell leaves it.
-func (p place) remember(name string) error {
-	if p.after == "" {
-		return nil
+// file is the file with the value that this rank has loaded: its own, or rank 0's if it had none.
+func (p place) file(name string) string {
+	own := rundir.KeptValue(p.from, name, p.rank)
+	if _, err := os.Stat(own); errors.Is(err, fs.ErrNotExist) {
+		return rundir.KeptValue(p.from, name, 0)
 	}
-	if err := os.MkdirAll(p.after, 0o700); err != nil {
-		return err
-	}
-	file, name := rundir.KeptValue(p.dir, name, p.rank), rundir.KeptValue(p.after, name, p.rank)
-	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if os.Link(file, name) == nil {
-		return nil
-	}
-	text, err := os.ReadFile(file) // A file system without links.
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(name, text, 0o600)
+	return own
 }
 
 func (p place) load(name string, pointer any) error {
-	f, err := os.Open(rundir.KeptValue(p.dir, name, p.rank))
-	if errors.Is(err, fs.ErrNotExist) {
-		f, err = os.Open(rundir.KeptValue(p.dir, name, 0))
-	}
+	f, err := os.Open(p.file(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -128,15 +112,36 @@ func (p place) load(name string, pointer any) error {
 }
 
 func (p place) save(name string, pointer any) error {
-	if err := os.MkdirAll(p.dir, 0o700); err != nil {
+	if err := os.MkdirAll(p.to, 0o700); err != nil {
 		return err
 	}
-	u, err := newUpdate(rundir.KeptValue(p.dir, name, p.rank))
+	old := ""
+	if p.from != "" {
+		old = p.file(name)
+	}
+	u, err := newUpdate(rundir.KeptValue(p.to, name, p.rank), old)
 	if err != nil {
 		return err
 	}
 	if err := encode(u, name, reflect.ValueOf(pointer).Elem()); err != nil {
 		return errors.Join(err, u.Discard())
 	}
-	return u.Commit()
+	return errors.Join(u.Commit(), p.forget(name))
+}
+
+// forget has rank 0 remove the values of ranks that this program doesn't have: from now on they
+// have rank 0's.
+func (p place) forget(name string) error {
+	if p.rank != 0 {
+		return nil
+	}
+	for rank := max(p.size, 1); ; rank++ {
+		err := os.Remove(rundir.KeptValue(p.to, name, rank))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }

@@ -3,14 +3,20 @@ package keep
 import (
 	"container/list"
 	"math/big"
+	"math/rand"
 	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"testing/quick"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"gonbatch/internal/rundir"
 )
@@ -60,6 +66,12 @@ func TestKeep(t *testing.T) {
 			err: "the field x.List.root of list.List is not exported, so gob leaves it out: the type is package container/list's: keep what it is made from",
 		},
 		{name: "field of a type without a name", before: &struct{ a int }{1}, err: "not exported, so gob leaves it out: export it, or give"},
+		{name: "pointer to 0", before: &struct{ Dropout *float64 }{new(0.0)}, err: "x.Dropout points to 0, and would be nil when it is loaded: keep the value itself"},
+		{name: "pointer to a pointer to false", before: new(new(new(false))), err: "x points to false, and would be nil"},
+		{name: "pointer to an empty slice", before: &[]struct{ List *[]int }{{&[]int{}}}, err: "x[0].List points to [], and would be nil"},
+		{name: "pointer to no time", before: &struct{ At *time.Time }{&time.Time{}}, err: "x.At points to the zero value of time.Time"},
+		{name: "pointer to an empty struct", before: &struct{ Layer *layer }{&layer{}}, after: &struct{ Layer *layer }{}},
+		{name: "pointers to 0 in a list", before: &[]*int{new(0), new(1)}, after: new([]*int)},
 		{name: "cycle", before: &self, err: "x.Next leads back to itself"},
 		{name: "cycle of a list", before: &loop, err: "x[0] leads back to itself"},
 		{name: "unknown type behind an interface", before: &layer{Any: layer{Name: "b"}}, err: "gob.Register"},
@@ -100,55 +112,154 @@ func TestAnotherType(t *testing.T) {
 	}
 }
 
-// TestRanks: each rank of a job finds its own value, a rank that was not there before finds rank
-// 0's.
-func TestRanks(t *testing.T) {
-	run := t.TempDir()
-	t.Setenv(rundir.EnvKeepDir, "")
-	t.Setenv(rundir.EnvDir, run)
-	for _, name := range []string{"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"} {
-		t.Setenv(name, "")
-	}
-	t.Setenv("WORLD_SIZE", "3")
-	for i, rank := range []string{"0", "1"} {
-		t.Setenv("RANK", rank)
-		Vars{"x": &i}.Save()
-	}
-	for rank, want := range map[string]int{"0": 0, "1": 1, "2": 0, "": 0} {
-		t.Setenv("RANK", rank)
-		x := -1
-		if (Vars{"x": &x}).Load(); x != want {
-			t.Errorf("rank %q has %d, want %d", rank, x, want)
+// everything is what gob encodes, with pointers where it likes to leave something out.
+type everything struct {
+	Int   *int
+	Text  **string
+	List  []*float64
+	Maps  map[string]*bool
+	Deep  *[]struct{ Small *uint8 }
+	Array [2]*int16
+	Inner struct{ Bytes *[]byte }
+	Plain map[int8][]string
+}
+
+// TestRandomValues: a value either comes back as it was, or is refused. A list or map without
+// elements may become nil.
+func TestRandomValues(t *testing.T) {
+	random := rand.New(rand.NewSource(1))
+	t.Setenv(rundir.EnvKeepDir, t.TempDir())
+	errs := filepath.Join(t.TempDir(), "errors")
+	t.Setenv(rundir.EnvKeepErrors, errs)
+	same, refused := 0, 0
+	for i := range 3000 {
+		made, _ := quick.Value(reflect.TypeFor[everything](), random)
+		before, after := made.Interface().(everything), everything{}
+		thin(reflect.ValueOf(&before).Elem(), random)
+		_ = os.Remove(errs)
+		Vars{"x": &before}.Save()
+		if text, err := os.ReadFile(errs); err == nil {
+			if !strings.Contains(string(text), "nil") {
+				t.Fatalf("value %d: %s", i, text)
+			}
+			refused++
+			continue
+		}
+		same++
+		Vars{"x": &after}.Load()
+		if diff := cmp.Diff(before, after, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("value %d came back as another: %s", i, diff)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(run, "kept", "x.rank-1.gob")); err != nil {
-		t.Error(err)
+	if same < 100 || refused < 100 {
+		t.Errorf("%d values came back, %d were refused: too few to say something", same, refused)
 	}
 }
 
-// TestKeptAfter: a job's values are also kept as each cell left them.
-func TestKeptAfter(t *testing.T) {
+// thin makes some of the parts of a value zero.
+func thin(v reflect.Value, random *rand.Rand) {
+	if random.Intn(8) == 0 {
+		v.SetZero()
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			thin(v.Elem(), random)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			thin(v.Field(i), random)
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			thin(v.Index(i), random)
+		}
+	}
+}
+
+// job makes a run with cells, and returns what runs a rank of one of them in it.
+func job(t *testing.T, cells ...string) (rundir.Dir, func(cell string, rank, size int, program func())) {
+	t.Helper()
+	m := rundir.Manifest{}
+	for _, cell := range cells {
+		m.Cells = append(m.Cells, rundir.Cell{Name: cell})
+	}
 	dir := rundir.At(t.TempDir())
+	if err := m.Write(dir); err != nil {
+		t.Fatal(err)
+	}
 	t.Setenv(rundir.EnvKeepDir, "")
 	t.Setenv(rundir.EnvDir, dir.Path())
-	t.Setenv("WORLD_SIZE", "2")
-	for _, rank := range []string{"0", "1"} {
-		t.Setenv("RANK", rank)
-		for i, cell := range []string{"first", "second", "second"} {
-			t.Setenv(rundir.EnvCell, cell)
-			Vars{"x": &i}.Save()
+	for _, name := range []string{"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"} {
+		t.Setenv(name, "")
+	}
+	return dir, func(cell string, rank, size int, program func()) {
+		t.Setenv(rundir.EnvCell, cell)
+		t.Setenv("RANK", strconv.Itoa(rank))
+		t.Setenv("WORLD_SIZE", strconv.Itoa(size))
+		program()
+	}
+}
+
+// TestRanks: each rank of a job finds its own value; one that the cell before did not have finds
+// rank 0's, also after a cell that only rank 0 ran.
+func TestRanks(t *testing.T) {
+	dir, run := job(t, "all", "main", "again")
+	save := func(cell string, size, value int) {
+		for rank := range size {
+			run(cell, rank, size, func() { x := value + rank; Vars{"x": &x}.Save() })
+		}
+		if err := rundir.MarkFinished(dir, cell, 1); err != nil {
+			t.Fatal(err)
 		}
 	}
-	for cell, want := range map[string]int{"first": 0, "second": 2} {
-		for _, rank := range []string{"0", "1"} {
-			t.Setenv("RANK", rank)
-			t.Setenv(rundir.EnvKeepDir, dir.KeptAfter(cell))
+	want := func(cell string, values ...int) {
+		t.Helper()
+		for rank, want := range values {
+			run(cell, rank, len(values), func() {
+				x := -1
+				if (Vars{"x": &x}).Load(); x != want {
+					t.Errorf("%s: rank %d has %d, want %d", cell, rank, x, want)
+				}
+			})
+		}
+	}
+	save("all", 2, 10)
+	want("main", 10, 11, 10)
+	save("main", 3, 30) // a start of more ranks
+	save("main", 1, 20)
+	want("again", 20, 20, 20)
+}
+
+// TestStarts: what a start has kept that did not finish the cell is forgotten.
+func TestStarts(t *testing.T) {
+	dir, run := job(t, "shell", "first", "plain", "second", "third")
+	want := func(cell string, want int) {
+		t.Helper()
+		run(cell, 0, 1, func() {
 			x := -1
 			if (Vars{"x": &x}).Load(); x != want {
-				t.Errorf("after %s rank %s had %d, want %d", cell, rank, x, want)
+				t.Errorf("%s begins with %d, want %d", cell, x, want)
 			}
+			x++
+			Vars{"x": &x}.Save()
+		})
+	}
+	finish := func(cell string) {
+		t.Helper()
+		if err := rundir.MarkFinished(dir, cell, 1); err != nil {
+			t.Fatal(err)
 		}
 	}
+	finish("shell")
+	want("first", -1)
+	want("first", -1)
+	finish("first")
+	finish("plain")
+	want("second", 0)
+	want("second", 0)
+	finish("second")
+	want("third", 1)
 }
 
 // TestNoKernel: a program by itself keeps nothing, and an error without anybody to tell ends it.

@@ -8,12 +8,12 @@ import (
 	"os"
 )
 
-// update writes a new version of a file, which replaces the old one at Commit. As long as what is
-// written is what the file has, nothing is: most cells leave a kept model as it is, and to read a
-// large file is much quicker than to write one.
+// update writes a new version of an old file to a file of a name, which may be the same. As long as
+// what is written is what the old one has, nothing is: most cells leave a kept model as it is, and
+// to read a large file is much quicker than to write one.
 type update struct {
 	name string
-	// old is the file; nil if there is none, or once the new version differs.
+	// old is the old file; nil if there is none.
 	old *os.File
 	// same is the number of bytes in which both agree.
 	same   int64
@@ -22,13 +22,14 @@ type update struct {
 	draft *os.File
 }
 
-func newUpdate(name string) (*update, error) {
+// newUpdate begins a new version. An old name of "" is none.
+func newUpdate(name, old string) (*update, error) {
 	u := &update{name: name}
-	old, err := os.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
+	f, err := os.Open(old)
+	if old == "" || errors.Is(err, fs.ErrNotExist) {
 		return u, u.differ()
 	}
-	u.old = old
+	u.old = f
 	return u, err
 }
 
@@ -64,9 +65,9 @@ func (u *update) Write(text []byte) (int, error) {
 // Commit makes the new version the file.
 func (u *update) Commit() error {
 	if u.draft == nil {
-		info, err := u.old.Stat()
-		if err != nil || info.Size() == u.same {
-			return errors.Join(err, u.old.Close())
+		if linked, err := u.link(); linked || err != nil {
+			u.closeOld()
+			return err
 		}
 		if err := u.differ(); err != nil {
 			return errors.Join(err, u.Discard())
@@ -77,6 +78,21 @@ func (u *update) Commit() error {
 	}
 	u.closeOld()
 	return os.Rename(u.draft.Name(), u.name)
+}
+
+// link makes the old file the new one too, if nothing differs and the file system can.
+func (u *update) link() (bool, error) {
+	info, err := u.old.Stat()
+	if err != nil || info.Size() != u.same {
+		return false, err
+	}
+	if u.old.Name() == u.name {
+		return true, nil
+	}
+	if err := os.Remove(u.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	return os.Link(u.old.Name(), u.name) == nil, nil
 }
 
 // Discard leaves the file as it was.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gonbatch/internal/nbformat"
+	"gonbatch/internal/rundir"
 )
 
 // runCells exports a notebook and runs its cells in order, with a run directory. It returns what
@@ -26,13 +27,23 @@ func runCells(t *testing.T, nb *nbformat.Notebook) []string {
 	if err := module.Write(filepath.Join(dir, "m")); err != nil {
 		t.Fatal(err)
 	}
+	var m rundir.Manifest
+	for _, cell := range module.Cells {
+		m.Cells = append(m.Cells, rundir.Cell{Name: cell.Name})
+	}
+	if err := m.Write(rundir.At(run)); err != nil {
+		t.Fatal(err)
+	}
 	var outputs []string
 	for _, cell := range module.Cells {
 		cmd := exec.Command("go", "run", "./"+cell.Name)
-		cmd.Dir, cmd.Env = filepath.Join(dir, "m"), append(os.Environ(), "GONBATCH_RUN_DIR="+run)
+		cmd.Dir, cmd.Env = filepath.Join(dir, "m"), append(os.Environ(), rundir.EnvDir+"="+run, rundir.EnvCell+"="+cell.Name)
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Logf("cell %s: %v", cell.Name, err)
+		}
+		if err := rundir.MarkFinished(rundir.At(run), cell.Name, 1); err != nil {
+			t.Fatal(err)
 		}
 		outputs = append(outputs, string(out))
 	}

@@ -156,19 +156,13 @@ func (r *Reuse) stage(dir rundir.Dir, nb *nbformat.Notebook, plan executed.Plan)
 // stageKept gives a new run the values that %keep kept in the cells that are reused, as they were
 // after each of them.
 func (r *Reuse) stageKept(dir rundir.Dir) error {
-	last := ""
 	for _, cell := range r.cells {
 		err := store.LinkFolder(r.dir.KeptAfter(cell), dir.KeptAfter(cell))
-		if err == nil {
-			last = cell
-		} else if !errors.Is(err, fs.ErrNotExist) {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("take the values kept in cell %s: %w", cell, err)
 		}
 	}
-	if last == "" {
-		return nil
-	}
-	return store.LinkFolder(r.dir.KeptAfter(last), dir.Kept())
+	return nil
 }
 
 // copyTree copies a folder that does not exist yet.
