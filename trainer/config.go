@@ -1,15 +1,18 @@
 package trainer
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"time"
 
 	"gonbatch/internal/rundir"
 )
 
-// Config says how to train. The zero value of each field is a sensible default. The names in YAML
-// and of flags are Lightning's where Lightning has them.
+// Config says how to train. The zero value of each field is a sensible default, but a zero that a
+// flag, the environment or a file gives is taken literally. The names in YAML and of flags are
+// Lightning's where Lightning has them.
 type Config struct {
 	// Name distinguishes the trainings of a program, in the run directory and in messages. The
 	// default is the name of the cell that runs as a job, or "main"; further trainings get "-2" and
@@ -64,8 +67,9 @@ type Config struct {
 	// GPU needs an option of XLA, which New's error names.
 	Deterministic bool `yaml:"deterministic" help:"require bit-identical results from the same seed"`
 
-	// LogEvery is the number of updates between reports. Default: 50.
-	LogEvery int `yaml:"log_every" help:"updates between reports (default: 50)"`
+	// LogEvery is the number of updates between reports. Default: 50. A flag's 0 means a report at
+	// the end of each epoch only.
+	LogEvery int `yaml:"log_every" help:"updates between reports (default: 50; 0: at the end of each epoch)"`
 	// LogHistogramsEvery is the number of updates between histograms of each weight and its
 	// gradient, which TensorBoard shows. A histogram costs a copy off the device. Default: none.
 	LogHistogramsEvery int `yaml:"log_histograms_every" help:"updates between histograms of weights and gradients (0: none)"`
@@ -91,7 +95,7 @@ type EarlyStoppingConfig struct {
 	// perplexity; max for accuracy, F1, IoU, BLEU and the like.
 	Mode string `yaml:"mode" help:"min or max (default: by the metric's name, where it is well known)"`
 	// Patience is the number of validations without improvement before the training stops. Default:
-	// 3.
+	// 3. A flag's 0 means 1.
 	Patience int `yaml:"patience" help:"validations without improvement before stopping (default: 3)"`
 	// MinDelta is the smallest change that counts as an improvement.
 	MinDelta float64 `yaml:"min_delta" help:"smallest change that counts as an improvement"`
@@ -113,8 +117,8 @@ type CheckpointConfig struct {
 	// Keep is the number of newest checkpoints to keep. Default: 2.
 	Keep int `yaml:"keep" help:"number of newest checkpoints to keep (default: 2)"`
 	// Monitor is the metric whose best checkpoint is also kept. Default: val/loss, if there is a
-	// validation.
-	Monitor string `yaml:"monitor" help:"metric whose best checkpoint is also kept (default: val/loss)"`
+	// validation. A flag's empty value means none.
+	Monitor string `yaml:"monitor" help:"metric whose best checkpoint is also kept (default: val/loss; empty: none)"`
 	// Mode is "min" or "max". Default: as for EarlyStoppingConfig.
 	Mode string `yaml:"mode" help:"min or max (default: by the metric's name, where it is well known)"`
 	// Resume says whether to resume from the newest valid checkpoint in the folder. "auto" resumes
@@ -125,24 +129,30 @@ type CheckpointConfig struct {
 	Off bool `yaml:"off" help:"write no checkpoints"`
 }
 
-func (c *Config) setDefaults() {
-	if c.MaxEpochs == 0 && c.MaxSteps == 0 && c.MaxTime == 0 {
+// defaults are the values of fields that are zero, by their names.
+var defaults = map[string]any{
+	"batch_size": 64, "eval_batch_size": 1000, "accumulate_grad_batches": 1, "log_every": 50, "early_stopping.patience": 3, "checkpoint.keep": 2,
+	"precision": "32-true", "strategy": "auto", "checkpoint.resume": "auto", "checkpoint.monitor": "val/loss", "schedule.kind": "constant",
+}
+
+// setDefaults gives fields that are zero their defaults, except those that a source has set to
+// zero. A zero in the program's Config can't be told from a field that is not there.
+func (c *Config) setDefaults(given map[string]bool) {
+	if c.MaxEpochs == 0 && c.MaxSteps == 0 && c.MaxTime == 0 && !given["max_epochs"] {
 		c.MaxEpochs = 1
 	}
-	for field, value := range map[*int]int{
-		&c.BatchSize: 64, &c.EvalBatchSize: 1000, &c.AccumulateGradBatches: 1, &c.LogEvery: 50, &c.EarlyStopping.Patience: 3, &c.Checkpoint.Keep: 2,
-	} {
-		if *field == 0 {
-			*field = value
+	c.monitorImplied = c.monitorImplied || c.Checkpoint.Monitor == ""
+	fields := c.fields()
+	set := func(name string, value any) {
+		if f := fields[name].value; f.IsZero() && !given[name] {
+			f.Set(reflect.ValueOf(value))
 		}
 	}
-	c.monitorImplied = c.monitorImplied || c.Checkpoint.Monitor == ""
-	for field, value := range map[*string]string{
-		&c.Precision: "32-true", &c.Strategy: "auto", &c.Checkpoint.Resume: "auto", &c.Checkpoint.Monitor: "val/loss", &c.Schedule.Kind: "constant",
-	} {
-		if *field == "" {
-			*field = value
-		}
+	for name, value := range defaults {
+		set(name, value)
+	}
+	for name, value := range scheduleDefaults[c.Schedule.Kind] {
+		set("schedule."+name, value)
 	}
 	if c.EarlyStopping.Mode == "" {
 		c.EarlyStopping.Mode = modeOf(c.EarlyStopping.Monitor)
@@ -162,15 +172,15 @@ func (c *Config) check() error {
 	for name, value := range map[string]int{
 		"max_epochs": c.MaxEpochs, "max_steps": c.MaxSteps, "limit_train_batches": c.LimitTrainBatches, "limit_val_batches": c.LimitValBatches,
 		"val_check_interval": c.ValCheckInterval, "overfit_batches": c.OverfitBatches, "log_histograms_every": c.LogHistogramsEvery,
-		"checkpoint.every_steps": c.Checkpoint.EverySteps,
+		"checkpoint.every_steps": c.Checkpoint.EverySteps, "log_every": c.LogEvery, "early_stopping.patience": c.EarlyStopping.Patience,
 	} {
 		if value < 0 {
 			return fmt.Errorf("%s: %d: it can't be negative", name, value)
 		}
 	}
 	for name, value := range map[string]int{
-		"batch_size": c.BatchSize, "eval_batch_size": c.EvalBatchSize, "accumulate_grad_batches": c.AccumulateGradBatches, "log_every": c.LogEvery,
-		"early_stopping.patience": c.EarlyStopping.Patience, "checkpoint.keep": c.Checkpoint.Keep,
+		"batch_size": c.BatchSize, "eval_batch_size": c.EvalBatchSize, "accumulate_grad_batches": c.AccumulateGradBatches,
+		"checkpoint.keep": c.Checkpoint.Keep,
 	} {
 		if value < 1 {
 			return fmt.Errorf("%s: %d: it must be at least 1", name, value)
@@ -179,6 +189,8 @@ func (c *Config) check() error {
 	switch {
 	case c.Name == "." || c.Name == "..":
 		return fmt.Errorf("name: %q: it names the training's folder of checkpoints, so use a word", c.Name)
+	case c.MaxEpochs == 0 && c.MaxSteps == 0 && c.MaxTime == 0:
+		return errors.New("max_epochs: 0 means no limit, and there is no other one: set max_epochs, max_steps or max_time")
 	case c.MaxTime < 0:
 		return fmt.Errorf("max_time: %s: it can't be negative", c.MaxTime)
 	case c.Checkpoint.Every < 0:
@@ -189,7 +201,7 @@ func (c *Config) check() error {
 		return fmt.Errorf("early_stopping.min_delta: %g: it can't be negative", c.EarlyStopping.MinDelta)
 	case c.EarlyStopping.Monitor != "" && c.EarlyStopping.Mode == "":
 		return unknownMode("early_stopping", c.EarlyStopping.Monitor)
-	case !c.Checkpoint.Off && c.Checkpoint.Mode == "":
+	case !c.Checkpoint.Off && c.Checkpoint.Monitor != "" && c.Checkpoint.Mode == "":
 		return unknownMode("checkpoint", c.Checkpoint.Monitor)
 	}
 	for _, choice := range []struct {
@@ -205,6 +217,9 @@ func (c *Config) check() error {
 		if err := oneOf(choice.name, choice.value, choice.values); err != nil {
 			return err
 		}
+	}
+	if c.Loggers != nil && len(c.Loggers) == 0 {
+		return errors.New("loggers: the list is empty: use \"none\" for no loggers")
 	}
 	for _, name := range c.Loggers {
 		if err := oneOf("loggers", name, []string{"csv", "tensorboard", "mlflow", "curves", "none"}); err != nil {

@@ -48,6 +48,11 @@ type ScheduleConfig struct {
 	PeakAt float64 `yaml:"peak_at" help:"fraction of the updates over which one-cycle rises (default: 0.3)"`
 }
 
+// scheduleDefaults are the values of fields that are zero, by the kinds that use them.
+var scheduleDefaults = map[string]map[string]any{
+	"step": {"gamma": 0.1}, "multistep": {"gamma": 0.1}, "one-cycle": {"start_factor": 0.04, "peak_at": 0.3},
+}
+
 func (c ScheduleConfig) check() error {
 	if err := oneOf("schedule.kind", c.Kind, []string{"constant", "step", "multistep", "cosine", "one-cycle"}); err != nil {
 		return err
@@ -59,6 +64,8 @@ func (c ScheduleConfig) check() error {
 		return fmt.Errorf("schedule.step_size: %d: the schedule \"step\" needs at least 1", c.StepSize)
 	case c.Kind == "multistep" && (len(c.Milestones) == 0 || !slices.IsSorted(c.Milestones) || c.Milestones[0] < 0):
 		return fmt.Errorf("schedule.milestones: %v: the schedule \"multistep\" needs one or more, in rising order", c.Milestones)
+	case c.Gamma == 0 && scheduleDefaults[c.Kind]["gamma"] != nil:
+		return fmt.Errorf("schedule.gamma: 0: after the first decay nothing would be trained: it must be more than 0")
 	case !(c.Gamma >= 0) || math.IsInf(c.Gamma, 1):
 		return fmt.Errorf("schedule.gamma: %g: it must be a number of at least 0", c.Gamma)
 	case !(c.MinFactor >= 0 && c.MinFactor <= 1):
@@ -78,15 +85,6 @@ func (c ScheduleConfig) needsTotal() bool { return c.Kind == "cosine" || c.Kind 
 func (c ScheduleConfig) schedule() Schedule {
 	if c.Kind == "constant" && c.WarmupSteps == 0 {
 		return nil
-	}
-	if c.Gamma == 0 {
-		c.Gamma = 0.1
-	}
-	if c.StartFactor == 0 {
-		c.StartFactor = 0.04
-	}
-	if c.PeakAt == 0 {
-		c.PeakAt = 0.3
 	}
 	return c
 }

@@ -70,32 +70,36 @@ func (c Config) resolved(getenv func(string) string) (Config, error) {
 	if file == "" {
 		file = getenv(EnvPrefix + "CONFIG")
 	}
+	given := map[string]bool{}
 	if file != "" {
-		if err := c.readFile(file); err != nil {
+		if err := c.readFile(file, given); err != nil {
 			return c, err
 		}
 	}
 	for name, f := range c.fields() {
 		variable := EnvPrefix + strings.ToUpper(strings.ReplaceAll(name, ".", "_"))
 		if value := getenv(variable); value != "" {
+			given[name] = true
 			if err := set(f.value, value); err != nil {
 				return c, fmt.Errorf("trainer: %s=%q: %w", variable, value, err)
 			}
 		}
 		if value, ok := s.given[name]; ok {
+			given[name] = true
 			if err := set(f.value, value); err != nil {
 				return c, fmt.Errorf("trainer: -%s %q: %w", name, value, err)
 			}
 		}
 	}
-	c.setDefaults()
+	c.setDefaults(given)
 	if err := c.check(); err != nil {
 		return c, fmt.Errorf("trainer: %w", err)
 	}
 	return c, nil
 }
 
-func (c *Config) readFile(path string) error {
+// readFile reads a YAML file, and notes the fields that it has.
+func (c *Config) readFile(path string, given map[string]bool) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("trainer: configuration: %w", err)
@@ -105,7 +109,23 @@ func (c *Config) readFile(path string) error {
 	if err := decoder.Decode(c); err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("trainer: configuration %s: %w", path, err)
 	}
+	var tree map[string]any
+	if err := yaml.Unmarshal(content, &tree); err != nil {
+		return fmt.Errorf("trainer: configuration %s: %w", path, err)
+	}
+	noteKeys(tree, "", given)
 	return nil
+}
+
+// noteKeys notes the leaves of a tree that have a value, by their names.
+func noteKeys(tree map[string]any, prefix string, given map[string]bool) {
+	for name, value := range tree {
+		if below, ok := value.(map[string]any); ok {
+			noteKeys(below, prefix+name+".", given)
+		} else if value != nil {
+			given[prefix+name] = true
+		}
+	}
 }
 
 type field struct {
@@ -187,7 +207,7 @@ func set(v reflect.Value, value string) error {
 }
 
 func split(list string) []string {
-	var parts []string
+	parts := []string{} // Not nil: an empty list is not one that is missing.
 	for part := range strings.SplitSeq(list, ",") {
 		if part = strings.TrimSpace(part); part != "" {
 			parts = append(parts, part)

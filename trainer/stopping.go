@@ -42,7 +42,7 @@ func (s *stopping) verdict(c EarlyStoppingConfig) (reason string) {
 		validations = "1 validation"
 	}
 	switch {
-	case s.Of != goal(c.Mode, c.Monitor) || s.Waited < c.Patience:
+	case s.Of != goal(c.Mode, c.Monitor) || s.Waited < max(c.Patience, 1):
 		return ""
 	case s.Best == nil:
 		return fmt.Sprintf("%s was never a number in %s", c.Monitor, validations)

@@ -72,6 +72,24 @@ func (p *cellParser) flagsIn(file *ast.File) {
 	})
 }
 
+// noteLateFlags notes the flags that a main defines after it has parsed them, which a cell's main
+// does first: the program would end because it doesn't know them.
+func (p *cellParser) noteLateFlags(main *ast.FuncDecl) {
+	parsed := false
+	ast.Inspect(main, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		_, defines := readFlag(p.cell, call, func(token.Pos, token.Pos) string { return "" })
+		if parsed && (defines || calledSelector(call) == "AddFlags") {
+			p.out.findings = append(p.out.findings, p.note(call.Pos(), "%s defines flags after the main has parsed them, so it does not know them: call it in a function such as func init_flags(), in another cell", calledName(call)))
+		}
+		parsed = parsed || calledName(call) == "flag.Parse"
+		return true
+	})
+}
+
 // addFlags appends flags. A flag replaces an earlier one of the same name.
 func addFlags(list, more []Flag) []Flag {
 	for _, f := range more {

@@ -107,6 +107,7 @@ func (p *cellParser) function(d *ast.FuncDecl) error {
 		return p.cell.errorf(p.line(d.Pos()), "the cell has two main functions; split it into two cells")
 	case f.key == "main":
 		p.out.main, p.out.end = f, p.findDeadEnd(d.Body)
+		p.noteLateFlags(d)
 		return nil
 	case f.key == "_":
 		f.key = p.blankKey(d.Pos())
