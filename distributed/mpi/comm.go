@@ -216,7 +216,7 @@ func (c *Comm) Close() error {
 }
 
 func (c *Comm) finalize() error {
-	if err := c.Barrier(); err != nil {
+	if err := c.call(C.GB_MPI_END, nil, nil, 0, C.GB_BYTE, 0); err != nil {
 		return err
 	}
 	done := make(chan error, 1)

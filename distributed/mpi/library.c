@@ -63,6 +63,7 @@ int gb_mpi_open(const char *library, char *error, size_t error_size) {
   FIND(abort, "MPI_Abort");
   FIND(comm_rank, "MPI_Comm_rank");
   FIND(comm_size, "MPI_Comm_size");
+  FIND(comm_dup, "MPI_Comm_dup");
   FIND(comm_set_errhandler, "MPI_Comm_set_errhandler");
   FIND(error_string, "MPI_Error_string");
   FIND(get_library_version, "MPI_Get_library_version");

@@ -10,7 +10,7 @@ typedef uintptr_t gb_handle;
 // gb_library is the opened MPI: its functions, and its names for communicators, types and operations.
 struct gb_library {
   void *handle;
-  gb_handle world, byte, int32, int64, float32, float64, sum, errors_return;
+  gb_handle world, end, byte, int32, int64, float32, float64, sum, errors_return;
   void *in_place;
   int (*init_thread)(int *, char ***, int, int *);
   int (*initialized)(int *);
@@ -18,6 +18,7 @@ struct gb_library {
   int (*abort)(gb_handle, int);
   int (*comm_rank)(gb_handle, int *);
   int (*comm_size)(gb_handle, int *);
+  int (*comm_dup)(gb_handle, gb_handle *);
   int (*comm_set_errhandler)(gb_handle, gb_handle);
   int (*error_string)(int, char *, int *);
   int (*get_library_version)(char *, int *);

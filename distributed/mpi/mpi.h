@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum gb_kind { GB_MPI_ALL_REDUCE = 1, GB_MPI_BROADCAST, GB_MPI_ALL_GATHER, GB_MPI_BARRIER, GB_MPI_FINALIZE };
+enum gb_kind { GB_MPI_ALL_REDUCE = 1, GB_MPI_BROADCAST, GB_MPI_ALL_GATHER, GB_MPI_BARRIER, GB_MPI_END, GB_MPI_FINALIZE };
 
 // xla::PrimitiveType, as gb_transport of package pjrt has it; GB_BYTE only for broadcast and all-gather.
 enum gb_type { GB_BYTE = 6, GB_INT32 = 4, GB_INT64 = 5, GB_FLOAT32 = 11, GB_FLOAT64 = 12 };

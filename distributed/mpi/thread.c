@@ -88,6 +88,9 @@ static int serve(struct request *r) {
     case GB_MPI_BARRIER:
       code = gb_mpi.barrier(gb_mpi.world);
       return code == 0 ? 0 : failed("MPI_Barrier", code, r->error, r->error_size);
+    case GB_MPI_END:  // Not on the world: a barrier of a rank that goes on must not meet this one.
+      code = gb_mpi.barrier(gb_mpi.end);
+      return code == 0 ? 0 : failed("MPI_Barrier", code, r->error, r->error_size);
     case GB_MPI_FINALIZE:
       running = 0;
       code = gb_mpi.finalize();
@@ -112,6 +115,9 @@ static int initialise(void) {
   gb_mpi.comm_set_errhandler(gb_mpi.world, gb_mpi.errors_return);
   gb_mpi.comm_rank(gb_mpi.world, &world_rank);
   gb_mpi.comm_size(gb_mpi.world, &world_size);
+  // The handle of a communicator is an int or a pointer: the word is zero before MPI writes it.
+  code = gb_mpi.comm_dup(gb_mpi.world, &gb_mpi.end);
+  if (code != 0) return failed("MPI_Comm_dup", code, start.error, start.error_size);
   char version[8192] = "";  // MPI_MAX_LIBRARY_VERSION_STRING is 256 (Open MPI) or 8192 (MPICH).
   int length = 0;
   gb_mpi.get_library_version(version, &length);
