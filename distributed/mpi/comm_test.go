@@ -115,8 +115,9 @@ func TestPanicsStayPanics(t *testing.T) {
 	})
 }
 
-// TestStuckFinalize: a rank whose MPI_Finalize never returns ends all the same, and its job
-// succeeds.
+// TestStuckFinalize: a rank whose MPI_Finalize never returns ends all the same. MPICH's mpiexec kills
+// the others when it does, at times before they can say that they passed; srun doesn't
+// (TestPreflight).
 func TestStuckFinalize(t *testing.T) {
 	if ranktest.InRank() {
 		mpi.SetFinalizeTime(time.Second)
@@ -131,9 +132,10 @@ func TestStuckFinalize(t *testing.T) {
 		return
 	}
 	env := []string{rundir.EnvMPILibrary + "=" + ranktest.StuckMPI(t)}
-	out, err := ranktest.Start(t, ranktest.MPICH, 2, env)
-	if passed := strings.Count(out, "--- PASS: TestStuckFinalize"); err != nil || passed != 2 {
-		t.Errorf("%d of 2 ranks passed, %v:\n%s", passed, err, out)
+	begin := time.Now()
+	out, _ := ranktest.Start(t, ranktest.MPICH, 2, env)
+	if took := time.Since(begin); took > 20*time.Second || !strings.Contains(out, "--- PASS: TestStuckFinalize") || strings.Contains(out, "--- FAIL") {
+		t.Errorf("after %v:\n%s", took, out)
 	}
 }
 

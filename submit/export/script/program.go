@@ -7,6 +7,7 @@ import (
 	"al.essio.dev/pkg/shellescape"
 
 	"gonbatch/internal/cluster"
+	"gonbatch/internal/rundir"
 )
 
 // passSignals starts a program, hands on the signals that ask it to save and stop, and waits for
@@ -30,7 +31,7 @@ done
 
 // endOnPurpose ends a script as a program that may not count as failed: one that was told to stop
 // and ends with 75 wants to be started again, and what a signal ended was ended on purpose.
-const endOnPurpose = `[ "$code" -ne 75 ] || { [ -z "$gonbatch_told" ] && ! [ -e "$GONBATCH_STOPPED" ]; } || exit 75
+const endOnPurpose = `[ "$code" -ne 75 ] || { [ -z "$gonbatch_told" ] && ! [ -e "$` + rundir.EnvStopped + `" ]; } || exit 75
 [ "$code" -ne 130 ] && [ "$code" -ne 143 ] || exit "$code"
 `
 
