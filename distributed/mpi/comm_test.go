@@ -115,8 +115,8 @@ func TestPanicsStayPanics(t *testing.T) {
 	})
 }
 
-// TestStuckFinalize: a rank whose MPI_Finalize never returns ends all the same. MPICH's mpiexec kills
-// the others when it does, at times before they can say that they passed; srun doesn't
+// TestStuckFinalize: a rank whose MPI_Finalize never returns ends all the same. MPICH's mpiexec
+// then kills the others, at times before they can say that they passed; srun doesn't
 // (TestPreflight).
 func TestStuckFinalize(t *testing.T) {
 	if ranktest.InRank() {
