@@ -22,9 +22,9 @@ type specFile struct {
 	JobSpec
 }
 
-// WriteSpec keeps s in its run directory, so that ReadSpec finds it there.
-func WriteSpec(s JobSpec) error {
-	return rundir.WriteJSON(s.RunDir.Spec(), specFile{specVersion, s})
+// WriteSpec keeps s in a run directory, so that ReadSpec finds it there.
+func WriteSpec(into rundir.Dir, s JobSpec) error {
+	return rundir.WriteJSON(into.Spec(), specFile{specVersion, s})
 }
 
 // ReadSpec reads the job that was submitted from dir, which may have been moved since.

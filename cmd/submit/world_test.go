@@ -93,7 +93,7 @@ func (w *world) stage() {
 	for path, text := range map[string]string{dir.Program("train"): "", dir.Script(): "#!/bin/sh\n"} {
 		err = errors.Join(err, os.WriteFile(path, []byte(text), 0o755))
 	}
-	if err := errors.Join(err, submit.WriteSpec(spec), manifest.Write(dir)); err != nil {
+	if err := errors.Join(err, submit.WriteSpec(dir, spec), manifest.Write(dir)); err != nil {
 		w.t.Fatal(err)
 	}
 }

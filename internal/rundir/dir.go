@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,29 +19,16 @@ type Dir struct{ path string }
 // bits.
 const createAttempts = 64
 
-// Create makes a new run directory root/<slug of name>-<date>-<time>-<random>, with its folders. It
-// makes root too if that is missing. Several processes may call it at once: no two get the same
-// directory.
+// Create makes a new, empty run directory: a draft that is published at once.
 func Create(root, name string, now time.Time) (Dir, error) {
-	root, err := filepath.Abs(root)
+	draft, err := NewDraft(context.Background(), root, name, now)
 	if err != nil {
-		return Dir{}, fmt.Errorf("run root %q: %w", root, err)
+		return Dir{}, err
 	}
-	if err := os.MkdirAll(root, 0o777); err != nil {
-		return Dir{}, rootError(root, err)
+	if err := draft.Publish(); err != nil {
+		return Dir{}, errors.Join(err, draft.Discard())
 	}
-	for range createAttempts {
-		path := filepath.Join(root, uniqueName(name, now))
-		err := os.Mkdir(path, 0o700)
-		if errors.Is(err, fs.ErrExist) {
-			continue
-		}
-		if err != nil {
-			return Dir{}, rootError(root, err)
-		}
-		return At(path).populate()
-	}
-	return Dir{}, fmt.Errorf("run root %s: no free name for %q after %d tries", root, name, createAttempts)
+	return draft.Run, draft.Release()
 }
 
 // CheckRoot reports whether Create will be able to write in root. It leaves no file there.
@@ -57,7 +45,7 @@ func CheckRoot(root string) error {
 		}
 		existing = filepath.Dir(existing)
 	}
-	probe, err := os.MkdirTemp(existing, ".gonbatch-*")
+	probe, err := os.MkdirTemp(existing, hiddenPrefix+"*")
 	var path *fs.PathError
 	if errors.As(err, &path) {
 		err = path.Err // Its path is the probe's.
@@ -79,16 +67,6 @@ func checkExec(folder, root string) error {
 		return nil
 	}
 	return fmt.Errorf("no program can be started in the run root %s: its file system is mounted noexec (choose another folder on the shared file system with --run-root)", root)
-}
-
-// populate makes the folders of d, and removes d again if that fails.
-func (d Dir) populate() (Dir, error) {
-	for _, folder := range []string{d.Sources(), d.programs(), d.Plugins(), d.Logs(), d.Checkpoints()} {
-		if err := os.Mkdir(folder, 0o700); err != nil {
-			return Dir{}, errors.Join(rootError(filepath.Dir(d.path), err), os.RemoveAll(d.path))
-		}
-	}
-	return d, nil
 }
 
 func rootError(root string, err error) error {

@@ -27,6 +27,9 @@ func List(root string) ([]Dir, error) {
 	var runs []Dir
 	for _, e := range entries {
 		d := At(filepath.Join(abs, e.Name()))
+		if hiddenName(e.Name()) {
+			continue
+		}
 		if _, err := os.Stat(d.ManifestPath()); err == nil {
 			runs = append(runs, d)
 		}

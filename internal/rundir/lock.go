@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 )
@@ -138,6 +139,19 @@ func (l *Lock) Release() error {
 		return fmt.Errorf("release the lock %s: %w", l.path, err)
 	}
 	return nil
+}
+
+// moveFolder renames the folder that the lock is in.
+func (l *Lock) moveFolder(from, to string) error {
+	close(l.stop)
+	l.stopped.Wait()
+	err := os.Rename(from, to)
+	if err == nil {
+		l.path = filepath.Join(to, filepath.Base(l.path))
+	}
+	l.stop = make(chan struct{})
+	l.stopped.Go(l.beat)
+	return err
 }
 
 // lockWatch watches a lock that another process holds. It compares what it sees at different times,

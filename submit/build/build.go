@@ -29,14 +29,17 @@ type Options struct {
 
 // Result is what was built.
 type Result struct {
-	// Programs are the programs' paths by cell.
-	Programs map[string]string
+	// Programs are the programs' paths by cell, and Sums their SHA-256.
+	Programs, Sums map[string]string
 	// Dir is the folder that they are in, and Hash what they are made from.
 	Dir, Hash string
 	// GoVersion is the compiler's version, as in "go1.26.8".
 	GoVersion string
 	// Cached tells that nothing had to be compiled.
 	Cached bool
+	// Changed are the programs that were compiled again because something has written into their
+	// files: runs that have a link to such a file have the changed program.
+	Changed []string
 }
 
 // lockRetry is how long to wait before looking again whether another process has finished the same
@@ -66,7 +69,7 @@ func Build(ctx context.Context, moduleDir string, m *export.Module, opt Options)
 	for _, cell := range m.Programs() {
 		result.Programs[cell.Name] = filepath.Join(result.Dir, cell.Name)
 	}
-	if result.Cached = complete(result); result.Cached {
+	if result.Cached = result.whole(); result.Cached {
 		_ = touch(result.Dir, time.Now()) // Where the cache is not ours to change, the programs serve all the same.
 		return result, nil
 	}
@@ -88,16 +91,6 @@ func (o Options) cacheDir() (string, error) {
 	return filepath.Join(cache, "gonbatch"), nil
 }
 
-// complete reports whether all programs are there.
-func complete(r *Result) bool {
-	for _, path := range r.Programs {
-		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
-			return false
-		}
-	}
-	return true
-}
-
 // compileLocked compiles, unless another process that held the lock has just done so.
 func compileLocked(ctx context.Context, moduleDir string, m *export.Module, tools *toolchain, r *Result) (err error) {
 	if err := os.MkdirAll(filepath.Dir(r.Dir), 0o755); err != nil {
@@ -108,9 +101,27 @@ func compileLocked(ctx context.Context, moduleDir string, m *export.Module, tool
 		return fmt.Errorf("build %s: wait for %s.lock: %w", m.Notebook, r.Dir, err)
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	if r.Cached = complete(r); r.Cached {
+	if r.Cached = r.whole(); r.Cached {
 		return nil
 	}
+	err = compileInto(ctx, moduleDir, m, tools, r)
+	if full(err) && makeRoom(filepath.Dir(r.Dir)) {
+		err = compileInto(ctx, moduleDir, m, tools, r)
+	}
+	if full(err) {
+		return fullError(err, filepath.Dir(r.Dir))
+	}
+	if err != nil {
+		return err
+	}
+	if err := prune(filepath.Dir(r.Dir), keptBuilds, time.Now()); err != nil {
+		return fmt.Errorf("build %s: remove old programs: %w", m.Notebook, err)
+	}
+	return nil
+}
+
+// compileInto compiles to where the result says.
+func compileInto(ctx context.Context, moduleDir string, m *export.Module, tools *toolchain, r *Result) (err error) {
 	tmp, err := os.MkdirTemp(filepath.Dir(r.Dir), newPrefix+"*")
 	if err != nil {
 		return fmt.Errorf("build %s: %w", m.Notebook, err)
@@ -122,9 +133,6 @@ func compileLocked(ctx context.Context, moduleDir string, m *export.Module, tool
 	if err := publish(tmp, r); err != nil {
 		return fmt.Errorf("build %s: %w", m.Notebook, err)
 	}
-	if err := prune(filepath.Dir(r.Dir), keptBuilds, time.Now()); err != nil {
-		return fmt.Errorf("build %s: remove old programs: %w", m.Notebook, err)
-	}
 	return nil
 }
 
@@ -133,6 +141,9 @@ const newPrefix = ".new-"
 
 // publish moves the programs to where the result says.
 func publish(tmp string, r *Result) error {
+	if err := r.seal(tmp); err != nil {
+		return err
+	}
 	if err := os.Chmod(tmp, 0o755); err != nil {
 		return err
 	}
@@ -141,9 +152,6 @@ func publish(tmp string, r *Result) error {
 	}
 	if err := os.Rename(tmp, r.Dir); err != nil {
 		return err
-	}
-	if !complete(r) {
-		return fmt.Errorf("the go command succeeded, but a program is missing in %s", r.Dir)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // hashVersion changes when this package builds in another way, so that old programs are not found.
-const hashVersion = "gonbatch build 1"
+const hashVersion = "gonbatch build 2"
 
 // contentHash is the hash of all that the programs are made from: the module's files, the cells'
 // flags, the compiler and what it was told, and local modules that go.mod replaces others by,

@@ -1,6 +1,7 @@
 package executed
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -10,6 +11,8 @@ import (
 
 // Plan says what a run makes of a notebook.
 type Plan struct {
+	// Run is the run directory, where the notebook is written to another one that will become it.
+	Run rundir.Dir
 	// Input is the notebook's path.
 	Input string
 	// Cells are the job's cells, in the order in which they run.
@@ -52,16 +55,17 @@ func prepare(dir rundir.Dir, nb *nbformat.Notebook, plan Plan, reuse func(*nbfor
 			return fmt.Errorf("%s: %w", dir.Executed(), err)
 		}
 	}
+	run := cmp.Or(plan.Run, dir)
 	parameters := map[string]any{}
 	for name, value := range plan.Parameters {
 		parameters[name] = value
 	}
 	err := nb.SetMetadata(papermillKey, runTimes{
 		Parameters: parameters, DefaultParameters: map[string]any{}, Environment: map[string]any{},
-		InputPath: plan.Input, OutputPath: dir.Executed(), Version: plan.Version,
+		InputPath: plan.Input, OutputPath: run.Executed(), Version: plan.Version,
 	})
 	if err == nil {
-		err = nb.SetMetadata(ownKey, runNotes{Run: dir.Name(), State: pending})
+		err = nb.SetMetadata(ownKey, runNotes{Run: run.Name(), State: pending})
 	}
 	if err != nil {
 		return err

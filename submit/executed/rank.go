@@ -17,13 +17,14 @@ var rankText string
 
 var rankTemplate = template.Must(template.New("rank").Option("missingkey=error").Funcs(template.FuncMap{"quote": shellescape.Quote}).Parse(rankText))
 
-// WriteRankScript writes the script that becomes the program of a rank of the run: rank 0's by
-// Attach. The script has the run directory's path, so it is written again if that may have moved.
-func WriteRankScript(dir rundir.Dir) error {
+// WriteRankScript writes into a folder the script that becomes the program of a rank of the run in
+// dir: rank 0's by Attach. The script has the run directory's path, so it is written again if that
+// may have moved.
+func WriteRankScript(into, dir rundir.Dir) error {
 	var script bytes.Buffer
 	err := rankTemplate.Execute(&script, map[string]any{"Rank": cluster.Shell(), "Var": rundir.Names, "Submit": dir.Submit()})
 	if err != nil {
 		return fmt.Errorf("rank script: %w", err)
 	}
-	return rundir.WriteFileAtomic(dir.RankScript(), script.Bytes(), 0o700)
+	return rundir.WriteFileAtomic(into.RankScript(), script.Bytes(), 0o700)
 }

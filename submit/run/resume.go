@@ -11,6 +11,7 @@ import (
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 	"gonbatch/submit/report"
+	"gonbatch/submit/store"
 )
 
 // Resume starts a run again that has ended, with its job as change leaves it. Everything that can
@@ -31,14 +32,14 @@ func (rs *Runs) Resume(ctx context.Context, r Run, change func(*submit.JobSpec) 
 	if err != nil {
 		return s, err
 	}
-	if err := needWork(asked); err != nil {
+	if err := needWork(r.Manifest, asked); err != nil {
 		return s, err
 	}
 	decided, err := r.Scheduler.Prepare(ctx, asked, noSubmit)
 	if err != nil {
 		return s, err
 	}
-	if err := errors.Join(writeJob(r.Scheduler, asked, decided), lock.Check(), ctx.Err()); err != nil {
+	if err := errors.Join(writeJob(r.Scheduler, r.Dir, asked, decided), lock.Check(), ctx.Err()); err != nil {
 		return s, err
 	}
 	if err := rs.restart(r); err != nil {
@@ -62,20 +63,44 @@ func (rs *Runs) resumedSpec(r Run, change func(*submit.JobSpec) error) (submit.J
 	return spec, rs.CheckSecrets(spec)
 }
 
-// needWork refuses a run that has nothing left to do, or whose programs are gone.
-func needWork(spec submit.JobSpec) error {
+// needWork refuses a run that has nothing left to do, or whose programs are gone or have changed.
+func needWork(m rundir.Manifest, spec submit.JobSpec) error {
 	left := 0
 	for _, cell := range spec.Cells {
 		if rundir.IsFinished(spec.RunDir, cell.Name) {
 			continue
 		}
 		left++
-		if _, err := os.Stat(spec.RunDir.CellProgram(cell)); err != nil {
-			return fmt.Errorf("run %s cannot be resumed: its program is gone: %w", spec.RunDir.Name(), err)
+		if err := checkProgram(m, spec.RunDir, cell); err != nil {
+			return fmt.Errorf("run %s cannot be resumed: %w", spec.RunDir.Name(), err)
 		}
 	}
 	if left == 0 {
 		return fmt.Errorf("run %s has nothing left to do: all of its %s succeeded", spec.RunDir.Name(), report.Count(len(spec.Cells), "cell"))
+	}
+	return nil
+}
+
+// checkProgram refuses a cell whose program is gone, or is not the one that was compiled for the
+// run: the results before and after would be those of different programs.
+func checkProgram(m rundir.Manifest, dir rundir.Dir, cell rundir.Cell) error {
+	if _, err := os.Stat(dir.CellProgram(cell)); err != nil {
+		return fmt.Errorf("its program is gone: %w", err)
+	}
+	path := dir.Program(cell.Name)
+	if cell.Shell {
+		path = dir.CellProgram(cell)
+	}
+	i := slices.IndexFunc(m.Cells, func(c rundir.Cell) bool { return c.Name == cell.Name })
+	if i < 0 || m.Cells[i].SHA256 == "" {
+		return nil
+	}
+	hash, err := store.HashFile(path)
+	if err != nil {
+		return fmt.Errorf("its program cannot be read: %w", err)
+	}
+	if hash != m.Cells[i].SHA256 {
+		return fmt.Errorf("%s has changed since it was submitted: its SHA-256 is %s, and %s in %s; submit the notebook again", path, hash, m.Cells[i].SHA256, dir.ManifestPath())
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 
 	"gonbatch/data"
@@ -69,7 +68,7 @@ func (rs *Runs) Submit(ctx context.Context, req Request) (s Started, err error) 
 	if err != nil {
 		return s, err
 	}
-	if err := rundir.CheckRoot(rs.Root); err != nil {
+	if err := stage.WithRoom(rs.Shell, rs.Root, func() error { return rundir.CheckRoot(rs.Root) }); err != nil {
 		return s, err
 	}
 	var reuse *stage.Reuse
@@ -86,14 +85,34 @@ func (rs *Runs) Submit(ctx context.Context, req Request) (s Started, err error) 
 		return s, err
 	}
 	p.Reuse = reuse
-	dir, err := p.Stage(rs.Shell, rs.Root, asked.Name)
+	draft, err := rs.draft(ctx, req, p, &asked, &decided)
 	if err != nil {
 		return s, err
 	}
-	for _, spec := range []*submit.JobSpec{&asked, &decided} {
-		spec.RunDir, spec.PluginDir = dir, p.PluginDir
-	}
-	return rs.begin(ctx, req, p, asked, decided)
+	defer func() { err = errors.Join(err, draft.Release()) }()
+	return rs.handOver(ctx, req.Scheduler, decided, req.NoSubmit)
+}
+
+// draft makes the run directory, and keeps its lock: nobody else can hand the run over meanwhile.
+// It completes the job with what follows from the directory.
+func (rs *Runs) draft(ctx context.Context, req Request, p stage.Prepared, asked, decided *submit.JobSpec) (draft *rundir.Draft, err error) {
+	err = stage.WithRoom(rs.Shell, rs.Root, func() (err error) {
+		if draft, err = p.Stage(ctx, rs.Shell, rs.Root, asked.Name); err != nil {
+			return err
+		}
+		for _, spec := range []*submit.JobSpec{asked, decided} {
+			spec.RunDir, spec.PluginDir = draft.Run, p.PluginDir
+		}
+		err = rs.describe(ctx, req, p, draft.Dir, *asked, *decided)
+		if err == nil {
+			err = draft.Publish()
+		}
+		if err != nil {
+			return errors.Join(err, draft.Discard())
+		}
+		return nil
+	})
+	return draft, err
 }
 
 // preview makes the job as far as it is known before there is a run directory, and refuses one that
@@ -168,52 +187,37 @@ func (rs *Runs) complete(req Request, m *export.Module) (spec submit.JobSpec, er
 	return spec, err
 }
 
-// begin makes the staged folder a run that others find, and hands it over: nobody can do that a
-// second time meanwhile.
-func (rs *Runs) begin(ctx context.Context, req Request, p stage.Prepared, asked, decided submit.JobSpec) (s Started, err error) {
-	dir := asked.RunDir
-	lock, err := rs.lock(ctx, dir)
-	if err != nil {
-		return s, errors.Join(err, os.RemoveAll(dir.Path()))
-	}
-	defer func() { err = errors.Join(err, lock.Release()) }()
-	if err := rs.describe(ctx, req, p, asked, decided); err != nil {
-		return s, errors.Join(err, os.RemoveAll(dir.Path()))
-	}
-	return rs.handOver(ctx, req.Scheduler, decided, req.NoSubmit)
-}
-
-// describe writes the batch script, the job and the manifest.
-func (rs *Runs) describe(ctx context.Context, req Request, p stage.Prepared, asked, decided submit.JobSpec) error {
-	if err := writeJob(req.Scheduler, asked, decided); err != nil {
+// describe writes the batch script, the job and the manifest into dir, where the run is staged.
+func (rs *Runs) describe(ctx context.Context, req Request, p stage.Prepared, dir rundir.Dir, asked, decided submit.JobSpec) error {
+	if err := writeJob(req.Scheduler, dir, asked, decided); err != nil {
 		return err
 	}
-	m, err := p.Manifest(ctx, rs.Shell, decided)
+	m, err := p.Manifest(ctx, rs.Shell, dir, decided)
 	if err != nil {
 		return err
 	}
 	m.Scheduler, m.Options = req.Scheduler.Name(), req.Options
-	return m.Write(decided.RunDir)
+	return m.Write(dir)
 }
 
-// writeJob writes the scripts that start the job, and the job as it was asked for: a resumed run
-// may get another MPI, and may have been moved.
-func writeJob(scheduler submit.Scheduler, asked, decided submit.JobSpec) error {
+// writeJob writes the scripts that start the job into dir, and the job as it was asked for: a
+// resumed run may get another MPI, and may have been moved.
+func writeJob(scheduler submit.Scheduler, dir rundir.Dir, asked, decided submit.JobSpec) error {
 	if batch, ok := scheduler.(submit.Batch); ok {
 		script, err := batch.Script(decided)
 		if err != nil {
 			return err
 		}
-		if err := rundir.WriteFileAtomic(decided.RunDir.Script(), script, 0o700); err != nil {
+		if err := rundir.WriteFileAtomic(dir.Script(), script, 0o700); err != nil {
 			return err
 		}
 	}
 	if decided.Record {
-		if err := executed.WriteRankScript(decided.RunDir); err != nil {
+		if err := executed.WriteRankScript(dir, decided.RunDir); err != nil {
 			return err
 		}
 	}
-	return submit.WriteSpec(asked)
+	return submit.WriteSpec(dir, asked)
 }
 
 // handOver gives a run to its scheduler and keeps the job, unless that is left to a person. The

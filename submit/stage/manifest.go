@@ -10,17 +10,13 @@ import (
 	"gonbatch/submit/store"
 )
 
-// Manifest describes the run that is staged in spec.RunDir.
-func (p Prepared) Manifest(ctx context.Context, shell submit.Shell, spec submit.JobSpec) (rundir.Manifest, error) {
+// Manifest describes the run of spec, which is staged in dir.
+func (p Prepared) Manifest(ctx context.Context, shell submit.Shell, dir rundir.Dir, spec submit.JobSpec) (rundir.Manifest, error) {
 	notebook, err := p.Notebook.origin()
 	if err != nil {
 		return rundir.Manifest{}, err
 	}
-	hash, err := store.HashFile(spec.RunDir.Notebook())
-	if err != nil {
-		return rundir.Manifest{}, err
-	}
-	cells, err := p.hashedCells(spec)
+	hash, err := store.HashFile(dir.Notebook())
 	if err != nil {
 		return rundir.Manifest{}, err
 	}
@@ -29,7 +25,7 @@ func (p Prepared) Manifest(ctx context.Context, shell submit.Shell, spec submit.
 		Notebook:      rundir.File{Path: notebook, SHA256: hash},
 		Git:           gitState(ctx, shell.Runner, notebook),
 		SourcesSHA256: hashSources(p.Module),
-		Cells:         cells,
+		Cells:         p.hashedCells(spec),
 		CommandLine:   shell.CommandLine,
 		Parameters:    p.Module.ParameterValues(p.Notebook.Parameters),
 		Flags:         p.Module.FlagValues(spec.Args),
@@ -41,21 +37,15 @@ func (p Prepared) Manifest(ctx context.Context, shell submit.Shell, spec submit.
 
 // hashedCells are the cells with all their arguments, and with the hashes of the bytes that will
 // run.
-func (p Prepared) hashedCells(spec submit.JobSpec) ([]rundir.Cell, error) {
-	known, err := store.UserHashes()
-	if err != nil {
-		return nil, err
-	}
+func (p Prepared) hashedCells(spec submit.JobSpec) []rundir.Cell {
 	list := slices.Clone(spec.Cells)
 	for i, s := range list {
 		list[i].Args = spec.CellArgs(s)
-		if s.Shell {
+		if list[i].SHA256 = p.build.Sums[s.Name]; s.Shell {
 			list[i].SHA256 = store.HashBytes(p.Module.Files[s.Script()])
-		} else if list[i].SHA256, err = known.Of(p.build.Programs[s.Name]); err != nil {
-			return nil, err
 		}
 	}
-	return list, known.Save()
+	return list
 }
 
 // hashSources is one hash over all files of the module: their names and contents, in order.

@@ -42,6 +42,10 @@ func Prepare(ctx context.Context, shell submit.Shell, n Notebook, module *export
 	if err != nil {
 		return p, err
 	}
+	for _, name := range p.build.Changed {
+		shell.Warn("the program of cell %s was compiled again: something had written into its file, which run directories have links to; "+
+			"runs of this notebook may have the changed program (submit resume refuses it)", name)
+	}
 	return p, p.providePlugin(ctx, shell, platform)
 }
 

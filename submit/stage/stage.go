@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,30 +16,51 @@ import (
 	"gonbatch/submit/store"
 )
 
-// Stage fills a new run directory below root. When anything fails, nothing of it is left.
-func (p Prepared) Stage(shell submit.Shell, root, name string) (dir rundir.Dir, err error) {
-	dir, err = rundir.Create(root, name, shell.Now())
-	if err != nil {
-		return rundir.Dir{}, err
+// Stage makes the draft of a new run directory below root. When anything fails, nothing of it is
+// left. What killed commands have left there goes.
+func (p Prepared) Stage(ctx context.Context, shell submit.Shell, root, name string) (draft *rundir.Draft, err error) {
+	shell.WarnUnlessForbidden(errors.Join(rundir.SweepDrafts(root, shell.Now()), store.In(root).Clean(shell.Now())))
+	if draft, err = rundir.NewDraft(ctx, root, name, shell.Now()); err != nil {
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("stage the run: %w", err), os.RemoveAll(dir.Path()))
+			err = errors.Join(fmt.Errorf("stage the run: %w", err), draft.Discard())
 		}
 	}()
-	if err := copyNotebook(shell, p.Notebook.File, dir.Notebook()); err != nil {
-		return dir, err
+	if err := copyNotebook(shell, p.Notebook.File, draft.Dir.Notebook()); err != nil {
+		return nil, err
 	}
-	if err := p.Module.Write(dir.Sources()); err != nil {
-		return dir, err
+	if err := p.Module.Write(draft.Dir.Sources()); err != nil {
+		return nil, err
 	}
-	for _, fill := range []func(rundir.Dir) error{p.stagePrograms, p.stageRecorder, p.stageNotebook, p.stagePlugin} {
-		if err := fill(dir); err != nil {
-			return dir, err
+	for _, fill := range []func(rundir.Dir) error{p.stagePrograms, p.stageRecorder, p.stagePlugin} {
+		if err := fill(draft.Dir); err != nil {
+			return nil, err
 		}
 	}
-	shell.WarnUnlessForbidden(store.Of(dir).Clean(shell.Now()))
-	return dir, dir.Protect()
+	if err := p.stageNotebook(draft); err != nil {
+		return nil, err
+	}
+	return draft, draft.Dir.Protect()
+}
+
+// WithRoom calls fill, which writes into the run root. If the disk is full, it removes what no run
+// has a link to any more, and calls fill again.
+func WithRoom(shell submit.Shell, root string, fill func() error) error {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return fmt.Errorf("run root %q: %w", root, err)
+	}
+	shared := store.In(root)
+	err = fill()
+	if store.IsFull(err) && shared.MakeRoom(shell.Now()) {
+		err = fill()
+	}
+	if store.IsFull(err) {
+		return shared.FullError(err)
+	}
+	return err
 }
 
 // stagePrograms puts the programs and the scripts of the cells into the run directory.
@@ -69,7 +91,7 @@ func (p Prepared) stageRecorder(dir rundir.Dir) error {
 }
 
 // stageNotebook writes executed.ipynb as it is before the run.
-func (p Prepared) stageNotebook(dir rundir.Dir) error {
+func (p Prepared) stageNotebook(draft *rundir.Draft) error {
 	nb, err := p.Notebook.File.Parse()
 	if err != nil {
 		return err
@@ -78,10 +100,11 @@ func (p Prepared) stageNotebook(dir rundir.Dir) error {
 	if err != nil {
 		return err
 	}
+	plan.Run = draft.Run
 	if p.Reuse != nil {
-		return p.Reuse.stage(dir, nb, plan)
+		return p.Reuse.stage(draft.Dir, nb, plan)
 	}
-	return executed.Prepare(dir, nb, plan)
+	return executed.Prepare(draft.Dir, nb, plan)
 }
 
 // stagePlugin puts the XLA plugin for CPUs into the run directory, if it is not used in place.

@@ -20,9 +20,10 @@ type Hashes struct {
 	changed bool
 }
 
-// loadHashes reads the hashes kept at path. A file that cannot be read is an empty one: it is only
-// a cache.
-func loadHashes(path string) *Hashes {
+// HashesIn are those that are kept in a folder. A file that cannot be read is an empty one: it is
+// only a cache.
+func HashesIn(folder string) *Hashes {
+	path := filepath.Join(folder, "hashes.json")
 	h := &Hashes{path: path, known: map[string]string{}}
 	data, err := os.ReadFile(path)
 	if err == nil && json.Unmarshal(data, &h.known) != nil {
@@ -37,12 +38,18 @@ func UserHashes() (*Hashes, error) {
 	if err != nil {
 		return nil, err
 	}
-	return loadHashes(filepath.Join(cache, "gonbatch", "hashes.json")), nil
+	return HashesIn(filepath.Join(cache, "gonbatch")), nil
 }
 
-// Of returns the hash of the file at path.
+// Of returns the hash of the file at path. It opens the file to ask for its size and time: only
+// then does NFS ask the server, and sees what another node has written.
 func (h *Hashes) Of(path string) (string, error) {
-	info, err := os.Stat(path)
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	info, err := f.Stat()
 	if err != nil {
 		return "", err
 	}
@@ -50,7 +57,7 @@ func (h *Hashes) Of(path string) (string, error) {
 	if hash, ok := h.known[key]; ok {
 		return hash, nil
 	}
-	hash, err := HashFile(path)
+	hash, err := hashOf(f)
 	if err != nil {
 		return "", err
 	}
@@ -86,9 +93,13 @@ func HashFile(path string) (string, error) {
 		return "", err
 	}
 	defer f.Close() //nolint:errcheck // only read
+	return hashOf(f)
+}
+
+func hashOf(f *os.File) (string, error) {
 	digest := sha256.New()
 	if _, err := io.Copy(digest, f); err != nil {
-		return "", fmt.Errorf("hash %s: %w", path, err)
+		return "", fmt.Errorf("hash %s: %w", f.Name(), err)
 	}
 	return hex.EncodeToString(digest.Sum(nil)), nil
 }

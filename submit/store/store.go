@@ -19,18 +19,22 @@ import (
 )
 
 // Store is a folder of big files, each there once and named by its content, that run directories
-// have hard links to. It is for files that cannot be linked from where they are: from another file
+// have hard links to. The files are read-only, because a write would change all of these runs. It is for files that cannot be linked from where they are: from another file
 // system, or another user's. It may be used by several processes at once.
 type Store struct{ folder string }
 
 // Of is the store beside a run directory.
-func Of(dir rundir.Dir) Store { return Store{rundir.Store(dir.Root(), os.Geteuid())} }
+func Of(dir rundir.Dir) Store { return In(dir.Root()) }
+
+// In is the store of a run root.
+func In(root string) Store { return Store{rundir.Store(root, os.Geteuid())} }
 
 const (
 	// storedSize is the size from which files are shared; for smaller ones a copy costs no more.
 	storedSize = 1 << 20
-	// storeAge is how long a file stays that no run has a link to.
-	storeAge = 24 * time.Hour
+	// storeAge is how long a file stays that no run has a link to, and copyAge is far longer than a
+	// copy takes.
+	storeAge, copyAge = 24 * time.Hour, time.Hour
 	// storeAttempts bounds the attempts to link a file that is removed as it is found.
 	storeAttempts = 3
 )
@@ -77,20 +81,27 @@ func (s Store) provide(path string, info fs.FileInfo) (entry string, err error) 
 	if err != nil {
 		return "", err
 	}
-	entry = filepath.Join(s.folder, fmt.Sprintf("%s-%o", hash, info.Mode().Perm()))
+	perm := info.Mode().Perm() &^ 0o222
+	entry = filepath.Join(s.folder, fmt.Sprintf("%s-%o", hash, perm))
 	if old, err := os.Lstat(entry); err == nil {
-		if old.Size() == info.Size() && old.Mode() == info.Mode() {
+		if found, err := known.Of(entry); err == nil && found == hash && old.Mode() == perm {
+			_ = known.Save() // It is a cache.
 			return entry, nil
 		}
 		if err := os.Remove(entry); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", err
 		}
 	}
-	return entry, errors.Join(s.add(path, entry), known.Save())
+	if err := s.add(path, entry, perm); err != nil {
+		return "", err
+	}
+	_ = known.Save()
+	return entry, nil
 }
 
-// add copies a file into the store, whole or not at all. Another process may do the same at once.
-func (s Store) add(path, entry string) error {
+// add copies a file into the store, whole or not at all, with the rights perm. Another process may
+// do the same at once.
+func (s Store) add(path, entry string, perm fs.FileMode) error {
 	if err := os.MkdirAll(s.folder, 0o700); err != nil {
 		return err
 	}
@@ -100,7 +111,7 @@ func (s Store) add(path, entry string) error {
 	}
 	defer os.RemoveAll(folder) //nolint:errcheck // a temporary folder
 	copied := filepath.Join(folder, "file")
-	if err := CopyFile(path, copied); err != nil {
+	if err := errors.Join(CopyFile(path, copied), os.Chmod(copied, perm)); err != nil {
 		return err
 	}
 	if os.Link(copied, entry) == nil {
@@ -115,7 +126,10 @@ func (s Store) add(path, entry string) error {
 // Clean removes the files that no run has a link to any more, and what a killed process has left.
 // Those of the last day stay: a submission may be about to link them, and the next one is likely to
 // want them.
-func (s Store) Clean(now time.Time) error {
+func (s Store) Clean(now time.Time) error { return s.clean(now, storeAge) }
+
+// clean removes what has had no link for a while.
+func (s Store) clean(now time.Time, age time.Duration) error {
 	entries, err := os.ReadDir(s.folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -123,21 +137,24 @@ func (s Store) Clean(now time.Time) error {
 	if err != nil {
 		return err
 	}
+	var errs []error
 	for _, e := range entries {
 		info, err := e.Info()
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // Another process cleans as well.
-		}
 		if err != nil {
-			return err
-		}
-		stat, ok := info.Sys().(*syscall.Stat_t)
-		if !ok || !info.IsDir() && stat.Nlink > 1 || now.Sub(time.Unix(stat.Ctim.Unix())) < storeAge {
+			if !errors.Is(err, fs.ErrNotExist) { // Else another process cleans as well.
+				errs = append(errs, err)
+			}
 			continue
 		}
-		if err := os.RemoveAll(filepath.Join(s.folder, e.Name())); err != nil {
-			return err
+		stat, ok := info.Sys().(*syscall.Stat_t)
+		keep := age
+		if info.IsDir() {
+			keep = copyAge // Another process may be filling it.
 		}
+		if !ok || !info.IsDir() && stat.Nlink > 1 || now.Sub(time.Unix(stat.Ctim.Unix())) < keep {
+			continue
+		}
+		errs = append(errs, os.RemoveAll(filepath.Join(s.folder, e.Name())))
 	}
-	return nil
+	return errors.Join(errs...)
 }

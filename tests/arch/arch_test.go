@@ -61,14 +61,14 @@ var submission = map[string][]string{
 	"submit/export/gomod":  {},
 	"submit/export/script": {},
 	"submit/config":        {"submit/report"},
-	"submit/build":         {"submit/export"},
+	"submit/build":         {"submit/export", "submit/store"},
 	"submit/executed":      {"submit", "submit/scratch"},
 	"slurmtmpl":            {"submit"},
 	"submit/slurm":         {"submit", "slurmtmpl"},
 	"submit/local":         {"submit", "submit/executed"},
 	"submit/modules":       {"submit/export", "submit/export/gomod", "submit/scratch"},
 	"submit/stage":         {"submit", "submit/build", "submit/executed", "submit/export", "submit/modules", "submit/report", "submit/scratch", "submit/store"},
-	"submit/run":           {"submit", "submit/executed", "submit/export", "submit/report", "submit/stage"},
+	"submit/run":           {"submit", "submit/executed", "submit/export", "submit/report", "submit/stage", "submit/store"},
 	"submit/schedulertest": {"submit", "submit/report", "submit/run"},
 }
 

@@ -1,0 +1,132 @@
+package rundir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Draft is a run directory that is being filled. It is hidden, so that nobody finds a run that
+// lacks something, and becomes the run directory by Publish. Its maker holds the run's lock from
+// the beginning until Release, which also shows that the draft is not abandoned.
+type Draft struct {
+	// Dir is where the files are until Publish, and Run is the run directory.
+	Dir, Run Dir
+	lock     *Lock
+}
+
+// hiddenPrefix begins the names of the folders in a run root that are no runs, and that a killed
+// command may leave.
+const hiddenPrefix = ".gonbatch-"
+
+// NewDraft makes a draft of a new run directory, root/<slug of name>-<date>-<time>-<random>, with
+// its folders. It makes root too if that is missing. Several processes may call it at once: no two
+// get the same directory.
+func NewDraft(ctx context.Context, root, name string, now time.Time) (*Draft, error) {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return nil, fmt.Errorf("run root %q: %w", root, err)
+	}
+	if err := os.MkdirAll(root, 0o777); err != nil {
+		return nil, rootError(root, err)
+	}
+	for range createAttempts {
+		unique := uniqueName(name, now)
+		d := &Draft{Dir: At(filepath.Join(root, hiddenPrefix+unique)), Run: At(filepath.Join(root, unique))}
+		err := os.Mkdir(d.Dir.path, 0o700)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return nil, rootError(root, err)
+		}
+		if _, err := os.Lstat(d.Run.path); err == nil {
+			if err := os.Remove(d.Dir.path); err != nil {
+				return nil, rootError(root, err)
+			}
+			continue
+		}
+		return d.fill(ctx)
+	}
+	return nil, fmt.Errorf("run root %s: no free name for %q after %d tries", root, name, createAttempts)
+}
+
+// fill takes the lock and makes the folders. It removes d again if that fails.
+func (d *Draft) fill(ctx context.Context) (*Draft, error) {
+	lock, err := AcquireLock(ctx, d.Dir.RunLock(), nil)
+	if err != nil {
+		return nil, errors.Join(rootError(d.Run.Root(), err), os.RemoveAll(d.Dir.path))
+	}
+	d.lock = lock
+	err = lock.CoverChildren(ctx)
+	for _, folder := range []string{d.Dir.Sources(), d.Dir.programs(), d.Dir.Plugins(), d.Dir.Logs(), d.Dir.Checkpoints()} {
+		if err == nil {
+			err = os.Mkdir(folder, 0o700)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(rootError(d.Run.Root(), err), d.Discard())
+	}
+	return d, nil
+}
+
+// Publish makes the draft the run directory.
+func (d *Draft) Publish() error {
+	if err := errors.Join(d.lock.Check(), d.lock.moveFolder(d.Dir.path, d.Run.path)); err != nil {
+		return rootError(d.Run.Root(), err)
+	}
+	d.Dir = d.Run
+	return nil
+}
+
+// Release gives the run's lock back.
+func (d *Draft) Release() error { return d.lock.Release() }
+
+// Discard removes a draft that did not become a run.
+func (d *Draft) Discard() error { return errors.Join(d.lock.Release(), os.RemoveAll(d.Dir.path)) }
+
+// abandonedAge is when a folder counts as left by a killed command, where that can't be seen: its
+// process is on another machine, or unknown. A draft's process gives signs of life far more often,
+// and clocks never differ that much.
+const abandonedAge = 24 * time.Hour
+
+// SweepDrafts removes what killed commands of this user have left in root.
+func SweepDrafts(root string, now time.Time) error {
+	entries, err := os.ReadDir(root)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("run root %s: %w", root, err)
+	}
+	var errs []error
+	for _, entry := range entries {
+		path := filepath.Join(root, entry.Name())
+		if entry.IsDir() && hiddenName(entry.Name()) && abandoned(path, now) {
+			errs = append(errs, os.RemoveAll(path))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// hiddenName reports whether a folder in a run root has a name that says that it is no run.
+func hiddenName(name string) bool { return strings.HasPrefix(name, hiddenPrefix) }
+
+// abandoned reports whether the process that made the folder is gone.
+func abandoned(path string, now time.Time) bool {
+	info, err := os.Lstat(path)
+	if stat, ok := statOf(info, err); !ok || int(stat.Uid) != os.Geteuid() {
+		return false
+	}
+	var maker holder
+	lock := At(path).RunLock()
+	if ReadJSON(lock, &maker) == nil && (maker.Gone() || maker.here()) {
+		return maker.Gone()
+	}
+	if beat, err := os.Stat(lock); err == nil {
+		info = beat
+	}
+	return now.Sub(info.ModTime()) > abandonedAge
+}

@@ -1,0 +1,66 @@
+package build
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"gonbatch/submit/store"
+)
+
+// full reports whether a build failed because a disk is full. The go command says it in words.
+func full(err error) bool {
+	var failed *Error
+	if errors.As(err, &failed) {
+		return strings.Contains(failed.Output, syscall.ENOSPC.Error()) || strings.Contains(failed.Output, syscall.EDQUOT.Error())
+	}
+	return store.IsFull(err)
+}
+
+// fullError names what is ours on the disk.
+func fullError(err error, root string) error {
+	return fmt.Errorf("%w\nthe programs of earlier notebooks in %s take %s, and runs refer to all of them: "+
+		"remove old run directories, or choose another folder with XDG_CACHE_HOME; the go command also writes to GOCACHE and to TMPDIR",
+		err, root, store.SizeText(store.FolderSize(root)))
+}
+
+// makeRoom removes the builds that no run has a link to, and reports whether there were any. It
+// leaves alone what another process works on.
+func makeRoom(root string) (freed bool) {
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return false
+	}
+	for _, entry := range entries {
+		dir := filepath.Join(root, entry.Name())
+		if !entryName.MatchString(entry.Name()) || linked(dir) {
+			continue
+		}
+		_, before := os.Stat(dir)
+		_ = removeBuild(dir)
+		_, after := os.Stat(dir)
+		freed = freed || before == nil && after != nil
+	}
+	return freed
+}
+
+// linked reports whether anything refers to a file in the folder.
+func linked(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return true
+	}
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil {
+			return true
+		}
+		if stat, ok := info.Sys().(*syscall.Stat_t); !ok || stat.Nlink > 1 {
+			return true
+		}
+	}
+	return false
+}

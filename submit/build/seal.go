@@ -1,0 +1,60 @@
+package build
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"gonbatch/internal/rundir"
+	"gonbatch/submit/store"
+)
+
+// sumsName is the file beside the programs with their hashes. No cell has such a name.
+const sumsName = ".sums.json"
+
+// programMode keeps programs from being written into: run directories have links to them.
+const programMode = 0o555
+
+// seal makes the programs in dir read-only, and keeps their hashes.
+func (r *Result) seal(dir string) error {
+	r.Sums = map[string]string{}
+	for name := range r.Programs {
+		path := filepath.Join(dir, name)
+		if err := os.Chmod(path, programMode); err != nil {
+			return fmt.Errorf("the go command succeeded, but a program is missing: %w", err)
+		}
+		hash, err := store.HashFile(path)
+		if err != nil {
+			return err
+		}
+		r.Sums[name] = hash
+	}
+	return rundir.WriteJSON(filepath.Join(dir, sumsName), r.Sums)
+}
+
+// whole reports whether all programs are there as they were compiled. It notes those that are not.
+// An unchanged file is read only once: its hash is kept by its size and time.
+func (r *Result) whole() bool {
+	r.Changed, r.Sums = nil, nil
+	var sums map[string]string
+	if err := rundir.ReadJSON(filepath.Join(r.Dir, sumsName), &sums); err != nil {
+		return false
+	}
+	known := store.HashesIn(filepath.Dir(filepath.Dir(r.Dir)))
+	for _, name := range slices.Sorted(maps.Keys(r.Programs)) {
+		hash, err := known.Of(r.Programs[name])
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return false
+		case err != nil || hash != sums[name]:
+			r.Changed = append(r.Changed, name)
+		}
+	}
+	_ = known.Save() // It is a cache.
+	r.Sums = sums
+	return len(r.Changed) == 0
+}
