@@ -30,6 +30,8 @@ type Data struct {
 	// Unasked says that nobody has told it to stop.
 	RequeueCode int
 	Unasked     string
+	// CheckpointFile is in the folder of every checkpoint.
+	CheckpointFile string
 	// Resume is the command that resumes the run.
 	Resume string
 }
@@ -58,16 +60,17 @@ func NewData(spec submit.JobSpec) (Data, error) {
 		return Data{}, err
 	}
 	data := Data{
-		JobSpec:       spec,
-		Var:           rundir.Names,
-		OtherPrefixes: cluster.Prefixes,
-		OtherNames:    cluster.Names,
-		Directives:    directives,
-		OwnEnv:        spec.RankEnv("1").Vars(),
-		UserEnv:       rundir.SortedVars(spec.Env),
-		RequeueCode:   rundir.RequeueCode,
-		Unasked:       rundir.Unasked,
-		Resume:        submit.ResumeCommand(spec.RunDir),
+		JobSpec:        spec,
+		Var:            rundir.Names,
+		OtherPrefixes:  cluster.Prefixes,
+		OtherNames:     cluster.Names,
+		Directives:     directives,
+		OwnEnv:         spec.RankEnv("1").Vars(),
+		UserEnv:        rundir.SortedVars(spec.Env),
+		RequeueCode:    rundir.RequeueCode,
+		Unasked:        rundir.Unasked,
+		CheckpointFile: rundir.CheckpointFile,
+		Resume:         submit.ResumeCommand(spec.RunDir),
 	}
 	for _, cell := range spec.Cells {
 		data.Cells = append(data.Cells, newLaunch(spec, cell))

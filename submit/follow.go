@@ -104,7 +104,7 @@ func newFollower(scheduler Asker, job Job, opt FollowOptions) *follower {
 
 func (f *follower) copyLog() error {
 	if _, err := f.log.Copy(f.opt.Out); err != nil {
-		return fmt.Errorf("follow job %s: %w", f.job.ID, err)
+		return fmt.Errorf("follow %s: %w", f.job, err)
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func (f *follower) take(a answer) (ended bool, err error) {
 	}
 	if f.away {
 		f.away, f.interval = false, f.opt.StatusInterval
-		fmt.Fprintf(f.opt.Progress, "job %s: the scheduler answers again\n", f.job.ID)
+		fmt.Fprintf(f.opt.Progress, "%s: the scheduler answers again\n", f.job)
 	}
 	f.show(a.status)
 	f.nextAsk = time.Now().Add(f.interval)
@@ -160,11 +160,11 @@ func (f *follower) scriptEnded() bool {
 func (f *follower) tolerate(err error) error {
 	var never Unanswerable
 	if errors.As(err, &never) {
-		return fmt.Errorf("follow job %s: %w (the job may still be running; its run directory is %s)", f.job.ID, err, f.job.Dir.Path())
+		return fmt.Errorf("follow %s: %w (the job may still be running; its run directory is %s)", f.job, err, f.job.Dir.Path())
 	}
 	if !f.away {
 		f.away = true
-		fmt.Fprintf(f.opt.Progress, "job %s: %v; the job may still be running: showing its log, and asking again until the scheduler answers\n", f.job.ID, err)
+		fmt.Fprintf(f.opt.Progress, "%s: %v; the job may still be running: showing its log, and asking again until the scheduler answers\n", f.job, err)
 	}
 	f.nextAsk = time.Now().Add(f.interval)
 	f.interval = min(f.interval*2, maxBackOff*f.opt.StatusInterval)
@@ -180,7 +180,7 @@ func (f *follower) show(status Status) {
 	}
 	f.shown = text
 	f.interval = f.opt.StatusInterval
-	fmt.Fprintf(f.opt.Progress, "job %s: %s\n", f.job.ID, text)
+	fmt.Fprintf(f.opt.Progress, "%s: %s\n", f.job, text)
 }
 
 // finish copies what the log got last, and judges.

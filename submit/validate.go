@@ -20,10 +20,10 @@ var (
 // the value and the fix. CheckFor asks the scheduler too.
 func (s JobSpec) Validate() error {
 	return errors.Join(
-		atLeast("nodes", s.Nodes, 1),
-		atLeast("tasks-per-node", s.TasksPerNode, 1),
-		atLeast("cpus-per-task", s.CPUsPerTask, 0),
-		atLeast("gpus-per-node", s.GPUs.Count, 0),
+		between("nodes", s.Nodes, 1),
+		between("tasks-per-node", s.TasksPerNode, 1),
+		between("cpus-per-task", s.CPUsPerTask, 0),
+		between("gpus-per-node", s.GPUs.Count, 0),
 		s.validateTexts(),
 		validateMem(s.Mem),
 		validateTime(s.Time),
@@ -48,11 +48,17 @@ func (s JobSpec) CheckFor(scheduler Scheduler) error {
 	return nil
 }
 
-func atLeast(option string, value, least int) error {
-	if value >= least {
-		return nil
+// maxCount is more than any cluster has of anything: SLURM numbers 65,533 nodes at most.
+const maxCount = 65533
+
+func between(option string, value, least int) error {
+	switch {
+	case value < least:
+		return fmt.Errorf("--%s=%d: must be at least %d", option, value, least)
+	case value > maxCount:
+		return fmt.Errorf("--%s=%d: must be at most %d", option, value, maxCount)
 	}
-	return fmt.Errorf("--%s=%d: must be at least %d", option, value, least)
+	return nil
 }
 
 // validateTexts checks the values that become one directive or one word each.

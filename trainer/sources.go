@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"gonbatch/internal/yamldoc"
 )
 
 // EnvPrefix is the prefix of environment variables that configure a training, such as
@@ -103,6 +105,9 @@ func (c *Config) readFile(path string, given map[string]bool) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("trainer: configuration: %w", err)
+	}
+	if err := yamldoc.Single(content); err != nil {
+		return fmt.Errorf("trainer: configuration %s: %w", path, err)
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	decoder.KnownFields(true)

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gonbatch/submit"
+	"gonbatch/submit/config"
 	"gonbatch/submit/report"
 )
 
@@ -18,7 +19,7 @@ func newExportCommand(a *app) *cobra.Command {
 			"  submit export --script --cell train notebooks/mnist.ipynb > train.go",
 		Args: oneArg("notebook"),
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", "", "folder for the module, or file for --script")
+	config.NonEmpty(cmd.Flags(), &out, "path", "output", "o", "", "folder for the module, or file for --script")
 	cmd.Flags().BoolVar(&script, "script", false, "write one program as a single Go file, to standard output or to the file of -o")
 	opts.addFlags(cmd.Flags(), "export")
 	return reporting(a, cmd, func(cmd *cobra.Command, args []string) (report.Report, error) {

@@ -12,6 +12,7 @@ import (
 	"gonbatch/internal/rundir"
 	"gonbatch/internal/source"
 	"gonbatch/kernel"
+	"gonbatch/submit/config"
 	"gonbatch/submit/report"
 )
 
@@ -33,7 +34,7 @@ type kernelPlace struct {
 
 func (p *kernelPlace) addFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&p.user, "user", false, "for the current user (the default)")
-	cmd.Flags().StringVar(&p.prefix, "prefix", "", "for the Python environment in this folder, such as a virtual environment")
+	config.NonEmpty(cmd.Flags(), &p.prefix, "path", "prefix", "", "", "for the Python environment in this folder, such as a virtual environment")
 	cmd.Flags().BoolVar(&p.sysPrefix, "sys-prefix", false, "for the Python environment of the python3 on PATH")
 	cmd.MarkFlagsMutuallyExclusive("user", "prefix", "sys-prefix")
 }

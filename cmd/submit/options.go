@@ -34,6 +34,7 @@ type submitOptions struct {
 
 	// config is where the values come from; nil in tests that need none.
 	config *config.Config
+	flags  *pflag.FlagSet
 }
 
 // defaultMaxRestarts is enough for a week by time limits of a day, with some trouble between.
@@ -48,6 +49,7 @@ func newSubmitOptions() *submitOptions {
 
 // addFlags declares the flags; their names are the keys of configuration files too.
 func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
+	o.flags = fs
 	fs.SortFlags = false
 	names := schedulerNames()
 	fs.BoolVar(&o.Local, "local", false, "run on this machine instead of a cluster; short for --scheduler=local")
@@ -55,12 +57,12 @@ func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Tasks, "tasks", 1, "ranks of a --local run; mpirun starts more than one")
 	addJobFlags(fs, &o.Job)
 	fs.StringArrayVar(&o.Env, "env", nil, "set environment variable NAME=VALUE for the programs; repeatable")
-	fs.StringVar(&o.RunRoot, "run-root", defaultRunRoot, "folder for run directories, on the shared file system")
+	addRunRootTo(fs, &o.RunRoot)
 	o.exportOptions.addFlags(fs, "run")
-	fs.StringVar(&o.From, "from", "", "start at this cell (a tag, a cell id, a number or a name), and reuse the results of the cells before it from the notebook's last run")
-	fs.StringVar(&o.FromRun, "from-run", "", "run whose results --from reuses, instead of the last one")
-	fs.StringVar(&o.Of, "of", "", "notebook that the given one was made from, and counts as a run of")
-	fs.StringVar(&o.SessionMod, "session-mod", "", "go.mod of the kernel session that submits")
+	config.NonEmpty(fs, &o.From, "name", "from", "", "", "start at this cell (a tag, a cell id, a number or a name), and reuse the results of the cells before it from the notebook's last run")
+	config.NonEmpty(fs, &o.FromRun, "name", "from-run", "", "", "run whose results --from reuses, instead of the last one")
+	config.NonEmpty(fs, &o.Of, "path", "of", "", "", "notebook that the given one was made from, and counts as a run of")
+	config.NonEmpty(fs, &o.SessionMod, "path", "session-mod", "", "", "go.mod of the kernel session that submits")
 	for _, name := range []string{"of", "session-mod"} {
 		fs.Lookup(name).Hidden = true
 	}
@@ -71,6 +73,9 @@ func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 	annotate(fs, config.FlagOnly, "json", "dry-run", "no-submit", "cell", "param", "params-file", "from", "from-run", "of", "session-mod")
 	annotate(fs, config.Path, "template", "run-root")
 	annotate(fs, resumable, "tasks", "follow", "no-submit", "json")
+	annotate(fs, clusterOnly, "nodes", "tasks-per-node", "gpus-per-node", "cpus-per-task", "mem", "time", "partition", "account", "qos", "constraint", "mpi",
+		"signal-lead", "module", "setup", "directive", "template", "no-submit", "dry-run")
+	annotate(fs, machineOnly, "tasks")
 }
 
 // addJobFlags declares those that are fields of the job as they are. Its values are the defaults.
@@ -169,20 +174,11 @@ func (o *submitOptions) check() error {
 
 // checkFor refuses options that do not go with the scheduler.
 func (o *submitOptions) checkFor(scheduler submit.Scheduler) error {
-	if _, batch := scheduler.(submit.Batch); batch {
-		if o.onCommandLine("tasks") {
-			return submit.Usagef("--tasks goes with --local; on a cluster give --nodes and --tasks-per-node")
-		}
-		return nil
+	_, batch := scheduler.(submit.Batch)
+	if err := misplaced(o.flags, batch); err != nil {
+		return err
 	}
-	switch {
-	case o.NoSubmit:
-		return submit.Usagef("--no-submit goes with a cluster, not with --local")
-	case o.DryRun:
-		return submit.Usagef("--dry-run shows a batch script; a --local run has none")
-	case o.onCommandLine("nodes", "tasks-per-node"):
-		return submit.Usagef("--nodes and --tasks-per-node go with a cluster; with --local give --tasks")
-	case o.Tasks < 1:
+	if !batch && o.Tasks < 1 {
 		return submit.Usagef("--tasks=%d: must be at least 1", o.Tasks)
 	}
 	return nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"gonbatch/internal/nbformat"
+	"gonbatch/submit/config"
 	"gonbatch/submit/stage"
 
 	"github.com/spf13/pflag"
@@ -20,7 +21,7 @@ type exportOptions struct {
 func (o *exportOptions) addFlags(fs *pflag.FlagSet, verb string) {
 	fs.StringArrayVar(&o.Cells, "cell", nil, verb+" only this cell: a tag, a cell id, a number or a name; repeatable")
 	fs.StringArrayVarP(&o.Params, "param", "p", nil, "set parameter NAME=VALUE, a variable of a cell tagged \"parameters\"; repeatable")
-	fs.StringVarP(&o.ParamsFile, "params-file", "f", "", "YAML file of parameters; -p overrides it")
+	config.NonEmpty(fs, &o.ParamsFile, "path", "params-file", "f", "", "YAML file of parameters; -p overrides it")
 }
 
 // notebook is the notebook at path, with what o says of its programs.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/cobra"
@@ -66,15 +67,14 @@ func runResume(ctx context.Context, runs *run.Runs, r run.Run, o *submitOptions,
 // change sets in a job that was submitted what the command line says of it.
 func (o *submitOptions) change(spec *submit.JobSpec, r run.Run, flags *pflag.FlagSet) (err error) {
 	_, batch := r.Scheduler.(submit.Batch)
+	if err := misplaced(flags, batch); err != nil {
+		return fmt.Errorf("run %s: %w", r.Dir.Name(), err)
+	}
 	job := pflag.NewFlagSet("job", pflag.ContinueOnError)
 	addJobFlags(job, spec)
 	flags.Visit(func(f *pflag.Flag) {
 		switch name := f.Name; {
 		case err != nil:
-		case !batch && (name == "nodes" || name == "tasks-per-node" || name == "no-submit"):
-			err = submit.Usagef("--%s goes with a cluster, and run %s ran on one machine; give --tasks for another number of ranks", name, r.Dir.Name())
-		case batch && name == "tasks":
-			err = submit.Usagef("--tasks goes with runs on one machine, and run %s ran on a cluster; give --nodes and --tasks-per-node", r.Dir.Name())
 		case name == "tasks":
 			spec.TasksPerNode = o.Tasks
 		case isResumable(f) && job.Lookup(name) != nil:

@@ -17,8 +17,10 @@ func (a *app) runs(root string) *run.Runs {
 const aboutRun = `RUN is a job id, a run's name, the beginning of one, or a run directory.`
 
 // addRunRoot declares the one option that the commands that look at runs share with a submission.
-func addRunRoot(cmd *cobra.Command) {
-	cmd.Flags().String("run-root", defaultRunRoot, "folder for run directories, on the shared file system")
+func addRunRoot(cmd *cobra.Command) { addRunRootTo(cmd.Flags(), new(string)) }
+
+func addRunRootTo(fs *pflag.FlagSet, to *string) {
+	config.NonEmpty(fs, to, "path", "run-root", "", defaultRunRoot, "folder for run directories, on the shared file system")
 }
 
 // runRoot is the folder of runs that counts for cmd, by the same rules as for a submission from the

@@ -75,23 +75,27 @@ func Find(root, want string) (Dir, error) {
 }
 
 // findExact finds the run of that name, or else the newest with that job id, because clusters use
-// ids again.
+// ids again, or else the newest that had this job before it was resumed.
 func findExact(runs []Dir, want string) (Dir, bool) {
 	for _, d := range runs {
 		if d.Name() == want {
 			return d, true
 		}
 	}
+	var earlier Dir
 	for _, d := range slices.Backward(runs) {
 		m, err := ReadManifest(d)
-		if err != nil {
+		if err != nil || want == "" {
 			continue
 		}
-		if _, err := m.Adopt(d); err == nil && m.JobID != "" && m.JobID == want {
+		if _, err := m.Adopt(d); err == nil && m.JobID == want {
 			return d, true
 		}
+		if earlier == (Dir{}) && slices.Contains(m.EarlierJobs(), want) {
+			earlier = d
+		}
 	}
-	return Dir{}, false
+	return earlier, earlier != Dir{}
 }
 
 func names(runs []Dir) string {

@@ -38,11 +38,14 @@ func (d Dir) Spec() string { return d.join("job.json") }
 // CellCheckpoints is the folder of a cell's checkpoints.
 func (d Dir) CellCheckpoints(cell string) string { return filepath.Join(d.Checkpoints(), cell) }
 
-// HasCheckpoints reports whether a cell has saved a checkpoint. The folder alone says nothing: a
-// trainer makes it before it trains.
+// HasCheckpoints reports whether a cell has saved a checkpoint. A folder alone says nothing: a
+// trainer makes its own before it trains, and puts aside what it must not resume from.
 func HasCheckpoints(d Dir, cell string) bool {
 	entries, _ := os.ReadDir(d.CellCheckpoints(cell)) // What cannot be read has none.
-	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !strings.HasPrefix(e.Name(), ".") })
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		_, err := os.Stat(filepath.Join(d.CellCheckpoints(cell), e.Name(), CheckpointFile))
+		return err == nil && !strings.HasPrefix(e.Name(), ".")
+	})
 }
 
 // CountStarts is the number of the run's starts.

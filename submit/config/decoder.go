@@ -1,12 +1,15 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
 	"go.yaml.in/yaml/v3"
+
+	"gonbatch/internal/yamldoc"
 )
 
 // decoder reads the YAML of a submit.yaml for viper. Viper's own makes numbers and times of what
@@ -28,7 +31,7 @@ func (d *decoder) Decoder(string) (viper.Decoder, error) { return d, nil }
 // Decode gives each key the texts of its value, as they are written: one, or those of a list.
 func (d *decoder) Decode(data []byte, into map[string]any) error {
 	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
+	if err := cmp.Or(yamldoc.Single(data), yaml.Unmarshal(data, &doc)); err != nil {
 		return fmt.Errorf("%s: %w", d.path, err)
 	}
 	if len(doc.Content) == 0 {

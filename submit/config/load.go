@@ -149,6 +149,10 @@ func Kind(flag *pflag.Flag) string {
 		return "a number of GPUs, or TYPE:NUMBER, such as a100:2"
 	case "stringArray":
 		return "a list of strings"
+	case "path":
+		return "a path, or leave it out"
+	case "name":
+		return "a name, or leave it out"
 	}
 	return "a string"
 }

@@ -39,6 +39,12 @@ func readTrusted(path string, self int) (data []byte, why string, err error) {
 	if why := distrust(info, self); why != "" {
 		return nil, why, nil
 	}
+	if info, err = os.Stat(path); err != nil {
+		return nil, "", err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, "it is no regular file", nil // Opening a pipe would wait for a writer.
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, "", err

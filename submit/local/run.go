@@ -137,6 +137,9 @@ func (s *start) takeStopped() bool { return os.Remove(s.stoppedFile()) == nil }
 // has been killed must end nobody.
 func (s *start) direct(ctx context.Context, cell rundir.Cell) (code int, err error) {
 	spec := s.spec
+	if err := checkWorkDir(spec, cell); err != nil {
+		return 0, err
+	}
 	log, err := os.OpenFile(spec.RunDir.RankLog(0), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return 0, err
@@ -146,9 +149,6 @@ func (s *start) direct(ctx context.Context, cell rundir.Cell) (code int, err err
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env = slices.Concat(s.environ(), s.ownEnv(cell.Name), userEnv(spec, cell))
 	cmd.Dir = workDir(spec, cell)
-	if info, err := os.Stat(cmd.Dir); err != nil || !info.IsDir() {
-		return 0, fmt.Errorf("its folder %s is not there; correct the notebook's %%cd, or make the folder by a line !mkdir -p above it", cmd.Dir)
-	}
 	cmd.Stdout, cmd.Stderr = log, log
 	defer s.warnFull(log)
 	return s.showing(func() (int, error) { return runGroup(ctx, cmd, terminate) })
@@ -186,6 +186,9 @@ const logInterval = 100 * time.Millisecond
 // ranks runs a cell by mpirun. Every rank appends to its own log; rank 0's is shown as it grows.
 func (s *start) ranks(ctx context.Context, cell rundir.Cell) (int, error) {
 	spec := s.spec
+	if err := checkWorkDir(spec, cell); err != nil {
+		return 0, err
+	}
 	log, err := os.OpenFile(spec.RunDir.SchedulerLog(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return 0, err
@@ -213,6 +216,19 @@ func workDir(spec submit.JobSpec, cell rundir.Cell) string {
 		return firstOf(cell.Dir, spec.WorkDir)
 	}
 	return filepath.Join(spec.WorkDir, cell.Dir)
+}
+
+// checkWorkDir refuses a cell whose directory is not there: the notebook's own, or one that the
+// notebook changes to.
+func checkWorkDir(spec submit.JobSpec, cell rundir.Cell) error {
+	dir := workDir(spec, cell)
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	if cell.Dir == "" || filepath.Clean(dir) == filepath.Clean(spec.WorkDir) {
+		return fmt.Errorf("the notebook's folder %s is gone, and the programs run there; put it back and resume the run with: %s", dir, submit.ResumeCommand(spec.RunDir))
+	}
+	return fmt.Errorf("its folder %s is not there; correct the notebook's %%cd, or make the folder by a line !mkdir -p above it", dir)
 }
 
 func firstOf(texts ...string) string {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -66,11 +67,27 @@ func hasGPU() bool {
 	return true
 }
 
-// Validate refuses nothing: options for clusters have no effect here.
-func (s *Scheduler) Validate(submit.JobSpec) error { return nil }
+// How many ranks share a CPU: from the first number on they are slow, from the second on this machine
+// would stand still.
+const (
+	slowRanks = 4
+	maxRanks  = 64
+)
 
-// Prepare leaves spec as it is: ranks find each other by mpirun.
+// Validate refuses far more ranks than this machine has CPUs. Options for clusters have no effect
+// here.
+func (s *Scheduler) Validate(spec submit.JobSpec) error {
+	if most := maxRanks * runtime.NumCPU(); spec.Tasks() > most {
+		return fmt.Errorf("--tasks=%d: this machine has %d CPUs, and runs at most %d ranks", spec.Tasks(), runtime.NumCPU(), most)
+	}
+	return nil
+}
+
+// Prepare leaves spec as it is: ranks find each other by mpirun. It warns of ranks that share CPUs.
 func (s *Scheduler) Prepare(_ context.Context, spec submit.JobSpec, _ bool) (submit.JobSpec, error) {
+	if spec.Tasks() > slowRanks*runtime.NumCPU() {
+		s.shell.Warn("--tasks=%d: this machine has %d CPUs, which the ranks share", spec.Tasks(), runtime.NumCPU())
+	}
 	return spec, nil
 }
 

@@ -14,6 +14,9 @@ import (
 // that ran the scheduler says so later. One that has ended already is left alone. Where nothing can
 // be written, as on a full disk, the job is ended all the same.
 func (rs *Runs) Cancel(ctx context.Context, r Run) (c report.Cancellation, err error) {
+	if r.earlierJob != "" {
+		return c, fmt.Errorf("job %s has ended already; to cancel what its run does now, give submit cancel %s", r.earlierJob, r.word())
+	}
 	lock, err := rs.lock(ctx, r.Dir)
 	switch {
 	case ctx.Err() != nil:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
@@ -46,6 +47,9 @@ func (rs *Runs) follow(ctx context.Context, asker submit.Asker, job submit.Job, 
 
 // Follow shows a rank's log as it grows, until the run ends.
 func (rs *Runs) Follow(ctx context.Context, r Run, rank int) error {
+	if err := r.checkRank(rank); err != nil {
+		return err
+	}
 	survey := r.survey(ctx)
 	r, err := rs.adopted(ctx, r, survey)
 	if err != nil {
@@ -58,8 +62,26 @@ func (rs *Runs) Follow(ctx context.Context, r Run, rank int) error {
 	return rs.follow(ctx, r.asker(r.Scheduler), r.Job(), rank)
 }
 
+// checkRank refuses a rank that the run does not have, and has not had before it was resumed.
+func (r Run) checkRank(rank int) error {
+	spec, err := submit.ReadSpec(r.Dir)
+	if err != nil || rank < spec.Tasks() {
+		return nil //nolint:nilerr // a run that does not know its ranks has any
+	}
+	if _, err := os.Stat(r.Dir.RankLog(rank)); err == nil {
+		return nil
+	}
+	if spec.Tasks() == 1 {
+		return submit.Usagef("--rank=%d: run %s has one rank, 0", rank, r.Dir.Name())
+	}
+	return submit.Usagef("--rank=%d: run %s has %d ranks: give 0 to %d", rank, r.Dir.Name(), spec.Tasks(), spec.Tasks()-1)
+}
+
 // Log prints what a rank has logged, and what the ranks have recorded of a failure.
 func (rs *Runs) Log(ctx context.Context, r Run, rank int) error {
+	if err := r.checkRank(rank); err != nil {
+		return err
+	}
 	any, err := submit.NewTail(r.Dir.RankLog(rank)).Copy(rs.Out)
 	if err != nil || any {
 		return errors.Join(err, rs.describeFailure(r))

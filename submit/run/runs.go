@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
@@ -23,6 +24,9 @@ type Run struct {
 	Dir       rundir.Dir
 	Manifest  rundir.Manifest
 	Scheduler submit.Scheduler
+	// earlierJob is the job that a command has named the run by, where the run has been resumed since
+	// as another one; else "".
+	earlierJob string
 	// unasked is why the scheduler could not be asked whether it has a job of the run; nil where it
 	// could, or need not.
 	unasked error
@@ -34,7 +38,20 @@ func (rs *Runs) Find(word string) (Run, error) {
 	if err != nil {
 		return Run{}, err
 	}
-	return rs.open(dir)
+	r, err := rs.open(dir)
+	if slices.Contains(r.Manifest.EarlierJobs(), word) && word != r.Manifest.JobID {
+		r.earlierJob = word
+		fmt.Fprintf(rs.Err, "job %s of run %s has ended; the run was resumed%s\n", word, dir.Name(), r.resumedAs())
+	}
+	return r, err
+}
+
+// resumedAs names the job that a resumed run has now.
+func (r Run) resumedAs() string {
+	if r.Manifest.JobID == "" {
+		return ", and its new job is not known"
+	}
+	return " as job " + r.Manifest.JobID
 }
 
 // open reads what is known of the run in dir, with the job that has started it last.

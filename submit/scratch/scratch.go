@@ -8,6 +8,8 @@ package scratch
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -32,7 +34,14 @@ const (
 const Socket = "socket"
 
 // Make makes a folder.
-func Make(kind Kind) (folder string, err error) { return os.MkdirTemp("", string(kind)+"*") }
+func Make(kind Kind) (folder string, err error) {
+	folder, err = os.MkdirTemp("", string(kind)+"*")
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = fmt.Errorf("no folder can be made among the temporary files in %s: %w; make that folder, free some space there, or set TMPDIR to another", os.TempDir(), path.Err)
+	}
+	return folder, err
+}
 
 // A folder is left alone while its owner may just be about to use it.
 const (

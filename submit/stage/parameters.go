@@ -1,8 +1,10 @@
 package stage
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"gonbatch/internal/yamldoc"
 	"gonbatch/submit"
 	"os"
 	"path/filepath"
@@ -49,7 +51,7 @@ func CheckParametersFile(file string) error {
 func parseParams(data []byte) (map[string]string, error) {
 	values := map[string]string{}
 	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
+	if err := cmp.Or(yamldoc.Single(data), yaml.Unmarshal(data, &doc)); err != nil {
 		return nil, err
 	}
 	if len(doc.Content) == 0 {

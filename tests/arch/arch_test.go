@@ -34,11 +34,11 @@ var layers = []layer{
 	{name: "wiring", packages: []string{"cmd", "tests", "bench"}, all: true},
 	{name: "kernel", packages: []string{"kernel"}, mayImport: []string{"internal", "submit/report"}},
 	{name: "submission", packages: []string{"submit", "slurmtmpl"}, mayImport: []string{"internal", "checkpoint/folder", "data"}},
-	{name: "loop", packages: []string{"trainer"}, mayImport: []string{"distributed", "data", "logger", "checkpoint", "internal/rundir"}},
+	{name: "loop", packages: []string{"trainer"}, mayImport: []string{"distributed", "data", "logger", "checkpoint", "internal/rundir", "internal/yamldoc"}},
 	{name: "training", packages: []string{"distributed"}, mayImport: []string{"data", "logger", "internal/plugin", "checkpoint", "internal/rundir", "internal/cluster"}},
 	{name: "library", packages: []string{"models", "data", "internal/plugin", "logger", "display", "kernel/keep", "checkpoint", "submit/result"}, mayImport: []string{"internal/fetch", "internal/rundir", "internal/cluster"}},
 	{name: "embedded source", packages: []string{"internal/source"}, mayImport: []string{"internal/rundir", root}},
-	{name: "leaves", packages: []string{"internal/rundir", "internal/cluster", "internal/fetch", "internal/gocell", "internal/nbformat"}},
+	{name: "leaves", packages: []string{"internal/rundir", "internal/cluster", "internal/fetch", "internal/gocell", "internal/nbformat", "internal/yamldoc"}},
 	{name: "root", packages: []string{root}},
 }
 

@@ -1,0 +1,40 @@
+package config
+
+import (
+	"errors"
+
+	"github.com/spf13/pflag"
+)
+
+// textValue is the value of a flag that may not be set to an empty text.
+type textValue struct {
+	to   *string
+	kind string
+}
+
+// NonEmpty declares a flag whose value is a text of a kind, such as "path". An empty one is refused:
+// it is nearly always a variable of a shell that is not set, and the flag would be ignored.
+func NonEmpty(fs *pflag.FlagSet, to *string, kind, name, short, value, usage string) {
+	*to = value
+	fs.VarP(textValue{to, kind}, name, short, usage)
+}
+
+// String is the text.
+func (v textValue) String() string {
+	if v.to == nil {
+		return ""
+	}
+	return *v.to
+}
+
+// Set sets the text.
+func (v textValue) Set(text string) error {
+	if text == "" {
+		return errors.New("it is empty")
+	}
+	*v.to = text
+	return nil
+}
+
+// Type is the kind of text.
+func (v textValue) Type() string { return v.kind }
