@@ -20,10 +20,10 @@ var (
 // the value and the fix. CheckFor asks the scheduler too.
 func (s JobSpec) Validate() error {
 	return errors.Join(
-		between("nodes", s.Nodes, 1),
-		between("tasks-per-node", s.TasksPerNode, 1),
-		between("cpus-per-task", s.CPUsPerTask, 0),
-		between("gpus-per-node", s.GPUs.Count, 0),
+		CheckCount("nodes", s.Nodes, 1),
+		CheckCount("tasks-per-node", s.TasksPerNode, 1),
+		CheckCount("cpus-per-task", s.CPUsPerTask, 0),
+		CheckCount("gpus-per-node", s.GPUs.Count, 0),
 		s.validateTexts(),
 		validateMem(s.Mem),
 		validateTime(s.Time),
@@ -51,7 +51,8 @@ func (s JobSpec) CheckFor(scheduler Scheduler) error {
 // maxCount is more than any cluster has of anything: SLURM numbers 65,533 nodes at most.
 const maxCount = 65533
 
-func between(option string, value, least int) error {
+// CheckCount refuses a number of things, as an option gives it, that is below least or absurd.
+func CheckCount(option string, value, least int) error {
 	switch {
 	case value < least:
 		return fmt.Errorf("--%s=%d: must be at least %d", option, value, least)

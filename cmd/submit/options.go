@@ -178,8 +178,8 @@ func (o *submitOptions) checkFor(scheduler submit.Scheduler) error {
 	if err := misplaced(o.flags, batch); err != nil {
 		return err
 	}
-	if !batch && o.Tasks < 1 {
-		return submit.Usagef("--tasks=%d: must be at least 1", o.Tasks)
+	if err := submit.CheckCount("tasks", o.Tasks, 1); err != nil && !batch {
+		return submit.UsageError{Err: err}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -64,7 +65,7 @@ func TestStoreShares(t *testing.T) {
 		})
 	}
 	all.Wait()
-	for name, perm := range map[string]os.FileMode{"program": 0o755, "other": 0o644} {
+	for name, perm := range map[string]os.FileMode{"program": 0o555, "other": 0o444} {
 		first, links := inode(t, filepath.Join(root, "run-0", name))
 		for i := range runs {
 			path := filepath.Join(root, fmt.Sprint("run-", i), name)
@@ -147,5 +148,65 @@ func TestStoreReplacesADamagedFile(t *testing.T) {
 	}
 	if info, err := os.Stat(filepath.Join(root, "two")); err != nil || info.Size() != 2*storedSize {
 		t.Errorf("%v, %v", info, err)
+	}
+}
+
+// TestStoreChecksItsFiles: a file of the right size that something has written into is not given to
+// a run.
+func TestStoreChecksItsFiles(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	root := filepath.Join(t.TempDir(), "runs")
+	tmpfs.Mount(t, root, "size=40m")
+	file, s := bigFile(t, 1, 0o755), Store{filepath.Join(root, ".store")}
+	one, two := filepath.Join(root, "one"), filepath.Join(root, "two")
+	if err := s.Link(file, one); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(one, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(one, os.O_WRONLY, 0)
+	if err == nil {
+		_, err = f.WriteAt([]byte("changed"), 2000)
+	}
+	if err != nil || f.Close() != nil || os.Chmod(one, 0o555) != nil {
+		t.Fatal(err)
+	}
+	if err := s.Link(file, two); err != nil {
+		t.Fatal(err)
+	}
+	want, err := HashFile(file)
+	if got, _ := HashFile(two); got != want || err != nil {
+		t.Errorf("the second run has the file that was written into: %v", err)
+	}
+}
+
+// TestStoreMakesRoom: on a full disk, what no run has goes at once, and what one has stays.
+func TestStoreMakesRoom(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	root := filepath.Join(t.TempDir(), "runs")
+	tmpfs.Mount(t, root, "size=40m")
+	s := Store{filepath.Join(root, ".store")}
+	for i := range 2 {
+		if err := s.Link(bigFile(t, byte(i), 0o755), filepath.Join(root, fmt.Sprint(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.MakeRoom(time.Now()) {
+		t.Error("it says that there is room, and both files are in use")
+	}
+	if err := os.Remove(filepath.Join(root, "0")); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []bool{true, false} {
+		if got := s.MakeRoom(time.Now()); got != want {
+			t.Errorf("made room: %v, want %v", got, want)
+		}
+	}
+	err := s.FullError(syscall.ENOSPC)
+	for _, want := range []string{s.folder, "2 MB", "--run-root"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in: %v", want, err)
+		}
 	}
 }
