@@ -41,6 +41,10 @@ func TestDeaths(t *testing.T) {
 			change: func(s *start) { s.env = []string{"SLURM_RESTART_COUNT=1"} }, says: "it has been started again 1 times, and --max-restarts=1"},
 		{name: "never", program: fmt.Sprintf(dying, "10 20 30"), starts: 1, code: 137, says: "--max-restarts=0"},
 		{name: "no training", program: "#!/bin/bash\n[ $SLURM_PROCID = 0 ] || exec sleep 60\nexit 3", max: 10, starts: 1, code: 137, says: "job 12 ends with exit code 137"},
+		{name: "folders of checkpoints that are not whole, or set aside", max: 10, starts: 1, code: 137, says: "job 12 ends with exit code 137",
+			program: "#!/bin/bash\n[ $SLURM_PROCID = 0 ] || exec sleep 60\ncd \"$GONBATCH_RUN_DIR/checkpoints\" && mkdir -p train/step-00000005 train/earlier-1/step-00000003 && touch train/earlier-1/step-00000003/checkpoint.json\nexit 3"},
+		{name: "a checkpoint, and no update", max: 10, starts: 2, code: 137, says: "cell train died before its first update in two starts in a row",
+			program: "#!/bin/bash\n[ $SLURM_PROCID = 0 ] || exec sleep 60\ncd \"$GONBATCH_RUN_DIR/checkpoints\" && mkdir -p train/step-00000005 && touch train/step-00000005/checkpoint.json\nexit 3"},
 		{name: "SLURM ends the start", program: fmt.Sprintf(dying, "60"), max: 10, starts: 1, code: 137, change: func(s *start) { s.state = "COMPLETING Reason=None" },
 			says: "SLURM is ending this start of the job"},
 	} {

@@ -38,7 +38,9 @@ func TestDeaths(t *testing.T) {
 		{name: "never", program: fmt.Sprintf(dying, "10 20 30"), starts: 1, says: "--max-restarts=0"},
 		{name: "no training", program: "exit 3", max: 10, starts: 1, says: "exit code 3"},
 		{name: "an empty folder of checkpoints", program: `mkdir -p "$GONBATCH_RUN_DIR/checkpoints/train"; exit 3`, max: 10, starts: 1, says: "exit code 3"},
-		{name: "a checkpoint, and no update", program: `mkdir -p "$GONBATCH_RUN_DIR/checkpoints/train/step-5"; exit 3`, max: 10, starts: 2, says: "cell train died before its first update in two starts in a row"},
+		{name: "folders of checkpoints that are not whole, or set aside", max: 10, starts: 1, says: "exit code 3",
+			program: `cd "$GONBATCH_RUN_DIR/checkpoints"; mkdir -p train/step-00000005 train/earlier-1/step-00000003; touch train/earlier-1/step-00000003/checkpoint.json; exit 3`},
+		{name: "a checkpoint, and no update", program: `mkdir -p "$GONBATCH_RUN_DIR/checkpoints/train/step-5"; touch "$GONBATCH_RUN_DIR/checkpoints/train/step-5/checkpoint.json"; exit 3`, max: 10, starts: 2, says: "cell train died before its first update in two starts in a row"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			spec := newSpec(t, 1, [2]string{"train", tc.program})

@@ -60,3 +60,13 @@ func TestSweep(t *testing.T) {
 		}
 	}
 }
+
+// TestNoTemporaryFolder: the error of a TMPDIR that is not there names it, and what to do.
+func TestNoTemporaryFolder(t *testing.T) {
+	none := filepath.Join(t.TempDir(), "none")
+	t.Setenv("TMPDIR", none)
+	_, err := Make(Module)
+	if err == nil || !strings.Contains(err.Error(), "in "+none+": no such file or directory; make that folder") || !strings.Contains(err.Error(), "set TMPDIR") {
+		t.Error(err)
+	}
+}

@@ -66,7 +66,10 @@ func (s *Scheduler) Prepare(ctx context.Context, spec submit.JobSpec, preview bo
 			return spec, err
 		}
 	}
+	var asked sync.WaitGroup
+	asked.Go(func() { s.warnPartition(ctx, spec) })
 	mpi, err := s.FindMPI(ctx, spec, Installed(ctx, s.runner, s.shell.Getenv))
+	asked.Wait()
 	if preview && errors.Is(err, exec.ErrNotFound) {
 		mpi, err = MPI{Kind: "pmix", Library: spec.MPILibrary}, nil
 		if spec.MPI != "" && spec.MPI != "auto" {
