@@ -60,6 +60,8 @@ const (
 	Test          = "%test"
 	Wasm          = "%wasm"
 	Reset         = "%reset"
+	Remove        = "%remove"
+	RemoveShort   = "%rm"
 	Help          = "%help"
 	Keep          = "%keep"
 	AllowFail     = "%allow_fail"

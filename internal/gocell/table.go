@@ -36,8 +36,8 @@ var Magics = []Magic{
 	// What is remembered.
 	{Name: Reset, Usage: "%reset [go.mod]", Runner: GoNB, InJob: Applies, Words: []string{"go.mod"},
 		Help: "Forget all declarations and the changes to go.mod, or only those."},
-	{Name: "%rm", Usage: "%rm NAMES", Runner: GoNB, InJob: Applies, Help: "Forget declarations."},
-	{Name: "%remove", Usage: "%remove NAMES", Runner: GoNB, InJob: Applies, Help: "The same as %rm."},
+	{Name: RemoveShort, Usage: "%rm NAMES", Runner: GoNB, InJob: Applies, Help: "Forget declarations."},
+	{Name: Remove, Usage: "%remove NAMES", Runner: GoNB, InJob: Applies, Help: "The same as %rm."},
 	{Name: "%ls", Usage: "%ls", Runner: GoNB, InJob: Ignored, Why: forPeople, Help: "List what the cells have declared."},
 	{Name: "%list", Usage: "%list", Runner: GoNB, InJob: Ignored, Why: forPeople, Help: "The same as %ls."},
 	{Name: "%who", Usage: "%who", Runner: Kernel, InJob: Ignored, Why: forPeople,

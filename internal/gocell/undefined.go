@@ -1,7 +1,6 @@
 package gocell
 
 import (
-	"go/ast"
 	"go/parser"
 	"go/token"
 	"regexp"
@@ -30,7 +29,38 @@ func Undefined(message string) (key string) {
 }
 
 // Declares reports whether the Go of a cell declares a key.
-func Declares(source, key string) bool {
-	tree, _ := parser.ParseFile(token.NewFileSet(), "", Parse(source).File().Text(), parser.SkipObjectResolution)
-	return tree != nil && slices.ContainsFunc(tree.Decls, func(d ast.Decl) bool { return slices.Contains(Declared(d), key) })
+func Declares(source, key string) bool { return slices.Contains(Parse(source).Declared(), key) }
+
+// Declared are the keys of what the cell's Go declares, without imports and its main.
+func (c Cell) Declared() (keys []string) {
+	if c.Program != nil {
+		return nil
+	}
+	tree, _ := parser.ParseFile(token.NewFileSet(), "", c.File().Text(), parser.SkipObjectResolution)
+	if tree == nil {
+		return nil
+	}
+	for _, d := range tree.Decls {
+		keys = append(keys, Declared(d)...)
+	}
+	return slices.DeleteFunc(keys, func(key string) bool { return key == "main" })
+}
+
+// Session is what a session that ran these cells, in this order, has declared and not forgotten: an
+// edited cell no longer has what the session keeps of it.
+func Session(sources []string) (keys []string) {
+	for _, source := range sources {
+		c := Parse(source)
+		for _, call := range c.Calls {
+			switch name := call.Name(); {
+			case name == Reset && len(call.Args()) == 0:
+				keys = nil
+			case name == Remove || name == RemoveShort:
+				keys = slices.DeleteFunc(keys, func(key string) bool { return slices.Contains(call.Args(), key) })
+			}
+		}
+		keys = append(keys, c.Declared()...)
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }

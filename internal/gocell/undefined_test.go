@@ -1,6 +1,9 @@
 package gocell
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 func TestUndefined(t *testing.T) {
 	tests := []struct{ name, message, key, source string }{
@@ -20,6 +23,29 @@ func TestUndefined(t *testing.T) {
 			}
 			if key != "" && (!Declares(tt.source, key) || Declares("%%\nx, Net, größe := 1, 2, 3", key)) {
 				t.Errorf("%q should declare %q, and local variables should not", tt.source, key)
+			}
+		})
+	}
+}
+
+func TestSession(t *testing.T) {
+	tests := []struct {
+		name    string
+		sources []string
+		want    []string
+	}{
+		{"nothing", nil, nil},
+		{"a main cell", []string{"%%\nx := 1\n_ = x", "func main() {}"}, nil},
+		{"an edited cell", []string{"var a, b = 1, 2\nfunc (t *T) String() string { return \"\" }", "var a = 1"}, []string{"T~String", "a", "b"}},
+		{"forgotten", []string{"func a() {}\nfunc b() {}\nfunc c() {}", "%rm a\n%remove b"}, []string{"c"}},
+		{"forgotten and declared again", []string{"func a() {}", "%rm a\nfunc a() {}"}, []string{"a"}},
+		{"reset", []string{"func a() {}", "%reset go.mod", "%reset\nfunc b() {}"}, []string{"b"}},
+		{"another language", []string{"%%bash\nfunc a() {}"}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := Session(tt.sources); !slices.Equal(got, tt.want) {
+				t.Errorf("%q, want %q", got, tt.want)
 			}
 		})
 	}

@@ -23,6 +23,9 @@ type Session interface {
 	Interrupted() bool
 	// Cells are the session's cells, as they stand.
 	Cells() []Cell
+	// Declared are the keys of what the session has declared and not forgotten, as gocell.Session
+	// gives them.
+	Declared() []string
 	// Declare adds a package-level declaration to the magic's cell, and what it imports ("NAME
 	// PATH"). It takes effect as the cell's own do.
 	Declare(imported, declaration string) error

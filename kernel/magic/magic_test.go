@@ -18,6 +18,8 @@ import (
 // small is a session whose notebook is a few cells.
 type small struct {
 	cells []string
+	// earlier are texts that cells had.
+	earlier []string
 
 	mu        sync.Mutex
 	text      strings.Builder
@@ -47,6 +49,9 @@ func (s *small) Declare(imported, declaration string) error {
 func (s *small) Widgets() *widget.Hub     { return s.hub }
 func (s *small) Interrupted() (stop bool) { s.locked(func() { stop = s.interrupt }); return stop }
 func (s *small) Cells() []Cell            { return cellsWith(s.cells) }
+func (s *small) Declared() []string {
+	return gocell.Session(append(slices.Clone(s.earlier), s.cells...))
+}
 
 // program is a submit command that queues a notebook as job 7 and says so; the job ends when it has
 // been asked for three times. It keeps its arguments in the file `args`, the notebook in
@@ -95,6 +100,8 @@ func TestRun(t *testing.T) {
 		args  string // what the submit command got at first
 		text  string
 		err   string
+		// earlier are texts that the cells had.
+		earlier []string
 		// program is the submit command, if it is not the usual one.
 		program string
 	}{
@@ -105,6 +112,11 @@ func TestRun(t *testing.T) {
 		{
 			name: "with values of a result", call: Call{Name: "submit"}, cells: []string{"%%\n1", "%result 6 as r\nr.Metrics()"},
 			text: "left out, since a job has no values of %result: cell 2 (it uses r)\nsubmitting this session: 1 cells",
+		},
+		{
+			name: "after an edit", call: Call{Name: "submit"}, earlier: []string{"func a() {}\nfunc (t T) String() string { return \"\" }\nvar b int"},
+			cells: []string{"type T int\nfunc a() {}", "%%\n1"}, text: "warning: the session still has T~String, b, which no cell declares any more, " +
+				"so the job runs without: forget it here too with %rm T~String b, or declare it in a cell again\nsubmitting this session: 2 cells",
 		},
 		{name: "with a name", call: Call{Name: "submit", Args: "--name mine"}, cells: []string{"%%\n1"}, args: "--json --of notebook.ipynb --name mine .session-*.ipynb"},
 		{
@@ -149,7 +161,7 @@ func TestRun(t *testing.T) {
 			if tt.program != "" {
 				m.opts.Program = tt.program
 			}
-			s := &small{cells: tt.cells}
+			s := &small{cells: tt.cells, earlier: tt.earlier}
 			err := m.Run(t.Context(), s, tt.call)
 			if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 				t.Fatalf("error %v, want %q", err, tt.err)

@@ -50,7 +50,9 @@ func (m *Magics) submit(ctx context.Context, s Session, args string) error {
 
 // cellsOf are the session's cells as a job shall have them. Those that are left out are told of.
 func (m *Magics) cellsOf(s Session) []Cell {
-	cells, left := withoutResults(s.Cells())
+	all := s.Cells()
+	warnStale(s, all)
+	cells, left := withoutResults(all)
 	if len(left) > 0 {
 		s.Print(fmt.Sprintf("left out, since a job has no values of %%result: cell %s\n", strings.Join(left, ", cell ")))
 	}
@@ -62,6 +64,9 @@ func (m *Magics) submitSaved(ctx context.Context, s Session, words []string) err
 	file := m.notebookFile()
 	if file == "" {
 		return errors.New("%submit --saved: this client does not tell which file the notebook is (JPY_SESSION_NAME is unset): use %submit, or !submit FILE")
+	}
+	if cells := savedCells(file); cells != nil {
+		warnStale(s, cells)
 	}
 	s.Print("submitting the notebook as it was saved: " + file + "\n")
 	return m.start(ctx, s, words, file)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"gonbatch/internal/gocell"
 	"gonbatch/kernel/cell"
 	"gonbatch/kernel/magic"
 	"gonbatch/kernel/widget"
@@ -56,6 +57,17 @@ func (s session) Widgets() *widget.Hub { return s.e.relay.widgets }
 func (s session) Declare(imported, declaration string) (err error) {
 	s.e.prepared.Code, err = cell.Declare(s.e.prepared.Code, s.line, imported, declaration)
 	return err
+}
+
+// Declared is what the cells declared that ran without an error, in every text that they had.
+func (s session) Declared() []string {
+	var sources []string
+	for _, x := range s.e.relay.executed {
+		if x.succeeded {
+			sources = append(sources, x.code)
+		}
+	}
+	return gocell.Session(sources)
 }
 
 // Cells are the cells that ran without an error, as each was last; a cell is known by its client's
