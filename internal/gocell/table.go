@@ -89,7 +89,7 @@ var Magics = []Magic{
 		Words: []string{"--saved"}, SubmitFlags: true,
 		Help: "Submit this notebook as a job: every cell that ran in this session without an error, in order, as it was when it " +
 			"last ran, with its tags from the last saved notebook. The flags are those of the submit command (%submit --help). " +
-			"A card below the cell shows the job's progress. --saved submits the notebook as it was last saved instead."},
+			"A card below the cell shows the job's progress. It warns of declarations that an edit removed and that only the session still has. --saved submits the notebook as it was last saved instead."},
 	{Name: SubmitCell, Usage: "%%submit [FLAGS]", Runner: Submit, WholeCell: true, InJob: LeftOut, SubmitFlags: true,
 		Why:  "submits its cell as a job by itself, which is not part of this one",
 		Help: "Submit the rest of this cell as a job: the job's only program, with the declarations of this session."},

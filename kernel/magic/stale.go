@@ -9,8 +9,8 @@ import (
 	"gonbatch/internal/nbformat"
 )
 
-// warnStale warns of what the session has declared and no cell of a job does: an edit has removed it
-// from its cell, and GoNB keeps it. The cells that ran in the session may have used it.
+// warnStale warns of what the session has declared and no cell of a job does: an edit has removed
+// it from its cell, and GoNB keeps it. The cells that ran in the session may have used it.
 func warnStale(s Session, cells []Cell) {
 	var sources []string
 	for _, c := range cells {

@@ -12,8 +12,9 @@ type textValue struct {
 	kind string
 }
 
-// NonEmpty declares a flag whose value is a text of a kind, such as "path". An empty one is refused:
-// it is nearly always a variable of a shell that is not set, and the flag would be ignored.
+// NonEmpty declares a flag whose value is a text of a kind, such as "path". An empty one is
+// refused: it is nearly always a variable of a shell that is not set, and the flag would be
+// ignored.
 func NonEmpty(fs *pflag.FlagSet, to *string, kind, name, short, value, usage string) {
 	*to = value
 	fs.VarP(textValue{to, kind}, name, short, usage)

@@ -67,8 +67,8 @@ func hasGPU() bool {
 	return true
 }
 
-// How many ranks share a CPU: from the first number on they are slow, from the second on this machine
-// would stand still.
+// How many ranks share a CPU: from the first number on they are slow, from the second on this
+// machine would stand still.
 const (
 	slowRanks = 4
 	maxRanks  = 64

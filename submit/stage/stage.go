@@ -18,31 +18,35 @@ import (
 
 // Stage makes the draft of a new run directory below root. When anything fails, nothing of it is
 // left. What killed commands have left there goes.
-func (p Prepared) Stage(ctx context.Context, shell submit.Shell, root, name string) (draft *rundir.Draft, err error) {
+func (p Prepared) Stage(ctx context.Context, shell submit.Shell, root, name string) (*rundir.Draft, error) {
 	shell.WarnUnlessForbidden(errors.Join(rundir.SweepDrafts(root, shell.Now()), store.In(root).Clean(shell.Now())))
-	if draft, err = rundir.NewDraft(ctx, root, name, shell.Now()); err != nil {
+	draft, err := rundir.NewDraft(ctx, root, name, shell.Now())
+	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("stage the run: %w", err), draft.Discard())
-		}
-	}()
+	if err := p.fill(shell, draft); err != nil {
+		return nil, errors.Join(fmt.Errorf("stage the run: %w", err), draft.Discard())
+	}
+	return draft, nil
+}
+
+// fill writes everything into the draft that does not depend on the scheduler.
+func (p Prepared) fill(shell submit.Shell, draft *rundir.Draft) error {
 	if err := copyNotebook(shell, p.Notebook.File, draft.Dir.Notebook()); err != nil {
-		return nil, err
+		return err
 	}
 	if err := p.Module.Write(draft.Dir.Sources()); err != nil {
-		return nil, err
+		return err
 	}
 	for _, fill := range []func(rundir.Dir) error{p.stagePrograms, p.stageRecorder, p.stagePlugin} {
 		if err := fill(draft.Dir); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if err := p.stageNotebook(draft); err != nil {
-		return nil, err
+		return err
 	}
-	return draft, draft.Dir.Protect()
+	return draft.Dir.Protect()
 }
 
 // WithRoom calls fill, which writes into the run root. If the disk is full, it removes what no run
