@@ -24,8 +24,8 @@ type Run struct {
 	Dir       rundir.Dir
 	Manifest  rundir.Manifest
 	Scheduler submit.Scheduler
-	// earlierJob is the job that a command has named the run by, where the run has been resumed since
-	// as another one; else "".
+	// earlierJob is the job that a command has named the run by, where the run has been resumed
+	// since as another one; else "".
 	earlierJob string
 	// unasked is why the scheduler could not be asked whether it has a job of the run; nil where it
 	// could, or need not.

@@ -19,8 +19,9 @@ import (
 )
 
 // Store is a folder of big files, each there once and named by its content, that run directories
-// have hard links to. The files are read-only, because a write would change all of these runs. It is for files that cannot be linked from where they are: from another file
-// system, or another user's. It may be used by several processes at once.
+// have hard links to. The files are read-only, because a write would change all of these runs. It
+// is for files that cannot be linked from where they are: from another file system, or another
+// user's. It may be used by several processes at once.
 type Store struct{ folder string }
 
 // Of is the store beside a run directory.
