@@ -87,10 +87,19 @@ func Open(path string) (Dir, error) {
 	case !info.IsDir():
 		return Dir{}, fmt.Errorf("run directory %s: it is a file, not a folder", abs)
 	}
-	if _, err := os.Stat(d.ManifestPath()); err != nil {
+	_, err = os.Stat(d.ManifestPath())
+	if errors.Is(err, fs.ErrPermission) {
+		return Dir{}, closedError(abs, err)
+	}
+	if err != nil {
 		return Dir{}, fmt.Errorf("%s is not a run directory: %w", abs, err)
 	}
 	return d, nil
+}
+
+// closedError says that a run is another user's.
+func closedError(path string, err error) error {
+	return fmt.Errorf("run directory %s: only its owner can read it: %w", path, err)
 }
 
 // At is the run directory at path, which it does not look at: for previews, and for a path that is

@@ -88,7 +88,25 @@ func (d *Draft) Publish() error {
 func (d *Draft) Release() error { return d.lock.Release() }
 
 // Discard removes a draft that did not become a run.
-func (d *Draft) Discard() error { return errors.Join(d.lock.Release(), os.RemoveAll(d.Dir.path)) }
+func (d *Draft) Discard() error {
+	return errors.Join(emptyDraft(d.Dir.path), d.lock.Release(), os.RemoveAll(d.Dir.path))
+}
+
+// emptyDraft removes everything in a draft but its lock, which goes last: without it, nobody would
+// know for a day that what a killed command has left is abandoned.
+func emptyDraft(path string) error {
+	entries, err := os.ReadDir(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // Another process sweeps as well.
+	}
+	errs := []error{err}
+	for _, entry := range entries {
+		if file := filepath.Join(path, entry.Name()); file != At(path).RunLock() {
+			errs = append(errs, os.RemoveAll(file))
+		}
+	}
+	return errors.Join(errs...)
+}
 
 // abandonedAge is when a folder counts as left by a killed command, where that can't be seen: its
 // process is on another machine, or unknown. A draft's process gives signs of life far more often,
@@ -105,7 +123,7 @@ func SweepDrafts(root string, now time.Time) error {
 	for _, entry := range entries {
 		path := filepath.Join(root, entry.Name())
 		if entry.IsDir() && hiddenName(entry.Name()) && abandoned(path, now) {
-			errs = append(errs, os.RemoveAll(path))
+			errs = append(errs, emptyDraft(path), os.RemoveAll(path))
 		}
 	}
 	return errors.Join(errs...)

@@ -69,6 +69,9 @@ func Find(root, want string) (Dir, error) {
 	case 1:
 		return prefixed[0], nil
 	case 0:
+		if path := filepath.Join(root, want); want != "" && isClosed(path) {
+			return Dir{}, closedError(path, fs.ErrPermission)
+		}
 		return Dir{}, fmt.Errorf("no run %q in %s: give a job id or a run's name (`submit status` lists them), or name its folder with --run-root", want, root)
 	}
 	return Dir{}, fmt.Errorf("%q names %d runs in %s: give one of %s", want, len(prefixed), root, names(prefixed))
@@ -96,6 +99,12 @@ func findExact(runs []Dir, want string) (Dir, bool) {
 		}
 	}
 	return earlier, earlier != Dir{}
+}
+
+// isClosed reports whether a folder is there that this user may not read.
+func isClosed(path string) bool {
+	_, err := os.Stat(At(path).ManifestPath())
+	return errors.Is(err, fs.ErrPermission)
 }
 
 func names(runs []Dir) string {
