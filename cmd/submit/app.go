@@ -44,6 +44,9 @@ func execute(ctx context.Context, a *app, args []string) int {
 	root.SetErr(a.Err)
 	err := root.ExecuteContext(ctx)
 	err = cmp.Or(err, out.Err)
+	if call := (*os.SyscallError)(nil); errors.As(err, &call) && call.Syscall == "getwd" {
+		err = fmt.Errorf("the current folder is gone (%w); cd to one that is there", err)
+	}
 	if err != nil && !errors.Is(err, build.ErrBuild) { // the compiler has said it
 		fmt.Fprintln(a.Err, "submit:", err)
 	}
