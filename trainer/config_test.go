@@ -80,15 +80,27 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
-func TestConfigUnknownKey(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "trainer.yaml")
-	if err := os.WriteFile(file, []byte("max_epochs: 3\nmax_epoch: 4\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("TRAINER_CONFIG", file)
-	_, err := trainer.New(world(t), trainer.Config{}, blobTask(plainNet))
-	if err == nil || !strings.Contains(err.Error(), "line 2") || !strings.Contains(err.Error(), "max_epoch ") {
-		t.Errorf("got %v, want the key and its line", err)
+func TestConfigFileErrors(t *testing.T) {
+	for name, test := range map[string]struct {
+		text string
+		want []string
+	}{
+		"an unknown key":    {"max_epochs: 3\nmax_epoch: 4\n", []string{"line 2", "max_epoch "}},
+		"a second document": {"max_epochs: 3\n---\nmax_epochs: 4\n", []string{"line 3", "a second document"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "trainer.yaml")
+			if err := os.WriteFile(file, []byte(test.text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("TRAINER_CONFIG", file)
+			_, err := trainer.New(world(t), trainer.Config{}, blobTask(plainNet))
+			for _, want := range append(test.want, file) {
+				if err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("got %v, want %q", err, want)
+				}
+			}
+		})
 	}
 }
 

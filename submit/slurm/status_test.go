@@ -51,6 +51,8 @@ func TestStatus(t *testing.T) {
 		{"just ending", shown(dir, "12", "COMPLETING", "None", "0:0"), submit.Status{State: submit.Running, Raw: "COMPLETING", Ending: true, Restarts: 2, Nodes: "n[1-2]"}},
 		{"pending forever", shown(dir, "12", "PENDING", "DependencyNeverSatisfied", "0:0"), submit.Status{State: submit.Pending, Raw: "PENDING", Restarts: 2, Nodes: "n[1-2]",
 			Reason: "DependencyNeverSatisfied", Explanation: "waits for a job that has failed, so it will never start; cancel it with `submit cancel`"}},
+		{"a reason in words", shown(dir, "12", "PENDING", "Nodes_required_for_job_are_DOWN,_DRAINED_or_reserved_for_jobs_in_higher_priority_partitions", "0:0"), submit.Status{State: submit.Pending, Raw: "PENDING", Restarts: 2, Nodes: "n[1-2]",
+			Reason: "Nodes_required_for_job_are_DOWN,_DRAINED_or_reserved_for_jobs_in_higher_priority_partitions", Explanation: "nodes that it needs are down, drained or reserved; it starts once they are back"}},
 		{"a reason with details", shown(dir, "12", "PENDING", "ReqNodeNotAvail,_UnavailableNodes:n3", "0:0"), submit.Status{State: submit.Pending, Raw: "PENDING", Restarts: 2, Nodes: "n[1-2]",
 			Reason: "ReqNodeNotAvail,_UnavailableNodes:n3", Explanation: "nodes that it needs are down, drained or reserved"}},
 		{"node failed with exit code 0", shown(dir, "12", "NODE_FAIL", "NodeDown", "0:0"), submit.Status{State: submit.NodeFailed, Raw: "NODE_FAIL", Restarts: 2, Nodes: "n[1-2]",
