@@ -83,5 +83,9 @@ func (w way) install(ctx context.Context, opts Options) error {
 	if err := check(raw); err != nil {
 		return errors.Join(err, os.Remove(raw))
 	}
+	// Run directories have links to it: a write into one of them would change all.
+	if err := os.Chmod(raw, 0o444); err != nil {
+		return err
+	}
 	return os.Rename(raw, final)
 }

@@ -126,6 +126,9 @@ func TestEnsureInstalls(t *testing.T) {
 					if got, err := os.ReadFile(filepath.Join(dir, FileName(CPU))); !bytes.Equal(got, good) || err != nil {
 						t.Errorf("other content: %v", err)
 					}
+					if info, err := os.Stat(filepath.Join(dir, FileName(CPU))); err != nil || info.Mode() != 0o444 {
+						t.Errorf("it can be written into: %v, %v", info.Mode(), err)
+					}
 				})
 			}
 			wg.Wait()
