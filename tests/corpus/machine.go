@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -78,9 +79,9 @@ func goSettings(ctx context.Context) (settings []string, err error) {
 
 // workplace is where one side runs a notebook.
 type workplace struct {
-	// notebook is the file, and env the environment.
-	notebook string
-	env      []string
+	// notebook is the file, home the home folder, and env the environment.
+	notebook, home string
+	env            []string
 }
 
 // prepare makes a copy of the notebook's folder, with a home folder.
@@ -90,22 +91,25 @@ func (m *Machine) prepare(folder, name string, side string, rules Rules, d docum
 		return workplace{}, err
 	}
 	home, copied := filepath.Join(top, "home"), filepath.Join(top, "folder")
-	w := workplace{notebook: filepath.Join(copied, name), env: append(slices.Clone(m.env), "XDG_CACHE_HOME="+filepath.Join(home, ".cache"), "HOME="+home)}
+	w := workplace{notebook: filepath.Join(copied, name), home: home, env: append(slices.Clone(m.env), "XDG_CACHE_HOME="+filepath.Join(home, ".cache"), "HOME="+home)}
+	for _, name := range slices.Sorted(maps.Keys(rules.Env)) {
+		w.env = append(w.env, name+"="+os.Expand(rules.Env[name], w.setting))
+	}
 	if err := errors.Join(os.MkdirAll(home, 0o755), os.CopyFS(copied, os.DirFS(folder))); err != nil {
 		return w, err
 	}
 	for name, target := range rules.Home {
 		link := filepath.Join(home, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o755), os.Symlink(os.Expand(target, m.setting), link)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o755), os.Symlink(os.Expand(target, w.setting), link)); err != nil {
 			return w, err
 		}
 	}
 	return w, d.write(w.notebook)
 }
 
-// setting is a variable of the environment that notebooks run in.
-func (m *Machine) setting(name string) (value string) {
-	for _, entry := range m.env {
+// setting is a variable of the environment.
+func (w workplace) setting(name string) (value string) {
+	for _, entry := range w.env {
 		if v, ok := strings.CutPrefix(entry, name+"="); ok {
 			value = v
 		}
@@ -115,7 +119,7 @@ func (m *Machine) setting(name string) (value string) {
 
 // clear removes the workplaces, which may have folders that are not writable.
 func (w workplace) clear() error {
-	top := filepath.Dir(w.home())
+	top := filepath.Dir(w.home)
 	_ = filepath.WalkDir(top, func(path string, entry os.DirEntry, err error) error {
 		if err == nil && entry.IsDir() {
 			return os.Chmod(path, 0o755)
@@ -124,6 +128,3 @@ func (w workplace) clear() error {
 	})
 	return os.RemoveAll(top)
 }
-
-// home is the workplace's home folder, the last entry of its environment.
-func (w workplace) home() string { return strings.TrimPrefix(w.env[len(w.env)-1], "HOME=") }

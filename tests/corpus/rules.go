@@ -28,8 +28,10 @@ type Rules struct {
 	Prepend string `yaml:"prepend"`
 	// Limit is the time that a cell may take.
 	Limit time.Duration `yaml:"limit"`
-	// Home has links that lie in the home folder: names and what they lead to, with variables.
+	// Home has links in the home folder, as names and what they lead to, with variables.
 	Home map[string]string `yaml:"home"`
+	// Env has variables of the environment, as names and values, in which ${HOME} is this folder.
+	Env map[string]string `yaml:"env"`
 	// Exceptions are the cells that may differ.
 	Exceptions []Exception `yaml:"exceptions"`
 }
