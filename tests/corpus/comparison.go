@@ -22,6 +22,37 @@ type Comparison struct {
 	// Differences are those that no rule allows, and Stale the exceptions that are none.
 	Differences []Difference
 	Stale       []Exception
+	// Statuses is how each cell ended in GoNB.
+	Statuses Statuses
+}
+
+// Statuses is how the cells of a notebook ended in GoNB, by number: "ok", "error", or "exit 1" for a
+// program or command that failed.
+type Statuses map[int]string
+
+// statuses says how cells ended.
+func (seen cells) statuses() Statuses {
+	all := Statuses{}
+	for number, cell := range seen {
+		all[number] = string(cell.Status)
+		if cell.Code != 0 {
+			all[number] = fmt.Sprint("exit ", cell.Code)
+		}
+	}
+	return all
+}
+
+// cells is the inverse of statuses.
+func (s Statuses) cells() cells {
+	seen := cells{}
+	for number, status := range s {
+		cell := Cell{Number: number, Status: Status(status)}
+		if _, err := fmt.Sscanf(status, "exit %d", &cell.Code); err == nil {
+			cell.Status = Failed
+		}
+		seen[number] = cell
+	}
+	return seen
 }
 
 // comparing is the comparison of one notebook.
@@ -30,11 +61,33 @@ type comparing struct {
 	folder, name string
 	rules        Rules
 	gonbCells    cells
+	checkOnly    bool
 	result       Comparison
 }
 
 // Compare runs a notebook of a folder on all sides.
 func (m *Machine) Compare(ctx context.Context, folder, name string, rules Rules) (Comparison, error) {
+	c := m.comparing(folder, name, rules)
+	for _, step := range []func(context.Context) error{c.runGoNB, c.runKernel, c.runJob} {
+		if err := step(ctx); err != nil {
+			return c.result, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return c.result, nil
+}
+
+// Check runs submit check on a notebook whose cells ended in GoNB as recorded.
+func (m *Machine) Check(ctx context.Context, folder, name string, rules Rules, recorded Statuses) (Comparison, error) {
+	c := m.comparing(folder, name, rules)
+	c.checkOnly, c.gonbCells = true, recorded.cells()
+	c.result.Cells, c.result.GoNB = len(c.gonbCells), c.gonbCells.count()
+	if err := c.runJob(ctx); err != nil {
+		return c.result, fmt.Errorf("%s: %w", name, err)
+	}
+	return c.result, nil
+}
+
+func (m *Machine) comparing(folder, name string, rules Rules) *comparing {
 	c := &comparing{Machine: m, folder: folder, name: name, rules: rules, result: Comparison{Notebook: name}}
 	c.rules.Limit = cmp.Or(rules.Limit, cellLimit)
 	if rules.Prepend != "" { // Exceptions count without it.
@@ -43,12 +96,7 @@ func (m *Machine) Compare(ctx context.Context, folder, name string, rules Rules)
 			c.rules.Exceptions[i].Cell++
 		}
 	}
-	for _, step := range []func(context.Context) error{c.runGoNB, c.runKernel, c.runJob} {
-		if err := step(ctx); err != nil {
-			return c.result, fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return c.result, nil
+	return c
 }
 
 // document is the notebook as every side gets it.
@@ -80,7 +128,7 @@ func (c *comparing) runGoNB(ctx context.Context) error {
 		c.gonbCells, err = c.gonb(ctx, w, c.rules.Limit)
 		return err
 	})
-	c.result.Cells, c.result.GoNB = len(c.gonbCells), c.gonbCells.count()
+	c.result.Cells, c.result.GoNB, c.result.Statuses = len(c.gonbCells), c.gonbCells.count(), c.gonbCells.statuses()
 	return err
 }
 
@@ -120,7 +168,8 @@ func (c *comparing) judge(found []Difference, side Side) {
 		}
 	}
 	for i, e := range c.rules.Exceptions {
-		if e.is(c.name, e.Cell, side) && !used[i] && !slices.Contains(c.result.Stale, e) {
+		unknown := e.Output && side == Job && c.result.Local == 0 // Nothing ran.
+		if e.is(c.name, e.Cell, side) && !used[i] && !unknown && !slices.Contains(c.result.Stale, e) {
 			c.result.Stale = append(c.result.Stale, e)
 		}
 	}
@@ -173,7 +222,7 @@ func (c *comparing) runJob(ctx context.Context) error {
 		}
 		failed := differences("check", c.gonbCells, checked, nil, leftOut)
 		c.result.Check = c.okIn(checked, leftOut)
-		if checked.count() < len(checked) {
+		if c.checkOnly || checked.count() < len(checked) {
 			c.judge(append(found, failed...), Job)
 			return nil
 		}
