@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"time"
@@ -22,8 +23,9 @@ type Comparison struct {
 	// Differences are those that no rule allows, and Stale the exceptions that are none.
 	Differences []Difference
 	Stale       []Exception
-	// Statuses is how each cell ended in GoNB.
+	// Statuses is how each cell ended in GoNB, and Failed are those that failed there.
 	Statuses Statuses
+	Failed   []Cell
 }
 
 // Statuses is how the cells of a notebook ended in GoNB, by number: "ok", "error", or "exit 1" for a
@@ -129,6 +131,11 @@ func (c *comparing) runGoNB(ctx context.Context) error {
 		return err
 	})
 	c.result.Cells, c.result.GoNB, c.result.Statuses = len(c.gonbCells), c.gonbCells.count(), c.gonbCells.statuses()
+	for _, number := range slices.Sorted(maps.Keys(c.gonbCells)) {
+		if cell := c.gonbCells[number]; cell.Status != OK {
+			c.result.Failed = append(c.result.Failed, cell)
+		}
+	}
 	return err
 }
 
@@ -226,7 +233,7 @@ func (c *comparing) runJob(ctx context.Context) error {
 			c.judge(append(found, failed...), Job)
 			return nil
 		}
-		got, err := c.job(ctx, w, time.Duration(len(c.gonbCells)+1)*c.rules.Limit)
+		got, err := c.job(ctx, w, time.Duration(len(c.gonbCells)+1)*c.rules.Limit, c.gonbCells)
 		c.result.Local = c.okIn(got, leftOut)
 		c.judge(append(found, differences("local", c.gonbCells, got, c.rules.Mask, leftOut)...), Job)
 		return err
@@ -255,7 +262,7 @@ func (c *comparing) checkRefused(ctx context.Context, refused []int) (found []Di
 		err = c.in("check", d, func(w workplace) error {
 			checked, message, err := c.check(ctx, w, c.gonbCells)
 			if checked[number].Status != OK {
-				found = append(found, Difference{Cell: number, Where: "check", What: brief(message)})
+				found = append(found, Difference{Cell: number, Where: "check", What: Brief(message)})
 			}
 			return err
 		})

@@ -42,7 +42,7 @@ func differences(where string, gonb, got cells, mask []Pattern, skip func(number
 		}
 		d := Difference{Cell: number, Where: where}
 		if have.Status != OK {
-			d.What = fmt.Sprintf("%s: %s", have.Status, brief(have.Error+"\n"+have.Stderr))
+			d.What = fmt.Sprintf("%s: %s", have.Status, Brief(have.Error+"\n"+have.Stderr))
 			all = append(all, d)
 		} else if d.What = outputDifference(want, have, mask); d.What != "" {
 			d.Output = true
@@ -97,8 +97,8 @@ func settled(text string, mask []Pattern) string {
 	return strings.TrimRight(text, "\n ")
 }
 
-// brief is the first lines of a message.
-func brief(text string) string {
+// Brief is the first lines of a message.
+func Brief(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(lines[:min(len(lines), 4)], "\n    ")
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"gonbatch/internal/plugin"
 	"gonbatch/internal/rundir"
@@ -117,14 +118,21 @@ func (w workplace) setting(name string) (value string) {
 	return value
 }
 
-// clear removes the workplaces, which may have folders that are not writable.
-func (w workplace) clear() error {
+// clear removes the workplace, which may have folders that are not writable, and in which a go
+// command may still write its telemetry.
+func (w workplace) clear() (err error) {
 	top := filepath.Dir(w.home)
-	_ = filepath.WalkDir(top, func(path string, entry os.DirEntry, err error) error {
-		if err == nil && entry.IsDir() {
-			return os.Chmod(path, 0o755)
+	for range 20 {
+		_ = filepath.WalkDir(top, func(path string, entry os.DirEntry, err error) error {
+			if err == nil && entry.IsDir() {
+				return os.Chmod(path, 0o755)
+			}
+			return err
+		})
+		if err = os.RemoveAll(top); err == nil {
+			return nil
 		}
-		return err
-	})
-	return os.RemoveAll(top)
+		time.Sleep(100 * time.Millisecond)
+	}
+	return err
 }

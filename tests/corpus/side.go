@@ -81,7 +81,7 @@ func (m *Machine) check(ctx context.Context, w workplace, gonb cells) (seen cell
 }
 
 // job runs a notebook as a job on this machine.
-func (m *Machine) job(ctx context.Context, w workplace, limit time.Duration) (cells, error) {
+func (m *Machine) job(ctx context.Context, w workplace, limit time.Duration, gonb cells) (cells, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, m.Program, "--local", "--run-root", runRoot, filepath.Base(w.notebook))
@@ -97,11 +97,12 @@ func (m *Machine) job(ctx context.Context, w workplace, limit time.Duration) (ce
 	if err != nil || len(dirs) == 0 {
 		return nil, errors.Join(err, fmt.Errorf("submit --local %s ran nothing: %s", filepath.Base(w.notebook), out))
 	}
-	return m.ofRun(dirs[0], w.notebook, code, string(out))
+	return m.ofRun(dirs[0], w.notebook, code, string(out), gonb)
 }
 
-// ofRun is what the cells of a run did: the first that has not finished has failed.
-func (m *Machine) ofRun(dir rundir.Dir, notebook string, code int, output string) (cells, error) {
+// ofRun is what the cells of a run did: the first that has not finished has failed. A cell that runs
+// nothing in a job is about the session, and as it was in GoNB.
+func (m *Machine) ofRun(dir rundir.Dir, notebook string, code int, output string, gonb cells) (cells, error) {
 	nb, err := nbformat.Read(notebook)
 	if err != nil {
 		return nil, err
@@ -114,25 +115,34 @@ func (m *Machine) ofRun(dir rundir.Dir, notebook string, code int, output string
 	if err != nil {
 		return nil, err
 	}
-	status := map[int]Status{}
-	stopped := false
-	for _, made := range module.Cells {
-		switch {
-		case stopped:
-			status[made.Number] = NotRun
-		case code != 0 && !rundir.IsFinished(dir, made.Name):
-			status[made.Number], stopped = Failed, true
-		}
-	}
+	status := statusOf(module.Cells, func(name string) bool { return code == 0 || rundir.IsFinished(dir, name) })
 	for number, cell := range seen {
-		cell.Status = OK
-		if s, ok := status[number]; ok {
-			cell.Status = s
+		s, runs := status[number]
+		if !runs {
+			cell, s = gonb[number], OK
 		}
-		if cell.Status == Failed {
+		if cell.Status = s; s == Failed {
 			cell.Error = output
 		}
 		seen[number] = cell
 	}
 	return seen, nil
+}
+
+// statusOf is how the cells of a job ended that run something. None runs behind one that failed.
+func statusOf(made []rundir.Cell, finished func(name string) bool) map[int]Status {
+	status := map[int]Status{}
+	now := OK
+	for _, cell := range made {
+		if now == Failed {
+			now = NotRun
+		}
+		if now == OK && !finished(cell.Name) {
+			now = Failed
+		}
+		if before := status[cell.Number]; before == "" || before == OK {
+			status[cell.Number] = now
+		}
+	}
+	return status
 }

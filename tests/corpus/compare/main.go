@@ -11,7 +11,8 @@
 // output that differs from run to run, a time limit for a cell, and the exceptions with their
 // reasons (see corpus.Rules). An exception that no longer holds is a difference too.
 //
-// It needs what `make setup` installs.
+// It runs all that the notebooks say, their shell commands too, with a home folder of their own:
+// read them first. It needs what `make setup` installs.
 package main
 
 import (
@@ -37,7 +38,7 @@ type options struct {
 	rules, only string
 	replace     []string
 	limit       time.Duration
-	all         bool
+	all, gonb   bool
 }
 
 func main() {
@@ -49,6 +50,7 @@ func main() {
 		return nil
 	})
 	flag.DurationVar(&o.limit, "limit", 0, "time that a cell may take; default 2m")
+	flag.BoolVar(&o.gonb, "gonb", false, "show how the cells end in GoNB")
 	flag.BoolVar(&o.all, "all", false, "show all differences of a notebook, not the first only")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -90,6 +92,9 @@ func run(ctx context.Context, o options, args []string, out io.Writer) (err erro
 			return err
 		}
 		show(out, c, o.all)
+		if o.gonb {
+			showFailed(out, c.Failed)
+		}
 		different = different || len(c.Differences)+len(c.Stale) > 0
 	}
 	if different {
@@ -158,5 +163,12 @@ func show(out io.Writer, c corpus.Comparison, all bool) {
 	}
 	for _, e := range c.Stale {
 		fmt.Fprintf(out, "  no exception any more, remove it: %s\n", e)
+	}
+}
+
+// showFailed writes what GoNB says of the cells that fail in it.
+func showFailed(out io.Writer, failed []corpus.Cell) {
+	for _, cell := range failed {
+		fmt.Fprintf(out, "  cell %d fails in GoNB: %s\n", cell.Number, corpus.Brief(cell.Error+"\n"+cell.Stderr))
 	}
 }
