@@ -217,27 +217,49 @@ func (c *comparing) runJob(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d, err := c.jobDocument(refused)
-	if err != nil {
-		return err
-	}
 	leftOut := func(number int) bool { return slices.Contains(refused, number) }
-	return c.in("job", d, func(w workplace) error {
-		checked, _, err := c.check(ctx, w, c.gonbCells)
+	without := slices.Clone(refused)
+	for again := true; again; {
+		d, err := c.jobDocument(without)
 		if err != nil {
 			return err
 		}
-		failed := differences("check", c.gonbCells, checked, nil, leftOut)
-		c.result.Check = c.okIn(checked, leftOut)
-		if c.checkOnly || checked.count() < len(checked) {
-			c.judge(append(found, failed...), Job)
-			return nil
+		again = false
+		err = c.in("job", d, func(w workplace) error {
+			checked, _, err := c.check(ctx, w, c.gonbCells)
+			if err != nil {
+				return err
+			}
+			if bad := c.badInBoth(checked, without); len(bad) > 0 {
+				without, again = append(without, bad...), true
+				return nil
+			}
+			c.result.Check = c.okIn(checked, leftOut)
+			if c.checkOnly || checked.count() < len(checked) {
+				c.judge(append(found, differences("check", c.gonbCells, checked, nil, leftOut)...), Job)
+				return nil
+			}
+			got, err := c.job(ctx, w, time.Duration(len(c.gonbCells)+1)*c.rules.Limit, c.gonbCells)
+			c.result.Local = c.okIn(got, leftOut)
+			c.judge(append(found, differences("local", c.gonbCells, got, c.rules.Mask, leftOut)...), Job)
+			return err
+		})
+		if err != nil {
+			return err
 		}
-		got, err := c.job(ctx, w, time.Duration(len(c.gonbCells)+1)*c.rules.Limit, c.gonbCells)
-		c.result.Local = c.okIn(got, leftOut)
-		c.judge(append(found, differences("local", c.gonbCells, got, c.rules.Mask, leftOut)...), Job)
-		return err
-	})
+	}
+	return nil
+}
+
+// badInBoth are the cells that fail in GoNB and that a job refuses, without those that are left out
+// already.
+func (c *comparing) badInBoth(checked cells, without []int) (numbers []int) {
+	for number, cell := range checked {
+		if cell.Status != OK && c.gonbCells[number].Status != OK && !slices.Contains(without, number) {
+			numbers = append(numbers, number)
+		}
+	}
+	return numbers
 }
 
 // okIn counts the cells of GoNB that are ok in a job too.
