@@ -28,35 +28,6 @@ type Comparison struct {
 	Failed   []Cell
 }
 
-// Statuses is how the cells of a notebook ended in GoNB, by number: "ok", "error", or "exit 1" for a
-// program or command that failed.
-type Statuses map[int]string
-
-// statuses says how cells ended.
-func (seen cells) statuses() Statuses {
-	all := Statuses{}
-	for number, cell := range seen {
-		all[number] = string(cell.Status)
-		if cell.Code != 0 {
-			all[number] = fmt.Sprint("exit ", cell.Code)
-		}
-	}
-	return all
-}
-
-// cells is the inverse of statuses.
-func (s Statuses) cells() cells {
-	seen := cells{}
-	for number, status := range s {
-		cell := Cell{Number: number, Status: Status(status)}
-		if _, err := fmt.Sscanf(status, "exit %d", &cell.Code); err == nil {
-			cell.Status = Failed
-		}
-		seen[number] = cell
-	}
-	return seen
-}
-
 // comparing is the comparison of one notebook.
 type comparing struct {
 	*Machine
@@ -192,6 +163,11 @@ func (c *comparing) refused() (numbers []int) {
 	return numbers
 }
 
+// mayDiffer reports whether a cell may write something else in a job, or fail.
+func (c *comparing) mayDiffer(number int) bool {
+	return slices.ContainsFunc(c.rules.Exceptions, func(e Exception) bool { return e.Output && e.is(c.name, number, Job) })
+}
+
 // jobDocument is the notebook as a job runs it: a cell that fails in GoNB may fail, or is left out
 // if it doesn't compile, and so are some others.
 func (c *comparing) jobDocument(without []int) (document, error) {
@@ -203,7 +179,7 @@ func (c *comparing) jobDocument(without []int) (document, error) {
 		switch {
 		case slices.Contains(without, number), cell.Status == Failed && cell.Code == 0, cell.Status == NotRun:
 			d.tag(number, "notebook-only")
-		case cell.Status == Failed:
+		case cell.Status == Failed, c.mayDiffer(number):
 			d.tag(number, "raises-exception")
 		}
 	}

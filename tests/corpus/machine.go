@@ -136,3 +136,16 @@ func (w workplace) clear() (err error) {
 	}
 	return err
 }
+
+// Download brings modules, each as PATH@VERSION, into the module cache.
+func Download(ctx context.Context, modules []string) error {
+	if len(modules) == 0 {
+		return nil
+	}
+	cmd := exec.CommandContext(ctx, "go", append([]string{"mod", "download"}, modules...)...)
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: go mod download: %s", err, out)
+	}
+	return nil
+}

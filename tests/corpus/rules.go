@@ -32,6 +32,8 @@ type Rules struct {
 	Home map[string]string `yaml:"home"`
 	// Env has variables of the environment, as names and values, in which ${HOME} is this folder.
 	Env map[string]string `yaml:"env"`
+	// Modules are downloaded first, as PATH@VERSION: a registry may not list the versions of these.
+	Modules []string `yaml:"modules"`
 	// Exceptions are the cells that may differ.
 	Exceptions []Exception `yaml:"exceptions"`
 }
@@ -59,7 +61,7 @@ type Exception struct {
 	Cell int `yaml:"cell"`
 	// Side is Kernel or Job; empty is both.
 	Side Side `yaml:"side"`
-	// Output is set if the cell runs and writes something else. A job refuses all others.
+	// Output is set if the cell runs and writes something else, or fails. A job refuses all others.
 	Output bool   `yaml:"output"`
 	Reason string `yaml:"reason"`
 }

@@ -36,6 +36,7 @@ import (
 
 type options struct {
 	rules, only string
+	record      string
 	replace     []string
 	limit       time.Duration
 	all, gonb   bool
@@ -45,6 +46,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.rules, "rules", "", "file with rules; default "+corpus.RulesFile+" in the folder")
 	flag.StringVar(&o.only, "only", "", "regular expression: the notebooks to run")
+	flag.StringVar(&o.record, "record", "", "file to write how the cells end in GoNB, for TestForeign")
 	flag.Func("replace", "`regex=>text`: change the source of all cells; may be repeated", func(rule string) error {
 		o.replace = append(o.replace, rule)
 		return nil
@@ -75,6 +77,9 @@ func run(ctx context.Context, o options, args []string, out io.Writer) (err erro
 	if err != nil {
 		return err
 	}
+	if err := corpus.Download(ctx, rules.Modules); err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp("", "compare-")
 	if err != nil {
 		return err
@@ -84,7 +89,7 @@ func run(ctx context.Context, o options, args []string, out io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	different := false
+	different, recorded := false, map[string]corpus.Statuses{}
 	fmt.Fprintf(out, "%-44s %5s %5s %6s %5s %5s\n", "NOTEBOOK", "CELLS", "GONB", "KERNEL", "CHECK", "LOCAL")
 	for _, name := range names {
 		c, err := m.Compare(ctx, folder, name, rules)
@@ -92,10 +97,16 @@ func run(ctx context.Context, o options, args []string, out io.Writer) (err erro
 			return err
 		}
 		show(out, c, o.all)
+		recorded[name] = c.Statuses
 		if o.gonb {
 			showFailed(out, c.Failed)
 		}
 		different = different || len(c.Differences)+len(c.Stale) > 0
+	}
+	if o.record != "" {
+		if err := corpus.WriteStatuses(o.record, recorded); err != nil {
+			return err
+		}
 	}
 	if different {
 		return errDifferent
