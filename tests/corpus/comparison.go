@@ -186,7 +186,8 @@ func (c *comparing) jobDocument(without []int) (document, error) {
 	return d, nil
 }
 
-// runJob checks the notebook, and runs it if that succeeds.
+// runJob checks the notebook, and runs it if that succeeds. Cells that fail in GoNB and that a job
+// refuses are left out as soon as they are known.
 func (c *comparing) runJob(ctx context.Context) error {
 	refused := c.refused()
 	found, err := c.checkRefused(ctx, refused)
@@ -200,24 +201,11 @@ func (c *comparing) runJob(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		again = false
 		err = c.in("job", d, func(w workplace) error {
-			checked, _, err := c.check(ctx, w, c.gonbCells)
-			if err != nil {
-				return err
+			bad, differ, err := c.checkAndRun(ctx, w, without, leftOut)
+			if without, again = append(without, bad...), len(bad) > 0; !again {
+				c.judge(append(found, differ...), Job)
 			}
-			if bad := c.badInBoth(checked, without); len(bad) > 0 {
-				without, again = append(without, bad...), true
-				return nil
-			}
-			c.result.Check = c.okIn(checked, leftOut)
-			if c.checkOnly || checked.count() < len(checked) {
-				c.judge(append(found, differences("check", c.gonbCells, checked, nil, leftOut)...), Job)
-				return nil
-			}
-			got, err := c.job(ctx, w, time.Duration(len(c.gonbCells)+1)*c.rules.Limit, c.gonbCells)
-			c.result.Local = c.okIn(got, leftOut)
-			c.judge(append(found, differences("local", c.gonbCells, got, c.rules.Mask, leftOut)...), Job)
 			return err
 		})
 		if err != nil {
@@ -225,6 +213,25 @@ func (c *comparing) runJob(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// checkAndRun runs the job in a workplace. It returns the cells that are to be left out, or the
+// differences.
+func (c *comparing) checkAndRun(ctx context.Context, w workplace, without []int, leftOut func(int) bool) (bad []int, differ []Difference, err error) {
+	checked, _, err := c.check(ctx, w, c.gonbCells)
+	if err != nil {
+		return nil, nil, err
+	}
+	if bad = c.badInBoth(checked, without); len(bad) > 0 {
+		return bad, nil, nil
+	}
+	c.result.Check = c.okIn(checked, leftOut)
+	if c.checkOnly || checked.count() < len(checked) {
+		return nil, differences("check", c.gonbCells, checked, nil, leftOut), nil
+	}
+	got, err := c.job(ctx, w, time.Duration(len(c.gonbCells)+1)*c.rules.Limit, c.gonbCells)
+	c.result.Local = c.okIn(got, leftOut)
+	return nil, differences("local", c.gonbCells, got, c.rules.Mask, leftOut), err
 }
 
 // badInBoth are the cells that fail in GoNB and that a job refuses, without those that are left out
