@@ -22,15 +22,15 @@ import (
 // rules, and rules/NAME.json how their cells end in GoNB; compare -record writes it.
 var foreign = []struct {
 	name string
-	// module has the folder, in the version that go.mod or the version here names. Without one, the
-	// folder is in this package's.
-	module, version, folder string
+	// module has the folder, in the version of go.mod if it names none. Without a module, the folder is
+	// in this package's.
+	module, folder string
 	// checked is how many days it takes until each notebook was checked.
 	checked int
 }{
 	{name: "gonb", module: "github.com/janpfeifer/gonb", folder: "examples", checked: 2},
 	{name: "rational", module: "github.com/gomlx/gomlx", folder: "ml/layers/rational", checked: 1},
-	{name: "mandelbrot", module: "github.com/gomlx/go-xla", folder: "examples", checked: 1},
+	{name: "bsplines", module: "github.com/gomlx/bsplines@v0.2.0", checked: 1},
 	{name: "users", folder: "users", checked: 3},
 }
 
@@ -53,7 +53,7 @@ func TestForeign(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		folder := download(t, f.module, f.version, f.folder, rules)
+		folder := download(t, f.module, f.folder, rules)
 		wantNotebooks(t, folder, rules, recorded)
 		for i, name := range slices.Sorted(maps.Keys(recorded)) {
 			t.Run(f.name+"/"+name, func(t *testing.T) {
@@ -89,12 +89,12 @@ func newTestMachine(t *testing.T) *Machine {
 
 // download gives a folder of a module, which it downloads with the modules that its notebooks need.
 // Where that is impossible the test is skipped, but with CI=true it fails.
-func download(t *testing.T, module, version, folder string, rules Rules) string {
+func download(t *testing.T, module, folder string, rules Rules) string {
 	t.Helper()
 	err := Download(t.Context(), rules.Modules)
 	dir := "."
 	if module != "" && err == nil {
-		dir, err = moduleDir(t.Context(), module, version)
+		dir, err = moduleDir(t.Context(), module)
 	}
 	if err != nil {
 		reason := fmt.Sprintf("the notebooks need modules that can't be downloaded: %v", err)
@@ -110,11 +110,8 @@ func download(t *testing.T, module, version, folder string, rules Rules) string 
 	return folder
 }
 
-// moduleDir downloads a module, in the version of go.mod if there is none.
-func moduleDir(ctx context.Context, module, version string) (string, error) {
-	if version != "" {
-		module += "@" + version
-	}
+// moduleDir downloads a module, in the version of go.mod if it names none.
+func moduleDir(ctx context.Context, module string) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "mod", "download", "-json", module).Output()
 	var found struct{ Dir, Error string }
 	if json.Unmarshal(out, &found) == nil && found.Error != "" {
