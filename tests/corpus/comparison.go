@@ -146,7 +146,7 @@ func (c *comparing) judge(found []Difference, side Side) {
 		}
 	}
 	for i, e := range c.rules.Exceptions {
-		unknown := e.Output && side == Job && c.result.Local == 0 // Nothing ran.
+		unknown := e.Sometimes || e.Output && side == Job && c.result.Local == 0 // Nothing ran.
 		if e.is(c.name, e.Cell, side) && !used[i] && !unknown && !slices.Contains(c.result.Stale, e) {
 			c.result.Stale = append(c.result.Stale, e)
 		}

@@ -62,8 +62,10 @@ type Exception struct {
 	// Side is Kernel or Job; empty is both.
 	Side Side `yaml:"side"`
 	// Output is set if the cell runs and writes something else, or fails. A job refuses all others.
-	Output bool   `yaml:"output"`
-	Reason string `yaml:"reason"`
+	Output bool `yaml:"output"`
+	// Sometimes is set if it differs in some runs only.
+	Sometimes bool   `yaml:"sometimes"`
+	Reason    string `yaml:"reason"`
 }
 
 // Side runs notebooks.
