@@ -41,9 +41,9 @@ func TestCells(t *testing.T) {
 		{Name: "a"}, {Name: "b", Dir: "data", Env: map[string]string{"X": "1"}}, {Name: "c", Env: map[string]string{rundir.EnvNotebookDir: "mine"}},
 	}}
 	want := []map[string]string{
-		{rundir.EnvNotebookDir: "/work"}, {rundir.EnvNotebookDir: "/work/data", "X": "1"}, {rundir.EnvNotebookDir: "mine"},
+		{rundir.EnvNotebookDir: "/nb"}, {rundir.EnvNotebookDir: "/nb/data", "X": "1"}, {rundir.EnvNotebookDir: "mine"},
 	}
-	for i, cell := range Cells(m, "/work", "/home/ada") {
+	for i, cell := range Cells(m, "/nb", "/home/ada") {
 		if !maps.Equal(cell.Env, want[i]) {
 			t.Errorf("%s: %v, want %v", cell.Name, cell.Env, want[i])
 		}

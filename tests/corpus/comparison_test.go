@@ -39,8 +39,8 @@ func TestOutputDifference(t *testing.T) {
 	}
 }
 
-// TestJudge: a difference is one unless an exception allows it, and an exception that allows nothing
-// is said.
+// TestJudge: a difference is one unless an exception allows it, and an exception that allows
+// nothing is said.
 func TestJudge(t *testing.T) {
 	gonb := Statuses{1: "ok", 2: "ok", 3: "exit 1", 4: "ok", 5: "error"}.cells()
 	got := cells{1: {Status: OK}, 2: {Status: Failed, Error: "why"}, 3: {Status: Failed}, 4: {Status: OK, Stdout: "more"}}

@@ -22,8 +22,8 @@ import (
 // rules, and rules/NAME.json how their cells end in GoNB; compare -record writes it.
 var foreign = []struct {
 	name string
-	// module has the folder, in the version of go.mod if it names none. Without a module, the folder is
-	// in this package's.
+	// module has the folder, in the version of go.mod if it names none. Without a module, the
+	// folder is in this package's.
 	module, folder string
 	// checked is how many days it takes until each notebook was checked.
 	checked int
@@ -37,8 +37,8 @@ var foreign = []struct {
 // comparedEvery is how many days it takes until each notebook ran on all sides.
 const comparedEvery = 20
 
-// TestForeign checks notebooks that were not written for gonbatch, and runs some of them by GoNB, by
-// the kernel and as jobs, others each day.
+// TestForeign checks notebooks that were not written for gonbatch, and runs some of them by GoNB,
+// by the kernel and as jobs, others each day.
 //
 //	go run ./tests/corpus/compare -rules tests/corpus/rules/users.yaml tests/corpus/users    # all, on all sides
 func TestForeign(t *testing.T) {

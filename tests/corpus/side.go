@@ -100,8 +100,8 @@ func (m *Machine) job(ctx context.Context, w workplace, limit time.Duration, gon
 	return m.ofRun(dirs[0], w.notebook, code, string(out), gonb)
 }
 
-// ofRun is what the cells of a run did: the first that has not finished has failed. A cell that runs
-// nothing in a job is about the session, and as it was in GoNB.
+// ofRun is what the cells of a run did: the first that has not finished has failed. A cell that
+// runs nothing in a job is about the session, and as it was in GoNB.
 func (m *Machine) ofRun(dir rundir.Dir, notebook string, code int, output string, gonb cells) (cells, error) {
 	nb, err := nbformat.Read(notebook)
 	if err != nil {

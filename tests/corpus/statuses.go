@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// Statuses is how the cells of a notebook ended in GoNB, by number: "ok", "error", or "exit 1" for a
-// program or command that failed.
+// Statuses is how the cells of a notebook ended in GoNB, by number: "ok", "error", or "exit 1" for
+// a program or command that failed.
 type Statuses map[int]string
 
 // statuses says how cells ended.

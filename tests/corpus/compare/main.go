@@ -89,7 +89,7 @@ func run(ctx context.Context, o options, args []string, out io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	different, recorded := false, map[string]corpus.Statuses{}
+	different := false
 	fmt.Fprintf(out, "%-44s %5s %5s %6s %5s %5s\n", "NOTEBOOK", "CELLS", "GONB", "KERNEL", "CHECK", "LOCAL")
 	for _, name := range names {
 		c, err := m.Compare(ctx, folder, name, rules)
@@ -97,16 +97,15 @@ func run(ctx context.Context, o options, args []string, out io.Writer) (err erro
 			return err
 		}
 		show(out, c, o.all)
-		recorded[name] = c.Statuses
+		if o.record != "" {
+			if err := corpus.WriteStatuses(o.record, map[string]corpus.Statuses{name: c.Statuses}); err != nil {
+				return err
+			}
+		}
 		if o.gonb {
 			showFailed(out, c.Failed)
 		}
 		different = different || len(c.Differences)+len(c.Stale) > 0
-	}
-	if o.record != "" {
-		if err := corpus.WriteStatuses(o.record, recorded); err != nil {
-			return err
-		}
 	}
 	if different {
 		return errDifferent
