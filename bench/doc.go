@@ -17,6 +17,8 @@
 // Export: `submit export` of notebooks of 10, 200 and 2,000 cells beside `jupyter nbconvert --to
 // script`.
 //
+// Check: the time of `submit check` of a notebook by GoMLX's authors, the first time and later.
+//
 // Kernels: what a client of gonbatch's Jupyter kernel waits for, beside GoNB by itself and
 // ipykernel. It needs what `make setup` installs.
 //

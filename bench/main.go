@@ -19,6 +19,7 @@ import (
 type options struct {
 	rounds, steps, batch int
 	only, out, notebook  string
+	foreign              string
 }
 
 func main() {
@@ -29,6 +30,7 @@ func main() {
 	flag.StringVar(&opts.only, "only", "", "measure only this: "+strings.Join(measureNames(), ", "))
 	flag.StringVar(&opts.out, "out", filepath.Join("bench", "results"), "folder of the results")
 	flag.StringVar(&opts.notebook, "notebook", filepath.Join("notebooks", "mnist.ipynb"), "notebook to submit")
+	flag.StringVar(&opts.foreign, "foreign", "", "notebook to check; default: one in GoMLX's module")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -44,7 +46,7 @@ var measures = []struct {
 	run  func(context.Context, options, io.Writer) (table, error)
 }{
 	{"step", shown(measureSteps)}, {"trainer", shown(measureTrainers)}, {"submit", shown(measureSubmissions)},
-	{"checkpoint", shown(measureCheckpoints)}, {"export", shown(measureExports)}, {"kernel", shown(measureKernels)},
+	{"checkpoint", shown(measureCheckpoints)}, {"export", shown(measureExports)}, {"check", shown(measureChecks)}, {"kernel", shown(measureKernels)},
 }
 
 // shown makes of a report a table.

@@ -16,6 +16,8 @@ const (
 	// install none. By these a program finds XLA that does not import gonbatch.
 	EnvXLAPath      = "PJRT_PLUGIN_LIBRARY_PATH"
 	EnvXLANoInstall = "GOMLX_NO_AUTO_INSTALL"
+	// EnvNotebookDir is GoNB's own: the folder in which the kernel runs cells.
+	EnvNotebookDir = "GONB_DIR"
 	// EnvMPILibrary is the path or the soname of the MPI library to open.
 	EnvMPILibrary = "GONBATCH_MPI_LIBRARY"
 	// EnvData is the folder of downloaded datasets.

@@ -29,6 +29,9 @@ func TestMistakes(t *testing.T) {
 		{"far magic", []string{"%matplotlib inline"}, 1, "n.ipynb, cell 1, line 1: unknown magic %matplotlib: %help lists them\n\t%matplotlib inline"},
 		{"late cell magic", []string{"var x = 1\n%%bash"}, 2, "n.ipynb, cell 1, line 2: %%bash must be the first line of its cell\n\t%%bash"},
 		{"syntax", []string{"var a = 1\n\nfunc f( {\n}\n%%"}, 3, "n.ipynb, cell 1, line 3: does not parse as Go: expected ')', found '{'\n\tfunc f( {"},
+		{"a statement", []string{"var a = 1\n\na++"}, 3, "n.ipynb, cell 1, line 3: does not parse as Go: expected declaration, found a; statements need a main: put a line %% above them\n\ta++"},
+		{"a loop", []string{"for {\n}"}, 1, "n.ipynb, cell 1, line 1: does not parse as Go: expected declaration, found 'for'; statements need a main: put a line %% above them\n\tfor {"},
+		{"a brace too many", []string{"func f() {\n}}"}, 2, "n.ipynb, cell 1, line 2: does not parse as Go: expected declaration, found '}'\n\t}}"},
 		{"unclosed main", []string{"%%\nif true {"}, 2, "n.ipynb, cell 1, line 2: does not parse as Go: expected '}', found 'EOF'\n\tif true {"},
 		{"two mains", []string{"func main() {}\n%exec f"}, 2, "n.ipynb, cell 1, line 2: the cell has two main functions; split it into two cells\n\t%exec f"},
 		{"two openings", []string{"%%\nf()\n%main"}, 3, "n.ipynb, cell 1, line 3: line 1 has begun the cell's main already; split the cell into two\n\t%main"},
@@ -425,4 +428,17 @@ func checkLines(t testing.TB, m *Module) (checked int) {
 		}
 	}
 	return checked
+}
+
+// TestOrderOfTests: tests run in GoNB's order, which is that of their names.
+func TestOrderOfTests(t *testing.T) {
+	m, err := FromNotebook(cells("%test\nfunc TestB(t *testing.T) {}\nfunc TestA(t *testing.T) {}", "%test\nfunc TestAB(t *testing.T) {}"), Options{SourceDir: sourceDir(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := string(m.Files[m.Cells[1].Source()])
+	a, ab, b := strings.Index(source, "func TestA("), strings.Index(source, "func TestAB("), strings.Index(source, "func TestB(")
+	if a < 0 || a > ab || ab > b {
+		t.Errorf("TestA, TestAB and TestB at %d, %d, %d:\n%s", a, ab, b, source)
+	}
 }

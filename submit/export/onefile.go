@@ -13,14 +13,16 @@ import (
 
 // inNotebookOrder returns declarations in the order of the notebook and true, if a program that has
 // them so does the same: Go runs initialisers and init functions in the order in which they stand.
-// Else they stay as they are.
-func inNotebookOrder(decls []*decl) ([]*decl, bool) {
+// Else they stay as they are. Tests run in the order in which they stand, too.
+func inNotebookOrder(decls []*decl, isTest bool) ([]*decl, bool) {
 	ordered := slices.Clone(decls)
 	slices.SortStableFunc(ordered, func(a, b *decl) int {
 		return cmp.Or(cmp.Compare(a.cell.Number, b.cell.Number), cmp.Compare(a.line(), b.line()))
 	})
 	acting := func(list []*decl, kind token.Token) []*decl {
-		return slices.DeleteFunc(slices.Clone(list), func(d *decl) bool { return d.kind != kind || !d.inPieces().acts || d.isFlag() })
+		return slices.DeleteFunc(slices.Clone(list), func(d *decl) bool {
+			return d.kind != kind || !d.inPieces().acts && !(isTest && d.isTest()) || d.isFlag()
+		})
 	}
 	for _, kind := range []token.Token{token.VAR, token.FUNC} {
 		if !slices.Equal(acting(decls, kind), acting(ordered, kind)) {

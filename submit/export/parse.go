@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/scanner"
 	"go/token"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -64,6 +65,9 @@ func parseDecls(cell *cellInfo, goFile gocell.File, found *findings) (*cellDecls
 	return &p.out, nil
 }
 
+// statement matches the parser's message where a statement stands for a declaration.
+var statement = regexp.MustCompile(`^expected declaration, found '?\w`)
+
 // syntaxError names the cell's line of the first syntax error.
 func (p *cellParser) syntaxError(err error, lines int) error {
 	var list scanner.ErrorList
@@ -72,7 +76,11 @@ func (p *cellParser) syntaxError(err error, lines int) error {
 	}
 	first := list[0]
 	line := min(max(first.Pos.Line-headerLines, 1), lines)
-	e := p.cell.errorf(line, "does not parse as Go: %s", first.Msg)
+	remedy := ""
+	if statement.MatchString(first.Msg) {
+		remedy = "; statements need a main: put a line %% above them"
+	}
+	e := p.cell.errorf(line, "does not parse as Go: %s%s", first.Msg, remedy)
 	e.Col = first.Pos.Column
 	return e
 }

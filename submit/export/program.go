@@ -63,7 +63,7 @@ func logFile(cell rundir.Cell) string {
 // body is everything below the imports. ordered is set if it has the notebook's order, with the
 // Markdown.
 func (p program) body() (text string, ordered bool, err error) {
-	decls, ordered := inNotebookOrder(p.decls)
+	decls, ordered := inNotebookOrder(p.decls, p.made.Test)
 	var body strings.Builder
 	told := 0 // The Markdown up to this cell is written.
 	for _, d := range append(decls[:len(decls):len(decls)], p.main) {

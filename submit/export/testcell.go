@@ -24,13 +24,11 @@ func testArgs(decls []*decl) []string {
 	args := []string{"-test.v"}
 	var names []string
 	for _, d := range decls {
-		isBenchmark := strings.HasPrefix(d.key, "Benchmark")
-		isTest := isBenchmark || strings.HasPrefix(d.key, "Test") && d.key != "TestMain"
-		if d.kind != token.FUNC || !isTest || strings.Contains(d.key, "~") {
+		if !d.isTest() {
 			continue
 		}
 		names = append(names, "^"+d.key+"$")
-		if isBenchmark && !slices.Contains(args, "-test.bench=.") {
+		if strings.HasPrefix(d.key, "Benchmark") && !slices.Contains(args, "-test.bench=.") {
 			args = append(args, "-test.bench=.")
 		}
 	}
@@ -39,4 +37,10 @@ func testArgs(decls []*decl) []string {
 		args = append(args, "-test.run="+strings.Join(names, "|"))
 	}
 	return args
+}
+
+// isTest reports whether the declaration is a test or a benchmark.
+func (d *decl) isTest() bool {
+	named := strings.HasPrefix(d.key, "Benchmark") || strings.HasPrefix(d.key, "Test") && d.key != "TestMain"
+	return named && d.kind == token.FUNC && !strings.Contains(d.key, "~")
 }

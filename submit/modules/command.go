@@ -45,10 +45,21 @@ func (r *resolver) checkFolders(command *export.ModuleCommand, mod *modfile.File
 			return r.mistake(command.Site, "%s is relative to the kernel's temporary folder, which a job does not have; give an absolute path, or one below ${GONB_DIR}", to)
 		}
 		if _, err := os.Stat(filepath.Join(to, "go.mod")); err != nil {
-			return r.mistake(command.Site, "there is no module in %s, which replaces %s: it has no go.mod", to, replace.Old.Path)
+			return r.mistake(command.Site, "there is no module in %s, which replaces %s: it has no go.mod; %s", to, replace.Old.Path, r.beforeSubmit(to))
 		}
 	}
 	return nil
+}
+
+// beforeSubmit says what to do about a folder that is not there: programs are compiled before a
+// cell runs.
+func (r *resolver) beforeSubmit(dir string) string {
+	for _, cell := range r.first.Sources {
+		if strings.Contains(cell.Source, "%%writefile") && strings.Contains(cell.Source, filepath.Base(dir)) {
+			return fmt.Sprintf("cell %d seems to write it: run that cell in the kernel before you submit, since programs are compiled before the job runs a cell", cell.Number)
+		}
+	}
+	return "correct the path, or create the module before you submit"
 }
 
 // checkOwn sees to it that no module that gonbatch needs becomes older unnoticed. If the programs

@@ -159,6 +159,8 @@ func remedy(why, otherwise string) string {
 	switch {
 	case isIn("unbound variable"):
 		do = "the kernel's environment had it; export it before you submit, or set it in the notebook: %env NAME VALUE"
+	case isIn("does not exist"):
+		do = "create the folder before you submit: if cells of the notebook do that, run them in the kernel first, since programs are compiled before the job runs a cell"
 	case slices.ContainsFunc(offline, isIn):
 		do = "submit once where the network reaches GOPROXY, such as a login node; later submissions use what was downloaded"
 	case isIn("403 Forbidden"), isIn("is not available"):

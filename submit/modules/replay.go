@@ -18,6 +18,7 @@ import (
 	"mvdan.cc/sh/v3/interp"
 	"mvdan.cc/sh/v3/syntax"
 
+	"gonbatch/internal/rundir"
 	"gonbatch/submit/export"
 	"gonbatch/submit/export/gomod"
 )
@@ -158,7 +159,7 @@ func (r *resolver) kernelEnviron(command *export.ModuleCommand) []string {
 		home, _ := os.UserHomeDir() // The command fails without one.
 		dir = filepath.Join(home, rest)
 	}
-	return append(environ, tmpDirVariable+"="+r.dir, "GONB_DIR="+dir)
+	return append(environ, tmpDirVariable+"="+r.dir, rundir.EnvNotebookDir+"="+dir)
 }
 
 // run runs a command line in the module's folder. A variable that is not set is an error.

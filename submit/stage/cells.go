@@ -1,6 +1,8 @@
 package stage
 
 import (
+	"cmp"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,11 +11,15 @@ import (
 	"gonbatch/submit/export"
 )
 
-// Cells are those of the module, with absolute directories.
+// Cells are those of the module, with absolute directories, and with GoNB's variable for where they
+// run.
 func Cells(m *export.Module, workDir, home string) []rundir.Cell {
 	list := slices.Clone(m.Cells)
 	for i := range list {
 		list[i].Dir = cellDir(list[i].Dir, workDir, home)
+		env := map[string]string{rundir.EnvNotebookDir: cmp.Or(list[i].Dir, workDir)}
+		maps.Copy(env, list[i].Env)
+		list[i].Env = env
 	}
 	return list
 }

@@ -1,9 +1,12 @@
 package stage
 
 import (
+	"maps"
 	"testing"
 
 	"gonbatch/internal/nbformat"
+	"gonbatch/internal/rundir"
+	"gonbatch/submit/export"
 )
 
 func TestName(t *testing.T) {
@@ -29,5 +32,23 @@ func TestStepDir(t *testing.T) {
 				t.Errorf("stepDir(%q) = %q, want %q", tc.dir, got, tc.want)
 			}
 		})
+	}
+}
+
+// TestCells: a cell has GoNB's variable for its folder, unless the notebook sets it.
+func TestCells(t *testing.T) {
+	m := &export.Module{Cells: []rundir.Cell{
+		{Name: "a"}, {Name: "b", Dir: "data", Env: map[string]string{"X": "1"}}, {Name: "c", Env: map[string]string{rundir.EnvNotebookDir: "mine"}},
+	}}
+	want := []map[string]string{
+		{rundir.EnvNotebookDir: "/nb"}, {rundir.EnvNotebookDir: "/nb/data", "X": "1"}, {rundir.EnvNotebookDir: "mine"},
+	}
+	for i, cell := range Cells(m, "/nb", "/home/ada") {
+		if !maps.Equal(cell.Env, want[i]) {
+			t.Errorf("%s: %v, want %v", cell.Name, cell.Env, want[i])
+		}
+	}
+	if m.Cells[0].Env != nil {
+		t.Errorf("the module's cell has changed: %v", m.Cells[0])
 	}
 }

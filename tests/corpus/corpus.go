@@ -30,6 +30,9 @@ type Cell struct {
 	// Error is what the kernel says of a cell that it could not run. It is recorded for readers and
 	// not compared.
 	Error string `json:"error,omitempty"`
+	// Rich are the kinds of what the cell shows beside its text, as in "image/png text/html". The
+	// corpus does not record it.
+	Rich string `json:"rich,omitempty"`
 }
 
 // Observed is what a notebook did.

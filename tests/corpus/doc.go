@@ -22,4 +22,12 @@
 // accept, with the message. What GoNB says about itself ("Set: A=...", "exit status 2") is no
 // output of a cell and left out on its side (chatter.go). Stack traces are compared by the cells
 // and lines that they go through.
+//
+// Notebooks that were not written for this corpus are compared with GoNB as its users have it, in
+// any folder:
+//
+//	go run ./tests/corpus/compare FOLDER
+//
+// TestForeign does that with those of other modules and of the folder users. Their rules are in the
+// folder rules: what is replaced, masked and excepted, and how each cell ends in GoNB.
 package corpus

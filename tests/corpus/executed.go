@@ -2,7 +2,9 @@ package corpus
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"gonbatch/internal/rundir"
@@ -20,6 +22,7 @@ func streams(dir rundir.Dir) (map[int]Cell, error) {
 			Outputs []struct {
 				Name string
 				Text text
+				Data map[string]any
 			}
 		}
 	}
@@ -32,7 +35,11 @@ func streams(dir rundir.Dir) (map[int]Cell, error) {
 			continue // A raw cell that is active in Go has nowhere to put its output.
 		}
 		cell := Cell{Number: i + 1}
+		kinds := map[string]bool{}
 		for _, output := range c.Outputs {
+			for kind := range output.Data {
+				kinds[kind] = kind != "text/plain"
+			}
 			switch output.Name {
 			case "stdout":
 				cell.Stdout += string(output.Text)
@@ -40,6 +47,8 @@ func streams(dir rundir.Dir) (map[int]Cell, error) {
 				cell.Stderr += string(output.Text)
 			}
 		}
+		maps.DeleteFunc(kinds, func(_ string, isRich bool) bool { return !isRich })
+		cell.Rich = strings.Join(slices.Sorted(maps.Keys(kinds)), " ")
 		cell.Stdout, cell.Stderr = stable(cell.Stdout, nil), stable(cell.Stderr, nil)
 		cells[cell.Number] = cell
 	}

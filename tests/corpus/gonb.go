@@ -53,18 +53,28 @@ func (g GoNB) Observe(ctx context.Context, c Case, dir string) (o Observed, err 
 		return o, err
 	}
 	notebook := filepath.Join(dir, filepath.Base(c.Path))
-	args := []string{"-c", observe, notebook, gonbKernel, dir, fmt.Sprint(int(cellTimeout.Seconds())), g.prelude(c)}
-	cmd := exec.CommandContext(ctx, g.Python, args...)
-	cmd.Env = append(os.Environ(), "JUPYTER_DATA_DIR="+g.DataDir)
+	env := append(os.Environ(), "JUPYTER_DATA_DIR="+g.DataDir)
+	o, err = observeKernel(ctx, g.Python, env, notebook, gonbKernel, dir, fmt.Sprint(int(cellTimeout.Seconds())), g.prelude(c))
+	if err != nil {
+		return o, fmt.Errorf("%s under GoNB: %w", c.Name, err)
+	}
+	o.Files, err = newFiles(c, dir)
+	return o, err
+}
+
+// observeKernel runs observe.py, and makes what it prints comparable.
+func observeKernel(ctx context.Context, python string, env []string, args ...string) (o Observed, err error) {
+	cmd := exec.CommandContext(ctx, python, append([]string{"-c", observe}, args...)...)
+	cmd.Env = env
 	out, err := cmd.Output()
 	if err != nil {
 		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			err = fmt.Errorf("%w\n%s", err, exit.Stderr)
 		}
-		return o, fmt.Errorf("%s under GoNB: %w", c.Name, err)
+		return o, err
 	}
 	if err := json.Unmarshal(out, &o); err != nil {
-		return o, fmt.Errorf("%s under GoNB: %w", c.Name, err)
+		return o, err
 	}
 	var executions []int
 	for _, cell := range o.Cells {
@@ -78,8 +88,7 @@ func (g GoNB) Observe(ctx context.Context, c Case, dir string) (o Observed, err 
 		cell.Error = stable(cell.Error, executions)
 		o.Cells[i] = cell
 	}
-	o.Files, err = newFiles(c, dir)
-	return o, err
+	return o, nil
 }
 
 // prelude is what makes other modules known where no module proxy lists versions: the modules of

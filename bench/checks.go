@@ -1,0 +1,160 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"gonbatch/internal/rundir"
+)
+
+// checkLimits are what `submit check` of a GoMLX notebook is held to.
+const (
+	limitFirstCheck = 6 * time.Second
+	limitWarmCheck  = 1500 * time.Millisecond
+)
+
+// gomlxModule has the notebook that is checked if no other is named.
+const gomlxModule, gomlxNotebook = "github.com/gomlx/gomlx", "ml/layers/rational/rational.ipynb"
+
+// checkReport is what measureChecks finds.
+type checkReport struct {
+	CPU         string      `json:"cpu"`
+	LoadAverage string      `json:"load_average"`
+	Rounds      int         `json:"rounds"`
+	Notebook    string      `json:"notebook"`
+	Rows        []submitRow `json:"rows"`
+}
+
+// measureChecks times `submit check` of a notebook that GoMLX's authors wrote: the first time, as
+// it was, and after one changed cell. The modules are in the module cache, and compiled.
+func measureChecks(ctx context.Context, opts options, out io.Writer) (_ checkReport, err error) {
+	report := checkReport{CPU: cpuModel(), LoadAverage: loadAverage(), Rounds: opts.rounds}
+	submit, err := build(ctx, "./cmd/submit", "bench-submit")
+	if err != nil {
+		return report, err
+	}
+	path := opts.foreign
+	if path == "" {
+		if path, err = notebookOfGoMLX(ctx); err != nil {
+			return report, err
+		}
+	}
+	report.Notebook = filepath.Base(path)
+	original, err := os.ReadFile(path)
+	if err != nil {
+		return report, err
+	}
+	source, err := os.Getwd()
+	if err != nil {
+		return report, err
+	}
+	dir, err := os.MkdirTemp("", "bench-check-")
+	if err != nil {
+		return report, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	c := checking{submit: submit, source: source, dir: dir, original: original}
+	if _, err := c.check(ctx); err != nil { // Its modules may not have been compiled yet.
+		return report, err
+	}
+	report.Rows, err = c.measure(ctx, opts.rounds, out)
+	return report, err
+}
+
+// notebookOfGoMLX is a notebook in the module that gonbatch requires.
+func notebookOfGoMLX(ctx context.Context) (string, error) {
+	text, err := exec.CommandContext(ctx, "go", "mod", "download", "-json", gomlxModule).Output()
+	if err != nil {
+		return "", fmt.Errorf("go mod download %s: %w", gomlxModule, err)
+	}
+	var module struct{ Dir string }
+	err = json.Unmarshal(text, &module)
+	return filepath.Join(module.Dir, filepath.FromSlash(gomlxNotebook)), err
+}
+
+// checking is a notebook that is checked again and again.
+type checking struct {
+	submit, source, dir string
+	original            []byte
+	changes             int
+}
+
+func (c *checking) notebook() string { return filepath.Join(c.dir, "notebook.ipynb") }
+
+// forget makes the next check the first one: no lock beside the notebook, and nothing in the cache.
+func (c *checking) forget() error {
+	if err := os.Remove(c.notebook() + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return errors.Join(os.RemoveAll(filepath.Join(c.dir, "cache")), os.WriteFile(c.notebook(), c.original, 0o644))
+}
+
+// change writes the notebook with another last cell.
+func (c *checking) change() error {
+	c.changes++
+	text, err := changed(c.original, fmt.Sprintf("\nvar change = %d", c.changes))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(c.notebook(), text, 0o644)
+}
+
+// check checks the notebook and gives the seconds that it took.
+func (c *checking) check(ctx context.Context) (float64, error) {
+	if _, err := os.Stat(c.notebook()); err != nil {
+		if err := c.forget(); err != nil {
+			return 0, err
+		}
+	}
+	env := []string{rundir.EnvSource + "=" + c.source, "XDG_CACHE_HOME=" + filepath.Join(c.dir, "cache")}
+	return timed(ctx, env, c.submit, "check", c.notebook())
+}
+
+func (c *checking) measure(ctx context.Context, rounds int, out io.Writer) (rows []submitRow, err error) {
+	for _, m := range []struct {
+		name    string
+		limit   time.Duration
+		prepare func() error
+	}{
+		{"the first time", limitFirstCheck, c.forget},
+		{"unchanged", limitWarmCheck, func() error { return nil }},
+		{"one changed cell", limitWarmCheck, c.change},
+	} {
+		row := submitRow{Name: m.name, Limit: m.limit.Seconds()}
+		for range rounds {
+			if err := m.prepare(); err != nil {
+				return nil, err
+			}
+			took, err := c.check(ctx)
+			if err != nil {
+				return nil, err
+			}
+			row.All = append(row.All, took)
+		}
+		row.Seconds = median(row.All, func(v float64) float64 { return v })
+		fmt.Fprintf(out, "check, %-20s %6.2f s\n", m.name+":", row.Seconds)
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+func (r checkReport) markdown() string {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# Check\n\nThe time of `submit check` of a notebook by GoMLX's authors, %s, as the median of %d.\n", r.Notebook, r.Rounds)
+	fmt.Fprintf(&b, "Its modules are downloaded and compiled. The first time, nothing is known of the notebook: its modules\nare found.\n%s, load average %s.\n\n", r.CPU, r.LoadAverage)
+	fmt.Fprintf(&b, "| | seconds | limit |\n|---|--:|--:|\n")
+	for _, row := range r.Rows {
+		fmt.Fprintf(&b, "| %s | %.2f | %.1f |\n", row.Name, row.Seconds, row.Limit)
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}

@@ -1,0 +1,133 @@
+package corpus
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// RulesFile is the file in a folder of notebooks with their rules.
+const RulesFile = "corpus.yaml"
+
+// Rules say how the notebooks of a folder are compared. The zero value compares them as they are.
+type Rules struct {
+	// Replace changes the source of every cell on all sides, to cut trainings short.
+	Replace []Replacement `yaml:"replace"`
+	// Mask matches what differs from run to run in the output of a cell.
+	Mask []Pattern `yaml:"mask"`
+	// Prepend is the source of a cell that comes first in every notebook.
+	Prepend string `yaml:"prepend"`
+	// Limit is the time that a cell may take.
+	Limit time.Duration `yaml:"limit"`
+	// Home has links in the home folder, as names and what they lead to, with variables.
+	Home map[string]string `yaml:"home"`
+	// Env has variables of the environment, as names and values, in which ${HOME} is this folder.
+	Env map[string]string `yaml:"env"`
+	// Modules are downloaded first, as PATH@VERSION: a registry may not list the versions of these.
+	Modules []string `yaml:"modules"`
+	// Exceptions are the cells that may differ.
+	Exceptions []Exception `yaml:"exceptions"`
+}
+
+// Replacement replaces each match by a text, in which $1 is a submatch.
+type Replacement struct {
+	Find Pattern `yaml:"find"`
+	With string  `yaml:"with"`
+}
+
+// Pattern is a regular expression.
+type Pattern struct{ *regexp.Regexp }
+
+// UnmarshalText compiles the expression.
+func (p *Pattern) UnmarshalText(text []byte) (err error) {
+	p.Regexp, err = regexp.Compile(string(text))
+	return err
+}
+
+// Exception is a cell that is ok in GoNB, and that is not in the kernel or in a job.
+type Exception struct {
+	// Notebook is the path in the folder.
+	Notebook string `yaml:"notebook"`
+	// Cell counts from 1, without the cell that Rules.Prepend adds.
+	Cell int `yaml:"cell"`
+	// Side is Kernel or Job; empty is both.
+	Side Side `yaml:"side"`
+	// Output is set if the cell runs and writes something else, or fails. A job refuses all others.
+	Output bool `yaml:"output"`
+	// Sometimes is set if it differs in some runs only.
+	Sometimes bool   `yaml:"sometimes"`
+	Reason    string `yaml:"reason"`
+}
+
+// Side runs notebooks.
+type Side string
+
+// The sides that are compared with GoNB.
+const (
+	Kernel Side = "kernel"
+	Job    Side = "job"
+)
+
+func (e Exception) is(notebook string, cell int, side Side) bool {
+	return e.Notebook == notebook && e.Cell == cell && (e.Side == "" || e.Side == side)
+}
+
+// String names the exception.
+func (e Exception) String() string {
+	return fmt.Sprintf("%s, cell %d, %s (%s)", e.Notebook, e.Cell, cmp.Or(string(e.Side), "kernel and job"), e.Reason)
+}
+
+// ReadRules reads a file with rules. A file that is not there has none.
+func ReadRules(path string) (rules Rules, err error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return rules, nil
+	}
+	if err != nil {
+		return rules, err
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&rules); err != nil {
+		return rules, fmt.Errorf("%s: %w", path, err)
+	}
+	for _, e := range rules.Exceptions {
+		if e.Reason == "" {
+			return rules, fmt.Errorf("%s: the exception of %s, cell %d, has no reason", path, e.Notebook, e.Cell)
+		}
+	}
+	return rules, nil
+}
+
+// FindNotebooks gives the paths of the notebooks in a folder, relative to it, without those that
+// Jupyter and submit have put there.
+func FindNotebooks(folder string) (names []string, err error) {
+	err = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(folder, path)
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && name != "." && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == runRoot):
+			return filepath.SkipDir
+		case filepath.Ext(path) == ".ipynb" && !entry.IsDir():
+			names = append(names, name)
+		}
+		return nil
+	})
+	if err == nil && len(names) == 0 {
+		err = fmt.Errorf("%s: no notebook (*.ipynb) in this folder", folder)
+	}
+	return names, err
+}

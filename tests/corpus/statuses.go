@@ -1,0 +1,63 @@
+package corpus
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+)
+
+// Statuses is how the cells of a notebook ended in GoNB, by number: "ok", "error", or "exit 1" for
+// a program or command that failed.
+type Statuses map[int]string
+
+// statuses says how cells ended.
+func (seen cells) statuses() Statuses {
+	all := Statuses{}
+	for number, cell := range seen {
+		all[number] = string(cell.Status)
+		if cell.Code != 0 {
+			all[number] = fmt.Sprint("exit ", cell.Code)
+		}
+	}
+	return all
+}
+
+// cells is the inverse of statuses.
+func (s Statuses) cells() cells {
+	seen := cells{}
+	for number, status := range s {
+		cell := Cell{Number: number, Status: Status(status)}
+		if _, err := fmt.Sscanf(status, "exit %d", &cell.Code); err == nil {
+			cell.Status = Failed
+		}
+		seen[number] = cell
+	}
+	return seen
+}
+
+// ReadStatuses reads how the cells of notebooks ended when they were recorded.
+func ReadStatuses(path string) (all map[string]Statuses, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return all, json.Unmarshal(text, &all)
+}
+
+// WriteStatuses adds to a file how the cells of some notebooks ended.
+func WriteStatuses(path string, some map[string]Statuses) error {
+	all, err := ReadStatuses(path)
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	if all == nil {
+		all = map[string]Statuses{}
+	}
+	maps.Copy(all, some)
+	text, err := json.MarshalIndent(all, "", " ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(text, '\n'), 0o644)
+}

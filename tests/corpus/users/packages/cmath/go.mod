@@ -1,0 +1,3 @@
+module example.com/cmath
+
+go 1.24

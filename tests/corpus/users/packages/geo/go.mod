@@ -1,0 +1,3 @@
+module example.org/geo
+
+go 1.24

@@ -1,0 +1,3 @@
+module poems.example/poems
+
+go 1.24
