@@ -92,6 +92,7 @@ func (c *Cache) Do(key Key, name string, load func([]byte) error, compile func()
 		c.warned.Do(func() { c.warn(c.trouble("written", err)) })
 		return nil
 	}
+	c.use(key)
 	c.grown(int64(len(program)))
 	return nil
 }

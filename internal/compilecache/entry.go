@@ -100,4 +100,3 @@ func (c *Cache) write(key Key, name string, program []byte) (err error) {
 	}
 	return nil
 }
-
