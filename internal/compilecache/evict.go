@@ -44,22 +44,31 @@ func (c *Cache) grown(by int64) {
 }
 
 // Prune removes the programs that were not used for the longest time, until the others have at most
-// so many bytes, and what processes have left behind that were killed. It returns the programs
-// removed. Processes that read one of them can go on.
+// so many bytes.
 func (c *Cache) Prune(size int64) (removed []Program, err error) {
+	return c.Remove(func(p Program) bool {
+		size -= p.Size
+		return size < 0
+	})
+}
+
+// Remove removes the programs that which selects, asked about the last used one first, and what
+// processes have left behind that were killed. It returns the programs removed. Processes that read
+// one of them can go on.
+func (c *Cache) Remove(which func(Program) bool) (removed []Program, err error) {
 	all, err := c.Programs()
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range all {
-		if size -= p.Size; size >= 0 {
+		if !which(p) {
 			continue
 		}
 		switch err := os.Remove(p.path); {
 		case err == nil:
 			removed = append(removed, p)
 		case !errors.Is(err, fs.ErrNotExist): // Another process removes them too.
-			return removed, fmt.Errorf("prune the compile cache: %w", err)
+			return removed, fmt.Errorf("remove a program from the compile cache: %w", err)
 		}
 	}
 	return removed, c.removeLeftovers()
