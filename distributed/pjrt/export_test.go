@@ -20,3 +20,9 @@ func SetPlaceholder(pattern string, before bool) {
 
 // SetRanks makes the number of ranks another one.
 func SetRanks(n int) { ranks = n }
+
+// FileFacts and Unkeepable are parts of a key.
+var (
+	FileFacts  = fileFacts
+	Unkeepable = unkeepable
+)
