@@ -78,7 +78,7 @@ func TestKept(t *testing.T) {
 	if again.Name != first.Name || again.NumOutputs != first.NumOutputs {
 		t.Errorf("it was %s with %d outputs, and now it is %s with %d", first.Name, first.NumOutputs, again.Name, again.NumOutputs)
 	}
-	if got, want := again.OnDeviceMemoryUsageStats, first.OnDeviceMemoryUsageStats; got != want || want.AliasSize != 4*400*400 {
+	if got, want := again.OnDeviceMemoryUsageStats, first.OnDeviceMemoryUsageStats; got != want || want.Aliases != 4*400*400 {
 		t.Errorf("memory %+v, was %+v; want an alias of all", got, want)
 	}
 }

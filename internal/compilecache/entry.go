@@ -26,7 +26,7 @@ func (c *Cache) path(key Key) string { return filepath.Join(c.dir, key.String()+
 // a line each. The checksum is also over the name.
 func encode(key Key, name string, program []byte) []byte {
 	name = strings.Join(strings.Fields(name), " ")
-	return append(fmt.Appendf(nil, "%s\n%s\n%x\n%s\n", format, key, checksum(name, program), name), program...)
+	return append(fmt.Appendf(nil, "%s\n%s\n%s\n%s\n", format, key, checksum(name, program), name), program...)
 }
 
 func checksum(name string, program []byte) Key {

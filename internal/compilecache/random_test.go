@@ -100,7 +100,7 @@ func fileSize(t *testing.T, path string) int64 {
 func damage(t *testing.T, random *rand.Rand, path string) bool {
 	t.Helper()
 	info, err := os.Stat(path)
-	if errors.Is(err, os.ErrNotExist) {
+	if err != nil || info.Size() == 0 {
 		return false
 	}
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
