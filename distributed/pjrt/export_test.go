@@ -21,8 +21,9 @@ func SetPlaceholder(pattern string, before bool) {
 // SetRanks makes the number of ranks another one.
 func SetRanks(n int) { ranks = n }
 
-// FileFacts and Unkeepable are parts of a key.
+// FileFacts, Unkeepable and Canonical are parts of a key.
 var (
+	Canonical  = canonical
 	FileFacts  = fileFacts
 	Unkeepable = unkeepable
 )

@@ -48,7 +48,7 @@ func keyOf(client unsafe.Pointer, program, options []byte) (key compilecache.Key
 		Add("surroundings", surroundings).
 		Add("client", bytesOf(&text[0], size)).
 		Add("options", options).
-		Add("program", program).Key(), true
+		Add("program", canonical(program)).Key(), true
 }
 
 // unkeepable reports whether XLA's flags ask for more than a compiled program. Flags that are not
