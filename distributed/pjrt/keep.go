@@ -11,6 +11,7 @@ import (
 	"errors"
 	"strings"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"gonbatch/internal/compilecache"
@@ -23,17 +24,22 @@ var kept atomic.Pointer[compilecache.Cache]
 // there already; nil ends that.
 func KeepPrograms(cache *compilecache.Cache) { kept.Store(cache) }
 
-// compilations counts the programs that this process has compiled itself.
-var compilations atomic.Int64
+// What this process has compiled itself, and the nanoseconds that it took to compile and to load.
+var compilations, compileTime atomic.Int64
 
 // Compilations is the number of programs that this process has compiled itself, and not loaded.
 func Compilations() int { return int(compilations.Load()) }
+
+// CompileTime is how long this process has waited for its programs, compiled or loaded.
+func CompileTime() time.Duration { return time.Duration(compileTime.Load()) }
 
 // gonbatchCompile is called by plugin.c in place of the plugin's compile, for programs that are
 // rewritten already.
 //
 //export gonbatchCompile
 func gonbatchCompile(args *C.gb_pjrt_compile_args) *C.gb_pjrt_error {
+	start := time.Now()
+	defer func() { compileTime.Add(int64(time.Since(start))) }()
 	cache := kept.Load()
 	if cache == nil {
 		return compileNow(args)
