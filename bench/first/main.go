@@ -39,7 +39,6 @@ func run(start time.Time) error {
 		return err
 	}
 	defer world.Close() //nolint:errcheck // measured; the process ends
-	t0 := time.Since(start)
 	adam := world.Optimizer(optimizer.Adam().LearningRate(1e-3).Done())
 	trainer := train.NewTrainer(world.Backend(), model.NewStore(), models.MNIST, loss.SparseCategoricalCrossEntropyLogits, adam, nil, nil)
 	metrics, err := trainer.TrainStep(train.Batch{
@@ -53,7 +52,6 @@ func run(start time.Time) error {
 		m.MustFinalizeAll()
 	}
 	return json.NewEncoder(os.Stdout).Encode(map[string]any{
-		"init":            t0.Seconds(),
 		"seconds":         time.Since(start).Seconds(),
 		"compile_seconds": pjrt.CompileTime().Seconds(),
 		"compiled":        pjrt.Compilations(),
