@@ -77,9 +77,13 @@ func lineLength(text []byte) int {
 // identifierLength is the length of the identifier, as MLIR's lexer reads it, that text begins with.
 func identifierLength(text []byte) int {
 	for i, c := range text {
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '$' || c == '.' || c == '_' || c == '-') {
+		if !inIdentifier(c) {
 			return i
 		}
 	}
 	return len(text)
+}
+
+func inIdentifier(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '$' || c == '.' || c == '_' || c == '-'
 }

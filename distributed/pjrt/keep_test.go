@@ -92,6 +92,9 @@ func TestKey(t *testing.T) {
 			t.Errorf("another program was loaded in place of\n%s", other)
 		}
 	}
+	if _, compiled := compiles(t, client, strings.ReplaceAll(program, "%y", "%metric_uuid_1")); compiled {
+		t.Error("the same program with another name of a value was compiled")
+	}
 	plugin, err := xlapjrt.GetPlugin("cpu")
 	if err != nil {
 		t.Fatal(err)
