@@ -14,7 +14,7 @@ const lockEnding = ".lock"
 // How long to wait for a process that compiles. The holder of a lock gives a sign of life every few
 // seconds; file systems may show it late.
 var (
-	patience = 10 * time.Minute
+	patience = 30 * time.Minute
 	silence  = time.Minute
 )
 
