@@ -51,16 +51,25 @@ func pruneTrainings(store string, now time.Time) error {
 	}
 	for _, place := range places {
 		name := filepath.Join(store, place.Name())
-		newest := time.Time{}
-		_ = filepath.WalkDir(name, func(_ string, d fs.DirEntry, walkErr error) error {
-			if info, err := d.Info(); walkErr == nil && err == nil && info.ModTime().After(newest) {
-				newest = info.ModTime()
-			}
-			return walkErr
-		})
-		if now.Sub(newest) > keptTrainings {
+		newest, readErr := newestIn(name)
+		if readErr == nil && now.Sub(newest) > keptTrainings { // Another kernel may be removing it.
 			err = errors.Join(err, os.RemoveAll(name))
 		}
 	}
 	return err
+}
+
+// newestIn is when a file of a folder, or the folder, was last written.
+func newestIn(folder string) (newest time.Time, err error) {
+	err = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, walkErr error) error {
+		if walkErr != nil {
+			return walkErr
+		}
+		info, err := d.Info()
+		if err == nil && info.ModTime().After(newest) {
+			newest = info.ModTime()
+		}
+		return err
+	})
+	return newest, err
 }

@@ -103,7 +103,7 @@ func TestRenderRefuses(t *testing.T) {
 	}{
 		{name: "injected directive", change: func(s *submit.JobSpec) { s.Name = "x\n#SBATCH --uid=0" }, want: `--name="x\n#SBATCH --uid=0": has the control character '\n'; give a value on one line`},
 		{name: "backslash in path", change: func(s *submit.JobSpec) { s.RunDir = rundir.At(`/a\b`) }, want: `--run-root="/a\\b": has a backslash, which SLURM drops from the paths of logs; choose another folder`},
-		{name: "no template", change: func(s *submit.JobSpec) { s.Template = "/none" }, want: `--template: open /none: no such file or directory`},
+		{name: "no template", change: func(s *submit.JobSpec) { s.Template = file + ".none" }, want: `--template: open ` + file + `.none: no such file or directory`},
 		{name: "template's syntax", template: "#!/bin/sh\n{{if}}", want: "--template: template: " + file + ":2: missing value for if"},
 		{name: "template's field", template: "#!/bin/sh\n{{.Node}}", want: "batch script: template: " + file + ":2:2: executing \"" + file + "\" at <.Node>: can't evaluate field Node in type slurmtmpl.Data"},
 		{name: "template without #!", template: "hello", want: `--template="` + file + `": the first line must begin with #!, or sbatch refuses the script`},

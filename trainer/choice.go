@@ -2,9 +2,10 @@ package trainer
 
 import (
 	"fmt"
-	"gonbatch/checkpoint"
 	"slices"
 	"strings"
+
+	"gonbatch/checkpoint"
 )
 
 func oneOf(name, value string, values []string) error {

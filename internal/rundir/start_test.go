@@ -48,7 +48,7 @@ func TestSuperseded(t *testing.T) {
 		{"an earlier start", d.Path(), "0", true},
 		{"no launcher that counts", d.Path(), "", false},
 		{"no run directory", "", "0", false},
-		{"a run directory that is gone", "/none", "0", false},
+		{"a run directory that is gone", "/dev/null/none", "0", false},
 	} {
 		env := map[string]string{EnvDir: tc.dir, EnvRestarts: tc.restarts}
 		if got := ReadEnv(func(name string) string { return env[name] }).Superseded(); got != tc.want {

@@ -89,13 +89,13 @@ func TestUserEnvironment(t *testing.T) {
 	const odd = "sp ace 'q' \"d\" $(x) `y` \\ é网\nline two"
 	for _, mpi := range []string{"mpirun.openmpi", "mpirun.mpich"} {
 		spec := newSpec(t, 2, [2]string{"print", `printf '%s|' "$rank" "$program" "$code" "$woken" "$ODD" "$HOME"`})
-		spec.Env = map[string]string{"rank": "r", "program": "p", "code": "c", "woken": "", "ODD": odd, "HOME": "/none", "PATH": "/odd path"}
+		spec.Env = map[string]string{"rank": "r", "program": "p", "code": "c", "woken": "", "ODD": odd, "HOME": "/dev/null/none", "PATH": "/odd path"}
 		var errOut bytes.Buffer
 		if err := (Runner{Out: &bytes.Buffer{}, Err: &errOut, LookPath: lookOnly(mpi)}).Run(t.Context(), spec); err != nil {
 			t.Fatalf("%s: %v\n%s", mpi, err, &errOut)
 		}
 		for rank := range 2 {
-			if got, want := read(t, spec.RunDir.RankLog(rank)), "r|p|c||"+odd+"|/none|"; got != want {
+			if got, want := read(t, spec.RunDir.RankLog(rank)), "r|p|c||"+odd+"|/dev/null/none|"; got != want {
 				t.Errorf("%s, rank %d: %q, want %q", mpi, rank, got, want)
 			}
 		}

@@ -77,7 +77,7 @@ func waitGroup(ctx context.Context, group int, tell stop, done <-chan error) err
 		case <-interrupt.Again:
 		case <-late:
 		}
-		syscall.Kill(-group, syscall.SIGKILL) //nolint:errcheck // it fails when all have ended
+		killTree(group)
 		return <-done
 	}
 }

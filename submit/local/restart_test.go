@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/prometheus/procfs"
 
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
@@ -89,7 +92,7 @@ func TestSecondInterruptKills(t *testing.T) {
 			if mpi == "" {
 				tasks = 1
 			}
-			spec := newSpec(t, tasks, [2]string{"deaf", "trap '' TERM\ntouch \"$GONBATCH_RUN_DIR/running-${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}\"\nfor ((i = 0; i < 6000; i++)); do sleep 0.1; done"})
+			spec := newSpec(t, tasks, [2]string{"deaf", "trap '' TERM\nrank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}; echo $$ > \"$GONBATCH_RUN_DIR/pid-$rank\"; touch \"$GONBATCH_RUN_DIR/running-$rank\"\nfor ((i = 0; i < 6000; i++)); do sleep 0.1; done"})
 			again := make(chan struct{})
 			ctx, cancel := context.WithCancelCause(t.Context())
 			go func() {
@@ -104,7 +107,31 @@ func TestSecondInterruptKills(t *testing.T) {
 			if !errors.As(err, &interrupt) || time.Since(start) > 5*time.Minute {
 				t.Errorf("after %v: %v, want an interrupt", time.Since(start), err)
 			}
+			for rank := range tasks {
+				waitForEnd(t, read(t, filepath.Join(spec.RunDir.Path(), fmt.Sprintf("pid-%d", rank))))
+			}
 		})
+	}
+}
+
+// waitForEnd waits until a process has ended.
+func waitForEnd(t *testing.T, pid string) {
+	t.Helper()
+	number, err := strconv.Atoi(strings.TrimSpace(pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		process, err := procfs.NewProc(number)
+		if err != nil {
+			return
+		}
+		if stat, err := process.Stat(); err != nil || stat.State == "Z" { // Nobody may collect it.
+			return
+		}
+		if time.Since(begin) > time.Minute {
+			t.Fatalf("process %d still runs", number)
+		}
 	}
 }
 
