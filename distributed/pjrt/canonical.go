@@ -8,10 +8,10 @@ import (
 // bytecode begins a program that is no text.
 const bytecode = "ML\xefR"
 
-// canonical is the text of a program with its values named %v0, %v1 and so on, in the order in which
-// they come. Names of values mean nothing to XLA, but GoMLX makes them of the names of variables,
-// among which are random ones: those of metrics. Programs that have the same canonical text have the
-// same code.
+// canonical is the text of a program with its values named %v0, %v1 and so on, in the order in
+// which they come. Names of values mean nothing to XLA, but GoMLX makes them of the names of
+// variables, among which are random ones: those of metrics. Programs that have the same canonical
+// text have the same code.
 func canonical(program []byte) []byte {
 	if bytes.HasPrefix(program, []byte(bytecode)) {
 		return program
@@ -74,7 +74,7 @@ func lineLength(text []byte) int {
 	return len(text)
 }
 
-// identifierLength is the length of the identifier, as MLIR's lexer reads it, that text begins with.
+// identifierLength is the length of the identifier that text begins with, as MLIR's lexer reads it.
 func identifierLength(text []byte) int {
 	for i, c := range text {
 		if !inIdentifier(c) {

@@ -142,17 +142,58 @@ func TestUnkeepable(t *testing.T) {
 	}
 }
 
+// TestSurroundings: a program is loaded by a process whose XLA would compile it to the same code,
+// and by no other.
+func TestSurroundings(t *testing.T) {
+	if compileInChild(t) {
+		return
+	}
+	folder, dump := t.TempDir(), t.TempDir()
+	tests := []struct {
+		name string
+		env  string
+		want string
+	}{
+		{"the first process", "", "compiled 1"},
+		{"another one", "", "compiled 0"},
+		{"a variable that does not count", "LANG=C", "compiled 0"},
+		{"XLA's flags", "XLA_FLAGS=--xla_backend_optimization_level=0", "compiled 1"},
+		{"the same flags", "XLA_FLAGS=--xla_backend_optimization_level=0", "compiled 0"},
+		{"the number of threads", "NPROC=3", "compiled 1"},
+		{"a dump", "XLA_FLAGS=--xla_dump_to=" + dump, "compiled 1"},
+		{"a dump again", "XLA_FLAGS=--xla_dump_to=" + dump, "compiled 1"},
+		{"options of go-xla", "XLA_DEBUG_OPTIONS=xla_cpu_parallel_codegen_split_count: 8", "compiled 1"},
+		{"these again", "XLA_DEBUG_OPTIONS=xla_cpu_parallel_codegen_split_count: 8", "compiled 1"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if out := startTogether(t, 1, folder, test.env)[0]; !strings.Contains(out, test.want+"\n") {
+				t.Errorf("%s, want %s", out, test.want)
+			}
+		})
+	}
+}
+
+// compileInChild is what a process of startTogether does.
+func compileInChild(t *testing.T) bool {
+	folder := os.Getenv(folderVariable)
+	if folder == "" {
+		return false
+	}
+	client := keepIn(t, folder)
+	fmt.Println("ready")
+	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
+		t.Fatal(err)
+	}
+	compiles(t, client, program)
+	fmt.Printf("compiled %d\n", pjrt.Compilations())
+	return true
+}
+
 // TestKeptOnce: eight processes that start at once, on an empty folder, have XLA compile a program
 // once.
 func TestKeptOnce(t *testing.T) {
-	if folder := os.Getenv(folderVariable); folder != "" {
-		client := keepIn(t, folder)
-		fmt.Println("ready")
-		if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
-			t.Fatal(err)
-		}
-		compiles(t, client, program)
-		fmt.Printf("compiled %d\n", pjrt.Compilations())
+	if compileInChild(t) {
 		return
 	}
 	const processes = 8
@@ -172,14 +213,15 @@ func TestKeptOnce(t *testing.T) {
 
 // startTogether starts this test in processes that begin once all are ready, and returns what they
 // print then.
-func startTogether(t *testing.T, processes int, folder string) (outputs []string) {
+func startTogether(t *testing.T, processes int, folder string, env ...string) (outputs []string) {
 	t.Helper()
 	var commands []*exec.Cmd
 	var inputs []io.Closer
 	var readers []*bufio.Reader
 	for range processes {
-		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
-		cmd.Env = append(os.Environ(), folderVariable+"="+folder)
+		name, _, _ := strings.Cut(t.Name(), "/")
+		cmd := exec.Command(os.Args[0], "-test.run=^"+name+"$")
+		cmd.Env = append(append(os.Environ(), folderVariable+"="+folder), env...)
 		cmd.Stderr = os.Stderr
 		in, inErr := cmd.StdinPipe()
 		out, outErr := cmd.StdoutPipe()
