@@ -27,7 +27,7 @@ func CompileQuickly() {
 func SharedPrograms() string {
 	_, file, _, _ := runtime.Caller(0)
 	root := filepath.Dir(filepath.Dir(filepath.Dir(file)))
-	return rundir.EnvCompileCache + "=" + filepath.Join(root, ".cache", "programs")
+	return rundir.EnvCompileCache + "=" + filepath.Join(root, ".cache", "compile-cache")
 }
 
 // SharePrograms sets SharedPrograms for this process and the ranks that it starts.

@@ -206,7 +206,7 @@ func TestFolderIsGone(t *testing.T) {
 // TestPlace: one variable moves the cache and turns it off.
 func TestPlace(t *testing.T) {
 	tests := []struct{ name, value, want, err string }{
-		{name: "unset", want: "/home/ada/.cache/gonbatch/programs"},
+		{name: "unset", want: "/home/ada/.cache/gonbatch/compile-cache"},
 		{name: "moved", value: "/scratch/ada/", want: "/scratch/ada"},
 		{name: "off", value: "off"},
 		{name: "relative", value: "cache", err: `GONBATCH_COMPILE_CACHE="cache": give the absolute path`},

@@ -18,7 +18,7 @@ func Place(getenv func(string) string) (dir string, err error) {
 	case dir == Off:
 		return "", nil
 	case dir == "":
-		return fetch.CacheDir(getenv, "programs")
+		return fetch.CacheDir(getenv, "compile-cache")
 	case !filepath.IsAbs(dir):
 		return "", fmt.Errorf("%s=%q: give the absolute path of a folder, or %s", rundir.EnvCompileCache, dir, Off)
 	default:
