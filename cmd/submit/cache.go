@@ -16,7 +16,7 @@ import (
 
 const cacheLong = `cache shows the XLA programs that are kept compiled, so that the next cell, the other ranks and a
 restart load them. They are in your cache folder, or in the one that ` + rundir.EnvCompileCache + `
-names; its value off turns the cache off. The cache stays below 2 GiB by itself: it drops the
+names; its value off turns the cache off. The cache stays near 2 GiB by itself: it drops the
 programs that were not used for the longest time.
 
 Programs can be removed at any time, also while jobs run. They are compiled again when they are
