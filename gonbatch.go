@@ -9,6 +9,7 @@ import "embed"
 // a further package importable, add its folder here; a test in package source fails when one that
 // these need is missing.
 //
-//go:embed go.mod go.sum checkpoint data display distributed internal/cluster internal/fetch internal/plugin internal/rundir internal/yamldoc
+//go:embed go.mod go.sum checkpoint data display distributed
+//go:embed internal/cluster internal/compilecache internal/fetch internal/plugin internal/rundir internal/yamldoc
 //go:embed kernel/keep logger models submit/result trainer
 var Library embed.FS

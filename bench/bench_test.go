@@ -221,3 +221,16 @@ func TestMPIRanks(t *testing.T) {
 		}
 	}
 }
+
+func TestCompileTable(t *testing.T) {
+	r := compileReport{CPU: "A CPU", LoadAverage: "0.1", Rounds: 3, Rows: []compileRow{
+		{xlaPart, map[string][]float64{withoutCache: {3, 2, 4}, emptyCache: {3.1, 3.2, 3.3}, fullCache: {0.1, 0.05, 0.2}}},
+		{sameCell, map[string][]float64{withoutCache: {2}, fullCache: {0.5}}},
+	}}
+	got := r.markdown()
+	for _, want := range []string{"Median of 3 rounds. A CPU, load average before: 0.1.", "| " + xlaPart + " | 3.00 s | 3.20 s | 0.10 s | 30.0 x |\n", "| " + sameCell + " | 2.00 s | | 0.50 s | 4.0 x |\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}

@@ -22,6 +22,9 @@
 // Kernels: what a client of gonbatch's Jupyter kernel waits for, beside GoNB by itself and
 // ipykernel. It needs what `make setup` installs.
 //
+// Compilation: the first step of a new process, of `submit --local` and of a cell, with the compile
+// cache and without it.
+//
 //	make bench                     # installs the peers in .cache/bench-venv first
 //	go run ./bench -only step -rounds 3
 package main

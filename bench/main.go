@@ -47,6 +47,7 @@ var measures = []struct {
 }{
 	{"step", shown(measureSteps)}, {"trainer", shown(measureTrainers)}, {"submit", shown(measureSubmissions)},
 	{"checkpoint", shown(measureCheckpoints)}, {"export", shown(measureExports)}, {"check", shown(measureChecks)}, {"kernel", shown(measureKernels)},
+	{"compile", shown(measureCompilations)},
 }
 
 // shown makes of a report a table.

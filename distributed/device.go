@@ -12,6 +12,7 @@ import (
 
 	"gonbatch/distributed/device"
 	"gonbatch/distributed/pjrt"
+	"gonbatch/internal/compilecache"
 	"gonbatch/internal/plugin"
 	"gonbatch/internal/rundir"
 )
@@ -99,10 +100,22 @@ func (w *World) loadPlugin(ctx context.Context, c Config) error {
 	if err := pjrt.Load(w.platform, filepath.Join(dir, plugin.FileName(w.platform))); err != nil {
 		return err
 	}
+	keepPrograms(c)
 	if transport := w.peers.Transport(); transport != nil {
 		return pjrt.RegisterAllReduce(w.platform, pjrt.Transport(transport), w.Size())
 	}
 	return nil
+}
+
+// keepPrograms has compiled programs kept for the next process that needs them. Without that, all
+// works as well.
+func keepPrograms(c Config) {
+	warn := func(err error) { fmt.Fprintln(c.Log, "gonbatch: warning:", err) }
+	cache, err := compilecache.FromEnvironment(c.Getenv, warn)
+	if err != nil {
+		warn(err)
+	}
+	pjrt.KeepPrograms(cache)
 }
 
 func choosePlatform(getenv func(string) string) (string, error) {

@@ -9,5 +9,6 @@ import (
 
 func TestMain(m *testing.M) {
 	ranktest.CompileQuickly()
+	ranktest.SharePrograms()
 	os.Exit(m.Run())
 }

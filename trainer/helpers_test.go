@@ -61,6 +61,7 @@ func world(t *testing.T) *distributed.World {
 func TestMain(m *testing.M) {
 	flag.Parse()
 	ranktest.CompileQuickly()
+	ranktest.SharePrograms()
 	code := m.Run()
 	if ranktest.InRank() {
 		if w, err := theWorld(); err == nil {

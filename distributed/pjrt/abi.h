@@ -35,7 +35,16 @@ enum {
   GB_PJRT_ERROR_DESTROY = 0,
   GB_PJRT_ERROR_MESSAGE = 1,
   GB_PJRT_ERROR_GET_CODE = 2,
+  GB_PJRT_CLIENT_PLATFORM_NAME = 12,
+  GB_PJRT_CLIENT_PLATFORM_VERSION = 14,
+  GB_PJRT_CLIENT_ADDRESSABLE_DEVICES = 16,
   GB_PJRT_CLIENT_COMPILE = 20,
+  GB_PJRT_DEVICE_DESCRIPTION_KIND = 26,
+  GB_PJRT_DEVICE_GET_DESCRIPTION = 29,
+  GB_PJRT_EXECUTABLE_DESTROY = 40,
+  GB_PJRT_EXECUTABLE_SERIALIZE = 49,
+  GB_PJRT_LOADED_EXECUTABLE_GET_EXECUTABLE = 51,
+  GB_PJRT_EXECUTABLE_DESERIALIZE_AND_LOAD = 56,
 };
 
 typedef struct {
@@ -88,6 +97,71 @@ typedef struct {
 } gb_pjrt_compile_args;
 
 typedef gb_pjrt_error *(*gb_pjrt_compile_function)(gb_pjrt_compile_args *);
+
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  void *client;
+  const char *text;
+  size_t text_size;
+} gb_pjrt_client_text_args;  // PlatformName and PlatformVersion.
+
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  void *client;
+  void *const *devices;
+  size_t num_devices;
+} gb_pjrt_addressable_devices_args;
+
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  void *device;
+  void *description;
+} gb_pjrt_get_description_args;
+
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  void *description;
+  const char *kind;
+  size_t kind_size;
+} gb_pjrt_description_kind_args;
+
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  void *loaded_executable;
+  void *executable;
+} gb_pjrt_get_executable_args;
+
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  void *executable;
+} gb_pjrt_executable_destroy_args;
+
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  const void *executable;
+  const char *bytes;
+  size_t bytes_size;
+  void *owner;  // Of the bytes.
+  void (*delete_owner)(void *owner);
+} gb_pjrt_serialize_args;
+
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  void *client;
+  const char *bytes;
+  size_t bytes_size;
+  void *loaded_executable;
+  const char *compile_options;  // In place of its own.
+  size_t compile_options_size;
+} gb_pjrt_deserialize_args;
 
 // The FFI extension. Its register call has, unlike all others, no extension_start.
 typedef struct {

@@ -20,3 +20,10 @@ func SetPlaceholder(pattern string, before bool) {
 
 // SetRanks makes the number of ranks another one.
 func SetRanks(n int) { ranks = n }
+
+// FileFacts, Unkeepable and Canonical are parts of a key.
+var (
+	Canonical  = canonical
+	FileFacts  = fileFacts
+	Unkeepable = unkeepable
+)

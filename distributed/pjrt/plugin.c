@@ -11,9 +11,12 @@
 
 #include "_cgo_export.h"
 #include "abi.h"
+#include "keep.h"
 
 static const gb_pjrt_api *original;  // The plugin's own table.
 static gb_pjrt_api *wrapped;         // Its copy, with our compile.
+
+void *gb_plugin_function(int index) { return original->function[index]; }
 
 // An error of our own looks to go-xla like one of the plugin: the functions that look into errors
 // are ours too.
@@ -59,20 +62,19 @@ static gb_pjrt_error *error_code(gb_pjrt_error_code_args *args) {
 }
 
 static gb_pjrt_error *compile(gb_pjrt_compile_args *args) {
-  gb_pjrt_compile_function next = (gb_pjrt_compile_function)original->function[GB_PJRT_CLIENT_COMPILE];
   const gb_pjrt_program *program = args->program;
-  if (program == NULL || program->format_size != 4 || memcmp(program->format, "mlir", 4) != 0) return next(args);
+  if (program == NULL || program->format_size != 4 || memcmp(program->format, "mlir", 4) != 0) return gb_compile(args);
 
   size_t size = 0;
   char *failure = NULL;
   char *code = gonbatchRewrite(program->code, program->code_size, &size, &failure);
   if (failure != NULL) return own_error(failure);
-  if (code == NULL) return next(args);  // Nothing to rewrite.
+  if (code == NULL) return gonbatchCompile(args);  // Nothing to rewrite.
   gb_pjrt_program rewritten = *program;
   rewritten.code = code;
   rewritten.code_size = size;
   args->program = &rewritten;
-  gb_pjrt_error *err = next(args);
+  gb_pjrt_error *err = gonbatchCompile(args);
   args->program = program;
   free(code);
   return err;
@@ -112,7 +114,7 @@ uintptr_t gb_plugin_load(const char *path, char *error, size_t error_size) {
     return 0;
   }
   original = get_api();
-  size_t needed = offsetof(gb_pjrt_api, function) + (GB_PJRT_CLIENT_COMPILE + 1) * sizeof(void *);
+  size_t needed = offsetof(gb_pjrt_api, function) + (GB_PJRT_EXECUTABLE_DESERIALIZE_AND_LOAD + 1) * sizeof(void *);
   if (original == NULL || original->struct_size < needed) {
     snprintf(error, error_size, "its PJRT API table is too short");
     return 0;

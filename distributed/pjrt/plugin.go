@@ -11,6 +11,9 @@
 //	if err := pjrt.RegisterAllReduce("cpu", comm.Transport(), comm.Size()); err != nil { ... }
 //	backend, err := xla.New("cpu")
 //
+// KeepPrograms has compiled programs kept on disk, and loaded by the next process: the wrapped
+// compile call is where all programs pass.
+//
 // The package knows nothing of MPI: the package that moves the bytes passes a C function, the
 // transport.
 package pjrt

@@ -19,4 +19,7 @@ int gb_plugin_register(const char *target, const char *platform, gb_transport tr
 // gb_plugin_version gives the PJRT API version of the loaded plugin.
 void gb_plugin_version(int *major, int *minor);
 
+// gb_plugin_function is a function of the loaded plugin, by its place in the table (abi.h).
+void *gb_plugin_function(int index);
+
 #endif

@@ -2,7 +2,11 @@ package ranktest
 
 import (
 	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
+
+	"gonbatch/internal/rundir"
 )
 
 // QuickCompilation has XLA spend a quarter of the time on a program, which then runs slower and
@@ -15,5 +19,20 @@ func CompileQuickly() {
 	name, flags, _ := strings.Cut(QuickCompilation, "=")
 	if os.Getenv(name) == "" {
 		_ = os.Setenv(name, flags) //nolint:forbidigo // XLA reads it in C
+	}
+}
+
+// SharedPrograms is the variable that has programs kept compiled, for all tests and from one run of
+// them to the next. Tests of the cache itself take a folder of their own.
+func SharedPrograms() string {
+	_, file, _, _ := runtime.Caller(0)
+	root := filepath.Dir(filepath.Dir(filepath.Dir(file)))
+	return rundir.EnvCompileCache + "=" + filepath.Join(root, ".cache", "compile-cache")
+}
+
+// SharePrograms sets SharedPrograms for this process and the ranks that it starts.
+func SharePrograms() {
+	if name, folder, _ := strings.Cut(SharedPrograms(), "="); os.Getenv(name) == "" {
+		_ = os.Setenv(name, folder) //nolint:forbidigo // the ranks inherit it
 	}
 }

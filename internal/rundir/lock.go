@@ -49,6 +49,30 @@ func (d Dir) manifestLock() string { return d.join(".manifest.lock") }
 // AcquireLock waits until it holds the lock at path, or ctx ends. If it has to wait, it calls
 // waiting once, with the process that holds the lock, as far as that is known.
 func AcquireLock(ctx context.Context, path string, waiting func(Process)) (*Lock, error) {
+	other := lockWatch{path: path}
+	for {
+		if l, err := createLock(path); l != nil || err != nil {
+			return l, err
+		}
+		if err := other.wait(ctx, waiting); err != nil {
+			return nil, err
+		}
+		waiting = nil
+	}
+}
+
+// TryLock is AcquireLock without the wait: it returns nil if another process holds the lock. It
+// takes the lock of a dead process over only if that was on the same machine.
+func TryLock(path string) (*Lock, error) {
+	other := lockWatch{path: path}
+	if now, there := other.look(); there && !now.Gone() {
+		return nil, nil
+	}
+	return createLock(path)
+}
+
+// createLock makes the file of a lock, or returns nil if it is there.
+func createLock(path string) (*Lock, error) {
 	self, err := ThisProcess()
 	if err != nil {
 		return nil, err
@@ -58,21 +82,15 @@ func AcquireLock(ctx context.Context, path string, waiting func(Process)) (*Lock
 	if err != nil {
 		return nil, err
 	}
-	other := lockWatch{path: path}
-	for {
-		created, err := createWhole(path, text)
-		if err != nil {
-			return nil, fmt.Errorf("lock %s: %w", path, err)
-		}
-		if created {
-			l.stopped.Go(l.beat)
-			return l, nil
-		}
-		if err := other.wait(ctx, waiting); err != nil {
-			return nil, err
-		}
-		waiting = nil
+	created, err := createWhole(path, text)
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
+	if !created {
+		return nil, nil
+	}
+	l.stopped.Go(l.beat)
+	return l, nil
 }
 
 // wait waits until the lock's file is gone.

@@ -103,12 +103,21 @@ func TestLockOfADeadProcess(t *testing.T) {
 	if p := <-waited; p.PID != cmd.Process.Pid {
 		t.Errorf("it waits for process %d, want %d", p.PID, cmd.Process.Pid)
 	}
+	if lock, err := TryLock(path); lock != nil || err != nil {
+		t.Errorf("TryLock of a lock that another process holds: %v, %v", lock, err)
+	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // It was killed.
-	lock, err := AcquireLock(t.Context(), path, nil)
-	if err != nil {
+	lock, err := TryLock(path)
+	if err != nil || lock == nil {
+		t.Fatalf("TryLock of a dead process' lock: %v, %v", lock, err)
+	}
+	if err := lock.Release(); err != nil {
+		t.Error(err)
+	}
+	if lock, err = AcquireLock(t.Context(), path, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := lock.Release(); err != nil {

@@ -22,6 +22,8 @@ const (
 	EnvMPILibrary = "GONBATCH_MPI_LIBRARY"
 	// EnvData is the folder of downloaded datasets.
 	EnvData = "GONBATCH_DATA"
+	// EnvCompileCache is the folder of compiled XLA programs, or "off".
+	EnvCompileCache = "GONBATCH_COMPILE_CACHE"
 	// EnvStuckTimeout is how long ranks may wait for another before it counts as stuck.
 	EnvStuckTimeout = "GONBATCH_STUCK_TIMEOUT"
 	// EnvRendezvousKey is known only to the ranks of a job, which meet over TCP without MPI.

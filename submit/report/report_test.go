@@ -52,6 +52,9 @@ var shapes = []struct {
 	{"submit kernel doctor", "`ok` says whether the kernel can run: no finding that is not `optional` has a `problem`. If it can't, the exit code is 1.",
 		report.Doctor{OK: true, Findings: []report.Finding{{Name: "Go", Found: "/usr/local/go/bin/go, go1.26.4 linux/amd64"}, {Name: "XLA plugin", Optional: true, Problem: "not found: the first cell that needs it installs it, and so does submit"}}}},
 	{"submit kernel warm", "`packages` are those that notebooks import, which are now compiled.", report.Packages{Packages: []string{"gonbatch/trainer"}}},
+	{"submit cache, submit cache --prune", "`folder` is missing if the cache is turned off. Sizes are in bytes. `removed` and `freed` are there if programs were removed.",
+		report.Cache{Folder: "/home/ada/.cache/gonbatch/compile-cache", Size: 211_482, Limit: 2 << 30, Removed: 3, Freed: 640_100,
+			Programs: []report.CompiledProgram{{Key: strings.Repeat("4f2a", 16), Name: "TrainStep", Size: 211_482, Used: at}}}},
 	{"submit version", "", report.Program{Submit: "v1.0.0", Go: "go1.26"}},
 }
 

@@ -1,0 +1,54 @@
+"""Measure training cells in one session of the gonbatch kernel and print the seconds as JSON.
+
+Usage: cells.py NOTEBOOK    (MNIST's: its cells are run up to the one that trains)
+
+The cell trains for one step. It is run again as it is, and with a change that the compiler sees.
+"""
+
+import json
+import sys
+import time
+
+from jupyter_client.manager import start_new_kernel
+
+TRAIN = """%%
+world, err := distributed.Init()
+check(err)
+defer world.Close()
+trainSet, _, err := mnist.Load(context.Background())
+check(err)
+accuracy := metric.NewSparseCategoricalAccuracy("Mean Accuracy", "#acc")
+task := trainer.Supervised(digits, loss.SparseCategoricalCrossEntropyLogits, optimizer.Adam().LearningRate(*rate).Done(), accuracy)
+t, err := trainer.New(world, trainer.Config{{MaxSteps: 1, BatchSize: *batchSize, Checkpoint: trainer.CheckpointConfig{{Off: true}}}}, task)
+check(err)
+check(t.Fit(context.Background(), trainSet, nil))
+world.Printf("%d\\n", {i})"""
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as file:
+        cells = ["".join(cell["source"]) for cell in json.load(file)["cells"] if cell["cell_type"] == "code"]
+    manager, client = start_new_kernel(kernel_name="gonbatch", startup_timeout=300)
+
+    def run(code):
+        begin = time.perf_counter()
+        reply = client.execute_interactive(code, output_hook=lambda message: None, timeout=600)["content"]
+        assert reply["status"] == "ok", reply
+        return time.perf_counter() - begin
+
+    def median(codes):
+        return sorted(map(run, codes))[2]
+
+    try:
+        for code in cells:
+            if not code.startswith("%%"):
+                run(code)
+        run(TRAIN.format(i=0))
+        changed = median(TRAIN.format(i=i) for i in range(1, 6))
+        same = median([TRAIN.format(i=0)] * 5)
+        print(json.dumps({"changed": changed, "same": same}))
+    finally:
+        manager.shutdown_kernel()
+
+
+main()

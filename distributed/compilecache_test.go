@@ -1,0 +1,84 @@
+package distributed_test
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"gonbatch/distributed/pjrt"
+	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/compilecache"
+	"gonbatch/internal/rundir"
+)
+
+// TestCompileCache: a training gives the same bits whether its programs were compiled or loaded,
+// also those with collectives, and a program is compiled once for all ranks and for the next start.
+func TestCompileCache(t *testing.T) {
+	if ranktest.InRank() {
+		trainRank(t)
+		fmt.Printf("compiled %d programs\n", pjrt.Compilations())
+		return
+	}
+	tests := []struct {
+		name     string
+		launcher ranktest.Launcher
+		ranks    int
+		env      []string
+	}{
+		{"1 rank", ranktest.OpenMPI, 1, nil},
+		{"2 ranks, Open MPI", ranktest.OpenMPI, 2, nil},
+		{"2 ranks, MPICH", ranktest.MPICH, 2, nil},
+		{"2 ranks over TCP", ranktest.Torchrun, 2, nil},
+		{"2 devices of one process", ranktest.OpenMPI, 1, []string{rundir.EnvDevices + "=2"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			folder := t.TempDir()
+			start := func(cache string) (outcome, int) {
+				got, out := run(t, test.launcher, test.ranks, append(test.env, rundir.EnvCompileCache+"="+cache)...)
+				return got, compiled(t, out, test.ranks)
+			}
+			want, each := start(compilecache.Off)
+			cold, once := start(folder)
+			warm, none := start(folder)
+			if !reflect.DeepEqual(cold, want) || !reflect.DeepEqual(warm, want) {
+				t.Errorf("without the cache %v, on an empty one %v, on a full one %v", want.Metrics, cold.Metrics, warm.Metrics)
+			}
+			if stored := entries(t, folder); none != 0 || once != stored || test.ranks > 1 && once >= each {
+				t.Errorf("programs compiled: %d without the cache, %d with an empty one, which then had %d, %d with a full one", each, once, stored, none)
+			}
+		})
+	}
+}
+
+// compiled sums up how many programs the ranks have compiled.
+func compiled(t *testing.T, out string, ranks int) (sum int) {
+	t.Helper()
+	all := regexp.MustCompile(`compiled (\d+) programs`).FindAllStringSubmatch(out, -1)
+	if len(all) != ranks {
+		t.Fatalf("%d of %d ranks say what they have compiled:\n%s", len(all), ranks, out)
+	}
+	for _, match := range all {
+		n, err := strconv.Atoi(match[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += n
+	}
+	return sum
+}
+
+func entries(t *testing.T, folder string) int {
+	t.Helper()
+	cache, err := compilecache.Open(folder, compilecache.Limit, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := cache.Programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(all)
+}

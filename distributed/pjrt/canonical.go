@@ -1,0 +1,89 @@
+package pjrt
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// bytecode begins a program that is no text.
+const bytecode = "ML\xefR"
+
+// canonical is the text of a program with its values named %v0, %v1 and so on, in the order in
+// which they come. Names of values mean nothing to XLA, but GoMLX makes them of the names of
+// variables, among which are random ones: those of metrics. Programs that have the same canonical
+// text have the same code.
+func canonical(program []byte) []byte {
+	if bytes.HasPrefix(program, []byte(bytecode)) {
+		return program
+	}
+	out := make([]byte, 0, len(program))
+	names := map[string]int{}
+	for len(program) > 0 {
+		n := plainLength(program)
+		out = append(out, program[:n]...)
+		if program = program[n:]; len(program) == 0 {
+			break
+		}
+		name := program[:1+identifierLength(program[1:])]
+		number, ok := names[string(name)]
+		if !ok {
+			number = len(names)
+			names[string(name)] = number
+		}
+		out = strconv.AppendInt(append(out, "%v"...), int64(number), 10)
+		program = program[len(name):]
+	}
+	return out
+}
+
+// plainLength is how many bytes a program begins with before the next name of a value. Strings and
+// comments have none.
+func plainLength(program []byte) int {
+	for i := 0; i < len(program); i++ {
+		switch program[i] {
+		case '%':
+			return i
+		case '"':
+			i += stringLength(program[i+1:])
+		case '/':
+			if bytes.HasPrefix(program[i:], []byte("//")) {
+				i += lineLength(program[i:])
+			}
+		}
+	}
+	return len(program)
+}
+
+// stringLength is the length of a string with its closing quote.
+func stringLength(text []byte) int {
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(text)
+}
+
+func lineLength(text []byte) int {
+	if i := bytes.IndexByte(text, '\n'); i >= 0 {
+		return i
+	}
+	return len(text)
+}
+
+// identifierLength is the length of the identifier that text begins with, as MLIR's lexer reads it.
+func identifierLength(text []byte) int {
+	for i, c := range text {
+		if !inIdentifier(c) {
+			return i
+		}
+	}
+	return len(text)
+}
+
+func inIdentifier(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '$' || c == '.' || c == '_' || c == '-'
+}

@@ -1,0 +1,22 @@
+// What it takes to keep a compiled program: to write it as bytes, and to load it from them.
+#ifndef GONBATCH_PJRT_KEEP_H
+#define GONBATCH_PJRT_KEEP_H
+
+#include "abi.h"
+
+// gb_compile is the plugin's own compile.
+gb_pjrt_error *gb_compile(gb_pjrt_compile_args *args);
+
+// gb_serialize writes a compiled program as bytes, which `args` holds until gb_serialize_done. It returns 0 if the
+// plugin can't do that.
+int gb_serialize(void *loaded_executable, gb_pjrt_serialize_args *args);
+void gb_serialize_done(gb_pjrt_serialize_args *args);
+
+// gb_load makes a compiled program of bytes. It returns NULL if the plugin refuses them.
+void *gb_load(void *client, const void *bytes, size_t size);
+
+// gb_describe writes the client's platform, its version, and the kinds of its devices to `text`. It returns the
+// length, or 0 if the plugin does not say, or they don't fit.
+size_t gb_describe(void *client, char *text, size_t size);
+
+#endif

@@ -1,0 +1,131 @@
+package pjrt
+
+/*
+#include <stdlib.h>
+#include "keep.h"
+*/
+import "C"
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"gonbatch/distributed/affinity"
+	"gonbatch/internal/compilecache"
+)
+
+// compilerVariables are the variables that XLA, and the libraries that it opens, compile by.
+var compilerVariables = []string{
+	"XLA_FLAGS", "NPROC", "TF_XLA_FLAGS", "NVIDIA_TF32_OVERRIDE", "TF_CUDNN_DETERMINISTIC", "TF_CUDNN_USE_AUTOTUNE", "LD_LIBRARY_PATH", "CUDA_HOME",
+}
+
+// unkept are parts of XLA's options with which a compilation reads or writes other files too, so
+// that a program can't be loaded in its place.
+var unkept = []string{"xla_dump", "_dump_", "_profile_file", "autotune_results", "autotune_cache"}
+
+// driverFile tells the version of NVIDIA's driver.
+const driverFile = "/proc/driver/nvidia/version"
+
+// keyOf is the key of a program that is compiled for a client with these options. It is not ok if
+// the program must not be kept.
+func keyOf(client unsafe.Pointer, program, options []byte) (key compilecache.Key, ok bool) {
+	surroundings, err := theSurroundings()
+	if err != nil || unkeepable(variable("XLA_FLAGS")) || variable("XLA_DEBUG_OPTIONS") != "" {
+		return key, false
+	}
+	var text [8192]C.char
+	size := C.gb_describe(client, &text[0], C.size_t(len(text)))
+	if size == 0 {
+		return key, false
+	}
+	return compilecache.NewHash().
+		Add("surroundings", surroundings).
+		Add("client", bytesOf(&text[0], size)).
+		Add("options", options).
+		Add("program", canonical(program)).Key(), true
+}
+
+// unkeepable reports whether XLA's flags ask for more than a compiled program. Flags that are not
+// written out are in a file.
+func unkeepable(flags string) bool {
+	flags = strings.TrimSpace(flags)
+	for _, part := range unkept {
+		if strings.Contains(flags, part) {
+			return true
+		}
+	}
+	return flags != "" && !strings.HasPrefix(flags, "-")
+}
+
+// theSurroundings are what decides about all programs of this process, as XLA found it when it
+// compiled the first one.
+var theSurroundings = sync.OnceValues(func() ([]byte, error) {
+	cpu, err := compilecache.Machine()
+	if err != nil {
+		return nil, err
+	}
+	cpus, err := affinity.Allowed()
+	if err != nil {
+		return nil, err
+	}
+	plugin, err := pluginFacts()
+	if err != nil {
+		return nil, err
+	}
+	driver, err := os.ReadFile(driverFile)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "CPUs %d\n%s\nplugin %s\ndriver %s\n", len(cpus), cpu, plugin, driver)
+	for _, name := range compilerVariables {
+		fmt.Fprintf(&b, "%s=%q\n", name, variable(name))
+	}
+	return []byte(b.String()), nil
+})
+
+// variable is an environment variable as XLA sees it: C's, which a program may have changed.
+func variable(name string) string {
+	cName := C.CString(name)
+	defer C.free(unsafe.Pointer(cName))
+	return C.GoString(C.getenv(cName))
+}
+
+// pluginFacts identify the loaded plugin: its size, its time, and its first and last bytes. To hash
+// all of its hundreds of megabytes would take longer than to load a program.
+func pluginFacts() (string, error) {
+	mu.Lock()
+	defer mu.Unlock()
+	for _, path := range loaded {
+		return fileFacts(path)
+	}
+	return "", errors.New("no XLA plugin is loaded")
+}
+
+// endSize is how much of a plugin's beginning and end is read.
+const endSize = 64 << 10
+
+func fileFacts(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	for _, offset := range []int64{0, max(0, info.Size()-endSize)} {
+		if _, err := io.Copy(sum, io.NewSectionReader(f, offset, endSize)); err != nil {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("%d bytes, %d, %x", info.Size(), info.ModTime().UnixNano(), sum.Sum(nil)), nil
+}

@@ -1,0 +1,118 @@
+package compilecache
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"gonbatch/internal/rundir"
+)
+
+// Limit is the size in bytes that a cache is held to.
+const Limit = 2 << 30
+
+// Cache is a folder of compiled programs.
+type Cache struct {
+	dir   string
+	limit int64
+	warn  func(error)
+
+	warned sync.Once
+	mu     sync.Mutex
+	// unswept is how many bytes this process has written since it last looked at the cache's size.
+	unswept int64
+}
+
+// Open opens the cache in a folder, and creates the folder. It is held to about limit bytes. What
+// hinders its use later goes to warn, once.
+func Open(dir string, limit int64, warn func(error)) (*Cache, error) {
+	c := &Cache{dir: dir, limit: limit, warn: warn}
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		err = checkFolder(dir)
+	}
+	if err != nil {
+		return nil, c.trouble("used", err)
+	}
+	return c, nil
+}
+
+// checkFolder refuses a folder that others could put programs into.
+func checkFolder(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return errors.New("it is no folder")
+	case !ownedAlone(info):
+		return errors.New("others could put programs into it: make it yours alone (chmod 700)")
+	}
+	return nil
+}
+
+// trouble says why the cache can't be used.
+func (c *Cache) trouble(done string, err error) error {
+	return fmt.Errorf("the compile cache %s can't be %s, so programs are compiled each time: %w. %s names another folder, or turns it %s", c.dir, done, err, rundir.EnvCompileCache, Off)
+}
+
+// FromEnvironment opens the cache in its Place, or returns nil where it is turned off.
+func FromEnvironment(getenv func(string) string, warn func(error)) (*Cache, error) {
+	dir, err := Place(getenv)
+	if err != nil || dir == "" {
+		return nil, err
+	}
+	return Open(dir, Limit, warn)
+}
+
+// Dir is the cache's folder.
+func (c *Cache) Dir() string { return c.dir }
+
+// Do loads the program of a key, or compiles and stores it, which one process does while others
+// wait for it. What compile returns is not loaded; nil is not stored. An entry that load refuses is
+// compiled again. The name is for people.
+//
+// Do fails only if compile does.
+func (c *Cache) Do(key Key, name string, load func([]byte) error, compile func() ([]byte, error)) error {
+	if c.load(key, load) {
+		return nil
+	}
+	unlock := c.lock(key)
+	defer unlock()
+	if c.load(key, load) { // Another process has compiled it by now.
+		return nil
+	}
+	program, err := compile()
+	if err != nil || program == nil {
+		return err
+	}
+	if err := c.write(key, name, program); err != nil {
+		c.warned.Do(func() { c.warn(c.trouble("written", err)) })
+		return nil
+	}
+	c.use(key)
+	c.grown(int64(len(program)))
+	return nil
+}
+
+// load loads the program of a key, and reports whether it was there. An entry that can't be loaded
+// is removed.
+func (c *Cache) load(key Key, load func([]byte) error) bool {
+	program, err := c.read(key)
+	switch {
+	case err == nil && load(program) == nil:
+		c.use(key)
+		return true
+	case err == nil, errors.Is(err, errForeign):
+		_ = os.Remove(c.path(key)) // Where that is impossible, it is passed over again.
+	}
+	return false
+}
+
+// use notes that a program was used, so that it is kept longer than others.
+func (c *Cache) use(key Key) {
+	now := time.Now()
+	_ = os.Chtimes(c.path(key), now, now) // In a folder that is only read nothing is removed either.
+}

@@ -1,0 +1,102 @@
+package compilecache
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// ending is that of the names of entries.
+const ending = ".program"
+
+// format begins an entry. Another layout gets another number.
+const format = "gonbatch program 1"
+
+// errForeign is the reason why an entry is passed over that this package has not written whole.
+var errForeign = errors.New("it is damaged, or not from this cache")
+
+func (c *Cache) path(key Key) string { return filepath.Join(c.dir, key.String()+ending) }
+
+// encode puts a header before a program: the format, the key, the program's checksum and its name,
+// a line each. The checksum is also over the name.
+func encode(key Key, name string, program []byte) []byte {
+	name = strings.Join(strings.Fields(name), " ")
+	return append(fmt.Appendf(nil, "%s\n%s\n%s\n%s\n", format, key, checksum(name, program), name), program...)
+}
+
+func checksum(name string, program []byte) Key {
+	return NewHash().Add("name", []byte(name)).Add("program", program).Key()
+}
+
+// decode is the program in an entry.
+func decode(key Key, entry []byte) ([]byte, error) {
+	const lines = 4
+	parts := bytes.SplitN(entry, []byte("\n"), lines+1)
+	if len(parts) != lines+1 || string(parts[0]) != format || string(parts[1]) != key.String() {
+		return nil, errForeign
+	}
+	name, program := string(parts[3]), parts[4]
+	if string(parts[2]) != checksum(name, program).String() {
+		return nil, errForeign
+	}
+	return program, nil
+}
+
+// read is the program of a key.
+func (c *Cache) read(key Key) ([]byte, error) {
+	f, err := openOwn(c.path(key))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	entry, err := io.ReadAll(f)
+	if err != nil {
+		return nil, err
+	}
+	return decode(key, entry)
+}
+
+// openOwn opens a file that this user has written, and nobody else could have.
+func openOwn(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && (!info.Mode().IsRegular() || !ownedAlone(info)) {
+		err = errForeign
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// ownedAlone reports whether the file or folder is this user's, and nobody else may write to it.
+func ownedAlone(info os.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(stat.Uid) == os.Geteuid() && info.Mode().Perm()&0o022 == 0
+}
+
+// write stores a program. Readers see all of the entry or none. It isn't synced: after a power
+// failure, the checksum tells.
+func (c *Cache) write(key Key, name string, program []byte) (err error) {
+	f, err := os.CreateTemp(c.dir, temporary+"*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(encode(key, name, program))
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), c.path(key))
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package compilecache
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// temporary begins the names of entries that are being written.
+	temporary = ".new-"
+	// leftover is the age from which a temporary file or a lock belongs to nobody: a lock's holder
+	// gives signs of life.
+	leftover = 24 * time.Hour
+	// sweepEvery is how often the size of a cache is looked at that grows slowly.
+	sweepEvery = time.Hour
+	// sweptFile was touched when a process last looked at the size.
+	sweptFile = ".swept"
+)
+
+// grown holds the cache to its limit after a program was stored. To look at all entries takes a
+// while on NFS, so a process does it once it has stored a part of the limit, or if nobody has done
+// it for long. The cache may be larger by that part meanwhile.
+func (c *Cache) grown(by int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unswept += by
+	marker := filepath.Join(c.dir, sweptFile)
+	info, err := os.Stat(marker)
+	if err == nil && time.Since(info.ModTime()) < sweepEvery && c.unswept < c.limit/32 {
+		return
+	}
+	c.unswept = 0
+	_ = os.WriteFile(marker, nil, 0o600) // Without it, the next process looks again.
+	now := time.Now()
+	_ = os.Chtimes(marker, now, now)
+	_, _ = c.Prune(c.limit) // What can't be removed now may be the next time.
+}
+
+// Prune removes the programs that were not used for the longest time, until the others have at most
+// so many bytes.
+func (c *Cache) Prune(size int64) (removed []Program, err error) {
+	return c.Remove(func(p Program) bool {
+		size -= p.Size
+		return size < 0
+	})
+}
+
+// Remove removes the programs that which selects, asked about the last used one first, and what
+// processes have left behind that were killed. It returns the programs removed. Processes that read
+// one of them can go on.
+func (c *Cache) Remove(which func(Program) bool) (removed []Program, err error) {
+	all, err := c.Programs()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range all {
+		if !which(p) {
+			continue
+		}
+		switch err := os.Remove(p.path); {
+		case err == nil:
+			removed = append(removed, p)
+		case !errors.Is(err, fs.ErrNotExist): // Another process removes them too.
+			return removed, fmt.Errorf("remove a program from the compile cache: %w", err)
+		}
+	}
+	return removed, c.removeLeftovers()
+}
+
+// removeLeftovers removes temporary files and locks of processes that were killed long ago.
+func (c *Cache) removeLeftovers() error {
+	entries, err := os.ReadDir(c.dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if name := e.Name(); !strings.HasPrefix(name, ".") && filepath.Ext(name) != lockEnding && !strings.Contains(name, lockEnding+".") || name == sweptFile {
+			continue
+		}
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > leftover {
+			_ = os.Remove(filepath.Join(c.dir, e.Name())) // The next one tries again.
+		}
+	}
+	return nil
+}
+
+// newestFirst sorts programs by their last use. Those of one moment are sorted by name.
+func newestFirst(all []Program) {
+	slices.SortFunc(all, func(a, b Program) int { return cmp.Or(b.Used.Compare(a.Used), strings.Compare(a.Key, b.Key)) })
+}

@@ -1,0 +1,75 @@
+package compilecache
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Program is an entry of a cache.
+type Program struct {
+	// Key is its key in hexadecimal digits.
+	Key string
+	// Size is that of its file.
+	Size int64
+	// Used is when it was stored or last loaded.
+	Used time.Time
+	path string
+}
+
+// Programs are the entries of the cache, the last used one first.
+func (c *Cache) Programs() ([]Program, error) {
+	entries, err := os.ReadDir(c.dir)
+	if err != nil {
+		return nil, fmt.Errorf("list the compile cache: %w", err)
+	}
+	var all []Program
+	for _, e := range entries {
+		key, ok := strings.CutSuffix(e.Name(), ending)
+		if !ok || !e.Type().IsRegular() {
+			continue
+		}
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // It was removed just now.
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list the compile cache: %w", err)
+		}
+		all = append(all, Program{Key: key, Size: info.Size(), Used: info.ModTime(), path: filepath.Join(c.dir, e.Name())})
+	}
+	newestFirst(all)
+	return all, nil
+}
+
+// Name is the name of the program, for people; "" if it can't be read.
+func (p Program) Name() string {
+	f, err := openOwn(p.path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close() //nolint:errcheck // only read
+	lines := bufio.NewScanner(f)
+	for n := 0; lines.Scan(); n++ {
+		if n == 0 && lines.Text() != format {
+			return ""
+		}
+		if n == 3 {
+			return lines.Text()
+		}
+	}
+	return ""
+}
+
+// Size is that of programs together.
+func Size(programs []Program) (size int64) {
+	for _, p := range programs {
+		size += p.Size
+	}
+	return size
+}

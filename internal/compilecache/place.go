@@ -1,0 +1,27 @@
+package compilecache
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"gonbatch/internal/fetch"
+	"gonbatch/internal/rundir"
+)
+
+// Off is the value of the variable that turns the cache off.
+const Off = "off"
+
+// Place is the folder of the cache: what the environment says, or one in the user's cache. It is ""
+// where the cache is turned off. Place creates nothing.
+func Place(getenv func(string) string) (dir string, err error) {
+	switch dir := getenv(rundir.EnvCompileCache); {
+	case dir == Off:
+		return "", nil
+	case dir == "":
+		return fetch.CacheDir(getenv, "compile-cache")
+	case !filepath.IsAbs(dir):
+		return "", fmt.Errorf("%s=%q: give the absolute path of a folder, or %s", rundir.EnvCompileCache, dir, Off)
+	default:
+		return filepath.Clean(dir), nil
+	}
+}

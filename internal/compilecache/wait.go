@@ -1,0 +1,71 @@
+package compilecache
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+
+	"gonbatch/internal/rundir"
+)
+
+// lockEnding is that of the names of locks.
+const lockEnding = ".lock"
+
+// How long to wait for a process that compiles. The holder of a lock gives a sign of life every few
+// seconds; file systems may show it late.
+var (
+	patience = 30 * time.Minute
+	silence  = time.Minute
+)
+
+// The pauses between two looks: an eighth of the time waited so far, so that it is never much
+// longer than the compilation, and a thousand ranks that wait for a long one leave the file system
+// alone.
+const (
+	shortestPause = 20 * time.Millisecond
+	longestPause  = time.Second
+)
+
+// lock makes this process the one that compiles the program of a key. It returns without that where
+// another has stored the program, seems to hang, or needs too long, and where locks are impossible:
+// then several may compile it, and the last one stores it.
+func (c *Cache) lock(key Key) (unlock func()) {
+	path := filepath.Join(c.dir, key.String()+lockEnding)
+	alive := pulse{path: path}
+	for start := time.Now(); ; {
+		lock, err := rundir.TryLock(path)
+		switch {
+		case lock != nil:
+			return func() { _ = lock.Release() }
+		case err != nil, c.has(key), alive.silent(), time.Since(start) > patience:
+			return func() {}
+		}
+		time.Sleep(min(max(time.Since(start)/8, shortestPause), longestPause))
+	}
+}
+
+// has reports whether there is an entry for the key.
+func (c *Cache) has(key Key) bool {
+	_, err := os.Lstat(c.path(key))
+	return err == nil
+}
+
+// pulse watches for signs of life of a lock's holder. It compares what it sees at different times,
+// so that the machines' clocks need not agree.
+type pulse struct {
+	path  string
+	beat  time.Time
+	since time.Time
+}
+
+// silent reports whether the lock has not changed for too long.
+func (p *pulse) silent() bool {
+	info, err := os.Lstat(p.path)
+	if err != nil {
+		return false // It was released just now.
+	}
+	if beat := info.ModTime(); !beat.Equal(p.beat) {
+		p.beat, p.since = beat, time.Now()
+	}
+	return time.Since(p.since) > silence
+}

@@ -1,0 +1,59 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+)
+
+// Cache is the compile cache, which keeps compiled XLA programs.
+type Cache struct {
+	// Folder is where it lies; "" if it is turned off.
+	Folder string `json:"folder,omitempty"`
+	// Size is that of all programs in bytes, and Limit what it is held to.
+	Size     int64             `json:"size"`
+	Limit    int64             `json:"limit"`
+	Programs []CompiledProgram `json:"programs,omitempty"`
+	// Removed is how many programs were removed just now, and Freed their size.
+	Removed int   `json:"removed,omitempty"`
+	Freed   int64 `json:"freed,omitempty"`
+}
+
+// CompiledProgram is a program in the cache.
+type CompiledProgram struct {
+	// Key is the hash of what decides about it, and Name what GoMLX calls it.
+	Key  string    `json:"key"`
+	Name string    `json:"name,omitempty"`
+	Size int64     `json:"size"`
+	Used time.Time `json:"used"`
+}
+
+// shownPrograms is how many programs the text lists.
+const shownPrograms = 20
+
+// Text writes a table of the programs that were used last.
+func (c Cache) Text(w io.Writer) error {
+	if c.Folder == "" {
+		_, err := fmt.Fprintln(w, "the compile cache is turned off")
+		return err
+	}
+	if c.Removed > 0 {
+		fmt.Fprintf(w, "removed %s, %s\n", Count(c.Removed, "program"), megabytes(c.Freed))
+	}
+	if _, err := fmt.Fprintf(w, "%s: %s, %s of at most %s\n", c.Folder, Count(len(c.Programs), "program"), megabytes(c.Size), megabytes(c.Limit)); err != nil || len(c.Programs) == 0 {
+		return err
+	}
+	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(columns, "LAST USED\tSIZE\tKEY\tPROGRAM")
+	for _, p := range c.Programs[:min(len(c.Programs), shownPrograms)] {
+		fmt.Fprintf(columns, "%s\t%s\t%.12s\t%s\n", p.Used.Local().Format(time.DateTime), megabytes(p.Size), p.Key, dash(p.Name))
+	}
+	if more := len(c.Programs) - shownPrograms; more > 0 {
+		fmt.Fprintf(columns, "and %d more\n", more)
+	}
+	return columns.Flush()
+}
+
+// megabytes is a number of bytes for people.
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }

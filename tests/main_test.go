@@ -1,0 +1,14 @@
+package tests
+
+import (
+	"os"
+	"testing"
+
+	"gonbatch/distributed/ranktest"
+)
+
+// TestMain has the programs of all tests share a compile cache.
+func TestMain(m *testing.M) {
+	ranktest.SharePrograms()
+	os.Exit(m.Run())
+}
