@@ -153,6 +153,26 @@ func TestWeights(t *testing.T) {
 	}
 }
 
+// TestWeightsOfParts: a frozen copy of the model is a part of it; what an optimizer keeps inside a
+// part, or an older version wrote among the weights, isn't.
+func TestWeightsOfParts(t *testing.T) {
+	store := storeOf(t, "/dense/weights", "/teacher/dense/weights", "/ours/dense/weights_momentum", "/generator/optimizers/learning_rate", "/generator/AdamOptimizer/step")
+	for v := range store.IterVariables() {
+		v.SetTrainable(v.Path() == "/dense/weights")
+	}
+	s := take(t, store)
+	want := []string{"/dense/weights", "/teacher/dense/weights"}
+	same(t, want, sorted(s.Weights))
+	s.Weights["/generator/optimizers/learning_rate"] = true
+	path := t.TempDir()
+	ok(t, openAt(t, path, checkpoint.Options{}).Save(s))
+	read := latest(t, openAt(t, path, checkpoint.Options{}))
+	same(t, want, sorted(read.Weights))
+	newer := take(t, store)
+	newer.Step = 1
+	ok(t, openAt(t, path, checkpoint.Options{}).Save(newer)) // It has all that the older one has, elsewhere.
+}
+
 func TestAnotherModel(t *testing.T) {
 	tr := newTraining(t, 5)
 	tr.steps(t, 0, 1)

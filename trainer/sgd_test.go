@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -150,32 +148,6 @@ func TestSGDResumes(t *testing.T) {
 	if len(names) != 4 {
 		t.Errorf("%s has %q, want two layers' weights and biases", checkpoint.WeightsFile, names)
 	}
-}
-
-// namesInNewest are the names of the weights of the newest checkpoint.
-func namesInNewest(t *testing.T, dir string) (names []string) {
-	t.Helper()
-	all, err := checkpoint.List(dir)
-	if err != nil || len(all) == 0 {
-		t.Fatalf("%d checkpoints, %v", len(all), err)
-	}
-	f, err := os.Open(filepath.Join(all[0].Path, checkpoint.WeightsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close() //nolint:errcheck // only read
-	info, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	tensors, _, err := checkpoint.ReadTensors(f, info.Size())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name := range tensors {
-		names = append(names, name)
-	}
-	return names
 }
 
 // TestSGDRefuses: what can't be meant is refused before anything is trained, by the field's name.

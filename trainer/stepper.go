@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -29,7 +30,8 @@ type stepper struct {
 	afterShare func() error // Called when a graph's variables have their values, before it runs.
 	afterBuild func() error // Called once the graph of an update is built, before it runs.
 
-	built          bool // The program of an update has been built.
+	built          bool            // The program of an update has been built.
+	state          map[string]bool // The paths of the variables that the optimizers have made.
 	withHistograms bool
 	kind           programKind // Of the program that is built or run now.
 	shown          shownGradients
@@ -144,6 +146,7 @@ func (s *stepper) gradients(g *graph.Graph, scopes []*model.Scope, losses []*gra
 func (s *stepper) apply(g *graph.Graph, scopes []*model.Scope, losses, gradients []*graph.Node) {
 	step := optimizer.GetGlobalStepVar(s.store)
 	before := step.NodeValue(g)
+	known := s.paths()
 	for i, l := range losses {
 		variables := trained(scopes[i], g)
 		own := gradients[:len(variables)]
@@ -155,6 +158,26 @@ func (s *stepper) apply(g *graph.Graph, scopes []*model.Scope, losses, gradients
 		apply(s.objectives[i], scopes[i], narrowed(own, variables), l)
 	}
 	step.SetNodeValue(graph.AddScalar(before, 1))
+	s.noteState(known)
+}
+
+// noteState notes the variables that were not there before.
+func (s *stepper) noteState(before map[string]bool) {
+	if s.state == nil {
+		s.state = map[string]bool{}
+	}
+	made := s.paths()
+	maps.DeleteFunc(made, func(path string, _ bool) bool { return before[path] })
+	maps.Copy(s.state, made)
+}
+
+// paths are those of all variables.
+func (s *stepper) paths() map[string]bool {
+	all := map[string]bool{}
+	for v := range s.store.IterVariables() {
+		all[v.Path()] = true
+	}
+	return all
 }
 
 func apply(o Objective, scope *model.Scope, gradients []*graph.Node, loss *graph.Node) {
