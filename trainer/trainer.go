@@ -41,7 +41,9 @@ type Trainer struct {
 	origin   origin               // That checkpoint.
 	snapshot *checkpoint.Snapshot // Its values, until the training's program is built and was compared with them.
 	resumed  bool                 // Fit has taken up its training, if there is one.
+	fitting  bool                 // Fit trains now.
 	fitted   bool                 // Fit has come to the training's end.
+	best     string               // The checkpoint that LoadBest has loaded; empty: it was not called.
 	rewound  bool                 // The loggers know where the training goes on.
 	saved    *position            // Of the newest checkpoint.
 
