@@ -13,8 +13,9 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
-// SGD is stochastic gradient descent with momentum and weight decay. It computes what torch.optim.SGD
-// computes. For update t with the gradient g and the learning rate γ, each weight θ becomes
+// SGD is stochastic gradient descent with momentum and weight decay. It computes what
+// torch.optim.SGD computes. In an update with the gradient g and the learning rate γ, for each
+// weight θ,
 //
 //	g  = g + WeightDecay · θ
 //	b  = g                                         in the first update
@@ -23,9 +24,9 @@ import (
 //	θ  = θ - γ · (g + Momentum · b)                if Nesterov is set
 //
 // Without Momentum, θ = θ - γ · g. The heavy ball is by Polyak (Some methods of speeding up the
-// convergence of iteration methods, 1964); this form, in which the rate isn't part of b, and that of
-// Nesterov are by Sutskever et al. (On the importance of initialization and momentum in deep
-// learning, 2013), as PyTorch documents them.
+// convergence of iteration methods, 1964). Nesterov's form is the one of Sutskever et al. (On the
+// importance of initialization and momentum in deep learning, 2013). The formulas are those of
+// PyTorch's documentation of torch.optim.SGD.
 //
 // The rate stays as it is unless a schedule changes it (Config.Schedule). That is the difference to
 // GoMLX's optimizer.StochasticGradientDescent, which divides it by the square root of the update's

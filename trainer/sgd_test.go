@@ -14,6 +14,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"gonbatch/checkpoint"
+	"gonbatch/data"
 	"gonbatch/distributed/ranktest"
 	"gonbatch/trainer"
 )
@@ -67,21 +68,21 @@ func published(o trainer.SGD, updates int, targets [][]float64, clip float64, ra
 	return weights
 }
 
-// meanImage is the mean of the first n images.
-func meanImage(t *testing.T, n int) []float64 {
+// meanOf is the mean of all images, as a training sees them in an epoch.
+func meanOf(t *testing.T, ds data.Dataset, epoch int) []float64 {
 	t.Helper()
-	indices := make([]int, n)
+	indices := make([]int, ds.Len())
 	for i := range indices {
 		indices[i] = i
 	}
-	inputs, _, err := ranktest.Blobs(n).Batch(indices)
+	inputs, _, err := data.EpochBatch(ds, epoch, indices)
 	if err != nil {
 		t.Fatal(err)
 	}
 	pixels := tensors.MustCopyFlatData[float32](inputs[0])
-	mean := make([]float64, len(pixels)/n)
+	mean := make([]float64, len(pixels)/ds.Len())
 	for i, p := range pixels {
-		mean[i%len(mean)] += float64(p) / float64(n)
+		mean[i%len(mean)] += float64(p) / float64(ds.Len())
 	}
 	return mean
 }
@@ -120,7 +121,7 @@ func testSGD(t *testing.T) {
 			}
 			return c.sgd.LearningRate * config.Schedule.Factor(update, updates)
 		}
-		want := published(c.sgd, updates, [][]float64{meanImage(t, 12*config.OverfitBatches)}, config.GradientClipNorm, rate)
+		want := published(c.sgd, updates, [][]float64{meanOf(t, ranktest.Blobs(12*config.OverfitBatches), 0)}, config.GradientClipNorm, rate)
 		if d := distance(want, trainedFloats(t, tr, "/pull")); !(d < 1e-5) {
 			t.Errorf("%s: the weights are %g from those of the formula", c.name, d)
 		}

@@ -13,8 +13,8 @@ import (
 	"gonbatch/trainer"
 )
 
-// TestWeightsAreTheModel: what optimizers keep is not in the file of the weights, whatever the scope
-// that they keep it in, and a training resumes with it.
+// TestWeightsAreTheModel: what optimizers keep is not in the file of the weights, wherever they
+// keep it, and a training resumes with it.
 func TestWeightsAreTheModel(t *testing.T) {
 	task := func() trainer.Task {
 		return trainer.Adversarial(pullApart,
