@@ -174,8 +174,8 @@ func TestWeightsOfParts(t *testing.T) {
 	ok(t, openAt(t, path, checkpoint.Options{}).Save(newer)) // It has all that the older one has, elsewhere.
 }
 
-// TestRestoreWeights: only the wanted weights are set, at once and when graphs create them, on top of
-// what is left of an earlier call.
+// TestRestoreWeights: only the wanted weights are set, at once and when graphs create them, on top
+// of what is left of an earlier call.
 func TestRestoreWeights(t *testing.T) {
 	tr := newTraining(t, 5)
 	tr.steps(t, 0, 3)

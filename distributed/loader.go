@@ -38,8 +38,8 @@ type Loader interface {
 	Seek(epoch, step int)
 }
 
-// Loader cuts a dataset into batches for training, and shards them over the ranks and their devices.
-// Of a data.Epochs it yields the examples of each epoch.
+// Loader cuts a dataset into batches for training, and shards them over the ranks and their
+// devices. Of a data.Epochs it yields the examples of each epoch.
 func (w *World) Loader(ds data.Dataset, o LoaderOptions) (Loader, error) {
 	s, err := sampler.New(sampler.Config{
 		Len: ds.Len(), BatchSize: o.BatchSize, Shards: w.Size() * w.devices, Shuffle: o.Shuffle, Seed: o.Seed,
