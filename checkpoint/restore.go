@@ -122,6 +122,13 @@ func (s *Snapshot) CheckModel(store *model.Store) error {
 	return s.match(store, weights(store), slices.Collect(maps.Keys(s.Weights)))
 }
 
+// CheckWeights is like CheckModel, for the weights at the wanted paths.
+func (s *Snapshot) CheckWeights(store *model.Store, wanted func(path string) bool) error {
+	isWeight := weights(store)
+	needed := slices.DeleteFunc(slices.Collect(maps.Keys(s.Weights)), func(path string) bool { return !wanted(path) })
+	return s.match(store, func(v *model.Variable) bool { return wanted(v.Path()) && isWeight(v) }, needed)
+}
+
 // CheckUsed is like CheckModel, for graphs that may be only a part of the model.
 func (s *Snapshot) CheckUsed(store *model.Store) error { return s.match(store, weights(store), nil) }
 

@@ -280,6 +280,8 @@ func (t *Trainer) sayWeights() {
 	case t.saidWeights:
 	case t.origin.Found:
 		t.printf("%s: the weights are those after step %d, from %s\n", t.config.Name, t.origin.At.Step, t.origin.Path)
+	case len(t.initial) > 0:
+		t.printf("%s: the weights are those with which the training begins: Fit has not been called, and there is no checkpoint to load\n", t.config.Name)
 	default:
 		t.printf("%s: the weights are the initial ones: Fit has not been called, and there is no checkpoint to load\n", t.config.Name)
 	}
@@ -289,6 +291,9 @@ func (t *Trainer) sayWeights() {
 // checkModel finds, after the model was used, variables that the checkpoint does not have, or that
 // only the checkpoint has.
 func (t *Trainer) checkModel() error {
+	if err := t.checkInitial(); err != nil {
+		return err
+	}
 	if t.snapshot == nil {
 		return nil
 	}

@@ -27,6 +27,8 @@ type stepper struct {
 	precision  precision
 	clipNorm   float64
 	accumulate int
+	frozen     []string // Scopes.
+	scales     []scale
 	afterShare func() error // Called when a graph's variables have their values, before it runs.
 	afterBuild func() error // Called once the graph of an update is built, before it runs.
 
@@ -101,6 +103,8 @@ func (s *stepper) UpdateGraph(_ *model.Scope, g *graph.Graph, loss *graph.Node) 
 	for i := range losses {
 		scopes[i] = s.store.Scope(s.objectives[i].Scope)
 	}
+	defer s.freeze()()
+	s.checkScales()
 	gradients := s.gradients(g, scopes, losses)
 	s.shown.node = nil
 	if s.kind == accumulates {
@@ -155,7 +159,9 @@ func (s *stepper) apply(g *graph.Graph, scopes []*model.Scope, losses, gradients
 			own = clipped(own, s.clipNorm)
 		}
 		step.SetNodeValue(before) // Each optimizer counts the update; some depend on the number.
+		old := values(g, variables)
 		apply(s.objectives[i], scopes[i], narrowed(own, variables), l)
+		s.rescale(g, variables, old)
 	}
 	step.SetNodeValue(graph.AddScalar(before, 1))
 	s.noteState(known)
