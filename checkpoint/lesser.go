@@ -42,7 +42,7 @@ func (d *Dir) refuseLesser(s *Snapshot) error {
 	}
 	lesser := &LesserError{Newest: newest}
 	for _, name := range d.weights {
-		if !s.Weights[name] {
+		if s.Tensors[name] == nil {
 			lesser.Missing = append(lesser.Missing, name)
 		}
 	}

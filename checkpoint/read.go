@@ -35,7 +35,9 @@ func Read(path string) (_ *Snapshot, err error) {
 	maps.Copy(s.Tensors, training)
 	maps.Copy(s.Tensors, weights)
 	for path := range weights {
-		s.Weights[path] = true
+		if !inTrainingScope(path) { // Older versions wrote the rates of a part's optimizer among the weights.
+			s.Weights[path] = true
+		}
 	}
 	if s.Progress == nil {
 		s.Progress = map[string]json.RawMessage{}

@@ -22,31 +22,70 @@ import (
 func (s *Snapshot) Restore(store *model.Store, withheld ...string) error {
 	loader := newLoader(store)
 	loader.weights, loader.withheld = s.Weights, withheld
-	existing := map[*model.Variable]*tensors.Tensor{}
 	mismatch := &MismatchError{Checkpoint: s.name()}
 	for v := range store.IterVariables() {
-		name := loader.names.stable(v.Path())
-		if value, ok := s.Tensors[name]; ok {
-			existing[v] = value
-		}
-		s.compare(v, name, mismatch)
+		s.compare(v, loader.names.stable(v.Path()), mismatch)
 	}
 	if err := mismatch.orNil(); err != nil {
 		return err
 	}
-	for name, value := range s.Tensors {
-		loader.tensors[name] = value
-	}
-	for v, value := range existing {
-		if err := setValue(v, value); err != nil {
-			return fmt.Errorf("checkpoint: set the variable %s: %w", v.Path(), err)
-		}
-		delete(loader.tensors, loader.names.stable(v.Path()))
+	if err := s.restore(store, loader); err != nil {
+		return err
 	}
 	if err := s.restoreRNG(store, loader); err != nil {
 		return err
 	}
 	store.SetLoader(loader)
+	return nil
+}
+
+// RestoreWeights gives the model's variables at the wanted paths the snapshot's values: immediately
+// to those that exist, and through the store's Loader to those that graphs create later. All other
+// variables stay as they are. If an existing one has another type or shape, nothing changes and the
+// error is a *MismatchError.
+//
+// What earlier calls have left for graphs to create stays, except at these paths.
+func (s *Snapshot) RestoreWeights(store *model.Store, wanted func(path string) bool) error {
+	part := *s
+	part.Tensors = s.part(true)
+	maps.DeleteFunc(part.Tensors, func(path string, _ *tensors.Tensor) bool { return !wanted(path) })
+	mismatch := &MismatchError{Checkpoint: s.name()}
+	for v := range store.IterVariables() {
+		if part.Tensors[v.Path()] != nil {
+			part.compare(v, v.Path(), mismatch)
+		}
+	}
+	if err := mismatch.orNil(); err != nil {
+		return err
+	}
+	l := newLoader(store)
+	if earlier, ok := store.Loader().(*loader); ok {
+		l = earlier.clone()
+	}
+	for path := range part.Tensors {
+		l.weights[path] = true
+	}
+	if err := part.restore(store, l); err != nil {
+		return err
+	}
+	store.SetLoader(l)
+	return nil
+}
+
+// restore gives the variables that exist the snapshot's values, and the loader those of the others.
+func (s *Snapshot) restore(store *model.Store, l *loader) error {
+	maps.Copy(l.tensors, s.Tensors)
+	for v := range store.IterVariables() {
+		name := l.names.stable(v.Path())
+		value, ok := s.Tensors[name]
+		if !ok {
+			continue
+		}
+		if err := setValue(v, value); err != nil {
+			return fmt.Errorf("checkpoint: set the variable %s: %w", v.Path(), err)
+		}
+		delete(l.tensors, name)
+	}
 	return nil
 }
 
@@ -81,6 +120,13 @@ func (s *Snapshot) Check(store *model.Store) error {
 // of the training may be missing.
 func (s *Snapshot) CheckModel(store *model.Store) error {
 	return s.match(store, weights(store), slices.Collect(maps.Keys(s.Weights)))
+}
+
+// CheckWeights is like CheckModel, for the weights at the wanted paths.
+func (s *Snapshot) CheckWeights(store *model.Store, wanted func(path string) bool) error {
+	isWeight := weights(store)
+	needed := slices.DeleteFunc(slices.Collect(maps.Keys(s.Weights)), func(path string) bool { return !wanted(path) })
+	return s.match(store, func(v *model.Variable) bool { return wanted(v.Path()) && isWeight(v) }, needed)
 }
 
 // CheckUsed is like CheckModel, for graphs that may be only a part of the model.
@@ -168,11 +214,19 @@ var _ model.Loader = (*loader)(nil)
 // newLoader makes one that stands before the store's own, and in the place of one of an earlier
 // Restore.
 func newLoader(store *model.Store) *loader {
-	l := &loader{tensors: map[string]*tensors.Tensor{}, before: store.Loader()}
+	l := &loader{tensors: map[string]*tensors.Tensor{}, weights: map[string]bool{}, before: store.Loader()}
 	if earlier, ok := l.before.(*loader); ok {
 		l.before = earlier.before
 	}
 	return l
+}
+
+// clone is a loader that can be changed without this one.
+func (l *loader) clone() *loader {
+	other := *l
+	other.tensors, other.weights = maps.Clone(l.tensors), maps.Clone(l.weights)
+	other.names.numbers, other.names.counts = maps.Clone(l.names.numbers), maps.Clone(l.names.counts)
+	return &other
 }
 
 // LoadVariable gives a value out once.

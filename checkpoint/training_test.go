@@ -2,6 +2,7 @@ package checkpoint_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/gomlx/compute"
@@ -151,6 +152,60 @@ func TestWeights(t *testing.T) {
 			t.Errorf("%s isn't among the rest:\n%q", path, rest)
 		}
 	}
+}
+
+// TestWeightsOfParts: a frozen copy of the model is a part of it; what an optimizer keeps inside a
+// part, or an older version wrote among the weights, isn't.
+func TestWeightsOfParts(t *testing.T) {
+	store := storeOf(t, "/dense/weights", "/teacher/dense/weights", "/ours/dense/weights_momentum", "/generator/optimizers/learning_rate", "/generator/AdamOptimizer/step")
+	for v := range store.IterVariables() {
+		v.SetTrainable(v.Path() == "/dense/weights")
+	}
+	s := take(t, store)
+	want := []string{"/dense/weights", "/teacher/dense/weights"}
+	same(t, want, sorted(s.Weights))
+	s.Weights["/generator/optimizers/learning_rate"] = true
+	path := t.TempDir()
+	ok(t, openAt(t, path, checkpoint.Options{}).Save(s))
+	read := latest(t, openAt(t, path, checkpoint.Options{}))
+	same(t, want, sorted(read.Weights))
+	newer := take(t, store)
+	newer.Step = 1
+	ok(t, openAt(t, path, checkpoint.Options{}).Save(newer)) // It has all that the older one has, elsewhere.
+}
+
+// TestRestoreWeights: only the wanted weights are set, at once and when graphs create them, on top
+// of what is left of an earlier call.
+func TestRestoreWeights(t *testing.T) {
+	tr := newTraining(t, 5)
+	tr.steps(t, 0, 3)
+	s := take(t, tr.store)
+	in := func(scope string) func(string) bool {
+		return func(path string) bool { return strings.HasPrefix(path, scope) }
+	}
+	other := newTraining(t, 5)
+	other.steps(t, 0, 1)
+	before := take(t, other.store)
+	ok(t, s.RestoreWeights(other.store, in("/hidden/")))
+	for path, value := range take(t, other.store).Tensors {
+		want := before.Tensors[path]
+		if in("/hidden/")(path) {
+			want = s.Tensors[path]
+		}
+		if !value.Equal(want) {
+			t.Errorf("%s is wrong", path)
+		}
+	}
+	store := model.NewStore()
+	ok(t, s.RestoreWeights(store, in("/hidden/")))
+	ok(t, s.RestoreWeights(store, in("/norm/")))
+	same(t, []string{"/hidden/dense/biases", "/hidden/dense/weights", "/norm/mean"}, sorted(take(t, store).Weights))
+	if v := store.GetVariable("/hidden/dense/weights"); v == nil || !v.MustValue().Equal(s.Tensors["/hidden/dense/weights"]) {
+		t.Error("a graph would not get the weights")
+	}
+	wide := newTraining(t, 6)
+	wide.steps(t, 0, 1)
+	contains(t, s.RestoreWeights(wide.store, in("/hidden/")), "/hidden/dense/weights is (Float32)[3, 5] there, (Float32)[3, 6] here")
 }
 
 func TestAnotherModel(t *testing.T) {

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -47,15 +48,23 @@ func weights(store *model.Store) func(*model.Variable) bool {
 
 // inTrainingScope says whether GoMLX keeps at this path what only training needs.
 func inTrainingScope(path string) bool {
-	scope, _, nested := strings.Cut(strings.TrimPrefix(path, model.ScopeSeparator), model.ScopeSeparator)
-	return nested && trainingScopes[scope] || !nested && trainingVariables[scope]
+	scope, rest, nested := strings.Cut(strings.TrimPrefix(path, model.ScopeSeparator), model.ScopeSeparator)
+	return nested && (trainingScopes[scope] || inOptimizerScope(rest)) || !nested && trainingVariables[scope]
+}
+
+// inOptimizerScope says whether one of the scopes of a path is an optimizer's: one that trains a
+// part of a model keeps its learning rate inside that part, at "/generator/optimizers".
+func inOptimizerScope(path string) bool {
+	scopes := strings.Split(path, model.ScopeSeparator)
+	scopes = scopes[:len(scopes)-1]
+	return slices.Contains(scopes, optimizer.Scope) || slices.Contains(scopes, optimizer.AdamDefaultScope)
 }
 
 // mirrors says whether a path is that of a trainable variable with something behind it, as
 // "/dense/weights_1st_moment" is: the way in which optimizers name, in a scope of their own, what
-// they keep for each.
+// they keep for each. The path alone may be that of a frozen copy of the model, which is a weight.
 func mirrors(path string, trainable map[string]bool) bool {
-	for i := len(path); i > 0; i-- {
+	for i := len(path) - 1; i > 0; i-- {
 		if trainable[path[:i]] {
 			return true
 		}

@@ -9,29 +9,52 @@ import (
 // First returns a dataset of the first n examples of ds, or of all if it has fewer.
 func First(ds Dataset, n int) Dataset { return Range(ds, 0, min(n, ds.Len())) }
 
-// Range returns a dataset of the examples from begin to end-1 of ds, for example to split a
-// training set and a validation set.
+// Range returns a dataset of the examples from begin to end-1 of ds. Use Split for parts that are
+// drawn at random.
 func Range(ds Dataset, begin, end int) Dataset {
 	if begin < 0 || end > ds.Len() || begin >= end {
 		panic(fmt.Errorf("data: examples %d to %d of %s, which has %d", begin, end-1, ds.Name(), ds.Len()))
 	}
-	return part{ds, begin, end - begin}
+	return part{Dataset: ds, name: ds.Name(), n: end - begin, number: func(i int) int { return begin + i }}
 }
 
+// part is a dataset of some examples of another one.
 type part struct {
 	Dataset
-	begin, n int
+	name   string
+	n      int
+	number func(i int) int // In the other one.
 }
 
-func (p part) Len() int { return p.n }
+var _ Epochs = part{}
+
+func (p part) Name() string { return p.name }
+func (p part) Len() int     { return p.n }
 
 func (p part) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
-	shifted := make([]int, len(indices))
+	numbers, err := p.numbers(indices)
+	if err != nil {
+		return nil, nil, err
+	}
+	return p.Dataset.Batch(numbers)
+}
+
+// EpochBatch implements Epochs.
+func (p part) EpochBatch(epoch int, indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	numbers, err := p.numbers(indices)
+	if err != nil {
+		return nil, nil, err
+	}
+	return EpochBatch(p.Dataset, epoch, numbers)
+}
+
+func (p part) numbers(indices []int) ([]int, error) {
+	numbers := make([]int, len(indices))
 	for i, index := range indices {
 		if index < 0 || index >= p.n {
-			return nil, nil, fmt.Errorf("data: example %d of %s, which has %d", index, p.Name(), p.n)
+			return nil, fmt.Errorf("data: example %d of %s, which has %d", index, p.name, p.n)
 		}
-		shifted[i] = p.begin + index
+		numbers[i] = p.number(index)
 	}
-	return p.Dataset.Batch(shifted)
+	return numbers, nil
 }

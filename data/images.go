@@ -106,30 +106,42 @@ func (d *Images) Classes() int { return d.config.Classes }
 // Batch returns one input, [n, height, width, channels] float32, and one tensor of labels, [n, 1]
 // int32, which is the shape that GoMLX's sparse categorical losses and metrics take. See Dataset.
 func (d *Images) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
-	n := len(indices)
-	if n == 0 {
-		return nil, nil, fmt.Errorf("%s: a batch of no examples", d.config.Name)
-	}
-	for _, i := range indices {
-		if i < 0 || i >= d.Len() {
-			return nil, nil, fmt.Errorf("%s: no example %d; there are 0 to %d", d.config.Name, i, d.Len()-1)
-		}
-	}
 	c := d.config
-	x := tensors.FromShape(shapes.Make(dtypes.Float32, n, c.Height, c.Width, c.Channels))
+	if err := checkNumbers(c.Name, indices, d.Len()); err != nil {
+		return nil, nil, err
+	}
+	x := tensors.FromShape(shapes.Make(dtypes.Float32, len(indices), c.Height, c.Width, c.Channels))
 	if err := tensors.MutableFlatData(x, func(flat []float32) { d.fill(flat, indices) }); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", c.Name, err)
 	}
-	y := tensors.FromShape(shapes.Make(dtypes.Int32, n, 1))
-	err = tensors.MutableFlatData(y, func(flat []int32) {
-		for row, i := range indices {
-			flat[row] = int32(c.Labels[i])
-		}
-	})
+	y, err := labelTensor(len(indices), func(row int) int32 { return int32(c.Labels[indices[row]]) })
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", c.Name, err)
 	}
 	return []*tensors.Tensor{x}, []*tensors.Tensor{y}, nil
+}
+
+// checkNumbers refuses a batch that a dataset of n examples can't have.
+func checkNumbers(name string, indices []int, n int) error {
+	if len(indices) == 0 {
+		return fmt.Errorf("%s: a batch of no examples", name)
+	}
+	for _, i := range indices {
+		if i < 0 || i >= n {
+			return fmt.Errorf("%s: no example %d; there are 0 to %d", name, i, n-1)
+		}
+	}
+	return nil
+}
+
+// labelTensor is [n, 1] int32.
+func labelTensor(n int, label func(row int) int32) (*tensors.Tensor, error) {
+	y := tensors.FromShape(shapes.Make(dtypes.Int32, n, 1))
+	return y, tensors.MutableFlatData(y, func(flat []int32) {
+		for row := range flat {
+			flat[row] = label(row)
+		}
+	})
 }
 
 // fill writes the normalised images one after another.

@@ -217,7 +217,8 @@ func (p part) Iter() iter.Seq2[train.Batch, error] {
 			for i := range indices {
 				indices[i] = begin + i
 			}
-			batch, err := load(p.data, indices)
+			inputs, labels, err := p.data.Batch(indices)
+			batch, err := loaded(p.data, inputs, labels, err)
 			batch.Spec = p.spec
 			if !yield(batch, err) || err != nil {
 				return

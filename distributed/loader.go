@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/dataset"
 	"github.com/gomlx/gomlx/ml/train"
 
@@ -38,7 +39,7 @@ type Loader interface {
 }
 
 // Loader cuts a dataset into batches for training, and shards them over the ranks and their
-// devices.
+// devices. Of a data.Epochs it yields the examples of each epoch.
 func (w *World) Loader(ds data.Dataset, o LoaderOptions) (Loader, error) {
 	s, err := sampler.New(sampler.Config{
 		Len: ds.Len(), BatchSize: o.BatchSize, Shards: w.Size() * w.devices, Shuffle: o.Shuffle, Seed: o.Seed,
@@ -75,7 +76,8 @@ func (l *loader) Iter() iter.Seq2[train.Batch, error] {
 		order := l.sampler.Epoch(epoch)
 		for step := begin; step < l.sampler.Steps(); step++ {
 			for shard := range l.shards {
-				batch, err := load(l.data, l.sampler.Shard(order, step, l.firstShard+shard))
+				inputs, labels, err := data.EpochBatch(l.data, epoch, l.sampler.Shard(order, step, l.firstShard+shard))
+				batch, err := loaded(l.data, inputs, labels, err)
 				if !yield(batch, err) || err != nil {
 					return
 				}
@@ -84,8 +86,7 @@ func (l *loader) Iter() iter.Seq2[train.Batch, error] {
 	}
 }
 
-func load(ds data.Dataset, indices []int) (train.Batch, error) {
-	inputs, labels, err := ds.Batch(indices)
+func loaded(ds data.Dataset, inputs, labels []*tensors.Tensor, err error) (train.Batch, error) {
 	if err != nil {
 		return train.Batch{}, fmt.Errorf("distributed: load a batch of %s: %w", ds.Name(), err)
 	}

@@ -50,6 +50,9 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	if t.fitted {
 		return fmt.Errorf("its training has ended (%s): a trainer trains once: make another one with trainer.New, with a folder of its own (checkpoint.dir)", t.at.End.Reason)
 	}
+	if t.best != "" {
+		return fmt.Errorf("LoadBest has replaced the weights of the training by those of %s: call Fit before LoadBest, or make another trainer", t.best)
+	}
 	l, err := t.world.Loader(training, distributed.LoaderOptions{BatchSize: t.config.BatchSize, Shuffle: t.config.OverfitBatches == 0, Seed: t.config.Seed})
 	if err != nil {
 		return err
@@ -73,6 +76,8 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	run := &run{Trainer: t, loader: l, validation: validation, stop: stop, began: time.Now(), firstStep: t.at.Step, before: t.at.Elapsed, lastSave: time.Now()}
 	t.display.start(t, run)
 	defer t.display.end()
+	t.fitting = true
+	defer func() { t.fitting = false }()
 	defer t.world.Idle()
 	defer t.saver.release()
 	if err := run.fit(training); err != nil {

@@ -16,6 +16,11 @@ import (
 // examples and the model's predictions, whose first axis is the example. f must not keep the
 // tensors.
 func (t *Trainer) Predict(ctx context.Context, ds data.Dataset, f func(indices []int, predictions []*tensors.Tensor) error) error {
+	return t.PredictLabeled(ctx, ds, withoutLabels(f))
+}
+
+// PredictLabeled is like Predict, and also gives f the labels of the examples.
+func (t *Trainer) PredictLabeled(ctx context.Context, ds data.Dataset, f func(indices []int, predictions, labels []*tensors.Tensor) error) error {
 	if err := t.ready(ctx, nil); err != nil {
 		return fmt.Errorf("trainer: %s: predict: %w", t.config.Name, err)
 	}
@@ -31,10 +36,17 @@ func (t *Trainer) PredictOnMain(ctx context.Context, ds data.Dataset, f func(ind
 	if !t.world.IsMain() {
 		return nil
 	}
-	return t.predict(ctx, ds, 0, ds.Len(), f)
+	return t.predict(ctx, ds, 0, ds.Len(), withoutLabels(f))
 }
 
-func (t *Trainer) predict(ctx context.Context, ds data.Dataset, begin, end int, f func([]int, []*tensors.Tensor) error) error {
+// useBatch gets the numbers of a batch's examples, the predictions and the labels.
+type useBatch func(indices []int, predictions, labels []*tensors.Tensor) error
+
+func withoutLabels(f func([]int, []*tensors.Tensor) error) useBatch {
+	return func(indices []int, predictions, _ []*tensors.Tensor) error { return f(indices, predictions) }
+}
+
+func (t *Trainer) predict(ctx context.Context, ds data.Dataset, begin, end int, f useBatch) error {
 	if ds.Len() == 0 {
 		return fmt.Errorf("trainer: %s: predict %s: it has no examples", t.config.Name, ds.Name())
 	}
@@ -77,7 +89,7 @@ func (t *Trainer) predictor() (*model.Exec, error) {
 	return exec, nil
 }
 
-func predictBatch(exec *model.Exec, ds data.Dataset, indices []int, check func() error, f func([]int, []*tensors.Tensor) error) error {
+func predictBatch(exec *model.Exec, ds data.Dataset, indices []int, check func() error, f useBatch) error {
 	inputs, labels, err := ds.Batch(indices)
 	if err != nil {
 		return err
@@ -96,7 +108,7 @@ func predictBatch(exec *model.Exec, ds data.Dataset, indices []int, check func()
 	if err := check(); err != nil {
 		return err
 	}
-	return f(indices, predictions)
+	return f(indices, predictions, labels)
 }
 
 // finalize frees tensors at once instead of with Go's garbage.

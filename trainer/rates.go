@@ -36,6 +36,20 @@ func (r *rates) paths() (all []string) {
 	return all
 }
 
+// forget drops the rates of an earlier training in the same store. GoMLX's optimizers would keep them
+// instead of their own.
+func (r *rates) forget() error {
+	for _, path := range r.paths() {
+		if r.store.GetVariable(path) == nil {
+			continue
+		}
+		if err := r.store.DeleteVariable(path); err != nil {
+			return fmt.Errorf("trainer: delete the learning rate of an earlier training, %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
 // learn notes the optimizers' own rates when the program of an update is built for the first time.
 // In a resumed training a variable gets the checkpoint's value, which callbacks may have changed,
 // unless the program has another rate now: then that holds, and is said.

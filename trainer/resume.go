@@ -119,7 +119,7 @@ func (t *Trainer) load() error {
 	if err := t.comparePrecision(from.At); err != nil {
 		return fmt.Errorf("%s: %w", from.Path, err)
 	}
-	if err := t.shareSnapshot(from); err != nil {
+	if t.snapshot, err = t.shared(t.snapshot, from); err != nil {
 		return fmt.Errorf("share %s: %w", from.Path, err)
 	}
 	if err := t.snapshot.Restore(t.store, t.rates.paths()...); err != nil {
@@ -129,26 +129,26 @@ func (t *Trainer) load() error {
 	return nil
 }
 
-// shareSnapshot gives the other ranks rank 0's snapshot.
-func (t *Trainer) shareSnapshot(from origin) error {
+// shared gives the other ranks rank 0's snapshot.
+func (t *Trainer) shared(s *checkpoint.Snapshot, from origin) (*checkpoint.Snapshot, error) {
 	if !t.world.IsMain() {
-		t.snapshot = &checkpoint.Snapshot{Step: from.At.Step, Tensors: map[string]*tensors.Tensor{}, Weights: map[string]bool{}, Path: from.Path}
+		s = &checkpoint.Snapshot{Step: from.At.Step, Tensors: map[string]*tensors.Tensor{}, Weights: map[string]bool{}, Path: from.Path}
 	}
 	if t.world.Size() == 1 {
-		return nil
+		return s, nil
 	}
 	for _, info := range from.Tensors {
 		if !t.world.IsMain() {
-			t.snapshot.Tensors[info.Name] = tensors.FromShape(shapes.Make(info.DType, info.Dimensions...))
+			s.Tensors[info.Name] = tensors.FromShape(shapes.Make(info.DType, info.Dimensions...))
 			if info.Weight {
-				t.snapshot.Weights[info.Name] = true
+				s.Weights[info.Name] = true
 			}
 		}
-		if err := t.shareTensor(t.snapshot.Tensors[info.Name]); err != nil {
-			return fmt.Errorf("%s: %w", info.Name, err)
+		if err := t.shareTensor(s.Tensors[info.Name]); err != nil {
+			return s, fmt.Errorf("%s: %w", info.Name, err)
 		}
 	}
-	return nil
+	return s, nil
 }
 
 func (t *Trainer) shareTensor(tensor *tensors.Tensor) error {
@@ -170,7 +170,20 @@ func (t *Trainer) readOrigin() (origin, error) {
 	if err != nil || snapshot == nil {
 		return origin{}, err
 	}
-	from := origin{Found: true, Path: snapshot.Path, WorldSize: snapshot.WorldSize, CodeHash: snapshot.CodeHash, Ranks: snapshot.Ranks}
+	from, err := originOf(snapshot)
+	if err != nil {
+		return origin{}, err
+	}
+	if t.config.Checkpoint.Resume == "never" && from.At.Run != t.env.RunName() {
+		return origin{}, t.setAside() // The job's first start ended before it could.
+	}
+	t.snapshot = snapshot
+	return from, nil
+}
+
+// originOf describes a checkpoint of a trainer.
+func originOf(snapshot *checkpoint.Snapshot) (origin, error) {
+	from := origin{Found: true, Path: snapshot.Path, WorldSize: snapshot.WorldSize, CodeHash: snapshot.CodeHash, Ranks: snapshot.Ranks, Tensors: tensorsOf(snapshot)}
 	progress, ok := snapshot.Progress[positionKey]
 	if !ok {
 		return origin{}, fmt.Errorf("%s is not a checkpoint of a trainer: use another checkpoint.dir", snapshot.Path)
@@ -178,15 +191,16 @@ func (t *Trainer) readOrigin() (origin, error) {
 	if err := json.Unmarshal(progress, &from.At); err != nil {
 		return origin{}, fmt.Errorf("%s: %w", snapshot.Path, err)
 	}
-	if t.config.Checkpoint.Resume == "never" && from.At.Run != t.env.RunName() {
-		return origin{}, t.setAside() // The job's first start ended before it could.
-	}
+	return from, nil
+}
+
+// tensorsOf lists a snapshot's tensors by name.
+func tensorsOf(snapshot *checkpoint.Snapshot) (all []tensorInfo) {
 	for _, name := range slices.Sorted(maps.Keys(snapshot.Tensors)) {
 		shape := snapshot.Tensors[name].Shape()
-		from.Tensors = append(from.Tensors, tensorInfo{name, shape.DType, shape.Dimensions, snapshot.Weights[name]})
+		all = append(all, tensorInfo{name, shape.DType, shape.Dimensions, snapshot.Weights[name]})
 	}
-	t.snapshot = snapshot
-	return from, nil
+	return all
 }
 
 // takeUp takes the position of a checkpoint whose values the store has.
@@ -266,6 +280,8 @@ func (t *Trainer) sayWeights() {
 	case t.saidWeights:
 	case t.origin.Found:
 		t.printf("%s: the weights are those after step %d, from %s\n", t.config.Name, t.origin.At.Step, t.origin.Path)
+	case len(t.initial) > 0:
+		t.printf("%s: the weights are those with which the training begins: Fit has not been called, and there is no checkpoint to load\n", t.config.Name)
 	default:
 		t.printf("%s: the weights are the initial ones: Fit has not been called, and there is no checkpoint to load\n", t.config.Name)
 	}
@@ -275,6 +291,9 @@ func (t *Trainer) sayWeights() {
 // checkModel finds, after the model was used, variables that the checkpoint does not have, or that
 // only the checkpoint has.
 func (t *Trainer) checkModel() error {
+	if err := t.checkInitial(); err != nil {
+		return err
+	}
 	if t.snapshot == nil {
 		return nil
 	}

@@ -161,6 +161,10 @@ func (r *run) hand(at position, ranks [][]byte) error {
 	if err != nil {
 		return err
 	}
+	for path := range r.stepper.state { // Whatever its scope is called.
+		delete(snapshot.Weights, path)
+		delete(snapshot.Trainable, path)
+	}
 	snapshot.Step = at.Step
 	snapshot.WorldSize = r.world.Size()
 	snapshot.CodeHash = codeHash()

@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -26,10 +27,13 @@ type stepper struct {
 	precision  precision
 	clipNorm   float64
 	accumulate int
+	frozen     []string // Scopes.
+	scales     []scale
 	afterShare func() error // Called when a graph's variables have their values, before it runs.
 	afterBuild func() error // Called once the graph of an update is built, before it runs.
 
-	built          bool // The program of an update has been built.
+	built          bool            // The program of an update has been built.
+	state          map[string]bool // The paths of the variables that the optimizers have made.
 	withHistograms bool
 	kind           programKind // Of the program that is built or run now.
 	shown          shownGradients
@@ -99,6 +103,8 @@ func (s *stepper) UpdateGraph(_ *model.Scope, g *graph.Graph, loss *graph.Node) 
 	for i := range losses {
 		scopes[i] = s.store.Scope(s.objectives[i].Scope)
 	}
+	defer s.freeze()()
+	s.checkScales()
 	gradients := s.gradients(g, scopes, losses)
 	s.shown.node = nil
 	if s.kind == accumulates {
@@ -144,6 +150,7 @@ func (s *stepper) gradients(g *graph.Graph, scopes []*model.Scope, losses []*gra
 func (s *stepper) apply(g *graph.Graph, scopes []*model.Scope, losses, gradients []*graph.Node) {
 	step := optimizer.GetGlobalStepVar(s.store)
 	before := step.NodeValue(g)
+	known := s.paths()
 	for i, l := range losses {
 		variables := trained(scopes[i], g)
 		own := gradients[:len(variables)]
@@ -152,9 +159,31 @@ func (s *stepper) apply(g *graph.Graph, scopes []*model.Scope, losses, gradients
 			own = clipped(own, s.clipNorm)
 		}
 		step.SetNodeValue(before) // Each optimizer counts the update; some depend on the number.
+		old := values(g, variables)
 		apply(s.objectives[i], scopes[i], narrowed(own, variables), l)
+		s.rescale(g, variables, old)
 	}
 	step.SetNodeValue(graph.AddScalar(before, 1))
+	s.noteState(known)
+}
+
+// noteState notes the variables that were not there before.
+func (s *stepper) noteState(before map[string]bool) {
+	if s.state == nil {
+		s.state = map[string]bool{}
+	}
+	made := s.paths()
+	maps.DeleteFunc(made, func(path string, _ bool) bool { return before[path] })
+	maps.Copy(s.state, made)
+}
+
+// paths are those of all variables.
+func (s *stepper) paths() map[string]bool {
+	all := map[string]bool{}
+	for v := range s.store.IterVariables() {
+		all[v.Path()] = true
+	}
+	return all
 }
 
 func apply(o Objective, scope *model.Scope, gradients []*graph.Node, loss *graph.Node) {

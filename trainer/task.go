@@ -120,6 +120,9 @@ func (o Objective) check(all int) error {
 	case len(o.Scope) == 0 || o.Scope[0] != '/' || path.Clean(o.Scope) != o.Scope:
 		return fmt.Errorf("the objective %q has the scope %q: it must be a path such as \"/generator\"", o.Name, o.Scope)
 	}
+	if own, ok := o.Optimizer.(interface{ check() error }); ok {
+		return own.check()
+	}
 	return nil
 }
 

@@ -31,6 +31,8 @@ type Trainer struct {
 	gomlx     *train.Trainer
 	predicts  *model.Exec // Nil until something is predicted.
 	callbacks []Callback
+	frozen    []string
+	scales    []scale
 	logger    logger.Logger // Nil on all ranks but 0, and where nothing is logged.
 	display   *display
 	saver     *saver // Nil: no checkpoints.
@@ -41,7 +43,10 @@ type Trainer struct {
 	origin   origin               // That checkpoint.
 	snapshot *checkpoint.Snapshot // Its values, until the training's program is built and was compared with them.
 	resumed  bool                 // Fit has taken up its training, if there is one.
+	fitting  bool                 // Fit trains now.
 	fitted   bool                 // Fit has come to the training's end.
+	initial  []*initial           // In the order of the options.
+	best     string               // The checkpoint that LoadBest has loaded; empty: it was not called.
 	rewound  bool                 // The loggers know where the training goes on.
 	saved    *position            // Of the newest checkpoint.
 
@@ -59,7 +64,8 @@ type Trainer struct {
 type Option func(*Trainer)
 
 // WithStore makes the trainer use a store of variables with its own hyper-parameters. The trainer
-// sets the seed in it.
+// sets the seed in it. The optimizers' learning rates are those of the task, also if the store has
+// those of an earlier training.
 func WithStore(store *model.Store) Option { return func(t *Trainer) { t.store = store } }
 
 // WithCallbacks adds callbacks. They are called in this order.
@@ -100,7 +106,7 @@ func New(world *distributed.World, config Config, task Task, options ...Option) 
 	for _, option := range options {
 		option(t)
 	}
-	if err := checkCallbacks(t.callbacks); err != nil {
+	if err := errors.Join(checkCallbacks(t.callbacks), t.checkScopes()); err != nil {
 		return nil, fmt.Errorf("trainer: %w", err)
 	}
 	return t, t.open()
@@ -110,6 +116,9 @@ func New(world *distributed.World, config Config, task Task, options ...Option) 
 func (t *Trainer) open() error {
 	t.store.SetParam("/"+model.ParamInitialSeed, int64(t.config.Seed))
 	t.rates.store = t.store
+	if err := t.rates.forget(); err != nil {
+		return err
+	}
 	t.randoms = &randoms{store: t.store}
 	// XLA gives a program other bits when the order of its variables is another. A checkpoint
 	// brings these two before the model is built; so they come first in every training.
@@ -120,6 +129,7 @@ func (t *Trainer) open() error {
 	t.stepper = &stepper{
 		world: t.world, store: t.store, objectives: t.task.objectives, precision: precision(t.config.Precision),
 		clipNorm: t.config.GradientClipNorm, accumulate: t.config.AccumulateGradBatches, withHistograms: t.config.LogHistogramsEvery > 0,
+		frozen: t.frozen, scales: t.scales,
 		afterShare: t.randoms.restore, afterBuild: t.built,
 	}
 	t.gomlx = t.task.gomlx(t.stepper)
@@ -128,6 +138,9 @@ func (t *Trainer) open() error {
 	t.listener = listen(t.world, t.env.RequeueCode)
 	var err error
 	if t.saver, err = newSaver(t.world, t.config); err != nil {
+		return err
+	}
+	if err := t.begin(); err != nil {
 		return err
 	}
 	t.openLogger()
@@ -158,9 +171,10 @@ func (t *Trainer) openLogger() {
 // built is called when the program of an update is built, before it runs for the first time.
 func (t *Trainer) built() error {
 	restored := t.snapshot
-	if err := t.checkRestored(); err != nil {
+	if err := errors.Join(t.checkRestored(), t.checkInitial()); err != nil {
 		return err
 	}
+	t.initial = nil
 	if err := t.rates.learn(restored, t.printf); err != nil {
 		return err
 	}

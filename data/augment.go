@@ -1,0 +1,96 @@
+package data
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/tensors"
+)
+
+// Image is one image of a batch: its pixels row by row, channels last.
+type Image struct {
+	Height, Width, Channels int
+	Pixels                  []float32
+}
+
+// Transform changes an image in place. Outside of a training, random is nil: then a transform that
+// depends on it leaves the image as it is. Several goroutines may call it at once.
+type Transform func(im Image, random *rand.Rand) error
+
+// Augment returns ds with its images transformed, in this order. Images are the first input, [n,
+// height, width, channels] float32. The random numbers of an example depend on the seed, the epoch
+// and its number in ds only. Validations, tests and predictions get the images without random
+// changes.
+//
+//	photos = data.Augment(photos, 1, data.RandomCrop(4), data.RandomFlip(0.5), data.Normalize(mean, std))
+func Augment(ds Dataset, seed uint64, transforms ...Transform) Dataset {
+	return augmented{ds, seed, transforms}
+}
+
+type augmented struct {
+	Dataset
+	seed       uint64
+	transforms []Transform
+}
+
+var _ Epochs = augmented{}
+
+func (a augmented) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	inputs, labels, err = a.Dataset.Batch(indices)
+	if err != nil {
+		return nil, nil, err
+	}
+	return inputs, labels, a.transform(inputs, indices, func(int) *rand.Rand { return nil })
+}
+
+// EpochBatch implements Epochs.
+func (a augmented) EpochBatch(epoch int, indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	inputs, labels, err = EpochBatch(a.Dataset, epoch, indices)
+	if err != nil {
+		return nil, nil, err
+	}
+	return inputs, labels, a.transform(inputs, indices, func(index int) *rand.Rand { return a.random(epoch, index) })
+}
+
+// random are the random numbers of an example. ChaCha8 makes streams of similar seeds independent.
+func (a augmented) random(epoch, index int) *rand.Rand {
+	var seed [32]byte
+	for i, part := range []uint64{a.seed, uint64(epoch), uint64(index)} {
+		binary.LittleEndian.PutUint64(seed[8*i:], part)
+	}
+	return rand.New(rand.NewChaCha8(seed))
+}
+
+// transform changes all images of a batch.
+func (a augmented) transform(inputs []*tensors.Tensor, indices []int, random func(index int) *rand.Rand) error {
+	if len(inputs) == 0 || inputs[0].DType() != dtypes.Float32 || inputs[0].Rank() != 4 {
+		return fmt.Errorf("data: augment %s: its first input must be images, [n, height, width, channels] float32", a.Name())
+	}
+	size := inputs[0].Shape().Dimensions
+	pixels := size[1] * size[2] * size[3]
+	var failed error
+	err := tensors.MutableFlatData(inputs[0], func(flat []float32) {
+		for row, index := range indices {
+			im := Image{Height: size[1], Width: size[2], Channels: size[3], Pixels: flat[row*pixels : (row+1)*pixels]}
+			if failed = a.transformOne(im, random(index)); failed != nil {
+				failed = fmt.Errorf("data: augment example %d of %s: %w", index, a.Name(), failed)
+				return
+			}
+		}
+	})
+	if failed != nil {
+		return failed
+	}
+	return err
+}
+
+func (a augmented) transformOne(im Image, random *rand.Rand) error {
+	for _, transform := range a.transforms {
+		if err := transform(im, random); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,227 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
+	"golang.org/x/sync/errgroup"
+)
+
+// FolderConfig says how ImageFolder reads images.
+type FolderConfig struct {
+	// Name of the dataset. Default: the name of the folder.
+	Name string
+	// Height and Width are the size of all images. An image of another size is scaled to cover it,
+	// and the middle is cut out. If both are 0, it is the size of the first image, and an image of
+	// another size is an error.
+	Height, Width int
+	// Gray converts the images to one channel, the luma. Otherwise they have three: red, green and
+	// blue.
+	Gray bool
+}
+
+// Folder is a set of image files in a folder for each class. It keeps no images in memory: each
+// batch reads its own, on all processors.
+type Folder struct {
+	config  FolderConfig
+	classes []string
+	paths   []string
+	labels  []int32
+	asFirst bool // All images must have the size of the first one.
+}
+
+var _ Dataset = (*Folder)(nil)
+
+// ImageFolder finds the images in dir, which has a folder for each class, named by it:
+// dir/cats/1.jpg, dir/dogs/a/2.png. The classes are numbered in the order of their names, and the
+// images in that of their paths. Files whose names end in .jpg, .jpeg, .png or .gif are images; of a
+// moving GIF it is the first one. Other files are left out, and so are files and folders whose names
+// begin with a dot. An image of another format, a class without images, or an image outside of a
+// class is an error.
+//
+// Pixels are from 0 (black) to 1. Transparent ones are shown on black.
+func ImageFolder(dir string, c FolderConfig) (*Folder, error) {
+	if c.Name == "" {
+		c.Name = filepath.Base(dir)
+	}
+	f := &Folder{config: c}
+	if err := f.find(dir); err != nil {
+		return nil, fmt.Errorf("data: images of %s: %w", dir, err)
+	}
+	if c.Height < 0 || c.Width < 0 || (c.Height == 0) != (c.Width == 0) {
+		return nil, fmt.Errorf("data: images of %s: Height and Width must both be positive, or both 0, got %d and %d", dir, c.Height, c.Width)
+	}
+	if c.Height == 0 {
+		size, err := imageSize(f.paths[0])
+		if err != nil {
+			return nil, fmt.Errorf("data: images of %s: %w", dir, err)
+		}
+		f.config.Height, f.config.Width, f.asFirst = size.Y, size.X, true
+	}
+	return f, nil
+}
+
+// find lists the classes and their images.
+func (f *Folder) find(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if hidden(entry) {
+			continue
+		}
+		path := filepath.Join(dir, entry.Name())
+		info, err := os.Stat(path) // It follows links.
+		if err != nil {
+			return err
+		}
+		switch isOne, err := isImage(path); {
+		case info.IsDir():
+			if err := f.addClass(path); err != nil {
+				return err
+			}
+		case err != nil:
+			return err
+		case isOne:
+			return fmt.Errorf("%s is in no class: move it to a folder that is named by its class", entry.Name())
+		}
+	}
+	if len(f.classes) == 0 {
+		return errors.New("there is no folder in it: it needs one for each class")
+	}
+	return nil
+}
+
+func (f *Folder) addClass(path string) error {
+	before := len(f.paths)
+	if err := f.addImages(path); err != nil {
+		return err
+	}
+	if len(f.paths) == before {
+		return fmt.Errorf("the class %s has no images (%s)", filepath.Base(path), strings.Join(readable, ", "))
+	}
+	for range len(f.paths) - before {
+		f.labels = append(f.labels, int32(len(f.classes)))
+	}
+	f.classes = append(f.classes, filepath.Base(path))
+	return nil
+}
+
+// addImages adds those of a folder and of the folders in it.
+func (f *Folder) addImages(folder string) error {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if hidden(entry) {
+			continue
+		}
+		path := filepath.Join(folder, entry.Name())
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		if info.IsDir() {
+			if err := f.addImages(path); err != nil {
+				return err
+			}
+			continue
+		}
+		isOne, err := isImage(path)
+		if err != nil {
+			return err
+		}
+		if isOne {
+			f.paths = append(f.paths, path)
+		}
+	}
+	return nil
+}
+
+func hidden(entry fs.DirEntry) bool { return strings.HasPrefix(entry.Name(), ".") }
+
+// readable are the ends of the names of images that can be read, unreadable of some that can't.
+var (
+	readable   = []string{".gif", ".jpeg", ".jpg", ".png"}
+	unreadable = []string{".avif", ".bmp", ".heic", ".jp2", ".pgm", ".ppm", ".tif", ".tiff", ".webp"}
+)
+
+// isImage reports whether a file is an image, by its name.
+func isImage(path string) (bool, error) {
+	end := strings.ToLower(filepath.Ext(path))
+	if slices.Contains(unreadable, end) {
+		return false, fmt.Errorf("%s: images of this format can't be read: convert it to one of %s", path, strings.Join(readable, ", "))
+	}
+	return slices.Contains(readable, end), nil
+}
+
+// Name returns the name of the dataset.
+func (f *Folder) Name() string { return f.config.Name }
+
+// Len returns the number of images.
+func (f *Folder) Len() int { return len(f.paths) }
+
+// Classes returns the names of the classes. The label of an image is the place of its class in this
+// list.
+func (f *Folder) Classes() []string { return slices.Clone(f.classes) }
+
+// Path returns the file of an image.
+func (f *Folder) Path(i int) string { return f.paths[i] }
+
+// Batch returns one input, [n, height, width, 3 or 1] float32, and one tensor of labels, [n, 1]
+// int32. See Dataset. An error names the file that can't be read.
+func (f *Folder) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	if err := checkNumbers(f.Name(), indices, f.Len()); err != nil {
+		return nil, nil, err
+	}
+	x := tensors.FromShape(shapes.Make(dtypes.Float32, len(indices), f.config.Height, f.config.Width, f.channels()))
+	var readErr error
+	err = tensors.MutableFlatData(x, func(flat []float32) { readErr = f.read(flat, indices) })
+	if err := errors.Join(readErr, err); err != nil {
+		return nil, nil, fmt.Errorf("data: images of %s: %w", f.Name(), err)
+	}
+	y, err := labelTensor(len(indices), func(row int) int32 { return f.labels[indices[row]] })
+	if err != nil {
+		return nil, nil, fmt.Errorf("data: images of %s: %w", f.Name(), err)
+	}
+	return []*tensors.Tensor{x}, []*tensors.Tensor{y}, nil
+}
+
+func (f *Folder) channels() int {
+	if f.config.Gray {
+		return 1
+	}
+	return 3
+}
+
+// read fills in the images. It returns the error of the first one that can't be read.
+func (f *Folder) read(flat []float32, indices []int) error {
+	size := f.config.Height * f.config.Width * f.channels()
+	errs := make([]error, len(indices))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0)) // So many images are in memory at once.
+	for row, index := range indices {
+		group.Go(func() error {
+			errs[row] = f.readOne(flat[row*size:(row+1)*size], f.paths[index])
+			return nil
+		})
+	}
+	_ = group.Wait() // The errors are in errs.
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

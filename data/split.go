@@ -1,0 +1,55 @@
+package data
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+)
+
+// Split divides ds into parts at random, for example into a training set and a validation set. The
+// fractions are the sizes of the parts; their sum must be 1. Each example is in one part, and the
+// parts depend on the seed and the number of examples only.
+//
+//	parts, err := data.Split(photos, 1, 0.8, 0.2)
+//	trainSet, validationSet := parts[0], parts[1]
+func Split(ds Dataset, seed uint64, fractions ...float64) ([]Dataset, error) {
+	counts, sum, begin := make([]int, len(fractions)), 0.0, 0
+	for i, fraction := range fractions {
+		if !(fraction > 0) {
+			return nil, fmt.Errorf("data: split %s: fraction %d must be more than 0, got %g", ds.Name(), i+1, fraction)
+		}
+		sum += fraction
+		end := int(math.Round(min(sum, 1) * float64(ds.Len())))
+		counts[i], begin = end-begin, end
+	}
+	if !(math.Abs(sum-1) < 1e-6) {
+		return nil, fmt.Errorf("data: split %s: the sum of the fractions must be 1, got %g", ds.Name(), sum)
+	}
+	return SplitCounts(ds, seed, counts...)
+}
+
+// SplitCounts is like Split, with the number of examples of each part. Their sum must be ds.Len().
+func SplitCounts(ds Dataset, seed uint64, counts ...int) ([]Dataset, error) {
+	sum := 0
+	for i, count := range counts {
+		if count < 1 {
+			return nil, fmt.Errorf("data: split the %d examples of %s: part %d of %d would have %d: each part needs at least 1", ds.Len(), ds.Name(), i+1, len(counts), count)
+		}
+		sum += count
+	}
+	if sum != ds.Len() {
+		return nil, fmt.Errorf("data: split %s: it has %d examples, the parts have %d", ds.Name(), ds.Len(), sum)
+	}
+	order := rand.New(rand.NewPCG(seed, splitStream)).Perm(ds.Len())
+	parts := make([]Dataset, len(counts))
+	for i, count := range counts {
+		numbers := order[:count]
+		order = order[count:]
+		name := fmt.Sprintf("%s-seed%d-%dof%d", ds.Name(), seed, i+1, len(counts))
+		parts[i] = part{Dataset: ds, name: name, n: count, number: func(i int) int { return numbers[i] }}
+	}
+	return parts, nil
+}
+
+// splitStream makes the order another one than that of any epoch with the same seed.
+const splitStream = 1 << 63

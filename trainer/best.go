@@ -1,0 +1,92 @@
+package trainer
+
+import (
+	"errors"
+	"fmt"
+
+	"gonbatch/checkpoint"
+)
+
+// LoadBest gives the model the weights of its best checkpoint, by checkpoint.monitor (default:
+// val/loss). Test, Validate and Predict use them from then on. Call it after Fit, or, in a program
+// that only tests or predicts, instead of Fit. It is collective.
+//
+// Nothing is trained after it: Fit returns an error. With FastDevRun, which writes no checkpoints,
+// LoadBest keeps the weights and prints that it does.
+func (t *Trainer) LoadBest() error {
+	if err := t.loadBest(); err != nil {
+		return fmt.Errorf("trainer: %s: load the best weights: %w", t.config.Name, placed(err))
+	}
+	return nil
+}
+
+func (t *Trainer) loadBest() error {
+	if t.config.FastDevRun {
+		t.printf("%s: fast_dev_run writes no checkpoints: LoadBest keeps the weights\n", t.config.Name)
+		return nil
+	}
+	if err := t.checkBest(); err != nil {
+		return err
+	}
+	var best *checkpoint.Snapshot
+	var from origin
+	err := t.world.OnMain(func() (err error) { best, from, err = t.readBest(); return err })
+	if err != nil {
+		return err
+	}
+	if from, err = broadcast(t.world, from); err != nil {
+		return err
+	}
+	if err := t.comparePrecision(from.At); err != nil {
+		return fmt.Errorf("%s: %w", from.Path, err)
+	}
+	if best, err = t.shared(best, from); err != nil {
+		return fmt.Errorf("share %s: %w", from.Path, err)
+	}
+	return t.use(best, from)
+}
+
+// checkBest finds what keeps LoadBest from having a best checkpoint.
+func (t *Trainer) checkBest() error {
+	switch {
+	case t.fitting && !t.at.Finished:
+		return errors.New("Fit is training now: call LoadBest after it, or in a callback's FitEnd")
+	case t.saver == nil && t.config.Checkpoint.Off:
+		return errors.New("checkpoint.off is set, so there are no checkpoints")
+	case t.saver == nil:
+		return errors.New("there is no folder of checkpoints: set checkpoint.dir")
+	case t.config.Checkpoint.Monitor == "":
+		return errors.New("checkpoint.monitor is empty: set it to the metric that says which checkpoint is best, such as val/loss")
+	}
+	return nil
+}
+
+// readBest is rank 0's part.
+func (t *Trainer) readBest() (*checkpoint.Snapshot, origin, error) {
+	if err := t.saver.wait(); err != nil {
+		return nil, origin{}, err
+	}
+	best, err := t.saver.dir.Best(func(message string) { t.printf("checkpoint: %s\n", message) })
+	if err != nil {
+		return nil, origin{}, err
+	}
+	if best == nil {
+		return nil, origin{}, fmt.Errorf("no checkpoint in %s has the metric %q: give Fit a validation set, or set checkpoint.monitor to train/loss", t.saver.path, t.config.Checkpoint.Monitor)
+	}
+	from, err := originOf(best)
+	return best, from, err
+}
+
+// use gives the model the weights of a checkpoint.
+func (t *Trainer) use(best *checkpoint.Snapshot, from origin) error {
+	if err := best.RestoreWeights(t.store, func(string) bool { return true }); err != nil {
+		return err
+	}
+	if !t.stepper.built {
+		t.snapshot = best // To be compared with the model once that is built.
+	}
+	t.loaded, t.saidWeights, t.best = true, true, from.Path
+	metric := t.config.Checkpoint.Monitor
+	t.printf("%s: the weights are those after step %d, the best by %s (%.6g), from %s\n", t.config.Name, from.At.Step, metric, best.Metrics[metric], from.Path)
+	return nil
+}

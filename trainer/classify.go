@@ -1,0 +1,117 @@
+package trainer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"gonbatch/data"
+)
+
+// Confusion runs a classifier over a dataset and counts which class each example was taken for: the
+// one with the largest score in the model's first prediction, [n, classes]. The labels are the
+// classes' numbers, [n] or [n, 1]. classes are their names, such as data.Folder has them, or nil.
+// It is collective, and each rank gets the counts of all.
+func (t *Trainer) Confusion(ctx context.Context, ds data.Dataset, classes []string) (*Confusion, error) {
+	var own [][]int
+	err := t.PredictLabeled(ctx, ds, func(_ []int, predictions, labels []*tensors.Tensor) (err error) {
+		own, err = count(own, predictions, labels)
+		return err
+	})
+	if err := t.world.Together(err); err != nil {
+		return nil, err
+	}
+	c, err := t.gathered(own, classes)
+	if err != nil {
+		return nil, fmt.Errorf("trainer: %s: confusion of %s: %w", t.config.Name, ds.Name(), err)
+	}
+	return c, nil
+}
+
+// gathered are the counts of all ranks.
+func (t *Trainer) gathered(own [][]int, classes []string) (*Confusion, error) {
+	text, err := json.Marshal(own)
+	if err != nil {
+		return nil, err
+	}
+	texts, err := t.world.AllGather(text)
+	if err != nil {
+		return nil, err
+	}
+	n, all := 0, make([][][]int, len(texts))
+	for rank, text := range texts {
+		if err := json.Unmarshal(text, &all[rank]); err != nil {
+			return nil, err
+		}
+		n = max(n, len(all[rank])) // A rank without examples knows of no classes.
+	}
+	if classes != nil && len(classes) != n {
+		return nil, fmt.Errorf("there are names for %d classes, the model predicts %d", len(classes), n)
+	}
+	c := newConfusion(classes, n)
+	for _, counts := range all {
+		c.add(counts)
+	}
+	return c, nil
+}
+
+// count adds the examples of a batch to the counts.
+func count(counts [][]int, predictions, labels []*tensors.Tensor) ([][]int, error) {
+	if len(predictions) == 0 || predictions[0].Rank() != 2 || predictions[0].Shape().Dimensions[1] < 2 {
+		return nil, fmt.Errorf("the model predicts %v: a classifier's first prediction must be [n, classes], with a number for each of at least 2 classes", shapesOf(predictions))
+	}
+	n, classes := predictions[0].Shape().Dimensions[0], predictions[0].Shape().Dimensions[1]
+	if len(labels) == 0 || labels[0].Size() != n || !labels[0].DType().IsInt() {
+		return nil, fmt.Errorf("the labels are %v: they must be the classes' numbers, [%d] or [%d, 1] of an integer type", shapesOf(labels), n, n)
+	}
+	if counts == nil {
+		counts = newConfusion(nil, classes).Counts
+	}
+	scores, err := numbersOf(predictions[0])
+	if err != nil {
+		return nil, err
+	}
+	own, err := numbersOf(labels[0])
+	if err != nil {
+		return nil, err
+	}
+	for i, label := range own {
+		if label < 0 || int(label) >= classes {
+			return nil, fmt.Errorf("the label %.0f: the model has the classes 0 to %d", label, classes-1)
+		}
+		counts[int(label)][largest(scores[i*classes:(i+1)*classes])]++
+	}
+	return counts, nil
+}
+
+// largest is the place of the largest score, of equal ones the first.
+func largest(scores []float64) (at int) {
+	for i, score := range scores {
+		if score > scores[at] {
+			at = i
+		}
+	}
+	return at
+}
+
+// numbersOf are the values of a tensor of any type.
+func numbersOf(t *tensors.Tensor) (all []float64, err error) {
+	err = t.ConstFlatData(func(flat any) {
+		values := reflect.ValueOf(flat)
+		for i := range values.Len() {
+			all = append(all, shapes.ConvertTo[float64](values.Index(i).Interface()))
+		}
+	})
+	return all, err
+}
+
+func shapesOf(all []*tensors.Tensor) (each []string) {
+	for _, one := range all {
+		each = append(each, one.Shape().String())
+	}
+	return each
+}

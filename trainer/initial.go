@@ -1,0 +1,175 @@
+package trainer
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"gonbatch/checkpoint"
+)
+
+// InitFrom makes the model begin with the weights of another training: those under the scopes, such
+// as "/body", or all if there are no scopes. path is a checkpoint (step-N), a folder of checkpoints,
+// of which the newest is read, or a .safetensors file whose tensors have the names of the model's
+// variables. The optimizer begins anew. A training that resumes has the weights of its own
+// checkpoint instead.
+//
+// New fails if there are no weights under a scope. The model must have the same variables under
+// each scope, with the same types and shapes: Fit, Validate and Test fail if it doesn't.
+func InitFrom(path string, scopes ...string) Option {
+	return func(t *Trainer) {
+		t.initial = append(t.initial, &initial{name: fmt.Sprintf("InitFrom %s", path), scopes: scopes, read: func() (*checkpoint.Snapshot, error) {
+			return t.shareInitial(path)
+		}})
+	}
+}
+
+// InitFromTrainer is like InitFrom, with the present weights of another trainer of this program. Use
+// it for the second phase of a training: with another optimizer, other rates or other frozen scopes.
+func InitFromTrainer(other *Trainer, scopes ...string) Option {
+	return func(t *Trainer) {
+		t.initial = append(t.initial, &initial{name: fmt.Sprintf("InitFromTrainer %s", other.config.Name), scopes: scopes, read: other.weights})
+	}
+}
+
+// initial are weights with which a model begins.
+type initial struct {
+	name     string
+	scopes   []string
+	read     func() (*checkpoint.Snapshot, error)
+	snapshot *checkpoint.Snapshot // Until the model is built and compared with it.
+}
+
+// weights are this trainer's, without what its optimizers keep.
+func (t *Trainer) weights() (*checkpoint.Snapshot, error) {
+	s, err := checkpoint.Take(t.store)
+	if err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(s.Tensors, func(path string, _ *tensors.Tensor) bool { return !s.Weights[path] || t.stepper.state[path] })
+	maps.DeleteFunc(s.Weights, func(path string, _ bool) bool { return s.Tensors[path] == nil })
+	s.Path = "the trainer " + t.config.Name
+	return s, nil
+}
+
+// shareInitial reads the weights at a path on rank 0, and gives them to the others.
+func (t *Trainer) shareInitial(path string) (s *checkpoint.Snapshot, err error) {
+	var from origin
+	err = t.world.OnMain(func() (err error) {
+		if s, err = readWeights(path); err == nil {
+			from = origin{Path: s.Path, Tensors: tensorsOf(s)}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if from, err = broadcast(t.world, from); err != nil {
+		return nil, err
+	}
+	return t.shared(s, from)
+}
+
+// readWeights reads the weights of a checkpoint, of the newest one in a folder, or of a file.
+func readWeights(path string) (*checkpoint.Snapshot, error) {
+	if strings.HasSuffix(path, ".safetensors") {
+		return readWeightsFile(path)
+	}
+	if _, err := os.Stat(filepath.Join(path, checkpoint.WeightsFile)); err != nil {
+		all, err := checkpoint.List(path)
+		if err != nil {
+			return nil, err
+		}
+		if len(all) == 0 {
+			return nil, fmt.Errorf("%s is neither a checkpoint, nor a folder of checkpoints, nor a .safetensors file", path)
+		}
+		path = all[0].Path
+	}
+	s, err := checkpoint.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(s.Tensors, func(path string, _ *tensors.Tensor) bool { return !s.Weights[path] })
+	return s, nil
+}
+
+func readWeightsFile(path string) (s *checkpoint.Snapshot, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	s = &checkpoint.Snapshot{Path: path, Weights: map[string]bool{}}
+	if s.Tensors, _, err = checkpoint.ReadTensors(f, info.Size()); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	for name := range s.Tensors {
+		s.Weights[name] = true
+	}
+	return s, nil
+}
+
+// begin gives the store the initial weights, before anything is loaded into it.
+func (t *Trainer) begin() error {
+	for _, i := range t.initial {
+		s, err := i.read()
+		if err == nil {
+			err = i.check(s)
+		}
+		if err == nil {
+			err = s.RestoreWeights(t.store, i.wants)
+		}
+		if err != nil {
+			return fmt.Errorf("trainer: %s: %w", i.name, err)
+		}
+		i.snapshot = s
+	}
+	return nil
+}
+
+// check wants weights under each scope.
+func (i *initial) check(s *checkpoint.Snapshot) error {
+	all := slices.Sorted(maps.Keys(s.Weights))
+	for _, scope := range i.scopes {
+		if err := checkScope(scope); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(all, func(path string) bool { return under(path, scope) }) {
+			return fmt.Errorf("there are no weights under %q, but under %q", scope, topScopes(all))
+		}
+	}
+	if len(all) == 0 {
+		return errors.New("there are no weights")
+	}
+	return nil
+}
+
+// wants reports whether a weight is to be initialized.
+func (i *initial) wants(path string) bool {
+	return len(i.scopes) == 0 || slices.ContainsFunc(i.scopes, func(scope string) bool { return under(path, scope) })
+}
+
+// checkInitial compares a model that is built with the weights with which it began. Those of a
+// checkpoint replace them.
+func (t *Trainer) checkInitial() error {
+	for _, i := range t.initial {
+		if i.snapshot == nil || t.origin.Found || t.best != "" {
+			continue
+		}
+		wanted := func(path string) bool { return i.wants(path) && !t.stepper.state[path] }
+		if err := i.snapshot.CheckWeights(t.store, wanted); err != nil {
+			return fmt.Errorf("%s: %w", i.name, err)
+		}
+	}
+	return nil
+}

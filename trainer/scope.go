@@ -1,0 +1,142 @@
+package trainer
+
+import (
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/model"
+)
+
+// Freeze keeps the variables under the scopes, such as "/body", as they are: no gradients are
+// computed for them, and no optimizer changes them. The statistics of batch normalization in them
+// still follow the data. Fit fails if the model has no trainable variable under a scope.
+func Freeze(scopes ...string) Option {
+	return func(t *Trainer) { t.frozen = append(t.frozen, scopes...) }
+}
+
+// ScaleRate multiplies the learning rate of the variables under a scope by a factor, as PyTorch's
+// parameter groups do. Of two scopes that a variable is in, the longer one counts. It scales the
+// whole change of an update, so it is exact for optimizers whose change is proportional to the rate,
+// as that of SGD and Adam is. The learning rate that is logged is that without the factor.
+func ScaleRate(scope string, factor float64) Option {
+	return func(t *Trainer) { t.scales = append(t.scales, scale{scope, factor}) }
+}
+
+// scale is a factor of the learning rate.
+type scale struct {
+	scope  string
+	factor float64
+}
+
+func (t *Trainer) checkScopes() error {
+	for _, scope := range t.frozen {
+		if err := checkScope(scope); err != nil {
+			return fmt.Errorf("Freeze: %w", err)
+		}
+	}
+	for _, s := range t.scales {
+		if err := checkScope(s.scope); err != nil {
+			return fmt.Errorf("ScaleRate: %w", err)
+		}
+		if !(s.factor > 0) || math.IsInf(s.factor, 1) {
+			return fmt.Errorf("ScaleRate %q: the factor must be more than 0 and finite, got %g: use Freeze for variables that must not change", s.scope, s.factor)
+		}
+	}
+	return nil
+}
+
+func checkScope(scope string) error {
+	if scope == "" || scope[0] != '/' || path.Clean(scope) != scope {
+		return fmt.Errorf("the scope %q: it must be a path such as \"/body\"", scope)
+	}
+	return nil
+}
+
+// under reports whether a variable is in a scope.
+func under(variable, scope string) bool {
+	return strings.HasPrefix(variable, strings.TrimSuffix(scope, "/")+"/")
+}
+
+// topScopes are the first elements of paths.
+func topScopes(paths []string) (all []string) {
+	for _, path := range paths {
+		if end := strings.IndexByte(path[1:], '/'); end >= 0 {
+			path = path[:end+1]
+		}
+		all = append(all, path)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// freeze makes the variables of frozen scopes not trainable while the graph of an update is built.
+// The function that it returns undoes it, so that the next trainer of the store trains them.
+func (s *stepper) freeze() (undo func()) {
+	var all []*model.Variable
+	for _, scope := range s.frozen {
+		before := len(all)
+		for v := range s.store.IterVariables() {
+			if v.Trainable && under(v.Path(), scope) {
+				all = append(all, v)
+			}
+		}
+		if len(all) == before {
+			panic(fmt.Errorf("trainer: Freeze: the model has no trainable variable under %q", scope))
+		}
+	}
+	setTrainable(all, false)
+	return func() { setTrainable(all, true) }
+}
+
+func setTrainable(all []*model.Variable, trainable bool) {
+	for _, v := range all {
+		v.SetTrainable(trainable)
+	}
+}
+
+// factor is that of the learning rate of a variable.
+func (s *stepper) factor(path string) float64 {
+	factor, longest := 1.0, 0
+	for _, scale := range s.scales {
+		if under(path, scale.scope) && len(scale.scope) > longest {
+			factor, longest = scale.factor, len(scale.scope)
+		}
+	}
+	return factor
+}
+
+// values are those of variables in a graph.
+func values(g *graph.Graph, variables []*model.Variable) []*graph.Node {
+	all := make([]*graph.Node, len(variables))
+	for i, v := range variables {
+		all[i] = v.NodeValue(g)
+	}
+	return all
+}
+
+// rescale makes the changes of variables since before smaller or larger, by their factors.
+func (s *stepper) rescale(g *graph.Graph, variables []*model.Variable, before []*graph.Node) {
+	for i, v := range variables {
+		if factor := s.factor(v.Path()); factor != 1 {
+			change := graph.Sub(v.NodeValue(g), before[i])
+			v.SetNodeValue(graph.Add(before[i], graph.MulScalar(change, factor)))
+		}
+	}
+}
+
+// checkScales wants trainable variables in each scope of a factor.
+func (s *stepper) checkScales() {
+	for _, scale := range s.scales {
+		found := false
+		for v := range s.store.IterVariables() {
+			found = found || v.Trainable && under(v.Path(), scale.scope)
+		}
+		if !found {
+			panic(fmt.Errorf("trainer: ScaleRate: the model has no variable that is trained under %q", scale.scope))
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package trainer_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+
+	"gonbatch/checkpoint"
+	"gonbatch/distributed/ranktest"
+	"gonbatch/trainer"
+)
+
+// TestWeightsAreTheModel: what optimizers keep is not in the file of the weights, wherever they
+// keep it, and a training resumes with it.
+func TestWeightsAreTheModel(t *testing.T) {
+	task := func() trainer.Task {
+		return trainer.Adversarial(pullApart,
+			trainer.Objective{Name: "first", Scope: "/a", Optimizer: optimizer.Adam().Scope("mine").LearningRate(0.1).Done()},
+			trainer.Objective{Name: "second", Scope: "/b", Optimizer: trainer.SGD{LearningRate: 0.1, Momentum: 0.9, Dampening: 0.1}})
+	}
+	c := inFolder(t.TempDir())
+	c.LogHistogramsEvery = 5 // A second program with the optimizers.
+	tr, _ := newTrainer(t, c, task())
+	mustFit(t, tr)
+	want := []string{"/a/x", "/b/x"}
+	if got := namesInNewest(t, c.Checkpoint.Dir); !slices.Equal(got, want) {
+		t.Errorf("%s has %q, want %q", checkpoint.WeightsFile, got, want)
+	}
+	c.MaxEpochs = 2
+	resumed, _ := newTrainer(t, c, task())
+	if _, err := resumed.Test(t.Context(), ranktest.Blobs(24)); err != nil {
+		t.Error(err)
+	}
+	mustFit(t, resumed)
+	c.Checkpoint = trainer.CheckpointConfig{Off: true}
+	whole, _ := newTrainer(t, c, task())
+	mustFit(t, whole)
+	compareWeights(t, weights(t, resumed.Store()), weights(t, whole.Store()))
+}
+
+// namesInNewest are the names of the weights of the newest checkpoint.
+func namesInNewest(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	all, err := checkpoint.List(dir)
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%d checkpoints, %v", len(all), err)
+	}
+	f, err := os.Open(filepath.Join(all[0].Path, checkpoint.WeightsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close() //nolint:errcheck // only read
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tensors, _, err := checkpoint.ReadTensors(f, info.Size())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range tensors {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
