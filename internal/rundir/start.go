@@ -76,7 +76,8 @@ func IsFinished(d Dir, cell string) bool {
 
 // MarkFinished records that a cell ended well, in start number n.
 func MarkFinished(d Dir, cell string, n int) error {
-	if err := os.MkdirAll(d.Finished(), 0o700); err != nil {
+	// Only this folder: a run directory that somebody has removed must not come back.
+	if err := os.Mkdir(d.Finished(), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("record the end of cell %s: %w", cell, err)
 	}
 	return WriteFileAtomic(d.FinishedCell(cell), fmt.Appendln(nil, n), 0o600)

@@ -95,3 +95,14 @@ func TestCheckRoot(t *testing.T) {
 		t.Errorf("left behind: %v, %v", entries, err)
 	}
 }
+
+// TestRemovedRun: a run directory that was removed does not come back.
+func TestRemovedRun(t *testing.T) {
+	dir := At(filepath.Join(t.TempDir(), "gone"))
+	if err := MarkFinished(dir, "train", 1); err == nil {
+		t.Error("a cell of a run that is gone was marked")
+	}
+	if _, err := os.Stat(dir.Path()); err == nil {
+		t.Error("the run directory is back")
+	}
+}

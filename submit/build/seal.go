@@ -1,6 +1,7 @@
 package build
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -33,7 +34,11 @@ func (r *Result) seal(dir string) error {
 		}
 		r.Sums[name] = hash
 	}
-	return rundir.WriteJSON(filepath.Join(dir, sumsName), r.Sums)
+	text, err := json.Marshal(r.Sums)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, sumsName), text, 0o444)
 }
 
 // whole reports whether all programs are there as they were compiled. It notes those that are not.
