@@ -63,7 +63,11 @@ func measureChecks(ctx context.Context, opts options, out io.Writer) (_ checkRep
 		return report, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	c := checking{submit: submit, source: source, dir: dir, original: original}
+	goCache, err := exec.CommandContext(ctx, "go", "env", "GOCACHE").Output()
+	if err != nil {
+		return report, err
+	}
+	c := checking{submit: submit, source: source, dir: dir, goCache: strings.TrimSpace(string(goCache)), original: original}
 	if _, err := c.check(ctx); err != nil { // Its modules may not have been compiled yet.
 		return report, err
 	}
@@ -85,8 +89,10 @@ func notebookOfGoMLX(ctx context.Context) (string, error) {
 // checking is a notebook that is checked again and again.
 type checking struct {
 	submit, source, dir string
-	original            []byte
-	changes             int
+	// goCache is the user's: it has the modules compiled.
+	goCache  string
+	original []byte
+	changes  int
 }
 
 func (c *checking) notebook() string { return filepath.Join(c.dir, "notebook.ipynb") }
@@ -116,7 +122,7 @@ func (c *checking) check(ctx context.Context) (float64, error) {
 			return 0, err
 		}
 	}
-	env := []string{rundir.EnvSource + "=" + c.source, "XDG_CACHE_HOME=" + filepath.Join(c.dir, "cache")}
+	env := []string{rundir.EnvSource + "=" + c.source, "XDG_CACHE_HOME=" + filepath.Join(c.dir, "cache"), "GOCACHE=" + c.goCache}
 	return timed(ctx, env, c.submit, "check", c.notebook())
 }
 

@@ -64,8 +64,8 @@ func TestForeign(t *testing.T) {
 				if i%comparedEvery == today%comparedEvery {
 					c, err := m.Compare(t.Context(), folder, name, rules)
 					wantSameAsGoNB(t, c, err)
-					if diff := cmp.Diff(recorded[name], c.Statuses); diff != "" {
-						t.Errorf("GoNB does something else than recorded (-recorded +got); compare -record records it:\n%s", diff)
+					if diff := cmp.Diff(recorded[name].ok(), c.Statuses.ok()); diff != "" {
+						t.Errorf("other cells than recorded are ok in GoNB (-recorded +got); compare -record records them:\n%s", diff)
 					}
 				}
 			})

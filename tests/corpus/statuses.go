@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
+	"strings"
 )
 
 // Statuses is how the cells of a notebook ended in GoNB, by number: "ok", "error", or "exit 1" for
@@ -21,6 +23,17 @@ func (seen cells) statuses() Statuses {
 		}
 	}
 	return all
+}
+
+// ok are the numbers of the cells that are ok, sorted.
+func (s Statuses) ok() (numbers []int) {
+	for number, status := range s {
+		if Status(status) == OK {
+			numbers = append(numbers, number)
+		}
+	}
+	slices.Sort(numbers)
+	return numbers
 }
 
 // cells is the inverse of statuses.
@@ -55,9 +68,13 @@ func WriteStatuses(path string, some map[string]Statuses) error {
 		all = map[string]Statuses{}
 	}
 	maps.Copy(all, some)
-	text, err := json.MarshalIndent(all, "", " ")
-	if err != nil {
-		return err
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		text, err := json.Marshal(map[string]Statuses{name: all[name]})
+		if err != nil {
+			return err
+		}
+		lines = append(lines, string(text[1:len(text)-1]))
 	}
-	return os.WriteFile(path, append(text, '\n'), 0o644)
+	return os.WriteFile(path, []byte("{\n"+strings.Join(lines, ",\n")+"\n}\n"), 0o644)
 }
