@@ -39,6 +39,15 @@ func TestFineTune(t *testing.T) {
 	}
 }
 
+// TestFineTuneInJupyter executes the notebook in a real Jupyter client.
+func TestFineTuneInJupyter(t *testing.T) {
+	result := inJupyter(t, "finetune.ipynb", ranktest.QuickCompilation)
+	last := result.Outputs[len(result.Outputs)-1]
+	if n := strings.Count(last, "macro F1 "); n != 2 || !strings.Contains(last, "diamond") {
+		t.Errorf("%d confusion matrices, want 2:\n%s", n, last)
+	}
+}
+
 func TestFineTuneIsShort(t *testing.T) {
 	notebook, err := nbformat.Read(example(t, "finetune.ipynb"))
 	if err != nil {
