@@ -43,10 +43,10 @@ var _ Dataset = (*Folder)(nil)
 
 // ImageFolder finds the images in dir, which has a folder for each class, named by it:
 // dir/cats/1.jpg, dir/dogs/a/2.png. The classes are numbered in the order of their names, and the
-// images in that of their paths. Files whose names end in .jpg, .jpeg, .png or .gif are images; of a
-// moving GIF it is the first one. Other files are left out, and so are files and folders whose names
-// begin with a dot. An image of another format, a class without images, or an image outside of a
-// class is an error.
+// images in the order of their paths. Images are files whose names end in .jpg, .jpeg, .png or
+// .gif; of a moving GIF the first frame is used. Other files are left out, and so are files and
+// folders whose names begin with a dot. An image of another format, a class without images, or an
+// image outside of a class is an error.
 //
 // Pixels are from 0 (black) to 1. Transparent ones are shown on black.
 func ImageFolder(dir string, c FolderConfig) (*Folder, error) {

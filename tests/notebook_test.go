@@ -19,6 +19,16 @@ var accuracyLine = regexp.MustCompile(`(?m)(?:^|>)test/accuracy (\d\.\d+), `)
 // TestNotebookInJupyter executes the example notebook, unchanged, in a real Jupyter client under
 // the kernel that `submit kernel install` installs. It trains on one device.
 func TestNotebookInJupyter(t *testing.T) {
+	result := inJupyter(t, "mnist.ipynb")
+	last := result.Outputs[len(result.Outputs)-1]
+	if got := accuracy(t, last); got < 0.985 {
+		t.Errorf("test accuracy %.4f, want at least 0.985:\n%s", got, last)
+	}
+}
+
+// inJupyter executes an example notebook under the kernel that `submit kernel install` installs.
+func inJupyter(t *testing.T, name string, env ...string) jupyter.Result {
+	t.Helper()
 	jupyter.Python(t)
 	root, err := jupyter.Root()
 	if err != nil {
@@ -33,17 +43,14 @@ func TestNotebookInJupyter(t *testing.T) {
 		t.Fatalf("submit kernel install: %v\n%s", err, out)
 	}
 	result := jupyter.Execute(t, jupyter.Run{
-		Notebook: filepath.Join(root, "notebooks", "mnist.ipynb"), Kernel: kernel.Name,
+		Notebook: filepath.Join(root, "notebooks", name), Kernel: kernel.Name,
 		DataDir: filepath.Join(prefix, "share", "jupyter"), Folder: t.TempDir(),
-		Env: []string{"GONBATCH_SOURCE=" + root, "XDG_STATE_HOME=" + t.TempDir()}, CellLimit: 20 * time.Minute,
+		Env: append(env, "GONBATCH_SOURCE="+root, "XDG_STATE_HOME="+t.TempDir()), CellLimit: 20 * time.Minute,
 	})
 	if result.Error != "" {
 		t.Fatalf("%s\n%s", result.Error, result.Log)
 	}
-	last := result.Outputs[len(result.Outputs)-1]
-	if got := accuracy(t, last); got < 0.985 {
-		t.Errorf("test accuracy %.4f, want at least 0.985:\n%s", got, last)
-	}
+	return result
 }
 
 // accuracy finds the test accuracy, between 0 and 1, in the last cell's output.

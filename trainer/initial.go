@@ -15,9 +15,9 @@ import (
 )
 
 // InitFrom makes the model begin with the weights of another training: those under the scopes, such
-// as "/body", or all if there are no scopes. path is a checkpoint (step-N), a folder of checkpoints,
-// of which the newest is read, or a .safetensors file whose tensors have the names of the model's
-// variables. The optimizer begins anew. A training that resumes has the weights of its own
+// as "/body", or all if there are no scopes. path is a checkpoint (step-N), a folder of
+// checkpoints, of which it reads the newest, or a .safetensors file, in which the variable
+// "/body/weights" is called "body/weights". A training that resumes has the weights of its own
 // checkpoint instead.
 //
 // New fails if there are no weights under a scope. The model must have the same variables under
@@ -30,8 +30,9 @@ func InitFrom(path string, scopes ...string) Option {
 	}
 }
 
-// InitFromTrainer is like InitFrom, with the present weights of another trainer of this program. Use
-// it for the second phase of a training: with another optimizer, other rates or other frozen scopes.
+// InitFromTrainer is like InitFrom, with the present weights of another trainer of this program.
+// Use it for the second phase of a training: with another optimizer, other rates or other frozen
+// scopes.
 func InitFromTrainer(other *Trainer, scopes ...string) Option {
 	return func(t *Trainer) {
 		t.initial = append(t.initial, &initial{name: fmt.Sprintf("InitFromTrainer %s", other.config.Name), scopes: scopes, read: other.weights})

@@ -36,8 +36,8 @@ func (r *rates) paths() (all []string) {
 	return all
 }
 
-// forget drops the rates of an earlier training in the same store. GoMLX's optimizers would keep them
-// instead of their own.
+// forget drops the rates of an earlier training in the same store. GoMLX's optimizers would keep
+// them instead of their own.
 func (r *rates) forget() error {
 	for _, path := range r.paths() {
 		if r.store.GetVariable(path) == nil {

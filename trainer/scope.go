@@ -20,8 +20,8 @@ func Freeze(scopes ...string) Option {
 
 // ScaleRate multiplies the learning rate of the variables under a scope by a factor, as PyTorch's
 // parameter groups do. Of two scopes that a variable is in, the longer one counts. It scales the
-// whole change of an update, so it is exact for optimizers whose change is proportional to the rate,
-// as that of SGD and Adam is. The learning rate that is logged is that without the factor.
+// whole change of an update, so it is exact for optimizers whose change is proportional to the
+// rate, such as SGD and Adam. The learning rate in the logs is the one without the factor.
 func ScaleRate(scope string, factor float64) Option {
 	return func(t *Trainer) { t.scales = append(t.scales, scale{scope, factor}) }
 }

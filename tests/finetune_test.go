@@ -1,0 +1,70 @@
+package tests
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/nbformat"
+)
+
+// mostLines is how long a classifier of image folders may be, with augmentation, early stopping,
+// best weights and fine-tuning: about as long as elsewhere.
+const mostLines = 100
+
+// TestFineTune trains the notebook's two phases for a few epochs, on one rank and on two. Each phase
+// tests its best weights, and the second must have learned from a few images.
+func TestFineTune(t *testing.T) {
+	for _, tasks := range []string{"1", "2"} {
+		t.Run(tasks+" ranks", func(t *testing.T) {
+			u := newUser(t, ranktest.QuickCompilation)
+			out := u.mustSubmit(t, "--local", "--tasks", tasks, example(t, "finetune.ipynb"), "--", "-max_epochs", "8")
+			for _, phase := range []string{"shapes", "others"} {
+				if !strings.Contains(out, phase+": the weights are those after step ") {
+					t.Errorf("no best weights of %s in\n%s", phase, out)
+				}
+			}
+			accuracies := regexp.MustCompile(`(?m)^accuracy (\d\.\d+), macro F1 \d`).FindAllStringSubmatch(out, -1)
+			if len(accuracies) != 2 {
+				t.Fatalf("%d accuracies, want 2, in\n%s", len(accuracies), out)
+			}
+			for _, match := range accuracies {
+				if value, err := strconv.ParseFloat(match[1], 64); err != nil || value < 0.9 {
+					t.Errorf("an accuracy of %s, want at least 0.9:\n%s", match[1], out)
+				}
+			}
+		})
+	}
+}
+
+// TestFineTuneInJupyter executes the notebook in a real Jupyter client.
+func TestFineTuneInJupyter(t *testing.T) {
+	result := inJupyter(t, "finetune.ipynb", ranktest.QuickCompilation)
+	last := result.Outputs[len(result.Outputs)-1]
+	if n := strings.Count(last, "macro F1 "); n != 2 || !strings.Contains(last, "diamond") {
+		t.Errorf("%d confusion matrices, want 2:\n%s", n, last)
+	}
+}
+
+func TestFineTuneIsShort(t *testing.T) {
+	notebook, err := nbformat.Read(example(t, "finetune.ipynb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := 0
+	for _, cell := range notebook.Cells {
+		if cell.Type != nbformat.Code {
+			continue
+		}
+		for line := range strings.Lines(cell.Source) {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
+				lines++
+			}
+		}
+	}
+	if lines == 0 || lines > mostLines {
+		t.Errorf("the notebook has %d lines of code, want at most %d", lines, mostLines)
+	}
+}
