@@ -105,10 +105,10 @@ func (c *checking) forget() error {
 	return errors.Join(os.RemoveAll(filepath.Join(c.dir, "cache")), os.WriteFile(c.notebook(), c.original, 0o644))
 }
 
-// change writes the notebook with another last cell.
+// change writes the notebook with one more statement in its last cell, another one each time.
 func (c *checking) change() error {
 	c.changes++
-	text, err := changed(c.original, fmt.Sprintf("\nvar change = %d", c.changes))
+	text, err := changed(c.original, fmt.Sprintf("\nprintln(%d)", c.changes))
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -218,8 +219,8 @@ func (c *comparing) runJob(ctx context.Context) error {
 // checkAndRun runs the job in a workplace. It returns the cells that are to be left out, or the
 // differences.
 func (c *comparing) checkAndRun(ctx context.Context, w workplace, without []int, leftOut func(int) bool) (bad []int, differ []Difference, err error) {
-	checked, _, err := c.check(ctx, w, c.gonbCells)
-	if err != nil {
+	checked, message, err := c.check(ctx, w, c.gonbCells)
+	if err != nil || strings.Contains(message, "no main cell") { // All that run are left out.
 		return nil, nil, err
 	}
 	if bad = c.badInBoth(checked, without); len(bad) > 0 {
