@@ -14,7 +14,7 @@ import (
 // best weights and fine-tuning: about as long as elsewhere.
 const mostLines = 100
 
-// TestFineTune trains the notebook's two phases for a few epochs, on one rank and on two. Each phase
+// TestFineTune trains the two phases for a few epochs, on one rank and on two. Each phase
 // tests its best weights, and the second must have learned from a few images.
 func TestFineTune(t *testing.T) {
 	for _, tasks := range []string{"1", "2"} {
