@@ -75,9 +75,10 @@ func topScopes(paths []string) (all []string) {
 
 // freeze makes the variables of frozen scopes not trainable while the graph of an update is built.
 // The function that it returns undoes it, so that the next trainer of the store trains them.
-func (s *stepper) freeze() (undo func()) {
+func (s *stepper) freeze(g *graph.Graph) (undo func()) {
 	var all []*model.Variable
 	for _, scope := range s.frozen {
+		withoutPerStepUpdates(s.store, g, scope)
 		before := len(all)
 		for v := range s.store.IterVariables() {
 			if v.Trainable && under(v.Path(), scope) {

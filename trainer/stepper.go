@@ -103,12 +103,12 @@ func (s *stepper) UpdateGraph(_ *model.Scope, g *graph.Graph, loss *graph.Node) 
 	for i := range losses {
 		scopes[i] = s.store.Scope(s.objectives[i].Scope)
 	}
-	defer s.freeze()()
+	defer s.freeze(g)()
 	s.checkScales()
 	gradients := s.gradients(g, scopes, losses)
 	s.shown.node = nil
-	if s.kind == accumulates {
-		withoutPerStepUpdates(s.store, g)
+	if s.kind == accumulates { // This batch updates nothing.
+		withoutPerStepUpdates(s.store, g, "/")
 		return
 	}
 	gradients = s.world.AverageGradients(s.store, gradients)
@@ -194,11 +194,11 @@ func apply(o Objective, scope *model.Scope, gradients []*graph.Node, loss *graph
 	withGradients.UpdateGraphWithGradients(scope, gradients, loss.DType())
 }
 
-// withoutPerStepUpdates removes what layers do after each update, such as L1 regularization's
-// rounding of small weights to zero: this batch updates nothing.
-func withoutPerStepUpdates(store *model.Store, g *graph.Graph) {
+// withoutPerStepUpdates removes what the layers of a scope do after each update, such as L1
+// regularization's rounding of small weights to zero.
+func withoutPerStepUpdates(store *model.Store, g *graph.Graph, scope string) {
 	for p := range store.IterGraphParams(g) {
-		if p.Key == train.TrainerPerStepUpdateGraphFnParamKey {
+		if p.Key == train.TrainerPerStepUpdateGraphFnParamKey && under(p.Scope+"/", scope) {
 			model.SetGraphParam(g, model.JoinPath(p.Scope, p.Key), nil)
 		}
 	}
