@@ -112,21 +112,23 @@ func serve(ctx context.Context, opts Options, found tools, s *session, front rel
 	})
 	defer helper.Close()
 	relayed := make(chan error, 1)
+	relayCtx, endRelay := context.WithCancelCause(ctx)
 	go func() {
 		defer cancel()
-		relayed <- relay.Run(ctx, relay.Options{
+		relayed <- relay.Run(relayCtx, relay.Options{
 			Front: front, Back: back, StatusProgram: s.statusProgram(), StatusFile: s.statusFile(), CellDir: s.cell(), Assist: helper,
 			Magics:   magic.New(magic.Options{Program: opts.Submit, Environ: opts.Environ, Dir: s.workDir, Module: s.moduleDir}),
 			KeepFile: filepath.Join(s.seed(), "gonbatch__keep.go"), KeepDir: s.keep(),
 			Stdin: s.stdin(), StdinPipe: s.stdinPipe(), Waiting: func() bool { return waitsForInput(s.stdinPipe()) },
-			HistoryFile: historyFile(opts.Environ), Interrupt: interrupt, Log: opts.Log,
+			HistoryFile: historyFile(opts.Environ), Interrupt: interrupt, Answered: s.showMain, Log: opts.Log,
 		})
 	}()
 	if err = runTree(ctx, gonb, stopGrace); err != nil {
 		chatter.showIn(opts.Log)
+		endRelay(&relay.Died{Reason: chatter.reason(err)})
 		err = fmt.Errorf("kernel: %s: %w", found.gonb, err)
 	}
-	cancel()
+	endRelay(nil)
 	if failed := <-relayed; failed != nil {
 		err = errors.Join(err, fmt.Errorf("kernel: %w", failed))
 	}

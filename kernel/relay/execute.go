@@ -93,6 +93,7 @@ func (r *relay) execute(ctx context.Context, request *wire.Message) {
 	e.prepareValue()
 	f, ended := e.run(ctx, asked)
 	if ended {
+		e.died(ctx, asked)
 		return
 	}
 	content := object{"status": "ok", "payload": e.payload()}
