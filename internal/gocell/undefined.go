@@ -1,7 +1,6 @@
 package gocell
 
 import (
-	"go/ast"
 	"go/parser"
 	"go/token"
 	"regexp"
@@ -30,7 +29,16 @@ func Undefined(message string) (key string) {
 }
 
 // Declares reports whether the Go of a cell declares a key.
-func Declares(source, key string) bool {
+func Declares(source, key string) bool { return slices.Contains(DeclaredIn(source), key) }
+
+// DeclaredIn are the keys of what the Go of a cell declares, as far as it can be parsed.
+func DeclaredIn(source string) (keys []string) {
 	tree, _ := parser.ParseFile(token.NewFileSet(), "", Parse(source).File().Text(), parser.SkipObjectResolution)
-	return tree != nil && slices.ContainsFunc(tree.Decls, func(d ast.Decl) bool { return slices.Contains(Declared(d), key) })
+	if tree == nil {
+		return nil
+	}
+	for _, d := range tree.Decls {
+		keys = append(keys, Declared(d)...)
+	}
+	return keys
 }
