@@ -62,6 +62,7 @@ const (
 	Reset         = "%reset"
 	Help          = "%help"
 	Keep          = "%keep"
+	Env           = "%env"
 	AllowFail     = "%allow_fail"
 	Result        = "%result"
 	SubmitCell    = "%%submit"

@@ -89,6 +89,7 @@ func (r *relay) execute(ctx context.Context, request *wire.Message) {
 		r.executed = append(r.executed, executed{count: e.count, code: e.code, id: cellID(request)})
 	}
 	e.prepareKeep()
+	e.noteEnviron()
 	e.prepareRun()
 	e.prepareValue()
 	f, ended := e.run(ctx, asked)
