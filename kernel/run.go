@@ -55,28 +55,56 @@ func Run(ctx context.Context, opts Options) error {
 	}
 	found, err := findTools(opts.Environ, opts.SourceDir)
 	if err != nil {
-		return fmt.Errorf("kernel: %w", err)
+		return fmt.Errorf("kernel: %w", &NotStarted{err})
 	}
 	found.self = opts.Submit
 	front, err := relay.ReadConnection(opts.ConnectionFile)
 	if err != nil {
 		return fmt.Errorf("kernel: %w", err)
 	}
-	dir, reason, err := makeSessionDir(sessionParents(opts.Environ))
+	s, err := start(opts, found)
 	if err != nil {
-		return fmt.Errorf("kernel: start a session: %w", err)
-	}
-	if reason != nil {
-		fmt.Fprintf(opts.Log, "kernel: %v\nkernel: the session is in %s\n", reason, dir)
-	}
-	s, err := newSession(opts.SourceDir, found, dir)
-	if err != nil {
-		return fmt.Errorf("kernel: start a session: %w", err)
+		return fmt.Errorf("kernel: start a session: %w", &NotStarted{err})
 	}
 	if err := pruneTrainings(checkpointStore(opts.Environ), time.Now()); err != nil {
 		fmt.Fprintf(opts.Log, "kernel: remove old checkpoints: %v\n", err)
 	}
 	return errors.Join(serve(ctx, opts, found, s, front), s.close())
+}
+
+// NotStarted is why a session could not be started.
+type NotStarted struct{ Err error }
+
+var _ error = (*NotStarted)(nil)
+
+func (n *NotStarted) Error() string { return n.Err.Error() }
+
+// Unwrap gives the reason.
+func (n *NotStarted) Unwrap() error { return n.Err }
+
+// Refuse takes the place of Run for a kernel that can't start: its clients hear why, with each cell,
+// until they shut it down. It returns the reason.
+func Refuse(ctx context.Context, opts Options, reason error) error {
+	front, err := relay.ReadConnection(opts.ConnectionFile)
+	if err != nil {
+		return errors.Join(reason, fmt.Errorf("kernel: %w", err))
+	}
+	ctx, cancel := watchClient(ctx, os.Getppid)
+	defer cancel()
+	fmt.Fprintln(opts.Log, reason)
+	return errors.Join(reason, relay.Refuse(ctx, front, reason, opts.Log))
+}
+
+// start makes the session's folder.
+func start(opts Options, found tools) (*session, error) {
+	dir, reason, err := makeSessionDir(sessionParents(opts.Environ))
+	if err != nil {
+		return nil, err
+	}
+	if reason != nil {
+		fmt.Fprintf(opts.Log, "kernel: %v\nkernel: the session is in %s\n", reason, dir)
+	}
+	return newSession(opts.SourceDir, found, dir)
 }
 
 // serve runs GoNB and the relay before it until one of them ends.

@@ -38,7 +38,7 @@ func Stream(command []string, cellDir string, environ []string) (code int, err e
 	}
 	cmd := exec.Command(command[0], command[1:]...)
 	train := newTraining(command, cellDir, environ)
-	place := train.variable()
+	place := train.variable(os.Stderr)
 	cmd.Env = append(slices.Clone(environ), place...)
 	cmd.Stdin, cmd.SysProcAttr = os.Stdin, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	pace := newPace(cellDir)

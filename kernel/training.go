@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"gonbatch/internal/rundir"
 	"gonbatch/kernel/build"
 	"gonbatch/kernel/relay"
@@ -27,6 +29,8 @@ type training struct {
 	uses []string
 	// keepDir has the kept values.
 	keepDir string
+	// trains is set if it is known to train.
+	trains bool
 }
 
 // ended is what a training leaves beside its place: a training that has changed kept values itself,
@@ -50,13 +54,20 @@ func newTraining(command []string, cellDir string, environ environment) *trainin
 		text += fmt.Sprintf(" %s=%q", name, environ.get(name))
 	}
 	sum := sha256.Sum256([]byte(text))
-	return &training{base: built.Place + "-" + hex.EncodeToString(sum[:4]), uses: built.Uses, keepDir: environ.get(rundir.EnvKeepDir)}
+	return &training{base: built.Place + "-" + hex.EncodeToString(sum[:4]), uses: built.Uses, keepDir: environ.get(rundir.EnvKeepDir), trains: built.Trains}
 }
 
-// variable gives the program its place for checkpoints.
-func (t *training) variable() []string {
+// variable gives the program its place for checkpoints. Where none can be written it trains without
+// them; warn is told.
+func (t *training) variable(warn io.Writer) []string {
 	if t == nil {
 		return nil
+	}
+	if err := writable(filepath.Dir(t.base)); err != nil {
+		if t.trains {
+			fmt.Fprintf(warn, "no checkpoints, so an interrupted training can't be resumed: %v: set %s to a folder that you can write to, and restart the kernel\n", err, rundir.EnvCheckpoints)
+		}
+		return []string{rundir.EnvCheckpoints + "="}
 	}
 	return []string{rundir.EnvCheckpoints + "=" + t.place()}
 }
@@ -121,4 +132,15 @@ func addFile(sum hash.Hash, name string) error {
 	fmt.Fprintf(sum, "%q %d ", filepath.Base(name), info.Size())
 	_, err = io.Copy(sum, f)
 	return err
+}
+
+// writable is an error if no folders can be made in a folder.
+func writable(folder string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	if err := unix.Access(folder, unix.W_OK|unix.X_OK); err != nil {
+		return &fs.PathError{Op: "write to", Path: folder, Err: err}
+	}
+	return nil
 }

@@ -1,7 +1,9 @@
 package kernel
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,7 +34,7 @@ func TestTraining(t *testing.T) {
 	run := func(weights string) string {
 		t.Helper()
 		training := newTraining(append([]string{"/x/cell.run"}, args...), cellDir, env)
-		variable := training.variable()
+		variable := training.variable(io.Discard)
 		place := strings.TrimPrefix(variable[0], rundir.EnvCheckpoints+"=")
 		if err := os.MkdirAll(place, 0o755); err != nil {
 			t.Fatal(err)
@@ -67,7 +69,23 @@ func TestTraining(t *testing.T) {
 	expect("with another value of it", run("trained"), true)
 	args = []string{"-epochs", "3"}
 	expect("with arguments", run("trained"), true)
-	if newTraining([]string{"ls"}, cellDir, env).variable() != nil {
+	if newTraining([]string{"ls"}, cellDir, env).variable(io.Discard) != nil {
 		t.Error("another command has a place")
+	}
+}
+
+// TestNoCheckpoints: a training goes on where no checkpoints can be written, with a warning.
+func TestNoCheckpoints(t *testing.T) {
+	for _, store := range []string{"/proc/nope", "/dev/null/x"} {
+		for _, trains := range []bool{true, false} {
+			var warned bytes.Buffer
+			got := (&training{base: store + "/code-1", trains: trains}).variable(&warned)
+			if len(got) != 1 || got[0] != rundir.EnvCheckpoints+"=" {
+				t.Errorf("%s: %q, want no place", store, got)
+			}
+			if said := strings.Contains(warned.String(), "no checkpoints") && strings.Contains(warned.String(), rundir.EnvCheckpoints); said != trains {
+				t.Errorf("%s: a training: %v, warned %q", store, trains, warned.String())
+			}
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -26,6 +27,8 @@ type Training struct {
 	Place string `json:"place"`
 	// Uses are the names of what main and the init functions need.
 	Uses []string `json:"uses"`
+	// Trains is set if it imports the trainer itself.
+	Trains bool `json:"trains"`
 }
 
 // ReadTraining reads the Training of the program that was built last.
@@ -46,7 +49,7 @@ func (b *builder) noteTraining() {
 		_ = os.Remove(file)
 		return
 	}
-	note, err := json.Marshal(Training{filepath.Join(b.Checkpoints, hash), uses})
+	note, err := json.Marshal(Training{filepath.Join(b.Checkpoints, hash), uses, bytes.Contains(text, []byte(`"gonbatch/trainer"`))})
 	if err != nil || os.WriteFile(file, note, 0o600) != nil {
 		_ = os.Remove(file) // Without it, no checkpoints are written.
 	}

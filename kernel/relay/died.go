@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"gonbatch/kernel/wire"
 )
 
 // Died says that GoNB has ended, though nobody asked it to.
@@ -26,12 +28,16 @@ func (e *execution) died(ctx context.Context, asked executeRequest) {
 	if !errors.As(context.Cause(ctx), &died) {
 		return
 	}
-	f := failure{"KernelDied", died.Error(), []string{e.title(0), red + died.Error() + plain}}
+	e.relay.fail(e.request, asked, e.count, failure{"KernelDied", died.Error(), []string{e.title(0), red + died.Error() + plain}})
+	e.relay.abort()
+}
+
+// fail answers a cell that GoNB can't.
+func (r *relay) fail(request *wire.Message, asked executeRequest, count int, f failure) {
 	if !asked.Silent {
-		e.relay.publish(e.request, "error", f.content(""))
+		r.publish(request, "error", f.content(""))
 	}
 	content := f.content("error")
-	content["execution_count"] = e.count
-	e.relay.reply(e.relay.front.shell, e.request, "execute_reply", content)
-	e.relay.abort()
+	content["execution_count"] = count
+	r.reply(r.front.shell, request, "execute_reply", content)
 }
