@@ -2,19 +2,13 @@ package kernel
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"gonbatch/internal/rundir"
-	"gonbatch/kernel/build"
 )
 
 // keptTrainings is how long the checkpoints of a training are kept that has not run since.
@@ -28,19 +22,6 @@ func checkpointStore(env environment) string {
 		cache = filepath.Join(cache, "gonbatch", "trainings")
 	}
 	return cmp.Or(env.get(rundir.EnvCheckpoints), cache)
-}
-
-// trainingPlace is the variable that gives a cell's program its place for checkpoints: one of the
-// code, the working folder and the arguments. There is none for other commands.
-func trainingPlace(command []string, cellDir string) (variable []string) {
-	program := slices.IndexFunc(command, func(word string) bool { return strings.HasSuffix(word, build.ProgramSuffix) })
-	text, err := os.ReadFile(filepath.Join(cellDir, build.TrainingFile))
-	dir, dirErr := os.Getwd()
-	if err != nil || dirErr != nil || program < 0 || program > 1 {
-		return nil
-	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", dir, command[program+1:]))
-	return []string{rundir.EnvCheckpoints + "=" + string(text) + "-" + hex.EncodeToString(sum[:4])}
 }
 
 // pruneTrainings removes the checkpoints of trainings that have not run for long.

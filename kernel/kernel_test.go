@@ -3,6 +3,7 @@ package kernel_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -29,7 +30,12 @@ func TestMain(m *testing.M) {
 		file := flags.String("connection-file", "", "")
 		_ = flags.Parse(os.Args[3:])
 		opts := kernel.Options{ConnectionFile: *file, SourceDir: os.Getenv("TEST_SOURCE"), PluginDir: os.Getenv("TEST_PLUGINS"), Environ: os.Environ()}
-		if err := kernel.Run(context.Background(), opts); err != nil {
+		err := kernel.Run(context.Background(), opts)
+		if notStarted := new(kernel.NotStarted); errors.As(err, &notStarted) {
+			opts.Log = os.Stderr
+			err = kernel.Refuse(context.Background(), opts, err)
+		}
+		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -55,28 +55,56 @@ func Run(ctx context.Context, opts Options) error {
 	}
 	found, err := findTools(opts.Environ, opts.SourceDir)
 	if err != nil {
-		return fmt.Errorf("kernel: %w", err)
+		return fmt.Errorf("kernel: %w", &NotStarted{err})
 	}
 	found.self = opts.Submit
 	front, err := relay.ReadConnection(opts.ConnectionFile)
 	if err != nil {
 		return fmt.Errorf("kernel: %w", err)
 	}
-	dir, reason, err := makeSessionDir(sessionParents(opts.Environ))
+	s, err := start(opts, found)
 	if err != nil {
-		return fmt.Errorf("kernel: start a session: %w", err)
-	}
-	if reason != nil {
-		fmt.Fprintf(opts.Log, "kernel: %v\nkernel: the session is in %s\n", reason, dir)
-	}
-	s, err := newSession(opts.SourceDir, found, dir)
-	if err != nil {
-		return fmt.Errorf("kernel: start a session: %w", err)
+		return fmt.Errorf("kernel: start a session: %w", &NotStarted{err})
 	}
 	if err := pruneTrainings(checkpointStore(opts.Environ), time.Now()); err != nil {
 		fmt.Fprintf(opts.Log, "kernel: remove old checkpoints: %v\n", err)
 	}
 	return errors.Join(serve(ctx, opts, found, s, front), s.close())
+}
+
+// NotStarted is why a session could not be started.
+type NotStarted struct{ Err error }
+
+var _ error = (*NotStarted)(nil)
+
+func (n *NotStarted) Error() string { return n.Err.Error() }
+
+// Unwrap gives the reason.
+func (n *NotStarted) Unwrap() error { return n.Err }
+
+// Refuse takes the place of Run for a kernel that can't start: its clients hear why, with each cell,
+// until they shut it down. It returns the reason.
+func Refuse(ctx context.Context, opts Options, reason error) error {
+	front, err := relay.ReadConnection(opts.ConnectionFile)
+	if err != nil {
+		return errors.Join(reason, fmt.Errorf("kernel: %w", err))
+	}
+	ctx, cancel := watchClient(ctx, os.Getppid)
+	defer cancel()
+	fmt.Fprintln(opts.Log, reason)
+	return errors.Join(reason, relay.Refuse(ctx, front, reason, opts.Log))
+}
+
+// start makes the session's folder.
+func start(opts Options, found tools) (*session, error) {
+	dir, reason, err := makeSessionDir(sessionParents(opts.Environ))
+	if err != nil {
+		return nil, err
+	}
+	if reason != nil {
+		fmt.Fprintf(opts.Log, "kernel: %v\nkernel: the session is in %s\n", reason, dir)
+	}
+	return newSession(opts.SourceDir, found, dir)
 }
 
 // serve runs GoNB and the relay before it until one of them ends.
@@ -112,21 +140,23 @@ func serve(ctx context.Context, opts Options, found tools, s *session, front rel
 	})
 	defer helper.Close()
 	relayed := make(chan error, 1)
+	relayCtx, endRelay := context.WithCancelCause(ctx)
 	go func() {
 		defer cancel()
-		relayed <- relay.Run(ctx, relay.Options{
+		relayed <- relay.Run(relayCtx, relay.Options{
 			Front: front, Back: back, StatusProgram: s.statusProgram(), StatusFile: s.statusFile(), CellDir: s.cell(), Assist: helper,
 			Magics:   magic.New(magic.Options{Program: opts.Submit, Environ: opts.Environ, Dir: s.workDir, Module: s.moduleDir}),
 			KeepFile: filepath.Join(s.seed(), "gonbatch__keep.go"), KeepDir: s.keep(),
 			Stdin: s.stdin(), StdinPipe: s.stdinPipe(), Waiting: func() bool { return waitsForInput(s.stdinPipe()) },
-			HistoryFile: historyFile(opts.Environ), Interrupt: interrupt, Log: opts.Log,
+			HistoryFile: historyFile(opts.Environ), Interrupt: interrupt, Answered: s.showMain, Log: opts.Log,
 		})
 	}()
 	if err = runTree(ctx, gonb, stopGrace); err != nil {
 		chatter.showIn(opts.Log)
+		endRelay(&relay.Died{Reason: chatter.reason(err)})
 		err = fmt.Errorf("kernel: %s: %w", found.gonb, err)
 	}
-	cancel()
+	endRelay(nil)
 	if failed := <-relayed; failed != nil {
 		err = errors.Join(err, fmt.Errorf("kernel: %w", failed))
 	}

@@ -14,6 +14,7 @@ import (
 
 	"gonbatch/internal/gocell"
 	"gonbatch/internal/rundir"
+	"gonbatch/kernel/build"
 	"gonbatch/kernel/tool"
 )
 
@@ -106,6 +107,15 @@ func (s *session) moduleDir() (string, error) {
 		return "", errors.New("GoNB has made no module yet")
 	}
 	return filepath.Dir(dirs[0]), nil
+}
+
+// showMain gives GoNB's module the program back that was hidden while it ran.
+func (s *session) showMain() error {
+	dir, err := s.moduleDir()
+	if err != nil {
+		return nil // Nothing was built.
+	}
+	return build.ShowMain(dir)
 }
 
 func (s *session) close() error { return os.RemoveAll(s.dir) }

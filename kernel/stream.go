@@ -37,7 +37,9 @@ func Stream(command []string, cellDir string, environ []string) (code int, err e
 		return 0, os.NewSyscallError("prctl", err)
 	}
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Env = append(slices.Clone(environ), trainingPlace(command, cellDir)...)
+	train := newTraining(command, cellDir, environ)
+	place := train.variable(os.Stderr)
+	cmd.Env = append(slices.Clone(environ), place...)
 	cmd.Stdin, cmd.SysProcAttr = os.Stdin, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	pace := newPace(cellDir)
 	var copied sync.WaitGroup
@@ -61,6 +63,7 @@ func Stream(command []string, cellDir string, environ []string) (code int, err e
 	go passFirst(interrupts, cmd.Process)
 	copied.Wait()
 	err = cmd.Wait()
+	train.note(place)
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		return 0, err

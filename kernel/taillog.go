@@ -1,7 +1,9 @@
 package kernel
 
 import (
+	"fmt"
 	"io"
+	"regexp"
 	"sync"
 )
 
@@ -34,4 +36,20 @@ func (l *tailLog) showIn(log io.Writer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, _ = log.Write(l.text)
+}
+
+// lastWords finds the line in which Go's runtime says why a program ends.
+var lastWords = regexp.MustCompile(`(?m)^(?:panic|fatal error): .*$`)
+
+// reason says why a process ended, given how.
+func (l *tailLog) reason(ended error) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch words := lastWords.Find(l.text); {
+	case words != nil:
+		return fmt.Sprintf("%s (%v)", words, ended)
+	case ended.Error() == "signal: killed":
+		return "it was killed, as the system does when there is no memory left"
+	}
+	return ended.Error()
 }

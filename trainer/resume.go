@@ -234,7 +234,8 @@ func (t *Trainer) takeUp(from origin) error {
 	if e := t.at.End; e != nil {
 		t.printf("training was finished after step %d, %d epochs (%s), from %s\n", t.at.Step, t.at.Epoch, e.Reason, from.Path)
 		if t.ofCode() {
-			t.printf("to train it again, change the program, or set Checkpoint.Resume to \"never\"\n")
+			t.printf("to train it again, change the program, or set Checkpoint.Resume to \"never\", as for files that have changed: " +
+				"only the program, its arguments, %%env and values of %%keep are compared\n")
 		}
 	} else {
 		t.printf("training resumes after step %d, epoch %d, from %s\n", t.at.Step, t.at.Epoch+1, from.Path)

@@ -81,11 +81,15 @@ func newKernelRunCommand(a *app) *cobra.Command {
 		Use: "run", Short: "Run a session; Jupyter calls this", Args: cobra.NoArgs, Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts, err := kernelOptions(cmd, a)
-			if err != nil {
-				return err
-			}
 			opts.ConnectionFile = file
-			return kernel.Run(cmd.Context(), opts)
+			if err != nil {
+				return kernel.Refuse(cmd.Context(), opts, err)
+			}
+			err = kernel.Run(cmd.Context(), opts)
+			if notStarted := new(kernel.NotStarted); errors.As(err, &notStarted) {
+				return kernel.Refuse(cmd.Context(), opts, err)
+			}
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&file, "connection-file", "", "Jupyter's connection file")

@@ -52,3 +52,17 @@ func ResultArgs(args string) (job, variable string, err error) {
 	}
 	return job, variable, nil
 }
+
+// Env is what a call of %env sets: NAME VALUE or NAME=VALUE.
+func (c Call) Env() (name, value string, err error) {
+	args := c.Args()
+	if len(args) == 1 {
+		if name, value, ok := strings.Cut(args[0], "="); ok {
+			args = []string{name, value}
+		}
+	}
+	if len(args) != 2 || args[0] == "" {
+		return "", "", errors.New("%env takes a name and a value: %env NAME VALUE; quote a value that has spaces")
+	}
+	return args[0], args[1], nil
+}

@@ -64,6 +64,7 @@ const (
 	RemoveShort   = "%rm"
 	Help          = "%help"
 	Keep          = "%keep"
+	Env           = "%env"
 	AllowFail     = "%allow_fail"
 	Result        = "%result"
 	SubmitCell    = "%%submit"

@@ -22,7 +22,7 @@ var Magics = []Magic{
 		Help: "Compile the cell to WebAssembly and run it in the browser."},
 
 	// What surrounds it.
-	{Name: "%env", Usage: "%env NAME VALUE", Runner: GoNB, InJob: Applies, Help: "Set an environment variable."},
+	{Name: Env, Usage: "%env NAME VALUE", Runner: GoNB, InJob: Applies, Help: "Set an environment variable."},
 	{Name: "%cd", Usage: "%cd [FOLDER]", Runner: GoNB, InJob: Applies, Help: "Change the working folder, or print it."},
 	{Name: "%goflags", Usage: "%goflags [FLAGS]", Runner: GoNB, InJob: Applies,
 		Help: "Set the flags of go build, or print them."},

@@ -74,14 +74,15 @@ func Run(ctx context.Context, opts Options) error {
 		}
 		output, err = b.build(ctx)
 	}
-	if _, writeErr := b.Output.Write(output); writeErr != nil {
+	if _, writeErr := b.Output.Write(readable(output)); writeErr != nil {
 		return writeErr
 	}
-	if err == nil {
-		b.noteTraining()
-		b.keepBuilt()
+	if err != nil {
+		return err
 	}
-	return err
+	b.noteTraining()
+	b.keepBuilt()
+	return b.hideMain()
 }
 
 // keepBuilt leaves the program's text in Cell, whole, for those who complete code meanwhile.

@@ -45,8 +45,8 @@ func (b *builder) prepare() error {
 	if err := os.WriteFile(b.Program, script, 0o755); err != nil {
 		return err
 	}
-	text, err := os.ReadFile(b.mainFile())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	text, err := b.readMain()
+	if err != nil {
 		return err
 	}
 	keeps, err := b.copySeed(keepFile, true)
@@ -99,9 +99,24 @@ func (b *builder) importKept(keeps bool, text []byte) error {
 // mainFile is the file in which GoNB has put the cell.
 func (b *builder) mainFile() string {
 	if b.isTest() {
-		return filepath.Join(b.Dir, "main_test.go")
+		return filepath.Join(b.Dir, mainFiles[1])
 	}
-	return filepath.Join(b.Dir, "main.go")
+	return filepath.Join(b.Dir, mainFiles[0])
+}
+
+// readMain reads the program's text, which is hidden still if GoNB has written none since the last
+// build; "" if there is none.
+func (b *builder) readMain() ([]byte, error) {
+	if _, err := os.Lstat(b.mainFile()); err != nil {
+		if err := ShowMain(b.Dir); err != nil {
+			return nil, err
+		}
+	}
+	text, err := os.ReadFile(b.mainFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return text, err
 }
 
 // copySeed puts a file of Seed into the module, if it is wanted and there; otherwise the module has

@@ -1,6 +1,10 @@
 package build
 
-import "testing"
+import (
+	"slices"
+	"strings"
+	"testing"
+)
 
 // TestCodeHash: only what a program needs makes it another one.
 func TestCodeHash(t *testing.T) {
@@ -12,16 +16,23 @@ func TestCodeHash(t *testing.T) {
 		{"moved", "package main\n\ntype net struct{}\nfunc (net) size() int { return 3 }\nvar rate = 0.1\n// said\nfunc main() {\n\tfmt.Println(rate, net{}.size())\n}\nfunc other() {}", true},
 		{"another value", "package main\n\ntype net struct{}\nfunc (net) size() int { return 3 }\nvar rate = 0.2\nfunc main() {\n\tfmt.Println(rate, net{}.size())\n}", false},
 		{"another method", "package main\n\ntype net struct{}\nfunc (net) size() int { return 4 }\nvar rate = 0.1\nfunc main() {\n\tfmt.Println(rate, net{}.size())\n}", false},
+		{"commented and formatted", "package main\n\ntype net struct{} // it\nfunc (net) size() int { return 3 }\nvar rate = /* slow */ 0.1\nfunc main() {\n\t// says\n\n\tfmt.Println( rate,net{}.size())\n}", true},
+		{"a comment in a text", strings.Replace(program, "fmt.Println(", "fmt.Println(`// x`, ", 1), false},
 		{"with an init", program + "func init() { rate = 3 }", false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if same := codeHash(program) == codeHash(tt.source); same != tt.same {
+			first, uses := codeHash(program)
+			second, _ := codeHash(tt.source)
+			if same := first == second; same != tt.same {
 				t.Errorf("the same: %v, want %v", same, tt.same)
+			}
+			if want := []string{"main", "net", "rate"}; !slices.Equal(uses, want) {
+				t.Errorf("uses %q, want %q", uses, want)
 			}
 		})
 	}
-	if got := codeHash("package main\nfunc"); got != "" {
+	if got, _ := codeHash("package main\nfunc"); got != "" {
 		t.Errorf("%q of what is no program", got)
 	}
 }

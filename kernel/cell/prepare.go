@@ -37,6 +37,8 @@ type Prepared struct {
 	// variables are kept, in order, after that.
 	Reset bool
 	Keep  []gocell.Kept
+	// Env are the names of the variables that %env sets.
+	Env []string
 	// Magics are those that the submit command runs, in order. Their lines are empty in Code.
 	Magics []Magic
 	// Err is set if the cell has a mistake in a magic: then nothing of it runs.
@@ -103,10 +105,10 @@ func (p *preparer) call(call gocell.Call) error {
 		return err
 	}
 	text := ""
-	switch m := call.Magic(); m.Runner {
-	case gocell.Submit:
+	switch m := call.Magic(); {
+	case m.Runner == gocell.Submit:
 		p.Magics = append(p.Magics, Magic{Line: call.Line, Name: m.Name[1:], Args: call.Rest()})
-	case gocell.Kernel:
+	case rewriters[m.Name] != nil:
 		var err error
 		if text, err = rewriters[m.Name](p, call); err != nil {
 			p.lines[call.Line-1] = ""

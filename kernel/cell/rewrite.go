@@ -6,11 +6,13 @@ import (
 	"go/ast"
 	"go/parser"
 	"strconv"
+	"strings"
 
 	"gonbatch/internal/gocell"
 )
 
-// rewriters give what stands in the place of a magic that the kernel runs, and note its settings.
+// rewriters give what stands in the place of a magic that the kernel runs, or GoNB after it, and note
+// its settings.
 var rewriters = map[string]func(*preparer, gocell.Call) (string, error){
 	gocell.Shell:         command,
 	gocell.ShellInModule: command,
@@ -18,6 +20,7 @@ var rewriters = map[string]func(*preparer, gocell.Call) (string, error){
 	"%with_inputs":       setting(func(*preparer) {}), // Whatever reads gets input.
 	"%with_password":     setting(func(p *preparer) { p.Password = true }),
 	gocell.Keep:          keep,
+	gocell.Env:           setEnv,
 	"%who":               alone("%ls"),
 	"%devices":           devices,
 	"%timeit":            timeit,
@@ -49,6 +52,27 @@ func keep(p *preparer, call gocell.Call) (string, error) {
 		p.Keep = append(p.Keep, change)
 	}
 	return "", err
+}
+
+// setEnv is %env as GoNB takes it: it does not know NAME=VALUE with a name of one letter.
+func setEnv(p *preparer, call gocell.Call) (string, error) {
+	name, value, err := call.Env()
+	if err != nil {
+		return "", err
+	}
+	p.Env = append(p.Env, name)
+	rest := call.Rest()
+	switch {
+	case len(call.Args()) == 2:
+	case value == "":
+		rest = name + ` ""`
+	default:
+		rest = strings.Replace(strings.TrimPrefix(rest, `"`+name+"="), name+"=", name+" ", 1)
+		if strings.HasPrefix(call.Rest(), `"`) {
+			rest = name + ` "` + rest
+		}
+	}
+	return gocell.Env + " " + rest, nil
 }
 
 func devices(p *preparer, call gocell.Call) (string, error) {

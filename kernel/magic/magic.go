@@ -38,9 +38,15 @@ type Cell struct {
 	// ID is the cell's in the client's notebook; "" if the client does not say.
 	ID     string
 	Source string
+	// First and Last are the numbers by which its first and its last run are known.
+	First, Last int
 
 	// metadata is what the saved notebook has; nil if nothing is known.
 	metadata json.RawMessage
+	// number is the cell's in the saved notebook, from 1; 0 is unknown. placed is set if it is known
+	// by the cell's id.
+	number int
+	placed bool
 }
 
 // Call is a magic in a cell.

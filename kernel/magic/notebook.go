@@ -33,14 +33,14 @@ func notebookCells(session []Cell) []Cell {
 }
 
 // withoutResults leaves out the cells that use the values of "%result as NAME": a job does not have
-// them. left are those cells' places, from 1, with the name.
+// them. left are those cells' labels, with the name.
 func withoutResults(session []Cell) (cells []Cell, left []string) {
 	var names []string
 	for i, c := range session {
 		parsed := gocell.Parse(c.Source)
 		names = append(names, resultNames(parsed)...)
 		if name := usedName(parsed, names); name != "" {
-			left = append(left, fmt.Sprintf("%d (it uses %s)", i+1, name))
+			left = append(left, fmt.Sprintf("%s (it uses %s)", c.label(i+1), name))
 			continue
 		}
 		cells = append(cells, c)

@@ -1,23 +1,23 @@
 package magic
 
 import (
-	"encoding/json"
 	"strings"
 
 	"gonbatch/internal/gocell"
 	"gonbatch/internal/nbformat"
 )
 
-// tagged gives the cells of a session the metadata that they have in the notebook as it was last
-// saved: a client does not send the tags, such as notebook-only or a step's name. A cell is known
-// by its id, or by its text.
+// tagged gives the cells of a session the metadata and the numbers that they have in the notebook
+// as it was last saved: a client does not send the tags, such as notebook-only or a step's name. A
+// cell is known by its id, or by its text.
 func (m *Magics) tagged(cells []Cell) []Cell {
-	byKey := m.savedMetadata()
+	byKey := m.savedCells()
 	tagged := make([]Cell, len(cells))
 	for i, c := range cells {
 		for _, key := range keys(c) {
-			if metadata, ok := byKey[key]; ok && c.metadata == nil {
-				c.metadata = metadata
+			if saved, ok := byKey[key]; ok && c.number == 0 {
+				c.metadata, c.number = saved.Field("metadata"), saved.Number
+				c.placed = strings.HasPrefix(key, "id ")
 			}
 		}
 		tagged[i] = c
@@ -49,10 +49,10 @@ func (m *Magics) Declaring(key string) int {
 	return 0
 }
 
-// savedMetadata is the metadata of each code cell of the saved notebook. Without a file that can be
+// savedCells are the code cells of the saved notebook, by their keys. Without a file that can be
 // read there is none: the session counts.
-func (m *Magics) savedMetadata() map[string]json.RawMessage {
-	byKey := map[string]json.RawMessage{}
+func (m *Magics) savedCells() map[string]*nbformat.Cell {
+	byKey := map[string]*nbformat.Cell{}
 	notebook, err := nbformat.Read(m.notebookFile())
 	if err != nil {
 		return byKey
@@ -60,7 +60,7 @@ func (m *Magics) savedMetadata() map[string]json.RawMessage {
 	for _, c := range notebook.Cells {
 		for _, key := range keys(Cell{ID: c.ID, Source: c.Source}) {
 			if _, taken := byKey[key]; c.Type == nbformat.Code && !taken {
-				byKey[key] = c.Field("metadata")
+				byKey[key] = c
 			}
 		}
 	}

@@ -52,11 +52,15 @@ func (m *Magics) submit(ctx context.Context, s Session, args string) error {
 func (m *Magics) cellsOf(s Session) []Cell {
 	all := s.Cells()
 	warnStale(s, all)
-	cells, left := withoutResults(all)
+	cells, doubts := arranged(m.tagged(all))
+	for _, doubt := range doubts {
+		s.Print("warning: " + doubt + "\n")
+	}
+	cells, left := withoutResults(cells)
 	if len(left) > 0 {
 		s.Print(fmt.Sprintf("left out, since a job has no values of %%result: cell %s\n", strings.Join(left, ", cell ")))
 	}
-	return notebookCells(m.tagged(cells))
+	return notebookCells(cells)
 }
 
 // submitSaved submits the file.
@@ -69,7 +73,7 @@ func (m *Magics) submitSaved(ctx context.Context, s Session, words []string) err
 		warnStale(s, cells)
 	}
 	s.Print("submitting the notebook as it was saved: " + file + "\n")
-	return m.start(ctx, s, words, file)
+	return m.start(ctx, s, words, places{file: file})
 }
 
 // submitCell submits one cell with the declarations of the session.
@@ -104,7 +108,7 @@ func (m *Magics) submitCells(ctx context.Context, s Session, cells []Cell, words
 	if !slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "--name") }) {
 		words = append([]string{"--name", m.name()}, words...)
 	}
-	return m.start(ctx, s, append(m.sessionMod(), words...), file.Name())
+	return m.start(ctx, s, append(m.sessionMod(), words...), places{file: file.Name(), notebook: filepath.Base(m.notebook()), cells: cells})
 }
 
 // sessionMod are the flags that give a job the versions of modules that the session has.
@@ -152,14 +156,14 @@ func (m *Magics) name() string {
 func (m *Magics) getenv(name string) string { return tool.Get(m.opts.Environ, name) }
 
 // start runs the submit command with a notebook, and then shows the card of the job that it made.
-func (m *Magics) start(ctx context.Context, s Session, words []string, file string) error {
+func (m *Magics) start(ctx context.Context, s Session, words []string, of places) error {
 	args := append([]string{}, words...)
 	at := slices.Index(args, "--")
 	if at < 0 {
 		at = len(args)
 	}
 	var job Job
-	err := m.run(ctx, s, append([]string{"--json"}, slices.Insert(args, at, file)...), func(line string) string {
+	err := m.run(ctx, s, append([]string{"--json"}, slices.Insert(args, at, of.file)...), of, func(line string) string {
 		if job.ID != "" {
 			return line
 		}
@@ -188,9 +192,9 @@ func text(r report.Report) string {
 	return b.String()
 }
 
-// run runs the submit command; each line that it prints is the cell's, as show makes it. An
-// interrupt ends it.
-func (m *Magics) run(ctx context.Context, s Session, args []string, show func(line string) string) error {
+// run runs the submit command; each line that it prints is the cell's, as show makes it, and its
+// problems have the places that the user knows. An interrupt ends it.
+func (m *Magics) run(ctx context.Context, s Session, args []string, of places, show func(line string) string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, m.opts.Program, args...)
@@ -212,20 +216,20 @@ func (m *Magics) run(ctx context.Context, s Session, args []string, show func(li
 	for lines := bufio.NewReader(out); ; {
 		line, err := lines.ReadString('\n')
 		if line != "" {
-			s.Print(show(line))
+			s.Print(of.name(show(line)))
 		}
 		if err != nil {
 			break
 		}
 	}
 	if err := cmd.Wait(); err != nil {
-		if text := strings.TrimSpace(problems.String()); text != "" {
+		if text := strings.TrimSpace(of.name(problems.String())); text != "" {
 			return errors.New(text)
 		}
 		return fmt.Errorf("submit: %w", err)
 	}
 	if problems.Len() > 0 {
-		s.Print(problems.String())
+		s.Print(of.name(problems.String()))
 	}
 	return nil
 }

@@ -43,6 +43,11 @@ func (r *relay) callBack(ctx context.Context, request *wire.Message, content jso
 	case <-ctx.Done():
 	case <-c.idle:
 	}
+	if r.opts.Answered != nil {
+		if err := r.opts.Answered(); err != nil {
+			r.log(err)
+		}
+	}
 	return reply
 }
 

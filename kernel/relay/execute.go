@@ -89,10 +89,12 @@ func (r *relay) execute(ctx context.Context, request *wire.Message) {
 		r.executed = append(r.executed, executed{count: e.count, code: e.code, id: cellID(request)})
 	}
 	e.prepareKeep()
+	e.noteEnviron()
 	e.prepareRun()
 	e.prepareValue()
 	f, ended := e.run(ctx, asked)
 	if ended {
+		e.died(ctx, asked)
 		return
 	}
 	content := object{"status": "ok", "payload": e.payload()}

@@ -84,11 +84,11 @@ func (s session) Cells() []magic.Cell {
 			key = "text " + x.code
 		}
 		if i, ok := at[key]; ok {
-			cells[i].Source = x.code
+			cells[i].Source, cells[i].Last = x.code, x.count
 			continue
 		}
 		at[key] = len(cells)
-		cells = append(cells, magic.Cell{ID: x.id, Source: x.code})
+		cells = append(cells, magic.Cell{ID: x.id, Source: x.code, First: x.count, Last: x.count})
 	}
 	return cells
 }

@@ -42,6 +42,8 @@ type Options struct {
 	// Interrupt sends SIGINT to the processes of the cell that runs; again sends it to those that
 	// have started since. It is called until the cell has ended.
 	Interrupt func() (again func())
+	// Answered is called when GoNB has answered a request. Unset, nothing is.
+	Answered func() error
 	// Log receives what is refused, and errors.
 	Log io.Writer
 }
@@ -87,7 +89,8 @@ type relay struct {
 	typed chan string // takes what the user types for the cell
 }
 
-// Run serves clients until one of them asks for a shutdown, or ctx ends; neither is an error.
+// Run serves clients until one of them asks for a shutdown, or ctx ends; neither is an error. If
+// ctx ends because of Died, the cells that run and wait are answered with that.
 func Run(ctx context.Context, opts Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

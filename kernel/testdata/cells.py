@@ -1,6 +1,6 @@
 """Run cells on the kernel gonbatch and print, as JSON, how each ended: [status, ename, evalue, text that was put out].
 
-A cell that waits is interrupted after three seconds.
+A cell that waits is interrupted after three seconds. A kernel that dies is restarted.
 """
 
 import json
@@ -24,6 +24,11 @@ for code in json.load(sys.stdin):
     if timer:
         timer.start()
     reply = client.execute_interactive(code, output_hook=hook, timeout=600)["content"]
+    if timer:
+        timer.cancel()
     ends.append([reply["status"], reply.get("ename", ""), reply.get("evalue", ""), "".join(texts)])
+    if reply.get("ename") == "KernelDied":
+        manager.restart_kernel(now=True)
+        client.wait_for_ready(timeout=600)
 manager.shutdown_kernel()
 print(json.dumps(ends))

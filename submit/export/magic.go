@@ -29,7 +29,7 @@ var handlers = map[string]func(*session, played) error{
 	"%args":              (*session).setArgs,
 	gocell.Exec:          (*session).exec,
 	gocell.Test:          (*session).test,
-	"%env":               (*session).setEnv,
+	gocell.Env:           (*session).setEnv,
 	"%cd":                (*session).changeDir,
 	"%capture":           (*session).captureOutput,
 	"%goflags":           (*session).setFlags,
@@ -82,16 +82,11 @@ func (s *session) test(m played) error {
 
 // setEnv is %env: NAME VALUE or NAME=VALUE.
 func (s *session) setEnv(m played) error {
-	args := m.Args()
-	if len(args) == 1 {
-		if name, value, ok := strings.Cut(args[0], "="); ok {
-			args = []string{name, value}
-		}
+	name, value, err := m.Env()
+	if err != nil {
+		return m.errorf("%v", err)
 	}
-	if len(args) != 2 || args[0] == "" {
-		return m.errorf("%%env takes a name and a value: %%env NAME VALUE; quote a value that has spaces")
-	}
-	s.env[args[0]] = args[1]
+	s.env[name] = value
 	return nil
 }
 

@@ -1,0 +1,76 @@
+package magic
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gonbatch/internal/gocell"
+)
+
+// arranged puts the cells of a session in the order in which a job has them. That is the saved
+// notebook's, which the user sees, if it has all of them; otherwise that in which they ran. A
+// session may differ from its notebook: doubts say where.
+func arranged(cells []Cell) (ordered []Cell, doubts []string) {
+	if slices.ContainsFunc(cells, func(c Cell) bool { return !c.placed }) {
+		return asRun(cells), nil
+	}
+	ordered = slices.Clone(cells)
+	slices.SortStableFunc(ordered, func(a, b Cell) int { return cmp.Compare(a.number, b.number) })
+	return ordered, redeclared(ordered)
+}
+
+// asRun orders cells as they ran last. But a cell that declares something stays above the main
+// cells that ran after its first run: they need it.
+func asRun(cells []Cell) (ordered []Cell) {
+	byRun := slices.Clone(cells)
+	slices.SortStableFunc(byRun, func(a, b Cell) int { return cmp.Compare(a.Last, b.Last) })
+	mains := map[int]bool{}
+	for _, c := range byRun {
+		f := gocell.Parse(c.Source).File()
+		at := slices.IndexFunc(ordered, func(o Cell) bool { return mains[o.Last] && o.Last > c.First })
+		if at < 0 || len(declared(c)) == 0 {
+			at = len(ordered)
+		}
+		ordered, mains[c.Last] = slices.Insert(ordered, at, c), f.HasMain()
+	}
+	return ordered
+}
+
+// redeclared says what several cells declare, of which another one ran last than stands last.
+func redeclared(ordered []Cell) (doubts []string) {
+	winners := map[string]Cell{}
+	for _, c := range ordered {
+		for _, key := range declared(c) {
+			before, taken := winners[key]
+			winners[key] = c
+			if taken && before.Last > c.Last {
+				doubts = append(doubts, fmt.Sprintf("cells %s and %s both declare %s: the job takes it as cell %s has it, which stands below, "+
+					"but the session as cell %s does, which ran later: run cell %s again, or remove one of them",
+					before.label(0), c.label(0), strings.ReplaceAll(key, "~", "."), c.label(0), before.label(0), c.label(0)))
+			}
+		}
+	}
+	return doubts
+}
+
+// declared are the keys of what a cell declares, without its main and init functions.
+func declared(c Cell) []string {
+	return slices.DeleteFunc(gocell.Parse(c.Source).Declared(), func(key string) bool {
+		name, _, _ := strings.Cut(key, "~")
+		return name == "main" || name == "init"
+	})
+}
+
+// label is the cell's number in the notebook, or [n] for one that is not there and ran as that; at
+// is its place, if nothing else is known.
+func (c Cell) label(at int) string {
+	switch {
+	case c.number > 0:
+		return fmt.Sprint(c.number)
+	case c.Last > 0:
+		return fmt.Sprintf("[%d]", c.Last)
+	}
+	return fmt.Sprint(at)
+}

@@ -1,0 +1,110 @@
+package magic
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// ran is a cell of a session that ran first and last as these numbers, and is a cell of the saved
+// notebook, if number is not 0.
+func ran(source string, first, last, number int) Cell {
+	return Cell{Source: source, First: first, Last: last, number: number, placed: number > 0}
+}
+
+func TestArranged(t *testing.T) {
+	const main = "%%\nfmt.Println(n)"
+	tests := []struct {
+		name        string
+		cells, want []Cell
+		doubt       string
+	}{
+		{
+			name:  "a cell that was inserted later, in the notebook",
+			cells: []Cell{ran("var n = 1", 1, 1, 1), ran(main, 2, 4, 3), ran("var n = 2", 3, 3, 2)},
+			want:  []Cell{ran("var n = 1", 1, 1, 1), ran("var n = 2", 3, 3, 2), ran(main, 2, 4, 3)},
+		},
+		{
+			name:  "and not in it",
+			cells: []Cell{ran("var n = 1", 1, 1, 1), ran(main, 2, 4, 2), ran("var n = 2", 3, 3, 0)},
+			want:  []Cell{ran("var n = 1", 1, 1, 1), ran("var n = 2", 3, 3, 0), ran(main, 2, 4, 2)},
+		},
+		{
+			name:  "the first of two declarations again, in the notebook",
+			cells: []Cell{ran("var n = 1", 1, 4, 1), ran("var n = 2", 2, 2, 2), ran(main, 3, 5, 3)},
+			want:  []Cell{ran("var n = 1", 1, 4, 1), ran("var n = 2", 2, 2, 2), ran(main, 3, 5, 3)},
+			doubt: "cells 1 and 2 both declare n: the job takes it as cell 2 has it",
+		},
+		{
+			name:  "and without one",
+			cells: []Cell{ran("var n = 1", 1, 4, 0), ran("var n = 2", 2, 2, 0), ran(main, 3, 3, 0)},
+			want:  []Cell{ran("var n = 2", 2, 2, 0), ran("var n = 1", 1, 4, 0), ran(main, 3, 3, 0)},
+		},
+		{
+			name:  "a main cell that declares what a later one uses, again",
+			cells: []Cell{ran("func f() {}\n%%\nf()", 1, 3, 0), ran("%%\nf()", 2, 2, 0)},
+			want:  []Cell{ran("func f() {}\n%%\nf()", 1, 3, 0), ran("%%\nf()", 2, 2, 0)},
+		},
+		{
+			name:  "methods and functions main",
+			cells: []Cell{ran("type a int\nfunc (a) f() {}\nfunc main() {}", 1, 9, 1), ran("func (a) f() { x() }\nfunc main() {}", 2, 2, 2)},
+			want:  []Cell{ran("type a int\nfunc (a) f() {}\nfunc main() {}", 1, 9, 1), ran("func (a) f() { x() }\nfunc main() {}", 2, 2, 2)},
+			doubt: "cells 1 and 2 both declare a.f",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, doubts := arranged(tt.cells)
+			if fmt.Sprint(got) != fmt.Sprint(tt.want) {
+				t.Errorf("%+v\nwant %+v", got, tt.want)
+			}
+			if said := strings.Join(doubts, "\n"); !strings.Contains(said, tt.doubt) || (said == "") != (tt.doubt == "") {
+				t.Errorf("doubts %q, want %q", said, tt.doubt)
+			}
+		})
+	}
+}
+
+// TestAsRun runs cells at random: what was declared when a main cell ran stands above it.
+func TestAsRun(t *testing.T) {
+	sources := []string{"var a = 1", "var b = 1", "func c() {}\n%%\nc()", "%%\nd()", "%%\ne()", "var f = 1"}
+	random := rand.New(rand.NewPCG(5, 6))
+	for range 500 {
+		var cells []Cell
+		for run := range random.IntN(12) {
+			source := sources[random.IntN(len(sources))]
+			at := slices.IndexFunc(cells, func(c Cell) bool { return c.Source == source })
+			if at < 0 {
+				at, cells = len(cells), append(cells, ran(source, run+1, 0, 0))
+			}
+			cells[at].Last = run + 1
+		}
+		order, _ := arranged(cells)
+		if len(order) != len(cells) {
+			t.Fatalf("%+v became %+v", cells, order)
+		}
+		for i, main := range order {
+			for _, below := range order[i+1:] {
+				if strings.Contains(main.Source, "%%") && len(declared(below)) > 0 && below.First < main.Last && main.Last < below.Last && len(declared(main)) == 0 {
+					t.Fatalf("%+v: %q stands below %q, which has seen it", order, below.Source, main.Source)
+				}
+			}
+		}
+	}
+}
+
+// TestPlaces: problems name the user's cells.
+func TestPlaces(t *testing.T) {
+	p := places{file: "/x/.session-12.ipynb", notebook: "u.ipynb", cells: []Cell{ran("a", 1, 1, 4), ran("b", 7, 7, 0), {Source: "c"}}}
+	const said = "submit: .session-12.ipynb does not compile\n.session-12.ipynb, cell 1 (id cell-1), line 2: undefined: a\n" +
+		"/x/.session-12.ipynb, cell 2 (id b), line 1: x\n.session-12.ipynb, cell 3, line 1: y\n"
+	const want = "submit: u.ipynb does not compile\nu.ipynb, cell 4, line 2: undefined: a\ncell [7], line 1: x\nthis cell, line 1: y\n"
+	if got := p.name(said); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	if got := (places{file: "u.ipynb"}).name(said); got != said {
+		t.Errorf("without cells: %s", got)
+	}
+}

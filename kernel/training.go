@@ -1,0 +1,146 @@
+package kernel
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"gonbatch/internal/rundir"
+	"gonbatch/kernel/build"
+	"gonbatch/kernel/relay"
+)
+
+// training is a run of a cell's program that may train. Its place belongs to the code, the working
+// folder, the arguments, what %env has set, and the kept values that the program reads.
+type training struct {
+	// base is the place without kept values, and uses are the names that the program needs.
+	base string
+	uses []string
+	// keepDir has the kept values.
+	keepDir string
+	// trains is set if it is known to train.
+	trains bool
+}
+
+// ended is what a training leaves beside its place: a training that has changed kept values itself,
+// such as the model's, still is the same one when it runs again.
+type ended struct {
+	Place string `json:"place"`
+	// Kept is the hash of the kept values when it ended.
+	Kept string `json:"kept"`
+}
+
+// newTraining reads what is known of the program of a cell; nil for other commands.
+func newTraining(command []string, cellDir string, environ environment) *training {
+	program := slices.IndexFunc(command, func(word string) bool { return strings.HasSuffix(word, build.ProgramSuffix) })
+	built, err := build.ReadTraining(cellDir)
+	dir, dirErr := os.Getwd()
+	if err != nil || dirErr != nil || program < 0 || program > 1 {
+		return nil
+	}
+	text := fmt.Sprintf("%q %q", dir, command[program+1:])
+	for _, name := range relay.Environ(cellDir) {
+		text += fmt.Sprintf(" %s=%q", name, environ.get(name))
+	}
+	sum := sha256.Sum256([]byte(text))
+	return &training{base: built.Place + "-" + hex.EncodeToString(sum[:4]), uses: built.Uses, keepDir: environ.get(rundir.EnvKeepDir), trains: built.Trains}
+}
+
+// variable gives the program its place for checkpoints. Where none can be written it trains without
+// them; warn is told.
+func (t *training) variable(warn io.Writer) []string {
+	if t == nil {
+		return nil
+	}
+	if err := writable(filepath.Dir(t.base)); err != nil {
+		if t.trains {
+			fmt.Fprintf(warn, "no checkpoints, so an interrupted training can't be resumed: %v: set %s to a folder that you can write to, and restart the kernel\n", err, rundir.EnvCheckpoints)
+		}
+		return []string{rundir.EnvCheckpoints + "="}
+	}
+	return []string{rundir.EnvCheckpoints + "=" + t.place()}
+}
+
+func (t *training) place() string {
+	kept := t.kept()
+	var last ended
+	if text, err := os.ReadFile(t.noteFile()); err == nil && json.Unmarshal(text, &last) == nil && last.Kept == kept {
+		return last.Place
+	}
+	if kept == "" {
+		return t.base
+	}
+	return t.base + "-" + kept
+}
+
+// note remembers what the kept values are after the program, which ran in a place.
+func (t *training) note(variable []string) {
+	if t == nil || len(variable) == 0 {
+		return
+	}
+	kept := t.kept()
+	if kept == "" {
+		return
+	}
+	place := strings.TrimPrefix(variable[0], rundir.EnvCheckpoints+"=")
+	if _, err := os.Stat(place); err != nil {
+		return // It has not trained.
+	}
+	if text, err := json.Marshal(ended{place, kept}); err == nil {
+		_ = os.WriteFile(t.noteFile(), text, 0o600) // Without it, the training starts again.
+	}
+}
+
+func (t *training) noteFile() string { return t.base + ".json" }
+
+// kept is a hash of the kept values that the program reads; "" if there are none.
+func (t *training) kept() string {
+	sum, some := sha256.New(), false
+	for _, name := range t.uses {
+		for rank := 0; t.keepDir != "" && addFile(sum, rundir.KeptValue(t.keepDir, name, rank)) == nil; rank++ {
+			some = true
+		}
+	}
+	if !some {
+		return ""
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:4])
+}
+
+// addFile adds a file to a hash, with its name. One that is not there adds nothing.
+func addFile(sum hash.Hash, name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return errors.Join(err, fs.ErrInvalid)
+	}
+	fmt.Fprintf(sum, "%q %d ", filepath.Base(name), info.Size())
+	_, err = io.Copy(sum, f)
+	return err
+}
+
+// writable is an error if no folders can be made in a folder.
+func writable(folder string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	if err := unix.Access(folder, unix.W_OK|unix.X_OK); err != nil {
+		return &fs.PathError{Op: "write to", Path: folder, Err: err}
+	}
+	return nil
+}
