@@ -41,3 +41,10 @@ func KeptValue(folder, variable string, rank int) string {
 	}
 	return filepath.Join(folder, variable+".gob")
 }
+
+// KeptHeader is the length of what a file of a kept value has before the value.
+const KeptHeader = 32
+
+// KeptOpen is the mark of a program that has not saved its variables yet, given the file of
+// EnvKeepErrors.
+func KeptOpen(errorsFile string) string { return errorsFile + "-open" }

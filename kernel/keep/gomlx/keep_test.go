@@ -23,7 +23,7 @@ func keeps(t *testing.T, before, after any) (said string) {
 	t.Setenv(rundir.EnvKeepDir, t.TempDir())
 	t.Setenv(rundir.EnvKeepErrors, errs)
 	keep.Vars{"x": before}.Save()
-	keep.Vars{"x": after}.Load()
+	keep.Vars{"x": after}.Load(nil)
 	text, _ := os.ReadFile(errs)
 	return string(text)
 }
@@ -124,7 +124,7 @@ func BenchmarkStore(b *testing.B) {
 	vars.Save()
 	b.Run("load", func(b *testing.B) {
 		for b.Loop() {
-			vars.Load()
+			vars.Load(nil)
 		}
 	})
 	b.Run("save", func(b *testing.B) {
