@@ -128,7 +128,7 @@ func TestDeclaration(t *testing.T) {
 	for i, step := range []struct {
 		hash string
 		want int
-	}{{"a", 1}, {"a", 2}, {"", 3}, {"b", 1}, {"b", 2}, {New + "b", 1}, {"b", 2}, {"", 3}} {
+	}{{"a", 1}, {"a", 2}, {"", 3}, {"b", 4}, {"c", 1}, {"c", 2}, {"b", 1}, {"b", 2}, {New + "b", 1}, {"b", 2}} {
 		x := 0
 		vars := Vars{"x": &x}
 		vars.Load(Declared{"x": step.hash})
@@ -170,7 +170,7 @@ type celsius float64
 func TestNumbers(t *testing.T) {
 	random := rand.New(rand.NewSource(1))
 	dir, errs := session(t)
-	for range 300 {
+	for range 20 {
 		for _, typ := range []reflect.Type{
 			reflect.TypeFor[[]float64](), reflect.TypeFor[[][]uint8](), reflect.TypeFor[[][][]int](), reflect.TypeFor[[]celsius](),
 			reflect.TypeFor[[]complex64](), reflect.TypeFor[[]bool](),
@@ -261,7 +261,7 @@ func TestExitWhileOthersWrite(t *testing.T) {
 				if i == 20000 {
 					close(started)
 				}
-				if i > 20000 && i%10 == 0 {
+				if i > 20000 && i%200 == 0 {
 					time.Sleep(time.Microsecond)
 				}
 			}

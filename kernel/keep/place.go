@@ -177,7 +177,9 @@ func (p place) setAside(name, file, old string) error {
 		return nil // The earlier cell's folder has it.
 	}
 	aside := old + ".unread"
-	if err := os.Rename(old, aside); err != nil {
+	if err := os.Rename(old, aside); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "%%keep %s: it has a new value; the one that could not be loaded is now in %s\n", name, aside)
