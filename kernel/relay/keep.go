@@ -109,7 +109,7 @@ func keepSource(names []string) string {
 	for _, name := range names {
 		fmt.Fprintf(&text, "\t\t%q: &%s,\n", name, name)
 	}
-	text.WriteString("\t}\n}\n\nfunc init() { gonbatch__kept().Load() }\n\nfunc gonbatch__save() { gonbatch__kept().Save() }\n")
+	text.WriteString("\t}\n}\n\nfunc init() { gonbatch__kept().Load(gonbatch__declared) }\n\nfunc gonbatch__begin() func() { return gonbatch__kept().Begin() }\n")
 	return text.String()
 }
 

@@ -205,8 +205,8 @@ func (e *exporter) addMain(cell *cellInfo, name string, main *decl) error {
 		e.session.notes = append(e.session.notes, e.session.findings.ofProgram()...)
 	}
 	e.module.Files[made.Source()] = data
-	if logs(imports) && !e.script {
-		e.module.Files[path.Join(path.Dir(made.Source()), logFile(made))] = []byte(gocell.LogSource(true))
+	if keeps := keeps(imports); (keeps || logs(imports)) && !e.script {
+		e.module.Files[path.Join(path.Dir(made.Source()), logFile(made))] = []byte(gocell.LogSource(true, keeps))
 	}
 	if script := made.Script(); script != "" {
 		text := cell.script(printable(cell.ref.String()), made.MayFail)
