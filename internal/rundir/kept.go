@@ -13,8 +13,12 @@ import (
 // its own.
 func (d Dir) KeptAfter(cell string) string { return d.join(filepath.Join("kept", cell)) }
 
+// KeptAtFirst is the folder of the values with which the first cell begins: those of the kernel
+// session that submitted it. No cell has its name.
+func (d Dir) KeptAtFirst() string { return d.join(filepath.Join("kept", ".session")) }
+
 // KeptBefore is the folder of the values with which a cell begins: those of the last cell before it
-// that has ended well and kept any; "" if there is none. What a start that failed has kept doesn't
+// that has ended well and kept any, or else KeptAtFirst; "" if there is none. What a start that failed has kept doesn't
 // count.
 func (d Dir) KeptBefore(cell string) (string, error) {
 	m, err := ReadManifest(d)
@@ -30,6 +34,9 @@ func (d Dir) KeptBefore(cell string) (string, error) {
 		if _, err := os.Stat(folder); err == nil && IsFinished(d, m.Cells[i].Name) {
 			return folder, nil
 		}
+	}
+	if _, err := os.Stat(d.KeptAtFirst()); err == nil {
+		return d.KeptAtFirst(), nil
 	}
 	return "", nil
 }

@@ -133,6 +133,28 @@ func (p program) saveOnExit(body string) string {
 	return body
 }
 
+// warnOfInitial warns of kept variables that would have other values if all cells ran.
+func (e *exporter) warnOfInitial(cell *cellInfo) {
+	if e.kept {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.session.kept.at)) {
+		var setters []string
+		for _, other := range e.skipped {
+			for t := range gocell.Tokens(other.Source, 0) {
+				if t.Kind == token.IDENT && t.Text == name {
+					setters = append(setters, fmt.Sprint(other.Number))
+					break
+				}
+			}
+		}
+		if len(setters) > 0 {
+			e.session.warn(cell, 1, fmt.Sprintf("the kept variable %s begins with its initial value, because cell %s, which may change it, does not run: run all cells, or use --from in place of --cell",
+				name, strings.Join(setters, ", ")))
+		}
+	}
+}
+
 // addFunc adds a function that no cell wrote.
 func (s *session) addFunc(cell *cellInfo, key, text string, line int) {
 	s.decls.byName[key] = &decl{key: key, kind: token.FUNC, cell: cell, names: []string{key}, chunks: []chunk{{text: text, line: line}}}

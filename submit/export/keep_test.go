@@ -146,6 +146,37 @@ func TestKeepUnknown(t *testing.T) {
 	}
 }
 
+// TestKeepPicked: a cell that is picked is warned of kept variables that the cells before it set.
+func TestKeepPicked(t *testing.T) {
+	nb := cells("var x, y, z = 1, 1, 1\n%keep x, y, z", "%%\nx = 42", "%%\ny, x = 1, 2", "%%\nfmt.Println(x, y, z)")
+	tests := []struct {
+		options Options
+		want    []string
+	}{
+		{Options{}, nil},
+		{Options{Cells: []string{"2"}}, nil},
+		{Options{Cells: []string{"4"}, Kept: true}, nil},
+		{Options{Cells: []string{"4"}}, []string{"x begins with its initial value, because cell 2, 3", "y begins with its initial value, because cell 3"}},
+		{Options{Cells: []string{"2", "4"}}, []string{"x begins with its initial value, because cell 3", "y begins with its initial value, because cell 3"}},
+	}
+	for _, tt := range tests {
+		tt.options.SourceDir = sourceDir(t)
+		m, err := FromNotebook(nb, tt.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(m.Warnings) != len(tt.want) {
+			t.Errorf("--cell %v: %v, want %v", tt.options.Cells, m.Warnings, tt.want)
+			continue
+		}
+		for i, want := range tt.want {
+			if !strings.Contains(m.Warnings[i].String(), want) {
+				t.Errorf("--cell %v: %v, want %v", tt.options.Cells, m.Warnings[i], want)
+			}
+		}
+	}
+}
+
 // TestLastValue: the expression that a main ends in is printed; one by itself is for looking at,
 // unless it is a call.
 func TestLastValue(t *testing.T) {

@@ -32,7 +32,7 @@ func (p Prepared) Stage(shell submit.Shell, root, name string) (dir rundir.Dir, 
 	if err := p.Module.Write(dir.Sources()); err != nil {
 		return dir, err
 	}
-	for _, fill := range []func(rundir.Dir) error{p.stagePrograms, p.stageRecorder, p.stageNotebook, p.stagePlugin} {
+	for _, fill := range []func(rundir.Dir) error{p.stagePrograms, p.stageRecorder, p.stageNotebook, p.stagePlugin, p.stageKept} {
 		if err := fill(dir); err != nil {
 			return dir, err
 		}
@@ -91,6 +91,18 @@ func (p Prepared) stagePlugin(dir rundir.Dir) error {
 	}
 	name := plugin.FileName(plugin.CPU)
 	return store.Of(dir).Link(filepath.Join(p.plugin, name), filepath.Join(dir.Plugins(), name))
+}
+
+// stageKept gives the run the values that the session has kept.
+func (p Prepared) stageKept(dir rundir.Dir) error {
+	if p.Notebook.SessionKept == "" {
+		return nil
+	}
+	err := store.LinkFolder(p.Notebook.SessionKept, dir.KeptAtFirst())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("take the values that the session has kept: %w", err)
+	}
+	return nil
 }
 
 // copyNotebook writes the notebook that was compiled. One that is kept as Go becomes a notebook.
