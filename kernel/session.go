@@ -12,7 +12,6 @@ import (
 
 	"al.essio.dev/pkg/shellescape"
 
-	"gonbatch/internal/gocell"
 	"gonbatch/internal/rundir"
 	"gonbatch/kernel/build"
 	"gonbatch/kernel/tool"
@@ -132,7 +131,6 @@ func (s *session) writeSeed(sourceDir string) error {
 	return errors.Join(
 		os.WriteFile(filepath.Join(s.seed(), "go.mod"), mod, 0o644),
 		os.WriteFile(filepath.Join(s.seed(), "gonbatch__show.go"), []byte(showSource), 0o644),
-		os.WriteFile(filepath.Join(s.seed(), gocell.LogFile), []byte(gocell.LogSource(false)), 0o644),
 		os.WriteFile(filepath.Join(s.seed(), "gonbatch__timeit.go"), []byte(timeitSource), 0o644),
 		os.WriteFile(filepath.Join(s.seed(), "gonbatch__devices.go"), []byte(strings.ReplaceAll(devicesSource, "{{variable}}", rundir.EnvDevices)), 0o644),
 		os.WriteFile(filepath.Join(s.seed(), "go.sum"), sum, 0o644))

@@ -27,8 +27,8 @@ type submitOptions struct {
 	RunRoot                  string
 	DryRun, NoSubmit, Follow bool
 	JSON                     bool
-	// From, FromRun, Of and SessionMod are for run.Request and its notebook.
-	From, FromRun, Of, SessionMod string
+	// From, FromRun, Of, SessionMod and SessionKept are for run.Request and its notebook.
+	From, FromRun, Of, SessionMod, SessionKept string
 
 	exportOptions
 
@@ -63,14 +63,15 @@ func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 	config.NonEmpty(fs, &o.FromRun, "name", "from-run", "", "", "run whose results --from reuses, instead of the last one")
 	config.NonEmpty(fs, &o.Of, "path", "of", "", "", "notebook that the given one was made from, and counts as a run of")
 	config.NonEmpty(fs, &o.SessionMod, "path", "session-mod", "", "", "go.mod of the kernel session that submits")
-	for _, name := range []string{"of", "session-mod"} {
+	config.NonEmpty(fs, &o.SessionKept, "path", "session-kept", "", "", "folder with the values of %keep of the kernel session that submits")
+	for _, name := range []string{"of", "session-mod", "session-kept"} {
 		fs.Lookup(name).Hidden = true
 	}
 	fs.BoolVar(&o.DryRun, "dry-run", false, "print the batch script without writing anything")
 	fs.BoolVar(&o.NoSubmit, "no-submit", false, "create the run directory and print the command that queues it without running it")
 	fs.BoolVarP(&o.Follow, "follow", "F", false, "show rank 0's log until the job ends, and exit with the job's status")
 	fs.BoolVar(&o.JSON, "json", false, jsonUsage)
-	annotate(fs, config.FlagOnly, "json", "dry-run", "no-submit", "cell", "param", "params-file", "from", "from-run", "of", "session-mod")
+	annotate(fs, config.FlagOnly, "json", "dry-run", "no-submit", "cell", "param", "params-file", "from", "from-run", "of", "session-mod", "session-kept")
 	annotate(fs, config.Path, "template", "run-root")
 	annotate(fs, resumable, "tasks", "follow", "no-submit", "json")
 	annotate(fs, clusterOnly, "nodes", "tasks-per-node", "gpus-per-node", "cpus-per-task", "mem", "time", "partition", "account", "qos", "constraint", "mpi",
@@ -197,7 +198,7 @@ func (o *submitOptions) request(a *app) (req run.Request, err error) {
 	if req.Notebook, err = o.notebook(o.Notebook); err != nil {
 		return req, err
 	}
-	req.Notebook.Of, req.Notebook.SessionMod = o.Of, o.SessionMod
+	req.Notebook.Of, req.Notebook.SessionMod, req.Notebook.SessionKept = o.Of, o.SessionMod, o.SessionKept
 	req.Job.Env, err = submit.ParseEnv(o.Env)
 	_, batch := req.Scheduler.(submit.Batch)
 	switch {

@@ -2,6 +2,7 @@ package gocell
 
 import (
 	_ "embed" // for the Go file
+	"strconv"
 	"strings"
 )
 
@@ -13,11 +14,15 @@ const LogFile = "gonbatch__log.go"
 
 // LogSource is a Go file of a program that uses package log: a log.Fatal in a helper names the
 // lines that called the helper. With places, every line that is logged names its own place, unless
-// the program sets other flags.
-func LogSource(places bool) string {
-	flags := ""
+// the program sets other flags. With saves, log.Fatal saves the variables that the program keeps.
+func LogSource(places, saves bool) string {
+	flags, keep, save := "", "", ""
+	if saves {
+		keep = "\n\n\tgonbatch__keep " + strconv.Quote(KeepPackage)
+		save = "\n\tif fatal {\n\t\tgonbatch__keep.SaveNow()\n\t}"
+	}
 	if places {
 		flags = "\n\tgonbatch__log.SetFlags(gonbatch__log.LstdFlags | gonbatch__log.Lshortfile) // A line names its cell."
 	}
-	return strings.Replace(logSource, "{{flags}}", flags, 1)
+	return strings.NewReplacer("{{flags}}", flags, "{{keep}}", keep, "{{save}}", save).Replace(logSource)
 }

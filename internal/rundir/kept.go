@@ -13,8 +13,12 @@ import (
 // its own.
 func (d Dir) KeptAfter(cell string) string { return d.join(filepath.Join("kept", cell)) }
 
+// KeptAtFirst is the folder of the values with which the first cell begins: those of the kernel
+// session that submitted it. No cell has its name.
+func (d Dir) KeptAtFirst() string { return d.join(filepath.Join("kept", ".session")) }
+
 // KeptBefore is the folder of the values with which a cell begins: those of the last cell before it
-// that has ended well and kept any; "" if there is none. What a start that failed has kept doesn't
+// that has ended well and kept any, or else KeptAtFirst; "" if there is none. What a start that failed has kept doesn't
 // count.
 func (d Dir) KeptBefore(cell string) (string, error) {
 	m, err := ReadManifest(d)
@@ -31,6 +35,9 @@ func (d Dir) KeptBefore(cell string) (string, error) {
 			return folder, nil
 		}
 	}
+	if _, err := os.Stat(d.KeptAtFirst()); err == nil {
+		return d.KeptAtFirst(), nil
+	}
 	return "", nil
 }
 
@@ -41,3 +48,10 @@ func KeptValue(folder, variable string, rank int) string {
 	}
 	return filepath.Join(folder, variable+".gob")
 }
+
+// KeptHeader is the length of what a file of a kept value has before the value.
+const KeptHeader = 32
+
+// KeptOpen is the mark of a program that has not saved its variables yet, given the file of
+// EnvKeepErrors.
+func KeptOpen(errorsFile string) string { return errorsFile + "-open" }

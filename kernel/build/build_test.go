@@ -198,10 +198,24 @@ func TestDamagedPlan(t *testing.T) {
 // TestKeep: a program saves what %keep names as its main ends.
 func TestKeep(t *testing.T) {
 	c := newCell(t)
-	c.write(t, "../seed/"+keepFile, "package main\n\nfunc gonbatch__save() { println(\"saved\", n) }\n")
+	c.fakeKeep(t)
 	c.write(t, "main.go", "package main\n\nvar n = 1\n\nfunc main() { n++ }\n")
-	if got, _ := c.run(t); got != "saved 2\n" {
+	if got, _ := c.run(t); got != "declared true\nsaved 2\n" {
 		t.Errorf("%q", got)
+	}
+	for _, end := range []string{"os.Exit(0)", "defer os.Exit(0)", "f := os.Exit; f(0)"} {
+		c.write(t, "main.go", "package main\n\nimport \"os\"\n\nvar n = 1\n\nfunc main() { n = 5; "+end+" }\n")
+		if got, _ := c.run(t); got != "declared true\nsaved 5\n" {
+			t.Errorf("%s: %q", end, got)
+		}
+	}
+	c.write(t, "main.go", "package main\n\nimport \"os\"\n\nvar n = 1\n\nfunc main() {\n\tos.Exit(0); nothing()\n}\n")
+	if got, _ := c.run(t); got != "# cell\n./main.go:8:14: undefined: nothing\n" {
+		t.Errorf("a mistake: %q", got)
+	}
+	c.write(t, "main.go", "package main\n\nvar n = 1\n\ntype door struct{}\n\nfunc (door) Exit(int) {}\n\nfunc main() { os := door{}; os.Exit(1); n = 7 }\n")
+	if got, _ := c.run(t); got != "declared true\nsaved 7\n" {
+		t.Errorf("another Exit: %q", got)
 	}
 	if err := os.Remove(filepath.Join(c.opts.Seed, keepFile)); err != nil {
 		t.Fatal(err)
@@ -210,6 +224,27 @@ func TestKeep(t *testing.T) {
 	if got, _ := c.run(t); got != "1\n" {
 		t.Errorf("without %%keep: %q", got)
 	}
+}
+
+// fakeKeep gives the module what keeps its variable n, with a package keep that only prints.
+func (c *module) fakeKeep(t *testing.T) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Join(c.opts.Dir, "../gonbatch/kernel/keep"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c.write(t, "../gonbatch/go.mod", "module gonbatch\n\ngo 1.26\n")
+	c.write(t, "../gonbatch/kernel/keep/keep.go", "package keep\n\nimport \"os\"\n\ntype Declared map[string]string\n\nvar Save func()\n\nfunc SaveNow() {}\n\nfunc Exit(code int) {\n\tSave()\n\tos.Exit(code)\n}\n")
+	c.write(t, "go.mod", "module cell\n\ngo 1.26\n\nrequire gonbatch v0.0.0\n\nreplace gonbatch => ../gonbatch\n")
+	c.write(t, "../seed/"+keepFile, `package main
+
+import gonbatch__keep "gonbatch/kernel/keep"
+
+func gonbatch__begin() func() {
+	gonbatch__keep.Save = func() { println("saved", n) }
+	println("declared", gonbatch__declared["n"] != "")
+	return gonbatch__keep.Save
+}
+`)
 }
 
 // TestSharedPlans: the plan of one session builds the program of another, whose module and folder

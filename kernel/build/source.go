@@ -6,9 +6,11 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,12 +24,16 @@ var helpers = []string{"gonbatch__timeit", "gonbatch__devices", "gonbatch__show"
 // keepFile makes programs keep variables; it is there once %keep was used.
 const keepFile = "gonbatch__keep.go"
 
-// keepImportsFile imports what keeps the variables of programs with certain imports.
-const keepImportsFile = "gonbatch__keepimports.go"
+// keepImportsFile has what keepFile needs of the program: imports, and the declarations of the
+// variables. retryFile is for tests, whose init functions are in a file after main.go's.
+const (
+	keepImportsFile = "gonbatch__keepimports.go"
+	retryFile       = "zz_gonbatch__keep_test.go"
+)
 
 // OwnFiles are the files of the kernel's that come and go in the cells' module.
 func OwnFiles() []string {
-	files := []string{keepFile, keepImportsFile, gocell.LogFile}
+	files := []string{keepFile, keepImportsFile, retryFile, gocell.LogFile}
 	for _, name := range helpers {
 		files = append(files, name+".go")
 	}
@@ -53,16 +59,10 @@ func (b *builder) prepare() error {
 	if err != nil {
 		return err
 	}
-	if err := b.importKept(keeps, text); err != nil {
+	if err := b.keep(keeps, text); err != nil {
 		return err
 	}
-	if keeps && mainBegins.Match(text) {
-		text = mainBegins.ReplaceAll(text, []byte("$0 defer gonbatch__save();"))
-		if err := os.WriteFile(b.mainFile(), text, 0o644); err != nil {
-			return err
-		}
-	}
-	if _, err := b.copySeed(gocell.LogFile, strings.Contains(string(text), "log.Fatal")); err != nil {
+	if err := b.writeOwn(gocell.LogFile, gocell.LogSource(false, keeps), keeps || strings.Contains(string(text), "log.Fatal")); err != nil {
 		return err
 	}
 	for _, name := range helpers {
@@ -73,27 +73,64 @@ func (b *builder) prepare() error {
 	return nil
 }
 
-// importKept writes the imports that a program needs whose variables are kept.
-func (b *builder) importKept(keeps bool, text []byte) error {
-	var paths []string
-	if file, err := parser.ParseFile(token.NewFileSet(), "", text, parser.ImportsOnly); keeps && err == nil {
-		for _, spec := range file.Imports {
-			path, _ := strconv.Unquote(spec.Path.Value) // The parser has done so.
-			paths = append(paths, path)
+// keep makes a program keep its variables, if it keeps any.
+func (b *builder) keep(keeps bool, text []byte) error {
+	var own strings.Builder
+	if keeps {
+		own.WriteString("package main\n\nimport gonbatch__keep \"" + gocell.KeepPackage + "\"\n\n")
+		for _, path := range gocell.KeepImports(importPaths(text)) {
+			fmt.Fprintf(&own, "import _ %q\n\n", path)
 		}
+		fmt.Fprintf(&own, "var gonbatch__declared = gonbatch__keep.Declared{%s}\n\n", hashLines(gocell.DeclarationHashes(string(text))))
 	}
-	target := filepath.Join(b.Dir, keepImportsFile)
-	var imports strings.Builder
-	for _, path := range gocell.KeepImports(paths) {
-		fmt.Fprintf(&imports, "import _ %q\n", path)
-	}
-	if imports.Len() == 0 {
-		if err := os.Remove(target); !errors.Is(err, fs.ErrNotExist) {
+	if keeps && mainBegins.Match(text) {
+		changed, names := gocell.SaveOnExit(string(mainBegins.ReplaceAll(text, []byte("$0 defer gonbatch__begin()();"))))
+		for _, name := range names {
+			own.WriteString(gocell.ExitFunc(name, "gonbatch__keep"))
+			changed += "\nvar _ = " + name + ".Exit\n" // The import is in use.
+		}
+		if err := os.WriteFile(b.mainFile(), []byte(changed), 0o644); err != nil {
 			return err
 		}
+	}
+	return errors.Join(
+		b.writeOwn(keepImportsFile, own.String(), keeps),
+		b.writeOwn(retryFile, "package main\n\nfunc init() { gonbatch__kept().Retry() }\n", keeps && b.isTest()))
+}
+
+// hashLines are the elements of a map.
+func hashLines(hashes map[string]string) string {
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(hashes)) {
+		fmt.Fprintf(&text, "\n\t%q: %q,", name, hashes[name])
+	}
+	return text.String() + "\n"
+}
+
+// importPaths are the imports of a Go file.
+func importPaths(text []byte) (paths []string) {
+	file, err := parser.ParseFile(token.NewFileSet(), "", text, parser.ImportsOnly)
+	if err != nil {
 		return nil
 	}
-	return os.WriteFile(target, []byte("package main\n\n"+imports.String()), 0o644)
+	for _, spec := range file.Imports {
+		path, _ := strconv.Unquote(spec.Path.Value) // The parser has done so.
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+// writeOwn writes a file of the kernel's into the module, if it is wanted; otherwise the module has
+// none.
+func (b *builder) writeOwn(name, text string, wanted bool) error {
+	target := filepath.Join(b.Dir, name)
+	if wanted {
+		return os.WriteFile(target, []byte(text), 0o644)
+	}
+	if err := os.Remove(target); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // mainFile is the file in which GoNB has put the cell.

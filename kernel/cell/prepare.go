@@ -33,10 +33,11 @@ type Prepared struct {
 	Time bool
 	// Ranks is how many ranks of a program run; 0 is an ordinary cell.
 	Ranks int
-	// Reset is set if the session forgets its declarations, and Keep are the changes of which
-	// variables are kept, in order, after that.
-	Reset bool
-	Keep  []gocell.Kept
+	// Reset is set if the session forgets its declarations, Removed are those that it forgets one by
+	// one, and Keep are the changes of which variables are kept, in order, after that.
+	Reset   bool
+	Removed []string
+	Keep    []gocell.Kept
 	// Env are the names of the variables that %env sets.
 	Env []string
 	// Magics are those that the submit command runs, in order. Their lines are empty in Code.
@@ -116,6 +117,9 @@ func (p *preparer) call(call gocell.Call) error {
 		}
 	default:
 		p.Reset = p.Reset || m.Name == gocell.Reset && len(call.Args()) == 0
+		if m.Name == "%rm" || m.Name == "%remove" {
+			p.Removed = append(p.Removed, call.Args()...)
+		}
 		text = strings.TrimSpace(m.Name + " " + call.Rest())
 		if m.Name == gocell.Exec && !p.hasGo {
 			text = execAlone(call.Args())

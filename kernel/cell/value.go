@@ -64,7 +64,7 @@ func CleanMarks(text string) string {
 }
 
 // marks are what ShowValue puts into a cell, and the go command's wrapper into its main.
-var marks = strings.NewReplacer(bareOpen+ShowOpen, "", ShowClose+" }", "", ShowOpen, "", ShowClose, "", " defer gonbatch__save();", "")
+var marks = strings.NewReplacer(bareOpen+ShowOpen, "", ShowClose+" }", "", ShowOpen, "", ShowClose, "", " defer gonbatch__begin()();", "", "os_Exit(", "os.Exit(")
 
 // goesElsewhere reports whether the cell's Go is not a program of its own that prints to the
 // notebook.

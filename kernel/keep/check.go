@@ -29,7 +29,7 @@ func check(v reflect.Value, path string, field bool, above []uintptr) error {
 	}
 	switch v.Kind() {
 	case reflect.Func, reflect.Chan, reflect.UnsafePointer:
-		return fmt.Errorf("%s is a %s, which exists only in its own process: keep what it is made of", path, v.Kind())
+		return inProcess(path, v.Kind())
 	case reflect.Pointer:
 		if slices.Contains(above, v.Pointer()) {
 			return fmt.Errorf("%s leads back to itself: keep a value without cycles", path)
@@ -45,6 +45,11 @@ func check(v reflect.Value, path string, field bool, above []uintptr) error {
 		return checkMap(v, path, above)
 	}
 	return nil
+}
+
+// inProcess is the error of what means nothing to another process.
+func inProcess(path string, kind reflect.Kind) error {
+	return fmt.Errorf("%s is a %s, which exists only in its own process: keep what it is made of", path, kind)
 }
 
 // checkTarget refuses a pointer to a value that gob leaves out: it would come back as nil.
@@ -164,6 +169,9 @@ func encodesItself(t reflect.Type) bool {
 
 // gobError adds to an error of gob what to do about it.
 func gobError(err error) error {
+	if err == nil {
+		return nil
+	}
 	switch text := err.Error(); {
 	case strings.Contains(text, "not registered for interface"):
 		return fmt.Errorf("%w: a value in an interface needs gob.Register(T{}) in a func init_*", err)

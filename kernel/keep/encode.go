@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"reflect"
+
+	"gonbatch/internal/rundir"
 )
 
 // codec encodes the values of one type in a format of their own.
@@ -45,39 +47,50 @@ func init() {
 }
 
 // encode writes the value of the variable called name. A codec's zero value is an empty file.
-func encode(f io.Writer, name string, value reflect.Value) error {
-	w := bufio.NewWriterSize(f, 1<<20)
+func encode(w io.Writer, name string, value reflect.Value) error {
 	if c, ok := codecs[value.Type()]; ok {
 		if value.IsZero() {
 			return nil
 		}
-		if err := c.save(w, value); err != nil {
+		return c.save(w, value)
+	}
+	if text, ok := isNumbers(value.Type()); ok {
+		if _, err := io.WriteString(w, text); err != nil {
 			return err
 		}
-		return w.Flush()
+		return writeNumbers(w, value)
 	}
 	if err := check(value, name, true, nil); err != nil {
 		return err
 	}
 	box := newBox(value.Type())
 	box.Elem().Field(0).Set(value)
-	if err := gob.NewEncoder(w).EncodeValue(box); err != nil {
-		return gobError(err)
-	}
-	return w.Flush()
+	return gobError(gob.NewEncoder(w).EncodeValue(box))
 }
 
+// decode reads a value of a type from the rest of a file.
 func decode(f *os.File, t reflect.Type) (reflect.Value, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return reflect.Zero(t), err
+	}
+	size := info.Size() - rundir.KeptHeader
 	if c, ok := codecs[t]; ok {
-		info, err := f.Stat()
-		if err != nil || info.Size() == 0 {
+		if size == 0 {
+			return reflect.Zero(t), nil
+		}
+		return c.load(f, size)
+	}
+	if text, ok := isNumbers(t); ok {
+		if err := readType(f, text); err != nil {
 			return reflect.Zero(t), err
 		}
-		return c.load(f, info.Size())
+		left := size - int64(len(text))
+		return readNumbers(f, t, &left)
 	}
 	// gob leaves fields alone that are zero: it gets a new value, not the one of the initialiser.
 	box := newBox(t)
-	err := gob.NewDecoder(bufio.NewReaderSize(f, 1<<20)).DecodeValue(box)
+	err = gob.NewDecoder(bufio.NewReaderSize(f, 1<<20)).DecodeValue(box)
 	return box.Elem().Field(0), err
 }
 

@@ -3,145 +3,134 @@ package keep
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"reflect"
 	"slices"
-
-	"gonbatch/internal/cluster"
-	"gonbatch/internal/rundir"
+	"sync"
 )
 
-// Vars maps the names of the variables to keep to pointers to them.
+// Vars maps the names of the variables to keep to pointers to them, or to functions that return
+// these: then the function's line is the one of the %keep.
 type Vars map[string]any
 
-// Load gives each variable the value that an earlier program kept. If the value no longer fits,
-// because the variable has another type now, it is dropped with a warning.
-func (v Vars) Load() {
-	p, err := findPlace(os.Getenv)
+// program is what this process knows of its kept variables.
+var program struct {
+	sync.Mutex
+	// declared are the variables' declarations, as Load got them.
+	declared Declared
+	// unread are the variables whose value could not be loaded.
+	unread map[string]*unread
+	// running are the variables of the main that runs.
+	running Vars
+}
+
+// unread is a variable that has a kept value which could not be loaded.
+type unread struct {
+	err error
+	// initial is the hash of the value with which main began.
+	initial string
+}
+
+// Load gives each variable the value that an earlier program kept, unless its declaration has
+// changed since. It runs before the program's own init functions. What can't be loaded as long as
+// these have not run, Retry loads.
+func (v Vars) Load(declared Declared) {
+	program.Lock()
+	defer program.Unlock()
+	program.declared, program.unread = declared, map[string]*unread{}
+	p, err := findPlace()
+	if err == nil && p.errors == "" && p.to != "" {
+		err = v.refuse()
+	}
 	if err != nil {
-		p.report(fmt.Errorf("%%keep: %w", err))
+		p.report(err)
 		return
 	}
-	if p.from == "" {
-		return
-	}
-	for _, name := range slices.Sorted(maps.Keys(v)) {
-		if err := p.load(name, v[name]); err != nil {
-			fmt.Fprintf(os.Stderr, "%%keep %s: %v: it has its initial value again\n", name, err)
+	for _, name := range v.names() {
+		if err := p.load(name, v.value(name)); err != nil {
+			program.unread[name] = &unread{err: err}
 		}
 	}
+}
+
+// Retry loads what Load could not, now that the program's init functions have run, and says what
+// can't be loaded now either.
+func (v Vars) Retry() {
+	program.Lock()
+	defer program.Unlock()
+	p, err := findPlace()
+	if err != nil {
+		return // Load has said so.
+	}
+	for _, name := range v.names() {
+		u := program.unread[name]
+		if u == nil || u.initial != "" {
+			continue
+		}
+		if u.err = p.load(name, v.value(name)); u.err == nil {
+			delete(program.unread, name)
+			continue
+		}
+		u.initial = hashOf(name, v.value(name))
+		fmt.Fprintf(os.Stderr, "%%keep %s: %v: it has its initial value; the kept one stays as long as nothing changes %s\n", name, u.err, name)
+	}
+}
+
+// Begin begins the program's main, which must defer save.
+func (v Vars) Begin() (save func()) {
+	v.Retry()
+	program.Lock()
+	defer program.Unlock()
+	if p, err := findPlace(); err == nil {
+		p.setOpen(true)
+	}
+	program.running = v
+	return v.Save
 }
 
 // Save writes the variables' values for later programs. A value that can't be encoded is an error
 // that names the variable.
 func (v Vars) Save() {
-	p, failed := findPlace(os.Getenv)
+	program.Lock()
+	defer program.Unlock()
+	v.save()
+}
+
+func (v Vars) save() {
+	p, failed := findPlace()
 	if p.to == "" {
 		return
 	}
-	for _, name := range slices.Sorted(maps.Keys(v)) {
-		if err := p.save(name, v[name]); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%%keep %s: %w", name, err))
+	for _, name := range v.names() {
+		if err := p.save(name, v.value(name)); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%%keep %s%s: %w", name, line(v[name]), err))
 		}
 	}
+	p.setOpen(false)
 	if failed != nil {
 		p.report(failed)
 	}
 }
 
-// place is where this process keeps values.
-type place struct {
-	// from has the values of earlier cells, and to those that this one leaves; empty is nowhere. In
-	// a session they are the same. In a job each cell has a folder of its own, so that a cell that
-	// is started again, and a later run that begins after it, finds the values as they were before.
-	from, to string
-	// errors is the file for an error; empty is none.
-	errors string
-	// rank is this process's, of size: each rank of a job has its own values.
-	rank, size int
+func (v Vars) names() []string { return slices.Sorted(maps.Keys(v)) }
+
+// value is the variable of a name.
+func (v Vars) value(name string) reflect.Value {
+	pointer := v[name]
+	if get, ok := pointer.(func() any); ok {
+		pointer = get()
+	}
+	return reflect.ValueOf(pointer).Elem()
 }
 
-// findPlace finds the place of this process: a session's folder, or a job's run directory.
-func findPlace(getenv func(string) string) (p place, err error) {
-	dir := getenv(rundir.EnvKeepDir)
-	p = place{from: dir, to: dir, errors: getenv(rundir.EnvKeepErrors), size: 1}
-	if env := rundir.ReadEnv(getenv); dir == "" && env.InRun() {
-		p.to = env.Dir.KeptAfter(env.Cell)
-		p.from, err = env.Dir.KeptBefore(env.Cell)
-	}
-	if ranks, err := cluster.Detect(getenv); err == nil { // Nonsense ends programs that use ranks.
-		p.rank, p.size = ranks.Rank, ranks.Size
-	}
-	return p, err
-}
-
-// report writes an error to the place's file. Without one it ends the program.
-func (p place) report(err error) {
-	if p.errors == "" || os.WriteFile(p.errors, []byte(err.Error()), 0o600) != nil {
-		panic(err)
-	}
-}
-
-// file is the file with the value that this rank has loaded: its own, or rank 0's if it had none.
-func (p place) file(name string) string {
-	own := rundir.KeptValue(p.from, name, p.rank)
-	if _, err := os.Stat(own); errors.Is(err, fs.ErrNotExist) {
-		return rundir.KeptValue(p.from, name, 0)
-	}
-	return own
-}
-
-func (p place) load(name string, pointer any) error {
-	f, err := os.Open(p.file(name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	target := reflect.ValueOf(pointer).Elem()
-	value, err := decode(f, target.Type())
-	if err != nil {
-		return fmt.Errorf("the kept value does not fit %s: %w", target.Type(), err)
-	}
-	target.Set(value)
-	return nil
-}
-
-func (p place) save(name string, pointer any) error {
-	if err := os.MkdirAll(p.to, 0o700); err != nil {
-		return err
-	}
-	old := ""
-	if p.from != "" {
-		old = p.file(name)
-	}
-	u, err := newUpdate(rundir.KeptValue(p.to, name, p.rank), old)
-	if err != nil {
-		return err
-	}
-	if err := encode(u, name, reflect.ValueOf(pointer).Elem()); err != nil {
-		return errors.Join(err, u.Discard())
-	}
-	return errors.Join(u.Commit(), p.forget(name))
-}
-
-// forget has rank 0 remove the values of ranks that this program doesn't have: from now on they
-// have rank 0's.
-func (p place) forget(name string) error {
-	if p.rank != 0 {
-		return nil
-	}
-	for rank := max(p.size, 1); ; rank++ {
-		err := os.Remove(rundir.KeptValue(p.to, name, rank))
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
-			return err
+// refuse is an error if values of a variable's type can never be kept.
+func (v Vars) refuse() (err error) {
+	for _, name := range v.names() {
+		switch t := v.value(name).Type(); t.Kind() {
+		case reflect.Func, reflect.Chan, reflect.UnsafePointer:
+			err = errors.Join(err, fmt.Errorf("%%keep %s%s: %w", name, line(v[name]), inProcess(name, t.Kind())))
 		}
 	}
+	return err
 }

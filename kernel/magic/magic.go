@@ -66,6 +66,8 @@ type Options struct {
 	Dir func() string
 	// Module returns the folder of the cells' module; nil if there is none.
 	Module func() (string, error)
+	// Kept is the folder of the values of %keep; "" if there is none.
+	Kept string
 	// Poll is how often a job is asked for; unset, once a second.
 	Poll time.Duration
 }

@@ -84,7 +84,7 @@ func (m *Magics) submitCell(ctx context.Context, s Session, c Call) error {
 	}
 	cells := append(m.cellsOf(s), Cell{Source: asMain(c.Body)})
 	s.Print(fmt.Sprintf("submitting this cell, with the declarations of %d others\n", len(cells)-1))
-	return m.submitCells(ctx, s, cells, append([]string{"--cell", strconv.Itoa(len(cells))}, words...))
+	return m.submitCells(ctx, s, cells, slices.Concat([]string{"--cell", strconv.Itoa(len(cells))}, m.sessionKept(), words))
 }
 
 // submitCells writes a notebook of the cells beside the real one, so that the same submit.yaml
@@ -121,6 +121,14 @@ func (m *Magics) sessionMod() []string {
 		return nil // GoNB makes its module before the first cell.
 	}
 	return []string{"--session-mod", filepath.Join(dir, "go.mod")}
+}
+
+// sessionKept are the flags that give a job the values of variables that the session has kept.
+func (m *Magics) sessionKept() []string {
+	if m.opts.Kept == "" {
+		return nil
+	}
+	return []string{"--session-kept", m.opts.Kept}
 }
 
 // notebookFile is the notebook's file as far as the client says, or "".

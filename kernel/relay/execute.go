@@ -135,6 +135,7 @@ func (e *execution) run(ctx context.Context, asked executeRequest) (f *failure, 
 		f = failed
 	}
 	e.crash.release()
+	e.tellUnsaved()
 	e.showValue(f == nil && !asked.Silent)
 	e.tellTime(begin, time.Now())
 	return f, false

@@ -29,17 +29,24 @@ var refusedLine = regexp.MustCompile(`(?m)^%keep ([^\s:]+): `)
 func (e *execution) prepareKeep() {
 	r := e.relay
 	_ = os.Remove(filepath.Join(r.opts.CellDir, keepErrors))
+	_ = os.Remove(rundir.KeptOpen(filepath.Join(r.opts.CellDir, keepErrors)))
 	if e.prepared.Err != nil {
 		return
 	}
 	if e.prepared.Reset {
-		r.kept = nil
+		r.drop(slices.Clone(r.kept))
 	}
+	r.drop(e.prepared.Removed)
 	for _, change := range e.prepared.Keep {
 		switch {
 		case len(change.Names) == 0:
-			r.publish(e.request, "stream", object{"name": "stdout", "text": "kept: " + strings.Join(r.keptSizes(), ", ") + "\n"})
+			e.print(r.keptText())
 		case change.Drop:
+			for _, name := range change.Names {
+				if !slices.Contains(r.kept, name) {
+					e.print(fmt.Sprintf("%%keep -d %s: %s is not kept\n", name, name))
+				}
+			}
 			r.drop(change.Names)
 		default:
 			r.kept = append(r.kept, change.Names...)
@@ -52,11 +59,23 @@ func (e *execution) prepareKeep() {
 	}
 }
 
+func (e *execution) print(text string) {
+	e.relay.publish(e.request, "stream", object{"name": "stdout", "text": text})
+}
+
+// keptText is what %keep by itself prints.
+func (r *relay) keptText() string {
+	if len(r.kept) == 0 {
+		return "no variable is kept: %keep x, y keeps the values of x and y for later cells\n"
+	}
+	return "kept: " + strings.Join(r.keptSizes(), ", ") + "\n"
+}
+
 // keptSizes are the kept variables, those that have a value already with its size.
 func (r *relay) keptSizes() (all []string) {
 	for _, name := range r.kept {
 		if info, err := os.Stat(rundir.KeptValue(r.opts.KeepDir, name, 0)); err == nil {
-			name = fmt.Sprintf("%s (%s)", name, bytesText(info.Size()))
+			name = fmt.Sprintf("%s (%s)", name, bytesText(info.Size()-rundir.KeptHeader))
 		}
 		all = append(all, name)
 	}
@@ -78,7 +97,9 @@ func bytesText(n int64) string {
 func (r *relay) drop(names []string) {
 	r.kept = slices.DeleteFunc(r.kept, func(name string) bool { return slices.Contains(names, name) })
 	for _, name := range names {
-		_ = os.Remove(rundir.KeptValue(r.opts.KeepDir, name, 0))
+		for rank := 0; os.Remove(rundir.KeptValue(r.opts.KeepDir, name, rank)) == nil; {
+			rank++
+		}
 	}
 }
 
@@ -109,7 +130,7 @@ func keepSource(names []string) string {
 	for _, name := range names {
 		fmt.Fprintf(&text, "\t\t%q: &%s,\n", name, name)
 	}
-	text.WriteString("\t}\n}\n\nfunc init() { gonbatch__kept().Load() }\n\nfunc gonbatch__save() { gonbatch__kept().Save() }\n")
+	text.WriteString("\t}\n}\n\nfunc init() { gonbatch__kept().Load(gonbatch__declared) }\n\nfunc gonbatch__begin() func() { return gonbatch__kept().Begin() }\n")
 	return text.String()
 }
 
@@ -139,6 +160,17 @@ func (e *execution) keepFailure(built string) *failure {
 	}
 	text := strings.Join(reasons, "\n")
 	return &failure{"KeepError", text, []string{e.title(0), red + text + plain}}
+}
+
+// tellUnsaved says that the cell's program has ended without saving its variables.
+func (e *execution) tellUnsaved() {
+	mark := rundir.KeptOpen(filepath.Join(e.relay.opts.CellDir, keepErrors))
+	if os.Remove(mark) != nil {
+		return
+	}
+	names := strings.Join(e.relay.kept, ", ")
+	e.relay.publish(e.request, "stream", object{"name": "stderr", "text": fmt.Sprintf(
+		"%%keep %s: not saved, because the program did not return from main: what this cell changed is lost\n", names)})
 }
 
 // notVariable says of a name why it can't be kept, given the compiler's message.

@@ -10,7 +10,7 @@ import (
 func TestNamePlaces(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "gonb_1a2b")
 	file := filepath.Join(dir, "main.go")
-	composed := "package main\n\nfunc f() {\n\tpanic(1)\n}\n\nfunc main() { defer gonbatch__save();\n\tflag.Parse()\nx()\nl[3]\ny()\ngonbatch__show(l[3])/*gonbatch__*/\n}\n"
+	composed := "package main\n\nfunc f() {\n\tpanic(1)\n}\n\nfunc main() { defer gonbatch__begin()();\n\tflag.Parse()\nx()\nl[3]\ny()\ngonbatch__show(l[3])/*gonbatch__*/\n}\n"
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -39,6 +39,8 @@ type Options struct {
 	Script bool
 	// Parameters are values for what cells tagged parameters declare, by name.
 	Parameters map[string]string
+	// Kept is set if the job begins with values of %keep.
+	Kept bool
 }
 
 // Resolved is what was found out about a notebook's modules and packages.
@@ -84,6 +86,9 @@ type exporter struct {
 	// shown are the declarations that a program has already, and script is Options.Script.
 	shown  map[*decl]bool
 	script bool
+	// kept is Options.Kept, and skipped are the main cells so far that are not picked.
+	kept    bool
+	skipped []*cellInfo
 }
 
 // newExporter reads what surrounds the cells.
@@ -113,7 +118,7 @@ func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
 		cells: describeCells(nb), dir: dir, picks: opt.Cells, session: newSession(dir), mod: mod, resolved: opt.Resolved,
 		namer:   namer{map[string]bool{}},
 		names:   &gomod.Names{Mod: mod, SourceDir: sourceDir, ModCache: opt.ModuleCache},
-		imports: map[string]bool{}, deadEnds: map[string]*deadEnd{}, shown: map[*decl]bool{}, script: opt.Script,
+		imports: map[string]bool{}, deadEnds: map[string]*deadEnd{}, shown: map[*decl]bool{}, script: opt.Script, kept: opt.Kept,
 	}
 	e.session.params.values = opt.Parameters
 	e.module = &Module{
@@ -181,8 +186,10 @@ func (e *exporter) addMain(cell *cellInfo, name string, main *decl) error {
 	made := e.newCell(cell, name)
 	e.all, e.deadEnds[name] = append(e.all, made), e.session.end
 	if !e.picks.wants(name, cell) {
+		e.skipped = append(e.skipped, cell)
 		return nil
 	}
+	e.warnOfInitial(cell)
 	for _, command := range e.session.mods {
 		if !slices.Contains(e.module.Commands, command) {
 			e.module.Commands = append(e.module.Commands, command)
@@ -205,8 +212,8 @@ func (e *exporter) addMain(cell *cellInfo, name string, main *decl) error {
 		e.session.notes = append(e.session.notes, e.session.findings.ofProgram()...)
 	}
 	e.module.Files[made.Source()] = data
-	if logs(imports) && !e.script {
-		e.module.Files[path.Join(path.Dir(made.Source()), logFile(made))] = []byte(gocell.LogSource(true))
+	if keeps := keeps(imports); (keeps || logs(imports)) && !e.script {
+		e.module.Files[path.Join(path.Dir(made.Source()), logFile(made))] = []byte(gocell.LogSource(true, keeps))
 	}
 	if script := made.Script(); script != "" {
 		text := cell.script(printable(cell.ref.String()), made.MayFail)

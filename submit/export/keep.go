@@ -3,6 +3,7 @@ package export
 import (
 	"fmt"
 	"go/token"
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,6 +18,35 @@ const (
 	keepInit = "init_!gonbatch__kept"
 )
 
+// kept are the variables that programs keep from a cell on.
+type kept struct {
+	// at is the %keep of each.
+	at map[string]played
+	// new are those that were removed since the last program, and so start with their initial value.
+	new map[string]bool
+}
+
+// add keeps variables.
+func (k *kept) add(names []string, m played) {
+	if k.at == nil {
+		k.at = map[string]played{}
+	}
+	for _, name := range names {
+		k.at[name] = m
+	}
+}
+
+// drop forgets variables, and the values that they have had.
+func (k *kept) drop(names ...string) {
+	if k.new == nil {
+		k.new = map[string]bool{}
+	}
+	for _, name := range names {
+		delete(k.at, name)
+		k.new[name] = true
+	}
+}
+
 // keep is %keep: from this cell on, every program starts with the values that the one before it
 // ended with. They are files in the run directory.
 func (s *session) keep(m played) error {
@@ -24,49 +54,125 @@ func (s *session) keep(m played) error {
 	if err != nil {
 		return m.errorf("%v", err)
 	}
-	s.kept = slices.DeleteFunc(s.kept, func(name string) bool { return slices.Contains(change.Names, name) })
 	if !change.Drop {
-		s.kept = append(s.kept, change.Names...)
+		s.kept.add(change.Names, m)
+		return nil
 	}
-	slices.Sort(s.kept)
-	s.kept = slices.Compact(s.kept)
+	for _, name := range change.Names {
+		if _, ok := s.kept.at[name]; !ok {
+			s.warn(m.cell, m.Line, "%keep -d "+name+": no %keep above names it")
+		}
+	}
+	s.kept.drop(change.Names...)
 	return nil
 }
 
 // addKept adds the code that keeps the variables to the declarations and to a main.
 func (s *session) addKept(cell *cellInfo, main *decl) {
-	s.decls.remove(keptFunc)
-	s.decls.remove(keepInit)
-	if len(s.kept) == 0 || main == nil {
+	for key := range s.decls.byName {
+		if key == keepInit || strings.HasPrefix(key, keptFunc) {
+			s.decls.remove(key)
+		}
+	}
+	if len(s.kept.at) == 0 || main == nil {
 		return
 	}
-	var vars strings.Builder
-	for _, name := range s.kept {
-		fmt.Fprintf(&vars, "%q: &%s, ", name, name)
+	var vars, declared strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(s.kept.at)) {
+		m, pointer := s.kept.at[name], keptFunc+"_"+name
+		s.addFunc(m.cell, pointer, fmt.Sprintf("func %s() any { return &%s }", pointer, name), m.Line)
+		fmt.Fprintf(&vars, "%q: %s, ", name, pointer)
+		fmt.Fprintf(&declared, "%q: %q, ", name, s.declared(name))
 	}
+	s.kept.new = nil
 	s.addImport(cell, keepName, gocell.KeepPackage)
-	s.addFunc(cell, keptFunc, fmt.Sprintf("func %s() %s.Vars { return %s.Vars{%s} }", keptFunc, keepName, keepName, strings.TrimSuffix(vars.String(), ", ")))
-	s.addFunc(cell, keepInit, fmt.Sprintf("func init() { %s().Load() }", keptFunc))
+	s.addFunc(cell, keptFunc, fmt.Sprintf("func %s() %s.Vars { return %s.Vars{%s} }", keptFunc, keepName, keepName, strings.TrimSuffix(vars.String(), ", ")), 1)
+	s.addFunc(cell, keepInit, fmt.Sprintf("func init() { %s().Load(%s.Declared{%s}) }", keptFunc, keepName, strings.TrimSuffix(declared.String(), ", ")), 1)
 	// A main belongs to one program, so its text can change.
 	last := &main.chunks[len(main.chunks)-1]
 	if at := strings.Index(last.text, "{"); at >= 0 {
-		last.text = last.text[:at+1] + " defer " + keptFunc + "().Save();" + last.text[at+1:]
+		last.text = last.text[:at+1] + " defer " + keptFunc + "().Begin()();" + last.text[at+1:]
+	}
+}
+
+// declared is what package keep is told of a variable's declaration.
+func (s *session) declared(name string) string {
+	hash := ""
+	if d := s.decls.byName[name]; d != nil && d.kind == token.VAR {
+		text := "package main\n"
+		for _, c := range d.chunks {
+			text += c.text
+		}
+		hash = gocell.DeclarationHashes(text)[name]
+	}
+	if s.kept.new[name] {
+		return newMark + hash
+	}
+	return hash
+}
+
+// newMark is package keep's New: the values of programs before don't count.
+const newMark = "new "
+
+// saveOnExit makes os.Exit save the variables of a program that keeps any.
+func (p program) saveOnExit(body string) string {
+	if !strings.Contains(body, keptFunc+"().Begin()") {
+		return body
+	}
+	known := []string{"os"}
+	for _, imp := range p.imports {
+		if imp.path == "os" && imp.name != "" {
+			known = append(known, imp.name)
+		}
+	}
+	text, names := gocell.SaveOnExit(gocell.Header+body, known...)
+	body = strings.TrimPrefix(text, gocell.Header)
+	for _, name := range names {
+		body += "\n" + gocell.ExitFunc(name, keepName)
+	}
+	return body
+}
+
+// warnOfInitial warns of kept variables that would have other values if all cells ran.
+func (e *exporter) warnOfInitial(cell *cellInfo) {
+	if e.kept {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.session.kept.at)) {
+		var setters []string
+		for _, other := range e.skipped {
+			for t := range gocell.Tokens(other.Source, 0) {
+				if t.Kind == token.IDENT && t.Text == name {
+					setters = append(setters, fmt.Sprint(other.Number))
+					break
+				}
+			}
+		}
+		if len(setters) > 0 {
+			e.session.warn(cell, 1, fmt.Sprintf("the kept variable %s begins with its initial value, because cell %s, which may change it, does not run: run all cells, or use --from in place of --cell",
+				name, strings.Join(setters, ", ")))
+		}
 	}
 }
 
 // addFunc adds a function that no cell wrote.
-func (s *session) addFunc(cell *cellInfo, key, text string) {
-	s.decls.byName[key] = &decl{key: key, kind: token.FUNC, cell: cell, names: []string{key}, chunks: []chunk{{text: text, line: 1}}}
+func (s *session) addFunc(cell *cellInfo, key, text string, line int) {
+	s.decls.byName[key] = &decl{key: key, kind: token.FUNC, cell: cell, names: []string{key}, chunks: []chunk{{text: text, line: line}}}
+}
+
+// keeps reports whether a program with these imports keeps variables.
+func keeps(imports []importLine) bool {
+	return slices.ContainsFunc(imports, func(l importLine) bool { return l.path == gocell.KeepPackage })
 }
 
 // keepImports are the imports with which a program's variables can be kept, if it keeps any.
 func keepImports(imports []importLine) (lines []importLine) {
+	if !keeps(imports) {
+		return nil
+	}
 	var paths []string
 	for _, line := range imports {
 		paths = append(paths, line.path)
-	}
-	if !slices.Contains(paths, gocell.KeepPackage) {
-		return nil
 	}
 	for _, path := range gocell.KeepImports(paths) {
 		lines = append(lines, importLine{name: "_", path: path})

@@ -79,11 +79,101 @@ func TestResetKeep(t *testing.T) {
 // TestKeepMistakes: a variable that cannot be kept ends the program.
 func TestKeepMistakes(t *testing.T) {
 	outputs := runCells(t, cells("var f = func() {}\n%keep f\n%%\nf()"))
-	if len(outputs) != 1 || !strings.Contains(outputs[0], "%keep f: f is a func") {
+	if len(outputs) != 1 || !strings.Contains(outputs[0], "%keep f (n.ipynb[cell 1]:2): f is a func") {
 		t.Errorf("%q", outputs)
 	}
 	if _, err := FromNotebook(cells("%keep a.b\n%%\nf()"), Options{SourceDir: sourceDir(t)}); err == nil || !strings.Contains(err.Error(), "%keep a.b: not the name of a variable") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestKeepEnds: variables are kept however a main ends.
+func TestKeepEnds(t *testing.T) {
+	outputs := runCells(t, cells(
+		"import system \"os\"\nvar n = 1\nfunc check(err error) {\n\tif err != nil {\n\t\tlog.Fatal(err)\n\t}\n}\n%keep n",
+		"%%\nn = 2\nos.Exit(0)",
+		"%%\nfmt.Println(n)\nn = 3\ncheck(os.ErrNotExist)",
+		"%%\nfmt.Println(n)\nn = 4\nlog.Fatalf(\"%d\", 7)",
+		"%%\nfmt.Println(n)\nn = 5\ndefer system.Exit(3)",
+		"%%\nfmt.Println(n)",
+	))
+	for i, want := range []string{"", "2\n", "3\n", "4\n", "5\n"} {
+		if !strings.HasPrefix(outputs[i], want) {
+			t.Errorf("cell %d: %q, want %q", i+2, outputs[i], want)
+		}
+	}
+	if !strings.Contains(outputs[1], "main.check at n.ipynb[cell 1]:5") {
+		t.Errorf("log.Fatal does not name its places: %q", outputs[1])
+	}
+}
+
+// TestKeepRegistered: an init function of the notebook can register the type of a value.
+func TestKeepRegistered(t *testing.T) {
+	outputs := runCells(t, cells(
+		"type square struct{ Side int }\nvar shape any\nfunc init_register() { gob.Register(square{}) }\n%keep shape\n%%\nshape = square{2}",
+		"%%\nfmt.Println(shape)",
+	))
+	if outputs[1] != "{2}\n" {
+		t.Errorf("%q", outputs)
+	}
+}
+
+// TestKeepStarts: a variable that was declared otherwise since, or removed, starts with its initial
+// value.
+func TestKeepStarts(t *testing.T) {
+	outputs := runCells(t, cells(
+		"var a, b, c, d = 1, 1, 1, 1\n%keep a, b, c, d\n%%\na, b, c, d = 5, 5, 5, 5",
+		"var b = 2 // edited",
+		"%rm c\nvar c = 1\n%keep c",
+		"%keep -d d",
+		"%keep d\n%%\nfmt.Println(a, b, c, d)\na, b, c, d = 6, 6, 6, 6",
+		"var a = // only formatted\n\t1\n%%\nfmt.Println(a, b, c, d)",
+		"%reset",
+		"var a, d = 1, 1\n%keep a, d\n%%\nfmt.Println(a, d)",
+	))
+	if got := strings.Join(outputs, "|"); got != "|5 2 1 1\n|6 6 6 6\n|1 1\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestKeepUnknown: a mistake in a %keep is in its line.
+func TestKeepUnknown(t *testing.T) {
+	outputs := runCells(t, cells("const limit = 2", "// n\n%keep nowhere, limit", "%%\nfmt.Println(limit)"))
+	for _, want := range []string{"n.ipynb[cell 2]:2:", "undefined: nowhere", "cannot take address of limit"} {
+		if !strings.Contains(outputs[0], want) {
+			t.Errorf("%q lacks %q", outputs[0], want)
+		}
+	}
+}
+
+// TestKeepPicked: a cell that is picked is warned of kept variables that the cells before it set.
+func TestKeepPicked(t *testing.T) {
+	nb := cells("var x, y, z = 1, 1, 1\n%keep x, y, z", "%%\nx = 42", "%%\ny, x = 1, 2", "%%\nfmt.Println(x, y, z)")
+	tests := []struct {
+		options Options
+		want    []string
+	}{
+		{Options{}, nil},
+		{Options{Cells: []string{"2"}}, nil},
+		{Options{Cells: []string{"4"}, Kept: true}, nil},
+		{Options{Cells: []string{"4"}}, []string{"x begins with its initial value, because cell 2, 3", "y begins with its initial value, because cell 3"}},
+		{Options{Cells: []string{"2", "4"}}, []string{"x begins with its initial value, because cell 3", "y begins with its initial value, because cell 3"}},
+	}
+	for _, tt := range tests {
+		tt.options.SourceDir = sourceDir(t)
+		m, err := FromNotebook(nb, tt.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(m.Warnings) != len(tt.want) {
+			t.Errorf("--cell %v: %v, want %v", tt.options.Cells, m.Warnings, tt.want)
+			continue
+		}
+		for i, want := range tt.want {
+			if !strings.Contains(m.Warnings[i].String(), want) {
+				t.Errorf("--cell %v: %v, want %v", tt.options.Cells, m.Warnings[i], want)
+			}
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -131,7 +132,8 @@ func (s *session) reset(m played) error {
 		return m.errorf(`%%reset takes nothing or "go.mod"`)
 	}
 	if len(args) == 0 {
-		s.decls, s.kept = newDeclSet(), nil
+		s.decls = newDeclSet()
+		s.kept.drop(slices.Collect(maps.Keys(s.kept.at))...)
 	}
 	s.mods = nil
 	return nil
@@ -139,6 +141,7 @@ func (s *session) reset(m played) error {
 
 // forget is %rm.
 func (s *session) forget(m played) error {
+	s.kept.drop(m.Args()...)
 	for _, key := range m.Args() {
 		if !s.decls.forget(key) {
 			s.warn(m.cell, m.Line, m.Name()+" "+key+": nothing of that name was declared above")

@@ -35,6 +35,7 @@ func (p program) render(names *gomod.Names, found map[string]string) (text []byt
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	body = p.saveOnExit(body)
 	imports, open, err = chooseImports(p.imports, body, names, found)
 	if err != nil {
 		return nil, nil, nil, p.cell.errorf(0, "the cells do not fit together: %v", err)

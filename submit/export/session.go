@@ -10,7 +10,7 @@ import (
 // session plays the kernel that runs the cells one after the other: it remembers what GoNB would.
 type session struct {
 	decls   *declSet
-	kept    []string // by %keep
+	kept    kept // by %keep
 	env     map[string]string
 	dir     string
 	goFlags []string

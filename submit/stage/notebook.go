@@ -29,6 +29,8 @@ type Notebook struct {
 	Script bool
 	// SessionMod is the go.mod of the kernel session that submits; "" if none does.
 	SessionMod string
+	// SessionKept is the folder of its values of %keep, with which the job begins; "" for none.
+	SessionKept string
 }
 
 // Name is the notebook's name as a job may have it: a file's own may have control characters.
@@ -62,7 +64,7 @@ func (n Notebook) read(ctx context.Context, shell submit.Shell, resolved export.
 	}
 	return export.FromNotebook(nb, export.Options{
 		Cells: n.Cells, SourceDir: sourceDir, Parameters: n.Parameters, Script: n.Script,
-		ModuleCache: moduleCache(shell), Resolved: resolved,
+		ModuleCache: moduleCache(shell), Resolved: resolved, Kept: n.SessionKept != "",
 	})
 }
 

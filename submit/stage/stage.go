@@ -38,7 +38,7 @@ func (p Prepared) fill(shell submit.Shell, draft *rundir.Draft) error {
 	if err := p.Module.Write(draft.Dir.Sources()); err != nil {
 		return err
 	}
-	for _, fill := range []func(rundir.Dir) error{p.stagePrograms, p.stageRecorder, p.stagePlugin} {
+	for _, fill := range []func(rundir.Dir) error{p.stagePrograms, p.stageRecorder, p.stagePlugin, p.stageKept} {
 		if err := fill(draft.Dir); err != nil {
 			return err
 		}
@@ -118,6 +118,18 @@ func (p Prepared) stagePlugin(dir rundir.Dir) error {
 	}
 	name := plugin.FileName(plugin.CPU)
 	return store.Of(dir).Link(filepath.Join(p.plugin, name), filepath.Join(dir.Plugins(), name))
+}
+
+// stageKept gives the run the values that the session has kept.
+func (p Prepared) stageKept(dir rundir.Dir) error {
+	if p.Notebook.SessionKept == "" {
+		return nil
+	}
+	err := store.LinkFolder(p.Notebook.SessionKept, dir.KeptAtFirst())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("take the values that the session has kept: %w", err)
+	}
+	return nil
 }
 
 // copyNotebook writes the notebook that was compiled. One that is kept as Go becomes a notebook.

@@ -1,8 +1,11 @@
 package gomlx_test
 
 import (
+	"maps"
+	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -23,7 +26,7 @@ func keeps(t *testing.T, before, after any) (said string) {
 	t.Setenv(rundir.EnvKeepDir, t.TempDir())
 	t.Setenv(rundir.EnvKeepErrors, errs)
 	keep.Vars{"x": before}.Save()
-	keep.Vars{"x": after}.Load()
+	keep.Vars{"x": after}.Load(nil)
 	text, _ := os.ReadFile(errs)
 	return string(text)
 }
@@ -105,6 +108,31 @@ func TestStore(t *testing.T) {
 	}
 }
 
+// TestParams: hyperparameters come back with their types, in their scopes.
+func TestParams(t *testing.T) {
+	store := model.NewStore()
+	want := map[string]any{
+		"/learning_rate": 0.5, "/layers": 3, "/dense/activation": "relu", "/dense/layer 1/dropout": float32(0.25), "/debug": true,
+		"/sizes": []int{64, 32}, "/names": []string{"a", "b"}, "/limit": math.Inf(1), "/zero": 0, "/none": "", "/nothing": nil,
+	}
+	store.SetParams(want)
+	var last *model.Store
+	if said := keeps(t, &store, &last); said != "" {
+		t.Fatal(said)
+	}
+	got := maps.Collect(last.IterParams())
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%v came back as %v", want, got)
+	}
+	if rate := model.GetParamOr(last.RootScope().In("dense"), "learning_rate", 0.0); rate != 0.5 {
+		t.Errorf("a scope below has the learning rate %g, want the root's 0.5", rate)
+	}
+	store.SetParam("/dense/init", func() {})
+	if said := keeps(t, &store, &last); !strings.Contains(said, "the hyperparameter /dense/init is a func(), which can't be kept") {
+		t.Errorf("said %q", said)
+	}
+}
+
 func TestRefused(t *testing.T) {
 	x := struct{ Weights *tensors.Tensor }{tensors.FromValue(1.0)}
 	if said := keeps(t, &x, &x); !strings.Contains(said, "x.Weights is a *tensors.Tensor, which can be kept only in a variable of its own") {
@@ -124,7 +152,7 @@ func BenchmarkStore(b *testing.B) {
 	vars.Save()
 	b.Run("load", func(b *testing.B) {
 		for b.Loop() {
-			vars.Load()
+			vars.Load(nil)
 		}
 	})
 	b.Run("save", func(b *testing.B) {

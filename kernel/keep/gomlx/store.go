@@ -26,7 +26,11 @@ func saveStore(w io.Writer, store *model.Store) error {
 	if err != nil {
 		return err
 	}
-	write, err := checkpoint.TensorFile(s.Tensors, map[string]string{weightsEntry: string(weights)})
+	params, err := encodeParams(store)
+	if err != nil {
+		return err
+	}
+	write, err := checkpoint.TensorFile(s.Tensors, map[string]string{weightsEntry: string(weights), paramsEntry: params})
 	if err != nil {
 		return err
 	}
@@ -43,6 +47,9 @@ func loadStore(r io.Reader, size int64) (*model.Store, error) {
 		return nil, fmt.Errorf("it is no model.Store: %w", err)
 	}
 	store := model.NewStore()
+	if err := decodeParams(store, metadata[paramsEntry]); err != nil {
+		return nil, err
+	}
 	s := &checkpoint.Snapshot{Tensors: all, Weights: flags.Weights, Trainable: flags.Trainable}
 	return store, s.Restore(store)
 }

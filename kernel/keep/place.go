@@ -1,0 +1,211 @@
+package keep
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"reflect"
+	"runtime"
+	"strconv"
+
+	"gonbatch/internal/cluster"
+	"gonbatch/internal/rundir"
+)
+
+// place is where this process keeps values.
+type place struct {
+	// from has the values of earlier cells, and to those that this one leaves; empty is nowhere. In
+	// a session they are the same. In a job each cell has a folder of its own, so that a cell that
+	// is started again, and a later run that begins after it, finds the values as they were before.
+	from, to string
+	// errors is the file for an error; empty is none.
+	errors string
+	// rank is this process's, of size: each rank of a job has its own values.
+	rank, size int
+}
+
+// findPlace finds the place of this process: a session's folder, or a job's run directory.
+func findPlace() (p place, err error) {
+	dir := os.Getenv(rundir.EnvKeepDir)
+	p = place{from: dir, to: dir, errors: os.Getenv(rundir.EnvKeepErrors), size: 1}
+	if env := rundir.ReadEnv(os.Getenv); dir == "" && env.InRun() {
+		p.to = env.Dir.KeptAfter(env.Cell)
+		p.from, err = env.Dir.KeptBefore(env.Cell)
+	}
+	if ranks, err := cluster.Detect(os.Getenv); err == nil { // Nonsense ends programs that use ranks.
+		p.rank, p.size = ranks.Rank, ranks.Size
+	}
+	if err != nil {
+		err = fmt.Errorf("%%keep: %w", err)
+	}
+	return p, err
+}
+
+// exit ends the program.
+var exit = os.Exit
+
+// report writes an error to the place's file. Without one it ends the program, unless a panic does.
+func (p place) report(err error) {
+	if p.errors != "" && os.WriteFile(p.errors, []byte(err.Error()), 0o600) == nil {
+		return
+	}
+	fmt.Fprintln(os.Stderr, err)
+	if !panics() {
+		exit(1)
+	}
+}
+
+// setOpen leaves a mark as long as main runs: if it is still there when the program has ended, the
+// variables were not saved.
+func (p place) setOpen(open bool) {
+	switch {
+	case p.errors == "":
+	case open:
+		_ = os.WriteFile(rundir.KeptOpen(p.errors), nil, 0o600) // Then nobody warns.
+	default:
+		_ = os.Remove(rundir.KeptOpen(p.errors))
+	}
+}
+
+// file is the file with the value that this rank has loaded: its own, or rank 0's if it had none.
+func (p place) file(name string) string {
+	own := rundir.KeptValue(p.from, name, p.rank)
+	if _, err := os.Stat(own); errors.Is(err, fs.ErrNotExist) {
+		return rundir.KeptValue(p.from, name, 0)
+	}
+	return own
+}
+
+func (p place) load(name string, target reflect.Value) error {
+	if p.from == "" {
+		return nil
+	}
+	f, err := os.Open(p.file(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	before, err := readHeader(f)
+	if err != nil {
+		return err
+	}
+	if program.declared.starts(name, before) {
+		return nil
+	}
+	value, err := decode(f, target.Type())
+	if err != nil {
+		return fmt.Errorf("the kept value does not fit %s: %w", target.Type(), err)
+	}
+	target.Set(value)
+	return nil
+}
+
+func (p place) save(name string, value reflect.Value) error {
+	if err := os.MkdirAll(p.to, 0o700); err != nil {
+		return err
+	}
+	old, file := "", rundir.KeptValue(p.to, name, p.rank)
+	if p.from != "" {
+		old = p.file(name)
+	}
+	if u := program.unread[name]; u != nil {
+		if u.initial == hashOf(name, value) {
+			return errors.Join(p.carry(file, old), p.forget(name))
+		}
+		if err := p.setAside(name, file, old); err != nil {
+			return err
+		}
+		delete(program.unread, name)
+	}
+	u, err := newUpdate(file, old)
+	if err != nil {
+		return err
+	}
+	if err := encodeFile(u, name, value); err != nil {
+		return errors.Join(err, u.Discard())
+	}
+	return errors.Join(u.Commit(), p.forget(name))
+}
+
+// encodeFile writes a value with its header.
+func encodeFile(w io.Writer, name string, value reflect.Value) error {
+	b := bufio.NewWriterSize(w, 1<<20)
+	if err := errors.Join(writeHeader(b, program.declared.hash(name)), encode(b, name, value)); err != nil {
+		return err
+	}
+	return b.Flush()
+}
+
+// hashOf is the hash of a value as it would be encoded; that of an error, if it can't be.
+func hashOf(name string, value reflect.Value) string {
+	sum := sha256.New()
+	if err := encodeFile(sum, name, value); err != nil {
+		return err.Error()
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// carry leaves the value of before as it is, for later programs.
+func (p place) carry(file, old string) error {
+	if file == old {
+		return nil
+	}
+	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if os.Link(old, file) == nil {
+		return nil
+	}
+	text, err := os.ReadFile(old)
+	if err != nil {
+		return err
+	}
+	return rundir.WriteFileAtomic(file, text, 0o600)
+}
+
+// setAside keeps a value that could not be loaded, since the program has set another one.
+func (p place) setAside(name, file, old string) error {
+	if file != old {
+		return nil // The earlier cell's folder has it.
+	}
+	aside := old + ".unread"
+	if err := os.Rename(old, aside); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "%%keep %s: it has a new value; the one that could not be loaded is now in %s\n", name, aside)
+	return nil
+}
+
+// forget has rank 0 remove the values of ranks that this program doesn't have: from now on they
+// have rank 0's.
+func (p place) forget(name string) error {
+	if p.rank != 0 {
+		return nil
+	}
+	for rank := max(p.size, 1); ; rank++ {
+		err := os.Remove(rundir.KeptValue(p.to, name, rank))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// placeOf is the file and the line of a function.
+func placeOf(f func() any) (file, line string) {
+	pc := reflect.ValueOf(f).Pointer()
+	file, n := runtime.FuncForPC(pc).FileLine(pc)
+	return file, strconv.Itoa(n)
+}

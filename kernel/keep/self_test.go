@@ -1,0 +1,22 @@
+package keep
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// runSelf runs a test of this program in a process of its own, and returns its exit status.
+func runSelf(t *testing.T, test, variable string) int {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^"+test+"$")
+	cmd.Env = append(os.Environ(), variable)
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	t.Logf("%s", out)
+	return cmd.ProcessState.ExitCode()
+}
