@@ -32,6 +32,7 @@ const (
 const (
 	xlaPart     = "XLA, for the programs of the first step"
 	newProcess  = "a new process, to its first step"
+	processTime = "its CPU time"
 	localRun    = "`submit --local`, to the first step"
 	changedCell = "a changed cell of the kernel with one step"
 	sameCell    = "the same cell again"
@@ -64,7 +65,7 @@ type compileBench struct {
 // empty one and with a full one.
 func measureCompilations(ctx context.Context, opts options, out io.Writer) (_ compileReport, err error) {
 	report := compileReport{CPU: cpuModel(), LoadAverage: loadAverage(), Rounds: opts.rounds}
-	for _, name := range []string{xlaPart, newProcess, localRun, changedCell, sameCell} {
+	for _, name := range []string{xlaPart, newProcess, processTime, localRun, changedCell, sameCell} {
 		report.Rows = append(report.Rows, compileRow{name, map[string][]float64{}})
 	}
 	dir, err := os.MkdirTemp("", "bench-compile-")
@@ -162,11 +163,13 @@ func (b compileBench) measureProcess(ctx context.Context, column, cache string) 
 		Seconds float64 `json:"seconds"`
 		Compile float64 `json:"compile_seconds"`
 	}
-	if err := output(b.command(ctx, cache, b.first), &m); err != nil {
+	cmd := b.command(ctx, cache, b.first)
+	if err := output(cmd, &m); err != nil {
 		return err
 	}
 	b.add(xlaPart, column, m.Compile)
 	b.add(newProcess, column, m.Seconds)
+	b.add(processTime, column, (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds())
 	return nil
 }
 
@@ -215,7 +218,7 @@ func (b compileBench) measureLocal(ctx context.Context, cache string) (seconds f
 
 // compileMeaning says what the rows are.
 const compileMeaning = `Seconds on one core, for the MNIST network: what XLA takes for the programs of the first step; a
-process that takes it; ` + "`submit --local`" + ` of an unchanged notebook until its training has taken it; a cell
+process that takes it, and its CPU time; ` + "`submit --local`" + ` of an unchanged notebook until its training has taken it; a cell
 that takes it, in a warm session of the kernel. The compile cache is turned off, or a new folder, or
 one that an earlier process has filled.`
 
