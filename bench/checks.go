@@ -95,7 +95,7 @@ type checking struct {
 	changes  int
 }
 
-func (c *checking) notebook() string { return filepath.Join(c.dir, "notebook.ipynb") }
+func (c *checking) notebook() string { return filepath.Join(c.dir, "checked.ipynb") }
 
 // forget makes the next check the first one: no lock beside the notebook, and nothing in the cache.
 func (c *checking) forget() error {
