@@ -21,7 +21,8 @@ func inNotebookOrder(decls []*decl, isTest bool) ([]*decl, bool) {
 	})
 	acting := func(list []*decl, kind token.Token) []*decl {
 		return slices.DeleteFunc(slices.Clone(list), func(d *decl) bool {
-			return d.kind != kind || !d.inPieces().acts && !(isTest && d.isTest()) || d.isFlag()
+			acts := d.inPieces().acts || isTest && d.isTest()
+			return d.kind != kind || !acts || d.isFlag()
 		})
 	}
 	for _, kind := range []token.Token{token.VAR, token.FUNC} {

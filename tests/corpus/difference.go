@@ -21,13 +21,6 @@ type Difference struct {
 // String says what differs.
 func (d Difference) String() string { return fmt.Sprintf("cell %d, %s: %s", d.Cell, d.Where, d.What) }
 
-func (d Difference) side() Side {
-	if d.Where == string(Kernel) {
-		return Kernel
-	}
-	return Job
-}
-
 // differences are what a side does otherwise than GoNB, in the order of the cells. It may skip
 // cells.
 func differences(where string, gonb, got cells, mask []Pattern, skip func(number int) bool) (all []Difference) {

@@ -65,7 +65,7 @@ func TestForeign(t *testing.T) {
 					c, err := m.Compare(t.Context(), folder, name, rules)
 					wantSameAsGoNB(t, c, err)
 					if diff := cmp.Diff(recorded[name].ok(), c.Statuses.ok()); diff != "" {
-						// A cell that waits for a front end ends by the time limit, and so may others.
+						// What waits for a front end ends by the time limit, and so may others.
 						t.Logf("other cells than recorded are ok in GoNB (-recorded +got); compare -record records them:\n%s", diff)
 					}
 				}
