@@ -49,7 +49,7 @@ func alone(text string) func(*preparer, gocell.Call) (string, error) {
 func keep(p *preparer, call gocell.Call) (string, error) {
 	change, err := call.Kept()
 	if err == nil {
-		p.Keep = append(p.Keep, change)
+		p.Keep, p.keepLine = append(p.Keep, change), call.Line
 	}
 	return "", err
 }
