@@ -100,7 +100,6 @@ func (c Call) checkTestFlags() error {
 // foreign are magics of other kernels, and what stands for them here.
 var foreign = map[string]string{
 	"%%python": "this is a kernel for Go: %%script python3 runs a cell by another program", "%pip": "run the command by !pip", "%conda": "run the command by !conda",
-	"%matplotlib": "plots need no magic: end a cell with a value of gonum's plot",
 }
 
 // hint names the magics that a misspelled one may mean.

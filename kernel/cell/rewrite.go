@@ -11,8 +11,8 @@ import (
 	"gonbatch/internal/gocell"
 )
 
-// rewriters give what stands in the place of a magic that the kernel runs, or GoNB after it, and note
-// its settings.
+// rewriters give what stands in the place of a magic that the kernel runs, or GoNB after it, and
+// note its settings.
 var rewriters = map[string]func(*preparer, gocell.Call) (string, error){
 	gocell.Shell:         command,
 	gocell.ShellInModule: command,

@@ -40,8 +40,8 @@ func (r *relay) setIdle(request *wire.Message) {
 
 // interrupt ends the cell that runs, if there is one. One that has no process just then, because it
 // is being composed, or whose process was at its end, is ended when it has the next. GoNB that has
-// just been started would end of it, so it waits: a client that restarts a dead kernel has asked the
-// dead one to interrupt, and the new one hears of it.
+// just been started would end of it, so it waits: a client that restarts a dead kernel has asked
+// the dead one to interrupt, and the new one hears of it.
 func (r *relay) interrupt() {
 	r.runningMu.Lock()
 	defer r.runningMu.Unlock()
