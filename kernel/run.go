@@ -82,8 +82,8 @@ func (n *NotStarted) Error() string { return n.Err.Error() }
 // Unwrap gives the reason.
 func (n *NotStarted) Unwrap() error { return n.Err }
 
-// Refuse takes the place of Run for a kernel that can't start: its clients hear why, with each cell,
-// until they shut it down. It returns the reason.
+// Refuse takes the place of Run for a kernel that can't start: its clients hear why, with each
+// cell, until they shut it down. It returns the reason.
 func Refuse(ctx context.Context, opts Options, reason error) error {
 	front, err := relay.ReadConnection(opts.ConnectionFile)
 	if err != nil {

@@ -2,6 +2,7 @@ package gocell
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -76,12 +77,36 @@ func (c Call) Check() error {
 		return fmt.Errorf("%s must be the first line of its cell", name)
 	case name == Exec && len(c.Args()) == 0:
 		return fmt.Errorf("%s needs the name of the function to run: %s", name, c.Magic().Usage)
+	case name == Test:
+		return c.checkTestFlags()
 	}
 	return nil
 }
 
+// testFlags are flags of go test that the program of the tests has by another name.
+var testFlags = []string{"run", "v", "bench", "benchmem", "benchtime", "count", "cpu", "failfast", "list", "parallel", "short", "shuffle", "skip", "timeout"}
+
+// checkTestFlags returns an error for a flag of go test.
+func (c Call) checkTestFlags() error {
+	for _, word := range c.Args() {
+		name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
+		if strings.HasPrefix(word, "-") && slices.Contains(testFlags, name) {
+			return fmt.Errorf("%s %s: the tests know it as -test.%s", Test, word, name)
+		}
+	}
+	return nil
+}
+
+// foreign are magics of other kernels, and what stands for them here.
+var foreign = map[string]string{
+	"%%python": "this is a kernel for Go: %%script python3 runs a cell by another program", "%pip": "run the command by !pip", "%conda": "run the command by !conda",
+}
+
 // hint names the magics that a misspelled one may mean.
 func hint(name string) string {
+	if text := foreign[name]; text != "" {
+		return text
+	}
 	var known []string
 	for _, m := range Magics {
 		if rest, ok := strings.CutPrefix(m.Name, "%"); ok {

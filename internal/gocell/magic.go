@@ -65,6 +65,7 @@ const (
 	Help          = "%help"
 	Keep          = "%keep"
 	Env           = "%env"
+	Flags         = "%goflags"
 	AllowFail     = "%allow_fail"
 	Result        = "%result"
 	SubmitCell    = "%%submit"

@@ -24,7 +24,7 @@ var Magics = []Magic{
 	// What surrounds it.
 	{Name: Env, Usage: "%env NAME VALUE", Runner: GoNB, InJob: Applies, Help: "Set an environment variable."},
 	{Name: "%cd", Usage: "%cd [FOLDER]", Runner: GoNB, InJob: Applies, Help: "Change the working folder, or print it."},
-	{Name: "%goflags", Usage: "%goflags [FLAGS]", Runner: GoNB, InJob: Applies,
+	{Name: Flags, Usage: "%goflags [FLAGS]", Runner: GoNB, InJob: Applies,
 		Help: "Set the flags of go build, or print them."},
 	{Name: "%capture", Usage: "%capture [-a] FILE", Runner: GoNB, InJob: Applies, Words: []string{"-a"},
 		Help: "Copy the output of the cell's program to FILE, in a job that of rank 0. -a appends."},

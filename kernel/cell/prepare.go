@@ -53,6 +53,8 @@ type preparer struct {
 	lines  []string
 	file   gocell.File
 	hasGo  bool
+	// keepLine is the line of the last %keep.
+	keepLine int
 }
 
 // Prepare wraps the shell commands of a cell in the program status, which is called as STATUS LINE
@@ -74,8 +76,18 @@ func Prepare(code, status string) Prepared {
 			break
 		}
 	}
+	p.buildKept()
 	p.Code = strings.Join(p.lines, "\n")
 	return p.Prepared
+}
+
+// buildKept gives a cell a program that only keeps variables: whether they can be is known when it
+// is built.
+func (p *preparer) buildKept() {
+	adds := slices.ContainsFunc(p.Keep, func(k gocell.Kept) bool { return !k.Drop && len(k.Names) > 0 })
+	if adds && p.Err == nil && !p.hasGo && len(p.file.Mains) == 0 && !slices.ContainsFunc(p.lines, func(line string) bool { return strings.HasPrefix(line, "func main()") }) {
+		p.lines[p.keepLine-1] = bareOpen + "}"
+	}
 }
 
 // program prepares a cell whose magic takes all of it.

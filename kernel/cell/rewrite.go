@@ -11,8 +11,8 @@ import (
 	"gonbatch/internal/gocell"
 )
 
-// rewriters give what stands in the place of a magic that the kernel runs, or GoNB after it, and note
-// its settings.
+// rewriters give what stands in the place of a magic that the kernel runs, or GoNB after it, and
+// note its settings.
 var rewriters = map[string]func(*preparer, gocell.Call) (string, error){
 	gocell.Shell:         command,
 	gocell.ShellInModule: command,
@@ -49,7 +49,7 @@ func alone(text string) func(*preparer, gocell.Call) (string, error) {
 func keep(p *preparer, call gocell.Call) (string, error) {
 	change, err := call.Kept()
 	if err == nil {
-		p.Keep = append(p.Keep, change)
+		p.Keep, p.keepLine = append(p.Keep, change), call.Line
 	}
 	return "", err
 }

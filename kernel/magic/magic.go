@@ -43,8 +43,8 @@ type Cell struct {
 
 	// metadata is what the saved notebook has; nil if nothing is known.
 	metadata json.RawMessage
-	// number is the cell's in the saved notebook, from 1; 0 is unknown. placed is set if it is known
-	// by the cell's id.
+	// number is the cell's in the saved notebook, from 1; 0 is unknown. placed is set if it is
+	// known by the cell's id.
 	number int
 	placed bool
 }

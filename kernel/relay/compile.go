@@ -28,7 +28,7 @@ func (e *execution) compilerFailure(value string, parts []string) *failure {
 			continue
 		}
 		context, message := lastLineOf(strings.TrimRight(part[len(place[0]):], "\n"))
-		message += e.declaredElsewhere(message)
+		message += e.remedy(message)
 		messages = append(messages, "line "+place[2]+": "+message)
 		f.traceback = append(f.traceback, e.titleOf(place[1], place[2]), strings.TrimRight(context, "\n"), red+message+plain)
 	}

@@ -21,8 +21,8 @@ func (d *Died) Error() string {
 		"restart the kernel, unless your client has done so, and run the cells again from the first", d.Reason)
 }
 
-// died answers the cell that ran when GoNB ended, and those that wait behind it: no client waits for
-// ever. When the kernel ends because a client wants that, there is no answer.
+// died answers the cell that ran when GoNB ended, and those that wait behind it: no client waits
+// for ever. When the kernel ends because a client wants that, there is no answer.
 func (e *execution) died(ctx context.Context, asked executeRequest) {
 	var died *Died
 	if !errors.As(context.Cause(ctx), &died) {

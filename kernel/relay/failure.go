@@ -75,6 +75,10 @@ func (e *execution) programFailure(reply *wire.Message) *failure {
 	if compiler := e.compilerFailure(f.value, f.traceback[1:]); compiler != nil {
 		return compiler
 	}
+	if remedy := e.flagsRemedy(f.value); remedy != "" {
+		f.value = strings.TrimSpace(f.value) + "\n" + remedy
+		f.traceback = append(f.traceback, red+remedy+plain)
+	}
 	if text := strings.TrimSpace(e.namePlaces(e.crash.end())); text != "" {
 		f.traceback = append(f.traceback, red+text+plain)
 		if first, _, _ := strings.Cut(text, "\n"); strings.Contains(first, ": ") {

@@ -159,6 +159,9 @@ func (e *execution) keepFailure(built string) *failure {
 		r.log(err)
 	}
 	text := strings.Join(reasons, "\n")
+	if places := r.unkeep(names); len(places) > 0 {
+		text += "\nto be kept by " + strings.Join(places, ", ")
+	}
 	return &failure{"KeepError", text, []string{e.title(0), red + text + plain}}
 }
 

@@ -39,14 +39,34 @@ func (r *relay) setIdle(request *wire.Message) {
 }
 
 // interrupt ends the cell that runs, if there is one. One that has no process just then, because it
-// is being composed, or whose process was at its end, is ended when it has the next.
+// is being composed, or whose process was at its end, is ended when it has the next. GoNB that has
+// just been started would end of it, so it waits: a client that restarts a dead kernel has asked
+// the dead one to interrupt, and the new one hears of it.
 func (r *relay) interrupt() {
 	r.runningMu.Lock()
 	defer r.runningMu.Unlock()
 	r.interrupted.Store(r.running != nil)
-	again := r.opts.Interrupt()
+	again := r.interruptor()
+	again()
 	if r.running != nil {
 		go r.insist(r.running, again)
+	}
+}
+
+// interruptor interrupts GoNB each time that it is called, and the first time all it has started.
+func (r *relay) interruptor() func() {
+	var again func()
+	return func() {
+		select {
+		case <-r.ready:
+		default:
+			return
+		}
+		if again == nil {
+			again = r.opts.Interrupt()
+			return
+		}
+		again()
 	}
 }
 

@@ -33,7 +33,7 @@ var handlers = map[string]func(*session, played) error{
 	gocell.Env:           (*session).setEnv,
 	"%cd":                (*session).changeDir,
 	"%capture":           (*session).captureOutput,
-	"%goflags":           (*session).setFlags,
+	gocell.Flags:         (*session).setFlags,
 	gocell.Reset:         (*session).reset,
 	"%rm":                (*session).forget,
 	"%remove":            (*session).forget,

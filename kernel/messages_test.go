@@ -1,0 +1,37 @@
+package kernel_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestMessages: a cell that fails says what to do.
+func TestMessages(t *testing.T) {
+	tests := []struct{ code, want string }{
+		{"fmt.Println(1)", "line 1: expected declaration, found fmt; statements need a main: put a line %% above them"},
+		{"x := 5", "put a line %% above"},
+		{"for {\n}", "put a line %% above"},
+		{"  %%  \nfmt.Println(1)", "line 1: expected declaration, found '%'; a magic stands at the beginning of its line"},
+		{"%%\nimport \"fmt\"\nfmt.Println(1)", "line 2: expected statement, found 'import'"},
+		{"%%\nimport \"fmt\"\nfmt.Println(1)", "imports stand above the line %%"},
+		{"%test -run X\nfunc TestY(t *testing.T) {}", "line 1: %test -run: the tests know it as -test.run"},
+		{"%goflags -nosuch\n%goflags", ""},
+		{"%%\nfmt.Println(3)", "cell [8] line 1 set these flags: %goflags -nosuch; correct it"},
+		{"%goflags \"\"", ""},
+		{"%keep nosuch", "%keep nosuch: there is no such package-level variable"},
+		{"%%\nfmt.Println(3)", ""},
+		{"%%python\nprint(1)", "%%script python3"},
+		{"%pip install torch", "!pip"},
+		{"%env A=5", ""},
+		{"%%\nif os.Getenv(\"A\") != \"5\" {\n\tpanic(os.Getenv(\"A\"))\n}", ""},
+	}
+	var codes []string
+	for _, tt := range tests {
+		codes = append(codes, tt.code)
+	}
+	for i, end := range runCells(t, codes) {
+		if (end[0] == "ok") != (tests[i].want == "") || !strings.Contains(end[2], tests[i].want) {
+			t.Errorf("cell %d, %q: %q, want %q", i+1, codes[i], end, tests[i].want)
+		}
+	}
+}

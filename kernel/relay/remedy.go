@@ -1,0 +1,61 @@
+package relay
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gonbatch/internal/gocell"
+)
+
+// remedies are what to do about a message of the compiler that begins so; the first one counts.
+var remedies = []struct{ message, remedy string }{
+	{"expected declaration, found '%'", "; a magic stands at the beginning of its line: remove the space before the %"},
+	{"expected declaration, found ", "; statements need a main: put a line %% above them"},
+	{"expected statement, found 'import'", "; imports stand above the line %%"},
+}
+
+// remedy is what to do about a message of the compiler; "" if nothing is known.
+func (e *execution) remedy(message string) string {
+	for _, r := range remedies {
+		if strings.HasPrefix(message, r.message) {
+			return r.remedy
+		}
+	}
+	return e.declaredElsewhere(message)
+}
+
+// flagsRemedy says which cell has set the flags that the go command does not know.
+func (e *execution) flagsRemedy(message string) string {
+	if !strings.Contains(message, "usage: go build") && !strings.Contains(message, "usage: go test") {
+		return ""
+	}
+	for _, cell := range slices.Backward(e.relay.executed) {
+		for _, call := range gocell.Parse(cell.code).Calls {
+			if call.Name() == gocell.Flags {
+				return fmt.Sprintf("cell [%d] line %d set these flags: %%goflags %s; correct it, or forget them by %%goflags \"\"", cell.count, call.Line, call.Rest())
+			}
+		}
+	}
+	return ""
+}
+
+// unkeep leaves the cells out of %submit that do nothing but keep variables that can't be kept, and
+// says where it was that a cell asked for them.
+func (r *relay) unkeep(names []string) (places []string) {
+	for i, cell := range r.executed {
+		parsed := gocell.Parse(cell.code)
+		useful := parsed.FirstGo() >= 0
+		for _, call := range parsed.Calls {
+			change, err := call.Kept()
+			if call.Name() != gocell.Keep || err != nil || !slices.ContainsFunc(change.Names, func(name string) bool { return slices.Contains(names, name) }) {
+				useful = true
+				continue
+			}
+			places = append(places, fmt.Sprintf("cell [%d] line %d", cell.count, call.Line))
+			useful = useful || slices.ContainsFunc(change.Names, func(name string) bool { return !slices.Contains(names, name) })
+		}
+		r.executed[i].succeeded = cell.succeeded && useful
+	}
+	return places
+}
