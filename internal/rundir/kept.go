@@ -18,8 +18,8 @@ func (d Dir) KeptAfter(cell string) string { return d.join(filepath.Join("kept",
 func (d Dir) KeptAtFirst() string { return d.join(filepath.Join("kept", ".session")) }
 
 // KeptBefore is the folder of the values with which a cell begins: those of the last cell before it
-// that has ended well and kept any, or else KeptAtFirst; "" if there is none. What a start that failed has kept doesn't
-// count.
+// that has ended well and kept any, or else KeptAtFirst; "" if there is none. What a start that
+// failed has kept doesn't count.
 func (d Dir) KeptBefore(cell string) (string, error) {
 	m, err := ReadManifest(d)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -30,7 +30,8 @@ func SaveNow() {
 		}
 	}
 	defer program.Unlock()
-	// What another goroutine changes meanwhile may be half of a value, which must not end in a crash.
+	// What another goroutine changes meanwhile may be half of a value, which must not end in a
+	// crash.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
