@@ -67,9 +67,10 @@ func (p Problem) String() string {
 	if strings.TrimSpace(p.SourceLine) == "" {
 		return text
 	}
-	text += "\n\t" + p.SourceLine
+	line, col := export.Excerpt(p.SourceLine, p.Col)
+	text += "\n\t" + line
 	if p.Col > 0 && p.Col <= len(p.SourceLine)+1 {
-		text += "\n\t" + blank(p.SourceLine[:p.Col-1]) + "^"
+		text += "\n\t" + blank(line[:col-1]) + "^"
 	}
 	return text
 }
