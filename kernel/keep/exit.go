@@ -48,7 +48,7 @@ func line(entry any) string {
 		return ""
 	}
 	file, n := placeOf(get)
-	return " (" + file + ":" + n + ")"
+	return " at " + file + ":" + n
 }
 
 // panics reports whether a panic runs this code.

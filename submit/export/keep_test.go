@@ -79,7 +79,7 @@ func TestResetKeep(t *testing.T) {
 // TestKeepMistakes: a variable that cannot be kept ends the program.
 func TestKeepMistakes(t *testing.T) {
 	outputs := runCells(t, cells("var f = func() {}\n%keep f\n%%\nf()"))
-	if len(outputs) != 1 || !strings.Contains(outputs[0], "%keep f (n.ipynb[cell 1]:2): f is a func") {
+	if len(outputs) != 1 || !strings.Contains(outputs[0], "%keep f at n.ipynb[cell 1]:2: f is a func") {
 		t.Errorf("%q", outputs)
 	}
 	if _, err := FromNotebook(cells("%keep a.b\n%%\nf()"), Options{SourceDir: sourceDir(t)}); err == nil || !strings.Contains(err.Error(), "%keep a.b: not the name of a variable") {
