@@ -107,6 +107,21 @@ func TestKeepEnds(t *testing.T) {
 	}
 }
 
+// TestKeepUnsaved: a later cell says that an earlier one has not saved its variables.
+func TestKeepUnsaved(t *testing.T) {
+	outputs := runCells(t, cells(
+		"var n = 1\n%keep n",
+		"%%\nn = 2",
+		"%%\nn = 3\nsyscall.Exit(0)",
+		"%%\nfmt.Println(n)",
+		"%%\nfmt.Println(n)",
+	))
+	want := []string{"", "", "%keep n: not saved in cell cell-3, because its program did not return from main: what it changed is lost\n2\n", "2\n"}
+	if strings.Join(outputs, "|") != strings.Join(want, "|") {
+		t.Errorf("%q, want %q", outputs, want)
+	}
+}
+
 // TestKeepRegistered: an init function of the notebook can register the type of a value.
 func TestKeepRegistered(t *testing.T) {
 	outputs := runCells(t, cells(
