@@ -60,6 +60,10 @@ func flagError(err error) error {
 		flag := invalid.GetFlag()
 		return submit.Usagef("--%s=%q: give %s (see submit --help)", flag.Name, invalid.GetValue(), config.Kind(flag))
 	}
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		return submit.Usagef("%w (see submit --help; flags of the notebook's programs come after --)", err)
+	}
 	return submit.Usagef("%w (see submit --help)", err)
 }
 

@@ -26,10 +26,10 @@ func (o *exportOptions) addFlags(fs *pflag.FlagSet, verb string) {
 
 // notebook is the notebook at path, with what o says of its programs.
 func (o exportOptions) notebook(path string) (stage.Notebook, error) {
-	values, err := stage.Parameters(o.ParamsFile, o.Params)
+	values, places, err := stage.Parameters(o.ParamsFile, o.Params)
 	if err != nil {
 		return stage.Notebook{}, err
 	}
 	file, err := nbformat.Load(path)
-	return stage.Notebook{File: file, Cells: o.Cells, Parameters: values}, err
+	return stage.Notebook{File: file, Cells: o.Cells, Parameters: values, ParameterPlaces: places}, err
 }

@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"strconv"
+	"strings"
 )
 
 // SaveOnExit makes os.Exit save the variables that a program keeps: in the text of its Go file,
@@ -40,6 +41,9 @@ func SaveOnExit(text string, known ...string) (changed string, names []string) {
 	})
 	return string(out), names
 }
+
+// PlainExit is a text of a compiler or a program with os.Exit as cells have it.
+func PlainExit(text string) string { return strings.ReplaceAll(text, "os_Exit", "os.Exit") }
 
 // osNames are the names by which a file imports package os.
 func osNames(file *ast.File) map[string]bool {

@@ -76,6 +76,8 @@ func TestParseErrors(t *testing.T) {
 		{"no cells", `{"nbformat":4,"metadata":{},"cells":[]}`, "notebook n.ipynb: the notebook has no cells"},
 		{"no cell type", goNotebook(`{"source":""}`), `notebook n.ipynb: cell 1: cell_type is "", want code, markdown or raw`},
 		{"bad source", goNotebook(`{"cell_type":"code","source":7}`), "notebook n.ipynb: cell 1: source is neither a string nor a list of strings"},
+		{"a tag", goNotebook(`{"cell_type":"code","source":"","metadata":{"tags":"train"}}`), `notebook n.ipynb: cell 1: metadata.tags is "train", want a list of strings, such as ["train"]`},
+		{"no metadata", goNotebook(`{"cell_type":"code","source":"","metadata":7}`), "notebook n.ipynb: cell 1: metadata is 7, want an object"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

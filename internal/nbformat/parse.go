@@ -137,15 +137,26 @@ func decodeCell(fields map[string]json.RawMessage) (*Cell, error) {
 	if c.Source, c.sourceList, err = decodeSource(fields["source"]); err != nil {
 		return nil, err
 	}
-	var metadata struct{ Tags []string }
-	if raw, ok := fields["metadata"]; ok {
-		if err := json.Unmarshal(raw, &metadata); err != nil {
-			return nil, fmt.Errorf("metadata: %w", err)
-		}
+	if c.Tags, err = decodeTags(fields["metadata"]); err != nil {
+		return nil, err
 	}
-	c.Tags = metadata.Tags
 	c.read = cellText{c.ID, c.Source, slices.Clone(c.Tags)}
 	return c, nil
+}
+
+// decodeTags reads the tags in a cell's metadata, which may be missing.
+func decodeTags(raw json.RawMessage) (tags []string, err error) {
+	var metadata struct{ Tags json.RawMessage }
+	if raw == nil {
+		return nil, nil
+	}
+	if json.Unmarshal(raw, &metadata) != nil {
+		return nil, fmt.Errorf("metadata is %s, want an object", raw)
+	}
+	if metadata.Tags != nil && json.Unmarshal(metadata.Tags, &tags) != nil {
+		return nil, fmt.Errorf("metadata.tags is %s, want a list of strings, such as [\"train\"]", metadata.Tags)
+	}
+	return tags, nil
 }
 
 // decodeSource reads a multi-line string, which is a string or a list of strings.

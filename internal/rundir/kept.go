@@ -18,8 +18,8 @@ func (d Dir) KeptAfter(cell string) string { return d.join(filepath.Join("kept",
 func (d Dir) KeptAtFirst() string { return d.join(filepath.Join("kept", ".session")) }
 
 // KeptBefore is the folder of the values with which a cell begins: those of the last cell before it
-// that has ended well and kept any, or else KeptAtFirst; "" if there is none. What a start that failed has kept doesn't
-// count.
+// that has ended well and kept any, or else KeptAtFirst; "" if there is none. What a start that
+// failed has kept doesn't count.
 func (d Dir) KeptBefore(cell string) (string, error) {
 	m, err := ReadManifest(d)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -55,3 +55,28 @@ const KeptHeader = 32
 // KeptOpen is the mark of a program that has not saved its variables yet, given the file of
 // EnvKeepErrors.
 func KeptOpen(errorsFile string) string { return errorsFile + "-open" }
+
+// KeptOpenIn is the mark of a rank of a cell's program that has not saved its variables yet.
+func (d Dir) KeptOpenIn(cell string, rank int) string {
+	return d.join(filepath.Join("kept", ".open", fmt.Sprintf("%s.rank-%d", cell, rank)))
+}
+
+// UnsavedBefore is the last cell before a cell that has ended well although rank 0 did not save
+// its variables; "" if a cell after that one did.
+func (d Dir) UnsavedBefore(cell string) string {
+	m, err := ReadManifest(d)
+	if err != nil {
+		return ""
+	}
+	at := slices.IndexFunc(m.Cells, func(c Cell) bool { return c.Name == cell })
+	for i := at - 1; i >= 0; i-- {
+		name := m.Cells[i].Name
+		if _, err := os.Stat(d.KeptOpenIn(name, 0)); err == nil && IsFinished(d, name) {
+			return name
+		}
+		if _, err := os.Stat(d.KeptAfter(name)); err == nil && IsFinished(d, name) {
+			return ""
+		}
+	}
+	return ""
+}

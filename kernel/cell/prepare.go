@@ -33,8 +33,8 @@ type Prepared struct {
 	Time bool
 	// Ranks is how many ranks of a program run; 0 is an ordinary cell.
 	Ranks int
-	// Reset is set if the session forgets its declarations, Removed are those that it forgets one by
-	// one, and Keep are the changes of which variables are kept, in order, after that.
+	// Reset is set if the session forgets its declarations, Removed are those that it forgets one
+	// by one, and Keep are the changes of which variables are kept, in order, after that.
 	Reset   bool
 	Removed []string
 	Keep    []gocell.Kept

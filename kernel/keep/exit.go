@@ -30,7 +30,8 @@ func SaveNow() {
 		}
 	}
 	defer program.Unlock()
-	// What another goroutine changes meanwhile may be half of a value, which must not end in a crash.
+	// What another goroutine changes meanwhile may be half of a value, which must not end in a
+	// crash.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
@@ -47,7 +48,7 @@ func line(entry any) string {
 		return ""
 	}
 	file, n := placeOf(get)
-	return " (" + file + ":" + n + ")"
+	return " at " + file + ":" + n
 }
 
 // panics reports whether a panic runs this code.

@@ -47,6 +47,7 @@ func (v Vars) Load(declared Declared) {
 		p.report(err)
 		return
 	}
+	p.warnOfUnsaved(v.names())
 	for _, name := range v.names() {
 		if err := p.load(name, v.value(name)); err != nil {
 			program.unread[name] = &unread{err: err}

@@ -9,9 +9,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"reflect"
 	"runtime"
 	"strconv"
+	"strings"
 
 	"gonbatch/internal/cluster"
 	"gonbatch/internal/rundir"
@@ -23,8 +25,9 @@ type place struct {
 	// a session they are the same. In a job each cell has a folder of its own, so that a cell that
 	// is started again, and a later run that begins after it, finds the values as they were before.
 	from, to string
-	// errors is the file for an error; empty is none.
-	errors string
+	// errors is the file for an error; empty is none. open is the mark of a program that has not
+	// saved its variables yet, and unsaved an earlier cell of a job that never did.
+	errors, open, unsaved string
 	// rank is this process's, of size: each rank of a job has its own values.
 	rank, size int
 }
@@ -39,6 +42,12 @@ func findPlace() (p place, err error) {
 	}
 	if ranks, err := cluster.Detect(os.Getenv); err == nil { // Nonsense ends programs that use ranks.
 		p.rank, p.size = ranks.Rank, ranks.Size
+	}
+	switch env := rundir.ReadEnv(os.Getenv); {
+	case p.errors != "":
+		p.open = rundir.KeptOpen(p.errors)
+	case dir == "" && env.InRun():
+		p.open, p.unsaved = env.Dir.KeptOpenIn(env.Cell, p.rank), env.Dir.UnsavedBefore(env.Cell)
 	}
 	if err != nil {
 		err = fmt.Errorf("%%keep: %w", err)
@@ -64,11 +73,19 @@ func (p place) report(err error) {
 // variables were not saved.
 func (p place) setOpen(open bool) {
 	switch {
-	case p.errors == "":
-	case open:
-		_ = os.WriteFile(rundir.KeptOpen(p.errors), nil, 0o600) // Then nobody warns.
+	case p.open == "":
+	case open: // Without the mark nobody warns.
+		_ = os.MkdirAll(filepath.Dir(p.open), 0o700)
+		_ = os.WriteFile(p.open, nil, 0o600)
 	default:
-		_ = os.Remove(rundir.KeptOpen(p.errors))
+		_ = os.Remove(p.open)
+	}
+}
+
+// warnOfUnsaved says that an earlier cell of a job has not saved its variables.
+func (p place) warnOfUnsaved(names []string) {
+	if p.unsaved != "" && p.rank == 0 {
+		fmt.Fprintf(os.Stderr, "%%keep %s: not saved in cell %s, because its program did not return from main: what it changed is lost\n", strings.Join(names, ", "), p.unsaved)
 	}
 }
 

@@ -2,10 +2,24 @@ package magic
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
+
+// TestSessionKept: a cell that is submitted gets the values that the session has kept.
+func TestSessionKept(t *testing.T) {
+	m, dir := newMagics(t, "completed")
+	m.opts.Kept = "/tmp/kept"
+	if err := m.Run(t.Context(), &small{cells: []string{"var x = 1"}}, Call{Name: "%submit", Body: "x++"}); err != nil {
+		t.Fatal(err)
+	}
+	if args, err := os.ReadFile(filepath.Join(dir, "args")); err != nil || !strings.Contains(string(args), "--cell 2 --session-kept /tmp/kept ") {
+		t.Errorf("submit %s, %v", args, err)
+	}
+}
 
 // TestSessionMod: a job gets the versions of modules that the session has.
 func TestSessionMod(t *testing.T) {

@@ -385,3 +385,26 @@ func TestDeclaredElsewhere(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+// TestKeepProblems: a mistake in a %keep is in its line, and os.Exit stays where it is in a program
+// that keeps variables.
+func TestKeepProblems(t *testing.T) {
+	m, dir := written(t, cells("%keep nowhere, n", "var n int", "%%\nos.Exit(missing)"))
+	_, err := Check(t.Context(), dir, m, Options{CacheDir: t.TempDir()})
+	var mistakes *Error
+	if !errors.As(err, &mistakes) {
+		t.Fatalf("got %v, want an *Error", err)
+	}
+	var got []string
+	for _, p := range mistakes.Problems {
+		got = append(got, fmt.Sprintf("cell %d, line %d, column %d: %s", p.Cell, p.Line, p.Col, p.Message))
+	}
+	slices.Sort(got) // The compiler begins anywhere.
+	want := []string{
+		"cell 1, line 1, column 0: undefined: nowhere: only package-level variables can be kept: declare it outside of main, as var NAME TYPE",
+		"cell 3, line 2, column 9: undefined: missing",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

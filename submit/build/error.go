@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"gonbatch/internal/gocell"
 	"gonbatch/submit/export"
 )
 
@@ -67,9 +68,10 @@ func (p Problem) String() string {
 	if strings.TrimSpace(p.SourceLine) == "" {
 		return text
 	}
-	text += "\n\t" + p.SourceLine
+	line, col := export.Excerpt(p.SourceLine, p.Col)
+	text += "\n\t" + line
 	if p.Col > 0 && p.Col <= len(p.SourceLine)+1 {
-		text += "\n\t" + blank(p.SourceLine[:p.Col-1]) + "^"
+		text += "\n\t" + blank(line[:col-1]) + "^"
 	}
 	return text
 }
@@ -122,17 +124,26 @@ func cellProblem(m *export.Module, message string) (p Problem, ok bool) {
 		if found == nil {
 			continue
 		}
-		p = Problem{CellRef: cell.CellRef, Cell: cell.Number, Message: found[3]}
+		p = Problem{CellRef: cell.CellRef, Cell: cell.Number, Message: gocell.PlainExit(found[3])}
 		p.Message += declaredElsewhere(m, cell.CellRef, p.Message)
 		p.Line, _ = strconv.Atoi(found[1])
 		col, _ := strconv.Atoi(found[2])
 		if lines := strings.Split(strings.ReplaceAll(cell.Source, "\r\n", "\n"), "\n"); p.Line >= 1 && p.Line <= len(lines) {
 			p.SourceLine = lines[p.Line-1]
 			p.Col = cellColumn(m, file, p.Line, col, p.SourceLine)
+			p.Message += keepAdvice(p.SourceLine)
 		}
 		return p, true
 	}
 	return p, false
+}
+
+// keepAdvice is what a message about a line with %keep must add.
+func keepAdvice(sourceLine string) string {
+	if strings.HasPrefix(strings.TrimSpace(sourceLine), gocell.Keep) {
+		return ": only package-level variables can be kept: declare it outside of main, as var NAME TYPE"
+	}
+	return ""
 }
 
 // cellColumn turns a column of the gofmt-ed program into one of the cell; zero is unknown.
@@ -165,7 +176,7 @@ func programLine(program, file string, line int, trimmed string) string {
 			at, _ = strconv.Atoi(found[2])
 			continue
 		}
-		if current == file && at == line && strings.TrimSpace(text) == strings.TrimSpace(trimmed) {
+		if current == file && at == line && strings.TrimSpace(gocell.PlainExit(text)) == strings.TrimSpace(trimmed) {
 			return text
 		}
 		at++

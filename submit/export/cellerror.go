@@ -3,6 +3,7 @@ package export
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"gonbatch/internal/nbformat"
 )
@@ -53,9 +54,37 @@ func (e *CellError) Error() string {
 	}
 	text += ": " + e.Message
 	if e.SourceLine != "" {
-		text += "\n\t" + strings.TrimSpace(e.SourceLine)
+		line, _ := Excerpt(strings.TrimSpace(e.SourceLine), e.Col)
+		text += "\n\t" + line
 	}
 	return text
+}
+
+// longestLine is how many bytes of a line of a cell a message quotes.
+const longestLine = 160
+
+// Excerpt is what a message quotes of a line of a cell, around a column, which is 0 if it is not
+// known; at is the column in the excerpt.
+func Excerpt(line string, column int) (excerpt string, at int) {
+	if len(line) <= longestLine {
+		return line, column
+	}
+	begin := max(0, min(column-longestLine/2, len(line)-longestLine))
+	end := begin + longestLine
+	for begin > 0 && !utf8.RuneStart(line[begin]) {
+		begin--
+	}
+	for end < len(line) && !utf8.RuneStart(line[end]) {
+		end++
+	}
+	excerpt, at = line[begin:end], column
+	if end < len(line) {
+		excerpt += "..."
+	}
+	if begin > 0 {
+		excerpt, at = "..."+excerpt, column-begin+len("...")
+	}
+	return excerpt, at
 }
 
 // Note is something about a line of a cell that a person should know.

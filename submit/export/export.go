@@ -39,6 +39,8 @@ type Options struct {
 	Script bool
 	// Parameters are values for what cells tagged parameters declare, by name.
 	Parameters map[string]string
+	// ParameterPlaces are where a file has those that -p doesn't give.
+	ParameterPlaces map[string]string
 	// Kept is set if the job begins with values of %keep.
 	Kept bool
 }
@@ -120,7 +122,7 @@ func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
 		names:   &gomod.Names{Mod: mod, SourceDir: sourceDir, ModCache: opt.ModuleCache},
 		imports: map[string]bool{}, deadEnds: map[string]*deadEnd{}, shown: map[*decl]bool{}, script: opt.Script, kept: opt.Kept,
 	}
-	e.session.params.values = opt.Parameters
+	e.session.params.values, e.session.params.places = opt.Parameters, opt.ParameterPlaces
 	e.module = &Module{
 		Notebook: printable(nb.Name()), Files: map[string][]byte{}, ImportSites: map[string]Site{},
 		Sources: map[string]CellSource{}, Open: map[string][]string{}, SourceDir: sourceDir,

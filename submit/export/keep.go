@@ -22,7 +22,8 @@ const (
 type kept struct {
 	// at is the %keep of each.
 	at map[string]played
-	// new are those that were removed since the last program, and so start with their initial value.
+	// new are those that were removed since the last program, and so start with their initial
+	// value.
 	new map[string]bool
 }
 

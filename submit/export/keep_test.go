@@ -79,7 +79,7 @@ func TestResetKeep(t *testing.T) {
 // TestKeepMistakes: a variable that cannot be kept ends the program.
 func TestKeepMistakes(t *testing.T) {
 	outputs := runCells(t, cells("var f = func() {}\n%keep f\n%%\nf()"))
-	if len(outputs) != 1 || !strings.Contains(outputs[0], "%keep f (n.ipynb[cell 1]:2): f is a func") {
+	if len(outputs) != 1 || !strings.Contains(outputs[0], "%keep f at n.ipynb[cell 1]:2: f is a func") {
 		t.Errorf("%q", outputs)
 	}
 	if _, err := FromNotebook(cells("%keep a.b\n%%\nf()"), Options{SourceDir: sourceDir(t)}); err == nil || !strings.Contains(err.Error(), "%keep a.b: not the name of a variable") {
@@ -104,6 +104,21 @@ func TestKeepEnds(t *testing.T) {
 	}
 	if !strings.Contains(outputs[1], "main.check at n.ipynb[cell 1]:5") {
 		t.Errorf("log.Fatal does not name its places: %q", outputs[1])
+	}
+}
+
+// TestKeepUnsaved: a later cell says that an earlier one has not saved its variables.
+func TestKeepUnsaved(t *testing.T) {
+	outputs := runCells(t, cells(
+		"var n = 1\n%keep n",
+		"%%\nn = 2",
+		"%%\nn = 3\nsyscall.Exit(0)",
+		"%%\nfmt.Println(n)",
+		"%%\nfmt.Println(n)",
+	))
+	want := []string{"", "", "%keep n: not saved in cell cell-3, because its program did not return from main: what it changed is lost\n2\n", "2\n"}
+	if strings.Join(outputs, "|") != strings.Join(want, "|") {
+		t.Errorf("%q, want %q", outputs, want)
 	}
 }
 

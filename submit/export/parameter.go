@@ -31,7 +31,9 @@ type Parameter struct {
 
 // parameters are the values given for parameters, and those that the cells declare.
 type parameters struct {
-	values   map[string]string
+	values map[string]string
+	// places are where a file has values.
+	places   map[string]string
 	declared []Parameter
 }
 
@@ -57,6 +59,14 @@ func (p *parameters) apply(cell *cellInfo, file *gocell.File) error {
 	return nil
 }
 
+// given says how a value was given.
+func (p *parameters) given(name string) string {
+	if place := p.places[name]; place != "" {
+		return fmt.Sprintf("%s: %s: %s", place, name, p.values[name])
+	}
+	return fmt.Sprintf("-p %s=%s", name, p.values[name])
+}
+
 // spec records the parameters of a spec, and sets their values.
 func (p *parameters) spec(e *parameterEditor, tok token.Token, spec *ast.ValueSpec) error {
 	for i, name := range spec.Names {
@@ -70,7 +80,7 @@ func (p *parameters) spec(e *parameterEditor, tok token.Token, spec *ast.ValueSp
 			continue
 		}
 		if err := e.set(tok, spec, i, value); err != nil {
-			return e.cell.errorf(param.Line, "-p %s=%s: %v", name.Name, value, err)
+			return e.cell.errorf(param.Line, "%s: %v", p.given(name.Name), err)
 		}
 	}
 	return nil
@@ -102,7 +112,7 @@ func (p *parameters) check(notebook string) error {
 		if slices.Contains(names, name) {
 			continue
 		}
-		what := fmt.Sprintf("-p %s=%s: %s declares no parameter %s", name, p.values[name], notebook, name)
+		what := fmt.Sprintf("%s: %s declares no parameter %s", p.given(name), notebook, name)
 		if len(names) == 0 {
 			return fmt.Errorf("%s: no cell with a var or const is tagged %s; tag the one that declares it", what, ParametersTag)
 		}

@@ -160,3 +160,15 @@ func FuzzParameter(f *testing.F) {
 		}
 	})
 }
+
+// TestParameterFile: a mistake in a value of a file names its place.
+func TestParameterFile(t *testing.T) {
+	nb := cells("var small uint8 = 1", "%%\nprintln(small)")
+	nb.Cells[0].Tags = []string{ParametersTag}
+	for name, want := range map[string]string{"small": "p.yaml, line 3: small: 300: ", "smal": "p.yaml, line 3: smal: 300: n.ipynb declares no parameter smal"} {
+		_, err := FromNotebook(nb, Options{SourceDir: sourceDir(t), Parameters: map[string]string{name: "300"}, ParameterPlaces: map[string]string{name: "p.yaml, line 3"}})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -41,14 +43,45 @@ const lockComment = `The modules and packages that submit has found for %s. Keep
 to get the newest versions.
 `
 
-// readLock reads a lock; one that can't be read is none.
-func readLock(path string) *lock {
+// checksumPart is the last part of a lock: the hash of all before it.
+const checksumPart = "checksum"
+
+// readLock reads a lock; nil if there is none.
+func readLock(path string) (*lock, error) {
 	data, err := os.ReadFile(path)
+	if path == "" || errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil {
+		return nil, err
+	}
+	l := parseLock(path, bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")))
+	if l == nil {
+		return nil, fmt.Errorf("%s is damaged, or was edited: take it from your version control again, or delete it to get the newest versions of the notebook's modules", path)
+	}
+	return l, nil
+}
+
+// checked are the parts of a lock that its checksum is right for.
+func checked(data []byte) []txtar.File {
+	mark := []byte("-- " + checksumPart + " --\n")
+	at := bytes.LastIndex(data, mark)
+	if at < 0 || string(bytes.TrimSpace(data[at+len(mark):])) != checksum(data[:at]) {
 		return nil
 	}
+	return txtar.Parse(data[:at]).Files
+}
+
+func checksum(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// parseLock reads the text of a lock; nil if it is damaged.
+func parseLock(path string, data []byte) *lock {
 	l := &lock{imports: map[string]map[string]string{}}
-	for _, file := range txtar.Parse(data).Files {
+	for _, file := range checked(data) {
+		var err error
 		switch file.Name {
 		case "keys":
 			l.keys = strings.Fields(string(file.Data))
@@ -121,7 +154,8 @@ func (l *lock) text(notebook string) []byte {
 			archive.Files = append(archive.Files, txtar.File{Name: part.name, Data: []byte(part.text)})
 		}
 	}
-	return txtar.Format(archive)
+	text := txtar.Format(archive)
+	return fmt.Appendf(text, "-- %s --\n%s\n", checksumPart, checksum(text))
 }
 
 // lines are words, one a line.

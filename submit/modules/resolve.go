@@ -86,7 +86,18 @@ func Resolve(ctx context.Context, m *export.Module, again Exporter, opt Options)
 	if r.complete() {
 		return &Result{Module: m}, nil
 	}
-	r.lock = readLock(opt.Lock)
+	if r.lock, err = readLock(opt.Lock); err != nil {
+		return nil, fmt.Errorf("modules of %s: %w", m.Notebook, err)
+	}
+	result, err := r.resolve(ctx)
+	if err != nil && r.lock != nil {
+		err = fmt.Errorf("%w\nthe versions of %s are in use; delete that file to get the newest ones", err, opt.Lock)
+	}
+	return result, err
+}
+
+// resolve finds what gonbatch's own modules lack.
+func (r *resolver) resolve(ctx context.Context) (*Result, error) {
 	known := r.lock != nil && slices.Contains(r.lock.keys, r.key(r.lock.diff.mod))
 	if known {
 		if err := r.useLock(); err != nil {

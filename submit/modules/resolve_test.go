@@ -276,3 +276,53 @@ func TestRealRegistry(t *testing.T) {
 	}
 	compiles(t, result)
 }
+
+// TestDamagedLock: a lock that was cut off, edited or merged is an error that names it; one with
+// the lines of Windows is as good as before.
+func TestDamagedLock(t *testing.T) {
+	b := newBed(t)
+	if _, _, err := b.resolve(useLib); err != nil {
+		t.Fatal(err)
+	}
+	good, err := os.ReadFile(b.opt.Lock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := []string{
+		"", "garbage", strings.Replace(string(good), "lib v1.1.0", "lib v1.0.0", 1), "<<<<<<< HEAD\n" + string(good),
+		string(good) + ">>>>>>> theirs\n", strings.Replace(string(good), "h1:", "h1:AAAA", 1),
+	}
+	for at := 0; at < len(good)-1; at += 7 {
+		damaged = append(damaged, string(good[:at]))
+	}
+	for _, text := range damaged {
+		if err := os.WriteFile(b.opt.Lock, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := b.resolve(useLib); err == nil || !strings.Contains(err.Error(), b.opt.Lock+" is damaged, or was edited: ") {
+			t.Errorf("error %v with a lock of %d bytes of %d", err, len(text), len(good))
+		}
+		if now, _ := os.ReadFile(b.opt.Lock); string(now) != text {
+			t.Fatalf("the damaged lock was written over")
+		}
+	}
+	if err := os.WriteFile(b.opt.Lock, []byte(strings.ReplaceAll(string(good), "\n", "\r\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	result, _, err := b.resolve(useLib)
+	if err != nil || texts(result.Taken) != "example.com/lib v1.1.0 (n.ipynb.lock)" {
+		t.Errorf("with lines of Windows: %v, %v", result, err)
+	}
+}
+
+// TestErrorNamesLock: an error while a lock is in use names it.
+func TestErrorNamesLock(t *testing.T) {
+	b := newBed(t)
+	if _, _, err := b.resolve(useLib); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := b.resolve(useLib, "import \"example.com/not/there\"\n%%\nprintln(there.V)")
+	if err == nil || !strings.Contains(err.Error(), "the versions of "+b.opt.Lock+" are in use; delete that file") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -25,6 +25,8 @@ type Notebook struct {
 	Cells []string
 	// Parameters are the values of the notebook's parameters.
 	Parameters map[string]string
+	// ParameterPlaces are where a file has those that it gives.
+	ParameterPlaces map[string]string
 	// Script asks for one program as one file.
 	Script bool
 	// SessionMod is the go.mod of the kernel session that submits; "" if none does.
@@ -63,7 +65,7 @@ func (n Notebook) read(ctx context.Context, shell submit.Shell, resolved export.
 		return nil, err
 	}
 	return export.FromNotebook(nb, export.Options{
-		Cells: n.Cells, SourceDir: sourceDir, Parameters: n.Parameters, Script: n.Script,
+		Cells: n.Cells, SourceDir: sourceDir, Parameters: n.Parameters, ParameterPlaces: n.ParameterPlaces, Script: n.Script,
 		ModuleCache: moduleCache(shell), Resolved: resolved, Kept: n.SessionKept != "",
 	})
 }

@@ -14,29 +14,34 @@ import (
 )
 
 // Parameters reads the values of a notebook's parameters: those of a YAML file, "" for none, and
-// texts NAME=VALUE, which win.
-func Parameters(file string, texts []string) (map[string]string, error) {
-	values := map[string]string{}
+// texts NAME=VALUE, which win. places are where the file has its values.
+func Parameters(file string, texts []string) (values, places map[string]string, err error) {
+	values, places = map[string]string{}, map[string]string{}
 	if file != "" {
 		if err := CheckParametersFile(file); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		data, err := os.ReadFile(file)
 		if err != nil {
-			return nil, fmt.Errorf("--params-file: %w", err)
+			return nil, nil, fmt.Errorf("--params-file: %w", err)
 		}
-		if values, err = parseParams(data); err != nil {
-			return nil, fmt.Errorf("--params-file=%s: %w", file, err)
+		var lines map[string]int
+		if values, lines, err = parseParams(data); err != nil {
+			return nil, nil, fmt.Errorf("--params-file=%s: %w", file, err)
+		}
+		for name, line := range lines {
+			places[name] = fmt.Sprintf("%s, line %d", file, line)
 		}
 	}
 	for _, text := range texts {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok || name == "" {
-			return nil, submit.Usagef("-p %q: give NAME=VALUE, as in -p epochs=3", text)
+			return nil, nil, submit.Usagef("-p %q: give NAME=VALUE, as in -p epochs=3", text)
 		}
 		values[name] = value
+		delete(places, name)
 	}
-	return values, nil
+	return values, places, nil
 }
 
 // CheckParametersFile finds users who want to follow a job by -f, as with "submit logs".
@@ -47,29 +52,30 @@ func CheckParametersFile(file string) error {
 	return submit.Usagef("-f %s: that is a notebook, and -f is --params-file, a YAML file of parameters; to follow the job, use -F", file)
 }
 
-// parseParams reads a YAML mapping of names to plain values, which stay as they are written.
-func parseParams(data []byte) (map[string]string, error) {
-	values := map[string]string{}
+// parseParams reads a YAML mapping of names to plain values, which stay as they are written, and
+// gives the line of each.
+func parseParams(data []byte) (values map[string]string, lines map[string]int, err error) {
+	values, lines = map[string]string{}, map[string]int{}
 	var doc yaml.Node
 	if err := cmp.Or(yamldoc.Single(data), yaml.Unmarshal(data, &doc)); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(doc.Content) == 0 {
-		return values, nil
+		return values, lines, nil
 	}
 	root := doc.Content[0]
 	if root.Kind != yaml.MappingNode {
-		return nil, errors.New("give one line NAME: VALUE for each parameter")
+		return nil, nil, errors.New("give one line NAME: VALUE for each parameter")
 	}
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		name, value := root.Content[i], root.Content[i+1]
 		if value.Kind != yaml.ScalarNode || value.Tag == "!!null" {
-			return nil, fmt.Errorf("line %d: %s: give one number, string or boolean", name.Line, name.Value)
+			return nil, nil, fmt.Errorf("line %d: %s: give one number, string or boolean", name.Line, name.Value)
 		}
 		if _, twice := values[name.Value]; twice {
-			return nil, fmt.Errorf("line %d: %s is there twice", name.Line, name.Value)
+			return nil, nil, fmt.Errorf("line %d: %s is there twice", name.Line, name.Value)
 		}
-		values[name.Value] = value.Value
+		values[name.Value], lines[name.Value] = value.Value, name.Line
 	}
-	return values, nil
+	return values, lines, nil
 }

@@ -20,7 +20,7 @@ var readers = map[string]string{
 	"trainer/trainer.go":        "New, likewise",
 	"data/mnist/mnist.go":       "Load, likewise",
 	"display/result.go":         "Result, which the code of a cell calls",
-	"kernel/keep/keep.go":       "Load and Save, which the code of a cell calls",
+	"kernel/keep/place.go":      "findPlace, for Load and Save, which the code of a cell calls",
 	"internal/plugin/plugin.go": "the default of Options.Getenv",
 	"submit/build/toolchain.go": "the default of Options.Env, as in os/exec",
 	"submit/local/run.go":       "the default of Runner.Environ, as in os/exec",
