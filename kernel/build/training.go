@@ -1,7 +1,6 @@
 package build
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -27,7 +26,7 @@ type Training struct {
 	Place string `json:"place"`
 	// Uses are the names of what main and the init functions need.
 	Uses []string `json:"uses"`
-	// Trains is set if it imports the trainer itself.
+	// Trains is set if these name the trainer's package.
 	Trains bool `json:"trains"`
 }
 
@@ -40,6 +39,9 @@ func ReadTraining(cellDir string) (t Training, err error) {
 	return t, json.Unmarshal(text, &t)
 }
 
+// trainer is the name of the trainer's package.
+const trainer = "trainer"
+
 // noteTraining writes trainingFile.
 func (b *builder) noteTraining() {
 	file := filepath.Join(b.Cell, trainingFile)
@@ -49,7 +51,7 @@ func (b *builder) noteTraining() {
 		_ = os.Remove(file)
 		return
 	}
-	note, err := json.Marshal(Training{filepath.Join(b.Checkpoints, hash), uses, bytes.Contains(text, []byte(`"gonbatch/trainer"`))})
+	note, err := json.Marshal(Training{filepath.Join(b.Checkpoints, hash), uses, slices.Contains(uses, trainer)})
 	if err != nil || os.WriteFile(file, note, 0o600) != nil {
 		_ = os.Remove(file) // Without it, no checkpoints are written.
 	}
@@ -57,7 +59,7 @@ func (b *builder) noteTraining() {
 
 // codeHash is a hash of the declarations of a program that its main needs, and of its init
 // functions, without the places where they stand, and without comments; "" if it can't be parsed.
-// uses are the names of those declarations.
+// uses are the names of those declarations, and the trainer's if they have it.
 func codeHash(source string) (hash string, uses []string) {
 	file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.SkipObjectResolution)
 	if err != nil {
@@ -69,7 +71,7 @@ func codeHash(source string) (hash string, uses []string) {
 	for seen := map[string]bool{}; len(open) > 0; {
 		name := open[0]
 		open = open[1:]
-		if seen[name] || len(byName[name]) == 0 {
+		if seen[name] || len(byName[name]) == 0 && name != trainer {
 			continue
 		}
 		seen[name] = true

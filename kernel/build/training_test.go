@@ -35,4 +35,11 @@ func TestCodeHash(t *testing.T) {
 	if got, _ := codeHash("package main\nfunc"); got != "" {
 		t.Errorf("%q of what is no program", got)
 	}
+	for source, want := range map[string]bool{
+		"package main\nfunc train() { trainer.New() }\nfunc main() { train() }": true, "package main\nfunc train() { trainer.New() }\nfunc main() {}": false,
+	} {
+		if _, uses := codeHash(source); slices.Contains(uses, trainer) != want {
+			t.Errorf("%s uses %q, the trainer: want %v", source, uses, want)
+		}
+	}
 }
