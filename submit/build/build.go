@@ -167,7 +167,7 @@ func compile(ctx context.Context, moduleDir, out string, m *export.Module, tools
 			return fmt.Errorf("build %s: %w", m.Notebook, context.Cause(ctx))
 		}
 		if err != nil {
-			return newError(m, output, err)
+			return flagsError(cells[0], newError(m, output, err))
 		}
 	}
 	return nil
@@ -211,6 +211,15 @@ var baseFlags = []string{"-trimpath", "-ldflags=-s -w"}
 
 // refusedFlags decide where the program goes or what the go command does instead of building.
 var refusedFlags = []string{"-o", "-C", "-n", "-i", "-modfile", "-overlay", "-buildmode"}
+
+// flagsError adds the %goflags of a cell to an error that is in no cell's line.
+func flagsError(cell rundir.Cell, err error) error {
+	var mistakes *Error
+	if len(cell.BuildFlags) == 0 || errors.As(err, &mistakes) && len(mistakes.Problems) > 0 {
+		return err
+	}
+	return fmt.Errorf("%w\ncell %d was built with %%goflags %s", err, cell.Number, strings.Join(cell.BuildFlags, " "))
+}
 
 // checkFlags refuses %goflags that would build something else, or nothing.
 func checkFlags(m *export.Module, cell rundir.Cell) error {

@@ -283,6 +283,7 @@ func TestToolErrors(t *testing.T) {
 	noCC := append(os.Environ(), "CC=/no/such/cc", "PATH="+filepath.Dir(goCommand(t)))
 	cgo, cgoDir := written(t, cells("// #include <stdlib.h>\nimport \"C\"\n\n%%\nprintln(C.abs(-7))"))
 	refused, refusedDir := written(t, cells("%goflags -o /tmp/x\n%%\nprintln(1)"))
+	unknown, unknownDir := written(t, cells("%goflags -nosuch", "%%\nprintln(1)"))
 	tests := []struct {
 		name   string
 		module *export.Module
@@ -290,6 +291,7 @@ func TestToolErrors(t *testing.T) {
 		opt    Options
 		want   string
 	}{
+		{"unknown flag", unknown, unknownDir, Options{}, "-nosuch\nusage: go build [-o output] [build flags] [packages]\nRun 'go help build' for details.\ncell 2 was built with %goflags -nosuch"},
 		{"no Go", m, dir, Options{Go: "no-such-go"}, `build hello.ipynb: the Go compiler "no-such-go" is not on PATH; install Go`},
 		{"an old Go", m, dir, Options{Go: oldGo(t, `case "$*" in "env GOVERSION") echo go1.19.8;; *) echo "go: errors parsing go.mod: invalid go version" >&2; exit 1;; esac`)}, `is go1.19.8, and the programs need Go 1.`},
 		{"an old Go that reads go.mod", m, dir, Options{Go: oldGo(t, `echo '{"GOVERSION": "go1.20"}'`)}, `is go1.20, and the programs need Go 1.`},

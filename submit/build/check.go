@@ -64,7 +64,7 @@ func compileOnly(ctx context.Context, m *export.Module, tools *toolchain) error 
 			return fmt.Errorf("check %s: %w", m.Notebook, context.Cause(ctx))
 		}
 		if err != nil {
-			return newError(m, output, err)
+			return flagsError(cells[0], newError(m, output, err))
 		}
 	}
 	return nil
