@@ -94,9 +94,9 @@ def declare():
     """A variable with a number, or another one for it."""
     variable, value = name(), choose.randrange(1000)
     model.vars[variable] = value
-    model.kept.pop(variable, None)
+    said = "" if model.kept.pop(variable, False) else f"%keep -d {variable}: {variable} is not kept\n"
     comment = choose.choice(["", "// c\n", "/* %%\n!false\n*/\n" if False else "/* a\nb */\n"])
-    return f"{comment}%keep -d {variable}\nvar {variable} = {value}\n", "ok", "", None
+    return f"{comment}%keep -d {variable}\nvar {variable} = {value}\n", "ok", said, None
 
 
 def expression():
