@@ -32,7 +32,7 @@ func TestCluster(t *testing.T) {
 	})
 	for _, mpi := range []string{"pmix", "pmi2"} {
 		t.Run("a job on two nodes with "+mpi, func(t *testing.T) {
-			got := fields(t, c, "srun", "--quiet", "--mpi="+mpi, "-N2", "--ntasks-per-node=1", "bash", "-c", "echo $(hostname):$SLURM_PROCID")
+			got := fields(t, c, "srun", "--quiet", "--mpi="+mpi, "-w", "n1,n2", "--ntasks-per-node=1", "bash", "-c", "echo $(hostname):$SLURM_PROCID")
 			slices.Sort(got)
 			if want := []string{"n1:0", "n2:1"}; !slices.Equal(got, want) {
 				t.Errorf("ranks: %v, want %v", got, want)
