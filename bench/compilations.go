@@ -218,9 +218,9 @@ func (b compileBench) measureLocal(ctx context.Context, cache string) (seconds f
 
 // compileMeaning says what the rows are.
 const compileMeaning = `Seconds on one core, for the MNIST network: what XLA takes for the programs of the first step; a
-process that takes it, and its CPU time; ` + "`submit --local`" + ` of an unchanged notebook until its training has taken it; a cell
-that takes it, in a warm session of the kernel. The compile cache is turned off, or a new folder, or
-one that an earlier process has filled.`
+process that takes it, and its CPU time; "submit --local" of an unchanged notebook until its
+training has taken it; a cell that takes it, in a warm session of the kernel. The compile cache is
+turned off, or a new folder, or one that an earlier process has filled.`
 
 func (r compileReport) markdown() string {
 	var b strings.Builder
