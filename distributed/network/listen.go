@@ -37,6 +37,9 @@ const loopback = "127.0.0.1"
 // Port is the one that it listens at.
 func (l *Listener) Port() string { return strconv.Itoa(l.Addr().(*net.TCPAddr).Port) }
 
+// Context ends when the listener is closed.
+func (l *Listener) Context() context.Context { return l.ctx }
+
 // Close ends it. Connections that were handed over stay.
 func (l *Listener) Close() error {
 	l.close()
