@@ -35,15 +35,23 @@ enum {
   GB_PJRT_ERROR_DESTROY = 0,
   GB_PJRT_ERROR_MESSAGE = 1,
   GB_PJRT_ERROR_GET_CODE = 2,
+  GB_PJRT_EVENT_AWAIT = 8,
+  GB_PJRT_CLIENT_CREATE = 10,
+  GB_PJRT_CLIENT_DESTROY = 11,
   GB_PJRT_CLIENT_PLATFORM_NAME = 12,
   GB_PJRT_CLIENT_PLATFORM_VERSION = 14,
+  GB_PJRT_CLIENT_DEVICES = 15,
   GB_PJRT_CLIENT_ADDRESSABLE_DEVICES = 16,
   GB_PJRT_CLIENT_COMPILE = 20,
+  GB_PJRT_DEVICE_DESCRIPTION_ID = 23,
+  GB_PJRT_DEVICE_DESCRIPTION_PROCESS_INDEX = 24,
   GB_PJRT_DEVICE_DESCRIPTION_KIND = 26,
   GB_PJRT_DEVICE_GET_DESCRIPTION = 29,
   GB_PJRT_EXECUTABLE_DESTROY = 40,
   GB_PJRT_EXECUTABLE_SERIALIZE = 49,
+  GB_PJRT_LOADED_EXECUTABLE_DESTROY = 50,
   GB_PJRT_LOADED_EXECUTABLE_GET_EXECUTABLE = 51,
+  GB_PJRT_LOADED_EXECUTABLE_EXECUTE = 55,
   GB_PJRT_EXECUTABLE_DESERIALIZE_AND_LOAD = 56,
 };
 
@@ -68,7 +76,15 @@ typedef struct {
   size_t message_size;
 } gb_pjrt_error_message_args;
 
-enum { GB_PJRT_FAILED_PRECONDITION = 9 };
+enum {
+  GB_PJRT_CANCELLED = 1,
+  GB_PJRT_INVALID_ARGUMENT = 3,
+  GB_PJRT_DEADLINE_EXCEEDED = 4,
+  GB_PJRT_NOT_FOUND = 5,
+  GB_PJRT_ALREADY_EXISTS = 6,
+  GB_PJRT_FAILED_PRECONDITION = 9,
+  GB_PJRT_UNAVAILABLE = 14,
+};
 
 typedef struct {
   size_t struct_size;
@@ -112,7 +128,7 @@ typedef struct {
   void *client;
   void *const *devices;
   size_t num_devices;
-} gb_pjrt_addressable_devices_args;
+} gb_pjrt_addressable_devices_args;  // Devices too.
 
 typedef struct {
   size_t struct_size;
@@ -162,6 +178,114 @@ typedef struct {
   const char *compile_options;  // In place of its own.
   size_t compile_options_size;
 } gb_pjrt_deserialize_args;
+
+enum { GB_PJRT_INT64 = 1 };
+
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  const char *name;
+  size_t name_size;
+  int type;
+  union {
+    const char *string_value;
+    int64_t int64_value;
+    const int64_t *int64_array_value;
+  };
+  size_t value_size;
+} gb_pjrt_named_value;
+
+// gb_pjrt_callback_error makes an error of the plugin.
+typedef gb_pjrt_error *(*gb_pjrt_callback_error)(int code, const char *message, size_t message_size);
+
+// What XLA passes to the callbacks of a key-value store. It leaves struct_size unset, and always calls the deleter.
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  const char *key;
+  size_t key_size;
+  int timeout_in_ms;
+  gb_pjrt_callback_error *callback_error;
+  void *user_arg;
+  char *value;
+  size_t value_size;
+  void (*delete_value)(char *value);
+} gb_pjrt_key_value_get_args;
+
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  const char *key;
+  size_t key_size;
+  gb_pjrt_callback_error *callback_error;
+  void *user_arg;
+  char *value;
+  size_t value_size;
+  void (*delete_value)(char *value);
+} gb_pjrt_key_value_try_get_args;
+
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  const char *key;
+  size_t key_size;
+  const char *value;
+  size_t value_size;
+  gb_pjrt_callback_error *callback_error;
+  void *user_arg;
+} gb_pjrt_key_value_put_args;
+
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  const gb_pjrt_named_value *options;
+  size_t num_options;
+  gb_pjrt_error *(*get)(gb_pjrt_key_value_get_args *);
+  void *get_user_arg;
+  gb_pjrt_error *(*put)(gb_pjrt_key_value_put_args *);
+  void *put_user_arg;
+  void *client;
+  gb_pjrt_error *(*try_get)(gb_pjrt_key_value_try_get_args *);
+  void *try_get_user_arg;
+} gb_pjrt_client_create_args;
+
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  void *client;
+} gb_pjrt_client_destroy_args;
+
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  void *description;
+  int number;
+} gb_pjrt_description_number_args;  // Id and ProcessIndex.
+
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  void *executable;
+} gb_pjrt_loaded_executable_destroy_args;
+
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  void *event;
+} gb_pjrt_event_await_args;
+
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  void *executable;
+  void *options;
+  void *const *const *arguments;
+  size_t num_devices;
+  size_t num_arguments;
+  void **const *outputs;
+  void **complete_events;  // NULL, or one for each device.
+  void *execute_device;
+} gb_pjrt_execute_args;
 
 // The FFI extension. Its register call has, unlike all others, no extension_start.
 typedef struct {

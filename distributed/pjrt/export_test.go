@@ -2,6 +2,8 @@ package pjrt
 
 import (
 	"regexp"
+	"slices"
+	"unsafe"
 
 	"github.com/gomlx/compute"
 )
@@ -27,3 +29,27 @@ var (
 	FileFacts  = fileFacts
 	Unkeepable = unkeepable
 )
+
+// UseReplicas makes XLA's own all-reduce, over so many devices of this process, the lowering: each
+// device is a rank, and a goroutine that runs programs on it.
+func UseReplicas(n int) {
+	mu.Lock()
+	defer mu.Unlock()
+	setWorld(replicas{n: n}, n)
+}
+
+type replicas struct {
+	native
+	n int
+}
+
+func (r replicas) options(_ unsafe.Pointer, given []byte, hasCollectives bool) ([]byte, error) {
+	if !hasCollectives {
+		return given, nil
+	}
+	devices := make([]int64, r.n)
+	for i := range devices {
+		devices[i] = int64(i)
+	}
+	return replicate(slices.Concat(given, override(shardAutotuning, false)), devices)
+}

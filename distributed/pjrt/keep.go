@@ -40,6 +40,18 @@ func CompileTime() time.Duration { return time.Duration(compileTime.Load()) }
 func gonbatchCompile(args *C.gb_pjrt_compile_args) *C.gb_pjrt_error {
 	start := time.Now()
 	defer func() { compileTime.Add(int64(time.Since(start))) }()
+	restore, failure := withOptions(args)
+	if failure != nil {
+		return failure
+	}
+	defer restore()
+	if failure = compileOrLoad(args); failure == nil {
+		remember(args)
+	}
+	return failure
+}
+
+func compileOrLoad(args *C.gb_pjrt_compile_args) *C.gb_pjrt_error {
 	cache := kept.Load()
 	if cache == nil {
 		return compileNow(args)

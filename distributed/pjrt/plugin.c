@@ -18,6 +18,8 @@ static gb_pjrt_api *wrapped;         // Its copy, with our compile.
 
 void *gb_plugin_function(int index) { return original->function[index]; }
 
+void gb_plugin_replace(int index, void *function) { wrapped->function[index] = function; }
+
 // An error of our own looks to go-xla like one of the plugin: the functions that look into errors
 // are ours too.
 static const char own_tag;
@@ -29,7 +31,7 @@ struct gb_pjrt_error {
 
 static int is_own(const gb_pjrt_error *err) { return err != NULL && err->tag == &own_tag; }
 
-static gb_pjrt_error *own_error(char *text) {
+gb_pjrt_error *gb_error(char *text) {
   gb_pjrt_error *err = malloc(sizeof *err);
   if (err == NULL) abort();
   *err = (gb_pjrt_error){.tag = &own_tag, .text = text};
@@ -68,7 +70,7 @@ static gb_pjrt_error *compile(gb_pjrt_compile_args *args) {
   size_t size = 0;
   char *failure = NULL;
   char *code = gonbatchRewrite(program->code, program->code_size, &size, &failure);
-  if (failure != NULL) return own_error(failure);
+  if (failure != NULL) return gb_error(failure);
   if (code == NULL) return gonbatchCompile(args);  // Nothing to rewrite.
   gb_pjrt_program rewritten = *program;
   rewritten.code = code;
@@ -139,12 +141,16 @@ static const gb_pjrt_ffi_extension *find_ffi_extension(void) {
   return NULL;
 }
 
-static void take_message(gb_pjrt_error *err, char *error, size_t error_size) {
+void gb_error_read(gb_pjrt_error *err, char *text, size_t size) {
   gb_pjrt_error_message_args message = {.struct_size = sizeof message, .error = err};
-  ((void (*)(gb_pjrt_error_message_args *))original->function[GB_PJRT_ERROR_MESSAGE])(&message);
-  snprintf(error, error_size, "%.*s", (int)message.message_size, message.message);
+  error_message(&message);
+  snprintf(text, size, "%.*s", (int)message.message_size, message.message);
+}
+
+void gb_error_take(gb_pjrt_error *err, char *text, size_t size) {
+  gb_error_read(err, text, size);
   gb_pjrt_error_destroy_args destroy = {.struct_size = sizeof destroy, .error = err};
-  ((void (*)(gb_pjrt_error_destroy_args *))original->function[GB_PJRT_ERROR_DESTROY])(&destroy);
+  error_destroy(&destroy);
 }
 
 extern void *gb_all_reduce_handler(gb_transport transport);
@@ -166,6 +172,6 @@ int gb_plugin_register(const char *target, const char *platform, gb_transport tr
   };
   gb_pjrt_error *err = ffi->register_handler(&args);
   if (err == NULL) return 0;
-  take_message(err, error, error_size);
+  gb_error_take(err, error, error_size);
   return 1;
 }

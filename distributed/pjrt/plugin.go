@@ -48,7 +48,9 @@ const errorSize = 1024
 var (
 	mu     sync.Mutex
 	loaded = map[string]string{} // platform -> path
-	ranks  int                   // Those that collectives are over; 0 before RegisterAllReduce.
+	ranks  int                   // Those that collectives are over; 0 before RegisterAllReduce or Join.
+
+	theLowering lowering // How they become part of programs; nil before.
 )
 
 func registeredRanks() int {
@@ -103,8 +105,8 @@ var ffiPlatform = map[string]string{"cpu": "Host"}
 func RegisterAllReduce(platform string, transport Transport, size int) error {
 	mu.Lock()
 	defer mu.Unlock()
-	if ranks != 0 && ranks != size {
-		return fmt.Errorf("pjrt: collectives over %d ranks: this process has collectives over %d already", size, ranks)
+	if err := checkWorld(size); err != nil {
+		return err
 	}
 	path, ok := loaded[platform]
 	if !ok {
@@ -121,6 +123,6 @@ func RegisterAllReduce(platform string, transport Transport, size int) error {
 	if C.gb_plugin_register(cTarget, cPlatform, C.gb_transport(transport), &text[0], errorSize) != 0 {
 		return fmt.Errorf("pjrt: the XLA plugin %s can't run collectives: %s", path, C.GoString(&text[0]))
 	}
-	ranks = size
+	setWorld(customCall{}, size)
 	return nil
 }

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "abi.h"
+
 // gb_transport reduces `count` elements of `dtype` (an xla::PrimitiveType) at `data` over all ranks, in place.
 // It returns 0, or writes a text of at most error_size bytes with its final zero to `error` and returns non-zero.
 typedef int (*gb_transport)(void *data, int64_t count, int dtype, char *error, size_t error_size);
@@ -21,5 +23,15 @@ void gb_plugin_version(int *major, int *minor);
 
 // gb_plugin_function is a function of the loaded plugin, by its place in the table (abi.h).
 void *gb_plugin_function(int index);
+
+// gb_plugin_replace has go-xla call that function in place of the plugin's.
+void gb_plugin_replace(int index, void *function);
+
+// gb_error makes an error of a text in malloc's memory, which it takes.
+gb_pjrt_error *gb_error(char *text);
+
+// gb_error_read copies an error's text, as far as it fits. gb_error_take ends the error too.
+void gb_error_read(gb_pjrt_error *err, char *text, size_t size);
+void gb_error_take(gb_pjrt_error *err, char *text, size_t size);
 
 #endif

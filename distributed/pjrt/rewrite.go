@@ -31,23 +31,19 @@ var placeholder = regexp.MustCompile(`(?s)(func\.func [^@\n]*@(` + targetName + 
 // mention is the name of a placeholder, wherever it stands in a program.
 var mention = regexp.MustCompile(targetName + `\w*`)
 
-// rewrite replaces the bodies of the placeholders in a StableHLO module (text form) by custom calls
+// rewrite replaces the bodies of the placeholders in a StableHLO module (text form) by collectives
 // over so many ranks. It returns how many there were. A placeholder that stays would do nothing,
 // and each rank would train alone: it is an error.
-func rewrite(module string, ranks int) (string, int, error) {
+func rewrite(module string, l lowering, ranks int) (string, int, error) {
 	if !strings.Contains(module, targetName) {
 		return module, 0, nil
 	}
 	replaced := map[string]bool{}
 	out := placeholder.ReplaceAllStringFunc(module, func(function string) string {
 		m := placeholder.FindStringSubmatch(function)
-		head, name, x, xType, after, afterType := m[1], m[2], m[3], m[4], m[5], m[6]
-		replaced[name] = true
-		return head +
-			"\n    %reduced = stablehlo.custom_call @" + target(ranks) + "(" + x + ", " + after + ") {api_version = 4 : i32, has_side_effect = true, backend_config = {}, " +
-			"output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [], operand_index = 0, operand_tuple_indices = []>]}" +
-			" : (" + xType + ", " + afterType + ") -> " + xType +
-			"\n    return %reduced : " + xType + "\n  }"
+		head, p := m[1], parameters{ranks, m[2], m[3], m[4], m[5], m[6]}
+		replaced[p.name] = true
+		return head + l.body(p)
 	})
 	return out, len(replaced), checkReplaced(module, replaced, ranks)
 }
@@ -91,7 +87,8 @@ var replaced atomic.Int64
 //export gonbatchRewrite
 func gonbatchRewrite(code *C.char, size C.size_t, rewrittenSize *C.size_t, failure **C.char) *C.char {
 	module := string(unsafe.Slice((*byte)(unsafe.Pointer(code)), int(size)))
-	out, count, err := rewrite(module, registeredRanks())
+	l, ranks := world()
+	out, count, err := rewrite(module, l, ranks)
 	if err != nil {
 		*failure = C.CString("gonbatch: " + err.Error())
 		return nil

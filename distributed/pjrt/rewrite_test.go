@@ -1,6 +1,7 @@
 package pjrt
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -27,7 +28,7 @@ const placeholderText = `module @step {
 `
 
 func TestRewrite(t *testing.T) {
-	got, count, err := rewrite(placeholderText, 4)
+	got, count, err := rewrite(placeholderText, customCall{}, 4)
 	if count != 2 || err != nil {
 		t.Fatalf("%d functions rewritten, want 2; %v:\n%s", count, err, got)
 	}
@@ -47,9 +48,49 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
+// TestRewriteNative: the second all-reduce of a program waits for the first.
+func TestRewriteNative(t *testing.T) {
+	got, count, err := rewrite(placeholderText, native{}, 4)
+	if count != 2 || err != nil {
+		t.Fatalf("%d functions rewritten, want 2; %v:\n%s", count, err, got)
+	}
+	for _, want := range []string{
+		`%reduced = "stablehlo.all_reduce"(%x) ({`,
+		`replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>} : (tensor<2xf32>) -> tensor<2xf32>`,
+		"%ready:2 = stablehlo.optimization_barrier %x, %after : tensor<3x4xf64>, tensor<f32>",
+		`%reduced = "stablehlo.all_reduce"(%ready#0) ({`,
+		"%sum = stablehlo.add %a, %b : tensor<f64>",
+	} {
+		if strings.Count(got, want) != 1 {
+			t.Errorf("%q is not there once:\n%s", want, got)
+		}
+	}
+	if all := collectivesOf([]byte(got)); !slices.Equal(all, []collective{{11, 2}, {12, 12}}) {
+		t.Errorf("the program's collectives: %v", all)
+	}
+}
+
+func TestCollectivesOf(t *testing.T) {
+	tests := []struct {
+		parameter string
+		want      collective
+	}{
+		{"tensor<f32>", collective{11, 1}}, {"tensor<0xf64>", collective{12, 0}}, {"tensor<2x3x4xi32>", collective{4, 24}}, {"tensor<421642xi64>", collective{5, 421642}},
+	}
+	for _, test := range tests {
+		program := "func.func private @" + target(2) + "_7(%x.1: " + test.parameter + ", %after: tensor<f32>) -> " + test.parameter + " {"
+		if got := collectivesOf([]byte(program)); !slices.Equal(got, []collective{test.want}) {
+			t.Errorf("%s: %v, want %v", test.parameter, got, test.want)
+		}
+	}
+	if got := collectivesOf([]byte("func.func @other(%x: tensor<2xf32>) {")); got != nil {
+		t.Errorf("another function: %v", got)
+	}
+}
+
 func TestRewriteLeavesOthersAlone(t *testing.T) {
 	program := "module @m {\n  func.func @main() -> tensor<f32> {\n  }\n}\n"
-	if got, count, err := rewrite(program, 4); got != program || count != 0 || err != nil {
+	if got, count, err := rewrite(program, customCall{}, 4); got != program || count != 0 || err != nil {
 		t.Errorf("changed %d functions, %v:\n%s", count, err, got)
 	}
 }
@@ -66,7 +107,7 @@ func TestRewriteRefuses(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			program := strings.ReplaceAll(placeholderText, test.from, test.to)
-			if _, _, err := rewrite(program, 4); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, _, err := rewrite(program, customCall{}, 4); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})

@@ -1,0 +1,165 @@
+package pjrt
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// native is the lowering to XLA's own all-reduce: each process compiles the same program, with a
+// replica on each process' device, and runs its own.
+type native struct{ processes *processes }
+
+// body is XLA's all-reduce. The ranks must come to their collectives in one order, though each has
+// tuned its program for itself: the barrier keeps XLA from putting one before the previous one.
+func (native) body(p parameters) string {
+	var b strings.Builder
+	x := p.x
+	if !strings.HasSuffix(p.name, "_0") {
+		fmt.Fprintf(&b, "\n    %%ready:2 = stablehlo.optimization_barrier %s, %s : %s, %s", p.x, p.after, p.xType, p.afterType)
+		x = "%ready#0"
+	}
+	group := make([]string, p.ranks)
+	for rank := range group {
+		group[rank] = strconv.Itoa(rank)
+	}
+	scalar := "tensor<" + p.xType[strings.LastIndexAny(p.xType, "x<")+1:]
+	fmt.Fprintf(&b, `
+    %%reduced = "stablehlo.all_reduce"(%s) ({
+      ^bb0(%%a: %s, %%b: %s):
+        %%sum = stablehlo.add %%a, %%b : %s
+        stablehlo.return %%sum : %s
+    }) {replica_groups = dense<[[%s]]> : tensor<1x%dxi64>} : (%s) -> %s
+    return %%reduced : %s
+  }`, x, scalar, scalar, scalar, scalar, strings.Join(group, ", "), p.ranks, p.xType, p.xType, p.xType)
+	return b.String()
+}
+
+// The numbers of fields of XLA's CompileOptionsProto, and of the messages in it.
+const (
+	fieldBuildOptions = 3
+	fieldPortable     = 4
+	fieldOverrides    = 7
+
+	fieldNumReplicas      = 4
+	fieldDeviceAssignment = 9
+
+	fieldReplicaCount     = 1
+	fieldComputationCount = 2
+	fieldComputation      = 3
+	fieldReplicaDevices   = 1
+
+	fieldMapKey   = 1
+	fieldMapValue = 2
+	fieldBool     = 2
+)
+
+// shardAutotuning is XLA's option to have each process tune a part of a program. A process that
+// compiles a program which the others don't would wait for them for a day.
+const shardAutotuning = "xla_gpu_shard_autotuning"
+
+// options has a program with collectives compiled for the devices of all ranks.
+func (n native) options(client unsafe.Pointer, given []byte, hasCollectives bool) ([]byte, error) {
+	devices := n.processes.devices(client)
+	switch {
+	case devices == nil && hasCollectives:
+		return nil, errors.New("this backend has no other ranks: use World.Backend()")
+	case devices == nil:
+		return given, nil
+	}
+	alone := slices.Concat(given, override(shardAutotuning, false))
+	if !hasCollectives {
+		return alone, nil
+	}
+	return replicate(alone, devices)
+}
+
+// replicate has a program compiled for these devices, each of which runs it. In the binary form of
+// options, later fields change or complete earlier ones.
+func replicate(options []byte, devices []int64) ([]byte, error) {
+	if !isPortable(options) {
+		return nil, errors.New("a program for several devices of one process can't have collectives over the ranks: a rank drives one device")
+	}
+	build := appendVarint(nil, fieldNumReplicas, uint64(len(devices)))
+	build = appendBytes(build, fieldDeviceAssignment, assignment(devices))
+	options = appendBytes(options, fieldBuildOptions, build)
+	return appendVarint(options, fieldPortable, 0), nil
+}
+
+// assignment has a replica on each of the devices, in this order.
+func assignment(devices []int64) []byte {
+	var ids []byte
+	for _, id := range devices {
+		ids = protowire.AppendVarint(ids, uint64(id))
+	}
+	message := appendVarint(nil, fieldReplicaCount, uint64(len(devices)))
+	message = appendVarint(message, fieldComputationCount, 1)
+	return appendBytes(message, fieldComputation, appendBytes(nil, fieldReplicaDevices, ids))
+}
+
+// override sets a flag of XLA for one compilation.
+func override(flag string, value bool) []byte {
+	entry := appendBytes(nil, fieldMapKey, []byte(flag))
+	entry = appendBytes(entry, fieldMapValue, appendVarint(nil, fieldBool, protowire.EncodeBool(value)))
+	return appendBytes(nil, fieldOverrides, entry)
+}
+
+// isPortable reports whether a program is for any one device.
+func isPortable(options []byte) bool {
+	portable := false
+	for len(options) > 0 {
+		number, kind, n := protowire.ConsumeTag(options)
+		if n < 0 {
+			return false
+		}
+		options = options[n:]
+		if number == fieldPortable && kind == protowire.VarintType {
+			value, _ := protowire.ConsumeVarint(options)
+			portable = value != 0
+		}
+		if n = protowire.ConsumeFieldValue(number, kind, options); n < 0 {
+			return false
+		}
+		options = options[n:]
+	}
+	return portable
+}
+
+func appendVarint(b []byte, field protowire.Number, value uint64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), value)
+}
+
+func appendBytes(b []byte, field protowire.Number, value []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), value)
+}
+
+// collective is an all-reduce of a program: so many elements of a type, as XLA numbers them.
+type collective struct{ dtype, count int }
+
+// definition matches the beginning of a function that stands for an all-reduce, with the shape and
+// the type of what is summed.
+var definition = regexp.MustCompile(`func\.func [^@\n]*@` + targetName + `\w*\(%[\w.]+: tensor<((?:\d+x)*)(\w+)>`)
+
+// The element types that can be reduced, by their names in programs.
+var elementTypes = map[string]int{"i32": 4, "i64": 5, "f32": 11, "f64": 12}
+
+// collectivesOf lists the all-reduces of a program, whichever lowering it has had.
+func collectivesOf(program []byte) []collective {
+	var all []collective
+	for _, m := range definition.FindAllSubmatch(program, -1) {
+		count := 1
+		for _, size := range strings.Split(strings.TrimSuffix(string(m[1]), "x"), "x") {
+			if n, err := strconv.Atoi(size); err == nil {
+				count *= n
+			}
+		}
+		all = append(all, collective{elementTypes[string(m[2])], count})
+	}
+	return all
+}
