@@ -18,7 +18,7 @@ import (
 )
 
 // replicas is the number of devices that TestReplicas computes on.
-const replicas = 2
+const replicas = 3
 
 // openReplicas opens the CPU with several devices, each of which is a rank.
 func openReplicas(t *testing.T) compute.Backend {
@@ -37,13 +37,14 @@ func openReplicas(t *testing.T) compute.Backend {
 	return backend
 }
 
-// onEach runs a program on all devices at once, each with its own input.
+// onEach runs a program on all devices at once, each with its own input. (Exec.CallOnDevice forgets the
+// device.)
 func onEach(t *testing.T, exec *graph.Exec, input func(rank int) any) [][]*tensors.Tensor {
 	t.Helper()
 	all, errs := make([][]*tensors.Tensor, replicas), make([]error, replicas)
 	var group sync.WaitGroup
 	for rank := range replicas {
-		group.Go(func() { all[rank], errs[rank] = exec.CallOnDevice(compute.DeviceNum(rank), input(rank)) })
+		group.Go(func() { all[rank], _, errs[rank] = exec.CallWithGraphOnDevice(compute.DeviceNum(rank), input(rank)) })
 	}
 	group.Wait()
 	for rank, err := range errs {
