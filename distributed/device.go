@@ -3,6 +3,7 @@ package distributed
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 
 	"gonbatch/distributed/device"
 	"gonbatch/distributed/pjrt"
+	"gonbatch/distributed/watch"
 	"gonbatch/internal/compilecache"
 	"gonbatch/internal/plugin"
 	"gonbatch/internal/rundir"
@@ -47,7 +49,7 @@ func (w *World) openDevice(ctx context.Context, c Config, numCPUs int) error {
 		return err
 	}
 	xla.EnableAutoInstall(false) // The plugin is there, and a compute node may have no network.
-	backend, err := xla.NewWithOptions(platform, deviceOptions(platform, devices, index, w.Size()))
+	backend, err := w.openBackend(deviceOptions(platform, devices, index, w.processes))
 	if err != nil {
 		return fmt.Errorf("open the %s device of rank %d: %w", platform, w.Rank(), err)
 	}
@@ -62,6 +64,16 @@ func (w *World) openDevice(ctx context.Context, c Config, numCPUs int) error {
 		w.mesh, err = newMesh(devices)
 	}
 	return err
+}
+
+// openBackend makes XLA's client. If XLA connects the ranks, that blocks until all ranks do it.
+func (w *World) openBackend(options xlapjrt.NamedValuesMap) (*xla.Backend, error) {
+	if w.processes == nil {
+		return xla.NewWithOptions(w.platform, options)
+	}
+	leave := w.watch.Enter(watch.Barrier, watch.Bytes, 0)
+	backend, err := xla.NewWithOptions(w.platform, options)
+	return backend, leave(err)
 }
 
 // checkDevices compares what the ranks see of GPUs, so that what can't work is said plainly. It
@@ -101,6 +113,9 @@ func (w *World) loadPlugin(ctx context.Context, c Config) error {
 		return err
 	}
 	keepPrograms(c)
+	if w.platform == plugin.CUDA && w.Size() > 1 {
+		return w.joinProcesses(ctx)
+	}
 	if transport := w.peers.Transport(); transport != nil {
 		return pjrt.RegisterAllReduce(w.platform, pjrt.Transport(transport), w.Size())
 	}
@@ -179,12 +194,15 @@ func powerOfTwo(n int) int {
 	return p
 }
 
-func deviceOptions(platform string, devices, index, size int) xlapjrt.NamedValuesMap {
+// deviceOptions are those of XLA's client. A rank of several on GPUs shows it one.
+func deviceOptions(platform string, devices, index int, processes *pjrt.Processes) xlapjrt.NamedValuesMap {
 	switch {
 	case platform == plugin.CPU:
 		return xlapjrt.NamedValuesMap{"cpu_device_count": int64(devices)}
-	case size > 1:
-		return xlapjrt.NamedValuesMap{"visible_devices": []int64{int64(index)}}
+	case processes != nil:
+		options := xlapjrt.NamedValuesMap{"visible_devices": []int64{int64(index)}}
+		maps.Copy(options, processes.ClientOptions())
+		return options
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/compute"
 
 	"gonbatch/distributed/mpi"
+	"gonbatch/distributed/pjrt"
 	"gonbatch/distributed/watch"
 	"gonbatch/internal/cluster"
 	"gonbatch/internal/rundir"
@@ -28,6 +29,7 @@ type World struct {
 	platform    string
 	devices     int
 	mesh        *mesh                // Nil with one device.
+	processes   *pjrt.Processes      // Nil where XLA itself does not connect the ranks.
 	run         rundir.Dir           // Zero if there is none.
 	progress    *rundir.ProgressFile // Of rank 0 in a run; else nil.
 	out, log    io.Writer

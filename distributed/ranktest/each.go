@@ -8,7 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"strconv"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -52,8 +52,7 @@ func StartLogged(t *testing.T, launcher Launcher, n int, folder string, env []st
 	program := append([]string{"bash", "-c", asLogged, run.RankLogPattern("@")}, thisTest(t)...)
 	env = append(append(os.Environ(), child+"=1"), env...)
 	if launcher.Name != Torchrun.Name {
-		args := append(append([]string{}, launcher.Args...), "-n", strconv.Itoa(n))
-		cmd := exec.CommandContext(ctx, find(t, launcher), append(args, program...)...)
+		cmd := launcher.command(ctx, 0, slices.Concat(launcher.mpirun(t, n), program))
 		cmd.Env = env
 		log, err := os.Create(run.SchedulerLog())
 		if err != nil {

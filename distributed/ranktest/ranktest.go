@@ -36,12 +36,18 @@ type Launcher struct {
 	master string
 }
 
-// command starts the rank's program in its place.
+// command starts the rank's program, or mpirun with all ranks, in its place.
 func (l Launcher) command(ctx context.Context, rank int, program []string) *exec.Cmd {
 	if l.within != nil {
 		program = slices.Concat(l.within(rank), program)
 	}
 	return exec.CommandContext(ctx, program[0], program[1:]...)
+}
+
+// mpirun is the command that starts n ranks of a program, without the program.
+func (l Launcher) mpirun(t *testing.T, n int) []string {
+	t.Helper()
+	return slices.Concat([]string{find(t, l)}, l.Args, []string{"-n", strconv.Itoa(n)})
 }
 
 // rendezvous is rank 0's address.
@@ -101,10 +107,7 @@ func Start(t *testing.T, launcher Launcher, n int, env []string) (string, error)
 	if launcher.Name == Torchrun.Name {
 		return startEach(t, ctx, launcher, n, program, env)
 	}
-	command := find(t, launcher)
-	args := append([]string{}, launcher.Args...)
-	args = append(args, "-n", strconv.Itoa(n))
-	cmd := exec.CommandContext(ctx, command, append(args, program...)...)
+	cmd := launcher.command(ctx, 0, slices.Concat(launcher.mpirun(t, n), program))
 	cmd.Env = env
 	out, err := cmd.CombinedOutput()
 	return string(out), err

@@ -1,0 +1,183 @@
+// The all-reduce between the processes. Each of a program's has connections of its own, as NCCL has for each clique:
+// process 0 listens, tells the others where through the key-value store, and adds up what they send.
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "abi.h"
+#include "plugin.h"
+
+enum { MAX_CLIQUES = 64, CLIQUE_LIMIT = 10 * 60 * 1000 };
+
+typedef struct {
+  pthread_mutex_t lock;
+  int *sockets;  // By rank on process 0; on others one, to that.
+} clique;
+
+static clique cliques[MAX_CLIQUES];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void make_locks(void) {
+  for (int i = 0; i < MAX_CLIQUES; i++) pthread_mutex_init(&cliques[i].lock, NULL);
+}
+
+// wait_forever is what NCCL does where a process has ended.
+static void wait_forever(void) {
+  for (;;) pause();
+}
+
+static void transfer(int socket, void *data, size_t size, ssize_t (*move)(int, void *, size_t)) {
+  for (char *at = data; size > 0;) {
+    ssize_t n = move(socket, at, size);
+    if (n <= 0) wait_forever();
+    at += n;
+    size -= (size_t)n;
+  }
+}
+
+static ssize_t send_some(int socket, void *data, size_t size) { return send(socket, data, size, MSG_NOSIGNAL); }
+static ssize_t receive_some(int socket, void *data, size_t size) { return recv(socket, data, size, 0); }
+
+// address is one by which other machines reach this one.
+static struct in_addr address(void) {
+  struct in_addr found = {.s_addr = htonl(INADDR_LOOPBACK)};
+  struct ifaddrs *all = NULL;
+  getifaddrs(&all);
+  for (struct ifaddrs *i = all; i != NULL; i = i->ifa_next)
+    if (i->ifa_addr != NULL && i->ifa_addr->sa_family == AF_INET) {
+      struct in_addr a = ((struct sockaddr_in *)i->ifa_addr)->sin_addr;
+      if ((ntohl(a.s_addr) >> 24) != 127) found = a;
+    }
+  if (all != NULL) freeifaddrs(all);
+  return found;
+}
+
+static void no_delay(int socket) {
+  int on = 1;
+  setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+static PJRT_Error *host(clique *c, const char *key) {
+  struct sockaddr_in at = {.sin_family = AF_INET};
+  socklen_t size = sizeof at;
+  int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (bind(listener, (struct sockaddr *)&at, sizeof at) != 0 || listen(listener, me.size) != 0) return failed(PJRT_Error_Code_INTERNAL, "%s: can't listen", key);
+  getsockname(listener, (struct sockaddr *)&at, &size);
+  at.sin_addr = address();
+  PJRT_Error *error = kv_put(key, &at, sizeof at);
+  if (error != NULL) return error;
+  for (int i = 1; i < me.size; i++) {
+    int from = accept(listener, NULL, NULL), rank = 0;
+    no_delay(from);
+    transfer(from, &rank, sizeof rank, receive_some);
+    c->sockets[rank] = from;
+  }
+  close(listener);
+  return NULL;
+}
+
+static PJRT_Error *join(clique *c, const char *key) {
+  struct sockaddr_in *at = NULL;
+  size_t size = 0;
+  PJRT_Error *error = kv_get(key, CLIQUE_LIMIT, (char **)&at, &size);
+  if (error != NULL) return error;
+  c->sockets[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  int failure = connect(c->sockets[0], (struct sockaddr *)at, sizeof *at);
+  free(at);
+  if (failure) wait_forever();
+  no_delay(c->sockets[0]);
+  int rank = me.rank;
+  transfer(c->sockets[0], &rank, sizeof rank, send_some);
+  return NULL;
+}
+
+#define ADD(type)                                                               \
+  do {                                                                          \
+    type *a = into;                                                             \
+    const type *b = from;                                                       \
+    for (int64_t i = 0; i < count; i++) a[i] += b[i];                           \
+  } while (0)
+
+static void add(void *into, const void *from, int64_t count, int dtype) {
+  switch (dtype) {
+    case GB_FFI_F32: ADD(float); break;
+    case GB_FFI_F64: ADD(double); break;
+    case GB_FFI_S32: ADD(int32_t); break;
+    case GB_FFI_S64: ADD(int64_t); break;
+  }
+}
+
+static void reduce(clique *c, void *data, int64_t count, int dtype) {
+  size_t size = (size_t)count * (dtype == GB_FFI_F64 || dtype == GB_FFI_S64 ? 8 : 4);
+  if (me.rank != 0) {
+    transfer(c->sockets[0], data, size, send_some);
+    transfer(c->sockets[0], data, size, receive_some);
+    return;
+  }
+  void *theirs = malloc(size);
+  for (int rank = 1; rank < me.size; rank++) {
+    transfer(c->sockets[rank], theirs, size, receive_some);
+    add(data, theirs, count, dtype);
+  }
+  free(theirs);
+  for (int rank = 1; rank < me.size; rank++) transfer(c->sockets[rank], data, size, send_some);
+}
+
+static PJRT_Error *all_reduce(int64_t number, void *data, int64_t count, int dtype) {
+  pthread_once(&once, make_locks);
+  if (me.size == 1) return NULL;
+  clique *c = &cliques[number];
+  PJRT_Error *error = NULL;
+  pthread_mutex_lock(&c->lock);
+  if (c->sockets == NULL) {
+    char key[64];
+    snprintf(key, sizeof key, "nccl_clique/%d", (int)number);
+    c->sockets = calloc(me.size, sizeof *c->sockets);
+    error = me.rank == 0 ? host(c, key) : join(c, key);
+  }
+  if (error == NULL) reduce(c, data, count, dtype);
+  pthread_mutex_unlock(&c->lock);
+  return error;
+}
+
+static int answer_metadata(const gb_ffi_call_frame *frame) {
+  for (gb_ffi_extension *e = frame->extension_start; e != NULL; e = e->next) {
+    if (e->type != GB_FFI_EXTENSION_METADATA) continue;
+    gb_ffi_metadata *metadata = ((gb_ffi_metadata_extension *)e)->metadata;
+    metadata->version.major_version = frame->api == NULL ? 0 : frame->api->version.major_version;
+    metadata->version.minor_version = frame->api == NULL ? 1 : frame->api->version.minor_version;
+    metadata->traits = 0;
+    return 1;
+  }
+  return 0;
+}
+
+// handle takes what is summed, the all-reduce's number in its program, and perhaps what it comes after.
+static gb_ffi_error *handle(gb_ffi_call_frame *frame) {
+  if (answer_metadata(frame) || frame->stage != GB_FFI_STAGE_EXECUTE) return NULL;
+  gb_ffi_buffer *x = frame->args.values[0], *number = frame->args.values[1], *sum = frame->rets.values[0];
+  int64_t count = 1;
+  for (int64_t i = 0; i < x->rank; i++) count *= x->dims[i];
+  memcpy(sum->data, x->data, (size_t)count * (x->dtype == GB_FFI_F64 || x->dtype == GB_FFI_S64 ? 8 : 4));
+  PJRT_Error *error = all_reduce(*(int64_t *)number->data, sum->data, count, x->dtype);
+  if (error == NULL) return NULL;
+  drop(error);
+  gb_ffi_error_create_args args = {.struct_size = sizeof args, .message = "testplugin: the key-value store failed", .code = GB_FFI_INTERNAL};
+  return frame->api->error_create(&args);
+}
+
+PJRT_Error *register_all_reduce(void) {
+  static const char target[] = "testplugin_all_reduce", platform[] = "Host";
+  PJRT_Extension_Base *e = cpu->extension_start;
+  while (e != NULL && e->type != PJRT_Extension_Type_FFI) e = e->next;
+  if (e == NULL) return failed(PJRT_Error_Code_UNIMPLEMENTED, "the CPU plugin has no FFI");
+  gb_pjrt_register_handler_args args = {.struct_size = sizeof args, .target_name = target, .target_name_size = strlen(target), .handler = (void *)handle, .platform_name = platform, .platform_name_size = strlen(platform)};
+  return (PJRT_Error *)((gb_pjrt_ffi_extension *)e)->register_handler(&args);
+}

@@ -1,0 +1,74 @@
+package distributed
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"gonbatch/distributed/keyvalue"
+	"gonbatch/distributed/network"
+	"gonbatch/distributed/pjrt"
+	"gonbatch/distributed/watch"
+)
+
+// joinProcesses makes XLA itself connect the ranks, as it does on GPUs: its clients find one another
+// by a store in rank 0. It is collective.
+func (w *World) joinProcesses(ctx context.Context) error {
+	place, err := w.openStore(ctx)
+	if err != nil {
+		return err
+	}
+	w.processes = &pjrt.Processes{Rank: w.Rank(), Size: w.Size(), Store: keyvalue.Dial(w.Rank(), place), Enter: w.enterInProgram}
+	w.OnClose(w.processes.Store.Close)
+	return pjrt.Join(w.platform, *w.processes)
+}
+
+// enterInProgram has the watch see a collective of a compiled program.
+func (w *World) enterInProgram(dtype, count int) (leave func(error) error) {
+	return w.watch.Enter(watch.AllReduce, dtype, count)
+}
+
+// storePlace is where rank 0 has the store, or why it has none.
+type storePlace struct {
+	Place   keyvalue.Place
+	Trouble string
+}
+
+// openStore has rank 0 make the store, and tells all ranks where it is. It is collective.
+func (w *World) openStore(ctx context.Context) (keyvalue.Place, error) {
+	local, err := w.allHere()
+	if err != nil {
+		return keyvalue.Place{}, err
+	}
+	var mine storePlace
+	if w.IsMain() {
+		mine = w.listenForStore(ctx, local)
+	}
+	all, err := gather(w, mine)
+	if err != nil {
+		return keyvalue.Place{}, err
+	}
+	if all[0].Trouble != "" {
+		return keyvalue.Place{}, errors.New("rank 0: " + all[0].Trouble)
+	}
+	return all[0].Place, nil
+}
+
+func (w *World) listenForStore(ctx context.Context, local bool) storePlace {
+	server, err := keyvalue.Listen(ctx, local)
+	if err != nil {
+		return storePlace{Trouble: err.Error()}
+	}
+	w.OnClose(server.Close)
+	return storePlace{Place: server.Place()}
+}
+
+// allHere reports whether all ranks reach one another by this machine's loopback. It is collective.
+func (w *World) allHere() (bool, error) {
+	mine := network.Key(network.Here()).For("store")
+	all, err := gather(w, mine)
+	if err != nil {
+		return false, err
+	}
+	return !slices.ContainsFunc(all, func(other network.Key) bool { return !slices.Equal(other, mine) }), nil
+}

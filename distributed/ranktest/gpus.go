@@ -1,0 +1,35 @@
+package ranktest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"testing"
+
+	"gonbatch/distributed/pjrt/testplugin"
+)
+
+// OnGPUs has the ranks run on a machine with so many GPUs, as far as /dev goes. It takes root.
+func (l Launcher) OnGPUs(t *testing.T, n int) Launcher {
+	t.Helper()
+	if _, err := exec.LookPath("unshare"); err != nil || os.Getuid() != 0 {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("mount namespaces take root and util-linux: user %d, %v", os.Getuid(), err)
+		}
+		t.Skip("mount namespaces take root and util-linux")
+	}
+	_, file, _, _ := runtime.Caller(0)
+	script := filepath.Join(filepath.Dir(file), "gpus.sh")
+	l.within = func(int) []string {
+		return []string{"unshare", "--mount", "--propagation", "private", script, strconv.Itoa(n)}
+	}
+	return l
+}
+
+// GPUPlatform are the variables that have ranks compute on GPUs, by the test plugin.
+func GPUPlatform(t *testing.T) []string {
+	t.Helper()
+	return []string{"GONBATCH_PLATFORM=cuda", "GONBATCH_PLUGIN_DIR=" + testplugin.Build(t)}
+}
