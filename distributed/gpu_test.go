@@ -22,11 +22,10 @@ func TestCheckOnGPUs(t *testing.T) {
 		}
 		return
 	}
-	env := ranktest.GPUPlatform(t)
 	for i, launcher := range gpuLaunchers(t) {
 		t.Run(launcher.Name, func(t *testing.T) {
 			n := 2 + i
-			out, err := ranktest.Start(t, launcher, n, env)
+			out, err := ranktest.Start(t, launcher, n, nil)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}

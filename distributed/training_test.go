@@ -167,9 +167,14 @@ func TestEquivalence(t *testing.T) {
 		{"3 ranks, Open MPI", ranktest.OpenMPI, 3, nil},
 		{"2 ranks, MPICH", ranktest.MPICH, 2, nil},
 		{"3 ranks over TCP", ranktest.Torchrun, 3, nil},
+		{"1 rank on a GPU", ranktest.Torchrun.OnGPUs(t, 1), 1, nil},
+		{"2 ranks on GPUs", ranktest.OpenMPI.OnGPUs(t, 4), 2, nil},
+		{"3 ranks on GPUs", ranktest.MPICH.OnGPUs(t, 3), 3, nil},
+		{"4 ranks on GPUs, over TCP", ranktest.Torchrun.OnGPUs(t, 4), 4, nil},
 		{"2 devices of one process", ranktest.OpenMPI, 1, []string{"GONBATCH_DEVICES=2"}},
 		{"3 devices of one process", ranktest.OpenMPI, 1, []string{"GONBATCH_DEVICES=3"}},
 		{"2 ranks with other seeds start from rank 0's weights", ranktest.OpenMPI, 2, []string{"SEED_BY_RANK=1"}},
+		{"2 ranks on GPUs with other seeds", ranktest.Torchrun.OnGPUs(t, 2), 2, []string{"SEED_BY_RANK=1"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

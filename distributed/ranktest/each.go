@@ -50,7 +50,7 @@ func StartLogged(t *testing.T, launcher Launcher, n int, folder string, env []st
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	program := append([]string{"bash", "-c", asLogged, run.RankLogPattern("@")}, thisTest(t)...)
-	env = append(append(os.Environ(), child+"=1"), env...)
+	env = slices.Concat(os.Environ(), []string{child + "=1"}, launcher.env, env)
 	if launcher.Name != Torchrun.Name {
 		cmd := launcher.command(ctx, 0, slices.Concat(launcher.mpirun(t, n), program))
 		cmd.Env = env

@@ -11,7 +11,8 @@ import (
 	"gonbatch/distributed/pjrt/testplugin"
 )
 
-// OnGPUs has the ranks run on a machine with so many GPUs, as far as /dev goes. It takes root.
+// OnGPUs has the ranks compute on a machine with so many GPUs, as far as /dev goes, by the test
+// plugin. It takes root.
 func (l Launcher) OnGPUs(t *testing.T, n int) Launcher {
 	t.Helper()
 	if _, err := exec.LookPath("unshare"); err != nil || os.Getuid() != 0 {
@@ -25,11 +26,6 @@ func (l Launcher) OnGPUs(t *testing.T, n int) Launcher {
 	l.within = func(int) []string {
 		return []string{"unshare", "--mount", "--propagation", "private", script, strconv.Itoa(n)}
 	}
+	l.env = []string{"GONBATCH_PLATFORM=cuda", "GONBATCH_PLUGIN_DIR=" + testplugin.Build(t)}
 	return l
-}
-
-// GPUPlatform are the variables that have ranks compute on GPUs, by the test plugin.
-func GPUPlatform(t *testing.T) []string {
-	t.Helper()
-	return []string{"GONBATCH_PLATFORM=cuda", "GONBATCH_PLUGIN_DIR=" + testplugin.Build(t)}
 }

@@ -34,6 +34,16 @@ type Launcher struct {
 	// ranks are on this machine there is neither.
 	within func(rank int) []string
 	master string
+	// env are variables that the ranks have beside those of the test.
+	env []string
+}
+
+// String is for the names of tests.
+func (l Launcher) String() string {
+	if len(l.env) > 0 {
+		return l.Name + " on GPUs"
+	}
+	return l.Name
 }
 
 // command starts the rank's program, or mpirun with all ranks, in its place.
@@ -87,7 +97,7 @@ func RunWith(t *testing.T, launchers []Launcher, n int, body func(t *testing.T))
 		return
 	}
 	for _, launcher := range launchers {
-		t.Run(launcher.Name, func(t *testing.T) {
+		t.Run(launcher.String(), func(t *testing.T) {
 			out, err := Start(t, launcher, n, nil)
 			if passed := strings.Count(out, "--- PASS: "+root(t)); err != nil || passed != n {
 				t.Errorf("%d of %d ranks passed, %v:\n%s", passed, n, err, out)
@@ -103,7 +113,7 @@ func Start(t *testing.T, launcher Launcher, n int, env []string) (string, error)
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	program := thisTest(t)
-	env = append(append(os.Environ(), child+"=1"), env...)
+	env = slices.Concat(os.Environ(), []string{child + "=1"}, launcher.env, env)
 	if launcher.Name == Torchrun.Name {
 		return startEach(t, ctx, launcher, n, program, env)
 	}
