@@ -214,8 +214,8 @@ func TestFailure(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	for _, launcher := range []ranktest.Launcher{ranktest.Torchrun, ranktest.OpenMPI, ranktest.MPICH} {
-		t.Run(launcher.Name, func(t *testing.T) {
+	for _, launcher := range []ranktest.Launcher{ranktest.Torchrun, ranktest.OpenMPI, ranktest.MPICH, ranktest.Torchrun.OnGPUs(t, failureRanks)} {
+		t.Run(launcher.String(), func(t *testing.T) {
 			t.Parallel()
 			for _, c := range failureCases {
 				if launcher.Name == ranktest.OpenMPI.Name && c.scenario == "others have closed" {

@@ -58,15 +58,14 @@ func open(t *testing.T) (*mpi.Comm, compute.Backend) {
 }
 
 func TestAllReduceSum(t *testing.T) {
-	ranktest.Run(t, 2, func(t *testing.T) {
-		comm, backend := open(t)
+	everyLowering(t, func(t *testing.T, rank int, backend compute.Backend) {
 		for _, dtype := range []dtypes.DType{dtypes.Float32, dtypes.Float64, dtypes.Int32, dtypes.Int64, dtypes.BFloat16, dtypes.Float16} {
 			for _, dimensions := range [][]int{{}, {5}, {3, 4}} {
 				exec := graph.MustNewExec(backend, func(x *graph.Node) *graph.Node {
 					sum := pjrt.AllReduceSum(graph.ConvertDType(x, dtype))
 					return graph.ConvertDType(sum, dtypes.Float32)
 				})
-				got := exec.MustCall1(tensors.FromScalarAndDimensions(float32(comm.Rank()+1), dimensions...))
+				got := exec.MustCall1(tensors.FromScalarAndDimensions(float32(rank+1), dimensions...))
 				if want := tensors.FromScalarAndDimensions(float32(3), dimensions...); !got.Equal(want) {
 					t.Errorf("%s%v: got %s, want %s", dtype, dimensions, got, want)
 				}
@@ -77,14 +76,13 @@ func TestAllReduceSum(t *testing.T) {
 
 // TestMean: values of half precision whose sum their type can't hold have a mean.
 func TestMean(t *testing.T) {
-	ranktest.Run(t, 2, func(t *testing.T) {
-		comm, backend := open(t)
+	everyLowering(t, func(t *testing.T, rank int, backend compute.Backend) {
 		for _, dtype := range []dtypes.DType{dtypes.Float16, dtypes.BFloat16, dtypes.Float32, dtypes.Float64} {
 			const large = float32(60000) // Float16 ends at 65504.
 			exec := graph.MustNewExec(backend, func(x *graph.Node) *graph.Node {
 				return graph.ConvertDType(pjrt.AllReduceMean(graph.ConvertDType(x, dtype)), dtypes.Float32)
 			})
-			got := tensors.ToScalar[float32](exec.MustCall1(large - float32(comm.Rank())*large/2))
+			got := tensors.ToScalar[float32](exec.MustCall1(large - float32(rank)*large/2))
 			if want := large * 3 / 4; !(math.Abs(float64(got-want)) <= 0.01*float64(want)) {
 				t.Errorf("%s: the mean of %v and %v is %v, want %v", dtype, large, large/2, got, want)
 			}
@@ -142,8 +140,7 @@ func TestRefusesPrograms(t *testing.T) {
 // Collectives that don't depend on each other still run in one order: each has its own value, so a
 // mix-up would show.
 func TestManyInOneProgram(t *testing.T) {
-	ranktest.Run(t, 2, func(t *testing.T) {
-		comm, backend := open(t)
+	everyLowering(t, func(t *testing.T, rank int, backend compute.Backend) {
 		const n = 20
 		exec := graph.MustNewExec(backend, func(x *graph.Node) []*graph.Node {
 			sums := make([]*graph.Node, n)
@@ -153,7 +150,7 @@ func TestManyInOneProgram(t *testing.T) {
 			return sums
 		})
 		for range 50 {
-			for i, got := range exec.MustCall(float32(comm.Rank() + 1)) {
+			for i, got := range exec.MustCall(float32(rank + 1)) {
 				if got := tensors.ToScalar[float32](got); got != float32(3*i) {
 					t.Fatalf("collective %d: got %v, want %d", i, got, 3*i)
 				}

@@ -53,3 +53,41 @@ func (r replicas) options(_ unsafe.Pointer, given []byte, hasCollectives bool) (
 	}
 	return replicate(slices.Concat(given, override(shardAutotuning, false)), devices)
 }
+
+// Tampering is what Tamper does to compile options.
+type Tampering struct {
+	// Devices are those of the ranks, if not nil.
+	Devices []int64
+	// Sharded leaves the autotuning as it is.
+	Sharded bool
+}
+
+// Tamper has programs compiled by wrong options.
+func Tamper(t Tampering) {
+	mu.Lock()
+	defer mu.Unlock()
+	theLowering = tampered{native{theProcesses.Load()}, t}
+	probed = map[compute.Backend]bool{}
+}
+
+type tampered struct {
+	native
+	Tampering
+}
+
+func (l tampered) options(client unsafe.Pointer, given []byte, hasCollectives bool) ([]byte, error) {
+	if !hasCollectives || l.Devices == nil && !l.Sharded {
+		return l.native.options(client, given, hasCollectives)
+	}
+	devices := l.Devices
+	if devices == nil {
+		devices = l.processes.devices(client)
+	}
+	if !l.Sharded {
+		given = slices.Concat(given, override(shardAutotuning, false))
+	}
+	return replicate(given, devices)
+}
+
+// SetEnter has collectives of programs reported to f.
+func SetEnter(f func(dtype, count int) (leave func(error) error)) { theProcesses.Load().Enter = f }

@@ -26,6 +26,5 @@ func (l Launcher) OnGPUs(t *testing.T, n int) Launcher {
 	l.within = func(int) []string {
 		return []string{"unshare", "--mount", "--propagation", "private", script, strconv.Itoa(n)}
 	}
-	l.env = []string{"GONBATCH_PLATFORM=cuda", "GONBATCH_PLUGIN_DIR=" + testplugin.Build(t)}
-	return l
+	return l.With(" on GPUs", "GONBATCH_PLATFORM=cuda", "GONBATCH_PLUGIN_DIR="+testplugin.Build(t))
 }

@@ -34,16 +34,19 @@ type Launcher struct {
 	// ranks are on this machine there is neither.
 	within func(rank int) []string
 	master string
-	// env are variables that the ranks have beside those of the test.
-	env []string
+	// env are variables that the ranks have beside those of the test, and kind what they make of it.
+	env  []string
+	kind string
 }
 
 // String is for the names of tests.
-func (l Launcher) String() string {
-	if len(l.env) > 0 {
-		return l.Name + " on GPUs"
-	}
-	return l.Name
+func (l Launcher) String() string { return l.Name + l.kind }
+
+// With gives the ranks more variables, for a kind of test: " over TCP".
+func (l Launcher) With(kind string, env ...string) Launcher {
+	l.kind += kind
+	l.env = slices.Concat(l.env, env)
+	return l
 }
 
 // command starts the rank's program, or mpirun with all ranks, in its place.

@@ -2,6 +2,9 @@ package testplugin
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,36 +16,96 @@ import (
 	"gonbatch/internal/plugin"
 )
 
-// Build compiles the plugin, and returns the folder that it is in.
+// Build compiles the plugin, unless it is there from an earlier test, and returns the folder that it
+// is in.
 func Build(t testing.TB) string {
 	t.Helper()
+	dir, err := build()
+	if err != nil {
+		t.Fatalf("the test plugin: %v", err)
+	}
+	return dir
+}
+
+func build() (dir string, err error) {
 	cpu, err := plugin.Ensure(context.Background(), plugin.Options{Progress: os.Stderr})
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	_, file, _, _ := runtime.Caller(0)
 	here := filepath.Dir(file)
+	sources, err := filepath.Glob(filepath.Join(here, "source", "*"))
+	if err != nil {
+		return "", err
+	}
+	command, err := compiler(here, filepath.Join(cpu, plugin.FileName(plugin.CPU)))
+	if err != nil {
+		return "", err
+	}
+	name, err := hash(append(sources, filepath.Join(here, "..", "abi.h")), command)
+	if err != nil {
+		return "", err
+	}
+	cache := filepath.Join(here, "..", "..", "..", ".cache")
+	dir = filepath.Join(cache, "testplugin-"+name)
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	return dir, compileInto(cache, dir, command, sources)
+}
+
+// compiler is the command that compiles, without what it writes and reads.
+func compiler(here, cpu string) ([]string, error) {
 	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/gomlx/go-xla")
 	list.Dir = here
 	out, err := list.Output()
 	if err != nil {
-		t.Fatalf("find go-xla: %v", err)
+		return nil, fmt.Errorf("find go-xla: %w", err)
 	}
 	cc := os.Getenv("CC")
 	if cc == "" {
 		cc = "cc"
 	}
-	dir := t.TempDir()
-	args := []string{"-shared", "-fPIC", "-O1", "-g", "-Wall", "-Werror", "-fvisibility=hidden",
-		"-I", filepath.Join(strings.TrimSpace(string(out)), "pjrt"), "-I", filepath.Dir(here),
-		fmt.Sprintf("-DCPU_PLUGIN=%q", filepath.Join(cpu, plugin.FileName(plugin.CPU))),
-		"-o", filepath.Join(dir, plugin.FileName(plugin.CUDA))}
-	sources, err := filepath.Glob(filepath.Join(here, "source", "*.c"))
+	return []string{cc, "-shared", "-fPIC", "-O1", "-g", "-Wall", "-Werror", "-fvisibility=hidden",
+		"-I", filepath.Join(strings.TrimSpace(string(out)), "pjrt"), "-I", filepath.Dir(here), fmt.Sprintf("-DCPU_PLUGIN=%q", cpu)}, nil
+}
+
+// hash names what the command makes of the files.
+func hash(files, command []string) (string, error) {
+	sum := sha256.New()
+	fmt.Fprintln(sum, command)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintln(sum, filepath.Base(file), len(text))
+		sum.Write(text)
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:16], nil
+}
+
+// compileInto makes the folder with the plugin, whole or not at all.
+func compileInto(cache, dir string, command, sources []string) error {
+	if err := os.MkdirAll(cache, 0o777); err != nil {
+		return err
+	}
+	tmp, err := os.MkdirTemp(cache, "testplugin-new-")
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	if out, err := exec.Command(cc, append(append(args, sources...), "-ldl", "-lpthread")...).CombinedOutput(); err != nil {
-		t.Fatalf("compile the test plugin: %v\n%s", err, out)
+	defer os.RemoveAll(tmp) //nolint:errcheck // it is renamed, or of no use
+	args := append(command[1:], "-o", filepath.Join(tmp, plugin.FileName(plugin.CUDA)))
+	for _, source := range sources {
+		if filepath.Ext(source) == ".c" {
+			args = append(args, source)
+		}
 	}
-	return dir
+	if out, err := exec.Command(command[0], append(args, "-ldl", "-lpthread")...).CombinedOutput(); err != nil {
+		return fmt.Errorf("compile: %w\n%s", err, out)
+	}
+	if err := os.Rename(tmp, dir); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return os.Chmod(dir, 0o755)
 }
