@@ -123,15 +123,14 @@ func validateDevices(devices string) error {
 	return fmt.Errorf("--devices=%q: give a number of at least 1, or all", devices)
 }
 
-// validatePlatform refuses ranks on GPUs too: the library has no collectives between them, and
-// would only say so on the nodes, after the job has waited for them.
+// validatePlatform refuses more ranks on a node than it has GPUs too: the ranks would only say so
+// after the job has waited for them.
 func (s JobSpec) validatePlatform() error {
 	switch {
 	case !slices.Contains([]string{"", "cpu", "cuda"}, s.Platform):
 		return fmt.Errorf("--platform=%q: give cpu or cuda", s.Platform)
-	case s.Platform == "cuda" && s.Tasks() > 1:
-		return fmt.Errorf("%d ranks on GPUs (--platform=cuda): ranks cannot train together on GPUs yet; let one process drive all GPUs of one node "+
-			"by --devices=all (on a cluster with --nodes=1 --tasks-per-node=1), or train on CPUs by --platform=cpu", s.Tasks())
+	case s.Platform == "cuda" && s.GPUs.Count > 0 && s.TasksPerNode > s.GPUs.Count:
+		return fmt.Errorf("--tasks-per-node=%d with --gpus-per-node=%s: each rank needs a GPU of its own; ask for as many GPUs as tasks, or train on CPUs by --platform=cpu", s.TasksPerNode, s.GPUs.String())
 	}
 	return nil
 }

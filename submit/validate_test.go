@@ -29,7 +29,9 @@ func TestValidate(t *testing.T) {
 		{"hostile name is fine", func(s *JobSpec) { s.Name = `-x "a" 'b' $(c) é` }, ""},
 		{"devices", func(s *JobSpec) { s.Devices = "0" }, `--devices="0": give a number of at least 1, or all`},
 		{"all devices", func(s *JobSpec) { s.Devices = "all" }, ""},
-		{"ranks on GPUs", func(s *JobSpec) { s.Nodes, s.TasksPerNode, s.Platform = 2, 1, "cuda" }, "2 ranks on GPUs (--platform=cuda): ranks cannot train together on GPUs yet; let one process drive all GPUs of one node by --devices=all (on a cluster with --nodes=1 --tasks-per-node=1), or train on CPUs by --platform=cpu"},
+		{"more ranks than GPUs", func(s *JobSpec) {
+			s.Nodes, s.TasksPerNode, s.Platform, s.GPUs = 2, 4, "cuda", GPUs{Count: 2, Kind: "a100"}
+		}, "--tasks-per-node=4 with --gpus-per-node=a100:2: each rank needs a GPU of its own; ask for as many GPUs as tasks, or train on CPUs by --platform=cpu"},
 		{"platform", func(s *JobSpec) { s.Platform = "tpu" }, `--platform="tpu": give cpu or cuda`},
 		{"env's name", func(s *JobSpec) { s.Env = map[string]string{"A B": "c"} }, `--env="A B=c": "A B" is not the name of an environment variable; give NAME=VALUE with letters, digits and _ in NAME`},
 		{"env's value may have newlines", func(s *JobSpec) { s.Env = map[string]string{"A": "b\nc"} }, ""},

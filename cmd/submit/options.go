@@ -204,7 +204,7 @@ func (o *submitOptions) request(a *app) (req run.Request, err error) {
 	switch {
 	case !batch:
 		req.Job.Nodes, req.Job.TasksPerNode = 1, o.Tasks
-	case o.Job.GPUs.Count > 0 && o.config.Origin("tasks-per-node") == config.Default:
+	case o.Job.GPUs.Count > 0 && o.config.Origin("tasks-per-node") == config.Default && o.config.Origin("devices") == config.Default:
 		req.Job.TasksPerNode = o.Job.GPUs.Count
 	}
 	return req, err

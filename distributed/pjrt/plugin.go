@@ -114,7 +114,7 @@ func RegisterAllReduce(platform string, transport Transport, size int) error {
 	}
 	name, ok := ffiPlatform[platform]
 	if !ok {
-		return fmt.Errorf("pjrt: collectives across processes are not supported on %q yet, only on cpu: use one process (set --tasks 1 or --nodes 1)", platform)
+		return fmt.Errorf("pjrt: a transport can't reach the memory of %q: call Join", platform)
 	}
 	cTarget, cPlatform := C.CString(target(size)), C.CString(name)
 	// XLA keeps the name of the target: it is not freed.

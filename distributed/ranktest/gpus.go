@@ -21,10 +21,15 @@ func (l Launcher) OnGPUs(t *testing.T, n int) Launcher {
 		}
 		t.Skip("mount namespaces take root and util-linux")
 	}
-	_, file, _, _ := runtime.Caller(0)
-	script := filepath.Join(filepath.Dir(file), "gpus.sh")
 	l.within = func(int) []string {
-		return []string{"unshare", "--mount", "--propagation", "private", script, strconv.Itoa(n)}
+		return []string{"unshare", "--mount", "--propagation", "private", GPUScript(), strconv.Itoa(n)}
 	}
 	return l.With(" on GPUs", "GONBATCH_PLATFORM=cuda", "GONBATCH_PLUGIN_DIR="+testplugin.Build(t))
+}
+
+// GPUScript is the program that runs another on a machine with GPUs: its arguments are how many, and
+// the command.
+func GPUScript() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "gpus.sh")
 }

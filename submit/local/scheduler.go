@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -23,9 +24,9 @@ const Name = "local"
 // Scheduler runs jobs on this machine, in the process that submits them.
 type Scheduler struct {
 	runner Runner
-	// hasGPU reports whether programs find a GPU here.
-	hasGPU func() bool
-	shell  submit.Shell
+	// gpus is the number of GPUs that programs find here.
+	gpus  func() int
+	shell submit.Shell
 
 	mu sync.Mutex
 	// jobs end the jobs that run in this process, by run directory.
@@ -39,32 +40,32 @@ var _ submit.Foreground = (*Scheduler)(nil)
 func New(shell submit.Shell, locate func(*submit.JobError)) *Scheduler {
 	return &Scheduler{
 		runner: Runner{Out: shell.Out, Err: shell.Err, Environ: shell.Environ, Locate: locate},
-		hasGPU: hasGPU, shell: shell, jobs: map[rundir.Dir]context.CancelCauseFunc{},
+		gpus: gpus, shell: shell, jobs: map[rundir.Dir]context.CancelCauseFunc{},
 	}
 }
 
 // Name is this scheduler's name in manifests.
 func (s *Scheduler) Name() string { return Name }
 
-// Platform is cuda for one rank on a machine that has a GPU: several would share it.
+// Platform is cuda on a machine that has a GPU for each rank. More ranks would share them, and train
+// on CPUs.
 func (s *Scheduler) Platform(spec submit.JobSpec) string {
-	if spec.Tasks() == 1 && s.hasGPU() {
-		return plugin.CUDA
+	switch n := s.gpus(); {
+	case n == 0:
+		return ""
+	case spec.Tasks() > n:
+		return plugin.CPU
 	}
-	return ""
+	return plugin.CUDA
 }
 
-// gpuFiles are there where NVIDIA's driver has found a GPU.
-var gpuFiles = []string{"/dev/nvidia0", "/dev/nvidiactl"}
-
-// hasGPU reports whether this machine has a GPU that programs can use.
-func hasGPU() bool {
-	for _, path := range gpuFiles {
-		if _, err := os.Stat(path); err != nil {
-			return false
-		}
+// gpus is the number of GPUs that NVIDIA's driver has found on this machine.
+func gpus() int {
+	found, _ := filepath.Glob("/dev/nvidia[0-9]*") // The pattern is well formed.
+	if _, err := os.Stat("/dev/nvidiactl"); err != nil {
+		return 0
 	}
-	return true
+	return len(found)
 }
 
 // How many ranks share a CPU: from the first number on they are slow, from the second on this

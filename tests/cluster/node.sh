@@ -26,10 +26,14 @@ boot='
   while kill -0 $p 2>/dev/null; do wait $p || true; done
   while :; do sleep 1000 & wait $!; done'
 
+# gpus has the node find its GPUs in /dev, if it is to.
+gpus=()
+[ ! -e "$D/in-dev" ] || gpus=("$(cat "$D/in-dev")" "$(ls "$D/dev" | wc -l)")
+
 start() {
   rm -f "$D/$N.go" "$D/slurmd-$N.pid"
   D=$D N=$N SLURM_CONF=$D/slurm.conf setsid unshare --net --uts --ipc --pid --mount --propagation private \
-    --fork --kill-child --mount-proc bash -c "$boot" </dev/null >"$D/log/$N.out" 2>&1 &
+    --fork --kill-child --mount-proc "${gpus[@]}" bash -c "$boot" </dev/null >"$D/log/$N.out" 2>&1 &
   local parent=$! init=
   for ((k = 0; k < 250; k++)); do
     init=$(tr -d ' ' < "/proc/$parent/task/$parent/children" 2>/dev/null) || true

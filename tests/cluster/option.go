@@ -6,6 +6,7 @@ type Option func(*settings)
 type settings struct {
 	nodes, gpus   int
 	gpuType, name string
+	gpuScript     string
 }
 
 func newSettings(opts []Option) settings {
@@ -25,6 +26,10 @@ func GPUs(n int) Option { return func(s *settings) { s.gpus = n } }
 
 // GPUType gives the GPUs a type (default: none).
 func GPUType(name string) Option { return func(s *settings) { s.gpuType = name } }
+
+// InDev has the nodes' programs find the GPUs in /dev, by a script that runs a command so
+// (ranktest.GPUScript).
+func InDev(script string) Option { return func(s *settings) { s.gpuScript = script } }
 
 // Name sets the cluster's name (default testbed).
 func Name(name string) Option { return func(s *settings) { s.name = name } }

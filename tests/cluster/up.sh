@@ -3,7 +3,7 @@
 #
 # Every node has its own network, host-name, process, ipc and mount namespaces, all joined by one bridge. It needs root and
 # Debian's slurm-wlm, slurm-wlm-basic-plugins, munge and iproute2, and leaves /etc/munge, /etc/slurm and /run alone.
-# Settings (environment): NODES=3  CPUS=4  MEM=2000 (MB a node)  GPUS=2 (fakes)  GPUTYPE= (their type)  EXTRA_CONF=FILE, appended to slurm.conf
+# Settings (environment): NODES=3  CPUS=4  MEM=2000 (MB a node)  GPUS=2 (fakes)  GPUTYPE= (their type)  GPU_SCRIPT= (has programs find them in /dev)  EXTRA_CONF=FILE, appended to slurm.conf
 # Then: SLURM_CONF=DIR/slurm.conf sbatch ...; DIR/on n1 CMD runs a command on a node; down.sh DIR ends everything.
 set -euo pipefail
 umask 022
@@ -46,6 +46,7 @@ make_gpus() {
   : > "$D/gres.conf"
   ((GPUS)) || return 0
   for ((g = 0; g < GPUS; g++)); do mknod -m 666 "$D/dev/nvidia$g" c 1 3; done
+  [ -z "${GPU_SCRIPT:-}" ] || echo "$GPU_SCRIPT" > "$D/in-dev"
   gres="Gres=gpu:${GPUTYPE:+$GPUTYPE:}$GPUS"
   echo "NodeName=$nodes Name=gpu ${GPUTYPE:+Type=$GPUTYPE }File=$D/dev/nvidia[0-$((GPUS - 1))]" > "$D/gres.conf"
 }
