@@ -86,6 +86,7 @@ func (w *World) checkDevices(c Config, platform string) (index int, err error) {
 	mine := device.Look("/", lookup)
 	mine.Rank, mine.Size, mine.LocalRank, mine.Host = w.Rank(), w.Size(), w.LocalRank(), hostname()
 	mine.Platform, mine.Asked = platform, c.Getenv(rundir.EnvPlatform) != ""
+	w.gpu = mine.Describe("/")
 	all, err := gather(w, mine)
 	if err != nil {
 		return 0, err

@@ -1,6 +1,8 @@
 package distributed_test
 
 import (
+	"fmt"
+	"os"
 	"regexp"
 	"testing"
 
@@ -29,9 +31,61 @@ func TestCheckOnGPUs(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
-			rows := regexp.MustCompile(`(?m)^\d+ +\S.* +1 cuda device, PJRT \d+\.\d+ `).FindAllString(out, -1)
-			if len(rows) != n {
-				t.Errorf("%d ranks, want %d:\n%s", len(rows), n, out)
+			for rank := range n {
+				row := fmt.Sprintf(`(?m)^%d +\S.* +1 cuda device, GPU %d, .*PJRT \d+\.\d+ `, rank, rank)
+				if !regexp.MustCompile(row).MatchString(out) {
+					t.Errorf("no row %q:\n%s", row, out)
+				}
+			}
+		})
+	}
+}
+
+// TestGPUsForRanks: each rank computes on the GPU that is its own, however the scheduler shows it;
+// what can't work is refused, and says which ranks and which GPU.
+func TestGPUsForRanks(t *testing.T) {
+	if ranktest.InRank() {
+		if own := os.Getenv("VISIBLE_" + os.Getenv("RANK")); own != "" {
+			t.Setenv("CUDA_VISIBLE_DEVICES", own)
+		}
+		w, err := distributed.Init()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close() //nolint:errcheck // its result is not what is tested
+		p, err := w.Check()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Printf("%s", p)
+		return
+	}
+	tests := []struct {
+		name string
+		gpus int
+		env  []string
+		want []string // Patterns.
+		ok   bool
+	}{
+		{"all visible", 2, nil, []string{`0 .*GPU 0, `, `1 .*GPU 1, `}, true},
+		{"one each", 2, []string{"VISIBLE_0=1", "VISIBLE_1=0"}, []string{`0 .*GPU 1, `, `1 .*GPU 0, `}, true},
+		{"the job's, of more", 4, []string{"CUDA_VISIBLE_DEVICES=3,1"}, []string{`0 .*GPU 3, `, `1 .*GPU 1, `}, true},
+		{"parts of one", 1, []string{"VISIBLE_0=MIG-1111", "VISIBLE_1=MIG-2222"}, []string{`0 .*GPU MIG-1111, `, `1 .*GPU MIG-2222, `}, true},
+		{"the same one", 2, []string{"CUDA_VISIBLE_DEVICES=1"}, []string{"rank 0 and rank 1 on \\S+ use the same GPU 1: give each rank its own"}, false},
+		{"too few", 1, nil, []string{"rank 1 on \\S+ is number 2 of the ranks on its node, but sees 1 GPU: more tasks than devices"}, false},
+		{"none", 0, nil, []string{"rank 0 on \\S+: there is no GPU", "rank 1 on \\S+: there is no GPU"}, false},
+		{"hidden from one", 2, []string{"VISIBLE_1=-1"}, []string{`rank 1 on \S+: CUDA_VISIBLE_DEVICES="-1" hides all GPUs`}, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			out, err := ranktest.Start(t, ranktest.Torchrun.OnGPUs(t, test.gpus), 2, test.env)
+			if (err == nil) != test.ok {
+				t.Errorf("%v:\n%s", err, out)
+			}
+			for _, want := range test.want {
+				if !regexp.MustCompile(want).MatchString(out) {
+					t.Errorf("%q is not in:\n%s", want, out)
+				}
 			}
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 
+	"gonbatch/distributed/device"
 	"gonbatch/distributed/pjrt"
 )
 
@@ -19,7 +20,8 @@ type Place struct {
 	Rank int
 	// Host is the machine, and CPUs the CPUs that the rank computes on.
 	Host, CPUs string
-	// Device is what the rank computes on, and Library what it communicates through.
+	// Device is what the rank computes on, and Library what it communicates through: on GPUs, NCCL and
+	// what starts it.
 	Device, Library string
 }
 
@@ -52,29 +54,53 @@ func Check(ctx context.Context) error {
 // Check is like the function Check, in a job that was joined already. It prints nothing. It is
 // collective.
 func (w *World) Check() (Preflight, error) {
-	places, err := w.places()
-	if err != nil {
-		return Preflight{}, err
-	}
 	took, err := w.checkAllReduce()
 	if err != nil {
 		return Preflight{}, fmt.Errorf("distributed: preflight of rank %d on %s: %w", w.Rank(), hostname(), err)
 	}
-	return Preflight{Places: places, Time: took}, nil
+	places, err := w.places()
+	return Preflight{Places: places, Time: took}, err
 }
 
 // places tells every rank where each of them runs.
 func (w *World) places() ([]Place, error) {
-	device := "device"
+	library, err := w.library()
+	if err != nil {
+		return nil, err
+	}
+	return gather(w, Place{Rank: w.Rank(), Host: hostname(), CPUs: w.cpus.String(), Library: library, Device: w.device()})
+}
+
+// device says what this rank computes on: "1 cuda device, GPU 1 (NVIDIA H100), driver 580.65.06,
+// PJRT 0.116".
+func (w *World) device() string {
+	plural := ""
 	if w.devices > 1 {
-		device += "s"
+		plural = "s"
+	}
+	parts := []string{fmt.Sprintf("%d %s device%s", w.devices, w.platform, plural)}
+	if w.gpu != "" {
+		parts = append(parts, w.gpu)
+	}
+	if driver := device.Driver("/"); driver != "" && w.gpu != "" {
+		parts = append(parts, "driver "+driver)
 	}
 	major, minor := pjrt.Version()
+	return strings.Join(append(parts, fmt.Sprintf("PJRT %d.%d", major, minor)), ", ")
+}
+
+// library is what this rank communicates through: on GPUs NCCL too, which XLA has opened by now.
+func (w *World) library() (string, error) {
 	library, _, _ := strings.Cut(w.peers.String(), ",") // The rest is about how it was built.
-	return gather(w, Place{
-		Rank: w.Rank(), Host: hostname(), CPUs: w.cpus.String(), Library: strings.Join(strings.Fields(library), " "),
-		Device: fmt.Sprintf("%d %s %s, PJRT %d.%d", w.devices, w.platform, device, major, minor),
-	})
+	library = strings.Join(strings.Fields(library), " ")
+	if w.processes == nil {
+		return library, nil
+	}
+	version, err := device.NCCL("/")
+	if version != "" {
+		library = "NCCL " + version + ", " + library
+	}
+	return library, err
 }
 
 // checkedElements make a megabyte of float32.
@@ -123,7 +149,7 @@ func (w *World) checkSum(sum *tensors.Tensor) error {
 	want := float32(w.Size() * (w.Size() + 1) / 2)
 	for i, got := range values {
 		if got != want {
-			return fmt.Errorf("the all-reduce over %d ranks gives %v as element %d, want %v: the ranks' MPI or network is broken", w.Size(), got, i, want)
+			return fmt.Errorf("the all-reduce over %d ranks gives %v as element %d, want %v: the ranks' MPI, NCCL or network is broken", w.Size(), got, i, want)
 		}
 	}
 	return nil

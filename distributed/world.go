@@ -29,6 +29,7 @@ type World struct {
 	platform    string
 	devices     int
 	mesh        *mesh                // Nil with one device.
+	gpu         string               // What of GPUs this rank computes on; empty if none.
 	processes   *pjrt.Processes      // Nil where XLA itself does not connect the ranks.
 	run         rundir.Dir           // Zero if there is none.
 	progress    *rundir.ProgressFile // Of rank 0 in a run; else nil.
