@@ -2,12 +2,15 @@ package distributed_test
 
 import (
 	"fmt"
+	"log"
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 
 	"gonbatch/distributed"
 	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/rundir"
 )
 
 // gpuLaunchers start ranks on a machine with four GPUs.
@@ -86,6 +89,54 @@ func TestGPUsForRanks(t *testing.T) {
 				if !regexp.MustCompile(want).MatchString(out) {
 					t.Errorf("%q is not in:\n%s", want, out)
 				}
+			}
+		})
+	}
+}
+
+// TestClientTrouble: a rank that can't open its GPU, while the others wait for it there, ends them
+// all, and the report names it.
+func TestClientTrouble(t *testing.T) {
+	if ranktest.InRank() {
+		w, err := distributed.Init()
+		if err != nil {
+			log.Fatal(err)
+		}
+		log.Fatalf("%v was opened", w)
+	}
+	t.Parallel()
+	tests := []struct {
+		trouble string
+		kind    rundir.FailureKind
+		want    string
+	}{
+		{"1 dies", rundir.Died, "its process ended without World.Close"},
+		{"0 dies", rundir.Died, "its process ended without World.Close"},
+		{"2 fails", rundir.Died, "its process ended without World.Close"},
+		{"1 stops", rundir.Stuck, "has been silent for"},
+	}
+	for _, test := range tests {
+		t.Run(test.trouble, func(t *testing.T) {
+			t.Parallel()
+			dir := rundir.At(t.TempDir())
+			ended := ranktest.StartLogged(t, ranktest.Torchrun.OnGPUs(t, 3), 3, dir.Path(), []string{
+				rundir.EnvDir + "=" + dir.Path(), "TESTPLUGIN_TROUBLE=" + test.trouble, "GONBATCH_STUCK_TIMEOUT=" + stuckLimit.String()})
+			t.Cleanup(func() {
+				if t.Failed() {
+					showLogs(t, dir)
+				}
+			})
+			for rank, e := range ended {
+				if e.Code == 0 {
+					t.Errorf("rank %d ended with code 0", rank)
+				}
+			}
+			f, err := rundir.ReadFailure(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.Kind != test.kind || fmt.Sprint(f.Rank) != test.trouble[:1] || !strings.Contains(f.Error, test.want) {
+				t.Errorf("recorded: %+v; want %s of rank %s: %s", f, test.kind, test.trouble[:1], test.want)
 			}
 		})
 	}

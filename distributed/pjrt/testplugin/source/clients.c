@@ -1,7 +1,9 @@
 // Creates a client as XLA's GPU plugin does.
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "plugin.h"
 
@@ -108,11 +110,21 @@ static PJRT_Error *create_on_cpu(PJRT_Client_Create_Args *args, int count) {
   return error;
 }
 
+// trouble is what a test wants to go wrong: TESTPLUGIN_TROUBLE="1 dies" has process 1 end.
+static PJRT_Error *trouble(void) {
+  const char *text = getenv("TESTPLUGIN_TROUBLE");
+  if (text == NULL || atoi(text) != me.rank) return NULL;
+  if (strstr(text, "dies") != NULL) _exit(9);
+  if (strstr(text, "stops") != NULL) raise(SIGSTOP);
+  return failed(PJRT_Error_Code_INTERNAL, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH");
+}
+
 static PJRT_Error *create(PJRT_Client_Create_Args *args) {
   int count = 0;
   char gpu[128];
   PJRT_Error *error = check(args);
   if (error == NULL) error = choose(args, &count, gpu, sizeof gpu);
+  if (error == NULL) error = trouble();
   if (error == NULL) error = create_on_cpu(args, count);
   if (error == NULL) error = register_all_reduce();
   if (error == NULL && me.size > 1) error = find_others(gpu);
