@@ -1,6 +1,10 @@
 package tests
 
 import (
+	"fmt"
+	"html"
+	"regexp"
+	"strings"
 	"testing"
 
 	"gonbatch/distributed/pjrt/testplugin"
@@ -22,7 +26,35 @@ func TestGPUs(t *testing.T) {
 	u := gpuCluster(t)
 	t.Run("preflight", func(t *testing.T) {
 		out := u.mustSubmit(t, "preflight", "--nodes", "2", "--gpus-per-node", "a100:2")
-		wantPlaces(t, out, `0 +n1 +\S.* +1 cuda device, .*`, `1 +n1 +\S.* +1 cuda device, .*`, `2 +n2 +\S.* +1 cuda device, .*`, `3 +n2 +\S.* +1 cuda device, .*`,
+		wantPlaces(t, out, `0 +n1 +\S.* +1 cuda device, GPU 0, .*`, `1 +n1 +\S.* +1 cuda device, GPU 1, .*`, `2 +n2 +\S.* +1 cuda device, GPU 0, .*`, `3 +n2 +\S.* +1 cuda device, GPU 1, .*`,
 			`all-reduce over 4 ranks .* the sum is right, .*s`)
+	})
+	t.Run("training", func(t *testing.T) {
+		declarations, train := smallTraining()
+		train = strings.Replace(train, "BatchSize: 10", "BatchSize: 8", 1)
+		u := newUser(t, u.env...)
+		u.mustSubmit(t, "--nodes", "2", "--gpus-per-node", "2", "--follow", u.write(t, "gpus.ipynb", declarations, train))
+		if lines := regexp.MustCompile(`epoch [12]/2  step (25|50)/50  loss [0-9.]+  [0-9]+ examples/s  val/loss`).FindAllString(html.UnescapeString(read(t, u.run(t).Executed())), -1); len(lines) != 2 {
+			t.Errorf("%d lines of epochs, want 2: %q", len(lines), lines)
+		}
+		for rank, node := range []string{"n1", "n1", "n2", "n2"} {
+			wantAll(t, read(t, u.run(t).RankLog(rank)), fmt.Sprintf("rank %d of 4 (local rank %d), started by slurm, 1 cuda device on %s", rank, rank%2, node))
+		}
+	})
+	t.Run("a rank dies", func(t *testing.T) {
+		u := newUser(t, u.env...)
+		out, err := u.submit(t, "--nodes", "2", "--gpus-per-node", "2", "--follow", u.write(t, "dies.ipynb",
+			"import \"gonbatch/distributed\"\n%%\nworld, err := distributed.Init()\nif err != nil { panic(err) }\nworld.Progress(1)\nif world.Rank() == 3 { time.Sleep(time.Second); os.Exit(3) }\nfor { time.Sleep(time.Second) }"))
+		if err == nil {
+			t.Errorf("it succeeded:\n%s", out)
+		}
+		wantAll(t, out, "rank 3 on n2 failed at step 1 (died)")
+	})
+	t.Run("more ranks than GPUs", func(t *testing.T) {
+		out, err := u.submit(t, "--nodes", "2", "--gpus-per-node", "2", "--tasks-per-node", "3", u.write(t, "many.ipynb", "%%\nfmt.Println(1)"))
+		if err == nil {
+			t.Errorf("it was taken:\n%s", out)
+		}
+		wantAll(t, out, "--tasks-per-node=3 with --gpus-per-node=2: each rank needs a GPU of its own")
 	})
 }

@@ -89,6 +89,8 @@ func TestResumeIsExact(t *testing.T) {
 		{"spmd", ranktest.OpenMPI, 1, "GONBATCH_DEVICES=2"},
 		{"ddp over MPI", ranktest.OpenMPI, 2, "GONBATCH_DEVICES=1"},
 		{"ddp over TCP", ranktest.Torchrun, 2, "GONBATCH_DEVICES=1"},
+		{"ddp on GPUs", ranktest.Torchrun.OnGPUs(t, 2), 2, "GONBATCH_DEVICES=1"},
+		{"ddp on 4 GPUs", ranktest.OpenMPI.OnGPUs(t, 4), 4, "GONBATCH_DEVICES=1"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -121,16 +123,16 @@ func otherWorldBody(t *testing.T) {
 	}
 }
 
-// TestOtherWorldSize: a checkpoint of one rank is gone on from by two, and the other way round.
-// They say so, and see the same examples: the weights are those of a training that nobody disturbs.
+// TestOtherWorldSize: a checkpoint of one rank is gone on from by two, and the other way round, on
+// CPUs and GPUs. They say so, and see the same examples: the weights are those of a training that nobody disturbs.
 func TestOtherWorldSize(t *testing.T) {
 	if ranktest.InRank() {
 		otherWorldBody(t)
 		return
 	}
-	fit := func(t *testing.T, ranks int, checkpoints string, kill int) ([]float64, string) {
+	fit := func(t *testing.T, launcher ranktest.Launcher, ranks int, checkpoints string, kill int) ([]float64, string) {
 		outcome := tempFile(t, "outcome")
-		out, err := ranktest.Start(t, ranktest.OpenMPI, ranks, []string{"CHECKPOINTS=" + checkpoints, "OUTCOME=" + outcome, fmt.Sprintf("KILL=%d", kill)})
+		out, err := ranktest.Start(t, launcher, ranks, []string{"CHECKPOINTS=" + checkpoints, "OUTCOME=" + outcome, fmt.Sprintf("KILL=%d", kill)})
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -138,12 +140,23 @@ func TestOtherWorldSize(t *testing.T) {
 		readGob(t, outcome, &weights)
 		return weights, out
 	}
-	want, _ := fit(t, 1, t.TempDir(), 0)
-	for _, ranks := range [][2]int{{1, 2}, {2, 1}} {
-		t.Run(fmt.Sprintf("%d, then %d", ranks[0], ranks[1]), func(t *testing.T) {
-			checkpoints := t.TempDir()
-			fit(t, ranks[0], checkpoints, 30)
-			got, out := fit(t, ranks[1], checkpoints, 0)
+	cpus, gpus := ranktest.OpenMPI, ranktest.OpenMPI.OnGPUs(t, 2)
+	want, _ := fit(t, cpus, 1, t.TempDir(), 0)
+	tests := []struct {
+		name      string
+		launchers [2]ranktest.Launcher
+		ranks     [2]int
+	}{
+		{"1, then 2", [2]ranktest.Launcher{cpus, cpus}, [2]int{1, 2}},
+		{"2, then 1", [2]ranktest.Launcher{cpus, cpus}, [2]int{2, 1}},
+		{"2 on GPUs, then 1 on CPUs", [2]ranktest.Launcher{gpus, cpus}, [2]int{2, 1}},
+		{"1 on a GPU, then 2", [2]ranktest.Launcher{gpus, gpus}, [2]int{1, 2}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			checkpoints, ranks := t.TempDir(), test.ranks
+			fit(t, test.launchers[0], ranks[0], checkpoints, 30)
+			got, out := fit(t, test.launchers[1], ranks[1], checkpoints, 0)
 			said := fmt.Sprintf("the checkpoint is of %d ranks, this is a job of %d: the order of the examples stays the same", ranks[0], ranks[1])
 			if !strings.Contains(out, said) || !strings.Contains(out, "resumes after step 28,") {
 				t.Errorf("no %q, or not from step 28:\n%s", said, out)
