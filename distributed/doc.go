@@ -25,7 +25,8 @@
 //     through XLA's own sharding.
 //   - Each of several ranks uses one device, as in PyTorch's DistributedDataParallel. An all-reduce
 //     inside the compiled training step averages the gradients. The ranks communicate through the
-//     cluster's MPI, or over TCP if torchrun started them.
+//     cluster's MPI, or over TCP if torchrun started them. On GPUs the gradients go by XLA's own
+//     all-reduce (NCCL).
 //
 // The batch size counts examples over all ranks and devices. The same hyper-parameters therefore
 // give the same training on any number of them, with two exceptions: each rank has its own random

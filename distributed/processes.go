@@ -19,7 +19,7 @@ func (w *World) joinProcesses(ctx context.Context) error {
 		return err
 	}
 	w.processes = &pjrt.Processes{Rank: w.Rank(), Size: w.Size(), Store: keyvalue.Dial(w.Rank(), place), Enter: w.enterInProgram}
-	w.OnClose(w.processes.Store.Close)
+	w.OnClose(func() error { w.processes.Store.Close(); return nil })
 	return pjrt.Join(w.platform, *w.processes)
 }
 
@@ -59,7 +59,7 @@ func (w *World) listenForStore(ctx context.Context, local bool) storePlace {
 	if err != nil {
 		return storePlace{Trouble: err.Error()}
 	}
-	w.OnClose(server.Close)
+	w.OnClose(func() error { server.Close(); return nil })
 	return storePlace{Place: server.Place()}
 }
 

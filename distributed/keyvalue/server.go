@@ -44,8 +44,8 @@ func Listen(ctx context.Context, local bool) (*Server, error) {
 // Place is what the other ranks must be told.
 func (s *Server) Place() Place { return s.place }
 
-// Close ends the store. Who waits for a value is told.
-func (s *Server) Close() error { return s.listener.Close() }
+// Close ends the store. Ranks that wait for a value learn that it is gone.
+func (s *Server) Close() { s.listener.Close() }
 
 // operation is what a rank asks for.
 type operation int

@@ -48,10 +48,7 @@ func Dial(rank int, place Place) *Store {
 }
 
 // Close ends what waits for a value, with ErrClosed.
-func (s *Store) Close() error {
-	s.cancel(ErrClosed)
-	return nil
-}
+func (s *Store) Close() { s.cancel(ErrClosed) }
 
 // Put sets the value of a key. A value stays: a second Put is refused with ErrExists.
 func (s *Store) Put(key string, value []byte) error {

@@ -26,14 +26,14 @@ func listen(t *testing.T) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Close() })
+	t.Cleanup(s.Close)
 	return s
 }
 
 func dial(t *testing.T, rank int, place Place) *Store {
 	t.Helper()
 	s := Dial(rank, place)
-	t.Cleanup(func() { s.Close() })
+	t.Cleanup(s.Close)
 	return s
 }
 

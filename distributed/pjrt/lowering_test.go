@@ -113,7 +113,7 @@ func joinNative(t *testing.T) pjrt.Processes {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { server.Close() })
+		t.Cleanup(server.Close)
 		text, err := json.Marshal(server.Place())
 		if err != nil {
 			t.Fatal(err)
@@ -251,7 +251,7 @@ func TestRankMissing(t *testing.T) {
 		if processes.Rank == 1 {
 			return // The barrier at the end waits for the other.
 		}
-		time.AfterFunc(2*time.Second, func() { processes.Store.Close() })
+		time.AfterFunc(2*time.Second, processes.Store.Close)
 		_, err := tryBackend(plugin.CUDA, processes.ClientOptions())
 		if want := `rank 0: get "local_topology/cuda/1": this rank has left the job`; err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)

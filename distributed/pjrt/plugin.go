@@ -1,15 +1,20 @@
 // Package pjrt loads an XLA PJRT plugin for go-xla and puts gonbatch's collectives into the
 // programs compiled by it.
 //
-// go-xla leaves the key-value callbacks of PJRT empty, so XLA's own multi-process mode can't be
-// reached through it. Instead, AllReduceSum adds a named function to the graph, the compile call of
-// the plugin's API table is wrapped so that the body of that function becomes a custom call, and
-// the custom call is registered through the plugin's own FFI extension. The collective is thus part
-// of the one compiled program of a training step.
+// AllReduceSum adds a named function to the graph, and the compile call of the plugin's API table is
+// wrapped to give that function a body. The collective is thus part of the one compiled program of a
+// training step. On CPUs the body is a custom call, which is registered through the plugin's own FFI
+// extension:
 //
 //	if err := pjrt.Load("cpu", path); err != nil { ... }
 //	if err := pjrt.RegisterAllReduce("cpu", comm.Transport(), comm.Size()); err != nil { ... }
 //	backend, err := xla.New("cpu")
+//
+// On GPUs it is XLA's own collective, between clients of several processes. go-xla leaves what these
+// need empty, so the creation of a client is wrapped too:
+//
+//	if err := pjrt.Join("cuda", processes); err != nil { ... }
+//	backend, err := xla.NewWithOptions("cuda", processes.ClientOptions())
 //
 // KeepPrograms has compiled programs kept on disk, and loaded by the next process: the wrapped
 // compile call is where all programs pass.

@@ -40,7 +40,7 @@ var _ submit.Foreground = (*Scheduler)(nil)
 func New(shell submit.Shell, locate func(*submit.JobError)) *Scheduler {
 	return &Scheduler{
 		runner: Runner{Out: shell.Out, Err: shell.Err, Environ: shell.Environ, Locate: locate},
-		gpus: gpus, shell: shell, jobs: map[rundir.Dir]context.CancelCauseFunc{},
+		gpus:   gpus, shell: shell, jobs: map[rundir.Dir]context.CancelCauseFunc{},
 	}
 }
 
