@@ -20,8 +20,8 @@ type Place struct {
 	Rank int
 	// Host is the machine, and CPUs the CPUs that the rank computes on.
 	Host, CPUs string
-	// Device is what the rank computes on, and Library what it communicates through: on GPUs, NCCL and
-	// what starts it.
+	// Device is what the rank computes on, and Library what it communicates through: on GPUs, NCCL
+	// and what starts it.
 	Device, Library string
 }
 

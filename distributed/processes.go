@@ -11,8 +11,8 @@ import (
 	"gonbatch/distributed/watch"
 )
 
-// joinProcesses makes XLA itself connect the ranks, as it does on GPUs: its clients find one another
-// by a store in rank 0. It is collective.
+// joinProcesses makes XLA itself connect the ranks, as it does on GPUs: its clients find one
+// another by a store in rank 0. It is collective.
 func (w *World) joinProcesses(ctx context.Context) error {
 	place, err := w.openStore(ctx)
 	if err != nil {

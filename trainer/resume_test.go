@@ -124,7 +124,8 @@ func otherWorldBody(t *testing.T) {
 }
 
 // TestOtherWorldSize: a checkpoint of one rank is gone on from by two, and the other way round, on
-// CPUs and GPUs. They say so, and see the same examples: the weights are those of a training that nobody disturbs.
+// CPUs and GPUs. They say so, and see the same examples: the weights are those of a training that
+// nobody disturbs.
 func TestOtherWorldSize(t *testing.T) {
 	if ranktest.InRank() {
 		otherWorldBody(t)

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Describe names the GPUs that the rank computes on, as "GPU 1 (NVIDIA H100 80GB HBM3)". It is empty
-// if the rank computes on none.
+// Describe names the GPUs that the rank computes on, as "GPU 1 (NVIDIA H100 80GB HBM3)". It is
+// empty if the rank computes on none.
 func (f Facts) Describe(root string) string {
 	if f.Platform != cuda {
 		return ""

@@ -1,5 +1,5 @@
-// Package keyvalue gives the ranks of a job a store of keys and values in rank 0, as XLA wants it of
-// those who run it in several processes: its clients find one another, and NCCL starts, by it.
+// Package keyvalue gives the ranks of a job a store of keys and values in rank 0, as XLA wants it
+// of those who run it in several processes: its clients find one another, and NCCL starts, by it.
 //
 //	server, err := keyvalue.Listen(ctx, local)          // On rank 0, which tells the others
 //	store := keyvalue.Dial(rank, server.Place())        // where it is. On every rank:

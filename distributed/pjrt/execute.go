@@ -55,8 +55,8 @@ func gonbatchProgramEnded(executable unsafe.Pointer) {
 	delete(p.programs, executable)
 }
 
-// gonbatchExecute is called by clients.c in place of the plugin's own. It waits until the program is
-// through, as go-xla does anyway, to tell how long the ranks wait for one another.
+// gonbatchExecute is called by clients.c in place of the plugin's own. It waits until the program
+// is through, as go-xla does anyway, to tell how long the ranks wait for one another.
 //
 //export gonbatchExecute
 func gonbatchExecute(args *C.gb_pjrt_execute_args) *C.gb_pjrt_error {

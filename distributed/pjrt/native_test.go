@@ -37,8 +37,8 @@ func openReplicas(t *testing.T) compute.Backend {
 	return backend
 }
 
-// onEach runs a program on all devices at once, each with its own input. (Exec.CallOnDevice forgets the
-// device.)
+// onEach runs a program on all devices at once, each with its own input. (Exec.CallOnDevice forgets
+// the device.)
 func onEach(t *testing.T, exec *graph.Exec, input func(rank int) any) [][]*tensors.Tensor {
 	t.Helper()
 	all, errs := make([][]*tensors.Tensor, replicas), make([]error, replicas)

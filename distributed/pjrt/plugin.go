@@ -1,17 +1,17 @@
 // Package pjrt loads an XLA PJRT plugin for go-xla and puts gonbatch's collectives into the
 // programs compiled by it.
 //
-// AllReduceSum adds a named function to the graph, and the compile call of the plugin's API table is
-// wrapped to give that function a body. The collective is thus part of the one compiled program of a
-// training step. On CPUs the body is a custom call, which is registered through the plugin's own FFI
-// extension:
+// AllReduceSum adds a named function to the graph, and the compile call of the plugin's API table
+// is wrapped to give that function a body. The collective is thus part of the one compiled program
+// of a training step. On CPUs the body is a custom call, which is registered through the plugin's
+// own FFI extension:
 //
 //	if err := pjrt.Load("cpu", path); err != nil { ... }
 //	if err := pjrt.RegisterAllReduce("cpu", comm.Transport(), comm.Size()); err != nil { ... }
 //	backend, err := xla.New("cpu")
 //
-// On GPUs it is XLA's own collective, between clients of several processes. go-xla leaves what these
-// need empty, so the creation of a client is wrapped too:
+// On GPUs it is XLA's own collective, between clients of several processes. go-xla leaves what
+// these need empty, so the creation of a client is wrapped too:
 //
 //	if err := pjrt.Join("cuda", processes); err != nil { ... }
 //	backend, err := xla.NewWithOptions("cuda", processes.ClientOptions())

@@ -21,8 +21,8 @@ type Processes struct {
 	Rank, Size int
 	// Store is what the clients find one another by.
 	Store *keyvalue.Store
-	// Enter is told of each collective, by its element type (an xla::PrimitiveType) and size, when a
-	// program that has it begins. The function that it returns is called when that program is
+	// Enter is told of each collective, by its element type (an xla::PrimitiveType) and size, when
+	// a program that has it begins. The function that it returns is called when that program is
 	// through, with its error.
 	Enter func(dtype, count int) (leave func(error) error)
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"gonbatch/distributed/pjrt/testplugin"
+	"gonbatch/internal/plugin"
+	"gonbatch/internal/rundir"
 )
 
 // OnGPUs has the ranks compute on a machine with so many GPUs, as far as /dev goes, by the test
@@ -24,11 +26,11 @@ func (l Launcher) OnGPUs(t *testing.T, n int) Launcher {
 	l.within = func(int) []string {
 		return []string{"unshare", "--mount", "--propagation", "private", GPUScript(), strconv.Itoa(n)}
 	}
-	return l.With(" on GPUs", "GONBATCH_PLATFORM=cuda", "GONBATCH_PLUGIN_DIR="+testplugin.Build(t))
+	return l.With(" on GPUs", rundir.EnvPlatform+"="+plugin.CUDA, rundir.EnvPluginDir+"="+testplugin.Build(t))
 }
 
-// GPUScript is the program that runs another on a machine with GPUs: its arguments are how many, and
-// the command.
+// GPUScript is the program that runs another on a machine with GPUs: its arguments are how many,
+// and the command.
 func GPUScript() string {
 	_, file, _, _ := runtime.Caller(0)
 	return filepath.Join(filepath.Dir(file), "gpus.sh")

@@ -34,7 +34,8 @@ type Launcher struct {
 	// ranks are on this machine there is neither.
 	within func(rank int) []string
 	master string
-	// env are variables that the ranks have beside those of the test, and kind what they make of it.
+	// env are variables that the ranks have beside those of the test, and kind what they make of
+	// it.
 	env  []string
 	kind string
 }

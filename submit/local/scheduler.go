@@ -47,8 +47,8 @@ func New(shell submit.Shell, locate func(*submit.JobError)) *Scheduler {
 // Name is this scheduler's name in manifests.
 func (s *Scheduler) Name() string { return Name }
 
-// Platform is cuda on a machine that has a GPU for each rank. More ranks would share them, and train
-// on CPUs.
+// Platform is cuda on a machine that has a GPU for each rank. More ranks would share them, and
+// train on CPUs.
 func (s *Scheduler) Platform(spec submit.JobSpec) string {
 	switch n := s.gpus(); {
 	case n == 0:

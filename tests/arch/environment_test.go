@@ -11,7 +11,7 @@ import (
 )
 
 // programs have a main, or help tests: they may read the environment anywhere.
-var programs = []string{"cmd", "bench", "tests", "distributed/ranktest", "submit/schedulertest"}
+var programs = []string{"cmd", "bench", "tests", "distributed/ranktest", "distributed/pjrt/testplugin", "submit/schedulertest"}
 
 // readers are the files of libraries that read the environment, one in each library, and why they
 // don't get it from main.

@@ -16,8 +16,8 @@ import (
 	"gonbatch/internal/plugin"
 )
 
-// Build compiles the plugin, unless it is there from an earlier test, and returns the folder that it
-// is in.
+// Build compiles the plugin, unless it is there from an earlier test, and returns the folder that
+// it is in.
 func Build(t testing.TB) string {
 	t.Helper()
 	dir, err := build()
