@@ -100,15 +100,6 @@ static int serve(struct request *r) {
   return 1;
 }
 
-// first_message goes from rank 0 to the others before any of them sends one to it. Under srun's PMIx, rank 0 may still be
-// inside MPI_Init when other ranks have left it (https://github.com/open-mpi/ompi/issues/12495), and Open MPI 4.1 dies of a
-// message that comes before it is ready: a call of address 0 in mca_btl_tcp.
-static int first_message(void) {
-  char byte = 0;
-  int code = gb_mpi.bcast(&byte, 1, gb_mpi.byte, 0, gb_mpi.world);
-  return code == 0 ? 0 : failed("MPI_Bcast", code, start.error, start.error_size);
-}
-
 static int initialise(void) {
   gb_signals_save();
   int provided = 0, code = gb_mpi.init_thread(NULL, NULL, THREAD_FUNNELED, &provided);
@@ -124,7 +115,6 @@ static int initialise(void) {
   gb_mpi.comm_set_errhandler(gb_mpi.world, gb_mpi.errors_return);
   gb_mpi.comm_rank(gb_mpi.world, &world_rank);
   gb_mpi.comm_size(gb_mpi.world, &world_size);
-  if (first_message() != 0) return 1;
   // The handle of a communicator is an int or a pointer: the word is zero before MPI writes it.
   code = gb_mpi.comm_dup(gb_mpi.world, &gb_mpi.end);
   if (code != 0) return failed("MPI_Comm_dup", code, start.error, start.error_size);
