@@ -164,8 +164,8 @@ func encodeFile(w io.Writer, name string, value reflect.Value) error {
 	return b.Flush()
 }
 
-// unchanged reports whether the old file has the value, in another order of a map's entries: then it
-// stays as it is, for the hash of kept values tells a training whether it may go on.
+// unchanged reports whether the old file has the value, with a map's entries in another order. Then
+// it stays as it is, for the hash of kept values tells a training whether it may go on.
 func unchanged(name, old string, value reflect.Value) bool {
 	if !hasMap(value.Type()) || check(value, name, true, nil) != nil {
 		return false
