@@ -31,6 +31,8 @@ func TestCompileCache(t *testing.T) {
 		{"2 ranks, Open MPI", ranktest.OpenMPI, 2, nil},
 		{"2 ranks, MPICH", ranktest.MPICH, 2, nil},
 		{"2 ranks over TCP", ranktest.Torchrun, 2, nil},
+		{"1 rank on a GPU", ranktest.Torchrun.OnGPUs(t, 1), 1, nil},
+		{"3 ranks on GPUs", ranktest.Torchrun.OnGPUs(t, 3), 3, nil},
 		{"2 devices of one process", ranktest.OpenMPI, 1, []string{rundir.EnvDevices + "=2"}},
 	}
 	for _, test := range tests {
