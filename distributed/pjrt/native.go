@@ -16,20 +16,19 @@ import (
 // replica on each process' device, and runs its own.
 type native struct{ processes *processes }
 
-// body is XLA's all-reduce. The ranks must come to their collectives in one order, though each has
-// tuned its program for itself: the barrier keeps XLA from putting one before the previous one.
+// body is XLA's all-reduce.
 func (native) body(p parameters) string {
 	var b strings.Builder
 	x := p.x
 	if !strings.HasSuffix(p.name, "_0") {
-		fmt.Fprintf(&b, "\n    %%ready:2 = stablehlo.optimization_barrier %s, %s : %s, %s", p.x, p.after, p.xType, p.afterType)
-		x = "%ready#0"
+		b.WriteString(following(p))
+		x = "%ready"
 	}
 	group := make([]string, p.ranks)
 	for rank := range group {
 		group[rank] = strconv.Itoa(rank)
 	}
-	scalar := "tensor<" + p.xType[strings.LastIndexAny(p.xType, "x<")+1:]
+	scalar := scalarOf(p.xType)
 	fmt.Fprintf(&b, `
     %%reduced = "stablehlo.all_reduce"(%s) ({
       ^bb0(%%a: %s, %%b: %s):
@@ -39,6 +38,27 @@ func (native) body(p parameters) string {
     return %%reduced : %s
   }`, x, scalar, scalar, scalar, scalar, strings.Join(group, ", "), p.ranks, p.xType, p.xType, p.xType)
 	return b.String()
+}
+
+// following makes x depend on the previous collective of the program, as %ready. The ranks must come
+// to their collectives in one order, though each tunes and schedules its program for itself, so only
+// what XLA can't take apart will do: it removes barriers before it schedules, and does not know that
+// a float either is itself or is not.
+func following(p parameters) string {
+	return fmt.Sprintf(`
+    %%done = stablehlo.convert %[2]s : (%[4]s) -> tensor<f32>
+    %%number = stablehlo.compare EQ, %%done, %%done, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %%none = stablehlo.compare NE, %%done, %%done, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %%always = stablehlo.or %%number, %%none : tensor<i1>
+    %%never = stablehlo.constant dense<0> : tensor<i32>
+    %%zero = stablehlo.convert %%never : (tensor<i32>) -> %[5]s
+    %%zeros = stablehlo.broadcast_in_dim %%zero, dims = [] : (%[5]s) -> %[3]s
+    %%ready = stablehlo.select %%always, %[1]s, %%zeros : tensor<i1>, %[3]s`, p.x, p.after, p.xType, p.afterType, scalarOf(p.xType))
+}
+
+// scalarOf is the type of a tensor's elements.
+func scalarOf(tensor string) string {
+	return "tensor<" + tensor[strings.LastIndexAny(tensor, "x<")+1:]
 }
 
 // The numbers of fields of XLA's CompileOptionsProto, and of the messages in it.

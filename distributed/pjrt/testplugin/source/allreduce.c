@@ -159,7 +159,7 @@ static int answer_metadata(const gb_ffi_call_frame *frame) {
   return 0;
 }
 
-// handle takes what is summed, the all-reduce's number in its program, and perhaps what it comes after.
+// handle takes what is summed, and the all-reduce's number in its program.
 static gb_ffi_error *handle(gb_ffi_call_frame *frame) {
   if (answer_metadata(frame) || frame->stage != GB_FFI_STAGE_EXECUTE) return NULL;
   gb_ffi_buffer *x = frame->args.values[0], *number = frame->args.values[1], *sum = frame->rets.values[0];

@@ -59,9 +59,8 @@ static const char *lower_one(FILE *out, const char *at, int number) {
   int x_size = (int)strcspn(x, ")");
   const char *groups = strstr(at, "replica_groups"), *type = strstr(groups, "} : (") + strlen("} : (");
   int type_size = (int)strcspn(type, ")");
-  int ready = strncmp(x, "%ready#0", x_size) == 0;  // The previous all-reduce is an operand too: one comes after the other.
-  fprintf(out, "stablehlo.custom_call @testplugin_all_reduce(%.*s, %%testplugin_number%s) {api_version = 4 : i32, has_side_effect = true, backend_config = {}} : (%.*s, tensor<i64>%s) -> %.*s",
-          x_size, x, ready ? ", %ready#1" : "", type_size, type, ready ? ", tensor<f32>" : "", type_size, type);
+  fprintf(out, "stablehlo.custom_call @testplugin_all_reduce(%.*s, %%testplugin_number) {api_version = 4 : i32, has_side_effect = true, backend_config = {}} : (%.*s, tensor<i64>) -> %.*s",
+          x_size, x, type_size, type, type_size, type);
   return strchr(type + type_size, '\n');
 }
 
