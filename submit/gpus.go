@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// GPUs are the GPUs of each node: a number, or a type and a number, as "a100:2". It is a flag's
-// value.
+// GPUs are the GPUs of each node: a number, or a type and a number, as "a100:2". SLURM's --gres has
+// "gpu:" before that. It is a flag's value.
 type GPUs struct {
 	Count int    `json:"count,omitempty"`
 	Kind  string `json:"kind,omitempty"`
@@ -23,9 +23,13 @@ func (g *GPUs) String() string {
 
 // Set reads a value. SLURM takes a type without a number for one GPU of it.
 func (g *GPUs) Set(text string) error {
-	kind, number, typed := strings.Cut(text, ":")
+	short := strings.TrimPrefix(text, "gpu:")
+	if text == "gpu" {
+		short = "1"
+	}
+	kind, number, typed := strings.Cut(short, ":")
 	if !typed {
-		kind, number = "", text
+		kind, number = "", short
 	}
 	count, err := strconv.Atoi(number)
 	if err != nil || typed && kind == "" {

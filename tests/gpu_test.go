@@ -3,6 +3,7 @@ package tests
 import (
 	"fmt"
 	"html"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -57,4 +58,26 @@ func TestGPUs(t *testing.T) {
 		}
 		wantAll(t, out, "--tasks-per-node=3 with --gpus-per-node=2: each rank needs a GPU of its own")
 	})
+}
+
+// TestGPUsHere: ranks on this machine's GPUs, as many as it has, and on CPUs where they are more.
+func TestGPUsHere(t *testing.T) {
+	t.Parallel()
+	path, err := submitBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, folder := ranktest.Torchrun.OnGPUs(t, 2), t.TempDir()
+	preflight := func(tasks string, env ...string) string {
+		cmd := here.Command(t.Context(), path, "preflight", "--local", "--tasks", tasks)
+		cmd.Dir, cmd.Env = folder, append(os.Environ(), env...)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s tasks: %v\n%s", tasks, err, out)
+		}
+		return string(out)
+	}
+	wantPlaces(t, preflight("2", "GONBATCH_PLUGIN_DIR="+testplugin.Build(t)), `0 +\S.* +1 cuda device, GPU 0, .*`, `1 +\S.* +1 cuda device, GPU 1, .*`,
+		`all-reduce over 2 ranks .* the sum is right, .*s`)
+	wantPlaces(t, preflight("3"), `0 +\S.* +1 cpu device, .*`, `2 +\S.* +1 cpu device, .*`)
 }

@@ -61,6 +61,9 @@ func flagError(err error) error {
 		return submit.Usagef("--%s=%q: give %s (see submit --help)", flag.Name, invalid.GetValue(), config.Kind(flag))
 	}
 	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedName() == "gpus" {
+		return submit.Usagef("%w: give the GPUs of each node by --gpus-per-node; the job has one rank for each, on all of its --nodes", err)
+	}
 	if errors.As(err, &unknown) {
 		return submit.Usagef("%w (see submit --help; flags of the notebook's programs come after --)", err)
 	}

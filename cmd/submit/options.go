@@ -85,7 +85,7 @@ func addJobFlags(fs *pflag.FlagSet, s *submit.JobSpec) {
 	own.SortFlags = false
 	own.IntVar(&s.Nodes, "nodes", s.Nodes, "number of nodes")
 	own.IntVar(&s.TasksPerNode, "tasks-per-node", s.TasksPerNode, "ranks on each node (with --gpus-per-node, the default is one for each GPU)")
-	own.Var(&s.GPUs, "gpus-per-node", "GPUs on each node: a number, or a type and a number, such as a100:2")
+	own.Var(&s.GPUs, "gpus-per-node", "GPUs on each node: a number, or a type and a number, such as a100:2; sbatch's --gres=gpu:a100:2 is the same")
 	own.IntVar(&s.CPUsPerTask, "cpus-per-task", s.CPUsPerTask, "CPUs for each rank (default: the cluster's)")
 	own.StringVar(&s.Mem, "mem", s.Mem, "memory of each node, such as 64G")
 	own.StringVar(&s.Time, "time", s.Time, "time limit: minutes, M:S, H:M:S, D-H, D-H:M or D-H:M:S")
@@ -107,6 +107,15 @@ func addJobFlags(fs *pflag.FlagSet, s *submit.JobSpec) {
 	fs.StringArrayVar(&s.Directives, "directive", s.Directives, "extra option for the scheduler, such as --directive=--exclusive; repeatable")
 	fs.StringVar(&s.Template, "template", s.Template, "batch-script template to use instead of the built-in one")
 	fs.StringVar(&s.Platform, "platform", s.Platform, "XLA platform: cpu or cuda (default: cuda if there is a GPU)")
+	fs.SetNormalizeFunc(sbatchName)
+}
+
+// sbatchName has a flag go by sbatch's name too.
+func sbatchName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	if name == "gres" {
+		name = "gpus-per-node"
+	}
+	return pflag.NormalizedName(name)
 }
 
 // resumable marks flags that may change when a run is resumed: they leave its programs and their

@@ -1,6 +1,7 @@
 package ranktest
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,6 +28,11 @@ func (l Launcher) OnGPUs(t *testing.T, n int) Launcher {
 		return []string{"unshare", "--mount", "--propagation", "private", GPUScript(), strconv.Itoa(n)}
 	}
 	return l.With(" on GPUs", rundir.EnvPlatform+"="+plugin.CUDA, rundir.EnvPluginDir+"="+testplugin.Build(t))
+}
+
+// Command is a program in the place of the ranks, without their variables.
+func (l Launcher) Command(ctx context.Context, program ...string) *exec.Cmd {
+	return l.command(ctx, 0, program)
 }
 
 // GPUScript is the program that runs another on a machine with GPUs: its arguments are how many,
