@@ -85,8 +85,8 @@ const (
 const shardAutotuning = "xla_gpu_shard_autotuning"
 
 // options has a program with collectives compiled for the devices of all ranks.
-func (n native) options(client unsafe.Pointer, given []byte, hasCollectives bool) ([]byte, error) {
-	devices := n.processes.devices(client)
+func (n native) options(client unsafe.Pointer, program, given []byte) ([]byte, error) {
+	devices, hasCollectives := n.processes.devices(client), len(collectivesOf(program)) > 0
 	switch {
 	case devices == nil && hasCollectives:
 		return nil, errors.New("this backend has no other ranks: use World.Backend()")
