@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -26,6 +27,9 @@ func TestCompilesForGPUs(t *testing.T) {
 	if ranktest.InRank() { // A process has one world.
 		writeStep(t, os.Getenv("FOLDER"))
 		return
+	}
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		t.Skipf("there is no CUDA plugin for %s/%s", runtime.GOOS, runtime.GOARCH)
 	}
 	compiler := cudaCompiler(t)
 	for topology, ranks := range map[string]int{"1x1x8": 8, "1x2x8": 16} {
