@@ -35,7 +35,7 @@ var openers = map[string]func(t *testing.T) (rank int, backend compute.Backend){
 	},
 	"tcp": func(t *testing.T) (int, compute.Backend) {
 		comm := joinRing(t)
-		return comm.Rank(), openCPU(t, comm)
+		return comm.Rank(), openOnRing(t, comm)
 	},
 	"native": func(t *testing.T) (int, compute.Backend) {
 		processes, backend := openNative(t)
@@ -79,7 +79,7 @@ func joinRing(t *testing.T) *tcp.Comm {
 	return comm
 }
 
-func openCPU(t *testing.T, comm *tcp.Comm) compute.Backend {
+func openOnRing(t *testing.T, comm *tcp.Comm) compute.Backend {
 	t.Helper()
 	if err := pjrt.Load("cpu", pluginPath(t)); err != nil {
 		t.Fatal(err)
