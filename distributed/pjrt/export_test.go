@@ -57,8 +57,8 @@ func (r replicas) options(_ unsafe.Pointer, program, given []byte) ([]byte, erro
 	return replicate(slices.Concat(given, override(shardAutotuning, false)), devices)
 }
 
-// UseCapture has programs over n ranks handed to f, with the options by which XLA would compile them
-// for n GPUs, and not compiled.
+// UseCapture has programs over n ranks handed to f, with the options by which XLA would compile
+// them for n GPUs, and not compiled.
 func UseCapture(n int, f func(program, options []byte)) {
 	mu.Lock()
 	defer mu.Unlock()
