@@ -13,11 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gonbatch/models"
+	"gonbatch/models/modelstest"
 )
 
 func TestMNIST(t *testing.T) {
 	store := model.NewStore()
-	out, err := model.CallOnce(backend(t), store, models.MNIST, noise(1, 5, 28, 28, 1))
+	out, err := model.CallOnce(modelstest.Backend(t), store, models.MNIST, modelstest.Noise(1, 5, 28, 28, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +37,7 @@ func TestMNIST(t *testing.T) {
 }
 
 func TestMNISTRefusesOtherImages(t *testing.T) {
-	_, err := model.CallOnce(backend(t), model.NewStore(), models.MNIST, noise(1, 5, 32, 32, 3))
+	_, err := model.CallOnce(modelstest.Backend(t), model.NewStore(), models.MNIST, modelstest.Noise(1, 5, 32, 32, 3))
 	if err == nil || !strings.Contains(err.Error(), "models.MNIST: x has shape (Float32)[5, 32, 32, 3]; it must be [batch, 28, 28, 1]") {
 		t.Errorf("error %v", err)
 	}
@@ -60,9 +61,9 @@ func trainer(t testing.TB, network func(*model.Scope, *graph.Node) *graph.Node, 
 	t.Helper()
 	store := model.NewStore()
 	store.SetParam("initializers_seed", int64(42))
-	tr := train.NewTrainer(backend(t), store, network, loss.SparseCategoricalCrossEntropyLogits,
+	tr := train.NewTrainer(modelstest.Backend(t), store, network, loss.SparseCategoricalCrossEntropyLogits,
 		optimizer.Adam().LearningRate(1e-3).Done(), nil, nil)
-	images := values(t, noise(3, batch, 28, 28, 1))
+	images := modelstest.Values(t, modelstest.Noise(3, batch, 28, 28, 1))
 	labels := make([]int32, batch)
 	for i := range labels {
 		labels[i] = int32(i % 10)
