@@ -24,12 +24,13 @@ func ResNet18(classes int) func(scope *model.Scope, x *graph.Node) *graph.Node {
 		checkResNet(x, classes)
 		x = activation.Relu(normalizedConvolution(scope.In("first"), x, 64, 3, 1))
 		for i, channels := range []int{64, 128, 256, 512} {
+			stage := scope.In("stage_%d", i+1)
 			for j := range 2 {
 				stride := 1
 				if i > 0 && j == 0 {
 					stride = 2
 				}
-				x = residual(scope.In("stage_%d", i+1).In("block_%d", j+1), x, channels, stride)
+				x = residual(stage.In("block_%d", j+1), x, channels, stride)
 			}
 		}
 		return layers.Dense(scope.In("logits"), graph.ReduceMean(x, 1, 2), true, classes)
