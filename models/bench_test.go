@@ -8,7 +8,7 @@ import (
 
 // One training step of the MNIST network, batch 64.
 func BenchmarkMNISTStep(b *testing.B) {
-	step := trainer(b, models.MNIST, 64)
+	step := trainer(b, models.MNIST, 64, []int{28, 28, 1})
 	step()
 	for b.Loop() {
 		step()

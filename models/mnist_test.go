@@ -45,7 +45,7 @@ func TestMNISTRefusesOtherImages(t *testing.T) {
 
 // A few steps on one batch must fit it: the gradient reaches every layer.
 func TestMNISTLearns(t *testing.T) {
-	step := trainer(t, models.MNIST, 32)
+	step := trainer(t, models.MNIST, 32, []int{28, 28, 1})
 	first := step()
 	var last float32
 	for range 20 {
@@ -57,20 +57,21 @@ func TestMNISTLearns(t *testing.T) {
 }
 
 // trainer returns a function that makes one step with a fixed batch and returns the loss.
-func trainer(t testing.TB, network func(*model.Scope, *graph.Node) *graph.Node, batch int) func() float32 {
+func trainer(t testing.TB, network func(*model.Scope, *graph.Node) *graph.Node, batch int, size []int) func() float32 {
 	t.Helper()
 	store := model.NewStore()
 	store.SetParam("initializers_seed", int64(42))
 	tr := train.NewTrainer(modelstest.Backend(t), store, network, loss.SparseCategoricalCrossEntropyLogits,
 		optimizer.Adam().LearningRate(1e-3).Done(), nil, nil)
-	images := modelstest.Values(t, modelstest.Noise(3, batch, 28, 28, 1))
+	size = append([]int{batch}, size...)
+	images := modelstest.Values(t, modelstest.Noise(3, size...))
 	labels := make([]int32, batch)
 	for i := range labels {
 		labels[i] = int32(i % 10)
 	}
 	return func() float32 {
 		metrics, err := tr.TrainStep(train.Batch{
-			Inputs: []*tensors.Tensor{tensors.FromFlatDataAndDimensions(images, batch, 28, 28, 1)},
+			Inputs: []*tensors.Tensor{tensors.FromFlatDataAndDimensions(images, size...)},
 			Labels: []*tensors.Tensor{tensors.FromFlatDataAndDimensions(labels, batch, 1)},
 		})
 		if err != nil {

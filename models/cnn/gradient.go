@@ -28,8 +28,9 @@ func (o operation) of(inputs ...*graph.Node) *graph.Node {
 	}
 	y := o.plain(tapped)
 	if o.forward != nil {
-		always := graph.BroadcastToShape(graph.Const(y.Graph(), true), y.Shape())
-		y = graph.Where(always, graph.StopGradient(o.forward()), y)
+		never := graph.BroadcastToShape(graph.Const(y.Graph(), false), y.Shape())
+		y = graph.IdentityWithCustomGradient(y, func(_, _ *graph.Node) *graph.Node { return v })
+		y = graph.Where(never, y, graph.StopGradient(o.forward()))
 	}
 	return graph.IdentityWithCustomGradient(y, func(_, gradient *graph.Node) *graph.Node {
 		v = gradient
