@@ -38,7 +38,7 @@ func newTask(name string) (task, error) {
 
 const mlpWidth = 4096
 
-// mlp has six hidden layers: 100,720,650 parameters.
+// mlp has six hidden layers: 100,728,842 parameters.
 func mlp(scope *model.Scope, x *graph.Node) *graph.Node {
 	for i := range 6 {
 		x = activation.Relu(layers.Dense(scope.In("hidden_%d", i+1), x, true, mlpWidth))
