@@ -11,10 +11,10 @@ import (
 	"gonbatch/models/cnn"
 )
 
-// ResNet18 returns a residual network of 18 layers for images of the sizes of CIFAR: He et al., Deep
-// Residual Learning for Image Recognition, 2015 (https://arxiv.org/abs/1512.03385), with the first
-// layer for small images that is usual for CIFAR: a 3x3 convolution, and no pooling. For ten classes
-// it has 11,173,962 parameters.
+// ResNet18 returns a residual network of 18 layers for images of the sizes of CIFAR: He et al.,
+// Deep Residual Learning for Image Recognition, 2015 (https://arxiv.org/abs/1512.03385), with the
+// first layer for small images that is usual for CIFAR: a 3x3 convolution, and no pooling. For ten
+// classes it has 11,173,962 parameters.
 //
 // Of the network, x is [batch, height, width, 3], with a height and width of at least 8, and better
 // 32. The result is logits, [batch, classes]. In training, batch normalization takes the mean and

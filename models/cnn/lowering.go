@@ -58,8 +58,8 @@ func (c convolution) asDot() *graph.Node {
 // maxTapChannels is the largest number of channels for which byTaps is faster.
 const maxTapChannels = 1
 
-// byTaps adds up the products of each tap of the kernel with the shifted image. XLA compiles that to
-// one loop of fused multiply-adds, while a matrix product over a few channels is mostly packing.
+// byTaps adds up the products of each tap of the kernel with the shifted image. XLA compiles that
+// to one loop of fused multiply-adds, while a matrix product over a few channels is mostly packing.
 func (c convolution) byTaps() *graph.Node {
 	x := padSpatially(c.x, c.padding[0][0], c.padding[0][1], c.padding[1][0], c.padding[1][1])
 	size := x.Shape().Dimensions
@@ -81,8 +81,9 @@ func (c convolution) byTaps() *graph.Node {
 	return sum
 }
 
-// minWinogradChannels is the smallest number of channels, in and out, for which Winograd's algorithm
-// is faster: its transforms cost as much for each channel, and its products grow with both numbers.
+// minWinogradChannels is the smallest number of channels, in and out, for which Winograd's
+// algorithm is faster: its transforms cost as much for each channel, and its products grow with
+// both numbers.
 const minWinogradChannels = 128
 
 func (c convolution) winogradPays() bool {

@@ -5,9 +5,9 @@ import (
 )
 
 // Winograd's minimal algorithm F(2x2, 3x3): each tile of 4x4 pixels gives 2x2 outputs of a 3x3
-// convolution with 16 products a channel in place of 36. The products are 16 matrix multiplications.
-// Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, CVPR 2016
-// (https://arxiv.org/abs/1509.09308), section 4.1.
+// convolution with 16 products a channel in place of 36. The products are 16 matrix
+// multiplications. Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, CVPR
+// 2016 (https://arxiv.org/abs/1509.09308), section 4.1.
 
 // tiling says how an image is cut into tiles.
 type tiling struct {
@@ -18,7 +18,8 @@ type tiling struct {
 func (t tiling) rows() int    { return (t.height + 1) / 2 }
 func (t tiling) columns() int { return (t.width + 1) / 2 }
 
-// winograd convolves x, [batch, height, width, in], with pad zeros around it, by w, [3, 3, in, out].
+// winograd convolves x, [batch, height, width, in], with pad zeros around it, by w, [3, 3, in,
+// out].
 func winograd(x, w *graph.Node, pad int) *graph.Node {
 	t := tilingOf(x, pad)
 	products := graph.DotGeneral(stackTiles(t.images(x)), []int{2}, []int{0}, kernels(w), []int{1}, []int{0})
@@ -31,9 +32,9 @@ func tilingOf(x *graph.Node, pad int) tiling {
 }
 
 // winogradByImage is the gradient of winograd with respect to x: v convolved by the kernels, each
-// turned by 180 degrees. To turn a transformed kernel is to swap the first and the last of its rows,
-// and of its columns. Here v's are swapped instead, so that the kernels are transformed once for
-// both directions.
+// turned by 180 degrees. To turn a transformed kernel is to swap the first and the last of its
+// rows, and of its columns. Here v's are swapped instead, so that the kernels are transformed once
+// for both directions.
 func winogradByImage(w, v *graph.Node, pad int) *graph.Node {
 	t := tilingOf(v, 2-pad)
 	images := stackTiles(swapEnds(t.images(v)))
