@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gonbatch/internal/compilecache"
 	"gonbatch/internal/rundir"
 )
 
@@ -27,6 +28,11 @@ type measurement struct {
 	Version         string  `json:"version"`
 	ImagesPerSecond float64 `json:"images_per_second"`
 	MillisPerStep   float64 `json:"ms_per_step"`
+	// FirstStepAt is when the first step was done, in seconds since 1970. FirstStep is how long
+	// after the start that was; measure sets it.
+	FirstStepAt float64 `json:"first_step_at"`
+	FirstStep   float64 `json:"first_step_seconds"`
+	PeakMB      float64 `json:"peak_mb"` // the most memory that the first rank had
 	// CPUPerStep is the first rank's, in milliseconds. It is only there where it is asked for, as
 	// what follows: how much longer a step takes in a trainer's loop than in a bare one, and the
 	// costs of a checkpoint.
@@ -45,8 +51,8 @@ type contender struct {
 	start func(ctx context.Context, cores []int, args []string) ([]*exec.Cmd, error)
 }
 
-// contenders builds gonbatch's own program and finds the peers.
-func contenders(ctx context.Context) ([]contender, error) {
+// contenders builds gonbatch's own program and finds the peers that have a network.
+func contenders(ctx context.Context, n network) ([]contender, error) {
 	program, err := build(ctx, "./bench/step", "bench-step")
 	if err != nil {
 		return nil, err
@@ -55,12 +61,20 @@ func contenders(ctx context.Context) ([]contender, error) {
 	if _, err := os.Stat(python); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: no Python environment with PyTorch and JAX: run tests/setup.sh bench", python)
 	}
-	return []contender{
-		{name: "gonbatch", start: mpi(program)},
-		{name: "PyTorch DDP (gloo)", start: torchrun(python, "bench/peers/pytorch_ddp.py")},
-		{name: "JAX (gloo)", start: torchrun(python, "bench/peers/jax_spmd.py")},
-	}, nil
+	// XLA compiles the first step, as JAX does.
+	ours := contender{name: "gonbatch", start: mpi(program)}.with("--model=" + n.name).environ(rundir.EnvCompileCache + "=" + compilecache.Off)
+	torch := contender{start: torchrun(python, "bench/peers/pytorch_ddp.py")}.with("--model=" + n.name)
+	best, defaults := torch.with("--best").environ(keepMemory...), torch
+	best.name, defaults.name = "PyTorch DDP, best settings", "PyTorch DDP, defaults"
+	all := []contender{ours, best, defaults}
+	if n.jax {
+		all = append(all, contender{name: "JAX (gloo)", start: torchrun(python, "bench/peers/jax_spmd.py")})
+	}
+	return all, nil
 }
+
+// keepMemory makes glibc's malloc keep large blocks that are freed, as gonbatch does by itself.
+var keepMemory = []string{"MALLOC_MMAP_THRESHOLD_=1073741824", "MALLOC_TRIM_THRESHOLD_=17179869184"}
 
 // build compiles a command of this module and returns the program's absolute path.
 func build(ctx context.Context, pkg, name string) (string, error) {
@@ -118,6 +132,19 @@ func (c contender) with(own ...string) contender {
 	return c
 }
 
+// environ adds variables to the environment of all processes.
+func (c contender) environ(variables ...string) contender {
+	start := c.start
+	c.start = func(ctx context.Context, cores []int, args []string) ([]*exec.Cmd, error) {
+		cmds, err := start(ctx, cores, args)
+		for _, cmd := range cmds {
+			cmd.Env = append(cmd.Env, variables...)
+		}
+		return cmds, err
+	}
+	return c
+}
+
 // measure runs a contender once.
 func (c contender) measure(ctx context.Context, cores []int, opts options) (measurement, error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -130,6 +157,7 @@ func (c contender) measure(ctx context.Context, cores []int, opts options) (meas
 	logs := make([]strings.Builder, len(cmds))
 	failures := make([]error, len(cmds))
 	var running sync.WaitGroup
+	started := float64(time.Now().UnixMilli()) / 1000
 	for i, cmd := range cmds {
 		cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &outs[i], &logs[i], 5*time.Second
 		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // mpirun ends its ranks
@@ -145,7 +173,9 @@ func (c contender) measure(ctx context.Context, cores []int, opts options) (meas
 	if err := errors.Join(append(failures, ctx.Err())...); err != nil {
 		return measurement{}, err
 	}
-	return parse(c.name, outs[0].String())
+	m, err := parse(c.name, outs[0].String())
+	m.FirstStep = m.FirstStepAt - started
+	return m, err
 }
 
 // parse reads the last line of a program's output.

@@ -1,9 +1,10 @@
 // Command bench measures gonbatch beside its peers, in one run, and writes what it finds to
 // bench/results.
 //
-// The training step: the same CNN in gonbatch, PyTorch DDP and JAX, on one rank and on two, one
-// core each. All take turns in each round, so that a machine that slows down does so for all; a
-// figure is the median over the rounds.
+// The training step: a CNN, ResNet-18 and a large MLP in gonbatch and in PyTorch DDP, at its
+// defaults and at its best settings, and the CNN in JAX; on one rank and on two, one core each. All
+// take turns in each round, so that a machine that slows down does so for all; a figure is the
+// median over the rounds.
 //
 // The trainer: what package trainer costs over a hand-written loop, beside what Lightning costs
 // over one in PyTorch, and what a training feels of a checkpoint.
@@ -26,5 +27,5 @@
 // cache and without it.
 //
 //	make bench                     # installs the peers in .cache/bench-venv first
-//	go run ./bench -only step -rounds 3
+//	go run ./bench -only step -network cnn -rounds 3
 package main

@@ -19,15 +19,16 @@ import (
 type options struct {
 	rounds, steps, batch int
 	only, out, notebook  string
-	foreign              string
+	foreign, network     string
 }
 
 func main() {
 	var opts options
 	flag.IntVar(&opts.rounds, "rounds", 5, "how often each is measured")
-	flag.IntVar(&opts.steps, "steps", 100, "training steps of one measurement, after a warm-up")
-	flag.IntVar(&opts.batch, "batch", 64, "images a rank")
+	flag.IntVar(&opts.steps, "steps", 100, "training steps of one measurement, after a warm-up; fewer of large networks")
+	flag.IntVar(&opts.batch, "batch", 64, "images a rank, of the trainer")
 	flag.StringVar(&opts.only, "only", "", "measure only this: "+strings.Join(measureNames(), ", "))
+	flag.StringVar(&opts.network, "network", "", "of the training steps, measure only those of this: "+strings.Join(networkNames(), ", "))
 	flag.StringVar(&opts.out, "out", filepath.Join("bench", "results"), "folder of the results")
 	flag.StringVar(&opts.notebook, "notebook", filepath.Join("notebooks", "mnist.ipynb"), "notebook to submit")
 	flag.StringVar(&opts.foreign, "foreign", "", "notebook to check; default: one in GoMLX's module")
@@ -72,6 +73,8 @@ func (o options) validate() error {
 		return fmt.Errorf("-batch %d: a rank needs at least one image", o.batch)
 	case o.only != "" && !slices.Contains(measureNames(), o.only):
 		return fmt.Errorf("-only %s: want one of %s", o.only, strings.Join(measureNames(), ", "))
+	case o.network != "" && !slices.Contains(networkNames(), o.network):
+		return fmt.Errorf("-network %s: want one of %s", o.network, strings.Join(networkNames(), ", "))
 	}
 	_, err := os.Stat("go.mod")
 	if err != nil {

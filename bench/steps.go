@@ -14,12 +14,19 @@ var worlds = []int{1, 2}
 
 // stepReport is what measureSteps finds.
 type stepReport struct {
-	CPU    string    `json:"cpu"`
-	Load   string    `json:"load_average_before"`
-	Batch  int       `json:"batch_per_rank"`
-	Steps  int       `json:"steps"`
-	Rounds int       `json:"rounds"`
-	Rows   []stepRow `json:"rows"`
+	CPU      string        `json:"cpu"`
+	Load     string        `json:"load_average_before"`
+	Rounds   int           `json:"rounds"`
+	Networks []stepNetwork `json:"networks"`
+}
+
+// stepNetwork has the contenders on one network.
+type stepNetwork struct {
+	Name  string    `json:"name"`
+	Title string    `json:"title"`
+	Batch int       `json:"batch_per_rank"`
+	Steps int       `json:"steps"`
+	Rows  []stepRow `json:"rows"`
 }
 
 // stepRow is one contender on one number of ranks. The first row of each number of ranks is
@@ -30,12 +37,15 @@ type stepRow struct {
 	Ranks           int       `json:"ranks"`
 	ImagesPerSecond float64   `json:"images_per_second"`
 	MillisPerStep   float64   `json:"ms_per_step"`
+	CPUPerStep      float64   `json:"cpu_ms_per_step"`
+	FirstStep       float64   `json:"first_step_seconds"`
+	PeakMB          float64   `json:"peak_mb"`
 	All             []float64 `json:"all_images_per_second"`
 }
 
 // measureSteps lets all contenders take turns, on one core a rank.
 func measureSteps(ctx context.Context, opts options, out io.Writer) (stepReport, error) {
-	report := stepReport{CPU: cpuModel(), Load: loadAverage(), Batch: opts.batch, Steps: opts.steps, Rounds: opts.rounds}
+	report := stepReport{CPU: cpuModel(), Load: loadAverage(), Rounds: opts.rounds}
 	available, err := cores()
 	if err != nil {
 		return report, err
@@ -43,61 +53,88 @@ func measureSteps(ctx context.Context, opts options, out io.Writer) (stepReport,
 	if need := slices.Max(worlds); len(available) < need {
 		return report, fmt.Errorf("%d cores to run on, and %d ranks with a core each: use a machine with more", len(available), need)
 	}
-	all, err := contenders(ctx)
-	if err != nil {
-		return report, err
+	for _, n := range networks {
+		if opts.network != "" && opts.network != n.name {
+			continue
+		}
+		found, err := n.measure(ctx, available, n.of(opts), out)
+		if err != nil {
+			return report, err
+		}
+		report.Networks = append(report.Networks, found)
 	}
-	var rows []*stepRow
-	found := map[*stepRow][]measurement{}
+	return report, nil
+}
+
+// measure lets the contenders on a network take turns.
+func (n network) measure(ctx context.Context, cores []int, opts options, out io.Writer) (stepNetwork, error) {
+	found := stepNetwork{Name: n.name, Title: n.title, Batch: opts.batch, Steps: opts.steps}
+	all, err := contenders(ctx, n)
+	if err != nil {
+		return found, err
+	}
+	rounds := make([][]measurement, len(worlds)*len(all))
 	for round := range opts.rounds {
-		i := 0
-		for _, ranks := range worlds {
-			for _, c := range all {
-				if round == 0 {
-					rows = append(rows, &stepRow{Name: c.name, Ranks: ranks})
-				}
-				m, err := c.measure(ctx, available[:ranks], opts)
+		for i, ranks := range worlds {
+			for j, c := range all {
+				m, err := c.measure(ctx, cores[:ranks], opts)
 				if err != nil {
-					return report, err
+					return found, err
 				}
-				fmt.Fprintf(out, "round %d: %-20s %d ranks %8.0f images/s %7.2f ms\n", round+1, c.name, ranks, m.ImagesPerSecond, m.MillisPerStep)
-				found[rows[i]] = append(found[rows[i]], m)
-				i++
+				fmt.Fprintf(out, "%s, round %d: %-27s %d ranks %8.1f images/s %8.2f ms\n", n.name, round+1, c.name, ranks, m.ImagesPerSecond, m.MillisPerStep)
+				rounds[i*len(all)+j] = append(rounds[i*len(all)+j], m)
 			}
 		}
 	}
-	for _, row := range rows {
-		row.fill(found[row])
-		report.Rows = append(report.Rows, *row)
+	for i, measured := range rounds {
+		row := stepRow{Name: all[i%len(all)].name, Ranks: worlds[i/len(all)]}
+		row.fill(measured)
+		found.Rows = append(found.Rows, row)
 	}
-	return report, nil
+	return found, nil
 }
 
 func (r *stepRow) fill(all []measurement) {
 	r.Version = all[0].Version
 	r.ImagesPerSecond = median(all, func(m measurement) float64 { return m.ImagesPerSecond })
 	r.MillisPerStep = median(all, func(m measurement) float64 { return m.MillisPerStep })
+	r.CPUPerStep = median(all, func(m measurement) float64 { return m.CPUPerStep })
+	r.FirstStep = median(all, func(m measurement) float64 { return m.FirstStep })
+	r.PeakMB = median(all, func(m measurement) float64 { return m.PeakMB })
 	for _, m := range all {
 		r.All = append(r.All, m.ImagesPerSecond)
 	}
 }
 
-// markdown is the report as a table. The ratio says how many times as fast gonbatch is.
+// markdown is the report as tables. The ratio says how many times as fast gonbatch is.
 func (r stepReport) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# The training step\n\n")
-	fmt.Fprintf(&b, "A CNN with 421,642 parameters on 28x28 images, Adam, %d images and one core per rank. Median of %d\nrounds of %d steps. The contenders take turns.\n", r.Batch, r.Rounds, r.Steps)
-	fmt.Fprintf(&b, "%s, load average before: %s.\n\n", r.CPU, r.Load)
-	fmt.Fprintf(&b, "| ranks | | images/s | ms a step | gonbatch is |\n|--:|---|--:|--:|--:|\n")
+	fmt.Fprintf(&b, `# The training step
+
+One core per rank. Medians of %d rounds, in which the contenders take turns; of each round, the median
+step. PyTorch's best settings are channels last, the fused optimizer, and a malloc that keeps what is
+freed. Processor time and memory are the first rank's; a rank that waits for another may use its
+processor. The first step ends so many seconds after the start of the process, with nothing compiled
+before.
+%s, load average before: %s.
+`, r.Rounds, r.CPU, r.Load)
+	for _, n := range r.Networks {
+		n.write(&b)
+	}
+	return b.String()
+}
+
+func (n stepNetwork) write(b *strings.Builder) {
+	fmt.Fprintf(b, "\n## %s\n\n%d inputs for each rank, %d steps a round.\n\n", n.Title, n.Batch, n.Steps)
+	fmt.Fprintf(b, "| ranks | | inputs/s | ms a step | processor ms | first step s | peak MB | gonbatch is |\n|--:|---|--:|--:|--:|--:|--:|--:|\n")
 	ours := map[int]float64{}
-	for _, row := range r.Rows {
+	for _, row := range n.Rows {
 		if _, ok := ours[row.Ranks]; !ok {
 			ours[row.Ranks] = row.ImagesPerSecond
 		}
 		name := strings.TrimSpace(row.Name + " " + row.Version)
-		fmt.Fprintf(&b, "| %d | %s | %.0f | %.2f | %.2f x |\n", row.Ranks, name, row.ImagesPerSecond, row.MillisPerStep, ours[row.Ranks]/row.ImagesPerSecond)
+		fmt.Fprintf(b, "| %d | %s | %.4g | %.2f | %.2f | %.1f | %.0f | %.2f x |\n", row.Ranks, name, row.ImagesPerSecond, row.MillisPerStep, row.CPUPerStep, row.FirstStep, row.PeakMB, ours[row.Ranks]/row.ImagesPerSecond)
 	}
-	return b.String()
 }
 
 // median of a value over measurements; of an even number, the upper one of the middle two.

@@ -14,12 +14,16 @@ import (
 
 	"gonbatch/distributed"
 	"gonbatch/distributed/ranktest"
+	"gonbatch/models/cnn"
 )
 
-// normNet normalizes over the batch.
+// normNet normalizes over the batch, by GoMLX's layer and by package cnn's, and convolves.
 func normNet(scope *model.Scope, x *graph.Node) *graph.Node {
 	x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
 	x = graph.Tanh(norm.BatchNorm(scope.In("norm"), layers.Dense(scope.In("hidden"), x, true, 16), -1).Done())
+	images := cnn.Convolution(scope.In("image"), graph.Reshape(x, -1, 4, 4, 1)).Channels(3).KernelSize(3).PadSame().MaxPool2x2().Relu().Done()
+	images = cnn.BatchNorm(scope.In("image_norm"), images).Done()
+	x = graph.Concatenate([]*graph.Node{x, graph.Reshape(images, -1, 12)}, -1)
 	return layers.Dense(scope.In("logits"), x, true, ranktest.Classes)
 }
 

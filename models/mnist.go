@@ -7,10 +7,12 @@ import (
 	"github.com/gomlx/gomlx/ml/layers"
 	"github.com/gomlx/gomlx/ml/layers/activation"
 	"github.com/gomlx/gomlx/ml/model"
+
+	"gonbatch/models/cnn"
 )
 
 // MNIST is a small convolutional network for 28x28 grey images of ten classes: two blocks of a 3x3
-// convolution, ReLU and 2x2 max-pooling, with 32 and 64 channels, and a hidden layer of 128 units.
+// convolution, 2x2 max-pooling and ReLU, with 32 and 64 channels, and a hidden layer of 128 units.
 // It has 421,642 parameters.
 //
 // x is [batch, 28, 28, 1]. The result is logits, [batch, 10].
@@ -27,6 +29,5 @@ func MNIST(scope *model.Scope, x *graph.Node) *graph.Node {
 
 // block halves height and width.
 func block(scope *model.Scope, x *graph.Node, channels int) *graph.Node {
-	x = layers.Convolution(scope, x).Channels(channels).KernelSize(3).PadSame().Done()
-	return MaxPool2x2(activation.Relu(x))
+	return cnn.Convolution(scope, x).Channels(channels).KernelSize(3).PadSame().MaxPool2x2().Relu().Done()
 }

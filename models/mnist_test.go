@@ -13,11 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gonbatch/models"
+	"gonbatch/models/modelstest"
 )
 
 func TestMNIST(t *testing.T) {
 	store := model.NewStore()
-	out, err := model.CallOnce(backend(t), store, models.MNIST, noise(1, 5, 28, 28, 1))
+	out, err := model.CallOnce(modelstest.Backend(t), store, models.MNIST, modelstest.Noise(1, 5, 28, 28, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +37,7 @@ func TestMNIST(t *testing.T) {
 }
 
 func TestMNISTRefusesOtherImages(t *testing.T) {
-	_, err := model.CallOnce(backend(t), model.NewStore(), models.MNIST, noise(1, 5, 32, 32, 3))
+	_, err := model.CallOnce(modelstest.Backend(t), model.NewStore(), models.MNIST, modelstest.Noise(1, 5, 32, 32, 3))
 	if err == nil || !strings.Contains(err.Error(), "models.MNIST: x has shape (Float32)[5, 32, 32, 3]; it must be [batch, 28, 28, 1]") {
 		t.Errorf("error %v", err)
 	}
@@ -44,7 +45,7 @@ func TestMNISTRefusesOtherImages(t *testing.T) {
 
 // A few steps on one batch must fit it: the gradient reaches every layer.
 func TestMNISTLearns(t *testing.T) {
-	step := trainer(t, models.MNIST, 32)
+	step := trainer(t, models.MNIST, 32, []int{28, 28, 1})
 	first := step()
 	var last float32
 	for range 20 {
@@ -56,20 +57,21 @@ func TestMNISTLearns(t *testing.T) {
 }
 
 // trainer returns a function that makes one step with a fixed batch and returns the loss.
-func trainer(t testing.TB, network func(*model.Scope, *graph.Node) *graph.Node, batch int) func() float32 {
+func trainer(t testing.TB, network func(*model.Scope, *graph.Node) *graph.Node, batch int, size []int) func() float32 {
 	t.Helper()
 	store := model.NewStore()
 	store.SetParam("initializers_seed", int64(42))
-	tr := train.NewTrainer(backend(t), store, network, loss.SparseCategoricalCrossEntropyLogits,
+	tr := train.NewTrainer(modelstest.Backend(t), store, network, loss.SparseCategoricalCrossEntropyLogits,
 		optimizer.Adam().LearningRate(1e-3).Done(), nil, nil)
-	images := values(t, noise(3, batch, 28, 28, 1))
+	size = append([]int{batch}, size...)
+	images := modelstest.Values(t, modelstest.Noise(3, size...))
 	labels := make([]int32, batch)
 	for i := range labels {
 		labels[i] = int32(i % 10)
 	}
 	return func() float32 {
 		metrics, err := tr.TrainStep(train.Batch{
-			Inputs: []*tensors.Tensor{tensors.FromFlatDataAndDimensions(images, batch, 28, 28, 1)},
+			Inputs: []*tensors.Tensor{tensors.FromFlatDataAndDimensions(images, size...)},
 			Labels: []*tensors.Tensor{tensors.FromFlatDataAndDimensions(labels, batch, 1)},
 		})
 		if err != nil {

@@ -6,7 +6,6 @@ The environment has WORLD_SIZE, RANK, MASTER_ADDR and MASTER_PORT, as torchrun s
 import argparse
 import json
 import os
-import time
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +13,8 @@ import numpy as np
 from jax import lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-WARM_UP = 5
+from clock import Clock
+
 LEARNING_RATE, BETA1, BETA2, EPSILON = 1e-3, 0.9, 0.999, 1e-7
 
 
@@ -62,6 +62,7 @@ def train_step(state, images, labels):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--warm-up", type=int, default=5)
     parser.add_argument("--batch", type=int, default=64, help="images a rank")
     args = parser.parse_args()
     env = os.environ
@@ -80,19 +81,14 @@ def main():
     labels = place(sharded)((np.arange(args.batch) % 10).astype("int32"))
     step_fn = jax.jit(train_step, donate_argnums=0, out_shardings=(replicated, replicated))
 
-    for step in range(WARM_UP + args.steps):
-        if step == WARM_UP:
-            start = time.perf_counter()
+    clock = Clock()
+    for _ in range(args.warm_up + args.steps):
         state, loss = step_fn(state, images, labels)
         jax.block_until_ready(loss)
-    seconds = time.perf_counter() - start
+        clock.tick()
 
     if rank == 0:
-        print(json.dumps({
-            "version": jax.__version__,
-            "images_per_second": args.batch * world * args.steps / seconds,
-            "ms_per_step": seconds / args.steps * 1e3,
-        }))
+        print(json.dumps({"version": jax.__version__, **clock.figures(args.batch * world, args.warm_up)}))
 
 
 main()

@@ -1,7 +1,11 @@
-// Command step times the training step of the MNIST network on random images, and prints one JSON
-// line from rank 0:
+// Command step times the training step of a network on random inputs, and prints one JSON line from
+// rank 0:
 //
-//	{"images_per_second": 4200, "ms_per_step": 30.4, "ranks": 2, "devices": 1, "batch": 64}
+//	{"images_per_second": 4200, "ms_per_step": 30.4, "cpu_ms_per_step": 30.1, "peak_mb": 410,
+//	 "first_step_at": 1795523696.21, "ranks": 2, "devices": 1, "batch": 64}
+//
+// ms_per_step and cpu_ms_per_step, which is processor time, are medians; first_step_at is when the
+// first step was done, in seconds since 1970; peak_mb is the most memory that the process had.
 //
 // It is started by mpirun, each rank bound to its cores, and compared with the peers in
 // bench/peers, which do the same in Python.
@@ -12,77 +16,110 @@ import (
 	"flag"
 	"fmt"
 	"log"
-	"math/rand/v2"
 	"os"
+	"slices"
 	"time"
 
-	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train"
 	"github.com/gomlx/gomlx/ml/train/loss"
-	"github.com/gomlx/gomlx/ml/train/optimizer"
+	"golang.org/x/sys/unix"
 
 	"gonbatch/distributed"
-	"gonbatch/models"
 )
 
+type options struct {
+	model                string
+	batch, steps, warmUp int
+}
+
 func main() {
-	batch := flag.Int("batch", 64, "images in a step, for each rank")
-	steps := flag.Int("steps", 100, "steps to time")
-	warmUp := flag.Int("warm-up", 5, "steps before, with the compilation")
+	var o options
+	flag.StringVar(&o.model, "model", "cnn", "the network: cnn, resnet18 or mlp")
+	flag.IntVar(&o.batch, "batch", 64, "inputs in a step, for each rank")
+	flag.IntVar(&o.steps, "steps", 100, "steps to time")
+	flag.IntVar(&o.warmUp, "warm-up", 5, "steps before, with the compilation")
 	flag.Parse()
-	if err := run(*batch, *steps, *warmUp); err != nil {
+	if err := run(o); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(batch, steps, warmUp int) error {
+func run(o options) error {
+	task, err := newTask(o.model)
+	if err != nil {
+		return err
+	}
 	world, err := distributed.Init()
 	if err != nil {
 		return err
 	}
 	defer world.Close() //nolint:errcheck // measured; the process ends
-	adam := world.Optimizer(optimizer.Adam().LearningRate(1e-3).Done())
-	trainer := train.NewTrainer(world.Backend(), model.NewStore(), models.MNIST, loss.SparseCategoricalCrossEntropyLogits, adam, nil, nil)
-
-	images, labels := randomBatch(batch, uint64(world.Rank()))
-	var start time.Time
-	for step := range warmUp + steps {
-		if step == warmUp {
-			start = time.Now()
+	trainer := train.NewTrainer(world.Backend(), model.NewStore(), task.network, loss.SparseCategoricalCrossEntropyLogits, world.Optimizer(task.optimizer), nil, nil)
+	data := randomInputs(o.batch, task.size, uint64(world.Rank()))
+	var c clock
+	for range o.warmUp + o.steps {
+		if err := step(trainer, data); err != nil {
+			return fmt.Errorf("step %d: %w", len(c.ends), err)
 		}
-		metrics, err := trainer.TrainStep(train.Batch{
-			Inputs: []*tensors.Tensor{tensors.FromFlatDataAndDimensions(images, batch, 28, 28, 1)},
-			Labels: []*tensors.Tensor{tensors.FromFlatDataAndDimensions(labels, batch, 1)},
-		})
-		if err != nil {
-			return fmt.Errorf("step %d: %w", step, err)
-		}
-		for _, m := range metrics {
-			m.MustFinalizeAll()
-		}
+		c.tick()
 	}
 	if !world.IsMain() {
 		return nil
 	}
-	seconds := time.Since(start).Seconds()
-	return json.NewEncoder(os.Stdout).Encode(map[string]any{
-		"images_per_second": float64(batch*steps*world.Size()) / seconds,
-		"ms_per_step":       1000 * seconds / float64(steps),
-		"ranks":             world.Size(),
-		"devices":           world.Devices(),
-		"batch":             batch,
-	})
+	line := c.figures(o.warmUp)
+	line["images_per_second"] = float64(o.batch*world.Size()) * 1000 / line["ms_per_step"].(float64)
+	line["ranks"], line["devices"], line["batch"] = world.Size(), world.Devices(), o.batch
+	return json.NewEncoder(os.Stdout).Encode(line)
 }
 
-func randomBatch(n int, seed uint64) (images []float32, labels []int32) {
-	rng := rand.New(rand.NewPCG(1, seed))
-	images, labels = make([]float32, n*28*28), make([]int32, n)
-	for i := range images {
-		images[i] = rng.Float32()
+// step takes one training step, and waits until it is done.
+func step(trainer *train.Trainer, data inputs) error {
+	metrics, err := trainer.TrainStep(data.batch())
+	if err != nil {
+		return err
 	}
-	for i := range labels {
-		labels[i] = int32(i % 10)
+	for _, m := range metrics {
+		m.MustFinalizeAll()
 	}
-	return images, labels
+	return nil
+}
+
+// clock has the times at which steps ended.
+type clock struct {
+	ends []time.Time
+	cpu  []time.Duration
+}
+
+func (c *clock) tick() {
+	var usage unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
+		panic(err) // It fails for a bad argument only.
+	}
+	c.ends = append(c.ends, time.Now())
+	c.cpu = append(c.cpu, time.Duration(usage.Utime.Nano()+usage.Stime.Nano()))
+}
+
+// figures are those of the steps after the warm-up.
+func (c *clock) figures(warmUp int) map[string]any {
+	var wall, cpu []time.Duration
+	for i := warmUp; i < len(c.ends); i++ {
+		wall = append(wall, c.ends[i].Sub(c.ends[i-1]))
+		cpu = append(cpu, c.cpu[i]-c.cpu[i-1])
+	}
+	var usage unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
+		panic(err)
+	}
+	return map[string]any{
+		"ms_per_step":     medianMillis(wall),
+		"cpu_ms_per_step": medianMillis(cpu),
+		"first_step_at":   float64(c.ends[0].UnixMilli()) / 1000,
+		"peak_mb":         float64(usage.Maxrss) / 1024,
+	}
+}
+
+func medianMillis(all []time.Duration) float64 {
+	slices.Sort(all)
+	return float64(all[len(all)/2].Microseconds()) / 1000
 }

@@ -1,23 +1,9 @@
-// Package models has the networks that notebooks and benchmarks share, and the layers that they
-// need beyond GoMLX's.
-//
-// Its functions build graphs. As GoMLX's own do, they take and return nodes, and panic on a wrong
-// shape; the trainer or executor that calls them turns the panic into an error.
-//
-//	trainer := train.NewTrainer(backend, store, models.MNIST, loss.SparseCategoricalCrossEntropyLogits, opt, nil, nil)
-package models
+package cnn
 
 import (
 	"fmt"
 
 	"github.com/gomlx/gomlx/core/graph"
-)
-
-// The axes of an image cut into 2x2 windows: [batch, height/2, rowAxis, width/2, columnAxis,
-// channels].
-const (
-	rowAxis    = 2
-	columnAxis = 4
 )
 
 // MaxPool2x2 returns the maximum of each 2x2 window of x, [batch, height, width, channels]. The
@@ -29,22 +15,38 @@ const (
 // gives it to one of them.
 func MaxPool2x2(x *graph.Node) *graph.Node {
 	if x.Rank() != 4 {
-		panic(fmt.Errorf("models.MaxPool2x2: x has shape %s; it must be [batch, height, width, channels]", x.Shape()))
+		panic(fmt.Errorf("cnn.MaxPool2x2: x has shape %s; it must be [batch, height, width, channels]", x.Shape()))
 	}
 	size := x.Shape().Dimensions
 	batch, height, width, channels := size[0], size[1]/2, size[2]/2, size[3]
 	if height == 0 || width == 0 {
-		panic(fmt.Errorf("models.MaxPool2x2: x has shape %s; height and width must be at least 2", x.Shape()))
+		panic(fmt.Errorf("cnn.MaxPool2x2: x has shape %s; height and width must be at least 2", x.Shape()))
 	}
 	if size[1]%2 != 0 || size[2]%2 != 0 {
 		x = graph.Slice(x, graph.AxisRange(), graph.AxisRange(0, 2*height), graph.AxisRange(0, 2*width), graph.AxisRange())
 	}
 	windows := graph.Reshape(x, batch, height, 2, width, 2, channels)
-	return graph.ReduceMax(graph.IdentityWithCustomGradient(windows, shareTies), rowAxis, columnAxis)
+	return operation{
+		plain: func(in []*graph.Node) *graph.Node { return largest(in[0]) },
+		gradients: []func(v *graph.Node) *graph.Node{
+			func(v *graph.Node) *graph.Node { return shareTies(windows, v) },
+		},
+	}.of(windows)
 }
 
-// shareTies divides the gradient v by the number of largest pixels in each window. ReduceMax's own
-// gradient gives each of them the whole, so that a constant background would count four times.
+// The axes of an image cut into 2x2 windows: [batch, height/2, rowAxis, width/2, columnAxis,
+// channels].
+const (
+	rowAxis    = 2
+	columnAxis = 4
+)
+
+func largest(windows *graph.Node) *graph.Node {
+	return graph.ReduceMax(windows, rowAxis, columnAxis)
+}
+
+// shareTies divides the gradient of each window among its largest pixels. ReduceMax's own gradient
+// gives each of them the whole, so that a constant background would count four times.
 //
 // It is written pixel by pixel, for XLA compiles that into one loop over the channels; reductions
 // took twice the time.
@@ -53,8 +55,9 @@ func shareTies(windows, v *graph.Node) *graph.Node {
 		return graph.Slice(windows, graph.AxisRange(), graph.AxisRange(), graph.AxisElem(row), graph.AxisRange(), graph.AxisElem(column), graph.AxisRange())
 	}
 	a, b, c, d := pixel(0, 0), pixel(0, 1), pixel(1, 0), pixel(1, 1)
-	largest := graph.Max(graph.Max(a, b), graph.Max(c, d))
-	one := func(p *graph.Node) *graph.Node { return graph.ConvertDType(graph.Equal(p, largest), v.DType()) }
+	top := graph.Max(graph.Max(a, b), graph.Max(c, d))
+	one := func(p *graph.Node) *graph.Node { return graph.ConvertDType(graph.Equal(p, top), v.DType()) }
 	ties := graph.Add(graph.Add(one(a), one(b)), graph.Add(one(c), one(d)))
-	return graph.Mul(v, graph.BroadcastToShape(graph.Reciprocal(ties), v.Shape()))
+	share := graph.Div(graph.Reshape(v, top.Shape().Dimensions...), ties)
+	return graph.Where(graph.Equal(windows, graph.BroadcastToShape(top, windows.Shape())), graph.BroadcastToShape(share, windows.Shape()), graph.ZerosLike(windows))
 }

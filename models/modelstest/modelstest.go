@@ -1,4 +1,8 @@
-package models_test
+// Package modelstest has what the tests of models and layers need: the real XLA on a CPU, and
+// tensors of random numbers.
+//
+//	out, err := model.CallOnce(modelstest.Backend(t), store, models.MNIST, modelstest.Noise(1, 5, 28, 28, 1))
+package modelstest
 
 import (
 	"context"
@@ -30,7 +34,8 @@ var openXLA = sync.OnceValues(func() (compute.Backend, error) {
 	return xla.NewWithOptions(path, pjrt.NamedValuesMap{"cpu_device_count": int64(1)})
 })
 
-func backend(t testing.TB) compute.Backend {
+// Backend is XLA on one CPU device.
+func Backend(t testing.TB) compute.Backend {
 	t.Helper()
 	b, err := openXLA()
 	if err != nil {
@@ -39,8 +44,8 @@ func backend(t testing.TB) compute.Backend {
 	return b
 }
 
-// noise is a tensor of these sizes without two equal values.
-func noise(seed uint64, size ...int) *tensors.Tensor {
+// Noise is a tensor of these sizes without two equal values, from -1 to 1.
+func Noise(seed uint64, size ...int) *tensors.Tensor {
 	n := 1
 	for _, s := range size {
 		n *= s
@@ -52,7 +57,8 @@ func noise(seed uint64, size ...int) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(values, size...)
 }
 
-func values(t testing.TB, x *tensors.Tensor) []float32 {
+// Values copies the numbers of a tensor.
+func Values(t testing.TB, x *tensors.Tensor) []float32 {
 	t.Helper()
 	var out []float32
 	if err := tensors.ConstFlatData(x, func(flat []float32) { out = append(out, flat...) }); err != nil {

@@ -1,4 +1,4 @@
-package models_test
+package cnn_test
 
 import (
 	"fmt"
@@ -9,7 +9,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/google/go-cmp/cmp"
 
-	"gonbatch/models"
+	"gonbatch/models/cnn"
+	"gonbatch/models/modelstest"
 )
 
 func builtin(x *graph.Node) *graph.Node { return graph.MaxPool(x).Window(2).Done() }
@@ -17,7 +18,7 @@ func builtin(x *graph.Node) *graph.Node { return graph.MaxPool(x).Window(2).Done
 // pooled runs pool on x, and its gradient with the given weights of the outputs.
 func pooled(t *testing.T, pool func(*graph.Node) *graph.Node, x, weights *tensors.Tensor) (out, gradient *tensors.Tensor) {
 	t.Helper()
-	results, err := graph.CallOnceN(backend(t), func(x, weights *graph.Node) (out, gradient *graph.Node) {
+	results, err := graph.CallOnceN(modelstest.Backend(t), func(x, weights *graph.Node) (out, gradient *graph.Node) {
 		out = pool(x)
 		return out, graph.Gradient(graph.ReduceAllSum(graph.Mul(out, weights)), x)[0]
 	}, x, weights)
@@ -30,17 +31,17 @@ func pooled(t *testing.T, pool func(*graph.Node) *graph.Node, x, weights *tensor
 func TestMaxPool2x2EqualsGoMLX(t *testing.T) {
 	for _, size := range [][]int{{2, 4, 6, 3}, {1, 2, 2, 1}, {3, 28, 28, 8}, {2, 5, 4, 3}, {2, 4, 5, 3}, {2, 7, 3, 2}} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			x := noise(1, size...)
-			weights := noise(2, size[0], size[1]/2, size[2]/2, size[3])
+			x := modelstest.Noise(1, size...)
+			weights := modelstest.Noise(2, size[0], size[1]/2, size[2]/2, size[3])
 			wantOut, wantGradient := pooled(t, builtin, x, weights)
-			out, gradient := pooled(t, models.MaxPool2x2, x, weights)
+			out, gradient := pooled(t, cnn.MaxPool2x2, x, weights)
 			if !out.Shape().Equal(wantOut.Shape()) {
 				t.Fatalf("shape %s, want %s", out.Shape(), wantOut.Shape())
 			}
-			if diff := cmp.Diff(values(t, wantOut), values(t, out)); diff != "" {
+			if diff := cmp.Diff(modelstest.Values(t, wantOut), modelstest.Values(t, out)); diff != "" {
 				t.Errorf("output (-GoMLX +ours):\n%s", diff)
 			}
-			if diff := cmp.Diff(values(t, wantGradient), values(t, gradient)); diff != "" {
+			if diff := cmp.Diff(modelstest.Values(t, wantGradient), modelstest.Values(t, gradient)); diff != "" {
 				t.Errorf("gradient (-GoMLX +ours):\n%s", diff)
 			}
 		})
@@ -62,8 +63,8 @@ func TestMaxPool2x2SharesTies(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			x := tensors.FromFlatDataAndDimensions(tc.window, 1, 2, 2, 1)
-			out, gradient := pooled(t, models.MaxPool2x2, x, tensors.FromFlatDataAndDimensions([]float32{12}, 1, 1, 1, 1))
-			if diff := cmp.Diff([]float32{tc.out}, values(t, out)) + cmp.Diff(tc.gradient, values(t, gradient)); diff != "" {
+			out, gradient := pooled(t, cnn.MaxPool2x2, x, tensors.FromFlatDataAndDimensions([]float32{12}, 1, 1, 1, 1))
+			if diff := cmp.Diff([]float32{tc.out}, modelstest.Values(t, out)) + cmp.Diff(tc.gradient, modelstest.Values(t, gradient)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -71,19 +72,19 @@ func TestMaxPool2x2SharesTies(t *testing.T) {
 }
 
 func TestWrongShapes(t *testing.T) {
-	pool := func(x *graph.Node) *graph.Node { return models.MaxPool2x2(x) }
+	pool := func(x *graph.Node) *graph.Node { return cnn.MaxPool2x2(x) }
 	tests := []struct {
 		name string
 		size []int
 		want string
 	}{
-		{"a vector", []int{4}, "models.MaxPool2x2: x has shape (Float32)[4]; it must be [batch, height, width, channels]"},
+		{"a vector", []int{4}, "cnn.MaxPool2x2: x has shape (Float32)[4]; it must be [batch, height, width, channels]"},
 		{"no channels", []int{1, 4, 4}, "it must be [batch, height, width, channels]"},
 		{"one row", []int{2, 1, 4, 3}, "(Float32)[2, 1, 4, 3]; height and width must be at least 2"},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := graph.CallOnce(backend(t), pool, noise(1, tc.size...))
+			_, err := graph.CallOnce(modelstest.Backend(t), pool, modelstest.Noise(1, tc.size...))
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}

@@ -1,0 +1,29 @@
+package main
+
+// network is one whose training step is measured. bench/step and bench/peers have it.
+type network struct {
+	name, title string
+	batch       int // inputs for each rank
+	slower      int // about how many times as long a step takes as one of the first network
+	jax         bool
+}
+
+var networks = []network{
+	{name: "cnn", title: "CNN: 421,642 parameters, 28x28 images, Adam", batch: 64, slower: 1, jax: true},
+	{name: "resnet18", title: "ResNet-18: 11,173,962 parameters, 32x32 images, batch normalization, SGD with momentum", batch: 32, slower: 20},
+	{name: "mlp", title: "MLP: 100,728,842 parameters, 4,096 numbers, Adam", batch: 64, slower: 30},
+}
+
+func networkNames() (names []string) {
+	for _, n := range networks {
+		names = append(names, n.name)
+	}
+	return names
+}
+
+// of returns the options for this network: fewer steps of a slower one.
+func (n network) of(opts options) options {
+	opts.batch = n.batch
+	opts.steps = max(opts.steps/n.slower, min(opts.steps, 3))
+	return opts
+}

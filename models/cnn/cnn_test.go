@@ -1,0 +1,250 @@
+package cnn_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/activation"
+	"github.com/gomlx/gomlx/ml/layers/norm"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"gonbatch/models/cnn"
+	"gonbatch/models/modelstest"
+)
+
+type layer = func(scope *model.Scope, x *graph.Node) *graph.Node
+
+// outcome is what a layer makes of an input: its result, the gradients of the input and of each
+// variable, and the values of the variables after the step.
+type outcome map[string]numbers
+
+type numbers struct {
+	shape  string
+	values []float32
+}
+
+func numbersOf(t *testing.T, x *tensors.Tensor) numbers {
+	return numbers{x.Shape().String(), modelstest.Values(t, x)}
+}
+
+// trained is a layer on a store's variables, made from a seed.
+type trained struct {
+	store *model.Store
+	exec  *model.Exec
+	names []string
+}
+
+// newTrained runs a layer forwards and backwards. The loss weighs each result differently.
+func newTrained(t testing.TB, l layer, training bool) *trained {
+	t.Helper()
+	tr := &trained{store: model.NewStore()}
+	tr.store.SetParam("/"+model.ParamInitialSeed, int64(7))
+	var err error
+	tr.exec, err = model.NewExec(modelstest.Backend(t), tr.store, func(scope *model.Scope, x *graph.Node) []*graph.Node {
+		tr.store.SetTraining(x.Graph(), training)
+		y := l(scope, x)
+		weights := graph.Sin(graph.AddScalar(graph.IotaFull(x.Graph(), y.Shape()), 0.5))
+		inputs := []*graph.Node{x}
+		tr.names = []string{"result", "gradient of x"}
+		for v := range tr.store.IterVariables() {
+			if v.Trainable {
+				inputs, tr.names = append(inputs, v.NodeValue(x.Graph())), append(tr.names, "gradient of "+v.Path())
+			}
+		}
+		return append([]*graph.Node{y}, graph.Gradient(graph.ReduceAllSum(graph.Mul(y, weights)), inputs...)...)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+func (tr *trained) step(t *testing.T, x *tensors.Tensor) outcome {
+	t.Helper()
+	outs, err := tr.exec.Call(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := outcome{}
+	for i, out := range outs {
+		found[tr.names[i]] = numbersOf(t, out)
+	}
+	for v := range tr.store.IterVariables() {
+		if !strings.Contains(v.Path(), "rng") {
+			found["value of "+v.Path()] = numbersOf(t, v.MustValue())
+		}
+	}
+	return found
+}
+
+// sameAs compares outcomes to a tolerance: a part of the largest number of each tensor, with at
+// least 1, for sums are rounded in different orders.
+func (o outcome) sameAs(t *testing.T, want outcome, tolerance float64) {
+	t.Helper()
+	if len(o) != len(want) {
+		t.Errorf("%d tensors, want %d", len(o), len(want))
+	}
+	for name, w := range want {
+		got := o[name]
+		if got.shape != w.shape {
+			t.Errorf("%s has shape %q, want %s", name, got.shape, w.shape)
+			continue
+		}
+		largest, worst := 1.0, 0.0
+		for i := range w.values {
+			largest = max(largest, math.Abs(float64(w.values[i])))
+			worst = max(worst, math.Abs(float64(got.values[i]-w.values[i])))
+		}
+		if !(worst <= tolerance*largest) {
+			t.Errorf("%s differs by %g of %g", name, worst, largest)
+		}
+	}
+}
+
+// compare holds a layer to GoMLX's in two steps, the second after the first's changes of variables.
+func compare(t *testing.T, ours, plain layer, x *tensors.Tensor, training bool) {
+	t.Helper()
+	one, other := newTrained(t, ours, training), newTrained(t, plain, training)
+	for range 2 {
+		one.step(t, x).sameAs(t, other.step(t, x), 2e-5)
+	}
+}
+
+// convolutionCase is a convolution with random options.
+type convolutionCase struct {
+	batch, height, width, in, out int
+	kernel, stride                [2]int
+	same, bias, relu, pool        bool
+}
+
+func randomConvolution(r *rand.Rand) convolutionCase {
+	pick := func(from ...int) int { return from[r.IntN(len(from))] }
+	c := convolutionCase{
+		batch: pick(1, 2, 3), height: 5 + r.IntN(6), width: 5 + r.IntN(6), in: pick(1, 2, 3, 5, 128), out: pick(1, 4, 128, 130),
+		kernel: [2]int{3, 3}, stride: [2]int{1, 1}, same: r.IntN(2) == 0, bias: r.IntN(2) == 0, relu: r.IntN(2) == 0, pool: r.IntN(2) == 0,
+	}
+	if r.IntN(3) == 0 {
+		c.kernel = [2]int{1 + r.IntN(4), 1 + r.IntN(4)}
+	}
+	if r.IntN(3) == 0 {
+		c.kernel = [2]int{1, 1}
+	}
+	if r.IntN(3) == 0 {
+		c.stride = [2]int{1 + r.IntN(3), 1 + r.IntN(3)}
+	}
+	// What is left of the image must have a 2x2 window.
+	c.pool = c.pool && c.stride == [2]int{1, 1}
+	return c
+}
+
+func (c convolutionCase) ours(scope *model.Scope, x *graph.Node) *graph.Node {
+	b := cnn.Convolution(scope, x).Channels(c.out).KernelSizePerAxis(c.kernel[0], c.kernel[1]).StridePerAxis(c.stride[0], c.stride[1]).UseBias(c.bias)
+	if c.same {
+		b.PadSame()
+	}
+	if c.relu {
+		b.Relu()
+	}
+	if c.pool {
+		b.MaxPool2x2()
+	}
+	return b.Done()
+}
+
+func (c convolutionCase) plain(scope *model.Scope, x *graph.Node) *graph.Node {
+	b := layers.Convolution(scope, x).Channels(c.out).KernelSizePerAxis(c.kernel[:]...).StridePerAxis(c.stride[:]...).UseBias(c.bias)
+	if c.same {
+		b.PadSame()
+	}
+	y := b.Done()
+	if c.relu {
+		y = activation.Relu(y)
+	}
+	if c.pool {
+		y = builtin(y)
+	}
+	return y
+}
+
+// Values and gradients are those of GoMLX's layers, for random sizes and options.
+func TestConvolutionEqualsGoMLX(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	cases := []convolutionCase{ // Each of the ways, whatever the random ones are.
+		{batch: 2, height: 7, width: 6, in: 1, out: 4, kernel: [2]int{3, 3}, stride: [2]int{1, 1}, same: true, bias: true, relu: true, pool: true},
+		{batch: 2, height: 6, width: 7, in: 128, out: 129, kernel: [2]int{3, 3}, stride: [2]int{1, 1}, same: true},
+		{batch: 2, height: 7, width: 8, in: 128, out: 128, kernel: [2]int{3, 3}, stride: [2]int{1, 1}, bias: true},
+		{batch: 2, height: 7, width: 8, in: 6, out: 5, kernel: [2]int{1, 1}, stride: [2]int{2, 3}, same: true},
+	}
+	for range 8 {
+		cases = append(cases, randomConvolution(r))
+	}
+	for i, c := range cases {
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			compare(t, c.ours, c.plain, modelstest.Noise(uint64(i), c.batch, c.height, c.width, c.in), true)
+		})
+	}
+}
+
+// Values, gradients and moving averages are those of GoMLX's layer, in training and in inference.
+func TestBatchNormEqualsGoMLX(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for i := range 8 {
+		size := []int{1 + r.IntN(5)}
+		for range r.IntN(3) {
+			size = append(size, 1+r.IntN(6))
+		}
+		size = append(size, 1+r.IntN(9))
+		if len(size) == 2 {
+			size[0] += 2 // Of one value, every variance is zero.
+		}
+		momentum, epsilon := r.Float64(), math.Pow(10, -1-4*r.Float64())
+		training, trainable, frozen := r.IntN(3) > 0, r.IntN(4) > 0, r.IntN(4) == 0
+		name := fmt.Sprintf("%v, training %t, trainable %t, frozen averages %t, epsilon %.0e", size, training, trainable, frozen, epsilon)
+		t.Run(name, func(t *testing.T) {
+			ours := func(scope *model.Scope, x *graph.Node) *graph.Node {
+				x = graph.AddScalar(x, 3)
+				return cnn.BatchNorm(scope, x).Momentum(momentum).Epsilon(epsilon).Trainable(trainable).FrozenAverages(frozen).Done()
+			}
+			plain := func(scope *model.Scope, x *graph.Node) *graph.Node {
+				x = graph.AddScalar(x, 3)
+				b := norm.BatchNorm(scope, x, -1).Momentum(momentum).Epsilon(epsilon).Trainable(trainable).FrozenAverages(frozen)
+				return b.UseBackendInference(training && trainable && !frozen).Done()
+			}
+			compare(t, ours, plain, modelstest.Noise(uint64(i), size...), training)
+		})
+	}
+}
+
+// A wrong option or shape is refused with the value and the fix.
+func TestConvolutionRefuses(t *testing.T) {
+	tests := []struct {
+		name  string
+		size  []int
+		build func(*model.Scope, *graph.Node) *graph.Node
+		want  string
+	}{
+		{"a vector", []int{4}, func(s *model.Scope, x *graph.Node) *graph.Node { return cnn.Convolution(s, x).Done() }, "x has shape (Float32)[4]; it must be [batch, height, width, channels]"},
+		{"no channels", []int{1, 4, 4, 1}, func(s *model.Scope, x *graph.Node) *graph.Node { return cnn.Convolution(s, x).KernelSize(3).Done() }, "0 channels: call Channels with at least 1"},
+		{"no kernel", []int{1, 4, 4, 1}, func(s *model.Scope, x *graph.Node) *graph.Node { return cnn.Convolution(s, x).Channels(3).Done() }, "a kernel of 0 x 0 pixels: call KernelSize"},
+		{"no stride", []int{1, 4, 4, 1}, func(s *model.Scope, x *graph.Node) *graph.Node {
+			return cnn.Convolution(s, x).Channels(3).KernelSize(3).Strides(0).Done()
+		}, "strides [0 0]: they must be at least 1"},
+		{"a large kernel", []int{1, 4, 2, 1}, func(s *model.Scope, x *graph.Node) *graph.Node {
+			return cnn.Convolution(s, x).Channels(3).KernelSize(3).Done()
+		}, "(Float32)[1, 4, 2, 1], which is smaller than the kernel of 3 x 3 pixels: call PadSame"},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := model.CallOnce(modelstest.Backend(t), model.NewStore(), tc.build, modelstest.Noise(1, tc.size...))
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want %q", err, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,106 @@
+package cnn
+
+import (
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// convolution of x, [batch, height, width, in], by w, [rows, columns, in, out].
+type convolution struct {
+	x, w    *graph.Node
+	stride  [2]int
+	padding [2][2]int // zeros before and after the rows, and the columns
+}
+
+// node computes the convolution in the way that is fastest for its sizes.
+func (c convolution) node() *graph.Node {
+	switch {
+	case !fast(c.x):
+		return c.plain(c.x, c.w)
+	case c.pointwise():
+		return c.asDot()
+	case c.inChannels() <= maxTapChannels && c.stride == [2]int{1, 1}:
+		return operation{plain: c.plainOf, forward: c.byTaps}.of(c.x, c.w)
+	case c.winogradPays():
+		return c.winograd()
+	}
+	return c.plain(c.x, c.w)
+}
+
+// plain is GoMLX's own.
+func (c convolution) plain(x, w *graph.Node) *graph.Node {
+	return graph.Convolve(x, w).StridePerAxis(c.stride[:]...).PaddingPerDim(c.padding[:]).Done()
+}
+
+func (c convolution) plainOf(inputs []*graph.Node) *graph.Node { return c.plain(inputs[0], inputs[1]) }
+
+func (c convolution) rows() int        { return c.w.Shape().Dimensions[0] }
+func (c convolution) columns() int     { return c.w.Shape().Dimensions[1] }
+func (c convolution) inChannels() int  { return c.w.Shape().Dimensions[2] }
+func (c convolution) outChannels() int { return c.w.Shape().Dimensions[3] }
+
+// pointwise reports whether each output sees one pixel.
+func (c convolution) pointwise() bool {
+	return c.rows() == 1 && c.columns() == 1 && c.padding == [2][2]int{}
+}
+
+// asDot computes a pointwise convolution as a product of two matrices.
+func (c convolution) asDot() *graph.Node {
+	x := c.x
+	if c.stride != [2]int{1, 1} {
+		x = graph.Slice(x, graph.AxisRange(), graph.AxisRange().Stride(c.stride[0]), graph.AxisRange().Stride(c.stride[1]), graph.AxisRange())
+	}
+	size := x.Shape().Dimensions
+	flat := graph.Reshape(x, -1, c.inChannels())
+	y := graph.Dot(flat, graph.Reshape(c.w, c.inChannels(), c.outChannels())).Product()
+	return graph.Reshape(y, size[0], size[1], size[2], c.outChannels())
+}
+
+// maxTapChannels is the largest number of channels for which byTaps is faster.
+const maxTapChannels = 1
+
+// byTaps adds up the products of each tap of the kernel with the shifted image. XLA compiles that
+// to one loop of fused multiply-adds, while a matrix product over a few channels is mostly packing.
+func (c convolution) byTaps() *graph.Node {
+	x := padSpatially(c.x, c.padding[0][0], c.padding[0][1], c.padding[1][0], c.padding[1][1])
+	size := x.Shape().Dimensions
+	height, width := size[1]-c.rows()+1, size[2]-c.columns()+1
+	var sum *graph.Node
+	for i := range c.rows() {
+		for j := range c.columns() {
+			for in := range c.inChannels() {
+				pixel := graph.Slice(x, graph.AxisRange(), graph.AxisRange(i, i+height), graph.AxisRange(j, j+width), graph.AxisElem(in))
+				product := graph.Mul(pixel, graph.Slice(c.w, graph.AxisElem(i), graph.AxisElem(j), graph.AxisElem(in)))
+				if sum == nil {
+					sum = product
+				} else {
+					sum = graph.Add(sum, product)
+				}
+			}
+		}
+	}
+	return sum
+}
+
+// minWinogradChannels is the smallest number of channels, in and out, for which Winograd's
+// algorithm is faster: its transforms cost as much for each channel, and its products grow with
+// both numbers.
+const minWinogradChannels = 128
+
+func (c convolution) winogradPays() bool {
+	pad := c.padding[0][0]
+	same := c.padding == [2][2]int{{pad, pad}, {pad, pad}}
+	return c.rows() == 3 && c.columns() == 3 && c.stride == [2]int{1, 1} && same && pad <= 2 &&
+		min(c.inChannels(), c.outChannels()) >= minWinogradChannels
+}
+
+func (c convolution) winograd() *graph.Node {
+	pad := c.padding[0][0]
+	return operation{
+		plain:   c.plainOf,
+		forward: func() *graph.Node { return winograd(c.x, c.w, pad) },
+		gradients: []func(*graph.Node) *graph.Node{
+			func(v *graph.Node) *graph.Node { return winogradByImage(c.w, v, pad) },
+			func(v *graph.Node) *graph.Node { return winogradByKernel(c.x, v, pad) },
+		},
+	}.of(c.x, c.w)
+}

@@ -1,0 +1,48 @@
+package cnn
+
+import (
+	"testing"
+
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+
+	"gonbatch/models/modelstest"
+)
+
+// described is a backend of another name, or with another device.
+type described struct {
+	compute.Backend
+	name, device string
+}
+
+func (d described) Name() string                               { return d.name }
+func (d described) DeviceDescription(compute.DeviceNum) string { return d.device }
+
+// The faster ways are for XLA's CPU device, whose description the real plugin gives.
+func TestOnCPU(t *testing.T) {
+	tests := []struct {
+		backend compute.Backend
+		want    bool
+	}{
+		{modelstest.Backend(t), true},
+		{described{name: "xla", device: "StreamExecutorGpuDevice(device_kind=NVIDIA H100, id=0) [processId=0]"}, false},
+		{described{name: "go", device: "CPU"}, false},
+	}
+	for _, tc := range tests {
+		if got := onCPU(tc.backend); got != tc.want {
+			t.Errorf("%s, %s: on a CPU is %t, want %t", tc.backend.Name(), tc.backend.DeviceDescription(0), got, tc.want)
+		}
+	}
+}
+
+// Numbers of 16 bits are left to GoMLX: sums of many would lose digits.
+func TestHalfPrecisionIsPlain(t *testing.T) {
+	for dtype, want := range map[dtypes.DType]bool{dtypes.Float32: true, dtypes.Float64: true, dtypes.BFloat16: false, dtypes.Float16: false} {
+		g := graph.NewGraph(modelstest.Backend(t), dtype.String())
+		if got := fast(graph.Ones(g, shapes.Make(dtype, 2))); got != want {
+			t.Errorf("%s: the faster ways are used: %t, want %t", dtype, got, want)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package models
+
+import (
+	"fmt"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/activation"
+	"github.com/gomlx/gomlx/ml/model"
+
+	"gonbatch/models/cnn"
+)
+
+// ResNet18 returns a residual network of 18 layers for images of the sizes of CIFAR: He et al.,
+// Deep Residual Learning for Image Recognition, 2015 (https://arxiv.org/abs/1512.03385), with the
+// first layer for small images that is usual for CIFAR: a 3x3 convolution, and no pooling. For ten
+// classes it has 11,173,962 parameters.
+//
+// Of the network, x is [batch, height, width, 3], with a height and width of at least 8, and better
+// 32. The result is logits, [batch, classes]. In training, batch normalization takes the mean and
+// variance of the batch, and with several ranks each of its own part.
+func ResNet18(classes int) func(scope *model.Scope, x *graph.Node) *graph.Node {
+	return func(scope *model.Scope, x *graph.Node) *graph.Node {
+		checkResNet(x, classes)
+		x = activation.Relu(normalizedConvolution(scope.In("first"), x, 64, 3, 1))
+		for i, channels := range []int{64, 128, 256, 512} {
+			stage := scope.In("stage_%d", i+1)
+			for j := range 2 {
+				stride := 1
+				if i > 0 && j == 0 {
+					stride = 2
+				}
+				x = residual(stage.In("block_%d", j+1), x, channels, stride)
+			}
+		}
+		return layers.Dense(scope.In("logits"), graph.ReduceMean(x, 1, 2), true, classes)
+	}
+}
+
+func checkResNet(x *graph.Node, classes int) {
+	if classes < 1 {
+		panic(fmt.Errorf("models.ResNet18: %d classes; there must be at least 1", classes))
+	}
+	if x.Rank() != 4 || x.Shape().Dimensions[3] != 3 || min(x.Shape().Dimensions[1], x.Shape().Dimensions[2]) < 8 {
+		panic(fmt.Errorf("models.ResNet18: x has shape %s; it must be [batch, height, width, 3], with a height and width of at least 8", x.Shape()))
+	}
+}
+
+// residual is a basic block: two 3x3 convolutions beside a shortcut. A shortcut between different
+// shapes is a 1x1 convolution: option B of the paper, section 3.3.
+func residual(scope *model.Scope, x *graph.Node, channels, stride int) *graph.Node {
+	y := activation.Relu(normalizedConvolution(scope.In("conv1"), x, channels, 3, stride))
+	y = normalizedConvolution(scope.In("conv2"), y, channels, 3, 1)
+	if stride != 1 || x.Shape().Dimensions[3] != channels {
+		x = normalizedConvolution(scope.In("shortcut"), x, channels, 1, stride)
+	}
+	return activation.Relu(graph.Add(x, y))
+}
+
+// normalizedConvolution is a convolution and a batch normalization, with the constants that are
+// usual for ResNets.
+func normalizedConvolution(scope *model.Scope, x *graph.Node, channels, kernel, stride int) *graph.Node {
+	y := cnn.Convolution(scope, x).Channels(channels).KernelSize(kernel).Strides(stride).PadSame().UseBias(false).Done()
+	return cnn.BatchNorm(scope, y).Momentum(0.9).Epsilon(1e-5).Done()
+}
