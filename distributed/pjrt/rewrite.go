@@ -96,7 +96,7 @@ func gonbatchRewrite(code *C.char, size C.size_t, rewrittenSize *C.size_t, failu
 		*failure = C.CString("gonbatch: " + err.Error())
 		return nil
 	}
-	out, shared := shareMemory(out)
+	out, shared := share(out)
 	if count+shared == 0 {
 		return nil
 	}

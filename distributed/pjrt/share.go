@@ -7,6 +7,9 @@ import (
 	"strings"
 )
 
+// share is shareMemory. Tests look at what it does, or turn it off.
+var share = shareMemory
+
 // shareMemory lets the new values of variables have the memory of the old ones, so that XLA updates
 // them in place: it marks the parameters of a StableHLO module (text form) with the results that
 // replace them. It returns how many it has marked.
@@ -21,7 +24,7 @@ import (
 // copies all variables behind it too.
 func shareMemory(module string) (string, int) {
 	p, ok := parseMain(module)
-	if !ok {
+	if !ok || p.isMarked() {
 		return module, 0
 	}
 	pairs := p.nearest()
@@ -139,11 +142,19 @@ var elementwise = func() map[string]bool {
 	return all
 }()
 
+// shareMark is the attribute of a parameter that names the result which may have its memory.
+const shareMark = "tf.aliasing_output"
+
+// isMarked reports whether somebody else has marked parameters.
+func (p *mainFunction) isMarked() bool {
+	return slices.ContainsFunc(p.parameters, func(v value) bool { return strings.Contains(v.attributes, shareMark) })
+}
+
 // marked is the module with the parameters of the pairs marked.
 func (p *mainFunction) marked(pairs []pair) string {
 	marks := make([]string, len(p.parameters))
 	for _, c := range pairs {
-		marks[c.parameter] = fmt.Sprintf("tf.aliasing_output = %d : i32", c.result)
+		marks[c.parameter] = fmt.Sprintf("%s = %d : i32", shareMark, c.result)
 	}
 	written := make([]string, len(p.parameters))
 	for i, v := range p.parameters {
