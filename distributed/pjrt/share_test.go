@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -294,4 +296,38 @@ func text(parameters, results string, body []string) string {
 	}
 	fmt.Fprintf(&b, "    \"stablehlo.return\"(%s) : () -> ()\n  }\n}\n", strings.Join(names, ", "))
 	return b.String()
+}
+
+// TestMemoryStays: training takes no more memory the longer it lasts.
+func TestMemoryStays(t *testing.T) {
+	_, trainer := newTraining(t, openCPU(t), optimizers["adam"](), 1)
+	random := rand.New(rand.NewPCG(1, 2))
+	train := func(steps int) int64 {
+		for range steps {
+			step(t, trainer, random)
+		}
+		debug.FreeOSMemory()
+		return resident(t)
+	}
+	const steps = 1000
+	before := train(100)
+	after := train(steps)
+	smallest := int64(steps * 4 * features * features) // What would be left of one variable in each step.
+	if grown := after - before; grown > smallest/4 {
+		t.Errorf("%d steps have taken %d KB more", steps, grown>>10)
+	}
+}
+
+// resident is the memory that this process has, in bytes.
+func resident(t *testing.T) int64 {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var size, pages int64
+	if _, err := fmt.Sscan(string(text), &size, &pages); err != nil {
+		t.Fatal(err)
+	}
+	return pages * int64(os.Getpagesize())
 }
