@@ -210,10 +210,12 @@ func TestValueFromHost(t *testing.T) {
 		variable.SetNodeValue(graph.AddScalar(variable.NodeValue(g), 1))
 		return graph.ReduceAllSum(variable.NodeValue(g))
 	})
-	sum := func(e *model.Exec) float32 { return tensors.ToScalar[float32](e.MustExec()[0]) }
+	sum := func(e *model.Exec) float32 { return tensors.ToScalar[float32](e.MustCall()[0]) }
 	for round := range 20 {
 		want := float32(round * size)
-		variable.MustSetValue(tensors.FromScalarAndDimensions(float32(round), size))
+		if err := variable.SetValue(tensors.FromScalarAndDimensions(float32(round), size)); err != nil {
+			t.Fatal(err)
+		}
 		if got := sum(read); got != want {
 			t.Fatalf("round %d: the sum is %v, want %v", round, got, want)
 		}
