@@ -26,20 +26,11 @@ func stuckTimeout(getenv func(string) string) (time.Duration, error) {
 	return timeout, nil
 }
 
-// startWatch begins to watch the other ranks. The failure of an earlier start of the job is
-// forgotten.
-func startWatch(ctx context.Context, c Config, e cluster.Environment, peers communicator, run rundir.Dir) (*watch.Watch, error) {
-	stuck, err := stuckTimeout(c.Getenv)
-	if err != nil {
-		return nil, err
-	}
-	if e.Rank == 0 && run != (rundir.Dir{}) {
-		if err := rundir.ClearFailure(run); err != nil {
-			return nil, err
-		}
-	}
-	return watch.Start(ctx, watch.Config{Rank: e.Rank, Size: e.Size, Host: hostname(), Exchange: peers, Run: run, Log: c.Log, Stuck: stuck,
-		Hasty: e.Launcher == cluster.OpenMPI || e.Launcher == cluster.PMI})
+// startWatch begins to watch the other ranks.
+func (w *World) startWatch(ctx context.Context, c Config, peers communicator, stuck time.Duration) (*watch.Watch, error) {
+	launcher := w.environment.Launcher
+	return watch.Start(ctx, watch.Config{Rank: w.Rank(), Size: w.Size(), Host: hostname(), Exchange: peers, Run: w.run, Log: c.Log, Stuck: stuck,
+		Hasty: launcher == cluster.OpenMPI || launcher == cluster.PMI})
 }
 
 // watched is a communicator whose collectives the watch sees.

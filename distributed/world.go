@@ -75,26 +75,20 @@ func open(ctx context.Context, c Config) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	peers, err := connect(ctx, environment, c.Getenv)
-	if err != nil {
-		return nil, err
-	}
 	w := &World{environment: environment, out: c.Out, log: c.Log, shared: variables{}}
 	w.run = rundir.ReadEnv(c.Getenv).Dir
-	if w.watch, err = startWatch(ctx, c, environment, peers, w.run); err != nil {
+	if err := w.gather(ctx, c); err != nil {
 		return nil, err
 	}
-	w.peers = watched{peers, w.watch}
-	peers = w.peers
 	w.openProgress(c.Log)
-	if w.cpus, err = bindCPUs(environment, peers, c.Getenv); err != nil {
+	if w.cpus, err = bindCPUs(environment, w.peers, c.Getenv); err != nil {
 		return nil, err
 	}
 	if err := w.openDevice(ctx, c, len(w.cpus.list)); err != nil {
 		return nil, err
 	}
 	if w.run != (rundir.Dir{}) {
-		fmt.Fprintf(c.Log, "gonbatch: %s on %s, CPUs %s, %s\n", w, hostname(), w.cpus, peers)
+		fmt.Fprintf(c.Log, "gonbatch: %s on %s, CPUs %s, %s\n", w, hostname(), w.cpus, w.peers)
 	}
 	return w, nil
 }

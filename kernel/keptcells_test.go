@@ -32,6 +32,8 @@ func TestKeptCells(t *testing.T) {
 		{name: "removed", code: "%rm n\n%keep", status: "ok", text: "kept: shape ("},
 		{name: "and declared again", code: "var n = 10\n%keep n\nn", status: "ok", text: "result text/plain: 10"},
 		{name: "changed", code: "%%\nn = 11", status: "ok"},
+		{name: "a data frame", code: "import \"github.com/go-gota/gota/dataframe\"\nvar people dataframe.DataFrame\n%keep people\n%%\npeople = dataframe.ReadCSV(strings.NewReader(\"name,age\\nAda,36\\n\"))", status: "ok", not: "can't"},
+		{name: "in the next cell", code: "people.Records()", status: "ok", text: "[[name age] [Ada 36]]"},
 		{name: "reset", code: "%reset\n%keep", status: "ok", text: "no variable is kept"},
 		{name: "and declared after it", code: "var n = 10\n%keep n\nn", status: "ok", text: "result text/plain: 10"},
 	}

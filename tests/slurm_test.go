@@ -145,7 +145,7 @@ world.Printf("%s from %d ranks, sum %v\n", *word, world.Size(), sum[0])`)
 	if err != nil || len(programs) != 1 {
 		t.Fatalf("programs: %v, %v", programs, err)
 	}
-	out, err := c.Run("srun", "--mpi=pmix", "-N2", "--ntasks-per-node=1", programs[0], "-word", "servus")
+	out, err := c.Run("env", treeFence, "srun", "--mpi=pmix", "-N2", "--ntasks-per-node=1", programs[0], "-word", "servus")
 	if err != nil {
 		t.Fatal(err)
 	}

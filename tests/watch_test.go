@@ -114,12 +114,15 @@ func TestFailingRanks(t *testing.T) {
 	}
 }
 
+// treeFence keeps Open MPI's ranks from dying in MPI_Init under srun: see docs/cluster-setup.md.
+const treeFence = "SLURM_PMIX_FENCE=tree"
+
 // failingJob starts the program by hand.
 func failingJob(u user, c *cluster.Cluster, run rundir.Dir, program, mpi, how string, killOnBadExit int) *exec.Cmd {
 	cmd := exec.Command("srun", "--mpi="+mpi, "-N2", "--ntasks-per-node=1", fmt.Sprintf("--kill-on-bad-exit=%d", killOnBadExit),
 		"--output="+run.RankLogPattern("%t"), program, "-how", how)
 	cmd.Dir = u.folder
-	cmd.Env = append(append(os.Environ(), c.Env()...), rundir.EnvDir+"="+run.Path())
+	cmd.Env = append(append(os.Environ(), c.Env()...), rundir.EnvDir+"="+run.Path(), treeFence)
 	if how == "stop" { // Where none is stuck, a busy machine must not make one seem so.
 		cmd.Env = append(cmd.Env, "GONBATCH_STUCK_TIMEOUT=6s")
 	}

@@ -5,22 +5,28 @@ import (
 	"strings"
 )
 
-// KeepPackage is what programs import that keep variables, and keepGoMLX lets it keep GoMLX's.
-const (
-	KeepPackage = "gonbatch/kernel/keep"
-	keepGoMLX   = KeepPackage + "/gomlx"
-)
+// KeepPackage is what programs import that keep variables.
+const KeepPackage = "gonbatch/kernel/keep"
 
-// onGoMLX are the imports with which a program can have values of GoMLX's.
-var onGoMLX = []string{"github.com/gomlx/", "gonbatch/trainer", "gonbatch/models", "gonbatch/distributed", "gonbatch/checkpoint"}
+// keepers are the packages that let it keep the values of a library, and the imports with which a
+// program can have such values.
+var keepers = []struct {
+	path string
+	with []string
+}{
+	{KeepPackage + "/gomlx", []string{"github.com/gomlx/", "gonbatch/trainer", "gonbatch/models", "gonbatch/distributed", "gonbatch/checkpoint"}},
+	{KeepPackage + "/gota", []string{"github.com/go-gota/gota/"}},
+}
 
 // KeepImports are the packages that a program must also import, for their registrations, if it
 // keeps variables and has these imports.
-func KeepImports(paths []string) []string {
-	for _, path := range paths {
-		if slices.ContainsFunc(onGoMLX, func(prefix string) bool { return strings.HasPrefix(path, prefix) }) {
-			return []string{keepGoMLX}
+func KeepImports(paths []string) (needed []string) {
+	for _, k := range keepers {
+		if slices.ContainsFunc(paths, func(path string) bool {
+			return slices.ContainsFunc(k.with, func(prefix string) bool { return strings.HasPrefix(path, prefix) })
+		}) {
+			needed = append(needed, k.path)
 		}
 	}
-	return nil
+	return needed
 }

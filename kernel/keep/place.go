@@ -142,6 +142,9 @@ func (p place) save(name string, value reflect.Value) error {
 		}
 		delete(program.unread, name)
 	}
+	if old != "" && unchanged(name, old, value) {
+		return errors.Join(p.carry(file, old), p.forget(name))
+	}
 	u, err := newUpdate(file, old)
 	if err != nil {
 		return err
@@ -161,8 +164,29 @@ func encodeFile(w io.Writer, name string, value reflect.Value) error {
 	return b.Flush()
 }
 
+// unchanged reports whether the old file has the value, with a map's entries in another order. Then
+// it stays as it is, for the hash of kept values tells a training whether it may go on.
+func unchanged(name, old string, value reflect.Value) bool {
+	if !hasMap(value.Type()) || check(value, name, true, nil) != nil {
+		return false
+	}
+	f, err := os.Open(old)
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	if hash, err := readHeader(f); err != nil || hash != program.declared.hash(name) {
+		return false
+	}
+	before, err := decode(f, value.Type())
+	return err == nil && digest(before) == digest(value)
+}
+
 // hashOf is the hash of a value as it would be encoded; that of an error, if it can't be.
 func hashOf(name string, value reflect.Value) string {
+	if hasMap(value.Type()) && check(value, name, true, nil) == nil {
+		return digest(value)
+	}
 	sum := sha256.New()
 	if err := encodeFile(sum, name, value); err != nil {
 		return err.Error()

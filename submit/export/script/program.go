@@ -41,9 +41,9 @@ func (s Script) Program(name string) []byte {
 	program := `"$(dirname "$0")"/` + shellescape.Quote(name)
 	switch {
 	case s.Capture.File != "" && s.MayFail:
-		return []byte(s.head() + s.Capture.around(program) + endOnPurpose + s.end())
+		return []byte(s.head() + s.Capture.around(s.Place, program) + endOnPurpose + s.end())
 	case s.Capture.File != "":
-		return []byte(s.head() + s.Capture.around(program) + "exit \"$code\"\n")
+		return []byte(s.head() + s.Capture.around(s.Place, program) + "exit \"$code\"\n")
 	case s.MayFail:
 		return []byte(s.head() + fmt.Sprintf(passSignals, program) + endOnPurpose + s.end())
 	}
@@ -65,7 +65,7 @@ exec 3>&1 4>&2
 gonbatch_copies=()
 gonbatch_copy() { trap '' INT TERM USR1 USR2; exec tee -a -- FILE; }
 case $(rank) in '' | 0)
-  : OPEN FILE || exit
+  : OPEN FILE || { echo PROBLEM >&2; exit 1; }
   exec 3> >(gonbatch_copy) && gonbatch_copies+=($!)
   exec 4> >(gonbatch_copy >&2) && gonbatch_copies+=($!)
 esac
@@ -76,12 +76,13 @@ const copied = `exec 3>&- 4>&-
 [ -z "${gonbatch_copies[*]}" ] || wait "${gonbatch_copies[@]}"
 `
 
-// around are the lines that run a program to its end, with its output copied.
-func (c Capture) around(program string) string {
+// around are the lines that run a program to its end, with its output copied. place is the cell's.
+func (c Capture) around(place, program string) string {
 	open := ">"
 	if c.Append {
 		open = ">>"
 	}
-	files := strings.NewReplacer("FILE", filePath(c.File), "OPEN", open)
+	problem := fmt.Sprintf("gonbatch: %s: %%capture can't write %s, for the reason above: make its folder first, such as by a line !mkdir -p FOLDER", place, c.File)
+	files := strings.NewReplacer("FILE", filePath(c.File), "OPEN", open, "PROBLEM", shellescape.Quote(problem))
 	return cluster.Shell() + files.Replace(copying) + fmt.Sprintf(passSignals, program+" >&3 2>&4 3>&- 4>&-") + copied
 }

@@ -61,3 +61,23 @@ func TestProgram(t *testing.T) {
 		})
 	}
 }
+
+// TestCaptureWithoutFolder: the message names the cell and the file, and the program does not run.
+func TestCaptureWithoutFolder(t *testing.T) {
+	for _, add := range []bool{false, true} {
+		dir := t.TempDir()
+		text := Script{Notebook: "n.ipynb", Place: "n.ipynb, cell 2", Capture: Capture{"it's/new.txt", add}}.Program("train")
+		for name, text := range map[string]string{"train": "#!/bin/bash\necho runs\n", "train.sh": string(text)} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "train.sh"))
+		cmd.Dir = dir
+		out, _ := cmd.CombinedOutput()
+		want := "gonbatch: n.ipynb, cell 2: %capture can't write it's/new.txt, for the reason above: make its folder first"
+		if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(string(out), want) || strings.Contains(string(out), "runs") {
+			t.Errorf("exit code %d, output %q; want 1, %q", code, out, want)
+		}
+	}
+}
