@@ -1,0 +1,123 @@
+package pjrt
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	xlapjrt "github.com/gomlx/go-xla/pjrt"
+
+	"gonbatch/internal/plugin"
+)
+
+// drawing is a program as go-xla writes it.
+const drawing = `module @m {
+  func.func @main(%%state: tensor<3xui64>) -> (tensor<3xui64>, %s) {
+    %%0, %%1 = "stablehlo.rng_bit_generator"(%%state) { rng_algorithm = #stablehlo<rng_algorithm PHILOX> } : (tensor<3xui64>) -> (tensor<3xui64>, %[1]s)
+    "stablehlo.return"(%%0, %%1) : (tensor<3xui64>, %[1]s) -> ()
+  }
+}
+`
+
+// TestDrawsTheSame: the bits and the next state are XLA's own, whatever the state and the shape.
+func TestDrawsTheSame(t *testing.T) {
+	client := newClient(t)
+	random := rand.New(rand.NewPCG(rand.Uint64(), 0))
+	states := [][]uint64{{0, 0, 0}, {1, 1<<64 - 1, 0}, {1 << 63, 1<<64 - 2, 1<<64 - 1}}
+	for range 5 {
+		states = append(states, []uint64{random.Uint64(), random.Uint64(), random.Uint64()})
+	}
+	for _, shape := range []string{"1xui32", "5xui32", "3x4x7xui32", "1000xui32", "1xui64", "7xui64", "33x3xui64"} {
+		program := fmt.Sprintf(drawing, "tensor<"+shape+">")
+		quick, n := drawQuickly(program)
+		if n != 1 {
+			t.Fatalf("%s: %d drawings are replaced", shape, n)
+		}
+		theirs, ours := compiled(t, client, program), compiled(t, client, quick)
+		for _, state := range states {
+			if want, got := drawn(t, client, theirs, state), drawn(t, client, ours, state); !slices.EqualFunc(want, got, slices.Equal) {
+				t.Errorf("%s from %d: %x, want %x", shape, state, got, want)
+			}
+		}
+	}
+}
+
+func newClient(t testing.TB) *xlapjrt.Client {
+	t.Helper()
+	dir, err := plugin.Ensure(context.Background(), plugin.Options{Progress: os.Stderr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Load("cpu", filepath.Join(dir, plugin.FileName(plugin.CPU))); err != nil {
+		t.Fatal(err)
+	}
+	p, err := xlapjrt.GetPlugin("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := p.NewClient(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Destroy() })
+	return client
+}
+
+func compiled(t testing.TB, client *xlapjrt.Client, program string) *xlapjrt.LoadedExecutable {
+	t.Helper()
+	exec, err := client.Compile().WithStableHLO([]byte(program)).Done()
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, program)
+	}
+	return exec
+}
+
+// drawn are the bytes of the next state and of the bits.
+func drawn(t testing.TB, client *xlapjrt.Client, exec *xlapjrt.LoadedExecutable, state []uint64) [][]byte {
+	t.Helper()
+	x, err := client.BufferFromHost().FromFlatDataWithDimensions(state, []int{3}).Done()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Execute(x).Done()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all [][]byte
+	for _, b := range append(out, x)[:2] {
+		size, err := b.Size()
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := make([]byte, size)
+		if err := b.ToHost(data); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, data)
+	}
+	for _, b := range append(out, x) {
+		if err := b.Destroy(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// BenchmarkDraw draws a million words.
+func BenchmarkDraw(b *testing.B) {
+	client := newClient(b)
+	program := fmt.Sprintf(drawing, "tensor<1024x1024xui32>")
+	quick, _ := drawQuickly(program)
+	for name, text := range map[string]string{"xla": program, "quick": quick} {
+		exec := compiled(b, client, text)
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				drawn(b, client, exec, []uint64{1, 2, 3})
+			}
+		})
+	}
+}
