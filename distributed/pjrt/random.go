@@ -87,7 +87,7 @@ type philoxFunction struct {
 	size   int
 }
 
-// scalar writes a constant of all elements and returns its name.
+// constant writes one of all elements and returns its name.
 func (f *philoxFunction) constant(name string, value uint64) string {
 	fmt.Fprintf(f, "    %s = stablehlo.constant dense<%d> : %s\n", name, value, f.vector)
 	return name
@@ -98,9 +98,9 @@ func (f *philoxFunction) op(name, operation, a, b string) {
 	fmt.Fprintf(f, "    %s = stablehlo.%s %s, %s : %s\n", name, operation, a, b, f.vector)
 }
 
-// split writes the lower and the upper half of each element.
-func (f *philoxFunction) split(lower, upper, of string) {
-	f.op(lower, "and", of, "%mask")
+// halves writes words whose lower halves are the halves of each element.
+func (f *philoxFunction) halves(lower, upper, of string) {
+	f.op(lower, "or", of, of)
 	f.op(upper, "shift_right_logical", of, "%32")
 }
 
@@ -126,31 +126,33 @@ func (f *philoxFunction) counters() {
 	fmt.Fprintf(f, "    %%carry_1 = stablehlo.compare LT, %%l, %%low : (%s, %[1]s) -> %s\n", f.vector, compared)
 	fmt.Fprintf(f, "    %%carry = stablehlo.convert %%carry_1 : (%s) -> %s\n", compared, f.vector)
 	f.op("%h", "add", "%high", "%carry")
-	f.split("%k0_0", "%k1_0", "%key")
-	f.split("%c0_0", "%c1_0", "%l")
-	f.split("%c2_0", "%c3_0", "%h")
+	f.halves("%k0_0", "%k1_0", "%key")
+	f.halves("%c0_0", "%c1_0", "%l")
+	f.halves("%c2_0", "%c3_0", "%h")
 	f.constant("%m0", multiplier0)
 	f.constant("%m1", multiplier1)
 	f.constant("%w0", weyl0)
 	f.constant("%w1", weyl1)
 }
 
-// round writes that round.
+// round writes that round. What is above the lower half of a word has no meaning: it is cleared
+// before a word is multiplied, so that the compiler sees there that it can take the multiplication
+// of half words, which is faster by far.
 func (f *philoxFunction) round(n int) {
 	at := func(name string) string { return fmt.Sprintf("%%%s_%d", name, n) }
 	next := func(name string) string { return fmt.Sprintf("%%%s_%d", name, n+1) }
-	f.op(at("p0"), "multiply", "%m0", at("c0"))
-	f.op(at("p1"), "multiply", "%m1", at("c2"))
-	f.split(next("c1"), at("u1"), at("p1"))
-	f.split(next("c3"), at("u0"), at("p0"))
-	f.op(at("x1"), "xor", at("u1"), at("c1"))
-	f.op(next("c0"), "xor", at("x1"), at("k0"))
-	f.op(at("x0"), "xor", at("u0"), at("c3"))
-	f.op(next("c2"), "xor", at("x0"), at("k1"))
-	f.op(at("v0"), "add", at("k0"), "%w0")
-	f.op(next("k0"), "and", at("v0"), "%mask")
-	f.op(at("v1"), "add", at("k1"), "%w1")
-	f.op(next("k1"), "and", at("v1"), "%mask")
+	f.op(at("a0"), "and", at("c0"), "%mask")
+	f.op(at("a2"), "and", at("c2"), "%mask")
+	f.op(next("c3"), "multiply", "%m0", at("a0"))
+	f.op(next("c1"), "multiply", "%m1", at("a2"))
+	f.op(at("u0"), "shift_right_logical", next("c3"), "%32")
+	f.op(at("u1"), "shift_right_logical", next("c1"), "%32")
+	f.op(at("x0"), "xor", at("c1"), at("k0"))
+	f.op(at("x2"), "xor", at("c3"), at("k1"))
+	f.op(next("c0"), "xor", at("u1"), at("x0"))
+	f.op(next("c2"), "xor", at("u0"), at("x2"))
+	f.op(next("k0"), "add", at("k0"), "%w0")
+	f.op(next("k1"), "add", at("k1"), "%w1")
 }
 
 // advance writes the next state: the counter behind the blocks.
@@ -170,10 +172,12 @@ func (f *philoxFunction) advance(blocks int) {
 // other, and makes an array of the drawing's shape of them.
 func (f *philoxFunction) output(d draw) {
 	last := func(name string) string { return fmt.Sprintf("%%%s_%d", name, philoxRounds) }
+	f.op("%a0", "and", last("c0"), "%mask")
 	f.op("%a1", "shift_left", last("c1"), "%32")
-	f.op("%a", "or", last("c0"), "%a1")
+	f.op("%a", "or", "%a0", "%a1")
+	f.op("%b0", "and", last("c2"), "%mask")
 	f.op("%b1", "shift_left", last("c3"), "%32")
-	f.op("%b", "or", last("c2"), "%b1")
+	f.op("%b", "or", "%b0", "%b1")
 	f.op("%odd_1", "and", "%index", "%one")
 	compared := strings.Replace(f.vector, "ui64", "i1", 1)
 	fmt.Fprintf(f, "    %%odd = stablehlo.convert %%odd_1 : (%s) -> %s\n", f.vector, compared)

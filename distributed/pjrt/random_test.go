@@ -112,9 +112,9 @@ func BenchmarkDraw(b *testing.B) {
 	client := newClient(b)
 	program := fmt.Sprintf(drawing, "tensor<1024x1024xui32>")
 	quick, _ := drawQuickly(program)
-	for name, text := range map[string]string{"xla": program, "quick": quick} {
-		exec := compiled(b, client, text)
-		b.Run(name, func(b *testing.B) {
+	for _, test := range []struct{ name, program string }{{"xla", program}, {"quick", quick}} {
+		exec := compiled(b, client, test.program)
+		b.Run(test.name, func(b *testing.B) {
 			for b.Loop() {
 				drawn(b, client, exec, []uint64{1, 2, 3})
 			}
