@@ -33,7 +33,7 @@ func TestDrawsTheSame(t *testing.T) {
 	}
 	for _, shape := range []string{"1xui32", "5xui32", "3x4x7xui32", "1000xui32", "1xui64", "7xui64", "33x3xui64"} {
 		program := fmt.Sprintf(drawing, "tensor<"+shape+">")
-		quick, n := drawQuickly(program)
+		quick, n := drawQuickly(program, 0)
 		if n != 1 {
 			t.Fatalf("%s: %d drawings are replaced", shape, n)
 		}
@@ -111,7 +111,7 @@ func drawn(t testing.TB, client *xlapjrt.Client, exec *xlapjrt.LoadedExecutable,
 func BenchmarkDraw(b *testing.B) {
 	client := newClient(b)
 	program := fmt.Sprintf(drawing, "tensor<1024x1024xui32>")
-	quick, _ := drawQuickly(program)
+	quick, _ := drawQuickly(program, 0)
 	for _, test := range []struct{ name, program string }{{"xla", program}, {"quick", quick}} {
 		exec := compiled(b, client, test.program)
 		b.Run(test.name, func(b *testing.B) {

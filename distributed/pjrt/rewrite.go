@@ -97,7 +97,8 @@ func gonbatchRewrite(code *C.char, size C.size_t, rewrittenSize *C.size_t, failu
 		return nil
 	}
 	out, shared := share(out)
-	if count+shared == 0 {
+	out, drawings := drawQuicklyOnCPU(out)
+	if count+shared+drawings == 0 {
 		return nil
 	}
 	replaced.Add(int64(count))
