@@ -32,15 +32,17 @@ const smallDraw = 1000
 // they are, and returns how many it has replaced.
 func drawQuickly(module string, small int) (string, int) {
 	var functions strings.Builder
-	count := 0
+	count, written := 0, map[draw]bool{}
 	out := generator.ReplaceAllStringFunc(module, func(statement string) string {
 		m := generator.FindStringSubmatch(statement)
-		d := draw{name: fmt.Sprintf("gonbatch_random_%d", count), dimensions: m[2], element: m[3]}
+		d := draw{name: "gonbatch_random_" + m[2] + m[3], dimensions: m[2], element: m[3]}
 		if d.elements() <= small {
 			return statement
 		}
-		count++
-		functions.WriteString(d.function())
+		if count++; !written[d] {
+			written[d] = true
+			functions.WriteString(d.function())
+		}
 		return fmt.Sprintf("func.call @%s%s : (tensor<3xui64>) -> (tensor<3xui64>, %s)", d.name, m[1], d.shape())
 	})
 	end := strings.LastIndex(out, "}")

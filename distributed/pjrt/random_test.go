@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	xlapjrt "github.com/gomlx/go-xla/pjrt"
@@ -43,6 +44,28 @@ func TestDrawsTheSame(t *testing.T) {
 				t.Errorf("%s from %d: %x, want %x", shape, state, got, want)
 			}
 		}
+	}
+}
+
+// TestDrawsTwice: drawings of the same shape share a function.
+func TestDrawsTwice(t *testing.T) {
+	const twice = `module @m {
+  func.func @main(%state: tensor<3xui64>) -> tensor<40xui32> {
+    %0, %1 = "stablehlo.rng_bit_generator"(%state) { rng_algorithm = #stablehlo<rng_algorithm PHILOX> } : (tensor<3xui64>) -> (tensor<3xui64>, tensor<40xui32>)
+    %2, %3 = "stablehlo.rng_bit_generator"(%0) { rng_algorithm = #stablehlo<rng_algorithm PHILOX> } : (tensor<3xui64>) -> (tensor<3xui64>, tensor<40xui32>)
+    %4 = "stablehlo.xor"(%1, %3) : (tensor<40xui32>, tensor<40xui32>) -> tensor<40xui32>
+    "stablehlo.return"(%4) : (tensor<40xui32>) -> ()
+  }
+}
+`
+	quick, n := drawQuickly(twice, 0)
+	if n != 2 || strings.Count(quick, "func private @gonbatch_random") != 2 {
+		t.Errorf("%d drawings are replaced, want 2 by one function and its part:\n%s", n, quick)
+	}
+	client := newClient(t)
+	state := []uint64{1, 2, 3}
+	if want, got := drawn(t, client, compiled(t, client, twice), state), drawn(t, client, compiled(t, client, quick), state); !slices.Equal(want[0], got[0]) {
+		t.Errorf("the bits are %x, want %x", got[0], want[0])
 	}
 }
 
