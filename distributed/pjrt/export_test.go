@@ -21,9 +21,6 @@ func SetPlaceholder(pattern string, before bool) {
 // SetRanks makes the number of ranks another one.
 func SetRanks(n int) { ranks = n }
 
-// DrawQuickly replaces the drawing of random bits in a program.
-var DrawQuickly = drawQuickly
-
 // ShareMemory marks the parameters of a program that results may have the memory of.
 var ShareMemory = shareMemory
 

@@ -97,8 +97,7 @@ func gonbatchRewrite(code *C.char, size C.size_t, rewrittenSize *C.size_t, failu
 		return nil
 	}
 	out, shared := share(out)
-	out, drawings := drawQuicklyOnCPU(out)
-	if count+shared+drawings == 0 {
+	if count+shared == 0 {
 		return nil
 	}
 	replaced.Add(int64(count))
