@@ -178,9 +178,9 @@ func TestSameNumbers(t *testing.T) {
 		look(t, store, func(v *model.Variable, data []byte) { all[v.Path()] = bytes.Clone(data) })
 		return all
 	}
-	for name, opt := range optimizers {
+	for _, name := range []string{"sgd", "adam"} {
 		t.Run(name, func(t *testing.T) {
-			seed := rand.Int64()
+			opt, seed := optimizers[name], rand.Int64()
 			inPlace := weights(t, opt(), seed)
 			defer pjrt.SetShare(func(module string) (string, int) { return module, 0 })()
 			apart := weights(t, opt(), seed)
