@@ -11,9 +11,6 @@
 //	if err := pjrt.RegisterAllReduce("cpu", comm.Transport(), comm.Size()); err != nil { ... }
 //	backend, err := xla.New("cpu")
 //
-// Programs that change variables, as GoMLX's training steps do, write the new values to the memory
-// of the old ones.
-//
 // KeepPrograms has compiled programs kept on disk, and loaded by the next process: the wrapped
 // compile call is where all programs pass.
 //
