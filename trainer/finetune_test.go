@@ -108,9 +108,15 @@ func TestSecondPhase(t *testing.T) {
 		t.Fatal(err)
 	}
 	began, target := trainedFloats(t, first, "/pull"), meanOf(t, ranktest.Blobs(12), 0)
-	for name, option := range map[string]trainer.Option{"weights": trainer.InitFromTrainer(first), "store": trainer.WithStore(first.Store())} {
+	for _, phase := range []struct {
+		name   string
+		option trainer.Option
+	}{
+		{"weights", trainer.InitFromTrainer(first)},
+		{"store", trainer.WithStore(first.Store())}, // Last: it changes the first one's weights.
+	} {
 		c.MaxSteps = 1
-		second, _ := anotherTrainer(t, c, pulled(trainer.SGD{LearningRate: 0.25}), option)
+		second, _ := anotherTrainer(t, c, pulled(trainer.SGD{LearningRate: 0.25}), phase.option)
 		if err := second.Fit(t.Context(), ranktest.Blobs(12), nil); err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +125,7 @@ func TestSecondPhase(t *testing.T) {
 			want[i] = w - 0.25*(w-target[i])
 		}
 		if d := distance(want, trainedFloats(t, second, "/pull")); !(d < 1e-5) {
-			t.Errorf("%s: after one update the weights are %g from those of the new rate", name, d)
+			t.Errorf("%s: after one update the weights are %g from those of the new rate", phase.name, d)
 		}
 	}
 }

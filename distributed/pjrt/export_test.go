@@ -26,6 +26,16 @@ func SetPlaceholder(pattern string, before bool) {
 // SetRanks makes the number of ranks another one.
 func SetRanks(n int) { ranks = n }
 
+// ShareMemory marks the parameters of a program that results may have the memory of.
+var ShareMemory = shareMemory
+
+// SetShare has another function do that for all programs, until the function that it returns is
+// called.
+func SetShare(other func(string) (string, int)) (reset func()) {
+	share = other
+	return func() { share = shareMemory }
+}
+
 // FileFacts, Unkeepable and Canonical are parts of a key.
 var (
 	Canonical  = canonical

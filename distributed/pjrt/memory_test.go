@@ -1,72 +1,131 @@
 package pjrt_test
 
 import (
+	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
+
+	xlapjrt "github.com/gomlx/go-xla/pjrt"
 
 	"gonbatch/distributed/pjrt"
 )
 
-// oldMalloc takes mmap thresholds up to a limit only, as glibc does before 2.35, and reports the
-// settings that it took.
-const oldMalloc = `
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <malloc.h>
-#include <stdio.h>
-#include <stdlib.h>
+// buffer is larger than the pieces of an arena of its own.
+const buffer = 96 << 20
 
-int mallopt(int what, int value) {
-  if (what == M_MMAP_THRESHOLD && value > atoi(getenv("LARGEST_THRESHOLD"))) return 0;
-  printf("%s %d\n", what == M_MMAP_THRESHOLD ? "mmap" : what == M_TRIM_THRESHOLD ? "trim" : "other", value);
-  fflush(stdout);
-  return ((int (*)(int, int))dlsym(RTLD_NEXT, "mallopt"))(what, value);
-}
-`
-
-// TestKeepsFreedMemory: what an old glibc refuses does not make malloc slower than it was.
+// TestKeepsFreedMemory: a step that allocates large buffers does not fault their pages in again.
 func TestKeepsFreedMemory(t *testing.T) {
-	if os.Getenv("LARGEST_THRESHOLD") != "" {
-		if err := pjrt.Load("cpu", pluginPath(t)); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	library := buildLibrary(t, oldMalloc)
-	tests := []struct{ name, largest, want string }{
-		{"since 2.35", "2147483647", "mmap 1073741824\ntrim 2147483647\n"},
-		{"before 2.35", "33554432", "mmap 33554432\ntrim 2147483647\n"},
-		{"one that takes none", "131072", ""},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			cmd := exec.Command(os.Args[0], "-test.run=^TestKeepsFreedMemory$")
-			cmd.Env = append(os.Environ(), "LD_PRELOAD="+library, "LARGEST_THRESHOLD="+test.largest)
-			out, err := cmd.CombinedOutput()
-			if got, _, ok := strings.Cut(string(out), "PASS\n"); err != nil || !ok || got != test.want {
-				t.Errorf("malloc was set to %q, want %q (%v)", out, test.want, err)
-			}
-		})
-	}
+	client := cpuClient(t)
+	exec, err := client.Compile().WithStableHLO(fmt.Appendf(nil, `module @m {
+  func.func @main(%%x: tensor<f32>) -> tensor<%dxf32> {
+    %%0 = "stablehlo.broadcast_in_dim"(%%x) { broadcast_dimensions = array<i64> } : (tensor<f32>) -> tensor<%[1]dxf32>
+    "stablehlo.return"(%%0) : (tensor<%[1]dxf32>) -> ()
+  }
 }
-
-// buildLibrary compiles a shared library.
-func buildLibrary(t *testing.T, source string) string {
-	t.Helper()
-	dir := t.TempDir()
-	file, library := filepath.Join(dir, "library.c"), filepath.Join(dir, "library.so")
-	if err := os.WriteFile(file, []byte(source), 0o666); err != nil {
+`, buffer/4)).Done()
+	if err != nil {
 		t.Fatal(err)
 	}
-	cc := os.Getenv("CC")
-	if cc == "" {
-		cc = "cc"
+	x, err := client.BufferFromHost().FromFlatDataWithDimensions([]float32{1}, nil).Done()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if out, err := exec.Command(cc, "-shared", "-fPIC", "-o", library, file, "-ldl").CombinedOutput(); err != nil {
-		t.Fatalf("compile: %v\n%s", err, out)
+	step := func() {
+		runtime.LockOSThread() // A thread for each step: with arenas of their own, they would take the memory from those.
+		out, err := exec.Execute(x).Done()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if err := out[0].Destroy(); err != nil {
+			t.Error(err)
+		}
 	}
-	return library
+	inThreadOfItsOwn(step)
+	before := faults(t)
+	const steps = 10
+	for range steps {
+		inThreadOfItsOwn(step)
+	}
+	// With huge pages, a buffer takes 48 faults.
+	if got := faults(t) - before; got > steps*buffer/(2<<20)/2 {
+		t.Errorf("%d page faults in %d steps", got, steps)
+	}
+}
+
+// inThreadOfItsOwn calls a function that locks its thread, which ends with it.
+func inThreadOfItsOwn(f func()) {
+	var group sync.WaitGroup
+	group.Go(f)
+	group.Wait()
+}
+
+// faults counts those of this process so far.
+func faults(t *testing.T) int64 {
+	t.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		t.Fatal(err)
+	}
+	return usage.Minflt
+}
+
+// TestHugePages: a large buffer is in memory that may have huge pages, a small one need not be.
+func TestHugePages(t *testing.T) {
+	client := cpuClient(t)
+	b, err := client.BufferFromHost().FromFlatDataWithDimensions(make([]float32, buffer/4), []int{buffer / 4}).Done()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = b.Destroy() }()
+	pointer, err := b.UnsafePointer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if flags := flagsOf(t, uintptr(pointer)+buffer/2); !slices.Contains(flags, "hg") {
+		t.Errorf("the memory of a buffer of %d MB has the flags %v, not hg", buffer>>20, flags)
+	}
+}
+
+// flagsOf are the flags that the kernel has for the memory at an address.
+func flagsOf(t *testing.T, address uintptr) []string {
+	t.Helper()
+	smaps, err := os.ReadFile("/proc/self/smaps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	within := false
+	for line := range strings.Lines(string(smaps)) {
+		var begin, end uintptr
+		if n, _ := fmt.Sscanf(line, "%x-%x ", &begin, &end); n == 2 {
+			within = begin <= address && address < end
+		}
+		if flags, ok := strings.CutPrefix(line, "VmFlags:"); ok && within {
+			return strings.Fields(flags)
+		}
+	}
+	t.Fatalf("no memory at %x", address)
+	return nil
+}
+
+func cpuClient(t *testing.T) *xlapjrt.Client {
+	t.Helper()
+	if err := pjrt.Load("cpu", pluginPath(t)); err != nil {
+		t.Fatal(err)
+	}
+	plugin, err := xlapjrt.GetPlugin("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := plugin.NewClient(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Destroy() })
+	return client
 }

@@ -3,8 +3,6 @@
 #include "plugin.h"
 
 #include <dlfcn.h>
-#include <limits.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,29 +80,7 @@ static gb_pjrt_error *compile(gb_pjrt_compile_args *args) {
   return err;
 }
 
-// The sizes from which malloc asks the kernel for each block, largest first. Since 2.35 glibc takes
-// any; before, 32 MiB at most.
-static const int mmap_thresholds[] = {1 << 30, 32 << 20};
-
-// keep_freed_memory makes malloc keep what it is given back. XLA on a CPU takes and returns the
-// same large buffers in each step; from and to the kernel, their pages would be cleared and faulted
-// in each time (measured: up to a sixth of a step).
-//
-// Any setting ends glibc's own adjustment of the thresholds to what the program frees. So the other
-// one is only made where malloc took a large mmap threshold: with the initial one, 128 KiB, all
-// would be slower than without settings.
-static void keep_freed_memory(void) {
-#ifdef __GLIBC__
-  for (size_t i = 0; i < sizeof mmap_thresholds / sizeof *mmap_thresholds; i++) {
-    if (mallopt(M_MMAP_THRESHOLD, mmap_thresholds[i]) == 0) continue;
-    mallopt(M_TRIM_THRESHOLD, INT_MAX);  // It takes any value.
-    return;
-  }
-#endif
-}
-
 uintptr_t gb_plugin_load(const char *path, char *error, size_t error_size) {
-  keep_freed_memory();
   void *handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
   if (handle == NULL) {
     snprintf(error, error_size, "%s", dlerror());

@@ -81,8 +81,8 @@ func unknownForm() string {
 var replaced atomic.Int64
 
 // gonbatchRewrite is called by plugin.c for every program before it is compiled. It returns memory
-// of C's malloc, or nil if the program has no collective, or must not be compiled: then failure is
-// why, in memory of C's malloc.
+// of C's malloc, or nil if there is nothing to rewrite, or the program must not be compiled: then
+// failure is why, in memory of C's malloc.
 //
 //export gonbatchRewrite
 func gonbatchRewrite(code *C.char, size C.size_t, rewrittenSize *C.size_t, failure **C.char) *C.char {
@@ -93,7 +93,8 @@ func gonbatchRewrite(code *C.char, size C.size_t, rewrittenSize *C.size_t, failu
 		*failure = C.CString("gonbatch: " + err.Error())
 		return nil
 	}
-	if count == 0 {
+	out, shared := share(out)
+	if count+shared == 0 {
 		return nil
 	}
 	replaced.Add(int64(count))

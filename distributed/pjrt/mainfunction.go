@@ -1,0 +1,119 @@
+package pjrt
+
+import (
+	"regexp"
+	"strings"
+)
+
+// mainFunction is the function of a StableHLO module, as go-xla writes it, that is run.
+type mainFunction struct {
+	before, after       string // The module before and after the list of parameters.
+	parameters, results []value
+	parameterNumbers    map[string]int // By name.
+	statements          map[string]statement
+}
+
+// value is a parameter or a result.
+type value struct {
+	name, shape string // %x, tensor<8x8xf32>
+	attributes  string // Without braces; may be empty.
+}
+
+// kind is what two values must have in common to be in the same place of the same devices.
+func (v value) kind() string { return v.shape + v.attributes }
+
+// attributesWith writes the attributes and a further one, which may be empty.
+func (v value) attributesWith(further string) string {
+	switch {
+	case v.attributes == "" && further == "":
+		return ""
+	case v.attributes == "":
+		return " { " + further + " }"
+	case further == "":
+		return " { " + v.attributes + " }"
+	}
+	return " { " + v.attributes + ", " + further + " }"
+}
+
+// statement is an operation with one result.
+type statement struct {
+	operation string
+	operands  []string
+}
+
+var (
+	// mainHead matches the line that begins the function.
+	mainHead = regexp.MustCompile(`(?m)^( *func\.func (?:public )?@main\()(.*)(\) -> )(.*) \{$`)
+	// mainReturn matches what it gives back. What is in regions of operations is indented more.
+	mainReturn = regexp.MustCompile(`(?m)^    "stablehlo\.return"\(([^()]*)\)`)
+	// mainStatement matches an operation that is written on one line.
+	mainStatement = regexp.MustCompile(`(?m)^    (%\w+) = "stablehlo\.(\w+)"\(([^()]*)\)`)
+)
+
+// parseMain takes a module apart. It is not ok with one that is written in another way.
+func parseMain(module string) (p *mainFunction, ok bool) {
+	head := mainHead.FindStringSubmatchIndex(module)
+	if head == nil {
+		return nil, false
+	}
+	body := module[head[1]:]
+	end := mainReturn.FindStringSubmatchIndex(body)
+	if end == nil {
+		return nil, false
+	}
+	p = &mainFunction{before: module[:head[3]], after: module[head[5]:], parameterNumbers: map[string]int{}, statements: map[string]statement{}}
+	for i, written := range list(module[head[4]:head[5]]) {
+		name, rest, _ := strings.Cut(written, ": ")
+		v := parseValue(name, rest)
+		p.parameters = append(p.parameters, v)
+		p.parameterNumbers[v.name] = i
+	}
+	names := list(body[end[2]:end[3]])
+	types := list(unparenthesized(module[head[8]:head[9]]))
+	if len(names) != len(types) {
+		return nil, false
+	}
+	for i, written := range types {
+		p.results = append(p.results, parseValue(names[i], written))
+	}
+	for _, m := range mainStatement.FindAllStringSubmatch(body[:end[0]], -1) {
+		p.statements[m[1]] = statement{operation: m[2], operands: list(m[3])}
+	}
+	return p, true
+}
+
+// parseValue takes `tensor<8xf32> { a = b }` apart.
+func parseValue(name, written string) value {
+	shape, attributes, _ := strings.Cut(written, " {")
+	return value{name: name, shape: shape, attributes: strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(attributes), "}"))}
+}
+
+func unparenthesized(text string) string {
+	if strings.HasPrefix(text, "(") && strings.HasSuffix(text, ")") {
+		return text[1 : len(text)-1]
+	}
+	return text
+}
+
+// list splits a text at the commas that are in no brackets.
+func list(text string) []string {
+	var parts []string
+	depth, begin := 0, 0
+	for i, c := range text {
+		switch c {
+		case '(', '[', '{', '<':
+			depth++
+		case ')', ']', '}', '>':
+			depth--
+		case ',':
+			if depth == 0 {
+				parts = append(parts, strings.TrimSpace(text[begin:i]))
+				begin = i + 1
+			}
+		}
+	}
+	if rest := strings.TrimSpace(text[begin:]); rest != "" {
+		parts = append(parts, rest)
+	}
+	return parts
+}

@@ -1,0 +1,164 @@
+package pjrt
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// share is shareMemory. Tests look at what it does, or turn it off.
+var share = shareMemory
+
+// shareMemory lets the new values of variables have the memory of the old ones, so that XLA updates
+// them in place: it marks the parameters of a StableHLO module (text form) with the results that
+// replace them. It returns how many it has marked.
+//
+// GoMLX gives a program the memory of the variables that it changes, but says neither which these
+// are, nor which result is the new value of which. Both are read from the program: the new value is
+// the result of the same type that is computed from the variable element by element, by the fewest
+// operations.
+//
+// A wrong pair would cost time, never a wrong value: XLA copies what is still needed. But it must
+// not contain a variable that the program leaves unchanged, because XLA's CPU plugin of 2025 then
+// copies all variables behind it too.
+func shareMemory(module string) (string, int) {
+	p, ok := parseMain(module)
+	if !ok || p.isMarked() {
+		return module, 0
+	}
+	pairs := p.nearest()
+	pairs = append(pairs, p.replaced(pairs)...)
+	return p.marked(pairs), len(pairs)
+}
+
+// pair is a parameter and the result that may have its memory, by their numbers.
+type pair struct {
+	parameter, result int
+	distance          int // Operations between them.
+}
+
+// nearest pairs each result with the variable that it is computed from element by element, the
+// closest pairs first.
+func (p *mainFunction) nearest() []pair {
+	var all []pair
+	for i, result := range p.results {
+		if shareable(result) {
+			all = append(all, p.candidates(i)...)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b pair) int { return a.distance - b.distance })
+	var chosen []pair
+	for _, c := range all {
+		if !slices.ContainsFunc(chosen, func(o pair) bool { return o.parameter == c.parameter || o.result == c.result }) {
+			chosen = append(chosen, c)
+		}
+	}
+	return chosen
+}
+
+// reach is how many values are looked at on the way from a result to its variable.
+const reach = 1000
+
+// candidates are the variables that the result of that number is computed from, each with its
+// distance. A variable that is a result itself hasn't been changed.
+func (p *mainFunction) candidates(result int) []pair {
+	var found []pair
+	distance := map[string]int{p.results[result].name: 0}
+	for queue := []string{p.results[result].name}; len(queue) > 0 && len(distance) < reach; queue = queue[1:] {
+		at := distance[queue[0]]
+		if i, ok := p.parameterNumbers[queue[0]]; ok {
+			if at > 0 && p.fit(i, result) {
+				found = append(found, pair{i, result, at})
+			}
+			continue
+		}
+		s := p.statements[queue[0]]
+		for _, operand := range s.operands {
+			if _, seen := distance[operand]; !seen && elementwise[s.operation] {
+				distance[operand] = at + 1
+				queue = append(queue, operand)
+			}
+		}
+	}
+	return found
+}
+
+// replaced pairs what is left: variables whose new value does not depend on the old one, such as
+// sums that are reset. GoMLX's first results are the new values of variables, so what comes before
+// one that has been paired is one too. If as many variables of its type are left as results, they
+// are all changed.
+func (p *mainFunction) replaced(pairs []pair) []pair {
+	var parameters, results = map[string][]int{}, map[string][]int{}
+	last := -1
+	for _, c := range pairs {
+		last = max(last, c.result)
+	}
+	for i, result := range p.results[:last+1] {
+		if shareable(result) && !slices.ContainsFunc(pairs, func(c pair) bool { return c.result == i }) {
+			results[result.kind()] = append(results[result.kind()], i)
+		}
+	}
+	for i, v := range p.parameters {
+		if isVariable(v) && !slices.ContainsFunc(pairs, func(c pair) bool { return c.parameter == i }) {
+			parameters[v.kind()] = append(parameters[v.kind()], i)
+		}
+	}
+	var more []pair
+	for kind, left := range results {
+		if len(left) != len(parameters[kind]) {
+			continue
+		}
+		for i, result := range left {
+			more = append(more, pair{parameter: parameters[kind][i], result: result})
+		}
+	}
+	return more
+}
+
+// fit reports whether a result may have the memory of a parameter.
+func (p *mainFunction) fit(parameter, result int) bool {
+	v := p.parameters[parameter]
+	return isVariable(v) && v.kind() == p.results[result].kind()
+}
+
+// isVariable reports whether a parameter is a variable whose memory is worth sharing. GoMLX begins
+// the names of variables with an underscore.
+func isVariable(v value) bool { return strings.HasPrefix(v.name, "%_") && shareable(v) }
+
+// shareable leaves out scalars, which cost nothing and are often unchanged (learning rates), and
+// arrays without elements.
+func shareable(v value) bool { return anArray.MatchString(v.shape) }
+
+var anArray = regexp.MustCompile(`^tensor<([1-9]\d*x)+[a-z]`)
+
+// elementwise are operations whose result has at each place what the operands have there.
+var elementwise = func() map[string]bool {
+	all := map[string]bool{}
+	for _, name := range strings.Fields("abs add and ceil clamp convert divide exponential floor log maximum minimum multiply negate not or power " +
+		"remainder round_nearest_afz round_nearest_even rsqrt select sign sqrt subtract tanh xor") {
+		all[name] = true
+	}
+	return all
+}()
+
+// shareMark is the attribute of a parameter that names the result which may have its memory.
+const shareMark = "tf.aliasing_output"
+
+// isMarked reports whether somebody else has marked parameters.
+func (p *mainFunction) isMarked() bool {
+	return slices.ContainsFunc(p.parameters, func(v value) bool { return strings.Contains(v.attributes, shareMark) })
+}
+
+// marked is the module with the parameters of the pairs marked.
+func (p *mainFunction) marked(pairs []pair) string {
+	marks := make([]string, len(p.parameters))
+	for _, c := range pairs {
+		marks[c.parameter] = fmt.Sprintf("%s = %d : i32", shareMark, c.result)
+	}
+	written := make([]string, len(p.parameters))
+	for i, v := range p.parameters {
+		written[i] = v.name + ": " + v.shape + v.attributesWith(marks[i])
+	}
+	return p.before + strings.Join(written, ", ") + p.after
+}
