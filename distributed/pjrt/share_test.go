@@ -228,8 +228,8 @@ func TestValueFromHost(t *testing.T) {
 	}
 }
 
-// TestUnchangedVariable: an output is computed from a variable that stays, so that the two look like
-// a new value and an old one. The variable keeps its value, and those behind it are updated.
+// TestUnchangedVariable: an output is computed from a variable that stays, so that the two look
+// like a new value and an old one. The variable keeps its value, and those behind it are updated.
 func TestUnchangedVariable(t *testing.T) {
 	backend := openCPU(t)
 	store := model.NewStore()
