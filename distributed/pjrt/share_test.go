@@ -228,6 +228,37 @@ func TestValueFromHost(t *testing.T) {
 	}
 }
 
+// TestUnchangedVariable: an output is computed from a variable that stays, so that the two look
+// like a new value and an old one. The variable keeps its value, and those behind it are updated.
+func TestUnchangedVariable(t *testing.T) {
+	backend := openCPU(t)
+	store := model.NewStore()
+	const size = 1 << 12
+	kept := store.RootScope().VariableWithValue("kept", tensors.FromScalarAndDimensions(float32(3), size))
+	counter := store.RootScope().VariableWithValue("counter", make([]float32, 2*size))
+	exec := model.MustNewExec(backend, store, func(_ *model.Scope, g *graph.Graph) *graph.Node {
+		double := graph.MulScalar(kept.NodeValue(g), 2)
+		counter.SetNodeValue(graph.AddScalar(counter.NodeValue(g), 1))
+		return double
+	})
+	for i := range 5 {
+		double := exec.MustCall()[0]
+		for _, test := range []struct {
+			name string
+			got  *tensors.Tensor
+			want float32
+		}{
+			{"the output", double, 6}, {"the variable that stays", kept.MustValue(), 3}, {"the counter", counter.MustValue(), float32(i + 1)},
+		} {
+			for _, got := range tensors.MustCopyFlatData[float32](test.got) {
+				if got != test.want {
+					t.Fatalf("call %d: %s has %v, want %v", i, test.name, got, test.want)
+				}
+			}
+		}
+	}
+}
+
 // shared is the numbers of parameter and result of each pair.
 func shared(module string) map[int]int {
 	pairs := map[int]int{}
