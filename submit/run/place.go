@@ -22,6 +22,7 @@ func Locate(e *submit.JobError) {
 }
 
 // failurePlaces returns the first and the last place in the trace of the goroutine that failed.
+// Without such a trace it returns the places in the last lines that have any.
 func failurePlaces(trace []string) (first, last string) {
 	for i, line := range trace {
 		if submit.IsGoFailure(line) {
