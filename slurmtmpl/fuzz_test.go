@@ -80,7 +80,7 @@ func ranEnvironment(t *testing.T, spec submit.JobSpec) map[string]string {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
 	got := environment(t, spec.RunDir.Program("train.env"))
-	got["PATH"] = strings.TrimPrefix(got["PATH"], s.dir+":") // The fakes are there.
+	got["PATH"] = strings.TrimPrefix(got["PATH"], s.dir+":") // The fakes are in it.
 	return got
 }
 

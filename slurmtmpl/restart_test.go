@@ -118,7 +118,7 @@ func (s *start) run(t *testing.T, signal syscall.Signal) (out string, code int) 
 			t.Fatal(err)
 		}
 	}
-	_ = cmd.Wait() // Its code is looked at.
+	_ = cmd.Wait() // The test checks its code.
 	t.Logf("%s", &all)
 	return all.String(), cmd.ProcessState.ExitCode()
 }
@@ -318,7 +318,7 @@ func TestRankShell(t *testing.T) {
 		stopped := filepath.Join(t.TempDir(), "stopped")
 		cmd := exec.Command("bash", "-c", rankShell, "gonbatch", "bash", "-c", tc.program)
 		cmd.Env = append(os.Environ(), "GONBATCH_STOPPED="+stopped)
-		_ = cmd.Run() // Its code is looked at.
+		_ = cmd.Run() // The test checks its code.
 		if _, err := os.Stat(stopped); cmd.ProcessState.ExitCode() != tc.code || (err == nil) != tc.stopped {
 			t.Errorf("a program that %s: %d, file: %v", tc.name, cmd.ProcessState.ExitCode(), err)
 		}

@@ -80,5 +80,5 @@ type Unanswerable struct{ Err error }
 // Error returns the cause's message.
 func (u Unanswerable) Error() string { return u.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (u Unanswerable) Unwrap() error { return u.Err }

@@ -45,7 +45,8 @@ type JobSpec struct {
 	Devices string
 	// Cells run one after another; the first that fails ends the job.
 	Cells []rundir.Cell
-	// Args are passed to every cell's program, after the cell's own.
+	// Args are passed to every cell's program after the cell's own, except to tests and shell
+	// commands.
 	Args []string
 	// MaxRestarts is how often the job may restart: after its programs were told to stop, after a
 	// preemption or a node failure, and when a rank of a training has died; 0 is never.

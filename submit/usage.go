@@ -8,10 +8,10 @@ import (
 // UsageError is the error of a wrong option, wherever it was set.
 type UsageError struct{ Err error }
 
-// Error is the cause's.
+// Error returns the cause's message.
 func (e UsageError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e UsageError) Unwrap() error { return e.Err }
 
 // Usagef is fmt.Errorf for a UsageError.

@@ -47,7 +47,7 @@ func TestScripts(t *testing.T) {
 			if err := makeExecutable(filepath.Join(env.WorkDir, "fake")); err != nil {
 				return err
 			}
-			// A run only links the plugin; the programs of the scripts never load it.
+			// A run only links the plugin; the scripts' programs never load it.
 			if err := os.Mkdir(filepath.Join(env.WorkDir, "plugin"), 0o755); err != nil {
 				return err
 			}

@@ -378,7 +378,7 @@ func TestDeclaredElsewhere(t *testing.T) {
 	for _, p := range mistakes.Problems {
 		got = append(got, fmt.Sprintf("cell %d, line %d: %s", p.Cell, p.Line, p.Message))
 	}
-	slices.Sort(got) // The programs compile at once.
+	slices.Sort(got) // The programs compile concurrently.
 	want := []string{
 		"cell 1, line 1: undefined: half; cell 3 declares it, after the main cell that needs it: move that cell above the main cell",
 		"cell 4, line 2: undefined: show; cell 5 declares it, but its tag leaves that cell out of the job",
@@ -401,7 +401,7 @@ func TestKeepProblems(t *testing.T) {
 	for _, p := range mistakes.Problems {
 		got = append(got, fmt.Sprintf("cell %d, line %d, column %d: %s", p.Cell, p.Line, p.Col, p.Message))
 	}
-	slices.Sort(got) // The compiler begins anywhere.
+	slices.Sort(got) // The compiler may begin with any cell.
 	want := []string{
 		"cell 1, line 1, column 0: undefined: nowhere: only package-level variables can be kept: declare it outside of main, as var NAME TYPE",
 		"cell 3, line 2, column 9: undefined: missing",

@@ -59,7 +59,7 @@ func (r *Result) whole() bool {
 			r.Changed = append(r.Changed, name)
 		}
 	}
-	_ = known.Save() // It is a cache.
+	_ = known.Save() // It is only a cache.
 	r.Sums = sums
 	return len(r.Changed) == 0
 }

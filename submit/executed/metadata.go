@@ -79,6 +79,6 @@ type runNotes struct {
 	State string `json:"state"`
 	// Starts counts how often the job was started.
 	Starts int `json:"starts"`
-	// Reason says why the job failed.
+	// Reason is why the job failed.
 	Reason string `json:"reason,omitempty"`
 }

@@ -89,7 +89,7 @@ func EndJob(getenv func(string) string, code int) error {
 	return End(getenv(rundir.EnvRecorder), outcome)
 }
 
-// OutcomeOf is how a job ended.
+// OutcomeOf returns the outcome of a job from its status.
 func OutcomeOf(status submit.Status, dir rundir.Dir) Outcome {
 	o := Outcome{Code: status.ExitCode, Reason: status.Reason}
 	switch {

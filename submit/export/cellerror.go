@@ -19,7 +19,7 @@ type CellRef struct {
 	Heading string
 }
 
-// String names the cell for a person: mnist.ipynb, cell 3 (id 4f2a, under "Training").
+// String returns the cell's name for messages: mnist.ipynb, cell 3 (id 4f2a, under "Training").
 func (r CellRef) String() string {
 	var notes []string
 	if r.ID != "" {

@@ -17,7 +17,7 @@ var reservedTags = slices.Concat(SkipTags, OnceTags, []string{
 	"active-go", "inactive-go", "scrolled", "nbval-ignore-output", "nbval-skip",
 })
 
-// reservedNames are folder names that mean something to the go command.
+// reservedNames are folder names with a special meaning for the go command.
 var reservedNames = map[string]bool{"vendor": true, "internal": true, "testdata": true, "all": true, "std": true, "cmd": true}
 
 // validName matches a cell's name, which becomes the name of a folder and a program.

@@ -134,7 +134,8 @@ func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
 	return e, nil
 }
 
-// cell plays one cell and makes cells of the job from its shell commands and its main.
+// cell runs one cell in the session, and makes cells of the job from its shell commands and its
+// main.
 func (e *exporter) cell(cell *cellInfo) error {
 	main, err := e.session.run(cell)
 	if err != nil {

@@ -25,7 +25,7 @@ func FuzzNotebook(f *testing.F) {
 	f.Add("type T struct{}\n\nfunc (t T) A() {}\x00# Heading\x00type T int\x00%rm T\n%%\nprintln(1)\x00!ls\x00%reset\n%%\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		if len(text) > 1<<14 {
-			return // Long notebooks find nothing that short ones don't, and take longer.
+			return // Long notebooks find no more mistakes than short ones, and take longer.
 		}
 		sources := strings.Split(text, "\x00")
 		module, err := FromNotebook(fuzzNotebook(sources), Options{SourceDir: sourceDir(t)})

@@ -14,7 +14,7 @@ import (
 const (
 	keepName = "gonbatch__keep"
 	keptFunc = "gonbatch__kept"
-	// keepInit sorts before all init_ functions that people write.
+	// keepInit sorts before all init_ functions that users write.
 	keepInit = "init_!gonbatch__kept"
 )
 

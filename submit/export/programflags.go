@@ -143,7 +143,7 @@ func (m *Module) flagsOf(cell rundir.Cell) (p programFlags) {
 func (p *programFlags) call(m *Module, call *ast.CallExpr, paths []string, text func(from, to token.Pos) string) {
 	if f, ok := readFlag(&cellInfo{}, call, text); ok {
 		p.flags = append(p.flags, f)
-		p.open = p.open || !strings.Contains(text(call.Pos(), call.End()), strconv.Quote(f.Name)) // It is computed.
+		p.open = p.open || !strings.Contains(text(call.Pos(), call.End()), strconv.Quote(f.Name)) // Its name is computed.
 		return
 	}
 	p.parses = p.parses || calledName(call) == "flag.Parse"

@@ -58,7 +58,7 @@ func (p picks) check(nb string, all []rundir.Cell, cells []*cellInfo) error {
 	return nil
 }
 
-// runs reports whether the job runs something of a cell.
+// runs reports whether the job runs a program or command of a cell.
 func runs(all []rundir.Cell, cell *cellInfo) bool {
 	return slices.ContainsFunc(all, func(made rundir.Cell) bool { return made.Number == cell.Number })
 }

@@ -52,8 +52,8 @@ func (s *session) warn(cell *cellInfo, line int, message string) {
 	s.warnings = append(s.warnings, Note{CellRef: cell.ref, Line: line, Message: message})
 }
 
-// run simulates a cell up to its main, which it returns: all magics first, then the declarations,
-// as in GoNB.
+// run runs a cell up to its main, which it returns: all magics first, then the declarations, as in
+// GoNB.
 func (s *session) run(cell *cellInfo) (main *decl, err error) {
 	source := gocell.TypedParameters(gocell.PlainLines(cell.Source), s.sources)
 	s.sources = append(s.sources, source)

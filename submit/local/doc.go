@@ -4,6 +4,5 @@
 //	runner := local.Runner{Out: os.Stdout, Err: os.Stderr}
 //	err := runner.Run(ctx, spec) // spec.Nodes is 1, spec.TasksPerNode the number of ranks
 //
-// When ctx ends, the whole process group of the running cell gets a signal, and no process outlives
-// Run.
+// When ctx ends, the process group of the running cell gets a signal, and no process outlives Run.
 package local

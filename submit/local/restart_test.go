@@ -126,7 +126,7 @@ func waitForEnd(t *testing.T, pid string) {
 		if err != nil {
 			return
 		}
-		if stat, err := process.Stat(); err != nil || stat.State == "Z" { // Nobody may collect it.
+		if stat, err := process.Stat(); err != nil || stat.State == "Z" { // It may stay a zombie.
 			return
 		}
 		if time.Since(begin) > time.Minute {

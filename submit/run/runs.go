@@ -19,7 +19,7 @@ type Runs struct {
 	Schedulers []submit.Scheduler
 }
 
-// Run is a run that a command names.
+// Run is a run, with its manifest and scheduler.
 type Run struct {
 	Dir       rundir.Dir
 	Manifest  rundir.Manifest

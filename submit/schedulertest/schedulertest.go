@@ -239,7 +239,7 @@ func (j *job) waitFor(name string) {
 	j.t.Fatalf("no file %s", name)
 }
 
-// noise are lines that a launcher adds to a log.
+// noise matches lines that a launcher adds to a log.
 var noise = regexp.MustCompile(`(?m)^(srun|slurmstepd).*\n`)
 
 func (j *job) read(path string) string {

@@ -51,7 +51,7 @@ func (s *Scheduler) FindMPI(ctx context.Context, spec submit.JobSpec, installed 
 	return choose(given, kinds, spec.Modules, installed)
 }
 
-// mpiKinds asks srun which kinds of --mpi it has.
+// mpiKinds asks srun for its kinds of --mpi.
 func (s *Scheduler) mpiKinds(ctx context.Context) ([]string, error) {
 	out, err := s.runner.Run(ctx, "srun", "--mpi=list")
 	if err != nil {

@@ -98,7 +98,7 @@ func (s *Scheduler) QueueCommand(spec submit.JobSpec) string {
 	return submitCommand(spec)
 }
 
-// ErrNoSLURM says that this machine has no SLURM commands.
+// ErrNoSLURM is the error for a machine without SLURM commands.
 var ErrNoSLURM = errors.New("cannot queue the job: sbatch is not on PATH; run submit on a login node of a SLURM cluster, or run the notebook on this machine with --local")
 
 // Available returns ErrNoSLURM if sbatch is not on PATH.

@@ -87,7 +87,7 @@ func (s Store) provide(path string, info fs.FileInfo) (entry string, err error) 
 	entry = filepath.Join(s.folder, fmt.Sprintf("%s-%o", hash, perm))
 	if old, err := os.Lstat(entry); err == nil {
 		if found, err := known.Of(entry); err == nil && found == hash && old.Mode() == perm {
-			_ = known.Save() // It is a cache.
+			_ = known.Save() // It is only a cache.
 			return entry, nil
 		}
 		if err := os.Remove(entry); err != nil && !errors.Is(err, fs.ErrNotExist) {
