@@ -15,7 +15,7 @@ const lastWord = 5 * time.Second
 // Interruptible returns a context that SIGINT and SIGTERM end, with an Interrupt as its cause.
 // SIGHUP (the terminal was closed) and SIGPIPE (the reader of the output is gone, as in submit ...
 // | head) end it too, so that the programs that submit started can save first. A second SIGINT or
-// SIGTERM closes Interrupt.Again and ends the process a little later; a third ends it at once.
+// SIGTERM closes Interrupt.Again and ends the process after lastWord; a third ends it at once.
 func Interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 1)

@@ -18,8 +18,8 @@ import (
 
 // Options configure a build. The zero value uses the go command on PATH and the user's cache.
 type Options struct {
-	// CacheDir is the folder below which programs are kept; empty is gonbatch's folder in the
-	// user's cache.
+	// CacheDir is the folder where programs are kept; empty is gonbatch's folder in the user's
+	// cache.
 	CacheDir string
 	// Go is the go command; empty is "go".
 	Go string
@@ -42,7 +42,7 @@ type Result struct {
 	Changed []string
 }
 
-// lockRetry is the time between checks whether another process has finished the same build.
+// lockRetry is the time between checks for another process to finish the same build.
 const lockRetry = 50 * time.Millisecond
 
 // Build compiles every cell of the module, which m.Write has written to moduleDir, or finds the
@@ -78,7 +78,7 @@ func Build(ctx context.Context, moduleDir string, m *export.Module, opt Options)
 	return result, nil
 }
 
-// cacheDir returns the folder below which results are kept.
+// cacheDir returns the folder where results are kept.
 func (o Options) cacheDir() (string, error) {
 	if o.CacheDir != "" {
 		return o.CacheDir, nil

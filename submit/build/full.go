@@ -28,8 +28,8 @@ func fullError(err error, root string) error {
 		err, root, store.SizeText(store.FolderSize(root)))
 }
 
-// makeRoom removes the builds to which no run has a link, and reports whether there were any. It
-// skips builds that another process has locked.
+// makeRoom removes the builds that no run links to, and reports whether there were any. It skips
+// builds that another process has locked.
 func makeRoom(root string) (freed bool) {
 	entries, err := os.ReadDir(root)
 	if err != nil {

@@ -55,8 +55,8 @@ func TestChangedProgram(t *testing.T) {
 	}
 }
 
-// TestFullDisk: programs to which no run has a link make room for a new one; else the error says
-// what would.
+// TestFullDisk: programs that no run links to make room for a new one; else the error says what
+// would.
 func TestFullDisk(t *testing.T) {
 	cache := filepath.Join(t.TempDir(), "cache")
 	tmpfs.Mount(t, cache, "size=40m")

@@ -63,7 +63,7 @@ func (r *Recorder) End(o Outcome) {
 }
 
 // Settle notes the end of a job whose recorder was killed with it. It doesn't change a notebook
-// that has recorded the end, or whose job has not begun and did not fail.
+// that already has the end, or whose job neither began nor failed.
 func Settle(dir rundir.Dir, now func() time.Time, o Outcome) error {
 	if _, err := os.Stat(dir.Executed()); errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -47,8 +47,8 @@ func (k *kept) drop(names ...string) {
 	}
 }
 
-// keep implements %keep: from this cell on, every program starts with the values with which the
-// previous one ended. They are files in the run directory.
+// keep implements %keep: from this cell on, every program starts with the final values of the
+// previous one. They are files in the run directory.
 func (s *session) keep(m played) error {
 	change, err := m.Kept()
 	if err != nil {

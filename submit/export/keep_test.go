@@ -50,8 +50,8 @@ func runCells(t *testing.T, nb *nbformat.Notebook) []string {
 	return outputs
 }
 
-// TestKeep: in a job as in the kernel, %keep lets a later main start with the values with which an
-// earlier one ended.
+// TestKeep: in a job as in the kernel, %keep lets a later main start with the final values of an
+// earlier one.
 func TestKeep(t *testing.T) {
 	outputs := runCells(t, cells(
 		"type model struct{ W []int }\nvar m model\nvar n = 1\nfunc init_show() { println(\"init\", n) }\n%keep m, n",

@@ -56,8 +56,8 @@ func (d *decl) line() int {
 	return 0
 }
 
-// howToRun returns a comment with the arguments, variables and folder with which the kernel would
-// run a script.
+// howToRun returns a comment with the command, variables and folder that the kernel would use for a
+// script.
 func (p program) howToRun() string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(p.made.Env)) {

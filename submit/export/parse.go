@@ -167,8 +167,8 @@ func (p *cellParser) importSpec(d *ast.GenDecl, spec *ast.ImportSpec) {
 	p.out.imports = append(p.out.imports, imp)
 }
 
-// docOf returns the comment above a spec: doc, its own, or without parentheses that of its
-// declaration.
+// docOf returns the comment above a spec: its own, doc, or the declaration's if that has no
+// parentheses.
 func docOf(d *ast.GenDecl, doc *ast.CommentGroup) *ast.CommentGroup {
 	if !d.Lparen.IsValid() {
 		return d.Doc

@@ -126,7 +126,7 @@ func (p program) docComment() string {
 }
 
 // markdown returns the Markdown cells between two cells, each as its own comment. A program that is
-// not a script leaves out the Markdown above cells of which it uses nothing.
+// not a script leaves out the Markdown above cells that it doesn't use.
 func (p program) markdown(after, before int) string {
 	text, section := "", ""
 	inSection := false // A cell with code has followed the section's Markdown.

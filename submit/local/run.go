@@ -128,8 +128,8 @@ func (s *start) cell(ctx context.Context, cell rundir.Cell) error {
 	return s.failed(code)
 }
 
-// takeStopped reports whether a rank was told to stop and has saved, which it has marked with a
-// file, and removes that file.
+// takeStopped reports whether a rank has left the file that says that it was told to stop and has
+// saved, and removes that file.
 func (s *start) takeStopped() bool { return os.Remove(s.stoppedFile()) == nil }
 
 // direct runs a cell as one process: the only rank, or a shell command. Its output is appended to

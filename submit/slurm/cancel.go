@@ -10,8 +10,8 @@ import (
 )
 
 // Cancel ends the job, if its id still belongs to the run: by now, or on this cluster, it may be
-// another job's. It returns no error for a job that has ended or that its cluster has forgotten,
-// but one for a job on a cluster that cannot be asked.
+// another job's. A job that has ended, or that its cluster has forgotten, is not an error; one on a
+// cluster that cannot be asked is.
 func (s *Scheduler) Cancel(ctx context.Context, job submit.Job) error {
 	_, err := s.show(ctx, "", job)
 	cluster := ""

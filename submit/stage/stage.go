@@ -50,7 +50,7 @@ func (p Prepared) fill(shell submit.Shell, draft *rundir.Draft) error {
 }
 
 // WithRoom calls fill, which writes into the run root. If the disk is full, it removes shared files
-// to which no run has a link any longer, and calls fill again.
+// that no run links to any longer, and calls fill again.
 func WithRoom(shell submit.Shell, root string, fill func() error) error {
 	root, err := filepath.Abs(root)
 	if err != nil {

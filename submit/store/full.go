@@ -15,8 +15,8 @@ func IsFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// MakeRoom removes every file to which no run has a link, however new, and reports whether there
-// was one. A submission that was about to link such a file copies it again.
+// MakeRoom removes every file that no run links to, however new, and reports whether there was one.
+// A submission that was about to link such a file copies it again.
 func (s Store) MakeRoom(now time.Time) (freed bool) {
 	before := FolderSize(s.folder)
 	_ = s.clean(now, math.MinInt64) // Files that cannot be removed stay.

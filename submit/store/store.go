@@ -18,9 +18,9 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Store is a folder of big files to which run directories have hard links; each file is there once,
-// named by its content. The files are read-only, because a write would change all of these runs.
-// The store is for files that cannot be linked directly: those on another file system, or another
+// Store is a folder of big files that run directories hard-link to; each file is there once, named
+// by its content. The files are read-only, because a write would change all of these runs. The
+// store is for files that cannot be linked directly: those on another file system, or another
 // user's. Several processes may use it concurrently.
 type Store struct{ folder string }
 
@@ -125,9 +125,9 @@ func (s Store) add(path, entry string, perm fs.FileMode) error {
 	return os.Rename(copied, entry) // The file system has no links.
 }
 
-// Clean removes files to which no run has a link any longer, and the remains of killed processes.
-// Files of the last day stay: a submission may be about to link them, and the next one is likely to
-// need them.
+// Clean removes files that no run links to any longer, and the remains of killed processes. Files
+// of the last day stay: a submission may be about to link them, and the next one is likely to need
+// them.
 func (s Store) Clean(now time.Time) error { return s.clean(now, storeAge) }
 
 // clean removes files that have had no link for the time age.
