@@ -9,7 +9,7 @@ import (
 	"gonbatch/submit"
 )
 
-// dying dies at the given updates, one in each start, and then ends well.
+// dying is a training that dies at the given updates, one in each start, and then succeeds.
 const dying = `#!/bin/bash
 updates=(%s)
 update=${updates[$GONBATCH_RESTARTS]}
@@ -19,7 +19,7 @@ printf '%%-20d\n' "$update" > "$PROGRESS"
 exit 9
 `
 
-// TestDeaths: a training whose rank dies of itself starts again in place, until two starts in a row
+// TestDeaths: a training whose rank dies by itself starts again in place, until two starts in a row
 // die at the same update.
 func TestDeaths(t *testing.T) {
 	for _, tc := range []struct {
@@ -70,8 +70,7 @@ func TestDeaths(t *testing.T) {
 	}
 }
 
-// TestDeathIsTold: the error of a job that died twice at the same update says so, and no other's
-// does.
+// TestDeathIsTold: only the error of a job that died twice at the same update says so.
 func TestDeathIsTold(t *testing.T) {
 	s := newStart(t)
 	s.spec.MaxRestarts = 5
@@ -91,7 +90,7 @@ func TestDeathIsTold(t *testing.T) {
 	}
 }
 
-// TestFailureOfThisStart: what an earlier start has left does not explain a later one's failure.
+// TestFailureOfThisStart: the log of an earlier start does not explain a later one's failure.
 func TestFailureOfThisStart(t *testing.T) {
 	s := newStart(t)
 	s.programs["train"] = "#!/bin/bash\nexec >> \"$GONBATCH_RUN_DIR/logs/rank-$SLURM_PROCID.log\"\n" +

@@ -10,8 +10,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// scontrolOther shows job 11 in the states of the file "others", one after the other, with the
-// script in the file "script-path", and job 12 as running.
+// scontrolOther shows job 11 in the states listed in the file "others", one after another, with the
+// script named in the file "script-path", and job 12 in the state in the file "state".
 const scontrolOther = `#!/bin/bash
 state="$(cat state)"
 if [ "$3" = 11 ]; then state="$(head -n 1 others)"; fi
@@ -20,8 +20,8 @@ echo "   Command=$(cat script-path)"
 if [ "$3" = 11 ] && [ -e asked ]; then sed -i 1d others; rm asked; elif [ "$3" = 11 ]; then touch asked; fi
 `
 
-// TestAlone: a job does not begin beside another of the same run, and waits for one that is just
-// ending.
+// TestAlone: a job does not begin beside another job of the same run, and waits for one that is
+// just ending.
 func TestAlone(t *testing.T) {
 	for _, tc := range []struct {
 		name, starts, others, script string
@@ -63,7 +63,8 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// TestNote: a start that SLURM ends leaves what SLURM says of it, and the next one forgets that.
+// TestNote: a start that SLURM ends records SLURM's state and reason, and the next start removes
+// the record.
 func TestNote(t *testing.T) {
 	s := newStart(t)
 	s.env = []string{"SLURM_CLUSTER_NAME=east"}

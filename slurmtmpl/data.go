@@ -12,25 +12,24 @@ import (
 	"gonbatch/submit"
 )
 
-// Data is what a template sees: the job's own fields, and what the script makes of some of them.
+// Data is a template's data: the job's own fields, and values derived from them.
 type Data struct {
 	submit.JobSpec
-	// Var has the names of the variables that the script sets and the programs read.
+	// Var holds the names of the variables that the script sets and the programs read.
 	Var any
-	// OtherPrefixes and OtherNames are the variables by which another launcher numbers its ranks.
+	// OtherPrefixes and OtherNames are the variables with which other launchers number their ranks.
 	OtherPrefixes, OtherNames []string
 	// Directives are the #SBATCH options, quoted and sorted.
 	Directives []string
-	// OwnEnv is gonbatch's part of the environment of every cell, UserEnv the user's, sorted by
-	// name.
+	// OwnEnv is gonbatch's part of every cell's environment, UserEnv the user's, sorted by name.
 	OwnEnv, UserEnv []rundir.Var
 	// Cells are the programs, in order.
 	Cells []Launch
-	// RequeueCode is the exit code of a program that has saved and asks to be started again, and
-	// Unasked says that nobody has told it to stop.
+	// RequeueCode is the exit code of a program that has saved and asks for a restart. Unasked is
+	// the message if nobody told it to stop.
 	RequeueCode int
 	Unasked     string
-	// CheckpointFile is in the folder of every checkpoint.
+	// CheckpointFile is a file that every checkpoint's folder has.
 	CheckpointFile string
 	// Resume is the command that resumes the run.
 	Resume string
@@ -41,16 +40,16 @@ type Launch struct {
 	rundir.Cell
 	// Title is a line for the log.
 	Title string
-	// Env is the cell's own environment.
+	// Env are the cell's own environment variables.
 	Env []rundir.Var
 	// Srun are srun's options.
 	Srun []string
-	// Command is what srun starts: the program and its arguments, after the rank script of a job
-	// that is recorded.
+	// Command is what srun starts: the program and its arguments, preceded by the rank script if
+	// the job is recorded.
 	Command []string
 }
 
-// NewData makes a template's data of spec, whose MPI kind must be decided.
+// NewData returns the template's data for spec, whose MPI kind must be decided.
 func NewData(spec submit.JobSpec) (Data, error) {
 	if strings.ContainsRune(spec.RunDir.Path(), '\\') {
 		return Data{}, fmt.Errorf("--run-root=%q: has a backslash, which SLURM drops from the paths of logs; choose another folder", spec.RunDir.Path())
@@ -78,7 +77,7 @@ func NewData(spec submit.JobSpec) (Data, error) {
 	return data, nil
 }
 
-// newLaunch says how srun starts a cell.
+// newLaunch returns how srun starts a cell.
 func newLaunch(spec submit.JobSpec, cell rundir.Cell) Launch {
 	s := Launch{
 		Cell:    cell,
@@ -94,7 +93,7 @@ func newLaunch(spec submit.JobSpec, cell rundir.Cell) Launch {
 	return s
 }
 
-// CellTitle begins the line that the script writes to its log before a cell.
+// CellTitle returns the beginning of the line that the script writes to its log before a cell.
 func CellTitle(cell string) string { return "gonbatch: cell " + cell }
 
 // exportAll gives the cells the script's environment, whatever "sbatch --export" gave the job.
@@ -116,7 +115,7 @@ func srunOptions(spec submit.JobSpec, cell rundir.Cell) []string {
 	return append(options, "--open-mode=append", "--output="+logs)
 }
 
-// rankOptions start one process a rank.
+// rankOptions returns srun's options that start one process for each rank.
 func rankOptions(spec submit.JobSpec) []string {
 	return []string{
 		fmt.Sprintf("--nodes=%d", spec.Nodes),
@@ -127,7 +126,7 @@ func rankOptions(spec submit.JobSpec) []string {
 	}
 }
 
-// rankLogs is SLURM's pattern for the logs of all ranks. It doubles each "%" that is not a
+// rankLogs returns SLURM's pattern for the logs of all ranks. It doubles each "%" that is not a
 // placeholder.
 func rankLogs(dir rundir.Dir) string {
 	return rundir.At(escapePattern(dir.Path())).RankLogPattern("%t")

@@ -9,7 +9,7 @@ import (
 	"gonbatch/submit"
 )
 
-// directives are the options of the #SBATCH lines, sorted.
+// directives returns the options of the #SBATCH lines, sorted.
 func directives(spec submit.JobSpec) ([]string, error) {
 	lines := []string{
 		option("job-name", spec.Name),
@@ -50,8 +50,8 @@ func directives(spec submit.JobSpec) ([]string, error) {
 	return lines, nil
 }
 
-// exportSecrets adds the secrets to what --export names. They are in it already without a value, or
-// with ALL.
+// exportSecrets adds the secrets to the names in --export. An empty value, or one with ALL,
+// includes them already.
 func exportSecrets(value string, secrets []string) string {
 	names := strings.Split(value, ",")
 	switch {
@@ -63,7 +63,7 @@ func exportSecrets(value string, secrets []string) string {
 	return value + "," + strings.Join(secrets, ",")
 }
 
-// gpus are the GPUs of each node; "" for none.
+// gpus returns the GPUs of each node; "" for none.
 func gpus(spec submit.JobSpec) string {
 	if spec.GPUs.Count == 0 {
 		return ""
@@ -78,7 +78,7 @@ func number(n int) string {
 	return fmt.Sprint(n)
 }
 
-// plain values need no quotes on a #SBATCH line.
+// plain matches values that need no quotes on a #SBATCH line.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_./:,+@%=-]+$`)
 
 func option(name, value string) string { return "--" + name + "=" + quoteDirective(value) }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestMissingFolder: a cell whose folder is not there does not run elsewhere.
+// TestMissingFolder: a cell whose folder is missing does not run elsewhere.
 func TestMissingFolder(t *testing.T) {
 	s := newStart(t)
 	dir := filepath.Join(t.TempDir(), "some folder")

@@ -17,13 +17,13 @@ import (
 	"gonbatch/submit"
 )
 
-// srunOnce becomes what srun is given: one rank.
+// srunOnce is a fake srun that runs its command as one rank.
 const srunOnce = `#!/bin/bash
 while [[ $1 == --* ]]; do shift; done
 exec "$@"
 `
 
-// printEnvironment leaves its environment in a file.
+// printEnvironment writes its environment to a file.
 const printEnvironment = `#!/bin/bash
 exec /usr/bin/env -0 > "$0.env"
 `
@@ -36,8 +36,8 @@ var (
 		"export rank=\"$rank more\"", "f() { :; }; export -f f", "alias exec=false", "readonly stop", "y=not-exported", "set -- a b c", "export Z=$'new\\nline'", "export -n code", "set -o posix", "true || false", "umask 077"}
 )
 
-// TestRandomEnvironments: a program gets exactly what a plain shell would have after the user's
-// variables and setup.
+// TestRandomEnvironments: a program gets exactly the environment that a plain shell has after the
+// user's variables and setup.
 func TestRandomEnvironments(t *testing.T) {
 	for seed := range 30 {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestRandomEnvironments(t *testing.T) {
 	}
 }
 
-// ranEnvironment is what a cell's program gets.
+// ranEnvironment returns the environment of a cell's program.
 func ranEnvironment(t *testing.T, spec submit.JobSpec) map[string]string {
 	t.Helper()
 	s := &start{dir: t.TempDir(), spec: spec, programs: map[string]string{"train": printEnvironment}}
@@ -80,11 +80,11 @@ func ranEnvironment(t *testing.T, spec submit.JobSpec) map[string]string {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
 	got := environment(t, spec.RunDir.Program("train.env"))
-	got["PATH"] = strings.TrimPrefix(got["PATH"], s.dir+":") // The fakes are there.
+	got["PATH"] = strings.TrimPrefix(got["PATH"], s.dir+":") // The fakes are in it.
 	return got
 }
 
-// shellEnvironment is what a program gets in a plain shell.
+// shellEnvironment returns the environment of a program in a plain shell.
 func shellEnvironment(t *testing.T, spec submit.JobSpec) map[string]string {
 	t.Helper()
 	print := filepath.Join(t.TempDir(), "print")
@@ -102,7 +102,7 @@ func shellEnvironment(t *testing.T, spec submit.JobSpec) map[string]string {
 	return environment(t, print+".env")
 }
 
-// environment reads what "env -0" has printed, less what the two ways differ in on purpose.
+// environment parses the output of "env -0", without the variables that differ on purpose.
 func environment(t *testing.T, file string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(file)

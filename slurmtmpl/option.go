@@ -16,8 +16,8 @@ type parsed struct {
 
 var directive = regexp.MustCompile(`(?s)^--([a-zA-Z][a-zA-Z0-9-]*)(=(.*))?$`)
 
-// ownDirectives maps those that submit writes itself to the option that sets them; "" where none
-// does.
+// ownDirectives maps the directives that submit writes itself to the options that set them; "" if
+// none does.
 var ownDirectives = map[string]string{
 	"account": "--account", "chdir": "", "constraint": "--constraint", "cpus-per-task": "--cpus-per-task", "error": "",
 	"gpus-per-node": "--gpus-per-node", "gres": "--gpus-per-node", "job-name": "--name", "mem": "--mem", "no-requeue": "--max-restarts", "nodes": "--nodes",
@@ -25,7 +25,7 @@ var ownDirectives = map[string]string{
 	"partition": "--partition", "qos": "--qos", "requeue": "--max-restarts", "signal": "--signal-lead", "time": "--time",
 }
 
-// foreignDirectives are those that make of a submission what submit is not, and why.
+// foreignDirectives maps directives that submit cannot support to the reason.
 var foreignDirectives = map[string]string{
 	"array":     "a run directory has one job; submit the notebook once for each value, with -p or arguments after --",
 	"help":      "sbatch would print its help and queue nothing",
@@ -37,14 +37,14 @@ var foreignDirectives = map[string]string{
 	"wrap":      "the job runs the notebook; a shell command before it is given by --setup",
 }
 
-// shortDirectives are the letters of options that are refused by their long names.
+// shortDirectives maps the letters of refused options to their long names.
 var shortDirectives = map[string]string{
 	"a": "array", "A": "account", "c": "cpus-per-task", "C": "constraint", "D": "chdir", "e": "error", "h": "help", "J": "job-name", "n": "ntasks", "N": "nodes",
 	"o": "output", "p": "partition", "q": "qos", "t": "time", "V": "version", "W": "wait",
 }
 
-// parseDirective reads "--name" or "--name=value". It refuses what submit sets itself, since
-// the programs rely on it, and what would change what a submission is.
+// parseDirective parses "--name" or "--name=value". It refuses options that submit sets itself,
+// since the programs rely on them, and options that submit cannot support.
 func parseDirective(text string) (parsed, error) {
 	if err := submit.OneLine("directive", text); err != nil {
 		return parsed{}, err
@@ -63,7 +63,8 @@ func parseDirective(text string) (parsed, error) {
 	return d, refuseDirective(text, d.name)
 }
 
-// refuseShort refuses "-W" for the reason of "--wait", which says more than that the form is wrong.
+// refuseShort refuses "-W" with the reason of "--wait", which says more than that the form is
+// wrong.
 func refuseShort(text string) error {
 	if len(text) < 2 || text[0] != '-' {
 		return nil
@@ -77,7 +78,7 @@ func refuseShort(text string) error {
 
 // refuseDirective refuses a name that submit sets itself or cannot allow.
 func refuseDirective(text, name string) error {
-	if name == "gpus" { // An option of its own, although it begins another's name.
+	if name == "gpus" { // It is an option, although it is also the beginning of another.
 		return nil
 	}
 	if full := abbreviated(name); full != "" {
@@ -98,8 +99,8 @@ func refuseDirective(text, name string) error {
 	return nil
 }
 
-// abbreviated is the refused name that sbatch may take name for: it accepts the beginning of a long
-// option. It is "" for a whole name.
+// abbreviated returns the refused option for which name may be an abbreviation: sbatch accepts the
+// beginning of a long option. It returns "" for a whole name.
 func abbreviated(name string) string {
 	found := ""
 	for _, names := range []map[string]string{ownDirectives, foreignDirectives} {

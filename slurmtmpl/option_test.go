@@ -9,8 +9,8 @@ import (
 	"gonbatch/submit"
 )
 
-// TestParseDirective: what would change what a submission is, is refused with the reason, however
-// it is written.
+// TestParseDirective: a directive that submit cannot support is refused with the reason, however it
+// is written.
 func TestParseDirective(t *testing.T) {
 	for _, tc := range []struct{ text, want string }{
 		{"--exclusive", ""},
@@ -58,7 +58,7 @@ func TestParseDirective(t *testing.T) {
 	}
 }
 
-// TestValidate: all mistakes are said at once.
+// TestValidate: all mistakes are reported at once.
 func TestValidate(t *testing.T) {
 	spec := submit.JobSpec{Directives: []string{"--exclusive", "--wait", "x"}, SignalLead: 19 * time.Hour}
 	want := []string{`--directive="--wait"`, `--directive="x"`, "--signal-lead=19h0m0s: SLURM takes at most 18h"}

@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files again")
 
-// hostile is a value with everything that a shell or sbatch could stumble over, except a newline.
+// hostile is a value with everything that could confuse a shell or sbatch, except a newline.
 const hostile = `-x 'q' "d" $(touch pwned) ` + "`id`" + ` \ # %j ; é网`
 
 func minimal() submit.JobSpec {
@@ -45,7 +45,7 @@ func full() submit.JobSpec {
 	}
 }
 
-// recorded is a job whose executed notebook is written.
+// recorded returns a job that is recorded.
 func recorded() submit.JobSpec {
 	spec := minimal()
 	spec.Record, spec.RunDir = true, rundir.At("/runs/it's $(x)")
@@ -136,8 +136,8 @@ func TestOwnTemplate(t *testing.T) {
 	}
 }
 
-// fakeSrun records its environment's values and its arguments, each ended by a NUL, and fails if
-// the program's name is "fails".
+// fakeSrun records the values of variables and its arguments, each ended by a NUL, and fails if the
+// program's name is "fails".
 const fakeSrun = `#!/bin/bash
 printf '%s\0' "$GONBATCH_CELL" "$GONBATCH_ENV_V" "$GONBATCH_ENV_W" "$@" >> "$RECORD"
 [[ " $* " != *"/bin/fails "* ]] || exit 7
@@ -148,8 +148,8 @@ const fakeScontrol = `#!/bin/bash
 echo "   JobState=RUNNING Reason=None Dependency=(null)"
 `
 
-// runScript runs a rendered script with bash and a fake srun, and returns what srun was given, and
-// the script's code.
+// runScript runs a rendered script with bash and a fake srun, and returns srun's record and the
+// script's exit code.
 func runScript(t *testing.T, spec submit.JobSpec) (record []string, code int, dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -178,7 +178,7 @@ func runScript(t *testing.T, spec submit.JobSpec) (record []string, code int, di
 	return record, code, dir
 }
 
-// rankEnv gives the programs' variables their names, and rankShell is what starts a rank.
+// rankEnv gives the programs' variables their names, and rankShell starts a rank.
 const (
 	rankEnv   = `for gonbatch_name in "${!GONBATCH_ENV_@}"; do export "${gonbatch_name#GONBATCH_ENV_}=${!gonbatch_name}"; unset "$gonbatch_name"; done`
 	rankShell = `gonbatch_told=; trap gonbatch_told=yes USR1 TERM; ` + rankEnv + `; "$@"; gonbatch_code=$?
@@ -247,7 +247,8 @@ func TestScriptEndsAtTheFirstFailure(t *testing.T) {
 	}
 }
 
-// TestExportOfSecrets: --export of the job names the secrets too, where it would leave them out.
+// TestExportOfSecrets: the job's --export also names the secrets if it would otherwise leave them
+// out.
 func TestExportOfSecrets(t *testing.T) {
 	for given, want := range map[string]string{
 		"--export=ALL": "--export=ALL", "--export=ALL,A=1": "--export=ALL,A=1", "--export=NONE": "--export=K1,K2", "--export=NIL": "--export=K1,K2", "--export=A,B=2": "--export=A,B=2,K1,K2",

@@ -15,9 +15,9 @@ import (
 	"gonbatch/submit"
 )
 
-// srunTwice runs what srun is given as two tasks, passes SIGUSR1 on to all their processes as SLURM
-// does, and ends with the higher of their codes. As with --kill-on-bad-exit, a task that fails has
-// the other killed.
+// srunTwice is a fake srun that runs its command as two tasks, passes SIGUSR1 on to all their
+// processes as SLURM does, and ends with the higher of their exit codes. As with
+// --kill-on-bad-exit, it kills the other task when one fails.
 const srunTwice = `#!/bin/bash
 while [[ $1 == --* ]]; do shift; done
 SLURM_PROCID=0 "$@" & first=$!
@@ -33,7 +33,7 @@ done
 exit $code
 `
 
-// scontrolFake shows the state in the file "state", and notes a requeue, which it refuses where
+// scontrolFake shows the state in the file "state", and records a requeue, which it refuses if
 // there is a file "forbidden".
 const scontrolFake = `#!/bin/bash
 case $1 in
@@ -84,7 +84,7 @@ func (s *start) has(name string) bool {
 	return err == nil
 }
 
-// run runs the script. Once both ranks run it gets the signal, if that is not 0.
+// run runs the script, and sends it the signal once both ranks run, if that is not 0.
 func (s *start) run(t *testing.T, signal syscall.Signal) (out string, code int) {
 	t.Helper()
 	for name, text := range s.programs {
@@ -118,13 +118,13 @@ func (s *start) run(t *testing.T, signal syscall.Signal) (out string, code int) 
 			t.Fatal(err)
 		}
 	}
-	_ = cmd.Wait() // Its code is looked at.
+	_ = cmd.Wait() // The test checks its code.
 	t.Logf("%s", &all)
 	return all.String(), cmd.ProcessState.ExitCode()
 }
 
-// TestStopAndRequeue: the ranks are told to stop, both save, and what comes next depends on SLURM
-// and on the limits.
+// TestStopAndRequeue: the ranks are told to stop, both save, and the rest depends on SLURM and on
+// the limits.
 func TestStopAndRequeue(t *testing.T) {
 	const resume = "resume it with: submit resume "
 	for _, tc := range []struct {
@@ -178,7 +178,7 @@ func TestStopAndRequeue(t *testing.T) {
 	}
 }
 
-// TestStartsGoOn: a later start knows its number, leaves out what has ended well, and forgets the
+// TestStartsGoOn: a later start knows its number, skips cells that have succeeded, and forgets the
 // failure of the one before.
 func TestStartsGoOn(t *testing.T) {
 	s := newStart(t)
@@ -226,7 +226,7 @@ func TestLostStart(t *testing.T) {
 	}
 }
 
-// TestLostNode: srun ends with 0 when SLURM ends the job because a node was lost.
+// TestLostNode: srun ends with 0 when SLURM ends the job because of a lost node.
 func TestLostNode(t *testing.T) {
 	s := newStart(t)
 	s.write(t, "state", "COMPLETING Reason=None")
@@ -240,8 +240,9 @@ func TestLostNode(t *testing.T) {
 	}
 }
 
-// TestNoAnswer: SLURM's kill reaches scontrol before the script. The exit code of a program that
-// was told to end is no record then, but that of one which failed by itself is.
+// TestNoAnswer: SLURM's kill reaches scontrol before the script. Then the script does not record
+// the exit code of a program that was told to end, but it does record the code of one that failed
+// by itself.
 func TestNoAnswer(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
@@ -275,8 +276,8 @@ func TestTooManyRestarts(t *testing.T) {
 	}
 }
 
-// TestShellcheck has the scripts read by shellcheck. Below its warnings are hints that a generated
-// script need not follow.
+// TestShellcheck checks the scripts with shellcheck, at the level of warnings: a generated script
+// need not follow the hints below.
 func TestShellcheck(t *testing.T) {
 	path, err := exec.LookPath("shellcheck")
 	if err != nil {
@@ -295,7 +296,7 @@ func TestShellcheck(t *testing.T) {
 	}
 }
 
-// TestRankShell: the shell that starts a rank gives the rank's own code, except for one that has
+// TestRankShell: the shell that starts a rank exits with the rank's own code, unless the rank has
 // saved.
 func TestRankShell(t *testing.T) {
 	if script := string(rendered(t)); !strings.Contains(script, "\ngonbatch_env='"+rankEnv+"'\n") ||
@@ -317,7 +318,7 @@ func TestRankShell(t *testing.T) {
 		stopped := filepath.Join(t.TempDir(), "stopped")
 		cmd := exec.Command("bash", "-c", rankShell, "gonbatch", "bash", "-c", tc.program)
 		cmd.Env = append(os.Environ(), "GONBATCH_STOPPED="+stopped)
-		_ = cmd.Run() // Its code is looked at.
+		_ = cmd.Run() // The test checks its code.
 		if _, err := os.Stat(stopped); cmd.ProcessState.ExitCode() != tc.code || (err == nil) != tc.stopped {
 			t.Errorf("a program that %s: %d, file: %v", tc.name, cmd.ProcessState.ExitCode(), err)
 		}

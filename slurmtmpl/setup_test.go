@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestSetupLeavesALoop: a job does not wait for what its setup has left in the background.
+// TestSetupLeavesALoop: a job does not wait for its setup's background processes.
 func TestSetupLeavesALoop(t *testing.T) {
 	s := newStart(t)
 	s.spec.Setup = []string{
@@ -21,8 +21,8 @@ func TestSetupLeavesALoop(t *testing.T) {
 	}
 }
 
-// TestSignalDuringSetup: a signal that comes while the setup runs is heard, and the setup's
-// environment is whole.
+// TestSignalDuringSetup: a signal during the setup is handled, and the setup's environment is
+// complete.
 func TestSignalDuringSetup(t *testing.T) {
 	s := newStart(t)
 	s.spec.Setup = []string{
@@ -36,8 +36,8 @@ func TestSignalDuringSetup(t *testing.T) {
 	}
 }
 
-// TestShellHasSavedNothing: only ranks can have saved. A shell command that ends with their code
-// has failed.
+// TestShellHasSavedNothing: only ranks can have saved. A shell command with their exit code has
+// failed.
 func TestShellHasSavedNothing(t *testing.T) {
 	for name, change := range map[string]func(*start){
 		"cell": func(s *start) {

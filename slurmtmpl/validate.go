@@ -8,11 +8,11 @@ import (
 	"gonbatch/submit"
 )
 
-// maxSignalLead is the most that sbatch's --signal takes.
+// maxSignalLead is the maximum of sbatch's --signal.
 const maxSignalLead = 65535 * time.Second
 
-// Validate says everything that sbatch would refuse of a spec that JobSpec.Validate accepts, or
-// that would make something else of the submission.
+// Validate reports everything in a spec accepted by JobSpec.Validate that sbatch would refuse, and
+// directives that submit refuses.
 func Validate(spec submit.JobSpec) error {
 	var errs []error
 	for _, text := range spec.Directives {

@@ -6,8 +6,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Command starts a cell's program on each of its ranks, by the run's rank script where the job is
-// recorded.
+// Command returns the command that starts a cell's program on each of its ranks, through the run's
+// rank script if the job is recorded.
 func (s JobSpec) Command(cell rundir.Cell) []string {
 	command := append([]string{s.RunDir.CellProgram(cell)}, s.CellArgs(cell)...)
 	if s.Record {
@@ -16,7 +16,7 @@ func (s JobSpec) Command(cell rundir.Cell) []string {
 	return command
 }
 
-// CellArgs are the arguments of a cell's program: the cell's own and the job's.
+// CellArgs returns the arguments of a cell's program: the cell's own, then the job's.
 func (s JobSpec) CellArgs(cell rundir.Cell) []string {
 	if !cell.TakesArgs() {
 		return cell.Args

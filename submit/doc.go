@@ -1,6 +1,6 @@
-// Package submit holds the vocabulary of submission: a JobSpec says what to run and with what, a
-// Scheduler runs it, a Job is what a scheduler accepted, a State is how it is doing. The schedulers
-// themselves are in the packages below.
+// Package submit holds the vocabulary of submission: a JobSpec describes what to run and with which
+// resources, a Scheduler runs it, a Job is a job that a scheduler accepted, and a State is its
+// state. The schedulers themselves are in subpackages.
 //
 //	spec := submit.JobSpec{Name: "mnist", Nodes: 2, TasksPerNode: 1, Time: "30:00", RunDir: dir, Cells: cells}
 //	if err := spec.Validate(); err != nil {

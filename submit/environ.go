@@ -8,8 +8,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// CleanEnviron is an environment for the commands of batch systems and of MPI: environ without the
-// variables of a job that this process may run in.
+// CleanEnviron returns an environment for the commands of batch systems and MPI: environ without
+// the variables of a job in which this process may run.
 func CleanEnviron(environ []string) []string {
 	return slices.DeleteFunc(cluster.Outside(environ), func(variable string) bool { return strings.HasPrefix(variable, rundir.EnvUserPrefix) })
 }

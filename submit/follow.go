@@ -10,30 +10,30 @@ import (
 	"time"
 )
 
-// FollowOptions say where Follow writes and how often it looks.
+// FollowOptions configure where Follow writes and how often it polls.
 type FollowOptions struct {
-	// Out gets the log of Rank.
+	// Out receives the log of Rank.
 	Out  io.Writer
 	Rank int
-	// Progress gets a line for each change of the job's state.
+	// Progress receives a line for each change of the job's state.
 	Progress io.Writer
-	// LogInterval is the time between two looks at the log; zero is 200 ms.
+	// LogInterval is the time between two reads of the log; zero is 200 ms.
 	LogInterval time.Duration
-	// StatusInterval is the shortest time between two questions to the scheduler, which grows to
-	// ten times that while nothing changes; zero is 1 s.
+	// StatusInterval is the shortest time between two queries to the scheduler; it grows tenfold
+	// while nothing changes. Zero is 1 s.
 	StatusInterval time.Duration
 }
 
-// maxBackOff is the longest time between two questions to a scheduler that does not answer, in
-// StatusIntervals: a minute or so.
+// maxBackOff is the longest time between two queries to a scheduler that does not answer, in
+// StatusIntervals: about a minute.
 const maxBackOff = 60
 
-// Follow streams a rank's log until the job ends. A job that ended well gives no error, any other a
-// *JobError: it is judged by its state, not by its exit code. If ctx ends first, the job goes on
-// and Follow returns ctx's error.
+// Follow streams a rank's log until the job ends. It returns a *JobError unless the job's state is
+// completed; the exit code doesn't decide. If ctx ends first, the job goes on and Follow returns
+// ctx's cause.
 //
-// A scheduler that does not answer is asked again, less and less often, for as long as it takes:
-// the log goes on meanwhile.
+// Follow asks a scheduler that does not answer again, less and less often, for as long as it takes;
+// meanwhile it streams the log.
 func Follow(ctx context.Context, scheduler Asker, job Job, opt FollowOptions) (Status, error) {
 	f := newFollower(scheduler, job, opt)
 	ticker := time.NewTicker(f.opt.LogInterval)
@@ -72,20 +72,20 @@ type follower struct {
 	shown     string
 	nextAsk   time.Time
 	interval  time.Duration
-	// waits is set while the scheduler is being asked; its answer comes through answers.
+	// waits is set during a query to the scheduler; its answer comes through answers.
 	waits   bool
 	answers chan answer
 	asking  sync.WaitGroup
-	// away is set once it was said that the scheduler does not answer.
+	// away is set once the user has been told that the scheduler does not answer.
 	away bool
-	// confirmed counts how often in a row the job was seen in an ended state that may be left by a
-	// requeue.
+	// confirmed counts how often in a row the job was seen in an ended state; a requeue may still
+	// change that.
 	confirmed int
-	// endSeen is set once the batch script's own record of its end was noticed.
+	// endSeen is set once the batch script's own record of its end has been seen.
 	endSeen bool
 }
 
-// answer is what the scheduler said.
+// answer is the scheduler's answer to a query.
 type answer struct {
 	status Status
 	err    error
@@ -109,7 +109,7 @@ func (f *follower) copyLog() error {
 	return nil
 }
 
-// ask asks for the job's state, beside the log, if it is time to.
+// ask queries the job's state in the background when the next query is due.
 func (f *follower) ask(ctx context.Context) {
 	if f.waits || time.Now().Before(f.nextAsk) && !f.scriptEnded() {
 		return
@@ -121,7 +121,7 @@ func (f *follower) ask(ctx context.Context) {
 	})
 }
 
-// take looks at the scheduler's answer, and reports whether the job has ended for good.
+// take handles the scheduler's answer, and reports whether the job has ended for good.
 func (f *follower) take(a answer) (ended bool, err error) {
 	f.waits = false
 	if a.err != nil {
@@ -142,8 +142,8 @@ func (f *follower) take(a answer) (ended bool, err error) {
 	return !a.status.State.requeues() || f.confirmed > 2, nil
 }
 
-// scriptEnded notices, once, that the batch script recorded its end: no need to wait for the next
-// question then.
+// scriptEnded reports, once, that the batch script has recorded its end, so that the next query
+// need not wait.
 func (f *follower) scriptEnded() bool {
 	_, err := os.Stat(f.job.Dir.ExitStatus())
 	noticed := err == nil && !f.endSeen
@@ -154,9 +154,9 @@ func (f *follower) scriptEnded() bool {
 	return noticed
 }
 
-// tolerate lets failures pass, however many: a scheduler that restarts, or that cannot be reached
-// for a while, does not end the job. That is said once. An error that stays ends the following, not
-// the job.
+// tolerate reports failed queries once and otherwise ignores them, however many there are: a
+// scheduler that restarts or is unreachable for a while does not end the job. An Unanswerable error
+// ends Follow, not the job.
 func (f *follower) tolerate(err error) error {
 	var never Unanswerable
 	if errors.As(err, &never) {
@@ -171,7 +171,7 @@ func (f *follower) tolerate(err error) error {
 	return nil
 }
 
-// show prints a status that differs from the last one shown, and asks more often again.
+// show prints a status that differs from the last one shown, and resets the query interval.
 func (f *follower) show(status Status) {
 	f.last = status
 	text := status.String()
@@ -183,7 +183,7 @@ func (f *follower) show(status Status) {
 	fmt.Fprintf(f.opt.Progress, "%s: %s\n", f.job, text)
 }
 
-// finish copies what the log got last, and judges.
+// finish copies the rest of the log, and returns the job's result.
 func (f *follower) finish() (Status, error) {
 	err := f.copyLog()
 	if f.last.State != Completed {

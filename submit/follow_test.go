@@ -14,7 +14,7 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// script is a scheduler that plays one step at each question: it may write a log, then answers.
+// script is a scheduler that plays one scene at each query: it may write a log, then answers.
 type script struct {
 	t     *testing.T
 	steps []scene
@@ -150,7 +150,7 @@ func (s stuck) Status(ctx context.Context, _ Job) (Status, error) {
 	return Status{}, ctx.Err()
 }
 
-// lines hands on what is written.
+// lines is a writer that sends its text to a channel.
 type lines chan string
 
 func (l lines) Write(text []byte) (int, error) {
@@ -158,8 +158,7 @@ func (l lines) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// TestFollowShowsTheLogMeanwhile: a question that takes forever holds nothing up, and ends with the
-// following.
+// TestFollowShowsTheLogMeanwhile: a query that takes forever delays nothing, and ends with Follow.
 func TestFollowShowsTheLogMeanwhile(t *testing.T) {
 	dir, err := rundir.Create(t.TempDir(), "x", time.Now())
 	if err != nil {

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// GPUs are the GPUs of each node: a number, or a type and a number, as "a100:2". SLURM's --gres has
-// "gpu:" before that. It is a flag's value.
+// GPUs are the GPUs of each node: a number, or a type and a number, such as "a100:2". "gpu:" may come
+// first, as in SLURM's --gres. It is a flag value.
 type GPUs struct {
 	Count int    `json:"count,omitempty"`
 	Kind  string `json:"kind,omitempty"`
 }
 
-// String is the value as the command line has it, and as schedulers read it.
+// String returns the value in the notation of the command line and the schedulers.
 func (g *GPUs) String() string {
 	if g.Kind == "" {
 		return strconv.Itoa(g.Count)
@@ -21,7 +21,7 @@ func (g *GPUs) String() string {
 	return g.Kind + ":" + strconv.Itoa(g.Count)
 }
 
-// Set reads a value. SLURM takes a type without a number for one GPU of it.
+// Set parses a value. A type needs a number, although SLURM reads a lone type as one GPU of it.
 func (g *GPUs) Set(text string) error {
 	short := strings.TrimPrefix(text, "gpu:")
 	if text == "gpu" {
@@ -39,5 +39,5 @@ func (g *GPUs) Set(text string) error {
 	return nil
 }
 
-// Type is what the help and the errors call the value.
+// Type is the name of the value in help and errors.
 func (g *GPUs) Type() string { return "gpus" }

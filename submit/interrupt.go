@@ -2,15 +2,16 @@ package submit
 
 import "syscall"
 
-// Interrupt is the cause of a context that a signal ended. It is an error.
+// Interrupt is the cause of a context that a signal ended.
 type Interrupt struct {
 	Signal syscall.Signal
-	// Again is closed when another signal came: nothing may take long any more. Nil never is.
+	// Again is closed when another signal arrives: then nothing may take long. A nil channel is
+	// never closed.
 	Again <-chan struct{}
 }
 
-// Error names the signal in words.
+// Error names the signal.
 func (i Interrupt) Error() string { return "ended by a signal: " + i.Signal.String() }
 
-// ExitCode is what a shell would say: 128 plus the signal.
+// ExitCode returns 128 plus the signal, as a shell does.
 func (i Interrupt) ExitCode() int { return 128 + int(i.Signal) }

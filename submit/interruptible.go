@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// lastWord is how long a command has to end after a second interrupt.
+// lastWord is the time that a command has to end after a second interrupt.
 const lastWord = 5 * time.Second
 
-// Interruptible returns a context that SIGINT and SIGTERM end, with an Interrupt as its cause, and
-// so do SIGHUP, when the terminal is closed, and SIGPIPE, when the reader of the output is gone
-// (submit ... | head): what submit started must end first, and save. A second SIGINT or SIGTERM is
-// passed on by the Interrupt, and ends the process a little later, or a third at once.
+// Interruptible returns a context that SIGINT and SIGTERM end, with an Interrupt as its cause.
+// SIGHUP (the terminal was closed) and SIGPIPE (the reader of the output is gone, as in submit ...
+// | head) end it too, so that the programs that submit started can save first. A second SIGINT or
+// SIGTERM closes Interrupt.Again and ends the process after lastWord; a third ends it at once.
 func Interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	gone := make(chan os.Signal, 1)
-	signal.Notify(gone, syscall.SIGPIPE) // For good: another write must not end the process while it ends others.
-	if !signal.Ignored(syscall.SIGHUP) { // As it is below nohup.
-		signal.Notify(gone, syscall.SIGHUP) // For good too: the shell and the kernel may both say that the terminal is gone.
+	signal.Notify(gone, syscall.SIGPIPE) // Forever: another write must not end the process while it stops others.
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it.
+		signal.Notify(gone, syscall.SIGHUP) // Forever too: the shell and the kernel may both send it.
 	}
 	again, end := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -46,7 +46,7 @@ func Interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	return ctx, sync.OnceFunc(func() { cancel(nil); close(end) })
 }
 
-// endProcess ends this process by a signal, unless its command ends by itself in time.
+// endProcess ends this process with a signal, unless its command ends by itself in time.
 func endProcess(sig syscall.Signal, end <-chan struct{}) {
 	signal.Reset(syscall.SIGINT, syscall.SIGTERM)
 	select {

@@ -6,7 +6,7 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// JobID is a scheduler's name of a job, such as "4711". The zero value names none.
+// JobID is a scheduler's identifier of a job, such as "4711". The zero value identifies no job.
 type JobID string
 
 // Job is a job that a scheduler accepted.
@@ -14,18 +14,18 @@ type Job struct {
 	ID JobID
 	// Dir is the job's run directory.
 	Dir rundir.Dir
-	// Cluster is the cluster that took the job, where the scheduler has several; else "".
+	// Cluster is the cluster that took the job if the scheduler has several; else "".
 	Cluster string
-	// Process runs the job and records its end, where that is not the scheduler's part; else nil.
+	// Process runs the job and records its end if the scheduler doesn't; else nil.
 	Process *rundir.Process
 }
 
-// JobOf is the last job of the run in dir, as its manifest knows it.
+// JobOf returns the last job of the run in dir, from its manifest.
 func JobOf(dir rundir.Dir, m rundir.Manifest) Job {
 	return Job{ID: JobID(m.JobID), Cluster: m.Cluster, Process: m.Process, Dir: dir}
 }
 
-// String names the job for a person.
+// String returns the job's name for messages.
 func (j Job) String() string {
 	if j.ID == "" {
 		return "run " + j.Dir.Name()
@@ -33,7 +33,7 @@ func (j Job) String() string {
 	return "job " + string(j.ID)
 }
 
-// RecordedStatus is what the manifest knows of the job's state.
+// RecordedStatus returns the job's status from its manifest.
 func RecordedStatus(m rundir.Manifest) Status {
 	status := Status{State: State(m.State), Reason: m.Reason, FailedRank: m.FailedRank}
 	if m.ExitCode != nil {
@@ -42,33 +42,32 @@ func RecordedStatus(m rundir.Manifest) Status {
 	return status
 }
 
-// Status is how a job is doing.
+// Status is the status of a job.
 type Status struct {
 	State State
-	// Raw is the scheduler's own word for the state, such as "NODE_FAIL".
+	// Raw is the scheduler's name for the state, such as "NODE_FAIL".
 	Raw string
-	// Reason is the scheduler's own word for why the job is in that state; "" where it gives none.
+	// Reason is the scheduler's reason for the state; "" if it gives none.
 	Reason string
-	// Explanation says in a sentence what Reason means and what to do; "" where there is nothing to
-	// say.
+	// Explanation is a sentence about what Reason means and what to do; it may be "".
 	Explanation string
-	// ExitCode and Signal are the job's own, once it ended. Judge by State: a job whose node failed
-	// has exit code 0.
+	// ExitCode and Signal are the job's, once it has ended. Use State to judge success: a job whose
+	// node failed has exit code 0.
 	ExitCode, Signal int
-	// FailedRank is the rank that failed first, as far as that is known; 0 otherwise.
+	// FailedRank is the rank that failed first; 0 if unknown.
 	FailedRank int
-	// Nodes are the nodes that the job runs on, in the scheduler's notation.
+	// Nodes are the job's nodes, in the scheduler's notation.
 	Nodes string
 	// Restarts counts how often the job was requeued.
 	Restarts int
-	// Ending marks a job that has ended but for its last processes.
+	// Ending is set if the job has ended except for its last processes.
 	Ending bool
-	// Inferred marks a state that only follows from what the job has left: the scheduler does not
-	// know the job, or not here.
+	// Inferred is set if the state is inferred from the job's files, because the scheduler does not
+	// know the job or cannot be asked here.
 	Inferred bool
 }
 
-// String is the status on one line: "pending: Resources (waits for nodes that are in use)".
+// String returns the status in one line: "pending: Resources (waits for nodes that are in use)".
 func (s Status) String() string {
 	text := s.State.String()
 	if s.Reason != "" {

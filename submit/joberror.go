@@ -8,34 +8,34 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// JobError says that a job ended without success, and why as far as its logs tell.
+// JobError is the error of a job that did not succeed, with the reason as far as its logs show it.
 type JobError struct {
 	Job    Job
 	Status Status
-	// Failure is what the ranks recorded of their failure; nil where they recorded none.
+	// Failure is the failure that the ranks recorded; nil if there is none.
 	Failure *rundir.Failure
-	// Cause is the line of the failing rank's log that says what went wrong; "" where none was
-	// found.
+	// Cause is the line of the failed rank's log that says what went wrong; "" if none was found.
 	Cause string
-	// Trace are the lines that may name the place where the rank failed. Place is the cell and line
-	// of the notebook, with the line quoted; "" until somebody who can read notebooks sets it.
+	// Trace are the lines that may contain the place where the rank failed. Place is that place, as
+	// cell and line of the notebook with the line quoted; "" until code that can read notebooks
+	// sets it.
 	Trace []string
 	Place string
-	// Repeated says that the run died where its start before had died; "" where it did not.
+	// Repeated describes that the last two starts died at the same update; "" if they did not.
 	Repeated string
-	// Log is the failing rank's log, and LastLines are its end.
+	// Log is the failed rank's log, and LastLines are its last lines.
 	Log       string
 	LastLines []string
 }
 
-// How much of a failing rank's log is searched for the cause, and how much is shown.
+// How many lines of a failed rank's log are searched for the cause, and how many are shown.
 const (
 	searchedLines = 400
 	shownLines    = 20
 )
 
-// NewJobError reads what the ranks recorded of their failure, or else the failing rank's log. What
-// cannot be read is left out.
+// NewJobError reads the failure that the ranks recorded, or else the failed rank's log. It leaves
+// out files that it cannot read.
 func NewJobError(job Job, status Status) *JobError {
 	e := &JobError{Job: job, Status: status}
 	if status.State == Stopped {
@@ -59,8 +59,8 @@ func NewJobError(job Job, status Status) *JobError {
 	return e
 }
 
-// Error names the job, its state, the cause and the log, and quotes the log's end. Of a job that
-// was stopped it says how to resume.
+// Error names the job, its state, the cause and the log, and quotes the log's end. For a stopped
+// job it gives the command that resumes it.
 func (e *JobError) Error() string {
 	var b strings.Builder
 	if e.Job.ID != "" {
@@ -92,8 +92,8 @@ func (e *JobError) Error() string {
 	return b.String()
 }
 
-// repeated says that the run's last start died where the one before did, which is why there was no
-// other.
+// repeated returns a message if the run's last two starts died at the same update, and so there was
+// no restart; else "".
 func repeated(dir rundir.Dir) string {
 	before, last, err := rundir.LastDeaths(dir)
 	starts, countErr := rundir.CountStarts(dir)
@@ -103,12 +103,13 @@ func repeated(dir rundir.Dir) string {
 	return DescribeRepeat(last)
 }
 
-// DescribeRepeat says why a run is not started again: its last two starts died at the same update.
+// DescribeRepeat explains that a run is not started again because its last two starts died at the
+// same update.
 func DescribeRepeat(d rundir.Death) string {
 	return DescribeDeath(d) + " in two starts in a row: that is a bug, not bad luck, so it is not started again"
 }
 
-// DescribeDeath says what died, and where: "cell train died after update 60".
+// DescribeDeath describes which cell died, and where: "cell train died after update 60".
 func DescribeDeath(d rundir.Death) string {
 	if d.Update == 0 {
 		return fmt.Sprintf("cell %s died before its first update", d.Cell)
@@ -116,7 +117,7 @@ func DescribeDeath(d rundir.Death) string {
 	return fmt.Sprintf("cell %s died after update %d", d.Cell, d.Update)
 }
 
-// describeCause says which rank failed first, and why.
+// describeCause describes which rank failed first, and why.
 func (e *JobError) describeCause() string {
 	switch {
 	case e.Failure != nil:
@@ -127,7 +128,7 @@ func (e *JobError) describeCause() string {
 	return ""
 }
 
-// DescribeFailure is what the ranks recorded, in words: "rank 1 on n2 (stuck) after step 40: ...".
+// DescribeFailure describes a recorded failure: "rank 1 on n2 (stuck) after step 40: ...".
 func DescribeFailure(f rundir.Failure) string {
 	text := fmt.Sprintf("rank %d", f.Rank)
 	if f.Host != "" {
@@ -147,19 +148,19 @@ func DescribeFailure(f rundir.Failure) string {
 }
 
 var (
-	// shellFailure is what the script of a shell command says when the command failed.
+	// shellFailure matches the message of a shell command's script when the command failed.
 	shellFailure = regexp.MustCompile(`^gonbatch: (.+, cell \d+.*, line \d+: .* ended with exit code \d+)$`)
-	// cellPlace is a position in a notebook's cell, as exported programs report it.
+	// cellPlace matches a position in a notebook's cell, as exported programs report it.
 	cellPlace = regexp.MustCompile(`[^\s/]*\.ipynb\[[^\]]*\]:\d+`)
 )
 
-// IsGoFailure reports whether a line of a log is how Go begins to say that a program failed.
+// IsGoFailure reports whether a log line begins Go's message about a failed program.
 func IsGoFailure(line string) bool {
 	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
 }
 
-// cause finds the first failed shell command or Go failure in lines, that with the place in the
-// notebook that its trace names first.
+// cause finds the first failed shell command or Go failure in lines, the latter with the first
+// place in the notebook that its trace names.
 func cause(lines []string) string {
 	for i, line := range lines {
 		if m := shellFailure.FindStringSubmatch(line); m != nil {

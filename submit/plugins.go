@@ -1,6 +1,6 @@
 package submit
 
-// Plugins is the folder in which the programs find the XLA plugin.
+// Plugins returns the folder of the XLA plugin.
 func (s JobSpec) Plugins() string {
 	if s.PluginDir != "" {
 		return s.PluginDir

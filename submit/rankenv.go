@@ -6,8 +6,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// RankEnv is what every rank of the job finds in its environment, whatever the cell and the start.
-// A rank drives the given devices where the spec does not say.
+// RankEnv returns the part of a rank's environment that is the same for all cells and starts.
+// devices is the default for a spec that doesn't set them.
 func (s JobSpec) RankEnv(devices string) rundir.Env {
 	return rundir.Env{
 		Dir: s.RunDir, Devices: cmp.Or(s.Devices, devices), Platform: s.Platform, PluginDir: s.Plugins(), MPILibrary: s.MPILibrary,

@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// Runner runs external commands to their end and returns what they wrote to their standard output.
-// It may be used from several goroutines at once. Tests put their own in its place.
+// Runner runs external commands to their end and returns their standard output. It may be used
+// concurrently. Tests provide their own.
 type Runner interface {
-	// Run blocks until the command ended or ctx did. A command that fails gives a *CommandError.
+	// Run blocks until the command or ctx ends. If the command fails, the error is a *CommandError.
 	Run(ctx context.Context, name string, args ...string) (stdout []byte, err error)
 }
 
-// CommandTimeout is how long ExecRunner waits for a command where its own Timeout is zero. SLURM's
+// CommandTimeout is how long ExecRunner waits for a command if its Timeout is zero. SLURM's
 // commands try for minutes when the controller is down.
 const CommandTimeout = 30 * time.Second
 
@@ -27,24 +27,24 @@ const CommandTimeout = 30 * time.Second
 type ExecRunner struct {
 	// Timeout bounds each command whose context has no deadline; zero is CommandTimeout.
 	Timeout time.Duration
-	// Env is the commands' environment; nil is this process's own.
+	// Env is the commands' environment; nil is this process's.
 	Env []string
 }
 
 var _ Runner = ExecRunner{}
 
-// CommandError is the failure of an external command.
+// CommandError is the error of a failed external command.
 type CommandError struct {
 	// Name is the command; Args are its arguments.
 	Name string
 	Args []string
-	// Output is all that the command wrote to standard error, or else to standard output.
+	// Output is everything the command wrote to standard error, or else to standard output.
 	Output string
 	// Err is the cause: an *exec.ExitError, exec.ErrNotFound, context.DeadlineExceeded, ...
 	Err error
 }
 
-// Error names the command and gives its own words.
+// Error names the command and quotes its output.
 func (e *CommandError) Error() string {
 	switch {
 	case errors.Is(e.Err, exec.ErrNotFound):
@@ -57,11 +57,11 @@ func (e *CommandError) Error() string {
 	return fmt.Sprintf("%s: %v", e.Name, e.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *CommandError) Unwrap() error { return e.Err }
 
-// Run runs name with args, with no standard input. The command is in a process group of its own: a
-// Ctrl-C in the terminal reaches it by ctx only.
+// Run runs name with args, without standard input. The command has its own process group, so a
+// Ctrl-C in the terminal reaches it only through ctx.
 func (r ExecRunner) Run(ctx context.Context, name string, args ...string) ([]byte, error) {
 	if _, limited := ctx.Deadline(); !limited {
 		var cancel context.CancelFunc
@@ -84,7 +84,7 @@ func (r ExecRunner) Run(ctx context.Context, name string, args ...string) ([]byt
 	return stdout.Bytes(), &CommandError{Name: name, Args: args, Output: words(stderr.String(), stdout.String()), Err: err}
 }
 
-// words is the first text that has any, trimmed.
+// words returns the first text that is not blank, trimmed.
 func words(texts ...string) string {
 	for _, text := range texts {
 		if text = strings.TrimSpace(text); text != "" {

@@ -6,79 +6,79 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Scheduler runs jobs: a batch system, or this machine. All methods may be called at once from
-// several goroutines, and none blocks longer than the batch system's own commands, which have a
-// time limit. What only some schedulers have is in the interfaces below.
+// Scheduler runs jobs: a batch system, or this machine. All methods may be called concurrently, and
+// none blocks longer than the batch system's own commands, which have a time limit. The interfaces
+// below are for features that only some schedulers have.
 type Scheduler interface {
 	// Name is the scheduler's name in manifests.
 	Name() string
-	// Platform is the XLA platform for the programs of a job that asks for none; "" lets each rank
-	// find out.
+	// Platform is the XLA platform for a job that doesn't ask for one; "" lets each rank find out.
 	Platform(spec JobSpec) string
-	// Validate says everything in spec that this scheduler cannot take, besides what
-	// JobSpec.Validate refuses for all of them.
+	// Validate reports everything in spec that this scheduler cannot accept, beyond what
+	// JobSpec.Validate refuses for all schedulers.
 	Validate(spec JobSpec) error
 	// Prepare decides what spec leaves to the scheduler, such as the kind of MPI, and refuses a job
-	// that cannot run. It changes nothing. A preview may be made where no job can be queued.
+	// that cannot run. It changes nothing. With preview set, it also works on a machine that cannot
+	// queue jobs.
 	Prepare(ctx context.Context, spec JobSpec, preview bool) (JobSpec, error)
-	// Submit hands over the job that is staged in spec.RunDir, and returns as soon as the scheduler
-	// has taken it: also if ctx ends meanwhile, for a job that is queued must be known. It must not
-	// be repeated on an error that is not clear: the job may be queued.
+	// Submit submits the job that is staged in spec.RunDir, and returns as soon as the scheduler
+	// has accepted it. It does so even if ctx ends meanwhile, because a queued job must not be
+	// lost. Do not repeat it after an unclear error: the job may be queued.
 	Submit(ctx context.Context, spec JobSpec) (Job, error)
-	// Status asks how the job is doing. It may be repeated, but not more often than about once a
-	// second. A job that the scheduler has forgotten is judged by the files in its run directory.
-	// An Unanswerable error will not change by asking again.
+	// Status returns the job's status. Call it at most about once a second. If the scheduler has
+	// forgotten the job, the files in its run directory decide. After an Unanswerable error, asking
+	// again is useless.
 	Status(ctx context.Context, job Job) (Status, error)
-	// Cancel ends the job. It may be repeated; cancelling a job that has ended is no error.
+	// Cancel ends the job. It may be repeated; cancelling a job that has ended is not an error.
 	Cancel(ctx context.Context, job Job) error
 }
 
-// Asker reports how a job is doing, as Scheduler.Status does.
+// Asker returns a job's status, as Scheduler.Status does.
 type Asker interface {
 	Status(ctx context.Context, job Job) (Status, error)
 }
 
-// Batch is a Scheduler that starts jobs by a batch script, spec.RunDir.Script(), which a person can
-// read and queue too.
+// Batch is a Scheduler that starts jobs through a batch script, spec.RunDir.Script(), which the
+// user can also read and queue.
 type Batch interface {
 	Scheduler
-	// Script is the batch script of a job that was prepared.
+	// Script returns the batch script of a prepared job.
 	Script(spec JobSpec) ([]byte, error)
-	// QueueCommand is the command line that queues the script, for a person to type.
+	// QueueCommand returns the command line with which the user can queue the script.
 	QueueCommand(spec JobSpec) string
 }
 
-// Foreground is a Scheduler whose jobs run in the process that submits them: Submit only takes the
-// job, for that process.
+// Foreground is a Scheduler whose jobs run in the process that submits them: Submit only accepts
+// the job, and Run runs it.
 type Foreground interface {
 	Scheduler
-	// Run starts the programs of a job that was submitted, shows rank 0's log, and blocks until
-	// they have ended. When ctx ends, they are told to save and stop. A job that did not end well
-	// gives an error too, which is a *JobError unless something else than the job went wrong.
+	// Run starts the programs of a submitted job, shows rank 0's log, and blocks until they have
+	// ended. When ctx ends, it tells them to save and stop. If the job did not succeed, the error
+	// is a *JobError, unless something other than the job went wrong.
 	Run(ctx context.Context, spec JobSpec) (Status, error)
 }
 
-// Surveyor is a Scheduler that can be asked about many jobs at once, and that knows jobs by their
-// script: somebody may have queued one by hand.
+// Surveyor is a Scheduler that answers questions about many jobs at once, and finds jobs by their
+// script, because the user may have queued one by hand.
 type Surveyor interface {
-	// Survey returns one, which asks once and gives answers of that age.
+	// Survey returns a Survey, which queries the scheduler once; its answers are of that time.
 	Survey(ctx context.Context) Survey
 }
 
 // Survey answers questions about many jobs.
 type Survey interface {
 	Asker
-	// Find finds the job of a run. Of several the last that has not ended counts, else the last.
-	// Where the scheduler knows none but those in except, the job's ID is "".
+	// Find finds the job of a run. Of several jobs it returns the last that has not ended, else the
+	// last. If the scheduler knows only jobs in except, the ID is "".
 	Find(ctx context.Context, dir rundir.Dir, except []string) (Job, error)
 }
 
-// Unanswerable is the error of a question that will find no answer later either: the job is on
-// another cluster, or the scheduler's commands are not here.
+// Unanswerable is the error of a query that will fail later too: the job is on another cluster, or
+// the scheduler's commands are missing here.
 type Unanswerable struct{ Err error }
 
-// Error is the cause's.
+// Error returns the cause's message.
 func (u Unanswerable) Error() string { return u.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (u Unanswerable) Unwrap() error { return u.Err }

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Shell is the shell that a command was called from: its streams, its environment, its clock, and
-// the way to run other commands. It is read once, where the program begins.
+// Shell is the environment that a command runs in: streams, environment variables, clock, and the
+// way to run other commands. It is read once, at the start of the program.
 type Shell struct {
 	Out, Err    io.Writer
 	Environ     []string
@@ -21,7 +21,7 @@ type Shell struct {
 	Runner      Runner
 }
 
-// Lookup is the value of an environment variable, and whether it is set.
+// Lookup returns the value of an environment variable, and reports whether it is set.
 func (s Shell) Lookup(name string) (string, bool) {
 	for _, variable := range s.Environ {
 		if value, ok := strings.CutPrefix(variable, name+"="); ok {
@@ -31,26 +31,26 @@ func (s Shell) Lookup(name string) (string, bool) {
 	return "", false
 }
 
-// Getenv is the value of an environment variable; "" where it is not set.
+// Getenv returns the value of an environment variable; "" if it is not set.
 func (s Shell) Getenv(name string) string {
 	value, _ := s.Lookup(name)
 	return value
 }
 
-// Warn tells the user of something that does not end the command.
+// Warn warns the user about a problem that does not end the command.
 func (s Shell) Warn(format string, args ...any) {
 	fmt.Fprintf(s.Err, "submit: warning: "+format+"\n", args...)
 }
 
-// WarnUnlessForbidden warns of what could not be written, and is only written for later. A user who
-// may not write there, as in a colleague's run, need not hear of it.
+// WarnUnlessForbidden warns about a failed write that matters only later. It is silent if the user
+// may not write there, as in a colleague's run.
 func (s Shell) WarnUnlessForbidden(err error) {
 	if err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
 		s.Warn("%v", err)
 	}
 }
 
-// CheckSecrets refuses a job whose secrets are not in the environment that it gets.
+// CheckSecrets refuses a job whose secrets are not in the shell's environment.
 func (s Shell) CheckSecrets(spec JobSpec) error {
 	for _, name := range spec.Secrets {
 		if _, isSet := s.Lookup(name); !isSet {
@@ -60,13 +60,13 @@ func (s Shell) CheckSecrets(spec JobSpec) error {
 	return nil
 }
 
-// Output keeps the first error of writing: a report that is lost on a full disk is a failure.
+// Output is a writer that remembers its first error: losing a report on a full disk is a failure.
 type Output struct {
 	io.Writer
 	Err error
 }
 
-// Write passes on text.
+// Write writes text.
 func (o *Output) Write(text []byte) (int, error) {
 	n, err := o.Writer.Write(text)
 	o.Err = cmp.Or(o.Err, err)

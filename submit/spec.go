@@ -6,18 +6,19 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// JobSpec says what a job runs and what it needs. It is the same from the options of the command
-// line to the run directory, which keeps it as job.json. Zero numbers and empty texts leave the
-// choice to the scheduler, except Nodes and TasksPerNode, which must be given.
+// JobSpec describes what a job runs and the resources that it needs. The same type is used from the
+// command line's options to the run directory, which stores it as job.json. Zero numbers and empty
+// strings leave the choice to the scheduler, except for Nodes and TasksPerNode, which must be set.
 type JobSpec struct {
-	// Name is the job's name as the scheduler shows it.
+	// Name is the job's name in the scheduler.
 	Name string
-	// Nodes and TasksPerNode give the world's size: one task is one rank.
+	// Nodes and TasksPerNode determine the world size: one task is one rank.
 	Nodes, TasksPerNode int
-	// CPUsPerTask and GPUs are what each task and each node gets.
+	// CPUsPerTask are the CPUs of each task, and GPUs are the GPUs of each node.
 	CPUsPerTask int
 	GPUs        GPUs
-	// Mem is the memory of each node: a number of megabytes, or one with a suffix K, M, G or T.
+	// Mem is the memory of each node: a number of megabytes, or a number with a suffix K, M, G or
+	// T.
 	Mem string
 	// Time is the time limit: M, M:S, H:M:S, D-H, D-H:M, D-H:M:S, or UNLIMITED.
 	Time string
@@ -26,39 +27,40 @@ type JobSpec struct {
 	// Env is set in every task.
 	Env map[string]string
 	// Secrets are names of variables of the submitting shell that every task gets too. Their values
-	// are kept nowhere but in the scheduler's own copy of the job's environment.
+	// are stored only in the scheduler's copy of the job's environment.
 	Secrets []string
 	// Modules are loaded before the first cell, in this order.
 	Modules []string
 	// Setup are shell commands that run once, on the first node, before the first cell.
 	Setup []string
-	// Directives are further options of the scheduler: "--exclusive", "--mail-type=END".
+	// Directives are more options of the scheduler: "--exclusive", "--mail-type=END".
 	Directives []string
-	// MPI is the kind of srun's --mpi ("pmix", "pmi2", "none"); "" or "auto" finds it.
+	// MPI is the value of srun's --mpi ("pmix", "pmi2", "none"); "" or "auto" detects it.
 	MPI string
-	// MPILibrary is the MPI library that the programs open: a path or a soname; "" finds it.
+	// MPILibrary is the MPI library that the programs open: a path or a soname; "" detects it.
 	MPILibrary string
 	// Platform is "cpu" or "cuda"; "" lets each rank find out.
 	Platform string
-	// Devices is how many XLA devices a rank drives: a number or "all"; "" is 1.
+	// Devices is the number of XLA devices that a rank drives, or "all"; "" is 1.
 	Devices string
-	// Cells run one after the other; the first that fails ends the job.
+	// Cells run one after another; the first that fails ends the job.
 	Cells []rundir.Cell
-	// Args are passed to every cell's program, after the cell's own.
+	// Args are passed to every cell's program after the cell's own, except to tests and shell
+	// commands.
 	Args []string
-	// MaxRestarts is how often the job may be started again: after its programs were told to stop,
-	// after a preemption or a node's failure, and when a rank of a training has died; 0 is never.
+	// MaxRestarts is how often the job may restart: after its programs were told to stop, after a
+	// preemption or a node failure, and when a rank of a training has died; 0 is never.
 	MaxRestarts int
 	// SignalLead is how long before the time limit the programs are told to save and stop; 0 is
 	// 90 s, or a quarter of a short time limit.
 	SignalLead time.Duration
-	// Record tells that executed.ipynb is written: the run directory has what that needs.
+	// Record is set if the job writes executed.ipynb; the run directory is prepared for that.
 	Record bool
-	// RunDir is where the job reads its programs and writes its logs.
+	// RunDir is the directory where the job reads its programs and writes its logs.
 	RunDir rundir.Dir `json:"-"`
-	// WorkDir is the directory in which the programs run: the notebook's own.
+	// WorkDir is the directory in which the programs run: the notebook's.
 	WorkDir string
-	// PluginDir is the folder of the XLA plugin; "" is the run directory's own.
+	// PluginDir is the folder of the XLA plugin; "" is the run directory's.
 	PluginDir string
 	// DataDir is the folder of downloaded datasets.
 	DataDir string
@@ -66,5 +68,5 @@ type JobSpec struct {
 	Template string
 }
 
-// Tasks is the number of tasks in all: the world's size.
+// Tasks returns the total number of tasks: the world size.
 func (s JobSpec) Tasks() int { return s.Nodes * s.TasksPerNode }

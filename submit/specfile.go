@@ -8,7 +8,7 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// ResumeCommand is the command line that goes on with a run, for a person to type.
+// ResumeCommand returns the command line with which the user can resume a run.
 func ResumeCommand(dir rundir.Dir) string {
 	return shellescape.QuoteCommand([]string{"submit", "resume", dir.Path()})
 }
@@ -16,18 +16,18 @@ func ResumeCommand(dir rundir.Dir) string {
 // specVersion is the version of job.json that this package writes and reads.
 const specVersion = 1
 
-// specFile is job.json: the job as it is, and the version.
+// specFile is the content of job.json: the job and the version.
 type specFile struct {
 	Version int
 	JobSpec
 }
 
-// WriteSpec keeps s in a run directory, so that ReadSpec finds it there.
+// WriteSpec writes s into a run directory, for ReadSpec.
 func WriteSpec(into rundir.Dir, s JobSpec) error {
 	return rundir.WriteJSON(into.Spec(), specFile{specVersion, s})
 }
 
-// ReadSpec reads the job that was submitted from dir, which may have been moved since.
+// ReadSpec reads the job of the run in dir, which may have been moved since.
 func ReadSpec(dir rundir.Dir) (JobSpec, error) {
 	var f specFile
 	if err := rundir.ReadJSON(dir.Spec(), &f); err != nil {

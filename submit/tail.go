@@ -11,8 +11,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Tail copies a growing file as it grows. It survives a file that is not there yet, that is
-// appended to by a job that was requeued, and that was written again.
+// Tail copies a file as it grows. The file may not exist yet, a requeued job may append to it, and
+// it may be written again from the start.
 type Tail struct {
 	path   string
 	offset int64
@@ -21,7 +21,7 @@ type Tail struct {
 // NewTail returns a Tail of the file at path, from its start.
 func NewTail(path string) *Tail { return &Tail{path: path} }
 
-// Copy writes to w all that was added since the last call, and reports whether there was any. It
+// Copy writes everything added since the last call to w, and reports whether there was anything. It
 // does not wait.
 func (t *Tail) Copy(w io.Writer) (bool, error) {
 	f, err := os.Open(t.path)
@@ -47,12 +47,12 @@ func (t *Tail) Copy(w io.Writer) (bool, error) {
 // lastBytes bounds how much of a log LastLines reads.
 const lastBytes = 64 << 10
 
-// LastLines returns up to n last lines that the run's last start has written to one of its logs.
+// LastLines returns up to n last lines that the run's last start wrote to one of its logs.
 func LastLines(dir rundir.Dir, path string, n int) ([]string, error) {
 	return lastLines(path, rundir.StartOfLog(dir, path), n)
 }
 
-// lastLines returns up to n last lines of what stands behind an offset in the file at path.
+// lastLines returns up to n last lines of the file at path, from an offset on.
 func lastLines(path string, from int64, n int) ([]string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -64,7 +64,7 @@ func lastLines(path string, from int64, n int) ([]string, error) {
 		return nil, fmt.Errorf("log: %w", err)
 	}
 	if from > info.Size() {
-		from = 0 // It was written again.
+		from = 0 // It was written again from the start.
 	}
 	start := max(from, info.Size()-lastBytes)
 	data, err := io.ReadAll(io.NewSectionReader(f, start, info.Size()-start))

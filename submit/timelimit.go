@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// timeLimit has the forms of a time limit, which are sbatch's. sbatch also takes "1-" and "-5";
-// those are slips, not limits.
+// timeLimit matches the forms of a time limit, which are sbatch's. sbatch also accepts "1-" and
+// "-5", but those are typos.
 var timeLimit = regexp.MustCompile(`^([0-9]{1,9}-)?[0-9]{1,9}(:[0-9]{1,9}){0,2}$`)
 
 // validTime reports whether text is a time limit: M, M:S, H:M:S, D-H, D-H:M, D-H:M:S, or no limit.
@@ -18,14 +18,14 @@ func validTime(text string) bool {
 	return timeLimit.MatchString(text) || strings.EqualFold(text, "UNLIMITED") || strings.EqualFold(text, "INFINITE")
 }
 
-// timeForms are the units of a time limit's numbers, by the number of colons, without and with
-// days.
+// timeForms are the units of a time limit's numbers, by whether it has days and by the number of
+// colons.
 var timeForms = map[bool][][]time.Duration{
 	false: {{time.Minute}, {time.Minute, time.Second}, {time.Hour, time.Minute, time.Second}},
 	true:  {{time.Hour}, {time.Hour, time.Minute}, {time.Hour, time.Minute, time.Second}},
 }
 
-// TimeLimit is the length of a time limit; 0 where there is none, or text is not a time limit.
+// TimeLimit returns the length of a time limit; 0 if it is unlimited or text is not a time limit.
 func TimeLimit(text string) time.Duration {
 	if !timeLimit.MatchString(text) {
 		return 0
@@ -42,17 +42,17 @@ func TimeLimit(text string) time.Duration {
 	return limit
 }
 
-// number reads digits that a pattern has matched.
+// number parses digits that a pattern has matched.
 func number(digits string) int {
 	n, _ := strconv.Atoi(digits)
 	return n
 }
 
-// defaultSignalLead is how long before its time limit a job is told to save and stop, also by a
-// scheduler that looks at the limits only twice a minute.
+// defaultSignalLead is how long before its time limit a job is told to save and stop. It is long
+// enough for a scheduler that checks limits only twice a minute.
 const defaultSignalLead = 90 * time.Second
 
-// Lead is how long before the time limit the programs are told to save and stop.
+// Lead returns how long before the time limit the programs are told to save and stop.
 func (s JobSpec) Lead() time.Duration {
 	lead := defaultSignalLead
 	if limit := TimeLimit(s.Time); limit > 0 {

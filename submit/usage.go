@@ -5,20 +5,20 @@ import (
 	"fmt"
 )
 
-// UsageError is a wrong option, wherever it was set.
+// UsageError is the error of a wrong option, wherever it was set.
 type UsageError struct{ Err error }
 
-// Error is the cause's.
+// Error returns the cause's message.
 func (e UsageError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e UsageError) Unwrap() error { return e.Err }
 
-// Usagef is fmt.Errorf for a wrong option.
+// Usagef is fmt.Errorf for a UsageError.
 func Usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
 
-// ExitCode is a program's own exit code where one failed, what a shell says of a signal, 2 for a
-// wrong option, else 1.
+// ExitCode returns 0 without an error, the exit code of a failed program, 128 plus the signal as a
+// shell does, 2 for a wrong option, else 1.
 func ExitCode(err error) int {
 	var job *JobError
 	var interrupt Interrupt

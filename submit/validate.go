@@ -12,11 +12,11 @@ import (
 
 var (
 	cellName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
-	// memory is an amount of memory, as every sbatch since 22.05 reads it.
+	// memory matches an amount of memory in the notation of every sbatch since 22.05.
 	memory = regexp.MustCompile(`^[0-9]+([KMGTkmgt][Bb]?)?$`)
 )
 
-// Validate says everything that is wrong with s for any scheduler, each error naming the option,
+// Validate reports everything in s that is wrong for any scheduler; each error names the option,
 // the value and the fix. CheckFor asks the scheduler too.
 func (s JobSpec) Validate() error {
 	return errors.Join(
@@ -40,7 +40,7 @@ func (s JobSpec) Validate() error {
 	)
 }
 
-// CheckFor refuses a job that has mistakes, or options that the scheduler cannot take.
+// CheckFor refuses a job with mistakes, or with options that the scheduler cannot accept.
 func (s JobSpec) CheckFor(scheduler Scheduler) error {
 	if err := errors.Join(s.Validate(), scheduler.Validate(s)); err != nil {
 		return UsageError{Err: err}
@@ -48,10 +48,10 @@ func (s JobSpec) CheckFor(scheduler Scheduler) error {
 	return nil
 }
 
-// maxCount is more than any cluster has of anything: SLURM numbers 65,533 nodes at most.
+// maxCount is the limit for all counts: SLURM has at most 65,533 nodes.
 const maxCount = 65533
 
-// CheckCount refuses a number of things, as an option gives it, that is below least or absurd.
+// CheckCount refuses an option's count that is below least or above maxCount.
 func CheckCount(option string, value, least int) error {
 	switch {
 	case value < least:
@@ -75,8 +75,8 @@ func (s JobSpec) validateTexts() error {
 	return errors.Join(errs...)
 }
 
-// OneLine refuses control characters in the value of an option: a newline would end a directive of
-// a batch script and begin another.
+// OneLine refuses control characters in an option's value: a newline would end a directive of the
+// batch script and begin another.
 func OneLine(option, value string) error {
 	i := strings.IndexFunc(value, unicode.IsControl)
 	if i < 0 {
@@ -92,7 +92,7 @@ func flagName(option string) string {
 	return "--" + option
 }
 
-// gpuType is the name of a type of GPU, as the cluster's administrator gives it.
+// gpuType matches a GPU type, whose name the cluster's administrator chooses.
 var gpuType = regexp.MustCompile(`^[A-Za-z0-9_.-]*$`)
 
 func validateGPUType(name string) error {
@@ -123,8 +123,8 @@ func validateDevices(devices string) error {
 	return fmt.Errorf("--devices=%q: give a number of at least 1, or all", devices)
 }
 
-// validatePlatform refuses more ranks on a node than it has GPUs too: the ranks would only say so
-// after the job has waited for them.
+// validatePlatform also refuses more ranks on a node than it has GPUs: the ranks would say so only on
+// the nodes, after the job has waited in the queue.
 func (s JobSpec) validatePlatform() error {
 	switch {
 	case !slices.Contains([]string{"", "cpu", "cuda"}, s.Platform):

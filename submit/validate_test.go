@@ -74,7 +74,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// What sbatch 22.05 itself said of each of these.
+// TestValidTime: the wanted values are sbatch 22.05's own answers.
 func TestValidTime(t *testing.T) {
 	for text, want := range map[string]bool{
 		"5": true, "5:30": true, "1:2:3": true, "1:70:90": true, "1-2": true, "1-2:3": true, "1-2:3:4": true, "0-0:70": true,

@@ -15,14 +15,14 @@ import (
 
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// reservedNames are variables that users may not set, and who sets them.
+// reservedNames maps variables that users may not set to who sets them.
 var reservedNames = map[string]string{
 	rundir.EnvDir: "submit", rundir.EnvCell: "submit", rundir.EnvRequeue: "submit", rundir.EnvRestarts: "submit", rundir.EnvStopped: "submit",
 	rundir.EnvRecorder: "submit",
 	"BASHOPTS":         "bash", "BASH_VERSINFO": "bash", "EUID": "bash", "PPID": "bash", "SHELLOPTS": "bash", "UID": "bash", "_": "bash",
 }
 
-// setter is who sets a variable that a user may not set; "" for all others.
+// setter returns who sets a variable that users may not set; "" for all others.
 func setter(name string) string {
 	if strings.HasPrefix(name, rundir.EnvUserPrefix) || strings.HasPrefix(name, "gonbatch_") {
 		return "the batch script"
@@ -30,8 +30,8 @@ func setter(name string) string {
 	return cmp.Or(cluster.Setter(name), reservedNames[name])
 }
 
-// validateEnv refuses variables that cannot be set, or that would change what a rank is. The origin
-// is "--env" or "%env".
+// validateEnv refuses variables that cannot be set or on which the ranks rely. origin is "--env" or
+// "%env".
 func validateEnv(origin string, env map[string]string) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(env)) {
@@ -47,7 +47,8 @@ func validateEnv(origin string, env map[string]string) error {
 	return errors.Join(errs...)
 }
 
-// validateSecrets refuses names that cannot be passed. It repeats none that has a value in it.
+// validateSecrets refuses names that cannot be passed. It never repeats a name that contains a
+// value.
 func (s JobSpec) validateSecrets() error {
 	var errs []error
 	for _, name := range s.Secrets {
@@ -67,7 +68,7 @@ func (s JobSpec) validateSecrets() error {
 	return errors.Join(errs...)
 }
 
-// ParseEnv reads variables NAME=VALUE, as --env takes them.
+// ParseEnv parses variables NAME=VALUE of --env.
 func ParseEnv(list []string) (map[string]string, error) {
 	env := map[string]string{}
 	for _, text := range list {

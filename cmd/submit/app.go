@@ -17,7 +17,7 @@ import (
 	"gonbatch/submit/config"
 )
 
-// app is the world around the commands, read once.
+// app is the environment of the commands, read once.
 type app struct {
 	submit.Shell
 	userConfigDir string
@@ -47,13 +47,13 @@ func execute(ctx context.Context, a *app, args []string) int {
 	if call := (*os.SyscallError)(nil); errors.As(err, &call) && call.Syscall == "getwd" {
 		err = fmt.Errorf("the current folder is gone (%w); cd to one that is there", err)
 	}
-	if err != nil && !errors.Is(err, build.ErrBuild) { // the compiler has said it
+	if err != nil && !errors.Is(err, build.ErrBuild) { // the compiler has reported it
 		fmt.Fprintln(a.Err, "submit:", err)
 	}
 	return submit.ExitCode(err)
 }
 
-// flagError says in words what a flag's value must be; the library's own error has strconv's.
+// flagError explains what a flag's value must be; the library's own error shows strconv's.
 func flagError(err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
@@ -70,8 +70,8 @@ func flagError(err error) error {
 	return submit.Usagef("%w (see submit --help)", err)
 }
 
-// loadConfig fills the command's flags from the environment and the configuration files, found
-// upward from start, and says which files it used.
+// loadConfig sets the command's flags from the environment and from the configuration files, found
+// upward from start, and prints which files it used.
 func (a *app) loadConfig(cmd *cobra.Command, start string) (*config.Config, error) {
 	cfg, err := a.loadConfigInto(cmd.Flags(), config.Places{Start: start})
 	if err != nil {

@@ -41,7 +41,7 @@ func newCacheCommand(a *app) *cobra.Command {
 	})
 }
 
-// showCache removes the programs that remove selects, and reports what is left.
+// showCache removes the programs that remove selects, and reports the rest.
 func (a *app) showCache(remove func(compilecache.Program) bool) (report.Report, error) {
 	dir, err := compilecache.Place(a.Getenv)
 	if err != nil || dir == "" {
@@ -61,7 +61,7 @@ func (a *app) showCache(remove func(compilecache.Program) bool) (report.Report, 
 	return describeCache(cache, removed)
 }
 
-// describeCache reports what is in the cache, and what was removed from it.
+// describeCache reports the programs in the cache, and those removed from it.
 func describeCache(cache *compilecache.Cache, removed []compilecache.Program) (report.Report, error) {
 	all, err := cache.Programs()
 	if err != nil {

@@ -34,7 +34,7 @@ func newCheckCommand(a *app) *cobra.Command {
 		if err == nil || check.Notebook == "" {
 			return check, err
 		}
-		asJSON, flagErr := cmd.Flags().GetBool("json") // What was found before the error is worth knowing.
+		asJSON, flagErr := cmd.Flags().GetBool("json") // Report the findings before the error too.
 		return nil, errors.Join(flagErr, report.Write(a.Out, asJSON, check), err)
 	})
 }

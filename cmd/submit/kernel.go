@@ -26,7 +26,7 @@ func newKernelCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// kernelPlace says for whom the kernel is installed.
+// kernelPlace is where the kernel is installed.
 type kernelPlace struct {
 	user, sysPrefix bool
 	prefix          string
@@ -133,12 +133,13 @@ func newKernelStreamCommand(a *app) *cobra.Command {
 	}
 }
 
-// sourceDir is the tree of gonbatch's own library, which the programs are compiled with.
+// sourceDir returns the source tree of gonbatch's own library, with which the programs are
+// compiled.
 func (a *app) sourceDir(ctx context.Context) (string, error) {
 	return source.Dir(ctx, source.Options{Getenv: a.Getenv})
 }
 
-// kernelOptions finds what a session needs. Without a plugin it starts all the same: a cell that
+// kernelOptions returns the options of a session. A session can start without a plugin: a cell that
 // needs one says what is missing.
 func kernelOptions(cmd *cobra.Command, a *app) (opts kernel.Options, err error) {
 	opts = kernel.Options{Environ: a.Environ, Log: a.Err}

@@ -11,8 +11,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// TestKilledAnywhere kills submissions at any time. Every run that others can see is whole, and the
-// next submission removes the rest: also what another one was about to remove when it was killed.
+// TestKilledAnywhere kills submissions at any time. Every visible run is complete, and the next
+// submission removes the rest, including what another one was about to remove when it was killed.
 func TestKilledAnywhere(t *testing.T) {
 	w := newWorld(t, 1)
 	plugins := filepath.Join(w.dir, "plugins")
@@ -39,8 +39,8 @@ func TestKilledAnywhere(t *testing.T) {
 	checkRoot(t, filepath.Join(w.dir, "killed"))
 }
 
-// checkRoot looks for what killed submissions must not leave. A folder that was made and not yet
-// locked stays for a day.
+// checkRoot looks for files that killed submissions must not leave. A folder that was created but
+// not yet locked stays for a day.
 func checkRoot(t *testing.T, root string) {
 	t.Helper()
 	entries, err := os.ReadDir(root)

@@ -47,7 +47,7 @@ func newLogsCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// oneArg demands one argument and says what it is.
+// oneArg demands exactly one argument; what names it in the error.
 func oneArg(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {

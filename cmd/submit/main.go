@@ -5,7 +5,7 @@
 //	submit --nodes 2 -F train.ipynb -- -epochs 3   # passes flags to the notebook, and follows the job
 //	submit status
 //
-// It wires gonbatch's packages together. Tests call execute as main does.
+// It connects gonbatch's packages. Tests call execute as main does.
 package main
 
 import (

@@ -22,8 +22,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts runs the user documentation in testdata/script, with a fake SLURM where a script
-// wants one.
+// TestScripts runs the user documentation in testdata/script, with a fake SLURM if a script wants
+// one.
 func TestScripts(t *testing.T) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -47,7 +47,7 @@ func TestScripts(t *testing.T) {
 			if err := makeExecutable(filepath.Join(env.WorkDir, "fake")); err != nil {
 				return err
 			}
-			// A run only links the plugin; the programs of the scripts never load it.
+			// A run only links the plugin; the scripts' programs never load it.
 			if err := os.Mkdir(filepath.Join(env.WorkDir, "plugin"), 0o755); err != nil {
 				return err
 			}
@@ -122,7 +122,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// TestFullDisk: a report that can't be written is a failure, also without --json.
+// TestFullDisk: a report that can't be written is a failure, even without --json.
 func TestFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {

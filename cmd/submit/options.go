@@ -12,14 +12,14 @@ import (
 	"gonbatch/submit/stage"
 )
 
-// submitOptions are what the command line, the environment and the configuration files say about
-// one submission.
+// submitOptions are the options of one submission, from the command line, the environment and the
+// configuration files.
 type submitOptions struct {
 	// Notebook and the job's arguments come from the command line.
 	Notebook string
 	Job      submit.JobSpec
 
-	// Scheduler is the name of one; Local is short for that of this machine.
+	// Scheduler is a scheduler's name; Local is short for this machine's.
 	Scheduler                string
 	Local                    bool
 	Tasks                    int
@@ -32,12 +32,12 @@ type submitOptions struct {
 
 	exportOptions
 
-	// config is where the values come from; nil in tests that need none.
+	// config is where the values come from; nil in tests that don't need it.
 	config *config.Config
 	flags  *pflag.FlagSet
 }
 
-// defaultMaxRestarts is enough for a week by time limits of a day, with some trouble between.
+// defaultMaxRestarts is enough for a week of one-day time limits, with a few failures.
 const defaultMaxRestarts = 10
 
 // defaultRunRoot is the folder of all runs, below the current one.
@@ -79,7 +79,8 @@ func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 	annotate(fs, machineOnly, "tasks")
 }
 
-// addJobFlags declares those that are fields of the job as they are. Its values are the defaults.
+// addJobFlags declares the flags that directly set fields of the job. The job's values are the
+// defaults.
 func addJobFlags(fs *pflag.FlagSet, s *submit.JobSpec) {
 	own := pflag.NewFlagSet("resumable", pflag.ContinueOnError)
 	own.SortFlags = false
@@ -118,11 +119,11 @@ func sbatchName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(name)
 }
 
-// resumable marks flags that may change when a run is resumed: they leave its programs and their
-// results as they are.
+// resumable marks flags that may change when a run is resumed: they don't change its programs and
+// their results.
 const resumable = "gonbatch_resumable"
 
-// annotate marks flags. It panics on a name that is no flag, which is a mistake in this file.
+// annotate marks flags. It panics on a name that is not a flag, which is a bug in this file.
 func annotate(fs *pflag.FlagSet, key string, names ...string) {
 	for _, name := range names {
 		if err := fs.SetAnnotation(name, key, nil); err != nil {
@@ -131,8 +132,8 @@ func annotate(fs *pflag.FlagSet, key string, names ...string) {
 	}
 }
 
-// parseArgs takes the notebook, and the programs' arguments, which begin at position dash (-1:
-// there are none).
+// parseArgs takes the notebook, and the programs' arguments from position dash on (-1 if there are
+// none).
 func (o *submitOptions) parseArgs(args []string, dash int) error {
 	own := args
 	if dash >= 0 {
@@ -194,8 +195,8 @@ func (o *submitOptions) checkFor(scheduler submit.Scheduler) error {
 	return nil
 }
 
-// request is the submission that o asks for. The command line picks the scheduler here; everything
-// else asks that.
+// request returns the submission that o asks for. Only here the options pick the scheduler;
+// everything else uses that.
 func (o *submitOptions) request(a *app) (req run.Request, err error) {
 	req = run.Request{Job: o.Job, From: o.From, FromRun: o.FromRun, NoSubmit: o.NoSubmit, Options: o.config.Given()}
 	if req.Scheduler, err = o.scheduler(a); err != nil {

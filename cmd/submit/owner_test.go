@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestAdminLeavesTheOwner: root may look at a user's run and end it. Everything in it stays the
-// user's, who would else be locked out.
+// TestAdminLeavesTheOwner: root may inspect and end a user's run. The user still owns everything in
+// it, and would otherwise be locked out.
 func TestAdminLeavesTheOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can be several users")

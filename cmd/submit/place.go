@@ -9,15 +9,15 @@ import (
 	"gonbatch/submit"
 )
 
-// clusterOnly marks flags that do nothing for a run on this machine, and machineOnly those that do
-// nothing for a run on a cluster. There the command line must not have them. A configuration file
-// may: it is for both.
+// clusterOnly marks flags that have no effect on a local run, and machineOnly flags that have no
+// effect on a run on a cluster. The command line must not set them for such a run. A configuration
+// file may, because it is for both.
 const (
 	clusterOnly = "gonbatch_cluster_only"
 	machineOnly = "gonbatch_machine_only"
 )
 
-// misplaced refuses flags of the command line that do nothing where the run is.
+// misplaced refuses flags of the command line that have no effect on the run's scheduler.
 func misplaced(flags *pflag.FlagSet, batch bool) error {
 	key := clusterOnly
 	if batch {

@@ -37,7 +37,7 @@ func newPreflightCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-// runPreflight submits its own notebook.
+// runPreflight submits the preflight's own notebook.
 func runPreflight(ctx context.Context, a *app, o *submitOptions) (err error) {
 	var clean func() error
 	if o.Notebook, o.Job.WorkDir, clean, err = stage.Preflight(o.RunRoot, o.DryRun); err != nil {

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// step does something at random.
+// step performs a random action.
 func (w *world) step() {
 	name, down := w.run.Name(), filepath.Join(w.dir, "down")
 	soon := time.Duration(w.rng.IntN(120)) * time.Millisecond
-	// submit may be killed, or refuse: what counts is what it leaves behind.
+	// submit may be killed, or fail: only its effects matter.
 	submit := func(limit time.Duration, args ...string) func() {
 		return func() { _, _ = w.submit(limit, args...) }
 	}
@@ -34,7 +34,7 @@ func (w *world) step() {
 			for range 3 {
 				all.Go(submit(20*time.Second, "resume", name))
 			}
-			for id, state := range w.jobs() { // Meanwhile the last job may go.
+			for id, state := range w.jobs() { // Meanwhile the last job may disappear.
 				if state == "COMPLETING" {
 					w.pass(id, state)
 				}
@@ -42,15 +42,15 @@ func (w *world) step() {
 			all.Wait()
 		}},
 		{"sbatch by hand", func() {
-			defer w.lock()() // Else it might be queued beside what a killed command has left.
+			defer w.lock()() // Otherwise it might be queued beside the children of a killed command.
 			for _, state := range w.jobs() {
 				if state == "PENDING" || state == "RUNNING" || state == "COMPLETING" {
-					return // The batch script itself sees to that.
+					return // The batch script itself prevents a second job.
 				}
 			}
 			cmd := exec.CommandContext(w.t.Context(), filepath.Join(w.dir, "bin", "sbatch"), w.run.Script())
 			cmd.Env = append(os.Environ(), "WORLD="+w.dir)
-			out, _ := cmd.Output() // The controller may be away.
+			out, _ := cmd.Output() // The controller may be down.
 			w.byHand[strings.TrimSpace(string(out))] = true
 		}},
 		{"controller away or back", func() {
@@ -71,8 +71,8 @@ func (w *world) step() {
 	deed.do()
 }
 
-// TestRandomCommands: whatever commands come in whatever order, killed or not, a run never has two
-// jobs at once; it always knows the one that it has, and can be resumed as soon as that has ended.
+// TestRandomCommands: whichever commands run in whichever order, killed or not, a run never has two
+// jobs at once; it always knows its job, and can be resumed as soon as that has ended.
 func TestRandomCommands(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

@@ -12,13 +12,13 @@ import (
 	"gonbatch/submit/executed"
 )
 
-// The main goroutine stays with the process' first thread. What "recorder attach" becomes is told
-// by the kernel when the submit command that started it dies, and the kernel keeps that order for
-// the first thread only.
+// init keeps the main goroutine on the process's first thread. The program that "recorder attach"
+// becomes gets a signal from the kernel when the submit command that started it dies, and the
+// kernel keeps this setting only for the first thread.
 func init() { runtime.LockOSThread() }
 
-// newRecorderCommand has what the batch script and the rank script of a job call. It is no command
-// for people.
+// newRecorderCommand returns the commands that the batch script and the rank script of a job call.
+// They are not for users.
 func newRecorderCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{Use: "recorder", Short: "Write executed.ipynb in a job", Hidden: true}
 	cmd.AddCommand(

@@ -14,7 +14,7 @@ import (
 	"gonbatch/tests/page"
 )
 
-// TestReference holds docs/reference.md to the commands and their flags.
+// TestReference checks that docs/reference.md describes the commands and their flags.
 func TestReference(t *testing.T) {
 	root := newRootCommand(&app{})
 	var text strings.Builder
@@ -22,8 +22,8 @@ func TestReference(t *testing.T) {
 	page.Section(t, "docs/reference.md", "submit", text.String())
 }
 
-// describeCommand writes a command with its flags, then the commands below it. Flags of shared are
-// named only.
+// describeCommand writes a command with its flags, then the commands below it. It only names flags
+// that are also in shared.
 func describeCommand(w *strings.Builder, cmd *cobra.Command, shared *pflag.FlagSet) {
 	fmt.Fprintf(w, "### %s\n\n", cmd.CommandPath())
 	long := cmp.Or(cmd.Long, cmd.Short+".")
@@ -43,8 +43,7 @@ func describeCommand(w *strings.Builder, cmd *cobra.Command, shared *pflag.FlagS
 	}
 }
 
-// describeFlags writes a table of the flags, and the names of those that the submit command has
-// too.
+// describeFlags writes a table of the flags, and the names of those that are also in shared.
 func describeFlags(w *strings.Builder, flags, shared *pflag.FlagSet) {
 	var own, same []string
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -86,10 +85,10 @@ func flagRow(f *pflag.Flag) string {
 	return fmt.Sprintf("| %s | %s | %s |", name, value, strings.ReplaceAll(usage, "|", `\|`))
 }
 
-// written is a command of submit in a page: a line of a block, or code within a line.
+// written matches a command of submit in a page: a line of a block, or code within a line.
 var written = regexp.MustCompile("(?m)(?:^ *|`)(?:go run ./cmd/)?submit( [^`\n|#;&]*)")
 
-// TestCommandsInPages finds flags that a page mentions and no command has.
+// TestCommandsInPages finds flags in pages that no command has.
 func TestCommandsInPages(t *testing.T) {
 	for _, name := range page.All(t) {
 		for _, match := range written.FindAllStringSubmatch(page.Read(t, name), -1) {

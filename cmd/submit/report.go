@@ -11,7 +11,7 @@ const jsonUsage = "print JSON, as docs/json.md describes it"
 // addJSON declares --json.
 func addJSON(cmd *cobra.Command) *bool { return cmd.Flags().Bool("json", false, jsonUsage) }
 
-// reporting makes cmd print what do reports: as text, or as JSON with --json.
+// reporting makes cmd print the report of do: as text, or as JSON with --json.
 func reporting(a *app, cmd *cobra.Command, do func(cmd *cobra.Command, args []string) (report.Report, error)) *cobra.Command {
 	asJSON := addJSON(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -8,9 +8,9 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// TestRequeue: a job whose end was recorded, and that SLURM then starts again under the same id, is
-// asked for and can be cancelled, while it waits and when it runs. An end that holds is kept, also
-// when SLURM has forgotten the job.
+// TestRequeue: if SLURM restarts a job under the same id after its end was recorded, the job's
+// status is current and it can be cancelled, while it waits and while it runs. A final end stays
+// recorded, even when SLURM has forgotten the job.
 func TestRequeue(t *testing.T) {
 	for _, state := range []string{"FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "CANCELLED"} {
 		t.Run(state, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestRequeue(t *testing.T) {
 			w.set("1", state)
 			says("status", ended)
 
-			start() // It was requeued, and nobody looked while it waited.
+			start() // It was requeued, and no command checked it while it waited.
 			says("status", "running")
 			w.set("1", state)
 			says("status", ended)
@@ -64,7 +64,7 @@ func TestRequeue(t *testing.T) {
 				t.Fatal(err)
 			}
 			says("status", "cancelled")
-			start() // Of what happened since SLURM says nothing, but the run has started.
+			start() // SLURM knows nothing of what happened since, but the run has recorded a start.
 			says("cancel", "job 1: cancelled")
 		})
 	}

@@ -59,12 +59,12 @@ func runResume(ctx context.Context, runs *run.Runs, r run.Run, o *submitOptions,
 		return err
 	}
 	return attend(ctx, runs, started, o, func(words ...string) string {
-		words[len(words)-1] = r.Dir.Path() // It may lie anywhere.
+		words[len(words)-1] = r.Dir.Path() // It may be anywhere.
 		return "submit " + shellescape.QuoteCommand(words)
 	})
 }
 
-// change sets in a job that was submitted what the command line says of it.
+// change applies the command line's options to the job of a run.
 func (o *submitOptions) change(spec *submit.JobSpec, r run.Run, flags *pflag.FlagSet) (err error) {
 	_, batch := r.Scheduler.(submit.Batch)
 	if err := misplaced(flags, batch); err != nil {

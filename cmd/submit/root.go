@@ -19,7 +19,7 @@ Every option can also be set with a variable SUBMIT_<OPTION> (SUBMIT_TIME for --
 submit.yaml in the notebook's folder or a folder above it, or with your own submit.yaml.
 "submit config" shows each value and where it comes from.`
 
-// newRootCommand makes the command with all its subcommands.
+// newRootCommand returns the submit command with all its subcommands.
 func newRootCommand(a *app) *cobra.Command {
 	opts := newSubmitOptions()
 	cmd := &cobra.Command{

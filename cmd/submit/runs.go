@@ -8,24 +8,24 @@ import (
 	"gonbatch/submit/run"
 )
 
-// runs are the runs in a folder.
+// runs returns the runs in a folder.
 func (a *app) runs(root string) *run.Runs {
 	return &run.Runs{Shell: a.Shell, Root: root, Schedulers: a.schedulers()}
 }
 
-// aboutRun says how a person names a run.
+// aboutRun explains how users name a run.
 const aboutRun = `RUN is a job id, a run's name, the beginning of one, or a run directory.`
 
-// addRunRoot declares the one option that the commands that look at runs share with a submission.
+// addRunRoot declares the one option that commands on runs share with a submission.
 func addRunRoot(cmd *cobra.Command) { addRunRootTo(cmd.Flags(), new(string)) }
 
 func addRunRootTo(fs *pflag.FlagSet, to *string) {
 	config.NonEmpty(fs, to, "path", "run-root", "", defaultRunRoot, "folder for run directories, on the shared file system")
 }
 
-// runRoot is the folder of runs that counts for cmd, by the same rules as for a submission from the
-// current folder. Mistakes in other options do not keep anybody from looking at a run, or from
-// ending it.
+// runRoot returns the folder of runs for cmd, by the same rules as for a submission from the
+// current folder. It ignores mistakes in other options, which must not keep anybody from inspecting
+// or ending a run.
 func (a *app) runRoot(cmd *cobra.Command) (string, error) {
 	flag := cmd.Flags().Lookup("run-root")
 	if flag.Changed {

@@ -9,14 +9,14 @@ import (
 	"gonbatch/submit/slurm"
 )
 
-// schedulers make all schedulers that submit knows, the default first. Another one is one more
-// line.
+// schedulers create all schedulers that submit knows, the default first. A new scheduler is one
+// more line.
 var schedulers = []func(submit.Shell) submit.Scheduler{
 	func(s submit.Shell) submit.Scheduler { return slurm.New(s) },
 	func(s submit.Shell) submit.Scheduler { return local.New(s, run.Locate) },
 }
 
-// schedulers are all schedulers, for this command.
+// schedulers returns all schedulers, for this command.
 func (a *app) schedulers() (all []submit.Scheduler) {
 	for _, newScheduler := range schedulers {
 		all = append(all, newScheduler(a.Shell))
@@ -24,7 +24,7 @@ func (a *app) schedulers() (all []submit.Scheduler) {
 	return all
 }
 
-// schedulerNames are the values of --scheduler.
+// schedulerNames returns the values of --scheduler.
 func schedulerNames() (names []string) {
 	for _, s := range (&app{}).schedulers() {
 		names = append(names, s.Name())
@@ -32,8 +32,8 @@ func schedulerNames() (names []string) {
 	return names
 }
 
-// schedulerName is the scheduler that the options name: --local is short for --scheduler=local, and
-// what the command line says counts more than a file.
+// schedulerName returns the scheduler that the options name: --local is short for
+// --scheduler=local, and the command line overrides a file.
 func (o *submitOptions) schedulerName() (string, error) {
 	switch {
 	case !o.Local, o.onCommandLine("scheduler") && !o.onCommandLine("local"):
@@ -44,7 +44,7 @@ func (o *submitOptions) schedulerName() (string, error) {
 	return local.Name, nil
 }
 
-// scheduler is the one that the options ask for.
+// scheduler returns the scheduler that the options name.
 func (o *submitOptions) scheduler(a *app) (submit.Scheduler, error) {
 	name, err := o.schedulerName()
 	if err != nil {

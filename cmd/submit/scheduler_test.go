@@ -16,7 +16,7 @@ import (
 	"gonbatch/submit/local"
 )
 
-// TestSchedulerName: the command line counts more than a file, and --local is a scheduler's name.
+// TestSchedulerName: the command line overrides a file, and --local stands for a scheduler's name.
 func TestSchedulerName(t *testing.T) {
 	for _, tc := range []struct{ name, file, args, want string }{
 		{name: "nothing", want: "slurm"},
@@ -57,8 +57,8 @@ func TestSchedulerName(t *testing.T) {
 	}
 }
 
-// third is a batch system that runs a job as soon as it is queued, by the programs that run jobs on
-// this machine. Its jobs have ids, and some option is not for it.
+// third is a batch system that runs a job at once, with the code that runs jobs on this machine.
+// Its jobs have ids, and it refuses an option.
 type third struct{ *local.Scheduler }
 
 func (third) Name() string { return "third" }
@@ -90,7 +90,7 @@ func (third) Status(_ context.Context, job submit.Job) (submit.Status, error) {
 	return submit.Status{State: submit.Completed}, nil
 }
 
-// TestThirdScheduler: a scheduler that is one line in the list is one for every command.
+// TestThirdScheduler: one line in the list is enough to make every command work with a scheduler.
 func TestThirdScheduler(t *testing.T) {
 	schedulers = append(slices.Clip(schedulers), func(s submit.Shell) submit.Scheduler { return third{local.New(s, nil)} })
 	t.Cleanup(func() { schedulers = schedulers[:len(schedulers)-1] })

@@ -23,7 +23,7 @@ func newStatusCommand(a *app) *cobra.Command {
 	return reporting(a, cmd, a.status)
 }
 
-// status reports one run, or all.
+// status reports on one run, or lists all.
 func (a *app) status(cmd *cobra.Command, args []string) (report.Report, error) {
 	if len(args) == 1 {
 		runs, r, err := a.findRun(cmd, args[0])

@@ -35,8 +35,8 @@ func runSubmit(ctx context.Context, a *app, o *submitOptions) error {
 	return attend(ctx, runs, started, o, o.command)
 }
 
-// attend says what became of a submission and what to do next by command, and stays with the job if
-// that runs here, or that is asked for.
+// attend reports a submission, with the next command that command builds. It runs the job if it is
+// local, and follows it if asked to.
 func attend(ctx context.Context, runs *run.Runs, s run.Started, o *submitOptions, command func(words ...string) string) error {
 	said := s.Report()
 	batch, isBatch := s.Scheduler.(submit.Batch)
@@ -65,7 +65,7 @@ func attend(ctx context.Context, runs *run.Runs, s run.Started, o *submitOptions
 	return nil
 }
 
-// command is a submit command line for a person to type, that finds the same runs.
+// command returns a submit command line for the user to type that finds the same runs.
 func (o *submitOptions) command(words ...string) string {
 	if o.onCommandLine("run-root") {
 		words = append(words, "--run-root", o.RunRoot)

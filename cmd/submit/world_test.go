@@ -17,19 +17,19 @@ import (
 	"gonbatch/submit"
 )
 
-// world is a SLURM of files: a job is a file with its state and its script, named by its id. Its
-// commands are shell scripts.
+// world is a fake SLURM made of files: a job is a file with its state and its script, named by its
+// id. Its commands are shell scripts.
 type world struct {
 	t   *testing.T
 	rng *rand.Rand
 	dir string
 	run rundir.Dir
 
-	// byHand are the jobs that no submit command has queued. A run that has had another hears of
-	// them when they begin.
+	// byHand are the jobs that no submit command has queued. A run that has had another job learns
+	// of them when they begin.
 	byHand map[string]bool
 	mu     sync.Mutex
-	done   []string // what has happened, for a failure's message
+	done   []string // the actions so far, for the message of a failure
 }
 
 const (
@@ -81,7 +81,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	return w
 }
 
-// stage makes a run that was staged and not queued.
+// stage creates a run that is staged but not queued.
 func (w *world) stage() {
 	dir, err := rundir.Create(filepath.Join(w.dir, "runs"), "x", time.Now())
 	if err != nil {
@@ -106,7 +106,7 @@ func (w *world) write(name, text string) {
 	}
 }
 
-// submit runs a command, which is killed after a while if limit is not 0.
+// submit runs a command, and kills it after limit if that is not 0.
 func (w *world) submit(limit time.Duration, args ...string) (string, error) {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	defer cancel()
@@ -127,7 +127,7 @@ func (w *world) note(text string) {
 	w.done = append(w.done, strings.TrimSpace(text))
 }
 
-// jobs are the states of the jobs that SLURM knows, by id.
+// jobs returns the states of the jobs that SLURM knows, by id.
 func (w *world) jobs() map[string]string {
 	w.t.Helper()
 	files, err := filepath.Glob(filepath.Join(w.dir, "jobs", "*"))
@@ -150,7 +150,7 @@ func (w *world) set(id, state string) {
 	}
 }
 
-// lock waits until no command of the run goes on, not even one that a killed command has left, and
+// lock waits until no command of the run is running, not even the child of a killed command, and
 // keeps others out.
 func (w *world) lock() (release func()) {
 	w.t.Helper()

@@ -12,23 +12,22 @@ import (
 	"gonbatch/submit/export"
 )
 
-// benchmarkNotebook is a notebook that imports GoMLX and XLA; its last cell has a number in it.
+// benchmarkNotebook returns a notebook that imports GoMLX and XLA, with n in its last cell.
 func benchmarkNotebook(n int) *nbformat.Notebook {
 	return cells("import (\n\t\"github.com/gomlx/compute\"\n\t_ \"github.com/gomlx/go-xla/compute/xla\"\n\t\"github.com/gomlx/gomlx/ml/train\"\n)\n\nvar loop *train.Loop",
 		fmt.Sprintf("%%%%\nfmt.Println(%d, compute.List(), loop)", n))
 }
 
-// BenchmarkUnchanged is what an unchanged notebook costs: read, export, hash, and the look into the
-// cache.
+// BenchmarkUnchanged measures an unchanged notebook: export, hash, and cache lookup.
 func BenchmarkUnchanged(b *testing.B) { benchmark(b, func(int) int { return 0 }) }
 
-// BenchmarkChangedCell is what a notebook costs of which one cell has changed.
+// BenchmarkChangedCell measures a notebook with one changed cell.
 func BenchmarkChangedCell(b *testing.B) {
 	start := int(time.Now().UnixNano())
 	benchmark(b, func(i int) int { return start + i + 1 })
 }
 
-// benchmark exports and builds the notebook that change gives.
+// benchmark exports and builds benchmarkNotebook(change(i)).
 func benchmark(b *testing.B, change func(i int) int) {
 	ctx := context.Background()
 	cache := b.TempDir()

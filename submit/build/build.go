@@ -16,39 +16,38 @@ import (
 	"gonbatch/submit/export"
 )
 
-// Options say with what to build. The zero value is the go command on PATH and the user's cache.
+// Options configure a build. The zero value uses the go command on PATH and the user's cache.
 type Options struct {
-	// CacheDir is the folder to keep programs below; empty is gonbatch's folder in the user's
+	// CacheDir is the folder where programs are kept; empty is gonbatch's folder in the user's
 	// cache.
 	CacheDir string
 	// Go is the go command; empty is "go".
 	Go string
-	// Env is the go command's environment; nil is this process's own.
+	// Env is the go command's environment; nil is this process's.
 	Env []string
 }
 
-// Result is what was built.
+// Result is the result of a build.
 type Result struct {
 	// Programs are the programs' paths by cell, and Sums their SHA-256.
 	Programs, Sums map[string]string
-	// Dir is the folder that they are in, and Hash what they are made from.
+	// Dir is their folder, and Hash the hash of everything they are made from.
 	Dir, Hash string
-	// GoVersion is the compiler's version, as in "go1.26.8".
+	// GoVersion is the compiler's version, such as "go1.26.8".
 	GoVersion string
-	// Cached tells that nothing had to be compiled.
+	// Cached is set if nothing had to be compiled.
 	Cached bool
 	// Changed are the programs that were compiled again because something has written into their
-	// files: runs that have a link to such a file have the changed program.
+	// files: runs with a link to such a file have the changed program.
 	Changed []string
 }
 
-// lockRetry is how long to wait before looking again whether another process has finished the same
-// build.
+// lockRetry is the time between checks for another process to finish the same build.
 const lockRetry = 50 * time.Millisecond
 
-// Build compiles every cell of the module, which m.Write has put into moduleDir, or finds the
-// programs of an earlier call. Mistakes in cells are an *Error. Builds at once, also of the same
-// notebook by several processes, are safe.
+// Build compiles every cell of the module, which m.Write has written to moduleDir, or finds the
+// programs of an earlier call. Mistakes in cells are an *Error. Concurrent builds are safe, even of
+// the same notebook by several processes.
 func Build(ctx context.Context, moduleDir string, m *export.Module, opt Options) (*Result, error) {
 	cacheDir, err := opt.cacheDir()
 	if err != nil {
@@ -70,7 +69,7 @@ func Build(ctx context.Context, moduleDir string, m *export.Module, opt Options)
 		result.Programs[cell.Name] = filepath.Join(result.Dir, cell.Name)
 	}
 	if result.Cached = result.whole(); result.Cached {
-		_ = touch(result.Dir, time.Now()) // Where the cache is not ours to change, the programs serve all the same.
+		_ = touch(result.Dir, time.Now()) // If the cache is read-only for us, its programs can still be used.
 		return result, nil
 	}
 	if err := compileLocked(ctx, moduleDir, m, tools, result); err != nil {
@@ -79,7 +78,7 @@ func Build(ctx context.Context, moduleDir string, m *export.Module, opt Options)
 	return result, nil
 }
 
-// cacheDir is the folder to keep results below.
+// cacheDir returns the folder where results are kept.
 func (o Options) cacheDir() (string, error) {
 	if o.CacheDir != "" {
 		return o.CacheDir, nil
@@ -91,7 +90,7 @@ func (o Options) cacheDir() (string, error) {
 	return filepath.Join(cache, "gonbatch"), nil
 }
 
-// compileLocked compiles, unless another process that held the lock has just done so.
+// compileLocked compiles under a lock, unless another process has just done so.
 func compileLocked(ctx context.Context, moduleDir string, m *export.Module, tools *toolchain, r *Result) (err error) {
 	if err := os.MkdirAll(filepath.Dir(r.Dir), 0o755); err != nil {
 		return fmt.Errorf("build %s: %w", m.Notebook, err)
@@ -120,7 +119,7 @@ func compileLocked(ctx context.Context, moduleDir string, m *export.Module, tool
 	return nil
 }
 
-// compileInto compiles to where the result says.
+// compileInto compiles the programs and moves them to r.Dir.
 func compileInto(ctx context.Context, moduleDir string, m *export.Module, tools *toolchain, r *Result) (err error) {
 	tmp, err := os.MkdirTemp(filepath.Dir(r.Dir), newPrefix+"*")
 	if err != nil {
@@ -136,10 +135,10 @@ func compileInto(ctx context.Context, moduleDir string, m *export.Module, tools 
 	return nil
 }
 
-// newPrefix begins the name of a folder that is being filled.
+// newPrefix begins the name of an unfinished build's folder.
 const newPrefix = ".new-"
 
-// publish moves the programs to where the result says.
+// publish moves the programs to r.Dir.
 func publish(tmp string, r *Result) error {
 	if err := r.seal(tmp); err != nil {
 		return err
@@ -147,7 +146,7 @@ func publish(tmp string, r *Result) error {
 	if err := os.Chmod(tmp, 0o755); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(r.Dir); err != nil { // What is there lacks a program.
+	if err := os.RemoveAll(r.Dir); err != nil { // An existing folder is incomplete or changed.
 		return err
 	}
 	if err := os.Rename(tmp, r.Dir); err != nil {
@@ -156,7 +155,7 @@ func publish(tmp string, r *Result) error {
 	return nil
 }
 
-// compile runs go build, once for all cells that have the same flags.
+// compile runs go build once for all cells with the same flags.
 func compile(ctx context.Context, moduleDir, out string, m *export.Module, tools *toolchain) error {
 	for _, cells := range flagGroups(m) {
 		if err := checkFlags(m, cells[0]); err != nil {
@@ -173,7 +172,7 @@ func compile(ctx context.Context, moduleDir, out string, m *export.Module, tools
 	return nil
 }
 
-// compileArgs are the go command's arguments that compile cells with the same flags.
+// compileArgs returns the go command's arguments to compile cells with the same flags.
 func compileArgs(out string, cells []rundir.Cell) []string {
 	verb, to := []string{"build"}, out+string(filepath.Separator)
 	if cells[0].Test {
@@ -186,8 +185,8 @@ func compileArgs(out string, cells []rundir.Cell) []string {
 	return args
 }
 
-// flagGroups are the programs, together where they have the same flags, in the order of the cells.
-// One that runs tests is always alone.
+// flagGroups returns the programs grouped by their flags, in the order of the cells. A program that
+// runs tests is always alone.
 func flagGroups(m *export.Module) [][]rundir.Cell {
 	var groups [][]rundir.Cell
 	place := map[string]int{}
@@ -209,10 +208,10 @@ func flagGroups(m *export.Module) [][]rundir.Cell {
 // baseFlags are go build's flags for every program.
 var baseFlags = []string{"-trimpath", "-ldflags=-s -w"}
 
-// refusedFlags decide where the program goes or what the go command does instead of building.
+// refusedFlags change where the program goes, or what the go command does.
 var refusedFlags = []string{"-o", "-C", "-n", "-i", "-modfile", "-overlay", "-buildmode"}
 
-// flagsError adds the %goflags of a cell to an error that is in no cell's line.
+// flagsError adds the %goflags of a cell to an error without a position in a cell.
 func flagsError(cell rundir.Cell, err error) error {
 	var mistakes *Error
 	if len(cell.BuildFlags) == 0 || errors.As(err, &mistakes) && len(mistakes.Problems) > 0 {
@@ -221,7 +220,7 @@ func flagsError(cell rundir.Cell, err error) error {
 	return fmt.Errorf("%w\ncell %d was built with %%goflags %s", err, cell.Number, strings.Join(cell.BuildFlags, " "))
 }
 
-// checkFlags refuses %goflags that would build something else, or nothing.
+// checkFlags refuses a cell's %goflags that are in refusedFlags.
 func checkFlags(m *export.Module, cell rundir.Cell) error {
 	for _, flag := range cell.BuildFlags {
 		name, _, _ := strings.Cut("-"+strings.TrimLeft(flag, "-"), "=")

@@ -22,7 +22,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files again")
 
-// exported is a notebook of submit/export's testdata, written to a folder of its own.
+// exported exports a notebook from submit/export's testdata to a new folder.
 func exported(t *testing.T, name string) (*export.Module, string) {
 	t.Helper()
 	nb, err := nbformat.Read(filepath.Join("..", "export", "testdata", name+".ipynb"))
@@ -32,7 +32,7 @@ func exported(t *testing.T, name string) (*export.Module, string) {
 	return written(t, nb)
 }
 
-// written exports a notebook to a folder of its own.
+// written exports a notebook to a new folder.
 func written(t *testing.T, nb *nbformat.Notebook) (*export.Module, string) {
 	t.Helper()
 	m, err := export.FromNotebook(nb, export.Options{SourceDir: checkout(t)})
@@ -46,7 +46,7 @@ func written(t *testing.T, nb *nbformat.Notebook) (*export.Module, string) {
 	return m, dir
 }
 
-// checkout is this repository.
+// checkout returns this repository's folder.
 func checkout(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs("../..")
@@ -56,7 +56,7 @@ func checkout(t *testing.T) string {
 	return dir
 }
 
-// cells makes a notebook of code cells.
+// cells returns a notebook of code cells.
 func cells(sources ...string) *nbformat.Notebook {
 	nb := &nbformat.Notebook{Path: "n.ipynb", Major: 4}
 	for i, source := range sources {
@@ -322,7 +322,7 @@ func TestToolErrors(t *testing.T) {
 	})
 }
 
-// goCommand is the go command's path.
+// goCommand returns the go command's path.
 func goCommand(t *testing.T) string {
 	t.Helper()
 	path, err := exec.LookPath("go")
@@ -332,7 +332,7 @@ func goCommand(t *testing.T) string {
 	return path
 }
 
-// oldGo is a go command of an earlier time.
+// oldGo writes a script that acts as an old go command, and returns its path.
 func oldGo(t *testing.T, script string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "go")
@@ -364,7 +364,7 @@ func TestVetIsClean(t *testing.T) {
 	}
 }
 
-// TestDeclaredElsewhere: what is undefined where a main cell runs may be in another cell.
+// TestDeclaredElsewhere: the error for an undefined name says which other cell declares it.
 func TestDeclaredElsewhere(t *testing.T) {
 	nb := cells("func twice(n int) int { return 2 * half(n) }", "%%\nprintln(twice(2))", "func half(n int) int { return n / 2 }", "%%\nshow(3)", "func show(n int) {}")
 	nb.Cells[4].Tags = []string{"notebook-only"}
@@ -378,7 +378,7 @@ func TestDeclaredElsewhere(t *testing.T) {
 	for _, p := range mistakes.Problems {
 		got = append(got, fmt.Sprintf("cell %d, line %d: %s", p.Cell, p.Line, p.Message))
 	}
-	slices.Sort(got) // The programs compile at once.
+	slices.Sort(got) // The programs compile concurrently.
 	want := []string{
 		"cell 1, line 1: undefined: half; cell 3 declares it, after the main cell that needs it: move that cell above the main cell",
 		"cell 4, line 2: undefined: show; cell 5 declares it, but its tag leaves that cell out of the job",
@@ -388,7 +388,7 @@ func TestDeclaredElsewhere(t *testing.T) {
 	}
 }
 
-// TestKeepProblems: a mistake in a %keep is in its line, and os.Exit stays where it is in a program
+// TestKeepProblems: an error in a %keep names its line, and os.Exit keeps its position in a program
 // that keeps variables.
 func TestKeepProblems(t *testing.T) {
 	m, dir := written(t, cells("%keep nowhere, n", "var n int", "%%\nos.Exit(missing)"))
@@ -401,7 +401,7 @@ func TestKeepProblems(t *testing.T) {
 	for _, p := range mistakes.Problems {
 		got = append(got, fmt.Sprintf("cell %d, line %d, column %d: %s", p.Cell, p.Line, p.Col, p.Message))
 	}
-	slices.Sort(got) // The compiler begins anywhere.
+	slices.Sort(got) // The compiler may begin with any cell.
 	want := []string{
 		"cell 1, line 1, column 0: undefined: nowhere: only package-level variables can be kept: declare it outside of main, as var NAME TYPE",
 		"cell 3, line 2, column 9: undefined: missing",

@@ -14,9 +14,9 @@ import (
 	"gonbatch/submit/export"
 )
 
-// Check compiles every program of the module, which m.Write has put into moduleDir, without linking
-// one, and gives what go vet found in the cells. Mistakes in cells are an *Error. What an earlier
-// call found of the same programs is not looked for again.
+// Check compiles every program of the module, which m.Write has written to moduleDir, without
+// linking, and returns go vet's findings in the cells. Mistakes in cells are an *Error. Findings of
+// an earlier call for the same programs are reused.
 func Check(ctx context.Context, moduleDir string, m *export.Module, opt Options) ([]Problem, error) {
 	cacheDir, err := opt.cacheDir()
 	if err != nil {
@@ -41,12 +41,12 @@ func Check(ctx context.Context, moduleDir string, m *export.Module, opt Options)
 	if err != nil {
 		return nil, err
 	}
-	_ = writeProblems(known, problems) // Where the cache is not ours to change, the next call looks again.
+	_ = writeProblems(known, problems) // If the cache is read-only for us, the next call checks again.
 	return problems, nil
 }
 
-// compileOnly compiles the programs up to their object files, which is what go list needs to say
-// where those are. Test files are left to go vet.
+// compileOnly compiles the programs to object files, as go list -export does to print their paths.
+// go vet compiles the test files.
 func compileOnly(ctx context.Context, m *export.Module, tools *toolchain) error {
 	for _, cells := range flagGroups(m) {
 		if err := checkFlags(m, cells[0]); err != nil {
@@ -70,11 +70,11 @@ func compileOnly(ctx context.Context, m *export.Module, tools *toolchain) error 
 	return nil
 }
 
-// coverageFlags are go build's flags that ask for coverage; those that are true take a value.
+// coverageFlags are go build's flags for coverage; true if they take a value.
 var coverageFlags = map[string]bool{"-cover": false, "-covermode": true, "-coverpkg": true}
 
-// withoutCoverage are %goflags for a check. Coverage changes nothing that a check finds, go vet has
-// no flags for it, and go list -test fails with them (of Go 1.26).
+// withoutCoverage returns the %goflags for a check. Coverage doesn't change a check's findings, go
+// vet has no flags for it, and Go 1.26's go list -test fails with them.
 func withoutCoverage(flags []string) (kept []string) {
 	for i := 0; i < len(flags); i++ {
 		name, _, hasValue := strings.Cut("-"+strings.TrimLeft(flags[i], "-"), "=")
@@ -97,7 +97,7 @@ func readProblems(path string) (problems []Problem, ok bool) {
 	return problems, json.Unmarshal(data, &problems) == nil
 }
 
-// keptChecks is how many results of checks stay in the cache: the newest.
+// keptChecks is how many results of checks stay in the cache; the newest stay.
 const keptChecks = 200
 
 func writeProblems(path string, problems []Problem) error {

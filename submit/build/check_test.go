@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestCheckErrors: a check says of cells that do not compile what a build says.
+// TestCheckErrors: a check reports cells that do not compile as a build does.
 func TestCheckErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -39,7 +39,7 @@ func TestCheckErrors(t *testing.T) {
 	}
 }
 
-// TestCheckRemembers: the second check of the same programs needs nothing but their text.
+// TestCheckRemembers: a second check of the same programs uses the first one's result.
 func TestCheckRemembers(t *testing.T) {
 	m, dir := written(t, cells("%%\nfmt.Printf(\"%d\\n\", \"x\")"))
 	opt := Options{CacheDir: t.TempDir()}

@@ -1,6 +1,6 @@
-// Package build compiles an exported notebook, once: programs are kept in the user's cache under a
-// hash of all that they are made from, so an unchanged notebook is not compiled again. The fifty
-// that were used last are kept. It neither exports (submit/export does) nor runs anything.
+// Package build compiles an exported notebook once: it keeps programs in the user's cache under a
+// hash of everything they are made from, so it doesn't compile an unchanged notebook again. It
+// keeps the fifty builds used last. It neither exports (submit/export does) nor runs anything.
 //
 //	result, err := build.Build(ctx, moduleDir, module, build.Options{})
 //	var mistakes *build.Error
@@ -13,6 +13,6 @@
 //	program := result.Programs["train"]
 //
 // Programs are built with -trimpath and without symbol tables (-ldflags "-s -w", which halves the
-// time to link); panics name notebook, cell and line all the same. GOFLAGS is honoured but for what
-// would change where modules come from or what is printed.
+// time to link); panics still name the notebook, the cell and the line. GOFLAGS is honoured, except
+// for flags that change where modules come from or what is printed.
 package build

@@ -13,13 +13,13 @@ import (
 	"gonbatch/submit/export"
 )
 
-// Error is a notebook that does not compile.
+// Error is the error of a notebook that does not compile.
 type Error struct {
 	// Notebook is the notebook's file name.
 	Notebook string
-	// Problems are what the compiler found in the cells, in its order.
+	// Problems are the compiler's messages about cells, in its order.
 	Problems []Problem
-	// Output is all that the go command wrote.
+	// Output is the go command's whole output.
 	Output string
 	// Err is how the go command ended.
 	Err error
@@ -31,15 +31,15 @@ type Problem struct {
 	export.CellRef
 	// Cell is the cell's number, as in CellRef.
 	Cell int
-	// Line and Col are the place in the cell, from 1; zero is unknown.
+	// Line and Col are the position in the cell, from 1; 0 if unknown.
 	Line, Col int
-	// Message is the compiler's, or a clearer one with the way to fix it.
+	// Message is the compiler's message, or a clearer one with the fix.
 	Message string
 	// SourceLine is the text of the line.
 	SourceLine string
 }
 
-// Error lists the problems, each with its line of the cell.
+// Error lists the problems, each with its line in the cell.
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s does not compile", e.Notebook)
@@ -52,7 +52,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap gives how the go command ended.
+// Unwrap returns how the go command ended.
 func (e *Error) Unwrap() error { return e.Err }
 
 // String names the place, and quotes the line with a mark under the column.
@@ -76,7 +76,7 @@ func (p Problem) String() string {
 	return text
 }
 
-// blank is as wide as s: tabs stay, every other character becomes a space.
+// blank returns blanks as wide as s: tabs stay, every other character becomes a space.
 func blank(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\t' {
@@ -86,7 +86,7 @@ func blank(s string) string {
 	}, s)
 }
 
-// newError reads the go command's output.
+// newError returns the error that the go command's output describes.
 func newError(m *export.Module, output []byte, err error) error {
 	e := &Error{Notebook: m.Notebook, Output: strings.TrimSpace(string(output)), Err: err}
 	if strings.Contains(e.Output, "C compiler") && strings.Contains(e.Output, "not found") {
@@ -110,10 +110,10 @@ func newError(m *export.Module, output []byte, err error) error {
 	return e
 }
 
-// place is what follows a file's name in a compiler's message.
+// place matches the text after a file name in a compiler's message.
 var place = regexp.MustCompile(`^:(\d+)(?::(\d+))?: (?s)(.*)$`)
 
-// cellProblem reads a message whose position is in a cell.
+// cellProblem parses a message whose position is in a cell.
 func cellProblem(m *export.Module, message string) (p Problem, ok bool) {
 	for file, cell := range m.Sources {
 		i := strings.Index(message, file+":")
@@ -138,7 +138,7 @@ func cellProblem(m *export.Module, message string) (p Problem, ok bool) {
 	return p, false
 }
 
-// keepAdvice is what a message about a line with %keep must add.
+// keepAdvice returns the advice to add to a message about a line with %keep.
 func keepAdvice(sourceLine string) string {
 	if strings.HasPrefix(strings.TrimSpace(sourceLine), gocell.Keep) {
 		return ": only package-level variables can be kept: declare it outside of main, as var NAME TYPE"
@@ -146,7 +146,7 @@ func keepAdvice(sourceLine string) string {
 	return ""
 }
 
-// cellColumn turns a column of the gofmt-ed program into one of the cell; zero is unknown.
+// cellColumn converts a column of the gofmt-ed program to the cell's; 0 if unknown.
 func cellColumn(m *export.Module, file string, line, col int, sourceLine string) int {
 	trimmed := strings.TrimLeft(sourceLine, " \t")
 	for _, cell := range m.Programs() {
@@ -163,10 +163,10 @@ func cellColumn(m *export.Module, file string, line, col int, sourceLine string)
 	return 0
 }
 
-// directive is a //line directive of an exported program.
+// directive matches a //line directive of an exported program.
 var directive = regexp.MustCompile(`^//line (.*):(\d+):\d+$`)
 
-// programLine is the line of a program that counts as a line of a cell and has its text.
+// programLine returns the line of a program that maps to a cell's line and has the same text.
 func programLine(program, file string, line int, trimmed string) string {
 	current, at := "", 0
 	for text := range strings.Lines(program) {
@@ -184,7 +184,7 @@ func programLine(program, file string, line int, trimmed string) string {
 	return ""
 }
 
-// importProblem reads a message about an import path that a cell has.
+// importProblem parses a message about an import path in a cell.
 func importProblem(m *export.Module, message string) (p Problem, ok bool) {
 	for _, path := range slices.Sorted(maps.Keys(m.ImportSites)) {
 		site := m.ImportSites[path]
@@ -202,14 +202,14 @@ func importProblem(m *export.Module, message string) (p Problem, ok bool) {
 	return p, false
 }
 
-// mentions reports whether a message has an import path as a whole word.
+// mentions reports whether a message contains an import path as a whole word.
 func mentions(message, path string) bool {
 	return slices.Contains(strings.FieldsFunc(message, func(r rune) bool {
 		return strings.ContainsRune(" \t\n\";:,()", r)
 	}), path)
 }
 
-// importMessage says what an import lacks and how to fix it.
+// importMessage describes what is wrong with an import and how to fix it.
 func importMessage(path, message string) string {
 	switch {
 	case strings.Contains(message, "imported and not used"):

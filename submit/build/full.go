@@ -11,7 +11,8 @@ import (
 	"gonbatch/submit/store"
 )
 
-// full reports whether a build failed because a disk is full. The go command says it in words.
+// full reports whether a build failed because a disk is full. The go command says so only in its
+// output.
 func full(err error) bool {
 	var failed *Error
 	if errors.As(err, &failed) {
@@ -20,15 +21,15 @@ func full(err error) bool {
 	return store.IsFull(err)
 }
 
-// fullError names what is ours on the disk.
+// fullError adds the size of our programs on the disk to the error.
 func fullError(err error, root string) error {
 	return fmt.Errorf("%w\nthe programs of earlier notebooks in %s take %s, and runs refer to all of them: "+
 		"remove old run directories, or choose another folder with XDG_CACHE_HOME; the go command also writes to GOCACHE and to TMPDIR",
 		err, root, store.SizeText(store.FolderSize(root)))
 }
 
-// makeRoom removes the builds that no run has a link to, and reports whether there were any. It
-// leaves alone what another process works on.
+// makeRoom removes the builds that no run links to, and reports whether there were any. It skips
+// builds that another process has locked.
 func makeRoom(root string) (freed bool) {
 	entries, err := os.ReadDir(root)
 	if err != nil {
@@ -47,7 +48,7 @@ func makeRoom(root string) (freed bool) {
 	return freed
 }
 
-// linked reports whether anything refers to a file in the folder.
+// linked reports whether a file in the folder has another hard link.
 func linked(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -14,12 +14,12 @@ import (
 	"gonbatch/submit/export"
 )
 
-// hashVersion changes when this package builds in another way, so that old programs are not found.
+// hashVersion changes when this package builds differently, so that old programs are not found.
 const hashVersion = "gonbatch build 2"
 
-// contentHash is the hash of all that the programs are made from: the module's files, the cells'
-// flags, the compiler and what it was told, and local modules that go.mod replaces others by,
-// gonbatch itself among them.
+// contentHash returns the hash of everything the programs are made from: the module's files, the
+// cells' flags, the compiler and its settings, and go.mod's local replacement modules, including
+// gonbatch itself.
 func contentHash(m *export.Module, tools *toolchain) (string, error) {
 	tools.useFlags()
 	sum := sha256.New()
@@ -32,7 +32,7 @@ func contentHash(m *export.Module, tools *toolchain) (string, error) {
 	}
 	for _, name := range m.FileNames() {
 		if name == "go.mod" {
-			continue // It has the source's folder in it, which does not matter: what is in that folder does.
+			continue // It contains the source folder's path; only the folder's content matters.
 		}
 		if strings.HasSuffix(name, ".sh") {
 			continue // Scripts are not compiled.
@@ -73,7 +73,7 @@ func hashMod(sum io.Writer, m *export.Module) error {
 	return nil
 }
 
-// hashFolder is the hash of a local module; of gonbatch's own only if a program imports it.
+// hashFolder returns the hash of a local module; for gonbatch itself only if a program imports it.
 func hashFolder(m *export.Module, dir string) (string, error) {
 	if dir != m.SourceDir {
 		return source.Hash(os.DirFS(dir))

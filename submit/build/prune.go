@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	// keptBuilds is how many notebooks' programs stay in the cache: those used last.
+	// keptBuilds is how many builds stay in the cache; those used last stay.
 	keptBuilds = 50
-	// abandonedAfter is the age at which an unfinished build is none that still runs.
+	// abandonedAfter is the age at which an unfinished build is no longer running.
 	abandonedAfter = 24 * time.Hour
 )
 
-// entryName is the name of a folder that publish made.
+// entryName matches the name of a folder that publish made.
 var entryName = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
 // touch marks a build as just used.
 func touch(dir string, now time.Time) error { return os.Chtimes(dir, now, now) }
 
-// prune removes all but the newest keep builds in root, and what builds that were killed left. It
-// leaves alone what another process works on, and what is not ours.
+// prune removes all but the newest keep builds in root, and the remains of killed builds. It skips
+// builds that another process has locked, and files that are not ours.
 func prune(root string, keep int, now time.Time) error {
 	entries, err := os.ReadDir(root)
 	if err != nil {
@@ -55,7 +55,7 @@ func prune(root string, keep int, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// removeBuild removes a build with its lock, unless another process holds that.
+// removeBuild removes a build and its lock, unless another process holds the lock.
 func removeBuild(dir string) (err error) {
 	lock := flock.New(dir + ".lock")
 	if locked, err := lock.TryLock(); err != nil || !locked {

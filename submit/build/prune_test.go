@@ -53,7 +53,8 @@ func TestPrune(t *testing.T) {
 	for _, e := range entries {
 		got = append(got, e.Name())
 	}
-	// The newest, the one that another process holds, the one used just now, and what is not ours.
+	// The newest, the one that another process has locked, the one just used, and a file that is
+	// not ours.
 	want := []string{".new-running", build(0), build(3), build(3) + ".lock", build(4), "mine"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

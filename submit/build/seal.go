@@ -14,13 +14,13 @@ import (
 	"gonbatch/submit/store"
 )
 
-// sumsName is the file beside the programs with their hashes. No cell has such a name.
+// sumsName is the file with the programs' hashes, beside them. No cell can have this name.
 const sumsName = ".sums.json"
 
-// programMode keeps programs from being written into: run directories have links to them.
+// programMode makes programs read-only, because run directories have links to them.
 const programMode = 0o555
 
-// seal makes the programs in dir read-only, and keeps their hashes.
+// seal makes the programs in dir read-only, and stores their hashes.
 func (r *Result) seal(dir string) error {
 	r.Sums = map[string]string{}
 	for name := range r.Programs {
@@ -41,8 +41,8 @@ func (r *Result) seal(dir string) error {
 	return os.WriteFile(filepath.Join(dir, sumsName), text, 0o444)
 }
 
-// whole reports whether all programs are there as they were compiled. It notes those that are not.
-// An unchanged file is read only once: its hash is kept by its size and time.
+// whole reports whether all programs are there and unchanged, and lists the changed ones in
+// r.Changed. It reads an unchanged file only once: its hash is cached by size and time.
 func (r *Result) whole() bool {
 	r.Changed, r.Sums = nil, nil
 	var sums map[string]string
@@ -59,7 +59,7 @@ func (r *Result) whole() bool {
 			r.Changed = append(r.Changed, name)
 		}
 	}
-	_ = known.Save() // It is a cache.
+	_ = known.Save() // It is only a cache.
 	r.Sums = sums
 	return len(r.Changed) == 0
 }

@@ -12,8 +12,8 @@ import (
 	"gonbatch/tests/tmpfs"
 )
 
-// TestChangedProgram: a program that something has written into is not used again, even where its
-// size is the same.
+// TestChangedProgram: a program that something has written into is not used again, even if its size
+// is the same.
 func TestChangedProgram(t *testing.T) {
 	opt := Options{CacheDir: t.TempDir()}
 	m, dir := written(t, cells("%%\nprintln(1)"))
@@ -55,7 +55,7 @@ func TestChangedProgram(t *testing.T) {
 	}
 }
 
-// TestFullDisk: programs that no run refers to make room for a new one; an error says what else
+// TestFullDisk: programs that no run links to make room for a new one; else the error says what
 // would.
 func TestFullDisk(t *testing.T) {
 	cache := filepath.Join(t.TempDir(), "cache")
@@ -93,7 +93,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// fill leaves less room in a file's file system than a program takes.
+// fill leaves less room in path's file system than a program needs.
 func fill(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.Create(path)

@@ -18,21 +18,21 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// toolchain is the go command with the environment that it gets.
+// toolchain is the go command with its environment.
 type toolchain struct {
 	command, dir string
 	environ      []string
-	// env is what go env says.
+	// env is the output of go env.
 	env map[string]string
 }
 
-// envNames are go env's variables that decide what a program becomes.
+// envNames are the variables of go env that affect the compiled programs.
 var envNames = []string{
 	"GOVERSION", "GOOS", "GOARCH", "GOAMD64", "GOARM64", "GOEXPERIMENT", "GOFLAGS", "CC", "CXX",
 	"CGO_CFLAGS", "CGO_CPPFLAGS", "CGO_CXXFLAGS", "CGO_LDFLAGS",
 }
 
-// findToolchain asks the go command about itself.
+// findToolchain asks the go command for its settings, and checks its version.
 func findToolchain(ctx context.Context, dir string, opt Options) (*toolchain, error) {
 	t := &toolchain{command: opt.Go, dir: dir, environ: slices.Clone(opt.Env)}
 	if t.command == "" {
@@ -56,8 +56,8 @@ func findToolchain(ctx context.Context, dir string, opt Options) (*toolchain, er
 	return t, t.checkAge(t.env["GOVERSION"])
 }
 
-// ownVersion is the version of the go command itself, asked where no go.mod can be too new for it;
-// "" if it does not say.
+// ownVersion returns the go command's own version, asked for in a folder where no go.mod can be too
+// new for it; "" if it fails.
 func (t *toolchain) ownVersion(ctx context.Context) string {
 	own := *t
 	own.dir, own.environ = "/", append(slices.Clone(t.environ), "GOTOOLCHAIN=local", "GO111MODULE=on")
@@ -68,8 +68,8 @@ func (t *toolchain) ownVersion(ctx context.Context) string {
 	return strings.TrimSpace(string(out))
 }
 
-// checkAge refuses a Go that is older than the module needs. A version that cannot be compared, of
-// a development tree, is good.
+// checkAge refuses a Go that is older than the module requires. It accepts a version that cannot be
+// compared, such as a development tree's.
 func (t *toolchain) checkAge(have string) error {
 	text, err := os.ReadFile(filepath.Join(t.dir, "go.mod"))
 	if err != nil {
@@ -83,20 +83,21 @@ func (t *toolchain) checkAge(have string) error {
 		t.command, have, module.Go.Version)
 }
 
-// useFlags sets GOFLAGS: the user's own, less what would break the build, and ours.
+// useFlags sets GOFLAGS to our flags and the user's, without those that would break the build.
 func (t *toolchain) useFlags() {
 	flags := append([]string{"-mod=readonly", "-buildvcs=false"}, keptFlags(t.env["GOFLAGS"])...)
 	t.env["GOFLAGS"] = strings.Join(flags, " ")
 	t.environ = append(t.environ, "GOFLAGS="+t.env["GOFLAGS"])
 }
 
-// droppedFlags are flags in GOFLAGS that the build sets itself, or that change what is printed.
+// droppedFlags are flags in GOFLAGS that the build sets itself, or that change its result or
+// output.
 var droppedFlags = map[string]bool{
 	"-mod": true, "-modfile": true, "-overlay": true, "-buildvcs": true, "-trimpath": true, "-ldflags": true, "-o": true,
 	"-C": true, "-n": true, "-x": true, "-v": true, "-json": true, "-work": true, "-a": true, "-i": true, "-buildmode": true,
 }
 
-// keptFlags are the flags of the user's GOFLAGS that a build may have.
+// keptFlags returns the flags of the user's GOFLAGS that a build may use.
 func keptFlags(goflags string) []string {
 	var kept []string
 	for _, flag := range strings.Fields(goflags) {
@@ -108,7 +109,7 @@ func keptFlags(goflags string) []string {
 	return kept
 }
 
-// run runs the go command and gives its standard output, or all output where it failed.
+// run runs the go command and returns its standard output, or all output if it fails.
 func (t *toolchain) run(ctx context.Context, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, t.command, args...)
 	cmd.Dir, cmd.Env = t.dir, t.environ

@@ -10,8 +10,8 @@ import (
 	"gonbatch/submit/export"
 )
 
-// declaredElsewhere says which cell declares what a message calls undefined: one after the main
-// cell, or one that is not part of the job. It is "" if none does.
+// declaredElsewhere says which cell declares a name that a message calls undefined: one after the
+// main cell, or one that is not part of the job. It returns "" if none does.
 func declaredElsewhere(m *export.Module, at export.CellRef, message string) string {
 	key := gocell.Undefined(message)
 	if key == "" {

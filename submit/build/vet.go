@@ -9,8 +9,8 @@ import (
 	"gonbatch/submit/export"
 )
 
-// vet runs go vet on every program, once for all cells that have the same flags, and gives what it
-// found in the cells. The programs must compile.
+// vet runs go vet on every program, once for all cells with the same flags, and returns its
+// findings in the cells. The programs must compile.
 func vet(ctx context.Context, m *export.Module, tools *toolchain) ([]Problem, error) {
 	var problems []Problem
 	for _, cells := range flagGroups(m) {

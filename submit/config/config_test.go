@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// options are the flags of the tests: one of each kind.
+// options are the tests' flags, one of each kind.
 type options struct {
 	Nodes    int
 	Time     string
@@ -35,7 +35,7 @@ func newFlags(o *options) *pflag.FlagSet {
 	return fs
 }
 
-// load writes the files, and loads from a notebook's folder deep in the project.
+// load writes the files, and loads the configuration from a notebook's folder deep in the project.
 func load(t *testing.T, user, project string, environ, args []string) (options, *Config, string, error) {
 	t.Helper()
 	root := t.TempDir()
@@ -185,7 +185,7 @@ func TestTheNearestProjectFileCounts(t *testing.T) {
 }
 
 // TestTrust: a file that another user can have written sets nothing, and a warning says why; the
-// search goes on above it.
+// search continues in the folders above.
 func TestTrust(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give files away")
@@ -244,8 +244,7 @@ func TestTrust(t *testing.T) {
 	})
 }
 
-// TestSome: a command that has one of the options is not kept from its work by mistakes in the
-// others.
+// TestSome: mistakes in other options don't stop a command that has only one of the options.
 func TestSome(t *testing.T) {
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, FileName), []byte("nods: 3\ntime: 5\ndry-run: true\n"), 0o600); err != nil {
@@ -260,7 +259,7 @@ func TestSome(t *testing.T) {
 	}
 }
 
-// TestNearVariables: one letter beside an option is a slip, and what is only near gets a warning.
+// TestNearVariables: a name with one wrong letter is an error, and one with more gets a warning.
 func TestNearVariables(t *testing.T) {
 	for _, tc := range []struct{ variable, err, warning string }{
 		{"SUBMIT_NODS=1", "unknown variable SUBMIT_NODS: did you mean SUBMIT_NODES?", ""},

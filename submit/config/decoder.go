@@ -12,23 +12,23 @@ import (
 	"gonbatch/internal/yamldoc"
 )
 
-// decoder reads the YAML of a submit.yaml for viper. Viper's own makes numbers and times of what
-// are texts ("010" is 8), and knows neither lines nor which keys there are: see
+// decoder reads the YAML of a submit.yaml for viper. Viper's own decoder turns texts into numbers
+// and times ("010" becomes 8), and knows neither line numbers nor the valid keys: see
 // docs/adr/0011-viper-reads-the-options-by-a-decoder-of-ours.md.
 type decoder struct {
 	flags *pflag.FlagSet
-	// some has keys that are no flags passed over.
+	// some makes the decoder skip keys that are no flags.
 	some bool
-	// path is the file that is read.
+	// path is the current file.
 	path string
-	// origins are the file and line of each key, by the last file that has it.
+	// origins are the file and line of each key, from the last file that has it.
 	origins map[string]string
 }
 
-// Decoder is the decoder itself: there is one format.
+// Decoder returns the decoder itself: there is one format.
 func (d *decoder) Decoder(string) (viper.Decoder, error) { return d, nil }
 
-// Decode gives each key the texts of its value, as they are written: one, or those of a list.
+// Decode maps each key to the texts of its value as written: one text, or a list's items.
 func (d *decoder) Decode(data []byte, into map[string]any) error {
 	var doc yaml.Node
 	if err := cmp.Or(yamldoc.Single(data), yaml.Unmarshal(data, &doc)); err != nil {
@@ -83,8 +83,8 @@ func absolute(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// textsOf reads a value as flag wants it: the text of a scalar as it is written, or those of a
-// list.
+// textsOf returns the texts of a flag's value: a scalar's text as written, or the texts of a list's
+// items.
 func textsOf(flag *pflag.Flag, value *yaml.Node) ([]string, error) {
 	if value.Kind == yaml.AliasNode {
 		value = value.Alias
@@ -125,7 +125,7 @@ func describe(node *yaml.Node) string {
 	return fmt.Sprintf("%q", node.Value)
 }
 
-// check reports whether flag takes text, without changing the flag.
+// check returns an error if flag does not accept text; it doesn't change the flag.
 func check(flag *pflag.Flag, text string) error {
 	if _, isList := flag.Value.(pflag.SliceValue); isList {
 		return nil

@@ -1,6 +1,6 @@
-// Package config fills the flags that the command line left out, by viper: from the environment
-// (SUBMIT_NODES for --nodes), from submit.yaml in the project, from the user's own submit.yaml, in
-// this order. A key is a flag's long name; what is no key, or has a value of another type, is an
+// Package config sets the flags that the command line left out, through viper: from the environment
+// (SUBMIT_NODES for --nodes), from submit.yaml in the project, and from the user's own submit.yaml,
+// in this order. A key is a flag's long name; an unknown key or a value of the wrong type is an
 // error that names the place.
 //
 //	cfg, err := config.Load(cmd.Flags(), config.Places{Start: ".", UserDir: dir, Environ: os.Environ()})
@@ -8,8 +8,8 @@
 //		fmt.Printf("%s: %s  # %s\n", s.Key, s.Value, s.Origin)
 //	}
 //
-// A submit.yaml looks like this. A list replaces the list of a place further down; it is not added
-// to it.
+// A submit.yaml looks like this. A list replaces a list from a place with lower priority; they are
+// not merged.
 //
 //	partition: gpu
 //	time: 4:00:00

@@ -11,14 +11,15 @@ import (
 // envPrefix begins the names of environment variables that set a flag.
 const envPrefix = "SUBMIT_"
 
-// envName is the environment variable of a flag: SUBMIT_TASKS_PER_NODE for --tasks-per-node.
+// envName returns the environment variable of a flag: SUBMIT_TASKS_PER_NODE for --tasks-per-node.
 func envName(flag string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// checkEnviron looks at the SUBMIT_* variables before viper reads them. One whose value is of
-// another type, or that is one letter away from an option, is an error, and one that is near gives
-// a warning: other programs have SUBMIT_* variables too. An empty variable sets nothing.
+// checkEnviron checks the SUBMIT_* variables before viper reads them. A value of the wrong type is
+// an error, and so is a name that is one letter away from an option's. A name with more wrong
+// letters gets only a warning, because other programs have SUBMIT_* variables too. An empty
+// variable sets nothing.
 func checkEnviron(flags *pflag.FlagSet, places Places) (warnings []string, err error) {
 	byEnv := map[string]*pflag.Flag{}
 	for _, f := range settable(flags) {
@@ -48,8 +49,8 @@ func checkEnviron(flags *pflag.FlagSet, places Places) (warnings []string, err e
 	return warnings, nil
 }
 
-// slip describes a variable that is nearly one of ours, and reports whether it certainly was meant
-// to be one.
+// slip describes a variable whose name is close to one of ours, and reports whether it is certainly
+// a typo.
 func slip(flags *pflag.FlagSet, name string) (problem string, certain bool) {
 	key := strings.TrimPrefix(name, envPrefix)
 	near := nearest(key, settable(flags))

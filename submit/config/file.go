@@ -9,20 +9,20 @@ import (
 	"syscall"
 )
 
-// file is a configuration file that was read.
+// file is a configuration file.
 type file struct {
 	path string
 	data []byte
 }
 
-// search collects configuration files.
+// search collects configuration files and warnings.
 type search struct {
 	self     int
 	files    []file
 	warnings []string
 }
 
-// add reads the file of a folder, if there is one that may be used.
+// add reads the file in a folder, if it exists and is trusted.
 func (s *search) add(dir string) (found bool, err error) {
 	path := filepath.Join(dir, FileName)
 	data, why, err := readTrusted(path, s.self)
@@ -40,8 +40,7 @@ func (s *search) add(dir string) (found bool, err error) {
 }
 
 // findFiles reads the configuration files: the user's own, then the project's, the first found
-// upward from places.Start. One that another user could have written is passed over, with a
-// warning.
+// upward from places.Start. It skips a file that another user could have written, with a warning.
 func findFiles(places Places) (s search, err error) {
 	s.self = os.Geteuid()
 	if places.UserDir != "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// lookup finds the flag of a key that must be one.
+// lookup returns a key's flag, or an error if the key is no flag that may be set here.
 func lookup(flags *pflag.FlagSet, key string) (*pflag.Flag, error) {
 	known := settable(flags)
 	for _, f := range known {
@@ -30,10 +30,10 @@ func lookup(flags *pflag.FlagSet, key string) (*pflag.Flag, error) {
 	return nil, fmt.Errorf("unknown key %q: the keys are %s", key, strings.Join(names, ", "))
 }
 
-// maxDistance is how many letters a slip may change.
+// maxDistance is how many letters of a typo may be wrong.
 const maxDistance = 3
 
-// nearest lists up to three keys that a slip may have meant, the nearest first.
+// nearest lists up to three keys that a typo may stand for, the nearest first.
 func nearest(key string, known []*pflag.Flag) []string {
 	type candidate struct {
 		name     string
@@ -54,7 +54,7 @@ func nearest(key string, known []*pflag.Flag) []string {
 	return names
 }
 
-// distance is how many letters lie between what somebody wrote and a flag's name.
+// distance returns the edit distance between a key and a flag's name.
 func distance(key, flag string) int {
 	return levenshtein.ComputeDistance(strings.ToLower(strings.ReplaceAll(key, "_", "-")), flag)
 }

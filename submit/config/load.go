@@ -19,34 +19,36 @@ const FileName = "submit.yaml"
 const (
 	// FlagOnly marks a flag that only the command line may set.
 	FlagOnly = "gonbatch_flag_only"
-	// Path marks a flag whose value is a path: in a file, it is relative to the file's folder.
+	// Path marks a flag whose value is a path: in a configuration file, it is relative to the
+	// file's folder.
 	Path = "gonbatch_path"
 )
 
-// Places are where settings may come from.
+// Places are the places that settings may come from.
 type Places struct {
-	// Start is the folder in which the search for the project's file begins; it goes upward.
+	// Start is the folder where the search for the project's file begins; it goes upward.
 	Start string
-	// UserDir is the folder of the user's own file; "" where there is none.
+	// UserDir is the folder of the user's own file; "" if there is none.
 	UserDir string
-	// Environ is the environment, as os.Environ gives it.
+	// Environ is the environment, in the form of os.Environ.
 	Environ []string
-	// Some is set by a command that has a few of the options only: others, and mistakes in them, do
-	// not concern it.
+	// Some is set by a command that has only some of the options: it ignores the others, and
+	// mistakes in them.
 	Some bool
 }
 
-// Config is what Load found.
+// Config is the result of Load.
 type Config struct {
 	// Settings are all settings, sorted by key.
 	Settings []report.Setting
 	// Files are the configuration files that were read.
 	Files []string
-	// Warnings say what was not used although it may have been meant to be.
+	// Warnings describe files and variables that were ignored although they may have been meant as
+	// settings.
 	Warnings []string
 }
 
-// Origin tells where the value of key comes from.
+// Origin returns where the value of key comes from.
 func (c *Config) Origin(key string) string {
 	for _, s := range c.Settings {
 		if s.Key == key {
@@ -56,7 +58,7 @@ func (c *Config) Origin(key string) string {
 	return ""
 }
 
-// Given are the options that somebody has set, by key.
+// Given returns the values of the options that somebody has set, by key.
 func (c *Config) Given() map[string]any {
 	given := map[string]any{}
 	for _, s := range c.Settings {
@@ -70,8 +72,8 @@ func (c *Config) Given() map[string]any {
 // Default is the Origin of values that nobody set.
 const Default = "default"
 
-// Load sets the flags that the command line left out, and says where every value comes from. Viper
-// reads the files and the environment, and knows which of them wins.
+// Load sets the flags that the command line left out, and returns all settings with their origins.
+// Viper reads the files and the environment, and decides which of them wins.
 func Load(flags *pflag.FlagSet, places Places) (*Config, error) {
 	found, err := findFiles(places)
 	if err != nil {
@@ -81,10 +83,10 @@ func Load(flags *pflag.FlagSet, places Places) (*Config, error) {
 	d := &decoder{flags: flags, some: places.Some, origins: map[string]string{}}
 	v := viper.NewWithOptions(viper.WithDecoderRegistry(d))
 	v.SetConfigType("yaml")
-	for _, f := range found.files { // The strongest comes last.
+	for _, f := range found.files { // The last one has priority.
 		d.path, c.Files = f.path, append(c.Files, f.path)
 		if err := v.MergeConfig(bytes.NewReader(f.data)); err != nil {
-			return nil, errors.Unwrap(err) // Viper's own words say less than the decoder's.
+			return nil, errors.Unwrap(err) // The decoder's error says more than viper's.
 		}
 	}
 	v.SetEnvPrefix(strings.TrimSuffix(envPrefix, "_"))
@@ -105,9 +107,9 @@ func Load(flags *pflag.FlagSet, places Places) (*Config, error) {
 	return c, nil
 }
 
-// apply sets flag to what viper has for it, unless the command line has set it, and returns the
-// value's origin. A value of the environment is one text, with an item of a list on each line; one
-// of a file is as the decoder left it.
+// apply sets flag to viper's value, unless the command line has set it, and returns the value's
+// origin. A value from the environment is one text, with one list item a line; a value from a file
+// comes from the decoder.
 func apply(v *viper.Viper, origins map[string]string, flag *pflag.Flag) (string, error) {
 	if flag.Changed {
 		return "flag --" + flag.Name, nil
@@ -125,7 +127,7 @@ func apply(v *viper.Viper, origins map[string]string, flag *pflag.Flag) (string,
 	return Default, nil
 }
 
-// set gives flag the texts of one entry: all of them if it is a list, else the only one.
+// set sets flag to the texts of an entry: all of them if it is a list, else the only one.
 func set(flag *pflag.Flag, texts []string) error {
 	if list, ok := flag.Value.(pflag.SliceValue); ok {
 		return list.Replace(texts)
@@ -136,7 +138,7 @@ func set(flag *pflag.Flag, texts []string) error {
 	return nil
 }
 
-// Kind says in words what a flag's value must be.
+// Kind describes what a flag's value must be.
 func Kind(flag *pflag.Flag) string {
 	switch flag.Value.Type() {
 	case "int":

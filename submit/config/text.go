@@ -6,21 +6,20 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// textValue is the value of a flag that may not be set to an empty text.
+// textValue is the value of a flag that must not be empty.
 type textValue struct {
 	to   *string
 	kind string
 }
 
-// NonEmpty declares a flag whose value is a text of a kind, such as "path". An empty one is
-// refused: it is nearly always a variable of a shell that is not set, and the flag would be
-// ignored.
+// NonEmpty defines a flag whose value is a text of a kind, such as "path". It refuses an empty
+// text, which nearly always comes from an unset shell variable: the flag would be ignored.
 func NonEmpty(fs *pflag.FlagSet, to *string, kind, name, short, value, usage string) {
 	*to = value
 	fs.VarP(textValue{to, kind}, name, short, usage)
 }
 
-// String is the text.
+// String returns the text.
 func (v textValue) String() string {
 	if v.to == nil {
 		return ""
@@ -37,5 +36,5 @@ func (v textValue) Set(text string) error {
 	return nil
 }
 
-// Type is the kind of text.
+// Type returns the kind of text.
 func (v textValue) Type() string { return v.kind }

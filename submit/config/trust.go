@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// distrust says why a file's options must not be used: they name commands that would run as this
-// user. It is "" for a file that only this user or root can have written.
+// distrust returns why a file's options must not be used: they name commands that would run as this
+// user. It returns "" if only this user or root can have written the file.
 func distrust(info fs.FileInfo, self int) string {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -24,13 +24,13 @@ func distrust(info fs.FileInfo, self int) string {
 	case mode.Perm()&0o002 != 0:
 		return "anybody may write it; chmod o-w it"
 	case mode.Perm()&0o020 != 0 && stat.Gid != stat.Uid && stat.Gid != 0:
-		return fmt.Sprintf("group %d may write it; chmod g-w it", stat.Gid) // A group of the owner's own number has nobody else.
+		return fmt.Sprintf("group %d may write it; chmod g-w it", stat.Gid) // A group with the owner's number has no other members.
 	}
 	return ""
 }
 
-// readTrusted reads a configuration file, or says why it must not be used. A file that is not there
-// is fs.ErrNotExist.
+// readTrusted reads a configuration file, or returns why it must not be used. A missing file gives
+// fs.ErrNotExist.
 func readTrusted(path string, self int) (data []byte, why string, err error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -50,7 +50,7 @@ func readTrusted(path string, self int) (data []byte, why string, err error) {
 		return nil, "", err
 	}
 	defer f.Close() //nolint:errcheck // only read
-	// The file that is read is looked at, not what the path may name by now.
+	// Check the opened file: the path may name another one by now.
 	if info, err = f.Stat(); err != nil {
 		return nil, "", err
 	}

@@ -15,11 +15,11 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Attach becomes a program whose output goes to the recorder at socket: it returns only if that is
-// impossible. Where there is no recorder (it has failed, or is on another node) the program runs
-// without one, and its log says so. Standard output is the log. environ is the program's
-// environment, and names the cell. The command spare runs Spare: it takes the output if the
-// recorder dies.
+// Attach replaces this process with a program whose output goes to the recorder at socket; it
+// returns only if that fails. If there is no recorder (it has failed, or is on another node), the
+// program runs without one, and its log says so. Standard output is the log. environ is the
+// program's environment, which names the cell. The command spare runs Spare, which takes over the
+// output if the recorder dies.
 func Attach(socket string, command, environ, spare []string) error {
 	if len(command) == 0 {
 		return errors.New("no program: give one, and its arguments")
@@ -45,10 +45,10 @@ func Attach(socket string, command, environ, spare []string) error {
 	return fmt.Errorf("%s: %w", program, unix.Exec(program, command, environ))
 }
 
-// lossNote says in the log that the notebook lacks output, and why.
+// lossNote is the line in the log that says that the notebook lacks output, and why.
 const lossNote = "[gonbatch: from here on the output is only in this log, not in executed.ipynb: %v]\n"
 
-// connect makes a program's pipes, and hands the recorder their other ends.
+// connect creates a program's pipes and passes their other ends to the recorder.
 func connect(socket, cell string) (pipes, error) {
 	p, err := newPipes()
 	if err != nil {
@@ -57,7 +57,7 @@ func connect(socket, cell string) (pipes, error) {
 	return p, ask(socket, request{Attach: cell}, p.theirs()...)
 }
 
-// cellOf is the cell that an environment names.
+// cellOf returns the cell that an environment names.
 func cellOf(environ []string) (cell string) {
 	for _, v := range environ {
 		if value, ok := strings.CutPrefix(v, rundir.EnvCell+"="); ok {
@@ -67,7 +67,7 @@ func cellOf(environ []string) (cell string) {
 	return cell
 }
 
-// without is an environment without some variables.
+// without returns an environment without some variables.
 func without(environ []string, names ...string) []string {
 	return slices.DeleteFunc(environ, func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -75,11 +75,11 @@ func without(environ []string, names ...string) []string {
 	})
 }
 
-// pipe has the two ends of a pipe.
+// pipe holds the two ends of a pipe.
 type pipe struct{ read, write int }
 
-// pipes are those of a program: to read its output, and to write the answers to what it shows. The
-// recorder has the end of alive to write, so that its death is noticed at the other.
+// pipes are a program's pipes: they carry its output, and the answers to its rich output. The
+// recorder holds the write end of alive, so that its death is noticed at the read end.
 type pipes struct{ out, err, display, back, alive pipe }
 
 func newPipes() (p pipes, err error) {
@@ -93,12 +93,12 @@ func newPipes() (p pipes, err error) {
 	return p, nil
 }
 
-// theirs are the ends that the recorder gets, and the log.
+// theirs returns the ends that the recorder gets, and the log.
 func (p pipes) theirs() []int {
 	return []int{p.out.read, p.err.read, p.display.read, p.back.write, p.alive.write, 1}
 }
 
-// use puts the program's ends where it finds them.
+// use makes the program's ends its stdout and stderr, and lets it inherit the others.
 func (p pipes) use() error {
 	for _, fd := range []int{p.display.write, p.back.read} {
 		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0); err != nil {
@@ -108,7 +108,8 @@ func (p pipes) use() error {
 	return errors.Join(unix.Dup3(p.out.write, 1, 0), unix.Dup3(p.err.write, 2, 0))
 }
 
-// environ tells GoNB's package gonbui the pipes that it inherits. It opens them by name.
+// environ returns the variables with the names of the inherited pipes, by which GoNB's package
+// gonbui opens them.
 func (p pipes) environ() []string {
 	return []string{
 		fmt.Sprintf("%s=/proc/self/fd/%d", protocol.GONB_PIPE_ENV, p.display.write),

@@ -9,7 +9,7 @@ import (
 	"gonbatch/internal/nbformat"
 )
 
-// bookCell is a code cell of the notebook that runs.
+// bookCell is a code cell of the executed notebook.
 type bookCell struct {
 	cell  *nbformat.Cell
 	notes cellNotes
@@ -19,7 +19,7 @@ type bookCell struct {
 	dirty bool
 }
 
-// readCells reads the cells of code of a notebook, which is at path.
+// readCells reads the code cells of the notebook at path.
 func readCells(nb *nbformat.Notebook, path string) ([]*bookCell, error) {
 	var cells []*bookCell
 	for _, cell := range nb.Cells {
@@ -35,7 +35,7 @@ func readCells(nb *nbformat.Notebook, path string) ([]*bookCell, error) {
 	return cells, nil
 }
 
-// readCell reads a cell as Prepare, or an earlier recorder of the run, has left it.
+// readCell reads a cell as Prepare, or an earlier recorder of the run, left it.
 func readCell(cell *nbformat.Cell) (*bookCell, error) {
 	c := &bookCell{cell: cell}
 	if _, err := cell.GetMetadata(ownKey, &c.notes); err != nil {
@@ -63,7 +63,7 @@ func readCell(cell *nbformat.Cell) (*bookCell, error) {
 	return c, nil
 }
 
-// load takes an output of the file. An error is taken only where the cell is not run again.
+// load adds an output from the file. It adds an error only if the cell does not run again.
 func (c *bookCell) load(output json.RawMessage) error {
 	var kind struct {
 		Type string `json:"output_type"`
@@ -86,7 +86,7 @@ func (c *bookCell) load(output json.RawMessage) error {
 	return nil
 }
 
-// joined is a text that is in one piece or in lines.
+// joined returns a text that is stored as one string or as lines.
 func joined(text any) string {
 	lines, ok := text.([]any)
 	if !ok {
@@ -99,7 +99,7 @@ func joined(text any) string {
 	return b.String()
 }
 
-// finished reports whether all that the cell became has ended well.
+// finished reports whether all of the job's cells that the cell became have succeeded.
 func (c *bookCell) finished() bool {
 	for _, name := range c.notes.Cells {
 		if !slices.Contains(c.notes.Done, name) {
@@ -109,8 +109,8 @@ func (c *bookCell) finished() bool {
 	return true
 }
 
-// done notes that a cell of the job that c became has ended well, and reports whether it was the
-// last.
+// done notes that one of the job's cells that c became has succeeded, and reports whether now all
+// have.
 func (c *bookCell) done(name string) bool {
 	if !slices.Contains(c.notes.Done, name) {
 		c.notes.Done = append(c.notes.Done, name)
@@ -119,7 +119,7 @@ func (c *bookCell) done(name string) bool {
 	return c.finished()
 }
 
-// store puts what the recorder knows into the cell.
+// store updates the notebook's cell with its outputs, times and notes.
 func (c *bookCell) store(log string) error {
 	if !c.dirty {
 		return nil

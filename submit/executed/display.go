@@ -15,30 +15,30 @@ import (
 )
 
 func init() {
-	// What GoNB's kernel understands as well.
+	// GoNB's kernel accepts these types too.
 	gob.Register(map[string]any{})
 	gob.Register([]any{})
 }
 
-// rich is an output that is more than text.
+// rich is a rich output.
 type rich struct {
 	Type     string         `json:"output_type"`
 	Data     map[string]any `json:"data"`
 	Metadata map[string]any `json:"metadata"`
 }
 
-// screen is where a program's messages go.
+// screen receives a program's messages.
 type screen interface {
-	// show shows an output, or replaces the one that was shown with the same id, which may be
-	// empty.
+	// show shows an output, or replaces an earlier one with the same id, which may be empty.
 	show(id string, output json.RawMessage)
-	// tell shows a line about something that a job can't do.
+	// tell shows a line about a request that a job can't fulfil.
 	tell(line string)
-	// synced tells the program that all it has sent so far is shown.
+	// synced confirms to the program that everything it has sent so far is shown.
 	synced(id int)
 }
 
-// readDisplays reads the messages of GoNB's package gonbui from a program's pipe until that ends.
+// readDisplays reads the messages of GoNB's package gonbui from a program's pipe until the pipe
+// ends.
 func readDisplays(r io.Reader, s screen) error {
 	decoder := gob.NewDecoder(r)
 	for {
@@ -54,7 +54,7 @@ func readDisplays(r io.Reader, s screen) error {
 	}
 }
 
-// handleDisplay does what one message asks for.
+// handleDisplay handles one message.
 func handleDisplay(message protocol.DisplayData, s screen) {
 	if request, ok := message.Data[protocol.MIMEJupyterInput]; ok {
 		prompt := ""
@@ -85,7 +85,7 @@ func handleDisplay(message protocol.DisplayData, s screen) {
 	}
 }
 
-// displayOutput is a message as an output of a notebook; nil where it shows nothing.
+// displayOutput returns a message as a notebook output; nil if it shows nothing.
 func displayOutput(message protocol.DisplayData) json.RawMessage {
 	output := rich{Type: "display_data", Data: map[string]any{}, Metadata: map[string]any{}}
 	for mime, value := range message.Data {
@@ -97,7 +97,7 @@ func displayOutput(message protocol.DisplayData) json.RawMessage {
 		return nil
 	}
 	for name, value := range message.Metadata {
-		if _, err := json.Marshal(value); err == nil { // A NaN is no JSON.
+		if _, err := json.Marshal(value); err == nil { // A NaN is not valid JSON.
 			output.Metadata[name] = value
 		}
 	}
@@ -108,8 +108,8 @@ func displayOutput(message protocol.DisplayData) json.RawMessage {
 	return data
 }
 
-// mimeValue is a value as a notebook keeps it: JSON for types that are JSON, else text, with bytes
-// in base64.
+// mimeValue returns a value as notebooks store it: JSON for JSON types, else text, with bytes in
+// base64.
 func mimeValue(mime string, value any) any {
 	isJSON := mime == "application/json" || strings.HasSuffix(mime, "+json")
 	var text string

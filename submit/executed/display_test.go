@@ -11,7 +11,7 @@ import (
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 )
 
-// page notes what is shown.
+// page is a screen that records what is shown.
 type page struct {
 	order []string
 	told  []string
@@ -22,7 +22,7 @@ func (p *page) show(_ string, output json.RawMessage) { p.order = append(p.order
 func (p *page) tell(line string)                      { p.told = append(p.told, line) }
 func (p *page) synced(id int)                         { p.syncs = append(p.syncs, id) }
 
-// encoded are messages as gonbui sends them.
+// encoded returns messages as gonbui sends them.
 func encoded(t testing.TB, messages ...map[protocol.MIMEType]any) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -105,7 +105,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// FuzzDisplays: whatever comes through the pipe, it is shown as valid JSON or refused.
+// FuzzDisplays: whatever comes through the pipe is shown as valid JSON or refused.
 func FuzzDisplays(f *testing.F) {
 	type data = map[protocol.MIMEType]any
 	f.Add(encoded(f, data{"text/html": "<b>"}, data{"image/png": []byte{1, 2}}))

@@ -13,7 +13,7 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Earlier is an earlier run of a notebook, whose first cells need not run again.
+// Earlier is an earlier run of a notebook whose first cells need not run again.
 type Earlier struct {
 	dir   rundir.Dir
 	cells []*bookCell
@@ -50,9 +50,9 @@ func counts(cell *nbformat.Cell, leftOut bool) bool {
 	return cell.Type == nbformat.Code && !leftOut && strings.TrimSpace(cell.Source) != ""
 }
 
-// Check tells why the cells in front of the cell number `before` cannot be reused: one was edited,
-// did not end well, or would run with other parameters. The order and the text of the cells with
-// code count; markdown may change.
+// Check returns an error if the cells before cell number `before` cannot be reused: one was edited
+// or failed, or the parameters differ. The order and the text of the code cells count; Markdown may
+// change.
 func (e *Earlier) Check(nb *nbformat.Notebook, plan Plan, before int) error {
 	for i, cell := range first(nb, plan, before) {
 		if i >= len(e.cells) || e.cells[i].cell.Source != cell.Source {
@@ -70,8 +70,8 @@ func (e *Earlier) Check(nb *nbformat.Notebook, plan Plan, before int) error {
 	return nil
 }
 
-// Prepare is the function Prepare for a run that takes what the cells in front of the cell number
-// `before` have put out from this one. Check must have passed.
+// Prepare is like the function Prepare, for a run that reuses the outputs of this run's cells
+// before cell number `before`. Check must have passed.
 func (e *Earlier) Prepare(dir rundir.Dir, nb *nbformat.Notebook, plan Plan, before int) error {
 	old := map[int]*bookCell{}
 	for i, cell := range first(nb, plan, before) {
@@ -95,7 +95,7 @@ func (e *Earlier) Prepare(dir rundir.Dir, nb *nbformat.Notebook, plan Plan, befo
 	})
 }
 
-// first are the cells of the job in front of the cell number `before`.
+// first returns the cells of the job before cell number `before`.
 func first(nb *nbformat.Notebook, plan Plan, before int) (cells []*nbformat.Cell) {
 	for _, cell := range nb.Cells {
 		if cell.Number < before && counts(cell, plan.leavesOut(cell.Number)) {
@@ -105,7 +105,7 @@ func first(nb *nbformat.Notebook, plan Plan, before int) (cells []*nbformat.Cell
 	return cells
 }
 
-// name names a cell for a person.
+// name returns a cell's name for messages.
 func name(cell *nbformat.Cell) string {
 	if cell.ID == "" {
 		return fmt.Sprintf("cell %d", cell.Number)
@@ -113,7 +113,7 @@ func name(cell *nbformat.Cell) string {
 	return fmt.Sprintf("cell %d (id %s)", cell.Number, cell.ID)
 }
 
-// texts are parameters as they were given.
+// texts returns the parameters as they were given.
 func texts(parameters map[string]any) map[string]string {
 	all := map[string]string{}
 	for name, value := range parameters {

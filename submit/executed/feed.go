@@ -12,15 +12,15 @@ import (
 	"github.com/janpfeifer/gonb/gonbui/protocol"
 )
 
-// feed is the output of one program: it goes to the recorder, and what is text to the log as well.
+// feed copies the output of one program to the recorder, and its text also to the log.
 type feed struct {
 	recorder                      *Recorder
 	out, err, display, alive, log *os.File
 	backLock                      sync.Mutex
 	back                          *os.File
 	answers                       *gob.Encoder
-	text, all                     chan struct{} // closed when the text, and when everything has ended
-	stop                          chan struct{} // closed when no more text is waited for
+	text, all                     chan struct{} // closed when the text, and when all output, has ended
+	stop                          chan struct{} // closed when nothing waits for more text
 }
 
 // newFeed reads from the files of an attach request until they end.
@@ -40,7 +40,7 @@ func newFeed(r *Recorder, files []*os.File) *feed {
 			f.tell(err.Error())
 		}
 		r.outputEnded()
-		_ = f.log.Close() // Who waits for the end of what the log gets need not wait for the rest.
+		_ = f.log.Close() // Whoever waits for the end of the log need not wait for the rest.
 		close(f.text)
 		<-displays
 		_ = f.alive.Close()
@@ -56,8 +56,8 @@ func (f *feed) copyText(stream string, text []byte) {
 	f.recorder.write(stream, text)
 }
 
-// copyDisplays shows the rich output. What cannot be understood is read all the same: the program
-// must not wait.
+// copyDisplays shows the rich output. It goes on reading after a message that it can't decode, so
+// that the program doesn't block.
 func (f *feed) copyDisplays() {
 	defer f.display.Close() //nolint:errcheck // only read
 	if err := readDisplays(f.display, f); err != nil {
@@ -69,7 +69,7 @@ func (f *feed) copyDisplays() {
 	_ = f.back.Close()
 }
 
-// wait waits for the end of the output; what comes behind the limit is not waited for.
+// wait waits for the end of the output, at most for the limit.
 func (f *feed) wait(limit time.Duration) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -79,16 +79,16 @@ func (f *feed) wait(limit time.Duration) {
 		close(f.stop)
 		<-f.text
 	}
-	// The program has ended, and what it has shown lies in the pipe; a process that it has left
-	// behind may keep that open.
+	// The program has ended and its rich output is in the pipe; a process that it left behind may
+	// keep the pipe open.
 	_ = f.display.SetReadDeadline(time.Now().Add(drainLimit))
 	<-f.all
 }
 
-// drainLimit is how long rich output is read on after the program's end.
+// drainLimit is how long rich output is still read after the program's end.
 const drainLimit = 300 * time.Millisecond
 
-// show, tell and synced make a feed a screen.
+// show, tell and synced implement screen.
 func (f *feed) show(id string, output json.RawMessage) { f.recorder.show(id, output) }
 
 func (f *feed) tell(line string) {
@@ -98,6 +98,6 @@ func (f *feed) tell(line string) {
 func (f *feed) synced(id int) {
 	f.backLock.Lock()
 	defer f.backLock.Unlock()
-	_ = f.back.SetWriteDeadline(time.Now().Add(time.Second)) // A program that reads no answers needs none.
+	_ = f.back.SetWriteDeadline(time.Now().Add(time.Second)) // A program that doesn't read its answers doesn't need them.
 	_ = f.answers.Encode(&protocol.CommValue{Address: protocol.GonbuiSyncAckAddress, Value: id})
 }

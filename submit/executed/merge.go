@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mergeTexts reads two pipes, which do not block, until both have ended or stop is closed, and
-// hands on what comes. One thread reads both, standard output first, so that what a program prints
-// before it panics also stands before the panic.
+// mergeTexts reads two non-blocking pipes until both have ended or stop is closed, and passes the
+// text on. One thread reads both, standard output first, so that what a program prints before it
+// panics comes before the panic.
 func mergeTexts(out, err *os.File, stop <-chan struct{}, write func(stream string, text []byte)) error {
 	defer out.Close() //nolint:errcheck // only read
 	defer err.Close() //nolint:errcheck // only read
@@ -42,17 +42,17 @@ func mergeTexts(out, err *os.File, stop <-chan struct{}, write func(stream strin
 			case n > 0:
 				write(names[i], chunk[:n])
 			case n == 0 || !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR):
-				fds[i].Fd = -1 // The pipe has ended; poll passes over it.
+				fds[i].Fd = -1 // The pipe has ended; poll skips it.
 			}
 		}
 	}
 	return nil
 }
 
-// pollTime is how long it may take until a stop is noticed.
+// pollTime is the longest time until a stop is noticed.
 const pollTime = 200 * time.Millisecond
 
-// rawFd is a file's descriptor, without making the file blocking, as its method Fd does.
+// rawFd returns a file's descriptor. Unlike the method Fd, it doesn't make the file blocking.
 func rawFd(file *os.File) (fd int32, err error) {
 	conn, err := file.SyscallConn()
 	if err != nil {

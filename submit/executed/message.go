@@ -12,29 +12,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// request is what a server is asked for. An attach request carries the descriptors of a program, in
-// the order of feedFiles.
+// request is a request to a server. An attach request carries a program's descriptors, in the order
+// of feedFiles.
 type request struct {
-	// Attach is the cell whose program brings its output.
+	// Attach is the cell whose program connects its output.
 	Attach string `json:"attach,omitempty"`
 	// End is how the job ended.
 	End *Outcome `json:"end,omitempty"`
 }
 
-// reply is the server's answer; Error is empty if all is well.
+// reply is the server's answer; Error is empty if the request succeeded.
 type reply struct {
 	Error string `json:"error,omitempty"`
 }
 
 const (
-	// maxRequest is more than any request takes.
+	// maxRequest is more than the size of any request.
 	maxRequest = 64 << 10
 	// feedFiles is the number of descriptors of an attach request: stdout, stderr and rich output
-	// to read, the way back to the program to write, one to hold as long as the recorder lives, and
-	// the log.
+	// to read, answers to write, one to hold as long as the recorder lives, and the log.
 	feedFiles = 6
-	// askLimit is how long an answer may take. A program must not wait forever for somebody who
-	// writes its diary.
+	// askLimit is how long an answer may take. A program must not wait forever for its recorder.
 	askLimit = 30 * time.Second
 )
 
@@ -81,7 +79,7 @@ func receive(conn *net.UnixConn) (r request, files []*os.File, err error) {
 	rights := make([]byte, unix.CmsgSpace(feedFiles*4))
 	n, oobn, _, _, err := conn.ReadMsgUnix(data, rights)
 	if err == nil && n == 0 {
-		err = io.EOF // Somebody has only looked whether the socket is served.
+		err = io.EOF // Somebody only checked whether the socket is served.
 	}
 	if err != nil {
 		return r, nil, err
@@ -100,8 +98,7 @@ func receive(conn *net.UnixConn) (r request, files []*os.File, err error) {
 	return r, files, nil
 }
 
-// filesOf takes the descriptors out of a control message. Reading from them, and closing them, can
-// be done at once.
+// filesOf takes the descriptors out of a control message. They can be read and closed concurrently.
 func filesOf(control []byte) ([]*os.File, error) {
 	if len(control) == 0 {
 		return nil, nil
@@ -117,7 +114,7 @@ func filesOf(control []byte) ([]*os.File, error) {
 			continue
 		}
 		for i, fd := range fds {
-			if i < feedFiles-1 { // The log is somebody else's too: its mode must stay.
+			if i < feedFiles-1 { // Others use the log too: its mode must stay.
 				_ = unix.SetNonblock(fd, true)
 			}
 			files = append(files, os.NewFile(uintptr(fd), fmt.Sprintf("fd-%d", fd)))

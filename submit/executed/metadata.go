@@ -2,15 +2,15 @@ package executed
 
 import "time"
 
-// papermillKey and ownKey are the metadata's names: papermill's, for tools that know it, and our
-// own.
+// papermillKey and ownKey are the keys of the metadata: papermill's, for tools that know it, and
+// our own.
 const (
 	papermillKey = "papermill"
 	ownKey       = "gonbatch"
 )
 
-// The states of a cell, in papermill's words. A notebook may be stopped, too: its job has saved and
-// can go on.
+// The states of a cell, in papermill's words. A notebook can also be stopped: its job has saved and
+// can be resumed.
 const (
 	pending   = "pending"
 	running   = "running"
@@ -19,7 +19,7 @@ const (
 	stopped   = "stopped"
 )
 
-// cellTimes is what papermill says of a cell.
+// cellTimes is papermill's metadata of a cell.
 type cellTimes struct {
 	Duration  *float64   `json:"duration"`
 	EndTime   *time.Time `json:"end_time"`
@@ -45,19 +45,19 @@ func (c *cellTimes) end(now time.Time, status string) {
 	c.Status, c.EndTime, c.Duration, c.Exception = status, &now, &seconds, &exception
 }
 
-// cellNotes are our own notes of a cell.
+// cellNotes is our own metadata of a cell.
 type cellNotes struct {
-	// Cells are the names of the job's cells that the cell became, and Done those that have ended
-	// well.
+	// Cells are the names of the job's cells that the cell became; Done are those that have
+	// succeeded.
 	Cells []string `json:"cells,omitempty"`
 	Done  []string `json:"done,omitempty"`
-	// LeftOut tells that the cell is no part of the job.
+	// LeftOut is set if the cell is not part of the job.
 	LeftOut bool `json:"left_out,omitempty"`
-	// Reused names the run that the cell's outputs come from, where this one did not run it.
+	// Reused is the run that the cell's outputs come from if this one did not run the cell.
 	Reused string `json:"reused_from,omitempty"`
 }
 
-// runTimes is what papermill says of a notebook.
+// runTimes is papermill's metadata of a notebook.
 type runTimes struct {
 	Parameters        map[string]any `json:"parameters"`
 	DefaultParameters map[string]any `json:"default_parameters"`
@@ -71,7 +71,7 @@ type runTimes struct {
 	Version           string         `json:"version"`
 }
 
-// runNotes are our own notes of a run.
+// runNotes is our own metadata of a run.
 type runNotes struct {
 	Run   string `json:"run"`
 	JobID string `json:"job_id,omitempty"`
@@ -79,6 +79,6 @@ type runNotes struct {
 	State string `json:"state"`
 	// Starts counts how often the job was started.
 	Starts int `json:"starts"`
-	// Reason says why the job failed.
+	// Reason is why the job failed.
 	Reason string `json:"reason,omitempty"`
 }

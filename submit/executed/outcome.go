@@ -13,28 +13,28 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Outcome is how a job ended.
+// Outcome describes how a job ended.
 type Outcome struct {
 	// Code is the job's exit code.
 	Code int `json:"code"`
-	// Cell is the cell of the job that ended the job; empty is the one that ran last.
+	// Cell is the cell that ended the job; empty means the cell that ran last.
 	Cell string `json:"cell,omitempty"`
-	// State is the state of a job that did not end by itself: "cancelled", "timed out". Reason says
-	// why.
+	// State is the state of a job that did not end by itself, such as "cancelled" or "timed out",
+	// and Reason is why.
 	State  string `json:"state,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// Failure is the rank that failed first, where that is known.
+	// Failure is the rank that failed first, if known.
 	Failure *rundir.Failure `json:"failure,omitempty"`
 }
 
-// ok reports whether the job did what it should.
+// ok reports whether the job succeeded.
 func (o Outcome) ok() bool { return o.Code == 0 && o.State == "" }
 
-// End notes how the job ended. A job that failed gives the running cell an error; the cells behind
-// it stay without outputs.
+// End notes how the job ended. If the job failed, the running cell gets an error; the cells after
+// it have no outputs.
 func (r *Recorder) End(o Outcome) {
 	if !o.ok() && o.Cell != "" {
-		_ = r.Begin(o.Cell) // A cell that the notebook does not know leaves the error to the one before.
+		_ = r.Begin(o.Cell) // If the notebook has no such cell, the one before gets the error.
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -51,7 +51,7 @@ func (r *Recorder) End(o Outcome) {
 		r.notes.State = completed
 		return
 	}
-	if o.Code == rundir.RequeueCode && o.State == "" { // The job will go on where it was.
+	if o.Code == rundir.RequeueCode && o.State == "" { // The job can be resumed.
 		r.notes.State = stopped
 		return
 	}
@@ -62,8 +62,8 @@ func (r *Recorder) End(o Outcome) {
 	r.failCell(o)
 }
 
-// Settle notes how a job ended whose recorder was killed with it. A notebook that knows the end, or
-// has none to know, stays as it is.
+// Settle notes the end of a job whose recorder was killed with it. It doesn't change a notebook
+// that already has the end, or whose job neither began nor failed.
 func Settle(dir rundir.Dir, now func() time.Time, o Outcome) error {
 	if _, err := os.Stat(dir.Executed()); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -79,13 +79,13 @@ func Settle(dir rundir.Dir, now func() time.Time, o Outcome) error {
 	return r.Save()
 }
 
-// unsettled reports whether the notebook does not know the job's end: the job ran, or it ended
-// before it began.
+// unsettled reports whether the notebook lacks the job's end: the job was running, or failed before
+// it began.
 func (r *Recorder) unsettled(o Outcome) bool {
 	return r.notes.State == running || r.notes.State == pending && o.Code != 0
 }
 
-// failCell gives an error to the cell that runs, else to the first one that would have.
+// failCell adds an error to the running cell or, if there is none, to the next that would have run.
 func (r *Recorder) failCell(o Outcome) {
 	if r.cell == nil {
 		r.beginNext()
@@ -103,7 +103,7 @@ func (r *Recorder) failCell(o Outcome) {
 	r.running, r.cell, r.ended = "", nil, time.Time{}
 }
 
-// beginNext begins the first cell of the job that has not ended well.
+// beginNext begins the job's first cell that has not succeeded.
 func (r *Recorder) beginNext() {
 	for _, c := range r.cells {
 		for _, name := range c.notes.Cells {
@@ -115,7 +115,7 @@ func (r *Recorder) beginNext() {
 	}
 }
 
-// describe says why a cell failed.
+// describe returns the error output of a failed cell.
 func (r *Recorder) describe(c *bookCell, o Outcome) failure {
 	place := fmt.Sprintf("%s, cell %d", r.inputName(), c.cell.Number)
 	if c.cell.ID != "" {
@@ -139,13 +139,13 @@ func (r *Recorder) describe(c *bookCell, o Outcome) failure {
 	return f
 }
 
-// inputName is the notebook's file name.
+// inputName returns the notebook's file name.
 func (r *Recorder) inputName() string {
 	path := r.times.InputPath
 	return path[strings.LastIndexByte(path, '/')+1:]
 }
 
-// traceLines is how many of the last lines of stderr a traceback has.
+// traceLines is the number of stderr's last lines in a traceback.
 const traceLines = 20
 
 func lastLines(text string, n int) []string {
@@ -157,7 +157,7 @@ func lastLines(text string, n int) []string {
 	return lines[max(0, len(lines)-n):]
 }
 
-// goError finds what ended a Go program in what it wrote.
+// goError finds the panic or fatal error of a Go program in its stderr.
 func goError(text string) (name, value string) {
 	for _, kind := range []string{"panic", "fatal error"} {
 		if i := strings.LastIndex("\n"+text, "\n"+kind+": "); i >= 0 {

@@ -9,23 +9,23 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Plan says what a run makes of a notebook.
+// Plan describes what a run does with a notebook.
 type Plan struct {
-	// Run is the run directory, where the notebook is written to another one that will become it.
+	// Run is the run directory if the notebook is written to another folder that will become it.
 	Run rundir.Dir
 	// Input is the notebook's path.
 	Input string
-	// Cells are the job's cells, in the order in which they run.
+	// Cells are the job's cells, in execution order.
 	Cells []rundir.Cell
-	// LeftOut are the numbers of the code cells that are no part of the job.
+	// LeftOut are the numbers of the code cells that are not part of the job.
 	LeftOut []int
 	// Parameters are the values given for the notebook's parameters.
 	Parameters map[string]string
-	// Version is gonbatch's own.
+	// Version is gonbatch's version.
 	Version string
 }
 
-// names are the names of the cells of the job that a cell of the notebook becomes.
+// names returns the names of the job's cells that a cell of the notebook becomes.
 func (p Plan) names(number int) (names []string) {
 	for _, cell := range p.Cells {
 		if cell.Number == number {
@@ -35,16 +35,16 @@ func (p Plan) names(number int) (names []string) {
 	return names
 }
 
-// leavesOut reports whether a cell is no part of the job.
+// leavesOut reports whether a cell is not part of the job.
 func (p Plan) leavesOut(cell int) bool { return slices.Contains(p.LeftOut, cell) }
 
 // Prepare writes the executed notebook of a run that has not begun: without outputs, every cell
-// pending. The notebook's cells lose their outputs.
+// pending. It removes the outputs from nb.
 func Prepare(dir rundir.Dir, nb *nbformat.Notebook, plan Plan) error {
 	return prepare(dir, nb, plan, func(*nbformat.Cell, *cellNotes) (*cellTimes, error) { return nil, nil })
 }
 
-// prepare is Prepare; reuse may give a cell outputs that it has already.
+// prepare implements Prepare; reuse may add a cell's outputs from an earlier run.
 func prepare(dir rundir.Dir, nb *nbformat.Notebook, plan Plan, reuse func(*nbformat.Cell, *cellNotes) (*cellTimes, error)) error {
 	for _, cell := range nb.Cells {
 		if cell.Type != nbformat.Code {

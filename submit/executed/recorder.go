@@ -14,8 +14,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Recorder keeps the executed notebook of a run, and writes it as it grows. Its methods may be
-// called at once from several goroutines. One process at a time may have a run's Recorder.
+// Recorder holds the executed notebook of a run, and writes it as it grows. Its methods may be
+// called concurrently. Only one process at a time may have a run's Recorder.
 type Recorder struct {
 	dir rundir.Dir
 	now func() time.Time
@@ -26,29 +26,28 @@ type Recorder struct {
 	cells []*bookCell
 	times runTimes
 	notes runNotes
-	// running is the name of the job's cell that runs, in the notebook's cell; both are unset
-	// between two cells of the job.
+	// running is the name of the job's running cell, and cell is its cell in the notebook; both are
+	// unset between two cells of the job.
 	running string
 	cell    *bookCell
-	// ended is when its output ended; zero until then.
+	// ended is when the running cell's output ended; zero until then.
 	ended time.Time
-	// shown are the rich outputs that may be replaced.
+	// shown are the rich outputs that may be replaced, by id.
 	shown map[string]shown
 	count int
 	dirty bool
 
-	// saving is held by who writes the file.
+	// saving is held while the file is written.
 	saving sync.Mutex
 }
 
-// shown is a rich output that has an id.
+// shown is a rich output with an id.
 type shown struct {
 	cell *bookCell
 	item *item
 }
 
-// Open opens the executed notebook that Prepare has made, or that an earlier start of the job has
-// left.
+// Open opens the executed notebook from Prepare or from an earlier start of the job.
 func Open(dir rundir.Dir, now func() time.Time) (*Recorder, error) {
 	data, err := os.ReadFile(dir.Executed())
 	if err != nil {
@@ -77,7 +76,7 @@ func Open(dir rundir.Dir, now func() time.Time) (*Recorder, error) {
 	return r, nil
 }
 
-// Start notes that the job runs.
+// Start notes that the job is running.
 func (r *Recorder) Start(jobID, host string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,7 +91,7 @@ func (r *Recorder) Start(jobID, host string) {
 	r.dirty = true
 }
 
-// Begin notes that a cell of the job begins, and that the one before has ended well.
+// Begin notes that a cell of the job begins, and that the one before has succeeded.
 func (r *Recorder) Begin(name string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,8 +109,8 @@ func (r *Recorder) Begin(name string) error {
 	return fmt.Errorf("%s has no cell for %q", r.dir.Executed(), name)
 }
 
-// beginCell lets a cell run. The cells before it that start nothing are done then: they are in the
-// programs.
+// beginCell marks a cell as running, and the cells before it that start nothing as executed: their
+// code is in the programs.
 func (r *Recorder) beginCell(name string, cell *bookCell) {
 	r.passCells(cell)
 	if cell.count == 0 {
@@ -123,8 +122,7 @@ func (r *Recorder) beginCell(name string, cell *bookCell) {
 	r.running, r.cell, r.ended = name, cell, time.Time{}
 }
 
-// passCells notes that the cells before end (all, where that is nil) that start nothing have been
-// executed.
+// passCells marks the cells before end that start nothing as executed; all if end is nil.
 func (r *Recorder) passCells(end *bookCell) {
 	for _, c := range r.cells {
 		if c == end {
@@ -139,7 +137,7 @@ func (r *Recorder) passCells(end *bookCell) {
 	}
 }
 
-// finishCell notes that the running cell has ended well.
+// finishCell notes that the running cell has succeeded.
 func (r *Recorder) finishCell() {
 	if r.cell == nil {
 		return
@@ -151,7 +149,7 @@ func (r *Recorder) finishCell() {
 	r.running, r.cell, r.ended = "", nil, time.Time{}
 }
 
-// endTime is when the running cell ended.
+// endTime returns when the running cell ended.
 func (r *Recorder) endTime() time.Time {
 	if r.ended.IsZero() {
 		return r.now()
@@ -159,7 +157,7 @@ func (r *Recorder) endTime() time.Time {
 	return r.ended
 }
 
-// outputEnded notes that the running cell will put out nothing more.
+// outputEnded notes the end of the running cell's output.
 func (r *Recorder) outputEnded() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -194,7 +192,7 @@ func (r *Recorder) show(id string, output json.RawMessage) {
 	r.cell.dirty = true
 }
 
-// Save writes the notebook, if anything in it has changed.
+// Save writes the notebook if it has changed.
 func (r *Recorder) Save() error {
 	r.saving.Lock()
 	defer r.saving.Unlock()
@@ -205,7 +203,7 @@ func (r *Recorder) Save() error {
 	return rundir.WriteFileAtomic(r.dir.Executed(), data, 0o600)
 }
 
-// marshal gives the notebook as it is now; nil where the file is no older.
+// marshal returns the current notebook; nil if the file is up to date.
 func (r *Recorder) marshal() ([]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,14 +14,14 @@ import (
 	"gonbatch/submit/scratch"
 )
 
-// Recording is a run whose executed notebook is being written.
+// Recording is a run that is being recorded.
 type Recording struct {
 	*Server
 	folder string
 }
 
-// Record starts to record a run that begins now. Programs find the recorder in a local folder, as
-// the run directory's file system may have no sockets.
+// Record starts to record a run that begins now. The recorder's socket is in a local folder,
+// because the run directory's file system may not support sockets.
 func Record(shell submit.Shell, dir rundir.Dir, jobID string) (*Recording, error) {
 	recorder, err := Open(dir, shell.Now)
 	if err != nil {
@@ -44,18 +44,18 @@ func Record(shell submit.Shell, dir rundir.Dir, jobID string) (*Recording, error
 	return r, nil
 }
 
-// Socket is where programs find the recorder.
+// Socket returns the path of the recorder's socket.
 func (r *Recording) Socket() string { return filepath.Join(r.folder, scratch.Socket) }
 
 // End writes how the run ended.
 func (r *Recording) End(o Outcome) error { return errors.Join(r.Server.End(o), os.RemoveAll(r.folder)) }
 
-// Close writes the notebook as it is.
+// Close writes the notebook in its current state.
 func (r *Recording) Close() error { return errors.Join(r.Server.Close(), os.RemoveAll(r.folder)) }
 
-// Serve prints the recorder's socket, and records until the job has ended, or the batch script that
-// has started this process is gone. It outlives the signals that tell a job to end: its programs
-// may have much to say then.
+// Serve prints the recorder's socket, and records until the job has ended or the batch script that
+// started this process is gone. It ignores the signals that tell a job to end, because the programs
+// may still print a lot then.
 func Serve(shell submit.Shell, dir rundir.Dir, jobID string) error {
 	parent := os.Getppid()
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGPIPE)
@@ -80,7 +80,7 @@ func Serve(shell submit.Shell, dir rundir.Dir, jobID string) error {
 	}
 }
 
-// EndJob tells the recorder of the calling job with which exit code the job ended.
+// EndJob tells the calling job's recorder the exit code of the job.
 func EndJob(getenv func(string) string, code int) error {
 	outcome := Outcome{Code: code, Cell: getenv(rundir.EnvCell)}
 	if env := rundir.ReadEnv(getenv); env.InRun() {
@@ -89,7 +89,7 @@ func EndJob(getenv func(string) string, code int) error {
 	return End(getenv(rundir.EnvRecorder), outcome)
 }
 
-// OutcomeOf is how a job ended.
+// OutcomeOf returns the outcome of a job from its status.
 func OutcomeOf(status submit.Status, dir rundir.Dir) Outcome {
 	o := Outcome{Code: status.ExitCode, Reason: status.Reason}
 	switch {
@@ -106,7 +106,7 @@ func OutcomeOf(status submit.Status, dir rundir.Dir) Outcome {
 	return o.withFailure(dir)
 }
 
-// withFailure adds what the ranks have said of a job that failed.
+// withFailure adds the failure that the ranks recorded, if the job failed.
 func (o Outcome) withFailure(dir rundir.Dir) Outcome {
 	if o.Code != 0 && o.Code != rundir.RequeueCode {
 		if f, err := rundir.ReadFailure(dir); err == nil {

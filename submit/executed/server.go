@@ -13,15 +13,15 @@ import (
 const (
 	// saveInterval is the shortest time between two writes of the notebook.
 	saveInterval = time.Second
-	// saveShare is the part of the time that may go into writing: a notebook that takes 0.2 s is
+	// saveShare limits the share of time spent writing to 1/20: a notebook that takes 0.2 s is
 	// written every 4 s.
 	saveShare = 20
-	// outputLimit is how long the end of a program's output is waited for, once another runs or the
-	// job has ended.
+	// outputLimit is how long to wait for the end of a program's output once another program runs
+	// or the job has ended.
 	outputLimit = 5 * time.Second
 )
 
-// Server takes the output of programs that Attach, and writes the notebook as it grows.
+// Server receives the output of programs through Attach, and writes the notebook as it grows.
 type Server struct {
 	recorder *Recorder
 	listener *net.UnixListener
@@ -38,7 +38,7 @@ type Server struct {
 }
 
 // Listen starts a server at a socket, which must be a path of less than 108 bytes on a local file
-// system. What goes wrong later is told to problem: a notebook that cannot be written ends no job.
+// system. problem gets later errors: a notebook that cannot be written does not end the job.
 func Listen(socket string, r *Recorder, problem func(error)) (*Server, error) {
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
 	if err != nil {
@@ -50,7 +50,7 @@ func Listen(socket string, r *Recorder, problem func(error)) (*Server, error) {
 	return s, nil
 }
 
-// accept serves one request after the other.
+// accept serves one request after another.
 func (s *Server) accept() {
 	for {
 		conn, err := s.listener.AcceptUnix()
@@ -61,7 +61,7 @@ func (s *Server) accept() {
 			s.problem(fmt.Errorf("recorder: %w", err))
 			continue
 		}
-		if err := s.serve(conn); err != nil && !errors.Is(err, io.EOF) { // Somebody only looked whether the recorder is there.
+		if err := s.serve(conn); err != nil && !errors.Is(err, io.EOF) { // Somebody only checked whether the recorder is there.
 			s.problem(fmt.Errorf("recorder: %w", err))
 		}
 	}
@@ -107,11 +107,11 @@ func (s *Server) serve(conn *net.UnixConn) error {
 	return err
 }
 
-// Drain waits until the log and the notebook have what the last program has put out, which must
-// have ended.
+// Drain waits until the log and the notebook have all output of the last program, which must have
+// ended.
 func (s *Server) Drain() { _ = s.drain() }
 
-// drain waits for the output of the program before.
+// drain waits for the end of the last program's output.
 func (s *Server) drain() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +130,7 @@ func (s *Server) end(o Outcome) error {
 	return s.recorder.Save()
 }
 
-// save writes the notebook when it has changed, but not too often.
+// save writes the notebook from time to time if it has changed.
 func (s *Server) save() {
 	pause := saveInterval
 	for {
@@ -147,7 +147,7 @@ func (s *Server) save() {
 	}
 }
 
-// Done is closed once somebody has told the server that the job has ended.
+// Done returns a channel that is closed once a request has ended the job.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
 // End notes how the job ended, writes the notebook and stops the server.
@@ -156,7 +156,7 @@ func (s *Server) End(o Outcome) error {
 	return errors.Join(err, s.Close())
 }
 
-// Close writes the notebook as it is and stops the server.
+// Close stops the server and writes the notebook in its current state.
 func (s *Server) Close() error {
 	s.once.Do(func() {
 		close(s.stop)

@@ -20,8 +20,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// TestMain lets this program stand in for a rank's: as what attaches, and as a notebook's program
-// that shows things.
+// TestMain lets the test binary act as the program that attaches, and as a notebook's program with
+// rich output.
 func TestMain(m *testing.M) {
 	if os.Getenv("EXECUTED_SPARE") != "" {
 		if err := Spare(os.Getenv); err != nil {
@@ -56,8 +56,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// job is a run whose notebook has a declaration, a main cell that becomes a and a2, and two that
-// become b and c.
+// job is a run whose notebook has a declaration, a main cell that becomes a and a2, and two main
+// cells that become b and c.
 type job struct {
 	t        *testing.T
 	dir      rundir.Dir
@@ -110,7 +110,7 @@ func (j *job) open() {
 	j.t.Cleanup(func() { _ = j.server.Close() })
 }
 
-// run runs a program as rank 0 of a cell, and gives its exit code.
+// run runs a program as rank 0 of a cell, and returns its exit code.
 func (j *job) run(cell string, program ...string) int {
 	j.t.Helper()
 	log, err := os.OpenFile(j.dir.RankLog(0), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
@@ -129,7 +129,7 @@ func (j *job) run(cell string, program ...string) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// result is what a cell of the notebook has in the end.
+// result is a cell's content at the end.
 type result struct {
 	Count   int
 	Status  string
@@ -169,7 +169,7 @@ func (j *job) results() map[string]result {
 	return all
 }
 
-// summary is the outputs of a cell in one line each.
+// summary returns a cell's outputs, one line each.
 func summary(t *testing.T, raw json.RawMessage) string {
 	t.Helper()
 	var outputs []struct {
@@ -222,7 +222,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestFailure: the cell that failed says why, and those behind it have nothing.
+// TestFailure: the failed cell says why, and the cells after it have no outputs.
 func TestFailure(t *testing.T) {
 	for _, tt := range []struct {
 		name, program string
@@ -254,7 +254,7 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// TestFailureBeforeTheProgram: a cell that could not even be started is the one that failed.
+// TestFailureBeforeTheProgram: a cell that could not be started is the one that failed.
 func TestFailureBeforeTheProgram(t *testing.T) {
 	j := newJob(t)
 	j.run("a", "true")
@@ -288,7 +288,7 @@ func TestWhileItRuns(t *testing.T) {
 	<-ended
 }
 
-// TestRestart: a job that is started again goes on where its notebook was.
+// TestRestart: a restarted job continues its notebook.
 func TestRestart(t *testing.T) {
 	j := newJob(t)
 	j.run("a", "echo", "first")
@@ -315,8 +315,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestWithoutRecorder: a program whose recorder is gone runs all the same, with its output in its
-// log.
+// TestWithoutRecorder: a program whose recorder is gone still runs, with its output in its log.
 func TestWithoutRecorder(t *testing.T) {
 	j := newJob(t)
 	if err := j.server.Close(); err != nil {
@@ -332,8 +331,8 @@ func TestWithoutRecorder(t *testing.T) {
 	}
 }
 
-// TestSettleBeforeTheBegin: a job that was cancelled while it waited, or whose script never came to
-// record, is not pending any more.
+// TestSettleBeforeTheBegin: a job that was cancelled while it waited, or whose script never started
+// recording, is no longer pending.
 func TestSettleBeforeTheBegin(t *testing.T) {
 	for _, tt := range []struct {
 		outcome     Outcome
@@ -368,7 +367,7 @@ func TestSettleBeforeTheBegin(t *testing.T) {
 	}
 }
 
-// cell is the output of a cell in the notebook on disk.
+// cell returns a cell's output in the notebook on disk.
 func (j *job) cell(id string) json.RawMessage {
 	j.t.Helper()
 	data, err := os.ReadFile(j.dir.Executed())
@@ -387,7 +386,8 @@ func (j *job) cell(id string) json.RawMessage {
 	return nil
 }
 
-// TestSettle: a job whose recorder was killed gets its end from what the scheduler says, once.
+// TestSettle: the end of a job whose recorder was killed comes from the scheduler, and is noted
+// once.
 func TestSettle(t *testing.T) {
 	j := newJob(t)
 	j.run("a", "echo", "x")

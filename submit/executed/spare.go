@@ -26,11 +26,11 @@ const (
 	spareAlive
 )
 
-// errNoRecorder is what the log says when the recorder has died.
+// errNoRecorder is the reason in the log if the recorder has died.
 var errNoRecorder = errors.New("the recorder has died")
 
-// startSpare starts the process that reads the program's pipes if the recorder dies. It has a
-// session of its own: what ends the program does not end it before it has read all.
+// startSpare starts the process that reads the program's pipes if the recorder dies. It has its own
+// session, so that a signal that ends the program does not end it before it has read everything.
 func (p pipes) startSpare(command []string) error {
 	if len(command) == 0 {
 		return nil
@@ -44,9 +44,9 @@ func (p pipes) startSpare(command []string) error {
 	return cmd.Start()
 }
 
-// Spare waits until the recorder that a program has attached to is dead or done. Of one that is
-// dead it takes the place: without a reader the program's next output would end the program. The
-// text goes to the log, standard output; rich output is lost.
+// Spare waits until a program's recorder is done or dead. It replaces a dead one, because without a
+// reader the program's next output would end the program. Text goes to the log, which is standard
+// output; rich output is lost.
 func Spare(getenv func(string) string) error {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGPIPE)
 	if _, err := io.Copy(io.Discard, os.NewFile(spareAlive, "alive")); err != nil {
@@ -67,14 +67,13 @@ func Spare(getenv func(string) string) error {
 			_, _ = fmt.Fprintf(os.Stdout, lossNote, errNoRecorder)
 			markLoss(getenv)
 		}
-		_, _ = os.Stdout.Write(text) // A full disk does not stop the program.
+		_, _ = os.Stdout.Write(text) // A full disk must not stop the program.
 	})
 }
 
-// refuseDisplays has the program's package gonbui give up: its next message fails, and one that
-// waits for an answer gets it. The answer begins a stream of its own, so that it is understood only
-// by a program that has had none before; the bytes behind it, which nobody understands, end the
-// waiting for others.
+// refuseDisplays makes the program's package gonbui give up: its next message fails, and a message
+// that waits for an answer gets one. The answer begins a new stream, so only a program that has had
+// no answer before can decode it; the invalid bytes after it end the wait of the others.
 func refuseDisplays(display, back *os.File) {
 	_ = display.Close()
 	_ = back.SetWriteDeadline(time.Now().Add(time.Second))
@@ -83,14 +82,14 @@ func refuseDisplays(display, back *os.File) {
 	_ = back.Close()
 }
 
-// markLoss notes in the run directory that the notebook lacks output.
+// markLoss records in the run directory that the notebook lacks output.
 func markLoss(getenv func(string) string) {
 	if env := rundir.ReadEnv(getenv); env.InRun() {
-		_ = rundir.WriteFileAtomic(env.Dir.Unrecorded(), nil, 0o644) // The log says it, too.
+		_ = rundir.WriteFileAtomic(env.Dir.Unrecorded(), nil, 0o644) // The log says so too.
 	}
 }
 
-// noteLoss says in the notebook that it lacks output, if it does. The recorder is locked.
+// noteLoss adds a note to the notebook if it lacks output. The recorder must be locked.
 func (r *Recorder) noteLoss() {
 	if err := os.Remove(r.dir.Unrecorded()); err != nil {
 		return

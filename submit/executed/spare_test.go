@@ -15,7 +15,7 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// serveForTest is a recorder in a process of its own, until that is killed.
+// serveForTest runs a recorder in its own process until that is killed.
 func serveForTest(dir rundir.Dir, socket string) {
 	recorder, err := Open(dir, time.Now)
 	if err == nil {
@@ -29,7 +29,7 @@ func serveForTest(dir rundir.Dir, socket string) {
 	select {}
 }
 
-// waitAndShow is a program that shows something before and after its recorder is killed.
+// waitAndShow is a program with rich output before and after its recorder is killed.
 func waitAndShow(sync bool) {
 	gonbui.DisplayHTML("<b>first</b>")
 	if sync {
@@ -50,8 +50,8 @@ func waitAndShow(sync bool) {
 	os.Exit(7)
 }
 
-// TestKilledRecorder: a program whose recorder is killed goes on to its own end, and its log has
-// everything, also that the recorder has died.
+// TestKilledRecorder: a program whose recorder is killed runs to its end, and its log has
+// everything, including the recorder's death.
 func TestKilledRecorder(t *testing.T) {
 	for _, synced := range []string{"", "yes"} {
 		t.Run("answered before: "+synced, func(t *testing.T) {

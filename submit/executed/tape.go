@@ -7,33 +7,33 @@ import (
 	"slices"
 )
 
-// The limits of what one cell keeps: the notebook must open in a browser whatever the program
-// prints.
+// The limits of one cell's output: the notebook must open in a browser whatever the program prints.
 const (
 	headLimit = 256 << 10 // bytes of text at the beginning
 	tailLimit = 256 << 10 // bytes of text at the end
 	richLimit = 32 << 20  // bytes of images and other rich output
 	richCount = 200       // rich outputs
-	itemCost  = 64        // what an item counts beside its text
+	itemCost  = 64        // bytes counted for an item besides its text
 )
 
-// item is one output: text of a stream, or something rich.
+// item is one output: text of a stream, or a rich output.
 type item struct {
-	stream string // "stdout", "stderr", or "" for what is rich
+	stream string // "stdout", "stderr", or "" for a rich output
 	text   bytes.Buffer
 	rich   json.RawMessage
 }
 
-// tape is what a cell has put out: the beginning, and the end of it.
+// tape holds the beginning and the end of a cell's output.
 type tape struct {
 	items []*item
 	// headText and tailText are the bytes of text in the head and the tail; the tail begins at
 	// items[tailFrom] if full is set.
 	headText, tailText, tailFrom int
 	full                         bool
-	// dropped are the bytes of text between head and tail.
+	// dropped is the number of bytes of text left out between head and tail.
 	dropped int64
-	// richBytes and rich are what the rich outputs take; richDropped counts those left out.
+	// richBytes and rich are the size and the number of the rich outputs; richDropped counts those
+	// left out.
 	richBytes, rich, richDropped int
 }
 
@@ -59,7 +59,8 @@ func (t *tape) write(stream string, text []byte) {
 	t.trimTail()
 }
 
-// add appends text to the last item, or to a new one behind items[from], and gives what it takes.
+// add appends text to the last item, or to a new one if that has another stream or is before
+// items[from], and returns its cost.
 func (t *tape) add(from int, stream string, text []byte) int {
 	cost := len(text)
 	if n := len(t.items); n <= from || t.items[n-1].stream != stream {
@@ -80,7 +81,7 @@ func (t *tape) clearTail() {
 	t.tailText = 0
 }
 
-// trimTail drops the oldest text of the tail until the rest is short enough.
+// trimTail drops the tail's oldest text until the rest is within the limit.
 func (t *tape) trimTail() {
 	for i := t.tailFrom; t.tailText > tailLimit+itemCost && i < len(t.items); {
 		it := t.items[i]
@@ -99,7 +100,8 @@ func (t *tape) trimTail() {
 	}
 }
 
-// show adds a rich output and gives it, to be replaced later; nil where there are too many.
+// show adds a rich output and returns its item, so that it can be replaced; nil if there are too
+// many.
 func (t *tape) show(output json.RawMessage) *item {
 	if t.rich >= richCount || t.richBytes+len(output) > richLimit {
 		t.richDropped++
@@ -112,10 +114,10 @@ func (t *tape) show(output json.RawMessage) *item {
 	return it
 }
 
-// fail adds an error, whatever the limits are.
+// fail adds an error, regardless of the limits.
 func (t *tape) fail(output json.RawMessage) { t.items = append(t.items, &item{rich: output}) }
 
-// lastText is the end of a stream's text, of at most n bytes.
+// lastText returns the end of a stream's last text, at most n bytes.
 func (t *tape) lastText(stream string, n int) string {
 	for _, it := range slices.Backward(t.items) {
 		if it.stream == stream {
@@ -126,7 +128,7 @@ func (t *tape) lastText(stream string, n int) string {
 	return ""
 }
 
-// outputs are the cell's outputs, as a notebook has them.
+// outputs returns the cell's outputs in the notebook's format.
 func (t *tape) outputs(log string) []any {
 	list := []any{}
 	for i, it := range t.items {
@@ -153,7 +155,7 @@ func (t *tape) note(log string) string {
 	return fmt.Sprintf("\n[gonbatch: %d bytes of output are left out here; %s has them all]\n", t.dropped, log)
 }
 
-// wholeLine is text from its first whole line on, where that is near.
+// wholeLine cuts text to begin with its first whole line, if that is near.
 func wholeLine(text []byte) []byte {
 	const near = 1 << 10
 	if i := bytes.IndexByte(text[:min(near, len(text))], '\n'); i >= 0 {
@@ -169,7 +171,7 @@ type stream struct {
 	Text string `json:"text"`
 }
 
-// failure is an output that tells of an error.
+// failure is an error output.
 type failure struct {
 	Type      string   `json:"output_type"`
 	Name      string   `json:"ename"`

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// streams are the streams' texts of a tape, each with its name.
+// streams returns the texts of a tape's streams, each with its name.
 func streams(t *tape) (all []string) {
 	for _, output := range t.outputs("logs/rank-0.log") {
 		switch o := output.(type) {
@@ -35,8 +35,8 @@ func TestTapeKeepsOrder(t *testing.T) {
 	}
 }
 
-// TestTapeIsBounded: of very long output the beginning and the end are kept, and how much is left
-// out is said.
+// TestTapeIsBounded: a tape keeps the beginning and the end of very long output, and says how much
+// it left out.
 func TestTapeIsBounded(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

@@ -134,7 +134,7 @@ func TestPickPutsSkippedBack(t *testing.T) {
 	}
 }
 
-// TestModuleCommands: which !* lines are run again for a job, and what is said about the others.
+// TestModuleCommands: a job runs the !* lines that change modules again and warns about the others.
 func TestModuleCommands(t *testing.T) {
 	tests := []struct{ name, line, command, warning string }{
 		{"get", "!*go get example.com/m@v1.2.3", "go get example.com/m@v1.2.3", ""},
@@ -178,8 +178,8 @@ func TestModuleCommands(t *testing.T) {
 	}
 }
 
-// TestResultValues: what %result declares is not there in a job, and it is said which cells can't
-// stay.
+// TestResultValues: a job doesn't have what %result declares, and a warning says which cells to
+// tag.
 func TestResultValues(t *testing.T) {
 	tests := []struct{ name, line, warning string }{
 		{"shown only", "%result 7", ""},
@@ -204,7 +204,7 @@ func TestResultValues(t *testing.T) {
 	}
 }
 
-// TestLeftOut: a job warns of what it does without, in the words of gocell's table.
+// TestLeftOut: a job warns about what it leaves out, in the words of gocell's table.
 func TestLeftOut(t *testing.T) {
 	tests := []struct{ name, cell, warning string }{
 		{"a cell that is a job", "%%submit --nodes 2\npanic(1)", "line 1: %%submit submits its cell as a job by itself, which is not part of this one"},
@@ -369,7 +369,7 @@ func FuzzCell(f *testing.F) {
 		if err != nil {
 			var mistake *CellError
 			if !errors.As(err, &mistake) {
-				return // go.mod, which a notebook may spoil.
+				return // go.mod, which a notebook may break.
 			}
 			if strings.Contains(err.Error(), "please report") || strings.Contains(err.Error(), "do not fit together") {
 				t.Errorf("%v", err)
@@ -395,9 +395,9 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// checkLines checks that every identifier that begins a line of a program stands in that line of
-// that cell which its position says, and gives the number of those identifiers. (gofmt may join
-// lines; then the first one's number counts.)
+// checkLines checks that every identifier at the beginning of a program's line is in the cell and
+// line that its position names, and returns the number of these identifiers. (gofmt may join lines;
+// then the first one's number counts.)
 func checkLines(t testing.TB, m *Module) (checked int) {
 	t.Helper()
 	for _, program := range m.Cells {
@@ -421,7 +421,7 @@ func checkLines(t testing.TB, m *Module) (checked int) {
 			}
 			checked++
 			lines := strings.Split(strings.ReplaceAll(cell.Source, "\r\n", "\n"), "\n")
-			// The name of %exec may stand in a continuation of its line.
+			// The name after %exec may be in a continuation of its line.
 			if at.Line > len(lines) || !strings.Contains(lines[at.Line-1], lit) && !strings.Contains(lines[at.Line-1], "%") {
 				t.Errorf("%q is said to be in %s line %d:\n%s\n%s", lit, at.Filename, at.Line, cell.Source, data)
 			}
@@ -430,7 +430,7 @@ func checkLines(t testing.TB, m *Module) (checked int) {
 	return checked
 }
 
-// TestOrderOfTests: tests run in GoNB's order, which is that of their names.
+// TestOrderOfTests: tests run in GoNB's order, by name.
 func TestOrderOfTests(t *testing.T) {
 	m, err := FromNotebook(cells("%test\nfunc TestB(t *testing.T) {}\nfunc TestA(t *testing.T) {}", "%test\nfunc TestAB(t *testing.T) {}"), Options{SourceDir: sourceDir(t)})
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"gonbatch/internal/nbformat"
 )
 
-// CellRef says which cell something is about.
+// CellRef identifies a cell.
 type CellRef struct {
 	// Notebook is the notebook's file name.
 	Notebook string
@@ -19,7 +19,7 @@ type CellRef struct {
 	Heading string
 }
 
-// String names the cell for a person: mnist.ipynb, cell 3 (id 4f2a, under "Training").
+// String returns the cell's name for messages: mnist.ipynb, cell 3 (id 4f2a, under "Training").
 func (r CellRef) String() string {
 	var notes []string
 	if r.ID != "" {
@@ -38,15 +38,15 @@ func (r CellRef) String() string {
 // CellError is a mistake in a cell.
 type CellError struct {
 	CellRef
-	// Line and Col are the place in the cell, from 1; zero is unknown.
+	// Line and Col are the position in the cell, from 1; 0 if unknown.
 	Line, Col int
-	// Message says what is wrong and how to fix it.
+	// Message describes the mistake and the fix.
 	Message string
 	// SourceLine is the text of the line.
 	SourceLine string
 }
 
-// Error names cell and line, and quotes the line.
+// Error names the cell and the line, and quotes the line.
 func (e *CellError) Error() string {
 	text := e.String()
 	if e.Line > 0 {
@@ -60,11 +60,11 @@ func (e *CellError) Error() string {
 	return text
 }
 
-// longestLine is how many bytes of a line of a cell a message quotes.
+// longestLine is the number of bytes of a cell's line that a message quotes at most.
 const longestLine = 160
 
-// Excerpt is what a message quotes of a line of a cell, around a column, which is 0 if it is not
-// known; at is the column in the excerpt.
+// Excerpt cuts a cell's line to the part around a column that a message quotes; column is 0 if
+// unknown. at is the column in the excerpt.
 func Excerpt(line string, column int) (excerpt string, at int) {
 	if len(line) <= longestLine {
 		return line, column
@@ -87,18 +87,18 @@ func Excerpt(line string, column int) (excerpt string, at int) {
 	return excerpt, at
 }
 
-// Note is something about a line of a cell that a person should know.
+// Note is a remark for the user about a line of a cell.
 type Note struct {
 	CellRef
-	// Line is the place in the cell, from 1.
+	// Line is the line in the cell, from 1.
 	Line    int
 	Message string
 }
 
-// String names cell and line.
+// String returns the message with the cell and the line.
 func (n Note) String() string { return fmt.Sprintf("%s, line %d: %s", n.CellRef, n.Line, n.Message) }
 
-// lineOf is the text of line n, from 1, of a cell.
+// lineOf returns the text of line n of a cell, counted from 1.
 func lineOf(cell *nbformat.Cell, n int) string {
 	lines := strings.Split(cell.Source, "\n")
 	if n < 1 || n > len(lines) {

@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// TestExcerpt: of a long line a message quotes what is around the column, which stays in its place.
+// TestExcerpt: a message quotes the part of a long line around the column, and at is the column in
+// it.
 func TestExcerpt(t *testing.T) {
 	random := rand.New(rand.NewSource(1))
 	for range 2000 {

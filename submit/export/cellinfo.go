@@ -11,7 +11,7 @@ import (
 	"gonbatch/submit/export/script"
 )
 
-// cellInfo is a cell with what surrounds it.
+// cellInfo is a cell with its context in the notebook.
 type cellInfo struct {
 	*nbformat.Cell
 	ref CellRef
@@ -19,17 +19,17 @@ type cellInfo struct {
 	file string
 }
 
-// errorf is a mistake in a line of the cell; line 0 is the cell as a whole.
+// errorf returns the error for a mistake in a line of the cell; line 0 is the whole cell.
 func (c *cellInfo) errorf(line int, format string, args ...any) *CellError {
 	return &CellError{CellRef: c.ref, Line: line, Message: fmt.Sprintf(format, args...), SourceLine: lineOf(c.Cell, line)}
 }
 
-// script is the script of a cell of the job that c becomes.
+// script returns the script for a cell of the job that comes from c.
 func (c *cellInfo) script(place string, mayFail bool) script.Script {
 	return script.Script{Notebook: c.ref.Notebook, Place: place, MayFail: mayFail}
 }
 
-// describeCells finds the heading above every cell, and its name in directives.
+// describeCells finds each cell's heading and its name in //line directives.
 func describeCells(nb *nbformat.Notebook) []*cellInfo {
 	name := printable(filepath.Base(nb.Path))
 	heading := ""
@@ -49,8 +49,8 @@ func describeCells(nb *nbformat.Notebook) []*cellInfo {
 	return infos
 }
 
-// printable makes a file name safe for a line of Go source: runes that would end the line or can't
-// be shown become "_".
+// printable makes a file name safe for a line of Go source: it replaces runes that would end the
+// line or can't be shown with "_".
 func printable(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
@@ -60,10 +60,10 @@ func printable(name string) string {
 	}, strings.ToValidUTF8(name, "_"))
 }
 
-// headingLine is a heading of Markdown.
+// headingLine matches a Markdown heading.
 var headingLine = regexp.MustCompile(`^ {0,3}#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$`)
 
-// lastHeading is the last heading in Markdown; lines within code fences don't count.
+// lastHeading returns the last heading of a Markdown text, ignoring code fences.
 func lastHeading(text string) string {
 	heading, fenced := "", false
 	for _, line := range strings.Split(text, "\n") {

@@ -17,19 +17,19 @@ var reservedTags = slices.Concat(SkipTags, OnceTags, []string{
 	"active-go", "inactive-go", "scrolled", "nbval-ignore-output", "nbval-skip",
 })
 
-// reservedNames are folder names that mean something to the go command.
+// reservedNames are folder names with a special meaning for the go command.
 var reservedNames = map[string]bool{"vendor": true, "internal": true, "testdata": true, "all": true, "std": true, "cmd": true}
 
-// validName is a cell's name: it becomes a folder and a program.
+// validName matches a cell's name, which becomes the name of a folder and a program.
 var validName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,62}$`)
 
-// slugLimit is the length of a name that is made from a heading.
+// slugLimit is the maximum length of a name made from a heading.
 const slugLimit = 40
 
-// namer returns every main cell a name of its own.
+// namer gives every main cell a unique name.
 type namer struct{ taken map[string]bool }
 
-// name is the cell's first tag that can be a name, else the heading above it as a slug, else
+// name returns the cell's first tag that is a valid name, else a slug of the heading above it, else
 // cell-<number>.
 func (n *namer) name(cell *cellInfo) string {
 	base := tagName(cell.Tags)
@@ -42,7 +42,7 @@ func (n *namer) name(cell *cellInfo) string {
 	return n.unique(base)
 }
 
-// unique is base, or base with the first number that makes it a new name.
+// unique returns base, or base with the first number that makes the name unique.
 func (n *namer) unique(base string) string {
 	name := base
 	for i := 2; n.taken[strings.ToLower(name)]; i++ {
@@ -52,7 +52,7 @@ func (n *namer) unique(base string) string {
 	return name
 }
 
-// tagName is the first tag that can be a name.
+// tagName returns the first tag that is a valid name.
 func tagName(tags []string) string {
 	for _, tag := range tags {
 		if isName(tag) && !slices.Contains(reservedTags, tag) && !strings.HasPrefix(tag, activePrefix) {
@@ -62,8 +62,8 @@ func tagName(tags []string) string {
 	return ""
 }
 
-// isName reports whether a cell can have the name. The go command would name the program of a
-// folder v2 after the folder above it.
+// isName reports whether a cell can have the name. It excludes names such as v2: the go command
+// would name the program in such a folder after the parent folder.
 func isName(name string) bool {
 	return validName.MatchString(name) && !reservedNames[strings.ToLower(name)] && !gocell.IsVersion(name)
 }

@@ -10,7 +10,8 @@ import (
 // exits are the functions that end the whole program.
 var exits = map[string]bool{"os.Exit": true, "log.Fatal": true, "log.Fatalf": true, "log.Fatalln": true, "syscall.Exit": true}
 
-// calledName is the name of the function that a call calls, as "os.Exit", or "".
+// calledName returns the name of the called function, such as "os.Exit"; "" if n is no call of a
+// named function.
 func calledName(n ast.Node) string {
 	call, ok := n.(*ast.CallExpr)
 	if !ok {
@@ -27,7 +28,7 @@ func calledName(n ast.Node) string {
 	return ""
 }
 
-// noteExits notes the calls in a function that is not main which end the whole program.
+// noteExits notes the calls that end the whole program from a function other than main.
 func (p *cellParser) noteExits(d *ast.FuncDecl) {
 	ast.Inspect(d, func(n ast.Node) bool {
 		if name := calledName(n); exits[name] {
@@ -38,14 +39,13 @@ func (p *cellParser) noteExits(d *ast.FuncDecl) {
 	})
 }
 
-// deadEnd is where and how a main ends, if it can never end well.
+// deadEnd describes where and how a main that can never succeed ends.
 type deadEnd struct {
 	line int
 	how  string
 }
 
-// findDeadEnd looks at a main's last statement. It says nothing where the main may also end
-// elsewhere.
+// findDeadEnd looks at a main's last statement. It returns nil if the main may also end elsewhere.
 func (p *cellParser) findDeadEnd(body *ast.BlockStmt) *deadEnd {
 	if body == nil || len(body.List) == 0 {
 		return nil
@@ -62,8 +62,8 @@ func (p *cellParser) findDeadEnd(body *ast.BlockStmt) *deadEnd {
 	return nil
 }
 
-// mayLeave reports whether a statement may leave its function, or, where loop is set, the loop that
-// it is in.
+// mayLeave reports whether a statement may leave its function or, if loop is set, the enclosing
+// loop.
 func mayLeave(n ast.Node, loop bool) (found bool) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -80,7 +80,7 @@ func mayLeave(n ast.Node, loop bool) (found bool) {
 	return found
 }
 
-// endlessly describes how a statement never ends; "" if it may.
+// endlessly describes why execution never gets past a statement; "" if it may.
 func endlessly(statement ast.Stmt) string {
 	switch s := statement.(type) {
 	case *ast.SelectStmt:
@@ -103,7 +103,7 @@ func endlessly(statement ast.Stmt) string {
 	return ""
 }
 
-// exitsWithZero reports whether os.Exit's argument may be 0: it is not another number.
+// exitsWithZero reports whether os.Exit's argument may be 0: it is 0 or not a literal.
 func exitsWithZero(call *ast.CallExpr) bool {
 	if len(call.Args) != 1 {
 		return true
@@ -112,7 +112,7 @@ func exitsWithZero(call *ast.CallExpr) bool {
 	return !ok || code.Value == "0"
 }
 
-// noteDeadEnds notes the mains after which nothing can run.
+// noteDeadEnds notes the mains after which no other cell can run.
 func (e *exporter) noteDeadEnds() {
 	for i, made := range e.module.Cells {
 		end := e.deadEnds[made.Name]

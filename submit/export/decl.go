@@ -8,14 +8,14 @@ import (
 	"gonbatch/internal/gocell"
 )
 
-// chunk is a piece of a declaration's text. The lines of an aligned chunk are lines of the cell,
-// from line on; those of a chunk with line 0 are from no cell.
+// chunk is a piece of a declaration's text. Its lines are those of the cell from line on; a chunk
+// with line 0 comes from no cell.
 type chunk struct {
 	text string
 	line int
 }
 
-// ident is a place in a declaration's last chunk where one of its names stands.
+// ident is the position of one of a declaration's names in its last chunk.
 type ident struct {
 	name   string
 	offset int
@@ -24,24 +24,24 @@ type ident struct {
 // decl is one declaration that the kernel remembers: a type, a const block, a var, a tuple of vars,
 // a func or a method.
 type decl struct {
-	// key orders declarations of a kind: the first name, or Type~Method.
+	// key sorts declarations of the same kind: the first name, or Type~Method.
 	key  string
 	kind token.Token
 	cell *cellInfo
-	// names are what it declares, without blanks.
+	// names are the declared names, without blanks.
 	names []string
-	// chunks are its text, the comment above it included.
+	// chunks are its text, including the comment above it.
 	chunks []chunk
-	// idents are the names of a const block, so that single ones can be blanked.
+	// idents are the names of a const block, so that each can be blanked.
 	idents []ident
-	// renamed is the name that the idents get; "_" for those of a const block.
+	// renamed maps idents to their new names; "_" in a const block.
 	renamed map[string]string
-	// words and formatted are what was found out about it: its pieces, and its text with positions.
+	// words and formatted cache its pieces, and its text with positions.
 	words     *pieces
 	formatted string
 }
 
-// render returns the declaration's text gofmt-ed, with //line directives if they are wanted.
+// render returns the declaration's gofmt-ed text, with //line directives if positions is set.
 func (d *decl) render(positions bool) (string, error) {
 	if !positions {
 		return formatDecl(d.cell, d.text())
@@ -56,9 +56,9 @@ func (d *decl) render(positions bool) (string, error) {
 	return d.formatted, nil
 }
 
-// drop takes one name out of the declaration and reports whether that leaves none. A const
-// block keeps the line with a blank for the name, so that iota counts on as before; of a tuple
-// nothing is left, as in GoNB.
+// drop takes one name out of the declaration and reports whether that leaves none. A const block
+// keeps the line with a blank for the name, so that iota counts as before; a tuple goes as a whole,
+// as in GoNB.
 func (d *decl) drop(name string) (gone bool) {
 	if d.kind != token.CONST {
 		return true
@@ -68,7 +68,7 @@ func (d *decl) drop(name string) (gone bool) {
 	return len(d.names) == 0
 }
 
-// rename gives the idents called name another name.
+// rename gives the idents called name the new name to.
 func (d *decl) rename(name, to string) {
 	if d.renamed == nil {
 		d.renamed = map[string]string{}
@@ -77,7 +77,7 @@ func (d *decl) rename(name, to string) {
 	d.formatted = ""
 }
 
-// text is the declaration's chunks with the renamed idents.
+// text returns the declaration's chunks with its idents renamed.
 func (d *decl) text() []chunk {
 	if len(d.renamed) == 0 {
 		return d.chunks
@@ -102,11 +102,11 @@ func (d *decl) text() []chunk {
 
 // importDecl is one import that the kernel remembers.
 type importDecl struct {
-	name, path string // name is the explicit one, or ""
+	name, path string // name is the explicit name, or ""
 	doc        []chunk
 	cell       *cellInfo
 	line       int
 }
 
-// key tells imports apart.
+// key returns the key that distinguishes imports.
 func (d *importDecl) key() string { return gocell.ImportKey(d.name, d.path) }

@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// declSet is what the kernel remembers from the cells that ran.
+// declSet holds the declarations that the kernel remembers from the cells that ran.
 type declSet struct {
 	imports map[string]*importDecl
 	byName  map[string]*decl
-	// blanks declare no name (var _ = f()), so nothing ever displaces them.
+	// blanks declare no name (var _ = f()), so nothing ever replaces them.
 	blanks []*decl
 }
 
-// newDeclSet is the memory of a kernel that has just started.
+// newDeclSet returns the declarations of a kernel that has just started: none.
 func newDeclSet() *declSet {
 	return &declSet{imports: map[string]*importDecl{}, byName: map[string]*decl{}}
 }
 
-// add remembers what a cell declares; it displaces earlier declarations of the same names.
+// add remembers a cell's declarations; they replace earlier ones of the same names.
 func (s *declSet) add(cell *cellDecls) {
 	for _, imp := range cell.imports {
 		s.imports[imp.key()] = imp
@@ -54,8 +54,8 @@ func (s *declSet) remove(name string) bool {
 	return true
 }
 
-// forget is %rm: it removes an import or a declaration by its key and reports whether there was
-// one.
+// forget implements %rm: it removes an import or a declaration by its key and reports whether there
+// was one.
 func (s *declSet) forget(key string) bool {
 	if _, ok := s.imports[key]; ok {
 		delete(s.imports, key)
@@ -67,9 +67,9 @@ func (s *declSet) forget(key string) bool {
 // kindOrder is GoNB's order of the kinds of declarations.
 var kindOrder = []token.Token{token.TYPE, token.CONST, token.VAR, token.FUNC}
 
-// sorted returns the declarations in GoNB's order: types, consts, vars, funcs, each by key. The
-// order decides in which order variables and init functions run, so it is part of what a notebook
-// means.
+// sorted returns the declarations in GoNB's order: types, consts, vars, funcs, each by key.
+// Variables are initialised and init functions run in this order, so it is part of a notebook's
+// meaning.
 func (s *declSet) sorted() []*decl {
 	all := slices.AppendSeq(slices.Clone(s.blanks), maps.Values(s.byName))
 	slices.SortStableFunc(all, func(a, b *decl) int {
@@ -78,7 +78,7 @@ func (s *declSet) sorted() []*decl {
 			strings.Compare(a.key, b.key),
 		)
 	})
-	return slices.Compact(all) // One of several names is there for each.
+	return slices.Compact(all) // A declaration of several names occurs once for each.
 }
 
 // sortedImports returns the imports by path, then name.

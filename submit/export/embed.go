@@ -14,11 +14,11 @@ import (
 	"strings"
 )
 
-// embedDirective begins the comment above a variable that holds files.
+// embedDirective begins the comment above a variable with embedded files.
 const embedDirective = "//go:embed"
 
-// embed copies the files that a program embeds from the notebook's folder into the program's. A
-// pattern that matches no file is a mistake in its cell.
+// embed copies the files that a program embeds from the notebook's folder to the program's. A
+// pattern that matches no file is an error in its cell.
 func (e *exporter) embed(cell rundir.Cell, program []byte) error {
 	if !strings.Contains(string(program), embedDirective) {
 		return nil
@@ -42,7 +42,7 @@ func (e *exporter) embed(cell rundir.Cell, program []byte) error {
 	return nil
 }
 
-// lineWith is the line at or above n that has the directive with a pattern.
+// lineWith returns the nearest line at or above n that has the directive with a pattern.
 func lineWith(source, pattern string, n int) int {
 	lines := strings.Split(source, "\n")
 	for i := min(n, len(lines)); i >= 1; i-- {
@@ -53,7 +53,7 @@ func lineWith(source, pattern string, n int) int {
 	return n
 }
 
-// embedLine is a pattern of a //go:embed line, and the cell's line of the variable below it.
+// embedLine is a pattern of a //go:embed line, with the position of the variable below it.
 type embedLine struct {
 	pattern, file string
 	line          int
@@ -89,7 +89,7 @@ func embedDirectives(program []byte) (found []embedLine, err error) {
 	return found, nil
 }
 
-// embedPattern adds the files that a pattern matches, by go:embed's own rules.
+// embedPattern adds the files that a pattern matches, by go:embed's rules.
 func (e *exporter) embedPattern(cell rundir.Cell, pattern string) error {
 	glob, all := strings.CutPrefix(pattern, "all:")
 	if !fs.ValidPath(glob) {

@@ -17,40 +17,39 @@ import (
 	"gonbatch/submit/export/gomod"
 )
 
-// DefaultModulePath is the exported module's path where Options has none.
+// DefaultModulePath is the exported module's path if Options has none.
 const DefaultModulePath = "notebook"
 
-// Options say what to export and with what.
+// Options configure an export.
 type Options struct {
-	// Cells picks main cells by tag, cell id, number or name; empty is all that no tag leaves
+	// Cells picks main cells by tag, cell id, number or name; empty picks all that no tag leaves
 	// out.
 	Cells []string
-	// SourceDir is gonbatch's own source tree (source.Dir gives it), for go.mod.
+	// SourceDir is gonbatch's own source tree, from source.Dir, for go.mod.
 	SourceDir string
 	// ModulePath is the module's path; empty is DefaultModulePath.
 	ModulePath string
-	// ModuleCache is the folder of downloaded modules, where packages' names are looked up; empty
-	// is Go's default.
+	// ModuleCache is the folder of downloaded modules, for looking up package names; empty is Go's
+	// default.
 	ModuleCache string
-	// Resolved is what was found out about the notebook's modules; the zero value is gonbatch's own
-	// modules, and no more.
+	// Resolved are the notebook's resolved modules; the zero value is gonbatch's own modules only.
 	Resolved Resolved
-	// Script asks for one program as one file, laid out for a person: Module.Script gives it.
+	// Script asks for one program as one readable file, which Module.Script returns.
 	Script bool
-	// Parameters are values for what cells tagged parameters declare, by name.
+	// Parameters are values by name for the parameters that tagged cells declare.
 	Parameters map[string]string
-	// ParameterPlaces are where a file has those that -p doesn't give.
+	// ParameterPlaces are the places in a file of the values that don't come from -p, by name.
 	ParameterPlaces map[string]string
-	// Kept is set if the job begins with values of %keep.
+	// Kept is set if the job starts with values of %keep.
 	Kept bool
 }
 
-// Resolved is what was found out about a notebook's modules and packages.
+// Resolved is the result of resolving a notebook's modules and packages.
 type Resolved struct {
-	// GoMod and GoSum are the texts of the files.
+	// GoMod and GoSum are the contents of go.mod and go.sum.
 	GoMod, GoSum []byte
 	// Imports are the import paths of packages that no cell imports, by the name of the main cell
-	// and by the name in it.
+	// and the package's name there.
 	Imports map[string]map[string]string
 }
 
@@ -68,7 +67,7 @@ func FromNotebook(nb *nbformat.Notebook, opt Options) (*Module, error) {
 	return e.finish()
 }
 
-// exporter holds what one export gathers.
+// exporter holds the state of one export.
 type exporter struct {
 	cells []*cellInfo
 	// dir is the notebook's folder.
@@ -81,11 +80,11 @@ type exporter struct {
 	resolved Resolved
 	names    *gomod.Names
 	module   *Module
-	all      []rundir.Cell // also those that are not picked
+	all      []rundir.Cell // including those not picked
 	imports  map[string]bool
-	// deadEnds are the ends of mains that never end well, by the name of the cell.
+	// deadEnds are the ends of mains that can never succeed, by the name of the cell.
 	deadEnds map[string]*deadEnd
-	// shown are the declarations that a program has already, and script is Options.Script.
+	// shown are the declarations that an earlier program has already, and script is Options.Script.
 	shown  map[*decl]bool
 	script bool
 	// kept is Options.Kept, and skipped are the main cells so far that are not picked.
@@ -93,7 +92,7 @@ type exporter struct {
 	skipped []*cellInfo
 }
 
-// newExporter reads what surrounds the cells.
+// newExporter prepares an export: it reads go.mod and describes the cells.
 func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
 	if opt.ModulePath == "" {
 		opt.ModulePath = DefaultModulePath
@@ -135,7 +134,8 @@ func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
 	return e, nil
 }
 
-// cell plays one cell and makes cells of the job from its shell commands and its main.
+// cell runs one cell in the session, and makes cells of the job from its shell commands and its
+// main.
 func (e *exporter) cell(cell *cellInfo) error {
 	main, err := e.session.run(cell)
 	if err != nil {
@@ -155,7 +155,7 @@ func (e *exporter) cell(cell *cellInfo) error {
 	return e.addMain(cell, name, main)
 }
 
-// newCell is the job's cell of a main cell, as the session stands.
+// newCell returns the job's cell for a main cell, with the session's current state.
 func (e *exporter) newCell(cell *cellInfo, name string) rundir.Cell {
 	made := rundir.Cell{
 		Name: name, Number: cell.Number, ID: cell.ID, Test: e.session.isTest,
@@ -166,11 +166,11 @@ func (e *exporter) newCell(cell *cellInfo, name string) rundir.Cell {
 	return made
 }
 
-// program is what a program's source is made of. Each declaration is in the first program after it,
-// so that its mistakes are found, and in all that need it.
+// program collects the parts of a program's source. Each declaration is in the first program after
+// it, so that its mistakes are found, and in every program that needs it.
 func (e *exporter) program(made rundir.Cell, cell *cellInfo, main *decl) program {
-	// A dot import is an error where nothing uses it, and what would cannot be told from the text.
-	// Tests are named by nobody.
+	// An unused dot import is an error, and the text doesn't show what uses it. Nothing names
+	// tests.
 	imports := e.session.decls.sortedImports()
 	hasDot := slices.ContainsFunc(imports, func(imp *importDecl) bool { return imp.name == "." })
 	decls := needed(e.session.decls.sorted(), main, func(d *decl) bool { return hasDot || made.Test || !e.shown[d] && !e.script })
@@ -226,7 +226,7 @@ func (e *exporter) addMain(cell *cellInfo, name string, main *decl) error {
 	return e.embed(made, data)
 }
 
-// finish adds what belongs to the module as a whole.
+// finish checks and completes the module as a whole.
 func (e *exporter) finish() (*Module, error) {
 	m := e.module
 	if err := e.picks.check(m.Notebook, e.all, e.cells); err != nil {
@@ -260,7 +260,7 @@ func (e *exporter) finish() (*Module, error) {
 	return m, nil
 }
 
-// moduleFiles adds go.mod and go.sum: gonbatch's own, or those that were resolved.
+// moduleFiles adds the resolved go.mod and go.sum, or else gonbatch's own.
 func (e *exporter) moduleFiles() error {
 	if e.resolved.GoMod != nil {
 		e.module.Files["go.mod"], e.module.Files["go.sum"] = e.resolved.GoMod, e.resolved.GoSum
@@ -271,7 +271,7 @@ func (e *exporter) moduleFiles() error {
 	return err
 }
 
-// noMain is the error for a notebook with nothing to run.
+// noMain returns the error for a notebook with nothing to run.
 func (e *exporter) noMain() error {
 	for _, cell := range e.cells {
 		if isCode(cell) && e.picks.leftOut(cell) {

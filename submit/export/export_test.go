@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files again")
 
-// sourceDir is a small stand-in for gonbatch's own source.
+// sourceDir returns the folder of a small stand-in for gonbatch's own source.
 func sourceDir(t testing.TB) string {
 	t.Helper()
 	dir, err := filepath.Abs("testdata/source")
@@ -27,7 +27,7 @@ func sourceDir(t testing.TB) string {
 	return dir
 }
 
-// read reads a notebook of testdata.
+// read reads a notebook in testdata.
 func read(t testing.TB, name string) *nbformat.Notebook {
 	t.Helper()
 	nb, err := nbformat.Read(filepath.Join("testdata", name+".ipynb"))
@@ -46,7 +46,7 @@ func cells(sources ...string) *nbformat.Notebook {
 	return nb
 }
 
-// describe writes a module as one text.
+// describe returns a module as one text.
 func describe(m *Module) string {
 	var b strings.Builder
 	for _, cell := range m.Cells {
@@ -100,7 +100,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// checkFormatted checks that every program is as gofmt would write it.
+// checkFormatted checks that every program is gofmt-ed.
 func checkFormatted(t testing.TB, m *Module) {
 	t.Helper()
 	for _, cell := range m.Programs() {

@@ -11,13 +11,13 @@ import (
 // Flag is a flag that a notebook defines with the flag package.
 type Flag struct {
 	CellRef
-	// Name is the flag's name; Type what its values are; Default and Usage are as the cell has
-	// them.
+	// Name is the flag's name, and Type the type of its values; Default and Usage are as in the
+	// cell.
 	Name, Type, Default, Usage string
 }
 
-// flagArguments are the indexes of name, default and usage among the arguments of the flag
-// package's functions, or -1. Functions whose name ends in Var have one more argument before these.
+// flagArguments are the indexes of name, default and usage in the arguments of the flag package's
+// functions; -1 if missing. Functions whose name ends in Var have one more argument before these.
 var flagArguments = map[string][3]int{
 	"Bool": {0, 1, 2}, "Int": {0, 1, 2}, "Int64": {0, 1, 2}, "Uint": {0, 1, 2}, "Uint64": {0, 1, 2}, "Float64": {0, 1, 2},
 	"String": {0, 1, 2}, "Duration": {0, 1, 2}, "Text": {0, 1, 2}, "": {0, -1, 1}, "Func": {0, -1, 1}, "BoolFunc": {0, -1, 1},
@@ -51,7 +51,7 @@ func readFlag(cell *cellInfo, call *ast.CallExpr, text func(from, to token.Pos) 
 	return f, true
 }
 
-// unquoted is the text of a string literal; any other expression stays as it is.
+// unquoted returns the text of a string literal, and any other expression unchanged.
 func unquoted(source string) string {
 	if text, err := strconv.Unquote(source); err == nil {
 		return text
@@ -72,8 +72,8 @@ func (p *cellParser) flagsIn(file *ast.File) {
 	})
 }
 
-// noteLateFlags notes the flags that a main defines after it has parsed them, which a cell's main
-// does first: the program would end because it doesn't know them.
+// noteLateFlags notes flags that a main defines after it has parsed the arguments, which a cell's
+// main does first: given such a flag, the program would end with an error.
 func (p *cellParser) noteLateFlags(main *ast.FuncDecl) {
 	parsed := false
 	ast.Inspect(main, func(n ast.Node) bool {

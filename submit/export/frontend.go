@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// frontEndCalls are the functions of GoNB's library that wait for a person or a browser, by the
-// packages' import paths; none are all of a package. What the other functions send to a browser, a
-// job drops.
+// frontEndCalls are the functions of GoNB's library that wait for a user or a browser, by import
+// path; nil stands for all functions of a package. A job drops the output that the other functions
+// send to a browser.
 var frontEndCalls = map[string][]string{
 	gonbui:              {"RequestInput"},
 	gonbui + "/widgets": nil,
@@ -41,7 +41,7 @@ func (e *exporter) checkFrontEnd() error {
 	return nil
 }
 
-// waitingCall finds the first use of a function in frontEndCalls, and its place by the file's
+// waitingCall finds the first use of a function in frontEndCalls, and its position by the file's
 // //line directives; "" if there is none.
 func waitingCall(source string) (call string, at token.Position) {
 	fset := token.NewFileSet()
@@ -68,8 +68,8 @@ func waitingCall(source string) (call string, at token.Position) {
 	return call, at
 }
 
-// importNames are the import paths of a file by the names that it uses, for packages whose name is
-// the last element of their path.
+// importNames returns a file's import paths by package name, taking the last element of a path as
+// the name if the import has none.
 func importNames(file *ast.File) map[string]string {
 	names := map[string]string{}
 	for _, spec := range file.Imports {

@@ -11,9 +11,9 @@ import (
 	"gonbatch/internal/nbformat"
 )
 
-// FuzzNotebook composes notebooks of several cells. A NUL divides the cells, and "#" in front makes
-// one markdown. What is exported is formatted, the same each time, and no program has a line of Go
-// that is in no cell.
+// FuzzNotebook exports notebooks of several cells. A NUL divides the cells, and a leading "#" makes
+// a cell Markdown. Programs are formatted and the same each time, and each of their Go lines comes
+// from a cell.
 func FuzzNotebook(f *testing.F) {
 	for _, name := range []string{"comments", "tuple", "iota", "magics", "methods", "redefine", "shells", "tags", "inits"} {
 		var all []string
@@ -25,7 +25,7 @@ func FuzzNotebook(f *testing.F) {
 	f.Add("type T struct{}\n\nfunc (t T) A() {}\x00# Heading\x00type T int\x00%rm T\n%%\nprintln(1)\x00!ls\x00%reset\n%%\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		if len(text) > 1<<14 {
-			return // Long notebooks find nothing that short ones don't, and take longer.
+			return // Long notebooks find no more mistakes than short ones, and take longer.
 		}
 		sources := strings.Split(text, "\x00")
 		module, err := FromNotebook(fuzzNotebook(sources), Options{SourceDir: sourceDir(t)})
@@ -52,7 +52,7 @@ func FuzzNotebook(f *testing.F) {
 	})
 }
 
-// checkRefusal: a notebook is refused for what its cells say, in the same words each time.
+// checkRefusal checks that an error names a mistake in a cell, in the same words each time.
 func checkRefusal(t *testing.T, err, again error) {
 	t.Helper()
 	if again == nil || err.Error() != again.Error() {
@@ -64,7 +64,7 @@ func checkRefusal(t *testing.T, err, again error) {
 	}
 }
 
-// fuzzNotebook is a notebook of cells; "#" begins a markdown cell.
+// fuzzNotebook returns a notebook of cells; "#" begins a Markdown cell.
 func fuzzNotebook(sources []string) *nbformat.Notebook {
 	nb := cells(sources...)
 	for _, cell := range nb.Cells {

@@ -16,11 +16,11 @@ import (
 type importLine struct {
 	name, path string
 	doc        string
-	site       *importDecl // nil for one that no cell wrote
+	site       *importDecl // nil for an import that no cell wrote
 }
 
-// selectors returns the packages that a program's body uses, each with the symbols used: X.Sel
-// where the file declares no X.
+// selectors returns the packages that a program's body uses, each with its used symbols: every
+// X.Sel where the file declares no X.
 func selectors(body string) (map[string]map[string]bool, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), "", gocell.Header+body, 0)
 	if err != nil {
@@ -43,16 +43,16 @@ func selectors(body string) (map[string]map[string]bool, error) {
 	return used, nil
 }
 
-// chooseImports returns the imports of a program: the cells' imports that it uses, the packages of
-// the standard library that are missing, and those of other modules that were found. missing are
-// the names that no import gives. GoNB runs goimports for all of this; submit/modules runs it for
-// what is missing here.
+// chooseImports returns the imports of a program: the cells' imports that it uses, missing packages
+// of the standard library, and the packages of other modules in found. missing are the names that
+// no import provides. GoNB runs goimports for all of this; submit/modules runs it only for the
+// missing names.
 func chooseImports(remembered []*importDecl, body string, names *gomod.Names, found map[string]string) (chosen []importLine, missing []string, err error) {
 	used, err := selectors(body)
 	if err != nil {
 		return nil, nil, err
 	}
-	open := maps.Clone(used) // names that no import gives yet
+	open := maps.Clone(used) // names that no import provides yet
 	var unsure []*importDecl
 	for _, imp := range remembered {
 		name := imp.name
@@ -85,7 +85,7 @@ func chooseImports(remembered []*importDecl, body string, names *gomod.Names, fo
 			chosen = append(chosen, importLine{path: importPath})
 		}
 	}
-	if len(open) > 0 { // One of the names may come from an import whose name cannot be known.
+	if len(open) > 0 { // One of the names may come from an import whose name is unknown.
 		for _, imp := range unsure {
 			chosen = append(chosen, imp.importLine())
 		}
@@ -94,7 +94,7 @@ func chooseImports(remembered []*importDecl, body string, names *gomod.Names, fo
 	return chosen, missing, nil
 }
 
-// foundImport is an import that no cell has.
+// foundImport returns an import that no cell has.
 func foundImport(name, importPath string) importLine {
 	line := importLine{path: importPath}
 	if gocell.AssumedName(importPath) != name {
@@ -103,7 +103,7 @@ func foundImport(name, importPath string) importLine {
 	return line
 }
 
-// importLine is the import as a program has it.
+// importLine returns the import for a program.
 func (d *importDecl) importLine() importLine {
 	line := importLine{name: d.name, path: d.path, site: d}
 	for _, c := range d.doc {

@@ -14,16 +14,15 @@ import (
 const (
 	keepName = "gonbatch__keep"
 	keptFunc = "gonbatch__kept"
-	// keepInit sorts before all init_ functions that people write.
+	// keepInit sorts before all init_ functions that users write.
 	keepInit = "init_!gonbatch__kept"
 )
 
-// kept are the variables that programs keep from a cell on.
+// kept holds the variables that programs keep from a cell on.
 type kept struct {
-	// at is the %keep of each.
+	// at maps each variable to its %keep.
 	at map[string]played
-	// new are those that were removed since the last program, and so start with their initial
-	// value.
+	// new are the variables removed since the last program: they start with their initial value.
 	new map[string]bool
 }
 
@@ -37,7 +36,7 @@ func (k *kept) add(names []string, m played) {
 	}
 }
 
-// drop forgets variables, and the values that they have had.
+// drop forgets variables and their values.
 func (k *kept) drop(names ...string) {
 	if k.new == nil {
 		k.new = map[string]bool{}
@@ -48,8 +47,8 @@ func (k *kept) drop(names ...string) {
 	}
 }
 
-// keep is %keep: from this cell on, every program starts with the values that the one before it
-// ended with. They are files in the run directory.
+// keep implements %keep: from this cell on, every program starts with the final values of the
+// previous one. They are files in the run directory.
 func (s *session) keep(m played) error {
 	change, err := m.Kept()
 	if err != nil {
@@ -68,7 +67,7 @@ func (s *session) keep(m played) error {
 	return nil
 }
 
-// addKept adds the code that keeps the variables to the declarations and to a main.
+// addKept adds the code that keeps variables to the declarations and to a main.
 func (s *session) addKept(cell *cellInfo, main *decl) {
 	for key := range s.decls.byName {
 		if key == keepInit || strings.HasPrefix(key, keptFunc) {
@@ -96,7 +95,8 @@ func (s *session) addKept(cell *cellInfo, main *decl) {
 	}
 }
 
-// declared is what package keep is told of a variable's declaration.
+// declared returns the hash of a variable's declaration for package keep, with newMark if earlier
+// values don't count.
 func (s *session) declared(name string) string {
 	hash := ""
 	if d := s.decls.byName[name]; d != nil && d.kind == token.VAR {
@@ -112,7 +112,7 @@ func (s *session) declared(name string) string {
 	return hash
 }
 
-// newMark is package keep's New: the values of programs before don't count.
+// newMark is package keep's New: the values of earlier programs don't count.
 const newMark = "new "
 
 // saveOnExit makes os.Exit save the variables of a program that keeps any.
@@ -134,7 +134,7 @@ func (p program) saveOnExit(body string) string {
 	return body
 }
 
-// warnOfInitial warns of kept variables that would have other values if all cells ran.
+// warnOfInitial warns about kept variables that might have other values if all cells ran.
 func (e *exporter) warnOfInitial(cell *cellInfo) {
 	if e.kept {
 		return
@@ -166,7 +166,7 @@ func keeps(imports []importLine) bool {
 	return slices.ContainsFunc(imports, func(l importLine) bool { return l.path == gocell.KeepPackage })
 }
 
-// keepImports are the imports with which a program's variables can be kept, if it keeps any.
+// keepImports returns the imports that a program needs to keep its variables, if it keeps any.
 func keepImports(imports []importLine) (lines []importLine) {
 	if !keeps(imports) {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// runCells exports a notebook and runs its cells in order, with a run directory. It returns what
-// each printed.
+// runCells exports a notebook, runs its cells in order with a run directory, and returns their
+// outputs.
 func runCells(t *testing.T, nb *nbformat.Notebook) []string {
 	t.Helper()
 	root, err := filepath.Abs("../..")
@@ -50,8 +50,8 @@ func runCells(t *testing.T, nb *nbformat.Notebook) []string {
 	return outputs
 }
 
-// TestKeep: %keep means in a job what it means in the kernel: a later main begins with the values
-// with which an earlier one ended.
+// TestKeep: in a job as in the kernel, %keep lets a later main start with the final values of an
+// earlier one.
 func TestKeep(t *testing.T) {
 	outputs := runCells(t, cells(
 		"type model struct{ W []int }\nvar m model\nvar n = 1\nfunc init_show() { println(\"init\", n) }\n%keep m, n",
@@ -133,8 +133,8 @@ func TestKeepRegistered(t *testing.T) {
 	}
 }
 
-// TestKeepStarts: a variable that was declared otherwise since, or removed, starts with its initial
-// value.
+// TestKeepStarts: a variable whose declaration has changed, or that was removed, starts with its
+// initial value.
 func TestKeepStarts(t *testing.T) {
 	outputs := runCells(t, cells(
 		"var a, b, c, d = 1, 1, 1, 1\n%keep a, b, c, d\n%%\na, b, c, d = 5, 5, 5, 5",
@@ -151,7 +151,7 @@ func TestKeepStarts(t *testing.T) {
 	}
 }
 
-// TestKeepUnknown: a mistake in a %keep is in its line.
+// TestKeepUnknown: an error in a %keep names its line.
 func TestKeepUnknown(t *testing.T) {
 	outputs := runCells(t, cells("const limit = 2", "// n\n%keep nowhere, limit", "%%\nfmt.Println(limit)"))
 	for _, want := range []string{"n.ipynb[cell 2]:2:", "undefined: nowhere", "cannot take address of limit"} {
@@ -161,7 +161,7 @@ func TestKeepUnknown(t *testing.T) {
 	}
 }
 
-// TestKeepPicked: a cell that is picked is warned of kept variables that the cells before it set.
+// TestKeepPicked: a picked cell gets a warning about kept variables that skipped cells set.
 func TestKeepPicked(t *testing.T) {
 	nb := cells("var x, y, z = 1, 1, 1\n%keep x, y, z", "%%\nx = 42", "%%\ny, x = 1, 2", "%%\nfmt.Println(x, y, z)")
 	tests := []struct {
@@ -192,7 +192,7 @@ func TestKeepPicked(t *testing.T) {
 	}
 }
 
-// TestLastValue: the expression that a main ends in is printed; one by itself is for looking at,
+// TestLastValue: the expression at the end of a main is printed; one without a main is left out,
 // unless it is a call.
 func TestLastValue(t *testing.T) {
 	outputs := runCells(t, cells(

@@ -6,12 +6,12 @@ import (
 	"gonbatch/internal/gocell"
 )
 
-// displayName is the name by which programs import package display; no cell has it.
+// displayName is the name under which programs import package display; no cell uses it.
 const displayName = "gonbatch__display"
 
-// lastValue makes Go of an expression that a cell ends in, whose value the kernel would show. In a
-// main the value is printed. After declarations, a call is the cell's main; anything else is there
-// to be looked at, and left out.
+// lastValue turns the expression at the end of a cell, whose value the kernel would show, into Go.
+// In a main the value is printed. After declarations, a call becomes the cell's main; any other
+// expression is only for display and is left out.
 func (s *session) lastValue(cell *cellInfo, file *gocell.File) {
 	text := file.Text()
 	last, ok := gocell.LastValue(text)

@@ -11,16 +11,15 @@ import (
 	"gonbatch/internal/gocell"
 )
 
-// tokenLine is a token of Go and the line where it stands: one of the cell, or one of the formatted
-// text.
+// tokenLine is the line of a Go token, in the cell or in the formatted text.
 type tokenLine struct {
 	line int
 	// first is set if the token begins its line of the formatted text.
 	first bool
 }
 
-// renderDecl returns a declaration gofmt-ed, with //line directives wherever the lines do not count
-// as those of the cell.
+// renderDecl returns a gofmt-ed declaration, with //line directives wherever the line numbers
+// differ from the cell's.
 func renderDecl(cell *cellInfo, chunks []chunk) (string, error) {
 	out, err := formatDecl(cell, chunks)
 	if err != nil {
@@ -47,8 +46,8 @@ func formatDecl(cell *cellInfo, chunks []chunk) (string, error) {
 	return strings.TrimRight(string(formatted), "\n") + "\n", nil
 }
 
-// chunkTokens returns each token's line in the cell. A token from no cell has the line of the one
-// before it.
+// chunkTokens returns each token's line in the cell. A token from no cell gets the line of the
+// token before it.
 func chunkTokens(chunks []chunk) []int {
 	var lines []int
 	last := 0
@@ -68,11 +67,11 @@ func chunkTokens(chunks []chunk) []int {
 	return lines
 }
 
-// scanTokens returns the tokens of src that gofmt neither adds nor removes, in order: no comments,
-// commas, semicolons, parentheses.
+// scanTokens returns the tokens of src that gofmt neither adds nor removes, in order: all except
+// comments, commas, semicolons and parentheses.
 func scanTokens(src string) []tokenLine {
 	var tokens []tokenLine
-	lastLine := 0 // where the text scanned so far ends
+	lastLine := 0 // the last line of the text scanned so far
 	for t := range gocell.Tokens(src, scanner.ScanComments) {
 		switch t.Kind {
 		case token.SEMICOLON:
@@ -88,11 +87,11 @@ func scanTokens(src string) []tokenLine {
 	return tokens
 }
 
-// insertDirectives puts a //line directive before the first token, and before each line whose
-// number would differ.
+// insertDirectives puts a //line directive before the first token and before each line whose number
+// would be wrong.
 func insertDirectives(file, text string, origin []int, placed []tokenLine) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	before := map[int]int{} // formatted line -> the cell's line that it is
+	before := map[int]int{} // formatted line -> the cell's line
 	offset, known := 0, false
 	for i, t := range placed {
 		if !t.first || known && t.line+offset == origin[i] {
@@ -115,7 +114,7 @@ func insertDirectives(file, text string, origin []int, placed []tokenLine) strin
 	return out.String()
 }
 
-// needsSeparator reports whether gofmt wants an empty comment line between a doc comment's text and
+// needsSeparator reports whether gofmt needs an empty comment line between a doc comment's text and
 // a directive.
 func needsSeparator(line, above string) bool {
 	if strings.HasPrefix(line, "\t") || strings.HasPrefix(line, " ") || !strings.HasPrefix(above, "//") {
@@ -124,7 +123,7 @@ func needsSeparator(line, above string) bool {
 	return !isDirective(above)
 }
 
-// isDirective reports whether a comment is one for a tool (//go:noinline), not for a reader.
+// isDirective reports whether a comment is for a tool (//go:noinline), not for a reader.
 func isDirective(comment string) bool {
 	_, isTool := ast.ParseDirective(token.NoPos, comment)
 	return isTool || strings.HasPrefix(comment, "//line ") || strings.HasPrefix(comment, "//export ") || strings.HasPrefix(comment, "//extern ")

@@ -10,20 +10,20 @@ import (
 	"gonbatch/submit/export/script"
 )
 
-// played is a magic or a shell command in the cell that the session plays.
+// played is a magic or a shell command, with its cell.
 type played struct {
 	gocell.Call
 	cell *cellInfo
-	// code is the cell taken apart.
+	// code is the parsed cell.
 	code gocell.Cell
 }
 
-// errorf is a mistake in the magic's line.
+// errorf returns the error for a mistake in the magic's line.
 func (m played) errorf(format string, args ...any) *CellError {
 	return m.cell.errorf(m.Line, format, args...)
 }
 
-// handlers play the magics that gocell's table lets a job apply or run once.
+// handlers run the magics that gocell's table lets a job apply or run once.
 var handlers = map[string]func(*session, played) error{
 	"%%":                 (*session).setArgs,
 	"%main":              (*session).setArgs,
@@ -39,7 +39,7 @@ var handlers = map[string]func(*session, played) error{
 	"%remove":            (*session).forget,
 	gocell.Keep:          (*session).keep,
 	gocell.Result:        (*session).result,
-	gocell.AllowFail:     func(*session, played) error { return nil }, // It counts for the commands above it too.
+	gocell.AllowFail:     func(*session, played) error { return nil }, // It also applies to the commands above it.
 	gocell.Shell:         (*session).shellLine,
 	gocell.ShellInModule: (*session).shellInModule,
 	"%%bash":             (*session).shellCell,
@@ -48,7 +48,7 @@ var handlers = map[string]func(*session, played) error{
 	"%%writefile":        (*session).writeFile,
 }
 
-// magic plays one magic.
+// magic runs one magic.
 func (s *session) magic(cell *cellInfo, code gocell.Cell, call gocell.Call) error {
 	m := played{call, cell, code}
 	switch row := call.Magic(); row.InJob {
@@ -63,25 +63,25 @@ func (s *session) magic(cell *cellInfo, code gocell.Cell, call gocell.Call) erro
 	return nil
 }
 
-// setArgs is %args, and %% and %main, whose arguments are the program's too.
+// setArgs implements %args, %% and %main, whose arguments are the program's.
 func (s *session) setArgs(m played) error {
 	s.args = m.Args()
 	return nil
 }
 
-// exec is %exec.
+// exec implements %exec.
 func (s *session) exec(m played) error {
 	s.args = m.Args()[1:]
 	return nil
 }
 
-// test is %test.
+// test implements %test.
 func (s *session) test(m played) error {
 	s.args, s.testLine = m.Args(), m.Line
 	return nil
 }
 
-// setEnv is %env: NAME VALUE or NAME=VALUE.
+// setEnv implements %env: NAME VALUE or NAME=VALUE.
 func (s *session) setEnv(m played) error {
 	name, value, err := m.Env()
 	if err != nil {
@@ -91,7 +91,8 @@ func (s *session) setEnv(m played) error {
 	return nil
 }
 
-// changeDir is %cd. A relative folder counts from the one before, at first the notebook's.
+// changeDir implements %cd. A relative folder is relative to the current one, at first the
+// notebook's.
 func (s *session) changeDir(m played) error {
 	args := m.Args()
 	switch {
@@ -106,7 +107,7 @@ func (s *session) changeDir(m played) error {
 	return nil
 }
 
-// captureOutput is %capture, for the cell's program.
+// captureOutput implements %capture, for the cell's program.
 func (s *session) captureOutput(m played) error {
 	file, add, err := m.file()
 	s.capture = script.Capture{File: file, Append: add}
@@ -116,7 +117,8 @@ func (s *session) captureOutput(m played) error {
 	return err
 }
 
-// setFlags is %goflags. Without arguments it prints the flags, which nobody sees.
+// setFlags implements %goflags. Without arguments the magic only prints the flags, which nobody
+// would see in a job.
 func (s *session) setFlags(m played) error {
 	if args := m.Args(); len(args) > 0 {
 		s.goFlags = slices.DeleteFunc(slices.Clone(args), func(a string) bool { return a == "" })
@@ -124,8 +126,8 @@ func (s *session) setFlags(m played) error {
 	return nil
 }
 
-// reset is %reset, which forgets all declarations, and %reset go.mod, which forgets the changes to
-// go.mod.
+// reset implements %reset, which forgets all declarations and the changes to go.mod, and %reset
+// go.mod, which forgets only the latter.
 func (s *session) reset(m played) error {
 	args := m.Args()
 	if len(args) > 1 || len(args) == 1 && args[0] != "go.mod" {
@@ -139,7 +141,7 @@ func (s *session) reset(m played) error {
 	return nil
 }
 
-// forget is %rm.
+// forget implements %rm.
 func (s *session) forget(m played) error {
 	s.kept.drop(m.Args()...)
 	for _, key := range m.Args() {
@@ -150,7 +152,7 @@ func (s *session) forget(m played) error {
 	return nil
 }
 
-// result is %result, whose value a job does not have.
+// result implements %result: a job doesn't have its value.
 func (s *session) result(m played) error {
 	_, name, err := gocell.ResultArgs(m.Rest())
 	if err == nil && name != "" {

@@ -9,33 +9,33 @@ import (
 
 // Module is an exported notebook: a Go module, ready to be written and built.
 type Module struct {
-	// Notebook is the notebook's file name, as directives and errors have it.
+	// Notebook is the notebook's file name, as in directives and errors.
 	Notebook string
-	// Files are the module's files by slash-separated path: go.mod, go.sum, <cell>/main.go,
-	// <cell>/main_test.go, <cell>.sh, and files that programs embed.
+	// Files are the contents of the module's files by slash-separated path: go.mod, go.sum,
+	// <cell>/main.go, <cell>/main_test.go, <cell>.sh, and files that programs embed.
 	Files map[string][]byte
-	// Cells are the programs and shell commands, in the order in which they run.
+	// Cells are the programs and shell commands, in execution order.
 	Cells []rundir.Cell
 	// Imports are the import paths of all programs, sorted.
 	Imports []string
-	// ImportSites say which cell an import path comes from; those that no cell wrote are not in it.
+	// ImportSites map import paths to their places in cells; paths that no cell wrote are missing.
 	ImportSites map[string]Site
-	// Sources are the notebook's code cells by the name that they have in //line directives.
+	// Sources are the notebook's code cells by their names in //line directives.
 	Sources map[string]CellSource
-	// Warnings say what the programs lack, in the notebook's order.
+	// Warnings describe what the programs do without, in the notebook's order.
 	Warnings []Note
-	// Notes say what works but may not be what was meant.
+	// Notes describe code that works but may not do what was intended.
 	Notes []Note
-	// Parameters are what the cells tagged parameters declare, and Flags those that the cells
+	// Parameters are declared by the cells tagged parameters; Flags are the flags that cells
 	// define.
 	Parameters []Parameter
 	Flags      []Flag
 	// SourceDir is gonbatch's own source tree, which go.mod's replace line names.
 	SourceDir string
-	// Commands are the notebook's commands that change go.mod. They have not run: submit/modules
-	// runs them.
+	// Commands are the notebook's commands that change go.mod. They have not run yet:
+	// submit/modules runs them.
 	Commands []*ModuleCommand
-	// Open are the names, by cell, that look like packages and that no import gives.
+	// Open are the names, by cell, that look like packages but that no import provides.
 	Open map[string][]string
 }
 
@@ -54,12 +54,12 @@ type CellSource struct {
 	LeftOut bool
 }
 
-// Programs are the cells that are compiled.
+// Programs returns the cells that are compiled.
 func (m *Module) Programs() []rundir.Cell {
 	return slices.DeleteFunc(slices.Clone(m.Cells), func(s rundir.Cell) bool { return s.Shell })
 }
 
-// CellNames are the cells' names in order.
+// CellNames returns the cells' names in order.
 func (m *Module) CellNames() []string { return cellNames(m.Cells) }
 
 func cellNames(cells []rundir.Cell) []string {
@@ -70,5 +70,5 @@ func cellNames(cells []rundir.Cell) []string {
 	return names
 }
 
-// FileNames are the names of the module's files, sorted.
+// FileNames returns the names of the module's files, sorted.
 func (m *Module) FileNames() []string { return slices.Sorted(maps.Keys(m.Files)) }

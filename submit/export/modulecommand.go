@@ -9,20 +9,20 @@ import (
 	"gonbatch/submit/export/gomod"
 )
 
-// ModuleCommand is a !* line that changes the kernel's go.mod or go.work. It is run again for a job
-// (submit/modules), in the order of the notebook.
+// ModuleCommand is a !* line that changes the kernel's go.mod or go.work. submit/modules runs it
+// again for a job, in the order of the notebook.
 type ModuleCommand struct {
 	Site
-	// Text is the line for a shell.
+	// Text is the shell command.
 	Text string
 	// Dir is the kernel's folder at that point, and Env what %env has set.
 	Dir string
 	Env map[string]string
-	// MayFail is set if the cell continues after a command that fails.
+	// MayFail is set if the cell continues when the command fails.
 	MayFail bool
 }
 
-// shellInModule is a !* line: what it does to go.mod is done again for a job.
+// shellInModule handles a !* line: its changes to go.mod are made again for a job.
 func (s *session) shellInModule(m played) error {
 	line := gomod.ReadLine(m.Rest())
 	switch {

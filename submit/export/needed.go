@@ -8,15 +8,15 @@ import (
 	"gonbatch/internal/gocell"
 )
 
-// pieces are a declaration's words, as far as they show what a program needs.
+// pieces are the parts of a declaration that show what a program needs.
 type pieces struct {
-	// idents are all names in it: of what it declares, uses and selects.
+	// idents are all names that it declares, uses or selects.
 	idents map[string]bool
-	// acts is set if the program does something because of it, even if nothing names it.
+	// acts is set if the declaration has an effect even if nothing names it.
 	acts bool
 }
 
-// inPieces returns the declaration's pieces, which are computed once.
+// inPieces returns the declaration's pieces, computed once.
 func (d *decl) inPieces() pieces {
 	if d.words != nil {
 		return *d.words
@@ -49,8 +49,7 @@ func (d *decl) isActive(calls bool) bool {
 	return false
 }
 
-// effects are the tokens of expressions that may call, wait or panic. Some of these expressions are
-// harmless.
+// effects are tokens of expressions that may call, wait or panic; some of them are harmless.
 var effects = map[token.Token]bool{
 	token.LPAREN: true, token.ARROW: true, token.MUL: true, token.QUO: true, token.REM: true, token.SHL: true, token.SHR: true,
 	token.PERIOD: true,
@@ -70,13 +69,13 @@ func (p *pieces) read(text string) {
 	}
 }
 
-// needed returns the declarations that a program needs, in their order: what its main names, what
-// those name, what acts by itself, and those for which also returns true.
+// needed returns the declarations that a program needs, in order: those that its main names,
+// directly or through others, those that act by themselves, and those for which also returns true.
 func needed(all []*decl, main *decl, also func(*decl) bool) []*decl {
 	byName := map[string][]*decl{}
 	for _, d := range all {
 		for _, name := range d.names {
-			typeName, _, _ := strings.Cut(name, "~") // A method is needed where its type is.
+			typeName, _, _ := strings.Cut(name, "~") // A method is needed if its type is.
 			byName[typeName] = append(byName[typeName], d)
 		}
 	}

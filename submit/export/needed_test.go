@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// TestNeeded: each program has what it needs, and each declaration is in the first program behind
+// TestNeeded: each program has what it needs, and each declaration is in the first program after
 // it.
 func TestNeeded(t *testing.T) {
 	tests := []struct {
 		name string
-		// cells stand between two main cells; the second one's program is looked at.
+		// shared is a cell between two main cells; the test checks the second one's program.
 		shared, main string
 		has, lacks   []string
 	}{
@@ -62,7 +62,7 @@ func TestMarkdownComment(t *testing.T) {
 	}
 }
 
-// TestScriptOrder: a script has the notebook's order only where that initialises everything in the
+// TestScriptOrder: a script has the notebook's order only if that initialises everything in the
 // same sequence.
 func TestScriptOrder(t *testing.T) {
 	for _, tt := range []struct {

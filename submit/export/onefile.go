@@ -11,9 +11,9 @@ import (
 	"al.essio.dev/pkg/shellescape"
 )
 
-// inNotebookOrder returns declarations in the order of the notebook and true, if a program that has
-// them so does the same: Go runs initialisers and init functions in the order in which they stand.
-// Else they stay as they are. Tests run in the order in which they stand, too.
+// inNotebookOrder returns the declarations in the order of the notebook and true if the program
+// then does the same; otherwise it returns them unchanged and false. The order matters because Go
+// runs initialisers, init functions and tests in source order.
 func inNotebookOrder(decls []*decl, isTest bool) ([]*decl, bool) {
 	ordered := slices.Clone(decls)
 	slices.SortStableFunc(ordered, func(a, b *decl) int {
@@ -33,7 +33,7 @@ func inNotebookOrder(decls []*decl, isTest bool) ([]*decl, bool) {
 	return ordered, true
 }
 
-// isFlag reports whether the declaration is a flag of package flag: those may be defined in any
+// isFlag reports whether the declaration is a flag of package flag; flags may be defined in any
 // order.
 func (d *decl) isFlag() bool {
 	words := d.inPieces().idents
@@ -46,7 +46,7 @@ func (d *decl) isFlag() bool {
 	return words["flag"]
 }
 
-// line is the declaration's first line in its cell.
+// line returns the declaration's first line in its cell.
 func (d *decl) line() int {
 	for _, c := range d.chunks {
 		if c.line > 0 {
@@ -56,7 +56,8 @@ func (d *decl) line() int {
 	return 0
 }
 
-// howToRun says with which arguments, variables and folder the kernel would run a script.
+// howToRun returns a comment with the command, variables and folder that the kernel would use for a
+// script.
 func (p program) howToRun() string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(p.made.Env)) {
@@ -73,7 +74,7 @@ func (p program) howToRun() string {
 	return text + "\n"
 }
 
-// checkScript returns an error where the notebook does not fit into one file of Go.
+// checkScript returns an error if the notebook does not fit into one Go file.
 func (m *Module) checkScript() error {
 	programs := m.Programs()
 	switch {
@@ -94,5 +95,5 @@ func (m *Module) checkScript() error {
 	return nil
 }
 
-// Script is the only program of a module that was exported with Options.Script, as one file.
+// Script returns the only program of a module exported with Options.Script, as one file.
 func (m *Module) Script() []byte { return m.Files[m.Programs()[0].Source()] }

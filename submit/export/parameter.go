@@ -14,7 +14,7 @@ import (
 )
 
 // ParametersTag is the tag of cells that declare parameters. InjectedTag is the tag of the cell
-// that papermill adds, with its values for them.
+// with values that papermill adds.
 const (
 	ParametersTag = "parameters"
 	InjectedTag   = "injected-parameters"
@@ -25,20 +25,20 @@ type Parameter struct {
 	CellRef
 	// Line is the line in the cell, from 1.
 	Line int
-	// Name is the parameter's name, Type its Go type, and Default its value as the cell has it.
+	// Name is the parameter's name, Type its Go type, and Default its value as written in the cell.
 	Name, Type, Default string
 }
 
-// parameters are the values given for parameters, and those that the cells declare.
+// parameters holds the given values and the parameters that the cells declare.
 type parameters struct {
 	values map[string]string
-	// places are where a file has values.
+	// places are the places in a file of values that come from one.
 	places   map[string]string
 	declared []Parameter
 }
 
-// apply records the parameters of a cell and replaces their defaults with the given values. No line
-// of the cell moves.
+// apply records the parameters of a cell and replaces their defaults with the given values. The
+// cell's lines keep their numbers.
 func (p *parameters) apply(cell *cellInfo, file *gocell.File) error {
 	editor, ok := newParameterEditor(cell, file.Text())
 	if !ok {
@@ -59,7 +59,7 @@ func (p *parameters) apply(cell *cellInfo, file *gocell.File) error {
 	return nil
 }
 
-// given says how a value was given.
+// given describes how a value was given.
 func (p *parameters) given(name string) string {
 	if place := p.places[name]; place != "" {
 		return fmt.Sprintf("%s: %s: %s", place, name, p.values[name])
@@ -124,7 +124,7 @@ func (p *parameters) check(notebook string) error {
 	return nil
 }
 
-// redeclared returns the parameters with a given value that a cell without the tag declares again.
+// redeclared returns the parameters with given values that an untagged cell declares again.
 func (p *parameters) redeclared(decls *cellDecls) (names []string) {
 	for _, d := range decls.decls {
 		for _, name := range d.names {
@@ -136,7 +136,7 @@ func (p *parameters) redeclared(decls *cellDecls) (names []string) {
 	return names
 }
 
-// parameterEditor replaces values in the Go of a cell.
+// parameterEditor replaces values in a cell's Go code.
 type parameterEditor struct {
 	cell  *cellInfo
 	src   string
@@ -152,7 +152,8 @@ type textEdit struct {
 	text     string
 }
 
-// newParameterEditor parses the cell and finds the types that the cell alone shows.
+// newParameterEditor parses the cell and finds the types that can be determined from the cell
+// alone.
 func newParameterEditor(cell *cellInfo, src string) (*parameterEditor, bool) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, "", src, parser.SkipObjectResolution)
@@ -160,17 +161,17 @@ func newParameterEditor(cell *cellInfo, src string) (*parameterEditor, bool) {
 		return nil, false
 	}
 	e := &parameterEditor{cell: cell, src: src, file: file, tok: fset.File(file.Pos()), types: map[*ast.Ident]types.Object{}}
-	check := types.Config{IgnoreFuncBodies: true, Error: func(error) {}} // The declarations of other cells are missing here.
+	check := types.Config{IgnoreFuncBodies: true, Error: func(error) {}} // Declarations of other cells are missing.
 	_, _ = check.Check("main", fset, []*ast.File{file}, &types.Info{Defs: e.types})
 	return e, true
 }
 
-// text is the source between two positions.
+// text returns the source between two positions.
 func (e *parameterEditor) text(from, to token.Pos) string {
 	return e.src[e.tok.Offset(from):e.tok.Offset(to)]
 }
 
-// typeOf is the type of a spec's name; invalid if the cell alone does not show it.
+// typeOf returns the type of a spec's name; invalid if the cell alone does not determine it.
 func (e *parameterEditor) typeOf(name *ast.Ident) types.Type {
 	if obj := e.types[name]; obj != nil && obj.Type() != nil {
 		return obj.Type()
@@ -178,7 +179,7 @@ func (e *parameterEditor) typeOf(name *ast.Ident) types.Type {
 	return types.Typ[types.Invalid]
 }
 
-// describe is the parameter of a spec's i-th name.
+// describe returns the parameter for a spec's i-th name.
 func (e *parameterEditor) describe(spec *ast.ValueSpec, i int) Parameter {
 	name := spec.Names[i]
 	p := Parameter{CellRef: e.cell.ref, Line: e.tok.Line(name.Pos()) - headerLines, Name: name.Name}
@@ -237,7 +238,7 @@ func (e *parameterEditor) edit(from, to int, text string) {
 	e.edits = append(e.edits, textEdit{from, to, breaks + text})
 }
 
-// result is the source with all edits.
+// result returns the source with all edits.
 func (e *parameterEditor) result() string {
 	slices.SortFunc(e.edits, func(a, b textEdit) int { return a.from - b.from })
 	var b strings.Builder

@@ -12,7 +12,7 @@ import (
 	"gonbatch/internal/nbformat"
 )
 
-// tagged is a notebook whose first cell is tagged parameters, and a main cell.
+// tagged returns a notebook with a cell tagged parameters and a main cell.
 func tagged(source string) *nbformat.Notebook {
 	nb := cells(source, "%%\nprintln(1)")
 	nb.Cells[0].Tags = []string{ParametersTag}
@@ -53,8 +53,8 @@ func TestParameterValues(t *testing.T) {
 	}
 }
 
-// TestParameterLines: a value in the place of one that has several lines leaves the lines below as
-// they were.
+// TestParameterLines: replacing a value of several lines doesn't change the numbers of the lines
+// below.
 func TestParameterLines(t *testing.T) {
 	m, err := FromNotebook(tagged("var text = `a\nb\nc`\nvar z = bad"), Options{SourceDir: sourceDir(t), Parameters: map[string]string{"text": "x"}})
 	if err != nil {
@@ -129,8 +129,8 @@ func TestParametersAndFlags(t *testing.T) {
 	}
 }
 
-// FuzzParameter: a text is a string's value and nothing else; a number is refused or is one
-// literal.
+// FuzzParameter: any text becomes the value of a string parameter and nothing else; for a number it
+// is refused or becomes one literal.
 func FuzzParameter(f *testing.F) {
 	for _, value := range []string{"3", "-1e-3", "\"; os.Exit(1) //", "`", "\n", "\x00é", "0x1p-2", "1_000", "'a'"} {
 		f.Add(value)
@@ -161,7 +161,7 @@ func FuzzParameter(f *testing.F) {
 	})
 }
 
-// TestParameterFile: a mistake in a value of a file names its place.
+// TestParameterFile: an error in a value from a file names its place.
 func TestParameterFile(t *testing.T) {
 	nb := cells("var small uint8 = 1", "%%\nprintln(small)")
 	nb.Cells[0].Tags = []string{ParametersTag}

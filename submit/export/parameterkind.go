@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// parameterKind is what values a parameter can have, and how Go writes them.
+// parameterKind describes the values that a parameter can have, and how Go writes them.
 type parameterKind struct {
-	// name is the Go type as a person writes it; "" if the cell alone does not show it.
+	// name is the Go type as written in source; "" if the cell alone does not determine it.
 	name  string
 	basic *types.Basic // nil for other types
-	// convert is the type that a value must be converted to, so that the parameter keeps its type;
+	// convert is the type to which a value must be converted so that the parameter keeps its type;
 	// "" if none.
 	convert  string
 	duration bool
-	// flag is the name of the flag that the parameter is, or "".
+	// flag is the flag's name if the parameter is a flag, or "".
 	flag string
 }
 
@@ -54,13 +54,14 @@ func newParameterKind(e *parameterEditor, spec *ast.ValueSpec, i int) parameterK
 	return k
 }
 
-// literalType are the types that literals have without a conversion.
+// literalType holds the types that literals have without a conversion.
 var literalType = map[string]bool{
 	"int": true, "float64": true, "string": true, "bool": true,
 	"untyped int": true, "untyped float": true, "untyped string": true, "untyped bool": true,
 }
 
-// isDuration reports whether an expression is time.Duration itself, or numbers and time's units.
+// isDuration reports whether an expression is time.Duration itself or is made of numbers and time's
+// units.
 func isDuration(expr ast.Expr) bool {
 	switch x := expr.(type) {
 	case *ast.SelectorExpr:
@@ -75,7 +76,7 @@ func isDuration(expr ast.Expr) bool {
 	return false
 }
 
-// zero is the value of a parameter that is declared without one.
+// zero returns the value of a parameter declared without one.
 func (k parameterKind) zero() string {
 	switch {
 	case k.duration:
@@ -90,7 +91,7 @@ func (k parameterKind) zero() string {
 	return "0"
 }
 
-// literal is the Go for a value that the user gave.
+// literal returns the Go literal for a value from the user.
 func (k parameterKind) literal(text string) (string, error) {
 	literal, err := k.plainLiteral(text)
 	if err != nil || k.convert == "" {
@@ -131,7 +132,7 @@ func (k parameterKind) plainLiteral(text string) (string, error) {
 	return "", fmt.Errorf("its type is %s; only numbers, strings, booleans and time.Duration can be set", k.name)
 }
 
-// bits is the size of a number's type; that of an untyped one is 64.
+// bits returns the size of a number's type; 64 if it is untyped.
 func (k parameterKind) bits() int {
 	if k.basic.Info()&types.IsUntyped != 0 {
 		return 64

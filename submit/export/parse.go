@@ -14,26 +14,26 @@ import (
 	"gonbatch/internal/gocell"
 )
 
-// headerLines are those of gocell.Header: line n of the cell is line n+headerLines of the parsed
-// file.
+// headerLines is the number of lines in gocell.Header: line n of the cell is line n+headerLines of
+// the parsed file.
 const headerLines = 1
 
-// cellDecls is what one cell declares.
+// cellDecls are the declarations of one cell.
 type cellDecls struct {
 	imports []*importDecl
 	decls   []*decl
 	main    *decl
 	flags   []Flag
-	// addsFlags is set if the cell calls AddFlags, as trainer's Config has it.
+	// addsFlags is set if the cell calls AddFlags of trainer's Config.
 	addsFlags bool
 	notes     []Note
-	// findings are further notes, which count whether the cell has a main or not.
+	// findings are more notes; unlike notes, they also apply to a cell with a main.
 	findings []Note
-	// end is set if the main can't end without an error.
+	// end is set if the main can never succeed.
 	end *deadEnd
 }
 
-// cellParser turns the Go of one cell into declarations.
+// cellParser turns the Go code of one cell into declarations.
 type cellParser struct {
 	cell *cellInfo
 	src  string
@@ -42,7 +42,7 @@ type cellParser struct {
 	out  cellDecls
 }
 
-// parseDecls parses the Go of a cell, and adds what it finds out to found.
+// parseDecls parses a cell's Go code and adds its findings to found.
 func parseDecls(cell *cellInfo, goFile gocell.File, found *findings) (*cellDecls, error) {
 	p := &cellParser{cell: cell, fset: token.NewFileSet(), src: goFile.Text()}
 	file, err := parser.ParseFile(p.fset, "", p.src, parser.ParseComments|parser.SkipObjectResolution)
@@ -65,10 +65,10 @@ func parseDecls(cell *cellInfo, goFile gocell.File, found *findings) (*cellDecls
 	return &p.out, nil
 }
 
-// statement matches the parser's message where a statement stands for a declaration.
+// statement matches the parser's message for a statement in place of a declaration.
 var statement = regexp.MustCompile(`^expected declaration, found '?\w`)
 
-// syntaxError names the cell's line of the first syntax error.
+// syntaxError returns an error for the first syntax error, with its line in the cell.
 func (p *cellParser) syntaxError(err error, lines int) error {
 	var list scanner.ErrorList
 	if !errors.As(err, &list) || len(list) == 0 {
@@ -85,12 +85,12 @@ func (p *cellParser) syntaxError(err error, lines int) error {
 	return e
 }
 
-// line is the cell's line of a position.
+// line returns a position's line in the cell.
 func (p *cellParser) line(pos token.Pos) int {
 	return p.file.PositionFor(pos, false).Line - headerLines
 }
 
-// chunk is the text between two positions.
+// chunk returns the text between two positions.
 func (p *cellParser) chunk(from, to token.Pos) chunk {
 	return chunk{text: p.src[p.file.Offset(from):p.file.Offset(to)], line: p.line(from)}
 }
@@ -128,7 +128,7 @@ func (p *cellParser) function(d *ast.FuncDecl) error {
 	return nil
 }
 
-// blankKey orders declarations that have no name.
+// blankKey returns the key of a declaration without a name.
 func (p *cellParser) blankKey(pos token.Pos) string {
 	return fmt.Sprintf("_~%06d~%06d", p.cell.Number, p.file.Offset(pos))
 }
@@ -167,7 +167,7 @@ func (p *cellParser) importSpec(d *ast.GenDecl, spec *ast.ImportSpec) {
 	p.out.imports = append(p.out.imports, imp)
 }
 
-// docOf is the comment above a spec whose own comment is doc: that of its declaration if it has no
+// docOf returns the comment above a spec: its own, doc, or the declaration's if that has no
 // parentheses.
 func docOf(d *ast.GenDecl, doc *ast.CommentGroup) *ast.CommentGroup {
 	if !d.Lparen.IsValid() {
@@ -176,7 +176,7 @@ func docOf(d *ast.GenDecl, doc *ast.CommentGroup) *ast.CommentGroup {
 	return doc
 }
 
-// spec returns the chunks of one spec of a declaration as a declaration of its own.
+// spec returns the chunks of one spec, as a separate declaration.
 func (p *cellParser) spec(d *ast.GenDecl, spec ast.Spec, doc, comment *ast.CommentGroup) []chunk {
 	end := spec.End()
 	if comment != nil {
@@ -189,8 +189,8 @@ func (p *cellParser) spec(d *ast.GenDecl, spec ast.Spec, doc, comment *ast.Comme
 	return p.withDoc(doc, chunk{text: d.Tok.String() + " "}, p.chunk(spec.Pos(), end))
 }
 
-// varSpec adds the variables of a spec: each for itself, or as a tuple where one value gives them
-// all.
+// varSpec adds the variables of a spec: one by one, or as a tuple if one call gives them all their
+// values.
 func (p *cellParser) varSpec(d *ast.GenDecl, spec *ast.ValueSpec) {
 	if len(spec.Names) == 1 || len(spec.Values) == 1 {
 		v := &decl{key: p.keyOf(spec.Names[0]), kind: token.VAR, cell: p.cell, names: gocell.Named(spec.Names)}
@@ -214,7 +214,7 @@ func (p *cellParser) varSpec(d *ast.GenDecl, spec *ast.ValueSpec) {
 	}
 }
 
-// constBlock adds a const declaration as a whole, since its lines build on one another.
+// constBlock adds a const declaration as a whole, because its lines depend on one another.
 func (p *cellParser) constBlock(d *ast.GenDecl) {
 	if len(d.Specs) == 0 {
 		return
@@ -234,7 +234,7 @@ func (p *cellParser) constBlock(d *ast.GenDecl) {
 	p.out.decls = append(p.out.decls, c)
 }
 
-// keyOf orders a declaration by its name.
+// keyOf returns a declaration's key: its name, or blankKey.
 func (p *cellParser) keyOf(name *ast.Ident) string {
 	if name.Name == "_" {
 		return p.blankKey(name.Pos())

@@ -8,14 +8,13 @@ import (
 	"strings"
 )
 
-// fileWriters are the functions that change files, with the index of the argument that names the
-// file.
+// fileWriters maps functions that change files to the index of the argument that names the file.
 var fileWriters = map[string]int{
 	"os.WriteFile": 0, "os.Create": 0, "os.Remove": 0, "os.RemoveAll": 0, "os.Rename": 1, "os.Truncate": 0, "os.Symlink": 1, "os.Link": 1,
 	"ioutil.WriteFile": 0,
 }
 
-// droppable are functions that return only an error, and that have done nothing if it is not nil.
+// droppable are functions that return only an error, and that did nothing if it is not nil.
 var droppable = map[string]bool{
 	"os.WriteFile": true, "os.Mkdir": true, "os.MkdirAll": true, "os.Rename": true, "os.Chdir": true, "os.Truncate": true, "os.Symlink": true,
 	"os.Link": true, "os.Chmod": true, "ioutil.WriteFile": true, "json.Unmarshal": true, "xml.Unmarshal": true, "yaml.Unmarshal": true,
@@ -23,17 +22,17 @@ var droppable = map[string]bool{
 	"filepath.Walk": true, "fs.WalkDir": true,
 }
 
-// findings are what the cells' functions may do in a job that they don't do in a notebook.
+// findings collects pitfalls: what the cells' functions may do in a job but not in a notebook.
 type findings struct {
 	// onlyError are the functions that return only an error.
 	onlyError map[string]bool
-	// functions are what each function does to files.
+	// functions describes each function's use of files.
 	functions map[string]fileUse
-	// noted are the notes that an earlier program has caused.
+	// noted are the notes already returned for earlier programs.
 	noted map[Note]bool
 }
 
-// fileUse are a function's calls that change a file which all ranks share, and the functions that
+// fileUse lists a function's calls that change a file shared by all ranks, and the functions that
 // it calls on every rank.
 type fileUse struct {
 	writes []Note
@@ -64,7 +63,7 @@ func (f *findings) add(p *cellParser, file *ast.File) (notes []Note) {
 	return notes
 }
 
-// ofProgram returns notes on the files that a program changes on every rank.
+// ofProgram returns new notes on the files that a program changes on every rank.
 func (f *findings) ofProgram() (notes []Note) {
 	seen, open := map[string]bool{}, []string{"main"}
 	for len(open) > 0 {
@@ -86,7 +85,7 @@ func (f *findings) ofProgram() (notes []Note) {
 	return notes
 }
 
-// note makes a note of a place in the cell.
+// note returns a note about a place in the cell.
 func (p *cellParser) note(pos token.Pos, format string, args ...any) Note {
 	return Note{p.cell.ref, p.line(pos), fmt.Sprintf(format, args...)}
 }
@@ -117,9 +116,9 @@ func givesOnlyError(fn *ast.FuncDecl) bool {
 	return ok && typ.Name == "error"
 }
 
-// fileUse finds what a function does to files.
+// fileUse finds a function's calls that change files.
 func (p *cellParser) fileUse(fn *ast.FuncDecl) (use fileUse) {
-	var guarded []ast.Node // What one rank alone runs.
+	var guarded []ast.Node // Code that only one rank runs.
 	inGuarded := func(n ast.Node) bool {
 		return slices.ContainsFunc(guarded, func(g ast.Node) bool { return g.Pos() <= n.Pos() && n.End() <= g.End() })
 	}
@@ -148,7 +147,7 @@ func (p *cellParser) fileUse(fn *ast.FuncDecl) (use fileUse) {
 	return use
 }
 
-// calledSelector is the name after the dot of a call's function.
+// calledSelector returns the name after the dot of the called function.
 func calledSelector(call *ast.CallExpr) string {
 	if sel, ok := call.Fun.(*ast.SelectorExpr); ok {
 		return sel.Sel.Name
@@ -156,8 +155,8 @@ func calledSelector(call *ast.CallExpr) string {
 	return ""
 }
 
-// mentionsRank reports whether an expression depends on the rank, or names a file that each process
-// has of its own.
+// mentionsRank reports whether an expression depends on the rank, or names a file that is private
+// to each process.
 func mentionsRank(expr ast.Expr) (found bool) {
 	ast.Inspect(expr, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok {

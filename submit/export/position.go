@@ -9,14 +9,14 @@ import (
 	"gonbatch/internal/nbformat"
 )
 
-// position is a place in a cell, as programs, logs and stack traces have it.
+// position matches a place in a cell in programs, logs and stack traces.
 var position = regexp.MustCompile(`([^\s/]*\.(?:ipynb|go))\[cell (\d+)\]:(\d+)`)
 
-// Positions finds the places in cells that a text names, such as mnist.ipynb[cell 3]:12.
+// Positions returns the positions in cells that a text contains, such as mnist.ipynb[cell 3]:12.
 func Positions(text string) []string { return position.FindAllString(text, -1) }
 
-// DescribePosition says in full what a position of Positions stands for: the cell with its id and
-// the heading above it, and the line, quoted. It is "" where the notebook has no such line.
+// DescribePosition describes a position from Positions in full: the cell with its id and the
+// heading above it, and the quoted line. It returns "" if the notebook has no such line.
 func DescribePosition(nb *nbformat.Notebook, at string) string {
 	m := position.FindStringSubmatch(at)
 	if m == nil {

@@ -13,23 +13,23 @@ import (
 	"gonbatch/submit/export/gomod"
 )
 
-// program is what a program's source is made of.
+// program holds the parts of a program's source.
 type program struct {
 	made rundir.Cell
 	cell *cellInfo
 	// cells are all cells of the notebook.
 	cells []*cellInfo
-	// decls are the declarations that it has, in GoNB's order, and main is its main.
+	// decls are its declarations in GoNB's order, and main is its main.
 	decls []*decl
 	main  *decl
-	// imports are those that the cells have.
+	// imports are the cells' imports.
 	imports []*importDecl
-	// script is one file by itself, without positions.
+	// script is set for a program as one file, without positions.
 	script bool
 }
 
-// render returns the program's source, its imports, and the names for which it lacks some. found
-// has imports for names that no cell imports.
+// render returns the program's source, its imports, and open: the names whose imports are missing.
+// found has imports for names that no cell imports.
 func (p program) render(names *gomod.Names, found map[string]string) (text []byte, imports []importLine, open []string, err error) {
 	body, ordered, err := p.body()
 	if err != nil {
@@ -53,7 +53,8 @@ func logs(imports []importLine) bool {
 	return slices.ContainsFunc(imports, func(l importLine) bool { return l.path == "log" && l.name != "_" && l.name != "." })
 }
 
-// logFile is the name of gocell's file for package log: of tests, the program has nothing else.
+// logFile returns the name of gocell's file for package log, as a test file if the cell runs tests:
+// such a program has only test files.
 func logFile(cell rundir.Cell) string {
 	if cell.Test {
 		return strings.TrimSuffix(gocell.LogFile, ".go") + "_test.go"
@@ -61,12 +62,12 @@ func logFile(cell rundir.Cell) string {
 	return gocell.LogFile
 }
 
-// body is everything below the imports. ordered is set if it has the notebook's order, with the
-// Markdown.
+// body returns everything below the imports. ordered is set if it is in the notebook's order and
+// includes the Markdown.
 func (p program) body() (text string, ordered bool, err error) {
 	decls, ordered := inNotebookOrder(p.decls, p.made.Test)
 	var body strings.Builder
-	told := 0 // The Markdown up to this cell is written.
+	told := 0 // The Markdown up to this cell has been written.
 	for _, d := range append(decls[:len(decls):len(decls)], p.main) {
 		if ordered {
 			body.WriteString(p.markdown(told, d.cell.Number))
@@ -82,8 +83,8 @@ func (p program) body() (text string, ordered bool, err error) {
 	return body.String(), ordered, nil
 }
 
-// head is the program's comment, with the Markdown above its main if that is asked for, its package
-// clause and its imports. gofmt may need two passes over the comment.
+// head returns the program's comment, with the Markdown above its main if markdown is set, the
+// package clause and the imports. gofmt may need two passes over the comment.
 func (p program) head(imports []importLine, markdown bool) ([]byte, error) {
 	var out strings.Builder
 	if p.script {
@@ -107,7 +108,7 @@ func (p program) head(imports []importLine, markdown bool) ([]byte, error) {
 	return head, nil
 }
 
-// docComment is the Markdown directly above the main cell, as part of the program's comment.
+// docComment returns the Markdown directly above the main cell, as part of the program's comment.
 func (p program) docComment() string {
 	above := 0
 	for _, cell := range p.cells {
@@ -124,8 +125,8 @@ func (p program) docComment() string {
 	return text
 }
 
-// markdown returns the Markdown cells between two cells, each as a comment of its own. One of
-// several programs leaves out the Markdown above cells that it has nothing of.
+// markdown returns the Markdown cells between two cells, each as its own comment. A program that is
+// not a script leaves out the Markdown above cells that it doesn't use.
 func (p program) markdown(after, before int) string {
 	text, section := "", ""
 	inSection := false // A cell with code has followed the section's Markdown.
@@ -148,13 +149,13 @@ func (p program) markdown(after, before int) string {
 	return text + section
 }
 
-// commentWidth is the length at which lines of Markdown are cut: they may hold whole pictures.
+// commentWidth is the length at which lines of Markdown are cut: they may contain whole images.
 const commentWidth = 300
 
-// headingMark are the # in front of a heading; Go's comments have one.
+// headingMark begins a heading; Go's comments have a single #.
 const headingMark = "#"
 
-// markdownComment is a text of Markdown as lines of a comment.
+// markdownComment returns a Markdown text as comment lines.
 func markdownComment(source string) string {
 	var b strings.Builder
 	for line := range strings.Lines(strings.TrimSpace(strings.ReplaceAll(source, "\r\n", "\n"))) {
@@ -174,8 +175,8 @@ func markdownComment(source string) string {
 	return b.String()
 }
 
-// renderImports returns the import declarations: the standard library's, all others, and cgo's with
-// its preamble.
+// renderImports returns the import declarations: the standard library, all others, and cgo with its
+// preamble.
 func renderImports(imports []importLine) string {
 	var std, other, cgo strings.Builder
 	for _, imp := range imports {
@@ -198,7 +199,7 @@ func renderImports(imports []importLine) string {
 	return "\nimport (\n" + std.String() + gap + other.String() + ")\n" + cgo.String()
 }
 
-// String is the import's line in an import block.
+// String returns the import's line in an import block.
 func (l importLine) String() string {
 	if l.name == "" {
 		return fmt.Sprintf("\t%q\n", l.path)

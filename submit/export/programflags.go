@@ -18,16 +18,16 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// programFlags is what a program's text says about its flags.
+// programFlags describes a program's flags as far as its source shows them.
 type programFlags struct {
 	flags []Flag
-	// parses is set if the program parses its arguments, open if they may have flags that its text
+	// parses is set if the program parses its arguments, open if it may have flags that its source
 	// doesn't show.
 	parses, open bool
 }
 
-// ArgsProblem says what a program would not accept of its arguments; "" if it accepts them. It is
-// sure unless the program may have flags that its text doesn't show.
+// ArgsProblem describes why a program would not accept its arguments; "" if it would. sure is false
+// if the problem is an unknown flag and the program may have flags that its source doesn't show.
 func (m *Module) ArgsProblem(cell rundir.Cell, args []string) (problem string, sure bool) {
 	p := m.flagsOf(cell)
 	if !p.parses {
@@ -50,8 +50,8 @@ func (m *Module) ArgsProblem(cell rundir.Cell, args []string) (problem string, s
 	return problem, !undefined || !p.open
 }
 
-// FlagValues are the values of the notebook's flags, by name, in a program that gets these
-// arguments: the defaults as the cells have them.
+// FlagValues returns the values of the notebook's flags, by name, in a program with these
+// arguments. Defaults are as written in the cells.
 func (m *Module) FlagValues(args []string) map[string]string {
 	values := map[string]string{}
 	set := flag.NewFlagSet(m.Notebook, flag.ContinueOnError)
@@ -60,14 +60,14 @@ func (m *Module) FlagValues(args []string) map[string]string {
 		values[f.Name] = unquoted(f.Default)
 		f.define(set)
 	}
-	_ = set.Parse(args) // ArgsProblem has said what is wrong.
+	_ = set.Parse(args) // ArgsProblem has reported mistakes.
 	set.Visit(func(f *flag.Flag) { values[f.Name] = cmp.Or(f.Value.String(), "true") })
 	maps.DeleteFunc(values, func(_, value string) bool { return value == "" })
 	return values
 }
 
-// ParameterValues are the values of the notebook's parameters, by name: given ones, or as the cells
-// have them.
+// ParameterValues returns the values of the notebook's parameters, by name: the given ones, or as
+// written in the cells.
 func (m *Module) ParameterValues(given map[string]string) map[string]string {
 	values := map[string]string{}
 	for _, p := range m.Parameters {
@@ -77,7 +77,7 @@ func (m *Module) ParameterValues(given map[string]string) map[string]string {
 	return values
 }
 
-// meant says which flag a mistyped one may stand for.
+// meant suggests a flag for a mistyped one.
 func (p programFlags) meant(name string) string {
 	var names []string
 	for _, f := range p.flags {
@@ -89,7 +89,7 @@ func (p programFlags) meant(name string) string {
 	return ""
 }
 
-// define defines a flag that takes what a program's own takes.
+// define defines a flag that accepts the same values as the program's.
 func (f Flag) define(set *flag.FlagSet) {
 	if set.Lookup(f.Name) != nil || f.Name == "" || strings.HasPrefix(f.Name, "-") || strings.Contains(f.Name, "=") {
 		return // The program would panic.
@@ -97,7 +97,7 @@ func (f Flag) define(set *flag.FlagSet) {
 	switch f.Type {
 	case "bool":
 		set.Bool(f.Name, false, "")
-	case "boolfunc", "": // flag.Var's may take a value or none.
+	case "boolfunc", "": // A flag of flag.Var may take a value or none.
 		set.BoolFunc(f.Name, "", func(string) error { return nil })
 	case "int":
 		set.Int(f.Name, 0, "")
@@ -143,7 +143,7 @@ func (m *Module) flagsOf(cell rundir.Cell) (p programFlags) {
 func (p *programFlags) call(m *Module, call *ast.CallExpr, paths []string, text func(from, to token.Pos) string) {
 	if f, ok := readFlag(&cellInfo{}, call, text); ok {
 		p.flags = append(p.flags, f)
-		p.open = p.open || !strings.Contains(text(call.Pos(), call.End()), strconv.Quote(f.Name)) // It is computed.
+		p.open = p.open || !strings.Contains(text(call.Pos(), call.End()), strconv.Quote(f.Name)) // Its name is computed.
 		return
 	}
 	p.parses = p.parses || calledName(call) == "flag.Parse"
@@ -156,8 +156,8 @@ func (p *programFlags) call(m *Module, call *ast.CallExpr, paths []string, text 
 	}
 }
 
-// mayDefineFlags reports whether a package may define flags by itself or for its caller: most of
-// other people's.
+// mayDefineFlags reports whether a package may define flags, by itself or for its caller. Most
+// third-party packages may.
 func mayDefineFlags(importPath string) bool {
 	if gocell.IsStandard(importPath) || strings.HasPrefix(importPath, "gonbatch/") || strings.HasPrefix(importPath, gonbui) {
 		return false

@@ -5,13 +5,13 @@ import (
 	"testing"
 )
 
-// TestArgsProblem: what a program would refuse is known before it runs, unless it may have flags
-// that its text doesn't show.
+// TestArgsProblem: it is known before a program runs whether it would refuse its arguments, unless
+// it may have flags that its source doesn't show.
 func TestArgsProblem(t *testing.T) {
 	const flags = "import \"flag\"\nvar (\n\tlr = flag.Float64(\"lr\", 0.1, \"rate\")\n\tfast = flag.Bool(\"fast\", false, \"\")\n)\nfunc init_v() { flag.Var(nil, \"v\", \"\") }"
 	tests := []struct {
 		name, cells, args string
-		problem           string // Its beginning; "" is none.
+		problem           string // Its beginning; "" if there is none.
 		unsure            bool
 	}{
 		{name: "good ones", cells: flags + "\n%%\n", args: "-fast --lr 3 -v -lr=1e-3 -h rest -lrr"},

@@ -10,7 +10,7 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// picks are the names given by --cell.
+// picks are the arguments of --cell.
 type picks []string
 
 // direct reports whether one of the picks names the cell by tag, id or number.
@@ -23,14 +23,14 @@ func names(pick string, cell *cellInfo) bool {
 	return cell.HasTag(pick) || pick != "" && pick == cell.ID || pick == strconv.Itoa(cell.Number)
 }
 
-// leftOut reports whether a tag leaves the cell out, and no pick puts it back.
+// leftOut reports whether a tag leaves the cell out and no pick includes it.
 func (p picks) leftOut(cell *cellInfo) bool {
 	return Skips(cell.Cell) && !slices.ContainsFunc(p, func(pick string) bool {
 		return !slices.Contains(SkipTags, pick) && names(pick, cell)
 	})
 }
 
-// wants reports whether the cell is picked, whose name in the job is name; without picks all are.
+// wants reports whether the cell, called name in the job, is picked; without picks all cells are.
 func (p picks) wants(name string, cell *cellInfo) bool {
 	return len(p) == 0 || slices.Contains(p, name) || p.direct(cell)
 }
@@ -58,7 +58,7 @@ func (p picks) check(nb string, all []rundir.Cell, cells []*cellInfo) error {
 	return nil
 }
 
-// runs reports whether the job runs something of a cell.
+// runs reports whether the job runs a program or command of a cell.
 func runs(all []rundir.Cell, cell *cellInfo) bool {
 	return slices.ContainsFunc(all, func(made rundir.Cell) bool { return made.Number == cell.Number })
 }
@@ -71,7 +71,7 @@ func suggestion(pick string, choice []string) string {
 	return ""
 }
 
-// choices lists the names of cells.
+// choices lists the names of cells for a message.
 func choices(names []string) string {
 	if len(names) == 0 {
 		return ""
@@ -79,7 +79,7 @@ func choices(names []string) string {
 	return "\nthe notebook's cells are " + strings.Join(names, ", ")
 }
 
-// codeCells are the code cells that are not left out.
+// codeCells returns the code cells that are not left out.
 func codeCells(cells []*cellInfo, p picks) []*cellInfo {
 	return slices.DeleteFunc(slices.Clone(cells), func(cell *cellInfo) bool { return !isCode(cell) || p.leftOut(cell) })
 }

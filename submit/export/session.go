@@ -7,53 +7,53 @@ import (
 	"gonbatch/submit/export/script"
 )
 
-// session plays the kernel that runs the cells one after the other: it remembers what GoNB would.
+// session simulates a kernel that runs the cells one after another: it remembers what GoNB would.
 type session struct {
 	decls   *declSet
 	kept    kept // by %keep
 	env     map[string]string
 	dir     string
 	goFlags []string
-	// args are the next program's; they last until a cell with Go ran. cellArgs are those of the
-	// cell that ran last.
+	// args are the next program's arguments; they last until a cell with Go has run. cellArgs are
+	// the arguments of the cell that ran last.
 	args, cellArgs []string
 	mods           []*ModuleCommand
 	warnings       []Note
-	// shells are the commands of the cell that runs.
+	// shells are the current cell's commands.
 	shells []shellCommand
-	// sources are the cells that ran.
+	// sources are the sources of the cells that ran.
 	sources []string
 	params  parameters
-	// notebookDir is the notebook's folder, which the kernel starts in.
+	// notebookDir is the notebook's folder, where the kernel starts.
 	notebookDir string
-	// isTest is set if the program of the cell that ran last runs tests; mayFail if the commands
-	// of the cell that runs may fail.
+	// isTest is set if the current cell's program runs tests, mayFail if the current cell's
+	// commands may fail.
 	isTest, mayFail bool
-	// capture is the %capture of the cell that ran last.
+	// capture is the current cell's %capture.
 	capture script.Capture
-	// testLine is the line of the %test that was found last.
+	// testLine is the line of the last %test.
 	testLine int
 	flags    []Flag
-	// addsFlags is the cell that calls AddFlags, as trainer's Config has it.
+	// addsFlags is the cell that calls AddFlags of trainer's Config.
 	addsFlags *CellRef
 	notes     []Note
 	findings  findings
-	// end is that of the main that was found last.
+	// end is the last main's dead end.
 	end *deadEnd
 }
 
-// newSession is a kernel that has just started.
+// newSession returns the session of a kernel that has just started.
 func newSession(notebookDir string) *session {
 	return &session{notebookDir: notebookDir, decls: newDeclSet(), findings: newFindings(), env: map[string]string{}}
 }
 
-// warn notes something that the exported programs do without.
+// warn adds a warning about something that the exported programs do without.
 func (s *session) warn(cell *cellInfo, line int, message string) {
 	s.warnings = append(s.warnings, Note{CellRef: cell.ref, Line: line, Message: message})
 }
 
-// run plays a cell up to its main, which it returns: all magics first, then the declarations, as
-// GoNB does.
+// run runs a cell up to its main, which it returns: all magics first, then the declarations, as in
+// GoNB.
 func (s *session) run(cell *cellInfo) (main *decl, err error) {
 	source := gocell.TypedParameters(gocell.PlainLines(cell.Source), s.sources)
 	s.sources = append(s.sources, source)
@@ -77,7 +77,7 @@ func (s *session) run(cell *cellInfo) (main *decl, err error) {
 		return nil, cell.errorf(file.Mains[1], "line %d has begun the cell's main already; split the cell into two", file.Mains[0])
 	}
 	if !s.isTest && code.FirstGo() < 0 && !code.Has(gocell.Exec) {
-		return nil, nil // Nothing runs, and the arguments wait for the next cell, as in GoNB.
+		return nil, nil // Nothing runs, and the next cell gets the arguments, as in GoNB.
 	}
 	s.lastValue(cell, &file)
 	s.cellArgs, s.args = s.args, nil
@@ -101,10 +101,10 @@ func (s *session) run(cell *cellInfo) (main *decl, err error) {
 	return decls.main, nil
 }
 
-// packageClause is a whole package clause.
+// packageClause matches a whole package clause.
 var packageClause = regexp.MustCompile(`^package\s+\w+\s*(//.*|/\*.*)?$`)
 
-// warnOfDropped warns of lines that GoNB takes for package clauses and drops.
+// warnOfDropped warns about lines that GoNB mistakes for package clauses and drops.
 func (s *session) warnOfDropped(cell *cellInfo, code gocell.Cell) {
 	for i, line := range code.Lines {
 		if code.Kinds[i] == gocell.PackageLine && !packageClause.MatchString(line) {
@@ -113,7 +113,7 @@ func (s *session) warnOfDropped(cell *cellInfo, code gocell.Cell) {
 	}
 }
 
-// parse reads the Go of a cell, with the values that were given for its parameters.
+// parse parses a cell's Go code, with the given values of its parameters.
 func (s *session) parse(cell *cellInfo, file gocell.File) (*cellDecls, error) {
 	isParameters := cell.HasTag(ParametersTag) || cell.HasTag(InjectedTag)
 	if isParameters {

@@ -12,9 +12,9 @@ import (
 // shellCommand is a shell line or cell, with its environment and folder.
 type shellCommand struct {
 	line int
-	// title is the command as the notebook has it, in one line.
+	// title is the notebook's command, shortened to one line.
 	title string
-	// run are the lines of a script that run it.
+	// run are the script lines that run it.
 	run string
 	env map[string]string
 	dir string
@@ -33,17 +33,17 @@ func (s *session) queue(m played, run string) error {
 	return nil
 }
 
-// takeShells returns the commands of the cell that ran last, and forgets them.
+// takeShells returns the last cell's commands and forgets them.
 func (s *session) takeShells() []shellCommand {
 	shells := s.shells
 	s.shells = nil
 	return shells
 }
 
-// shellLine is a ! line.
+// shellLine handles a ! line.
 func (s *session) shellLine(m played) error { return s.queue(m, script.Line(m.Text)) }
 
-// shellCell is %%bash or %%sh.
+// shellCell implements %%bash and %%sh.
 func (s *session) shellCell(m played) error {
 	shell := strings.TrimPrefix(m.Name(), "%%")
 	if args := m.Args(); len(args) > 0 {
@@ -52,7 +52,7 @@ func (s *session) shellCell(m played) error {
 	return s.queue(m, script.Feed([]string{shell}, "\n"+m.body()))
 }
 
-// script is %%script.
+// script implements %%script.
 func (s *session) script(m played) error {
 	args := m.Args()
 	if len(args) == 0 {
@@ -61,7 +61,7 @@ func (s *session) script(m played) error {
 	return s.queue(m, script.Feed(args, m.body()))
 }
 
-// writeFile is %%writefile.
+// writeFile implements %%writefile.
 func (s *session) writeFile(m played) error {
 	file, add, err := m.file()
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *session) writeFile(m played) error {
 	return s.queue(m, script.WriteTo(file, add, m.body()))
 }
 
-// file reads the arguments [-a] FILE.
+// file parses the arguments [-a] FILE.
 func (m played) file() (name string, add bool, err error) {
 	args := m.Args()
 	if add = len(args) > 1 && args[0] == "-a"; add {
@@ -82,7 +82,7 @@ func (m played) file() (name string, add bool, err error) {
 	return args[0], add, nil
 }
 
-// body is the cell without its first line; every line of it ends in a newline.
+// body returns the cell without its first line; every line ends in a newline.
 func (m played) body() string {
 	if len(m.code.Lines) == 1 {
 		return ""
@@ -90,7 +90,7 @@ func (m played) body() string {
 	return m.code.Body() + "\n"
 }
 
-// addShell adds the job's cell of a shell command.
+// addShell adds a cell of the job for a shell command.
 func (e *exporter) addShell(cell *cellInfo, sh shellCommand, picked bool) {
 	name := e.namer.unique(shellName(cell))
 	made := rundir.Cell{
@@ -105,14 +105,14 @@ func (e *exporter) addShell(cell *cellInfo, sh shellCommand, picked bool) {
 	e.module.Cells = append(e.module.Cells, made)
 }
 
-// shellName begins the names of the job's cells that run a cell's shell commands. It is never made
-// from the heading: that is the main cell's.
+// shellName returns the prefix for the names of the job's cells that run a cell's shell commands.
+// It never comes from the heading, which names the main cell.
 func shellName(cell *cellInfo) string { return fmt.Sprintf("shell-%d", cell.Number) }
 
-// titleLimit is the length of a command in messages.
+// titleLimit is the maximum length of a command in messages.
 const titleLimit = 60
 
-// shortened is a command in one line that is not too long.
+// shortened cuts a command to its first line and to titleLimit.
 func shortened(command string) string {
 	line, _, _ := strings.Cut(command, "\n")
 	runes := []rune(printable(strings.TrimRight(line, " \t\r")))

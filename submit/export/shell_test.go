@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// runShells runs the scripts of a module in a folder, as a job does, until one fails.
+// runShells runs a module's shell scripts in a folder, as a job does, until one fails.
 func runShells(t *testing.T, m *Module, dir string) (output string, code int) {
 	t.Helper()
 	for _, cell := range m.Cells {
@@ -130,8 +130,8 @@ func TestShellOrder(t *testing.T) {
 	}
 }
 
-// TestWriteRemovesScripts: a second export into a folder leaves no script of the first one, but a
-// person's own.
+// TestWriteRemovesScripts: a second export into a folder removes the first one's scripts, but not
+// the user's own.
 func TestWriteRemovesScripts(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	for _, cell := range []string{"!one", "var x = 1"} {

@@ -11,9 +11,9 @@ import (
 	"gonbatch/internal/gocell"
 )
 
-// FuzzShellScript: the script of a shell command is the command as the notebook has it, handed over
-// as plain text, and four lines of ours. Nothing else of the notebook (names, titles, ids) is ever
-// read as shell code. The scripts are parsed, not run.
+// FuzzShellScript: the script of a shell command is the notebook's command, passed on as plain
+// text, and four lines of ours. Nothing else in the notebook (names, titles, ids) is ever read as
+// shell code. The scripts are parsed, not run.
 func FuzzShellScript(f *testing.F) {
 	for i, text := range []string{
 		"echo $(id) `id` 'a' \"b\" ; rm x", "\necho hi\nEND_OF_CELL\nid\n", "cat -n 'a b' \"c $(id)\"\nbody $x\nEND_OF_CELL",
@@ -23,7 +23,7 @@ func FuzzShellScript(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, kind int, text, id, heading string) {
 		if all := text + "\n" + id + "\n" + heading; !utf8.ValidString(all) || strings.ContainsRune(all, utf8.RuneError) {
-			return // What is read from JSON is valid, and the parser takes the replacement character for a mistake.
+			return // Text from JSON is valid, and the parser treats the replacement character as an error.
 		}
 		first := [...]string{"!", "%%bash", "%%script ", "%%writefile ", "%%sh"}[(kind%5+5)%5]
 		nb := cells(heading, first+text, "%%\nprintln(1)")
@@ -40,7 +40,7 @@ func FuzzShellScript(f *testing.F) {
 	})
 }
 
-// checkScript checks a script's structure against the cell that it is made from.
+// checkScript checks a script's structure against its cell.
 func checkScript(t *testing.T, first, cell, script string) {
 	t.Helper()
 	parsed, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(script), "")
@@ -68,8 +68,8 @@ func checkScript(t *testing.T, first, cell, script string) {
 	}
 }
 
-// checkPlain: a statement expands nothing, but for $code and $?, and the variables of a file's name
-// where they may be.
+// checkPlain checks that a statement expands nothing except $code and $?, and variables in a file
+// name if variables is set.
 func checkPlain(t *testing.T, stmt *syntax.Stmt, variables bool, script string) {
 	t.Helper()
 	syntax.Walk(stmt, func(node syntax.Node) bool {
@@ -86,7 +86,7 @@ func checkPlain(t *testing.T, stmt *syntax.Stmt, variables bool, script string) 
 				t.Errorf("%q would be a pattern:\n%s", n.Value, script)
 			}
 		case *syntax.Redirect:
-			// A quoted end makes a here-document plain text: it must not be walked.
+			// A quoted delimiter makes a here-document plain text: don't walk it.
 			if n.Op == syntax.Hdoc && printed(n.Word)[0] != '\'' {
 				t.Errorf("a here-document whose text is expanded:\n%s", script)
 			}
@@ -96,7 +96,7 @@ func checkPlain(t *testing.T, stmt *syntax.Stmt, variables bool, script string) 
 	})
 }
 
-// checkLine: a ! line is one argument of bash, as GoNB has it.
+// checkLine checks that a ! line is one argument of bash, as in GoNB.
 func checkLine(t *testing.T, stmt *syntax.Stmt, cell, script string) {
 	t.Helper()
 	call, ok := stmt.Cmd.(*syntax.CallExpr)
@@ -109,7 +109,7 @@ func checkLine(t *testing.T, stmt *syntax.Stmt, cell, script string) {
 	}
 }
 
-// checkBody: a cell's body is the input of its command, to the byte.
+// checkBody checks that a cell's body is the input of its command, byte for byte.
 func checkBody(t *testing.T, stmt *syntax.Stmt, cell, script string) {
 	t.Helper()
 	for _, redirect := range stmt.Redirs {
@@ -128,7 +128,7 @@ func checkBody(t *testing.T, stmt *syntax.Stmt, cell, script string) {
 	t.Errorf("the command has no input:\n%s", script)
 }
 
-// plainText is the text of a word without expansions, its quotes taken off.
+// plainText returns the text of a word without expansions, unquoted.
 func plainText(t *testing.T, word *syntax.Word) string {
 	t.Helper()
 	var b strings.Builder

@@ -7,21 +7,21 @@ import (
 	"gonbatch/internal/nbformat"
 )
 
-// SkipTags are the tags of cells that are left out as a whole.
+// SkipTags are the tags that leave a whole cell out.
 var SkipTags = []string{"skip-execution", "notebook-only"}
 
-// OnceTags are the tags of main cells whose programs run once, on the first node, and not on every
-// rank.
+// OnceTags are the tags of main cells whose programs run once, on the first node, instead of on
+// every rank.
 var OnceTags = []string{"rank-0", "one-task"}
 
 // MayFailTag is the tag of cells that may fail: the job continues after them.
 const MayFailTag = "raises-exception"
 
-// activePrefix begins jupytext's tags that say where a cell is active: active-ipynb, active-go,
+// activePrefix begins jupytext's tags for where a cell is active: active-ipynb, active-go,
 // active-ipynb-go.
 const activePrefix = "active-"
 
-// activeIn is what jupytext's tags say about a cell here, where notebooks become Go.
+// activeIn is where a cell is active by jupytext's tags.
 type activeIn int
 
 const (
@@ -50,8 +50,7 @@ func Skips(cell *nbformat.Cell) bool {
 	return slices.ContainsFunc(SkipTags, cell.HasTag) || activity(cell) == inactive
 }
 
-// isCode reports whether a cell's text is code: that of a code cell is, and that of a raw one which
-// is active in Go.
+// isCode reports whether a cell is code: a code cell, or a raw cell that is active in Go.
 func isCode(cell *cellInfo) bool {
 	return cell.Type == nbformat.Code || cell.Type == nbformat.Raw && activity(cell.Cell) == inGo
 }

@@ -14,7 +14,7 @@ func TestTags(t *testing.T) {
 		name string
 		tags []string
 		kind nbformat.CellType
-		// want is how the program of the cell runs; "" is none.
+		// want is how the cell's program runs; "" if there is none.
 		want string
 	}{
 		{"none", nil, nbformat.Code, "train on every rank"},
@@ -83,8 +83,7 @@ func TestInjectedParameters(t *testing.T) {
 	}
 }
 
-// TestInjectedTypes: a value that papermill injects keeps the type of its parameter, as in the
-// kernel.
+// TestInjectedTypes: a value that papermill injects has its parameter's type, as in the kernel.
 func TestInjectedTypes(t *testing.T) {
 	nb := cells("var rate float32 = 0.5\nconst n = 3", "// Parameters\nvar rate = 1\nvar n = 4\n", "%%\nprintln(rate, n)")
 	nb.Cells[0].Tags, nb.Cells[1].Tags = []string{ParametersTag}, []string{InjectedTag}

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// testMain prepares a %test cell: the default arguments of its program, and its main, which no test
-// runs.
+// testMain prepares a %test cell: it sets the program's default arguments and returns its main,
+// which no test runs.
 func (s *session) testMain(cell *cellInfo, decls *cellDecls) *decl {
 	if len(s.cellArgs) == 0 {
 		s.cellArgs = testArgs(decls.decls)
@@ -18,8 +18,8 @@ func (s *session) testMain(cell *cellInfo, decls *cellDecls) *decl {
 	return &decl{key: "main", kind: token.FUNC, cell: cell, chunks: []chunk{{"func main() { flag.Parse() }", s.testLine}}}
 }
 
-// testArgs are GoNB's arguments for the tests of a cell: the tests that it declares, or all if it
-// declares none.
+// testArgs returns GoNB's arguments for a test cell: they run the tests that it declares, or all if
+// it declares none.
 func testArgs(decls []*decl) []string {
 	args := []string{"-test.v"}
 	var names []string

@@ -14,7 +14,8 @@ import (
 
 const trainerPackage = "gonbatch/trainer"
 
-// isAddFlags reports whether a call defines the flags of trainer's Config, if it is one's.
+// isAddFlags reports whether a call looks like AddFlags of trainer's Config on the program's own
+// flags.
 func isAddFlags(call *ast.CallExpr) bool {
 	return calledSelector(call) == "AddFlags" && takesCommandLine(call)
 }
@@ -24,11 +25,11 @@ func takesCommandLine(call *ast.CallExpr) bool {
 	return slices.ContainsFunc(call.Args, func(arg ast.Expr) bool { return types.ExprString(arg) == "flag.CommandLine" })
 }
 
-// trainerFlags are the flags that trainer's Config.AddFlags defines. They are read from its source,
-// the struct tags of Config: packages of the submission never import those of the training.
+// trainerFlags returns the flags that trainer's Config.AddFlags defines. It reads them from
+// Config's struct tags in the source, because submission packages never import training packages.
 func trainerFlags(sourceDir string) []Flag {
 	structs := map[string]*ast.StructType{}
-	files, _ := filepath.Glob(filepath.Join(sourceDir, "trainer", "*.go")) // The pattern is a good one.
+	files, _ := filepath.Glob(filepath.Join(sourceDir, "trainer", "*.go")) // The pattern is valid.
 	for _, name := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
 		if err != nil || strings.HasSuffix(name, "_test.go") {
@@ -47,7 +48,7 @@ func trainerFlags(sourceDir string) []Flag {
 	return append(flags, taggedFlags(structs, "Config", "")...)
 }
 
-// placed are flags that a cell defines.
+// placed sets the flags' cell.
 func placed(flags []Flag, at CellRef) []Flag {
 	for i := range flags {
 		flags[i].CellRef = at
@@ -55,7 +56,7 @@ func placed(flags []Flag, at CellRef) []Flag {
 	return flags
 }
 
-// taggedFlags are the flags of a struct's fields: those that have a name for YAML.
+// taggedFlags returns the flags of a struct's fields that have a YAML name.
 func taggedFlags(structs map[string]*ast.StructType, name, prefix string) (flags []Flag) {
 	if structs[name] == nil {
 		return nil

@@ -13,25 +13,24 @@ import (
 // gomlxPrefix begins the import paths of GoMLX.
 const gomlxPrefix = "github.com/gomlx/"
 
-// trainingPackages are those by which ranks work together.
+// trainingPackages are the packages through which ranks work together.
 var trainingPackages = []string{"gonbatch/distributed", "gonbatch/trainer"}
 
-// Undistributed are the programs that compute with GoMLX on every rank of a job and use no package
-// by which ranks work together: each rank does all of the work.
+// Undistributed returns the programs that compute with GoMLX on every rank of a job without a
+// package through which ranks work together: each rank does all of the work.
 func (m *Module) Undistributed() []rundir.Cell {
 	return slices.DeleteFunc(m.Programs(), func(cell rundir.Cell) bool {
 		return cell.Once || !computesAlone(programImports(m.Files[cell.Source()]))
 	})
 }
 
-// computesAlone reports whether a program with these imports uses GoMLX, but not as one of several
-// ranks.
+// computesAlone reports whether a program with these imports uses GoMLX but no trainingPackages.
 func computesAlone(paths []string) bool {
 	return !slices.ContainsFunc(paths, func(path string) bool { return slices.Contains(trainingPackages, path) }) &&
 		slices.ContainsFunc(paths, func(path string) bool { return strings.HasPrefix(path, gomlxPrefix) })
 }
 
-// programImports are the import paths of a Go file.
+// programImports returns the import paths of a Go file.
 func programImports(source []byte) (paths []string) {
 	file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.ImportsOnly)
 	if err != nil {

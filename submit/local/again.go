@@ -9,7 +9,7 @@ import (
 	"gonbatch/submit"
 )
 
-// untilDone runs a cell to its end: one that trains, and whose rank dies, is started again from its
+// untilDone runs a cell to its end. If a rank of a training dies, it starts the cell again from the
 // newest checkpoint.
 func (s *start) untilDone(ctx context.Context, cell rundir.Cell) error {
 	for {
@@ -26,13 +26,13 @@ func (s *start) untilDone(ctx context.Context, cell rundir.Cell) error {
 	}
 }
 
-// again begins another start of a cell whose rank has died, unless the start before died at the
-// same update, or none is left.
+// again begins another start for a cell whose rank has died, unless the previous start died at the
+// same update, or no restart is left. It reports whether it did.
 func (s *start) again(cell rundir.Cell) (bool, error) {
 	dir := s.spec.RunDir
 	death := rundir.Death{Start: s.number, Cell: cell.Name, Update: rundir.ReadProgress(dir)}
 	if death.Update == 0 && !rundir.HasCheckpoints(dir, cell.Name) {
-		return false, nil // It is no training, or had not begun.
+		return false, nil // It isn't a training, or had not begun.
 	}
 	_, last, err := rundir.LastDeaths(dir)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"gonbatch/submit"
 )
 
-// dying is a training whose rank 0 dies at the given updates, one in each start, while others wait;
-// then it ends well.
+// dying is a training whose rank 0 dies at the given updates, one in each start, while the others
+// wait; then it succeeds.
 const dying = `rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}
 updates=(%s)
 update=${updates[$GONBATCH_RESTARTS]}
@@ -21,7 +21,7 @@ update=${updates[$GONBATCH_RESTARTS]}
 printf '%%-20d\n' "$update" > "$GONBATCH_RUN_DIR/progress"
 kill -9 $$`
 
-// TestDeaths: a training whose rank dies of itself starts again, until two starts in a row die at
+// TestDeaths: a training whose rank dies by itself starts again, until two starts in a row die at
 // the same update.
 func TestDeaths(t *testing.T) {
 	for _, tc := range []struct {
@@ -61,7 +61,7 @@ func TestDeaths(t *testing.T) {
 	}
 }
 
-// TestFailureOfThisStart: what an earlier start has left does not explain a later one's failure.
+// TestFailureOfThisStart: the log of an earlier start does not explain a later one's failure.
 func TestFailureOfThisStart(t *testing.T) {
 	spec := newSpec(t, 1, [2]string{"main", `[ "$GONBATCH_RESTARTS" = 1 ] || { echo 'panic: no such file'; exit 2; }; echo 'bad licence'; exit 3`})
 	runner := Runner{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}
@@ -85,7 +85,7 @@ func TestDeathOfSeveralRanks(t *testing.T) {
 	}
 }
 
-// TestUserEnvironment: a user's variables reach the programs under mpirun as they are, whatever
+// TestUserEnvironment: the user's variables reach the programs under mpirun unchanged, whatever
 // their names.
 func TestUserEnvironment(t *testing.T) {
 	const odd = "sp ace 'q' \"d\" $(x) `y` \\ é网\nline two"

@@ -8,14 +8,15 @@ import (
 	"gonbatch/submit"
 )
 
-// ownEnv is gonbatch's part of what the ranks of a cell get beside what is there, as NAME=VALUE.
+// ownEnv returns the variables, as NAME=VALUE, that gonbatch adds to the environment of a cell's
+// ranks.
 func (s *start) ownEnv(cell string) []string {
 	env := s.spec.RankEnv(defaultDevices(s.spec))
 	env.Cell, env.Start, env.Stopped = cell, s.number, s.stoppedFile()
 	return texts(env.Vars())
 }
 
-// userEnv is the user's part: the job's and the cell's own. A later one wins.
+// userEnv returns the user's variables: the job's, then the cell's. A later one wins.
 func userEnv(spec submit.JobSpec, cell rundir.Cell) []string {
 	return texts(slices.Concat(rundir.SortedVars(spec.Env), rundir.SortedVars(cell.Env)))
 }
@@ -28,7 +29,8 @@ func texts(vars []rundir.Var) []string {
 	return all
 }
 
-// defaultDevices: a rank alone drives all devices of the machine, one of several drives one.
+// defaultDevices returns how many devices a rank drives: all of the machine's if it is the only
+// rank, else one.
 func defaultDevices(spec submit.JobSpec) string {
 	if spec.Tasks() == 1 {
 		return "all"
@@ -36,5 +38,6 @@ func defaultDevices(spec submit.JobSpec) string {
 	return "1"
 }
 
-// stoppedFile is what a rank's launcher leaves when its program was told to stop and has saved.
+// stoppedFile is the file that a rank's launcher creates when its program was told to stop and has
+// saved.
 func (s *start) stoppedFile() string { return s.spec.RunDir.Stopped(strconv.Itoa(s.number)) }

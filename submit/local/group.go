@@ -15,20 +15,20 @@ import (
 // grace is how long a process group has to save and end after a signal before it is killed.
 const grace = time.Minute
 
-// stop is how a group is told to save and stop.
+// stop tells a process group to save and stop.
 type stop func(group int)
 
-// terminate tells all processes of a group.
+// terminate sends SIGTERM to all processes of a group.
 func terminate(group int) { _ = syscall.Kill(-group, syscall.SIGTERM) }
 
-// tellMPIRun tells mpirun alone, which would kill its ranks at a SIGTERM but passes this signal on
-// to them: to launch.sh, which makes a SIGTERM of it.
+// tellMPIRun sends SIGUSR1 only to mpirun, which would kill its ranks at a SIGTERM but passes this
+// signal on to launch.sh, which turns it into a SIGTERM.
 func tellMPIRun(group int) { _ = syscall.Kill(group, syscall.SIGUSR1) }
 
-// runGroup runs cmd in a process group of its own and returns its exit code: 128 plus the signal
-// that ended it, as a shell says. When ctx ends, the group is told to stop by tell; it is killed
-// after a grace time, or at once by another interrupt. All that is left of the group when cmd has
-// ended is killed, and cmd gets SIGTERM if this process dies.
+// runGroup runs cmd in its own process group and returns its exit code, or 128 plus the signal that
+// ended it, as in a shell. When ctx ends, tell tells the group to stop; the group is killed after
+// the grace time, or at once on another interrupt. When cmd has ended, the rest of the group is
+// killed. cmd gets SIGTERM if this process dies.
 func runGroup(ctx context.Context, cmd *exec.Cmd, tell stop) (int, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	cmd.WaitDelay = time.Second
@@ -52,8 +52,8 @@ func runGroup(ctx context.Context, cmd *exec.Cmd, tell stop) (int, error) {
 	return exitCode(waitGroup(ctx, group, tell, done))
 }
 
-// retell is how long a group may go on before it is told to stop once more: a program that was just
-// starting did not hear it.
+// retell is the time after which a group is told again to stop: a program that was just starting
+// may have missed the signal.
 const retell = 5 * time.Second
 
 // waitGroup waits for the end of a process group's leader, and ends the group when ctx ends.
@@ -82,8 +82,8 @@ func waitGroup(ctx context.Context, group int, tell stop, done <-chan error) err
 	}
 }
 
-// exitCode makes an exit code of what Wait returned; an error that says nothing about the process
-// stays one.
+// exitCode returns the exit code in an error of Wait. It returns an error that doesn't come from
+// the process.
 func exitCode(err error) (int, error) {
 	var exit *exec.ExitError
 	switch {

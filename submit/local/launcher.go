@@ -18,13 +18,13 @@ var launchText string
 
 var launchTemplate = template.Must(template.New("launcher").Option("missingkey=error").Funcs(template.FuncMap{"quote": shellescape.Quote}).Parse(launchText))
 
-// launchCell is one cell as the template sees it: Command is quoted, the rest is not.
+// launchCell is one cell for the template: Command is quoted, the rest is not.
 type launchCell struct {
 	Name, Dir, Command string
 	Env                []string
 }
 
-// writeLauncher writes the script that becomes one rank of a cell.
+// writeLauncher writes the script that starts one rank of a cell.
 func (s *start) writeLauncher() error {
 	const rank = "\x00"
 	before, after, _ := strings.Cut(s.spec.RunDir.RankLogPattern(rank), rank)

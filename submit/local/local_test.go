@@ -19,7 +19,7 @@ import (
 	"gonbatch/submit"
 )
 
-// newSpec stages programs, which are shell scripts, as cells in the order of their names given.
+// newSpec stages shell scripts as the programs of cells, in the given order.
 func newSpec(t *testing.T, tasks int, cells ...[2]string) submit.JobSpec {
 	t.Helper()
 	dir, err := rundir.Create(filepath.Join(t.TempDir(), "a 'b' $(c)"), "x", time.Now())
@@ -45,7 +45,7 @@ func read(t *testing.T, path string) string {
 	return string(data)
 }
 
-// mpirun finds one of the two implementations by its own name.
+// lookOnly returns a LookPath that finds one of the two implementations by its own name.
 func lookOnly(name string) func(string) (string, error) {
 	return func(string) (string, error) { return exec.LookPath(name) }
 }
@@ -174,7 +174,7 @@ func TestSignalReachesTheWholeGroup(t *testing.T) {
 	}
 }
 
-// alive reports whether a process runs; it may take a moment to go.
+// alive reports whether a process is running; it gives the process a moment to end.
 func alive(pid int) bool {
 	for range 50 {
 		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")

@@ -7,7 +7,7 @@ import (
 	"gonbatch/submit"
 )
 
-// logTail shows a log as it grows, from where it ends now: an earlier cell has shown the rest.
+// logTail shows a log as it grows, from its current end on: earlier cells have shown the rest.
 type logTail struct {
 	tail *submit.Tail
 	out  io.Writer
@@ -19,7 +19,7 @@ func newLogTail(path string, out io.Writer) (*logTail, error) {
 	return t, err
 }
 
-// start shows what comes until the returned function is called, which shows the rest.
+// start shows new text until the returned function is called, which shows the rest.
 func (t *logTail) start() (stop func() error) {
 	end, ended := make(chan struct{}), make(chan error, 1)
 	go func() { ended <- t.loop(end) }()

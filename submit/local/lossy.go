@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// lossy writes to a log. What a full disk does not take is lost: it must not end the programs,
-// which would get a broken pipe.
+// lossy writes to a log. It drops text that doesn't fit on a full disk, because an error would give
+// the programs a broken pipe and end them.
 type lossy struct {
 	out io.Writer
 	err error // The first error.
@@ -20,7 +20,7 @@ func (l *lossy) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// warn says what the log lacks.
+// warn prints a warning if the log lacks output.
 func (l *lossy) warn(w io.Writer) {
 	if l.err != nil {
 		fmt.Fprintf(w, "warning: a part of the output is in no log: %v\n", l.err)

@@ -8,7 +8,7 @@ import (
 	"gonbatch/tests/tmpfs"
 )
 
-// TestFullDisk: programs run to their end where the logs' disk is full, and submit says what is
+// TestFullDisk: programs run to their end if the logs' disk is full, and submit says what is
 // missing.
 func TestFullDisk(t *testing.T) {
 	for _, mpi := range []string{"", "mpirun.openmpi"} {

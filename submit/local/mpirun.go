@@ -13,7 +13,7 @@ import (
 	"gonbatch/submit"
 )
 
-// flavour is whose mpirun it is: their options differ.
+// flavour is the MPI implementation of an mpirun: their options differ.
 type flavour string
 
 const (
@@ -21,17 +21,17 @@ const (
 	mpich   flavour = "MPICH"
 )
 
-// mpirun is an mpirun that was found.
+// mpirun describes the mpirun on PATH.
 type mpirun struct {
 	path    string
 	flavour flavour
 	root    bool
 }
 
-// errNoMPIRun tells what to do where there is no mpirun.
+// errNoMPIRun says what to do if there is no mpirun.
 var errNoMPIRun = errors.New("cannot start several ranks on this machine: mpirun is not on PATH; install an MPI (Debian: apt install openmpi-bin, or mpich), or run one rank with --tasks 1")
 
-// findMPIRun finds mpirun and asks it whose it is.
+// findMPIRun finds mpirun and asks for its flavour.
 func (r Runner) findMPIRun(ctx context.Context) (mpirun, error) {
 	look := r.LookPath
 	if look == nil {
@@ -52,7 +52,7 @@ func (r Runner) findMPIRun(ctx context.Context) (mpirun, error) {
 	return mpirun{path: path, flavour: f, root: os.Geteuid() == 0}, nil
 }
 
-// parseFlavour reads what "mpirun --version" prints. Intel's and MPICH's mpirun are both Hydra.
+// parseFlavour reads the output of "mpirun --version". Intel's and MPICH's mpirun are both Hydra.
 func parseFlavour(version string) (flavour, error) {
 	switch {
 	case strings.Contains(version, "Open MPI"), strings.Contains(version, "OpenRTE"):
@@ -64,8 +64,8 @@ func parseFlavour(version string) (flavour, error) {
 	return "", fmt.Errorf("neither Open MPI's mpirun nor MPICH's: --version says %q; put one of them first on PATH", first)
 }
 
-// args are mpirun's arguments that start n ranks of a cell. The programs place themselves on CPUs,
-// so mpirun binds none.
+// args returns mpirun's arguments that start n ranks of a cell. mpirun binds no ranks, because the
+// programs place themselves on CPUs.
 func (m mpirun) args(n int, launcher, cell string) []string {
 	args := []string{"-n", strconv.Itoa(n)}
 	switch m.flavour {
@@ -80,11 +80,11 @@ func (m mpirun) args(n int, launcher, cell string) []string {
 	return append(args, launcher, cell)
 }
 
-// rankEnded finds the rank that ended a run in what Open MPI's mpirun ("process rank 1 with PID")
-// and MPICH's say ("EXIT CODE: 3" with "RANK 1").
+// rankEnded matches the rank that ended a run in the messages of Open MPI's mpirun ("process rank 1
+// with PID") and MPICH's ("EXIT CODE: 3" with "RANK 1").
 var rankEnded = regexp.MustCompile(`(?i)process rank (\d+) with PID|BAD TERMINATION[^\n]*RANK (\d+)|Process name: \[\[\d+,\d+\],(\d+)\]`)
 
-// failedRank finds the rank that failed first, as mpirun says; 0 where it says nothing.
+// failedRank returns the rank that failed first according to mpirun; 0 if it doesn't say.
 func failedRank(spec submit.JobSpec) int {
 	lines, err := submit.LastLines(spec.RunDir, spec.RunDir.SchedulerLog(), 200)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"gonbatch/submit"
 )
 
-// saving is told to stop in its first start, in which rank 1 takes a second longer to save, and
-// ends in its second.
+// saving is a program that is told to stop in its first start, in which rank 1 takes a second
+// longer to save, and ends in its second.
 const saving = `rank=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}
 echo "restart $GONBATCH_RESTARTS, requeue $GONBATCH_REQUEUE"
 [ "$GONBATCH_RESTARTS" = 0 ] || exit 0
@@ -28,7 +28,7 @@ trap 'sleep $rank; echo "rank $rank saved"; exit 75' TERM
 touch "$GONBATCH_RUN_DIR/running-$rank"
 for ((i = 0; i < 6000; i++)); do sleep 0.1; done`
 
-// waitForRanks waits until all ranks have made their files.
+// waitForRanks waits until all ranks have created their files.
 func waitForRanks(t *testing.T, spec submit.JobSpec) {
 	for rank := range spec.Tasks() {
 		path := filepath.Join(spec.RunDir.Path(), fmt.Sprintf("running-%d", rank))
@@ -84,7 +84,7 @@ func TestStopAndGoOn(t *testing.T) {
 	}
 }
 
-// TestSecondInterruptKills: a program that does not listen is killed by the next interrupt.
+// TestSecondInterruptKills: a second interrupt kills a program that ignores the first.
 func TestSecondInterruptKills(t *testing.T) {
 	for _, mpi := range []string{"", "mpirun.openmpi", "mpirun.mpich"} {
 		t.Run(mpi, func(t *testing.T) {
@@ -126,7 +126,7 @@ func waitForEnd(t *testing.T, pid string) {
 		if err != nil {
 			return
 		}
-		if stat, err := process.Stat(); err != nil || stat.State == "Z" { // Nobody may collect it.
+		if stat, err := process.Stat(); err != nil || stat.State == "Z" { // It may stay a zombie.
 			return
 		}
 		if time.Since(begin) > time.Minute {
@@ -135,12 +135,12 @@ func waitForEnd(t *testing.T, pid string) {
 	}
 }
 
-// brokenScreen fails as a screen does whose reader is gone, or in another way.
+// brokenScreen fails like a screen whose reader is gone, or with another error.
 type brokenScreen struct{ err error }
 
 func (b brokenScreen) Write([]byte) (int, error) { return 0, b.err }
 
-// TestScreenGone: the logs have all, and a screen that is only gone is no failure.
+// TestScreenGone: the logs have everything, and a screen whose reader is gone is no failure.
 func TestScreenGone(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -160,7 +160,7 @@ func TestScreenGone(t *testing.T) {
 	}
 }
 
-// TestFailureIsForgotten: what an earlier start failed of is not that of this one.
+// TestFailureIsForgotten: a start doesn't report an earlier start's failure.
 func TestFailureIsForgotten(t *testing.T) {
 	spec := newSpec(t, 1, [2]string{"fail", "exit 3"})
 	if _, err := (rundir.Failure{Error: "of old"}).Write(spec.RunDir); err != nil {
@@ -172,8 +172,8 @@ func TestFailureIsForgotten(t *testing.T) {
 	}
 }
 
-// TestFailsWithRequeueCode: a program that nobody has told to stop has failed, also with the exit
-// code of one that has saved.
+// TestFailsWithRequeueCode: a program that was not told to stop has failed, even with the exit code
+// of one that has saved.
 func TestFailsWithRequeueCode(t *testing.T) {
 	for _, tasks := range []int{1, 2} {
 		spec := newSpec(t, tasks, [2]string{"train", "exit 75"})

@@ -17,23 +17,23 @@ import (
 
 // Runner runs the programs of jobs.
 type Runner struct {
-	// Out gets rank 0's output, Err mpirun's own messages.
+	// Out receives rank 0's output, Err mpirun's own messages.
 	Out, Err io.Writer
-	// Environ is the environment that the programs start from; nil is this process's own.
+	// Environ is the base of the programs' environment; nil is this process's.
 	Environ []string
 	// LookPath finds a command; nil is exec.LookPath.
 	LookPath func(string) (string, error)
-	// Drain, if it is set, returns once all that a cell has put out is in its log: where that goes
-	// through a recorder, it comes late.
+	// Drain, if set, returns once all output of a cell is in its log; through a recorder it arrives
+	// late.
 	Drain func()
-	// Locate adds to an error the place in the notebook where a rank failed, if it is set.
+	// Locate, if set, adds the place in the notebook where a rank failed to an error.
 	Locate func(*submit.JobError)
 }
 
-// Run runs the cells of spec, whose programs lie in spec.RunDir, one after the other, except those
-// that an earlier Run has finished. It blocks until all have ended or one failed, which gives a
-// *submit.JobError. When ctx ends, the running cell is told to save and stop; one that has saved
-// gives a *submit.JobError too, of the state submit.Stopped.
+// Run runs the cells of spec, whose programs are in spec.RunDir, one after another, except those
+// that an earlier Run has finished. It blocks until all have ended or one has failed, which gives a
+// *submit.JobError. When ctx ends, it tells the running cell to save and stop; if the cell has
+// saved, the error is a *submit.JobError with the state submit.Stopped.
 func (r Runner) Run(ctx context.Context, spec submit.JobSpec) error {
 	out := &screen{out: r.Out}
 	r.Out = out
@@ -64,7 +64,7 @@ type start struct {
 	Runner
 	spec   submit.JobSpec
 	number int
-	// restarts counts the starts before this one since Run was called.
+	// restarts counts the restarts since Run was called.
 	restarts int
 	mpi      mpirun
 }
@@ -80,7 +80,7 @@ func (r Runner) start(ctx context.Context, spec submit.JobSpec) (s start, err er
 	return s, s.record()
 }
 
-// record records a start, and makes what it needs.
+// record records a start and prepares its files.
 func (s *start) record() (err error) {
 	if err := rundir.ClearFailure(s.spec.RunDir); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (s *start) record() (err error) {
 	return err
 }
 
-// cell runs a cell to its end and records that it has ended well.
+// cell runs a cell to its end and records its success.
 func (s *start) cell(ctx context.Context, cell rundir.Cell) error {
 	if err := rundir.ClearProgress(s.spec.RunDir); err != nil {
 		return err
@@ -128,13 +128,13 @@ func (s *start) cell(ctx context.Context, cell rundir.Cell) error {
 	return s.failed(code)
 }
 
-// takeStopped reports whether a rank has left the file that says that it was told to stop, and
-// removes it.
+// takeStopped reports whether a rank has left the file that says that it was told to stop and has
+// saved, and removes that file.
 func (s *start) takeStopped() bool { return os.Remove(s.stoppedFile()) == nil }
 
-// direct runs a cell as one process: the only rank, or a shell command. What it prints is appended
-// to rank 0's log, and shown. It goes to the log without this process: what is printed when that
-// has been killed must end nobody.
+// direct runs a cell as one process: the only rank, or a shell command. Its output is appended to
+// rank 0's log and shown. The process writes the log itself, so that its output doesn't end it if
+// this process has been killed.
 func (s *start) direct(ctx context.Context, cell rundir.Cell) (code int, err error) {
 	spec := s.spec
 	if err := checkWorkDir(spec, cell); err != nil {
@@ -154,8 +154,8 @@ func (s *start) direct(ctx context.Context, cell rundir.Cell) (code int, err err
 	return s.showing(func() (int, error) { return runGroup(ctx, cmd, terminate) })
 }
 
-// warnFull says that a log may lack a part of the output, where its disk is full. The programs run
-// on: what they print is theirs to lose.
+// warnFull warns that a log may lack output if its disk is full. The programs keep running and lose
+// their output.
 func (s *start) warnFull(log *os.File) {
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(log.Name(), &disk); err == nil && disk.Bavail == 0 {
@@ -163,7 +163,7 @@ func (s *start) warnFull(log *os.File) {
 	}
 }
 
-// showing shows what comes to rank 0's log while run runs.
+// showing shows new text of rank 0's log while run runs.
 func (s *start) showing(run func() (int, error)) (int, error) {
 	tail, err := newLogTail(s.spec.RunDir.RankLog(0), s.Out)
 	if err != nil {
@@ -180,10 +180,11 @@ func (s *start) showing(run func() (int, error)) (int, error) {
 	return code, err
 }
 
-// logInterval is the time between two looks at rank 0's log.
+// logInterval is the time between two reads of rank 0's log.
 const logInterval = 100 * time.Millisecond
 
-// ranks runs a cell by mpirun. Every rank appends to its own log; rank 0's is shown as it grows.
+// ranks runs a cell through mpirun. Every rank appends to its own log; rank 0's is shown as it
+// grows.
 func (s *start) ranks(ctx context.Context, cell rundir.Cell) (int, error) {
 	spec := s.spec
 	if err := checkWorkDir(spec, cell); err != nil {
@@ -195,7 +196,7 @@ func (s *start) ranks(ctx context.Context, cell rundir.Cell) (int, error) {
 	}
 	defer log.Close() //nolint:errcheck // the program that writes it has its own handle
 	cmd := exec.Command(s.mpi.path, s.mpi.args(spec.Tasks(), spec.RunDir.Launcher(), cell.Name)...)
-	cmd.Env = submit.CleanEnviron(s.environ()) // In a job, mpirun would start its ranks by a step of that job, and wait for CPUs.
+	cmd.Env = submit.CleanEnviron(s.environ()) // In a job, mpirun would start its ranks as a step of that job, and wait for CPUs.
 	kept := &lossy{out: log}
 	defer kept.warn(s.Err)
 	out := io.MultiWriter(&screen{out: s.Err}, kept)
@@ -210,7 +211,7 @@ func (r Runner) environ() []string {
 	return os.Environ()
 }
 
-// workDir is the cell's directory, for a name that is not absolute below the job's.
+// workDir returns the cell's directory; a relative one is below the job's.
 func workDir(spec submit.JobSpec, cell rundir.Cell) string {
 	if cell.Dir == "" || filepath.IsAbs(cell.Dir) {
 		return firstOf(cell.Dir, spec.WorkDir)
@@ -218,8 +219,8 @@ func workDir(spec submit.JobSpec, cell rundir.Cell) string {
 	return filepath.Join(spec.WorkDir, cell.Dir)
 }
 
-// checkWorkDir refuses a cell whose directory is not there: the notebook's own, or one that the
-// notebook changes to.
+// checkWorkDir refuses a cell whose directory is missing: the notebook's own, or one to which the
+// notebook changes.
 func checkWorkDir(spec submit.JobSpec, cell rundir.Cell) error {
 	dir := workDir(spec, cell)
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
@@ -240,7 +241,7 @@ func firstOf(texts ...string) string {
 	return ""
 }
 
-// failed is the error of a program that has ended with a code.
+// failed returns the error for a program that ended with a code.
 func (s *start) failed(code int) error {
 	status := submit.Status{State: submit.Failed, ExitCode: code}
 	if code > 128 {

@@ -24,19 +24,19 @@ const Name = "local"
 // Scheduler runs jobs on this machine, in the process that submits them.
 type Scheduler struct {
 	runner Runner
-	// gpus is the number of GPUs that programs find here.
+	// gpus returns the number of GPUs that programs find on this machine.
 	gpus  func() int
 	shell submit.Shell
 
 	mu sync.Mutex
-	// jobs end the jobs that run in this process, by run directory.
+	// jobs holds functions that end the jobs in this process, by run directory.
 	jobs map[rundir.Dir]context.CancelCauseFunc
 }
 
 var _ submit.Foreground = (*Scheduler)(nil)
 
-// New returns a Scheduler. Locate is called for the error of a rank that has failed, to add the
-// place in the notebook; nil leaves that out.
+// New returns a Scheduler. It calls locate for the error of a failed rank, to add the place in the
+// notebook; locate may be nil.
 func New(shell submit.Shell, locate func(*submit.JobError)) *Scheduler {
 	return &Scheduler{
 		runner: Runner{Out: shell.Out, Err: shell.Err, Environ: shell.Environ, Locate: locate},
@@ -47,8 +47,8 @@ func New(shell submit.Shell, locate func(*submit.JobError)) *Scheduler {
 // Name is this scheduler's name in manifests.
 func (s *Scheduler) Name() string { return Name }
 
-// Platform is cuda on a machine that has a GPU for each rank. More ranks would share them, and
-// train on CPUs.
+// Platform returns cuda on a machine that has a GPU for each rank. More ranks than GPUs train on
+// CPUs.
 func (s *Scheduler) Platform(spec submit.JobSpec) string {
 	switch n := s.gpus(); {
 	case n == 0:
@@ -59,7 +59,7 @@ func (s *Scheduler) Platform(spec submit.JobSpec) string {
 	return plugin.CUDA
 }
 
-// gpus is the number of GPUs that NVIDIA's driver has found on this machine.
+// gpus returns the number of GPUs that NVIDIA's driver has found on this machine.
 func gpus() int {
 	found, _ := filepath.Glob("/dev/nvidia[0-9]*") // The pattern is well formed.
 	if _, err := os.Stat("/dev/nvidiactl"); err != nil {
@@ -68,8 +68,8 @@ func gpus() int {
 	return len(found)
 }
 
-// How many ranks share a CPU: from the first number on they are slow, from the second on this
-// machine would stand still.
+// Limits of the ranks per CPU: above slowRanks they are slow, above maxRanks this machine would
+// stand still.
 const (
 	slowRanks = 4
 	maxRanks  = 64
@@ -84,7 +84,8 @@ func (s *Scheduler) Validate(spec submit.JobSpec) error {
 	return nil
 }
 
-// Prepare leaves spec as it is: ranks find each other by mpirun. It warns of ranks that share CPUs.
+// Prepare returns spec unchanged: ranks find each other through mpirun. It warns about ranks that
+// share CPUs.
 func (s *Scheduler) Prepare(_ context.Context, spec submit.JobSpec, _ bool) (submit.JobSpec, error) {
 	if spec.Tasks() > slowRanks*runtime.NumCPU() {
 		s.shell.Warn("--tasks=%d: this machine has %d CPUs, which the ranks share", spec.Tasks(), runtime.NumCPU())
@@ -92,14 +93,13 @@ func (s *Scheduler) Prepare(_ context.Context, spec submit.JobSpec, _ bool) (sub
 	return spec, nil
 }
 
-// Submit takes the job for this process.
+// Submit accepts the job for this process.
 func (s *Scheduler) Submit(_ context.Context, spec submit.JobSpec) (submit.Job, error) {
 	process, err := rundir.ThisProcess()
 	return submit.Job{Dir: spec.RunDir, Process: &process}, err
 }
 
-// Run runs the job's programs, and records what they put out. A run that cannot be recorded runs
-// all the same.
+// Run runs the job's programs and records their output. It also runs a job that cannot be recorded.
 func (s *Scheduler) Run(ctx context.Context, spec submit.JobSpec) (submit.Status, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -120,7 +120,8 @@ func (s *Scheduler) Run(ctx context.Context, spec submit.JobSpec) (submit.Status
 	return status, err
 }
 
-// record starts the recorder of a job's output, if the job is recorded, and leads the runner to it.
+// record starts the recorder of a job's output, if the job is recorded, and connects the runner to
+// it.
 func (s *Scheduler) record(spec submit.JobSpec, runner *Runner) (*executed.Recording, error) {
 	if !spec.Record {
 		return nil, nil
@@ -134,7 +135,7 @@ func (s *Scheduler) record(spec submit.JobSpec, runner *Runner) (*executed.Recor
 	return recording, nil
 }
 
-// note keeps how the job that runs in this process can be ended; nil forgets it.
+// note stores the function that ends a job in this process; nil removes it.
 func (s *Scheduler) note(dir rundir.Dir, cancel context.CancelCauseFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,7 +146,7 @@ func (s *Scheduler) note(dir rundir.Dir, cancel context.CancelCauseFunc) {
 	}
 }
 
-// statusOf is how a job ended, by the error of its Run.
+// statusOf returns a job's status at its end, from the error of its Run.
 func statusOf(err error) submit.Status {
 	var job *submit.JobError
 	var interrupt submit.Interrupt
@@ -161,11 +162,12 @@ func statusOf(err error) submit.Status {
 	return submit.Status{State: submit.Failed, Reason: reason}
 }
 
-// Status believes the manifest, unless the process that should have recorded the end there is gone.
+// Status returns the manifest's status, unless the process that should record the job's end is
+// gone.
 func (s *Scheduler) Status(_ context.Context, job submit.Job) (submit.Status, error) {
 	m, err := rundir.ReadManifest(job.Dir)
 	if err == nil && abandoned(m) {
-		m, err = rundir.ReadManifest(job.Dir) // It may have ended as usual between the two looks.
+		m, err = rundir.ReadManifest(job.Dir) // It may have ended normally between the two checks.
 	}
 	if err != nil {
 		return submit.Status{}, fmt.Errorf("status of run %s: %w", job.Dir.Name(), err)
@@ -176,12 +178,13 @@ func (s *Scheduler) Status(_ context.Context, job submit.Job) (submit.Status, er
 	return submit.RecordedStatus(m), nil
 }
 
-// abandoned reports whether nobody is left who could record the run's end.
+// abandoned reports whether no process is left to record the run's end.
 func abandoned(m rundir.Manifest) bool {
 	return m.Process != nil && !submit.State(m.State).Ended() && m.Process.Gone()
 }
 
-// Cancel tells the job to save and stop, by the process that runs it. That records how it ends.
+// Cancel tells the job to save and stop, through the process that runs it, which records how it
+// ends.
 func (s *Scheduler) Cancel(_ context.Context, job submit.Job) error {
 	s.mu.Lock()
 	cancel := s.jobs[job.Dir]

@@ -6,12 +6,12 @@ import (
 	"syscall"
 )
 
-// screen shows what the programs print. One that is gone, as in "submit ... | head", must not end
-// them before they are told to stop, nor keep anything out of the logs, so it takes what it cannot
-// show and remembers why.
+// screen shows the programs' output. If its reader is gone, as in "submit ... | head", that must
+// neither end the programs before they are told to stop nor keep anything out of the logs. So
+// screen drops text that it cannot show and remembers the error.
 type screen struct {
 	out io.Writer
-	err error // The first error, unless the reader is just gone.
+	err error // The first error, unless only the reader is gone.
 	off bool
 }
 

@@ -23,7 +23,7 @@ func addShell(t *testing.T, spec *submit.JobSpec, name, script string) {
 	spec.Cells = append(spec.Cells, cell)
 }
 
-// TestShellRunsOnce: a shell command runs once, with its own arguments only, also between programs
+// TestShellRunsOnce: a shell command runs once, with its own arguments only, even between programs
 // of several ranks.
 func TestShellRunsOnce(t *testing.T) {
 	for _, tasks := range []int{1, 2} {

@@ -7,7 +7,7 @@ import (
 )
 
 // killTree kills a process group and the groups that its processes have started: Open MPI's mpirun
-// gives each rank one of its own.
+// gives each rank its own group.
 func killTree(group int) {
 	started := startedBy(group)
 	for _, g := range append([]int{group}, started...) {
@@ -15,10 +15,10 @@ func killTree(group int) {
 	}
 }
 
-// startedBy are the process groups that the descendants of a group's processes belong to, except
-// the group itself.
+// startedBy returns the process groups of the descendants of a group's processes, except the group
+// itself.
 func startedBy(group int) (groups []int) {
-	processes, _ := procfs.AllProcs() // Without /proc none is found.
+	processes, _ := procfs.AllProcs() // Without /proc there are none.
 	children := map[int][]procfs.ProcStat{}
 	var open []int
 	for _, p := range processes {

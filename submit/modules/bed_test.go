@@ -10,15 +10,16 @@ import (
 	"gonbatch/submit/export"
 )
 
-// bed is a machine with a module proxy and a stand-in for gonbatch's source.
+// bed is a test bed with a module proxy and a stand-in for gonbatch's source.
 type bed struct {
 	proxy
-	// source is gonbatch's source, home the folder of the notebook, and cache that of modules.
+	// source is gonbatch's source, home the notebook's folder, and cache the module cache.
 	source, home, cache string
 	opt                 Options
 }
 
-// newBed makes a bed. gonbatch requires example.com/pin v1.2.0, and has the package trainer.
+// newBed creates a bed, in which gonbatch requires example.com/pin v1.2.0 and has the package
+// trainer.
 func newBed(t *testing.T) *bed {
 	t.Helper()
 	b := &bed{proxy: newProxy(t), source: t.TempDir(), home: t.TempDir(), cache: t.TempDir()}
@@ -38,7 +39,7 @@ func newBed(t *testing.T) *bed {
 	t.Setenv("GOFLAGS", "-modcacherw")
 	t.Setenv("GOWORK", "")
 	b.opt = Options{ModuleCache: b.cache, Lock: LockFile(filepath.Join(b.home, "n.ipynb"))}
-	// gonbatch's own modules are there, as on a machine that it was installed on.
+	// gonbatch's own modules are in the cache, as on a machine where it was installed.
 	if _, _, err := b.resolve("import \"gonbatch/trainer\"\n%%\nprintln(trainer.V)"); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +83,7 @@ func (b *bed) resolve(sources ...string) (*Result, string, error) {
 	return result, string(result.Module.Files["go.mod"]), nil
 }
 
-// texts are values in words.
+// texts returns the values' texts.
 func texts[T interface{ String() string }](all []T) string {
 	var lines []string
 	for _, v := range all {

@@ -14,7 +14,7 @@ import (
 	"gonbatch/submit/export"
 )
 
-// checkCommand looks at what a command has done to go.mod, and refuses what cannot be a job.
+// checkCommand checks a command's changes to go.mod, and refuses those that cannot work in a job.
 func (r *resolver) checkCommand(command *export.ModuleCommand, before, after *modfile.File) error {
 	where := fmt.Sprintf("cell %d, line %d", command.Number, command.Line)
 	old, replaced := versions(before), replacements(before)
@@ -34,7 +34,7 @@ func (r *resolver) checkCommand(command *export.ModuleCommand, before, after *mo
 	return r.checkOwn(command, before, after)
 }
 
-// checkFolders refuses replacements that are not there.
+// checkFolders refuses replacements by missing folders.
 func (r *resolver) checkFolders(command *export.ModuleCommand, mod *modfile.File) error {
 	for _, replace := range mod.Replace {
 		to := replace.New.Path
@@ -51,8 +51,7 @@ func (r *resolver) checkFolders(command *export.ModuleCommand, mod *modfile.File
 	return nil
 }
 
-// beforeSubmit says what to do about a folder that is not there: programs are compiled before a
-// cell runs.
+// beforeSubmit says what to do about a missing folder: programs are compiled before a cell runs.
 func (r *resolver) beforeSubmit(dir string) string {
 	for _, cell := range r.first.Sources {
 		if strings.Contains(cell.Source, "%%writefile") && strings.Contains(cell.Source, filepath.Base(dir)) {
@@ -62,8 +61,8 @@ func (r *resolver) beforeSubmit(dir string) string {
 	return "correct the path, or create the module before you submit"
 }
 
-// checkOwn sees to it that no module that gonbatch needs becomes older unnoticed. If the programs
-// need gonbatch, that is an error.
+// checkOwn warns if a command lowers the version of a module that gonbatch needs. If that removes
+// gonbatch and the programs import it, that is an error.
 func (r *resolver) checkOwn(command *export.ModuleCommand, before, after *modfile.File) error {
 	was, now := versions(before), versions(after)
 	var lowered []string
@@ -92,11 +91,11 @@ func (r *resolver) importsOwn() bool {
 	})
 }
 
-// localVersion is the version of a module that only a replacement has.
+// localVersion is the version of a module that only a replacement provides.
 const localVersion = "v0.0.0-00010101000000-000000000000"
 
-// useWorkspace replaces the modules of go.work, if there is one: a job has none. Those of an
-// earlier go.work are replaced no longer.
+// useWorkspace turns the modules of go.work, if there is one, into replacements, because a job has
+// no go.work. It removes the replacements of an earlier go.work.
 func (r *resolver) useWorkspace(command *export.ModuleCommand) error {
 	text, err := os.ReadFile(r.file("go.work"))
 	if err != nil && !os.IsNotExist(err) {
@@ -134,7 +133,7 @@ func (r *resolver) useWorkspace(command *export.ModuleCommand) error {
 	})
 }
 
-// useFolder replaces a module by the folder that it is in.
+// useFolder replaces the module in a folder by that folder.
 func (r *resolver) useFolder(mod *modfile.File, dir string) error {
 	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if err != nil {
@@ -154,7 +153,7 @@ func (r *resolver) useFolder(mod *modfile.File, dir string) error {
 			return err
 		}
 	}
-	for _, replace := range used.Replace { // In a workspace they count too.
+	for _, replace := range used.Replace { // They also apply in a workspace.
 		to := replace.New.Path
 		if replace.New.Version == "" && !filepath.IsAbs(to) {
 			to = filepath.Join(dir, to)

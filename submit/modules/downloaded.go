@@ -11,8 +11,8 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// takeDownloaded requires the newest version of a package's module that is in the module cache. It
-// reports whether there is one.
+// takeDownloaded requires the newest version of a package's module in the module cache. It reports
+// whether it did.
 func (r *resolver) takeDownloaded(importPath string) (bool, error) {
 	newest := newestDownloaded(r.ModuleCache, importPath)
 	if newest.Path == "" {
@@ -25,8 +25,8 @@ func (r *resolver) takeDownloaded(importPath string) (bool, error) {
 	return true, r.edit(func(mod *modfile.File) error { return mod.AddRequire(newest.Path, newest.Version) })
 }
 
-// newestDownloaded is the module with the longest path that has a package, in its newest version in
-// the module cache. A release is newer than anything else, as for the go command.
+// newestDownloaded returns the module with the longest path that contains a package, in its newest
+// version in the module cache. As for the go command, a release is newer than anything else.
 func newestDownloaded(cache, importPath string) (newest module.Version) {
 	for in := importPath; strings.Contains(in, "/"); in = path.Dir(in) {
 		escaped, err := module.EscapePath(in)
@@ -51,7 +51,7 @@ func newestDownloaded(cache, importPath string) (newest module.Version) {
 	return newest
 }
 
-// newer reports whether the go command takes version a rather than b.
+// newer reports whether the go command prefers version a to b.
 func newer(a, b string) bool {
 	if releaseA, releaseB := semver.Prerelease(a) == "", semver.Prerelease(b) == ""; releaseA != releaseB {
 		return releaseA

@@ -15,7 +15,7 @@ import (
 	"gonbatch/internal/gocell"
 )
 
-// findImports runs goimports on the programs that lack imports. It reports whether it found some.
+// findImports runs goimports on the programs that lack imports. It reports whether it found any.
 func (r *resolver) findImports() (found bool, err error) {
 	for _, cell := range r.module.Programs() {
 		open := r.module.Open[cell.Name]
@@ -42,15 +42,15 @@ func (r *resolver) findImports() (found bool, err error) {
 	return found, nil
 }
 
-// newImports are the imports, by name, that a program has and an earlier one lacks. A package may
-// have been imported by another name.
+// newImports returns the imports, by name, that are in after but not in before. The same package
+// may be in before under another name.
 func newImports(before, after []byte) map[string]string {
 	had, all := importsIn(before), importsIn(after)
 	maps.DeleteFunc(all, func(name, _ string) bool { return had[name] != "" })
 	return all
 }
 
-// importsIn are the paths of a program's imports, by name.
+// importsIn returns the paths of a program's imports, by name.
 func importsIn(source []byte) map[string]string {
 	file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.ImportsOnly)
 	if err != nil {
@@ -65,7 +65,7 @@ func importsIn(source []byte) map[string]string {
 	return all
 }
 
-// nameOf is the name of an import. goimports writes those that the path doesn't tell.
+// nameOf returns the name of an import. goimports writes a name that differs from the path's.
 func nameOf(spec *ast.ImportSpec, path string) string {
 	if spec.Name != nil {
 		return spec.Name.Name

@@ -22,28 +22,29 @@ import (
 	"gonbatch/submit/export"
 )
 
-// LockFile is the file beside a notebook that keeps what was found.
+// LockFile returns the path of a notebook's lock: the file beside it that keeps its modules.
 func LockFile(notebook string) string { return notebook + ".lock" }
 
-// lock is what was found for a notebook.
+// lock holds the modules and imports found for a notebook.
 type lock struct {
-	// keys are of what it was found for: the notebook, or a part of it.
+	// keys are the keys of the notebooks, or parts of one, for which it was found.
 	keys []string
-	// diff is what differs from gonbatch's own go.mod, and goSum what gonbatch's own go.sum lacks.
+	// diff is the difference from gonbatch's own go.mod, and goSum the lines that gonbatch's own
+	// go.sum lacks.
 	diff  diff
 	goSum []byte
 	// imports are as in export.Resolved.
 	imports map[string]map[string]string
 }
 
-// keptKeys is how many keys a lock has.
+// keptKeys is the maximum number of keys in a lock.
 const keptKeys = 8
 
 const lockComment = `The modules and packages that submit has found for %s. Keep this file with the notebook. Delete it
 to get the newest versions.
 `
 
-// checksumPart is the last part of a lock: the hash of all before it.
+// checksumPart is the last part of a lock: the hash of everything before it.
 const checksumPart = "checksum"
 
 // readLock reads a lock; nil if there is none.
@@ -62,7 +63,7 @@ func readLock(path string) (*lock, error) {
 	return l, nil
 }
 
-// checked are the parts of a lock that its checksum is right for.
+// checked returns the parts of a lock; nil if its checksum is wrong.
 func checked(data []byte) []txtar.File {
 	mark := []byte("-- " + checksumPart + " --\n")
 	at := bytes.LastIndex(data, mark)
@@ -77,7 +78,7 @@ func checksum(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// parseLock reads the text of a lock; nil if it is damaged.
+// parseLock parses a lock; it returns nil if the lock is damaged.
 func parseLock(path string, data []byte) *lock {
 	l := &lock{imports: map[string]map[string]string{}}
 	for _, file := range checked(data) {
@@ -103,7 +104,7 @@ func parseLock(path string, data []byte) *lock {
 	return l
 }
 
-// readImports reads lines of a cell, a name and an import path.
+// readImports parses lines of a cell, a name and an import path.
 func (l *lock) readImports(text string) {
 	for line := range strings.Lines(text) {
 		if words := strings.Fields(line); len(words) == 3 {
@@ -119,7 +120,7 @@ func addImport(imports map[string]map[string]string, cell, name, path string) {
 	imports[cell][name] = path
 }
 
-// writeLock keeps what was found, unless the lock has it.
+// writeLock writes the lock, unless it is unchanged.
 func (r *resolver) writeLock(d diff) error {
 	now := &lock{
 		diff: d, imports: r.imports, goSum: withoutSums(r.module.Files["go.sum"], r.first.Files["go.sum"]),
@@ -140,7 +141,7 @@ func (r *resolver) writeLock(d diff) error {
 	return rundir.WriteFileAtomic(r.Lock, now.text(notebook), 0o644)
 }
 
-// text is the lock's file. Its parts are there if they say something.
+// text returns the lock's file, without empty parts.
 func (l *lock) text(notebook string) []byte {
 	archive := &txtar.Archive{Comment: fmt.Appendf(nil, lockComment, notebook)}
 	for _, part := range []struct{ name, text string }{
@@ -158,7 +159,7 @@ func (l *lock) text(notebook string) []byte {
 	return fmt.Appendf(text, "-- %s --\n%s\n", checksumPart, checksum(text))
 }
 
-// lines are words, one a line.
+// lines returns the words, one on each line.
 func lines(words []string) string {
 	if len(words) == 0 {
 		return ""
@@ -166,7 +167,7 @@ func lines(words []string) string {
 	return strings.Join(words, "\n") + "\n"
 }
 
-// importLines are the found imports, one a line.
+// importLines returns the found imports, one on each line.
 func importLines(imports map[string]map[string]string) string {
 	var text strings.Builder
 	for _, cell := range slices.Sorted(maps.Keys(imports)) {
@@ -177,13 +178,13 @@ func importLines(imports map[string]map[string]string) string {
 	return text.String()
 }
 
-// joinSums are the lines of two go.sum files.
+// joinSums returns the lines of two go.sum files.
 func joinSums(a, b []byte) []byte {
 	lines := slices.Sorted(strings.Lines(string(a) + string(b)))
 	return []byte(strings.Join(slices.Compact(lines), ""))
 }
 
-// withoutSums are the lines of a go.sum that another one lacks.
+// withoutSums returns the lines of a go.sum that another one lacks.
 func withoutSums(sum, without []byte) []byte {
 	known := map[string]bool{}
 	for line := range strings.Lines(string(without)) {
@@ -198,11 +199,12 @@ func withoutSums(sum, without []byte) []byte {
 	return []byte(text.String())
 }
 
-// variable is a variable in a shell command.
+// variable matches a variable in a shell command.
 var variable = regexp.MustCompile(`\$\{?([A-Za-z_][A-Za-z0-9_]*)`)
 
-// key is the hash of what decides about the modules: gonbatch's own, what the programs import and
-// lack, the notebook's commands, and the go.mod of the folders that mod has modules in.
+// key returns the hash of everything that determines the modules: gonbatch's own modules, the
+// programs' imports and missing names, the notebook's commands, and the go.mod of folders that
+// replace modules in mod.
 func (r *resolver) key(mod *modfile.File) string {
 	sum := sha256.New()
 	for _, require := range r.own.Require {
@@ -231,7 +233,7 @@ func (r *resolver) key(mod *modfile.File) string {
 	return hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// kernelVariable is a variable of the kernel's environment when it ran a command.
+// kernelVariable returns the value of a variable in a command's environment in the kernel.
 func (r *resolver) kernelVariable(command *export.ModuleCommand, name string) string {
 	value := ""
 	for _, entry := range r.kernelEnviron(command) {

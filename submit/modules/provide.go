@@ -16,7 +16,7 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// listed is a package as go list describes it.
+// listed is a package in go list's output.
 type listed struct {
 	ImportPath string
 	Error      *struct {
@@ -25,8 +25,9 @@ type listed struct {
 	}
 }
 
-// provide lets the go command bring every package that the programs need, and complete go.mod and
-// go.sum. Where no registry gives a module, the newest that was downloaded before is taken.
+// provide lets the go command download every package that the programs need, and complete go.mod
+// and go.sum. If no registry has a module, provide takes the newest version that was downloaded
+// before.
 func (r *resolver) provide(ctx context.Context) error {
 	problems, err := r.list(ctx)
 	if err != nil {
@@ -55,7 +56,7 @@ func (r *resolver) provide(ctx context.Context) error {
 	return errors.Join(mistakes...)
 }
 
-// list runs go list, which downloads what is missing, and returns the packages that it cannot find.
+// list runs go list, which downloads missing modules, and returns the packages that it cannot find.
 func (r *resolver) list(ctx context.Context) ([]listed, error) {
 	before, err := r.goMod()
 	if err != nil {
@@ -117,8 +118,8 @@ func (r *resolver) goCommand(ctx context.Context, args ...string) ([]byte, error
 	return stdout.Bytes(), nil
 }
 
-// goEnviron adds what lets the go command change the module. Of the user's GOFLAGS, what concerns
-// the module cache stays.
+// goEnviron adds variables that let the go command change the module. Of the user's GOFLAGS, it
+// keeps only -modcacherw.
 func (r *resolver) goEnviron(environ []string) []string {
 	flags := "-mod=mod"
 	for _, entry := range environ {
@@ -129,7 +130,7 @@ func (r *resolver) goEnviron(environ []string) []string {
 	return append(environ, "GO111MODULE=on", "GOWORK=off", "GOFLAGS="+flags, "PWD="+r.dir)
 }
 
-// importError says which import lacks its module, and what to do.
+// importError returns an error that names the import without a module, and what to do.
 func (r *resolver) importError(p listed) error {
 	path, why := p.ImportPath, remedy(strings.TrimSpace(p.Error.Err), "check the import path, or name a version in the notebook: !*go get "+p.ImportPath+"@VERSION")
 	for _, importer := range p.Error.ImportStack {
@@ -149,10 +150,10 @@ func (r *resolver) importError(p listed) error {
 	return r.mistake(site, "%q:%s no module provides it here: %s", path, needs, why)
 }
 
-// offline are in messages of a go command that reaches no registry.
+// offline are parts of the go command's messages when it reaches no registry.
 var offline = []string{"dial tcp", "no such host", "module lookup disabled", "connection refused", "i/o timeout", "network is unreachable", "Could not resolve host"}
 
-// remedy is the go command's message, and what to do: otherwise, if it names no known cause.
+// remedy returns the go command's message and what to do: otherwise, if it names no known cause.
 func remedy(why, otherwise string) string {
 	isIn := func(text string) bool { return strings.Contains(why, text) }
 	do := otherwise
@@ -169,7 +170,7 @@ func remedy(why, otherwise string) string {
 	return why + "\n" + do
 }
 
-// tags are the build tags that the programs are built with.
+// tags returns the different build tags of the programs.
 func (r *resolver) tags() (all [][]string) {
 	for _, cell := range r.module.Programs() {
 		var tags []string

@@ -22,10 +22,10 @@ type proxy struct {
 
 func newProxy(t *testing.T) proxy { return proxy{t, t.TempDir()} }
 
-// url is the proxy's GOPROXY.
+// url returns the proxy's GOPROXY.
 func (p proxy) url() string { return "file://" + p.dir }
 
-// add publishes a module: files are names and texts, one after the other; go.mod is written.
+// add publishes a module: files alternates names and texts; add writes go.mod.
 func (p proxy) add(path, version, requires string, files ...string) {
 	p.t.Helper()
 	source := p.t.TempDir()
@@ -52,7 +52,7 @@ func (p proxy) add(path, version, requires string, files ...string) {
 	}
 }
 
-// commit lets a name, such as a commit's hash, stand for a version.
+// commit makes a name, such as a commit's hash, stand for a version.
 func (p proxy) commit(path, name, version string) {
 	writeFiles(p.t, filepath.Join(p.dir, filepath.FromSlash(path), "@v"), name+".info", infoOf(version))
 }
@@ -61,7 +61,8 @@ func infoOf(version string) string {
 	return fmt.Sprintf(`{"Version":%q,"Time":"2026-01-02T03:04:05Z"}`, version)
 }
 
-// withoutLists is the URL of a registry that serves the proxy's modules, but no lists of versions.
+// withoutLists returns the URL of a registry that serves the proxy's modules, but no lists of
+// versions.
 func (p proxy) withoutLists() string {
 	files := http.FileServer(http.Dir(p.dir))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -75,7 +76,7 @@ func (p proxy) withoutLists() string {
 	return server.URL
 }
 
-// writeFiles writes files into a folder: names and texts, one after the other.
+// writeFiles writes files into a folder; files alternates names and texts.
 func writeFiles(t *testing.T, dir string, files ...string) {
 	t.Helper()
 	for i := 0; i < len(files); i += 2 {

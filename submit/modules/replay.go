@@ -23,8 +23,8 @@ import (
 	"gonbatch/submit/export/gomod"
 )
 
-// startFromEarlier requires what the notebook, or its session, had before, and imports what was
-// found then.
+// startFromEarlier requires the versions that the notebook or its session had before, and takes the
+// imports that were found then.
 func (r *resolver) startFromEarlier() error {
 	return r.edit(func(mod *modfile.File) error {
 		if r.lock != nil {
@@ -120,7 +120,7 @@ func (r *resolver) replay(ctx context.Context) error {
 	return nil
 }
 
-// reason is why a command failed: the end of what it wrote.
+// reason returns why a command failed: the end of its output.
 func reason(output []byte, err error) string {
 	lines := strings.Split(strings.TrimSpace(string(output)), "\n")
 	lines = lines[max(0, len(lines)-6):]
@@ -130,7 +130,7 @@ func reason(output []byte, err error) string {
 	return err.Error()
 }
 
-// mistake is an error in a line of a cell.
+// mistake returns the error for a line of a cell.
 func (r *resolver) mistake(site export.Site, format string, args ...any) *export.CellError {
 	e := &export.CellError{CellRef: site.CellRef, Line: site.Line, Message: fmt.Sprintf(format, args...)}
 	for _, cell := range r.first.Sources {
@@ -145,10 +145,10 @@ func (r *resolver) warn(command *export.ModuleCommand, message string) {
 	r.warnings = append(r.warnings, export.Note{CellRef: command.CellRef, Line: command.Line, Message: message})
 }
 
-// tmpDirVariable has the folder of the kernel's module.
+// tmpDirVariable is the variable with the folder of the kernel's module.
 const tmpDirVariable = "GONB_TMP_DIR"
 
-// kernelEnviron is the environment that the kernel gives a command.
+// kernelEnviron returns a command's environment in the kernel.
 func (r *resolver) kernelEnviron(command *export.ModuleCommand) []string {
 	environ := slices.Clone(r.Env)
 	for name, value := range command.Env {
@@ -162,7 +162,7 @@ func (r *resolver) kernelEnviron(command *export.ModuleCommand) []string {
 	return append(environ, tmpDirVariable+"="+r.dir, rundir.EnvNotebookDir+"="+dir)
 }
 
-// run runs a command line in the module's folder. A variable that is not set is an error.
+// run runs a command line in the module's folder. An unset variable is an error.
 func (r *resolver) run(ctx context.Context, command *export.ModuleCommand) (output []byte, err error) {
 	line, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command.Text), "")
 	if err != nil {
@@ -181,16 +181,16 @@ func (r *resolver) run(ctx context.Context, command *export.ModuleCommand) (outp
 	return out.Bytes(), err
 }
 
-// openNothing opens the null device only.
+// openNothing opens the null device instead of any file.
 func openNothing(ctx context.Context, path string, flag int, perm os.FileMode) (io.ReadWriteCloser, error) {
 	if path != os.DevNull {
-		path = os.DevNull // The notebook's warnings name the file.
+		path = os.DevNull // A warning about the notebook names the file.
 	}
 	return interp.DefaultOpenHandler()(ctx, path, flag, perm)
 }
 
-// execute runs a command if it is about this module, and does nothing for all others, which the
-// notebook's warnings name.
+// execute runs a command if it concerns this module. It ignores all others; warnings about the
+// notebook name them.
 func (r *resolver) execute(ctx context.Context, words []string) error {
 	shell := interp.HandlerCtx(ctx)
 	switch {
@@ -199,7 +199,7 @@ func (r *resolver) execute(ctx context.Context, words []string) error {
 	case words[0] == "rm":
 		return errorsOf(words[1:], func(name string) error { return os.RemoveAll(r.file(filepath.Base(name))) })
 	case words[1] == "mod" && words[2] != "edit":
-		return nil // The versions are chosen here, and what is missing is added at the end.
+		return nil // This package chooses the versions, and adds missing modules at the end.
 	case words[1] == "get":
 		if words = r.getWords(words); words == nil {
 			return nil
@@ -225,8 +225,8 @@ func (r *resolver) execute(ctx context.Context, words []string) error {
 	return interp.ExitStatus(1)
 }
 
-// getDownloaded does what go get can't do without a registry that lists versions: it takes what was
-// downloaded before. It reports whether everything is there.
+// getDownloaded does what go get can't do without a registry that lists versions: it takes modules
+// that were downloaded before. It reports whether all were there.
 func (r *resolver) getDownloaded(words []string) bool {
 	return errorsOf(words, func(word string) error {
 		path, version, _ := strings.Cut(word, "@")
@@ -244,7 +244,7 @@ func (r *resolver) getDownloaded(words []string) bool {
 	}) == nil
 }
 
-// errorsOf calls f for each word that is no flag.
+// errorsOf calls f for each word that is not a flag, up to the first error.
 func errorsOf(words []string, f func(string) error) error {
 	for _, word := range words {
 		if strings.HasPrefix(word, "-") {
@@ -257,9 +257,9 @@ func errorsOf(words []string, f func(string) error) error {
 	return nil
 }
 
-// getWords gives the packages of go get that the notebook had before, and that have no version in
-// the command, the version of then. It returns nil if there is no package, as GoNB's own call has
-// it: what is missing is added at the end.
+// getWords adds the earlier versions to those packages of a go get that have no version in the
+// command but are in the lock. It returns nil if there is no package, as in GoNB's own call:
+// missing modules are added at the end.
 func (r *resolver) getWords(words []string) []string {
 	words = slices.Clone(words)
 	packages := 0

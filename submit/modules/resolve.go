@@ -16,13 +16,13 @@ import (
 	"gonbatch/submit/scratch"
 )
 
-// Options say where to look. The zero value is the go command on PATH, and keeps nothing.
+// Options configure Resolve. The zero value uses the go command on PATH, and keeps nothing.
 type Options struct {
 	// Go is the go command; empty is "go".
 	Go string
-	// Env is the go command's environment, as in os.Environ.
+	// Env is the go command's environment, in the form of os.Environ.
 	Env []string
-	// Lock is the file that keeps what was found; empty keeps nothing.
+	// Lock is the file that keeps the result; empty keeps nothing.
 	Lock string
 	// Session is the go.mod of the kernel that runs the notebook; nil if there is none.
 	Session []byte
@@ -30,42 +30,43 @@ type Options struct {
 	ModuleCache string
 }
 
-// Result is a notebook whose modules are known.
+// Result is a notebook with its resolved modules.
 type Result struct {
 	Module *export.Module
-	// Taken are the modules that programs import from and that gonbatch does not bring, sorted.
+	// Taken are the modules that programs import and that gonbatch does not provide in the same
+	// version, sorted.
 	Taken []Taken
-	// Warnings say where the notebook gets other versions than it asks for.
+	// Warnings describe failed commands, and versions that may not be the expected ones.
 	Warnings []export.Note
-	// LockError is why what was found could not be kept.
+	// LockError is why the lock could not be written.
 	LockError error
 }
 
-// Taken is a module in the version that programs get.
+// Taken is a module with its version for the programs.
 type Taken struct {
 	Path, Version string
-	// Why says where the version comes from.
+	// Why is where the version comes from.
 	Why string
 }
 
-// String names the module, and why it has this version.
+// String returns the module, its version and why it has this version.
 func (t Taken) String() string { return fmt.Sprintf("%s %s (%s)", t.Path, t.Version, t.Why) }
 
-// Exporter exports the notebook with what is known of its modules.
+// Exporter exports the notebook with its modules as resolved so far.
 type Exporter func(export.Resolved) (*export.Module, error)
 
 // resolver finds the modules of one notebook.
 type resolver struct {
 	Options
 	export Exporter
-	// first is the notebook with gonbatch's own modules, module what is known now.
+	// first is the notebook with gonbatch's own modules; module is the current one.
 	first, module *export.Module
 	own           *modfile.File
-	// dir has the module while the go command works on it.
+	// dir is the module's folder while the go command works on it.
 	dir     string
 	lock    *lock
 	imports map[string]map[string]string
-	// why says where a module's version comes from.
+	// why is where each module's version comes from.
 	why      map[string]string
 	warnings []export.Note
 	// workspace are the modules that go.work has replaced.
@@ -73,7 +74,7 @@ type resolver struct {
 }
 
 // Resolve finds the modules of a notebook that was exported with gonbatch's own ones. It runs no go
-// command where nothing is missing. A mistake in the notebook is an *export.CellError.
+// command if nothing is missing. A mistake in the notebook is an *export.CellError.
 func Resolve(ctx context.Context, m *export.Module, again Exporter, opt Options) (*Result, error) {
 	r := &resolver{
 		Options: opt, export: again, first: m, module: m,
@@ -96,7 +97,7 @@ func Resolve(ctx context.Context, m *export.Module, again Exporter, opt Options)
 	return result, err
 }
 
-// resolve finds what gonbatch's own modules lack.
+// resolve finds the modules that the notebook needs beyond gonbatch's own.
 func (r *resolver) resolve(ctx context.Context) (*Result, error) {
 	known := r.lock != nil && slices.Contains(r.lock.keys, r.key(r.lock.diff.mod))
 	if known {
@@ -128,7 +129,7 @@ func (r *resolver) hasSources() bool {
 	return !slices.ContainsFunc(r.module.Imports, func(path string) bool { return !names.Has(path) })
 }
 
-// useLock takes what the lock has.
+// useLock takes the modules and imports of the lock.
 func (r *resolver) useLock() (err error) {
 	r.imports = r.lock.imports
 	for _, require := range r.lock.diff.mod.Require {
@@ -147,8 +148,8 @@ func (r *resolver) useLock() (err error) {
 	return err
 }
 
-// search finds the modules by the go command. known is set if the notebook's own commands count
-// already.
+// search finds the modules with the go command. known is set if r.module already includes the
+// results of the notebook's own commands.
 func (r *resolver) search(ctx context.Context, known bool) (err error) {
 	if r.dir, err = scratch.Make(scratch.Module); err != nil {
 		return err
@@ -179,8 +180,8 @@ func (r *resolver) search(ctx context.Context, known bool) (err error) {
 	}
 }
 
-// exportAgain exports the notebook with what is known now. The files are as the lock will give
-// them.
+// exportAgain exports the notebook with its modules as resolved so far. The files are the same as
+// those that the lock will produce.
 func (r *resolver) exportAgain() error {
 	mod, err := r.goMod()
 	if err != nil {
@@ -207,7 +208,7 @@ func (r *resolver) exportAgain() error {
 
 func (r *resolver) file(name string) string { return filepath.Join(r.dir, name) }
 
-// result says what was found, and keeps it.
+// result returns the result and writes the lock.
 func (r *resolver) result() (*Result, error) {
 	mod, err := modfile.Parse("go.mod", r.module.Files["go.mod"], nil)
 	if err != nil {
@@ -224,7 +225,7 @@ func (r *resolver) result() (*Result, error) {
 	return result, nil
 }
 
-// taken are the modules that programs import from, but for those that gonbatch brings, in the same
+// taken returns the modules that programs import, except those that gonbatch provides in the same
 // version.
 func (r *resolver) taken(mod *modfile.File) (taken []Taken) {
 	own := versions(r.own)
@@ -249,7 +250,7 @@ func (r *resolver) importsFrom(mod *modfile.File, path string) bool {
 	})
 }
 
-// because says where a module's version comes from.
+// because returns where a module's version comes from.
 func (r *resolver) because(path string) string {
 	if why := r.why[path]; why != "" {
 		return why

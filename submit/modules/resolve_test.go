@@ -12,7 +12,7 @@ import (
 
 const useLib = "import \"example.com/lib\"\n%%\nprintln(lib.V)"
 
-// TestVersions: which version a notebook gets, and what is said about it.
+// TestVersions: a notebook gets the right version of a module, with the right explanation.
 func TestVersions(t *testing.T) {
 	b := newBed(t)
 	b.add("example.com/lib", "v1.0.1-0.20260102030405-0123456789ab", "", "lib.go", "package lib\n\nconst V = 2\n")
@@ -79,7 +79,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// describe are the files of a result.
+// describe returns the files of a result.
 func describe(result *Result) map[string]string {
 	files := map[string]string{}
 	for name, text := range result.Module.Files {
@@ -88,7 +88,7 @@ func describe(result *Result) map[string]string {
 	return files
 }
 
-// compiles builds the programs as submit does: nothing may be missing.
+// compiles builds the programs as submit does, to check that nothing is missing.
 func compiles(t *testing.T, result *Result) {
 	t.Helper()
 	dir := t.TempDir()
@@ -102,7 +102,7 @@ func compiles(t *testing.T, result *Result) {
 	}
 }
 
-// TestMistakes: an error names cell, line and fix.
+// TestMistakes: an error names the cell, the line and the fix.
 func TestMistakes(t *testing.T) {
 	b := newBed(t)
 	b.opt.Lock = ""
@@ -138,8 +138,8 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestUnchanged: what was resolved once stays as it is, and needs no network. What is added to the
-// notebook later is resolved, and changes nothing else.
+// TestUnchanged: resolved modules stay unchanged, and need no network. An import that is added to
+// the notebook later is resolved, and changes nothing else.
 func TestUnchanged(t *testing.T) {
 	b := newBed(t)
 	_, first, err := b.resolve(useLib)
@@ -174,7 +174,7 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// TestSession: versions of the session count, except where the notebook asks for others.
+// TestSession: the session's versions are used, unless the notebook asks for others.
 func TestSession(t *testing.T) {
 	b := newBed(t)
 	b.opt.Lock = ""
@@ -191,7 +191,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// TestNoLists: where the registry lists no versions, or there is none, what was downloaded counts.
+// TestNoLists: without a registry that lists versions, downloaded versions are used.
 func TestNoLists(t *testing.T) {
 	for _, kind := range []string{"403", "offline"} {
 		t.Run(kind, func(t *testing.T) {
@@ -223,7 +223,7 @@ func TestNoLists(t *testing.T) {
 }
 
 // TestLockElsewhere: a notebook that was copied with its lock, but without the modules, downloads
-// the same ones.
+// the same versions.
 func TestLockElsewhere(t *testing.T) {
 	b := newBed(t)
 	_, first, err := b.resolve(useLib)
@@ -239,7 +239,7 @@ func TestLockElsewhere(t *testing.T) {
 	}
 }
 
-// TestOwnModulesAreEnough: a notebook that needs no more gets no lock.
+// TestOwnModulesAreEnough: a notebook that needs only gonbatch's modules gets no lock.
 func TestOwnModulesAreEnough(t *testing.T) {
 	b := newBed(t)
 	if _, _, err := b.resolve("import \"gonbatch/trainer\"\n%%\nfmt.Println(trainer.V)"); err != nil {
@@ -250,7 +250,7 @@ func TestOwnModulesAreEnough(t *testing.T) {
 	}
 }
 
-// TestRealRegistry: the registry of this machine gives a module that was never downloaded here.
+// TestRealRegistry: this machine's registry provides a module that was never downloaded here.
 func TestRealRegistry(t *testing.T) {
 	real, err := exec.CommandContext(t.Context(), "go", "env", "GOPROXY", "GOSUMDB").Output()
 	if err != nil {
@@ -277,8 +277,8 @@ func TestRealRegistry(t *testing.T) {
 	compiles(t, result)
 }
 
-// TestDamagedLock: a lock that was cut off, edited or merged is an error that names it; one with
-// the lines of Windows is as good as before.
+// TestDamagedLock: a truncated, edited or merged lock is an error that names it; one with Windows
+// line endings is valid.
 func TestDamagedLock(t *testing.T) {
 	b := newBed(t)
 	if _, _, err := b.resolve(useLib); err != nil {

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// ownModule is gonbatch's own module, which go.mod replaces by its source tree.
+// ownModule is gonbatch's own module, which go.mod replaces with its source tree.
 const ownModule = "gonbatch"
 
-// versions are the versions that a go.mod requires.
+// versions returns the versions that a go.mod requires, by path.
 func versions(mod *modfile.File) map[string]string {
 	all := map[string]string{}
 	for _, r := range mod.Require {
@@ -21,7 +21,7 @@ func versions(mod *modfile.File) map[string]string {
 	return all
 }
 
-// replacements are the folders and modules that replace others, by path.
+// replacements returns the folders and modules that replace others, by path.
 func replacements(mod *modfile.File) map[string]string {
 	all := map[string]string{}
 	for _, r := range mod.Replace {
@@ -32,8 +32,8 @@ func replacements(mod *modfile.File) map[string]string {
 	return all
 }
 
-// raise makes a go.mod require at least what another one does, and calls raised for each module
-// that this changes. What the other one replaces is left out: it may be nowhere else.
+// raise makes mod require at least the versions in from, and calls raised for each module that this
+// changes. It skips modules that from replaces: they may exist nowhere else.
 func raise(mod, from *modfile.File, raised func(path string)) error {
 	have, replaced := versions(mod), replacements(from)
 	for _, r := range from.Require {
@@ -49,15 +49,15 @@ func raise(mod, from *modfile.File, raised func(path string)) error {
 	return nil
 }
 
-// diff is what makes a go.mod of another one.
+// diff is the difference between a go.mod and gonbatch's own.
 type diff struct {
-	// mod has the requirements that the other one lacks or has in another version, and its own
-	// replacements; dropped are the modules that it does not require.
+	// mod has the replacements, and the requirements that gonbatch's own lacks or has in another
+	// version; dropped are the modules that only gonbatch's own requires.
 	mod     *modfile.File
 	dropped []string
 }
 
-// difference is what differs in mod from own.
+// difference returns the difference of mod from own.
 func difference(mod, own *modfile.File) (diff, error) {
 	had, has := versions(own), versions(mod)
 	d := diff{mod: new(modfile.File)}
@@ -91,12 +91,12 @@ func difference(mod, own *modfile.File) (diff, error) {
 	return d, nil
 }
 
-// isNone reports whether nothing differs.
+// isNone reports whether there is no difference.
 func (d diff) isNone() bool {
 	return len(d.mod.Require) == 0 && len(d.mod.Replace) == 0 && len(d.dropped) == 0
 }
 
-// apply is the text of own with what differs.
+// apply returns the text of own with the difference applied.
 func (d diff) apply(own *modfile.File) ([]byte, error) {
 	mod, err := modfile.Parse("go.mod", modfile.Format(own.Syntax), nil)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 
 // Cache is the compile cache, which keeps compiled XLA programs.
 type Cache struct {
-	// Folder is where it lies; "" if it is turned off.
+	// Folder is the cache's folder; "" if it is turned off.
 	Folder string `json:"folder,omitempty"`
-	// Size is that of all programs in bytes, and Limit what it is held to.
+	// Size is the size of all programs in bytes, and Limit its maximum.
 	Size     int64             `json:"size"`
 	Limit    int64             `json:"limit"`
 	Programs []CompiledProgram `json:"programs,omitempty"`
@@ -22,7 +22,7 @@ type Cache struct {
 
 // CompiledProgram is a program in the cache.
 type CompiledProgram struct {
-	// Key is the hash of what decides about it, and Name what GoMLX calls it.
+	// Key is the hash of everything that determines the program, and Name is GoMLX's name for it.
 	Key  string    `json:"key"`
 	Name string    `json:"name,omitempty"`
 	Size int64     `json:"size"`
@@ -32,7 +32,7 @@ type CompiledProgram struct {
 // shownPrograms is how many programs the text lists.
 const shownPrograms = 20
 
-// Text writes a table of the programs that were used last.
+// Text writes a table of the programs used last.
 func (c Cache) Text(w io.Writer) error {
 	if c.Folder == "" {
 		_, err := fmt.Fprintln(w, "the compile cache is turned off")
@@ -55,5 +55,5 @@ func (c Cache) Text(w io.Writer) error {
 	return columns.Flush()
 }
 
-// megabytes is a number of bytes for people.
+// megabytes returns a number of bytes as text.
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }

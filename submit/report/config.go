@@ -21,7 +21,7 @@ type Setting struct {
 	Origin string `json:"origin"`
 }
 
-// Text writes them as a submit.yaml would have them.
+// Text writes the options in the form of a submit.yaml.
 func (c Config) Text(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, s := range c.Settings {

@@ -5,25 +5,25 @@ import (
 	"io"
 )
 
-// Submission is what became of a notebook, or of a run that is resumed. With --json it is the first
-// line on standard output; what follows is the log, where that is shown.
+// Submission describes a submitted notebook or a resumed run. With --json it is the first line on
+// standard output; the log follows, if it is shown.
 type Submission struct {
 	Run       string `json:"run"`
 	Directory string `json:"directory"`
 	Scheduler string `json:"scheduler"`
 	// Job is the scheduler's id of the job; "" on this machine, and for a run that is only staged.
 	Job string `json:"job,omitempty"`
-	// Name is the job's name, and Ranks the number of its ranks on all nodes.
+	// Name is the job's name, and Ranks the total number of its ranks.
 	Name  string `json:"name"`
 	Nodes int    `json:"nodes"`
 	Ranks int    `json:"ranks"`
-	// Queue is the command that queues a run that is only staged, Follow the one that shows the log
-	// of one that is queued.
+	// Queue is the command that queues a run that is only staged; Follow is the command that shows
+	// the log of a queued run.
 	Queue  string `json:"queue,omitempty"`
 	Follow string `json:"follow,omitempty"`
 }
 
-// Text says what to do next. A run on this machine shows its log instead.
+// Text writes the job and what to do next. A run on this machine shows its log instead.
 func (s Submission) Text(w io.Writer) (err error) {
 	switch {
 	case s.Queue != "":
@@ -53,18 +53,18 @@ func (p Preview) Text(w io.Writer) error {
 	return err
 }
 
-// Cancellation is what became of a job that was to be cancelled.
+// Cancellation is the result of cancelling a job.
 type Cancellation struct {
 	Run       string `json:"run"`
 	Directory string `json:"directory"`
 	Job       string `json:"job,omitempty"`
-	// Ended is how the job had ended before, in a line for people; "" for one that was cancelled.
+	// Ended is how the job had already ended, in a line for people; "" if it was cancelled.
 	Ended string `json:"ended,omitempty"`
-	// Title names the job for people.
+	// Title is the job's name for people.
 	Title string `json:"-"`
 }
 
-// Text says it.
+// Text writes the result.
 func (c Cancellation) Text(w io.Writer) (err error) {
 	if c.Ended != "" {
 		_, err = fmt.Fprintf(w, "%s has ended: %s\n", c.Title, c.Ended)
@@ -74,13 +74,13 @@ func (c Cancellation) Text(w io.Writer) (err error) {
 	return err
 }
 
-// Program is what the version command says.
+// Program is the report of the version command.
 type Program struct {
 	Submit string `json:"submit"`
 	Go     string `json:"go"`
 }
 
-// Text says it in a line.
+// Text writes the versions in one line.
 func (p Program) Text(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "submit %s, %s\n", p.Submit, p.Go)
 	return err

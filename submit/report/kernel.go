@@ -6,43 +6,43 @@ import (
 	"strings"
 )
 
-// Kernel says that the Jupyter kernel was installed or removed.
+// Kernel reports that the Jupyter kernel was installed or removed.
 type Kernel struct {
-	// State is "installed" or "removed", and Folder that of the kernelspec.
+	// State is "installed" or "removed", and Folder the kernelspec's folder.
 	State  string `json:"state"`
 	Folder string `json:"folder"`
 }
 
-// Text says it in a line.
+// Text writes the report in one line.
 func (k Kernel) Text(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "kernel %s: %s\n", k.State, k.Folder)
 	return err
 }
 
-// Packages are those that notebooks import, which are now in the module cache and compiled.
+// Packages are the packages that notebooks import, now in the module cache and compiled.
 type Packages struct {
 	Packages []string `json:"packages"`
 }
 
-// Text says it in a line.
+// Text writes the report in one line.
 func (p Packages) Text(w io.Writer) error {
 	_, err := fmt.Fprintln(w, "Go modules are in the module cache and compiled")
 	return err
 }
 
-// Doctor says whether the kernel has everything it needs.
+// Doctor reports whether the kernel has everything it needs.
 type Doctor struct {
 	// OK is set if the kernel can run.
 	OK       bool      `json:"ok"`
 	Findings []Finding `json:"findings"`
 }
 
-// Finding is what was found of one thing that the kernel needs.
+// Finding is the state of one thing that the kernel needs.
 type Finding struct {
-	// Name is the thing's name, Found where or what it is.
+	// Name is the thing's name, and Found its place or version.
 	Name  string `json:"name"`
 	Found string `json:"found,omitempty"`
-	// Problem says what is wrong with it, and how to fix that; "" if nothing is.
+	// Problem describes what is wrong and how to fix it; "" if nothing is.
 	Problem string `json:"problem,omitempty"`
 	// Optional is set if the kernel runs without it.
 	Optional bool `json:"optional,omitempty"`

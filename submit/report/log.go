@@ -19,8 +19,8 @@ func (l Line) Text(w io.Writer) error {
 	return err
 }
 
-// LineWriter reports each line that is written to it as JSON. A last line without a newline comes
-// with Close.
+// LineWriter reports each line that is written to it as JSON. Close reports a last line without a
+// newline.
 type LineWriter struct {
 	To   io.Writer
 	Rank int
@@ -28,7 +28,7 @@ type LineWriter struct {
 	rest []byte
 }
 
-// Write takes a part of the log.
+// Write writes a part of the log.
 func (l *LineWriter) Write(text []byte) (int, error) {
 	l.rest = append(l.rest, text...)
 	for {
@@ -43,7 +43,7 @@ func (l *LineWriter) Write(text []byte) (int, error) {
 	}
 }
 
-// Close reports what is left.
+// Close reports an unfinished last line.
 func (l *LineWriter) Close() error {
 	if len(l.rest) == 0 {
 		return nil

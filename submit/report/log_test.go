@@ -8,7 +8,7 @@ import (
 	"gonbatch/submit/report"
 )
 
-// TestLineWriter: the parts of a log may end anywhere, also within a character.
+// TestLineWriter: the parts of a log may end anywhere, even within a character.
 func TestLineWriter(t *testing.T) {
 	var out strings.Builder
 	lines := &report.LineWriter{To: &out, Rank: 3}

@@ -9,20 +9,21 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Check says what a job of a notebook would do, and what is worth knowing about its cells.
+// Check describes what a job of a notebook would do, with findings about its cells.
 type Check struct {
 	Notebook string        `json:"notebook"`
 	Cells    []rundir.Cell `json:"cells"`
-	// Vet is what go vet says, Warnings what the programs do without, and Notes what may not be
-	// what was meant. Each names its cell and line.
+	// Vet are go vet's findings, Warnings what the programs do without, and Notes code that may not
+	// do what was intended. Each names its cell and line.
 	Vet      []string `json:"vet,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 	Notes    []string `json:"notes,omitempty"`
-	// Error is why submit would refuse the notebook; empty if it would not.
+	// Error is why submit would refuse the notebook; empty if it would accept it.
 	Error string `json:"error,omitempty"`
 }
 
-// Refused is the check of a notebook that submit refuses with an error, if it is not nil.
+// Refused returns the check with err, if it is not nil, as the reason why submit refuses the
+// notebook.
 func (c Check) Refused(err error) Check {
 	if err != nil {
 		c.Error = err.Error()
@@ -61,7 +62,7 @@ func (c Check) Text(w io.Writer) error {
 	return err
 }
 
-// Params lists what can be set in a notebook without editing it.
+// Params lists the values that can be set in a notebook without editing it.
 type Params struct {
 	Notebook string `json:"notebook"`
 	// Parameters are set by -p NAME=VALUE, and Flags after --.
@@ -69,7 +70,7 @@ type Params struct {
 	Flags      []Param `json:"flags"`
 }
 
-// Param is a parameter or a flag. Type and Default are as the cell has them.
+// Param is a parameter or a flag. Type and Default are as in the cell.
 type Param struct {
 	Name    string `json:"name"`
 	Type    string `json:"type,omitempty"`
@@ -104,7 +105,7 @@ func (p Params) Text(w io.Writer) error {
 	return table(w, "set after --", rows)
 }
 
-// Export says how each cell of an exported notebook is started.
+// Export lists the commands that run the cells of an exported notebook.
 type Export struct {
 	Folder   string   `json:"folder"`
 	Commands []string `json:"commands"`
@@ -122,7 +123,7 @@ func (e Export) Text(w io.Writer) error {
 
 // Script is a notebook's only program as a single Go file.
 type Script struct {
-	// File is the file that has it; "" if the source is printed.
+	// File is the file with the source; "" if the source is printed.
 	File   string `json:"file,omitempty"`
 	Source string `json:"source,omitempty"`
 }

@@ -9,17 +9,17 @@ import (
 	"text/tabwriter"
 )
 
-// version is that of all shapes. A new field leaves it as it is; a field with another meaning does
-// not.
+// version is the version of all shapes. It changes if the meaning of a field changes, but not for a
+// new field.
 const version = 1
 
-// Report is what a command reports: as JSON for programs, as text for people.
+// Report is a command's report: as JSON for programs, as text for people.
 type Report interface {
 	// Text writes the report for people.
 	Text(w io.Writer) error
 }
 
-// Write writes a report as JSON, on one line that begins with the version, or as text.
+// Write writes a report as text, or as JSON on one line that begins with the version.
 func Write(w io.Writer, asJSON bool, r Report) error {
 	if !asJSON {
 		return r.Text(w)
@@ -34,7 +34,7 @@ func Write(w io.Writer, asJSON bool, r Report) error {
 	return err
 }
 
-// Count is a number of things.
+// Count returns a number of things as text.
 func Count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -57,7 +57,7 @@ func table(w io.Writer, title string, rows [][]string) error {
 	return columns.Flush()
 }
 
-// dash stands in an empty column.
+// dash returns the text of a column, "-" if it is empty.
 func dash(text string) string {
 	if text == "" {
 		return "-"

@@ -58,7 +58,7 @@ var shapes = []struct {
 	{"submit version", "", report.Program{Submit: "v1.0.0", Go: "go1.26"}},
 }
 
-// TestPage holds docs/json.md to the shapes.
+// TestPage checks that docs/json.md describes the shapes.
 func TestPage(t *testing.T) {
 	var text strings.Builder
 	for _, s := range shapes {

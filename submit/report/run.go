@@ -8,44 +8,44 @@ import (
 	"time"
 )
 
-// Run says how a run is doing.
+// Run describes the state of a run.
 type Run struct {
 	// Run is the run's name, and Directory its directory.
 	Run       string `json:"run"`
 	Directory string `json:"directory"`
-	// Scheduler is "slurm" or "local". Job is the scheduler's id of the job, and Cluster the
-	// cluster that has it; "" where there is none.
+	// Scheduler is "slurm" or "local". Job is the scheduler's id of the job, and Cluster its
+	// cluster; "" if there is none.
 	Scheduler string `json:"scheduler"`
 	Job       string `json:"job,omitempty"`
 	Cluster   string `json:"cluster,omitempty"`
-	// Notebook is the notebook's path. Gone marks one that is no longer there: the run directory
-	// has a copy.
+	// Notebook is the notebook's path. Gone is set if it is no longer there: the run directory has
+	// a copy.
 	Notebook string    `json:"notebook"`
 	Gone     bool      `json:"notebook_gone,omitempty"`
 	Created  time.Time `json:"created"`
-	// State is a word: "staged", "pending", "running", "suspended", "completed", "failed",
+	// State is one of "staged", "pending", "running", "suspended", "completed", "failed",
 	// "stopped", "cancelled", "timed out", "out of memory", "node failed", "preempted", "lost" or
-	// "unknown". Ended says whether the run has ended in it.
+	// "unknown". Ended is set if the run has ended.
 	State string `json:"state"`
 	Ended bool   `json:"ended"`
-	// Message is the state in a line for people, with its reason.
+	// Message is the state and its reason in one line for people.
 	Message string `json:"message"`
-	// Reason is the scheduler's own word for why the job is in that state.
+	// Reason is the scheduler's reason for the state.
 	Reason   string `json:"reason,omitempty"`
 	ExitCode int    `json:"exit_code,omitempty"`
-	// Restarts counts how often the run was started again.
+	// Restarts counts the restarts of the run.
 	Restarts int `json:"restarts"`
-	// Cells are the cells that the job runs: how many there are, and how many ended well.
+	// Cells counts the job's cells, and those that have succeeded.
 	Cells Cells `json:"cells"`
-	// Checkpoint is the newest one; nil where there is none.
+	// Checkpoint is the newest checkpoint; nil if there is none.
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
-	// Failure says why a run that ended did not end well, with the end of the log.
+	// Failure is why an ended run did not succeed, with the end of the log.
 	Failure string `json:"failure,omitempty"`
-	// Error is why the run's state could not be found out, in a list of runs.
+	// Error is why the run's state is unknown, in a list of runs.
 	Error string `json:"error,omitempty"`
 }
 
-// Text writes it as a list of names and values.
+// Text writes the state as a list of names and values.
 func (r Run) Text(w io.Writer) error {
 	fmt.Fprintf(w, "run:           %s\n", r.Run)
 	if r.Job != "" {
@@ -80,7 +80,8 @@ type Cells struct {
 
 // Checkpoint is a checkpoint of a training.
 type Checkpoint struct {
-	// Update is the number of updates before it, and Folder where all of the training are.
+	// Update is the number of updates before it, and Folder the folder of the training's
+	// checkpoints.
 	Update int64     `json:"update"`
 	Time   time.Time `json:"time"`
 	Folder string    `json:"folder"`
@@ -92,7 +93,7 @@ type Runs struct {
 	Runs []Run  `json:"runs"`
 }
 
-// Staged is the State of a run that no scheduler has been given, as far as is known.
+// Staged is the State of a run that, as far as is known, no scheduler has.
 const Staged = "staged"
 
 // Text writes a table.

@@ -1,5 +1,6 @@
-// Package result has the results of a run as Go values: its metrics, checkpoints, images and logs.
-// In a notebook, the magic "%result RUN as run" declares one. A program names the run directory:
+// Package result provides the results of a run as Go values: its metrics, checkpoints, images and
+// logs. In a notebook, the magic "%result RUN as run" declares one. A program names the run
+// directory:
 //
 //	run := result.At("runs/mnist-20261121-101500-4f2a")
 //	fmt.Println(run.Last("test/accuracy"))
@@ -7,6 +8,6 @@
 //	weights := run.Checkpoint().Path                         // the newest one
 //
 // Each method reads the files when it is called, so a run that is still going on has its current
-// values. A file that can't be read is a panic that names it, so that the values can be used in
+// values. A method panics if it can't read a file, and names it; so its values can be used in
 // expressions. The package changes nothing in a run directory.
 package result

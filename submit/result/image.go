@@ -14,21 +14,21 @@ import (
 	"gonbatch/display"
 )
 
-// Image is a picture from a run: a drawn metric, a sample, or an image that a cell showed. As the
-// last expression of a cell, it is shown.
+// Image is an image from a run: a plot of a metric, a sample, or an image that a cell showed. As
+// the last expression of a cell, it is displayed.
 type Image struct {
-	// Name is the picture's name: "loss", "images/samples/step-00000100", or "cell 3" for one of
+	// Name is the image's name: "loss", "images/samples/step-00000100", or "cell 3" for an image in
 	// the executed notebook.
 	Name string
-	// Type is the picture's MIME type.
+	// Type is the image's MIME type.
 	Type string
-	// Path is the picture's file, or the executed notebook.
+	// Path is the image's file, or the executed notebook.
 	Path string
-	// Data is the content of the file.
+	// Data is the encoded image.
 	Data []byte
 }
 
-// Images returns all pictures of the run: first the files, then those of the executed notebook.
+// Images returns all images of the run: first the files, then those in the executed notebook.
 func (r Run) Images() []Image {
 	paths, err := r.dir.ImageFiles()
 	check(err)
@@ -46,7 +46,7 @@ func (r Run) Images() []Image {
 	return append(all, shown...)
 }
 
-// Image returns a picture by its name.
+// Image returns an image by its name.
 func (r Run) Image(name string) Image {
 	var names []string
 	for _, image := range r.Images() {
@@ -71,8 +71,8 @@ func (i Image) String() string {
 	return fmt.Sprintf("%s (%s, %d bytes, %s)", i.Name, i.Type, len(i.Data), i.Path)
 }
 
-// shownImages are the images in the outputs of a notebook. A run whose output was not recorded has
-// none.
+// shownImages returns the images in the outputs of a notebook; none if the run's output was not
+// recorded.
 func shownImages(file string) ([]Image, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -105,7 +105,8 @@ func shownImages(file string) ([]Image, error) {
 	return all, nil
 }
 
-// imageData reads an image of an output: text for SVG, else base64; either may be in lines.
+// imageData decodes an image of an output: text for SVG, else base64; either may be stored as
+// lines.
 func imageData(kind string, raw json.RawMessage) ([]byte, bool) {
 	if raw == nil {
 		return nil, false

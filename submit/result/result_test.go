@@ -18,10 +18,10 @@ import (
 	"gonbatch/submit/result"
 )
 
-// A series is what gonum/plot draws.
+// gonum/plot can draw a Series.
 var _ plotter.XYer = result.Series(nil)
 
-// newRun is a run directory with these files.
+// newRun creates a run directory with these files.
 func newRun(t *testing.T, files map[string]string) result.Run {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "mnist-1")
@@ -72,7 +72,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestCheckpoints: the newest is the one that was written last and can be used.
+// TestCheckpoints: Checkpoint returns the usable checkpoint that was written last.
 func TestCheckpoints(t *testing.T) {
 	r := newRun(t, map[string]string{"checkpoints/train/step-00000009/checkpoint.json": "{"})
 	root := filepath.Join(r.Dir(), "checkpoints", "train")
@@ -93,7 +93,7 @@ func TestCheckpoints(t *testing.T) {
 	}
 }
 
-// TestImages: those of the curves' folder, and those that cells have shown.
+// TestImages: Images returns the images in the curves folder, and those that cells have shown.
 func TestImages(t *testing.T) {
 	png := base64.StdEncoding.EncodeToString([]byte("PNG"))
 	r := newRun(t, map[string]string{
@@ -128,7 +128,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestPanics: what is not there is said with its name, and with what is there.
+// TestPanics: the message names the missing result and the existing ones.
 func TestPanics(t *testing.T) {
 	r := newRun(t, map[string]string{"metrics.jsonl": metrics, "curves/loss.png": "", "executed.ipynb": "{}"})
 	empty := newRun(t, map[string]string{"x": ""})

@@ -16,10 +16,10 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Run is a run, known by its run directory.
+// Run is a run, identified by its run directory.
 type Run struct{ dir rundir.Dir }
 
-// At returns the run whose run directory is at path. It doesn't look at the directory.
+// At returns the run whose run directory is at path. It doesn't read the directory.
 func At(path string) Run { return Run{rundir.At(path)} }
 
 // Dir returns the path of the run directory.
@@ -28,7 +28,7 @@ func (r Run) Dir() string { return r.dir.Path() }
 // Name returns the run's name.
 func (r Run) Name() string { return r.dir.Name() }
 
-// Manifest returns what ran: notebook, options, versions, state.
+// Manifest returns the run's manifest: notebook, options, versions, state.
 func (r Run) Manifest() rundir.Manifest {
 	m, err := rundir.ReadManifest(r.dir)
 	check(err)
@@ -43,7 +43,7 @@ func (r Run) Metrics() []rundir.Measurement {
 	return all
 }
 
-// mustBeThere tells a run without metrics from one that is gone.
+// mustBeThere panics if the run directory is gone, to distinguish that from a run without metrics.
 func (r Run) mustBeThere() {
 	_, err := os.Stat(r.Dir())
 	check(err)
@@ -102,8 +102,8 @@ func (r Run) Series(name string) Series {
 	return series
 }
 
-// Checkpoints returns the checkpoints of all trainings of the run, the newest last. The Err of one
-// that can't be used says why.
+// Checkpoints returns the checkpoints of all trainings of the run, the newest last. The Err of an
+// unusable checkpoint says why.
 func (r Run) Checkpoints() []folder.Info {
 	paths, err := r.dir.CheckpointFolders()
 	check(err)
@@ -115,7 +115,7 @@ func (r Run) Checkpoints() []folder.Info {
 	return all
 }
 
-// Checkpoint returns the newest checkpoint that can be used.
+// Checkpoint returns the newest usable checkpoint.
 func (r Run) Checkpoint() folder.Info {
 	for _, c := range slices.Backward(r.Checkpoints()) {
 		if c.Err == nil {

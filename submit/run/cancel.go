@@ -10,9 +10,9 @@ import (
 	"gonbatch/submit/report"
 )
 
-// Cancel ends the run's job, and keeps that. A job that was still waiting has ended then; of one
-// that ran the scheduler says so later. One that has ended already is left alone. Where nothing can
-// be written, as on a full disk, the job is ended all the same.
+// Cancel ends the run's job, and records that. A waiting job ends at once; for a running one the
+// scheduler reports the end later. Cancel leaves a job alone that has ended already. It cancels the
+// job even if it cannot write the record, as on a full disk.
 func (rs *Runs) Cancel(ctx context.Context, r Run) (c report.Cancellation, err error) {
 	if r.earlierJob != "" {
 		return c, fmt.Errorf("job %s has ended already; to cancel what its run does now, give submit cancel %s", r.earlierJob, r.word())
@@ -49,8 +49,8 @@ func (rs *Runs) Cancel(ctx context.Context, r Run) (c report.Cancellation, err e
 	return c, nil
 }
 
-// recordCancel keeps that the job was cancelled. Until its last processes are gone it may yet end
-// otherwise. A process of its own records that itself.
+// recordCancel records that the job was cancelled. Until its last processes are gone, it may still
+// end differently. A job with its own process records its end itself.
 func (rs *Runs) recordCancel(ctx context.Context, r Run) error {
 	job := r.Job()
 	if job.Process != nil {

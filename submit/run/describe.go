@@ -9,7 +9,7 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Describe lists what a run left in its directory.
+// Describe lists the results in a run's directory.
 func Describe(w io.Writer, dir rundir.Dir) error {
 	if _, err := fmt.Fprintf(w, "\nrun directory: %s\n", dir.Path()); err != nil {
 		return err

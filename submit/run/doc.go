@@ -1,5 +1,5 @@
-// Package run submits notebooks and looks after their runs: it starts, follows, cancels and resumes
-// them, and keeps how they end. It asks a submit.Scheduler for everything that differs between
+// Package run submits notebooks and manages their runs: it starts, follows, cancels and resumes
+// them, and records how they end. It uses a submit.Scheduler for everything that differs between
 // clusters and this machine. It reads no flags; package main of cmd/submit does.
 //
 //	runs := &run.Runs{Shell: shell, Root: "runs", Schedulers: []submit.Scheduler{slurm.New(shell), local.New(shell, run.Locate)}}

@@ -11,10 +11,10 @@ import (
 	"gonbatch/submit"
 )
 
-// endPoll is the time between two looks at a job whose last processes are ending.
+// endPoll is the time between two checks of a job whose last processes are ending.
 const endPoll = time.Second
 
-// mayResume refuses a run that has not ended, and waits for one that is just ending. It gives the
+// mayResume refuses a run that has not ended, and waits for one that is just ending. It returns the
 // run with its last job.
 func (rs *Runs) mayResume(ctx context.Context, r Run, noSubmit bool) (Run, error) {
 	err := error(nil)
@@ -25,13 +25,13 @@ func (rs *Runs) mayResume(ctx context.Context, r Run, noSubmit bool) (Run, error
 		r, err = rs.waitForOthers(ctx, r)
 	}
 	if errors.Is(err, exec.ErrNotFound) && noSubmit {
-		return r, nil // Nothing will be queued from here.
+		return r, nil // Nothing will be queued here.
 	}
 	return r, err
 }
 
-// waitForOthers is waitForEnd for a job that the run does not know of: somebody has queued the
-// script by hand, and it waits yet. The job becomes the run's last one.
+// waitForOthers is waitForEnd for a job that the run does not know: somebody queued the script by
+// hand, and it is still waiting. The job becomes the run's last one.
 func (rs *Runs) waitForOthers(ctx context.Context, r Run) (Run, error) {
 	survey := r.survey(ctx)
 	if survey == nil {
@@ -49,15 +49,15 @@ func (rs *Runs) waitForOthers(ctx context.Context, r Run) (Run, error) {
 	return r, rs.waitForEnd(ctx, r)
 }
 
-// waitForEnd refuses a job that has not ended. The scheduler is asked though the manifest knows an
-// end: the job's last processes may still be there, and may write. Those are waited for.
+// waitForEnd refuses a job that has not ended. It asks the scheduler even if the manifest has an
+// end, because the job's last processes may still be running and writing. It waits for these.
 func (rs *Runs) waitForEnd(ctx context.Context, r Run) error {
 	var never submit.Unanswerable
 	for said := false; ; said = true {
 		status, err := r.Scheduler.Status(ctx, r.Job())
 		switch {
 		case errors.As(err, &never) && r.settled() && !errors.Is(err, exec.ErrNotFound):
-			return nil // It has ended on a cluster that cannot be asked from here.
+			return nil // It ended on a cluster that cannot be asked from here.
 		case err != nil:
 			return fmt.Errorf("run %s cannot be resumed before its scheduler says that the job has ended: %w", r.Dir.Name(), err)
 		case status.State.Ended():
@@ -85,8 +85,8 @@ func (r Run) notEnded(status submit.Status) error {
 	return fmt.Errorf("run %s has not ended: %s is %s; wait for it, or end it with submit cancel %s", r.Dir.Name(), job, status, r.word())
 }
 
-// waitForPrograms waits for the programs of a run on this machine whose submit command was killed:
-// they may be saving.
+// waitForPrograms waits for the programs of a local run whose submit command was killed: they may
+// be saving.
 func (rs *Runs) waitForPrograms(ctx context.Context, r Run) error {
 	if r.Manifest.Process == nil {
 		return nil

@@ -11,8 +11,9 @@ import (
 	"gonbatch/submit"
 )
 
-// Attend runs the programs of a job that this process has taken, and else shows rank 0's log until
-// the job ends. It keeps how the job ended. A job that did not end well gives an error.
+// Attend runs the programs of a job that this process has accepted; for any other job it shows rank
+// 0's log until the job ends. It records how the job ended, and returns an error unless the job
+// succeeded.
 func (rs *Runs) Attend(ctx context.Context, s Started) error {
 	foreground, ok := s.Scheduler.(submit.Foreground)
 	if !ok {
@@ -28,7 +29,7 @@ func (rs *Runs) Attend(ctx context.Context, s Started) error {
 	return nil
 }
 
-// follow shows a rank's log until the job ends, and keeps how it ended.
+// follow shows a rank's log until the job ends, and records how it ended.
 func (rs *Runs) follow(ctx context.Context, asker submit.Asker, job submit.Job, rank int) error {
 	status, err := submit.Follow(ctx, asker, job, submit.FollowOptions{Out: rs.Out, Progress: rs.Err, Rank: rank})
 	if failed := (*submit.JobError)(nil); errors.As(err, &failed) {
@@ -62,7 +63,7 @@ func (rs *Runs) Follow(ctx context.Context, r Run, rank int) error {
 	return rs.follow(ctx, r.asker(r.Scheduler), r.Job(), rank)
 }
 
-// checkRank refuses a rank that the run does not have, and has not had before it was resumed.
+// checkRank refuses a rank that the run does not have and did not have before it was resumed.
 func (r Run) checkRank(rank int) error {
 	spec, err := submit.ReadSpec(r.Dir)
 	if err != nil || rank < spec.Tasks() {
@@ -77,7 +78,7 @@ func (r Run) checkRank(rank int) error {
 	return submit.Usagef("--rank=%d: run %s has %d ranks: give 0 to %d", rank, r.Dir.Name(), spec.Tasks(), spec.Tasks()-1)
 }
 
-// Log prints what a rank has logged, and what the ranks have recorded of a failure.
+// Log prints a rank's log, and the failure that the ranks recorded.
 func (rs *Runs) Log(ctx context.Context, r Run, rank int) error {
 	if err := r.checkRank(rank); err != nil {
 		return err
@@ -93,7 +94,7 @@ func (rs *Runs) Log(ctx context.Context, r Run, rank int) error {
 	return fmt.Errorf("rank %d of run %s has logged nothing; the run is %s", rank, r.Dir.Name(), status)
 }
 
-// describeFailure says what the ranks recorded of their failure, if they did.
+// describeFailure prints the failure that the ranks recorded, if any.
 func (rs *Runs) describeFailure(r Run) error {
 	f, err := rundir.ReadFailure(r.Dir)
 	if errors.Is(err, fs.ErrNotExist) {

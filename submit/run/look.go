@@ -8,8 +8,8 @@ import (
 	"gonbatch/submit"
 )
 
-// look asks how the run is doing, and keeps it if the run has ended. It gives the run as it is
-// known then. Surveys, where they are given, answer for many runs.
+// look queries the run's status, and records it if the run has ended. It returns the run with its
+// updated manifest. surveys, if not nil, answer for many runs.
 func (rs *Runs) look(ctx context.Context, r Run, surveys map[submit.Scheduler]submit.Survey) (Run, submit.Status, error) {
 	asker, survey := submit.Asker(r.Scheduler), surveys[r.Scheduler]
 	if survey == nil {
@@ -26,7 +26,7 @@ func (rs *Runs) look(ctx context.Context, r Run, surveys map[submit.Scheduler]su
 	return r, status, err
 }
 
-// surveys are those of all schedulers that can be asked about many jobs.
+// surveys returns a survey of each scheduler that can be asked about many jobs.
 func (rs *Runs) surveys(ctx context.Context) map[submit.Scheduler]submit.Survey {
 	all := map[submit.Scheduler]submit.Survey{}
 	for _, s := range rs.Schedulers {
@@ -37,8 +37,8 @@ func (rs *Runs) surveys(ctx context.Context) map[submit.Scheduler]submit.Survey 
 	return all
 }
 
-// adopted is the run with its job, where the scheduler has one that the run does not know of: it
-// was queued by hand, or by a command that was killed before it could keep that.
+// adopted returns the run with a job that the scheduler has but the run does not know, if there is
+// one: it was queued by hand, or by a command that was killed before it could record it.
 func (rs *Runs) adopted(ctx context.Context, r Run, survey submit.Survey) (Run, error) {
 	if r.taken() || survey == nil {
 		return r, nil
@@ -49,23 +49,23 @@ func (rs *Runs) adopted(ctx context.Context, r Run, survey submit.Survey) (Run, 
 	}
 	r.Manifest.JobID, r.Manifest.Cluster = string(job.ID), job.Cluster
 	rs.WarnUnlessForbidden(rundir.UpdateManifest(r.Dir, func(m *rundir.Manifest) {
-		if m.JobID == "" && !slices.Contains(m.EarlierJobs(), string(job.ID)) { // Else another command was faster.
+		if m.JobID == "" && !slices.Contains(m.EarlierJobs(), string(job.ID)) { // Otherwise another command was faster.
 			m.JobID, m.Cluster, m.State = string(job.ID), job.Cluster, string(submit.Pending)
 		}
 	}))
 	return r, nil
 }
 
-// requeued gives the run without the end that it has recorded, where the scheduler has queued the
-// same job again: a job that has ended can be requeued as long as SLURM knows it, and waits then
-// before it starts. What the scheduler cannot say leaves the recorded end as it is.
+// requeued returns the run without its recorded end if the scheduler has requeued the same job: an
+// ended job can be requeued as long as SLURM knows it, and then waits before it starts. If the
+// scheduler has no answer, the recorded end stays.
 func (rs *Runs) requeued(ctx context.Context, r Run, asker submit.Asker, survey submit.Survey) Run {
 	if survey == nil || !r.taken() || !r.settled() || submit.State(r.Manifest.State) == submit.Completed {
 		return r
 	}
 	known, err := survey.Find(ctx, r.Dir, r.Manifest.EarlierJobs())
 	if err != nil || known.ID != r.Job().ID {
-		return r // Jobs that the scheduler has forgotten are many, and each would be a question of its own.
+		return r // Jobs that the scheduler has forgotten are many, and each would need its own query.
 	}
 	status, err := asker.Status(ctx, r.Job())
 	if err != nil || status.State == submit.Unknown || status.State.Ended() || status.Ending {
@@ -74,7 +74,7 @@ func (rs *Runs) requeued(ctx context.Context, r Run, asker submit.Asker, survey 
 	ended := *r.Manifest.Ended
 	r.Manifest.ForgetEnd()
 	rs.WarnUnlessForbidden(updateJob(r.Job(), func(m *rundir.Manifest) {
-		if m.Ended != nil && m.Ended.Equal(ended) { // Else another command knows better.
+		if m.Ended != nil && m.Ended.Equal(ended) { // Otherwise another command has recorded a newer end.
 			m.ForgetEnd()
 		}
 	}))

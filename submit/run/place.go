@@ -10,10 +10,9 @@ import (
 	"gonbatch/submit/export"
 )
 
-// Locate adds to an error the place in the notebook where a rank failed: the first that the trace
-// of a failure names, else the last one in the lines. If the main cell called that from another
-// line, Locate adds this too. The place stays "" where the lines name none, or the notebook cannot
-// be read.
+// Locate adds the place in the notebook where a rank failed to an error: the first in the trace of
+// a failure, else the last in the lines. It also adds the line of the main cell that led there, if
+// it is another one. The place stays "" if the lines name none, or the notebook cannot be read.
 func Locate(e *submit.JobError) {
 	first, last := failurePlaces(e.Trace)
 	e.Place = describePlace(e.Job.Dir, first)
@@ -22,8 +21,8 @@ func Locate(e *submit.JobError) {
 	}
 }
 
-// failurePlaces are the first place of a failure's trace, and the last one of the goroutine that
-// failed.
+// failurePlaces returns the first and the last place in the trace of the goroutine that failed.
+// Without such a trace it returns the places in the last lines that have any.
 func failurePlaces(trace []string) (first, last string) {
 	for i, line := range trace {
 		if submit.IsGoFailure(line) {
@@ -34,14 +33,15 @@ func failurePlaces(trace []string) (first, last string) {
 		if found := export.Positions(line); len(found) > 0 {
 			last = found[len(found)-1]
 			if !strings.HasPrefix(line, "\t") || first == "" {
-				first = last // A log.Fatal's line is followed by those that led to it.
+				first = last // The line of log.Fatal is followed by those that led to it.
 			}
 		}
 	}
 	return first, last
 }
 
-// tracePlaces are the first and the last place in a trace up to the end of its first goroutine.
+// tracePlaces returns the first and the last place in a trace, up to the end of its first
+// goroutine.
 func tracePlaces(trace []string) (first, last string) {
 	inGoroutine := false
 	for _, line := range trace {

@@ -9,7 +9,7 @@ import (
 	"gonbatch/submit/executed"
 )
 
-// recordJob keeps the job that a scheduler has taken.
+// recordJob records the job that a scheduler has accepted.
 func (rs *Runs) recordJob(job submit.Job) error {
 	err := rundir.UpdateManifest(job.Dir, func(m *rundir.Manifest) {
 		if job.Process != nil {
@@ -25,7 +25,7 @@ func (rs *Runs) recordJob(job submit.Job) error {
 	return nil
 }
 
-// updateJob changes the manifest of a job's run, unless the run has another job by now.
+// updateJob changes the manifest of a job's run, unless the run now has another job.
 func updateJob(job submit.Job, change func(*rundir.Manifest)) error {
 	var adoptErr error
 	err := rundir.UpdateManifest(job.Dir, func(m *rundir.Manifest) {
@@ -36,9 +36,9 @@ func updateJob(job submit.Job, change func(*rundir.Manifest)) error {
 	return errors.Join(err, adoptErr)
 }
 
-// recordEnd keeps how a job ended, also in its executed notebook, if the job was killed with what
-// writes that. An end that is only inferred is not kept: it can be inferred again, and the
-// scheduler may yet tell better. Nor is it that a run was lost.
+// recordEnd records how a job ended, and notes it in the executed notebook if the job was killed
+// with its recorder. It does not record an inferred end, which can be inferred again and may be
+// corrected by the scheduler, nor that a run was lost.
 func (rs *Runs) recordEnd(job submit.Job, status submit.Status) error {
 	if status.Inferred {
 		return nil
@@ -50,8 +50,8 @@ func (rs *Runs) recordEnd(job submit.Job, status submit.Status) error {
 	return errors.Join(rs.recordStatus(job, status), settled)
 }
 
-// recordStatus keeps the state of a job that has ended: schedulers forget it after some minutes. A
-// state that is kept already stays.
+// recordStatus records the state of a job that has ended, because schedulers forget it after some
+// minutes. It doesn't change an end that is recorded already.
 func (rs *Runs) recordStatus(job submit.Job, status submit.Status) error {
 	var endErr error
 	err := updateJob(job, func(m *rundir.Manifest) {

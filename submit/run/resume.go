@@ -14,8 +14,8 @@ import (
 	"gonbatch/submit/store"
 )
 
-// Resume starts a run again that has ended, with its job as change leaves it. Everything that can
-// be refused comes first.
+// Resume starts an ended run again, with the changes that change makes to its job. It checks
+// everything that it can refuse first.
 func (rs *Runs) Resume(ctx context.Context, r Run, change func(*submit.JobSpec) error, noSubmit bool) (s Started, err error) {
 	lock, err := rs.lock(ctx, r.Dir)
 	if err != nil {
@@ -48,7 +48,7 @@ func (rs *Runs) Resume(ctx context.Context, r Run, change func(*submit.JobSpec) 
 	return rs.handOver(ctx, r.Scheduler, decided, noSubmit)
 }
 
-// resumedSpec is the job as it was submitted, with what the user changes.
+// resumedSpec returns the job as it was submitted, with the user's changes.
 func (rs *Runs) resumedSpec(r Run, change func(*submit.JobSpec) error) (submit.JobSpec, error) {
 	spec, err := submit.ReadSpec(r.Dir)
 	if err != nil {
@@ -82,7 +82,7 @@ func needWork(m rundir.Manifest, spec submit.JobSpec) error {
 }
 
 // checkProgram refuses a cell whose program is gone, or is not the one that was compiled for the
-// run: the results before and after would be those of different programs.
+// run: the results before and after would come from different programs.
 func checkProgram(m rundir.Manifest, dir rundir.Dir, cell rundir.Cell) error {
 	if _, err := os.Stat(dir.CellProgram(cell)); err != nil {
 		return fmt.Errorf("its program is gone: %w", err)
@@ -105,7 +105,8 @@ func checkProgram(m rundir.Manifest, dir rundir.Dir, cell rundir.Cell) error {
 	return nil
 }
 
-// restart turns the run back into one that has not ended, and keeps that and by what command.
+// restart turns the run back into one that has not ended, and records the resumption with its
+// command line.
 func (rs *Runs) restart(r Run) error {
 	for _, path := range []string{r.Dir.ExitStatus(), r.Dir.EndingPath()} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {

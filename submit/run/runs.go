@@ -10,29 +10,30 @@ import (
 	"gonbatch/submit"
 )
 
-// Runs are the runs below a folder, and the schedulers that may have them.
+// Runs are the runs in a folder, with the schedulers that may have them.
 type Runs struct {
 	submit.Shell
 	// Root is the folder of the run directories.
 	Root string
-	// Schedulers are those that runs may have been given to.
+	// Schedulers are the schedulers that may have the runs.
 	Schedulers []submit.Scheduler
 }
 
-// Run is a run that a command names.
+// Run is a run, with its manifest and scheduler.
 type Run struct {
 	Dir       rundir.Dir
 	Manifest  rundir.Manifest
 	Scheduler submit.Scheduler
-	// earlierJob is the job that a command has named the run by, where the run has been resumed
-	// since as another one; else "".
+	// earlierJob is the job id by which a command named the run, if the run has since been resumed
+	// as another job; else "".
 	earlierJob string
-	// unasked is why the scheduler could not be asked whether it has a job of the run; nil where it
-	// could, or need not.
+	// unasked is why the scheduler could not be asked whether it has a job of the run; nil if it
+	// could, or need not be.
 	unasked error
 }
 
-// Find finds the run that word names: a job id, a run's name or the start of one, or its directory.
+// Find finds the run that word names: a job id, a run's name or the beginning of one, or its
+// directory.
 func (rs *Runs) Find(word string) (Run, error) {
 	dir, err := rundir.Find(rs.Root, word)
 	if err != nil {
@@ -46,7 +47,7 @@ func (rs *Runs) Find(word string) (Run, error) {
 	return r, err
 }
 
-// resumedAs names the job that a resumed run has now.
+// resumedAs names the current job of a resumed run.
 func (r Run) resumedAs() string {
 	if r.Manifest.JobID == "" {
 		return ", and its new job is not known"
@@ -54,7 +55,7 @@ func (r Run) resumedAs() string {
 	return " as job " + r.Manifest.JobID
 }
 
-// open reads what is known of the run in dir, with the job that has started it last.
+// open reads the run in dir, with the job that started it last.
 func (rs *Runs) open(dir rundir.Dir) (Run, error) {
 	r := Run{Dir: dir}
 	var err error
@@ -73,10 +74,10 @@ func (rs *Runs) open(dir rundir.Dir) (Run, error) {
 	return r, fmt.Errorf("run %s was given to the scheduler %q, which this version of submit does not know", dir.Name(), r.Manifest.Scheduler)
 }
 
-// Job is the run as its scheduler knows it.
+// Job returns the run's job.
 func (r Run) Job() submit.Job { return submit.JobOf(r.Dir, r.Manifest) }
 
-// word names the run in a command line.
+// word returns the run's name for a command line.
 func (r Run) word() string {
 	if r.Manifest.JobID != "" {
 		return r.Manifest.JobID
@@ -84,18 +85,18 @@ func (r Run) word() string {
 	return r.Dir.Name()
 }
 
-// taken reports whether a scheduler has, or had, the run. Another one is only staged, as far as it
-// knows itself.
+// taken reports whether a scheduler has, or had, the run. Otherwise it is only staged, as far as
+// its manifest shows.
 func (r Run) taken() bool { return r.Manifest.JobID != "" || r.Manifest.Process != nil }
 
-// settled reports whether the manifest knows how the run ended. That it was lost is no end: another
-// cluster may have it.
+// settled reports whether the manifest has the run's end. The state lost is not an end: another
+// cluster may have the run.
 func (r Run) settled() bool {
 	return r.Manifest.Ended != nil && submit.State(r.Manifest.State) != submit.Lost
 }
 
-// asker knows how the run is doing: the scheduler if it has the run and the manifest does not know
-// the end, else the manifest.
+// asker returns the source of the run's status: the scheduler if it has the run and the manifest
+// lacks the end, else the manifest.
 func (r Run) asker(scheduler submit.Asker) submit.Asker {
 	if r.taken() && !r.settled() {
 		return scheduler
@@ -103,15 +104,15 @@ func (r Run) asker(scheduler submit.Asker) submit.Asker {
 	return recorded(r.Manifest)
 }
 
-// recorded is a manifest that knows how its run is doing.
+// recorded is a manifest as an Asker.
 type recorded rundir.Manifest
 
-// Status is what the manifest knows.
+// Status returns the status in the manifest.
 func (m recorded) Status(context.Context, submit.Job) (submit.Status, error) {
 	return submit.RecordedStatus(rundir.Manifest(m)), nil
 }
 
-// survey asks the run's scheduler about many jobs; nil where it cannot be asked so.
+// survey returns a survey of the run's scheduler; nil if the scheduler has none.
 func (r Run) survey(ctx context.Context) submit.Survey {
 	if s, ok := r.Scheduler.(submit.Surveyor); ok {
 		return s.Survey(ctx)
@@ -119,8 +120,8 @@ func (r Run) survey(ctx context.Context) submit.Survey {
 	return nil
 }
 
-// lock gives the right to start or end the run, which one command at a time has. It says so where
-// another has it.
+// lock takes the lock for starting or ending the run, which one command at a time can hold. It
+// prints a message while it waits for another command.
 func (rs *Runs) lock(ctx context.Context, dir rundir.Dir) (*rundir.Lock, error) {
 	lock, err := rundir.AcquireLock(ctx, dir.RunLock(), func(p rundir.Process) {
 		fmt.Fprintf(rs.Err, "waiting for another submit command (process %d on %s), which is starting or ending this run\n", p.PID, p.Host)

@@ -15,29 +15,30 @@ import (
 	"gonbatch/submit/stage"
 )
 
-// Request is a notebook to be submitted.
+// Request is a request to submit a notebook.
 type Request struct {
 	Notebook stage.Notebook
-	// Job is what the user asks for. What follows from the notebook and the run is filled in.
+	// Job is the job that the user asks for. Submit fills in what follows from the notebook and the
+	// run.
 	Job       submit.JobSpec
 	Scheduler submit.Scheduler
-	// From is the cell to start from: what comes before it is taken from an earlier run, the
-	// notebook's last one unless FromRun names another. "" runs all cells.
+	// From is the cell to start from: the results of the cells before it come from an earlier run,
+	// the notebook's last one unless FromRun names another. "" runs all cells.
 	From, FromRun string
-	// NoSubmit stages the run and leaves the rest to a person.
+	// NoSubmit only stages the run, and leaves queueing it to the user.
 	NoSubmit bool
 	// Options are the effective options, for the manifest.
 	Options map[string]any
 }
 
-// Started is a run that was handed to its scheduler, or was only staged: then Job is none.
+// Started is a run that was handed to its scheduler, or that was only staged and has a zero Job.
 type Started struct {
 	Scheduler submit.Scheduler
 	Spec      submit.JobSpec
 	Job       submit.Job
 }
 
-// Report says what became of a submission.
+// Report describes the submission.
 func (s Started) Report() report.Submission {
 	return report.Submission{
 		Run: s.Spec.RunDir.Name(), Directory: s.Spec.RunDir.Path(), Scheduler: s.Scheduler.Name(), Job: string(s.Job.ID),
@@ -45,7 +46,7 @@ func (s Started) Report() report.Submission {
 	}
 }
 
-// Preview is a notebook's job with its batch script. It writes nothing, and compiles nothing.
+// Preview returns a notebook's job with its batch script. It writes nothing, and compiles nothing.
 func (rs *Runs) Preview(ctx context.Context, req Request) (p report.Preview, err error) {
 	_, _, decided, err := rs.preview(ctx, req, true)
 	if err != nil {
@@ -61,8 +62,8 @@ func (rs *Runs) Preview(ctx context.Context, req Request) (p report.Preview, err
 	}, err
 }
 
-// Submit is the whole way of a notebook: everything that can be refused comes first and leaves
-// nothing.
+// Submit exports, compiles and stages a notebook and hands it to its scheduler. It checks
+// everything that it can refuse first, before it writes anything.
 func (rs *Runs) Submit(ctx context.Context, req Request) (s Started, err error) {
 	module, asked, decided, err := rs.preview(ctx, req, req.NoSubmit)
 	if err != nil {
@@ -93,8 +94,8 @@ func (rs *Runs) Submit(ctx context.Context, req Request) (s Started, err error) 
 	return rs.handOver(ctx, req.Scheduler, decided, req.NoSubmit)
 }
 
-// draft makes the run directory, and keeps its lock: nobody else can hand the run over meanwhile.
-// It completes the job with what follows from the directory.
+// draft creates the run directory and keeps its lock, so that nobody else can hand the run over
+// meanwhile. It completes the job with what follows from the directory.
 func (rs *Runs) draft(ctx context.Context, req Request, p stage.Prepared, asked, decided *submit.JobSpec) (draft *rundir.Draft, err error) {
 	err = stage.WithRoom(rs.Shell, rs.Root, func() (err error) {
 		if draft, err = p.Stage(ctx, rs.Shell, rs.Root, asked.Name); err != nil {
@@ -115,8 +116,8 @@ func (rs *Runs) draft(ctx context.Context, req Request, p stage.Prepared, asked,
 	return draft, err
 }
 
-// preview makes the job as far as it is known before there is a run directory, and refuses one that
-// cannot work: as it was asked for, and as the scheduler has decided it.
+// preview returns the job as far as it is known before there is a run directory, as it was asked
+// for and as the scheduler decided it. It refuses a job that cannot work.
 func (rs *Runs) preview(ctx context.Context, req Request, preview bool) (m *export.Module, asked, decided submit.JobSpec, err error) {
 	if m, err = req.Notebook.Export(ctx, rs.Shell); err != nil {
 		return m, asked, decided, err
@@ -134,9 +135,9 @@ func (rs *Runs) preview(ctx context.Context, req Request, preview bool) (m *expo
 	return m, asked, decided, err
 }
 
-// checkArgs refuses arguments that a program would not accept, which it would only say on the
-// cluster. It warns of those that the program may accept after all. A cell's own arguments, by
-// themselves, end as they do in the notebook.
+// checkArgs refuses arguments that a program would not accept, which would otherwise show only on
+// the cluster. It warns about arguments that the program may accept after all. It doesn't check a
+// cell's own arguments alone: they work, or fail, as in the notebook.
 func (rs *Runs) checkArgs(m *export.Module, spec submit.JobSpec) error {
 	for _, cell := range m.Programs() {
 		if len(spec.Args) == 0 || !cell.TakesArgs() {
@@ -154,7 +155,7 @@ func (rs *Runs) checkArgs(m *export.Module, spec submit.JobSpec) error {
 	return nil
 }
 
-// warnUndistributed warns of programs of which every rank does all of the work.
+// warnUndistributed warns about programs of which every rank does all of the work.
 func (rs *Runs) warnUndistributed(m *export.Module, ranks int) {
 	for _, cell := range m.Undistributed() {
 		rs.Warn("%s, cell %d: uses GoMLX without package gonbatch/distributed, so each of the %d ranks computes everything by itself; "+
@@ -162,7 +163,7 @@ func (rs *Runs) warnUndistributed(m *export.Module, ranks int) {
 	}
 }
 
-// complete fills in what follows from the notebook, with a run directory that is only an example.
+// complete fills in what follows from the notebook, with an example of a run directory.
 func (rs *Runs) complete(req Request, m *export.Module) (spec submit.JobSpec, err error) {
 	spec = req.Job
 	root, err := filepath.Abs(rs.Root)
@@ -187,7 +188,8 @@ func (rs *Runs) complete(req Request, m *export.Module) (spec submit.JobSpec, er
 	return spec, err
 }
 
-// describe writes the batch script, the job and the manifest into dir, where the run is staged.
+// describe writes the batch script, the job and the manifest into dir, where the run is being
+// staged.
 func (rs *Runs) describe(ctx context.Context, req Request, p stage.Prepared, dir rundir.Dir, asked, decided submit.JobSpec) error {
 	if err := writeJob(req.Scheduler, dir, asked, decided); err != nil {
 		return err
@@ -200,8 +202,8 @@ func (rs *Runs) describe(ctx context.Context, req Request, p stage.Prepared, dir
 	return m.Write(dir)
 }
 
-// writeJob writes the scripts that start the job into dir, and the job as it was asked for: a
-// resumed run may get another MPI, and may have been moved.
+// writeJob writes the scripts that start the job into dir, and the job as it was asked for, because
+// a resumed run may get another MPI, and may have been moved.
 func writeJob(scheduler submit.Scheduler, dir rundir.Dir, asked, decided submit.JobSpec) error {
 	if batch, ok := scheduler.(submit.Batch); ok {
 		script, err := batch.Script(decided)
@@ -220,8 +222,8 @@ func writeJob(scheduler submit.Scheduler, dir rundir.Dir, asked, decided submit.
 	return submit.WriteSpec(dir, asked)
 }
 
-// handOver gives a run to its scheduler and keeps the job, unless that is left to a person. The
-// caller has the run's lock.
+// handOver hands a run to its scheduler and records the job, unless that is left to the user. The
+// caller must hold the run's lock.
 func (rs *Runs) handOver(ctx context.Context, scheduler submit.Scheduler, spec submit.JobSpec, noSubmit bool) (s Started, err error) {
 	s = Started{Scheduler: scheduler, Spec: spec}
 	if noSubmit {

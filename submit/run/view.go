@@ -15,7 +15,7 @@ import (
 	"gonbatch/submit/report"
 )
 
-// Report says how a run is doing.
+// Report returns a report on a run.
 func (rs *Runs) Report(ctx context.Context, r Run) (report.Run, error) {
 	r, status, err := rs.look(ctx, r, nil)
 	if err != nil {
@@ -33,8 +33,8 @@ func (rs *Runs) Report(ctx context.Context, r Run) (report.Run, error) {
 	return view, nil
 }
 
-// List says how all runs are doing, the newest last. What cannot be found out of one is said there:
-// it must not hide the other runs.
+// List returns a report on all runs, the newest last. An error about one run is part of its report,
+// because it must not hide the other runs.
 func (rs *Runs) List(ctx context.Context) (report.Runs, error) {
 	list := report.Runs{Root: rs.Root, Runs: []report.Run{}}
 	dirs, err := rundir.List(rs.Root)
@@ -58,7 +58,7 @@ func (rs *Runs) List(ctx context.Context) (report.Runs, error) {
 	return list, nil
 }
 
-// view is what the manifest and the scheduler know of a run.
+// view returns a report on a run from its manifest and its status.
 func (r Run) view(status submit.Status) report.Run {
 	view := report.Run{
 		Run: r.Dir.Name(), Directory: r.Dir.Path(), Scheduler: r.Manifest.Scheduler, Job: r.Manifest.JobID, Cluster: r.Manifest.Cluster,
@@ -77,7 +77,7 @@ func (r Run) view(status submit.Status) report.Run {
 	return view
 }
 
-// addProgress adds what the starts of a run have done.
+// addProgress adds the run's restarts, finished cells and newest checkpoint.
 func addProgress(view *report.Run, dir rundir.Dir, cells int) error {
 	starts, err := rundir.CountStarts(dir)
 	if err != nil {
@@ -96,8 +96,8 @@ func addProgress(view *report.Run, dir rundir.Dir, cells int) error {
 	return nil
 }
 
-// newestCheckpoint is the last one that any training of the run has written; one without a path is
-// none.
+// newestCheckpoint returns the last checkpoint of any training of the run; without a path if there
+// is none.
 func newestCheckpoint(dir rundir.Dir) (newest folder.Info, err error) {
 	folders := []string{dir.Checkpoints()}
 	for _, below := range []string{"*", filepath.Join("*", "*")} {
@@ -109,7 +109,7 @@ func newestCheckpoint(dir rundir.Dir) (newest folder.Info, err error) {
 	}
 	for _, f := range folders {
 		if info, err := os.Stat(f); err != nil || !info.IsDir() {
-			continue // A training may write there just now.
+			continue // A training may be writing there.
 		}
 		checkpoints, err := folder.List(f)
 		if err != nil {
@@ -124,12 +124,12 @@ func newestCheckpoint(dir rundir.Dir) (newest folder.Info, err error) {
 	return newest, nil
 }
 
-// escapeGlob makes a pattern that matches a path only.
+// escapeGlob returns a pattern that matches only path.
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// firstLine is an error in one line.
+// firstLine returns the first line of an error.
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return line

@@ -14,8 +14,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// TestProgress: how often a run was started, what has ended well, and the newest of all trainings'
-// checkpoints.
+// TestProgress: a report has the run's restarts, its finished cells, and the newest checkpoint of
+// all trainings.
 func TestProgress(t *testing.T) {
 	dir, err := rundir.Create(filepath.Join(t.TempDir(), "odd [a]* "), "x", time.Now())
 	if err != nil {

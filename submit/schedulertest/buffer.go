@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// buffer is a bytes.Buffer for several goroutines.
+// buffer is a bytes.Buffer for concurrent use.
 type buffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -18,7 +18,7 @@ func (b *buffer) Write(p []byte) (int, error) {
 	return b.text.Write(p)
 }
 
-// String is what was written.
+// String returns what was written.
 func (b *buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package schedulertest has the contract of a submit.Scheduler as a suite of tests. A scheduler's
-// own test makes what the suite needs:
+// Package schedulertest tests the contract of a submit.Scheduler. A scheduler's own test provides a
+// Fixture:
 //
 //	func TestContract(t *testing.T) {
 //		schedulertest.Run(t, os.Environ(), func(t *testing.T, shell submit.Shell) schedulertest.Fixture {

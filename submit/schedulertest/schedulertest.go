@@ -17,17 +17,17 @@ import (
 	"gonbatch/submit/run"
 )
 
-// Fixture is a scheduler with what its jobs need.
+// Fixture is a scheduler, with a folder and a spec for its jobs.
 type Fixture struct {
 	Scheduler submit.Scheduler
-	// Root is an empty folder that the ranks see, too.
+	// Root is an empty folder that the ranks can see too.
 	Root string
 	// Spec asks for two ranks.
 	Spec submit.JobSpec
 }
 
-// Run tests a scheduler, each time by a new fixture whose scheduler takes its shell from the suite.
-// Environ is the environment of the programs.
+// Run tests a scheduler. Each test gets a new fixture, whose scheduler must use the given shell.
+// environ is the environment of the programs.
 func Run(t *testing.T, environ []string, newFixture func(t *testing.T, shell submit.Shell) Fixture) {
 	for _, tc := range []struct {
 		name string
@@ -48,11 +48,10 @@ func Run(t *testing.T, environ []string, newFixture func(t *testing.T, shell sub
 	}
 }
 
-// whoAmI sets $rank, whatever has started the program.
+// whoAmI sets $rank, whichever launcher has started the program.
 var whoAmI = cluster.Shell() + "rank=$(rank)\nrank=${rank:-0}\n"
 
-// endsWell: all ranks run every cell, each with a log of its own, and the run knows its end
-// forever.
+// endsWell: all ranks run every cell, each with its own log, and the run remembers its end.
 func endsWell(t *testing.T, j *job) {
 	j.stage("one", `echo "one $rank"`, "two", `echo "two $rank"`)
 	if err := j.start(); err != nil {
@@ -78,7 +77,7 @@ func endsWell(t *testing.T, j *job) {
 }
 
 // fails: the error names the rank that failed first and quotes its log, and no further cell runs.
-// The exit code may be that of the other rank, which was killed.
+// The exit code may come from the other rank, which was killed.
 func fails(t *testing.T, j *job) {
 	j.stage("bad", `[ $rank = 1 ] || exec sleep 60; echo "panic: it broke"; exit 7`, "never", `touch ran`)
 	err := j.start()
@@ -94,7 +93,7 @@ func fails(t *testing.T, j *job) {
 	})
 }
 
-// isCancelled: a run that goes on cannot be resumed, and ends when it is cancelled.
+// isCancelled: a running run cannot be resumed, and ends when it is cancelled.
 func isCancelled(t *testing.T, j *job) {
 	j.stage("waits", `touch running-$rank; exec sleep 600`)
 	ended := make(chan error, 1)
@@ -114,7 +113,7 @@ func isCancelled(t *testing.T, j *job) {
 	j.wants("cancelled", func(r report.Run) bool { return r.Ended })
 }
 
-// isResumed: a run that has failed starts again with what is left, and knows that it is a restart.
+// isResumed: a failed run starts again with the cells that are left, and counts the restart.
 func isResumed(t *testing.T, j *job) {
 	j.stage("first", `echo first`, "second", `echo "restart $RESTARTS"; [ "$RESTARTS" = 1 ]`)
 	if err := j.start(); err == nil {
@@ -129,8 +128,7 @@ func isResumed(t *testing.T, j *job) {
 	j.wants("completed", func(r report.Run) bool { return r.Restarts == 1 })
 }
 
-// dying is a training of rank 0 that dies at the given updates, one in each start, and ends well
-// then.
+// dying is a training whose rank 0 dies at the given updates, one in each start, and then succeeds.
 func dying(updates string) string {
 	return `updates=(` + updates + `); update=${updates[$RESTARTS]}
 [ -n "$update" ] || exit 0
@@ -138,7 +136,7 @@ func dying(updates string) string {
 printf '%-20d\n' "$update" > "$PROGRESS"; kill -9 $$`
 }
 
-// restarts: a training whose rank dies starts again, by itself.
+// restarts: a training whose rank dies restarts by itself.
 func restarts(t *testing.T, j *job) {
 	j.fixture.Spec.MaxRestarts = 5
 	j.stage("train", dying("60 80"))
@@ -168,7 +166,7 @@ type job struct {
 	workDir  string
 }
 
-// stage makes a run of cells, each a name and a script.
+// stage creates a run with cells, given as names and scripts.
 func (j *job) stage(cells ...string) {
 	j.t.Helper()
 	dir, err := rundir.Create(j.fixture.Root, "job", time.Now())
@@ -192,10 +190,10 @@ func (j *job) stage(cells ...string) {
 	}
 }
 
-// keep resumes a job as it was.
+// keep resumes a job unchanged.
 func keep(*submit.JobSpec) error { return nil }
 
-// start starts the run, for the first time or again, and waits for its end.
+// start starts or resumes the run, and waits for its end.
 func (j *job) start() error {
 	started, err := j.runs.Resume(j.t.Context(), j.find(), keep, false)
 	if err != nil {
@@ -212,10 +210,10 @@ func (j *job) find() run.Run {
 	return r
 }
 
-// limit is how long something may take on a busy machine.
+// limit is how long any step may take on a busy machine.
 const limit = 3 * time.Minute
 
-// wants waits until the run's state is a word. Then what else is known of it must hold.
+// wants waits until the run has a state and the rest of its report satisfies holds.
 func (j *job) wants(state string, holds func(report.Run) bool) {
 	j.t.Helper()
 	for deadline := time.Now().Add(limit); ; time.Sleep(100 * time.Millisecond) {
@@ -241,7 +239,7 @@ func (j *job) waitFor(name string) {
 	j.t.Fatalf("no file %s", name)
 }
 
-// noise are lines that a launcher adds to a log.
+// noise matches lines that a launcher adds to a log.
 var noise = regexp.MustCompile(`(?m)^(srun|slurmstepd).*\n`)
 
 func (j *job) read(path string) string {

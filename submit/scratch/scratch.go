@@ -1,6 +1,6 @@
-// Package scratch makes the folders that submit needs among the temporary files, for the time of a
-// command or of a job, and removes those that killed commands have left. A kernel's folders begin
-// with gonbatch- as well, and are the kernel's own.
+// Package scratch creates submit's temporary folders, which last as long as a command or a job, and
+// removes those that killed commands have left behind. The kernel's folders also begin with
+// gonbatch-; scratch leaves them alone.
 //
 //	folder, err := scratch.Make(scratch.Module)
 //	defer os.RemoveAll(folder)
@@ -17,23 +17,23 @@ import (
 	"time"
 )
 
-// Kind is what a folder is for. Its name begins with that.
+// Kind is a kind of folder. The folder's name begins with it.
 type Kind string
 
 // The kinds of folders.
 const (
-	// Recorder has the socket of a recorder, Socket.
+	// Recorder folders hold a recorder's socket, Socket.
 	Recorder Kind = "gonbatch-recorder-"
-	// Module has a Go module that is just being compiled.
+	// Module folders hold a Go module that is being compiled.
 	Module Kind = "gonbatch-module-"
-	// Preflight has the notebook of a preflight that writes nothing.
+	// Preflight folders hold the notebook of a preflight's dry run.
 	Preflight Kind = "gonbatch-preflight-"
 )
 
 // Socket is the name of a recorder's socket in its folder.
 const Socket = "socket"
 
-// Make makes a folder.
+// Make creates a folder.
 func Make(kind Kind) (folder string, err error) {
 	folder, err = os.MkdirTemp("", string(kind)+"*")
 	var path *fs.PathError
@@ -43,18 +43,18 @@ func Make(kind Kind) (folder string, err error) {
 	return folder, err
 }
 
-// A folder is left alone while its owner may just be about to use it.
+// Younger folders are left alone: their owner may be about to use them.
 const (
 	socketAge = time.Minute
 	folderAge = 24 * time.Hour
 )
 
-// Sweep removes what commands of this user that were killed have left among the temporary files:
-// folders with a recorder's socket that nobody serves, and any that are a day old.
+// Sweep removes the temporary folders that this user's killed commands have left behind: those with
+// a recorder's socket that nobody serves, and those without a socket that are a day old.
 func Sweep(temporary string, now time.Time) {
 	var folders []string
 	for _, kind := range []Kind{Recorder, Module, Preflight} {
-		found, _ := filepath.Glob(filepath.Join(temporary, string(kind)+"*")) // The patterns are good.
+		found, _ := filepath.Glob(filepath.Join(temporary, string(kind)+"*")) // The patterns are valid.
 		folders = append(folders, found...)
 	}
 	for _, folder := range folders {
@@ -63,7 +63,7 @@ func Sweep(temporary string, now time.Time) {
 			continue
 		}
 		if left(folder, now.Sub(info.ModTime())) {
-			_ = os.RemoveAll(folder) // What is left now is swept another time.
+			_ = os.RemoveAll(folder) // The next Sweep removes what this one can't.
 		}
 	}
 }
@@ -73,7 +73,7 @@ func mine(info os.FileInfo) bool {
 	return ok && int(stat.Uid) == os.Geteuid()
 }
 
-// left reports whether a folder of that age has nobody who uses it.
+// left reports whether a folder of that age is no longer in use.
 func left(folder string, age time.Duration) bool {
 	socket := filepath.Join(folder, Socket)
 	if _, err := os.Stat(socket); err != nil {

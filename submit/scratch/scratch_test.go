@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestSweep: only what nobody uses goes.
+// TestSweep: only unused folders are removed.
 func TestSweep(t *testing.T) {
 	root := t.TempDir()
 	now := time.Now()
@@ -61,7 +61,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestNoTemporaryFolder: the error of a TMPDIR that is not there names it, and what to do.
+// TestNoTemporaryFolder: the error for a missing TMPDIR names it, and says what to do.
 func TestNoTemporaryFolder(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "none")
 	t.Setenv("TMPDIR", none)

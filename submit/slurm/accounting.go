@@ -10,11 +10,11 @@ import (
 	"gonbatch/submit"
 )
 
-// sacctTime is how sacct prints times: local, to the second.
+// sacctTime is sacct's format of times: local, to the second.
 const sacctTime = "2006-01-02T15:04:05"
 
 // accounted asks SLURM's accounting how a forgotten job ended. Many clusters have no accounting, or
-// keep it from users: that is no error, and is not tried again.
+// hide it from users: that is not an error, and accounted doesn't try again.
 func (s *Scheduler) accounted(ctx context.Context, job submit.Job, m rundir.Manifest) (submit.Status, bool) {
 	if s.noAccounting.Load() {
 		return submit.Status{}, false
@@ -29,8 +29,8 @@ func (s *Scheduler) accounted(ctx context.Context, job submit.Job, m rundir.Mani
 	return parseAccount(lines[len(lines)-1], job.Dir, m)
 }
 
-// parseAccount reads a line of sacct, "CANCELLED by 1000|0:15|2026-11-21T10:15:00". One of another
-// job that had the same id, or of a job that accounting takes for running, does not count.
+// parseAccount reads a line of sacct, "CANCELLED by 1000|0:15|2026-11-21T10:15:00". It ignores a
+// line of another job with the same id, and of a job that accounting believes to be running.
 func parseAccount(line string, dir rundir.Dir, m rundir.Manifest) (submit.Status, bool) {
 	fields := strings.Split(line, "|")
 	if len(fields) != 3 || !submittedThen(fields[2], dir, m) {
@@ -48,8 +48,8 @@ func parseAccount(line string, dir rundir.Dir, m rundir.Manifest) (submit.Status
 	return status, status.State.Ended()
 }
 
-// submittedThen reports whether a job that was submitted at a time can be the run's. A day is
-// allowed for clocks and time zones.
+// submittedThen reports whether a job that was submitted at a time can be the run's. It allows a
+// day for differences of clocks and time zones.
 func submittedThen(text string, dir rundir.Dir, m rundir.Manifest) bool {
 	at, err := time.ParseInLocation(sacctTime, text, time.Local)
 	if err != nil {
@@ -62,8 +62,9 @@ func submittedThen(text string, dir rundir.Dir, m rundir.Manifest) bool {
 	return at.After(m.Submitted.Add(-day)) && at.Before(lastQueued(dir, *m.Submitted).Add(day))
 }
 
-// lastQueued is the latest time at which the run's job may have been queued again. SLURM counts
-// that as its submission, and the start that ends then writes to the log.
+// lastQueued returns the latest time at which the run's job may have been requeued, which SLURM
+// counts as its submission. It is when the log was last written, because the start that ends then
+// writes to it.
 func lastQueued(dir rundir.Dir, submitted time.Time) time.Time {
 	info, err := os.Stat(dir.SchedulerLog())
 	if err != nil || info.ModTime().Before(submitted) {

@@ -9,8 +9,8 @@ import (
 	"gonbatch/submit"
 )
 
-// TestAccountOfARequeuedJob: SLURM's time of a job's submission is that of its last requeue. A
-// later one is of another job, which has the id again.
+// TestAccountOfARequeuedJob: SLURM's submission time of a job is the time of its last requeue. A
+// later time belongs to another job with the same id.
 func TestAccountOfARequeuedJob(t *testing.T) {
 	submitted := time.Date(2026, 11, 21, 10, 0, 0, 0, time.Local)
 	const day = 24 * time.Hour

@@ -9,9 +9,9 @@ import (
 	"gonbatch/submit"
 )
 
-// Cancel ends the job, if it is still the run's: its id may be another's by now, or here. A job
-// that has ended, or that its cluster has forgotten, is no error. One on a cluster that cannot be
-// asked is.
+// Cancel ends the job, if its id still belongs to the run: by now, or on this cluster, it may be
+// another job's. A job that has ended, or that its cluster has forgotten, is not an error; one on a
+// cluster that cannot be asked is.
 func (s *Scheduler) Cancel(ctx context.Context, job submit.Job) error {
 	_, err := s.show(ctx, "", job)
 	cluster := ""
@@ -32,7 +32,7 @@ func (s *Scheduler) Cancel(ctx context.Context, job submit.Job) error {
 	return fmt.Errorf("cancel job %s: %w", job.ID, err)
 }
 
-// hasEnded tells from a command's error that the job has ended.
+// hasEnded reports whether a command's error says that the job has ended.
 func hasEnded(err error) bool {
 	var command *submit.CommandError
 	return errors.As(err, &command) && strings.Contains(command.Output, "already completing or completed")

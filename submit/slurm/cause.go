@@ -13,19 +13,19 @@ import (
 )
 
 // completing is SLURM's state of a job whose last processes are ending, and timeLimit its reason
-// for a job that was too long.
+// for a job that reached its time limit.
 const (
 	completing = "COMPLETING"
 	timeLimit  = "TimeLimit"
 )
 
 // stepdEnded is the line that slurmstepd writes to the job's log as SLURM ends it: "slurmstepd-n1:
-// error: *** JOB 12 ON n1 CANCELLED AT 2026-11-21T10:15:00 DUE TO TIME LIMIT ***". A cancelled
-// job's has no DUE TO.
+// error: *** JOB 12 ON n1 CANCELLED AT 2026-11-21T10:15:00 DUE TO TIME LIMIT ***". The line of a
+// cancelled job has no DUE TO.
 var stepdEnded = regexp.MustCompile(`^(?:slurmstepd|\[\S+\]).* error: \*\*\* JOB ([0-9]+) ON \S+ CANCELLED AT \S+?(?: DUE TO (.+?))? \*\*\*$`)
 
-// stepdCauses are the beginnings of what slurmstepd names as the cause, and the states that follow
-// from it.
+// stepdCauses are the beginnings of the causes that slurmstepd names, and the states that follow
+// from them.
 var stepdCauses = []struct {
 	cause string
 	state submit.State
@@ -33,8 +33,8 @@ var stepdCauses = []struct {
 	{"TIME LIMIT", submit.TimedOut}, {"PREEMPTION", submit.Preempted}, {"NODE FAILURE", submit.NodeFailed}, {"JOB REQUEUE", submit.Pending},
 }
 
-// inferred judges a job by what was said as SLURM ended it: by slurmstepd in the job's log, and by
-// the batch script's trap.
+// inferred infers a job's state from the messages at its end: slurmstepd's in the job's log, and
+// the record of the batch script's trap.
 func inferred(job submit.Job) (submit.Status, error) {
 	status := submit.Status{Inferred: true, FailedRank: failedRank(job.Dir)}
 	state, err := endingState(job)
@@ -54,8 +54,7 @@ func inferred(job submit.Job) (submit.Status, error) {
 	return status, nil
 }
 
-// endingState is the state that follows from what the job left behind; Unknown where that is
-// nothing.
+// endingState returns the state that follows from the job's files; Unknown if they show nothing.
 func endingState(job submit.Job) (submit.State, error) {
 	if state := saidByStepd(job); state != submit.Unknown {
 		return state, nil
@@ -68,7 +67,7 @@ func endingState(job submit.Job) (submit.State, error) {
 		return submit.Unknown, err
 	}
 	switch {
-	case ending.JobID != string(job.ID), ending.State != completing: // Somebody has only told the script to save.
+	case ending.JobID != string(job.ID), ending.State != completing: // Somebody only told the script to save.
 		return submit.Unknown, nil
 	case ending.Reason == timeLimit:
 		return submit.TimedOut, nil
@@ -76,7 +75,7 @@ func endingState(job submit.Job) (submit.State, error) {
 	return submit.Cancelled, nil
 }
 
-// saidByStepd is the state that slurmstepd's last line about the job tells, in its last start.
+// saidByStepd returns the state from slurmstepd's last line about the job's last start.
 func saidByStepd(job submit.Job) submit.State {
 	lines, err := submit.LastLines(job.Dir, job.Dir.SchedulerLog(), searchedLines)
 	if err != nil {
@@ -103,7 +102,7 @@ func causeState(cause string) submit.State {
 	return submit.Cancelled
 }
 
-// lostBecause says what can have become of a job that left no word of its end.
+// lostBecause describes what may have happened to a job that left no record of its end.
 func lostBecause(job submit.Job) string {
 	start, err := rundir.LastStart(job.Dir)
 	if err == nil && start.ID != string(job.ID) {

@@ -13,8 +13,8 @@ import (
 
 var clusterLine = regexp.MustCompile(`(?m)^ClusterName\s*=\s*(\S+)`)
 
-// clusterName is the name of the cluster that this machine's SLURM commands ask. It is asked for
-// once.
+// clusterName returns the name of the cluster that this machine's SLURM commands ask. It queries
+// SLURM only once.
 func (s *Scheduler) clusterName(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,13 +33,14 @@ func (s *Scheduler) clusterName(ctx context.Context) (string, error) {
 	return name, nil
 }
 
-// elsewhere is the error for a job on a cluster that cannot be asked from here.
+// elsewhere returns the error for a job on a cluster that cannot be asked from here.
 func elsewhere(job submit.Job, here string, err error) error {
 	return submit.Unanswerable{Err: fmt.Errorf("job %s is on the cluster %s, and SLURM's commands on this machine ask the cluster %s: use a login node of %[2]s, or set SLURM_CONF to its slurm.conf (%[4]w)",
 		job.ID, job.Cluster, here, err)}
 }
 
-// unanswered marks the error of a command that asking again will not change: SLURM is not here.
+// unanswered makes the error of a missing SLURM command Unanswerable, because asking again is
+// useless.
 func unanswered(err error) error {
 	if errors.Is(err, exec.ErrNotFound) {
 		return submit.Unanswerable{Err: err}
@@ -47,7 +48,7 @@ func unanswered(err error) error {
 	return err
 }
 
-// clusterArgs has a command ask a cluster; "" is this machine's.
+// clusterArgs adds the option by which a command asks a cluster; "" is this machine's.
 func clusterArgs(cluster string, args ...string) []string {
 	if cluster == "" {
 		return args
@@ -55,14 +56,14 @@ func clusterArgs(cluster string, args ...string) []string {
 	return append([]string{"--clusters=" + cluster}, args...)
 }
 
-// unknownJob tells from a command's error that SLURM does not know the job.
+// unknownJob reports whether a command's error says that SLURM does not know the job.
 func unknownJob(err error) bool {
 	var command *submit.CommandError
 	return errors.As(err, &command) && strings.Contains(command.Output, "Invalid job id")
 }
 
-// reachable gives the error of a cluster that could not be asked before: it is not tried for each
-// of many jobs.
+// reachable returns the earlier error of a cluster that could not be asked, so that it is not tried
+// again for each of many jobs.
 func (s *Scheduler) reachable(cluster string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

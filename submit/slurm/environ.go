@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// sbatchPrefix begins the names of variables by which sbatch takes options.
+// sbatchPrefix begins the names of variables that sbatch reads as options.
 const sbatchPrefix = "SBATCH_"
 
-// differentNames maps sbatch's variables to submit's options where their names differ.
+// differentNames maps sbatch's variables to submit's options if their names differ.
 var differentNames = map[string]string{"TIMELIMIT": "time", "JOB_NAME": "name", "CPUS_PER_TASK": "cpus-per-task", "GPUS_PER_NODE": "gpus-per-node"}
 
-// sameNames are those that have submit's own names.
+// sameNames are the variables with the same names as submit's options.
 var sameNames = []string{"account", "constraint", "partition", "qos", "mem"}
 
 // Ignored is a variable that sbatch would read as an option, and that submit.CleanEnviron drops.
 type Ignored struct {
 	// Variable is NAME=VALUE.
 	Variable string
-	// Option is the option of submit that says the same, with its value: "--time=5". It is "" where
-	// only --directive does.
+	// Option is the equivalent option of submit with its value, such as "--time=5"; "" if only
+	// --directive can set it.
 	Option string
 }
 

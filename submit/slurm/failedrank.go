@@ -10,10 +10,10 @@ import (
 )
 
 // taskEnded is srun's line about tasks that failed by themselves: "srun: error: n2: task 1: Exited
-// with exit code 7", "tasks 1-3: Killed". Those that srun ends because of them are "Terminated".
+// with exit code 7", "tasks 1-3: Killed". Tasks that srun ends because of them are "Terminated".
 var taskEnded = regexp.MustCompile(`^srun: error: \S+: tasks? ([0-9]+)[-,0-9]*: (\w+)`)
 
-// searchedLines is how much of the scheduler's log is searched.
+// searchedLines is how many lines at the end of the scheduler's log are searched.
 const searchedLines = 1000
 
 // failedRank finds the rank that failed first in the last cell that ran; 0 if the log names none.

@@ -12,9 +12,9 @@ import (
 	"gonbatch/submit"
 )
 
-// forgotten judges a job that SLURM no longer knows: by what its script wrote as it ended, by
-// SLURM's accounting, by the end that the manifest has, and by what was said as SLURM ended it. A
-// job with nothing of that is lost.
+// forgotten returns the status of a job that SLURM no longer knows, from the first source that has
+// one: its script's record of the end, SLURM's accounting, the manifest, and the messages at the
+// end. Without any of these, the job is lost.
 func (s *Scheduler) forgotten(ctx context.Context, job submit.Job) (submit.Status, error) {
 	status, ended, err := recordedEnd(job)
 	if ended || err != nil {
@@ -34,8 +34,8 @@ func (s *Scheduler) forgotten(ctx context.Context, job submit.Job) (submit.Statu
 	return inferred(job)
 }
 
-// fromManifest is the end that the manifest has of the job. That it was lost is no end: SLURM may
-// have been asked on another cluster.
+// fromManifest returns the job's end from the manifest. It ignores the state lost, because the
+// query may have gone to the wrong cluster.
 func fromManifest(job submit.Job, m rundir.Manifest) (submit.Status, bool) {
 	state := submit.State(m.State)
 	if !state.Ended() || state == submit.Lost || m.JobID != string(job.ID) {
@@ -46,7 +46,7 @@ func fromManifest(job submit.Job, m rundir.Manifest) (submit.Status, bool) {
 	return status, true
 }
 
-// recordedEnd reads the script's own record of its end; one of another job does not count.
+// recordedEnd reads the script's own record of its end; it ignores another job's record.
 func recordedEnd(job submit.Job) (status submit.Status, ended bool, err error) {
 	data, err := os.ReadFile(job.Dir.ExitStatus())
 	if errors.Is(err, fs.ErrNotExist) {

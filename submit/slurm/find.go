@@ -12,21 +12,21 @@ import (
 	"gonbatch/submit"
 )
 
-// queue are the jobs of a user, or why they could not be asked for.
+// queue holds the jobs of a user, or the error of the query for them.
 type queue struct {
 	jobs []queued
 	err  error
 }
 
-// queued is a job as squeue shows it.
+// queued is a job in squeue's output.
 type queued struct {
 	id, command string
 	ended       bool
 }
 
-// Find finds the job of a run by its script: a job that was queued by hand, or by a command that
-// was killed before it could say so. Of several the last that has not ended counts, else the last.
-// Where SLURM knows none but those in except the job's ID is "".
+// Find finds the job of a run by its script: a job queued by hand, or by a command that was killed
+// before it could record it. Of several jobs it returns the last that has not ended, else the last.
+// If SLURM knows only jobs in except, the ID is "".
 func (v *survey) Find(ctx context.Context, dir rundir.Dir, except []string) (submit.Job, error) {
 	q := v.queueOf(ctx, owner(dir))
 	if q.err != nil {
@@ -49,7 +49,7 @@ func (v *survey) Find(ctx context.Context, dir rundir.Dir, except []string) (sub
 	return job, err
 }
 
-// owner is the user whose run it is.
+// owner returns the user id of the run's owner.
 func owner(dir rundir.Dir) uint32 {
 	if info, err := os.Stat(dir.Path()); err == nil {
 		if stat, ok := info.Sys().(*syscall.Stat_t); ok {
@@ -59,7 +59,7 @@ func owner(dir rundir.Dir) uint32 {
 	return uint32(os.Geteuid())
 }
 
-// queueOf asks for a user's jobs, once. All jobs of a cluster may be very many.
+// queueOf queries a user's jobs, once. The jobs of the whole cluster may be very many.
 func (v *survey) queueOf(ctx context.Context, uid uint32) queue {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -24,7 +24,8 @@ func Installed(ctx context.Context, runner submit.Runner, getenv func(string) st
 	}
 }
 
-// ldconfig lists the loader's libraries. Users' PATH often lacks /sbin; no list is an empty one.
+// ldconfig lists the loader's libraries. Users' PATH often lacks /sbin. If there is no list, it
+// returns "".
 func ldconfig(ctx context.Context, runner submit.Runner) string {
 	for _, name := range []string{"ldconfig", "/sbin/ldconfig"} {
 		if out, err := runner.Run(ctx, name, "-p"); err == nil {

@@ -10,11 +10,11 @@ import (
 )
 
 // MPI is how the ranks of a job find each other: srun's --mpi, and the MPI library that they open.
-// Library is only what the user gave: the compute nodes may have other names for it, and the
+// Library is set only if the user gave it: the compute nodes may have other names for it, and the
 // programs know which libraries go with a launcher.
 type MPI struct{ Kind, Library string }
 
-// library is an MPI library by the name that the loader knows, and the kinds of --mpi that it works
+// library is an MPI library with the loader's name for it and the kinds of --mpi that it works
 // with, best first.
 type library struct {
 	soname string
@@ -22,7 +22,7 @@ type library struct {
 }
 
 // libraries are the MPI libraries that the programs can open, the first choice first. libmpi.so.12
-// is MPICH's other name, and that of Intel MPI, Cray MPICH and MVAPICH.
+// is another name of MPICH, and the name of Intel MPI, Cray MPICH and MVAPICH.
 var libraries = []library{
 	{"libmpi.so.40", []string{"pmix"}},
 	{"libmpich.so.12", []string{"pmi2", "pmix"}},
@@ -31,8 +31,8 @@ var libraries = []library{
 	{"libmpich.so", []string{"pmi2", "pmix"}},
 }
 
-// FindMPI decides the MPI of spec: what the user gave stays; the rest is found from the kinds that
-// srun knows and the libraries that installed tells of. One task needs no MPI.
+// FindMPI chooses the MPI of spec. It keeps what the user gave, and finds the rest from srun's
+// kinds and the libraries for which installed is true. One task needs no MPI.
 func (s *Scheduler) FindMPI(ctx context.Context, spec submit.JobSpec, installed func(soname string) bool) (MPI, error) {
 	given := MPI{Kind: spec.MPI, Library: spec.MPILibrary}
 	if given.Kind == "auto" {
@@ -51,7 +51,7 @@ func (s *Scheduler) FindMPI(ctx context.Context, spec submit.JobSpec, installed 
 	return choose(given, kinds, spec.Modules, installed)
 }
 
-// mpiKinds asks srun which kinds of --mpi it has.
+// mpiKinds asks srun for its kinds of --mpi.
 func (s *Scheduler) mpiKinds(ctx context.Context) ([]string, error) {
 	out, err := s.runner.Run(ctx, "srun", "--mpi=list")
 	if err != nil {
@@ -67,8 +67,8 @@ func (s *Scheduler) mpiKinds(ctx context.Context) ([]string, error) {
 	return parseKinds(string(out)), nil
 }
 
-// parseKinds reads what "srun --mpi=list" prints: a title, the kinds one a line, and in newer
-// versions the exact versions of pmix behind a title of their own.
+// parseKinds parses the output of "srun --mpi=list": a title, one kind on each line, and in newer
+// versions another title with the exact versions of pmix.
 func parseKinds(text string) []string {
 	var kinds []string
 	for line := range strings.Lines(text) {
@@ -85,8 +85,8 @@ func parseKinds(text string) []string {
 	return slices.Compact(kinds)
 }
 
-// choose completes given. Modules may bring another MPI than the one installed here, so their names
-// come first.
+// choose completes given. The names of modules come before the libraries installed here, because
+// modules may bring another MPI.
 func choose(given MPI, kinds, modules []string, installed func(string) bool) (MPI, error) {
 	if given.Kind != "" {
 		return given, nil
@@ -109,7 +109,7 @@ func choose(given MPI, kinds, modules []string, installed func(string) bool) (MP
 	return MPI{}, fmt.Errorf("no MPI library was found here that works with this cluster's srun (--mpi: %s); load one with --module, or name it with --mpi and --mpi-library (Debian: apt install libopenmpi3, or libmpich12)", strings.Join(kinds, ", "))
 }
 
-// withKind finds the kind of --mpi for a library by its name.
+// withKind finds the kind of --mpi for a library by the library's name.
 func withKind(name string, kinds []string) (MPI, error) {
 	base := name[strings.LastIndexByte(name, '/')+1:]
 	for _, lib := range libraries {
@@ -122,7 +122,7 @@ func withKind(name string, kinds []string) (MPI, error) {
 	return MPI{}, fmt.Errorf("cannot tell which --mpi goes with the MPI library %q; give --mpi too: this cluster's srun has %s", name, strings.Join(kinds, ", "))
 }
 
-// moduleLibrary tells from the names of modules which MPI they bring.
+// moduleLibrary returns the MPI library that modules bring, by their names; "" if unknown.
 func moduleLibrary(modules []string) string {
 	for _, module := range slices.Backward(modules) {
 		name := strings.ToLower(module)

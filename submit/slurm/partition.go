@@ -8,7 +8,7 @@ import (
 	"gonbatch/submit"
 )
 
-// partition is what a partition gives to a job; 0 is no limit, or not known.
+// partition holds a partition's limits for a job; 0 means no limit or unknown.
 type partition struct {
 	name     string
 	nodes    int
@@ -16,10 +16,10 @@ type partition struct {
 	standard bool
 }
 
-// partitionField is a field of scontrol show partition that counts here.
+// partitionField matches a relevant field of scontrol show partition.
 var partitionField = regexp.MustCompile(`\b(PartitionName|Default|MaxNodes|MaxTime|TotalNodes)=(\S+)`)
 
-// parsePartitions reads what scontrol show partition prints.
+// parsePartitions parses the output of scontrol show partition.
 func parsePartitions(text string) (all []partition) {
 	for _, field := range partitionField.FindAllStringSubmatch(text, -1) {
 		if field[1] == "PartitionName" {
@@ -43,8 +43,8 @@ func parsePartitions(text string) (all []partition) {
 	return all
 }
 
-// warnPartition warns of a job that asks for more nodes or time than its partition has. SLURM takes
-// such a job, and never starts it. Where SLURM doesn't answer there is nothing to say.
+// warnPartition warns about a job that asks for more nodes or time than its partition allows. SLURM
+// accepts such a job, and never starts it. If SLURM doesn't answer, there is no warning.
 func (s *Scheduler) warnPartition(ctx context.Context, spec submit.JobSpec) {
 	if spec.Nodes == 1 && spec.Time == "" {
 		return

@@ -19,7 +19,7 @@ PartitionName=long
    State=UP TotalCPUs=800 TotalNodes=200 SelectTypeParameters=NONE
 `
 
-// TestWarnPartition: a job that its partition can never start is warned of, and no other.
+// TestWarnPartition: only a job that its partition can never start gets a warning.
 func TestWarnPartition(t *testing.T) {
 	const nodes, time = "so this one would wait forever; give fewer, or another --partition\n", "so this one would wait forever; give less, or another --partition\n"
 	for _, tc := range []struct {

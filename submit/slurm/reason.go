@@ -2,8 +2,8 @@ package slurm
 
 import "strings"
 
-// reasons explains SLURM's reasons for a job's state: what it waits for, and what to do where
-// waiting will not help.
+// reasons explains SLURM's reasons for a job's state: what it waits for, and what to do if waiting
+// will not help.
 var reasons = map[string]string{
 	"AssocGrpCpuLimit":                "the account has used its CPUs; it starts when others of the account end",
 	"AssocMaxJobsLimit":               "the account runs as many jobs as it may; it starts when one ends",
@@ -37,8 +37,8 @@ var reasons = map[string]string{
 	"job_requeued_in_held_state":      "was requeued and held; release it with scontrol release",
 }
 
-// explain says what reason means; "" for one that this version does not know. Some reasons have
-// more words behind a comma: "ReqNodeNotAvail,_UnavailableNodes:n3".
+// explain returns the meaning of a reason; "" if this version does not know it. Some reasons have
+// more words after a comma: "ReqNodeNotAvail,_UnavailableNodes:n3".
 func explain(reason string) string {
 	word, _, _ := strings.Cut(reason, ",")
 	return reasons[word]

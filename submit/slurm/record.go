@@ -11,10 +11,11 @@ import (
 	"gonbatch/submit"
 )
 
-// record is what "scontrol show job" prints of one job.
+// record is the output of "scontrol show job" for one job.
 type record struct{ text string }
 
-// The lines of a record that are read. Each begins a line, so that no job name can pass for one.
+// The fields of a record. Each pattern begins at the start of a line, so that no job name can match
+// it.
 var (
 	recordStart  = regexp.MustCompile(`(?m)^JobId=([0-9]+)`)
 	stateLine    = regexp.MustCompile(`(?m)^\s+JobState=(\S+) Reason=(.*?)(?: Dependency=.*)?$`)
@@ -25,7 +26,7 @@ var (
 	stdoutLine   = regexp.MustCompile(`(?m)^\s+StdOut=(.*)$`)
 )
 
-// records splits what "scontrol show job" prints of several jobs.
+// records splits the output of "scontrol show job" for several jobs.
 func records(text string) []record {
 	var all []record
 	starts := recordStart.FindAllStringIndex(text, -1)
@@ -39,7 +40,7 @@ func records(text string) []record {
 	return all
 }
 
-// field is what a pattern's first group finds; "" for nothing.
+// field returns the match of a pattern's first group; "" if there is none.
 func (r record) field(pattern *regexp.Regexp) string {
 	if m := pattern.FindStringSubmatch(r.text); m != nil {
 		return m[1]
@@ -49,14 +50,14 @@ func (r record) field(pattern *regexp.Regexp) string {
 
 func (r record) id() submit.JobID { return submit.JobID(r.field(recordStart)) }
 
-// runs reports whether the job is that of a run: its script is the run's, or its output goes to the
-// run's logs. Clusters use the ids of jobs again, and each has its own.
+// runs reports whether the job belongs to a run: its script is the run's, or its output goes to the
+// run's logs. The id isn't enough, because clusters reuse ids, and each cluster has its own.
 func (r record) runs(dir rundir.Dir) bool {
 	return samePath(r.field(commandLine), dir.Script()) || samePath(filepath.Dir(r.field(stdoutLine)), dir.Logs())
 }
 
-// samePath reports whether SLURM's path names the file at another, also by way of links. Where
-// SLURM knows none it shows "" or "(null)": relative paths, which could be of any file here.
+// samePath reports whether SLURM's path names the same file as b, also through links. An unknown
+// path is "" or "(null)" in SLURM: it counts as relative, which could name any file here.
 func samePath(slurms, b string) bool {
 	if !filepath.IsAbs(slurms) {
 		return false
@@ -72,7 +73,7 @@ func samePath(slurms, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// status reads the job's state.
+// status parses the job's status.
 func (r record) status() (submit.Status, error) {
 	m := stateLine.FindStringSubmatch(r.text)
 	if m == nil {
@@ -87,14 +88,14 @@ func (r record) status() (submit.Status, error) {
 		status.State = submit.OfCode(max(status.ExitCode, 1))
 	}
 	if status.State == submit.Stopped {
-		status.Reason, status.Explanation = "", "" // SLURM's are those of a failure.
+		status.Reason, status.Explanation = "", "" // SLURM's reason is that of a failure.
 	}
 	status.Restarts = atoi(r.field(restartsLine))
 	status.Nodes = unset(r.field(nodesLine))
 	return status, nil
 }
 
-// unset turns SLURM's words for nothing into none.
+// unset turns SLURM's words for no value into "".
 func unset(word string) string {
 	if word == "None" || word == "(null)" {
 		return ""
@@ -102,8 +103,7 @@ func unset(word string) string {
 	return word
 }
 
-// atoi reads digits that a pattern has matched; a number too big for an int is as good as the
-// biggest.
+// atoi parses digits that a pattern has matched; a number that is too big gives the largest int.
 func atoi(digits string) int {
 	n, _ := strconv.Atoi(digits)
 	return n

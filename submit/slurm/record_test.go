@@ -7,8 +7,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// TestRunsNeedsAnAbsolutePath: a job without a script and a log in a file is not the run's, also
-// for a command that is called in the run's own folders.
+// TestRunsNeedsAnAbsolutePath: a job without a script and a log file is not the run's, even if the
+// command runs in the run's own folders.
 func TestRunsNeedsAnAbsolutePath(t *testing.T) {
 	dir := rundir.At(t.TempDir())
 	for _, folder := range []string{dir.Path(), dir.Logs()} {

@@ -17,15 +17,15 @@ import (
 // Name is this scheduler's name in manifests.
 const Name = "slurm"
 
-// Scheduler runs jobs by SLURM.
+// Scheduler runs jobs through SLURM.
 type Scheduler struct {
 	shell  submit.Shell
 	runner submit.Runner
 
 	mu sync.Mutex
-	// cluster is the name of this machine's cluster, once it is known.
+	// cluster is the name of this machine's cluster; nil until it is known.
 	cluster *string
-	// unreachable are the other clusters that could not be asked, and why.
+	// unreachable are the errors of the other clusters that could not be asked.
 	unreachable map[string]error
 	// noAccounting is set once sacct has failed.
 	noAccounting atomic.Bool
@@ -36,7 +36,7 @@ var (
 	_ submit.Surveyor = (*Scheduler)(nil)
 )
 
-// New returns a Scheduler whose commands are run by shell.Runner.
+// New returns a Scheduler that runs its commands with shell.Runner.
 func New(shell submit.Shell) *Scheduler {
 	if shell.Err == nil {
 		shell.Err = io.Discard
@@ -47,7 +47,7 @@ func New(shell submit.Shell) *Scheduler {
 // Name is this scheduler's name in manifests.
 func (s *Scheduler) Name() string { return Name }
 
-// Platform is cuda for a job that asks for GPUs.
+// Platform returns cuda for a job that asks for GPUs.
 func (s *Scheduler) Platform(spec submit.JobSpec) string {
 	if spec.GPUs.Count > 0 {
 		return plugin.CUDA
@@ -55,10 +55,10 @@ func (s *Scheduler) Platform(spec submit.JobSpec) string {
 	return ""
 }
 
-// Validate refuses what sbatch does.
+// Validate refuses what sbatch would refuse.
 func (s *Scheduler) Validate(spec submit.JobSpec) error { return slurmtmpl.Validate(spec) }
 
-// Prepare decides how the ranks find each other, and refuses a job whose script cannot be written.
+// Prepare decides how the ranks find each other, and refuses a job whose script cannot be rendered.
 // A preview on a machine without SLURM guesses, and says so.
 func (s *Scheduler) Prepare(ctx context.Context, spec submit.JobSpec, preview bool) (submit.JobSpec, error) {
 	if !preview {
@@ -85,11 +85,11 @@ func (s *Scheduler) Prepare(ctx context.Context, spec submit.JobSpec, preview bo
 	return spec, err
 }
 
-// Script is the batch script of a job that was prepared.
+// Script returns the batch script of a prepared job.
 func (s *Scheduler) Script(spec submit.JobSpec) ([]byte, error) { return slurmtmpl.Render(spec) }
 
-// QueueCommand is the sbatch command, for a person to type. It warns of options in the environment
-// that sbatch will prefer to the job's own.
+// QueueCommand returns the sbatch command for the user to type. It warns about options in the
+// environment that sbatch will prefer to the job's own.
 func (s *Scheduler) QueueCommand(spec submit.JobSpec) string {
 	for _, ignored := range IgnoredOptions(s.shell.Environ) {
 		name, _, _ := strings.Cut(ignored.Variable, "=")
@@ -98,10 +98,10 @@ func (s *Scheduler) QueueCommand(spec submit.JobSpec) string {
 	return submitCommand(spec)
 }
 
-// ErrNoSLURM says that this machine has no SLURM commands.
+// ErrNoSLURM is the error for a machine without SLURM commands.
 var ErrNoSLURM = errors.New("cannot queue the job: sbatch is not on PATH; run submit on a login node of a SLURM cluster, or run the notebook on this machine with --local")
 
-// Available tells, as ErrNoSLURM, that sbatch is not on PATH.
+// Available returns ErrNoSLURM if sbatch is not on PATH.
 func Available() error {
 	if _, err := exec.LookPath("sbatch"); err != nil {
 		return ErrNoSLURM

@@ -11,7 +11,7 @@ import (
 	"gonbatch/submit"
 )
 
-// fake answers commands by their whole line; a command that it does not know fails the test.
+// fake answers commands by their whole line; an unknown command fails the test.
 type fake struct {
 	t       *testing.T
 	answers map[string]answer
@@ -44,7 +44,7 @@ func orNil(text string) string {
 	return text
 }
 
-// schedulerLog has two cells: rank 0 was ended because of rank 1, and an earlier cell's line must
+// schedulerLog has two cells: rank 0 was ended because of rank 1, and the earlier cell's line must
 // not count.
 const schedulerLog = `srun: error: n9: task 8: Exited with exit code 1
 gonbatch: cell train on 2 ranks: /runs/x/bin/train

@@ -33,7 +33,8 @@ var states = map[string]submit.State{
 	"TIMEOUT":       submit.TimedOut,
 }
 
-// parseState normalises a state; "CANCELLED+" and "CANCELLED by 1000" are CANCELLED too.
+// parseState converts SLURM's name of a state; "CANCELLED+" and "CANCELLED by 1000" are CANCELLED
+// too.
 func parseState(raw string) submit.State {
 	word, _, _ := strings.Cut(raw, " ")
 	return states[strings.TrimRight(word, "+")]

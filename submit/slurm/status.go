@@ -8,18 +8,18 @@ import (
 	"gonbatch/submit"
 )
 
-// errForgotten is the error of a question about a job that the cluster does not know.
+// errForgotten is the error of a query for a job that the cluster does not know.
 var errForgotten = errors.New("SLURM does not know the job")
 
-// Status asks scontrol. A job that SLURM has forgotten is judged by SLURM's accounting, where there
-// is one, and by what is in the run directory. A job that has recorded its end is known though the
+// Status asks scontrol. For a job that SLURM has forgotten, it uses the files in the run directory
+// and SLURM's accounting, if there is one. It knows a job that has recorded its end even if the
 // controller does not answer.
 func (s *Scheduler) Status(ctx context.Context, job submit.Job) (submit.Status, error) {
 	found, err := s.find(ctx, job)
 	return s.judge(ctx, job, found, err)
 }
 
-// judge is the status of a job after a search for its record.
+// judge returns the status of a job from the result of a search for its record.
 func (s *Scheduler) judge(ctx context.Context, job submit.Job, found record, err error) (submit.Status, error) {
 	if errors.Is(err, errForgotten) {
 		return s.forgotten(ctx, job)
@@ -40,8 +40,7 @@ func (s *Scheduler) judge(ctx context.Context, job submit.Job, found record, err
 	return status, nil
 }
 
-// find finds the job's record on its own cluster. A job of the same id that is another run's does
-// not count.
+// find finds the job's record on its own cluster. It ignores another run's job with the same id.
 func (s *Scheduler) find(ctx context.Context, job submit.Job) (record, error) {
 	found, err := s.show(ctx, "", job)
 	if !errors.Is(err, errForgotten) {
@@ -50,8 +49,8 @@ func (s *Scheduler) find(ctx context.Context, job submit.Job) (record, error) {
 	return s.findElsewhere(ctx, job)
 }
 
-// findElsewhere finds the record of a job that the cluster of this machine does not know, if it was
-// given to another.
+// findElsewhere finds the record of a job that this machine's cluster does not know, if another
+// cluster took it.
 func (s *Scheduler) findElsewhere(ctx context.Context, job submit.Job) (record, error) {
 	here, err := s.clusterName(ctx)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"gonbatch/submit"
 )
 
-// execFake runs shell scripts in the place of SLURM's commands.
+// execFake returns a Runner that runs shell scripts in place of SLURM's commands.
 func execFake(t *testing.T, commands map[string]string) submit.Runner {
 	t.Helper()
 	bin := t.TempDir()
@@ -29,7 +29,7 @@ func execFake(t *testing.T, commands map[string]string) submit.Runner {
 	return submit.ExecRunner{}
 }
 
-// shown is what scontrol 22.05 prints of a run's job.
+// shown returns scontrol 22.05's output for a run's job.
 func shown(dir rundir.Dir, id, state, reason, exit string) string {
 	return named(dir, id, "x", state, reason, exit)
 }
@@ -78,7 +78,8 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestSurveyAsksOnce: however many runs there are, SLURM is asked once, also if it does not answer.
+// TestSurveyAsksOnce: however many runs there are, a survey queries SLURM once, even if SLURM does
+// not answer.
 func TestSurveyAsksOnce(t *testing.T) {
 	for _, a := range []answer{{out: ""}, {err: commandError("scontrol", "Unable to contact slurm controller")}} {
 		f := &fake{t: t, answers: map[string]answer{"scontrol --all show job": a, "scontrol show config": config("here"), sacct: {err: commandError("sacct", noAccounting)}}}
@@ -101,7 +102,7 @@ const (
 	unknown      = "slurm_load_jobs error: Invalid job id specified"
 )
 
-// stepd is what slurmstepd writes to the log of a job that SLURM ends.
+// stepd returns the line that slurmstepd writes to the log of a job that SLURM ends.
 func stepd(id, why string) string {
 	return "slurmstepd-n1: error: *** JOB " + id + " ON n1 CANCELLED AT 2026-11-21T23:27:44" + why + " ***\n"
 }
@@ -181,7 +182,7 @@ func TestStatusOfAForgottenJob(t *testing.T) {
 	}
 }
 
-// TestStatusOfAJobThatNeverStarted: one that was cancelled while it waited has left nothing at all.
+// TestStatusOfAJobThatNeverStarted: a job that was cancelled while it waited has left no files.
 func TestStatusOfAJobThatNeverStarted(t *testing.T) {
 	f := &fake{t: t, answers: map[string]answer{"scontrol show job 12": {err: commandError("scontrol", unknown)}, "scontrol show config": config("here"),
 		sacct: {err: commandError("sacct", noAccounting)}}}
@@ -191,7 +192,8 @@ func TestStatusOfAJobThatNeverStarted(t *testing.T) {
 	}
 }
 
-// TestStatusWithoutController: a job that has recorded its end is known though nobody answers.
+// TestStatusWithoutController: the status of a job that has recorded its end is known even if the
+// controller does not answer.
 func TestStatusWithoutController(t *testing.T) {
 	dir := rundir.At(t.TempDir())
 	f := &fake{t: t, answers: map[string]answer{"scontrol show job 12": {err: &submit.CommandError{Name: "scontrol", Err: context.DeadlineExceeded}}}}
@@ -204,7 +206,7 @@ func TestStatusWithoutController(t *testing.T) {
 	}
 }
 
-// TestReusedID: a job that has the id, but not the run, is left alone.
+// TestReusedID: another run's job with the same id is left alone.
 func TestReusedID(t *testing.T) {
 	dir, foreign := rundir.At(t.TempDir()), rundir.At("/home/bob/runs/y")
 	f := &fake{t: t, answers: map[string]answer{"scontrol show job 12": {out: shown(foreign, "12", "RUNNING", "None", "0:0")}, "scontrol show config": config("here"),
@@ -218,7 +220,7 @@ func TestReusedID(t *testing.T) {
 	}
 }
 
-// TestRunByAnotherPath: a run's job is known where its directory was reached through a link.
+// TestRunByAnotherPath: a run's job is found even if its directory was reached through a link.
 func TestRunByAnotherPath(t *testing.T) {
 	dir := rundir.At(t.TempDir())
 	write(t, dir.Script(), "#!/bin/sh\n")
@@ -275,7 +277,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestFind: a run's job is found by its script, and one that has not ended counts before one that
+// TestFind: a run's job is found by its script, and a job that has not ended comes before one that
 // has.
 func TestFind(t *testing.T) {
 	dir, foreign := rundir.At(t.TempDir()), rundir.At("/home/bob/y")

@@ -15,15 +15,15 @@ import (
 	"gonbatch/submit"
 )
 
-// submitLimit is how long sbatch may take. It tries for a while where the controller is busy, and
-// what it has begun must not be cut off.
+// submitLimit is how long sbatch may take. It keeps trying while the controller is busy, and must
+// not be cut off in the middle.
 const submitLimit = 2 * time.Minute
 
 func submitCommand(spec submit.JobSpec) string {
 	return shellescape.QuoteCommand(append([]string{"sbatch"}, submitArgs(spec)...))
 }
 
-// warnIgnored says which options of sbatch in the environment do not count for the job.
+// warnIgnored warns about sbatch's options in the environment, which the job ignores.
 func (s *Scheduler) warnIgnored() {
 	for _, ignored := range IgnoredOptions(s.shell.Environ) {
 		instead := "give sbatch's option by --directive"
@@ -36,13 +36,13 @@ func (s *Scheduler) warnIgnored() {
 
 func submitArgs(spec submit.JobSpec) []string { return []string{"--parsable", spec.RunDir.Script()} }
 
-// parsable is what sbatch --parsable prints: an id, and the cluster where there are several. A
-// site's submit plugin may print lines of its own, before or after.
+// parsable matches the output of sbatch --parsable: an id, and the cluster if there are several. A
+// site's submit plugin may print other lines before or after it.
 var parsable = regexp.MustCompile(`(?m)^([0-9]+)(?:;(\S+))?\s*$`)
 
 // Submit queues the script in spec.RunDir. The end of ctx does not cut off sbatch, which may have
-// queued the job already. Where its answer is no clear one, SLURM's own list says whether it has
-// the job. On an error the run directory stays, and the error names it.
+// queued the job already. If its answer is unclear, SLURM's list of jobs decides whether it has the
+// job. On an error the run directory stays, and the error names it.
 func (s *Scheduler) Submit(ctx context.Context, spec submit.JobSpec) (submit.Job, error) {
 	stop := context.AfterFunc(ctx, func() {
 		fmt.Fprintln(s.shell.Err, "submit: waiting for sbatch, which may have queued the job already; interrupt again to stop waiting")
@@ -57,7 +57,7 @@ func (s *Scheduler) Submit(ctx context.Context, spec submit.JobSpec) (submit.Job
 	if err == nil && len(ids) == 1 {
 		job := submit.Job{ID: submit.JobID(ids[0][1]), Cluster: string(ids[0][2]), Dir: spec.RunDir}
 		if job.Cluster == "" {
-			job.Cluster, _ = s.clusterName(ctx) // The batch script writes it, too.
+			job.Cluster, _ = s.clusterName(ctx) // The batch script records it too.
 		}
 		return job, nil
 	}
@@ -72,15 +72,16 @@ func (s *Scheduler) Submit(ctx context.Context, spec submit.JobSpec) (submit.Job
 	return submit.Job{}, fmt.Errorf("sbatch printed no job id but %q; the job may be queued (look with squeue); its run directory is %s", out, spec.RunDir.Path())
 }
 
-// unclear reports whether SLURM may have taken the job in spite of sbatch's error: the answer did
-// not come in time, here or to sbatch.
+// unclear reports whether SLURM may have accepted the job despite sbatch's error: sbatch, or the
+// controller's answer to it, timed out.
 func unclear(err error) bool {
 	var command *submit.CommandError
 	return errors.Is(err, context.DeadlineExceeded) ||
 		errors.As(err, &command) && strings.Contains(strings.ToLower(command.Output), "timed out")
 }
 
-// accepted looks whether SLURM has taken the job after all: one that the run has not had before.
+// accepted reports whether SLURM has accepted the job after all: whether it knows a job that the
+// run has not had before.
 func (s *Scheduler) accepted(ctx context.Context, spec submit.JobSpec) (submit.Job, bool) {
 	before, err := rundir.KnownJobs(spec.RunDir)
 	if err != nil {
@@ -90,7 +91,7 @@ func (s *Scheduler) accepted(ctx context.Context, spec submit.JobSpec) (submit.J
 	return job, err == nil && job.ID != ""
 }
 
-// refused explains an error of sbatch in its own words.
+// refused returns sbatch's error with an explanation.
 func refused(spec submit.JobSpec, err error) error {
 	kept := fmt.Sprintf("nothing is lost: everything is staged in %s; queue it with: %s", spec.RunDir.Path(), submitCommand(spec))
 	switch {

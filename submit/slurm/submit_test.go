@@ -10,12 +10,12 @@ import (
 	"gonbatch/submit"
 )
 
-// config is the part of "scontrol show config" that is read.
+// config returns the relevant part of "scontrol show config".
 func config(cluster string) answer {
 	return answer{out: "Configuration data as of 2026-11-21T10:15:00\nCgroupPlugin = autodetect\nClusterName             = " + cluster + "\n"}
 }
 
-// squeue is the question for the jobs of a run's owner.
+// squeue returns the query for the jobs of a run's owner.
 func squeue(dir rundir.Dir) string {
 	return fmt.Sprintf("squeue --noheader --all --states=all --user=%d --sort=i --format=%%i|%%T|%%o", owner(dir))
 }
@@ -61,7 +61,7 @@ func TestSubmit(t *testing.T) {
 	}
 }
 
-// TestSubmitIsNotCutOff: a context that has ended leaves sbatch alone, and the job is known.
+// TestSubmitIsNotCutOff: a context that has ended does not stop sbatch, and the job is known.
 func TestSubmitIsNotCutOff(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -73,8 +73,8 @@ func TestSubmitIsNotCutOff(t *testing.T) {
 	}
 }
 
-// TestSubmitOfAResumedRun: the run's earlier job, which SLURM still knows, is not taken for the one
-// that was just refused.
+// TestSubmitOfAResumedRun: the run's earlier job, which SLURM still knows, is not mistaken for the
+// one that was just refused.
 func TestSubmitOfAResumedRun(t *testing.T) {
 	dir := rundir.At(t.TempDir())
 	if err := (rundir.Manifest{Resumed: []rundir.Resumption{{JobID: "33"}}}).Write(dir); err != nil {

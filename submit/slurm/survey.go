@@ -8,18 +8,18 @@ import (
 	"gonbatch/submit"
 )
 
-// survey answers questions about many jobs by asking SLURM once, at the first of them. Its methods
-// may be called at once from several goroutines.
+// survey answers questions about many jobs with a single query to SLURM, at the first question. Its
+// methods may be called concurrently.
 type survey struct {
 	scheduler *Scheduler
 	all       func() ([]record, error)
 
 	mu sync.Mutex
-	// queues are the jobs of users, as far as they were asked for.
+	// queues caches users' jobs.
 	queues map[uint32]queue
 }
 
-// Survey returns one, whose answers are as old as its first.
+// Survey returns a survey; its answers are as old as its first one.
 func (s *Scheduler) Survey(ctx context.Context) submit.Survey {
 	return &survey{scheduler: s, queues: map[uint32]queue{}, all: sync.OnceValues(func() ([]record, error) {
 		out, err := s.runner.Run(ctx, "scontrol", "--all", "show", "job")
@@ -30,7 +30,7 @@ func (s *Scheduler) Survey(ctx context.Context) submit.Survey {
 	})}
 }
 
-// Status is Scheduler.Status.
+// Status is like Scheduler.Status.
 func (v *survey) Status(ctx context.Context, job submit.Job) (submit.Status, error) {
 	found, err := v.find(job)
 	if errors.Is(err, errForgotten) {

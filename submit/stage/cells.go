@@ -11,8 +11,8 @@ import (
 	"gonbatch/submit/export"
 )
 
-// Cells are those of the module, with absolute directories, and with GoNB's variable for where they
-// run.
+// Cells returns the module's cells, with absolute directories, and with GoNB's variable for the
+// directory.
 func Cells(m *export.Module, workDir, home string) []rundir.Cell {
 	list := slices.Clone(m.Cells)
 	for i := range list {
@@ -24,8 +24,8 @@ func Cells(m *export.Module, workDir, home string) []rundir.Cell {
 	return list
 }
 
-// cellDir is the directory that a notebook changed to: relative to the notebook's, or to the home
-// folder after "~".
+// cellDir returns the absolute path of the directory to which a notebook changed: relative to the
+// notebook's, or to the home folder after "~".
 func cellDir(dir, workDir, home string) string {
 	rest, tilde := strings.CutPrefix(dir, "~")
 	switch {

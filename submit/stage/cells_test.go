@@ -35,7 +35,7 @@ func TestStepDir(t *testing.T) {
 	}
 }
 
-// TestCells: a cell has GoNB's variable for its folder, unless the notebook sets it.
+// TestCells: a cell's environment has GoNB's variable for its folder, unless the notebook sets it.
 func TestCells(t *testing.T) {
 	m := &export.Module{Cells: []rundir.Cell{
 		{Name: "a"}, {Name: "b", Dir: "data", Env: map[string]string{"X": "1"}}, {Name: "c", Env: map[string]string{rundir.EnvNotebookDir: "mine"}},

@@ -9,7 +9,7 @@ import (
 	"gonbatch/submit/report"
 )
 
-// Check does everything of a submission that needs no cluster and no run directory.
+// Check does the parts of a submission that need no cluster and no run directory.
 func (n Notebook) Check(ctx context.Context, shell submit.Shell) (report.Check, error) {
 	module, err := n.Read(ctx, shell)
 	if err != nil {
@@ -30,7 +30,7 @@ func (n Notebook) Check(ctx context.Context, shell submit.Shell) (report.Check, 
 	return check.Refused(err), err
 }
 
-// texts are the findings in words.
+// texts returns the findings' texts.
 func texts[T fmt.Stringer](findings []T) (all []string) {
 	for _, f := range findings {
 		all = append(all, f.String())

@@ -10,20 +10,19 @@ import (
 	"gonbatch/submit"
 )
 
-// fetchDataset brings a dataset into its folder of this user. It does nothing where the dataset is
-// there.
+// fetchDataset downloads a dataset into this user's folder for it, unless it is already there.
 type fetchDataset func(ctx context.Context, getenv func(string) string, progress io.Writer) error
 
-// datasets are those that a notebook uses by importing their package. Compute nodes have no
-// network, so they are fetched before a job is queued.
+// datasets are the datasets that a notebook uses by importing their packages. Compute nodes have no
+// network, so submit fetches them before it queues a job.
 var datasets = map[string]fetchDataset{
 	"gonbatch/data/mnist": func(ctx context.Context, getenv func(string) string, progress io.Writer) error {
 		return mnist.Fetch(ctx, mnist.Dir(getenv), progress)
 	},
 }
 
-// FetchDatasets brings the datasets that the imports need to this machine: compute nodes have no
-// network.
+// FetchDatasets downloads the datasets that the imports need to this machine, because compute nodes
+// have no network.
 func FetchDatasets(ctx context.Context, shell submit.Shell, imports []string) error {
 	for _, path := range slices.Sorted(slices.Values(imports)) {
 		fetch, ok := datasets[path]

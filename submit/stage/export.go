@@ -32,8 +32,7 @@ func (n Notebook) WriteModule(ctx context.Context, shell submit.Shell, folder st
 	return exported, module.Write(folder)
 }
 
-// WriteScript writes the notebook's only program as one file, or reports its source where file is
-// "".
+// WriteScript writes the notebook's only program as one file, or reports its source if file is "".
 func (n Notebook) WriteScript(ctx context.Context, shell submit.Shell, file string) (report.Script, error) {
 	script := report.Script{File: file}
 	n.Script = true

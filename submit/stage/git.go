@@ -10,11 +10,11 @@ import (
 	"gonbatch/submit"
 )
 
-// gitTimeout bounds each question to git: a big repository must not hold up a submission.
+// gitTimeout bounds the commands of git: a big repository must not delay a submission.
 const gitTimeout = 5 * time.Second
 
-// gitState is the state of the repository that the notebook is in; nil where there is none, or no
-// git, or no commit. It is dirty too where the notebook itself is not in the repository.
+// gitState returns the state of the notebook's repository; nil if there is no repository, git or
+// commit. The state is also dirty if the notebook itself is not committed.
 func gitState(ctx context.Context, runner submit.Runner, notebook string) *rundir.Git {
 	dir, base := filepath.Split(notebook)
 	ctx, cancel := context.WithTimeout(ctx, gitTimeout)

@@ -10,7 +10,7 @@ import (
 	"gonbatch/submit/store"
 )
 
-// Manifest describes the run of spec, which is staged in dir.
+// Manifest returns the manifest of the run of spec, which is staged in dir.
 func (p Prepared) Manifest(ctx context.Context, shell submit.Shell, dir rundir.Dir, spec submit.JobSpec) (rundir.Manifest, error) {
 	notebook, err := p.Notebook.origin()
 	if err != nil {
@@ -35,8 +35,8 @@ func (p Prepared) Manifest(ctx context.Context, shell submit.Shell, dir rundir.D
 	}, nil
 }
 
-// hashedCells are the cells with all their arguments, and with the hashes of the bytes that will
-// run.
+// hashedCells returns the cells with all their arguments, and with the hashes of their programs and
+// scripts.
 func (p Prepared) hashedCells(spec submit.JobSpec) []rundir.Cell {
 	list := slices.Clone(spec.Cells)
 	for i, s := range list {
@@ -48,7 +48,7 @@ func (p Prepared) hashedCells(spec submit.JobSpec) []rundir.Cell {
 	return list
 }
 
-// hashSources is one hash over all files of the module: their names and contents, in order.
+// hashSources returns one hash of all files of the module: their names and contents, in order.
 func hashSources(m *export.Module) string {
 	var all []byte
 	for _, name := range m.FileNames() {

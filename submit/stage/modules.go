@@ -15,7 +15,7 @@ import (
 	"gonbatch/submit/modules"
 )
 
-// resolve finds the modules of an exported notebook, and tells which it took.
+// resolve finds the modules of an exported notebook, and prints them.
 func (n Notebook) resolve(ctx context.Context, shell submit.Shell, module *export.Module) (*export.Module, error) {
 	again := func(r export.Resolved) (*export.Module, error) { return n.read(ctx, shell, r) }
 	opt := modules.Options{Env: shell.Environ, ModuleCache: moduleCache(shell)}
@@ -42,8 +42,8 @@ func (n Notebook) resolve(ctx context.Context, shell submit.Shell, module *expor
 	return result.Module, nil
 }
 
-// lockFile is the file that keeps what was found for the notebook; "" where the session of a kernel
-// has no notebook.
+// lockFile returns the file that keeps the notebook's modules; "" if a kernel's session has no
+// notebook.
 func (n Notebook) lockFile() (string, error) {
 	origin, err := n.origin()
 	if err != nil {
@@ -56,7 +56,7 @@ func (n Notebook) lockFile() (string, error) {
 	return modules.LockFile(origin), nil
 }
 
-// moduleCache is the folder of downloaded modules.
+// moduleCache returns the folder of downloaded modules.
 func moduleCache(shell submit.Shell) string {
 	if dir := shell.Getenv("GOMODCACHE"); dir != "" {
 		return dir

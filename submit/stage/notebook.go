@@ -13,29 +13,31 @@ import (
 	"gonbatch/submit/export"
 )
 
-// Notebook is the notebook of a job, and what decides about its programs.
+// Notebook is the notebook of a job, with the options that affect its programs.
 type Notebook struct {
-	// File is the notebook's file as it was when submit began: a notebook that is saved meanwhile
-	// must not give the run other text than its programs were compiled from.
+	// File is the notebook's file as it was when submit began: if the notebook is saved meanwhile,
+	// the run must still have the text from which its programs were compiled.
 	File *nbformat.File
-	// Of is the notebook that File stands for, "" for itself: a kernel submits its session as a
-	// file that is gone afterwards.
+	// Of is the notebook that File stands for; "" is File itself. A kernel submits its session as a
+	// temporary file.
 	Of string
-	// Cells are the picked cells; none are all.
+	// Cells are the picked cells; empty means all.
 	Cells []string
 	// Parameters are the values of the notebook's parameters.
 	Parameters map[string]string
-	// ParameterPlaces are where a file has those that it gives.
+	// ParameterPlaces are the places of the values that come from a file.
 	ParameterPlaces map[string]string
 	// Script asks for one program as one file.
 	Script bool
 	// SessionMod is the go.mod of the kernel session that submits; "" if none does.
 	SessionMod string
-	// SessionKept is the folder of its values of %keep, with which the job begins; "" for none.
+	// SessionKept is the folder of the session's values of %keep, with which the job begins; "" if
+	// there are none.
 	SessionKept string
 }
 
-// Name is the notebook's name as a job may have it: a file's own may have control characters.
+// Name returns the notebook's name for a job: without the control characters that a file name may
+// have.
 func (n Notebook) Name() string {
 	base := filepath.Base(n.File.Path)
 	return strings.Map(func(r rune) rune {
@@ -46,7 +48,7 @@ func (n Notebook) Name() string {
 	}, strings.TrimSuffix(base, filepath.Ext(base)))
 }
 
-// origin is the path of the notebook that counts as the run's.
+// origin returns the path of the run's notebook.
 func (n Notebook) origin() (string, error) { return filepath.Abs(cmp.Or(n.Of, n.File.Path)) }
 
 // Read reads and exports the notebook, with gonbatch's own modules.
@@ -54,7 +56,7 @@ func (n Notebook) Read(ctx context.Context, shell submit.Shell) (*export.Module,
 	return n.read(ctx, shell, export.Resolved{})
 }
 
-// read exports the notebook with the modules that were found.
+// read exports the notebook with its resolved modules.
 func (n Notebook) read(ctx context.Context, shell submit.Shell, resolved export.Resolved) (*export.Module, error) {
 	nb, err := n.File.Parse()
 	if err != nil {
@@ -70,7 +72,7 @@ func (n Notebook) read(ctx context.Context, shell submit.Shell, resolved export.
 	})
 }
 
-// Export reads and exports the notebook, and shows what its programs do without.
+// Export reads and exports the notebook, and shows its warnings.
 func (n Notebook) Export(ctx context.Context, shell submit.Shell) (*export.Module, error) {
 	module, err := n.Read(ctx, shell)
 	if err != nil {

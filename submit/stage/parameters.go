@@ -13,8 +13,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Parameters reads the values of a notebook's parameters: those of a YAML file, "" for none, and
-// texts NAME=VALUE, which win. places are where the file has its values.
+// Parameters reads the values of a notebook's parameters: from a YAML file, "" for none, and from
+// texts NAME=VALUE, which win. places are the places of the file's values.
 func Parameters(file string, texts []string) (values, places map[string]string, err error) {
 	values, places = map[string]string{}, map[string]string{}
 	if file != "" {
@@ -44,7 +44,8 @@ func Parameters(file string, texts []string) (values, places map[string]string, 
 	return values, places, nil
 }
 
-// CheckParametersFile finds users who want to follow a job by -f, as with "submit logs".
+// CheckParametersFile refuses a notebook as the parameters file: its user meant to follow a job
+// with -f, as in "submit logs".
 func CheckParametersFile(file string) error {
 	if filepath.Ext(file) != ".ipynb" {
 		return nil
@@ -52,8 +53,8 @@ func CheckParametersFile(file string) error {
 	return submit.Usagef("-f %s: that is a notebook, and -f is --params-file, a YAML file of parameters; to follow the job, use -F", file)
 }
 
-// parseParams reads a YAML mapping of names to plain values, which stay as they are written, and
-// gives the line of each.
+// parseParams reads a YAML mapping of names to plain values. It returns the values as written, and
+// the line of each.
 func parseParams(data []byte) (values map[string]string, lines map[string]int, err error) {
 	values, lines = map[string]string{}, map[string]int{}
 	var doc yaml.Node

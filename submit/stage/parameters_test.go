@@ -51,7 +51,7 @@ func TestParameterSources(t *testing.T) {
 	}
 }
 
-// TestParameterPlaces: a value that counts is known by its line of the file.
+// TestParameterPlaces: a value from the file has the place of its line, unless -p overrides it.
 func TestParameterPlaces(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "params.yaml")
 	if err := os.WriteFile(file, []byte("lr: 1\n\nn: 300\n"), 0o644); err != nil {
@@ -63,8 +63,8 @@ func TestParameterPlaces(t *testing.T) {
 	}
 }
 
-// TestNotebookAsParameters: -f means --follow in other commands, so a notebook after -f is a
-// mistake.
+// TestNotebookAsParameters: -f means --follow in other commands, so a notebook after -f is an
+// error.
 func TestNotebookAsParameters(t *testing.T) {
 	_, _, err := Parameters("runs/a b.ipynb", nil)
 	if err == nil || !strings.Contains(err.Error(), "-f runs/a b.ipynb: that is a notebook") || !strings.Contains(err.Error(), "use -F") {

@@ -9,7 +9,7 @@ import (
 	"gonbatch/submit/export"
 )
 
-// plan says what the run makes of the notebook's cells.
+// plan returns what the run does with the notebook's cells.
 func (n Notebook) plan(m *export.Module, nb *nbformat.Notebook) (executed.Plan, error) {
 	input, err := n.origin()
 	if err != nil {

@@ -16,9 +16,10 @@ import (
 //go:embed preflight.ipynb
 var preflightNotebook []byte
 
-// Preflight writes the notebook of a preflight into a folder that the nodes see too: each user's
-// own, in a run root of several. A dry run, which writes nothing there, has the notebook in a
-// folder that clean removes. WorkDir is the folder of the job in both cases.
+// Preflight writes the notebook of a preflight into a folder that the nodes can see too; each user
+// has one, because several may share the run root. For a dry run, which writes nothing there, it
+// writes the notebook into a temporary folder that clean removes. workDir is the job's folder in
+// both cases.
 func Preflight(root string, dryRun bool) (notebook, workDir string, clean func() error, err error) {
 	if workDir, err = filepath.Abs(filepath.Join(root, fmt.Sprintf(".preflight-%d", os.Geteuid()))); err != nil {
 		return "", "", nil, err

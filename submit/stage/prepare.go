@@ -13,22 +13,22 @@ import (
 	"gonbatch/submit/scratch"
 )
 
-// Prepared is a notebook that was read, exported and compiled: what a run directory is made of.
+// Prepared is a notebook that was read, exported and compiled, ready for a run directory.
 type Prepared struct {
 	Notebook Notebook
 	Module   *export.Module
-	// Reuse is what is taken from an earlier run; nil for a run of all cells.
+	// Reuse is the reused part of an earlier run; nil for a run of all cells.
 	Reuse *Reuse
-	// PluginDir is the folder of an XLA plugin that is used in place; "" where it is staged.
+	// PluginDir is the folder of an XLA plugin that is used in place; "" if it is staged.
 	PluginDir string
 
 	build *build.Result
-	// plugin is the folder to stage the XLA plugin from; "" where it is used in place.
+	// plugin is the folder from which the XLA plugin is staged; "" if it is used in place.
 	plugin string
 }
 
-// Prepare finds the notebook's modules, compiles it, and brings the XLA plugin for a platform to
-// this machine: compute nodes have no network.
+// Prepare finds the notebook's modules, compiles it, and installs the XLA plugin for a platform on
+// this machine, because compute nodes have no network.
 func Prepare(ctx context.Context, shell submit.Shell, n Notebook, module *export.Module, platform string) (Prepared, error) {
 	module, err := n.resolve(ctx, shell, module)
 	p := Prepared{Notebook: n, Module: module}
@@ -49,7 +49,7 @@ func Prepare(ctx context.Context, shell submit.Shell, n Notebook, module *export
 	return p, p.providePlugin(ctx, shell, platform)
 }
 
-// inModule calls f with a folder that has the module's files, and is gone afterwards.
+// inModule calls f with a temporary folder of the module's files.
 func inModule(module *export.Module, f func(dir string) error) error {
 	dir, err := scratch.Make(scratch.Module)
 	if err != nil {
@@ -62,9 +62,9 @@ func inModule(module *export.Module, f func(dir string) error) error {
 	return f(dir)
 }
 
-// providePlugin installs the plugin if it is missing. CUDA's is used in place, for it finds
-// NVIDIA's libraries by their places beside it. Where no platform is decided, the CPU's always
-// works.
+// providePlugin installs the plugin if it is missing. CUDA's plugin is used in place, because it
+// finds NVIDIA's libraries relative to its own path. Without a platform it installs the CPU's
+// plugin, which always works.
 func (p *Prepared) providePlugin(ctx context.Context, shell submit.Shell, platform string) error {
 	opts := plugin.Options{Platform: cmp.Or(platform, plugin.CPU), Progress: shell.Err, Getenv: shell.Getenv}
 	dir, err := plugin.Ensure(ctx, opts)
@@ -76,7 +76,7 @@ func (p *Prepared) providePlugin(ctx context.Context, shell submit.Shell, platfo
 	return err
 }
 
-// PreviewPlugin is the folder of the plugin that the programs would use in place; it installs
+// PreviewPlugin returns the folder of the plugin that the programs would use in place. It installs
 // nothing.
 func PreviewPlugin(shell submit.Shell, platform string) (string, error) {
 	if platform != plugin.CUDA {

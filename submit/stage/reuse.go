@@ -17,17 +17,18 @@ import (
 	"gonbatch/submit/store"
 )
 
-// Reuse is the part of an earlier run that a new one takes.
+// Reuse is the part of an earlier run that a new one reuses.
 type Reuse struct {
 	dir     rundir.Dir
 	earlier *executed.Earlier
-	// before is the number of the first cell that runs, and cells are those that do not.
+	// before is the number of the first cell that runs, and cells are the names of the reused
+	// cells.
 	before int
 	cells  []string
 }
 
-// FindReuse finds what --from takes from an earlier run in root, the notebook's last one unless
-// runName names another, and refuses what has changed since.
+// FindReuse finds the part of an earlier run in root that --from reuses: of the notebook's last run
+// unless runName names another. It refuses cells that have changed since.
 func FindReuse(n Notebook, m *export.Module, spec submit.JobSpec, root, from, runName string) (*Reuse, error) {
 	nb, err := n.File.Parse()
 	if err != nil {
@@ -59,7 +60,7 @@ func FindReuse(n Notebook, m *export.Module, spec submit.JobSpec, root, from, ru
 	return r, nil
 }
 
-// check refuses to reuse what would run otherwise now.
+// check refuses to reuse cells that would now run differently.
 func (r *Reuse) check(n Notebook, m *export.Module, nb *nbformat.Notebook, spec submit.JobSpec) (err error) {
 	if r.earlier, err = executed.ReadEarlier(r.dir); err != nil {
 		return err
@@ -74,7 +75,7 @@ func (r *Reuse) check(n Notebook, m *export.Module, nb *nbformat.Notebook, spec 
 	return errors.Join(r.checkPrograms(m, spec), r.checkArgs(spec))
 }
 
-// run is the name of the run that is reused; empty where none is.
+// run returns the name of the reused run; "" if there is none.
 func (r *Reuse) run() string {
 	if r == nil {
 		return ""
@@ -82,7 +83,7 @@ func (r *Reuse) run() string {
 	return r.dir.Name()
 }
 
-// fromCell is the number of the cell that word names.
+// fromCell returns the number of the cell that word names.
 func fromCell(word string, nb *nbformat.Notebook, m *export.Module) (int, error) {
 	for _, cell := range m.Cells {
 		if cell.Name == word {
@@ -97,7 +98,7 @@ func fromCell(word string, nb *nbformat.Notebook, m *export.Module) (int, error)
 	return 0, submit.Usagef("--from %s: %s has no cell with that tag, id, number or name\nthe notebook's cells are %q", word, m.Notebook, m.CellNames())
 }
 
-// lastRun is the notebook's last run in root.
+// lastRun returns the notebook's last run in root.
 func (n Notebook) lastRun(root, from string) (rundir.Dir, error) {
 	path, err := n.origin()
 	if err != nil {
@@ -108,7 +109,7 @@ func (n Notebook) lastRun(root, from string) (rundir.Dir, error) {
 		return rundir.Dir{}, err
 	}
 	var last rundir.Dir
-	var created time.Time // The names of runs tell seconds only.
+	var created time.Time // The names of runs have only seconds.
 	for _, dir := range runs {
 		if m, err := rundir.ReadManifest(dir); err == nil && m.Notebook.Path == path && m.Created.After(created) {
 			last, created = dir, m.Created
@@ -139,7 +140,7 @@ func (r *Reuse) checkArgs(spec submit.JobSpec) error {
 	return nil
 }
 
-// stage puts into a new run directory what its later cells may need of the cells that are reused.
+// stage puts the results of the reused cells that later cells may need into a new run directory.
 func (r *Reuse) stage(dir rundir.Dir, nb *nbformat.Notebook, plan executed.Plan) error {
 	if err := r.earlier.Prepare(dir, nb, plan, r.before); err != nil {
 		return err
@@ -156,8 +157,7 @@ func (r *Reuse) stage(dir rundir.Dir, nb *nbformat.Notebook, plan executed.Plan)
 	return r.stageKept(dir)
 }
 
-// stageKept gives a new run the values that %keep kept in the cells that are reused, as they were
-// after each of them.
+// stageKept gives a new run the values that %keep kept after each of the reused cells.
 func (r *Reuse) stageKept(dir rundir.Dir) error {
 	for _, cell := range r.cells {
 		err := store.LinkFolder(r.dir.KeptAfter(cell), dir.KeptAfter(cell))
@@ -168,7 +168,7 @@ func (r *Reuse) stageKept(dir rundir.Dir) error {
 	return nil
 }
 
-// copyTree copies a folder that does not exist yet.
+// copyTree copies a folder to a path that does not exist yet.
 func copyTree(from, to string) error {
 	if _, err := os.Stat(from); err != nil {
 		return err

@@ -16,8 +16,8 @@ import (
 	"gonbatch/submit/store"
 )
 
-// Stage makes the draft of a new run directory below root. When anything fails, nothing of it is
-// left. What killed commands have left there goes.
+// Stage creates the draft of a new run directory in root. If anything fails, it leaves nothing
+// behind. It also removes what killed commands have left there.
 func (p Prepared) Stage(ctx context.Context, shell submit.Shell, root, name string) (*rundir.Draft, error) {
 	shell.WarnUnlessForbidden(errors.Join(rundir.SweepDrafts(root, shell.Now()), store.In(root).Clean(shell.Now())))
 	draft, err := rundir.NewDraft(ctx, root, name, shell.Now())
@@ -30,7 +30,7 @@ func (p Prepared) Stage(ctx context.Context, shell submit.Shell, root, name stri
 	return draft, nil
 }
 
-// fill writes everything into the draft that does not depend on the scheduler.
+// fill writes everything that does not depend on the scheduler into the draft.
 func (p Prepared) fill(shell submit.Shell, draft *rundir.Draft) error {
 	if err := copyNotebook(shell, p.Notebook.File, draft.Dir.Notebook()); err != nil {
 		return err
@@ -49,8 +49,8 @@ func (p Prepared) fill(shell submit.Shell, draft *rundir.Draft) error {
 	return draft.Dir.Protect()
 }
 
-// WithRoom calls fill, which writes into the run root. If the disk is full, it removes what no run
-// has a link to any more, and calls fill again.
+// WithRoom calls fill, which writes into the run root. If the disk is full, it removes shared files
+// that no run links to any longer, and calls fill again.
 func WithRoom(shell submit.Shell, root string, fill func() error) error {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -94,7 +94,7 @@ func (p Prepared) stageRecorder(dir rundir.Dir) error {
 	return store.Of(dir).Link(self, dir.Submit())
 }
 
-// stageNotebook writes executed.ipynb as it is before the run.
+// stageNotebook writes executed.ipynb in its state before the run.
 func (p Prepared) stageNotebook(draft *rundir.Draft) error {
 	nb, err := p.Notebook.File.Parse()
 	if err != nil {
@@ -120,7 +120,7 @@ func (p Prepared) stagePlugin(dir rundir.Dir) error {
 	return store.Of(dir).Link(filepath.Join(p.plugin, name), filepath.Join(dir.Plugins(), name))
 }
 
-// stageKept gives the run the values that the session has kept.
+// stageKept gives the run the values that the session's %keep has kept.
 func (p Prepared) stageKept(dir rundir.Dir) error {
 	if p.Notebook.SessionKept == "" {
 		return nil
@@ -132,8 +132,9 @@ func (p Prepared) stageKept(dir rundir.Dir) error {
 	return nil
 }
 
-// copyNotebook writes the notebook that was compiled. One that is kept as Go becomes a notebook.
-// Any other is copied whole; if it has been saved since it was read, only its outputs are lost.
+// copyNotebook writes the notebook that was compiled. It converts a notebook in Go format to
+// .ipynb, and copies any other file unchanged. If the file was saved after it was read, the copy
+// has the text that was read, without outputs.
 func copyNotebook(shell submit.Shell, file *nbformat.File, to string) error {
 	if nbformat.IsPercent(file.Path) {
 		nb, err := file.Parse()
@@ -155,7 +156,7 @@ func copyNotebook(shell submit.Shell, file *nbformat.File, to string) error {
 	return rundir.WriteFileAtomic(to, file.Text(), 0o600)
 }
 
-// copyUnchanged copies the file, and reports whether it is still the one that was read.
+// copyUnchanged copies the file, and reports whether it is still the same as when it was read.
 func copyUnchanged(file *nbformat.File, to string) (same bool, err error) {
 	err = store.CopyFile(file.Path, to)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -16,8 +16,8 @@ import (
 	"gonbatch/submit/export"
 )
 
-// checkPrograms refuses to reuse the results of a program that would be another one now, or would
-// run elsewhere: what it embeds, its environment and its folder are not in its cell's text.
+// checkPrograms refuses to reuse a cell whose program, embedded files, environment or folder would
+// be different now: a cell's text doesn't show these.
 func (r *Reuse) checkPrograms(m *export.Module, spec submit.JobSpec) error {
 	old, err := rundir.ReadManifest(r.dir)
 	if err != nil {
@@ -69,12 +69,12 @@ func (r *Reuse) checkSources(m *export.Module, cell rundir.Cell) error {
 	return nil
 }
 
-// changed is the error of what has changed since the run.
+// changed returns the error for something that has changed since the run.
 func (r *Reuse) changed(format string, args ...any) error {
 	return fmt.Errorf("%s has changed since run %s; start from an earlier cell, or run all cells", fmt.Sprintf(format, args...), r.dir.Name())
 }
 
-// code is a program without the comments that have the numbers of cells: those may change.
+// code returns a program without comment lines, which may contain cell numbers: those may change.
 func code(program []byte) []byte {
 	var kept []byte
 	for line := range bytes.Lines(program) {
@@ -85,7 +85,7 @@ func code(program []byte) []byte {
 	return kept
 }
 
-// differs is a name that two environments have different values for; "" if there is none.
+// differs returns a name for which two environments have different values; "" if there is none.
 func differs(a, b map[string]string) string {
 	for _, name := range slices.Sorted(maps.Keys(a)) {
 		if value, ok := b[name]; !ok || value != a[name] {

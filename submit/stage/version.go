@@ -9,7 +9,7 @@ import (
 	"gonbatch/submit/export"
 )
 
-// Version is the version that this program was built from: a release, else a commit, else "devel".
+// Version returns the version of this program: a release, else a commit, else "devel".
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -30,12 +30,12 @@ func Version() string {
 	return revision
 }
 
-// recordedModules are the libraries whose versions a manifest has, by the names that people use.
+// recordedModules maps the libraries whose versions a manifest records to their common names.
 var recordedModules = map[string]string{
 	"github.com/gomlx/gomlx": "gomlx", "github.com/gomlx/go-xla": "go-xla", "github.com/gomlx/compute": "compute",
 }
 
-// versionsOf lists the versions that the module is compiled with.
+// versionsOf returns the versions with which the module is compiled.
 func versionsOf(m *export.Module, goVersion string) map[string]string {
 	versions := map[string]string{"gonbatch": Version(), "go": goVersion}
 	file, err := modfile.ParseLax("go.mod", m.Files["go.mod"], nil)

@@ -12,16 +12,16 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Hashes remembers the SHA-256 of big files by path, size and time, so that an unchanged program is
-// read once.
+// Hashes caches the SHA-256 of big files by path, size and time, so that an unchanged program is
+// read only once.
 type Hashes struct {
 	path    string
 	known   map[string]string
 	changed bool
 }
 
-// HashesIn are those that are kept in a folder. A file that cannot be read is an empty one: it is
-// only a cache.
+// HashesIn returns the hashes that a folder keeps. It treats a file that cannot be read as empty:
+// it is only a cache.
 func HashesIn(folder string) *Hashes {
 	path := filepath.Join(folder, "hashes.json")
 	h := &Hashes{path: path, known: map[string]string{}}
@@ -32,7 +32,7 @@ func HashesIn(folder string) *Hashes {
 	return h
 }
 
-// UserHashes are those that the user's submissions share.
+// UserHashes returns the hashes that the user's submissions share.
 func UserHashes() (*Hashes, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -41,8 +41,8 @@ func UserHashes() (*Hashes, error) {
 	return HashesIn(filepath.Join(cache, "gonbatch")), nil
 }
 
-// Of returns the hash of the file at path. It opens the file to ask for its size and time: only
-// then does NFS ask the server, and sees what another node has written.
+// Of returns the hash of the file at path. It opens the file to get its size and time, because only
+// then does NFS ask the server and see what another node has written.
 func (h *Hashes) Of(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -65,10 +65,10 @@ func (h *Hashes) Of(path string) (string, error) {
 	return hash, nil
 }
 
-// maxHashes bounds the cache; when it is full it starts again.
+// maxHashes is the limit of the cache, which starts again empty when it is full.
 const maxHashes = 1000
 
-// Save keeps the hashes for the next time.
+// Save writes the hashes to the folder.
 func (h *Hashes) Save() error {
 	if !h.changed {
 		return nil
@@ -86,7 +86,7 @@ func (h *Hashes) Save() error {
 	return rundir.WriteFileAtomic(h.path, data, 0o644)
 }
 
-// HashFile is the SHA-256 of a file, which may be big.
+// HashFile returns the SHA-256 of a file, which may be big.
 func HashFile(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -104,7 +104,7 @@ func hashOf(f *os.File) (string, error) {
 	return hex.EncodeToString(digest.Sum(nil)), nil
 }
 
-// HashBytes is the SHA-256 of data.
+// HashBytes returns the SHA-256 of data.
 func HashBytes(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])

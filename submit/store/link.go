@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// linkFile makes to the same file as from: by a hard link, or by a copy where they are on different
-// file systems. A symbolic link is followed.
+// linkFile creates to as a hard link to from, or as a copy if that fails, as between file systems.
+// It follows symbolic links.
 func linkFile(from, to string) error {
 	real, err := filepath.EvalSymlinks(from)
 	if err != nil {
@@ -22,7 +22,7 @@ func linkFile(from, to string) error {
 	return CopyFile(real, to)
 }
 
-// LinkFolder links the files of a folder into another, which is made if it is not there.
+// LinkFolder links the files of a folder into another, which it creates if necessary.
 func LinkFolder(from, to string) error {
 	entries, err := os.ReadDir(from)
 	if err != nil {
@@ -41,7 +41,7 @@ func LinkFolder(from, to string) error {
 	return nil
 }
 
-// CopyFile copies a file to a path where none is, with its permissions.
+// CopyFile copies a file, with its permissions, to a path that must not exist.
 func CopyFile(from, to string) (err error) {
 	source, err := os.Open(from)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package store shares big files among run directories. A run directory has hard links to where its
-// files come from. Where that is impossible, because the run root is on another file system, the
-// links go to a store in the run root, which has each file once, named by its content. The package
-// knows the hashes of unchanged files, too.
+// Package store shares big files among run directories. A run directory has hard links to its
+// source files. If the run root is on another file system, the links go to a store in the run root,
+// which has each file once, named by its content. The package also caches the hashes of unchanged
+// files.
 //
 //	err := store.Of(dir).Link(program, dir.Program("train"))
 package store
@@ -18,30 +18,31 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Store is a folder of big files, each there once and named by its content, that run directories
-// have hard links to. The files are read-only, because a write would change all of these runs. It
-// is for files that cannot be linked from where they are: from another file system, or another
-// user's. It may be used by several processes at once.
+// Store is a folder of big files that run directories hard-link to; each file is there once, named
+// by its content. The files are read-only, because a write would change all of these runs. The
+// store is for files that cannot be linked directly: those on another file system, or another
+// user's. Several processes may use it concurrently.
 type Store struct{ folder string }
 
-// Of is the store beside a run directory.
+// Of returns the store beside a run directory.
 func Of(dir rundir.Dir) Store { return In(dir.Root()) }
 
-// In is the store of a run root.
+// In returns the store of a run root.
 func In(root string) Store { return Store{rundir.Store(root, os.Geteuid())} }
 
 const (
-	// storedSize is the size from which files are shared; for smaller ones a copy costs no more.
+	// storedSize is the minimum size of shared files; copying smaller ones costs no more.
 	storedSize = 1 << 20
-	// storeAge is how long a file stays that no run has a link to, and copyAge is far longer than a
+	// storeAge is how long a file without links from runs stays, and copyAge is far longer than a
 	// copy takes.
 	storeAge, copyAge = 24 * time.Hour, time.Hour
-	// storeAttempts bounds the attempts to link a file that is removed as it is found.
+	// storeAttempts bounds the attempts to link a file that another process removes at the same
+	// time.
 	storeAttempts = 3
 )
 
-// Link makes to the same file as from: by a hard link to it, by one to the store's copy, or as a
-// copy of its own where the file system has no links. A symbolic link is followed.
+// Link creates to as a hard link to from, as a hard link to the store's copy, or as a copy if the
+// file system has no links. It follows symbolic links.
 func (s Store) Link(from, to string) error {
 	real, err := filepath.EvalSymlinks(from)
 	if err != nil {
@@ -60,7 +61,7 @@ func (s Store) Link(from, to string) error {
 	for range storeAttempts {
 		entry, err := s.provide(real, info)
 		if err != nil {
-			break // Another user's run root, say: there the run has a copy of its own.
+			break // For example in another user's run root: there the run has its own copy.
 		}
 		if err := os.Link(entry, to); !errors.Is(err, fs.ErrNotExist) {
 			if err == nil || errors.Is(err, fs.ErrExist) {
@@ -72,7 +73,7 @@ func (s Store) Link(from, to string) error {
 	return CopyFile(real, to)
 }
 
-// provide is the path of a file's copy in the store, which is made if it is not there.
+// provide returns the path of a file's copy in the store, which it creates if necessary.
 func (s Store) provide(path string, info fs.FileInfo) (entry string, err error) {
 	known, err := UserHashes()
 	if err != nil {
@@ -86,7 +87,7 @@ func (s Store) provide(path string, info fs.FileInfo) (entry string, err error) 
 	entry = filepath.Join(s.folder, fmt.Sprintf("%s-%o", hash, perm))
 	if old, err := os.Lstat(entry); err == nil {
 		if found, err := known.Of(entry); err == nil && found == hash && old.Mode() == perm {
-			_ = known.Save() // It is a cache.
+			_ = known.Save() // It is only a cache.
 			return entry, nil
 		}
 		if err := os.Remove(entry); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -100,8 +101,8 @@ func (s Store) provide(path string, info fs.FileInfo) (entry string, err error) 
 	return entry, nil
 }
 
-// add copies a file into the store, whole or not at all, with the rights perm. Another process may
-// do the same at once.
+// add copies a file into the store, atomically, with the permissions perm. Another process may do
+// the same concurrently.
 func (s Store) add(path, entry string, perm fs.FileMode) error {
 	if err := os.MkdirAll(s.folder, 0o700); err != nil {
 		return err
@@ -121,15 +122,15 @@ func (s Store) add(path, entry string, perm fs.FileMode) error {
 	if _, err := os.Stat(entry); err == nil {
 		return nil
 	}
-	return os.Rename(copied, entry) // A file system without links.
+	return os.Rename(copied, entry) // The file system has no links.
 }
 
-// Clean removes the files that no run has a link to any more, and what a killed process has left.
-// Those of the last day stay: a submission may be about to link them, and the next one is likely to
-// want them.
+// Clean removes files that no run links to any longer, and the remains of killed processes. Files
+// of the last day stay: a submission may be about to link them, and the next one is likely to need
+// them.
 func (s Store) Clean(now time.Time) error { return s.clean(now, storeAge) }
 
-// clean removes what has had no link for a while.
+// clean removes files that have had no link for the time age.
 func (s Store) clean(now time.Time, age time.Duration) error {
 	entries, err := os.ReadDir(s.folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -142,7 +143,7 @@ func (s Store) clean(now time.Time, age time.Duration) error {
 	for _, e := range entries {
 		info, err := e.Info()
 		if err != nil {
-			if !errors.Is(err, fs.ErrNotExist) { // Else another process cleans as well.
+			if !errors.Is(err, fs.ErrNotExist) { // Otherwise another process is cleaning too.
 				errs = append(errs, err)
 			}
 			continue

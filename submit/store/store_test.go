@@ -14,7 +14,7 @@ import (
 	"gonbatch/tests/tmpfs"
 )
 
-// bigFile makes a file that is worth to be shared.
+// bigFile creates a file that is big enough to be shared.
 func bigFile(t *testing.T, fill byte, perm os.FileMode) string {
 	t.Helper()
 	data := make([]byte, 2*storedSize)
@@ -28,7 +28,7 @@ func bigFile(t *testing.T, fill byte, perm os.FileMode) string {
 	return path
 }
 
-// inode is what two names of one file have in common.
+// inode returns a file's inode number and its number of links.
 func inode(t *testing.T, path string) (number uint64, links int) {
 	t.Helper()
 	info, err := os.Stat(path)
@@ -39,8 +39,8 @@ func inode(t *testing.T, path string) (number uint64, links int) {
 	return stat.Ino, int(stat.Nlink)
 }
 
-// TestStoreShares: however many runs on another file system need a file, at once too, it is there
-// once; the runs fit into a file system that has no room for two.
+// TestStoreShares: however many runs on another file system need a file, even concurrently, it is
+// there once; the runs fit into a file system without room for two copies.
 func TestStoreShares(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	root := filepath.Join(t.TempDir(), "runs")
@@ -83,7 +83,8 @@ func TestStoreShares(t *testing.T) {
 	}
 }
 
-// TestStoreIsCleaned: what no run has any more goes after a day, and a later run brings it back.
+// TestStoreIsCleaned: a file that no run has any longer is removed after a day, and a later run
+// adds it again.
 func TestStoreIsCleaned(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	root := filepath.Join(t.TempDir(), "runs")
@@ -124,7 +125,7 @@ func TestStoreIsCleaned(t *testing.T) {
 	}
 }
 
-// TestStoreReplacesADamagedFile: a file that is not whole is not given to a run.
+// TestStoreReplacesADamagedFile: no run gets a damaged file.
 func TestStoreReplacesADamagedFile(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	root := filepath.Join(t.TempDir(), "runs")
@@ -151,8 +152,8 @@ func TestStoreReplacesADamagedFile(t *testing.T) {
 	}
 }
 
-// TestStoreChecksItsFiles: a file of the right size that something has written into is not given to
-// a run.
+// TestStoreChecksItsFiles: no run gets a file that something has written into, even if its size is
+// right.
 func TestStoreChecksItsFiles(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	root := filepath.Join(t.TempDir(), "runs")
@@ -181,7 +182,8 @@ func TestStoreChecksItsFiles(t *testing.T) {
 	}
 }
 
-// TestStoreMakesRoom: on a full disk, what no run has goes at once, and what one has stays.
+// TestStoreMakesRoom: on a full disk, files that no run has are removed at once, and the others
+// stay.
 func TestStoreMakesRoom(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	root := filepath.Join(t.TempDir(), "runs")

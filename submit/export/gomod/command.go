@@ -8,11 +8,12 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Line is what is known of a !* line before it runs.
+// Line describes a !* line before it runs.
 type Line struct {
 	// Changes is set if the line has a command that changes go.mod or go.work.
 	Changes bool
-	// Left are the commands and files in it that are left out: they are not for the module.
+	// Left are the line's commands and files that are left out because they don't concern the
+	// module.
 	Left []string
 }
 
@@ -22,7 +23,7 @@ func ReadLine(line string) (l Line) {
 	if err != nil {
 		return Line{Left: []string{line}}
 	}
-	depends := false // Something takes the output of a command that is left out.
+	depends := false // Something uses the output of a command that is left out.
 	syntax.Walk(file, func(node syntax.Node) bool {
 		left := len(l.Left)
 		switch node := node.(type) {
@@ -63,7 +64,7 @@ func (l *Line) call(call *syntax.CallExpr) {
 	}
 }
 
-// redirect reads a redirection: only those that leave no file are for a module.
+// redirect reads a redirection: one from or to a file other than /dev/null is left out.
 func (l *Line) redirect(r *syntax.Redirect) {
 	switch r.Op {
 	case syntax.DplIn, syntax.DplOut, syntax.WordHdoc, syntax.Hdoc, syntax.DashHdoc:
@@ -74,8 +75,7 @@ func (l *Line) redirect(r *syntax.Redirect) {
 	}
 }
 
-// replayed are the subcommands of the go command that concern modules; those of mod and work are
-// their own.
+// replayed are the subcommands of go mod and go work that concern modules.
 var replayed = map[string][]string{
 	"mod":  {"edit", "tidy", "init", "download"},
 	"work": {"init", "use", "edit", "sync"},

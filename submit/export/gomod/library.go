@@ -1,6 +1,6 @@
-// Package gomod has the go.mod of an exported notebook before its modules are resolved: gonbatch's
-// own requirements, which of the notebook's commands change them, and the names of packages. It
-// reads files and runs no go command: submit/modules does.
+// Package gomod prepares the go.mod of an exported notebook before its modules are resolved:
+// gonbatch's own requirements, the notebook's commands that change them, and the names of packages.
+// It only reads files; submit/modules runs the go command.
 //
 //	mod, err := gomod.Library(gonbatchSource, "notebook")
 //	files, err := gomod.Files(mod, gonbatchSource) // go.mod, go.sum
@@ -20,7 +20,7 @@ import (
 // libraryModule is the path of gonbatch's own module.
 const libraryModule = "gonbatch"
 
-// Library reads gonbatch's own go.mod and makes it the notebook's: without its tools, with gonbatch
+// Library turns gonbatch's own go.mod into the notebook's: without its tools, and with gonbatch
 // itself replaced by its source tree. gonbatch was tested with these versions, and choosing them
 // needs no network.
 func Library(sourceDir, modulePath string) (*modfile.File, error) {
@@ -51,7 +51,7 @@ func Library(sourceDir, modulePath string) (*modfile.File, error) {
 	)
 }
 
-// absoluteReplaces makes the folders of replacements within the source tree absolute.
+// absoluteReplaces makes the folders of local replacements absolute.
 func absoluteReplaces(mod *modfile.File, sourceDir string) error {
 	for _, r := range append([]*modfile.Replace(nil), mod.Replace...) {
 		if r.New.Version != "" || filepath.IsAbs(r.New.Path) {

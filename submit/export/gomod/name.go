@@ -23,8 +23,8 @@ type Names struct {
 	found map[string]string
 }
 
-// Of is the name of the package at an import path; "" if it is unknown. If the program uses the
-// name that the path suggests, that is the name; otherwise the package's source decides.
+// Of returns the name of the package at an import path; "" if it is unknown. If the program uses
+// the name that the path suggests, Of returns that; otherwise it looks in the package's source.
 func (n *Names) Of(importPath string, used map[string]map[string]bool) string {
 	assumed := gocell.AssumedName(importPath)
 	if used[assumed] != nil || gocell.IsStandard(importPath) {
@@ -44,7 +44,7 @@ func (n *Names) Of(importPath string, used map[string]map[string]bool) string {
 	return name
 }
 
-// dir is the folder of the package's source; "" if no module of go.mod has it.
+// dir returns the folder of the package's source; "" if it is in no module of go.mod.
 func (n *Names) dir(importPath string) string {
 	if rest, ok := strings.CutPrefix(importPath, "gonbatch/"); ok {
 		return filepath.Join(n.SourceDir, rest)
@@ -80,8 +80,8 @@ func (n *Names) Has(importPath string) bool {
 	return dir != "" && clauseIn(dir) != ""
 }
 
-// Containing is the required module with the longest path that a package's path begins with;
-// none if there is no such module.
+// Containing returns the required module whose path is the longest prefix of a package's path; zero
+// if there is none.
 func Containing(mod *modfile.File, path string) (best module.Version) {
 	for _, r := range mod.Require {
 		p := r.Mod.Path
@@ -92,7 +92,8 @@ func Containing(mod *modfile.File, path string) (best module.Version) {
 	return best
 }
 
-// clauseIn is the name in the package clause of a folder's first Go file, tests aside.
+// clauseIn returns the package name in a folder's Go files, apart from tests and packages main and
+// documentation.
 func clauseIn(dir string) string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -8,17 +8,17 @@ import (
 	"al.essio.dev/pkg/shellescape"
 )
 
-// Line runs a ! line as GoNB does.
+// Line returns the lines that run a ! line as GoNB does.
 func Line(command string) string {
 	return shellescape.QuoteCommand([]string{"/bin/bash", "-c", command}) + "\n"
 }
 
-// Feed runs a command with a text as its input.
+// Feed returns the lines that run a command with a text as its input.
 func Feed(command []string, text string) string {
 	return shellescape.QuoteCommand(command) + hereDocument(text)
 }
 
-// WriteTo writes a text to a file, or appends it.
+// WriteTo returns the lines that write a text to a file, or append it.
 func WriteTo(file string, add bool, text string) string {
 	to, done := ">", "written"
 	if add {
@@ -28,7 +28,7 @@ func WriteTo(file string, add bool, text string) string {
 	return fmt.Sprintf("cat %s %s%s[ $? -eq 0 ] && printf 'Cell contents %s to \"%%s\".\\n' %s >&2\n", to, path, hereDocument(text), done, path)
 }
 
-// hereDocument is a text as the input of the command before it, as it stands.
+// hereDocument passes a text unchanged to the input of the command before it.
 func hereDocument(text string) string {
 	end := "END_OF_CELL"
 	for strings.Contains("\n"+text, "\n"+end+"\n") {
@@ -37,10 +37,10 @@ func hereDocument(text string) string {
 	return " << '" + end + "'\n" + text + end + "\n"
 }
 
-// pathVariable is a variable of the environment in a file's name.
+// pathVariable matches an environment variable in a file name.
 var pathVariable = regexp.MustCompile(`\$(\{[A-Za-z_][A-Za-z0-9_]*\}|[A-Za-z_][A-Za-z0-9_]*)`)
 
-// filePath is a file's name for a script: "~" and variables count, as in GoNB, and nothing else.
+// filePath quotes a file name for a script: "~" and variables expand, as in GoNB, and nothing else.
 func filePath(file string) string {
 	out := ""
 	if file == "~" || strings.HasPrefix(file, "~/") {

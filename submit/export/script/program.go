@@ -10,8 +10,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// passSignals starts a program, hands on the signals that ask it to save and stop, and waits for
-// its end.
+// passSignals starts a program, forwards the signals that ask it to save and stop, and waits until
+// it ends.
 const passSignals = `gonbatch_child= gonbatch_passed= gonbatch_told=
 for gonbatch_signal in INT TERM USR1 USR2; do
   trap "gonbatch_passed=$gonbatch_signal; gonbatch_told=yes; [ -z \"\$gonbatch_child\" ] || kill -$gonbatch_signal \$gonbatch_child 2> /dev/null" "$gonbatch_signal"
@@ -29,13 +29,14 @@ while [ -n "$gonbatch_passed" ]; do # A signal ended the waiting, not the progra
 done
 `
 
-// endOnPurpose ends a script as a program that may not count as failed: one that was told to stop
-// and ends with 75 wants to be started again, and what a signal ended was ended on purpose.
+// endOnPurpose ends a script with the exit code of its program where that isn't a failure: 75 from
+// a program that was told to stop asks for a restart, and 130 or 143 means that a signal ended it
+// on purpose.
 const endOnPurpose = `[ "$code" -ne 75 ] || { [ -z "$gonbatch_told" ] && ! [ -e "$` + rundir.EnvStopped + `" ]; } || exit 75
 [ "$code" -ne 130 ] && [ "$code" -ne 143 ] || exit "$code"
 `
 
-// Program returns the script that starts the program of a cell which runs once, may fail or has its
+// Program returns the script that starts the program of a cell that runs once, may fail or has its
 // output captured. The program lies beside it.
 func (s Script) Program(name string) []byte {
 	program := `"$(dirname "$0")"/` + shellescape.Quote(name)
@@ -50,16 +51,16 @@ func (s Script) Program(name string) []byte {
 	return []byte(s.head() + "exec " + program + " \"$@\"\n")
 }
 
-// Capture is a file that gets a copy of what the program of rank 0 prints; without a name there is
-// none.
+// Capture is a file that gets a copy of the output of rank 0's program; without a name there is no
+// copy.
 type Capture struct {
 	File string
-	// Append keeps what the file has.
+	// Append appends to the file.
 	Append bool
 }
 
-// copying has rank 0's streams 3 and 4 go to the file too. Signals are for the program: the copies
-// end with it.
+// copying also sends rank 0's streams 3 and 4 to the file. The copying processes ignore signals,
+// which are for the program, and end with it.
 const copying = `
 exec 3>&1 4>&2
 gonbatch_copies=()
@@ -71,12 +72,12 @@ case $(rank) in '' | 0)
 esac
 `
 
-// copied waits until the file has everything.
+// copied waits until the file is complete.
 const copied = `exec 3>&- 4>&-
 [ -z "${gonbatch_copies[*]}" ] || wait "${gonbatch_copies[@]}"
 `
 
-// around are the lines that run a program to its end, with its output copied. place is the cell's.
+// around returns the lines that run a program to its end and copy its output. place names the cell.
 func (c Capture) around(place, program string) string {
 	open := ">"
 	if c.Append {

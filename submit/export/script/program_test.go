@@ -14,7 +14,8 @@ func TestProgram(t *testing.T) {
 		mayFail       bool
 		code          int
 		output        string
-		// capture is a file to capture into, add to append to it, captured what it has then.
+		// capture is the file for the output, add appends to it, and captured is its content at the
+		// end.
 		capture  string
 		add      bool
 		captured string
