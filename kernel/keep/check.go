@@ -149,7 +149,7 @@ func checkMap(v reflect.Value, path string, above []uintptr) error {
 	return nil
 }
 
-// plain reports whether values of a type have nothing in them to look at.
+// plain reports whether values of a type contain nothing to check.
 func plain(t reflect.Type) bool {
 	return t.Kind() <= reflect.Complex128 || t.Kind() == reflect.String
 }

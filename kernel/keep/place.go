@@ -113,7 +113,7 @@ func (p place) load(name string, target reflect.Value) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close() //nolint:errcheck // it was only read
 	before, err := readHeader(f)
 	if err != nil {
 		return err
@@ -179,7 +179,7 @@ func unchanged(name, old string, value reflect.Value) bool {
 	if err != nil {
 		return false
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close() //nolint:errcheck // it was only read
 	if hash, err := readHeader(f); err != nil || hash != program.declared.hash(name) {
 		return false
 	}
