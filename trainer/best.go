@@ -11,7 +11,7 @@ import (
 // (default: val/loss). Test, Validate and Predict use them from then on. Call it after Fit or, in a
 // program that only tests or predicts, instead of Fit. It is collective.
 //
-// The model can't be trained afterwards: Fit returns an error. With FastDevRun, which writes no
+// The trainer can't train afterwards: Fit returns an error. With FastDevRun, which writes no
 // checkpoints, LoadBest keeps the weights and prints a message.
 func (t *Trainer) LoadBest() error {
 	if err := t.loadBest(); err != nil {

@@ -53,7 +53,7 @@ func (t *Trainer) agree(values Metrics) (Metrics, error) {
 	return Metrics(theirs), err
 }
 
-// broadcast gives all ranks rank 0's value, by JSON.
+// broadcast gives all ranks rank 0's value, encoded as JSON.
 func broadcast[T any](world *distributed.World, value T) (theirs T, err error) {
 	text, err := json.Marshal(value)
 	if err != nil {
