@@ -10,7 +10,7 @@ import (
 )
 
 // GoNB searches everything that a program writes to stderr, and the compiler's messages, for places
-// in main.go. It crashes if the text has other colons too, such as a log line with a time and a
+// in main.go. It exits if the text has other colons too, such as a log line with a time and a
 // place, and the session would end with it. It doesn't search if there is no main.go, so main.go is
 // hidden while a program runs, and GoNB gets only compiler messages that it can parse.
 
