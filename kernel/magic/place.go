@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// places puts the places that the user knows in place of those in the notebook that a session is
-// submitted as. Without cells it changes nothing.
+// places replaces places in the notebook that was written for the job with places that the user
+// knows. Without cells it changes nothing.
 type places struct {
-	// file is the session's notebook, of cells; notebook is the user's.
+	// file is the session's notebook, made of cells; notebook is the user's.
 	file, notebook string
 	cells          []Cell
 }
