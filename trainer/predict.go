@@ -111,7 +111,7 @@ func predictBatch(exec *model.Exec, ds data.Dataset, indices []int, check func()
 	return f(indices, predictions, labels)
 }
 
-// finalize frees tensors at once instead of with Go's garbage.
+// finalize frees tensors at once, without waiting for the garbage collector.
 func finalize(all []*tensors.Tensor) {
 	for _, t := range all {
 		_ = t.FinalizeAll()

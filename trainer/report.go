@@ -52,7 +52,7 @@ func (t *Trainer) keep(values Metrics) {
 	}
 }
 
-// log hands metrics to the loggers of rank 0.
+// log passes metrics to rank 0's loggers.
 func (t *Trainer) log(values Metrics) error {
 	if t.logger == nil {
 		return nil
