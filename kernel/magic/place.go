@@ -15,7 +15,7 @@ type places struct {
 	cells          []Cell
 }
 
-// name changes what the submit command has to say.
+// name replaces the places in a message of the submit command.
 func (p places) name(text string) string {
 	if len(p.cells) == 0 {
 		return text
