@@ -77,7 +77,7 @@ func (r *relay) onReply(m *wire.Message) {
 	}
 }
 
-// onPublished handles what GoNB publishes. Statuses are the relay's own to send.
+// onPublished handles a message that GoNB publishes. The relay sends its own statuses.
 func (r *relay) onPublished(m *wire.Message) {
 	c := r.callOf(m)
 	if m.Header.Type == "status" {
