@@ -53,7 +53,7 @@ func checkFolder(dir string) error {
 	return nil
 }
 
-// trouble says why the cache can't be used.
+// trouble returns an error that says why the cache can't be used.
 func (c *Cache) trouble(done string, err error) error {
 	return fmt.Errorf("the compile cache %s can't be %s, so programs are compiled each time: %w. %s names another folder, or turns it %s", c.dir, done, err, rundir.EnvCompileCache, Off)
 }

@@ -43,8 +43,7 @@ func (c *Cache) grown(by int64) {
 	_, _ = c.Prune(c.limit) // Anything that can't be removed now may be removed next time.
 }
 
-// Prune removes the programs that were not used for the longest time, until the others have at most
-// so many bytes.
+// Prune removes the least recently used programs, until the rest have at most size bytes in total.
 func (c *Cache) Prune(size int64) (removed []Program, err error) {
 	return c.Remove(func(p Program) bool {
 		size -= p.Size
