@@ -18,8 +18,8 @@ const (
 	Invalid    Status = "invalid"
 )
 
-// Check reports whether a cell can be executed as it stands and, for an incomplete one, how its
-// next line is indented.
+// Check reports whether a cell can be executed and, for an incomplete cell, how to indent its next
+// line.
 func Check(code string) (status Status, indent string) {
 	c := Parse(code)
 	if c.Program != nil {

@@ -23,7 +23,7 @@ type Effect string
 
 // The effects.
 const (
-	// Applies has a handler in submit/export.
+	// Applies means that the magic has a handler in submit/export.
 	Applies Effect = "applies"
 	// Once means that it becomes a script of the job, which runs once, on the first node.
 	Once Effect = "runs once, on the first node"
