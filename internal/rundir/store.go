@@ -10,5 +10,5 @@ import (
 // link to it.
 func Store(root string, uid int) string { return filepath.Join(root, fmt.Sprintf(".store-%d", uid)) }
 
-// Root is the folder that the run directory lies in, with others.
+// Root is the folder that contains the run directory and others.
 func (d Dir) Root() string { return filepath.Dir(d.path) }
