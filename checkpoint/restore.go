@@ -17,8 +17,8 @@ import (
 // The variables named in withheld keep the values with which graphs create them. Until they exist,
 // snapshots of the store have the restored values.
 //
-// The store gets copies, so the snapshot may be restored again. The copies for later variables stay
-// in memory until all of them have been used.
+// The store gets copies, so the snapshot may be restored again. The snapshot stays in memory until
+// all its variables have been used.
 func (s *Snapshot) Restore(store *model.Store, withheld ...string) error {
 	loader := newLoader(store)
 	loader.weights, loader.withheld = s.Weights, withheld
