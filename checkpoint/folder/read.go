@@ -119,7 +119,7 @@ func (c *Checkpoint) Read(name string, read func(r io.Reader, size int64) error)
 	return nil
 }
 
-// hashedReader hashes what it reads, in pieces that stay in the processor's cache between the two.
+// hashedReader hashes the data that it reads, in pieces that fit into the processor's cache.
 type hashedReader struct {
 	file *os.File
 	hash hash.Hash
