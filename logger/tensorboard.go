@@ -156,7 +156,7 @@ func (l *TensorBoard) Histogram(step int64, name string, values []float64) error
 // Artifact does nothing.
 func (l *TensorBoard) Artifact(string) error { return nil }
 
-// add writes an event for each value. In a resumed session, the first event of a step is preceded
+// add writes an event with the values. In a resumed session, the first event of a step is preceded
 // by a session start.
 func (l *TensorBoard) add(step int64, ofStep bool, values ...[]byte) error {
 	l.mu.Lock()
