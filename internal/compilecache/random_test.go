@@ -130,7 +130,7 @@ func damage(t *testing.T, random *rand.Rand, path string) bool {
 	return true
 }
 
-// The number of processes in TestRandomProcesses, and of their programs.
+// workers and workedPrograms are the numbers of processes and programs in TestRandomProcesses.
 const (
 	workers        = 4
 	workedPrograms = 10
