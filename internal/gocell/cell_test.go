@@ -84,7 +84,7 @@ func TestCheckCall(t *testing.T) {
 	}
 }
 
-// pieces are what random cells are made of.
+// pieces are the parts of random cells.
 var pieces = []string{
 	"%%", "%main -n 1", "%exec f", "%env A b", "%keep x, y", "%time", "%%bash", "%nothing", "!ls", "!*go get x@v1.0.0", "//gonb:%time", "%", "!",
 	"% \t", " %time", "\\", " \\", "x", "var x = 1", "func f() {", "}", "func main() {}", "`", "/*", "*/", "// %time", "\"%%\"", "package main",
