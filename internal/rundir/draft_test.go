@@ -94,7 +94,7 @@ func TestSweepDrafts(t *testing.T) {
 	}
 }
 
-// TestDraftIsDiscarded: nothing is left.
+// TestDraftIsDiscarded: a discarded draft leaves nothing.
 func TestDraftIsDiscarded(t *testing.T) {
 	root := t.TempDir()
 	draft, err := NewDraft(t.Context(), root, "x", time.Now())
