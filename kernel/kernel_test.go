@@ -73,7 +73,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestNotebook executes a notebook whose cells import GoMLX and gonbatch's own packages, without a
-// network and a set-up cell.
+// network and without a set-up cell.
 func TestNotebook(t *testing.T) {
 	tmp := t.TempDir()
 	result := execute(t, "testdata/gomlx.ipynb", "TMPDIR="+tmp)
