@@ -112,31 +112,31 @@ func (d Dir) Path() string { return d.path }
 // Name returns the directory's own name, which is also the name of the run.
 func (d Dir) Name() string { return filepath.Base(d.path) }
 
-// Notebook is the notebook as submitted.
+// Notebook returns the path of the notebook as submitted.
 func (d Dir) Notebook() string { return d.join("notebook.ipynb") }
 
-// Sources is the folder of the exported Go module.
+// Sources returns the path of the folder of the exported Go module.
 func (d Dir) Sources() string { return d.join("sources") }
 
-// Program is the compiled program of a cell.
+// Program returns the path of the compiled program of a cell.
 func (d Dir) Program(cell string) string { return filepath.Join(d.programs(), cell) }
 
 func (d Dir) programs() string { return d.join("bin") }
 
-// Script is the batch script for a scheduler.
+// Script returns the path of the batch script for a scheduler.
 func (d Dir) Script() string { return d.join("job.sh") }
 
-// Launcher is the script that starts each rank of a run on this machine.
+// Launcher returns the path of the script that starts each rank of a run on this machine.
 func (d Dir) Launcher() string { return d.join("launch.sh") }
 
-// ExitStatus is the file into which the batch script writes its job id and exit code when it ends:
-// "<job id> <code>".
+// ExitStatus returns the path of the file into which the batch script writes its job id and exit
+// code when it ends: "<job id> <code>".
 func (d Dir) ExitStatus() string { return d.join("exit-status") }
 
-// Logs is the folder of all logs.
+// Logs returns the path of the folder of all logs.
 func (d Dir) Logs() string { return d.join("logs") }
 
-// RankLog is the log of one rank, with all cells in order.
+// RankLog returns the path of the log of one rank, with all cells in order.
 func (d Dir) RankLog(rank int) string { return d.rankLog(strconv.Itoa(rank)) }
 
 // RankLogPattern is RankLog with placeholder (such as SLURM's "%t") in place of the rank.
@@ -144,33 +144,33 @@ func (d Dir) RankLogPattern(placeholder string) string { return d.rankLog(placeh
 
 func (d Dir) rankLog(rank string) string { return filepath.Join(d.Logs(), "rank-"+rank+".log") }
 
-// SchedulerLog is the batch script's own output.
+// SchedulerLog returns the path of the batch script's own output.
 func (d Dir) SchedulerLog() string { return filepath.Join(d.Logs(), "scheduler.log") }
 
-// Metrics is the file of metrics, one JSON object per line, written by rank 0.
+// Metrics returns the path of the file of metrics, one JSON object per line, written by rank 0.
 func (d Dir) Metrics() string { return d.join("metrics.jsonl") }
 
-// MetricsTable is the file of the same metrics as comma-separated values.
+// MetricsTable returns the path of the file of the same metrics as comma-separated values.
 func (d Dir) MetricsTable() string { return d.join("metrics.csv") }
 
-// TensorBoard is the folder of event files. Each training has its own folder in it, which
-// TensorBoard shows as a run.
+// TensorBoard returns the path of the folder of event files. Each training has its own folder in
+// it, which TensorBoard shows as a run.
 func (d Dir) TensorBoard() string { return d.join("tensorboard") }
 
-// Curves is the folder of drawn metrics and sample images.
+// Curves returns the path of the folder of drawn metrics and sample images.
 func (d Dir) Curves() string { return d.join("curves") }
 
-// MLflowRuns is the folder with a file for each training that MLflow records, which contains the id
-// of its run in MLflow.
+// MLflowRuns returns the path of the folder with a file for each training that MLflow records,
+// which contains the id of its run in MLflow.
 func (d Dir) MLflowRuns() string { return d.join("mlflow-runs") }
 
-// Checkpoints is the folder of checkpoints, written by rank 0.
+// Checkpoints returns the path of the folder of checkpoints, written by rank 0.
 func (d Dir) Checkpoints() string { return d.join("checkpoints") }
 
-// Plugins is the folder of the XLA plugin.
+// Plugins returns the path of the folder of the XLA plugin.
 func (d Dir) Plugins() string { return d.join("plugins") }
 
-// ManifestPath is the file with the run's Manifest.
+// ManifestPath returns the path of the file with the run's Manifest.
 func (d Dir) ManifestPath() string { return d.join("manifest.json") }
 
 func (d Dir) join(name string) string { return filepath.Join(d.path, name) }

@@ -14,7 +14,7 @@ type Ending struct {
 	State, Reason string
 }
 
-// EndingPath is the file with the Ending: "<job id> <state> <reason>".
+// EndingPath returns the path of the file with the Ending: "<job id> <state> <reason>".
 func (d Dir) EndingPath() string { return d.join("ending") }
 
 // ReadEnding reads the Ending of the run's last start. The error is fs.ErrNotExist if there is

@@ -49,13 +49,14 @@ type Failure struct {
 	Ranks []string `json:"ranks,omitempty"`
 }
 
-// FailurePath is the file with the run's Failure.
+// FailurePath returns the path of the file with the run's Failure.
 func (d Dir) FailurePath() string { return d.join("failure.json") }
 
-// Stacks is the folder of the goroutine stacks that ranks write when one of them is stuck.
+// Stacks returns the path of the folder of the goroutine stacks that ranks write when one of them
+// is stuck.
 func (d Dir) Stacks() string { return d.join("stacks") }
 
-// StackPath is the file with one rank's goroutine stacks.
+// StackPath returns the path of the file with one rank's goroutine stacks.
 func (d Dir) StackPath(rank int) string {
 	return filepath.Join(d.Stacks(), "rank-"+strconv.Itoa(rank)+".txt")
 }

@@ -40,7 +40,7 @@ func List(root string) ([]Dir, error) {
 	return runs, nil
 }
 
-// stamp is the part of a run's name that sorts by time: everything after the slug.
+// stamp returns the part of a run's name that sorts by time: everything after the slug.
 func stamp(name string) string {
 	parts := strings.Split(name, "-")
 	return strings.Join(parts[max(0, len(parts)-3):], "-")

@@ -9,12 +9,12 @@ import (
 	"slices"
 )
 
-// KeptAfter is the folder of the values of %keep as a cell has left them. Each rank has its own
-// values.
+// KeptAfter returns the path of the folder of the values of %keep as a cell has left them. Each
+// rank has its own values.
 func (d Dir) KeptAfter(cell string) string { return d.join(filepath.Join("kept", cell)) }
 
-// KeptAtFirst is the folder of the values with which the first cell begins: those of the kernel
-// session that submitted it. No cell has this name.
+// KeptAtFirst returns the path of the folder of the values with which the first cell begins: those
+// of the kernel session that submitted it. No cell has this name.
 func (d Dir) KeptAtFirst() string { return d.join(filepath.Join("kept", ".session")) }
 
 // KeptBefore returns the folder of the values with which a cell begins: those of the last cell
@@ -41,7 +41,8 @@ func (d Dir) KeptBefore(cell string) (string, error) {
 	return "", nil
 }
 
-// KeptValue is the file, in a folder of kept values, with a rank's value of a variable.
+// KeptValue returns the path of the file, in a folder of kept values, with a rank's value of a
+// variable.
 func KeptValue(folder, variable string, rank int) string {
 	if rank > 0 {
 		variable += fmt.Sprintf(".rank-%d", rank)
@@ -52,12 +53,12 @@ func KeptValue(folder, variable string, rank int) string {
 // KeptHeader is the length of the header in a file with a kept value.
 const KeptHeader = 32
 
-// KeptOpen is the file that marks a program that has not saved its variables yet, given the file of
-// EnvKeepErrors.
+// KeptOpen returns the path of the file that marks a program that has not saved its variables yet,
+// given the file of EnvKeepErrors.
 func KeptOpen(errorsFile string) string { return errorsFile + "-open" }
 
-// KeptOpenIn is the file that marks a rank of a cell's program that has not saved its variables
-// yet.
+// KeptOpenIn returns the path of the file that marks a rank of a cell's program that has not saved
+// its variables yet.
 func (d Dir) KeptOpenIn(cell string, rank int) string {
 	return d.join(filepath.Join("kept", ".open", fmt.Sprintf("%s.rank-%d", cell, rank)))
 }

@@ -40,10 +40,11 @@ type holder struct {
 	Token string `json:"token"`
 }
 
-// RunLock is the file of the lock that a command holds while it starts or ends the run.
+// RunLock returns the path of the lock that a command holds while it starts or ends the
+// run.
 func (d Dir) RunLock() string { return d.join("lock") }
 
-// manifestLock is the file of the lock for one change of the manifest.
+// manifestLock returns the path of the lock for one change of the manifest.
 func (d Dir) manifestLock() string { return d.join(".manifest.lock") }
 
 // AcquireLock waits until it holds the lock at path, or ctx ends. If it has to wait, it calls

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// LogSizes is the file with the size of each log when the run's last start began. All starts append
-// to the same logs, and the output of an earlier one does not explain a later failure.
+// LogSizes returns the path of the file with the size of each log when the run's last start began.
+// All starts append to the same logs, and the output of an earlier one does not explain a later
+// failure.
 func (d Dir) LogSizes() string { return d.join("log-sizes") }
 
 // NoteLogs writes LogSizes. Call it when a start begins.

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// Progress is the file with the last update that a training has reported. It survives a kill, so
-// the next start can read where the training died.
+// Progress returns the path of the file with the last update that a training has reported. It
+// survives a kill, so the next start can read where the training died.
 func (d Dir) Progress() string { return d.join("progress") }
 
-// Deaths is the file with a line for each start in which a training died: the start's number, the
-// cell and the update.
+// Deaths returns the path of the file with a line for each start in which a training died: the
+// start's number, the cell and the update.
 func (d Dir) Deaths() string { return d.join("deaths") }
 
 // ProgressFile records the training's current update. A nil ProgressFile records nothing.

@@ -18,24 +18,28 @@ const RequeueCode = 75
 // special in a shell.
 var Unasked = fmt.Sprintf("gonbatch: exit code %d of a program that was not told to stop: it has failed", RequeueCode)
 
-// Starts is the file with a line for each start of the run: the job's id, or "local", and the time.
+// Starts returns the path of the file with a line for each start of the run: the job's id, or
+// "local", and the time.
 func (d Dir) Starts() string { return d.join("starts") }
 
-// Finished is the folder of marks of the cells that ended well, which no later start runs again.
+// Finished returns the path of the folder of marks for the cells that ended well, which no later
+// start runs again.
 func (d Dir) Finished() string { return d.join("finished") }
 
-// FinishedCell is the mark of one cell: a file with the number of the start that finished it.
+// FinishedCell returns the path of the mark of one cell: a file with the number of the start that
+// finished it.
 func (d Dir) FinishedCell(cell string) string { return filepath.Join(d.Finished(), cell) }
 
-// Stopped is the file that marks that the program of start number n was told to stop, and has
-// saved. A launcher creates it for a rank that it has told itself, and the trainer for ranks that
-// learn of it from others.
+// Stopped returns the path of the file that marks that the program of start number n was told to
+// stop, and has saved. A launcher creates it for a rank that it has told itself, and the trainer
+// for ranks that learn of it from others.
 func (d Dir) Stopped(n string) string { return d.join("stopped-" + n) }
 
-// Spec is the file with the job as it was submitted, which "submit resume" starts again.
+// Spec returns the path of the file with the job as it was submitted, which "submit resume" starts
+// again.
 func (d Dir) Spec() string { return d.join("job.json") }
 
-// CellCheckpoints is the folder of a cell's checkpoints.
+// CellCheckpoints returns the path of the folder of a cell's checkpoints.
 func (d Dir) CellCheckpoints(cell string) string { return filepath.Join(d.Checkpoints(), cell) }
 
 // HasCheckpoints reports whether a cell has saved a checkpoint. A folder alone means nothing: a
