@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	_ "image/gif"  // The formats that image.Decode knows.
+	_ "image/gif"  // The formats for image.Decode.
 	_ "image/jpeg" // As above.
-	_ "image/png"  // Likewise.
+	_ "image/png"  // As above.
 	"io"
 	"os"
 
