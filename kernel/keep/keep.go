@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// Vars maps the names of the variables to keep to pointers to them, or to functions that return the
-// pointers. Such a function is on the line of its %keep.
+// Vars maps the names of the variables to keep to pointers to them, or to functions that return
+// such pointers. A function is defined on the line of its %keep, so that errors can name that line.
 type Vars map[string]any
 
 // program is the state of this process's kept variables.
