@@ -15,7 +15,7 @@ import (
 // Confusion runs a classifier over a dataset and counts the class predicted for each example: the
 // one with the largest score in the model's first prediction, [n, classes]. The labels are class
 // numbers, [n] or [n, 1]. classes are the names of the classes, such as those of data.Folder, or
-// nil. It is collective, and each rank gets the counts of all.
+// nil. It is collective, and each rank gets the counts of all ranks.
 func (t *Trainer) Confusion(ctx context.Context, ds data.Dataset, classes []string) (*Confusion, error) {
 	var own [][]int
 	err := t.PredictLabeled(ctx, ds, func(_ []int, predictions, labels []*tensors.Tensor) (err error) {

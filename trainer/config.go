@@ -11,8 +11,8 @@ import (
 )
 
 // Config says how to train. The zero value of each field is a sensible default, but a zero that a
-// flag, the environment or a file gives is taken literally. The names in YAML and of flags are
-// Lightning's where Lightning has them.
+// flag, the environment or a file gives is taken literally. YAML keys and flags have Lightning's
+// names if Lightning has the option.
 type Config struct {
 	// Name distinguishes the trainings of a program, in the run directory and in messages. The
 	// default is the name of the cell if it runs as a job, or "main"; further trainings get the

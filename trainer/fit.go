@@ -144,8 +144,8 @@ func (r *run) fit(training data.Dataset) error {
 	return r.call(onFitEnd)
 }
 
-// atEpochEnd reports whether all batches of the epoch are done; the work at the epoch's end may
-// still be pending.
+// atEpochEnd reports whether all batches of the epoch are done, while the work at its end is still
+// pending.
 func (r *run) atEpochEnd() bool { return r.at.Batch >= r.plan.batches }
 
 // elapsed returns the training time, restarts included.

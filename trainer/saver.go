@@ -18,8 +18,8 @@ import (
 type saver struct {
 	path   string
 	dir    *checkpoint.Dir    // Nil on other ranks.
-	writer *checkpoint.Writer // Likewise.
-	others *others            // Likewise.
+	writer *checkpoint.Writer // As above.
+	others *others            // As above.
 }
 
 func newSaver(w *distributed.World, c Config) (*saver, error) {

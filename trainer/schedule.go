@@ -31,8 +31,8 @@ type ScheduleConfig struct {
 	//   - "one-cycle": Smith and Topin, Super-convergence, 2018: the rate rises during the first
 	//     PeakAt of the updates, then falls, both along a cosine.
 	Kind string `yaml:"kind" help:"constant, step, multistep, cosine or one-cycle (default: constant)"`
-	// WarmupSteps is the number of first updates over which the rate rises linearly from 0, with
-	// any Kind.
+	// WarmupSteps is the number of updates at the beginning over which the rate rises linearly from
+	// 0, with any Kind.
 	WarmupSteps int `yaml:"warmup_steps" help:"updates over which the rate rises linearly from 0 (default: 0)"`
 	// StepSize is the number of updates between the decays of "step".
 	StepSize int `yaml:"step_size" help:"updates between decays of the step schedule"`

@@ -43,11 +43,11 @@ type Trainer struct {
 	origin   origin               // That checkpoint.
 	snapshot *checkpoint.Snapshot // Its values, until the training's program is built and compared with them.
 	resumed  bool                 // Fit has resumed its training, if there is one to resume.
-	fitting  bool                 // Fit trains now.
-	fitted   bool                 // Fit has come to the training's end.
+	fitting  bool                 // Fit is running.
+	fitted   bool                 // Fit has trained to the end.
 	initial  []*initial           // In the order of the options.
-	best     string               // The checkpoint that LoadBest has loaded; empty: it was not called.
-	rewound  bool                 // The loggers know where the training goes on.
+	best     string               // The checkpoint that LoadBest has loaded; empty if it was not called.
+	rewound  bool                 // The loggers know where the training resumes.
 	saved    *position            // Of the newest checkpoint.
 
 	isReady     bool // See ready.
