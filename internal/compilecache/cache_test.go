@@ -28,8 +28,8 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// TestFailures: without a usable cache entry, a program that can't be compiled, serialized or
-// loaded behaves as without a cache.
+// TestFailures: a program that can't be compiled, serialized or loaded is treated as if there were
+// no cache.
 func TestFailures(t *testing.T) {
 	c := open(t, t.TempDir(), compilecache.Limit)
 	wrong := errors.New("no such operation")
