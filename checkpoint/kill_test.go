@@ -54,8 +54,8 @@ func numbered(step int64) (*checkpoint.Snapshot, error) {
 	return s, nil
 }
 
-// saveForEver resumes from the newest checkpoint, as a requeued job does, saves each step twice, and
-// prints the steps that it has saved.
+// saveForEver resumes from the newest checkpoint, as a requeued job does, saves each step twice,
+// and prints the steps that it has saved.
 func saveForEver(path string) error {
 	dir, err := checkpoint.Open(path, checkpoint.Options{Keep: 2, Metric: "loss"})
 	if err != nil {

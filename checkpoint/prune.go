@@ -10,8 +10,8 @@ import (
 	"gonbatch/checkpoint/folder"
 )
 
-// prune removes old checkpoints, but not the newest ones to keep, the one just saved or the best. It
-// reports those that can't be removed; the next save tries again.
+// prune removes old checkpoints, but not the newest ones to keep, the one just saved or the best.
+// It reports those that can't be removed; the next save tries again.
 func (d *Dir) prune(saved int64) {
 	all, err := List(d.path)
 	if err != nil {
