@@ -66,8 +66,8 @@ func addFiles(c Config, env environment, add func(string, logger.Logger, error))
 	}
 }
 
-// openMLflow starts a run in MLflow. If an earlier start of this training has one, it continues that
-// run, unless checkpoint.resume is "never".
+// openMLflow starts a run in MLflow. If an earlier start of this training has one, it continues
+// that run, unless checkpoint.resume is "never".
 func openMLflow(c Config, env environment) (logger.Logger, error) {
 	run, options := env.Dir, env.mlflow
 	if !env.InRun() {
