@@ -13,7 +13,7 @@ import (
 	"gonbatch/checkpoint"
 )
 
-// large is a store of 500 MB, as 20 layers with two moments each have.
+// large returns a store of 500 MB, like that of 20 layers with two moments each.
 func large(b *testing.B) (*model.Store, int64) {
 	b.Helper()
 	store := model.NewStore()
@@ -48,7 +48,8 @@ func BenchmarkTake(b *testing.B) {
 	}
 }
 
-// BenchmarkWriterTake takes into memory that was used before, as all do but the first two.
+// BenchmarkWriterTake takes snapshots into reused memory, as in all but the first two calls of
+// Take.
 func BenchmarkWriterTake(b *testing.B) {
 	store, size := large(b)
 	dir, err := checkpoint.Open(b.TempDir(), checkpoint.Options{Keep: 1})

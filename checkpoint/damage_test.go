@@ -14,7 +14,7 @@ import (
 	"gonbatch/checkpoint/folder"
 )
 
-// saved has the checkpoints of steps 1 and 2 of a store.
+// saved returns a folder with the checkpoints of steps 1 and 2 of a store.
 func saved(t *testing.T) (*checkpoint.Dir, *checkpoint.Snapshot) {
 	t.Helper()
 	dir := open(t, checkpoint.Options{})
@@ -26,7 +26,7 @@ func saved(t *testing.T) (*checkpoint.Dir, *checkpoint.Snapshot) {
 	return dir, s
 }
 
-// passesOver holds that the checkpoint of step 2 is passed over for that of step 1, and that the
+// passesOver checks that the checkpoint of step 2 is skipped in favor of step 1, and that the
 // report names it.
 func passesOver(t *testing.T, dir *checkpoint.Dir, what string) {
 	t.Helper()
@@ -40,7 +40,7 @@ func passesOver(t *testing.T, dir *checkpoint.Dir, what string) {
 	}
 }
 
-// damage changes a file for the length of a function.
+// damage changes a file while a function runs.
 func damage(t *testing.T, path string, change func(content []byte) []byte, during func()) {
 	t.Helper()
 	content, err := os.ReadFile(path)
@@ -109,7 +109,7 @@ func TestAllDamaged(t *testing.T) {
 	}
 }
 
-// TestDamagedGoesAway holds that a damaged checkpoint doesn't count as one that is kept, and
+// TestDamagedGoesAway checks that a damaged checkpoint doesn't count as one of those to keep, and
 // doesn't stay forever.
 func TestDamagedGoesAway(t *testing.T) {
 	dir, s := saved(t)
@@ -131,11 +131,11 @@ func TestUnusual(t *testing.T) {
 	tests := []struct {
 		name    string
 		prepare func(t *testing.T, step2 string)
-		// want is the step that is read, with what is reported of others, or the error.
+		// want is the step that is read, report what is reported about others, or err the error.
 		want     int64
 		report   string
 		err      string
-		saveErr  string // Of saving step 2 again.
+		saveErr  string // When step 2 is saved again.
 		replaced bool   // Step 2 can be saved again.
 	}{
 		{name: "another's folder", want: 1, report: "no checkpoint.json", saveErr: "is in the way", prepare: func(t *testing.T, step2 string) {

@@ -9,8 +9,8 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// TestTakeFromDevices takes variables that are replicated over two devices, and divided between
-// them, and gives them back.
+// TestTakeFromDevices takes and restores variables that are replicated over two devices, or split
+// between them.
 func TestTakeFromDevices(t *testing.T) {
 	row, err := distributed.NewDeviceMesh([]int{2}, []string{"data"})
 	ok(t, err)

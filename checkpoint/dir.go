@@ -12,7 +12,7 @@ import (
 	"gonbatch/checkpoint/folder"
 )
 
-// Info is a checkpoint in the list that List returns.
+// Info is a checkpoint in the result of List.
 type Info = folder.Info
 
 // List returns the checkpoints in a folder, the newest step first, without reading their tensors.
@@ -22,7 +22,8 @@ func List(path string) ([]Info, error) { return folder.List(path) }
 // Mode says which of two metrics is better.
 type Mode string
 
-// The smallest value of a metric is best, as of a loss, or the largest, as of an accuracy.
+// Min means that the smallest value of a metric is best, as for a loss; Max means the largest, as
+// for an accuracy.
 const (
 	Min Mode = "min"
 	Max Mode = "max"
@@ -35,13 +36,14 @@ const KeepAll = math.MaxInt
 type Options struct {
 	// Keep is the number of newest checkpoints to keep. 0 means 2.
 	Keep int
-	// Metric is the metric whose best checkpoint is also kept. If it is empty, there is none.
+	// Metric is the metric whose best checkpoint is also kept. If it is empty, no best checkpoint
+	// is kept.
 	Metric string
 	// Mode says which value is best. Empty means Min.
 	Mode Mode
 	// Check may refuse a snapshot with an error before anything is written. Nil accepts all.
 	Check func(*Snapshot) error
-	// Report receives warnings about what couldn't be removed. Nil discards them.
+	// Report receives warnings about files that couldn't be removed. Nil discards them.
 	Report func(message string)
 }
 
@@ -69,16 +71,17 @@ func (o Options) validate() (Options, error) {
 	return o, nil
 }
 
-// Dir is a folder of checkpoints to which this process saves. Several goroutines may call its
-// methods.
+// Dir is a folder of checkpoints to which this process saves. Its methods may be called
+// concurrently.
 type Dir struct {
 	path    string
 	options Options
 	// mu lets one save or read at a time.
 	mu sync.Mutex
-	// damaged are checkpoints whose files turned out to be others than were written.
+	// damaged are the checkpoints whose files turned out not to be what was written.
 	damaged map[string]bool
-	// weights are the names of those in the newest checkpoint; nil until the first save has looked.
+	// weights are the names of the weights in the newest checkpoint; nil until the first save has
+	// read them.
 	weights []string
 }
 
@@ -105,7 +108,7 @@ func Open(path string, o Options) (*Dir, error) {
 func (d *Dir) Path() string { return d.path }
 
 // Latest reads the newest valid checkpoint. For each newer one that is damaged, it calls report
-// with the name and what is wrong. If there is no checkpoint, it returns nil and no error. If there
+// with the name and the problem. If there is no checkpoint, it returns nil and no error. If there
 // are some but none is valid, or if one was written by a newer version of this package, it returns
 // an error.
 func (d *Dir) Latest(report func(message string)) (*Snapshot, error) {
@@ -129,8 +132,8 @@ func (d *Dir) SetAside() (string, error) {
 	return folder.SetAside(d.path)
 }
 
-// first reads the first checkpoint that is whole of those that are chosen. What vanishes meanwhile
-// was removed for a newer one: then it looks again.
+// first reads the first undamaged checkpoint of those that choose returns. If a checkpoint vanishes
+// meanwhile, it was removed in favor of a newer one: then first looks again.
 func (d *Dir) first(report func(string), choose func([]Info) []Info) (*Snapshot, error) {
 	if report == nil {
 		report = d.options.Report

@@ -17,7 +17,7 @@ import (
 	"gonbatch/tests/tmpfs"
 )
 
-// disk mounts a file system of its own, which needs root.
+// disk mounts a new file system, which needs root.
 func disk(t *testing.T, options string) string {
 	t.Helper()
 	path := t.TempDir()
@@ -25,7 +25,7 @@ func disk(t *testing.T, options string) string {
 	return filepath.Join(path, "checkpoints")
 }
 
-// megabytes is a store with one tensor.
+// megabytes returns a store with one tensor.
 func megabytes(t *testing.T, n int) *model.Store {
 	t.Helper()
 	store := model.NewStore()
@@ -48,7 +48,7 @@ func TestDiskFull(t *testing.T) {
 	}
 	steps(t, dir, 1)
 	sameTensors(t, s, latest(t, dir))
-	s.Step = 2 // There is room for this one still.
+	s.Step = 2 // There is still room for this one.
 	ok(t, dir.Save(s))
 	steps(t, dir, 2, 1)
 }

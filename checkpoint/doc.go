@@ -1,8 +1,7 @@
-// Package checkpoint saves a training and restores it: the variables of a model.Store, the state
-// that each rank has of its own, and the progress of every component. It is storage only. It knows
-// no ranks and no loops, and decides neither when to save nor when to stop. Package
-// checkpoint/folder has the layout on disk; weights are in safetensors files, which Python's tools
-// read:
+// Package checkpoint saves and restores a training: the variables of a model.Store, each rank's own
+// state, and the progress of every component. It is storage only. It knows nothing about ranks and
+// loops, and decides neither when to save nor when to stop. Package checkpoint/folder defines the
+// layout on disk; weights are in safetensors files, which Python's tools can read:
 //
 //	checkpoints/main/step-00001200/
 //	  checkpoint.json        step, world size, code hash, progress, metrics, and the checksum of each file

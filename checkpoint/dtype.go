@@ -9,8 +9,8 @@ import (
 	"gonbatch/checkpoint/safetensors"
 )
 
-// toFile are GoMLX's types as safetensors files name them. Complex numbers of 128 bits, and those
-// of less than a byte, have no name there.
+// toFile maps GoMLX's types to the names in safetensors files. Complex numbers of 128 bits, and
+// types smaller than a byte, have no name there.
 var toFile = map[dtypes.DType]safetensors.DType{
 	dtypes.Bool: safetensors.Bool,
 	dtypes.Int8: safetensors.I8, dtypes.Int16: safetensors.I16, dtypes.Int32: safetensors.I32, dtypes.Int64: safetensors.I64,
@@ -27,7 +27,7 @@ var fromFile = func() map[safetensors.DType]dtypes.DType {
 	return all
 }()
 
-// fileType is a shape as a safetensors file has it.
+// fileType returns the description of a variable's shape for a safetensors file.
 func fileType(path string, shape shapes.Shape) (safetensors.Tensor, error) {
 	dtype, ok := toFile[shape.DType]
 	if !ok {

@@ -18,7 +18,7 @@ func Example() {
 	dir, err := checkpoint.Open(path, checkpoint.Options{Keep: 2, Metric: "val/loss"})
 	check(err)
 
-	// A training of which one number is left.
+	// A training that decreases a single number.
 	store := model.NewStore()
 	weight := store.VariableWithValue("/dense/weight", float32(0))
 	writer := checkpoint.NewWriter(dir)
@@ -37,7 +37,7 @@ func Example() {
 		fmt.Println("step", c.Step, "loss", c.Metrics["val/loss"], "valid", c.Valid())
 	}
 
-	// Another process goes on from the newest one.
+	// Another process resumes from the newest checkpoint.
 	snapshot, err := dir.Latest(func(message string) { log.Print(message) })
 	check(err)
 	restored := model.NewStore()

@@ -71,7 +71,7 @@ func openAt(t *testing.T, path string, o checkpoint.Options) *checkpoint.Dir {
 	return d
 }
 
-// latest reads the newest checkpoint, of which none may be passed over.
+// latest reads the newest checkpoint. It must not skip any.
 func latest(t *testing.T, d *checkpoint.Dir) *checkpoint.Snapshot {
 	t.Helper()
 	s, err := d.Latest(func(message string) { t.Errorf("reported: %s", message) })
@@ -97,7 +97,7 @@ func sameTensors(t *testing.T, want, got *checkpoint.Snapshot) {
 	same(t, want.Weights, got.Weights)
 }
 
-// raw are a tensor's bytes.
+// raw returns a tensor's bytes.
 func raw(t *testing.T, tensor *tensors.Tensor) []byte {
 	t.Helper()
 	if tensor.Shape().IsZeroSize() {
@@ -118,7 +118,7 @@ func metrics(s *checkpoint.Snapshot) int {
 	return n
 }
 
-// empty holds that a folder has nothing in it, hidden files included.
+// empty checks that a folder is empty, without even hidden files.
 func empty(t *testing.T, path string) {
 	t.Helper()
 	entries, err := os.ReadDir(path)

@@ -12,14 +12,14 @@ import (
 	"gonbatch/checkpoint/folder"
 )
 
-// newerManifest is a whole checkpoint.json of the next version.
+// newerManifest returns a complete checkpoint.json of the next version.
 func newerManifest(t *testing.T) []byte {
 	t.Helper()
 	body := `{"something": "else"}`
 	return fmt.Appendf(nil, "{\n\"version\": 2,\n\"sha256\": \"%x\",\n\"checkpoint\": %s\n}\n", sha256.Sum256([]byte("2\n"+body)), body)
 }
 
-// steps holds that these are in the folder, the newest first.
+// steps checks that the folder has exactly these steps, the newest first.
 func steps(t *testing.T, d *checkpoint.Dir, want ...int64) {
 	t.Helper()
 	all, err := checkpoint.List(d.Path())
@@ -40,7 +40,7 @@ func TestKeep(t *testing.T) {
 	tests := []struct {
 		name    string
 		options checkpoint.Options
-		// losses are the metric of steps 1, 2, ...
+		// losses are the metric's values for steps 1, 2, ...
 		losses []float64
 		want   []int64
 		best   int64
@@ -75,7 +75,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestKeepLeavesOthersAlone holds that only this package's own checkpoints are removed.
+// TestKeepLeavesOthersAlone checks that only this package's own checkpoints are removed.
 func TestKeepLeavesOthersAlone(t *testing.T) {
 	dir := open(t, checkpoint.Options{Keep: 1})
 	s := take(t, allTypes(t))
@@ -100,7 +100,7 @@ func TestKeepLeavesOthersAlone(t *testing.T) {
 func TestOlderStepAgain(t *testing.T) {
 	dir := open(t, checkpoint.Options{Keep: 1})
 	s := take(t, allTypes(t))
-	for _, s.Step = range []int64{9, 3, 4} { // A run that went on from an older checkpoint: what was just saved stays.
+	for _, s.Step = range []int64{9, 3, 4} { // A run resumed from an older checkpoint: the one just saved stays.
 		ok(t, dir.Save(s))
 		all, err := checkpoint.List(dir.Path())
 		ok(t, err)

@@ -20,8 +20,8 @@ import (
 	"gonbatch/checkpoint"
 )
 
-// saverEnv makes this test's program a process that saves to the folder it names until it is
-// killed.
+// saverEnv turns this test's program into a process that saves to the folder in the variable until
+// it is killed.
 const saverEnv = "GONBATCH_TEST_SAVE_TO"
 
 func TestMain(m *testing.M) {
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// numbered has tensors that are full of the step's number.
+// numbered returns a snapshot with tensors that are filled with the step's number.
 func numbered(step int64) (*checkpoint.Snapshot, error) {
 	store := model.NewStore()
 	for name, size := range map[string]int{"/weights": 1 << 16, "/moment": 1 << 14, "/bias": 3} {
@@ -54,8 +54,8 @@ func numbered(step int64) (*checkpoint.Snapshot, error) {
 	return s, nil
 }
 
-// saveForEver goes on from the newest checkpoint, as a job that was requeued does, saves each step
-// twice, and says which steps it has saved.
+// saveForEver resumes from the newest checkpoint, as a requeued job does, saves each step twice,
+// and prints the steps that it has saved.
 func saveForEver(path string) error {
 	dir, err := checkpoint.Open(path, checkpoint.Options{Keep: 2, Metric: "loss"})
 	if err != nil {
@@ -84,15 +84,15 @@ func saveForEver(path string) error {
 	}
 }
 
-// TestKilledWhileSaving kills a process at 100 random moments of its saves: what it said was saved
-// is never lost, what is read is whole, and nothing piles up.
+// TestKilledWhileSaving kills a process at 100 random moments of its saves: no step reported as
+// saved is ever lost, every checkpoint read is complete, and no litter piles up.
 func TestKilledWhileSaving(t *testing.T) {
 	const seed, kills = 20261121, 100
 	random := rand.New(rand.NewPCG(seed, 0))
 	root := t.TempDir()
 	longest := 3 * timeOfSave(t, root)
 	saved := int64(1)
-	cut := 0 // Kills in the midst of a save.
+	cut := 0 // Kills in the middle of a save.
 	for kill := range kills {
 		saves, wait := random.IntN(3), time.Duration(random.Float64()*float64(longest))
 		last := killedSaver(t, root, saved, saves, wait)
@@ -110,7 +110,7 @@ func TestKilledWhileSaving(t *testing.T) {
 	}
 }
 
-// timeOfSave saves step 1 some times.
+// timeOfSave measures the time of saving step 1.
 func timeOfSave(t *testing.T, root string) time.Duration {
 	t.Helper()
 	dir := openAt(t, root, checkpoint.Options{})
@@ -124,8 +124,8 @@ func timeOfSave(t *testing.T, root string) time.Duration {
 	return time.Since(start) / times
 }
 
-// killedSaver runs a process that saves, kills it some time after so many saves, and returns the
-// last step that it said was saved.
+// killedSaver runs a process that saves, kills it some time after this many saves, and returns the
+// last step that it reported as saved.
 func killedSaver(t *testing.T, root string, from int64, saves int, wait time.Duration) (last int64) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
@@ -136,7 +136,7 @@ func killedSaver(t *testing.T, root string, from int64, saves int, wait time.Dur
 	ok(t, err)
 	ok(t, cmd.Start())
 	var timer *time.Timer
-	seen := -1 // The first message comes before the first save.
+	seen := -1 // The first message precedes the first save.
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		word, rest, _ := strings.Cut(lines.Text(), " ")
 		switch word {
@@ -161,8 +161,7 @@ func killedSaver(t *testing.T, root string, from int64, saves int, wait time.Dur
 	return last
 }
 
-// holds reads the newest checkpoint as another process does, and counts the folders that weren't
-// finished.
+// holds reads the newest checkpoint as another process does, and counts the unfinished folders.
 func holds(t *testing.T, root string, saved int64) (unfinished int) {
 	t.Helper()
 	entries, err := os.ReadDir(root)
@@ -233,7 +232,7 @@ func TestReadWhileSaving(t *testing.T) {
 	}
 	close(stop)
 	ok(t, <-done)
-	if !slices.IsSorted(read) || read[len(read)-1] == 1 { // Else nothing was saved meanwhile.
+	if !slices.IsSorted(read) || read[len(read)-1] == 1 { // Otherwise nothing was saved meanwhile.
 		t.Errorf("read steps %v", read)
 	}
 }

@@ -31,7 +31,7 @@ func (e *LesserError) Error() string {
 	return fmt.Sprintf("refused: the snapshot has no %s, which the newest checkpoint, %s, has: save another model to another folder", named, e.Newest)
 }
 
-// refuseLesser compares a snapshot with the newest checkpoint of the folder.
+// refuseLesser returns an error if a snapshot lacks weights of the folder's newest checkpoint.
 func (d *Dir) refuseLesser(s *Snapshot) error {
 	if len(s.Weights) == 0 {
 		return &LesserError{}
@@ -52,8 +52,8 @@ func (d *Dir) refuseLesser(s *Snapshot) error {
 	return lesser
 }
 
-// newestWeights is the folder's newest checkpoint that can be used, and reads the names of its
-// weights before the first save. What is damaged does not count.
+// newestWeights returns the folder's newest usable checkpoint, and reads the names of its weights
+// before the first save. Damaged checkpoints do not count.
 func (d *Dir) newestWeights() (path string, err error) {
 	all, err := List(d.path)
 	if err != nil {
@@ -76,7 +76,7 @@ func (d *Dir) newestWeights() (path string, err error) {
 	return "", nil
 }
 
-// weightNames reads the names of a checkpoint's weights, sorted, and not their values.
+// weightNames returns the names of a checkpoint's weights, sorted, without reading their values.
 func weightNames(path string) (names []string, err error) {
 	f, err := os.Open(filepath.Join(path, modelFile))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"gonbatch/checkpoint"
 )
 
-// storeOf has a weight of each name.
+// storeOf returns a store with a weight for each name.
 func storeOf(t *testing.T, names ...string) *model.Store {
 	t.Helper()
 	store := model.NewStore()
@@ -21,8 +21,8 @@ func storeOf(t *testing.T, names ...string) *model.Store {
 	return store
 }
 
-// TestTakeHasWhatIsPending: a store whose variables no graph has created yet has them all in its
-// next snapshot.
+// TestTakeHasWhatIsPending: if no graph has created a store's variables yet, its next snapshot
+// still has them all.
 func TestTakeHasWhatIsPending(t *testing.T) {
 	want := take(t, storeOf(t, "/dense/weights", "/dense/biases"))
 	d := open(t, checkpoint.Options{})
@@ -44,7 +44,8 @@ func TestWithheldVariablesKeepTheirValue(t *testing.T) {
 	}
 }
 
-// TestLesserIsRefused: neither in the place of a checkpoint that has more, nor before it.
+// TestLesserIsRefused: a snapshot with fewer weights can neither replace a checkpoint nor follow
+// it.
 func TestLesserIsRefused(t *testing.T) {
 	path := t.TempDir()
 	whole := take(t, storeOf(t, "/dense/weights", "/dense/biases"))
@@ -67,7 +68,7 @@ func TestLesserIsRefused(t *testing.T) {
 	ok(t, openAt(t, path, checkpoint.Options{}).Save(more))
 }
 
-// TestUnsetWeightIsRefused: a weight that has no value yet would be missing in the checkpoint.
+// TestUnsetWeightIsRefused: a weight without a value would be missing in the checkpoint.
 func TestUnsetWeightIsRefused(t *testing.T) {
 	store := storeOf(t, "/a")
 	store.RootScope().In("dense").VariableWithShape("weights", take(t, storeOf(t, "/x")).Tensors["/x"].Shape())
@@ -97,5 +98,5 @@ func TestSetAside(t *testing.T) {
 		same(t, 0, len(left))
 	}
 	other := take(t, storeOf(t, "/another"))
-	ok(t, d.Save(other)) // What was set aside doesn't count.
+	ok(t, d.Save(other)) // Checkpoints that were set aside don't count.
 }

@@ -57,7 +57,7 @@ func section(b *strings.Builder, title string, lines []string) {
 	}
 }
 
-// orNil sorts what was found, and returns nil if that is nothing.
+// orNil sorts the differences, and returns nil if there are none.
 func (e *MismatchError) orNil() error {
 	if len(e.Different)+len(e.Missing)+len(e.Unused) == 0 {
 		return nil
@@ -68,7 +68,7 @@ func (e *MismatchError) orNil() error {
 	return e
 }
 
-// modelFirst compares paths so that the model's, which explain those of the optimizer, come first.
+// modelFirst compares paths so that the model's, which explain the optimizer's, come first.
 func modelFirst(a, b string) int {
 	aTraining, bTraining := inTrainingScope(a), inTrainingScope(b)
 	switch {

@@ -10,8 +10,8 @@ import (
 	"gonbatch/checkpoint/folder"
 )
 
-// prune removes checkpoints beyond the newest that are kept, but neither the one just saved nor the
-// best. What can't be removed is reported and tried again after the next save.
+// prune removes old checkpoints, but not the newest ones to keep, the one just saved or the best.
+// It reports those that can't be removed; the next save tries again.
 func (d *Dir) prune(saved int64) {
 	all, err := List(d.path)
 	if err != nil {
@@ -27,7 +27,7 @@ func (d *Dir) prune(saved int64) {
 		if d.whole(info) {
 			whole++
 		}
-		// A damaged one is removed once there are enough whole ones that are newer.
+		// A damaged one is removed once there are enough newer ones that are undamaged.
 		if whole > d.options.Keep || whole == d.options.Keep && !d.whole(info) {
 			d.remove(info, saved, keep)
 		}
@@ -45,11 +45,11 @@ func (d *Dir) remove(info Info, saved int64, keep map[string]bool) {
 	delete(d.damaged, info.Path)
 }
 
-// whole says whether a checkpoint can be used, as far as is known without reading it.
+// whole reports whether a checkpoint can be used, as far as is known without reading it.
 func (d *Dir) whole(info Info) bool { return info.Valid() && !d.damaged[info.Path] }
 
-// ranked are the whole checkpoints that have the metric, the best first, and of equal ones the
-// newest.
+// ranked returns the undamaged checkpoints that have the metric, the best first; equal ones, the
+// newest first.
 func (d *Dir) ranked(all []Info) []Info {
 	var ranked []Info
 	if d.options.Metric == "" {

@@ -12,7 +12,7 @@ import (
 	"gonbatch/checkpoint/folder"
 )
 
-// Read reads the checkpoint in a folder ("checkpoints/main/step-00001200") and compares all
+// Read reads the checkpoint in a folder ("checkpoints/main/step-00001200") and verifies all
 // checksums.
 func Read(path string) (_ *Snapshot, err error) {
 	c, err := folder.Open(path)
@@ -35,7 +35,7 @@ func Read(path string) (_ *Snapshot, err error) {
 	maps.Copy(s.Tensors, training)
 	maps.Copy(s.Tensors, weights)
 	for path := range weights {
-		if !inTrainingScope(path) { // Older versions wrote the rates of a part's optimizer among the weights.
+		if !inTrainingScope(path) { // Older versions wrote the learning rates of the optimizer of a part of the model among the weights.
 			s.Weights[path] = true
 		}
 	}

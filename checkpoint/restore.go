@@ -9,7 +9,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// Restore gives the store's variables the snapshot's values: immediately to those that exist, and
+// Restore gives the store's variables the snapshot's values: immediately to existing variables, and
 // through the store's Loader to those that graphs create later. If an existing variable has another
 // type or shape, or isn't in the snapshot, nothing changes and the error is a *MismatchError.
 // Variables of metrics may be missing.
@@ -17,8 +17,8 @@ import (
 // The variables named in withheld keep the values with which graphs create them. Until they exist,
 // snapshots of the store have the restored values.
 //
-// The store gets copies, so the snapshot may be restored again. It stays in memory until all its
-// variables have been used.
+// The store gets copies, so the snapshot may be restored again. The snapshot stays in memory until
+// all its variables have been used.
 func (s *Snapshot) Restore(store *model.Store, withheld ...string) error {
 	loader := newLoader(store)
 	loader.weights, loader.withheld = s.Weights, withheld
@@ -40,11 +40,11 @@ func (s *Snapshot) Restore(store *model.Store, withheld ...string) error {
 }
 
 // RestoreWeights gives the model's variables at the wanted paths the snapshot's values: immediately
-// to those that exist, and through the store's Loader to those that graphs create later. All other
-// variables stay as they are. If an existing one has another type or shape, nothing changes and the
-// error is a *MismatchError.
+// to existing variables, and through the store's Loader to those that graphs create later. All
+// other variables stay as they are. If an existing variable has another type or shape, nothing
+// changes and the error is a *MismatchError.
 //
-// What earlier calls have left for graphs to create stays, except at these paths.
+// Values that earlier calls have left for graphs to load stay, except at these paths.
 func (s *Snapshot) RestoreWeights(store *model.Store, wanted func(path string) bool) error {
 	part := *s
 	part.Tensors = s.part(true)
@@ -72,7 +72,8 @@ func (s *Snapshot) RestoreWeights(store *model.Store, wanted func(path string) b
 	return nil
 }
 
-// restore gives the variables that exist the snapshot's values, and the loader those of the others.
+// restore gives existing variables the snapshot's values, and passes the other values to the
+// loader.
 func (s *Snapshot) restore(store *model.Store, l *loader) error {
 	maps.Copy(l.tensors, s.Tensors)
 	for v := range store.IterVariables() {
@@ -89,8 +90,8 @@ func (s *Snapshot) restore(store *model.Store, l *loader) error {
 	return nil
 }
 
-// Create immediately adds the variables that Restore has left for graphs to create, except those of
-// metrics. It is for a store whose training has ended, for which no graph may be built any more.
+// Create immediately creates the variables that Restore has left for graphs to create, except those
+// of metrics. It is for a store whose training has ended, for which no further graph may be built.
 func (s *Snapshot) Create(store *model.Store) error {
 	if l, ok := store.Loader().(*loader); ok {
 		l.withheld = nil
@@ -99,7 +100,7 @@ func (s *Snapshot) Create(store *model.Store) error {
 		if isOptional(name) {
 			continue
 		}
-		v := store.GetVariable(name) // GoMLX takes it from the Loader, as a trainable one.
+		v := store.GetVariable(name) // GoMLX takes it from the Loader, as a trainable variable.
 		if v == nil {
 			return fmt.Errorf("checkpoint: create %s: Restore comes first", name)
 		}
@@ -109,15 +110,15 @@ func (s *Snapshot) Create(store *model.Store) error {
 }
 
 // Check compares the store's variables with the snapshot's, after the graphs are built. A variable
-// that only one of them has means another model or optimizer, and is a *MismatchError. Variables of
-// metrics are ignored.
+// that only one of them has means another model or optimizer, and the error is a *MismatchError.
+// Check ignores variables of metrics.
 func (s *Snapshot) Check(store *model.Store) error {
 	needed := slices.DeleteFunc(slices.Collect(maps.Keys(s.Tensors)), isOptional)
 	return s.match(store, func(*model.Variable) bool { return true }, needed)
 }
 
 // CheckModel is like Check, for a store whose graphs use the model without training it: variables
-// of the training may be missing.
+// needed only for training may be missing.
 func (s *Snapshot) CheckModel(store *model.Store) error {
 	return s.match(store, weights(store), slices.Collect(maps.Keys(s.Weights)))
 }
@@ -132,7 +133,7 @@ func (s *Snapshot) CheckWeights(store *model.Store, wanted func(path string) boo
 // CheckUsed is like CheckModel, for graphs that may be only a part of the model.
 func (s *Snapshot) CheckUsed(store *model.Store) error { return s.match(store, weights(store), nil) }
 
-// match compares the variables of the store that count, which must have those that are needed.
+// match compares the store's variables that count, which must include the needed ones.
 func (s *Snapshot) match(store *model.Store, counts func(*model.Variable) bool, needed []string) error {
 	var names renamer
 	mismatch := &MismatchError{Checkpoint: s.name()}
@@ -152,7 +153,7 @@ func (s *Snapshot) match(store *model.Store, counts func(*model.Variable) bool, 
 	return mismatch.orNil()
 }
 
-// compare notes how a variable of the store differs from the one in the snapshot.
+// compare records how a variable of the store differs from the one in the snapshot.
 func (s *Snapshot) compare(v *model.Variable, name string, mismatch *MismatchError) {
 	value, ok := s.Tensors[name]
 	switch {
@@ -170,8 +171,8 @@ func (s *Snapshot) name() string {
 	return fmt.Sprintf("the snapshot of step %d", s.Step)
 }
 
-// restoreRNG creates the random stream's variable at once: GoMLX takes it from a Loader as a
-// trainable one.
+// restoreRNG creates the random stream's variable at once: from a Loader, GoMLX would take it as a
+// trainable variable.
 func (s *Snapshot) restoreRNG(store *model.Store, l *loader) error {
 	path := model.JoinPath(model.RootScopePath, model.RNGStateVariableName)
 	value, ok := l.tensors[path]
@@ -204,14 +205,14 @@ type loader struct {
 	names   renamer
 	tensors map[string]*tensors.Tensor
 	weights map[string]bool
-	// withheld are names whose values graphs don't get.
+	// withheld are the names of values that graphs don't get.
 	withheld []string
-	before   model.Loader // The one that the store had; it comes second.
+	before   model.Loader // The store's own loader, which is asked second.
 }
 
 var _ model.Loader = (*loader)(nil)
 
-// newLoader makes one that stands before the store's own, and in the place of one of an earlier
+// newLoader returns a loader in front of the store's own. It replaces the loader of an earlier
 // Restore.
 func newLoader(store *model.Store) *loader {
 	l := &loader{tensors: map[string]*tensors.Tensor{}, weights: map[string]bool{}, before: store.Loader()}
@@ -221,7 +222,7 @@ func newLoader(store *model.Store) *loader {
 	return l
 }
 
-// clone is a loader that can be changed without this one.
+// clone returns a loader that can be changed without changing l.
 func (l *loader) clone() *loader {
 	other := *l
 	other.tensors, other.weights = maps.Clone(l.tensors), maps.Clone(l.weights)
@@ -229,7 +230,7 @@ func (l *loader) clone() *loader {
 	return &other
 }
 
-// LoadVariable gives a value out once.
+// LoadVariable returns a value once.
 func (l *loader) LoadVariable(store *model.Store, path string) (*tensors.Tensor, bool) {
 	name := l.names.stable(path)
 	value, ok := l.tensors[name]
@@ -244,14 +245,14 @@ func (l *loader) LoadVariable(store *model.Store, path string) (*tensors.Tensor,
 	}
 	clone, err := value.LocalClone()
 	if err != nil {
-		panic(fmt.Errorf("checkpoint: copy the variable %s: %w", path, err)) // A Loader can't return it; graphs are built under a recover.
+		panic(fmt.Errorf("checkpoint: copy the variable %s: %w", path, err)) // A Loader can't return an error, but graphs are built under a recover.
 	}
 	delete(l.tensors, name)
 	return clone, true
 }
 
-// addPending adds to a snapshot the variables that no graph has created yet. Those of metrics are
-// left out: a program need not have them.
+// addPending adds the variables to a snapshot that no graph has created yet. It leaves out those of
+// metrics, because a program need not have them.
 func (l *loader) addPending(s *Snapshot) error {
 	for name, value := range l.tensors {
 		if _, exists := s.Tensors[name]; exists || isOptional(name) {
@@ -269,7 +270,7 @@ func (l *loader) addPending(s *Snapshot) error {
 	return nil
 }
 
-// DeleteVariable forgets a value.
+// DeleteVariable drops a value.
 func (l *loader) DeleteVariable(store *model.Store, path string) error {
 	delete(l.tensors, l.names.stable(path))
 	if l.before != nil {

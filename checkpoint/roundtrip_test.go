@@ -15,7 +15,7 @@ import (
 	"gonbatch/checkpoint"
 )
 
-// allTypes has a variable of each type, and odd shapes and names.
+// allTypes returns a store with a variable of each type, and odd shapes and names.
 func allTypes(t *testing.T) *model.Store {
 	t.Helper()
 	store := model.NewStore()

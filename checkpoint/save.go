@@ -15,7 +15,7 @@ import (
 	"gonbatch/checkpoint/folder"
 )
 
-// WeightsFile is the name of the file of a checkpoint that has the model.
+// WeightsFile is the name of the file in a checkpoint that has the model.
 const WeightsFile = "model.safetensors"
 
 // The files of a checkpoint.
@@ -26,7 +26,8 @@ const (
 )
 
 // Save writes a snapshot and returns when it is on disk. Then it removes the old checkpoints that
-// needn't be kept. The new folder appears complete or not at all. Saving a step again replaces it.
+// needn't be kept. The new folder appears complete or not at all. Saving a step again replaces its
+// checkpoint.
 //
 // Save refuses a snapshot that has no weights, or lacks one that the folder's newest checkpoint
 // has, with a *LesserError. The folder stays as it is.
@@ -69,7 +70,7 @@ type file struct {
 	write func(io.Writer) error
 }
 
-// files prepares all files, so that what can't be saved is known before any is written.
+// files prepares all files, so that problems are known before anything is written.
 func (s *Snapshot) files() ([]file, error) {
 	parts := []struct {
 		name    string
@@ -91,7 +92,7 @@ func (s *Snapshot) files() ([]file, error) {
 	return all, nil
 }
 
-// part is the tensors that are weights, or those that aren't.
+// part returns the tensors that are weights, or those that aren't.
 func (s *Snapshot) part(weights bool) map[string]*tensors.Tensor {
 	all := map[string]*tensors.Tensor{}
 	for path, t := range s.Tensors {
@@ -102,7 +103,7 @@ func (s *Snapshot) part(weights bool) map[string]*tensors.Tensor {
 	return all
 }
 
-// ranks has the bytes of each rank as a tensor.
+// ranks returns the state of each rank as a tensor of bytes.
 func (s *Snapshot) ranks() map[string]*tensors.Tensor {
 	all := map[string]*tensors.Tensor{}
 	for rank, data := range s.Ranks {
@@ -121,7 +122,7 @@ func (s *Snapshot) manifest() folder.Manifest {
 	return m
 }
 
-// versions are those of Go and of the libraries that give a tensor its meaning.
+// versions returns the versions of Go and of the libraries that determine the meaning of a tensor.
 func versions() map[string]string {
 	all := map[string]string{"go": runtime.Version()}
 	info, ok := debug.ReadBuildInfo()

@@ -25,15 +25,15 @@ type Snapshot struct {
 	Step int64
 	// Tensors has the values of all variables, by path ("/dense/weights"). They belong to the
 	// snapshot, so the training can't change them. A number replaces the random part in the paths
-	// of GoMLX's metrics, so that another process finds them.
+	// of GoMLX's metrics, so that another process can find them.
 	Tensors map[string]*tensors.Tensor
-	// Weights says which of Tensors are the model, that is, what one needs to use it. The others
-	// are needed only to resume the training.
+	// Weights marks the Tensors that belong to the model: those needed to use it. The others are
+	// needed only to resume the training.
 	Weights map[string]bool
-	// Trainable says which of Weights an optimizer changes. It is empty in a snapshot that was
-	// read.
+	// Trainable marks the Weights that an optimizer changes. It is empty in a snapshot that was
+	// read from disk.
 	Trainable map[string]bool
-	// Ranks is the state that each rank has of its own, such as its random stream. It may be empty.
+	// Ranks is each rank's own state, such as its random stream. It may be empty.
 	Ranks [][]byte
 	// Progress is the state of each component of the training, by the component's name: loop
 	// counters, sampler, schedules, callbacks.
@@ -45,25 +45,25 @@ type Snapshot struct {
 	// CodeHash is the hash of the program's sources, if it is known.
 	CodeHash string
 	// Versions are the versions of Go and of the libraries that wrote the checkpoint. Save fills in
-	// what is missing.
+	// missing ones.
 	Versions map[string]string
 	// Time is when the checkpoint was written, and Path its folder. Both are empty in a snapshot
-	// that wasn't read.
+	// that wasn't read from disk.
 	Time time.Time
 	Path string
 }
 
 // Take copies all variables to host memory: those of the store, and those that a Restore has left
-// for graphs to create. The training must stand still until Take returns. The step is that of
-// GoMLX's optimizers.
+// for graphs to create. The training must pause until Take returns. The step is that of GoMLX's
+// optimizers.
 //
-// A weight without a value is an error, because the snapshot would have less than the model.
+// A weight without a value is an error, because the snapshot would be missing a part of the model.
 //
-// Most of Take's time is spent on getting new memory. Writer.Take avoids that: it uses the memory
-// of a snapshot that has been written.
+// Take spends most of its time allocating memory. Writer.Take avoids that: it reuses the memory of
+// a snapshot that has been written.
 func Take(store *model.Store) (*Snapshot, error) { return take(store, nil) }
 
-// take copies into the tensors of a snapshot that nobody uses any more, where they fit.
+// take copies into the tensors of a snapshot that is no longer used, if they fit.
 func take(store *model.Store, spare map[string]*tensors.Tensor) (*Snapshot, error) {
 	s := &Snapshot{
 		Tensors: map[string]*tensors.Tensor{}, Weights: map[string]bool{}, Trainable: map[string]bool{},
@@ -115,8 +115,8 @@ func hostCopy(v *model.Variable, clone *tensors.Tensor) (*tensors.Tensor, error)
 	return clone, clone.CopyFrom(value)
 }
 
-// wholeValue is a variable's value, and for one that is replicated over devices that of the first:
-// to put the replicas together would be one more copy, and a slow one.
+// wholeValue returns a variable's value. If the variable is replicated over devices, it returns the
+// first replica: putting the replicas together would be another, slow copy.
 func wholeValue(v *model.Variable) (*tensors.Tensor, error) {
 	if v.ShardingSpec() != nil {
 		if distributed, err := v.DistributedValue(); err == nil {

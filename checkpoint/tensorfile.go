@@ -12,13 +12,13 @@ import (
 	"gonbatch/checkpoint/safetensors"
 )
 
-// fileName is a variable's name in a file: its path without the slash in front. variablePath is the
-// way back.
+// fileName returns a variable's name in a file: its path without the leading slash. variablePath is
+// the inverse.
 func fileName(path string) string     { return strings.TrimPrefix(path, model.ScopeSeparator) }
 func variablePath(name string) string { return model.ScopeSeparator + name }
 
 // TensorFile prepares a safetensors file of tensors, which are named by variable paths
-// ("/dense/weights"). The function that it returns writes the file.
+// ("/dense/weights"). The returned function writes the file.
 func TensorFile(all map[string]*tensors.Tensor, metadata map[string]string) (func(io.Writer) error, error) {
 	var entries []safetensors.Tensor
 	for path, t := range all {
@@ -57,8 +57,8 @@ func writeTensor(w io.Writer, t *tensors.Tensor) error {
 	return writeErr
 }
 
-// ReadTensors reads a safetensors file of size bytes from its beginning: the tensors by variable
-// path, and the metadata.
+// ReadTensors reads a safetensors file of size bytes from its beginning. It returns the tensors by
+// variable path, and the metadata.
 func ReadTensors(r io.Reader, size int64) (all map[string]*tensors.Tensor, metadata map[string]string, err error) {
 	header, err := safetensors.ReadHeader(r, size)
 	if err != nil {

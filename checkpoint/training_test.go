@@ -20,7 +20,7 @@ import (
 	"gonbatch/checkpoint"
 )
 
-// training is a small one with everything that has a state: a layer's buffer, dropout, Adam, and
+// training is a small training with every kind of state: a layer's buffer, dropout, Adam, and
 // metrics.
 type training struct {
 	store   *model.Store
@@ -49,7 +49,8 @@ func newTraining(t *testing.T, hidden int) *training {
 	return &training{store, trainer}
 }
 
-// center takes from x its running mean, a buffer of the layer like those of a batch normalisation.
+// center subtracts from x its running mean, a buffer of the layer like those of a batch
+// normalization.
 func center(scope *model.Scope, x *graph.Node) *graph.Node {
 	batch := graph.StopGradient(graph.ReduceMean(x, 0))
 	mean := scope.WithInitializer(initializer.Zero).VariableWithShape("mean", batch.Shape()).SetTrainable(false)
@@ -92,8 +93,8 @@ func (tr *training) steps(t *testing.T, from, to int) []string {
 	return all
 }
 
-// TestResumeIsExact holds that a training which is saved, and goes on in new objects, is bit for
-// bit that which wasn't stopped: before its graph is built, and after.
+// TestResumeIsExact checks that a training that is saved and resumed in new objects, before or
+// after its graph is built, equals an uninterrupted one bit for bit.
 func TestResumeIsExact(t *testing.T) {
 	whole := newTraining(t, 5)
 	want := whole.steps(t, 0, 12)
@@ -106,7 +107,7 @@ func TestResumeIsExact(t *testing.T) {
 	}
 	dir := open(t, checkpoint.Options{})
 	ok(t, dir.Save(s))
-	first.steps(t, 5, 7) // The copy is one: this doesn't change it.
+	first.steps(t, 5, 7) // The snapshot is a copy: this doesn't change it.
 
 	tests := []struct {
 		name   string
@@ -154,8 +155,8 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// TestWeightsOfParts: a frozen copy of the model is a part of it; what an optimizer keeps inside a
-// part, or an older version wrote among the weights, isn't.
+// TestWeightsOfParts: a frozen copy of the model belongs to it. Variables that an optimizer keeps
+// inside a part, or that an older version wrote among the weights, don't.
 func TestWeightsOfParts(t *testing.T) {
 	store := storeOf(t, "/dense/weights", "/teacher/dense/weights", "/ours/dense/weights_momentum", "/generator/optimizers/learning_rate", "/generator/AdamOptimizer/step")
 	for v := range store.IterVariables() {
@@ -171,11 +172,11 @@ func TestWeightsOfParts(t *testing.T) {
 	same(t, want, sorted(read.Weights))
 	newer := take(t, store)
 	newer.Step = 1
-	ok(t, openAt(t, path, checkpoint.Options{}).Save(newer)) // It has all that the older one has, elsewhere.
+	ok(t, openAt(t, path, checkpoint.Options{}).Save(newer)) // It has everything that the older one has, in other places.
 }
 
-// TestRestoreWeights: only the wanted weights are set, at once and when graphs create them, on top
-// of what is left of an earlier call.
+// TestRestoreWeights: only the wanted weights are set, immediately and when graphs create them, on
+// top of values left by an earlier call.
 func TestRestoreWeights(t *testing.T) {
 	tr := newTraining(t, 5)
 	tr.steps(t, 0, 3)

@@ -12,7 +12,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
-// trainingScopes are the top scopes in which GoMLX keeps what only training needs.
+// trainingScopes are the top-level scopes in which GoMLX keeps variables that only training needs.
 var trainingScopes = map[string]bool{
 	optimizer.Scope:                 true,
 	optimizer.AdamDefaultScope:      true,
@@ -21,15 +21,15 @@ var trainingScopes = map[string]bool{
 	strings.Trim(train.TrainerAbsoluteScope, model.ScopeSeparator): true,
 }
 
-// trainingVariables are the variables of the root scope that only training needs.
+// trainingVariables are the variables in the root scope that only training needs.
 var trainingVariables = map[string]bool{
 	optimizer.GlobalStepVariableName: true,
 	model.RNGStateVariableName:       true,
 }
 
-// weights returns a function that says whether a variable is the model's: trainable, or a buffer of
-// a layer such as a batch normalisation's mean, or frozen. Not the model's are those in GoMLX's own
-// scopes, and an optimizer's copies of trainable ones.
+// weights returns a function that reports whether a variable belongs to the model: it is trainable,
+// or a layer's buffer such as the mean of a batch normalization, or frozen. Variables in GoMLX's
+// own scopes, and an optimizer's copies of trainable ones, do not belong to the model.
 func weights(store *model.Store) func(*model.Variable) bool {
 	trainable := map[string]bool{}
 	for v := range store.IterVariables() {
@@ -46,23 +46,23 @@ func weights(store *model.Store) func(*model.Variable) bool {
 	}
 }
 
-// inTrainingScope says whether GoMLX keeps at this path what only training needs.
+// inTrainingScope reports whether the variable at this path is one that only training needs.
 func inTrainingScope(path string) bool {
 	scope, rest, nested := strings.Cut(strings.TrimPrefix(path, model.ScopeSeparator), model.ScopeSeparator)
 	return nested && (trainingScopes[scope] || inOptimizerScope(rest)) || !nested && trainingVariables[scope]
 }
 
-// inOptimizerScope says whether one of the scopes of a path is an optimizer's: one that trains a
-// part of a model keeps its learning rate inside that part, at "/generator/optimizers".
+// inOptimizerScope reports whether one of the scopes of a path is an optimizer's: an optimizer that
+// trains a part of a model keeps its learning rate inside that part, at "/generator/optimizers".
 func inOptimizerScope(path string) bool {
 	scopes := strings.Split(path, model.ScopeSeparator)
 	scopes = scopes[:len(scopes)-1]
 	return slices.Contains(scopes, optimizer.Scope) || slices.Contains(scopes, optimizer.AdamDefaultScope)
 }
 
-// mirrors says whether a path is that of a trainable variable with something behind it, as
-// "/dense/weights_1st_moment" is: the way in which optimizers name, in a scope of their own, what
-// they keep for each. The path alone may be that of a frozen copy of the model, which is a weight.
+// mirrors reports whether a path is that of a trainable variable with a suffix, such as
+// "/dense/weights_1st_moment": this is how optimizers name, in their own scope, what they keep for
+// each variable. The path alone may be that of a frozen copy of the model, which is a weight.
 func mirrors(path string, trainable map[string]bool) bool {
 	for i := len(path) - 1; i > 0; i-- {
 		if trainable[path[:i]] {
@@ -72,15 +72,15 @@ func mirrors(path string, trainable map[string]bool) bool {
 	return false
 }
 
-// randomScope matches the scope of a metric, which GoMLX ends with an identifier that is new in
+// randomScope matches the scope of a metric, which GoMLX ends with an identifier that differs in
 // every process.
 var randomScope = regexp.MustCompile(`^(/` + metric.Scope + `/.*_uuid_)([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(/.*)?$`)
 
-// renamer gives variables names that hold in every process: the first metric named Mean Loss is
-// /metrics/Mean Loss_uuid_0, the second _uuid_1, in the order in which they are asked for.
+// renamer gives variables names that are the same in every process: the first metric named Mean
+// Loss is /metrics/Mean Loss_uuid_0, the second _uuid_1, in the order of the calls.
 type renamer struct {
 	numbers map[string]int // By identifier.
-	counts  map[string]int // By the name in front of it.
+	counts  map[string]int // By the name before the identifier.
 }
 
 func (r *renamer) stable(path string) string {
@@ -100,14 +100,13 @@ func (r *renamer) stable(path string) string {
 	return match[1] + strconv.Itoa(n) + match[3]
 }
 
-// isOptional says whether a variable may be missing on one side without being another model: those
-// of metrics, and sums of gradients over batches, which are zero between two updates.
+// isOptional reports whether a variable may be missing on one side although the model is the same:
+// the variables of metrics, and sums of gradients over batches, which are zero between two updates.
 func isOptional(path string) bool {
 	return isMetric(path) || strings.HasPrefix(path, model.ScopeSeparator+train.AccumulatedGradientsScope+model.ScopeSeparator)
 }
 
-// isMetric says whether a variable is a metric's: one that a program may have or not, without being
-// another model.
+// isMetric reports whether a variable belongs to a metric. The same model may have it or not.
 func isMetric(path string) bool {
 	return strings.HasPrefix(path, model.ScopeSeparator+metric.Scope+model.ScopeSeparator)
 }

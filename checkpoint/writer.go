@@ -9,13 +9,13 @@ import (
 )
 
 // Writer saves snapshots in the background, one at a time. At most two are in memory: the one being
-// written and the one being taken. Several goroutines may call its methods.
+// written and the one being taken. Its methods may be called concurrently.
 type Writer struct {
 	dir  *Dir
 	mu   sync.Mutex // Held by a call of Save, Wait or Close.
-	last chan error // Gets the result of the save under way; nil without one.
+	last chan error // Receives the result of the save under way; nil if there is none.
 	done bool
-	// spare has the tensors of the snapshot that was written last, until Take uses their memory.
+	// spare has the tensors of the last written snapshot, until Take reuses their memory.
 	spare chan map[string]*tensors.Tensor
 }
 
@@ -24,8 +24,8 @@ func NewWriter(d *Dir) *Writer {
 	return &Writer{dir: d, spare: make(chan map[string]*tensors.Tensor, 1)}
 }
 
-// Take takes a snapshot as the function Take does, but several times as fast, because it reuses the
-// memory of one that this writer has written. For that it keeps the memory of one snapshot.
+// Take takes a snapshot like the function Take, but several times as fast, because it reuses the
+// memory of one that this writer has written. To do so, it keeps the memory of one snapshot.
 func (w *Writer) Take(store *model.Store) (*Snapshot, error) {
 	select {
 	case spare := <-w.spare:
@@ -35,10 +35,10 @@ func (w *Writer) Take(store *model.Store) (*Snapshot, error) {
 	}
 }
 
-// Save starts writing a snapshot and its tensors in the background, and returns immediately, unless
-// the previous one is still being written: then it waits for that first. The caller must not use
-// the snapshot any more. The error is that of the previous save; this one's is returned by the next
-// call of Save, Wait or Close. After a failed save, the next one is tried again.
+// Save starts writing a snapshot and its tensors in the background, and returns immediately. If the
+// previous snapshot is still being written, it waits for that first. The caller must not use the
+// snapshot any more. The error is that of the previous save; the error of this one is returned by
+// the next call of Save, Wait or Close. After a failed save, the next one is tried again.
 func (w *Writer) Save(s *Snapshot) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -60,7 +60,7 @@ func (w *Writer) Save(s *Snapshot) error {
 func (w *Writer) recycle(s *Snapshot) {
 	select {
 	case w.spare <- s.Tensors:
-	default: // There is one already.
+	default: // There is already one.
 	}
 }
 
@@ -88,7 +88,7 @@ func (w *Writer) Busy() bool {
 	return w.last != nil && len(w.last) == 0
 }
 
-// Wait returns when nothing is being written any more, with an error of the last save that hasn't
+// Wait returns when nothing is being written any more, with the error of the last save if it hasn't
 // been returned yet.
 func (w *Writer) Wait() error {
 	w.mu.Lock()
@@ -105,7 +105,7 @@ func (w *Writer) wait() error {
 	return err
 }
 
-// Close waits for the last save and ends the writer. It may be called again.
+// Close waits for the last save and closes the writer. It may be called again.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

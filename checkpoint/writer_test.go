@@ -32,8 +32,8 @@ func TestWriter(t *testing.T) {
 	contains(t, w.Save(take(t, store)), "the writer is closed")
 }
 
-// TestWriterTellsErrorsLater holds that a failed save is told by the next call, once, and doesn't
-// keep others from being written.
+// TestWriterTellsErrorsLater checks that the next call returns the error of a failed save, once,
+// and that later snapshots are still written.
 func TestWriterTellsErrorsLater(t *testing.T) {
 	dir := open(t, checkpoint.Options{})
 	w := checkpoint.NewWriter(dir)
@@ -77,7 +77,7 @@ func TestWriterReleases(t *testing.T) {
 	w.Release()
 }
 
-// TestWriterIsInTheBackground holds a save up by its report of a folder that can't be removed.
+// TestWriterIsInTheBackground blocks a save in its report of a folder that can't be removed.
 func TestWriterIsInTheBackground(t *testing.T) {
 	reported := make(chan struct{})
 	release := make(chan struct{})
@@ -112,8 +112,8 @@ func TestWriterIsInTheBackground(t *testing.T) {
 	ok(t, <-second, w.Close())
 }
 
-// TestWriterTakesAgain holds that memory is used again, and that each checkpoint has the values of
-// its own moment nevertheless.
+// TestWriterTakesAgain checks that memory is reused, and that each checkpoint still has the values
+// of its own moment.
 func TestWriterTakesAgain(t *testing.T) {
 	dir := open(t, checkpoint.Options{Keep: checkpoint.KeepAll})
 	w := checkpoint.NewWriter(dir)
@@ -122,7 +122,7 @@ func TestWriterTakesAgain(t *testing.T) {
 	var memory []*tensors.Tensor
 	for step := range int64(4) {
 		ok(t, counter.SetValue(tensors.FromScalar(step)))
-		if step == 3 { // Another shape can't use it.
+		if step == 3 { // Another shape can't reuse it.
 			ok(t, store.GetVariable("/f32").SetValue(tensors.FromValue([]float32{9})))
 		}
 		s, err := w.Take(store)

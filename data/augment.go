@@ -15,14 +15,14 @@ type Image struct {
 	Pixels                  []float32
 }
 
-// Transform changes an image in place. Outside of a training, random is nil: then a transform that
-// depends on it leaves the image as it is. Several goroutines may call it at once.
+// Transform changes an image in place. Outside a training, random is nil: then a transform that
+// depends on it leaves the image unchanged. It may be called concurrently.
 type Transform func(im Image, random *rand.Rand) error
 
-// Augment returns ds with its images transformed, in this order. Images are the first input, [n,
-// height, width, channels] float32. The random numbers of an example depend on the seed, the epoch
-// and its number in ds only. Validations, tests and predictions get the images without random
-// changes.
+// Augment returns ds with the transforms applied to its images, in this order. Images are the first
+// input, [n, height, width, channels] float32. The random numbers of an example depend only on the
+// seed, the epoch and the example's number in ds. Validations, tests and predictions get the images
+// without random changes.
 //
 //	photos = data.Augment(photos, 1, data.RandomCrop(4), data.RandomFlip(0.5), data.Normalize(mean, std))
 func Augment(ds Dataset, seed uint64, transforms ...Transform) Dataset {
@@ -54,7 +54,8 @@ func (a augmented) EpochBatch(epoch int, indices []int) (inputs, labels []*tenso
 	return inputs, labels, a.transform(inputs, indices, func(index int) *rand.Rand { return a.random(epoch, index) })
 }
 
-// random are the random numbers of an example. ChaCha8 makes streams of similar seeds independent.
+// random returns the random numbers of an example. ChaCha8 makes streams of similar seeds
+// independent.
 func (a augmented) random(epoch, index int) *rand.Rand {
 	var seed [32]byte
 	for i, part := range []uint64{a.seed, uint64(epoch), uint64(index)} {
@@ -63,7 +64,7 @@ func (a augmented) random(epoch, index int) *rand.Rand {
 	return rand.New(rand.NewChaCha8(seed))
 }
 
-// transform changes all images of a batch.
+// transform transforms all images of a batch.
 func (a augmented) transform(inputs []*tensors.Tensor, indices []int, random func(index int) *rand.Rand) error {
 	if len(inputs) == 0 || inputs[0].DType() != dtypes.Float32 || inputs[0].Rank() != 4 {
 		return fmt.Errorf("data: augment %s: its first input must be images, [n, height, width, channels] float32", a.Name())

@@ -12,7 +12,7 @@ import (
 	"gonbatch/data"
 )
 
-// gradients are n images of 4x5 pixels and two channels, all of whose values are different.
+// gradients returns n images of 4x5 pixels and two channels, with all values different.
 func gradients(t *testing.T, n int) data.Dataset {
 	t.Helper()
 	c := data.ImagesConfig{Name: "gradients", Height: 4, Width: 5, Channels: 2, Classes: 1, Labels: make([]uint8, n)}
@@ -28,7 +28,7 @@ func gradients(t *testing.T, n int) data.Dataset {
 	return images
 }
 
-// pixelsOf are the images of a batch, one after another.
+// pixelsOf returns the images of a batch, one after another.
 func pixelsOf(t *testing.T, ds data.Dataset, epoch int, indices ...int) []float32 {
 	t.Helper()
 	inputs, _, err := data.EpochBatch(ds, epoch, indices)
@@ -38,7 +38,7 @@ func pixelsOf(t *testing.T, ds data.Dataset, epoch int, indices ...int) []float3
 	return tensors.MustCopyFlatData[float32](inputs[0])
 }
 
-// at is a pixel of an image of gradients; 0 beside it.
+// at returns a pixel of an image of gradients; 0 outside it.
 func at(image []float32, y, x, ch int) float32 {
 	if y < 0 || y >= 4 || x < 0 || x >= 5 {
 		return 0
@@ -46,8 +46,8 @@ func at(image []float32, y, x, ch int) float32 {
 	return image[(y*5+x)*2+ch]
 }
 
-// TestAugment: an example is one of the flips and crops, by its number and the epoch only: whatever
-// batch it comes in, and again. All of them occur, each about as often as the others.
+// TestAugment: an example is one of the flips and crops, determined only by its number and the
+// epoch, in any batch and each time. All of them occur, each about equally often.
 func TestAugment(t *testing.T) {
 	const n, epochs, padding = 300, 10, 2
 	plain := gradients(t, n)
@@ -71,7 +71,7 @@ func TestAugment(t *testing.T) {
 	if want := 2 * 5 * 5; len(counts) != want {
 		t.Errorf("%d different changes, want %d", len(counts), want)
 	}
-	for change, count := range counts { // 60 of each are to be expected; 6 standard deviations are 47.
+	for change, count := range counts { // 60 of each are expected; 6 standard deviations are 47.
 		if math.Abs(float64(count)-n*epochs/50) > 47 {
 			t.Errorf("the change %v occurs %d times of %d", change, count, n*epochs)
 		}
@@ -85,7 +85,7 @@ func TestAugment(t *testing.T) {
 	}
 }
 
-// changeOf says how an image was moved, and whether it was flipped.
+// changeOf returns how an image was shifted, and whether it was flipped.
 func changeOf(t *testing.T, original, image []float32) [3]int {
 	t.Helper()
 	for flipped := range 2 {
@@ -109,12 +109,12 @@ func changeOf(t *testing.T, original, image []float32) [3]int {
 	return [3]int{}
 }
 
-// TestNormalizeAfterCrop: what a crop adds is black, and normalized as the rest, also outside of a
-// training.
+// TestNormalizeAfterCrop: pixels added by a crop are black, and normalized like the rest, also
+// outside a training.
 func TestNormalizeAfterCrop(t *testing.T) {
 	plain := gradients(t, 1)
 	ds := data.Augment(plain, 1, data.RandomCrop(40), data.Normalize([]float32{0.5, 0.25}, []float32{2, 4}))
-	cropped := pixelsOf(t, ds, 1, 0) // By 40 pixels, an image of 5 is almost always gone.
+	cropped := pixelsOf(t, ds, 1, 0) // Shifted by up to 40 pixels, an image of 5 is almost always gone.
 	if cropped[0] != -0.25 || cropped[1] != -0.0625 {
 		t.Errorf("black is %v and %v, want -0.25 and -0.0625", cropped[0], cropped[1])
 	}

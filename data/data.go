@@ -1,6 +1,6 @@
 // Package data has datasets for training. A dataset returns any of its examples by number, in
-// batches of tensors. It has no order and knows no ranks: a sampler asks for the numbers that it
-// wants, so one dataset serves training, evaluation and any number of ranks.
+// batches of tensors. It has no order and knows nothing about ranks: a sampler asks for the numbers
+// that it wants, so one dataset serves training, evaluation and any number of ranks.
 //
 //	train, test, err := mnist.Load(ctx)
 //	inputs, labels, err := train.Batch([]int{0, 7, 42})
@@ -35,8 +35,7 @@ type Dataset interface {
 	Len() int
 	// Batch returns the examples with these numbers, in this order. A number may occur more than
 	// once. Each tensor's first axis is the example. The tensors are new and belong to the caller.
-	// An empty list, or a number outside 0..Len()-1, is an error. Several goroutines may call Batch
-	// at once.
+	// An empty list, or a number outside 0..Len()-1, is an error. Batch may be called concurrently.
 	Batch(indices []int) (inputs, labels []*tensors.Tensor, err error)
 }
 

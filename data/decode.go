@@ -4,16 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	_ "image/gif"  // The formats that image.Decode knows.
-	_ "image/jpeg" // Likewise.
-	_ "image/png"  // Likewise.
+	_ "image/gif"  // The formats for image.Decode.
+	_ "image/jpeg" // As above.
+	_ "image/png"  // As above.
 	"io"
 	"os"
 
 	"golang.org/x/image/draw"
 )
 
-// maxPixels is the size of the largest image that is decoded. It takes half a gigabyte.
+// maxPixels is the size of the largest image that is decoded. Decoding it takes half a gigabyte.
 const maxPixels = 1 << 27
 
 // imageSize reads the size of an image.
@@ -36,7 +36,8 @@ func withFile(path string, use func(io.ReadSeeker) error) error {
 	return nil
 }
 
-// headerSize refuses what would not fit into memory before it is decoded.
+// headerSize returns the size of an image before it is decoded, and refuses one that would not fit
+// into memory.
 func headerSize(file io.Reader) (image.Point, error) {
 	header, _, err := image.DecodeConfig(file)
 	if err != nil {
@@ -70,7 +71,7 @@ func (f *Folder) readOne(pixels []float32, path string) error {
 	})
 }
 
-// fitted is an image in the size of the dataset, on black.
+// fitted returns an image in the size of the dataset, on black.
 func (f *Folder) fitted(from image.Image) (*image.RGBA, error) {
 	to := image.NewRGBA(image.Rect(0, 0, f.config.Width, f.config.Height))
 	bounds := from.Bounds()
@@ -85,7 +86,7 @@ func (f *Folder) fitted(from image.Image) (*image.RGBA, error) {
 	return to, nil
 }
 
-// middle is the largest part of an image, around its middle, that has the proportions of a size.
+// middle returns the largest centered part of an image that has the proportions of a size.
 func middle(bounds image.Rectangle, size image.Point) image.Rectangle {
 	width, height := bounds.Dx(), bounds.Dy()
 	if width*size.Y > height*size.X {
@@ -102,7 +103,7 @@ func fill(pixels []float32, from *image.RGBA, gray bool) {
 	for i := 0; i < len(from.Pix); i += 4 {
 		r, g, b := float32(from.Pix[i])/255, float32(from.Pix[i+1])/255, float32(from.Pix[i+2])/255
 		if gray {
-			pixels[i/4] = 0.299*r + 0.587*g + 0.114*b // ITU-R BT.601, as JPEG's.
+			pixels[i/4] = 0.299*r + 0.587*g + 0.114*b // ITU-R BT.601, as in JPEG.
 			continue
 		}
 		pixels[i/4*3], pixels[i/4*3+1], pixels[i/4*3+2] = r, g, b

@@ -2,20 +2,20 @@ package data
 
 import "github.com/gomlx/gomlx/core/tensors"
 
-// Epochs is a Dataset whose examples differ from one epoch of a training to the next, such as that
-// of Augment. Trainings call EpochBatch. Validations, tests and predictions call Batch, which
-// returns the examples as they are.
+// Epochs is a Dataset whose examples differ from one epoch of a training to the next, such as the
+// result of Augment. Trainings call EpochBatch. Validations, tests and predictions call Batch,
+// which returns the examples unchanged.
 type Epochs interface {
 	Dataset
-	// EpochBatch is like Batch, for an epoch of a training, counted from 0. An example depends on
-	// its number and the epoch only, so that it is the same on any rank and in a training that
+	// EpochBatch is like Batch, for an epoch of a training, counted from 0. An example depends only
+	// on its number and the epoch, so that it is the same on any rank and in a training that
 	// resumes.
 	EpochBatch(epoch int, indices []int) (inputs, labels []*tensors.Tensor, err error)
 }
 
-// EpochBatch returns examples of ds as a training sees them in an epoch: by its own EpochBatch, or
-// by Batch if they are the same in each epoch. A dataset that wraps another one calls it to forward
-// the epoch.
+// EpochBatch returns examples of ds as a training sees them in an epoch: from the dataset's own
+// EpochBatch, or from Batch if the examples are the same in each epoch. A dataset that wraps
+// another one calls it to forward the epoch.
 func EpochBatch(ds Dataset, epoch int, indices []int) (inputs, labels []*tensors.Tensor, err error) {
 	if ds, ok := ds.(Epochs); ok {
 		return ds.EpochBatch(epoch, indices)

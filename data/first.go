@@ -9,8 +9,8 @@ import (
 // First returns a dataset of the first n examples of ds, or of all if it has fewer.
 func First(ds Dataset, n int) Dataset { return Range(ds, 0, min(n, ds.Len())) }
 
-// Range returns a dataset of the examples from begin to end-1 of ds. Use Split for parts that are
-// drawn at random.
+// Range returns a dataset of the examples from begin to end-1 of ds. To draw parts at random, use
+// Split.
 func Range(ds Dataset, begin, end int) Dataset {
 	if begin < 0 || end > ds.Len() || begin >= end {
 		panic(fmt.Errorf("data: examples %d to %d of %s, which has %d", begin, end-1, ds.Name(), ds.Len()))
@@ -23,7 +23,7 @@ type part struct {
 	Dataset
 	name   string
 	n      int
-	number func(i int) int // In the other one.
+	number func(i int) int // In the other dataset.
 }
 
 var _ Epochs = part{}

@@ -21,15 +21,15 @@ type FolderConfig struct {
 	// Name of the dataset. Default: the name of the folder.
 	Name string
 	// Height and Width are the size of all images. An image of another size is scaled to cover it,
-	// and the middle is cut out. If both are 0, it is the size of the first image, and an image of
+	// and cropped to its center. If both are 0, it is the size of the first image, and an image of
 	// another size is an error.
 	Height, Width int
-	// Gray converts the images to one channel, the luma. Otherwise they have three: red, green and
-	// blue.
+	// Gray converts the images to one channel, the luma. Otherwise they have three channels: red,
+	// green and blue.
 	Gray bool
 }
 
-// Folder is a set of image files in a folder for each class. It keeps no images in memory: each
+// Folder is a set of image files with a folder for each class. It keeps no images in memory: each
 // batch reads its own, on all processors.
 type Folder struct {
 	config  FolderConfig
@@ -41,14 +41,14 @@ type Folder struct {
 
 var _ Dataset = (*Folder)(nil)
 
-// ImageFolder finds the images in dir, which has a folder for each class, named by it:
+// ImageFolder finds the images in dir, which has a folder for each class, named after it:
 // dir/cats/1.jpg, dir/dogs/a/2.png. The classes are numbered in the order of their names, and the
 // images in the order of their paths. Images are files whose names end in .jpg, .jpeg, .png or
-// .gif; of a moving GIF the first frame is used. Other files are left out, and so are files and
-// folders whose names begin with a dot. An image of another format, a class without images, or an
-// image outside of a class is an error.
+// .gif; only the first frame of an animated GIF is used. Other files are ignored, and so are files
+// and folders whose names begin with a dot. An image of another format, a class without images, or
+// an image outside a class is an error.
 //
-// Pixels are from 0 (black) to 1. Transparent ones are shown on black.
+// Pixels range from 0 (black) to 1. Transparent ones are drawn on black.
 func ImageFolder(dir string, c FolderConfig) (*Folder, error) {
 	if c.Name == "" {
 		c.Name = filepath.Base(dir)
@@ -117,7 +117,7 @@ func (f *Folder) addClass(path string) error {
 	return nil
 }
 
-// addImages adds those of a folder and of the folders in it.
+// addImages adds the images in a folder and its subfolders.
 func (f *Folder) addImages(folder string) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -151,7 +151,7 @@ func (f *Folder) addImages(folder string) error {
 
 func hidden(entry fs.DirEntry) bool { return strings.HasPrefix(entry.Name(), ".") }
 
-// readable are the ends of the names of images that can be read, unreadable of some that can't.
+// readable are the extensions of images that can be read, unreadable those of some that can't.
 var (
 	readable   = []string{".gif", ".jpeg", ".jpg", ".png"}
 	unreadable = []string{".avif", ".bmp", ".heic", ".jp2", ".pgm", ".ppm", ".tif", ".tiff", ".webp"}
@@ -172,7 +172,7 @@ func (f *Folder) Name() string { return f.config.Name }
 // Len returns the number of images.
 func (f *Folder) Len() int { return len(f.paths) }
 
-// Classes returns the names of the classes. The label of an image is the place of its class in this
+// Classes returns the names of the classes. The label of an image is the index of its class in this
 // list.
 func (f *Folder) Classes() []string { return slices.Clone(f.classes) }
 
@@ -210,7 +210,7 @@ func (f *Folder) read(flat []float32, indices []int) error {
 	size := f.config.Height * f.config.Width * f.channels()
 	errs := make([]error, len(indices))
 	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0)) // So many images are in memory at once.
+	group.SetLimit(runtime.GOMAXPROCS(0)) // This many images are in memory at once.
 	for row, index := range indices {
 		group.Go(func() error {
 			errs[row] = f.readOne(flat[row*size:(row+1)*size], f.paths[index])

@@ -22,7 +22,7 @@ import (
 	"gonbatch/data"
 )
 
-// encoded is an image of one color, in the format of a file's name.
+// encoded returns an image of one color, in the format of the file name.
 func encoded(t *testing.T, name string, width, height int, c color.Color) []byte {
 	t.Helper()
 	im := image.NewPaletted(image.Rect(0, 0, width, height), color.Palette{c})
@@ -60,7 +60,7 @@ var (
 )
 
 // TestImageFolder: classes and images are in the order of their names, in any format and size;
-// what is hidden or no image is left out.
+// hidden files and other files are ignored.
 func TestImageFolder(t *testing.T) {
 	dir := t.TempDir()
 	for name, c := range map[string]color.Color{
@@ -108,7 +108,7 @@ func TestImageFolder(t *testing.T) {
 	}
 }
 
-// TestImageFolderScales: an image covers the size, and the middle is kept; gray is the luma.
+// TestImageFolderScales: an image covers the size, and its center is kept; gray is the luma.
 func TestImageFolderScales(t *testing.T) {
 	wide := image.NewRGBA(image.Rect(0, 0, 90, 30)) // Red, blue and red thirds.
 	for y := range 30 {
@@ -140,7 +140,7 @@ func TestImageFolderScales(t *testing.T) {
 	}
 }
 
-// TestImageFolderRefuses: errors name the file, or the class, and what helps.
+// TestImageFolderRefuses: errors name the file, or the class, and the fix.
 func TestImageFolderRefuses(t *testing.T) {
 	good := encoded(t, "x.png", 8, 8, red)
 	for want, files := range map[string]map[string][]byte{
@@ -190,7 +190,7 @@ func TestImageTooLarge(t *testing.T) {
 	}
 }
 
-// TestImageFolderAtOnce: several goroutines may read, and links are followed.
+// TestImageFolderAtOnce: several goroutines may read concurrently, and links are followed.
 func TestImageFolderAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	target := writeFile(t, encoded(t, "x.jpg", 8, 8, red), t.TempDir(), "class", "x.jpg")

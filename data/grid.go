@@ -10,7 +10,7 @@ import (
 )
 
 // Grid draws a batch of images, [n, height, width, 1] or [n, height, width, 3] float32 from 0
-// (black) to 1, as one image with this many columns. A grey line of one pixel separates them.
+// (black) to 1, as one image with this many columns. A gray line of one pixel separates them.
 func Grid(batch *tensors.Tensor, columns int) (image.Image, error) {
 	dims := batch.Shape().Dimensions
 	if len(dims) != 4 || dims[3] != 1 && dims[3] != 3 || batch.Size() == 0 || columns < 1 {
@@ -25,7 +25,7 @@ func Grid(batch *tensors.Tensor, columns int) (image.Image, error) {
 	rows := (n + columns - 1) / columns
 	grid := image.NewNRGBA(image.Rect(0, 0, columns*(width+1)-1, rows*(height+1)-1))
 	for i := range grid.Pix {
-		grid.Pix[i] = 0x80 | byte(i%4/3*0x7f) // Grey, opaque.
+		grid.Pix[i] = 0x80 | byte(i%4/3*0x7f) // Gray, opaque.
 	}
 	for i := range n {
 		left, top := i%columns*(width+1), i/columns*(height+1)
@@ -39,7 +39,7 @@ func Grid(batch *tensors.Tensor, columns int) (image.Image, error) {
 	return grid, nil
 }
 
-// level is black for what is no number.
+// level converts a value to a byte. NaN becomes black.
 func level(value float32) byte {
 	if value != value {
 		return 0

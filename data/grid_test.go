@@ -13,7 +13,7 @@ import (
 	"gonbatch/data"
 )
 
-// TestGrid draws values outside of 0 to 1 as black or white, and NaN as black.
+// TestGrid draws values outside 0 to 1 as black or white, and NaN as black.
 func TestGrid(t *testing.T) {
 	nan := float32(math.NaN())
 	img, err := data.Grid(tensors.FromFlatDataAndDimensions([]float32{0, 1, 0.5, nan, -3, 7}, 6, 1, 1, 1), 4)

@@ -15,8 +15,8 @@ type ImagesConfig struct {
 	Name                    string
 	Height, Width, Channels int
 	Classes                 int       // Classes is the number of classes; labels are 0..Classes-1.
-	Pixels                  []uint8   // Pixels of all images, each row by row, channels last. It is kept, not copied.
-	Labels                  []uint8   // Labels, one for each image. It is kept, not copied.
+	Pixels                  []uint8   // Pixels of all images, each row by row, channels last. The slice is kept, not copied.
+	Labels                  []uint8   // Labels, one for each image. The slice is kept, not copied.
 	Mean, Std               []float32 // Mean and Std of each channel, for pixels from 0 to 1; empty: 0 and 1.
 }
 
@@ -24,7 +24,7 @@ type ImagesConfig struct {
 type Images struct {
 	config ImagesConfig
 	pixels int            // pixels is the number of bytes of an image.
-	value  [][256]float32 // value of each byte, for each channel: normalisation without arithmetic.
+	value  [][256]float32 // value of each byte, for each channel: normalization without arithmetic.
 }
 
 var _ Dataset = (*Images)(nil)
@@ -91,9 +91,9 @@ func (d *Images) Name() string { return d.config.Name }
 // Len returns the number of images.
 func (d *Images) Len() int { return len(d.config.Labels) }
 
-// Normalized returns the same images with another mean and standard deviation of each channel, for
-// pixels from 0 to 1. With nil, nil, pixels stay from 0 to 1, as generative models need them. The
-// pixels are shared.
+// Normalized returns the same images with another mean and standard deviation for each channel, for
+// pixels from 0 to 1. With nil, nil, pixels stay between 0 and 1, as generative models need them.
+// The pixels are shared.
 func (d *Images) Normalized(mean, std []float32) (*Images, error) {
 	c := d.config
 	c.Mean, c.Std = mean, std
@@ -134,7 +134,7 @@ func checkNumbers(name string, indices []int, n int) error {
 	return nil
 }
 
-// labelTensor is [n, 1] int32.
+// labelTensor returns labels as [n, 1] int32.
 func labelTensor(n int, label func(row int) int32) (*tensors.Tensor, error) {
 	y := tensors.FromShape(shapes.Make(dtypes.Int32, n, 1))
 	return y, tensors.MutableFlatData(y, func(flat []int32) {
@@ -144,7 +144,7 @@ func labelTensor(n int, label func(row int) int32) (*tensors.Tensor, error) {
 	})
 }
 
-// fill writes the normalised images one after another.
+// fill writes the normalized images one after another.
 func (d *Images) fill(flat []float32, indices []int) {
 	for row, i := range indices {
 		from := d.config.Pixels[i*d.pixels : (i+1)*d.pixels]
@@ -155,7 +155,7 @@ func (d *Images) fill(flat []float32, indices []int) {
 	}
 }
 
-// normalize looks every step-th byte up.
+// normalize looks up every step-th byte.
 func normalize(to []float32, from []uint8, step int, value *[256]float32) {
 	if step == 1 { // The common case, without bounds checks.
 		to = to[:len(from)]

@@ -12,7 +12,7 @@ import (
 	"gonbatch/data"
 )
 
-// small is three images of 1x2 pixels with two channels.
+// small returns the configuration of three images of 1x2 pixels with two channels.
 func small() data.ImagesConfig {
 	return data.ImagesConfig{
 		Name: "small", Height: 1, Width: 2, Channels: 2, Classes: 3,

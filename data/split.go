@@ -8,7 +8,7 @@ import (
 
 // Split divides ds into parts at random, for example into a training set and a validation set. The
 // fractions are the sizes of the parts; their sum must be 1. Each example is in one part, and the
-// parts depend on the seed and the number of examples only.
+// parts depend only on the seed and the number of examples.
 //
 //	parts, err := data.Split(photos, 1, 0.8, 0.2)
 //	trainSet, validationSet := parts[0], parts[1]
@@ -28,7 +28,8 @@ func Split(ds Dataset, seed uint64, fractions ...float64) ([]Dataset, error) {
 	return SplitCounts(ds, seed, counts...)
 }
 
-// SplitCounts is like Split, with the number of examples of each part. Their sum must be ds.Len().
+// SplitCounts is like Split, but takes the number of examples in each part. Their sum must be
+// ds.Len().
 func SplitCounts(ds Dataset, seed uint64, counts ...int) ([]Dataset, error) {
 	sum := 0
 	for i, count := range counts {
@@ -51,5 +52,5 @@ func SplitCounts(ds Dataset, seed uint64, counts ...int) ([]Dataset, error) {
 	return parts, nil
 }
 
-// splitStream makes the order another one than that of any epoch with the same seed.
+// splitStream makes the order differ from that of any epoch with the same seed.
 const splitStream = 1 << 63

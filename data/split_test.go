@@ -12,7 +12,7 @@ import (
 	"gonbatch/data"
 )
 
-// numbered has the numbers of its examples as inputs. In an epoch, 1,000 times it is added.
+// numbered is a dataset whose inputs are the examples' numbers, plus 1,000 times the epoch.
 type numbered int
 
 func (n numbered) Name() string { return "numbered" }
@@ -33,7 +33,7 @@ func (n numbered) EpochBatch(epoch int, indices []int) (inputs, labels []*tensor
 	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(values, len(values), 1)}, nil, nil
 }
 
-// numbers are the inputs of all examples of a dataset of numbers in an epoch.
+// numbers returns the inputs of all examples of a numbered dataset in an epoch.
 func numbers(t *testing.T, ds data.Dataset, epoch int) []int32 {
 	t.Helper()
 	indices := make([]int, ds.Len())
@@ -47,8 +47,8 @@ func numbers(t *testing.T, ds data.Dataset, epoch int) []int32 {
 	return tensors.MustCopyFlatData[int32](inputs[0])
 }
 
-// TestSplit: at any size and fractions, each example is in one part, the parts have the sizes asked
-// for, to one example, and they are the same each time, but not for another seed.
+// TestSplit: at any size and fractions, each example is in one part, the parts have the requested
+// sizes to within one example, and they are the same each time, but differ for another seed.
 func TestSplit(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
@@ -93,8 +93,8 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestSplitKeepsEpochs: a part of a dataset that knows epochs knows them too, and has a name of its
-// own.
+// TestSplitKeepsEpochs: the parts of a dataset that depends on epochs do so too, and have their own
+// names.
 func TestSplitKeepsEpochs(t *testing.T) {
 	parts, err := data.SplitCounts(numbered(10), 7, 4, 6)
 	if err != nil {

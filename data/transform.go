@@ -27,9 +27,9 @@ func RandomFlip(probability float64) Transform {
 	}
 }
 
-// RandomCrop surrounds an image with this many zeros on each side, which are black if Normalize
-// comes later, and cuts an image of the same size out of it at a random place (He et al., Deep
-// Residual Learning for Image Recognition, 2015, section 4.2).
+// RandomCrop pads an image with this many zeros on each side, which are black if Normalize comes
+// later, and crops an image of the original size at a random place (He et al., Deep Residual
+// Learning for Image Recognition, 2015, section 4.2).
 func RandomCrop(padding int) Transform {
 	return func(im Image, random *rand.Rand) error {
 		if padding < 0 {
@@ -43,7 +43,7 @@ func RandomCrop(padding int) Transform {
 	}
 }
 
-// shift moves the pixels down and to the right, and fills what is left with zeros.
+// shift moves the pixels down and to the right, and fills the rest with zeros.
 func shift(im Image, down, right int) {
 	old := slices.Clone(im.Pixels)
 	clear(im.Pixels)

@@ -13,8 +13,8 @@ import (
 )
 
 // Bundle is a value in several formats, as a map from MIME type to content. A client shows the
-// richest format that it can. Binary formats are encoded in base64; formats of JSON are values that
-// encoding/json accepts.
+// richest format that it supports. Binary formats are encoded in base64; JSON formats are values
+// that encoding/json accepts.
 type Bundle map[string]any
 
 // These are the formats that Of produces.
@@ -32,8 +32,8 @@ type Bundler interface {
 	Bundle() Bundle
 }
 
-// Of returns the bundle of a value. It doesn't fail: what a value's own methods can't draw is shown
-// as text.
+// Of returns the bundle of a value. It doesn't fail: if a value's own methods can't draw it, it is
+// shown as text.
 func Of(value any) Bundle {
 	bundle := rich(value)
 	if bundle == nil {
@@ -45,10 +45,10 @@ func Of(value any) Bundle {
 	return bundle
 }
 
-// rich is the value in formats other than text, or nil.
+// rich returns the value in formats other than text, or nil.
 func rich(value any) (bundle Bundle) {
 	defer func() {
-		if recover() != nil { // a method of a value that is nil, or not complete
+		if recover() != nil { // a method of a value that is nil or incomplete
 			bundle = nil
 		}
 	}()
@@ -82,8 +82,8 @@ func picture(img image.Image) Bundle {
 	return Bundle{PNG: base64.StdEncoding.EncodeToString(data.Bytes()), Text: typeName(img) + " " + size}
 }
 
-// page is a chart of go-echarts, or anything else that renders itself as a page of HTML. A frame
-// keeps its scripts apart.
+// page returns a chart of go-echarts, or any other value that renders itself as an HTML page. A
+// frame isolates its scripts.
 func page(chart interface{ Render(io.Writer) error }) Bundle {
 	var text bytes.Buffer
 	if chart.Render(&text) != nil || !strings.HasPrefix(strings.TrimSpace(text.String()), "<") {
@@ -93,8 +93,8 @@ func page(chart interface{ Render(io.Writer) error }) Bundle {
 	return Bundle{HTML: frame, Text: typeName(chart)}
 }
 
-// figure is a figure of plotly: a struct that has Data, a list, and Layout, and that becomes JSON
-// with these two.
+// figure returns a plotly figure: a struct with Data, a list, and Layout, which encodes to JSON
+// with these two fields.
 func figure(value any) Bundle {
 	v := reflect.Indirect(reflect.ValueOf(value))
 	if v.Kind() != reflect.Struct || !v.FieldByName("Layout").IsValid() {
@@ -111,9 +111,9 @@ func figure(value any) Bundle {
 	return Bundle{Plotly: json.RawMessage(text), HTML: plotlyPage(text), Text: typeName(value)}
 }
 
-// plotlyPage shows a figure in clients that don't know its format.
+// plotlyPage shows a figure in clients that don't support its format.
 func plotlyPage(figure []byte) string {
-	// A figure is JSON: "<" only occurs in its strings, where it may be written so.
+	// In JSON, "<" occurs only in strings, where it may be escaped like this.
 	safe := strings.ReplaceAll(string(figure), "<", `\u003c`)
 	frame := `<script src="https://cdn.plot.ly/plotly-2.35.2.min.js"></script><div id="p"></div><script>const f = ` + safe +
 		`; Plotly.newPlot("p", f.data, f.layout)</script>`

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestCharts shows values of the real plotting libraries, which are in a module of their own:
-// gonbatch needs none of them.
+// TestCharts shows values of the real plotting libraries, which are in a separate module: gonbatch
+// needs none of them.
 func TestCharts(t *testing.T) {
 	dir := t.TempDir() // the go command may have something to add to the module's files
 	for _, name := range []string{"go.mod", "go.sum"} {

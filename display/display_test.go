@@ -93,7 +93,7 @@ func TestOf(t *testing.T) {
 		value any
 		mimes string
 		text  string
-		in    map[string]string // what a format's content has
+		in    map[string]string // parts of each format's content
 	}{
 		{name: "number", value: 1, mimes: "text/plain", text: "1"},
 		{name: "image", value: image.NewGray(image.Rect(0, 0, 3, 2)), mimes: "image/png text/plain", text: "*image.Gray (3,2)"},
@@ -183,7 +183,7 @@ func ExampleResult() {
 	// Output: 42
 }
 
-// TestBundleIsJSON: whatever Of makes can be sent.
+// TestBundleIsJSON: every result of Of can be encoded as JSON.
 func TestBundleIsJSON(t *testing.T) {
 	for _, value := range []any{1, "\xff", own{}, []point{{}}, func() {}, make(chan int)} {
 		if _, err := json.Marshal(Of(value)); err != nil {

@@ -9,9 +9,9 @@ import (
 // The size of a plot, in points (1/72 inch).
 const plotWidth, plotHeight = 432, 288
 
-// drawing is a value of gonum/plot as SVG, or "": one that has the method WriterTo(width, height
-// vg.Length, format string) (io.WriterTo, error). The method is looked up by a constant name, so
-// that the linker still drops the methods that nobody calls.
+// drawing returns a gonum/plot value as SVG: one that has the method WriterTo(width, height
+// vg.Length, format string) (io.WriterTo, error). It returns "" for other values. It looks the
+// method up by a constant name, so that the linker still drops unused methods.
 func drawing(value any) string {
 	v := reflect.ValueOf(value)
 	method := v.MethodByName("WriterTo")

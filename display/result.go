@@ -16,8 +16,8 @@ import (
 const ResultFile = "result.json"
 
 // Result shows values as the result of the cell. A later call replaces an earlier one. Several
-// values are what a call returned: nil values, and a last one that is a nil error, are left out. In
-// a program without a kernel, Result prints a line, so that a job's log has the value.
+// values are the results of a call: nil values, and a last one that is a nil error, are left out.
+// In a program without a kernel, Result prints a line, so that a job's log has the value.
 func Result(values ...any) {
 	values = worthShowing(values)
 	if len(values) == 0 {
@@ -37,7 +37,7 @@ func Result(values ...any) {
 	}
 }
 
-// worthShowing leaves out nil values: errors that did not happen among them.
+// worthShowing leaves out nil values, including nil errors.
 func worthShowing(values []any) []any {
 	var worth []any
 	for _, v := range values {
@@ -64,7 +64,7 @@ func textOf(values []any) string {
 	return strings.Join(texts, "\n")
 }
 
-// write writes the file whole: the kernel may read it while the program is killed.
+// write writes the file atomically: the kernel may read it while the program is being killed.
 func write(name string, bundle Bundle) error {
 	text, err := json.Marshal(bundle)
 	if err != nil {

@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// The lengths, in bytes, that a value's text may have, by itself and in a table.
+// The maximum length, in bytes, of a value's text, on its own and in a table.
 const (
 	textLength = 4000
 	cellLength = 200
 )
 
-// The elements of a list that are shown, when it has more of them: the first, and the last.
+// The elements shown of a list with more than manyElements elements: the first ones, and the last.
 const (
 	manyElements = 100
 	firstShown   = 6
 	lastShown    = 3
 )
 
-// Short formats a value as fmt's %v does, but shows only the first and last elements of a long
-// list, and its length, and follows pointers at the top.
+// Short formats a value like fmt's %v, but shows only the length of a long list and its first and
+// last elements, and follows pointers at the top level.
 func Short(value any) string {
 	if value == nil {
 		return "<nil>"
@@ -38,13 +38,13 @@ func short(v reflect.Value, limit int) string {
 	return text
 }
 
-// printer writes a value until it has written enough.
+// printer writes a value until the text is long enough.
 type printer struct {
 	text  strings.Builder
 	limit int
 }
 
-// deepest is how deep values are looked into: a value may contain itself.
+// deepest is the maximum depth to which values are printed: a value may contain itself.
 const deepest = 12
 
 func (p *printer) value(v reflect.Value, depth int) {
@@ -76,10 +76,10 @@ func (p *printer) value(v reflect.Value, depth int) {
 	}
 }
 
-// ownText is what the value's String or Error says; fmt tells of a panic in it.
+// ownText returns the text of the value's String or Error; fmt reports a panic in it.
 func ownText(v reflect.Value) string { return fmt.Sprint(v.Interface()) }
 
-// pointer follows a pointer at the top; those within values are addresses, as in %v.
+// pointer follows a pointer at the top level; pointers within values are addresses, as in %v.
 func (p *printer) pointer(v reflect.Value, depth int) {
 	if depth > 0 || v.IsNil() {
 		fmt.Fprintf(&p.text, "%v", v)

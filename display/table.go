@@ -8,10 +8,10 @@ import (
 	"text/tabwriter"
 )
 
-// rows is how many rows of a table are shown.
+// rows is the maximum number of rows shown of a table.
 const rows = 60
 
-// table is a list of structs, or of pointers to them, as a table.
+// table returns a list of structs, or of pointers to them, as a table.
 func table(value any) Bundle {
 	list := reflect.ValueOf(value)
 	if list.Kind() != reflect.Slice && list.Kind() != reflect.Array || list.Len() == 0 {
@@ -37,7 +37,7 @@ func table(value any) Bundle {
 	return Bundle{Text: textTable(names, cells, more), HTML: htmlTable(names, cells, more)}
 }
 
-// columnsOf are the exported fields of a struct that has no text of its own.
+// columnsOf returns the exported fields of a struct that has no text of its own.
 func columnsOf(t reflect.Type) []reflect.StructField {
 	if t.Kind() != reflect.Struct || hasText(t) || hasText(reflect.PointerTo(t)) {
 		return nil
@@ -92,7 +92,7 @@ func textTable(names []string, cells [][]string, more int) string {
 		}
 		fmt.Fprintln(w)
 	}
-	_ = w.Flush() // a strings.Builder takes all
+	_ = w.Flush() // a strings.Builder never fails
 	return strings.TrimRight(text.String(), "\n") + moreRows(more)
 }
 

@@ -10,17 +10,17 @@ import (
 	"gonbatch/kernel/build"
 )
 
-// BuildOptions say what Build builds.
+// BuildOptions configure Build.
 type BuildOptions struct {
-	// Session is the folder of the session, Go the go command. Args are what GoNB gave that: `build
-	// -o PROGRAM FLAGS`, or `test -c -o PROGRAM FLAGS`.
+	// Session is the folder of the session, Go the go command. Args are the arguments that GoNB
+	// gave to the session's go command: `build -o PROGRAM FLAGS`, or `test -c -o PROGRAM FLAGS`.
 	Session, Go string
 	Args        []string
 	// Environ is the environment of the go command, as in os.Environ.
 	Environ []string
 }
 
-// Build builds the program of a cell, in the working folder. The session's go command calls it by
+// Build builds the program of a cell, in the working folder. The session's go command calls it as
 // `PROGRAM kernel build`.
 func Build(ctx context.Context, opts BuildOptions) error {
 	verb := slices.Index(opts.Args, "-o")
@@ -38,7 +38,7 @@ func Build(ctx context.Context, opts BuildOptions) error {
 	})
 }
 
-// planStore is the folder of the user's plans; "" if there is none.
+// planStore returns the folder of the user's plans; "" if there is none.
 func planStore() string {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -22,7 +22,7 @@ func TestCells(t *testing.T) {
 		name, code   string
 		status       string
 		ename, value string
-		text         string // is in what the cell puts out
+		text         string // is contained in the cell's output
 	}{
 		{name: "command", code: "!echo a b", status: "ok", text: "a b\n"},
 		{name: "failing command", code: "!echo before\n!exit 3", status: "error", ename: "CommandFailed", value: "!exit 3: exit status 3", text: "line 2"},
@@ -125,8 +125,8 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// runCells runs cells in one session, with further variables in its environment: status, ename,
-// evalue and text of each.
+// runCells runs cells in one session, with additional variables in its environment. It returns the
+// status, ename, evalue and text of each.
 func runCells(t *testing.T, codes []string, env ...string) [][4]string {
 	t.Helper()
 	input, err := json.Marshal(codes)

@@ -11,11 +11,11 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// keptTrainings is how long the checkpoints of a training are kept that has not run since.
+// keptTrainings is how long checkpoints are kept after the last run of their training.
 const keptTrainings = 14 * 24 * time.Hour
 
-// checkpointStore is the folder for the checkpoints of programs that name none; "" if there is no
-// place for it.
+// checkpointStore returns the folder for the checkpoints of programs that don't name one; "" if
+// there is no place for it.
 func checkpointStore(env environment) string {
 	cache, err := os.UserCacheDir()
 	if err == nil {
@@ -24,7 +24,7 @@ func checkpointStore(env environment) string {
 	return cmp.Or(env.get(rundir.EnvCheckpoints), cache)
 }
 
-// pruneTrainings removes the checkpoints of trainings that have not run for long.
+// pruneTrainings removes the checkpoints of trainings that have not run for a long time.
 func pruneTrainings(store string, now time.Time) error {
 	places, err := os.ReadDir(store)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -40,7 +40,7 @@ func pruneTrainings(store string, now time.Time) error {
 	return err
 }
 
-// newestIn is when a file of a folder, or the folder, was last written.
+// newestIn returns when a folder, or a file in it, was last written.
 func newestIn(folder string) (newest time.Time, err error) {
 	err = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, walkErr error) error {
 		if walkErr != nil {

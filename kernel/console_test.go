@@ -23,14 +23,14 @@ func TestConsole(t *testing.T) {
 	}
 	steps := []step{
 		{"6 * 7\r", `Out\[1\]: 42.*In \[2\]: `},
-		{"func twice(n int) int {\r", `\.\.\.: `}, // not complete: the console asks for more
+		{"func twice(n int) int {\r", `\.\.\.: `}, // incomplete: the console asks for more
 		{"return 2 * n\r", `\.\.\.: `},
 		{"}\r\r", `In \[3\]: `},
 		{"twice(21)\r", `Out\[3\]: 42.*In \[4\]: `},
 		{"twice(nothing)\r", `undefined: nothing.*In \[5\]: `},
 		{"strings.ToUpp\t", `strings\.ToUpper`},
 		{"(\"go\")\r", `Out\[5\]: GO.*In \[6\]: `},
-		{"!echo ready; read -r name; echo \"hello $name\"\r", `name"\s+ready\s`}, // Typed earlier, the name would go to the next prompt.
+		{"!echo ready; read -r name; echo \"hello $name\"\r", `name"\s+ready\s`}, // If typed earlier, the name would go to the next prompt.
 		{"gopher\r", `hello gopher.*In \[7\]: `},
 		{"!echo running; sleep 600\r", `sleep 600\s+running\s`},
 		{"^C", `the cell was interrupted.*In \[8\]: `},

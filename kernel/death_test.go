@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// stderrPieces are what lines on stderr are made of that look like places in the program.
+// stderrPieces are parts of stderr lines that look like places in the program.
 var stderrPieces = []string{
 	"main.go", "main_test.go", "./", "/x/", ":", ":", ":", ": ", " ", "\t", "0", "1", "8", "12", "-5", "99999999999999999999", "10:00:00", "step", "\r", "é", "\\xff", "\\\\", "\\n",
 }
 
-// TestStderr: no line of a program's stderr ends the session.
+// TestStderr: no line on a program's stderr ends the session.
 func TestStderr(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var lines strings.Builder
@@ -42,7 +42,7 @@ func TestStderr(t *testing.T) {
 	}
 }
 
-// TestDeath: a cell whose kernel dies is answered, and the kernel can be restarted.
+// TestDeath: if the kernel dies, the running cell is answered, and the kernel can be restarted.
 func TestDeath(t *testing.T) {
 	const kill = "!p=$$; while [ $(cat /proc/$p/comm) != gonb ]; do p=$(cut -d' ' -f4 /proc/$p/stat); done; kill -%s $p; tail -f /dev/null"
 	ends := runCells(t, []string{
@@ -58,7 +58,7 @@ func TestDeath(t *testing.T) {
 	}
 }
 
-// TestRefuse: the cells of a kernel that can't start fail, and say why.
+// TestRefuse: the cells of a kernel that can't start fail with the reason.
 func TestRefuse(t *testing.T) {
 	for i, end := range runCells(t, []string{"var n = 1", "%%\nfmt.Println(n)"}, "TEST_SOURCE=/nowhere") {
 		if end[0] != "error" || end[1] != "KernelNotStarted" || !strings.Contains(end[2], "/nowhere/") {

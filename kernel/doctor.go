@@ -14,8 +14,8 @@ import (
 	"gonbatch/submit/report"
 )
 
-// check looks at one thing that the kernel needs: it gives where or what that is, and else an error
-// that says how to fix it.
+// check checks one thing that the kernel needs. look returns where or what it is, or an error that
+// says how to fix it.
 type check struct {
 	name string
 	// optional is set if the kernel runs without it.
@@ -23,8 +23,8 @@ type check struct {
 	look     func() (found string, err error)
 }
 
-// Doctor looks at everything that a session needs, without starting one. Of opts it uses SourceDir,
-// PluginDir and Environ.
+// Doctor checks everything that a session needs, without starting one. It uses SourceDir, PluginDir
+// and Environ of opts.
 func Doctor(opts Options) report.Doctor {
 	env := environment(opts.Environ)
 	specFile, spec, specErr := findSpec(env)
@@ -45,7 +45,7 @@ func Doctor(opts Options) report.Doctor {
 	))
 }
 
-// examine makes the report of all checks.
+// examine runs all checks and returns their report.
 func examine(checks []check) report.Doctor {
 	doctor := report.Doctor{OK: true}
 	for _, c := range checks {
@@ -83,7 +83,7 @@ func lookAtCompiler(env environment) (string, error) {
 	return "", errors.New("none on PATH, XLA's binding needs one: on Debian, apt-get install gcc libc6-dev")
 }
 
-// lookAtSessions looks for the folder that a session would be in.
+// lookAtSessions looks for the folder in which a session would be.
 func lookAtSessions(env environment) (string, error) {
 	dir, reason, err := makeSessionDir(sessionParents(env))
 	if err != nil {
@@ -96,7 +96,7 @@ func lookAtSessions(env environment) (string, error) {
 	return found, os.RemoveAll(dir)
 }
 
-// toolChecks look for the programs where a session does, and at their versions.
+// toolChecks check that the programs are where a session looks for them, and their versions.
 func toolChecks(env environment, sourceDir string) []check {
 	pins, err := tool.Pins(sourceDir)
 	if err != nil {
@@ -114,7 +114,7 @@ func toolChecks(env environment, sourceDir string) []check {
 	return checks
 }
 
-// lookAtTool looks for a program in dirs. One of another version is usable: it may do.
+// lookAtTool looks for a program in dirs. Another version counts as usable: it may work.
 func lookAtTool(pin tool.Pin, dirs string) (found string, usable bool, err error) {
 	path, err := lookPath(pin.Name, dirs)
 	switch {
@@ -163,7 +163,7 @@ func findSpec(env environment) (file string, s spec, err error) {
 	return "", s, errors.New("not installed: run submit kernel install, with --sys-prefix in a Python environment")
 }
 
-// specDirs are Jupyter's data folders that can be known without asking it.
+// specDirs returns those of Jupyter's data folders that can be known without asking Jupyter.
 func specDirs(env environment) []string {
 	dirs := filepath.SplitList(env.get("JUPYTER_PATH"))
 	if dir := env.get("JUPYTER_DATA_DIR"); dir != "" {

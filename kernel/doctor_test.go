@@ -10,7 +10,7 @@ import (
 )
 
 // TestDoctor examines machines that lack things, and this one, on which the tests' set-up has
-// installed all.
+// installed everything.
 func TestDoctor(t *testing.T) {
 	root, err := filepath.Abs("..")
 	if err != nil {

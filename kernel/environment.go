@@ -30,16 +30,16 @@ func (e *environment) setDefault(name, value string) {
 	}
 }
 
-// sessionEnvironment is what GoNB and the cells see.
+// sessionEnvironment returns the environment of GoNB and the cells.
 func sessionEnvironment(opts Options, t tools, s *session) environment {
 	env := slices.Clone(environment(opts.Environ))
 	dirs := []string{s.bin(), filepath.Dir(t.gonb), filepath.Dir(t.goimports)}
 	if self, err := os.Executable(); err == nil {
-		dirs = append(dirs, filepath.Dir(self)) // a cell can say !submit
+		dirs = append(dirs, filepath.Dir(self)) // so that a cell can run !submit
 	}
 	dirs = append(dirs, env.get("PATH"))
 	if _, err := lookPath("go", env.get("PATH")); err != nil {
-		dirs = append(dirs, filepath.Dir(t.goCommand)) // for commands of cells: Jupyter was started without it
+		dirs = append(dirs, filepath.Dir(t.goCommand)) // for commands in cells: Jupyter was started without it
 	}
 	env.set("PATH", strings.Join(dirs, string(os.PathListSeparator)))
 	env.set("TMPDIR", s.tmp())

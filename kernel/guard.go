@@ -17,10 +17,10 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// startGuard starts the process that outlives a kernel which is killed, and ends what that has
-// started. The returned function ends it.
+// startGuard starts the guard: a process that survives if the kernel is killed, and then ends what
+// the kernel has started. stop ends the guard.
 func startGuard(opts Options, s *session) (stop func(), err error) {
-	r, w, err := os.Pipe() // Nothing that the kernel starts gets w, so r ends with the kernel.
+	r, w, err := os.Pipe() // Nothing that the kernel starts inherits w, so r ends with the kernel.
 	if err != nil {
 		return nil, err
 	}
@@ -33,24 +33,24 @@ func startGuard(opts Options, s *session) (stop func(), err error) {
 	}
 	return func() {
 		w.Close()      //nolint:errcheck // its end is the message
-		_ = cmd.Wait() // What it could not end, the kernel has ended before.
+		_ = cmd.Wait() // If the guard could not end something, the kernel already has.
 	}, nil
 }
 
-// guardTime bounds how long a guard looks for processes, and guardPause is between two looks.
+// guardTime is how long a guard looks for processes, and guardPause is the time between two looks.
 const (
 	guardTime  = 5 * time.Second
 	guardPause = 50 * time.Millisecond
 )
 
-// Guard waits for the end of in, that of the session's kernel. Then it kills whatever the session
-// has started and is still there, in whichever process group and session, and removes the session's
-// folder. Jobs that a scheduler runs are none of the session's processes.
+// Guard waits for the end of in, which is the end of the session's kernel. Then it kills everything
+// that the session started and that still runs, in any process group and session, and removes the
+// session's folder. A scheduler's jobs are not the session's processes.
 func Guard(in io.Reader, sessionDir string, environ []string) error {
 	if !strings.HasPrefix(filepath.Base(sessionDir), sessionPrefix) {
 		return fmt.Errorf("kernel: guard: %q is no folder of a session", sessionDir)
 	}
-	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) // The kernel's signals are not for it.
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) // The kernel's signals are not for the guard.
 	if _, err := io.Copy(io.Discard, in); err != nil {
 		return fmt.Errorf("kernel: guard: %w", err)
 	}
@@ -61,14 +61,14 @@ func Guard(in io.Reader, sessionDir string, environ []string) error {
 	return os.RemoveAll(sessionDir)
 }
 
-// killMarked kills the processes that have the mark in their environment, and returns how many
-// there were.
+// killMarked kills the processes that have the mark in their environment and the same job, and
+// returns their number.
 func killMarked(mark, job string) (killed int) {
-	processes, _ := procfs.AllProcs() // Without /proc none is found.
+	processes, _ := procfs.AllProcs() // Without /proc there are none.
 	for _, p := range processes {
 		env, err := p.Environ()
 		if err != nil || p.PID == os.Getpid() || !slices.Contains(env, mark) || jobID(env) != job {
-			continue // Somebody else's, or just gone.
+			continue // Another job's or user's, or it has just ended.
 		}
 		if syscall.Kill(p.PID, syscall.SIGKILL) == nil {
 			killed++
@@ -77,7 +77,7 @@ func killMarked(mark, job string) (killed int) {
 	return killed
 }
 
-// jobID is the job of a scheduler that a process belongs to, if any.
+// jobID returns the id of the scheduler's job that a process belongs to; "" if there is none.
 func jobID(env []string) string {
 	for _, name := range []string{"SLURM_JOB_ID=", "PBS_JOBID="} {
 		for _, variable := range env {

@@ -15,7 +15,7 @@ import (
 //go:embed testdata/input.py
 var inputScript string
 
-// inputCell is a cell of input.py, inputEnd what came of it.
+// inputCell is a cell for input.py, inputEnd its result.
 type inputCell struct {
 	Code        string            `json:"code"`
 	Answers     []string          `json:"answers"`
@@ -29,7 +29,7 @@ type inputEnd struct {
 	Expressions map[string]map[string]any `json:"expressions"`
 }
 
-// TestInput: programs and shell commands that read get what the user types, or an empty input;
+// TestInput: programs and shell commands that read get the user's input, or an empty input;
 // expressions are evaluated.
 func TestInput(t *testing.T) {
 	const scan = "%%\nlines := bufio.NewScanner(os.Stdin)\nfor i := 0; i < 2 && lines.Scan(); i++ {\n\tfmt.Println(\"got\", lines.Text())\n}\nfmt.Println(lines.Err())"

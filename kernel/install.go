@@ -22,24 +22,23 @@ const DisplayName = "Go (gonbatch)"
 // InstallOptions say where and how Install writes the kernelspec. The zero value installs for the
 // current user.
 type InstallOptions struct {
-	// DataDir is Jupyter's data folder. Unset, it is $JUPYTER_DATA_DIR, else
-	// ~/.local/share/jupyter.
+	// DataDir is Jupyter's data folder. Default: $JUPYTER_DATA_DIR, or else ~/.local/share/jupyter.
 	DataDir string
-	// Prefix, if set, is a Python environment (its sys.prefix) for which to install: DataDir is
+	// Prefix, if set, is the Python environment (its sys.prefix) to install for: DataDir is
 	// Prefix/share/jupyter.
 	Prefix string
 	// SysPrefix installs for the Python environment of the python3 on PATH.
 	SysPrefix bool
 	// Program is the program that Jupyter starts as `PROGRAM kernel run --connection-file FILE`.
-	// Unset, it is this one.
+	// Default: this program.
 	Program string
 	// Env are variables that Jupyter sets for the kernel.
 	Env map[string]string
-	// Getenv reads the environment, where neither DataDir nor Prefix is set.
+	// Getenv reads the environment, if neither DataDir nor Prefix is set.
 	Getenv func(string) string
 }
 
-// BinDir is the folder, in that of the kernelspec, with the programs that InstallTools installs.
+// BinDir is the subfolder of the kernelspec's folder with the programs that InstallTools installs.
 const BinDir = "bin"
 
 //go:embed logo
@@ -82,7 +81,7 @@ func Install(opts InstallOptions) (string, error) {
 	return dir, nil
 }
 
-// writeLogos writes the pictures by the names under which Jupyter looks for them.
+// writeLogos writes the logos under the names that Jupyter looks for.
 func writeLogos(dir string) error {
 	entries, err := logos.ReadDir("logo")
 	if err != nil {
@@ -133,8 +132,8 @@ func (o InstallOptions) dataDir() (string, error) {
 	return "", errors.New("neither HOME nor JUPYTER_DATA_DIR is set: set JUPYTER_DATA_DIR to Jupyter's data folder")
 }
 
-// program returns the program that the kernelspec names. One that `go run` built is gone when it
-// ends: it is copied beside the kernelspec.
+// program returns the program that the kernelspec names. A program built by `go run` is deleted
+// when it ends, so it is copied beside the kernelspec.
 func (o InstallOptions) program(dir string) (string, error) {
 	if o.Program != "" {
 		return filepath.Abs(o.Program)
@@ -150,7 +149,7 @@ func (o InstallOptions) program(dir string) (string, error) {
 	return name, copyProgram(name, self)
 }
 
-// temporary reports whether a program lies in a folder that the go command removes.
+// temporary reports whether a program is in a folder that the go command removes.
 func temporary(program string) bool {
 	for _, part := range strings.Split(filepath.ToSlash(program), "/") {
 		if strings.HasPrefix(part, "go-build") {
@@ -173,8 +172,8 @@ func copyProgram(dst, src string) error {
 	return writeFile(dst, data, 0o755)
 }
 
-// writeFile writes a file whole: a reader sees the old one or the new one, also while a program of
-// that name runs.
+// writeFile writes a file atomically: a reader sees the old one or the new one, even if a program
+// of that name is running.
 func writeFile(name string, data []byte, perm os.FileMode) error {
 	tmp, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"gonbatch/kernel/tool"
 )
 
-// ToolOptions say how InstallTools installs.
+// ToolOptions configure InstallTools.
 type ToolOptions struct {
 	// Dir is the kernelspec's folder, as Install returned it. SourceDir is the root of gonbatch's
 	// source tree.
@@ -22,9 +22,9 @@ type ToolOptions struct {
 	Progress io.Writer
 }
 
-// InstallTools installs GoNB, goimports and gopls beside the kernelspec. It returns what the
-// kernelspec's environment has to say of them: see InstallOptions.Env. Without gopls, which may be
-// missing, it says so and goes on.
+// InstallTools installs GoNB, goimports and gopls beside the kernelspec. It returns the variables
+// that they need in the kernelspec's environment: see InstallOptions.Env. gopls is optional: if it
+// can't be installed, InstallTools prints that and continues.
 func InstallTools(ctx context.Context, opts ToolOptions) (map[string]string, error) {
 	goCommand, err := findGo(opts.Environ)
 	if err != nil {

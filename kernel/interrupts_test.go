@@ -14,8 +14,8 @@ import (
 //go:embed testdata/interrupts.py
 var interruptsScript string
 
-// TestInterruptsAnytime interrupts cells at random times, from their first moment on: while they
-// are composed, built, started, and when they run. INTERRUPTS sets how many.
+// TestInterruptsAnytime interrupts cells at random times, from the very beginning: while they are
+// composed, built, started, and while they run. INTERRUPTS sets the number.
 func TestInterruptsAnytime(t *testing.T) {
 	t.Parallel()
 	count := 30

@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// TestKeptCells runs cells on a real kernel, in one session, that keep variables.
+// TestKeptCells runs cells that keep variables on a real kernel, in one session.
 func TestKeptCells(t *testing.T) {
 	tests := []struct {
 		name, code, status string
-		text, not          string // is and is not in what the cell puts out, or in its error
+		text, not          string // contained and not contained in the cell's output, or in its error
 	}{
 		{name: "nothing is kept", code: "%keep\n%keep -d nosuch", status: "ok", text: "no variable is kept: %keep x, y keeps the values of x and y for later cells\n%keep -d nosuch: nosuch is not kept\n"},
 		{name: "a registered type", code: "type square struct{ Side int }\nvar shape any\nfunc init_register() { gob.Register(square{}) }\n%keep shape\n%%\nshape = square{2}", status: "ok"},

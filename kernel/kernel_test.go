@@ -22,8 +22,8 @@ import (
 	"gonbatch/tests/jupyter"
 )
 
-// TestMain also is the program that Jupyter starts, PROGRAM kernel run --connection-file FILE, and
-// that builds cells for it.
+// TestMain also acts as the program that Jupyter starts, PROGRAM kernel run --connection-file FILE,
+// and that builds cells for it.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "kernel" && os.Args[2] == "run" {
 		flags := flag.NewFlagSet("kernel run", flag.ExitOnError)
@@ -67,13 +67,13 @@ func TestMain(m *testing.M) {
 	}
 	if len(os.Args) > 1 && os.Args[1] == "kernel" {
 		fmt.Fprintf(os.Stderr, "%q: no command of this test\n", os.Args)
-		os.Exit(2) // Running the tests in its place would not end.
+		os.Exit(2) // Running the tests in its place would never end.
 	}
 	os.Exit(m.Run())
 }
 
 // TestNotebook executes a notebook whose cells import GoMLX and gonbatch's own packages, without a
-// network and a set-up cell.
+// network and without a set-up cell.
 func TestNotebook(t *testing.T) {
 	tmp := t.TempDir()
 	result := execute(t, "testdata/gomlx.ipynb", "TMPDIR="+tmp)
@@ -91,7 +91,7 @@ func TestNotebook(t *testing.T) {
 	})
 }
 
-// TestKeptModel: a model and a tensor of one cell are there in later ones.
+// TestKeptModel: a model and a tensor of one cell are available in later ones.
 func TestKeptModel(t *testing.T) {
 	result := execute(t, "testdata/keptmodel.ipynb")
 	if result.Error != "" || len(result.Outputs) != 5 {
@@ -115,8 +115,8 @@ func TestFailingCell(t *testing.T) {
 	}
 }
 
-// TestNoOrphans kills a client with SIGKILL while a cell runs and finds no process alive; and its
-// kernel: the cell ends.
+// TestNoOrphans kills a client, its kernel or GoNB with SIGKILL while a cell runs: the cell ends,
+// and no process is left.
 func TestNoOrphans(t *testing.T) {
 	for _, victim := range []string{"client", "kernel", "gonb"} {
 		t.Run(victim, func(t *testing.T) {
@@ -138,8 +138,8 @@ func TestNoOrphans(t *testing.T) {
 	}
 }
 
-// TestNoOrphansOfCells: what a cell has started elsewhere, by Go or by a shell, ends with a kernel
-// that is killed, and its folder is removed.
+// TestNoOrphansOfCells: processes that a cell has started elsewhere, from Go or a shell, end when
+// the kernel is killed, and its folder is removed.
 func TestNoOrphansOfCells(t *testing.T) {
 	for name, code := range map[string]string{
 		"program": `%%\nexec.Command("setsid", "sleep", "3600").Run()`,
@@ -176,8 +176,8 @@ func kill(t *testing.T, mark, victim string) {
 	t.Fatalf("no %s among %v", victim, processesWith(mark))
 }
 
-// TestRestart restarts the kernel in the middle of a cell: the cell ends, the new session is fresh
-// and works.
+// TestRestart restarts the kernel in the middle of a cell: the cell ends, and the new session is
+// fresh and works.
 func TestRestart(t *testing.T) {
 	script := `
 import json, sys
@@ -221,8 +221,8 @@ func startBusyClient(t *testing.T, mark string) *exec.Cmd {
 	return startClient(t, mark, `import "time"\n%%\ntime.Sleep(time.Hour)`).Cmd
 }
 
-// startClient starts a client whose kernel runs a cell, given as between quotes in Python. All of
-// their processes have mark in the environment.
+// startClient starts a client whose kernel runs a cell, given as the text between quotes in Python.
+// All of their processes have mark in the environment.
 func startClient(t *testing.T, mark, cell string) busyClient {
 	t.Helper()
 	tmp := t.TempDir()

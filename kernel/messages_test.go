@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestMessages: a cell that fails says what to do.
+// TestMessages: the error of a failed cell says what to do.
 func TestMessages(t *testing.T) {
 	tests := []struct{ code, want string }{
 		{"fmt.Println(1)", "line 1: expected declaration, found fmt; statements need a main: put a line %% above them"},

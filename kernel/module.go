@@ -11,13 +11,13 @@ import (
 // localVersion is a version that can only come from a replace directive.
 const localVersion = "v0.0.0-00010101000000-000000000000"
 
-// moduleText returns the go.mod of a session: it requires the module in sourceDir, from that
-// folder, and the same version of everything as that module does. So every import of them resolves
-// without a network.
+// moduleText returns the go.mod of a session. It requires the module in sourceDir, replaced by that
+// folder, and the same version of every other module as the source module. So imports of all of
+// them resolve without a network.
 //
-// The source module is replaced twice, for all versions and for the required one: the go command
-// writes a block of one line as a line, and of a line GoNB watches all files below the folder, each
-// time that a session starts.
+// The source module is replaced twice, for all versions and for the required one, because the go
+// command turns a block with one line into a single line, and GoNB watches all files below the
+// folder of a single line each time that a session starts.
 func moduleText(sourceDir string) ([]byte, error) {
 	src, err := tool.SourceModule(sourceDir)
 	if err != nil {
@@ -40,8 +40,8 @@ func moduleText(sourceDir string) ([]byte, error) {
 	return append(modfile.Format(mod.Syntax), replaceBlock(src, sourceDir)...), nil
 }
 
-// replaceBlock replaces the source module by its folder and keeps the replacements that the source
-// module itself has.
+// replaceBlock replaces the source module with its folder and keeps the source module's own
+// replacements.
 func replaceBlock(src *modfile.File, sourceDir string) string {
 	block := "\nreplace (\n"
 	line := func(old, new string) { block += fmt.Sprintf("\t%s => %s\n", old, new) }

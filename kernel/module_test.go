@@ -9,7 +9,7 @@ import (
 )
 
 // TestNoReplaceLine: however the go command rewrites a session's go.mod, no line begins with
-// "replace ": of such a line GoNB watches all files below its folder.
+// "replace ": GoNB watches all files below the folder in such a line.
 func TestNoReplaceLine(t *testing.T) {
 	source, dir := t.TempDir(), t.TempDir()
 	if err := os.WriteFile(filepath.Join(source, "go.mod"), []byte("module gonbatch\n\ngo 1.26\n"), 0o644); err != nil {

@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// underWay is how much output of a command may be on its way to the clients.
+	// underWay is how many bytes of a command's output may be on their way to the clients.
 	underWay = 8 << 20
-	// pacePatience is how long a command waits while nothing arrives. Then it goes on: the count
+	// pacePatience is how long a command waits while nothing arrives. Then it continues: the count
 	// may be wrong.
 	pacePatience = time.Minute
 )
 
-// pace makes a command wait while too much of its output is on its way to the clients. Its methods
-// may be called from several goroutines.
+// pace makes a command wait while too much of its output is on the way to the clients. Its methods
+// may be called concurrently.
 type pace struct {
 	passed func() (uint64, error)
 	limit  uint64
@@ -27,7 +27,7 @@ type pace struct {
 	sent uint64
 }
 
-// newPace begins to count. Without a folder for cells, nothing waits.
+// newPace starts counting. Without a folder for cells, nothing waits.
 func newPace(cellDir string) *pace {
 	p := &pace{passed: func() (uint64, error) { return relay.Passed(cellDir) }, limit: underWay}
 	var err error
@@ -36,7 +36,7 @@ func newPace(cellDir string) *pace {
 	return p
 }
 
-// wait waits until n bytes more may go on their way.
+// wait waits until n more bytes may be sent.
 func (p *pace) wait(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

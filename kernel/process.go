@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runTree runs a command to its end, and with it every process that it leaves behind. When ctx
-// ends, the command gets SIGTERM and, after grace, SIGKILL; that is not an error. Should this
-// process be killed, the kernel sends the command SIGTERM.
+// runTree runs a command until it ends, and then kills every process that it leaves behind. When
+// ctx ends, the command gets SIGTERM and, after grace, SIGKILL; that is not an error. If this
+// process is killed, the operating system sends the command SIGTERM.
 func runTree(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
 	// Linux signals the child when the thread that started it ends.
 	runtime.LockOSThread()
@@ -47,7 +47,8 @@ func runTree(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
 	return err
 }
 
-// stop waits for ctx or for the process's end. The process is not waited for: `ended` says so.
+// stop stops the process when ctx ends, and returns when `ended` is closed. It doesn't wait for the
+// process itself.
 func stop(ctx context.Context, p *os.Process, grace time.Duration, ended <-chan struct{}) {
 	select {
 	case <-ended:
@@ -62,8 +63,8 @@ func stop(ctx context.Context, p *os.Process, grace time.Duration, ended <-chan 
 	}
 }
 
-// killOrphans kills the children that this process did not have before, and theirs, which become
-// its children in turn.
+// killOrphans kills the children that this process did not have before, and then their children,
+// which become children of this process in turn.
 func killOrphans(before map[int]bool) {
 	for {
 		killed := 0
@@ -81,11 +82,10 @@ func killOrphans(before map[int]bool) {
 	}
 }
 
-// children lists the processes that are children of this one, whichever of its threads they belong
-// to.
+// children returns the child processes of this process, of all its threads.
 func children() map[int]bool { return childrenOf("self") }
 
-// childrenOf lists the children of a process, given by its name in /proc.
+// childrenOf returns the children of a process, given by its name in /proc.
 func childrenOf(process string) map[int]bool {
 	pids := map[int]bool{}
 	files, _ := filepath.Glob("/proc/" + process + "/task/*/children")
@@ -103,7 +103,7 @@ func childrenOf(process string) map[int]bool {
 	return pids
 }
 
-// workDir is the folder in which cells run: GoNB's own.
+// workDir returns the folder in which cells run: GoNB's working folder.
 func (s *session) workDir() string {
 	for pid := range children() {
 		if nameOf(pid) != "gonb" {
@@ -120,17 +120,17 @@ func (s *session) workDir() string {
 	return dir
 }
 
-// interruption is the wish of a client to end the cell that runs.
+// interruption is a client's request to end the running cell.
 type interruption struct {
 	// reached are the processes that GoNB had started when they were interrupted. One that was
-	// about to end may have ended as if nothing were, and GoNB goes on to the cell's next step.
+	// about to end may have ended normally, so that GoNB continues with the cell's next step.
 	reached map[int]bool
 }
 
-// interrupt sends SIGINT to all that this process started and all that those started: GoNB, which
-// ends the cell, and the cell's whole tree. gopls works for later cells too and is left alone.
-// again does so with what GoNB has started since: between the steps of a cell it forgets an
-// interrupt. A process that is ending in its own way is not interrupted twice.
+// interrupt sends SIGINT to all descendants of this process: GoNB, which ends the cell, and the
+// cell's whole process tree. It leaves out gopls, which also works for later cells. again
+// interrupts what GoNB has started since: between the steps of a cell, GoNB forgets an interrupt. A
+// process that is already ending is not interrupted twice.
 func interrupt() (again func()) {
 	i := &interruption{reached: startedBy(gonbs())}
 	interruptBelow("self")
@@ -156,7 +156,7 @@ func (i *interruption) again() {
 	}
 }
 
-// gonbs are the processes of GoNB that this one has started.
+// gonbs returns the GoNB processes that this process has started.
 func gonbs() (pids []int) {
 	for pid := range childrenOf("self") {
 		if nameOf(pid) == "gonb" {
@@ -188,7 +188,7 @@ func interruptTree(pid int) {
 	_ = syscall.Kill(pid, syscall.SIGINT)
 }
 
-// nameOf is the name of a process's program; "" if it is gone.
+// nameOf returns the name of a process's program; "" if the process is gone.
 func nameOf(pid int) string {
 	comm, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 //go:embed testdata/randomuser.py
 var randomUserScript string
 
-// TestRandomUser executes random cells, by two front ends, and compares what comes of each with a
-// model.
+// TestRandomUser executes random cells, from two front ends, and compares each result with a model.
 func TestRandomUser(t *testing.T) {
 	const cells = 60
 	for seed := 1; seed <= 2; seed++ {

@@ -19,35 +19,34 @@ import (
 	"gonbatch/kernel/relay"
 )
 
-// parentPoll is how often the kernel looks whether its client still lives.
+// parentPoll is how often the kernel checks that its client is alive.
 const parentPoll = time.Second
 
 // stopGrace is how long GoNB may take to end its cell and gopls before it is killed.
 const stopGrace = 3 * time.Second
 
-// Options say how Run starts the kernel.
+// Options configure Run.
 type Options struct {
 	// ConnectionFile is the file in which Jupyter tells the kernel its ports and key.
 	ConnectionFile string
 	// SourceDir is the root of gonbatch's source tree.
 	SourceDir string
-	// PluginDir is the folder of XLA's PJRT plugin. Unset, cells find or install it themselves on
-	// first use.
+	// PluginDir is the folder of XLA's PJRT plugin. If it is empty, cells find or install the
+	// plugin themselves on first use.
 	PluginDir string
 	// Environ is the environment of GoNB and of the cells, as in os.Environ.
 	Environ []string
-	// Submit is the submit command, for the magics that submit the notebook. Unset, it is this
-	// program.
+	// Submit is the submit command, for the magics that submit the notebook. Default: this program.
 	Submit string
-	// Log receives errors, and the end of GoNB's log if GoNB fails, or all of it if
-	// rundir.EnvVerbose is set. Unset, it is os.Stderr.
+	// Log receives errors. It also receives the end of GoNB's log if GoNB fails, or all of it if
+	// rundir.EnvVerbose is set. Default: os.Stderr.
 	Log io.Writer
 }
 
 // Run runs one kernel session. It blocks until the client shuts the kernel down, the client's
-// process is gone, the process gets SIGTERM or SIGHUP, or ctx ends; then it leaves no process and
+// process is gone, this process gets SIGTERM or SIGHUP, or ctx ends; then it leaves no process and
 // no file behind. It takes over the process's signals and the processes that GoNB orphans, so it
-// wants a process to itself.
+// needs its own process.
 func Run(ctx context.Context, opts Options) error {
 	opts, err := opts.resolve()
 	if err != nil {
@@ -72,18 +71,18 @@ func Run(ctx context.Context, opts Options) error {
 	return errors.Join(serve(ctx, opts, found, s, front), s.close())
 }
 
-// NotStarted is why a session could not be started.
+// NotStarted is the reason why a session could not be started.
 type NotStarted struct{ Err error }
 
 var _ error = (*NotStarted)(nil)
 
 func (n *NotStarted) Error() string { return n.Err.Error() }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (n *NotStarted) Unwrap() error { return n.Err }
 
-// Refuse takes the place of Run for a kernel that can't start: its clients hear why, with each
-// cell, until they shut it down. It returns the reason.
+// Refuse replaces Run for a kernel that can't start: its clients get the reason for each cell,
+// until they shut the kernel down. It returns the reason.
 func Refuse(ctx context.Context, opts Options, reason error) error {
 	front, err := relay.ReadConnection(opts.ConnectionFile)
 	if err != nil {
@@ -95,7 +94,7 @@ func Refuse(ctx context.Context, opts Options, reason error) error {
 	return errors.Join(reason, relay.Refuse(ctx, front, reason, opts.Log))
 }
 
-// start makes the session's folder.
+// start creates the session's folder.
 func start(opts Options, found tools) (*session, error) {
 	dir, reason, err := makeSessionDir(sessionParents(opts.Environ))
 	if err != nil {
@@ -107,7 +106,7 @@ func start(opts Options, found tools) (*session, error) {
 	return newSession(opts.SourceDir, found, dir)
 }
 
-// serve runs GoNB and the relay before it until one of them ends.
+// serve runs GoNB and the relay in front of it until one of them ends.
 func serve(ctx context.Context, opts Options, found tools, s *session, front relay.Connection) error {
 	sockets, removeSockets, err := socketDir(s)
 	if err != nil {
@@ -115,7 +114,7 @@ func serve(ctx context.Context, opts Options, found tools, s *session, front rel
 	}
 	defer removeSockets()
 	back := relay.PrivateConnection(sockets)
-	// GoNB reads the kernel's id in Jupyter from the file's name.
+	// GoNB takes the kernel's id in Jupyter from the file's name.
 	connectionFile := filepath.Join(s.dir, filepath.Base(opts.ConnectionFile))
 	if err := back.Write(connectionFile); err != nil {
 		return fmt.Errorf("kernel: %w", err)
@@ -163,8 +162,8 @@ func serve(ctx context.Context, opts Options, found tools, s *session, front rel
 	return err
 }
 
-// longestSocketDir is the length of a folder's path in which a socket still can be: the system
-// allows 107 bytes for all.
+// longestSocketDir is the longest path of a folder in which a socket fits: the system allows 107
+// bytes for the socket's whole path.
 const longestSocketDir = 95
 
 // socketDir returns a folder for sockets: the session's own, unless its path is too long.
@@ -178,7 +177,7 @@ func socketDir(s *session) (dir string, remove func(), err error) {
 	return dir, func() { _ = os.RemoveAll(dir) }, nil
 }
 
-// historyFile is in the user's state folder.
+// historyFile returns the path of the history in the user's state folder.
 func historyFile(env environment) string {
 	state := env.get("XDG_STATE_HOME")
 	if !filepath.IsAbs(state) {
@@ -212,8 +211,7 @@ func (o Options) resolve() (Options, error) {
 }
 
 // watchClient returns a context that ends when the process that started this one is gone, or on
-// SIGTERM or SIGHUP. SIGINT is for the cell that runs, which GoNB ends itself: it is swallowed
-// here.
+// SIGTERM or SIGHUP. It swallows SIGINT, which is for the running cell: GoNB ends that itself.
 func watchClient(ctx context.Context, getppid func() int) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 4)

@@ -53,15 +53,15 @@ const sessionPrefix = "gonbatch-kernel-"
 // session is the private folder of one run of the kernel:
 //
 //	bin/go      what GoNB starts as the go command
-//	bin/gopls   what GoNB finds of gopls: nothing, the kernel asks gopls itself
-//	bin/goimports  what GoNB starts as goimports: goimports, which says when if times are wanted
-//	bin/status  what runs the shell commands of cells and writes to the file status which of them failed
-//	seed/       the go.mod and go.sum that each session's module starts with, and what is put into it
-//	plans/      how cells' programs are built, by package build
+//	bin/gopls   hides the user's gopls from GoNB: the kernel asks gopls itself
+//	bin/goimports  runs goimports for GoNB, and records the time if times are wanted
+//	bin/status  runs the shell commands of cells and writes their exit statuses to the file status
+//	seed/       the go.mod and go.sum of each session's module, and other files to put into it
+//	plans/      plans for building cells' programs, of package build
 //	cell/       what a cell's program leaves for the kernel, such as the value to show
 //	keep/       the values of the variables that survive a cell
 //	stdin       the standard input of cells: a link to /dev/null or to stdin-pipe
-//	tmp/        TMPDIR of GoNB and of its cells, where GoNB makes its module
+//	tmp/        TMPDIR of GoNB and its cells, where GoNB makes its module
 type session struct {
 	dir string
 }
@@ -95,11 +95,12 @@ func (s *session) tmp() string   { return filepath.Join(s.dir, "tmp") }
 func (s *session) statusProgram() string { return filepath.Join(s.bin(), "status") }
 func (s *session) statusFile() string    { return filepath.Join(s.dir, "status") }
 
-// stdin is what cells read: a link to nothing, or to the pipe when a client can be asked for input.
+// stdin is the link that cells read: to /dev/null, or to the pipe if a client can be asked for
+// input.
 func (s *session) stdin() string     { return filepath.Join(s.dir, "stdin") }
 func (s *session) stdinPipe() string { return filepath.Join(s.dir, "stdin-pipe") }
 
-// moduleDir is the folder in which GoNB composes the cells' programs.
+// moduleDir returns the folder in which GoNB composes the cells' programs.
 func (s *session) moduleDir() (string, error) {
 	dirs, err := filepath.Glob(filepath.Join(s.tmp(), "gonb_*", "go.mod"))
 	if err != nil || len(dirs) == 0 {
@@ -108,7 +109,7 @@ func (s *session) moduleDir() (string, error) {
 	return filepath.Dir(dirs[0]), nil
 }
 
-// showMain gives GoNB's module the program back that was hidden while it ran.
+// showMain restores the program that was hidden in GoNB's module while it ran.
 func (s *session) showMain() error {
 	dir, err := s.moduleDir()
 	if err != nil {
@@ -157,13 +158,13 @@ func (s *session) writePrograms(t tools) error {
 // tools are the programs that a session needs; without gopls there is no completion.
 type tools struct {
 	goCommand, gonb, goimports, gopls string
-	// self is the program that builds cells, as SELF kernel build, and runs them, as SELF kernel
-	// stream: the kernel's own.
+	// self is the kernel's own program. It builds cells, as SELF kernel build, and runs them, as
+	// SELF kernel stream.
 	self string
 }
 
-// findTools looks where the kernelspec says, on PATH, beside this program, and where the go command
-// installs programs.
+// findTools looks for the tools where the kernelspec says, on PATH, beside this program, and where
+// the go command installs programs.
 func findTools(env environment, sourceDir string) (tools, error) {
 	goCommand, err := findGo(env)
 	if err != nil {
@@ -182,7 +183,7 @@ func findTools(env environment, sourceDir string) (tools, error) {
 	return found, nil
 }
 
-// toolPath lists the folders in which the kernel's programs may be.
+// toolPath lists the folders that may have the kernel's programs.
 func toolPath(env environment, goCommand, sourceDir string) string {
 	dirs := append([]string{env.get(rundir.EnvTools), env.get("PATH")}, installDirs(goCommand, sourceDir)...)
 	return strings.Trim(strings.Join(dirs, string(os.PathListSeparator)), string(os.PathListSeparator))
@@ -208,7 +209,7 @@ func installDirs(goCommand, sourceDir string) []string {
 	return dirs
 }
 
-// lookPath is exec.LookPath for a PATH that is not this process's own.
+// lookPath is exec.LookPath for any PATH, not just this process's own.
 func lookPath(name, path string) (string, error) {
 	for _, dir := range filepath.SplitList(path) {
 		file := filepath.Join(dir, name)

@@ -18,7 +18,7 @@ func TestGoScript(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(source, "go.sum"), []byte("sums\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// A folder whose name a shell would take apart.
+	// A folder whose name a shell would split.
 	real := filepath.Join(t.TempDir(), "it's $(here)", "go")
 	if err := os.MkdirAll(filepath.Dir(real), 0o755); err != nil {
 		t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 // sessionsFolder is the folder of sessions in the user's cache.
 const sessionsFolder = "sessions"
 
-// sessionParents are the folders in which a session's own may be, the best first. A session's
-// programs run there, which is forbidden in the temporary folders of some clusters.
+// sessionParents returns the folders that may hold a session's folder, the best first. A session's
+// programs run there, which some clusters forbid in their temporary folders.
 func sessionParents(env environment) []string {
 	var dirs []string
 	for _, dir := range []string{env.get("TMPDIR"), "/tmp", "/var/tmp"} {
@@ -33,8 +33,8 @@ func sessionParents(env environment) []string {
 	return dirs
 }
 
-// makeSessionDir makes a session's folder in the first of the parents in which programs run. reason
-// says why it is not in the first of all.
+// makeSessionDir creates a session's folder in the first of the parents in which programs run.
+// reason says why earlier parents were skipped.
 func makeSessionDir(parents []string) (dir string, reason, err error) {
 	for _, parent := range parents {
 		dir, tryErr := trySessionDir(parent)
@@ -47,7 +47,7 @@ func makeSessionDir(parents []string) (dir string, reason, err error) {
 }
 
 func trySessionDir(parent string) (string, error) {
-	if filepath.Base(parent) == sessionsFolder { // the others are not the kernel's to make
+	if filepath.Base(parent) == sessionsFolder { // the kernel must not create the others
 		if err := os.MkdirAll(parent, 0o700); err != nil {
 			return "", err
 		}
@@ -71,7 +71,7 @@ func tryProgram(dir string) error {
 	defer os.Remove(name) //nolint:errcheck // the session's folder goes with it
 	for tries := 0; ; tries++ {
 		err := exec.Command(name).Run()
-		// Another thread that starts a process holds the file open for writing for a moment.
+		// Another thread that is starting a process may briefly hold the file open for writing.
 		if !errors.Is(err, unix.ETXTBSY) || tries == 100 {
 			return err
 		}

@@ -12,19 +12,19 @@ import (
 	"gonbatch/internal/plugin"
 )
 
-// Setup is the kernel with everything that it needs beside its kernelspec.
+// Setup installs the kernel with everything it needs besides its kernelspec.
 type Setup struct {
 	Spec InstallOptions
 	// SpecOnly leaves out the rest: the programs are on PATH.
 	SpecOnly bool
-	// Wait fetches and compiles the Go modules before Install returns, not in the background.
+	// Wait makes Install fetch and compile the Go modules before it returns, not in the background.
 	Wait    bool
 	Environ []string
-	// Progress gets what is going on.
+	// Progress receives progress messages.
 	Progress io.Writer
 }
 
-// Install installs all of it and returns the kernelspec's folder. SourceDir finds gonbatch's own
+// Install installs everything and returns the kernelspec's folder. sourceDir finds gonbatch's
 // source.
 func (s Setup) Install(ctx context.Context, sourceDir func(context.Context) (string, error)) (dir string, err error) {
 	if dir, err = Install(s.Spec); err != nil || s.SpecOnly {
@@ -36,7 +36,7 @@ func (s Setup) Install(ctx context.Context, sourceDir func(context.Context) (str
 	return dir, nil
 }
 
-// installAround installs what the kernel needs beside its kernelspec.
+// installAround installs what the kernel needs besides its kernelspec.
 func (s Setup) installAround(ctx context.Context, sourceDir func(context.Context) (string, error), dir string) error {
 	source, err := sourceDir(ctx)
 	if err != nil {

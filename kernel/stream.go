@@ -17,12 +17,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// streamPiece is how much GoNB reads of a cell's output at once.
+// streamPiece is how much of a cell's output GoNB reads at once.
 const streamPiece = 32 << 10
 
-// Stream runs a command of a cell to its end, and returns its exit code. GoNB makes a message of
-// whatever it reads at once, and loses a character whose bytes are in two of them. So Stream passes
-// on what the command puts out in pieces that end with whole characters, one at a time.
+// Stream runs a command of a cell until it ends, and returns its exit code. GoNB turns everything
+// that it reads at once into a message, and loses a character whose bytes are split between two
+// messages. So Stream passes on the command's output one piece at a time, and each piece ends with
+// a whole character.
 func Stream(command []string, cellDir string, environ []string) (code int, err error) {
 	if len(command) == 0 {
 		return 0, errors.New("kernel stream: want a command: the kernel calls this itself")
@@ -31,8 +32,8 @@ func Stream(command []string, cellDir string, environ []string) (code int, err e
 	signal.Notify(interrupts, syscall.SIGINT)
 	runtime.LockOSThread() // Linux signals the child when the thread that started it ends.
 	defer runtime.UnlockOSThread()
-	// GoNB kills a command that an interrupt does not end: then this process ends too, and with it
-	// the pipes for whose end GoNB waits.
+	// GoNB kills a command that an interrupt does not end. Then this process must end too, and
+	// close the pipes that GoNB is reading.
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 		return 0, os.NewSyscallError("prctl", err)
 	}
@@ -74,8 +75,8 @@ func Stream(command []string, cellDir string, environ []string) (code int, err e
 // startTime is how long after its start the kernel may not have seen a command.
 const startTime = 100 * time.Millisecond
 
-// passFirst passes an interrupt to a command that has just started. Later ones come from the
-// kernel, which interrupts each process that it sees.
+// passFirst passes an interrupt on to a command that has just started. Later interrupts come from
+// the kernel, which interrupts each process that it sees.
 func passFirst(interrupts <-chan os.Signal, command *os.Process) {
 	select {
 	case <-interrupts:
@@ -84,20 +85,21 @@ func passFirst(interrupts <-chan os.Signal, command *os.Process) {
 	}
 }
 
-// endAs ends this process by the signal that has ended another, or returns that one's exit code.
+// endAs ends this process with the signal that ended the other process, or returns the other's exit
+// code.
 func endAs(state *os.ProcessState) int {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	if !ok || !status.Signaled() {
 		return state.ExitCode()
 	}
-	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}) // The command has left its own.
+	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}) // The command has written its own core file.
 	signal.Reset(status.Signal())
 	_ = syscall.Kill(os.Getpid(), status.Signal())
 	return 128 + int(status.Signal())
 }
 
-// copyCharacters copies in pieces that end with whole characters. Bytes that are none are copied as
-// they are.
+// copyCharacters copies in pieces that end with whole characters. Invalid bytes are copied
+// unchanged.
 func copyCharacters(target *os.File, source io.Reader, pace *pace) {
 	buffer, kept := make([]byte, streamPiece), 0
 	for {
@@ -121,7 +123,7 @@ func copyCharacters(target *os.File, source io.Reader, pace *pace) {
 	}
 }
 
-// wholeCharacters is the length of a text without the beginning of a character at its end.
+// wholeCharacters returns the length of the text without an incomplete character at its end.
 func wholeCharacters(text []byte) int {
 	for i := len(text) - 1; i >= max(0, len(text)-utf8.UTFMax+1); i-- {
 		if utf8.RuneStart(text[i]) {
@@ -134,7 +136,7 @@ func wholeCharacters(text []byte) int {
 	return len(text)
 }
 
-// waitUntilRead waits until nothing is left in a pipe: what is written then is read at once.
+// waitUntilRead waits until a pipe is empty: then the next write is read at once.
 func waitUntilRead(pipe *os.File) {
 	const longest = time.Millisecond
 	for pause := 20 * time.Microsecond; ; pause = min(2*pause, longest) {

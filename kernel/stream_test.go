@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// TestCopyCharacters writes texts in random pieces. Whoever reads the copy sees whole characters at
+// TestCopyCharacters writes texts in random pieces. A reader of the copy sees whole characters in
 // each read, and all of them.
 func TestCopyCharacters(t *testing.T) {
 	for seed := range uint64(30) {
@@ -54,7 +54,8 @@ func TestCopyCharacters(t *testing.T) {
 	}
 }
 
-// TestPace: a command waits while too much is on its way, and goes on when it has been passed on.
+// TestPace: a command waits while too much output is on its way, and continues when it has been
+// passed on.
 func TestPace(t *testing.T) {
 	var passed atomic.Uint64
 	passed.Store(1000) // of earlier commands
@@ -87,7 +88,7 @@ func pipe(t *testing.T) (r, w *os.File) {
 	return r, w
 }
 
-// TestWholeCharacters: bytes that are no characters are not kept back.
+// TestWholeCharacters: invalid bytes are not held back.
 func TestWholeCharacters(t *testing.T) {
 	for text, want := range map[string]int{"": 0, "a": 1, "ä": 2, "a\xc3": 1, "名"[:2]: 0, "x𝄞"[:4]: 1, "\xff\xff": 2, "a\x80\x80\x80\x80": 5} {
 		if got := wholeCharacters([]byte(text)); got != want {

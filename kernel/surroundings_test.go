@@ -11,8 +11,8 @@ import (
 	"gonbatch/tests/tmpfs"
 )
 
-// TestGoEnvironment: what the user's environment, and that of `go env -w`, says for other modules
-// does not keep cells from running.
+// TestGoEnvironment: settings for other modules, in the user's environment or from `go env -w`, do
+// not keep cells from running.
 func TestGoEnvironment(t *testing.T) {
 	outer := t.TempDir() // a workspace around the temporary folder
 	config := filepath.Join(t.TempDir(), "env")
@@ -42,8 +42,8 @@ func TestGoEnvironment(t *testing.T) {
 	}
 }
 
-// TestForbiddenPrograms: where programs can't run in the temporary folder, the session is
-// elsewhere, and leaves nothing there either.
+// TestForbiddenPrograms: if programs can't run in the temporary folder, the session is elsewhere,
+// and leaves nothing there either.
 func TestForbiddenPrograms(t *testing.T) {
 	tmp, cache := filepath.Join(t.TempDir(), "noexec"), t.TempDir()
 	tmpfs.Mount(t, tmp, "size=10m")
@@ -63,7 +63,7 @@ func TestForbiddenPrograms(t *testing.T) {
 	}
 }
 
-// goCache is the folder of Go's build cache.
+// goCache returns the folder of Go's build cache.
 func goCache(t *testing.T) string {
 	t.Helper()
 	if dir := os.Getenv("GOCACHE"); dir != "" {

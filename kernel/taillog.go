@@ -10,8 +10,8 @@ import (
 // tailSize is how much of GoNB's log is kept.
 const tailSize = 16 << 10
 
-// tailLog keeps the end of what is written to it. GoNB tells of each cell, and of each error in one
-// with a stack of its own: in a terminal, such as jupyter console's, that would be between the
+// tailLog keeps the end of the text written to it. GoNB logs each cell, and each error in a cell
+// with a stack trace: in a terminal, such as jupyter console's, that would appear between the
 // user's lines.
 type tailLog struct {
 	mu   sync.Mutex
@@ -31,7 +31,7 @@ func (l *tailLog) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// showIn writes what was kept to another log.
+// showIn writes the kept text to another log.
 func (l *tailLog) showIn(log io.Writer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -41,7 +41,7 @@ func (l *tailLog) showIn(log io.Writer) {
 // lastWords finds the line in which Go's runtime says why a program ends.
 var lastWords = regexp.MustCompile(`(?m)^(?:panic|fatal error): .*$`)
 
-// reason says why a process ended, given how.
+// reason says why a process ended, given its exit error.
 func (l *tailLog) reason(ended error) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

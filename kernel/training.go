@@ -21,27 +21,27 @@ import (
 	"gonbatch/kernel/relay"
 )
 
-// training is a run of a cell's program that may train. Its place belongs to the code, the working
-// folder, the arguments, what %env has set, and the kept values that the program reads.
+// training is a run of a cell's program that may train. Its place depends on the code, the working
+// folder, the arguments, the variables set by %env, and the kept values that the program reads.
 type training struct {
-	// base is the place without kept values, and uses are the names that the program needs.
+	// base is the place without the kept values, and uses are the names that the program needs.
 	base string
 	uses []string
 	// keepDir has the kept values.
 	keepDir string
-	// trains is set if it is known to train.
+	// trains is set if the program is known to train.
 	trains bool
 }
 
-// ended is what a training leaves beside its place: a training that has changed kept values itself,
-// such as the model's, still is the same one when it runs again.
+// ended is a note that a training leaves beside its place: if a training has itself changed kept
+// values, such as the model's, it is still the same one when it runs again.
 type ended struct {
 	Place string `json:"place"`
-	// Kept is the hash of the kept values when it ended.
+	// Kept is the hash of the kept values when the training ended.
 	Kept string `json:"kept"`
 }
 
-// newTraining reads what is known of the program of a cell; nil for other commands.
+// newTraining reads what is known about a cell's program; it returns nil for other commands.
 func newTraining(command []string, cellDir string, environ environment) *training {
 	program := slices.IndexFunc(command, func(word string) bool { return strings.HasSuffix(word, build.ProgramSuffix) })
 	built, err := build.ReadTraining(cellDir)
@@ -57,8 +57,8 @@ func newTraining(command []string, cellDir string, environ environment) *trainin
 	return &training{base: built.Place + "-" + hex.EncodeToString(sum[:4]), uses: built.Uses, keepDir: environ.get(rundir.EnvKeepDir), trains: built.Trains}
 }
 
-// variable gives the program its place for checkpoints. Where none can be written it trains without
-// them; warn is told.
+// variable returns the variable that gives the program its place for checkpoints. If no checkpoints
+// can be written, the program trains without them, and variable prints a warning.
 func (t *training) variable(warn io.Writer) []string {
 	if t == nil {
 		return nil
@@ -84,7 +84,7 @@ func (t *training) place() string {
 	return t.base + "-" + kept
 }
 
-// note remembers what the kept values are after the program, which ran in a place.
+// note records the kept values after the program, which ran with the variable.
 func (t *training) note(variable []string) {
 	if t == nil || len(variable) == 0 {
 		return
@@ -98,13 +98,13 @@ func (t *training) note(variable []string) {
 		return // It has not trained.
 	}
 	if text, err := json.Marshal(ended{place, kept}); err == nil {
-		_ = os.WriteFile(t.noteFile(), text, 0o600) // Without it, the training starts again.
+		_ = os.WriteFile(t.noteFile(), text, 0o600) // Without the note, the training starts over.
 	}
 }
 
 func (t *training) noteFile() string { return t.base + ".json" }
 
-// kept is a hash of the kept values that the program reads; "" if there are none.
+// kept returns a hash of the kept values that the program reads; "" if there are none.
 func (t *training) kept() string {
 	sum, some := sha256.New(), false
 	for _, name := range t.uses {
@@ -118,7 +118,7 @@ func (t *training) kept() string {
 	return hex.EncodeToString(sum.Sum(nil)[:4])
 }
 
-// addFile adds a file to a hash, with its name. One that is not there adds nothing.
+// addFile adds a file and its name to a hash. If the file doesn't exist, it adds nothing.
 func addFile(sum hash.Hash, name string) error {
 	f, err := os.Open(name)
 	if err != nil {
@@ -134,7 +134,7 @@ func addFile(sum hash.Hash, name string) error {
 	return err
 }
 
-// writable is an error if no folders can be made in a folder.
+// writable returns an error if no folders can be created in a folder.
 func writable(folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err

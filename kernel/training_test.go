@@ -13,8 +13,8 @@ import (
 	"gonbatch/kernel/build"
 )
 
-// TestTraining: a training is another one if what it works on has changed, but not if only the
-// training itself has changed it.
+// TestTraining: a training is a new one if its inputs have changed, but not if only the training
+// itself has changed them.
 func TestTraining(t *testing.T) {
 	cellDir, keepDir, store := t.TempDir(), t.TempDir(), t.TempDir()
 	write := func(name, text string) {
@@ -74,7 +74,7 @@ func TestTraining(t *testing.T) {
 	}
 }
 
-// TestNoCheckpoints: a training goes on where no checkpoints can be written, with a warning.
+// TestNoCheckpoints: if no checkpoints can be written, a training runs with a warning.
 func TestNoCheckpoints(t *testing.T) {
 	for _, store := range []string{"/proc/nope", "/dev/null/x"} {
 		for _, trains := range []bool{true, false} {

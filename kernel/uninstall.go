@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// Uninstall removes the kernelspec from where Install with the same options puts it, and returns
-// its folder. That there is none is an error.
+// Uninstall removes the kernelspec that Install with the same options writes, and returns its
+// folder. It is an error if there is none.
 func Uninstall(opts InstallOptions) (string, error) {
 	dataDir, err := opts.dataDir()
 	if err != nil {

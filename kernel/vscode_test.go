@@ -13,7 +13,7 @@ import (
 //go:embed testdata/vscode.py
 var vscodeScript string
 
-// TestVSCode plays the sequences of messages that VS Code's Jupyter extension sends to a real
+// TestVSCode replays the sequences of messages that VS Code's Jupyter extension sends to a real
 // kernel. See testdata/vscode/README.md.
 func TestVSCode(t *testing.T) {
 	python := jupyter.Python(t)
@@ -34,7 +34,7 @@ func TestVSCode(t *testing.T) {
 	}
 }
 
-// tail is the end of a long output.
+// tail returns the end of a long output.
 func tail(out []byte) []byte {
 	const most = 6000
 	return out[max(0, len(out)-most):]

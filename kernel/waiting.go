@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// waitsForInput reports whether a process below this one is in a read of its standard input, and
+// waitsForInput reports whether a descendant of this process is reading its standard input, and
 // that is the pipe.
 func waitsForInput(pipe string) bool {
 	pipe, err := filepath.EvalSymlinks(pipe)
@@ -28,7 +28,7 @@ func waitsBelow(process, pipe string) bool {
 }
 
 // readsStdin reports whether a thread of a process waits in read(0, ...): its line in /proc begins
-// with the call's number (on x86-64, on arm64) and its first argument.
+// with the number of the system call (on x86-64, on arm64) and its first argument.
 func readsStdin(process string) bool {
 	files, _ := filepath.Glob("/proc/" + process + "/task/*/syscall")
 	for _, file := range files {

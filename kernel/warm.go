@@ -13,14 +13,15 @@ import (
 	"gonbatch/kernel/tool"
 )
 
-// WarmPackages are what notebooks import of gonbatch, GoMLX and what shows values.
+// WarmPackages are the packages that notebooks import from gonbatch and GoMLX, and packages that
+// show values.
 var WarmPackages = []string{
 	"gonbatch/display", "gonbatch/distributed", "gonbatch/kernel/keep/gomlx", "gonbatch/models", "gonbatch/trainer",
 	"github.com/gomlx/go-xla/compute/xla", "github.com/gomlx/gomlx/core/graph", "github.com/gomlx/gomlx/ml/train",
 	"gonum.org/v1/plot/plotter", "github.com/janpfeifer/gonb/gonbui",
 }
 
-// WarmOptions say what Warm needs.
+// WarmOptions configure Warm.
 type WarmOptions struct {
 	// SourceDir is the root of gonbatch's source tree.
 	SourceDir string
@@ -29,21 +30,21 @@ type WarmOptions struct {
 }
 
 // Warm fetches the modules that notebooks import and fills Go's build cache with them, so that the
-// first cell that imports them takes no longer than others, and none needs a network. It takes
-// minutes the first time, and blocks; it lets other programs go first.
+// first cell that imports them takes no longer than others, and no cell needs a network. It takes
+// minutes the first time, and blocks; it runs at low priority.
 func Warm(ctx context.Context, opts WarmOptions) error {
 	return inModule(opts.SourceDir, opts.Environ, func(m warmModule) error {
 		return m.run(ctx, "build", "-ldflags=-s", "-o", filepath.Join(m.dir, "program"))
 	})
 }
 
-// checkModules is an error if a notebook would need the network for its imports.
+// checkModules returns an error if a notebook would need the network for its imports.
 func checkModules(env environment, sourceDir string) error {
 	env.set("GOPROXY", "off")
 	return inModule(sourceDir, env, func(m warmModule) error { return m.run(context.Background(), "list", "-deps") })
 }
 
-// warmModule is a module as sessions have one, with a program that imports all of WarmPackages.
+// warmModule is a module like a session's, with a program that imports all of WarmPackages.
 type warmModule struct {
 	dir, goCommand string
 	env            environment

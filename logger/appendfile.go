@@ -10,8 +10,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// openLines opens a file of lines to append to it, and makes it if it is missing. A last line
-// without its end is what a process that ended while it wrote has left: it is removed.
+// openLines opens a file of lines for appending, and creates it if it is missing. It removes an
+// incomplete last line, left by a process that ended while writing.
 func openLines(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -27,8 +27,8 @@ func openLines(path string) (*os.File, error) {
 	return f, nil
 }
 
-// replaceLines gives a file of lines new content, as a whole, and opens it to append instead of the
-// old one.
+// replaceLines atomically replaces the content of a file of lines, and opens the file for appending
+// instead of the old one.
 func replaceLines(path string, content []byte, old *os.File) (*os.File, error) {
 	if err := rundir.WriteFileAtomic(path, content, 0o644); err != nil {
 		return old, err
@@ -48,7 +48,7 @@ func shorten(f *os.File, size int64) error {
 	return f.Truncate(size)
 }
 
-// wholeLines is the number of bytes up to the end of the last whole line.
+// wholeLines returns the number of bytes up to the end of the last complete line.
 func wholeLines(f io.ReadSeeker) (int64, error) {
 	const block = 64 << 10
 	end, err := f.Seek(0, io.SeekEnd)

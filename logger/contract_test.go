@@ -14,8 +14,8 @@ import (
 	"gonbatch/logger/loggertest"
 )
 
-// TestContract runs the loggers' suite over all but MLflow, which package tests runs on a real
-// server.
+// TestContract runs the loggers' suite on all loggers except MLflow, which package tests runs on a
+// real server.
 func TestContract(t *testing.T) {
 	lines := func(dir string) (logger.Logger, error) {
 		return logger.NewJSONLines(filepath.Join(dir, "metrics.jsonl"))

@@ -14,10 +14,11 @@ import (
 
 // CSV appends metrics to a file of comma-separated values. Its columns are step, time (RFC 3339),
 // training if it has a name, and one for each metric; the first row names them. Each call of
-// Scalars is a row, in which a missing metric is an empty cell.
+// Scalars writes a row, in which a missing metric is an empty cell.
 //
-// A new metric gets a column at the right. The file is then rewritten as a whole, with empty cells
-// in the earlier rows, so it always is one table. That costs a copy of the file for each new set of
+// A new metric adds a column on the right. The whole file is then rewritten, with empty cells in
+// the earlier rows, so it is always one table. That costs a copy of the file for each new set of
+// names, and nothing afterwards. CSV ignores everything except scalars.
 // names, and nothing afterwards. CSV ignores everything except scalars.
 type CSV struct {
 	metricsFile
@@ -29,7 +30,7 @@ var (
 	_ Rewinder = (*CSV)(nil)
 )
 
-// fixed are the first columns.
+// fixed returns the first columns.
 func (l *CSV) fixed() []string {
 	if l.options.training != "" {
 		return []string{"step", "time", "training"}
@@ -38,7 +39,7 @@ func (l *CSV) fixed() []string {
 }
 
 // NewCSV opens the file at path, and creates it if it is missing. It refuses a file whose first row
-// isn't one of CSV's.
+// isn't CSV's.
 func NewCSV(path string, options ...Option) (*CSV, error) {
 	l := &CSV{}
 	if err := l.open(path, options); err != nil {
@@ -54,7 +55,7 @@ func NewCSV(path string, options ...Option) (*CSV, error) {
 	return l, nil
 }
 
-// checked are the columns that a file's first row names.
+// checked returns the columns in a file's first row, or an error if they aren't CSV's.
 func (l *CSV) checked(row []string) ([]string, error) {
 	fixed := l.fixed()
 	if len(row) < len(fixed) || !slices.Equal(row[:len(fixed)], fixed) {
@@ -93,7 +94,7 @@ func (l *CSV) append(step int64, values map[string]float64) error {
 	return err
 }
 
-// widen gives each new metric a column.
+// widen adds a column for each new metric.
 func (l *CSV) widen(values map[string]float64) error {
 	columns := slices.Clone(l.columns)
 	if len(columns) == 0 {
@@ -118,7 +119,7 @@ func (l *CSV) widen(values map[string]float64) error {
 	return nil
 }
 
-// rewrite replaces the file by one with the columns and the rows of the old one.
+// rewrite replaces the file with one that has the columns and the rows of the old one.
 func (l *CSV) rewrite(columns []string, rows [][]string) error {
 	table := [][]string{columns}
 	for _, row := range rows[min(1, len(rows)):] {
@@ -152,7 +153,7 @@ func (l *CSV) rewind(step int64) error {
 	return l.rewrite(l.columns, left)
 }
 
-// keeps reports whether a row stays, and notes what it has.
+// keeps reports whether a row stays, and records its metrics.
 func (l *CSV) keeps(row []string, step int64) bool {
 	at, err := strconv.ParseInt(row[0], 10, 64)
 	if err != nil || l.options.training != "" && row[2] != l.options.training {

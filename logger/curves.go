@@ -29,10 +29,10 @@ import (
 type CurvesOptions struct {
 	// Dir is the folder of the PNG files. It is created if it is missing.
 	Dir string
-	// History is a file of JSONLines whose metrics begin the curves, so that those of a resumed
-	// training are complete. If it is unset or missing, there is none.
+	// History is a file of JSONLines whose metrics begin the curves, so that the curves of a
+	// resumed training are complete. If it is unset or missing, the curves begin empty.
 	History string
-	// Training selects the lines of History: those of the training with that name, or, if it is
+	// Training selects the lines of History: those of the training with that name or, if it is
 	// unset, those without a name.
 	Training string
 	// Every is the minimum time between drawings. Default: 10 s.
@@ -41,7 +41,7 @@ type CurvesOptions struct {
 
 // Curves draws metrics as PNG files, one for each family of metrics: those with the same name after
 // the last slash. For example, loss.png has the curves train/loss and val/loss. A file is replaced
-// as a whole, at most every few seconds, and by Close. Curves writes images as
+// atomically, at most every few seconds, and by Close. Curves writes images as
 // images/NAME/step-N.png, and ignores everything else.
 //
 // If a training logs a step again, as after a return to a checkpoint, a curve loses its points from
@@ -91,7 +91,7 @@ func (l *Curves) readHistory() error {
 	for r := bufio.NewReader(f); ; {
 		line, err := r.ReadBytes('\n')
 		if err != nil {
-			return nil // A last line without its end is not whole.
+			return nil // An unterminated last line is incomplete.
 		}
 		var values map[string]any
 		if json.Unmarshal(line, &values) == nil {
@@ -112,10 +112,10 @@ func (l *Curves) addLine(values map[string]any) {
 	}
 }
 
-// largestDrawn bounds the values in a curve, so that no range of them overflows.
+// largestDrawn limits the values in a curve, so that their range can't overflow.
 const largestDrawn = 1e300
 
-// add adds a point to a curve; one that can't be drawn is left out.
+// add adds a point to a curve, unless it can't be drawn.
 func (l *Curves) add(step int64, name string, value float64) {
 	points := l.points[name]
 	for len(points) > 0 && points[len(points)-1].X >= float64(step) {
@@ -145,10 +145,10 @@ func (l *Curves) Rewind(step int64) error {
 	return nil
 }
 
-// family is the name of the file in which a metric is drawn.
+// family returns the name of the file in which a metric is drawn.
 func family(name string) string { return fileName(name[strings.LastIndex(name, "/")+1:]) }
 
-// fileName is a name without what a file's name may not have.
+// fileName replaces the characters in a name that a file name must not contain.
 func fileName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r == '/' || r < ' ' {
@@ -162,7 +162,7 @@ func fileName(name string) string {
 	return name
 }
 
-// Scalars adds points, and draws them if the last drawing is long enough ago.
+// Scalars adds points, and draws them if enough time has passed since the last drawing.
 func (l *Curves) Scalars(step int64, values map[string]float64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -219,7 +219,7 @@ func (l *Curves) Image(step int64, name string, img image.Image) error {
 	return nil
 }
 
-// padded is a step's number of eight digits, so that names sort as numbers.
+// padded returns a step's number with eight digits, so that names sort as numbers.
 func padded(step int64) string {
 	const digits = 8
 	text := strconv.FormatInt(step, 10)
@@ -235,7 +235,7 @@ func (l *Curves) Histogram(int64, string, []float64) error { return nil }
 // Artifact does nothing.
 func (l *Curves) Artifact(string) error { return nil }
 
-// Close draws what has changed.
+// Close draws the families that have changed.
 func (l *Curves) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

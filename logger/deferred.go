@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// retryInterval is the time between two tries to open a logger.
+// retryInterval is the time between two attempts to open a logger.
 const retryInterval = time.Minute
 
 // Deferred is a logger that is opened at its first record. Use it for a logger whose opening may
 // take long or fail, such as that of a tracking server; below Multi, the training doesn't wait for
-// it. If it can't be opened, each record is lost and returns the same error, and after a minute it
-// is tried again. Hyper-parameters are kept until it is open.
+// it. If the logger can't be opened, records are lost and return the same error, until the next
+// attempt after a minute. Hyper-parameters are kept until it is open.
 type Deferred struct {
 	open   func() (Logger, error)
 	mu     sync.Mutex
 	logger Logger
-	params map[string]any // That wait.
+	params map[string]any // Waiting for the logger.
 	failed error
 	tried  time.Time
 	closed bool
@@ -105,7 +105,7 @@ func (d *Deferred) do(record func(Logger) error) error {
 	return record(d.logger)
 }
 
-// ready opens the logger, if it is time.
+// ready opens the logger, unless the last attempt was too recent.
 func (d *Deferred) ready() error {
 	if d.logger != nil {
 		return nil
@@ -114,7 +114,7 @@ func (d *Deferred) ready() error {
 		return d.failed
 	}
 	d.logger, d.failed = d.open()
-	d.tried = d.now() // After the try, which may have taken long.
+	d.tried = d.now() // After the attempt, which may have taken long.
 	if d.failed != nil {
 		d.logger = nil
 	}

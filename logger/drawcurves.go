@@ -15,14 +15,15 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// The size of a drawing, and the points that a curve in it has at most: more are averaged.
+// The size of a drawing, and the maximum number of points in a curve: if there are more, they are
+// averaged.
 const (
 	curveWidth  = 8 * vg.Inch
 	curveHeight = 5 * vg.Inch
 	curvePoints = 1000
 )
 
-// drawCurves writes a PNG with one line a metric.
+// drawCurves writes a PNG with one line per metric.
 func drawCurves(path, title string, curves map[string]plotter.XYs) error {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text = title, "step"
@@ -52,15 +53,15 @@ func drawCurves(path, title string, curves map[string]plotter.XYs) error {
 	return nil
 }
 
-// widen makes room around a single value. The plot itself adds 1 on each side, which changes
-// nothing above 2^53, and then panics.
+// widen makes room around a single value. The plot itself adds 1 on each side, which has no effect
+// above 2^53, and then panics.
 func widen(axis *plot.Axis) {
 	if room := math.Abs(axis.Max) / 10; axis.Max == axis.Min && room > 1 {
 		axis.Min, axis.Max = axis.Min-room, axis.Max+room
 	}
 }
 
-// thinned averages neighbours, so that at most limit points are left.
+// thinned averages neighboring points, so that at most limit points are left.
 func thinned(points plotter.XYs, limit int) plotter.XYs {
 	if len(points) <= limit {
 		return points

@@ -8,7 +8,8 @@ import (
 )
 
 // The fields of TensorBoard's messages that are written here: tensorboard/compat/proto/event.proto
-// and summary.proto. No Go module with them is kept, and these few need no generated code.
+// and summary.proto. There is no maintained Go module for them, and these few need no generated
+// code.
 const (
 	eventWallTime    = 1
 	eventStep        = 2
@@ -37,21 +38,22 @@ const (
 	pluginDataContent    = 2
 )
 
-// event is an Event with one field of its own.
+// event returns an Event with one field of its own.
 func event(now time.Time, step int64, field protowire.Number, content []byte) []byte {
 	b := appendDouble(nil, eventWallTime, seconds(now))
 	b = appendInt(b, eventStep, step)
 	return appendBytes(b, field, content)
 }
 
-// scalarValue is a Summary.Value with a number.
+// scalarValue returns a Summary.Value with a number.
 func scalarValue(tag string, value float64) []byte {
 	b := appendBytes(nil, valueTag, []byte(tag))
 	b = protowire.AppendTag(b, valueSimpleValue, protowire.Fixed32Type)
 	return protowire.AppendFixed32(b, math.Float32bits(float32(value)))
 }
 
-// imageValue is a Summary.Value with an image of that size, encoded as PNG with so many channels.
+// imageValue returns a Summary.Value with an image of this size, encoded as PNG with this many
+// channels.
 func imageValue(tag string, width, height, channels int, png []byte) []byte {
 	b := appendInt(nil, imageHeight, int64(height))
 	b = appendInt(b, imageWidth, int64(width))
@@ -60,7 +62,7 @@ func imageValue(tag string, width, height, channels int, png []byte) []byte {
 	return appendBytes(appendBytes(nil, valueTag, []byte(tag)), valueImage, b)
 }
 
-// histogramValue is a Summary.Value with a HistogramProto.
+// histogramValue returns a Summary.Value with a HistogramProto.
 func histogramValue(tag string, h histogram) []byte {
 	var b []byte
 	for i, x := range []float64{h.min, h.max, h.count, h.sum, h.sumSquares} {
@@ -71,7 +73,7 @@ func histogramValue(tag string, h histogram) []byte {
 	return appendBytes(appendBytes(nil, valueTag, []byte(tag)), valueHistogram, b)
 }
 
-// pluginValue is a Summary.Value whose content belongs to one of TensorBoard's plugins.
+// pluginValue returns a Summary.Value whose content belongs to one of TensorBoard's plugins.
 func pluginValue(tag, plugin string, content []byte) []byte {
 	data := appendBytes(nil, pluginDataPluginName, []byte(plugin))
 	data = appendBytes(data, pluginDataContent, content)

@@ -5,14 +5,14 @@ import "math"
 // histogramBuckets is the number of buckets of a histogram.
 const histogramBuckets = 64
 
-// histogram counts values in buckets of equal width, from the least to the greatest.
+// histogram counts values in buckets of equal width, from the smallest to the largest.
 type histogram struct {
 	min, max, count, sum, sumSquares float64
-	// limits are the buckets' upper ends; counts how many values lie in each.
+	// limits are the buckets' upper ends; counts are the numbers of values in them.
 	limits, counts []float64
 }
 
-// newHistogram counts the finite ones of the values, and says how many are not.
+// newHistogram counts the finite values, and returns the number of the others.
 func newHistogram(values []float64) (h histogram, notFinite int) {
 	h.min, h.max = math.Inf(1), math.Inf(-1)
 	for _, x := range values {

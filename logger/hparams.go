@@ -28,7 +28,7 @@ const (
 	statusSuccess = 1
 )
 
-// hparamsStart is the value that shows hyper-parameters in TensorBoard.
+// hparamsStart returns the value that shows hyper-parameters in TensorBoard.
 func hparamsStart(now time.Time, params map[string]any) ([]byte, error) {
 	var info []byte
 	for _, name := range slices.Sorted(maps.Keys(params)) {
@@ -43,7 +43,7 @@ func hparamsStart(now time.Time, params map[string]any) ([]byte, error) {
 	return pluginValue(hparamsStartTag, hparamsPlugin, appendBytes(nil, pluginDataStart, info)), nil
 }
 
-// hparamsEnd is the value that says that the training has ended.
+// hparamsEnd returns the value that marks the training as ended.
 func hparamsEnd(now time.Time) []byte {
 	info := appendInt(nil, endStatus, statusSuccess)
 	info = appendDouble(info, endTime, seconds(now))
@@ -52,7 +52,7 @@ func hparamsEnd(now time.Time) []byte {
 
 func seconds(t time.Time) float64 { return float64(t.UnixNano()) / float64(time.Second) }
 
-// paramValue is a hyper-parameter as a boolean, a number or a text.
+// paramValue returns a hyper-parameter as a boolean, a number or a text.
 func paramValue(param any) *structpb.Value {
 	switch v := reflect.ValueOf(param); {
 	case !v.IsValid():
@@ -70,11 +70,11 @@ func paramValue(param any) *structpb.Value {
 	return structpb.NewStringValue(paramText(param))
 }
 
-// isText says whether a value has a text of its own, as a time.Duration has.
+// isText reports whether a value has its own text, as a time.Duration has.
 func isText(param any) bool {
 	_, ok := param.(fmt.Stringer)
 	return ok
 }
 
-// paramText is a hyper-parameter's text.
+// paramText returns a hyper-parameter's text.
 func paramText(param any) string { return fmt.Sprint(param) }

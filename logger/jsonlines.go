@@ -61,7 +61,7 @@ func (l *JSONLines) rewind(step int64) error {
 	return l.replace(left)
 }
 
-// keeps reports whether a line stays, and notes what it has.
+// keeps reports whether a line stays, and records its metrics.
 func (l *JSONLines) keeps(line []byte, step int64) bool {
 	var values map[string]any
 	if json.Unmarshal(line, &values) != nil {
@@ -80,7 +80,7 @@ func (l *JSONLines) keeps(line []byte, step int64) bool {
 	return true
 }
 
-// line is a line of the file. Names are sorted.
+// line returns a line of the file. Names are sorted.
 func (l *JSONLines) line(step int64, values map[string]float64) ([]byte, error) {
 	line := make(map[string]any, len(values)+3)
 	for name, value := range values {

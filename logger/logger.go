@@ -5,13 +5,13 @@ import (
 	"image"
 )
 
-// Logger records a training. Several goroutines may call its methods at once. They block until the
-// record is written, or for a tracking server until it has answered or its time limit has passed;
-// only Multi's never block on a logger. They may be repeated: logging a value again for the same
-// step makes a second record. After an error the logger is still usable.
+// Logger records a training. Its methods may be called concurrently. They block until the record is
+// written or, for a tracking server, until it has responded or its timeout has passed; only Multi's
+// methods never block on a logger. Calls may be repeated: logging a value again for the same step
+// makes a second record. After an error the logger is still usable.
 //
-// A logger ignores what its format can't hold; each documents what that is. The caller may change
-// maps, slices and images after the call.
+// A logger ignores records that its format can't hold; each logger documents which. The caller may
+// change maps, slices and images after the call.
 type Logger interface {
 	// Params records hyper-parameters: strings, booleans and numbers. Any other value is recorded
 	// as text.
@@ -29,7 +29,7 @@ type Logger interface {
 }
 
 // Rewinder is a Logger that can go back. A training that resumes from a checkpoint logs the steps
-// after it again; Rewind removes what an earlier process recorded of them, so that each step has
+// after it again; Rewind removes an earlier process's records of those steps, so that each step has
 // one record. It may be called at any time, and repeated.
 type Rewinder interface {
 	// Rewind removes records of later steps. A metric that stays isn't recorded a second time for
@@ -47,7 +47,7 @@ type ModelLogger interface {
 // ErrClosed is the error of a call after Close.
 var ErrClosed = errors.New("the logger is closed")
 
-// scalarsOnly ignores what a file of metrics can't hold.
+// scalarsOnly ignores records that a file of metrics can't hold.
 type scalarsOnly struct{}
 
 // Params does nothing.

@@ -98,8 +98,8 @@ func TestCSVRefuses(t *testing.T) {
 	}
 }
 
-// TestMaskedCRC holds the checksum to the one of an empty record's length, as TensorFlow's own
-// files have it.
+// TestMaskedCRC compares the checksum with that of an empty record's length in TensorFlow's own
+// files.
 func TestMaskedCRC(t *testing.T) {
 	tests := []struct {
 		name string
@@ -213,7 +213,7 @@ func TestThinned(t *testing.T) {
 	}
 }
 
-// broken is a logger that does what a test says.
+// broken is a logger that does what a test tells it to.
 type broken struct {
 	scalarsOnly
 	mu      sync.Mutex
@@ -292,7 +292,8 @@ func TestMulti(t *testing.T) {
 	}
 }
 
-// TestCloneImage keeps the pixels and the bounds, for the training draws on the image again.
+// TestCloneImage checks that the pixels and the bounds stay the same, because the training draws on
+// the image again.
 func TestCloneImage(t *testing.T) {
 	img := image.NewGray(image.Rect(1, 1, 3, 3))
 	img.Pix[0] = 7

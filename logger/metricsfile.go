@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// metricsFile is a file to which a logger appends metrics. Its methods take the lock for the
-// logger's own.
+// metricsFile is a file to which a logger appends metrics. Its methods hold the lock while they
+// call the logger's own.
 type metricsFile struct {
 	scalarsOnly
 	options options
@@ -26,7 +26,7 @@ func (m *metricsFile) open(path string, all []Option) (err error) {
 	return err
 }
 
-// record has write append the values that the file doesn't have yet.
+// record calls write to append the values that the file doesn't have yet.
 func (m *metricsFile) record(step int64, values map[string]float64, write func(step int64, fresh map[string]float64) error) error {
 	return m.locked("record metrics in "+m.path, func() error {
 		fresh := m.kept.fresh(step, values)
@@ -37,7 +37,7 @@ func (m *metricsFile) record(step int64, values map[string]float64, write func(s
 	})
 }
 
-// goBack has remove take the later steps out of the file.
+// goBack calls remove to remove the later steps from the file.
 func (m *metricsFile) goBack(step int64, remove func(step int64) error) error {
 	return m.locked(fmt.Sprintf("go back to step %d in %s", step, m.path), func() error { return remove(step) })
 }
@@ -55,13 +55,13 @@ func (m *metricsFile) locked(doing string, do func() error) error {
 	return nil
 }
 
-// replace gives the file new content.
+// replace replaces the file's content.
 func (m *metricsFile) replace(content []byte) (err error) {
 	m.file, err = replaceLines(m.path, content, m.file)
 	return err
 }
 
-// time is that of a record.
+// time returns the time of a record.
 func (m *metricsFile) time() string { return m.now().UTC().Format(time.RFC3339Nano) }
 
 // Close closes the file.

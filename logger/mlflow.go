@@ -36,12 +36,12 @@ type MLflowOptions struct {
 	Timeout time.Duration
 }
 
-// MLflowFromEnv returns the options that MLflow's clients take from the environment:
+// MLflowFromEnv returns the options that MLflow's clients read from the environment:
 // MLFLOW_TRACKING_URI, MLFLOW_EXPERIMENT_NAME, MLFLOW_RUN_ID, MLFLOW_RUN_NAME,
 // MLFLOW_TRACKING_USERNAME, MLFLOW_TRACKING_PASSWORD, MLFLOW_TRACKING_TOKEN, and
 // MLFLOW_HTTP_REQUEST_TIMEOUT in seconds.
 func MLflowFromEnv(getenv func(string) string) MLflowOptions {
-	timeout, _ := strconv.ParseFloat(getenv("MLFLOW_HTTP_REQUEST_TIMEOUT"), 64) // What is no number leaves the default.
+	timeout, _ := strconv.ParseFloat(getenv("MLFLOW_HTTP_REQUEST_TIMEOUT"), 64) // If it is not a number, the default applies.
 	return MLflowOptions{
 		Timeout:     time.Duration(timeout * float64(time.Second)),
 		TrackingURI: getenv("MLFLOW_TRACKING_URI"),
@@ -58,10 +58,10 @@ func MLflowFromEnv(getenv func(string) string) MLflowOptions {
 // images/NAME/step-N.png, artifacts, and models. It ignores histograms. In names, it replaces every
 // character that MLflow doesn't allow (anything but letters, digits and "_-. :/") with "_".
 //
-// Close marks the run as finished. A process that is killed leaves it running; RunID lets another
-// process continue it, by MLflow's rules. A parameter never changes, so recording it with another
-// value is an error. A metric is never deleted, so one that the run has for a step isn't recorded
-// again.
+// Close marks the run as finished. A killed process leaves it running; with RunID, another process
+// can continue it, by MLflow's rules. A parameter never changes, so recording it with another value
+// is an error. A metric is never deleted, so if the run already has a metric for a step, it isn't
+// recorded again.
 type MLflow struct {
 	mu     sync.Mutex
 	server *mlflowServer
@@ -74,7 +74,7 @@ var (
 	_ ModelLogger = (*MLflow)(nil)
 )
 
-// mlflowMetric is a metric as MLflow has it.
+// mlflowMetric is a metric in MLflow's form.
 type mlflowMetric struct {
 	name      string
 	value     float64
@@ -82,8 +82,8 @@ type mlflowMetric struct {
 	step      int64
 }
 
-// NewMLflow starts a run, or continues the one that the options name. It blocks until the server
-// has answered.
+// NewMLflow starts a run, or continues the one in the options. It blocks until the server has
+// responded.
 func NewMLflow(o MLflowOptions) (*MLflow, error) {
 	if o.Experiment == "" {
 		o.Experiment = "Default"
@@ -101,8 +101,8 @@ func NewMLflow(o MLflowOptions) (*MLflow, error) {
 	return &MLflow{server: server, now: time.Now}, nil
 }
 
-// checkAddress refuses what is no tracking server: MLflow's clients and server no longer use its
-// file store.
+// checkAddress refuses anything that is not a tracking server: MLflow's clients and server no
+// longer use its file store.
 func checkAddress(uri string) error {
 	const fix = "start one with `mlflow server` and set MLFLOW_TRACKING_URI to http://HOST:PORT or https://HOST"
 	switch {
@@ -114,7 +114,7 @@ func checkAddress(uri string) error {
 	return nil
 }
 
-// redacted is an address without its password.
+// redacted returns an address without its password.
 func redacted(uri string) string {
 	if u, err := url.Parse(uri); err == nil {
 		return u.Redacted()
@@ -122,10 +122,10 @@ func redacted(uri string) string {
 	return uri
 }
 
-// RunID is the run's id: the next process continues the run with it.
+// RunID returns the run's id, with which the next process can continue the run.
 func (l *MLflow) RunID() string { return l.server.run.RunID }
 
-// Params records parameters. One that has been recorded can't change.
+// Params records parameters. A recorded parameter can't change.
 func (l *MLflow) Params(params map[string]any) error {
 	texts := make(map[string]string, len(params))
 	for name, value := range params {
@@ -173,8 +173,8 @@ func (l *MLflow) Artifact(file string) error {
 	})
 }
 
-// Model records a model of the flavor safetensors under the name: the file as model.safetensors,
-// and the file MLmodel by which MLflow's clients and pages recognize a model.
+// Model records a model of the flavor safetensors under the name: the weights as model.safetensors,
+// and the file MLmodel, by which MLflow's clients and pages recognize a model.
 func (l *MLflow) Model(name, weights string) error {
 	name = mlflowName(name)
 	return l.do("record the model "+name, func() error {
@@ -224,7 +224,7 @@ func (l *MLflow) do(what string, record func() error) error {
 
 var mlflowForbidden = regexp.MustCompile(`[^A-Za-z0-9_\-. :/]`)
 
-// mlflowName is a name that MLflow allows, and that stays inside a folder.
+// mlflowName returns a name that MLflow allows, and that stays inside a folder.
 func mlflowName(name string) string {
 	name = mlflowForbidden.ReplaceAllString(name, "_")
 	if path.Clean(name) != name || !filepath.IsLocal(name) {

@@ -12,11 +12,11 @@ import (
 const (
 	mlflowWeights = "model.safetensors"
 	mlflowMLmodel = "MLmodel"
-	// mlflowModelTag is the tag by which MLflow's pages find the models of a run.
+	// mlflowModelTag is the tag by which MLflow's pages find a run's models.
 	mlflowModelTag = "mlflow.log-model.history"
 )
 
-// mlflowModel is the file MLmodel.
+// mlflowModel is the content of the file MLmodel.
 type mlflowModel struct {
 	ArtifactPath string                       `yaml:"artifact_path" json:"artifact_path"`
 	Flavors      map[string]map[string]string `yaml:"flavors" json:"flavors"`
@@ -32,7 +32,7 @@ func newMLflowModel(name, run string, size int64, now time.Time) mlflowModel {
 	}
 }
 
-// describe makes the model known, once its weights are there.
+// describe registers the model, after its weights have been uploaded.
 func (m mlflowModel) describe(server *mlflowServer) error {
 	text, err := yaml.Marshal(m)
 	if err != nil {

@@ -24,12 +24,12 @@ const (
 	mlflowMetricsARequest = 1000
 )
 
-// mlflowServer is a run on a tracking server, by MLflow's REST interface.
+// mlflowServer is a run on a tracking server, through MLflow's REST API.
 type mlflowServer struct {
 	options MLflowOptions
 	client  *http.Client
 	run     mlflowRunInfo
-	kept    recorded // of the run that is continued
+	kept    recorded // of the continued run
 }
 
 type mlflowRunInfo struct {
@@ -49,7 +49,7 @@ type mlflowRun struct {
 	} `json:"run"`
 }
 
-// mlflowError is an answer that says no.
+// mlflowError is a server's error response.
 type mlflowError struct {
 	Status  string `json:"-"`
 	Code    string `json:"error_code"`
@@ -76,7 +76,7 @@ func (s *mlflowServer) resume() error {
 		return fmt.Errorf("continue run %s: %w", s.options.RunID, err)
 	}
 	s.run, s.kept = found.Run.Info, recorded{}
-	for _, m := range found.Run.Data.Metrics { // The last of each.
+	for _, m := range found.Run.Data.Metrics { // The last value of each metric.
 		step, err := m.Step.Int64()
 		if err != nil {
 			return fmt.Errorf("continue run %s: step %q of the metric %s: %w", s.options.RunID, m.Step, m.Key, err)
@@ -100,7 +100,7 @@ func (s *mlflowServer) start(now time.Time) error {
 	return nil
 }
 
-// experiment is the experiment's id. Another process may make it at the same time.
+// experiment returns the experiment's id. Another process may create it at the same time.
 func (s *mlflowServer) experiment() (string, error) {
 	id, err := s.findExperiment()
 	if !hasCode(err, "RESOURCE_DOES_NOT_EXIST") {
@@ -151,7 +151,7 @@ func (s *mlflowServer) metrics(metrics []mlflowMetric) error {
 	return s.batches("metrics", all, mlflowMetricsARequest)
 }
 
-// batches sends records, at most limit a request.
+// batches sends records, at most limit per request.
 func (s *mlflowServer) batches(kind string, all []map[string]any, limit int) error {
 	for batch := range slices.Chunk(all, limit) {
 		in := map[string]any{"run_id": s.run.RunID, kind: batch}
@@ -162,7 +162,7 @@ func (s *mlflowServer) batches(kind string, all []map[string]any, limit int) err
 	return nil
 }
 
-// jsonNumber is a number in the JSON of protocol buffers.
+// jsonNumber returns a number in the JSON of protocol buffers.
 func jsonNumber(x float64) any {
 	switch {
 	case math.IsNaN(x):
@@ -176,7 +176,7 @@ func jsonNumber(x float64) any {
 }
 
 // artifact stores a file where the server says: through the server itself, or in a folder that both
-// see.
+// can access.
 func (s *mlflowServer) artifact(name string, content io.Reader) error {
 	uri, err := url.Parse(s.run.ArtifactURI)
 	if err != nil {
@@ -196,7 +196,7 @@ func (s *mlflowServer) artifact(name string, content io.Reader) error {
 		"--artifacts-destination", uri.Redacted())
 }
 
-// writeArtifact copies content to a file, with the folders above it.
+// writeArtifact copies content to a file, and creates the folders above it.
 func writeArtifact(name string, content io.Reader) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 		return err
@@ -217,7 +217,7 @@ func (s *mlflowServer) update(in map[string]any) error {
 	return s.call(http.MethodPost, "runs/update", in, nil)
 }
 
-// call calls a method of MLflow's interface with a JSON object.
+// call calls a method of MLflow's API with a JSON object.
 func (s *mlflowServer) call(method, name string, in, out any) error {
 	var body io.Reader
 	if in != nil {

@@ -28,14 +28,14 @@ type MultiOptions struct {
 }
 
 // Multi passes each record to several loggers, each in its own goroutine with a bounded queue. A
-// logger that fails, panics or hangs neither stops nor slows the training or another logger. Its
-// first failure is reported, once. Records are lost if the logger fails or its queue is full; it
+// logger that fails, panics or hangs neither stops nor slows the training or another logger. Only
+// its first failure is reported. Records are lost if the logger fails or its queue is full; it
 // still gets later ones, since a server may come back.
 type Multi struct {
 	options MultiOptions
-	mu      sync.RWMutex // held for writing while closed is set, so that no record comes after the queues' ends
+	mu      sync.RWMutex // held for writing while closed is set, so that no record is queued after the queues are closed
 	closed  bool
-	ended   chan struct{} // Closed when Close has done its work.
+	ended   chan struct{} // Closed when Close has finished.
 	workers []*worker
 }
 
@@ -130,7 +130,7 @@ func (m *Multi) each(record func(Logger) error) error {
 	return nil
 }
 
-// Close waits until the loggers have processed their queues and are closed, at most for
+// Close waits until the loggers have processed their queues and are closed, for at most
 // CloseTimeout. The error has each logger's first failure and the number of its lost records. A
 // logger that hangs is abandoned with its goroutine.
 func (m *Multi) Close() error {
@@ -163,7 +163,7 @@ func (m *Multi) Close() error {
 	return errors.Join(errs...)
 }
 
-// cloneImage copies an image, which the training may draw on again.
+// cloneImage copies an image, because the training may draw on it again.
 func cloneImage(img image.Image) image.Image {
 	var clone draw.Image = image.NewNRGBA(img.Bounds())
 	switch img.(type) {

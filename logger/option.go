@@ -1,6 +1,6 @@
 package logger
 
-// Option changes a logger that writes a file of metrics.
+// Option configures a logger that writes a file of metrics.
 type Option func(*options)
 
 type options struct{ training string }

@@ -9,7 +9,7 @@ func (r recorded) note(name string, step int64) {
 	}
 }
 
-// fresh are the values that are not recorded yet.
+// fresh returns the values that are not recorded yet.
 func (r recorded) fresh(step int64, values map[string]float64) map[string]float64 {
 	if len(r) == 0 {
 		return values

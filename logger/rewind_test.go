@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestRewind: an earlier process recorded steps 1 to 4, its successor goes on after step 2. Another
-// training shares the file.
+// TestRewind: an earlier process recorded steps 1 to 4, and its successor resumes after step 2.
+// Another training shares the file.
 func TestRewind(t *testing.T) {
 	tests := []struct {
 		name string
@@ -102,7 +102,7 @@ func TestDeferred(t *testing.T) {
 	}
 }
 
-// remembering has what it was given.
+// remembering keeps the hyper-parameters that it was given.
 type remembering struct {
 	broken
 	params map[string]any

@@ -21,9 +21,9 @@ import (
 // single precision, as TensorBoard stores them), images, histograms of 64 equal buckets, and
 // hyper-parameters for its HPARAMS tab. It ignores artifacts.
 //
-// Opened again on the same folder, it adds another event file, as TensorBoard's own writers do. The
-// first step that is then logged, or Rewind, says where the training resumes; older records from
-// that step on are no longer shown.
+// If it is opened again on the same folder, it adds another event file, as TensorBoard's own
+// writers do. The first step that is then logged, or Rewind, marks where the training resumes;
+// older records from that step on are no longer shown.
 type TensorBoard struct {
 	mu        sync.Mutex
 	path      string
@@ -49,8 +49,8 @@ func NewTensorBoard(dir string) (*TensorBoard, error) {
 	return l, nil
 }
 
-// open makes the event file. Readers take a folder's event files by name, so the name begins with
-// the time.
+// open creates the event file. Readers read a folder's event files in the order of their names, so
+// the name begins with the time.
 func (l *TensorBoard) open(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (l *TensorBoard) Image(step int64, name string, img image.Image) error {
 	return l.add(step, true, imageValue(name, size.X, size.Y, channels(img), text.Bytes()))
 }
 
-// channels is the number of values a pixel, as TensorBoard counts them.
+// channels returns the number of values per pixel, as TensorBoard counts them.
 func channels(img image.Image) int {
 	switch img.(type) {
 	case *image.Gray, *image.Gray16:
@@ -140,7 +140,7 @@ func channels(img image.Image) int {
 }
 
 // Histogram records the distribution of the finite values. If there are others, it returns an error
-// that says how many.
+// with their number.
 func (l *TensorBoard) Histogram(step int64, name string, values []float64) error {
 	h, notFinite := newHistogram(values)
 	var err error
@@ -156,7 +156,8 @@ func (l *TensorBoard) Histogram(step int64, name string, values []float64) error
 // Artifact does nothing.
 func (l *TensorBoard) Artifact(string) error { return nil }
 
-// add writes an event for each value. Those of steps begin a resumed session.
+// add writes an event with the values. In a resumed session, the first event of a step is preceded
+// by a session start.
 func (l *TensorBoard) add(step int64, ofStep bool, values ...[]byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -176,7 +177,7 @@ func (l *TensorBoard) add(step int64, ofStep bool, values ...[]byte) error {
 	return nil
 }
 
-// write appends events, in one write.
+// write appends events in a single write.
 func (l *TensorBoard) write(events ...[]byte) error {
 	if l.file == nil {
 		return fmt.Errorf("logger: record in %s: %w", l.path, ErrClosed)

@@ -7,8 +7,8 @@ import (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// maskedCRC is the checksum of TFRecord files: CRC-32C, rotated and shifted so that a checksum of
-// data with checksums in it stays good.
+// maskedCRC returns the checksum of TFRecord files: CRC-32C, rotated and offset so that the
+// checksum of data that contains checksums is still useful.
 func maskedCRC(data []byte) uint32 {
 	const maskDelta = 0xa282ead8
 	crc := crc32.Checksum(data, castagnoli)

@@ -8,7 +8,7 @@ import (
 )
 
 // worker calls one logger of a Multi, in its own goroutine, which ends when the queue is closed and
-// the logger's last call returns.
+// the logger's last call has returned.
 type worker struct {
 	logger  Logger
 	timeout time.Duration
@@ -42,8 +42,8 @@ func (w *worker) run() {
 	}
 }
 
-// call calls the logger. A panic is an error; a call that takes too long is reported while it still
-// runs.
+// call calls the logger. It turns a panic into an error, and reports a call that takes too long
+// while it is still running.
 func (w *worker) call(record func(Logger) error) (err error) {
 	watch := time.AfterFunc(w.timeout, func() { w.failed(fmt.Errorf("it hangs: a record took more than %s", w.timeout), 0) })
 	defer watch.Stop()
@@ -55,7 +55,7 @@ func (w *worker) call(record func(Logger) error) (err error) {
 	return record(w.logger)
 }
 
-// queue hands a record to the logger, or loses it.
+// queue queues a record for the logger, or loses it.
 func (w *worker) queue(record func(Logger) error) {
 	select {
 	case w.records <- record:
@@ -64,7 +64,8 @@ func (w *worker) queue(record func(Logger) error) {
 	}
 }
 
-// failed notes a failure. The first is reported: the training goes on, so nobody else would say it.
+// failed records a failure. It reports the first one: the training continues, so nothing else
+// would.
 func (w *worker) failed(err error, lost int) {
 	w.mu.Lock()
 	w.lost += lost
@@ -74,11 +75,11 @@ func (w *worker) failed(err error, lost int) {
 	}
 	w.mu.Unlock()
 	if isFirst {
-		_, _ = fmt.Fprintf(w.report, "logger %T fails; the training continues without it: %v\n", w.logger, err) // Nowhere is left to say more.
+		_, _ = fmt.Fprintf(w.report, "logger %T fails; the training continues without it: %v\n", w.logger, err) // There is nowhere else to report an error.
 	}
 }
 
-// result is what went wrong. limit is the time that Close has waited if the logger isn't done.
+// result returns the failures. limit is how long Close has waited if the logger isn't done.
 func (w *worker) result(limit time.Duration) error {
 	unfinished := false
 	select {

@@ -22,8 +22,8 @@ func objective(name, scope string) trainer.Objective {
 	return trainer.Objective{Name: name, Scope: scope, Optimizer: optimizer.StochasticGradientDescent().WithLearningRate(0.5).WithDecay(false).Done()}
 }
 
-// pullApart has two models of one number each. a wants to be where b is; b wants to be one more
-// than a.
+// pullApart has two models of one number each: a tries to equal b, and b tries to be one more than
+// a.
 func pullApart(scope *model.Scope, inputs, _ []*graph.Node) []*graph.Node {
 	g := inputs[0].Graph()
 	a := scope.In("a").VariableWithValue("x", float32(4)).NodeValue(g)
@@ -35,7 +35,7 @@ func pullApart(scope *model.Scope, inputs, _ []*graph.Node) []*graph.Node {
 	}
 }
 
-// TestAdversarial: each optimizer changes its own model only, both from the same weights.
+// TestAdversarial: each optimizer changes only its own model, all starting from the same weights.
 func TestAdversarial(t *testing.T) {
 	task := trainer.Adversarial(pullApart, objective("first", "/a"), objective("second", "/b"))
 	var got [][2]float64
@@ -72,8 +72,8 @@ func TestAdversarialLosses(t *testing.T) {
 	}
 }
 
-// TestAdversarialDecay: an optimizer that slows down with the number of updates counts each once,
-// whatever its place among the others is.
+// TestAdversarialDecay: an optimizer that slows down with the number of updates counts each update
+// once, whatever its position among the optimizers.
 func TestAdversarialDecay(t *testing.T) {
 	alike := func(scope *model.Scope, inputs, _ []*graph.Node) []*graph.Node {
 		var losses []*graph.Node
@@ -100,8 +100,8 @@ func TestAdversarialDecay(t *testing.T) {
 	}
 }
 
-// TestFrozen: what is not trainable, or has no gradient, stays as it is, with every option that
-// touches gradients.
+// TestFrozen: variables that are not trainable, or have no gradient, stay unchanged, with every
+// option that affects gradients.
 func TestFrozen(t *testing.T) {
 	net := func(scope *model.Scope, x *graph.Node) *graph.Node {
 		frozen := scope.In("frozen").VariableWithValue("x", float32(2)).SetTrainable(false).NodeValue(x)
@@ -124,7 +124,8 @@ func TestFrozen(t *testing.T) {
 	}
 }
 
-// TestLossWithRegularization: the loss has what layers add to it, the loss of an objective has not.
+// TestLossWithRegularization: the loss includes what layers add to it, the loss of an objective
+// doesn't.
 func TestLossWithRegularization(t *testing.T) {
 	step := func(scope *model.Scope, inputs, _ []*graph.Node) []*graph.Node {
 		x := scope.In("a").VariableWithValue("x", float32(3)).NodeValue(inputs[0])

@@ -7,12 +7,12 @@ import (
 	"gonbatch/checkpoint"
 )
 
-// LoadBest gives the model the weights of its best checkpoint, by checkpoint.monitor (default:
-// val/loss). Test, Validate and Predict use them from then on. Call it after Fit, or, in a program
-// that only tests or predicts, instead of Fit. It is collective.
+// LoadBest gives the model the weights of its best checkpoint according to checkpoint.monitor
+// (default: val/loss). Test, Validate and Predict use them from then on. Call it after Fit or, in a
+// program that only tests or predicts, instead of Fit. It is collective.
 //
-// Nothing is trained after it: Fit returns an error. With FastDevRun, which writes no checkpoints,
-// LoadBest keeps the weights and prints that it does.
+// The trainer can't train afterwards: Fit returns an error. With FastDevRun, which writes no
+// checkpoints, LoadBest keeps the weights and prints a message.
 func (t *Trainer) LoadBest() error {
 	if err := t.loadBest(); err != nil {
 		return fmt.Errorf("trainer: %s: load the best weights: %w", t.config.Name, placed(err))
@@ -46,7 +46,7 @@ func (t *Trainer) loadBest() error {
 	return t.use(best, from)
 }
 
-// checkBest finds what keeps LoadBest from having a best checkpoint.
+// checkBest returns an error if LoadBest can't have a best checkpoint.
 func (t *Trainer) checkBest() error {
 	switch {
 	case t.fitting && !t.at.Finished:
@@ -61,7 +61,7 @@ func (t *Trainer) checkBest() error {
 	return nil
 }
 
-// readBest is rank 0's part.
+// readBest does rank 0's part of LoadBest.
 func (t *Trainer) readBest() (*checkpoint.Snapshot, origin, error) {
 	if err := t.saver.wait(); err != nil {
 		return nil, origin{}, err
@@ -83,7 +83,7 @@ func (t *Trainer) use(best *checkpoint.Snapshot, from origin) error {
 		return err
 	}
 	if !t.stepper.built {
-		t.snapshot = best // To be compared with the model once that is built.
+		t.snapshot = best // Compared with the model once it is built.
 	}
 	t.loaded, t.saidWeights, t.best = true, true, from.Path
 	metric := t.config.Checkpoint.Monitor

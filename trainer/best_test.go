@@ -13,7 +13,7 @@ import (
 	"gonbatch/trainer"
 )
 
-// swinging is a training whose momentum carries it past the best weights and back.
+// swinging returns a training whose momentum carries it past the best weights and back.
 func swinging(dir string) (trainer.Config, trainer.Task) {
 	c := trainer.Config{BatchSize: 12, MaxEpochs: 8, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{Dir: dir}}
 	return c, pulled(trainer.SGD{LearningRate: 0.1, Momentum: 0.95})
@@ -65,7 +65,7 @@ func testLoadBest(t *testing.T) {
 	}
 }
 
-// predicted is the first weight of pulled, by what it predicts for an image.
+// predicted returns the first weight of pulled, computed from its prediction for an image.
 func predicted(t *testing.T, tr *trainer.Trainer) float64 {
 	t.Helper()
 	var value float64
@@ -84,7 +84,7 @@ func predicted(t *testing.T, tr *trainer.Trainer) float64 {
 	return value
 }
 
-// TestLoadBestRefuses: without a best checkpoint the error says why, and what helps.
+// TestLoadBestRefuses: without a best checkpoint, the error gives the reason and the fix.
 func TestLoadBestRefuses(t *testing.T) {
 	whole, task := swinging("")
 	for name, c := range map[string]struct {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Callback has functions that the loop calls. Each may be nil. All ranks call them, at the same
-// points, so they may use the world's collectives. Guard what only one rank may do, such as writing
+// Callback holds functions that the loop calls. Each may be nil. All ranks call them, at the same
+// points, so they may use the world's collectives. Guard actions of a single rank, such as writing
 // a file, with World.IsMain. An error ends the training.
 type Callback struct {
 	// Name identifies the callback in messages, and its State in checkpoints. It must be unique if
@@ -36,12 +36,12 @@ type Event struct {
 	Step    int64 // Updates of the weights that are done.
 	// Loss is the loss of the batch on this rank.
 	Loss float64
-	// Metrics has the newest value of each metric. It is the same on all ranks.
+	// Metrics has the newest value of each metric, the same on all ranks.
 	Metrics map[string]float64
 }
 
-// Stop ends the training, as if it had reached a limit, after the update to which this batch
-// belongs. Every rank must call it. The training stays ended when it is started again.
+// Stop ends the training after the update that this batch belongs to, as if a limit had been
+// reached. Every rank must call it. The training stays ended when it is started again.
 func (e *Event) Stop(reason string) { e.Trainer.finish(endedByCallback, reason) }
 
 type hook func(Callback) func(*Event) error
@@ -71,7 +71,7 @@ func (t *Trainer) call(h hook) error {
 	return nil
 }
 
-// callbackStates are those of the callbacks that have one.
+// callbackStates returns the states of the callbacks that have one.
 func (t *Trainer) callbackStates() (map[string]json.RawMessage, error) {
 	states := map[string]json.RawMessage{}
 	for _, c := range t.callbacks {

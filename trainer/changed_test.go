@@ -22,7 +22,7 @@ type changeable struct {
 	opt      optimizer.Interface
 }
 
-// fit trains one layer, in the folder, until it is killed after an update, if that is one.
+// fit trains one layer, in the folder, until it is killed after the update kill, if that is not 0.
 func (s changeable) fit(t *testing.T, folder string, kill int64) (*trainer.Trainer, string, error) {
 	t.Helper()
 	s.config.Checkpoint.Dir = folder
@@ -37,8 +37,8 @@ type otherName struct{ ranktest.Blobs }
 func (otherName) Name() string { return "other" }
 
 // TestResumeWithAChange changes one thing between two starts, in the middle of an epoch and at its
-// end: what would make the rest of the epoch another one is refused, what only matters from now on
-// is taken over, and the training ends after the update that a plain count gives.
+// end. Changes that would alter the rest of the epoch are refused, changes that only matter from
+// now on are accepted, and the training ends after the expected update.
 func TestResumeWithAChange(t *testing.T) {
 	plain := func() changeable {
 		c := trainer.Config{MaxEpochs: 2, BatchSize: 12, Seed: 1, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{EverySteps: 5}}
@@ -56,8 +56,8 @@ func TestResumeWithAChange(t *testing.T) {
 	tests := []struct {
 		name        string
 		change      func(*changeable)
-		middle, end string // The errors: empty is none.
-		updates     int    // Of the second epoch.
+		middle, end string // The errors; empty if there is none.
+		updates     int    // In the second epoch.
 	}{
 		{"nothing", func(*changeable) {}, "", "", 12},
 		{"more examples", func(s *changeable) { s.training = ranktest.Blobs(150) }, "over 145 examples, the dataset blobs has 150 now", "", 12},

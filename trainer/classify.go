@@ -12,10 +12,10 @@ import (
 	"gonbatch/data"
 )
 
-// Confusion runs a classifier over a dataset and counts which class each example was taken for: the
-// one with the largest score in the model's first prediction, [n, classes]. The labels are the
-// classes' numbers, [n] or [n, 1]. classes are their names, such as data.Folder has them, or nil.
-// It is collective, and each rank gets the counts of all.
+// Confusion runs a classifier over a dataset and counts the class predicted for each example: the
+// one with the largest score in the model's first prediction, [n, classes]. The labels are class
+// numbers, [n] or [n, 1]. classes are the names of the classes, such as those of data.Folder, or
+// nil. It is collective, and each rank gets the counts of all ranks.
 func (t *Trainer) Confusion(ctx context.Context, ds data.Dataset, classes []string) (*Confusion, error) {
 	var own [][]int
 	err := t.PredictLabeled(ctx, ds, func(_ []int, predictions, labels []*tensors.Tensor) (err error) {
@@ -32,7 +32,7 @@ func (t *Trainer) Confusion(ctx context.Context, ds data.Dataset, classes []stri
 	return c, nil
 }
 
-// gathered are the counts of all ranks.
+// gathered adds up the counts of all ranks.
 func (t *Trainer) gathered(own [][]int, classes []string) (*Confusion, error) {
 	text, err := json.Marshal(own)
 	if err != nil {
@@ -47,7 +47,7 @@ func (t *Trainer) gathered(own [][]int, classes []string) (*Confusion, error) {
 		if err := json.Unmarshal(text, &all[rank]); err != nil {
 			return nil, err
 		}
-		n = max(n, len(all[rank])) // A rank without examples knows of no classes.
+		n = max(n, len(all[rank])) // A rank without examples doesn't know the number of classes.
 	}
 	if classes != nil && len(classes) != n {
 		return nil, fmt.Errorf("there are names for %d classes, the model predicts %d", len(classes), n)
@@ -88,7 +88,7 @@ func count(counts [][]int, predictions, labels []*tensors.Tensor) ([][]int, erro
 	return counts, nil
 }
 
-// largest is the place of the largest score, of equal ones the first.
+// largest returns the index of the largest score; the first one if several are equal.
 func largest(scores []float64) (at int) {
 	for i, score := range scores {
 		if score > scores[at] {
@@ -98,7 +98,7 @@ func largest(scores []float64) (at int) {
 	return at
 }
 
-// numbersOf are the values of a tensor of any type.
+// numbersOf returns the values of a tensor of any type.
 func numbersOf(t *tensors.Tensor) (all []float64, err error) {
 	err = t.ConstFlatData(func(flat any) {
 		values := reflect.ValueOf(flat)

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// codeHash is the SHA-256 of this program, or empty where it can't be read.
+// codeHash returns the SHA-256 of this program, or "" if it can't be read.
 var codeHash = sync.OnceValue(func() string {
 	f, err := os.Open("/proc/self/exe")
 	if err != nil {

@@ -2,7 +2,8 @@ package trainer
 
 import "fmt"
 
-// comparePosition finds configurations that would make the position mean something else.
+// comparePosition returns an error if the position would mean something else under this
+// configuration.
 func (t *Trainer) comparePosition(at position) error {
 	if at.Seed != t.config.Seed {
 		return fmt.Errorf("it is of a training with seed %d, this one has %d: use the same, or another checkpoint.dir", at.Seed, t.config.Seed)
@@ -21,8 +22,8 @@ func (t *Trainer) comparePosition(at position) error {
 	return nil
 }
 
-// compareEpoch finds changes to an epoch that has begun: the training would see some examples
-// twice, and others not at all. Between epochs everything that it compares may change.
+// compareEpoch refuses changes to an epoch that has begun: the training would see some examples
+// twice, and others not at all. Between epochs all of these may change.
 func (t *Trainer) compareEpoch(at position) error {
 	if at.Batches != t.plan.batches {
 		return fmt.Errorf("it is of a training with %d batches in an epoch, this one has %d: has the dataset changed?", at.Batches, t.plan.batches)
@@ -44,7 +45,7 @@ func (t *Trainer) compareEpoch(at position) error {
 	return nil
 }
 
-// comparePrecision finds weights of another type, which no program of this training could use.
+// comparePrecision refuses weights of another type, which no program of this training could use.
 func (t *Trainer) comparePrecision(at position) error {
 	if at.Precision != t.config.Precision {
 		return fmt.Errorf("its weights have the precision %q, this training has %q: use the same, or another checkpoint.dir", at.Precision, t.config.Precision)

@@ -11,12 +11,12 @@ import (
 )
 
 // Config says how to train. The zero value of each field is a sensible default, but a zero that a
-// flag, the environment or a file gives is taken literally. The names in YAML and of flags are
-// Lightning's where Lightning has them.
+// flag, the environment or a file gives is taken literally. YAML keys and flags have Lightning's
+// names if Lightning has the option.
 type Config struct {
 	// Name distinguishes the trainings of a program, in the run directory and in messages. The
-	// default is the name of the cell that runs as a job, or "main"; further trainings get "-2" and
-	// so on appended.
+	// default is the name of the cell if it runs as a job, or "main"; further trainings get the
+	// suffix "-2" and so on.
 	Name string `yaml:"name" help:"name of this training, for a program with several"`
 
 	// MaxEpochs is the number of passes over the training set. If no limit is set, it is 1.
@@ -53,15 +53,15 @@ type Config struct {
 	// (Pascanu et al., On the difficulty of training recurrent neural networks, 2013). Default: no
 	// clipping.
 	GradientClipNorm float64 `yaml:"gradient_clip_norm" help:"maximum global norm of the gradients (0: no clipping)"`
-	// Precision is that of inputs, weights and computation: "32-true", "bf16-true" or "64-true".
-	// Losses and metrics of bfloat16 are computed in float32. Default: "32-true".
+	// Precision is the element type of inputs, weights and computation: "32-true", "bf16-true" or
+	// "64-true". With bfloat16, losses and metrics are computed in float32. Default: "32-true".
 	Precision string `yaml:"precision" help:"32-true, bf16-true or 64-true (default: 32-true)"`
-	// Strategy is what the world must be: "single" (one device), "spmd" (several devices of one
-	// process) or "ddp" (several ranks). New fails if it is something else. Default: "auto", which
-	// accepts any.
+	// Strategy is the required kind of world: "single" (one device), "spmd" (several devices of one
+	// process) or "ddp" (several ranks). New fails if the world is of another kind. Default:
+	// "auto", which accepts any.
 	Strategy string `yaml:"strategy" help:"required strategy: auto, single, spmd or ddp (default: auto)"`
-	// Seed determines the initial weights, the order of the examples and the random numbers of the
-	// model. All ranks must have the same.
+	// Seed determines the initial weights, the order of the examples and the model's random
+	// numbers. All ranks must have the same seed.
 	Seed uint64 `yaml:"seed" help:"seed of the initial weights, the order of the examples and the model's random numbers"`
 	// Deterministic requires bit-identical results from the same seed. A CPU always gives them. A
 	// GPU needs an option of XLA, which New's error names.
@@ -104,10 +104,10 @@ type EarlyStoppingConfig struct {
 // CheckpointConfig says when to write checkpoints, and which to keep. One is also written at the
 // end, and when the job is told to stop.
 type CheckpointConfig struct {
-	// Dir is the folder of checkpoints. Each checkpoint is a folder step-N in it. Default:
-	// checkpoints/NAME in the run directory, with Config.Name; in the kernel, a folder of the
-	// user's cache that belongs to the code of the cell and what it calls. Elsewhere no checkpoints
-	// are written.
+	// Dir is the folder of checkpoints. Each checkpoint is a folder step-N in it. Default: in a
+	// run, checkpoints/NAME in the run directory, where NAME is Config.Name; in the kernel, a
+	// folder in the user's cache that belongs to the code of the cell and everything it calls.
+	// Elsewhere no checkpoints are written.
 	Dir string `yaml:"dir" help:"folder of checkpoints (default: in the run directory)"`
 	// EverySteps is the number of updates between checkpoints. Default: one checkpoint at the end
 	// of each epoch.
@@ -122,21 +122,22 @@ type CheckpointConfig struct {
 	// Mode is "min" or "max". Default: as for EarlyStoppingConfig.
 	Mode string `yaml:"mode" help:"min or max (default: by the metric's name, where it is well known)"`
 	// Resume says whether to resume from the newest valid checkpoint in the folder. "auto" resumes
-	// if there is one. "must" fails if there is none. "never" starts over and moves what is in the
-	// folder aside (but a restart of the same job still resumes its own training). Default: "auto".
+	// if there is one. "must" fails if there is none. "never" starts over and moves the folder's
+	// contents aside (but a restart of the same job still resumes its own training). Default:
+	// "auto".
 	Resume string `yaml:"resume" help:"resume from the folder's newest checkpoint: auto, never or must (default: auto)"`
 	// Off turns checkpoints off.
 	Off bool `yaml:"off" help:"write no checkpoints"`
 }
 
-// defaults are the values of fields that are zero, by their names.
+// defaults maps the names of fields to the values they get if they are zero.
 var defaults = map[string]any{
 	"batch_size": 64, "eval_batch_size": 1000, "accumulate_grad_batches": 1, "log_every": 50, "early_stopping.patience": 3, "checkpoint.keep": 2,
 	"precision": "32-true", "strategy": "auto", "checkpoint.resume": "auto", "checkpoint.monitor": "val/loss", "schedule.kind": "constant",
 }
 
-// setDefaults gives fields that are zero their defaults, except those that a source has set to
-// zero. A zero in the program's Config can't be told from a field that is not there.
+// setDefaults gives zero fields their defaults, except those that a source has set to zero. In the
+// program's own Config, a zero can't be distinguished from a missing field.
 func (c *Config) setDefaults(given map[string]bool) {
 	if c.MaxEpochs == 0 && c.MaxSteps == 0 && c.MaxTime == 0 && !given["max_epochs"] {
 		c.MaxEpochs = 1
@@ -167,7 +168,7 @@ func (c *Config) setDefaults(given map[string]bool) {
 	}
 }
 
-// check finds values that can't be meant.
+// check returns an error for values that make no sense.
 func (c *Config) check() error {
 	for name, value := range map[string]int{
 		"max_epochs": c.MaxEpochs, "max_steps": c.MaxSteps, "limit_train_batches": c.LimitTrainBatches, "limit_val_batches": c.LimitValBatches,
@@ -229,7 +230,7 @@ func (c *Config) check() error {
 	return c.Schedule.check()
 }
 
-// checkpointDir is the folder of checkpoints: empty if there is none.
+// checkpointDir returns the folder of checkpoints; empty if there is none.
 func (c Config) checkpointDir(env rundir.Env) string {
 	switch {
 	case c.Checkpoint.Dir != "" || c.Checkpoint.Off:

@@ -121,14 +121,14 @@ func withMetrics(names ...string) trainer.Task {
 	return trainer.Supervised(plainNet, loss.SparseCategoricalCrossEntropyLogits, plainSGD(1), all...)
 }
 
-// TestScopesBeside: names that begin alike are not scopes in one another.
+// TestScopesBeside: scopes whose names begin with the same text are not inside one another.
 func TestScopesBeside(t *testing.T) {
 	if _, err := trainer.New(world(t), trainer.Config{}, trainer.Adversarial(pullApart, objective("a", "/a"), objective("ab", "/ab"))); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestCheckpointDir: the configuration names the folder that is used.
+// TestCheckpointDir: the configuration has the folder that is used.
 func TestCheckpointDir(t *testing.T) {
 	run := t.TempDir()
 	t.Setenv("GONBATCH_RUN_DIR", run)

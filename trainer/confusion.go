@@ -8,14 +8,15 @@ import (
 	"text/tabwriter"
 )
 
-// Confusion says how a classifier confuses classes. Counts[i][j] is the number of examples of class
-// i that were taken for class j. A metric of a class without such examples is NaN.
+// Confusion is a classifier's confusion matrix. Counts[i][j] is the number of examples of class i
+// that were predicted as class j. A metric of a class is NaN if there are no examples to compute it
+// from.
 type Confusion struct {
 	Classes []string // Names, by number.
 	Counts  [][]int
 }
 
-// newConfusion has a name for each class: its number where there are no names.
+// newConfusion returns an empty matrix of n classes. A class without a name is named by its number.
 func newConfusion(classes []string, n int) *Confusion {
 	c := &Confusion{Counts: make([][]int, n)}
 	for i := range n {
@@ -37,7 +38,7 @@ func (c *Confusion) Examples(class int) (n int) {
 	return n
 }
 
-// predicted is the number of examples that were taken for a class.
+// predicted returns the number of examples that were predicted as a class.
 func (c *Confusion) predicted(class int) (n int) {
 	for _, row := range c.Counts {
 		n += row[class]
@@ -45,7 +46,7 @@ func (c *Confusion) predicted(class int) (n int) {
 	return n
 }
 
-// Accuracy returns the fraction of all examples that were recognized.
+// Accuracy returns the fraction of all examples that were classified correctly.
 func (c *Confusion) Accuracy() float64 {
 	right, all := 0, 0
 	for class, row := range c.Counts {
@@ -55,12 +56,12 @@ func (c *Confusion) Accuracy() float64 {
 	return fraction(right, all)
 }
 
-// Precision returns, of the examples that were taken for a class, the fraction that belongs to it.
+// Precision returns the fraction of the examples predicted as a class that belong to it.
 func (c *Confusion) Precision(class int) float64 {
 	return fraction(c.Counts[class][class], c.predicted(class))
 }
 
-// Recall returns the fraction of a class's examples that were recognized.
+// Recall returns the fraction of a class's examples that were predicted as that class.
 func (c *Confusion) Recall(class int) float64 {
 	return fraction(c.Counts[class][class], c.Examples(class))
 }
@@ -70,8 +71,8 @@ func (c *Confusion) F1(class int) float64 {
 	return fraction(2*c.Counts[class][class], c.predicted(class)+c.Examples(class))
 }
 
-// MacroF1 returns the mean of the classes' F1. It leaves out classes that have no examples and for
-// which none was taken.
+// MacroF1 returns the mean of the classes' F1. It leaves out classes that have no examples and were
+// never predicted.
 func (c *Confusion) MacroF1() float64 {
 	sum, n := 0.0, 0
 	for class := range c.Counts {
@@ -84,8 +85,8 @@ func (c *Confusion) MacroF1() float64 {
 
 func fraction(part, whole int) float64 { return float64(part) / float64(whole) }
 
-// String returns a table with a line for each class: how many of its examples were taken for each
-// class, and its metrics.
+// String returns a table with a line for each class: how many of its examples were predicted as
+// each class, and its metrics.
 func (c *Confusion) String() string {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -102,7 +103,7 @@ func (c *Confusion) String() string {
 	return text.String()
 }
 
-// add adds the counts of another matrix, which may have more classes.
+// add adds counts, which may cover fewer classes.
 func (c *Confusion) add(counts [][]int) {
 	for i, row := range counts {
 		for j, count := range row {

@@ -17,8 +17,8 @@ import (
 	"gonbatch/trainer"
 )
 
-// TestConfusion: on every rank, the counts are those of all examples, also where ranks have none;
-// the accuracy is that of Test.
+// TestConfusion: on every rank, the counts are those of all examples, even if some ranks have none;
+// the accuracy equals that of Test.
 func TestConfusion(t *testing.T) { everywhere(t, testConfusion) }
 
 func testConfusion(t *testing.T) {
@@ -45,7 +45,7 @@ func testConfusion(t *testing.T) {
 	}
 }
 
-// TestConfusionMetrics: by hand, for three classes of which one is never taken.
+// TestConfusionMetrics: computed by hand, for three classes of which one is never predicted.
 func TestConfusionMetrics(t *testing.T) {
 	c := &trainer.Confusion{Classes: []string{"cat", "dog", "owl"}, Counts: [][]int{{6, 2, 0}, {1, 9, 0}, {1, 1, 0}}}
 	for what, pair := range map[string][2]float64{
@@ -71,7 +71,7 @@ accuracy 0.7500, macro F1 0.5227
 	}
 }
 
-// TestConfusionRefuses: what is no classification is refused, on all ranks.
+// TestConfusionRefuses: anything but a classification is refused, on all ranks.
 func TestConfusionRefuses(t *testing.T) { everywhere(t, testConfusionRefuses) }
 
 func testConfusionRefuses(t *testing.T) {

@@ -25,8 +25,8 @@ func wantAll(t *testing.T, err error, parts ...string) {
 	}
 }
 
-// TestDiskFull: a training whose checkpoint doesn't fit any more ends with an error that says
-// where, and the checkpoint before stays.
+// TestDiskFull: if a checkpoint doesn't fit on the disk, the training ends with an error that says
+// where, and the previous checkpoint stays.
 func TestDiskFull(t *testing.T) {
 	dir := t.TempDir()
 	tmpfs.Mount(t, dir, "size=256k") // A checkpoint of plainNet takes 24 to 32 KB.
@@ -62,7 +62,7 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// TestReadOnlyRunDirectory: a training that could not be continued is refused before it begins.
+// TestReadOnlyRunDirectory: a training that could not be resumed is refused before it begins.
 func TestReadOnlyRunDirectory(t *testing.T) {
 	run := t.TempDir()
 	tmpfs.Mount(t, run, "size=1m")
@@ -74,7 +74,7 @@ func TestReadOnlyRunDirectory(t *testing.T) {
 	wantAll(t, err, filepath.Join(run, "checkpoints", "digits"), "read-only file system", "checkpoint.dir")
 }
 
-// TestFolderBecomesReadOnly in the middle of a training.
+// TestFolderBecomesReadOnly: in the middle of a training.
 func TestFolderBecomesReadOnly(t *testing.T) {
 	dir := t.TempDir()
 	tmpfs.Mount(t, dir, "size=1m")

@@ -16,33 +16,34 @@ import (
 	"golang.org/x/term"
 )
 
-// display shows rank 0's progress: a bar on a terminal, one line for each epoch in a notebook, of
-// which the last is updated in place, and lines at a sane rate in a log.
+// display shows rank 0's progress: a bar on a terminal, one line for each epoch in a notebook, the
+// last of which is updated in place, and occasional lines in a log.
 type display struct {
 	out      io.Writer // Nil on other ranks.
 	bar      *progressbar.ProgressBar
-	notebook string // The id of the lines in the notebook.
+	notebook string // The id of the display in the notebook.
 	epochs   epochLines
 	lines    bool
 	inRun    bool // The output is logged in a run directory.
 
 	lastLine  time.Time
 	lastShown time.Time
-	since     time.Time // Of the last rate.
+	since     time.Time // When the rate was last computed.
 	line      string
 	shown     bool // The line is in the log.
-	// trained is what the epoch's last report says, and validated its last validation.
+	// trained is the text of the epoch's last report, and validated that of its last validation.
 	epoch              int
 	trained, validated string
 }
 
 const (
-	// lineInterval is the time between two lines in a log, at least. An epoch's end always has one.
+	// lineInterval is the minimum time between two lines in a log. The end of an epoch always gets
+	// one.
 	lineInterval = 2 * time.Second
-	// showInterval is the time between two updates in a notebook.
+	// showInterval is the minimum time between two updates in a notebook.
 	showInterval = 500 * time.Millisecond
-	// lineStyle makes the line look like the program's other output in JupyterLab, which names its
-	// measures; elsewhere it changes little.
+	// lineStyle makes the line look like the program's other output in JupyterLab, whose CSS
+	// variables it uses; elsewhere it has little effect.
 	lineStyle = "margin:0;padding:0 var(--jp-code-padding,0);font-size:var(--jp-code-font-size,inherit);line-height:var(--jp-code-line-height,inherit)"
 )
 
@@ -76,7 +77,7 @@ func (d *display) start(t *Trainer, r *run) {
 	}
 }
 
-// end leaves the last line where people can read it.
+// end leaves the last line on the screen.
 func (d *display) end() {
 	if d.bar != nil {
 		_ = d.bar.Finish()
@@ -103,7 +104,7 @@ func (d *display) batch(r *run) {
 	}
 }
 
-// rate is the number of examples a second since it was last asked for.
+// rate returns the number of examples per second since the previous call.
 func (d *display) rate(examples int) float64 {
 	now := time.Now()
 	rate := float64(examples) / now.Sub(d.since).Seconds()
@@ -111,15 +112,15 @@ func (d *display) rate(examples int) float64 {
 	return rate
 }
 
-// pause is for stretches that are no training.
+// pause shows that something other than training is going on.
 func (d *display) pause(what string) {
 	if d.bar != nil {
 		d.bar.Describe(what)
 	}
 }
 
-// report prints a line with the newest metrics, if it is time. In a notebook, the line of an epoch
-// that has ended stays.
+// report prints a line with the newest metrics, if enough time has passed. In a notebook, the line
+// of a finished epoch stays.
 func (d *display) report(r *run) {
 	d.begin(r.at.Epoch)
 	d.trained = fmt.Sprintf("%s  loss %.4f  %.0f examples/s", r.place(), r.metrics["train/loss"], r.metrics["train/examples_per_second"])
@@ -148,14 +149,14 @@ func (d *display) validation(r *run, values Metrics) {
 	}
 }
 
-// begin forgets what was said of an earlier epoch.
+// begin drops the texts of an earlier epoch.
 func (d *display) begin(epoch int) {
 	if epoch != d.epoch {
 		d.epoch, d.trained, d.validated = epoch, "", ""
 	}
 }
 
-// show gives the epoch its line in the notebook.
+// show sets the epoch's line in the notebook.
 func (d *display) show(r *run, line string) {
 	d.lastShown = time.Now()
 	d.epochs.put(r.at.Epoch, line)
@@ -171,7 +172,7 @@ func (m Metrics) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// place is where the training is: "epoch 1/2  step 100/1876".
+// place returns the training's position: "epoch 1/2  step 100/1876".
 func (r *run) place() string {
 	epoch, step := fmt.Sprint(r.at.Epoch+1), fmt.Sprint(r.at.Step)
 	if r.config.MaxEpochs > 0 {
@@ -183,7 +184,7 @@ func (r *run) place() string {
 	return fmt.Sprintf("epoch %s  step %s", epoch, step)
 }
 
-// left is the time to the end, by the speed of this Fit so far.
+// left returns the time to the end, estimated from the speed of this Fit so far.
 func (r *run) left() string {
 	done := r.at.Step - r.firstStep
 	if r.plan.updates == 0 || done < 1 {
@@ -192,13 +193,13 @@ func (r *run) left() string {
 	return remaining(time.Since(r.began), done, int64(r.plan.updates)-r.at.Step).Round(time.Second).String() + " left"
 }
 
-// remaining is the time that so many further updates take, at the speed of those that are done.
+// remaining returns the time for the updates that are left, at the speed of those that are done.
 func remaining(elapsed time.Duration, done, left int64) time.Duration {
 	each := float64(elapsed) / float64(done)
 	return time.Duration(min(each*float64(left), float64(longest)))
 }
 
-// longest is about a century: no more fits into a time.Duration.
+// longest is a century: much more doesn't fit into a time.Duration.
 const longest = 100 * 365 * 24 * time.Hour
 
 func (r *run) batchesDone() int64 { return int64(r.at.Epoch*r.plan.batches + r.at.Batch) }

@@ -33,10 +33,10 @@
 // run and the training. In a program with several trainings, such as the folds of a
 // cross-validation, give each Config a Name, or leave all of them to the defaults.
 //
-// The last checkpoint records why its training ended. A training that is started again stays ended
-// until the limit that ended it is raised. A signal to stop (SIGTERM, SIGUSR1) is handled from New
-// to the end of the world: during Fit, the training saves and stops; outside Fit, the loggers
-// finish and the process exits.
+// The last checkpoint records why its training ended. If you start the training again, it stays
+// ended until you raise the limit that ended it. A signal to stop (SIGTERM, SIGUSR1) is handled
+// from New until the world is closed: during Fit, the training saves and stops; outside Fit, the
+// loggers finish and the process exits.
 //
 // # Ranks
 //

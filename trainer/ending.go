@@ -4,14 +4,14 @@ import (
 	"fmt"
 )
 
-// ending is why a training ended. It is a part of the checkpoint, so that the training is over as
-// well when it is started again.
+// ending is why a training ended. It is stored in the checkpoint, so that the training stays ended
+// when it is started again.
 type ending struct {
 	Cause  endCause `json:"cause"`
 	Reason string   `json:"reason"` // For people.
 }
 
-// endCause says who ended a training, and so what it takes to resume it.
+// endCause says what ended a training, and so what it takes to resume it.
 type endCause string
 
 const (
@@ -21,7 +21,7 @@ const (
 	endedByCallback      endCause = "callback"       // Event.Stop: it stays ended.
 )
 
-// limit is the ending by max_epochs or max_steps; nil if neither is reached.
+// limit returns the ending by max_epochs or max_steps; nil if neither is reached.
 func (t *Trainer) limit() *ending {
 	c := t.config
 	switch {
@@ -33,8 +33,7 @@ func (t *Trainer) limit() *ending {
 	return nil
 }
 
-// stillEnded reports whether a training that was resumed is over under the present configuration
-// too.
+// stillEnded reports whether a resumed training is over under the current configuration too.
 func (t *Trainer) stillEnded() bool {
 	switch e := t.at.End; {
 	case e == nil:
@@ -52,14 +51,15 @@ func (t *Trainer) stillEnded() bool {
 // ended reports whether the training is over.
 func (r *run) ended() bool { return r.at.End != nil || r.limit() != nil }
 
-// finish ends the training after this update. The first reason holds.
+// finish ends the training after this update. Only the first reason counts.
 func (t *Trainer) finish(cause endCause, reason string) {
 	if t.at.End == nil {
 		t.at.End = &ending{cause, reason}
 	}
 }
 
-// finishAtLimit notes which limit ended the training, if nothing else did, and shows what else did.
+// finishAtLimit records the limit that ended the training. If something else ended it, it prints
+// that reason.
 func (r *run) finishAtLimit() {
 	if r.at.End != nil {
 		r.printf("training ended after step %d: %s\n", r.at.Step, r.at.End.Reason)

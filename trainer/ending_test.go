@@ -37,15 +37,15 @@ func stopEvent(step int64) func(context.CancelFunc) []trainer.Option {
 	}
 }
 
-// cancelAt is a person who presses Ctrl-C after an update.
+// cancelAt simulates a person who presses Ctrl-C after an update.
 func cancelAt(step int64) func(context.CancelFunc) []trainer.Option {
 	return func(cancel context.CancelFunc) []trainer.Option {
 		return []trainer.Option{stopAt(step, cancel)}
 	}
 }
 
-// TestEnding: a training that has ended is over when it is started again, until what ended it is
-// changed; after each start the newest checkpoint has all weights.
+// TestEnding: a training that has ended stays ended when it is started again, until the cause of
+// its end is changed; after each start the newest checkpoint has all weights.
 func TestEnding(t *testing.T) {
 	steps := func(n int) func(*trainer.Config) { return func(c *trainer.Config) { c.MaxEpochs, c.MaxSteps = 0, n } }
 	epochs := func(n int) func(*trainer.Config) { return func(c *trainer.Config) { c.MaxEpochs = n } }
@@ -97,7 +97,7 @@ func fitOnce(t *testing.T, dir string, s start) (*trainer.Trainer, *bytes.Buffer
 	return tr, out
 }
 
-// newest holds that the newest checkpoint is of a step, and has all weights.
+// newest checks that the newest checkpoint is of a step, and has all weights.
 func newest(t *testing.T, dir string, step int64) {
 	t.Helper()
 	all, err := checkpoint.List(dir)
@@ -110,7 +110,7 @@ func newest(t *testing.T, dir string, step int64) {
 	}
 }
 
-// TestMaxTimeIsRaised: a training that ended by the clock goes on if it has more time.
+// TestMaxTimeIsRaised: a training that ended by the clock continues if it gets more time.
 func TestMaxTimeIsRaised(t *testing.T) {
 	dir := t.TempDir()
 	clock := func(d time.Duration) start { return start{change: func(c *trainer.Config) { c.MaxTime = d }} }
@@ -143,8 +143,8 @@ func TestStopInAnAccumulation(t *testing.T) {
 	}
 }
 
-// TestKilledBetweenTwoSaves: the last epoch's checkpoint is there, the one that says that the
-// training has ended is not.
+// TestKilledBetweenTwoSaves: the last epoch's checkpoint exists, but not the one that records the
+// end of the training.
 func TestKilledBetweenTwoSaves(t *testing.T) {
 	dir := t.TempDir()
 	c := trainer.Config{MaxEpochs: 3, BatchSize: 12, Checkpoint: trainer.CheckpointConfig{Dir: dir}}

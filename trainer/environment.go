@@ -5,11 +5,11 @@ import (
 	"gonbatch/logger"
 )
 
-// environment is what New reads of the process's environment, the only time that a trainer does.
+// environment is what New reads from the process's environment. Nothing else in a trainer reads it.
 type environment struct {
 	rundir.Env
 	mlflow logger.MLflowOptions
-	// getenv has the variables whose names are the configuration's, and XLA's.
+	// getenv looks up the variables of the configuration, and XLA's.
 	getenv func(string) string
 }
 

@@ -5,17 +5,18 @@ import (
 	"strings"
 )
 
-// epochLines is what a notebook shows of a training: one line for each of the last epochs.
+// epochLines is the text that a notebook shows for a training: one line for each of the last
+// epochs.
 type epochLines struct {
 	lines   []string
 	epoch   int // Of the last line.
 	dropped int
 }
 
-// mostEpochLines is how many epochs are shown: all lines are sent again with each update.
+// mostEpochLines is the maximum number of epochs shown: every update sends all lines again.
 const mostEpochLines = 100
 
-// put gives an epoch its line, or another one.
+// put sets or replaces the line of an epoch.
 func (e *epochLines) put(epoch int, line string) {
 	if len(e.lines) > 0 && epoch == e.epoch {
 		e.lines[len(e.lines)-1] = line
@@ -28,7 +29,7 @@ func (e *epochLines) put(epoch int, line string) {
 	}
 }
 
-// String is the text of all lines.
+// String returns the text of all lines.
 func (e *epochLines) String() string {
 	text := strings.Join(e.lines, "\n")
 	if e.dropped > 0 {

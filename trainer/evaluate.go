@@ -12,10 +12,10 @@ import (
 
 // Validate computes the loss and the task's metrics over a dataset, using every example once. It
 // returns them on every rank, under names such as "val/loss" and "val/accuracy". They are weighted
-// by examples, so means are exact for any number of ranks.
+// by the number of examples, so means are exact for any number of ranks.
 //
-// Before Fit, it uses the weights of the newest checkpoint, if there is one, and prints that it
-// does.
+// Before Fit, it uses the weights of the newest checkpoint, if there is one, and prints which
+// weights it uses.
 func (t *Trainer) Validate(ctx context.Context, ds data.Dataset) (Metrics, error) {
 	return t.evaluate(ctx, "val", ds)
 }
@@ -47,13 +47,13 @@ func (t *Trainer) evaluate(ctx context.Context, stage string, ds data.Dataset) (
 	return values, t.log(values)
 }
 
-// agree gives all ranks rank 0's values, to the bit: they decide by them.
+// agree gives all ranks rank 0's values, bit for bit, because they base decisions on them.
 func (t *Trainer) agree(values Metrics) (Metrics, error) {
 	theirs, err := broadcast(t.world, checkpoint.Metrics(values))
 	return Metrics(theirs), err
 }
 
-// broadcast gives all ranks rank 0's value, by JSON.
+// broadcast gives all ranks rank 0's value, encoded as JSON.
 func broadcast[T any](world *distributed.World, value T) (theirs T, err error) {
 	text, err := json.Marshal(value)
 	if err != nil {

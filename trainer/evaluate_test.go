@@ -19,7 +19,7 @@ import (
 	"gonbatch/trainer"
 )
 
-// TestMedian: the median of a value of each example, over batches, devices and ranks.
+// TestMedian: the median of one value per example, over batches, devices and ranks.
 func TestMedian(t *testing.T) { everywhere(t, testMedian) }
 
 func testMedian(t *testing.T) {
@@ -44,7 +44,7 @@ func testMedian(t *testing.T) {
 			t.Errorf("%d examples one by one: the median is %v, %v, want %d", n, got, err, labels[n/2])
 		}
 		inBatches := median(label, 12)
-		for range 2 { // The second does not know of the first.
+		for range 2 { // The second time must not be affected by the first.
 			if got, err := inBatches(n); err != nil || got != float64(labels[n/2]) {
 				t.Errorf("%d examples in batches: the median is %v, %v, want %d", n, got, err, labels[n/2])
 			}
@@ -59,7 +59,7 @@ func testMedian(t *testing.T) {
 	}
 }
 
-// classes are those of the first n of Blobs, in order.
+// classes returns the classes of the first n of Blobs, in order.
 func classes(t *testing.T, n int) []int32 {
 	t.Helper()
 	var labels []int32
@@ -73,8 +73,8 @@ func classes(t *testing.T, n int) []int32 {
 	return labels
 }
 
-// TestInfiniteMetric: a validation that gives no finite number does not end the training, and its
-// checkpoint comes back.
+// TestInfiniteMetric: a validation without a finite result does not end the training, and its
+// checkpoint can be loaded.
 func TestInfiniteMetric(t *testing.T) { everywhere(t, testInfiniteMetric) }
 
 func testInfiniteMetric(t *testing.T) {
@@ -95,7 +95,7 @@ func testInfiniteMetric(t *testing.T) {
 	}
 }
 
-// sharedTempDir is one folder for all ranks.
+// sharedTempDir returns one folder for all ranks.
 func sharedTempDir(t *testing.T) string {
 	t.Helper()
 	path, err := world(t).Broadcast([]byte(t.TempDir()))
@@ -106,7 +106,7 @@ func sharedTempDir(t *testing.T) string {
 	return string(path)
 }
 
-// words is Blobs as four whole numbers each, for a step that looks them up.
+// words is Blobs as four integers each, for a step that looks them up.
 type words struct{ ranktest.Blobs }
 
 func (w words) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
@@ -115,7 +115,7 @@ func (w words) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error
 }
 
 // TestWholeNumbersAndHalf: the means of a step's losses are weighted by the number of examples,
-// whatever the inputs' type is. 257 is no number of bfloat16.
+// whatever the inputs' type. bfloat16 can't represent 257.
 func TestWholeNumbersAndHalf(t *testing.T) { everywhere(t, testWholeNumbersAndHalf) }
 
 func testWholeNumbersAndHalf(t *testing.T) {

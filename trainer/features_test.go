@@ -27,7 +27,7 @@ func sgdTask(rate float64) trainer.Task {
 	return trainer.Supervised(plainNet, loss.SparseCategoricalCrossEntropyLogits, sgd)
 }
 
-// floats are the trained weights in the order of their names.
+// floats returns the trained weights in the order of their names.
 func floats(t *testing.T, tr *trainer.Trainer) []float64 {
 	t.Helper()
 	byName := map[string][]float32{}
@@ -56,7 +56,7 @@ func distance(a, b []float64) float64 {
 	return math.Sqrt(sum)
 }
 
-// TestAccumulation: the gradients of three small batches are those of one that is three times as
+// TestAccumulation: the gradients of three small batches equal those of one that is three times as
 // large.
 func TestAccumulation(t *testing.T) {
 	fit := func(c trainer.Config) []float64 {
@@ -79,7 +79,7 @@ func TestAccumulation(t *testing.T) {
 	}
 }
 
-// TestClipping: a step of gradient descent is then as long as the rate times the norm.
+// TestClipping: the length of a gradient descent step is then the rate times the norm.
 func TestClipping(t *testing.T) {
 	weightsAfter := func(steps int) []float64 {
 		tr, _ := newTrainer(t, trainer.Config{MaxSteps: steps, BatchSize: 12, Seed: 5, GradientClipNorm: 0.01}, sgdTask(0.1))
@@ -145,8 +145,7 @@ func TestEarlyStopping(t *testing.T) {
 		if err := tr.Fit(t.Context(), ranktest.Blobs(145), ranktest.Blobs(40)); err != nil {
 			t.Fatal(err)
 		}
-		// As in Lightning's EarlyStopping: so many validations after the best one, and not one
-		// more.
+		// As in Lightning's EarlyStopping: exactly this many validations after the best one.
 		best := slices.Index(values, slices.Max(values))
 		if len(values) != best+1+patience || !strings.Contains(out.String(), "val/accuracy has not been better than 1 "+says) {
 			t.Errorf("patience %d: validations %v:\n%s", patience, values, out)
@@ -159,7 +158,7 @@ func TestEarlyStopping(t *testing.T) {
 	}
 }
 
-// TestBestIsKept: the newest two, and the best besides.
+// TestBestIsKept: the newest two are kept, and the best one as well.
 func TestBestIsKept(t *testing.T) {
 	dir := t.TempDir()
 	c := trainer.Config{MaxEpochs: 6, BatchSize: 12, Checkpoint: trainer.CheckpointConfig{Dir: dir, Monitor: "val/loss", Mode: "max"}}
@@ -246,7 +245,7 @@ func TestPrecision(t *testing.T) {
 	}
 }
 
-// TestAnotherTraining: a checkpoint of another one is refused.
+// TestAnotherTraining: a checkpoint of another training is refused.
 func TestAnotherTraining(t *testing.T) {
 	dir := t.TempDir()
 	base := trainer.Config{MaxEpochs: 1, BatchSize: 12, Seed: 1, Checkpoint: trainer.CheckpointConfig{Dir: dir}}

@@ -23,8 +23,8 @@ func netTask(opt optimizer.Interface) trainer.Task {
 	return trainer.Supervised(plainNet, loss.SparseCategoricalCrossEntropyLogits, opt)
 }
 
-// TestFineTuning: a training begins with the body of another one, by any path to it, and leaves it
-// as it is where it is frozen; the rest is trained from its own initial weights.
+// TestFineTuning: a training begins with the body of another one, given by any kind of path, and
+// leaves a frozen body unchanged; the rest is trained from its own initial weights.
 func TestFineTuning(t *testing.T) { everywhere(t, testFineTuning) }
 
 func testFineTuning(t *testing.T) {
@@ -73,8 +73,8 @@ func testFineTuning(t *testing.T) {
 	}
 }
 
-// TestFineTuningResumes: a training that was killed has its own weights when it resumes, not those
-// with which it began.
+// TestFineTuningResumes: when a killed training resumes, it has its own weights, not the initial
+// ones.
 func TestFineTuningResumes(t *testing.T) {
 	base := inFolder(t.TempDir())
 	first, _ := newTrainer(t, base, blobTask(plainNet))
@@ -100,7 +100,8 @@ func TestFineTuningResumes(t *testing.T) {
 	compareWeights(t, weights(t, resumed.Store()), weights(t, whole.Store()))
 }
 
-// TestSecondPhase: it begins with the weights of the first, and has an optimizer of its own.
+// TestSecondPhase: the second phase begins with the weights of the first, and has its own
+// optimizer.
 func TestSecondPhase(t *testing.T) {
 	c := trainer.Config{BatchSize: 12, MaxSteps: 5, OverfitBatches: 1}
 	first, _ := newTrainer(t, c, pulled(trainer.SGD{LearningRate: 0.1, Momentum: 0.9}))
@@ -130,7 +131,8 @@ func TestSecondPhase(t *testing.T) {
 	}
 }
 
-// TestScaleRate: half the rate for one part is the double rate for the other, at half the rate.
+// TestScaleRate: halving the rate for one part equals halving the whole rate and doubling it for
+// the other part.
 func TestScaleRate(t *testing.T) { everywhere(t, testScaleRate) }
 
 func testScaleRate(t *testing.T) {
@@ -156,7 +158,7 @@ func testScaleRate(t *testing.T) {
 
 func adam(rate float64) optimizer.Interface { return optimizer.Adam().LearningRate(rate).Done() }
 
-// TestFineTuningRefuses: a scope that isn't there, and weights that don't fit.
+// TestFineTuningRefuses: a scope that doesn't exist, and weights that don't fit.
 func TestFineTuningRefuses(t *testing.T) {
 	c := inFolder(t.TempDir())
 	first, _ := newTrainer(t, c, blobTask(plainNet))

@@ -12,11 +12,11 @@ import (
 )
 
 // checkWeights refuses a checkpoint with a NaN weight: no training could resume from it, and it
-// would replace one that can be resumed. The loss shows such weights only in the next batch.
+// would replace one that can be resumed. The loss would reveal such weights only in the next batch.
 func checkWeights(s *checkpoint.Snapshot) error {
 	for _, name := range slices.Sorted(maps.Keys(s.Weights)) {
 		if !s.Trainable[name] {
-			continue // A table may have NaN for what is unknown.
+			continue // A table may mark unknown values with NaN.
 		}
 		found := false
 		err := s.Tensors[name].ConstFlatData(func(flat any) { found = hasNaN(flat) })

@@ -24,7 +24,7 @@ func TestNoCheckpointOfNaN(t *testing.T) {
 		fit := func(epochs int, of loss.LossFn) error {
 			c := trainer.Config{MaxEpochs: epochs, LimitTrainBatches: 1, BatchSize: 12, Precision: precision, Checkpoint: trainer.CheckpointConfig{Dir: dir, Keep: 1, EverySteps: 1}}
 			tr, _ := newTrainer(t, c, trainer.Supervised(plainNet, of, optimizer.Adam().Done()))
-			// A table that is not trained may have it.
+			// A table that is not trained may have NaN.
 			if _, err := tr.Store().CreateVariable("/table", tensors.FromScalar(float32(math.NaN()))); err != nil {
 				t.Fatal(err)
 			}

@@ -19,9 +19,9 @@ import (
 // Fit trains until it reaches one of the configured limits. validation may be nil.
 //
 // If the folder of checkpoints has one of this training, Fit resumes it: at the same batch, with
-// the same weights, optimizer and random numbers, exactly so if the number of ranks is the same. A
-// training that has ended stays ended, unless the limit that ended it is higher now. A trainer
-// trains once: calling Fit after the end is an error.
+// the same weights, optimizer state and random numbers. This is exact if the number of ranks is the
+// same. A training that has ended stays ended, unless the limit that ended it is higher now. A
+// trainer trains once: calling Fit after the end is an error.
 //
 // If the job is told to stop (by SIGUSR1, SIGTERM or SIGINT, or because the context ends), all
 // ranks stop after the same update and save, and Fit returns a *StoppedError. In a job that submit
@@ -37,7 +37,7 @@ func (t *Trainer) Fit(ctx context.Context, training, validation data.Dataset) er
 	var stopped *StoppedError
 	if code := t.env.RequeueCode; code != 0 && errors.As(err, &stopped) && stopped.Requeue {
 		t.printf("%v\n", err)
-		ignoreStops() // They may come again while the loggers end.
+		ignoreStops() // They may arrive again while the loggers finish.
 		if err := errors.Join(t.world.Close(), t.env.MarkStopped()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
@@ -93,11 +93,11 @@ type run struct {
 	loader     distributed.Loader
 	validation data.Dataset
 	stop       *stopper
-	began      time.Time     // This Fit.
-	firstStep  int64         // Updates that were done then.
-	before     time.Duration // Time of the Fits before it that it goes on from.
+	began      time.Time     // When this Fit began.
+	firstStep  int64         // Updates that were done when this Fit began.
+	before     time.Duration // Training time of the earlier Fits that this one resumes.
 	lastSave   time.Time
-	saveDue    bool // A checkpoint must be written at the next place where one can be.
+	saveDue    bool // A checkpoint must be written at the next possible point.
 	stopped    int32
 	gradients  *tensors.Tensor // Of this batch, if histograms are logged: all in one row, or nothing.
 }
@@ -144,13 +144,14 @@ func (r *run) fit(training data.Dataset) error {
 	return r.call(onFitEnd)
 }
 
-// atEpochEnd reports whether all batches of the epoch are done, and what follows them is not.
+// atEpochEnd reports whether all batches of the epoch are done, while the work at its end is still
+// pending.
 func (r *run) atEpochEnd() bool { return r.at.Batch >= r.plan.batches }
 
-// elapsed is the time of training, restarts included.
+// elapsed returns the training time, restarts included.
 func (r *run) elapsed() time.Duration { return r.before + time.Since(r.began) }
 
-// epoch trains what is left of the epoch.
+// epoch trains the rest of the epoch.
 func (r *run) epoch() error {
 	if r.at.Batch == 0 {
 		if err := r.call(onEpochStart); err != nil {
@@ -170,7 +171,7 @@ func (r *run) epoch() error {
 
 func (r *run) batches() error {
 	first := r.at.Batch
-	r.world.Progress(r.at.Step) // A start that dies before its next update has come this far.
+	r.world.Progress(r.at.Step) // If a start dies before its next update, it got this far.
 	r.loader.Seek(r.at.Epoch, first)
 	if err := r.rates.set(int(r.at.Step), r.plan.updates); err != nil {
 		return err
@@ -186,8 +187,7 @@ func (r *run) batches() error {
 		if err := r.afterBatch(metrics); err != nil {
 			return err
 		}
-		// An end waits for the update: each rank has its own part of the gradients that are added
-		// up for it.
+		// The loop ends only at an update: each rank has its own part of the accumulated gradients.
 		if r.plan.isUpdate(r.at.Batch-1) && (r.atEpochEnd() || r.stopped > goOn || r.ended()) {
 			break
 		}
@@ -195,7 +195,8 @@ func (r *run) batches() error {
 	return nil
 }
 
-// afterBatch keeps the books. What it does after an update, all ranks do at the same one.
+// afterBatch does the bookkeeping after a batch. All ranks do the work that follows an update after
+// the same update.
 func (r *run) afterBatch(metrics []*tensors.Tensor) error {
 	update := r.plan.isUpdate(r.at.Batch)
 	if err := r.takeLosses(metrics); err != nil {
@@ -246,19 +247,19 @@ func (r *run) afterUpdate() error {
 	return nil
 }
 
-// reportIsDue reports whether the losses are logged after this update. A validation that decides by
-// one of them needs it to be up to date.
+// reportIsDue reports whether to log the losses after this update. They must be up to date for a
+// validation that depends on one of them.
 func (r *run) reportIsDue() bool {
 	every := int64(r.config.LogEvery)
 	return every > 0 && r.at.Step%every == 0 || r.at.Batch == r.plan.batches || r.ended() || r.validationIsDue() && len(r.monitored()) > 0
 }
 
-// saveIsDue tells, on rank 0, whether the clock asks for a checkpoint.
+// saveIsDue reports, on rank 0, whether it is time for a checkpoint.
 func (r *run) saveIsDue() bool {
 	return r.world.IsMain() && r.config.Checkpoint.Every > 0 && time.Since(r.lastSave) >= r.config.Checkpoint.Every
 }
 
-// kindOf is the program that a batch of an epoch, from 0, needs.
+// kindOf returns the kind of program that a batch of an epoch, counted from 0, needs.
 func (r *run) kindOf(batch int) programKind {
 	every := int64(r.config.LogHistogramsEvery)
 	switch {
@@ -271,7 +272,7 @@ func (r *run) kindOf(batch int) programKind {
 }
 
 // takeLosses reads a batch's losses and frees its metrics: the loss, GoMLX's moving average of it,
-// those of the objectives, and the gradients where they are to be shown.
+// the losses of the objectives, and the gradients if they are logged.
 func (r *run) takeLosses(metrics []*tensors.Tensor) error {
 	if r.stepper.withHistograms {
 		last := len(metrics) - 1
@@ -300,8 +301,8 @@ func (r *run) takeLosses(metrics []*tensors.Tensor) error {
 	return nil
 }
 
-// diverged ends all ranks: the others would wait for this one forever, or train on with what it
-// spoilt.
+// diverged aborts all ranks: the others would wait for this one forever, or train on with weights
+// that it has spoiled.
 func (r *run) diverged(name string, value float64) error {
 	err := &DivergedError{Name: name, Value: value, Step: r.at.Step, Rank: r.world.Rank(), Host: hostname()}
 	if r.world.Size() > 1 {
@@ -333,7 +334,7 @@ func (r *run) stepIsDue() bool {
 	return every > 0 && r.at.Step%int64(every) == 0
 }
 
-// saveAndStop is the end of a training that was told to stop.
+// saveAndStop saves a checkpoint when the training was told to stop.
 func (r *run) saveAndStop() error {
 	if err := r.save(); err != nil {
 		return err

@@ -7,18 +7,18 @@ import (
 	"sync"
 )
 
-// trainings are those that have ended in this program. Another one in the same folder of
-// checkpoints would find it finished, and have its weights: the second fold of a cross-validation
-// those of the first.
+// trainings are the trainings that have ended in this program. Another training in the same folder
+// of checkpoints would find the folder's training finished and take its weights: the second fold of
+// a cross-validation would get the weights of the first.
 var trainings = &ended{names: map[string]string{}}
 
 type ended struct {
 	mu    sync.Mutex
-	names map[string]string // Of the trainings, by their folders.
+	names map[string]string // By their folders.
 }
 
-// claim refuses a training whose folder another one of this program has been trained in, unless
-// resuming that is what it must do.
+// claim refuses a training if its folder was already used by another training of this program,
+// unless Config demands that it resume that training.
 func (e *ended) claim(t *Trainer) error {
 	if t.saver == nil || t.config.Checkpoint.Resume != "auto" {
 		return nil
@@ -31,7 +31,7 @@ func (e *ended) claim(t *Trainer) error {
 	return nil
 }
 
-// end notes that a training has come to its end.
+// end records that a training has ended.
 func (e *ended) end(t *Trainer) {
 	if t.saver == nil {
 		return

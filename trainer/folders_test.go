@@ -38,8 +38,8 @@ func TestFoldsNeedFolders(t *testing.T) {
 	}
 }
 
-// TestNeverIsANewTraining: the checkpoints of the one before are set aside, and never resumed by
-// those after it.
+// TestNeverIsANewTraining: the checkpoints of the previous training are set aside, and never
+// resumed by later ones.
 func TestNeverIsANewTraining(t *testing.T) {
 	dir := t.TempDir()
 	fit := func(epochs int, resume string, kill int64) string {
@@ -69,8 +69,8 @@ func TestNeverIsANewTraining(t *testing.T) {
 	}
 }
 
-// TestTwoProcessesOneFolder: of two trainings that save to one folder at the same time, one learns
-// of the other.
+// TestTwoProcessesOneFolder: if two trainings save to one folder at the same time, one of them
+// detects the other.
 func TestTwoProcessesOneFolder(t *testing.T) {
 	c := trainer.Config{MaxEpochs: 3, BatchSize: 12, Seed: 1, Checkpoint: trainer.CheckpointConfig{Dir: t.TempDir(), EverySteps: 5}}
 	second := trainer.WithCallbacks(trainer.Callback{Name: "second", BatchEnd: func(e *trainer.Event) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train"
 )
 
-// trained are the variables that an objective trains, in the order of their gradients.
+// trained returns the variables that an objective trains, in the order of their gradients.
 func trained(scope *model.Scope, g *graph.Graph) []*model.Variable {
 	var variables []*model.Variable
 	for v := range scope.IterVariables() {
@@ -47,11 +47,11 @@ func narrowed(gradients []*graph.Node, variables []*model.Variable) []*graph.Nod
 // epoch may be smaller.
 type group struct {
 	store *model.Store
-	size  *graph.Node // With this batch, in the graph that is built now.
+	size  *graph.Node // The number of batches so far, this one included, in the graph that is being built.
 	ends  bool        // This batch is the last one.
 }
 
-// newGroup counts this batch.
+// newGroup adds this batch to the group.
 func newGroup(store *model.Store, g *graph.Graph, ends bool) *group {
 	count := store.Scope(path.Join("/", train.AccumulatedGradientsScope)).VariableWithValue("#batches", int32(0)).SetTrainable(false)
 	size := graph.AddScalar(count.NodeValue(g), 1)
@@ -62,8 +62,8 @@ func newGroup(store *model.Store, g *graph.Graph, ends bool) *group {
 	return &group{store: store, size: size, ends: ends}
 }
 
-// add adds the gradients to those of earlier batches. At the end of the group it returns their mean
-// and resets the sums.
+// add adds the gradients to the sums of earlier batches. At the end of the group it returns the
+// means and resets the sums.
 func (b *group) add(variables []*model.Variable, gradients []*graph.Node) []*graph.Node {
 	mean := make([]*graph.Node, len(gradients))
 	for i, gradient := range gradients {

@@ -24,8 +24,8 @@ import (
 	"gonbatch/trainer"
 )
 
-// smallNet has all that makes resuming hard: dropout draws random numbers, batch normalization
-// keeps moving averages.
+// smallNet has everything that makes resuming hard: dropout draws random numbers, batch
+// normalization keeps moving averages.
 func smallNet(scope *model.Scope, x *graph.Node) *graph.Node {
 	x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
 	x = layers.Dense(scope.In("first"), x, true, 16)
@@ -34,7 +34,7 @@ func smallNet(scope *model.Scope, x *graph.Node) *graph.Node {
 	return layers.Dense(scope.In("logits"), x, true, ranktest.Classes)
 }
 
-// plainNet gives the same on any number of ranks.
+// plainNet gives the same results on any number of ranks.
 func plainNet(scope *model.Scope, x *graph.Node) *graph.Node {
 	x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
 	x = graph.Tanh(layers.Dense(scope.In("hidden"), x, true, 16))
@@ -48,7 +48,7 @@ func blobTask(net func(*model.Scope, *graph.Node) *graph.Node) trainer.Task {
 
 var theWorld = sync.OnceValues(distributed.Init)
 
-// world is the one world of this process.
+// world returns the only world of this process.
 func world(t *testing.T) *distributed.World {
 	t.Helper()
 	w, err := theWorld()
@@ -74,14 +74,14 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// newTrainer makes the trainer of a program that is started.
+// newTrainer returns the first trainer of a program that has just started.
 func newTrainer(t *testing.T, c trainer.Config, task trainer.Task, options ...trainer.Option) (*trainer.Trainer, *bytes.Buffer) {
 	t.Helper()
 	trainer.NewProcess()
 	return anotherTrainer(t, c, task, options...)
 }
 
-// anotherTrainer makes one more trainer in the same program.
+// anotherTrainer returns another trainer in the same program.
 func anotherTrainer(t *testing.T, c trainer.Config, task trainer.Task, options ...trainer.Option) (*trainer.Trainer, *bytes.Buffer) {
 	t.Helper()
 	var out bytes.Buffer
@@ -92,7 +92,7 @@ func anotherTrainer(t *testing.T, c trainer.Config, task trainer.Task, options .
 	return tr, &out
 }
 
-// weights are all variables that a training leaves, but those of metrics and gradients.
+// weights returns all variables that a training leaves, except those of metrics and gradients.
 func weights(t *testing.T, store *model.Store) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}
@@ -131,7 +131,7 @@ func readGob(t *testing.T, path string, value any) {
 	}
 }
 
-// compareWeights wants the same bits.
+// compareWeights checks that the weights are bit-identical.
 func compareWeights(t *testing.T, got, want map[string][]byte) {
 	t.Helper()
 	if len(got) != len(want) || len(want) < 4 {

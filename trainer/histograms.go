@@ -13,19 +13,19 @@ import (
 	"github.com/gomlx/gomlx/ml/train/metric"
 )
 
-// histogramValues bounds the values of one histogram: of a larger tensor, as many are taken at
+// histogramValues is the maximum number of values in a histogram. A larger tensor is sampled at
 // equal distances.
 const histogramValues = 1 << 20
 
-// shownGradients are an update's gradients, averaged over the ranks and not clipped yet, as one of
-// its outputs.
+// shownGradients makes the gradients of an update one of its outputs, averaged over the ranks but
+// not yet clipped.
 type shownGradients struct {
-	node  *graph.Node // In the graph that is built now: all in one row; nil where they are not shown.
+	node  *graph.Node // In the graph that is being built: all in one row; nil if they are not shown.
 	names []string    // Of the variables, in order.
 	sizes []int
 }
 
-// build puts the gradients of all objectives in a row.
+// build concatenates the gradients of all objectives into a row.
 func (s *shownGradients) build(scopes []*model.Scope, g *graph.Graph, gradients []*graph.Node) {
 	s.names, s.sizes = nil, nil
 	for _, scope := range scopes {
@@ -44,13 +44,13 @@ func (s *shownGradients) build(scopes []*model.Scope, g *graph.Graph, gradients 
 	}
 }
 
-// gradientMetric makes GoMLX give the gradients out, as a metric that is no scalar.
+// gradientMetric makes GoMLX return the gradients, as a metric that isn't a scalar.
 type gradientMetric struct {
 	metric.Interface
 	shown *shownGradients
 }
 
-// UpdateGraph implements metric.Interface. Where nothing is shown it is a zero.
+// UpdateGraph implements metric.Interface. It returns 0 if no gradients are shown.
 func (m gradientMetric) UpdateGraph(_ *model.Scope, _, predictions []*graph.Node) *graph.Node {
 	if m.shown.node == nil {
 		return graph.ScalarZero(predictions[0].Graph(), dtypes.Float32)
@@ -92,7 +92,7 @@ func (r *run) logWeights(name string) error {
 	return r.logger.Histogram(r.at.Step, "weights/"+strings.TrimPrefix(name, "/"), values)
 }
 
-// floatsOf are the values of a tensor of a type that can be trained.
+// floatsOf returns the values of a tensor whose type can be trained.
 func floatsOf(flat any) []float64 {
 	switch flat := flat.(type) {
 	case []float32:
@@ -109,7 +109,7 @@ func floatsOf(flat any) []float64 {
 
 func asFloat(x float32) float64 { return float64(x) }
 
-// sampled are the values, or as many as a histogram takes.
+// sampled returns the values, or as many as a histogram takes.
 func sampled[T any](values []T, number func(T) float64) []float64 {
 	n := min(len(values), histogramValues)
 	floats := make([]float64, n)

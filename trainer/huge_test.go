@@ -11,7 +11,7 @@ import (
 	"gonbatch/trainer"
 )
 
-// lastRate is a callback that keeps the newest learning rate.
+// lastRate returns a callback that records the newest learning rate.
 func lastRate(rate *float64) trainer.Option {
 	return trainer.WithCallbacks(trainer.Callback{Name: "rate", FitEnd: func(e *trainer.Event) error {
 		*rate = e.Metrics["train/learning_rate"]
@@ -19,7 +19,7 @@ func lastRate(rate *float64) trainer.Option {
 	}})
 }
 
-// TestHugeLimits: a limit that is as good as none doesn't turn the length of the training around.
+// TestHugeLimits: a limit so large that it means none doesn't overflow the length of the training.
 func TestHugeLimits(t *testing.T) {
 	for i, c := range []trainer.Config{
 		{MaxEpochs: math.MaxInt, MaxSteps: 5, Schedule: trainer.ScheduleConfig{Kind: "cosine", MinFactor: 0.5}},
@@ -45,7 +45,8 @@ func TestHugeLimits(t *testing.T) {
 	}
 }
 
-// TestFactorsOfHugeTrainings: at any update of any length the factor is from 0 to 1.
+// TestFactorsOfHugeTrainings: at any update of a training of any length, the factor is between 0
+// and 1.
 func TestFactorsOfHugeTrainings(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	number := func() int {

@@ -14,11 +14,11 @@ import (
 	"gonbatch/checkpoint"
 )
 
-// InitFrom makes the model begin with the weights of another training: those under the scopes, such
+// InitFrom initializes the model with the weights of another training: those under the scopes, such
 // as "/body", or all if there are no scopes. path is a checkpoint (step-N), a folder of
-// checkpoints, of which it reads the newest, or a .safetensors file, in which the variable
-// "/body/weights" is called "body/weights". A training that resumes has the weights of its own
-// checkpoint instead.
+// checkpoints, whose newest is read, or a .safetensors file, in which the variable "/body/weights"
+// is called "body/weights". A training that resumes takes the weights of its own checkpoint
+// instead.
 //
 // New fails if there are no weights under a scope. The model must have the same variables under
 // each scope, with the same types and shapes: Fit, Validate and Test fail if it doesn't.
@@ -30,16 +30,16 @@ func InitFrom(path string, scopes ...string) Option {
 	}
 }
 
-// InitFromTrainer is like InitFrom, with the present weights of another trainer of this program.
-// Use it for the second phase of a training: with another optimizer, other rates or other frozen
-// scopes.
+// InitFromTrainer is like InitFrom, but takes the current weights of another trainer of this
+// program. Use it for the second phase of a training: with another optimizer, other rates or other
+// frozen scopes.
 func InitFromTrainer(other *Trainer, scopes ...string) Option {
 	return func(t *Trainer) {
 		t.initial = append(t.initial, &initial{name: fmt.Sprintf("InitFromTrainer %s", other.config.Name), scopes: scopes, read: other.weights})
 	}
 }
 
-// initial are weights with which a model begins.
+// initial holds weights that initialize a model.
 type initial struct {
 	name     string
 	scopes   []string
@@ -47,7 +47,7 @@ type initial struct {
 	snapshot *checkpoint.Snapshot // Until the model is built and compared with it.
 }
 
-// weights are this trainer's, without what its optimizers keep.
+// weights returns this trainer's weights, without the state of its optimizers.
 func (t *Trainer) weights() (*checkpoint.Snapshot, error) {
 	s, err := checkpoint.Take(t.store)
 	if err != nil {
@@ -59,7 +59,7 @@ func (t *Trainer) weights() (*checkpoint.Snapshot, error) {
 	return s, nil
 }
 
-// shareInitial reads the weights at a path on rank 0, and gives them to the others.
+// shareInitial reads the weights at a path on rank 0 and sends them to the other ranks.
 func (t *Trainer) shareInitial(path string) (s *checkpoint.Snapshot, err error) {
 	var from origin
 	err = t.world.OnMain(func() (err error) {
@@ -120,7 +120,7 @@ func readWeightsFile(path string) (s *checkpoint.Snapshot, err error) {
 	return s, nil
 }
 
-// begin gives the store the initial weights, before anything is loaded into it.
+// begin puts the initial weights into the store, before anything is loaded into it.
 func (t *Trainer) begin() error {
 	for _, i := range t.initial {
 		s, err := i.read()
@@ -138,7 +138,7 @@ func (t *Trainer) begin() error {
 	return nil
 }
 
-// check wants weights under each scope.
+// check returns an error if a scope has no weights.
 func (i *initial) check(s *checkpoint.Snapshot) error {
 	all := slices.Sorted(maps.Keys(s.Weights))
 	for _, scope := range i.scopes {
@@ -160,8 +160,8 @@ func (i *initial) wants(path string) bool {
 	return len(i.scopes) == 0 || slices.ContainsFunc(i.scopes, func(scope string) bool { return under(path, scope) })
 }
 
-// checkInitial compares a model that is built with the weights with which it began. Those of a
-// checkpoint replace them.
+// checkInitial compares the model, once built, with its initial weights. It does nothing if a
+// checkpoint has replaced them.
 func (t *Trainer) checkInitial() error {
 	for _, i := range t.initial {
 		if i.snapshot == nil || t.origin.Found || t.best != "" {

@@ -16,12 +16,13 @@ import (
 	"gonbatch/trainer"
 )
 
-// outcomeFile tells a child of TestHundredKills that it is one, and where the trained weights go.
+// outcomeFile marks a child process of TestHundredKills, and names the file for the trained
+// weights.
 const outcomeFile = "TRAINER_TEST_OUTCOME"
 
 const killSteps = 2000
 
-// trainToTheEnd is the body of a child: it goes on from wherever it was killed.
+// trainToTheEnd is the body of a child: it resumes wherever it was killed.
 func trainToTheEnd(t *testing.T) {
 	c := trainer.Config{
 		MaxSteps: killSteps, BatchSize: 12, Seed: 4, LogEvery: 100, Loggers: []string{"none"}, Schedule: trainer.ScheduleConfig{Kind: "cosine"},
@@ -42,7 +43,7 @@ func trainToTheEnd(t *testing.T) {
 	writeGob(t, os.Getenv(outcomeFile), weights(t, tr.Store()))
 }
 
-// child starts a training in a process of its own.
+// child starts a training in a separate process.
 func child(t *testing.T, checkpoints, outcome string, pause time.Duration, out *bytes.Buffer) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestHundredKills$", "-test.v")
@@ -55,8 +56,8 @@ func child(t *testing.T, checkpoints, outcome string, pause time.Duration, out *
 }
 
 // TestHundredKills kills two trainings with SIGKILL at fifty random moments each, many of them
-// while a checkpoint is written. They lose at most what was done since the last checkpoint, and end
-// with the same bits as one that nobody disturbs.
+// while a checkpoint is being written. They lose at most the work since the last checkpoint, and
+// end with the same bits as an undisturbed one.
 func TestHundredKills(t *testing.T) {
 	if os.Getenv(outcomeFile) != "" {
 		trainToTheEnd(t)
@@ -83,7 +84,7 @@ func TestHundredKills(t *testing.T) {
 	}
 }
 
-// killAgainAndAgain returns what a training leaves that was killed so many times.
+// killAgainAndAgain returns the weights of a training that was killed this many times.
 func killAgainAndAgain(t *testing.T, kills int, seed uint64) (disturbed string) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	disturbed = tempFile(t, "disturbed")
@@ -113,7 +114,7 @@ func killAgainAndAgain(t *testing.T, kills int, seed uint64) (disturbed string) 
 	return disturbed
 }
 
-// waitForTraining returns when a child has written a checkpoint that is newer.
+// waitForTraining returns when a child has written a newer checkpoint.
 func waitForTraining(t *testing.T, cmd *exec.Cmd, checkpoints string, newest int64, out *bytes.Buffer) {
 	t.Helper()
 	for limit := time.Now().Add(5 * time.Minute); time.Now().Before(limit); time.Sleep(2 * time.Millisecond) {
@@ -127,7 +128,7 @@ func waitForTraining(t *testing.T, cmd *exec.Cmd, checkpoints string, newest int
 	t.Fatalf("no checkpoint after step %d for five minutes:\n%s", newest, out)
 }
 
-// newestStep is the step of the newest checkpoint that holds: never an older one than before.
+// newestStep returns the step of the newest valid checkpoint, which must not be older than before.
 func newestStep(t *testing.T, checkpoints string, before int64) int64 {
 	t.Helper()
 	dir, err := checkpoint.Open(checkpoints, checkpoint.Options{})

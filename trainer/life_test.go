@@ -13,9 +13,9 @@ import (
 )
 
 // TestRandomSequences tries random lives of a training: stopped, killed, ended by a callback, with
-// limits raised and lowered, on other numbers of ranks. After each start the newest checkpoint has
-// all weights, and is no older than before. At the end the training is where the limits say, with
-// the weights of one that nobody disturbed: to the bit, where it was always on one rank.
+// limits raised and lowered, on different numbers of ranks. After each start the newest checkpoint
+// has all weights, and is no older than before. At the end the training is where the limits say,
+// with the weights of an undisturbed one: bit for bit, if it always ran on one rank.
 func TestRandomSequences(t *testing.T) {
 	if os.Getenv(ordersFolder) != "" {
 		obey(t)
@@ -32,7 +32,7 @@ func TestRandomSequences(t *testing.T) {
 	}
 }
 
-// life is the plain model of a training: it knows how far it must be.
+// life is a simple model of a training: it knows how far the training must be.
 type life struct {
 	worlds *worlds
 	rng    *rand.Rand
@@ -40,7 +40,7 @@ type life struct {
 	order  order // Of the next start.
 	always bool  // On one rank.
 	at     int64 // The newest checkpoint's update.
-	before int64 // That of the start before.
+	before int64 // The previous start's.
 	ended  bool  // By a callback.
 	told   []string
 }
@@ -94,7 +94,7 @@ func (l *life) change() {
 	}
 }
 
-// disturb may have the next start ended.
+// disturb may make the next start end early.
 func (l *life) disturb() {
 	k := l.at + 1 + int64(l.rng.IntN(15))
 	switch l.rng.IntN(8) {
@@ -107,7 +107,7 @@ func (l *life) disturb() {
 	}
 }
 
-// start starts the training, and looks at what it leaves.
+// start starts the training, and checks what it leaves.
 func (l *life) start(t *testing.T) []outcome {
 	t.Helper()
 	o := l.order
@@ -127,8 +127,8 @@ func (l *life) start(t *testing.T) []outcome {
 	return all
 }
 
-// newest is the step of the newest checkpoint, which has all weights. A training that is killed
-// early may have none.
+// newest returns the step of the newest checkpoint, which has all weights. A training that is
+// killed early may have none.
 func (l *life) newest(t *testing.T, killed bool) int64 {
 	t.Helper()
 	dir := l.order.Config.Checkpoint.Dir
@@ -146,7 +146,7 @@ func (l *life) newest(t *testing.T, killed bool) int64 {
 	return s.Step
 }
 
-// limit is the number of updates at which the limits end the training.
+// limit returns the number of updates at which the limits end the training.
 func (l *life) limit() int64 {
 	c := l.order.Config
 	if c.MaxSteps > 0 {
@@ -156,7 +156,7 @@ func (l *life) limit() int64 {
 	return int64(c.MaxEpochs * ((batches + c.AccumulateGradBatches - 1) / c.AccumulateGradBatches))
 }
 
-// compare compares the end with a training that nobody disturbs.
+// compare compares the end with an undisturbed training.
 func (l *life) compare(t *testing.T, got outcome) {
 	t.Helper()
 	undisturbed := l.order

@@ -11,31 +11,31 @@ import (
 	"gonbatch/distributed"
 )
 
-// listener hears the signals that tell this process to stop, from a world's first trainer until the
-// world is closed. While a training runs, it decides when to stop. Outside of one nothing can be
-// lost but what the loggers still hold: they end, and so does the process.
+// listener receives the signals that tell this process to stop, from a world's first trainer until
+// the world is closed. While a training runs, the training decides when to stop. At other times
+// only the loggers can have something to lose: they finish, and then the process ends.
 type listener struct {
 	world *distributed.World
-	// requeueCode is the exit code of a process that wants to be started again; 0 where it can't.
+	// requeueCode is the exit code that asks for the process to be started again; 0 if that is
+	// impossible.
 	requeueCode int
 	signals     chan os.Signal
 	mu          sync.Mutex
-	training    *stopper // Nil outside of Fit.
+	training    *stopper // Nil outside Fit.
 	unheeded    os.Signal
 	flushes     []func() error
-	lossy       bool               // A training writes no checkpoints: started again it would begin from its start.
+	lossy       bool               // A training writes no checkpoints: it would start over if the process were started again.
 	ignored     map[os.Signal]bool // By the program that started this one.
-	decided     chan struct{}      // Closed when the process outlives a signal for which its loggers have ended.
+	decided     chan struct{}      // Closed when the process survives a signal for which its loggers have finished.
 }
 
-// stopSignals are sent by the batch script before the time limit, by the scheduler, and by a
-// person.
+// stopSignals are sent by the batch script before the time limit, by the scheduler, and by people.
 var stopSignals = []os.Signal{syscall.SIGUSR1, syscall.SIGTERM, syscall.SIGINT}
 
-// handOnTime is for a signal to end the process.
+// handOnTime is how long a signal has to end the process.
 const handOnTime = time.Second
 
-// flushTime bounds the end of the loggers where a signal ends the process.
+// flushTime is how long the loggers have to finish when a signal ends the process.
 const flushTime = 10 * time.Second
 
 var listeners = struct {
@@ -70,7 +70,8 @@ func (l *listener) close() error {
 	return nil
 }
 
-// add has a trainer's loggers and checkpoints end well where a signal ends the process.
+// add registers a trainer's loggers and checkpoints, which must finish before a signal ends the
+// process.
 func (l *listener) add(t *Trainer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,7 +105,7 @@ func (l *listener) run() {
 	}
 }
 
-// tell hands a signal to the training that runs, if one does.
+// tell passes a signal to the running training, if there is one.
 func (l *listener) tell(received os.Signal) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -122,8 +123,8 @@ func (l *listener) tell(received os.Signal) bool {
 	return true
 }
 
-// heed does now what a signal asked for that came too late for the training to stop: it was at its
-// end.
+// heed acts on a signal that arrived too late for the training to stop, because it was about to end
+// anyway.
 func (l *listener) heed() {
 	l.mu.Lock()
 	received := l.unheeded
@@ -134,8 +135,8 @@ func (l *listener) heed() {
 	}
 }
 
-// leave ends the process because of a signal: with the code that has the job started again, where
-// somebody asks for that, or as the signal does without this listener.
+// leave ends the process because of a signal: with the exit code that makes the job start again, if
+// there is one, or else as the signal would without this listener.
 func (l *listener) leave(received os.Signal) {
 	l.mu.Lock()
 	requeue := l.requeueCode != 0 && !l.lossy && received != syscall.SIGINT
@@ -147,14 +148,14 @@ func (l *listener) leave(received os.Signal) {
 		l.world.Leave()
 		os.Exit(l.requeueCode)
 	case received == syscall.SIGUSR1, l.ignored[received]:
-		return // Nobody asked for the warning; or the program was started in the background of a shell.
+		return // Nobody asked for the warning, or the program was started in the background of a shell.
 	}
 	l.flush()
 	l.handOn(received)
 }
 
-// flush ends the loggers and the checkpoints under way. Until it is known whether the process goes
-// on, what the program logs waits.
+// flush finishes the loggers and the checkpoints being written. Until it is known whether the
+// process survives, whatever the program logs has to wait.
 func (l *listener) flush() {
 	l.mu.Lock()
 	flushes := l.flushes
@@ -178,8 +179,8 @@ func (l *listener) flush() {
 	}
 }
 
-// handOn raises a signal without this listener: it ends the process, unless the program has a
-// handler of its own. Then the program goes on, with loggers that have ended.
+// handOn raises the signal again without this listener. That ends the process, unless the program
+// has its own handler. Then the program continues, but its loggers have finished.
 func (l *listener) handOn(received os.Signal) {
 	signal.Stop(l.signals)
 	_ = syscall.Kill(os.Getpid(), received.(syscall.Signal)) // A process can always signal itself.
@@ -192,7 +193,8 @@ func (l *listener) handOn(received os.Signal) {
 	}
 }
 
-// wait returns when it is known that the process goes on, though its loggers have ended.
+// wait blocks until it is known that the process survives, if its loggers have finished because of
+// a signal.
 func (l *listener) wait() {
 	l.mu.Lock()
 	decided := l.decided
@@ -202,5 +204,5 @@ func (l *listener) wait() {
 	}
 }
 
-// ignoreStops keeps this process until it ends by itself.
+// ignoreStops makes this process ignore signals to stop until it ends by itself.
 func ignoreStops() { signal.Ignore(stopSignals...) }

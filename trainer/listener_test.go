@@ -19,13 +19,13 @@ import (
 	"gonbatch/trainer"
 )
 
-// The child of TestSignals is told where to send itself a signal, and which, by these variables.
+// These variables tell the child of TestSignals where to send itself a signal, and which one.
 const (
 	signalPlace  = "TRAINER_TEST_SIGNAL_PLACE"
 	signalNumber = "TRAINER_TEST_SIGNAL"
 )
 
-// raise sends this process a signal, at one place.
+// raise sends this process a signal, if this is the place.
 func raise(place string) {
 	if os.Getenv(signalPlace) != place {
 		return
@@ -33,10 +33,10 @@ func raise(place string) {
 	var number int
 	_, _ = fmt.Sscan(os.Getenv(signalNumber), &number)
 	_ = syscall.Kill(os.Getpid(), syscall.Signal(number))
-	time.Sleep(200 * time.Millisecond) // It is on its way to the program's goroutine.
+	time.Sleep(200 * time.Millisecond) // For the signal to reach the program's goroutine.
 }
 
-// endLogger makes a file when it is closed.
+// endLogger creates a file when it is closed.
 type endLogger struct {
 	logger.Logger
 	file string
@@ -84,8 +84,8 @@ func signalBody(t *testing.T) {
 	os.Exit(0)
 }
 
-// TestSignals: wherever in a program that has a trainer a signal arrives, the checkpoints are
-// whole, the loggers end, and the exit code says what the job is to do.
+// TestSignals: wherever a signal arrives in a program with a trainer, the checkpoints are complete,
+// the loggers finish, and the exit code says what the job must do.
 func TestSignals(t *testing.T) {
 	if os.Getenv(signalPlace) != "" {
 		signalBody(t)
@@ -97,7 +97,7 @@ func TestSignals(t *testing.T) {
 		signal syscall.Signal
 		env    string
 		code   int // -1: the signal ended it.
-		orCode int // As good, where two ends race or the shell decides.
+		orCode int // Also accepted, if two ends race or the shell decides.
 	}{
 		{"new", syscall.SIGTERM, "GONBATCH_REQUEUE=75", again, again},
 		{"update 24", syscall.SIGTERM, "GONBATCH_REQUEUE=75", again, again},
@@ -135,7 +135,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// TestSignalTwice: a second signal while the loggers end after a stop does not change the exit
+// TestSignalTwice: a second signal while the loggers finish after a stop does not change the exit
 // code.
 func TestSignalTwice(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSignalTwice$", "-test.v", "-test.timeout=3m")
@@ -162,7 +162,7 @@ func TestSignalTwice(t *testing.T) {
 	t.Fatal(tr.Fit(context.Background(), ranktest.Blobs(145), nil))
 }
 
-// TestOwnHandler: a program that handles a signal itself, outside of Fit, ends as it wants to.
+// TestOwnHandler: a program that handles a signal itself, outside Fit, ends as it wants to.
 func TestOwnHandler(t *testing.T) {
 	const own = "TRAINER_TEST_OWN_HANDLER"
 	if os.Getenv(own) == "" {
@@ -188,7 +188,7 @@ func TestOwnHandler(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	if _, err := tr.Test(context.Background(), ranktest.Blobs(103)); err != nil { // Its loggers have ended: nobody minds.
+	if _, err := tr.Test(context.Background(), ranktest.Blobs(103)); err != nil { // Its loggers have finished, which is no error.
 		t.Fatal(err)
 	}
 	os.Exit(3)

@@ -11,8 +11,8 @@ import (
 	"gonbatch/logger"
 )
 
-// openLoggers opens rank 0's loggers. What can't be opened is said and left out: a logger never
-// stops a training. It is nil if there are none.
+// openLoggers opens rank 0's loggers. It prints an error for each one that it can't open and leaves
+// it out: a logger never stops a training. It returns nil if there are no loggers.
 func openLoggers(c Config, env environment) logger.Logger {
 	var all []logger.Logger
 	add := func(name string, l logger.Logger, err error) {
@@ -42,7 +42,7 @@ func (c Config) wantsLogger(name string, byDefault bool) bool {
 	return slices.Contains(c.Loggers, name)
 }
 
-// addFiles opens the loggers that write in the run directory, which several trainings may share.
+// addFiles opens the loggers that write to the run directory, which several trainings may share.
 func addFiles(c Config, env environment, add func(string, logger.Logger, error)) {
 	run := env.Dir
 	training := logger.Training(c.Name)
@@ -66,8 +66,8 @@ func addFiles(c Config, env environment, add func(string, logger.Logger, error))
 	}
 }
 
-// openMLflow starts a run in MLflow; or it continues the one of an earlier start of this training,
-// if the training goes on as well.
+// openMLflow starts a run in MLflow. If an earlier start of this training has one, it continues
+// that run, unless checkpoint.resume is "never".
 func openMLflow(c Config, env environment) (logger.Logger, error) {
 	run, options := env.Dir, env.mlflow
 	if !env.InRun() {
@@ -85,14 +85,14 @@ func openMLflow(c Config, env environment) (logger.Logger, error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(run.MLflowRuns(), 0o777); err != nil {
-		return l, nil // A later start begins a run of its own.
+		return l, nil // A later start begins its own run.
 	}
-	_ = rundir.WriteFileAtomic(file, []byte(l.RunID()+"\n"), 0o644) // Likewise.
+	_ = rundir.WriteFileAtomic(file, []byte(l.RunID()+"\n"), 0o644) // As above.
 	return l, nil
 }
 
-// rewindLoggers makes the loggers forget what an earlier start of the training logged after the
-// update from which this one goes on.
+// rewindLoggers makes the loggers drop everything that an earlier start of the training logged
+// after the update from which this one resumes.
 func (t *Trainer) rewindLoggers() error {
 	if t.rewound {
 		return nil
@@ -104,7 +104,7 @@ func (t *Trainer) rewindLoggers() error {
 	return nil
 }
 
-// logModel hands the weights of the checkpoint at the end of the training to the loggers that
+// logModel passes the weights of the checkpoint at the end of the training to the loggers that
 // record models.
 func (r *run) logModel() error {
 	l, ok := r.logger.(logger.ModelLogger)
@@ -118,7 +118,7 @@ func (r *run) logModel() error {
 	return l.Model("model", weights)
 }
 
-// LogArtifact logs a file on rank 0, for MLflow to keep. The file must not change until the world
+// LogArtifact logs a file on rank 0, for MLflow to store. The file must not change until the world
 // is closed. Other ranks do nothing.
 func (t *Trainer) LogArtifact(path string) error {
 	if t.logger == nil {

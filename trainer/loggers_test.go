@@ -15,7 +15,7 @@ import (
 	"gonbatch/trainer"
 )
 
-// silence is the address of a server that accepts and never answers.
+// silence returns the address of a server that accepts and never answers.
 func silence(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -26,13 +26,13 @@ func silence(t *testing.T) string {
 	return "http://" + l.Addr().String()
 }
 
-// TestLoggersNeverStop: whatever becomes of the loggers, the training ends well, and metrics.jsonl
-// has all of it.
+// TestLoggersNeverStop: whatever happens to the loggers, the training ends well, and metrics.jsonl
+// is complete.
 func TestLoggersNeverStop(t *testing.T) {
 	tests := []struct {
 		name string
 		harm func(t *testing.T, run string)
-		want string // In the error of the loggers' end.
+		want string // In the loggers' error at the end.
 	}{
 		{"an MLflow server that never answers", func(t *testing.T, _ string) { t.Setenv("MLFLOW_TRACKING_URI", silence(t)) }, "Client.Timeout exceeded"},
 		{"no MLflow server", func(t *testing.T, _ string) { t.Setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:1") }, "connection refused"},
@@ -60,7 +60,7 @@ func TestLoggersNeverStop(t *testing.T) {
 	}
 }
 
-// hanging never comes back from a record.
+// hanging never returns from a record.
 type hanging struct {
 	logger.Logger
 	release chan struct{}
@@ -69,7 +69,7 @@ type hanging struct {
 func (h hanging) Scalars(int64, map[string]float64) error { <-h.release; return nil }
 func (h hanging) Params(map[string]any) error             { panic("no parameters, please") }
 
-// TestOwnLoggerHangs: a logger of one's own can't stop the training either.
+// TestOwnLoggerHangs: the user's own logger can't stop the training either.
 func TestOwnLoggerHangs(t *testing.T) {
 	own := hanging{release: make(chan struct{})}
 	defer close(own.release)

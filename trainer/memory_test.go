@@ -14,7 +14,7 @@ import (
 )
 
 // TestSweepNeedsNoMemory: a training that has ended, or failed, leaves no copy of its weights in
-// memory though the world is open.
+// memory, even while the world is open.
 func TestSweepNeedsNoMemory(t *testing.T) {
 	const width = 1 << 14
 	wide := func(scope *model.Scope, x *graph.Node) *graph.Node {

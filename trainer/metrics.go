@@ -9,8 +9,8 @@ import (
 // Metrics maps names such as "val/loss" and "test/accuracy" to values.
 type Metrics map[string]float64
 
-// metricName is the name by which a metric is logged: its words in small letters, without the
-// "mean" that GoMLX puts before; "val/loss", "train/generator_loss".
+// metricName returns the name under which a metric is logged: its words in lower case, without the
+// "mean" that GoMLX puts in front; "val/loss", "train/generator_loss".
 func metricName(stage, name, objective string) string {
 	words := strings.Fields(strings.ToLower(objective + " " + strings.ReplaceAll(name, "/", " ")))
 	kept := words[:0]

@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// The words of metrics' names that say whether more is better, or less. After them may come words
-// that say neither: "accuracy_top5", "f1_score". After a negation nothing is known:
+// Words in the names of metrics that say whether larger or smaller values are better. Words that
+// say neither may follow: "accuracy_top5", "f1_score". After a negation nothing is known:
 // "negative_log_likelihood".
 var (
 	moreIsBetter = words(`acc accuracy ap auc auprc auroc bertscore bleu chrf cider correlation dice elbo f1 f2 fbeta fscore iou jaccard kappa
@@ -26,8 +26,8 @@ func words(list string) map[string]bool {
 	return set
 }
 
-// modeOf is "max" or "min" for a metric whose name is well known, such as "val/accuracy_top5" or
-// "val/generator_loss", else empty.
+// modeOf returns "max" or "min" for a metric with a well-known name, such as "val/accuracy_top5" or
+// "val/generator_loss", and "" for others.
 func modeOf(metric string) string {
 	name := strings.ToLower(metric[strings.LastIndexByte(metric, '/')+1:])
 	name = strings.ReplaceAll(strings.ReplaceAll(name, "-", "_"), "cross_entropy", "crossentropy")

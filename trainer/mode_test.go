@@ -7,7 +7,7 @@ import (
 	"gonbatch/trainer"
 )
 
-// TestModes: what is best, by the metric's name.
+// TestModes: what is best, according to the metric's name.
 func TestModes(t *testing.T) {
 	for mode, names := range map[string]string{
 		"max": `val/accuracy val/digit_accuracy val/accuracy_top5 val/top_5_accuracy val/f1 val/f1_score val/macro_f1 val/iou val/mean_iou val/miou val/dice
@@ -18,7 +18,7 @@ func TestModes(t *testing.T) {
 		"": `val/median val/squares val/negative_log_likelihood val/false_positive_rate val/accuracy_gap val/1_minus_accuracy val/entropy val/x val/ val/5`,
 	} {
 		for _, name := range strings.Fields(names) {
-			// Without a mode in the configuration it is the name's.
+			// Without a mode in the configuration, the name decides.
 			stopping := trainer.Config{EarlyStopping: trainer.EarlyStoppingConfig{Monitor: name}}
 			best := trainer.Config{Checkpoint: trainer.CheckpointConfig{Monitor: name}}
 			for option, c := range map[string]trainer.Config{"early_stopping": stopping, "checkpoint": best} {
@@ -45,7 +45,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// TestModeIsGiven: then a name may be anything; and where nothing is kept, it is not needed.
+// TestModeIsGiven: then the name may be anything; and if nothing is kept, no mode is needed.
 func TestModeIsGiven(t *testing.T) {
 	for name, c := range map[string]trainer.Config{
 		"early stopping": {EarlyStopping: trainer.EarlyStoppingConfig{Monitor: "val/median", Mode: "max"}},

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// checkMonitors refuses to monitor a metric that no validation of this training will have.
+// checkMonitors refuses to monitor a metric that no validation of this training will compute.
 func (t *Trainer) checkMonitors(validates bool) error {
 	c := t.config
 	if err := t.checkMonitor("early_stopping.monitor", c.EarlyStopping.Monitor, validates); err != nil {
@@ -33,7 +33,7 @@ func (t *Trainer) checkMonitor(option, metric string, validates bool) error {
 	return fmt.Errorf("%s: %q: there is no such metric: use one of %s", option, metric, use)
 }
 
-// validationMetrics are the names of what a validation computes.
+// validationMetrics returns the names of the metrics that a validation computes.
 func (t *Trainer) validationMetrics() (names []string) {
 	for _, m := range t.gomlx.EvalMetrics() {
 		names = append(names, metricName("val", m.Name(), ""))
@@ -42,7 +42,7 @@ func (t *Trainer) validationMetrics() (names []string) {
 	return names
 }
 
-// trainingLosses are the names of the losses of the training itself.
+// trainingLosses returns the names of the losses of the training itself.
 func (t *Trainer) trainingLosses() []string {
 	names := []string{metricName("train", "loss", "")}
 	for _, o := range t.task.objectives {
@@ -53,7 +53,7 @@ func (t *Trainer) trainingLosses() []string {
 	return names
 }
 
-// monitored are the losses of the training that its configuration monitors.
+// monitored returns the training losses that the configuration monitors.
 func (t *Trainer) monitored() (names []string) {
 	for _, name := range []string{t.config.EarlyStopping.Monitor, t.config.Checkpoint.Monitor} {
 		if slices.Contains(t.trainingLosses(), name) {
@@ -63,8 +63,8 @@ func (t *Trainer) monitored() (names []string) {
 	return names
 }
 
-// newestLosses are the values of those losses. They are rank 0's on all ranks, which decide by
-// them.
+// newestLosses returns the values of the monitored losses. All ranks get rank 0's values, because
+// they base decisions on them.
 func (t *Trainer) newestLosses() (Metrics, error) {
 	values := Metrics{}
 	for _, name := range t.monitored() {

@@ -11,7 +11,7 @@ import (
 	"gonbatch/trainer"
 )
 
-// TestMonitorsAreChecked: Fit refuses a monitor that no validation of it would have.
+// TestMonitorsAreChecked: Fit refuses a monitor that none of its validations would compute.
 func TestMonitorsAreChecked(t *testing.T) {
 	const missing, unknown = "Fit has no validation set to compute it", "there is no such metric: use one of "
 	both := unknown + "val/accuracy, val/loss, train/loss"
@@ -45,8 +45,8 @@ func TestMonitorsAreChecked(t *testing.T) {
 	}
 }
 
-// TestMonitorTheTraining: its loss ends a training without a validation set, and has its best
-// checkpoint kept, at the end of epochs and between reports.
+// TestMonitorTheTraining: the training's own loss can end a training without a validation set, and
+// select its best checkpoint, at the end of epochs and between reports.
 func TestMonitorTheTraining(t *testing.T) {
 	for name, interval := range map[string]int{"at the end of an epoch": 0, "every 2 updates": 2} {
 		t.Run(name, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestMonitorTheTraining(t *testing.T) {
 	}
 }
 
-// TestMonitorChanges: what was best for one metric is not compared with another.
+// TestMonitorChanges: the best value of one metric is not compared with another metric.
 func TestMonitorChanges(t *testing.T) {
 	c := trainer.Config{
 		MaxEpochs: 9, BatchSize: 48,

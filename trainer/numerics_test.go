@@ -24,7 +24,7 @@ import (
 	"gonbatch/trainer"
 )
 
-// everywhere runs a test on one device, on several of one process, and on several ranks.
+// everywhere runs a test on one device, on several devices of one process, and on several ranks.
 func everywhere(t *testing.T, body func(t *testing.T)) {
 	t.Helper()
 	if ranktest.InRank() {
@@ -52,8 +52,8 @@ func plainSGD(rate float64) optimizer.Interface {
 	return optimizer.StochasticGradientDescent().WithLearningRate(rate).WithDecay(false).Done()
 }
 
-// trainedFloats are the trained weights under a path, in the order of their names, whatever their
-// type.
+// trainedFloats returns the trained weights under a path, in the order of their names, whatever
+// their type.
 func trainedFloats(t *testing.T, tr *trainer.Trainer, under string) []float64 {
 	t.Helper()
 	byName := map[string][]float64{}
@@ -89,8 +89,8 @@ func trainedFloats(t *testing.T, tr *trainer.Trainer, under string) []float64 {
 	return all
 }
 
-// TestAccumulationOfFew: a last group of fewer batches is their mean, so that two batches of 12 are
-// one of 24, also where eight are asked for.
+// TestAccumulationOfFew: if the last group has fewer batches, their mean is used, so two batches of
+// 12 equal one of 24, even if the group size is eight.
 func TestAccumulationOfFew(t *testing.T) { everywhere(t, testAccumulationOfFew) }
 
 func testAccumulationOfFew(t *testing.T) {
@@ -98,7 +98,7 @@ func testAccumulationOfFew(t *testing.T) {
 		after := func(c trainer.Config) []float64 {
 			c.Seed, c.MaxEpochs, c.Precision = 5, 3, precision
 			store := model.NewStore()
-			store.SetParam("/"+regularizer.ParamL1, 0.02) // It changes weights after an update, which must not be done before.
+			store.SetParam("/"+regularizer.ParamL1, 0.02) // It changes weights after an update, which must not happen earlier.
 			tr, _ := newTrainer(t, c, sgdTask(0.5), trainer.WithStore(store))
 			if err := tr.Fit(t.Context(), ranktest.Blobs(24), nil); err != nil {
 				t.Fatal(err)
@@ -117,8 +117,8 @@ func testAccumulationOfFew(t *testing.T) {
 	}
 }
 
-// TestRegularization: what layers add to the loss counts in a step of several losses as in one
-// loss.
+// TestRegularization: what layers add to the loss counts in a step with several losses just as with
+// one loss.
 func TestRegularization(t *testing.T) { everywhere(t, testRegularization) }
 
 func testRegularization(t *testing.T) {
@@ -156,8 +156,8 @@ func testRegularization(t *testing.T) {
 	}
 }
 
-// TestClippingInHalf: a step is as long as the rate times the norm, also where that is the sum of
-// many equal tensors.
+// TestClippingInHalf: the length of a step is the rate times the norm, even if the norm is the sum
+// over many equal tensors.
 func TestClippingInHalf(t *testing.T) { everywhere(t, testClippingInHalf) }
 
 func testClippingInHalf(t *testing.T) {

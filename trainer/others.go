@@ -9,17 +9,18 @@ import (
 	"gonbatch/checkpoint"
 )
 
-// others finds the checkpoints that another process writes to this training's folder meanwhile:
-// each would resume the other's training, and remove its checkpoints. Rank 0 has one.
+// others detects checkpoints that another process writes to this training's folder at the same
+// time: each process would resume the other's training and remove its checkpoints. Only rank 0 has
+// one.
 type others struct {
 	path  string
-	self  string               // The name of this trainer in the checkpoints that it writes.
-	known map[string]time.Time // The checkpoints that were there when Fit began, by their folders.
+	self  string               // Identifies this trainer in the checkpoints that it writes.
+	known map[string]time.Time // The times of the checkpoints that were there when Fit began, by their folders.
 }
 
 func newOthers(path string) *others { return &others{path: path, self: rand.Text()} }
 
-// note takes what is in the folder for granted.
+// note accepts the checkpoints that are already in the folder.
 func (o *others) note() {
 	o.known = map[string]time.Time{}
 	for _, info := range o.list() {
@@ -27,8 +28,8 @@ func (o *others) note() {
 	}
 }
 
-// check finds a checkpoint that is neither known nor this trainer's. Those of an earlier start of
-// the same run don't count: its scheduler has lost it, and rundir.Superseded ends it.
+// check finds a checkpoint that is neither known nor this trainer's. It ignores those of an earlier
+// start of the same run: its scheduler has lost that start, and rundir.Superseded ends it.
 func (o *others) check(run string) error {
 	for _, info := range o.list() {
 		if at, ok := o.known[info.Path]; ok && at.Equal(info.Time) {
@@ -51,11 +52,11 @@ func describeRun(run string) string {
 	return "the run " + run
 }
 
-// list is what can be read of the folder's checkpoints.
+// list returns the readable checkpoints in the folder.
 func (o *others) list() (whole []checkpoint.Info) {
 	all, err := checkpoint.List(o.path)
 	if err != nil {
-		return nil // To save will say so.
+		return nil // Saving will report the error.
 	}
 	for _, info := range all {
 		if info.Valid() {

@@ -6,11 +6,11 @@ import (
 	"regexp"
 )
 
-// programFrame is a function of the program in a stack trace, with its file and line.
+// programFrame matches a function of the program in a stack trace, with its file and line.
 var programFrame = regexp.MustCompile(`(?m)^(main\.\S+)\n\t(.+:\d+)$`)
 
-// placed adds to an error where in the program it comes from, if it has a stack trace, as those of
-// GoMLX's graphs have: the line of a layer, where only the call of Fit would be known.
+// placed adds the place in the program to an error with a stack trace, such as those of GoMLX's
+// graphs: the line of a layer, where otherwise only the call of Fit would be known.
 func placed(err error) error {
 	for cause := err; cause != nil; cause = errors.Unwrap(cause) {
 		if found := programFrame.FindStringSubmatch(fmt.Sprintf("%+v", cause)); found != nil {

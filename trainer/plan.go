@@ -9,13 +9,13 @@ import (
 	"gonbatch/distributed"
 )
 
-// plan is the length of a training, as far as it is known before.
+// plan is the length of a training, as far as it is known in advance.
 type plan struct {
 	dataset   string
-	examples  int // Of the dataset, also where an epoch leaves some out.
+	examples  int // Of the dataset, even if an epoch leaves some out.
 	batches   int // In an epoch.
 	perUpdate int // Batches for an update.
-	updates   int // In all; 0 if only the clock limits them.
+	updates   int // In total; 0 if only the clock limits them.
 }
 
 func newPlan(c Config, training data.Dataset, l distributed.Loader) (plan, error) {
@@ -38,15 +38,16 @@ func newPlan(c Config, training data.Dataset, l distributed.Loader) (plan, error
 	return p, nil
 }
 
-// updatesPerEpoch counts the update that the last batches of an epoch make, however few they are.
+// updatesPerEpoch returns the number of updates in an epoch. The last batches of an epoch make an
+// update, however few they are.
 func (p plan) updatesPerEpoch() int { return (p.batches-1)/p.perUpdate + 1 }
 
-// isUpdate reports whether a batch of an epoch, from 0, ends with an update: each of its number,
-// and the last.
+// isUpdate reports whether a batch of an epoch, counted from 0, ends with an update: every
+// perUpdate-th batch does, and the last.
 func (p plan) isUpdate(batch int) bool { return (batch+1)%p.perUpdate == 0 || batch+1 == p.batches }
 
-// product multiplies numbers of at least 0. A result too large for an int becomes the largest int:
-// people write huge limits to say "none".
+// product multiplies factors that are at least 0. If the result is too large for an int, it returns
+// the largest int: people write huge limits to say "none".
 func product(factors ...int) int {
 	all := uint(1)
 	for _, f := range factors {

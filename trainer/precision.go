@@ -7,8 +7,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// precision is the element type of a model's inputs, which GoMLX's layers take over for weights and
-// computation.
+// precision selects the element type of a model's inputs, which GoMLX's layers also use for weights
+// and computation.
 type precision string
 
 func (p precision) dtype() dtypes.DType {
@@ -23,7 +23,7 @@ func (p precision) dtype() dtypes.DType {
 
 func (p precision) inputs(nodes []*graph.Node) []*graph.Node { return convert(nodes, p.dtype()) }
 
-// outputs are never of less than single precision: losses and metrics add many values up.
+// outputs converts half precision to single precision, because losses and metrics sum many values.
 func (p precision) outputs(nodes []*graph.Node) []*graph.Node {
 	if p.dtype() == dtypes.BFloat16 {
 		return convert(nodes, dtypes.Float32)
@@ -31,8 +31,8 @@ func (p precision) outputs(nodes []*graph.Node) []*graph.Node {
 	return nodes
 }
 
-// labelsFor converts labels so that they can be compared with the predictions: a floating-point
-// label of a type that no prediction has gets the type of the first prediction.
+// labelsFor converts labels so that they can be compared with the predictions: if no prediction has
+// the type of a floating-point label, the label gets the type of the first prediction.
 func labelsFor(predictions, labels []*graph.Node) []*graph.Node {
 	if len(predictions) == 0 || !predictions[0].DType().IsFloat() {
 		return labels
@@ -57,7 +57,7 @@ func countable(inputs []*graph.Node) []*graph.Node {
 	return append([]*graph.Node{graph.ConvertDType(inputs[0], dtypes.Float32)}, inputs[1:]...)
 }
 
-// convert changes the floating-point nodes.
+// convert converts the floating-point nodes to a type.
 func convert(nodes []*graph.Node, dtype dtypes.DType) []*graph.Node {
 	converted := make([]*graph.Node, len(nodes))
 	for i, node := range nodes {

@@ -11,8 +11,8 @@ import (
 	"gonbatch/data"
 )
 
-// Predict runs the model over a dataset. Each rank gets a contiguous part, in batches of at most
-// EvalBatchSize, on its first device. For each batch, Predict calls f with the numbers of the
+// Predict runs the model over a dataset. Each rank processes a contiguous part, in batches of at
+// most EvalBatchSize, on its first device. For each batch, Predict calls f with the indices of the
 // examples and the model's predictions, whose first axis is the example. f must not keep the
 // tensors.
 func (t *Trainer) Predict(ctx context.Context, ds data.Dataset, f func(indices []int, predictions []*tensors.Tensor) error) error {
@@ -27,8 +27,8 @@ func (t *Trainer) PredictLabeled(ctx context.Context, ds data.Dataset, f func(in
 	return t.predict(ctx, ds, t.world.Rank()*ds.Len()/t.world.Size(), (t.world.Rank()+1)*ds.Len()/t.world.Size(), f)
 }
 
-// PredictOnMain is like Predict, but rank 0 gets the whole dataset and other ranks do nothing. Use
-// it to draw samples.
+// PredictOnMain is like Predict, but rank 0 processes the whole dataset and other ranks do nothing.
+// Use it to draw samples.
 func (t *Trainer) PredictOnMain(ctx context.Context, ds data.Dataset, f func(indices []int, predictions []*tensors.Tensor) error) error {
 	if err := t.ready(ctx, nil); err != nil {
 		return fmt.Errorf("trainer: %s: predict: %w", t.config.Name, err)
@@ -39,7 +39,7 @@ func (t *Trainer) PredictOnMain(ctx context.Context, ds data.Dataset, f func(ind
 	return t.predict(ctx, ds, 0, ds.Len(), withoutLabels(f))
 }
 
-// useBatch gets the numbers of a batch's examples, the predictions and the labels.
+// useBatch receives the indices of a batch's examples, the predictions and the labels.
 type useBatch func(indices []int, predictions, labels []*tensors.Tensor) error
 
 func withoutLabels(f func([]int, []*tensors.Tensor) error) useBatch {
@@ -54,7 +54,7 @@ func (t *Trainer) predict(ctx context.Context, ds data.Dataset, begin, end int, 
 	if err != nil {
 		return err
 	}
-	size := min(t.config.EvalBatchSize, ds.Len()) // So that the sum can't overflow.
+	size := min(t.config.EvalBatchSize, ds.Len()) // The sum can't overflow.
 	for ; begin < end; begin += size {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -70,7 +70,7 @@ func (t *Trainer) predict(ctx context.Context, ds data.Dataset, begin, end int, 
 	return nil
 }
 
-// predictor is the model's program, compiled once for each shape of a batch.
+// predictor returns the model's program, compiled once for each batch shape.
 func (t *Trainer) predictor() (*model.Exec, error) {
 	if t.predicts != nil {
 		return t.predicts, nil
@@ -111,7 +111,7 @@ func predictBatch(exec *model.Exec, ds data.Dataset, indices []int, check func()
 	return f(indices, predictions, labels)
 }
 
-// finalize frees tensors at once instead of with Go's garbage.
+// finalize frees tensors at once, without waiting for the garbage collector.
 func finalize(all []*tensors.Tensor) {
 	for _, t := range all {
 		_ = t.FinalizeAll()

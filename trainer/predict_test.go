@@ -15,8 +15,8 @@ import (
 	"gonbatch/trainer"
 )
 
-// TestPredictWhileTraining: predictions are of the weights of the moment, though the program is
-// compiled once.
+// TestPredictWhileTraining: predictions use the current weights, though the program is compiled
+// only once.
 func TestPredictWhileTraining(t *testing.T) { everywhere(t, testPredictWhileTraining) }
 
 func testPredictWhileTraining(t *testing.T) {
@@ -57,7 +57,7 @@ func testPredictWhileTraining(t *testing.T) {
 	}
 }
 
-// TestManySizes: a program is compiled for more sizes of a batch than GoMLX keeps by default.
+// TestManySizes: a program is compiled for more batch sizes than GoMLX keeps by default.
 func TestManySizes(t *testing.T) {
 	linear := func(scope *model.Scope, x *graph.Node) *graph.Node {
 		return layers.Dense(scope.In("y"), graph.Reshape(x, x.Shape().Dimensions[0], -1), false, ranktest.Classes)

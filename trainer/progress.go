@@ -7,33 +7,33 @@ import (
 	"gonbatch/checkpoint"
 )
 
-// position is where a training is and what it has seen: all that is neither a tensor nor can be
-// computed again. It is a part of each checkpoint.
+// position is where a training is and what it has seen: everything that is not a tensor and can't
+// be computed again. Each checkpoint has one.
 type position struct {
-	Epoch int   `json:"epoch"` // That is under way, from 0.
-	Batch int   `json:"batch"` // Batches of it that are done.
+	Epoch int   `json:"epoch"` // The current one, from 0.
+	Batch int   `json:"batch"` // Batches of the epoch that are done.
 	Step  int64 `json:"step"`  // Updates that are done.
 
-	// End is why the training ended; nil while it goes on. Finished says that the work of its end
-	// is done too.
+	// End is why the training ended; nil while it continues. Finished is set when the work at its
+	// end is done too.
 	End      *ending `json:"end,omitempty"`
 	Finished bool    `json:"finished"`
 
-	// Validated is the update after which the last validation was; 0 before the first. Metrics are
-	// the newest of each name.
+	// Validated is the update after which the last validation ran; 0 before the first. Metrics has
+	// the newest value of each metric.
 	Validated int64              `json:"validated"`
 	Metrics   checkpoint.Metrics `json:"metrics,omitempty"`
 
-	// Run and Name say which training it is: the name of the run directory, if there is one, and
-	// Config.Name. Writer is the trainer that wrote the checkpoint, by a random number.
+	// Run and Name identify the training: the name of the run directory, if there is one, and
+	// Config.Name. Writer is a random number that identifies the trainer that wrote the checkpoint.
 	Run    string `json:"run,omitempty"`
 	Name   string `json:"name"`
 	Writer string `json:"writer"`
 
-	Elapsed  time.Duration `json:"elapsed_ns"` // Of rank 0, all restarts together.
+	Elapsed  time.Duration `json:"elapsed_ns"` // On rank 0, over all restarts.
 	Restarts int           `json:"restarts"`
 
-	// Since are the losses since the last report: over all ranks in a checkpoint, of this rank in
+	// Since has the losses since the last report: of all ranks in a checkpoint, of this rank in
 	// memory.
 	Since     []mean             `json:"loss_since_report"`
 	BaseRates checkpoint.Metrics `json:"base_learning_rates"`
@@ -43,11 +43,11 @@ type position struct {
 	PerUpdate int                `json:"per_update"` // Batches for an update.
 	Dataset   string             `json:"dataset"`
 	Examples  int                `json:"examples"` // Of the dataset.
-	Overfits  bool               `json:"overfits"` // The order of the examples is the dataset's.
+	Overfits  bool               `json:"overfits"` // The examples are in the dataset's order.
 	Precision string             `json:"precision"`
 	Stopping  stopping           `json:"early_stopping"`
-	Best      *checkpoint.Number `json:"best"`    // Of checkpoint.monitor.
-	BestOf    string             `json:"best_of"` // The goal that it was best for.
+	Best      *checkpoint.Number `json:"best"`    // The best value of checkpoint.monitor.
+	BestOf    string             `json:"best_of"` // The goal for which it was best.
 
 	Callbacks map[string]json.RawMessage `json:"callbacks,omitempty"`
 }

@@ -8,19 +8,18 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// randoms is this rank's stream of random numbers: each rank has one of its own, for dropout and
-// noise.
+// randoms is this rank's stream of random numbers, for dropout and noise. Each rank has its own.
 type randoms struct {
 	store   *model.Store
-	pending []byte // To be restored when the model is built.
-	foreign bool   // Until then the variable has rank 0's state, of a world of another size.
+	pending []byte // To restore when the model is built.
+	foreign bool   // The checkpoint is of a world of another size: until the model is built, the variable has rank 0's state.
 }
 
 func (r *randoms) variable() *model.Variable {
 	return r.store.GetVariable(model.JoinPath("/", model.RNGStateVariableName))
 }
 
-// seed makes the stream's variable, unless the store has it.
+// seed creates the stream's variable, unless the store has it.
 func (r *randoms) seed(seed uint64) error {
 	if r.variable() != nil {
 		return nil
@@ -37,7 +36,7 @@ func (r *randoms) seed(seed uint64) error {
 	return nil
 }
 
-// state is empty where the model draws no random numbers.
+// state returns the stream's state. It is empty if the model draws no random numbers.
 func (r *randoms) state() ([]byte, error) {
 	if len(r.pending) > 0 || r.foreign {
 		return r.pending, nil
@@ -55,7 +54,7 @@ func (r *randoms) state() ([]byte, error) {
 	return state, err
 }
 
-// restore sets the state that is pending, once there is a model to have it.
+// restore sets the pending state, once there is a model with random numbers.
 func (r *randoms) restore() error {
 	r.foreign = false
 	v := r.variable()

@@ -12,8 +12,8 @@ import (
 )
 
 // rates sets the learning rates of the objectives' optimizers before each update. An optimizer's
-// own rate is known once it has built its part of a graph; it is a part of the training's progress,
-// so that a resumed training notices that it has another one now.
+// own rate is known once it has built its part of a graph. Checkpoints contain it, so that a
+// resumed training notices that its rate has changed.
 type rates struct {
 	store      *model.Store
 	schedule   Schedule // Nil: they never change.
@@ -28,7 +28,7 @@ func ratePath(o Objective) string {
 
 func (r *rates) variable(o Objective) *model.Variable { return r.store.GetVariable(ratePath(o)) }
 
-// paths are the variables of the rates.
+// paths returns the paths of the rates' variables.
 func (r *rates) paths() (all []string) {
 	for _, o := range r.objectives {
 		all = append(all, ratePath(o))
@@ -36,7 +36,7 @@ func (r *rates) paths() (all []string) {
 	return all
 }
 
-// forget drops the rates of an earlier training in the same store. GoMLX's optimizers would keep
+// forget deletes the rates of an earlier training in the same store. GoMLX's optimizers would use
 // them instead of their own.
 func (r *rates) forget() error {
 	for _, path := range r.paths() {
@@ -50,9 +50,9 @@ func (r *rates) forget() error {
 	return nil
 }
 
-// learn notes the optimizers' own rates when the program of an update is built for the first time.
-// In a resumed training a variable gets the checkpoint's value, which callbacks may have changed,
-// unless the program has another rate now: then that holds, and is said.
+// learn records the optimizers' own rates when the program of an update is built for the first
+// time. In a resumed training the variable gets the checkpoint's value, which callbacks may have
+// changed. If the program now has another rate, that one applies, and learn prints it.
 func (r *rates) learn(restored *checkpoint.Snapshot, printf func(string, ...any)) error {
 	if r.built {
 		return nil
@@ -93,7 +93,7 @@ func (r *rates) learnOne(o Objective, restored *checkpoint.Snapshot, printf func
 
 // set sets the rates for an update.
 func (r *rates) set(step, total int) error {
-	if r.schedule == nil || !r.built { // To look for a variable before would make it, out of its order.
+	if r.schedule == nil || !r.built { // Looking for a variable before that would create it, out of order.
 		return nil
 	}
 	factor := r.schedule.Factor(step, total)
@@ -104,7 +104,7 @@ func (r *rates) set(step, total int) error {
 		v := r.variable(o)
 		base, known := r.base[o.Scope]
 		if v == nil || !known {
-			continue // Before the first update, or an optimizer without a rate.
+			continue // Before the first update, or the optimizer has no rate.
 		}
 		value, err := tensors.FromAnyValue(shapes.CastAsDType(base*factor, v.DType()))
 		if err != nil {
@@ -117,7 +117,7 @@ func (r *rates) set(step, total int) error {
 	return nil
 }
 
-// at are the rates for an update, by metric name.
+// at returns the rates for an update, by metric name.
 func (r *rates) at(step, total int) map[string]float64 {
 	factor := 1.0
 	if r.schedule != nil {

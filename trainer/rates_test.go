@@ -12,8 +12,8 @@ import (
 	"gonbatch/trainer"
 )
 
-// TestRateOnResume: a resumed training has the program's learning rate, and says where it is
-// another one than before; what a callback has set stays.
+// TestRateOnResume: a resumed training has the program's learning rate, and prints it if it has
+// changed; a rate set by a callback stays.
 func TestRateOnResume(t *testing.T) {
 	const path = "/optimizers/learning_rate"
 	for _, kind := range []string{"constant", "cosine"} {

@@ -10,7 +10,7 @@ import (
 	"gonbatch/trainer"
 )
 
-// TestReference holds docs/reference.md to the fields of Config.
+// TestReference compares docs/reference.md with the fields of Config.
 func TestReference(t *testing.T) {
 	var config trainer.Config
 	flags := flag.NewFlagSet("trainer", flag.ContinueOnError)

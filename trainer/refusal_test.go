@@ -19,7 +19,7 @@ import (
 	"gonbatch/trainer"
 )
 
-// inFolder is a training of one epoch in a folder of checkpoints.
+// inFolder returns the configuration of a training of one epoch with a folder of checkpoints.
 func inFolder(dir string) trainer.Config {
 	return trainer.Config{BatchSize: 12, Seed: 1, MaxEpochs: 1, Loggers: []string{"none"}, Checkpoint: trainer.CheckpointConfig{Dir: dir}}
 }
@@ -31,8 +31,8 @@ func mustFit(t *testing.T, tr *trainer.Trainer) {
 	}
 }
 
-// TestRefusedTwice: a Fit that was refused is refused again, and trains nothing into the folder of
-// another training.
+// TestRefusedTwice: a refused Fit is refused again, and trains nothing into the folder of another
+// training.
 func TestRefusedTwice(t *testing.T) {
 	c := inFolder(t.TempDir())
 	tr, _ := newTrainer(t, c, blobTask(plainNet))
@@ -46,7 +46,7 @@ func TestRefusedTwice(t *testing.T) {
 	}
 }
 
-// TestDamagedForAll: what Test could not load, Fit does not train over.
+// TestDamagedForAll: if Test could not load a checkpoint, Fit does not train over it.
 func TestDamagedForAll(t *testing.T) {
 	c := inFolder(t.TempDir())
 	tr, _ := newTrainer(t, c, blobTask(plainNet))
@@ -76,7 +76,7 @@ func TestDamagedForAll(t *testing.T) {
 	}
 }
 
-// renamedNet is plainNet with another name of its first layer.
+// renamedNet is plainNet with another name for its first layer.
 func renamedNet(scope *model.Scope, x *graph.Node) *graph.Node {
 	x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
 	x = graph.Tanh(layers.Dense(scope.In("renamed"), x, true, 16))
@@ -95,7 +95,7 @@ func TestPredictByAnotherModel(t *testing.T) {
 	}
 }
 
-// TestAccumulationChanges: from one epoch to the next it may.
+// TestAccumulationChanges: it may change from one epoch to the next.
 func TestAccumulationChanges(t *testing.T) {
 	for _, pair := range [][2]int{{3, 1}, {1, 3}, {3, 2}} {
 		c := inFolder(t.TempDir())
@@ -112,7 +112,8 @@ func TestAccumulationChanges(t *testing.T) {
 	}
 }
 
-// TestStopAtFitStart: a training that a callback ends before there is a model has nothing to save.
+// TestStopAtFitStart: if a callback ends a training before there is a model, there is nothing to
+// save.
 func TestStopAtFitStart(t *testing.T) {
 	stop := trainer.Callback{Name: "stop", FitStart: func(e *trainer.Event) error { e.Stop("no need"); return nil }}
 	tr, out := newTrainer(t, inFolder(t.TempDir()), blobTask(plainNet), trainer.WithCallbacks(stop))
@@ -121,7 +122,7 @@ func TestStopAtFitStart(t *testing.T) {
 	}
 }
 
-// TestMaxTimeOfTwoFits: the time of a Fit that was stopped counts.
+// TestMaxTimeOfTwoFits: the time of a stopped Fit counts.
 func TestMaxTimeOfTwoFits(t *testing.T) {
 	c := inFolder(t.TempDir())
 	c.MaxEpochs, c.MaxTime = 0, time.Hour
@@ -172,7 +173,7 @@ func afterResumeBody(t *testing.T) {
 	fit("disturbed", 40, 10)
 	fit("disturbed", 5, 0)
 	compareWeights(t, fit("disturbed", 40, 0), want)
-	// One rank alone hears the stop while the model is built for a validation.
+	// Only one rank receives the stop, while the model is built for a validation.
 	tr, _ = newTrainer(t, inFolder(filepath.Join(folder, "validate")), blobTask(plainNet))
 	ctx, cancel = context.WithCancel(t.Context())
 	if tr.World().Rank() == 1 {
@@ -184,8 +185,8 @@ func afterResumeBody(t *testing.T) {
 	cancel()
 }
 
-// TestRanksAfterResume: ranks hear a stop soon after a resume, keep their random numbers in a start
-// with nothing to train, and give up together what one of them was told to.
+// TestRanksAfterResume: ranks receive a stop soon after a resume, keep their random numbers in a
+// start with nothing to train, and stop together when one of them was told to.
 func TestRanksAfterResume(t *testing.T) {
 	if ranktest.InRank() {
 		afterResumeBody(t)

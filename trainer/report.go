@@ -7,7 +7,8 @@ import (
 	"gonbatch/logger"
 )
 
-// losses is the running mean of one of a step's metrics since the last report; 0 is the loss.
+// losses returns the running mean of one of a step's metrics since the last report; metric 0 is the
+// loss.
 func (p *position) losses(i int) *mean {
 	for len(p.Since) <= i {
 		p.Since = append(p.Since, mean{})
@@ -44,21 +45,21 @@ func (r *run) report() error {
 	return r.log(values)
 }
 
-// keep notes the newest metrics.
+// keep records the newest metrics.
 func (t *Trainer) keep(values Metrics) {
 	for name, value := range values {
 		t.metrics[name] = value
 	}
 }
 
-// log hands metrics to the loggers of rank 0.
+// log passes metrics to rank 0's loggers.
 func (t *Trainer) log(values Metrics) error {
 	if t.logger == nil {
 		return nil
 	}
 	step := t.at.Step
 	if !t.resumed && t.origin.Found {
-		step = t.origin.At.Step // Before Fit, by the weights of the checkpoint.
+		step = t.origin.At.Step // Before Fit, the weights are the checkpoint's.
 	}
 	err := t.logger.Scalars(step, values)
 	if errors.Is(err, logger.ErrClosed) {
@@ -68,7 +69,7 @@ func (t *Trainer) log(values Metrics) error {
 	return err
 }
 
-// logParams records what the training is.
+// logParams logs the parameters of the training.
 func (r *run) logParams(training data.Dataset) error {
 	if r.logger == nil {
 		return nil

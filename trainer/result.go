@@ -10,7 +10,7 @@ import (
 type StoppedError struct {
 	Step       int64
 	Checkpoint string // The folder of checkpoints; empty if none are written.
-	// Requeue reports whether the scheduler told it to stop.
+	// Requeue is set if the scheduler told it to stop.
 	Requeue bool
 }
 
@@ -23,7 +23,7 @@ func (e *StoppedError) Error() string {
 
 // DivergedError reports that a loss is no longer finite.
 type DivergedError struct {
-	Name  string // "the loss" or that of an objective.
+	Name  string // "the loss", or the loss of an objective.
 	Value float64
 	Step  int64
 	Rank  int

@@ -16,7 +16,7 @@ import (
 	"gonbatch/data"
 )
 
-// origin is what the other ranks must know of the checkpoint that rank 0 has read.
+// origin is what the other ranks must know about the checkpoint that rank 0 has read.
 type origin struct {
 	Found     bool
 	Path      string
@@ -27,7 +27,7 @@ type origin struct {
 	Tensors   []tensorInfo
 }
 
-// errNoFolder is checkpoint.resume "must" without a place to look.
+// errNoFolder means that checkpoint.resume is "must", but there is no folder to look in.
 var errNoFolder = errors.New("checkpoint.resume is \"must\", but there is no folder of checkpoints: set checkpoint.dir")
 
 type tensorInfo struct {
@@ -37,7 +37,7 @@ type tensorInfo struct {
 	Weight     bool
 }
 
-// resume takes up the training of the newest checkpoint, once in a trainer's life.
+// resume resumes the training from the newest checkpoint, once in a trainer's life.
 func (t *Trainer) resume() error {
 	if t.resumed {
 		return nil
@@ -68,8 +68,8 @@ func (t *Trainer) resume() error {
 	return nil
 }
 
-// startOver moves the checkpoints of another training out of the way where this one is not to
-// resume it.
+// startOver moves the checkpoints of another training out of the way if this one must not resume
+// it.
 func (t *Trainer) startOver() error {
 	if t.saver == nil || !t.startsOver() {
 		return nil
@@ -77,7 +77,7 @@ func (t *Trainer) startOver() error {
 	return t.world.OnMain(t.setAside)
 }
 
-// setAside is rank 0's part.
+// setAside does rank 0's part of startOver.
 func (t *Trainer) setAside() error {
 	aside, err := t.saver.dir.SetAside()
 	if aside != "" {
@@ -86,14 +86,14 @@ func (t *Trainer) setAside() error {
 	return err
 }
 
-// startsOver reports whether checkpoints that are there are of no interest. Those of a job's own
-// earlier start always are.
+// startsOver reports whether to ignore existing checkpoints. Those of an earlier start of the same
+// job always count.
 func (t *Trainer) startsOver() bool {
 	return t.config.Checkpoint.Resume == "never" && t.env.Start <= 1
 }
 
-// load gives the store the values of the newest valid checkpoint, once in a trainer's life. Rank 0
-// reads it and sends it to the others.
+// load puts the values of the newest valid checkpoint into the store, once in a trainer's life.
+// Rank 0 reads the checkpoint and sends it to the others.
 func (t *Trainer) load() error {
 	if t.saver == nil || t.loaded || t.startsOver() {
 		if t.saver == nil && t.config.Checkpoint.Resume == "must" {
@@ -129,7 +129,7 @@ func (t *Trainer) load() error {
 	return nil
 }
 
-// shared gives the other ranks rank 0's snapshot.
+// shared sends rank 0's snapshot to the other ranks.
 func (t *Trainer) shared(s *checkpoint.Snapshot, from origin) (*checkpoint.Snapshot, error) {
 	if !t.world.IsMain() {
 		s = &checkpoint.Snapshot{Step: from.At.Step, Tensors: map[string]*tensors.Tensor{}, Weights: map[string]bool{}, Path: from.Path}
@@ -164,7 +164,7 @@ func (t *Trainer) shareTensor(tensor *tensors.Tensor) error {
 	return errors.Join(err, sendErr)
 }
 
-// readOrigin is rank 0's part.
+// readOrigin does rank 0's part of load.
 func (t *Trainer) readOrigin() (origin, error) {
 	snapshot, err := t.saver.dir.Latest(func(message string) { t.printf("checkpoint: %s\n", message) })
 	if err != nil || snapshot == nil {
@@ -175,13 +175,13 @@ func (t *Trainer) readOrigin() (origin, error) {
 		return origin{}, err
 	}
 	if t.config.Checkpoint.Resume == "never" && from.At.Run != t.env.RunName() {
-		return origin{}, t.setAside() // The job's first start ended before it could.
+		return origin{}, t.setAside() // The job's first start ended before it could do this.
 	}
 	t.snapshot = snapshot
 	return from, nil
 }
 
-// originOf describes a checkpoint of a trainer.
+// originOf describes a trainer's checkpoint.
 func originOf(snapshot *checkpoint.Snapshot) (origin, error) {
 	from := origin{Found: true, Path: snapshot.Path, WorldSize: snapshot.WorldSize, CodeHash: snapshot.CodeHash, Ranks: snapshot.Ranks, Tensors: tensorsOf(snapshot)}
 	progress, ok := snapshot.Progress[positionKey]
@@ -203,7 +203,7 @@ func tensorsOf(snapshot *checkpoint.Snapshot) (all []tensorInfo) {
 	return all
 }
 
-// takeUp takes the position of a checkpoint whose values the store has.
+// takeUp continues from the position of a checkpoint whose values are in the store.
 func (t *Trainer) takeUp(from origin) error {
 	t.at = from.At
 	t.at.Restarts++
@@ -212,11 +212,11 @@ func (t *Trainer) takeUp(from origin) error {
 		t.rates.base = checkpoint.Metrics{}
 	}
 	if !t.world.IsMain() {
-		t.at.Since = make([]mean, len(t.at.Since)) // Rank 0 has all that is in the books.
+		t.at.Since = make([]mean, len(t.at.Since)) // Rank 0 has the totals of all ranks.
 	}
 	maps.Copy(t.metrics, from.At.Metrics)
 	if !t.stillEnded() {
-		t.at.End, t.at.Finished = nil, false // It goes on, or its limits were raised.
+		t.at.End, t.at.Finished = nil, false // It was not over, or its limits were raised.
 	}
 	if t.at.Finished {
 		saved := t.at
@@ -243,7 +243,7 @@ func (t *Trainer) takeUp(from origin) error {
 	return t.restoreCallbacks(from.At.Callbacks)
 }
 
-// restoreAll gives the store, after a training without a step, the variables that no graph has
+// restoreAll creates, after a training without a step, the store's variables that no graph has
 // asked for.
 func (t *Trainer) restoreAll() error {
 	if t.snapshot == nil {
@@ -252,9 +252,9 @@ func (t *Trainer) restoreAll() error {
 	return t.snapshot.Create(t.store)
 }
 
-// ready gives the model weights before it is used without a step of training: those of the newest
-// checkpoint, or else the initial ones. All ranks get the same. The dataset's first example shows
-// the model the shapes of its inputs; nil is for a model that is built later.
+// ready gives the model its weights before it is used without a step of training: the newest
+// checkpoint's, or else the initial ones. All ranks get the same weights. The dataset's first
+// example shows the model the shapes of its inputs; ds is nil for a model that is built later.
 func (t *Trainer) ready(ctx context.Context, ds data.Dataset) error {
 	if t.stepper.built || t.isReady {
 		return nil
@@ -275,7 +275,7 @@ func (t *Trainer) ready(ctx context.Context, ds data.Dataset) error {
 	return t.randoms.restore()
 }
 
-// sayWeights tells, once, which weights a model has that is used before Fit.
+// sayWeights prints, once, which weights the model has if it is used before Fit.
 func (t *Trainer) sayWeights() {
 	switch {
 	case t.saidWeights:
@@ -289,8 +289,8 @@ func (t *Trainer) sayWeights() {
 	t.saidWeights = true
 }
 
-// checkModel finds, after the model was used, variables that the checkpoint does not have, or that
-// only the checkpoint has.
+// checkModel returns an error if the model, once used, and the checkpoint don't have the same
+// variables.
 func (t *Trainer) checkModel() error {
 	if err := t.checkInitial(); err != nil {
 		return err
@@ -301,7 +301,7 @@ func (t *Trainer) checkModel() error {
 	return t.snapshot.CheckModel(t.store)
 }
 
-// checkUsed is checkModel for a graph that may be a part of the model only, such as a GAN's
+// checkUsed is checkModel for a graph that may be only part of the model, such as a GAN's
 // generator.
 func (t *Trainer) checkUsed() error {
 	if t.snapshot == nil {
@@ -310,8 +310,8 @@ func (t *Trainer) checkUsed() error {
 	return t.snapshot.CheckUsed(t.store)
 }
 
-// checkRestored finds, once the model is built, variables that the checkpoint has and the model
-// hasn't, and the other way round.
+// checkRestored returns an error if the model, once built, and the checkpoint don't have the same
+// variables.
 func (t *Trainer) checkRestored() error {
 	if t.snapshot == nil {
 		return nil

@@ -16,7 +16,7 @@ import (
 
 var errKilled = errors.New("killed")
 
-// killAt ends a training after a batch without a word to anyone.
+// killAt ends a training abruptly after an update.
 func killAt(step int64) trainer.Option {
 	return trainer.WithCallbacks(trainer.Callback{Name: "killer", BatchEnd: func(e *trainer.Event) error {
 		if e.Step == step {
@@ -26,7 +26,7 @@ func killAt(step int64) trainer.Option {
 	}})
 }
 
-// stopAt is a person who presses Ctrl-C after a step.
+// stopAt simulates a person who presses Ctrl-C after a step.
 func stopAt(step int64, cancel context.CancelFunc) trainer.Option {
 	return trainer.WithCallbacks(trainer.Callback{Name: "person", BatchEnd: func(e *trainer.Event) error {
 		if e.Step == step {
@@ -36,8 +36,8 @@ func stopAt(step int64, cancel context.CancelFunc) trainer.Option {
 	}})
 }
 
-// resumeBody: a training that is killed, goes on, is stopped, and goes on, ends with the same bits
-// as one that is not disturbed.
+// resumeBody: a training that is killed, resumed, stopped, and resumed ends with the same bits as
+// an undisturbed one.
 func resumeBody(t *testing.T) {
 	c := trainer.Config{
 		MaxEpochs: 20, BatchSize: 12, AccumulateGradBatches: 2, Seed: 3, LogEvery: 4, GradientClipNorm: 1,
@@ -103,7 +103,7 @@ func TestResumeIsExact(t *testing.T) {
 }
 
 // otherWorldBody is a rank of TestOtherWorldSize: a training that is killed after the update of
-// KILL, if that is one.
+// KILL, if that is set.
 func otherWorldBody(t *testing.T) {
 	c := trainer.Config{
 		MaxEpochs: 5, BatchSize: 12, Seed: 3, Loggers: []string{"none"},
@@ -123,9 +123,9 @@ func otherWorldBody(t *testing.T) {
 	}
 }
 
-// TestOtherWorldSize: a checkpoint of one rank is gone on from by two, and the other way round, on
-// CPUs and GPUs. They say so, and see the same examples: the weights are those of a training that
-// nobody disturbs.
+// TestOtherWorldSize: two ranks resume a checkpoint of one, and the other way round, on CPUs and
+// GPUs. They print that, and see the same examples: the weights are those of an undisturbed
+// training.
 func TestOtherWorldSize(t *testing.T) {
 	if ranktest.InRank() {
 		otherWorldBody(t)

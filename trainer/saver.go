@@ -18,8 +18,8 @@ import (
 type saver struct {
 	path   string
 	dir    *checkpoint.Dir    // Nil on other ranks.
-	writer *checkpoint.Writer // Likewise.
-	others *others            // Likewise.
+	writer *checkpoint.Writer // As above.
+	others *others            // As above.
 }
 
 func newSaver(w *distributed.World, c Config) (*saver, error) {
@@ -43,7 +43,7 @@ func newSaver(w *distributed.World, c Config) (*saver, error) {
 	return s, nil
 }
 
-// fileName makes a name fit for a folder.
+// fileName makes a name usable as the name of a folder.
 func fileName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '/' || r == 0 || r == '\\' {
@@ -60,7 +60,7 @@ func (s *saver) folder() string {
 	return s.path
 }
 
-// wait returns when the checkpoints are on disk. Only rank 0 waits.
+// wait blocks until the checkpoints are on disk. Only rank 0 waits.
 func (s *saver) wait() error {
 	if s == nil || s.writer == nil {
 		return nil
@@ -68,16 +68,16 @@ func (s *saver) wait() error {
 	return s.writer.Wait()
 }
 
-// release ends what is being written, and frees the memory of the last snapshot: a sweep may train
-// many times before it closes the world.
+// release finishes the writes under way and frees the memory of the last snapshot: a sweep may
+// train many times before it closes the world.
 func (s *saver) release() {
 	if s != nil && s.writer != nil {
 		s.writer.Release()
 	}
 }
 
-// newestWeights is the file with the weights of the newest checkpoint, on rank 0; empty without
-// one.
+// newestWeights returns the path of the weights in the newest checkpoint, on rank 0; "" if there is
+// none.
 func (s *saver) newestWeights() (string, error) {
 	all, err := checkpoint.List(s.path)
 	if err != nil || len(all) == 0 || !all[0].Valid() {
@@ -86,8 +86,8 @@ func (s *saver) newestWeights() (string, error) {
 	return filepath.Join(all[0].Path, checkpoint.WeightsFile), nil
 }
 
-// save writes a checkpoint of this moment. It is collective. The training waits for the copy to
-// host memory only.
+// save writes a checkpoint of the current state. It is collective. The training waits only for the
+// copy to host memory.
 func (r *run) save() error {
 	if r.saver == nil {
 		return nil
@@ -110,7 +110,7 @@ func (r *run) save() error {
 		return err
 	}
 	if err := r.world.OnMain(func() error { return r.hand(at, ranks) }); err != nil {
-		return fmt.Errorf("save a checkpoint: %w", err) // It names the folder, and the step: that of the last one, which is written meanwhile.
+		return fmt.Errorf("save a checkpoint: %w", err) // The error names the folder and the step: that of the previous checkpoint, which was still being written.
 	}
 	r.lastSave, r.saveDue = time.Now(), false
 	saved := r.at
@@ -118,12 +118,12 @@ func (r *run) save() error {
 	return r.call(onCheckpoint)
 }
 
-// savedAt reports whether the newest checkpoint is of this very place already.
+// savedAt reports whether the newest checkpoint is already of this position.
 func (r *run) savedAt(at position) bool {
 	return r.saved != nil && r.saved.Step == at.Step && r.saved.Epoch == at.Epoch && r.saved.Batch == at.Batch && r.saved.Finished == at.Finished
 }
 
-// wholePosition is the position with the books of all ranks in it. Only rank 0's is of use.
+// wholePosition returns the position with the losses of all ranks. Only rank 0's result is used.
 func (r *run) wholePosition() (position, error) {
 	at := r.at
 	sums := make([]float64, 0, 2*len(at.Since))
@@ -149,7 +149,7 @@ func (r *run) wholePosition() (position, error) {
 	return at, err
 }
 
-// hand gives the writer a snapshot, on rank 0.
+// hand passes a snapshot to the writer, on rank 0.
 func (r *run) hand(at position, ranks [][]byte) error {
 	if r.env.Superseded() {
 		return errors.New("the run has been started again, because this node was lost to its scheduler: the checkpoints are the new start's now")
@@ -161,7 +161,7 @@ func (r *run) hand(at position, ranks [][]byte) error {
 	if err != nil {
 		return err
 	}
-	for path := range r.stepper.state { // Whatever its scope is called.
+	for path := range r.stepper.state { // Whatever their scopes are called.
 		delete(snapshot.Weights, path)
 		delete(snapshot.Trainable, path)
 	}
@@ -178,5 +178,5 @@ func (r *run) hand(at position, ranks [][]byte) error {
 	return r.saver.writer.Save(snapshot)
 }
 
-// positionKey is where a checkpoint has the trainer's position.
+// positionKey is the key of the trainer's position in a checkpoint.
 const positionKey = "trainer"

@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// Schedule is a learning-rate schedule. Factor returns the factor by which the optimizer's own rate
-// is multiplied for update step, counted from 0, of total updates. total is 0 if the training has
-// no limit in updates or epochs. Factor must be a pure function, because a training that resumes
-// calls it again.
+// Schedule is a learning-rate schedule. Factor returns the factor by which to multiply the
+// optimizer's own rate for update step, counted from 0, of total updates. total is 0 if the
+// training has no limit in updates or epochs. Factor must be a pure function, because a training
+// that resumes calls it again.
 type Schedule interface {
 	Factor(step, total int) float64
 }
 
-// ScheduleFunc makes a Schedule of a function.
+// ScheduleFunc turns a function into a Schedule.
 type ScheduleFunc func(step, total int) float64
 
 // Factor calls f.
@@ -28,11 +28,11 @@ type ScheduleConfig struct {
 	//   - "step": multiplied by Gamma every StepSize updates;
 	//   - "multistep": multiplied by Gamma at each of Milestones;
 	//   - "cosine": Loshchilov and Hutter, SGDR, 2017, without restarts;
-	//   - "one-cycle": Smith and Topin, Super-convergence, 2018: up over the first PeakAt of the
-	//     updates, then down, along cosines.
+	//   - "one-cycle": Smith and Topin, Super-convergence, 2018: the rate rises during the first
+	//     PeakAt of the updates, then falls, both along a cosine.
 	Kind string `yaml:"kind" help:"constant, step, multistep, cosine or one-cycle (default: constant)"`
-	// WarmupSteps is the number of first updates over which the rate rises linearly from 0, with
-	// any Kind.
+	// WarmupSteps is the number of updates at the beginning over which the rate rises linearly from
+	// 0, with any Kind.
 	WarmupSteps int `yaml:"warmup_steps" help:"updates over which the rate rises linearly from 0 (default: 0)"`
 	// StepSize is the number of updates between the decays of "step".
 	StepSize int `yaml:"step_size" help:"updates between decays of the step schedule"`
@@ -48,7 +48,7 @@ type ScheduleConfig struct {
 	PeakAt float64 `yaml:"peak_at" help:"fraction of the updates over which one-cycle rises (default: 0.3)"`
 }
 
-// scheduleDefaults are the values of fields that are zero, by the kinds that use them.
+// scheduleDefaults maps each kind to the values that its fields get if they are zero.
 var scheduleDefaults = map[string]map[string]any{
 	"step": {"gamma": 0.1}, "multistep": {"gamma": 0.1}, "one-cycle": {"start_factor": 0.04, "peak_at": 0.3},
 }
@@ -78,10 +78,10 @@ func (c ScheduleConfig) check() error {
 	return nil
 }
 
-// needsTotal reports whether the schedule depends on the number of updates in all.
+// needsTotal reports whether the schedule depends on the total number of updates.
 func (c ScheduleConfig) needsTotal() bool { return c.Kind == "cosine" || c.Kind == "one-cycle" }
 
-// schedule is nil for a rate that never changes.
+// schedule returns nil for a rate that never changes.
 func (c ScheduleConfig) schedule() Schedule {
 	if c.Kind == "constant" && c.WarmupSteps == 0 {
 		return nil
@@ -114,14 +114,14 @@ func (c ScheduleConfig) Factor(step, total int) float64 {
 			return cosine(c.StartFactor, 1, float64(step)/peak)
 		}
 		if total <= 1 {
-			return 1 // The peak is the end.
+			return 1 // The peak is also the end.
 		}
 		return cosine(1, c.MinFactor, (float64(step)-peak)/(float64(total-1)-peak))
 	}
 	return 1
 }
 
-// cosine goes from one value to another, flat at both ends, as x goes from 0 to 1.
+// cosine moves from one value to another as x goes from 0 to 1, flat at both ends.
 func cosine(from, to, x float64) float64 {
 	x = min(max(x, 0), 1)
 	return to + (from-to)*(1+math.Cos(math.Pi*x))/2

@@ -35,8 +35,8 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
-// TestScheduleIsUsed: with a factor of 0 nothing changes, and what is logged is the optimizer's own
-// rate times the factor.
+// TestScheduleIsUsed: with a factor of 0 nothing changes, and the logged rate is the optimizer's
+// own rate times the factor.
 func TestScheduleIsUsed(t *testing.T) {
 	var rates []float64
 	record := trainer.Callback{Name: "rates", BatchEnd: func(e *trainer.Event) error {
@@ -52,7 +52,7 @@ func TestScheduleIsUsed(t *testing.T) {
 	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err != nil {
 		t.Fatal(err)
 	}
-	// After update i the variable still has the rate that it used: the next is set after the
+	// After update i the variable still has the rate that it used: the next one is set after the
 	// callbacks.
 	for i, want := range []float64{0.01, 0.005, 0.01 / 3, 0.0025} {
 		if len(rates) != 4 || math.Abs(rates[i]-want) > 1e-8 {
@@ -61,7 +61,7 @@ func TestScheduleIsUsed(t *testing.T) {
 	}
 }
 
-// TestScheduleEdges: at every update of a short training the factor is a number from 0 to 1.
+// TestScheduleEdges: at every update of a short training the factor is a number between 0 and 1.
 func TestScheduleEdges(t *testing.T) {
 	for _, c := range []trainer.ScheduleConfig{
 		{Kind: "step", StepSize: 1, Gamma: 0.1}, {Kind: "multistep", Milestones: []int{0}, Gamma: 0.1}, {Kind: "cosine"},
@@ -79,8 +79,8 @@ func TestScheduleEdges(t *testing.T) {
 	}
 }
 
-// TestFastDevRunOfASchedule: its one update has a rate, whatever the schedule of the whole training
-// is.
+// TestFastDevRunOfASchedule: its only update has a rate, whatever the schedule of the whole
+// training.
 func TestFastDevRunOfASchedule(t *testing.T) {
 	c := trainer.Config{MaxEpochs: 10, BatchSize: 12, FastDevRun: true, Schedule: trainer.ScheduleConfig{Kind: "one-cycle", WarmupSteps: 50}}
 	tr, _ := newTrainer(t, c, sgdTask(0.1))
@@ -94,7 +94,7 @@ func TestFastDevRunOfASchedule(t *testing.T) {
 	}
 }
 
-// TestScheduleWithoutANumber names the schedule and the update.
+// TestScheduleWithoutANumber: the error names the schedule and the update.
 func TestScheduleWithoutANumber(t *testing.T) {
 	s := trainer.ScheduleFunc(func(step, total int) float64 { return 1 / float64(3-step) })
 	tr, _ := newTrainer(t, trainer.Config{MaxSteps: 3, BatchSize: 12}, sgdTask(0.1), trainer.WithSchedule(s))

@@ -12,21 +12,21 @@ import (
 )
 
 // Freeze keeps the variables under the scopes, such as "/body", as they are: no gradients are
-// computed for them, and no optimizer changes them. The statistics of batch normalization in them
-// still follow the data. Fit fails if the model has no trainable variable under a scope.
+// computed for them, and no optimizer changes them. The statistics of batch normalization under the
+// scopes still follow the data. Fit fails if the model has no trainable variable under a scope.
 func Freeze(scopes ...string) Option {
 	return func(t *Trainer) { t.frozen = append(t.frozen, scopes...) }
 }
 
 // ScaleRate multiplies the learning rate of the variables under a scope by a factor, as PyTorch's
-// parameter groups do. Of two scopes that a variable is in, the longer one counts. It scales the
-// whole change of an update, so it is exact for optimizers whose change is proportional to the
-// rate, such as SGD and Adam. The learning rate in the logs is the one without the factor.
+// parameter groups do. If a variable is under two scopes, the longer one counts. ScaleRate scales
+// the whole change of an update, so it is exact for optimizers whose change is proportional to the
+// rate, such as SGD and Adam. The learning rate in the logs doesn't include the factor.
 func ScaleRate(scope string, factor float64) Option {
 	return func(t *Trainer) { t.scales = append(t.scales, scale{scope, factor}) }
 }
 
-// scale is a factor of the learning rate.
+// scale multiplies the learning rate of a scope.
 type scale struct {
 	scope  string
 	factor float64
@@ -61,7 +61,7 @@ func under(variable, scope string) bool {
 	return strings.HasPrefix(variable, strings.TrimSuffix(scope, "/")+"/")
 }
 
-// topScopes are the first elements of paths.
+// topScopes returns the first elements of paths.
 func topScopes(paths []string) (all []string) {
 	for _, path := range paths {
 		if end := strings.IndexByte(path[1:], '/'); end >= 0 {
@@ -73,8 +73,8 @@ func topScopes(paths []string) (all []string) {
 	return slices.Compact(all)
 }
 
-// freeze makes the variables of frozen scopes not trainable while the graph of an update is built.
-// The function that it returns undoes it, so that the next trainer of the store trains them.
+// freeze makes the variables of frozen scopes non-trainable while the graph of an update is built.
+// undo makes them trainable again, so that the store's next trainer trains them.
 func (s *stepper) freeze(g *graph.Graph) (undo func()) {
 	var all []*model.Variable
 	for _, scope := range s.frozen {
@@ -99,7 +99,7 @@ func setTrainable(all []*model.Variable, trainable bool) {
 	}
 }
 
-// factor is that of the learning rate of a variable.
+// factor returns the factor of a variable's learning rate.
 func (s *stepper) factor(path string) float64 {
 	factor, longest := 1.0, 0
 	for _, scale := range s.scales {
@@ -110,7 +110,7 @@ func (s *stepper) factor(path string) float64 {
 	return factor
 }
 
-// values are those of variables in a graph.
+// values returns the values of variables in a graph.
 func values(g *graph.Graph, variables []*model.Variable) []*graph.Node {
 	all := make([]*graph.Node, len(variables))
 	for i, v := range variables {
@@ -119,7 +119,7 @@ func values(g *graph.Graph, variables []*model.Variable) []*graph.Node {
 	return all
 }
 
-// rescale makes the changes of variables since before smaller or larger, by their factors.
+// rescale multiplies the change of each variable since before by the variable's factor.
 func (s *stepper) rescale(g *graph.Graph, variables []*model.Variable, before []*graph.Node) {
 	for i, v := range variables {
 		if factor := s.factor(v.Path()); factor != 1 {
@@ -129,7 +129,7 @@ func (s *stepper) rescale(g *graph.Graph, variables []*model.Variable, before []
 	}
 }
 
-// checkScales wants trainable variables in each scope of a factor.
+// checkScales panics if a scope with a factor has no trainable variable.
 func (s *stepper) checkScales() {
 	for _, scale := range s.scales {
 		found := false

@@ -13,8 +13,8 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
-// SGD is stochastic gradient descent with momentum and weight decay. It computes what
-// torch.optim.SGD computes. In an update with the gradient g and the learning rate γ, for each
+// SGD is stochastic gradient descent with momentum and weight decay. It computes the same as
+// torch.optim.SGD. In an update with the gradient g and the learning rate γ, for each weight θ,
 // weight θ,
 //
 //	g  = g + WeightDecay · θ
@@ -24,15 +24,15 @@ import (
 //	θ  = θ - γ · (g + Momentum · b)                if Nesterov is set
 //
 // Without Momentum, θ = θ - γ · g. The heavy ball is by Polyak (Some methods of speeding up the
-// convergence of iteration methods, 1964). Nesterov's form is the one of Sutskever et al. (On the
-// importance of initialization and momentum in deep learning, 2013). The formulas are those of
+// convergence of iteration methods, 1964). Nesterov's form follows Sutskever et al. (On the
+// importance of initialization and momentum in deep learning, 2013). The formulas are those in
 // PyTorch's documentation of torch.optim.SGD.
 //
-// The rate stays as it is unless a schedule changes it (Config.Schedule). That is the difference to
-// GoMLX's optimizer.StochasticGradientDescent, which divides it by the square root of the update's
-// number by default.
+// The rate stays constant unless a schedule changes it (Config.Schedule). In contrast, GoMLX's
+// optimizer.StochasticGradientDescent divides the rate by the square root of the update's number by
+// default.
 //
-// It works with GoMLX's own train.Trainer too.
+// SGD also works with GoMLX's own train.Trainer.
 type SGD struct {
 	LearningRate float64 // More than 0.
 	Momentum     float64 // 0: no momentum. 0.9 is usual.
@@ -46,7 +46,7 @@ var (
 	_ train.OptimizeWithGradients = SGD{}
 )
 
-// check finds values that can't be meant.
+// check returns an error for values that make no sense.
 func (o SGD) check() error {
 	switch {
 	case !(o.LearningRate > 0) || math.IsInf(o.LearningRate, 1):
@@ -106,7 +106,7 @@ func (o SGD) update(scope *model.Scope, v *model.Variable, gradient, rate, first
 	v.SetNodeValue(graph.ConvertDType(updated, v.DType()))
 }
 
-// withMomentum is the direction of the update by the gradients so far.
+// withMomentum returns the direction of the update, computed from all gradients so far.
 func (o SGD) withMomentum(store *model.Store, v *model.Variable, gradient, first *graph.Node) *graph.Node {
 	shape := v.Shape().Clone()
 	shape.DType = gradient.DType()
@@ -124,8 +124,8 @@ func (o SGD) withMomentum(store *model.Store, v *model.Variable, gradient, first
 	return moved
 }
 
-// isFirst reports, in the graph, whether this is the optimizer's first update. It is nil where that
-// makes no difference: without dampening, the first b is the gradient because b is 0 before it.
+// isFirst returns a node that is true in the optimizer's first update. It returns nil if that makes
+// no difference: without dampening, the first b is the gradient because b is 0 before it.
 func (o SGD) isFirst(scope *model.Scope, g *graph.Graph) *graph.Node {
 	if o.Momentum == 0 || o.Dampening == 0 {
 		return nil
@@ -141,6 +141,6 @@ func (o SGD) Clear(scope *model.Scope) error {
 	return scope.Store().DeleteVariablesInScope(sgdPath(scope.Scope()))
 }
 
-// sgdPath is the scope of what SGD keeps for a scope of the model. It is in a scope of optimizers,
-// so it isn't taken for a part of the model.
+// sgdPath returns the scope where SGD keeps its state for a scope of the model. It is under the
+// optimizers' scope, so it isn't mistaken for a part of the model.
 func sgdPath(scope string) string { return path.Join("/", optimizer.Scope, "sgd", scope) }

@@ -19,8 +19,8 @@ import (
 	"gonbatch/trainer"
 )
 
-// pulled is a task with one weight for each pixel, from 0, that the mean image of a batch pulls at:
-// the gradient is weights - mean image.
+// pulled returns a task with one weight for each pixel, from 0, that the mean image of a batch
+// pulls at: the gradient is weights - mean image.
 func pulled(opt optimizer.Interface) trainer.Task {
 	net := func(scope *model.Scope, x *graph.Node) *graph.Node {
 		flat := graph.Reshape(x, x.Shape().Dimensions[0], -1)
@@ -33,7 +33,7 @@ func pulled(opt optimizer.Interface) trainer.Task {
 	return trainer.Supervised(net, half, opt)
 }
 
-// published are the weights after some updates by the formula that PyTorch documents for
+// published returns the weights after some updates by the formula that PyTorch documents for
 // torch.optim.SGD, in double precision and one weight after the other. targets are the mean images
 // of the updates, in turn.
 func published(o trainer.SGD, updates int, targets [][]float64, clip float64, rate func(update int) float64) []float64 {
@@ -68,7 +68,7 @@ func published(o trainer.SGD, updates int, targets [][]float64, clip float64, ra
 	return weights
 }
 
-// meanOf is the mean of all images, as a training sees them in an epoch.
+// meanOf returns the mean of all images, as a training sees them in an epoch.
 func meanOf(t *testing.T, ds data.Dataset, epoch int) []float64 {
 	t.Helper()
 	indices := make([]int, ds.Len())
@@ -87,7 +87,7 @@ func meanOf(t *testing.T, ds data.Dataset, epoch int) []float64 {
 	return mean
 }
 
-// TestSGD: the weights are those of the published formula, on any number of ranks and devices, with
+// TestSGD: the weights match the published formula, on any number of ranks and devices, with
 // accumulation, clipping and a schedule.
 func TestSGD(t *testing.T) { everywhere(t, testSGD) }
 
@@ -128,7 +128,7 @@ func testSGD(t *testing.T) {
 	}
 }
 
-// TestSGDResumes: the momentum is in the checkpoints, and not in the weights.
+// TestSGDResumes: the momentum is in the checkpoints, but not in the weights.
 func TestSGDResumes(t *testing.T) {
 	sgd := trainer.SGD{LearningRate: 0.1, Momentum: 0.9, Dampening: 0.2, WeightDecay: 1e-3}
 	task := func() trainer.Task {
@@ -151,7 +151,8 @@ func TestSGDResumes(t *testing.T) {
 	}
 }
 
-// TestSGDRefuses: what can't be meant is refused before anything is trained, by the field's name.
+// TestSGDRefuses: values that make no sense are refused before anything is trained, by the field's
+// name.
 func TestSGDRefuses(t *testing.T) {
 	for want, sgd := range map[string]trainer.SGD{
 		"LearningRate must be more than 0 and finite, got 0":                     {},
@@ -169,7 +170,8 @@ func TestSGDRefuses(t *testing.T) {
 	}
 }
 
-// TestSGDPrecisions: it trains in every precision, and the momentum of half precision is in single.
+// TestSGDPrecisions: it trains in every precision, and in half precision the momentum is in single
+// precision.
 func TestSGDPrecisions(t *testing.T) {
 	for _, precision := range []string{"32-true", "bf16-true", "64-true"} {
 		sgd := trainer.SGD{LearningRate: 0.1, Momentum: 0.9, Dampening: 0.1, WeightDecay: 1e-3}

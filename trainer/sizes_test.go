@@ -10,8 +10,8 @@ import (
 	"gonbatch/trainer"
 )
 
-// TestRandomSizes tries random sizes of datasets and batches on one to five ranks: the metrics are
-// those of one rank, no collective differs, and nothing waits forever.
+// TestRandomSizes tries random sizes of datasets and batches on one to five ranks: the metrics
+// equal those of one rank, no collective differs, and nothing waits forever.
 func TestRandomSizes(t *testing.T) {
 	if os.Getenv(ordersFolder) != "" {
 		obey(t)
@@ -28,7 +28,7 @@ func TestRandomSizes(t *testing.T) {
 	}
 }
 
-// compareSizes carries out one order on one rank and on several.
+// compareSizes executes one order on one rank and on several.
 func compareSizes(t *testing.T, w *worlds, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	ranks := 2 + rng.IntN(4)

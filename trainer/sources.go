@@ -21,7 +21,7 @@ import (
 // TRAINER_MAX_EPOCHS and TRAINER_CHECKPOINT_KEEP.
 const EnvPrefix = "TRAINER_"
 
-// sources are where a Config comes from besides the program's text.
+// sources are the places besides the program's text that configure a training.
 type sources struct {
 	file  string
 	given map[string]string // Values of flags, by field.
@@ -30,7 +30,7 @@ type sources struct {
 // AddFlags defines a flag for each field, named as in YAML ("-max_epochs 10", "-checkpoint.keep
 // 3"), and "-config FILE" for a YAML file. The values in c are the defaults. Flags override
 // environment variables (TRAINER_MAX_EPOCHS), which override the file, which overrides c. New
-// combines them, so the flags can be parsed at any time before it.
+// combines them, so you can parse the flags at any time before calling it.
 //
 //	var config = trainer.Config{MaxEpochs: 2}
 //
@@ -52,7 +52,8 @@ func (c *Config) AddFlags(flags *flag.FlagSet) {
 	}
 }
 
-// record checks a flag's value when it is parsed, so that the flag package names the flag.
+// record checks a flag's value when it is parsed, so that package flag can name the flag in its
+// error.
 func (s *sources) record(c *Config, name, value string) error {
 	scratch := *c
 	if err := set(scratch.fields()[name].value, value); err != nil {
@@ -62,7 +63,7 @@ func (s *sources) record(c *Config, name, value string) error {
 	return nil
 }
 
-// resolved is the configuration with what files, the environment and flags say.
+// resolved returns the configuration with the changes by files, the environment and flags.
 func (c Config) resolved(getenv func(string) string) (Config, error) {
 	s := c.sources
 	if s == nil {
@@ -100,7 +101,7 @@ func (c Config) resolved(getenv func(string) string) (Config, error) {
 	return c, nil
 }
 
-// readFile reads a YAML file, and notes the fields that it has.
+// readFile reads a YAML file, and records the fields that it contains.
 func (c *Config) readFile(path string, given map[string]bool) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -122,7 +123,7 @@ func (c *Config) readFile(path string, given map[string]bool) error {
 	return nil
 }
 
-// noteKeys notes the leaves of a tree that have a value, by their names.
+// noteKeys records the names of a tree's leaves that have a value.
 func noteKeys(tree map[string]any, prefix string, given map[string]bool) {
 	for name, value := range tree {
 		if below, ok := value.(map[string]any); ok {
@@ -138,7 +139,7 @@ type field struct {
 	help  string
 }
 
-// fields are the configuration's leaves by their names: "max_epochs", "checkpoint.keep".
+// fields returns the configuration's leaves by their names: "max_epochs", "checkpoint.keep".
 func (c *Config) fields() map[string]field {
 	all := map[string]field{}
 	collect(reflect.ValueOf(c).Elem(), "", all)
@@ -159,7 +160,7 @@ func collect(v reflect.Value, prefix string, into map[string]field) {
 	}
 }
 
-// set parses a value as a person writes it: a list with commas.
+// set parses a value as a person writes it: a list has commas.
 func set(v reflect.Value, value string) error {
 	switch target := v.Addr().Interface().(type) {
 	case *string:
@@ -212,7 +213,7 @@ func set(v reflect.Value, value string) error {
 }
 
 func split(list string) []string {
-	parts := []string{} // Not nil: an empty list is not one that is missing.
+	parts := []string{} // Not nil: an empty list differs from a missing one.
 	for part := range strings.SplitSeq(list, ",") {
 		if part = strings.TrimSpace(part); part != "" {
 			parts = append(parts, part)
@@ -221,7 +222,7 @@ func split(list string) []string {
 	return parts
 }
 
-// text is the reverse of set.
+// text formats a value so that set can parse it.
 func text(v reflect.Value) string {
 	if v.Kind() == reflect.Slice {
 		return strings.ReplaceAll(strings.Trim(fmt.Sprint(v.Interface()), "[]"), " ", ",")

@@ -15,11 +15,11 @@ import (
 
 // stepper is the optimizer that GoMLX's trainer sees. From the losses of a step it builds the whole
 // update: gradients of each objective, accumulated over batches, averaged over the ranks by one
-// all-reduce, clipped, and handed to the objective's own optimizer.
+// all-reduce, clipped, and passed to the objective's own optimizer.
 //
-// With accumulation there are two programs: one that only adds gradients up, without a word to
-// other ranks, and one that updates. The accumulated gradients are variables. Where histograms are
-// logged, there is a further one, which also gives out the gradients.
+// With accumulation there are two programs: one that only adds gradients, without communication
+// between ranks, and one that updates. The accumulated gradients are variables. If histograms are
+// logged, there is a third program, which also returns the gradients.
 type stepper struct {
 	world      *distributed.World
 	store      *model.Store
@@ -33,15 +33,15 @@ type stepper struct {
 	afterBuild func() error // Called once the graph of an update is built, before it runs.
 
 	built          bool            // The program of an update has been built.
-	state          map[string]bool // The paths of the variables that the optimizers have made.
+	state          map[string]bool // The paths of the variables that the optimizers have created.
 	withHistograms bool
-	kind           programKind // Of the program that is built or run now.
+	kind           programKind // Of the program that is being built or run.
 	shown          shownGradients
-	losses         []*graph.Node // Of the objectives, in the graph that is built now. Nil with one loss, which GoMLX keeps.
-	added          *graph.Node   // What the step's layers add to each of these losses, such as L2 regularization. Nil: nothing.
+	losses         []*graph.Node // Of the objectives, in the graph that is being built. Nil with one loss, which GoMLX keeps.
+	added          *graph.Node   // What the step's layers add to each of these losses, such as L2 regularization; nil if nothing.
 }
 
-// programKind is the spec of a batch: GoMLX compiles a program for each.
+// programKind is the spec of a batch: GoMLX compiles a program for each spec.
 type programKind string
 
 const (
@@ -123,7 +123,8 @@ func (s *stepper) UpdateGraph(_ *model.Scope, g *graph.Graph, loss *graph.Node) 
 }
 
 // gradients returns the gradients of all objectives, one after the other, averaged over the batches
-// of this update. Before its last batch they are only added up, and the result has no use.
+// of this update. Before its last batch the gradients are only summed, and the result is
+// meaningless.
 func (s *stepper) gradients(g *graph.Graph, scopes []*model.Scope, losses []*graph.Node) []*graph.Node {
 	var all []*graph.Node
 	var batches *group
@@ -146,7 +147,7 @@ func (s *stepper) gradients(g *graph.Graph, scopes []*model.Scope, losses []*gra
 	return all
 }
 
-// apply hands each objective's gradients to its optimizer.
+// apply passes each objective's gradients to its optimizer.
 func (s *stepper) apply(g *graph.Graph, scopes []*model.Scope, losses, gradients []*graph.Node) {
 	step := optimizer.GetGlobalStepVar(s.store)
 	before := step.NodeValue(g)
@@ -158,7 +159,7 @@ func (s *stepper) apply(g *graph.Graph, scopes []*model.Scope, losses, gradients
 		if s.clipNorm > 0 {
 			own = clipped(own, s.clipNorm)
 		}
-		step.SetNodeValue(before) // Each optimizer counts the update; some depend on the number.
+		step.SetNodeValue(before) // Each optimizer increments the step; some depend on it.
 		old := values(g, variables)
 		apply(s.objectives[i], scopes[i], narrowed(own, variables), l)
 		s.rescale(g, variables, old)
@@ -167,7 +168,7 @@ func (s *stepper) apply(g *graph.Graph, scopes []*model.Scope, losses, gradients
 	s.noteState(known)
 }
 
-// noteState notes the variables that were not there before.
+// noteState records the variables that did not exist before.
 func (s *stepper) noteState(before map[string]bool) {
 	if s.state == nil {
 		s.state = map[string]bool{}
@@ -177,7 +178,7 @@ func (s *stepper) noteState(before map[string]bool) {
 	maps.Copy(s.state, made)
 }
 
-// paths are those of all variables.
+// paths returns the paths of all variables.
 func (s *stepper) paths() map[string]bool {
 	all := map[string]bool{}
 	for v := range s.store.IterVariables() {
@@ -194,8 +195,8 @@ func apply(o Objective, scope *model.Scope, gradients []*graph.Node, loss *graph
 	withGradients.UpdateGraphWithGradients(scope, gradients, loss.DType())
 }
 
-// withoutPerStepUpdates removes what the layers of a scope do after each update, such as L1
-// regularization's rounding of small weights to zero.
+// withoutPerStepUpdates removes the updates that the layers of a scope make after each step, such
+// as L1 regularization's rounding of small weights to zero.
 func withoutPerStepUpdates(store *model.Store, g *graph.Graph, scope string) {
 	for p := range store.IterGraphParams(g) {
 		if p.Key == train.TrainerPerStepUpdateGraphFnParamKey && under(p.Scope+"/", scope) {

@@ -12,16 +12,16 @@ import (
 // update.
 type stopper struct {
 	world    *distributed.World
-	cause    atomic.Int32    // The weightiest reason on this rank.
+	cause    atomic.Int32    // The most important reason on this rank.
 	caller   context.Context // Of Fit.
-	ctx      context.Context // Ends when this rank is told to stop by a person or the scheduler.
+	ctx      context.Context // Ends when a person or the scheduler tells this rank to stop.
 	end      func()
-	next     int64 // The update after which the ranks talk next.
+	next     int64 // The update after which the ranks vote next.
 	lastStep int64
 	lastTime time.Time
 }
 
-// Reasons to stop, in the order of their weight: the largest of the ranks' holds.
+// Reasons to stop, in order of importance: the largest on any rank wins.
 const (
 	goOn int32 = iota
 	timeIsUp
@@ -30,8 +30,8 @@ const (
 	causes
 )
 
-// agreementInterval is the time between two questions to the other ranks, about: an all-reduce of a
-// few numbers is cheap, but not nothing, and a step may take less than a millisecond.
+// agreementInterval is the approximate time between two votes of the ranks: an all-reduce of a few
+// numbers is cheap, but not free, and a step may take less than a millisecond.
 const agreementInterval = 20 * time.Millisecond
 
 func newStopper(ctx context.Context, w *distributed.World, step int64) *stopper {
@@ -40,7 +40,7 @@ func newStopper(ctx context.Context, w *distributed.World, step int64) *stopper 
 	return s
 }
 
-// reason is the weightiest reason on this rank so far.
+// reason returns the most important reason on this rank so far.
 func (s *stopper) reason() int32 {
 	if s.caller.Err() != nil {
 		s.tell(interrupted)
@@ -48,7 +48,7 @@ func (s *stopper) reason() int32 {
 	return s.cause.Load()
 }
 
-// tell notes a reason unless there is a weightier one.
+// tell records a reason unless there is a more important one.
 func (s *stopper) tell(cause int32) {
 	for old := s.cause.Load(); old < cause && !s.cause.CompareAndSwap(old, cause); {
 		old = s.cause.Load()
@@ -60,8 +60,8 @@ func (s *stopper) tell(cause int32) {
 
 func (s *stopper) close() { s.end() }
 
-// agreed tells, after an update, why all ranks are to stop now, and whether rank 0 wants a
-// checkpoint. It is collective, at times that all ranks know.
+// agreed returns, after an update, why all ranks must stop now, and whether rank 0 wants a
+// checkpoint. It is collective, but communicates only after updates that all ranks know.
 func (s *stopper) agreed(step int64, saveIsDue bool) (cause int32, save bool, err error) {
 	if s.world.Size() == 1 {
 		return s.reason(), saveIsDue, nil
@@ -75,8 +75,8 @@ func (s *stopper) agreed(step int64, saveIsDue bool) (cause int32, save bool, er
 	return cause, save, err
 }
 
-// vote asks all ranks why they should stop. Whether a checkpoint is due, and when to talk again, in
-// updates, is for rank 0 to say.
+// vote asks all ranks why they should stop. Rank 0 decides whether a checkpoint is due and after
+// how many updates to vote again.
 func (s *stopper) vote(saveIsDue bool, interval int64) (cause int32, save bool, next int64, err error) {
 	votes := make([]float64, causes+2)
 	votes[s.reason()] = 1
@@ -94,7 +94,7 @@ func (s *stopper) vote(saveIsDue bool, interval int64) (cause int32, save bool, 
 	return cause, votes[causes] > 0, int64(votes[causes+1]), nil
 }
 
-// interval is the number of updates in agreementInterval.
+// interval returns the number of updates in agreementInterval.
 func (s *stopper) interval(step int64) int64 {
 	now := time.Now()
 	steps, elapsed := step-s.lastStep, now.Sub(s.lastTime)

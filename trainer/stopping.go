@@ -6,19 +6,19 @@ import (
 	"gonbatch/checkpoint"
 )
 
-// stopping is what early stopping remembers.
+// stopping is the state of early stopping.
 type stopping struct {
-	Of     string             `json:"of"` // The goal that was observed.
+	Of     string             `json:"of"` // The goal.
 	Best   *checkpoint.Number `json:"best"`
-	Waited int                `json:"waited"` // Validations since then.
+	Waited int                `json:"waited"` // Validations since the best one.
 }
 
-// goal names what should become better. A training that is resumed may have another one: what was
-// best for the old one says nothing about it.
+// goal identifies what should improve. A resumed training may have another goal: the best value for
+// the old one says nothing about the new one.
 func goal(mode, metric string) string { return mode + " " + metric }
 
 // observe takes a validation's metrics and returns why the training should end, or "" if it should
-// not.
+// continue.
 func (s *stopping) observe(c EarlyStoppingConfig, metrics Metrics) (reason string) {
 	value, ok := metrics[c.Monitor]
 	if !ok {
@@ -35,7 +35,8 @@ func (s *stopping) observe(c EarlyStoppingConfig, metrics Metrics) (reason strin
 	return s.verdict(c)
 }
 
-// verdict is why the training should end by what was observed; empty if it should not.
+// verdict returns why the training should end after the validations so far, or "" if it should
+// continue.
 func (s *stopping) verdict(c EarlyStoppingConfig) (reason string) {
 	validations := fmt.Sprintf("%d validations", s.Waited)
 	if s.Waited == 1 {

@@ -12,7 +12,7 @@ import (
 )
 
 // TestLostStartWritesNothing: a training that its scheduler has lost, and started again elsewhere,
-// leaves the checkpoints alone.
+// writes no checkpoints.
 func TestLostStartWritesNothing(t *testing.T) {
 	run, err := rundir.Create(t.TempDir(), "x", time.Now())
 	if err != nil {
@@ -41,7 +41,7 @@ func TestLostStartWritesNothing(t *testing.T) {
 	}
 	saved, err := checkpoint.List(folder)
 	for deadline := time.Now().Add(5 * time.Minute); err == nil && len(saved) == 0 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		saved, err = checkpoint.List(folder) // It is on its way to the disk.
+		saved, err = checkpoint.List(folder) // It is being written to disk.
 	}
 	if err != nil || len(saved) != 1 || saved[0].Step != 8 {
 		t.Errorf("checkpoints %v, %v; want the one after step 8, before the other start", saved, err)

@@ -16,9 +16,9 @@ import (
 // Task says what to train: how a batch becomes losses, and which optimizer minimizes each of them.
 // Use Supervised or Adversarial to make one.
 type Task struct {
-	model      modelFn // Nil: the task predicts nothing.
+	model      modelFn // Nil if the task predicts nothing.
 	loss       loss.LossFn
-	step       StepFn // Nil: model and loss are the step.
+	step       StepFn // Nil if the step consists of model and loss.
 	objectives []Objective
 	metrics    []metric.Interface
 }
@@ -33,14 +33,13 @@ type ModelFn interface {
 		~func(*model.Scope, []*graph.Node) []*graph.Node
 }
 
-// StepFn is a graph-building function that computes, from a batch, one scalar loss for each
-// objective of the task, in their order. Each objective's model keeps its variables in its own
-// scope.
+// StepFn is a graph-building function that computes one scalar loss from a batch for each objective
+// of the task, in their order. Each objective's model keeps its variables in its own scope.
 type StepFn func(scope *model.Scope, inputs, labels []*graph.Node) []*graph.Node
 
 // Objective is one of a task's losses, with the optimizer that minimizes it.
 type Objective struct {
-	// Name is used in logs: "generator" gives the metric train/generator_loss.
+	// Name appears in logs: "generator" gives the metric train/generator_loss.
 	Name string
 	// Scope is the path of the variables that the optimizer changes, such as "/generator". The
 	// scopes of objectives must not overlap.
@@ -52,7 +51,7 @@ type Objective struct {
 // Supervised returns a task that trains a model with one loss over predictions and labels.
 //
 // Validations and tests compute the metrics: GoMLX's mean metrics and its median, or your own that
-// implement metric.UpdateGo. They are exact over any number of ranks and devices. For a median, the
+// implement metric.UpdateGo. They are exact for any number of ranks and devices. For a median, the
 // graph must return one value for each example. New refuses a metric whose value would be wrong.
 func Supervised[F ModelFn](modelFn F, lossFn loss.LossFn, opt optimizer.Interface, metrics ...metric.Interface) Task {
 	return Task{model: canonical(modelFn), loss: lossFn, objectives: []Objective{{Name: "", Scope: "/", Optimizer: opt}}, metrics: metrics}
@@ -61,13 +60,13 @@ func Supervised[F ModelFn](modelFn F, lossFn loss.LossFn, opt optimizer.Interfac
 // Adversarial returns a task that trains several models with several losses in one step, such as a
 // GAN's generator and discriminator (Goodfellow et al., Generative Adversarial Nets, 2014). All
 // losses are computed from the same weights; then each objective's optimizer changes the variables
-// of its scope. Losses that layers add, such as L2 regularization, are part of what each objective
-// minimizes. Metrics get the step's inputs as predictions.
+// of its scope. Each objective also minimizes the losses that layers add, such as L2
+// regularization. Metrics get the step's inputs as predictions.
 func Adversarial(step StepFn, objectives ...Objective) Task {
 	return Task{step: step, objectives: objectives}
 }
 
-// WithPredict returns a task whose model for Predict is f: for a GAN, the generator.
+// WithPredict returns a copy of t that predicts with f: for a GAN, with the generator.
 func WithPredict[F ModelFn](t Task, f F) Task {
 	t.model = canonical(f)
 	return t
@@ -90,7 +89,7 @@ func canonical[F ModelFn](f F) modelFn {
 	panic(fmt.Errorf("trainer: a model of the named type %T: pass a plain function", f))
 }
 
-// check finds tasks that can't be trained.
+// check returns an error if the task can't be trained.
 func (t Task) check() error {
 	if t.step == nil && (t.model == nil || t.loss == nil) {
 		return fmt.Errorf("a task without a model or a loss: make it with Supervised or Adversarial")
@@ -126,9 +125,9 @@ func (o Objective) check(all int) error {
 	return nil
 }
 
-// apart refuses two objectives that share variables: two optimizers would change them. Assigning a
-// shared variable to the inner objective would be a guess, and would train less of the outer one
-// than its scope says.
+// apart refuses two objectives that share variables, because two optimizers would change them.
+// Assigning a shared variable to the inner objective would be a guess, and would train less of the
+// outer one than its scope says.
 func (o Objective) apart(other Objective) error {
 	inner, outer := o, other
 	if len(inner.Scope) < len(outer.Scope) {
@@ -160,7 +159,7 @@ func (t Task) checkMetricNames() error {
 	if t.step != nil {
 		for _, o := range t.objectives {
 			if o.Name == "" {
-				continue // It is the only one: its loss is the loss.
+				continue // It is the only objective: its loss is the loss.
 			}
 			if err := add(metricName("val", "Loss", o.Name), fmt.Sprintf("the loss of the objective %q", o.Name)); err != nil {
 				return err
@@ -180,7 +179,7 @@ func (t Task) gomlx(s *stepper) *train.Trainer {
 	modelFn := func(scope *model.Scope, _ any, inputs []*graph.Node) []*graph.Node {
 		inputs = s.precision.inputs(inputs)
 		if t.step != nil {
-			return inputs // The step also needs the labels: it is built where they are.
+			return inputs // The step also needs the labels, so it is built in lossFn.
 		}
 		return s.precision.outputs(t.model(scope, inputs))
 	}
@@ -188,7 +187,7 @@ func (t Task) gomlx(s *stepper) *train.Trainer {
 		s.losses, s.added = nil, nil
 		var total *graph.Node
 		if t.step == nil {
-			copy(labels, labelsFor(predictions, labels)) // In place: GoMLX hands the same slice to the metrics.
+			copy(labels, labelsFor(predictions, labels)) // In place: GoMLX passes the same slice to the metrics.
 			total = t.loss(labels, predictions)
 			addLossesAs(total.DType(), total.Graph())
 		} else {
@@ -196,7 +195,7 @@ func (t Task) gomlx(s *stepper) *train.Trainer {
 			total = s.stepLoss(t.step, labels, predictions)
 			copy(predictions, countable(predictions))
 		}
-		if s.store.IsTraining(total.Graph()) { // All ranks build the same programs for training; for evaluation they don't.
+		if s.store.IsTraining(total.Graph()) { // All ranks build the same programs for training, but not for evaluation.
 			s.share()
 		}
 		return total
@@ -205,7 +204,7 @@ func (t Task) gomlx(s *stepper) *train.Trainer {
 	if t.step != nil {
 		for i, o := range t.objectives {
 			if o.Name == "" {
-				continue // The only one: GoMLX logs its loss, with what layers add to it.
+				continue // The only objective: GoMLX logs its loss, including what layers add to it.
 			}
 			at := func(*model.Scope, []*graph.Node, []*graph.Node) *graph.Node { return s.losses[i] }
 			trainMetrics = append(trainMetrics, metric.NewBaseMetric(o.Name+" loss", o.Name, metric.LossMetricType, at, nil))

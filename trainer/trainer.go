@@ -29,25 +29,25 @@ type Trainer struct {
 	stepper   *stepper
 	rates     *rates
 	gomlx     *train.Trainer
-	predicts  *model.Exec // Nil until something is predicted.
+	predicts  *model.Exec // Nil before the first prediction.
 	callbacks []Callback
 	frozen    []string
 	scales    []scale
-	logger    logger.Logger // Nil on all ranks but 0, and where nothing is logged.
+	logger    logger.Logger // Nil on all ranks but 0, and if nothing is logged.
 	display   *display
-	saver     *saver // Nil: no checkpoints.
+	saver     *saver // Nil if there are no checkpoints.
 	randoms   *randoms
 	out       io.Writer
 
 	loaded   bool                 // The newest checkpoint was looked for, and read if there is one.
 	origin   origin               // That checkpoint.
-	snapshot *checkpoint.Snapshot // Its values, until the training's program is built and was compared with them.
-	resumed  bool                 // Fit has taken up its training, if there is one.
-	fitting  bool                 // Fit trains now.
-	fitted   bool                 // Fit has come to the training's end.
+	snapshot *checkpoint.Snapshot // Its values, until the training's program is built and compared with them.
+	resumed  bool                 // Fit has resumed its training, if there is one to resume.
+	fitting  bool                 // Fit is running.
+	fitted   bool                 // Fit has trained to the end.
 	initial  []*initial           // In the order of the options.
-	best     string               // The checkpoint that LoadBest has loaded; empty: it was not called.
-	rewound  bool                 // The loggers know where the training goes on.
+	best     string               // The checkpoint that LoadBest has loaded; empty if it was not called.
+	rewound  bool                 // The loggers know where the training resumes.
 	saved    *position            // Of the newest checkpoint.
 
 	isReady     bool // See ready.
@@ -57,14 +57,14 @@ type Trainer struct {
 	at      position
 	plan    plan
 	loss    float64 // Of the last batch, on this rank.
-	metrics Metrics // The newest of each name.
+	metrics Metrics // The newest value of each metric.
 }
 
 // Option changes the Trainer that New returns.
 type Option func(*Trainer)
 
 // WithStore makes the trainer use a store of variables with its own hyper-parameters. The trainer
-// sets the seed in it. The optimizers' learning rates are those of the task, also if the store has
+// sets the seed in the store. The optimizers' learning rates are the task's, even if the store has
 // those of an earlier training.
 func WithStore(store *model.Store) Option { return func(t *Trainer) { t.store = store } }
 
@@ -76,8 +76,8 @@ func WithCallbacks(callbacks ...Callback) Option {
 // WithSchedule replaces the configured schedule.
 func WithSchedule(s Schedule) Option { return func(t *Trainer) { t.rates.schedule = s } }
 
-// WithLogger replaces the configured loggers. Only rank 0 uses it. Unless it is a logger.Multi, it
-// is wrapped in one, so that it can't stop the training. The trainer closes it with the world.
+// WithLogger replaces the configured loggers. Only rank 0 uses l. Unless l is a logger.Multi, it is
+// wrapped in one, so that it can't stop the training. The trainer closes it with the world.
 func WithLogger(l logger.Logger) Option { return func(t *Trainer) { t.logger = l } }
 
 // WithOutput makes rank 0 show its progress on out instead of standard output.
@@ -112,7 +112,7 @@ func New(world *distributed.World, config Config, task Task, options ...Option) 
 	return t, t.open()
 }
 
-// open makes the trainer's parts.
+// open creates the trainer's parts.
 func (t *Trainer) open() error {
 	t.store.SetParam("/"+model.ParamInitialSeed, int64(t.config.Seed))
 	t.rates.store = t.store
@@ -120,8 +120,8 @@ func (t *Trainer) open() error {
 		return err
 	}
 	t.randoms = &randoms{store: t.store}
-	// XLA gives a program other bits when the order of its variables is another. A checkpoint
-	// brings these two before the model is built; so they come first in every training.
+	// XLA's results differ in some bits if the order of a program's variables differs. A checkpoint
+	// brings these two variables before the model is built, so they come first in every training.
 	if err := t.randoms.seed(t.config.Seed); err != nil {
 		return fmt.Errorf("trainer: seed %d: %w", t.config.Seed, err)
 	}
@@ -151,11 +151,11 @@ func (t *Trainer) open() error {
 	return nil
 }
 
-// anyShapes removes GoMLX's limit of 32 shapes for a program, which ended a training at the 33rd
-// size of a last batch.
+// anyShapes removes GoMLX's limit of 32 shapes for a program, which would end a training at the
+// 33rd size of a last batch.
 const anyShapes = -1
 
-// openLogger gives rank 0 its logger, and nobody else.
+// openLogger opens the logger on rank 0, and leaves it nil on other ranks.
 func (t *Trainer) openLogger() {
 	_, guarded := t.logger.(*logger.Multi)
 	switch {
@@ -168,7 +168,7 @@ func (t *Trainer) openLogger() {
 	}
 }
 
-// built is called when the program of an update is built, before it runs for the first time.
+// built is called when the program of an update has been built, before it runs for the first time.
 func (t *Trainer) built() error {
 	restored := t.snapshot
 	if err := errors.Join(t.checkRestored(), t.checkInitial()); err != nil {
@@ -187,8 +187,8 @@ func (t *Trainer) World() *distributed.World { return t.world }
 // Store returns the store of the model's variables and hyper-parameters.
 func (t *Trainer) Store() *model.Store { return t.store }
 
-// Config returns the configuration that is in effect: with defaults, with what flags, the
-// environment and a file have changed, and with the folder of checkpoints.
+// Config returns the configuration in effect: with defaults, with the changes by flags, the
+// environment and a file, and with the folder of checkpoints.
 func (t *Trainer) Config() Config { return t.config }
 
 // Logger returns the logger of rank 0. It is nil on other ranks, and if nothing is logged.
@@ -197,7 +197,7 @@ func (t *Trainer) Logger() logger.Logger { return t.logger }
 // Step returns the number of updates of the weights so far.
 func (t *Trainer) Step() int64 { return t.at.Step }
 
-// printf shows a line on rank 0.
+// printf prints on rank 0.
 func (t *Trainer) printf(format string, args ...any) {
 	if t.world.IsMain() {
 		fmt.Fprintf(t.out, format, args...)
@@ -222,7 +222,7 @@ func (n *namer) next(base string) string {
 	return base
 }
 
-// checkWorld compares what the configuration demands with what there is.
+// checkWorld compares the world with the one that the configuration requires.
 func checkWorld(c Config, w *distributed.World, env environment) error {
 	is := "single"
 	switch {

@@ -8,13 +8,14 @@ import (
 	"gonbatch/checkpoint"
 )
 
-// validationIsDue reports whether one is due after this update, rather than at the epoch's end.
+// validationIsDue reports whether a validation is due after this update, as opposed to the end of
+// the epoch.
 func (r *run) validationIsDue() bool {
 	every := int64(r.config.ValCheckInterval)
 	return every > 0 && r.at.Step > 0 && r.at.Step%every == 0 && r.at.Validated != r.at.Step
 }
 
-// validateIfDue validates every ValCheckInterval updates, once for each.
+// validateIfDue validates every ValCheckInterval updates, once per update.
 func (r *run) validateIfDue() error {
 	if !r.validationIsDue() {
 		return nil
@@ -22,10 +23,10 @@ func (r *run) validateIfDue() error {
 	return r.validate()
 }
 
-// validate is a validation in the middle of Fit: it may end the training, and the best is kept. A
-// request to stop ends it: then r.stopped is set, and the validation is still to be done when the
-// training is resumed. Without a validation set there are only the training's own losses to decide
-// by.
+// validate validates in the middle of Fit. The result may end the training, and the best checkpoint
+// is kept. A request to stop interrupts the validation: then r.stopped is set, and the resumed
+// training must validate. Without a validation set, the decisions depend on the training's own
+// losses.
 func (r *run) validate() error {
 	if r.validation == nil && len(r.monitored()) == 0 {
 		return nil
@@ -47,7 +48,7 @@ func (r *run) validate() error {
 	return nil
 }
 
-// validated computes and shows the metrics that a validation decides by.
+// validated computes and shows the metrics on which a validation bases its decisions.
 func (r *run) validated() (Metrics, error) {
 	values, err := r.newestLosses()
 	if err != nil || r.validation == nil {
@@ -72,7 +73,7 @@ func (r *run) validated() (Metrics, error) {
 	return values, nil
 }
 
-// noteBest has a checkpoint written of the best validation so far.
+// noteBest makes a checkpoint due if this validation is the best so far.
 func (r *run) noteBest(values Metrics) {
 	c := r.config.Checkpoint
 	if of := goal(c.Mode, c.Monitor); r.at.BestOf != of {

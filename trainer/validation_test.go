@@ -17,13 +17,13 @@ import (
 	"gonbatch/trainer"
 )
 
-// validations are the updates after which a training validates, in its restarts too.
+// validations records the updates after which a training validates, also after restarts.
 func validations(seen *[]int64) trainer.Callback {
 	return trainer.Callback{Name: "validations", ValidationEnd: func(e *trainer.Event) error { *seen = append(*seen, e.Step); return nil }}
 }
 
-// TestValidationsOfARestart: a training that is killed after any update validates as often as one
-// that nobody disturbs, and its patience ends at the same update.
+// TestValidationsOfARestart: a training that is killed after any update validates as often as an
+// undisturbed one, and its patience ends at the same update.
 func TestValidationsOfARestart(t *testing.T) {
 	for name, interval := range map[string]int{"at the end of an epoch": 0, "every 5 updates": 5} {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestValidationsOfARestart(t *testing.T) {
 	}
 }
 
-// TestEveryInShortEpochs: the clock asks for checkpoints where an epoch is one update, too.
+// TestEveryInShortEpochs: time-based checkpoints also work if an epoch is a single update.
 func TestEveryInShortEpochs(t *testing.T) {
 	dir := t.TempDir()
 	c := trainer.Config{MaxEpochs: 6, BatchSize: 12, Checkpoint: trainer.CheckpointConfig{Dir: dir, Every: time.Nanosecond, Keep: 9}}
@@ -88,8 +88,8 @@ func (s stopping) Batch(indices []int) (inputs, labels []*tensors.Tensor, err er
 	return s.Blobs.Batch(indices)
 }
 
-// TestValidationHearsAStop: it gives up at once, the training saves, and the validation is made up
-// for when it is resumed.
+// TestValidationHearsAStop: the validation stops at once, the training saves, and the validation
+// runs when the training is resumed.
 func TestValidationHearsAStop(t *testing.T) {
 	for name, interval := range map[string]int{"at the end of an epoch": 0, "every 4 updates": 4} {
 		t.Run(name, func(t *testing.T) {
@@ -124,8 +124,8 @@ func TestValidationHearsAStop(t *testing.T) {
 	}
 }
 
-// TestBeforeFit: what is used before Fit has the weights of the checkpoint, and says so; or that it
-// has none.
+// TestBeforeFit: methods called before Fit use the weights of the checkpoint, and print that; or
+// print that there is none.
 func TestBeforeFit(t *testing.T) {
 	dir := t.TempDir()
 	c := trainer.Config{MaxEpochs: 4, BatchSize: 12, Checkpoint: trainer.CheckpointConfig{Dir: dir}}
@@ -165,8 +165,8 @@ func TestBeforeFit(t *testing.T) {
 	}
 }
 
-// TestUnevenValidation: ranks whose parts have other sizes, or none, build other programs, and
-// still agree.
+// TestUnevenValidation: ranks whose parts have different sizes, or none, build different programs,
+// and still agree.
 func TestUnevenValidation(t *testing.T) {
 	if ranktest.InRank() {
 		for _, examples := range []int{40, 41, 1, 2, 60, 61} {
@@ -198,7 +198,7 @@ func TestUnevenValidation(t *testing.T) {
 	}
 }
 
-// resultLines are the lines about examples that the ranks of this test print.
+// resultLines returns the lines about examples that the ranks of this test print.
 func resultLines(t *testing.T, ranks int) (lines []string) {
 	t.Helper()
 	out, err := ranktest.Start(t, ranktest.Torchrun, ranks, []string{"GONBATCH_DEVICES=1"})

@@ -13,8 +13,8 @@ import (
 	"gonbatch/trainer"
 )
 
-// TestWeightsAreTheModel: what optimizers keep is not in the file of the weights, wherever they
-// keep it, and a training resumes with it.
+// TestWeightsAreTheModel: optimizer state is not in the file of the weights, wherever the
+// optimizers keep it, and a training resumes with it.
 func TestWeightsAreTheModel(t *testing.T) {
 	task := func() trainer.Task {
 		return trainer.Adversarial(pullApart,
@@ -22,7 +22,7 @@ func TestWeightsAreTheModel(t *testing.T) {
 			trainer.Objective{Name: "second", Scope: "/b", Optimizer: trainer.SGD{LearningRate: 0.1, Momentum: 0.9, Dampening: 0.1}})
 	}
 	c := inFolder(t.TempDir())
-	c.LogHistogramsEvery = 5 // A second program with the optimizers.
+	c.LogHistogramsEvery = 5 // This adds a second program with the optimizers.
 	tr, _ := newTrainer(t, c, task())
 	mustFit(t, tr)
 	want := []string{"/a/x", "/b/x"}
@@ -41,7 +41,7 @@ func TestWeightsAreTheModel(t *testing.T) {
 	compareWeights(t, weights(t, resumed.Store()), weights(t, whole.Store()))
 }
 
-// namesInNewest are the names of the weights of the newest checkpoint.
+// namesInNewest returns the names of the weights in the newest checkpoint.
 func namesInNewest(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	all, err := checkpoint.List(dir)

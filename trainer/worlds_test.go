@@ -24,23 +24,23 @@ import (
 	"gonbatch/trainer"
 )
 
-// The randomized tests start many trainings on worlds of several sizes. To start the processes of
-// each would take most of the time: the ranks of a world stay, and take one order after the other
-// from a folder, as files.
+// The randomized tests start many trainings on worlds of several sizes. Starting processes for each
+// of them would take most of the time, so the ranks of a world stay alive, and take one order after
+// the other from a folder, as files.
 
 // order is one start of a training, or one evaluation, on the world of a size.
 type order struct {
 	Ranks      int
 	Config     trainer.Config
 	Examples   int
-	Validation int   // Examples; 0 is none.
-	Kill       int64 // The update after which all ranks end without a word; 0 is none.
+	Validation int   // Examples; 0 for none.
+	Kill       int64 // The update after which all ranks end abruptly; 0 for none.
 	Stop       int64 // The update after which a person stops them.
 	End        int64 // The update after which a callback ends the training.
-	Test       int   // Examples to evaluate after it; 0 is none.
+	Test       int   // Examples to evaluate afterwards; 0 for none.
 }
 
-// outcome is what a rank has to say after an order.
+// outcome is a rank's result of an order.
 type outcome struct {
 	Error   string
 	Step    int64
@@ -56,7 +56,7 @@ func outcomePath(folder string, n, rank int) string {
 	return filepath.Join(folder, fmt.Sprintf("outcome-%d-%d", n, rank))
 }
 
-// writeWhole writes a file that others wait for.
+// writeWhole atomically writes a file that others wait for.
 func writeWhole(t *testing.T, path string, value any) {
 	t.Helper()
 	data, err := json.Marshal(value)
@@ -68,7 +68,7 @@ func writeWhole(t *testing.T, path string, value any) {
 	}
 }
 
-// await reads a file that another process writes whole.
+// await waits for a file that another process writes, and reads it.
 func await(t *testing.T, ctx context.Context, path string, into any) {
 	t.Helper()
 	for {
@@ -119,7 +119,7 @@ func startWorlds(t *testing.T, sizes ...int) *worlds {
 	return w
 }
 
-// do has an order carried out, and returns each rank's outcome.
+// do executes an order, and returns each rank's outcome.
 func (w *worlds) do(t *testing.T, o order) []outcome {
 	t.Helper()
 	writeWhole(t, orderFile(w.folder, w.orders), o)
@@ -194,8 +194,8 @@ func oneLayer(scope *model.Scope, x *graph.Node) *graph.Node {
 	return layers.Dense(scope.In("logits"), x, true, ranktest.Classes)
 }
 
-// seeds is how many random cases a test tries: the environment variable TRAINER_SEEDS, or else the
-// default.
+// seeds returns the number of random cases that a test tries: the environment variable
+// TRAINER_SEEDS, or else the default.
 func seeds(t *testing.T, byDefault int) int {
 	t.Helper()
 	text := os.Getenv("TRAINER_SEEDS")

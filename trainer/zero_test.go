@@ -11,7 +11,7 @@ import (
 	"gonbatch/trainer"
 )
 
-// newBy makes a trainer whose configuration a flag, the environment or a file changes.
+// newBy returns a trainer whose configuration a flag, the environment or a file changes.
 func newBy(t *testing.T, source string, c trainer.Config, name, value string) (*trainer.Trainer, error) {
 	t.Helper()
 	var args []string
@@ -41,8 +41,8 @@ func newBy(t *testing.T, source string, c trainer.Config, name, value string) (*
 	return trainer.New(world(t), c, sgdTask(0.1), trainer.WithOutput(io.Discard))
 }
 
-// TestZeroIsNotTheDefault: a zero that somebody gives is refused, or taken literally, from each
-// source; one that is not given is the default.
+// TestZeroIsNotTheDefault: an explicit zero is refused, or taken literally, from each source; a
+// missing value means the default.
 func TestZeroIsNotTheDefault(t *testing.T) {
 	oneCycle := trainer.Config{Schedule: trainer.ScheduleConfig{Kind: "one-cycle"}}
 	step := trainer.Config{Schedule: trainer.ScheduleConfig{Kind: "step", StepSize: 5}}

@@ -13,8 +13,8 @@ import (
 const earlierPrefix = "earlier-"
 
 // SetAside moves all checkpoints of a folder to a new folder in it, "earlier-1" or the next free
-// number. It returns the new folder's path, or "" if there are none. The oldest are moved first, so
-// that if it is interrupted, the newest one stays the newest.
+// number. It returns the new folder's path, or "" if there are no checkpoints. It moves the oldest
+// first, so that the newest one stays the newest if SetAside is interrupted.
 func SetAside(root string) (string, error) {
 	paths, err := candidates(root)
 	if err != nil || len(paths) == 0 {

@@ -1,6 +1,6 @@
-// Package folder keeps checkpoints on disk, each in a folder that appears complete or not at all,
-// lists what is in it, and detects changes. It handles files and checksums, not tensors or models;
-// for those, see package checkpoint.
+// Package folder stores checkpoints on disk, each in a folder that appears complete or not at all,
+// lists its checkpoints, and detects changes. It handles files and checksums, not tensors or
+// models; for those, see package checkpoint.
 //
 //	checkpoints/main/
 //	  step-00001200/

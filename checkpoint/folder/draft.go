@@ -12,18 +12,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Draft is a checkpoint that is being written. It must be used by one goroutine.
+// Draft is a checkpoint that is being written. It must be used by one goroutine at a time.
 type Draft struct {
 	root, path string
 	step       int64
 	files      []File
 	litter     []error
 	done       bool
-	// exchange swaps two folders in one step of the file system; a test takes it away.
+	// exchange swaps two folders in one operation of the file system; a test removes it.
 	exchange func(a, b string) error
 }
 
-// NewDraft begins the checkpoint of a step. First it removes what killed processes left in root.
+// NewDraft begins the checkpoint of a step. First it removes the files that killed processes left
+// in root.
 func NewDraft(root string, step int64) (*Draft, error) {
 	if step < 0 {
 		return nil, fmt.Errorf("checkpoint: step %d: it can't be negative", step)
@@ -62,7 +63,7 @@ func (d *Draft) Litter() []error { return d.litter }
 // Target returns the path that the checkpoint will have.
 func (d *Draft) Target() string { return filepath.Join(d.root, Name(d.step)) }
 
-// checkTarget refuses to replace what isn't a checkpoint.
+// checkTarget refuses to replace anything that isn't a checkpoint.
 func (d *Draft) checkTarget() error {
 	_, err := os.Lstat(d.Target())
 	if errors.Is(err, fs.ErrNotExist) || err == nil && ours(d.Target()) {
@@ -71,13 +72,13 @@ func (d *Draft) checkTarget() error {
 	return errors.Join(fmt.Errorf("checkpoint: %s is in the way, and has no %s: move it away", d.Target(), manifestName), err)
 }
 
-// ours says whether a folder, or what a link leads to, is or was a checkpoint of this package.
+// ours reports whether a folder, or the target of a link, is or was a checkpoint of this package.
 func ours(path string) bool {
 	_, err := os.Lstat(filepath.Join(path, manifestName))
 	return err == nil
 }
 
-// Write adds a file whose content the function writes, and returns when it is on disk.
+// Write adds a file with the content that write writes, and returns when it is on disk.
 func (d *Draft) Write(name string, write func(io.Writer) error) error {
 	if err := checkFile(name); err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
@@ -112,7 +113,7 @@ func (d *Draft) Commit(m Manifest) error {
 	return nil
 }
 
-// place gives the folder its name, in one step of the file system where it can.
+// place gives the folder its name, in one operation of the file system if possible.
 func (d *Draft) place() error {
 	err := os.Rename(d.path, d.Target())
 	if err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.ENOTDIR) {
@@ -128,11 +129,11 @@ func (d *Draft) place() error {
 
 func (d *Draft) replace() error {
 	if err := d.exchange(d.path, d.Target()); err == nil {
-		d.discardOld(d.path) // It has the draft's name now.
+		d.discardOld(d.path) // The old checkpoint has the draft's name now.
 		return nil
 	}
-	// A network file system may not have it. Between the two renames the old one is found by its
-	// other name.
+	// A network file system may not support the exchange. Between the two renames, readers find the
+	// old checkpoint under its other name.
 	old := aside(d.root, replacedPrefix, d.step)
 	if err := os.Rename(d.Target(), old); err != nil {
 		return err
@@ -144,7 +145,7 @@ func (d *Draft) replace() error {
 	return nil
 }
 
-// discardOld removes what the draft replaced, after the new one's name is on the disk.
+// discardOld removes the replaced checkpoint, after the new one's name is on disk.
 func (d *Draft) discardOld(path string) {
 	err := syncFolder(d.root)
 	if err == nil {
@@ -168,7 +169,7 @@ func (d *Draft) Discard() error {
 	return os.RemoveAll(d.path)
 }
 
-// explain says what failed, and for a full disk how to resume.
+// explain says what failed, and how to resume if the disk is full.
 func (d *Draft) explain(file string, err error) error {
 	switch {
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):

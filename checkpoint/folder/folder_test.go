@@ -67,7 +67,7 @@ func TestCommit(t *testing.T) {
 	}
 }
 
-// TestVerify changes a file without changing its size: List can't see it, Verify does.
+// TestVerify changes a file without changing its size: List can't detect that, Verify does.
 func TestVerify(t *testing.T) {
 	root := t.TempDir()
 	d, err := folder.NewDraft(root, 1)
@@ -102,7 +102,8 @@ func TestDraftRefuses(t *testing.T) {
 	}
 }
 
-// TestAnotherSaver lets a second process clean up what it takes for litter: the first one is told.
+// TestAnotherSaver lets a second process clean up files that it takes for litter: the first process
+// gets an error.
 func TestAnotherSaver(t *testing.T) {
 	root := t.TempDir()
 	first, err := folder.NewDraft(root, 1)

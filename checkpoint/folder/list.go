@@ -11,13 +11,13 @@ import (
 	"strings"
 )
 
-// Info is a checkpoint in the list that List returns.
+// Info is a checkpoint in the result of List.
 type Info struct {
 	Manifest
 	// Path is the checkpoint's folder. Step is known even if Err isn't nil.
 	Path string
 	// Err says why the checkpoint can't be used. It is nil if checkpoint.json is valid and all
-	// files have their sizes. Verify also reads the files.
+	// files have the right sizes. Verify also reads the files.
 	Err error
 }
 
@@ -25,8 +25,8 @@ type Info struct {
 func (i Info) Valid() bool { return i.Err == nil }
 
 // List returns the checkpoints in a folder, the newest step first. It reads only their
-// checkpoint.json, and may be called while others save and remove; checkpoints that vanish
-// meanwhile are left out. A folder that doesn't exist has none.
+// checkpoint.json, and may be called while others save and remove; it leaves out checkpoints that
+// vanish meanwhile. If the folder doesn't exist, there are none.
 func List(root string) ([]Info, error) {
 	var all []Info
 	for range attempts {
@@ -38,13 +38,13 @@ func List(root string) ([]Info, error) {
 		if all, vanished = statAll(paths); !vanished {
 			break
 		}
-		// What was removed may have made room for one that wasn't there yet when the names were
-		// read.
+		// The removed checkpoint may have made room for a newer one that wasn't there when the
+		// names were read.
 	}
 	return all, nil
 }
 
-// attempts bounds how often names are read that don't stay.
+// attempts is the maximum number of times to read names that keep changing.
 const attempts = 10
 
 func statAll(paths []string) (all []Info, vanished bool) {
@@ -59,8 +59,8 @@ func statAll(paths []string) (all []Info, vanished bool) {
 	return all, vanished
 }
 
-// candidates are the folders that may be checkpoints, the newest step first. One that is just being
-// replaced counts.
+// candidates returns the folders that may be checkpoints, the newest step first. A checkpoint that
+// is just being replaced counts.
 func candidates(root string) ([]string, error) {
 	entries, err := os.ReadDir(root)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -90,7 +90,7 @@ func candidates(root string) ([]string, error) {
 	return paths, nil
 }
 
-// Stat looks at a single checkpoint's folder.
+// Stat checks a single checkpoint's folder.
 func Stat(path string) Info {
 	info := Info{Path: path}
 	info.Step, _ = stepOf(strings.TrimPrefix(filepath.Base(path), replacedPrefix))

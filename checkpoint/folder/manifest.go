@@ -43,7 +43,7 @@ type File struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Size returns the size of all files together, in bytes.
+// Size returns the total size of all files, in bytes.
 func (m Manifest) Size() int64 {
 	var size int64
 	for _, f := range m.Files {
@@ -70,20 +70,20 @@ func IsNewer(err error) bool {
 	return errors.As(err, &newer)
 }
 
-// envelope is the outer object of checkpoint.json, of every version of the layout.
+// envelope is the outer object of checkpoint.json, in every version of the layout.
 type envelope struct {
 	Version    int             `json:"version"`
 	SHA256     string          `json:"sha256"`
 	Checkpoint json.RawMessage `json:"checkpoint"`
 }
 
-// text is the file's whole text: a reader writes it again and compares, so that a change anywhere
-// is noticed.
+// text returns the file's whole text: a reader generates it again and compares, so that it detects
+// a change anywhere.
 func (e envelope) text() []byte {
 	return fmt.Appendf(nil, "{\n\"version\": %d,\n\"sha256\": %q,\n\"checkpoint\": %s\n}\n", e.Version, e.SHA256, e.Checkpoint)
 }
 
-// sum is the checksum over the version and the content.
+// sum returns the checksum of the version and the content.
 func (e envelope) sum() string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%d\n", e.Version)
@@ -94,7 +94,7 @@ func (e envelope) sum() string {
 func (m Manifest) encode() ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false) // Progress comes back as it was handed in.
+	encoder.SetEscapeHTML(false) // Progress is read back exactly as it was passed in.
 	encoder.SetIndent("", "  ")
 	if err := encoder.Encode(m); err != nil {
 		return nil, err
@@ -104,10 +104,10 @@ func (m Manifest) encode() ([]byte, error) {
 	return e.text(), nil
 }
 
-// errDamaged is a manifest that isn't what was written.
+// errDamaged means that a manifest isn't what was written.
 var errDamaged = errors.New("it is damaged")
 
-// decodeManifest reads the text of path's checkpoint.json.
+// decodeManifest decodes the text of path's checkpoint.json.
 func decodeManifest(path string, text []byte) (Manifest, error) {
 	var m Manifest
 	var e envelope
@@ -123,7 +123,7 @@ func decodeManifest(path string, text []byte) (Manifest, error) {
 	if err := json.Unmarshal(e.Checkpoint, &m); err != nil {
 		return m, fmt.Errorf("%s: %w: %w", manifestName, errDamaged, err)
 	}
-	for name, progress := range m.Progress { // As it was handed in, without the file's indentation.
+	for name, progress := range m.Progress { // As it was passed in, without the file's indentation.
 		var b bytes.Buffer
 		if err := json.Compact(&b, progress); err != nil {
 			return m, fmt.Errorf("%s: %s: %w", manifestName, name, err)
@@ -133,8 +133,8 @@ func decodeManifest(path string, text []byte) (Manifest, error) {
 	return m, m.check(path)
 }
 
-// check holds a manifest that was written, but perhaps not by this package, against what is relied
-// on.
+// check checks the properties of a manifest on which this package relies: another program may have
+// written it.
 func (m Manifest) check(path string) error {
 	if name := strings.TrimPrefix(filepath.Base(path), replacedPrefix); name != Name(m.Step) {
 		if _, ok := stepOf(name); ok {

@@ -13,8 +13,8 @@ const (
 	manifestName = rundir.CheckpointFile
 	stepPrefix   = "step-"
 
-	// A folder with one of these in front of its name is no checkpoint, or no longer one.
-	savingPrefix   = ".saving-"   // Being written, or what the new one replaced.
+	// A folder with one of these prefixes is not a checkpoint, or no longer one.
+	savingPrefix   = ".saving-"   // Being written, or replaced by the new one.
 	replacedPrefix = ".replaced-" // Stands in for the checkpoint of this step until the new one has its name.
 	removingPrefix = ".removing-" // Being removed.
 )
@@ -22,7 +22,7 @@ const (
 // Name returns the name of a step's folder.
 func Name(step int64) string { return fmt.Sprintf("%s%08d", stepPrefix, step) }
 
-// stepOf is the step of a checkpoint's folder; false for any other name.
+// stepOf returns the step of a checkpoint's folder; false for any other name.
 func stepOf(name string) (int64, bool) {
 	digits, ok := strings.CutPrefix(name, stepPrefix)
 	if !ok {

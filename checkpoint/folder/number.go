@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Number is a float64 that JSON can hold whatever it is: NaN and infinities are the strings "NaN",
+// Number is a float64 that JSON can always represent: NaN and infinities are the strings "NaN",
 // "+Inf" and "-Inf".
 type Number float64
 
@@ -28,8 +28,8 @@ func (n *Number) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*float64)(n))
 }
 
-// Metrics maps names to numbers. They may be infinite or NaN, as a loss is when a training goes
-// wrong.
+// Metrics maps names to numbers. They may be infinite or NaN, as a loss is when a training
+// diverges.
 type Metrics map[string]float64
 
 // MarshalJSON implements json.Marshaler.

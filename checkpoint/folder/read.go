@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxManifest bounds what is read of a file that may be anything.
+// maxManifest limits how much is read of a file that may contain anything.
 const maxManifest = 64 << 20
 
-// ErrForeign reports a folder that another program made. It is neither removed nor replaced.
+// ErrForeign reports a folder that another program created. It is neither removed nor replaced.
 var ErrForeign = fmt.Errorf("it has no %s: another program's, or damaged", manifestName)
 
 // Checkpoint is a checkpoint that is open for reading. It can be read to its end even if it is
@@ -70,7 +70,7 @@ func (c *Checkpoint) open() error {
 	return nil
 }
 
-// openRegular opens a file, and doesn't wait for what isn't one, such as a pipe.
+// openRegular opens a file. It doesn't block on anything else, such as a pipe.
 func openRegular(path string) (*os.File, int64, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -89,8 +89,8 @@ func openRegular(path string) (*os.File, int64, error) {
 // Has reports whether the checkpoint has this file.
 func (c *Checkpoint) Has(name string) bool { return c.files[name] != nil }
 
-// Read lets a function read a file from its beginning, and then compares the checksum of the whole
-// file. What was read is valid only if Read returns nil.
+// Read lets read read a file from its beginning, and then compares the checksum of the whole file.
+// The data is valid only if Read returns nil.
 func (c *Checkpoint) Read(name string, read func(r io.Reader, size int64) error) error {
 	f, ok := c.files[name]
 	if !ok {
@@ -119,7 +119,7 @@ func (c *Checkpoint) Read(name string, read func(r io.Reader, size int64) error)
 	return nil
 }
 
-// hashedReader hashes what it reads, in pieces that stay in the processor's cache between the two.
+// hashedReader hashes the data that it reads, in pieces that fit into the processor's cache.
 type hashedReader struct {
 	file *os.File
 	hash hash.Hash

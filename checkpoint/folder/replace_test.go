@@ -47,8 +47,8 @@ func names(t *testing.T, root string) []string {
 	return all
 }
 
-// TestReplace saves a step again, on file systems that can and can't exchange two folders in one
-// step.
+// TestReplace saves a step again, on file systems that can and can't exchange two folders
+// atomically.
 func TestReplace(t *testing.T) {
 	tests := []struct {
 		name     string
@@ -69,7 +69,7 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// TestKilledBetweenRenames stops where the step's folder has no name of its own.
+// TestKilledBetweenRenames stops at the moment when the step's folder doesn't have its own name.
 func TestKilledBetweenRenames(t *testing.T) {
 	root := t.TempDir()
 	save(t, root, 7, "old", nil)
@@ -79,13 +79,13 @@ func TestKilledBetweenRenames(t *testing.T) {
 	if len(all) != 1 || !all[0].Valid() || all[0].Step != 7 || content(t, all[0].Path) != "old" {
 		t.Fatalf("%+v", all)
 	}
-	save(t, root, 8, "next", nil) // It ends what the other had begun.
+	save(t, root, 8, "next", nil) // It completes the interrupted replacement.
 	if got := names(t, root); len(got) != 2 || content(t, filepath.Join(root, Name(7))) != "old" {
 		t.Errorf("%q", got)
 	}
 	ok(t, os.Mkdir(aside(root, replacedPrefix, 7), 0o777))
 	ok(t, os.Mkdir(aside(root, removingPrefix, 3), 0o777))
-	ok(t, os.Mkdir(filepath.Join(root, ".saving-mine"), 0o777)) // Another's.
+	ok(t, os.Mkdir(filepath.Join(root, ".saving-mine"), 0o777)) // Another program's.
 	save(t, root, 9, "last", nil)
 	if got := names(t, root); len(got) != 4 || got[0] != ".saving-mine" {
 		t.Errorf("%q", got)

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// sweep removes what killed processes left, and ends what they had begun. It returns what can't be
-// removed.
+// sweep removes the files that killed processes left, and completes interrupted replacements and
+// removals. It returns errors about what can't be removed.
 func sweep(root string) (litter []error, _ error) {
 	entries, err := os.ReadDir(root)
 	if err != nil {
@@ -46,8 +46,9 @@ func IsLink(path string) bool {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// Remove removes the checkpoint of a step. If the process is killed meanwhile, no half checkpoint
-// is left under its name. Anything that isn't a checkpoint, including a link, is refused.
+// Remove removes the checkpoint of a step. If the process is killed meanwhile, no partial
+// checkpoint is left under its name. Remove refuses anything that isn't a checkpoint, including a
+// link.
 func Remove(root string, step int64) error {
 	path := filepath.Join(root, Name(step))
 	info, err := os.Lstat(path)

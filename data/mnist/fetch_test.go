@@ -21,7 +21,7 @@ func hash(b []byte) string {
 	return hex.EncodeToString(s[:])
 }
 
-// pack makes a file's compressed form and its description.
+// pack returns a file's description and its compressed form.
 func pack(t *testing.T, name string, content []byte) (idxFile, []byte) {
 	t.Helper()
 	var b bytes.Buffer
@@ -52,7 +52,7 @@ func site(t *testing.T, content map[string][]byte) (url string, requests *atomic
 	return s.URL + "/mnist/", requests
 }
 
-// noNpm puts an npm on PATH that fails.
+// noNpm puts a failing npm on PATH.
 func noNpm(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()

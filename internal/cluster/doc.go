@@ -1,6 +1,6 @@
-// Package cluster finds out who a process is in a distributed job: its rank, the world size, its
-// local rank, and who started it. It is the only place that knows the variables by which launchers
-// number their ranks: programs call Detect, and scripts have the text of Shell.
+// Package cluster finds out a process's place in a distributed job: its rank, the world size, its
+// local rank, and who started it. It is the only place that knows the variables with which
+// launchers number their ranks: programs call Detect, and scripts use the text of Shell.
 //
 // It only reads environment variables. It starts nothing, and moves no data.
 //

@@ -25,20 +25,20 @@ const (
 )
 
 // Environment is a process's place in its job. LocalRank and LocalSize count the processes on this
-// node; LocalSize is 0 where the launcher does not give it.
+// node; LocalSize is 0 if the launcher does not give it.
 type Environment struct {
 	Launcher             Launcher
 	Rank, Size           int
 	LocalRank, LocalSize int
-	// JobID is the scheduler's job, if there is one.
+	// JobID is the id of the scheduler's job, if there is one.
 	JobID string
-	// RunID is the launcher's own name of the job, where it gives one to its ranks.
+	// RunID is the launcher's own name for the job, if it gives one to its ranks.
 	RunID string
-	// Master is rank 0's address, host:port, where the launcher gives a rendezvous and no MPI.
+	// Master is rank 0's address, host:port, if the launcher gives a rendezvous and no MPI.
 	Master string
 }
 
-// String is for logs.
+// String describes the environment for logs.
 func (e Environment) String() string {
 	if e.Launcher == Single {
 		return "rank 0 of 1"
@@ -46,7 +46,7 @@ func (e Environment) String() string {
 	return fmt.Sprintf("rank %d of %d (local rank %d), started by %s", e.Rank, e.Size, e.LocalRank, e.Launcher)
 }
 
-// Detect reads the environment through getenv. Variables that contradict one another, or are no
+// Detect reads the environment through getenv. Variables that contradict one another, or are not
 // numbers, are an error that names them.
 func Detect(getenv func(string) string) (Environment, error) {
 	r := &reader{getenv: getenv}
@@ -67,10 +67,10 @@ func Detect(getenv func(string) string) (Environment, error) {
 
 // Local reports whether all ranks are known to be on this machine.
 func (e Environment) Local() bool {
-	// Package net would do it too, but its C code takes deadlock detection from programs that
+	// Package net could do this, but its C code would disable deadlock detection in programs that
 	// import it.
 	host := (&url.URL{Host: e.Master}).Hostname()
-	address, _ := netip.ParseAddr(host) // A name has none.
+	address, _ := netip.ParseAddr(host) // A name has no address.
 	return e.LocalSize == e.Size || host == "localhost" || address.IsLoopback()
 }
 
@@ -86,7 +86,7 @@ func (e Environment) validate() error {
 	return nil
 }
 
-// reader reads numbers, and remembers the first that is none.
+// reader reads numbers, and remembers the first error.
 type reader struct {
 	getenv func(string) string
 	err    error
@@ -94,7 +94,7 @@ type reader struct {
 
 func (r *reader) has(name string) bool { return r.getenv(name) != "" }
 
-// number is the first of the variables that is set; missing is the value if none is.
+// number returns the value of the first variable that is set, or missing if none is.
 func (r *reader) number(missing int, names ...string) int {
 	for _, name := range names {
 		text := r.getenv(name)

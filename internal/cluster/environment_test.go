@@ -56,7 +56,7 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// shellRank is the rank that a script finds.
+// shellRank returns the rank that a script finds.
 func shellRank(t *testing.T, vars []map[string]string) string {
 	t.Helper()
 	cmd := exec.Command("/bin/sh", "-c", cluster.Shell()+"rank")
@@ -116,7 +116,7 @@ func TestDetectRefuses(t *testing.T) {
 	}
 }
 
-// lookup is a getenv over the maps; later ones win.
+// lookup returns a getenv over the maps; later ones take precedence.
 func lookup(vars ...map[string]string) func(string) string {
 	return func(name string) string {
 		for i := len(vars) - 1; i >= 0; i-- {

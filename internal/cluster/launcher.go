@@ -1,21 +1,21 @@
 package cluster
 
-// launchers are looked for in this order: the one nearest to the process comes first, as a launcher
-// that runs inside another one leaves the outer one's variables in place.
+// launchers are checked in this order. The launcher nearest to the process comes first, because a
+// launcher that runs inside another one leaves the outer one's variables in place.
 //
-//  1. torchrun itself, which a job may start on each of its nodes by srun or mpirun
+//  1. torchrun itself, which a job may start on each of its nodes with srun or mpirun
 //  2. Open MPI's mpirun, and
-//  3. MPICH's, which may run in a job of SLURM: SLURM's variables are then those of the step that
+//  3. MPICH's, which may run in a SLURM job: SLURM's variables are then those of the step that
 //     started mpirun's daemons
 //  4. srun. A batch script has SLURM_PROCID too, but no SLURM_STEP_ID: a program that it starts
 //     without srun is alone.
-//  5. another launcher with torchrun's variables. Scripts set them inside srun as well, with the
-//     same ranks; MPI is the better connection there.
+//  5. another launcher with torchrun's variables. Scripts also set them inside srun, with the
+//     same ranks; there, MPI is the better connection.
 //
-// Without any of them a process is alone.
+// If none is found, a process is alone.
 var launchers = []struct {
 	launcher Launcher
-	// rank is the variable with the rank; the launcher is there if both are set.
+	// rank is the variable with the rank; the launcher is present if both variables are set.
 	rank, with string
 	// read reads the rest.
 	read func(*reader) Environment
@@ -27,7 +27,7 @@ var launchers = []struct {
 	{Torchrun, "RANK", "WORLD_SIZE", readTorchrun},
 }
 
-// readOpenMPI reads what Open MPI's mpirun sets:
+// readOpenMPI reads the variables of Open MPI's mpirun:
 // https://docs.open-mpi.org/en/main/tuning-apps/environment-var.html
 func readOpenMPI(r *reader) Environment {
 	return Environment{
@@ -37,8 +37,9 @@ func readOpenMPI(r *reader) Environment {
 	}
 }
 
-// readPMI reads the Process Management Interface as Hydra (MPICH, Intel MPI) and srun --mpi=pmi2
-// set it. Hydra adds the MPI_LOCAL... variables; under srun, SLURM's own have the local rank.
+// readPMI reads the variables of the Process Management Interface, as set by Hydra (MPICH, Intel
+// MPI) and srun --mpi=pmi2. Hydra adds the MPI_LOCAL... variables; under srun, SLURM's own
+// variables have the local rank.
 func readPMI(r *reader) Environment {
 	return Environment{
 		Size:      r.number(1, "PMI_SIZE"),
@@ -47,7 +48,7 @@ func readPMI(r *reader) Environment {
 	}
 }
 
-// readSlurm reads what srun sets:
+// readSlurm reads the variables of srun:
 // https://slurm.schedmd.com/srun.html#SECTION_OUTPUT-ENVIRONMENT-VARIABLES
 func readSlurm(r *reader) Environment {
 	return Environment{
@@ -56,11 +57,12 @@ func readSlurm(r *reader) Environment {
 	}
 }
 
-// What a launcher started inside a job of another one must not inherit, or its ranks would have the
-// other's numbers.
+// Variables that a launcher must not inherit if it starts inside another one's job, or its ranks
+// would take the other's numbers.
 var (
-	// Prefixes begin the names of variables by which MPI's launchers number ranks.
+	// Prefixes begin the names of the variables with which MPI's launchers number ranks.
 	Prefixes = []string{"PMIX_SERVER_", "OMPI_COMM_WORLD_"}
-	// Names are single ones, and torchrun's. Others that begin like them are settings.
+	// Names are individual variables, including torchrun's. Other variables with the same prefixes
+	// are settings.
 	Names = []string{"PMI_FD", "PMI_ID", "PMI_JOBID", "PMI_PORT", "PMI_RANK", "PMI_SIZE", "PMIX_NAMESPACE", "PMIX_RANK", torchrunID}
 )

@@ -2,8 +2,8 @@ package cluster
 
 import "strings"
 
-// Shell is the definition of a shell function, "rank", that prints the rank as Detect finds it, and
-// nothing for a process that no launcher started. It sets no variable and reads no file.
+// Shell returns the definition of a shell function, "rank", that prints the rank as Detect finds
+// it, and nothing for a process that no launcher started. It sets no variable and reads no file.
 func Shell() string {
 	var b strings.Builder
 	b.WriteString("rank() {\n")

@@ -7,18 +7,18 @@ import (
 )
 
 const (
-	// torchrunID is torchrun's name of the job, which no other launcher sets.
+	// torchrunID holds torchrun's name for the job. No other launcher sets it.
 	torchrunID = "TORCHELASTIC_RUN_ID"
-	// defaultMasterPort is torchrun's.
+	// defaultMasterPort is torchrun's default.
 	defaultMasterPort = 29500
 )
 
-// readTorchrun reads the variables of torchrun, which other launchers set as well:
+// readTorchrun reads torchrun's variables, which other launchers set as well:
 // https://docs.pytorch.org/docs/stable/elastic/run.html#environment-variables
 func readTorchrun(r *reader) Environment {
 	port := r.number(defaultMasterPort, "MASTER_PORT")
 	if r.getenv("TORCHELASTIC_USE_AGENT_STORE") == "True" {
-		port++ // torchrun itself listens at the port that it names, for PyTorch's own store.
+		port++ // torchrun itself listens on the port that it names, for PyTorch's own store.
 	}
 	host := cmp.Or(r.getenv("MASTER_ADDR"), "localhost")
 	if strings.Contains(host, ":") { // IPv6

@@ -10,7 +10,7 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Limit is the size in bytes that a cache is held to.
+// Limit is the default size limit of a cache, in bytes.
 const Limit = 2 << 30
 
 // Cache is a folder of compiled programs.
@@ -21,12 +21,12 @@ type Cache struct {
 
 	warned sync.Once
 	mu     sync.Mutex
-	// unswept is how many bytes this process has written since it last looked at the cache's size.
+	// unswept is how many bytes this process has written since it last checked the cache's size.
 	unswept int64
 }
 
-// Open opens the cache in a folder, and creates the folder. It is held to about limit bytes. What
-// hinders its use later goes to warn, once.
+// Open opens the cache in a folder, and creates the folder. The cache is limited to about limit
+// bytes. The first problem in later use goes to warn.
 func Open(dir string, limit int64, warn func(error)) (*Cache, error) {
 	c := &Cache{dir: dir, limit: limit, warn: warn}
 	err := os.MkdirAll(dir, 0o700)
@@ -39,7 +39,7 @@ func Open(dir string, limit int64, warn func(error)) (*Cache, error) {
 	return c, nil
 }
 
-// checkFolder refuses a folder that others could put programs into.
+// checkFolder refuses a folder into which others could put programs.
 func checkFolder(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
@@ -53,12 +53,12 @@ func checkFolder(dir string) error {
 	return nil
 }
 
-// trouble says why the cache can't be used.
+// trouble returns an error that says why the cache can't be used.
 func (c *Cache) trouble(done string, err error) error {
 	return fmt.Errorf("the compile cache %s can't be %s, so programs are compiled each time: %w. %s names another folder, or turns it %s", c.dir, done, err, rundir.EnvCompileCache, Off)
 }
 
-// FromEnvironment opens the cache in its Place, or returns nil where it is turned off.
+// FromEnvironment opens the cache in its Place, or returns nil if it is turned off.
 func FromEnvironment(getenv func(string) string, warn func(error)) (*Cache, error) {
 	dir, err := Place(getenv)
 	if err != nil || dir == "" {
@@ -67,12 +67,13 @@ func FromEnvironment(getenv func(string) string, warn func(error)) (*Cache, erro
 	return Open(dir, Limit, warn)
 }
 
-// Dir is the cache's folder.
+// Dir returns the cache's folder.
 func (c *Cache) Dir() string { return c.dir }
 
-// Do loads the program of a key, or compiles and stores it, which one process does while others
-// wait for it. What compile returns is not loaded; nil is not stored. An entry that load refuses is
-// compiled again. The name is for people.
+// Do loads the program for a key, or compiles and stores it. If several processes want the same
+// program, one compiles it while the others wait. Do doesn't load the result of compile, and
+// doesn't store nil. If load refuses an entry, the program is compiled again. The name is for
+// people.
 //
 // Do fails only if compile does.
 func (c *Cache) Do(key Key, name string, load func([]byte) error, compile func() ([]byte, error)) error {
@@ -81,7 +82,7 @@ func (c *Cache) Do(key Key, name string, load func([]byte) error, compile func()
 	}
 	unlock := c.lock(key)
 	defer unlock()
-	if c.load(key, load) { // Another process has compiled it by now.
+	if c.load(key, load) { // Another process may have compiled it by now.
 		return nil
 	}
 	program, err := compile()
@@ -97,8 +98,8 @@ func (c *Cache) Do(key Key, name string, load func([]byte) error, compile func()
 	return nil
 }
 
-// load loads the program of a key, and reports whether it was there. An entry that can't be loaded
-// is removed.
+// load loads the program for a key, and reports whether that succeeded. It removes an entry that
+// can't be loaded.
 func (c *Cache) load(key Key, load func([]byte) error) bool {
 	program, err := c.read(key)
 	switch {
@@ -106,13 +107,13 @@ func (c *Cache) load(key Key, load func([]byte) error) bool {
 		c.use(key)
 		return true
 	case err == nil, errors.Is(err, errForeign):
-		_ = os.Remove(c.path(key)) // Where that is impossible, it is passed over again.
+		_ = os.Remove(c.path(key)) // If that is impossible, the entry will be skipped again.
 	}
 	return false
 }
 
-// use notes that a program was used, so that it is kept longer than others.
+// use records that a program was used, so that it is kept longer than others.
 func (c *Cache) use(key Key) {
 	now := time.Now()
-	_ = os.Chtimes(c.path(key), now, now) // In a folder that is only read nothing is removed either.
+	_ = os.Chtimes(c.path(key), now, now) // In a read-only folder, nothing is evicted either.
 }

@@ -28,7 +28,8 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// TestFailures: a program that can't be compiled, serialized or loaded is as without a cache.
+// TestFailures: a program that can't be compiled, serialized or loaded is treated as if there were
+// no cache.
 func TestFailures(t *testing.T) {
 	c := open(t, t.TempDir(), compilecache.Limit)
 	wrong := errors.New("no such operation")
@@ -54,7 +55,7 @@ func TestFailures(t *testing.T) {
 }
 
 // TestPassedOver: an entry that is damaged, or that somebody else has written, is not loaded. The
-// program is compiled again, and that is kept.
+// program is compiled again and stored.
 func TestPassedOver(t *testing.T) {
 	rewrite := func(change func([]byte) []byte) func(t *testing.T, path, other string) {
 		return func(t *testing.T, path, _ string) {
@@ -147,8 +148,8 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// TestDisk: on a disk that is full or only read, what can't be stored is compiled each time, with
-// one warning. What is there is loaded.
+// TestDisk: if the disk is full or read-only, programs that can't be stored are compiled each time,
+// with one warning. Existing entries are loaded.
 func TestDisk(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -185,7 +186,7 @@ func TestDisk(t *testing.T) {
 	}
 }
 
-// TestFolderIsGone: a folder that vanishes costs a warning.
+// TestFolderIsGone: if the folder vanishes, there is only a warning.
 func TestFolderIsGone(t *testing.T) {
 	dir := t.TempDir()
 	var warnings []error

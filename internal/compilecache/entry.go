@@ -11,19 +11,19 @@ import (
 	"syscall"
 )
 
-// ending is that of the names of entries.
+// ending is the extension of entries.
 const ending = ".program"
 
-// format begins an entry. Another layout gets another number.
+// format is the first line of an entry. A different layout gets another number.
 const format = "gonbatch program 1"
 
-// errForeign is the reason why an entry is passed over that this package has not written whole.
+// errForeign means that this package has not written the entry completely, so that it is skipped.
 var errForeign = errors.New("it is damaged, or not from this cache")
 
 func (c *Cache) path(key Key) string { return filepath.Join(c.dir, key.String()+ending) }
 
-// encode puts a header before a program: the format, the key, the program's checksum and its name,
-// a line each. The checksum is also over the name.
+// encode prepends a header to a program: the format, the key, the program's checksum and its name,
+// one per line. The checksum also covers the name.
 func encode(key Key, name string, program []byte) []byte {
 	name = strings.Join(strings.Fields(name), " ")
 	return append(fmt.Appendf(nil, "%s\n%s\n%s\n%s\n", format, key, checksum(name, program), name), program...)
@@ -33,7 +33,7 @@ func checksum(name string, program []byte) Key {
 	return NewHash().Add("name", []byte(name)).Add("program", program).Key()
 }
 
-// decode is the program in an entry.
+// decode returns the program in an entry.
 func decode(key Key, entry []byte) ([]byte, error) {
 	const lines = 4
 	parts := bytes.SplitN(entry, []byte("\n"), lines+1)
@@ -47,7 +47,7 @@ func decode(key Key, entry []byte) ([]byte, error) {
 	return program, nil
 }
 
-// read is the program of a key.
+// read returns the program for a key.
 func (c *Cache) read(key Key) ([]byte, error) {
 	f, err := openOwn(c.path(key))
 	if err != nil {
@@ -77,14 +77,15 @@ func openOwn(path string) (*os.File, error) {
 	return f, nil
 }
 
-// ownedAlone reports whether the file or folder is this user's, and nobody else may write to it.
+// ownedAlone reports whether the file or folder belongs to this user, and nobody else may write to
+// it.
 func ownedAlone(info os.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(stat.Uid) == os.Geteuid() && info.Mode().Perm()&0o022 == 0
 }
 
-// write stores a program. Readers see all of the entry or none. It isn't synced: after a power
-// failure, the checksum tells.
+// write stores a program. Readers see the whole entry or none. It isn't synced: after a power
+// failure, the checksum detects damage.
 func (c *Cache) write(key Key, name string, program []byte) (err error) {
 	f, err := os.CreateTemp(c.dir, temporary+"*")
 	if err != nil {

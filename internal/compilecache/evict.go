@@ -15,18 +15,18 @@ import (
 const (
 	// temporary begins the names of entries that are being written.
 	temporary = ".new-"
-	// leftover is the age from which a temporary file or a lock belongs to nobody: a lock's holder
-	// gives signs of life.
+	// leftover is the age at which a temporary file or a lock counts as abandoned: the holder of a
+	// lock shows signs of life.
 	leftover = 24 * time.Hour
-	// sweepEvery is how often the size of a cache is looked at that grows slowly.
+	// sweepEvery is how often the size of a slowly growing cache is checked.
 	sweepEvery = time.Hour
-	// sweptFile was touched when a process last looked at the size.
+	// sweptFile is touched when a process checks the size.
 	sweptFile = ".swept"
 )
 
-// grown holds the cache to its limit after a program was stored. To look at all entries takes a
-// while on NFS, so a process does it once it has stored a part of the limit, or if nobody has done
-// it for long. The cache may be larger by that part meanwhile.
+// grown enforces the cache's limit after a program was stored. Checking all entries is slow on NFS,
+// so a process does it only when it has stored a fraction of the limit, or when no process has done
+// it for a long time. Until then, the cache may exceed the limit by that fraction.
 func (c *Cache) grown(by int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -37,14 +37,13 @@ func (c *Cache) grown(by int64) {
 		return
 	}
 	c.unswept = 0
-	_ = os.WriteFile(marker, nil, 0o600) // Without it, the next process looks again.
+	_ = os.WriteFile(marker, nil, 0o600) // Without it, the next process checks again.
 	now := time.Now()
 	_ = os.Chtimes(marker, now, now)
-	_, _ = c.Prune(c.limit) // What can't be removed now may be the next time.
+	_, _ = c.Prune(c.limit) // Anything that can't be removed now may be removed next time.
 }
 
-// Prune removes the programs that were not used for the longest time, until the others have at most
-// so many bytes.
+// Prune removes the least recently used programs, until the rest have at most size bytes in total.
 func (c *Cache) Prune(size int64) (removed []Program, err error) {
 	return c.Remove(func(p Program) bool {
 		size -= p.Size
@@ -52,9 +51,9 @@ func (c *Cache) Prune(size int64) (removed []Program, err error) {
 	})
 }
 
-// Remove removes the programs that which selects, asked about the last used one first, and what
-// processes have left behind that were killed. It returns the programs removed. Processes that read
-// one of them can go on.
+// Remove removes the programs that which selects, and files left by killed processes. It calls
+// which for the most recently used program first. It returns the removed programs. Processes that
+// are reading one of them can continue.
 func (c *Cache) Remove(which func(Program) bool) (removed []Program, err error) {
 	all, err := c.Programs()
 	if err != nil {
@@ -67,7 +66,7 @@ func (c *Cache) Remove(which func(Program) bool) (removed []Program, err error) 
 		switch err := os.Remove(p.path); {
 		case err == nil:
 			removed = append(removed, p)
-		case !errors.Is(err, fs.ErrNotExist): // Another process removes them too.
+		case !errors.Is(err, fs.ErrNotExist): // Another process may be removing programs too.
 			return removed, fmt.Errorf("remove a program from the compile cache: %w", err)
 		}
 	}
@@ -85,13 +84,13 @@ func (c *Cache) removeLeftovers() error {
 			continue
 		}
 		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > leftover {
-			_ = os.Remove(filepath.Join(c.dir, e.Name())) // The next one tries again.
+			_ = os.Remove(filepath.Join(c.dir, e.Name())) // The next call tries again.
 		}
 	}
 	return nil
 }
 
-// newestFirst sorts programs by their last use. Those of one moment are sorted by name.
+// newestFirst sorts programs by their last use, and by key if the times are equal.
 func newestFirst(all []Program) {
 	slices.SortFunc(all, func(a, b Program) int { return cmp.Or(b.Used.Compare(a.Used), strings.Compare(a.Key, b.Key)) })
 }

@@ -10,7 +10,7 @@ import (
 	"gonbatch/internal/compilecache"
 )
 
-// TestEviction: the cache stays near its limit by itself, and what was used lately stays.
+// TestEviction: the cache stays near its limit by itself, and keeps recently used programs.
 func TestEviction(t *testing.T) {
 	const limit = 100_000
 	c := open(t, t.TempDir(), limit)
@@ -33,7 +33,7 @@ func TestEviction(t *testing.T) {
 	}
 }
 
-// TestLeftovers: what killed processes have left behind is removed once it is old.
+// TestLeftovers: files left by killed processes are removed once they are old.
 func TestLeftovers(t *testing.T) {
 	dir := t.TempDir()
 	c := open(t, dir, compilecache.Limit)

@@ -8,10 +8,10 @@ import (
 // MachineOf is Machine for the text of a /proc/cpuinfo.
 var MachineOf = machine
 
-// SetSilence takes a holder for dead after a second without a sign of life.
+// SetSilence makes processes consider a holder dead after a second without a sign of life.
 func SetSilence(t *testing.T) { set(t, &silence, time.Second) }
 
-// SetPatience has processes wait for a second only.
+// SetPatience makes processes wait for only a second.
 func SetPatience(t *testing.T) { set(t, &patience, time.Second) }
 
 func set(t *testing.T, d *time.Duration, value time.Duration) {

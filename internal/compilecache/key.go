@@ -7,19 +7,20 @@ import (
 	"hash"
 )
 
-// Key stands for a program and everything that decides how it is compiled.
+// Key identifies a program and everything that determines how it is compiled.
 type Key [sha256.Size]byte
 
-// String is the key in hexadecimal digits, which are also the name of its entry.
+// String returns the key in hexadecimal digits, which also name its entry.
 func (k Key) String() string { return hex.EncodeToString(k[:]) }
 
-// Hash makes a Key of parts.
+// Hash computes a Key from parts.
 type Hash struct{ sum hash.Hash }
 
 // NewHash begins a key.
 func NewHash() Hash { return Hash{sha256.New()} }
 
-// Add adds a part. Its name and its length are hashed too, so that no part can pass for another.
+// Add adds a part. Its name and its length are hashed too, so that no part can be mistaken for
+// another.
 func (h Hash) Add(name string, value []byte) Hash {
 	for _, text := range [][]byte{[]byte(name), value} {
 		var size [8]byte
@@ -30,7 +31,7 @@ func (h Hash) Add(name string, value []byte) Hash {
 	return h
 }
 
-// Key is the key of all parts.
+// Key returns the key of all parts.
 func (h Hash) Key() (k Key) {
 	h.sum.Sum(k[:0])
 	return k

@@ -13,16 +13,16 @@ import (
 
 // Program is an entry of a cache.
 type Program struct {
-	// Key is its key in hexadecimal digits.
+	// Key is the program's key in hexadecimal digits.
 	Key string
-	// Size is that of its file.
+	// Size is the size of its file.
 	Size int64
 	// Used is when it was stored or last loaded.
 	Used time.Time
 	path string
 }
 
-// Programs are the entries of the cache, the last used one first.
+// Programs returns the entries of the cache, the most recently used one first.
 func (c *Cache) Programs() ([]Program, error) {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
@@ -36,7 +36,7 @@ func (c *Cache) Programs() ([]Program, error) {
 		}
 		info, err := e.Info()
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // It was removed just now.
+			continue // It was just removed.
 		}
 		if err != nil {
 			return nil, fmt.Errorf("list the compile cache: %w", err)
@@ -47,7 +47,7 @@ func (c *Cache) Programs() ([]Program, error) {
 	return all, nil
 }
 
-// Name is the name of the program, for people; "" if it can't be read.
+// Name returns the name of the program, for people; "" if it can't be read.
 func (p Program) Name() string {
 	f, err := openOwn(p.path)
 	if err != nil {
@@ -66,7 +66,7 @@ func (p Program) Name() string {
 	return ""
 }
 
-// Size is that of programs together.
+// Size returns the total size of programs.
 func Size(programs []Program) (size int64) {
 	for _, p := range programs {
 		size += p.Size

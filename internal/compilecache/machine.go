@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// cpuFacts are the lines of /proc/cpuinfo that decide about compiled code, on x86, arm64 and
-// RISC-V. The others change from boot to boot, or say how fast the CPU is just now.
+// cpuFacts are the lines of /proc/cpuinfo that matter to compiled code, on x86, arm64 and RISC-V.
+// The others change from boot to boot, or give the CPU's current speed.
 var cpuFacts = []string{
 	"vendor_id", "cpu family", "model", "model name", "stepping", "flags",
 	"CPU implementer", "CPU architecture", "CPU variant", "CPU part", "CPU revision", "Features",
 	"isa", "uarch",
 }
 
-// Machine names the kind of CPU that this machine has, with its features. Code that was compiled
-// for one kind may use instructions that another lacks.
+// Machine describes the kind of CPU in this machine, with its features. Code compiled for one kind
+// may use instructions that another lacks.
 func Machine() (string, error) {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
@@ -25,7 +25,7 @@ func Machine() (string, error) {
 	return machine(string(text))
 }
 
-// machine is Machine for the text of a /proc/cpuinfo: the kinds of cores in it, each once.
+// machine is Machine for the text of a /proc/cpuinfo: it lists each kind of core once.
 func machine(text string) (string, error) {
 	var kinds []string
 	for core := range strings.SplitSeq(text, "\n\n") {

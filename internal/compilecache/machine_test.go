@@ -20,7 +20,7 @@ cpu MHz		: 3100.000
 flags		: fpu sse avx2 avx512f
 `
 
-// TestMachine: machines are one kind if the same code runs on both.
+// TestMachine: machines are of one kind if the same code runs on both.
 func TestMachine(t *testing.T) {
 	const arm = "processor : 0\nFeatures : fp asimd sve\nCPU part : 0xd40\n"
 	tests := []struct {
@@ -51,7 +51,7 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-// TestKey: parts can't pass for one another.
+// TestKey: parts can't be mistaken for one another.
 func TestKey(t *testing.T) {
 	add := func(parts ...string) compilecache.Key {
 		h := compilecache.NewHash()

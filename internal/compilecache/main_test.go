@@ -16,8 +16,8 @@ import (
 	"gonbatch/internal/compilecache"
 )
 
-// The test program is also other processes that use a cache: childVariable has the command of one
-// and its arguments.
+// The test program also acts as other processes that use a cache: childVariable has the command of
+// such a process and its arguments.
 const childVariable = "COMPILECACHE_CHILD"
 
 var commands = map[string]func(args []string) error{"hold": hold, "compile": compileOnce, "work": work}
@@ -33,14 +33,14 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// child is a process that runs a command, and its output.
+// child starts a process that runs a command, and returns it with its output.
 func child(t *testing.T, words ...string) (*exec.Cmd, *bufio.Reader) {
 	t.Helper()
 	cmd, _, out := startChild(t, words...)
 	return cmd, out
 }
 
-// startChild is child with its input too.
+// startChild is child, and also returns the process's input.
 func startChild(t *testing.T, words ...string) (*exec.Cmd, io.Closer, *bufio.Reader) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -58,7 +58,7 @@ func startChild(t *testing.T, words ...string) (*exec.Cmd, io.Closer, *bufio.Rea
 	return cmd, in, bufio.NewReader(out)
 }
 
-// open opens a cache that must not have anything to complain about.
+// open opens a cache that must not give any warning.
 func open(t testing.TB, dir string, limit int64) *compilecache.Cache {
 	t.Helper()
 	c, err := compilecache.Open(dir, limit, func(err error) { t.Errorf("warning: %v", err) })
@@ -68,8 +68,7 @@ func open(t testing.TB, dir string, limit int64) *compilecache.Cache {
 	return c
 }
 
-// keyOf and programOf are the key and the compiled form of the program of a number. Programs differ
-// in size.
+// keyOf and programOf return the key and the compiled form of program n. Programs differ in size.
 func keyOf(n int) compilecache.Key {
 	return compilecache.NewHash().Add("number", strconv.AppendInt(nil, int64(n), 10)).Key()
 }
@@ -83,7 +82,7 @@ func programOf(n int) []byte {
 	return program
 }
 
-// get is the program of a number from the cache, and whether it had to be compiled.
+// get gets program n from the cache, and returns whether it had to be compiled.
 func get(c *compilecache.Cache, n int) (program []byte, compiled bool, err error) {
 	err = c.Do(keyOf(n), fmt.Sprint("program", n), func(entry []byte) error {
 		program = slices.Clone(entry)
@@ -106,7 +105,7 @@ func wantCompiled(t *testing.T, c *compilecache.Cache, n int, want bool) {
 	}
 }
 
-// hold is a process that compiles program 0 in the cache args[0] for ever.
+// hold is a process that compiles program 0 in the cache args[0] forever.
 func hold(args []string) error {
 	c, err := compilecache.Open(args[0], compilecache.Limit, func(error) {})
 	if err != nil {
@@ -118,7 +117,7 @@ func hold(args []string) error {
 	})
 }
 
-// compileOnce gets program 0 from the cache args[0] once its input ends, and says whether it was
+// compileOnce gets program 0 from the cache args[0] when its input ends, and prints whether it was
 // compiled.
 func compileOnce(args []string) error {
 	c, err := compilecache.Open(args[0], compilecache.Limit, func(error) {})

@@ -13,14 +13,14 @@ import (
 	"gonbatch/internal/compilecache"
 )
 
-// model is what a cache should do, one call after the other: the programs in it, the last used one
-// first, and which of them are damaged.
+// model is what a cache should do, one call after another: it has the programs in the cache, the
+// most recently used one first, and which of them are damaged.
 type model struct {
 	order   []int
 	damaged map[int]bool
 }
 
-// do says whether a program will be compiled.
+// do reports whether a program will be compiled.
 func (m *model) do(n int) bool {
 	compile := !slices.Contains(m.order, n) || m.damaged[n]
 	m.order = slices.Insert(slices.DeleteFunc(m.order, func(other int) bool { return other == n }), 0, n)
@@ -28,7 +28,7 @@ func (m *model) do(n int) bool {
 	return compile
 }
 
-// prune keeps the programs that fit in so many bytes.
+// prune keeps the programs that fit into size bytes.
 func (m *model) prune(size int64, sizeOf func(int) int64) {
 	for i, n := range m.order {
 		if size -= sizeOf(n); size < 0 {
@@ -41,8 +41,8 @@ func (m *model) prune(size int64, sizeOf func(int) int64) {
 	}
 }
 
-// TestRandomCalls: whatever happens to its entries, the cache compiles what the model says, and
-// gives each program as it was compiled.
+// TestRandomCalls: whatever happens to its entries, the cache compiles the programs that the model
+// says, and returns each program as it was compiled.
 func TestRandomCalls(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { randomCalls(t, rand.New(rand.NewPCG(seed, 1))) })
@@ -96,7 +96,7 @@ func fileSize(t *testing.T, path string) int64 {
 	return info.Size()
 }
 
-// damage changes an entry in place, and leaves its time. It reports whether there was one.
+// damage changes an entry in place, without changing its time. It reports whether there was one.
 func damage(t *testing.T, random *rand.Rand, path string) bool {
 	t.Helper()
 	info, err := os.Stat(path)
@@ -125,19 +125,19 @@ func damage(t *testing.T, random *rand.Rand, path string) bool {
 		err = os.Chtimes(path, info.ModTime(), info.ModTime())
 	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		t.Logf("damage: %v", err) // Another process has pruned it, or replaced it by a shorter one.
+		t.Logf("damage: %v", err) // Another process has pruned it, or replaced it with a shorter one.
 	}
 	return true
 }
 
-// workers and workedPrograms are those of TestRandomProcesses.
+// workers and workedPrograms are the numbers of processes and programs in TestRandomProcesses.
 const (
 	workers        = 4
 	workedPrograms = 10
 )
 
-// work is a process that uses the cache args[0] at random, by the seed args[1]. It fails if it ever
-// gets a wrong program.
+// work is a process that uses the cache args[0] at random, with the seed args[1]. It fails if it
+// ever gets a wrong program.
 func work(args []string) error {
 	seed, err := strconv.ParseUint(args[1], 10, 64)
 	if err != nil {
@@ -161,8 +161,8 @@ func work(args []string) error {
 	return nil
 }
 
-// TestRandomProcesses: processes that get, damage and remove programs at once never see a wrong
-// one, and nothing fails.
+// TestRandomProcesses: processes that get, damage and remove programs concurrently never see a
+// wrong one, and nothing fails.
 func TestRandomProcesses(t *testing.T) {
 	dir := t.TempDir()
 	done := make(chan error, workers)

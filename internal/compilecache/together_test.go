@@ -10,7 +10,7 @@ import (
 	"gonbatch/internal/compilecache"
 )
 
-// TestOnce: of processes that start at once, one compiles.
+// TestOnce: if several processes start at once, one compiles.
 func TestOnce(t *testing.T) {
 	const processes = 8
 	dir := t.TempDir()
@@ -42,7 +42,7 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestKilledHolder: the lock of a process that was killed while it compiled stops nobody.
+// TestKilledHolder: the lock of a process that was killed while it compiled blocks nobody.
 func TestKilledHolder(t *testing.T) {
 	dir := t.TempDir()
 	cmd, out := child(t, "hold", dir)
@@ -58,7 +58,7 @@ func TestKilledHolder(t *testing.T) {
 	wantCompiled(t, c, 0, false)
 }
 
-// TestStoppedHolder: nobody waits for ever for a process that compiles and gives no sign of life.
+// TestStoppedHolder: nobody waits forever for a compiling process that shows no sign of life.
 func TestStoppedHolder(t *testing.T) {
 	compilecache.SetSilence(t)
 	dir := t.TempDir()
@@ -74,7 +74,7 @@ func TestStoppedHolder(t *testing.T) {
 	wantCompiled(t, c, 0, false)
 }
 
-// TestSlowHolder: nor for one that compiles for ever.
+// TestSlowHolder: nobody waits for a process that compiles forever.
 func TestSlowHolder(t *testing.T) {
 	compilecache.SetPatience(t)
 	dir := t.TempDir()
@@ -87,7 +87,7 @@ func TestSlowHolder(t *testing.T) {
 	wantCompiled(t, c, 0, false)
 }
 
-// waitingChild is a process that gets program 0 once start is closed.
+// waitingChild starts a process that gets program 0 when start is closed.
 func waitingChild(t *testing.T, dir string) (cmd *exec.Cmd, start io.Closer, out io.Reader) {
 	t.Helper()
 	cmd, start, buffered := startChild(t, "compile", dir)

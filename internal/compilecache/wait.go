@@ -8,27 +8,27 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// lockEnding is that of the names of locks.
+// lockEnding is the extension of locks.
 const lockEnding = ".lock"
 
-// How long to wait for a process that compiles. The holder of a lock gives a sign of life every few
+// How long to wait for a process that compiles. The holder of a lock shows a sign of life every few
 // seconds; file systems may show it late.
 var (
 	patience = 30 * time.Minute
 	silence  = time.Minute
 )
 
-// The pauses between two looks: an eighth of the time waited so far, so that it is never much
-// longer than the compilation, and a thousand ranks that wait for a long one leave the file system
-// alone.
+// The pauses between two checks: an eighth of the time waited so far, so that the wait is never
+// much longer than the compilation, and a thousand ranks waiting for a long compilation don't
+// overload the file system.
 const (
 	shortestPause = 20 * time.Millisecond
 	longestPause  = time.Second
 )
 
-// lock makes this process the one that compiles the program of a key. It returns without that where
-// another has stored the program, seems to hang, or needs too long, and where locks are impossible:
-// then several may compile it, and the last one stores it.
+// lock makes this process the one that compiles the program for a key. It returns without the lock
+// if another process has stored the program, seems to hang, or takes too long, or if locks are
+// impossible: then several processes may compile it, and the last one stores it.
 func (c *Cache) lock(key Key) (unlock func()) {
 	path := filepath.Join(c.dir, key.String()+lockEnding)
 	alive := pulse{path: path}
@@ -50,8 +50,8 @@ func (c *Cache) has(key Key) bool {
 	return err == nil
 }
 
-// pulse watches for signs of life of a lock's holder. It compares what it sees at different times,
-// so that the machines' clocks need not agree.
+// pulse watches for signs of life of a lock's holder. It compares the file's times with one
+// another, so that the machines' clocks need not agree.
 type pulse struct {
 	path  string
 	beat  time.Time
@@ -62,7 +62,7 @@ type pulse struct {
 func (p *pulse) silent() bool {
 	info, err := os.Lstat(p.path)
 	if err != nil {
-		return false // It was released just now.
+		return false // It was just released.
 	}
 	if beat := info.ModTime(); !beat.Equal(p.beat) {
 		p.beat, p.since = beat, time.Now()

@@ -34,14 +34,14 @@ func ExtractZip(archive, member, dest string) error {
 
 // A Member is one file to take out of an archive.
 type Member struct {
-	Name   string // Name in the archive, or a pattern as of path.Match; a leading "./" in the archive does not count.
+	Name   string // Name in the archive, or a pattern for path.Match; a leading "./" in the archive is ignored.
 	Dest   string // Dest is the path that it is written to.
 	SHA256 string // SHA256 in hexadecimal; empty: not checked.
 	Size   int64  // Size in bytes; 0: not checked.
 }
 
-// ExtractTarGz writes members of a gzipped tar archive (an npm package is one) to their places,
-// each atomically. A member that is not there is an error.
+// ExtractTarGz writes members of a gzipped tar archive (an npm package is one) to their
+// destinations, each atomically. It is an error if a member is missing.
 func ExtractTarGz(archive string, members []Member) error {
 	f, err := os.Open(archive)
 	if err != nil {

@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// attempt makes one request and appends what comes to the part, so that the part is complete if it
-// returns nil. It says whether the part has bytes from before the request.
+// attempt makes one request and appends the received bytes to the part. If it returns nil, the part
+// is complete. It reports whether the part has bytes from before the request.
 func (d *download) attempt(ctx context.Context, url string) (resumed bool, err error) {
 	offset, err := d.offset()
 	if err != nil {
 		return false, diskError{err}
 	}
 	if d.Size > 0 && offset == d.Size {
-		return true, nil // Complete already: only the check was missing.
+		return true, nil // Already complete: only the check was missing.
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -41,7 +41,7 @@ func (d *download) attempt(ctx context.Context, url string) (resumed bool, err e
 	return start > 0, d.store(ctx, body, start, total)
 }
 
-// offset returns the size of the part that can be built upon, and drops one that is too long.
+// offset returns the number of bytes in the part to resume from, and drops a part that is too long.
 func (d *download) offset() (int64, error) {
 	info, err := os.Stat(d.part)
 	if errors.Is(err, os.ErrNotExist) {
@@ -56,7 +56,7 @@ func (d *download) offset() (int64, error) {
 	return info.Size(), nil
 }
 
-// request sends the request for the bytes from offset on.
+// request requests the bytes from offset on.
 func (d *download) request(ctx context.Context, url string, offset int64) (*http.Response, error) {
 	connected := false
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected = true }}
@@ -78,7 +78,7 @@ func (d *download) request(ctx context.Context, url string, offset int64) (*http
 }
 
 // setRange asks for the bytes from offset on. Without a checksum it does so only if the server can
-// tell that the file is still the same one; else the whole file comes again.
+// detect that the file has changed; otherwise the whole file is downloaded again.
 func (d *download) setRange(h http.Header, offset int64) {
 	if offset == 0 || d.SHA256 == "" && d.validator == "" {
 		return
@@ -89,7 +89,7 @@ func (d *download) setRange(h http.Header, offset int64) {
 	}
 }
 
-// validator returns what If-Range takes: a strong ETag, else a date.
+// validator returns a value for If-Range: a strong ETag, or else a date.
 func validator(h http.Header) string {
 	if tag := h.Get("ETag"); tag != "" && !strings.HasPrefix(tag, "W/") {
 		return tag
@@ -97,7 +97,7 @@ func validator(h http.Header) string {
 	return h.Get("Last-Modified")
 }
 
-// reason strips net/http's "Get URL:", since the URL is named by our own message.
+// reason strips net/http's "Get URL:", because our own message names the URL.
 func reason(err error) error {
 	for {
 		u, ok := err.(interface{ Unwrap() error })
@@ -108,11 +108,11 @@ func reason(err error) error {
 	}
 }
 
-// accept reads the answer's head: where its body starts in the file, and how long the file is (-1:
-// unknown).
+// accept reads the response's header. It returns where the body starts in the file, and the length
+// of the file (-1 if unknown).
 func (d *download) accept(resp *http.Response, offset int64) (start, total int64, err error) {
 	switch {
-	case resp.StatusCode == http.StatusOK: // Also a server that ignores ranges: the body is the whole file.
+	case resp.StatusCode == http.StatusOK: // This includes a server that ignores ranges: the body is the whole file.
 		total = resp.ContentLength
 		d.validator = validator(resp.Header)
 	case resp.StatusCode == http.StatusPartialContent && offset > 0:

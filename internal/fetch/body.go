@@ -16,7 +16,7 @@ func count(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// fileWriter marks write errors as ours, not the network's.
+// fileWriter marks write errors as local ones, as opposed to the network's.
 type fileWriter struct{ f *os.File }
 
 func (w fileWriter) Write(b []byte) (int, error) {
@@ -27,7 +27,7 @@ func (w fileWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// stallReader ends the request when no bytes come for a while.
+// stallReader cancels the request when no bytes arrive for a while.
 type stallReader struct {
 	r     io.Reader
 	after time.Duration

@@ -7,8 +7,8 @@ import (
 	"runtime"
 )
 
-// CacheDir returns the folder below the user's cache that gonbatch keeps downloads in, and that
-// elem names. It creates nothing. getenv is os.Getenv, save in tests.
+// CacheDir returns the folder for gonbatch's downloads in the user's cache, extended by elem. It
+// creates nothing. getenv is os.Getenv, except in tests.
 func CacheDir(getenv func(string) string, elem ...string) (string, error) {
 	root := getenv("XDG_CACHE_HOME")
 	if !filepath.IsAbs(root) {

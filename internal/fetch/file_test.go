@@ -23,7 +23,7 @@ func TestFile(t *testing.T) {
 	half := len(content) / 2
 	tests := []struct {
 		name       string
-		part       []byte // what an earlier call left
+		part       []byte // left by an earlier call
 		noSum      bool
 		handle     func(n int, w http.ResponseWriter, r *http.Request)
 		wantRanges []string
@@ -224,7 +224,7 @@ func TestFileNamesEveryAddressInItsError(t *testing.T) {
 	}
 }
 
-// A network that swallows packets or accepts and says nothing must not hold us for minutes.
+// A network that swallows packets, or accepts and never answers, must not hold us up for minutes.
 func TestFileFailsOverQuickly(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -232,7 +232,7 @@ func TestFileFailsOverQuickly(t *testing.T) {
 	}
 	defer l.Close()
 	for name, url := range map[string]string{
-		"TLS never answers": "https://" + l.Addr().String(), // The kernel accepts; nobody speaks.
+		"TLS never answers": "https://" + l.Addr().String(), // The kernel accepts; nobody answers.
 		"no such host":      "http://host.invalid/",
 		"refused":           closedPort(t),
 	} {

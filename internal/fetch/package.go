@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// pack is a package that a client of the site's own, such as pip, downloads into a folder.
+// pack is a package that one of the site's own clients, such as pip, downloads into a folder.
 type pack struct {
 	// name is shown with the progress, and typed is the command as a user would type it.
 	name, typed string
 	args        []string // the command
-	// archive is a pattern of the file that comes, with its size (0: unknown) and its SHA-256.
+	// archive is a pattern for the downloaded file, with its size (0: unknown) and its SHA-256.
 	archive string
 	size    int64
 	sha256  string
-	// extract takes what is wanted out of the file.
+	// extract extracts the wanted files from the archive.
 	extract func(archive string) error
-	// check and purge fix a client that fails, and a wrong package.
+	// check and purge are the fixes for a client that fails, and for a wrong package.
 	check, purge string
 }
 
-// get makes sure that dest is there, and whatever else have asks for. It blocks, and may be called
-// at once from several goroutines and processes.
+// get makes sure that dest and everything else that have checks are there. It blocks, and may be
+// called concurrently from several goroutines and processes.
 func (p pack) get(ctx context.Context, dest string, have func() bool, opts Options) error {
 	return once(ctx, dest, have, opts, func(tmp string) error {
 		m := newMeter(opts.Progress, p.name, p.size)
@@ -70,8 +70,8 @@ func once(ctx context.Context, dest string, have func() bool, opts Options, get 
 	return get(tmp)
 }
 
-// scratch makes a temporary folder beside dest: on the same file system, with the room that dest
-// needs. It first removes what an ended process left; the caller has dest's lock.
+// scratch creates a temporary folder beside dest: on the same file system, with the space that dest
+// needs. It first removes those of processes that have ended; the caller holds dest's lock.
 func scratch(dest string) (string, error) {
 	dir, prefix := filepath.Dir(dest), "."+filepath.Base(dest)+".*"
 	for _, pattern := range []string{prefix + ".dir", prefix + ".tmp"} {
@@ -95,7 +95,7 @@ func only(dir, pattern string) (string, error) {
 	return files[0], nil
 }
 
-// list returns the paths in dir whose names match; unlike filepath.Glob it takes dir as it is.
+// list returns the paths in dir whose names match. Unlike filepath.Glob, it takes dir literally.
 func list(dir, pattern string) (paths []string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -106,8 +106,8 @@ func list(dir, pattern string) (paths []string) {
 	return paths
 }
 
-// command runs a package client, and shows how much lies below dir: without a terminal it says
-// nothing itself.
+// command runs a package client, and shows the size of the files below dir, because without a
+// terminal the client shows nothing.
 func (m *meter) command(ctx context.Context, dir string, env []string, args ...string) error {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -130,7 +130,7 @@ func (m *meter) command(ctx context.Context, dir string, env []string, args ...s
 	return command(ctx, dir, env, args...)
 }
 
-// usage adds up the files below dir; those that vanish meanwhile don't count.
+// usage returns the total size of the files below dir, except those that are removed meanwhile.
 func usage(dir string) (sum int64) {
 	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil {

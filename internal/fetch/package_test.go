@@ -67,8 +67,8 @@ func tgzOf(t *testing.T, names ...string) []byte {
 	return b.Bytes()
 }
 
-// pipScript is a pip that serves the wheel in $WHEEL: it understands the arguments that count and
-// notes each call.
+// pipScript is a pip that serves the wheel in $WHEEL: it understands the relevant arguments and
+// records each call.
 const pipScript = `
 echo "$@" >>"$CALLS"
 [ "$1 $2 $3" = "-m pip download" ] || { echo "unexpected: $*"; exit 9; }
@@ -101,7 +101,7 @@ func TestPipWheel(t *testing.T) {
 			stub(t, "python3", tc.script)
 			dest := filepath.Join(dir, "out", "lib.so")
 			w := fetch.Wheel{Requirement: "name==1.0", SHA256: tc.sum, Member: tc.member}
-			for range 2 { // The second call finds the file, or fails likewise.
+			for range 2 { // The second call finds the file, or fails in the same way.
 				err := fetch.PipWheel(context.Background(), w, dest, fetch.Options{})
 				checkError(t, err, tc.wantErr, nil)
 			}

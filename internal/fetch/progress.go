@@ -11,12 +11,12 @@ import (
 	"golang.org/x/term"
 )
 
-// lineEvery is the rate of lines where there is no terminal: a log stays readable and still shows
+// lineEvery is the time between lines if there is no terminal: a log stays readable and still shows
 // life.
 const lineEvery = 5 * time.Second
 
-// meter shows how far a download is: a bar on a terminal, a line now and then elsewhere. Safe for
-// several goroutines.
+// meter shows the progress of a download: a bar on a terminal, a line now and then elsewhere. Its
+// methods may be called concurrently.
 type meter struct {
 	mu    sync.Mutex
 	w     io.Writer // nil: silent
@@ -48,7 +48,7 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Write counts the bytes of b; it makes meter fit for io.TeeReader.
+// Write counts the bytes of b, for use with io.TeeReader.
 func (m *meter) Write(b []byte) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -56,14 +56,14 @@ func (m *meter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// at says how many bytes are there.
+// at sets the number of bytes so far.
 func (m *meter) at(n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.set(n)
 }
 
-// total says how many bytes there will be; -1 if unknown.
+// total sets the number of bytes to expect; -1 if unknown.
 func (m *meter) total(n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -106,7 +106,7 @@ func (m *meter) note(format string, args ...any) {
 	fmt.Fprintf(m.w, "%s: %s\n", m.name, fmt.Sprintf(format, args...))
 }
 
-// done ends with a line that says size and time.
+// done writes a last line with size and time.
 func (m *meter) done() {
 	took := time.Since(m.begin).Round(100 * time.Millisecond)
 	m.note("%s in %v", size(m.n), took)
@@ -133,7 +133,7 @@ func ofTotal(n int64) string {
 	return " " + size(n)
 }
 
-// size writes bytes for people, in the decimal units that download pages use.
+// size formats a number of bytes for people, in the decimal units that download pages use.
 func size(n int64) string {
 	switch {
 	case n >= 1e9:

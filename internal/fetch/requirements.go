@@ -7,14 +7,14 @@ import (
 	"path/filepath"
 )
 
-// PipInstall unpacks wheels into the folder dir, as `python3 -m pip install --target` does, without
+// PipInstall unpacks wheels into the folder dir, like `python3 -m pip install --target`, without
 // their dependencies. requirements is the content of a requirements file in which each line pins a
 // version and a SHA-256:
 //
 //	name==1.2.3 --hash=sha256:0123...
 //
-// What is in dir already is overwritten. Unlike [PipWheel] it is not atomic and takes no lock: the
-// caller has one.
+// Existing files in dir are overwritten. Unlike [PipWheel] it is not atomic and takes no lock: the
+// caller must hold one.
 func PipInstall(ctx context.Context, name, requirements, dir string, opts Options) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("fetch %s: %w", name, err)

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// retryError marks a failure that the same address may not repeat: a break in the middle, a stall,
-// a busy server. A network that cannot be reached at all is not one: the next address is tried at
-// once.
+// retryError marks a failure that may not happen again at the same address: an interruption, a
+// stall, a busy server. An unreachable network is not one: the next address is tried at once.
 type retryError struct{ error }
 
 func (e *retryError) Unwrap() error { return e.error }
@@ -19,7 +18,7 @@ func retryable(err error) bool {
 	return ok
 }
 
-// busyError is a StatusError that says when to come back.
+// busyError is a StatusError with the time after which to retry.
 type busyError struct {
 	*StatusError
 	after time.Duration
@@ -27,7 +26,7 @@ type busyError struct {
 
 func (e *busyError) Unwrap() error { return e.StatusError }
 
-// maxRetryAfter keeps a server from parking us.
+// maxRetryAfter keeps a server from making us wait forever.
 const maxRetryAfter = 30 * time.Second
 
 func retryAfter(err error) time.Duration {
@@ -37,7 +36,7 @@ func retryAfter(err error) time.Duration {
 	return 0
 }
 
-// statusError turns an unwanted answer into an error of the right kind.
+// statusError turns an unexpected response into an error of the right kind.
 func statusError(resp *http.Response) error {
 	status := &StatusError{Code: resp.StatusCode, Status: resp.Status}
 	if !status.temporary() {

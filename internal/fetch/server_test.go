@@ -19,7 +19,7 @@ import (
 	"gonbatch/internal/fetch"
 )
 
-// content is what the test servers have: long enough for several reads.
+// content is the test servers' file: long enough for several reads.
 var content = bytes.Repeat([]byte("0123456789abcdef"), 20_000)
 
 func sum(b []byte) string {
@@ -27,7 +27,7 @@ func sum(b []byte) string {
 	return hex.EncodeToString(s[:])
 }
 
-// server counts requests and remembers their ranges.
+// server counts requests and records their ranges.
 type server struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -119,7 +119,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// closedPort returns an address that nobody listens at.
+// closedPort returns an address on which nobody listens.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -9,13 +9,13 @@ import (
 
 // Kept are the arguments of %keep: "x, y" or "-d x, y".
 type Kept struct {
-	// Names are the variables. Without any, %keep lists those that are kept.
+	// Names are the variables. If there are none, %keep lists the kept variables.
 	Names []string
-	// Drop ends the keeping.
+	// Drop is set if the variables are no longer kept.
 	Drop bool
 }
 
-// Kept reads the arguments of a %keep.
+// Kept parses the arguments of a %keep.
 func (c Call) Kept() (Kept, error) {
 	words := strings.FieldsFunc(c.Rest(), func(r rune) bool { return r == ',' || r == ' ' || r == '\t' })
 	drop := len(words) > 0 && words[0] == "-d"
@@ -35,7 +35,7 @@ func (c Call) Kept() (Kept, error) {
 
 func isVariable(name string) bool { return token.IsIdentifier(name) && name != "_" }
 
-// ResultArgs reads the arguments of %result: "[RUN] [as NAME]".
+// ResultArgs parses the arguments of %result: "[RUN] [as NAME]".
 func ResultArgs(args string) (job, variable string, err error) {
 	words := strings.Fields(args)
 	if n := len(words); n >= 2 && words[n-2] == "as" {
@@ -53,7 +53,7 @@ func ResultArgs(args string) (job, variable string, err error) {
 	return job, variable, nil
 }
 
-// Env is what a call of %env sets: NAME VALUE or NAME=VALUE.
+// Env parses the arguments of an %env: NAME VALUE or NAME=VALUE.
 func (c Call) Env() (name, value string, err error) {
 	args := c.Args()
 	if len(args) == 1 {

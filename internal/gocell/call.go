@@ -10,14 +10,14 @@ import (
 type Call struct {
 	// Line and End are its first and last line, from 1.
 	Line, End int
-	// Mark is '%' or '!', and Text what follows it, its lines joined.
+	// Mark is '%' or '!', and Text is the text after it, with its lines joined.
 	Mark byte
 	Text string
 	// Words are the words of Text.
 	Words []string
 }
 
-// newCall reads a magic or command whose lines are joined; the mark is the first character.
+// newCall parses a magic or command whose lines are joined; the mark is the first character.
 func newCall(line, end int, joined string) Call {
 	if !isCall(joined) {
 		return Call{}
@@ -26,7 +26,7 @@ func newCall(line, end int, joined string) Call {
 	return Call{Line: line, End: end, Mark: joined[0], Text: text, Words: Words(text)}
 }
 
-// Name is the name that the table has: "%keep", "%%", "!*".
+// Name returns the name in the table: "%keep", "%%", "!*".
 func (c Call) Name() string {
 	switch {
 	case c.Mark == '!' && strings.HasPrefix(c.Text, "*"):
@@ -39,7 +39,7 @@ func (c Call) Name() string {
 	return "%" + c.Words[0]
 }
 
-// Args are the words after the name.
+// Args returns the words after the name.
 func (c Call) Args() []string {
 	if len(c.Words) < 2 {
 		return nil
@@ -47,7 +47,7 @@ func (c Call) Args() []string {
 	return c.Words[1:]
 }
 
-// Rest is the text after the name, as it stands.
+// Rest returns the text after the name, unparsed.
 func (c Call) Rest() string {
 	if c.Mark == '!' {
 		return strings.TrimPrefix(c.Text, "*")
@@ -58,7 +58,7 @@ func (c Call) Rest() string {
 	return ""
 }
 
-// Magic is the call's row of the table; nil if the magic is unknown.
+// Magic returns the call's row in the table; nil if the magic is unknown.
 func (c Call) Magic() *Magic { return Lookup(c.Name()) }
 
 // takesCell reports whether the magic takes the whole cell.
@@ -67,8 +67,8 @@ func (c Call) takesCell() bool {
 	return m != nil && m.WholeCell
 }
 
-// Check returns an error if the magic is unknown, stands where it has no effect, or lacks a name to
-// call. It is for the calls of Cell.Calls.
+// Check returns an error if the magic is unknown, is in a place where it has no effect, or lacks
+// the name of a function to call. It is for the calls in Cell.Calls.
 func (c Call) Check() error {
 	switch name := c.Name(); {
 	case c.Magic() == nil:
@@ -83,7 +83,7 @@ func (c Call) Check() error {
 	return nil
 }
 
-// testFlags are flags of go test that the program of the tests has by another name.
+// testFlags are the flags of go test that the compiled test program knows under another name.
 var testFlags = []string{"run", "v", "bench", "benchmem", "benchtime", "count", "cpu", "failfast", "list", "parallel", "short", "shuffle", "skip", "timeout"}
 
 // checkTestFlags returns an error for a flag of go test.
@@ -97,12 +97,12 @@ func (c Call) checkTestFlags() error {
 	return nil
 }
 
-// foreign are magics of other kernels, and what stands for them here.
+// foreign are magics of other kernels, and their equivalents here.
 var foreign = map[string]string{
 	"%%python": "this is a kernel for Go: %%script python3 runs a cell by another program", "%pip": "run the command by !pip", "%conda": "run the command by !conda",
 }
 
-// hint names the magics that a misspelled one may mean.
+// hint suggests the magics that a misspelled name may mean.
 func hint(name string) string {
 	if text := foreign[name]; text != "" {
 		return text

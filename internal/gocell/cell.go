@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// goPrefix may precede a magic, so that Go tools take its line for a comment.
+// goPrefix may precede a magic, so that Go tools treat its line as a comment.
 const goPrefix = "//gonb:"
 
-// Kind is what a line of a cell is.
+// Kind is the kind of a line in a cell.
 type Kind int
 
 // The kinds of lines.
@@ -21,24 +21,24 @@ const (
 	JoinedLine
 	// PackageLine begins with "package". GoNB drops it.
 	PackageLine
-	// MarkLine has a mark and spaces. It does nothing.
+	// MarkLine has only a mark and spaces. It does nothing.
 	MarkLine
-	// BodyLine is the text that a magic such as %%bash takes.
+	// BodyLine belongs to the text that a magic such as %%bash takes.
 	BodyLine
 )
 
-// Cell is a cell taken apart.
+// Cell is a parsed cell.
 type Cell struct {
-	// Lines are the cell's lines, without carriage returns, and Kinds what each of them is.
+	// Lines are the cell's lines, without carriage returns, and Kinds the kind of each line.
 	Lines []string
 	Kinds []Kind
-	// Program is the magic that takes the whole cell; nil for a cell of Go.
+	// Program is the magic that takes the whole cell; nil for a Go cell.
 	Program *Call
-	// Calls are the magics and shell commands of a cell of Go, in order.
+	// Calls are the magics and shell commands of a Go cell, in order.
 	Calls []Call
 }
 
-// Parse takes a cell apart.
+// Parse parses a cell.
 func Parse(source string) Cell {
 	c := Cell{Lines: strings.Split(PlainLines(source), "\n")}
 	c.Kinds = make([]Kind, len(c.Lines))
@@ -55,10 +55,11 @@ func Parse(source string) Cell {
 	return c
 }
 
-// PlainLines replaces the line ends of Windows, which editors other than Jupyter write.
+// PlainLines replaces Windows line endings, which editors other than Jupyter write.
 func PlainLines(source string) string { return strings.ReplaceAll(source, "\r\n", "\n") }
 
-// read finds out what line i is and returns the index of the line after it and those joined to it.
+// read determines the kind of line i and returns the index of the line after it and the lines
+// joined to it.
 func (c *Cell) read(i int) (next int) {
 	if !isCall(Trim(c.Lines[i])) {
 		if strings.HasPrefix(c.Lines[i], "package") {
@@ -80,11 +81,11 @@ func (c *Cell) read(i int) (next int) {
 	return next
 }
 
-// isCall reports whether a line is a magic or a shell command. A mark by itself is none.
+// isCall reports whether a line is a magic or a shell command. A mark alone is not.
 func isCall(line string) bool { return len(line) > 1 && (line[0] == '%' || line[0] == '!') }
 
-// joined is line i with those that its backslashes join to it, and the index of the line after
-// them.
+// joined returns line i with the lines that its backslashes join to it, and the index of the line
+// after them.
 func (c *Cell) joined(i int) (text string, next int) {
 	for ; i < len(c.Lines); i++ {
 		text += Trim(c.Lines[i])
@@ -96,7 +97,7 @@ func (c *Cell) joined(i int) (text string, next int) {
 	return text, i
 }
 
-// Trim drops the prefix that hides a magic from Go tools.
+// Trim removes the prefix that hides a magic from Go tools.
 func Trim(line string) string { return strings.TrimPrefix(line, goPrefix) }
 
 // Has reports whether one of the cell's magics has the name.
@@ -104,7 +105,7 @@ func (c Cell) Has(name string) bool {
 	return slices.ContainsFunc(c.Calls, func(call Call) bool { return call.Name() == name })
 }
 
-// GoLines are the cell's lines with everything that is not Go emptied.
+// GoLines returns the cell's lines, with every line that is not Go emptied.
 func (c Cell) GoLines() []string {
 	lines := make([]string, len(c.Lines))
 	for i, line := range c.Lines {
@@ -115,10 +116,10 @@ func (c Cell) GoLines() []string {
 	return lines
 }
 
-// FirstGo is the index of the first line of Go that is not empty, or -1.
+// FirstGo returns the index of the first Go line that is not empty, or -1.
 func (c Cell) FirstGo() int {
 	return slices.IndexFunc(c.GoLines(), func(line string) bool { return strings.TrimSpace(line) != "" })
 }
 
-// Body is the text that the magic Program takes.
+// Body returns the text that the magic Program takes.
 func (c Cell) Body() string { return strings.Join(c.Lines[1:], "\n") }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// kindLetters show the kinds of a cell's lines.
+// kindLetters stand for the kinds of a cell's lines.
 const kindLetters = "gcjpmb"
 
 func TestParse(t *testing.T) {
@@ -84,14 +84,14 @@ func TestCheckCall(t *testing.T) {
 	}
 }
 
-// pieces are what random cells are made of.
+// pieces are the parts of random cells.
 var pieces = []string{
 	"%%", "%main -n 1", "%exec f", "%env A b", "%keep x, y", "%time", "%%bash", "%nothing", "!ls", "!*go get x@v1.0.0", "//gonb:%time", "%", "!",
 	"% \t", " %time", "\\", " \\", "x", "var x = 1", "func f() {", "}", "func main() {}", "`", "/*", "*/", "// %time", "\"%%\"", "package main",
 	"packages", "type T struct{}", "\t", "ä", "",
 }
 
-// randomCell composes a cell of pieces, most of them one to a line.
+// randomCell composes a cell of pieces, most of them one per line.
 func randomCell(r *rand.Rand) string {
 	var text strings.Builder
 	end := []string{"\n", "\n", "\n", "\r\n", ""}
@@ -118,8 +118,8 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, source string) { checkCell(t, source) })
 }
 
-// checkCell checks that a cell is taken apart without loss: its lines joined are the cell, each
-// line is of one kind, and its Go stands where it was.
+// checkCell checks that a cell is parsed without loss: its lines joined are the cell, each line has
+// one kind, and its Go stays in place.
 func checkCell(t *testing.T, source string) {
 	t.Helper()
 	c := Parse(source)

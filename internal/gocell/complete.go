@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Status is how far a cell is written, in the words of Jupyter's protocol.
+// Status is how complete a cell is, in the terms of Jupyter's protocol.
 type Status string
 
 // The states of a cell.
@@ -18,8 +18,8 @@ const (
 	Invalid    Status = "invalid"
 )
 
-// Check reports whether a cell can be executed as it stands and, for an incomplete one, how its
-// next line is indented.
+// Check reports whether a cell can be executed and, for an incomplete cell, how to indent its next
+// line.
 func Check(code string) (status Status, indent string) {
 	c := Parse(code)
 	if c.Program != nil {
@@ -28,7 +28,7 @@ func Check(code string) (status Status, indent string) {
 	f := c.File()
 	source := strings.TrimSuffix(f.Text(), f.Tail)
 	if at := BareStart(source); at >= 0 && f.Tail == "" {
-		// An expression after the declarations is complete when it would be as a variable's value.
+		// An expression after the declarations is complete if it would be as a variable's value.
 		source = source[:at] + "var _ = " + source[at:]
 	}
 	if status = checkSource(source, f.Tail); status == Incomplete {
@@ -44,7 +44,7 @@ func checkSource(source, tail string) Status {
 	}
 	var found scanner.ErrorList
 	if !errors.As(parse(source), &found) || len(found) == 0 {
-		return Invalid // it is complete without the brace that closes main: there is one too many
+		return Invalid // the source is complete without the brace that closes main: there is one too many
 	}
 	first := found[0]
 	atEnd := first.Pos.Offset >= len(strings.TrimRight(source, " \t\n"))
@@ -60,7 +60,7 @@ func parse(source string) error {
 	return err
 }
 
-// nextIndent is the indentation of the last line, one more after an opening bracket.
+// nextIndent returns the indentation of the last line, plus one tab after an opening bracket.
 func nextIndent(lines []string) string {
 	last := strings.TrimRight(lines[len(lines)-1], " \t")
 	indent := last[:len(last)-len(strings.TrimLeft(last, " \t"))]

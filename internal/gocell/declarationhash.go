@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// DeclarationHashes are hashes of the declarations of the package-level variables that a Go file
-// declares, by name. How a declaration is formatted, grouped and commented does not count.
+// DeclarationHashes returns the hashes of the declarations of a Go file's package-level variables,
+// by name. The formatting, grouping and comments of a declaration do not count.
 func DeclarationHashes(text string) map[string]string {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, "", text, parser.SkipObjectResolution)
 	if err != nil {
-		return nil // The compiler says why.
+		return nil // The compiler will report the error.
 	}
 	hashes := map[string]string{}
 	for _, d := range file.Decls {
@@ -35,8 +35,8 @@ func DeclarationHashes(text string) map[string]string {
 	return hashes
 }
 
-// addHashes adds the variables of a specification. Each has its own value, or its place in those of
-// a call.
+// addHashes adds the variables in a specification. Each has its own value, or its position among
+// the results of a call.
 func addHashes(hashes map[string]string, spec *ast.ValueSpec, source func(ast.Node) string) {
 	for i, name := range spec.Names {
 		sum := sha256.New()
@@ -53,7 +53,7 @@ func addHashes(hashes map[string]string, spec *ast.ValueSpec, source func(ast.No
 	}
 }
 
-// words are the tokens of an expression that gofmt neither adds nor removes.
+// words returns the tokens of an expression, except those that gofmt adds or removes.
 func words(expression string) string {
 	var b strings.Builder
 	for t := range Tokens(expression, 0) {

@@ -11,7 +11,7 @@ import (
 // own.
 const InitPrefix = "init_"
 
-// FuncKey is the key by which a function displaces an earlier one: its name, or Type~Method.
+// FuncKey returns the key under which a function replaces an earlier one: its name, or Type~Method.
 func FuncKey(d *ast.FuncDecl) string {
 	if d.Recv == nil || len(d.Recv.List) == 0 {
 		return d.Name.Name
@@ -19,7 +19,7 @@ func FuncKey(d *ast.FuncDecl) string {
 	return receiver(d.Recv.List[0].Type) + "~" + d.Name.Name
 }
 
-// receiver is the name of a receiver's type, without pointer, parentheses and type parameters.
+// receiver returns the name of a receiver's type, without pointer, parentheses and type parameters.
 func receiver(expr ast.Expr) string {
 	switch t := expr.(type) {
 	case *ast.Ident:
@@ -36,8 +36,9 @@ func receiver(expr ast.Expr) string {
 	return "?"
 }
 
-// ImportKey is the key by which an import displaces an earlier one: the name that it gives to the
-// package. Blank and dot imports never displace one another. name is the explicit one, or "".
+// ImportKey returns the key under which an import replaces an earlier one: the name that it gives
+// to the package. Blank and dot imports never replace one another. name is the explicit name, or
+// "".
 func ImportKey(name, importPath string) string {
 	switch name {
 	case "":
@@ -48,7 +49,7 @@ func ImportKey(name, importPath string) string {
 	return name
 }
 
-// Declared are the keys of what a declaration declares, without imports and blanks.
+// Declared returns the keys of the names that a declaration declares, without imports and blanks.
 func Declared(d ast.Decl) (keys []string) {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
@@ -66,7 +67,7 @@ func Declared(d ast.Decl) (keys []string) {
 	return keys
 }
 
-// Named are the names that are not blank.
+// Named returns the names that are not blank.
 func Named(idents []*ast.Ident) (names []string) {
 	for _, id := range idents {
 		names = append(names, named(id.Name)...)
@@ -81,8 +82,8 @@ func named(name string) []string {
 	return []string{name}
 }
 
-// versionElement is the last element of a module's path from version 2 on; versionSuffix is
-// gopkg.in's way.
+// versionElement matches the last element of a module path from version 2 on; versionSuffix matches
+// gopkg.in's form.
 var (
 	versionElement = regexp.MustCompile(`^v[0-9]+$`)
 	versionSuffix  = regexp.MustCompile(`\.v[0-9]+$`)
@@ -91,7 +92,8 @@ var (
 // IsVersion reports whether the last element of an import path names a version, not a package.
 func IsVersion(element string) bool { return versionElement.MatchString(element) }
 
-// AssumedName is the name that a package has by its import path, if it follows the customs.
+// AssumedName returns the name of a package according to its import path, if it follows the
+// conventions.
 func AssumedName(importPath string) string {
 	base := path.Base(importPath)
 	if IsVersion(base) && strings.Contains(importPath, "/") {

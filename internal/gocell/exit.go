@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// SaveOnExit makes os.Exit save the variables that a program keeps: in the text of its Go file,
-// os.Exit becomes os_Exit, which has as many characters, so that all places stay as they are. names
-// are those by which the file knows package os; of a file without imports, known are all that there
-// may be.
+// SaveOnExit makes os.Exit save the variables that a program keeps: in the text of its Go file, it
+// replaces os.Exit with os_Exit, which has the same length, so that all positions stay the same.
+// names are the names under which the file imports package os. known are all names that os may have
+// if the file has no imports.
 func SaveOnExit(text string, known ...string) (changed string, names []string) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, "", text, 0)
 	if err != nil {
-		return text, nil // The compiler says why.
+		return text, nil // The compiler will report the error.
 	}
 	packages := osNames(file)
 	for _, name := range known {
@@ -42,14 +42,14 @@ func SaveOnExit(text string, known ...string) (changed string, names []string) {
 	return string(out), names
 }
 
-// PlainExit is a text of a compiler or a program with os.Exit as cells have it.
+// PlainExit restores os.Exit in the output of a compiler or a program.
 func PlainExit(text string) string { return strings.ReplaceAll(text, "os_Exit", "os.Exit") }
 
-// osNames are the names by which a file imports package os.
+// osNames returns the names under which a file imports package os.
 func osNames(file *ast.File) map[string]bool {
 	names := map[string]bool{}
 	for _, spec := range file.Imports {
-		path, _ := strconv.Unquote(spec.Path.Value) // The parser has done so.
+		path, _ := strconv.Unquote(spec.Path.Value) // The parser has done so without an error.
 		switch {
 		case path != "os":
 		case spec.Name != nil:
@@ -61,8 +61,8 @@ func osNames(file *ast.File) map[string]bool {
 	return names
 }
 
-// ExitFunc is what SaveOnExit has put in the place of os.Exit, given the name of package os and of
-// package keep.
+// ExitFunc returns the function that SaveOnExit puts in place of os.Exit, given the names of
+// package os and of package keep.
 func ExitFunc(name, keep string) string {
 	return fmt.Sprintf("func %s_Exit(code int) { %s.Exit(code) }\n", name, keep)
 }

@@ -11,14 +11,14 @@ import (
 // Header begins every File: line n of the cell is line n+1 of the text.
 const Header = "package main\n"
 
-// File is the Go file that a cell makes: its lines, with everything that is not Go emptied, and the
-// main that a %%, %main or %exec line stands for.
+// File is a cell as a Go file: its lines, with every line that is not Go emptied, and the main for
+// a %%, %main or %exec line.
 type File struct {
-	// Lines are the cell's lines, each at its own place and with its own columns.
+	// Lines are the cell's lines, with unchanged line and column numbers.
 	Lines []string
-	// Tail closes a main that ends with the cell.
+	// Tail closes a main that extends to the end of the cell.
 	Tail string
-	// Mains are the lines, from 1, that ask for a main. Only the first one makes it.
+	// Mains are the lines, from 1, that ask for a main. Only the first one gets it.
 	Mains []int
 }
 
@@ -44,16 +44,16 @@ func (c Cell) File() File {
 	return f
 }
 
-// Text is the file's source.
+// Text returns the file's source.
 func (f File) Text() string { return Header + strings.Join(f.Lines, "\n") + "\n" + f.Tail }
 
-// SetText changes the lines to those of an edited Text.
+// SetText replaces the lines with those of an edited Text.
 func (f *File) SetText(text string) {
 	body := strings.TrimSuffix(strings.TrimPrefix(text, Header), "\n"+f.Tail)
 	f.Lines = strings.Split(body, "\n")
 }
 
-// Place is the cell's line, from 1, and the column, from 0, of an offset in Text.
+// Place returns the cell's line, from 1, and the column, from 0, of an offset in Text.
 func (f File) Place(offset int) (line, column int) {
 	before := f.Text()[:offset]
 	return strings.Count(before, "\n"), offset - strings.LastIndex(before, "\n") - 1

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestGoNB: the table has the magics that GoNB's source has, and gives GoNB no others.
+// TestGoNB: the table has exactly the magics in GoNB's source, and passes no others to GoNB.
 func TestGoNB(t *testing.T) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/janpfeifer/gonb").Output()
 	if err != nil {
@@ -32,8 +32,8 @@ func TestGoNB(t *testing.T) {
 	}
 }
 
-// magicsIn are the strings, after a prefix, of the switch over a magic's name, or of a set, in a
-// file of GoNB's.
+// magicsIn returns the strings with a prefix in a file of GoNB's: those in the switch over a
+// magic's name, or in a set.
 func magicsIn(t *testing.T, dir, file, prefix string) (found []string) {
 	t.Helper()
 	tree, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, file), nil, 0)

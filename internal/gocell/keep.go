@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// KeepPackage is what programs import that keep variables.
+// KeepPackage is the package that programs import to keep variables.
 const KeepPackage = "gonbatch/kernel/keep"
 
-// keepers are the packages that let it keep the values of a library, and the imports with which a
-// program can have such values.
+// keepers are the packages that let KeepPackage keep the values of a library, and the imports with
+// which a program can have such values.
 var keepers = []struct {
 	path string
 	with []string
@@ -18,8 +18,8 @@ var keepers = []struct {
 	{KeepPackage + "/gota", []string{"github.com/go-gota/gota/"}},
 }
 
-// KeepImports are the packages that a program must also import, for their registrations, if it
-// keeps variables and has these imports.
+// KeepImports returns the packages that a program with these imports must also import, for their
+// registrations, if it keeps variables.
 func KeepImports(paths []string) (needed []string) {
 	for _, k := range keepers {
 		if slices.ContainsFunc(paths, func(path string) bool {

@@ -9,11 +9,11 @@ import (
 //go:embed log.go.tmpl
 var logSource string
 
-// LogFile is the name of the file that LogSource is for.
+// LogFile is the name of the file for LogSource.
 const LogFile = "gonbatch__log.go"
 
-// LogSource is a Go file of a program that uses package log: a log.Fatal in a helper names the
-// lines that called the helper. With places, every line that is logged names its own place, unless
+// LogSource returns a Go file for a program that uses package log: it makes a log.Fatal in a helper
+// name the lines that called the helper. With places, every logged line names its own place, unless
 // the program sets other flags. With saves, log.Fatal saves the variables that the program keeps.
 func LogSource(places, saves bool) string {
 	flags, keep, save := "", "", ""

@@ -5,39 +5,39 @@ import (
 	"strings"
 )
 
-// Runner is what runs a magic in a notebook.
+// Runner is the part that runs a magic in a notebook.
 type Runner string
 
 // The runners.
 const (
-	// GoNB gets the magic as it stands.
+	// GoNB gets the magic unchanged.
 	GoNB Runner = "GoNB"
-	// Kernel is package kernel/cell, which rewrites the cell for GoNB or notes a setting.
+	// Kernel is package kernel/cell, which rewrites the cell for GoNB or records a setting.
 	Kernel Runner = "the kernel"
 	// Submit is package kernel/magic, which runs the submit command.
 	Submit Runner = "the submit command"
 )
 
-// Effect is what a magic does in a job.
+// Effect is the effect of a magic in a job.
 type Effect string
 
 // The effects.
 const (
-	// Applies has a handler in submit/export.
+	// Applies means that the magic has a handler in submit/export.
 	Applies Effect = "applies"
-	// Once becomes a script of the job, which runs once, on the first node.
+	// Once means that it becomes a script of the job, which runs once, on the first node.
 	Once Effect = "runs once, on the first node"
-	// Ignored matters to a person at the notebook only.
+	// Ignored means that it matters only to a person at the notebook.
 	Ignored Effect = "ignored"
 	// LeftOut is Ignored, with a warning that gives Why.
 	LeftOut Effect = "left out, with a warning"
-	// Refused is an error that gives Why.
+	// Refused means an error that gives Why.
 	Refused Effect = "refused"
 )
 
-// Magic is what there is to know about a magic.
+// Magic describes a magic.
 type Magic struct {
-	// Name has all its %. Shell commands have the names "!" and "!*".
+	// Name includes all its %. Shell commands have the names "!" and "!*".
 	Name string
 	// Usage begins with Name. Help is a sentence or more.
 	Usage, Help string
@@ -45,9 +45,9 @@ type Magic struct {
 	// WholeCell is set if the magic takes the whole cell and must be its first line.
 	WholeCell bool
 	InJob     Effect
-	// Why continues a sentence that begins with Name: why a job does without the magic.
+	// Why continues a sentence that begins with Name: why a job works without the magic.
 	Why string
-	// Words complete the arguments. SubmitFlags adds the flags of the submit command.
+	// Words are completions for the arguments. SubmitFlags adds the flags of the submit command.
 	Words       []string
 	SubmitFlags bool
 }
@@ -71,7 +71,7 @@ const (
 	SubmitCell    = "%%submit"
 )
 
-// Lookup finds a magic by its name; nil if nobody knows it.
+// Lookup finds a magic by its name; it returns nil for an unknown magic.
 func Lookup(name string) *Magic {
 	for i := range Magics {
 		if Magics[i].Name == name {
@@ -81,7 +81,7 @@ func Lookup(name string) *Magic {
 	return nil
 }
 
-// Names are the names that begin with a prefix, sorted; without shell commands.
+// Names returns the sorted names that begin with a prefix, without shell commands.
 func Names(prefix string) []string {
 	var names []string
 	for _, m := range Magics {
@@ -93,7 +93,7 @@ func Names(prefix string) []string {
 	return names
 }
 
-// HelpText is the help on the magics that GoNB's own help lacks, as Markdown.
+// HelpText returns the help, as Markdown, for the magics that GoNB's own help lacks.
 func HelpText() string {
 	var text strings.Builder
 	text.WriteString("## Magics of the gonbatch kernel\n\n" +

@@ -6,11 +6,11 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// mostEdits is how far a misspelled word may be from the one that is meant.
+// mostEdits is the maximum distance between a misspelled word and the intended one.
 const mostEdits = 2
 
-// Nearest are the words that a misspelled one is nearest to, by at most two edits, sorted. A word
-// that shares no character with it is not near.
+// Nearest returns the words that are nearest to a misspelled one, by at most two edits, sorted. A
+// word that shares no character with it is not near.
 func Nearest(name string, words []string) []string {
 	best, found := mostEdits+1, []string(nil)
 	for _, word := range words {

@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// parameterLine is a line of the cell in which papermill passes parameters.
+// parameterLine matches a line of the cell in which papermill passes parameters.
 var parameterLine = regexp.MustCompile(`^var (\w+) = (.*)$`)
 
-// compositeType is the type of a list or map that papermill wrote.
+// compositeType matches the type of a list or map that papermill wrote.
 var compositeType = regexp.MustCompile(`^(?:\[\]|map\[)[^{"]*`)
 
-// TypedParameters gives the variables of a cell that papermill injected ("// Parameters", then
-// var NAME = VALUE) the types, or the const, with which earlier cells declare them. Other cells
-// stay as they are.
+// TypedParameters gives the variables of a cell that papermill injected ("// Parameters", then var
+// NAME = VALUE) the types, or the const, with which earlier cells declare them. It returns other
+// cells unchanged.
 func TypedParameters(code string, earlier []string) string {
 	lines := strings.Split(code, "\n")
 	if !strings.HasPrefix(lines[0], "// Parameters") {
@@ -77,8 +77,8 @@ func specOf(d *ast.GenDecl, name string) (spec *ast.ValueSpec, at int) {
 	return nil, 0
 }
 
-// typeOf is the type that a declaration states or, if typed is set, that its value shows: a
-// literal's, or that of a conversion.
+// typeOf returns the type that a declaration states or, if typed is set, the type that its value
+// shows: a literal's type, or that of a conversion.
 func typeOf(source string, spec *ast.ValueSpec, at int, typed bool) string {
 	text := func(n ast.Node) string { return source[n.Pos()-1 : n.End()-1] }
 	if spec.Type != nil {

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// stdlibList has a line for every public package of Go's standard library: its import path, and
-// what it exports. Those that export too much for a list have their path only.
+// stdlibList has a line for every public package of Go's standard library: its import path and its
+// exported names. Packages with too many names have only their path.
 //
 //go:generate go test -run TestStdlibList -update
 //go:embed stdlib.txt
@@ -16,11 +16,11 @@ var stdlibList string
 // stdlibPackage is a package of the standard library.
 type stdlibPackage struct {
 	path string
-	// symbols are what it exports, each between two spaces; "" is unknown.
+	// symbols are its exported names, each between two spaces; "" if they are not known.
 	symbols string
 }
 
-// stdlib maps a package's name to the packages of the standard library that have it.
+// stdlib maps a name to the packages of the standard library that have it.
 var stdlib = sync.OnceValue(func() map[string][]stdlibPackage {
 	byName := map[string][]stdlibPackage{}
 	for line := range strings.Lines(stdlibList) {
@@ -44,18 +44,18 @@ func (p stdlibPackage) exports(symbols map[string]bool) bool {
 	return true
 }
 
-// IsStandard reports whether an import path is one of the standard library.
+// IsStandard reports whether an import path is in the standard library.
 func IsStandard(importPath string) bool {
 	first, _, _ := strings.Cut(importPath, "/")
 	return !strings.Contains(first, ".") && first != "gonbatch"
 }
 
-// usual is the package that is meant where several have a name and the symbols.
+// usual maps a name to the package that is meant if several have that name and the symbols.
 var usual = map[string]string{"pprof": "runtime/pprof", "rand": "math/rand", "scanner": "text/scanner", "template": "text/template"}
 
-// StandardPackage is the import path of the standard library's package that a cell means by a name
-// and the symbols that it takes from it; "" if there is none. (goimports, which GoNB runs, chooses
-// at random where several packages have them all.)
+// StandardPackage returns the import path of the standard library's package that a cell means by a
+// name and the symbols that it uses from it; "" if there is none. (goimports, which GoNB runs,
+// chooses at random if several packages have all the symbols.)
 func StandardPackage(name string, symbols map[string]bool) (importPath string) {
 	for _, p := range stdlib()[name] {
 		switch {

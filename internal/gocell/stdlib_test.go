@@ -16,10 +16,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// mostSymbols is the number of symbols above which a package has its path only in stdlib.txt.
+// mostSymbols is the number of symbols above which stdlib.txt has only a package's path.
 const mostSymbols = 1000
 
-// TestStdlibList fails when Go's standard library exports other things than stdlib.txt says.
+// TestStdlibList fails when the exports of Go's standard library differ from stdlib.txt.
 func TestStdlibList(t *testing.T) {
 	out, err := exec.Command("go", "list", "-f", "{{.ImportPath}} {{.Dir}}", "std").Output()
 	if err != nil {
@@ -48,7 +48,7 @@ func TestStdlibList(t *testing.T) {
 	}
 }
 
-// exportedIn are the names that a package's files export, for all systems together.
+// exportedIn returns the names that a package's files export, on all systems together.
 func exportedIn(t *testing.T, dir string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -78,8 +78,8 @@ func exportedIn(t *testing.T, dir string) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// TestStdlibNames fails when two packages of the standard library have a name that nothing decides
-// between.
+// TestStdlibNames fails when two packages of the standard library have the same name and nothing
+// decides between them.
 func TestStdlibNames(t *testing.T) {
 	for name, packages := range stdlib() {
 		if len(packages) > 1 && usual[name] == "" {

@@ -21,7 +21,7 @@ var Magics = []Magic{
 		Why:  "runs the cell in a browser, and a job has none; tag the cell notebook-only",
 		Help: "Compile the cell to WebAssembly and run it in the browser."},
 
-	// What surrounds it.
+	// Its environment.
 	{Name: Env, Usage: "%env NAME VALUE", Runner: GoNB, InJob: Applies, Help: "Set an environment variable."},
 	{Name: "%cd", Usage: "%cd [FOLDER]", Runner: GoNB, InJob: Applies, Help: "Change the working folder, or print it."},
 	{Name: Flags, Usage: "%goflags [FLAGS]", Runner: GoNB, InJob: Applies,
@@ -33,7 +33,7 @@ var Magics = []Magic{
 	{Name: "%with_password", Usage: "%with_password", Runner: Kernel, InJob: Refused, Why: waitsForInput,
 		Help: "Hide what you type for the next shell command."},
 
-	// What is remembered.
+	// State.
 	{Name: Reset, Usage: "%reset [go.mod]", Runner: GoNB, InJob: Applies, Words: []string{"go.mod"},
 		Help: "Forget all declarations and the changes to go.mod, or only those."},
 	{Name: RemoveShort, Usage: "%rm NAMES", Runner: GoNB, InJob: Applies, Help: "Forget declarations."},

@@ -41,7 +41,7 @@ func TestHelpText(t *testing.T) {
 	}
 }
 
-// TestDocs: docs/magics.md is the table.
+// TestDocs: docs/magics.md matches the table.
 func TestDocs(t *testing.T) {
 	const file = "../../docs/magics.md"
 	var b strings.Builder

@@ -7,15 +7,15 @@ import (
 	"slices"
 )
 
-// undefined are the compiler's messages about names that are not declared: a name, or a type and
-// its method.
+// undefined matches the compiler's messages about undeclared names: a name, or a type and its
+// method.
 var undefined = []*regexp.Regexp{
 	regexp.MustCompile(`^undefined: ([\pL_][\pL\p{Nd}_]*)$`),
 	regexp.MustCompile(`undefined \(type \*?([\pL_][\pL\p{Nd}_]*)(?:\[.*\])? has no field or method ([\pL_][\pL\p{Nd}_]*)\)$`),
 }
 
-// Undefined is the key of what a message of the compiler calls undefined, as Declared gives it; ""
-// for other messages.
+// Undefined returns the key, as in Declared, of the name that a compiler message calls undefined;
+// "" for other messages.
 func Undefined(message string) (key string) {
 	for _, pattern := range undefined {
 		switch found := pattern.FindStringSubmatch(message); len(found) {
@@ -31,7 +31,7 @@ func Undefined(message string) (key string) {
 // Declares reports whether the Go of a cell declares a key.
 func Declares(source, key string) bool { return slices.Contains(Parse(source).Declared(), key) }
 
-// Declared are the keys of what the cell's Go declares, without imports and its main.
+// Declared returns the keys of the cell's Go declarations, without imports and its main.
 func (c Cell) Declared() (keys []string) {
 	if c.Program != nil {
 		return nil
@@ -46,8 +46,8 @@ func (c Cell) Declared() (keys []string) {
 	return slices.DeleteFunc(keys, func(key string) bool { return key == "main" })
 }
 
-// Session is what a session that ran these cells, in this order, has declared and not forgotten: an
-// edited cell no longer has what the session keeps of it.
+// Session returns the keys that a session has declared and not forgotten after running these cells
+// in this order. The session keeps declarations that an edit has removed from their cell.
 func Session(sources []string) (keys []string) {
 	for _, source := range sources {
 		c := Parse(source)

@@ -9,22 +9,22 @@ import (
 	"strings"
 )
 
-// Value is the expression that a cell ends in: its value is the cell's. Two cells have one: a cell
-// whose main ends in an expression, and one that has declarations only and then the bare
-// expression, which is not Go as it stands.
+// Value is the expression at the end of a cell, whose value is the cell's. Two kinds of cells have
+// one: a cell whose main ends in an expression, and a cell that has only declarations before a bare
+// expression, which is not valid Go.
 type Value struct {
 	// Start and End are the offsets of its text.
 	Start, End int
-	// Bare is set if the expression stands outside of any function.
+	// Bare is set if the expression is outside any function.
 	Bare bool
-	// Call is set if it is a call, which may have no value, and Callee is the text of what it
-	// calls.
+	// Call is set if it is a call, which may have no value. Callee is the text of the called
+	// function.
 	Call   bool
 	Callee string
 }
 
-// LastValue finds the expression that a Go file ends in. There is none if the last statement is
-// something else, if nobody wants its value (fmt.Println returns the number of bytes), if a
+// LastValue finds the expression at the end of a Go file. There is none if the last statement is
+// something else, if its value is never of interest (fmt.Println returns the number of bytes), if a
 // semicolon follows it, or if the file has syntax errors.
 func LastValue(source string) (Value, bool) {
 	files := token.NewFileSet()
@@ -68,8 +68,8 @@ func findBare(source string) (Value, bool) {
 	return found, ok
 }
 
-// BareStart is the offset of the first statement outside of brackets that is not a declaration; or
-// -1.
+// BareStart returns the offset of the first statement outside brackets that is not a declaration;
+// or -1.
 func BareStart(source string) int {
 	depth, begins := 0, true
 	for t := range Tokens(source, 0) {
@@ -90,7 +90,7 @@ func BareStart(source string) int {
 	return -1
 }
 
-// describe describes the expression, unless nobody wants its value.
+// describe describes the expression, unless its value is of no interest.
 func describe(source string, x ast.Expr, start, end int) (Value, bool) {
 	if rest, _, _ := strings.Cut(source[end:], "\n"); strings.HasPrefix(strings.TrimSpace(rest), ";") {
 		return Value{}, false
@@ -112,14 +112,14 @@ func describe(source string, x ast.Expr, start, end int) (Value, bool) {
 // builtinStatements are the built-in functions whose calls are statements.
 var builtinStatements = []string{"clear", "close", "copy", "delete", "panic", "print", "println", "recover"}
 
-// noValue reports whether a function has no value, or one that only error handling wants.
+// noValue reports whether a function has no value, or one that matters only to error handling.
 func noValue(callee string) bool {
 	return slices.Contains(builtinStatements, callee) ||
 		slices.ContainsFunc([]string{"fmt.Print", "fmt.Fprint", "log.Print", "log.Fatal", "log.Panic", "os.Exit"},
 			func(prefix string) bool { return strings.HasPrefix(callee, prefix) })
 }
 
-// IsStatement reports whether a call can be a statement: it is neither the conversion to a
+// IsStatement reports whether a call can be a statement: it is neither a conversion to a
 // predeclared type nor a built-in function that only has a value.
 func IsStatement(callee string) bool {
 	switch types.Universe.Lookup(callee).(type) {

@@ -61,7 +61,7 @@ func TestLastValue(t *testing.T) {
 	}
 }
 
-// FuzzLastValue: what is found is an expression, whatever the source.
+// FuzzLastValue: the result is an expression, whatever the source.
 func FuzzLastValue(f *testing.F) {
 	for _, seed := range []string{"", "x", "package main\nx", "package main\nfunc main() {\nf(1)\n}", "package main\n`", "package main\n(", "package main\n/*"} {
 		f.Add(seed)

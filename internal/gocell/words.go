@@ -2,10 +2,10 @@ package gocell
 
 import "strings"
 
-// Words cuts a magic's line into words at spaces and tabs. Double quotes keep spaces, and make an
-// empty word; in them a backslash takes the next character as it is, with \n and \t as newline and
-// tab. Outside of quotes a backslash is an ordinary character. These are GoNB's rules, not a
-// shell's.
+// Words splits a magic's line into words at spaces and tabs. Double quotes preserve spaces, and can
+// make an empty word. Inside quotes, a backslash takes the next character literally, except that \n
+// and \t are newline and tab. Outside quotes, a backslash is an ordinary character. These are
+// GoNB's rules, not a shell's.
 func Words(line string) []string {
 	var words []string
 	var word strings.Builder
@@ -37,7 +37,7 @@ func Words(line string) []string {
 	return words
 }
 
-// unescape is what a backslash before r stands for.
+// unescape returns the character that a backslash before r stands for.
 func unescape(r rune) rune {
 	switch r {
 	case 'n':

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// CellType is what a cell holds.
+// CellType is the type of a cell's content.
 type CellType string
 
 // The cell types of nbformat 4.
@@ -15,17 +15,16 @@ const (
 	Raw      CellType = "raw"
 )
 
-// Cell is one cell of a notebook. Changes to ID, Source and Tags are written by Marshal; everything
-// else that the file had for the cell (outputs, attachments, metadata of other tools) stays as it
-// was.
+// Cell is one cell of a notebook. Marshal writes changes to ID, Source and Tags; everything else
+// that the file has for the cell (outputs, attachments, metadata of other tools) stays unchanged.
 type Cell struct {
 	// Type is code, markdown or raw.
 	Type CellType
-	// ID is the cell's id, which nbformat 4.5 has; older notebooks have none.
+	// ID is the cell's id, introduced in nbformat 4.5; empty in older notebooks.
 	ID string
-	// Source is the cell's text; its lines are joined where the file has a list.
+	// Source is the cell's text; if the file has a list of lines, they are joined.
 	Source string
-	// Tags are the cell's tags, as metadata.tags has them.
+	// Tags are the cell's tags, from metadata.tags.
 	Tags []string
 	// Number is the cell's position among all cells, from 1.
 	Number int
@@ -35,7 +34,7 @@ type Cell struct {
 	read       cellText
 }
 
-// cellText is what the file said, to tell whether a caller changed it.
+// cellText is the cell's original text, to detect whether a caller changed it.
 type cellText struct {
 	id, source string
 	tags       []string

@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// Field is a field of the cell as the file has it ("outputs", "execution_count"), or nil.
+// Field returns a field of the cell as in the file ("outputs", "execution_count"), or nil.
 func (c *Cell) Field(name string) json.RawMessage { return c.fields[name] }
 
-// SetField puts a field into the cell, which Marshal writes.
+// SetField sets a field of the cell, which Marshal writes.
 func (c *Cell) SetField(name string, value any) error {
 	raw, err := marshal(value)
 	if err != nil {
@@ -21,12 +21,13 @@ func (c *Cell) SetField(name string, value any) error {
 	return nil
 }
 
-// GetMetadata decodes one of the cell's metadata into value, and reports whether the cell has it.
+// GetMetadata decodes one of the cell's metadata values into value, and reports whether the cell
+// has it.
 func (c *Cell) GetMetadata(name string, value any) (bool, error) {
 	return getMetadata(c.fields["metadata"], name, value)
 }
 
-// SetMetadata puts one of the cell's metadata, which Marshal writes. The others stay.
+// SetMetadata sets one of the cell's metadata values, which Marshal writes. The others stay.
 func (c *Cell) SetMetadata(name string, value any) error {
 	all, err := setMetadata(c.fields["metadata"], name, value)
 	if err != nil {
@@ -35,13 +36,13 @@ func (c *Cell) SetMetadata(name string, value any) error {
 	return c.SetField("metadata", all)
 }
 
-// GetMetadata decodes one of the notebook's metadata into value, and reports whether the notebook
-// has it.
+// GetMetadata decodes one of the notebook's metadata values into value, and reports whether the
+// notebook has it.
 func (nb *Notebook) GetMetadata(name string, value any) (bool, error) {
 	return getMetadata(nb.fields["metadata"], name, value)
 }
 
-// SetMetadata puts one of the notebook's metadata, which Marshal writes. The others stay.
+// SetMetadata sets one of the notebook's metadata values, which Marshal writes. The others stay.
 func (nb *Notebook) SetMetadata(name string, value any) error {
 	raw, err := setMetadata(nb.fields["metadata"], name, value)
 	if err != nil {
@@ -78,7 +79,7 @@ func setMetadata(raw json.RawMessage, name string, value any) (json.RawMessage, 
 			return nil, err
 		}
 	}
-	if all == nil { // The file says null.
+	if all == nil { // The file has null.
 		all = map[string]json.RawMessage{}
 	}
 	one, err := marshal(value)

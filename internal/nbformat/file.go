@@ -10,8 +10,8 @@ import (
 	"os"
 )
 
-// File is a notebook's file as it was at one moment. It is read once: an editor may save the
-// notebook at any time.
+// File is the content of a notebook's file at one moment. It is read only once, because an editor
+// may save the notebook at any time.
 type File struct {
 	// Path is the file's path.
 	Path string
@@ -32,7 +32,7 @@ func Read(path string) (*Notebook, error) {
 	return file.Parse()
 }
 
-// Load reads the notebook's file at path, and refuses one that is no notebook.
+// Load reads the notebook file at path, and refuses a file that is not a notebook.
 func Load(path string) (*File, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -72,7 +72,8 @@ func load(path string) (*File, error) {
 	return &File{Path: path, SHA256: hex.EncodeToString(digest.Sum(nil)), text: text}, err
 }
 
-// Parse is the notebook in the file, without outputs. Each call returns another one, to change.
+// Parse returns the notebook in the file, without outputs. Each call returns a new one, which the
+// caller may change.
 func (f *File) Parse() (*Notebook, error) {
 	if IsPercent(f.Path) {
 		return ParsePercent(f.Path, f.text)
@@ -80,15 +81,14 @@ func (f *File) Parse() (*Notebook, error) {
 	return Parse(f.Path, f.text)
 }
 
-// Text is the file's content, without the outputs of the cells.
+// Text returns the file's content, without the outputs of the cells.
 func (f *File) Text() []byte { return f.text }
 
-// maxExact is the size of a file up to which it is read again, as a whole, to say where a mistake
-// in it is.
+// maxExact is the maximum size of a file that is read again, as a whole, to locate a mistake in it.
 const maxExact = 64 << 20
 
-// exactError says where a mistake is: its column counts from what was left out, and a mistake in
-// the outputs is one too.
+// exactError locates a mistake exactly: its column must include the part that was left out, and a
+// mistake in the outputs counts too.
 func exactError(path string, size int64, err error) error {
 	if size > maxExact || IsPercent(path) {
 		return err

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Marshal gives the notebook as Jupyter writes it: keys sorted, one space of indent, a newline at
-// the end. Every field that the notebook was read with is in it.
+// Marshal encodes the notebook in Jupyter's format: keys sorted, one space of indent, a newline at
+// the end. It includes every field that the notebook was read with.
 func (nb *Notebook) Marshal() ([]byte, error) {
 	fields := maps.Clone(nb.fields)
 	if fields == nil {
@@ -39,7 +39,7 @@ func (nb *Notebook) Marshal() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// encode gives the cell's fields, with the changes that a caller made.
+// encode returns the cell's fields, with the changes that a caller made.
 func (c *Cell) encode() (map[string]json.RawMessage, error) {
 	fields := maps.Clone(c.fields)
 	if fields == nil {
@@ -73,7 +73,7 @@ func (c *Cell) encode() (map[string]json.RawMessage, error) {
 	return fields, nil
 }
 
-// encodeSource gives the source in the form that the file had.
+// encodeSource returns the source in the form that it had in the file.
 func (c *Cell) encodeSource() any {
 	if !c.sourceList {
 		return c.Source

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// goNotebook is a small notebook with a given version, source and extra fields.
+// goNotebook returns a small notebook with these cells.
 func goNotebook(cells string) string {
 	return `{"nbformat":4,"nbformat_minor":5,"metadata":{"kernelspec":{"name":"gonb","language":"go"}},"cells":[` + cells + `]}`
 }

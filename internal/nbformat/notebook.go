@@ -16,7 +16,7 @@ type Notebook struct {
 	Major, Minor int
 	// Cells are the notebook's cells, in order.
 	Cells []*Cell
-	// Metadata is the notebook's own metadata, undecoded where this package has no use for it.
+	// Metadata is the notebook's own metadata, as far as this package uses it.
 	Metadata Metadata
 
 	fields map[string]json.RawMessage
@@ -30,23 +30,22 @@ type Metadata struct {
 	LanguageName string
 }
 
-// Name is the file's name without its folder.
+// Name returns the file's name without its folder.
 func (nb *Notebook) Name() string { return filepath.Base(nb.Path) }
 
-// Language is the notebook's programming language in lower case ("go", "python"), or "" where the
-// notebook does not say. The kernelspec's language counts first: language_info is written by the
-// kernel that ran last.
+// Language returns the notebook's programming language in lower case ("go", "python"), or "" if the
+// notebook does not say. The kernelspec's language takes precedence, because language_info is
+// written by the kernel that ran last.
 func (nb *Notebook) Language() string {
 	m := nb.Metadata
 	return strings.ToLower(cmp.Or(m.KernelLanguage, m.LanguageName, kernelLanguages[m.KernelName]))
 }
 
-// kernelLanguages gives the language of kernels whose notebooks often lack kernelspec.language.
+// kernelLanguages maps kernels whose notebooks often lack kernelspec.language to their languages.
 var kernelLanguages = map[string]string{
 	"gonb": "go", "gophernotes": "go", "gonbatch": "go",
 	"python3": "python", "python2": "python", "ir": "r",
 }
 
-// isGo reports whether a language's name is one that stands for Go. A notebook that names no
-// language passes.
+// isGo reports whether a language's name means Go. A notebook that names no language passes.
 func isGo(language string) bool { return slices.Contains([]string{"", "go", "golang"}, language) }

@@ -9,12 +9,11 @@ import (
 	"strings"
 )
 
-// MaxMinor is the newest minor version of nbformat 4 that this package was written for. A later one
-// is read as well: minor versions only add fields, and unknown fields are kept.
+// MaxMinor is the newest minor version of nbformat 4 for which this package was written. Later ones
+// can be read too: minor versions only add fields, and unknown fields are kept.
 const MaxMinor = 5
 
-// Parse reads a notebook from data. The name stands in error messages and becomes the notebook's
-// Path.
+// Parse parses a notebook. The name appears in error messages and becomes the notebook's Path.
 func Parse(name string, data []byte) (*Notebook, error) {
 	if err := checkEncoding(data); err != nil {
 		return nil, fmt.Errorf("notebook %s: %w", name, err)
@@ -188,7 +187,7 @@ func jsonError(data []byte, err error) error {
 	return err
 }
 
-// position is the line and column, from 1, of the byte that ends at offset.
+// position returns the line and column, from 1, of the byte that ends at offset.
 func position(data []byte, offset int64) (line, col int) {
 	before := data[:max(0, min(int(offset)-1, len(data)))]
 	return bytes.Count(before, []byte("\n")) + 1, len(before) - bytes.LastIndexByte(before, '\n')

@@ -11,15 +11,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// PercentSuffix ends the names of files that are read as jupytext's percent format: Go with lines
-// "// %%" between the cells.
+// PercentSuffix ends the names of files in jupytext's percent format: Go with lines "// %%" between
+// the cells.
 const PercentSuffix = ".go"
 
-// IsPercent reports whether a file is read as jupytext's percent format, by its name.
+// IsPercent reports, by its name, whether a file is in jupytext's percent format.
 func IsPercent(path string) bool { return filepath.Ext(path) == PercentSuffix }
 
-// ParsePercent reads a notebook from jupytext's percent format, as jupytext, VS Code and others
-// write it. Magics that jupytext has made comments are magics again. The name stands in error
+// ParsePercent parses a notebook in jupytext's percent format, as written by jupytext, VS Code and
+// others. Magics that jupytext has commented out become magics again. The name appears in error
 // messages and becomes the notebook's Path.
 func ParsePercent(name string, data []byte) (*Notebook, error) {
 	if err := checkEncoding(data); err != nil {
@@ -44,10 +44,10 @@ func ParsePercent(name string, data []byte) (*Notebook, error) {
 	return Parse(name, notebook)
 }
 
-// percentFence stands above and below a notebook's own metadata.
+// percentFence precedes and follows a notebook's own metadata.
 const percentFence = "// ---"
 
-// cutHeader gives the notebook's metadata, and the lines below them.
+// cutHeader returns the notebook's metadata, and the lines after it.
 func cutHeader(lines []string) (metadata map[string]any, rest []string, err error) {
 	language := map[string]any{"language_info": map[string]any{"name": "go"}}
 	if lines[0] != percentFence {
@@ -69,7 +69,7 @@ func cutHeader(lines []string) (metadata map[string]any, rest []string, err erro
 	return header.Jupyter, lines[end+2:], nil
 }
 
-// uncomment takes the comment marks from lines and joins them.
+// uncomment removes the comment marks from lines and joins them.
 func uncomment(lines []string) string {
 	out := make([]string, len(lines))
 	for i, line := range lines {
@@ -78,11 +78,10 @@ func uncomment(lines []string) string {
 	return strings.Join(out, "\n")
 }
 
-// percentMark begins a cell. What follows may be a title, [markdown] or [raw], and metadata as
-// key=JSON.
+// percentMark begins a cell. A title, [markdown] or [raw], and metadata as key=JSON may follow.
 var percentMark = regexp.MustCompile(`^// ?%%(%*)([ \t].*)?$`)
 
-// percentCells cuts lines into cells, as a notebook's JSON has them.
+// percentCells splits lines into cells, in the form of a notebook's JSON.
 func percentCells(lines []string) (cells []map[string]any, err error) {
 	start, mark := 0, ""
 	for i := 0; i <= len(lines); i++ {
@@ -90,7 +89,7 @@ func percentCells(lines []string) (cells []map[string]any, err error) {
 			continue
 		}
 		body := trimBlank(lines[start:i])
-		if mark != "" || len(body) > 0 { // What stands above the first mark is a cell too.
+		if mark != "" || len(body) > 0 { // The text above the first mark is a cell too.
 			cell, err := percentCell(mark, body, len(cells)+1)
 			if err != nil {
 				return nil, fmt.Errorf("line %d: %w", start, err)
@@ -116,7 +115,7 @@ func trimBlank(lines []string) []string {
 	return lines
 }
 
-// percentCell makes a cell of its mark and its lines.
+// percentCell returns a cell with this mark and these lines.
 func percentCell(mark string, body []string, number int) (map[string]any, error) {
 	kind, metadata, err := readMark(mark)
 	if err != nil {
@@ -133,10 +132,10 @@ func percentCell(mark string, body []string, number int) (map[string]any, error)
 	return cell, nil
 }
 
-// markKey is the name of a value in a mark.
+// markKey matches the name of a value in a mark.
 var markKey = regexp.MustCompile(`(^|\s)([A-Za-z_][\w.-]*)=`)
 
-// readMark reads the kind and the metadata of a cell from its mark.
+// readMark parses the kind and the metadata of a cell in its mark.
 func readMark(mark string) (kind CellType, metadata map[string]any, err error) {
 	kind, metadata = Code, map[string]any{}
 	rest := ""
@@ -172,8 +171,8 @@ func readMark(mark string) (kind CellType, metadata map[string]any, err error) {
 	return kind, metadata, nil
 }
 
-// percentCode gives the source of a code cell: as a whole behind comments where it is another
-// language's, or not active in Go; else with its magics only.
+// percentCode returns the source of a code cell. A cell in another language, or not active in Go,
+// is uncommented as a whole; in other cells only magics are.
 func percentCode(body []string, metadata map[string]any) string {
 	if language, ok := metadata["language"].(string); ok && language != "" {
 		return "%%" + language + "\n" + uncomment(body)
@@ -188,8 +187,8 @@ func percentCode(body []string, metadata map[string]any) string {
 	return strings.Join(out, "\n")
 }
 
-// inactiveInGo reports whether a cell's tags are those of a cell that is active elsewhere, so that
-// jupytext made it a comment.
+// inactiveInGo reports whether the tags make a cell active only elsewhere, so that jupytext
+// commented it out.
 func inactiveInGo(tags any) bool {
 	list, _ := tags.([]any)
 	return slices.ContainsFunc(list, func(tag any) bool {
@@ -198,11 +197,11 @@ func inactiveInGo(tags any) bool {
 	})
 }
 
-// magicComment is a magic that jupytext has made a comment, or a comment that looks like one and
-// has another mark in front.
+// magicComment matches a magic that jupytext has commented out, or a comment that looks like one
+// and has another mark in front.
 var magicComment = regexp.MustCompile(`^(// )*//\s?(%{1,2}[A-Za-z]|![^=\s])`)
 
-// percentLine is a line of a code cell.
+// percentLine returns a line of a code cell.
 func percentLine(line string) string {
 	if magicComment.MatchString(line) {
 		return strings.TrimPrefix(strings.TrimPrefix(line, "//"), " ")

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// plain is what a cell says, without what only one file format has.
+// plain is a cell's content, without anything specific to one file format.
 type plain struct {
 	Type   CellType
 	Source string
@@ -23,8 +23,9 @@ func plainCells(nb *Notebook) (cells []plain) {
 	return cells
 }
 
-// TestPercentIsTheNotebook: what jupytext 1.19 wrote of a notebook has the same cells. (A raw cell
-// that is active in Go is code there, and what stands before each %% is Go's own mark for it.)
+// TestPercentIsTheNotebook: the file that jupytext 1.19 wrote for a notebook has the same cells. (A
+// raw cell that is active in Go is code there, and the text before each %% is Go's own mark for
+// it.)
 func TestPercentIsTheNotebook(t *testing.T) {
 	want, err := Read(filepath.Join("testdata", "jupytext.ipynb"))
 	if err != nil {
@@ -98,7 +99,7 @@ func TestParsePercent(t *testing.T) {
 	}
 }
 
-// TestOtherTools reads notebooks as other tools write them.
+// TestOtherTools reads notebooks written by other tools.
 func TestOtherTools(t *testing.T) {
 	tests := []struct {
 		file string

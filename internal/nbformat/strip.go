@@ -6,10 +6,10 @@ import (
 	"io"
 )
 
-// stripOutputs reads a notebook's JSON to its end and gives it back with empty outputs of the
-// cells, so that images and logs of hundreds of megabytes never lie in memory. Line breaks stay: a
-// mistake keeps the number of its line. What is not a notebook comes back as it is, for a parser to
-// refuse.
+// stripOutputs reads a notebook's JSON to its end and returns it with empty cell outputs, so that
+// hundreds of megabytes of images and logs are never in memory. Line breaks stay, so a mistake
+// keeps its line number. If the input is not a notebook, it returns it unchanged, and a parser will
+// refuse it.
 func stripOutputs(r io.Reader) ([]byte, error) {
 	s := &stripper{}
 	chunk := make([]byte, 64<<10)
@@ -27,30 +27,28 @@ func stripOutputs(r io.Reader) ([]byte, error) {
 	}
 }
 
-// cellDepth is how many containers are open within a cell: the notebook, its list of cells, and the
-// cell.
+// cellDepth is the number of open containers within a cell: the notebook, its list of cells, and
+// the cell.
 const cellDepth = 3
 
-// stripper is the state between two bytes of JSON.
+// stripper is the parser's state between two bytes of JSON.
 type stripper struct {
 	out bytes.Buffer
-	// open are the containers that are open: '{' or '['.
+	// open are the open containers: '{' or '['.
 	open []byte
-	// wantKey tells that a string which begins now is a key of an object.
+	// wantKey is set if a string that begins now is an object's key.
 	wantKey bool
-	// inString and escaped tell that the next byte belongs to a string, and that a backslash stands
-	// before it.
+	// inString is set if the next byte belongs to a string, and escaped if a backslash precedes it.
 	inString, escaped bool
-	// key is the key that was read last, as it stands in the file, or is being read if inKey is
-	// set.
+	// key is the last key that was read, as in the file; or the key being read, if inKey is set.
 	key   []byte
 	inKey bool
-	// inCells tells that the notebook's value being read is that of "cells"; skips that a cell's
-	// outputs are.
+	// inCells is set while the value of the notebook's "cells" is being read, and skips while a
+	// cell's outputs are.
 	inCells, skips bool
 }
 
-// next takes one byte.
+// next processes one byte.
 func (s *stripper) next(c byte) {
 	if s.skips && len(s.open) == cellDepth && !s.inString && (c == ',' || c == '}') {
 		s.skips = false
@@ -99,7 +97,7 @@ func (s *stripper) nextInString(c byte) {
 	}
 }
 
-// value notes what the value behind a key is.
+// value records what the value after a key is.
 func (s *stripper) value() {
 	s.wantKey = false
 	switch {

@@ -39,7 +39,7 @@ func TestStripOutputs(t *testing.T) {
 	}
 }
 
-// TestReadNamesThePlace: where outputs are left out, a mistake behind them still has its line and
+// TestReadNamesThePlace: if outputs are left out, a mistake after them still has its line and
 // column.
 func TestReadNamesThePlace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "n.ipynb")
@@ -52,8 +52,7 @@ func TestReadNamesThePlace(t *testing.T) {
 	}
 }
 
-// FuzzStripOutputs: a notebook without its outputs is the notebook with empty outputs, whatever is
-// in it.
+// FuzzStripOutputs: any notebook without its outputs equals the notebook with empty outputs.
 func FuzzStripOutputs(f *testing.F) {
 	for _, name := range []string{"v40.ipynb", "v45.ipynb"} {
 		data, err := os.ReadFile(filepath.Join("testdata", name))
@@ -70,7 +69,7 @@ func FuzzStripOutputs(f *testing.F) {
 		}
 		var whole, stripped map[string]any
 		if json.Unmarshal(data, &whole) != nil || strings.Contains(string(data), `\u`) {
-			return // A key may be written by escapes; no tool does, and its outputs are then kept.
+			return // A key may contain escapes; no tool writes them, and its outputs are then kept.
 		}
 		if err := json.Unmarshal(got, &stripped); err != nil {
 			t.Fatalf("%v\n%s\n%s", err, data, got)

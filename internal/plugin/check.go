@@ -13,14 +13,14 @@ import (
 // entry is the function that makes a library a PJRT plugin.
 const entry = "GetPjrtApi"
 
-// machines maps Go's names of processors to ELF's.
+// machines maps Go's names of architectures to ELF's.
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 
-// check refuses a library that could not be loaded here, with a reason that dlopen would not give.
-// On systems without ELF it knows nothing.
+// check refuses a library that can't be loaded here, with a reason that dlopen would not give. On
+// systems without ELF it checks nothing.
 func check(path string) error { return checkAgainst(path, glibc()) }
 
-// checkAgainst is check for a machine that has this version of glibc ("": unknown).
+// checkAgainst is check for a machine with this version of glibc ("": unknown).
 func checkAgainst(path, glibc string) error {
 	if runtime.GOOS != "linux" {
 		return nil
@@ -52,7 +52,7 @@ func checkEntry(f *elf.File, path string) error {
 	return fmt.Errorf("%s is not a PJRT plugin: it does not export %s", path, entry)
 }
 
-// checkGlibc compares what the library asks for with the machine's version.
+// checkGlibc compares the version that the library needs with the machine's.
 func checkGlibc(f *elf.File, path, have string) error {
 	needs, err := f.DynamicVersionNeeds()
 	if err != nil {
@@ -69,7 +69,7 @@ func checkGlibc(f *elf.File, path, have string) error {
 	return nil
 }
 
-// glibc asks for the C library's version, without linking it.
+// glibc returns the C library's version, without linking it; "" if it is not known.
 func glibc() string {
 	out, err := exec.Command("getconf", "GNU_LIBC_VERSION").Output()
 	if err != nil {

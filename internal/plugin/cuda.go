@@ -13,7 +13,7 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// The CUDA plugin by JAX's authors (PJRT API 0.116), as go-xla's installer takes it.
+// The CUDA plugin by JAX's authors (PJRT API 0.116), which go-xla's installer also uses.
 var cudaWheel = fetch.Wheel{
 	Requirement: "jax-cuda13-pjrt==0.12.0.1",
 	SHA256:      "5899bb6177eda86ea532afb9a26794f2bdd04966f6a01f9028266b16c2b6cf90",
@@ -21,15 +21,15 @@ var cudaWheel = fetch.Wheel{
 	Member:      "jax_plugins/xla_cuda13/xla_cuda_plugin.so",
 }
 
-// cudaLibraries pins NVIDIA's libraries that the plugin opens: those that
-// jax-cuda13-plugin[with-cuda] asks for.
+// cudaLibraries pins the NVIDIA libraries that the plugin opens: those that
+// jax-cuda13-plugin[with-cuda] requires.
 //
 //go:embed cuda-requirements.txt
 var cudaLibraries string
 
-// nvidia gets the CUDA plugin and NVIDIA's libraries through the site's pip. They must lie as
-// go-xla's own installer lays them, in a folder named go-xla/nvidia, for they find one another by
-// relative paths.
+// nvidia gets the CUDA plugin and NVIDIA's libraries through the site's pip. They must have the
+// same layout as with go-xla's own installer, in a folder named go-xla/nvidia, because they find
+// one another by relative paths.
 var nvidia = way{
 	version: "0.12.0.1",
 	what:    cudaWheel.Command() + ", and NVIDIA's libraries",
@@ -52,8 +52,9 @@ func getNvidia(ctx context.Context, path string, opts Options) error {
 	return linkCUDA(dir)
 }
 
-// cudaLinks are what go-xla's installer adds for programs and libraries that look elsewhere than
-// the wheels put them: XLA for ptxas, cuDNN for cuBLAS. Both are relative to the folder nvidia.
+// cudaLinks are the links that go-xla's installer adds for programs and libraries that look
+// elsewhere than where the wheels put files: XLA for ptxas, cuDNN for cuBLAS. Both paths are
+// relative to the folder nvidia.
 var cudaLinks = []struct{ at, to string }{
 	{"bin/ptxas", "../cu13/bin/ptxas"},
 	{"../../libcublas.so.13", "go-xla/nvidia/cu13/lib/libcublas.so.13"},

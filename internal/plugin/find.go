@@ -18,12 +18,12 @@ import (
 // Plugin is a plugin on this machine.
 type Plugin struct {
 	Platform string
-	Path     string // Path of the library; it may be a link and its name may have a version.
-	Version  string // Version as in the file's name; empty: the name has none.
-	Origin   string // Origin says why it was looked for there.
+	Path     string // Path of the library; it may be a link, and its name may include a version.
+	Version  string // Version from the file's name; empty if the name has none.
+	Origin   string // Origin says why this place was searched.
 }
 
-// Find looks for the plugin and installs nothing. Its error lists every place.
+// Find looks for the plugin without installing it. Its error lists every place.
 func Find(opts Options) (Plugin, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -32,8 +32,8 @@ func Find(opts Options) (Plugin, error) {
 	return find(opts)
 }
 
-// Where tells the folder that Ensure gives, and installs nothing: the one that has the plugin, else
-// the one that it would be installed in first.
+// Where returns the folder that Ensure would return, without installing anything: the one that has
+// the plugin, or else the first one to install it in.
 func Where(opts Options) (string, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
@@ -49,11 +49,11 @@ func Where(opts Options) (string, error) {
 	return installDirs(opts)[0], nil
 }
 
-// find does Find's work on complete options.
+// find is Find for complete options.
 func find(opts Options) (Plugin, error) {
 	all := places(opts)
 	for _, at := range all {
-		dir, err := filepath.Abs(at.dir) // go-xla takes a path for a name unless it is absolute.
+		dir, err := filepath.Abs(at.dir) // go-xla treats a path as a name unless it is absolute.
 		if err != nil {
 			return Plugin{}, fmt.Errorf("plugin: %s: %w", at.dir, err)
 		}
@@ -67,7 +67,7 @@ func find(opts Options) (Plugin, error) {
 // place is a folder that may have the plugin.
 type place struct{ dir, origin string }
 
-// places lists the folders in the order of precedence.
+// places lists the folders in order of precedence.
 func places(opts Options) []place {
 	if dir := opts.Getenv(rundir.EnvPluginDir); dir != "" {
 		return []place{{dir, rundir.EnvPluginDir}}
@@ -94,7 +94,7 @@ func standard(opts Options) []place {
 	for _, root := range roots {
 		dir := filepath.Join(root, "go-xla")
 		if opts.Platform == CUDA {
-			dir = filepath.Join(dir, "nvidia") // The library finds NVIDIA's own beside it.
+			dir = filepath.Join(dir, "nvidia") // The library finds NVIDIA's libraries beside it.
 		}
 		all = append(all, place{dir, "go-xla's folder"})
 	}
@@ -102,7 +102,7 @@ func standard(opts Options) []place {
 }
 
 // library returns the plugin in dir: the one without a version in its name, which go-xla's
-// installer keeps pointed at the one that it installed last, else the newest.
+// installer points at its last installation, or else the newest.
 func library(dir, platform string) (path, version string) {
 	plain := filepath.Join(dir, FileName(platform))
 	if fetch.Have(plain, 0) {

@@ -10,7 +10,7 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// home is a user's home with files in it; "%" in a variable's value stands for its path.
+// home returns a user's home with files in it; "%" in a variable's value stands for its path.
 func home(t *testing.T, env map[string]string, files ...string) (dir string, getenv func(string) string) {
 	t.Helper()
 	dir = t.TempDir()

@@ -11,11 +11,11 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// way is one way of getting a plugin.
+// way is one way to get a plugin.
 type way struct {
 	version string // version is part of the folder's name.
 	what    string // what the user sees: an address or a command.
-	sub     string // sub is the folder below the version's that has the library; mostly empty.
+	sub     string // sub is the subfolder of the version's folder that has the library; mostly empty.
 	// get writes the library to path, in a folder that exists.
 	get func(ctx context.Context, path string, opts Options) error
 }
@@ -24,14 +24,14 @@ func (w way) dir(opts Options) string {
 	return filepath.Join(opts.Dir, opts.Platform+"-"+w.version, w.sub)
 }
 
-// ways lists the ways in the order in which they are tried; a variable so that tests can be without
-// a network.
+// ways lists the ways in the order in which to try them; it is a variable so that tests can work
+// without a network.
 var ways = map[string][]way{
 	CPU:  {release, wheel},
 	CUDA: {nvidia},
 }
 
-// installDirs lists the folders that install may have filled.
+// installDirs lists the folders in which install may have put the plugin.
 func installDirs(opts Options) []string {
 	var dirs []string
 	for _, w := range ways[opts.Platform] {
@@ -40,7 +40,7 @@ func installDirs(opts Options) []string {
 	return dirs
 }
 
-// install tries all ways. The caller has the lock.
+// install tries all ways. The caller holds the lock.
 func install(ctx context.Context, opts Options) (dir string, err error) {
 	failed := &fetch.Error{
 		Name: "XLA's plugin " + FileName(opts.Platform),
@@ -65,8 +65,8 @@ func install(ctx context.Context, opts Options) (dir string, err error) {
 	return "", fmt.Errorf("plugin: %w", failed)
 }
 
-// install gets the library under another name, checks it, and only then gives it its own: no
-// process finds a plugin that has not been checked.
+// install gets the library under another name, checks it, and only then renames it: no process
+// finds an unchecked plugin.
 func (w way) install(ctx context.Context, opts Options) error {
 	dir := w.dir(opts)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -83,7 +83,7 @@ func (w way) install(ctx context.Context, opts Options) error {
 	if err := check(raw); err != nil {
 		return errors.Join(err, os.Remove(raw))
 	}
-	// Run directories have links to it: a write into one of them would change all.
+	// Run directories have links to it: writing to one of them would change all.
 	if err := os.Chmod(raw, 0o444); err != nil {
 		return err
 	}

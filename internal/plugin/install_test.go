@@ -23,7 +23,7 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// compile makes a shared library from C.
+// compile builds a shared library from C.
 func compile(t *testing.T, source string) []byte {
 	t.Helper()
 	dir := t.TempDir()
@@ -44,7 +44,7 @@ func compile(t *testing.T, source string) []byte {
 const pluginSource = `#include <stdio.h>
 void *GetPjrtApi(void) { puts("hello"); return 0; }`
 
-// replace sets the ways of a platform for one test.
+// replace replaces the ways of a platform during a test.
 func replace(t *testing.T, platform string, w ...way) {
 	t.Helper()
 	before := ways[platform]
@@ -52,7 +52,7 @@ func replace(t *testing.T, platform string, w ...way) {
 	t.Cleanup(func() { ways[platform] = before })
 }
 
-// options are those of a user with an empty home.
+// options returns the options of a user with an empty home.
 func options(t *testing.T) Options {
 	t.Helper()
 	home := t.TempDir()
@@ -112,7 +112,7 @@ func TestEnsureInstalls(t *testing.T) {
 			replace(t, CPU, tc.ways(&calls)...)
 			opts := options(t)
 			var wg sync.WaitGroup
-			for range 4 { // At once: one installs.
+			for range 4 { // Concurrently: one installs.
 				wg.Go(func() {
 					dir, err := Ensure(context.Background(), opts)
 					if tc.wantErr != nil {
@@ -223,7 +223,7 @@ func TestCheckGlibc(t *testing.T) {
 	}
 }
 
-// tarball is a release's archive with the library.
+// tarball returns a release's archive with the library.
 func tarball(t *testing.T, library []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer

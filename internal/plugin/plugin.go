@@ -1,8 +1,8 @@
 // Package plugin finds XLA's PJRT plugin, the shared library that compiles and runs GoMLX's graphs,
 // and installs it on first use.
 //
-// It does not load the plugin, and it links no C: a submit command can use it on a login node. What
-// a rank does with the folder is go-xla's affair.
+// It does not load the plugin, and it links no C, so a submit command can use it on a login node.
+// How a rank uses the folder is up to go-xla.
 //
 //	dir, err := plugin.Ensure(ctx, plugin.Options{Platform: plugin.CPU, Progress: os.Stderr, Getenv: os.Getenv})
 //	// dir has pjrt_c_api_cpu_plugin.so
@@ -16,15 +16,16 @@
 //
 // # Where it installs from
 //
-// For CPUs from the release that go-xla v0.4.2 itself installs; where that is out of reach or does
-// not fit the machine, from a wheel through the site's pip, pinned by SHA-256. The release has no
-// checksum that could be pinned here: the one that the release page publishes is checked where its
-// interface answers. In both cases the library must be for this processor, need no newer glibc than
-// this machine has, and export GetPjrtApi.
+// For CPUs, it installs the release that go-xla v0.4.2 itself installs. If that is unreachable or
+// does not fit the machine, it installs a wheel through the site's pip, pinned by SHA-256. The
+// release has no checksum that could be pinned here: the checksum published on the release page is
+// checked if its API responds. In both cases the library must be for this architecture, need no
+// newer glibc than this machine has, and export GetPjrtApi.
 //
-// For CUDA, on linux/amd64, from the wheel that go-xla's installer takes, and NVIDIA's libraries
-// (2.3 GB of downloads, 3.8 GB installed), all through the site's pip and pinned by SHA-256. They
-// find one another by relative paths: use the CUDA plugin where it is, never copy the file alone.
+// For CUDA, on linux/amd64, it installs the wheel that go-xla's installer uses, and NVIDIA's
+// libraries (2.3 GB of downloads, 3.8 GB installed), all through the site's pip and pinned by
+// SHA-256. They find one another by relative paths: use the CUDA plugin where it is, and never copy
+// the file alone.
 package plugin
 
 import (
@@ -44,7 +45,8 @@ const (
 	CUDA = "cuda"
 )
 
-// Options say what is wanted. The zero value means the CPU plugin in the usual places, silently.
+// Options configure the search and the installation. The zero value means the CPU plugin in the
+// usual places, silently.
 type Options struct {
 	Platform string              // Platform is CPU or CUDA; empty: CPU.
 	Dir      string              // Dir has one folder for each installed plugin; empty: gonbatch/plugins in the user's cache.
@@ -70,12 +72,12 @@ func (o Options) withDefaults() (Options, error) {
 	return o, err
 }
 
-// FileName is the name that go-xla looks for.
+// FileName returns the file name that go-xla looks for.
 func FileName(platform string) string { return "pjrt_c_api_" + platform + "_plugin.so" }
 
 // Ensure returns a folder that has FileName(opts.Platform), and installs the plugin first if none
-// is found. The file may be a link. Ensure blocks while it installs; it may be called at once from
-// several goroutines and processes: one installs, the others wait. Where the plugin is there it
+// is found. The file may be a link. Ensure blocks while it installs; it may be called concurrently
+// from several goroutines and processes: one installs, the others wait. If the plugin is there, it
 // takes well under a millisecond.
 func Ensure(ctx context.Context, opts Options) (dir string, err error) {
 	opts, err = opts.withDefaults()
@@ -100,7 +102,8 @@ func Ensure(ctx context.Context, opts Options) (dir string, err error) {
 	return install(ctx, opts)
 }
 
-// named returns a folder where p has the name without a version: p's own, or one with a link to it.
+// named returns a folder in which p has the name without a version: p's own, or one with a link to
+// it.
 func named(p Plugin, opts Options) (string, error) {
 	name := FileName(opts.Platform)
 	if filepath.Base(p.Path) == name {

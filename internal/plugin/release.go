@@ -49,7 +49,7 @@ func fromRelease(ctx context.Context, page, index, path string, opts Options) er
 	return fetch.ExtractTarGz(archive, []fetch.Member{{Name: "pjrt_c_api_cpu_*_plugin.so", Dest: path}})
 }
 
-// pin completes src by the size and SHA-256 that the release's index publishes.
+// pin completes src with the size and SHA-256 that the release's index publishes.
 func pin(ctx context.Context, index, dir string, src *fetch.Source) error {
 	file := filepath.Join(dir, "release.json")
 	defer os.Remove(file) //nolint:errcheck // read; the next fetch overwrites it

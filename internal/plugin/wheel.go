@@ -6,7 +6,7 @@ import (
 	"gonbatch/internal/fetch"
 )
 
-// The wheel by XLA's authors (PJRT API 0.81). It is built for glibc 2.27, so it also serves old
+// The wheel by XLA's authors (PJRT API 0.81). It is built for glibc 2.27, so it also works on old
 // clusters.
 var cpuWheel = fetch.Wheel{
 	Requirement: "xla-cpu-pjrt==0.0.1",

@@ -9,8 +9,8 @@ import (
 )
 
 // WriteFileAtomic writes a whole file or changes nothing: it writes a temporary file, syncs it and
-// renames it. Readers on any node see the old content or the new, never a part. A file that root
-// writes gets the owner of its folder.
+// renames it. Readers on any node see either the old content or the new, never a part. A file
+// written by root gets the owner of its folder.
 func WriteFileAtomic(path string, data []byte, perm fs.FileMode) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {

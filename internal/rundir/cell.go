@@ -1,11 +1,11 @@
 package rundir
 
-// Cell is a cell of a job: one program, or one shell command. The export makes it of a cell of the
-// notebook, the schedulers start it, and the run keeps it.
+// Cell is a cell of a job: one program, or one shell command. The export creates it from a cell of
+// the notebook, the schedulers start it, and the run records it.
 type Cell struct {
 	Name string `json:"name"`
 	// Number is the number of the notebook's cell, from 1, and ID its id. Line is the line of a
-	// shell command there, and Title a short form of the command.
+	// shell command in it, and Title a short form of the command.
 	Number int    `json:"number,omitempty"`
 	ID     string `json:"id,omitempty"`
 	Line   int    `json:"line,omitempty"`
@@ -15,25 +15,26 @@ type Cell struct {
 	Test  bool `json:"test,omitempty"`
 	// Once marks a cell that runs once, on the first node, and not on every rank.
 	Once bool `json:"once,omitempty"`
-	// MayFail has the job continue after the cell, however that ends.
+	// MayFail makes the job continue after the cell, however the cell ends.
 	MayFail bool `json:"may_fail,omitempty"`
-	// Capture is the file that gets a copy of what rank 0 prints; "" is none.
+	// Capture is the file that gets a copy of rank 0's output; "" if there is none.
 	Capture string `json:"capture,omitempty"`
-	// Args are the cell's own arguments, as the notebook has them.
+	// Args are the cell's own arguments from the notebook.
 	Args []string `json:"args,omitempty"`
 	// Env is set for this cell only.
 	Env map[string]string `json:"env,omitempty"`
 	// Dir is the cell's working directory: absolute, "~/..." or relative to the notebook's folder.
-	// "" is the job's.
+	// If it is "", the job's is used.
 	Dir string `json:"dir,omitempty"`
-	// BuildFlags are %goflags' flags for go build.
+	// BuildFlags are the flags for go build from %goflags.
 	BuildFlags []string `json:"build_flags,omitempty"`
 	// SHA256 is the hash of the program, or of a shell command's script, once it is staged.
 	SHA256 string `json:"sha256,omitempty"`
 }
 
-// Script is the file name of the script that starts the cell: a shell command, or a program that
-// runs once, may fail or has its output captured. It is "" for a program that is started directly.
+// Script returns the file name of the script that starts the cell: a shell command, or a program
+// that runs once, may fail or has its output captured. It returns "" for a program that is started
+// directly.
 func (c Cell) Script() string {
 	if c.Once || c.MayFail || c.Capture != "" {
 		return c.Name + ".sh"
@@ -41,7 +42,7 @@ func (c Cell) Script() string {
 	return ""
 }
 
-// Source is the program's main source in the exported module.
+// Source returns the path of the program's main source file in the exported module.
 func (c Cell) Source() string {
 	if c.Test {
 		return c.Name + "/main_test.go"
@@ -49,7 +50,7 @@ func (c Cell) Source() string {
 	return c.Name + "/main.go"
 }
 
-// CellProgram is the file in the run directory that starts the cell.
+// CellProgram returns the file in the run directory that starts the cell.
 func (d Dir) CellProgram(c Cell) string {
 	if script := c.Script(); script != "" {
 		return d.Program(script)

@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// Dir is a run directory. The zero value names none.
+// Dir is a run directory. The zero value is none.
 type Dir struct{ path string }
 
-// createAttempts bounds the tries to find a free name. Names of the same second differ in 16 random
-// bits.
+// createAttempts is the maximum number of attempts to find a free name. Names of the same second
+// differ in 16 random bits.
 const createAttempts = 64
 
-// Create makes a new, empty run directory: a draft that is published at once.
+// Create creates a new, empty run directory: a draft that is published at once.
 func Create(root, name string, now time.Time) (Dir, error) {
 	draft, err := NewDraft(context.Background(), root, name, now)
 	if err != nil {
@@ -31,7 +31,7 @@ func Create(root, name string, now time.Time) (Dir, error) {
 	return draft.Run, draft.Release()
 }
 
-// CheckRoot reports whether Create will be able to write in root. It leaves no file there.
+// CheckRoot returns an error if Create won't be able to write in root. It leaves no file there.
 func CheckRoot(root string) error {
 	abs, err := filepath.Abs(root)
 	if err != nil {
@@ -60,7 +60,7 @@ func CheckRoot(root string) error {
 const noExec = 0x8
 
 // checkExec refuses a run root in which no program can be started. It accepts a file system that
-// does not say.
+// doesn't report its flags.
 func checkExec(folder, root string) error {
 	var stat syscall.Statfs_t
 	if err := syscall.Statfs(folder, &stat); err != nil || stat.Flags&noExec == 0 {
@@ -97,80 +97,80 @@ func Open(path string) (Dir, error) {
 	return d, nil
 }
 
-// closedError says that a run is another user's.
+// closedError reports that a run belongs to another user.
 func closedError(path string, err error) error {
 	return fmt.Errorf("run directory %s: only its owner can read it: %w", path, err)
 }
 
-// At is the run directory at path, which it does not look at: for previews, and for a path that is
+// At returns the run directory at path without checking it: for previews, and for a path that is
 // known to be one.
 func At(path string) Dir { return Dir{path: filepath.Clean(path)} }
 
-// Path is the directory's absolute path.
+// Path returns the directory's absolute path.
 func (d Dir) Path() string { return d.path }
 
-// Name is the directory's own name, which also names the run.
+// Name returns the directory's own name, which is also the name of the run.
 func (d Dir) Name() string { return filepath.Base(d.path) }
 
-// Notebook is the notebook as submitted.
+// Notebook returns the path of the notebook as submitted.
 func (d Dir) Notebook() string { return d.join("notebook.ipynb") }
 
-// Sources is the folder of the exported Go module.
+// Sources returns the path of the folder of the exported Go module.
 func (d Dir) Sources() string { return d.join("sources") }
 
-// Program is the compiled program of a cell.
+// Program returns the path of the compiled program of a cell.
 func (d Dir) Program(cell string) string { return filepath.Join(d.programs(), cell) }
 
 func (d Dir) programs() string { return d.join("bin") }
 
-// Script is the batch script that a scheduler gets.
+// Script returns the path of the batch script for a scheduler.
 func (d Dir) Script() string { return d.join("job.sh") }
 
-// Launcher is the script that starts each rank of a run on this machine.
+// Launcher returns the path of the script that starts each rank of a run on this machine.
 func (d Dir) Launcher() string { return d.join("launch.sh") }
 
-// ExitStatus is the file in which the batch script leaves its job id and exit code as it ends:
-// "<job id> <code>".
+// ExitStatus returns the path of the file into which the batch script writes its job id and exit
+// code when it ends: "<job id> <code>".
 func (d Dir) ExitStatus() string { return d.join("exit-status") }
 
-// Logs is the folder of all logs.
+// Logs returns the path of the folder of all logs.
 func (d Dir) Logs() string { return d.join("logs") }
 
-// RankLog is the log of one rank, all cells in order.
+// RankLog returns the path of the log of one rank, with all cells in order.
 func (d Dir) RankLog(rank int) string { return d.rankLog(strconv.Itoa(rank)) }
 
-// RankLogPattern is RankLog with placeholder (such as SLURM's "%t") in the rank's place.
+// RankLogPattern is RankLog with placeholder (such as SLURM's "%t") in place of the rank.
 func (d Dir) RankLogPattern(placeholder string) string { return d.rankLog(placeholder) }
 
 func (d Dir) rankLog(rank string) string { return filepath.Join(d.Logs(), "rank-"+rank+".log") }
 
-// SchedulerLog is the batch script's own output.
+// SchedulerLog returns the path of the batch script's own output.
 func (d Dir) SchedulerLog() string { return filepath.Join(d.Logs(), "scheduler.log") }
 
-// Metrics is the file of metrics, one JSON object per line, written by rank 0.
+// Metrics returns the path of the file of metrics, one JSON object per line, written by rank 0.
 func (d Dir) Metrics() string { return d.join("metrics.jsonl") }
 
-// MetricsTable is the same as a table, with commas.
+// MetricsTable returns the path of the file of the same metrics as comma-separated values.
 func (d Dir) MetricsTable() string { return d.join("metrics.csv") }
 
-// TensorBoard is the folder of event files. Each training has a folder in it, which TensorBoard
-// shows as a run.
+// TensorBoard returns the path of the folder of event files. Each training has its own folder in
+// it, which TensorBoard shows as a run.
 func (d Dir) TensorBoard() string { return d.join("tensorboard") }
 
-// Curves is the folder of drawn metrics and sample images.
+// Curves returns the path of the folder of drawn metrics and sample images.
 func (d Dir) Curves() string { return d.join("curves") }
 
-// MLflowRuns is the folder with a file for each training that MLflow records: the id of its run
-// there.
+// MLflowRuns returns the path of the folder with a file for each training that MLflow records,
+// which contains the id of its run in MLflow.
 func (d Dir) MLflowRuns() string { return d.join("mlflow-runs") }
 
-// Checkpoints is the folder of checkpoints, written by rank 0.
+// Checkpoints returns the path of the folder of checkpoints, written by rank 0.
 func (d Dir) Checkpoints() string { return d.join("checkpoints") }
 
-// Plugins is the folder of the XLA plugin.
+// Plugins returns the path of the folder of the XLA plugin.
 func (d Dir) Plugins() string { return d.join("plugins") }
 
-// ManifestPath is the file of the run's Manifest.
+// ManifestPath returns the path of the file with the run's Manifest.
 func (d Dir) ManifestPath() string { return d.join("manifest.json") }
 
 func (d Dir) join(name string) string { return filepath.Join(d.path, name) }

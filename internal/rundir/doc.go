@@ -1,30 +1,30 @@
-// Package rundir is the only package that knows the names of the files in a run directory, and of
-// the environment variables that begin with GONBATCH_. A run directory holds everything that a
-// submitted notebook needs and writes. The package neither starts jobs nor trains: both sides meet
-// here.
+// Package rundir is the only package that knows the names of the files in a run directory, and the
+// environment variables that begin with GONBATCH_. A run directory holds everything that a
+// submitted notebook needs and writes. The package neither starts jobs nor trains: it is what both
+// sides share.
 //
 //	runs/mnist-20261121-101500-4f2a/
 //	  manifest.json       hashes, git commit, command line, versions, job id, state
 //	  notebook.ipynb      the notebook as submitted
 //	  executed.ipynb      the notebook with the output of its cells
-//	  submit, rank.sh     what records that in the job
+//	  submit, rank.sh     record that output in the job
 //	  sources/            the exported Go module
 //	  bin/<cell>          one program for each main cell, one script <cell>.sh for each shell command
 //	  plugins/            the XLA plugin
 //	  job.sh              the batch script (launch.sh for a run on this machine)
 //	  job.json            the job as it was submitted, for "submit resume"
 //	  exit-status         job id and exit code, written by the batch script as it ends
-//	  ending              job id and what the scheduler said as it ended the job, written by the batch script
+//	  ending              job id and how the scheduler ended the job, written by the batch script
 //	  starts              a line for each start of the run, with its job and cluster
 //	  progress            the last update that the training has reported
 //	  deaths              a line for each start whose rank died
-//	  lock                there while a command starts or ends the run
+//	  lock                exists while a command starts or ends the run
 //	  unrecorded          a mark: executed.ipynb lacks output
-//	  kept/<cell>/        what %keep keeps, as each cell left it
+//	  kept/<cell>/        the values of %keep, as each cell left them
 //	  finished/<cell>     a mark for each cell that ended well, which no later start runs again
 //	  logs/scheduler.log  the batch script's own output
-//	  logs/rank-<n>.log   one log a rank, all cells in order
-//	  metrics.jsonl       one JSON object a line, written by rank 0
+//	  logs/rank-<n>.log   one log per rank, all cells in order
+//	  metrics.jsonl       one JSON object per line, written by rank 0
 //	  metrics.csv         the same as a table
 //	  tensorboard/        event files
 //	  curves/             drawn metrics and images

@@ -11,22 +11,22 @@ import (
 	"time"
 )
 
-// Draft is a run directory that is being filled. It is hidden, so that nobody finds a run that
-// lacks something, and becomes the run directory by Publish. Its maker holds the run's lock from
-// the beginning until Release, which also shows that the draft is not abandoned.
+// Draft is a run directory that is being filled. It is hidden, so that nobody finds an incomplete
+// run, and becomes the run directory with Publish. Its creator holds the run's lock from the
+// beginning until Release, which also shows that the draft is not abandoned.
 type Draft struct {
-	// Dir is where the files are until Publish, and Run is the run directory.
+	// Dir is where the files are until Publish, and Run is the final run directory.
 	Dir, Run Dir
 	lock     *Lock
 }
 
-// hiddenPrefix begins the names of the folders in a run root that are no runs, and that a killed
-// command may leave.
+// hiddenPrefix begins the names of the folders in a run root that are not runs, and that a killed
+// command may leave behind.
 const hiddenPrefix = ".gonbatch-"
 
-// NewDraft makes a draft of a new run directory, root/<slug of name>-<date>-<time>-<random>, with
-// its folders. It makes root too if that is missing. Several processes may call it at once: no two
-// get the same directory.
+// NewDraft creates a draft of a new run directory, root/<slug of name>-<date>-<time>-<random>, with
+// its folders. It also creates root if necessary. Several processes may call it concurrently: each
+// gets a different directory.
 func NewDraft(ctx context.Context, root, name string, now time.Time) (*Draft, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -56,7 +56,7 @@ func NewDraft(ctx context.Context, root, name string, now time.Time) (*Draft, er
 	return nil, fmt.Errorf("run root %s: no free name for %q after %d tries", root, name, createAttempts)
 }
 
-// fill takes the lock and makes the folders. It removes d again if that fails.
+// fill takes the lock and creates the folders. If that fails, it removes d.
 func (d *Draft) fill(ctx context.Context) (*Draft, error) {
 	lock, err := AcquireLock(ctx, d.Dir.RunLock(), nil)
 	if err != nil {
@@ -75,7 +75,7 @@ func (d *Draft) fill(ctx context.Context) (*Draft, error) {
 	return d, nil
 }
 
-// Publish makes the draft the run directory.
+// Publish turns the draft into the run directory.
 func (d *Draft) Publish() error {
 	if err := errors.Join(d.lock.Check(), d.lock.moveFolder(d.Dir.path, d.Run.path)); err != nil {
 		return rootError(d.Run.Root(), err)
@@ -84,7 +84,7 @@ func (d *Draft) Publish() error {
 	return nil
 }
 
-// Release gives the run's lock back.
+// Release releases the run's lock.
 func (d *Draft) Release() error { return d.lock.Release() }
 
 // Discard removes a draft that did not become a run.
@@ -92,12 +92,12 @@ func (d *Draft) Discard() error {
 	return errors.Join(emptyDraft(d.Dir.path), d.lock.Release(), os.RemoveAll(d.Dir.path))
 }
 
-// emptyDraft removes everything in a draft but its lock, which goes last: without it, nobody would
-// know for a day that what a killed command has left is abandoned.
+// emptyDraft removes everything in a draft except its lock, which goes last: without it, nobody
+// would know for a day that a killed command's draft is abandoned.
 func emptyDraft(path string) error {
 	entries, err := os.ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // Another process sweeps as well.
+		return nil // Another process is sweeping too.
 	}
 	errs := []error{err}
 	for _, entry := range entries {
@@ -108,12 +108,12 @@ func emptyDraft(path string) error {
 	return errors.Join(errs...)
 }
 
-// abandonedAge is when a folder counts as left by a killed command, where that can't be seen: its
-// process is on another machine, or unknown. A draft's process gives signs of life far more often,
-// and clocks never differ that much.
+// abandonedAge is the age at which a folder counts as left by a killed command if that can't be
+// checked because its process is on another machine, or unknown. A draft's process shows signs of
+// life far more often, and clocks never differ that much.
 const abandonedAge = 24 * time.Hour
 
-// SweepDrafts removes what killed commands of this user have left in root.
+// SweepDrafts removes the folders that this user's killed commands have left in root.
 func SweepDrafts(root string, now time.Time) error {
 	entries, err := os.ReadDir(root)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -129,10 +129,10 @@ func SweepDrafts(root string, now time.Time) error {
 	return errors.Join(errs...)
 }
 
-// hiddenName reports whether a folder in a run root has a name that says that it is no run.
+// hiddenName reports whether the name of a folder in a run root marks it as not a run.
 func hiddenName(name string) bool { return strings.HasPrefix(name, hiddenPrefix) }
 
-// abandoned reports whether the process that made the folder is gone.
+// abandoned reports whether the process that created the folder is gone.
 func abandoned(path string, now time.Time) bool {
 	info, err := os.Lstat(path)
 	if stat, ok := statOf(info, err); !ok || int(stat.Uid) != os.Geteuid() {

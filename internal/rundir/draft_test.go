@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestDraft: nobody finds a run before it is whole; then its lock is held until it is given back.
+// TestDraft: nobody finds a run before it is complete; after that, its lock is held until it is
+// released.
 func TestDraft(t *testing.T) {
 	root := t.TempDir()
 	draft, err := NewDraft(t.Context(), root, "x", time.Now())
@@ -42,7 +43,8 @@ func TestDraft(t *testing.T) {
 	}
 }
 
-// TestSweepDrafts: what a killed command has left goes, and what another one fills stays.
+// TestSweepDrafts: the draft of a killed command is removed, and one that another command is
+// filling stays.
 func TestSweepDrafts(t *testing.T) {
 	self, err := ThisProcess()
 	if err != nil {
@@ -92,7 +94,7 @@ func TestSweepDrafts(t *testing.T) {
 	}
 }
 
-// TestDraftIsDiscarded leaves nothing.
+// TestDraftIsDiscarded: a discarded draft leaves nothing.
 func TestDraftIsDiscarded(t *testing.T) {
 	root := t.TempDir()
 	draft, err := NewDraft(t.Context(), root, "x", time.Now())
@@ -108,7 +110,7 @@ func TestDraftIsDiscarded(t *testing.T) {
 }
 
 // TestFindEarlierJob: a run is found by the job that it had before it was resumed, unless another
-// run has that id now.
+// run now has that id.
 func TestFindEarlierJob(t *testing.T) {
 	root := t.TempDir()
 	create := func(m Manifest) Dir {

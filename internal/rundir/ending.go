@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Ending is what the batch script noted when SLURM ended this start of the job, for clusters
+// Ending is the batch script's record of how SLURM ended this start of the job, for clusters
 // without accounting.
 type Ending struct {
 	JobID string
@@ -14,7 +14,7 @@ type Ending struct {
 	State, Reason string
 }
 
-// EndingPath is the file of the Ending: "<job id> <state> <reason>".
+// EndingPath returns the path of the file with the Ending: "<job id> <state> <reason>".
 func (d Dir) EndingPath() string { return d.join("ending") }
 
 // ReadEnding reads the Ending of the run's last start. The error is fs.ErrNotExist if there is

@@ -9,32 +9,32 @@ import (
 	"strconv"
 )
 
-// Env is what a program of a run finds in its environment. The submitting side makes it with Vars,
-// and the program reads it with ReadEnv.
+// Env is the environment of a program in a run. The submitting side encodes it with Vars, and the
+// program decodes it with ReadEnv.
 type Env struct {
-	// Dir is the run directory; the zero Dir outside of a run.
+	// Dir is the run directory; the zero Dir outside a run.
 	Dir Dir
-	// Cell is the name of the cell that runs; "main" where none is named.
+	// Cell is the name of the running cell; "main" if none is named.
 	Cell string
-	// Start is the number of the start: 1 for the first; 0 is not known.
+	// Start is the number of the start: 1 for the first; 0 if it is not known.
 	Start int
-	// RequeueCode is the exit code by which the program asks to be started again; 0 where it can't.
+	// RequeueCode is the exit code with which the program asks to be started again; 0 if it can't.
 	RequeueCode int
-	// Stopped is the file of MarkStopped; "" where nobody looks for it.
+	// Stopped is the file of MarkStopped; "" if nobody looks for it.
 	Stopped string
-	// Checkpoints is the folder for checkpoints outside of a run; empty is none.
+	// Checkpoints is the folder for checkpoints outside a run; empty if there is none.
 	Checkpoints string
-	// Devices, Platform, PluginDir, MPILibrary and Data are settings; empty is unset.
+	// Devices, Platform, PluginDir, MPILibrary and Data are settings; empty if unset.
 	Devices, Platform, PluginDir, MPILibrary, Data string
 }
 
 // Var is an environment variable.
 type Var struct{ Name, Value string }
 
-// String is NAME=VALUE.
+// String returns NAME=VALUE.
 func (v Var) String() string { return v.Name + "=" + v.Value }
 
-// Vars are the variables of e that have a value, sorted by name.
+// Vars returns the variables of e that have a value, sorted by name.
 func (e Env) Vars() []Var {
 	vars := []Var{
 		{EnvXLANoInstall, ifSet(e.PluginDir, "1")},
@@ -45,7 +45,7 @@ func (e Env) Vars() []Var {
 	return slices.DeleteFunc(vars, func(v Var) bool { return v.Value == "" })
 }
 
-// ifSet is then, or empty where value is.
+// ifSet returns then, or "" if value is empty.
 func ifSet(value, then string) string {
 	if value == "" {
 		return ""
@@ -53,7 +53,7 @@ func ifSet(value, then string) string {
 	return then
 }
 
-// number is n with a summand as text; empty for 0.
+// number returns n + plus as text; "" if n is 0.
 func number(n, plus int) string {
 	if n == 0 {
 		return ""
@@ -61,7 +61,7 @@ func number(n, plus int) string {
 	return strconv.Itoa(n + plus)
 }
 
-// ReadEnv reads what a launcher has set for this program.
+// ReadEnv reads the variables that a launcher has set for this program.
 func ReadEnv(getenv func(string) string) Env {
 	e := Env{
 		Cell: cmp.Or(getenv(EnvCell), "main"), Stopped: getenv(EnvStopped), Devices: getenv(EnvDevices), Platform: getenv(EnvPlatform),
@@ -82,7 +82,7 @@ func ReadEnv(getenv func(string) string) Env {
 // InRun reports whether the program belongs to a run.
 func (e Env) InRun() bool { return e.Dir != Dir{} }
 
-// RunName is the name of the run; empty outside of one.
+// RunName returns the name of the run; "" outside a run.
 func (e Env) RunName() string {
 	if !e.InRun() {
 		return ""
@@ -91,8 +91,8 @@ func (e Env) RunName() string {
 }
 
 // Superseded reports whether the run has been started again: the program belongs to a start that
-// its scheduler has given up, as it does with a node that it cannot reach, and must not write in
-// the run directory any more.
+// its scheduler has given up, as happens when it can't reach a node, and must no longer write in
+// the run directory.
 func (e Env) Superseded() bool {
 	if !e.InRun() || e.Start == 0 {
 		return false
@@ -101,7 +101,7 @@ func (e Env) Superseded() bool {
 	return err == nil && n > 0 && n != e.Start
 }
 
-// MarkStopped says that the program was told to stop, has saved, and will end with RequeueCode.
+// MarkStopped records that the program was told to stop, has saved, and will end with RequeueCode.
 func (e Env) MarkStopped() error {
 	if e.Stopped == "" {
 		return nil
@@ -113,7 +113,7 @@ func (e Env) MarkStopped() error {
 	return f.Close()
 }
 
-// SortedVars are the variables of a map, sorted by name.
+// SortedVars returns the variables in a map, sorted by name.
 func SortedVars(env map[string]string) []Var {
 	var vars []Var
 	for _, name := range slices.Sorted(maps.Keys(env)) {

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestEnv: a program reads what a launcher has made for it.
+// TestEnv: a program decodes what a launcher has encoded for it.
 func TestEnv(t *testing.T) {
 	for name, want := range map[string]Env{
 		"a first start": {Dir: At("/runs/x"), Cell: "train", Start: 1, RequeueCode: RequeueCode, Stopped: "/runs/x/stopped-1",

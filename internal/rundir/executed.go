@@ -1,14 +1,16 @@
 package rundir
 
-// Executed is the notebook with the output of its cells, written as the job runs.
+// Executed returns the path of the notebook with the output of its cells, written while the job
+// runs.
 func (d Dir) Executed() string { return d.join("executed.ipynb") }
 
-// Submit is the submit command that made the run. In the job it records rank 0's output.
+// Submit returns the path of the submit command that created the run. In the job it records rank
+// 0's output.
 func (d Dir) Submit() string { return d.join("submit") }
 
-// RankScript is the script that becomes a rank's program, and passes rank 0's output to the
-// recorder.
+// RankScript returns the path of the script that starts a rank's program by exec, and passes rank
+// 0's output to the recorder.
 func (d Dir) RankScript() string { return d.join("rank.sh") }
 
-// Unrecorded is a mark: the executed notebook lacks some output.
+// Unrecorded is a mark that the executed notebook lacks some output.
 func (d Dir) Unrecorded() string { return d.join("unrecorded") }

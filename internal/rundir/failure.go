@@ -11,22 +11,22 @@ import (
 	"time"
 )
 
-// FailureKind is what went wrong with a run; empty is unknown.
+// FailureKind is the kind of a failure; empty if it is not known.
 type FailureKind string
 
 const (
-	// Died is a rank whose process ended before its work was done: it was killed, it panicked, or
-	// it returned an error.
+	// Died means that a rank's process ended before its work was done: it was killed, it panicked,
+	// or it returned an error.
 	Died FailureKind = "died"
-	// Stuck is a rank that others waited for too long.
+	// Stuck means that other ranks waited too long for a rank.
 	Stuck FailureKind = "stuck"
-	// Mismatch is a disagreement of ranks about the collective that they are in.
+	// Mismatch means that the ranks disagree about the collective that they are in.
 	Mismatch FailureKind = "mismatch"
-	// NaN is a loss that is no longer a number.
+	// NaN means that a loss is no longer a number.
 	NaN FailureKind = "nan"
-	// OutOfMemory is a device without memory left.
+	// OutOfMemory means that a device has no memory left.
 	OutOfMemory FailureKind = "out of memory"
-	// Error is any other that the program reported.
+	// Error is any other error that the program reported.
 	Error FailureKind = "error"
 )
 
@@ -36,32 +36,33 @@ type Failure struct {
 	// Rank is the rank that failed first, on Host.
 	Rank int    `json:"rank"`
 	Host string `json:"host"`
-	// Step is the last training step that the rank reported; 0 where it reported none.
+	// Step is the last training step that the rank reported; 0 if it reported none.
 	Step int64 `json:"step"`
 	// Error says what happened; it may have several lines.
 	Error string    `json:"error"`
 	Time  time.Time `json:"time"`
-	// ExitCode is the failing process' own; 0 where it is not known.
+	// ExitCode is the exit code of the failed process; 0 if it is not known.
 	ExitCode int `json:"exit_code,omitempty"`
 	// LogTail is the end of the rank's log.
 	LogTail []string `json:"log_tail"`
-	// Ranks says what each rank was doing, where that helps.
+	// Ranks says what each rank was doing, if that helps.
 	Ranks []string `json:"ranks,omitempty"`
 }
 
-// FailurePath is the file with the run's Failure.
+// FailurePath returns the path of the file with the run's Failure.
 func (d Dir) FailurePath() string { return d.join("failure.json") }
 
-// Stacks is the folder of the goroutine stacks that ranks leave when one of them is stuck.
+// Stacks returns the path of the folder of the goroutine stacks that ranks write when one of them
+// is stuck.
 func (d Dir) Stacks() string { return d.join("stacks") }
 
-// StackPath is the file with one rank's goroutine stacks.
+// StackPath returns the path of the file with one rank's goroutine stacks.
 func (d Dir) StackPath(rank int) string {
 	return filepath.Join(d.Stacks(), "rank-"+strconv.Itoa(rank)+".txt")
 }
 
-// Write records the failure in d, unless one is recorded already: the first writer wins, on any
-// node. It reports whether that was this one.
+// Write records the failure in d, unless one is already recorded: the first writer wins, on any
+// node. first reports whether this call was the first.
 func (f Failure) Write(d Dir) (first bool, err error) {
 	text, err := jsonText(f)
 	if err == nil {
@@ -73,8 +74,7 @@ func (f Failure) Write(d Dir) (first bool, err error) {
 	return first, nil
 }
 
-// Replace records the failure in place of the one that the same rank has recorded in d, now that
-// more is known.
+// Replace replaces the failure that the same rank has recorded in d, now that more is known.
 func (f Failure) Replace(d Dir) error {
 	if err := WriteJSON(d.FailurePath(), f); err != nil {
 		return fmt.Errorf("record the failure of rank %d: %w", f.Rank, err)
@@ -82,8 +82,8 @@ func (f Failure) Replace(d Dir) error {
 	return nil
 }
 
-// createWhole writes a file that does not exist yet; readers see all of it or nothing. It reports
-// whether it created the file.
+// createWhole writes a file that must not exist yet; readers see all of it or nothing. created
+// reports whether it created the file.
 func createWhole(path string, data []byte) (created bool, err error) {
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
@@ -93,7 +93,7 @@ func createWhole(path string, data []byte) (created bool, err error) {
 	if err := fill(tmp, data, keepOwner(tmp, path, 0o600)); err != nil {
 		return false, err
 	}
-	// A link, unlike a rename, fails where the name is taken.
+	// Unlike a rename, a link fails if the name is taken.
 	switch err := os.Link(tmp.Name(), path); {
 	case err == nil:
 		return true, nil
@@ -111,8 +111,8 @@ func createWhole(path string, data []byte) (created bool, err error) {
 	return true, fill(f, data, keepOwner(f, path, 0o600))
 }
 
-// linked reports whether a file has a second name. NFS may report that a link exists already when
-// it has just made it.
+// linked reports whether a file has a second name. NFS may report that a link already exists when
+// it has just created it.
 func linked(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -122,7 +122,7 @@ func linked(path string) bool {
 	return ok && stat.Nlink > 1
 }
 
-// ReadFailure reads the failure that d records. The error is fs.ErrNotExist if there is none.
+// ReadFailure reads the failure recorded in d. The error is fs.ErrNotExist if there is none.
 func ReadFailure(d Dir) (Failure, error) {
 	var f Failure
 	if err := ReadJSON(d.FailurePath(), &f); err != nil {

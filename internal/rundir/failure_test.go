@@ -46,7 +46,8 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// TestFailureHasOneWriter: many ranks may find the failure at once; one of them records it, whole.
+// TestFailureHasOneWriter: many ranks may find the failure at once; one of them records it,
+// completely.
 func TestFailureHasOneWriter(t *testing.T) {
 	dir := rundir.At(t.TempDir())
 	var firsts, winner atomic.Int64

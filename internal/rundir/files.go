@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// CheckpointFile is in every finished checkpoint. Package checkpoint knows the other files.
+// CheckpointFile is in every finished checkpoint. Package checkpoint defines the other files.
 const CheckpointFile = "checkpoint.json"
 
-// imageEndings are those of the image files that a run leaves.
+// imageEndings are the extensions of the image files in a run.
 var imageEndings = []string{".png", ".jpg", ".jpeg", ".svg", ".gif"}
 
-// CheckpointFolders are the folders of the run's checkpoints, by training, the newest last.
+// CheckpointFolders returns the folders of the run's checkpoints, by training, the newest last.
 func (d Dir) CheckpointFolders() ([]string, error) {
 	return d.below(d.Checkpoints(), func(path string) (found string) {
 		if filepath.Base(path) == CheckpointFile {
@@ -25,7 +25,7 @@ func (d Dir) CheckpointFolders() ([]string, error) {
 	})
 }
 
-// ImageFiles are the drawn metrics and the sample images of the run.
+// ImageFiles returns the run's drawn metrics and sample images.
 func (d Dir) ImageFiles() ([]string, error) {
 	return d.below(d.Curves(), func(path string) (found string) {
 		if slices.Contains(imageEndings, strings.ToLower(filepath.Ext(path))) {
@@ -35,14 +35,14 @@ func (d Dir) ImageFiles() ([]string, error) {
 	})
 }
 
-// below collects what want makes of the files in a folder. It skips hidden ones, which are being
-// written. A missing folder has no files.
+// below collects the results of want for the files in a folder. It skips hidden files, which are
+// being written. A missing folder has no files.
 func (d Dir) below(folder string, want func(path string) (found string)) ([]string, error) {
 	var all []string
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return nil // The run removes old checkpoints just now.
+			return nil // The run is removing old checkpoints.
 		case err != nil:
 			return err
 		case strings.HasPrefix(entry.Name(), "."):

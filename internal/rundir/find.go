@@ -40,14 +40,14 @@ func List(root string) ([]Dir, error) {
 	return runs, nil
 }
 
-// stamp is the part of a run's name that sorts by time: everything after the slug.
+// stamp returns the part of a run's name that sorts by time: everything after the slug.
 func stamp(name string) string {
 	parts := strings.Split(name, "-")
 	return strings.Join(parts[max(0, len(parts)-3):], "-")
 }
 
-// Find returns the run that want names: a job id, a run's name or the start of one, or a path. If
-// several runs match, as for a notebook's name, the error lists them.
+// Find returns the run that want identifies: a job id, a run's name or the start of one, or a path.
+// If several runs match, as for a notebook's name, the error lists them.
 func Find(root, want string) (Dir, error) {
 	if strings.ContainsRune(want, filepath.Separator) {
 		return Open(want)
@@ -77,8 +77,8 @@ func Find(root, want string) (Dir, error) {
 	return Dir{}, fmt.Errorf("%q names %d runs in %s: give one of %s", want, len(prefixed), root, names(prefixed))
 }
 
-// findExact finds the run of that name, or else the newest with that job id, because clusters use
-// ids again, or else the newest that had this job before it was resumed.
+// findExact finds the run with that name; or else the newest with that job id, because clusters
+// reuse ids; or else the newest that had this job before it was resumed.
 func findExact(runs []Dir, want string) (Dir, bool) {
 	for _, d := range runs {
 		if d.Name() == want {
@@ -101,7 +101,7 @@ func findExact(runs []Dir, want string) (Dir, bool) {
 	return earlier, earlier != Dir{}
 }
 
-// isClosed reports whether a folder is there that this user may not read.
+// isClosed reports whether a folder exists that this user may not read.
 func isClosed(path string) bool {
 	_, err := os.Stat(At(path).ManifestPath())
 	return errors.Is(err, fs.ErrPermission)

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// StartedJob is a line of Starts: the job that started the run, and its cluster if that is known. A
+// StartedJob is a line in Starts: the job that started the run, and its cluster if it is known. A
 // start on this machine has no job.
 type StartedJob struct{ ID, Cluster string }
 
-// ReadStarts reads the run's starts, the last one last.
+// ReadStarts reads the run's starts, in order.
 func ReadStarts(d Dir) ([]StartedJob, error) {
 	text, err := os.ReadFile(d.Starts())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -31,8 +31,8 @@ func ReadStarts(d Dir) ([]StartedJob, error) {
 	return starts, nil
 }
 
-// parseStart reads "job ID TIME [CLUSTER]", as the batch script writes it. Any other line is a
-// start without a job.
+// parseStart parses "job ID TIME [CLUSTER]", written by the batch script. Any other line is a start
+// without a job.
 func parseStart(line string) StartedJob {
 	words := strings.Fields(line)
 	if len(words) < 2 || words[0] != "job" {
@@ -45,7 +45,8 @@ func parseStart(line string) StartedJob {
 	return start
 }
 
-// LastStart is the run's last start. The zero value means none, or one without a job.
+// LastStart returns the run's last start. The zero value means that there is none, or that it has
+// no job.
 func LastStart(d Dir) (StartedJob, error) {
 	starts, err := ReadStarts(d)
 	if err != nil || len(starts) == 0 {
@@ -54,7 +55,7 @@ func LastStart(d Dir) (StartedJob, error) {
 	return starts[len(starts)-1], nil
 }
 
-// KnownJobs are the ids of all known jobs of the run.
+// KnownJobs returns the ids of all known jobs of the run.
 func KnownJobs(d Dir) ([]string, error) {
 	m, err := ReadManifest(d)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -71,7 +72,7 @@ func KnownJobs(d Dir) ([]string, error) {
 	return slices.DeleteFunc(all, func(id string) bool { return id == "" }), nil
 }
 
-// EarlierJobs are the ids of the jobs that the run had before it was resumed.
+// EarlierJobs returns the ids of the jobs that the run had before it was resumed.
 func (m Manifest) EarlierJobs() (ids []string) {
 	for _, before := range m.Resumed {
 		ids = append(append(ids, before.JobID), before.Jobs...)
@@ -82,8 +83,8 @@ func (m Manifest) EarlierJobs() (ids []string) {
 // Adopt gives m the job that started the run last, if m has another job or none: someone has queued
 // the batch script by hand, or the command that queued it was killed before it could record the
 // job. A job that has started again since its end was recorded, such as a requeued one, has not
-// ended. Adopt ignores the jobs that the run had before it was resumed. It reports whether m has
-// changed.
+// ended. Adopt ignores the jobs that the run had before it was resumed. changed reports whether m
+// has changed.
 func (m *Manifest) Adopt(d Dir) (changed bool, err error) {
 	starts, err := ReadStarts(d)
 	if err != nil || len(starts) == 0 || starts[len(starts)-1].ID == "" {
@@ -107,7 +108,7 @@ func (m *Manifest) Adopt(d Dir) (changed bool, err error) {
 	return true, nil
 }
 
-// RecordEnd notes that the last start of the run in d has ended.
+// RecordEnd records that the last start of the run in d has ended.
 func (m *Manifest) RecordEnd(d Dir, at time.Time, exitCode int) error {
 	starts, err := ReadStarts(d)
 	if err != nil {

@@ -18,7 +18,7 @@ func ReadJSON(path string, into any) error {
 	return nil
 }
 
-// WriteJSON writes a JSON file for its owner, whole or not at all.
+// WriteJSON atomically writes a JSON file that only its owner can read.
 func WriteJSON(path string, value any) error {
 	text, err := jsonText(value)
 	if err != nil {
@@ -27,7 +27,7 @@ func WriteJSON(path string, value any) error {
 	return WriteFileAtomic(path, text, 0o600)
 }
 
-// jsonText is a value as a person can read it too.
+// jsonText encodes a value as JSON that is readable for people too.
 func jsonText(value any) ([]byte, error) {
 	text, err := json.MarshalIndent(value, "", "  ")
 	return append(text, '\n'), err

@@ -9,17 +9,17 @@ import (
 	"slices"
 )
 
-// KeptAfter is the folder of the values that %keep keeps, as a cell has left them. Each rank has
-// its own.
+// KeptAfter returns the path of the folder of the values of %keep as a cell has left them. Each
+// rank has its own values.
 func (d Dir) KeptAfter(cell string) string { return d.join(filepath.Join("kept", cell)) }
 
-// KeptAtFirst is the folder of the values with which the first cell begins: those of the kernel
-// session that submitted it. No cell has its name.
+// KeptAtFirst returns the path of the folder of the values with which the first cell begins: those
+// of the kernel session that submitted it. No cell has this name.
 func (d Dir) KeptAtFirst() string { return d.join(filepath.Join("kept", ".session")) }
 
-// KeptBefore is the folder of the values with which a cell begins: those of the last cell before it
-// that has ended well and kept any, or else KeptAtFirst; "" if there is none. What a start that
-// failed has kept doesn't count.
+// KeptBefore returns the folder of the values with which a cell begins: those of the last cell
+// before it that has ended well and kept any, or else KeptAtFirst; "" if there is none. Values kept
+// by a failed start don't count.
 func (d Dir) KeptBefore(cell string) (string, error) {
 	m, err := ReadManifest(d)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -41,7 +41,8 @@ func (d Dir) KeptBefore(cell string) (string, error) {
 	return "", nil
 }
 
-// KeptValue is the file, in a folder of kept values, of a variable as a rank has it.
+// KeptValue returns the path of the file, in a folder of kept values, with a rank's value of a
+// variable.
 func KeptValue(folder, variable string, rank int) string {
 	if rank > 0 {
 		variable += fmt.Sprintf(".rank-%d", rank)
@@ -49,20 +50,21 @@ func KeptValue(folder, variable string, rank int) string {
 	return filepath.Join(folder, variable+".gob")
 }
 
-// KeptHeader is the length of what a file of a kept value has before the value.
+// KeptHeader is the length of the header in a file with a kept value.
 const KeptHeader = 32
 
-// KeptOpen is the mark of a program that has not saved its variables yet, given the file of
-// EnvKeepErrors.
+// KeptOpen returns the path of the file that marks a program that has not saved its variables yet,
+// given the file of EnvKeepErrors.
 func KeptOpen(errorsFile string) string { return errorsFile + "-open" }
 
-// KeptOpenIn is the mark of a rank of a cell's program that has not saved its variables yet.
+// KeptOpenIn returns the path of the file that marks a rank of a cell's program that has not saved
+// its variables yet.
 func (d Dir) KeptOpenIn(cell string, rank int) string {
 	return d.join(filepath.Join("kept", ".open", fmt.Sprintf("%s.rank-%d", cell, rank)))
 }
 
-// UnsavedBefore is the last cell before a cell that has ended well although rank 0 did not save
-// its variables; "" if a cell after that one did.
+// UnsavedBefore returns the last cell before a cell that has ended well although rank 0 did not
+// save its variables; "" if a later cell before it saved them.
 func (d Dir) UnsavedBefore(cell string) string {
 	m, err := ReadManifest(d)
 	if err != nil {

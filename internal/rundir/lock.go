@@ -16,7 +16,7 @@ import (
 
 // Lock is a file that one process at a time holds, on any of the machines that share the file
 // system. It does not use the file system's own locks, which some clusters lack. The lock of a dead
-// process is taken over: at once on the same machine, elsewhere once its holder has given no sign
+// process is taken over: at once on the same machine, elsewhere when its holder has shown no sign
 // of life for lockSilence.
 type Lock struct {
 	path, token string
@@ -28,26 +28,27 @@ type Lock struct {
 const (
 	// lockPoll is the time between two attempts to get a lock.
 	lockPoll = 50 * time.Millisecond
-	// lockBeat is how often a holder gives a sign of life.
+	// lockBeat is how often a holder shows a sign of life.
 	lockBeat = 5 * time.Second
 	// lockSilence is far more than a beat: file systems show changes late.
 	lockSilence = 90 * time.Second
 )
 
-// holder is the content of a lock's file. The token makes each of them unique.
+// holder is the content of a lock's file. The token makes it unique.
 type holder struct {
 	Process
 	Token string `json:"token"`
 }
 
-// RunLock is the file of the lock that a command holds while it starts or ends the run.
+// RunLock returns the path of the lock that a command holds while it starts or ends the
+// run.
 func (d Dir) RunLock() string { return d.join("lock") }
 
-// manifestLock is the file of the lock for one change of the manifest.
+// manifestLock returns the path of the lock for one change of the manifest.
 func (d Dir) manifestLock() string { return d.join(".manifest.lock") }
 
 // AcquireLock waits until it holds the lock at path, or ctx ends. If it has to wait, it calls
-// waiting once, with the process that holds the lock, as far as that is known.
+// waiting once, with the process that holds the lock, as far as it is known.
 func AcquireLock(ctx context.Context, path string, waiting func(Process)) (*Lock, error) {
 	other := lockWatch{path: path}
 	for {
@@ -62,7 +63,7 @@ func AcquireLock(ctx context.Context, path string, waiting func(Process)) (*Lock
 }
 
 // TryLock is AcquireLock without the wait: it returns nil if another process holds the lock. It
-// takes the lock of a dead process over only if that was on the same machine.
+// takes over the lock of a dead process only if that was on the same machine.
 func TryLock(path string) (*Lock, error) {
 	other := lockWatch{path: path}
 	if now, there := other.look(); there && !now.Gone() {
@@ -71,7 +72,7 @@ func TryLock(path string) (*Lock, error) {
 	return createLock(path)
 }
 
-// createLock makes the file of a lock, or returns nil if it is there.
+// createLock creates the file of a lock, or returns nil if it exists.
 func createLock(path string) (*Lock, error) {
 	self, err := ThisProcess()
 	if err != nil {
@@ -112,7 +113,7 @@ func (w *lockWatch) wait(ctx context.Context, waiting func(Process)) error {
 	}
 }
 
-// beat gives signs of life until the lock is released.
+// beat shows signs of life until the lock is released.
 func (l *Lock) beat() {
 	ticker := time.NewTicker(lockBeat)
 	defer ticker.Stop()
@@ -124,12 +125,12 @@ func (l *Lock) beat() {
 			if l.Check() != nil {
 				return
 			}
-			_ = os.Chtimes(l.path, now, now) // Where that is impossible the lock may be taken over; Check notices.
+			_ = os.Chtimes(l.path, now, now) // If that is impossible, another process may take over the lock; Check notices that.
 		}
 	}
 }
 
-// Check returns an error if the lock was taken over, because its holder gave no sign of life for
+// Check returns an error if the lock was taken over because its holder showed no sign of life for
 // too long.
 func (l *Lock) Check() error {
 	text, err := os.ReadFile(l.path)
@@ -143,12 +144,12 @@ func (l *Lock) Check() error {
 	return nil
 }
 
-// Release gives the lock back. One that was taken over stays.
+// Release releases the lock. If another process has taken it over, the file stays.
 func (l *Lock) Release() error {
 	close(l.stop)
 	l.stopped.Wait()
 	if l.children != nil {
-		_ = l.children.Close() // Its file stays, for the next holder.
+		_ = l.children.Close() // The file stays, for the next holder.
 	}
 	if l.Check() != nil {
 		return nil
@@ -159,7 +160,7 @@ func (l *Lock) Release() error {
 	return nil
 }
 
-// moveFolder renames the folder that the lock is in.
+// moveFolder renames the folder that contains the lock.
 func (l *Lock) moveFolder(from, to string) error {
 	close(l.stop)
 	l.stopped.Wait()
@@ -172,34 +173,34 @@ func (l *Lock) moveFolder(from, to string) error {
 	return err
 }
 
-// lockWatch watches a lock that another process holds. It compares what it sees at different times,
-// so that the machines' clocks need not agree.
+// lockWatch watches a lock that another process holds. It compares the file's states with one
+// another, so that the machines' clocks need not agree.
 type lockWatch struct {
 	path string
 	text []byte
 	beat time.Time
-	// since is when the lock was first seen like this.
+	// since is when the lock was first seen in this state.
 	since time.Time
 }
 
-// look reads who holds the lock, if anyone does, and takes it away from a dead process.
+// look reads who holds the lock, if anyone does, and breaks the lock of a dead process.
 func (w *lockWatch) look() (now holder, there bool) {
 	text, err := os.ReadFile(w.path)
 	info, statErr := os.Stat(w.path)
 	if errors.Is(err, fs.ErrNotExist) || statErr != nil {
-		return holder{}, false // It was released just now.
+		return holder{}, false // It was just released.
 	}
 	if !bytes.Equal(text, w.text) || !info.ModTime().Equal(w.beat) {
 		w.text, w.beat, w.since = text, info.ModTime(), time.Now()
 	}
-	_ = json.Unmarshal(text, &now) // One that is just being written, or is closed to this user, has no process.
+	_ = json.Unmarshal(text, &now) // A file that is just being written, or that this user can't read, has no process.
 	if now.Gone() || !now.here() && time.Since(w.since) > lockSilence {
 		w.breakLock()
 	}
 	return now, true
 }
 
-// breakLock removes the lock of a dead process, unless another process has taken it over already.
+// breakLock removes the lock of a dead process, unless another process has already taken it over.
 func (w *lockWatch) breakLock() {
 	aside := w.path + "." + rand.Text()
 	if os.Rename(w.path, aside) != nil {

@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestLockExcludes: however many want a lock, one at a time has it.
+// TestLockExcludes: however many processes want a lock, only one at a time holds it.
 func TestLockExcludes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	var holders, most atomic.Int32
@@ -79,7 +79,7 @@ func TestLockExcludes(t *testing.T) {
 	}
 }
 
-// TestLockOfADeadProcess: a holder that was killed is not waited for, and it is not killed twice.
+// TestLockOfADeadProcess: nobody waits for a killed holder, and its lock is broken only once.
 func TestLockOfADeadProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	cmd := exec.Command(os.Args[0])
@@ -125,8 +125,8 @@ func TestLockOfADeadProcess(t *testing.T) {
 	}
 }
 
-// TestLockCoversChildren: the lock of a process that was killed is free once the command has ended
-// that it had started.
+// TestLockCoversChildren: the lock of a killed process is free when the command that it started has
+// ended.
 func TestLockCoversChildren(t *testing.T) {
 	dir := t.TempDir()
 	path, release := filepath.Join(dir, "lock"), filepath.Join(dir, "release")
@@ -163,8 +163,8 @@ func TestLockCoversChildren(t *testing.T) {
 	}
 }
 
-// TestLockOfAnotherMachine: a lock is taken from a machine that is silent, and from none that gives
-// signs of life.
+// TestLockOfAnotherMachine: a lock is taken over from a machine that is silent, but not from one
+// that shows signs of life.
 func TestLockOfAnotherMachine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	text, err := json.Marshal(holder{Process{Host: "another.machine", Boot: "another", PID: 7, Start: "1"}, "token"})
@@ -185,7 +185,7 @@ func TestLockOfAnotherMachine(t *testing.T) {
 		t.Fatal("it is taken away at once")
 	}
 	silent()
-	beat := time.Now().Add(time.Hour) // Its clock is another.
+	beat := time.Now().Add(time.Hour) // Its clock differs.
 	if err := os.Chtimes(path, beat, beat); err != nil {
 		t.Fatal(err)
 	}
@@ -198,8 +198,8 @@ func TestLockOfAnotherMachine(t *testing.T) {
 	}
 }
 
-// TestLostLock: who stood still for so long that the lock was taken over hears of it, and does not
-// release the other's.
+// TestLostLock: a process that stopped for so long that its lock was taken over notices that, and
+// does not release the new holder's lock.
 func TestLostLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	old, err := AcquireLock(t.Context(), path, nil)
@@ -215,7 +215,7 @@ func TestLostLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	(&lockWatch{path: path, text: text}).breakLock() // A third has seen the old one, too.
+	(&lockWatch{path: path, text: text}).breakLock() // A third process has also seen the old one.
 	if err := old.Check(); err == nil {
 		t.Error("the old holder believes that it still has the lock")
 	}
@@ -224,7 +224,7 @@ func TestLostLock(t *testing.T) {
 	}
 }
 
-// TestManifestChangesAtOnce: no change of a manifest is lost.
+// TestManifestChangesAtOnce: no concurrent change of a manifest is lost.
 func TestManifestChangesAtOnce(t *testing.T) {
 	dir := At(t.TempDir())
 	if err := (Manifest{}).Write(dir); err != nil {

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// CoverChildren keeps the lock after its holder was killed until the commands have ended that the
-// holder has started since: sbatch may still run, and queue a job. It waits for the commands of an
-// earlier holder. It works on one machine, and only if the file system has locks of its own;
-// otherwise it does nothing. It also does nothing if the file belongs to another user and is closed
-// to this one.
+// CoverChildren keeps the lock, if its holder is killed, until the commands that the holder has
+// started since have ended: sbatch may still be running, and queue a job. It waits for the commands
+// of an earlier holder. It works on one machine, and only if the file system has its own locks;
+// otherwise it does nothing. It also does nothing if the file belongs to another user and this user
+// can't open it.
 func (l *Lock) CoverChildren(ctx context.Context) error {
 	path := filepath.Join(filepath.Dir(l.path), "."+filepath.Base(l.path)+".children")
 	f, err := openOwned(path, os.O_RDWR, 0o600)
@@ -36,7 +36,7 @@ func (l *Lock) CoverChildren(ctx context.Context) error {
 		case <-time.After(lockPoll):
 		}
 	}
-	// Children keep the file open, and so locked, if it is not closed as they begin.
+	// Children keep the file open, and so locked, unless it is closed when they begin.
 	if _, _, errno := syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), syscall.F_SETFD, 0); errno != 0 {
 		return errors.Join(fmt.Errorf("lock %s: %w", l.path, errno), f.Close())
 	}

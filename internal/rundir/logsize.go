@@ -8,11 +8,12 @@ import (
 	"strings"
 )
 
-// LogSizes is the file with the size that each log had when the run's last start began. All starts
-// append to the same logs, and what an earlier one wrote does not explain a later failure.
+// LogSizes returns the path of the file with the size of each log when the run's last start began.
+// All starts append to the same logs, and the output of an earlier one does not explain a later
+// failure.
 func (d Dir) LogSizes() string { return d.join("log-sizes") }
 
-// NoteLogs writes LogSizes, because a start begins.
+// NoteLogs writes LogSizes. Call it when a start begins.
 func NoteLogs(d Dir) error {
 	logs, err := os.ReadDir(d.Logs())
 	if err != nil {
@@ -27,7 +28,7 @@ func NoteLogs(d Dir) error {
 	return WriteFileAtomic(d.LogSizes(), text, 0o600)
 }
 
-// StartOfLog is where the run's last start begins in one of its logs.
+// StartOfLog returns the offset at which the run's last start begins in one of its logs.
 func StartOfLog(d Dir, log string) int64 {
 	text, err := os.ReadFile(d.LogSizes())
 	if err != nil {
@@ -36,7 +37,7 @@ func StartOfLog(d Dir, log string) int64 {
 	for line := range strings.Lines(string(text)) {
 		size, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		if name == filepath.Base(log) {
-			n, _ := strconv.ParseInt(size, 10, 64) // 0 for what a full disk has left.
+			n, _ := strconv.ParseInt(size, 10, 64) // 0 if a full disk has truncated the line.
 			return n
 		}
 	}

@@ -19,53 +19,54 @@ type Manifest struct {
 	Name string `json:"name"`
 	// Notebook is the notebook's path when it was submitted, and its hash.
 	Notebook File `json:"notebook"`
-	// Git is the state of the notebook's repository; nil where it is in none.
+	// Git is the state of the notebook's repository; nil if it is not in one.
 	Git *Git `json:"git,omitempty"`
 	// SourcesSHA256 is the hash of the exported Go module.
 	SourcesSHA256 string `json:"sources_sha256,omitempty"`
 	// Cells are the job's cells, in the order in which they run.
 	Cells []Cell `json:"cells,omitempty"`
-	// CommandLine is the command that made the run.
+	// CommandLine is the command that created the run.
 	CommandLine []string `json:"command_line,omitempty"`
 	// Parameters are the values of the notebook's parameters, and Flags those of its programs'
-	// flags, by name: as the job was given them, else the defaults as the cells have them.
+	// flags, by name: as given to the job, or else the defaults in the cells.
 	Parameters map[string]string `json:"parameters,omitempty"`
 	Flags      map[string]string `json:"flags,omitempty"`
-	// Versions are those of the tools and libraries, by name: "gonbatch", "go", "gomlx", "go-xla".
+	// Versions are the versions of the tools and libraries, by name: "gonbatch", "go", "gomlx",
+	// "go-xla".
 	Versions map[string]string `json:"versions,omitempty"`
 	// Options are the effective options, by name.
 	Options map[string]any `json:"options,omitempty"`
-	// ReusedFrom is the run whose first cells this one did not run again; empty where all ran.
+	// ReusedFrom is the run whose first cells this one did not run again; empty if all ran.
 	ReusedFrom string `json:"reused_from,omitempty"`
 	// Scheduler is the kind of scheduler: "slurm" or "local".
 	Scheduler string `json:"scheduler,omitempty"`
-	// JobID is the scheduler's name of the job; empty until it was accepted.
+	// JobID is the scheduler's id of the job; empty until it was accepted.
 	JobID string `json:"job_id,omitempty"`
-	// Cluster is the scheduler's cluster, where it named one.
+	// Cluster is the scheduler's cluster, if it named one.
 	Cluster string `json:"cluster,omitempty"`
 	// Process is the submit command that runs the job on this machine and records its end; nil for
 	// a queued job.
 	Process *Process `json:"process,omitempty"`
-	// State is the last known state of the job, as package submit names it.
+	// State is the last known state of the job, in the terms of package submit.
 	State string `json:"state,omitempty"`
-	// Reason says why the job is in that state, where that is known.
+	// Reason says why the job is in that state, if that is known.
 	Reason string `json:"reason,omitempty"`
 	// ExitCode is the job's exit code; nil until it is known.
 	ExitCode *int `json:"exit_code,omitempty"`
 	// FailedRank is the rank that failed first, as far as that is known.
 	FailedRank int `json:"failed_rank,omitempty"`
-	// Resumed are the commands by which the run was started again.
+	// Resumed are the commands that started the run again.
 	Resumed []Resumption `json:"resumed,omitempty"`
-	// Created, Submitted and Ended are the run's times; nil until they come.
+	// Created, Submitted and Ended are the run's times; nil until they occur.
 	Created   time.Time  `json:"created"`
 	Submitted *time.Time `json:"submitted,omitempty"`
 	Ended     *time.Time `json:"ended,omitempty"`
-	// StartsAtEnd is the number of starts when the run's end was recorded; nil is not known. If
-	// there are more now, the same job was requeued and the run has not ended.
+	// StartsAtEnd is the number of starts when the run's end was recorded; nil if it is not known.
+	// If there are more now, the same job was requeued and the run has not ended.
 	StartsAtEnd *int `json:"starts_at_end,omitempty"`
 }
 
-// Resumption is a command that started the run again, and the job before.
+// Resumption is a command that started the run again, and the job before it.
 type Resumption struct {
 	Time        time.Time `json:"time"`
 	CommandLine []string  `json:"command_line"`
@@ -100,7 +101,7 @@ func ReadManifest(d Dir) (Manifest, error) {
 	return m, nil
 }
 
-// Write writes m as the manifest of d, whole or not at all.
+// Write atomically writes m as the manifest of d.
 func (m Manifest) Write(d Dir) error {
 	m.Format = manifestFormat
 	return WriteJSON(d.ManifestPath(), m)
@@ -110,7 +111,7 @@ func (m Manifest) Write(d Dir) error {
 // to notice that the other machine is dead.
 const manifestPatience = 2 * lockSilence
 
-// UpdateManifest reads the manifest of d, has change edit it, and writes it back. Changes from
+// UpdateManifest reads the manifest of d, has change edit it, and writes it back. Changes by
 // several processes happen one after the other.
 func UpdateManifest(d Dir, change func(*Manifest)) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), manifestPatience)

@@ -13,25 +13,25 @@ import (
 	"time"
 )
 
-// Measurement is a line of the metrics: what a training measured at a step.
+// Measurement is a line of the metrics: the values that a training measured at a step.
 type Measurement struct {
 	Step int64
 	Time time.Time
-	// Training is the training's name where the run has several; else it is empty.
+	// Training is the training's name if the run has several; otherwise it is empty.
 	Training string
 	// Values are the metrics by name, such as "train/loss". They may be NaN or infinite.
 	Values map[string]float64
 }
 
-// ReadMetrics reads the metrics that the run has written so far, in order. A run without any has
-// none.
+// ReadMetrics reads the metrics that the run has written so far, in order. It returns none if there
+// are none yet.
 func ReadMetrics(d Dir) ([]Measurement, error) {
 	r := MetricsReader{Dir: d}
 	return r.Read()
 }
 
 // MetricsReader reads metrics while a run writes them, and each time only what is new in the file.
-// It is for one goroutine.
+// It must be used by one goroutine at a time.
 type MetricsReader struct {
 	// Dir is the run directory.
 	Dir Dir
@@ -42,7 +42,7 @@ type MetricsReader struct {
 }
 
 // Read returns all metrics that have been written so far. It leaves out a line that is still being
-// written or is no JSON object. The slice belongs to the reader.
+// written or is not a JSON object. The slice belongs to the reader.
 func (r *MetricsReader) Read() ([]Measurement, error) {
 	f, err := os.Open(r.Dir.Metrics())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -96,12 +96,12 @@ func readMeasurement(line []byte) (m Measurement, ok bool) {
 	return m, true
 }
 
-// addText takes what is written as text: the time, the training's name, and the numbers that JSON
-// does not have.
+// addText adds a value that is written as text: the time, the training's name, or a number that
+// JSON doesn't have.
 func (m *Measurement) addText(name, value string) {
 	switch name {
 	case "time":
-		m.Time, _ = time.Parse(time.RFC3339Nano, value) // Without one it is the zero time.
+		m.Time, _ = time.Parse(time.RFC3339Nano, value) // Without a valid time, it is the zero time.
 		return
 	case "training":
 		m.Training = value

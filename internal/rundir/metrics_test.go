@@ -9,8 +9,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// TestMetricsReader reads a file that grows, is cut in the middle of a line, and is replaced by a
-// shorter and by an unrelated one.
+// TestMetricsReader reads a file that grows, is cut off in the middle of a line, and is replaced by
+// a shorter and by an unrelated one.
 func TestMetricsReader(t *testing.T) {
 	dir := rundir.At(t.TempDir())
 	r := rundir.MetricsReader{Dir: dir}

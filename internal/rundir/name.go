@@ -11,7 +11,7 @@ import (
 // maxSlug keeps directory names readable and far below every file system's limit.
 const maxSlug = 40
 
-// uniqueName is <slug>-<date>-<time>-<4 hex digits>.
+// uniqueName returns <slug>-<date>-<time>-<4 hex digits>.
 func uniqueName(name string, now time.Time) string {
 	return fmt.Sprintf("%s-%s-%04x", Slug(name), now.Format("20060102-150405"), rand.N(1<<16))
 }

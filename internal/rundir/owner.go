@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// keepOwner keeps a run with its owner: f is new, or about to replace the file at path. What root
-// writes into a user's folder gets that user as its owner. Another user who may write there can't
-// give files away, so the file keeps the rights that it had, or its owner could no longer read it.
-// Errors of the file system are ignored.
+// keepOwner lets a run stay with its owner: f is new, or about to replace the file at path. A file
+// that root writes into a user's folder gets that user as its owner. Another user who may write
+// there can't give files away, so the file keeps the permissions that it had, or its owner could no
+// longer read it. File system errors are ignored.
 func keepOwner(f *os.File, path string, perm fs.FileMode) fs.FileMode {
 	self := os.Geteuid()
 	folder, ok := statOf(os.Stat(filepath.Dir(path)))
@@ -28,12 +28,12 @@ func keepOwner(f *os.File, path string, perm fs.FileMode) fs.FileMode {
 		return perm
 	}
 	if f.Chown(-1, int(old.Gid)) != nil {
-		return perm | fs.FileMode(old.Mode)&0o007 // Its group's rights would be another group's.
+		return perm | fs.FileMode(old.Mode)&0o007 // The permissions of its group would go to another group.
 	}
 	return perm | fs.FileMode(old.Mode)&fs.ModePerm
 }
 
-// openOwned opens the file at path, or makes it for the owner of the folder. A file that exists
+// openOwned opens the file at path, or creates it for the owner of the folder. An existing file
 // keeps its owner, because it may be a link to anyone's file.
 func openOwned(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	f, err := os.OpenFile(path, flag|os.O_CREATE|os.O_EXCL, perm)
@@ -46,7 +46,7 @@ func openOwned(path string, flag int, perm fs.FileMode) (*os.File, error) {
 	return f, err
 }
 
-// appendLine adds a line of values to a file, which it creates if need be.
+// appendLine appends a line of values to a file, and creates the file if necessary.
 func appendLine(path string, values ...any) error {
 	f, err := openOwned(path, os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -56,7 +56,7 @@ func appendLine(path string, values ...any) error {
 	return errors.Join(err, f.Close())
 }
 
-// statOf is the owner, the group and the rights in what the file system says of a file.
+// statOf returns the owner, group and permissions in the file system's information about a file.
 func statOf(info fs.FileInfo, err error) (*syscall.Stat_t, bool) {
 	if err != nil {
 		return nil, false

@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// The users of the tests, none of whom is root: the run's owner, and a member of the owner's group.
+// The users in the tests, who are not root: the run's owner, and a member of the owner's group.
 var (
 	owner     = syscall.Credential{Uid: 65534, Gid: 65534}
 	colleague = syscall.Credential{Uid: 65533, Gid: 65533, Groups: []uint32{65534}}
 )
 
-// use does with a run what a command that looks at it or ends it does.
+// use uses a run like a command that looks at it or ends it.
 func use(d Dir, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -35,7 +35,7 @@ func (d Dir) useExecuted() error {
 	return errors.Join(err, WriteFileAtomic(d.Executed(), append(text, 'x'), 0o600))
 }
 
-// useAs is use by another user, who must succeed.
+// useAs runs use as another user, and must succeed.
 func useAs(t *testing.T, d Dir, who syscall.Credential) {
 	t.Helper()
 	if out, err := tryAs(t, d, who, time.Minute); err != nil {
@@ -43,7 +43,7 @@ func useAs(t *testing.T, d Dir, who syscall.Credential) {
 	}
 }
 
-// tryAs is use by another user. A program that does not end is killed in the end.
+// tryAs runs use as another user. If the program does not end, it is killed eventually.
 func tryAs(t *testing.T, d Dir, who syscall.Credential, patience time.Duration) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -64,7 +64,7 @@ func tryAs(t *testing.T, d Dir, who syscall.Credential, patience time.Duration) 
 	return said, err
 }
 
-// publicFolder is a folder that every user may enter.
+// publicFolder returns a folder that every user may enter.
 func publicFolder(t *testing.T) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("/tmp", "gonbatch-owner-")
@@ -78,7 +78,7 @@ func publicFolder(t *testing.T) string {
 	return folder
 }
 
-// ownedRun is a run of the owner's.
+// ownedRun returns a run of the owner.
 func ownedRun(t *testing.T) Dir {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -97,8 +97,8 @@ func ownedRun(t *testing.T) Dir {
 	return d
 }
 
-// TestRootLeavesTheOwner: after root has looked at a run, or ended it, everything in it is its
-// owner's, who can continue it.
+// TestRootLeavesTheOwner: after root has looked at a run, or ended it, everything in it still
+// belongs to its owner, who can continue it.
 func TestRootLeavesTheOwner(t *testing.T) {
 	d := ownedRun(t)
 	if err := use(d, time.Minute); err != nil {
@@ -126,7 +126,7 @@ func TestRootLeavesTheOwner(t *testing.T) {
 	useAs(t, d, owner)
 }
 
-// TestRootGivesNothingAway: a link that a user has laid does not make another's file that user's.
+// TestRootGivesNothingAway: a link created by a user does not make another user's file theirs.
 func TestRootGivesNothingAway(t *testing.T) {
 	d := ownedRun(t)
 	secret := filepath.Join(publicFolder(t), "secret")
@@ -141,8 +141,8 @@ func TestRootGivesNothingAway(t *testing.T) {
 	}
 }
 
-// TestColleagueLeavesTheRights: who may write in another's run replaces files there. The owner can
-// still read and write them, and does not need the colleague's lock file.
+// TestColleagueLeavesTheRights: a user who may write in another user's run replaces files there.
+// The owner can still read and write them, and does not need the colleague's lock file.
 func TestColleagueLeavesTheRights(t *testing.T) {
 	d := ownedRun(t)
 	if err := errors.Join(os.Chmod(d.Path(), 0o770), os.Chmod(d.ManifestPath(), 0o660), os.Chmod(d.Executed(), 0o660)); err != nil {
@@ -155,8 +155,8 @@ func TestColleagueLeavesTheRights(t *testing.T) {
 	}
 }
 
-// TestUnreadableLock: a lock that another user holds is waited for as long as any, though its
-// holder cannot be named.
+// TestUnreadableLock: a lock that another user holds is waited for like any other, though its
+// holder can't be named.
 func TestUnreadableLock(t *testing.T) {
 	d := ownedRun(t)
 	if err := os.WriteFile(d.RunLock(), []byte("{}"), 0o600); err != nil { // Root's.

@@ -12,25 +12,25 @@ import (
 	"syscall"
 )
 
-// Process identifies a process for good: process numbers are used again, and other machines read
-// run directories too.
+// Process identifies a process for good: process ids are reused, and other machines read run
+// directories too.
 type Process struct {
 	Host string `json:"host"`
-	// Boot is the kernel's id of the time since the machine started.
+	// Boot is the kernel's id of the current boot.
 	Boot string `json:"boot"`
 	PID  int    `json:"pid"`
-	// Start is when the process started, in the kernel's clock ticks since then.
+	// Start is when the process started, in clock ticks since the boot.
 	Start string `json:"start"`
-	// Namespace is the kernel's name for the process numbers that PID belongs to, because
-	// containers have their own. Empty is not known.
+	// Namespace is the kernel's name for the namespace of PID, because containers have their own.
+	// Empty if it is not known.
 	Namespace string `json:"pid_namespace,omitempty"`
 }
 
-// ThisProcess names the calling process.
+// ThisProcess identifies the calling process.
 func ThisProcess() (Process, error) { return findProcess("/proc", os.Getpid()) }
 
 // Gone reports whether the process has certainly ended. It is false for a process on another
-// machine, of which nothing is known.
+// machine, about which nothing is known.
 func (p Process) Gone() bool { return p.goneFrom("/proc") }
 
 func (p Process) goneFrom(proc string) bool {
@@ -50,13 +50,13 @@ func (p Process) goneFrom(proc string) bool {
 	return err == nil && now.Start != p.Start
 }
 
-// here reports whether the process is one whose end would be noticed at once by Gone.
+// here reports whether Gone would notice the end of the process at once.
 func (p Process) here() bool {
 	self, err := ThisProcess()
 	return err == nil && self.Host == p.Host && self.Boot == p.Boot && sameNamespace(p, self)
 }
 
-// sameNamespace reports whether the numbers of two processes of one machine can be compared.
+// sameNamespace reports whether the ids of two processes on one machine can be compared.
 func sameNamespace(a, b Process) bool {
 	return a.Namespace == "" || b.Namespace == "" || a.Namespace == b.Namespace
 }
@@ -64,12 +64,12 @@ func sameNamespace(a, b Process) bool {
 // Kill kills the process if it runs where the caller does, and is not the caller itself.
 func (p Process) Kill() {
 	if p.PID > 1 && p.PID != os.Getpid() && p.here() && !p.Gone() {
-		_ = syscall.Kill(p.PID, syscall.SIGKILL) // It may have ended just now.
+		_ = syscall.Kill(p.PID, syscall.SIGKILL) // It may have just ended.
 	}
 }
 
-// hidden reports whether a process runs that /proc does not show: administrators can hide other
-// users' processes.
+// hidden reports whether a process is running that /proc does not show: administrators can hide
+// other users' processes.
 func hidden(pid int) bool { return errors.Is(syscall.Kill(pid, 0), fs.ErrPermission) }
 
 // findProcess identifies process pid. On an error it returns what it knows about the machine. A
@@ -85,7 +85,7 @@ func findProcess(proc string, pid int) (Process, error) {
 		return p, fmt.Errorf("process %d: %w", pid, err)
 	}
 	p.Boot = strings.TrimSpace(string(boot))
-	p.Namespace, _ = os.Readlink(filepath.Join(proc, "self", "ns", "pid")) // Not known is fine.
+	p.Namespace, _ = os.Readlink(filepath.Join(proc, "self", "ns", "pid")) // It may be unknown.
 	p.Start, err = startTime(proc, pid)
 	if err != nil {
 		return p, fmt.Errorf("process %d: %w", pid, err)
@@ -93,17 +93,18 @@ func findProcess(proc string, pid int) (Process, error) {
 	return p, nil
 }
 
-// startTime is field 22 of /proc/PID/stat. Field 2, the program's name in brackets, may have spaces
-// and brackets. A process that has ended, and only waits for its parent to notice, has none.
+// startTime returns field 22 of /proc/PID/stat. Field 2, the program's name in brackets, may have
+// spaces and brackets. It returns an error for a process that has ended and only waits for its
+// parent to notice.
 //
-// prometheus/procfs would read it too, but it imports package net, and a program that is linked
+// prometheus/procfs could read it too, but it imports package net, and a program that is linked
 // with net's C code no longer notices that all of its goroutines are asleep.
 func startTime(proc string, pid int) (string, error) {
 	stat, err := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), "stat"))
 	if err != nil {
 		return "", err
 	}
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])) // The first of them is field 3.
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])) // The first one is field 3.
 	if len(fields) < 20 {
 		return "", fmt.Errorf("/proc/%d/stat has %d fields after the name, want at least 20: %q", pid, len(fields), stat)
 	}

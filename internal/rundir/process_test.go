@@ -56,7 +56,7 @@ func TestProcessGone(t *testing.T) {
 	}
 }
 
-// TestPrograms: a run's processes are known by its directory, as long as they run.
+// TestPrograms: a run's processes are found by its directory, as long as they run.
 func TestPrograms(t *testing.T) {
 	dir := At(t.TempDir())
 	cmd := exec.Command("sleep", "60")

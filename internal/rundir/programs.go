@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// Programs are the numbers of the processes on this machine that belong to the run: its programs,
-// and what these have started. Other users' processes and the calling process are left out.
+// Programs returns the ids of the processes on this machine that belong to the run: its programs,
+// and the processes that these have started. It leaves out other users' processes and the calling
+// process.
 func Programs(d Dir) ([]int, error) {
 	paths, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {
@@ -20,7 +21,7 @@ func Programs(d Dir) ([]int, error) {
 	for _, path := range paths {
 		environ, err := os.ReadFile(path)
 		if err != nil {
-			continue // It has ended, or is another user's.
+			continue // It has ended, or belongs to another user.
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 		if err == nil && pid != os.Getpid() && slices.Contains(strings.Split(string(environ), "\x00"), EnvDir+"="+d.Path()) {

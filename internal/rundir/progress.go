@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// Progress is the file with the last update that a training has reported. It survives a kill, so
-// the next start reads in it where the training died.
+// Progress returns the path of the file with the last update that a training has reported. It
+// survives a kill, so the next start can read where the training died.
 func (d Dir) Progress() string { return d.join("progress") }
 
-// Deaths is the file with a line for each start in which a training died: the start's number, the
-// cell and the update.
+// Deaths returns the path of the file with a line for each start in which a training died: the
+// start's number, the cell and the update.
 func (d Dir) Deaths() string { return d.join("deaths") }
 
-// ProgressFile keeps the update that a training has come to. A nil one keeps nothing.
+// ProgressFile records the training's current update. A nil ProgressFile records nothing.
 type ProgressFile struct{ file *os.File }
 
-// OpenProgress opens the progress of d, to be reported by one process.
+// OpenProgress opens the progress of d, for reports by one process.
 func OpenProgress(d Dir) (*ProgressFile, error) {
 	f, err := openOwned(d.Progress(), os.O_WRONLY, 0o600)
 	if err != nil {
@@ -29,8 +29,8 @@ func OpenProgress(d Dir) (*ProgressFile, error) {
 	return &ProgressFile{f}, nil
 }
 
-// Report notes an update. It takes some microseconds and survives a kill of the process. On a full
-// disk the update is lost.
+// Report records an update. It takes a few microseconds and survives a kill of the process. If the
+// disk is full, the update is lost.
 func (p *ProgressFile) Report(update int64) {
 	if p != nil {
 		_, _ = p.file.WriteAt(fmt.Appendf(nil, "%-20d\n", update), 0)
@@ -45,17 +45,17 @@ func (p *ProgressFile) Close() error {
 	return p.file.Close()
 }
 
-// ReadProgress is the last update that the running start has reported; 0 if there is none.
+// ReadProgress returns the last update that the running start has reported; 0 if there is none.
 func ReadProgress(d Dir) int64 {
 	text, err := os.ReadFile(d.Progress())
 	if err != nil {
 		return 0
 	}
-	update, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64) // 0 for what a full disk has left.
+	update, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64) // 0 if a full disk has truncated the file.
 	return update
 }
 
-// ClearProgress removes the progress, because a cell begins.
+// ClearProgress removes the progress. Call it when a cell begins.
 func ClearProgress(d Dir) error {
 	if err := os.Remove(d.Progress()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("forget the progress of an earlier start: %w", err)
@@ -71,8 +71,8 @@ type Death struct {
 }
 
 // Repeats reports whether the start before d died at the same place, which is a bug in the program,
-// not bad luck. Rank 0 reports the updates, and when another rank dies it may end before it reports
-// the last one, so a difference of one doesn't count.
+// not bad luck. Rank 0 reports the updates. When another rank dies, rank 0 may end before it
+// reports the last one, so a difference of one doesn't count.
 func (d Death) Repeats(before Death) bool {
 	apart := d.Update - before.Update
 	return before.Start == d.Start-1 && before.Cell == d.Cell && -1 <= apart && apart <= 1
@@ -86,7 +86,8 @@ func AddDeath(dir Dir, d Death) error {
 	return nil
 }
 
-// LastDeaths are the last two recorded deaths, the newest last. The zero value means none.
+// LastDeaths returns the last two recorded deaths, the newest last. The zero value means that there
+// is none.
 func LastDeaths(dir Dir) (before, last Death, err error) {
 	text, err := os.ReadFile(dir.Deaths())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

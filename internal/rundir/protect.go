@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// Protect takes away all rights of other users on the files in d, because the notebook and its
-// options may be private. A file with a second name is shared with a cache and keeps its rights:
-// the folder protects it.
+// Protect removes all permissions of other users on the files in d, because the notebook and its
+// options may be private. A file with a second name is shared with a cache and keeps its
+// permissions: the folder protects it.
 func (d Dir) Protect() error {
 	err := filepath.WalkDir(d.path, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() && !entry.Type().IsRegular() {

@@ -13,8 +13,8 @@ import (
 	"gonbatch/tests/tmpfs"
 )
 
-// TestProtect: what is in a run directory is its owner's alone, and what it shares with a cache
-// stays as it is there.
+// TestProtect: only its owner can access a run directory, and files shared with a cache keep their
+// permissions.
 func TestProtect(t *testing.T) {
 	root := t.TempDir()
 	d, err := Create(root, "x", time.Now())
@@ -41,7 +41,7 @@ func TestProtect(t *testing.T) {
 	}
 }
 
-// TestNoExec: a run root where no program starts is found before anything is made there.
+// TestNoExec: a run root where no program can start is detected before anything is created there.
 func TestNoExec(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "noexec")
 	tmpfs.Mount(t, root, "size=1m")
@@ -60,8 +60,8 @@ func TestNoExec(t *testing.T) {
 	}
 }
 
-// TestProgress: what a training reports can be read whatever becomes of it, and two deaths at one
-// place are found.
+// TestProgress: a training's progress can be read whatever happens to it, and two deaths at one
+// place are detected.
 func TestProgress(t *testing.T) {
 	d, err := Create(t.TempDir(), "x", time.Now())
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// Signal sends a signal to the process. One that has ended is no error; one on another machine, or
-// in another container, cannot be reached.
+// Signal sends a signal to the process. It returns no error if the process has ended, and an error
+// if it is on another machine, or in another container, because it cannot be reached.
 func (p Process) Signal(sig syscall.Signal) error {
 	switch {
 	case p.Gone():

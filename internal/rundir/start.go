@@ -13,42 +13,46 @@ import (
 // RequeueCode is EX_TEMPFAIL: "I was told to stop, I saved a checkpoint, start me again".
 const RequeueCode = 75
 
-// Unasked is what a launcher says of a program that ends with RequeueCode though nobody has told it
-// to stop: sysexits.h and others use that code for failures. It has no character that a shell
-// reads.
+// Unasked is a launcher's message about a program that ends with RequeueCode though nobody told it
+// to stop: sysexits.h and others use that code for failures. It contains no character that is
+// special in a shell.
 var Unasked = fmt.Sprintf("gonbatch: exit code %d of a program that was not told to stop: it has failed", RequeueCode)
 
-// Starts is the file with a line for each start of the run: the job's id, or "local", and the time.
+// Starts returns the path of the file with a line for each start of the run: the job's id, or
+// "local", and the time.
 func (d Dir) Starts() string { return d.join("starts") }
 
-// Finished is the folder of marks of the cells that ended well, which no later start runs again.
+// Finished returns the path of the folder of marks for the cells that ended well, which no later
+// start runs again.
 func (d Dir) Finished() string { return d.join("finished") }
 
-// FinishedCell is the mark of one cell: a file with the number of the start that finished it.
+// FinishedCell returns the path of the mark of one cell: a file with the number of the start that
+// finished it.
 func (d Dir) FinishedCell(cell string) string { return filepath.Join(d.Finished(), cell) }
 
-// Stopped is a mark: the program of start number n was told to stop, and has saved. A launcher
-// makes it for a rank that it has told itself, and the trainer for ranks that hear of it from
-// others.
+// Stopped returns the path of the file that marks that the program of start number n was told to
+// stop, and has saved. A launcher creates it for a rank that it has told itself, and the trainer
+// for ranks that learn of it from others.
 func (d Dir) Stopped(n string) string { return d.join("stopped-" + n) }
 
-// Spec is the file of the job as it was submitted, which "submit resume" starts again.
+// Spec returns the path of the file with the job as it was submitted, which "submit resume" starts
+// again.
 func (d Dir) Spec() string { return d.join("job.json") }
 
-// CellCheckpoints is the folder of a cell's checkpoints.
+// CellCheckpoints returns the path of the folder of a cell's checkpoints.
 func (d Dir) CellCheckpoints(cell string) string { return filepath.Join(d.Checkpoints(), cell) }
 
-// HasCheckpoints reports whether a cell has saved a checkpoint. A folder alone says nothing: a
-// trainer makes its own before it trains, and puts aside what it must not resume from.
+// HasCheckpoints reports whether a cell has saved a checkpoint. A folder alone means nothing: a
+// trainer creates its folder before it trains, and sets aside what it must not resume from.
 func HasCheckpoints(d Dir, cell string) bool {
-	entries, _ := os.ReadDir(d.CellCheckpoints(cell)) // What cannot be read has none.
+	entries, _ := os.ReadDir(d.CellCheckpoints(cell)) // If the folder can't be read, it has none.
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
 		_, err := os.Stat(filepath.Join(d.CellCheckpoints(cell), e.Name(), CheckpointFile))
 		return err == nil && !strings.HasPrefix(e.Name(), ".")
 	})
 }
 
-// CountStarts is the number of the run's starts.
+// CountStarts returns the number of the run's starts.
 func CountStarts(d Dir) (int, error) {
 	text, err := os.ReadFile(d.Starts())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -60,7 +64,7 @@ func CountStarts(d Dir) (int, error) {
 	return strings.Count(string(text), "\n"), nil
 }
 
-// AddStart records a start, by word, and returns its number: 1 for the first.
+// AddStart records a start with its word, and returns its number: 1 for the first.
 func AddStart(d Dir, word string) (number int, err error) {
 	if err := appendLine(d.Starts(), word); err != nil {
 		return 0, fmt.Errorf("start of run %s: %w", d.Name(), err)
@@ -76,14 +80,14 @@ func IsFinished(d Dir, cell string) bool {
 
 // MarkFinished records that a cell ended well, in start number n.
 func MarkFinished(d Dir, cell string, n int) error {
-	// Only this folder: a run directory that somebody has removed must not come back.
+	// Create only this folder: a run directory that somebody has removed must not come back.
 	if err := os.Mkdir(d.Finished(), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("record the end of cell %s: %w", cell, err)
 	}
 	return WriteFileAtomic(d.FinishedCell(cell), fmt.Appendln(nil, n), 0o600)
 }
 
-// FinishedCells are the names of the cells that ended well, sorted.
+// FinishedCells returns the names of the cells that ended well, sorted.
 func FinishedCells(d Dir) ([]string, error) {
 	entries, err := os.ReadDir(d.Finished())
 	if errors.Is(err, fs.ErrNotExist) {

@@ -31,8 +31,8 @@ func TestStarts(t *testing.T) {
 	}
 }
 
-// TestSuperseded: a program of a start that the scheduler has given up notices that another has
-// begun.
+// TestSuperseded: a program of a start that the scheduler has given up notices that another start
+// has begun.
 func TestSuperseded(t *testing.T) {
 	d := newStartRun(t)
 	for range 2 {

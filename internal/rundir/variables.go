@@ -1,10 +1,10 @@
 package rundir
 
-// The variables that a launcher sets for the ranks of a job. Env makes and reads most of them.
+// The variables that a launcher sets for the ranks of a job. Env encodes and decodes most of them.
 const (
 	// EnvDir is the path of the run directory. Every process of a run has it.
 	EnvDir = "GONBATCH_RUN_DIR"
-	// EnvCell is the name of the cell that runs.
+	// EnvCell is the name of the running cell.
 	EnvCell = "GONBATCH_CELL"
 	// EnvDevices is the number of XLA devices that one process drives, or "all".
 	EnvDevices = "GONBATCH_DEVICES"
@@ -12,11 +12,11 @@ const (
 	EnvPlatform = "GONBATCH_PLATFORM"
 	// EnvPluginDir is the folder of XLA's plugin.
 	EnvPluginDir = "GONBATCH_PLUGIN_DIR"
-	// EnvXLAPath and EnvXLANoInstall are go-xla's own: the folders of its plugins, and that it must
-	// install none. By these a program finds XLA that does not import gonbatch.
+	// EnvXLAPath and EnvXLANoInstall are go-xla's own variables: the folders of its plugins, and
+	// that it must not install any. With them, a program that does not import gonbatch finds XLA.
 	EnvXLAPath      = "PJRT_PLUGIN_LIBRARY_PATH"
 	EnvXLANoInstall = "GOMLX_NO_AUTO_INSTALL"
-	// EnvNotebookDir is GoNB's own: the folder in which the kernel runs cells.
+	// EnvNotebookDir is GoNB's own variable: the folder in which the kernel runs cells.
 	EnvNotebookDir = "GONB_DIR"
 	// EnvMPILibrary is the path or the soname of the MPI library to open.
 	EnvMPILibrary = "GONBATCH_MPI_LIBRARY"
@@ -24,20 +24,20 @@ const (
 	EnvData = "GONBATCH_DATA"
 	// EnvCompileCache is the folder of compiled XLA programs, or "off".
 	EnvCompileCache = "GONBATCH_COMPILE_CACHE"
-	// EnvStuckTimeout is how long ranks may wait for another before it counts as stuck.
+	// EnvStuckTimeout is how long ranks may wait for another rank before it counts as stuck.
 	EnvStuckTimeout = "GONBATCH_STUCK_TIMEOUT"
-	// EnvRendezvousKey is known only to the ranks of a job, which meet over TCP without MPI.
+	// EnvRendezvousKey is a secret of the ranks of a job, which meet over TCP without MPI.
 	EnvRendezvousKey = "GONBATCH_RENDEZVOUS_KEY"
-	// EnvRequeue is RequeueCode, where a program may end with it to be started again.
+	// EnvRequeue is RequeueCode, if a program may end with it to be started again.
 	EnvRequeue = "GONBATCH_REQUEUE"
 	// EnvRestarts is the number of the restart: 0 in the first start.
 	EnvRestarts = "GONBATCH_RESTARTS"
 	// EnvStopped is the file Dir.Stopped of this start.
 	EnvStopped = "GONBATCH_STOPPED"
-	// EnvRecorder is the socket of what writes executed.ipynb.
+	// EnvRecorder is the socket of the process that writes executed.ipynb.
 	EnvRecorder = "GONBATCH_RECORDER"
-	// EnvUserPrefix begins the names under which a batch script carries the user's variables to
-	// the ranks.
+	// EnvUserPrefix begins the names under which a batch script passes the user's variables to the
+	// ranks.
 	EnvUserPrefix = "GONBATCH_ENV_"
 )
 
@@ -45,27 +45,28 @@ const (
 const (
 	// EnvSource is a checkout of gonbatch to use instead of the embedded source.
 	EnvSource = "GONBATCH_SOURCE"
-	// EnvTools is the folder of the kernel's programs, EnvGo the go command: the kernelspec has
+	// EnvTools is the folder of the kernel's programs, EnvGo the go command. The kernelspec sets
 	// both.
 	EnvTools = "GONBATCH_TOOLS"
 	EnvGo    = "GONBATCH_GO"
-	// EnvVerbose, set to anything, has the kernel log everything that GoNB and gopls write.
+	// EnvVerbose, set to anything, makes the kernel log everything that GoNB and gopls write.
 	EnvVerbose = "GONBATCH_VERBOSE"
-	// EnvCheckpoints is the folder for the checkpoints of a program that is in no run and names
-	// none.
+	// EnvCheckpoints is the folder for the checkpoints of a program that is not in a run and
+	// doesn't name a folder.
 	EnvCheckpoints = "GONBATCH_CHECKPOINTS"
-	// EnvCellDir is the folder in which the kernel looks for what a cell shows beside its output.
+	// EnvCellDir is the folder in which the kernel looks for what a cell shows besides its output.
 	EnvCellDir = "GONBATCH_CELL_DIR"
-	// EnvKeepDir is the folder with the kept values of a session. A job's are in its run directory.
+	// EnvKeepDir is the folder with the kept values of a session. Those of a job are in its run
+	// directory.
 	EnvKeepDir = "GONBATCH_KEEP_DIR"
-	// EnvKeepErrors is the file for the reason why a value cannot be kept. Unset, that ends the
-	// program.
+	// EnvKeepErrors is the file for the reason why a value can't be kept. If it is unset, such an
+	// error ends the program.
 	EnvKeepErrors = "GONBATCH_KEEP_ERRORS"
-	// EnvRecord is the folder in which the kernel notes how a cell is compiled and linked.
+	// EnvRecord is the folder in which the kernel records how a cell is compiled and linked.
 	EnvRecord = "GONBATCH_RECORD"
 )
 
-// Names are the variables that scripts use, for their templates: {{.Var.Restarts}}.
+// Names are the variables used in scripts, for their templates: {{.Var.Restarts}}.
 var Names = struct{ Cell, Restarts, Stopped, Recorder, UserPrefix string }{
 	EnvCell, EnvRestarts, EnvStopped, EnvRecorder, EnvUserPrefix,
 }

@@ -13,14 +13,14 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Options say where the source comes from and where it goes. The zero value is the embedded source
-// in the user's cache.
+// Options say where the source comes from and where it goes. The zero value means the embedded
+// source in the user's cache.
 type Options struct {
-	// Getenv reads the environment; nil is an empty one.
+	// Getenv reads the environment; nil means an empty one.
 	Getenv func(string) string
-	// CacheDir is the folder to write below; empty is gonbatch's folder in the user's cache.
+	// CacheDir is the folder to write to; empty means gonbatch's folder in the user's cache.
 	CacheDir string
-	// Library is the source; nil is the embedded one.
+	// Library is the source; nil means the embedded one.
 	Library fs.FS
 }
 
@@ -30,9 +30,9 @@ const (
 	nameLength = 16
 )
 
-// Dir gives the folder that holds gonbatch's source. The first call writes it, to source/<hash> in
-// the cache; later ones find it. Calls at once, from several processes too, are safe: the folder
-// appears whole or not at all.
+// Dir returns the folder with gonbatch's source. The first call writes it, to source/<hash> in the
+// cache; later calls find it. Concurrent calls, also from several processes, are safe: the folder
+// appears complete or not at all.
 func Dir(ctx context.Context, opt Options) (string, error) {
 	if opt.Getenv != nil {
 		if dir := opt.Getenv(rundir.EnvSource); dir != "" {
@@ -104,7 +104,7 @@ func write(ctx context.Context, library fs.FS, dir string) (err error) {
 	return nil
 }
 
-// copyFiles copies the library's files, for reading only.
+// copyFiles copies the library's files as read-only files.
 func copyFiles(ctx context.Context, library fs.FS, root string) error {
 	names, err := files(library)
 	if err != nil {

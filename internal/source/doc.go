@@ -1,6 +1,6 @@
-// Package source puts gonbatch's own library source on disk, where the go.mod of an exported
-// notebook points to it. The source is embedded in the program, so a machine needs no checkout. It
-// does not compile anything.
+// Package source writes gonbatch's own library source to disk, where the go.mod of an exported
+// notebook points to it. The source is embedded in the program, so a machine needs no checkout. The
+// package does not compile anything.
 //
 //	dir, err := source.Dir(ctx, source.Options{Getenv: os.Getenv})
 //	if err != nil {

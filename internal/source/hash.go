@@ -15,8 +15,8 @@ import (
 	"gonbatch"
 )
 
-// Hash is the SHA-256, in hexadecimal, of a library's file names and contents. Tests and their data
-// do not count.
+// Hash returns the SHA-256, in hexadecimal, of a library's file names and contents. Tests and their
+// data do not count.
 func Hash(library fs.FS) (string, error) {
 	names, err := files(library)
 	if err != nil {
@@ -34,9 +34,9 @@ func Hash(library fs.FS) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// HashDir reports whether the library within a folder has changed, be it a checkout with much else
-// in it or a folder that Dir gave. The latter has its Hash in its name and is for reading only, so
-// it is not read again.
+// HashDir returns a hash that shows whether the library in a folder has changed. The folder may be
+// a checkout with many other files, or one returned by Dir. The latter has its Hash in its name and
+// is read-only, so its files are not read again.
 func HashDir(dir string) (string, error) {
 	if hash, ok := writtenHash(dir); ok {
 		return hash, nil
@@ -60,7 +60,7 @@ func HashDir(dir string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// writtenHash is the hash in the name of a folder that Dir gave.
+// writtenHash returns the hash in the name of a folder that Dir has written.
 func writtenHash(dir string) (string, bool) {
 	hash := filepath.Base(dir)
 	if filepath.Base(filepath.Dir(dir)) != folder || len(hash) != nameLength {
@@ -70,7 +70,7 @@ func writtenHash(dir string) (string, bool) {
 	return hash, err == nil
 }
 
-// hashEntry is the hash of one top folder or file.
+// hashEntry returns the hash of one top-level folder or file.
 func hashEntry(root fs.FS, entry fs.DirEntry) (string, error) {
 	if !entry.IsDir() {
 		data, err := fs.ReadFile(root, entry.Name())
@@ -83,7 +83,7 @@ func hashEntry(root fs.FS, entry fs.DirEntry) (string, error) {
 	return Hash(sub)
 }
 
-// files are the names of the library's files that a build needs, sorted.
+// files returns the names of the library's files that a build needs, sorted.
 func files(library fs.FS) ([]string, error) {
 	var names []string
 	err := fs.WalkDir(library, ".", func(name string, entry fs.DirEntry, err error) error {

@@ -17,7 +17,7 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// library is a small library.
+// library returns a small library.
 func library() fs.FS {
 	return fstest.MapFS{
 		"go.mod":              {Data: []byte("module gonbatch\n")},
@@ -170,8 +170,8 @@ func TestEmbeddedIsComplete(t *testing.T) {
 	}
 }
 
-// TestImportableIsEmbedded fails when one of the folders that notebooks import from exists and is
-// not embedded.
+// TestImportableIsEmbedded fails when a folder that notebooks import from exists but is not
+// embedded.
 func TestImportableIsEmbedded(t *testing.T) {
 	for _, folder := range []string{"distributed", "data", "models", "internal/plugin", "internal/fetch", "internal/rundir"} {
 		programs, err := filepath.Glob(filepath.Join("..", "..", folder, "*.go"))

@@ -17,64 +17,63 @@ import (
 	"gonbatch/kernel/build"
 )
 
-// answerTime is how long gopls may take for an answer.
+// answerTime is how long gopls may take to answer.
 const answerTime = time.Minute
 
-// The names of the two files that gopls sees in the module's folder. They are not written: the
-// second is the cell, the first what the session has declared before.
+// The names of the two files that gopls sees in the module's folder. They are never written to
+// disk: cellFile is the cell, sessionFile what the session declared before.
 const (
 	sessionFile = "main.go"
 	cellFile    = "gonbatch__cell.go"
 )
 
-// hiddenFiles are those that GoNB and the build of a cell put into the module's folder, rewrite and
-// take away while gopls loads it. It is shown empty ones in their place, so that it looks for none
-// of them on disk.
+// hiddenFiles are files that GoNB and the build of a cell create, rewrite and remove in the
+// module's folder while gopls loads it. gopls is shown empty files in their place, so that it
+// doesn't look for them on disk.
 var hiddenFiles = append([]string{"other.go", "main_test.go"}, build.OwnFiles()...)
 
-// Options say what an Assistant asks.
+// Options configure an Assistant.
 type Options struct {
-	// Program is gopls. Unset, there are no answers.
+	// Program is gopls. If it is empty, there are no answers.
 	Program string
-	// Dir tells the folder of the session's module, once there is one.
+	// Dir returns the folder of the session's module, once there is one.
 	Dir func() (string, error)
-	// Built is the file with the program that the session has built last.
+	// Built is the file with the last program that the session built.
 	Built string
 	// Environ is gopls's environment, as in os.Environ.
 	Environ []string
-	// Log receives errors that nobody asks for, and gopls's own.
+	// Log receives errors of background work, and gopls's own output.
 	Log io.Writer
 }
 
 // Match is one way to complete code.
 type Match struct {
-	// Text replaces the code between Start and End. Type is what it is, such as "function",
-	// Signature its Go type.
+	// Text replaces the code between Start and End. Type is its kind, such as "function", Signature
+	// its Go type.
 	Text, Type, Signature string
 }
 
-// Completion is what code may continue with.
+// Completion lists possible continuations of code.
 type Completion struct {
 	Matches []Match
-	// Start and End are the places, in characters, between which a match replaces the code.
+	// Start and End delimit, in characters, the code that a match replaces.
 	Start, End int
 }
 
-// Assistant answers questions about code. Its methods block; they may be called at once, and wait
-// for one another.
+// Assistant answers questions about code. Its methods block; concurrent calls wait for one another.
 type Assistant struct {
 	opts Options
 
 	mu     sync.Mutex
 	server *server
-	// warmed are the imports of the session of which gopls has read the packages.
+	// warmed are the session's imports whose packages gopls has read.
 	warmed string
 }
 
-// New makes an Assistant. It starts nothing before the first call.
+// New returns an Assistant. It starts nothing before the first call.
 func New(opts Options) *Assistant { return &Assistant{opts: opts} }
 
-// Close ends gopls.
+// Close stops gopls.
 func (a *Assistant) Close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -84,8 +83,8 @@ func (a *Assistant) Close() {
 	}
 }
 
-// Warm makes the answers that follow quick: it starts gopls if need be, and lets it read the
-// packages that the session imports. It costs nothing if they are the same as before.
+// Warm makes the following answers fast: it starts gopls if necessary, and lets it read the
+// packages that the session imports. It costs nothing if these are the same as before.
 func (a *Assistant) Warm(ctx context.Context) {
 	const code = "%%\nfmt.Print"
 	if a.isWarm() {
@@ -105,7 +104,7 @@ func (a *Assistant) isWarm() bool {
 	return same
 }
 
-// Complete completes code before its character number at.
+// Complete completes code before character number at.
 func (a *Assistant) Complete(ctx context.Context, code string, at int) (Completion, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -125,7 +124,8 @@ func (a *Assistant) Complete(ctx context.Context, code string, at int) (Completi
 	return doc.completion(list.Items, at, place), nil
 }
 
-// Inspect tells about the identifier at a character of code, in Markdown; "" if there is none.
+// Inspect describes the identifier at a character of code, in Markdown; it returns "" if there is
+// none.
 func (a *Assistant) Inspect(ctx context.Context, code string, at int) (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -146,7 +146,7 @@ func (a *Assistant) Inspect(ctx context.Context, code string, at int) (string, e
 	return hover.Contents.Value, nil
 }
 
-// open lets gopls see the code. The server is nil if there is no gopls.
+// open shows gopls the code. The server is nil if there is no gopls.
 func (a *Assistant) open(ctx context.Context, code string) (*document, *server, error) {
 	if a.opts.Program == "" {
 		return nil, nil, nil
@@ -167,7 +167,7 @@ func (a *Assistant) open(ctx context.Context, code string) (*document, *server, 
 	return doc, s, nil
 }
 
-// start starts gopls if it does not run.
+// start starts gopls if it is not running.
 func (a *Assistant) start(ctx context.Context) (*server, error) {
 	if a.server != nil && a.server.alive() {
 		return a.server, nil
@@ -180,7 +180,7 @@ func (a *Assistant) start(ctx context.Context) (*server, error) {
 	return a.server, err
 }
 
-// failed gives up a gopls that does not answer: the next request starts another.
+// failed gives up on a gopls that doesn't answer: the next request starts another one.
 func (a *Assistant) failed(err error) error {
 	if a.server != nil && (errors.Is(err, context.DeadlineExceeded) || !a.server.alive()) {
 		a.server.stop()
@@ -195,7 +195,8 @@ func (a *Assistant) log(err error) {
 	}
 }
 
-// completion are those items that replace what is around the cursor, all the same part of its line.
+// completion returns the items that replace text around the cursor, all of them the same part of
+// its line.
 func (d *document) completion(items []protocol.CompletionItem, at int, place protocol.Position) Completion {
 	done := Completion{Start: at, End: at}
 	var replaced *protocol.Range
@@ -222,5 +223,5 @@ func around(r protocol.Range, place protocol.Position) bool {
 	return r.Start.Line == place.Line && r.End.Line == place.Line && r.Start.Character <= place.Character && place.Character <= r.End.Character
 }
 
-// fileURI is the name by which gopls knows a file.
+// fileURI returns the name by which gopls knows a file.
 func fileURI(dir, name string) protocol.DocumentURI { return uri.File(filepath.Join(dir, name)) }

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// gopls finds the program that `make setup` installs.
+// gopls returns the program that `make setup` installs.
 func gopls(t *testing.T) string {
 	t.Helper()
 	name, err := filepath.Abs("../../.cache/bin/gopls")
@@ -33,7 +33,7 @@ func gopls(t *testing.T) string {
 	return ""
 }
 
-// module is a session's module with a module beside it, and an Assistant for it.
+// module is a session's module with another module beside it, and an Assistant for it.
 type module struct {
 	dir, built string
 	*Assistant
@@ -69,7 +69,7 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// cursor takes the mark | out of code and returns where it was, in characters.
+// cursor removes the mark | from code and returns its position, in characters.
 func cursor(code string) (string, int) {
 	before, after, _ := strings.Cut(code, "|")
 	return before + after, len([]rune(before))
@@ -79,7 +79,7 @@ func TestComplete(t *testing.T) {
 	m := newModule(t)
 	tests := []struct {
 		name, code string
-		match      string // completes the code so
+		match      string // the match that completes the code
 		kind       string
 	}{
 		{name: "standard library", code: "%%\nfmt.Printl|", match: "fmt.Println", kind: "function"},
@@ -141,7 +141,7 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// TestChanges: what changes on disk is in the answers.
+// TestChanges: answers reflect changes on disk.
 func TestChanges(t *testing.T) {
 	m := newModule(t)
 	complete := func() []string {
@@ -167,7 +167,7 @@ func TestChanges(t *testing.T) {
 	t.Errorf("matches %v after 30 s", complete())
 }
 
-// TestRestart: a gopls that was killed is started again.
+// TestRestart: a killed gopls is started again.
 func TestRestart(t *testing.T) {
 	m := newModule(t)
 	m.Warm(t.Context())

@@ -13,9 +13,9 @@ import (
 	"gonbatch/internal/gocell"
 )
 
-// compose makes the two files that gopls sees: the cell, which imports what the session does, and
-// the rest of the program that the session has built last, without its main and without what the
-// cell declares again.
+// compose returns the two files that gopls sees: the cell with the session's imports, and the rest
+// of the last program that the session built, without its main and without what the cell declares
+// again.
 func compose(code, built string) (doc *document, session string) {
 	doc = &document{code: code, text: gocell.Parse(code).File().Text()}
 	if offset := gocell.BareStart(doc.text); offset >= 0 {
@@ -33,12 +33,12 @@ func compose(code, built string) (doc *document, session string) {
 	return doc, remaining(built, positions, sessionTree, cellTree)
 }
 
-// selector is what a package's name looks like where it is used.
+// selector matches the use of a package's name.
 var selector = regexp.MustCompile(`(?:^|[^\w.)\]"])([a-z]\w*)\.`)
 
-// missingImports are what a cell has to import: what the session imports, and those packages of the
-// standard library that the cell seems to use; the kernel's own goimports would do the same when it
-// runs.
+// missingImports returns the imports that a cell needs: the session's, and the packages of the
+// standard library that the cell seems to use. The kernel's goimports would add the same when the
+// cell runs.
 func missingImports(text string, cellTree, sessionTree *ast.File) []string {
 	known := declared(cellTree)
 	maps.Copy(known, declared(sessionTree))
@@ -69,7 +69,7 @@ func missingImports(text string, cellTree, sessionTree *ast.File) []string {
 	return missing
 }
 
-// importText lists what a Go file imports.
+// importText lists the imports of a Go file.
 func importText(name string) string {
 	tree, _ := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
 	var text strings.Builder
@@ -86,8 +86,8 @@ func importsOf(tree *ast.File) []*ast.ImportSpec {
 	return tree.Imports
 }
 
-// importName is the name by which a file knows an import; a guess where the package's differs from
-// its path.
+// importName returns the name by which a file knows an import. It is a guess if the package's name
+// differs from its path.
 func importName(spec *ast.ImportSpec) string {
 	if spec.Name != nil {
 		return spec.Name.Name
@@ -95,7 +95,7 @@ func importName(spec *ast.ImportSpec) string {
 	return gocell.AssumedName(strings.Trim(spec.Path.Value, "\"`"))
 }
 
-// declared are the names that a file declares, methods as Type~Method.
+// declared returns the names that a file declares, methods as Type~Method.
 func declared(tree *ast.File) map[string]bool {
 	names := map[string]bool{}
 	if tree == nil {
@@ -109,8 +109,8 @@ func declared(tree *ast.File) map[string]bool {
 	return names
 }
 
-// remaining is the session's program without its main, and without the declarations that the cell
-// replaces.
+// remaining returns the session's program without its main and without the declarations that the
+// cell replaces.
 func remaining(built string, positions *token.FileSet, sessionTree, cellTree *ast.File) string {
 	if sessionTree == nil || built == "" {
 		return "package main\n"

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// A folder of the user's with more files than mostFiles is not watched, and none more often than
-// watchPause.
+// A user's folder with more than mostFiles files is not watched, and the others are checked at most
+// once per watchPause.
 const (
 	mostFiles  = 3000
 	watchPause = time.Second
@@ -31,7 +31,7 @@ func newDisk(dir string) *disk {
 	return d
 }
 
-// changes lists the files that are not as they were at the call before.
+// changes lists the files that have changed since the previous call.
 func (d *disk) changes() []string {
 	if time.Since(d.looked) < watchPause {
 		return nil
@@ -74,7 +74,7 @@ func (d *disk) look() map[string]time.Time {
 	return files
 }
 
-// ignored reports whether the go command looks into no folder of that name.
+// ignored reports whether the go command skips folders of that name.
 func ignored(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "node_modules"
 }
@@ -85,7 +85,7 @@ func note(files map[string]time.Time, name string) {
 	}
 }
 
-// localDirs are the folders that the module's go.mod and go.work name.
+// localDirs returns the folders that the module's go.mod and go.work name.
 func (d *disk) localDirs() []string {
 	var dirs []string
 	add := func(dir string) {

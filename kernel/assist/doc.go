@@ -1,6 +1,6 @@
-// Package assist completes Go code in cells and tells about its identifiers. It asks gopls, which
-// it starts ahead of the first request, about the cell and the session's declarations; it runs
-// nothing, and works while a cell runs. It knows no magics: those are in package gocell.
+// Package assist completes Go code in cells and describes its identifiers. It asks gopls, which it
+// starts ahead of the first request, about the cell and the session's declarations; it executes
+// nothing, and works while a cell runs. It doesn't know magics: those are in package gocell.
 //
 //	a := assist.New(assist.Options{Program: "/usr/local/bin/gopls", Dir: module, Built: built, Environ: os.Environ()})
 //	defer a.Close()

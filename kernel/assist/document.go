@@ -9,15 +9,15 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// document is a cell as gopls sees it: line i of the cell is line i+1 of the text, but for what was
-// put into one line.
+// document is a cell as gopls sees it: line i of the cell is line i+1 of the text, except for text
+// inserted into one line.
 type document struct {
 	code, text string
-	// Before column insertedAt, in bytes, of line insertedLine there are insertedLength more.
+	// Before column insertedAt (in bytes) of line insertedLine, insertedLength bytes were inserted.
 	insertedLine, insertedAt, insertedLength int
 }
 
-// position is the place in the text of a character of the cell.
+// position returns the position in the text of a character of the cell.
 func (d *document) position(at int) protocol.Position {
 	before := prefix(d.code, at)
 	line := strings.Count(before, "\n")
@@ -29,7 +29,7 @@ func (d *document) position(at int) protocol.Position {
 	return protocol.Position{Line: uint32(line + 1), Character: uint32(character)}
 }
 
-// prefix is the code before its character number at.
+// prefix returns the code before character number at.
 func prefix(code string, at int) string {
 	for i := range code {
 		if at <= 0 {
@@ -40,7 +40,7 @@ func prefix(code string, at int) string {
 	return code
 }
 
-// charactersBefore is how many characters of the code before at make up a length in UTF-16,
+// charactersBefore returns how many characters of the code before at make up a length in UTF-16,
 // charactersAfter how many of those after it.
 func charactersBefore(code string, at, length int) int {
 	runes := []rune(prefix(code, at))
@@ -62,8 +62,8 @@ func charactersOf(runes []rune, length int) int {
 	return len(runes)
 }
 
-// identifierAt is a place within the identifier that a cursor is at, or behind; within the
-// arguments of a call it is the name of what is called.
+// identifierAt returns a position within the identifier at the cursor or just before it. Among the
+// arguments of a call, it is within the name of the function.
 func identifierAt(code string, at int) int {
 	runes := []rune(code)
 	at = min(max(at, 0), len(runes))

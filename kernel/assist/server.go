@@ -15,16 +15,17 @@ import (
 	"go.lsp.dev/protocol"
 )
 
-// niceness lets the cells go first.
+// niceness gives the cells priority.
 const niceness = "10"
 
-// server is a gopls that runs.
+// server is a running gopls.
 type server struct {
 	dir   string
 	cmd   *exec.Cmd
 	conn  jsonrpc2.Conn
 	ended chan struct{}
-	// shown are the texts that it has been shown, by their files, version the number of the last.
+	// shown maps files to the texts that gopls has been shown, version is the number of the last
+	// one.
 	shown   map[string]string
 	version int32
 	disk    *disk
@@ -40,8 +41,8 @@ func (p pipe) Write(data []byte) (int, error) { return p.in.Write(data) }
 
 func (p pipe) Close() error { return errors.Join(p.in.Close(), p.ReadCloser.Close()) }
 
-// startServer starts gopls for the module in a folder. It ends with stop, and when this process
-// does: by a signal, for the end of its standard input does not always end it.
+// startServer starts gopls for the module in a folder. gopls ends with stop, and when this process
+// ends. The latter takes a signal, because gopls doesn't always end with its standard input.
 func startServer(ctx context.Context, opts Options, dir string) (*server, error) {
 	args := []string{opts.Program}
 	if nice, err := exec.LookPath("nice"); err == nil {
@@ -74,8 +75,7 @@ func startServer(ctx context.Context, opts Options, dir string) (*server, error)
 	return s, nil
 }
 
-// run starts the process, tells of an error, and waits for the connection's end, with which it ends
-// the process.
+// run starts the process, reports an error, and ends the process when the connection ends.
 func (s *server) run(started chan<- error) {
 	// Linux signals the child when the thread that started it ends.
 	runtime.LockOSThread()
@@ -92,8 +92,8 @@ func (s *server) run(started chan<- error) {
 	_ = s.cmd.Wait()
 }
 
-// settings are gopls's: nobody sees its diagnostics, and a kernel has no key to accept a
-// completion's further edits.
+// settings configure gopls: nobody sees its diagnostics, and a kernel has no key to accept a
+// completion's additional edits.
 var settings = map[string]any{
 	"completeUnimported": true, "diagnosticsTrigger": "Save", "diagnosticsDelay": "1h", "staticcheck": false, "vulncheck": "Off",
 	"hoverKind": "FullDocumentation", "linksInHover": false, "usePlaceholders": false, "semanticTokens": false,
@@ -116,12 +116,12 @@ func (s *server) initialize(ctx context.Context) error {
 	return s.conn.Notify(ctx, protocol.MethodInitialized, protocol.InitializedParams{})
 }
 
-// answerServer answers what gopls asks its client: nothing that matters here.
+// answerServer answers gopls's requests to its client: none of them matters here.
 func answerServer(ctx context.Context, reply jsonrpc2.Replier, request jsonrpc2.Request) error {
 	return reply(ctx, nil, nil)
 }
 
-// call calls gopls and waits for its result, or until it ends.
+// call calls gopls and waits for its result, or until gopls ends.
 func (s *server) call(ctx context.Context, method string, params, result any) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -143,7 +143,7 @@ func (s *server) call(ctx context.Context, method string, params, result any) er
 
 var errEnded = errors.New("it has ended")
 
-// show tells gopls the text of a file, whatever is on disk.
+// show gives gopls the text of a file, whatever is on disk.
 func (s *server) show(ctx context.Context, name, text string) error {
 	before, open := s.shown[name]
 	if open && before == text {
@@ -156,7 +156,8 @@ func (s *server) show(ctx context.Context, name, text string) error {
 			TextDocument: protocol.TextDocumentItem{URI: fileURI(s.dir, name), LanguageID: "go", Version: s.version, Text: text},
 		})
 	}
-	// The library's type of a change always has a range; without one the text is the whole file's.
+	// The library's type of a change always has a range. Without a range, the text replaces the
+	// whole file.
 	return s.conn.Notify(ctx, protocol.MethodTextDocumentDidChange, map[string]any{
 		"textDocument":   map[string]any{"uri": fileURI(s.dir, name), "version": s.version},
 		"contentChanges": []map[string]string{{"text": text}},

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// vanishing is a go command while which files are there that are gone when it has ended, as if a
-// cell was built meanwhile.
+// vanishing is a go command that creates files while it runs and then removes them, as if a cell
+// were built meanwhile.
 const vanishing = `#!/bin/sh
 files="gonbatch__show.go gonbatch__keep.go gonbatch__timeit.go gonbatch__devices.go main.go other.go main_test.go"
 for file in $files; do
@@ -23,8 +23,8 @@ done
 exit $code
 `
 
-// TestVanishingFiles: whatever a cell's build puts into the module's folder and takes away,
-// questions are answered.
+// TestVanishingFiles: questions are answered, whatever files a cell's build creates and removes in
+// the module's folder.
 func TestVanishingFiles(t *testing.T) {
 	m := newModule(t)
 	goCommand, err := exec.LookPath("go")
@@ -37,7 +37,7 @@ func TestVanishingFiles(t *testing.T) {
 	}
 	m.opts.Environ = append(m.opts.Environ, "PATH="+bin+":"+os.Getenv("PATH"))
 	for i, path := range []string{"container/list", "container/ring", "text/template"} {
-		// An import that is new makes gopls load the packages again.
+		// A new import makes gopls load the packages again.
 		text, err := m.Inspect(t.Context(), fmt.Sprintf("import \"fmt\"\nimport _ %q\n%%%%\nfmt.Println", path), 37+len(path))
 		if err != nil || text == "" {
 			t.Errorf("question %d: %q, %v", i+1, text, err)

@@ -17,42 +17,43 @@ import (
 	"gonbatch/kernel/tool"
 )
 
-// ErrBuild is the error of a program that does not compile or link: the messages are in the output.
+// ErrBuild means that a program does not compile or link. The messages are in the output.
 var ErrBuild = errors.New("the cell's program was not built")
 
-// The files of the folder Cell by which the build tells when it did what, and that an expression
-// has no value.
+// Files in the folder Cell: the build uses them to record its times, and that an expression has no
+// value.
 const (
-	TimeFile  = "time" // there if times are wanted
+	TimeFile  = "time" // exists if times are wanted
 	BuildTime = "time-build"
 	LinkTime  = "time-link"
 	VoidFile  = "void"
-	// BuiltFile is the program that was built last.
+	// BuiltFile is the last program that was built.
 	BuiltFile = "built.go"
 )
 
-// Options say what to build.
+// Options configure a build.
 type Options struct {
 	// Go is the go command.
 	Go string
 	// Dir is the folder of the cells' module.
 	Dir string
-	// Verb is the go command's: build, or test -c for the tests of a cell.
+	// Verb is the go command's verb: build, or test -c for the tests of a cell.
 	Verb []string
-	// Program is the script that starts the program, Program.run the program.
+	// Program is the script that starts the program; Program.run is the program itself.
 	Program string
-	// Flags are further flags of go build.
+	// Flags are additional flags of go build.
 	Flags []string
-	// Seed has the script, and the Go files of the kernel's functions. Cell is where the kernel and
-	// a cell's program meet. Plans is the session's folder for building by plans. Store is the
-	// folder of the plans, which sessions may share; unset, Plans is.
+	// Seed contains the script, and the Go files of the kernel's functions. Cell is the folder in
+	// which the kernel and a cell's program exchange files. Plans is the session's folder for
+	// building by plans. Store is the folder of the plans, which sessions may share; if it is
+	// empty, Plans is used.
 	Seed, Cell, Plans, Store string
-	// Checkpoints is the folder for the checkpoints of programs that name none; "" if there is no
-	// such folder.
+	// Checkpoints is the folder for the checkpoints of programs that don't name one; "" if there is
+	// no such folder.
 	Checkpoints string
 	// Environ is the environment of the go command, as in os.Environ.
 	Environ []string
-	// Output receives what the compiler has to say.
+	// Output receives the compiler's messages.
 	Output io.Writer
 }
 
@@ -62,7 +63,7 @@ func Run(ctx context.Context, opts Options) error {
 		opts.Store = opts.Plans
 	}
 	b := &builder{Options: opts}
-	b.Environ = withDefault(b.Environ, "GOGC", "400") // the linker collects garbage for a quarter of its time otherwise
+	b.Environ = withDefault(b.Environ, "GOGC", "400") // otherwise the linker spends a quarter of its time collecting garbage
 	b.noteTime(BuildTime)
 	if err := b.prepare(); err != nil {
 		return fmt.Errorf("build the cell: %w", err)
@@ -85,7 +86,7 @@ func Run(ctx context.Context, opts Options) error {
 	return b.hideMain()
 }
 
-// keepBuilt leaves the program's text in Cell, whole, for those who complete code meanwhile.
+// keepBuilt copies the program's text into Cell, atomically, for concurrent completions.
 func (b *builder) keepBuilt() {
 	text, err := os.ReadFile(b.mainFile())
 	if err != nil {
@@ -108,7 +109,7 @@ func (b *builder) binary() string { return b.Program + ProgramSuffix }
 
 func (b *builder) isTest() bool { return b.Verb[0] == "test" }
 
-// build builds by a plan, or by the go command. It returns the compiler's messages. Tests have no
+// build builds by a plan, or with the go command. It returns the compiler's messages. Tests have no
 // plan.
 func (b *builder) build(ctx context.Context) ([]byte, error) {
 	if b.isTest() {
@@ -130,8 +131,8 @@ func ifAny(output []byte) error {
 	return nil
 }
 
-// byGo runs go build, and makes a plan of what it did if there is a key. It links by Go's own
-// linker, which is quicker than C's; where that cannot link what cgo made, by C's.
+// byGo runs go build and, if there is a key, makes a plan from its record. It links with Go's own
+// linker, which is faster than C's. If that can't link the output of cgo, it uses C's.
 func (b *builder) byGo(ctx context.Context, key string) ([]byte, error) {
 	record := filepath.Join(b.Plans, "record")
 	if err := errors.Join(os.RemoveAll(record), os.MkdirAll(record, 0o755)); err != nil {
@@ -144,7 +145,7 @@ func (b *builder) byGo(ctx context.Context, key string) ([]byte, error) {
 	if err != nil {
 		return output, err
 	}
-	_ = os.Remove(filepath.Join(b.Plans, lastFile)) // the program is of no plan's making
+	_ = os.Remove(filepath.Join(b.Plans, lastFile)) // the program was not built by a plan
 	if key != "" {
 		b.keepPlan(key, record)
 	}
@@ -165,7 +166,7 @@ func (b *builder) goBuild(ctx context.Context, record, linkerFlags string) ([]by
 	return output, err
 }
 
-// noteTime leaves the time in a file of Cell, if times are wanted.
+// noteTime writes the time to a file in Cell, if times are wanted.
 func (b *builder) noteTime(name string) {
 	if _, err := os.Stat(filepath.Join(b.Cell, TimeFile)); err == nil {
 		_ = os.WriteFile(filepath.Join(b.Cell, name), strconv.AppendInt(nil, time.Now().UnixNano(), 10), 0o600)

@@ -14,7 +14,7 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// module is a module of cells for a test, with a go command that counts how often it is called.
+// module is a module of cells for a test, with a go command that counts its calls.
 type module struct {
 	opts  Options
 	calls string
@@ -63,7 +63,7 @@ func (c *module) write(t *testing.T, name, text string) {
 	}
 }
 
-// run builds the program and runs it. It returns what the two put out, and whether the go command
+// run builds the program and runs it. It returns the output of both, and whether the go command
 // built it.
 func (c *module) run(t *testing.T) (output string, byGo bool) {
 	t.Helper()
@@ -158,7 +158,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestDamagedPlan: whatever a plan cannot do, the go command does.
+// TestDamagedPlan: if a plan fails, the go command builds the program.
 func TestDamagedPlan(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -195,7 +195,7 @@ func TestDamagedPlan(t *testing.T) {
 	}
 }
 
-// TestKeep: a program saves what %keep names as its main ends.
+// TestKeep: a program saves the variables of %keep when its main ends.
 func TestKeep(t *testing.T) {
 	c := newCell(t)
 	c.fakeKeep(t)
@@ -226,7 +226,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// fakeKeep gives the module what keeps its variable n, with a package keep that only prints.
+// fakeKeep gives the module a file that keeps its variable n, with a package keep that only prints.
 func (c *module) fakeKeep(t *testing.T) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Join(c.opts.Dir, "../gonbatch/kernel/keep"), 0o755); err != nil {
@@ -247,8 +247,8 @@ func gonbatch__begin() func() {
 `)
 }
 
-// TestSharedPlans: the plan of one session builds the program of another, whose module and folder
-// have other names.
+// TestSharedPlans: the plan of one session builds the program of another one, whose module and
+// folder have other names.
 func TestSharedPlans(t *testing.T) {
 	first, second := newCell(t), newCell(t)
 	first.opts.Store = t.TempDir()

@@ -17,15 +17,15 @@ import (
 	"strings"
 )
 
-// moduleLine is what differs between the go.mod files of two sessions.
+// moduleLine is the line that differs between the go.mod files of two sessions.
 var moduleLine = regexp.MustCompile(`(?m)^module .*$`)
 
-// errUncovered is why a program has no plan.
+// errUncovered means that a program can't have a plan.
 var errUncovered = errors.New("not covered by plans")
 
-// key identifies the plan for the program as it stands: a hash of all that decides how it is
-// compiled and linked, but for the text of its own files, and for the packages outside of the
-// module cache (they are part of the plan).
+// key identifies the plan for the current program. It is a hash of everything that decides how the
+// program is compiled and linked, except for the text of its own files, and for the packages
+// outside the module cache (the plan has their state).
 func (b *builder) key() (string, error) {
 	sum := sha256.New()
 	files, err := b.goFiles()
@@ -59,7 +59,8 @@ func (b *builder) key() (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// goFiles are the Go files of the program. One with sources in other languages has no plan.
+// goFiles returns the Go files of the program. A program with sources in other languages has no
+// plan.
 func (b *builder) goFiles() ([]string, error) {
 	entries, err := os.ReadDir(b.Dir)
 	if err != nil {
@@ -78,8 +79,8 @@ func (b *builder) goFiles() ([]string, error) {
 	return files, nil
 }
 
-// addImports adds what a file imports. cgo, files that are embedded, and what directives ask for
-// have no plan.
+// addImports adds a file's imports to the key. Files with cgo, embedded files or directives have no
+// plan.
 func addImports(sum hash.Hash, name string) error {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -104,7 +105,7 @@ func addImports(sum hash.Hash, name string) error {
 	return nil
 }
 
-// settings are the variables that mean something to the go command and its tools.
+// settings returns the variables that matter to the go command and its tools.
 func settings(environ []string) []string {
 	var found []string
 	for _, entry := range environ {
@@ -117,7 +118,7 @@ func settings(environ []string) []string {
 	return found
 }
 
-// hasOuterWorkspace reports whether files apply that key does not look at.
+// hasOuterWorkspace reports whether the build depends on files that key doesn't read.
 func (b *builder) hasOuterWorkspace() bool {
 	flags := tool.Get(b.Environ, "GOFLAGS") + " " + strings.Join(b.Flags, " ")
 	for _, name := range []string{"-overlay", "-modfile", "-toolexec"} {

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// localModules are the modules whose sources may change between two builds, by their paths: the
-// cells' own, and those that go.mod or go.work take from folders.
+// localModules returns the folders, by module path, of the modules whose sources may change between
+// two builds: the cells' own, and those that go.mod or go.work take from folders.
 func (b *builder) localModules() (map[string]string, error) {
 	modules := map[string]string{}
 	if err := b.addModule(modules, b.Dir, true); err != nil {
@@ -38,7 +38,8 @@ func (b *builder) localModules() (map[string]string, error) {
 	return modules, nil
 }
 
-// addModule adds the module in a folder, and, of the cells' module, those that it replaces.
+// addModule adds the module in a folder. For the cells' module, it also adds the modules that it
+// replaces.
 func (b *builder) addModule(modules map[string]string, dir string, replaced bool) error {
 	name := filepath.Join(dir, "go.mod")
 	text, err := os.ReadFile(name)
@@ -71,8 +72,8 @@ func (b *builder) absolute(dir string) string {
 	return filepath.Join(b.Dir, dir)
 }
 
-// localState is a hash of the names, sizes and times of the files of those packages that belong to
-// local modules.
+// localState returns a hash of the names, sizes and times of the files in those packages that
+// belong to local modules.
 func (b *builder) localState(packages []string) (string, error) {
 	modules, err := b.localModules()
 	if err != nil {
@@ -93,8 +94,8 @@ func (b *builder) localState(packages []string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// folderOf is the folder of a package, if a local module has it. Of nested modules the innermost
-// does.
+// folderOf returns the folder of a package, if it belongs to a local module. The innermost of
+// nested modules counts.
 func folderOf(path string, modules map[string]string) (dir string, ok bool) {
 	longest := -1
 	for module, root := range modules {
@@ -106,7 +107,8 @@ func folderOf(path string, modules map[string]string) (dir string, ok bool) {
 	return dir, ok
 }
 
-// folderState lists the files of a package. Those in folders below belong to it if it embeds some.
+// folderState lists the files of a package. If the package embeds files, folders below it belong to
+// it too.
 func folderState(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -130,7 +132,7 @@ func folderState(dir string) ([]string, error) {
 	return state, embedsOnlyFiles(dir, entries)
 }
 
-// embedsOnlyFiles is an error if a package embeds what is in folders below its own.
+// embedsOnlyFiles returns an error if a package embeds files in folders below its own.
 func embedsOnlyFiles(dir string, entries []fs.DirEntry) error {
 	for _, entry := range entries {
 		if filepath.Ext(entry.Name()) != ".go" {

@@ -9,18 +9,18 @@ import (
 	"regexp"
 )
 
-// GoNB looks for places in main.go in whatever a program writes to stderr, and in the compiler's
-// messages. It ends where the text has other colons too, as a log line with the time and the place
-// has them, and so would the session. So it gets no main.go while a program runs, without which it
-// does not look, and only messages that it can read.
+// GoNB searches everything that a program writes to stderr, and the compiler's messages, for places
+// in main.go. It exits if the text has other colons too, such as a log line with a time and a
+// place, and the session would end with it. It doesn't search if there is no main.go, so main.go is
+// hidden while a program runs, and GoNB gets only compiler messages that it can parse.
 
-// hiddenSuffix is added to the name of the program's text while the program runs.
+// hiddenSuffix is appended to the name of the program's text while the program runs.
 const hiddenSuffix = ".running"
 
-// mainFiles are the files in which GoNB puts a cell, the second one for tests.
+// mainFiles are the files in which GoNB puts a cell; the second one is for tests.
 var mainFiles = [...]string{"main.go", "main_test.go"}
 
-// hideMain takes the program's text from GoNB until ShowMain.
+// hideMain hides the program's text from GoNB until ShowMain.
 func (b *builder) hideMain() error {
 	err := os.Rename(b.mainFile(), b.mainFile()+hiddenSuffix)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -29,8 +29,8 @@ func (b *builder) hideMain() error {
 	return nil
 }
 
-// ShowMain gives the cells' module back what a build has hidden. Call it when the program has ended
-// and GoNB has said so.
+// ShowMain restores the file that a build has hidden in the cells' module. Call it when the program
+// has ended and GoNB has reported that.
 func ShowMain(dir string) (err error) {
 	for _, name := range mainFiles {
 		name = filepath.Join(dir, name)
@@ -49,15 +49,15 @@ func ShowMain(dir string) (err error) {
 }
 
 var (
-	// place is what GoNB takes for a place in the program.
+	// place matches what GoNB takes for a place in the program.
 	place = regexp.MustCompile(`(main(?:_test)?\.go):(\d)`)
-	// compilerPlace begins a line that GoNB can read, if no other place follows.
+	// compilerPlace matches the beginning of a line that GoNB can parse, if no other place follows.
 	compilerPlace = regexp.MustCompile(`^\t?(?:\./|[^:]*/)?main(?:_test)?\.go:\d{1,7}(?:(?::[1-9]\d{0,5})?: |$)`)
 	outputLine    = regexp.MustCompile(`[^\n]+`)
 )
 
-// readable is the compiler's output with no more places than GoNB can read: others are written with
-// a space.
+// readable returns the compiler's output with only the places that GoNB can parse: in the others, a
+// space replaces the colon.
 func readable(output []byte) []byte {
 	return outputLine.ReplaceAllFunc(output, func(line []byte) []byte {
 		begin := compilerPlace.Find(line)

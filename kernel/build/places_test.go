@@ -14,7 +14,7 @@ var (
 	gonbTrace  = regexp.MustCompile(`(^\s*)(.*main(?:_test)?\.go):(\d+)(.*)$`)
 )
 
-// endsGoNB reports whether GoNB 0.11.4 ends at a line of an error.
+// endsGoNB reports whether GoNB 0.11.4 exits on a line of an error.
 func endsGoNB(line string) bool {
 	location, number := "", ""
 	if m := gonbPrefix.FindStringSubmatch(line); m != nil {
@@ -25,7 +25,7 @@ func endsGoNB(line string) bool {
 		return false
 	}
 	if n, err := strconv.Atoi(number); err != nil || n > 1e9 {
-		return true // The range of lines around it is one of a negative length.
+		return true // The range of lines around it has a negative length.
 	}
 	words := strings.Split(location, ":")
 	if len(words) < 3 || words[0] == "" {
@@ -35,7 +35,7 @@ func endsGoNB(line string) bool {
 	return err != nil || column < -1 || column == 0 || column > 1e6
 }
 
-// TestReadable: GoNB can read whatever lines of output, and ordinary ones are left as they are.
+// TestReadable: GoNB can parse any lines of output, and ordinary lines are unchanged.
 func TestReadable(t *testing.T) {
 	pieces := []string{
 		"main.go", "main_test.go", "./", "/x/", ":", ":", ":", ": ", " ", "\t", "0", "1", "8", "12", "-5", "99999999999999999999", "10:00:00", "vet", "x", "main.go:8:12: ", "main.go:4",

@@ -18,16 +18,16 @@ import (
 	"time"
 )
 
-// plan is how a program is compiled and linked. In its texts the tools' own folder is called
-// workMark, and the program's dirMark.
+// plan is how to compile and link a program. In its texts, workMark stands for the tools' working
+// folder, and dirMark for the program's folder.
 type plan struct {
 	// Compile and Link are the tools with their arguments.
 	Compile, Link []string
 	// CompileConfig and LinkConfig tell the tools where the packages are.
 	CompileConfig, LinkConfig string
-	// GOROOT is the tools' variable of that name.
+	// GOROOT is the value of that variable for the tools.
 	GOROOT string
-	// Packages are all that the program is linked of, Local is the localState of them.
+	// Packages are all packages that are linked into the program, Local is their localState.
 	Packages []string
 	Local    string
 }
@@ -37,18 +37,18 @@ const (
 	dirMark  = "\x00dir\x00"
 )
 
-// mostPlans is how many plans are kept: those that were made or followed last.
+// mostPlans is how many plans are kept: those made or used most recently.
 const mostPlans = 100
 
-// lastFile has the hash of what the program was built from the last time, if a plan did it.
+// lastFile has the hash of the sources of the last program, if it was built by a plan.
 const lastFile = "last"
 
 var packageLine = regexp.MustCompile(`(?m)^packagefile ([^=\n]+)=(.*)$`)
 
 func (b *builder) planFile(key string) string { return filepath.Join(b.Store, key+".json") }
 
-// keepPlan makes a plan of what the go command did. That it can't is no error: the next build has
-// none.
+// keepPlan makes a plan from the record of the go command. If that fails, there is no error: the
+// next build has no plan.
 func (b *builder) keepPlan(key, record string) {
 	p, err := readRecord(record, b.Dir)
 	if err != nil || !b.covers(p) {
@@ -62,7 +62,7 @@ func (b *builder) keepPlan(key, record string) {
 	}
 }
 
-// store writes a plan whole, for other sessions may read it, and removes the oldest ones.
+// store writes a plan atomically, because other sessions may read it, and removes the oldest plans.
 func (b *builder) store(key string, text []byte) error {
 	if err := os.MkdirAll(b.Store, 0o755); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (b *builder) store(key string, text []byte) error {
 	return prune(b.Store)
 }
 
-// prune removes the plans that were used longest ago.
+// prune removes the least recently used plans.
 func prune(store string) error {
 	names, err := filepath.Glob(filepath.Join(store, "*.json"))
 	if err != nil || len(names) <= mostPlans {
@@ -92,8 +92,8 @@ func prune(store string) error {
 	return err
 }
 
-// readRecord reads what the script `record` wrote down of the tools, which compiled the program in
-// a folder.
+// readRecord reads the tools' calls that the script `record` recorded. The tools compiled the
+// program in dir.
 func readRecord(record, dir string) (*plan, error) {
 	texts := map[string]string{}
 	for _, name := range []string{"compile", "compile.cfg", "link", "link.cfg", "goroot"} {
@@ -120,8 +120,8 @@ func readRecord(record, dir string) (*plan, error) {
 	for _, match := range packageLine.FindAllStringSubmatch(p.LinkConfig, -1) {
 		p.Packages = append(p.Packages, match[1])
 	}
-	// A package that was compiled just now still lies in a folder that the go command removes: the
-	// next build makes the plan.
+	// A package that was just compiled is still in a folder that the go command will remove: the
+	// next build will make the plan.
 	if strings.Contains(p.CompileConfig+p.LinkConfig+strings.Join(p.Link, "\n"), filepath.Dir(work)+"/") {
 		return nil, errUncovered
 	}
@@ -144,8 +144,8 @@ func (b *builder) covers(p *plan) bool {
 	return slices.Equal(files, compiled)
 }
 
-// byPlan builds by the plan for a key. It reports whether that came to an end: the program, or the
-// messages of the compiler.
+// byPlan builds by the plan for a key. ok reports whether it finished, with the program or with the
+// compiler's messages.
 func (b *builder) byPlan(ctx context.Context, key string) (output []byte, ok bool) {
 	text, err := os.ReadFile(b.planFile(key))
 	if err != nil {
@@ -174,7 +174,7 @@ func (b *builder) byPlan(ctx context.Context, key string) (output []byte, ok boo
 	}
 	_ = os.WriteFile(last, []byte(state), 0o600)
 	now := time.Now()
-	_ = os.Chtimes(b.planFile(key), now, now) // it is of use
+	_ = os.Chtimes(b.planFile(key), now, now) // it was used
 	return nil, true
 }
 
@@ -196,8 +196,8 @@ func (b *builder) state(key string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// follow compiles and links. Of an error the output has the compiler's messages, if it is about the
-// program.
+// follow compiles and links. If it fails because of the program, the output has the compiler's
+// messages.
 func (b *builder) follow(ctx context.Context, p *plan) (output []byte, err error) {
 	work := filepath.Join(b.Plans, "work")
 	err = errors.Join(
@@ -217,7 +217,7 @@ func (b *builder) follow(ctx context.Context, p *plan) (output []byte, err error
 	return nil, os.Rename(filepath.Join(work, "exe", "a.out"), b.binary())
 }
 
-// in puts folders into a text of a plan.
+// in replaces the marks in a plan's text with folders.
 func (b *builder) in(work, text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, workMark, work), dirMark, b.Dir)
 }
@@ -233,11 +233,11 @@ func (b *builder) tool(ctx context.Context, p *plan, work string, args []string)
 	return cmd.CombinedOutput()
 }
 
-// message is a line of the compiler's about a place in a file.
+// message matches a line of the compiler about a place in a file.
 var message = regexp.MustCompile(`^(\./\S+\.go:\d+:\d+: |\t|too many errors)`)
 
-// messages is the compiler's output as the go command would print it, or nothing if it is about
-// something else than the program.
+// messages returns the compiler's output as the go command would print it, or nothing if it isn't
+// about the program.
 func messages(output []byte) []byte {
 	text := bytes.TrimRight(output, "\n")
 	for line := range bytes.SplitSeq(text, []byte("\n")) {

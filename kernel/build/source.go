@@ -18,20 +18,21 @@ import (
 	"gonbatch/kernel/cell"
 )
 
-// helpers are the kernel's functions that a cell may call: each is in the file of its name.
+// helpers are the kernel's functions that a cell may call, each in the file of its name.
 var helpers = []string{"gonbatch__timeit", "gonbatch__devices", "gonbatch__show"}
 
-// keepFile makes programs keep variables; it is there once %keep was used.
+// keepFile makes programs keep variables; it exists once %keep was used.
 const keepFile = "gonbatch__keep.go"
 
-// keepImportsFile has what keepFile needs of the program: imports, and the declarations of the
-// variables. retryFile is for tests, whose init functions are in a file after main.go's.
+// keepImportsFile has what keepFile needs from the program: imports, and the declarations of the
+// variables. retryFile is for tests, and sorts after main_test.go so that its init functions run
+// last.
 const (
 	keepImportsFile = "gonbatch__keepimports.go"
 	retryFile       = "zz_gonbatch__keep_test.go"
 )
 
-// OwnFiles are the files of the kernel's that come and go in the cells' module.
+// OwnFiles returns the kernel's files that come and go in the cells' module.
 func OwnFiles() []string {
 	files := []string{keepFile, keepImportsFile, retryFile, gocell.LogFile}
 	for _, name := range helpers {
@@ -42,7 +43,8 @@ func OwnFiles() []string {
 
 var mainBegins = regexp.MustCompile(`(?m)^func main\(\) *\{`)
 
-// prepare writes the program's script, and puts beside main.go what it needs of the kernel's.
+// prepare writes the program's script, and puts the kernel's files that the program needs beside
+// main.go.
 func (b *builder) prepare() error {
 	script, err := os.ReadFile(filepath.Join(b.Seed, "program"))
 	if err != nil {
@@ -73,7 +75,7 @@ func (b *builder) prepare() error {
 	return nil
 }
 
-// keep makes a program keep its variables, if it keeps any.
+// keep makes a program keep its variables, if keeps is set.
 func (b *builder) keep(keeps bool, text []byte) error {
 	var own strings.Builder
 	if keeps {
@@ -87,7 +89,7 @@ func (b *builder) keep(keeps bool, text []byte) error {
 		changed, names := gocell.SaveOnExit(string(mainBegins.ReplaceAll(text, []byte("$0 defer gonbatch__begin()();"))))
 		for _, name := range names {
 			own.WriteString(gocell.ExitFunc(name, "gonbatch__keep"))
-			changed += "\nvar _ = " + name + ".Exit\n" // The import is in use.
+			changed += "\nvar _ = " + name + ".Exit\n" // The import is used.
 		}
 		if err := os.WriteFile(b.mainFile(), []byte(changed), 0o644); err != nil {
 			return err
@@ -98,7 +100,7 @@ func (b *builder) keep(keeps bool, text []byte) error {
 		b.writeOwn(retryFile, "package main\n\nfunc init() { gonbatch__kept().Retry() }\n", keeps && b.isTest()))
 }
 
-// hashLines are the elements of a map.
+// hashLines returns the elements of a map literal.
 func hashLines(hashes map[string]string) string {
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(hashes)) {
@@ -107,21 +109,21 @@ func hashLines(hashes map[string]string) string {
 	return text.String() + "\n"
 }
 
-// importPaths are the imports of a Go file.
+// importPaths returns the imports of a Go file.
 func importPaths(text []byte) (paths []string) {
 	file, err := parser.ParseFile(token.NewFileSet(), "", text, parser.ImportsOnly)
 	if err != nil {
 		return nil
 	}
 	for _, spec := range file.Imports {
-		path, _ := strconv.Unquote(spec.Path.Value) // The parser has done so.
+		path, _ := strconv.Unquote(spec.Path.Value) // The parser has done so without an error.
 		paths = append(paths, path)
 	}
 	return paths
 }
 
-// writeOwn writes a file of the kernel's into the module, if it is wanted; otherwise the module has
-// none.
+// writeOwn writes one of the kernel's files into the module if it is wanted, and removes it
+// otherwise.
 func (b *builder) writeOwn(name, text string, wanted bool) error {
 	target := filepath.Join(b.Dir, name)
 	if wanted {
@@ -133,7 +135,7 @@ func (b *builder) writeOwn(name, text string, wanted bool) error {
 	return nil
 }
 
-// mainFile is the file in which GoNB has put the cell.
+// mainFile returns the file in which GoNB has put the cell.
 func (b *builder) mainFile() string {
 	if b.isTest() {
 		return filepath.Join(b.Dir, mainFiles[1])
@@ -141,8 +143,8 @@ func (b *builder) mainFile() string {
 	return filepath.Join(b.Dir, mainFiles[0])
 }
 
-// readMain reads the program's text, which is hidden still if GoNB has written none since the last
-// build; "" if there is none.
+// readMain reads the program's text, which is still hidden if GoNB has written none since the last
+// build; it returns "" if there is none.
 func (b *builder) readMain() ([]byte, error) {
 	if _, err := os.Lstat(b.mainFile()); err != nil {
 		if err := ShowMain(b.Dir); err != nil {
@@ -156,8 +158,8 @@ func (b *builder) readMain() ([]byte, error) {
 	return text, err
 }
 
-// copySeed puts a file of Seed into the module, if it is wanted and there; otherwise the module has
-// none.
+// copySeed copies a file of Seed into the module if it is wanted and exists, and removes it from
+// the module otherwise.
 func (b *builder) copySeed(name string, wanted bool) (bool, error) {
 	target := filepath.Join(b.Dir, name)
 	text, err := os.ReadFile(filepath.Join(b.Seed, name))
@@ -173,7 +175,8 @@ func (b *builder) copySeed(name string, wanted bool) (bool, error) {
 	return false, nil
 }
 
-// unmarkValue makes the last expression a statement as it stands: it is a call without a value.
+// unmarkValue turns the last expression back into a statement, because it is a call without a
+// value.
 func (b *builder) unmarkValue() error {
 	text, err := os.ReadFile(b.mainFile())
 	if err != nil {

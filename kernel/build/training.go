@@ -16,21 +16,21 @@ import (
 	"gonbatch/internal/gocell"
 )
 
-// trainingFile is the file of Cell that has a Training. It is not there for tests.
+// trainingFile is the file in Cell with a Training. It does not exist for tests.
 const trainingFile = "training"
 
-// Training is what is known of a cell's program that may train.
+// Training describes a cell's program that may train.
 type Training struct {
-	// Place is the beginning of the place for its checkpoints. It belongs to the code: the same
-	// program, run again, resumes its training, and a changed one starts another.
+	// Place is the beginning of the path for its checkpoints. It depends on the code: if the same
+	// program runs again, it resumes its training; a changed program starts a new one.
 	Place string `json:"place"`
-	// Uses are the names of what main and the init functions need.
+	// Uses are the names of the declarations that main and the init functions need.
 	Uses []string `json:"uses"`
-	// Trains is set if these name the trainer's package.
+	// Trains is set if the trainer's package is among them.
 	Trains bool `json:"trains"`
 }
 
-// ReadTraining reads the Training of the program that was built last.
+// ReadTraining reads the Training of the last program that was built.
 func ReadTraining(cellDir string) (t Training, err error) {
 	text, err := os.ReadFile(filepath.Join(cellDir, trainingFile))
 	if err != nil {
@@ -57,9 +57,9 @@ func (b *builder) noteTraining() {
 	}
 }
 
-// codeHash is a hash of the declarations of a program that its main needs, and of its init
-// functions, without the places where they stand, and without comments; "" if it can't be parsed.
-// uses are the names of those declarations, and the trainer's if they have it.
+// codeHash returns a hash of a program's init functions and of the declarations that its main
+// needs, regardless of their positions and of comments; "" if the program can't be parsed. uses are
+// the names of those declarations, and the trainer's if they use it.
 func codeHash(source string) (hash string, uses []string) {
 	file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.SkipObjectResolution)
 	if err != nil {
@@ -92,8 +92,8 @@ func codeHash(source string) (hash string, uses []string) {
 	return hex.EncodeToString(sum[:8]), uses
 }
 
-// declarations are a program's, by their names; methods by that of their type, where they are
-// needed.
+// declarations returns a program's declarations by name. Methods are under the name of their type,
+// so they are included where the type is needed.
 func declarations(file *ast.File) map[string][]ast.Node {
 	byName := map[string][]ast.Node{}
 	for _, d := range file.Decls {
@@ -107,7 +107,7 @@ func declarations(file *ast.File) map[string][]ast.Node {
 	return byName
 }
 
-// bare is a text of Go without its comments and its layout.
+// bare returns Go source without comments and layout.
 func bare(source string) string {
 	var words []string
 	for t := range gocell.Tokens(source, 0) {
@@ -116,8 +116,8 @@ func bare(source string) string {
 	return strings.Join(words, "\n")
 }
 
-// parts are a declaration's own declarations: GoNB may join those of several cells. Constants build
-// on one another.
+// parts splits a declaration into single declarations: GoNB may join those of several cells.
+// Constants are not split, because they build on one another.
 func parts(d ast.Decl) (all []ast.Decl) {
 	group, ok := d.(*ast.GenDecl)
 	if !ok || group.Tok == token.CONST {

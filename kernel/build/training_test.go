@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestCodeHash: only what a program needs makes it another one.
+// TestCodeHash: a program's hash depends only on what the program needs.
 func TestCodeHash(t *testing.T) {
 	const program = "package main\n\nimport \"fmt\"\n\nvar (\n\tunused = 1\n\trate = 0.1\n)\n\ntype net struct{}\n\nfunc (net) size() int { return 3 }\n\nfunc helper() {}\n\nfunc main() {\n\tfmt.Println(rate, net{}.size())\n}\n"
 	tests := []struct {

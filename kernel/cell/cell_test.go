@@ -178,7 +178,7 @@ func TestShowValue(t *testing.T) {
 	}
 }
 
-// FuzzPrepare: whatever a cell has, GoNB gets as many lines, and nothing panics.
+// FuzzPrepare: whatever a cell contains, GoNB gets as many lines, and nothing panics.
 func FuzzPrepare(f *testing.F) {
 	for _, seed := range []string{"", "%", "!", "! \\", "!\\\n\\\n", "%\\\n!a", "%%bash\n!", "//gonb:%", "%%\n}", "!*", "% \\"} {
 		f.Add(seed)

@@ -7,9 +7,8 @@ import (
 	"gonbatch/internal/gocell"
 )
 
-// Declare puts a package-level declaration in the place of a magic, which was in line (from 1) of a
-// prepared cell, and what it imports ("NAME PATH", as in Go) before the cell's own Go. The cell
-// keeps its lines.
+// Declare replaces a magic in a line (from 1) of a prepared cell with a package-level declaration,
+// and adds its imports ("NAME PATH", as in Go) before the cell's own Go. The cell keeps its lines.
 func Declare(code string, line int, imported, declaration string) (string, error) {
 	c := gocell.Parse(code)
 	if line < 1 || line > len(c.Lines) {

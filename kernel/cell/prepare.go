@@ -14,35 +14,35 @@ import (
 type Magic struct {
 	// Line is its line, from 1.
 	Line int
-	// Name is its name without the first %, Args the rest of its line, Body the rest of the cell
-	// for one that takes it.
+	// Name is its name without the first %, Args the rest of its line, Body the rest of the cell if
+	// the magic takes it.
 	Name, Args, Body string
 }
 
 // Prepared is a cell that is ready to be executed.
 type Prepared struct {
-	// Code is what GoNB executes: as many lines as the cell has.
+	// Code is the code for GoNB, with as many lines as the cell.
 	Code string
 	// AllowFail is set if commands may fail.
 	AllowFail bool
 	// Commands are the lines, from 1, of the shell commands that are wrapped in the program status.
 	Commands []int
-	// Password is set if what the user types must not be seen.
+	// Password is set if the user's input must not be visible.
 	Password bool
 	// Time is set if the kernel prints how long the cell takes.
 	Time bool
-	// Ranks is how many ranks of a program run; 0 is an ordinary cell.
+	// Ranks is the number of ranks to start; 0 for an ordinary cell.
 	Ranks int
-	// Reset is set if the session forgets its declarations, Removed are those that it forgets one
-	// by one, and Keep are the changes of which variables are kept, in order, after that.
+	// Reset is set if the session forgets all its declarations. Removed are declarations that it
+	// forgets one by one. Keep lists, in order, the changes to the kept variables; they come last.
 	Reset   bool
 	Removed []string
 	Keep    []gocell.Kept
 	// Env are the names of the variables that %env sets.
 	Env []string
-	// Magics are those that the submit command runs, in order. Their lines are empty in Code.
+	// Magics are the magics that the submit command runs, in order. Their lines are empty in Code.
 	Magics []Magic
-	// Err is set if the cell has a mistake in a magic: then nothing of it runs.
+	// Err is set if a magic of the cell has a mistake: then nothing in the cell runs.
 	Err error
 }
 
@@ -81,8 +81,8 @@ func Prepare(code, status string) Prepared {
 	return p.Prepared
 }
 
-// buildKept gives a cell a program that only keeps variables: whether they can be is known when it
-// is built.
+// buildKept gives a cell without a program one that only keeps variables: only a build shows
+// whether they can be kept.
 func (p *preparer) buildKept() {
 	adds := slices.ContainsFunc(p.Keep, func(k gocell.Kept) bool { return !k.Drop && len(k.Names) > 0 })
 	if adds && p.Err == nil && !p.hasGo && len(p.file.Mains) == 0 && !slices.ContainsFunc(p.lines, func(line string) bool { return strings.HasPrefix(line, "func main()") }) {
@@ -90,7 +90,7 @@ func (p *preparer) buildKept() {
 	}
 }
 
-// program prepares a cell whose magic takes all of it.
+// program prepares a cell whose magic takes the whole cell.
 func (p *preparer) program(c gocell.Cell) {
 	rest := c.Program.Rest()
 	switch name := c.Program.Name(); {
@@ -106,7 +106,7 @@ func (p *preparer) program(c gocell.Cell) {
 	}
 }
 
-// script runs the cell by a command. GoNB splits the line at spaces outside double quotes.
+// script runs the cell with a command. GoNB splits the line at spaces outside double quotes.
 func (p *preparer) script(command string) {
 	p.lines[0] = fmt.Sprintf(`%%%%script "%s" 0 %s`, p.status, command)
 	p.Commands = []int{1}
@@ -143,8 +143,8 @@ func (p *preparer) call(call gocell.Call) error {
 	return nil
 }
 
-// execAlone is the program of an %exec in a cell without Go, where GoNB would run nothing. The last
-// semicolon keeps the call from being the cell's value.
+// execAlone returns the program for an %exec in a cell without Go, for which GoNB would run
+// nothing. The last semicolon keeps the call from being the cell's value.
 func execAlone(args []string) string {
 	return fmt.Sprintf("func main() { os.Args = append(os.Args[:1], %#v...); flag.Parse(); %s(); }", args[1:], args[0])
 }

@@ -11,13 +11,13 @@ import (
 	"gonbatch/internal/gocell"
 )
 
-// rewriters give what stands in the place of a magic that the kernel runs, or GoNB after it, and
-// note its settings.
+// rewriters return the text that replaces a magic run by the kernel, or by GoNB afterwards, and
+// record its settings.
 var rewriters = map[string]func(*preparer, gocell.Call) (string, error){
 	gocell.Shell:         command,
 	gocell.ShellInModule: command,
 	gocell.AllowFail:     setting(func(p *preparer) { p.AllowFail = true }),
-	"%with_inputs":       setting(func(*preparer) {}), // Whatever reads gets input.
+	"%with_inputs":       setting(func(*preparer) {}), // All programs get input anyway.
 	"%with_password":     setting(func(p *preparer) { p.Password = true }),
 	gocell.Keep:          keep,
 	gocell.Env:           setEnv,
@@ -28,7 +28,7 @@ var rewriters = map[string]func(*preparer, gocell.Call) (string, error){
 	"%distributed":       ranks,
 }
 
-// setting is a magic that changes nothing in the cell.
+// setting rewrites a magic that changes nothing in the cell.
 func setting(set func(*preparer)) func(*preparer, gocell.Call) (string, error) {
 	return func(p *preparer, _ gocell.Call) (string, error) {
 		set(p)
@@ -36,7 +36,7 @@ func setting(set func(*preparer)) func(*preparer, gocell.Call) (string, error) {
 	}
 }
 
-// alone is a magic without arguments that stands for a text.
+// alone replaces a magic without arguments by a text.
 func alone(text string) func(*preparer, gocell.Call) (string, error) {
 	return func(_ *preparer, call gocell.Call) (string, error) {
 		if rest := call.Rest(); rest != "" {
@@ -54,7 +54,7 @@ func keep(p *preparer, call gocell.Call) (string, error) {
 	return "", err
 }
 
-// setEnv is %env as GoNB takes it: it does not know NAME=VALUE with a name of one letter.
+// setEnv rewrites %env for GoNB, which doesn't accept NAME=VALUE with a name of one letter.
 func setEnv(p *preparer, call gocell.Call) (string, error) {
 	name, value, err := call.Env()
 	if err != nil {
@@ -90,7 +90,7 @@ func timed(p *preparer, call gocell.Call) (string, error) {
 	return "", nil
 }
 
-// mostRanks is how many ranks %distributed starts at most, on one machine.
+// mostRanks is the maximum number of ranks that %distributed starts, on one machine.
 const mostRanks = 64
 
 func ranks(p *preparer, call gocell.Call) (string, error) {
@@ -110,7 +110,7 @@ func timeit(_ *preparer, call gocell.Call) (string, error) {
 	return bareOpen + "gonbatch__timeit(func() { " + statement + " }) }", nil
 }
 
-// repeatable is an expression as the statement that %timeit repeats.
+// repeatable returns an expression as the statement that %timeit repeats.
 func repeatable(text string) (string, error) {
 	x, err := parser.ParseExpr(text)
 	if err != nil {

@@ -7,18 +7,18 @@ import (
 )
 
 // The marks around the expression whose value a cell shows. The first calls a function of the
-// session's module; the second is a comment, so that a program can tell where the expression ends
-// and take both marks out again.
+// session's module; the second is a comment, so that a program can find the end of the expression
+// and remove both marks.
 const (
 	ShowOpen  = "gonbatch__show("
 	ShowClose = ")/*gonbatch__*/"
-	// bareOpen begins the program of a cell that has no main.
+	// bareOpen begins the program of a cell without a main.
 	bareOpen = "func main() { flag.Parse(); "
 )
 
-// ShowValue makes a cell show the value of the expression that it ends in. The cell keeps its
-// lines. It returns the cell as it was if there is none. Of a call of something that void reports
-// to have no value, nothing is shown. callee is the text of what is called.
+// ShowValue makes a cell show the value of its last expression. The cell keeps its lines. If there
+// is no such expression, ShowValue returns the cell unchanged. void reports whether a function has
+// no value; a call of such a function shows nothing. callee is the text of the called function.
 func ShowValue(code string, void func(callee string) bool) (shown, callee string, ok bool) {
 	c := gocell.Parse(code)
 	if goesElsewhere(c) {
@@ -40,13 +40,13 @@ func ShowValue(code string, void func(callee string) bool) (shown, callee string
 	return strings.Join(c.Lines, "\n"), last.Callee, true
 }
 
-// insert puts text into the line of the cell that has the offset of its file.
+// insert puts text into the cell's line that corresponds to an offset in its file.
 func insert(lines []string, f gocell.File, offset int, text string) {
 	line, column := f.Place(offset)
 	lines[line-1] = lines[line-1][:column] + text + lines[line-1][column:]
 }
 
-// CleanMarks takes what ShowValue put into a cell out of a text that quotes the cell, and moves the
+// CleanMarks removes the text that ShowValue added from a text that quotes the cell, and moves the
 // caret under a quoted line.
 func CleanMarks(text string) string {
 	lines := strings.Split(text, "\n")
@@ -63,10 +63,10 @@ func CleanMarks(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// marks are what ShowValue puts into a cell, and the go command's wrapper into its main.
+// marks removes what ShowValue adds to a cell, and what the go command's wrapper adds to its main.
 var marks = strings.NewReplacer(bareOpen+ShowOpen, "", ShowClose+" }", "", ShowOpen, "", ShowClose, "", " defer gonbatch__begin()();", "", "os_Exit(", "os.Exit(")
 
-// goesElsewhere reports whether the cell's Go is not a program of its own that prints to the
+// goesElsewhere reports whether the cell's Go is not an ordinary program that prints to the
 // notebook.
 func goesElsewhere(c gocell.Cell) bool {
 	return c.Program != nil || c.Has(gocell.Test) || c.Has(gocell.Wasm) || c.Has(gocell.Exec)

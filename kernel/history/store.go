@@ -27,17 +27,18 @@ type Entry struct {
 	Source string `json:"source"`
 }
 
-// Store is the history as one session sees it. Several sessions may share the file; one Store is
-// for one goroutine.
+// Store is the history as one session sees it. Several sessions may share the file. A Store must be
+// used by one goroutine at a time.
 type Store struct {
 	path    string
 	session int
 }
 
-// mostEntries is how many entries the file may have when a session begins; then half of them go.
+// mostEntries is the maximum number of entries when a session begins; if there are more, half of
+// them are removed.
 const mostEntries = 20_000
 
-// Open begins a new session in the file, which is made if it is not there.
+// Open begins a new session in the file, and creates the file if it doesn't exist.
 func Open(path string) (*Store, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
@@ -62,8 +63,8 @@ func Open(path string) (*Store, error) {
 	})
 }
 
-// trim leaves the newer half of the entries in the file: started again by each kernel, it would
-// grow forever.
+// trim leaves the newer half of the entries in the file: every kernel adds to it, so it would grow
+// forever.
 func (s *Store) trim(file *os.File, entries []Entry) ([]Entry, error) {
 	entries = entries[len(entries)-mostEntries/2:]
 	var text bytes.Buffer
@@ -72,8 +73,7 @@ func (s *Store) trim(file *os.File, entries []Entry) ([]Entry, error) {
 			return nil, err
 		}
 	}
-	// The file stays the same one, because others may wait for its lock; it is opened for
-	// appending.
+	// The file is not replaced, because others may wait for its lock. It is open for appending.
 	if err := file.Truncate(0); err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (s *Store) trim(file *os.File, entries []Entry) ([]Entry, error) {
 	return entries, err
 }
 
-// Session is the number of this session.
+// Session returns the number of this session.
 func (s *Store) Session() int { return s.session }
 
 // Add appends a cell of this session.
@@ -90,7 +90,7 @@ func (s *Store) Add(e Entry) error {
 	return s.locked(func(file *os.File) error { return write(file, e) })
 }
 
-// locked runs f with the file, which no other process writes meanwhile.
+// locked calls f with the file while no other process can write it.
 func (s *Store) locked(f func(*os.File) error) error {
 	file, err := os.OpenFile(s.path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
@@ -103,8 +103,8 @@ func (s *Store) locked(f func(*os.File) error) error {
 	return f(file)
 }
 
-// lockTime is how long a cell waits for the history: a process that is stopped, or a file server,
-// may keep it forever.
+// lockTime is how long a cell waits for the history: a stopped process, or a file server, may hold
+// the lock forever.
 const lockTime = 2 * time.Second
 
 func lock(file *os.File) error {
@@ -126,7 +126,7 @@ func (s *Store) Tail(n int) ([]Entry, error) {
 }
 
 // Range returns the cells start <= line < stop of a session. A session that is not positive counts
-// back from this one; a stop that is not positive is the session's end.
+// back from this one; a stop that is not positive means the end of the session.
 func (s *Store) Range(session, start, stop int) ([]Entry, error) {
 	if session <= 0 {
 		session += s.session
@@ -138,7 +138,7 @@ func (s *Store) Range(session, start, stop int) ([]Entry, error) {
 }
 
 // Search returns the last n cells (all, if n is not positive) whose whole text matches the pattern,
-// in which * and ? are wild. If unique is set, the last of equal cells is returned only.
+// in which * and ? are wildcards. If unique is set, it returns only the last of equal cells.
 func (s *Store) Search(pattern string, n int, unique bool) ([]Entry, error) {
 	entries, err := s.all()
 	if err != nil {
@@ -169,7 +169,7 @@ func last(entries []Entry, n int) []Entry {
 	return entries[len(entries)-n:]
 }
 
-// all returns the cells of the file.
+// all returns the cells in the file.
 func (s *Store) all() ([]Entry, error) {
 	text, err := os.ReadFile(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -178,7 +178,7 @@ func (s *Store) all() ([]Entry, error) {
 	return slices.DeleteFunc(parse(text), func(e Entry) bool { return e.Line <= 0 }), err
 }
 
-// parse skips lines that are not entries: a process may have died while it wrote one.
+// parse skips lines that are not entries: a process may have died while writing one.
 func parse(text []byte) (entries []Entry) {
 	for line := range bytes.Lines(text) {
 		var e Entry

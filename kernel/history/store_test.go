@@ -25,7 +25,7 @@ func TestStore(t *testing.T) {
 			}
 		}
 	}
-	// A process died while it wrote.
+	// A process died while writing.
 	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -65,8 +65,8 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// TestTrim: a new session drops the older half of a history that has grown too long; sessions count
-// on.
+// TestTrim: a new session drops the older half of a history that has grown too long; session
+// numbers continue.
 func TestTrim(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.jsonl")
 	var text strings.Builder
@@ -92,7 +92,7 @@ func TestTrim(t *testing.T) {
 	}
 }
 
-// TestKeptLock: a process that keeps the file to itself does not stop others forever.
+// TestKeptLock: a process that never releases the file does not block others forever.
 func TestKeptLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history.jsonl")
 	s, err := Open(path)

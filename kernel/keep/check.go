@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// check finds what gob would leave out silently, or never finish. field is set for the fields of a
-// struct, of which gob leaves out those that are zero; a variable is one, too. above has the
-// pointers on the way to v.
+// check returns an error for a value that gob would silently drop, or never finish encoding. field
+// is set for struct fields, because gob drops fields that are zero; a kept variable counts as a
+// field. above holds the pointers on the path to v.
 func check(v reflect.Value, path string, field bool, above []uintptr) error {
 	if !v.IsValid() || v.IsZero() {
 		return nil
@@ -47,12 +47,12 @@ func check(v reflect.Value, path string, field bool, above []uintptr) error {
 	return nil
 }
 
-// inProcess is the error of what means nothing to another process.
+// inProcess returns the error for a value that means nothing to another process.
 func inProcess(path string, kind reflect.Kind) error {
 	return fmt.Errorf("%s is a %s, which exists only in its own process: keep what it is made of", path, kind)
 }
 
-// checkTarget refuses a pointer to a value that gob leaves out: it would come back as nil.
+// checkTarget refuses a pointer to a value that gob leaves out: it would be loaded as nil.
 func checkTarget(v reflect.Value, path string) error {
 	for depth := 0; v.Kind() == reflect.Pointer && !v.IsNil() && depth < 10; depth++ { // A pointer can point to itself.
 		v = v.Elem()
@@ -70,7 +70,7 @@ func checkTarget(v reflect.Value, path string) error {
 	return fmt.Errorf("%s points to %s, and would be nil when it is loaded: keep the value itself, not a pointer to it", path, describe(v))
 }
 
-// describe shows a value that is zero.
+// describe formats a zero value.
 func describe(v reflect.Value) string {
 	switch v.Kind() {
 	case reflect.String:
@@ -100,7 +100,7 @@ func checkFields(v reflect.Value, path string, above []uintptr) error {
 	return nil
 }
 
-// advice says what to do about a type with fields that are not exported: only a type of the
+// advice suggests what to do about a type with unexported fields. Only a type defined in the
 // notebook can be changed.
 func advice(t reflect.Type) string {
 	if t.PkgPath() == "main" || t.Name() == "" {
@@ -149,12 +149,12 @@ func checkMap(v reflect.Value, path string, above []uintptr) error {
 	return nil
 }
 
-// plain reports whether values of a type have nothing in them to look at.
+// plain reports whether values of a type contain nothing to check.
 func plain(t reflect.Type) bool {
 	return t.Kind() <= reflect.Complex128 || t.Kind() == reflect.String
 }
 
-// encodesItself reports whether gob uses a method of the type.
+// encodesItself reports whether gob encodes the type with one of the type's own methods.
 func encodesItself(t reflect.Type) bool {
 	if t.Kind() == reflect.Interface {
 		return false
@@ -167,7 +167,7 @@ func encodesItself(t reflect.Type) bool {
 	return false
 }
 
-// gobError adds to an error of gob what to do about it.
+// gobError adds advice to an error from gob.
 func gobError(err error) error {
 	if err == nil {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"slices"
 )
 
-// hasMap reports whether values of a type can have a map in them: gob writes its entries in another
-// order each time, so the same value has many encodings.
+// hasMap reports whether values of a type can contain a map. gob writes map entries in a different
+// order each time, so equal values can have different encodings.
 func hasMap(t reflect.Type, above ...reflect.Type) bool {
 	if _, ok := codecs[t]; ok || slices.Contains(above, t) || encodesItself(t) {
 		return false
@@ -34,8 +34,8 @@ func hasMap(t reflect.Type, above ...reflect.Type) bool {
 	return false
 }
 
-// digest is the same for values that are the same once they are loaded again, whatever the order of
-// their maps. The value has passed check.
+// digest returns a hash that is equal for values that are equal after loading, whatever the order
+// of their map entries. The value must have passed check.
 func digest(v reflect.Value) string {
 	sum := sha256.New()
 	digestTo(sum, v)
@@ -68,7 +68,7 @@ func digestTo(sum hash.Hash, v reflect.Value) {
 	case reflect.Slice, reflect.Array:
 		fmt.Fprintf(sum, "%d[", v.Len())
 		if v.Kind() == reflect.Slice && isNumber(v.Type().Elem().Kind()) && !encodesItself(v.Type().Elem()) {
-			_, _ = sum.Write(memoryOf(v)) // A hash takes everything.
+			_, _ = sum.Write(memoryOf(v)) // A hash never returns an error.
 			return
 		}
 		for i := range v.Len() {
@@ -115,7 +115,7 @@ func digestNumber(sum hash.Hash, v reflect.Value) {
 	_, _ = sum.Write(binary.LittleEndian.AppendUint64(text, number[1]))
 }
 
-// digestEncoded is the digest of a value that has its own encoding.
+// digestEncoded adds the gob encoding of a value to the digest.
 func digestEncoded(sum hash.Hash, v reflect.Value) {
 	var text bytes.Buffer
 	box := newBox(v.Type())

@@ -13,8 +13,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// TestMapStays: a map that has not changed leaves its file as it is, so that a training that reads
-// it may go on; any change is written.
+// TestMapStays: if a map has not changed, its file stays as it is, so that a training that reads it
+// can resume; any change is written.
 func TestMapStays(t *testing.T) {
 	type entry struct {
 		Counts map[string]int
@@ -71,7 +71,8 @@ type leaf struct {
 
 func (l leaf) String() string { return fmt.Sprintf("%d %q %v %v %d %v", l.A, l.B, l.C, l.D, *l.E, l.F) }
 
-// TestDigests: random values have the same digest after gob, and others have another one.
+// TestDigests: random values have the same digest after gob, and different values have different
+// digests.
 func TestDigests(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -12,7 +12,7 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// codec encodes the values of one type in a format of their own.
+// codec encodes the values of one type in its own format.
 type codec struct {
 	save func(w io.Writer, value reflect.Value) error
 	load func(r io.Reader, size int64) (reflect.Value, error)
@@ -20,10 +20,9 @@ type codec struct {
 
 var codecs = map[reflect.Type]codec{}
 
-// Register makes variables of type T be saved and loaded by these functions, and not by
-// encoding/gob. load gets the number of bytes that save wrote. Neither is called for T's zero
-// value.
-// Call it in an init function.
+// Register makes variables of type T use these functions instead of encoding/gob. load gets the
+// number of bytes that save wrote. Neither function is called for T's zero value.
+// Call Register in an init function.
 func Register[T any](save func(w io.Writer, value T) error, load func(r io.Reader, size int64) (T, error)) {
 	codecs[reflect.TypeFor[T]()] = codec{
 		save: func(w io.Writer, value reflect.Value) error { return save(w, value.Interface().(T)) },
@@ -34,7 +33,7 @@ func Register[T any](save func(w io.Writer, value T) error, load func(r io.Reade
 	}
 }
 
-// Images are often kept as an image.Image, and gob wants to know what that can be.
+// Images are often kept as an image.Image, and gob needs the concrete types that it can hold.
 func init() {
 	for _, value := range []any{
 		&image.Alpha{}, &image.Alpha16{}, &image.CMYK{}, &image.Gray{}, &image.Gray16{}, &image.NRGBA{}, &image.NRGBA64{},
@@ -46,7 +45,8 @@ func init() {
 	}
 }
 
-// encode writes the value of the variable called name. A codec's zero value is an empty file.
+// encode writes the value of the variable called name. The zero value of a type with a codec is an
+// empty file.
 func encode(w io.Writer, name string, value reflect.Value) error {
 	if c, ok := codecs[value.Type()]; ok {
 		if value.IsZero() {
@@ -88,13 +88,13 @@ func decode(f *os.File, t reflect.Type) (reflect.Value, error) {
 		left := size - int64(len(text))
 		return readNumbers(f, t, &left)
 	}
-	// gob leaves fields alone that are zero: it gets a new value, not the one of the initialiser.
+	// gob doesn't touch fields that are zero, so it gets a new value instead of the initial one.
 	box := newBox(t)
 	err = gob.NewDecoder(bufio.NewReaderSize(f, 1<<20)).DecodeValue(box)
 	return box.Elem().Field(0), err
 }
 
-// newBox makes a pointer to a struct with one field of the type: gob takes nil only within a
+// newBox returns a pointer to a struct with one field of the type: gob accepts nil only inside a
 // struct.
 func newBox(t reflect.Type) reflect.Value {
 	return reflect.New(reflect.StructOf([]reflect.StructField{{Name: "Value", Type: t}}))

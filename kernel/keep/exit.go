@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// Exit is os.Exit for a program that keeps variables: it saves them first.
+// Exit saves the kept variables, then calls os.Exit.
 func Exit(code int) {
 	SaveNow()
 	os.Exit(code)
 }
 
-// saveTime bounds how long SaveNow waits for another goroutine that saves.
+// saveTime is how long SaveNow waits for another goroutine that is saving.
 const saveTime = time.Minute
 
-// SaveNow saves the variables of the main that runs, since the program is about to end without a
-// return from it. Other goroutines may still change them: a value may be torn.
+// SaveNow saves the variables of the running main, because the program is about to end without
+// returning from it. Other goroutines may still be changing the variables, so a value may be torn.
 func SaveNow() {
-	// With one processor a goroutine is hardly ever interrupted while it changes a map, which would
-	// end the program if the map is encoded meanwhile.
+	// On a single processor, a goroutine is hardly ever interrupted while it changes a map.
+	// Encoding a map during such a change would crash the program.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for end := time.Now().Add(saveTime); !program.TryLock(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
@@ -30,8 +30,8 @@ func SaveNow() {
 		}
 	}
 	defer program.Unlock()
-	// What another goroutine changes meanwhile may be half of a value, which must not end in a
-	// crash.
+	// A value that another goroutine is changing may be incomplete, which must not crash the
+	// program.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
@@ -41,7 +41,8 @@ func SaveNow() {
 	program.running.save()
 }
 
-// line is where %keep names a variable, given its entry in Vars; "" if that is not known.
+// line returns the place of the %keep that names a variable, given the variable's entry in Vars; ""
+// if it is not known.
 func line(entry any) string {
 	get, ok := entry.(func() any)
 	if !ok {
@@ -51,7 +52,7 @@ func line(entry any) string {
 	return " at " + file + ":" + n
 }
 
-// panics reports whether a panic runs this code.
+// panics reports whether this code runs because of a panic.
 func panics() bool {
 	calls := make([]uintptr, 100)
 	frames := runtime.CallersFrames(calls[:runtime.Callers(1, calls)])

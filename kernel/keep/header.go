@@ -9,7 +9,7 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// headerMark begins every file. The hash of the variable's declaration follows, padded.
+// headerMark begins every file. The padded hash of the variable's declaration follows.
 const headerMark = "gonbatch kept 1 "
 
 func writeHeader(w io.Writer, hash string) error {
@@ -17,7 +17,7 @@ func writeHeader(w io.Writer, hash string) error {
 	return err
 }
 
-// readHeader is the hash in a file's header.
+// readHeader returns the hash in a file's header.
 func readHeader(r io.Reader) (hash string, err error) {
 	header := make([]byte, rundir.KeptHeader)
 	if _, err := io.ReadFull(r, header); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {

@@ -11,30 +11,30 @@ import (
 )
 
 // Vars maps the names of the variables to keep to pointers to them, or to functions that return
-// these: then the function's line is the one of the %keep.
+// such pointers. A function is defined on the line of its %keep, so that errors can name that line.
 type Vars map[string]any
 
-// program is what this process knows of its kept variables.
+// program is the state of this process's kept variables.
 var program struct {
 	sync.Mutex
-	// declared are the variables' declarations, as Load got them.
+	// declared are the declarations that Load got.
 	declared Declared
 	// unread are the variables whose value could not be loaded.
 	unread map[string]*unread
-	// running are the variables of the main that runs.
+	// running are the variables of the running main.
 	running Vars
 }
 
-// unread is a variable that has a kept value which could not be loaded.
+// unread is a variable whose kept value could not be loaded.
 type unread struct {
 	err error
-	// initial is the hash of the value with which main began.
+	// initial is the hash of the variable's value when main began.
 	initial string
 }
 
 // Load gives each variable the value that an earlier program kept, unless its declaration has
-// changed since. It runs before the program's own init functions. What can't be loaded as long as
-// these have not run, Retry loads.
+// changed since. It runs before the program's own init functions. Values that need them are left to
+// Retry.
 func (v Vars) Load(declared Declared) {
 	program.Lock()
 	defer program.Unlock()
@@ -55,14 +55,14 @@ func (v Vars) Load(declared Declared) {
 	}
 }
 
-// Retry loads what Load could not, now that the program's init functions have run, and says what
-// can't be loaded now either.
+// Retry loads the values that Load could not, now that the program's init functions have run, and
+// reports those that still can't be loaded.
 func (v Vars) Retry() {
 	program.Lock()
 	defer program.Unlock()
 	p, err := findPlace()
 	if err != nil {
-		return // Load has said so.
+		return // Load has reported it.
 	}
 	for _, name := range v.names() {
 		u := program.unread[name]
@@ -78,7 +78,7 @@ func (v Vars) Retry() {
 	}
 }
 
-// Begin begins the program's main, which must defer save.
+// Begin starts the program's main, which must defer save.
 func (v Vars) Begin() (save func()) {
 	v.Retry()
 	program.Lock()
@@ -90,8 +90,8 @@ func (v Vars) Begin() (save func()) {
 	return v.Save
 }
 
-// Save writes the variables' values for later programs. A value that can't be encoded is an error
-// that names the variable.
+// Save writes the variables' values for later programs. If a value can't be encoded, it reports an
+// error that names the variable.
 func (v Vars) Save() {
 	program.Lock()
 	defer program.Unlock()
@@ -116,7 +116,7 @@ func (v Vars) save() {
 
 func (v Vars) names() []string { return slices.Sorted(maps.Keys(v)) }
 
-// value is the variable of a name.
+// value returns the variable with a name.
 func (v Vars) value(name string) reflect.Value {
 	pointer := v[name]
 	if get, ok := pointer.(func() any); ok {
@@ -125,7 +125,7 @@ func (v Vars) value(name string) reflect.Value {
 	return reflect.ValueOf(pointer).Elem()
 }
 
-// refuse is an error if values of a variable's type can never be kept.
+// refuse returns an error if values of a variable's type can never be kept.
 func (v Vars) refuse() (err error) {
 	for _, name := range v.names() {
 		switch t := v.value(name).Type(); t.Kind() {

@@ -38,7 +38,7 @@ func TestKeep(t *testing.T) {
 	loop[0] = loop
 	tests := []struct {
 		name string
-		// before is a pointer to what is saved, after to what a later program's initialiser made.
+		// before is a pointer to the saved value, after to the initial value in a later program.
 		before, after any
 		err           string
 	}{
@@ -112,7 +112,8 @@ func TestAnotherType(t *testing.T) {
 	}
 }
 
-// everything is what gob encodes, with pointers where it likes to leave something out.
+// everything has all kinds of values that gob encodes, with pointers where gob tends to leave
+// something out.
 type everything struct {
 	Int   *int
 	Text  **string
@@ -124,8 +125,8 @@ type everything struct {
 	Plain map[int8][]string
 }
 
-// TestRandomValues: a value either comes back as it was, or is refused. A list or map without
-// elements may become nil.
+// TestRandomValues: a value is either loaded as it was, or refused. A list or map without elements
+// may become nil.
 func TestRandomValues(t *testing.T) {
 	random := rand.New(rand.NewSource(1))
 	t.Setenv(rundir.EnvKeepDir, t.TempDir())
@@ -156,7 +157,7 @@ func TestRandomValues(t *testing.T) {
 	}
 }
 
-// thin makes some of the parts of a value zero.
+// thin sets some parts of a value to zero.
 func thin(v reflect.Value, random *rand.Rand) {
 	if random.Intn(8) == 0 {
 		v.SetZero()
@@ -177,7 +178,7 @@ func thin(v reflect.Value, random *rand.Rand) {
 	}
 }
 
-// job makes a run with cells, and returns what runs a rank of one of them in it.
+// job creates a run with cells, and returns a function that runs a rank of one of them.
 func job(t *testing.T, cells ...string) (rundir.Dir, func(cell string, rank, size int, program func())) {
 	t.Helper()
 	m := rundir.Manifest{}
@@ -201,7 +202,7 @@ func job(t *testing.T, cells ...string) (rundir.Dir, func(cell string, rank, siz
 	}
 }
 
-// TestRanks: each rank of a job finds its own value; one that the cell before did not have finds
+// TestRanks: each rank of a job finds its own value; a rank that the cell before did not have finds
 // rank 0's, also after a cell that only rank 0 ran.
 func TestRanks(t *testing.T) {
 	dir, run := job(t, "all", "main", "again")
@@ -226,12 +227,12 @@ func TestRanks(t *testing.T) {
 	}
 	save("all", 2, 10)
 	want("main", 10, 11, 10)
-	save("main", 3, 30) // a start of more ranks
+	save("main", 3, 30) // a start with more ranks
 	save("main", 1, 20)
 	want("again", 20, 20, 20)
 }
 
-// TestStarts: what a start has kept that did not finish the cell is forgotten.
+// TestStarts: values kept by a start that did not finish the cell are ignored.
 func TestStarts(t *testing.T) {
 	dir, run := job(t, "shell", "first", "plain", "second", "third")
 	want := func(cell string, want int) {
@@ -262,7 +263,8 @@ func TestStarts(t *testing.T) {
 	want("third", 1)
 }
 
-// TestNoKernel: a program by itself keeps nothing, and an error without anybody to tell ends it.
+// TestNoKernel: a program outside a session or job keeps nothing, and ends on an error that it
+// can't report.
 func TestNoKernel(t *testing.T) {
 	t.Setenv(rundir.EnvKeepDir, "")
 	t.Setenv(rundir.EnvDir, "")

@@ -21,7 +21,7 @@ type square struct{ Side float64 }
 
 func (s square) Area() float64 { return s.Side * s.Side }
 
-// session makes a folder for kept values, and the file for errors.
+// session creates a folder for kept values, and the file for errors.
 func session(t *testing.T) (dir, errs string) {
 	t.Helper()
 	dir, errs = t.TempDir(), filepath.Join(t.TempDir(), "errors")
@@ -30,8 +30,8 @@ func session(t *testing.T) (dir, errs string) {
 	return dir, errs
 }
 
-// TestRegisteredLate: a value whose type an init function of the program registers is loaded after
-// these functions.
+// TestRegisteredLate: if an init function of the program registers a value's type, the value is
+// loaded after the init functions.
 func TestRegisteredLate(t *testing.T) {
 	dir, _ := session(t)
 	gob.RegisterName("square", square{})
@@ -42,7 +42,7 @@ func TestRegisteredLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// As if the type was registered by a name that only an init function tells.
+	// As if the type had been registered under a name that only an init function knows.
 	if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(text), "square", "oblong")), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -65,8 +65,8 @@ func (o oblong) Area() float64 { return o.Side * o.Side }
 
 func registerOblong() { gob.RegisterName("oblong", oblong{}) }
 
-// TestUnreadStays: a value that could not be loaded is there as long as the program does not set
-// another one, and then it is set aside.
+// TestUnreadStays: a value that could not be loaded stays as long as the program does not set a new
+// one, and then it is set aside.
 func TestUnreadStays(t *testing.T) {
 	for _, inJob := range []bool{false, true} {
 		dir, _ := session(t)
@@ -122,7 +122,8 @@ func TestUnreadStays(t *testing.T) {
 	}
 }
 
-// TestDeclaration: a value is loaded as long as the declaration is the one with which it was saved.
+// TestDeclaration: a value is loaded as long as the declaration is the one under which it was
+// saved.
 func TestDeclaration(t *testing.T) {
 	session(t)
 	for i, step := range []struct {
@@ -141,7 +142,7 @@ func TestDeclaration(t *testing.T) {
 	}
 }
 
-// TestOpen: there is a mark while a main runs that has not saved its variables.
+// TestOpen: the mark exists while a main that has not saved its variables is running.
 func TestOpen(t *testing.T) {
 	_, errs := session(t)
 	isOpen := func() bool { _, err := os.Stat(rundir.KeptOpen(errs)); return err == nil }
@@ -166,7 +167,7 @@ func TestOpen(t *testing.T) {
 
 type celsius float64
 
-// TestNumbers: slices of numbers come back as they were, and what is damaged is an error.
+// TestNumbers: slices of numbers are loaded as they were, and a damaged file is an error.
 func TestNumbers(t *testing.T) {
 	random := rand.New(rand.NewSource(1))
 	dir, errs := session(t)
@@ -194,7 +195,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// checkDamaged cuts off a file: no value is loaded then.
+// checkDamaged cuts off a file and checks that no value is loaded.
 func checkDamaged(t *testing.T, path string, typ reflect.Type, random *rand.Rand) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -227,7 +228,7 @@ func TestAnotherNumber(t *testing.T) {
 	}
 }
 
-// TestExit runs a program of its own, for it ends.
+// TestExit runs a separate program, because it ends.
 func TestExit(t *testing.T) {
 	if os.Getenv("KEEP_TEST_EXIT") != "" {
 		x := 1
@@ -247,7 +248,8 @@ func TestExit(t *testing.T) {
 	}
 }
 
-// TestExitWhileOthersWrite: goroutines that change a map while it is saved don't crash the program.
+// TestExitWhileOthersWrite: goroutines that change a map while it is being saved don't crash the
+// program.
 func TestExitWhileOthersWrite(t *testing.T) {
 	if os.Getenv("KEEP_TEST_WRITE") != "" {
 		m := map[int][]string{}

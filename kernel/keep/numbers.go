@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// Slices of numbers are written as they lie in memory, which is many times as quick as gob: the
+// Slices of numbers are written as they lie in memory, many times faster than with gob: first the
 // text of their type, then for each slice its length and its elements.
 
 // isNumber reports whether values of a kind are written as they lie in memory.
@@ -17,7 +17,7 @@ func isNumber(k reflect.Kind) bool {
 	return k >= reflect.Bool && k <= reflect.Complex128 && k != reflect.Uintptr
 }
 
-// numbers describes a type that consists of numbers, in slices; "" if it is another one.
+// numbers describes a type that consists of numbers, in slices; it returns "" for any other type.
 func numbers(t reflect.Type) string {
 	if encodesItself(t) {
 		return ""
@@ -33,13 +33,13 @@ func numbers(t reflect.Type) string {
 	return ""
 }
 
-// isNumbers reports whether this file encodes values of a type.
+// isNumbers reports whether values of a type are encoded as numbers by this file.
 func isNumbers(t reflect.Type) (text string, ok bool) {
 	text = numbers(t)
 	return text + "\n", t.Kind() == reflect.Slice && text != ""
 }
 
-// chunk is how many bytes are written or read at once.
+// chunk is the number of bytes written or read at once.
 const chunk = 1 << 20
 
 // none is the length of a nil slice.
@@ -71,7 +71,7 @@ func writeNumbers(w io.Writer, v reflect.Value) error {
 	return nil
 }
 
-// readNumbers reads a slice of a type from at most left bytes.
+// readNumbers reads a slice of type t from at most left bytes.
 func readNumbers(r io.Reader, t reflect.Type, left *int64) (reflect.Value, error) {
 	var header [8]byte
 	if _, err := io.ReadFull(r, header[:]); err != nil {
@@ -108,7 +108,7 @@ func readNumbers(r io.Reader, t reflect.Type, left *int64) (reflect.Value, error
 	return v, nil
 }
 
-// memoryOf is the memory of a slice of numbers.
+// memoryOf returns the memory of a slice of numbers.
 func memoryOf(v reflect.Value) []byte {
 	if v.Len() == 0 {
 		return nil
@@ -116,7 +116,7 @@ func memoryOf(v reflect.Value) []byte {
 	return unsafe.Slice((*byte)(v.UnsafePointer()), v.Len()*int(v.Type().Elem().Size()))
 }
 
-// readType checks that numbers of a type follow.
+// readType checks that the text of the wanted type comes next.
 func readType(r io.Reader, want string) error {
 	text := make([]byte, len(want))
 	if _, err := io.ReadFull(r, text); err != nil || string(text) != want {

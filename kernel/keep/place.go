@@ -21,18 +21,21 @@ import (
 
 // place is where this process keeps values.
 type place struct {
-	// from has the values of earlier cells, and to those that this one leaves; empty is nowhere. In
-	// a session they are the same. In a job each cell has a folder of its own, so that a cell that
-	// is started again, and a later run that begins after it, finds the values as they were before.
+	// from is the folder with the values of earlier cells, and to is where this cell's values go;
+	// empty means nowhere. In a session they are the same. In a job each cell has its own folder,
+	// so that a cell that is started again, and a later run that begins after it, finds the values
+	// as they were before.
 	from, to string
-	// errors is the file for an error; empty is none. open is the mark of a program that has not
-	// saved its variables yet, and unsaved an earlier cell of a job that never did.
+	// errors is the file for an error; empty means none. open is a file that marks a program that
+	// has not saved its variables yet. unsaved is an earlier cell of the job that never saved its
+	// variables.
 	errors, open, unsaved string
-	// rank is this process's, of size: each rank of a job has its own values.
+	// rank is this process's rank, and size the size of the world: each rank of a job has its own
+	// values.
 	rank, size int
 }
 
-// findPlace finds the place of this process: a session's folder, or a job's run directory.
+// findPlace returns the place of this process: a session's folder, or a job's run directory.
 func findPlace() (p place, err error) {
 	dir := os.Getenv(rundir.EnvKeepDir)
 	p = place{from: dir, to: dir, errors: os.Getenv(rundir.EnvKeepErrors), size: 1}
@@ -40,7 +43,7 @@ func findPlace() (p place, err error) {
 		p.to = env.Dir.KeptAfter(env.Cell)
 		p.from, err = env.Dir.KeptBefore(env.Cell)
 	}
-	if ranks, err := cluster.Detect(os.Getenv); err == nil { // Nonsense ends programs that use ranks.
+	if ranks, err := cluster.Detect(os.Getenv); err == nil { // Programs that use ranks fail on invalid values.
 		p.rank, p.size = ranks.Rank, ranks.Size
 	}
 	switch env := rundir.ReadEnv(os.Getenv); {
@@ -58,7 +61,8 @@ func findPlace() (p place, err error) {
 // exit ends the program.
 var exit = os.Exit
 
-// report writes an error to the place's file. Without one it ends the program, unless a panic does.
+// report writes an error to the place's error file. Without one it ends the program, unless the
+// program is panicking.
 func (p place) report(err error) {
 	if p.errors != "" && os.WriteFile(p.errors, []byte(err.Error()), 0o600) == nil {
 		return
@@ -69,12 +73,12 @@ func (p place) report(err error) {
 	}
 }
 
-// setOpen leaves a mark as long as main runs: if it is still there when the program has ended, the
-// variables were not saved.
+// setOpen creates the mark while main runs and removes it afterwards. If the mark is still there
+// when the program has ended, the variables were not saved.
 func (p place) setOpen(open bool) {
 	switch {
 	case p.open == "":
-	case open: // Without the mark nobody warns.
+	case open: // Without the mark, nobody is warned.
 		_ = os.MkdirAll(filepath.Dir(p.open), 0o700)
 		_ = os.WriteFile(p.open, nil, 0o600)
 	default:
@@ -82,14 +86,14 @@ func (p place) setOpen(open bool) {
 	}
 }
 
-// warnOfUnsaved says that an earlier cell of a job has not saved its variables.
+// warnOfUnsaved warns that an earlier cell of the job has not saved its variables.
 func (p place) warnOfUnsaved(names []string) {
 	if p.unsaved != "" && p.rank == 0 {
 		fmt.Fprintf(os.Stderr, "%%keep %s: not saved in cell %s, because its program did not return from main: what it changed is lost\n", strings.Join(names, ", "), p.unsaved)
 	}
 }
 
-// file is the file with the value that this rank has loaded: its own, or rank 0's if it had none.
+// file returns the file from which this rank loads a value: its own, or rank 0's if it has none.
 func (p place) file(name string) string {
 	own := rundir.KeptValue(p.from, name, p.rank)
 	if _, err := os.Stat(own); errors.Is(err, fs.ErrNotExist) {
@@ -164,8 +168,9 @@ func encodeFile(w io.Writer, name string, value reflect.Value) error {
 	return b.Flush()
 }
 
-// unchanged reports whether the old file has the value, with a map's entries in another order. Then
-// it stays as it is, for the hash of kept values tells a training whether it may go on.
+// unchanged reports whether the old file already has the value, except for the order of a map's
+// entries. Then the file stays as it is, because a training compares the hash of the kept values to
+// decide whether it may resume.
 func unchanged(name, old string, value reflect.Value) bool {
 	if !hasMap(value.Type()) || check(value, name, true, nil) != nil {
 		return false
@@ -182,7 +187,8 @@ func unchanged(name, old string, value reflect.Value) bool {
 	return err == nil && digest(before) == digest(value)
 }
 
-// hashOf is the hash of a value as it would be encoded; that of an error, if it can't be.
+// hashOf returns the hash of the encoded value. If the value can't be encoded, it returns the text
+// of the error.
 func hashOf(name string, value reflect.Value) string {
 	if hasMap(value.Type()) && check(value, name, true, nil) == nil {
 		return digest(value)
@@ -194,7 +200,7 @@ func hashOf(name string, value reflect.Value) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// carry leaves the value of before as it is, for later programs.
+// carry passes the earlier value on to later programs, unchanged.
 func (p place) carry(file, old string) error {
 	if file == old {
 		return nil
@@ -212,7 +218,7 @@ func (p place) carry(file, old string) error {
 	return rundir.WriteFileAtomic(file, text, 0o600)
 }
 
-// setAside keeps a value that could not be loaded, since the program has set another one.
+// setAside keeps a value that could not be loaded, because the program has set a new one.
 func (p place) setAside(name, file, old string) error {
 	if file != old {
 		return nil // The earlier cell's folder has it.
@@ -227,8 +233,8 @@ func (p place) setAside(name, file, old string) error {
 	return nil
 }
 
-// forget has rank 0 remove the values of ranks that this program doesn't have: from now on they
-// have rank 0's.
+// forget makes rank 0 remove the values of ranks that this program doesn't have. If such ranks
+// appear later, they load rank 0's values.
 func (p place) forget(name string) error {
 	if p.rank != 0 {
 		return nil
@@ -244,7 +250,7 @@ func (p place) forget(name string) error {
 	}
 }
 
-// placeOf is the file and the line of a function.
+// placeOf returns the file and line of a function.
 func placeOf(f func() any) (file, line string) {
 	pc := reflect.ValueOf(f).Pointer()
 	file, n := runtime.FuncForPC(pc).FileLine(pc)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// runSelf runs a test of this program in a process of its own, and returns its exit status.
+// runSelf runs a test of this program in a separate process, and returns its exit status.
 func runSelf(t *testing.T, test, variable string) int {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^"+test+"$")

@@ -8,21 +8,21 @@ import (
 	"os"
 )
 
-// update writes a new version of an old file to a file of a name, which may be the same. As long as
-// what is written is what the old one has, nothing is: most cells leave a kept model as it is, and
-// to read a large file is much quicker than to write one.
+// update writes a new version of an old file to the file called name, which may be the old one. It
+// writes nothing as long as the new bytes equal the old ones: most cells leave a kept model
+// unchanged, and reading a large file is much faster than writing one.
 type update struct {
 	name string
 	// old is the old file; nil if there is none.
 	old *os.File
-	// same is the number of bytes in which both agree.
+	// same is the number of leading bytes in which both agree.
 	same   int64
 	buffer []byte
-	// draft is the new version; nil as long as it doesn't differ.
+	// draft is the new version; nil while it doesn't differ.
 	draft *os.File
 }
 
-// newUpdate begins a new version. An old name of "" is none.
+// newUpdate begins a new version. An empty old name means that there is no old file.
 func newUpdate(name, old string) (*update, error) {
 	u := &update{name: name}
 	f, err := os.Open(old)
@@ -33,7 +33,7 @@ func newUpdate(name, old string) (*update, error) {
 	return u, err
 }
 
-// differ begins the draft, with the bytes that are as in the old file.
+// differ begins the draft with the bytes that equal the old file's.
 func (u *update) differ() (err error) {
 	if u.draft, err = os.OpenFile(u.name+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600); err != nil || u.old == nil {
 		return err
@@ -62,7 +62,7 @@ func (u *update) Write(text []byte) (int, error) {
 	return u.draft.Write(text)
 }
 
-// Commit makes the new version the file.
+// Commit replaces the file with the new version.
 func (u *update) Commit() error {
 	if u.draft == nil {
 		if linked, err := u.link(); linked || err != nil {
@@ -80,7 +80,7 @@ func (u *update) Commit() error {
 	return os.Rename(u.draft.Name(), u.name)
 }
 
-// link makes the old file the new one too, if nothing differs and the file system can.
+// link reuses the old file as the new one, if nothing differs and the file system supports it.
 func (u *update) link() (bool, error) {
 	info, err := u.old.Stat()
 	if err != nil || info.Size() != u.same {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestUpdate writes random versions of a file in random pieces: at the end of each it is the file.
-// A version that is the same leaves the file alone.
+// TestUpdate writes random versions of a file in random pieces, and checks the file after each. An
+// unchanged version leaves the file alone.
 func TestUpdate(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	file := filepath.Join(t.TempDir(), "x")

@@ -4,7 +4,7 @@ import (
 	"context"
 )
 
-// cancel ends a job.
+// cancel cancels a job.
 func (m *Magics) cancel(ctx context.Context, s Session, args string) error {
 	job, err := m.oneJob("cancel", args)
 	if err != nil {
@@ -13,8 +13,8 @@ func (m *Magics) cancel(ctx context.Context, s Session, args string) error {
 	return m.command(ctx, s, []string{"cancel", job.target()})
 }
 
-// cancelButton shows a button that ends the job, where the front end has buttons. The function it
-// returns takes the button away.
+// cancelButton shows a button that cancels the job, if the front end has buttons. remove removes
+// the button.
 func (m *Magics) cancelButton(ctx context.Context, s Session, job Job) (remove func()) {
 	hub := s.Widgets()
 	if hub == nil || !hub.Shown() {
@@ -25,7 +25,7 @@ func (m *Magics) cancelButton(ctx context.Context, s Session, job Job) (remove f
 	button := hub.NewButton(label, "ends the job now, as %cancel "+job.ID+" does", func() {
 		select {
 		case clicked <- struct{}{}:
-		default: // It is being cancelled.
+		default: // It is already being cancelled.
 		}
 	})
 	id := m.newID(job.cardID() + "-cancel")

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// newCard is what the notebook shows of a job, as HTML and as text.
+// newCard returns what the notebook shows about a job, as HTML and as text.
 func newCard(s state) map[string]any {
 	return map[string]any{"text/plain": textCard(s), "text/html": htmlCard(s)}
 }
 
 func (s state) title() string { return fmt.Sprintf("job %s: %s", s.Job.ID, s.Run.Message) }
 
-// barWidth is the progress bar's as text.
+// barWidth is the width of the progress bar in text.
 const barWidth = 30
 
 func textCard(s state) string {
@@ -43,7 +43,7 @@ func textCard(s state) string {
 	return strings.Join(append(lines, s.Job.Dir), "\n")
 }
 
-// history tells of what is behind the job: programs that have ended, and restarts.
+// history lists the job's past: cells that have finished, and restarts.
 func (s state) history() string {
 	var parts []string
 	if cells := s.Run.Cells; cells.All > 1 {
@@ -55,8 +55,8 @@ func (s state) history() string {
 	return strings.Join(parts, ", ")
 }
 
-// caption stands beside the progress bar: what rank 0 says of itself, without the metrics between,
-// which have their own place.
+// caption stands beside the progress bar: rank 0's progress line without the metrics in it, which
+// are shown elsewhere.
 func (s state) caption() string {
 	var parts []string
 	for _, part := range strings.Split(s.Progress.Text, "  ") {
@@ -71,7 +71,7 @@ func (s state) caption() string {
 	return strings.Join(parts, "  ")
 }
 
-// otherRanks tells of the ranks for which the card has no room.
+// otherRanks says how many ranks the card has no room for.
 func (s state) otherRanks() string {
 	if len(s.Ranks) == 0 {
 		return ""
@@ -83,7 +83,7 @@ func (s state) otherRanks() string {
 	return fmt.Sprintf("and %d ranks more", size-len(s.Ranks))
 }
 
-// String is "rank 1 on n2, CPUs 0-3, 1 cpu device: running".
+// String returns, for example, "rank 1 on n2, CPUs 0-3, 1 cpu device: running".
 func (r rank) String() string {
 	if r.place == (place{}) {
 		return fmt.Sprintf("rank %d: %s", r.Number, r.State)

@@ -16,7 +16,7 @@ import (
 	"gonbatch/submit/report"
 )
 
-// writeRun writes files of a run directory.
+// writeRun writes the files of a run directory.
 func writeRun(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -37,7 +37,7 @@ const (
 
 var running = report.Run{State: "running", Message: "running"}
 
-// observed is the state of a run that the submit command reports.
+// observed returns the state of a run with the submit command's report.
 func observed(t *testing.T, dir string, status report.Run) (*observer, state) {
 	t.Helper()
 	o := New(Options{}).observe(Job{ID: "7"})
@@ -51,8 +51,8 @@ func again(o *observer, dir string, status report.Run) state {
 	return s
 }
 
-// TestCard: a card tells the state, the progress, the last metrics, where ranks run and the end of
-// the log, and escapes what programs wrote.
+// TestCard: a card shows the state, the progress, the last metrics, where ranks run and the end of
+// the log, and escapes the programs' output.
 func TestCard(t *testing.T) {
 	dir := t.TempDir()
 	writeRun(t, dir, map[string]string{
@@ -82,8 +82,8 @@ func TestCard(t *testing.T) {
 	}
 }
 
-// TestCardOfAFailure: what the submit command says of a failure has the log's end, which is not
-// shown twice.
+// TestCardOfAFailure: the submit command's description of a failure contains the end of the log,
+// which is not shown twice.
 func TestCardOfAFailure(t *testing.T) {
 	dir := t.TempDir()
 	writeRun(t, dir, map[string]string{"logs/rank-0.log": "begins\npanic: no\n"})
@@ -112,8 +112,7 @@ func TestCardOfAFailure(t *testing.T) {
 	}
 }
 
-// TestRanks: how a rank is doing follows from the job, its log and the failure that the ranks
-// report.
+// TestRanks: a rank's state follows from the job, its log and the failure that the ranks report.
 func TestRanks(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -147,7 +146,7 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// TestRestartMovesRanks: a job that was started again has its ranks elsewhere.
+// TestRestartMovesRanks: after a restart, a job's ranks run elsewhere.
 func TestRestartMovesRanks(t *testing.T) {
 	dir := t.TempDir()
 	writeRun(t, dir, map[string]string{"logs/rank-0.log": head0, "logs/rank-1.log": head1})
@@ -174,7 +173,7 @@ func TestManyRanks(t *testing.T) {
 	}
 }
 
-// TestPlace: what a rank says of itself as it starts.
+// TestPlace: the place that a rank reports when it starts.
 func TestPlace(t *testing.T) {
 	tests := []struct {
 		name, line string
@@ -280,7 +279,7 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// TestCancelButton: where the front end has widgets a button ends the job, and goes with it.
+// TestCancelButton: if the front end has widgets, a button cancels the job, and disappears with it.
 func TestCancelButton(t *testing.T) {
 	m, dir := newMagics(t, "running")
 	sent := make(chan string, 100)
@@ -329,8 +328,8 @@ func TestCancelButton(t *testing.T) {
 	})
 }
 
-// TestResult: a run's metrics, checkpoints and images come back as JSON and, with a name, as a Go
-// value.
+// TestResult: a run's metrics, checkpoints and images are returned as JSON and, with a name, as a
+// Go value.
 func TestResult(t *testing.T) {
 	m, dir := newMagics(t, "completed")
 	run := filepath.Join(dir, "run")
@@ -363,7 +362,7 @@ func TestResult(t *testing.T) {
 	}
 }
 
-// TestManyPaths: of very many files the last are shown.
+// TestManyPaths: if there are too many files, the last ones are shown.
 func TestManyPaths(t *testing.T) {
 	var paths []string
 	for i := range 100 {

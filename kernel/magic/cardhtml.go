@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The colours of states; they can be read on white and on black.
+// The colors of states, readable on white and on black.
 const (
 	grey  = "#8a8a8a"
 	blue  = "#3b82d6"
@@ -14,8 +14,8 @@ const (
 	red   = "#d64545"
 )
 
-// The card takes the page's own colour and font: it must look right in light and dark themes, and
-// in any front end.
+// The card uses the page's own color and font: it must look right in light and dark themes, and in
+// any front end.
 const (
 	cardStyle = "box-sizing:border-box;max-width:720px;margin:4px 0;padding:8px 12px 10px;border:1px solid rgba(128,128,128,.35);border-left:4px solid %s;" +
 		"border-radius:4px;font-family:system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;font-size:13px;line-height:1.5"
@@ -71,7 +71,7 @@ func pre(text string) string {
 	return fmt.Sprintf(`<pre style="`+preStyle+`">%s</pre>`, html.EscapeString(text))
 }
 
-// htmlProgress is a bar until the job has ended.
+// htmlProgress returns a progress bar, until the job has ended.
 func htmlProgress(s state) string {
 	if s.Progress.Total == 0 || s.ended() {
 		return ""
@@ -95,7 +95,7 @@ func htmlMeasures(all []string) string {
 	return text.String() + "</div>"
 }
 
-// htmlRanks is a line for each host, with its ranks as chips in the colours of their states.
+// htmlRanks returns a line for each host, with its ranks as chips in the colors of their states.
 func htmlRanks(ranks []rank) string {
 	if len(ranks) == 0 {
 		return ""
@@ -121,14 +121,14 @@ func htmlRanks(ranks []rank) string {
 	return text.String() + "</div>"
 }
 
-// chip is a rank's.
+// chip returns a rank's chip.
 func chip(r rank) string {
 	return fmt.Sprintf(`<span style="padding:0 7px;border:1px solid %s;border-radius:9px;font-size:12px;white-space:nowrap" title="%s">`+
 		`<span style="color:%s">●</span> rank %d · %s%s</span>`,
 		r.State.color(), html.EscapeString(r.String()), r.State.color(), r.Number, r.State, html.EscapeString(r.where()))
 }
 
-// where are the devices and CPUs that a rank has.
+// where returns a rank's devices and CPUs.
 func (r rank) where() string {
 	if r.place == (place{}) {
 		return ""

@@ -8,27 +8,27 @@ import (
 )
 
 const (
-	// The size of the loss curves' field, and of what is around it.
+	// The size of the plot area of the loss curves, and of the margins around it.
 	chartWidth, chartHeight                      = 600.0, 130.0
 	chartLeft, chartRight, chartTop, chartBottom = 56.0, 16.0, 8.0, 20.0
 	chartWhole, chartTall                        = chartLeft + chartWidth + chartRight, chartTop + chartHeight + chartBottom
-	// chartPoints is how many points a curve has at most.
+	// chartPoints is the maximum number of points in a curve.
 	chartPoints = 240
-	// logarithmic is the ratio of the largest and the smallest value from which on the axis is a
-	// logarithmic one.
+	// logarithmic is the ratio of the largest to the smallest value from which the axis is
+	// logarithmic.
 	logarithmic = 8
 )
 
-// chartColors can be told apart on white and on black.
+// chartColors can be distinguished on white and on black.
 var chartColors = [mostSeries]string{"#3b82d6", "#e07b1a", "#3fa34d", "#b565c9"}
 
-// chart is where values lie in the field.
+// chart maps values to positions in the plot area.
 type chart struct {
 	minX, maxX, minY, maxY float64
 	log                    bool
 }
 
-// newChart makes room for all points of the series.
+// newChart returns a chart with room for all points of the series.
 func newChart(all []series) chart {
 	c := chart{minX: math.Inf(1), maxX: math.Inf(-1), minY: math.Inf(1), maxY: math.Inf(-1)}
 	for _, s := range all {
@@ -57,7 +57,7 @@ func (c chart) y(v float64) float64 {
 	return chartTop + (high-v)/(high-low)*chartHeight
 }
 
-// middle is the value in the middle of the axis.
+// middle returns the value in the middle of the axis.
 func (c chart) middle() float64 {
 	if c.log {
 		return math.Sqrt(c.minY * c.maxY)
@@ -65,15 +65,15 @@ func (c chart) middle() float64 {
 	return (c.minY + c.maxY) / 2
 }
 
-// draw draws series as SVG with their legend, in the page's own colour and font; without series it
-// is empty.
+// draw draws series and their legend as SVG, in the page's own color and font. Without series it
+// returns "".
 func draw(all []series) string {
 	if len(all) == 0 {
 		return ""
 	}
 	c := newChart(all)
 	var text strings.Builder
-	// A narrow page makes it smaller as a whole.
+	// On a narrow page, the whole chart is scaled down.
 	fmt.Fprintf(&text, `<svg viewBox="0 0 %g %g" style="display:block;width:100%%;max-width:%gpx;height:auto;margin:6px 0 2px" role="img" aria-label="loss">`,
 		chartWhole, chartTall, chartWhole)
 	text.WriteString(`<g fill="currentColor" font-size="11" opacity="0.7">`)
@@ -97,7 +97,8 @@ func draw(all []series) string {
 	return text.String() + "</svg>" + legend(all)
 }
 
-// points are a curve's; of very many it takes some, the last one always.
+// points returns the points of a curve; if there are too many, a sample, which always includes the
+// last one.
 func (c chart) points(all []point) string {
 	count := min(len(all), chartPoints)
 	parts := make([]string, count)

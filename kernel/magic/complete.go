@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Complete completes the last word of the submit command's arguments: flags, and where it knows
-// them their values.
+// Complete completes the last word of the submit command's arguments: flags and, if it knows them,
+// their values.
 func (m *Magics) Complete(ctx context.Context, words []string) []string {
 	cmd := exec.CommandContext(ctx, m.opts.Program, append([]string{"__complete"}, words...)...)
 	cmd.Dir, cmd.Env = m.opts.Dir(), m.opts.Environ

@@ -11,10 +11,10 @@ import (
 	"github.com/google/shlex"
 )
 
-// stopTime is how long the submit command may take to end when it is told to.
+// stopTime is how long the submit command may take to end after it is told to.
 const stopTime = 5 * time.Second
 
-// command runs the submit command and prints what it prints.
+// command runs the submit command and prints its output.
 func (m *Magics) command(ctx context.Context, s Session, args []string) error {
 	return m.run(ctx, s, args, places{}, func(line string) string { return line })
 }
@@ -41,7 +41,7 @@ func (m *Magics) logs(ctx context.Context, s Session, args string) error {
 	return m.command(ctx, s, append(append([]string{"logs"}, flags...), job.target()))
 }
 
-// logsArgs reads "[--rank N] [FLAGS] [JOB]".
+// logsArgs parses "[--rank N] [FLAGS] [JOB]".
 func logsArgs(args string) (flags []string, job string, err error) {
 	words, err := shlex.Split(args)
 	if err != nil {
@@ -73,7 +73,7 @@ func isNumber(text string) bool {
 // errOneJob is the error of a magic that got the names of several jobs.
 var errOneJob = errors.New("give at most one run: its job id or name, as %jobs lists them")
 
-// oneJob is the job that a magic is about, which takes nothing else.
+// oneJob returns the job for a magic whose only argument is a job.
 func (m *Magics) oneJob(magic, args string) (Job, error) {
 	if len(strings.Fields(args)) > 1 {
 		return Job{}, fmt.Errorf("%%%s %s: %w", magic, args, errOneJob)
@@ -85,7 +85,7 @@ func (m *Magics) oneJob(magic, args string) (Job, error) {
 	return job, nil
 }
 
-// target is what the submit command finds the job by.
+// target returns the argument by which the submit command finds the job.
 func (j Job) target() string {
 	if j.Dir != "" {
 		return j.Dir
@@ -93,7 +93,7 @@ func (j Job) target() string {
 	return j.ID
 }
 
-// wait waits for a job's end.
+// wait waits until a job ends.
 func (m *Magics) wait(ctx context.Context, s Session, args string) error {
 	job, err := m.oneJob("wait", args)
 	if err != nil {
@@ -112,7 +112,7 @@ func (m *Magics) wait(ctx context.Context, s Session, args string) error {
 	return nil
 }
 
-// follow keeps the card of a job up to date while the user does other things.
+// follow keeps the card of a job up to date in the background.
 func (m *Magics) follow(ctx context.Context, s Session, job Job) {
 	o, first, err := m.show(ctx, s, job)
 	if err != nil {
@@ -149,7 +149,7 @@ func (m *Magics) show(ctx context.Context, s Session, job Job) (*observer, state
 	return o, first, err
 }
 
-// update shows each change of the job until it has ended, or stop says so.
+// update shows each change of the job until it has ended, or stop returns true.
 func (o *observer) update(ctx context.Context, s Session, stop func() bool) (last state, err error) {
 	shown := ""
 	for !stop() {
@@ -158,7 +158,7 @@ func (o *observer) update(ctx context.Context, s Session, stop func() bool) (las
 			return last, ctx.Err()
 		case <-time.After(o.m.opts.Poll):
 		}
-		// A scheduler that is busy for a moment is asked again.
+		// The scheduler may just be busy: ask again.
 		now, askErr := o.look(ctx)
 		if ctx.Err() != nil {
 			return last, ctx.Err()

@@ -9,33 +9,33 @@ import (
 )
 
 const (
-	// tailLines are kept of a log's end, each of lineBytes at most.
+	// tailLines is how many of the last lines of a log are kept, each up to lineBytes long.
 	tailLines, lineBytes = 8, 512
-	// headBytes and endBytes are what is read of a log that is very long when it is first looked
-	// at.
+	// headBytes and endBytes are how much of a very long log is read at first, from its beginning
+	// and its end.
 	headBytes, endBytes = 1 << 20, 1 << 20
 )
 
-// logReader reads a rank's log while it grows: each time only what is new.
+// logReader reads a rank's log while it grows. Each time it reads only what is new.
 type logReader struct {
 	file   string
 	offset int64
 	part   string // a line that is still being written
 
-	// lines are the log's last ones, place is where the rank says that it runs, progress the last
-	// that it said of itself.
+	// lines are the last lines of the log, place is where the rank reports to run, and progress is
+	// its last progress report.
 	lines    []string
 	place    place
 	progress progress
 }
 
-// place is where a rank runs, by its log.
+// place is where a rank runs, according to its log.
 type place struct{ Size, Devices, Host, CPUs string }
 
-// progress is how far a program is by its own account.
+// progress is a program's progress, according to its own output.
 type progress struct {
 	Done, Total int64
-	// Text is the line that said so.
+	// Text is the line with the progress.
 	Text string
 }
 
@@ -44,7 +44,7 @@ var (
 	progressLine = regexp.MustCompile(`\bstep (\d+)/(\d+)\b`)
 )
 
-// read reads on. A log that is not there yet has no lines.
+// read reads the new part of the log. A log that doesn't exist yet has no lines.
 func (l *logReader) read() {
 	f, err := os.Open(l.file)
 	if err != nil {
@@ -56,7 +56,7 @@ func (l *logReader) read() {
 		return
 	}
 	if info.Size() < l.offset {
-		*l = logReader{file: l.file} // It was started again.
+		*l = logReader{file: l.file} // The rank was started again.
 	}
 	if info.Size()-l.offset > headBytes+endBytes {
 		l.take(f, l.offset+headBytes)
@@ -96,7 +96,7 @@ func (l *logReader) line(line string) {
 	}
 }
 
-// tail are the log's last lines, one that has not ended too.
+// tail returns the last lines of the log, including one that is still being written.
 func (l *logReader) tail() []string {
 	lines := l.lines
 	if part := lastVersion(l.part); part != "" {
@@ -105,7 +105,7 @@ func (l *logReader) tail() []string {
 	return lines[max(0, len(lines)-tailLines):]
 }
 
-// lastVersion is what is left of a line that a progress bar has overwritten, as text.
+// lastVersion returns the visible rest of a line that a progress bar has overwritten, as text.
 func lastVersion(line string) string {
 	line = strings.TrimSuffix(line, "\r")
 	line = strings.ToValidUTF8(line[strings.LastIndex(line, "\r")+1:], "\uFFFD")
@@ -128,7 +128,7 @@ func readProgress(line string) (progress, bool) {
 	return progress{Done: done, Total: total, Text: line}, err == nil && total > 0
 }
 
-// part is between 0 and 1.
+// part is the finished part, between 0 and 1.
 func (p progress) part() float64 {
 	if p.Total == 0 {
 		return 0

@@ -11,49 +11,49 @@ import (
 	"gonbatch/kernel/widget"
 )
 
-// Session is the kernel's side of a magic. Its methods may be called at once from several
-// goroutines, and also after the cell ended.
+// Session is the kernel's side of a magic. Its methods may be called concurrently, and also after
+// the cell has ended.
 type Session interface {
-	// Print puts text out as the cell's.
+	// Print prints text as output of the cell.
 	Print(text string)
 	// Display shows a bundle (MIME type to content) that an Update with the same id replaces.
 	Display(id string, bundle map[string]any)
 	Update(id string, bundle map[string]any)
 	// Interrupted reports whether the user wants the cell to end.
 	Interrupted() bool
-	// Cells are the session's cells, as they stand.
+	// Cells are the session's cells in their current versions.
 	Cells() []Cell
-	// Declared are the keys of what the session has declared and not forgotten, as gocell.Session
-	// gives them.
+	// Declared are the keys of what the session has declared and not forgotten, as returned by
+	// gocell.Session.
 	Declared() []string
-	// Declare adds a package-level declaration to the magic's cell, and what it imports ("NAME
-	// PATH"). It takes effect as the cell's own do.
+	// Declare adds a package-level declaration to the magic's cell, with its imports ("NAME PATH").
+	// It takes effect as the cell's own declarations do.
 	Declare(imported, declaration string) error
-	// Widgets are those of the session; nil if it can't have any.
+	// Widgets is the session's hub of widgets; nil if it can't have any.
 	Widgets() *widget.Hub
 }
 
 // Cell is a cell of a session.
 type Cell struct {
-	// ID is the cell's in the client's notebook; "" if the client does not say.
+	// ID is the cell's id in the client's notebook; "" if the client doesn't send one.
 	ID     string
 	Source string
-	// First and Last are the numbers by which its first and its last run are known.
+	// First and Last are the execution counts of its first and its last run.
 	First, Last int
 
-	// metadata is what the saved notebook has; nil if nothing is known.
+	// metadata is the cell's metadata in the saved notebook; nil if it is not known.
 	metadata json.RawMessage
-	// number is the cell's in the saved notebook, from 1; 0 is unknown. placed is set if it is
-	// known by the cell's id.
+	// number is the cell's number in the saved notebook, from 1; 0 if it is not known. placed is
+	// set if the cell was found by its id.
 	number int
 	placed bool
 }
 
 // Call is a magic in a cell.
 type Call struct {
-	// Name is the magic's, without its %; %%submit is "%submit".
+	// Name is the magic's name without its %; %%submit is "%submit".
 	Name string
-	// Args are the rest of its line, Body the rest of the cell if the magic takes it.
+	// Args is the rest of its line, Body the rest of the cell if the magic takes it.
 	Args, Body string
 }
 
@@ -62,18 +62,18 @@ type Options struct {
 	// Program is the submit command, Environ its environment.
 	Program string
 	Environ []string
-	// Dir returns the folder in which cells run now.
+	// Dir returns the current folder of the cells.
 	Dir func() string
 	// Module returns the folder of the cells' module; nil if there is none.
 	Module func() (string, error)
-	// Kept is the folder of the values of %keep; "" if there is none.
+	// Kept is the folder with the values of %keep; "" if there is none.
 	Kept string
-	// Poll is how often a job is asked for; unset, once a second.
+	// Poll is the time between looks at a job. Default: one second.
 	Poll time.Duration
 }
 
-// Magics runs magics. It remembers the jobs that it submitted. Its methods may be called at once
-// from several goroutines.
+// Magics runs magics. It remembers the jobs that it submitted. Its methods may be called
+// concurrently.
 type Magics struct {
 	opts Options
 
@@ -82,7 +82,7 @@ type Magics struct {
 	ids  int
 }
 
-// New makes the magics of a session.
+// New returns the magics of a session.
 func New(opts Options) *Magics {
 	if opts.Poll == 0 {
 		opts.Poll = time.Second
@@ -93,7 +93,7 @@ func New(opts Options) *Magics {
 // handler runs a magic.
 type handler func(*Magics, context.Context, Session, Call) error
 
-// handlers run the magics of gocell's table that the submit command runs.
+// handlers run the magics in gocell's table that use the submit command.
 var handlers = map[string]handler{
 	"%submit":         line((*Magics).submit),
 	gocell.SubmitCell: (*Magics).submitCell,
@@ -104,7 +104,7 @@ var handlers = map[string]handler{
 	gocell.Result:     line((*Magics).result),
 }
 
-// line runs a magic that takes only its line.
+// line returns a handler for a magic that takes only its line.
 func line(run func(m *Magics, ctx context.Context, s Session, args string) error) handler {
 	return func(m *Magics, ctx context.Context, s Session, c Call) error { return run(m, ctx, s, c.Args) }
 }
@@ -118,14 +118,14 @@ func (m *Magics) Run(ctx context.Context, s Session, c Call) error {
 	return run(m, ctx, s, c)
 }
 
-// remember makes a job the one that %wait and %logs mean without a name.
+// remember makes a job the default of %wait and %logs.
 func (m *Magics) remember(j Job) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.last = j
 }
 
-// newID is a display id that no other display has.
+// newID returns a unique display id.
 func (m *Magics) newID(prefix string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -133,7 +133,7 @@ func (m *Magics) newID(prefix string) string {
 	return fmt.Sprintf("%s-%d", prefix, m.ids)
 }
 
-// jobOf is the job that a magic's argument names, or the last one.
+// jobOf returns the job that a magic's argument names, or the last one.
 func (m *Magics) jobOf(name string) (Job, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

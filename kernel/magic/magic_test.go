@@ -18,7 +18,7 @@ import (
 // small is a session whose notebook is a few cells.
 type small struct {
 	cells []string
-	// earlier are texts that cells had.
+	// earlier are the cells' earlier texts.
 	earlier []string
 
 	mu        sync.Mutex
@@ -53,8 +53,8 @@ func (s *small) Declared() []string {
 	return gocell.Session(append(slices.Clone(s.earlier), s.cells...))
 }
 
-// program is a submit command that queues a notebook as job 7 and says so; the job ends when it has
-// been asked for three times. It keeps its arguments in the file `args`, the notebook in
+// program is a submit command that queues a notebook as job 7 and prints that; the job ends after
+// three status requests. It writes its arguments to the file `args`, and the notebook to
 // `notebook`.
 const program = `#!/bin/bash
 here=$(dirname "$0")
@@ -97,10 +97,10 @@ func TestRun(t *testing.T) {
 		name  string
 		call  Call
 		cells []string
-		args  string // what the submit command got at first
+		args  string // the submit command's first arguments
 		text  string
 		err   string
-		// earlier are texts that the cells had.
+		// earlier are the cells' earlier texts.
 		earlier []string
 		// program is the submit command, if it is not the usual one.
 		program string
@@ -225,7 +225,7 @@ func TestNotebookCells(t *testing.T) {
 	}
 }
 
-// cellsWith are cells with these sources.
+// cellsWith returns cells with these sources.
 func cellsWith(sources []string) []Cell {
 	var cells []Cell
 	for _, source := range sources {
@@ -242,7 +242,7 @@ func sourcesOf(cells []Cell) []string {
 	return sources
 }
 
-// TestTagged: cells have the tags of the saved notebook, found by their ids, or their text.
+// TestTagged: cells get the tags of the saved notebook's cells, found by their ids, or their text.
 func TestTagged(t *testing.T) {
 	const saved = `{"nbformat":4,"nbformat_minor":5,"metadata":{},"cells":[
 		{"cell_type":"markdown","id":"m","source":"x","metadata":{"tags":["no"]}},

@@ -11,8 +11,8 @@ import (
 	"gonbatch/internal/gocell"
 )
 
-// notebookCells are the cells of a session as a job gets them: without the magics that matter to a
-// person only.
+// notebookCells returns a session's cells as a job gets them: without the magics that matter only
+// to a person.
 func notebookCells(session []Cell) []Cell {
 	var cells []Cell
 	for _, c := range session {
@@ -32,8 +32,8 @@ func notebookCells(session []Cell) []Cell {
 	return cells
 }
 
-// withoutResults leaves out the cells that use the values of "%result as NAME": a job does not have
-// them. left are those cells' labels, with the name.
+// withoutResults leaves out the cells that use the values of "%result as NAME", which a job doesn't
+// have. left are those cells' labels, with the name.
 func withoutResults(session []Cell) (cells []Cell, left []string) {
 	var names []string
 	for i, c := range session {
@@ -48,7 +48,7 @@ func withoutResults(session []Cell) (cells []Cell, left []string) {
 	return cells, left
 }
 
-// resultNames are the values that a cell asks of %result.
+// resultNames returns the names that a cell gives to the values of %result.
 func resultNames(c gocell.Cell) (names []string) {
 	for _, call := range c.Calls {
 		if call.Name() != gocell.Result {
@@ -61,7 +61,8 @@ func resultNames(c gocell.Cell) (names []string) {
 	return names
 }
 
-// usedName is the first of the names that the Go of a cell has, other than as a field or method.
+// usedName returns the first of the names that occurs in the cell's Go, except as a field or
+// method.
 func usedName(c gocell.Cell, names []string) string {
 	before := token.ILLEGAL
 	for t := range gocell.Tokens(strings.Join(c.GoLines(), "\n"), 0) {
@@ -73,7 +74,7 @@ func usedName(c gocell.Cell, names []string) string {
 	return ""
 }
 
-// asMain makes a cell a main cell.
+// asMain turns a cell into a main cell.
 func asMain(body string) string {
 	if gocell.Parse(body).File().HasMain() {
 		return body
@@ -81,7 +82,7 @@ func asMain(body string) string {
 	return "%%\n" + body
 }
 
-// notebookText is a notebook with these code cells.
+// notebookText returns a notebook with these code cells.
 func notebookText(sources []Cell) ([]byte, error) {
 	type cell struct {
 		ID       string          `json:"id"`

@@ -13,10 +13,10 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// mostRanks is of how many ranks a card tells.
+// mostRanks is the maximum number of ranks on a card.
 const mostRanks = 64
 
-// observer looks at a job again and again. It is not for several goroutines.
+// observer looks at a job repeatedly. It must be used by one goroutine at a time.
 type observer struct {
 	m   *Magics
 	job Job
@@ -49,8 +49,8 @@ func (o *observer) look(ctx context.Context) (state, error) {
 	return s, nil
 }
 
-// output runs the submit command and returns what it prints. What it prints as an error is the
-// error.
+// output runs the submit command and returns its output. If the command fails and prints an error,
+// that is the error.
 func (m *Magics) output(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, m.opts.Program, args...)
 	cmd.Dir, cmd.Env = m.opts.Dir(), m.opts.Environ
@@ -64,7 +64,7 @@ func (m *Magics) output(ctx context.Context, args ...string) (string, error) {
 func (o *observer) lookInside(s *state) {
 	dir := rundir.At(s.Job.Dir)
 	o.metrics.Dir = dir
-	if all, err := o.metrics.Read(); err == nil { // A file system that fails for a moment is asked again.
+	if all, err := o.metrics.Read(); err == nil { // If the file system fails for a moment, the next look tries again.
 		s.addMetrics(all)
 	}
 	main := o.log(dir, 0)
@@ -88,7 +88,7 @@ func (o *observer) log(dir rundir.Dir, number int) *logReader {
 	return l
 }
 
-// lookAtRanks tells of each rank where it runs. A rank's log is read until it says so.
+// lookAtRanks finds out where each rank runs. It reads a rank's log until the log says so.
 func (o *observer) lookAtRanks(dir rundir.Dir, s *state) {
 	size, err := strconv.Atoi(o.log(dir, 0).place.Size)
 	if err != nil {

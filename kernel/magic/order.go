@@ -9,9 +9,9 @@ import (
 	"gonbatch/internal/gocell"
 )
 
-// arranged puts the cells of a session in the order in which a job has them. That is the saved
-// notebook's, which the user sees, if it has all of them; otherwise that in which they ran. A
-// session may differ from its notebook: doubts say where.
+// arranged puts the cells of a session in the order in which a job has them: the order in the saved
+// notebook, which the user sees, if it has all of them, and otherwise the order in which they ran.
+// doubts says where the session differs from its notebook.
 func arranged(cells []Cell) (ordered []Cell, doubts []string) {
 	if slices.ContainsFunc(cells, func(c Cell) bool { return !c.placed }) {
 		return asRun(cells), nil
@@ -21,8 +21,8 @@ func arranged(cells []Cell) (ordered []Cell, doubts []string) {
 	return ordered, redeclared(ordered)
 }
 
-// asRun orders cells as they ran last. But a cell that declares something stays above the main
-// cells that ran after its first run: they need it.
+// asRun orders cells by their last run. But a cell that declares something stays above the main
+// cells that ran after its first run, because they need it.
 func asRun(cells []Cell) (ordered []Cell) {
 	byRun := slices.Clone(cells)
 	slices.SortStableFunc(byRun, func(a, b Cell) int { return cmp.Compare(a.Last, b.Last) })
@@ -38,7 +38,8 @@ func asRun(cells []Cell) (ordered []Cell) {
 	return ordered
 }
 
-// redeclared says what several cells declare, of which another one ran last than stands last.
+// redeclared reports declarations that several cells make, if the lowest of these cells is not the
+// one that ran last.
 func redeclared(ordered []Cell) (doubts []string) {
 	winners := map[string]Cell{}
 	for _, c := range ordered {
@@ -55,7 +56,7 @@ func redeclared(ordered []Cell) (doubts []string) {
 	return doubts
 }
 
-// declared are the keys of what a cell declares, without its main and init functions.
+// declared returns the keys of a cell's declarations, without its main and init functions.
 func declared(c Cell) []string {
 	return slices.DeleteFunc(gocell.Parse(c.Source).Declared(), func(key string) bool {
 		name, _, _ := strings.Cut(key, "~")
@@ -63,8 +64,8 @@ func declared(c Cell) []string {
 	})
 }
 
-// label is the cell's number in the notebook, or [n] for one that is not there and ran as that; at
-// is its place, if nothing else is known.
+// label returns the cell's number in the notebook; or [n], its execution count, if it is not in the
+// notebook; or at, if neither is known.
 func (c Cell) label(at int) string {
 	switch {
 	case c.number > 0:

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// ran is a cell of a session that ran first and last as these numbers, and is a cell of the saved
-// notebook, if number is not 0.
+// ran returns a cell of a session with the numbers of its first and last run. If number is not 0,
+// it is a cell of the saved notebook.
 func ran(source string, first, last, number int) Cell {
 	return Cell{Source: source, First: first, Last: last, number: number, placed: number > 0}
 }
@@ -67,7 +67,7 @@ func TestArranged(t *testing.T) {
 	}
 }
 
-// TestAsRun runs cells at random: what was declared when a main cell ran stands above it.
+// TestAsRun runs cells at random: declarations made before a main cell ran stand above it.
 func TestAsRun(t *testing.T) {
 	sources := []string{"var a = 1", "var b = 1", "func c() {}\n%%\nc()", "%%\nd()", "%%\ne()", "var f = 1"}
 	random := rand.New(rand.NewPCG(5, 6))
@@ -95,7 +95,7 @@ func TestAsRun(t *testing.T) {
 	}
 }
 
-// TestPlaces: problems name the user's cells.
+// TestPlaces: errors name the user's cells.
 func TestPlaces(t *testing.T) {
 	p := places{file: "/x/.session-12.ipynb", notebook: "u.ipynb", cells: []Cell{ran("a", 1, 1, 4), ran("b", 7, 7, 0), {Source: "c"}}}
 	const said = "submit: .session-12.ipynb does not compile\n.session-12.ipynb, cell 1 (id cell-1), line 2: undefined: a\n" +

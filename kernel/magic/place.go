@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// places puts the places that the user knows in place of those in the notebook that a session is
-// submitted as. Without cells it changes nothing.
+// places replaces places in the notebook that was written for the job with places that the user
+// knows. Without cells it changes nothing.
 type places struct {
-	// file is the session's notebook, of cells; notebook is the user's.
+	// file is the session's notebook, made of cells; notebook is the user's.
 	file, notebook string
 	cells          []Cell
 }
 
-// name changes what the submit command has to say.
+// name replaces the places in a message of the submit command.
 func (p places) name(text string) string {
 	if len(p.cells) == 0 {
 		return text

@@ -10,11 +10,11 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// resultPackage has the type of the values that %result JOB as NAME declares; cells may call
-// something else result.
+// resultPackage imports the package with the type of the values that %result JOB as NAME declares,
+// under a name that cells don't use for something else.
 const resultPackage = `gonbatch__result "gonbatch/submit/result"`
 
-// result shows what a run left behind, and with "as NAME" declares it for the cells to come.
+// result shows the results of a run, and with "as NAME" declares them for the following cells.
 func (m *Magics) result(ctx context.Context, s Session, args string) error {
 	name, variable, err := gocell.ResultArgs(args)
 	if err != nil {
@@ -36,7 +36,7 @@ func (m *Magics) result(ctx context.Context, s Session, args string) error {
 		if now.Job.Dir == "" {
 			return fmt.Errorf("%%result %s: the run has no run directory", args)
 		}
-		// An initialiser runs in each cell's program: it reads nothing until it is asked.
+		// An initializer runs in each cell's program, so it reads nothing until a cell asks for it.
 		if err := s.Declare(resultPackage, fmt.Sprintf("var %s = gonbatch__result.At(%q)", variable, now.Job.Dir)); err != nil {
 			return fmt.Errorf("%%result %s: %w", args, err)
 		}
@@ -45,7 +45,7 @@ func (m *Magics) result(ctx context.Context, s Session, args string) error {
 	return nil
 }
 
-// findings are what a run left behind.
+// findings are the results of a run.
 type findings struct {
 	state
 	checkpoints, images []string
@@ -64,8 +64,8 @@ func readResult(now state) (found findings, err error) {
 	return found, err
 }
 
-// json is {"job", "run", "state", "directory", "step", "metrics": {NAME: newest value}, "losses":
-// {NAME: [[STEP, VALUE]...]}, "checkpoints", "images"}.
+// json returns {"job", "run", "state", "directory", "step", "metrics": {NAME: newest value},
+// "losses": {NAME: [[STEP, VALUE]...]}, "checkpoints", "images"}.
 func (f findings) json() map[string]any {
 	losses, metrics := map[string]any{}, map[string]any{}
 	for _, s := range f.Losses {
@@ -84,16 +84,16 @@ func (f findings) json() map[string]any {
 	}
 }
 
-// resultType is the MIME type of a result as JSON. Front ends leave it alone, and keep it in the
+// resultType is the MIME type of a result as JSON. Front ends ignore it and keep it in the
 // notebook.
 const resultType = "application/vnd.gonbatch.result+json"
 
-// bundle is what the notebook shows and keeps of the findings.
+// bundle returns the findings as the notebook shows and keeps them.
 func (f findings) bundle(variable string) map[string]any {
 	return map[string]any{"text/plain": f.text(variable), "text/html": f.html(variable), resultType: f.json()}
 }
 
-// inGo says how cells get at the values.
+// inGo says how cells get the values.
 func inGo(variable string) string {
 	if variable == "" {
 		return ""
@@ -129,10 +129,10 @@ func (f findings) html(variable string) string {
 	}, "")
 }
 
-// mostPaths is how many paths of a kind are shown.
+// mostPaths is the maximum number of paths shown of each kind.
 const mostPaths = 20
 
-// htmlPaths lists paths in the run directory, the last ones if they are many.
+// htmlPaths lists paths in the run directory; only the last ones if there are many.
 func htmlPaths(what, dir string, paths []string) string {
 	if len(paths) == 0 {
 		return ""

@@ -7,9 +7,9 @@ import (
 	"gonbatch/internal/nbformat"
 )
 
-// tagged gives the cells of a session the metadata and the numbers that they have in the notebook
-// as it was last saved: a client does not send the tags, such as notebook-only or a step's name. A
-// cell is known by its id, or by its text.
+// tagged adds to the cells of a session their metadata and numbers from the notebook as it was last
+// saved: clients don't send the tags, such as notebook-only or a main cell's name. A cell is found
+// by its id, or by its text.
 func (m *Magics) tagged(cells []Cell) []Cell {
 	byKey := m.savedCells()
 	tagged := make([]Cell, len(cells))
@@ -25,7 +25,7 @@ func (m *Magics) tagged(cells []Cell) []Cell {
 	return tagged
 }
 
-// keys are what a cell is known by, the surest first.
+// keys returns the keys by which a cell is found, the most reliable first.
 func keys(c Cell) []string {
 	text := "text " + strings.TrimSpace(gocell.PlainLines(c.Source)) // as the kernel executes it
 	if c.ID == "" {
@@ -34,8 +34,8 @@ func keys(c Cell) []string {
 	return []string{"id " + c.ID, text}
 }
 
-// Declaring is the number of the cell of the saved notebook, from 1, that declares a key as
-// gocell.Declares knows it; 0 is none.
+// Declaring returns the number, from 1, of the cell of the saved notebook that declares a key, as
+// defined by gocell.Declares; 0 if there is none.
 func (m *Magics) Declaring(key string) int {
 	notebook, err := nbformat.Read(m.notebookFile())
 	if err != nil {
@@ -49,8 +49,8 @@ func (m *Magics) Declaring(key string) int {
 	return 0
 }
 
-// savedCells are the code cells of the saved notebook, by their keys. Without a file that can be
-// read there is none: the session counts.
+// savedCells returns the code cells of the saved notebook, by their keys. It returns none if there
+// is no readable file: then only the session counts.
 func (m *Magics) savedCells() map[string]*nbformat.Cell {
 	byKey := map[string]*nbformat.Cell{}
 	notebook, err := nbformat.Read(m.notebookFile())

@@ -19,10 +19,10 @@ type series struct {
 // point is a value at a step.
 type point struct{ X, Y float64 }
 
-// mostSeries is how many curves a card draws.
+// mostSeries is the maximum number of curves on a card.
 const mostSeries = 4
 
-// losses are the metrics that are losses, those of the training first.
+// losses returns the metrics that are losses, those of the training first.
 func losses(all []rundir.Measurement) []series {
 	byName := map[string][]point{}
 	for _, m := range all {
@@ -47,7 +47,7 @@ func isLoss(name string) bool {
 	return strings.Contains(strings.ToLower(name[strings.LastIndex(name, "/")+1:]), "loss")
 }
 
-// stage is the place of a metric's stage in the order of the legend.
+// stage returns the position of a metric's stage in the legend.
 func stage(name string) int {
 	switch {
 	case strings.HasPrefix(name, "train"):

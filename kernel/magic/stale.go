@@ -9,8 +9,9 @@ import (
 	"gonbatch/internal/nbformat"
 )
 
-// warnStale warns of what the session has declared and no cell of a job does: an edit has removed
-// it from its cell, and GoNB keeps it. The cells that ran in the session may have used it.
+// warnStale warns of declarations that the session still has but no cell of a job: an edit has
+// removed them from their cell, but GoNB keeps them. Cells that ran in the session may have used
+// them.
 func warnStale(s Session, cells []Cell) {
 	var sources []string
 	for _, c := range cells {
@@ -24,7 +25,7 @@ func warnStale(s Session, cells []Cell) {
 	}
 }
 
-// savedCells are the code cells of a notebook's file; none if it can't be read.
+// savedCells returns the code cells of a notebook's file; none if it can't be read.
 func savedCells(file string) (cells []Cell) {
 	notebook, err := nbformat.Read(file)
 	if err != nil {

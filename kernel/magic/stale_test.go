@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestStale: what the session has and the job does not is told, for the session's cells and for the
-// saved notebook's, and nothing else is.
+// TestStale: there is a warning about exactly the declarations that the session has and the job
+// doesn't, for the session's cells and for the saved notebook's.
 func TestStale(t *testing.T) {
 	m, dir := newMagics(t, "completed")
 	m.opts.Environ = append(m.opts.Environ, "JPY_SESSION_NAME="+filepath.Join(dir, "mine.ipynb"))

@@ -11,19 +11,19 @@ import (
 	"gonbatch/submit/report"
 )
 
-// state is how a job is doing.
+// state is the state of a job.
 type state struct {
 	Job Job
-	// Run is what the submit command reports of the run.
+	// Run is the submit command's report about the run.
 	Run report.Run
-	// Step is the last step of the training that has metrics.
+	// Step is the last step with metrics.
 	Step int64
-	// Metrics are the newest values, by name; Losses are those that are losses, over time.
+	// Metrics are the newest values, by name; Losses are the curves of the losses.
 	Metrics map[string]float64
 	Losses  []series
-	// Ranks say where each rank runs and how it is doing; without any, nobody has told yet.
+	// Ranks say where each rank runs and how it is doing. It is empty if that is not known yet.
 	Ranks []rank
-	// Progress is how far rank 0 says that it is, Log the end of its log.
+	// Progress is rank 0's own progress report, Log the end of its log.
 	Progress progress
 	Log      []string
 }
@@ -35,7 +35,7 @@ type rank struct {
 	State rankState
 }
 
-// rankState is how a rank is doing, in a word.
+// rankState is the state of a rank, in a word.
 type rankState string
 
 const (
@@ -50,8 +50,8 @@ func (s state) ended() bool { return s.Run.Ended }
 
 func (s state) completed() bool { return s.Run.State == "completed" }
 
-// explanation says why the job ended as it did. What the submit command says begins with the job's
-// name.
+// explanation says why the job ended. If the reason comes from the submit command, it is prefixed
+// with the job's name.
 func (s state) explanation() string {
 	if strings.HasPrefix(s.Run.Failure, "job "+s.Job.ID) {
 		return s.Run.Failure
@@ -62,7 +62,7 @@ func (s state) explanation() string {
 	return s.title()
 }
 
-// unsaidLog is the end of the log, unless the reason has it already.
+// unsaidLog returns the end of the log, unless the reason already contains it.
 func (s state) unsaidLog() []string {
 	if n := len(s.Log); n > 0 && strings.Contains(s.Run.Failure, strings.TrimSpace(s.Log[n-1])) {
 		return nil
@@ -70,7 +70,8 @@ func (s state) unsaidLog() []string {
 	return s.Log
 }
 
-// rankState is how a rank is doing, by what the job and the ranks' report of a failure say.
+// rankState returns the state of a rank, according to the job's state and the ranks' report of a
+// failure.
 func (s state) rankState(number int, placed bool, failure *rundir.Failure) rankState {
 	switch {
 	case failure != nil && failure.Rank == number:
@@ -85,7 +86,7 @@ func (s state) rankState(number int, placed bool, failure *rundir.Failure) rankS
 	return starting
 }
 
-// addMetrics takes what the run measured.
+// addMetrics adds the run's measurements.
 func (s *state) addMetrics(all []rundir.Measurement) {
 	s.Metrics = map[string]float64{}
 	for _, m := range all {
@@ -95,7 +96,7 @@ func (s *state) addMetrics(all []rundir.Measurement) {
 	s.Losses = losses(all)
 }
 
-// jsonNumber is a value as JSON has it: NaN and the infinities as text.
+// jsonNumber returns a value for JSON: NaN and the infinities as text.
 func jsonNumber(value float64) any {
 	if math.IsNaN(value) || math.IsInf(value, 0) {
 		return fmt.Sprint(value)
@@ -103,10 +104,10 @@ func jsonNumber(value float64) any {
 	return value
 }
 
-// mostMeasures is how many metrics a card has.
+// mostMeasures is the maximum number of metrics on a card.
 const mostMeasures = 12
 
-// measures are the newest values, in the order of their names. The epoch is the progress bar's.
+// measures returns the newest values, sorted by name. The epoch is left to the progress bar.
 func (s state) measures() []string {
 	var parts []string
 	if s.Step > 0 {

@@ -22,13 +22,13 @@ import (
 
 // Job is a job that was submitted.
 type Job struct {
-	// ID is what the submit command knows it by: the scheduler's job id, or the run's name.
+	// ID is the id for the submit command: the scheduler's job id, or the run's name.
 	ID string
-	// Dir is its run directory; "" if it is not known.
+	// Dir is the run directory; "" if it is not known.
 	Dir string
 }
 
-// submit submits the notebook of the session, or with --saved the one on disk.
+// submit submits the notebook of the session or, with --saved, the one on disk.
 func (m *Magics) submit(ctx context.Context, s Session, args string) error {
 	words, err := shlex.Split(args)
 	if err != nil {
@@ -48,7 +48,7 @@ func (m *Magics) submit(ctx context.Context, s Session, args string) error {
 	return m.submitCells(ctx, s, cells, append([]string{"--of", m.notebook()}, words...))
 }
 
-// cellsOf are the session's cells as a job shall have them. Those that are left out are told of.
+// cellsOf returns the session's cells for the job, and prints which cells it leaves out.
 func (m *Magics) cellsOf(s Session) []Cell {
 	all := s.Cells()
 	warnStale(s, all)
@@ -63,7 +63,7 @@ func (m *Magics) cellsOf(s Session) []Cell {
 	return notebookCells(cells)
 }
 
-// submitSaved submits the file.
+// submitSaved submits the notebook's file.
 func (m *Magics) submitSaved(ctx context.Context, s Session, words []string) error {
 	file := m.notebookFile()
 	if file == "" {
@@ -88,7 +88,7 @@ func (m *Magics) submitCell(ctx context.Context, s Session, c Call) error {
 }
 
 // submitCells writes a notebook of the cells beside the real one, so that the same submit.yaml
-// counts, and submits it.
+// applies, and submits it.
 func (m *Magics) submitCells(ctx context.Context, s Session, cells []Cell, words []string) (err error) {
 	text, err := notebookText(cells)
 	if err != nil {
@@ -111,19 +111,19 @@ func (m *Magics) submitCells(ctx context.Context, s Session, cells []Cell, words
 	return m.start(ctx, s, append(m.sessionMod(), words...), places{file: file.Name(), notebook: filepath.Base(m.notebook()), cells: cells})
 }
 
-// sessionMod are the flags that give a job the versions of modules that the session has.
+// sessionMod returns the flags that give a job the session's module versions.
 func (m *Magics) sessionMod() []string {
 	if m.opts.Module == nil {
 		return nil
 	}
 	dir, err := m.opts.Module()
 	if err != nil {
-		return nil // GoNB makes its module before the first cell.
+		return nil // GoNB creates its module before the first cell.
 	}
 	return []string{"--session-mod", filepath.Join(dir, "go.mod")}
 }
 
-// sessionKept are the flags that give a job the values of variables that the session has kept.
+// sessionKept returns the flags that give a job the values of the session's kept variables.
 func (m *Magics) sessionKept() []string {
 	if m.opts.Kept == "" {
 		return nil
@@ -131,7 +131,7 @@ func (m *Magics) sessionKept() []string {
 	return []string{"--session-kept", m.opts.Kept}
 }
 
-// notebookFile is the notebook's file as far as the client says, or "".
+// notebookFile returns the notebook's file if the client names it, or "".
 func (m *Magics) notebookFile() string {
 	name := m.getenv("JPY_SESSION_NAME")
 	if name == "" || filepath.Ext(name) != ".ipynb" {
@@ -145,7 +145,8 @@ func (m *Magics) notebookFile() string {
 	return ""
 }
 
-// notebook is the notebook that the session counts as: its runs are found by it.
+// notebook returns the path of the session's notebook, by which its runs are found. It need not
+// exist.
 func (m *Magics) notebook() string {
 	if file := m.notebookFile(); file != "" {
 		return file
@@ -153,7 +154,7 @@ func (m *Magics) notebook() string {
 	return filepath.Join(m.opts.Dir(), m.name()+".ipynb")
 }
 
-// name is the name of the notebook, for the job.
+// name returns the notebook's name, for the job.
 func (m *Magics) name() string {
 	if file := m.getenv("JPY_SESSION_NAME"); filepath.Ext(file) == ".ipynb" {
 		return strings.TrimSuffix(filepath.Base(file), ".ipynb")
@@ -163,7 +164,8 @@ func (m *Magics) name() string {
 
 func (m *Magics) getenv(name string) string { return tool.Get(m.opts.Environ, name) }
 
-// start runs the submit command with a notebook, and then shows the card of the job that it made.
+// start runs the submit command with a notebook, and then shows the card of the job that it
+// created.
 func (m *Magics) start(ctx context.Context, s Session, words []string, of places) error {
 	args := append([]string{}, words...)
 	at := slices.Index(args, "--")
@@ -193,15 +195,15 @@ func (m *Magics) start(ctx context.Context, s Session, words []string, of places
 	return err
 }
 
-// text is a report for people.
+// text formats a report for people.
 func text(r report.Report) string {
 	var b strings.Builder
-	_ = r.Text(&b) // A Builder takes everything.
+	_ = r.Text(&b) // A Builder never fails.
 	return b.String()
 }
 
-// run runs the submit command; each line that it prints is the cell's, as show makes it, and its
-// problems have the places that the user knows. An interrupt ends it.
+// run runs the submit command and prints each line of its output in the cell, as formatted by show.
+// Its errors name places that the user knows. An interrupt ends it.
 func (m *Magics) run(ctx context.Context, s Session, args []string, of places, show func(line string) string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -218,7 +220,7 @@ func (m *Magics) run(ctx context.Context, s Session, args []string, of places, s
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("run %s: %w", m.opts.Program, err)
 	}
-	if s.Interrupted() { // just before the program started, so it has not heard of it
+	if s.Interrupted() { // just before the program started, so the program has not received the interrupt
 		_ = cmd.Cancel()
 	}
 	for lines := bufio.NewReader(out); ; {

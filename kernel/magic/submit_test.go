@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestSessionKept: a cell that is submitted gets the values that the session has kept.
+// TestSessionKept: a submitted cell gets the values that the session has kept.
 func TestSessionKept(t *testing.T) {
 	m, dir := newMagics(t, "completed")
 	m.opts.Kept = "/tmp/kept"
@@ -21,7 +21,7 @@ func TestSessionKept(t *testing.T) {
 	}
 }
 
-// TestSessionMod: a job gets the versions of modules that the session has.
+// TestSessionMod: a job gets the session's module versions.
 func TestSessionMod(t *testing.T) {
 	tests := []struct {
 		name   string

@@ -13,7 +13,7 @@ import (
 // object is the content of a message.
 type object map[string]any
 
-// answer answers a request for which GoNB is not needed.
+// answer answers a request that doesn't need GoNB.
 func (r *relay) answer(s *socket, request *wire.Message) {
 	r.status(request, "busy")
 	defer r.setIdle(request)
@@ -94,7 +94,7 @@ func (r *relay) historyReply(request *wire.Message) object {
 	list := [][]any{}
 	for _, e := range entries {
 		if output {
-			// Outputs are not kept: a notebook holds its own.
+			// Outputs are not stored: a notebook has its own.
 			list = append(list, []any{e.Session, e.Line, []any{e.Source, nil}})
 		} else {
 			list = append(list, []any{e.Session, e.Line, e.Source})

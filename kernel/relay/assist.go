@@ -11,22 +11,20 @@ import (
 	"gonbatch/kernel/wire"
 )
 
-// Assistant completes Go code and tells about it. Its methods block, and may be called while a cell
-// runs.
+// Assistant completes and explains Go code. Its methods block, and may be called while a cell runs.
 type Assistant interface {
 	Complete(ctx context.Context, code string, at int) (assist.Completion, error)
 	Inspect(ctx context.Context, code string, at int) (markdown string, err error)
-	// Warm prepares for the session's declarations as they are now.
+	// Warm prepares for the session's current declarations.
 	Warm(ctx context.Context)
 }
 
 var _ Assistant = (*assist.Assistant)(nil)
 
-// warmPause is how long a new session waits for its first cell before gopls may have the processor.
+// warmPause is how long a new session waits for its first cell before it warms gopls.
 const warmPause = 300 * time.Millisecond
 
-// help answers questions about code, one after another, beside the cell that runs. It ends with
-// ctx.
+// help answers questions about code, one after another, while cells run. It ends with ctx.
 func (r *relay) help(ctx context.Context) {
 	for {
 		m := r.questions.next(ctx)
@@ -37,7 +35,7 @@ func (r *relay) help(ctx context.Context) {
 	}
 }
 
-// warm lets the Assistant prepare whenever a cell has changed what it may be asked about.
+// warm lets the Assistant prepare whenever a cell has changed the session.
 func (r *relay) warm(ctx context.Context) {
 	select {
 	case <-r.ready:
@@ -61,7 +59,7 @@ func (r *relay) warm(ctx context.Context) {
 	}
 }
 
-// setChanged tells that a cell has changed the session.
+// setChanged signals that a cell has changed the session.
 func (r *relay) setChanged() {
 	select {
 	case r.changed <- struct{}{}:
@@ -98,7 +96,8 @@ func (r *relay) askAssistant(ctx context.Context, request *wire.Message) object 
 	return completeReply(done)
 }
 
-// completeReply has the matches' types where JupyterLab and IPython look for them.
+// completeReply returns the content of a complete_reply, with the matches' types where JupyterLab
+// and IPython look for them.
 func completeReply(done assist.Completion) object {
 	texts, types := []string{}, []object{}
 	for _, m := range done.Matches {
@@ -111,7 +110,7 @@ func completeReply(done assist.Completion) object {
 	}
 }
 
-// assist answers requests about a magic, which GoNB would not; other requests it leaves alone.
+// assist answers requests about a magic, which GoNB would not; it ignores other requests.
 func (r *relay) assist(ctx context.Context, request *wire.Message) (reply object, ok bool) {
 	c, err := readCursor(request.Content)
 	if err != nil {
@@ -144,7 +143,7 @@ func (r *relay) assist(ctx context.Context, request *wire.Message) (reply object
 	}, true
 }
 
-// arguments complete the last of a magic's words.
+// arguments completes the last word of a magic.
 func (r *relay) arguments(ctx context.Context, words []string) (matches []string) {
 	m := gocell.Lookup(words[0])
 	if m == nil {
@@ -161,7 +160,7 @@ func (r *relay) arguments(ctx context.Context, words []string) (matches []string
 	return matches
 }
 
-// addHelp puts the help on the magics that GoNB lacks before GoNB's own.
+// addHelp puts the help for the magics that GoNB lacks before GoNB's own help.
 func addHelp(m *wire.Message) {
 	var content struct {
 		Data      map[string]any `json:"data"`

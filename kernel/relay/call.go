@@ -9,18 +9,18 @@ import (
 	"gonbatch/kernel/wire"
 )
 
-// call is a request that GoNB works at.
+// call is a request that GoNB is processing.
 type call struct {
 	request *wire.Message
-	// published are the messages that GoNB publishes about the request, but for its status; nil to
-	// drop them.
+	// published gets the messages that GoNB publishes about the request, except for its status; nil
+	// drops them.
 	published func(*wire.Message)
 	reply     chan *wire.Message
 	idle      chan struct{}
 }
 
-// callBack sends a request to GoNB, with this content, and waits for its reply and until all that
-// it published has been handled. The reply is nil if ctx ended before.
+// callBack sends a request with this content to GoNB, and waits until GoNB has replied and all
+// messages that it published have been handled. It returns nil if ctx ends first.
 func (r *relay) callBack(ctx context.Context, request *wire.Message, content json.RawMessage, published func(*wire.Message)) *wire.Message {
 	select {
 	case <-ctx.Done():
@@ -57,7 +57,7 @@ func (r *relay) setCall(c *call) {
 	r.call = c
 }
 
-// callOf returns the call to which a message of GoNB belongs, or nil.
+// callOf returns the call to which a message from GoNB belongs, or nil.
 func (r *relay) callOf(m *wire.Message) *call {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -77,7 +77,7 @@ func (r *relay) onReply(m *wire.Message) {
 	}
 }
 
-// onPublished handles what GoNB publishes. Statuses are the relay's own to send.
+// onPublished handles a message that GoNB publishes. The relay sends its own statuses.
 func (r *relay) onPublished(m *wire.Message) {
 	c := r.callOf(m)
 	if m.Header.Type == "status" {
@@ -123,7 +123,7 @@ func (r *relay) onStatus(c *call, m *wire.Message) {
 	}
 }
 
-// setReady is called by the one goroutine that reads what GoNB publishes.
+// setReady must be called only by the goroutine that reads GoNB's published messages.
 func (r *relay) setReady() {
 	select {
 	case <-r.ready:
@@ -132,8 +132,8 @@ func (r *relay) setReady() {
 	}
 }
 
-// pass publishes a message of GoNB as it is. It waits for clients that read more slowly than GoNB
-// publishes; the relay's own messages, which are few, don't.
+// pass publishes a message from GoNB unchanged. It waits for clients that read more slowly than
+// GoNB publishes; the relay's own messages, which are few, don't wait.
 func (r *relay) pass(m *wire.Message) {
 	r.front.iopub.Wait()
 	if err := r.front.iopub.send(m); err != nil {
@@ -141,7 +141,7 @@ func (r *relay) pass(m *wire.Message) {
 	}
 }
 
-// onInput asks the client that executes for a line of input.
+// onInput asks the client whose cell runs for a line of input.
 func (r *relay) onInput(m *wire.Message) {
 	c := r.callOf(m)
 	if c == nil {
@@ -153,8 +153,8 @@ func (r *relay) onInput(m *wire.Message) {
 	}
 }
 
-// forward answers a request about code: one about a magic itself, another by the Assistant, or by
-// GoNB where there is none.
+// forward answers a request about code. It answers questions about magics itself; the Assistant
+// answers the others or, if there is none, GoNB.
 func (r *relay) forward(ctx context.Context, request *wire.Message) {
 	r.status(request, "busy")
 	defer r.setIdle(request)

@@ -2,13 +2,14 @@ package relay
 
 import "strings"
 
-// clearScreen are the ways in which programs clear a terminal's screen, as the command clear does.
+// clearScreen marks the sequences with which programs clear a terminal's screen, as the command
+// clear does.
 var clearScreen = strings.NewReplacer("\x1b[H\x1b[2J\x1b[3J", clearMark, "\x1b[H\x1b[J", clearMark, "\x1b[H\x1b[2J", clearMark, "\x1b[2J\x1b[H", clearMark)
 
 const clearMark = "\x00clear\x00"
 
-// clear handles output that clears the screen: clients clear the cell's output, and show what
-// follows.
+// clear handles output that clears the screen: clients clear the cell's output and then show the
+// rest.
 func (e *execution) clear(name, text string) bool {
 	if !strings.Contains(text, "\x1b[") {
 		return false

@@ -8,8 +8,8 @@ import (
 	"gonbatch/kernel/wire"
 )
 
-// newWidgets makes the hub of the session's own widgets. What it sends is about no request: it
-// comes when it comes.
+// newWidgets returns the hub of the session's own widgets. Its messages belong to no request and
+// may come at any time.
 func (r *relay) newWidgets() *widget.Hub {
 	return widget.NewHub(func(messageType string, content, metadata map[string]any) {
 		m, err := wire.New(messageType, content)
@@ -17,7 +17,7 @@ func (r *relay) newWidgets() *widget.Hub {
 	})
 }
 
-// publishComm publishes a comm's message, if it could be made.
+// publishComm publishes a comm's message, unless err says that it could not be made.
 func (r *relay) publishComm(m *wire.Message, err error, metadata map[string]any) {
 	if err == nil {
 		m.Identities = [][]byte{[]byte(m.Header.Type)}
@@ -31,7 +31,7 @@ func (r *relay) publishComm(m *wire.Message, err error, metadata map[string]any)
 	}
 }
 
-// onComm takes a message of a comm: the session's own widgets have theirs, all others are GoNB's.
+// onComm handles a message of a comm: the session's own widgets get theirs, GoNB gets all others.
 func (r *relay) onComm(m *wire.Message) {
 	answer := func(messageType string, content, metadata map[string]any) {
 		answer, err := m.Publish(messageType, content)
@@ -45,7 +45,7 @@ func (r *relay) onComm(m *wire.Message) {
 	r.status(m, "idle")
 }
 
-// commInfo is the content of a comm_info_reply.
+// commInfo returns the content of a comm_info_reply.
 func (r *relay) commInfo(request *wire.Message) object {
 	var content struct {
 		Target string `json:"target_name"`

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestComm: a front end that shows widgets asks for those of the session as it opens a notebook,
+// TestComm: a front end that shows widgets asks for the session's widgets when it opens a notebook,
 // and is not left waiting.
 func TestComm(t *testing.T) {
 	b := start(t)

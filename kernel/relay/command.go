@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// endedCommands reads how the shell commands of the cell have ended, by their lines, and forgets
-// it.
+// endedCommands reads the exit statuses of the cell's shell commands, by line, and clears them.
 func (r *relay) endedCommands() map[int]int {
 	ended := map[int]int{}
 	text, err := os.ReadFile(r.opts.StatusFile)
@@ -26,8 +25,9 @@ func (r *relay) endedCommands() map[int]int {
 	return ended
 }
 
-// commandFailure says which shell command of the cell failed first, or nil. One that left no note
-// of its end failed too: it was killed with its wrapper, or that could not run, or not write.
+// commandFailure describes the first shell command of the cell that failed, or returns nil. A
+// command that left no exit status failed too: it was killed together with its wrapper, or the
+// wrapper could not run or write.
 func (e *execution) commandFailure(ended map[int]int) *failure {
 	if e.prepared.AllowFail {
 		return nil

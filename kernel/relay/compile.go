@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// compilerLine is a message of the compiler about the file that GoNB composes.
+// compilerLine matches a message of the compiler about the file that GoNB composes.
 var compilerLine = regexp.MustCompile(`(?m)^(?:\./|/\S*/)?main(?:_test)?\.go:\d+:\d+: (.*)$`)
 
-// cellLine is how GoNB names the place in a cell.
+// cellLine matches GoNB's name of a place in a cell.
 var cellLine = regexp.MustCompile(`^Cell(?:\[(\d+)\]:)? Line (\d+)\n`)
 
-// compilerFailure makes one failure of the compiler's messages in GoNB's error; nil if it has none.
-// Their places in the file that GoNB composed mean nothing to the user: GoNB says which of them are
-// which lines of cells.
+// compilerFailure turns the compiler's messages in GoNB's error into one failure; it returns nil if
+// there are none. The messages' places in the composed file mean nothing to the user, but GoNB says
+// which lines of cells they are.
 func (e *execution) compilerFailure(value string, parts []string) *failure {
 	if !compilerLine.MatchString(value) {
 		return nil
@@ -42,13 +42,14 @@ func (e *execution) compilerFailure(value string, parts []string) *failure {
 	return f
 }
 
-// lastLineOf parts a text into its last line and what stands before it.
+// lastLineOf splits a text into its last line and the text before it.
 func lastLineOf(text string) (before, last string) {
 	at := strings.LastIndex(text, "\n")
 	return text[:max(at, 0)], text[at+1:]
 }
 
-// titleOf names a place; GoNB's number of a cell is the relay's own unless cells were not stored.
+// titleOf names a place. GoNB's number of a cell equals the relay's unless some cells were not
+// stored.
 func (e *execution) titleOf(number, line string) string {
 	n, err := strconv.Atoi(line)
 	if err != nil || number == "" || number == strconv.Itoa(e.count) {

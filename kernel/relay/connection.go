@@ -11,7 +11,7 @@ import (
 	"strconv"
 )
 
-// Connection is what a connection file of Jupyter says.
+// Connection is the content of a Jupyter connection file.
 type Connection struct {
 	Transport string `json:"transport"`
 	IP        string `json:"ip"`
@@ -40,7 +40,7 @@ func ReadConnection(file string) (Connection, error) {
 	return c, nil
 }
 
-// PrivateConnection is a connection over sockets in a folder that only this user can enter.
+// PrivateConnection returns a connection over sockets in a folder that only this user can enter.
 func PrivateConnection(dir string) Connection {
 	return Connection{
 		Transport: "ipc", IP: filepath.Join(dir, "s"), Key: rand.Text(), Scheme: "hmac-sha256",
@@ -48,7 +48,7 @@ func PrivateConnection(dir string) Connection {
 	}
 }
 
-// Write writes the connection file that c says.
+// Write writes c as a connection file.
 func (c Connection) Write(file string) error {
 	text, err := json.Marshal(c)
 	if err != nil {

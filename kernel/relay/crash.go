@@ -11,33 +11,33 @@ import (
 )
 
 const (
-	// holdTime is how long stderr is held back that looks like the end of the program: one that
-	// goes on has only printed such a line.
+	// holdTime is how long the relay holds back stderr output that looks like the end of the
+	// program. If the program continues, it has only printed such a line.
 	holdTime = time.Second
-	// mostHeld is how much is held back, and how much is kept for the error.
+	// mostHeld is how many bytes are held back, and how many are kept for the error.
 	mostHeld = 1 << 20
 )
 
-// crashBegins finds the line in which Go's runtime begins to say why a program ends, or GoNB how it
-// has ended.
+// crashBegins finds the line in which Go's runtime begins to print why a program ends, or GoNB how
+// it has ended.
 var crashBegins = regexp.MustCompile(`(?m)^(?:panic: |fatal error: |exit status )`)
 
-// crash is the end of a program's stderr from its panic on. If the cell fails that is its error's
-// traceback; until it is known whether it does, it is held back. Its methods may be called from
-// several goroutines.
+// crash is the end of a program's stderr from its panic on. If the cell fails, it becomes the
+// traceback of the cell's error; until the outcome is known, it is held back. Its methods may be
+// called concurrently.
 type crash struct {
 	pass func(*wire.Message)
-	// wait is how long it is held back.
+	// wait is how long the output is held back.
 	wait time.Duration
 
 	mu   sync.Mutex
 	text strings.Builder
 	held []*wire.Message
-	// timer passes on what is held; nil if nothing is.
+	// timer passes on the held output; nil if nothing is held.
 	timer *time.Timer
 }
 
-// take takes a message of stderr, and passes it on unless it is held back.
+// take takes a message of stderr, and passes it on or holds it back.
 func (c *crash) take(m *wire.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,8 +62,8 @@ func (c *crash) take(m *wire.Message) {
 	}
 }
 
-// isNew reports whether what begins is another crash than the one that is known. How the program
-// has ended belongs to a panic before it, however long ago that was written.
+// isNew reports whether text begins a new crash. An exit status belongs to the panic before it,
+// however long ago that was printed.
 func (c *crash) isNew(text string) bool {
 	if c.timer != nil {
 		return false
@@ -71,7 +71,7 @@ func (c *crash) isNew(text string) bool {
 	return !strings.HasPrefix(text, "exit status ") || !strings.Contains(c.text.String(), "\ngoroutine ")
 }
 
-// release passes on what is held: the program goes on, or has ended well.
+// release passes on the held output: the program continues, or has ended well.
 func (c *crash) release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,7 +92,7 @@ func (c *crash) forget() {
 	c.held, c.timer = nil, nil
 }
 
-// end returns what the program said at its end, and drops what of it was held back.
+// end returns the program's last output, and drops the held part.
 func (c *crash) end() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,7 +100,7 @@ func (c *crash) end() string {
 	return c.text.String()
 }
 
-// withText is a message of a stream with another text.
+// withText returns a copy of a stream message with another text.
 func withText(m *wire.Message, text string) *wire.Message {
 	name, _ := stream(m)
 	changed := *m

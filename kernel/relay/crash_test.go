@@ -10,11 +10,11 @@ import (
 	"gonbatch/kernel/wire"
 )
 
-// TestCrash: what looks like a panic is held back for the error, but not what a program that goes
-// on writes after it.
+// TestCrash: output that looks like a panic is held back for the error, unless the program
+// continues to write after it.
 func TestCrash(t *testing.T) {
 	const trace = "panic: boom\n\ngoroutine 1 [running]:\nmain.main()\n"
-	const goesOn = "(it goes on)" // stands for the time after which it is passed on
+	const goesOn = "(it goes on)" // stands for the time after which the text is passed on
 	tests := []struct {
 		name    string
 		written []string
@@ -55,7 +55,7 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestCrashInTime: what is held back comes by itself, and too much of it does not wait.
+// TestCrashInTime: held-back output is passed on after a while, and too much of it at once.
 func TestCrashInTime(t *testing.T) {
 	var mu sync.Mutex
 	var size int

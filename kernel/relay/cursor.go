@@ -7,12 +7,12 @@ import (
 	"gonbatch/internal/gocell"
 )
 
-// cursor is a place in a cell, as complete_request and inspect_request name it: before character At
-// of Code.
+// cursor is a place in a cell, as in complete_request and inspect_request: before character At of
+// Code.
 type cursor struct {
 	Code string `json:"code"`
 	At   int    `json:"cursor_pos"`
-	// removed is how many carriage returns stood before the place, in the client's code.
+	// removed is the number of carriage returns before the place in the client's code.
 	removed int
 }
 
@@ -35,7 +35,7 @@ func readCursor(content json.RawMessage) (cursor, error) {
 // row is the index of the cursor's line.
 func (c cursor) row() int { return strings.Count(string([]rune(c.Code)[:c.At]), "\n") }
 
-// line is the cursor's line up to the cursor, and the rest of it.
+// line returns the cursor's line up to the cursor, and the rest of the line.
 func (c cursor) line() (before, after string) {
 	runes := []rune(c.Code)
 	at := min(max(c.At, 0), len(runes))

@@ -8,9 +8,9 @@ import (
 	"gonbatch/kernel/wire"
 )
 
-// Died says that GoNB has ended, though nobody asked it to.
+// Died reports that GoNB has ended, though nobody asked it to.
 type Died struct {
-	// Reason is what is known of why.
+	// Reason is why, as far as it is known.
 	Reason string
 }
 
@@ -21,8 +21,8 @@ func (d *Died) Error() string {
 		"restart the kernel, unless your client has done so, and run the cells again from the first", d.Reason)
 }
 
-// died answers the cell that ran when GoNB ended, and those that wait behind it: no client waits
-// for ever. When the kernel ends because a client wants that, there is no answer.
+// died answers the cell that ran when GoNB ended, and those waiting behind it, so that no client
+// waits forever. If the kernel ends because a client wants it to, there is no answer.
 func (e *execution) died(ctx context.Context, asked executeRequest) {
 	var died *Died
 	if !errors.As(context.Cause(ctx), &died) {
@@ -32,7 +32,7 @@ func (e *execution) died(ctx context.Context, asked executeRequest) {
 	e.relay.abort()
 }
 
-// fail answers a cell that GoNB can't.
+// fail answers a cell with a failure, without GoNB.
 func (r *relay) fail(request *wire.Message, asked executeRequest, count int, f failure) {
 	if !asked.Silent {
 		r.publish(request, "error", f.content(""))

@@ -1,6 +1,6 @@
 // Package relay speaks Jupyter's protocol with the clients of a kernel, and drives GoNB behind it.
-// Requests that need no Go are answered here; those that do go to GoNB one at a time, and its
-// answers are amended. It starts no process.
+// It answers requests that need no Go itself; the others go to GoNB one at a time, and the relay
+// amends GoNB's answers. It starts no processes.
 //
 //	front, err := relay.ReadConnection("/run/kernel-1234.json")   // Jupyter's connection file
 //	back := relay.PrivateConnection(dir)                         // a second one, for GoNB

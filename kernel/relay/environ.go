@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// environFile is the file of CellDir that has the names of the variables that %env has set, a line
-// each.
+// environFile is the file in CellDir with the names of the variables that %env has set, one per
+// line.
 const environFile = "environ"
 
-// noteEnviron adds the variables that the cell sets to those of the session.
+// noteEnviron adds the variables that the cell sets to the session's list.
 func (e *execution) noteEnviron() {
 	r := e.relay
 	if r.opts.CellDir == "" || len(e.prepared.Env) == 0 || e.prepared.Err != nil {
@@ -25,8 +25,8 @@ func (e *execution) noteEnviron() {
 	}
 }
 
-// Environ are the names of the variables that %env has set in the session whose CellDir this is, in
-// order.
+// Environ returns the sorted names of the variables that %env has set in the session with this
+// CellDir.
 func Environ(cellDir string) []string {
 	text, err := os.ReadFile(filepath.Join(cellDir, environFile))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"gonbatch/kernel/wire"
 )
 
-// execution is a cell that runs.
+// execution is a running cell.
 type execution struct {
 	relay    *relay
 	request  *wire.Message
@@ -23,9 +23,10 @@ type execution struct {
 	stored bool
 	code   string
 	crash  crash
-	// callee is what the cell's last expression calls, if it is a call whose value would be shown.
+	// callee is the function that the cell's last expression calls, if it is a call whose value
+	// would be shown.
 	callee string
-	// page is the text that the cell asks to be shown in a pager.
+	// page is the text that the cell wants to show in a pager.
 	page json.RawMessage
 }
 
@@ -33,23 +34,23 @@ type execution struct {
 type executed struct {
 	count int
 	code  string
-	// id is the cell's in the client's notebook; "" if the client does not say.
+	// id is the cell's id in the client's notebook; "" if the client doesn't send one.
 	id        string
 	succeeded bool
 }
 
-// executeRequest is the content of an execute_request as far as it is used here.
+// executeRequest is the part of an execute_request's content that is used here.
 type executeRequest struct {
 	Code         string `json:"code"`
 	Silent       bool   `json:"silent"`
 	StoreHistory *bool  `json:"store_history"`
 	StopOnError  *bool  `json:"stop_on_error"`
 	AllowStdin   bool   `json:"allow_stdin"`
-	// Expressions are Go expressions to evaluate after the cell, by names of the client's.
+	// Expressions are Go expressions to evaluate after the cell, by names that the client chose.
 	Expressions map[string]string `json:"user_expressions"`
 }
 
-// sources are the cells that ran, in order.
+// sources returns the code of the cells that succeeded, in order.
 func (r *relay) sources() []string {
 	sources := make([]string, 0, len(r.executed))
 	for _, x := range r.executed {
@@ -60,8 +61,8 @@ func (r *relay) sources() []string {
 	return sources
 }
 
-// cellID is the id of the cell that a client executes. JupyterLab, notebook and VS Code say it in
-// the metadata.
+// cellID returns the id of the cell that a client executes. JupyterLab, Notebook and VS Code send
+// it in the metadata.
 func cellID(request *wire.Message) string {
 	var metadata struct {
 		ID string `json:"cellId"`
@@ -117,11 +118,11 @@ func (r *relay) execute(ctx context.Context, request *wire.Message) {
 }
 
 // run runs the cell: this kernel's magics, then GoNB. It returns why the cell failed, if it did,
-// and whether the kernel ends.
+// and whether the kernel is ending.
 func (e *execution) run(ctx context.Context, asked executeRequest) (f *failure, ended bool) {
 	r := e.relay
 	if f = e.runMagics(ctx); f != nil || r.interrupted.Load() {
-		// GoNB counts the cell all the same.
+		// GoNB still counts the cell.
 		e.prepared.Code, e.prepared.Commands = "", nil
 	}
 	begin := time.Now()
@@ -141,7 +142,7 @@ func (e *execution) run(ctx context.Context, asked executeRequest) (f *failure, 
 	return f, false
 }
 
-// begin counts the cell, tells the clients about it and remembers it.
+// begin counts the cell, announces it to the clients and records it.
 func (r *relay) begin(e *execution, asked executeRequest) {
 	store := isTrue(asked.StoreHistory) && !asked.Silent
 	if store {
@@ -158,8 +159,8 @@ func (r *relay) begin(e *execution, asked executeRequest) {
 	}
 }
 
-// content is the request as GoNB gets it. With an unknown magic nothing runs, but GoNB counts the
-// cell.
+// content returns the request's content for GoNB. If the cell has an unknown magic, nothing runs,
+// but GoNB counts the cell.
 func (e *execution) content() json.RawMessage {
 	fields := object{}
 	_ = json.Unmarshal(e.request.Content, &fields) // it was read before
@@ -174,7 +175,7 @@ func (e *execution) content() json.RawMessage {
 	return text
 }
 
-// onPublished passes on what the cell puts out. The relay has its own execute_input and error.
+// onPublished passes on the cell's output. The relay publishes its own execute_input and error.
 func (e *execution) onPublished(m *wire.Message) {
 	switch m.Header.Type {
 	case "execute_input", "error":
@@ -199,7 +200,7 @@ func (e *execution) onPublished(m *wire.Message) {
 	e.relay.pass(m)
 }
 
-// recount gives a result the cell's number as clients know it.
+// recount sets a result's execution count to the cell's number that clients know.
 func (e *execution) recount(m *wire.Message) {
 	fields := map[string]json.RawMessage{}
 	if json.Unmarshal(m.Content, &fields) != nil {
@@ -232,7 +233,7 @@ func (e *execution) payload() []any {
 	return []any{object{"source": "page", "data": content.Data, "start": 0}}
 }
 
-// abort answers the cells that wait: one before them failed.
+// abort answers the waiting cells, because a cell before them failed.
 func (r *relay) abort() {
 	for _, m := range r.queue.take("execute_request") {
 		r.status(m, "busy")

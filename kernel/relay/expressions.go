@@ -11,8 +11,8 @@ import (
 	"gonbatch/kernel/wire"
 )
 
-// evaluate evaluates the user_expressions of a request, each in a program of its own: their values,
-// or why they have none.
+// evaluate evaluates the user_expressions of a request, each in its own program. It returns their
+// values, or why they have none.
 func (r *relay) evaluate(ctx context.Context, asked executeRequest) object {
 	values := object{}
 	for name, text := range asked.Expressions {
@@ -47,7 +47,7 @@ func (r *relay) evaluateOne(ctx context.Context, text string) object {
 	}
 	data, err := os.ReadFile(result)
 	if err != nil || !json.Valid(data) {
-		data = []byte(`{"text/plain": "<nil>"}`) // nothing is shown of nil
+		data = []byte(`{"text/plain": "<nil>"}`) // nil shows nothing
 	}
 	return object{"status": "ok", "data": json.RawMessage(data), "metadata": object{}}
 }

@@ -26,7 +26,7 @@ func (f failure) content(status string) object {
 	return content
 }
 
-// failure says why the cell failed, or nil.
+// failure returns why the cell failed, or nil.
 func (e *execution) failure(reply *wire.Message) *failure {
 	ended := e.relay.endedCommands()
 	switch {
@@ -45,16 +45,16 @@ func (e *execution) failure(reply *wire.Message) *failure {
 	return e.commandFailure(ended)
 }
 
-// builtBy is what the compiler said, if it failed.
+// builtBy returns the compiler's messages, if it failed.
 func builtBy(reply *wire.Message) string {
 	var content struct {
 		Value string `json:"evalue"`
 	}
-	_ = json.Unmarshal(reply.Content, &content) // programFailure tells of what is no JSON
+	_ = json.Unmarshal(reply.Content, &content) // programFailure reports invalid JSON
 	return content.Value
 }
 
-// programFailure is GoNB's own error: a compiler's message, or the exit status of the program.
+// programFailure returns GoNB's own error: a compiler's message, or the exit status of the program.
 func (e *execution) programFailure(reply *wire.Message) *failure {
 	var content struct {
 		Status    string   `json:"status"`

@@ -13,11 +13,11 @@ import (
 	"gonbatch/kernel/wire"
 )
 
-// inputPoll is how often it is looked whether the cell waits for input.
+// inputPoll is the time between checks of whether the cell waits for input.
 const inputPoll = 100 * time.Millisecond
 
-// feedInput lets the user type what the cell reads, until the function that it returns is called. A
-// client that cannot be asked gives the cell an empty input.
+// feedInput lets the user type the cell's input, until stop is called. If the client can't be
+// asked, the cell's input is empty.
 func (e *execution) feedInput(ctx context.Context, allowed bool) (stop func()) {
 	r := e.relay
 	if r.opts.Stdin == "" {
@@ -50,8 +50,8 @@ func (e *execution) feedInput(ctx context.Context, allowed bool) (stop func()) {
 	}
 }
 
-// openInput makes a new pipe, so that no cell reads what was typed for another. Open for writing
-// too, it never ends.
+// openInput creates a new pipe, so that no cell reads input typed for another. It is open for
+// writing too, so it never ends.
 func (r *relay) openInput() (*os.File, error) {
 	if err := os.Remove(r.opts.StdinPipe); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -72,7 +72,7 @@ func (r *relay) linkInput(target string) {
 	}
 }
 
-// askInput asks the client that executes the cell for a line, and hands it to the cell.
+// askInput asks the client whose cell runs for a line, and passes it to the cell.
 func (e *execution) askInput(ctx context.Context, pipe *os.File) {
 	r := e.relay
 	typed := make(chan string, 1)
@@ -94,7 +94,7 @@ func (r *relay) setTyped(typed chan string) {
 	r.typed = typed
 }
 
-// onStdin takes what the user typed; GoNB gets what the relay has not asked for.
+// onStdin handles the user's input. Input that the relay has not asked for goes to GoNB.
 func (r *relay) onStdin(m *wire.Message) {
 	r.mu.Lock()
 	typed := r.typed

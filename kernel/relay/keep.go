@@ -16,16 +16,18 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// keepErrors is the file of CellDir in which package keep says what it could not encode.
+// keepErrors is the file in CellDir to which package keep writes its errors.
 const keepErrors = "keep-errors"
 
-// notKept is the compiler's message about a kept variable that is not there, or is none.
+// notKept matches the compiler's message about a kept variable that doesn't exist, or isn't a
+// variable.
 var notKept = regexp.MustCompile(`gonbatch__keep\.go:(\d+):\d+: ([^\n]*)`)
 
-// refusedLine is a line in which package keep says which variable it could not encode.
+// refusedLine matches a line in which package keep names a variable that it could not encode.
 var refusedLine = regexp.MustCompile(`(?m)^%keep ([^\s:]+): `)
 
-// prepareKeep makes the programs of this cell and of later ones keep the variables that it names.
+// prepareKeep makes the programs of this cell and of later ones keep the variables that the cell
+// names.
 func (e *execution) prepareKeep() {
 	r := e.relay
 	_ = os.Remove(filepath.Join(r.opts.CellDir, keepErrors))
@@ -63,7 +65,7 @@ func (e *execution) print(text string) {
 	e.relay.publish(e.request, "stream", object{"name": "stdout", "text": text})
 }
 
-// keptText is what %keep by itself prints.
+// keptText returns the text that %keep without arguments prints.
 func (r *relay) keptText() string {
 	if len(r.kept) == 0 {
 		return "no variable is kept: %keep x, y keeps the values of x and y for later cells\n"
@@ -71,7 +73,7 @@ func (r *relay) keptText() string {
 	return "kept: " + strings.Join(r.keptSizes(), ", ") + "\n"
 }
 
-// keptSizes are the kept variables, those that have a value already with its size.
+// keptSizes returns the names of the kept variables, with the size of the value if there is one.
 func (r *relay) keptSizes() (all []string) {
 	for _, name := range r.kept {
 		if info, err := os.Stat(rundir.KeptValue(r.opts.KeepDir, name, 0)); err == nil {
@@ -82,7 +84,7 @@ func (r *relay) keptSizes() (all []string) {
 	return all
 }
 
-// bytesText is a number of bytes for people.
+// bytesText formats a number of bytes for people.
 func bytesText(n int64) string {
 	switch {
 	case n < 10_000:
@@ -93,7 +95,7 @@ func bytesText(n int64) string {
 	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 }
 
-// drop forgets variables, and their values.
+// drop stops keeping variables, and removes their values.
 func (r *relay) drop(names []string) {
 	r.kept = slices.DeleteFunc(r.kept, func(name string) bool { return slices.Contains(names, name) })
 	for _, name := range names {
@@ -103,7 +105,7 @@ func (r *relay) drop(names []string) {
 	}
 }
 
-// writeKeep writes the Go file that keeps the variables; without any it is removed.
+// writeKeep writes the Go file that keeps the variables, or removes it if there are none.
 func (r *relay) writeKeep() error {
 	if len(r.kept) == 0 {
 		if err := os.Remove(r.opts.KeepFile); !errors.Is(err, fs.ErrNotExist) {
@@ -123,7 +125,7 @@ func gonbatch__kept() gonbatch__keep.Vars {
 	return gonbatch__keep.Vars{
 `
 
-// keepSource has a line for each variable, after the header.
+// keepSource returns that file's text: after the header, it has a line for each variable.
 func keepSource(names []string) string {
 	var text strings.Builder
 	text.WriteString(keepHeader)
@@ -134,8 +136,8 @@ func keepSource(names []string) string {
 	return text.String()
 }
 
-// keepFailure says why variables could not be kept, or nil. No later cell fails of the same: those
-// that can't be kept are not from now on.
+// keepFailure says why variables could not be kept, or returns nil. These variables are no longer
+// kept, so that no later cell fails for the same reason.
 func (e *execution) keepFailure(built string) *failure {
 	r := e.relay
 	var reasons, names []string
@@ -165,7 +167,7 @@ func (e *execution) keepFailure(built string) *failure {
 	return &failure{"KeepError", text, []string{e.title(0), red + text + plain}}
 }
 
-// tellUnsaved says that the cell's program has ended without saving its variables.
+// tellUnsaved warns if the cell's program has ended without saving its variables.
 func (e *execution) tellUnsaved() {
 	mark := rundir.KeptOpen(filepath.Join(e.relay.opts.CellDir, keepErrors))
 	if os.Remove(mark) != nil {
@@ -176,7 +178,7 @@ func (e *execution) tellUnsaved() {
 		"%%keep %s: not saved, because the program did not return from main: what this cell changed is lost\n", names)})
 }
 
-// notVariable says of a name why it can't be kept, given the compiler's message.
+// notVariable says why a name can't be kept, given the compiler's message.
 func notVariable(name, message string) string {
 	if strings.HasPrefix(message, "undefined: ") {
 		return fmt.Sprintf("%%keep %s: there is no such package-level variable: declare it outside of main, as var %s TYPE, and %%keep it again", name, name)
@@ -184,9 +186,9 @@ func notVariable(name, message string) string {
 	return fmt.Sprintf("%%keep %s: %s: only package-level variables can be kept", name, message)
 }
 
-// refusals are the reasons for which package keep could not encode variables, and the names of
-// those that are not kept any longer. A variable whose value was kept before keeps that one, unless
-// it was refused with that already.
+// refusals returns the reasons why package keep could not encode variables, and the names of the
+// variables that are no longer kept. A variable that already has a kept value stays kept with that
+// value, unless it had the value when it was refused before.
 func (r *relay) refusals() (reasons, dropped []string) {
 	text, err := os.ReadFile(filepath.Join(r.opts.CellDir, keepErrors))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"gonbatch/kernel/widget"
 )
 
-// runMagics runs the cell's own magics, in order, until one fails.
+// runMagics runs this kernel's own magics in the cell, in order, until one fails.
 func (e *execution) runMagics(ctx context.Context) *failure {
 	if e.prepared.Err != nil || e.relay.opts.Magics == nil {
 		return nil
@@ -27,10 +27,10 @@ func (e *execution) runMagics(ctx context.Context) *failure {
 	return nil
 }
 
-// session is what a magic sees of the kernel.
+// session is a magic's view of the kernel.
 type session struct {
 	e *execution
-	// line is the magic's in its cell, from 1.
+	// line is the magic's line in its cell, from 1.
 	line int
 }
 
@@ -59,7 +59,8 @@ func (s session) Declare(imported, declaration string) (err error) {
 	return err
 }
 
-// Declared is what the cells declared that ran without an error, in every text that they had.
+// Declared returns the declarations of all cells that ran without an error, in every version of
+// their text.
 func (s session) Declared() []string {
 	var sources []string
 	for _, x := range s.e.relay.executed {
@@ -70,8 +71,8 @@ func (s session) Declared() []string {
 	return gocell.Session(sources)
 }
 
-// Cells are the cells that ran without an error, as each was last; a cell is known by its client's
-// id, or by its text.
+// Cells returns the cells that ran without an error, in their last versions. A cell is identified
+// by its client's id, or by its text.
 func (s session) Cells() []magic.Cell {
 	var cells []magic.Cell
 	at := map[string]int{}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestOverhead: a cell takes at most 2 ms more through the relay than without it. The tenth part of
-// the cells that is quickest tells, for a machine on which other tests run.
+// TestOverhead: a cell takes at most 2 ms more through the relay than without it. The fastest tenth
+// of the cells counts, because other tests may be running on the machine.
 func TestOverhead(t *testing.T) {
 	const cells, most = 200, 2 * time.Millisecond
 	b := start(t)

@@ -6,18 +6,19 @@ import (
 	"path/filepath"
 )
 
-// passedFile is the file of CellDir that has how much output of cells was passed on to the clients,
-// in bytes.
+// passedFile is the file in CellDir with the number of output bytes that were passed on to the
+// clients.
 const passedFile = "passed"
 
-// passed counts the output that was passed on. GoNB takes any amount of output, and keeps what the
-// relay has not fetched: what runs a cell's programs compares this count with its own, and waits.
+// passed counts the output that was passed on. GoNB accepts any amount of output, and buffers what
+// the relay has not read. So the process that runs a cell's programs compares this count with its
+// own, and waits.
 type passed struct {
 	file  *os.File // nil if nobody asks
 	count uint64
 }
 
-// newPassed makes the file in a session's folder for cells, which may be none.
+// newPassed creates the file in a session's folder for cells, if there is one.
 func newPassed(cellDir string) (passed, error) {
 	if cellDir == "" {
 		return passed{}, nil
@@ -39,7 +40,7 @@ func (p *passed) add(n int) error {
 	return err
 }
 
-// Passed is how much output the relay whose CellDir this is has passed on, in bytes.
+// Passed returns how many bytes of output the relay with this CellDir has passed on.
 func Passed(cellDir string) (uint64, error) {
 	text, err := os.ReadFile(filepath.Join(cellDir, passedFile))
 	if err != nil || len(text) != 8 {

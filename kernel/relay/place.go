@@ -10,12 +10,13 @@ import (
 	"gonbatch/kernel/cell"
 )
 
-// composedLine is a line of the file that GoNB composed, in a panic's traceback, with GoNB's own
-// note of the cell before it, if the program's writes came to GoNB in such pieces that it saw the
-// place.
+// composedLine matches a line of the file that GoNB composed, in a panic's traceback. GoNB's own
+// note of the cell precedes it if GoNB recognized the place in the pieces in which it received the
+// program's output.
 var composedLine = regexp.MustCompile(`(\[\[ Cell[^\n]*\]\]\S* )?(/\S*/gonb_\w+/main(?:_test)?\.go):(\d+)`)
 
-// namePlaces puts the cell and its line before every line of the composed file where GoNB has not.
+// namePlaces puts the cell and its line before each line of the composed file that GoNB has not
+// marked.
 func (e *execution) namePlaces(text string) string {
 	return composedLine.ReplaceAllStringFunc(text, func(found string) string {
 		parts := composedLine.FindStringSubmatch(found)
@@ -35,8 +36,8 @@ func (e *execution) namePlaces(text string) string {
 	})
 }
 
-// placeOf finds line i of the composed file in the cells of the session, the last one first. It
-// returns line 0 if it is in none.
+// placeOf finds line i of the composed file in the cells of the session, the last cell first. It
+// returns line 0 if no cell has it.
 func (e *execution) placeOf(composed []string, i int) (count, line int) {
 	if i < 0 || i >= len(composed) {
 		return 0, 0
@@ -50,8 +51,8 @@ func (e *execution) placeOf(composed []string, i int) (count, line int) {
 	return 0, 0
 }
 
-// alignedLine is the line of the cell, from 1, that is line i of the file; of several equal ones,
-// that with the most equal lines before it.
+// alignedLine returns the line of the cell, from 1, that is line i of the file. If several are
+// equal, it is the one with the most equal lines before it.
 func alignedLine(lines, file []string, i int) int {
 	best, line := 0, 0
 	for at := range lines {
@@ -66,5 +67,5 @@ func alignedLine(lines, file []string, i int) int {
 	return line
 }
 
-// bare is a line as the user wrote it, without the space around it.
+// bare returns a line as the user wrote it, without surrounding space.
 func bare(line string) string { return strings.TrimSpace(cell.CleanMarks(line)) }

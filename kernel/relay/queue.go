@@ -7,7 +7,7 @@ import (
 	"gonbatch/kernel/wire"
 )
 
-// queue holds the requests of the shell channel that wait for their turn, however many they are.
+// queue holds the waiting requests of the shell channel. Its length is not limited.
 type queue struct {
 	mu       sync.Mutex
 	messages []*wire.Message

@@ -10,8 +10,8 @@ import (
 	"gonbatch/kernel/wire"
 )
 
-// Refuse serves clients of a kernel that could not start: each cell fails, and says why. It ends as
-// Run does.
+// Refuse serves the clients of a kernel that could not start: each cell fails with the reason. It
+// ends as Run does.
 func Refuse(ctx context.Context, front Connection, reason error, log io.Writer) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -32,7 +32,7 @@ func Refuse(ctx context.Context, front Connection, reason error, log io.Writer) 
 	}
 }
 
-// refuse answers what would need GoNB with the reason why there is none.
+// refuse answers a request that would need GoNB with the reason why there is none.
 func (r *relay) refuse(m *wire.Message, reason error) {
 	f := failure{"KernelNotStarted", reason.Error(), []string{red + "The kernel could not start: " + reason.Error() + plain, "Correct that, and restart the kernel."}}
 	switch m.Header.Type {

@@ -15,36 +15,37 @@ import (
 	"gonbatch/kernel/wire"
 )
 
-// Options say what Run connects.
+// Options configure Run.
 type Options struct {
-	// Front is the clients' connection; the relay listens there. Back is GoNB's, which GoNB makes
-	// when it is up.
+	// Front is the clients' connection, on which the relay listens. Back is the connection that
+	// GoNB opens when it is up.
 	Front, Back Connection
 	// StatusProgram is called as STATUSPROGRAM LINE COMMAND... for each shell command of a cell. It
 	// appends a line "LINE STATUS" to StatusFile when the command ends.
 	StatusProgram, StatusFile string
-	// CellDir is the folder in which a cell's program leaves what it has to show beside its output,
-	// and the go command what it found.
+	// CellDir is the folder in which a cell's program leaves the values to show besides its output,
+	// and the go command its findings.
 	CellDir string
 	// Stdin is the link that cells read as their standard input, StdinPipe a pipe for it. Waiting
-	// reports whether a cell's process waits for input from the pipe. Unset, cells have no input.
+	// reports whether a cell's process waits for input from the pipe. If Stdin is empty, cells have
+	// no input.
 	Stdin, StdinPipe string
 	Waiting          func() bool
-	// Assist answers questions about Go code. Unset, GoNB does, when no cell runs.
+	// Assist answers questions about Go code. If it is nil, GoNB answers them when no cell runs.
 	Assist Assistant
-	// Magics runs the magics that GoNB does not have. Unset, they do nothing.
+	// Magics runs the magics that GoNB does not have. If it is nil, they do nothing.
 	Magics *magic.Magics
 	// KeepFile is the Go file that the go command adds to programs so that they keep variables, in
 	// KeepDir.
 	KeepFile, KeepDir string
-	// HistoryFile keeps the cells that were executed. Unset, there is no history.
+	// HistoryFile stores the executed cells. If it is empty, there is no history.
 	HistoryFile string
-	// Interrupt sends SIGINT to the processes of the cell that runs; again sends it to those that
-	// have started since. It is called until the cell has ended.
+	// Interrupt sends SIGINT to the processes of the running cell; again sends it to those that
+	// have started since, and is called repeatedly until the cell has ended.
 	Interrupt func() (again func())
-	// Answered is called when GoNB has answered a request. Unset, nothing is.
+	// Answered is called when GoNB has answered a request. It may be nil.
 	Answered func() error
-	// Log receives what is refused, and errors.
+	// Log receives refused messages, and errors.
 	Log io.Writer
 }
 
@@ -65,37 +66,37 @@ type relay struct {
 	ready chan struct{}
 	// count is the number of the last cell. Only the worker uses it.
 	count int
-	// void are the functions that are known to have no value.
+	// void has the functions that are known to have no value.
 	void map[string]bool
-	// ranks is how many ranks the next cell shall run as, if %distributed said so.
+	// ranks is the number of ranks of the next cell, if %distributed has set it.
 	ranks int
 	// executed are the cells that were executed in this session, in order.
 	executed []executed
 	// kept are the variables that survive a cell, in order.
 	kept []string
-	// refused is when a value of a kept variable was last one that cannot be kept.
+	// refused is when a kept variable last had a value that can't be kept.
 	refused map[string]time.Time
-	// passed counts what the one goroutine that reads what GoNB publishes has passed on.
+	// passed counts what was passed on by the goroutine that reads GoNB's published messages.
 	passed passed
 	// interrupted is set while a cell runs that a client wants to end.
 	interrupted atomic.Bool
 
-	// running is the cell that runs, for clients to see; its mutex also orders its last statuses.
+	// running is the running cell that clients are shown; its mutex also orders the last statuses.
 	runningMu sync.Mutex
 	running   *wire.Message
 
 	mu    sync.Mutex
-	call  *call       // what GoNB works at
-	typed chan string // takes what the user types for the cell
+	call  *call       // that GoNB is processing
+	typed chan string // receives the user's input for the cell
 }
 
 // Run serves clients until one of them asks for a shutdown, or ctx ends; neither is an error. If
-// ctx ends because of Died, the cells that run and wait are answered with that.
+// ctx ends because of Died, running and waiting cells are answered with that error.
 func Run(ctx context.Context, opts Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// GoNB's sockets live a little longer; those of the clients are closed when the last reply has
-	// left.
+	// GoNB's sockets outlive ctx a little; the clients' sockets are closed when the last reply has
+	// been sent.
 	sockets, closeSockets := context.WithCancel(context.WithoutCancel(ctx))
 	defer closeSockets()
 	r := &relay{opts: opts, queue: newQueue(), questions: newQueue(), changed: make(chan struct{}, 1), stop: cancel, ready: make(chan struct{}), void: map[string]bool{}, refused: map[string]time.Time{}}
@@ -145,8 +146,8 @@ func (r *relay) start(ctx context.Context) {
 	}()
 }
 
-// probe asks GoNB until what it publishes arrives: a subscription takes effect some time after it
-// was made.
+// probe sends requests to GoNB until its published messages arrive: a subscription takes effect
+// only some time after it is made.
 func (r *relay) probe(ctx context.Context) {
 	for {
 		if m, err := wire.New("kernel_info_request", struct{}{}); err == nil {
@@ -162,15 +163,15 @@ func (r *relay) probe(ctx context.Context) {
 	}
 }
 
-// onShell takes a request of the shell channel. Messages to widgets, interrupts and questions about
-// code don't wait for the cell that runs.
+// onShell handles a request of the shell channel. Messages to widgets, interrupts and questions
+// about code don't wait for the running cell.
 func (r *relay) onShell(m *wire.Message) {
 	switch m.Header.Type {
 	case "comm_open", "comm_msg", "comm_close":
 		r.onComm(m)
 	case "interrupt_request":
-		// VS Code interrupts by this channel: in the queue the request would wait for the cell that
-		// it is to end.
+		// VS Code interrupts over this channel. In the queue, the request would wait for the cell
+		// that it must end.
 		r.answer(r.front.shell, m)
 	case "complete_request", "inspect_request":
 		if r.opts.Assist != nil {
@@ -185,7 +186,7 @@ func (r *relay) onShell(m *wire.Message) {
 
 func (r *relay) onControl(m *wire.Message) { r.answer(r.front.control, m) }
 
-// sendBack sends a message to GoNB, without the identity of the client, which GoNB need not know.
+// sendBack sends a message to GoNB without the client's identity, which GoNB need not know.
 func (r *relay) sendBack(s *socket, m *wire.Message) {
 	forwarded := *m
 	forwarded.Identities = nil

@@ -22,7 +22,7 @@ func TestExecute(t *testing.T) {
 	b := start(t)
 	tests := []struct {
 		name, code string
-		want       []string // what is published between busy and idle
+		want       []string // published between busy and idle
 		status     string
 	}{
 		{name: "output", code: "out hello", want: []string{"execute_input", "stream"}, status: "ok"},
@@ -48,7 +48,7 @@ func TestExecute(t *testing.T) {
 	}
 }
 
-// TestAbort: the cells that wait behind one that fails are aborted, and those after them run.
+// TestAbort: cells that wait behind a failing one are aborted, and later cells run.
 func TestAbort(t *testing.T) {
 	b := start(t)
 	b.ask("execute_request", object{"code": "wait"})
@@ -71,7 +71,7 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// TestRefused sends what a relay must not take, and finds it alive after each.
+// TestRefused sends messages that a relay must not accept, and checks that it is alive after each.
 func TestRefused(t *testing.T) {
 	b := start(t)
 	request, err := wire.New("kernel_info_request", object{})
@@ -118,7 +118,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestVolume: many small messages arrive, all and in order, and a large one arrives whole.
+// TestVolume: many small messages all arrive in order, and a large one arrives completely.
 func TestVolume(t *testing.T) {
 	b := start(t)
 	const many, large = 10_000, 64 << 20
@@ -138,8 +138,8 @@ func TestVolume(t *testing.T) {
 	}
 }
 
-// TestClients: several clients ask at once, and each gets the replies to its own requests, in
-// order, and sees all that is published.
+// TestClients: several clients send requests concurrently; each gets the replies to its own
+// requests, in order, and sees everything that is published.
 func TestClients(t *testing.T) {
 	b := start(t)
 	const clients, requests = 4, 25
@@ -204,7 +204,8 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// TestInterrupt: an interrupt is repeated until its cell has ended; one of no cell is not.
+// TestInterrupt: an interrupt is repeated until its cell has ended; without a running cell it is
+// not.
 func TestInterrupt(t *testing.T) {
 	b := start(t)
 	interrupt := func() {
@@ -240,8 +241,8 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// BenchmarkExecute is the time of an empty cell through the relay, with a kernel behind it that
-// does nothing.
+// BenchmarkExecute measures an empty cell through the relay, with a kernel behind it that does
+// nothing.
 func BenchmarkExecute(b *testing.B) {
 	bed := start(b)
 	for b.Loop() {
@@ -307,10 +308,10 @@ func (b *bed) connect(ctx context.Context, c Connection) {
 	time.Sleep(100 * time.Millisecond) // until the subscription has arrived
 }
 
-// another is a further client's shell socket.
+// another returns the shell socket of another client.
 func (b *bed) another(name string) *socket { b.Helper(); return b.anotherAt(b.address, name) }
 
-// anotherAt is a shell socket of a client of the relay's, or of the small kernel's.
+// anotherAt returns the shell socket of a client of the relay, or of the small kernel.
 func (b *bed) anotherAt(address Connection, name string) *socket {
 	b.Helper()
 	client := newDealer(context.Background(), name)
@@ -333,7 +334,7 @@ func (b *bed) ask(messageType string, content any) (id string) {
 
 func (b *bed) next() *wire.Message { b.Helper(); return receive(b, b.shell) }
 
-// untilIdle collects what is published about a request.
+// untilIdle collects the messages published about a request.
 func (b *bed) untilIdle(id string) []*wire.Message {
 	b.Helper()
 	var published []*wire.Message

@@ -8,14 +8,14 @@ import (
 	"gonbatch/internal/gocell"
 )
 
-// remedies are what to do about a message of the compiler that begins so; the first one counts.
+// remedies say what to do about a compiler message with a given beginning; the first match counts.
 var remedies = []struct{ message, remedy string }{
 	{"expected declaration, found '%'", "; a magic stands at the beginning of its line: remove the space before the %"},
 	{"expected declaration, found ", "; statements need a main: put a line %% above them"},
 	{"expected statement, found 'import'", "; imports stand above the line %%"},
 }
 
-// remedy is what to do about a message of the compiler; "" if nothing is known.
+// remedy returns what to do about a compiler message; "" if nothing is known.
 func (e *execution) remedy(message string) string {
 	for _, r := range remedies {
 		if strings.HasPrefix(message, r.message) {
@@ -25,7 +25,7 @@ func (e *execution) remedy(message string) string {
 	return e.declaredElsewhere(message)
 }
 
-// flagsRemedy says which cell has set the flags that the go command does not know.
+// flagsRemedy says which cell has set the flags that the go command rejects.
 func (e *execution) flagsRemedy(message string) string {
 	if !strings.Contains(message, "usage: go build") && !strings.Contains(message, "usage: go test") {
 		return ""
@@ -40,8 +40,8 @@ func (e *execution) flagsRemedy(message string) string {
 	return ""
 }
 
-// unkeep leaves the cells out of %submit that do nothing but keep variables that can't be kept, and
-// says where it was that a cell asked for them.
+// unkeep excludes from %submit the cells that only keep variables that can't be kept. It returns
+// the places where cells asked to keep them.
 func (r *relay) unkeep(names []string) (places []string) {
 	for i, cell := range r.executed {
 		parsed := gocell.Parse(cell.code)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestUnkeep: a cell that only keeps what can't be kept is no part of a job.
+// TestUnkeep: a cell that only keeps variables that can't be kept is not part of a job.
 func TestUnkeep(t *testing.T) {
 	r := &relay{}
 	codes := []string{"%keep a", "%keep a, b", "%keep a\nvar c = 1", "%keep\n%keep a", "var a = 1", "!x\n%keep a", "%keep b"}

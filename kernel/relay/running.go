@@ -6,10 +6,11 @@ import (
 	"gonbatch/kernel/wire"
 )
 
-// interruptPause is between two looks for what an interrupted cell has started since.
+// interruptPause is the time between two looks for processes that an interrupted cell has started
+// since.
 const interruptPause = 50 * time.Millisecond
 
-// setRunning makes a cell the one that runs. From now on it can be interrupted.
+// setRunning makes a cell the running one. From now on it can be interrupted.
 func (r *relay) setRunning(request *wire.Message) {
 	r.runningMu.Lock()
 	defer r.runningMu.Unlock()
@@ -24,8 +25,8 @@ func (r *relay) isRunning() bool {
 	return r.running != nil
 }
 
-// setIdle ends a request. If a cell runs beside it clients are told so again: they show the last
-// status that they hear.
+// setIdle ends a request. If a cell is still running, it publishes that again, because clients show
+// the last status that they receive.
 func (r *relay) setIdle(request *wire.Message) {
 	r.runningMu.Lock()
 	defer r.runningMu.Unlock()
@@ -38,10 +39,10 @@ func (r *relay) setIdle(request *wire.Message) {
 	}
 }
 
-// interrupt ends the cell that runs, if there is one. One that has no process just then, because it
-// is being composed, or whose process was at its end, is ended when it has the next. GoNB that has
-// just been started would end of it, so it waits: a client that restarts a dead kernel has asked
-// the dead one to interrupt, and the new one hears of it.
+// interrupt ends the running cell, if there is one. If the cell has no process at the moment,
+// because it is being composed or its process was just ending, it is interrupted when it has the
+// next one. A freshly started GoNB would die of an interrupt, so it is spared: when a client
+// restarts a dead kernel, the new kernel may get an interrupt that was meant for the dead one.
 func (r *relay) interrupt() {
 	r.runningMu.Lock()
 	defer r.runningMu.Unlock()
@@ -53,7 +54,8 @@ func (r *relay) interrupt() {
 	}
 }
 
-// interruptor interrupts GoNB each time that it is called, and the first time all it has started.
+// interruptor returns a function that interrupts GoNB each time it is called, and everything GoNB
+// has started the first time.
 func (r *relay) interruptor() func() {
 	var again func()
 	return func() {
@@ -70,8 +72,8 @@ func (r *relay) interruptor() func() {
 	}
 }
 
-// insist interrupts a cell until it has ended. The lock keeps the next cell from beginning
-// meanwhile.
+// insist interrupts a cell until it has ended. The lock keeps the next cell from beginning in
+// between.
 func (r *relay) insist(cell *wire.Message, again func()) {
 	for {
 		time.Sleep(interruptPause)

@@ -13,8 +13,8 @@ import (
 	"gonbatch/kernel/wire"
 )
 
-// smallKernel stands in for GoNB: it understands cells such as "out TEXT", "many COUNT", "large
-// BYTES", "panic" and "wait".
+// smallKernel replaces GoNB: it understands cells such as "out TEXT", "many COUNT", "large BYTES",
+// "panic" and "wait".
 type smallKernel struct {
 	t          testing.TB
 	front      *front
@@ -74,7 +74,7 @@ func (k *smallKernel) execute(m *wire.Message, code string) object {
 	for _, command := range statusCommand.FindAllStringSubmatch(code, -1) {
 		status := map[string]string{"true": "0", "false": "1"}[command[2]]
 		if status == "" {
-			continue // it leaves no note of its end
+			continue // it leaves no exit status
 		}
 		if err := os.WriteFile(k.statusFile, []byte(command[1]+" "+status+"\n"), 0o600); err != nil {
 			k.t.Error(err)
@@ -83,7 +83,7 @@ func (k *smallKernel) execute(m *wire.Message, code string) object {
 	return object{"status": "ok"}
 }
 
-// statusCommand is a wrapped shell command of a cell.
+// statusCommand matches a wrapped shell command of a cell.
 var statusCommand = regexp.MustCompile(`!status (\d+) /bin/bash -c (\w+)`)
 
 func (k *smallKernel) publish(m *wire.Message, messageType string, content any) {

@@ -14,14 +14,14 @@ import (
 	"gonbatch/kernel/zmtp"
 )
 
-// dialRetry is how often a socket of GoNB is tried until it is there.
+// dialRetry is the time between attempts to connect to a socket of GoNB.
 const dialRetry = 20 * time.Millisecond
 
 // identity is the relay's name at GoNB's sockets. All of them need the same one: GoNB asks for
-// input by the name of who executes.
+// input by the name of the requester.
 const identity = "gonbatch"
 
-// transport carries messages as frames. Both directions may be used at once.
+// transport carries messages as frames. Send and Receive may be called concurrently.
 type transport interface {
 	Send(frames [][]byte) error
 	Receive(ctx context.Context) ([][]byte, error)
@@ -36,8 +36,8 @@ type socket struct {
 
 func (s *socket) send(m *wire.Message) error { return s.Send(s.codec.Encode(m)) }
 
-// receive hands each message to f until the socket is closed. A message that is malformed or forged
-// goes to refuse.
+// receive passes each message to f until the socket is closed. Malformed and forged messages are
+// errors, which go to refuse.
 func (s *socket) receive(ctx context.Context, f func(*wire.Message), refuse func(error)) {
 	for {
 		frames, err := s.Receive(ctx)
@@ -68,15 +68,15 @@ type publisher struct {
 
 func (p *publisher) send(m *wire.Message) error { return p.Send(p.codec.Encode(m)) }
 
-// front are the sockets at which clients ask. The heartbeat answers by itself.
+// front are the sockets for the clients. The heartbeat answers by itself.
 type front struct {
 	shell, control, stdin *socket
 	iopub                 *publisher
-	// all are these and the heartbeat.
+	// all are these sockets and the heartbeat.
 	all []io.Closer
 }
 
-// listen listens for clients. What it refuses goes to log.
+// listen listens for clients. It logs refused clients.
 func listen(c Connection, log func(error)) (*front, error) {
 	codec, err := wire.NewCodec(c.Scheme, c.Key)
 	if err != nil {
@@ -104,7 +104,7 @@ func listen(c Connection, log func(error)) (*front, error) {
 	return f, nil
 }
 
-// opened listens, and notes what is to be closed.
+// opened listens, and registers the socket to be closed.
 func opened[S io.Closer](f *front, listen func(string, zmtp.Options) (S, error), address string, opts zmtp.Options) (S, error) {
 	s, err := listen(address, opts)
 	if err == nil {
@@ -113,7 +113,7 @@ func opened[S io.Closer](f *front, listen func(string, zmtp.Options) (S, error),
 	return s, err
 }
 
-// close closes all sockets at once, after their last messages have left.
+// close closes all sockets concurrently, after their last messages have been sent.
 func (f *front) close() {
 	var closed sync.WaitGroup
 	for _, s := range f.all {
@@ -122,7 +122,7 @@ func (f *front) close() {
 	closed.Wait()
 }
 
-// dialed is a socket that connects to another's.
+// dialed is a socket that connects to another one.
 type dialed struct {
 	socket zmq4.Socket
 	mu     sync.Mutex
@@ -146,14 +146,15 @@ func (d *dialed) Close() error { return d.socket.Close() }
 
 func (d *dialed) dial(address string) error { return d.socket.Dial(address) }
 
-// newDealer makes a socket that asks by a name, newSub one that hears all that is published.
+// newDealer returns a socket that sends requests under a name, newSub one that receives everything
+// published.
 func newDealer(ctx context.Context, name string) *dialed {
 	return &dialed{socket: zmq4.NewDealer(ctx, append(dialOptions(), zmq4.WithID(zmq4.SocketIdentity(name)))...)}
 }
 
 func newSub(ctx context.Context) *dialed {
 	d := &dialed{socket: zmq4.NewSub(ctx, dialOptions()...)}
-	_ = d.socket.SetOption(zmq4.OptionSubscribe, "") // It is sent again with each connection.
+	_ = d.socket.SetOption(zmq4.OptionSubscribe, "") // The subscription is sent again with each connection.
 	return d
 }
 
@@ -161,10 +162,10 @@ func dialOptions() []zmq4.Option {
 	return []zmq4.Option{zmq4.WithDialerRetry(dialRetry), zmq4.WithDialerMaxRetries(-1)}
 }
 
-// back are the sockets of GoNB.
+// back are the sockets connected to GoNB.
 type back struct {
 	shell, stdin, iopub *socket
-	// addresses are GoNB's.
+	// addresses are GoNB's addresses.
 	addresses map[*dialed]string
 }
 
@@ -196,7 +197,7 @@ func (b *back) close() {
 	}
 }
 
-// sleep reports whether ctx lived on.
+// sleep reports whether ctx is still alive after d.
 func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():

@@ -14,8 +14,8 @@ import (
 	"gonbatch/kernel/cell"
 )
 
-// The files of CellDir by which the kernel tells its go command and its start of programs what a
-// cell wants, and hears of times.
+// Files in CellDir with which the kernel tells its go command, and the start of programs, what a
+// cell wants, and gets times back.
 const (
 	timeFile    = "time"
 	importsFile = "time-imports"
@@ -25,8 +25,8 @@ const (
 	ranksFile   = "ranks"
 )
 
-// prepareRun leaves word of %time and %distributed. A %distributed in a cell without a main is for
-// the next cell that has one.
+// prepareRun writes the requests of %time and %distributed. In a cell without a main, %distributed
+// applies to the next cell that has one.
 func (e *execution) prepareRun() {
 	r := e.relay
 	for _, name := range []string{timeFile, importsFile, buildFile, linkFile, runFile, ranksFile} {
@@ -56,7 +56,7 @@ func (e *execution) prepareRun() {
 	}
 }
 
-// tell writes a file of CellDir; without text it removes it.
+// tell writes a file in CellDir; without text it removes the file.
 func (r *relay) tell(name, text string) {
 	file := filepath.Join(r.opts.CellDir, name)
 	err := os.Remove(file)
@@ -68,7 +68,7 @@ func (r *relay) tell(name, text string) {
 	}
 }
 
-// freePort is a port of this machine that nobody listens at.
+// freePort returns a free port on this machine.
 func freePort() int {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -78,13 +78,13 @@ func freePort() int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// phases are what a cell's time is spent with, each with the file that has the time of its end: how
-// GoNB composes the program, goimports, the compiler, the linker.
+// phases are the phases of a cell, each with the file that has the time of its end: GoNB composes
+// the program, then goimports, the compiler and the linker run.
 var phases = []struct{ name, file string }{
 	{"compose", importsFile}, {"imports", buildFile}, {"compile", linkFile}, {"link", runFile},
 }
 
-// tellTime prints where the time of a cell went.
+// tellTime prints where the cell's time went.
 func (e *execution) tellTime(begin, end time.Time) {
 	if !e.prepared.Time {
 		return
@@ -93,8 +93,8 @@ func (e *execution) tellTime(begin, end time.Time) {
 	e.relay.publish(e.request, "stream", object{"name": "stdout", "text": text})
 }
 
-// phaseTimes lists the phases that there were. The last is the one in which the cell ended: without
-// a program it ran nothing.
+// phaseTimes lists the phases that the cell reached. The last one is the phase in which the cell
+// ended: if there is no program, nothing ran.
 func (r *relay) phaseTimes(begin, end time.Time) string {
 	var parts []string
 	last, rest := begin, "run"
@@ -115,7 +115,7 @@ func (r *relay) phaseTimes(begin, end time.Time) string {
 	return strings.Join(parts, ", ")
 }
 
-// toldTime is the time that a file of CellDir has.
+// toldTime reads the time in a file in CellDir.
 func (r *relay) toldTime(name string) (time.Time, bool) {
 	text, err := os.ReadFile(filepath.Join(r.opts.CellDir, name))
 	if err != nil {

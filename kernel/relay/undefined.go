@@ -6,8 +6,9 @@ import (
 	"gonbatch/internal/gocell"
 )
 
-// declaredElsewhere says which cell declares what a message of the compiler calls undefined: one
-// that failed, or one of the saved notebook that has not run. It is "" if none is known.
+// declaredElsewhere says which cell declares the name that a compiler message calls undefined: a
+// cell that failed, or a cell of the saved notebook that has not run. It returns "" if there is
+// none.
 func (e *execution) declaredElsewhere(message string) string {
 	key := gocell.Undefined(message)
 	if key == "" {

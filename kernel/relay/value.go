@@ -10,10 +10,10 @@ import (
 	"gonbatch/kernel/cell"
 )
 
-// The files of CellDir.
+// Files in CellDir.
 const (
-	resultFile = "result.json" // the value of the cell, by package display
-	voidFile   = "void"        // there if the cell's last expression has no value
+	resultFile = "result.json" // the value of the cell, written by package display
+	voidFile   = "void"        // exists if the cell's last expression has no value
 )
 
 // prepareValue makes the cell show the value of its last expression.

@@ -1,6 +1,7 @@
-// Package tool installs the programs that the kernel runs - GoNB, goimports and gopls - at the
+// Package tool installs the programs that the kernel runs - GoNB, goimports and gopls - in the
 // versions that it was tested with, in a folder of their own. It changes none of them, and neither
-// looks at nor replaces what the user has installed elsewhere, but for copying a program that has
+// uses nor replaces what the user has installed elsewhere, except that it copies a program of
+// exactly the right version.
 // the very version.
 //
 //	pins, err := tool.Pins(source)

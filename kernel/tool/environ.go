@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// Environ are the variables with which the go command works in a module of the kernel's own,
-// whatever the user's environment, or `go env -w`, says for the user's modules.
+// Environ returns the variables that the go command needs in one of the kernel's own modules,
+// whatever the user's environment, or `go env -w`, sets for the user's modules.
 func Environ() []string { return []string{"GO111MODULE=on"} }
 
-// Platform are the variables that make the go command build for this machine.
+// Platform returns the variables that make the go command build for this machine.
 func Platform() []string { return []string{"GOOS=" + runtime.GOOS, "GOARCH=" + runtime.GOARCH} }
 
-// Get is the value of a variable in an environment, whose last entry counts; "" if it is unset.
+// Get returns the value of a variable in an environment, whose last entry counts; "" if it is
+// unset.
 func Get(environ []string, name string) string {
 	for _, entry := range slices.Backward(environ) {
 		if value, ok := strings.CutPrefix(entry, name+"="); ok {
@@ -23,8 +24,7 @@ func Get(environ []string, name string) string {
 	return ""
 }
 
-// Outside adds to an environment what the go command needs in a module that is part of no
-// workspace.
+// Outside adds the variables that the go command needs in a module outside any workspace.
 func Outside(environ []string, flags string) []string {
 	environ = append(environ[:len(environ):len(environ)], Environ()...)
 	return append(append(environ, Platform()...), "GOWORK=off", "GOFLAGS="+flags)

@@ -15,18 +15,18 @@ import (
 type Options struct {
 	// Dir is the folder for the programs.
 	Dir string
-	// SourceDir is gonbatch's source, in which the versions of GoNB and goimports are known with
-	// all they need.
+	// SourceDir is gonbatch's source, whose go.mod and go.sum pin GoNB, goimports and their
+	// dependencies.
 	SourceDir string
 	// Go is the go command, Environ its environment, as in os.Environ.
 	Go      string
 	Environ []string
-	// Search are folders that may have the programs already.
+	// Search are folders that may already have the programs.
 	Search []string
 }
 
-// Install installs a program, unless it is there. It copies one of the same version, or builds it,
-// for which the modules may have to be fetched. It may be repeated.
+// Install installs a program, unless it is already there. It copies one of the same version, or
+// builds it, which may fetch modules. Calling it again is harmless.
 func Install(ctx context.Context, p Pin, opts Options) error {
 	target := filepath.Join(opts.Dir, p.Name)
 	if p.Is(target) {
@@ -49,7 +49,7 @@ func Install(ctx context.Context, p Pin, opts Options) error {
 	return nil
 }
 
-// build builds a program in a folder of its own, so that what is in Dir is whole at any time.
+// build builds a program in a temporary folder, so that Dir never contains a partial program.
 func build(ctx context.Context, p Pin, opts Options, target string) error {
 	tmp, err := os.MkdirTemp(opts.Dir, ".new-*")
 	if err != nil {
@@ -58,7 +58,7 @@ func build(ctx context.Context, p Pin, opts Options, target string) error {
 	defer os.RemoveAll(tmp) //nolint:errcheck // a temporary folder
 	args := []string{"install", p.Package}
 	dir := opts.SourceDir
-	if p.Optional { // it is none of gonbatch's own tools
+	if p.Optional { // it is not one of gonbatch's own tools
 		args[1] += "@" + p.Version
 		dir = tmp
 	}
@@ -76,7 +76,7 @@ func build(ctx context.Context, p Pin, opts Options, target string) error {
 	return os.Rename(built, target)
 }
 
-// replace makes target a copy of a program, at once.
+// replace atomically makes target a copy of a program.
 func replace(target, file string) error {
 	program, err := os.ReadFile(file)
 	if err != nil {

@@ -14,11 +14,12 @@ import (
 // GoplsVersion is the newest gopls that Go 1.26 builds.
 const GoplsVersion = "v0.21.1"
 
-// Pin is a program at a version.
+// Pin is a program in a particular version.
 type Pin struct {
-	// Name is the program's, Package what it is built from, Module the package's module.
+	// Name is the program's name, Package the package that it is built from, Module the package's
+	// module.
 	Name, Package, Module, Version string
-	// Optional is set if the kernel runs without it, as it does without completion.
+	// Optional is set if the kernel runs without the program, as it does without completion.
 	Optional bool
 }
 
@@ -47,7 +48,7 @@ func Pins(sourceDir string) ([]Pin, error) {
 	return pins, nil
 }
 
-// SourceModule is the go.mod of gonbatch's source.
+// SourceModule reads the go.mod of gonbatch's source.
 func SourceModule(sourceDir string) (*modfile.File, error) {
 	name := filepath.Join(sourceDir, "go.mod")
 	text, err := os.ReadFile(name)
@@ -64,7 +65,7 @@ func SourceModule(sourceDir string) (*modfile.File, error) {
 // Is reports whether a file is the pinned program: built from the package at the version.
 func (p Pin) Is(file string) bool { return p.VersionOf(file) == p.Version }
 
-// VersionOf is the version of the program in a file; "" if it is another program, or none.
+// VersionOf returns the version of the program in a file; "" if it is another program, or none.
 func (p Pin) VersionOf(file string) string {
 	info, err := buildinfo.ReadFile(file)
 	if err != nil || info.Path != p.Package {

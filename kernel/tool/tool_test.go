@@ -36,7 +36,7 @@ func TestPins(t *testing.T) {
 	}
 }
 
-// TestInstall installs a program that is small, from a module in a folder.
+// TestInstall installs a small program from a module in a folder.
 func TestInstall(t *testing.T) {
 	source := t.TempDir()
 	for name, text := range map[string]string{

@@ -16,7 +16,7 @@ const (
 // viewType is the MIME type of a widget in an output.
 const viewType = "application/vnd.jupyter.widget-view+json"
 
-// Button is a button in a notebook. Its methods may be called at once from several goroutines.
+// Button is a button in a notebook. Its methods may be called concurrently.
 type Button struct {
 	hub   *Hub
 	id    string
@@ -24,8 +24,8 @@ type Button struct {
 	label string
 }
 
-// NewButton makes a button for something that can't be undone; click is called in a goroutine of
-// its own each time that it is clicked.
+// NewButton returns a button for something that can't be undone. Each click calls click in a new
+// goroutine.
 func (h *Hub) NewButton(label, tooltip string, click func()) *Button {
 	b := &Button{hub: h, id: newID(), label: label}
 	layout, style := newID(), newID()
@@ -39,29 +39,29 @@ func (h *Hub) NewButton(label, tooltip string, click func()) *Button {
 	return b
 }
 
-// View is the bundle that shows the button in an output, and its label where there are no widgets.
+// View returns the bundle that shows the button in an output, or its label if there are no widgets.
 func (b *Button) View() map[string]any {
 	return object{"text/plain": b.label, viewType: object{"version_major": 2, "version_minor": 0, "model_id": b.id}}
 }
 
-// Disable lets the button say something else and takes no click any more.
+// Disable changes the button's label and makes it ignore clicks.
 func (b *Button) Disable(label string) { b.set(label, true) }
 
-// Enable lets the button say something else and takes clicks again.
+// Enable changes the button's label and makes it accept clicks again.
 func (b *Button) Enable(label string) { b.set(label, false) }
 
 func (b *Button) set(label string, disabled bool) {
 	b.hub.update(b.id, object{"description": label, "disabled": disabled}, b.hub.publish)
 }
 
-// Close takes the button away from all clients. The output that showed it has to be replaced.
+// Close removes the button from all clients. The output that showed it has to be replaced.
 func (b *Button) Close() {
 	for _, id := range b.parts {
 		b.hub.close(id)
 	}
 }
 
-// about is the state of a model, with what names its class in the front end.
+// about returns the state of a model, with the names of its class in the front end.
 func about(module, class string, more object) object {
 	state := object{
 		"_model_module": module, "_model_module_version": moduleVersion, "_model_name": class + "Model",
@@ -71,7 +71,7 @@ func about(module, class string, more object) object {
 	return state
 }
 
-// newID is an id as widgets have it: 32 hexadecimal digits.
+// newID returns an id in the form of widget ids: 32 hexadecimal digits.
 func newID() string {
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // It never fails.

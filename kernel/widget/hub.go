@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// target is what the comms of widgets are opened for, control that by which a client asks for
-	// all widgets at once.
+	// target is the target of widgets' comms, control that of the comm through which a client asks
+	// for all widgets at once.
 	target  = "jupyter.widget"
 	control = "jupyter.widget.control"
 	// protocol is the version of the protocol between a kernel and ipywidgets' front end.
@@ -21,7 +21,7 @@ type object = map[string]any
 // Publish sends a message to all clients.
 type Publish func(messageType string, content, metadata map[string]any)
 
-// Hub has the widgets of a session. Its methods may be called at once from several goroutines.
+// Hub has the widgets of a session. Its methods may be called concurrently.
 type Hub struct {
 	publish Publish
 
@@ -30,27 +30,27 @@ type Hub struct {
 	models map[string]*model
 }
 
-// model is one thing that the front end mirrors: a button, its layout, its style.
+// model is an object that the front end mirrors: a button, its layout, its style.
 type model struct {
 	state   object
 	clicked func()
 }
 
-// NewHub makes a hub without widgets.
+// NewHub returns a hub without widgets.
 func NewHub(publish Publish) *Hub {
 	return &Hub{publish: publish, models: map[string]*model{}}
 }
 
-// Shown reports whether a client shows widgets: one that does asks for those of the session when it
-// opens the notebook.
+// Shown reports whether a client shows widgets: such a client asks for the session's widgets when
+// it opens the notebook.
 func (h *Hub) Shown() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.shown
 }
 
-// Info are the comms of the session's widgets, for a comm_info_reply, if those of this target are
-// asked for; "" are all.
+// Info returns the comms of the session's widgets, for a comm_info_reply, if the request is for
+// their target; "" requests all targets.
 func (h *Hub) Info(asked string) map[string]any {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -66,7 +66,7 @@ func (h *Hub) Info(asked string) map[string]any {
 	return comms
 }
 
-// commMessage is the content of the messages of comms.
+// commMessage is the content of a comm message.
 type commMessage struct {
 	ID     string `json:"comm_id"`
 	Target string `json:"target_name"`
@@ -79,7 +79,7 @@ type commMessage struct {
 }
 
 // Handle handles a comm_open, comm_msg or comm_close of a client, and reports whether it was about
-// widgets of the hub. reply publishes a message as the answer to this one: a client waits for that.
+// widgets of the hub. reply publishes a message as the answer to this one, which clients wait for.
 func (h *Hub) Handle(messageType string, content json.RawMessage, reply Publish) bool {
 	var m commMessage
 	if json.Unmarshal(content, &m) != nil {
@@ -101,14 +101,14 @@ func (h *Hub) Handle(messageType string, content json.RawMessage, reply Publish)
 	case m.Data.Method == "request_state":
 		h.update(m.ID, nil, reply)
 	case m.Data.Method == "custom" && m.Data.Content.Event == "click" && widget.clicked != nil:
-		// What a click starts may take long, and other messages wait behind this one.
+		// The click's function may take long, and other messages wait behind this one.
 		go widget.clicked()
 	}
 	return true
 }
 
-// refuseControl closes the comm by which a client wants all widgets at once: it asks for each,
-// then, by its id of Info.
+// refuseControl closes the comm through which a client asks for all widgets at once. The client
+// then asks for each one by its id from Info.
 func (h *Hub) refuseControl(id string, reply Publish) {
 	h.mu.Lock()
 	h.shown = true
@@ -127,7 +127,7 @@ func (h *Hub) add(id string, m *model) {
 	}, object{"version": protocol})
 }
 
-// update changes a model's state, and sends it.
+// update changes a model's state and sends it.
 func (h *Hub) update(id string, changes object, send Publish) {
 	h.mu.Lock()
 	m, ok := h.models[id]
@@ -141,7 +141,7 @@ func (h *Hub) update(id string, changes object, send Publish) {
 	send("comm_msg", object{"comm_id": id, "data": object{"method": "update", "state": state, "buffer_paths": []any{}}}, object{})
 }
 
-// remove forgets a model.
+// remove removes a model and reports whether it existed.
 func (h *Hub) remove(id string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -150,7 +150,7 @@ func (h *Hub) remove(id string) bool {
 	return ok
 }
 
-// close makes the clients forget a model.
+// close makes the clients drop a model.
 func (h *Hub) close(id string) {
 	if h.remove(id) {
 		h.publish("comm_close", object{"comm_id": id, "data": object{}}, object{})

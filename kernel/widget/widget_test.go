@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// message is one that the hub has sent.
+// message is a message that the hub has sent.
 type message struct {
 	kind              string
 	content, metadata map[string]any
@@ -20,7 +20,7 @@ func newHub() (*Hub, *[]message) {
 	}), &sent
 }
 
-// asAnswer marks what is published as an answer.
+// asAnswer marks published messages as answers.
 func asAnswer(publish Publish) Publish {
 	return func(kind string, content, metadata map[string]any) {
 		metadata["answer"] = true
@@ -32,8 +32,8 @@ func raw(format string, args ...any) json.RawMessage {
 	return json.RawMessage(fmt.Sprintf(format, args...))
 }
 
-// TestButton: a button is three models that name one another, in an order in which a front end can
-// make them.
+// TestButton: a button is three models that refer to one another, in an order in which a front end
+// can create them.
 func TestButton(t *testing.T) {
 	h, sent := newHub()
 	clicks := make(chan bool, 1)
@@ -117,8 +117,8 @@ func TestButtonChanges(t *testing.T) {
 	}
 }
 
-// TestHandle: what is not about the hub's widgets is left alone, and a client that asks for widgets
-// is noticed.
+// TestHandle: messages that are not about the hub's widgets are ignored, and a client that asks for
+// widgets is noticed.
 func TestHandle(t *testing.T) {
 	tests := []struct {
 		name, kind, content string

@@ -11,18 +11,17 @@ import (
 	"sync"
 )
 
-// ErrSignature is the error of a message whose signature is forged, or was received before.
+// ErrSignature means that a message's signature is forged, or was received before.
 var ErrSignature = errors.New("signature refused")
 
 const (
 	delimiter = "<IDS|MSG>"
 	scheme    = "hmac-sha256"
-	// remembered is how many signatures are kept to find replays.
+	// remembered is the number of signatures kept to detect replays.
 	remembered = 1 << 16
 )
 
-// Codec signs and checks the messages of one connection. Its methods may be called at once from
-// several goroutines.
+// Codec signs and checks the messages of one connection. Its methods may be called concurrently.
 type Codec struct {
 	key []byte
 
@@ -32,7 +31,7 @@ type Codec struct {
 	next int
 }
 
-// NewCodec makes a codec for a connection file's signature_scheme and key. With an empty key
+// NewCodec returns a codec for a connection file's signature_scheme and key. With an empty key
 // nothing is signed or checked.
 func NewCodec(signatureScheme, key string) (*Codec, error) {
 	if key != "" && signatureScheme != scheme {
@@ -41,7 +40,7 @@ func NewCodec(signatureScheme, key string) (*Codec, error) {
 	return &Codec{key: []byte(key), seen: map[string]bool{}, ring: make([]string, remembered)}, nil
 }
 
-// Encode makes the frames of a message.
+// Encode returns the frames of a message.
 func (c *Codec) Encode(m *Message) [][]byte {
 	frames := make([][]byte, 0, len(m.Identities)+6+len(m.Buffers))
 	frames = append(frames, m.Identities...)
@@ -51,7 +50,7 @@ func (c *Codec) Encode(m *Message) [][]byte {
 	return append(frames, m.Buffers...)
 }
 
-// Decode reads the frames of a message and checks its signature.
+// Decode parses the frames of a message and checks its signature.
 func (c *Codec) Decode(frames [][]byte) (*Message, error) {
 	at := -1
 	for i, frame := range frames {

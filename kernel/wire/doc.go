@@ -1,5 +1,5 @@
-// Package wire encodes, signs and checks the messages of Jupyter's protocol. It knows nothing of
-// sockets or of what a message asks.
+// Package wire encodes, signs and checks the messages of Jupyter's protocol. It knows nothing about
+// sockets or the meaning of messages.
 //
 //	codec, err := wire.NewCodec("hmac-sha256", key)
 //	request, err := codec.Decode(frames)                   // refused unless the signature is right and was not seen before

@@ -19,12 +19,12 @@ type Header struct {
 	Version  string `json:"version"`
 }
 
-// Message is a message of Jupyter's protocol. Its parts stay the JSON text that was received, so
+// Message is a message of Jupyter's protocol. Its parts remain the JSON text that was received, so
 // that they can be passed on unchanged.
 type Message struct {
-	// Identities are the routing frames that stand first: whom a reply goes to, or a topic.
+	// Identities are the routing frames at the beginning: the recipients of a reply, or a topic.
 	Identities [][]byte
-	// Header is what RawHeader says.
+	// Header is the decoded RawHeader.
 	Header Header
 	// ParentID is the msg_id of the message that this one answers, or empty.
 	ParentID string
@@ -34,15 +34,15 @@ type Message struct {
 	Buffers [][]byte
 }
 
-// session is the session of the messages that this process writes.
+// session is the session of the messages that this process creates.
 var session = rand.Text()
 
-// Reply makes a message that answers m and goes to those who sent m.
+// Reply returns a message that answers m and goes to the sender of m.
 func (m *Message) Reply(messageType string, content any) (*Message, error) {
 	return m.child(messageType, content, m.Identities)
 }
 
-// Publish makes a message about m for the iopub channel; its topic is its type.
+// Publish returns a message about m for the iopub channel; its topic is its type.
 func (m *Message) Publish(messageType string, content any) (*Message, error) {
 	return m.child(messageType, content, [][]byte{[]byte(messageType)})
 }
@@ -60,7 +60,7 @@ func (m *Message) child(messageType string, content any, to [][]byte) (*Message,
 	return child, nil
 }
 
-// New makes a message without a parent.
+// New returns a message without a parent.
 func New(messageType string, content any) (*Message, error) {
 	text, err := json.Marshal(content)
 	if err != nil {

@@ -56,7 +56,7 @@ func TestSignatures(t *testing.T) {
 	if _, err := codec(t, "other").Decode(frames); !errors.Is(err, wire.ErrSignature) {
 		t.Errorf("another key: %v", err)
 	}
-	// Whichever signed byte changes, the message is refused.
+	// If any signed byte changes, the message is refused.
 	for i := 2; i < 6; i++ {
 		for j := range frames[i] {
 			changed := slices.Clone(frames)

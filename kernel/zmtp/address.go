@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// listen listens at tcp://HOST:PORT or ipc://PATH, as ZeroMQ writes addresses.
+// listen listens at tcp://HOST:PORT or ipc://PATH, in ZeroMQ's notation.
 func listen(address string) (net.Listener, error) {
 	transport, place, _ := strings.Cut(address, "://")
 	switch transport {
@@ -21,8 +21,8 @@ func listen(address string) (net.Listener, error) {
 	return nil, fmt.Errorf("address %q: want tcp://HOST:PORT or ipc://PATH", address)
 }
 
-// listenAtFile listens at a socket in the file system, for this user only. A socket that a killed
-// process has left there is replaced, as ZeroMQ does.
+// listenAtFile listens at a socket in the file system, for this user only. It replaces a socket
+// that a killed process has left there, as ZeroMQ does.
 func listenAtFile(path string) (net.Listener, error) {
 	l, err := net.Listen("unix", path)
 	if errors.Is(err, syscall.EADDRINUSE) && isAbandoned(path) {
@@ -40,7 +40,7 @@ func listenAtFile(path string) (net.Listener, error) {
 	return l, nil
 }
 
-// isAbandoned reports whether a path is that of a socket at which nobody listens.
+// isAbandoned reports whether a path is a socket on which nobody listens.
 func isAbandoned(path string) bool {
 	if info, err := os.Lstat(path); err != nil || info.Mode()&os.ModeSocket == 0 {
 		return false

@@ -48,7 +48,7 @@ func newBed(t *testing.T, transport string, opts Options) *bed {
 	return b
 }
 
-// address is where a socket listens, as clients write it.
+// address returns where a socket listens, in the form for clients.
 func (b *bed) address(s *server) string {
 	a := s.listener.Addr()
 	if a.Network() == "unix" {
@@ -57,7 +57,7 @@ func (b *bed) address(s *server) string {
 	return "tcp://" + a.String()
 }
 
-// answer answers each message with itself, or publishes what it asks for.
+// answer sends each message back, or publishes what it asks for.
 func (b *bed) answer() {
 	for {
 		frames, err := b.router.Receive(b.Context())
@@ -88,14 +88,14 @@ func (b *bed) dial(s *server) net.Conn {
 	return c
 }
 
-// client is one that does as it is told.
+// client is a client controlled by the test.
 type client struct {
 	*bed
 	net.Conn
 	in *bufio.Reader
 }
 
-// connect makes a client whose handshake is done.
+// connect returns a client whose handshake is done.
 func (b *bed) connect(s *server, socketType string) *client {
 	b.Helper()
 	c := &client{bed: b, Conn: b.dial(s)}
@@ -121,7 +121,7 @@ func (c *client) greet(socketType string) error {
 	return err
 }
 
-// subscribe makes a client whose subscription is in effect.
+// subscribe returns a client whose subscription is in effect.
 func (b *bed) subscribe(topic string) *client {
 	b.Helper()
 	before := len(b.pub.server.list(subscribed))
@@ -162,7 +162,7 @@ func (c *client) tryMessage() (frames [][]byte, err error) {
 	}
 }
 
-// ask sends a message, and waits for the same one.
+// ask sends a message, and waits until it comes back.
 func (c *client) ask(text string) {
 	c.Helper()
 	if err := c.tryAsk(text); err != nil {
@@ -181,8 +181,8 @@ func (c *client) tryAsk(text string) error {
 	return err
 }
 
-// served checks that a new client is served. On a machine that is slow it may come too late for the
-// short limits of a test, and tries again.
+// served checks that a new client is served. On a slow machine it may miss a test's short time
+// limits, and tries again.
 func (b *bed) served(s *server, socketType string) {
 	b.Helper()
 	waitFor(b.T, "a client to be served", func() bool {

@@ -14,13 +14,13 @@ type conn struct {
 	reading  *patience
 	out      *queue
 	identity string
-	// topics are what the client of a Pub has subscribed to, with how often; the Pub's mutex guards
-	// them.
+	// topics counts the subscriptions to each topic by the client of a Pub; the Pub's mutex guards
+	// it.
 	topics map[string]int
 }
 
-// patience reads from a connection: until end if that is set, else forever between messages, and
-// within one only as long as its parts come.
+// patience reads from a connection with deadlines: until end if that is set, or else forever
+// between messages, and within a message only as long as its parts keep coming.
 type patience struct {
 	net.Conn
 	end    time.Time
@@ -39,8 +39,8 @@ func (p *patience) Read(data []byte) (int, error) {
 	return p.Conn.Read(data)
 }
 
-// receive reads the client's next message. Commands it answers itself, but for those that
-// subscribe, which it returns as the messages that older clients send.
+// receive reads the client's next message. It answers commands itself, except subscriptions, which
+// it returns in the form of the messages that older clients send.
 func (c *conn) receive(limit int64) (frames [][]byte, err error) {
 	for {
 		c.reading.within = false
@@ -61,7 +61,7 @@ func (c *conn) receive(limit int64) (frames [][]byte, err error) {
 	}
 }
 
-// rest reads what follows a message's first frame.
+// rest reads the frames after a message's first frame.
 func (c *conn) rest(f frame, limit int64) ([][]byte, error) {
 	frames, left := [][]byte{f.body}, limit-int64(len(f.body))
 	for f.more {
@@ -90,13 +90,13 @@ func (c *conn) command(body []byte) (frames [][]byte, err error) {
 		return [][]byte{append([]byte{subscribe}, data...)}, nil
 	case name == "CANCEL":
 		return [][]byte{append([]byte{unsubscribe}, data...)}, nil
-	case name == "PING" && len(data) >= 2 && len(data) <= 2+16: // a time to live, and what the answer repeats
+	case name == "PING" && len(data) >= 2 && len(data) <= 2+16: // a time to live, and the data to repeat in the answer
 		c.out.add(encodeCommand("PONG", data[2:]))
 	}
 	return nil, nil
 }
 
-// write writes what the queue has, until that is closed or the client gone.
+// write writes packets from the queue until the queue is closed or the client is gone.
 func (c *conn) write() {
 	defer c.Close() //nolint:errcheck // nobody reads it any more
 	for {
@@ -117,7 +117,7 @@ func (c *conn) write() {
 	}
 }
 
-// Close ends the connection and the calls that wait for it.
+// Close closes the connection and ends the calls that wait for it.
 func (c *conn) Close() error {
 	c.out.close()
 	return c.Conn.Close()

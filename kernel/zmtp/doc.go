@@ -1,13 +1,13 @@
-// Package zmtp is the listening side of ZeroMQ's protocol (ZMTP 3.0, without encryption) as a
-// Jupyter kernel needs it: a Router for requests, a Pub for what is published, an Echo for
-// heartbeats. It connects to nobody, and knows nothing of Jupyter.
+// Package zmtp is the listening side of ZeroMQ's protocol (ZMTP 3.0, without encryption), as far as
+// a Jupyter kernel needs it: a Router for requests, a Pub for published messages, an Echo for
+// heartbeats. It connects to nobody, and knows nothing about Jupyter.
 //
-// Every connection is on its own. It has a deadline for its handshake and for each message that it
-// has begun, a limit for what it sends, and a queue of bounded size for what it is sent: a client
-// that is silent, malformed or stopped costs the others nothing.
+// Connections don't affect one another. Each has a deadline for its handshake and for each message
+// that it has begun, a limit on what it sends, and a queue of bounded size for what it is sent: a
+// client that is silent, malformed or stopped costs the others nothing.
 //
 //	requests, err := zmtp.ListenRouter("tcp://127.0.0.1:5555", zmtp.Options{})
 //	frames, err := requests.Receive(ctx)  // the first frame is the client's identity
 //	err = requests.Send(frames)           // goes back to that client
-//	err = requests.Close()                // after what was sent has left
+//	err = requests.Close()                // after the clients have read what was sent
 package zmtp

@@ -1,7 +1,6 @@
 package zmtp
 
-// Echo is a socket that answers each message with the same one, so that clients see that this
-// process lives.
+// Echo is a socket that sends each message back, so that clients see that this process is alive.
 type Echo struct{ server *server }
 
 // ListenEcho listens for clients at an address such as tcp://127.0.0.1:5555 or ipc:///tmp/socket.
@@ -22,7 +21,7 @@ func ListenEcho(address string, opts Options) (*Echo, error) {
 	return &Echo{s}, nil
 }
 
-// hasEnvelope reports whether a message is a request: an empty frame stands before its own.
+// hasEnvelope reports whether a message is a request: an empty frame precedes the content.
 func hasEnvelope(frames [][]byte) bool {
 	for _, frame := range frames[:len(frames)-1] {
 		if len(frame) == 0 {

@@ -16,10 +16,10 @@ const (
 	flagCommand = 4
 )
 
-// mostFrames is how many frames a message may have.
+// mostFrames is the maximum number of frames in a message.
 const mostFrames = 10_000
 
-// errMalformed is the error of bytes that are not ZMTP.
+// errMalformed means that the bytes are not ZMTP.
 var errMalformed = errors.New("malformed")
 
 // frame is a part of a message, or a command.
@@ -59,7 +59,7 @@ func readSize(r *bufio.Reader, long bool) (uint64, error) {
 	return binary.BigEndian.Uint64(size[:]), err
 }
 
-// readBody takes the memory for a large body as it comes: the size is only what a stranger says.
+// readBody allocates memory for a large body as it arrives: the size is only a stranger's claim.
 func readBody(r io.Reader, size int64) ([]byte, error) {
 	const large = 64 << 10
 	if size <= large {
@@ -72,10 +72,10 @@ func readBody(r io.Reader, size int64) ([]byte, error) {
 	return body.Bytes(), err
 }
 
-// packet is an encoded message: what is written, in order. Several connections may share it.
+// packet is an encoded message: the pieces to write, in order. Several connections may share it.
 type packet [][]byte
 
-// encode makes a packet of a message's frames. A small one is one piece of memory.
+// encode returns a packet with a message's frames. A small message is one piece of memory.
 func encode(frames [][]byte) packet {
 	const large = 16 << 10
 	var p packet
@@ -106,7 +106,7 @@ func appendHeader(text []byte, more bool, size int) []byte {
 	return binary.BigEndian.AppendUint64(append(text, flags|flagLong), uint64(size))
 }
 
-// encodeCommand makes a packet of a command, whose name is part of its body.
+// encodeCommand returns a packet with a command, whose name is part of its body.
 func encodeCommand(name string, data []byte) packet {
 	body := append([]byte{byte(len(name))}, name...)
 	body = append(body, data...)
@@ -116,7 +116,7 @@ func encodeCommand(name string, data []byte) packet {
 	return packet{append(binary.BigEndian.AppendUint64([]byte{flagCommand | flagLong}, uint64(len(body))), body...)}
 }
 
-// command parts the body of a command into its name and its data.
+// command splits the body of a command into its name and its data.
 func command(body []byte) (name string, data []byte, err error) {
 	if len(body) == 0 || len(body) < 1+int(body[0]) {
 		return "", nil, fmt.Errorf("%w command", errMalformed)

@@ -14,16 +14,16 @@ import (
 
 const (
 	greetingSize = 64
-	// mostMetadata is how large the command may be by which a client says who it is.
+	// mostMetadata is the maximum size of the command with which a client introduces itself.
 	mostMetadata = 16 << 10
-	// mostIdentity is how long an identity may be, by the protocol.
+	// mostIdentity is the maximum length of an identity in the protocol.
 	mostIdentity = 255
 )
 
 // mechanism is the protocol's name for no encryption: a Jupyter kernel signs its messages instead.
 var mechanism = append([]byte("NULL"), make([]byte, 16)...)
 
-// peers are the types of sockets that may connect to one of a type.
+// peers maps a type of socket to the types that may connect to it.
 var peers = map[string][]string{
 	"ROUTER": {"DEALER", "REQ", "ROUTER"},
 	"PUB":    {"SUB", "XSUB"},
@@ -54,7 +54,7 @@ func handshake(c net.Conn, in *bufio.Reader, socketType string) (identity string
 	return identity, nil
 }
 
-// greet writes its greeting first: clients wait for that.
+// greet exchanges greetings. It sends its own first, because clients wait for it.
 func greet(c net.Conn, in io.Reader) error {
 	greeting := make([]byte, greetingSize)
 	greeting[0], greeting[9], greeting[10] = 0xff, 0x7f, 3
@@ -81,7 +81,8 @@ func greet(c net.Conn, in io.Reader) error {
 	return nil
 }
 
-// readReady reads the command by which a client says who it is.
+// readReady reads the command with which a client introduces itself, and returns the client's
+// identity.
 func readReady(f frame, socketType string) (identity string, err error) {
 	name, data, err := command(f.body)
 	if err != nil || !f.command || name != "READY" {
@@ -95,7 +96,7 @@ func readReady(f frame, socketType string) (identity string, err error) {
 		return "", fmt.Errorf("a socket of type %q can't connect to %s", peer, socketType)
 	}
 	identity = properties["identity"]
-	// What begins with a zero are the names that a Router gives itself.
+	// The names that a Router assigns begin with a zero byte.
 	if len(identity) > mostIdentity || strings.HasPrefix(identity, "\x00") {
 		return "", fmt.Errorf("identity %q: want at most %d bytes, of which the first is not zero", identity, mostIdentity)
 	}
@@ -108,7 +109,7 @@ func property(name, value string) []byte {
 	return append(text, value...)
 }
 
-// readProperties reads properties by their names in lower case.
+// readProperties returns properties by their names in lower case.
 func readProperties(data []byte) (map[string]string, error) {
 	properties := map[string]string{}
 	for len(data) > 0 {

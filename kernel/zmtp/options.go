@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// Options bound what the clients of a socket may cost. The zero value of each field stands for its
-// default.
+// Options limit what the clients of a socket may cost. A field that is zero gets its default.
 type Options struct {
-	// Handshake is how long a new connection may take to say who it is: 10 s.
+	// Handshake is how long a new connection may take to introduce itself. Default: 10 s.
 	Handshake time.Duration
-	// Pending is how many connections may be within their handshake: 64. One more ends the oldest
-	// of them.
+	// Pending is how many connections may be in their handshake. One more closes the oldest of
+	// them. Default: 64.
 	Pending int
-	// Connections is how many there may be after the handshake: 256. More are refused.
+	// Connections is how many connections there may be after the handshake. More are refused.
+	// Default: 256.
 	Connections int
-	// Message is how large a message of a client may be, in bytes: 256 MiB.
+	// Message is the maximum size of a client's message, in bytes. Default: 256 MiB.
 	Message int64
-	// Part is how long a client may pause within a message: 30 s.
+	// Part is how long a client may pause within a message. Default: 30 s.
 	Part time.Duration
-	// Queue is how much may wait for a client before it has to be waited for, in bytes: 32 MiB. A
-	// client that is sent as much again without that is disconnected.
+	// Queue is how many bytes may wait for a client before the sender has to wait. A client that is
+	// sent as much again by a sender that doesn't wait is disconnected. Default: 32 MiB.
 	Queue int64
-	// Stall is how long a client whose queue is full may read nothing until it is disconnected: 30
-	// s. On a busy machine a client that is well reads nothing for seconds.
+	// Stall is how long a client whose queue is full may read nothing before it is disconnected. On
+	// a busy machine, a healthy client may read nothing for seconds. Default: 30 s.
 	Stall time.Duration
-	// Flush is how long Close waits for clients to read what was sent: 1 s.
+	// Flush is how long Close waits for clients to read what was sent. Default: 1 s.
 	Flush time.Duration
-	// Log is told why a client was refused or disconnected. It may be called from several
-	// goroutines at once. Unset, nobody is.
+	// Log is called with the reason when a client is refused or disconnected. It may be called
+	// concurrently, and may be nil.
 	Log func(error)
 }
 

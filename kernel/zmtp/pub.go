@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A client subscribes to a topic by a message of one frame, which begins with one of these.
+// A client subscribes to a topic with a message of one frame, which begins with one of these bytes.
 const (
 	unsubscribe = 0
 	subscribe   = 1
@@ -17,8 +17,8 @@ const (
 	largestTopic = 4 << 10
 )
 
-// Pub is a socket whose clients get what is published on the topics that they subscribe to. Its
-// methods may be called from several goroutines at once.
+// Pub is a socket whose clients receive the messages on the topics that they subscribe to. Its
+// methods may be called concurrently.
 type Pub struct{ server *server }
 
 // ListenPub listens for clients at an address such as tcp://127.0.0.1:5555 or ipc:///tmp/socket.
@@ -33,7 +33,7 @@ func ListenPub(address string, opts Options) (*Pub, error) {
 	return p, nil
 }
 
-// serve takes a subscription. Other messages mean nothing here.
+// serve handles a subscription. It ignores other messages.
 func (p *Pub) serve(c *conn, frames [][]byte) error {
 	if len(frames) != 1 || len(frames[0]) == 0 {
 		return nil
@@ -55,8 +55,8 @@ func (p *Pub) serve(c *conn, frames [][]byte) error {
 	return nil
 }
 
-// Send sends a message to all clients that have subscribed to a beginning of its first frame. It
-// does not wait; a client for which too much waits already is disconnected. Wait prevents that.
+// Send sends a message to all clients that have subscribed to a prefix of its first frame. It does
+// not wait: a client whose queue is too long is disconnected. Call Wait to prevent that.
 func (p *Pub) Send(frames [][]byte) error {
 	p.server.send(p.server.list(func(c *conn) bool { return c.subscribed(frames[0]) }), encode(frames))
 	return nil
@@ -71,8 +71,8 @@ func (c *conn) subscribed(topic []byte) bool {
 	return false
 }
 
-// Wait waits until there is space for more in the queues of all clients. It disconnects those that
-// have stopped to read.
+// Wait waits until there is space in the queues of all clients. It disconnects clients that have
+// stopped reading.
 func (p *Pub) Wait() {
 	for _, c := range p.server.list(anyConn) {
 		if !c.out.room(p.server.Stall) {

@@ -6,24 +6,24 @@ import (
 )
 
 const (
-	// overhead is what a packet counts beside its bytes.
+	// overhead is what a packet counts besides its bytes.
 	overhead = 64
-	// piece is how much is written at once: after each it is known that the client reads.
+	// piece is how much is written at once: each completed write shows that the client reads.
 	piece = 64 << 10
 )
 
-// queue has what waits to be written to one client.
+// queue has the packets waiting to be written to one client.
 type queue struct {
 	limit int64
 
 	mu      sync.Mutex
 	changed *sync.Cond
 	packets []packet
-	// size is that of the packets and of what is being written, moved the time at which some of it
-	// was written, or at which it began to wait.
+	// size is the size of the packets and of the data being written. moved is when some of it was
+	// last written, or when it began to wait.
 	size  int64
 	moved time.Time
-	// surplus is what was added since the queue was full.
+	// surplus is how much was added since the queue became full.
 	surplus int64
 	closed  bool
 }
@@ -34,8 +34,9 @@ func newQueue(limit int64) *queue {
 	return q
 }
 
-// add reports whether there is space for the packet: not if as much as the limit was added since
-// the queue was full. One packet may be of any size. A closed queue drops it.
+// add adds a packet and reports whether there was space for it: not if as much as the limit was
+// added since the queue became full. One packet may be of any size. A closed queue drops the
+// packet.
 func (q *queue) add(p packet) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -56,8 +57,8 @@ func (q *queue) add(p packet) bool {
 	return true
 }
 
-// take waits for packets and returns them as few parts to write; none if the queue is closed.
-// written says how far that is.
+// take waits for packets and returns them as a few parts to write; ok is false if the queue is
+// closed. Call written as the parts are written.
 func (q *queue) take() (parts [][]byte, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -80,14 +81,14 @@ func (q *queue) take() (parts [][]byte, ok bool) {
 	return parts, true
 }
 
-// drop takes the first packet out; its bytes count until they are written.
+// drop removes the first packet; its bytes count until they are written.
 func (q *queue) drop() {
 	q.packets[0] = nil
 	q.packets = q.packets[1:]
 	q.size -= overhead
 }
 
-// written says that bytes have been written.
+// written records that n bytes have been written.
 func (q *queue) written(n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -96,13 +97,13 @@ func (q *queue) written(n int) {
 	q.changed.Broadcast()
 }
 
-// room waits until the queue is within its limit, or closed. It reports false if nothing was
-// written for the time stall.
+// room waits until the queue is within its limit, or closed. It returns false if nothing was
+// written for the duration stall.
 func (q *queue) room(stall time.Duration) bool {
 	return q.wait(q.limit, func() time.Time { return q.moved.Add(stall) })
 }
 
-// drain waits until all is written, or the time has come.
+// drain waits until everything is written, or until end.
 func (q *queue) drain(end time.Time) { q.wait(0, func() time.Time { return end }) }
 
 func (q *queue) wait(limit int64, end func() time.Time) bool {

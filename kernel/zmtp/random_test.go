@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestRandomBytes changes bytes of what clients say, at random, cuts it and repeats parts of it.
-// Whatever comes of that, a client that does as it should is served, and everything ends.
+// TestRandomBytes randomly changes, cuts off and repeats bytes of a client's messages. In any case,
+// a well-behaved client is served, and everything ends.
 func TestRandomBytes(t *testing.T) {
 	const seeds = 400
 	b := newBed(t, "tcp", Options{Handshake: time.Second, Part: time.Second, Message: 1 << 20})
@@ -31,7 +31,7 @@ func TestRandomBytes(t *testing.T) {
 	b.subscribe("x")
 }
 
-// conversation is what a client may say.
+// conversation returns bytes that a client may send.
 func conversation(random *rand.Rand) []byte {
 	said := greetingOf("NULL", 3)
 	socketType := []string{"DEALER", "SUB", "REQ"}[random.IntN(3)]
@@ -50,7 +50,7 @@ func conversation(random *rand.Rand) []byte {
 	return said
 }
 
-// spoil changes a text as a broken client, or a hostile one, might.
+// spoil changes a text as a broken or hostile client might.
 func spoil(random *rand.Rand, text []byte) []byte {
 	for range random.IntN(4) {
 		at := random.IntN(len(text))

@@ -5,8 +5,8 @@ import (
 	"net"
 )
 
-// Router is a socket at which clients ask, and are answered. Its methods may be called from several
-// goroutines at once.
+// Router is a socket that receives requests from clients and answers them. Its methods may be
+// called concurrently.
 type Router struct {
 	server   *server
 	messages chan [][]byte
@@ -24,7 +24,7 @@ func ListenRouter(address string, opts Options) (*Router, error) {
 	return r, nil
 }
 
-// serve hands a message to Receive. The client waits until there is a call of that.
+// serve passes a message to Receive. The client waits until Receive is called.
 func (r *Router) serve(c *conn, frames [][]byte) error {
 	select {
 	case r.messages <- append([][]byte{[]byte(c.identity)}, frames...):
@@ -34,8 +34,8 @@ func (r *Router) serve(c *conn, frames [][]byte) error {
 	}
 }
 
-// Receive waits for the next message of a client. Its first frame is the client's identity. The
-// error is net.ErrClosed when the socket is closed, or that of ctx.
+// Receive waits for a client's next message. Its first frame is the client's identity. The error is
+// net.ErrClosed when the socket is closed, or ctx's error.
 func (r *Router) Receive(ctx context.Context) ([][]byte, error) {
 	select {
 	case frames := <-r.messages:
@@ -47,9 +47,9 @@ func (r *Router) Receive(ctx context.Context) ([][]byte, error) {
 	}
 }
 
-// Send sends a message to the client whose identity is its first frame, and to nobody if it is
-// gone. It does not wait. Of several connections with one identity each gets the message: nobody
-// can take away a client's answers by its name.
+// Send sends a message to the client whose identity is the first frame, or to nobody if that client
+// is gone. It does not wait. If several connections have the same identity, each gets the message:
+// nobody can steal a client's answers by using its name.
 func (r *Router) Send(frames [][]byte) error {
 	identity := string(frames[0])
 	r.server.send(r.server.list(func(c *conn) bool { return c.identity == identity }), encode(frames[1:]))

@@ -18,17 +18,17 @@ type server struct {
 	Options
 	socketType string
 	listener   net.Listener
-	// serve handles a message of a client. An error ends the connection.
+	// serve handles a client's message. An error ends the connection.
 	serve func(c *conn, frames [][]byte) error
-	// largest is the size of a client's message at most.
+	// largest is the maximum size of a client's message.
 	largest int64
 	done    sync.WaitGroup
 
 	mu sync.Mutex
-	// pending are the connections within their handshake, the oldest first.
+	// pending are the connections in their handshake, the oldest first.
 	pending []net.Conn
 	conns   map[*conn]bool
-	// closing is set when no more connections are taken; closed is closed when those that there are
+	// closing is set when no more connections are accepted; closed is closed when the existing ones
 	// have been flushed.
 	closing bool
 	closed  chan struct{}
@@ -49,7 +49,7 @@ func (s *server) start() {
 	s.done.Go(s.accept)
 }
 
-// acceptPause is how long is waited after an error that may pass, such as too many open files.
+// acceptPause is the pause after an error that may be temporary, such as too many open files.
 const acceptPause = 50 * time.Millisecond
 
 func (s *server) accept() {
@@ -98,7 +98,7 @@ func (s *server) open(raw net.Conn) {
 	s.logEnd("client disconnected", err)
 }
 
-// greet makes a connection of one that has just begun.
+// greet performs the handshake of a new connection.
 func (s *server) greet(raw net.Conn) (*conn, error) {
 	reading := &patience{Conn: raw, part: s.Part, end: time.Now().Add(s.Handshake)}
 	if err := raw.SetWriteDeadline(reading.end); err != nil {
@@ -116,7 +116,7 @@ func (s *server) greet(raw net.Conn) (*conn, error) {
 	return c, raw.SetWriteDeadline(time.Time{})
 }
 
-// converse serves the messages of a client until it ends.
+// converse serves the messages of a client until the connection ends.
 func (s *server) converse(c *conn) error {
 	for {
 		frames, err := c.receive(s.largest)
@@ -129,7 +129,8 @@ func (s *server) converse(c *conn) error {
 	}
 }
 
-// addPending makes room for a connection among those that are within their handshake.
+// addPending adds a connection to those in their handshake, and closes the oldest one if there are
+// too many.
 func (s *server) addPending(raw net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,7 +151,7 @@ func (s *server) removePending(raw net.Conn) {
 	s.pending = slices.DeleteFunc(s.pending, func(other net.Conn) bool { return other == raw })
 }
 
-// add takes a connection whose handshake is done.
+// add accepts a connection after its handshake.
 func (s *server) add(c *conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,7 +172,7 @@ func (s *server) remove(c *conn) {
 	delete(s.conns, c)
 }
 
-// list returns the connections that a condition holds for.
+// list returns the connections that satisfy a condition.
 func (s *server) list(is func(*conn) bool) []*conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,7 +207,7 @@ func (s *server) disconnect(c *conn, why string) {
 	_ = c.Close()
 }
 
-// close ends the socket after its clients have read what they were sent, if they do so in time.
+// close closes the socket after its clients have read what they were sent, if they do so in time.
 func (s *server) close() error {
 	s.mu.Lock()
 	if s.closing {

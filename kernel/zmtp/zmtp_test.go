@@ -20,8 +20,8 @@ import (
 //go:embed testdata/clients.py
 var clients string
 
-// TestClients lets libzmq, by pyzmq, talk to all kinds of sockets, over TCP and over a socket in
-// the file system.
+// TestClients lets libzmq, through pyzmq, talk to all kinds of sockets, over TCP and over a socket
+// in the file system.
 func TestClients(t *testing.T) {
 	python := jupyter.Python(t)
 	for _, transport := range []string{"tcp", "ipc"} {
@@ -37,8 +37,8 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// TestRefused: a client that is silent, malformed or greedy is refused, and after each the socket
-// serves others.
+// TestRefused: a client that is silent, malformed or greedy is refused, and the socket still serves
+// others after each.
 func TestRefused(t *testing.T) {
 	greeting := greetingOf("NULL", 3)
 	ready := func(properties ...string) []byte {
@@ -92,7 +92,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestSilent: more silent connections than may wait keep nobody out.
+// TestSilent: more silent connections than the limit keep nobody out.
 func TestSilent(t *testing.T) {
 	b := newBed(t, "tcp", Options{Pending: 10, Handshake: time.Hour})
 	go b.answer()
@@ -112,8 +112,8 @@ func TestSilent(t *testing.T) {
 	}
 }
 
-// TestMany: when there are as many clients as there may be, a further one is refused, and one fits
-// when another goes.
+// TestMany: at the maximum number of clients, another one is refused; when one leaves, there is
+// room for another.
 func TestMany(t *testing.T) {
 	b := newBed(t, "tcp", Options{Connections: 3})
 	go b.answer()
@@ -134,7 +134,7 @@ func TestMany(t *testing.T) {
 	b.served(b.router.server, "DEALER")
 }
 
-// TestAcceptError: an error of accept, such as too many open files, ends nothing.
+// TestAcceptError: a temporary error of accept, such as too many open files, ends nothing.
 func TestAcceptError(t *testing.T) {
 	b := newBed(t, "tcp", Options{})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -169,7 +169,7 @@ func (f *failing) Accept() (net.Conn, error) {
 }
 
 // TestStalled: a client that subscribes and does not read is disconnected when its queue is full;
-// another one gets everything, and waits no longer than that.
+// another client gets everything, without waiting longer than that.
 func TestStalled(t *testing.T) {
 	const size, count = 10_000, 3000
 	b := newBed(t, "tcp", Options{Queue: 1 << 20, Stall: 3 * time.Second})
@@ -190,8 +190,7 @@ func TestStalled(t *testing.T) {
 	_ = stalled.Close()
 }
 
-// TestSlow: a client that reads slowly, but reads, gets everything, and no more waits for it than
-// may.
+// TestSlow: a client that reads slowly gets everything, and its queue stays within the limit.
 func TestSlow(t *testing.T) {
 	const size, count, limit = 100_000, 300, 1 << 20
 	b := newBed(t, "tcp", Options{Queue: limit, Stall: time.Minute})
@@ -222,8 +221,8 @@ func TestSlow(t *testing.T) {
 	<-sent
 }
 
-// TestOverflow: what is sent without waiting disconnects a client for which too much waits, and
-// costs no more memory.
+// TestOverflow: sending without waiting disconnects a client whose queue is too long, and costs no
+// more memory.
 func TestOverflow(t *testing.T) {
 	b := newBed(t, "tcp", Options{Queue: 1 << 20})
 	c := b.connect(b.router.server, "DEALER")
@@ -238,7 +237,7 @@ func TestOverflow(t *testing.T) {
 	b.log.wait(t, "does not read what it is sent")
 }
 
-// TestClose: what was sent before arrives.
+// TestClose: messages sent before Close arrive.
 func TestClose(t *testing.T) {
 	const count = 1000
 	b := newBed(t, "tcp", Options{Flush: time.Minute})
@@ -261,8 +260,8 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestAbandonedSocket: the socket of a process that was killed is replaced, that of one which lives
-// is not, nor another file.
+// TestAbandonedSocket: the socket of a killed process is replaced; that of a live process, or
+// another file, is not.
 func TestAbandonedSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", path)
@@ -292,7 +291,7 @@ func TestAbandonedSocket(t *testing.T) {
 	}
 }
 
-// logBuffer keeps errors of several goroutines.
+// logBuffer collects errors of several goroutines.
 type logBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder

@@ -1,5 +1,5 @@
 // Package loggertest is the contract of logger.Logger, as a suite of tests that every logger
-// passes. What a format's own readers see is tested where those readers are.
+// passes. How each format looks to its own readers is tested where those readers are.
 //
 //	loggertest.Run(t, loggertest.Kind{
 //		Open: func(dir string) (logger.Logger, error) { return logger.NewCSV(filepath.Join(dir, "metrics.csv")) },
@@ -22,9 +22,10 @@ import (
 
 // Kind is a logger to test.
 type Kind struct {
-	// Open opens the logger in a folder, which exists. Opened there again, it continues its record.
+	// Open opens the logger in a folder, which exists. If it is opened there again, it continues
+	// its record.
 	Open func(dir string) (logger.Logger, error)
-	// Loss reads the metric "loss" by step, after Close. It is nil where no reader is at hand.
+	// Loss reads the metric "loss" by step, after Close. It is nil if no reader is available.
 	Loss func(t *testing.T, dir string) map[int64]float64
 }
 
@@ -47,7 +48,7 @@ func (k Kind) open(t *testing.T, dir string) logger.Logger {
 	return l
 }
 
-// wantLoss compares what can be read of the metric "loss".
+// wantLoss checks the recorded metric "loss".
 func (k Kind) wantLoss(t *testing.T, dir string, want map[int64]float64) {
 	t.Helper()
 	if k.Loss == nil {
@@ -77,7 +78,7 @@ func (k Kind) everyRecord(t *testing.T) {
 		l.Image(1, "samples", image.NewGray(image.Rect(1, 1, 5, 4))),
 		l.Histogram(1, "weights", []float64{-1, 0, 0.5, 2}),
 		l.Artifact(file))
-	_ = l.Artifact(filepath.Join(dir, "missing")) // Whatever it says, the logger is still usable.
+	_ = l.Artifact(filepath.Join(dir, "missing")) // With or without an error, the logger is still usable.
 	must(t, l.Scalars(2, map[string]float64{"loss": 0.25}), l.Close())
 	k.wantLoss(t, dir, map[int64]float64{1: 0.5, 2: 0.25})
 }
@@ -152,7 +153,7 @@ func (k Kind) resume(t *testing.T) {
 	must(t, l.Close())
 
 	l = k.open(t, dir)
-	want := map[int64]float64{1: 1, 2: 2, 3: 3, 4: 4} // Where nothing is forgotten, a recorded step stays as it is.
+	want := map[int64]float64{1: 1, 2: 2, 3: 3, 4: 4} // If the logger can't rewind, a recorded step stays as it is.
 	if r, ok := l.(logger.Rewinder); ok {
 		must(t, r.Rewind(2), r.Rewind(2))
 		want = map[int64]float64{1: 1, 2: 2, 3: 7}

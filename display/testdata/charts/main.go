@@ -1,6 +1,5 @@
-// Command charts prints, for a value of each plotting library that display recognises by its
-// methods, the formats that display.Of makes of it, as JSON: the name of the library, then the
-// formats.
+// Command charts prints, for a value of each plotting library that display recognizes by its
+// methods, the name of the library and the formats that display.Of returns, as JSON.
 package main
 
 import (

@@ -140,8 +140,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// BenchmarkStore keeps a store of 100 MB: what a cell that has it takes longer, at its begin and at
-// its end.
+// BenchmarkStore keeps a store of 100 MB: it measures the additional time at a cell's beginning and
+// end.
 func BenchmarkStore(b *testing.B) {
 	b.Setenv(rundir.EnvKeepDir, b.TempDir())
 	store := model.NewStore()

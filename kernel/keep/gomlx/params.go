@@ -12,16 +12,17 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// paramsEntry is the metadata with a store's hyperparameters.
+// paramsEntry is the metadata key of a store's hyperparameters.
 const paramsEntry = "params"
 
-// param is a hyperparameter: its path, and a box encoded by encoding/gob, which keeps its type.
+// param is a hyperparameter: its path, and a box encoded with encoding/gob, which preserves its
+// type.
 type param struct{ Path, Box string }
 
-// box has the value of a hyperparameter.
+// box holds the value of a hyperparameter.
 type box struct{ Value any }
 
-// encodeParams are the hyperparameters of all scopes of a store.
+// encodeParams returns the hyperparameters of all scopes of a store as text.
 func encodeParams(store *model.Store) (string, error) {
 	all := []param{}
 	for path, value := range store.IterParams() {
@@ -36,7 +37,7 @@ func encodeParams(store *model.Store) (string, error) {
 	return string(text), err
 }
 
-// decodeParams sets the hyperparameters that encodeParams has encoded.
+// decodeParams sets the hyperparameters that encodeParams encoded.
 func decodeParams(store *model.Store, text string) error {
 	var all []param
 	if err := json.Unmarshal([]byte(text), &all); err != nil {

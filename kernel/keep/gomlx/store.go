@@ -13,8 +13,8 @@ import (
 
 func init() { keep.Register(saveStore, loadStore) }
 
-// weightsEntry is the metadata that says which of a store's variables are the model, and which of
-// those an optimizer changes.
+// weightsEntry is the metadata key for which of a store's variables belong to the model, and which
+// of them an optimizer changes.
 const weightsEntry = "weights"
 
 func saveStore(w io.Writer, store *model.Store) error {

@@ -20,10 +20,10 @@ func init() {
 	keep.Register(saveMap, loadMap)
 }
 
-// prefix is before the names of tensors in a file, which can't be empty.
+// prefix precedes the names of tensors in a file, which can't be empty.
 const prefix = "/tensor/"
 
-// keysEntry is the metadata with the names of all tensors, also of those that are nil.
+// keysEntry is the metadata key of the names of all tensors, including those that are nil.
 const keysEntry = "keys"
 
 func saveTensor(w io.Writer, t *tensors.Tensor) error { return saveList(w, []*tensors.Tensor{t}) }

@@ -7,7 +7,7 @@ import (
 	"github.com/go-gota/gota/series"
 )
 
-// column is what is written of a series: its values, in the list of its type.
+// column is the saved form of a series. Its values are in the list of its type.
 type column struct {
 	Name    string
 	Type    series.Type
@@ -15,14 +15,14 @@ type column struct {
 	Ints    []int
 	Floats  []float64
 	Bools   []bool
-	// Missing tells which elements have no value; it is empty if all have one.
+	// Missing marks the elements that have no value; it is empty if all have one.
 	Missing []bool
 	Err     string
 }
 
 func columnOf(s series.Series) (column, error) {
 	c := column{Name: s.Name, Type: s.Type(), Err: message(s.Err)}
-	if c.Type == "" { // A series without elements, of which gota itself does not know more.
+	if c.Type == "" { // A series without elements: gota itself knows nothing more about it.
 		return c, nil
 	}
 	if missing := s.IsNaN(); slices.Contains(missing, true) {
@@ -49,7 +49,7 @@ func columnOf(s series.Series) (column, error) {
 	return c, nil
 }
 
-// series is the series again.
+// series converts a column back to a series.
 func (c column) series() (s series.Series) {
 	switch c.Type {
 	case series.String:

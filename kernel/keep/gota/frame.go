@@ -26,7 +26,7 @@ func init() {
 
 func pointer[T any](value T, err error) (*T, error) { return &value, err }
 
-// frame is what is written of a data frame.
+// frame is the saved form of a data frame.
 type frame struct {
 	Columns []column
 	Err     string
