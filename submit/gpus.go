@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// GPUs are the GPUs of each node: a number, or a type and a number, such as "a100:2". "gpu:" may come
-// first, as in SLURM's --gres. It is a flag value.
+// GPUs are the GPUs of each node: a number, or a type and a number, such as "a100:2". "gpu:" may
+// come first, as in SLURM's --gres. It is a flag value.
 type GPUs struct {
 	Count int    `json:"count,omitempty"`
 	Kind  string `json:"kind,omitempty"`

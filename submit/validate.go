@@ -123,8 +123,8 @@ func validateDevices(devices string) error {
 	return fmt.Errorf("--devices=%q: give a number of at least 1, or all", devices)
 }
 
-// validatePlatform also refuses more ranks on a node than it has GPUs: the ranks would say so only on
-// the nodes, after the job has waited in the queue.
+// validatePlatform also refuses more ranks on a node than it has GPUs: the ranks would say so only
+// on the nodes, after the job has waited in the queue.
 func (s JobSpec) validatePlatform() error {
 	switch {
 	case !slices.Contains([]string{"", "cpu", "cuda"}, s.Platform):
