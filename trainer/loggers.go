@@ -67,7 +67,7 @@ func addFiles(c Config, env environment, add func(string, logger.Logger, error))
 }
 
 // openMLflow starts a run in MLflow. If an earlier start of this training has one, it continues
-// that run, unless checkpoint.resume is "never".
+// that run, unless the training starts over.
 func openMLflow(c Config, env environment) (logger.Logger, error) {
 	run, options := env.Dir, env.mlflow
 	if !env.InRun() {
@@ -77,7 +77,7 @@ func openMLflow(c Config, env environment) (logger.Logger, error) {
 		options.RunName = run.Name() + "/" + c.Name
 	}
 	file := filepath.Join(run.MLflowRuns(), fileName(c.Name))
-	if id, err := os.ReadFile(file); err == nil && options.RunID == "" && c.Checkpoint.Resume != "never" {
+	if id, err := os.ReadFile(file); err == nil && options.RunID == "" && !c.startsOver(env) {
 		options.RunID = strings.TrimSpace(string(id))
 	}
 	l, err := logger.NewMLflow(options)

@@ -71,7 +71,7 @@ func (t *Trainer) resume() error {
 // startOver moves the checkpoints of another training out of the way if this one must not resume
 // it.
 func (t *Trainer) startOver() error {
-	if t.saver == nil || !t.startsOver() {
+	if t.saver == nil || !t.config.startsOver(t.env) {
 		return nil
 	}
 	return t.world.OnMain(t.setAside)
@@ -88,14 +88,14 @@ func (t *Trainer) setAside() error {
 
 // startsOver reports whether to ignore existing checkpoints. Those of an earlier start of the same
 // job always count.
-func (t *Trainer) startsOver() bool {
-	return t.config.Checkpoint.Resume == "never" && t.env.Start <= 1
+func (c Config) startsOver(env environment) bool {
+	return c.Checkpoint.Resume == "never" && env.Start <= 1
 }
 
 // load puts the values of the newest valid checkpoint into the store, once in a trainer's life.
 // Rank 0 reads the checkpoint and sends it to the others.
 func (t *Trainer) load() error {
-	if t.saver == nil || t.loaded || t.startsOver() {
+	if t.saver == nil || t.loaded || t.config.startsOver(t.env) {
 		if t.saver == nil && t.config.Checkpoint.Resume == "must" {
 			return errNoFolder
 		}
