@@ -21,7 +21,7 @@ func TestMLflowRunGoesOn(t *testing.T) {
 		if strings.HasSuffix(r.URL.Path, "runs/create") {
 			id = fmt.Sprint("new", created.Add(1))
 		}
-		fmt.Fprintf(w, `{"experiment": {"experiment_id": "1"}, "run": {"info": {"run_id": %q, "artifact_uri": "file:///x"}}}`, id)
+		_, _ = fmt.Fprintf(w, `{"experiment": {"experiment_id": "1"}, "run": {"info": {"run_id": %q, "artifact_uri": "file:///x"}}}`, id)
 	}))
 	defer server.Close()
 	tests := []struct {

@@ -6,7 +6,7 @@ import "strings"
 // loaded if it was kept under another declaration.
 type Declared map[string]string
 
-// New, as the prefix of a hash, makes Load ignore the value that earlier programs kept: since then
+// New is a prefix of a hash that makes Load ignore the value that earlier programs kept: since then
 // the variable was removed and declared again.
 const New = "new "
 
