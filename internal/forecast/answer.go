@@ -14,6 +14,9 @@ func (w World) Ranks() int { return w.Nodes * w.GPUsPerNode }
 
 // String is the world in words.
 func (w World) String() string {
+	if w.Nodes == 1 {
+		return fmt.Sprintf("%d x %s on one node", w.Ranks(), w.Target)
+	}
 	return fmt.Sprintf("%d x %s on %d nodes", w.Ranks(), w.Target, w.Nodes)
 }
 

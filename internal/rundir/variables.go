@@ -24,6 +24,9 @@ const (
 	EnvData = "GONBATCH_DATA"
 	// EnvCompileCache is the folder of compiled XLA programs, or "off".
 	EnvCompileCache = "GONBATCH_COMPILE_CACHE"
+	// EnvForecast is a file with a question: what a training step will take on GPUs. The program
+	// ends there, and puts the answer into it.
+	EnvForecast = "GONBATCH_FORECAST"
 	// EnvStuckTimeout is how long ranks may wait for another before it counts as stuck.
 	EnvStuckTimeout = "GONBATCH_STUCK_TIMEOUT"
 	// EnvRendezvousKey is known only to the ranks of a job, which meet over TCP without MPI.
