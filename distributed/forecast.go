@@ -5,13 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/gomlx/gomlx/ml/model"
-	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"gonbatch/data"
 	"gonbatch/distributed/aot"
@@ -28,8 +24,9 @@ type forecaster struct {
 	question forecast.Question
 	answer   forecast.Answer
 	gpu      forecast.GPU
-	compiler string       // The folder of XLA's compiler for GPUs.
-	store    *model.Store // Of the step that is built.
+	compiler string          // The folder of XLA's compiler for GPUs.
+	store    *model.Store    // Of the step that is built.
+	known    map[string]bool // Its variables before the optimizer made its own.
 	log      io.Writer
 	exit     func(code int)
 }
@@ -113,8 +110,12 @@ func (f *forecaster) batchSize(ds data.Dataset, given int) int {
 
 // sees notes whose step is built.
 func (f *forecaster) sees(store *model.Store) {
-	if f != nil {
-		f.store = store
+	if f == nil {
+		return
+	}
+	f.store, f.known = store, map[string]bool{}
+	for v := range store.IterVariables() {
+		f.known[v.Path()] = true
 	}
 }
 
@@ -135,9 +136,6 @@ func (f *forecaster) take(step pjrt.Step) error {
 	return nil
 }
 
-// product matches a matrix product or convolution in half precision.
-var product = regexp.MustCompile(`(?m)stablehlo\.(dot_general|dot|convolution)\b.*xb?f16>`)
-
 func (f *forecaster) compile(step pjrt.Step) error {
 	compiler, err := aot.Open(f.compiler)
 	if err != nil {
@@ -149,12 +147,14 @@ func (f *forecaster) compile(step pjrt.Step) error {
 	if err != nil {
 		return err
 	}
-	f.answer.Half = product.Match(step.Program)
-	f.answer.FLOPs, f.answer.BytesMoved, f.answer.Reduced = compiled.FLOPs, compiled.BytesAccessed, compiled.Reduced()
+	f.answer.FLOPs, f.answer.Half = aot.FLOPs(string(step.Program))
+	m := compiled.Memory
+	f.answer.BytesMoved = m.Arguments + m.Outputs + 2*max(0, m.Temporary-f.gpu.Cache())
+	f.answer.Reduced = compiled.Reduced()
 	for _, c := range compiled.Collectives {
 		f.answer.Collectives = append(f.answer.Collectives, c.Op)
 	}
-	f.answer.Memory = f.memory(compiled.Memory)
+	f.answer.Memory = f.memory(m)
 	return nil
 }
 
@@ -165,12 +165,13 @@ func (f *forecaster) memory(m aot.Memory) forecast.Memory {
 		switch size := v.Shape().ByteSize(); {
 		case v.Trainable:
 			own.Parameters += size
-		case strings.HasPrefix(v.Path(), filepath.Join("/", optimizer.Scope)):
+		case !f.known[v.Path()]:
 			own.Optimizer += size
 		}
 	}
 	own.Batch = max(0, m.Arguments-own.Parameters-own.Optimizer)
+	own.Copies = m.Outputs - m.Aliased
 	own.Total = m.Total()
-	own.Activations = max(0, own.Total-own.Parameters-own.Optimizer-own.Batch)
+	own.Activations = m.Temporary + m.Code
 	return own
 }

@@ -6,7 +6,6 @@
 
 enum {
   GB_PJRT_PLUGIN_INITIALIZE = 3,
-  GB_PJRT_EXECUTABLE_COST = 46,
   GB_PJRT_EXECUTABLE_OPTIMIZED = 48,
   GB_PJRT_TOPOLOGY_CREATE = 82,
   GB_PJRT_TOPOLOGY_DESTROY = 83,
@@ -14,7 +13,7 @@ enum {
   GB_PJRT_EXECUTABLE_MEMORY = 96,
 };
 
-enum { GB_PJRT_STRING = 0, GB_PJRT_FLOAT = 3 };
+enum { GB_PJRT_STRING = 0 };
 
 typedef struct {
   size_t struct_size;
@@ -56,14 +55,6 @@ typedef struct {
   int64_t host[5];  // The same of the host.
   int64_t peak, total, allocated, indefinite, peak_unpadded;
 } gb_pjrt_memory_args;
-
-typedef struct {
-  size_t struct_size;
-  gb_pjrt_extension *extension_start;
-  void *executable;
-  size_t num_properties;
-  const gb_pjrt_named_value *properties;
-} gb_pjrt_cost_args;
 
 typedef struct {
   size_t struct_size;

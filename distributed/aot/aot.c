@@ -50,21 +50,8 @@ static gb_pjrt_named_value text_option(const char *name, const char *value) {
 static int read_memory(void *executable, gb_aot_memory *m, char *error, size_t error_size) {
   gb_pjrt_memory_args args = {.struct_size = sizeof args, .executable = executable};
   if (failed(CALL(GB_PJRT_EXECUTABLE_MEMORY, &args), "memory", error, error_size)) return 1;
-  *m = (gb_aot_memory){args.code, args.arguments, args.outputs, args.aliased, args.temporary, args.peak};
+  *m = (gb_aot_memory){args.code, args.arguments, args.outputs, args.aliased, args.temporary};
   return 0;
-}
-
-// read_cost takes what XLA knows of a program's work; not all programs have it.
-static void read_cost(void *executable, gb_aot_result *result) {
-  char text[1];
-  gb_pjrt_cost_args args = {.struct_size = sizeof args, .executable = executable};
-  if (failed(CALL(GB_PJRT_EXECUTABLE_COST, &args), "cost", text, sizeof text)) return;
-  for (size_t i = 0; i < args.num_properties; i++) {
-    const gb_pjrt_named_value *p = &args.properties[i];
-    if (p->type != GB_PJRT_FLOAT) continue;
-    if (p->name_size == 5 && memcmp(p->name, "flops", 5) == 0) result->flops = p->float_value;
-    if (p->name_size == 14 && memcmp(p->name, "bytes accessed", 14) == 0) result->bytes_accessed = p->float_value;
-  }
 }
 
 static int read_program(void *executable, gb_aot_result *result, char *error, size_t error_size) {
@@ -91,7 +78,6 @@ static int compile(void *topology, const gb_aot_request *request, gb_aot_result 
   if (failed(CALL(GB_PJRT_COMPILE, &args), "compile", error, error_size)) return 1;
   int bad = read_memory(args.executable, &result->memory, error, error_size) ||
             read_program(args.executable, result, error, error_size);
-  if (!bad) read_cost(args.executable, result);
   gb_pjrt_executable_destroy_args destroy = {.struct_size = sizeof destroy, .executable = args.executable};
   char text[1];
   failed(CALL(GB_PJRT_EXECUTABLE_DESTROY, &destroy), "destroy", text, sizeof text);

@@ -44,7 +44,7 @@ func (t Topology) String() string { return fmt.Sprintf("1x%dx%d", t.Nodes, t.GPU
 
 // Memory is what a program takes on a GPU, in bytes. An output that takes the place of an argument
 // is counted as aliased too.
-type Memory struct{ Code, Arguments, Outputs, Aliased, Temporary, Peak int64 }
+type Memory struct{ Code, Arguments, Outputs, Aliased, Temporary int64 }
 
 // Total is all that the program needs at once.
 func (m Memory) Total() int64 { return m.Code + m.Arguments + m.Outputs - m.Aliased + m.Temporary }
@@ -52,8 +52,6 @@ func (m Memory) Total() int64 { return m.Code + m.Arguments + m.Outputs - m.Alia
 // Compiled is what is known of a compiled program.
 type Compiled struct {
 	Memory Memory
-	// FLOPs and BytesAccessed are XLA's count for a GPU; 0 is not known.
-	FLOPs, BytesAccessed float64
 	// Collectives are those that XLA has scheduled.
 	Collectives []Collective
 }
@@ -104,8 +102,8 @@ func (c *Compiler) Compile(t Topology, program, options []byte) (Compiled, error
 	}
 	m := result.memory
 	return Compiled{
-		Memory: Memory{int64(m.code), int64(m.arguments), int64(m.outputs), int64(m.aliased), int64(m.temporary), int64(m.peak)},
-		FLOPs:  float64(result.flops), BytesAccessed: float64(result.bytes_accessed), Collectives: collectives,
+		Memory:      Memory{int64(m.code), int64(m.arguments), int64(m.outputs), int64(m.aliased), int64(m.temporary)},
+		Collectives: collectives,
 	}, nil
 }
 

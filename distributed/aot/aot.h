@@ -6,7 +6,7 @@
 
 // gb_aot_memory is what a compiled program takes of a device's memory, in bytes.
 typedef struct {
-  int64_t code, arguments, outputs, aliased, temporary, peak;
+  int64_t code, arguments, outputs, aliased, temporary;
 } gb_aot_memory;
 
 typedef struct {
@@ -20,7 +20,6 @@ typedef struct {
 
 typedef struct {
   gb_aot_memory memory;
-  double flops, bytes_accessed;
   char *program;  // The scheduled HLO, in malloc's memory.
   size_t program_size;
 } gb_aot_result;

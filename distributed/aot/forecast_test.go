@@ -130,6 +130,8 @@ func TestForecast(t *testing.T) {
 	near("batch", float64(got.Memory.Batch), float*mlpBatch*mlpIn)
 	near("bytes reduced", float64(got.Reduced), float64(parameters))
 	// Forward, the gradients of the weights, and that of the hidden layer.
+	// The hidden layer before and after its activation; the gradients take their place.
+	near("activations", float64(got.Memory.Activations), 2*float*mlpBatch*mlpHidden)
 	near("FLOPs", got.FLOPs, 2*mlpBatch*float64(2*weights+mlpHidden*mlpOut))
 	if got.Batch != 8*mlpBatch || got.Half {
 		t.Errorf("got %+v", got)

@@ -191,7 +191,6 @@ typedef struct {
     const char *string_value;
     int64_t int64_value;
     const int64_t *int64_array_value;
-    float float_value;
   };
   size_t value_size;
 } gb_pjrt_named_value;

@@ -39,9 +39,9 @@ type Answer struct {
 	Examples int    `json:"examples,omitempty"`
 	Memory   Memory `json:"memory"`
 	// FLOPs are the operations of matrix products and convolutions of a GPU in a step; BytesMoved
-	// is what its memory moves.
+	// is what its memory moves at least: arguments, results, and twice what its cache can't hold.
 	FLOPs      float64 `json:"flops"`
-	BytesMoved float64 `json:"bytes_moved"`
+	BytesMoved int64   `json:"bytes_moved"`
 	// Reduced is what each GPU gives to the collectives of a step, in bytes.
 	Reduced     int64    `json:"bytes_reduced"`
 	Collectives []string `json:"collectives"`
@@ -57,7 +57,9 @@ type Memory struct {
 	Optimizer  int64 `json:"optimizer"`
 	// Batch is that of the step's other arguments: above all, its examples.
 	Batch int64 `json:"batch"`
-	// Activations is what the step keeps while it runs: activations, gradients and outputs.
+	// Copies is what the step returns, such as new parameters, that takes the place of nothing.
+	Copies int64 `json:"copies"`
+	// Activations is what the step keeps while it runs: activations, gradients, the program.
 	Activations int64 `json:"activations"`
 	// Total is all of it.
 	Total int64 `json:"total"`
@@ -81,7 +83,7 @@ func (g GPU) Floor(w World, a Answer) Floor {
 	if a.Half {
 		peak = g.Half
 	}
-	f := Floor{Compute: a.FLOPs / peak, Memory: a.BytesMoved / g.Bandwidth, Network: g.reduceTime(w, float64(a.Reduced))}
+	f := Floor{Compute: a.FLOPs / peak, Memory: float64(a.BytesMoved) / g.Bandwidth, Network: g.reduceTime(w, float64(a.Reduced))}
 	f.Step = max(f.Compute, f.Memory, f.Network)
 	return f
 }

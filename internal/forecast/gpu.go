@@ -122,6 +122,9 @@ func Find(name string) (GPU, error) {
 // Usable is the memory that a program can have, in bytes.
 func (g GPU) Usable() int64 { return int64(usable * float64(g.Capacity)) }
 
+// Cache is what the GPU need not write to its memory, in bytes.
+func (g GPU) Cache() int64 { return g.chip.cache }
+
 // Config describes the GPU to XLA: a GpuTargetConfigProto, as text.
 func (g GPU) Config() string {
 	c := g.chip
