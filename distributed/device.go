@@ -28,7 +28,7 @@ func (w *World) openDevice(ctx context.Context, c Config, numCPUs int) error {
 	if err != nil {
 		return err
 	}
-	index, err := w.checkDevices(c, platform)
+	facts, index, err := w.checkDevices(c, platform)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (w *World) openDevice(ctx context.Context, c Config, numCPUs int) error {
 	if devices > backend.NumDevices() {
 		return fmt.Errorf("%s=%d, but this process has %d %s devices: ask for as many, or set it to all", rundir.EnvDevices, devices, backend.NumDevices(), platform)
 	}
-	w.backend, w.devices = backend, devices
+	w.backend, w.devices, w.gpu = backend, devices, facts.Describe("/", devices)
 	if devices > 1 {
 		w.mesh, err = newMesh(devices)
 	}
@@ -77,19 +77,18 @@ func (w *World) openBackend(options xlapjrt.NamedValuesMap) (*xla.Backend, error
 }
 
 // checkDevices compares what the ranks see of GPUs, so that what can't work is said plainly. It
-// returns which GPU is this rank's.
-func (w *World) checkDevices(c Config, platform string) (index int, err error) {
+// returns what this one sees, and which GPU is its own.
+func (w *World) checkDevices(c Config, platform string) (mine device.Facts, index int, err error) {
 	lookup := c.LookupEnv
 	if lookup == nil {
 		lookup = func(name string) (string, bool) { value := c.Getenv(name); return value, value != "" }
 	}
-	mine := device.Look("/", lookup)
+	mine = device.Look("/", lookup)
 	mine.Rank, mine.Size, mine.LocalRank, mine.Host = w.Rank(), w.Size(), w.LocalRank(), hostname()
 	mine.Platform, mine.Asked = platform, c.Getenv(rundir.EnvPlatform) != ""
-	w.gpu = mine.Describe("/")
 	all, err := gather(w, mine)
 	if err != nil {
-		return 0, err
+		return mine, 0, err
 	}
 	warnings, err := device.Check(all)
 	if w.IsMain() {
@@ -98,9 +97,10 @@ func (w *World) checkDevices(c Config, platform string) (index int, err error) {
 		}
 	}
 	if err != nil || platform != plugin.CUDA || w.Size() == 1 {
-		return 0, err
+		return mine, 0, err
 	}
-	return mine.Pick()
+	index, err = mine.Pick()
+	return mine, index, err
 }
 
 // loadPlugin installs the plugin if it is missing (one process at a time), loads it, and gives it

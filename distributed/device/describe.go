@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Describe names the GPUs that the rank computes on, as "GPU 1 (NVIDIA H100 80GB HBM3)". It is
+// Describe names so many GPUs that the rank computes on, as "GPU 1 (NVIDIA H100 80GB HBM3)". It is
 // empty if the rank computes on none.
-func (f Facts) Describe(root string) string {
+func (f Facts) Describe(root string, devices int) string {
 	if f.Platform != cuda {
 		return ""
 	}
@@ -21,13 +21,15 @@ func (f Facts) Describe(root string) string {
 		return ""
 	}
 	models := models(root)
-	for i, name := range used {
-		used[i] = "GPU " + name
+	var parts []string
+	for _, name := range used[:min(devices, len(used))] {
+		part := "GPU " + name
 		if model := models[name]; model != "" {
-			used[i] += " (" + model + ")"
+			part += " (" + model + ")"
 		}
+		parts = append(parts, part)
 	}
-	return strings.Join(used, ", ")
+	return strings.Join(parts, ", ")
 }
 
 // models are the names of the GPUs' models, by the numbers of their files in /dev, where NVIDIA's

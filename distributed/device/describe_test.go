@@ -31,17 +31,19 @@ func TestDescribe(t *testing.T) {
 	tests := []struct {
 		name  string
 		facts device.Facts
+		n     int
 		want  string
 	}{
-		{"one of two", gpu(1, "n1", nil), "GPU 1 (NVIDIA H100 80GB HBM3)"},
-		{"its own", gpu(0, "n1", own(1)), "GPU 1 (NVIDIA H100 80GB HBM3)"},
-		{"a part of one", gpu(1, "n1", visible("MIG-aaaa")), "GPU MIG-aaaa"},
-		{"both", gpu(0, "n1", func(f *device.Facts) { f.Size = 1 }), "GPU 0 (NVIDIA H100 80GB HBM3), GPU 1 (NVIDIA H100 80GB HBM3)"},
-		{"none", gpu(0, "n1", cpu(none)), ""},
+		{"one of two", gpu(1, "n1", nil), 1, "GPU 1 (NVIDIA H100 80GB HBM3)"},
+		{"its own", gpu(0, "n1", own(1)), 1, "GPU 1 (NVIDIA H100 80GB HBM3)"},
+		{"a part of one", gpu(1, "n1", visible("MIG-aaaa")), 1, "GPU MIG-aaaa"},
+		{"the first", gpu(0, "n1", func(f *device.Facts) { f.Size = 1 }), 1, "GPU 0 (NVIDIA H100 80GB HBM3)"},
+		{"both", gpu(0, "n1", func(f *device.Facts) { f.Size = 1 }), 2, "GPU 0 (NVIDIA H100 80GB HBM3), GPU 1 (NVIDIA H100 80GB HBM3)"},
+		{"none", gpu(0, "n1", cpu(none)), 1, ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := test.facts.Describe(root); got != test.want {
+			if got := test.facts.Describe(root, test.n); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

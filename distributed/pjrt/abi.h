@@ -179,8 +179,6 @@ typedef struct {
   size_t compile_options_size;
 } gb_pjrt_deserialize_args;
 
-enum { GB_PJRT_INT64 = 1 };
-
 typedef struct {
   size_t struct_size;
   gb_pjrt_extension *extension_start;

@@ -105,7 +105,6 @@ SAME(GB_PJRT_DEADLINE_EXCEEDED, PJRT_Error_Code_DEADLINE_EXCEEDED);
 SAME(GB_PJRT_NOT_FOUND, PJRT_Error_Code_NOT_FOUND);
 SAME(GB_PJRT_ALREADY_EXISTS, PJRT_Error_Code_ALREADY_EXISTS);
 SAME(GB_PJRT_UNAVAILABLE, PJRT_Error_Code_UNAVAILABLE);
-SAME(GB_PJRT_INT64, PJRT_NamedValue_kInt64);
 SAME(sizeof(gb_pjrt_named_value), sizeof(PJRT_NamedValue));
 FIELD(gb_pjrt_named_value, name_size, PJRT_NamedValue, name_size);
 FIELD(gb_pjrt_named_value, type, PJRT_NamedValue, type);

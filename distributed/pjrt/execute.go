@@ -21,7 +21,7 @@ func withOptions(args *C.gb_pjrt_compile_args) (restore func(), failure *C.gb_pj
 		return func() {}, nil
 	}
 	program := bytesOf(args.program.code, args.program.code_size)
-	options, err := l.options(args.client, bytesOf(args.compile_options, args.compile_options_size), len(collectivesOf(program)) > 0)
+	options, err := l.options(args.client, program, bytesOf(args.compile_options, args.compile_options_size))
 	if err != nil {
 		return nil, C.gb_error(C.CString("gonbatch: " + err.Error()))
 	}

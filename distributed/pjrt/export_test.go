@@ -1,8 +1,11 @@
 package pjrt
 
 import (
+	"bytes"
+	"errors"
 	"regexp"
 	"slices"
+	"strings"
 	"unsafe"
 
 	"github.com/gomlx/compute"
@@ -43,8 +46,8 @@ type replicas struct {
 	n int
 }
 
-func (r replicas) options(_ unsafe.Pointer, given []byte, hasCollectives bool) ([]byte, error) {
-	if !hasCollectives {
+func (r replicas) options(_ unsafe.Pointer, program, given []byte) ([]byte, error) {
+	if len(collectivesOf(program)) == 0 {
 		return given, nil
 	}
 	devices := make([]int64, r.n)
@@ -52,6 +55,34 @@ func (r replicas) options(_ unsafe.Pointer, given []byte, hasCollectives bool) (
 		devices[i] = int64(i)
 	}
 	return replicate(slices.Concat(given, override(shardAutotuning, false)), devices)
+}
+
+// UseCapture has programs over n ranks handed to f, with the options by which XLA would compile
+// them for n GPUs, and not compiled.
+func UseCapture(n int, f func(program, options []byte)) {
+	mu.Lock()
+	defer mu.Unlock()
+	setWorld(capture{replicas{n: n}, f}, n)
+}
+
+type capture struct {
+	replicas
+	f func(program, options []byte)
+}
+
+// errCaptured is the error of a program that was handed on.
+var errCaptured = errors.New("captured")
+
+func (c capture) options(client unsafe.Pointer, program, given []byte) ([]byte, error) {
+	if strings.Contains(moduleName(program), "probe") {
+		return given, nil
+	}
+	options, err := c.replicas.options(client, program, given)
+	if err == nil {
+		c.f(bytes.Clone(program), options)
+		err = errCaptured
+	}
+	return nil, err
 }
 
 // Tampering is what Tamper does to compile options.
@@ -75,9 +106,9 @@ type tampered struct {
 	Tampering
 }
 
-func (l tampered) options(client unsafe.Pointer, given []byte, hasCollectives bool) ([]byte, error) {
-	if !hasCollectives || l.Devices == nil && !l.Sharded {
-		return l.native.options(client, given, hasCollectives)
+func (l tampered) options(client unsafe.Pointer, program, given []byte) ([]byte, error) {
+	if len(collectivesOf(program)) == 0 || l.Devices == nil && !l.Sharded {
+		return l.native.options(client, program, given)
 	}
 	devices := l.Devices
 	if devices == nil {

@@ -12,7 +12,7 @@ type lowering interface {
 	// ranks.
 	body(p parameters) string
 	// options are those by which a client compiles a program, made of the ones that go-xla gives.
-	options(client unsafe.Pointer, given []byte, hasCollectives bool) ([]byte, error)
+	options(client unsafe.Pointer, program, given []byte) ([]byte, error)
 }
 
 // parameters are those of a function that stands for an all-reduce over so many ranks.
@@ -37,7 +37,7 @@ func (customCall) body(p parameters) string {
 		"\n    return %reduced : " + p.xType + "\n  }"
 }
 
-func (customCall) options(_ unsafe.Pointer, given []byte, _ bool) ([]byte, error) { return given, nil }
+func (customCall) options(_ unsafe.Pointer, _, given []byte) ([]byte, error) { return given, nil }
 
 // checkWorld refuses another number of ranks: a process has one world. The lock is held.
 func checkWorld(size int) error {

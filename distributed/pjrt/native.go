@@ -40,10 +40,10 @@ func (native) body(p parameters) string {
 	return b.String()
 }
 
-// following makes x depend on the previous collective of the program, as %ready. The ranks must come
-// to their collectives in one order, though each tunes and schedules its program for itself, so only
-// what XLA can't take apart will do: it removes barriers before it schedules, and does not know that
-// a float either is itself or is not.
+// following makes x depend on the previous collective of the program, as %ready. The ranks must
+// come to their collectives in one order, though each tunes and schedules its program for itself,
+// so only what XLA can't take apart will do: it removes barriers before it schedules, and does not
+// know that a float either is itself or is not.
 func following(p parameters) string {
 	return fmt.Sprintf(`
     %%done = stablehlo.convert %[2]s : (%[4]s) -> tensor<f32>
@@ -85,8 +85,8 @@ const (
 const shardAutotuning = "xla_gpu_shard_autotuning"
 
 // options has a program with collectives compiled for the devices of all ranks.
-func (n native) options(client unsafe.Pointer, given []byte, hasCollectives bool) ([]byte, error) {
-	devices := n.processes.devices(client)
+func (n native) options(client unsafe.Pointer, program, given []byte) ([]byte, error) {
+	devices, hasCollectives := n.processes.devices(client), len(collectivesOf(program)) > 0
 	switch {
 	case devices == nil && hasCollectives:
 		return nil, errors.New("this backend has no other ranks: use World.Backend()")

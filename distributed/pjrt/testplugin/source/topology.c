@@ -29,8 +29,8 @@ static PJRT_Error *put_local(const char *gpu) {
   PJRT_Error *error = kv_put(key, &l, sizeof l);
   if (error != NULL) return error;
   PJRT_Error *again = kv_put(key, &l, sizeof l);
-  if (code_of(again) != PJRT_Error_Code_ALREADY_EXISTS)
-    return failed(PJRT_Error_Code_INTERNAL, "a repeated put of %s: code %d, want ALREADY_EXISTS", key, code_of(again));
+  if (again == NULL) return failed(PJRT_Error_Code_INTERNAL, "a repeated put of %s succeeds, want ALREADY_EXISTS", key);
+  if (code_of(again) != PJRT_Error_Code_ALREADY_EXISTS) return again;
   drop(again);
   return NULL;
 }
@@ -95,8 +95,8 @@ PJRT_Error *find_others(const char *gpu) {
   size_t size = 0;
   snprintf(key, sizeof key, "nobody/%d", me.rank);
   PJRT_Error *nobody = kv_try_get(key, &value, &size);
-  if (code_of(nobody) != PJRT_Error_Code_NOT_FOUND)
-    return failed(PJRT_Error_Code_INTERNAL, "try_get of %s: code %d, want NOT_FOUND", key, code_of(nobody));
+  if (nobody == NULL) return failed(PJRT_Error_Code_INTERNAL, "a try_get of %s succeeds, want NOT_FOUND", key);
+  if (code_of(nobody) != PJRT_Error_Code_NOT_FOUND) return nobody;
   drop(nobody);
   PJRT_Error *error = put_local(gpu);
   if (error == NULL && me.rank == 0) error = put_global();
