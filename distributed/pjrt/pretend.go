@@ -41,8 +41,8 @@ type pretended struct {
 	take func(Step) error
 }
 
-func (p pretended) options(_ unsafe.Pointer, given []byte, hasCollectives bool) ([]byte, error) {
-	if !hasCollectives {
+func (p pretended) options(_ unsafe.Pointer, program, given []byte) ([]byte, error) {
+	if len(collectivesOf(program)) == 0 {
 		return given, nil
 	}
 	devices := make([]int64, p.size)

@@ -39,7 +39,7 @@ func (f Forecast) Refused() error {
 	case f.Answer.Batch == 0:
 		fix = "use a smaller batch: gonbatch can't look for one, since the program does not load its batches by World.Loader"
 	}
-	return fmt.Errorf("the training step of cell %s does not fit: it needs %s of the %s that XLA takes of a %s; %s",
+	return fmt.Errorf("the training step of cell %s does not fit: it needs %s of the %s that XLA takes of one %s; %s",
 		f.Cell, size(f.Answer.Memory.Total), size(f.Usable), f.GPU, fix)
 }
 
@@ -48,16 +48,16 @@ func (f Forecast) Text(w io.Writer) error {
 	a := f.Answer
 	m := a.Memory
 	rows := [][]string{
-		{"memory", fmt.Sprintf("%s of the %s that XLA takes of a %s", size(m.Total), size(f.Usable), f.GPU)},
-		{"  parameters", size(m.Parameters)},
-		{"  optimizer", size(m.Optimizer)},
-		{"  batch", size(m.Batch)},
-		{"  copies", size(m.Copies)},
-		{"  activations", size(m.Activations)},
+		{"memory", fmt.Sprintf("%s of the %s that XLA takes of one %s", size(m.Total), size(f.Usable), f.GPU)},
+		{"- parameters", size(m.Parameters)},
+		{"- optimizer", size(m.Optimizer)},
+		{"- batch", size(m.Batch)},
+		{"- copies", size(m.Copies)},
+		{"- activations", size(m.Activations)},
 		{"computes", scaled(a.FLOPs, "FLOP")},
 		{"moves", size(a.BytesMoved)},
 		{"reduces", fmt.Sprintf("%s by %s", size(a.Reduced), Count(len(a.Collectives), "collective"))},
-		{"time", fmt.Sprintf("at least %.3g ms: %.3g ms to compute, %.3g ms to move, %.3g ms to reduce", 1e3*f.Floor.Step, 1e3*f.Floor.Compute, 1e3*f.Floor.Memory, 1e3*f.Floor.Network)},
+		{"time", fmt.Sprintf("at least %s: %s to compute, %s to move, %s to reduce", duration(f.Floor.Step), duration(f.Floor.Compute), duration(f.Floor.Memory), duration(f.Floor.Network))},
 		{"figures", f.Origin},
 	}
 	if len(a.Collectives) == 0 {
@@ -78,4 +78,23 @@ func scaled(n float64, unit string) string {
 		n /= 1000
 	}
 	return fmt.Sprintf("%.3g %s%s", n, prefixes[i], unit)
+}
+
+// size is a number of bytes, in the units by which GPUs are named.
+func size(n int64) string {
+	switch {
+	case n < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	case n < 1<<30:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+}
+
+// duration is a number of seconds.
+func duration(seconds float64) string {
+	if seconds < 1e-3 {
+		return fmt.Sprintf("%.3g µs", 1e6*seconds)
+	}
+	return fmt.Sprintf("%.3g ms", 1e3*seconds)
 }
