@@ -17,8 +17,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// forecaster has this process end at its first training step, with what the step takes on GPUs that
-// are not there.
+// forecaster has this process end at its first training step, with what the step takes on GPUs
+// that are not there.
 type forecaster struct {
 	path     string // Of the question.
 	question forecast.Question

@@ -1,6 +1,6 @@
 // Package aot compiles a program ahead of time for GPUs that are not there: by XLA's CUDA plugin,
-// for a description of the GPUs and of how they are spread over nodes. It runs nothing, and makes no
-// client: a laptop or a login node will do.
+// for a description of the GPUs and of how they are spread over nodes. It runs nothing, and makes
+// no client: a laptop or a login node will do.
 //
 //	compiler, err := aot.Open(dir) // Of plugin.EnsureCompiler.
 //	compiled, err := compiler.Compile(aot.Topology{Target: h100, Nodes: 2, GPUsPerNode: 4}, program, options)

@@ -47,14 +47,21 @@ func mlp(scope *model.Scope, x *graph.Node) *graph.Node {
 	return layers.Dense(scope.In("out"), x, true, mlpOut)
 }
 
+// wide takes much memory for each example.
+func wide(scope *model.Scope, x *graph.Node) *graph.Node {
+	x = activation.Relu(layers.Dense(scope.In("hidden"), x, true, 1<<16))
+	return layers.Dense(scope.In("out"), x, true, 8)
+}
+
 // forecastModels are those that are forecast, with their input and their batch a rank.
 var forecastModels = map[string]struct {
 	model func(*model.Scope, *graph.Node) *graph.Node
 	input []int
 	batch int
 }{
-	"mlp": {mlp, []int{mlpIn}, mlpBatch},
-	"cnn": {models.MNIST, []int{28, 28, 1}, 64},
+	"mlp":  {mlp, []int{mlpIn}, mlpBatch},
+	"wide": {wide, []int{16}, 1 << 14},
+	"cnn":  {models.MNIST, []int{28, 28, 1}, 64},
 }
 
 // forecastStep trains a model in a process that a forecast ends.
@@ -152,5 +159,26 @@ func TestForecastCollectives(t *testing.T) {
 	}
 	if got := ask(t, "cnn", h100s(1, 1)); len(got.Collectives) != 0 {
 		t.Errorf("1 GPU: the collectives %q", got.Collectives)
+	}
+}
+
+// TestForecastBatch: a step that needs too much memory is forecast as well, also with another batch
+// size than the program's.
+func TestForecastBatch(t *testing.T) {
+	gpu, err := forecast.Find("t4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := forecast.World{Target: "t4", Nodes: 1, GPUsPerNode: 1}
+	large := ask(t, "wide", forecast.Question{World: one})
+	small := ask(t, "wide", forecast.Question{World: one, Batch: 1 << 13})
+	if large.Batch != 1<<14 || small.Batch != 1<<13 {
+		t.Errorf("batches of %d and %d", large.Batch, small.Batch)
+	}
+	if large.Memory.Fits(gpu) || !small.Memory.Fits(gpu) {
+		t.Errorf("%d bytes fit: %v; %d bytes fit: %v", large.Memory.Total, large.Memory.Fits(gpu), small.Memory.Total, small.Memory.Fits(gpu))
+	}
+	if ratio := float64(large.Memory.Activations) / float64(small.Memory.Activations); ratio < 1.8 || ratio > 2.2 {
+		t.Errorf("twice the batch takes %.2f times the activations", ratio)
 	}
 }

@@ -76,14 +76,14 @@ func collectiveOf(instruction []byte) (c Collective, err error) {
 func sizeOf(shape []byte) (size int64, err error) {
 	elements, element := int64(1), uint64(0)
 	err = eachField(shape, func(number protowire.Number, kind protowire.Type, value []byte) error {
-		switch {
-		case number == fieldTupleShapes:
+		switch number {
+		case fieldTupleShapes:
 			part, err := sizeOf(value)
 			size += part
 			return err
-		case number == fieldElementType:
+		case fieldElementType:
 			element, _ = protowire.ConsumeVarint(value)
-		case number == fieldDimensions:
+		case fieldDimensions:
 			for len(value) > 0 {
 				dimension, n := protowire.ConsumeVarint(value)
 				if n < 0 {

@@ -19,8 +19,8 @@ type Step struct {
 }
 
 // Pretend makes this process one of so many ranks that aren't there: programs with collectives get
-// those that XLA has for GPUs, and go to take. They are not compiled here: take ends the process, or
-// its error is that of the compilation. The plugin must have been loaded.
+// those that XLA has for GPUs, and go to take. They are not compiled here: take ends the process,
+// or its error is that of the compilation. The plugin must have been loaded.
 func Pretend(platform string, size int, take func(Step) error) error {
 	mu.Lock()
 	defer mu.Unlock()

@@ -24,7 +24,7 @@ type Forecast struct {
 	Floor forecast.Floor `json:"floor"`
 	Fits  bool           `json:"fits"`
 	// Largest is the largest batch that fits where the notebook's doesn't; 0 is not known, or none.
-	Largest int `json:"largest_batch,omitempty"`
+	Largest int `json:"largest,omitempty"`
 }
 
 // Refused is why a job would fail; nil if the step fits.
