@@ -31,8 +31,8 @@ type forecaster struct {
 	exit     func(code int)
 }
 
-// pretend makes this process, which is alone, rank 0 of a world whose other ranks aren't there, if a
-// forecast is asked for.
+// pretend makes this process, which is alone, rank 0 of a world whose other ranks aren't there, if
+// a forecast is asked for.
 func (w *World) pretend(ctx context.Context, c Config) error {
 	path := c.Getenv(rundir.EnvForecast)
 	if path == "" {
