@@ -41,6 +41,7 @@ type Loader interface {
 // Loader cuts a dataset into batches for training, and shards them over the ranks and their
 // devices. Of a data.Epochs it yields the examples of each epoch.
 func (w *World) Loader(ds data.Dataset, o LoaderOptions) (Loader, error) {
+	o.BatchSize = w.forecaster.batchSize(ds, o.BatchSize)
 	s, err := sampler.New(sampler.Config{
 		Len: ds.Len(), BatchSize: o.BatchSize, Shards: w.Size() * w.devices, Shuffle: o.Shuffle, Seed: o.Seed,
 	})

@@ -17,7 +17,7 @@ import (
 // The inner optimizer must accept gradients (UpdateGraphWithGradients), as all of GoMLX's do.
 // Otherwise the first training step fails.
 func (w *World) Optimizer(inner optimizer.Interface) optimizer.Interface {
-	if w.Size() == 1 {
+	if w.isAlone() {
 		return inner
 	}
 	return &averagingOptimizer{world: w, inner: inner}
@@ -55,12 +55,13 @@ func (o *averagingOptimizer) UpdateGraphWithGradients(scope *model.Scope, gradie
 // moving averages of batch normalization, and gives every rank rank 0's values of new variables.
 // With one rank it returns the gradients unchanged.
 func (w *World) AverageGradients(store *model.Store, gradients []*graph.Node) []*graph.Node {
-	if w.Size() == 1 {
+	if w.isAlone() {
 		return gradients
 	}
 	if err := w.ShareVariables(store); err != nil {
 		panic(err)
 	}
+	w.forecaster.sees(store)
 	buffers := changedBuffers(store, gradients)
 	nodes := gradients
 	for _, v := range buffers {

@@ -34,7 +34,8 @@ type World struct {
 	run         rundir.Dir           // Zero if there is none.
 	progress    *rundir.ProgressFile // Of rank 0 in a run; else nil.
 	out, log    io.Writer
-	shared      variables // Those that have had rank 0's value.
+	shared      variables   // Those that have had rank 0's value.
+	forecaster  *forecaster // Nil unless a forecast is asked for.
 	atClose     []func() error
 }
 
@@ -88,6 +89,9 @@ func open(ctx context.Context, c Config) (*World, error) {
 		return nil, err
 	}
 	if err := w.openDevice(ctx, c, len(w.cpus.list)); err != nil {
+		return nil, err
+	}
+	if err := w.pretend(ctx, c); err != nil {
 		return nil, err
 	}
 	if w.run != (rundir.Dir{}) {

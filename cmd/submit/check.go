@@ -11,26 +11,41 @@ import (
 
 const checkLong = `check exports and compiles a notebook without submitting it. It lists the cells that a job would
 run, the findings of go vet, and anything in the notebook that may surprise you in a job. It
-succeeds if submit would accept the notebook.`
+succeeds if submit would accept the notebook.
+
+With --target it also says what the training step would take on GPUs, before anything is queued:
+memory, operations, the bytes that the ranks reduce, and how long it must take at least. No GPU is
+needed. The cell that trains runs on this machine up to its first training step, as rank 0 of the
+world that you give, and XLA compiles that step for the GPU (the first time, its compiler of 257 MB
+is downloaded). A step that does not fit is refused, with the largest batch size that does.`
 
 func newCheckCommand(a *app) *cobra.Command {
 	var opts exportOptions
+	var target forecastOptions
 	cmd := &cobra.Command{
 		Use:     "check notebook.ipynb",
 		Short:   "Check a notebook without submitting it",
 		Long:    checkLong,
-		Example: "  submit check notebooks/mnist.ipynb",
+		Example: "  submit check notebooks/mnist.ipynb\n  submit check --target h100 --nodes 2 --gpus-per-node 4 notebooks/mnist.ipynb",
 		Args:    oneArg("notebook"),
 	}
 	opts.addFlags(cmd.Flags(), "check")
+	target.addFlags(cmd.Flags())
 	return reporting(a, cmd, func(cmd *cobra.Command, args []string) (report.Report, error) {
 		ctx, stop := submit.Interruptible(cmd.Context())
 		defer stop()
+		if err := target.check(cmd.Flags()); err != nil {
+			return nil, err
+		}
 		nb, err := opts.notebook(args[0])
 		if err != nil {
 			return nil, err
 		}
 		check, err := nb.Check(ctx, a.Shell)
+		if err == nil && target.Target != "" {
+			check.Forecast, err = target.forecast(ctx, a, nb)
+			check = check.Refused(err)
+		}
 		if err == nil || check.Notebook == "" {
 			return check, err
 		}

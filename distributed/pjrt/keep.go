@@ -45,6 +45,9 @@ func gonbatchCompile(args *C.gb_pjrt_compile_args) *C.gb_pjrt_error {
 		return failure
 	}
 	defer restore()
+	if failure, ok := taken(args); ok {
+		return failure
+	}
 	if failure = compileOrLoad(args); failure == nil {
 		remember(args)
 	}

@@ -23,6 +23,9 @@ func probe(b compute.Backend) error {
 	if registeredRanks() == 0 {
 		return errors.New("no transport was given to RegisterAllReduce")
 	}
+	if l, _ := world(); isPretended(l) {
+		return nil // Nothing is reduced.
+	}
 	probing.Lock()
 	defer probing.Unlock()
 	if probed[b] {

@@ -24,6 +24,9 @@ const (
 	EnvData = "GONBATCH_DATA"
 	// EnvCompileCache is the folder of compiled XLA programs, or "off".
 	EnvCompileCache = "GONBATCH_COMPILE_CACHE"
+	// EnvForecast names a file with a question: what does a training step take on GPUs? The program
+	// writes its answer to the file and ends before that step.
+	EnvForecast = "GONBATCH_FORECAST"
 	// EnvStuckTimeout is how long ranks may wait for another rank before it counts as stuck.
 	EnvStuckTimeout = "GONBATCH_STUCK_TIMEOUT"
 	// EnvRendezvousKey is a secret of the ranks of a job, which meet over TCP without MPI.

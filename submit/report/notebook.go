@@ -18,6 +18,8 @@ type Check struct {
 	Vet      []string `json:"vet,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 	Notes    []string `json:"notes,omitempty"`
+	// Forecast is what the training step takes on GPUs, if --target asks for it.
+	Forecast *Forecast `json:"forecast,omitempty"`
 	// Error is why submit would refuse the notebook; empty if it would accept it.
 	Error string `json:"error,omitempty"`
 }
@@ -56,10 +58,15 @@ func (c Check) Text(w io.Writer) error {
 		}
 	}
 	if c.Error != "" {
+		if c.Forecast != nil {
+			return c.Forecast.Text(w)
+		}
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "%s would be submitted\n", c.Notebook)
-	return err
+	if _, err := fmt.Fprintf(w, "%s would be submitted\n", c.Notebook); err != nil || c.Forecast == nil {
+		return err
+	}
+	return c.Forecast.Text(w)
 }
 
 // Params lists the values that can be set in a notebook without editing it.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"gonbatch/internal/forecast"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit/report"
 	"gonbatch/tests/page"
@@ -21,6 +22,14 @@ var failed = report.Run{
 	ExitCode: 2, Restarts: 1, Cells: report.Cells{All: 2, Finished: 1},
 	Checkpoint: &report.Checkpoint{Update: 937, Time: at.Add(time.Minute), Folder: "/home/ada/runs/mnist-20261121-101500-4f2a/checkpoints/train"},
 	Failure:    "job 4711 (mnist-20261121-101500-4f2a): failed: NonZeroExitCode (a program failed), exit code 2",
+}
+
+var forecasted = report.Forecast{
+	Cell: "train", World: forecast.World{Target: "h100", Nodes: 2, GPUsPerNode: 4}, GPU: "NVIDIA H100 80 GB SXM", Origin: "NVIDIA H100 data sheet (2023); network of the DGX H100",
+	Capacity: 84978434048, Usable: 63733825536, Fits: true,
+	Answer: forecast.Answer{Batch: 64, Examples: 60000, Memory: forecast.Memory{Parameters: 1686568, Optimizer: 3373140, Batch: 6312, Copies: 5059716, Activations: 1990000, Total: 12115736},
+		FLOPs: 2e8, BytesMoved: 10171156, Reduced: 1686568, Collectives: []string{"all-reduce"}},
+	Floor: forecast.Floor{Compute: 4.04e-7, Memory: 3.03e-6, Network: 8.43e-6, Step: 8.43e-6},
 }
 
 // shapes are examples of all reports, with the commands that print them.
@@ -37,6 +46,8 @@ var shapes = []struct {
 		report.Cancellation{Run: failed.Run, Directory: failed.Directory, Job: "4711"}},
 	{"submit check NOTEBOOK", "`cells` are those that a job would run. The findings of go vet, warnings and notes each name their cell and line.",
 		report.Check{Notebook: "mnist.ipynb", Cells: []rundir.Cell{{Name: "train", Number: 4, ID: "c4", Args: []string{"-epochs", "3"}}}, Notes: []string{"mnist.ipynb, cell 3 (id c3), line 2: os.Exit in load ends the program"}}},
+	{"submit check --target GPU NOTEBOOK", "`forecast` is what a training step takes of each GPU, in bytes, operations and seconds: `usable` is what XLA takes of the GPU's memory, `copies` are results that take the place of nothing, and `floor` is what the data sheet named by `origin` allows. If the step does not fit, `fits` is false, `error` says so, `largest` is the largest batch that fits if there is one, and the exit code is 1.",
+		report.Check{Notebook: "mnist.ipynb", Cells: []rundir.Cell{{Name: "train", Number: 4, ID: "c4"}}, Forecast: &forecasted}},
 	{"submit params NOTEBOOK", "`-p` sets parameters; flags follow `--`.",
 		report.Params{Notebook: "mnist.ipynb", Parameters: []report.Param{{Name: "layers", Type: "int", Default: "2", Cell: 2}}, Flags: []report.Param{{Name: "epochs", Type: "int", Default: "2", Usage: "passes over the data", Cell: 3}}}},
 	{"submit config", "`origin` is `default`, a flag, a variable, or a file and line.",

@@ -28,6 +28,8 @@ const (
 	Module Kind = "gonbatch-module-"
 	// Preflight folders hold the notebook of a preflight's dry run.
 	Preflight Kind = "gonbatch-preflight-"
+	// Forecast folders hold the question to a program, and its answer.
+	Forecast Kind = "gonbatch-forecast-"
 )
 
 // Socket is the name of a recorder's socket in its folder.
@@ -53,7 +55,7 @@ const (
 // a recorder's socket that nobody serves, and those without a socket that are a day old.
 func Sweep(temporary string, now time.Time) {
 	var folders []string
-	for _, kind := range []Kind{Recorder, Module, Preflight} {
+	for _, kind := range []Kind{Recorder, Module, Preflight, Forecast} {
 		found, _ := filepath.Glob(filepath.Join(temporary, string(kind)+"*")) // The patterns are valid.
 		folders = append(folders, found...)
 	}

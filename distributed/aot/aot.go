@@ -1,0 +1,123 @@
+// Package aot compiles a program ahead of time for GPUs that are not there: by XLA's CUDA plugin,
+// for a description of the GPUs and of how they are spread over nodes. It runs nothing, and makes
+// no client: a laptop or a login node will do.
+//
+//	compiler, err := aot.Open(dir) // Of plugin.EnsureCompiler.
+//	compiled, err := compiler.Compile(aot.Topology{Target: h100, Nodes: 2, GPUsPerNode: 4}, program, options)
+//	// compiled.Memory, compiled.Collectives
+//
+// XLA is that of the job, with its fusion and its scheduling. What it measures on a GPU, it guesses
+// here: which of cuDNN's and cuBLAS's algorithms is fastest. So the memory that these ask for is
+// not in the figures.
+package aot
+
+/*
+#cgo LDFLAGS: -ldl
+#include <stdlib.h>
+#include "aot.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"unsafe"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"gonbatch/internal/plugin"
+)
+
+// Compiler compiles for GPUs.
+type Compiler struct{ dir string }
+
+// Topology is for which GPUs.
+type Topology struct {
+	Config             string // Config is XLA's description of one GPU, as text.
+	Nodes, GPUsPerNode int
+}
+
+// String is the topology in XLA's words.
+func (t Topology) String() string { return fmt.Sprintf("1x%dx%d", t.Nodes, t.GPUsPerNode) }
+
+// Memory is what a program takes on a GPU, in bytes. An output that takes the place of an argument
+// is counted as aliased too.
+type Memory struct{ Code, Arguments, Outputs, Aliased, Temporary int64 }
+
+// Total is all that the program needs at once.
+func (m Memory) Total() int64 { return m.Code + m.Arguments + m.Outputs - m.Aliased + m.Temporary }
+
+// Compiled is what is known of a compiled program.
+type Compiled struct {
+	Memory Memory
+	// Collectives are those that XLA has scheduled.
+	Collectives []Collective
+}
+
+const errorSize = 4096
+
+// mu is held while the plugin works: it is opened once for a process.
+var mu sync.Mutex
+
+// Open opens the compiler in a folder that plugin.EnsureCompiler has given.
+func Open(dir string) (*Compiler, error) {
+	mu.Lock()
+	defer mu.Unlock()
+	path := C.CString(filepath.Join(dir, plugin.FileName(plugin.CUDA)))
+	defer C.free(unsafe.Pointer(path))
+	var text [errorSize]C.char
+	if C.gb_aot_open(path, &text[0], errorSize) != 0 {
+		return nil, fmt.Errorf("aot: open XLA's CUDA plugin in %s: %s", dir, C.GoString(&text[0]))
+	}
+	return &Compiler{dir: dir}, nil
+}
+
+// Compile compiles a StableHLO program by options, a CompileOptionsProto.
+func (c *Compiler) Compile(t Topology, program, options []byte) (Compiled, error) {
+	mu.Lock()
+	defer mu.Unlock()
+	config, topology := C.CString(t.Config), C.CString(t.String())
+	defer C.free(unsafe.Pointer(config))
+	defer C.free(unsafe.Pointer(topology))
+	options = slices.Concat(options, c.flags())
+	code, opts := C.CBytes(program), C.CBytes(options)
+	defer C.free(code)
+	defer C.free(opts)
+	request := C.gb_aot_request{
+		target_config: config, topology: topology, program: (*C.char)(code), program_size: C.size_t(len(program)),
+		options: (*C.char)(opts), options_size: C.size_t(len(options)),
+	}
+	var result C.gb_aot_result
+	var text [errorSize]C.char
+	if C.gb_aot_compile(&request, &result, &text[0], errorSize) != 0 {
+		return Compiled{}, fmt.Errorf("aot: for %s GPUs: %s", t, C.GoString(&text[0]))
+	}
+	defer C.free(unsafe.Pointer(result.program))
+	scheduled := C.GoBytes(unsafe.Pointer(result.program), C.int(result.program_size))
+	collectives, err := collectivesOf(scheduled)
+	if err != nil {
+		return Compiled{}, fmt.Errorf("aot: read XLA's scheduled program: %w", err)
+	}
+	m := result.memory
+	return Compiled{
+		Memory:      Memory{int64(m.code), int64(m.arguments), int64(m.outputs), int64(m.aliased), int64(m.temporary)},
+		Collectives: collectives,
+	}, nil
+}
+
+// flags have XLA find NVIDIA's compiler, and measure nothing, for want of a GPU.
+func (c *Compiler) flags() []byte {
+	return slices.Concat(
+		override("xla_gpu_cuda_data_dir", protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), filepath.Join(c.dir, "cu13"))),
+		override("xla_gpu_autotune_level", protowire.AppendVarint(protowire.AppendTag(nil, 3, protowire.VarintType), 0)),
+	)
+}
+
+// override is an entry of CompileOptionsProto's env_option_overrides.
+func override(flag string, value []byte) []byte {
+	entry := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), flag)
+	entry = protowire.AppendBytes(protowire.AppendTag(entry, 2, protowire.BytesType), value)
+	return protowire.AppendBytes(protowire.AppendTag(nil, 7, protowire.BytesType), entry)
+}

@@ -1,0 +1,184 @@
+package aot_test
+
+import (
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/activation"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train"
+	"github.com/gomlx/gomlx/ml/train/loss"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+
+	"gonbatch/distributed"
+	"gonbatch/internal/forecast"
+	"gonbatch/internal/plugin"
+	"gonbatch/internal/rundir"
+	"gonbatch/models"
+)
+
+// shaped is a dataset of zeros.
+type shaped struct{ dimensions []int }
+
+func (shaped) Name() string { return "zeros" }
+func (shaped) Len() int     { return 1 << 14 }
+func (s shaped) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	all := 1
+	for _, d := range s.dimensions {
+		all *= d
+	}
+	x := tensors.FromFlatDataAndDimensions(make([]float32, len(indices)*all), append([]int{len(indices)}, s.dimensions...)...)
+	y := tensors.FromFlatDataAndDimensions(make([]int32, len(indices)), len(indices), 1)
+	return []*tensors.Tensor{x}, []*tensors.Tensor{y}, nil
+}
+
+// The sizes of an MLP that can be counted by hand.
+const mlpIn, mlpHidden, mlpOut, mlpBatch = 1024, 4096, 512, 2048
+
+func mlp(scope *model.Scope, x *graph.Node) *graph.Node {
+	x = activation.Relu(layers.Dense(scope.In("hidden"), x, true, mlpHidden))
+	return layers.Dense(scope.In("out"), x, true, mlpOut)
+}
+
+// wide takes much memory for each example.
+func wide(scope *model.Scope, x *graph.Node) *graph.Node {
+	x = activation.Relu(layers.Dense(scope.In("hidden"), x, true, 1<<16))
+	return layers.Dense(scope.In("out"), x, true, 8)
+}
+
+// forecastModels are those that are forecast, with their input and their batch a rank.
+var forecastModels = map[string]struct {
+	model func(*model.Scope, *graph.Node) *graph.Node
+	input []int
+	batch int
+}{
+	"mlp":  {mlp, []int{mlpIn}, mlpBatch},
+	"wide": {wide, []int{16}, 1 << 14},
+	"cnn":  {models.MNIST, []int{28, 28, 1}, 64},
+}
+
+// forecastStep trains a model in a process that a forecast ends.
+func forecastStep(t *testing.T, name string) {
+	w, err := distributed.Init()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := forecastModels[name]
+	trainer := train.NewTrainer(w.Backend(), model.NewStore(), m.model, loss.SparseCategoricalCrossEntropyLogits, w.Optimizer(optimizer.Adam().Done()), nil, nil)
+	l, err := w.Loader(shaped{m.input}, distributed.LoaderOptions{BatchSize: m.batch * w.Size()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range w.TrainSteps(trainer, l, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		break
+	}
+	t.Fatal("the program went on after its first step")
+}
+
+// ask forecasts a model's step, in another process.
+func ask(t *testing.T, name string, q forecast.Question) forecast.Answer {
+	t.Helper()
+	if _, err := plugin.EnsureCompiler(t.Context(), plugin.Options{Progress: os.Stderr}); err != nil {
+		t.Skipf("XLA's compiler for GPUs (257 MB) can't be had here: %v", err)
+	}
+	path := filepath.Join(t.TempDir(), "question.json")
+	if err := rundir.WriteJSON(path, q); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestForecast$", "-test.count=1")
+	cmd.Env = append(os.Environ(), rundir.EnvForecast+"="+path, "FORECAST_MODEL="+name, rundir.EnvPlatform+"=cpu")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := rundir.ReadJSON(path, &q); err != nil {
+		t.Fatal(err)
+	}
+	if q.Answer == nil || q.Answer.Error != "" {
+		t.Fatalf("got %+v\n%s", q.Answer, out)
+	}
+	return *q.Answer
+}
+
+func h100s(nodes, gpus int) forecast.Question {
+	return forecast.Question{World: forecast.World{Target: "h100", Nodes: nodes, GPUsPerNode: gpus}}
+}
+
+// TestForecast: a forecast agrees with what can be counted by hand.
+func TestForecast(t *testing.T) {
+	if name := os.Getenv("FORECAST_MODEL"); name != "" {
+		forecastStep(t, name)
+		return
+	}
+	got := ask(t, "mlp", h100s(2, 4))
+	const float = 4
+	weights := mlpIn*mlpHidden + mlpHidden*mlpOut
+	parameters := float * (weights + mlpHidden + mlpOut)
+	near := func(what string, got, want float64) {
+		t.Helper()
+		t.Logf("%s: %.4g, by hand %.4g", what, got, want)
+		if math.Abs(got-want) > want/10 {
+			t.Errorf("%s: %.4g is more than 10 %% off the %.4g that it is by hand", what, got, want)
+		}
+	}
+	t.Logf("%+v", got)
+	near("parameters", float64(got.Memory.Parameters), float64(parameters))
+	near("optimizer", float64(got.Memory.Optimizer), float64(2*parameters))
+	near("batch", float64(got.Memory.Batch), float*mlpBatch*mlpIn)
+	near("bytes reduced", float64(got.Reduced), float64(parameters))
+	// Forward, the gradients of the weights, and that of the hidden layer.
+	// The hidden layer before and after its activation; the gradients take their place.
+	near("activations", float64(got.Memory.Activations), 2*float*mlpBatch*mlpHidden)
+	near("FLOPs", got.FLOPs, 2*mlpBatch*float64(2*weights+mlpHidden*mlpOut))
+	if got.Batch != 8*mlpBatch || got.Half {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestForecastCollectives: a step has one all-reduce, and on one GPU none.
+func TestForecastCollectives(t *testing.T) {
+	for _, nodes := range []int{1, 2} {
+		got := ask(t, "cnn", h100s(nodes, 8))
+		t.Logf("%+v", got)
+		if len(got.Collectives) != 1 || !strings.HasPrefix(got.Collectives[0], "all-reduce") {
+			t.Errorf("%d GPUs: the collectives %q instead of one all-reduce", nodes*8, got.Collectives)
+		}
+		if got.Reduced != got.Memory.Parameters {
+			t.Errorf("%d GPUs reduce %d bytes for %d of parameters", nodes*8, got.Reduced, got.Memory.Parameters)
+		}
+	}
+	if got := ask(t, "cnn", h100s(1, 1)); len(got.Collectives) != 0 {
+		t.Errorf("1 GPU: the collectives %q", got.Collectives)
+	}
+}
+
+// TestForecastBatch: a step that needs too much memory is forecast as well, also with another batch
+// size than the program's.
+func TestForecastBatch(t *testing.T) {
+	gpu, err := forecast.Find("t4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := forecast.World{Target: "t4", Nodes: 1, GPUsPerNode: 1}
+	large := ask(t, "wide", forecast.Question{World: one})
+	small := ask(t, "wide", forecast.Question{World: one, Batch: 1 << 13})
+	if large.Batch != 1<<14 || small.Batch != 1<<13 {
+		t.Errorf("batches of %d and %d", large.Batch, small.Batch)
+	}
+	if large.Memory.Fits(gpu) || !small.Memory.Fits(gpu) {
+		t.Errorf("%d bytes fit: %v; %d bytes fit: %v", large.Memory.Total, large.Memory.Fits(gpu), small.Memory.Total, small.Memory.Fits(gpu))
+	}
+	if ratio := float64(large.Memory.Activations) / float64(small.Memory.Activations); ratio < 1.8 || ratio > 2.2 {
+		t.Errorf("twice the batch takes %.2f times the activations", ratio)
+	}
+}

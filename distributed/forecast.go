@@ -1,0 +1,177 @@
+package distributed
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/gomlx/gomlx/ml/model"
+
+	"gonbatch/data"
+	"gonbatch/distributed/aot"
+	"gonbatch/distributed/pjrt"
+	"gonbatch/internal/forecast"
+	"gonbatch/internal/plugin"
+	"gonbatch/internal/rundir"
+)
+
+// forecaster has this process end at its first training step, with what the step takes on GPUs
+// that are not there.
+type forecaster struct {
+	path     string // Of the question.
+	question forecast.Question
+	answer   forecast.Answer
+	gpu      forecast.GPU
+	compiler string          // The folder of XLA's compiler for GPUs.
+	store    *model.Store    // Of the step that is built.
+	known    map[string]bool // Its variables before the optimizer made its own.
+	log      io.Writer
+	exit     func(code int)
+}
+
+// pretend makes this process, which is alone, rank 0 of a world whose other ranks aren't there, if
+// a forecast is asked for.
+func (w *World) pretend(ctx context.Context, c Config) error {
+	path := c.Getenv(rundir.EnvForecast)
+	if path == "" {
+		return nil
+	}
+	f := &forecaster{path: path, log: c.Log, exit: os.Exit}
+	if err := rundir.ReadJSON(path, &f.question); err != nil {
+		return fmt.Errorf("%s: %w", rundir.EnvForecast, err)
+	}
+	if err := f.check(w); err != nil {
+		return fmt.Errorf("%s=%s: %w", rundir.EnvForecast, path, err)
+	}
+	var err error
+	if f.compiler, err = plugin.EnsureCompiler(ctx, plugin.Options{Progress: c.Log, Getenv: c.Getenv}); err != nil {
+		return err
+	}
+	ranks := f.question.World.Ranks()
+	if err := pjrt.Pretend(w.platform, ranks, f.take); err != nil {
+		return err
+	}
+	w.forecaster = f
+	w.environment.Size = ranks
+	w.peers = absent{ranks: ranks}
+	return nil
+}
+
+func (f *forecaster) check(w *World) (err error) {
+	world := f.question.World
+	if f.gpu, err = forecast.Find(world.Target); err != nil {
+		return err
+	}
+	switch {
+	case world.Nodes < 1 || world.GPUsPerNode < 1:
+		return fmt.Errorf("%d nodes with %d GPUs: both must be at least 1", world.Nodes, world.GPUsPerNode)
+	case w.Size() != 1 || w.platform != plugin.CPU || w.devices != 1:
+		return fmt.Errorf("this is %s: a forecast needs a process of its own, on one device of the CPU", w)
+	}
+	return nil
+}
+
+// absent is the communicator of a world whose other ranks aren't there: they are as this one.
+type absent struct {
+	alone
+	ranks int
+}
+
+func (a absent) String() string { return fmt.Sprintf("%d other ranks that are not there", a.ranks-1) }
+
+func (a absent) AllReduce(values []float64) error {
+	for i := range values {
+		values[i] *= float64(a.ranks)
+	}
+	return nil
+}
+
+func (a absent) AllGather(data []byte) ([][]byte, error) {
+	return slices.Repeat([][]byte{data}, a.ranks), nil
+}
+
+// isAlone reports whether there is nobody to reduce with. A forecast sees the step by its
+// all-reduce, even if that is over one rank.
+func (w *World) isAlone() bool { return w.Size() == 1 && w.forecaster == nil }
+
+// batchSize notes how a dataset is cut, and is the size that the forecast asks for.
+func (f *forecaster) batchSize(ds data.Dataset, given int) int {
+	if f == nil {
+		return given
+	}
+	if f.question.Batch > 0 {
+		given = f.question.Batch
+	}
+	f.answer.Batch, f.answer.Examples = given, ds.Len()
+	return given
+}
+
+// sees notes whose step is built.
+func (f *forecaster) sees(store *model.Store) {
+	if f == nil {
+		return
+	}
+	f.store, f.known = store, map[string]bool{}
+	for v := range store.IterVariables() {
+		f.known[v.Path()] = true
+	}
+}
+
+// take answers the question with the first training step, and ends the process.
+func (f *forecaster) take(step pjrt.Step) error {
+	if f.store == nil {
+		return fmt.Errorf("distributed: the forecast came to an all-reduce that is of no training step: average gradients by World.Optimizer or the trainer")
+	}
+	if err := f.compile(step); err != nil {
+		f.answer.Error = err.Error()
+	}
+	f.question.Answer = &f.answer
+	if err := rundir.WriteJSON(f.path, f.question); err != nil {
+		return fmt.Errorf("distributed: %w", err)
+	}
+	fmt.Fprintf(f.log, "gonbatch: the forecast for %s is done; the program ends at its first training step\n", f.question.World)
+	f.exit(0)
+	return nil
+}
+
+func (f *forecaster) compile(step pjrt.Step) error {
+	compiler, err := aot.Open(f.compiler)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(f.log, "gonbatch: compiling the training step for %s\n", f.question.World)
+	topology := aot.Topology{Config: f.gpu.Config(), Nodes: f.question.World.Nodes, GPUsPerNode: f.question.World.GPUsPerNode}
+	compiled, err := compiler.Compile(topology, step.Program, step.Options)
+	if err != nil {
+		return err
+	}
+	f.answer.FLOPs, f.answer.Half = aot.FLOPs(string(step.Program))
+	m := compiled.Memory
+	f.answer.BytesMoved = m.Arguments + m.Outputs + 2*max(0, m.Temporary-f.gpu.Cache())
+	f.answer.Reduced = compiled.Reduced()
+	for _, c := range compiled.Collectives {
+		f.answer.Collectives = append(f.answer.Collectives, c.Op)
+	}
+	f.answer.Memory = f.memory(m)
+	return nil
+}
+
+// memory divides what the step takes.
+func (f *forecaster) memory(m aot.Memory) forecast.Memory {
+	var own forecast.Memory
+	for v := range f.store.IterVariables() {
+		switch size := v.Shape().ByteSize(); {
+		case v.Trainable:
+			own.Parameters += size
+		case !f.known[v.Path()]:
+			own.Optimizer += size
+		}
+	}
+	own.Batch = max(0, m.Arguments-own.Parameters-own.Optimizer)
+	own.Copies = m.Outputs - m.Aliased
+	own.Total = m.Total()
+	own.Activations = m.Temporary + m.Code
+	return own
+}

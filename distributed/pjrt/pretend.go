@@ -1,0 +1,73 @@
+package pjrt
+
+/*
+#include <stdlib.h>
+#include "plugin.h"
+*/
+import "C"
+
+import (
+	"bytes"
+	"fmt"
+	"unsafe"
+)
+
+// Step is a program with collectives as XLA's clients on the GPUs of all ranks would compile it.
+type Step struct {
+	Program []byte // Program is StableHLO as text.
+	Options []byte // Options are a CompileOptionsProto: a replica on each of the devices 0 to n-1.
+}
+
+// Pretend makes this process one of so many ranks that aren't there: programs with collectives get
+// those that XLA has for GPUs, and go to take. They are not compiled here: take ends the process,
+// or its error is that of the compilation. The plugin must have been loaded.
+func Pretend(platform string, size int, take func(Step) error) error {
+	mu.Lock()
+	defer mu.Unlock()
+	if _, ok := loaded[platform]; !ok {
+		return fmt.Errorf("pjrt: no XLA plugin is loaded for %q: call Load first", platform)
+	}
+	if err := checkWorld(size); err != nil {
+		return err
+	}
+	setWorld(pretended{size: size, take: take}, size)
+	return nil
+}
+
+// pretended is the lowering of a process whose other ranks aren't there.
+type pretended struct {
+	native
+	size int
+	take func(Step) error
+}
+
+func (p pretended) options(_ unsafe.Pointer, program, given []byte) ([]byte, error) {
+	if len(collectivesOf(program)) == 0 {
+		return given, nil
+	}
+	devices := make([]int64, p.size)
+	for i := range devices {
+		devices[i] = int64(i)
+	}
+	return replicate(given, devices)
+}
+
+func isPretended(l lowering) bool {
+	_, ok := l.(pretended)
+	return ok
+}
+
+// taken hands a program over that is not to be compiled here. It reports whether it has.
+func taken(args *C.gb_pjrt_compile_args) (failure *C.gb_pjrt_error, ok bool) {
+	l, _ := world()
+	p, ok := l.(pretended)
+	program := bytesOf(args.program.code, args.program.code_size)
+	if !ok || len(collectivesOf(program)) == 0 {
+		return nil, false
+	}
+	options := bytesOf(args.compile_options, args.compile_options_size)
+	if err := p.take(Step{Program: bytes.Clone(program), Options: bytes.Clone(options)}); err != nil {
+		return C.gb_error(C.CString(err.Error())), true
+	}
+	return C.gb_error(C.CString("gonbatch: the program was not compiled: this process only pretends to have other ranks")), true
+}

@@ -1,0 +1,70 @@
+package estimate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"gonbatch/internal/forecast"
+	"gonbatch/internal/rundir"
+	"gonbatch/submit"
+	"gonbatch/submit/scratch"
+)
+
+// Program is what is asked.
+type Program struct {
+	Path string
+	Cell rundir.Cell
+	Dir  string // Dir is the folder that it runs in.
+}
+
+// grace is how long a program has to end when the user doesn't want to wait.
+const grace = 5 * time.Second
+
+// ask runs the program up to its first training step, with another batch size if one is given.
+func (p Program) ask(ctx context.Context, shell submit.Shell, q forecast.Question) (answer forecast.Answer, err error) {
+	dir, err := scratch.Make(scratch.Forecast)
+	if err != nil {
+		return answer, err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
+	file := filepath.Join(dir, "question.json")
+	if err := rundir.WriteJSON(file, q); err != nil {
+		return answer, err
+	}
+	if err := p.run(ctx, shell, file); err != nil {
+		return answer, fmt.Errorf("the program of cell %s failed before its first training step: %w", p.Cell.Name, err)
+	}
+	if err := rundir.ReadJSON(file, &q); err != nil {
+		return answer, err
+	}
+	switch {
+	case q.Answer == nil:
+		return answer, fmt.Errorf("the program of cell %s ended without a training step: check --target needs one by package trainer, or by World.Optimizer", p.Cell.Name)
+	case q.Answer.Error != "":
+		return answer, errors.New(q.Answer.Error)
+	}
+	return *q.Answer, nil
+}
+
+// run runs the program to its end. What it prints is for people.
+func (p Program) run(ctx context.Context, shell submit.Shell, file string) error {
+	cmd := exec.CommandContext(ctx, p.Path, p.Cell.Args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = p.Dir, shell.Err, shell.Err
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = grace
+	env := slices.Concat(submit.CleanEnviron(shell.Environ), []string{
+		rundir.EnvForecast + "=" + file, rundir.EnvPlatform + "=cpu", rundir.EnvDevices + "=1", rundir.EnvCell + "=" + p.Cell.Name,
+	})
+	for _, v := range rundir.SortedVars(p.Cell.Env) {
+		env = append(env, v.String())
+	}
+	cmd.Env = env
+	return cmd.Run()
+}
