@@ -9,7 +9,6 @@ import (
 
 	"github.com/gomlx/gomlx/ml/model"
 
-	"gonbatch/data"
 	"gonbatch/distributed/aot"
 	"gonbatch/distributed/pjrt"
 	"gonbatch/internal/forecast"
@@ -53,6 +52,7 @@ func (w *World) pretend(ctx context.Context, c Config) error {
 	if err := pjrt.Pretend(w.platform, ranks, f.take); err != nil {
 		return err
 	}
+	forecast.ForGPU.Store(true)
 	w.forecaster = f
 	w.environment.Size = ranks
 	w.peers = absent{ranks: ranks}
@@ -96,16 +96,19 @@ func (a absent) AllGather(data []byte) ([][]byte, error) {
 // all-reduce, even if that is over one rank.
 func (w *World) isAlone() bool { return w.Size() == 1 && w.forecaster == nil }
 
-// batchSize notes how a dataset is cut, and is the size that the forecast asks for.
-func (f *forecaster) batchSize(ds data.Dataset, given int) int {
-	if f == nil {
+// batchSize returns the batch size that the forecast asks for, if it asks for one.
+func (f *forecaster) batchSize(given int) int {
+	if f == nil || f.question.Batch == 0 {
 		return given
 	}
-	if f.question.Batch > 0 {
-		given = f.question.Batch
+	return f.question.Batch
+}
+
+// begins notes the loader whose batches come next: the step's are those of the last one.
+func (f *forecaster) begins(l *loader) {
+	if f != nil {
+		f.answer.Batch, f.answer.Examples = l.BatchSize(), l.data.Len()
 	}
-	f.answer.Batch, f.answer.Examples = given, ds.Len()
-	return given
 }
 
 // sees notes whose step is built.

@@ -38,7 +38,10 @@ func (w *World) gather(ctx context.Context, c Config) error {
 	go func() { met <- w.meet(ctx, c, stuck) }()
 	m, ok := w.await(ctx, met, c)
 	if !ok {
-		return w.giveUp(context.Cause(ctx), limit)
+		m.err = w.tooLong(context.Cause(ctx), limit)
+	}
+	if m.err != nil && errors.Is(context.Cause(ctx), errLate) {
+		return w.giveUp(m.err)
 	}
 	w.peers, w.watch = m.peers, m.watch
 	return m.err
@@ -93,15 +96,18 @@ func (w *World) forgetFailure() error {
 	return rundir.ClearFailure(w.run)
 }
 
-// giveUp is the error of a rank that waits no longer. It keeps the reason with the run, for nobody
-// watches.
-func (w *World) giveUp(cause error, limit time.Duration) error {
+// tooLong is the error of a rank that waits no longer, where what the ranks talk through has none.
+func (w *World) tooLong(cause error, limit time.Duration) error {
 	if !errors.Is(cause, errLate) {
 		return fmt.Errorf("%s waits for the other ranks to start: %w", w.who(), cause)
 	}
-	err := fmt.Errorf("%s has waited %v for the other ranks to start, and gives up: at least one of the %d has died, has not come, or can't reach the others. "+
+	return fmt.Errorf("%s has waited %v for the other ranks to start, and gives up: at least one of the %d has died, has not come, or can't reach the others. "+
 		"The log of each rank that waited ends with such a line; look at the others. If your ranks need longer to start, set %s to more than %v",
 		w.who(), limit, w.Size(), rundir.EnvStuckTimeout, limit)
+}
+
+// giveUp keeps with the run why this rank waits no longer, for nobody watches.
+func (w *World) giveUp(err error) error {
 	if w.run == (rundir.Dir{}) {
 		return err
 	}

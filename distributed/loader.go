@@ -41,14 +41,14 @@ type Loader interface {
 // Loader cuts a dataset into batches for training, and shards them over the ranks and their
 // devices. Of a data.Epochs it yields the examples of each epoch.
 func (w *World) Loader(ds data.Dataset, o LoaderOptions) (Loader, error) {
-	o.BatchSize = w.forecaster.batchSize(ds, o.BatchSize)
+	o.BatchSize = w.forecaster.batchSize(o.BatchSize)
 	s, err := sampler.New(sampler.Config{
 		Len: ds.Len(), BatchSize: o.BatchSize, Shards: w.Size() * w.devices, Shuffle: o.Shuffle, Seed: o.Seed,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("distributed: load %s: %w", ds.Name(), err)
 	}
-	l := &loader{data: ds, sampler: s, firstShard: w.Rank() * w.devices, shards: w.devices}
+	l := &loader{data: ds, sampler: s, firstShard: w.Rank() * w.devices, shards: w.devices, forecaster: w.forecaster}
 	if w.devices == 1 {
 		return l, nil
 	}
@@ -61,6 +61,7 @@ type loader struct {
 	sampler            *sampler.Sampler
 	firstShard, shards int
 	epoch, step        int // Where the next iteration begins.
+	forecaster         *forecaster
 }
 
 func (l *loader) Name() string   { return l.data.Name() }
@@ -74,6 +75,7 @@ func (l *loader) Iter() iter.Seq2[train.Batch, error] {
 	epoch, begin := l.epoch, l.step
 	l.Seek(epoch+1, 0)
 	return func(yield func(train.Batch, error) bool) {
+		l.forecaster.begins(l)
 		order := l.sampler.Epoch(epoch)
 		for step := begin; step < l.sampler.Steps(); step++ {
 			for shard := range l.shards {

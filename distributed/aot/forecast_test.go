@@ -22,6 +22,7 @@ import (
 	"gonbatch/internal/plugin"
 	"gonbatch/internal/rundir"
 	"gonbatch/models"
+	"gonbatch/models/cnn"
 )
 
 // shaped is a dataset of zeros.
@@ -53,15 +54,38 @@ func wide(scope *model.Scope, x *graph.Node) *graph.Node {
 	return layers.Dense(scope.In("out"), x, true, 8)
 }
 
+// convolve ends convolutions of many channels.
+func convolve(scope *model.Scope, x *graph.Node, convolution func(*model.Scope, *graph.Node) *graph.Node) *graph.Node {
+	for _, name := range []string{"a", "b"} {
+		x = activation.Relu(convolution(scope.In("%s", name), x))
+	}
+	return layers.Dense(scope.In("out"), graph.Reshape(x, x.Shape().Dimensions[0], -1), true, 8)
+}
+
+// ours has the layers that are faster on CPUs, and gomlx those that they equal on GPUs.
+func ours(scope *model.Scope, x *graph.Node) *graph.Node {
+	return convolve(scope, x, func(scope *model.Scope, x *graph.Node) *graph.Node {
+		return cnn.Convolution(scope, x).Channels(128).KernelSize(3).PadSame().Done()
+	})
+}
+
+func gomlx(scope *model.Scope, x *graph.Node) *graph.Node {
+	return convolve(scope, x, func(scope *model.Scope, x *graph.Node) *graph.Node {
+		return layers.Convolution(scope, x).Channels(128).KernelSize(3).PadSame().Done()
+	})
+}
+
 // forecastModels are those that are forecast, with their input and their batch a rank.
 var forecastModels = map[string]struct {
 	model func(*model.Scope, *graph.Node) *graph.Node
 	input []int
 	batch int
 }{
-	"mlp":  {mlp, []int{mlpIn}, mlpBatch},
-	"wide": {wide, []int{16}, 1 << 14},
-	"cnn":  {models.MNIST, []int{28, 28, 1}, 64},
+	"mlp":   {mlp, []int{mlpIn}, mlpBatch},
+	"wide":  {wide, []int{16}, 1 << 14},
+	"cnn":   {models.MNIST, []int{28, 28, 1}, 64},
+	"ours":  {ours, []int{8, 8, 128}, 16},
+	"gomlx": {gomlx, []int{8, 8, 128}, 16},
 }
 
 // forecastStep trains a model in a process that a forecast ends.
@@ -74,6 +98,9 @@ func forecastStep(t *testing.T, name string) {
 	trainer := train.NewTrainer(w.Backend(), model.NewStore(), m.model, loss.SparseCategoricalCrossEntropyLogits, w.Optimizer(optimizer.Adam().Done()), nil, nil)
 	l, err := w.Loader(shaped{m.input}, distributed.LoaderOptions{BatchSize: m.batch * w.Size()})
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Loader(shaped{m.input}, distributed.LoaderOptions{BatchSize: w.Size()}); err != nil { // For a test, later.
 		t.Fatal(err)
 	}
 	for _, err := range w.TrainSteps(trainer, l, nil) {
@@ -163,6 +190,15 @@ func TestForecastCollectives(t *testing.T) {
 	}
 	if got := ask(t, "cnn", h100s(1, 1)); len(got.Collectives) != 0 {
 		t.Errorf("1 GPU: the collectives %q", got.Collectives)
+	}
+}
+
+// TestForecastOfGPUs: the layers of models/cnn are forecast as they are on GPUs, not as on the CPU of
+// this process.
+func TestForecastOfGPUs(t *testing.T) {
+	got, want := ask(t, "ours", h100s(1, 2)), ask(t, "gomlx", h100s(1, 2))
+	if got.FLOPs != want.FLOPs || got.Memory.Total != want.Memory.Total || got.BytesMoved != want.BytesMoved {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 

@@ -39,7 +39,7 @@ func (p Program) ask(ctx context.Context, shell submit.Shell, q forecast.Questio
 		return answer, err
 	}
 	if err := p.run(ctx, shell, file); err != nil {
-		return answer, fmt.Errorf("the program of cell %s failed before its first training step: %w", p.Cell.Name, err)
+		return answer, p.explain(ctx, err)
 	}
 	if err := rundir.ReadJSON(file, &q); err != nil {
 		return answer, err
@@ -51,6 +51,20 @@ func (p Program) ask(ctx context.Context, shell submit.Shell, q forecast.Questio
 		return answer, errors.New(q.Answer.Error)
 	}
 	return *q.Answer, nil
+}
+
+// explain returns why the program failed. Ctrl-C also reaches the program, which may end first.
+func (p Program) explain(ctx context.Context, err error) error {
+	if exit := new(exec.ExitError); errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGINT {
+		select {
+		case <-ctx.Done():
+		case <-time.After(grace):
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("the program of cell %s failed before its first training step: %w", p.Cell.Name, err)
 }
 
 // run runs the program to its end. What it prints is for people.

@@ -3,11 +3,15 @@ package estimate_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"gonbatch/internal/forecast"
 	"gonbatch/internal/rundir"
@@ -70,5 +74,21 @@ func TestAskFails(t *testing.T) {
 		if _, _, _, err := ask(program(t, tt.body), tt.target); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want %q", name, err, tt.want)
 		}
+	}
+}
+
+// TestAskInterrupted: Ctrl-C, which the program gets too, is no failure of the program.
+func TestAskInterrupted(t *testing.T) {
+	for name, body := range map[string]string{"the program ends first": "kill -INT $$; sleep 60", "it ends by submit": "sleep 60"} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			timer := time.AfterFunc(time.Second, func() { cancel(submit.Interrupt{Signal: syscall.SIGINT}) })
+			defer timer.Stop()
+			shell := submit.Shell{Err: io.Discard, Environ: os.Environ()}
+			_, err := estimate.Ask(ctx, shell, program(t, body), forecast.World{Target: "h100", Nodes: 1, GPUsPerNode: 4})
+			if interrupt := new(submit.Interrupt); !errors.As(err, interrupt) {
+				t.Errorf("got %v, want an interrupt", err)
+			}
+		})
 	}
 }

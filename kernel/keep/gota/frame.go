@@ -34,11 +34,13 @@ type frame struct {
 
 func saveFrame(w io.Writer, df dataframe.DataFrame) error {
 	f := frame{Err: message(df.Err)}
-	for _, name := range df.Names() {
-		c, err := columnOf(df.Col(name))
+	for i, name := range df.Names() { // Two columns may have one name.
+		alone := df.Select(i)
+		c, err := columnOf(alone.Col(alone.Names()[0]))
 		if err != nil {
 			return fmt.Errorf("column %q: %w", name, err)
 		}
+		c.Name = name
 		f.Columns = append(f.Columns, c)
 	}
 	return gob.NewEncoder(w).Encode(f)
@@ -49,16 +51,17 @@ func loadFrame(r io.Reader, _ int64) (dataframe.DataFrame, error) {
 	if err := decode(r, &f); err != nil || len(f.Columns) == 0 {
 		return dataframe.DataFrame{Err: failure(f.Err)}, err
 	}
-	columns := make([]series.Series, len(f.Columns))
+	columns, names := make([]series.Series, len(f.Columns)), make([]string, len(f.Columns))
 	for i, c := range f.Columns {
-		columns[i] = c.series()
+		columns[i], names[i] = c.series(), c.Name
 	}
 	df := dataframe.New(columns...)
 	if df.Err != nil {
 		return df, df.Err
 	}
+	err := df.SetNames(names...)
 	df.Err = failure(f.Err)
-	return df, nil
+	return df, err
 }
 
 func saveSeries(w io.Writer, s series.Series) error {

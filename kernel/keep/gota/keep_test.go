@@ -40,7 +40,13 @@ func checkSame(t *testing.T, got, want dataframe.DataFrame) {
 	if (got.Err == nil) != (want.Err == nil) || got.Err != nil && got.Err.Error() != want.Err.Error() {
 		t.Errorf("got error %v, want %v", got.Err, want.Err)
 	}
+	if !reflect.DeepEqual(got.Names(), want.Names()) {
+		t.Fatalf("got columns %q, want %q", got.Names(), want.Names())
+	}
 	for _, name := range want.Names() {
+		if name == "" {
+			continue
+		}
 		if a, b := got.Col(name), want.Col(name); !reflect.DeepEqual(a.IsNaN(), b.IsNaN()) || a.Type() == series.Float && !sameBits(a.Float(), b.Float()) {
 			t.Errorf("column %s: got %v, want %v", name, a, b)
 		}
@@ -59,12 +65,14 @@ func sameBits(a, b []float64) bool {
 func TestFrames(t *testing.T) {
 	csv := dataframe.ReadCSV(strings.NewReader("name,age,height,tall\nAda,36,1.65,false\nGrace,,1.6789012345678901,true\nΑλαν,41,NaN,\n"))
 	tests := map[string]dataframe.DataFrame{
-		"read from CSV": csv,
-		"filtered":      csv.Filter(dataframe.F{Colname: "age", Comparator: series.Greater, Comparando: 38}),
-		"no rows":       csv.Filter(dataframe.F{Colname: "age", Comparator: series.Greater, Comparando: 99}),
-		"an error":      {Err: errors.New("no such column")},
-		"no value":      {},
-		"infinite":      dataframe.New(series.New([]float64{math.Inf(1), math.Inf(-1), math.Copysign(0, -1), math.NaN()}, series.Float, "x")),
+		"read from CSV":           csv,
+		"filtered":                csv.Filter(dataframe.F{Colname: "age", Comparator: series.Greater, Comparando: 38}),
+		"no rows":                 csv.Filter(dataframe.F{Colname: "age", Comparator: series.Greater, Comparando: 99}),
+		"an error":                {Err: errors.New("no such column")},
+		"no value":                {},
+		"two columns of a name":   dataframe.New(series.New([]int{1, 2}, series.Int, "a"), series.New([]int{3, 4}, series.Int, "b")).Rename("a", "b"),
+		"a column without a name": dataframe.New(series.New([]int{1}, series.Int, "a")).Rename("", "a"),
+		"infinite":                dataframe.New(series.New([]float64{math.Inf(1), math.Inf(-1), math.Copysign(0, -1), math.NaN()}, series.Float, "x")),
 	}
 	for name, want := range tests {
 		t.Run(name, func(t *testing.T) {
