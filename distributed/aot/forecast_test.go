@@ -193,8 +193,8 @@ func TestForecastCollectives(t *testing.T) {
 	}
 }
 
-// TestForecastOfGPUs: the layers of models/cnn are forecast as they are on GPUs, not as on the CPU of
-// this process.
+// TestForecastOfGPUs: the layers of models/cnn are forecast as they are on GPUs, not as on the CPU
+// of this process.
 func TestForecastOfGPUs(t *testing.T) {
 	got, want := ask(t, "ours", h100s(1, 2)), ask(t, "gomlx", h100s(1, 2))
 	if got.FLOPs != want.FLOPs || got.Memory.Total != want.Memory.Total || got.BytesMoved != want.BytesMoved {
