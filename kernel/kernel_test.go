@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/rundir"
 	"gonbatch/kernel"
 	"gonbatch/tests/jupyter"
@@ -199,7 +200,7 @@ print(reply["status"], reply["execution_count"], "".join(texts))
 	mark, tmp := fmt.Sprintf("TEST_MARK=%d-restart", os.Getpid()), t.TempDir()
 	cmd := exec.Command(jupyter.Python(t), "-c", script)
 	cmd.Env = append(os.Environ(), append(kernelEnv(t), mark, "TMPDIR="+tmp)...)
-	out, err := cmd.CombinedOutput()
+	out, err := bounded.CombinedOutput(cmd)
 	if err != nil || !strings.HasSuffix(strings.TrimSpace(string(out)), "ok 1 1") {
 		t.Errorf("%v\n%s", err, out)
 	}

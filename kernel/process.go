@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -195,4 +196,35 @@ func nameOf(pid int) string {
 		return ""
 	}
 	return strings.TrimSpace(string(comm))
+}
+
+// Times for GoNB to notice a signal: at most settleTime until the system has delivered it, and
+// settlePause from GoNB's handler to its cell.
+const (
+	settleTime  = 5 * time.Second
+	settlePause = 10 * time.Millisecond
+)
+
+// settle waits until GoNB has noticed the interrupts that it was sent.
+func settle() {
+	for end := time.Now().Add(settleTime); slices.ContainsFunc(gonbs(), interruptPending) && time.Now().Before(end); {
+		time.Sleep(settlePause)
+	}
+	time.Sleep(settlePause)
+}
+
+// pendingInterrupt is SIGINT's bit in the sets of signals in /proc.
+const pendingInterrupt = 1 << (syscall.SIGINT - 1)
+
+// interruptPending reports whether a process has been sent SIGINT and has not noticed it yet
+// (proc_pid_status(5), ShdPnd).
+func interruptPending(pid int) bool {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(text), "\nShdPnd:\t")
+	set, _, _ := strings.Cut(rest, "\n")
+	pending, err := strconv.ParseUint(set, 16, 64)
+	return err == nil && pending&pendingInterrupt != 0
 }

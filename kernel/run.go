@@ -147,7 +147,7 @@ func serve(ctx context.Context, opts Options, found tools, s *session, front rel
 			Magics:   magic.New(magic.Options{Program: opts.Submit, Environ: opts.Environ, Dir: s.workDir, Module: s.moduleDir, Kept: s.keep()}),
 			KeepFile: filepath.Join(s.seed(), "gonbatch__keep.go"), KeepDir: s.keep(),
 			Stdin: s.stdin(), StdinPipe: s.stdinPipe(), Waiting: func() bool { return waitsForInput(s.stdinPipe()) },
-			HistoryFile: historyFile(opts.Environ), Interrupt: interrupt, Answered: s.showMain, Log: opts.Log,
+			HistoryFile: historyFile(opts.Environ), Interrupt: interrupt, Settle: settle, Answered: s.showMain, Log: opts.Log,
 		})
 	}()
 	if err = runTree(ctx, gonb, stopGrace); err != nil {

@@ -20,6 +20,7 @@ import (
 
 	"gonbatch/checkpoint"
 	"gonbatch/checkpoint/safetensors"
+	"gonbatch/internal/bounded"
 )
 
 //go:embed readtensors.py
@@ -98,7 +99,7 @@ func readByPython(t *testing.T, path, copied string) (got pythonFile) {
 	cmd := exec.CommandContext(t.Context(), readers(t, "python"), "-c", readTensors, path, copied)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
+	if err := bounded.Run(cmd); err != nil {
 		t.Fatalf("read %s: %v\n%s", path, err, stderr.String())
 	}
 	ok(t, json.Unmarshal(stdout.Bytes(), &got))

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/rundir"
 	"gonbatch/tests/cluster"
 	"gonbatch/tests/tmpfs"
@@ -47,7 +48,7 @@ func (u user) colleague(t *testing.T) func(args ...string) (string, error) {
 		cmd.Env = append(append(os.Environ(), u.env...), "HOME="+dir)
 		// The run goes on writing files that only its owner may read.
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}, AmbientCaps: []uintptr{unix.CAP_DAC_READ_SEARCH}}
-		out, err := cmd.CombinedOutput()
+		out, err := bounded.CombinedOutput(cmd)
 		return string(out), err
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/rundir"
 	"gonbatch/tests/cluster"
 	"gonbatch/tests/page"
@@ -109,7 +110,7 @@ func (r reader) run(t *testing.T, name string, block page.Block) {
 		line = strings.ReplaceAll(line, "RUN", r.newest())
 		cmd := exec.CommandContext(t.Context(), "bash", "-ec", line)
 		cmd.Dir, cmd.Env = r.folder, r.env
-		out, err := cmd.CombinedOutput()
+		out, err := bounded.CombinedOutput(cmd)
 		if err != nil {
 			t.Fatalf("%s:%d: %s: %v\n%s", name, block.Line, line, err, out)
 		}

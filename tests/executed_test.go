@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/rundir"
 	"gonbatch/tests/cluster"
 	"gonbatch/tests/jupyter"
@@ -49,7 +50,7 @@ func executedOf(t *testing.T, run rundir.Dir) executedNotebook {
 	cmd := command(".", jupyter.Python(t), "-c", executedScript, run.Executed())
 	var errors strings.Builder
 	cmd.Stderr = &errors
-	out, err := cmd.Output()
+	out, err := bounded.Output(cmd)
 	if err != nil {
 		t.Fatalf("%v\n%s\n%s", err, &errors, read(t, run.Executed()))
 	}

@@ -10,6 +10,7 @@ import (
 
 	"gonbatch/distributed/pjrt/testplugin"
 	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/bounded"
 	"gonbatch/tests/cluster"
 )
 
@@ -71,7 +72,7 @@ func TestGPUsHere(t *testing.T) {
 	preflight := func(tasks string, env ...string) string {
 		cmd := here.Command(t.Context(), path, "preflight", "--local", "--tasks", tasks)
 		cmd.Dir, cmd.Env = folder, append(os.Environ(), env...)
-		out, err := cmd.CombinedOutput()
+		out, err := bounded.CombinedOutput(cmd)
 		if err != nil {
 			t.Fatalf("%s tasks: %v\n%s", tasks, err, out)
 		}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/tests/cluster"
 )
 
@@ -36,7 +37,7 @@ func TestLocalInsideAJob(t *testing.T) {
 			}
 			cmd := exec.Command("timeout", "120", "srun", "-n1", "-c1", "env", "PATH="+bin+":"+os.Getenv("PATH"), submit, "--local", "--tasks", "2", name)
 			cmd.Dir, cmd.Env = u.folder, append(os.Environ(), u.env...)
-			out, err := cmd.CombinedOutput()
+			out, err := bounded.CombinedOutput(cmd)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}

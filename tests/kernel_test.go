@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/kernel"
 	"gonbatch/tests/jupyter"
 )
@@ -48,7 +49,7 @@ func TestKernelConformance(t *testing.T) {
 	cmd.Env = append(os.Environ(), "JUPYTER_DATA_DIR="+dataDir, "XDG_STATE_HOME="+t.TempDir(), "GONBATCH_SOURCE="+root)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	out, err := cmd.Output()
+	out, err := bounded.Output(cmd)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, stderr.String())
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/plugin"
 	"gonbatch/kernel"
 	"gonbatch/tests/jupyter"
@@ -35,7 +36,7 @@ func TestKernelInstall(t *testing.T) {
 	run := func(args ...string) (string, error) {
 		cmd := exec.Command(submit, args...)
 		cmd.Dir, cmd.Env = home, env
-		out, err := cmd.CombinedOutput()
+		out, err := bounded.CombinedOutput(cmd)
 		return string(out), err
 	}
 	if out, err := run("kernel", "install", "--wait"); err != nil {
@@ -71,7 +72,7 @@ func freshEnvironment(t *testing.T, home string) []string {
 	t.Helper()
 	env := []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + t.TempDir()}
 	for _, name := range []string{"GOMODCACHE", "GOCACHE", "GOPROXY"} {
-		out, err := exec.Command("go", "env", name).Output()
+		out, err := bounded.Output(exec.Command("go", "env", name))
 		if err != nil {
 			t.Fatal(err)
 		}

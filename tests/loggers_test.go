@@ -23,6 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/bounded"
 	"gonbatch/logger"
 	"gonbatch/logger/loggertest"
 	"gonbatch/tests/jupyter"
@@ -62,7 +63,7 @@ func readBack[T any](t *testing.T, args ...string) T {
 	cmd.Env = append(os.Environ(), readersEnv...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
+	if err := bounded.Run(cmd); err != nil {
 		t.Fatalf("read %q: %v\n%s", args, err, stderr.String())
 	}
 	var got T

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/rundir"
 	"gonbatch/kernel"
 	"gonbatch/tests/cluster"
@@ -142,7 +143,7 @@ json.dump(replies, sys.stdout)
 	cmd.Dir, cmd.Env, cmd.Stdin = u.folder, append(os.Environ(), u.kernelEnv(t)...), bytes.NewReader(text)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	out, err := cmd.Output()
+	out, err := bounded.Output(cmd)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, stderr.String())
 	}

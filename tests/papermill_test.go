@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/kernel"
 	"gonbatch/tests/jupyter"
 )
@@ -26,7 +27,7 @@ func TestPapermill(t *testing.T) {
 	parameters := "rate: 1\nname: \"two \\\"words\\\" ä\"\nsizes: [3, 4]\nepochs: 7\nquiet: true\n"
 	cmd := command(u.folder, filepath.Join(filepath.Dir(python), "papermill"), notebook, out, "-k", kernel.Name, "-y", parameters, "--no-progress-bar")
 	cmd.Env = append(os.Environ(), u.kernelEnv(t)...)
-	if text, err := cmd.CombinedOutput(); err != nil {
+	if text, err := bounded.CombinedOutput(cmd); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	text, err := os.ReadFile(out)

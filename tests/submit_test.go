@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/rundir"
 	"gonbatch/tests/jupyter"
 )
@@ -51,7 +52,7 @@ func (u user) submit(t *testing.T, args ...string) (string, error) {
 	}
 	cmd := exec.CommandContext(t.Context(), path, args...)
 	cmd.Dir, cmd.Env = u.folder, append(os.Environ(), u.env...)
-	out, err := cmd.CombinedOutput()
+	out, err := bounded.CombinedOutput(cmd)
 	return string(out), err
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/cluster"
 	"gonbatch/internal/rundir"
 )
@@ -77,7 +78,7 @@ func StartLogged(t *testing.T, launcher Launcher, n int, folder string, env []st
 }
 
 func runToEnd(t *testing.T, cmd *exec.Cmd) Ended {
-	err := cmd.Run()
+	err := bounded.Run(cmd)
 	e := Ended{At: time.Now()}
 	var exit *exec.ExitError
 	switch {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"gonbatch/internal/bounded"
 )
 
 // Network is a few machines, as far as the network goes: each has interfaces of its own, and a
@@ -86,7 +88,7 @@ func (n *Network) name(what string) string { return n.prefix + "-" + what }
 
 func (n *Network) ip(args ...string) {
 	n.t.Helper()
-	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
+	if out, err := bounded.CombinedOutput(exec.Command("ip", args...)); err != nil {
 		n.t.Fatalf("ip %s: %v: %s", strings.Join(args, " "), err, out)
 	}
 }

@@ -20,6 +20,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"gonbatch/internal/bounded"
 )
 
 // Launcher is an MPI implementation's mpirun.
@@ -123,7 +125,7 @@ func Start(t *testing.T, launcher Launcher, n int, env []string) (string, error)
 	}
 	cmd := launcher.command(ctx, 0, slices.Concat(launcher.mpirun(t, n), program))
 	cmd.Env = env
-	out, err := cmd.CombinedOutput()
+	out, err := bounded.CombinedOutput(cmd)
 	return string(out), err
 }
 
@@ -137,7 +139,7 @@ func startEach(t *testing.T, ctx context.Context, launcher Launcher, n int, prog
 		group.Go(func() {
 			cmd := launcher.command(ctx, rank, program)
 			cmd.Env = append(slices.Clone(env), rankEnv(address, rank, n)...)
-			out, err := cmd.CombinedOutput()
+			out, err := bounded.CombinedOutput(cmd)
 			outputs[rank], errs[rank] = string(out), err
 		})
 	}

@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"gonbatch/internal/bounded"
 )
 
 // stuckSource is MPICH, but rank 1 never returns from MPI_Finalize.
@@ -30,7 +32,7 @@ func StuckMPI(t *testing.T) (library string) {
 	if err := os.WriteFile(source, []byte(stuckSource), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("cc", "-shared", "-fPIC", "-o", library, source, "-Wl,--no-as-needed", "-l:libmpich.so.12").CombinedOutput(); err != nil {
+	if out, err := bounded.CombinedOutput(exec.Command("cc", "-shared", "-fPIC", "-o", library, source, "-Wl,--no-as-needed", "-l:libmpich.so.12")); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return library

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gonbatch/internal/bounded"
 )
 
 const module = "gonbatch"
@@ -35,10 +37,10 @@ var layers = []layer{
 	{name: "kernel", packages: []string{"kernel"}, mayImport: []string{"internal", "submit/report"}},
 	{name: "submission", packages: []string{"submit", "slurmtmpl"}, mayImport: []string{"internal", "checkpoint/folder", "data"}},
 	{name: "loop", packages: []string{"trainer"}, mayImport: []string{"distributed", "data", "logger", "checkpoint", "internal/rundir", "internal/yamldoc"}},
-	{name: "training", packages: []string{"distributed"}, mayImport: []string{"data", "logger", "internal/plugin", "internal/compilecache", "internal/forecast", "checkpoint", "internal/rundir", "internal/cluster"}},
+	{name: "training", packages: []string{"distributed"}, mayImport: []string{"data", "logger", "internal/bounded", "internal/plugin", "internal/compilecache", "internal/forecast", "checkpoint", "internal/rundir", "internal/cluster"}},
 	{name: "library", packages: []string{"models", "data", "internal/plugin", "internal/compilecache", "logger", "display", "kernel/keep", "checkpoint", "submit/result"}, mayImport: []string{"internal/fetch", "internal/forecast", "internal/rundir", "internal/cluster"}},
 	{name: "embedded source", packages: []string{"internal/source"}, mayImport: []string{"internal/rundir", root}},
-	{name: "leaves", packages: []string{"internal/rundir", "internal/cluster", "internal/fetch", "internal/forecast", "internal/gocell", "internal/nbformat", "internal/yamldoc"}},
+	{name: "leaves", packages: []string{"internal/bounded", "internal/rundir", "internal/cluster", "internal/fetch", "internal/forecast", "internal/gocell", "internal/nbformat", "internal/yamldoc"}},
 	{name: "root", packages: []string{root}},
 }
 
@@ -111,7 +113,7 @@ func TestSubmissionImports(t *testing.T) {
 // code. Cells that train have XLA's; all others, which import these packages, must stay without.
 func TestDeadlocksAreNoticed(t *testing.T) {
 	for _, folder := range []string{"display", "kernel/keep", "submit/result"} {
-		out, err := exec.Command("go", "list", "-deps", module+"/"+folder).Output()
+		out, err := bounded.Output(exec.Command("go", "list", "-deps", module+"/"+folder))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -266,7 +268,7 @@ func list(t *testing.T) []pkg {
 	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Dir,Name,Doc,Imports,GoFiles,CgoFiles", module+"/...")
 	cmd.Dir = sourceRoot(t)
 	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
+	out, err := bounded.Output(cmd)
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"gonbatch/internal/bounded"
 )
 
 // TestLint has `make test` report what `make lint` reports.
@@ -23,7 +25,7 @@ func TestLint(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), linter, "run", "--allow-serial-runners")
 	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := bounded.CombinedOutput(cmd); err != nil {
 		t.Errorf("golangci-lint: %v\n%s", err, out)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/rundir"
 )
 
@@ -157,7 +158,7 @@ func literals(t *testing.T, name string) (all []literal) {
 // eachFile calls f with the project's Go files, scripts and templates, except tests.
 func eachFile(t *testing.T, f func(name string)) {
 	t.Helper()
-	out, err := exec.Command("git", "-C", sourceRoot(t), "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.go", "*.sh", "*.tmpl").Output()
+	out, err := bounded.Output(exec.Command("git", "-C", sourceRoot(t), "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.go", "*.sh", "*.tmpl"))
 	if err != nil {
 		t.Fatalf("git ls-files: %v", err)
 	}

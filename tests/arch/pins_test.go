@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
+
+	"gonbatch/internal/bounded"
 )
 
 // pinned are the modules that distributed/pjrt looks into: a new version may break it.
@@ -76,7 +78,7 @@ func goCommand(t *testing.T, root string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Dir = root
-	out, err := cmd.CombinedOutput()
+	out, err := bounded.CombinedOutput(cmd)
 	if err != nil {
 		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
 	}

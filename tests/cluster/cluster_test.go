@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/tests/cluster"
 )
 
@@ -79,7 +80,7 @@ func TestClusterEnds(t *testing.T) {
 			dirFile := filepath.Join(t.TempDir(), "dir")
 			cmd := exec.Command(os.Args[0], "-test.run=^TestEnding$")
 			cmd.Env = append(os.Environ(), "CLUSTER_ENDING="+name, "CLUSTER_DIR_FILE="+dirFile)
-			out, err := cmd.CombinedOutput()
+			out, err := bounded.CombinedOutput(cmd)
 			if (name == "pass") != (err == nil) {
 				t.Errorf("inner test: %v\n%s", err, out)
 			}

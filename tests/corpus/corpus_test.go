@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/tests/jupyter"
 )
 
@@ -202,7 +203,7 @@ var submitBinary = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(dir, "submit")
 	cmd := exec.CommandContext(context.Background(), "go", "build", "-o", path, "./cmd/submit")
 	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := bounded.CombinedOutput(cmd); err != nil {
 		return "", fmt.Errorf("go build ./cmd/submit: %w\n%s", err, out)
 	}
 	return path, nil
@@ -220,7 +221,7 @@ func newSubmit(t *testing.T) Submit {
 	if err := os.WriteFile(filepath.Join(plugins, "pjrt_c_api_cpu_plugin.so"), []byte("plugin"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	goCache, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE").Output()
+	goCache, err := bounded.Output(exec.CommandContext(t.Context(), "go", "env", "GOCACHE"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/tests/jupyter"
 )
 
@@ -113,7 +114,7 @@ func download(t *testing.T, module, folder string, rules Rules) string {
 
 // moduleDir downloads a module, in the version of go.mod if it names none.
 func moduleDir(ctx context.Context, module string) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "mod", "download", "-json", module).Output()
+	out, err := bounded.Output(exec.CommandContext(ctx, "go", "mod", "download", "-json", module))
 	var found struct{ Dir, Error string }
 	if json.Unmarshal(out, &found) == nil && found.Error != "" {
 		err = errors.New(found.Error)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/nbformat"
 	"gonbatch/submit/export"
 )
@@ -43,7 +44,7 @@ func TestExports(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), "go", "vet", "./...")
 	cmd.Dir, cmd.Env = all, append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := bounded.CombinedOutput(cmd); err != nil {
 		t.Errorf("go vet: %v\n%s", err, out)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"gonbatch/internal/bounded"
 )
 
 //go:embed observe.py
@@ -66,7 +68,7 @@ func (g GoNB) Observe(ctx context.Context, c Case, dir string) (o Observed, err 
 func observeKernel(ctx context.Context, python string, env []string, args ...string) (o Observed, err error) {
 	cmd := exec.CommandContext(ctx, python, append([]string{"-c", observe}, args...)...)
 	cmd.Env = env
-	out, err := cmd.Output()
+	out, err := bounded.Output(cmd)
 	if err != nil {
 		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			err = fmt.Errorf("%w\n%s", err, exit.Stderr)

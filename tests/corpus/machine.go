@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/plugin"
 	"gonbatch/internal/rundir"
 	"gonbatch/kernel"
@@ -62,7 +63,7 @@ func (m *Machine) dataDir() string { return filepath.Join(m.Dir, "jupyter") }
 // whatever a registry lists.
 func goSettings(ctx context.Context) (settings []string, err error) {
 	names := []string{"GOPATH", "GOMODCACHE", "GOCACHE", "GOPROXY", "GOSUMDB", "GONOSUMDB", "GOFLAGS", "GOTOOLCHAIN"}
-	out, err := exec.CommandContext(ctx, "go", append([]string{"env", "-json"}, names...)...).Output()
+	out, err := bounded.Output(exec.CommandContext(ctx, "go", append([]string{"env", "-json"}, names...)...))
 	if err != nil {
 		return nil, fmt.Errorf("go env: %w", err)
 	}
@@ -144,7 +145,7 @@ func Download(ctx context.Context, modules []string) error {
 	}
 	cmd := exec.CommandContext(ctx, "go", append([]string{"mod", "download"}, modules...)...)
 	cmd.Env = append(os.Environ(), "GOWORK=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := bounded.CombinedOutput(cmd); err != nil {
 		return fmt.Errorf("%w: go mod download: %s", err, out)
 	}
 	return nil

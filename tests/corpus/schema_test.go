@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/nbformat"
 	"gonbatch/tests/jupyter"
 )
@@ -48,7 +49,7 @@ func TestSchemas(t *testing.T) {
 		}
 		args = append(args, rewrite(t, path))
 	}
-	if out, err := exec.CommandContext(t.Context(), python, args...).CombinedOutput(); err != nil {
+	if out, err := bounded.CombinedOutput(exec.CommandContext(t.Context(), python, args...)); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/nbformat"
 	"gonbatch/internal/rundir"
 	"gonbatch/kernel"
@@ -56,7 +57,7 @@ var named = regexp.MustCompile(`\.ipynb(?:, cell |\[cell )(\d+)`)
 func (m *Machine) check(ctx context.Context, w workplace, gonb cells) (seen cells, message string, err error) {
 	cmd := exec.CommandContext(ctx, m.Program, "check", filepath.Base(w.notebook))
 	cmd.Dir, cmd.Env = filepath.Dir(w.notebook), w.env
-	_, err = cmd.Output()
+	_, err = bounded.Output(cmd)
 	seen = maps.Clone(gonb)
 	for number, cell := range seen {
 		cell.Status = OK
@@ -88,7 +89,7 @@ func (m *Machine) job(ctx context.Context, w workplace, limit time.Duration, gon
 	cmd.Dir, cmd.Env = filepath.Dir(w.notebook), w.env
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // So that no program stays.
 	cmd.WaitDelay = time.Minute
-	out, err := cmd.CombinedOutput()
+	out, err := bounded.CombinedOutput(cmd)
 	code, err := codeOf(err)
 	if err != nil && ctx.Err() == nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/nbformat"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit/export"
@@ -45,7 +46,7 @@ func (s Submit) Submit(ctx context.Context, c Case, dir string) (run Run, err er
 	}
 	cmd := exec.CommandContext(ctx, s.Program, "--local", "--run-root", runRoot, filepath.Base(c.Path))
 	cmd.Dir, cmd.Env = dir, s.Env
-	out, err := cmd.CombinedOutput()
+	out, err := bounded.CombinedOutput(cmd)
 	run.Output = string(out)
 	if run.Code, err = codeOf(err); err != nil {
 		return run, err
@@ -131,7 +132,7 @@ func (s Submit) run(ctx context.Context, made rundir.Cell, run rundir.Dir, dir s
 	}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	code, err := codeOf(cmd.Run())
+	code, err := codeOf(bounded.Run(cmd))
 	cell.Stdout += strings.ToValidUTF8(stdout.String(), "\ufffd")
 	cell.Stderr += strings.ToValidUTF8(stderr.String(), "\ufffd")
 	cell.Code = code

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"gonbatch/internal/bounded"
 )
 
 //go:embed execute.py
@@ -67,7 +69,7 @@ func Execute(t testing.TB, run Run) Result {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.WaitDelay = 10 * time.Second
-	if err := cmd.Run(); err != nil {
+	if err := bounded.Run(cmd); err != nil {
 		t.Fatalf("execute %s: %v\n%s", run.Notebook, err, stderr.String())
 	}
 	var result Result
