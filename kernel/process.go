@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"os/exec"
@@ -16,6 +17,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// pipeTime is how long the command's output is read after its end, if a process that it has left
+// behind holds it open.
+const pipeTime = time.Second
+
 // runTree runs a command until it ends, and then kills every process that it leaves behind. When
 // ctx ends, the command gets SIGTERM and, after grace, SIGKILL; that is not an error. If this
 // process is killed, the operating system sends the command SIGTERM.
@@ -28,7 +33,7 @@ func runTree(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
 		return os.NewSyscallError("prctl", err)
 	}
 	before := children()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	cmd.SysProcAttr, cmd.WaitDelay = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}, pipeTime
 	if err := cmd.Start(); err != nil {
 		return err
 	}
@@ -42,7 +47,7 @@ func runTree(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
 	close(ended)
 	<-stopped
 	killOrphans(before)
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || errors.Is(err, exec.ErrWaitDelay) {
 		return nil
 	}
 	return err

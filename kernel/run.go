@@ -126,6 +126,7 @@ func serve(ctx context.Context, opts Options, found tools, s *session, front rel
 	defer stopGuard()
 	ctx, cancel := watchClient(ctx, os.Getppid)
 	defer cancel()
+	endWithin(ctx, endTime, opts.Log, os.Exit)
 	gonb := exec.Command(found.gonb, "--kernel", connectionFile, "--raw_error")
 	gonb.Env = sessionEnvironment(opts, found, s)
 	chatter := new(tailLog)
