@@ -20,7 +20,7 @@ setup: ## install what the tests need: SLURM, MPI, a Jupyter client, GoNB
 	@tests/setup.sh tests
 
 test: setup ## run every test, on a real SLURM cluster and in a real Jupyter client (TESTS=./pkg/... for some)
-	go tool gotestsum --format pkgname -- -timeout 90m -parallel $(WAITING) $(TESTS)
+	go tool gotestsum --format pkgname -- -timeout 60m -parallel $(WAITING) $(TESTS)
 
 lint: ## run golangci-lint with gofmt, go vet and the rules of .golangci.yml, as the tests do
 	@tests/setup.sh lint

@@ -183,6 +183,7 @@ func TestRestart(t *testing.T) {
 	script := `
 import json, sys
 from jupyter_client.manager import start_new_kernel
+import ports
 manager, client = start_new_kernel(kernel_name="gonbatch", startup_timeout=600)
 client.execute_interactive("var n = 1\n%keep n\n%%\nn = 2", timeout=600)
 client.execute("%%\nselect {}")
@@ -230,6 +231,7 @@ func startClient(t *testing.T, mark, cell string) busyClient {
 	script := `
 import time
 from jupyter_client.manager import start_new_kernel
+import ports
 manager, client = start_new_kernel(kernel_name="gonbatch", startup_timeout=600)
 client.execute("` + strings.ReplaceAll(cell, `"`, `\"`) + `")
 while True:
@@ -328,7 +330,7 @@ func kernelEnv(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	return []string{"JUPYTER_DATA_DIR=" + dataDir, "TEST_SOURCE=" + sourceRoot(t), "TEST_PLUGINS=/somewhere/plugins", "GOPROXY=off",
-		"XDG_STATE_HOME=" + t.TempDir()}
+		"XDG_STATE_HOME=" + t.TempDir(), jupyter.ClientPath(sourceRoot(t))}
 }
 
 func sourceRoot(t *testing.T) string {

@@ -46,7 +46,7 @@ func TestKernelConformance(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := command(root, python, filepath.Join(root, "tests", "jupyter", "kernel_tests.py"), kernel.Name)
-	cmd.Env = append(os.Environ(), "JUPYTER_DATA_DIR="+dataDir, "XDG_STATE_HOME="+t.TempDir(), "GONBATCH_SOURCE="+root)
+	cmd.Env = append(os.Environ(), "JUPYTER_DATA_DIR="+dataDir, jupyter.ClientPath(root), "XDG_STATE_HOME="+t.TempDir(), "GONBATCH_SOURCE="+root)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := bounded.Output(cmd)

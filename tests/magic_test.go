@@ -130,6 +130,7 @@ func (u user) executeEach(t *testing.T, cells []string) []cellReply {
 	const script = `
 import json, sys
 from jupyter_client.manager import start_new_kernel
+import ports
 manager, client = start_new_kernel(kernel_name="gonbatch", startup_timeout=600, cwd=sys.argv[1])
 replies = [client.execute_interactive(cell, timeout=600, output_hook=lambda message: None)["content"] for cell in json.load(sys.stdin)]
 manager.shutdown_kernel()
@@ -197,5 +198,5 @@ func (u user) kernelEnv(t *testing.T) []string {
 	if _, err := kernel.Install(kernel.InstallOptions{DataDir: dataDir, Program: submit}); err != nil {
 		t.Fatal(err)
 	}
-	return append([]string{"JUPYTER_DATA_DIR=" + dataDir, "GONBATCH_SOURCE=" + root, "XDG_STATE_HOME=" + t.TempDir(), "GONBATCH_CHECKPOINTS=" + t.TempDir()}, u.env...)
+	return append([]string{"JUPYTER_DATA_DIR=" + dataDir, "GONBATCH_SOURCE=" + root, "XDG_STATE_HOME=" + t.TempDir(), "GONBATCH_CHECKPOINTS=" + t.TempDir(), jupyter.ClientPath(root)}, u.env...)
 }

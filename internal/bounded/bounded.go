@@ -10,6 +10,7 @@ package bounded
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -38,11 +39,18 @@ var count atomic.Int64
 // is an error.
 func Run(cmd *exec.Cmd) error { return run(cmd, Limit) }
 
-// Output is cmd.Output with the limit of Run.
+// Output is cmd.Output with the limit of Run. As there, an *exec.ExitError has what the command
+// wrote to standard error, unless that goes elsewhere.
 func Output(cmd *exec.Cmd) ([]byte, error) {
-	var stdout bytes.Buffer
+	var stdout, stderr bytes.Buffer
 	cmd.Stdout = &stdout
+	if cmd.Stderr == nil {
+		cmd.Stderr = &stderr
+	}
 	err := Run(cmd)
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		exit.Stderr = stderr.Bytes()
+	}
 	return stdout.Bytes(), err
 }
 
@@ -57,7 +65,9 @@ func CombinedOutput(cmd *exec.Cmd) ([]byte, error) {
 func run(cmd *exec.Cmd, limit time.Duration) error {
 	mark := fmt.Sprintf("BOUNDED_%d_%d=1", os.Getpid(), count.Add(1))
 	cmd.Env = append(cmd.Environ(), mark, "PYTHONFAULTHANDLER=1")
-	cmd.WaitDelay = limit + 2*showTime // for a process without the mark
+	if cmd.WaitDelay == 0 {
+		cmd.WaitDelay = limit + 2*showTime // for a process without the mark
+	}
 	if err := cmd.Start(); err != nil {
 		return err
 	}

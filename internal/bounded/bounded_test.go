@@ -2,6 +2,7 @@ package bounded
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"strings"
@@ -43,6 +44,10 @@ func TestEnds(t *testing.T) {
 	}
 	if out, err = Output(exec.Command("sh", "-c", "echo one; echo two >&2")); string(out) != "one\n" || err != nil {
 		t.Errorf("%q, %v", out, err)
+	}
+	_, err = Output(exec.Command("sh", "-c", "echo why >&2; exit 3"))
+	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || string(exit.Stderr) != "why\n" {
+		t.Errorf("%v", err)
 	}
 	if err := Run(exec.Command("/nowhere/program")); err == nil {
 		t.Error("a program that is not there ran")

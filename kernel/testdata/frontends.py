@@ -17,6 +17,8 @@ MEGABYTES = 200
 SECOND = """
 import sys
 from jupyter_client import BlockingKernelClient
+
+import ports  # noqa: F401 (the kernels' ports)
 client = BlockingKernelClient(connection_file=sys.argv[1])
 client.load_connection_file()
 client.start_channels()

@@ -9,6 +9,8 @@ import sys
 
 from jupyter_client.manager import start_new_kernel
 
+import ports  # noqa: F401 (the kernels' ports)
+
 manager, client = start_new_kernel(kernel_name="gonbatch", startup_timeout=600)
 ends = []
 for cell in json.load(sys.stdin):

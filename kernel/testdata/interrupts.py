@@ -10,6 +10,8 @@ import time
 
 from jupyter_client.manager import start_new_kernel
 
+import ports  # noqa: F401 (the kernels' ports)
+
 PATIENCE = 600  # seconds
 ENDS = 120  # seconds after an interrupt
 CELLS = ["%%\nfmt.Println(-{i})\ntime.Sleep(time.Hour)", "%%\nfmt.Println(-{i})\nfor {{\n}}", "!echo -{i}; sleep 3600", "%%bash\necho -{i}\nsleep 3600"]

@@ -10,6 +10,8 @@ import time
 from jupyter_client import BlockingKernelClient
 from jupyter_client.manager import start_new_kernel
 
+import ports  # noqa: F401 (the kernels' ports)
+
 PATIENCE = 600  # seconds
 seed, cells = int(sys.argv[1]), int(sys.argv[2])
 choose = random.Random(seed)

@@ -14,6 +14,8 @@ import zmq
 from jupyter_client.manager import KernelManager
 from jupyter_client.session import Session
 
+import ports  # noqa: F401 (the kernels' ports)
+
 PATIENCE = 600  # seconds
 
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gonbatch/internal/bounded"
+	"gonbatch/tests/jupyter"
 )
 
 //go:embed observe.py
@@ -66,8 +67,12 @@ func (g GoNB) Observe(ctx context.Context, c Case, dir string) (o Observed, err 
 
 // observeKernel runs observe.py, and makes what it prints comparable.
 func observeKernel(ctx context.Context, python string, env []string, args ...string) (o Observed, err error) {
+	root, err := jupyter.Root()
+	if err != nil {
+		return o, err
+	}
 	cmd := exec.CommandContext(ctx, python, append([]string{"-c", observe}, args...)...)
-	cmd.Env = env
+	cmd.Env = append(env, jupyter.ClientPath(root))
 	out, err := bounded.Output(cmd)
 	if err != nil {
 		if exit, ok := errors.AsType[*exec.ExitError](err); ok {

@@ -18,6 +18,8 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
+import ports  # noqa: F401 (the kernels' ports)
+
 PATIENCE = 3  # How many time limits an interrupted cell has.
 
 
