@@ -201,7 +201,7 @@ var failureCases = []failureCase{
 	{"has NaN", 0, rundir.NaN, []string{"the loss is NaN"}, false},
 	{"stopped", 1, rundir.Stuck, []string{"has been silent for", `has been in all-reduce \d+ \(1000 float64\)`}, true},
 	{"stopped", 0, rundir.Stuck, []string{"has been silent for", `has been in all-reduce \d+ \(1000 float64\)`}, true},
-	{"loops", 2, rundir.Stuck, []string{"has not come to the collective that others are in", `computes or loads since it left all-reduce \d+ \(10 float64\)`}, true},
+	{"loops", 2, rundir.Stuck, []string{"has not entered the collective that the others are in", `has been computing or loading since it left all-reduce \d+ \(10 float64\)`}, true},
 	{"another size", 1, rundir.Mismatch, []string{"the ranks disagree", `all-reduce \d+ \(100 float64\)`, `all-reduce \d+ \(5 float64\)`}, true},
 	{"another kind", 1, rundir.Mismatch, []string{"the ranks disagree", `barrier \d+ where|where .* barrier \d+`, `all-reduce \d+ \(5 float64\)`}, true},
 	{"others have closed", 1, rundir.Mismatch, []string{`has called Close after \d+ collectives and won't call barrier \d+`}, true},

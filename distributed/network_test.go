@@ -75,7 +75,7 @@ func TestBadNetwork(t *testing.T) {
 		time.Sleep(outage)
 		job.tell(t, "die")
 		job.wait()
-		if f, err := rundir.ReadFailure(job.dir); err != nil || f.Kind != rundir.Died || f.Rank != 2 || f.Error != "its process ended without World.Close: it was killed, or it gave up" {
+		if f, err := rundir.ReadFailure(job.dir); err != nil || f.Kind != rundir.Died || f.Rank != 2 || f.Error != "its process ended without World.Close: it was killed, or it exited" {
 			t.Errorf("recorded: %+v, %v", f, err)
 		}
 	})
