@@ -47,7 +47,7 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// TestGatherInParts: data of more than one call of MPI comes together again.
+// TestGatherInParts: data that takes several MPI calls is put together correctly.
 func TestGatherInParts(t *testing.T) {
 	ranktest.RunWith(t, []ranktest.Launcher{ranktest.OpenMPI}, 3, func(t *testing.T) {
 		comm := initRank(t)
@@ -56,8 +56,8 @@ func TestGatherInParts(t *testing.T) {
 	})
 }
 
-// Calls come from many goroutines, thus threads; MPI sees one. The order is kept the same on all
-// ranks by handing over one after the other.
+// TestAnyThread: calls come from many goroutines, and so from many threads, but MPI sees only one.
+// The turn keeps their order the same on all ranks.
 func TestAnyThread(t *testing.T) {
 	ranktest.Run(t, 2, func(t *testing.T) {
 		comm := initRank(t)
@@ -87,21 +87,21 @@ func TestInitTwice(t *testing.T) {
 	})
 }
 
-// An error of MPI comes back as a Go error that names the rank: here a broadcast from a rank that
-// doesn't exist.
+// TestErrorNamesTheRank: an MPI error becomes a Go error that names the rank. Here it is a
+// broadcast from a rank that doesn't exist.
 func TestErrorNamesTheRank(t *testing.T) {
 	ranktest.Run(t, 2, func(t *testing.T) {
 		comm := initRank(t)
 		err := comm.Broadcast([]byte{1}, 7)
 		want := fmt.Sprintf("rank %d of 2: MPI_Bcast: ", comm.Rank())
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(strings.ToLower(err.Error()), "root") {
-			t.Errorf("got %v, want it to have %q and the word root", err, want)
+			t.Errorf("got %v, want an error with %q and the word root", err, want)
 		}
 	})
 }
 
-// MPI must not take Go's signal handlers away: a nil pointer stays a panic that can be recovered
-// and shows its line.
+// TestPanicsStayPanics: MPI must not replace Go's signal handlers. A nil pointer dereference must
+// stay a panic that can be recovered and shows its line.
 func TestPanicsStayPanics(t *testing.T) {
 	ranktest.Run(t, 2, func(t *testing.T) {
 		initRank(t)
@@ -115,9 +115,8 @@ func TestPanicsStayPanics(t *testing.T) {
 	})
 }
 
-// TestStuckFinalize: a rank whose MPI_Finalize never returns ends all the same. MPICH's mpiexec
-// then kills the others, at times before they can say that they passed; srun doesn't
-// (TestPreflight).
+// TestStuckFinalize: a rank ends even if its MPI_Finalize never returns. MPICH's mpiexec then kills
+// the other ranks, sometimes before they can report that they passed; srun doesn't (TestPreflight).
 func TestStuckFinalize(t *testing.T) {
 	if ranktest.InRank() {
 		mpi.SetFinalizeTime(time.Second)
@@ -125,7 +124,7 @@ func TestStuckFinalize(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Rank 0's own may wait for rank 1's.
+		// Rank 0's MPI_Finalize may wait for rank 1's.
 		if err := comm.Close(); !errors.Is(err, mpi.ErrNotFinalized) && (err != nil || comm.Rank() == 1) {
 			t.Errorf("rank %d: %v", comm.Rank(), err)
 		}
@@ -146,7 +145,7 @@ func TestNoLibrary(t *testing.T) {
 	}
 	for _, want := range []string{"libnone.so.1", "/dev/null", "GONBATCH_MPI_LIBRARY"} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q is not in: %v", want, err)
+			t.Errorf("the error lacks %q: %v", want, err)
 		}
 	}
 }
