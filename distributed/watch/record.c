@@ -12,7 +12,7 @@ enum { KEPT = 256 };
 struct gb_record {
   pthread_mutex_t lock;
   uint64_t entered, left;
-  int64_t changed; // When either last changed, in nanoseconds of the monotonic clock.
+  int64_t changed;  // When either last changed, in nanoseconds of the monotonic clock.
   gb_collective kept[KEPT];
 };
 
