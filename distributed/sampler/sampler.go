@@ -16,7 +16,7 @@ import (
 	"math/rand/v2"
 )
 
-// Config says what to sample.
+// Config configures a sampler.
 type Config struct {
 	// Len is the number of examples in the dataset.
 	Len int
