@@ -1,8 +1,8 @@
 // Package keyvalue gives the ranks of a job a key-value store in rank 0. XLA needs one to run in
 // several processes: its clients find one another through it, and NCCL uses it to start.
 //
-//	server, err := keyvalue.Listen(ctx, local)          // On rank 0, which tells the others
-//	store := keyvalue.Dial(rank, server.Place())        // where it is. On every rank:
+//	server, err := keyvalue.Listen(ctx, local)          // on rank 0, which sends server.Place() to the others
+//	store := keyvalue.Dial(rank, server.Place())        // on every rank
 //	defer store.Close()
 //	err = store.Put("local_topology/cuda/3", topology)  // ErrExists if there is one
 //	value, err := store.Get("global_topology/cuda", 5*time.Minute)

@@ -2,7 +2,7 @@
 // sides of each connection prove that they know a key of the job.
 //
 //	l, err := network.Listen(ctx, local, "0")
-//	go l.Serve(key, func(conn net.Conn) { ... })                  // on one rank, with l.Addresses() told to the others
+//	go l.Serve(key, func(conn net.Conn) { ... })                  // on one rank, which sends l.Addresses() to the others
 //	conn, err := network.Dial(ctx, addresses, key)                // on another
 //
 // A machine may have many addresses, and some of them may lead elsewhere, because another machine

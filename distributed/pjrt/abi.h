@@ -193,7 +193,7 @@ typedef struct {
   size_t value_size;
 } gb_pjrt_named_value;
 
-// gb_pjrt_callback_error creates an error of the plugin.
+// gb_pjrt_callback_error makes an error of the plugin.
 typedef gb_pjrt_error *(*gb_pjrt_callback_error)(int code, const char *message, size_t message_size);
 
 // What XLA passes to the callbacks of a key-value store. It leaves struct_size unset, and always
@@ -286,7 +286,7 @@ typedef struct {
   void *execute_device;
 } gb_pjrt_execute_args;
 
-// The FFI extension. Unlike all other calls, register_handler has no extension_start.
+// The FFI extension. Its register call has, unlike all others, no extension_start.
 typedef struct {
   size_t struct_size;
   const char *target_name;

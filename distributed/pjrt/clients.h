@@ -8,9 +8,8 @@
 // processes.
 void gb_clients_join(void);
 
-// gb_client_devices writes the id and the process of each of the client's devices, including those
-// of other processes. It returns their number, of which at most `max` are written, or -1 if the
-// plugin does not report them.
+// gb_client_devices writes the id and the process of each of the client's devices, those of other processes too. It
+// returns how many there are, of which at most `max` were written, or -1 if the plugin does not say.
 int gb_client_devices(void *client, int64_t *ids, int *processes, int max);
 
 // gb_callback_failed creates the error of a callback, with XLA's own function.

@@ -12,15 +12,15 @@ import (
 	"unsafe"
 )
 
-// Step is a program with collectives, as XLA's clients on the GPUs of all ranks would compile it.
+// Step is a program with collectives as XLA's clients on the GPUs of all ranks would compile it.
 type Step struct {
 	Program []byte // Program is StableHLO as text.
-	Options []byte // Options is a CompileOptionsProto with a replica on each of the devices 0 to n-1.
+	Options []byte // Options are a CompileOptionsProto: a replica on each of the devices 0 to n-1.
 }
 
-// Pretend makes this process one of several ranks, of which the others don't exist. Programs with
-// collectives get XLA's collectives for GPUs, and are passed to take instead of being compiled.
-// take ends the process or returns the error of the compilation. The plugin must be loaded.
+// Pretend makes this process one of so many ranks that aren't there: programs with collectives get
+// those that XLA has for GPUs, and go to take. They are not compiled here: take ends the process,
+// or its error is that of the compilation. The plugin must have been loaded.
 func Pretend(platform string, size int, take func(Step) error) error {
 	mu.Lock()
 	defer mu.Unlock()
@@ -34,7 +34,7 @@ func Pretend(platform string, size int, take func(Step) error) error {
 	return nil
 }
 
-// pretended is the lowering of a process whose other ranks don't exist.
+// pretended is the lowering of a process whose other ranks aren't there.
 type pretended struct {
 	native
 	size int
@@ -57,7 +57,7 @@ func isPretended(l lowering) bool {
 	return ok
 }
 
-// taken passes on a program that must not be compiled here. It reports whether it did.
+// taken hands a program over that is not to be compiled here. It reports whether it has.
 func taken(args *C.gb_pjrt_compile_args) (failure *C.gb_pjrt_error, ok bool) {
 	l, _ := world()
 	p, ok := l.(pretended)

@@ -20,9 +20,9 @@ func (l Launcher) OnGPUs(t *testing.T, n int) Launcher {
 	t.Helper()
 	if _, err := exec.LookPath("unshare"); err != nil || os.Getuid() != 0 {
 		if os.Getenv("CI") != "" {
-			t.Fatalf("mount namespaces need root and util-linux: user %d, %v", os.Getuid(), err)
+			t.Fatalf("mount namespaces take root and util-linux: user %d, %v", os.Getuid(), err)
 		}
-		t.Skip("mount namespaces need root and util-linux")
+		t.Skip("mount namespaces take root and util-linux")
 	}
 	l.within = func(int) []string {
 		return []string{"unshare", "--mount", "--propagation", "private", GPUScript(), strconv.Itoa(n)}

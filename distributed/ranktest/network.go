@@ -26,9 +26,9 @@ func NewNetwork(t *testing.T, n int) *Network {
 	t.Helper()
 	if _, err := exec.LookPath("ip"); err != nil || os.Getuid() != 0 {
 		if os.Getenv("CI") != "" {
-			t.Fatalf("network namespaces need root and iproute2: user %d, %v", os.Getuid(), err)
+			t.Fatalf("network namespaces take root and iproute2: user %d, %v", os.Getuid(), err)
 		}
-		t.Skip("network namespaces need root and iproute2")
+		t.Skip("network namespaces take root and iproute2")
 	}
 	network := &Network{fmt.Sprintf("gb%d-%d", os.Getpid(), networks.Add(1)), t}
 	network.add("switch")
