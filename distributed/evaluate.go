@@ -181,7 +181,7 @@ func (w *World) evalSteps(trainer *train.Trainer, p part) iter.Seq2[[]*tensors.T
 
 type accumulation func(compute.Backend, train.Dataset) (*dataset.DistributedAccumulator, error)
 
-// evalOverDevices reports whether to continue.
+// evalOverDevices reports whether to go on.
 func (w *World) evalOverDevices(trainer *train.Trainer, p part, over accumulation, yield func([]*tensors.Tensor, error) bool) bool {
 	if p.begin == p.end {
 		return true
@@ -201,12 +201,12 @@ func (w *World) evalOverDevices(trainer *train.Trainer, p part, over accumulatio
 	return true
 }
 
-// part is a range of a dataset, in order, in batches of at most batchSize. It is a train.Dataset.
+// part is a range of a dataset, in order, in batches of at most batchSize: a train.Dataset.
 type part struct {
 	data       data.Dataset
 	begin, end int
 	batchSize  int
-	spec       any // Each spec has its own compiled programs.
+	spec       any // Programs are compiled for each.
 }
 
 func (p part) Name() string { return p.data.Name() }
@@ -228,8 +228,8 @@ func (p part) Iter() iter.Seq2[train.Batch, error] {
 	}
 }
 
-// split divides a part in two: grouped has batches of equal size that come in groups of n, and rest
-// has the remaining examples. If a batch has fewer than n examples, rest has all of them.
+// split divides a part into one whose batches come in groups of n, each of the same size, and the
+// rest: all, where a batch has fewer than n.
 func (p part) split(n int) (grouped, rest part) {
 	size, count := p.batchSize/n, 0
 	if size > 0 {

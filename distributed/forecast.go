@@ -105,8 +105,7 @@ func (f *forecaster) batchSize(given int) int {
 	return f.question.Batch
 }
 
-// begins records the loader whose batches come next. The last loader before the step provides its
-// batches.
+// begins notes the loader whose batches come next: the step's are those of the last one.
 func (f *forecaster) begins(l *loader) {
 	if f != nil {
 		f.answer.Batch, f.answer.Examples = l.BatchSize(), l.data.Len()

@@ -15,31 +15,31 @@ import (
 // LoaderOptions says how to cut a dataset into batches.
 type LoaderOptions struct {
 	// BatchSize is the number of examples in a training step, over all ranks and devices. It must
-	// be divisible by the number of devices of all ranks.
+	// be divisible by their number.
 	BatchSize int
 	// Shuffle draws a new order for each epoch, the same on all ranks.
 	Shuffle bool
-	// Seed determines the order. All ranks must use the same seed.
+	// Seed determines the order. All ranks must have the same.
 	Seed uint64
 }
 
-// Loader yields this process's part of each batch. It is a GoMLX train.Dataset; each iteration is
-// one epoch. If the process has several devices, it is also a train.DistributedDataset.
+// Loader yields this process's part of each batch. It is a GoMLX train.Dataset with one epoch per
+// iteration. If the process has several devices, it is a train.DistributedDataset.
 type Loader interface {
 	train.Dataset
-	// Steps returns the number of batches in an epoch. An epoch leaves out the examples that don't
-	// fill its last batch.
+	// Steps returns the number of batches in an epoch. Examples that don't fill the last batch are
+	// left out of that epoch.
 	Steps() int
 	// BatchSize returns the number of examples in a step, over all ranks and devices.
 	BatchSize() int
 	// Seek makes the next iteration begin at a step of an epoch, both counted from 0, so that a
-	// resumed training sees the batches that it would have seen without the interruption. The
-	// iteration after that is the whole next epoch.
+	// training that resumes sees the batches that it would have seen. The iteration after it is the
+	// whole next epoch.
 	Seek(epoch, step int)
 }
 
 // Loader cuts a dataset into batches for training, and shards them over the ranks and their
-// devices. If the dataset is a data.Epochs, each iteration yields the examples of its epoch.
+// devices. Of a data.Epochs it yields the examples of each epoch.
 func (w *World) Loader(ds data.Dataset, o LoaderOptions) (Loader, error) {
 	o.BatchSize = w.forecaster.batchSize(o.BatchSize)
 	s, err := sampler.New(sampler.Config{
@@ -55,7 +55,7 @@ func (w *World) Loader(ds data.Dataset, o LoaderOptions) (Loader, error) {
 	return w.overDevices(l)
 }
 
-// loader yields the batches of this process's shards, one shard after the other.
+// loader yields the batches of the shards of this process, one shard after the other.
 type loader struct {
 	data               data.Dataset
 	sampler            *sampler.Sampler

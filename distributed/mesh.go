@@ -7,8 +7,8 @@ import (
 	"github.com/gomlx/gomlx/ml/train"
 )
 
-// mesh is a row of this process's devices. XLA shards a program over them (GoMLX's AutoSharding).
-// All programs that share variables must use the same mesh.
+// mesh is the devices of this process in a row. XLA shards a program over them (GoMLX's
+// AutoSharding). All programs that share variables must be given the same mesh.
 type mesh struct {
 	sharded, whole *distributed.ShardingSpec
 }
@@ -25,13 +25,13 @@ func newMesh(devices int) (*mesh, error) {
 	return &mesh{split, distributed.NewReplicatedShardingSpec(row)}, nil
 }
 
-// split combines one batch of the source for each device into a batch that is sharded along its
-// first axis.
+// split makes a batch that is sharded by its first axis of as many batches of the source as there
+// are devices.
 func (m *mesh) split(backend compute.Backend, source train.Dataset) (*dataset.DistributedAccumulator, error) {
 	return accumulate(backend, source, m.sharded)
 }
 
-// replicate gives each batch of the source to every device.
+// replicate gives every device the whole of each batch of the source.
 func (m *mesh) replicate(backend compute.Backend, source train.Dataset) (*dataset.DistributedAccumulator, error) {
 	return accumulate(backend, source, m.whole)
 }

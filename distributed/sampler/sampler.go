@@ -75,8 +75,7 @@ func (s *Sampler) Epoch(epoch int) []int {
 	return rand.New(rand.NewPCG(s.config.Seed, uint64(epoch))).Perm(s.config.Len)
 }
 
-// Shard returns the part of a step's batch that belongs to one shard. It is a slice of order, not a
-// copy.
+// Shard is the part of a step's batch that belongs to one shard. It is a part of order, not a copy.
 func (s *Sampler) Shard(order []int, step, shard int) []int {
 	size := s.config.BatchSize / s.config.Shards
 	start := step*s.config.BatchSize + shard*size
