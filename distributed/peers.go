@@ -11,8 +11,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// communicator moves data between the ranks. Each method except String and Transport blocks until
-// all ranks have called it.
+// communicator moves data between the ranks. Its collectives block until the other ranks have
+// called them too.
 type communicator interface {
 	fmt.Stringer
 	AllReduce(values []float64) error

@@ -83,8 +83,8 @@ func (c convolution) byTaps() *graph.Node {
 }
 
 // minWinogradChannels is the smallest number of channels, in and out, for which Winograd's
-// algorithm is faster. The cost of its transforms grows with each number, and the saving in its
-// products with both.
+// algorithm is faster. The cost of its transforms is proportional to the sum of the two numbers,
+// its saving to their product.
 const minWinogradChannels = 128
 
 func (c convolution) winogradPays() bool {
