@@ -9,7 +9,7 @@ import (
 	"gonbatch/internal/bounded"
 )
 
-// stuckSource is MPICH, but rank 1 never returns from MPI_Finalize.
+// stuckSource wraps MPICH so that rank 1 never returns from MPI_Finalize.
 const stuckSource = `
 #include <unistd.h>
 int MPI_Comm_rank(int, int *);
@@ -22,8 +22,8 @@ int MPI_Finalize(void) {
 }
 `
 
-// StuckMPI builds a library of MPICH's whose MPI_Finalize does not return on rank 1, as it happens
-// with UCX on a busy machine.
+// StuckMPI builds a variant of MPICH whose MPI_Finalize never returns on rank 1, as happens with
+// UCX on a busy machine.
 func StuckMPI(t *testing.T) (library string) {
 	t.Helper()
 	dir := t.TempDir()
