@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestLint has `make test` report what `make lint` reports.
+// TestLint makes `make test` report what `make lint` reports.
 func TestLint(t *testing.T) {
 	t.Parallel()
 	root := sourceRoot(t)
