@@ -66,7 +66,7 @@ func TestDeaths(t *testing.T) {
 				t.Fatalf("undisturbed: %v\n%s", err, out)
 			}
 			want := training.final(t, u.run(t))
-			// No checkpoint lies between the second and the third death.
+			// There is no checkpoint between the second and the third death.
 			u, out, err = train("25,33,37")
 			if err != nil || training.final(t, u.run(t)) != want {
 				t.Errorf("three deaths: %v, or the result differs from that of an undisturbed training\n%s\n%s", err, out, logs(t, u.run(t)))
