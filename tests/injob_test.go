@@ -10,8 +10,8 @@ import (
 	"gonbatch/tests/cluster"
 )
 
-// TestLocalInsideAJob: a run on this machine is one, although it is started from a rank of a SLURM
-// job, as from a Jupyter server on a node: mpirun starts no step of that job.
+// TestLocalInsideAJob checks that submit --local also runs locally inside a SLURM job, such as from
+// a Jupyter server on a node: mpirun must not start a step of that job.
 func TestLocalInsideAJob(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t)

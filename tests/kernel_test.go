@@ -12,9 +12,9 @@ import (
 	"gonbatch/tests/jupyter"
 )
 
-// conformance is what each test of jupyter_kernel_test does with the kernel. A test that fails here
-// must pass before it moves to "ok", and one that is "ok" must stay so; a test of the suite that is
-// not listed is an error.
+// conformance is the expected result of each test of jupyter_kernel_test. Fix a failing test before
+// you list it as "ok"; never change "ok" to anything else. A test of the suite that is not listed
+// is an error.
 var conformance = map[string]string{
 	"test_clear_output":   "ok",
 	"test_completion":     "ok",
@@ -30,7 +30,7 @@ var conformance = map[string]string{
 	"test_pager":          "ok",
 }
 
-// TestKernelConformance runs Jupyter's own suite for kernels, jupyter_kernel_test, on the kernel.
+// TestKernelConformance runs jupyter_kernel_test, Jupyter's own suite for kernels.
 func TestKernelConformance(t *testing.T) {
 	python := jupyter.Python(t)
 	root, err := jupyter.Root()
@@ -64,7 +64,7 @@ func TestKernelConformance(t *testing.T) {
 	}
 	for name, got := range results {
 		if _, ok := conformance[name]; !ok {
-			t.Errorf("%s: %q: the list of this test lacks it", name, got)
+			t.Errorf("%s: %q: it is missing from the map conformance", name, got)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"gonbatch/tests/jupyter"
 )
 
-// TestPapermill executes a notebook with parameters by the real papermill, which finds the
+// TestPapermill executes a notebook with parameters using the real papermill, which finds the
 // translator by its entry point.
 func TestPapermill(t *testing.T) {
 	t.Parallel()
@@ -39,7 +39,8 @@ func TestPapermill(t *testing.T) {
 	}
 }
 
-// TestPapermillMistakes: what is no Go variable is papermill's own error.
+// TestPapermillMistakes checks that papermill rejects parameters that cannot be Go variables, and
+// how others become Go.
 func TestPapermillMistakes(t *testing.T) {
 	t.Parallel()
 	python := jupyter.Python(t)
@@ -60,7 +61,7 @@ print(g.GoTranslator.codify({"m": {"k": [1, 2.5]}, "f": float("inf"), "e": []}))
 		`var m = map[string][]float64{"k": []float64{1, 2.5}}`, "var f = math.Inf(1)", "var e = []any{}")
 }
 
-// tag makes the first cell the one that declares the parameters.
+// tag tags the first cell as the one that declares the parameters.
 func tag(t *testing.T, notebook string) {
 	t.Helper()
 	text, err := os.ReadFile(notebook)

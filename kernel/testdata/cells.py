@@ -1,4 +1,4 @@
-"""Run cells on the kernel gonbatch and print, as JSON, how each ended: [status, ename, evalue, text that was put out].
+"""Run cells on the gonbatch kernel and print, as JSON, how each ended: [status, ename, evalue, output].
 
 A cell that waits is interrupted after three seconds. A kernel that dies is restarted.
 """

@@ -1,7 +1,8 @@
-"""Run cells that read, on the kernel gonbatch, and print what came of each as JSON.
+"""Run cells that read input on the gonbatch kernel, and print the result of each as JSON.
 
-Standard input: a list of {"code", "answers", "expressions"}; answers is null for a client that cannot be asked.
-Standard output: a list of {"status", "text", "password", "expressions"}.
+Standard input: a list of {"code", "answers", "expressions"}; answers is null if the client does not
+answer requests for input.
+Standard output: a list of {"status", "text", "passwords", "expressions"}.
 """
 
 import json

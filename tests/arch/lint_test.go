@@ -11,7 +11,7 @@ import (
 	"gonbatch/internal/bounded"
 )
 
-// TestLint has `make test` report what `make lint` reports.
+// TestLint makes `make test` report what `make lint` reports.
 func TestLint(t *testing.T) {
 	t.Parallel()
 	root := sourceRoot(t)
