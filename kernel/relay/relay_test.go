@@ -267,6 +267,9 @@ func TestSettle(t *testing.T) {
 	}
 	b.unsettled.Unlock()
 	b.untilIdle(next)
+	if begun, ended := b.settles.Load(), b.settled.Load(); begun != 1 || ended != 1 {
+		t.Errorf("GoNB began to settle %d times and has %d times, want 1", begun, ended)
+	}
 }
 
 // BenchmarkExecute measures an empty cell through the relay, with a kernel behind it that does
@@ -287,11 +290,12 @@ type bed struct {
 	log                   *logBuffer
 	interrupts            atomic.Int32
 	repeated              atomic.Int32
-	settles               atomic.Int32
-	unsettled             sync.Mutex // keeps GoNB from settling
-	ended                 chan struct{}
-	address               Connection
-	backAddress           Connection
+	// settles counts how often GoNB began to settle, settled how often it has.
+	settles, settled atomic.Int32
+	unsettled        sync.Mutex // keeps GoNB from settling
+	ended            chan struct{}
+	address          Connection
+	backAddress      Connection
 }
 
 func start(t testing.TB) *bed {
@@ -315,7 +319,12 @@ func start(t testing.TB) *bed {
 		defer close(b.ended)
 		opts := Options{Front: front, Back: back, StatusProgram: "status", StatusFile: statusFile, Log: b.log,
 			Interrupt: func() func() { b.interrupts.Add(1); return func() { b.repeated.Add(1) } },
-			Settle:    func() { b.settles.Add(1); b.unsettled.Lock(); b.unsettled.Unlock() }}
+			Settle: func() {
+				b.settles.Add(1)
+				b.unsettled.Lock()
+				defer b.unsettled.Unlock()
+				b.settled.Add(1)
+			}}
 		if err := Run(ctx, opts); err != nil {
 			t.Error(err)
 		}

@@ -80,8 +80,8 @@ func Execute(t testing.TB, run Run) Result {
 	return result
 }
 
-// ClientPath is the variable with which Python finds the modules of tests/jupyter/client in the source
-// tree at root: ports, for each client that starts a kernel.
+// ClientPath is the variable with which Python finds the modules of tests/jupyter/client in the
+// source tree at root: ports, for each client that starts a kernel.
 func ClientPath(root string) string {
 	return "PYTHONPATH=" + filepath.Join(root, "tests", "jupyter", "client")
 }
