@@ -64,7 +64,7 @@ func (r *relay) interrupt() {
 // GoNB answers a request only after that: its answer is the last thing to wait for.
 func (r *relay) finish(ctx context.Context, cell *wire.Message) {
 	defer r.setIdle(cell)
-	if !r.interrupted.Load() {
+	if !r.interrupted.Load() || ctx.Err() != nil {
 		return
 	}
 	r.runningMu.Lock()
