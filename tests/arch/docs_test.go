@@ -25,7 +25,7 @@ var (
 )
 
 // namesOfOthers are names that look like ours, but belong to others.
-var namesOfOthers = []string{"jupyter_kernel_test", "t.Parallel()"}
+var namesOfOthers = []string{"jupyter_kernel_test", "t.Parallel"}
 
 // variables maps names of variables in the pages to their types.
 var variables = map[string]string{"world": "distributed.World", "t": "trainer.Trainer"}
