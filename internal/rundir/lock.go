@@ -66,8 +66,8 @@ func AcquireLock(ctx context.Context, path string, waiting func(Process)) (*Lock
 // takes over the lock of a dead process only if that was on the same machine.
 func TryLock(path string) (*Lock, error) {
 	other := lockWatch{path: path}
-	if now, there := other.look(); there && !now.Gone() {
-		return nil, nil
+	if now, there, err := other.look(); err != nil || there && !now.Gone() {
+		return nil, err
 	}
 	return createLock(path)
 }
@@ -97,10 +97,10 @@ func createLock(path string) (*Lock, error) {
 // wait waits until the lock's file is gone.
 func (w *lockWatch) wait(ctx context.Context, waiting func(Process)) error {
 	for {
-		current, there := w.look()
+		current, there, err := w.look()
 		switch {
-		case !there || current.Gone():
-			return nil
+		case err != nil || !there || current.Gone():
+			return err
 		case waiting != nil && current.PID != 0:
 			waiting(current.Process)
 			waiting = nil
@@ -183,31 +183,37 @@ type lockWatch struct {
 	since time.Time
 }
 
-// look reads who holds the lock, if anyone does, and breaks the lock of a dead process.
-func (w *lockWatch) look() (now holder, there bool) {
-	text, err := os.ReadFile(w.path)
+// look reads who holds the lock, if anyone does, and breaks the lock of a dead process. It returns
+// an error if that is impossible.
+func (w *lockWatch) look() (now holder, there bool, err error) {
+	text, readErr := os.ReadFile(w.path)
 	info, statErr := os.Stat(w.path)
-	if errors.Is(err, fs.ErrNotExist) || statErr != nil {
-		return holder{}, false // It was just released.
+	if errors.Is(readErr, fs.ErrNotExist) || statErr != nil {
+		return holder{}, false, nil // It was just released.
 	}
 	if !bytes.Equal(text, w.text) || !info.ModTime().Equal(w.beat) {
 		w.text, w.beat, w.since = text, info.ModTime(), time.Now()
 	}
 	_ = json.Unmarshal(text, &now) // A file that is just being written, or that this user can't read, has no process.
 	if now.Gone() || !now.here() && time.Since(w.since) > lockSilence {
-		w.breakLock()
+		if err := w.breakLock(); err != nil {
+			return now, true, fmt.Errorf("lock %s: process %d on %s, which held it, has ended, but its lock can't be removed: %w: remove the file, or ask its owner to", w.path, now.PID, now.Host, err)
+		}
 	}
-	return now, true
+	return now, true, nil
 }
 
 // breakLock removes the lock of a dead process, unless another process has already taken it over.
-func (w *lockWatch) breakLock() {
+func (w *lockWatch) breakLock() error {
 	aside := w.path + "." + rand.Text()
-	if os.Rename(w.path, aside) != nil {
-		return
+	if err := os.Rename(w.path, aside); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
 	}
 	if text, err := os.ReadFile(aside); err == nil && !bytes.Equal(text, w.text) {
 		_ = os.Link(aside, w.path)
 	}
-	_ = os.Remove(aside)
+	return os.Remove(aside)
 }

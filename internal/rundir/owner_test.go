@@ -2,6 +2,7 @@ package rundir
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -165,6 +166,29 @@ func TestUnreadableLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out, err := tryAs(t, d, owner, 100*time.Millisecond); err == nil || !strings.Contains(out, context.DeadlineExceeded.Error()) {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestLockThatCannotBeBroken: if the lock of a dead process can't be removed, that is an error, not
+// a wait without end.
+func TestLockThatCannotBeBroken(t *testing.T) {
+	d := ownedRun(t)
+	dead, err := ThisProcess()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead.Start = "1" // Another process had the number.
+	text, err := json.Marshal(holder{dead, "token"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// In a sticky folder only the owner of a file removes it.
+	if err := errors.Join(os.Chown(d.Path(), 0, 0), os.Chmod(d.Path(), os.ModeSticky|0o777), os.WriteFile(d.RunLock(), text, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	out, err := tryAs(t, d, owner, time.Minute)
+	if err == nil || !strings.Contains(out, "can't be removed: ") || !strings.Contains(out, "ask its owner") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -85,7 +85,7 @@ type relay struct {
 	interrupted atomic.Bool
 
 	// running is the running cell that clients are shown; its mutex also orders the last statuses.
-	// ended is set while an interrupted cell that has ended waits for GoNB to settle.
+	// ended is set when the running cell has ended: it can't be interrupted any more.
 	runningMu sync.Mutex
 	running   *wire.Message
 	ended     bool

@@ -64,12 +64,13 @@ func (r *relay) interrupt() {
 // GoNB answers a request only after that: its answer is the last thing to wait for.
 func (r *relay) finish(ctx context.Context, cell *wire.Message) {
 	defer r.setIdle(cell)
-	if !r.interrupted.Load() || ctx.Err() != nil {
+	r.runningMu.Lock()
+	r.ended = true // From now on nothing is interrupted.
+	interrupted := r.interrupted.Load()
+	r.runningMu.Unlock()
+	if !interrupted || ctx.Err() != nil {
 		return
 	}
-	r.runningMu.Lock()
-	r.ended = true
-	r.runningMu.Unlock()
 	r.settle()
 	if ask, err := wire.New("kernel_info_request", struct{}{}); err == nil {
 		r.callBack(ctx, ask, ask.Content, nil)
