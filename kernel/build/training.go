@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gonbatch/internal/gocell"
@@ -57,25 +58,35 @@ func (b *builder) noteTraining() {
 	}
 }
 
-// codeHash returns a hash of a program's init functions and of the declarations that its main
-// needs, regardless of their positions and of comments; "" if the program can't be parsed. uses are
-// the names of those declarations, and the trainer's if they use it.
+// always are the names of what runs or counts in every program: blank variables are initialized,
+// and packages imported under these names too.
+var always = []string{"main", "init", "_", "."}
+
+// codeHash returns a hash of what always runs in a program, and of the declarations and imports
+// that its main needs, regardless of their positions and of comments; "" if the program can't be
+// parsed. uses are the names of those declarations, and the trainer's if they use it.
 func codeHash(source string) (hash string, uses []string) {
-	file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.SkipObjectResolution)
+	file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.SkipObjectResolution|parser.ParseComments)
 	if err != nil {
 		return "", nil
 	}
-	byName := declarations(file)
+	byName, imported := declarations(file), imports(file)
 	var texts []string
-	open := []string{"main", "init"}
+	open := slices.Clone(always)
 	for seen := map[string]bool{}; len(open) > 0; {
 		name := open[0]
 		open = open[1:]
-		if seen[name] || len(byName[name]) == 0 && name != trainer {
+		if seen[name] {
 			continue
 		}
 		seen[name] = true
-		uses = append(uses, name)
+		texts = append(texts, imported[name]...)
+		if len(byName[name]) == 0 && name != trainer {
+			continue
+		}
+		if name != "_" {
+			uses = append(uses, name)
+		}
 		for _, node := range byName[name] {
 			texts = append(texts, bare(source[node.Pos()-file.FileStart:node.End()-file.FileStart]))
 			ast.Inspect(node, func(n ast.Node) bool {
@@ -92,13 +103,43 @@ func codeHash(source string) (hash string, uses []string) {
 	return hex.EncodeToString(sum[:8]), uses
 }
 
+// imports returns a program's imports by the names that they have in it, as text. C's has the code
+// in its comment.
+func imports(file *ast.File) map[string][]string {
+	byName := map[string][]string{}
+	for _, d := range file.Decls {
+		group, ok := d.(*ast.GenDecl)
+		if !ok || group.Tok != token.IMPORT {
+			continue
+		}
+		for _, spec := range group.Specs {
+			s := spec.(*ast.ImportSpec)
+			path, _ := strconv.Unquote(s.Path.Value) // It was parsed.
+			name := gocell.AssumedName(path)
+			if s.Name != nil {
+				name = s.Name.Name
+			}
+			text := "import " + path
+			if path == "C" {
+				text += " " + group.Doc.Text() + s.Doc.Text()
+			}
+			byName[name] = append(byName[name], text)
+		}
+	}
+	return byName
+}
+
 // declarations returns a program's declarations by name. Methods are under the name of their type,
 // so they are included where the type is needed.
 func declarations(file *ast.File) map[string][]ast.Node {
 	byName := map[string][]ast.Node{}
 	for _, d := range file.Decls {
 		for _, part := range parts(d) {
-			for _, key := range gocell.Declared(part) {
+			keys := gocell.Declared(part)
+			if len(keys) == 0 {
+				keys = []string{"_"}
+			}
+			for _, key := range keys {
 				name, _, _ := strings.Cut(key, "~")
 				byName[name] = append(byName[name], part)
 			}
@@ -116,12 +157,15 @@ func bare(source string) string {
 	return strings.Join(words, "\n")
 }
 
-// parts splits a declaration into single declarations: GoNB may join those of several cells.
+// parts splits a declaration, but no import, into single ones: GoNB may join those of several cells.
 // Constants are not split, because they build on one another.
 func parts(d ast.Decl) (all []ast.Decl) {
 	group, ok := d.(*ast.GenDecl)
 	if !ok || group.Tok == token.CONST {
 		return []ast.Decl{d}
+	}
+	if group.Tok == token.IMPORT {
+		return nil
 	}
 	for _, spec := range group.Specs {
 		all = append(all, &ast.GenDecl{TokPos: spec.Pos(), Tok: group.Tok, Specs: []ast.Spec{spec}})

@@ -13,11 +13,16 @@ func TestCodeHash(t *testing.T) {
 		name, source string
 		same         bool
 	}{
-		{"moved", "package main\n\ntype net struct{}\nfunc (net) size() int { return 3 }\nvar rate = 0.1\n// said\nfunc main() {\n\tfmt.Println(rate, net{}.size())\n}\nfunc other() {}", true},
-		{"another value", "package main\n\ntype net struct{}\nfunc (net) size() int { return 3 }\nvar rate = 0.2\nfunc main() {\n\tfmt.Println(rate, net{}.size())\n}", false},
-		{"another method", "package main\n\ntype net struct{}\nfunc (net) size() int { return 4 }\nvar rate = 0.1\nfunc main() {\n\tfmt.Println(rate, net{}.size())\n}", false},
-		{"commented and formatted", "package main\n\ntype net struct{} // it\nfunc (net) size() int { return 3 }\nvar rate = /* slow */ 0.1\nfunc main() {\n\t// says\n\n\tfmt.Println( rate,net{}.size())\n}", true},
+		{"moved", "package main\n\nimport \"fmt\"\n\ntype net struct{}\nfunc (net) size() int { return 3 }\nvar rate = 0.1\n// said\nfunc main() {\n\tfmt.Println(rate, net{}.size())\n}\nfunc other() {}", true},
+		{"another value", "package main\n\nimport \"fmt\"\n\ntype net struct{}\nfunc (net) size() int { return 3 }\nvar rate = 0.2\nfunc main() {\n\tfmt.Println(rate, net{}.size())\n}", false},
+		{"another method", "package main\n\nimport \"fmt\"\n\ntype net struct{}\nfunc (net) size() int { return 4 }\nvar rate = 0.1\nfunc main() {\n\tfmt.Println(rate, net{}.size())\n}", false},
+		{"commented and formatted", "package main\n\nimport \"fmt\"\n\ntype net struct{} // it\nfunc (net) size() int { return 3 }\nvar rate = /* slow */ 0.1\nfunc main() {\n\t// says\n\n\tfmt.Println( rate,net{}.size())\n}", true},
 		{"a comment in a text", strings.Replace(program, "fmt.Println(", "fmt.Println(`// x`, ", 1), false},
+		{"with another import", strings.Replace(program, "import \"fmt\"", "import (\n\t\"fmt\"\n\t\"os\"\n)", 1), true},
+		{"another package of the name", strings.Replace(program, "import \"fmt\"", "import fmt \"log\"", 1), false},
+		{"a package for its effects", strings.Replace(program, "import \"fmt\"", "import (\n\t\"fmt\"\n\t_ \"embed\"\n)", 1), false},
+		{"a blank variable", program + "var _ = rand()", false},
+		{"with C", strings.Replace(program, "import \"fmt\"", "import \"fmt\"\n\n// int n = 1;\nimport \"C\"", 1), true},
 		{"with an init", program + "func init() { rate = 3 }", false},
 	}
 	for _, tt := range tests {
@@ -31,6 +36,13 @@ func TestCodeHash(t *testing.T) {
 				t.Errorf("uses %q, want %q", uses, want)
 			}
 		})
+	}
+	hashOfC := func(n string) string {
+		hash, _ := codeHash("package main\n\n// int n = " + n + ";\nimport \"C\"\n\nfunc main() { println(C.n) }")
+		return hash
+	}
+	if hashOfC("1") == hashOfC("2") || hashOfC("1") != hashOfC("1") {
+		t.Error("a program's C does not count")
 	}
 	if got, _ := codeHash("package main\nfunc"); got != "" {
 		t.Errorf("%q of what is no program", got)
