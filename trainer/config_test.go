@@ -25,6 +25,7 @@ func TestConfigSources(t *testing.T) {
 	}
 	t.Setenv("TRAINER_LOG_EVERY", "8")
 	t.Setenv("TRAINER_BATCH_SIZE", "24")
+	t.Setenv("TRAINER_SEED", "010") // As seq -w writes it.
 	c := trainer.Config{MaxEpochs: 1, Seed: 9, EvalBatchSize: 50}
 	flags := flag.NewFlagSet("notebook", flag.ContinueOnError)
 	c.AddFlags(flags)
@@ -33,7 +34,7 @@ func TestConfigSources(t *testing.T) {
 	}
 	tr, _ := newTrainer(t, c, blobTask(plainNet))
 	got := tr.Config()
-	if got.BatchSize != 36 || got.LogEvery != 8 || got.MaxEpochs != 3 || got.Seed != 9 || got.EvalBatchSize != 50 {
+	if got.BatchSize != 36 || got.LogEvery != 8 || got.MaxEpochs != 3 || got.Seed != 10 || got.EvalBatchSize != 50 {
 		t.Errorf("flags, then the environment, the file, the program: got %+v", got)
 	}
 	if got.Schedule.Kind != "step" || got.Schedule.StepSize != 5 || got.Checkpoint.Every != 10*time.Minute || len(got.Loggers) != 2 || len(got.Schedule.Milestones) != 2 {

@@ -189,7 +189,11 @@ func set(v reflect.Value, value string) error {
 		}
 		*target = n
 	case *uint64:
-		n, err := strconv.ParseUint(value, 0, 64)
+		base := 0
+		if strings.Trim(value, "0123456789") == "" {
+			base = 10 // 010 is ten.
+		}
+		n, err := strconv.ParseUint(value, base, 64)
 		if err != nil {
 			return fmt.Errorf("it is not a whole number of at least 0")
 		}

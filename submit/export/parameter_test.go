@@ -22,6 +22,10 @@ func tagged(source string) *nbformat.Notebook {
 func TestParameterValues(t *testing.T) {
 	tests := []struct{ name, cell, param, value, want string }{
 		{"int", "var epochs = 2", "epochs", "3", "var epochs = 3\n"},
+		{"leading zeros", "var epochs = 2", "epochs", "010", "var epochs = 10\n"},
+		{"zeros", "var epochs = 2", "epochs", "000", "var epochs = 0\n"},
+		{"leading zeros, negative", "var epochs = 2", "epochs", "-008", "var epochs = -8\n"},
+		{"octal", "var epochs = 2", "epochs", "0o10", "var epochs = 0o10\n"},
 		{"negative", "var epochs = 2", "epochs", "-0x10", "var epochs = -0x10\n"},
 		{"int stays int", "var n = 1", "n", "+7", "var n = 7\n"},
 		{"float stays float", "var lr = 1e-3", "lr", "2", "var lr = 2.0\n"},

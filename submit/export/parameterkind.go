@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/types"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -140,8 +141,13 @@ func (k parameterKind) bits() int {
 	return 8 * int(types.SizesFor("gc", "amd64").Sizeof(k.basic))
 }
 
+// decimal matches a number with leading zeros, such as seq -w and job arrays give, which Go would
+// read as octal.
+var decimal = regexp.MustCompile(`^([+-]?)0[0_]*([0-9][0-9_]*)$`)
+
 func (k parameterKind) integer(text string) (string, error) {
 	var err error
+	text = decimal.ReplaceAllString(text, "$1$2")
 	example := "20 or -3"
 	if k.basic.Info()&types.IsUnsigned != 0 {
 		example = "20"
