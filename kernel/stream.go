@@ -15,6 +15,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
+
+	"gonbatch/internal/rundir"
 )
 
 // streamPiece is how much of a cell's output GoNB reads at once.
@@ -36,6 +38,13 @@ func Stream(command []string, cellDir string, environ []string) (code int, err e
 	// close the pipes that GoNB is reading.
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 		return 0, os.NewSyscallError("prctl", err)
+	}
+	ranks, err := ranksOf(command, cellDir)
+	if err == nil {
+		err = shareKept(environment(environ).get(rundir.EnvKeepDir), ranks)
+	}
+	if err != nil {
+		return 0, err
 	}
 	cmd := exec.Command(command[0], command[1:]...)
 	train := newTraining(command, cellDir, environ)

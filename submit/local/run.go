@@ -54,7 +54,7 @@ func (r Runner) Run(ctx context.Context, spec submit.JobSpec) error {
 		}
 	}
 	if out.err != nil {
-		return fmt.Errorf("show rank 0's log: %w", out.err)
+		start.warnUnshown(out.err)
 	}
 	return nil
 }
@@ -174,10 +174,15 @@ func (s *start) showing(run func() (int, error)) (int, error) {
 	if s.Drain != nil {
 		s.Drain()
 	}
-	if tailErr := stop(); err == nil && tailErr != nil {
-		err = fmt.Errorf("show rank 0's log: %w", tailErr)
+	if tailErr := stop(); tailErr != nil {
+		s.warnUnshown(tailErr)
 	}
 	return code, err
+}
+
+// warnUnshown warns that output was not shown. That changes nothing about how the run ended.
+func (s *start) warnUnshown(why error) {
+	fmt.Fprintf(s.Err, "warning: some of rank 0's output was not shown: %v; all of it is in %s\n", why, s.spec.RunDir.RankLog(0))
 }
 
 // logInterval is the time between two reads of rank 0's log.

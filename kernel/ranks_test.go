@@ -1,0 +1,46 @@
+package kernel
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"gonbatch/internal/rundir"
+)
+
+// TestShareKept: before the ranks of a program start, each has rank 0's value of a variable, unless
+// it has its own. What rank 0 keeps then does not reach the others.
+func TestShareKept(t *testing.T) {
+	dir, cell := t.TempDir(), t.TempDir()
+	write := func(rank int, name, text string) {
+		t.Helper()
+		if err := rundir.WriteFileAtomic(rundir.KeptValue(dir, name, rank), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(0, "n", "zero")
+	write(0, "weights", "zero")
+	write(2, "weights", "two")
+	if err := os.WriteFile(filepath.Join(cell, "ranks"), []byte("3 4711\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for command, want := range map[string]int{"/s/seed/ranks": 3, "/s/cell.run": 1} {
+		n, err := ranksOf([]string{command, "x"}, cell)
+		if err != nil || n != want {
+			t.Errorf("%s: %d ranks, %v, want %d", command, n, err, want)
+		}
+		if err := shareKept(dir, n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(0, "n", "new")
+	write(0, "weights", "new")
+	for rank, want := range []map[string]string{{"n": "new", "weights": "new"}, {"n": "zero", "weights": "zero"}, {"n": "zero", "weights": "two"}, {}} {
+		for _, name := range []string{"n", "weights"} {
+			text, err := os.ReadFile(rundir.KeptValue(dir, name, rank))
+			if string(text) != want[name] || (err == nil) != (want[name] != "") {
+				t.Errorf("rank %d's %s is %q, %v; want %q", rank, name, text, err, want[name])
+			}
+		}
+	}
+}
