@@ -88,6 +88,8 @@ func TestCells(t *testing.T) {
 		{name: "timeit", code: "%timeit strconv.Itoa(12345)", status: "ok", text: " per call (mean ± standard deviation of 7 runs of "},
 		{name: "timeit of a value", code: "%timeit len(\"abc\")", status: "ok", text: "ns ± "},
 		{name: "timeit of nothing", code: "%timeit", status: "error", ename: "MagicError", value: "line 1: %timeit : want a Go expression"},
+		{name: "arguments with letters outside ASCII", code: "%env GREETING Zoë\n%% 名\nfmt.Println(flag.Args(), os.Getenv(\"GREETING\"))", status: "ok", text: "[名] Zoë\n"},
+		{name: "in a shell command", code: "!echo \"$GREETING é\"", status: "ok", text: "Zoë é\n"},
 		{name: "who", code: "%who", status: "ok"},
 		{name: "ranks of the next cell", code: "%distributed 3", status: "ok"},
 		{name: "not of declarations", code: "var unused int", status: "ok"},

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gonbatch/internal/rundir"
+	"gonbatch/kernel/relay"
 )
 
 // streamPiece is how much of a cell's output GoNB reads at once.
@@ -46,6 +47,10 @@ func Stream(command []string, cellDir string, environ []string) (code int, err e
 	if err != nil {
 		return 0, err
 	}
+	if isProgram(command) {
+		command = append(command[:1:1], ungarbledAll(command[1:])...)
+	}
+	environ = ungarbledEnviron(environ, relay.Environ(cellDir))
 	cmd := exec.Command(command[0], command[1:]...)
 	train := newTraining(command, cellDir, environ)
 	place := train.variable(os.Stderr)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"al.essio.dev/pkg/shellescape"
 
@@ -71,6 +73,9 @@ func Prepare(code, status string) Prepared {
 		}
 	}
 	for _, call := range c.Calls {
+		if p.Err != nil {
+			break
+		}
 		if err := p.call(call); err != nil {
 			p.Err = fmt.Errorf("line %d: %w", call.Line, err)
 			break
@@ -102,8 +107,22 @@ func (p *preparer) program(c gocell.Cell) {
 	case (name == "%%bash" || name == "%%sh") && rest == "":
 		p.script(name[2:])
 	default:
+		p.Err = checkLetters(name, rest)
 		p.lines[0] = string(c.Program.Mark) + c.Program.Text
 	}
+}
+
+// plainMagics are the magics whose arguments GoNB uses itself. It reads them byte by byte, so that
+// other letters than ASCII's become several wrong ones. Stream corrects those for programs.
+var plainMagics = []string{"%cd", "%capture", "%%writefile", gocell.Flags, gocell.RemoveShort, gocell.Remove, "%track", "%untrack"}
+
+func checkLetters(magic, rest string) error {
+	i := strings.IndexFunc(rest, func(r rune) bool { return r > unicode.MaxASCII })
+	if i < 0 || !slices.Contains(plainMagics, magic) {
+		return nil
+	}
+	letter, _ := utf8.DecodeRuneInString(rest[i:])
+	return fmt.Errorf("%s %s: GoNB, which runs this magic, only knows ASCII's letters, and not %q: use a name without it, or Go code or a shell command instead of the magic", magic, rest, letter)
 }
 
 // script runs the cell with a command. GoNB splits the line at spaces outside double quotes.
@@ -128,6 +147,9 @@ func (p *preparer) call(call gocell.Call) error {
 			return err
 		}
 	default:
+		if err := checkLetters(m.Name, call.Rest()); err != nil {
+			return err
+		}
 		p.Reset = p.Reset || m.Name == gocell.Reset && len(call.Args()) == 0
 		if m.Name == "%rm" || m.Name == "%remove" {
 			p.Removed = append(p.Removed, call.Args()...)
