@@ -3,6 +3,5 @@
 // clusters and this machine. It reads no flags; package main of cmd/submit does.
 //
 //	runs := &run.Runs{Shell: shell, Root: "runs", Schedulers: []submit.Scheduler{slurm.New(shell), local.New(shell, run.Locate)}}
-//	started, err := runs.Submit(ctx, run.Request{Notebook: notebook, Job: spec, Scheduler: runs.Schedulers[0]})
-//	err = runs.Attend(ctx, started)
+//	err := runs.Submit(ctx, run.Request{Path: "mnist.ipynb", Job: spec, Scheduler: runs.Schedulers[0]})
 package run

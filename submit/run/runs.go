@@ -15,6 +15,8 @@ type Runs struct {
 	submit.Shell
 	// Root is the folder of the run directories.
 	Root string
+	// RootGiven is set if other commands find the runs only with --run-root.
+	RootGiven bool
 	// Schedulers are the schedulers that may have the runs.
 	Schedulers []submit.Scheduler
 }
