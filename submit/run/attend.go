@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"al.essio.dev/pkg/shellescape"
-
 	"gonbatch/submit"
 	"gonbatch/submit/report"
 )
@@ -26,19 +24,14 @@ type started struct {
 	scheduler submit.Scheduler
 	spec      submit.JobSpec
 	job       submit.Job
-	// name are the words by which a command finds the run.
-	name []string
-}
-
-// command returns a submit command about the run for the user to type.
-func (s started) command(words ...string) string {
-	return "submit " + shellescape.QuoteCommand(append(words, s.name...))
+	// name is the run's name for a command line.
+	name string
 }
 
 // attend reports a run that was started. It runs the programs of a local job, and follows a job on
 // a cluster if it was asked to.
 func (rs *Runs) attend(ctx context.Context, s started, m Manner) error {
-	if err := report.Write(rs.Out, m.JSON, s.report(ctx, m)); err != nil {
+	if err := report.Write(rs.Out, m.JSON, rs.describeStart(ctx, s, m)); err != nil {
 		return err
 	}
 	foreground, here := s.scheduler.(submit.Foreground)
@@ -49,15 +42,15 @@ func (rs *Runs) attend(ctx context.Context, s started, m Manner) error {
 	case m.NoSubmit:
 		return nil
 	case ctx.Err() != nil:
-		return fmt.Errorf("%w; the job is queued all the same; cancel it with: %s", context.Cause(ctx), s.command("cancel"))
+		return fmt.Errorf("%w; the job is queued all the same; cancel it with: %s", context.Cause(ctx), rs.command(s.name, "cancel"))
 	case m.Follow:
 		return rs.follow(ctx, s.scheduler, s.job, 0)
 	}
 	return nil
 }
 
-// report describes the run, with the user's next command.
-func (s started) report(ctx context.Context, m Manner) report.Submission {
+// describeStart describes a run that was started, with the user's next command.
+func (rs *Runs) describeStart(ctx context.Context, s started, m Manner) report.Submission {
 	r := report.Submission{
 		Run: s.spec.RunDir.Name(), Directory: s.spec.RunDir.Path(), Scheduler: s.scheduler.Name(), Job: string(s.job.ID),
 		Name: s.spec.Name, Nodes: s.spec.Nodes, Ranks: s.spec.Tasks(),
@@ -67,7 +60,7 @@ func (s started) report(ctx context.Context, m Manner) report.Submission {
 	case isBatch && m.NoSubmit:
 		r.Queue = batch.QueueCommand(s.spec)
 	case isBatch && !m.Follow && ctx.Err() == nil:
-		r.Follow = s.command("logs", "-f")
+		r.Follow = rs.command(s.name, "logs", "-f")
 	}
 	return r
 }

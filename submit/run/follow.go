@@ -23,7 +23,7 @@ func (rs *Runs) follow(ctx context.Context, asker submit.Asker, job submit.Job, 
 	}
 	var interrupt submit.Interrupt
 	if errors.As(err, &interrupt) {
-		fmt.Fprintf(rs.Err, "%s continues; cancel it with: submit cancel %s\n", job, Run{Dir: job.Dir, Manifest: rundir.Manifest{JobID: string(job.ID)}}.word())
+		fmt.Fprintf(rs.Err, "%s continues; cancel it with: %s\n", job, rs.command(Run{Dir: job.Dir, Manifest: rundir.Manifest{JobID: string(job.ID)}}.word(), "cancel"))
 	}
 	return err
 }

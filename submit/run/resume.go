@@ -21,7 +21,7 @@ func (rs *Runs) Resume(ctx context.Context, r Run, change func(*submit.JobSpec) 
 	if err != nil {
 		return err
 	}
-	s.name = []string{r.Dir.Path()} // It may be anywhere.
+	s.name = r.Dir.Path() // It may be anywhere.
 	return rs.attend(ctx, s, m)
 }
 

@@ -66,10 +66,7 @@ func (rs *Runs) Submit(ctx context.Context, req Request) error {
 	if err != nil {
 		return err
 	}
-	s.name = []string{string(s.job.ID)}
-	if rs.RootGiven {
-		s.name = append(s.name, "--run-root", rs.Root)
-	}
+	s.name = string(s.job.ID)
 	return rs.attend(ctx, s, req.Manner)
 }
 
