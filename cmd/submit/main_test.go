@@ -79,7 +79,7 @@ func makeExecutable(dir string) error {
 }
 
 func TestFlags(t *testing.T) {
-	defaults := submitOptions{Scheduler: "slurm", Tasks: 1, RunRoot: "runs", Request: run.Request{Path: "x.ipynb", Job: submit.JobSpec{Nodes: 1, TasksPerNode: 1, MPI: "auto", MaxRestarts: 10}}}
+	defaults := submitOptions{SchedulerName: "slurm", Tasks: 1, RunRoot: "runs", Request: run.Request{Path: "x.ipynb", Job: submit.JobSpec{Nodes: 1, TasksPerNode: 1, MPI: "auto", MaxRestarts: 10}}}
 	for _, tc := range []struct {
 		name string
 		args []string

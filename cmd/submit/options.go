@@ -17,12 +17,12 @@ import (
 // configuration files.
 type submitOptions struct {
 	run.Request
-	// Scheduler is a scheduler's name; Local is short for this machine's.
-	Scheduler string
-	Local     bool
-	Tasks     int
-	Env       []string
-	RunRoot   string
+	// SchedulerName is a scheduler's name; Local is short for this machine's.
+	SchedulerName string
+	Local         bool
+	Tasks         int
+	Env           []string
+	RunRoot       string
 
 	flags *pflag.FlagSet
 }
@@ -43,7 +43,7 @@ func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 	fs.SortFlags = false
 	names := schedulerNames()
 	fs.BoolVar(&o.Local, "local", false, "run on this machine instead of a cluster; short for --scheduler=local")
-	fs.StringVar(&o.Scheduler, "scheduler", names[0], "what runs the job: "+strings.Join(names, ", "))
+	fs.StringVar(&o.SchedulerName, "scheduler", names[0], "what runs the job: "+strings.Join(names, ", "))
 	fs.IntVar(&o.Tasks, "tasks", 1, "ranks of a --local run; mpirun starts more than one")
 	addJobFlags(fs, &o.Job)
 	fs.StringArrayVar(&o.Env, "env", nil, "set environment variable NAME=VALUE for the programs; repeatable")

@@ -37,9 +37,9 @@ func schedulerNames() (names []string) {
 func (o *submitOptions) schedulerName() (string, error) {
 	switch {
 	case !o.Local, o.flags.Changed("scheduler") && !o.flags.Changed("local"):
-		return o.Scheduler, nil
-	case o.flags.Changed("scheduler") && o.Scheduler != local.Name:
-		return "", submit.Usagef("--local and --scheduler=%s: give one of them", o.Scheduler)
+		return o.SchedulerName, nil
+	case o.flags.Changed("scheduler") && o.SchedulerName != local.Name:
+		return "", submit.Usagef("--local and --scheduler=%s: give one of them", o.SchedulerName)
 	}
 	return local.Name, nil
 }
