@@ -8,8 +8,8 @@ import (
 	"gonbatch/submit"
 )
 
-// Name is the name of the command `submit recorder`, which the batch script and the rank script of a
-// job call.
+// Name is the name of the command `submit recorder`, which the batch script and the rank script of
+// a job call.
 const Name = "recorder"
 
 // Command runs `submit recorder ARGS`:
