@@ -33,15 +33,15 @@ func Command(ctx context.Context, name string, args, environ []string, log io.Wr
 	case "run":
 		return 0, runOrRefuse(ctx, *file, environ, log)
 	case "build":
-		err := Build(ctx, BuildOptions{Session: *session, Go: *goCommand, Args: flags.Args(), Environ: environ})
+		err := buildCell(ctx, buildOptions{Session: *session, Go: *goCommand, Args: flags.Args(), Environ: environ})
 		if errors.Is(err, build.ErrBuild) { // The compiler has reported it.
 			return 1, nil
 		}
 		return 0, err
 	case "guard":
-		return 0, Guard(os.Stdin, *session, environ)
+		return 0, guard(os.Stdin, *session, environ)
 	case "stream":
-		return Stream(flags.Args(), environment(environ).get(rundir.EnvCellDir), environ)
+		return stream(flags.Args(), environment(environ).get(rundir.EnvCellDir), environ)
 	}
 	return 0, fmt.Errorf("kernel %s: there is no such command", name)
 }
@@ -51,11 +51,11 @@ func runOrRefuse(ctx context.Context, connectionFile string, environ []string, l
 	opts, err := FindOptions(ctx, environ, log)
 	opts.ConnectionFile = connectionFile
 	if err != nil {
-		return Refuse(ctx, opts, err)
+		return refuse(ctx, opts, err)
 	}
 	err = Run(ctx, opts)
-	if notStarted := new(NotStarted); errors.As(err, &notStarted) {
-		return Refuse(ctx, opts, err)
+	if reason := new(notStarted); errors.As(err, &reason) {
+		return refuse(ctx, opts, err)
 	}
 	return err
 }
