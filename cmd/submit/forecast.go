@@ -49,7 +49,7 @@ func (o *forecastOptions) forecast(ctx context.Context, a *app, nb stage.Noteboo
 	if err != nil {
 		return nil, err
 	}
-	f, err := estimate.Ask(ctx, a.Shell, estimate.Program(p), o.World)
+	f, err := estimate.Ask(ctx, a.Shell, estimate.Program{Path: p.Path, Cell: p.Cell, Dir: p.Dir}, o.World)
 	if err != nil {
 		return nil, err
 	}

@@ -14,8 +14,8 @@ import (
 
 // Program is a compiled cell, in the cache.
 type Program struct {
-	Path string
 	Cell rundir.Cell
+	Path string
 	Dir  string // Dir is the folder that the cell runs in.
 }
 
