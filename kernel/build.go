@@ -10,8 +10,8 @@ import (
 	"gonbatch/kernel/build"
 )
 
-// BuildOptions configure Build.
-type BuildOptions struct {
+// buildOptions configure buildCell.
+type buildOptions struct {
 	// Session is the folder of the session, Go the go command. Args are the arguments that GoNB
 	// gave to the session's go command: `build -o PROGRAM FLAGS`, or `test -c -o PROGRAM FLAGS`.
 	Session, Go string
@@ -20,9 +20,9 @@ type BuildOptions struct {
 	Environ []string
 }
 
-// Build builds the program of a cell, in the working folder. The session's go command calls it as
-// `PROGRAM kernel build`.
-func Build(ctx context.Context, opts BuildOptions) error {
+// buildCell builds the program of a cell, in the working folder. The session's go command calls it
+// as `PROGRAM kernel build`.
+func buildCell(ctx context.Context, opts buildOptions) error {
 	verb := slices.Index(opts.Args, "-o")
 	if verb < 0 || verb+1 == len(opts.Args) || opts.Session == "" || opts.Go == "" {
 		return errors.New("kernel build: want --session FOLDER --go COMMAND build -o PROGRAM [FLAGS]: the kernel calls this itself")

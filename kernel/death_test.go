@@ -60,7 +60,7 @@ func TestDeath(t *testing.T) {
 
 // TestRefuse: the cells of a kernel that can't start fail with the reason.
 func TestRefuse(t *testing.T) {
-	for i, end := range runCells(t, []string{"var n = 1", "%%\nfmt.Println(n)"}, "TEST_SOURCE=/nowhere") {
+	for i, end := range runCells(t, []string{"var n = 1", "%%\nfmt.Println(n)"}, "GONBATCH_SOURCE=/nowhere") {
 		if end[0] != "error" || end[1] != "KernelNotStarted" || !strings.Contains(end[2], "/nowhere/") {
 			t.Errorf("cell %d: %q", i+1, end)
 		}

@@ -46,10 +46,10 @@ const (
 	guardLooks = 3
 )
 
-// Guard waits for the end of in, which is the end of the session's kernel. Then it kills everything
+// guard waits for the end of in, which is the end of the session's kernel. Then it kills everything
 // that the session started and that still runs, in any process group and session, and removes the
 // session's folder. A scheduler's jobs are not the session's processes.
-func Guard(in io.Reader, sessionDir string, environ []string) error {
+func guard(in io.Reader, sessionDir string, environ []string) error {
 	if !strings.HasPrefix(filepath.Base(sessionDir), sessionPrefix) {
 		return fmt.Errorf("kernel: guard: %q is no folder of a session", sessionDir)
 	}

@@ -3,8 +3,6 @@ package kernel_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -26,51 +24,15 @@ import (
 // TestMain also acts as the program that Jupyter starts, PROGRAM kernel run --connection-file FILE,
 // and that builds cells for it.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "kernel" && os.Args[2] == "run" {
-		flags := flag.NewFlagSet("kernel run", flag.ExitOnError)
-		file := flags.String("connection-file", "", "")
-		_ = flags.Parse(os.Args[3:])
-		opts := kernel.Options{ConnectionFile: *file, SourceDir: os.Getenv("TEST_SOURCE"), PluginDir: os.Getenv("TEST_PLUGINS"), Environ: os.Environ()}
-		err := kernel.Run(context.Background(), opts)
-		if notStarted := new(kernel.NotStarted); errors.As(err, &notStarted) {
-			opts.Log = os.Stderr
-			err = kernel.Refuse(context.Background(), opts, err)
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
+	if len(os.Args) < 3 || os.Args[1] != "kernel" {
+		os.Exit(m.Run())
 	}
-	if len(os.Args) > 2 && os.Args[1] == "kernel" && os.Args[2] == "build" {
-		flags := flag.NewFlagSet("kernel build", flag.ExitOnError)
-		session, goCommand := flags.String("session", "", ""), flags.String("go", "", "")
-		_ = flags.Parse(os.Args[3:])
-		if err := kernel.Build(context.Background(), kernel.BuildOptions{Session: *session, Go: *goCommand, Args: flags.Args(), Environ: os.Environ()}); err != nil {
-			os.Exit(1)
-		}
-		os.Exit(0)
+	code, err := kernel.Command(context.Background(), os.Args[2], os.Args[3:], os.Environ(), os.Stderr)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
 	}
-	if len(os.Args) > 3 && os.Args[1] == "kernel" && os.Args[2] == "stream" {
-		code, err := kernel.Stream(os.Args[4:], os.Getenv(rundir.EnvCellDir), os.Environ())
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(code)
-	}
-	if len(os.Args) > 2 && os.Args[1] == "kernel" && os.Args[2] == "guard" {
-		if err := kernel.Guard(os.Stdin, os.Args[4], os.Environ()); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	if len(os.Args) > 1 && os.Args[1] == "kernel" {
-		fmt.Fprintf(os.Stderr, "%q: no command of this test\n", os.Args)
-		os.Exit(2) // Running the tests in its place would never end.
-	}
-	os.Exit(m.Run())
+	os.Exit(code)
 }
 
 // TestNotebook executes a notebook whose cells import GoMLX and gonbatch's own packages, without a
@@ -329,7 +291,7 @@ func kernelEnv(t *testing.T) []string {
 	if _, err := kernel.Install(kernel.InstallOptions{DataDir: dataDir, Program: self}); err != nil {
 		t.Fatal(err)
 	}
-	return []string{"JUPYTER_DATA_DIR=" + dataDir, "TEST_SOURCE=" + sourceRoot(t), "TEST_PLUGINS=/somewhere/plugins", "GOPROXY=off",
+	return []string{"JUPYTER_DATA_DIR=" + dataDir, rundir.EnvSource + "=" + sourceRoot(t), rundir.EnvPluginDir + "=/somewhere/plugins", "GOPROXY=off",
 		"XDG_STATE_HOME=" + t.TempDir(), jupyter.ClientPath(sourceRoot(t))}
 }
 

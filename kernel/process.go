@@ -216,7 +216,7 @@ func addWrapped(found map[int]bool, pid int) {
 }
 
 // wrappers are words in the command lines of the programs that run what a cell starts and survive
-// an interrupt: a Stream, and the script that starts ranks.
+// an interrupt: `kernel stream`, and the script that starts ranks.
 var wrappers = []string{"\x00kernel\x00stream\x00--\x00", ranksProgram + "\x00"}
 
 func isWrapper(process string) bool {

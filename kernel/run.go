@@ -54,7 +54,7 @@ func Run(ctx context.Context, opts Options) error {
 	}
 	found, err := findTools(opts.Environ, opts.SourceDir)
 	if err != nil {
-		return fmt.Errorf("kernel: %w", &NotStarted{err})
+		return fmt.Errorf("kernel: %w", &notStarted{err})
 	}
 	found.self = opts.Submit
 	front, err := relay.ReadConnection(opts.ConnectionFile)
@@ -63,7 +63,7 @@ func Run(ctx context.Context, opts Options) error {
 	}
 	s, err := start(opts, found)
 	if err != nil {
-		return fmt.Errorf("kernel: start a session: %w", &NotStarted{err})
+		return fmt.Errorf("kernel: start a session: %w", &notStarted{err})
 	}
 	if err := pruneTrainings(checkpointStore(opts.Environ), time.Now()); err != nil {
 		fmt.Fprintf(opts.Log, "kernel: remove old checkpoints: %v\n", err)
@@ -71,19 +71,19 @@ func Run(ctx context.Context, opts Options) error {
 	return errors.Join(serve(ctx, opts, found, s, front), s.close())
 }
 
-// NotStarted is the reason why a session could not be started.
-type NotStarted struct{ Err error }
+// notStarted is the reason why a session could not be started.
+type notStarted struct{ Err error }
 
-var _ error = (*NotStarted)(nil)
+var _ error = (*notStarted)(nil)
 
-func (n *NotStarted) Error() string { return n.Err.Error() }
+func (n *notStarted) Error() string { return n.Err.Error() }
 
 // Unwrap returns the reason.
-func (n *NotStarted) Unwrap() error { return n.Err }
+func (n *notStarted) Unwrap() error { return n.Err }
 
-// Refuse replaces Run for a kernel that can't start: its clients get the reason for each cell,
+// refuse replaces Run for a kernel that can't start: its clients get the reason for each cell,
 // until they shut the kernel down. It returns the reason.
-func Refuse(ctx context.Context, opts Options, reason error) error {
+func refuse(ctx context.Context, opts Options, reason error) error {
 	front, err := relay.ReadConnection(opts.ConnectionFile)
 	if err != nil {
 		return errors.Join(reason, fmt.Errorf("kernel: %w", err))

@@ -24,21 +24,20 @@ type Setup struct {
 	Progress io.Writer
 }
 
-// Install installs everything and returns the kernelspec's folder. sourceDir finds gonbatch's
-// source.
-func (s Setup) Install(ctx context.Context, sourceDir func(context.Context) (string, error)) (dir string, err error) {
+// Install installs everything and returns the kernelspec's folder.
+func (s Setup) Install(ctx context.Context) (dir string, err error) {
 	if dir, err = Install(s.Spec); err != nil || s.SpecOnly {
 		return dir, err
 	}
-	if err := s.installAround(ctx, sourceDir, dir); err != nil {
+	if err := s.installAround(ctx, dir); err != nil {
 		return dir, fmt.Errorf("%w\nThe kernelspec is in %s; run submit kernel install again to fix the rest", err, dir)
 	}
 	return dir, nil
 }
 
 // installAround installs what the kernel needs besides its kernelspec.
-func (s Setup) installAround(ctx context.Context, sourceDir func(context.Context) (string, error), dir string) error {
-	source, err := sourceDir(ctx)
+func (s Setup) installAround(ctx context.Context, dir string) error {
+	source, err := sourceDir(ctx, s.Environ)
 	if err != nil {
 		return err
 	}
@@ -53,7 +52,7 @@ func (s Setup) installAround(ctx context.Context, sourceDir func(context.Context
 		fmt.Fprintf(s.Progress, "XLA's plugin: %v\nCells that run on XLA will try again.\n", err)
 	}
 	if s.Wait {
-		return Warm(ctx, WarmOptions{SourceDir: source, Environ: s.Environ})
+		return Warm(ctx, s.Environ)
 	}
 	return s.warmInBackground(dir)
 }

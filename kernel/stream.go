@@ -23,11 +23,11 @@ import (
 // streamPiece is how much of a cell's output GoNB reads at once.
 const streamPiece = 32 << 10
 
-// Stream runs a command of a cell until it ends, and returns its exit code. GoNB turns everything
+// stream runs a command of a cell until it ends, and returns its exit code. GoNB turns everything
 // that it reads at once into a message, and loses a character whose bytes are split between two
-// messages. So Stream passes on the command's output one piece at a time, and each piece ends with
+// messages. So stream passes on the command's output one piece at a time, and each piece ends with
 // a whole character.
-func Stream(command []string, cellDir string, environ []string) (code int, err error) {
+func stream(command []string, cellDir string, environ []string) (code int, err error) {
 	if len(command) == 0 {
 		return 0, errors.New("kernel stream: want a command: the kernel calls this itself")
 	}

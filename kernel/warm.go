@@ -21,19 +21,15 @@ var WarmPackages = []string{
 	"gonum.org/v1/plot/plotter", "github.com/janpfeifer/gonb/gonbui",
 }
 
-// WarmOptions configure Warm.
-type WarmOptions struct {
-	// SourceDir is the root of gonbatch's source tree.
-	SourceDir string
-	// Environ is the environment of the go command, as in os.Environ.
-	Environ []string
-}
-
 // Warm fetches the modules that notebooks import and fills Go's build cache with them, so that the
 // first cell that imports them takes no longer than others, and no cell needs a network. It takes
 // minutes the first time, and blocks; it runs at low priority.
-func Warm(ctx context.Context, opts WarmOptions) error {
-	return inModule(opts.SourceDir, opts.Environ, func(m warmModule) error {
+func Warm(ctx context.Context, environ []string) error {
+	source, err := sourceDir(ctx, environ)
+	if err != nil {
+		return err
+	}
+	return inModule(source, environ, func(m warmModule) error {
 		return m.run(ctx, "build", "-ldflags=-s", "-o", filepath.Join(m.dir, "program"))
 	})
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"gonbatch/kernel/build"
 	"gonbatch/submit"
 	"gonbatch/submit/config"
 )
@@ -47,7 +46,7 @@ func execute(ctx context.Context, a *app, args []string) int {
 	if call := (*os.SyscallError)(nil); errors.As(err, &call) && call.Syscall == "getwd" {
 		err = fmt.Errorf("the current folder is gone (%w); cd to one that is there", err)
 	}
-	if err != nil && !errors.Is(err, build.ErrBuild) { // the compiler has reported it
+	if err != nil {
 		fmt.Fprintln(a.Err, "submit:", err)
 	}
 	return submit.ExitCode(err)

@@ -1,11 +1,6 @@
 package main
 
 import (
-	"errors"
-	"io/fs"
-	"os"
-	"time"
-
 	"github.com/spf13/cobra"
 
 	"gonbatch/internal/compilecache"
@@ -43,36 +38,14 @@ func newCacheCommand(a *app) *cobra.Command {
 
 // showCache removes the programs that remove selects, and reports the rest.
 func (a *app) showCache(remove func(compilecache.Program) bool) (report.Report, error) {
-	dir, err := compilecache.Place(a.Getenv)
-	if err != nil || dir == "" {
+	cache, err := compilecache.Find(a.Getenv)
+	if err != nil || cache == nil {
 		return report.Cache{}, err
-	}
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return report.Cache{Folder: dir, Limit: compilecache.Limit}, nil
-	}
-	cache, err := compilecache.Open(dir, compilecache.Limit, func(err error) { a.Warn("%v", err) })
-	if err != nil {
-		return nil, err
 	}
 	removed, err := cache.Remove(remove)
 	if err != nil {
 		return nil, err
 	}
-	return describeCache(cache, removed)
-}
-
-// describeCache reports the programs in the cache, and those removed from it.
-func describeCache(cache *compilecache.Cache, removed []compilecache.Program) (report.Report, error) {
-	all, err := cache.Programs()
-	if err != nil {
-		return nil, err
-	}
-	r := report.Cache{
-		Folder: cache.Dir(), Limit: compilecache.Limit, Size: compilecache.Size(all),
-		Removed: len(removed), Freed: compilecache.Size(removed),
-	}
-	for _, p := range all {
-		r.Programs = append(r.Programs, report.CompiledProgram{Key: p.Key, Name: p.Name(), Size: p.Size, Used: p.Used.UTC().Truncate(time.Second)})
-	}
-	return r, nil
+	left, err := cache.Programs()
+	return report.NewCache(cache.Dir(), left, removed), err
 }

@@ -7,6 +7,7 @@ import (
 
 	"gonbatch/submit"
 	"gonbatch/submit/report"
+	"gonbatch/submit/stage"
 )
 
 const checkLong = `check exports and compiles a notebook without submitting it. It lists the cells that a job would
@@ -20,7 +21,7 @@ world that you give, and XLA compiles that step for the GPU (the first time, its
 is downloaded). A step that does not fit is refused, with the largest batch size that does.`
 
 func newCheckCommand(a *app) *cobra.Command {
-	var opts exportOptions
+	var nb stage.Notebook
 	var target forecastOptions
 	cmd := &cobra.Command{
 		Use:     "check notebook.ipynb",
@@ -29,7 +30,7 @@ func newCheckCommand(a *app) *cobra.Command {
 		Example: "  submit check notebooks/mnist.ipynb\n  submit check --target h100 --nodes 2 --gpus-per-node 4 notebooks/mnist.ipynb",
 		Args:    oneArg("notebook"),
 	}
-	opts.addFlags(cmd.Flags(), "check")
+	addNotebookFlags(cmd.Flags(), &nb, "check")
 	target.addFlags(cmd.Flags())
 	return reporting(a, cmd, func(cmd *cobra.Command, args []string) (report.Report, error) {
 		ctx, stop := submit.Interruptible(cmd.Context())
@@ -37,8 +38,7 @@ func newCheckCommand(a *app) *cobra.Command {
 		if err := target.check(cmd.Flags()); err != nil {
 			return nil, err
 		}
-		nb, err := opts.notebook(args[0])
-		if err != nil {
+		if err := nb.Open(args[0]); err != nil {
 			return nil, err
 		}
 		check, err := nb.Check(ctx, a.Shell)

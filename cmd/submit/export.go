@@ -6,12 +6,13 @@ import (
 	"gonbatch/submit"
 	"gonbatch/submit/config"
 	"gonbatch/submit/report"
+	"gonbatch/submit/stage"
 )
 
 func newExportCommand(a *app) *cobra.Command {
 	var out string
 	var script bool
-	var opts exportOptions
+	var nb stage.Notebook
 	cmd := &cobra.Command{
 		Use:   "export -o DIR notebook.ipynb",
 		Short: "Export a notebook as a Go module, with one main package for each main cell",
@@ -21,12 +22,12 @@ func newExportCommand(a *app) *cobra.Command {
 	}
 	config.NonEmpty(cmd.Flags(), &out, "path", "output", "o", "", "folder for the module, or file for --script")
 	cmd.Flags().BoolVar(&script, "script", false, "write one program as a single Go file, to standard output or to the file of -o")
-	opts.addFlags(cmd.Flags(), "export")
+	addNotebookFlags(cmd.Flags(), &nb, "export")
 	return reporting(a, cmd, func(cmd *cobra.Command, args []string) (report.Report, error) {
-		nb, err := opts.notebook(args[0])
-		switch {
-		case err != nil:
+		if err := nb.Open(args[0]); err != nil {
 			return nil, err
+		}
+		switch {
 		case script:
 			return nb.WriteScript(cmd.Context(), a.Shell, out)
 		case out == "":

@@ -22,7 +22,7 @@ and needs no network. To repair an installation, install again.`,
 	cmd.Flags().BoolVar(&setup.Wait, "wait", false, "wait until the modules are fetched and compiled")
 	return reporting(a, cmd, func(cmd *cobra.Command, _ []string) (report.Report, error) {
 		setup.Spec = place.options(a)
-		dir, err := setup.Install(cmd.Context(), a.sourceDir)
+		dir, err := setup.Install(cmd.Context())
 		return report.Kernel{State: "installed", Folder: dir}, err
 	})
 }
@@ -30,11 +30,6 @@ and needs no network. To repair an installation, install again.`,
 func newKernelWarmCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{Use: "warm", Short: "Fetch and compile the Go modules that notebooks import", Args: cobra.NoArgs}
 	return reporting(a, cmd, func(cmd *cobra.Command, _ []string) (report.Report, error) {
-		source, err := a.sourceDir(cmd.Context())
-		if err != nil {
-			return nil, err
-		}
-		err = kernel.Warm(cmd.Context(), kernel.WarmOptions{SourceDir: source, Environ: a.Environ})
-		return report.Packages{Packages: kernel.WarmPackages}, err
+		return report.Packages{Packages: kernel.WarmPackages}, kernel.Warm(cmd.Context(), a.Environ)
 	})
 }

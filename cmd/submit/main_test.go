@@ -4,6 +4,7 @@ import (
 	"context"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
+	"gonbatch/submit/run"
 	"os"
 	"path/filepath"
 	"strings"
@@ -78,7 +79,7 @@ func makeExecutable(dir string) error {
 }
 
 func TestFlags(t *testing.T) {
-	defaults := submitOptions{Notebook: "x.ipynb", Scheduler: "slurm", Tasks: 1, RunRoot: "runs", Job: submit.JobSpec{Nodes: 1, TasksPerNode: 1, MPI: "auto", MaxRestarts: 10}}
+	defaults := submitOptions{SchedulerName: "slurm", Tasks: 1, RunRoot: "runs", Request: run.Request{Path: "x.ipynb", Job: submit.JobSpec{Nodes: 1, TasksPerNode: 1, MPI: "auto", MaxRestarts: 10}}}
 	for _, tc := range []struct {
 		name string
 		args []string
@@ -90,17 +91,17 @@ func TestFlags(t *testing.T) {
 		{"lists keep commas and spaces", []string{"--env", "A=1,2", "--env", "B=x y", "--setup", "a, b", "--module", "m", "--directive=--exclusive", "--cell", "train", "x.ipynb"},
 			func(o *submitOptions) {
 				o.Env, o.Job.Setup, o.Job.Modules = []string{"A=1,2", "B=x y"}, []string{"a, b"}, []string{"m"}
-				o.Job.Directives, o.Cells = []string{"--exclusive"}, []string{"train"}
+				o.Job.Directives, o.Notebook.Cells = []string{"--exclusive"}, []string{"train"}
 			}},
 		{"cluster", []string{"--nodes=2", "--tasks-per-node=4", "--gpus-per-node=a100:4", "--cpus-per-task=8", "--mem=64G", "--time=1:00:00", "--partition=p",
 			"--account=a", "--qos=q", "--constraint=c", "--name=n", "--mpi=pmi2", "--mpi-library=l", "--template=t", "--run-root=r", "--platform=cuda",
 			"--devices=all", "--max-restarts=3", "--signal-lead=5m", "--dry-run", "--no-submit", "-F", "-f", "p.yaml", "x.ipynb"},
 			func(o *submitOptions) {
-				*o = submitOptions{Notebook: "x.ipynb", Scheduler: "slurm", Tasks: 1, RunRoot: "r", DryRun: true, NoSubmit: true, Follow: true, Job: submit.JobSpec{
+				o.RunRoot, o.DryRun, o.Manner, o.Notebook.ParamsFile = "r", true, run.Manner{NoSubmit: true, Follow: true}, "p.yaml"
+				o.Job = submit.JobSpec{
 					Nodes: 2, TasksPerNode: 4, GPUs: submit.GPUs{Count: 4, Kind: "a100"}, CPUsPerTask: 8, Mem: "64G", Time: "1:00:00",
 					Partition: "p", Account: "a", QOS: "q", Constraint: "c", Name: "n", MPI: "pmi2", MPILibrary: "l", Template: "t",
-					Platform: "cuda", Devices: "all", MaxRestarts: 3, SignalLead: 5 * time.Minute}}
-				o.ParamsFile = "p.yaml"
+					Platform: "cuda", Devices: "all", MaxRestarts: 3, SignalLead: 5 * time.Minute}
 			}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

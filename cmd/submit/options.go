@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -15,26 +16,15 @@ import (
 // submitOptions are the options of one submission, from the command line, the environment and the
 // configuration files.
 type submitOptions struct {
-	// Notebook and the job's arguments come from the command line.
-	Notebook string
-	Job      submit.JobSpec
+	run.Request
+	// SchedulerName is a scheduler's name; Local is short for this machine's.
+	SchedulerName string
+	Local         bool
+	Tasks         int
+	Env           []string
+	RunRoot       string
 
-	// Scheduler is a scheduler's name; Local is short for this machine's.
-	Scheduler                string
-	Local                    bool
-	Tasks                    int
-	Env                      []string
-	RunRoot                  string
-	DryRun, NoSubmit, Follow bool
-	JSON                     bool
-	// From, FromRun, Of, SessionMod and SessionKept are for run.Request and its notebook.
-	From, FromRun, Of, SessionMod, SessionKept string
-
-	exportOptions
-
-	// config is where the values come from; nil in tests that don't need it.
-	config *config.Config
-	flags  *pflag.FlagSet
+	flags *pflag.FlagSet
 }
 
 // defaultMaxRestarts is enough for a week of one-day time limits, with a few failures.
@@ -44,7 +34,7 @@ const defaultMaxRestarts = 10
 const defaultRunRoot = "runs"
 
 func newSubmitOptions() *submitOptions {
-	return &submitOptions{Job: submit.JobSpec{Nodes: 1, TasksPerNode: 1, MPI: "auto", MaxRestarts: defaultMaxRestarts}}
+	return &submitOptions{Request: run.Request{Job: submit.JobSpec{Nodes: 1, TasksPerNode: 1, MPI: "auto", MaxRestarts: defaultMaxRestarts}}}
 }
 
 // addFlags declares the flags; their names are the keys of configuration files too.
@@ -53,17 +43,17 @@ func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 	fs.SortFlags = false
 	names := schedulerNames()
 	fs.BoolVar(&o.Local, "local", false, "run on this machine instead of a cluster; short for --scheduler=local")
-	fs.StringVar(&o.Scheduler, "scheduler", names[0], "what runs the job: "+strings.Join(names, ", "))
+	fs.StringVar(&o.SchedulerName, "scheduler", names[0], "what runs the job: "+strings.Join(names, ", "))
 	fs.IntVar(&o.Tasks, "tasks", 1, "ranks of a --local run; mpirun starts more than one")
 	addJobFlags(fs, &o.Job)
 	fs.StringArrayVar(&o.Env, "env", nil, "set environment variable NAME=VALUE for the programs; repeatable")
 	addRunRootTo(fs, &o.RunRoot)
-	o.exportOptions.addFlags(fs, "run")
+	addNotebookFlags(fs, &o.Notebook, "run")
 	config.NonEmpty(fs, &o.From, "name", "from", "", "", "start at this cell (a tag, a cell id, a number or a name), and reuse the results of the cells before it from the notebook's last run")
 	config.NonEmpty(fs, &o.FromRun, "name", "from-run", "", "", "run whose results --from reuses, instead of the last one")
-	config.NonEmpty(fs, &o.Of, "path", "of", "", "", "notebook that the given one was made from, and counts as a run of")
-	config.NonEmpty(fs, &o.SessionMod, "path", "session-mod", "", "", "go.mod of the kernel session that submits")
-	config.NonEmpty(fs, &o.SessionKept, "path", "session-kept", "", "", "folder with the values of %keep of the kernel session that submits")
+	config.NonEmpty(fs, &o.Notebook.Of, "path", "of", "", "", "notebook that the given one was made from, and counts as a run of")
+	config.NonEmpty(fs, &o.Notebook.SessionMod, "path", "session-mod", "", "", "go.mod of the kernel session that submits")
+	config.NonEmpty(fs, &o.Notebook.SessionKept, "path", "session-kept", "", "", "folder with the values of %keep of the kernel session that submits")
 	for _, name := range []string{"of", "session-mod", "session-kept"} {
 		fs.Lookup(name).Hidden = true
 	}
@@ -72,11 +62,19 @@ func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVarP(&o.Follow, "follow", "F", false, "show rank 0's log until the job ends, and exit with the job's status")
 	fs.BoolVar(&o.JSON, "json", false, jsonUsage)
 	annotate(fs, config.FlagOnly, "json", "dry-run", "no-submit", "cell", "param", "params-file", "from", "from-run", "of", "session-mod", "session-kept")
-	annotate(fs, config.Path, "template", "run-root")
+	annotate(fs, config.Path, "template")
 	annotate(fs, resumable, "tasks", "follow", "no-submit", "json")
 	annotate(fs, clusterOnly, "nodes", "tasks-per-node", "gpus-per-node", "cpus-per-task", "mem", "time", "partition", "account", "qos", "constraint", "mpi",
 		"signal-lead", "module", "setup", "directive", "template", "no-submit", "dry-run")
 	annotate(fs, machineOnly, "tasks")
+}
+
+// addNotebookFlags declares the flags that affect the exported programs; verb is what the command
+// does with a cell.
+func addNotebookFlags(fs *pflag.FlagSet, nb *stage.Notebook, verb string) {
+	fs.StringArrayVar(&nb.Cells, "cell", nil, verb+" only this cell: a tag, a cell id, a number or a name; repeatable")
+	fs.StringArrayVarP(&nb.ParamValues, "param", "p", nil, "set parameter NAME=VALUE, a variable of a cell tagged \"parameters\"; repeatable")
+	config.NonEmpty(fs, &nb.ParamsFile, "path", "params-file", "f", "", "YAML file of parameters; -p overrides it")
 }
 
 // addJobFlags declares the flags that directly set fields of the job. The job's values are the
@@ -119,9 +117,20 @@ func sbatchName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(name)
 }
 
-// resumable marks flags that may change when a run is resumed: they don't change its programs and
-// their results.
-const resumable = "gonbatch_resumable"
+// Marks of flags.
+const (
+	// resumable flags may change when a run is resumed: they don't change its programs and their
+	// results.
+	resumable = "gonbatch_resumable"
+	// clusterOnly flags have no effect on a local run, and machineOnly flags none on a cluster. The
+	// command line must not set them for such a run. A configuration file may, because it is for
+	// both.
+	clusterOnly = "gonbatch_cluster_only"
+	machineOnly = "gonbatch_machine_only"
+)
+
+// isMarked reports whether a flag has a mark.
+func isMarked(f *pflag.Flag, mark string) bool { _, ok := f.Annotations[mark]; return ok }
 
 // annotate marks flags. It panics on a name that is not a flag, which is a bug in this file.
 func annotate(fs *pflag.FlagSet, key string, names ...string) {
@@ -141,7 +150,7 @@ func (o *submitOptions) parseArgs(args []string, dash int) error {
 	}
 	switch {
 	case len(own) == 0:
-		if err := stage.CheckParametersFile(o.ParamsFile); err != nil {
+		if err := stage.CheckParametersFile(o.Notebook.ParamsFile); err != nil {
 			return err
 		}
 		return submit.Usagef("no notebook: give one, as submit --local notebook.ipynb (see submit --help)")
@@ -150,7 +159,7 @@ func (o *submitOptions) parseArgs(args []string, dash int) error {
 	case len(own) > 1:
 		return submit.Usagef("%d notebooks: %q; submit takes one; put arguments for its programs after --", len(own), own)
 	}
-	o.Notebook = own[0]
+	o.Path = own[0]
 	return nil
 }
 
@@ -158,29 +167,6 @@ func (o *submitOptions) parseArgs(args []string, dash int) error {
 func isCommand(word string) bool {
 	_, err := os.Stat(word)
 	return err != nil && !strings.Contains(word, ".")
-}
-
-// onCommandLine reports whether the command line set one of the keys.
-func (o *submitOptions) onCommandLine(keys ...string) bool {
-	for _, key := range keys {
-		if o.config != nil && strings.HasPrefix(o.config.Origin(key), "flag ") {
-			return true
-		}
-	}
-	return false
-}
-
-// check refuses options that do not go together.
-func (o *submitOptions) check() error {
-	switch {
-	case o.DryRun && o.NoSubmit:
-		return submit.Usagef("--dry-run writes nothing and --no-submit writes everything: give one of them")
-	case o.FromRun != "" && o.From == "":
-		return submit.Usagef("--from-run=%s needs --from: add --from CELL, the cell to start at", o.FromRun)
-	case o.From != "" && len(o.Cells) > 0:
-		return submit.Usagef("--from and --cell both choose cells: give only one of them")
-	}
-	return nil
 }
 
 // checkFor refuses options that do not go with the scheduler.
@@ -197,25 +183,46 @@ func (o *submitOptions) checkFor(scheduler submit.Scheduler) error {
 
 // request returns the submission that o asks for. Only here the options pick the scheduler;
 // everything else uses that.
-func (o *submitOptions) request(a *app) (req run.Request, err error) {
-	req = run.Request{Job: o.Job, From: o.From, FromRun: o.FromRun, NoSubmit: o.NoSubmit, Options: o.config.Given()}
+func (o *submitOptions) request(a *app, cfg *config.Config) (req run.Request, err error) {
+	req = o.Request
+	req.Options = cfg.Given()
 	if req.Scheduler, err = o.scheduler(a); err != nil {
 		return req, err
 	}
 	if err := o.checkFor(req.Scheduler); err != nil {
 		return req, err
 	}
-	if req.Notebook, err = o.notebook(o.Notebook); err != nil {
-		return req, err
-	}
-	req.Notebook.Of, req.Notebook.SessionMod, req.Notebook.SessionKept = o.Of, o.SessionMod, o.SessionKept
-	req.Job.Env, err = submit.ParseEnv(o.Env)
 	_, batch := req.Scheduler.(submit.Batch)
 	switch {
 	case !batch:
 		req.Job.Nodes, req.Job.TasksPerNode = 1, o.Tasks
-	case o.Job.GPUs.Count > 0 && o.config.Origin("tasks-per-node") == config.Default && o.config.Origin("devices") == config.Default:
+	case o.Job.GPUs.Count > 0 && cfg.Origin("tasks-per-node") == config.Default && cfg.Origin("devices") == config.Default:
 		req.Job.TasksPerNode = o.Job.GPUs.Count
 	}
+	req.Job.Env, err = submit.ParseEnv(o.Env)
 	return req, err
+}
+
+// misplaced refuses flags of the command line that have no effect on the run's scheduler.
+func misplaced(flags *pflag.FlagSet, batch bool) error {
+	mark := clusterOnly
+	if batch {
+		mark = machineOnly
+	}
+	var names []string
+	flags.Visit(func(f *pflag.Flag) {
+		if isMarked(f, mark) {
+			names = append(names, "--"+f.Name)
+		}
+	})
+	list := strings.Join(names, ", ")
+	switch {
+	case len(names) == 0:
+		return nil
+	case batch:
+		return submit.Usagef("%s does nothing on a cluster, only with --local; give --nodes and --tasks-per-node", list)
+	case slices.Contains(names, "--nodes") || slices.Contains(names, "--tasks-per-node"):
+		return submit.Usagef("%s: only for a cluster, and this run is on one machine (--local); give --tasks for the number of ranks", list)
+	}
+	return submit.Usagef("%s: only for a cluster, and does nothing for a run on this machine (--local); leave it out", list)
 }

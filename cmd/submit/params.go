@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gonbatch/submit/report"
+	"gonbatch/submit/stage"
 )
 
 func newParamsCommand(a *app) *cobra.Command {
@@ -13,8 +14,8 @@ func newParamsCommand(a *app) *cobra.Command {
 		Example: "  submit params notebooks/mnist.ipynb",
 		Args:    oneArg("notebook"),
 	}, func(cmd *cobra.Command, args []string) (report.Report, error) {
-		nb, err := exportOptions{}.notebook(args[0])
-		if err != nil {
+		var nb stage.Notebook
+		if err := nb.Open(args[0]); err != nil {
 			return nil, err
 		}
 		return nb.Params(cmd.Context(), a.Shell)

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"context"
 	"fmt"
 
-	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -35,33 +33,19 @@ func newResumeCommand(a *app) *cobra.Command {
 			}
 			ctx, stop := submit.Interruptible(cmd.Context())
 			defer stop()
-			return runResume(ctx, runs, r, opts, cmd.Flags())
+			return runs.Resume(ctx, r, func(spec *submit.JobSpec) error { return opts.change(spec, r, cmd.Flags()) }, opts.Manner)
 		},
 	}
 	all := pflag.NewFlagSet("submit", pflag.ContinueOnError)
 	opts.addFlags(all)
 	cmd.Flags().SortFlags = false
 	all.VisitAll(func(f *pflag.Flag) {
-		if isResumable(f) {
+		if isMarked(f, resumable) {
 			cmd.Flags().AddFlag(f)
 		}
 	})
 	addRunRoot(cmd)
 	return cmd
-}
-
-func isResumable(f *pflag.Flag) bool { _, ok := f.Annotations[resumable]; return ok }
-
-// runResume starts the run again.
-func runResume(ctx context.Context, runs *run.Runs, r run.Run, o *submitOptions, flags *pflag.FlagSet) error {
-	started, err := runs.Resume(ctx, r, func(spec *submit.JobSpec) error { return o.change(spec, r, flags) }, o.NoSubmit)
-	if err != nil {
-		return err
-	}
-	return attend(ctx, runs, started, o, func(words ...string) string {
-		words[len(words)-1] = r.Dir.Path() // It may be anywhere.
-		return "submit " + shellescape.QuoteCommand(words)
-	})
 }
 
 // change applies the command line's options to the job of a run.
@@ -77,7 +61,7 @@ func (o *submitOptions) change(spec *submit.JobSpec, r run.Run, flags *pflag.Fla
 		case err != nil:
 		case name == "tasks":
 			spec.TasksPerNode = o.Tasks
-		case isResumable(f) && job.Lookup(name) != nil:
+		case isMarked(f, resumable) && job.Lookup(name) != nil:
 			err = job.Set(name, f.Value.String())
 		}
 	})

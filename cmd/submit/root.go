@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gonbatch/submit"
+	"gonbatch/submit/run"
 )
 
 const rootLong = `submit compiles the main cells of a Go notebook into programs and runs them in order, on every
@@ -36,14 +36,7 @@ func newRootCommand(a *app) *cobra.Command {
 			if err := opts.parseArgs(args, cmd.ArgsLenAtDash()); err != nil {
 				return err
 			}
-			cfg, err := a.loadConfig(cmd, filepath.Dir(opts.Notebook))
-			if err != nil {
-				return err
-			}
-			opts.config = cfg
-			ctx, stop := submit.Interruptible(cmd.Context())
-			defer stop()
-			return runSubmit(ctx, a, opts)
+			return opts.submit(cmd, a, filepath.Dir(opts.Path), (*run.Runs).Submit)
 		},
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })

@@ -8,9 +8,9 @@ import (
 	"gonbatch/submit/run"
 )
 
-// runs returns the runs in a folder.
-func (a *app) runs(root string) *run.Runs {
-	return &run.Runs{Shell: a.Shell, Root: root, Schedulers: a.schedulers()}
+// runs returns the runs in a folder, for cmd.
+func (a *app) runs(cmd *cobra.Command, root string) *run.Runs {
+	return &run.Runs{Shell: a.Shell, Root: root, RootGiven: cmd.Flags().Changed("run-root"), Schedulers: a.schedulers()}
 }
 
 // aboutRun explains how users name a run.
@@ -21,6 +21,7 @@ func addRunRoot(cmd *cobra.Command) { addRunRootTo(cmd.Flags(), new(string)) }
 
 func addRunRootTo(fs *pflag.FlagSet, to *string) {
 	config.NonEmpty(fs, to, "path", "run-root", "", defaultRunRoot, "folder for run directories, on the shared file system")
+	annotate(fs, config.Path, "run-root")
 }
 
 // runRoot returns the folder of runs for cmd, by the same rules as for a submission from the
@@ -28,15 +29,14 @@ func addRunRootTo(fs *pflag.FlagSet, to *string) {
 // or ending a run.
 func (a *app) runRoot(cmd *cobra.Command) (string, error) {
 	flag := cmd.Flags().Lookup("run-root")
-	if flag.Changed {
-		return flag.Value.String(), nil
+	if !flag.Changed {
+		only := pflag.NewFlagSet("submit", pflag.ContinueOnError)
+		only.AddFlag(flag)
+		if _, err := a.loadConfigInto(only, config.Places{Start: ".", Some: true}); err != nil {
+			return "", err
+		}
 	}
-	opts := newSubmitOptions()
-	all, only := pflag.NewFlagSet("submit", pflag.ContinueOnError), pflag.NewFlagSet("submit", pflag.ContinueOnError)
-	opts.addFlags(all)
-	only.AddFlag(all.Lookup("run-root"))
-	_, err := a.loadConfigInto(only, config.Places{Start: ".", Some: true})
-	return opts.RunRoot, err
+	return flag.Value.String(), nil
 }
 
 // findRun finds the run that word names.
@@ -45,7 +45,7 @@ func (a *app) findRun(cmd *cobra.Command, word string) (*run.Runs, run.Run, erro
 	if err != nil {
 		return nil, run.Run{}, err
 	}
-	runs := a.runs(root)
+	runs := a.runs(cmd, root)
 	r, err := runs.Find(word)
 	return runs, r, err
 }

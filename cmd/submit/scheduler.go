@@ -36,10 +36,10 @@ func schedulerNames() (names []string) {
 // --scheduler=local, and the command line overrides a file.
 func (o *submitOptions) schedulerName() (string, error) {
 	switch {
-	case !o.Local, o.onCommandLine("scheduler") && !o.onCommandLine("local"):
-		return o.Scheduler, nil
-	case o.onCommandLine("scheduler") && o.Scheduler != local.Name:
-		return "", submit.Usagef("--local and --scheduler=%s: give one of them", o.Scheduler)
+	case !o.Local, o.flags.Changed("scheduler") && !o.flags.Changed("local"):
+		return o.SchedulerName, nil
+	case o.flags.Changed("scheduler") && o.SchedulerName != local.Name:
+		return "", submit.Usagef("--local and --scheduler=%s: give one of them", o.SchedulerName)
 	}
 	return local.Name, nil
 }

@@ -40,8 +40,7 @@ func TestSchedulerName(t *testing.T) {
 			if err := cmd.Flags().Parse(strings.Fields(tc.args)); err != nil {
 				t.Fatal(err)
 			}
-			var err error
-			if o.config, err = a.loadConfig(cmd, t.TempDir()); err != nil {
+			if _, err := a.loadConfig(cmd, t.TempDir()); err != nil {
 				t.Fatal(err)
 			}
 			got := ""

@@ -36,5 +36,5 @@ func (a *app) status(cmd *cobra.Command, args []string) (report.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.runs(root).List(cmd.Context())
+	return a.runs(cmd, root).List(cmd.Context())
 }

@@ -2,73 +2,47 @@ package main
 
 import (
 	"context"
-	"fmt"
 
-	"al.essio.dev/pkg/shellescape"
+	"github.com/spf13/cobra"
 
 	"gonbatch/submit"
-	"gonbatch/submit/report"
 	"gonbatch/submit/run"
 )
 
-// runSubmit submits a notebook, or shows its batch script.
-func runSubmit(ctx context.Context, a *app, o *submitOptions) error {
-	if err := o.check(); err != nil {
-		return err
-	}
-	req, err := o.request(a)
+// submission makes a request of the runs: it submits a notebook, or the preflight's own.
+type submission func(runs *run.Runs, ctx context.Context, req run.Request) error
+
+// submit turns cmd's flags into a request, and makes it. The project's configuration file is found
+// upward from start.
+func (o *submitOptions) submit(cmd *cobra.Command, a *app, start string, do submission) error {
+	cfg, err := a.loadConfig(cmd, start)
 	if err != nil {
 		return err
 	}
-	runs := a.runs(o.RunRoot)
-	if o.DryRun {
-		preview, err := runs.Preview(ctx, req)
-		if err != nil {
-			return err
-		}
-		return report.Write(a.Out, o.JSON, preview)
-	}
-	started, err := runs.Submit(ctx, req)
+	req, err := o.request(a, cfg)
 	if err != nil {
 		return err
 	}
-	return attend(ctx, runs, started, o, o.command)
+	ctx, stop := submit.Interruptible(cmd.Context())
+	defer stop()
+	return do(a.runs(cmd, o.RunRoot), ctx, req)
 }
 
-// attend reports a submission, with the next command that command builds. It runs the job if it is
-// local, and follows it if asked to.
-func attend(ctx context.Context, runs *run.Runs, s run.Started, o *submitOptions, command func(words ...string) string) error {
-	said := s.Report()
-	batch, isBatch := s.Scheduler.(submit.Batch)
-	switch {
-	case isBatch && o.NoSubmit:
-		said.Queue = batch.QueueCommand(s.Spec)
-	case isBatch && !o.Follow && ctx.Err() == nil:
-		said.Follow = command("logs", "-f", said.Job)
-	}
-	if err := report.Write(runs.Out, o.JSON, said); err != nil {
-		return err
-	}
-	switch {
-	case !isBatch:
-		if err := runs.Attend(ctx, s); err != nil {
-			return err
-		}
-		return run.Describe(runs.Out, s.Spec.RunDir)
-	case o.NoSubmit:
-		return nil
-	case ctx.Err() != nil:
-		return fmt.Errorf("%w; the job is queued all the same; cancel it with: %s", context.Cause(ctx), command("cancel", said.Job))
-	case o.Follow:
-		return runs.Attend(ctx, s)
-	}
-	return nil
-}
+const preflightLong = `preflight runs a job of a few seconds with the options that your training will have. It prints the
+host, CPUs, device and MPI of each rank, and runs one all-reduce inside a compiled program. It
+succeeds if all ranks work together.`
 
-// command returns a submit command line for the user to type that finds the same runs.
-func (o *submitOptions) command(words ...string) string {
-	if o.onCommandLine("run-root") {
-		words = append(words, "--run-root", o.RunRoot)
+func newPreflightCommand(a *app) *cobra.Command {
+	opts := newSubmitOptions()
+	cmd := &cobra.Command{
+		Use:   "preflight [flags]",
+		Short: "Check in seconds that the ranks of a job work together",
+		Long:  preflightLong,
+		Example: `  submit preflight --nodes 2 --tasks-per-node 4
+  submit preflight --local --tasks 2`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return opts.submit(cmd, a, ".", (*run.Runs).Preflight) },
 	}
-	return "submit " + shellescape.QuoteCommand(words)
+	opts.addFlags(cmd.Flags())
+	return cmd
 }

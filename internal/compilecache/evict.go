@@ -76,7 +76,7 @@ func (c *Cache) Remove(which func(Program) bool) (removed []Program, err error) 
 // removeLeftovers removes temporary files and locks of processes that were killed long ago.
 func (c *Cache) removeLeftovers() error {
 	entries, err := os.ReadDir(c.dir)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for _, e := range entries {

@@ -25,7 +25,7 @@ type Program struct {
 // Programs returns the entries of the cache, the most recently used one first.
 func (c *Cache) Programs() ([]Program, error) {
 	entries, err := os.ReadDir(c.dir)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("list the compile cache: %w", err)
 	}
 	var all []Program

@@ -12,7 +12,9 @@
 // A program connects to the server through Attach, which creates pipes for its output, passes their
 // other ends to the recorder, and becomes the program:
 //
-//	err := executed.Attach("/tmp/x/socket", []string{"bin/train", "-epochs", "3"}, os.Environ()) // returns on failure only
+//	err := executed.Attach("/tmp/x/socket", []string{"bin/train"}, os.Environ(), nil) // returns on failure only
+//
+// In a job, scripts call these functions as `submit recorder`, through Command.
 //
 // The recorder also appends all text to the rank's log; the notebook has only the beginning and the
 // end of very long outputs. docs/adr/0007-who-writes-the-executed-notebook.md explains the design.

@@ -5,6 +5,8 @@ import (
 	"io"
 	"text/tabwriter"
 	"time"
+
+	"gonbatch/internal/compilecache"
 )
 
 // Cache is the compile cache, which keeps compiled XLA programs.
@@ -27,6 +29,18 @@ type CompiledProgram struct {
 	Name string    `json:"name,omitempty"`
 	Size int64     `json:"size"`
 	Used time.Time `json:"used"`
+}
+
+// NewCache reports the programs in a cache's folder, and those just removed from it.
+func NewCache(folder string, programs, removed []compilecache.Program) Cache {
+	c := Cache{
+		Folder: folder, Limit: compilecache.Limit, Size: compilecache.Size(programs),
+		Removed: len(removed), Freed: compilecache.Size(removed),
+	}
+	for _, p := range programs {
+		c.Programs = append(c.Programs, CompiledProgram{Key: p.Key, Name: p.Name(), Size: p.Size, Used: p.Used.UTC().Truncate(time.Second)})
+	}
+	return c
 }
 
 // shownPrograms is how many programs the text lists.

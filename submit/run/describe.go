@@ -9,8 +9,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Describe lists the results in a run's directory.
-func Describe(w io.Writer, dir rundir.Dir) error {
+// describe lists the results in a run's directory.
+func describe(w io.Writer, dir rundir.Dir) error {
 	if _, err := fmt.Fprintf(w, "\nrun directory: %s\n", dir.Path()); err != nil {
 		return err
 	}

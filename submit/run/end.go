@@ -66,7 +66,7 @@ func (rs *Runs) waitForEnd(ctx context.Context, r Run) error {
 			}
 			return rs.waitForPrograms(ctx, r)
 		case !status.Ending:
-			return r.notEnded(status)
+			return rs.notEnded(r, status)
 		}
 		if !said {
 			fmt.Fprintf(rs.Err, "%s has ended; waiting for its last processes\n", r.Job())
@@ -77,12 +77,12 @@ func (rs *Runs) waitForEnd(ctx context.Context, r Run) error {
 	}
 }
 
-func (r Run) notEnded(status submit.Status) error {
+func (rs *Runs) notEnded(r Run, status submit.Status) error {
 	job := r.Job().String()
 	if p := r.Manifest.Process; p != nil {
 		job = fmt.Sprintf("process %d on %s", p.PID, p.Host)
 	}
-	return fmt.Errorf("run %s has not ended: %s is %s; wait for it, or end it with submit cancel %s", r.Dir.Name(), job, status, r.word())
+	return fmt.Errorf("run %s has not ended: %s is %s; wait for it, or end it with %s", r.Dir.Name(), job, status, rs.command(r.word(), "cancel"))
 }
 
 // waitForPrograms waits for the programs of a local run whose submit command was killed: they may

@@ -11,24 +11,6 @@ import (
 	"gonbatch/submit"
 )
 
-// Attend runs the programs of a job that this process has accepted; for any other job it shows rank
-// 0's log until the job ends. It records how the job ended, and returns an error unless the job
-// succeeded.
-func (rs *Runs) Attend(ctx context.Context, s Started) error {
-	foreground, ok := s.Scheduler.(submit.Foreground)
-	if !ok {
-		return rs.follow(ctx, s.Scheduler, s.Job, 0)
-	}
-	status, err := foreground.Run(ctx, s.Spec)
-	if recordErr := rs.recordEnd(s.Job, status); recordErr != nil {
-		return errors.Join(err, recordErr)
-	}
-	if err != nil {
-		return fmt.Errorf("%w\nrun directory: %s", err, s.Spec.RunDir.Path())
-	}
-	return nil
-}
-
 // follow shows a rank's log until the job ends, and records how it ended.
 func (rs *Runs) follow(ctx context.Context, asker submit.Asker, job submit.Job, rank int) error {
 	status, err := submit.Follow(ctx, asker, job, submit.FollowOptions{Out: rs.Out, Progress: rs.Err, Rank: rank})
@@ -41,7 +23,7 @@ func (rs *Runs) follow(ctx context.Context, asker submit.Asker, job submit.Job, 
 	}
 	var interrupt submit.Interrupt
 	if errors.As(err, &interrupt) {
-		fmt.Fprintf(rs.Err, "%s continues; cancel it with: submit cancel %s\n", job, Run{Dir: job.Dir, Manifest: rundir.Manifest{JobID: string(job.ID)}}.word())
+		fmt.Fprintf(rs.Err, "%s continues; cancel it with: %s\n", job, rs.command(Run{Dir: job.Dir, Manifest: rundir.Manifest{JobID: string(job.ID)}}.word(), "cancel"))
 	}
 	return err
 }

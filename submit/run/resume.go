@@ -14,9 +14,19 @@ import (
 	"gonbatch/submit/store"
 )
 
-// Resume starts an ended run again, with the changes that change makes to its job. It checks
-// everything that it can refuse first.
-func (rs *Runs) Resume(ctx context.Context, r Run, change func(*submit.JobSpec) error, noSubmit bool) (s Started, err error) {
+// Resume starts an ended run again, with the changes that change makes to its job, and attends to
+// it. It checks everything that it can refuse first.
+func (rs *Runs) Resume(ctx context.Context, r Run, change func(*submit.JobSpec) error, m Manner) error {
+	s, err := rs.resume(ctx, r, change, m.NoSubmit)
+	if err != nil {
+		return err
+	}
+	s.name = r.Dir.Path() // It may be anywhere.
+	return rs.attend(ctx, s, m)
+}
+
+// resume hands an ended run to its scheduler again. It holds the run's lock meanwhile.
+func (rs *Runs) resume(ctx context.Context, r Run, change func(*submit.JobSpec) error, noSubmit bool) (s started, err error) {
 	lock, err := rs.lock(ctx, r.Dir)
 	if err != nil {
 		return s, err

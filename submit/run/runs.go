@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
+
+	"al.essio.dev/pkg/shellescape"
 
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
@@ -15,6 +18,8 @@ type Runs struct {
 	submit.Shell
 	// Root is the folder of the run directories.
 	Root string
+	// RootGiven is set if other commands find the runs only with --run-root.
+	RootGiven bool
 	// Schedulers are the schedulers that may have the runs.
 	Schedulers []submit.Scheduler
 }
@@ -83,6 +88,16 @@ func (r Run) word() string {
 		return r.Manifest.JobID
 	}
 	return r.Dir.Name()
+}
+
+// command returns a submit command about a run for the user to type. The run is named by its job id
+// or its name, or by its directory, which is found from anywhere.
+func (rs *Runs) command(run string, words ...string) string {
+	words = append(words, run)
+	if rs.RootGiven && !filepath.IsAbs(run) {
+		words = append(words, "--run-root", rs.Root)
+	}
+	return "submit " + shellescape.QuoteCommand(words)
 }
 
 // taken reports whether a scheduler has, or had, the run. Otherwise it is only staged, as far as

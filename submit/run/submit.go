@@ -17,6 +17,8 @@ import (
 
 // Request is a request to submit a notebook.
 type Request struct {
+	// Path is the notebook's file; Submit opens it as Notebook, which has its options.
+	Path     string
 	Notebook stage.Notebook
 	// Job is the job that the user asks for. Submit fills in what follows from the notebook and the
 	// run.
@@ -25,29 +27,62 @@ type Request struct {
 	// From is the cell to start from: the results of the cells before it come from an earlier run,
 	// the notebook's last one unless FromRun names another. "" runs all cells.
 	From, FromRun string
-	// NoSubmit only stages the run, and leaves queueing it to the user.
-	NoSubmit bool
+	// DryRun only reports the job with its batch script.
+	DryRun bool
+	Manner
 	// Options are the effective options, for the manifest.
 	Options map[string]any
 }
 
-// Started is a run that was handed to its scheduler, or that was only staged and has a zero Job.
-type Started struct {
-	Scheduler submit.Scheduler
-	Spec      submit.JobSpec
-	Job       submit.Job
-}
-
-// Report describes the submission.
-func (s Started) Report() report.Submission {
-	return report.Submission{
-		Run: s.Spec.RunDir.Name(), Directory: s.Spec.RunDir.Path(), Scheduler: s.Scheduler.Name(), Job: string(s.Job.ID),
-		Name: s.Spec.Name, Nodes: s.Spec.Nodes, Ranks: s.Spec.Tasks(),
+// check refuses options that do not go together.
+func (req Request) check() error {
+	switch {
+	case req.DryRun && req.NoSubmit:
+		return submit.Usagef("--dry-run writes nothing and --no-submit writes everything: give one of them")
+	case req.FromRun != "" && req.From == "":
+		return submit.Usagef("--from-run=%s needs --from: add --from CELL, the cell to start at", req.FromRun)
+	case req.From != "" && len(req.Notebook.Cells) > 0:
+		return submit.Usagef("--from and --cell both choose cells: give only one of them")
 	}
+	return nil
 }
 
-// Preview returns a notebook's job with its batch script. It writes nothing, and compiles nothing.
-func (rs *Runs) Preview(ctx context.Context, req Request) (p report.Preview, err error) {
+// Submit submits a notebook and attends to its run, or reports the job that it would submit.
+func (rs *Runs) Submit(ctx context.Context, req Request) error {
+	if err := req.check(); err != nil {
+		return err
+	}
+	if err := req.Notebook.Open(req.Path); err != nil {
+		return err
+	}
+	if req.DryRun {
+		p, err := rs.dryRun(ctx, req)
+		if err != nil {
+			return err
+		}
+		return report.Write(rs.Out, req.JSON, p)
+	}
+	s, err := rs.start(ctx, req)
+	if err != nil {
+		return err
+	}
+	s.name = string(s.job.ID)
+	return rs.attend(ctx, s, req.Manner)
+}
+
+// Preflight submits the preflight's own notebook, and follows its job.
+func (rs *Runs) Preflight(ctx context.Context, req Request) (err error) {
+	var clean func() error
+	if req.Path, req.Job.WorkDir, clean, err = stage.Preflight(rs.Root, req.DryRun); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, clean()) }()
+	req.Follow = true
+	return rs.Submit(ctx, req)
+}
+
+// dryRun returns a notebook's job with its batch script. It writes nothing, and compiles nothing.
+func (rs *Runs) dryRun(ctx context.Context, req Request) (p report.Preview, err error) {
 	_, _, decided, err := rs.preview(ctx, req, true)
 	if err != nil {
 		return p, err
@@ -62,9 +97,9 @@ func (rs *Runs) Preview(ctx context.Context, req Request) (p report.Preview, err
 	}, err
 }
 
-// Submit exports, compiles and stages a notebook and hands it to its scheduler. It checks
-// everything that it can refuse first, before it writes anything.
-func (rs *Runs) Submit(ctx context.Context, req Request) (s Started, err error) {
+// start exports, compiles and stages a notebook and hands it to its scheduler. It checks everything
+// that it can refuse first, before it writes anything.
+func (rs *Runs) start(ctx context.Context, req Request) (s started, err error) {
 	module, asked, decided, err := rs.preview(ctx, req, req.NoSubmit)
 	if err != nil {
 		return s, err
@@ -224,13 +259,13 @@ func writeJob(scheduler submit.Scheduler, dir rundir.Dir, asked, decided submit.
 
 // handOver hands a run to its scheduler and records the job, unless that is left to the user. The
 // caller must hold the run's lock.
-func (rs *Runs) handOver(ctx context.Context, scheduler submit.Scheduler, spec submit.JobSpec, noSubmit bool) (s Started, err error) {
-	s = Started{Scheduler: scheduler, Spec: spec}
+func (rs *Runs) handOver(ctx context.Context, scheduler submit.Scheduler, spec submit.JobSpec, noSubmit bool) (s started, err error) {
+	s = started{scheduler: scheduler, spec: spec}
 	if noSubmit {
 		return s, nil
 	}
-	if s.Job, err = scheduler.Submit(ctx, spec); err != nil {
+	if s.job, err = scheduler.Submit(ctx, spec); err != nil {
 		return s, err
 	}
-	return s, rs.recordJob(s.Job)
+	return s, rs.recordJob(s.job)
 }

@@ -68,7 +68,7 @@ func endsWell(t *testing.T, j *job) {
 	j.wants("completed", func(r report.Run) bool {
 		return r.Ended && r.Restarts == 0 && r.Cells == report.Cells{All: 2, Finished: 2}
 	})
-	if _, err := j.runs.Resume(t.Context(), j.find(), keep, false); err == nil || !strings.Contains(err.Error(), "nothing left to do") {
+	if err := j.runs.Resume(t.Context(), j.find(), keep, run.Manner{}); err == nil || !strings.Contains(err.Error(), "nothing left to do") {
 		t.Errorf("it can be resumed: %v", err)
 	}
 	if c, err := j.runs.Cancel(t.Context(), j.find()); c.Ended != "completed" || err != nil {
@@ -101,7 +101,7 @@ func isCancelled(t *testing.T, j *job) {
 	j.waitFor("running-0")
 	j.waitFor("running-1")
 	j.wants("running", func(r report.Run) bool { return !r.Ended })
-	if _, err := j.runs.Resume(t.Context(), j.find(), keep, false); err == nil || !strings.Contains(err.Error(), "has not ended") {
+	if err := j.runs.Resume(t.Context(), j.find(), keep, run.Manner{}); err == nil || !strings.Contains(err.Error(), "has not ended") {
 		t.Errorf("it can be resumed while it runs: %v", err)
 	}
 	if c, err := j.runs.Cancel(t.Context(), j.find()); c.Ended != "" || err != nil {
@@ -195,11 +195,7 @@ func keep(*submit.JobSpec) error { return nil }
 
 // start starts or resumes the run, and waits for its end.
 func (j *job) start() error {
-	started, err := j.runs.Resume(j.t.Context(), j.find(), keep, false)
-	if err != nil {
-		return err
-	}
-	return j.runs.Attend(context.WithoutCancel(j.t.Context()), started)
+	return j.runs.Resume(context.WithoutCancel(j.t.Context()), j.find(), keep, run.Manner{Follow: true})
 }
 
 func (j *job) find() run.Run {

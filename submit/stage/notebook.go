@@ -23,6 +23,9 @@ type Notebook struct {
 	Of string
 	// Cells are the picked cells; empty means all.
 	Cells []string
+	// ParamsFile is a YAML file of parameters, "" for none; ParamValues are NAME=VALUE, and win.
+	ParamsFile  string
+	ParamValues []string
 	// Parameters are the values of the notebook's parameters.
 	Parameters map[string]string
 	// ParameterPlaces are the places of the values that come from a file.
@@ -34,6 +37,15 @@ type Notebook struct {
 	// SessionKept is the folder of the session's values of %keep, with which the job begins; "" if
 	// there are none.
 	SessionKept string
+}
+
+// Open reads the notebook's file at path, and the values of its parameters.
+func (n *Notebook) Open(path string) (err error) {
+	if n.Parameters, n.ParameterPlaces, err = parameters(n.ParamsFile, n.ParamValues); err != nil {
+		return err
+	}
+	n.File, err = nbformat.Load(path)
+	return err
 }
 
 // Name returns the notebook's name for a job: without the control characters that a file name may

@@ -13,9 +13,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Parameters reads the values of a notebook's parameters: from a YAML file, "" for none, and from
+// parameters reads the values of a notebook's parameters: from a YAML file, "" for none, and from
 // texts NAME=VALUE, which win. places are the places of the file's values.
-func Parameters(file string, texts []string) (values, places map[string]string, err error) {
+func parameters(file string, texts []string) (values, places map[string]string, err error) {
 	values, places = map[string]string{}, map[string]string{}
 	if file != "" {
 		if err := CheckParametersFile(file); err != nil {

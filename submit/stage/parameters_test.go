@@ -37,7 +37,7 @@ func TestParameterSources(t *testing.T) {
 				}
 				from = file
 			}
-			got, _, err := Parameters(from, tc.params)
+			got, _, err := parameters(from, tc.params)
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) {
 					t.Errorf("got %v, want %s", err, tc.err)
@@ -57,7 +57,7 @@ func TestParameterPlaces(t *testing.T) {
 	if err := os.WriteFile(file, []byte("lr: 1\n\nn: 300\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, places, err := Parameters(file, []string{"lr=2"})
+	_, places, err := parameters(file, []string{"lr=2"})
 	if diff := cmp.Diff(map[string]string{"n": file + ", line 3"}, places); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
@@ -66,7 +66,7 @@ func TestParameterPlaces(t *testing.T) {
 // TestNotebookAsParameters: -f means --follow in other commands, so a notebook after -f is an
 // error.
 func TestNotebookAsParameters(t *testing.T) {
-	_, _, err := Parameters("runs/a b.ipynb", nil)
+	_, _, err := parameters("runs/a b.ipynb", nil)
 	if err == nil || !strings.Contains(err.Error(), "-f runs/a b.ipynb: that is a notebook") || !strings.Contains(err.Error(), "use -F") {
 		t.Errorf("got %v, want what -f is, and -F", err)
 	}
