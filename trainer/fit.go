@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,10 +54,11 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	if t.best != "" {
 		return fmt.Errorf("LoadBest has replaced the weights of the training by those of %s: call Fit before LoadBest, or make another trainer", t.best)
 	}
-	l, err := t.world.Loader(training, distributed.LoaderOptions{BatchSize: t.config.BatchSize, Shuffle: t.config.OverfitBatches == 0, Seed: t.config.Seed})
+	l, err := t.loader(training)
 	if err != nil {
 		return err
 	}
+	defer l.Close()
 	if err := t.checkMonitors(validation != nil); err != nil {
 		return err
 	}
@@ -85,6 +87,21 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	}
 	trainings.end(t)
 	return nil
+}
+
+// loader returns the loader of a training. It goes on with the next epoch while the work at the end
+// of one is done.
+func (t *Trainer) loader(training data.Dataset) (distributed.Loader, error) {
+	c, limit := t.config, 0
+	for _, batches := range []int{c.LimitTrainBatches, c.OverfitBatches} {
+		if batches > 0 && (limit == 0 || batches < limit) {
+			limit = batches
+		}
+	}
+	return t.world.Loader(training, distributed.LoaderOptions{
+		BatchSize: c.BatchSize, Limit: limit, Shuffle: c.OverfitBatches == 0, Seed: c.Seed,
+		Loading: distributed.Loading(c.Loader), Epochs: cmp.Or(c.MaxEpochs, math.MaxInt),
+	})
 }
 
 // run is one call of Fit.

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/gomlx/gomlx/core/tensors"
@@ -38,14 +39,18 @@ func load(name string, indices []int, batch batchFunc) (inputs, labels []*tensor
 	})
 }
 
-// guarded makes a panic an error.
+// guarded makes a panic an error, and a missing tensor.
 func guarded(batch batchFunc, indices []int) (inputs, labels []*tensors.Tensor, err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = panicked(value)
 		}
 	}()
-	return batch(indices)
+	inputs, labels, err = batch(indices)
+	if err == nil && (slices.Contains(inputs, nil) || slices.Contains(labels, nil)) {
+		err = errors.New("Batch returned a nil tensor")
+	}
+	return inputs, labels, err
 }
 
 // Finalize frees tensors at once, without waiting for the garbage collector.

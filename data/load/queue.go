@@ -90,6 +90,25 @@ func (q *Queue[T]) All() iter.Seq2[T, error] {
 	}
 }
 
+// Range yields what build makes of the numbers from begin to end-1, in lists of at most size.
+func Range[T any](begin, end, size int, o Options[T], build func(indices []int) (T, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		at := begin
+		queue := NewQueue(o, func() (func() (T, error), bool) {
+			if at >= end {
+				return nil, false
+			}
+			indices := make([]int, min(size, end-at))
+			for i := range indices {
+				indices[i] = at + i
+			}
+			at += len(indices)
+			return func() (T, error) { return build(indices) }, true
+		})
+		queue.All()(yield)
+	}
+}
+
 // Close waits for the values that are being built, and drops all that were not used.
 func (q *Queue[T]) Close() {
 	q.mu.Lock()
