@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"gonbatch/data"
+	"gonbatch/data/load"
 	"gonbatch/distributed"
 	"gonbatch/internal/rundir"
 )
@@ -130,11 +131,11 @@ func (r *run) fit(training data.Dataset) error {
 		return err
 	}
 	if err := r.validateIfDue(); err != nil {
-		return err
+		return r.withSaved(err)
 	}
 	for r.stopped <= timeIsUp && (!r.ended() || r.atEpochEnd()) {
 		if err := r.epoch(); err != nil {
-			return err
+			return r.withSaved(err)
 		}
 	}
 	if !r.stepper.built && r.snapshot == nil {
@@ -343,6 +344,21 @@ func (r *run) endEpoch() error {
 		return r.save()
 	}
 	return nil
+}
+
+// withSaved saves what was trained before an example that can't be loaded: it can be fixed, and the
+// training resumed. With several ranks the others are in the middle of a step, so the newest
+// checkpoint counts.
+func (r *run) withSaved(err error) error {
+	var failed *load.Error
+	atUpdate := r.at.Batch == 0 || r.plan.isUpdate(r.at.Batch-1)
+	if !errors.As(err, &failed) || r.world.Size() > 1 || !atUpdate || !r.stepper.built || r.saver == nil {
+		return err
+	}
+	if saveErr := errors.Join(r.save(), r.saver.wait()); saveErr != nil {
+		return errors.Join(err, saveErr)
+	}
+	return fmt.Errorf("%w; the training up to step %d is saved", err, r.at.Step)
 }
 
 // stepIsDue reports whether a checkpoint is due after this update.
