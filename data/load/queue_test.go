@@ -109,7 +109,8 @@ func (f *factory) check(t *testing.T, what string, got []int, failed error, stop
 	if stop > 0 {
 		want = min(want, stop)
 	}
-	if f.fails >= 0 && f.fails < want {
+	fails := f.fails >= 0 && f.fails < want
+	if fails {
 		want = f.fails
 	}
 	for i, value := range got {
@@ -117,7 +118,7 @@ func (f *factory) check(t *testing.T, what string, got []int, failed error, stop
 			t.Fatalf("%s: value %d is %d", what, i, value)
 		}
 	}
-	if len(got) != want || (failed != nil) != (f.fails == want && stop != want && want < len(f.times)) {
+	if len(got) != want || (failed != nil) != fails {
 		t.Errorf("%s: %d values and %v, want %d", what, len(got), failed, want)
 	}
 	if f.building != 0 || f.built != len(got)+len(f.dropped) || len(slices.Compact(slices.Sorted(slices.Values(f.dropped)))) != len(f.dropped) {
