@@ -37,15 +37,17 @@ type loaderRow struct {
 	Rounds  []measurement `json:"rounds"`
 }
 
-// loaderCases are what is loaded. The step alone has a dataset that doesn't wait.
+// loaderCases are what is loaded, and on how many cores. The step alone has a dataset that doesn't
+// wait.
 var loaderCases = []struct {
 	name    string
 	args    []string
+	cores   int
 	workers []int
 }{
-	{"step", []string{"--what=step", "--wait=0ms"}, []int{0}},
-	{"wait", []string{"--what=step", "--wait=50ms"}, []int{0, 1, 2}},
-	{"jpeg", []string{"--what=jpeg"}, []int{0, 1, 2}},
+	{"step", []string{"--what=step", "--wait=0ms"}, 1, []int{0}},
+	{"wait", []string{"--what=step", "--wait=50ms"}, 1, []int{0, 1, 2}},
+	{"jpeg", []string{"--what=jpeg"}, 2, []int{0, 1, 2}},
 }
 
 // The JPEGs have the mean size of ImageNet's.
@@ -54,7 +56,7 @@ const (
 	photoCount              = 320
 )
 
-// measureLoaders lets the loaders take turns, each on the same two cores.
+// measureLoaders lets the loaders take turns, on the same cores.
 func measureLoaders(ctx context.Context, opts options, out io.Writer) (_ loaderReport, err error) {
 	report := loaderReport{CPU: cpuModel(), Load: loadAverage(), Batch: opts.batch, Steps: opts.steps, Rounds: opts.rounds}
 	available, err := cores()
@@ -94,7 +96,7 @@ func (r *loaderReport) round(ctx context.Context, both []contender, folder strin
 	for _, c := range loaderCases {
 		for _, workers := range c.workers {
 			for _, own := range both {
-				m, err := own.with(append(c.args, "--folder="+folder, fmt.Sprintf("--workers=%d", workers))...).measure(ctx, cores, opts)
+				m, err := own.with(append(c.args, "--folder="+folder, fmt.Sprintf("--workers=%d", workers))...).measure(ctx, cores[:c.cores], opts)
 				if err != nil {
 					return err
 				}
@@ -115,7 +117,7 @@ func onCores(words ...string) func(context.Context, []int, []string) ([]*exec.Cm
 	return func(ctx context.Context, cores []int, args []string) ([]*exec.Cmd, error) {
 		all := append([]string{"-c", strings.ReplaceAll(join(cores), " ", ",")}, append(words, args...)...)
 		cmd := exec.CommandContext(ctx, "taskset", all...)
-		cmd.Env = append(os.Environ(), rundir.EnvDevices+"=1", rundir.EnvPlatform+"=cpu")
+		cmd.Env = append(os.Environ(), rundir.EnvDevices+"=1", rundir.EnvPlatform+"=cpu", fmt.Sprintf("OMP_NUM_THREADS=%d", len(cores)))
 		return []*exec.Cmd{cmd}, nil
 	}
 }
@@ -154,11 +156,11 @@ func writePhoto(path string, photo image.Image) error {
 // markdown is the report as tables.
 func (r loaderReport) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Loading batches\n\nBatches of %d images, on two cores. Median of %d rounds of %d batches; the contenders take turns.\n%s, load average before: %s.%s\n",
+	fmt.Fprintf(&b, "# Loading batches\n\nBatches of %d images. Median of %d rounds of %d batches; the contenders take turns.\n%s, load average before: %s.%s\n",
 		r.Batch, r.Rounds, r.Steps, r.CPU, r.Load, busy(r.Load))
 	titles := map[string]string{
-		"wait": "A training step of the MNIST network, beside a dataset that waits for 50 ms in each batch, and does\nnothing else. The step alone, with a dataset that doesn't wait, is the first row.",
-		"jpeg": fmt.Sprintf("JPEGs of %dx%d, decoded and scaled to 224x224: image/jpeg in gonbatch, Pillow with libjpeg-turbo in\nPyTorch. gonbatch decodes the images of one batch on all cores, also without workers.", photoWidth, photoHeight),
+		"wait": "A training step of the MNIST network on one core, beside a dataset that waits for 50 ms in each batch,\nand does nothing else. The step alone, with a dataset that doesn't wait, is the first row.",
+		"jpeg": fmt.Sprintf("JPEGs of %dx%d, decoded and scaled to 224x224 on two cores: image/jpeg in gonbatch, Pillow with\nlibjpeg-turbo in PyTorch. gonbatch decodes the images of one batch on all cores, also without\nworkers.", photoWidth, photoHeight),
 	}
 	for i := 0; i+1 < len(r.Rows); i += 2 {
 		ours, theirs := r.Rows[i], r.Rows[i+1]
