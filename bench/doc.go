@@ -26,6 +26,9 @@
 // Compilation: the first step of a new process, of `submit --local` and of a cell, with and without
 // the compile cache.
 //
+// Loading: training steps beside a dataset that waits, and JPEGs from a folder, beside PyTorch's
+// DataLoader.
+//
 //	make bench                     # installs the peers in .cache/bench-venv first
 //	go run ./bench -only step -network cnn -rounds 3
 package main

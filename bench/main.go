@@ -48,7 +48,7 @@ var measures = []struct {
 }{
 	{"step", shown(measureSteps)}, {"trainer", shown(measureTrainers)}, {"submit", shown(measureSubmissions)},
 	{"checkpoint", shown(measureCheckpoints)}, {"export", shown(measureExports)}, {"check", shown(measureChecks)}, {"kernel", shown(measureKernels)},
-	{"compile", shown(measureCompilations)},
+	{"compile", shown(measureCompilations)}, {"loader", shown(measureLoaders)},
 }
 
 // shown makes a measure return its report as a table.

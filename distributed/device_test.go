@@ -41,11 +41,11 @@ func TestChooseDevices(t *testing.T) {
 
 func TestPartSplit(t *testing.T) {
 	tests := []struct{ begin, end, batch, n, groupedEnd, size int }{
-		{0, 100, 10, 2, 100, 5},
-		{0, 103, 10, 2, 100, 5},
-		{0, 103, 10, 3, 99, 3},
-		{50, 53, 1000, 2, 50, 500},
-		{0, 7, 2, 2, 6, 1},
+		{0, 100, 10, 2, 100, 10},
+		{0, 103, 10, 2, 100, 10},
+		{0, 103, 10, 3, 99, 9},
+		{50, 53, 1000, 2, 50, 1000},
+		{0, 7, 2, 2, 6, 2},
 		{0, 7, 1, 2, 0, 0}, // A batch of one can't be divided over two devices.
 		{3, 4, 1, 3, 3, 0},
 	}

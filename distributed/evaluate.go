@@ -7,14 +7,14 @@ import (
 	"iter"
 	"strings"
 
-	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/distributed"
 	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/gomlx/gomlx/ml/dataset"
 	"github.com/gomlx/gomlx/ml/train"
 	"github.com/gomlx/gomlx/ml/train/metric"
 	"github.com/gomlx/gomlx/support/exceptions"
 
 	"gonbatch/data"
+	"gonbatch/data/load"
 )
 
 // Metric is the value of an evaluation metric over a whole dataset.
@@ -53,8 +53,25 @@ func (m Metrics) Get(name string) (float64, bool) {
 // If any rank's context ends, or any rank fails, all ranks stop together. If a context has ended,
 // the error is context.Canceled.
 func (w *World) Evaluate(ctx context.Context, trainer *train.Trainer, ds data.Dataset, batchSize int) (Metrics, error) {
+	return w.EvaluateWith(ctx, trainer, ds, EvaluateOptions{BatchSize: batchSize})
+}
+
+// EvaluateOptions says how to cut a dataset into batches for an evaluation.
+type EvaluateOptions struct {
+	// BatchSize is the number of examples that a rank evaluates at once.
+	BatchSize int
+	// Loading says how far the loading is ahead: by no more than 512 MB, or one batch.
+	Loading Loading
+}
+
+// EvaluateWith is like Evaluate, with options.
+func (w *World) EvaluateWith(ctx context.Context, trainer *train.Trainer, ds data.Dataset, o EvaluateOptions) (Metrics, error) {
+	batchSize := o.BatchSize
 	if batchSize < 1 {
 		return nil, fmt.Errorf("distributed: evaluate %s with a batch size of %d: it must be at least 1", ds.Name(), batchSize)
+	}
+	if err := o.Loading.check(); err != nil {
+		return nil, fmt.Errorf("distributed: evaluate %s: %w", ds.Name(), err)
 	}
 	if ds.Len() == 0 {
 		return nil, fmt.Errorf("distributed: evaluate %s: it has no examples", ds.Name())
@@ -64,7 +81,7 @@ func (w *World) Evaluate(ctx context.Context, trainer *train.Trainer, ds data.Da
 	}
 	batchSize = min(batchSize, ds.Len()) // So that no sum overflows.
 	begin, end := w.Rank()*ds.Len()/w.Size(), (w.Rank()+1)*ds.Len()/w.Size()
-	values, inGo, err := w.evaluatePart(ctx, trainer, part{data: ds, begin: begin, end: end, batchSize: batchSize})
+	values, inGo, err := w.evaluatePart(ctx, trainer, part{data: ds, begin: begin, end: end, batchSize: batchSize, loading: o.Loading})
 	if err := w.agreeOnEnd(err); err != nil {
 		return nil, fmt.Errorf("distributed: evaluate %s on rank %d: %w", ds.Name(), w.Rank(), err)
 	}
@@ -165,79 +182,66 @@ func (w *World) evaluatePart(ctx context.Context, trainer *train.Trainer, p part
 // evalSteps evaluates the part in batches. On several devices each batch is sharded over them,
 // except the few examples at the end that can't be divided: every device computes all of those.
 func (w *World) evalSteps(trainer *train.Trainer, p part) iter.Seq2[[]*tensors.Tensor, error] {
+	if w.devices == 1 {
+		return iterate(batches(w, p, w.onDevice), func(_ int, batch train.Batch) ([]*tensors.Tensor, error) { return trainer.EvalStep(batch) })
+	}
+	run := func(_ int, batch train.DistributedBatch) ([]*tensors.Tensor, error) {
+		return trainer.DistributedEvalStep(distributed.AutoSharding, w.assignment(), batch)
+	}
 	return func(yield func([]*tensors.Tensor, error) bool) {
-		if w.devices == 1 {
-			for batch, err := range p.Iter() {
-				if !yield(step(batch, err, trainer.EvalStep)) {
-					return
-				}
+		grouped, rest := p.split(w.devices)
+		for metrics, err := range iterate(batches(w, grouped, w.sharded), run) {
+			if !yield(metrics, err) || err != nil {
+				return
 			}
-			return
 		}
-		sharded, rest := p.split(w.devices)
-		_ = w.evalOverDevices(trainer, sharded, w.mesh.split, yield) && w.evalOverDevices(trainer, rest, w.mesh.replicate, yield)
+		iterate(batches(w, rest, w.replicated), run)(yield)
 	}
 }
 
-type accumulation func(compute.Backend, train.Dataset) (*dataset.DistributedAccumulator, error)
-
-// evalOverDevices reports whether to go on.
-func (w *World) evalOverDevices(trainer *train.Trainer, p part, over accumulation, yield func([]*tensors.Tensor, error) bool) bool {
-	if p.begin == p.end {
-		return true
-	}
-	batches, err := over(w.backend, p)
-	if err != nil {
-		yield(nil, err)
-		return false
-	}
-	for batch, err := range batches.DistributedIter() {
-		if !yield(step(batch, err, func(batch train.DistributedBatch) ([]*tensors.Tensor, error) {
-			return trainer.DistributedEvalStep(batches.Strategy(), batches.DeviceAssignment(), batch)
-		})) {
-			return false
-		}
-	}
-	return true
+// Batches yields the examples from begin to end-1 of a dataset, in order and in batches, and loads
+// the next ones meanwhile. Their inputs are on the first device. The batches belong to the caller.
+func (w *World) Batches(ds data.Dataset, begin, end int, o EvaluateOptions) iter.Seq2[train.Batch, error] {
+	p := part{data: ds, begin: begin, end: end, batchSize: o.BatchSize, loading: o.Loading}
+	return batches(w, p, func(b train.Batch) (train.Batch, error) {
+		inputs, err := w.onDevice(train.Batch{Inputs: b.Inputs})
+		b.Inputs = inputs.Inputs
+		return b, err
+	})
 }
 
-// part is a range of a dataset, in order, in batches of at most batchSize: a train.Dataset.
+// batches loads the batches of a part.
+func batches[B batch](w *World, p part, place placement[B]) iter.Seq2[B, error] {
+	options := loadOptions[B](w, p.loading)
+	options.Bytes = evalBytes
+	return load.Range(p.begin, p.end, p.batchSize, options, func(indices []int) (placed B, err error) {
+		inputs, labels, err := load.Batch(p.data, indices)
+		if err == nil {
+			placed, err = place(train.Batch{Inputs: inputs, Labels: labels, Spec: p.spec})
+		}
+		return placed, err
+	})
+}
+
+// part is a range of a dataset, in order, in batches of at most batchSize.
 type part struct {
 	data       data.Dataset
 	begin, end int
 	batchSize  int
 	spec       any // Programs are compiled for each.
+	loading    Loading
 }
 
-func (p part) Name() string { return p.data.Name() }
-
-func (p part) Iter() iter.Seq2[train.Batch, error] {
-	return func(yield func(train.Batch, error) bool) {
-		for begin := p.begin; begin < p.end; begin += p.batchSize {
-			indices := make([]int, min(p.batchSize, p.end-begin))
-			for i := range indices {
-				indices[i] = begin + i
-			}
-			inputs, labels, err := p.data.Batch(indices)
-			batch, err := loaded(p.data, inputs, labels, err)
-			batch.Spec = p.spec
-			if !yield(batch, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-// split divides a part into one whose batches come in groups of n, each of the same size, and the
-// rest: all, where a batch has fewer than n.
+// split divides a part into one whose batches can be divided among n devices, and the rest: all,
+// where a batch has fewer than n.
 func (p part) split(n int) (grouped, rest part) {
-	size, count := p.batchSize/n, 0
-	if size > 0 {
-		count = (p.end - p.begin) / (size * n) * (size * n)
-	}
 	grouped, rest = p, p
-	grouped.batchSize = size
-	grouped.end = p.begin + count
+	grouped.batchSize = p.batchSize / n * n
+	if grouped.batchSize > 0 {
+		grouped.end = p.begin + (p.end-p.begin)/grouped.batchSize*grouped.batchSize
+	} else {
+		grouped.end = p.begin
+	}
 	rest.begin, rest.spec = grouped.end, "rest"
 	return grouped, rest
 }

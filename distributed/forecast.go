@@ -106,9 +106,9 @@ func (f *forecaster) batchSize(given int) int {
 }
 
 // begins notes the loader whose batches come next: the step's are those of the last one.
-func (f *forecaster) begins(l *loader) {
+func (f *forecaster) begins(batchSize, examples int) {
 	if f != nil {
-		f.answer.Batch, f.answer.Examples = l.BatchSize(), l.data.Len()
+		f.answer.Batch, f.answer.Examples = batchSize, examples
 	}
 }
 

@@ -1,14 +1,17 @@
 package distributed
 
 import (
+	"errors"
 	"fmt"
 	"iter"
+	"math"
 
-	"github.com/gomlx/gomlx/core/tensors"
-	"github.com/gomlx/gomlx/ml/dataset"
+	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/distributed"
 	"github.com/gomlx/gomlx/ml/train"
 
 	"gonbatch/data"
+	"gonbatch/data/load"
 	"gonbatch/distributed/sampler"
 )
 
@@ -17,14 +20,24 @@ type LoaderOptions struct {
 	// BatchSize is the number of examples in a training step, over all ranks and devices. It must
 	// be divisible by their number.
 	BatchSize int
+	// Limit is the maximum number of batches in an epoch. 0: no limit.
+	Limit int
 	// Shuffle draws a new order for each epoch, the same on all ranks.
 	Shuffle bool
 	// Seed determines the order. All ranks must have the same.
 	Seed uint64
+	// Loading says how far the loader is ahead of the steps.
+	Loading Loading
+	// Epochs is the number of epochs of the training. At the end of each one but the last, the
+	// loader goes on with the batches of the next, whatever the program does in between, such as a
+	// validation. Such a loader must be closed. 0: unknown; the end of an iteration ends the
+	// loading.
+	Epochs int
 }
 
-// Loader yields this process's part of each batch. It is a GoMLX train.Dataset with one epoch per
-// iteration. If the process has several devices, it is a train.DistributedDataset.
+// Loader yields this process's part of each batch, and loads the next ones meanwhile. It is a GoMLX
+// train.Dataset with one epoch per iteration. If the process has several devices, it is a
+// train.DistributedDataset. An iteration that fails because of an example yields a *load.Error.
 type Loader interface {
 	train.Dataset
 	// Steps returns the number of batches in an epoch. Examples that don't fill the last batch are
@@ -36,6 +49,8 @@ type Loader interface {
 	// training that resumes sees the batches that it would have seen. The iteration after it is the
 	// whole next epoch.
 	Seek(epoch, step int)
+	// Close waits for the batches that are being loaded, and drops those that were not used.
+	Close()
 }
 
 // Loader cuts a dataset into batches for training, and shards them over the ranks and their
@@ -45,74 +60,154 @@ func (w *World) Loader(ds data.Dataset, o LoaderOptions) (Loader, error) {
 	s, err := sampler.New(sampler.Config{
 		Len: ds.Len(), BatchSize: o.BatchSize, Shards: w.Size() * w.devices, Shuffle: o.Shuffle, Seed: o.Seed,
 	})
-	if err != nil {
+	if err := errors.Join(err, o.check()); err != nil {
 		return nil, fmt.Errorf("distributed: load %s: %w", ds.Name(), err)
 	}
-	l := &loader{data: ds, sampler: s, firstShard: w.Rank() * w.devices, shards: w.devices, forecaster: w.forecaster}
 	if w.devices == 1 {
-		return l, nil
+		return hostLoader{newLoader(w, ds, s, o, w.onDevice)}, nil
 	}
-	return w.overDevices(l)
+	return deviceLoader{newLoader(w, ds, s, o, w.sharded)}, nil
 }
 
-// loader yields the batches of the shards of this process, one shard after the other.
-type loader struct {
-	data               data.Dataset
-	sampler            *sampler.Sampler
-	firstShard, shards int
-	epoch, step        int // Where the next iteration begins.
-	forecaster         *forecaster
+func (o LoaderOptions) check() error {
+	if o.Limit < 0 || o.Epochs < 0 {
+		return fmt.Errorf("a limit of %d batches, and %d epochs: they can't be negative", o.Limit, o.Epochs)
+	}
+	return o.Loading.check()
 }
 
-func (l *loader) Name() string   { return l.data.Name() }
-func (l *loader) Steps() int     { return l.sampler.Steps() }
-func (l *loader) BatchSize() int { return l.sampler.BatchSize() }
+// hostLoader loads for one device.
+type hostLoader struct{ *loader[train.Batch] }
 
-func (l *loader) Seek(epoch, step int) { l.epoch, l.step = epoch, step }
+func (l hostLoader) Iter() iter.Seq2[train.Batch, error] { return l.iterate() }
 
-// Iter implements train.Dataset: each call is the next epoch.
-func (l *loader) Iter() iter.Seq2[train.Batch, error] {
-	epoch, begin := l.epoch, l.step
-	l.Seek(epoch+1, 0)
+// deviceLoader loads for several devices.
+type deviceLoader struct {
+	*loader[train.DistributedBatch]
+}
+
+var _ train.DistributedDataset = deviceLoader{}
+
+func (l deviceLoader) DistributedIter() iter.Seq2[train.DistributedBatch, error] { return l.iterate() }
+func (l deviceLoader) Strategy() distributed.Strategy                            { return distributed.AutoSharding }
+func (l deviceLoader) DeviceAssignment() []compute.DeviceNum                     { return l.world.assignment() }
+
+// Iter implements train.Dataset.
+func (l deviceLoader) Iter() iter.Seq2[train.Batch, error] {
 	return func(yield func(train.Batch, error) bool) {
-		l.forecaster.begins(l)
-		order := l.sampler.Epoch(epoch)
-		for step := begin; step < l.sampler.Steps(); step++ {
-			for shard := range l.shards {
-				inputs, labels, err := data.EpochBatch(l.data, epoch, l.sampler.Shard(order, step, l.firstShard+shard))
-				batch, err := loaded(l.data, inputs, labels, err)
-				if !yield(batch, err) || err != nil {
-					return
-				}
-			}
+		yield(train.Batch{}, fmt.Errorf("distributed: load %s: its batches are for %d devices: use DistributedIter, or World.TrainSteps", l.Name(), l.world.devices))
+	}
+}
+
+// loader yields batches of the examples of this process.
+type loader[B batch] struct {
+	world   *World
+	data    data.Dataset
+	sampler *sampler.Sampler
+	options LoaderOptions
+	place   placement[B]
+	next    int     // The batch at which the next iteration begins, counted over all epochs.
+	kept    *run[B] // Of the last iteration, if it goes on with the next epoch.
+}
+
+// run is the loading of a range of batches, counted over all epochs.
+type run[B batch] struct {
+	*load.Queue[B]
+	next, end int
+}
+
+func newLoader[B batch](w *World, ds data.Dataset, s *sampler.Sampler, o LoaderOptions, place placement[B]) *loader[B] {
+	return &loader[B]{world: w, data: ds, sampler: s, options: o, place: place}
+}
+
+func (l *loader[B]) Name() string   { return l.data.Name() }
+func (l *loader[B]) BatchSize() int { return l.sampler.BatchSize() }
+
+func (l *loader[B]) Steps() int {
+	if l.options.Limit > 0 {
+		return min(l.sampler.Steps(), l.options.Limit)
+	}
+	return l.sampler.Steps()
+}
+
+func (l *loader[B]) Seek(epoch, step int) { l.next = epoch*l.Steps() + step }
+
+func (l *loader[B]) Close() {
+	if l.kept != nil {
+		l.kept.Close()
+		l.kept = nil
+	}
+}
+
+// iterate returns the rest of an epoch: each call is the next one.
+func (l *loader[B]) iterate() iter.Seq2[B, error] {
+	begin := l.next
+	end := (begin/l.Steps() + 1) * l.Steps()
+	l.next = end
+	return func(yield func(B, error) bool) {
+		l.world.forecaster.begins(l.BatchSize(), l.data.Len())
+		if l.options.Epochs == 0 {
+			run := l.start(begin, end)
+			defer run.Close()
+			run.yield(end, yield)
+			return
+		}
+		if l.kept == nil || l.kept.next != begin || l.kept.end < end {
+			l.Close()
+			l.kept = l.start(begin, max(end, l.lastOf(l.options.Epochs)))
+		}
+		if !l.kept.yield(end, yield) {
+			l.Close()
 		}
 	}
 }
 
-func loaded(ds data.Dataset, inputs, labels []*tensors.Tensor, err error) (train.Batch, error) {
-	if err != nil {
-		return train.Batch{}, fmt.Errorf("distributed: load a batch of %s: %w", ds.Name(), err)
+// yield yields the batches up to the end of an epoch, or the first error, and reports whether there
+// was none.
+func (r *run[B]) yield(end int, yield func(B, error) bool) bool {
+	for r.next < end {
+		value, _, err := r.Next()
+		r.next++
+		if more := yield(value, err); err != nil || !more {
+			return err == nil
+		}
 	}
-	return train.Batch{Inputs: inputs, Labels: labels}, nil
+	return true
 }
 
-// deviceLoader puts each shard on its device.
-type deviceLoader struct {
-	*dataset.DistributedAccumulator
-	source *loader
+// lastOf returns the number of batches in so many epochs.
+func (l *loader[B]) lastOf(epochs int) int {
+	if epochs > math.MaxInt/l.Steps() {
+		return math.MaxInt
+	}
+	return epochs * l.Steps()
 }
 
-var _ train.DistributedDataset = (*deviceLoader)(nil)
+// start begins to load a range of batches.
+func (l *loader[B]) start(begin, end int) *run[B] {
+	var order []int
+	ordered, batch := -1, begin
+	return &run[B]{next: begin, end: end, Queue: load.NewQueue(loadOptions[B](l.world, l.options.Loading), func() (func() (B, error), bool) {
+		if batch >= end {
+			return nil, false
+		}
+		epoch, step := batch/l.Steps(), batch%l.Steps()
+		if epoch != ordered {
+			order, ordered = l.sampler.Epoch(epoch), epoch
+		}
+		batch++
+		examples := l.sampler.Shards(order, step, l.world.Rank()*l.world.devices, l.world.devices)
+		return func() (B, error) { return l.load(epoch, examples) }, true
+	})}
+}
 
-func (l *deviceLoader) Name() string         { return l.source.Name() }
-func (l *deviceLoader) Steps() int           { return l.source.Steps() }
-func (l *deviceLoader) BatchSize() int       { return l.source.BatchSize() }
-func (l *deviceLoader) Seek(epoch, step int) { l.source.Seek(epoch, step) }
-
-func (w *World) overDevices(l *loader) (*deviceLoader, error) {
-	accumulator, err := w.mesh.split(w.backend, l)
-	if err != nil {
-		return nil, fmt.Errorf("distributed: shard %s over %d devices: %w", l.Name(), w.devices, err)
+func (l *loader[B]) load(epoch int, examples []int) (placed B, err error) {
+	inputs, labels, err := load.EpochBatch(l.data, epoch, examples)
+	if err == nil {
+		placed, err = l.place(train.Batch{Inputs: inputs, Labels: labels})
 	}
-	return &deviceLoader{DistributedAccumulator: accumulator, source: l}, nil
+	if err != nil {
+		return placed, fmt.Errorf("distributed: %w", err)
+	}
+	return placed, nil
 }

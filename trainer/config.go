@@ -78,12 +78,26 @@ type Config struct {
 	// MLFLOW_TRACKING_URI is set.
 	Loggers []string `yaml:"loggers" help:"csv, tensorboard, mlflow, curves, or none (default: all; mlflow only if MLFLOW_TRACKING_URI is set)"`
 
+	Loader        LoaderConfig        `yaml:"loader"`
 	Schedule      ScheduleConfig      `yaml:"schedule"`
 	EarlyStopping EarlyStoppingConfig `yaml:"early_stopping"`
 	Checkpoint    CheckpointConfig    `yaml:"checkpoint"`
 
 	sources        *sources
 	monitorImplied bool // Checkpoint.Monitor is the default.
+}
+
+// LoaderConfig says how batches are loaded ahead of the steps that use them, for trainings,
+// validations, tests and predictions. It changes neither the examples of a batch nor their order.
+type LoaderConfig struct {
+	// Workers is the number of batches that a rank loads at once, while the device computes.
+	// Default: one for each of its cores, at most 4. -1, or a flag's 0, is none: then a step waits
+	// until its batch is loaded.
+	Workers int `yaml:"workers" help:"batches that a rank loads at once, ahead of the steps (default: one for each core, at most 4; 0: none ahead)"`
+	// Prefetch is the number of batches that are loaded, or being loaded, ahead of the step; it is
+	// at least Workers. Those of a validation, a test or a prediction are also limited to 512 MB,
+	// or one batch. Default: 2.
+	Prefetch int `yaml:"prefetch" help:"batches that are loaded ahead of the step, on the device; at least as many as workers (default: 2)"`
 }
 
 // EarlyStoppingConfig ends a training that no longer improves.
@@ -132,7 +146,7 @@ type CheckpointConfig struct {
 
 // defaults maps the names of fields to the values they get if they are zero.
 var defaults = map[string]any{
-	"batch_size": 64, "eval_batch_size": 1000, "accumulate_grad_batches": 1, "log_every": 50, "early_stopping.patience": 3, "checkpoint.keep": 2,
+	"batch_size": 64, "eval_batch_size": 1000, "accumulate_grad_batches": 1, "loader.prefetch": 2, "log_every": 50, "early_stopping.patience": 3, "checkpoint.keep": 2,
 	"precision": "32-true", "strategy": "auto", "checkpoint.resume": "auto", "checkpoint.monitor": "val/loss", "schedule.kind": "constant",
 }
 
@@ -154,6 +168,9 @@ func (c *Config) setDefaults(given map[string]bool) {
 	}
 	for name, value := range scheduleDefaults[c.Schedule.Kind] {
 		set("schedule."+name, value)
+	}
+	if c.Loader.Workers == 0 && given["loader.workers"] {
+		c.Loader.Workers = -1
 	}
 	if c.EarlyStopping.Mode == "" {
 		c.EarlyStopping.Mode = modeOf(c.EarlyStopping.Monitor)
@@ -181,7 +198,7 @@ func (c *Config) check() error {
 	}
 	for name, value := range map[string]int{
 		"batch_size": c.BatchSize, "eval_batch_size": c.EvalBatchSize, "accumulate_grad_batches": c.AccumulateGradBatches,
-		"checkpoint.keep": c.Checkpoint.Keep,
+		"checkpoint.keep": c.Checkpoint.Keep, "loader.prefetch": c.Loader.Prefetch,
 	} {
 		if value < 1 {
 			return fmt.Errorf("%s: %d: it must be at least 1", name, value)
@@ -192,6 +209,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("name: %q: it names the training's folder of checkpoints, so use a word", c.Name)
 	case c.MaxEpochs == 0 && c.MaxSteps == 0 && c.MaxTime == 0:
 		return errors.New("max_epochs: 0 means no limit, and there is no other one: set max_epochs, max_steps or max_time")
+	case c.Loader.Workers < -1:
+		return fmt.Errorf("loader.workers: %d: it must be at least 1, or -1 for none", c.Loader.Workers)
 	case c.MaxTime < 0:
 		return fmt.Errorf("max_time: %s: it can't be negative", c.MaxTime)
 	case c.Checkpoint.Every < 0:

@@ -32,7 +32,7 @@ func (t *Trainer) evaluate(ctx context.Context, stage string, ds data.Dataset) (
 	if limit := t.config.LimitValBatches; limit > 0 && stage == "val" && ds.Len() > 0 {
 		ds = data.First(ds, product(limit, t.config.EvalBatchSize, t.world.Size()))
 	}
-	all, err := t.world.Evaluate(ctx, t.gomlx, ds, t.config.EvalBatchSize)
+	all, err := t.world.EvaluateWith(ctx, t.gomlx, ds, distributed.EvaluateOptions{BatchSize: t.config.EvalBatchSize, Loading: distributed.Loading(t.config.Loader)})
 	if err != nil {
 		return nil, fmt.Errorf("trainer: %s: %w", t.config.Name, err)
 	}

@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"gonbatch/data"
+	"gonbatch/data/load"
 	"gonbatch/distributed"
 	"gonbatch/internal/rundir"
 )
@@ -53,10 +55,11 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	if t.best != "" {
 		return fmt.Errorf("LoadBest has replaced the weights of the training by those of %s: call Fit before LoadBest, or make another trainer", t.best)
 	}
-	l, err := t.world.Loader(training, distributed.LoaderOptions{BatchSize: t.config.BatchSize, Shuffle: t.config.OverfitBatches == 0, Seed: t.config.Seed})
+	l, err := t.loader(training)
 	if err != nil {
 		return err
 	}
+	defer l.Close()
 	if err := t.checkMonitors(validation != nil); err != nil {
 		return err
 	}
@@ -87,6 +90,21 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	return nil
 }
 
+// loader returns the loader of a training. It goes on with the next epoch while the work at the end
+// of one is done.
+func (t *Trainer) loader(training data.Dataset) (distributed.Loader, error) {
+	c, limit := t.config, 0
+	for _, batches := range []int{c.LimitTrainBatches, c.OverfitBatches} {
+		if batches > 0 && (limit == 0 || batches < limit) {
+			limit = batches
+		}
+	}
+	return t.world.Loader(training, distributed.LoaderOptions{
+		BatchSize: c.BatchSize, Limit: limit, Shuffle: c.OverfitBatches == 0, Seed: c.Seed,
+		Loading: distributed.Loading(c.Loader), Epochs: cmp.Or(c.MaxEpochs, math.MaxInt),
+	})
+}
+
 // run is one call of Fit.
 type run struct {
 	*Trainer
@@ -113,11 +131,11 @@ func (r *run) fit(training data.Dataset) error {
 		return err
 	}
 	if err := r.validateIfDue(); err != nil {
-		return err
+		return r.withSaved(err)
 	}
 	for r.stopped <= timeIsUp && (!r.ended() || r.atEpochEnd()) {
 		if err := r.epoch(); err != nil {
-			return err
+			return r.withSaved(err)
 		}
 	}
 	if !r.stepper.built && r.snapshot == nil {
@@ -326,6 +344,21 @@ func (r *run) endEpoch() error {
 		return r.save()
 	}
 	return nil
+}
+
+// withSaved saves what was trained before an example that can't be loaded: it can be fixed, and the
+// training resumed. With several ranks the others are in the middle of a step, so the newest
+// checkpoint counts.
+func (r *run) withSaved(err error) error {
+	var failed *load.Error
+	atUpdate := r.at.Batch == 0 || r.plan.isUpdate(r.at.Batch-1)
+	if !errors.As(err, &failed) || r.world.Size() > 1 || !atUpdate || !r.stepper.built || r.saver == nil {
+		return err
+	}
+	if saveErr := errors.Join(r.save(), r.saver.wait()); saveErr != nil {
+		return errors.Join(err, saveErr)
+	}
+	return fmt.Errorf("%w; the training up to step %d is saved", err, r.at.Step)
 }
 
 // stepIsDue reports whether a checkpoint is due after this update.

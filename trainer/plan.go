@@ -20,11 +20,6 @@ type plan struct {
 
 func newPlan(c Config, training data.Dataset, l distributed.Loader) (plan, error) {
 	p := plan{dataset: training.Name(), examples: training.Len(), batches: l.Steps(), perUpdate: c.AccumulateGradBatches}
-	for _, limit := range []int{c.LimitTrainBatches, c.OverfitBatches} {
-		if limit > 0 {
-			p.batches = min(p.batches, limit)
-		}
-	}
 	p.updates = product(c.MaxEpochs, p.updatesPerEpoch())
 	if c.MaxSteps > 0 && (p.updates == 0 || c.MaxSteps < p.updates) {
 		p.updates = c.MaxSteps

@@ -2,13 +2,17 @@ package trainer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train"
 
 	"gonbatch/data"
+	"gonbatch/data/load"
+	"gonbatch/distributed"
 )
 
 // Predict runs the model over a dataset. Each rank processes a contiguous part, in batches of at
@@ -55,17 +59,22 @@ func (t *Trainer) predict(ctx context.Context, ds data.Dataset, begin, end int, 
 		return err
 	}
 	size := min(t.config.EvalBatchSize, ds.Len()) // The sum can't overflow.
-	for ; begin < end; begin += size {
-		if err := ctx.Err(); err != nil {
-			return err
+	options := distributed.EvaluateOptions{BatchSize: size, Loading: distributed.Loading(t.config.Loader)}
+	for batch, err := range t.world.Batches(ds, begin, end, options) {
+		if ctx.Err() != nil {
+			return errors.Join(ctx.Err(), batch.Finalize())
 		}
 		indices := make([]int, min(size, end-begin))
 		for i := range indices {
 			indices[i] = begin + i
 		}
-		if err := predictBatch(exec, ds, indices, t.checkUsed, f); err != nil {
+		if err == nil {
+			err = t.predictBatch(exec, batch, indices, f)
+		}
+		if err != nil {
 			return fmt.Errorf("trainer: %s: predict %s, examples %d to %d: %w", t.config.Name, ds.Name(), begin, begin+len(indices)-1, err)
 		}
+		begin += len(indices)
 	}
 	return nil
 }
@@ -89,31 +98,19 @@ func (t *Trainer) predictor() (*model.Exec, error) {
 	return exec, nil
 }
 
-func predictBatch(exec *model.Exec, ds data.Dataset, indices []int, check func() error, f useBatch) error {
-	inputs, labels, err := ds.Batch(indices)
-	if err != nil {
-		return err
-	}
-	defer finalize(labels)
-	args := make([]any, len(inputs))
-	for i, input := range inputs {
+func (t *Trainer) predictBatch(exec *model.Exec, batch train.Batch, indices []int, f useBatch) error {
+	defer batch.Finalize() //nolint:errcheck // what isn't freed now is freed by the garbage collector
+	args := make([]any, len(batch.Inputs))
+	for i, input := range batch.Inputs {
 		args[i] = input
 	}
-	defer finalize(inputs)
 	predictions, err := exec.Exec(args...)
 	if err != nil {
 		return err
 	}
-	defer finalize(predictions)
-	if err := check(); err != nil {
+	defer load.Finalize(predictions)
+	if err := t.checkUsed(); err != nil {
 		return err
 	}
-	return f(indices, predictions, labels)
-}
-
-// finalize frees tensors at once, without waiting for the garbage collector.
-func finalize(all []*tensors.Tensor) {
-	for _, t := range all {
-		_ = t.FinalizeAll()
-	}
+	return f(indices, predictions, batch.Labels)
 }

@@ -2,6 +2,7 @@ package trainer
 
 import (
 	"errors"
+	"strings"
 
 	"gonbatch/data"
 	"gonbatch/logger"
@@ -80,8 +81,9 @@ func (r *run) logParams(training data.Dataset) error {
 	}
 	for name, f := range r.config.fields() {
 		// A folder is not a parameter of the training: it changes when the run directory is moved,
-		// and MLflow refuses parameters that change.
-		if !f.value.IsZero() && name != "checkpoint.dir" {
+		// and MLflow refuses parameters that change. Neither are the loader's, whose defaults
+		// depend on the machine.
+		if !f.value.IsZero() && name != "checkpoint.dir" && !strings.HasPrefix(name, "loader.") {
 			params[name] = text(f.value)
 		}
 	}

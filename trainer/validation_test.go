@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -78,11 +79,11 @@ func TestEveryInShortEpochs(t *testing.T) {
 type stopping struct {
 	ranktest.Blobs
 	stop func()
-	left *int // Batches until then.
+	left *atomic.Int32 // Batches until then.
 }
 
 func (s stopping) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
-	if *s.left--; *s.left == 0 {
+	if s.left.Add(-1) == 0 {
 		s.stop()
 	}
 	return s.Blobs.Batch(indices)
@@ -94,7 +95,7 @@ func TestValidationHearsAStop(t *testing.T) {
 	for name, interval := range map[string]int{"at the end of an epoch": 0, "every 4 updates": 4} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			c := trainer.Config{MaxEpochs: 3, BatchSize: 12, EvalBatchSize: 1, Seed: 1, ValCheckInterval: interval, Checkpoint: trainer.CheckpointConfig{Dir: dir}}
+			c := trainer.Config{MaxEpochs: 3, BatchSize: 12, EvalBatchSize: 1, Seed: 1, ValCheckInterval: interval, Loader: trainer.LoaderConfig{Workers: 2, Prefetch: 2}, Checkpoint: trainer.CheckpointConfig{Dir: dir}}
 			var want, got []int64
 			undisturbed := c
 			undisturbed.Checkpoint = trainer.CheckpointConfig{Off: true}
@@ -103,14 +104,15 @@ func TestValidationHearsAStop(t *testing.T) {
 				t.Fatal(err)
 			}
 			ctx, cancel := context.WithCancel(t.Context())
-			left := 60 // The second validation has 40 batches.
+			var left atomic.Int32
+			left.Store(60) // The second validation has 40 batches.
 			resumed, _ := newTrainer(t, c, blobTask(smallNet), trainer.WithCallbacks(validations(&got)))
 			var stopped *trainer.StoppedError
 			if err := resumed.Fit(ctx, ranktest.Blobs(145), stopping{40, cancel, &left}); !errors.As(err, &stopped) || stopped.Step != want[1] {
 				t.Fatalf("got %v, want to be stopped after update %d", err, want[1])
 			}
-			if left < -1 {
-				t.Errorf("%d batches were evaluated after the stop", -left)
+			if left.Load() < -3 { // Two are loaded ahead.
+				t.Errorf("%d batches were loaded after the stop", -left.Load())
 			}
 			resumed, _ = newTrainer(t, c, blobTask(smallNet), trainer.WithCallbacks(validations(&got)))
 			if err := resumed.Fit(t.Context(), ranktest.Blobs(145), ranktest.Blobs(40)); err != nil {

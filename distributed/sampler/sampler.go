@@ -76,8 +76,12 @@ func (s *Sampler) Epoch(epoch int) []int {
 }
 
 // Shard is the part of a step's batch that belongs to one shard. It is a part of order, not a copy.
-func (s *Sampler) Shard(order []int, step, shard int) []int {
+func (s *Sampler) Shard(order []int, step, shard int) []int { return s.Shards(order, step, shard, 1) }
+
+// Shards is the part of a step's batch that belongs to n shards, one after the other. It is a part
+// of order, not a copy.
+func (s *Sampler) Shards(order []int, step, first, n int) []int {
 	size := s.config.BatchSize / s.config.Shards
-	start := step*s.config.BatchSize + shard*size
-	return order[start : start+size]
+	start := step*s.config.BatchSize + first*size
+	return order[start : start+n*size]
 }

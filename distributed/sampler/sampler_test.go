@@ -33,6 +33,9 @@ func TestSameBatchesForAnyWorld(t *testing.T) {
 			if want := alone.Shard(alone.Epoch(3), step, 0); !slices.Equal(batch, want) {
 				t.Fatalf("%d shards, step %d: got %v, want %v", shards, step, batch, want)
 			}
+			if got := s.Shards(order, step, 1, shards-1); !slices.Equal(got, batch[len(batch)/shards:]) {
+				t.Fatalf("all of %d shards but the first, step %d: got %v of %v", shards, step, got, batch)
+			}
 		}
 	}
 }

@@ -1,0 +1,94 @@
+"""What bench/load measures, with PyTorch's DataLoader: steps beside a dataset that waits, or the loading of a folder of JPEGs
+by Pillow. It prints one JSON line."""
+
+import argparse
+import json
+import pathlib
+import time
+
+import numpy
+import torch
+from PIL import Image
+from torch.utils.data import DataLoader, Dataset
+
+from networks import NETWORKS
+
+
+class Slow(Dataset):
+    """Black images whose batches take a while."""
+
+    def __init__(self, wait):
+        self.wait = wait
+
+    def __len__(self):
+        return 6400
+
+    def __getitems__(self, indices):
+        time.sleep(self.wait)
+        return [(torch.zeros(1, 28, 28), index % 10) for index in indices]
+
+
+class Folder(Dataset):
+    """The JPEGs in a folder for each class: scaled to a square, from 0 to 1."""
+
+    def __init__(self, folder, side):
+        self.paths, self.side = sorted(pathlib.Path(folder).glob("*/*.jpg")), side
+        self.classes = sorted({path.parent.name for path in self.paths})
+
+    def __len__(self):
+        return len(self.paths)
+
+    def __getitem__(self, index):
+        with Image.open(self.paths[index]) as image:
+            image = image.convert("RGB")
+        side = min(image.size)
+        left, top = (image.width - side) // 2, (image.height - side) // 2
+        image = image.resize((self.side, self.side), Image.Resampling.BILINEAR, box=(left, top, left + side, top + side))
+        pixels = torch.from_numpy(numpy.array(image)).permute(2, 0, 1).float().div(255)
+        return pixels, self.classes.index(self.paths[index].parent.name)
+
+
+def trained():
+    network, make_optimizer, _ = NETWORKS["cnn"]
+    model = network()
+    optimizer, loss_of = make_optimizer(model.parameters(), None), torch.nn.CrossEntropyLoss()
+
+    def step(inputs, labels):
+        optimizer.zero_grad()
+        loss = loss_of(model(inputs), labels)
+        loss.backward()
+        optimizer.step()
+        loss.item()
+
+    return step
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--what", choices=["step", "jpeg"], default="step")
+    parser.add_argument("--folder")
+    parser.add_argument("--side", type=int, default=224)
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--warm-up", type=int, default=5)
+    parser.add_argument("--workers", type=int, default=0)
+    parser.add_argument("--wait", default="0ms", help="in milliseconds: 50ms")
+    args = parser.parse_args()
+    torch.manual_seed(0)
+    dataset = Folder(args.folder, args.side) if args.what == "jpeg" else Slow(float(args.wait.removesuffix("ms")) / 1000)
+    loader = DataLoader(dataset, args.batch, shuffle=True, drop_last=True, num_workers=args.workers, persistent_workers=args.workers > 0)
+    step = trained() if args.what == "step" else lambda inputs, labels: None
+    done, began = 0, 0.0
+    while True:
+        for inputs, labels in loader:
+            step(inputs, labels)
+            done += 1
+            if done == args.warm_up:
+                began = time.time()
+            if done == args.warm_up + args.steps:
+                each = (time.time() - began) / args.steps
+                print(json.dumps({"version": torch.__version__, "images_per_second": args.batch / each, "ms_per_step": 1000 * each}), flush=True)
+                return
+
+
+main()

@@ -1,0 +1,130 @@
+package load_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gomlx/gomlx/core/tensors"
+
+	"gonbatch/data"
+	"gonbatch/data/load"
+)
+
+// photos is a dataset of 100 examples. bad says what it does with one.
+type photos struct {
+	bad   func(index, batch int) error
+	calls int
+}
+
+func (p *photos) Name() string { return "photos" }
+func (p *photos) Len() int     { return 100 }
+
+func (p *photos) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	p.calls++
+	values := make([]int32, len(indices))
+	for i, index := range indices {
+		if err := p.bad(index, len(indices)); err != nil {
+			return nil, nil, err
+		}
+		values[i] = int32(index)
+		indices[i] = -1 // It is the dataset's own.
+	}
+	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(values, len(values))}, nil, nil
+}
+
+var _ data.Dataset = (*photos)(nil)
+
+var errTorn = errors.New("the file is torn")
+
+// TestErrorNamesExample: the error has the example's number, whether the dataset fails or panics,
+// or those of the batch, if no example fails alone.
+func TestErrorNamesExample(t *testing.T) {
+	alone := func(bad func() error) func(int, int) error {
+		return func(index, _ int) error {
+			if index == 42 {
+				return bad()
+			}
+			return nil
+		}
+	}
+	tests := []struct {
+		name     string
+		bad      func(index, batch int) error
+		examples []int
+		want     string
+	}{
+		{"an error", alone(func() error { return errTorn }), []int{42}, "load example 42 of photos: the file is torn"},
+		{"a panic", alone(func() error { panic("what?") }), []int{42}, "load example 42 of photos: panic: what?"},
+		{"a panic with an error", alone(func() error { panic(errTorn) }), []int{42}, "load example 42 of photos: panic: the file is torn"},
+		{"an index", alone(func() error { var none []int; return fmt.Errorf("%d", none[len(none)]) }), []int{42}, "load example 42 of photos: panic: runtime error: index out of range [0] with length 0"},
+		{"together", func(_, batch int) error {
+			if batch > 1 {
+				return errTorn
+			}
+			return nil
+		}, []int{7, 8, 42, 1, 2, 3}, "load the batch of the 6 examples [7 8 42 1 2] ... of photos: the file is torn"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			batch := []int{7, 8, 42, 1, 2, 3}
+			inputs, labels, err := load.Batch(&photos{bad: test.bad}, batch)
+			var failed *load.Error
+			if inputs != nil || labels != nil || !errors.As(err, &failed) || !slices.Equal(failed.Examples, test.examples) || failed.Dataset != "photos" || err.Error() != test.want {
+				t.Errorf("got %v", err)
+			}
+			if strings.Contains(test.name, "panic") != strings.Contains(fmt.Sprintf("%+v", failed.Err), "batch_test.go:") && test.name != "an index" {
+				t.Errorf("the stack trace is %+v", failed.Err)
+			}
+			if strings.Contains(test.want, "torn") && !errors.Is(err, errTorn) {
+				t.Errorf("%v is not the dataset's", err)
+			}
+		})
+	}
+}
+
+// TestErrorOfHangingDataset: a dataset that has failed may hang when it is asked for one example
+// after the other. The error comes nevertheless.
+func TestErrorOfHangingDataset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hangs := make(chan struct{})
+		ds := &photos{bad: func(_, batch int) error {
+			if batch == 1 {
+				<-hangs
+			}
+			return errTorn
+		}}
+		began := time.Now()
+		_, _, err := load.EpochBatch(ds, 0, []int{1, 2})
+		if err == nil || err.Error() != "load the batch of the 2 examples [1 2] of photos: the file is torn" || time.Since(began) > time.Minute {
+			t.Errorf("got %v after %s", err, time.Since(began))
+		}
+		close(hangs)
+	})
+}
+
+// TestBatchLeavesIndices: a dataset may change the list that it is given.
+func TestBatchLeavesIndices(t *testing.T) {
+	indices := []int{5, 3, 9}
+	inputs, _, err := load.EpochBatch(&photos{bad: func(int, int) error { return nil }}, 0, indices)
+	if err != nil || !slices.Equal(indices, []int{5, 3, 9}) || !slices.Equal(tensors.MustCopyFlatData[int32](inputs[0]), []int32{5, 3, 9}) {
+		t.Errorf("got %v of %v, %v", inputs, indices, err)
+	}
+}
+
+// nothing returns no tensors.
+type nothing struct{ photos }
+
+func (nothing) Batch([]int) (inputs, labels []*tensors.Tensor, err error) {
+	return []*tensors.Tensor{nil}, nil, nil
+}
+
+func TestBatchRefusesNil(t *testing.T) {
+	if _, _, err := load.Batch(&nothing{}, []int{3}); err == nil || err.Error() != "load example 3 of photos: Batch returned a nil tensor" {
+		t.Errorf("got %v", err)
+	}
+}
