@@ -1,19 +1,16 @@
 package tests
 
 import (
-	"os"
 	"testing"
 
-	"gonbatch/internal/plugin"
+	"gonbatch/distributed/aot/aottest"
 )
 
 // TestForecast: submit check --target says what a notebook's training step takes on GPUs that are
 // not there.
 func TestForecast(t *testing.T) {
 	t.Parallel()
-	if _, err := plugin.EnsureCompiler(t.Context(), plugin.Options{Progress: os.Stderr}); err != nil {
-		t.Skipf("XLA's compiler for GPUs (257 MB) can't be had here: %v", err)
-	}
+	aottest.Compiler(t)
 	u := newUser(t, "XLA_FLAGS=") // The CUDA plugin ends at flags that it does not know.
 	out := u.mustSubmit(t, "check", "--target", "h100", "--nodes", "2", "--gpus-per-node", "4", mnist(t))
 	wantPlaces(t, out,

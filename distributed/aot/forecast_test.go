@@ -18,8 +18,8 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"gonbatch/distributed"
+	"gonbatch/distributed/aot/aottest"
 	"gonbatch/internal/forecast"
-	"gonbatch/internal/plugin"
 	"gonbatch/internal/rundir"
 	"gonbatch/models"
 	"gonbatch/models/cnn"
@@ -115,9 +115,7 @@ func forecastStep(t *testing.T, name string) {
 // ask forecasts a model's step, in another process.
 func ask(t *testing.T, name string, q forecast.Question) forecast.Answer {
 	t.Helper()
-	if _, err := plugin.EnsureCompiler(t.Context(), plugin.Options{Progress: os.Stderr}); err != nil {
-		t.Skipf("XLA's compiler for GPUs (257 MB) can't be had here: %v", err)
-	}
+	aottest.Compiler(t)
 	path := filepath.Join(t.TempDir(), "question.json")
 	if err := rundir.WriteJSON(path, q); err != nil {
 		t.Fatal(err)

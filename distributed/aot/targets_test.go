@@ -1,12 +1,11 @@
 package aot_test
 
 import (
-	"os"
 	"testing"
 
 	"gonbatch/distributed/aot"
+	"gonbatch/distributed/aot/aottest"
 	"gonbatch/internal/forecast"
-	"gonbatch/internal/plugin"
 )
 
 // twoReplicas are compile options: two replicas, on the devices 0 and 1.
@@ -25,11 +24,7 @@ const sumOf1000 = `module @sum {
 
 // TestTargets: XLA compiles for each GPU that is known, and refuses what is no program.
 func TestTargets(t *testing.T) {
-	dir, err := plugin.EnsureCompiler(t.Context(), plugin.Options{Progress: os.Stderr})
-	if err != nil {
-		t.Skipf("XLA's compiler for GPUs (257 MB) can't be had here: %v", err)
-	}
-	compiler, err := aot.Open(dir)
+	compiler, err := aot.Open(aottest.Compiler(t))
 	if err != nil {
 		t.Fatal(err)
 	}
