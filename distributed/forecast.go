@@ -146,7 +146,7 @@ func (f *forecaster) compile(step pjrt.Step) error {
 	}
 	fmt.Fprintf(f.log, "gonbatch: compiling the training step for %s\n", f.question.World)
 	topology := aot.Topology{Config: f.gpu.Config(), Nodes: f.question.World.Nodes, GPUsPerNode: f.question.World.GPUsPerNode}
-	compiled, err := compiler.Compile(topology, step.Program, step.Options)
+	compiled, err := compiler.Compile(topology, step)
 	if err != nil {
 		return err
 	}

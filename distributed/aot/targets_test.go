@@ -5,6 +5,7 @@ import (
 
 	"gonbatch/distributed/aot"
 	"gonbatch/distributed/aot/aottest"
+	"gonbatch/distributed/pjrt"
 	"gonbatch/internal/forecast"
 )
 
@@ -34,15 +35,15 @@ func TestTargets(t *testing.T) {
 			t.Fatal(err)
 		}
 		topology := aot.Topology{Config: gpu.Config(), Nodes: 2, GPUsPerNode: 1}
-		got, err := compiler.Compile(topology, []byte(sumOf1000), twoReplicas)
+		got, err := compiler.Compile(topology, pjrt.Step{Program: []byte(sumOf1000), Options: twoReplicas})
 		if err != nil || len(got.Collectives) != 1 || got.Reduced() != 4000 || got.Memory.Arguments != 4000 {
 			t.Errorf("%s: got %+v, %v", name, got, err)
 		}
-		if _, err := compiler.Compile(topology, []byte("nonsense"), twoReplicas); err == nil {
+		if _, err := compiler.Compile(topology, pjrt.Step{Program: []byte("nonsense"), Options: twoReplicas}); err == nil {
 			t.Errorf("%s: nonsense was compiled", name)
 		}
 	}
-	if _, err := compiler.Compile(aot.Topology{Config: "nonsense", Nodes: 1, GPUsPerNode: 2}, []byte(sumOf1000), twoReplicas); err == nil {
+	if _, err := compiler.Compile(aot.Topology{Config: "nonsense", Nodes: 1, GPUsPerNode: 2}, pjrt.Step{Program: []byte(sumOf1000), Options: twoReplicas}); err == nil {
 		t.Error("compiled for nonsense")
 	}
 }

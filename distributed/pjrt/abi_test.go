@@ -142,4 +142,28 @@ FIELD(gb_pjrt_execute_args, executable, PJRT_LoadedExecutable_Execute_Args, exec
 FIELD(gb_pjrt_execute_args, num_devices, PJRT_LoadedExecutable_Execute_Args, num_devices);
 FIELD(gb_pjrt_execute_args, complete_events, PJRT_LoadedExecutable_Execute_Args, device_complete_events);
 SAME(sizeof(gb_pjrt_error_destroy_args), sizeof(PJRT_Error_Destroy_Args));
+FUNCTION(GB_PJRT_PLUGIN_INITIALIZE, PJRT_Plugin_Initialize);
+FUNCTION(GB_PJRT_EXECUTABLE_OPTIMIZED, PJRT_Executable_OptimizedProgram);
+FUNCTION(GB_PJRT_TOPOLOGY_CREATE, PJRT_TopologyDescription_Create);
+FUNCTION(GB_PJRT_TOPOLOGY_DESTROY, PJRT_TopologyDescription_Destroy);
+FUNCTION(GB_PJRT_COMPILE, PJRT_Compile);
+FUNCTION(GB_PJRT_EXECUTABLE_MEMORY, PJRT_Executable_GetCompiledMemoryStats);
+SAME(GB_PJRT_STRING, PJRT_NamedValue_kString);
+SAME(sizeof(gb_pjrt_initialize_args), sizeof(PJRT_Plugin_Initialize_Args));
+SAME(sizeof(gb_pjrt_topology_args), sizeof(PJRT_TopologyDescription_Create_Args));
+FIELD(gb_pjrt_topology_args, options, PJRT_TopologyDescription_Create_Args, create_options);
+FIELD(gb_pjrt_topology_args, topology, PJRT_TopologyDescription_Create_Args, topology);
+SAME(sizeof(gb_pjrt_topology_destroy_args), sizeof(PJRT_TopologyDescription_Destroy_Args));
+SAME(sizeof(gb_pjrt_topology_compile_args), sizeof(PJRT_Compile_Args));
+FIELD(gb_pjrt_topology_compile_args, program, PJRT_Compile_Args, program);
+FIELD(gb_pjrt_topology_compile_args, options_size, PJRT_Compile_Args, compile_options_size);
+FIELD(gb_pjrt_topology_compile_args, executable, PJRT_Compile_Args, executable);
+SAME(sizeof(gb_pjrt_memory_args), sizeof(PJRT_Executable_GetCompiledMemoryStats_Args));
+FIELD(gb_pjrt_memory_args, code, PJRT_Executable_GetCompiledMemoryStats_Args, generated_code_size_in_bytes);
+FIELD(gb_pjrt_memory_args, arguments, PJRT_Executable_GetCompiledMemoryStats_Args, argument_size_in_bytes);
+FIELD(gb_pjrt_memory_args, outputs, PJRT_Executable_GetCompiledMemoryStats_Args, output_size_in_bytes);
+FIELD(gb_pjrt_memory_args, aliased, PJRT_Executable_GetCompiledMemoryStats_Args, alias_size_in_bytes);
+FIELD(gb_pjrt_memory_args, temporary, PJRT_Executable_GetCompiledMemoryStats_Args, temp_size_in_bytes);
+SAME(sizeof(gb_pjrt_optimized_args), sizeof(PJRT_Executable_OptimizedProgram_Args));
+FIELD(gb_pjrt_optimized_args, program, PJRT_Executable_OptimizedProgram_Args, program);
 `
