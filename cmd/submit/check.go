@@ -23,11 +23,11 @@ func newCheckCommand(a *app) *cobra.Command {
 	var opts exportOptions
 	var target forecastOptions
 	cmd := &cobra.Command{
-		Use:     "check notebook.ipynb",
+		Use:     "check [flags] notebook.ipynb [-- program args]",
 		Short:   "Check a notebook without submitting it",
 		Long:    checkLong,
-		Example: "  submit check notebooks/mnist.ipynb\n  submit check --target h100 --nodes 2 --gpus-per-node 4 notebooks/mnist.ipynb",
-		Args:    oneArg("notebook"),
+		Example: "  submit check notebooks/mnist.ipynb\n  submit check --target h100 --nodes 2 --gpus-per-node 4 notebooks/mnist.ipynb -- -batch 4096",
+		Args:    beforeDash(oneArg("notebook")),
 	}
 	opts.addFlags(cmd.Flags(), "check")
 	target.addFlags(cmd.Flags())
@@ -41,9 +41,11 @@ func newCheckCommand(a *app) *cobra.Command {
 		if err != nil {
 			return nil, err
 		}
+		job := submit.JobSpec{Args: args[1:]}
 		check, err := nb.Check(ctx, a.Shell)
+		check.Cells = job.WithArgs(check.Cells)
 		if err == nil && target.Target != "" {
-			check.Forecast, err = target.forecast(ctx, a, nb)
+			check.Forecast, err = target.forecast(ctx, a, nb, job)
 			check = check.Refused(err)
 		}
 		if err == nil || check.Notebook == "" {
