@@ -17,7 +17,11 @@ With --target it also says what the training step would take on GPUs, before any
 memory, operations, the bytes that the ranks reduce, and how long it must take at least. No GPU is
 needed. The cell that trains runs on this machine up to its first training step, as rank 0 of the
 world that you give, and XLA compiles that step for the GPU (the first time, its compiler of 257 MB
-is downloaded). A step that does not fit is refused, with the largest batch size that does.`
+is downloaded). A step that does not fit is refused, with the largest batch size that does.
+
+The first training step is the first program that averages gradients: by package trainer, or by
+World.Optimizer. A notebook that trains without them would train to its end here, so its program is
+ended after --plain-steps of its own steps, or when --timeout has passed.`
 
 func newCheckCommand(a *app) *cobra.Command {
 	var opts exportOptions

@@ -80,22 +80,28 @@ var forecastModels = map[string]struct {
 	model func(*model.Scope, *graph.Node) *graph.Node
 	input []int
 	batch int
+	plain bool // Reports whether the world has no part in it.
 }{
-	"mlp":   {mlp, []int{mlpIn}, mlpBatch},
-	"wide":  {wide, []int{16}, 1 << 14},
-	"cnn":   {models.MNIST, []int{28, 28, 1}, 64},
-	"ours":  {ours, []int{8, 8, 128}, 16},
-	"gomlx": {gomlx, []int{8, 8, 128}, 16},
+	"mlp":   {mlp, []int{mlpIn}, mlpBatch, false},
+	"wide":  {wide, []int{16}, 1 << 14, false},
+	"cnn":   {models.MNIST, []int{28, 28, 1}, 64, false},
+	"ours":  {ours, []int{8, 8, 128}, 16, false},
+	"gomlx": {gomlx, []int{8, 8, 128}, 16, false},
+	"plain": {mlp, []int{8}, 1, true},
 }
 
-// forecastStep trains a model in a process that a forecast ends.
-func forecastStep(t *testing.T, name string) {
+// forecastTrain trains a model in a process that a forecast ends.
+func forecastTrain(t *testing.T, name string) {
 	w, err := distributed.Init()
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := forecastModels[name]
-	trainer := train.NewTrainer(w.Backend(), model.NewStore(), m.model, loss.SparseCategoricalCrossEntropyLogits, w.Optimizer(optimizer.Adam().Done()), nil, nil)
+	adam := optimizer.Adam().Done()
+	if !m.plain {
+		adam = w.Optimizer(adam)
+	}
+	trainer := train.NewTrainer(w.Backend(), model.NewStore(), m.model, loss.SparseCategoricalCrossEntropyLogits, adam, nil, nil)
 	l, err := w.Loader(shaped{m.input}, distributed.LoaderOptions{BatchSize: m.batch * w.Size()})
 	if err != nil {
 		t.Fatal(err)
@@ -103,17 +109,18 @@ func forecastStep(t *testing.T, name string) {
 	if _, err := w.Loader(shaped{m.input}, distributed.LoaderOptions{BatchSize: w.Size()}); err != nil { // For a test, later.
 		t.Fatal(err)
 	}
+	steps := 0
 	for _, err := range w.TrainSteps(trainer, l, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		break
+		steps++
 	}
-	t.Fatal("the program went on after its first step")
+	t.Fatalf("the program came to the end of its %d steps", steps)
 }
 
-// ask forecasts a model's step, in another process.
-func ask(t *testing.T, name string, q forecast.Question) forecast.Answer {
+// answer has another process train a model.
+func answer(t *testing.T, name string, q forecast.Question) forecast.Answer {
 	t.Helper()
 	aottest.Compiler(t)
 	path := filepath.Join(t.TempDir(), "question.json")
@@ -129,10 +136,32 @@ func ask(t *testing.T, name string, q forecast.Question) forecast.Answer {
 	if err := rundir.ReadJSON(path, &q); err != nil {
 		t.Fatal(err)
 	}
-	if q.Answer == nil || q.Answer.Error != "" {
-		t.Fatalf("got %+v\n%s", q.Answer, out)
+	if q.Answer == nil {
+		t.Fatalf("no answer\n%s", out)
 	}
 	return *q.Answer
+}
+
+// ask forecasts a model's step.
+func ask(t *testing.T, name string, q forecast.Question) forecast.Answer {
+	t.Helper()
+	got := answer(t, name, q)
+	if got.Error != "" {
+		t.Fatal(got.Error)
+	}
+	return got
+}
+
+// TestForecastPlain: a program that trains without the world's optimizer is ended, and told.
+func TestForecastPlain(t *testing.T) {
+	q := h100s(2, 4)
+	q.PlainSteps = 20
+	got := answer(t, "plain", q)
+	for _, want := range []string{"has changed variables 20 times", "train by package trainer, or by World.Optimizer"} {
+		if !strings.Contains(got.Error, want) {
+			t.Errorf("got %q, want %q", got.Error, want)
+		}
+	}
 }
 
 func h100s(nodes, gpus int) forecast.Question {
@@ -142,7 +171,7 @@ func h100s(nodes, gpus int) forecast.Question {
 // TestForecast: a forecast agrees with what can be counted by hand.
 func TestForecast(t *testing.T) {
 	if name := os.Getenv("FORECAST_MODEL"); name != "" {
-		forecastStep(t, name)
+		forecastTrain(t, name)
 		return
 	}
 	got := ask(t, "mlp", h100s(2, 4))

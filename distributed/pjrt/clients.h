@@ -7,6 +7,9 @@
 // gb_clients_join has clients that are created with the option num_nodes find those of the other processes.
 void gb_clients_join(void);
 
+// gb_clients_pretend has programs counted that run.
+void gb_clients_pretend(void);
+
 // gb_client_devices writes the id and the process of each of the client's devices, those of other processes too. It
 // returns how many there are, of which at most `max` were written, or -1 if the plugin does not say.
 int gb_client_devices(void *client, int64_t *ids, int *processes, int max);

@@ -59,11 +59,11 @@ func compileStep(t *testing.T, topology aot.Topology) {
 		t.Fatal(err)
 	}
 	steps := 0
-	err = pjrt.Pretend("cpu", topology.Nodes*topology.GPUsPerNode, func(step pjrt.Step) error {
+	err = pjrt.Pretend("cpu", pjrt.Pretence{Ranks: topology.Nodes * topology.GPUsPerNode, Take: func(step pjrt.Step) error {
 		steps++
 		_, err := compiler.Compile(topology, step)
 		return err
-	})
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

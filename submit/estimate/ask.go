@@ -22,6 +22,15 @@ type Program struct {
 	Path string
 	Cell rundir.Cell
 	Dir  string // Dir is the folder that it runs in.
+	Limits
+}
+
+// Limits end a program that does not come to its first training step.
+type Limits struct {
+	// Time is how long it may run; 0 is no limit.
+	Time time.Duration
+	// PlainSteps is that of forecast.Question.
+	PlainSteps int
 }
 
 // grace is how long a program has to end when the user doesn't want to wait.
@@ -35,6 +44,10 @@ func (p Program) ask(ctx context.Context, shell submit.Shell, q forecast.Questio
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
 	file := filepath.Join(dir, "question.json")
+	q.PlainSteps = p.PlainSteps
+	ctx, end := p.limited(ctx)
+	defer end()
+	defer p.sayWaiting(shell)()
 	if err := rundir.WriteJSON(file, q); err != nil {
 		return answer, err
 	}
@@ -51,6 +64,36 @@ func (p Program) ask(ctx context.Context, shell submit.Shell, q forecast.Questio
 		return answer, errors.New(q.Answer.Error)
 	}
 	return *q.Answer, nil
+}
+
+// limited returns a context that ends when the program has had its time.
+func (p Program) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	if p.Time == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, p.Time, fmt.Errorf("the program of cell %s has not come to a training step in %s: check --target needs one by package trainer, or by World.Optimizer; "+
+		"give it more time by --timeout", p.Cell.Name, p.Time))
+}
+
+// silence is how long a program may run before the user is told what it does.
+const silence = 30 * time.Second
+
+// sayWaiting says what the program does, at first after the silence, until the function that it
+// returns is called.
+func (p Program) sayWaiting(shell submit.Shell) (end func()) {
+	started, done := time.Now(), make(chan struct{})
+	go func() {
+		for wait := silence; ; wait *= 2 {
+			select {
+			case <-time.After(wait):
+				fmt.Fprintf(shell.Err, "submit: cell %s has run for %s; it ends at its first training step by package trainer or World.Optimizer (Ctrl-C ends it now)\n",
+					p.Cell.Name, time.Since(started).Round(time.Second))
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() { close(done) }
 }
 
 // explain returns why the program failed. Ctrl-C also reaches the program, which may end first.

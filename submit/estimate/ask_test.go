@@ -37,6 +37,15 @@ cat > "$` + rundir.EnvForecast + `" << END
 END
 `
 
+// TestAskTime: a program that comes to no training step is ended when its time is up.
+func TestAskTime(t *testing.T) {
+	p := program(t, "sleep 60")
+	p.Limits = estimate.Limits{Time: time.Second}
+	if _, _, _, err := ask(p, "h100"); err == nil || !strings.Contains(err.Error(), "cell train has not come to a training step in 1s") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func ask(p estimate.Program, target string) (string, int, bool, error) {
 	var said bytes.Buffer
 	shell := submit.Shell{Err: &said, Environ: os.Environ()}
