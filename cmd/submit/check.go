@@ -46,8 +46,7 @@ func newCheckCommand(a *app) *cobra.Command {
 			return nil, err
 		}
 		job := submit.JobSpec{Args: args[1:]}
-		check, err := nb.Check(ctx, a.Shell)
-		check.Cells = job.WithArgs(check.Cells)
+		check, err := nb.Check(ctx, a.Shell, job)
 		if err == nil && target.Target != "" {
 			check.Forecast, err = target.forecast(ctx, a, nb, job)
 			check = check.Refused(err)

@@ -60,11 +60,10 @@ func (o *forecastOptions) check(fs *pflag.FlagSet) error {
 
 // forecast runs the notebook's program up to its first training step.
 func (o *forecastOptions) forecast(ctx context.Context, a *app, nb stage.Notebook, job submit.JobSpec) (*report.Forecast, error) {
-	p, err := nb.Program(ctx, a.Shell)
+	p, err := nb.Program(ctx, a.Shell, job)
 	if err != nil {
 		return nil, err
 	}
-	p.Cell.Args = job.CellArgs(p.Cell)
 	f, err := estimate.Ask(ctx, a.Shell, estimate.Program{Path: p.Path, Cell: p.Cell, Dir: p.Dir, Limits: o.Limits}, o.World)
 	if err != nil {
 		return nil, err

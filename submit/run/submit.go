@@ -36,6 +36,8 @@ type Started struct {
 	Scheduler submit.Scheduler
 	Spec      submit.JobSpec
 	Job       submit.Job
+	// Trains is the job's first cell, with its hash, if the ranks train by it together; else nil.
+	Trains *rundir.Cell
 }
 
 // Report describes the submission.
@@ -91,7 +93,9 @@ func (rs *Runs) Submit(ctx context.Context, req Request) (s Started, err error) 
 		return s, err
 	}
 	defer func() { err = errors.Join(err, draft.Release()) }()
-	return rs.handOver(ctx, req.Scheduler, decided, req.NoSubmit)
+	s, err = rs.handOver(ctx, req.Scheduler, decided, req.NoSubmit)
+	s.Trains = p.Trains(decided)
+	return s, err
 }
 
 // draft creates the run directory and keeps its lock, so that nobody else can hand the run over
@@ -125,7 +129,7 @@ func (rs *Runs) preview(ctx context.Context, req Request, preview bool) (m *expo
 	if asked, err = rs.complete(req, m); err != nil {
 		return m, asked, decided, err
 	}
-	if err := rs.checkArgs(m, asked); err != nil {
+	if err := stage.CheckArgs(rs.Shell, m, asked); err != nil {
 		return m, asked, decided, err
 	}
 	if asked.Tasks() > 1 {
@@ -133,26 +137,6 @@ func (rs *Runs) preview(ctx context.Context, req Request, preview bool) (m *expo
 	}
 	decided, err = req.Scheduler.Prepare(ctx, asked, preview)
 	return m, asked, decided, err
-}
-
-// checkArgs refuses arguments that a program would not accept, which would otherwise show only on
-// the cluster. It warns about arguments that the program may accept after all. It doesn't check a
-// cell's own arguments alone: they work, or fail, as in the notebook.
-func (rs *Runs) checkArgs(m *export.Module, spec submit.JobSpec) error {
-	for _, cell := range m.Programs() {
-		if len(spec.Args) == 0 || !cell.TakesArgs() {
-			continue
-		}
-		problem, sure := m.ArgsProblem(cell, spec.CellArgs(cell))
-		switch {
-		case problem == "":
-		case sure:
-			return submit.Usagef("%s, cell %d (%s): %s", m.Notebook, cell.Number, cell.Name, problem)
-		default:
-			rs.Warn("%s, cell %d (%s): %s", m.Notebook, cell.Number, cell.Name, problem)
-		}
-	}
-	return nil
 }
 
 // warnUndistributed warns about programs of which every rank does all of the work.
