@@ -29,18 +29,21 @@ const patience = 10 * time.Minute
 // plainSteps is how often a program may change its variables without averaging gradients.
 const plainSteps = 100
 
+const timeFlag = "timeout"
+
 func (o *forecastOptions) addFlags(fs *pflag.FlagSet) {
 	config.NonEmpty(fs, &o.Target, "name", "target", "", "", "forecast the training step on this GPU: "+strings.Join(forecast.Names(), ", "))
 	fs.IntVar(&o.Nodes, "nodes", 1, "with --target: number of nodes")
 	fs.IntVar(&o.GPUsPerNode, "gpus-per-node", 1, "with --target: GPUs on each node")
-	fs.DurationVar(&o.Time, "timeout", patience, "with --target: end a program that has not come to its first training step by then; 0 for never")
+	o.TimeFlag = timeFlag
+	fs.DurationVar(&o.Time, timeFlag, patience, "with --target: end a program that has not come to its first training step by then; 0 for never")
 	fs.IntVar(&o.PlainSteps, "plain-steps", plainSteps, "with --target: end a program that has made so many training steps without averaging gradients; 0 for never")
 }
 
 // check refuses what can't be forecast, before anything is compiled.
 func (o *forecastOptions) check(fs *pflag.FlagSet) error {
 	if o.Target == "" {
-		for _, name := range []string{"nodes", "gpus-per-node", "timeout", "plain-steps"} {
+		for _, name := range []string{"nodes", "gpus-per-node", timeFlag, "plain-steps"} {
 			if fs.Changed(name) {
 				return submit.Usagef("--%s is for a forecast: give --target too, one of %s", name, strings.Join(forecast.Names(), ", "))
 			}
@@ -64,9 +67,13 @@ func (o *forecastOptions) forecast(ctx context.Context, a *app, nb stage.Noteboo
 	if err != nil {
 		return nil, err
 	}
-	f, err := estimate.Ask(ctx, a.Shell, estimate.Program{Path: p.Path, Cell: p.Cell, Dir: p.Dir, Limits: o.Limits}, o.World)
+	program := estimate.Program{Path: p.Path, Cell: p.Cell, Dir: p.Dir, Limits: o.Limits}
+	f, err := estimate.Ask(ctx, a.Shell, program, o.World)
 	if err != nil {
 		return nil, err
+	}
+	if known, err := knownForecasts(a.Shell); err == nil {
+		_ = known.Keep(program, o.World, f, nil) // For the next submission.
 	}
 	return &f, f.Refused()
 }

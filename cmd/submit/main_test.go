@@ -78,7 +78,7 @@ func makeExecutable(dir string) error {
 }
 
 func TestFlags(t *testing.T) {
-	defaults := submitOptions{Notebook: "x.ipynb", Scheduler: "slurm", Tasks: 1, RunRoot: "runs", Job: submit.JobSpec{Nodes: 1, TasksPerNode: 1, MPI: "auto", MaxRestarts: 10}}
+	defaults := submitOptions{Notebook: "x.ipynb", Scheduler: "slurm", Tasks: 1, RunRoot: "runs", glanceOptions: glanceOptions{Forecast: glanceTime}, Job: submit.JobSpec{Nodes: 1, TasksPerNode: 1, MPI: "auto", MaxRestarts: 10}}
 	for _, tc := range []struct {
 		name string
 		args []string
@@ -94,9 +94,9 @@ func TestFlags(t *testing.T) {
 			}},
 		{"cluster", []string{"--nodes=2", "--tasks-per-node=4", "--gpus-per-node=a100:4", "--cpus-per-task=8", "--mem=64G", "--time=1:00:00", "--partition=p",
 			"--account=a", "--qos=q", "--constraint=c", "--name=n", "--mpi=pmi2", "--mpi-library=l", "--template=t", "--run-root=r", "--platform=cuda",
-			"--devices=all", "--max-restarts=3", "--signal-lead=5m", "--dry-run", "--no-submit", "-F", "-f", "p.yaml", "x.ipynb"},
+			"--devices=all", "--max-restarts=3", "--signal-lead=5m", "--target=h100", "--forecast=1m", "--dry-run", "--no-submit", "-F", "-f", "p.yaml", "x.ipynb"},
 			func(o *submitOptions) {
-				*o = submitOptions{Notebook: "x.ipynb", Scheduler: "slurm", Tasks: 1, RunRoot: "r", DryRun: true, NoSubmit: true, Follow: true, Job: submit.JobSpec{
+				*o = submitOptions{Notebook: "x.ipynb", Scheduler: "slurm", Tasks: 1, RunRoot: "r", DryRun: true, NoSubmit: true, Follow: true, glanceOptions: glanceOptions{Target: "h100", Forecast: time.Minute}, Job: submit.JobSpec{
 					Nodes: 2, TasksPerNode: 4, GPUs: submit.GPUs{Count: 4, Kind: "a100"}, CPUsPerTask: 8, Mem: "64G", Time: "1:00:00",
 					Partition: "p", Account: "a", QOS: "q", Constraint: "c", Name: "n", MPI: "pmi2", MPILibrary: "l", Template: "t",
 					Platform: "cuda", Devices: "all", MaxRestarts: 3, SignalLead: 5 * time.Minute}}

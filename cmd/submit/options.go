@@ -27,6 +27,7 @@ type submitOptions struct {
 	RunRoot                  string
 	DryRun, NoSubmit, Follow bool
 	JSON                     bool
+	glanceOptions
 	// From, FromRun, Of, SessionMod and SessionKept are for run.Request and its notebook.
 	From, FromRun, Of, SessionMod, SessionKept string
 
@@ -67,6 +68,7 @@ func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 	for _, name := range []string{"of", "session-mod", "session-kept"} {
 		fs.Lookup(name).Hidden = true
 	}
+	o.glanceOptions.addFlags(fs)
 	fs.BoolVar(&o.DryRun, "dry-run", false, "print the batch script without writing anything")
 	fs.BoolVar(&o.NoSubmit, "no-submit", false, "create the run directory and print the command that queues it without running it")
 	fs.BoolVarP(&o.Follow, "follow", "F", false, "show rank 0's log until the job ends, and exit with the job's status")
@@ -75,7 +77,7 @@ func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 	annotate(fs, config.Path, "template", "run-root")
 	annotate(fs, resumable, "tasks", "follow", "no-submit", "json")
 	annotate(fs, clusterOnly, "nodes", "tasks-per-node", "gpus-per-node", "cpus-per-task", "mem", "time", "partition", "account", "qos", "constraint", "mpi",
-		"signal-lead", "module", "setup", "directive", "template", "no-submit", "dry-run")
+		"signal-lead", "module", "setup", "directive", "template", "no-submit", "dry-run", "target", "forecast")
 	annotate(fs, machineOnly, "tasks")
 }
 
@@ -173,6 +175,8 @@ func (o *submitOptions) onCommandLine(keys ...string) bool {
 // check refuses options that do not go together.
 func (o *submitOptions) check() error {
 	switch {
+	case o.glanceOptions.check() != nil:
+		return o.glanceOptions.check()
 	case o.DryRun && o.NoSubmit:
 		return submit.Usagef("--dry-run writes nothing and --no-submit writes everything: give one of them")
 	case o.FromRun != "" && o.From == "":

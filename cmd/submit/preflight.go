@@ -27,7 +27,7 @@ func newPreflightCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			opts.config, opts.Follow = cfg, true
+			opts.config, opts.Follow, opts.Forecast = cfg, true, 0
 			ctx, stop := submit.Interruptible(cmd.Context())
 			defer stop()
 			return runPreflight(ctx, a, opts)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"al.essio.dev/pkg/shellescape"
 
@@ -57,12 +58,27 @@ func attend(ctx context.Context, runs *run.Runs, s run.Started, o *submitOptions
 		return run.Describe(runs.Out, s.Spec.RunDir)
 	case o.NoSubmit:
 		return nil
-	case ctx.Err() != nil:
-		return fmt.Errorf("%w; the job is queued all the same; cancel it with: %s", context.Cause(ctx), command("cancel", said.Job))
-	case o.Follow:
-		return runs.Attend(ctx, s)
+	}
+	cancel := command("cancel", said.Job)
+	if o.Follow && ctx.Err() == nil {
+		return besides(ctx, func(ctx context.Context) { o.glance(ctx, runs.Shell, s, cancel) }, func() error { return runs.Attend(ctx, s) })
+	}
+	o.glance(ctx, runs.Shell, s, cancel)
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w; the job is queued all the same; cancel it with: %s", context.Cause(ctx), cancel)
 	}
 	return nil
+}
+
+// besides runs a function while another does its work, and ends it after that.
+func besides(ctx context.Context, function func(context.Context), work func() error) error {
+	ctx, end := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	group.Go(func() { function(ctx) })
+	err := work()
+	end()
+	group.Wait()
+	return err
 }
 
 // command returns a submit command line for the user to type that finds the same runs.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gonbatch/internal/forecast"
+	"gonbatch/internal/plugin"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 	"gonbatch/submit/scratch"
@@ -22,7 +23,11 @@ type Program struct {
 	Path string
 	Cell rundir.Cell
 	Dir  string // Dir is the folder that it runs in.
+	// Env is set beside the cell's own, which takes precedence.
+	Env map[string]string
 	Limits
+	// background is set if the program has the lowest priority, for the processor and for memory.
+	background bool
 }
 
 // Limits end a program that does not come to its first training step.
@@ -31,6 +36,8 @@ type Limits struct {
 	Time time.Duration
 	// PlainSteps is that of forecast.Question.
 	PlainSteps int
+	// TimeFlag is the option that sets Time.
+	TimeFlag string
 }
 
 // grace is how long a program has to end when the user doesn't want to wait.
@@ -71,8 +78,8 @@ func (p Program) limited(ctx context.Context) (context.Context, context.CancelFu
 	if p.Time == 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, p.Time, fmt.Errorf("the program of cell %s has not come to a training step in %s: check --target needs one by package trainer, or by World.Optimizer; "+
-		"give it more time by --timeout", p.Cell.Name, p.Time))
+	return context.WithTimeoutCause(ctx, p.Time, fmt.Errorf("the program of cell %s has not come to a training step by package trainer or World.Optimizer in %s; --%s gives it more time",
+		p.Cell.Name, p.Time, p.TimeFlag))
 }
 
 // silence is how long a program may run before the user is told what it does.
@@ -110,16 +117,27 @@ func (p Program) explain(ctx context.Context, err error) error {
 	return fmt.Errorf("the program of cell %s failed before its first training step: %w", p.Cell.Name, err)
 }
 
+// env are the program's own variables; the later of two counts.
+func (p Program) env() []rundir.Var {
+	return slices.Concat(rundir.SortedVars(p.Env), rundir.SortedVars(p.Cell.Env))
+}
+
+// humble runs a program after all others, which also keep their memory.
+const humble = `echo 1000 > /proc/self/oom_score_adj; exec nice -n 19 "$0" "$@"`
+
 // run runs the program to its end. What it prints is for people.
 func (p Program) run(ctx context.Context, shell submit.Shell, file string) error {
 	cmd := exec.CommandContext(ctx, p.Path, p.Cell.Args...)
+	if p.background {
+		cmd = exec.CommandContext(ctx, "sh", slices.Concat([]string{"-c", humble, p.Path}, p.Cell.Args)...)
+	}
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.Dir, shell.Err, shell.Err
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = grace
-	env := slices.Concat(submit.CleanEnviron(shell.Environ), []string{
+	env := slices.Concat(plugin.BesideCUDA(submit.CleanEnviron(shell.Environ)), []string{
 		rundir.EnvForecast + "=" + file, rundir.EnvPlatform + "=cpu", rundir.EnvDevices + "=1", rundir.EnvCell + "=" + p.Cell.Name,
 	})
-	for _, v := range rundir.SortedVars(p.Cell.Env) {
+	for _, v := range p.env() {
 		env = append(env, v.String())
 	}
 	cmd.Env = env

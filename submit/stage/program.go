@@ -23,6 +23,7 @@ type Program struct {
 
 // Program compiles the one program of the notebook's job, for a process of this machine.
 func (n Notebook) Program(ctx context.Context, shell submit.Shell, job submit.JobSpec) (Program, error) {
+	shell.Environ = plugin.BesideCUDA(shell.Environ)
 	module, err := n.Read(ctx, shell)
 	if err != nil {
 		return Program{}, err
