@@ -64,8 +64,8 @@ func findCompiler(opts Options) string {
 	return ""
 }
 
-// FindCompiler returns the folder that EnsureCompiler would return without an installation; "" if it
-// would install.
+// FindCompiler returns the folder that EnsureCompiler would return without an installation; "" if
+// it would install.
 func FindCompiler(opts Options) (dir string, err error) {
 	opts.Platform = CUDA
 	if opts, err = opts.withDefaults(); err != nil {
@@ -74,8 +74,8 @@ func FindCompiler(opts Options) (dir string, err error) {
 	return findCompiler(opts), nil
 }
 
-// BesideCUDA returns the environment of a process that computes on the CPU, for jobs that compute on
-// GPUs: a folder of plugins that has none for CPUs is not for it.
+// BesideCUDA returns the environment of a process that computes on the CPU, for jobs that compute
+// on GPUs: a folder of plugins that has none for CPUs is not for it.
 func BesideCUDA(environ []string) []string {
 	for _, variable := range environ {
 		dir, ok := strings.CutPrefix(variable, rundir.EnvPluginDir+"=")
