@@ -48,6 +48,7 @@ enum {
   GB_PJRT_DEVICE_DESCRIPTION_PROCESS_INDEX = 24,
   GB_PJRT_DEVICE_DESCRIPTION_KIND = 26,
   GB_PJRT_DEVICE_GET_DESCRIPTION = 29,
+  GB_PJRT_DEVICE_MEMORY_STATS = 34,
   GB_PJRT_EXECUTABLE_DESTROY = 40,
   GB_PJRT_EXECUTABLE_OPTIMIZED = 48,
   GB_PJRT_EXECUTABLE_SERIALIZE = 49,
@@ -142,6 +143,20 @@ typedef struct {
   void *device;
   void *description;
 } gb_pjrt_get_description_args;
+
+typedef struct {
+  int64_t value;
+  uint8_t is_set;
+} gb_pjrt_statistic;
+
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  void *device;
+  int64_t in_use;
+  gb_pjrt_statistic peak_in_use, allocations, largest, limit;
+  gb_pjrt_statistic reserved, peak_reserved, reservable, largest_free, pool, peak_pool;
+} gb_pjrt_memory_stats_args;
 
 typedef struct {
   size_t struct_size;

@@ -14,6 +14,10 @@ void gb_clients_pretend(void);
 // returns how many there are, of which at most `max` were written, or -1 if the plugin does not say.
 int gb_client_devices(void *client, int64_t *ids, int *processes, int max);
 
+// gb_client_memory asks how much of its memory the client's first device has had in use at most, and how much it may
+// have. It returns 0 if the plugin does not say.
+int gb_client_memory(void *client, int64_t *peak, int64_t *limit);
+
 // gb_callback_failed makes the error of a callback, by XLA's own means.
 gb_pjrt_error *gb_callback_failed(gb_pjrt_callback_error *make, int code, const char *text, size_t size);
 

@@ -39,3 +39,6 @@ func GPUScript() string {
 	_, file, _, _ := runtime.Caller(0)
 	return filepath.Join(filepath.Dir(file), "gpus.sh")
 }
+
+// Environ are the variables that the ranks have beside those of the test.
+func (l Launcher) Environ() []string { return l.env }
