@@ -32,13 +32,13 @@ var batches = map[string]int{"cnn": 256, "resnet18": 128, "mlp": 256}
 func (b *bench) checks() []check {
 	all := []check{
 		{"one rank, with the key-value store", func(ctx context.Context) (string, error) { return b.start(ctx, 1, b.self, "callbacks") }},
-		{fmt.Sprintf("all-reduce, %s", plural(b.gpus, "rank")), b.sum},
+		{"all-reduce, all GPUs", b.sum},
 	}
 	for _, n := range strings.Split(b.networks, ",") {
 		all = append(all,
 			check{n + ", 1 GPU", func(ctx context.Context) (string, error) { return b.one(ctx, n) }},
 			check{n + ", compile cache", func(context.Context) (string, error) { return b.compiled(n) }},
-			check{fmt.Sprintf("%s, %s", n, plural(b.gpus, "GPU")), func(ctx context.Context) (string, error) { return b.several(ctx, n) }},
+			check{n + ", all GPUs", func(ctx context.Context) (string, error) { return b.several(ctx, n) }},
 			check{n + ", PyTorch", func(ctx context.Context) (string, error) {
 				return b.beside(ctx, n, "torch", "torch.cuda.is_available()", "bench/peers/pytorch_ddp.py", "--best", "--device=cuda", "--model="+n)
 			}},

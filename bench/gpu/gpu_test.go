@@ -63,10 +63,10 @@ func TestOnStandIn(t *testing.T) {
 	for _, want := range []string{
 		`2 GPUs: GPU 0, GPU 1, driver unknown`,
 		`\| one rank, with the key-value store +\| ok +\| one process, all-reduces of 6 types`,
-		`\| all-reduce, 2 ranks +\| ok +\| .*the sum is right`,
+		`\| all-reduce, all GPUs +\| ok +\| .*the sum is right`,
 		`\| cnn, 1 GPU +\| ok +\| [0-9.e+]+ ms, [0-9]+ a second`,
 		`\| cnn, compile cache +\| ok +\| [0-9]+ programs? compiled in .* s, then loaded in .* s`,
-		`\| cnn, 2 GPUs +\| ok +\| .*% of 2 times one GPU's`,
+		`\| cnn, all GPUs +\| ok +\| .*% of 2 times one GPU's`,
 		`\| cnn, PyTorch +\| skipped +\| no torch that computes on GPUs for /nowhere/python`,
 		`\| cnn, JAX +\| skipped +\| no jax that computes on GPUs for /nowhere/python`,
 		`\| cnn, forecast +\| skipped +\| the driver does not name the GPU: give -target`,

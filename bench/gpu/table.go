@@ -34,7 +34,7 @@ func (t table) String() string {
 	fmt.Fprintln(w, "| check\t| result\t| figures\t| seconds\t|")
 	fmt.Fprintln(w, "|---\t|---\t|---\t|--:\t|")
 	for _, r := range t.rows {
-		fmt.Fprintf(w, "| %s\t| %s\t| %s\t| %.0f\t|\n", r.name, r.result, strings.ReplaceAll(r.figures, "\n", "; "), r.took.Seconds())
+		fmt.Fprintf(w, "| %s\t| %s\t| %s\t| %.0f\t|\n", r.name, r.result, short(strings.ReplaceAll(r.figures, "\n", "; ")), r.took.Seconds())
 	}
 	_ = w.Flush() // A strings.Builder takes everything.
 	return text.String()

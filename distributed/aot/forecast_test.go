@@ -1,6 +1,7 @@
 package aot_test
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
@@ -82,12 +83,13 @@ var forecastModels = map[string]struct {
 	batch int
 	plain bool // Reports whether the world has no part in it.
 }{
-	"mlp":   {mlp, []int{mlpIn}, mlpBatch, false},
-	"wide":  {wide, []int{16}, 1 << 14, false},
-	"cnn":   {models.MNIST, []int{28, 28, 1}, 64, false},
-	"ours":  {ours, []int{8, 8, 128}, 16, false},
-	"gomlx": {gomlx, []int{8, 8, 128}, 16, false},
-	"plain": {mlp, []int{8}, 1, true},
+	"mlp":      {mlp, []int{mlpIn}, mlpBatch, false},
+	"wide":     {wide, []int{16}, 1 << 14, false},
+	"cnn":      {models.MNIST, []int{28, 28, 1}, 64, false},
+	"ours":     {ours, []int{8, 8, 128}, 16, false},
+	"gomlx":    {gomlx, []int{8, 8, 128}, 16, false},
+	"resnet18": {models.ResNet18(10), []int{32, 32, 3}, 32, false},
+	"plain":    {mlp, []int{8}, 1, true},
 }
 
 // forecastTrain trains a model in a process that a forecast ends.
@@ -203,20 +205,27 @@ func TestForecast(t *testing.T) {
 	}
 }
 
-// TestForecastCollectives: a step has one all-reduce, and on one GPU none.
+// TestForecastCollectives: a step has one all-reduce of all parameters, with the averages of batch
+// normalization, and on one GPU none.
 func TestForecastCollectives(t *testing.T) {
-	for _, nodes := range []int{1, 2} {
-		got := ask(t, "cnn", h100s(nodes, 8))
-		t.Logf("%+v", got)
-		if len(got.Collectives) != 1 || !strings.HasPrefix(got.Collectives[0], "all-reduce") {
-			t.Errorf("%d GPUs: the collectives %q instead of one all-reduce", nodes*8, got.Collectives)
-		}
-		if got.Reduced != got.Memory.Parameters {
-			t.Errorf("%d GPUs reduce %d bytes for %d of parameters", nodes*8, got.Reduced, got.Memory.Parameters)
-		}
-	}
-	if got := ask(t, "cnn", h100s(1, 1)); len(got.Collectives) != 0 {
-		t.Errorf("1 GPU: the collectives %q", got.Collectives)
+	for _, tt := range []struct {
+		model       string
+		nodes, gpus int
+		want        int
+		averages    int64 // Three numbers for each of ResNet-18's 4,800 channels.
+	}{
+		{"cnn", 1, 1, 0, 0}, {"cnn", 1, 8, 1, 0}, {"cnn", 2, 8, 1, 0}, {"resnet18", 2, 8, 1, 4 * 3 * 4800},
+	} {
+		t.Run(fmt.Sprintf("%s, %d GPUs", tt.model, tt.nodes*tt.gpus), func(t *testing.T) {
+			got := ask(t, tt.model, h100s(tt.nodes, tt.gpus))
+			t.Logf("%+v", got)
+			if len(got.Collectives) != tt.want || tt.want > 0 && !strings.HasPrefix(got.Collectives[0], "all-reduce") {
+				t.Errorf("the collectives %q, want %d", got.Collectives, tt.want)
+			}
+			if want := int64(tt.want) * (got.Memory.Parameters + tt.averages); got.Reduced != want {
+				t.Errorf("reduces %d bytes, want %d", got.Reduced, want)
+			}
+		})
 	}
 }
 
