@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/forecast"
 	"gonbatch/submit/report"
 )
@@ -24,7 +25,7 @@ func gpuCheck(t *testing.T, gpus int, args ...string) (string, error) {
 	launcher := ranktest.Torchrun.OnGPUs(t, gpus)
 	cmd := launcher.Command(t.Context(), append([]string{script}, args...)...)
 	cmd.Env = append(os.Environ(), launcher.Environ()...)
-	out, err := cmd.CombinedOutput()
+	out, err := bounded.CombinedOutput(cmd)
 	return string(out), err
 }
 
@@ -46,7 +47,7 @@ func TestWithoutGPU(t *testing.T) {
 		}
 	}
 	cmd.Env = []string{"PATH=" + bin}
-	said, err := cmd.CombinedOutput()
+	said, err := bounded.CombinedOutput(cmd)
 	for _, want := range []string{"- Go: install the version in go.mod", "- a C compiler:"} {
 		if err == nil || !bytes.Contains(said, []byte(want)) {
 			t.Errorf("%v, want %q\n%s", err, want, said)

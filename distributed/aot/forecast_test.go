@@ -20,6 +20,7 @@ import (
 
 	"gonbatch/distributed"
 	"gonbatch/distributed/aot/aottest"
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/forecast"
 	"gonbatch/internal/rundir"
 	"gonbatch/models"
@@ -131,7 +132,7 @@ func answer(t *testing.T, name string, q forecast.Question) forecast.Answer {
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestForecast$", "-test.count=1")
 	cmd.Env = append(os.Environ(), rundir.EnvForecast+"="+path, "FORECAST_MODEL="+name, rundir.EnvPlatform+"=cpu")
-	out, err := cmd.CombinedOutput()
+	out, err := bounded.CombinedOutput(cmd)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/machine"
 )
 
@@ -61,7 +62,7 @@ func tryAs(t *testing.T, d Dir, who syscall.Credential, patience time.Duration) 
 	cmd := exec.CommandContext(ctx, program)
 	cmd.Dir, cmd.Env = "/", append(os.Environ(), "GONBATCH_TEST_USE="+d.Path(), "GONBATCH_TEST_PATIENCE="+patience.String())
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &who}
-	out, err := cmd.CombinedOutput()
+	out, err := bounded.CombinedOutput(cmd)
 	said, _, _ := strings.Cut(string(out), "\n\n")
 	return said, err
 }

@@ -8,10 +8,11 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/machine"
 )
 
-// TestLint has `make test` report what `make lint` reports.
+// TestLint makes `make test` report what `make lint` reports.
 func TestLint(t *testing.T) {
 	t.Parallel()
 	root := sourceRoot(t)
@@ -21,7 +22,7 @@ func TestLint(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), linter, "run", "--allow-serial-runners")
 	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := bounded.CombinedOutput(cmd); err != nil {
 		t.Errorf("golangci-lint: %v\n%s", err, out)
 	}
 }
