@@ -2,10 +2,11 @@ package main
 
 import (
 	"context"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
+
+	"gonbatch/internal/machine"
 )
 
 func TestParse(t *testing.T) {
@@ -213,8 +214,8 @@ func TestMeasure(t *testing.T) {
 
 // TestMPIRanks checks that every rank is pinned to its own core.
 func TestMPIRanks(t *testing.T) {
-	if _, err := exec.LookPath("mpirun.openmpi"); err != nil && os.Getenv("CI") != "true" {
-		t.Skip("mpirun.openmpi not found: run `make setup`")
+	if _, err := exec.LookPath("mpirun.openmpi"); err != nil {
+		machine.Lacks(t, "mpirun.openmpi not found: run `make setup`")
 	}
 	available, err := cores()
 	if err != nil {

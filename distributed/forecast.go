@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"sync/atomic"
 
 	"github.com/gomlx/gomlx/ml/model"
 
@@ -19,15 +20,16 @@ import (
 // forecaster ends this process at its first training step, and records what the step would take on
 // GPUs that this machine doesn't have.
 type forecaster struct {
-	path     string // Of the question.
-	question forecast.Question
-	answer   forecast.Answer
-	gpu      forecast.GPU
-	compiler string          // The folder of XLA's compiler for GPUs.
-	store    *model.Store    // Of the step that is built.
-	known    map[string]bool // Its variables before the optimizer made its own.
-	log      io.Writer
-	exit     func(code int)
+	path      string // Of the question.
+	question  forecast.Question
+	answer    forecast.Answer
+	gpu       forecast.GPU
+	compiler  string          // The folder of XLA's compiler for GPUs.
+	store     *model.Store    // Of the step that is built.
+	known     map[string]bool // Its variables before the optimizer made its own.
+	optimizes atomic.Bool     // Reports whether an optimizer of the world has built its part of a step.
+	log       io.Writer
+	exit      func(code int)
 }
 
 // pretend makes this process, which runs alone, rank 0 of a world whose other ranks don't exist, if
@@ -49,7 +51,7 @@ func (w *World) pretend(ctx context.Context, c Config) error {
 		return err
 	}
 	ranks := f.question.World.Ranks()
-	if err := pjrt.Pretend(w.platform, ranks, f.take); err != nil {
+	if err := pjrt.Pretend(w.platform, pjrt.Pretence{Ranks: ranks, Take: f.take, Updates: f.updates}); err != nil {
 		return err
 	}
 	forecast.ForGPU.Store(true)
@@ -117,6 +119,7 @@ func (f *forecaster) sees(store *model.Store) {
 	if f == nil {
 		return
 	}
+	f.optimizes.Store(true)
 	f.store, f.known = store, map[string]bool{}
 	for v := range store.IterVariables() {
 		f.known[v.Path()] = true
@@ -131,13 +134,36 @@ func (f *forecaster) take(step pjrt.Step) error {
 	if err := f.compile(step); err != nil {
 		f.answer.Error = err.Error()
 	}
-	f.question.Answer = &f.answer
-	if err := rundir.WriteJSON(f.path, f.question); err != nil {
-		return fmt.Errorf("distributed: %w", err)
+	if err := f.reply(); err != nil {
+		return err
 	}
 	fmt.Fprintf(f.log, "gonbatch: the forecast for %s is done; the program ends at its first training step\n", f.question.World)
 	f.exit(0)
 	return nil
+}
+
+// reply puts the answer beside the question.
+func (f *forecaster) reply() error {
+	f.question.Answer = &f.answer
+	if err := rundir.WriteJSON(f.path, f.question); err != nil {
+		return fmt.Errorf("distributed: %w", err)
+	}
+	return nil
+}
+
+// updates ends a process that trains, but not by the world's optimizer: it would go on to the end
+// of its training.
+func (f *forecaster) updates(program string, times int) {
+	limit := f.question.PlainSteps
+	if limit == 0 || times < limit || f.optimizes.Load() {
+		return
+	}
+	f.answer.Error = fmt.Sprintf("the program has changed variables %d times by %q, and has averaged no gradients: train by package trainer, or by World.Optimizer; "+
+		"if the distributed training comes later, give more --plain-steps", times, program)
+	if err := f.reply(); err != nil {
+		fmt.Fprintln(f.log, "gonbatch:", err)
+	}
+	f.exit(0)
 }
 
 func (f *forecaster) compile(step pjrt.Step) error {
@@ -147,7 +173,7 @@ func (f *forecaster) compile(step pjrt.Step) error {
 	}
 	fmt.Fprintf(f.log, "gonbatch: compiling the training step for %s\n", f.question.World)
 	topology := aot.Topology{Config: f.gpu.Config(), Nodes: f.question.World.Nodes, GPUsPerNode: f.question.World.GPUsPerNode}
-	compiled, err := compiler.Compile(topology, step.Program, step.Options)
+	compiled, err := compiler.Compile(topology, step)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonbatch/internal/machine"
 	"gonbatch/internal/rundir"
 )
 
@@ -33,10 +34,7 @@ func TestDoctor(t *testing.T) {
 	}
 	installed := filepath.Join(root, ".cache", "bin")
 	if _, err := os.Stat(filepath.Join(installed, "gopls")); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("CI=true, but no gopls in .cache/bin: run `make setup`")
-		}
-		t.Skip("no gopls in .cache/bin: run `make setup`")
+		machine.Lacks(t, "no gopls in .cache/bin: run `make setup`")
 	}
 	tests := []struct {
 		name, path, data, source, plugins string

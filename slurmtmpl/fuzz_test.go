@@ -116,8 +116,8 @@ func environment(t *testing.T, file string) map[string]string {
 		all[name] = value
 	}
 	maps.DeleteFunc(all, func(name, _ string) bool {
-		return strings.HasPrefix(name, "GONBATCH_") || strings.HasPrefix(name, "SLURM_") ||
-			slices.Contains([]string{rundir.EnvXLAPath, rundir.EnvXLANoInstall, "PRINT", "_", "SHLVL", "PWD", "OLDPWD"}, name)
+		return strings.HasPrefix(name, "GONBATCH_") || strings.HasPrefix(name, "SLURM_") || strings.HasPrefix(name, "BOUNDED_") ||
+			slices.Contains([]string{rundir.EnvXLAPath, rundir.EnvXLANoInstall, "PYTHONFAULTHANDLER", "PRINT", "_", "SHLVL", "PWD", "OLDPWD"}, name)
 	})
 	return all
 }

@@ -16,6 +16,15 @@ func (s JobSpec) Command(cell rundir.Cell) []string {
 	return command
 }
 
+// WithArgs returns the cells with all arguments that they get.
+func (s JobSpec) WithArgs(cells []rundir.Cell) []rundir.Cell {
+	cells = slices.Clone(cells)
+	for i, cell := range cells {
+		cells[i].Args = s.CellArgs(cell)
+	}
+	return cells
+}
+
 // CellArgs returns the arguments of a cell's program: the cell's own, then the job's.
 func (s JobSpec) CellArgs(cell rundir.Cell) []string {
 	if !cell.TakesArgs() {

@@ -24,6 +24,7 @@ import (
 
 	"gonbatch/distributed/ranktest"
 	"gonbatch/internal/bounded"
+	"gonbatch/internal/machine"
 	"gonbatch/logger"
 	"gonbatch/logger/loggertest"
 	"gonbatch/tests/jupyter"
@@ -47,11 +48,7 @@ func readers(t *testing.T, program string) string {
 	}
 	path := filepath.Join(root, ".cache", "loggers-venv", "bin", program)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		const reason = "no Python environment with TensorBoard and MLflow in .cache/loggers-venv: run `make setup`"
-		if os.Getenv("CI") == "true" {
-			t.Fatal("CI=true, but " + reason)
-		}
-		t.Skip(reason)
+		machine.Lacks(t, "no Python environment with TensorBoard and MLflow in .cache/loggers-venv: run `make setup`")
 	}
 	return path
 }

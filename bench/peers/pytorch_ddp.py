@@ -24,6 +24,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", choices=NETWORKS, default="cnn")
     parser.add_argument("--best", action="store_true", help="use the fastest settings in place of the defaults")
+    parser.add_argument("--device", default="cpu", help="cpu, or cuda for one rank on a GPU")
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--warm-up", type=int, default=5)
     parser.add_argument("--batch", type=int, default=64, help="inputs a rank")
@@ -32,10 +33,12 @@ def main():
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
+    torch.backends.cuda.matmul.allow_tf32 = args.best  # As XLA does.
     network, make_optimizer, size = NETWORKS[args.model]
     model, inputs, labels = network(), torch.rand(args.batch, *size), torch.arange(args.batch) % 10
     if args.best and len(size) == 3:
         model, inputs = model.to(memory_format=torch.channels_last), inputs.contiguous(memory_format=torch.channels_last)
+    model, inputs, labels = model.to(args.device), inputs.to(args.device), labels.to(args.device)
     if world > 1:
         dist.init_process_group("gloo")
         model = DistributedDataParallel(model)

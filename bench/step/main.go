@@ -4,7 +4,10 @@
 //	 "first_step_at": 1795523696.21, "ranks": 2, "devices": 1, "batch": 64}
 //
 // ms_per_step and cpu_ms_per_step (processor time) are medians; first_step_at is when the first
-// step was done, in seconds since 1970; peak_mb is the most memory that the process used.
+// step was done, in seconds since 1970; peak_mb is the most memory that the process used. On GPUs,
+// device_peak_bytes is the most memory of the GPU that it used, and device_limit_bytes what it may
+// use. compiled is how many programs it compiled, and compile_seconds how long it waited for
+// compiled programs.
 //
 // mpirun starts it, with each rank bound to its cores. The peers in bench/peers do the same in
 // Python.
@@ -25,6 +28,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gonbatch/distributed"
+	"gonbatch/distributed/pjrt"
 )
 
 type options struct {
@@ -68,6 +72,11 @@ func run(o options) error {
 	}
 	line := c.figures(o.warmUp)
 	line["images_per_second"] = float64(o.batch*world.Size()) * 1000 / line["ms_per_step"].(float64)
+	if peak, limit, ok := pjrt.Memory(); ok {
+		line["device_peak_bytes"], line["device_limit_bytes"] = peak, limit
+	}
+	line["compiled"] = pjrt.Compilations()
+	line["compile_seconds"] = pjrt.CompileTime().Seconds()
 	line["ranks"], line["devices"], line["batch"] = world.Size(), world.Devices(), o.batch
 	return json.NewEncoder(os.Stdout).Encode(line)
 }

@@ -47,6 +47,16 @@ func newLogsCommand(a *app) *cobra.Command {
 	return cmd
 }
 
+// beforeDash checks the arguments before --; those after it are the programs'.
+func beforeDash(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if dash := cmd.ArgsLenAtDash(); dash >= 0 {
+			args = args[:dash]
+		}
+		return check(cmd, args)
+	}
+}
+
 // oneArg demands exactly one argument; what names it in the error.
 func oneArg(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {

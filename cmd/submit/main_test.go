@@ -79,7 +79,7 @@ func makeExecutable(dir string) error {
 }
 
 func TestFlags(t *testing.T) {
-	defaults := submitOptions{SchedulerName: "slurm", Tasks: 1, RunRoot: "runs", Request: run.Request{Path: "x.ipynb", Job: submit.JobSpec{Nodes: 1, TasksPerNode: 1, MPI: "auto", MaxRestarts: 10}}}
+	defaults := submitOptions{SchedulerName: "slurm", Tasks: 1, RunRoot: "runs", glanceOptions: glanceOptions{Forecast: glanceTime}, Request: run.Request{Path: "x.ipynb", Job: submit.JobSpec{Nodes: 1, TasksPerNode: 1, MPI: "auto", MaxRestarts: 10}}}
 	for _, tc := range []struct {
 		name string
 		args []string
@@ -95,9 +95,10 @@ func TestFlags(t *testing.T) {
 			}},
 		{"cluster", []string{"--nodes=2", "--tasks-per-node=4", "--gpus-per-node=a100:4", "--cpus-per-task=8", "--mem=64G", "--time=1:00:00", "--partition=p",
 			"--account=a", "--qos=q", "--constraint=c", "--name=n", "--mpi=pmi2", "--mpi-library=l", "--template=t", "--run-root=r", "--platform=cuda",
-			"--devices=all", "--max-restarts=3", "--signal-lead=5m", "--dry-run", "--no-submit", "-F", "-f", "p.yaml", "x.ipynb"},
+			"--devices=all", "--max-restarts=3", "--signal-lead=5m", "--target=h100", "--forecast=1m", "--dry-run", "--no-submit", "-F", "-f", "p.yaml", "x.ipynb"},
 			func(o *submitOptions) {
 				o.RunRoot, o.DryRun, o.Manner, o.Notebook.ParamsFile = "r", true, run.Manner{NoSubmit: true, Follow: true}, "p.yaml"
+				o.glanceOptions = glanceOptions{Target: "h100", Forecast: time.Minute}
 				o.Job = submit.JobSpec{
 					Nodes: 2, TasksPerNode: 4, GPUs: submit.GPUs{Count: 4, Kind: "a100"}, CPUsPerTask: 8, Mem: "64G", Time: "1:00:00",
 					Partition: "p", Account: "a", QOS: "q", Constraint: "c", Name: "n", MPI: "pmi2", MPILibrary: "l", Template: "t",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"slices"
 	"strings"
@@ -23,6 +24,7 @@ type submitOptions struct {
 	Tasks         int
 	Env           []string
 	RunRoot       string
+	glanceOptions
 
 	flags *pflag.FlagSet
 }
@@ -57,6 +59,7 @@ func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 	for _, name := range []string{"of", "session-mod", "session-kept"} {
 		fs.Lookup(name).Hidden = true
 	}
+	o.glanceOptions.addFlags(fs)
 	fs.BoolVar(&o.DryRun, "dry-run", false, "print the batch script without writing anything")
 	fs.BoolVar(&o.NoSubmit, "no-submit", false, "create the run directory and print the command that queues it without running it")
 	fs.BoolVarP(&o.Follow, "follow", "F", false, "show rank 0's log until the job ends, and exit with the job's status")
@@ -65,7 +68,7 @@ func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 	annotate(fs, config.Path, "template")
 	annotate(fs, resumable, "tasks", "follow", "no-submit", "json")
 	annotate(fs, clusterOnly, "nodes", "tasks-per-node", "gpus-per-node", "cpus-per-task", "mem", "time", "partition", "account", "qos", "constraint", "mpi",
-		"signal-lead", "module", "setup", "directive", "template", "no-submit", "dry-run")
+		"signal-lead", "module", "setup", "directive", "template", "no-submit", "dry-run", "target", "forecast")
 	annotate(fs, machineOnly, "tasks")
 }
 
@@ -186,6 +189,10 @@ func (o *submitOptions) checkFor(scheduler submit.Scheduler) error {
 func (o *submitOptions) request(a *app, cfg *config.Config) (req run.Request, err error) {
 	req = o.Request
 	req.Options = cfg.Given()
+	req.Glance = func(ctx context.Context, s run.Started, cancel string) { o.glance(ctx, a.Shell, s, cancel, cfg) }
+	if err := o.glanceOptions.check(); err != nil {
+		return req, err
+	}
 	if req.Scheduler, err = o.scheduler(a); err != nil {
 		return req, err
 	}

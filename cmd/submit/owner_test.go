@@ -8,13 +8,15 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"gonbatch/internal/machine"
 )
 
 // TestAdminLeavesTheOwner: root may inspect and end a user's run. The user still owns everything in
 // it, and would otherwise be locked out.
 func TestAdminLeavesTheOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root can be several users")
+		machine.Lacks(t, "only root can be several users: run the tests as root")
 	}
 	const user = 65534
 	for _, state := range []string{"FAILED", "PENDING"} {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "abi.h"
+#include "../pjrt/abi.h"
 
 static const gb_pjrt_api *api;
 

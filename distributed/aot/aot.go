@@ -3,7 +3,7 @@
 // no client: a laptop or a login node will do.
 //
 //	compiler, err := aot.Open(dir) // Of plugin.EnsureCompiler.
-//	compiled, err := compiler.Compile(aot.Topology{Target: h100, Nodes: 2, GPUsPerNode: 4}, program, options)
+//	compiled, err := compiler.Compile(aot.Topology{Config: h100.Config(), Nodes: 2, GPUsPerNode: 4}, step)
 //	// compiled.Memory, compiled.Collectives
 //
 // XLA is that of the job, with its fusion and its scheduling. What it measures on a GPU, it guesses
@@ -25,8 +25,7 @@ import (
 	"sync"
 	"unsafe"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
+	"gonbatch/distributed/pjrt"
 	"gonbatch/internal/plugin"
 )
 
@@ -74,19 +73,19 @@ func Open(dir string) (*Compiler, error) {
 	return &Compiler{dir: dir}, nil
 }
 
-// Compile compiles a StableHLO program by options, a CompileOptionsProto.
-func (c *Compiler) Compile(t Topology, program, options []byte) (Compiled, error) {
+// Compile compiles a training step.
+func (c *Compiler) Compile(t Topology, step pjrt.Step) (Compiled, error) {
 	mu.Lock()
 	defer mu.Unlock()
 	config, topology := C.CString(t.Config), C.CString(t.String())
 	defer C.free(unsafe.Pointer(config))
 	defer C.free(unsafe.Pointer(topology))
-	options = slices.Concat(options, c.flags())
-	code, opts := C.CBytes(program), C.CBytes(options)
+	options := slices.Concat(step.Options, c.flags())
+	code, opts := C.CBytes(step.Program), C.CBytes(options)
 	defer C.free(code)
 	defer C.free(opts)
 	request := C.gb_aot_request{
-		target_config: config, topology: topology, program: (*C.char)(code), program_size: C.size_t(len(program)),
+		target_config: config, topology: topology, program: (*C.char)(code), program_size: C.size_t(len(step.Program)),
 		options: (*C.char)(opts), options_size: C.size_t(len(options)),
 	}
 	var result C.gb_aot_result
@@ -110,14 +109,7 @@ func (c *Compiler) Compile(t Topology, program, options []byte) (Compiled, error
 // flags have XLA find NVIDIA's compiler, and measure nothing, for want of a GPU.
 func (c *Compiler) flags() []byte {
 	return slices.Concat(
-		override("xla_gpu_cuda_data_dir", protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), filepath.Join(c.dir, "cu13"))),
-		override("xla_gpu_autotune_level", protowire.AppendVarint(protowire.AppendTag(nil, 3, protowire.VarintType), 0)),
+		pjrt.Flag("xla_gpu_cuda_data_dir", filepath.Join(c.dir, "cu13")),
+		pjrt.Flag("xla_gpu_autotune_level", int64(0)),
 	)
-}
-
-// override is an entry of CompileOptionsProto's env_option_overrides.
-func override(flag string, value []byte) []byte {
-	entry := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), flag)
-	entry = protowire.AppendBytes(protowire.AppendTag(entry, 2, protowire.BytesType), value)
-	return protowire.AppendBytes(protowire.AppendTag(nil, 7, protowire.BytesType), entry)
 }

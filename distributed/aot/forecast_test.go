@@ -1,6 +1,7 @@
 package aot_test
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
@@ -18,9 +19,9 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"gonbatch/distributed"
+	"gonbatch/distributed/aot/aottest"
 	"gonbatch/internal/bounded"
 	"gonbatch/internal/forecast"
-	"gonbatch/internal/plugin"
 	"gonbatch/internal/rundir"
 	"gonbatch/models"
 	"gonbatch/models/cnn"
@@ -81,22 +82,29 @@ var forecastModels = map[string]struct {
 	model func(*model.Scope, *graph.Node) *graph.Node
 	input []int
 	batch int
+	plain bool // Reports whether the world has no part in it.
 }{
-	"mlp":   {mlp, []int{mlpIn}, mlpBatch},
-	"wide":  {wide, []int{16}, 1 << 14},
-	"cnn":   {models.MNIST, []int{28, 28, 1}, 64},
-	"ours":  {ours, []int{8, 8, 128}, 16},
-	"gomlx": {gomlx, []int{8, 8, 128}, 16},
+	"mlp":      {mlp, []int{mlpIn}, mlpBatch, false},
+	"wide":     {wide, []int{16}, 1 << 14, false},
+	"cnn":      {models.MNIST, []int{28, 28, 1}, 64, false},
+	"ours":     {ours, []int{8, 8, 128}, 16, false},
+	"gomlx":    {gomlx, []int{8, 8, 128}, 16, false},
+	"resnet18": {models.ResNet18(10), []int{32, 32, 3}, 32, false},
+	"plain":    {mlp, []int{8}, 1, true},
 }
 
-// forecastStep trains a model in a process that a forecast ends.
-func forecastStep(t *testing.T, name string) {
+// forecastTrain trains a model in a process that a forecast ends.
+func forecastTrain(t *testing.T, name string) {
 	w, err := distributed.Init()
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := forecastModels[name]
-	trainer := train.NewTrainer(w.Backend(), model.NewStore(), m.model, loss.SparseCategoricalCrossEntropyLogits, w.Optimizer(optimizer.Adam().Done()), nil, nil)
+	adam := optimizer.Adam().Done()
+	if !m.plain {
+		adam = w.Optimizer(adam)
+	}
+	trainer := train.NewTrainer(w.Backend(), model.NewStore(), m.model, loss.SparseCategoricalCrossEntropyLogits, adam, nil, nil)
 	l, err := w.Loader(shaped{m.input}, distributed.LoaderOptions{BatchSize: m.batch * w.Size()})
 	if err != nil {
 		t.Fatal(err)
@@ -104,21 +112,20 @@ func forecastStep(t *testing.T, name string) {
 	if _, err := w.Loader(shaped{m.input}, distributed.LoaderOptions{BatchSize: w.Size()}); err != nil { // For a test, later.
 		t.Fatal(err)
 	}
+	steps := 0
 	for _, err := range w.TrainSteps(trainer, l, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		break
+		steps++
 	}
-	t.Fatal("the program went on after its first step")
+	t.Fatalf("the program came to the end of its %d steps", steps)
 }
 
-// ask forecasts a model's step, in another process.
-func ask(t *testing.T, name string, q forecast.Question) forecast.Answer {
+// answer has another process train a model.
+func answer(t *testing.T, name string, q forecast.Question) forecast.Answer {
 	t.Helper()
-	if _, err := plugin.EnsureCompiler(t.Context(), plugin.Options{Progress: os.Stderr}); err != nil {
-		t.Skipf("XLA's compiler for GPUs (257 MB) can't be had here: %v", err)
-	}
+	aottest.Compiler(t)
 	path := filepath.Join(t.TempDir(), "question.json")
 	if err := rundir.WriteJSON(path, q); err != nil {
 		t.Fatal(err)
@@ -132,10 +139,32 @@ func ask(t *testing.T, name string, q forecast.Question) forecast.Answer {
 	if err := rundir.ReadJSON(path, &q); err != nil {
 		t.Fatal(err)
 	}
-	if q.Answer == nil || q.Answer.Error != "" {
-		t.Fatalf("got %+v\n%s", q.Answer, out)
+	if q.Answer == nil {
+		t.Fatalf("no answer\n%s", out)
 	}
 	return *q.Answer
+}
+
+// ask forecasts a model's step.
+func ask(t *testing.T, name string, q forecast.Question) forecast.Answer {
+	t.Helper()
+	got := answer(t, name, q)
+	if got.Error != "" {
+		t.Fatal(got.Error)
+	}
+	return got
+}
+
+// TestForecastPlain: a program that trains without the world's optimizer is ended, and told.
+func TestForecastPlain(t *testing.T) {
+	q := h100s(2, 4)
+	q.PlainSteps = 20
+	got := answer(t, "plain", q)
+	for _, want := range []string{"has changed variables 20 times", "train by package trainer, or by World.Optimizer"} {
+		if !strings.Contains(got.Error, want) {
+			t.Errorf("got %q, want %q", got.Error, want)
+		}
+	}
 }
 
 func h100s(nodes, gpus int) forecast.Question {
@@ -145,7 +174,7 @@ func h100s(nodes, gpus int) forecast.Question {
 // TestForecast: a forecast agrees with what can be counted by hand.
 func TestForecast(t *testing.T) {
 	if name := os.Getenv("FORECAST_MODEL"); name != "" {
-		forecastStep(t, name)
+		forecastTrain(t, name)
 		return
 	}
 	got := ask(t, "mlp", h100s(2, 4))
@@ -177,20 +206,27 @@ func TestForecast(t *testing.T) {
 	}
 }
 
-// TestForecastCollectives: a step has one all-reduce, and on one GPU none.
+// TestForecastCollectives: a step has one all-reduce of all parameters, with the averages of batch
+// normalization, and on one GPU none.
 func TestForecastCollectives(t *testing.T) {
-	for _, nodes := range []int{1, 2} {
-		got := ask(t, "cnn", h100s(nodes, 8))
-		t.Logf("%+v", got)
-		if len(got.Collectives) != 1 || !strings.HasPrefix(got.Collectives[0], "all-reduce") {
-			t.Errorf("%d GPUs: the collectives %q instead of one all-reduce", nodes*8, got.Collectives)
-		}
-		if got.Reduced != got.Memory.Parameters {
-			t.Errorf("%d GPUs reduce %d bytes for %d of parameters", nodes*8, got.Reduced, got.Memory.Parameters)
-		}
-	}
-	if got := ask(t, "cnn", h100s(1, 1)); len(got.Collectives) != 0 {
-		t.Errorf("1 GPU: the collectives %q", got.Collectives)
+	for _, tt := range []struct {
+		model       string
+		nodes, gpus int
+		want        int
+		averages    int64 // Three numbers for each of ResNet-18's 4,800 channels.
+	}{
+		{"cnn", 1, 1, 0, 0}, {"cnn", 1, 8, 1, 0}, {"cnn", 2, 8, 1, 0}, {"resnet18", 2, 8, 1, 4 * 3 * 4800},
+	} {
+		t.Run(fmt.Sprintf("%s, %d GPUs", tt.model, tt.nodes*tt.gpus), func(t *testing.T) {
+			got := ask(t, tt.model, h100s(tt.nodes, tt.gpus))
+			t.Logf("%+v", got)
+			if len(got.Collectives) != tt.want || tt.want > 0 && !strings.HasPrefix(got.Collectives[0], "all-reduce") {
+				t.Errorf("the collectives %q, want %d", got.Collectives, tt.want)
+			}
+			if want := int64(tt.want) * (got.Memory.Parameters + tt.averages); got.Reduced != want {
+				t.Errorf("reduces %d bytes, want %d", got.Reduced, want)
+			}
+		})
 	}
 }
 

@@ -1,12 +1,12 @@
 package aot_test
 
 import (
-	"os"
 	"testing"
 
 	"gonbatch/distributed/aot"
+	"gonbatch/distributed/aot/aottest"
+	"gonbatch/distributed/pjrt"
 	"gonbatch/internal/forecast"
-	"gonbatch/internal/plugin"
 )
 
 // twoReplicas are compile options: two replicas, on the devices 0 and 1.
@@ -25,11 +25,7 @@ const sumOf1000 = `module @sum {
 
 // TestTargets: XLA compiles for each GPU that is known, and refuses what is no program.
 func TestTargets(t *testing.T) {
-	dir, err := plugin.EnsureCompiler(t.Context(), plugin.Options{Progress: os.Stderr})
-	if err != nil {
-		t.Skipf("XLA's compiler for GPUs (257 MB) can't be had here: %v", err)
-	}
-	compiler, err := aot.Open(dir)
+	compiler, err := aot.Open(aottest.Compiler(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,15 +35,15 @@ func TestTargets(t *testing.T) {
 			t.Fatal(err)
 		}
 		topology := aot.Topology{Config: gpu.Config(), Nodes: 2, GPUsPerNode: 1}
-		got, err := compiler.Compile(topology, []byte(sumOf1000), twoReplicas)
+		got, err := compiler.Compile(topology, pjrt.Step{Program: []byte(sumOf1000), Options: twoReplicas})
 		if err != nil || len(got.Collectives) != 1 || got.Reduced() != 4000 || got.Memory.Arguments != 4000 {
 			t.Errorf("%s: got %+v, %v", name, got, err)
 		}
-		if _, err := compiler.Compile(topology, []byte("nonsense"), twoReplicas); err == nil {
+		if _, err := compiler.Compile(topology, pjrt.Step{Program: []byte("nonsense"), Options: twoReplicas}); err == nil {
 			t.Errorf("%s: nonsense was compiled", name)
 		}
 	}
-	if _, err := compiler.Compile(aot.Topology{Config: "nonsense", Nodes: 1, GPUsPerNode: 2}, []byte(sumOf1000), twoReplicas); err == nil {
+	if _, err := compiler.Compile(aot.Topology{Config: "nonsense", Nodes: 1, GPUsPerNode: 2}, pjrt.Step{Program: []byte(sumOf1000), Options: twoReplicas}); err == nil {
 		t.Error("compiled for nonsense")
 	}
 }

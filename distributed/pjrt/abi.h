@@ -35,6 +35,7 @@ enum {
   GB_PJRT_ERROR_DESTROY = 0,
   GB_PJRT_ERROR_MESSAGE = 1,
   GB_PJRT_ERROR_GET_CODE = 2,
+  GB_PJRT_PLUGIN_INITIALIZE = 3,
   GB_PJRT_EVENT_AWAIT = 8,
   GB_PJRT_CLIENT_CREATE = 10,
   GB_PJRT_CLIENT_DESTROY = 11,
@@ -47,12 +48,18 @@ enum {
   GB_PJRT_DEVICE_DESCRIPTION_PROCESS_INDEX = 24,
   GB_PJRT_DEVICE_DESCRIPTION_KIND = 26,
   GB_PJRT_DEVICE_GET_DESCRIPTION = 29,
+  GB_PJRT_DEVICE_MEMORY_STATS = 34,
   GB_PJRT_EXECUTABLE_DESTROY = 40,
+  GB_PJRT_EXECUTABLE_OPTIMIZED = 48,
   GB_PJRT_EXECUTABLE_SERIALIZE = 49,
   GB_PJRT_LOADED_EXECUTABLE_DESTROY = 50,
   GB_PJRT_LOADED_EXECUTABLE_GET_EXECUTABLE = 51,
   GB_PJRT_LOADED_EXECUTABLE_EXECUTE = 55,
   GB_PJRT_EXECUTABLE_DESERIALIZE_AND_LOAD = 56,
+  GB_PJRT_TOPOLOGY_CREATE = 82,
+  GB_PJRT_TOPOLOGY_DESTROY = 83,
+  GB_PJRT_COMPILE = 89,
+  GB_PJRT_EXECUTABLE_MEMORY = 96,
 };
 
 typedef struct {
@@ -138,6 +145,20 @@ typedef struct {
 } gb_pjrt_get_description_args;
 
 typedef struct {
+  int64_t value;
+  uint8_t is_set;
+} gb_pjrt_statistic;
+
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  void *device;
+  int64_t in_use;
+  gb_pjrt_statistic peak_in_use, allocations, largest, limit;
+  gb_pjrt_statistic reserved, peak_reserved, reservable, largest_free, pool, peak_pool;
+} gb_pjrt_memory_stats_args;
+
+typedef struct {
   size_t struct_size;
   gb_pjrt_extension *extension_start;
   void *description;
@@ -192,6 +213,8 @@ typedef struct {
   };
   size_t value_size;
 } gb_pjrt_named_value;
+
+enum { GB_PJRT_STRING = 0 };  // The type of a named value.
 
 // gb_pjrt_callback_error makes an error of the plugin.
 typedef gb_pjrt_error *(*gb_pjrt_callback_error)(int code, const char *message, size_t message_size);
@@ -285,6 +308,55 @@ typedef struct {
   void **complete_events;  // NULL, or one for each device.
   void *execute_device;
 } gb_pjrt_execute_args;
+
+// What compiles without a client.
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+} gb_pjrt_initialize_args;
+
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  const char *name;
+  size_t name_size;
+  const gb_pjrt_named_value *options;
+  size_t num_options;
+  void *topology;
+} gb_pjrt_topology_args;
+
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  void *topology;
+} gb_pjrt_topology_destroy_args;
+
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  const void *topology;
+  const gb_pjrt_program *program;
+  const char *options;
+  size_t options_size;
+  void *client;
+  void *executable;
+} gb_pjrt_topology_compile_args;
+
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  void *executable;
+  int64_t code, arguments, outputs, aliased, temporary;
+  int64_t host[5];  // The same of the host.
+  int64_t peak, total, allocated, indefinite, peak_unpadded;
+} gb_pjrt_memory_args;
+
+typedef struct {
+  size_t struct_size;
+  gb_pjrt_extension *extension_start;
+  void *executable;
+  gb_pjrt_program *program;
+} gb_pjrt_optimized_args;
 
 // The FFI extension. Its register call has, unlike all others, no extension_start.
 typedef struct {

@@ -59,6 +59,14 @@ void gb_clients_join(void) {
   gb_plugin_replace(GB_PJRT_LOADED_EXECUTABLE_DESTROY, (void *)destroy_executable);
 }
 
+// run_counted is execute for a process that only pretends to have other ranks.
+static gb_pjrt_error *run_counted(gb_pjrt_execute_args *args) {
+  gonbatchRuns(args->executable);
+  return CALL(GB_PJRT_LOADED_EXECUTABLE_EXECUTE, args);
+}
+
+void gb_clients_pretend(void) { gb_plugin_replace(GB_PJRT_LOADED_EXECUTABLE_EXECUTE, (void *)run_counted); }
+
 // done reports whether a call has succeeded.
 static int done(gb_pjrt_error *err) {
   char text[1];
@@ -80,6 +88,16 @@ int gb_client_devices(void *client, int64_t *ids, int *processes, int max) {
     processes[i] = process.number;
   }
   return (int)devices.num_devices;
+}
+
+int gb_client_memory(void *client, int64_t *peak, int64_t *limit) {
+  gb_pjrt_addressable_devices_args devices = {.struct_size = sizeof devices, .client = client};
+  if (!done(CALL(GB_PJRT_CLIENT_ADDRESSABLE_DEVICES, &devices)) || devices.num_devices == 0) return 0;
+  gb_pjrt_memory_stats_args stats = {.struct_size = sizeof stats, .device = devices.devices[0]};
+  if (!done(CALL(GB_PJRT_DEVICE_MEMORY_STATS, &stats)) || !stats.peak_in_use.is_set || !stats.limit.is_set) return 0;
+  *peak = stats.peak_in_use.value;
+  *limit = stats.limit.value;
+  return 1;
 }
 
 gb_pjrt_error *gb_callback_failed(gb_pjrt_callback_error *make, int code, const char *text, size_t size) {

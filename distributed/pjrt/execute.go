@@ -36,6 +36,9 @@ func withOptions(args *C.gb_pjrt_compile_args) (restore func(), failure *C.gb_pj
 
 // remember records the collectives of a program that was compiled or loaded.
 func remember(args *C.gb_pjrt_compile_args) {
+	if l, _ := world(); isPretended(l) {
+		l.(pretended).compiled(args.executable, bytesOf(args.program.code, args.program.code_size))
+	}
 	p := theProcesses.Load()
 	if p == nil {
 		return

@@ -1,11 +1,8 @@
 package pjrt
 
 import (
-	"bytes"
-	"errors"
 	"regexp"
 	"slices"
-	"strings"
 	"unsafe"
 
 	"github.com/gomlx/compute"
@@ -63,35 +60,7 @@ func (r replicas) options(_ unsafe.Pointer, program, given []byte) ([]byte, erro
 	for i := range devices {
 		devices[i] = int64(i)
 	}
-	return replicate(slices.Concat(given, override(shardAutotuning, false)), devices)
-}
-
-// UseCapture has programs over n ranks handed to f, with the options by which XLA would compile
-// them for n GPUs, and not compiled.
-func UseCapture(n int, f func(program, options []byte)) {
-	mu.Lock()
-	defer mu.Unlock()
-	setWorld(capture{replicas{n: n}, f}, n)
-}
-
-type capture struct {
-	replicas
-	f func(program, options []byte)
-}
-
-// errCaptured is the error of a program that was handed on.
-var errCaptured = errors.New("captured")
-
-func (c capture) options(client unsafe.Pointer, program, given []byte) ([]byte, error) {
-	if strings.Contains(moduleName(program), "probe") {
-		return given, nil
-	}
-	options, err := c.replicas.options(client, program, given)
-	if err == nil {
-		c.f(bytes.Clone(program), options)
-		err = errCaptured
-	}
-	return nil, err
+	return replicate(slices.Concat(given, Flag(shardAutotuning, false)), devices)
 }
 
 // Tampering is how Tamper changes compile options.
@@ -124,7 +93,7 @@ func (l tampered) options(client unsafe.Pointer, program, given []byte) ([]byte,
 		devices = l.processes.devices(client)
 	}
 	if !l.Sharded {
-		given = slices.Concat(given, override(shardAutotuning, false))
+		given = slices.Concat(given, Flag(shardAutotuning, false))
 	}
 	return replicate(given, devices)
 }

@@ -40,6 +40,7 @@ func CompileTime() time.Duration { return time.Duration(compileTime.Load()) }
 //export gonbatchCompile
 func gonbatchCompile(args *C.gb_pjrt_compile_args) *C.gb_pjrt_error {
 	start := time.Now()
+	lastClient.Store((*byte)(args.client))
 	defer func() { compileTime.Add(int64(time.Since(start))) }()
 	restore, failure := withOptions(args)
 	if failure != nil {

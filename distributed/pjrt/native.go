@@ -77,7 +77,10 @@ const (
 
 	fieldMapKey   = 1
 	fieldMapValue = 2
-	fieldBool     = 2
+
+	fieldText = 1
+	fieldBool = 2
+	fieldInt  = 3
 )
 
 // shardAutotuning is the XLA option that makes each process tune a part of a program. A process
@@ -93,7 +96,7 @@ func (n native) options(client unsafe.Pointer, program, given []byte) ([]byte, e
 	case devices == nil:
 		return given, nil
 	}
-	alone := slices.Concat(given, override(shardAutotuning, false))
+	alone := slices.Concat(given, Flag(shardAutotuning, false))
 	if !hasCollectives {
 		return alone, nil
 	}
@@ -123,11 +126,22 @@ func assignment(devices []int64) []byte {
 	return appendBytes(message, fieldComputation, appendBytes(nil, fieldReplicaDevices, ids))
 }
 
-// override sets a flag of XLA for one compilation.
-func override(flag string, value bool) []byte {
-	entry := appendBytes(nil, fieldMapKey, []byte(flag))
-	entry = appendBytes(entry, fieldMapValue, appendVarint(nil, fieldBool, protowire.EncodeBool(value)))
-	return appendBytes(nil, fieldOverrides, entry)
+// Flag sets a flag of XLA for one compilation: it is part of the options. The value is a bool, an
+// int64 or a string.
+func Flag(name string, value any) []byte {
+	var encoded []byte
+	switch value := value.(type) {
+	case string:
+		encoded = appendBytes(nil, fieldText, []byte(value))
+	case bool:
+		encoded = appendVarint(nil, fieldBool, protowire.EncodeBool(value))
+	case int64:
+		encoded = appendVarint(nil, fieldInt, uint64(value))
+	default:
+		panic(fmt.Sprintf("pjrt: the flag %s of type %T", name, value))
+	}
+	entry := appendBytes(nil, fieldMapKey, []byte(name))
+	return appendBytes(nil, fieldOverrides, appendBytes(entry, fieldMapValue, encoded))
 }
 
 // isPortable reports whether a program is for any one device.

@@ -2,6 +2,7 @@ package pjrt
 
 /*
 #include <stdlib.h>
+#include "clients.h"
 #include "plugin.h"
 */
 import "C"
@@ -18,34 +19,45 @@ type Step struct {
 	Options []byte // Options are a CompileOptionsProto: a replica on each of the devices 0 to n-1.
 }
 
-// Pretend makes this process one of so many ranks that aren't there: programs with collectives get
-// those that XLA has for GPUs, and go to take. They are not compiled here: take ends the process,
-// or its error is that of the compilation. The plugin must have been loaded.
-func Pretend(platform string, size int, take func(Step) error) error {
+// Pretence is a process that pretends to be one of several ranks, of which the others aren't there.
+type Pretence struct {
+	Ranks int
+	// Take gets the programs with collectives. They are not compiled here: it ends the process, or
+	// its error is that of the compilation.
+	Take func(Step) error
+	// Updates is called when a program without collectives runs that changes floating-point
+	// variables, with how often it has. Several goroutines may call it at once.
+	Updates func(program string, times int)
+}
+
+// Pretend begins a pretence: programs with collectives get those that XLA has for GPUs. The plugin
+// must have been loaded.
+func Pretend(platform string, p Pretence) error {
 	mu.Lock()
 	defer mu.Unlock()
 	if _, ok := loaded[platform]; !ok {
 		return fmt.Errorf("pjrt: no XLA plugin is loaded for %q: call Load first", platform)
 	}
-	if err := checkWorld(size); err != nil {
+	if err := checkWorld(p.Ranks); err != nil {
 		return err
 	}
-	setWorld(pretended{size: size, take: take}, size)
+	setWorld(pretended{Pretence: p, updates: &updates{of: map[unsafe.Pointer]*program{}}}, p.Ranks)
+	C.gb_clients_pretend()
 	return nil
 }
 
 // pretended is the lowering of a process whose other ranks aren't there.
 type pretended struct {
 	native
-	size int
-	take func(Step) error
+	Pretence
+	*updates
 }
 
 func (p pretended) options(_ unsafe.Pointer, program, given []byte) ([]byte, error) {
 	if len(collectivesOf(program)) == 0 {
 		return given, nil
 	}
-	devices := make([]int64, p.size)
+	devices := make([]int64, p.Ranks)
 	for i := range devices {
 		devices[i] = int64(i)
 	}
@@ -66,7 +78,7 @@ func taken(args *C.gb_pjrt_compile_args) (failure *C.gb_pjrt_error, ok bool) {
 		return nil, false
 	}
 	options := bytesOf(args.compile_options, args.compile_options_size)
-	if err := p.take(Step{Program: bytes.Clone(program), Options: bytes.Clone(options)}); err != nil {
+	if err := p.Take(Step{Program: bytes.Clone(program), Options: bytes.Clone(options)}); err != nil {
 		return C.gb_error(C.CString(err.Error())), true
 	}
 	return C.gb_error(C.CString("gonbatch: the program was not compiled: this process only pretends to have other ranks")), true

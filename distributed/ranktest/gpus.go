@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"gonbatch/distributed/pjrt/testplugin"
+	"gonbatch/internal/machine"
 	"gonbatch/internal/plugin"
 	"gonbatch/internal/rundir"
 )
@@ -19,10 +20,7 @@ import (
 func (l Launcher) OnGPUs(t *testing.T, n int) Launcher {
 	t.Helper()
 	if _, err := exec.LookPath("unshare"); err != nil || os.Getuid() != 0 {
-		if os.Getenv("CI") != "" {
-			t.Fatalf("mount namespaces take root and util-linux: user %d, %v", os.Getuid(), err)
-		}
-		t.Skip("mount namespaces take root and util-linux")
+		machine.Lacks(t, "mount namespaces take root and util-linux")
 	}
 	l.within = func(int) []string {
 		return []string{"unshare", "--mount", "--propagation", "private", GPUScript(), strconv.Itoa(n)}
@@ -41,3 +39,6 @@ func GPUScript() string {
 	_, file, _, _ := runtime.Caller(0)
 	return filepath.Join(filepath.Dir(file), "gpus.sh")
 }
+
+// Environ are the variables that the ranks have beside those of the test.
+func (l Launcher) Environ() []string { return l.env }

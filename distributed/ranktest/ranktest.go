@@ -12,6 +12,7 @@ package ranktest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
@@ -22,6 +23,7 @@ import (
 	"testing"
 
 	"gonbatch/internal/bounded"
+	"gonbatch/internal/machine"
 )
 
 // Launcher starts ranks, usually by the mpirun of an MPI implementation.
@@ -189,9 +191,6 @@ func find(t *testing.T, launcher Launcher) string {
 			return path
 		}
 	}
-	if os.Getenv("CI") != "" {
-		t.Fatalf("%s is not installed: none of %v is on the PATH", launcher.Name, launcher.Commands)
-	}
-	t.Skipf("%s is not installed: none of %v is on the PATH (make test installs it)", launcher.Name, launcher.Commands)
+	machine.Lacks(t, fmt.Sprintf("%s is not installed: none of %v is on the PATH (make test installs it)", launcher.Name, launcher.Commands))
 	return ""
 }

@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"gonbatch/internal/fetch"
+	"gonbatch/internal/machine"
 )
 
 func TestCacheDir(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("the expected paths are Linux's")
+		machine.Lacks(t, "Linux: the expected paths are Linux's")
 	}
 	me, err := user.Current()
 	if err != nil {

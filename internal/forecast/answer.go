@@ -26,6 +26,9 @@ type Question struct {
 	World World `json:"world"`
 	// Batch takes the place of the batch size that the program gives, over all ranks; 0 leaves it.
 	Batch int `json:"batch,omitempty"`
+	// PlainSteps is how often a program without collectives may change variables, before the
+	// optimizer of the world is there: more would be a training without it. 0 is no limit.
+	PlainSteps int `json:"plain_steps,omitempty"`
 	// Answer is nil before the program has come to its step.
 	Answer *Answer `json:"answer,omitempty"`
 }

@@ -27,6 +27,25 @@ func TestFind(t *testing.T) {
 	}
 }
 
+func TestOfType(t *testing.T) {
+	for kind, want := range map[string]string{
+		"h100": "h100", "H100": "h100", "nvidia_h100_80gb_hbm3": "h100", "tesla_t4": "t4", "NVIDIA-L40S": "l40s",
+		"a100-80": "a100-80", "a100-sxm4-40gb": "a100-40", "nvidia_a100_80gb_pcie": "a100-80", "a100_80gb": "a100-80", "a100-40": "a100-40",
+	} {
+		if g, err := OfType(kind); err != nil || g.Name != want {
+			t.Errorf("%s: got %q, %v, want %s", kind, g.Name, err, want)
+		}
+	}
+	for kind, want := range map[string]string{
+		"a100": "give a100-40 or a100-80", "tesla_v100": "CUDA 13", "a100_3g.40gb": "parts of GPUs", "h100_1g.10gb": "parts of GPUs",
+		"gtx1080": "none of a100-40", "gh200": "none of", "": "none of",
+	} {
+		if g, err := OfType(kind); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %q, %v, want %q", kind, g.Name, err, want)
+		}
+	}
+}
+
 func TestFloor(t *testing.T) {
 	g := GPU{TF32: 100, Half: 200, Bandwidth: 10, Link: 8, Network: 2}
 	near := func(what string, got, want float64) {

@@ -3,6 +3,7 @@ package plugin
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -44,6 +45,24 @@ func TestEnsureCompiler(t *testing.T) {
 func TestCompilerRequirements(t *testing.T) {
 	got := requirementsOf("nvidia-cuda-nvcc", "nvidia-nvvm")
 	if n := strings.Count(got, "\n"); n != 2 || strings.Count(got, "--hash=sha256:") != 2 || !strings.Contains(got, "nvidia-nvvm==") {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestBesideCUDA: a folder with the CUDA plugin alone is not for a process on the CPU.
+func TestBesideCUDA(t *testing.T) {
+	dir := t.TempDir()
+	environ := []string{"A=1", "GONBATCH_PLUGIN_DIR=" + dir, "B=2"}
+	if got := BesideCUDA(environ); !slices.Equal(got, []string{"A=1", "B=2"}) || len(environ) != 3 || environ[2] != "B=2" {
+		t.Errorf("got %q of %q", got, environ)
+	}
+	if err := os.WriteFile(filepath.Join(dir, FileName(CPU)), []byte("x"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got := BesideCUDA(environ); !slices.Equal(got, environ) {
+		t.Errorf("got %q of %q", got, environ)
+	}
+	if got := BesideCUDA([]string{"A=1", "GONBATCH_PLUGIN_DIR="}); len(got) != 2 {
 		t.Errorf("got %q", got)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gonbatch/internal/bounded"
+	"gonbatch/internal/machine"
 )
 
 // The users in the tests, who are not root: the run's owner, and a member of the owner's group.
@@ -85,7 +86,7 @@ func publicFolder(t *testing.T) string {
 func ownedRun(t *testing.T) Dir {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("only root can be several users")
+		machine.Lacks(t, "only root can be several users: run the tests as root")
 	}
 	d := newRun(t, publicFolder(t), "x", time.Now(), "7")
 	if err := os.WriteFile(d.Executed(), nil, 0o600); err != nil {

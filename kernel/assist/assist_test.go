@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gonbatch/internal/machine"
 )
 
 // gopls returns the program that `make setup` installs.
@@ -25,11 +27,7 @@ func gopls(t *testing.T) string {
 	if name, err = exec.LookPath("gopls"); err == nil {
 		return name
 	}
-	const reason = "no gopls in .cache/bin or on PATH: run `make setup`"
-	if os.Getenv("CI") == "true" {
-		t.Fatal("CI=true, but " + reason)
-	}
-	t.Skip(reason)
+	machine.Lacks(t, "no gopls in .cache/bin or on PATH: run `make setup`")
 	return ""
 }
 

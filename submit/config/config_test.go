@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+
+	"gonbatch/internal/machine"
 )
 
 // options are the tests' flags, one of each kind.
@@ -188,7 +190,7 @@ func TestTheNearestProjectFileCounts(t *testing.T) {
 // search continues in the folders above.
 func TestTrust(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root can give files away")
+		machine.Lacks(t, "only root can give files away: run the tests as root")
 	}
 	for _, tc := range []struct {
 		name     string

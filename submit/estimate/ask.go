@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gonbatch/internal/forecast"
+	"gonbatch/internal/plugin"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 	"gonbatch/submit/scratch"
@@ -22,6 +23,21 @@ type Program struct {
 	Path string
 	Cell rundir.Cell
 	Dir  string // Dir is the folder that it runs in.
+	// Env is set beside the cell's own, which takes precedence.
+	Env map[string]string
+	Limits
+	// background is set if the program has the lowest priority, for the processor and for memory.
+	background bool
+}
+
+// Limits end a program that does not come to its first training step.
+type Limits struct {
+	// Time is how long it may run; 0 is no limit.
+	Time time.Duration
+	// PlainSteps is that of forecast.Question.
+	PlainSteps int
+	// TimeFlag is the option that sets Time.
+	TimeFlag string
 }
 
 // grace is how long a program has to end when the user doesn't want to wait.
@@ -35,6 +51,10 @@ func (p Program) ask(ctx context.Context, shell submit.Shell, q forecast.Questio
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
 	file := filepath.Join(dir, "question.json")
+	q.PlainSteps = p.PlainSteps
+	ctx, end := p.limited(ctx)
+	defer end()
+	defer p.sayWaiting(shell)()
 	if err := rundir.WriteJSON(file, q); err != nil {
 		return answer, err
 	}
@@ -53,6 +73,36 @@ func (p Program) ask(ctx context.Context, shell submit.Shell, q forecast.Questio
 	return *q.Answer, nil
 }
 
+// limited returns a context that ends when the program has had its time.
+func (p Program) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	if p.Time == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, p.Time, fmt.Errorf("the program of cell %s has not come to a training step by package trainer or World.Optimizer in %s; --%s gives it more time",
+		p.Cell.Name, p.Time, p.TimeFlag))
+}
+
+// silence is how long a program may run before the user is told what it does.
+const silence = 30 * time.Second
+
+// sayWaiting says what the program does, at first after the silence, until the function that it
+// returns is called.
+func (p Program) sayWaiting(shell submit.Shell) (end func()) {
+	started, done := time.Now(), make(chan struct{})
+	go func() {
+		for wait := silence; ; wait *= 2 {
+			select {
+			case <-time.After(wait):
+				fmt.Fprintf(shell.Err, "submit: cell %s has run for %s; it ends at its first training step by package trainer or World.Optimizer (Ctrl-C ends it now)\n",
+					p.Cell.Name, time.Since(started).Round(time.Second))
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() { close(done) }
+}
+
 // explain returns why the program failed. Ctrl-C also reaches the program, which may end first.
 func (p Program) explain(ctx context.Context, err error) error {
 	if exit := new(exec.ExitError); errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGINT {
@@ -67,16 +117,27 @@ func (p Program) explain(ctx context.Context, err error) error {
 	return fmt.Errorf("the program of cell %s failed before its first training step: %w", p.Cell.Name, err)
 }
 
+// env are the program's own variables; the later of two counts.
+func (p Program) env() []rundir.Var {
+	return slices.Concat(rundir.SortedVars(p.Env), rundir.SortedVars(p.Cell.Env))
+}
+
+// humble runs a program after all others, which also keep their memory.
+const humble = `echo 1000 > /proc/self/oom_score_adj; exec nice -n 19 "$0" "$@"`
+
 // run runs the program to its end. What it prints is for people.
 func (p Program) run(ctx context.Context, shell submit.Shell, file string) error {
 	cmd := exec.CommandContext(ctx, p.Path, p.Cell.Args...)
+	if p.background {
+		cmd = exec.CommandContext(ctx, "sh", slices.Concat([]string{"-c", humble, p.Path}, p.Cell.Args)...)
+	}
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.Dir, shell.Err, shell.Err
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = grace
-	env := slices.Concat(submit.CleanEnviron(shell.Environ), []string{
+	env := slices.Concat(plugin.BesideCUDA(submit.CleanEnviron(shell.Environ)), []string{
 		rundir.EnvForecast + "=" + file, rundir.EnvPlatform + "=cpu", rundir.EnvDevices + "=1", rundir.EnvCell + "=" + p.Cell.Name,
 	})
-	for _, v := range rundir.SortedVars(p.Cell.Env) {
+	for _, v := range p.env() {
 		env = append(env, v.String())
 	}
 	cmd.Env = env

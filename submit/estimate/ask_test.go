@@ -37,6 +37,15 @@ cat > "$` + rundir.EnvForecast + `" << END
 END
 `
 
+// TestAskTime: a program that comes to no training step is ended when its time is up.
+func TestAskTime(t *testing.T) {
+	p := program(t, "exec sleep 60")
+	p.Limits = estimate.Limits{Time: time.Second}
+	if _, _, _, err := ask(p, "h100"); err == nil || !strings.Contains(err.Error(), "cell train has not come to a training step by package trainer or World.Optimizer in 1s") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func ask(p estimate.Program, target string) (string, int, bool, error) {
 	var said bytes.Buffer
 	shell := submit.Shell{Err: &said, Environ: os.Environ()}
@@ -79,7 +88,7 @@ func TestAskFails(t *testing.T) {
 
 // TestAskInterrupted: Ctrl-C, which the program gets too, is no failure of the program.
 func TestAskInterrupted(t *testing.T) {
-	for name, body := range map[string]string{"the program ends first": "kill -INT $$; sleep 60", "it ends by submit": "sleep 60"} {
+	for name, body := range map[string]string{"the program ends first": "kill -INT $$; exec sleep 60", "it ends by submit": "exec sleep 60"} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			timer := time.AfterFunc(time.Second, func() { cancel(submit.Interrupt{Signal: syscall.SIGINT}) })

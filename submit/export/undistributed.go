@@ -24,10 +24,20 @@ func (m *Module) Undistributed() []rundir.Cell {
 	})
 }
 
+// IsDistributed reports whether a cell is a program that runs on every rank, and imports a package
+// through which ranks work together.
+func (m *Module) IsDistributed(cell rundir.Cell) bool {
+	return !cell.Shell && !cell.Test && !cell.Once && worksTogether(programImports(m.Files[cell.Source()]))
+}
+
 // computesAlone reports whether a program with these imports uses GoMLX but no trainingPackages.
 func computesAlone(paths []string) bool {
-	return !slices.ContainsFunc(paths, func(path string) bool { return slices.Contains(trainingPackages, path) }) &&
-		slices.ContainsFunc(paths, func(path string) bool { return strings.HasPrefix(path, gomlxPrefix) })
+	return !worksTogether(paths) && slices.ContainsFunc(paths, func(path string) bool { return strings.HasPrefix(path, gomlxPrefix) })
+}
+
+// worksTogether reports whether a program with these imports uses trainingPackages.
+func worksTogether(paths []string) bool {
+	return slices.ContainsFunc(paths, func(path string) bool { return slices.Contains(trainingPackages, path) })
 }
 
 // programImports returns the import paths of a Go file.

@@ -1,6 +1,7 @@
 package modules
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gonbatch/internal/bounded"
+	"gonbatch/internal/machine"
 )
 
 const useLib = "import \"example.com/lib\"\n%%\nprintln(lib.V)"
@@ -263,7 +265,7 @@ func TestRealRegistry(t *testing.T) {
 	check.Dir = t.TempDir()
 	writeFiles(t, check.Dir, "go.mod", "module check\n\ngo 1.26\n")
 	if out, err := check.CombinedOutput(); err != nil || !strings.Contains(string(out), "v1.6.0") {
-		t.Skipf("the registry %s lists no versions of github.com/google/uuid: %v\n%s", settings[0], err, out)
+		machine.Lacks(t, fmt.Sprintf("the registry %s lists no versions of github.com/google/uuid: %v\n%s", settings[0], err, out))
 	}
 	b := newBed(t)
 	b.useProxy(b.url() + "," + settings[0])

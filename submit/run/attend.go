@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
+	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 	"gonbatch/submit/report"
 )
@@ -17,48 +19,73 @@ type Manner struct {
 	Follow bool
 	// JSON makes the report JSON.
 	JSON bool
+	// Glance, if set, says something about a queued job, which the command cancel cancels. If the
+	// job is followed, it does so beside that.
+	Glance func(ctx context.Context, s Started, cancel string)
 }
 
-// started is a run that was handed to its scheduler, or that was only staged and has a zero job.
-type started struct {
-	scheduler submit.Scheduler
-	spec      submit.JobSpec
-	job       submit.Job
+// Started is a run that was handed to its scheduler, or that was only staged and has a zero Job.
+type Started struct {
+	Scheduler submit.Scheduler
+	Spec      submit.JobSpec
+	Job       submit.Job
+	// Trains is the job's first cell, with its hash, if the ranks train by it together; else nil.
+	Trains *rundir.Cell
 	// name is the run's name for a command line.
 	name string
 }
 
 // attend reports a run that was started. It runs the programs of a local job, and follows a job on
 // a cluster if it was asked to.
-func (rs *Runs) attend(ctx context.Context, s started, m Manner) error {
+func (rs *Runs) attend(ctx context.Context, s Started, m Manner) error {
 	if err := report.Write(rs.Out, m.JSON, rs.describeStart(ctx, s, m)); err != nil {
 		return err
 	}
-	foreground, here := s.scheduler.(submit.Foreground)
-	_, isBatch := s.scheduler.(submit.Batch)
+	foreground, here := s.Scheduler.(submit.Foreground)
+	_, isBatch := s.Scheduler.(submit.Batch)
 	switch {
 	case here && !isBatch:
 		return rs.runHere(ctx, foreground, s)
 	case m.NoSubmit:
 		return nil
-	case ctx.Err() != nil:
-		return fmt.Errorf("%w; the job is queued all the same; cancel it with: %s", context.Cause(ctx), rs.command(s.name, "cancel"))
-	case m.Follow:
-		return rs.follow(ctx, s.scheduler, s.job, 0)
+	}
+	cancel := rs.command(s.name, "cancel")
+	glance := func(ctx context.Context) {
+		if m.Glance != nil {
+			m.Glance(ctx, s, cancel)
+		}
+	}
+	if m.Follow && ctx.Err() == nil {
+		return besides(ctx, glance, func() error { return rs.follow(ctx, s.Scheduler, s.Job, 0) })
+	}
+	glance(ctx)
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w; the job is queued all the same; cancel it with: %s", context.Cause(ctx), cancel)
 	}
 	return nil
 }
 
+// besides runs a function while another does its work, and ends it after that.
+func besides(ctx context.Context, function func(context.Context), work func() error) error {
+	ctx, end := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	group.Go(func() { function(ctx) })
+	err := work()
+	end()
+	group.Wait()
+	return err
+}
+
 // describeStart describes a run that was started, with the user's next command.
-func (rs *Runs) describeStart(ctx context.Context, s started, m Manner) report.Submission {
+func (rs *Runs) describeStart(ctx context.Context, s Started, m Manner) report.Submission {
 	r := report.Submission{
-		Run: s.spec.RunDir.Name(), Directory: s.spec.RunDir.Path(), Scheduler: s.scheduler.Name(), Job: string(s.job.ID),
-		Name: s.spec.Name, Nodes: s.spec.Nodes, Ranks: s.spec.Tasks(),
+		Run: s.Spec.RunDir.Name(), Directory: s.Spec.RunDir.Path(), Scheduler: s.Scheduler.Name(), Job: string(s.Job.ID),
+		Name: s.Spec.Name, Nodes: s.Spec.Nodes, Ranks: s.Spec.Tasks(),
 	}
-	batch, isBatch := s.scheduler.(submit.Batch)
+	batch, isBatch := s.Scheduler.(submit.Batch)
 	switch {
 	case isBatch && m.NoSubmit:
-		r.Queue = batch.QueueCommand(s.spec)
+		r.Queue = batch.QueueCommand(s.Spec)
 	case isBatch && !m.Follow && ctx.Err() == nil:
 		r.Follow = rs.command(s.name, "logs", "-f")
 	}
@@ -67,13 +94,13 @@ func (rs *Runs) describeStart(ctx context.Context, s started, m Manner) report.S
 
 // runHere runs the programs of a job that this process has accepted, records how it ended and lists
 // its results. It returns an error unless the job succeeded.
-func (rs *Runs) runHere(ctx context.Context, foreground submit.Foreground, s started) error {
-	status, err := foreground.Run(ctx, s.spec)
-	if recordErr := rs.recordEnd(s.job, status); recordErr != nil {
+func (rs *Runs) runHere(ctx context.Context, foreground submit.Foreground, s Started) error {
+	status, err := foreground.Run(ctx, s.Spec)
+	if recordErr := rs.recordEnd(s.Job, status); recordErr != nil {
 		return errors.Join(err, recordErr)
 	}
 	if err != nil {
-		return fmt.Errorf("%w\nrun directory: %s", err, s.spec.RunDir.Path())
+		return fmt.Errorf("%w\nrun directory: %s", err, s.Spec.RunDir.Path())
 	}
-	return describe(rs.Out, s.spec.RunDir)
+	return describe(rs.Out, s.Spec.RunDir)
 }

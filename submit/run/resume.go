@@ -26,7 +26,7 @@ func (rs *Runs) Resume(ctx context.Context, r Run, change func(*submit.JobSpec) 
 }
 
 // resume hands an ended run to its scheduler again. It holds the run's lock meanwhile.
-func (rs *Runs) resume(ctx context.Context, r Run, change func(*submit.JobSpec) error, noSubmit bool) (s started, err error) {
+func (rs *Runs) resume(ctx context.Context, r Run, change func(*submit.JobSpec) error, noSubmit bool) (s Started, err error) {
 	lock, err := rs.lock(ctx, r.Dir)
 	if err != nil {
 		return s, err

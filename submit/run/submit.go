@@ -66,7 +66,7 @@ func (rs *Runs) Submit(ctx context.Context, req Request) error {
 	if err != nil {
 		return err
 	}
-	s.name = string(s.job.ID)
+	s.name = string(s.Job.ID)
 	return rs.attend(ctx, s, req.Manner)
 }
 
@@ -77,7 +77,7 @@ func (rs *Runs) Preflight(ctx context.Context, req Request) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, clean()) }()
-	req.Follow = true
+	req.Follow, req.Glance = true, nil
 	return rs.Submit(ctx, req)
 }
 
@@ -99,7 +99,7 @@ func (rs *Runs) dryRun(ctx context.Context, req Request) (p report.Preview, err 
 
 // start exports, compiles and stages a notebook and hands it to its scheduler. It checks everything
 // that it can refuse first, before it writes anything.
-func (rs *Runs) start(ctx context.Context, req Request) (s started, err error) {
+func (rs *Runs) start(ctx context.Context, req Request) (s Started, err error) {
 	module, asked, decided, err := rs.preview(ctx, req, req.NoSubmit)
 	if err != nil {
 		return s, err
@@ -126,7 +126,9 @@ func (rs *Runs) start(ctx context.Context, req Request) (s started, err error) {
 		return s, err
 	}
 	defer func() { err = errors.Join(err, draft.Release()) }()
-	return rs.handOver(ctx, req.Scheduler, decided, req.NoSubmit)
+	s, err = rs.handOver(ctx, req.Scheduler, decided, req.NoSubmit)
+	s.Trains = p.Trains(decided)
+	return s, err
 }
 
 // draft creates the run directory and keeps its lock, so that nobody else can hand the run over
@@ -160,7 +162,7 @@ func (rs *Runs) preview(ctx context.Context, req Request, preview bool) (m *expo
 	if asked, err = rs.complete(req, m); err != nil {
 		return m, asked, decided, err
 	}
-	if err := rs.checkArgs(m, asked); err != nil {
+	if err := stage.CheckArgs(rs.Shell, m, asked); err != nil {
 		return m, asked, decided, err
 	}
 	if asked.Tasks() > 1 {
@@ -168,26 +170,6 @@ func (rs *Runs) preview(ctx context.Context, req Request, preview bool) (m *expo
 	}
 	decided, err = req.Scheduler.Prepare(ctx, asked, preview)
 	return m, asked, decided, err
-}
-
-// checkArgs refuses arguments that a program would not accept, which would otherwise show only on
-// the cluster. It warns about arguments that the program may accept after all. It doesn't check a
-// cell's own arguments alone: they work, or fail, as in the notebook.
-func (rs *Runs) checkArgs(m *export.Module, spec submit.JobSpec) error {
-	for _, cell := range m.Programs() {
-		if len(spec.Args) == 0 || !cell.TakesArgs() {
-			continue
-		}
-		problem, sure := m.ArgsProblem(cell, spec.CellArgs(cell))
-		switch {
-		case problem == "":
-		case sure:
-			return submit.Usagef("%s, cell %d (%s): %s", m.Notebook, cell.Number, cell.Name, problem)
-		default:
-			rs.Warn("%s, cell %d (%s): %s", m.Notebook, cell.Number, cell.Name, problem)
-		}
-	}
-	return nil
 }
 
 // warnUndistributed warns about programs of which every rank does all of the work.
@@ -259,13 +241,13 @@ func writeJob(scheduler submit.Scheduler, dir rundir.Dir, asked, decided submit.
 
 // handOver hands a run to its scheduler and records the job, unless that is left to the user. The
 // caller must hold the run's lock.
-func (rs *Runs) handOver(ctx context.Context, scheduler submit.Scheduler, spec submit.JobSpec, noSubmit bool) (s started, err error) {
-	s = started{scheduler: scheduler, spec: spec}
+func (rs *Runs) handOver(ctx context.Context, scheduler submit.Scheduler, spec submit.JobSpec, noSubmit bool) (s Started, err error) {
+	s = Started{Scheduler: scheduler, Spec: spec}
 	if noSubmit {
 		return s, nil
 	}
-	if s.job, err = scheduler.Submit(ctx, spec); err != nil {
+	if s.Job, err = scheduler.Submit(ctx, spec); err != nil {
 		return s, err
 	}
-	return s, rs.recordJob(s.job)
+	return s, rs.recordJob(s.Job)
 }

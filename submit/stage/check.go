@@ -6,18 +6,22 @@ import (
 
 	"gonbatch/submit"
 	"gonbatch/submit/build"
+	"gonbatch/submit/export"
 	"gonbatch/submit/report"
 )
 
-// Check does the parts of a submission that need no cluster and no run directory.
-func (n Notebook) Check(ctx context.Context, shell submit.Shell) (report.Check, error) {
+// Check does the parts of a job's submission that need no cluster and no run directory.
+func (n Notebook) Check(ctx context.Context, shell submit.Shell, job submit.JobSpec) (report.Check, error) {
 	module, err := n.Read(ctx, shell)
 	if err != nil {
 		return report.Check{}, err
 	}
 	check := report.Check{
-		Notebook: module.Notebook, Cells: module.Cells,
+		Notebook: module.Notebook, Cells: job.WithArgs(module.Cells),
 		Warnings: texts(module.Warnings), Notes: texts(module.Notes),
+	}
+	if err := CheckArgs(shell, module, job); err != nil {
+		return check.Refused(err), err
 	}
 	if module, err = n.resolve(ctx, shell, module); err != nil {
 		return check.Refused(err), err
@@ -28,6 +32,26 @@ func (n Notebook) Check(ctx context.Context, shell submit.Shell) (report.Check, 
 		return err
 	})
 	return check.Refused(err), err
+}
+
+// CheckArgs refuses arguments that a program would not accept, which would otherwise show only on
+// the cluster. It warns about arguments that the program may accept after all. It doesn't check a
+// cell's own arguments alone: they work, or fail, as in the notebook.
+func CheckArgs(shell submit.Shell, m *export.Module, spec submit.JobSpec) error {
+	for _, cell := range m.Programs() {
+		if len(spec.Args) == 0 || !cell.TakesArgs() {
+			continue
+		}
+		problem, sure := m.ArgsProblem(cell, spec.CellArgs(cell))
+		switch {
+		case problem == "":
+		case sure:
+			return submit.Usagef("%s, cell %d (%s): %s", m.Notebook, cell.Number, cell.Name, problem)
+		default:
+			shell.Warn("%s, cell %d (%s): %s", m.Notebook, cell.Number, cell.Name, problem)
+		}
+	}
+	return nil
 }
 
 // texts returns the findings' texts.

@@ -2,7 +2,6 @@ package stage
 
 import (
 	"context"
-	"slices"
 
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
@@ -38,9 +37,8 @@ func (p Prepared) Manifest(ctx context.Context, shell submit.Shell, dir rundir.D
 // hashedCells returns the cells with all their arguments, and with the hashes of their programs and
 // scripts.
 func (p Prepared) hashedCells(spec submit.JobSpec) []rundir.Cell {
-	list := slices.Clone(spec.Cells)
+	list := spec.WithArgs(spec.Cells)
 	for i, s := range list {
-		list[i].Args = spec.CellArgs(s)
 		if list[i].SHA256 = p.build.Sums[s.Name]; s.Shell {
 			list[i].SHA256 = store.HashBytes(p.Module.Files[s.Script()])
 		}

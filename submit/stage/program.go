@@ -1,10 +1,12 @@
 package stage
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"gonbatch/internal/plugin"
@@ -19,8 +21,9 @@ type Program struct {
 	Dir  string // Dir is the folder that the cell runs in.
 }
 
-// Program compiles the notebook's one program, for a process of this machine.
-func (n Notebook) Program(ctx context.Context, shell submit.Shell) (Program, error) {
+// Program compiles the one program of the notebook's job, for a process of this machine.
+func (n Notebook) Program(ctx context.Context, shell submit.Shell, job submit.JobSpec) (Program, error) {
+	shell.Environ = plugin.BesideCUDA(shell.Environ)
 	module, err := n.Read(ctx, shell)
 	if err != nil {
 		return Program{}, err
@@ -37,21 +40,25 @@ func (n Notebook) Program(ctx context.Context, shell submit.Shell) (Program, err
 	if err != nil {
 		return Program{}, err
 	}
-	cell := p.Module.Programs()[0]
 	origin, err := n.origin()
 	if err != nil {
 		return Program{}, err
 	}
-	dir := filepath.Dir(origin)
-	if rest, ok := strings.CutPrefix(cell.Dir, "~/"); ok {
-		dir = filepath.Join(shell.Getenv("HOME"), rest)
-	} else if filepath.IsAbs(cell.Dir) {
-		dir = cell.Dir
-	} else {
-		dir = filepath.Join(dir, cell.Dir)
-	}
+	job.Cells = Cells(p.Module, filepath.Dir(origin), shell.Getenv("HOME"))
+	job.Cells = slices.DeleteFunc(job.Cells, func(c rundir.Cell) bool { return c.Shell })
+	cell := p.hashedCells(job)[0]
+	dir := cmp.Or(cell.Dir, filepath.Dir(origin))
 	if _, err := os.Stat(dir); err != nil {
 		return Program{}, fmt.Errorf("cell %s runs in a folder that is not there: %w", cell.Name, err)
 	}
 	return Program{Cell: cell, Path: p.build.Programs[cell.Name], Dir: dir}, nil
+}
+
+// Trains returns the job's first cell, with its hash, if the ranks train by it together; else nil.
+func (p Prepared) Trains(job submit.JobSpec) *rundir.Cell {
+	cell := p.hashedCells(job)[0]
+	if p.Module.IsDistributed(cell) {
+		return &cell
+	}
+	return nil
 }

@@ -4,14 +4,16 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 )
 
 // programs have a main, or help tests: they may read the environment anywhere.
-var programs = []string{"cmd", "bench", "tests", "distributed/ranktest", "distributed/pjrt/testplugin", "submit/schedulertest"}
+var programs = []string{"cmd", "bench", "tests", "distributed/ranktest", "distributed/pjrt/testplugin", "submit/schedulertest", "internal/machine"}
 
 // readers maps the files of libraries that read the environment, one in each library, to the
 // function that does, and why it cannot get the values from main.
@@ -67,4 +69,28 @@ func environmentCalls(t *testing.T, name string) (positions []string) {
 		return true
 	})
 	return positions
+}
+
+// skippers are the files of tests that skip one, and why not by machine.Lacks.
+var skippers = map[string]string{
+	"internal/machine/lacks.go":      "Lacks itself",
+	"internal/machine/lacks_test.go": "its test",
+	"tests/arch/pins_test.go":        "newer versions of modules work: that is news, and lacks nothing",
+}
+
+// TestSkips: a test is skipped for what the machine lacks, which is an error with CI=true.
+func TestSkips(t *testing.T) {
+	skip := regexp.MustCompile(`\bt\.(Skip|Skipf|SkipNow)\(`)
+	eachSource(t, func(name string) {
+		if skippers[name] != "" {
+			return
+		}
+		text, err := os.ReadFile(filepath.Join(sourceRoot(t), name))
+		if err != nil {
+			t.Error(err)
+		}
+		if found := skip.Find(text); found != nil {
+			t.Errorf("%s has %s...): use machine.Lacks, which fails with CI=true", name, found)
+		}
+	})
 }

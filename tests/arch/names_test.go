@@ -158,15 +158,25 @@ func literals(t *testing.T, name string) (all []literal) {
 	return all
 }
 
-// eachFile calls f with the project's Go files, scripts and templates, except tests.
+// eachFile calls f with the names of all files of code that are no tests.
 func eachFile(t *testing.T, f func(name string)) {
+	t.Helper()
+	eachSource(t, func(name string) {
+		if !strings.HasSuffix(name, "_test.go") && !strings.Contains(name, "testdata/") {
+			f(name)
+		}
+	})
+}
+
+// eachSource calls f with the names of all files of code, tests too.
+func eachSource(t *testing.T, f func(name string)) {
 	t.Helper()
 	out, err := bounded.Output(exec.Command("git", "-C", sourceRoot(t), "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.go", "*.sh", "*.tmpl"))
 	if err != nil {
 		t.Fatalf("git ls-files: %v", err)
 	}
 	for _, name := range strings.Split(strings.TrimRight(string(out), "\x00"), "\x00") {
-		if _, err := os.Stat(filepath.Join(sourceRoot(t), name)); err == nil && !strings.HasSuffix(name, "_test.go") && !strings.Contains(name, "testdata/") {
+		if _, err := os.Stat(filepath.Join(sourceRoot(t), name)); err == nil {
 			f(name)
 		}
 	}

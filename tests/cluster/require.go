@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"gonbatch/internal/machine"
 )
 
 // programs are all that a cluster needs, each with its Debian package.
@@ -22,7 +24,7 @@ var programs = []struct{ name, pkg string }{
 func require(t testing.TB) {
 	t.Helper()
 	if reason := missing(os.Geteuid(), exec.LookPath); reason != "" {
-		skip(t, os.Getenv("CI"), reason)
+		machine.Lacks(t, reason)
 	}
 }
 
@@ -41,14 +43,6 @@ func missing(uid int, lookPath func(string) (string, error)) string {
 		return ""
 	}
 	return strings.Join(names, ", ") + " not found: run `make setup`, or apt-get install " + strings.Join(unique(packages), " ")
-}
-
-func skip(t testing.TB, ci, reason string) {
-	t.Helper()
-	if ci == "true" {
-		t.Fatalf("CI=true, but %s", reason)
-	}
-	t.Skip(reason)
 }
 
 func unique(names []string) []string {

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gonbatch/internal/bounded"
+	"gonbatch/internal/machine"
 	"gonbatch/tests/jupyter"
 )
 
@@ -100,11 +101,7 @@ func download(t *testing.T, module, folder string, rules Rules) string {
 		dir, err = moduleDir(t.Context(), module)
 	}
 	if err != nil {
-		reason := fmt.Sprintf("the notebooks need modules that can't be downloaded: %v", err)
-		if os.Getenv("CI") == "true" {
-			t.Fatal(reason)
-		}
-		t.Skip(reason)
+		machine.Lacks(t, fmt.Sprintf("the notebooks need modules that can't be downloaded: %v", err))
 	}
 	folder, err = filepath.Abs(filepath.Join(dir, filepath.FromSlash(folder)))
 	if err != nil {

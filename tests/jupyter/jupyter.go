@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gonbatch/internal/bounded"
+	"gonbatch/internal/machine"
 )
 
 //go:embed execute.py
@@ -95,11 +96,7 @@ func Python(t testing.TB) string {
 	}
 	python := filepath.Join(root, ".cache", "venv", "bin", "python")
 	if _, err := os.Stat(python); errors.Is(err, fs.ErrNotExist) {
-		reason := "no Python environment with a Jupyter client in .cache/venv: run `make setup`"
-		if os.Getenv("CI") == "true" {
-			t.Fatal("CI=true, but " + reason)
-		}
-		t.Skip(reason)
+		machine.Lacks(t, "no Python environment with a Jupyter client in .cache/venv: run `make setup`")
 	}
 	return python
 }

@@ -1,0 +1,75 @@
+package estimate
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"gonbatch/internal/forecast"
+	"gonbatch/internal/rundir"
+	"gonbatch/submit/report"
+)
+
+// Known is a folder of forecasts, so that a program's step is forecast once for each world.
+type Known struct{ Dir string }
+
+// entry is what is known of a program in a world.
+type entry struct {
+	Forecast report.Forecast `json:"forecast"`
+	// Error is why there is no forecast.
+	Error string `json:"error,omitempty"`
+}
+
+// keptFor is how long a forecast is known.
+const keptFor = 30 * 24 * time.Hour
+
+// path is the file of a program's entry: its name is the hash of what determines the answer.
+func (k Known) path(p Program, world forecast.World) string {
+	text, _ := json.Marshal(struct {
+		Program string
+		Args    []string
+		Env     []rundir.Var
+		World   forecast.World
+	}{p.Cell.SHA256, p.Cell.Args, p.env(), world})
+	return filepath.Join(k.Dir, fmt.Sprintf("%.16x.json", sha256.Sum256(text)))
+}
+
+// find returns what is known.
+func (k Known) find(p Program, world forecast.World) (e entry, ok bool) {
+	path := k.path(p, world)
+	info, err := os.Stat(path)
+	if err != nil || time.Since(info.ModTime()) > keptFor || rundir.ReadJSON(path, &e) != nil {
+		return entry{}, false
+	}
+	return e, true
+}
+
+// Keep notes a forecast, or why there is none.
+func (k Known) Keep(p Program, world forecast.World, r report.Forecast, failure error) error {
+	if p.Cell.SHA256 == "" {
+		return errors.New("a program without a hash can't be known again")
+	}
+	if err := os.MkdirAll(k.Dir, 0o700); err != nil {
+		return err
+	}
+	k.sweep()
+	e := entry{Forecast: r}
+	if failure != nil {
+		e.Error = failure.Error()
+	}
+	return rundir.WriteJSON(k.path(p, world), e)
+}
+
+// sweep removes what is no longer known.
+func (k Known) sweep() {
+	all, _ := filepath.Glob(filepath.Join(k.Dir, "*.json")) // The pattern is valid.
+	for _, path := range all {
+		if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > keptFor {
+			_ = os.Remove(path)
+		}
+	}
+}
