@@ -190,7 +190,7 @@ func (o *submitOptions) request(a *app, cfg *config.Config) (req run.Request, er
 	req = o.Request
 	req.Options = cfg.Given()
 	req.Glance = func(ctx context.Context, s run.Started, cancel string) { o.glance(ctx, a.Shell, s, cancel, cfg) }
-	if err := o.glanceOptions.check(); err != nil {
+	if err := o.check(); err != nil {
 		return req, err
 	}
 	if req.Scheduler, err = o.scheduler(a); err != nil {

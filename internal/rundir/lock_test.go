@@ -210,12 +210,16 @@ func TestLostLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	(&lockWatch{path: path, text: text}).breakLock()
+	if err := (&lockWatch{path: path, text: text}).breakLock(); err != nil {
+		t.Error(err)
+	}
 	now, err := AcquireLock(t.Context(), path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	(&lockWatch{path: path, text: text}).breakLock() // A third process has also seen the old one.
+	if err := (&lockWatch{path: path, text: text}).breakLock(); err != nil { // A third process has also seen the old one.
+		t.Error(err)
+	}
 	if err := old.Check(); err == nil {
 		t.Error("the old holder believes that it still has the lock")
 	}

@@ -41,7 +41,7 @@ func TestCodeHash(t *testing.T) {
 		hash, _ := codeHash("package main\n\n// int n = " + n + ";\nimport \"C\"\n\nfunc main() { println(C.n) }")
 		return hash
 	}
-	if hashOfC("1") == hashOfC("2") || hashOfC("1") != hashOfC("1") {
+	if hashOfC("1") == hashOfC("2") {
 		t.Error("a program's C does not count")
 	}
 	if got, _ := codeHash("package main\nfunc"); got != "" {
