@@ -19,6 +19,7 @@ static const size_t large = 2 * GB_POOL_PAGE;
 
 // Before the next functions are found, these do their work: finding them may itself need memory.
 static void *early_malloc(size_t size);
+static void *early_calloc(size_t count, size_t size);
 static void early_free(void *block);
 static void *early_realloc(void *block, size_t size);
 static size_t early_usable_size(void *block);
@@ -26,19 +27,26 @@ static size_t early_usable_size(void *block);
 // The functions that those below replace: the C library's, or those of a library that the user has preloaded.
 static struct {
   void *(*malloc)(size_t size);
+  void *(*calloc)(size_t count, size_t size);
   void (*free)(void *block);
   void *(*realloc)(void *block, size_t size);
   size_t (*usable_size)(void *block);
-} next = {early_malloc, early_free, early_realloc, early_usable_size};
+} next = {early_malloc, early_calloc, early_free, early_realloc, early_usable_size};
 
 static void find_next(void) {
   next.realloc = dlsym(RTLD_NEXT, "realloc");
   next.usable_size = dlsym(RTLD_NEXT, "malloc_usable_size");
   next.free = dlsym(RTLD_NEXT, "free");
+  next.calloc = dlsym(RTLD_NEXT, "calloc");
   next.malloc = dlsym(RTLD_NEXT, "malloc");
 }
 
 static void *early_malloc(size_t size) { return memalign(_Alignof(max_align_t), size); }
+
+static void *early_calloc(size_t count, size_t size) {
+  void *block = early_malloc(count * size);
+  return block != NULL ? memset(block, 0, count * size) : NULL;
+}
 
 // The few blocks that libraries give back before main are lost.
 static void early_free(void *block) { (void)block; }
@@ -76,9 +84,18 @@ static void *take(size_t alignment, size_t size) {
   return pooling && size >= large && alignment <= GB_POOL_PAGE ? gb_pool_take(size) : NULL;
 }
 
+// Where there is no memory, the idle memory of the pool goes back to the kernel, and the next function is asked again.
+
 void *malloc(size_t size) {
   void *block = take(1, size);
-  return block != NULL ? block : next.malloc(size);
+  if (block == NULL) block = next.malloc(size);
+  return block == NULL && gb_pool_empty() ? next.malloc(size) : block;
+}
+
+// The memory of a large calloc is not of the pool: the kernel clears its pages when they are used.
+void *calloc(size_t count, size_t size) {
+  void *block = next.calloc(count, size);
+  return block == NULL && gb_pool_empty() ? next.calloc(count, size) : block;
 }
 
 void free(void *block) {
@@ -87,7 +104,8 @@ void free(void *block) {
 
 void *aligned_alloc(size_t alignment, size_t size) {
   void *block = take(alignment, size);
-  return block != NULL ? block : memalign(alignment, size);
+  if (block == NULL) block = memalign(alignment, size);
+  return block == NULL && gb_pool_empty() ? memalign(alignment, size) : block;
 }
 
 int posix_memalign(void **memory, size_t alignment, size_t size) {
@@ -100,18 +118,24 @@ int posix_memalign(void **memory, size_t alignment, size_t size) {
   return 0;
 }
 
-// leave_pool moves a block out of the pool: the kernel can resize those of the C library in place.
+// leave_pool moves a block to memory of the C library's, which the kernel can resize in place.
 static void *leave_pool(void *block, size_t had, size_t size) {
   void *moved = next.malloc(size);
+  if (moved == NULL && gb_pool_empty()) moved = next.malloc(size);
   if (moved == NULL) return NULL;
   memcpy(moved, block, had < size ? had : size);
   free(block);
   return moved;
 }
 
+static void *resize(void *block, size_t size) {
+  void *resized = next.realloc(block, size);
+  return resized == NULL && size > 0 && gb_pool_empty() ? next.realloc(block, size) : resized;
+}
+
 void *realloc(void *block, size_t size) {
   size_t had = gb_pool_size(block);
-  if (had == 0) return next.realloc(block, size);
+  if (had == 0) return resize(block, size);
   if (size <= had && size > had / 2) return block;
   if (size > 0) return leave_pool(block, had, size);
   free(block);

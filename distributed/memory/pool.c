@@ -167,3 +167,12 @@ int gb_pool_give(void *block) {
   release();
   return found;
 }
+
+int gb_pool_empty(void) {
+  acquire();
+  size_t before = idle;
+  keep_idle(0);
+  int less = idle < before;
+  release();
+  return less;
+}

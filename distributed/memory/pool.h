@@ -18,4 +18,7 @@ size_t gb_pool_size(const void *block);
 // gb_pool_give gives a block back, and reports whether it was one of the pool.
 int gb_pool_give(void *block);
 
+// gb_pool_empty gives all idle memory back to the kernel, and reports whether there was any.
+int gb_pool_empty(void);
+
 #endif
