@@ -233,7 +233,7 @@ static void less(void) {
   for (int i = 0; i < 32; i++) take_aligned(&many[i], 16 * MiB);
   size_t peak = resident();
   give_all(many, 32);
-  for (int i = 0; i < 2500; i++) {
+  for (int i = 0; i < 3000; i++) {
     take_aligned(&one, 5 * MiB);
     give(&one);
   }
@@ -242,7 +242,7 @@ static void less(void) {
 
 static volatile int stop;
 
-static void *thread(void *seed) {
+static void *churning(void *seed) {
   static __thread block all[32];
   state = (uint64_t)(uintptr_t)seed;
   do churn(all, 32, 32 * MiB, 50);
@@ -251,21 +251,34 @@ static void *thread(void *seed) {
   return NULL;
 }
 
-// threads: many use the pool while processes begin, whose pools are in order too.
+// taking is nearly always inside the pool.
+static void *taking(void *size) {
+  while (!stop) free(malloc((size_t)size));
+  return NULL;
+}
+
+// fork_child begins a process that takes memory, and waits for it.
+static void fork_child(void) {
+  int status = -1;
+  block b;
+  pid_t child = fork();
+  if (child == 0) {
+    alarm(300);
+    take_aligned(&b, 5 * MiB);
+    give(&b);
+    _exit(0);
+  }
+  check(waitpid(child, &status, 0) == child && status == 0, "a child failed");
+}
+
+// threads: many use the pool, also while processes are forked.
 static void threads(void) {
   pthread_t all[4];
-  static block own[32];
-  for (size_t i = 0; i < 4; i++) check(pthread_create(&all[i], NULL, thread, (void *)(state + i)) == 0, "pthread_create");
-  for (int i = 0; i < 15; i++) {
-    int status = -1;
-    churn(own, 32, 32 * MiB, 10);
-    pid_t child = fork();
-    if (child == 0) {
-      churn(own, 32, 32 * MiB, 10);
-      _exit(0);
-    }
-    check(waitpid(child, &status, 0) == child && status == 0, "a child failed");
+  for (size_t i = 0; i < 4; i++) {
+    void *argument = i < 2 ? (void *)(state + i) : (void *)(8 * MiB);
+    check(pthread_create(&all[i], NULL, i < 2 ? churning : taking, argument) == 0, "pthread_create");
   }
+  for (int i = 0; i < 40; i++) fork_child();
   stop = 1;
   for (size_t i = 0; i < 4; i++) pthread_join(all[i], NULL);
 }
