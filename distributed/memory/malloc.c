@@ -1,3 +1,5 @@
+// malloc and the functions that belong to it, for the whole program. Large blocks are those of the pool. Small ones are
+// still the C library's, or those of a malloc that the user has preloaded.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -9,7 +11,6 @@
 #include <errno.h>
 #include <malloc.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "pool.h"
@@ -61,25 +62,26 @@ static size_t early_usable_size(void *block) {
   return next.usable_size(block);
 }
 
-// Whether there is a pool.
+// Whether there is a pool: only if its blocks come back to it. They would not from a program of another language that has
+// opened this one as a library.
 static int pooling;
 
-// is_ours reports whether the libraries of this process call a function of this file by its name.
+// is_ours reports whether by this name, the libraries of the process call a function of this file.
 static int is_ours(const char *name, void *function) { return dlsym(RTLD_DEFAULT, name) == function; }
 
 // begin is called before main, when there is one thread.
 __attribute__((constructor)) static void begin(void) {
   find_next();
-  // Threads that have arenas of their own keep what is free there from the others.
+  // With arenas of their own, threads could not use what others have freed.
   mallopt(M_ARENA_MAX, 1);
-  // What is no block of the pool, and as large, is taken from the kernel and given back to it.
+  // Large blocks that are not of the pool come from the kernel one by one, and go back to it.
   mallopt(M_MMAP_THRESHOLD, (int)large);
   mallopt(M_TRIM_THRESHOLD, -1);
   pooling = is_ours("free", (void *)free) && is_ours("realloc", (void *)realloc) &&
             is_ours("malloc_usable_size", (void *)malloc_usable_size);
 }
 
-// take returns a block of the pool, or NULL if it is not to be, or can't be, one.
+// take returns a block of the pool: NULL if it is too small, or aligned to more than pages, or there is no memory.
 static void *take(size_t alignment, size_t size) {
   return pooling && size >= large && alignment <= GB_POOL_PAGE ? gb_pool_take(size) : NULL;
 }
