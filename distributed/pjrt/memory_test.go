@@ -76,8 +76,8 @@ func faults(t *testing.T) int64 {
 	return usage.Minflt
 }
 
-// TestBuffersTakeLittleMore: while buffers of random sizes come and go, small ones between large ones,
-// the process has little more memory than they need.
+// TestBuffersTakeLittleMore: while buffers of random sizes come and go, small ones between large
+// ones, the process has little more memory than they need.
 func TestBuffersTakeLittleMore(t *testing.T) {
 	const large, small, most = 16, 2048, 192 << 20
 	client := cpuClient(t)
