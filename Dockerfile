@@ -3,7 +3,8 @@
 #   docker build -t gonbatch .
 #   docker run --rm -p 8888:8888 -v "$PWD/notebooks:/home/gopher/notebooks" gonbatch
 #
-# The kernel compiles cells, so the image keeps Go, a C compiler and the module cache: cells compile without a network.
+# The kernel compiles cells, so the image keeps Go, a C compiler and the module cache: cells compile
+# without a network.
 
 FROM golang:1.26.8-bookworm AS build
 WORKDIR /opt/gonbatch
@@ -30,7 +31,7 @@ ENV PATH=/opt/jupyter/bin:/opt/bin:$PATH \
     GOFLAGS=-buildvcs=false
 USER gopher
 WORKDIR /home/gopher
-# Fetches the plugin and the MNIST data into the user's cache, and fills Go's build cache.
+# This downloads the plugin and the MNIST data to the user's cache, and fills Go's build cache.
 RUN cp -r /opt/gonbatch/notebooks . \
  && submit --local notebooks/mnist.ipynb -- -epochs 1 \
  && rm -rf runs

@@ -1,11 +1,11 @@
-# make help lists the targets.
+# "make help" lists the targets.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 export PATH := $(CURDIR)/.cache/bin:$(PATH)
 
-# The longest package comes first: with two at a time, it would else run alone at the end.
+# The longest package comes first. Two run at a time, so otherwise it would run alone at the end.
 TESTS ?= ./tests ./trainer ./...
-# How many tests of a package that mostly wait run at once.
+# How many tests of a package run at once, if they mostly wait.
 WAITING ?= 4
 
 .PHONY: help build test setup lint bench clean
@@ -19,8 +19,8 @@ build: ## build bin/submit
 setup: ## install what the tests need: SLURM, MPI, a Jupyter client, GoNB
 	@tests/setup.sh tests
 
-test: setup ## run every test, on a real SLURM cluster and in a real Jupyter client (TESTS=./pkg/... for some)
-	go tool gotestsum --format pkgname -- -timeout 90m -parallel $(WAITING) $(TESTS)
+test: setup ## run every test, on a real SLURM cluster and in a real Jupyter client (TESTS=./pkg/... for only some)
+	go tool gotestsum --format pkgname -- -timeout 60m -parallel $(WAITING) $(TESTS)
 
 lint: ## run golangci-lint with gofmt, go vet and the rules of .golangci.yml, as the tests do
 	@tests/setup.sh lint
@@ -30,6 +30,6 @@ bench: ## compare with PyTorch and JAX, write bench/results
 	@tests/setup.sh bench
 	go run ./bench
 
-clean: ## remove what was built; .cache with its Python environments stays
+clean: ## remove what was built, but keep .cache with its Python environments
 	rm -rf bin
 	go clean -testcache

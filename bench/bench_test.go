@@ -17,7 +17,7 @@ func TestParse(t *testing.T) {
 			name: "the last line counts", out: "some log\n{\"version\":\"1\",\"images_per_second\":2000.5,\"ms_per_step\":32}\n",
 			want: measurement{Version: "1", ImagesPerSecond: 2000.5, MillisPerStep: 32},
 		},
-		{name: "nothing", err: "X: its last line is no measurement"},
+		{name: "nothing", err: "X: its last line is not a measurement"},
 		{name: "no figures", out: "{}", err: "no images_per_second"},
 		{name: "a figure of zero", out: `{"images_per_second":0,"ms_per_step":1}`, err: "no images_per_second"},
 	}
@@ -132,10 +132,10 @@ func TestTrainerTable(t *testing.T) {
 	report.summarize()
 	got := report.markdown()
 	if strings.Contains(got, "busy") {
-		t.Errorf("a load of %s is called busy", report.Load)
+		t.Errorf("a load of %s counts as busy", report.Load)
 	}
 	if report.Load = "7.5"; !strings.Contains(report.markdown(), "before: 7.5. The machine was\nbusy with other work") {
-		t.Errorf("a load of %s is not called busy", report.Load)
+		t.Errorf("a load of %s does not count as busy", report.Load)
 	}
 	for _, want := range []string{
 		"|--:|---|--:|--:|--:|--:|\n| 1 | gonbatch | 800 | 80.00 | 40.00 | 1.00 x |\n| 1 | Lightning 3 | 533 | 120.00 | 60.00 | 1.50 x |\n\n",
@@ -175,7 +175,7 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// TestMeasure runs small programs in place of the contenders.
+// TestMeasure runs small programs instead of the contenders.
 func TestMeasure(t *testing.T) {
 	shell := func(scripts ...string) contender {
 		return contender{name: "shell", start: func(ctx context.Context, _ []int, args []string) ([]*exec.Cmd, error) {
@@ -211,7 +211,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// TestMPIRanks: every rank is pinned to the core of its own number.
+// TestMPIRanks checks that every rank is pinned to its own core.
 func TestMPIRanks(t *testing.T) {
 	if _, err := exec.LookPath("mpirun.openmpi"); err != nil && os.Getenv("CI") != "true" {
 		t.Skip("mpirun.openmpi not found: run `make setup`")

@@ -22,13 +22,13 @@ import (
 	"gonbatch/checkpoint"
 )
 
-// The tensors of the benchmark: 80 squares, 500 MB.
+// The tensors of the benchmark: 80 square ones, 500 MB in total.
 const (
 	checkpointTensors = 80
 	checkpointSide    = 1250
 )
 
-// checkpointReport is what measureCheckpoints finds.
+// checkpointReport is the result of measureCheckpoints.
 type checkpointReport struct {
 	CPU    string          `json:"cpu"`
 	Load   string          `json:"load_average_before"`
@@ -57,10 +57,10 @@ type torchCheckpoint struct {
 	SafetensorsLoad    float64 `json:"safetensors_load"`
 }
 
-// measureCheckpoints lets gonbatch and PyTorch take turns with the same tensors, on the same disk.
+// measureCheckpoints makes gonbatch and PyTorch take turns with the same tensors, on the same disk.
 func measureCheckpoints(ctx context.Context, opts options, out io.Writer) (_ checkpointReport, err error) {
 	report := checkpointReport{CPU: cpuModel(), Load: loadAverage(), Bytes: 4 * checkpointTensors * checkpointSide * checkpointSide, Rounds: opts.rounds}
-	dir, err := os.MkdirTemp(".cache", "bench-checkpoint-") // Where the results of a training are too: no file system in memory.
+	dir, err := os.MkdirTemp(".cache", "bench-checkpoint-") // On disk, like the results of a training, not in memory.
 	if err != nil {
 		return report, err
 	}
@@ -110,7 +110,8 @@ const (
 	load       = "load"
 )
 
-// ownCheckpoint measures gonbatch: its save has hashed all, and its load has compared the hashes.
+// ownCheckpoint measures gonbatch. The times include hashing on save, and comparing the hashes on
+// load.
 func ownCheckpoint(store *model.Store, path string) (rows []checkpointRow, err error) {
 	dir, err := checkpoint.Open(path, checkpoint.Options{Keep: 1})
 	if err != nil {
@@ -133,7 +134,7 @@ func ownCheckpoint(store *model.Store, path string) (rows []checkpointRow, err e
 		}
 		rows = append(rows, checkpointRow{What: step.what, Name: "gonbatch", Seconds: time.Since(start).Seconds()})
 	}
-	rows[1], rows[2] = rows[2], rows[1] // Both copies stand together in the table.
+	rows[1], rows[2] = rows[2], rows[1] // Both copies are adjacent in the table.
 	return rows, nil
 }
 
@@ -167,7 +168,7 @@ func (m torchCheckpoint) rows() []checkpointRow {
 	}
 }
 
-// add adds the rows of a round to those of the rounds before.
+// add adds a round's rows to those of the earlier rounds.
 func (r *checkpointReport) add(rows []checkpointRow) {
 	for _, row := range rows {
 		at := -1
@@ -186,7 +187,7 @@ func (r *checkpointReport) add(rows []checkpointRow) {
 	}
 }
 
-// markdown is the report as a table. The ratio says how many times as fast gonbatch is.
+// markdown returns the report as a table. The ratio says how many times as fast gonbatch is.
 func (r checkpointReport) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Checkpoints\n\n")

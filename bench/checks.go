@@ -17,16 +17,16 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// checkLimits are what `submit check` of a GoMLX notebook is held to.
+// The limits for `submit check` of a GoMLX notebook.
 const (
 	limitFirstCheck = 6 * time.Second
 	limitWarmCheck  = 1500 * time.Millisecond
 )
 
-// gomlxModule has the notebook that is checked if no other is named.
+// gomlxModule has the notebook to check unless another is named.
 const gomlxModule, gomlxNotebook = "github.com/gomlx/gomlx", "ml/layers/rational/rational.ipynb"
 
-// checkReport is what measureChecks finds.
+// checkReport is the result of measureChecks.
 type checkReport struct {
 	CPU         string      `json:"cpu"`
 	LoadAverage string      `json:"load_average"`
@@ -35,8 +35,8 @@ type checkReport struct {
 	Rows        []submitRow `json:"rows"`
 }
 
-// measureChecks times `submit check` of a notebook that GoMLX's authors wrote: the first time, as
-// it was, and after one changed cell. The modules are in the module cache, and compiled.
+// measureChecks times `submit check` of a notebook by GoMLX's authors: the first time, unchanged,
+// and after one changed cell. The modules are in the module cache, and compiled.
 func measureChecks(ctx context.Context, opts options, out io.Writer) (_ checkReport, err error) {
 	report := checkReport{CPU: cpuModel(), LoadAverage: loadAverage(), Rounds: opts.rounds}
 	submit, err := build(ctx, "./cmd/submit", "bench-submit")
@@ -68,14 +68,14 @@ func measureChecks(ctx context.Context, opts options, out io.Writer) (_ checkRep
 		return report, err
 	}
 	c := checking{submit: submit, source: source, dir: dir, goCache: strings.TrimSpace(string(goCache)), original: original}
-	if _, err := c.check(ctx); err != nil { // Its modules may not have been compiled yet.
+	if _, err := c.check(ctx); err != nil { // Its modules may not be compiled yet.
 		return report, err
 	}
 	report.Rows, err = c.measure(ctx, opts.rounds, out)
 	return report, err
 }
 
-// notebookOfGoMLX is a notebook in the module that gonbatch requires.
+// notebookOfGoMLX returns the path of a notebook in the version of GoMLX that gonbatch requires.
 func notebookOfGoMLX(ctx context.Context) (string, error) {
 	text, err := exec.CommandContext(ctx, "go", "mod", "download", "-json", gomlxModule).Output()
 	if err != nil {
@@ -86,10 +86,10 @@ func notebookOfGoMLX(ctx context.Context) (string, error) {
 	return filepath.Join(module.Dir, filepath.FromSlash(gomlxNotebook)), err
 }
 
-// checking is a notebook that is checked again and again.
+// checking is a notebook that is checked repeatedly.
 type checking struct {
 	submit, source, dir string
-	// goCache is the user's: it has the modules compiled.
+	// goCache is the user's build cache, which has the modules compiled.
 	goCache  string
 	original []byte
 	changes  int
@@ -97,7 +97,7 @@ type checking struct {
 
 func (c *checking) notebook() string { return filepath.Join(c.dir, "checked.ipynb") }
 
-// forget makes the next check the first one: no lock beside the notebook, and nothing in the cache.
+// forget makes the next check a first one: no lock next to the notebook, and an empty cache.
 func (c *checking) forget() error {
 	if err := os.Remove(c.notebook() + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -105,7 +105,7 @@ func (c *checking) forget() error {
 	return errors.Join(os.RemoveAll(filepath.Join(c.dir, "cache")), os.WriteFile(c.notebook(), c.original, 0o644))
 }
 
-// change writes the notebook with one more statement in its last cell, another one each time.
+// change adds a statement to the last code cell of the notebook, a different one each time.
 func (c *checking) change() error {
 	c.changes++
 	text, err := changed(c.original, fmt.Sprintf("\nprintln(%d)", c.changes))
@@ -115,7 +115,7 @@ func (c *checking) change() error {
 	return os.WriteFile(c.notebook(), text, 0o644)
 }
 
-// check checks the notebook and gives the seconds that it took.
+// check checks the notebook and returns the seconds that it took.
 func (c *checking) check(ctx context.Context) (float64, error) {
 	if _, err := os.Stat(c.notebook()); err != nil {
 		if err := c.forget(); err != nil {

@@ -21,14 +21,14 @@ import (
 //go:embed peers/cells.py
 var measureCells string
 
-// The cases of the compile cache, which are the columns.
+// The cases of the compile cache, which are the columns of the table.
 const (
 	withoutCache = "without"
 	emptyCache   = "empty"
 	fullCache    = "full"
 )
 
-// What is measured with the compile cache and without it.
+// What is measured with and without the compile cache.
 const (
 	xlaPart     = "XLA, for the programs of the first step"
 	newProcess  = "a new process, to its first step"
@@ -38,7 +38,7 @@ const (
 	sameCell    = "the same cell again"
 )
 
-// compileReport is what measureCompilations finds.
+// compileReport is the result of measureCompilations.
 type compileReport struct {
 	CPU         string       `json:"cpu"`
 	LoadAverage string       `json:"load_average_before"`
@@ -46,7 +46,7 @@ type compileReport struct {
 	Rows        []compileRow `json:"rows"`
 }
 
-// compileRow has the seconds of one measure, by the cases.
+// compileRow has the seconds of one measure, for each case.
 type compileRow struct {
 	Name string               `json:"name"`
 	All  map[string][]float64 `json:"all_seconds"`
@@ -109,7 +109,7 @@ func newCompileBench(ctx context.Context, report *compileReport, opts options, d
 	return b, nil
 }
 
-// measure is one round: each measure with each case.
+// measure runs one round: each measure for each case.
 func (b compileBench) measure(ctx context.Context, round int) error {
 	folder := func(name string) string { return filepath.Join(b.dir, fmt.Sprintf("%s-%d", name, round)) }
 	for _, c := range []struct{ name, local, process string }{
@@ -138,14 +138,14 @@ func (b compileBench) add(name, column string, seconds float64) {
 	}
 }
 
-// command is a program on one core with a compile cache.
+// command returns a command that runs on one core, with a compile cache.
 func (b compileBench) command(ctx context.Context, cache string, program ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "taskset", append([]string{"-c", fmt.Sprint(b.core)}, program...)...)
 	cmd.Dir, cmd.Env = b.dir, append(b.env[:len(b.env):len(b.env)], rundir.EnvCompileCache+"="+cache)
 	return cmd
 }
 
-// output is what a program prints, as JSON.
+// output runs a command and decodes the JSON that it prints.
 func output(cmd *exec.Cmd, to any) error {
 	text, err := cmd.Output()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
@@ -173,7 +173,7 @@ func (b compileBench) measureProcess(ctx context.Context, column, cache string) 
 	return nil
 }
 
-// measureKernel runs cells in a new session. All but the first of them find a full cache.
+// measureKernel runs cells in a new session. All but the first cell find a full cache.
 func (b compileBench) measureKernel(ctx context.Context, column, cache string) error {
 	var m struct{ Changed, Same float64 }
 	if err := output(b.command(ctx, cache, b.python, "-c", measureCells, b.notebook), &m); err != nil {
@@ -184,8 +184,8 @@ func (b compileBench) measureKernel(ctx context.Context, column, cache string) e
 	return nil
 }
 
-// measureLocal runs the notebook, and returns when its training has taken a step. It waits for the
-// end.
+// measureLocal runs the notebook to its end, and returns how long it took until its training had
+// taken a step.
 func (b compileBench) measureLocal(ctx context.Context, cache string) (seconds float64, err error) {
 	runs, err := os.MkdirTemp(b.dir, "runs-")
 	if err != nil {
@@ -216,7 +216,7 @@ func (b compileBench) measureLocal(ctx context.Context, cache string) (seconds f
 	return seconds, nil
 }
 
-// compileMeaning says what the rows are.
+// compileMeaning explains the rows.
 const compileMeaning = `Seconds on one core, for the MNIST network: what XLA takes for the programs of the first step; a
 process that takes it, and its CPU time; "submit --local" of an unchanged notebook until its
 training has taken it; a cell that takes it, in a warm session of the kernel. The compile cache is

@@ -23,7 +23,7 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// measurement is what a program prints, as its last line: one JSON object.
+// measurement is what a program prints as its last line: one JSON object.
 type measurement struct {
 	Version         string  `json:"version"`
 	ImagesPerSecond float64 `json:"images_per_second"`
@@ -32,10 +32,10 @@ type measurement struct {
 	// after the start that was; measure sets it.
 	FirstStepAt float64 `json:"first_step_at"`
 	FirstStep   float64 `json:"first_step_seconds"`
-	PeakMB      float64 `json:"peak_mb"` // the most memory that the first rank had
-	// CPUPerStep is the first rank's, in milliseconds. It is only there where it is asked for, as
-	// what follows: how much longer a step takes in a trainer's loop than in a bare one, and the
-	// costs of a checkpoint.
+	PeakMB      float64 `json:"peak_mb"` // The most memory that the first rank used.
+	// CPUPerStep is the first rank's processor time, in milliseconds. It and the following are
+	// there only if requested: how much longer a step takes in a trainer's loop than in a bare one,
+	// and the costs of a checkpoint.
 	CPUPerStep float64 `json:"cpu_ms_per_step"`
 	Over       float64 `json:"over_ms"`
 	MeanOver   float64 `json:"mean_over_ms"`
@@ -46,12 +46,12 @@ type measurement struct {
 // contender is a program that takes the training step.
 type contender struct {
 	name string
-	// start returns the processes of a measurement on the given cores, one rank each. The first one
-	// prints the measurement.
+	// start returns the processes of a measurement, one rank for each of the given cores. The first
+	// process prints the measurement.
 	start func(ctx context.Context, cores []int, args []string) ([]*exec.Cmd, error)
 }
 
-// contenders builds gonbatch's own program and finds the peers that have a network.
+// contenders builds gonbatch's own program, and returns it with the peers that have the network.
 func contenders(ctx context.Context, n network) ([]contender, error) {
 	program, err := build(ctx, "./bench/step", "bench-step")
 	if err != nil {
@@ -61,7 +61,7 @@ func contenders(ctx context.Context, n network) ([]contender, error) {
 	if _, err := os.Stat(python); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: no Python environment with PyTorch and JAX: run tests/setup.sh bench", python)
 	}
-	// XLA compiles the first step, as JAX does.
+	// XLA compiles the first step, as in JAX.
 	ours := contender{name: "gonbatch", start: mpi(program)}.with("--model=" + n.name).environ(rundir.EnvCompileCache + "=" + compilecache.Off)
 	torch := contender{start: torchrun(python, "bench/peers/pytorch_ddp.py")}.with("--model=" + n.name)
 	best, defaults := torch.with("--best").environ(keepMemory...), torch
@@ -88,11 +88,11 @@ func build(ctx context.Context, pkg, name string) (string, error) {
 	return program, nil
 }
 
-// mpi starts a program as it is for one rank, by mpirun for several. Each rank pins itself to its
-// core.
+// mpi starts a program directly for one rank, and with mpirun for several. Each rank pins itself to
+// its core.
 func mpi(program string) func(context.Context, []int, []string) ([]*exec.Cmd, error) {
 	return func(ctx context.Context, cores []int, args []string) ([]*exec.Cmd, error) {
-		// Word $1 has the cores, in the order of the ranks.
+		// $1 has the cores, in the order of the ranks.
 		pin := []string{"bash", "-c", `cores=($1); shift; exec taskset -c "${cores[${OMPI_COMM_WORLD_RANK:-0}]}" "$@"`, "pin", join(cores), program}
 		words := append(pin, args...)
 		if len(cores) > 1 {
@@ -104,8 +104,8 @@ func mpi(program string) func(context.Context, []int, []string) ([]*exec.Cmd, er
 	}
 }
 
-// torchrun starts one process a rank with the variables that torchrun sets, each pinned to its
-// core.
+// torchrun starts one process for each rank, with the variables that torchrun sets, each pinned to
+// its core.
 func torchrun(python, script string) func(context.Context, []int, []string) ([]*exec.Cmd, error) {
 	return func(ctx context.Context, cores []int, args []string) ([]*exec.Cmd, error) {
 		port, err := freePort()
@@ -123,7 +123,7 @@ func torchrun(python, script string) func(context.Context, []int, []string) ([]*
 	}
 }
 
-// with puts arguments of the contender's own before those of the measurement.
+// with puts the contender's own arguments before those of the measurement.
 func (c contender) with(own ...string) contender {
 	start := c.start
 	c.start = func(ctx context.Context, cores []int, args []string) ([]*exec.Cmd, error) {
@@ -183,7 +183,7 @@ func parse(name, out string) (measurement, error) {
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	var m measurement
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &m); err != nil {
-		return m, fmt.Errorf("%s: its last line is no measurement: %w\n%s", name, err, out)
+		return m, fmt.Errorf("%s: its last line is not a measurement: %w\n%s", name, err, out)
 	}
 	if m.ImagesPerSecond <= 0 || m.MillisPerStep <= 0 {
 		return m, fmt.Errorf("%s: its measurement has no images_per_second or ms_per_step: %s", name, lines[len(lines)-1])
@@ -191,7 +191,7 @@ func parse(name, out string) (measurement, error) {
 	return m, nil
 }
 
-// cores lists the CPUs that this process may use.
+// cores returns the CPUs that this process may use.
 func cores() ([]int, error) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {

@@ -16,14 +16,13 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// exportSizes are the numbers of cells of the notebooks that are exported.
+// exportSizes are the sizes of the exported notebooks, in cells.
 var exportSizes = []int{10, 200, 2000}
 
-// mainEvery is how many cells of a notebook there are for each main cell: a program of its own in
-// gonbatch's export.
+// Every mainEvery-th cell is a main cell, which is a separate program in gonbatch's export.
 const mainEvery = 10
 
-// exportReport is what measureExports finds.
+// exportReport is the result of measureExports.
 type exportReport struct {
 	CPU         string      `json:"cpu"`
 	LoadAverage string      `json:"load_average"`
@@ -41,7 +40,7 @@ type exportRow struct {
 	Others    []float64 `json:"all_nbconvert_seconds"`
 }
 
-// measureExports times `submit export` beside `jupyter nbconvert --to script`, in turns.
+// measureExports times `submit export` and `jupyter nbconvert --to script`, in turns.
 func measureExports(ctx context.Context, opts options, out io.Writer) (_ exportReport, err error) {
 	report := exportReport{CPU: cpuModel(), LoadAverage: loadAverage(), Rounds: opts.rounds}
 	submit, err := build(ctx, "./cmd/submit", "bench-submit")
@@ -80,7 +79,7 @@ func measureExports(ctx context.Context, opts options, out io.Writer) (_ exportR
 	return report, nil
 }
 
-// measureExport exports one notebook again and again, into a new folder each time.
+// measureExport exports one notebook repeatedly, to a new folder each time.
 func measureExport(ctx context.Context, rounds, cells int, dir string, env []string, submit, nbconvert string) (exportRow, error) {
 	row := exportRow{Cells: cells}
 	notebook := filepath.Join(dir, fmt.Sprintf("cells-%d.ipynb", cells))
@@ -108,7 +107,7 @@ func measureExport(ctx context.Context, rounds, cells int, dir string, env []str
 	return row, nil
 }
 
-// timed runs a command and gives the seconds that it took.
+// timed runs a command and returns the seconds that it took.
 func timed(ctx context.Context, env []string, name string, args ...string) (float64, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(os.Environ(), env...)
@@ -119,8 +118,8 @@ func timed(ctx context.Context, env []string, name string, args ...string) (floa
 	return time.Since(start).Seconds(), nil
 }
 
-// exportNotebook makes a notebook: imports, then in each ten cells a heading, declarations and a
-// main cell that uses them.
+// exportNotebook returns a notebook: imports, then in every ten cells a heading, declarations, and
+// a main cell that uses them.
 func exportNotebook(cells int) ([]byte, error) {
 	list := []map[string]any{codeCell(1, "import (\n\t\"fmt\"\n\t\"strings\"\n)")}
 	for i := 2; i <= cells; i++ {

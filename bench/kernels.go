@@ -20,13 +20,13 @@ import (
 //go:embed peers/kernels.py
 var measureKernel string
 
-// kernels are compared, by their names in Jupyter.
+// kernels are the kernels to compare, and their names in Jupyter.
 var kernels = []struct{ title, name string }{{"gonbatch", kernel.Name}, {"GoNB 0.11.4", "gonb"}, {"ipykernel 7", "python3"}}
 
 // kernelMeasures are the columns, in order.
 var kernelMeasures = []string{"start", "first cell", "warm cell", "XLA cell", "its CPU time", "first completion", "next completion", "completion in GoMLX"}
 
-// kernelReport is what measureKernels finds.
+// kernelReport is the result of measureKernels.
 type kernelReport struct {
 	CPU         string      `json:"cpu"`
 	LoadAverage string      `json:"load_average_after"`
@@ -40,7 +40,7 @@ type kernelRow struct {
 	All  map[string][]float64 `json:"all_seconds"`
 }
 
-// measureKernels starts new sessions of each kernel in turns.
+// measureKernels starts new sessions of each kernel, in turns.
 func measureKernels(ctx context.Context, opts options, out io.Writer) (_ kernelReport, err error) {
 	report := kernelReport{CPU: cpuModel(), Rounds: opts.rounds}
 	root, err := os.Getwd()
@@ -110,8 +110,8 @@ func installKernels(ctx context.Context, root, dir string) ([]string, error) {
 		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH")), nil
 }
 
-// writeModule writes the go.mod and go.sum of a module that has GoMLX, for GoNB, which starts with
-// an empty one.
+// writeModule writes the go.mod and go.sum of a module that requires GoMLX. GoNB needs them,
+// because it starts with an empty module.
 func writeModule(root, dir string) error {
 	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	if err != nil {
@@ -140,7 +140,7 @@ func measureSession(ctx context.Context, root, name, dir string, env []string) (
 	return seconds, json.Unmarshal(text, &seconds)
 }
 
-// kernelMeaning says what the columns are.
+// kernelMeaning explains the columns.
 const kernelMeaning = `Seconds that a client waits for: the start of the kernel until it answers; the session's first
 cell, and a changed cell after it; a changed cell that runs a GoMLX program on XLA, and its CPU time;
 the first completion in a standard package, the next one, and one in GoMLX. A field is empty if a

@@ -41,7 +41,7 @@ func main() {
 	}
 }
 
-// measures are what can be measured, in the order of the results.
+// measures are the things to measure, in the order of the results.
 var measures = []struct {
 	name string
 	run  func(context.Context, options, io.Writer) (table, error)
@@ -51,7 +51,7 @@ var measures = []struct {
 	{"compile", shown(measureCompilations)},
 }
 
-// shown makes of a report a table.
+// shown makes a measure return its report as a table.
 func shown[T table](measure func(context.Context, options, io.Writer) (T, error)) func(context.Context, options, io.Writer) (table, error) {
 	return func(ctx context.Context, o options, w io.Writer) (table, error) { return measure(ctx, o, w) }
 }
@@ -108,7 +108,7 @@ func run(ctx context.Context, opts options, out io.Writer) error {
 // table is a report that can be shown.
 type table interface{ markdown() string }
 
-// write writes NAME.md and NAME.json and shows the former.
+// write writes NAME.md and NAME.json, and shows the former.
 func write(dir, name string, report any, markdown string, out io.Writer) error {
 	text, err := json.MarshalIndent(report, "", "  ")
 	if err != nil {
@@ -120,7 +120,7 @@ func write(dir, name string, report any, markdown string, out io.Writer) error {
 		os.WriteFile(filepath.Join(dir, name+".md"), []byte(markdown), 0o644))
 }
 
-// cpuModel is the name of this machine's processor.
+// cpuModel returns the name of this machine's processor.
 func cpuModel() string {
 	if fs, err := procfs.NewDefaultFS(); err == nil {
 		if cpus, err := fs.CPUInfo(); err == nil && len(cpus) > 0 {
@@ -130,8 +130,8 @@ func cpuModel() string {
 	return "unknown"
 }
 
-// loadAverage is how many programs ran in the last minute: figures taken beside other work are
-// worth little.
+// loadAverage returns the load average of the last minute. Figures that are measured on a busy
+// machine are worth little.
 func loadAverage() string {
 	if fs, err := procfs.NewDefaultFS(); err == nil {
 		if load, err := fs.LoadAvg(); err == nil {

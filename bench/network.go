@@ -1,10 +1,10 @@
 package main
 
-// network is one whose training step is measured. bench/step and bench/peers have it.
+// network is a network whose training step is measured. bench/step and bench/peers implement it.
 type network struct {
 	name, title string
 	batch       int // inputs for each rank
-	slower      int // about how many times as long a step takes as one of the first network
+	slower      int // how many times as long as in the first network a step takes, roughly
 	jax         bool
 }
 
@@ -21,7 +21,7 @@ func networkNames() (names []string) {
 	return names
 }
 
-// of returns the options for this network: fewer steps of a slower one.
+// of returns the options for this network: a slower one gets fewer steps.
 func (n network) of(opts options) options {
 	opts.batch = n.batch
 	opts.steps = max(opts.steps/n.slower, min(opts.steps, 3))

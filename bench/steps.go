@@ -12,7 +12,7 @@ import (
 // worlds are the numbers of ranks to measure.
 var worlds = []int{1, 2}
 
-// stepReport is what measureSteps finds.
+// stepReport is the result of measureSteps.
 type stepReport struct {
 	CPU      string        `json:"cpu"`
 	Load     string        `json:"load_average_before"`
@@ -29,8 +29,8 @@ type stepNetwork struct {
 	Rows  []stepRow `json:"rows"`
 }
 
-// stepRow is one contender on one number of ranks. The first row of each number of ranks is
-// gonbatch.
+// stepRow is one contender on one number of ranks. The first row for each number of ranks is
+// gonbatch's.
 type stepRow struct {
 	Name            string    `json:"name"`
 	Version         string    `json:"version,omitempty"`
@@ -43,7 +43,7 @@ type stepRow struct {
 	All             []float64 `json:"all_images_per_second"`
 }
 
-// measureSteps lets all contenders take turns, on one core a rank.
+// measureSteps makes all contenders take turns, with one core for each rank.
 func measureSteps(ctx context.Context, opts options, out io.Writer) (stepReport, error) {
 	report := stepReport{CPU: cpuModel(), Load: loadAverage(), Rounds: opts.rounds}
 	available, err := cores()
@@ -51,7 +51,7 @@ func measureSteps(ctx context.Context, opts options, out io.Writer) (stepReport,
 		return report, err
 	}
 	if need := slices.Max(worlds); len(available) < need {
-		return report, fmt.Errorf("%d cores to run on, and %d ranks with a core each: use a machine with more", len(available), need)
+		return report, fmt.Errorf("%d cores are available, but %d ranks need a core each: use a machine with more", len(available), need)
 	}
 	for _, n := range networks {
 		if opts.network != "" && opts.network != n.name {
@@ -66,7 +66,7 @@ func measureSteps(ctx context.Context, opts options, out io.Writer) (stepReport,
 	return report, nil
 }
 
-// measure lets the contenders on a network take turns.
+// measure makes the contenders on a network take turns.
 func (n network) measure(ctx context.Context, cores []int, opts options, out io.Writer) (stepNetwork, error) {
 	found := stepNetwork{Name: n.name, Title: n.title, Batch: opts.batch, Steps: opts.steps}
 	all, err := contenders(ctx, n)
@@ -106,7 +106,7 @@ func (r *stepRow) fill(all []measurement) {
 	}
 }
 
-// markdown is the report as tables. The ratio says how many times as fast gonbatch is.
+// markdown returns the report as tables. The ratio says how many times as fast gonbatch is.
 func (r stepReport) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# The training step
@@ -137,7 +137,8 @@ func (n stepNetwork) write(b *strings.Builder) {
 	}
 }
 
-// median of a value over measurements; of an even number, the upper one of the middle two.
+// median returns the median of a value over measurements: of an even number, the upper one of the
+// two in the middle.
 func median[M any, V cmp.Ordered](all []M, value func(M) V) V {
 	values := make([]V, len(all))
 	for i, m := range all {

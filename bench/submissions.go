@@ -16,13 +16,13 @@ import (
 	"gonbatch/tests/cluster"
 )
 
-// The limits that submission is held to.
+// The limits for submission.
 const (
 	limitUnchanged = 500 * time.Millisecond
 	limitChanged   = 3 * time.Second
 )
 
-// submitReport is what measureSubmissions finds.
+// submitReport is the result of measureSubmissions.
 type submitReport struct {
 	CPU    string      `json:"cpu"`
 	Rounds int         `json:"rounds"`
@@ -36,7 +36,7 @@ type submitRow struct {
 	All     []float64 `json:"all_seconds"`
 }
 
-// submission submits a notebook to a cluster, again and again.
+// submission submits a notebook to a cluster, repeatedly.
 type submission struct {
 	cluster  *cluster.Cluster
 	program  string
@@ -45,8 +45,7 @@ type submission struct {
 	changes  int
 }
 
-// measureSubmissions times `submit --nodes 2` from its start to its end, when sbatch has accepted
-// the job.
+// measureSubmissions times `submit --nodes 2`, which ends when sbatch has accepted the job.
 func measureSubmissions(ctx context.Context, opts options, out io.Writer) (_ submitReport, err error) {
 	report := submitReport{CPU: cpuModel(), Rounds: opts.rounds}
 	program, err := build(ctx, "./cmd/submit", "bench-submit")
@@ -105,7 +104,7 @@ func (s *submission) measure(ctx context.Context, source string, opts options, r
 	return nil
 }
 
-// submit submits the notebook, takes the time, and cancels the job.
+// submit submits the notebook, measures the time, and cancels the job.
 func (s *submission) submit(ctx context.Context, source string) (time.Duration, error) {
 	cmd := exec.CommandContext(ctx, s.program, "--nodes=2", "--platform=cpu", "notebook.ipynb")
 	cmd.Dir = s.dir
@@ -120,7 +119,7 @@ func (s *submission) submit(ctx context.Context, source string) (time.Duration, 
 	return took, err
 }
 
-// change writes the notebook with one more statement in its last code cell, another one each time.
+// change adds a statement to the last code cell of the notebook, a different one each time.
 func (s *submission) change() error {
 	s.changes++
 	text, err := changed(s.original, fmt.Sprintf("\nprintln(%q)", fmt.Sprintf("change %d of %d", s.changes, time.Now().UnixNano())))
@@ -130,7 +129,7 @@ func (s *submission) change() error {
 	return os.WriteFile(filepath.Join(s.dir, "notebook.ipynb"), text, 0o644)
 }
 
-// changed returns a notebook with text behind the source of its last code cell.
+// changed returns a notebook with text appended to the source of its last code cell.
 func changed(notebook []byte, text string) ([]byte, error) {
 	var top map[string]any
 	if err := json.Unmarshal(notebook, &top); err != nil {

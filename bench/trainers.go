@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// trainerReport is what measureTrainers finds.
+// trainerReport is the result of measureTrainers.
 type trainerReport struct {
 	CPU         string       `json:"cpu"`
 	Load        string       `json:"load_average_before"`
@@ -21,8 +21,8 @@ type trainerReport struct {
 	Checkpoints []costOfSave `json:"checkpoints"`
 }
 
-// loopRow is a trainer with one model on a number of ranks: its speed, or what it costs over a bare
-// loop.
+// loopRow is a trainer with one model on a number of ranks: its speed, or its cost compared with a
+// bare loop.
 type loopRow struct {
 	Name    string        `json:"name"`
 	Version string        `json:"version,omitempty"`
@@ -32,24 +32,24 @@ type loopRow struct {
 	Rounds  []measurement `json:"rounds"`
 }
 
-// costOfSave is what a training feels of a checkpoint.
+// costOfSave is how much a checkpoint delays a training.
 type costOfSave struct {
 	Model  string        `json:"model"`
 	Median measurement   `json:"median"`
 	Rounds []measurement `json:"rounds"`
 }
 
-// trainerCase is a loop of a model, on as many ranks, for as many times the benchmark's steps.
+// trainerCase is a loop with a model on a number of ranks, for a multiple of the benchmark's steps.
 type trainerCase struct {
 	loop, model string
 	ranks       int
 	times       int
 }
 
-// A step of linear is so short that what a loop costs shows.
+// A step of linear is so short that the cost of the loop shows.
 var trainerCases = []trainerCase{{"trainer", "cnn", 1, 1}, {"trainer", "cnn", 2, 1}, {"both", "linear", 1, 20}, {"both", "linear", 2, 20}}
 
-// measureTrainers lets the loops take turns, on one core a rank.
+// measureTrainers makes the loops take turns, with one core for each rank.
 func measureTrainers(ctx context.Context, opts options, out io.Writer) (trainerReport, error) {
 	report := trainerReport{CPU: cpuModel(), Load: loadAverage(), Batch: opts.batch, Steps: opts.steps, Rounds: opts.rounds}
 	available, err := cores()
@@ -57,7 +57,7 @@ func measureTrainers(ctx context.Context, opts options, out io.Writer) (trainerR
 		return report, err
 	}
 	if len(available) < 2 {
-		return report, fmt.Errorf("%d core to run on, and 2 ranks with a core each: use a machine with more", len(available))
+		return report, fmt.Errorf("%d core is available, but 2 ranks need a core each: use a machine with more", len(available))
 	}
 	program, err := build(ctx, "./bench/train", "bench-train")
 	if err != nil {
@@ -75,7 +75,7 @@ func measureTrainers(ctx context.Context, opts options, out io.Writer) (trainerR
 		}
 		report.Rounds = round + 1
 		report.summarize()
-		// It takes long: one that is interrupted leaves what it has.
+		// This takes long, so write the results so far in case it is interrupted.
 		if err := write(opts.out, "trainer", report, report.markdown(), io.Discard); err != nil {
 			return report, err
 		}
@@ -105,9 +105,9 @@ func (r *trainerReport) loops(ctx context.Context, round int, both []contender, 
 	return nil
 }
 
-// checkpoints measures what they cost on one core, which the training and the writing share.
+// checkpoints measures the cost of checkpoints on one core, which training and writing share.
 func (r *trainerReport) checkpoints(ctx context.Context, ours contender, cores []int, opts options, out io.Writer) error {
-	dir, err := filepath.Abs(".cache") // Where a training's are too: no file system in memory.
+	dir, err := filepath.Abs(".cache") // On disk, like those of a training, not in memory.
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func medians(all []measurement) measurement {
 	}
 }
 
-// markdown is the report as tables.
+// markdown returns the report as tables.
 func (r trainerReport) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# The trainer\n\n")
@@ -185,7 +185,7 @@ func (r trainerReport) markdown() string {
 	return b.String()
 }
 
-// busy warns of figures that were taken beside other work.
+// busy returns a warning about figures that were measured on a busy machine.
 func busy(load string) string {
 	const quiet = 2.5
 	if x, err := strconv.ParseFloat(load, 64); err != nil || x < quiet {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gonbatch/internal/bounded"
 )
 
 // TestCharts shows values of the real plotting libraries, which are in a separate module: gonbatch
@@ -26,7 +28,7 @@ func TestCharts(t *testing.T) {
 	cmd.Dir = "testdata/charts"
 	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
 	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
+	out, err := bounded.Output(cmd)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -6,22 +6,22 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Progress reports which training step this rank has reached. Reports of failures name it. It is
-// cheap: call it at each step. From then on, until Idle or Close, the end of this process counts as
-// a failure even if no other rank waits for it.
+// Progress reports which training step this rank has reached, for reports of failures. It is cheap:
+// call it at every step. From the first call until Idle or Close, the end of this process counts as
+// a failure, even if no other rank waits for it.
 func (w *World) Progress(step int64) {
 	w.watch.Progress(step)
 	w.progress.Report(step)
 }
 
-// Idle ends what Progress began: this rank is no longer training.
+// Idle ends the effect of Progress: this rank is no longer training.
 func (w *World) Idle() { w.watch.Idle() }
 
-// Leave says goodbye to the other ranks without waiting for them, for a process that exits at once.
-// It is not collective.
+// Leave announces to the other ranks that this process exits at once. It doesn't wait for them and
+// is not collective.
 func (w *World) Leave() { w.watch.Close() }
 
-// FailureError is an error with the kind of the failure.
+// FailureError is an error with a kind of failure.
 type FailureError struct {
 	Kind rundir.FailureKind
 	Err  error
@@ -32,10 +32,10 @@ func (e *FailureError) Error() string { return e.Err.Error() }
 // Unwrap returns the error without its kind.
 func (e *FailureError) Unwrap() error { return e.Err }
 
-// Abort ends all ranks with a non-zero exit code, because of an error on this one, such as a loss
+// Abort ends all ranks with a non-zero exit code, because of an error on this rank, such as a loss
 // that is not a number. The report, and failure.json in the run directory, name this rank, its host
-// and the error. If the error's chain has a *FailureError, it gives the kind. Abort does not
-// return, and is not collective.
+// and the error. A *FailureError in the error's chain sets the kind of the failure. Abort does not
+// return and is not collective.
 func (w *World) Abort(err error) {
 	err = w.Explain(err)
 	kind := rundir.Error

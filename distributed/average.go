@@ -13,8 +13,8 @@ import (
 	"gonbatch/distributed/pjrt"
 )
 
-// average returns the mean of each node over the ranks, by one all-reduce for each element type:
-// many small collectives would cost their latency each.
+// average returns the mean of each node over the ranks. It uses one all-reduce for each element
+// type, because each collective costs latency.
 func average(nodes []*graph.Node) []*graph.Node {
 	averaged := make([]*graph.Node, len(nodes))
 	for _, group := range byDType(nodes) {
@@ -41,8 +41,8 @@ func concatenate(flat []*graph.Node) *graph.Node {
 	return graph.Concatenate(flat, 0)
 }
 
-// byDType groups the indices of the nodes by element type, in order of appearance, which is the
-// same on all ranks.
+// byDType groups the indices of the nodes by element type. The groups are in order of appearance,
+// which is the same on all ranks.
 func byDType(nodes []*graph.Node) [][]int {
 	var groups [][]int
 	position := map[dtypes.DType]int{}
@@ -58,8 +58,8 @@ func byDType(nodes []*graph.Node) [][]int {
 	return groups
 }
 
-// changedBuffers lists the model's variables that the step changes without training them, such as
-// the moving averages of batch normalization: without averaging, each rank would have its own.
+// changedBuffers lists the variables that the step changes without training them, such as the
+// moving averages of batch normalization. Unless they are averaged, they differ between ranks.
 func changedBuffers(store *model.Store, gradients []*graph.Node) []*model.Variable {
 	if len(gradients) == 0 {
 		return nil
@@ -74,13 +74,13 @@ func changedBuffers(store *model.Store, gradients []*graph.Node) []*model.Variab
 	return buffers
 }
 
-// isBookkeeping tells variables of the trainer from those of the model.
+// isBookkeeping reports whether the variable belongs to the trainer rather than to the model.
 func isBookkeeping(v *model.Variable) bool {
 	return isOwn(v) || topScope(v) == optimizer.Scope
 }
 
-// isOwn tells variables that each rank has for itself: metrics, whose names GoMLX draws again in
-// each process, and gradients that wait for more.
+// isOwn reports whether each rank has its own value of the variable: metrics, whose names GoMLX
+// generates randomly in each process, and accumulated gradients.
 func isOwn(v *model.Variable) bool {
 	top := topScope(v)
 	return top == metric.Scope || top == train.AccumulatedGradientsScope

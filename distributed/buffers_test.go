@@ -18,8 +18,8 @@ import (
 	"gonbatch/distributed/ranktest"
 )
 
-// averageNet keeps a moving value that is not trained, as batch normalization does, and drops units
-// out.
+// averageNet has a variable that is updated but not trained, as batch normalization has, and a
+// dropout layer.
 func averageNet(scope *model.Scope, x *graph.Node) *graph.Node {
 	seen := scope.VariableWithValue("seen", float32(0)).SetTrainable(false)
 	if scope.IsTraining(x.Graph()) {
@@ -30,8 +30,8 @@ func averageNet(scope *model.Scope, x *graph.Node) *graph.Node {
 	return layers.Dense(scope.In("logits"), x, true, ranktest.Classes)
 }
 
-// TestBuffersAndRandomStreams: what a step changes without training is the same on all ranks
-// afterwards, and each rank has random numbers of its own.
+// TestBuffersAndRandomStreams: after a step, the variables that it changes without training are
+// equal on all ranks, and each rank has its own random numbers.
 func TestBuffersAndRandomStreams(t *testing.T) {
 	ranktest.RunWith(t, []ranktest.Launcher{ranktest.OpenMPI}, 2, func(t *testing.T) {
 		w := initWorld(t)
@@ -70,10 +70,10 @@ func TestBuffersAndRandomStreams(t *testing.T) {
 	})
 }
 
-// noGradients is an optimizer of somebody's own that takes a loss only.
+// noGradients is an optimizer that accepts only a loss, not gradients.
 type noGradients struct{ optimizer.Interface }
 
-// TestRefusals are mistakes in a program, found at its first step, on every rank.
+// TestRefusals: mistakes in a program are reported on every rank, at the first step.
 func TestRefusals(t *testing.T) {
 	ranktest.RunWith(t, []ranktest.Launcher{ranktest.OpenMPI}, 2, func(t *testing.T) {
 		w := initWorld(t)
@@ -91,7 +91,7 @@ func TestRefusals(t *testing.T) {
 					return smallNet(scope.In("net_%d", w.Rank()), x)
 				}
 				return fit(w, model.NewStore(), net, w.Optimizer(optimizer.Adam().Done()))
-			}, "rank 1 built another model than rank 0"},
+			}, "rank 1 built a different model than rank 0"},
 			{"a batch that can't be divided", func() error {
 				_, err := w.Loader(ranktest.Blobs(100), distributed.LoaderOptions{BatchSize: 5})
 				return err
@@ -118,8 +118,8 @@ func fit(w *distributed.World, store *model.Store, net func(*model.Scope, *graph
 	return epoch(w, trainer, loader)
 }
 
-// TestFewerExamplesThanRanks: a rank without examples takes part in the evaluation, and counts
-// nothing.
+// TestFewerExamplesThanRanks: a rank without examples takes part in the evaluation, and doesn't
+// change the result.
 func TestFewerExamplesThanRanks(t *testing.T) {
 	ranktest.RunWith(t, []ranktest.Launcher{ranktest.OpenMPI}, 3, func(t *testing.T) {
 		w := initWorld(t)

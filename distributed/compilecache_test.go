@@ -13,8 +13,9 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// TestCompileCache: a training gives the same bits whether its programs were compiled or loaded,
-// also those with collectives, and a program is compiled once for all ranks and for the next start.
+// TestCompileCache: a training gives bit-identical results whether its programs were compiled or
+// loaded, including those with collectives. A program is compiled once for all ranks and for later
+// starts.
 func TestCompileCache(t *testing.T) {
 	if ranktest.InRank() {
 		trainRank(t)
@@ -46,21 +47,21 @@ func TestCompileCache(t *testing.T) {
 			cold, once := start(folder)
 			warm, none := start(folder)
 			if !reflect.DeepEqual(cold, want) || !reflect.DeepEqual(warm, want) {
-				t.Errorf("without the cache %v, on an empty one %v, on a full one %v", want.Metrics, cold.Metrics, warm.Metrics)
+				t.Errorf("without the cache %v, with an empty one %v, with a full one %v", want.Metrics, cold.Metrics, warm.Metrics)
 			}
 			if stored := entries(t, folder); none != 0 || once != stored || test.ranks > 1 && once >= each {
-				t.Errorf("programs compiled: %d without the cache, %d with an empty one, which then had %d, %d with a full one", each, once, stored, none)
+				t.Errorf("programs compiled: %d without the cache, %d with an empty one, which then held %d, %d with a full one", each, once, stored, none)
 			}
 		})
 	}
 }
 
-// compiled sums up how many programs the ranks have compiled.
+// compiled adds up the numbers of programs that the ranks have compiled.
 func compiled(t *testing.T, out string, ranks int) (sum int) {
 	t.Helper()
 	all := regexp.MustCompile(`compiled (\d+) programs`).FindAllStringSubmatch(out, -1)
 	if len(all) != ranks {
-		t.Fatalf("%d of %d ranks say what they have compiled:\n%s", len(all), ranks, out)
+		t.Fatalf("%d of %d ranks printed how many programs they compiled:\n%s", len(all), ranks, out)
 	}
 	for _, match := range all {
 		n, err := strconv.Atoi(match[1])

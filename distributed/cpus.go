@@ -12,7 +12,7 @@ import (
 	"gonbatch/internal/cluster"
 )
 
-// cpus are those that a rank computes on. If they are not bound, list only tells how many.
+// cpus are the CPUs that a rank computes on. If they are not bound, only the length of list counts.
 type cpus struct {
 	list  []int
 	bound bool
@@ -25,11 +25,12 @@ func (c cpus) String() string {
 	return strconv.Itoa(len(c.list)) + " (not bound)"
 }
 
-// bindCPUs makes the process use the CPUs that it was given and no others.
+// bindCPUs makes the process use only the CPUs that it was given.
 //
-// A launcher that binds its ranks has done all; ranks on one node that were given the same CPUs
-// divide them among themselves. Where SLURM gave fewer CPUs than this process may use, because the
-// site doesn't bind, only the number of threads is limited: which CPUs are free is not known.
+// If the launcher binds its ranks, nothing is left to do. Ranks on one node that were given the
+// same CPUs divide them among themselves. If SLURM gave fewer CPUs than this process may use,
+// because the site doesn't bind, only the number of threads is limited: there is no way to know
+// which CPUs are free.
 func bindCPUs(e cluster.Environment, peers communicator, getenv func(string) string) (cpus, error) {
 	allowed, err := affinity.Allowed()
 	if err != nil {
@@ -62,16 +63,16 @@ func use(cpus []int) error {
 
 // limitThreads sets the number of threads of XLA and of Go.
 func limitThreads(n int) error {
-	runtime.GOMAXPROCS(max(n, 2)) // Two, so that Go's garbage collector does not stand in the way of the loader.
+	runtime.GOMAXPROCS(max(n, 2)) // At least two, so that Go's garbage collector doesn't block the loader.
 	return setXLAThreads(n)
 }
 
-// setXLAThreads sets the size of XLA's thread pool on the CPU, which its plugin takes from NPROC
+// setXLAThreads sets the size of XLA's thread pool on the CPU. XLA's plugin reads it from NPROC
 // when it is loaded.
 func setXLAThreads(n int) error { return os.Setenv("NPROC", strconv.Itoa(n)) } //nolint:forbidigo // XLA reads it nowhere else
 
-// ranksOnSameCPUs lists, in order, the ranks on this host that may use exactly the CPUs that this
-// one may use, itself among them.
+// ranksOnSameCPUs lists, in order, the ranks on this host that may use exactly the same CPUs as
+// this rank, including itself.
 func ranksOnSameCPUs(rank int, peers communicator, allowed []int) ([]int, error) {
 	mine := placeHash(allowed)
 	all, err := peers.AllGather(mine)
@@ -90,8 +91,8 @@ func ranksOnSameCPUs(rank int, peers communicator, allowed []int) ([]int, error)
 	return same, nil
 }
 
-// placeHash stands for a host and a set of its CPUs. Containers can share a host name, so the
-// kernel's boot id is in it too.
+// placeHash identifies a host and a set of its CPUs. It includes the kernel's boot ID, because
+// containers can share a host name.
 func placeHash(allowed []int) []byte {
 	hash := fnv.New64a()
 	bootID, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")

@@ -19,10 +19,10 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// maxCPUDevices bounds "all" on a CPU, where a device is only a share of the same cores.
+// maxCPUDevices limits "all" on a CPU, where the devices only share the same cores.
 const maxCPUDevices = 8
 
-// openDevice loads the XLA plugin and opens the device, or devices, that this process computes on.
+// openDevice loads the XLA plugin and opens the devices that this process computes on.
 func (w *World) openDevice(ctx context.Context, c Config, numCPUs int) error {
 	platform, err := choosePlatform(c.Getenv)
 	if err != nil {
@@ -37,9 +37,9 @@ func (w *World) openDevice(ctx context.Context, c Config, numCPUs int) error {
 		return err
 	}
 	if platform == plugin.CPU && devices > 1 {
-		// XLA's all-reduce between devices of the CPU blocks a thread of the pool until all devices
-		// have come to it. With as many threads as cores, those that are left may all wait as well:
-		// a dead lock, seen with 2 devices on 2 cores.
+		// XLA's all-reduce between devices of the CPU blocks a thread of the pool until every
+		// device has reached it. With only as many threads as cores, the other threads may all be
+		// waiting too: a deadlock, observed with 2 devices on 2 cores.
 		if err := setXLAThreads(numCPUs + devices); err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func (w *World) openDevice(ctx context.Context, c Config, numCPUs int) error {
 	if err := w.loadPlugin(ctx, c); err != nil {
 		return err
 	}
-	xla.EnableAutoInstall(false) // The plugin is there, and a compute node may have no network.
+	xla.EnableAutoInstall(false) // The plugin is installed, and a compute node may have no network.
 	backend, err := w.openBackend(deviceOptions(platform, devices, index, w.processes))
 	if err != nil {
 		return fmt.Errorf("open the %s device of rank %d: %w", platform, w.Rank(), err)
@@ -66,7 +66,7 @@ func (w *World) openDevice(ctx context.Context, c Config, numCPUs int) error {
 	return err
 }
 
-// openBackend makes XLA's client. If XLA connects the ranks, that blocks until all ranks do it.
+// openBackend creates XLA's client. If XLA connects the ranks, it blocks until all ranks call it.
 func (w *World) openBackend(options xlapjrt.NamedValuesMap) (*xla.Backend, error) {
 	if w.processes == nil {
 		return xla.NewWithOptions(w.platform, options)
@@ -76,8 +76,8 @@ func (w *World) openBackend(options xlapjrt.NamedValuesMap) (*xla.Backend, error
 	return backend, leave(err)
 }
 
-// checkDevices compares what the ranks see of GPUs, so that what can't work is said plainly. It
-// returns what this one sees, and which GPU is its own.
+// checkDevices compares the GPUs that the ranks see, and returns a clear error if they can't work
+// together. It returns what this rank sees, and the index of its own GPU.
 func (w *World) checkDevices(c Config, platform string) (mine device.Facts, index int, err error) {
 	lookup := c.LookupEnv
 	if lookup == nil {
@@ -103,8 +103,8 @@ func (w *World) checkDevices(c Config, platform string) (mine device.Facts, inde
 	return mine, index, err
 }
 
-// loadPlugin installs the plugin if it is missing (one process at a time), loads it, and gives it
-// the collectives.
+// loadPlugin installs the plugin if it is missing (one process at a time), loads it, and registers
+// the collectives with it.
 func (w *World) loadPlugin(ctx context.Context, c Config) error {
 	dir, err := plugin.Ensure(ctx, plugin.Options{Platform: w.platform, Progress: c.Log, Getenv: c.Getenv})
 	if err != nil {
@@ -123,8 +123,8 @@ func (w *World) loadPlugin(ctx context.Context, c Config) error {
 	return nil
 }
 
-// keepPrograms has compiled programs kept for the next process that needs them. Without that, all
-// works as well.
+// keepPrograms stores compiled programs for later processes. A failure is only a warning, because
+// training works without the cache.
 func keepPrograms(c Config) {
 	warn := func(err error) { fmt.Fprintln(c.Log, "gonbatch: warning:", err) }
 	cache, err := compilecache.FromEnvironment(c.Getenv, warn)
@@ -160,17 +160,17 @@ func hasGPU() bool {
 	return err == nil
 }
 
-// allDevices stands for as many devices as there are.
+// allDevices means every device there is.
 const allDevices = -1
 
-// chooseDevices says how many devices this process drives. On a CPU, "all" is a power of two, so
-// that usual batch sizes can be divided.
+// chooseDevices returns the number of devices that this process uses. On a CPU, "all" is rounded
+// down to a power of two, so that common batch sizes are divisible by it.
 func chooseDevices(want, platform string, size, numCPUs int) (int, error) {
 	switch {
 	case want == "":
 		return 1, nil
 	case want == "all" && size > 1:
-		return 1, nil // One device a rank.
+		return 1, nil // One device per rank.
 	case want == "all" && platform == plugin.CPU:
 		return powerOfTwo(min(numCPUs, maxCPUDevices)), nil
 	case want == "all":
@@ -186,7 +186,7 @@ func chooseDevices(want, platform string, size, numCPUs int) (int, error) {
 	return n, nil
 }
 
-// powerOfTwo is the largest one that is not larger than n.
+// powerOfTwo returns the largest power of two that is not larger than n.
 func powerOfTwo(n int) int {
 	p := 1
 	for p*2 <= n {
@@ -195,7 +195,8 @@ func powerOfTwo(n int) int {
 	return p
 }
 
-// deviceOptions are those of XLA's client. A rank of several on GPUs shows it one.
+// deviceOptions returns the options of XLA's client. If there are several ranks on GPUs, each
+// client sees only its rank's GPU.
 func deviceOptions(platform string, devices, index int, processes *pjrt.Processes) xlapjrt.NamedValuesMap {
 	switch {
 	case platform == plugin.CPU:

@@ -46,7 +46,7 @@ func TestPartSplit(t *testing.T) {
 		{0, 103, 10, 3, 99, 3},
 		{50, 53, 1000, 2, 50, 500},
 		{0, 7, 2, 2, 6, 1},
-		{0, 7, 1, 2, 0, 0}, // One at a time is less than one for each device.
+		{0, 7, 1, 2, 0, 0}, // A batch of one can't be divided over two devices.
 		{3, 4, 1, 3, 3, 0},
 	}
 	for _, test := range tests {

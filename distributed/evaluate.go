@@ -23,7 +23,7 @@ type Metric struct {
 	Value           float64
 }
 
-// Metrics has the values in the order of the trainer's metrics. The mean loss is first.
+// Metrics has the values in the order of the trainer's metrics, which begin with the mean loss.
 type Metrics []Metric
 
 // String returns a line such as "Mean Loss 0.0412, Mean Accuracy 0.9871".
@@ -35,7 +35,7 @@ func (m Metrics) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Get returns the value of the metric with that name, and whether there is one.
+// Get returns the value of the metric with that name. It reports false if there is none.
 func (m Metrics) Get(name string) (float64, bool) {
 	for _, one := range m {
 		if one.Name == name {
@@ -48,9 +48,9 @@ func (m Metrics) Get(name string) (float64, bool) {
 // Evaluate computes the trainer's evaluation metrics over the whole dataset, using every example
 // once, and returns them on every rank. Each rank evaluates its part, at most batchSize examples at
 // a time. Means are weighted by the number of examples, and a metric.UpdateGo gets the results of
-// all ranks. CheckMetrics says which metrics are refused. Evaluate is collective.
+// all ranks. See CheckMetrics for the metrics that are refused. Evaluate is collective.
 //
-// If the context of any rank ends, or if any rank fails, all give up together. In the first case
+// If any rank's context ends, or any rank fails, all ranks stop together. If a context has ended,
 // the error is context.Canceled.
 func (w *World) Evaluate(ctx context.Context, trainer *train.Trainer, ds data.Dataset, batchSize int) (Metrics, error) {
 	if batchSize < 1 {
@@ -83,7 +83,7 @@ func (w *World) Evaluate(ctx context.Context, trainer *train.Trainer, ds data.Da
 	return metrics, nil
 }
 
-// agreeOnEnd makes the end of one rank's context that of all, and the failure of one.
+// agreeOnEnd makes all ranks stop if the context of one has ended or one has failed.
 func (w *World) agreeOnEnd(err error) error {
 	cancelled := []float64{0}
 	if errors.Is(err, context.Canceled) {
@@ -120,8 +120,9 @@ func (w *World) weightedMean(values []float64, examples int) error {
 	return nil
 }
 
-// evaluatePart evaluates one rank's examples. The trainer's metrics are running means, so the last
-// step's are those of the part. Of a metric.UpdateGo it returns the results of the batches instead.
+// evaluatePart evaluates one rank's examples. The trainer's metrics are running means, so their
+// last values are those of the whole part. For a metric.UpdateGo it returns the results of the
+// batches instead.
 func (w *World) evaluatePart(ctx context.Context, trainer *train.Trainer, p part) ([]float64, []*results, error) {
 	values, inGo := make([]float64, len(trainer.EvalMetrics())), make([]*results, len(trainer.EvalMetrics()))
 	for i, m := range trainer.EvalMetrics() {
@@ -134,7 +135,7 @@ func (w *World) evaluatePart(ctx context.Context, trainer *train.Trainer, p part
 	}
 	for v := range trainer.Store().IterVariables() {
 		if isOwn(v) {
-			v.SetTrainable(false) // Reset takes them out of a checkpoint as trainable, and a rank without examples never builds them.
+			v.SetTrainable(false) // Reset loads them from a checkpoint as trainable, and a rank without examples never builds them.
 		}
 	}
 	for metrics, err := range w.evalSteps(trainer, p) {
@@ -161,8 +162,8 @@ func (w *World) evaluatePart(ctx context.Context, trainer *train.Trainer, p part
 	return values, inGo, nil
 }
 
-// evalSteps runs the part in batches. On several devices each batch is sharded over them; the few
-// examples at the end that can't be are computed by all of them alike.
+// evalSteps evaluates the part in batches. On several devices each batch is sharded over them,
+// except the few examples at the end that can't be divided: every device computes all of those.
 func (w *World) evalSteps(trainer *train.Trainer, p part) iter.Seq2[[]*tensors.Tensor, error] {
 	return func(yield func([]*tensors.Tensor, error) bool) {
 		if w.devices == 1 {

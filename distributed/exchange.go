@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Broadcast returns rank 0's data on every rank. The data of other ranks is ignored. It is
+// Broadcast returns rank 0's data on every rank, and ignores the data of the other ranks. It is
 // collective.
 func (w *World) Broadcast(data []byte) ([]byte, error) {
 	length := binary.LittleEndian.AppendUint64(nil, uint64(len(data)))
@@ -24,7 +24,7 @@ func (w *World) Broadcast(data []byte) ([]byte, error) {
 	return data, nil
 }
 
-// AllGather returns the data of every rank, by rank. The data may differ in length. It is
+// AllGather returns the data of every rank, in order of rank. The lengths may differ. It is
 // collective.
 func (w *World) AllGather(data []byte) ([][]byte, error) {
 	lengths, err := w.peers.AllGather(binary.LittleEndian.AppendUint64(nil, uint64(len(data))))
@@ -47,9 +47,10 @@ func (w *World) AllGather(data []byte) ([][]byte, error) {
 	return all, nil
 }
 
-// Together returns this rank's error, or, if it has none and another rank has, an error that says
-// so. Pass an operation that can fail on a single rank through it before the next collective, so
-// that no rank waits for one that has given up. It is collective.
+// Together returns this rank's error. If this rank has none but another rank has, it returns an
+// error that names that rank. Pass the error of an operation that can fail on a single rank through
+// Together before the next collective, so that no rank waits for one that has given up. It is
+// collective.
 func (w *World) Together(err error) error {
 	failed := make([]float64, w.Size())
 	if err != nil {
@@ -64,7 +65,7 @@ func (w *World) Together(err error) error {
 	return err
 }
 
-// OnMain runs f on rank 0. All ranks wait for it, and return its error. It is collective.
+// OnMain runs f on rank 0. All ranks wait for it and return an error if it fails. It is collective.
 func (w *World) OnMain(f func() error) error {
 	var err error
 	if w.IsMain() {
@@ -73,7 +74,7 @@ func (w *World) OnMain(f func() error) error {
 	return w.Together(err)
 }
 
-// gather gives every rank each rank's value, by JSON.
+// gather gives every rank the values of all ranks, encoded as JSON.
 func gather[T any](w *World, mine T) ([]T, error) {
 	text, err := json.Marshal(mine)
 	if err != nil {
@@ -86,7 +87,7 @@ func gather[T any](w *World, mine T) ([]T, error) {
 	all := make([]T, len(texts))
 	for rank := range texts {
 		if err := json.Unmarshal(texts[rank], &all[rank]); err != nil {
-			return nil, fmt.Errorf("distributed: what rank %d says of itself: %w", rank, err)
+			return nil, fmt.Errorf("distributed: decode the value of rank %d: %w", rank, err)
 		}
 	}
 	return all, nil

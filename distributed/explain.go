@@ -8,14 +8,14 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// outOfMemory are the words by which XLA and CUDA say that memory is short.
+// outOfMemory matches the messages of XLA and CUDA for a lack of memory.
 var outOfMemory = regexp.MustCompile(`RESOURCE_EXHAUSTED|CUDA_ERROR_OUT_OF_MEMORY|[Oo]ut of memory|std::bad_alloc`)
 
-// wanted is the size that XLA could not have.
+// wanted finds the size that XLA could not allocate.
 var wanted = regexp.MustCompile(`(?:allocate|allocating|allocation of(?: size)?) ([0-9][0-9.]* ?(?:[KMGT]i?B|bytes)?)`)
 
-// Explain returns an error that says in plain words what an XLA error means, with rank and host, if
-// it is a known one: out of memory. It returns any other error unchanged.
+// Explain explains an XLA error in plain words, with the rank and the host, if it knows the error:
+// so far, only out of memory. It returns any other error unchanged.
 func (w *World) Explain(err error) error {
 	if err == nil || !outOfMemory.MatchString(err.Error()) {
 		return err
@@ -35,5 +35,5 @@ func explainMemory(who, platform string, size int, err error) error {
 	if m := wanted.FindStringSubmatch(err.Error()); m != nil {
 		want = " to allocate " + strings.TrimSpace(m[1])
 	}
-	return fmt.Errorf("%s: out of memory%s: %s has not enough: %s: %w", who, want, place, fix, err)
+	return fmt.Errorf("%s: out of memory%s: %s does not have enough: %s: %w", who, want, place, fix, err)
 }

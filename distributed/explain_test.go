@@ -8,15 +8,15 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// TestExplain: what XLA and CUDA say of memory, in plain words.
+// TestExplain: errors of XLA and CUDA about memory are explained in plain words.
 func TestExplain(t *testing.T) {
 	tests := []struct {
 		name, platform, text string
-		want                 []string // None: it stays as it is.
+		want                 []string // Nil if the error must stay unchanged.
 	}{
-		{"XLA on a GPU", "cuda", "INTERNAL: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 8589934592 bytes.", []string{"out of memory to allocate 8589934592 bytes: the GPU has not enough", "make the batch or the model smaller"}},
+		{"XLA on a GPU", "cuda", "INTERNAL: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 8589934592 bytes.", []string{"out of memory to allocate 8589934592 bytes: the GPU does not have enough", "make the batch or the model smaller"}},
 		{"XLA's allocator", "cuda", "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 2.50GiB.", []string{"to allocate 2.50GiB: the GPU"}},
-		{"CUDA", "cuda", "failed call to cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY: out of memory", []string{"out of memory: the GPU has not enough"}},
+		{"CUDA", "cuda", "failed call to cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY: out of memory", []string{"out of memory: the GPU does not have enough"}},
 		{"XLA on a CPU", "cpu", "RESOURCE_EXHAUSTED: Out of memory allocating 1000000000000 bytes.", []string{"to allocate 1000000000000 bytes: this machine, or the job's share of it (--mem)", "start fewer ranks on a node"}},
 		{"another error", "cuda", "INVALID_ARGUMENT: a shape that does not fit", nil},
 	}
@@ -27,7 +27,7 @@ func TestExplain(t *testing.T) {
 			original := errors.New(test.text)
 			err := w.Explain(original)
 			if !errors.Is(err, original) {
-				t.Errorf("XLA's own words are lost: %v", err)
+				t.Errorf("the result does not wrap XLA's error: %v", err)
 			}
 			var failure *FailureError
 			if got := errors.As(err, &failure) && failure.Kind == rundir.OutOfMemory; got != (test.want != nil) {
@@ -35,15 +35,15 @@ func TestExplain(t *testing.T) {
 			}
 			for _, want := range append(test.want, test.text) {
 				if !strings.Contains(err.Error(), want) {
-					t.Errorf("%q is not in: %v", want, err)
+					t.Errorf("the error lacks %q: %v", want, err)
 				}
 			}
 			if test.want != nil && !strings.HasPrefix(err.Error(), "rank 1 on "+hostname()) {
-				t.Errorf("the rank and the host are not first: %v", err)
+				t.Errorf("the error does not begin with the rank and the host: %v", err)
 			}
 		})
 	}
 	if (&World{}).Explain(nil) != nil {
-		t.Error("no error became one")
+		t.Error("nil became an error")
 	}
 }

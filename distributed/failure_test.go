@@ -19,15 +19,15 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// The ranks of these tests do a few collectives, and then what SCENARIO says. VICTIM is the rank
-// that it happens to.
+// Each rank of these tests runs a few collectives and then the scenario that SCENARIO names. VICTIM
+// is the rank that fails.
 const (
 	scenarioVariable = "SCENARIO"
 	victimVariable   = "VICTIM"
 )
 
-// stuckLimit is the stuck ranks' time limit in the tests. On a busy machine ranks that are well
-// wait for one another for seconds.
+// stuckLimit is the time limit for stuck ranks in these tests. On a busy machine even healthy ranks
+// wait seconds for one another.
 const stuckLimit = 10 * time.Second
 
 // scenario is what goes wrong: on the victim and, at the same time, on the others.
@@ -91,13 +91,13 @@ func reduceForEver(w *distributed.World) {
 	}
 }
 
-// trainForEver computes without a collective: it notices nothing by itself.
+// trainForEver runs no collective, so it doesn't notice a failure by itself.
 func trainForEver(*distributed.World) { time.Sleep(time.Minute) }
 
-// trainInProgram has its collectives in the compiled step.
+// trainInProgram trains with collectives in the compiled step.
 func trainInProgram(w *distributed.World) { fitForEver(w, func() {}) }
 
-// fitForEver trains, and calls begun after the first epoch: all is compiled then.
+// fitForEver trains, and calls begun after the first epoch, when everything is compiled.
 func fitForEver(w *distributed.World, begun func()) {
 	loader, err := w.Loader(ranktest.Blobs(145), distributed.LoaderOptions{BatchSize: 12})
 	if err != nil {
@@ -154,7 +154,7 @@ func failingRank(t *testing.T) {
 	if strings.Contains(os.Getenv(scenarioVariable), "without Close") {
 		w.Idle()
 	}
-	time.Sleep(2 * time.Second) // The watch hears of the step.
+	time.Sleep(2 * time.Second) // Let the watch learn of the step.
 	defer func() {
 		if err := w.Close(); err != nil {
 			t.Error(err)
@@ -169,14 +169,14 @@ func failingRank(t *testing.T) {
 	}
 }
 
-// mark notes the moment of the failure.
+// mark records the moment of the failure.
 func mark() {
 	if err := os.WriteFile(filepath.Join(os.Getenv(rundir.EnvDir), "moment"), []byte(stalled().String()), 0o666); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// failureCase is a scenario and what is said of it.
+// failureCase is a scenario and the expected report.
 type failureCase struct {
 	scenario string
 	victim   int
@@ -201,13 +201,14 @@ var failureCases = []failureCase{
 	{"has NaN", 0, rundir.NaN, []string{"the loss is NaN"}, false},
 	{"stopped", 1, rundir.Stuck, []string{"has been silent for", `has been in all-reduce \d+ \(1000 float64\)`}, true},
 	{"stopped", 0, rundir.Stuck, []string{"has been silent for", `has been in all-reduce \d+ \(1000 float64\)`}, true},
-	{"loops", 2, rundir.Stuck, []string{"has not come to the collective that others are in", `computes or loads since it left all-reduce \d+ \(10 float64\)`}, true},
+	{"loops", 2, rundir.Stuck, []string{"has not entered the collective that the others are in", `has been computing or loading since it left all-reduce \d+ \(10 float64\)`}, true},
 	{"another size", 1, rundir.Mismatch, []string{"the ranks disagree", `all-reduce \d+ \(100 float64\)`, `all-reduce \d+ \(5 float64\)`}, true},
 	{"another kind", 1, rundir.Mismatch, []string{"the ranks disagree", `barrier \d+ where|where .* barrier \d+`, `all-reduce \d+ \(5 float64\)`}, true},
 	{"others have closed", 1, rundir.Mismatch, []string{`has called Close after \d+ collectives and won't call barrier \d+`}, true},
 }
 
-// TestFailure: whatever happens to a rank, all end in time, and one report says what it was.
+// TestFailure: whatever happens to a rank, all ranks end in time, and a single report gives the
+// reason.
 func TestFailure(t *testing.T) {
 	if ranktest.InRank() {
 		failingRank(t)
@@ -219,7 +220,7 @@ func TestFailure(t *testing.T) {
 			t.Parallel()
 			for _, c := range failureCases {
 				if launcher.Name == ranktest.OpenMPI.Name && c.scenario == "others have closed" {
-					continue // All ranks end, but now and then mpirun 4.1 itself then hangs, where some were in MPI_Finalize.
+					continue // All ranks end, but mpirun 4.1 sometimes hangs if some of them were in MPI_Finalize.
 				}
 				t.Run(fmt.Sprintf("rank %d %s", c.victim, c.scenario), func(t *testing.T) {
 					t.Parallel()
@@ -232,8 +233,8 @@ func TestFailure(t *testing.T) {
 
 const failureRanks = 3
 
-// withoutCMA keeps UCX, MPICH's transport, from reading another process's memory: where that
-// process is killed meanwhile, UCX ends this one at once, before there can be a report.
+// withoutCMA prevents UCX, MPICH's transport, from reading another process's memory. If the other
+// process is killed meanwhile, UCX ends this one at once, before it can report anything.
 const withoutCMA = "UCX_TLS=^cma"
 
 func startScenario(t *testing.T, launcher ranktest.Launcher, name string, victim int) (rundir.Dir, []ranktest.Ended) {
@@ -249,8 +250,8 @@ func startScenario(t *testing.T, launcher ranktest.Launcher, name string, victim
 	return dir, ended
 }
 
-// limitFor is the stuck ranks' time limit in a scenario. Where none is to be found stuck, a busy
-// machine must not make one seem so.
+// limitFor returns the time limit for stuck ranks in a scenario. It is long in scenarios without a
+// stuck rank, so that a slow machine doesn't cause one.
 func limitFor(name string) time.Duration {
 	for _, c := range failureCases {
 		if c.scenario == name && c.kind == rundir.Stuck {
@@ -303,12 +304,12 @@ func checkFailure(t *testing.T, launcher ranktest.Launcher, c failureCase) {
 	}
 	for _, want := range c.want {
 		if !regexp.MustCompile(want).MatchString(report) {
-			t.Errorf("%q is not in the report:\n%s", want, report)
+			t.Errorf("the report lacks %q:\n%s", want, report)
 		}
 	}
 }
 
-// checkEnded: all ranks have ended, in time, and not as if all were well.
+// checkEnded verifies that all ranks ended in time, with a non-zero exit code.
 func checkEnded(t *testing.T, dir rundir.Dir, ended []ranktest.Ended, c failureCase) {
 	t.Helper()
 	info, err := os.Stat(filepath.Join(dir.Path(), "moment"))
@@ -323,7 +324,7 @@ func checkEnded(t *testing.T, dir rundir.Dir, ended []ranktest.Ended, c failureC
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What the ranks wait for a processor on a busy machine is not their fault.
+	// Time that the ranks spend waiting for a processor on a busy machine doesn't count.
 	limit := 5*time.Second + 5*(stalled()-before)
 	if c.kind == rundir.Stuck {
 		limit += stuckLimit
@@ -340,8 +341,9 @@ func checkEnded(t *testing.T, dir rundir.Dir, ended []ranktest.Ended, c failureC
 	}
 }
 
-// stalled is the time in which processes of this machine had to wait for a processor, since it was
-// started. Where the kernel does not count it, that is always.
+// stalled returns how long processes of this machine have waited for a processor since it was
+// booted. If the kernel doesn't count that, it returns the current time, as if they had always
+// waited.
 func stalled() time.Duration {
 	var avg10, avg60, avg300 float64
 	var microseconds int64
@@ -355,7 +357,7 @@ func stalled() time.Duration {
 	return time.Duration(microseconds) * time.Microsecond
 }
 
-// TestNoFailure: what is no failure is not called one.
+// TestNoFailure: ranks that end normally or are only slow are not reported as failed.
 func TestNoFailure(t *testing.T) {
 	if ranktest.InRank() {
 		failingRank(t)

@@ -16,8 +16,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// forecaster has this process end at its first training step, with what the step takes on GPUs
-// that are not there.
+// forecaster ends this process at its first training step, and records what the step would take on
+// GPUs that this machine doesn't have.
 type forecaster struct {
 	path     string // Of the question.
 	question forecast.Question
@@ -30,8 +30,8 @@ type forecaster struct {
 	exit     func(code int)
 }
 
-// pretend makes this process, which is alone, rank 0 of a world whose other ranks aren't there, if
-// a forecast is asked for.
+// pretend makes this process, which runs alone, rank 0 of a world whose other ranks don't exist, if
+// a forecast was requested.
 func (w *World) pretend(ctx context.Context, c Config) error {
 	path := c.Getenv(rundir.EnvForecast)
 	if path == "" {
@@ -68,18 +68,19 @@ func (f *forecaster) check(w *World) (err error) {
 	case world.Nodes < 1 || world.GPUsPerNode < 1:
 		return fmt.Errorf("%d nodes with %d GPUs: both must be at least 1", world.Nodes, world.GPUsPerNode)
 	case w.Size() != 1 || w.platform != plugin.CPU || w.devices != 1:
-		return fmt.Errorf("this is %s: a forecast needs a process of its own, on one device of the CPU", w)
+		return fmt.Errorf("this is %s, but a forecast needs a single process with one CPU device", w)
 	}
 	return nil
 }
 
-// absent is the communicator of a world whose other ranks aren't there: they are as this one.
+// absent is the communicator of a world whose other ranks don't exist. It assumes that they do the
+// same as this one.
 type absent struct {
 	alone
 	ranks int
 }
 
-func (a absent) String() string { return fmt.Sprintf("%d other ranks that are not there", a.ranks-1) }
+func (a absent) String() string { return fmt.Sprintf("%d ranks that don't exist", a.ranks-1) }
 
 func (a absent) AllReduce(values []float64) error {
 	for i := range values {
@@ -92,11 +93,11 @@ func (a absent) AllGather(data []byte) ([][]byte, error) {
 	return slices.Repeat([][]byte{data}, a.ranks), nil
 }
 
-// isAlone reports whether there is nobody to reduce with. A forecast sees the step by its
-// all-reduce, even if that is over one rank.
+// isAlone reports whether there are no ranks to reduce with. It is false in a forecast, which finds
+// the training step by its all-reduce, even with one rank.
 func (w *World) isAlone() bool { return w.Size() == 1 && w.forecaster == nil }
 
-// batchSize returns the batch size that the forecast asks for, if it asks for one.
+// batchSize returns the batch size of the forecast, or the given one if the forecast sets none.
 func (f *forecaster) batchSize(given int) int {
 	if f == nil || f.question.Batch == 0 {
 		return given
@@ -111,7 +112,7 @@ func (f *forecaster) begins(l *loader) {
 	}
 }
 
-// sees notes whose step is built.
+// sees records the model of the step that is being built.
 func (f *forecaster) sees(store *model.Store) {
 	if f == nil {
 		return
@@ -122,10 +123,10 @@ func (f *forecaster) sees(store *model.Store) {
 	}
 }
 
-// take answers the question with the first training step, and ends the process.
+// take answers the question with the first training step and ends the process.
 func (f *forecaster) take(step pjrt.Step) error {
 	if f.store == nil {
-		return fmt.Errorf("distributed: the forecast came to an all-reduce that is of no training step: average gradients by World.Optimizer or the trainer")
+		return fmt.Errorf("distributed: a forecast can't handle an all-reduce outside a training step: average gradients with World.Optimizer or the trainer")
 	}
 	if err := f.compile(step); err != nil {
 		f.answer.Error = err.Error()
@@ -161,7 +162,7 @@ func (f *forecaster) compile(step pjrt.Step) error {
 	return nil
 }
 
-// memory divides what the step takes.
+// memory divides the step's memory by purpose.
 func (f *forecaster) memory(m aot.Memory) forecast.Memory {
 	var own forecast.Memory
 	for v := range f.store.IterVariables() {

@@ -10,16 +10,16 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// noteAfter is when a rank that still waits for the others to start says so.
+// noteAfter is how long a rank waits for the others to start before it prints a note.
 const noteAfter = 30 * time.Second
 
-// lastWord is how long a rank that gives up listens to what the ranks talk through: TCP may know
-// which ranks are missing, MPI says nothing.
+// lastWord is how much longer a rank that gives up waits for an error from the communicator: TCP
+// may know which ranks are missing, MPI reports nothing.
 const lastWord = 5 * time.Second
 
-// gather joins the ranks and starts to watch them. MPI_Init itself waits forever for a rank that
-// does not come, and nobody watches yet: so this rank gives up after the time for which ranks may
-// wait for one another. What hangs then goes on in the background, until the process ends.
+// gather connects the ranks and starts to watch them. MPI_Init waits forever for a missing rank,
+// and the watch doesn't run yet, so this rank gives up after the time limit for stuck ranks. A
+// hanging call stays in the background until the process ends.
 func (w *World) gather(ctx context.Context, c Config) error {
 	stuck, err := stuckTimeout(c.Getenv)
 	if err != nil {
@@ -51,7 +51,7 @@ const never = 10 * 365 * 24 * time.Hour
 
 var errLate = errors.New("too late")
 
-// meeting is how it went.
+// meeting is the result of meet.
 type meeting struct {
 	peers communicator
 	watch *watch.Watch
@@ -68,8 +68,8 @@ func (w *World) meet(ctx context.Context, c Config, stuck time.Duration) (m meet
 	return m
 }
 
-// await waits for the meeting, and says so when that takes long. It reports false if the context
-// ends first.
+// await waits for the meeting, and prints a note if that takes long. It reports false if the
+// context ends first.
 func (w *World) await(ctx context.Context, met <-chan meeting, c Config) (m meeting, ok bool) {
 	note := time.AfterFunc(noteAfter, func() {
 		fmt.Fprintf(c.Log, "gonbatch: %s has waited %v for the other ranks to start\n", w.who(), noteAfter)
@@ -96,17 +96,17 @@ func (w *World) forgetFailure() error {
 	return rundir.ClearFailure(w.run)
 }
 
-// tooLong is the error of a rank that waits no longer, where what the ranks talk through has none.
+// tooLong returns the error of a rank that gives up, if the communicator has returned none.
 func (w *World) tooLong(cause error, limit time.Duration) error {
 	if !errors.Is(cause, errLate) {
-		return fmt.Errorf("%s waits for the other ranks to start: %w", w.who(), cause)
+		return fmt.Errorf("%s was waiting for the other ranks to start: %w", w.who(), cause)
 	}
-	return fmt.Errorf("%s has waited %v for the other ranks to start, and gives up: at least one of the %d has died, has not come, or can't reach the others. "+
-		"The log of each rank that waited ends with such a line; look at the others. If your ranks need longer to start, set %s to more than %v",
+	return fmt.Errorf("%s has waited %v for the other ranks to start and gives up: at least one of the %d has died, was never started, or can't reach the others. "+
+		"The log of each rank that waited ends with this message: look at the other logs. If your ranks need longer to start, set %s to more than %v",
 		w.who(), limit, w.Size(), rundir.EnvStuckTimeout, limit)
 }
 
-// giveUp keeps with the run why this rank waits no longer, for nobody watches.
+// giveUp records in the run directory why this rank gives up, because there is no watch to do it.
 func (w *World) giveUp(err error) error {
 	if w.run == (rundir.Dir{}) {
 		return err

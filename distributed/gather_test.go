@@ -13,8 +13,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// TestRankDoesNotCome: where a rank never calls Init, the others wait for it no longer than they
-// may, and say so.
+// TestRankDoesNotCome: if a rank never calls Init, the others give up after the time limit and
+// report why.
 func TestRankDoesNotCome(t *testing.T) {
 	if ranktest.InRank() {
 		env, err := cluster.Detect(os.Getenv)
@@ -31,7 +31,7 @@ func TestRankDoesNotCome(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	missing := `rank 0 of 2 on \S+ has waited 3s for the other ranks to start, and gives up: at least one of the 2 `
+	missing := `rank 0 of 2 on \S+ has waited 3s for the other ranks to start and gives up: at least one of the 2 `
 	tests := map[*ranktest.Launcher]string{
 		&ranktest.OpenMPI:  missing,
 		&ranktest.MPICH:    missing,
@@ -41,7 +41,7 @@ func TestRankDoesNotCome(t *testing.T) {
 		t.Run(launcher.Name, func(t *testing.T) {
 			t.Parallel()
 			run := rundir.At(t.TempDir())
-			old := rundir.Failure{Kind: rundir.NaN, Error: "an earlier start's"}
+			old := rundir.Failure{Kind: rundir.NaN, Error: "from an earlier start"}
 			if _, err := old.Write(run); err != nil {
 				t.Fatal(err)
 			}

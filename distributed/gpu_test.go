@@ -19,7 +19,7 @@ func gpuLaunchers(t *testing.T) []ranktest.Launcher {
 	return []ranktest.Launcher{ranktest.Torchrun.OnGPUs(t, 4), ranktest.OpenMPI.OnGPUs(t, 4), ranktest.MPICH.OnGPUs(t, 4)}
 }
 
-// TestCheckOnGPUs: the ranks of a job find one another by XLA's own means.
+// TestCheckOnGPUs: the ranks of a job find one another through XLA.
 func TestCheckOnGPUs(t *testing.T) {
 	if ranktest.InRank() {
 		if err := distributed.Check(t.Context()); err != nil {
@@ -37,15 +37,15 @@ func TestCheckOnGPUs(t *testing.T) {
 			for rank := range n {
 				row := fmt.Sprintf(`(?m)^%d +\S.* +1 cuda device, GPU %d, .*PJRT \d+\.\d+ `, rank, rank)
 				if !regexp.MustCompile(row).MatchString(out) {
-					t.Errorf("no row %q:\n%s", row, out)
+					t.Errorf("no row matches %q:\n%s", row, out)
 				}
 			}
 		})
 	}
 }
 
-// TestGPUsForRanks: each rank computes on the GPU that is its own, however the scheduler shows it;
-// what can't work is refused, and says which ranks and which GPU.
+// TestGPUsForRanks: each rank computes on its own GPU, however the scheduler assigns them.
+// Assignments that can't work are refused, with an error that names the ranks and the GPU.
 func TestGPUsForRanks(t *testing.T) {
 	if ranktest.InRank() {
 		if own := os.Getenv("VISIBLE_" + os.Getenv("RANK")); own != "" {
@@ -55,7 +55,7 @@ func TestGPUsForRanks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer w.Close() //nolint:errcheck // its result is not what is tested
+		defer w.Close() //nolint:errcheck // its result is not tested
 		p, err := w.Check()
 		if err != nil {
 			t.Fatal(err)
@@ -87,15 +87,15 @@ func TestGPUsForRanks(t *testing.T) {
 			}
 			for _, want := range test.want {
 				if !regexp.MustCompile(want).MatchString(out) {
-					t.Errorf("%q is not in:\n%s", want, out)
+					t.Errorf("the output lacks %q:\n%s", want, out)
 				}
 			}
 		})
 	}
 }
 
-// TestClientTrouble: a rank that can't open its GPU, while the others wait for it there, ends them
-// all, and the report names it.
+// TestClientTrouble: if a rank can't open its GPU while the others wait for it, all ranks end, and
+// the report names that rank.
 func TestClientTrouble(t *testing.T) {
 	if ranktest.InRank() {
 		w, err := distributed.Init()

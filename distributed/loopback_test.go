@@ -10,21 +10,21 @@ import (
 	"gonbatch/distributed/ranktest"
 )
 
-// TestLoopbackOnly: ranks that are all on this machine, as those of %distributed are, can't be
-// reached from others.
+// TestLoopbackOnly: ranks that all run on this machine, such as those of %distributed, can't be
+// reached from other machines.
 func TestLoopbackOnly(t *testing.T) {
 	if ranktest.InRank() {
 		w := initWorld(t)
 		found := listening(t)
 		if w.Rank() == 0 && len(found) == 0 {
-			t.Error("rank 0 listens nowhere: who watches?")
+			t.Error("rank 0 doesn't listen, so it can't watch the other ranks")
 		}
 		for _, address := range found {
 			if !strings.HasPrefix(address, "0100007F:") { // 127.0.0.1, as the kernel writes it.
 				t.Errorf("rank %d listens at %s", w.Rank(), address)
 			}
 		}
-		if err := w.Barrier(); err != nil { // All have looked before one ends.
+		if err := w.Barrier(); err != nil { // No rank ends before all have looked.
 			t.Error(err)
 		}
 		return
@@ -34,7 +34,7 @@ func TestLoopbackOnly(t *testing.T) {
 	}
 }
 
-// listening lists the addresses at which this process listens.
+// listening lists the addresses that this process listens on.
 func listening(t *testing.T) []string {
 	t.Helper()
 	mine := map[string]bool{}
@@ -51,7 +51,7 @@ func listening(t *testing.T) []string {
 	for _, table := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
 		text, err := os.ReadFile(table)
 		if err != nil {
-			continue // A machine without IPv6.
+			continue // The machine has no IPv6.
 		}
 		for _, line := range strings.Split(string(text), "\n")[1:] {
 			const local, state, inode, listen = 1, 3, 9, "0A"

@@ -15,9 +15,9 @@ import (
 )
 
 // CheckMetrics returns an error for evaluation metrics whose value over a dataset would be wrong. A
-// *metric.MeanMetric, a type that embeds one, and a metric.UpdateGo are right in every world. A
-// metric that keeps its own state in another way is accepted with one rank only, because the states
-// of several ranks can't be combined.
+// *metric.MeanMetric, a type that embeds one, and a metric.UpdateGo are correct in every world. A
+// metric that keeps its state in another way is accepted with one rank only, because the states of
+// several ranks can't be combined.
 func (w *World) CheckMetrics(metrics []metric.Interface) error {
 	for _, m := range metrics {
 		if err := w.checkMetric(m); err != nil {
@@ -34,11 +34,11 @@ func (w *World) checkMetric(m metric.Interface) error {
 	_, inGo := m.(metric.UpdateGo)
 	switch {
 	case reflect.TypeOf(m) == ofLastBatch:
-		return errors.New("is of the last batch only, not of the whole dataset: use metric.NewMeanMetric")
+		return errors.New("covers only the last batch, not the whole dataset: use metric.NewMeanMetric")
 	case reflect.TypeOf(m) == movingAverage:
 		return errors.New("is a moving average, which depends on the batches and their order: use metric.NewMeanMetric")
 	case w.Size() > 1 && !isMean && !inGo:
-		return fmt.Errorf("has a state of its own, which can't be joined over %d ranks: use metric.NewMeanMetric, or implement metric.UpdateGo", w.Size())
+		return fmt.Errorf("keeps its own state, which can't be combined over %d ranks: use metric.NewMeanMetric, or implement metric.UpdateGo", w.Size())
 	}
 	return nil
 }
@@ -63,7 +63,7 @@ func (r *results) add(value *tensors.Tensor) error {
 	return value.GobSerialize(r.encoder)
 }
 
-// tensors are the results again.
+// tensors decodes the results.
 func (r *results) tensors() (all []*tensors.Tensor, err error) {
 	decoder := gob.NewDecoder(&r.encoded)
 	for {
@@ -78,7 +78,7 @@ func (r *results) tensors() (all []*tensors.Tensor, err error) {
 	}
 }
 
-// join computes a metric.UpdateGo over all ranks: each rank updates it with the results of all
+// join computes a metric.UpdateGo over all ranks. Each rank updates it with the results of all
 // batches, in the order of the examples.
 func (w *World) join(m metric.UpdateGo, root *model.Scope, mine *results, examples int) (float64, error) {
 	parts, err := w.AllGather(mine.encoded.Bytes())
@@ -112,8 +112,8 @@ func (w *World) join(m metric.UpdateGo, root *model.Scope, mine *results, exampl
 	return scalar(value)
 }
 
-// single splits the results into one value for each example, as a median needs them. The median of
-// the batches' means would depend on how the examples are divided into batches.
+// single splits the results into one value for each example, for a median. A median of the batches'
+// means would depend on how the examples are divided into batches.
 func single(all []*tensors.Tensor, examples int) ([]*tensors.Tensor, error) {
 	var values []*tensors.Tensor
 	for _, value := range all {

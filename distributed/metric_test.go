@@ -19,15 +19,15 @@ import (
 	"gonbatch/distributed/ranktest"
 )
 
-// ofItsOwn is a metric with a state that nobody else knows.
+// ofItsOwn is a metric that keeps its state in an unknown way.
 type ofItsOwn struct{ metric.Interface }
 
 func (ofItsOwn) Name() string { return "Own" }
 
-// wrapped is a mean by another name.
+// wrapped is a mean metric of another type.
 type wrapped struct{ *metric.MeanMetric }
 
-// classList notes the classes in the order in which it sees them; its value is how many there were.
+// classList records the classes in the order in which it sees them. Its value is their number.
 type classList struct {
 	metric.Interface
 	seen []int32
@@ -45,8 +45,8 @@ func (c *classList) UpdateGo(value *tensors.Tensor) {
 
 func (c *classList) ReadGo() *tensors.Tensor { return tensors.FromScalar(float64(len(c.seen))) }
 
-// TestMetricsOverRanks: what can be joined over ranks is, in the order of the examples, and nothing
-// else is taken.
+// TestMetricsOverRanks: metrics that can be combined over ranks get the results in the order of the
+// examples, and all others are refused.
 func TestMetricsOverRanks(t *testing.T) {
 	ranktest.RunWith(t, []ranktest.Launcher{ranktest.Torchrun}, 2, func(t *testing.T) {
 		w := initWorld(t)
@@ -55,12 +55,12 @@ func TestMetricsOverRanks(t *testing.T) {
 			metric metric.Interface
 			want   string
 		}{
-			"own":     {ofItsOwn{base}, `the metric "Own" (distributed_test.ofItsOwn) has a state of its own, which can't be joined over 2 ranks: use metric.NewMeanMetric, or implement metric.UpdateGo`},
+			"own":     {ofItsOwn{base}, `the metric "Own" (distributed_test.ofItsOwn) keeps its own state, which can't be combined over 2 ranks: use metric.NewMeanMetric, or implement metric.UpdateGo`},
 			"mean":    {base, ""},
 			"wrapped": {wrapped{base}, ""},
 			"in Go":   {&classList{}, ""},
 			"median":  {metric.NewMedianMetric("Median", "", "", nil, nil), ""},
-			"last":    {metric.NewBaseMetric("Last", "", "", nil, nil), "is of the last batch only"},
+			"last":    {metric.NewBaseMetric("Last", "", "", nil, nil), "covers only the last batch"},
 			"moving":  {metric.NewExponentialMovingAverageMetric("Moving", "", "", nil, nil, 0.1), "is a moving average"},
 		} {
 			err := w.CheckMetrics([]metric.Interface{base, test.metric})
@@ -83,12 +83,12 @@ func TestMetricsOverRanks(t *testing.T) {
 			want = append(want, tensors.MustCopyFlatData[int32](labels[0])...)
 		}
 		if n, ok := metrics.Get("Classes"); !ok || n != 21 || !slices.Equal(inOrder.seen, want) {
-			t.Errorf("rank %d: %v examples, of the classes %v, want %v", w.Rank(), n, inOrder.seen, want)
+			t.Errorf("rank %d: %v examples with the classes %v, want %v", w.Rank(), n, inOrder.seen, want)
 		}
 	})
 }
 
-// TestAverageOfHalf: the mean of half-precision values over ranks exists where their sum does not.
+// TestAverageOfHalf: the mean of half-precision values is right even if their sum overflows.
 func TestAverageOfHalf(t *testing.T) {
 	ranktest.RunWith(t, []ranktest.Launcher{ranktest.Torchrun}, 2, func(t *testing.T) {
 		w := initWorld(t)

@@ -18,8 +18,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// TestMachines: ranks on machines of their own find one another, also where rank 0 knows its own
-// name as a loopback address.
+// TestMachines: ranks on different machines find one another, even if rank 0's own name resolves to
+// a loopback address there.
 func TestMachines(t *testing.T) {
 	if ranktest.InRank() {
 		reduceOnce(t)
@@ -39,10 +39,10 @@ func reduceOnce(t *testing.T) {
 	}
 }
 
-// outage is longer than a connection lives without an answer.
+// outage is longer than a connection survives without an answer.
 const outage = 8 * time.Second
 
-// TestBadNetwork: an outage ends no training, unless it does not end itself.
+// TestBadNetwork: a training survives a short outage, but not a permanent one.
 func TestBadNetwork(t *testing.T) {
 	if ranktest.InRank() {
 		trainUntilTold(t)
@@ -55,7 +55,7 @@ func TestBadNetwork(t *testing.T) {
 		job.network.Cut(1)
 		time.Sleep(outage)
 		job.network.Heal(1)
-		time.Sleep(outage) // The connections come back meanwhile.
+		time.Sleep(outage) // The ranks reconnect meanwhile.
 		job.tell(t, "end")
 		for rank, e := range job.wait() {
 			if e.Code != 0 {
@@ -75,7 +75,7 @@ func TestBadNetwork(t *testing.T) {
 		time.Sleep(outage)
 		job.tell(t, "die")
 		job.wait()
-		if f, err := rundir.ReadFailure(job.dir); err != nil || f.Kind != rundir.Died || f.Rank != 2 || f.Error != "its process ended without World.Close: it was killed, or it gave up" {
+		if f, err := rundir.ReadFailure(job.dir); err != nil || f.Kind != rundir.Died || f.Rank != 2 || f.Error != "its process ended without World.Close: it was killed, or it exited" {
 			t.Errorf("recorded: %+v, %v", f, err)
 		}
 	})
@@ -93,7 +93,7 @@ func TestBadNetwork(t *testing.T) {
 	})
 }
 
-// TestHeldUp: a rank that gets no processor for some seconds, whichever it is, is not called dead.
+// TestHeldUp: ranks that get no processor for some seconds are not reported as dead.
 func TestHeldUp(t *testing.T) {
 	if ranktest.InRank() {
 		trainUntilTold(t)
@@ -147,7 +147,7 @@ func (j *trainingJob) holdUp(t *testing.T) {
 
 // trainingJob is a training of 3 ranks.
 type trainingJob struct {
-	network *ranktest.Network // Where they are on machines of their own.
+	network *ranktest.Network // Nil if all ranks run on this machine.
 	dir     rundir.Dir
 	ended   chan []ranktest.Ended
 }
@@ -183,7 +183,7 @@ func (j *trainingJob) path(what string, rank int) string {
 	return filepath.Join(j.dir.Path(), fmt.Sprintf("%s-%d", what, rank))
 }
 
-// tell lets the ranks do something, through the file system, which all machines share.
+// tell sends the ranks a command through the file system, which all machines share.
 func (j *trainingJob) tell(t *testing.T, what string) {
 	if err := os.WriteFile(filepath.Join(j.dir.Path(), what), nil, 0o666); err != nil {
 		t.Fatal(err)
@@ -197,12 +197,12 @@ func waitFor(t *testing.T, path string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%s did not come", path)
+			t.Fatalf("%s was not written", path)
 		}
 	}
 }
 
-// trainUntilTold is the body of a rank that trains until a file says what to do.
+// trainUntilTold is the body of a rank that trains until a file tells it to stop.
 func trainUntilTold(t *testing.T) {
 	w, err := distributed.Init()
 	if err != nil {

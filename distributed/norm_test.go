@@ -17,7 +17,7 @@ import (
 	"gonbatch/models/cnn"
 )
 
-// normNet normalizes over the batch, by GoMLX's layer and by package cnn's, and convolves.
+// normNet convolves, and normalizes over the batch with GoMLX's layer and with package cnn's.
 func normNet(scope *model.Scope, x *graph.Node) *graph.Node {
 	x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
 	x = graph.Tanh(norm.BatchNorm(scope.In("norm"), layers.Dense(scope.In("hidden"), x, true, 16), -1).Done())
@@ -27,8 +27,8 @@ func normNet(scope *model.Scope, x *graph.Node) *graph.Node {
 	return layers.Dense(scope.In("logits"), x, true, ranktest.Classes)
 }
 
-// TestBatchNormOverDevices: the devices of one process normalize over the whole batch, as one
-// device does. (Ranks do so over their own parts: see docs/adr/0003.)
+// TestBatchNormOverDevices: the devices of one process normalize over the whole batch, as a single
+// device does. (Ranks normalize over their own parts: see docs/adr/0003.)
 func TestBatchNormOverDevices(t *testing.T) {
 	if ranktest.InRank() {
 		w := initWorld(t)
@@ -63,7 +63,7 @@ func TestBatchNormOverDevices(t *testing.T) {
 		other, _ := run(t, ranktest.Torchrun, 1, "GONBATCH_DEVICES="+devices)
 		a, b := all(one), all(other)
 		if len(a) == 0 || len(a) != len(b) {
-			t.Fatalf("%d weights, %d on another number of devices", len(a), len(b))
+			t.Fatalf("%d weights on one device, %d on several", len(a), len(b))
 		}
 		var sum, norm float64
 		for i := range a {

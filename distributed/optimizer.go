@@ -10,9 +10,9 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 )
 
-// Optimizer returns an optimizer with which all ranks take the same step. It averages the gradients
-// over the ranks before the inner optimizer sees them, and gives every rank the initial weights of
-// rank 0. With one rank it returns the inner optimizer.
+// Optimizer returns an optimizer that takes the same step on all ranks. It averages the gradients
+// over the ranks before it passes them to the inner optimizer, and gives every rank the initial
+// weights of rank 0. With one rank it returns the inner optimizer.
 //
 // The inner optimizer must accept gradients (UpdateGraphWithGradients), as all of GoMLX's do.
 // Otherwise the first training step fails.
@@ -23,8 +23,8 @@ func (w *World) Optimizer(inner optimizer.Interface) optimizer.Interface {
 	return &averagingOptimizer{world: w, inner: inner}
 }
 
-// averagingOptimizer is data parallelism: Li et al., PyTorch Distributed, VLDB 2020
-// (https://arxiv.org/abs/2006.15704), with one bucket for all gradients.
+// averagingOptimizer implements data parallelism (Li et al., PyTorch Distributed, VLDB 2020,
+// https://arxiv.org/abs/2006.15704), with one bucket for all gradients.
 type averagingOptimizer struct {
 	world *World
 	inner optimizer.Interface
@@ -37,8 +37,8 @@ func (o *averagingOptimizer) UpdateGraph(scope *model.Scope, g *graph.Graph, los
 	o.UpdateGraphWithGradients(scope, scope.BuildTrainableVariablesGradientsGraph(loss), loss.DType())
 }
 
-// UpdateGraphWithGradients implements train.OptimizeWithGradients: with accumulated gradients, the
-// ranks communicate once an update.
+// UpdateGraphWithGradients implements train.OptimizeWithGradients. With accumulated gradients, the
+// ranks communicate once per update.
 func (o *averagingOptimizer) UpdateGraphWithGradients(scope *model.Scope, gradients []*graph.Node, lossDType dtypes.DType) {
 	inner, ok := o.inner.(train.OptimizeWithGradients)
 	if !ok {
@@ -47,12 +47,12 @@ func (o *averagingOptimizer) UpdateGraphWithGradients(scope *model.Scope, gradie
 	inner.UpdateGraphWithGradients(scope, o.world.AverageGradients(scope.Store(), gradients), lossDType)
 }
 
-// AverageGradients is a graph-building function for writers of their own optimizer or training
-// step. It returns the means of the gradients over the ranks, computed by one all-reduce inside the
-// program for each element type. Call it once in a step, with all gradients.
+// AverageGradients is a graph-building function for your own optimizer or training step. It returns
+// the means of the gradients over the ranks, computed inside the program with one all-reduce for
+// each element type. Call it once in a step, with all gradients.
 //
 // It also averages the model's buffers that the graph changes without training them, such as the
-// moving averages of batch normalization, and gives every rank rank 0's values of new variables.
+// moving averages of batch normalization, and sets new variables to rank 0's values on every rank.
 // With one rank it returns the gradients unchanged.
 func (w *World) AverageGradients(store *model.Store, gradients []*graph.Node) []*graph.Node {
 	if w.isAlone() {

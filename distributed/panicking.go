@@ -2,7 +2,7 @@ package distributed
 
 import "runtime"
 
-// panicking reports whether a panic runs the caller, as a deferred call.
+// panicking reports whether the caller runs as a deferred call because of a panic.
 func panicking() bool {
 	callers := make([]uintptr, 64)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers)])

@@ -11,15 +11,15 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// communicator moves data between the ranks. All methods block until the other ranks have called
-// them too.
+// communicator moves data between the ranks. Its collectives block until the other ranks have
+// called them too.
 type communicator interface {
 	fmt.Stringer
 	AllReduce(values []float64) error
 	Broadcast(data []byte, root int) error
 	AllGather(data []byte) ([][]byte, error)
 	Barrier() error
-	// Transport is for compiled programs (see package pjrt); nil where there is nobody to talk to.
+	// Transport is for compiled programs (see package pjrt). It is nil if there are no other ranks.
 	Transport() unsafe.Pointer
 	Close() error
 }
@@ -30,7 +30,7 @@ var (
 	_ communicator = overTCP{}
 )
 
-// connect opens what the job's ranks talk through.
+// connect opens the communicator of the job's ranks.
 func connect(ctx context.Context, e cluster.Environment, getenv func(string) string) (communicator, error) {
 	switch {
 	case e.Size == 1:
@@ -48,7 +48,7 @@ func connect(ctx context.Context, e cluster.Environment, getenv func(string) str
 func connectMPI(e cluster.Environment, getenv func(string) string) (communicator, error) {
 	comm, err := mpi.Init(mpi.Candidates(getenv))
 	if err != nil {
-		return nil, fmt.Errorf("%s started %d ranks, which need MPI to talk to each other: %w", e.Launcher, e.Size, err)
+		return nil, fmt.Errorf("%s started %d ranks, which need MPI to communicate: %w", e.Launcher, e.Size, err)
 	}
 	if comm.Size() != e.Size || comm.Rank() != e.Rank {
 		return nil, &MismatchError{Environment: e, MPI: comm.Version(), Library: comm.Library(), MPIRank: comm.Rank(), MPISize: comm.Size()}
@@ -56,7 +56,7 @@ func connectMPI(e cluster.Environment, getenv func(string) string) (communicator
 	return overMPI{comm}, nil
 }
 
-// MismatchError reports that MPI did not join the world that the launcher started, so that each
+// MismatchError reports that MPI did not join the ranks that the launcher started, so that each
 // rank would train alone.
 type MismatchError struct {
 	Environment      cluster.Environment
@@ -65,13 +65,13 @@ type MismatchError struct {
 }
 
 func (e *MismatchError) Error() string {
-	return fmt.Sprintf("this is %s, but MPI (%s, %s) says rank %d of %d: the launcher and the MPI library don't speak the same protocol.\n"+
+	return fmt.Sprintf("this is %s, but MPI (%s, %s) says rank %d of %d: the launcher and the MPI library don't use the same protocol.\n"+
 		"Use `srun --mpi=pmix` with Open MPI, `srun --mpi=pmi2` with MPICH (`srun --mpi=list` shows what your site has; submit takes --mpi), "+
 		"or the mpirun of the same MPI, or set %s to the library of your launcher",
 		e.Environment, e.MPI, e.Library, e.MPIRank, e.MPISize, rundir.EnvMPILibrary)
 }
 
-// alone is the communicator of a world of one.
+// alone is the communicator of a single rank.
 type alone struct{}
 
 func (alone) String() string                          { return "no other ranks" }

@@ -15,27 +15,27 @@ import (
 	"gonbatch/distributed/pjrt"
 )
 
-// Place says where a rank runs, and with what.
+// Place says where a rank runs and what it uses.
 type Place struct {
 	Rank int
-	// Host is the machine, and CPUs the CPUs that the rank computes on.
+	// Host is the machine, and CPUs are the CPUs that the rank computes on.
 	Host, CPUs string
-	// Device is what the rank computes on, and Library what it communicates through: on GPUs, NCCL
+	// Device is what the rank computes on. Library is what it communicates through; on GPUs, NCCL
 	// and what starts it.
 	Device, Library string
 }
 
-// Preflight is the result of a check of a job.
+// Preflight is the result of checking a job.
 type Preflight struct {
 	Places []Place
-	// Time is the time of one all-reduce of a megabyte, after a first one.
+	// Time is how long an all-reduce of a megabyte takes, after a warm-up.
 	Time time.Duration
 }
 
 // Check joins the job as Init does, and finds out in seconds whether a training would work. Rank 0
-// prints a line for each rank, with its host, CPUs, device and MPI, and the time of an all-reduce
-// inside a compiled program, whose sum is verified. Check leaves the job, so Init can't be called
-// after it.
+// prints a line for each rank, with its host, CPUs, device and communication library. It also
+// prints the time of an all-reduce inside a compiled program, whose sum is verified. Check leaves
+// the job, so Init can't be called after it.
 func Check(ctx context.Context) error {
 	w, err := InitWith(ctx, fromProcess())
 	if err != nil {
@@ -51,8 +51,8 @@ func Check(ctx context.Context) error {
 	return err
 }
 
-// Check is like the function Check, in a job that was joined already. It prints nothing. It is
-// collective.
+// Check is like the function Check, for a job that this process has already joined. It prints
+// nothing. It is collective.
 func (w *World) Check() (Preflight, error) {
 	took, err := w.checkAllReduce()
 	if err != nil {
@@ -62,7 +62,7 @@ func (w *World) Check() (Preflight, error) {
 	return Preflight{Places: places, Time: took}, err
 }
 
-// places tells every rank where each of them runs.
+// places gives every rank the places of all ranks.
 func (w *World) places() ([]Place, error) {
 	library, err := w.library()
 	if err != nil {
@@ -71,8 +71,8 @@ func (w *World) places() ([]Place, error) {
 	return gather(w, Place{Rank: w.Rank(), Host: hostname(), CPUs: w.cpus.String(), Library: library, Device: w.device()})
 }
 
-// device says what this rank computes on: "1 cuda device, GPU 1 (NVIDIA H100), driver 580.65.06,
-// PJRT 0.116".
+// device describes what this rank computes on, such as "1 cuda device, GPU 1 (NVIDIA H100), driver
+// 580.65.06, PJRT 0.116".
 func (w *World) device() string {
 	plural := ""
 	if w.devices > 1 {
@@ -89,9 +89,10 @@ func (w *World) device() string {
 	return strings.Join(append(parts, fmt.Sprintf("PJRT %d.%d", major, minor)), ", ")
 }
 
-// library is what this rank communicates through: on GPUs NCCL too, which XLA has opened by now.
+// library describes what this rank communicates through. On GPUs that includes NCCL, which XLA has
+// opened by now.
 func (w *World) library() (string, error) {
-	library, _, _ := strings.Cut(w.peers.String(), ",") // The rest is about how it was built.
+	library, _, _ := strings.Cut(w.peers.String(), ",") // The rest describes how it was built.
 	library = strings.Join(strings.Fields(library), " ")
 	if w.processes == nil {
 		return library, nil
@@ -103,11 +104,11 @@ func (w *World) library() (string, error) {
 	return library, err
 }
 
-// checkedElements make a megabyte of float32.
+// checkedElements is the number of float32 values in a megabyte.
 const checkedElements = 1 << 18
 
-// checkAllReduce compiles a program with one all-reduce, runs it twice, since the first time opens
-// connections too, and returns the second time.
+// checkAllReduce compiles a program with one all-reduce and runs it twice. It returns the time of
+// the second run, because the first one also opens connections.
 func (w *World) checkAllReduce() (took time.Duration, err error) {
 	exec, err := graph.NewExec(w.backend, func(x *graph.Node) *graph.Node {
 		if w.Size() == 1 {
@@ -140,7 +141,7 @@ func (w *World) checkAllReduce() (took time.Duration, err error) {
 	return took, nil
 }
 
-// checkSum verifies what all-reducing each rank's number plus one must give.
+// checkSum verifies the sum of the ranks' numbers, each plus one.
 func (w *World) checkSum(sum *tensors.Tensor) error {
 	values, err := tensors.CopyFlatData[float32](sum)
 	if err != nil {
@@ -159,7 +160,7 @@ func (w *World) checkSum(sum *tensors.Tensor) error {
 func (p Preflight) String() string {
 	var text bytes.Buffer
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "RANK\tHOST\tCPUS\tDEVICE\tTALKS THROUGH")
+	fmt.Fprintln(table, "RANK\tHOST\tCPUS\tDEVICE\tCOMMUNICATES THROUGH")
 	for _, place := range p.Places {
 		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\n", place.Rank, place.Host, place.CPUs, place.Device, place.Library)
 	}

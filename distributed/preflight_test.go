@@ -9,7 +9,7 @@ import (
 	"gonbatch/distributed/ranktest"
 )
 
-// TestCheck: the preflight names every rank's place, and its all-reduce is right.
+// TestCheck: the preflight check lists the place of every rank, and its all-reduce is right.
 func TestCheck(t *testing.T) {
 	if ranktest.InRank() {
 		if err := distributed.Check(t.Context()); err != nil {

@@ -11,8 +11,8 @@ import (
 	"gonbatch/distributed/watch"
 )
 
-// joinProcesses makes XLA itself connect the ranks, as it does on GPUs: its clients find one
-// another by a store in rank 0. It is collective.
+// joinProcesses makes XLA itself connect the ranks, as it does on GPUs. Its clients find one
+// another through a store in rank 0. It is collective.
 func (w *World) joinProcesses(ctx context.Context) error {
 	place, err := w.openStore(ctx)
 	if err != nil {
@@ -23,18 +23,18 @@ func (w *World) joinProcesses(ctx context.Context) error {
 	return pjrt.Join(w.platform, *w.processes)
 }
 
-// enterInProgram has the watch see a collective of a compiled program.
+// enterInProgram shows the watch a collective of a compiled program.
 func (w *World) enterInProgram(dtype, count int) (leave func(error) error) {
 	return w.watch.Enter(watch.AllReduce, dtype, count)
 }
 
-// storePlace is where rank 0 has the store, or why it has none.
+// storePlace is the address of rank 0's store, or the reason why there is none.
 type storePlace struct {
 	Place   keyvalue.Place
 	Trouble string
 }
 
-// openStore has rank 0 make the store, and tells all ranks where it is. It is collective.
+// openStore creates the store in rank 0, and returns its place on all ranks. It is collective.
 func (w *World) openStore(ctx context.Context) (keyvalue.Place, error) {
 	local, err := w.allHere()
 	if err != nil {
@@ -63,7 +63,8 @@ func (w *World) listenForStore(ctx context.Context, local bool) storePlace {
 	return storePlace{Place: server.Place()}
 }
 
-// allHere reports whether all ranks reach one another by this machine's loopback. It is collective.
+// allHere reports whether all ranks can reach one another through this machine's loopback address.
+// It is collective.
 func (w *World) allHere() (bool, error) {
 	mine := network.Key(network.Here()).For("store")
 	all, err := gather(w, mine)

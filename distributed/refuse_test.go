@@ -9,10 +9,11 @@ import (
 	"gonbatch/distributed"
 )
 
-// initChild marks the process that TestInitRefuses starts, since a process can call Init once.
+// initChild marks the process that TestInitRefuses starts, because a process can call Init only
+// once.
 const initChild = "GONBATCH_TEST_INIT"
 
-// TestInitRefuses: each of these is one clear error, at once.
+// TestInitRefuses: each of these gives one clear error immediately.
 func TestInitRefuses(t *testing.T) {
 	if os.Getenv(initChild) != "" {
 		w, err := distributed.Init()
@@ -44,7 +45,7 @@ func TestInitRefuses(t *testing.T) {
 			out, _ := child.CombinedOutput()
 			for _, want := range append(test.want, "Init: <nil>, distributed: ") {
 				if !strings.Contains(string(out), want) {
-					t.Errorf("%q is not in:\n%s", want, out)
+					t.Errorf("the output lacks %q:\n%s", want, out)
 				}
 			}
 		})

@@ -15,9 +15,10 @@ import (
 	"gonbatch/data"
 )
 
-// ShareVariables gives every rank rank 0's values of the variables that it hasn't had yet: the
+// ShareVariables sets the variables that it hasn't shared yet to rank 0's values on every rank: the
 // initial weights, or those of a checkpoint that was loaded. It is collective. Optimizer and
-// AverageGradients do it while the training step is built, which all ranks do at the same point.
+// AverageGradients call it while the training step is built, which happens at the same point on all
+// ranks.
 func (w *World) ShareVariables(store *model.Store) error {
 	if w.Size() == 1 {
 		return nil
@@ -44,10 +45,9 @@ func (w *World) ShareVariables(store *model.Store) error {
 	return nil
 }
 
-// ShareModel builds the trainer's model on every rank, by evaluating the first example of a
-// dataset, and shares its variables. Call it to evaluate before a training step was built: the
-// ranks' parts of a dataset differ in shape, so they wouldn't build the same programs. It is
-// collective.
+// ShareModel builds the trainer's model on every rank by evaluating the first example of a dataset,
+// and shares its variables. Call it to evaluate before a training step was built: the ranks' parts
+// of a dataset differ in shape, so the ranks would build different programs. It is collective.
 func (w *World) ShareModel(ctx context.Context, trainer *train.Trainer, ds data.Dataset) error {
 	_, _, err := w.evaluatePart(ctx, trainer, part{data: ds, begin: 0, end: 1, batchSize: 1})
 	if err := w.agreeOnEnd(err); err != nil {
@@ -56,8 +56,8 @@ func (w *World) ShareModel(ctx context.Context, trainer *train.Trainer, ds data.
 	return w.ShareVariables(trainer.Store())
 }
 
-// variables is a set of variables that does not keep them: a program may train many models, one
-// after the other.
+// variables is a set of variables. It doesn't keep them in memory, because a program may train many
+// models, one after the other.
 type variables map[weak.Pointer[model.Variable]]struct{}
 
 func (s variables) has(v *model.Variable) bool {
@@ -67,7 +67,7 @@ func (s variables) has(v *model.Variable) bool {
 
 func (s variables) add(v *model.Variable) { s[weak.Make(v)] = struct{}{} }
 
-// forget drops the variables that are no more.
+// forget removes the variables that no longer exist.
 func (s variables) forget() {
 	maps.DeleteFunc(s, func(p weak.Pointer[model.Variable], _ struct{}) bool { return p.Value() == nil })
 }
@@ -89,14 +89,14 @@ func (w *World) shareVariable(store *model.Store, v *model.Variable) error {
 	if err != nil || v.Name() != model.RNGStateVariableName || w.IsMain() {
 		return err
 	}
-	// Each rank has a random stream of its own, else all would drop out the same units.
+	// Each rank has its own random stream. Otherwise all ranks would drop the same units.
 	hash := fnv.New64a()
 	hash.Write(sent)
 	hash.Write(binary.LittleEndian.AppendUint64(nil, uint64(w.Rank())))
 	return store.SetRNGStateFromSeed(int64(hash.Sum64() >> 1))
 }
 
-// checkSameModel compares the names and shapes of the variables over the ranks.
+// checkSameModel verifies that all ranks have variables with the same names and shapes.
 func (w *World) checkSameModel(variables []*model.Variable) error {
 	hash := fnv.New64a()
 	for _, v := range variables {
@@ -110,7 +110,7 @@ func (w *World) checkSameModel(variables []*model.Variable) error {
 	}
 	for rank, other := range all {
 		if !slices.Equal(other, all[0]) {
-			return fmt.Errorf("distributed: rank %d built another model than rank 0 (%d variables against %d, or other names or shapes): all ranks must build the same one",
+			return fmt.Errorf("distributed: rank %d built a different model than rank 0 (%d variables against %d, or different names or shapes): all ranks must build the same model",
 				rank, binary.LittleEndian.Uint64(other[8:]), binary.LittleEndian.Uint64(all[0][8:]))
 		}
 	}

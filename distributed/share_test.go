@@ -12,7 +12,7 @@ import (
 	"gonbatch/distributed/ranktest"
 )
 
-// TestModelsAreForgotten: a model that the program has done with is not kept by the World.
+// TestModelsAreForgotten: the World doesn't keep a model that the program no longer uses.
 func TestModelsAreForgotten(t *testing.T) {
 	ranktest.RunWith(t, []ranktest.Launcher{ranktest.OpenMPI}, 2, func(t *testing.T) {
 		w := initWorld(t)

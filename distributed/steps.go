@@ -10,9 +10,9 @@ import (
 	"github.com/gomlx/gomlx/ml/train"
 )
 
-// TrainSteps runs the loader's next epoch and yields the metrics of each step, the loss first. The
-// caller must finalize them. If spec is not nil, it returns the spec of the i-th batch of the
-// iteration (see train.Batch); GoMLX compiles a program for each spec.
+// TrainSteps runs the loader's next epoch and yields the metrics of each step, with the loss first.
+// The caller must finalize them. If spec is not nil, it returns the spec of the iteration's i-th
+// batch (see train.Batch). GoMLX compiles a program for each spec.
 func (w *World) TrainSteps(trainer *train.Trainer, l Loader, spec func(i int) any) iter.Seq2[[]*tensors.Tensor, error] {
 	if spec == nil {
 		spec = func(int) any { return nil }
@@ -58,7 +58,7 @@ func finalize(all []*tensors.Tensor) error {
 	return errors.Join(errs...)
 }
 
-// scalar is the value of a metric.
+// scalar returns the value of a metric.
 func scalar(t *tensors.Tensor) (float64, error) {
 	if t.Size() != 1 {
 		return 0, fmt.Errorf("distributed: a metric of shape %s: it must be a scalar", t.Shape())

@@ -40,7 +40,7 @@ func newTrainer(w *distributed.World, seed int64) *train.Trainer {
 	return train.NewTrainer(w.Backend(), store, smallNet, loss.SparseCategoricalCrossEntropyLogits, sgd, nil, []metric.Interface{accuracy})
 }
 
-// epoch trains for one.
+// epoch trains for one epoch.
 func epoch(w *distributed.World, trainer *train.Trainer, l distributed.Loader) error {
 	for metrics, err := range w.TrainSteps(trainer, l, nil) {
 		if err != nil {
@@ -69,7 +69,7 @@ func initWorld(t *testing.T) *distributed.World {
 	return w
 }
 
-// outcome is what a run leaves: all trained weights, and the metrics of an evaluation.
+// outcome is the result of a run: all trained weights, and the metrics of an evaluation.
 type outcome struct {
 	Weights map[string][]float32
 	Metrics distributed.Metrics
@@ -80,7 +80,7 @@ const steps = 50
 // trainRank is the body of a rank: 50 steps of plain gradient descent at a global batch of 12.
 func trainRank(t *testing.T) {
 	w := initWorld(t)
-	// 12 steps an epoch, with a rest; 103 examples to evaluate, which nothing divides.
+	// An epoch has 12 steps and a remainder. The number of evaluated examples, 103, is prime.
 	loader, err := w.Loader(ranktest.Blobs(145), distributed.LoaderOptions{BatchSize: 12, Shuffle: true, Seed: 5})
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func writeOutcome(t *testing.T, o outcome) {
 	}
 }
 
-// run starts this test on n ranks and reads what rank 0 left.
+// run runs this test on n ranks and reads what rank 0 wrote.
 func run(t *testing.T, launcher ranktest.Launcher, n int, env ...string) (outcome, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "outcome")
@@ -146,8 +146,8 @@ func run(t *testing.T, launcher ranktest.Launcher, n int, env ...string) (outcom
 	return o, out
 }
 
-// TestEquivalence: the same global batch gives the same weights and metrics on any number of ranks
-// and devices.
+// TestEquivalence: with the same global batch size, the weights and metrics are the same on any
+// number of ranks and devices.
 func TestEquivalence(t *testing.T) {
 	if ranktest.InRank() {
 		trainRank(t)
@@ -206,7 +206,7 @@ func compare(t *testing.T, got, want outcome) {
 	}
 }
 
-// TestOneProgram: the collective is inside the one compiled training step.
+// TestOneProgram: the collective is part of the compiled training step.
 func TestOneProgram(t *testing.T) {
 	if ranktest.InRank() {
 		trainRank(t)
@@ -222,7 +222,7 @@ func TestOneProgram(t *testing.T) {
 	var with []string
 	for _, file := range files {
 		if strings.Contains(file, "gonbatch_probe") {
-			continue // The smallest program with a collective, by which the plugin is tried.
+			continue // The minimal program with a collective that tests the plugin.
 		}
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -237,8 +237,7 @@ func TestOneProgram(t *testing.T) {
 			}
 		}
 	}
-	// Both ranks write their dump to the folder; the files of equal programs may replace each
-	// other.
+	// Both ranks dump to the same folder, where equal programs may overwrite each other's files.
 	if len(with) < 1 || len(with) > 2 {
 		t.Fatalf("programs with a collective: %v, want the training step alone", with)
 	}
@@ -249,7 +248,7 @@ func TestOneProgram(t *testing.T) {
 	}
 }
 
-// TestRunDirectory: in a run each rank says where it is, once.
+// TestRunDirectory: in a run, each rank prints once where it runs.
 func TestRunDirectory(t *testing.T) {
 	if ranktest.InRank() {
 		initWorld(t)
@@ -261,7 +260,7 @@ func TestRunDirectory(t *testing.T) {
 	}
 	for _, rank := range []string{"rank 0 of 2", "rank 1 of 2"} {
 		if strings.Count(out, "gonbatch: "+rank) != 1 {
-			t.Errorf("%s did not say where it runs:\n%s", rank, out)
+			t.Errorf("%s did not print once where it runs:\n%s", rank, out)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 const defaultStuck = 5 * time.Minute
 
-// stuckTimeout is how long ranks may wait for another; 0 is forever.
+// stuckTimeout returns how long ranks may wait for one another; 0 means forever.
 func stuckTimeout(getenv func(string) string) (time.Duration, error) {
 	text := getenv(rundir.EnvStuckTimeout)
 	if text == "" {
@@ -33,7 +33,7 @@ func (w *World) startWatch(ctx context.Context, c Config, peers communicator, st
 		Hasty: launcher == cluster.OpenMPI || launcher == cluster.PMI})
 }
 
-// watched is a communicator whose collectives the watch sees.
+// watched is a communicator whose collectives are visible to the watch.
 type watched struct {
 	communicator
 	watch *watch.Watch
@@ -67,8 +67,8 @@ func (w watched) Transport() unsafe.Pointer {
 	return w.watch.Transport(inner)
 }
 
-// Close says goodbye before the communicator does, which may wait for the other ranks: these need
-// not end at the same time.
+// Close announces the end to the watch before it closes the communicator, which may wait for the
+// other ranks: they need not end at the same time.
 func (w watched) Close() error {
 	w.watch.Closing()
 	err := w.communicator.Close()

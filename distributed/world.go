@@ -18,8 +18,8 @@ import (
 )
 
 // World is this process's view of the job: its rank, the device it computes on, and the other
-// ranks. Its methods that communicate are collective: every rank must call them, in the same order.
-// A World must be used by one goroutine at a time.
+// ranks. Methods that communicate are collective: every rank must call them, in the same order.
+// Only one goroutine at a time may use a World.
 type World struct {
 	environment cluster.Environment
 	peers       communicator
@@ -28,14 +28,14 @@ type World struct {
 	cpus        cpus
 	platform    string
 	devices     int
-	mesh        *mesh                // Nil with one device.
-	gpu         string               // What of GPUs this rank computes on; empty if none.
-	processes   *pjrt.Processes      // Nil where XLA itself does not connect the ranks.
-	run         rundir.Dir           // Zero if there is none.
-	progress    *rundir.ProgressFile // Of rank 0 in a run; else nil.
+	mesh        *mesh                // Nil if there is one device.
+	gpu         string               // Describes this rank's GPUs; empty if it has none.
+	processes   *pjrt.Processes      // Nil unless XLA itself connects the ranks.
+	run         rundir.Dir           // Zero outside a run.
+	progress    *rundir.ProgressFile // Only on rank 0 in a run; else nil.
 	out, log    io.Writer
-	shared      variables   // Those that have had rank 0's value.
-	forecaster  *forecaster // Nil unless a forecast is asked for.
+	shared      variables   // Those that have got rank 0's value.
+	forecaster  *forecaster // Nil unless a forecast was requested.
 	atClose     []func() error
 }
 
@@ -44,28 +44,28 @@ type Config struct {
 	// Getenv reads an environment variable.
 	Getenv func(string) string
 	// LookupEnv distinguishes an empty environment variable from one that isn't set. If it is nil,
-	// both are the same.
+	// an empty variable counts as not set.
 	LookupEnv func(string) (string, bool)
-	// Out is where rank 0 reports its progress.
+	// Out is where rank 0 prints its progress.
 	Out io.Writer
-	// Log is where every rank reports what it found.
+	// Log is where every rank prints what it found.
 	Log io.Writer
 }
 
-// Init joins the job for which this process was started: it finds the other ranks, binds the
-// process to its CPUs, loads XLA and opens the device. It blocks until all ranks have called it. A
-// process may call it once.
+// Init joins the job that this process belongs to: it finds the other ranks, binds the process to
+// its CPUs, loads XLA and opens the device. It blocks until all ranks have called it. A process may
+// call it only once.
 func Init() (*World, error) {
 	return InitWith(context.Background(), fromProcess())
 }
 
-// fromProcess is the process' own surroundings.
+// fromProcess returns the configuration of this process.
 func fromProcess() Config {
 	return Config{Getenv: os.Getenv, LookupEnv: os.LookupEnv, Out: os.Stdout, Log: os.Stderr}
 }
 
-// InitWith is like Init, with an explicit environment. The context limits the installation of XLA's
-// plugin and the wait for other ranks.
+// InitWith is like Init, with an explicit configuration. The context limits the installation of
+// XLA's plugin and the wait for the other ranks.
 func InitWith(ctx context.Context, c Config) (*World, error) {
 	w, err := open(ctx, c)
 	if err != nil {
@@ -100,8 +100,8 @@ func open(ctx context.Context, c Config) (*World, error) {
 	return w, nil
 }
 
-// openProgress has rank 0 keep where the training is, for whoever starts it again. A training runs
-// without that too.
+// openProgress makes rank 0 record the progress of the training, for restarts. Training works
+// without it, so a failure is only a warning.
 func (w *World) openProgress(log io.Writer) {
 	if w.run == (rundir.Dir{}) || w.Rank() != 0 {
 		return
@@ -138,7 +138,7 @@ func (w *World) Rank() int { return w.environment.Rank }
 // Size returns the number of processes.
 func (w *World) Size() int { return w.environment.Size }
 
-// LocalRank returns this process's number among those on its node.
+// LocalRank returns this process's number among the processes on its node.
 func (w *World) LocalRank() int { return w.environment.LocalRank }
 
 // IsMain reports whether this is rank 0, the rank that writes files and prints. Never call a
@@ -164,15 +164,14 @@ func (w *World) Printf(format string, args ...any) {
 // Barrier returns when all ranks have called it. It is collective.
 func (w *World) Barrier() error { return w.peers.Barrier() }
 
-// AllReduceSum replaces the values by their sums over all ranks. It is collective.
+// AllReduceSum replaces each value by its sum over all ranks. It is collective.
 func (w *World) AllReduceSum(values []float64) error { return w.peers.AllReduce(values) }
 
-// OnClose registers a function to call when the job is left. The last one registered is called
-// first.
+// OnClose registers a function that Close calls. The last one registered runs first.
 func (w *World) OnClose(f func() error) { w.atClose = append(w.atClose, f) }
 
-// Close leaves the job. Every rank must call it when its work is done. If it is deferred and runs
-// because of a panic, it does nothing, so that the end of this process ends the others.
+// Close leaves the job. Every rank must call it when its work is done. A deferred Close that runs
+// because of a panic does nothing, so that the end of this process ends the others.
 func (w *World) Close() error {
 	if panicking() {
 		return nil
@@ -183,7 +182,7 @@ func (w *World) Close() error {
 	}
 	w.atClose = nil
 	closeErr := w.peers.Close()
-	if errors.Is(closeErr, mpi.ErrNotFinalized) { // No rank needs this one any more.
+	if errors.Is(closeErr, mpi.ErrNotFinalized) { // No other rank needs this one any more.
 		fmt.Fprintf(w.log, "gonbatch: warning: %v; this rank ends without it\n", closeErr)
 		closeErr = nil
 	}

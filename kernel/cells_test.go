@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/tests/jupyter"
 )
 
@@ -137,7 +138,7 @@ func runCells(t *testing.T, codes []string, env ...string) [][4]string {
 	cmd.Env = append(os.Environ(), slices.Concat(kernelEnv(t), []string{"TMPDIR=" + t.TempDir()}, env)...)
 	var stderr bytes.Buffer
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(input), &stderr
-	out, err := cmd.Output()
+	out, err := bounded.Output(cmd)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, stderr.String())
 	}

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"testing"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/tests/jupyter"
 )
 
@@ -46,7 +47,7 @@ func TestConsole(t *testing.T) {
 	cmd := exec.Command(jupyter.Python(t), "-c", consoleScript)
 	cmd.Env = append(os.Environ(), append(kernelEnv(t), mark, "TMPDIR="+t.TempDir(), "IPYTHONDIR="+t.TempDir(), "JUPYTER_CONFIG_DIR="+t.TempDir())...)
 	cmd.Stdin = bytes.NewReader(input)
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := bounded.CombinedOutput(cmd); err != nil {
 		t.Fatalf("%v\n%s", err, tail(out))
 	}
 	waitFor(t, "all processes to end", func() bool { return len(processesWith(mark)) == 0 })

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"testing"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/tests/jupyter"
 )
 
@@ -18,7 +19,7 @@ func TestFrontEnds(t *testing.T) {
 	t.Parallel() // It mostly waits for the kernel to give up on a client.
 	cmd := exec.Command(jupyter.Python(t), "-c", frontEndsScript)
 	cmd.Env = append(os.Environ(), append(kernelEnv(t), "TMPDIR="+t.TempDir())...)
-	if out, err := cmd.CombinedOutput(); err != nil || string(out[max(0, len(out)-3):]) != "ok\n" {
+	if out, err := bounded.CombinedOutput(cmd); err != nil || string(out[max(0, len(out)-3):]) != "ok\n" {
 		t.Errorf("%v\n%s", err, tail(out))
 	}
 }

@@ -38,9 +38,12 @@ func startGuard(opts Options, s *session) (stop func(), err error) {
 }
 
 // guardTime is how long a guard looks for processes, and guardPause is the time between two looks.
+// It has found all after guardLooks in vain: a process that is just starting a program seems to
+// have no environment.
 const (
 	guardTime  = 5 * time.Second
-	guardPause = 50 * time.Millisecond
+	guardPause = 20 * time.Millisecond
+	guardLooks = 3
 )
 
 // Guard waits for the end of in, which is the end of the session's kernel. Then it kills everything
@@ -55,8 +58,10 @@ func Guard(in io.Reader, sessionDir string, environ []string) error {
 		return fmt.Errorf("kernel: guard: %w", err)
 	}
 	mark := rundir.EnvKeepDir + "=" + (&session{dir: sessionDir}).keep()
-	for end := time.Now().Add(guardTime); killMarked(mark, jobID(environ)) > 0 && time.Now().Before(end); {
-		time.Sleep(guardPause)
+	for end, vain := time.Now().Add(guardTime), 0; vain < guardLooks && time.Now().Before(end); time.Sleep(guardPause) {
+		if vain++; killMarked(mark, jobID(environ)) > 0 {
+			vain = 0
+		}
 	}
 	return os.RemoveAll(sessionDir)
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"testing"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/tests/jupyter"
 )
 
@@ -25,7 +26,7 @@ func TestInterruptsAnytime(t *testing.T) {
 	cmd := exec.Command(jupyter.Python(t), "-c", interruptsScript, "1", fmt.Sprint(count))
 	cmd.Dir = t.TempDir()
 	cmd.Env = append(os.Environ(), append(kernelEnv(t), "TMPDIR="+t.TempDir())...)
-	if out, err := cmd.CombinedOutput(); err != nil || string(out[max(0, len(out)-3):]) != "ok\n" {
+	if out, err := bounded.CombinedOutput(cmd); err != nil || string(out[max(0, len(out)-3):]) != "ok\n" {
 		t.Errorf("%v\n%s", err, tail(out))
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/rundir"
 	"gonbatch/kernel"
 	"gonbatch/tests/jupyter"
@@ -182,6 +183,7 @@ func TestRestart(t *testing.T) {
 	script := `
 import json, sys
 from jupyter_client.manager import start_new_kernel
+import ports
 manager, client = start_new_kernel(kernel_name="gonbatch", startup_timeout=600)
 client.execute_interactive("var n = 1\n%keep n\n%%\nn = 2", timeout=600)
 client.execute("%%\nselect {}")
@@ -199,7 +201,7 @@ print(reply["status"], reply["execution_count"], "".join(texts))
 	mark, tmp := fmt.Sprintf("TEST_MARK=%d-restart", os.Getpid()), t.TempDir()
 	cmd := exec.Command(jupyter.Python(t), "-c", script)
 	cmd.Env = append(os.Environ(), append(kernelEnv(t), mark, "TMPDIR="+tmp)...)
-	out, err := cmd.CombinedOutput()
+	out, err := bounded.CombinedOutput(cmd)
 	if err != nil || !strings.HasSuffix(strings.TrimSpace(string(out)), "ok 1 1") {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -229,6 +231,7 @@ func startClient(t *testing.T, mark, cell string) busyClient {
 	script := `
 import time
 from jupyter_client.manager import start_new_kernel
+import ports
 manager, client = start_new_kernel(kernel_name="gonbatch", startup_timeout=600)
 client.execute("` + strings.ReplaceAll(cell, `"`, `\"`) + `")
 while True:
@@ -327,7 +330,7 @@ func kernelEnv(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	return []string{"JUPYTER_DATA_DIR=" + dataDir, "TEST_SOURCE=" + sourceRoot(t), "TEST_PLUGINS=/somewhere/plugins", "GOPROXY=off",
-		"XDG_STATE_HOME=" + t.TempDir()}
+		"XDG_STATE_HOME=" + t.TempDir(), jupyter.ClientPath(sourceRoot(t))}
 }
 
 func sourceRoot(t *testing.T) string {

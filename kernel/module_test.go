@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gonbatch/internal/bounded"
 )
 
 // TestNoReplaceLine: however the go command rewrites a session's go.mod, no line begins with
@@ -26,7 +28,7 @@ func TestNoReplaceLine(t *testing.T) {
 	for _, args := range [][]string{{"mod", "edit", "-module=cells"}, {"mod", "edit", "-fmt"}, {"get", "gonbatch"}} {
 		cmd := exec.Command("go", args...)
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=mod")
-		if out, err := cmd.CombinedOutput(); err != nil && args[0] != "get" { // there is no package, but go.mod is written
+		if out, err := bounded.CombinedOutput(cmd); err != nil && args[0] != "get" { // there is no package, but go.mod is written
 			t.Fatalf("go %v: %v\n%s", args, err, out)
 		}
 		text, err := os.ReadFile(name)

@@ -2,11 +2,12 @@ package kernel
 
 import (
 	"context"
-	"maps"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -14,6 +15,10 @@ import (
 
 	"golang.org/x/sys/unix"
 )
+
+// pipeTime is how long the command's output is read after its end, if a process that it has left
+// behind holds it open.
+const pipeTime = time.Second
 
 // runTree runs a command until it ends, and then kills every process that it leaves behind. When
 // ctx ends, the command gets SIGTERM and, after grace, SIGKILL; that is not an error. If this
@@ -27,7 +32,7 @@ func runTree(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
 		return os.NewSyscallError("prctl", err)
 	}
 	before := children()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	cmd.SysProcAttr, cmd.WaitDelay = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}, pipeTime
 	if err := cmd.Start(); err != nil {
 		return err
 	}
@@ -41,7 +46,7 @@ func runTree(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
 	close(ended)
 	<-stopped
 	killOrphans(before)
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || errors.Is(err, exec.ErrWaitDelay) {
 		return nil
 	}
 	return err
@@ -122,38 +127,54 @@ func (s *session) workDir() string {
 
 // interruption is a client's request to end the running cell.
 type interruption struct {
-	// reached are the processes that GoNB had started when they were interrupted. One that was
-	// about to end may have ended normally, so that GoNB continues with the cell's next step.
+	// reached are the processes that have been interrupted.
 	reached map[int]bool
 }
 
 // interrupt sends SIGINT to all descendants of this process: GoNB, which ends the cell, and the
 // cell's whole process tree. It leaves out gopls, which also works for later cells. again
-// interrupts what GoNB has started since: between the steps of a cell, GoNB forgets an interrupt. A
-// process that is already ending is not interrupted twice.
+// interrupts what was started for the cell since: between the steps of a cell, GoNB forgets an
+// interrupt, and so does a shell that was just about to start the cell's command. A process that
+// is already ending is not interrupted twice, nor is what it starts for that.
 func interrupt() (again func()) {
-	i := &interruption{reached: startedBy(gonbs())}
-	interruptBelow("self")
+	i := &interruption{reached: map[int]bool{}}
+	i.below("self")
 	return i.again
 }
 
 func (i *interruption) again() {
 	parents := gonbs()
-	started := startedBy(parents)
 	fresh := false
-	for pid := range started {
-		if !i.reached[pid] {
+	for pid := range startedBy(parents) {
+		switch {
+		case !i.reached[pid]:
 			fresh = true
-			interruptTree(pid)
+			i.tree(pid)
+		case endsOfInterrupt(pid): // It would have ended: the interrupt was lost as it started.
+			_ = syscall.Kill(pid, syscall.SIGINT)
 		}
 	}
-	i.reached = started
 	if !fresh {
 		return
 	}
 	for _, pid := range parents {
 		_ = syscall.Kill(pid, syscall.SIGINT)
 	}
+}
+
+func (i *interruption) below(process string) {
+	for pid := range childrenOf(process) {
+		i.tree(pid)
+	}
+}
+
+func (i *interruption) tree(pid int) {
+	if name := nameOf(pid); name == "" || name == "gopls" {
+		return
+	}
+	i.below(strconv.Itoa(pid))
+	i.reached[pid] = true
+	_ = syscall.Kill(pid, syscall.SIGINT)
 }
 
 // gonbs returns the GoNB processes that this process has started.
@@ -166,26 +187,41 @@ func gonbs() (pids []int) {
 	return pids
 }
 
+// startedBy returns what the GoNB processes have started for a cell: their children, and below them
+// each wrapper with what it runs, which is the cell's program, its ranks or a shell command.
 func startedBy(parents []int) map[int]bool {
 	started := map[int]bool{}
 	for _, parent := range parents {
-		maps.Copy(started, childrenOf(strconv.Itoa(parent)))
+		for pid := range childrenOf(strconv.Itoa(parent)) {
+			started[pid] = true
+			addWrapped(started, pid)
+		}
 	}
 	return started
 }
 
-func interruptBelow(process string) {
-	for pid := range childrenOf(process) {
-		interruptTree(pid)
+// addWrapped adds the wrappers among pid and its descendants, and the children of each.
+func addWrapped(found map[int]bool, pid int) {
+	name := strconv.Itoa(pid)
+	wraps := isWrapper(name)
+	found[pid] = found[pid] || wraps
+	for child := range childrenOf(name) {
+		if wraps {
+			found[child] = true
+		}
+		if !wraps || isWrapper(strconv.Itoa(child)) {
+			addWrapped(found, child)
+		}
 	}
 }
 
-func interruptTree(pid int) {
-	if name := nameOf(pid); name == "" || name == "gopls" {
-		return
-	}
-	interruptBelow(strconv.Itoa(pid))
-	_ = syscall.Kill(pid, syscall.SIGINT)
+// wrappers are words in the command lines of the programs that run what a cell starts and survive
+// an interrupt: a Stream, and the script that starts ranks.
+var wrappers = []string{"\x00kernel\x00stream\x00--\x00", "/seed/ranks\x00"}
+
+func isWrapper(process string) bool {
+	commandLine, err := os.ReadFile("/proc/" + process + "/cmdline")
+	return err == nil && slices.ContainsFunc(wrappers, func(words string) bool { return strings.Contains(string(commandLine), words) })
 }
 
 // nameOf returns the name of a process's program; "" if the process is gone.
@@ -195,4 +231,50 @@ func nameOf(pid int) string {
 		return ""
 	}
 	return strings.TrimSpace(string(comm))
+}
+
+// Times for GoNB to notice a signal: at most settleTime until the system has delivered it, and
+// settlePause from GoNB's handler to its cell.
+const (
+	settleTime  = 5 * time.Second
+	settlePause = 10 * time.Millisecond
+)
+
+// settle waits until GoNB has noticed the interrupts that it was sent.
+func settle() {
+	for end := time.Now().Add(settleTime); slices.ContainsFunc(gonbs(), interruptPending) && time.Now().Before(end); {
+		time.Sleep(settlePause)
+	}
+	time.Sleep(settlePause)
+}
+
+// interruptBit is SIGINT's bit in the sets of signals in /proc.
+const interruptBit = 1 << (syscall.SIGINT - 1)
+
+// interruptPending reports whether a process has been sent SIGINT and has not noticed it yet.
+func interruptPending(pid int) bool {
+	pending, _ := signalSet(pid, "ShdPnd")
+	return pending&interruptBit != 0
+}
+
+// endsOfInterrupt reports whether SIGINT ends a process at once: it neither catches nor ignores it.
+func endsOfInterrupt(pid int) bool {
+	for _, name := range []string{"SigCgt", "SigIgn", "SigBlk"} {
+		if set, ok := signalSet(pid, name); !ok || set&interruptBit != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// signalSet reads a set of signals of a process (proc_pid_status(5)).
+func signalSet(pid int, name string) (set uint64, ok bool) {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return 0, false
+	}
+	_, rest, _ := strings.Cut(string(text), "\n"+name+":\t")
+	digits, _, _ := strings.Cut(rest, "\n")
+	set, err = strconv.ParseUint(digits, 16, 64)
+	return set, err == nil
 }

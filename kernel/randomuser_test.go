@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"testing"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/tests/jupyter"
 )
 
@@ -23,7 +24,7 @@ func TestRandomUser(t *testing.T) {
 			cmd := exec.Command(jupyter.Python(t), "-c", randomUserScript, fmt.Sprint(seed), fmt.Sprint(cells))
 			cmd.Dir = t.TempDir()
 			cmd.Env = append(os.Environ(), append(kernelEnv(t), mark, "TMPDIR="+t.TempDir())...)
-			if out, err := cmd.CombinedOutput(); err != nil || string(out[max(0, len(out)-3):]) != "ok\n" {
+			if out, err := bounded.CombinedOutput(cmd); err != nil || string(out[max(0, len(out)-3):]) != "ok\n" {
 				t.Errorf("%v\n%s", err, tail(out))
 			}
 			waitFor(t, "all processes to end", func() bool { return len(processesWith(mark)) == 0 })

@@ -126,6 +126,7 @@ func serve(ctx context.Context, opts Options, found tools, s *session, front rel
 	defer stopGuard()
 	ctx, cancel := watchClient(ctx, os.Getppid)
 	defer cancel()
+	endWithin(ctx, endTime, opts.Log, os.Exit)
 	gonb := exec.Command(found.gonb, "--kernel", connectionFile, "--raw_error")
 	gonb.Env = sessionEnvironment(opts, found, s)
 	chatter := new(tailLog)
@@ -147,7 +148,7 @@ func serve(ctx context.Context, opts Options, found tools, s *session, front rel
 			Magics:   magic.New(magic.Options{Program: opts.Submit, Environ: opts.Environ, Dir: s.workDir, Module: s.moduleDir, Kept: s.keep()}),
 			KeepFile: filepath.Join(s.seed(), "gonbatch__keep.go"), KeepDir: s.keep(),
 			Stdin: s.stdin(), StdinPipe: s.stdinPipe(), Waiting: func() bool { return waitsForInput(s.stdinPipe()) },
-			HistoryFile: historyFile(opts.Environ), Interrupt: interrupt, Answered: s.showMain, Log: opts.Log,
+			HistoryFile: historyFile(opts.Environ), Interrupt: interrupt, Settle: settle, Answered: s.showMain, Log: opts.Log,
 		})
 	}()
 	if err = runTree(ctx, gonb, stopGrace); err != nil {

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"gonbatch/internal/bounded"
 )
 
 // TestGoScript runs the session's go command with a recorder in place of the real one.
@@ -67,7 +69,7 @@ func TestGoScript(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			out, err := cmd.CombinedOutput()
+			out, err := bounded.CombinedOutput(cmd)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}

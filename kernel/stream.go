@@ -28,8 +28,8 @@ func Stream(command []string, cellDir string, environ []string) (code int, err e
 	if len(command) == 0 {
 		return 0, errors.New("kernel stream: want a command: the kernel calls this itself")
 	}
-	interrupts := make(chan os.Signal, 1)
-	signal.Notify(interrupts, syscall.SIGINT)
+	// The kernel interrupts the command itself.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT)
 	runtime.LockOSThread() // Linux signals the child when the thread that started it ends.
 	defer runtime.UnlockOSThread()
 	// GoNB kills a command that an interrupt does not end. Then this process must end too, and
@@ -61,7 +61,6 @@ func Stream(command []string, cellDir string, environ []string) (code int, err e
 		fmt.Fprintln(os.Stderr, err)
 		return 127, nil
 	}
-	go passFirst(interrupts, cmd.Process)
 	copied.Wait()
 	err = cmd.Wait()
 	train.note(place)
@@ -70,19 +69,6 @@ func Stream(command []string, cellDir string, environ []string) (code int, err e
 		return 0, err
 	}
 	return endAs(cmd.ProcessState), nil
-}
-
-// startTime is how long after its start the kernel may not have seen a command.
-const startTime = 100 * time.Millisecond
-
-// passFirst passes an interrupt on to a command that has just started. Later interrupts come from
-// the kernel, which interrupts each process that it sees.
-func passFirst(interrupts <-chan os.Signal, command *os.Process) {
-	select {
-	case <-interrupts:
-		_ = command.Signal(syscall.SIGINT)
-	case <-time.After(startTime):
-	}
 }
 
 // endAs ends this process with the signal that ended the other process, or returns the other's exit

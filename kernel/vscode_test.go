@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/tests/jupyter"
 )
 
@@ -27,7 +28,7 @@ func TestVSCode(t *testing.T) {
 			t.Parallel()
 			cmd := exec.Command(python, "-c", vscodeScript, file)
 			cmd.Env = env
-			if out, err := cmd.CombinedOutput(); err != nil {
+			if out, err := bounded.CombinedOutput(cmd); err != nil {
 				t.Errorf("%v\n%s", err, tail(out))
 			}
 		})

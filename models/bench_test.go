@@ -6,7 +6,7 @@ import (
 	"gonbatch/models"
 )
 
-// One training step of the MNIST network, batch 64.
+// BenchmarkMNISTStep runs training steps of the MNIST network with a batch of 64.
 func BenchmarkMNISTStep(b *testing.B) {
 	step := trainer(b, models.MNIST, 64, []int{28, 28, 1})
 	step()

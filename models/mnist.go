@@ -11,9 +11,9 @@ import (
 	"gonbatch/models/cnn"
 )
 
-// MNIST is a small convolutional network for 28x28 grey images of ten classes: two blocks of a 3x3
-// convolution, 2x2 max-pooling and ReLU, with 32 and 64 channels, and a hidden layer of 128 units.
-// It has 421,642 parameters.
+// MNIST is a small convolutional network for 28x28 grey images of ten classes. It has two blocks
+// with a 3x3 convolution, 2x2 max-pooling and ReLU, with 32 and 64 channels, and a hidden layer of
+// 128 units. It has 421,642 parameters.
 //
 // x is [batch, 28, 28, 1]. The result is logits, [batch, 10].
 func MNIST(scope *model.Scope, x *graph.Node) *graph.Node {
@@ -27,7 +27,7 @@ func MNIST(scope *model.Scope, x *graph.Node) *graph.Node {
 	return layers.Dense(scope.In("logits"), x, true, 10)
 }
 
-// block halves height and width.
+// block convolves, and halves the height and width.
 func block(scope *model.Scope, x *graph.Node, channels int) *graph.Node {
 	return cnn.Convolution(scope, x).Channels(channels).KernelSize(3).PadSame().MaxPool2x2().Relu().Done()
 }

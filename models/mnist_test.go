@@ -27,7 +27,7 @@ func TestMNIST(t *testing.T) {
 	}
 	n := 0
 	for v := range store.IterVariables() {
-		if v.Trainable { // The store also has a random generator's state.
+		if v.Trainable { // The store also has the state of a random generator.
 			n += v.Shape().Size()
 		}
 	}
@@ -43,7 +43,7 @@ func TestMNISTRefusesOtherImages(t *testing.T) {
 	}
 }
 
-// A few steps on one batch must fit it: the gradient reaches every layer.
+// TestMNISTLearns: a few steps on one batch must fit it, so the gradient reaches every layer.
 func TestMNISTLearns(t *testing.T) {
 	step := trainer(t, models.MNIST, 32, []int{28, 28, 1})
 	first := step()
@@ -56,7 +56,7 @@ func TestMNISTLearns(t *testing.T) {
 	}
 }
 
-// trainer returns a function that makes one step with a fixed batch and returns the loss.
+// trainer returns a function that runs one step with a fixed batch and returns the loss.
 func trainer(t testing.TB, network func(*model.Scope, *graph.Node) *graph.Node, batch int, size []int) func() float32 {
 	t.Helper()
 	store := model.NewStore()

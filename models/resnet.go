@@ -11,14 +11,14 @@ import (
 	"gonbatch/models/cnn"
 )
 
-// ResNet18 returns a residual network of 18 layers for images of the sizes of CIFAR: He et al.,
-// Deep Residual Learning for Image Recognition, 2015 (https://arxiv.org/abs/1512.03385), with the
-// first layer for small images that is usual for CIFAR: a 3x3 convolution, and no pooling. For ten
-// classes it has 11,173,962 parameters.
+// ResNet18 returns a residual network of 18 layers for images of CIFAR's size (He et al., Deep
+// Residual Learning for Image Recognition, 2015, https://arxiv.org/abs/1512.03385). Its first layer
+// is the usual one for CIFAR's small images: a 3x3 convolution without pooling. For ten classes it
+// has 11,173,962 parameters.
 //
-// Of the network, x is [batch, height, width, 3], with a height and width of at least 8, and better
-// 32. The result is logits, [batch, classes]. In training, batch normalization takes the mean and
-// variance of the batch, and with several ranks each of its own part.
+// The network's x is [batch, height, width, 3], with a height and width of at least 8, preferably
+// 32. Its result is logits, [batch, classes]. In training, batch normalization uses the mean and
+// variance of the batch; with several ranks, each uses those of its own part.
 func ResNet18(classes int) func(scope *model.Scope, x *graph.Node) *graph.Node {
 	return func(scope *model.Scope, x *graph.Node) *graph.Node {
 		checkResNet(x, classes)
@@ -46,8 +46,8 @@ func checkResNet(x *graph.Node, classes int) {
 	}
 }
 
-// residual is a basic block: two 3x3 convolutions beside a shortcut. A shortcut between different
-// shapes is a 1x1 convolution: option B of the paper, section 3.3.
+// residual is a basic block: two 3x3 convolutions and a shortcut around them. If the shapes differ,
+// the shortcut is a 1x1 convolution (option B in section 3.3 of the paper).
 func residual(scope *model.Scope, x *graph.Node, channels, stride int) *graph.Node {
 	y := activation.Relu(normalizedConvolution(scope.In("conv1"), x, channels, 3, stride))
 	y = normalizedConvolution(scope.In("conv2"), y, channels, 3, 1)
@@ -57,8 +57,8 @@ func residual(scope *model.Scope, x *graph.Node, channels, stride int) *graph.No
 	return activation.Relu(graph.Add(x, y))
 }
 
-// normalizedConvolution is a convolution and a batch normalization, with the constants that are
-// usual for ResNets.
+// normalizedConvolution is a convolution with batch normalization, with the usual constants of
+// ResNets.
 func normalizedConvolution(scope *model.Scope, x *graph.Node, channels, kernel, stride int) *graph.Node {
 	y := cnn.Convolution(scope, x).Channels(channels).KernelSize(kernel).Strides(stride).PadSame().UseBias(false).Done()
 	return cnn.BatchNorm(scope, y).Momentum(0.9).Epsilon(1e-5).Done()

@@ -32,7 +32,7 @@ func TestResNet18(t *testing.T) {
 	}
 }
 
-// A few steps on one batch must fit it: the gradient reaches every layer.
+// TestResNet18Learns: a few steps on one batch must fit it, so the gradient reaches every layer.
 func TestResNet18Learns(t *testing.T) {
 	step := trainer(t, models.ResNet18(10), 8, []int{16, 16, 3})
 	first := step()

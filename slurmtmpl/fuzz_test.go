@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 )
@@ -96,7 +97,7 @@ func shellEnvironment(t *testing.T, spec submit.JobSpec) map[string]string {
 	for name, value := range spec.Env {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
-	if out, err := cmd.CombinedOutput(); err != nil && len(spec.Setup) == 0 {
+	if out, err := bounded.CombinedOutput(cmd); err != nil && len(spec.Setup) == 0 {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return environment(t, print+".env")

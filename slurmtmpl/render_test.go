@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 )
@@ -166,7 +167,7 @@ func runScript(t *testing.T, spec submit.JobSpec) (record []string, code int, di
 	cmd.Dir = dir
 	cmd.Stdin = bytes.NewReader(script)
 	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "RECORD="+filepath.Join(dir, "record"), "SLURM_JOB_ID=12", "SLURM_JOB_NODELIST=n1")
-	out, err := cmd.CombinedOutput()
+	out, err := bounded.CombinedOutput(cmd)
 	t.Logf("%s", out)
 	if err != nil {
 		code = cmd.ProcessState.ExitCode()

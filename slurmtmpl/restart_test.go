@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 )
@@ -290,7 +291,7 @@ func TestShellcheck(t *testing.T) {
 	if err != nil || len(goldens) < 3 {
 		t.Fatalf("scripts: %v, %v", goldens, err)
 	}
-	out, err := exec.Command(path, append([]string{"--severity=warning"}, goldens...)...).CombinedOutput()
+	out, err := bounded.CombinedOutput(exec.Command(path, append([]string{"--severity=warning"}, goldens...)...))
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -318,7 +319,7 @@ func TestRankShell(t *testing.T) {
 		stopped := filepath.Join(t.TempDir(), "stopped")
 		cmd := exec.Command("bash", "-c", rankShell, "gonbatch", "bash", "-c", tc.program)
 		cmd.Env = append(os.Environ(), "GONBATCH_STOPPED="+stopped)
-		_ = cmd.Run() // The test checks its code.
+		_ = bounded.Run(cmd) // The test checks its code.
 		if _, err := os.Stat(stopped); cmd.ProcessState.ExitCode() != tc.code || (err == nil) != tc.stopped {
 			t.Errorf("a program that %s: %d, file: %v", tc.name, cmd.ProcessState.ExitCode(), err)
 		}

@@ -11,12 +11,12 @@ import (
 	"gonbatch/tests/cluster"
 )
 
-// cellLimit bounds a cell of the browser's tests on a busy machine.
+// cellLimit is how long a cell may take on a busy machine.
 const cellLimit = 10 * time.Minute
 
-// TestBrowser is a session of a person in JupyterLab on the login node of a real cluster: the
-// example notebook is run, submitted, and followed on the page until the job has completed; its
-// result is used, and another job is ended by a click.
+// TestBrowser plays a user in JupyterLab on the login node of a real cluster: run and submit the
+// example notebook, follow the job on the page until it completes, use its result, and cancel
+// another job with a click.
 func TestBrowser(t *testing.T) {
 	c := cluster.Start(t)
 	u := newUser(t, c.Env()...)
@@ -44,7 +44,7 @@ func TestBrowser(t *testing.T) {
 	lab.ScreenshotCell("completed", card)
 	wantAll(t, lab.Output(card), "submitting this session: 4 cells", "test/accuracy 0.9", "n1", "n2", "rank 0 · done", "rank 1 · done", "train/loss")
 	if curves := lab.Find(card, "svg polyline"); curves != 1 {
-		t.Errorf("the card has %d curves, want that of the loss", curves)
+		t.Errorf("the card has %d curves, want only the loss", curves)
 	}
 	if buttons := lab.Find(card, "button"); buttons != 0 {
 		t.Errorf("the job has ended, but %d buttons are left", buttons)
@@ -54,12 +54,12 @@ func TestBrowser(t *testing.T) {
 	lookAgain(t, lab, card)
 }
 
-// useResult takes the values of the job into a cell.
+// useResult uses the job's values in a cell.
 func useResult(t *testing.T, lab *browser.Lab) {
 	t.Helper()
 	result := lab.Run("%result as run\nrun.Last(\"test/accuracy\")")
 	lab.Ended(result, cellLimit)
-	// The training is named by the tag of its cell.
+	// The tag of the training cell names its checkpoints.
 	wantAll(t, lab.Output(result), "completed", "checkpoints/train/step-00000250", "loss.png", "run.Images()", "\n0.9")
 	lab.ScreenshotCell("result", result)
 	image := lab.Run("run.Image(\"loss\")")
@@ -72,7 +72,8 @@ func useResult(t *testing.T, lab *browser.Lab) {
 	wantAll(t, lab.Output(unknown), "%result: ", `no run "404"`)
 }
 
-// clickCancel ends a job by the button of its card, which also works after the page was reloaded.
+// clickCancel cancels a job with the button on its card, which also works after the page is
+// reloaded.
 func clickCancel(t *testing.T, lab *browser.Lab) {
 	t.Helper()
 	endless := lab.Run("%%submit --nodes 2 --mpi none --name endless\ntime.Sleep(time.Hour)")
@@ -89,15 +90,15 @@ func clickCancel(t *testing.T, lab *browser.Lab) {
 	lab.ScreenshotCell("cancelled", waiting)
 }
 
-// lookAgain opens the saved notebook once more: it shows what it showed. In a narrow and dark
-// window nothing sticks out.
+// lookAgain reopens the saved notebook: the card shows what it showed before, and fits into a
+// narrow, dark window.
 func lookAgain(t *testing.T, lab *browser.Lab, card int) {
 	t.Helper()
 	lab.Save()
 	lab.Reload()
 	wantAll(t, lab.Output(card), ": completed", "rank 1 · done")
 	if curves := lab.Find(card, "svg polyline"); curves != 1 {
-		t.Errorf("the saved card has %d curves, want that of the loss", curves)
+		t.Errorf("the saved card has %d curves, want only the loss", curves)
 	}
 	lab.Menu("Settings", "Theme", "JupyterLab Dark")
 	lab.Resize(900, 700)
@@ -107,15 +108,15 @@ func lookAgain(t *testing.T, lab *browser.Lab, card int) {
 	}
 }
 
-// copyMNIST puts the example notebook into the user's folder, with some steps of training instead
-// of two passes over the data.
+// copyMNIST copies the example notebook to the user's folder, with 250 steps of training instead of
+// two epochs.
 func (u user) copyMNIST(t *testing.T) {
 	t.Helper()
 	text := read(t, mnist(t))
 	const seed = `"\tSeed:      *seed,\n",`
 	shorter := strings.Replace(text, seed, seed+` "\tMaxSteps:  250,\n",`, 1)
 	if shorter == text {
-		t.Fatalf("the notebook has no line %s behind which a limit could be set", seed)
+		t.Fatalf("the notebook has no line %s after which to set a limit", seed)
 	}
 	if err := os.WriteFile(filepath.Join(u.folder, "mnist.ipynb"), []byte(shorter), 0o644); err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 
 	"gonbatch/checkpoint"
 	"gonbatch/checkpoint/safetensors"
+	"gonbatch/internal/bounded"
 )
 
 //go:embed readtensors.py
@@ -35,13 +36,13 @@ type pythonFile struct {
 	Metadata map[string]string
 }
 
-// TestPythonReadsWeights saves weights of every type, reads them by Python's own safetensors, and
-// reads what Python wrote of them.
+// TestPythonReadsWeights saves weights of every type, reads them with Python's own safetensors
+// library, and reads the copy that Python writes.
 func TestPythonReadsWeights(t *testing.T) {
 	t.Parallel()
 	weights := map[string]struct {
 		value *tensors.Tensor
-		dtype string // As NumPy calls it.
+		dtype string // The name that NumPy uses.
 	}{
 		"f32":            {tensors.FromValue([][]float32{{1.5, -0.25, 3}, {float32(math.Inf(-1)), 1e-45, 0}}), "float32"},
 		"conv_0/f64":     {tensors.FromValue([]float64{math.Pi, math.MaxFloat64}), "float64"},
@@ -98,14 +99,14 @@ func readByPython(t *testing.T, path, copied string) (got pythonFile) {
 	cmd := exec.CommandContext(t.Context(), readers(t, "python"), "-c", readTensors, path, copied)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
+	if err := bounded.Run(cmd); err != nil {
 		t.Fatalf("read %s: %v\n%s", path, err, stderr.String())
 	}
 	ok(t, json.Unmarshal(stdout.Bytes(), &got))
 	return got
 }
 
-// readHere reads the tensors of a file by this module's reader.
+// readHere reads the tensors of a file with this module's reader.
 func readHere(t *testing.T, path string) map[string]string {
 	t.Helper()
 	content, err := os.ReadFile(path)

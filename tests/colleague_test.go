@@ -10,15 +10,17 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/rundir"
 	"gonbatch/tests/cluster"
 	"gonbatch/tests/tmpfs"
 )
 
-// nobody is another user of the machine.
+// nobody is the ID of another user of the machine.
 const nobody = 65534
 
-// colleague is somebody else who may read the user's files, and has a copy of the command.
+// colleague returns a function that runs submit as another user, who may read the user's files and
+// has their own copy of the command.
 func (u user) colleague(t *testing.T) func(args ...string) (string, error) {
 	t.Helper()
 	program, err := submitBinary()
@@ -42,18 +44,20 @@ func (u user) colleague(t *testing.T) func(args ...string) (string, error) {
 		t.Fatal(err)
 	}
 	return func(args ...string) (string, error) {
-		// Only a program has the capability, so it enters the folder itself.
+		// Only the started program gets the capability, so the program changes to the folder
+		// itself.
 		cmd := exec.CommandContext(t.Context(), "env", append([]string{"--chdir", u.folder, copied}, args...)...)
 		cmd.Env = append(append(os.Environ(), u.env...), "HOME="+dir)
-		// The run goes on writing files that only its owner may read.
+		// The run keeps writing files that only its owner may read, so the colleague may read any
+		// file.
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}, AmbientCaps: []uintptr{unix.CAP_DAC_READ_SEARCH}}
-		out, err := cmd.CombinedOutput()
+		out, err := bounded.CombinedOutput(cmd)
 		return string(out), err
 	}
 }
 
-// TestStatusForAColleague: who may only read a run sees how it is doing and ended, its log too, and
-// changes nothing.
+// TestStatusForAColleague checks that a user who may only read a run sees its state and its log,
+// and changes nothing.
 func TestStatusForAColleague(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, cluster.Nodes(1))
@@ -80,7 +84,7 @@ func TestStatusForAColleague(t *testing.T) {
 	u.release(t)
 	eventually(t, "it is completed", func() bool { return must("state:         completed", "status", id) })
 	if !must("completed", "status") || !must("released\n", "logs", id) || !must("released\n", "logs", "-f", id) {
-		t.Error("the list or the log does not tell")
+		t.Error("the list or the log does not show the end")
 	}
 	if m, err := rundir.ReadManifest(run); err != nil || m.Ended != nil {
 		t.Errorf("a colleague has changed the manifest: %+v, %v", m, err)
@@ -89,12 +93,12 @@ func TestStatusForAColleague(t *testing.T) {
 	wantAll(t, u.mustSubmit(t, "status", id), "state:         completed")
 }
 
-// TestStatusOnAFullDisk: what cannot be kept is told all the same.
+// TestStatusOnAFullDisk checks that status shows the state of a run even if it cannot record it.
 func TestStatusOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	tmpfs.Mount(t, filepath.Join(u.folder, "runs"), "size=600m")
-	u.env = cluster.Start(t, cluster.Nodes(1)).Env() // Its nodes see what is mounted by now.
+	u.env = cluster.Start(t, cluster.Nodes(1)).Env() // Started now, so that its nodes see the mount.
 	id := job(t, u.mustSubmit(t, u.write(t, "full.ipynb", "%%\nfmt.Println(\"done\")")))
 	run := u.run(t)
 	eventually(t, "it has ended", func() bool { _, err := os.Stat(run.ExitStatus()); return err == nil })
@@ -112,7 +116,7 @@ func TestStatusOnAFullDisk(t *testing.T) {
 	}
 }
 
-// fill leaves no room in a file's file system.
+// fill leaves no room on the file system of a file.
 func fill(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.Create(path)

@@ -11,8 +11,8 @@ import (
 	"gonbatch/tests/cluster"
 )
 
-// mortal trains with a callback that kills rank 1, or the only rank, where -die says: "25,25" is
-// after update 25 in the first two starts.
+// mortal is a training whose last rank kills itself at the updates in -die, one for each start:
+// "25,25" kills it after update 25 in the first two starts.
 func mortal(t *testing.T) training {
 	t.Helper()
 	m := withTrainer
@@ -36,12 +36,13 @@ func killer(world *distributed.World) trainer.Callback {
 	return m
 }
 
-// twice is what the script says of two deaths at update 33. Rank 0 may have reported one less.
+// twice is what the script prints after two deaths at update 33. Rank 0 may have reported one
+// update fewer.
 var twice = regexp.MustCompile(`died after update 3[23] in two starts in a row: that is a bug, not bad luck, so it is not started again`)
 
-// TestDeaths: a training whose rank is killed starts again by itself and ends as an undisturbed
-// one, on a cluster and on this machine; one that dies twice at the same update is given up at
-// once.
+// TestDeaths checks that a training whose rank is killed starts again by itself and ends with the
+// result of an undisturbed one, on a cluster and on this machine. A training that dies twice at the
+// same update is not started again.
 func TestDeaths(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t)
@@ -65,17 +66,17 @@ func TestDeaths(t *testing.T) {
 				t.Fatalf("undisturbed: %v\n%s", err, out)
 			}
 			want := training.final(t, u.run(t))
-			// No checkpoint lies between the second and the third death.
+			// There is no checkpoint between the second and the third death.
 			u, out, err = train("25,33,37")
 			if err != nil || training.final(t, u.run(t)) != want {
-				t.Errorf("three deaths: %v, or another result than undisturbed\n%s\n%s", err, out, logs(t, u.run(t)))
+				t.Errorf("three deaths: %v, or the result differs from that of an undisturbed training\n%s\n%s", err, out, logs(t, u.run(t)))
 			}
 			if n, err := rundir.CountStarts(u.run(t)); n != 4 || err != nil {
 				t.Errorf("%d starts, %v; want 4", n, err)
 			}
 			u, out, err = train("25,33,33,40")
 			if err == nil {
-				t.Error("a training that died twice at update 33 ended well")
+				t.Error("a training that died twice at update 33 succeeded")
 			}
 			if !twice.MatchString(out) {
 				t.Errorf("%v is not in:\n%s", twice, out)
@@ -87,7 +88,7 @@ func TestDeaths(t *testing.T) {
 	}
 }
 
-// logs are all logs of a run.
+// logs returns all logs of a run.
 func logs(t *testing.T, run rundir.Dir) (all string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(run.Logs(), "*"))

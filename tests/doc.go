@@ -1,6 +1,7 @@
-// Package tests has the tests of the whole system: the example notebooks in a real Jupyter client,
-// and what only shows when all parts work together. Its sub-packages are what such tests need:
-// cluster, a real SLURM cluster; jupyter, a real client; arch, the architecture.
+// Package tests tests the whole system: the example notebooks in a real Jupyter client, and
+// everything that only shows when all parts work together. Its sub-packages provide what such tests
+// need, such as a real SLURM cluster (cluster) and a real client (jupyter), or test the tree itself
+// (arch).
 //
 //	make test TESTS=./tests/...
 package tests

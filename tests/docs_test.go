@@ -9,14 +9,15 @@ import (
 	"strings"
 	"testing"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/rundir"
 	"gonbatch/tests/cluster"
 	"gonbatch/tests/page"
 )
 
-// TestDocs types the commands of the README and of the tour, each page in a clone of its own, as a
-// reader with a cluster would. Only the notebook's epochs are shorter: TestLocalMNIST and TestSlurm
-// hold how well it trains.
+// TestDocs types the commands of the README and of the tour, as a reader with a cluster would, each
+// page in its own clone. Only the notebook's epochs are shorter: TestLocalMNIST and TestSlurm check
+// how well it trains.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t)
@@ -35,13 +36,13 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// reader is a person who types the commands of a page into a shell.
+// reader is someone who types the commands of a page into a shell.
 type reader struct {
 	folder string
 	env    []string
 }
 
-// newReader gives a reader a clone, and a place of their own for what they install.
+// newReader gives a reader a clone, and separate folders for what they install.
 func newReader(t *testing.T, c *cluster.Cluster) reader {
 	t.Helper()
 	r := reader{folder: filepath.Join(t.TempDir(), "gonbatch")}
@@ -60,7 +61,7 @@ func newReader(t *testing.T, c *cluster.Cluster) reader {
 	return r
 }
 
-// clone copies what git would: the files that it has or would take.
+// clone copies the files that git tracks or would add.
 func clone(from, to string) error {
 	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	list.Dir = from
@@ -71,7 +72,7 @@ func clone(from, to string) error {
 	for name := range strings.SplitSeq(strings.TrimRight(string(names), "\x00"), "\x00") {
 		text, err := os.ReadFile(filepath.Join(from, name))
 		if os.IsNotExist(err) {
-			continue // Deleted, and not yet committed.
+			continue // Deleted, but not committed yet.
 		}
 		if err != nil {
 			return err
@@ -95,21 +96,21 @@ func (r reader) shorten(t *testing.T) {
 	text := read(t, path)
 	shorter := strings.Replace(text, seed, seed+` "\tLimitTrainBatches: 50,\n",`, 1)
 	if shorter == text {
-		t.Fatalf("the notebook has no line %s after which a limit could be set", seed)
+		t.Fatalf("the notebook has no line %s after which to set a limit", seed)
 	}
 	if err := os.WriteFile(path, []byte(shorter), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// run types a block. RUN stands for the reader's newest run.
+// run types the commands of a block. RUN stands for the reader's newest run.
 func (r reader) run(t *testing.T, name string, block page.Block) {
 	t.Helper()
 	for line := range strings.Lines(block.Script) {
 		line = strings.ReplaceAll(line, "RUN", r.newest())
 		cmd := exec.CommandContext(t.Context(), "bash", "-ec", line)
 		cmd.Dir, cmd.Env = r.folder, r.env
-		out, err := cmd.CombinedOutput()
+		out, err := bounded.CombinedOutput(cmd)
 		if err != nil {
 			t.Fatalf("%s:%d: %s: %v\n%s", name, block.Line, line, err, out)
 		}
@@ -117,7 +118,7 @@ func (r reader) run(t *testing.T, name string, block page.Block) {
 	}
 }
 
-// newest is the name of the newest run, or RUN while there is none.
+// newest is the name of the newest run, or RUN if there is none yet.
 func (r reader) newest() string {
 	runs, err := rundir.List(filepath.Join(r.folder, "runs"))
 	if err != nil || len(runs) == 0 {
@@ -126,10 +127,10 @@ func (r reader) newest() string {
 	return runs[len(runs)-1].Name()
 }
 
-// link is a link or an image of a page to another file of the repository, with a place in it.
+// link matches a link or image that points to another file of the repository, or to a heading.
 var link = regexp.MustCompile(`\]\(([^)#:\s]*)(#[^)\s]*)?\)`)
 
-// TestLinks finds links from the project's pages to files and headings that are not there.
+// TestLinks finds links in the project's pages to files and headings that do not exist.
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	root := page.Root(t)
@@ -148,13 +149,13 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// testNames are the tests of a file.
+// testNames matches the tests in a file.
 var testNames = regexp.MustCompile(`(?m)^func Test\w+`)
 
-// named is a go test command in a page that names tests.
+// named matches a go test command that names tests.
 var named = regexp.MustCompile("go test \\./([a-z/]+) -run '?([^` ']+)")
 
-// TestNamedTests finds go test commands in the project's pages that would run nothing.
+// TestNamedTests finds go test commands in the project's pages that match no test.
 func TestNamedTests(t *testing.T) {
 	for _, name := range page.All(t) {
 		for _, match := range named.FindAllStringSubmatch(page.Read(t, name), -1) {
@@ -173,10 +174,10 @@ func TestNamedTests(t *testing.T) {
 	}
 }
 
-// notInAnchor are the characters of a heading that its anchor on a web page lacks.
+// notInAnchor matches the characters that GitHub drops from a heading to make its anchor.
 var notInAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 
-// hasHeading reports whether a page has the heading with that anchor, as GitHub makes them.
+// hasHeading reports whether a page has a heading with the anchor that GitHub gives it.
 func hasHeading(text, anchor string) bool {
 	for line := range strings.Lines(text) {
 		if title, ok := strings.CutPrefix(strings.TrimLeft(strings.TrimSpace(line), "#"), " "); ok && strings.HasPrefix(line, "#") {

@@ -1,8 +1,9 @@
-"""Validate an executed notebook by nbformat's own schema, render it by nbconvert, and print what is in its cells.
+"""Validate an executed notebook with nbformat, render it with nbconvert, and print its cells.
 
 Usage: executed.py NOTEBOOK
 
-Prints one JSON object: {"cells": [{"count", "status", "text", "types", "error"}] of the code cells, "metadata": the notebook's, "html": the page}.
+Prints one JSON object: {"cells": [{"count", "status", "text", "types", "error"}], for the code
+cells, "metadata": the notebook's, "html": the page}.
 """
 
 import json
@@ -13,7 +14,7 @@ from nbconvert import HTMLExporter
 
 
 def describe(cell):
-    """What a code cell has put out."""
+    """Return a summary of a code cell's output."""
     error = [f"{o.ename}: {o.evalue}\n" + "\n".join(o.traceback) for o in cell.outputs if o.output_type == "error"]
     return {
         "count": cell.execution_count or 0,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/rundir"
 	"gonbatch/tests/cluster"
 	"gonbatch/tests/jupyter"
@@ -43,13 +44,13 @@ type executedCell struct {
 	Types               []string
 }
 
-// executedOf reads a run's executed notebook by nbformat and nbconvert.
+// executedOf reads a run's executed notebook with nbformat and nbconvert.
 func executedOf(t *testing.T, run rundir.Dir) executedNotebook {
 	t.Helper()
 	cmd := command(".", jupyter.Python(t), "-c", executedScript, run.Executed())
 	var errors strings.Builder
 	cmd.Stderr = &errors
-	out, err := cmd.Output()
+	out, err := bounded.Output(cmd)
 	if err != nil {
 		t.Fatalf("%v\n%s\n%s", err, &errors, read(t, run.Executed()))
 	}
@@ -61,9 +62,9 @@ func executedOf(t *testing.T, run rundir.Dir) executedNotebook {
 }
 
 const (
-	// declarations are the cells' imports and a parameter.
+	// declarations holds the imports of the cells, and a parameter.
 	declarations = "import (\n\t\"fmt\"\n\t\"os\"\n\t\"image\"\n\t\"github.com/janpfeifer/gonb/gonbui\"\n\t\"github.com/janpfeifer/gonb/gonbui/protocol\"\n)\nvar name = \"Ada\""
-	// shows prints to both streams and shows things as a notebook's program does.
+	// shows prints to both streams, and displays HTML, an image and a chart.
 	shows = `%%
 fmt.Println("hello", name)
 fmt.Fprintln(os.Stderr, "a warning")
@@ -71,8 +72,8 @@ gonbui.DisplayHTML("<b id=\"bold\">bold</b><script>draw()</script>")
 gonbui.DisplayImage(image.NewGray(image.Rect(0, 0, 3, 3)))
 gonbui.SendData(&protocol.DisplayData{Data: map[protocol.MIMEType]any{"application/vnd.plotly.v1+json": "{\"data\": []}"}})
 gonbui.Sync()`
-	// fails panics in rank 0 only: another rank that fails first would end it before it has said
-	// why.
+	// fails panics in rank 0 only. If another rank failed first, rank 0 would be killed before it
+	// printed why it failed.
 	fails = `%%
 fmt.Println("before")
 if os.Getenv("OMPI_COMM_WORLD_RANK")+os.Getenv("SLURM_PROCID") == "1" {
@@ -81,8 +82,8 @@ if os.Getenv("OMPI_COMM_WORLD_RANK")+os.Getenv("SLURM_PROCID") == "1" {
 panic("no data")`
 )
 
-// TestExecuted: the executed notebook has what each cell has put out, here, by mpirun and on a
-// cluster, and Jupyter's tools read it.
+// TestExecuted checks that the executed notebook has the output of each cell, on this machine,
+// under mpirun and on a cluster, and that Jupyter's tools read it.
 func TestExecuted(t *testing.T) {
 	t.Parallel()
 	jupyter.Python(t)
@@ -112,8 +113,8 @@ func TestExecuted(t *testing.T) {
 	}
 }
 
-// checkFrom fixes the failed cell and runs the notebook from there: what stands before it is taken
-// from the failed run.
+// checkFrom fixes the failed cell and runs the notebook from there. The output of earlier cells
+// comes from the failed run.
 func checkFrom(t *testing.T, u user, failed rundir.Dir, flags []string) {
 	t.Helper()
 	name := u.write(t, "demo.ipynb", declarations, "!echo from a shell; echo oops >&2", shows, "%%\nfmt.Println(\"fixed\")", "%%\nfmt.Println(\"never\")")
@@ -166,7 +167,8 @@ func checkExecuted(t *testing.T, u user, run rundir.Dir, nb executedNotebook) {
 	}
 }
 
-// TestExecutedIsBounded: a program that prints much makes a small notebook, and its log has it all.
+// TestExecutedIsBounded checks that the notebook of a program that prints a lot stays small, and
+// that its log has everything.
 func TestExecutedIsBounded(t *testing.T) {
 	const size = 50 << 20
 	u := newUser(t)
@@ -185,8 +187,8 @@ func TestExecutedIsBounded(t *testing.T) {
 	}
 }
 
-// TestExecutedOfAKilledJob: a job that is ended from outside has an executed notebook that says so,
-// also where nothing of the job was left to write it.
+// TestExecutedOfAKilledJob checks that the executed notebook of a cancelled or killed job says how
+// the job ended, even if no process of the job was left to write it.
 func TestExecutedOfAKilledJob(t *testing.T) {
 	t.Parallel()
 	jupyter.Python(t)
@@ -226,8 +228,8 @@ func TestExecutedOfAKilledJob(t *testing.T) {
 	}
 }
 
-// TestExecutedOfARestart: a cell that saves, stops and is started again has the output of both
-// starts, and so has its log.
+// TestExecutedOfARestart checks that a cell that saves, stops and starts again has the output of
+// both starts, and that the log does too.
 func TestExecutedOfARestart(t *testing.T) {
 	t.Parallel()
 	jupyter.Python(t)

@@ -10,12 +10,12 @@ import (
 	"gonbatch/internal/nbformat"
 )
 
-// mostLines is how long a classifier of image folders may be, with augmentation, early stopping,
-// best weights and fine-tuning: about as long as elsewhere.
+// mostLines is how many lines of code a classifier of image folders may need, with augmentation,
+// early stopping, best weights and fine-tuning: about as many as in other frameworks.
 const mostLines = 100
 
 // TestFineTune trains the notebook's two phases for a few epochs, on one rank and on two. Each
-// phase tests its best weights, and the second must have learned from a few images.
+// phase tests its best weights; the second must learn from only a few images.
 func TestFineTune(t *testing.T) {
 	for _, tasks := range []string{"1", "2"} {
 		t.Run(tasks+" ranks", func(t *testing.T) {

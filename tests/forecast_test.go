@@ -7,14 +7,14 @@ import (
 	"gonbatch/internal/plugin"
 )
 
-// TestForecast: submit check --target says what a notebook's training step takes on GPUs that are
-// not there.
+// TestForecast checks that submit check --target predicts the memory and time of a notebook's
+// training step on GPUs that this machine does not have.
 func TestForecast(t *testing.T) {
 	t.Parallel()
 	if _, err := plugin.EnsureCompiler(t.Context(), plugin.Options{Progress: os.Stderr}); err != nil {
-		t.Skipf("XLA's compiler for GPUs (257 MB) can't be had here: %v", err)
+		t.Skipf("XLA's compiler for GPUs (257 MB) is not available: %v", err)
 	}
-	u := newUser(t, "XLA_FLAGS=") // The CUDA plugin ends at flags that it does not know.
+	u := newUser(t, "XLA_FLAGS=") // The CUDA plugin aborts on flags that it does not know.
 	out := u.mustSubmit(t, "check", "--target", "h100", "--nodes", "2", "--gpus-per-node", "4", mnist(t))
 	wantPlaces(t, out,
 		`each GPU of 8 x h100 on 2 nodes, in a training step of train with a batch of 64 \(8 a GPU\):`,

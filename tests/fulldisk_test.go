@@ -10,8 +10,9 @@ import (
 	"gonbatch/tests/tmpfs"
 )
 
-// TestFullRunRoot: what no run needs any more makes room for the next one. Where it can't, the
-// error says what is there and what to do, and nothing of the run is left.
+// TestFullRunRoot checks that files that no run needs any more are removed to make room for the
+// next run. If that is not enough, the error says what takes the space and what to do, and leaves
+// nothing of the new run behind.
 func TestFullRunRoot(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
@@ -40,7 +41,7 @@ func TestFullRunRoot(t *testing.T) {
 	}
 }
 
-// dirs are the names of the folders in a folder.
+// dirs returns the names of the folders in a folder.
 func dirs(t *testing.T, folder string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(folder)

@@ -13,12 +13,12 @@ import (
 )
 
 // fuzzTime is the number of inputs for each target: enough to notice that one is broken. It isn't a
-// duration, because Go 1.26 sometimes fails with "context deadline exceeded" when one ends
-// (https://go.dev/issue/75804). What long runs have found is in testdata/fuzz, which every
+// duration, because Go 1.26 sometimes fails with "context deadline exceeded" at its end
+// (https://go.dev/issue/75804). Inputs that long runs have found are in testdata/fuzz, which every
 // "go test" runs.
 const fuzzTime = "1000x"
 
-// TestFuzz fuzzes all that reads notebooks and composes programs from them, shortly.
+// TestFuzz briefly fuzzes everything that reads notebooks and composes programs from them.
 func TestFuzz(t *testing.T) {
 	root, err := jupyter.Root()
 	if err != nil {

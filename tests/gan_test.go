@@ -14,8 +14,8 @@ import (
 )
 
 // TestGAN trains the notebook with two models, two losses and two optimizers for two short epochs,
-// on one rank and on two, and looks at what it leaves. That it draws digits after a few whole
-// epochs is for people to see.
+// on one rank and on two, and checks its metrics and samples. Whether it draws digits after full
+// epochs is left for people to judge.
 func TestGAN(t *testing.T) {
 	for _, tasks := range []string{"1", "2"} {
 		t.Run(tasks+" ranks", func(t *testing.T) {
@@ -44,8 +44,8 @@ func TestGAN(t *testing.T) {
 	}
 }
 
-// checkSamples looks at a picture of 8 by 8 samples: no two of its rows of samples may be alike, as
-// they are if the noise is not used.
+// checkSamples checks a picture of 8 by 8 samples: no two rows of samples may be equal, as they
+// would be if the generator ignored its noise.
 func checkSamples(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.Open(path)

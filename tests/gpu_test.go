@@ -10,18 +10,19 @@ import (
 
 	"gonbatch/distributed/pjrt/testplugin"
 	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/bounded"
 	"gonbatch/tests/cluster"
 )
 
-// gpuCluster is a cluster of two nodes with two GPUs each, and a user whose programs compute by the
-// test plugin.
+// gpuCluster starts a cluster of two nodes with two GPUs each, and returns a user whose programs
+// compute with the test plugin.
 func gpuCluster(t *testing.T) user {
 	t.Helper()
 	c := cluster.Start(t, cluster.Nodes(2), cluster.GPUs(2), cluster.GPUType("a100"), cluster.InDev(ranktest.GPUScript()))
 	return newUser(t, append(c.Env(), "GONBATCH_PLUGIN_DIR="+testplugin.Build(t))...)
 }
 
-// TestGPUs: a job on GPUs has one rank for each, on all nodes.
+// TestGPUs checks that a job on GPUs has one rank for each GPU, on all nodes.
 func TestGPUs(t *testing.T) {
 	t.Parallel()
 	u := gpuCluster(t)
@@ -60,7 +61,7 @@ func TestGPUs(t *testing.T) {
 	})
 }
 
-// TestGPUsHere: ranks on this machine's GPUs, as many as it has, and on CPUs where they are more.
+// TestGPUsHere runs ranks on this machine's GPUs if there is one for each, and on CPUs otherwise.
 func TestGPUsHere(t *testing.T) {
 	t.Parallel()
 	path, err := submitBinary()
@@ -71,7 +72,7 @@ func TestGPUsHere(t *testing.T) {
 	preflight := func(tasks string, env ...string) string {
 		cmd := here.Command(t.Context(), path, "preflight", "--local", "--tasks", tasks)
 		cmd.Dir, cmd.Env = folder, append(os.Environ(), env...)
-		out, err := cmd.CombinedOutput()
+		out, err := bounded.CombinedOutput(cmd)
 		if err != nil {
 			t.Fatalf("%s tasks: %v\n%s", tasks, err, out)
 		}

@@ -2,8 +2,8 @@ package tests
 
 import "testing"
 
-// TestHelperErrors: an error in a helper names the line of the main cell that called it, too, and
-// one in a model the line of the layer.
+// TestHelperErrors checks that an error in a helper also names the line of the main cell that
+// called it, and that an error in a model names the line of the layer.
 func TestHelperErrors(t *testing.T) {
 	t.Parallel()
 	declarations := withTrainer.cells[1]

@@ -6,11 +6,12 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/tests/cluster"
 )
 
-// TestLocalInsideAJob: a run on this machine is one, although it is started from a rank of a SLURM
-// job, as from a Jupyter server on a node: mpirun starts no step of that job.
+// TestLocalInsideAJob checks that submit --local also runs locally inside a SLURM job, such as from
+// a Jupyter server on a node: mpirun must not start a step of that job.
 func TestLocalInsideAJob(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t)
@@ -36,7 +37,7 @@ func TestLocalInsideAJob(t *testing.T) {
 			}
 			cmd := exec.Command("timeout", "120", "srun", "-n1", "-c1", "env", "PATH="+bin+":"+os.Getenv("PATH"), submit, "--local", "--tasks", "2", name)
 			cmd.Dir, cmd.Env = u.folder, append(os.Environ(), u.env...)
-			out, err := cmd.CombinedOutput()
+			out, err := bounded.CombinedOutput(cmd)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}

@@ -16,18 +16,18 @@ import (
 	"gonbatch/tests/cluster"
 )
 
-// waits is a cell that waits until there is a file "release" in the notebook's folder.
+// waits is a cell that waits until the notebook's folder has a file named release.
 const waits = "%%\nfmt.Println(\"waits\")\nfor {\n\tif _, err := os.Stat(\"release\"); err == nil {\n\t\tbreak\n\t}\n\ttime.Sleep(50 * time.Millisecond)\n}\nfmt.Println(\"released\")"
 
-// TestJobs: a run knows its job on a real cluster, whoever queued it, whatever became of the
-// command that did, and forever.
+// TestJobs checks that a run always finds its job on a real cluster, no matter who queued it or
+// what happened to the command that did.
 func TestJobs(t *testing.T) {
 	t.Parallel()
 	shared := cluster.Start(t)
 	for _, tc := range []struct {
 		name string
 		test func(*testing.T, *cluster.Cluster)
-		// alone is a test that disturbs whatever runs on its cluster.
+		// alone marks a test that would disturb other jobs on its cluster.
 		alone bool
 	}{
 		{"forgotten", forgotten, true},
@@ -52,7 +52,8 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// queuedByHand: the job of a staged run is known by its script, while it waits and when it runs.
+// queuedByHand checks that the job of a staged run is found by its script, while it waits and while
+// it runs.
 func queuedByHand(t *testing.T, c *cluster.Cluster) {
 	u := newUser(t, c.Env()...)
 	u.mustSubmit(t, "--no-submit", u.write(t, "hand.ipynb", waits))
@@ -79,7 +80,7 @@ func queuedByHand(t *testing.T, c *cluster.Cluster) {
 	wantAll(t, u.mustSubmit(t, "status", run.Name()), "state:         completed", again)
 }
 
-// queuedTwice: a person queues the same script two times. The programs run once.
+// queuedTwice queues the same script twice. The programs run once.
 func queuedTwice(t *testing.T, c *cluster.Cluster) {
 	u := newUser(t, c.Env()...)
 	u.mustSubmit(t, "--no-submit", u.write(t, "twice.ipynb", waits))
@@ -99,7 +100,8 @@ func queuedTwice(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// slowSbatch is a folder with an sbatch that has queued the job long before it answers.
+// slowSbatch returns a PATH with an sbatch that queues the job long before it answers, and the file
+// that it creates in between.
 func slowSbatch(t *testing.T) (path, queued string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -115,8 +117,8 @@ func slowSbatch(t *testing.T) (path, queued string) {
 	return "PATH=" + dir + ":" + os.Getenv("PATH"), queued
 }
 
-// inSbatch starts a submission and sends a signal to all of its process group, as a terminal does,
-// once sbatch has queued the job.
+// inSbatch starts a submission. Once sbatch has queued the job, it signals the whole process group,
+// as a terminal does.
 func inSbatch(t *testing.T, u user, signal syscall.Signal, args ...string) (out string, code int) {
 	t.Helper()
 	program, err := submitBinary()
@@ -135,7 +137,7 @@ func inSbatch(t *testing.T, u user, signal syscall.Signal, args ...string) (out 
 	if err := syscall.Kill(-cmd.Process.Pid, signal); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // Its code is looked at.
+	_ = cmd.Wait() // The exit code is returned.
 	return all.String(), cmd.ProcessState.ExitCode()
 }
 
@@ -163,7 +165,7 @@ func killedInSbatch(t *testing.T, c *cluster.Cluster) {
 	wantAll(t, u.mustSubmit(t, "status", run.Name()), "state:         cancelled")
 }
 
-// threeResumes: of several commands that resume a run at once, one does.
+// threeResumes checks that if several commands resume a run at once, only one does.
 func threeResumes(t *testing.T, c *cluster.Cluster) {
 	u := newUser(t, c.Env()...)
 	name := u.write(t, "fails.ipynb", "%%\nif os.Getenv(\"GONBATCH_RESTARTS\") == \"0\" {\n\tos.Exit(3)\n}", waits)
@@ -191,7 +193,7 @@ func threeResumes(t *testing.T, c *cluster.Cluster) {
 		t.Errorf("%d commands have resumed the run, want 1:\n%s", len(resumed), strings.Join(resumed, "\n"))
 	}
 	if jobs := jobsOf(t, c, run); len(jobs) != 2 {
-		t.Errorf("the run has had the jobs %q, want two", jobs)
+		t.Errorf("the run had the jobs %q, want two", jobs)
 	}
 	u.release(t)
 	eventually(t, "it is completed", func() bool {
@@ -199,7 +201,7 @@ func threeResumes(t *testing.T, c *cluster.Cluster) {
 	})
 }
 
-// jobsOf are the ids of a run's jobs that SLURM knows.
+// jobsOf returns the IDs of a run's jobs that SLURM knows.
 func jobsOf(t *testing.T, c *cluster.Cluster, run rundir.Dir) (ids []string) {
 	t.Helper()
 	for _, text := range strings.Split(mustOutput(t, c, "scontrol", "show", "job"), "\n\n") {
@@ -210,7 +212,8 @@ func jobsOf(t *testing.T, c *cluster.Cluster, run rundir.Dir) (ids []string) {
 	return ids
 }
 
-// resumedWhileItEnds: the programs of a cancelled job are gone before those of the next begin.
+// resumedWhileItEnds checks that the programs of a cancelled job have ended before those of the
+// next job start.
 func resumedWhileItEnds(t *testing.T, c *cluster.Cluster) {
 	u := newUser(t, c.Env()...)
 	name := u.write(t, "deaf.ipynb", `%%
@@ -239,7 +242,7 @@ for i := 0; ; i++ {
 	}
 }
 
-// recorderKilled: the job goes on without what records it, and says so.
+// recorderKilled checks that a job continues if its recorder is killed, and that its log says so.
 func recorderKilled(t *testing.T, c *cluster.Cluster) {
 	u := newUser(t, c.Env()...)
 	id := job(t, u.mustSubmit(t, u.write(t, "recorded.ipynb", waits, "%%\nfmt.Println(\"next\")")))
@@ -262,7 +265,7 @@ func recorderKilled(t *testing.T, c *cluster.Cluster) {
 	wantAll(t, read(t, run.Executed()), "further output is only in logs/rank-0.log")
 }
 
-// release lets the program go on that waits.
+// release lets the waiting program continue.
 func (u user) release(t *testing.T) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(u.folder, "release"), nil, 0o644); err != nil {
@@ -279,7 +282,7 @@ func mustOutput(t *testing.T, c *cluster.Cluster, command ...string) string {
 	return out
 }
 
-// lockedBuilder collects the output of a command that runs.
+// lockedBuilder collects the output of a running command.
 type lockedBuilder struct {
 	mu   sync.Mutex
 	text strings.Builder

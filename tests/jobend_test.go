@@ -11,8 +11,8 @@ import (
 	"gonbatch/tests/cluster"
 )
 
-// controllerAway: while no question is answered, the log is shown, and the job's end is heard of
-// afterwards.
+// controllerAway checks that the log is shown while SLURM does not answer, and that the job's end
+// is noticed once it answers again.
 func controllerAway(t *testing.T, c *cluster.Cluster) {
 	u := newUser(t, c.Env()...)
 	program, err := submitBinary()
@@ -29,9 +29,9 @@ func controllerAway(t *testing.T, c *cluster.Cluster) {
 	if err := c.StopController(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it is said that SLURM does not answer", func() bool { return strings.Contains(out.String(), "asking again until the scheduler answers") })
+	eventually(t, "submit says that SLURM does not answer", func() bool { return strings.Contains(out.String(), "asking again until the scheduler answers") })
 	u.release(t)
-	eventually(t, "the log is shown all the same", func() bool { return strings.Contains(out.String(), "released\n") })
+	eventually(t, "the log is shown anyway", func() bool { return strings.Contains(out.String(), "released\n") })
 	if err := c.StartController(); err != nil {
 		t.Fatal(err)
 	}
@@ -39,15 +39,15 @@ func controllerAway(t *testing.T, c *cluster.Cluster) {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 	if n := strings.Count(out.String(), "asking again until the scheduler answers"); n != 1 {
-		t.Errorf("it was said %d times that SLURM does not answer:\n%s", n, out.String())
+		t.Errorf("submit said %d times that SLURM does not answer, want once:\n%s", n, out.String())
 	}
 }
 
-// forgotten: what a job left behind tells how it ended when SLURM has forgotten it, and its id is
-// another's by then.
+// forgotten checks that the files of a job show how it ended after SLURM has forgotten the job and
+// reused its ID.
 func forgotten(t *testing.T, c *cluster.Cluster) {
 	u, long := newUser(t, c.Env()...), newUser(t, c.Env()...)
-	// The last one is ended by its time limit, which comes after a minute and a half or so.
+	// The time limit ends this job, after about a minute and a half.
 	limit := job(t, long.mustSubmit(t, "--time", "1", "--max-restarts", "0", long.write(t, "limit.ipynb", waits)))
 	id := job(t, u.mustSubmit(t, u.write(t, "cancelled.ipynb", waits)))
 	run := u.run(t)
@@ -64,9 +64,9 @@ func forgotten(t *testing.T, c *cluster.Cluster) {
 	wantAll(t, u.mustSubmit(t, "status", id), "state:         cancelled", run.SchedulerLog())
 	wantAll(t, long.mustSubmit(t, "status", limit), "state:         timed out: TimeLimit")
 	if m, err := rundir.ReadManifest(run); err != nil || m.Ended != nil {
-		t.Errorf("what was only inferred is kept: %+v, %v", m, err)
+		t.Errorf("an inferred end was recorded: %+v, %v", m, err)
 	}
-	// Strangers get the ids.
+	// Other jobs get the IDs.
 	for {
 		stranger := strings.TrimSpace(mustOutput(t, c, "sbatch", "--parsable", "--hold", "--output=/dev/null", "--wrap", "sleep 600"))
 		if stranger == id {
@@ -82,8 +82,8 @@ func forgotten(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// requeued: SLURM starts a job again whose end is known. It is pending, then it runs, and it can be
-// cancelled.
+// requeued checks that a job that has ended and that SLURM then requeues is pending, then running,
+// and can be cancelled.
 func requeued(t *testing.T, c *cluster.Cluster) {
 	u := newUser(t, c.Env()...)
 	id := job(t, u.mustSubmit(t, u.write(t, "requeued.ipynb", waits)))
@@ -96,12 +96,12 @@ func requeued(t *testing.T, c *cluster.Cluster) {
 	gone(t, c, id)
 	says("cancelled")
 	if m, err := rundir.ReadManifest(u.run(t)); err != nil || m.Ended == nil {
-		t.Fatalf("the end is not kept: %+v, %v", m, err)
+		t.Fatalf("the end was not recorded: %+v, %v", m, err)
 	}
 	mustRun(t, c, "scontrol", "requeuehold", id)
 	says("pending")
 	mustRun(t, c, "scontrol", "release", id)
-	// slurmd refuses a start in the second in which it ended the job: "Job credential revoked".
+	// slurmd refuses to start a job in the same second in which it ended: "Job credential revoked".
 	mustRun(t, c, "scontrol", "update", "jobid="+id, "starttime=now+3")
 	says("running")
 	wantAll(t, u.mustSubmit(t, "cancel", id), "job "+id+": cancelled")
@@ -109,7 +109,7 @@ func requeued(t *testing.T, c *cluster.Cluster) {
 	says("cancelled")
 }
 
-// gone waits until a job has ended, for minutes.
+// gone waits up to 10 minutes until a job has ended.
 func gone(t *testing.T, c *cluster.Cluster, id string) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(time.Second) {

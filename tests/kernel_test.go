@@ -7,13 +7,14 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/kernel"
 	"gonbatch/tests/jupyter"
 )
 
-// conformance is what each test of jupyter_kernel_test does with the kernel. A test that fails here
-// must pass before it moves to "ok", and one that is "ok" must stay so; a test of the suite that is
-// not listed is an error.
+// conformance is the expected result of each test of jupyter_kernel_test. Fix a failing test before
+// you list it as "ok"; never change "ok" to anything else. A test of the suite that is not listed
+// is an error.
 var conformance = map[string]string{
 	"test_clear_output":   "ok",
 	"test_completion":     "ok",
@@ -29,7 +30,7 @@ var conformance = map[string]string{
 	"test_pager":          "ok",
 }
 
-// TestKernelConformance runs Jupyter's own suite for kernels, jupyter_kernel_test, on the kernel.
+// TestKernelConformance runs jupyter_kernel_test, Jupyter's own suite for kernels.
 func TestKernelConformance(t *testing.T) {
 	python := jupyter.Python(t)
 	root, err := jupyter.Root()
@@ -45,10 +46,10 @@ func TestKernelConformance(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := command(root, python, filepath.Join(root, "tests", "jupyter", "kernel_tests.py"), kernel.Name)
-	cmd.Env = append(os.Environ(), "JUPYTER_DATA_DIR="+dataDir, "XDG_STATE_HOME="+t.TempDir(), "GONBATCH_SOURCE="+root)
+	cmd.Env = append(os.Environ(), "JUPYTER_DATA_DIR="+dataDir, jupyter.ClientPath(root), "XDG_STATE_HOME="+t.TempDir(), "GONBATCH_SOURCE="+root)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	out, err := cmd.Output()
+	out, err := bounded.Output(cmd)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, stderr.String())
 	}
@@ -63,7 +64,7 @@ func TestKernelConformance(t *testing.T) {
 	}
 	for name, got := range results {
 		if _, ok := conformance[name]; !ok {
-			t.Errorf("%s: %q: the list of this test lacks it", name, got)
+			t.Errorf("%s: %q: it is missing from the map conformance", name, got)
 		}
 	}
 }

@@ -8,12 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/plugin"
 	"gonbatch/kernel"
 	"gonbatch/tests/jupyter"
 )
 
-// freshCells are those of somebody's first notebook: no set-up cell, no go get.
+// freshCells are the cells of somebody's first notebook: no set-up cell, no go get.
 var freshCells = []string{
 	"import (\n\t\"github.com/gomlx/gomlx/core/graph\"\n\n\t\"gonbatch/distributed\"\n)",
 	"%%\nworld, err := distributed.Init()\nif err != nil {\n\tpanic(err)\n}\ndefer world.Close()\n" +
@@ -21,8 +22,8 @@ var freshCells = []string{
 		"fmt.Println(y.Value())",
 }
 
-// TestKernelInstall installs the kernel for a user who has nothing but Go, and runs a notebook with
-// it without a network; then it takes the kernel away.
+// TestKernelInstall installs the kernel for a user who has only Go, runs a notebook without a
+// network, and uninstalls the kernel.
 func TestKernelInstall(t *testing.T) {
 	t.Parallel()
 	jupyter.Python(t)
@@ -35,7 +36,7 @@ func TestKernelInstall(t *testing.T) {
 	run := func(args ...string) (string, error) {
 		cmd := exec.Command(submit, args...)
 		cmd.Dir, cmd.Env = home, env
-		out, err := cmd.CombinedOutput()
+		out, err := bounded.CombinedOutput(cmd)
 		return string(out), err
 	}
 	if out, err := run("kernel", "install", "--wait"); err != nil {
@@ -51,7 +52,7 @@ func TestKernelInstall(t *testing.T) {
 	if out, err := run("kernel", "doctor"); err != nil || strings.Contains(out, "missing") {
 		t.Errorf("doctor: %v\n%s", err, out)
 	}
-	// Jupyter does not know where Go is, as when it is started from a desktop.
+	// Jupyter does not know where Go is, as when it was started from a desktop.
 	withoutGo := append(env, "PATH=/usr/bin:/bin", "HOME="+home, "GOFLAGS=")
 	result := jupyter.Execute(t, jupyter.Run{Notebook: freshNotebook(t), Kernel: kernel.Name, DataDir: data, Folder: home, Env: withoutGo})
 	if result.Error != "" || len(result.Outputs) != 2 || result.Outputs[1] != "14\n" {
@@ -65,13 +66,13 @@ func TestKernelInstall(t *testing.T) {
 	}
 }
 
-// freshEnvironment is that of a new user, but for what would be downloaded: Go's caches, and XLA's
-// plugin.
+// freshEnvironment is the environment of a new user, except for what would have to be downloaded:
+// Go's caches and XLA's plugin.
 func freshEnvironment(t *testing.T, home string) []string {
 	t.Helper()
 	env := []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + t.TempDir()}
 	for _, name := range []string{"GOMODCACHE", "GOCACHE", "GOPROXY"} {
-		out, err := exec.Command("go", "env", name).Output()
+		out, err := bounded.Output(exec.Command("go", "env", name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +85,7 @@ func freshEnvironment(t *testing.T, home string) []string {
 	return append(env, "GONBATCH_PLUGIN_DIR="+dir)
 }
 
-// freshNotebook is a notebook of freshCells.
+// freshNotebook writes a notebook of freshCells.
 func freshNotebook(t *testing.T) string {
 	t.Helper()
 	cells := []map[string]any{}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestLocalMNIST is the first thing that a newcomer does: all devices of this machine, by XLA's own
-// sharding.
+// TestLocalMNIST does what a newcomer does first: train on all devices of this machine, with XLA's
+// own sharding.
 func TestLocalMNIST(t *testing.T) {
 	u := newUser(t)
 	out := u.mustSubmit(t, "--local", mnist(t))
@@ -22,7 +22,7 @@ func TestLocalMNIST(t *testing.T) {
 	wantAll(t, read(t, run.Metrics()), `"step":1874`)
 }
 
-// TestLocalRanks runs two ranks by mpirun.
+// TestLocalRanks runs two ranks with mpirun.
 func TestLocalRanks(t *testing.T) {
 	u := newUser(t)
 	out := u.mustSubmit(t, "--local", "--tasks", "2", mnist(t), "--", "-epochs", "1")
@@ -35,8 +35,8 @@ func TestLocalRanks(t *testing.T) {
 	}
 }
 
-// TestReaderGone: submit ... | head ends the ranks too, though neither mpirun nor a rank is told
-// that the reader is gone.
+// TestReaderGone checks that submit ...
+// head ends the ranks too, although neither mpirun nor a rank notices that the reader has gone.
 func TestReaderGone(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
@@ -54,7 +54,7 @@ func TestReaderGone(t *testing.T) {
 	}
 }
 
-// processesOf lists the processes whose command line has the text.
+// processesOf lists the processes whose command line contains the text.
 func processesOf(t *testing.T, text string) []string {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -70,7 +70,8 @@ func processesOf(t *testing.T, text string) []string {
 	return found
 }
 
-// TestLocalKeptModel: a cell of a job has the model that the one before it kept, as in the kernel.
+// TestLocalKeptModel checks that a cell of a job has the model that the cell before it kept, as in
+// the kernel.
 func TestLocalKeptModel(t *testing.T) {
 	u := newUser(t)
 	name := filepath.Join(u.folder, "keptmodel.ipynb")
@@ -89,8 +90,8 @@ func TestLocalKeptModel(t *testing.T) {
 	}
 }
 
-// TestLocalKept: all ranks begin with the value that a cell of rank 0 has kept, and a cell that is
-// started again with the one that the cell before it kept.
+// TestLocalKept checks that all ranks begin with the value that a cell kept on rank 0, and that a
+// restarted cell begins with the value that the cell before it kept.
 func TestLocalKept(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)

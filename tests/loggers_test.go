@@ -23,6 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/bounded"
 	"gonbatch/logger"
 	"gonbatch/logger/loggertest"
 	"gonbatch/tests/jupyter"
@@ -37,7 +38,7 @@ var readersEnv = []string{
 	"NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1",
 }
 
-// readers returns a program of the Python environment with the loggers' real readers.
+// readers returns the path of a program in the Python environment with the loggers' real readers.
 func readers(t *testing.T, program string) string {
 	t.Helper()
 	root, err := jupyter.Root()
@@ -55,14 +56,14 @@ func readers(t *testing.T, program string) string {
 	return path
 }
 
-// readBack decodes what the format's own reader reads.
+// readBack decodes what the format's own reader prints.
 func readBack[T any](t *testing.T, args ...string) T {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), readers(t, "python"), append([]string{"-c", readLog}, args...)...)
 	cmd.Env = append(os.Environ(), readersEnv...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
+	if err := bounded.Run(cmd); err != nil {
 		t.Fatalf("read %q: %v\n%s", args, err, stderr.String())
 	}
 	var got T
@@ -86,14 +87,14 @@ func same(t *testing.T, want, got any) {
 	}
 }
 
-// picture is an image whose first pixel is c.
+// picture returns an image whose first pixel is c.
 func picture(c color.Color) image.Image {
 	img := image.NewNRGBA(image.Rect(0, 0, 5, 3))
 	img.Set(0, 0, c)
 	return img
 }
 
-// tensorboardRead is what TensorBoard says of a folder.
+// tensorboardRead is what TensorBoard reads from a folder.
 type tensorboardRead struct {
 	Scalars    map[string][][2]any
 	Images     map[string][]map[string]any
@@ -112,7 +113,7 @@ func TestTensorBoardReads(t *testing.T) {
 	}
 	ok(t, log.Image(1, "samples", picture(color.NRGBA{R: 200, G: 10, B: 30, A: 255})), log.Histogram(1, "weights", []float64{-1, 0, 0.5, 2}), log.Close())
 
-	// The next process goes on from step 3, and its records replace those from there on.
+	// The next process resumes after step 2: its records replace those from step 3 on.
 	log, err = logger.NewTensorBoard(dir)
 	ok(t, err)
 	ok(t, log.Scalars(3, map[string]float64{"train/loss": 0.5}), log.Scalars(4, map[string]float64{"train/loss": 0.25, "val/loss": math.Inf(1)}), log.Close())
@@ -158,7 +159,8 @@ func TestPythonReadsLines(t *testing.T) {
 	}
 }
 
-// TestMLflow runs the loggers' suite on a real server, and reads a run with MLflow's own client.
+// TestMLflow runs the loggers' suite against a real server, and reads a run with MLflow's own
+// client.
 func TestMLflow(t *testing.T) {
 	t.Parallel()
 	readers(t, "mlflow")
@@ -201,7 +203,7 @@ func mlflowLoss(t *testing.T, uri, run string) map[int64]float64 {
 	return loss
 }
 
-// mlflowRead is what MLflow's client says of a run.
+// mlflowRead is what MLflow's client reads of a run.
 type mlflowRead struct {
 	Experiment, Status, Name string
 	Params                   map[string]string
@@ -210,7 +212,7 @@ type mlflowRead struct {
 	Runs                     []string
 }
 
-// readsMLflow records a run in two processes' manner, and reads it after each.
+// readsMLflow records a run as two processes would, and reads it after each.
 func readsMLflow(t *testing.T, uri string) {
 	t.Helper()
 	options := logger.MLflowFromEnv(func(name string) string {
@@ -221,7 +223,7 @@ func readsMLflow(t *testing.T, uri string) {
 	model := filepath.Join(t.TempDir(), "model.bin")
 	ok(t, os.WriteFile(model, []byte("weights"), 0o644))
 	many := map[string]any{}
-	for i := range 150 { // More than one request may hold.
+	for i := range 150 { // More than fit into one request.
 		many["p"+strconv.Itoa(i)] = i
 	}
 	ok(t, log.Params(many), log.Params(map[string]any{"lr": 0.001}), log.Scalars(1, map[string]float64{"train/loss": 0.5, "Mean Loss (#)": math.NaN()}),
@@ -258,7 +260,7 @@ func readsMLflow(t *testing.T, uri string) {
 
 	options.RunID = strings.Repeat("0", 32)
 	if _, err := logger.NewMLflow(options); err == nil || !strings.Contains(err.Error(), options.RunID) {
-		t.Errorf("a run that isn't there: %v, want an error that names it", err)
+		t.Errorf("a run that does not exist: %v, want an error that names it", err)
 	}
 }
 

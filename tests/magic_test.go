@@ -10,14 +10,15 @@ import (
 	"testing"
 	"time"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/rundir"
 	"gonbatch/kernel"
 	"gonbatch/tests/cluster"
 	"gonbatch/tests/jupyter"
 )
 
-// TestSubmitFromNotebook submits jobs to a real cluster from cells of a notebook that runs in a
-// real Jupyter client, and waits for them there.
+// TestSubmitFromNotebook submits jobs to a real cluster from cells of a notebook in a real Jupyter
+// client, and waits for them there.
 func TestSubmitFromNotebook(t *testing.T) {
 	t.Parallel()
 	jupyter.Python(t)
@@ -50,12 +51,12 @@ func TestSubmitFromNotebook(t *testing.T) {
 	}
 	for i, want := range wants {
 		for _, text := range want {
-			// The first card was replaced while later cells ran.
+			// The card of the first job may have been replaced while later cells ran.
 			if i == 2 && text == ": pending" && strings.Contains(result.Outputs[i], ": completed") {
 				continue
 			}
 			if !strings.Contains(result.Outputs[i], text) {
-				t.Errorf("cell %d put out %q, want %q", i+1, result.Outputs[i], text)
+				t.Errorf("cell %d shows %q, want %q", i+1, result.Outputs[i], text)
 			}
 		}
 	}
@@ -65,8 +66,8 @@ func TestSubmitFromNotebook(t *testing.T) {
 	u.checkSession(t)
 }
 
-// TestMagicErrors: magics that can't do what they are asked for fail their cell, and say what is
-// wrong, where, and what to do.
+// TestMagicErrors checks that a magic that fails makes its cell fail, and says what is wrong,
+// where, and what to do.
 func TestMagicErrors(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -103,7 +104,7 @@ func TestMagicErrors(t *testing.T) {
 	for i, tt := range tests {
 		cells[i] = tt.cell
 	}
-	// There is no SLURM: what looks for its commands finds none.
+	// There is no SLURM.
 	u := newUser(t, "SLURM_CONF=/nowhere/slurm.conf")
 	for i, got := range u.executeEach(t, cells) {
 		if got.Status != "error" {
@@ -117,18 +118,19 @@ func TestMagicErrors(t *testing.T) {
 	}
 }
 
-// cellReply is what a kernel answers to a cell.
+// cellReply is the kernel's reply to a cell.
 type cellReply struct {
 	Status string `json:"status"`
 	Value  string `json:"evalue"`
 }
 
-// executeEach executes cells in one session of the real kernel, whatever became of those before.
+// executeEach executes cells in one session of the real kernel, even after one fails.
 func (u user) executeEach(t *testing.T, cells []string) []cellReply {
 	t.Helper()
 	const script = `
 import json, sys
 from jupyter_client.manager import start_new_kernel
+import ports
 manager, client = start_new_kernel(kernel_name="gonbatch", startup_timeout=600, cwd=sys.argv[1])
 replies = [client.execute_interactive(cell, timeout=600, output_hook=lambda message: None)["content"] for cell in json.load(sys.stdin)]
 manager.shutdown_kernel()
@@ -142,7 +144,7 @@ json.dump(replies, sys.stdout)
 	cmd.Dir, cmd.Env, cmd.Stdin = u.folder, append(os.Environ(), u.kernelEnv(t)...), bytes.NewReader(text)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	out, err := cmd.Output()
+	out, err := bounded.Output(cmd)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, stderr.String())
 	}
@@ -153,7 +155,7 @@ json.dump(replies, sys.stdout)
 	return replies
 }
 
-// checkSession looks at what the jobs of the notebook were made of.
+// checkSession checks the runs that the notebook submitted.
 func (u user) checkSession(t *testing.T) {
 	t.Helper()
 	runs, err := rundir.List(filepath.Join(u.folder, "runs"))
@@ -170,7 +172,7 @@ func (u user) checkSession(t *testing.T) {
 	}
 }
 
-// execute executes a notebook of the user's under the real kernel.
+// execute executes one of the user's notebooks with the real kernel.
 func (u user) execute(t *testing.T, notebook string) jupyter.Result {
 	t.Helper()
 	env := u.kernelEnv(t)
@@ -180,8 +182,8 @@ func (u user) execute(t *testing.T, notebook string) jupyter.Result {
 	})
 }
 
-// kernelEnv installs the real kernel for one test, and is the environment in which a client finds
-// it. JUPYTER_DATA_DIR comes first.
+// kernelEnv installs the real kernel for one test, and returns the environment in which a client
+// finds it. JUPYTER_DATA_DIR comes first.
 func (u user) kernelEnv(t *testing.T) []string {
 	t.Helper()
 	root, err := jupyter.Root()
@@ -196,5 +198,5 @@ func (u user) kernelEnv(t *testing.T) []string {
 	if _, err := kernel.Install(kernel.InstallOptions{DataDir: dataDir, Program: submit}); err != nil {
 		t.Fatal(err)
 	}
-	return append([]string{"JUPYTER_DATA_DIR=" + dataDir, "GONBATCH_SOURCE=" + root, "XDG_STATE_HOME=" + t.TempDir(), "GONBATCH_CHECKPOINTS=" + t.TempDir()}, u.env...)
+	return append([]string{"JUPYTER_DATA_DIR=" + dataDir, "GONBATCH_SOURCE=" + root, "XDG_STATE_HOME=" + t.TempDir(), "GONBATCH_CHECKPOINTS=" + t.TempDir(), jupyter.ClientPath(root)}, u.env...)
 }

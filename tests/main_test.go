@@ -7,7 +7,7 @@ import (
 	"gonbatch/distributed/ranktest"
 )
 
-// TestMain has the programs of all tests share a compile cache.
+// TestMain makes the programs of all tests share a compile cache.
 func TestMain(m *testing.M) {
 	ranktest.SharePrograms()
 	os.Exit(m.Run())

@@ -17,15 +17,15 @@ import (
 	"time"
 )
 
-// outputsMB is how much a big notebook's cells have put out: go test ./tests -run BigNotebook -args
+// outputsMB is the size of the outputs in the big notebook: go test ./tests -run BigNotebook -args
 // -outputs-mb 500.
 var outputsMB = flag.Int("outputs-mb", 200, "megabytes of outputs in TestBigNotebook's notebook")
 
-// memoryLimit is what reading any notebook may take.
+// memoryLimit is how much memory reading a notebook may take.
 const memoryLimit = 100 << 20
 
-// TestBigNotebook: a notebook full of outputs is exported, checked and run in little memory, and
-// copied whole.
+// TestBigNotebook checks that a notebook full of outputs is exported, checked and run in little
+// memory, and copied whole.
 func TestBigNotebook(t *testing.T) {
 	u := newUser(t)
 	path := filepath.Join(u.folder, "big.ipynb")
@@ -46,8 +46,8 @@ func TestBigNotebook(t *testing.T) {
 	wantAll(t, read(t, run.RankLog(0)), "small\n")
 }
 
-// writeBig writes a notebook whose first cell has put out images and long lines, its second many
-// short lines.
+// writeBig writes a notebook whose first cell has images and long lines as outputs, and whose
+// second has many short lines.
 func writeBig(t *testing.T, path string, size int) {
 	t.Helper()
 	file, err := os.Create(path)
@@ -76,10 +76,10 @@ func writeBig(t *testing.T, path string, size int) {
 	}
 }
 
-// peakLine is the most memory that a process has had, in kB.
+// peakLine matches the most memory that a process has used, in kB.
 var peakLine = regexp.MustCompile(`(?m)^VmHWM:\s+(\d+) kB$`)
 
-// peakMemory runs a command and gives the memory that it took itself, without the compilers that it
+// peakMemory runs a command and returns the most memory that it used, without the compilers that it
 // starts.
 func (u user) peakMemory(t *testing.T, args ...string) (peak int) {
 	t.Helper()
@@ -97,7 +97,7 @@ func (u user) peakMemory(t *testing.T, args ...string) (peak int) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	for {
-		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid)) // Not there, once it has ended.
+		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid)) // Missing once it has ended.
 		if m := peakLine.FindSubmatch(status); m != nil {
 			if kB, err := strconv.Atoi(string(m[1])); err == nil {
 				peak = max(peak, kB<<10)

@@ -13,11 +13,12 @@ import (
 	"gonbatch/tests/jupyter"
 )
 
-// accuracyLine is the notebook's last line, such as "test/accuracy 0.9906, test/loss 0.0294".
+// accuracyLine matches the last line that the notebook prints, such as "test/accuracy 0.9906,
+// test/loss 0.0294".
 var accuracyLine = regexp.MustCompile(`(?m)(?:^|>)test/accuracy (\d\.\d+), `)
 
-// TestNotebookInJupyter executes the example notebook, unchanged, in a real Jupyter client under
-// the kernel that `submit kernel install` installs. It trains on one device.
+// TestNotebookInJupyter executes the unchanged example notebook in a real Jupyter client, with the
+// kernel that `submit kernel install` installs. It trains on one device.
 func TestNotebookInJupyter(t *testing.T) {
 	result := inJupyter(t, "mnist.ipynb")
 	last := result.Outputs[len(result.Outputs)-1]
@@ -26,7 +27,7 @@ func TestNotebookInJupyter(t *testing.T) {
 	}
 }
 
-// inJupyter executes an example notebook under the kernel that `submit kernel install` installs.
+// inJupyter executes an example notebook with the kernel that `submit kernel install` installs.
 func inJupyter(t *testing.T, name string, env ...string) jupyter.Result {
 	t.Helper()
 	jupyter.Python(t)

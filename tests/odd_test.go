@@ -10,8 +10,8 @@ import (
 	"gonbatch/tests/cluster"
 )
 
-// TestOddPlaces: folders, notebooks, jobs and arguments of any name work on a cluster and on this
-// machine.
+// TestOddPlaces checks that folders, notebooks, jobs and arguments with any name work on a cluster
+// and on this machine.
 func TestOddPlaces(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t)
@@ -36,7 +36,7 @@ func TestOddPlaces(t *testing.T) {
 			if err != nil || len(runs) != 1 {
 				t.Fatalf("runs %v, %v", runs, err)
 			}
-			// The command's own words may come between the program's.
+			// The command's own messages may come between the program's.
 			wantAll(t, out, odd+"\n", u.folder+"\n")
 			wantAll(t, read(t, runs[0].RankLog(0)), "\"\"\n\"-dash\"\n\"two\\nlines\"\n", odd+"\nline two\n", u.folder+"\n"+u.folder+"\n")
 			wantAll(t, u.mustSubmit(t, "status", "--run-root", "ro ot "+odd), "completed")

@@ -7,11 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/kernel"
 	"gonbatch/tests/jupyter"
 )
 
-// TestPapermill executes a notebook with parameters by the real papermill, which finds the
+// TestPapermill executes a notebook with parameters using the real papermill, which finds the
 // translator by its entry point.
 func TestPapermill(t *testing.T) {
 	t.Parallel()
@@ -26,7 +27,7 @@ func TestPapermill(t *testing.T) {
 	parameters := "rate: 1\nname: \"two \\\"words\\\" ä\"\nsizes: [3, 4]\nepochs: 7\nquiet: true\n"
 	cmd := command(u.folder, filepath.Join(filepath.Dir(python), "papermill"), notebook, out, "-k", kernel.Name, "-y", parameters, "--no-progress-bar")
 	cmd.Env = append(os.Environ(), u.kernelEnv(t)...)
-	if text, err := cmd.CombinedOutput(); err != nil {
+	if text, err := bounded.CombinedOutput(cmd); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	text, err := os.ReadFile(out)
@@ -38,7 +39,8 @@ func TestPapermill(t *testing.T) {
 	}
 }
 
-// TestPapermillMistakes: what is no Go variable is papermill's own error.
+// TestPapermillMistakes checks that papermill rejects parameters that cannot be Go variables, and
+// how others become Go.
 func TestPapermillMistakes(t *testing.T) {
 	t.Parallel()
 	python := jupyter.Python(t)
@@ -59,7 +61,7 @@ print(g.GoTranslator.codify({"m": {"k": [1, 2.5]}, "f": float("inf"), "e": []}))
 		`var m = map[string][]float64{"k": []float64{1, 2.5}}`, "var f = math.Inf(1)", "var e = []any{}")
 }
 
-// tag makes the first cell the one that declares the parameters.
+// tag tags the first cell as the one that declares the parameters.
 func tag(t *testing.T, notebook string) {
 	t.Helper()
 	text, err := os.ReadFile(notebook)

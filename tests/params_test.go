@@ -11,7 +11,7 @@ import (
 	"gonbatch/trainer"
 )
 
-// TestParamsOfTrainer: submit params lists the flags that the trainer's Config defines.
+// TestParamsOfTrainer checks that submit params lists the flags that the trainer's Config defines.
 func TestParamsOfTrainer(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)

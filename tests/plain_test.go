@@ -7,7 +7,7 @@ import (
 	"gonbatch/tests/cluster"
 )
 
-// plainGoMLX is a notebook that knows nothing of gonbatch.
+// plainGoMLX is a notebook that does not use gonbatch.
 var plainGoMLX = []string{
 	"import (\n\t_ \"github.com/gomlx/go-xla/compute/xla\"\n\t\"github.com/gomlx/compute\"\n\t\"github.com/gomlx/gomlx/core/graph\"\n)",
 	"%%\nbackend := compute.MustNew()\n" +
@@ -15,8 +15,8 @@ var plainGoMLX = []string{
 		"fmt.Printf(\"%s: %v\\n\", backend.Name(), y.Value())",
 }
 
-// TestPlainGoMLX: a program that never imports gonbatch finds XLA in a job, as it does in the
-// kernel, on one rank or on several, without asking the user's machine.
+// TestPlainGoMLX checks that a program that never imports gonbatch finds XLA in a job, as it does
+// in the kernel, on one rank or several, even if the user's shell does not say where XLA is.
 func TestPlainGoMLX(t *testing.T) {
 	t.Parallel()
 	const result = "xla: 14\n"

@@ -8,7 +8,8 @@ import (
 	"gonbatch/tests/cluster"
 )
 
-// TestPreflight checks jobs before there is a notebook: here, and on two nodes by either MPI.
+// TestPreflight checks the place before there is a notebook: this machine, and two nodes with
+// either MPI.
 func TestPreflight(t *testing.T) {
 	t.Parallel()
 	t.Run("this machine", func(t *testing.T) {
@@ -41,7 +42,7 @@ func TestPreflight(t *testing.T) {
 	})
 }
 
-// wantPlaces fails the test for each pattern that is no line of out.
+// wantPlaces fails the test for each pattern that matches no line of out.
 func wantPlaces(t *testing.T, out string, lines ...string) {
 	t.Helper()
 	for _, line := range lines {

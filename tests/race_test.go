@@ -7,11 +7,11 @@ import (
 	"gonbatch/tests/jupyter"
 )
 
-// raced are the packages in which many goroutines share state: the kernel's, the watch over the
-// ranks, and what follows a job.
+// raced lists packages in which goroutines share state: those of the kernel, the watch over the
+// ranks, the loggers, and what follows and records a job.
 var raced = []string{"./kernel/relay", "./kernel/widget", "./kernel/magic", "./kernel/wire", "./distributed/watch", "./logger", "./submit", "./submit/executed"}
 
-// TestRace runs their tests once more, with the race detector.
+// TestRace runs the tests of these packages again, with the race detector.
 func TestRace(t *testing.T) {
 	root, err := jupyter.Root()
 	if err != nil {

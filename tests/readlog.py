@@ -1,4 +1,7 @@
-"""Read what a logger wrote with the format's own reader, and print it as JSON: readlog.py READER PATH [RUN]."""
+"""Read what a logger wrote with the format's own reader, and print it as JSON.
+
+Usage: readlog.py READER PATH [RUN]
+"""
 
 import base64
 import csv
@@ -12,7 +15,7 @@ def tensorboard(folder):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
     from tensorboard.plugins.hparams import metadata
 
-    # 0: keep every record. The reader keeps a sample else.
+    # 0 keeps every record. By default, the reader keeps a sample.
     limits = {"scalars": 0, "images": 0, "histograms": 0, "tensors": 0}
     events = EventAccumulator(folder, size_guidance=limits)
     events.Reload()

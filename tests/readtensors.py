@@ -1,10 +1,13 @@
-"""Read a safetensors file with Python's own library, print what is in it as JSON, and write it again: readtensors.py PATH COPY."""
+"""Read a safetensors file with Python's own library, print it as JSON, and write a copy.
+
+Usage: readtensors.py PATH COPY
+"""
 
 import base64
 import json
 import sys
 
-import ml_dtypes  # noqa: F401  NumPy gets bfloat16 from it.
+import ml_dtypes  # noqa: F401  It adds bfloat16 to NumPy.
 import numpy
 from safetensors import safe_open
 from safetensors.numpy import save_file

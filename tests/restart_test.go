@@ -13,19 +13,19 @@ import (
 	"gonbatch/tests/cluster"
 )
 
-// training is a notebook whose last cell can be told to save and stop, and which ends with the same
-// result however often that was done. In its first start it waits in the middle of its work,
-// "holding", until it is told or killed.
+// training is a notebook that saves and stops when it is told to, and that ends with the same
+// result however often that happens. In its first start it prints "holding" in the middle of its
+// work and waits until it is told to stop, or killed.
 type training struct {
 	name  string
 	cells []string
-	// args are the options of submit that it needs on two nodes.
+	// args are the submit options that it needs on two nodes.
 	args []string
-	// final is what the training came to, as exact as it is known.
+	// final returns the result of the training, as exactly as possible.
 	final func(t *testing.T, run rundir.Dir) string
 }
 
-// counting is plain Go: each of two ranks hashes the numbers of its steps, and keeps that in a
+// counting is plain Go: each of two ranks hashes the numbers of its steps, and keeps the hash in a
 // file.
 var counting = training{
 	name: "counting",
@@ -104,24 +104,24 @@ type scenario struct {
 	name     string
 	training *training
 	args     []string
-	// disturb happens while the training holds.
+	// disturb is called while the training holds.
 	disturb func(t *testing.T, c *cluster.Cluster, j *trainee)
-	// says are texts that submit's own output has by the end, and state how the job ends; "" is
-	// well.
+	// says are texts that submit's output must contain in the end. state is how the job ends; ""
+	// means success.
 	says  []string
 	state string
-	// restarts counts the starts behind the first. A job that ended otherwise than well is resumed
-	// in one more.
+	// restarts is the number of starts after the first. A job that does not succeed is resumed once
+	// more.
 	restarts int
-	// resumable tells that a run that did not end well is to be resumed, with the options resume.
-	// Elsewhere tells that these give it another number of ranks: the result is not the same then.
+	// resumable means that a run that did not succeed is resumed, with the options in resume.
+	// elsewhere means that these change the number of ranks, so that the result differs.
 	resumable, elsewhere bool
 	resume               []string
-	// alone is a scenario that disturbs whatever runs on its cluster.
+	// alone marks a scenario that would disturb other jobs on its cluster.
 	alone bool
 }
 
-// scenarios begin with the longest.
+// scenarios are sorted: the longest come first.
 var scenarios = []scenario{
 	{name: "time limit", training: &withTrainer, args: []string{"--time", "1", "--signal-lead", "30s"}, disturb: raiseLimit, restarts: 1},
 	{name: "kill -9 of a node's slurmd", training: &withTrainer, disturb: killDaemon, restarts: 1, alone: true},
@@ -140,9 +140,9 @@ var scenarios = []scenario{
 	{name: "scancel", training: &counting, disturb: scancel, state: "cancelled", resumable: true, says: []string{"cancelled"}},
 }
 
-// TestRestarts: whatever happens to a job on a real cluster, its training ends with the result of
-// an undisturbed one, by itself or after a "submit resume". What the scheduler does is the same for
-// all programs, so some scenarios need no real training.
+// TestRestarts checks that whatever happens to a job on a real cluster, its training ends with the
+// result of an undisturbed one, by itself or after submit resume. The scheduler treats all programs
+// alike, so some scenarios need no real training.
 func TestRestarts(t *testing.T) {
 	t.Parallel()
 	shared := cluster.Start(t)
@@ -159,7 +159,7 @@ func TestRestarts(t *testing.T) {
 	}
 }
 
-// undisturbed is what a training comes to if nothing happens to it.
+// undisturbed returns the result of a training that nothing disturbs.
 func undisturbed(t *testing.T, c *cluster.Cluster, training training) string {
 	t.Helper()
 	j := newTrainee(t, c, training)
@@ -169,12 +169,12 @@ func undisturbed(t *testing.T, c *cluster.Cluster, training training) string {
 	return training.final(t, j.run(t))
 }
 
-// command is submit's command line for two nodes.
+// command returns submit's command line for two nodes.
 func (training training) command(options []string, notebook ...string) []string {
 	return slices.Concat([]string{"--nodes", "2", "--follow"}, training.args, options, notebook)
 }
 
-// trainee is a job in the hands of a user.
+// trainee is a user and the training that they submit.
 type trainee struct {
 	user
 	notebook string
@@ -188,7 +188,7 @@ func newTrainee(t *testing.T, c *cluster.Cluster, training training) *trainee {
 	return j
 }
 
-// id is the job's id.
+// id returns the job's ID.
 func (j *trainee) id(t *testing.T) string {
 	t.Helper()
 	m, err := rundir.ReadManifest(j.run(t))
@@ -198,7 +198,7 @@ func (j *trainee) id(t *testing.T) string {
 	return m.JobID
 }
 
-// play submits the training, disturbs it, and looks at its end.
+// play submits the training, disturbs it, and checks how it ends.
 func (s scenario) play(t *testing.T, c *cluster.Cluster, want string) {
 	training := *s.training
 	j := newTrainee(t, c, training)
@@ -211,7 +211,7 @@ func (s scenario) play(t *testing.T, c *cluster.Cluster, want string) {
 		out, err := j.submit(t, training.command(s.args, j.notebook)...)
 		ended <- end{out, err}
 	}()
-	// On a busy machine the time limit may be near before they hold.
+	// On a busy machine the time limit may be near before the ranks hold.
 	eventually(t, "both ranks hold", func() bool { return j.holds() || j.started() > 1 })
 	s.disturb(t, c, j)
 	e := <-ended
@@ -234,7 +234,7 @@ func (s scenario) play(t *testing.T, c *cluster.Cluster, want string) {
 		}
 	}
 	if got := training.final(t, run); got != want && !s.elsewhere {
-		t.Errorf("it ended with %s, want %s as undisturbed\n%s", got, want, j.scheduler(t))
+		t.Errorf("the result is %s, want that of an undisturbed training: %s\n%s", got, want, j.scheduler(t))
 	}
 	if starts, err := rundir.CountStarts(run); starts != restarts+1 || err != nil {
 		t.Errorf("%d starts, %v; want %d\n%s", starts, err, restarts+1, j.scheduler(t))
@@ -246,7 +246,7 @@ func (s scenario) play(t *testing.T, c *cluster.Cluster, want string) {
 	wantAll(t, j.mustSubmit(t, "status", run.Name()), "state:         completed", fmt.Sprintf("restarts:      %d", restarts))
 }
 
-// holds reports whether both ranks wait in the middle of their work.
+// holds reports whether both ranks are waiting in the middle of their work.
 func (j *trainee) holds() bool {
 	for rank := range 2 {
 		logs, err := filepath.Glob(filepath.Join(j.folder, "runs", "*", "logs", fmt.Sprintf("rank-%d.log", rank)))
@@ -261,17 +261,17 @@ func (j *trainee) holds() bool {
 	return true
 }
 
-// started is how often the job was started.
+// started returns how often the job was started.
 func (j *trainee) started() int {
 	runs, err := rundir.List(filepath.Join(j.folder, "runs"))
 	if err != nil || len(runs) != 1 {
 		return 0
 	}
-	starts, _ := rundir.CountStarts(runs[0]) // None is 0.
+	starts, _ := rundir.CountStarts(runs[0]) // Zero if it was never started.
 	return starts
 }
 
-// scheduler is the batch script's own log.
+// scheduler returns the batch script's own log.
 func (j *trainee) scheduler(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(j.run(t).SchedulerLog())
@@ -288,11 +288,11 @@ func mustRun(t *testing.T, c *cluster.Cluster, command ...string) {
 	}
 }
 
-// raiseLimit waits until the job was started again for its time limit. On a busy machine the next
-// start is not done within a minute either, so it gets more.
+// raiseLimit waits until the time limit has restarted the job, then raises the limit: on a busy
+// machine the next start does not finish within a minute either.
 func raiseLimit(t *testing.T, c *cluster.Cluster, j *trainee) {
 	eventually(t, "it is started again", func() bool { return j.started() > 1 })
-	_, _ = c.Run("scontrol", "update", "jobid="+j.id(t), "timelimit=30") // On an idle machine it may have ended.
+	_, _ = c.Run("scontrol", "update", "jobid="+j.id(t), "timelimit=30") // On an idle machine the job may have ended already.
 }
 
 func requeue(t *testing.T, c *cluster.Cluster, j *trainee) {
@@ -301,7 +301,7 @@ func requeue(t *testing.T, c *cluster.Cluster, j *trainee) {
 
 func scancel(t *testing.T, c *cluster.Cluster, j *trainee) { mustRun(t, c, "scancel", j.id(t)) }
 
-// tell does what SLURM does when the time limit is near.
+// tell signals the job as SLURM does shortly before the time limit.
 func tell(t *testing.T, c *cluster.Cluster, j *trainee) {
 	mustRun(t, c, "scancel", "--batch", "--signal=USR1", j.id(t))
 }
@@ -311,7 +311,7 @@ func forbiddenRequeue(t *testing.T, c *cluster.Cluster, j *trainee) {
 	tell(t, c, j)
 }
 
-// killRank kills the program of rank 1, on the second of the job's nodes.
+// killRank kills the program of rank 1, on whichever node it runs.
 func killRank(t *testing.T, c *cluster.Cluster, j *trainee) {
 	for _, node := range c.Nodes {
 		if _, err := c.On(node, "bash", "-c", `pid=$(pgrep -f "^$0") && tr '\0' '\n' < /proc/$pid/environ | grep -qx SLURM_PROCID=1 && kill -9 $pid`,
@@ -322,19 +322,20 @@ func killRank(t *testing.T, c *cluster.Cluster, j *trainee) {
 	t.Error("no node has a rank 1 of the job")
 }
 
-// preempt has a job of a higher partition take all nodes.
+// preempt runs a job of a higher partition on all nodes.
 func preempt(t *testing.T, c *cluster.Cluster, _ *trainee) {
 	mustRun(t, c, "srun", "--partition=high", "--nodes=3", "--exclusive", "sleep", "1")
 }
 
-// preemptGracefully is preempt where SLURM first only tells the ranks, and leaves them some time.
+// preemptGracefully is like preempt, but SLURM first signals the ranks, and gives them time to
+// stop.
 func preemptGracefully(t *testing.T, c *cluster.Cluster, j *trainee) {
 	mustRun(t, c, "scontrol", "update", "partitionname=main", "gracetime=30")
 	preempt(t, c, j)
 	mustRun(t, c, "scontrol", "update", "partitionname=main", "gracetime=0")
 }
 
-// killDaemon has SLURM lose the job's second node, on which the rank goes on.
+// killDaemon makes SLURM lose the job's second node, on which the rank keeps running.
 func killDaemon(t *testing.T, c *cluster.Cluster, j *trainee) {
 	const lost = "n2"
 	if err := c.KillDaemon(lost); err != nil {

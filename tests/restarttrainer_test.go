@@ -7,8 +7,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// training with package trainer on two ranks: all that makes going on hard is in it, dropout's
-// random numbers, the moving averages of batch normalization, and Adam's.
+// withTrainer trains with package trainer on two ranks. It has everything that makes resuming hard:
+// the random numbers of dropout, and the moving averages of batch normalization and of Adam.
 var withTrainer = training{
 	name: "trainer",
 	args: []string{"--mpi", "pmix", "--cpus-per-task", "1"},

@@ -11,7 +11,7 @@ import (
 	"gonbatch/tests/cluster"
 )
 
-// TestSLURMContract runs the contract of schedulers on a real SLURM.
+// TestSLURMContract runs the schedulers' contract tests on a real SLURM.
 func TestSLURMContract(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, cluster.Nodes(2))

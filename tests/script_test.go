@@ -13,7 +13,7 @@ import (
 	"gonbatch/tests/cluster"
 )
 
-// printing prints what each rank finds: variables by name, its limits and its CPUs.
+// printing prints what each rank finds: variables by name, limits, and variables that leaked.
 var printing = []string{`var names = flag.String("names", "", "variables to print")`, `%%
 for _, name := range strings.Split(*names, ",") {
 	value, set := os.LookupEnv(name)
@@ -28,8 +28,8 @@ for _, variable := range os.Environ() {
 	}
 }`}
 
-// TestUserEnvironment: on a real cluster, no variable, setup or directive of a user changes what
-// the batch script or srun does, and all reach the programs.
+// TestUserEnvironment checks, on a real cluster, that no variable, setup command or directive of a
+// user changes what the batch script or srun does, and that all of them reach the programs.
 func TestUserEnvironment(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t)
@@ -37,7 +37,7 @@ func TestUserEnvironment(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		args []string
-		// print are variables, and want what the programs must say of them.
+		// print lists variables to print, and want is what each rank must print.
 		print string
 		want  []string
 	}{
@@ -77,8 +77,8 @@ func TestUserEnvironment(t *testing.T) {
 	}
 }
 
-// TestFailingSetup: a job whose setup turns "set -e" on records its end as every other, and one
-// whose setup fails says so.
+// TestFailingSetup checks that a job whose setup runs "set -e" records its end like any other, and
+// that one whose setup fails says so.
 func TestFailingSetup(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, cluster.Nodes(1))
@@ -110,7 +110,7 @@ func TestFailingSetup(t *testing.T) {
 	}
 }
 
-// TestNotebookEnvironment: %env of a name that srun needs reaches the cell only.
+// TestNotebookEnvironment checks that an %env of a name that srun needs reaches only the cells.
 func TestNotebookEnvironment(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, cluster.Nodes(1))
@@ -119,7 +119,7 @@ func TestNotebookEnvironment(t *testing.T) {
 	wantAll(t, u.mustSubmit(t, "--follow", name), "/nowhere mine\n", "shell mine\n")
 }
 
-// TestGPUType: a type of GPU is asked for by SLURM's own words.
+// TestGPUType checks that a type of GPU is requested in SLURM's own syntax.
 func TestGPUType(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t, cluster.Nodes(1), cluster.GPUType("a100"))
@@ -128,13 +128,13 @@ func TestGPUType(t *testing.T) {
 	wantAll(t, u.mustSubmit(t, "--gpus-per-node", "a100:1", "--platform", "cpu", "--follow", name), "gres:gpu:a100:1")
 	out, err := u.submit(t, "--gpus-per-node", "h100:1", "--platform", "cpu", name)
 	if err == nil {
-		t.Error("GPUs that the cluster has not were promised")
+		t.Error("GPUs that the cluster does not have were accepted")
 	}
 	wantAll(t, out, "SLURM did not take the job: sbatch: ")
 }
 
-// TestInheritedOptions: sbatch's variables of the shell do not win over the options, and what a job
-// has got is not passed to another.
+// TestInheritedOptions checks that the shell's variables for sbatch do not override the options,
+// and that the variables of the job that submit runs in do not reach the new job.
 func TestInheritedOptions(t *testing.T) {
 	t.Parallel()
 	c := cluster.Start(t)
@@ -149,7 +149,8 @@ func TestInheritedOptions(t *testing.T) {
 	})
 	t.Run("from within a job", func(t *testing.T) {
 		t.Parallel()
-		// What SLURM gives a rank that is bound to CPU 0, as a Jupyter server on a node is.
+		// The variables that SLURM sets for a rank bound to CPU 0, such as a Jupyter server on a
+		// node.
 		leaked := []string{"SLURM_CPU_BIND=quiet,mask_cpu:0x1", "SLURM_CPU_BIND_TYPE=mask_cpu:", "SLURM_CPU_BIND_LIST=0x1", "SLURM_STEP_ID=0", "SLURM_STEP_NUM_TASKS=1", "SLURM_NTASKS=1",
 			"SLURM_JOB_ID=999999", "SLURM_PROCID=0", "SLURM_MEM_PER_NODE=100", "PMIX_RANK=0", "OMPI_COMM_WORLD_SIZE=5", "SLURM_KILL_BAD_EXIT=0"}
 		names := "SLURM_CPU_BIND,SLURM_CPU_BIND_LIST,OMPI_COMM_WORLD_SIZE"
@@ -159,7 +160,7 @@ func TestInheritedOptions(t *testing.T) {
 		u.mustSubmit(t, "--nodes", "2", "--mpi", "none", "--follow", name, "--", "-names", names)
 		first := u.run(t)
 		wantAll(t, read(t, first.RankLog(1)), wanted...)
-		// A person queues the second one, from the same shell.
+		// A user queues the second job by hand, from the same shell.
 		u = newUser(t, append(c.Env(), leaked...)...)
 		u.write(t, "printing.ipynb", printing...)
 		u.mustSubmit(t, "--nodes", "2", "--mpi", "none", "--no-submit", name, "--", "-names", names)
@@ -171,8 +172,8 @@ func TestInheritedOptions(t *testing.T) {
 	})
 }
 
-// secretCell ends its first start by having the job queued again. It looks for the value of the
-// secret in all command lines.
+// secretCell requeues its job in the first start. It looks for the secret's value in all command
+// lines.
 const secretCell = `%%
 value := strings.Join([]string{"s3cr3t", "value"}, "-")
 if os.Getenv("API_KEY") != value {
@@ -186,8 +187,8 @@ if os.Getenv("GONBATCH_RESTARTS") == "0" {
 }
 fmt.Println("the second start has it")`
 
-// TestSecret: the value of a secret reaches the programs, also in a later start, and lies in no
-// file; other users cannot read the run.
+// TestSecret checks that the value of a secret reaches the programs, also in a later start, and is
+// in no file, and that other users cannot read the run.
 func TestSecret(t *testing.T) {
 	t.Parallel()
 	const value = "s3cr3t-value"
@@ -222,14 +223,14 @@ func TestSecret(t *testing.T) {
 		u := newUser(t, append(c.Env(), "API_KEY="+value)...)
 		u.mustSubmit(t, "--secret", "API_KEY", "--no-submit", u.write(t, "secret.ipynb", secretCell))
 		run := u.run(t)
-		mustRun(t, c, "sbatch", run.Script()) // From a shell that has no such variable.
+		mustRun(t, c, "sbatch", run.Script()) // From a shell without the variable.
 		eventually(t, "the job has ended", func() bool { _, err := os.Stat(run.ExitStatus()); return err == nil })
 		wantAll(t, read(t, run.SchedulerLog()), "the job has no variable API_KEY, which --secret API_KEY promises: queue it from a shell that exports API_KEY\n")
 	})
 }
 
-// wantPrivate fails the test for a file that has the text in it, and for what other users may read.
-// A file that the programs share with a cache is guarded by its folder.
+// wantPrivate fails the test for each file that contains the text, and for each that other users
+// may read. A file that the programs share with a cache is protected by its folder.
 func wantPrivate(t *testing.T, run rundir.Dir, text string) {
 	t.Helper()
 	err := filepath.WalkDir(run.Path(), func(path string, entry fs.DirEntry, err error) error {

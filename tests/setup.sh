@@ -1,16 +1,19 @@
 #!/bin/bash
-# setup-tests.sh    install what the tests need and this machine lacks. Running it again is quick and changes nothing.
+# setup.sh [tests|lint|bench]    install what tests, lint or benchmarks need and this machine lacks.
+#                                Running it again is quick and changes nothing.
 #
-#   Debian packages   SLURM, munge, OpenMPI, MPICH, Chromium, shellcheck (needs root or a password-less sudo; elsewhere it says what is
-#                     missing, and the tests that need it are skipped with the reason)
-#   .cache/venv       a Python environment with a real Jupyter client, versions pinned in tests/requirements.txt
-#   .cache/loggers-venv   another with TensorBoard, MLflow and safetensors, versions pinned in tests/loggers-requirements.txt
-#   .cache/lab-venv   another with JupyterLab, and Playwright to drive it in Chromium, versions pinned in kernel/jupyter-requirements.txt
-#                     and tests/lab-requirements.txt
-#   .cache/bin        the tools of go.mod: gonb, goimports, gotestsum; those of tests/tools/go.mod: golangci-lint;
-#                     and gopls, for completion in the kernel
+#   Debian packages       SLURM, munge, Open MPI, MPICH, Chromium, shellcheck. This needs root or
+#                         passwordless sudo; without it, setup.sh says what is missing, and the tests
+#                         that need it are skipped with the reason.
+#   .cache/venv           Python with a real Jupyter client (tests/requirements.txt)
+#   .cache/loggers-venv   Python with TensorBoard, MLflow and safetensors (tests/loggers-requirements.txt)
+#   .cache/lab-venv       Python with JupyterLab, and Playwright to drive it in Chromium
+#                         (kernel/jupyter-requirements.txt, tests/lab-requirements.txt)
+#   .cache/bench-venv     Python with what the benchmarks compare with (bench/requirements.txt)
+#   .cache/bin            the tools of go.mod (gonb, goimports, gotestsum), those of tests/tools/go.mod
+#                         (golangci-lint), and gopls, for completion in the kernel
 #
-# With CI=true anything that cannot be installed is an error.
+# With CI=true, it is an error if something cannot be installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -31,7 +34,7 @@ as_root() {
   fi
 }
 
-# libpmix-dev has libpmix.so, which Debian's SLURM opens by that name for --mpi=pmix.
+# For --mpi=pmix, Debian's SLURM opens libpmix.so, which is in libpmix-dev.
 packages=(slurm-wlm slurm-wlm-basic-plugins munge iproute2 openmpi-bin libopenmpi3 mpich libmpich12 libpmix-dev gcc libc6-dev python3-venv shellcheck
   chromium fonts-dejavu-core)
 
@@ -53,14 +56,15 @@ setup_debian() {
   mapfile -t missing < <(missing_packages)
   if [ ${#missing[@]} = 0 ]; then return 0; fi
   say "installing ${missing[*]}"
-  # The daemons are for the tests to start, with their own configuration: none may start by itself.
+  # The tests start the daemons with their own configuration: none may start by itself.
   if ! as_root apt-get update -qq ||
      ! as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null; then
     problem "cannot install ${missing[*]}: run as root, apt-get install --no-install-recommends ${missing[*]}"
   fi
 }
 
-# setup_python FOLDER REQUIREMENTS...: a Python environment with exactly these versions. A stamp makes the second run quick.
+# setup_python FOLDER REQUIREMENTS...: a Python environment with exactly these versions. If FOLDER has
+# it already, this is quick.
 setup_python() {
   local venv=$1 file options=()
   shift
@@ -85,7 +89,7 @@ setup_go() {
   fi
 }
 
-# golangci-lint has a module of its own: its hundreds of requirements are not the product's.
+# golangci-lint has its own module: the product does not need its hundreds of requirements.
 setup_lint() {
   local bin=$PWD/.cache/bin
   if [ -x "$bin/golangci-lint" ] && [ ! tests/tools/go.mod -nt "$bin/golangci-lint" ]; then return 0; fi
@@ -97,7 +101,7 @@ case ${1:-tests} in
   tests)
     setup_debian
     setup_python .cache/venv tests/requirements.txt || problem "no Python environment for the Jupyter tests"
-    setup_python .cache/loggers-venv tests/loggers-requirements.txt || problem "no Python environment for the loggers' tests"
+    setup_python .cache/loggers-venv tests/loggers-requirements.txt || problem "no Python environment for the tests of the loggers"
     setup_python .cache/lab-venv kernel/jupyter-requirements.txt tests/lab-requirements.txt || problem "no Python environment with JupyterLab"
     setup_go
     setup_lint || problem "golangci-lint could not be installed"

@@ -27,8 +27,8 @@ func TestShellCells(t *testing.T) {
 	})
 }
 
-// shellCells: each command runs once and in its place, on the first node, and what it writes the
-// main cell reads. Rank 0 alone captures its output.
+// shellCells checks that each command runs once, in order, on the first node, that the main cell
+// can read what it writes, and that only rank 0 captures its output.
 func shellCells(t *testing.T, u user, flags ...string) {
 	t.Helper()
 	name := u.write(t, "shell.ipynb",
@@ -52,8 +52,8 @@ func shellCells(t *testing.T, u user, flags ...string) {
 	}
 }
 
-// failingShell: a command's exit code is the job's, the message names its cell, and nothing runs
-// behind it.
+// failingShell checks that a failed command's exit code becomes the job's, that the message names
+// its cell, and that nothing runs after it.
 func failingShell(t *testing.T, u user) {
 	name := u.write(t, "bad.ipynb", "!true\n!echo about to fail; exit 9", "%%\nos.WriteFile(\"ran\", nil, 0o644)")
 	out, err := u.submit(t, "--nodes", "2", "--follow", name)
@@ -65,6 +65,6 @@ func failingShell(t *testing.T, u user) {
 		t.Errorf("manifest: %+v, %v", m, err)
 	}
 	if _, err := os.Stat(filepath.Join(u.folder, "ran")); err == nil {
-		t.Error("the main cell ran behind the failed command")
+		t.Error("the main cell ran after the failed command")
 	}
 }

@@ -32,7 +32,7 @@ func TestSlurm(t *testing.T) {
 	}
 }
 
-// trainOnTwoNodes is the main job: submit --nodes 2 --follow mnist.ipynb.
+// trainOnTwoNodes is the main use: submit --nodes 2 --follow mnist.ipynb.
 func trainOnTwoNodes(t *testing.T, c *cluster.Cluster, mpi, library string, epochs int, want float64) {
 	u := newUser(t, c.Env()...)
 	out := u.mustSubmit(t, "--nodes", "2", "--cpus-per-task", "1", "--mpi", mpi, "--follow", mnist(t), "--", "-epochs", fmt.Sprint(epochs))
@@ -67,7 +67,7 @@ func checkManifest(t *testing.T, run rundir.Dir, out string) {
 	wantAll(t, read(t, run.ManifestPath()), "sha256", "go1.", "v0.28.4", "-epochs")
 }
 
-// job finds the job's id in the output of submit.
+// job finds the job's ID in the output of submit.
 func job(t *testing.T, out string) string {
 	t.Helper()
 	match := jobLine.FindStringSubmatch(out)
@@ -77,8 +77,8 @@ func job(t *testing.T, out string) string {
 	return match[1]
 }
 
-// mismatch: srun --mpi=none starts each rank as an MPI world of one. That must not train twice in
-// silence.
+// mismatch checks that two ranks that each form an MPI world of their own, as with srun --mpi=none,
+// do not silently train twice.
 func mismatch(t *testing.T, c *cluster.Cluster) {
 	u := newUser(t, c.Env()...)
 	out, err := u.submit(t, "--nodes", "2", "--mpi", "none", "--mpi-library", "libmpich.so.12", "--follow", mnist(t))
@@ -88,7 +88,8 @@ func mismatch(t *testing.T, c *cluster.Cluster) {
 	wantAll(t, out, "says rank 0 of 1", "srun --mpi=pmi2", "failed")
 }
 
-// failing: a panic names notebook, cell and line, and the job's failure is submit's own.
+// failing checks that a panic names the notebook, the cell and the line, and that submit fails with
+// the job.
 func failing(t *testing.T, c *cluster.Cluster) {
 	u := newUser(t, c.Env()...)
 	name := u.write(t, "broken.ipynb", "func half(x []int) int {\n\treturn x[len(x)]\n}", "%%\nprintln(half([]int{1}))")
@@ -103,7 +104,7 @@ func failing(t *testing.T, c *cluster.Cluster) {
 	wantAll(t, u.mustSubmit(t, "status", job(t, out)), "failed")
 }
 
-// cancel ends a running job, and status says so.
+// cancel cancels a running job, and checks that status says so.
 func cancel(t *testing.T, c *cluster.Cluster) {
 	u := newUser(t, c.Env()...)
 	name := u.write(t, "long.ipynb", "%%\nfmt.Println(\"started\")\ntime.Sleep(time.Hour)")
@@ -124,7 +125,7 @@ func cancel(t *testing.T, c *cluster.Cluster) {
 	})
 }
 
-// byHand: the compiled program runs under srun without submit.
+// byHand runs the compiled program with srun, without submit.
 func byHand(t *testing.T, c *cluster.Cluster) {
 	u := newUser(t, c.Env()...)
 	name := u.write(t, "hello.ipynb", `import "gonbatch/distributed"
@@ -152,7 +153,7 @@ world.Printf("%s from %d ranks, sum %v\n", *word, world.Size(), sum[0])`)
 	wantAll(t, out, "servus from 2 ranks, sum 3")
 }
 
-// hostile: names and values with everything that a shell would take for its own.
+// hostile uses names and values full of characters that mean something to a shell.
 func hostile(t *testing.T, c *cluster.Cluster) {
 	u := newUser(t, c.Env()...)
 	name := u.write(t, `a "b" $(touch pwned) 'c';d.ipynb`, "%%\nfmt.Printf(\"%q %q\\n\", flag.Args(), os.Getenv(\"ODD\"))")
@@ -160,14 +161,14 @@ func hostile(t *testing.T, c *cluster.Cluster) {
 	out := u.mustSubmit(t, "--follow", "--name", `job "x" $(touch pwned)`, "--env", "ODD="+value, "./"+name, "--", value, "--", "-n")
 	wantAll(t, out, fmt.Sprintf("%q", []string{value, "--", "-n"}), fmt.Sprintf("%q", value))
 	if found, _ := filepath.Glob(filepath.Join(u.folder, "*pwned")); len(found) != 0 {
-		t.Errorf("something of a name was executed: %v", found)
+		t.Errorf("part of a name was executed: %v", found)
 	}
 	if found, _ := filepath.Glob(filepath.Join(u.run(t).Path(), "pwned")); len(found) != 0 {
-		t.Errorf("something of a name was executed: %v", found)
+		t.Errorf("part of a name was executed: %v", found)
 	}
 }
 
-// refused: sbatch's own words, and nothing lost.
+// refused checks that the error has sbatch's own message.
 func refused(t *testing.T, c *cluster.Cluster) {
 	u := newUser(t, c.Env()...)
 	name := u.write(t, "small.ipynb", "%%\nprintln(1)")
@@ -178,8 +179,8 @@ func refused(t *testing.T, c *cluster.Cluster) {
 	wantAll(t, out, "nosuch", "invalid partition")
 }
 
-// patience is how long a test waits for what comes at once on an idle machine. It ends the wait for
-// what never comes; what is late is no failure.
+// patience is how long a test waits for something that is immediate on an idle machine. It only
+// ends the wait for what never happens; being late is not a failure.
 const patience = 5 * time.Minute
 
 // eventually waits until done reports true.
@@ -187,7 +188,7 @@ func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !done(); time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("after %v: not yet so that %s", patience, what)
+			t.Fatalf("after %v: still waiting until %s", patience, what)
 		}
 	}
 }

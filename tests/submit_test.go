@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/rundir"
 	"gonbatch/tests/jupyter"
 )
@@ -31,7 +32,7 @@ var submitBinary = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// user is somebody with a folder of notebooks who types submit commands.
+// user is someone with a folder of notebooks who types submit commands.
 type user struct {
 	folder string
 	env    []string
@@ -42,7 +43,7 @@ func newUser(t *testing.T, env ...string) user {
 	return user{folder: t.TempDir(), env: env}
 }
 
-// submit runs a command in the user's folder and returns what it printed and whether it failed.
+// submit runs a command in the user's folder and returns its output, and an error if it failed.
 func (u user) submit(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	path, err := submitBinary()
@@ -51,11 +52,11 @@ func (u user) submit(t *testing.T, args ...string) (string, error) {
 	}
 	cmd := exec.CommandContext(t.Context(), path, args...)
 	cmd.Dir, cmd.Env = u.folder, append(os.Environ(), u.env...)
-	out, err := cmd.CombinedOutput()
+	out, err := bounded.CombinedOutput(cmd)
 	return string(out), err
 }
 
-// mustSubmit is submit for a command that has to succeed.
+// mustSubmit is submit for a command that must succeed.
 func (u user) mustSubmit(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := u.submit(t, args...)
@@ -65,7 +66,7 @@ func (u user) mustSubmit(t *testing.T, args ...string) string {
 	return out
 }
 
-// run is the only run directory that the user has.
+// run returns the user's only run directory.
 func (u user) run(t *testing.T) rundir.Dir {
 	t.Helper()
 	runs, err := rundir.List(filepath.Join(u.folder, "runs"))
@@ -75,10 +76,10 @@ func (u user) run(t *testing.T) rundir.Dir {
 	return runs[0]
 }
 
-// mnist is the path of the example notebook.
+// mnist returns the path of the example notebook.
 func mnist(t *testing.T) string { return example(t, "mnist.ipynb") }
 
-// example is the path of one of the project's notebooks.
+// example returns the path of one of the project's notebooks.
 func example(t *testing.T, name string) string {
 	t.Helper()
 	root, err := jupyter.Root()
@@ -88,7 +89,7 @@ func example(t *testing.T, name string) string {
 	return filepath.Join(root, "notebooks", name)
 }
 
-// write puts a notebook of the given code cells into the user's folder and returns its name.
+// write writes a notebook of code cells to the user's folder and returns its name.
 func (u user) write(t *testing.T, name string, cells ...string) string {
 	t.Helper()
 	type cell struct {
@@ -128,7 +129,7 @@ func wantAll(t *testing.T, out string, texts ...string) {
 	}
 }
 
-// read is a file's content.
+// read returns the content of a file.
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)

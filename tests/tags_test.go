@@ -10,8 +10,8 @@ import (
 	"gonbatch/tests/cluster"
 )
 
-// TestTags runs main cells with tags that say on how many ranks they run, and whether they may
-// fail, with two ranks.
+// TestTags runs main cells with two ranks and with tags that set on how many ranks they run and
+// whether they may fail.
 func TestTags(t *testing.T) {
 	t.Parallel()
 	t.Run("on this machine", func(t *testing.T) {
@@ -25,8 +25,9 @@ func TestTags(t *testing.T) {
 	})
 }
 
-// tagged: a cell tagged rank-0 runs once, with its own arguments and the job's; one tagged
-// raises-exception runs on each rank and stops nobody; a %test cell runs once.
+// tagged checks that a cell tagged rank-0 runs once, with its own arguments and the job's; that a
+// cell tagged raises-exception fails on each rank without stopping the job; and that a %test cell
+// runs once.
 func tagged(t *testing.T, u user, flags ...string) {
 	t.Helper()
 	name := u.writeTagged(t, "tags.ipynb",
@@ -49,7 +50,7 @@ func tagged(t *testing.T, u user, flags ...string) {
 	} {
 		for rank, want := range tt.want {
 			if log := read(t, run.RankLog(rank)); strings.Count(log, tt.text) != want {
-				t.Errorf("rank %d's log should have %d times %q:\n%s", rank, want, tt.text, log)
+				t.Errorf("rank %d's log must contain this %d times: %q:\n%s", rank, want, tt.text, log)
 			}
 		}
 	}

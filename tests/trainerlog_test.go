@@ -34,11 +34,11 @@ func blobNet(scope *model.Scope, x *graph.Node) *graph.Node {
 	return layers.Dense(scope.In("logits"), graph.Tanh(layers.Dense(scope.In("hidden"), x, true, 16)), true, ranktest.Classes)
 }
 
-// killVariable tells a rank after which update it is killed.
+// killVariable is the update after which a rank kills itself.
 const killVariable = "TEST_KILL_AFTER"
 
-// trainLogged is a rank's body: 4 epochs of 12 updates, an image after each, a file, and a test at
-// the end.
+// trainLogged is what each rank runs: 4 epochs of 12 updates, an image after each epoch, a file,
+// and a test at the end.
 func trainLogged(t *testing.T) {
 	world, err := distributed.Init()
 	ok(t, err)
@@ -48,7 +48,7 @@ func trainLogged(t *testing.T) {
 	callback := trainer.Callback{
 		BatchEnd: func(e *trainer.Event) error {
 			if e.Step == killAfter {
-				time.Sleep(2 * time.Second) // What is logged and saved is on the disk then, and at the server.
+				time.Sleep(2 * time.Second) // By then, everything is on disk and at the server.
 				return syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			}
 			return nil
@@ -59,7 +59,7 @@ func trainLogged(t *testing.T) {
 	}
 	tr, err := trainer.New(world, trainer.Config{
 		MaxEpochs: 4, BatchSize: 12, Seed: 3, LogEvery: 4, LogHistogramsEvery: 6, Loggers: []string{"csv", "tensorboard", "curves", "mlflow"},
-		Checkpoint: trainer.CheckpointConfig{EverySteps: 5, Monitor: "val/loss", Mode: "max"}, // So that no later one is the best.
+		Checkpoint: trainer.CheckpointConfig{EverySteps: 5, Monitor: "val/loss", Mode: "max"}, // Later checkpoints are not the best.
 	}, task, trainer.WithCallbacks(callback))
 	ok(t, err)
 	ok(t, tr.Fit(context.Background(), ranktest.Blobs(145), ranktest.Blobs(40)))
@@ -68,7 +68,7 @@ func trainLogged(t *testing.T) {
 	ok(t, err, world.Close())
 }
 
-// TestTrainerLogs: a training with all loggers is killed and goes on; each format's own reader then
+// TestTrainerLogs kills a training with all loggers and resumes it. Each format's own reader then
 // sees every update once.
 func TestTrainerLogs(t *testing.T) {
 	t.Parallel()
@@ -87,15 +87,15 @@ func TestTrainerLogs(t *testing.T) {
 				"GONBATCH_RUN_DIR=" + run, "GONBATCH_CELL=digits", "GONBATCH_DEVICES=1", "MLFLOW_TRACKING_URI=" + uri,
 				"MLFLOW_EXPERIMENT_NAME=" + t.Name(), "TEST_ARTIFACT=" + artifact, ranktest.QuickCompilation,
 			}, readersEnv...)
-			// The checkpoint of update 20 is the last: 21 to 24 are logged twice, among them a
+			// The checkpoint of update 20 is the last, so 21 to 24 are logged twice, with a
 			// validation and a histogram.
 			if out, err := ranktest.Start(t, ranktest.OpenMPI, ranks, append(env, killVariable+"=25")); err == nil {
-				t.Fatalf("nobody was killed:\n%s", out)
+				t.Fatalf("no rank was killed:\n%s", out)
 			}
 			for _, what := range []string{"resumes after step 20", "was finished after step 48"} {
 				out, err := ranktest.Start(t, ranktest.OpenMPI, ranks, env)
 				if err != nil || !strings.Contains(out, what) || strings.Contains(out, "logger") {
-					t.Fatalf("%v, want %q and no word of a logger:\n%s", err, what, out)
+					t.Fatalf("%v, want %q and no message from a logger:\n%s", err, what, out)
 				}
 			}
 			board := readBack[tensorboardRead](t, "tensorboard", filepath.Join(run, "tensorboard", "digits"))
@@ -113,7 +113,7 @@ func TestTrainerLogs(t *testing.T) {
 	}
 }
 
-// every are the steps from the first one to 48.
+// every returns the multiples of step up to 48.
 func every(step int) (steps []float64) {
 	for at := step; at <= 48; at += step {
 		steps = append(steps, float64(at))
@@ -121,13 +121,13 @@ func every(step int) (steps []float64) {
 	return steps
 }
 
-// wantedScalars are the steps at which a metric is logged.
+// wantedScalars are the steps at which each metric is logged.
 var wantedScalars = map[string][]float64{
 	"train/loss": every(4), "train/learning_rate": every(4), "val/loss": every(12), "val/accuracy": every(12), "test/accuracy": {48},
 }
 
 // checkScalars compares the steps of metrics in all four formats, and their values with those in
-// JSON lines.
+// metrics.jsonl.
 func checkScalars(t *testing.T, run string, board tensorboardRead, recorded mlflowRead) {
 	t.Helper()
 	found := map[string]map[string][][2]any{
@@ -147,7 +147,7 @@ func checkScalars(t *testing.T, run string, board tensorboardRead, recorded mlfl
 				}
 			}
 			if format == "TensorBoard" {
-				got = slices.Compact(got) // A test that is repeated has a second event.
+				got = slices.Compact(got) // A repeated test has a second event.
 			}
 			if !slices.Equal(got, steps) {
 				t.Errorf("%s in %s has the steps %v, want %v", name, format, got, steps)
@@ -224,7 +224,7 @@ func checkMLflow(t *testing.T, run string, got mlflowRead) {
 	}
 }
 
-// checkModel reads the model as MLflow's users do.
+// checkModel reads the model as users of MLflow do.
 func checkModel(t *testing.T, run, uri string) {
 	t.Helper()
 	id := mlflowRunID(t, run)
@@ -234,7 +234,7 @@ func checkModel(t *testing.T, run, uri string) {
 	}, readBack[modelRead](t, "model", uri, id))
 }
 
-// modelRead is what MLflow and safetensors say of a model.
+// modelRead is what MLflow and safetensors read of a model.
 type modelRead struct {
 	Flavors map[string]map[string]string
 	Run     string

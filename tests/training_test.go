@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// smallTraining are cells that train for two epochs.
+// smallTraining returns cells that train for two epochs.
 func smallTraining() (declarations, train string) {
 	return withTrainer.cells[1], "%%\nworld, err := distributed.Init()\ncheck(err)\ndefer world.Close()\n" +
 		"task := trainer.Supervised(net, loss.SparseCategoricalCrossEntropyLogits, optimizer.Adam().LearningRate(0.01).Done())\n" +
@@ -15,8 +15,8 @@ func smallTraining() (declarations, train string) {
 		"check(err)\ncheck(t.Fit(context.Background(), blobs{}, blobs{}))"
 }
 
-// TestTrainingAgain: a training cell of a notebook without a run directory, run again, says that it
-// is finished; a changed one trains.
+// TestTrainingAgain runs a training cell again, in a notebook without a run directory: it says that
+// the training has finished; a changed cell trains.
 func TestTrainingAgain(t *testing.T) {
 	t.Parallel()
 	declarations, train := smallTraining()
@@ -32,15 +32,15 @@ func TestTrainingAgain(t *testing.T) {
 		}
 	}
 	if strings.Contains(result.Outputs[3], "another build") {
-		t.Errorf("the code is the same:\n%s", result.Outputs[3])
+		t.Errorf("the code has not changed:\n%s", result.Outputs[3])
 	}
 	wantAll(t, result.Outputs[3], "to train it again, change the program, or set Checkpoint.Resume to \"never\"")
 }
 
-// epochLine is a line that a notebook shows of an epoch that has ended.
+// epochLine matches the line that a notebook shows for a finished epoch.
 var epochLine = regexp.MustCompile(`epoch [12]/2  step [24]0/40  loss [0-9.]+  [0-9]+ examples/s  val/loss [0-9.]+`)
 
-// TestEpochLines: the notebook of a job keeps one line for each epoch.
+// TestEpochLines checks that the executed notebook of a job keeps one line for each epoch.
 func TestEpochLines(t *testing.T) {
 	t.Parallel()
 	declarations, train := smallTraining()

@@ -8,8 +8,8 @@ import (
 	"gonbatch/tests/cluster"
 )
 
-// TestTwoClusters: of two clusters with one home, the one that does not have the job neither calls
-// it lost nor touches the job of the same id that it has. The clusters may even have the same name.
+// TestTwoClusters has two clusters with one home, possibly of the same name. The cluster that does
+// not have the job neither calls it lost nor touches its own job with the same ID.
 func TestTwoClusters(t *testing.T) {
 	t.Parallel()
 	east := cluster.Start(t, cluster.Nodes(1), cluster.Name("east"))
@@ -26,7 +26,7 @@ func TestTwoClusters(t *testing.T) {
 				stranger = strings.TrimSpace(mustOutput(t, other, "sbatch", "--parsable", "--hold", "--output=/dev/null", "--wrap", "sleep 600"))
 			}
 			for _, command := range [][]string{{"status"}, {"status", id}, {"cancel", id}, {"logs", "-f", id}} {
-				out, _ := there.submit(t, command...) // Some fail, some only tell.
+				out, _ := there.submit(t, command...) // Some fail; others only print.
 				wantAll(t, out, tc.says)
 			}
 			if tc.name == "west" {

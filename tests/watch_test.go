@@ -13,7 +13,7 @@ import (
 	"gonbatch/tests/cluster"
 )
 
-// failing trains forever, in two cells; rank 1 does after a second what -how says.
+// failingCells train forever; after a second, rank 1 does what -how says.
 var failingCells = []string{`import (
 	"syscall"
 
@@ -47,11 +47,11 @@ for step, start := int64(1), time.Now(); ; step++ {
 	}
 }`}
 
-// TestFailingRanks: on two nodes, a rank's end, its silence or its node's end is the end of the
-// other rank in time, with the reason, whatever srun does.
+// TestFailingRanks checks, on two nodes, that if a rank dies, falls silent or loses its node, the
+// other rank reports why and ends in time, whatever srun does.
 func TestFailingRanks(t *testing.T) {
 	t.Parallel()
-	shared := cluster.Start(t, cluster.Nodes(2)) // So that rank 1 is on n2.
+	shared := cluster.Start(t, cluster.Nodes(2)) // Rank 1 is then on n2.
 	u := newUser(t, shared.Env()...)
 	u.mustSubmit(t, "--nodes", "2", "--no-submit", u.write(t, "failing.ipynb", failingCells...))
 	programs, err := filepath.Glob(filepath.Join(u.run(t).Path(), "bin", "*"))
@@ -64,7 +64,7 @@ func TestFailingRanks(t *testing.T) {
 		kind           rundir.FailureKind
 		want           string
 	}{
-		{"the node crashes", "pmix", "", 0, rundir.Died, ""}, // Its kernel may still say that the process ended, or not.
+		{"the node crashes", "pmix", "", 0, rundir.Died, ""}, // Its kernel may or may not report that the process ended.
 		{"killed, and srun leaves the other", "pmix", "kill", 0, rundir.Died, "ended without World.Close"},
 		{"killed, and srun kills the other", "pmix", "kill", 1, rundir.Died, "ended without World.Close"},
 		{"killed, with MPICH", "pmi2", "kill", 0, rundir.Died, "ended without World.Close"},
@@ -108,7 +108,7 @@ func TestFailingRanks(t *testing.T) {
 				}
 			case <-time.After(patience):
 				_ = cmd.Process.Kill()
-				t.Errorf("srun goes on %v after the failure", patience)
+				t.Errorf("srun is still running %v after the failure", patience)
 			}
 		})
 	}
@@ -117,28 +117,28 @@ func TestFailingRanks(t *testing.T) {
 // treeFence keeps Open MPI's ranks from dying in MPI_Init under srun: see docs/cluster-setup.md.
 const treeFence = "SLURM_PMIX_FENCE=tree"
 
-// failingJob starts the program by hand.
+// failingJob starts the program with srun, without submit.
 func failingJob(u user, c *cluster.Cluster, run rundir.Dir, program, mpi, how string, killOnBadExit int) *exec.Cmd {
 	cmd := exec.Command("srun", "--mpi="+mpi, "-N2", "--ntasks-per-node=1", fmt.Sprintf("--kill-on-bad-exit=%d", killOnBadExit),
 		"--output="+run.RankLogPattern("%t"), program, "-how", how)
 	cmd.Dir = u.folder
 	cmd.Env = append(append(os.Environ(), c.Env()...), rundir.EnvDir+"="+run.Path(), treeFence)
-	if how == "stop" { // Where none is stuck, a busy machine must not make one seem so.
+	if how == "stop" { // In the other cases, a busy machine must not make a rank seem stuck.
 		cmd.Env = append(cmd.Env, "GONBATCH_STUCK_TIMEOUT=6s")
 	}
 	if mpi == "pmi2" {
 		cmd.Env = append(cmd.Env, "GONBATCH_MPI_LIBRARY=libmpich.so.12")
 	}
-	_ = os.MkdirAll(run.Logs(), 0o777) // srun says so if it is missing.
+	_ = os.MkdirAll(run.Logs(), 0o777) // If this fails, srun says so.
 	return cmd
 }
 
 func logOf(run rundir.Dir, rank int) string {
-	text, _ := os.ReadFile(run.RankLog(rank)) // Not there yet: empty.
+	text, _ := os.ReadFile(run.RankLog(rank)) // Empty if it does not exist yet.
 	return string(text)
 }
 
-// awaitFailure waits for the record of a failure.
+// awaitFailure waits until a failure is recorded.
 func awaitFailure(t *testing.T, run rundir.Dir) (f rundir.Failure) {
 	t.Helper()
 	var err error

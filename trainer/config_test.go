@@ -183,7 +183,7 @@ func TestTaskErrors(t *testing.T) {
 		{"a metric named as the loss", withMetrics("Loss"), `the loss and the metric "Loss" are both logged as "val/loss"`},
 		{"a metric without a name", withMetrics("Mean"), `the metric "Mean" has a name of which nothing is left`},
 		{"a metric of the last batch", trainer.Supervised(plainNet, loss.SparseCategoricalCrossEntropyLogits, plainSGD(1), metric.NewBaseMetric("Hits", "", "", nil, nil)),
-			"is of the last batch only, not of the whole dataset: use metric.NewMeanMetric"},
+			"covers only the last batch, not the whole dataset: use metric.NewMeanMetric"},
 		{"a moving average", trainer.Supervised(plainNet, loss.SparseCategoricalCrossEntropyLogits, plainSGD(1), metric.NewExponentialMovingAverageMetric("Hits", "", "", nil, nil, 0.1)),
 			"is a moving average"},
 		{"no scope", trainer.Adversarial(pullApart, objective("a", "")), "must be a path"},

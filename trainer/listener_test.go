@@ -15,6 +15,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/bounded"
 	"gonbatch/logger"
 	"gonbatch/trainer"
 )
@@ -117,7 +118,7 @@ func TestSignals(t *testing.T) {
 			folder := t.TempDir()
 			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSignals$", "-test.v", "-test.timeout=3m")
 			cmd.Env = append(os.Environ(), "CHECKPOINTS="+folder, signalPlace+"="+test.place, fmt.Sprintf("%s=%d", signalNumber, test.signal), test.env)
-			out, err := cmd.CombinedOutput()
+			out, err := bounded.CombinedOutput(cmd)
 			var exit *exec.ExitError
 			if err != nil && !errors.As(err, &exit) {
 				t.Fatal(err)
@@ -141,7 +142,7 @@ func TestSignalTwice(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSignalTwice$", "-test.v", "-test.timeout=3m")
 	if os.Getenv("CHECKPOINTS") == "" {
 		cmd.Env = append(os.Environ(), "CHECKPOINTS="+t.TempDir(), signalPlace+"=loggers", fmt.Sprintf("%s=%d", signalNumber, syscall.SIGTERM), "GONBATCH_REQUEUE=75")
-		out, _ := cmd.CombinedOutput()
+		out, _ := bounded.CombinedOutput(cmd)
 		if code := cmd.ProcessState.ExitCode(); code != 75 {
 			t.Errorf("exit code %d, want 75:\n%s", code, out)
 		}
@@ -168,7 +169,7 @@ func TestOwnHandler(t *testing.T) {
 	if os.Getenv(own) == "" {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestOwnHandler$", "-test.v", "-test.timeout=3m")
 		cmd.Env = append(os.Environ(), own+"="+t.TempDir())
-		out, _ := cmd.CombinedOutput()
+		out, _ := bounded.CombinedOutput(cmd)
 		if code := cmd.ProcessState.ExitCode(); code != 3 {
 			t.Errorf("exit code %d, want the program's own 3:\n%s", code, out)
 		}

@@ -1,10 +1,9 @@
-// Command first trains the MNIST network for one step, as the first of a new process, and prints
-// one JSON line:
+// Command first trains the MNIST network for one step in a new process, and prints one JSON line:
 //
 //	{"seconds": 3.1, "compile_seconds": 2.6, "compiled": 3}
 //
-// seconds are those since the process was started, compile_seconds those in which XLA compiled
-// programs, or loaded them.
+// seconds is the time since the process started; compile_seconds is the time that XLA took to
+// compile or load programs; compiled is the number of programs that it compiled.
 package main
 
 import (

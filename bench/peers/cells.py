@@ -1,8 +1,11 @@
 """Measure training cells in one session of the gonbatch kernel and print the seconds as JSON.
 
-Usage: cells.py NOTEBOOK    (MNIST's: its cells are run up to the one that trains)
+Usage: cells.py NOTEBOOK
 
-The cell trains for one step. It is run again as it is, and with a change that the compiler sees.
+NOTEBOOK is the MNIST notebook: all its cells run except main cells, such as the one that trains.
+
+The measured cell trains for one step. It runs again unchanged, and with a change that makes it
+compile again.
 """
 
 import json

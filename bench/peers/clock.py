@@ -1,4 +1,4 @@
-"""Times the steps of a training, as bench/step does: medians of wall-clock and processor time, the first step, and the memory."""
+"""Time the steps of a training as bench/step does: median times, the first step, and the memory."""
 
 import resource
 import statistics
@@ -10,12 +10,12 @@ class Clock:
         self.ends, self.cpu = [], []
 
     def tick(self):
-        """A step is done."""
+        """Record the end of a step."""
         self.ends.append(time.time())
         self.cpu.append(time.process_time())
 
     def figures(self, inputs, warm_up):
-        """The figures of the steps after the warm-up, each of so many inputs."""
+        """Return the figures of the steps after the warm-up, each with the given number of inputs."""
         median = lambda times: 1e3 * statistics.median(b - a for a, b in zip(times[warm_up - 1:], times[warm_up:]))
         milliseconds = median(self.ends)
         return {

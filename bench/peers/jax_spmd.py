@@ -1,6 +1,7 @@
-"""The CNN's training step in JAX, data-parallel over processes by SPMD sharding with gloo collectives.
+"""The CNN's training step in JAX, data-parallel with SPMD sharding and gloo collectives.
 
-The environment has WORLD_SIZE, RANK, MASTER_ADDR and MASTER_PORT, as torchrun sets them. Rank 0 prints one JSON line.
+The environment has WORLD_SIZE, RANK, MASTER_ADDR and MASTER_PORT, as with torchrun. Rank 0 prints
+one JSON line.
 """
 
 import argparse
@@ -47,7 +48,7 @@ def loss_of(p, images, labels):
 
 
 def train_step(state, images, labels):
-    """One step of Adam."""
+    """Take one step of Adam."""
     params, mean, variance, count = state
     loss, grads = jax.value_and_grad(loss_of)(params, images, labels)
     count = count + 1

@@ -1,6 +1,8 @@
 """Measure one session of a kernel and print the seconds as JSON.
 
-Usage: measure.py KERNEL FOLDER    (a kernel's name, as Jupyter lists it; a folder with a go.mod that has GoMLX)
+Usage: kernels.py KERNEL FOLDER
+
+KERNEL is a kernel's name, as Jupyter lists it. FOLDER has the go.mod and go.sum of a module with GoMLX.
 """
 
 import glob
@@ -30,7 +32,7 @@ fmt.Println(y.Value())""",
     "complete imported": "%%\ngraph.ReduceAllS",
 }
 PYTHON = {"first": "print(1)", "warm": "print({i})", "complete": "import os\nos.pat"}
-# GoNB starts with an empty module, and fetches what a cell imports each time that the cell runs.
+# GoNB starts with an empty module, and fetches a cell's imports each time that the cell runs.
 MODULE = "!*cp {folder}/go.mod {folder}/go.sum .\n%noautoget"
 
 
@@ -58,7 +60,10 @@ class Session:
         assert self.matches(code), code
 
     def processor_time(self):
-        """Seconds of a processor that GoNB's ended children took, and those that they waited for: building and running cells, no gopls."""
+        """Return the processor time of GoNB's ended children and their children, in seconds.
+
+        This is the time for building and running cells, without gopls.
+        """
         pids = [self.manager.provisioner.pid]
         for pid in pids:
             with open(f"/proc/{pid}/comm", encoding="utf-8") as comm:
@@ -72,7 +77,7 @@ class Session:
         raise RuntimeError("no GoNB among the kernel's processes")
 
     def cells(self, code, n):
-        """The median of n cells that differ."""
+        """Return the median time of n different cells."""
         return sorted(timed(lambda i=i: self.run(code.format(i=i))) for i in range(n))[n // 2]
 
     def completions(self, code, n):
@@ -98,7 +103,7 @@ def main():
             begin = session.processor_time()
             seconds["XLA cell"] = session.cells(cells["xla"], 5)
             seconds["its CPU time"] = (session.processor_time() - begin) / 5
-            if any(session.matches(cells["complete imported"]) for _ in range(10)):  # GoNB has none while gopls reads GoMLX
+            if any(session.matches(cells["complete imported"]) for _ in range(10)):  # GoNB has none while gopls is reading GoMLX
                 seconds["completion in GoMLX"] = session.completions(cells["complete imported"], 5)
     finally:
         session.manager.shutdown_kernel()

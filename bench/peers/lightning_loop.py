@@ -1,7 +1,10 @@
-"""The CNN's training in PyTorch, on random images: by Lightning's Trainer, by a loop of one's own with the same model and loader, or by both in
-turns, step by step.
+"""The CNN's training in PyTorch, on random images.
 
-The environment has WORLD_SIZE, RANK, MASTER_ADDR and MASTER_PORT, as torchrun sets them. Rank 0 prints one JSON line.
+It uses Lightning's Trainer, or a hand-written loop with the same model and loader, or both in turns,
+step by step.
+
+The environment has WORLD_SIZE, RANK, MASTER_ADDR and MASTER_PORT, as with torchrun. Rank 0 prints
+one JSON line.
 """
 
 import argparse
@@ -12,7 +15,7 @@ import statistics
 import tempfile
 import time
 
-# Lightning takes a process for one that somebody else has started if it finds this.
+# If this is set, Lightning knows that it need not start the other ranks itself.
 os.environ["LOCAL_RANK"] = os.environ["RANK"]
 
 import lightning
@@ -56,7 +59,7 @@ class Clock:
 
 
 class Pairs(lightning.Callback):
-    """A bare step after each of Lightning's: over_ms is what Lightning's takes longer."""
+    """Take a bare step after each of Lightning's, and record how much longer Lightning's takes."""
 
     def __init__(self, steps):
         self.steps, self.ended, self.over = steps, None, []

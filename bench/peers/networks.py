@@ -52,5 +52,5 @@ def sgd(parameters, fused):
     return torch.optim.SGD(parameters, 0.01, momentum=0.9, fused=fused)
 
 
-# Network, its optimizer, and the shape of one input.
+# Each network, its optimizer, and the shape of one input.
 NETWORKS = {"cnn": (cnn, adam(1e-3), (1, 28, 28)), "resnet18": (resnet18, sgd, (3, 32, 32)), "mlp": (mlp, adam(1e-4), (MLP_WIDTH,))}

@@ -1,6 +1,6 @@
-"""Copies and saves tensors as PyTorch programs do, in the folder given, and prints the seconds of each as one JSON line.
+"""Copy and save tensors as PyTorch programs do, and print the seconds of each as one JSON line.
 
-One thread. Every file is on the disk (fsync) when its time ends, and is read from the page cache.
+It uses one thread. The time of a save includes fsync; files are read from the page cache.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def main():
     parser.add_argument("--side", type=int)
     parser.add_argument("folder")
     args = parser.parse_args()
-    torch.set_num_threads(1)  # More are slower where other work runs.
+    torch.set_num_threads(1)  # More are slower if other work runs.
     tensors = {f"tensor_{i}": torch.arange(args.side**2, dtype=torch.float32).reshape(args.side, args.side) * (i + 1) for i in range(args.tensors)}
 
     found = {"version": torch.__version__, "safetensors_version": safetensors.__version__}
@@ -55,7 +55,7 @@ def main():
         path = os.path.join(args.folder, kind)
         os.sync()
         found[f"{kind}_save"] = seconds(lambda: saves[kind](copies, path))
-        # A sum, because safetensors only maps the file.
+        # This reads every byte, because safetensors only maps the file.
         found[f"{kind}_load"] = seconds(lambda: [t.view(torch.uint8).max() for t in loads[kind](path).values()])
         os.remove(path)
     print(json.dumps(found))

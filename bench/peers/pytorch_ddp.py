@@ -1,9 +1,10 @@
-"""A network's training step in PyTorch, data-parallel by DistributedDataParallel over gloo.
+"""A network's training step in PyTorch, data-parallel with DistributedDataParallel over gloo.
 
-The environment has WORLD_SIZE, RANK, MASTER_ADDR and MASTER_PORT, as torchrun sets them. Rank 0 prints one JSON line.
+The environment has WORLD_SIZE, RANK, MASTER_ADDR and MASTER_PORT, as with torchrun. Rank 0 prints
+one JSON line.
 
-With --best, the settings that were fastest on CPUs: channels last, and the fused optimizer. The benchmark also makes malloc keep
-its memory then. (torch.compile takes twice the time.)
+--best uses the settings that were fastest on CPUs: channels last, and the fused optimizer. The benchmark
+then also makes malloc keep its memory. (With torch.compile, a step takes twice as long.)
 """
 
 import argparse

@@ -1,14 +1,13 @@
-// Command step times the training step of a network on random inputs, and prints one JSON line from
-// rank 0:
+// Command step times the training step of a network on random inputs. Rank 0 prints one JSON line:
 //
 //	{"images_per_second": 4200, "ms_per_step": 30.4, "cpu_ms_per_step": 30.1, "peak_mb": 410,
 //	 "first_step_at": 1795523696.21, "ranks": 2, "devices": 1, "batch": 64}
 //
-// ms_per_step and cpu_ms_per_step, which is processor time, are medians; first_step_at is when the
-// first step was done, in seconds since 1970; peak_mb is the most memory that the process had.
+// ms_per_step and cpu_ms_per_step (processor time) are medians; first_step_at is when the first
+// step was done, in seconds since 1970; peak_mb is the most memory that the process used.
 //
-// It is started by mpirun, each rank bound to its cores, and compared with the peers in
-// bench/peers, which do the same in Python.
+// mpirun starts it, with each rank bound to its cores. The peers in bench/peers do the same in
+// Python.
 package main
 
 import (
@@ -85,7 +84,7 @@ func step(trainer *train.Trainer, data inputs) error {
 	return nil
 }
 
-// clock has the times at which steps ended.
+// clock records when steps ended, and the processor time by then.
 type clock struct {
 	ends []time.Time
 	cpu  []time.Duration
@@ -94,13 +93,13 @@ type clock struct {
 func (c *clock) tick() {
 	var usage unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
-		panic(err) // It fails for a bad argument only.
+		panic(err) // It fails only for a bad argument.
 	}
 	c.ends = append(c.ends, time.Now())
 	c.cpu = append(c.cpu, time.Duration(usage.Utime.Nano()+usage.Stime.Nano()))
 }
 
-// figures are those of the steps after the warm-up.
+// figures returns the medians of the steps after the warm-up, and the values of the process.
 func (c *clock) figures(warmUp int) map[string]any {
 	var wall, cpu []time.Duration
 	for i := warmUp; i < len(c.ends); i++ {

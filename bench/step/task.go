@@ -23,7 +23,7 @@ type task struct {
 	size      []int
 }
 
-// newTask returns the task of that name; bench/peers/pytorch_ddp.py has the same.
+// newTask returns the task with that name; bench/peers/networks.py has the same networks.
 func newTask(name string) (task, error) {
 	switch name {
 	case "cnn":
@@ -46,7 +46,7 @@ func mlp(scope *model.Scope, x *graph.Node) *graph.Node {
 	return layers.Dense(scope.In("logits"), x, true, 10)
 }
 
-// inputs are random ones of a size, and their labels.
+// inputs are random inputs of one size, and their labels.
 type inputs struct {
 	size   []int
 	values []float32
@@ -69,7 +69,7 @@ func randomInputs(n int, size []int, seed uint64) inputs {
 	return in
 }
 
-// batch is a copy for one step: the step takes it away.
+// batch returns a copy for one step, which consumes it.
 func (in inputs) batch() train.Batch {
 	return train.Batch{
 		Inputs: []*tensors.Tensor{tensors.FromFlatDataAndDimensions(in.values, in.size...)},

@@ -7,14 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clock measures the steps from first to last, counted from 1: those before are for compilation.
+// clock measures the steps from first to last, counted from 1. Earlier steps are for compilation.
 type clock struct {
 	first, last int
 	done        int
 	at          []time.Time // The ends of the steps from first on.
 	cpu         time.Duration
 	stalls      []time.Duration
-	over        []time.Duration // Of the trainer's step over the bare one after it.
+	over        []time.Duration // How much longer the trainer's step took than the bare one after it.
 }
 
 // result is the line that is printed.
@@ -44,18 +44,18 @@ func (c *clock) step() (over bool) {
 	return c.done == c.last
 }
 
-// pair is called for a step of each loop.
+// pair is called after a step of each loop.
 func (c *clock) pair(trainer, bare time.Duration) {
 	if over := c.step(); c.done > c.first && !over {
 		c.over = append(c.over, trainer-bare)
 	}
 }
 
-// cpuTime is what this process has used.
+// cpuTime returns the processor time that this process has used.
 func cpuTime() time.Duration {
 	var usage unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
-		panic(err) // It fails for a bad argument only.
+		panic(err) // It fails only for a bad argument.
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
@@ -81,14 +81,14 @@ func (c *clock) result(images, saveEvery int) result {
 	return r
 }
 
-// saved is called when the training may go on after a checkpoint.
+// saved is called when the training may continue after a checkpoint.
 func (c *clock) saved() {
 	if c.done >= c.first && c.done <= c.last {
 		c.stalls = append(c.stalls, time.Since(c.at[len(c.at)-1]))
 	}
 }
 
-// costs are those of a checkpoint. The first doesn't count: its memory is new.
+// costs returns the costs of a checkpoint. The first does not count, because its memory is new.
 func (c *clock) costs(saveEvery int) (stall, extra float64) {
 	first := 2*saveEvery - c.first // The interval that begins with the second checkpoint.
 	var plain []time.Duration
@@ -98,7 +98,7 @@ func (c *clock) costs(saveEvery int) (stall, extra float64) {
 		if after == 0 {
 			checkpoints++
 		}
-		if after > saveEvery/2 { // All is on the disk by then.
+		if after > saveEvery/2 { // By then, everything is on disk.
 			plain = append(plain, c.at[i+1].Sub(c.at[i]))
 		}
 	}

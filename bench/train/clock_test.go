@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestCosts: steps of 10 ms, checkpoints after steps 20, 40 and 60 that stop the training for 5 ms
-// and slow each of the next two steps down by 3 ms.
+// TestCosts has steps of 10 ms, and checkpoints after steps 20, 40 and 60 that stop the training
+// for 5 ms and slow each of the next two steps down by 3 ms.
 func TestCosts(t *testing.T) {
 	c := &clock{first: 5, last: 79}
 	now := time.Unix(1_000_000, 0)

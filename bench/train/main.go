@@ -1,15 +1,18 @@
-// Command train times whole training loops on random images, and prints one JSON line from rank 0:
+// Command train times whole training loops on random images. Rank 0 prints one JSON line:
 //
 //	{"images_per_second": 1650, "ms_per_step": 38.8, "cpu_ms_per_step": 38.1, "stall_ms": 0, "extra_ms": 0}
 //
-// With -loop trainer it is package trainer, with all its loggers in a run directory; with -loop
-// bare the same model, dataset and loader in a hand-written loop over World.TrainSteps; with -loop
-// both the two take turns step by step, so that what else the machine does slows both down alike,
-// and the line has the median and the mean of the differences as over_ms and mean_over_ms. It is
-// started by mpirun, each rank on its own core, and compared with the peer in bench/peers. With
-// -checkpoint-every the trainer takes checkpoints, and the line has what each costs: stall_ms is
-// how long the training stands still, extra_ms how much longer all updates together take, that
-// included, until it is on the disk.
+// There are three loops. -loop trainer is package trainer, with all its loggers in a run directory.
+// -loop bare has the same model, dataset and loader in a hand-written loop over World.TrainSteps.
+// -loop both alternates between the two step by step, so that other work on the machine slows both
+// down alike; the line then also has the median and the mean of the differences, as over_ms and
+// mean_over_ms.
+//
+// With -checkpoint-every, the trainer takes checkpoints, and the line has the cost of each:
+// stall_ms is how long the training stands still; extra_ms is how much longer all updates together
+// take until the checkpoint is on disk, including the stall.
+//
+// mpirun starts it, with each rank on its own core. It is compared with the peer in bench/peers.
 package main
 
 import (
@@ -141,7 +144,7 @@ func withTrainer(w *distributed.World, o options, c *clock) error {
 func inTurns(w *distributed.World, o options, c *clock) error {
 	next, stop := iter.Pull(bareSteps(w, o))
 	defer stop()
-	var last time.Time // The bare step's end.
+	var last time.Time // When the bare step ended.
 	return fit(w, o, c, trainer.Callback{BatchEnd: func(*trainer.Event) error {
 		began := time.Now()
 		err, _ := next()
@@ -159,7 +162,7 @@ func fit(w *distributed.World, o options, c *clock, timer trainer.Callback) erro
 	if err != nil {
 		return err
 	}
-	// One update more than is timed: the books of the last one belong to it.
+	// One more update than is timed, so that the bookkeeping of the last timed update is included.
 	config := trainer.Config{MaxSteps: c.last + 1, BatchSize: o.batch * w.Size(), Checkpoint: trainer.CheckpointConfig{Off: o.saveEvery == 0, EverySteps: o.saveEvery, Keep: 1}}
 	t, err := trainer.New(w, config, trainer.Supervised(m, loss.SparseCategoricalCrossEntropyLogits, opt), trainer.WithCallbacks(timer), trainer.WithOutput(os.Stderr))
 	if err != nil {

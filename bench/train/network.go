@@ -17,14 +17,14 @@ import (
 
 type modelFn = func(*model.Scope, *graph.Node) *graph.Node
 
-// network is a model and its optimizer.
+// network returns a model and its optimizer.
 func network(name string) (modelFn, optimizer.Interface, error) {
 	switch name {
 	case "cnn":
 		return models.MNIST, optimizer.Adam().LearningRate(1e-3).Done(), nil
-	case "dense": // Without an optimizer's copies: what is saved are the weights.
+	case "dense": // No optimizer state: only the weights are saved.
 		return dense, optimizer.StochasticGradientDescent().WithLearningRate(1e-4).WithDecay(false).Done(), nil
-	case "linear": // So small that a loop's own work shows.
+	case "linear": // So small that the loop's own work shows.
 		return linear, optimizer.Adam().LearningRate(1e-3).Done(), nil
 	}
 	return nil, nil, fmt.Errorf("-model %s: want cnn, dense or linear", name)
@@ -34,7 +34,7 @@ func linear(scope *model.Scope, x *graph.Node) *graph.Node {
 	return layers.Dense(scope.In("logits"), graph.Reshape(x, x.Shape().Dimensions[0], -1), true, 10)
 }
 
-// The layers of dense: 80 squares, 500 MB.
+// The layers of dense: 80 square ones, 500 MB in total.
 const (
 	denseLayers = 80
 	denseSide   = 1250
@@ -49,7 +49,7 @@ func dense(scope *model.Scope, x *graph.Node) *graph.Node {
 	return layers.Dense(scope.In("logits"), x, true, 10)
 }
 
-// images is a dataset of random ones in memory.
+// images is a dataset of random images in memory.
 type images struct{}
 
 const (

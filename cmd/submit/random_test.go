@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"gonbatch/internal/bounded"
 )
 
 // step performs a random action.
@@ -50,7 +52,7 @@ func (w *world) step() {
 			}
 			cmd := exec.CommandContext(w.t.Context(), filepath.Join(w.dir, "bin", "sbatch"), w.run.Script())
 			cmd.Env = append(os.Environ(), "WORLD="+w.dir)
-			out, _ := cmd.Output() // The controller may be down.
+			out, _ := bounded.Output(cmd) // The controller may be down.
 			w.byHand[strings.TrimSpace(string(out))] = true
 		}},
 		{"controller away or back", func() {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 )
@@ -116,7 +117,7 @@ func (w *world) submit(limit time.Duration, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, filepath.Join(w.dir, "bin", "submit"), args...)
 	cmd.Dir = w.dir
 	cmd.Env = append(os.Environ(), "WORLD="+w.dir, "PATH="+filepath.Join(w.dir, "bin")+":"+os.Getenv("PATH"))
-	out, err := cmd.CombinedOutput()
+	out, err := bounded.CombinedOutput(cmd)
 	w.note(fmt.Sprintf("submit %s: %v: %s", args[0], err, out))
 	return string(out), err
 }

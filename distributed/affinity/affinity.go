@@ -1,12 +1,12 @@
 // Package affinity binds a process to CPUs, so that the ranks on one node do not compete for the
-// same ones.
+// same CPUs.
 //
 //	allowed, err := affinity.Allowed()             // [0 1 2 3]
 //	mine := affinity.Divide(allowed, localRank, 2) // [2 3] for local rank 1
 //	err = affinity.Pin(mine)
 //
-// It is Linux only, as are the clusters. On memory (NUMA) it does nothing: pages come from the node
-// of the CPU that first touches them.
+// It works on Linux only, as clusters do. It leaves memory placement (NUMA) alone: pages come from
+// the node of the CPU that first touches them.
 package affinity
 
 import (
@@ -33,7 +33,7 @@ func Allowed() ([]int, error) {
 	return cpus, nil
 }
 
-// Pin binds all threads of this process, and those that they will start, to the CPUs.
+// Pin binds all threads of this process, and the threads that they will start, to the CPUs.
 func Pin(cpus []int) error {
 	if len(cpus) == 0 {
 		return fmt.Errorf("affinity: no CPUs to pin to")
@@ -42,8 +42,8 @@ func Pin(cpus []int) error {
 	for _, cpu := range cpus {
 		set.Set(cpu)
 	}
-	// A thread may be born while the list is read; its parent may not be bound yet. So look again
-	// until nothing is new.
+	// A thread may start while the list is read, and its parent may not be bound yet. Repeat until
+	// there are no new threads.
 	bound := map[int]bool{}
 	for {
 		threads, err := threads()
@@ -80,8 +80,9 @@ func threads() ([]int, error) {
 	return tids, nil
 }
 
-// Divide gives the share of one of n ranks that have the same CPUs allowed: neighbours, all of them
-// used, shares differing by at most one. With more ranks than CPUs, ranks share.
+// Divide returns the share of one of n ranks that may use the same CPUs. Shares are contiguous,
+// cover all CPUs, and differ in size by at most one. If there are more ranks than CPUs, ranks share
+// CPUs.
 func Divide(allowed []int, index, n int) []int {
 	if len(allowed) < n {
 		i := index % len(allowed)
@@ -90,7 +91,7 @@ func Divide(allowed []int, index, n int) []int {
 	return allowed[index*len(allowed)/n : (index+1)*len(allowed)/n]
 }
 
-// Format writes CPUs as Linux does: "0-3,8".
+// Format formats CPUs as Linux does: "0-3,8".
 func Format(cpus []int) string {
 	sorted := slices.Sorted(slices.Values(cpus))
 	text := ""

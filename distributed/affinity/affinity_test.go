@@ -40,7 +40,7 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// TestPin pins a process of its own: the test binary, started again.
+// TestPin pins a separate process: the test binary, started again.
 func TestPin(t *testing.T) {
 	if os.Getenv("PIN_CHILD") != "" {
 		allowed, err := affinity.Allowed()
@@ -52,7 +52,7 @@ func TestPin(t *testing.T) {
 			t.Fatal(err)
 		}
 		done := make(chan []int)
-		go func() { // Another goroutine, likely on another thread.
+		go func() { // Another goroutine, probably on another thread.
 			now, _ := affinity.Allowed()
 			done <- now
 		}()

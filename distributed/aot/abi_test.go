@@ -6,11 +6,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gonbatch/internal/bounded"
 )
 
 // TestABI holds abi.h against the PJRT header that go-xla ships.
 func TestABI(t *testing.T) {
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/gomlx/go-xla").Output()
+	out, err := bounded.Output(exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/gomlx/go-xla"))
 	if err != nil {
 		t.Fatalf("find go-xla: %v", err)
 	}
@@ -23,7 +25,7 @@ func TestABI(t *testing.T) {
 		t.Fatal(err)
 	}
 	header := filepath.Join(strings.TrimSpace(string(out)), "pjrt")
-	if out, err := exec.Command("cc", "-fsyntax-only", "-I", header, "-I", here, source).CombinedOutput(); err != nil {
+	if out, err := bounded.CombinedOutput(exec.Command("cc", "-fsyntax-only", "-I", header, "-I", here, source)); err != nil {
 		t.Errorf("the layouts differ: %v\n%s", err, out)
 	}
 }

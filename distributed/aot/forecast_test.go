@@ -18,6 +18,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"gonbatch/distributed"
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/forecast"
 	"gonbatch/internal/plugin"
 	"gonbatch/internal/rundir"
@@ -124,7 +125,7 @@ func ask(t *testing.T, name string, q forecast.Question) forecast.Answer {
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestForecast$", "-test.count=1")
 	cmd.Env = append(os.Environ(), rundir.EnvForecast+"="+path, "FORECAST_MODEL="+name, rundir.EnvPlatform+"=cpu")
-	out, err := cmd.CombinedOutput()
+	out, err := bounded.CombinedOutput(cmd)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

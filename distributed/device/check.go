@@ -8,11 +8,11 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// cuda is the platform of NVIDIA's GPUs.
+// cuda is the platform of NVIDIA GPUs.
 const cuda = "cuda"
 
-// Check holds the ranks' facts against one another. It has the same result on all ranks. A warning
-// is about GPUs that go unused; an error is one line for each rank that can't compute.
+// Check compares the facts of all ranks. It has the same result on every rank. A warning is about
+// unused GPUs. The error has a line for each rank that can't compute.
 func Check(ranks []Facts) (warnings []string, err error) {
 	if err := samePlatform(ranks); err != nil {
 		return nil, err
@@ -39,8 +39,8 @@ func Check(ranks []Facts) (warnings []string, err error) {
 	return warnings, errors.Join(errs...)
 }
 
-// use lists the GPUs that the rank will compute on: all that it sees if it is alone, one of them if
-// not.
+// use lists the GPUs that the rank will compute on: all visible ones if it is the only rank, else
+// one.
 func (f Facts) use() ([]string, error) {
 	names, err := f.names()
 	if err != nil || f.Size == 1 {
@@ -53,7 +53,8 @@ func (f Facts) use() ([]string, error) {
 	return names[index : index+1], nil
 }
 
-// samePlatform: ranks on GPUs and ranks on CPUs would wait for one another.
+// samePlatform returns an error if some ranks use GPUs and others CPUs: they would wait for one
+// another.
 func samePlatform(ranks []Facts) error {
 	for _, f := range ranks {
 		if first := ranks[0]; f.Platform != first.Platform {
@@ -63,7 +64,7 @@ func samePlatform(ranks []Facts) error {
 	return nil
 }
 
-// reason says why the one that is not on GPUs isn't.
+// reason explains why the rank that is not on GPUs isn't.
 func reason(a, b Facts) string {
 	if a.Platform == cuda {
 		a = b
@@ -77,8 +78,8 @@ func reason(a, b Facts) string {
 	return fmt.Sprintf(" (%s has GPUs, but no CUDA plugin)", a.who())
 }
 
-// unused says that there are GPUs, or that the scheduler gave some, and that the rank computes on
-// the CPU without having been told to.
+// unused returns a warning if there are GPUs, or the scheduler granted some, but the rank computes
+// on the CPU without having been told to.
 func (f Facts) unused() []string {
 	switch {
 	case f.Asked || f.Granted == "" && len(f.GPUs) == 0:
@@ -88,5 +89,5 @@ func (f Facts) unused() []string {
 	case f.IsSet && strings.TrimSpace(f.Visible) == "":
 		return []string{fmt.Sprintf("%s computes on the CPU: %s is empty, which hides its %s", f.who(), visibleVariable, count(len(f.GPUs), "GPU"))}
 	}
-	return []string{fmt.Sprintf("%s computes on the CPU, though it sees %s: the CUDA plugin is not installed; submit --platform cuda brings it", f.who(), count(len(f.GPUs), "GPU"))}
+	return []string{fmt.Sprintf("%s computes on the CPU, though it sees %s: the CUDA plugin is not installed; submit --platform cuda installs it", f.who(), count(len(f.GPUs), "GPU"))}
 }

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Describe names so many GPUs that the rank computes on, as "GPU 1 (NVIDIA H100 80GB HBM3)". It is
-// empty if the rank computes on none.
+// Describe lists the first of the GPUs that the rank computes on, such as "GPU 1 (NVIDIA H100 80GB
+// HBM3)". It returns "" if the rank doesn't compute on GPUs.
 func (f Facts) Describe(root string, devices int) string {
 	if f.Platform != cuda {
 		return ""
@@ -32,8 +32,8 @@ func (f Facts) Describe(root string, devices int) string {
 	return strings.Join(parts, ", ")
 }
 
-// models are the names of the GPUs' models, by the numbers of their files in /dev, where NVIDIA's
-// driver says so.
+// models returns the GPUs' models, by their numbers in /dev, as far as NVIDIA's driver reports
+// them.
 func models(root string) map[string]string {
 	found := map[string]string{}
 	files, _ := filepath.Glob(filepath.Join(root, "proc/driver/nvidia/gpus/*/information")) // The pattern is well formed.
@@ -49,7 +49,7 @@ func models(root string) map[string]string {
 	return found
 }
 
-// field is the value of a line such as "Model:   NVIDIA H100".
+// field returns the value of a line such as "Model:   NVIDIA H100".
 func field(text []byte, name string) string {
 	for line := range bytes.Lines(text) {
 		if key, value, ok := strings.Cut(string(line), ":"); ok && key == name {
@@ -61,7 +61,7 @@ func field(text []byte, name string) string {
 
 var driverVersion = regexp.MustCompile(`Kernel Module.*?\s([0-9]+(?:\.[0-9]+)+)\s`)
 
-// Driver is the version of NVIDIA's driver; empty if there is none.
+// Driver returns the version of NVIDIA's driver, or "" if there is none.
 func Driver(root string) string {
 	text, err := os.ReadFile(filepath.Join(root, "proc/driver/nvidia/version"))
 	if err != nil {
@@ -78,8 +78,8 @@ var (
 	ncclVersion = regexp.MustCompile(`NCCL version ([0-9][0-9.]*(?:\+cuda[0-9.]+)?)`)
 )
 
-// NCCL is the version of the library that this process has opened, by which GPUs communicate; empty
-// if it has opened none.
+// NCCL returns the version of the NCCL library that this process has opened, or "" if it has opened
+// none. GPUs communicate through NCCL.
 func NCCL(root string) (string, error) {
 	maps, err := os.ReadFile(filepath.Join(root, "proc/self/maps"))
 	if err != nil {
@@ -97,13 +97,13 @@ func NCCL(root string) (string, error) {
 	return versionIn(library)
 }
 
-// versionIn finds the version that a library of hundreds of megabytes has in it.
+// versionIn finds the version in a library, which may have hundreds of megabytes.
 func versionIn(library io.Reader) (string, error) {
 	const block, overlap = 1 << 20, 64
 	in := bufio.NewReaderSize(library, block+overlap)
 	for {
 		part, err := in.Peek(block + overlap)
-		// What begins in the overlap is whole in the next part.
+		// A match that begins in the overlap is complete in the next part.
 		if at := ncclVersion.FindSubmatchIndex(part); at != nil && (at[0] < block || err == io.EOF) {
 			return string(part[at[2]:at[3]]), nil
 		}

@@ -9,7 +9,7 @@ import (
 	"gonbatch/distributed/device"
 )
 
-// write makes a file below root.
+// write creates a file below root.
 func write(t *testing.T, root, name string, text []byte) string {
 	t.Helper()
 	path := filepath.Join(root, name)
@@ -68,7 +68,7 @@ func TestDriver(t *testing.T) {
 	}
 }
 
-// TestNCCL: the version is that of the library that is mapped, wherever it stands in it.
+// TestNCCL: the version is that of the mapped library, wherever it is in the file.
 func TestNCCL(t *testing.T) {
 	for _, before := range []int{0, 100, 1<<20 - 10, 1 << 20, 1<<20 + 45, 1<<20 + 63, 3 << 20} {
 		root := t.TempDir()

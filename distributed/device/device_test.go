@@ -20,7 +20,7 @@ func TestLook(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// A folder can't be opened for writing, by root neither: as a device that belongs to another
+	// Even root can't open a folder for writing, so it acts like a device that belongs to another
 	// job.
 	if err := os.Mkdir(filepath.Join(root, "dev", "nvidia3"), 0o777); err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// gpu makes the facts of a rank of two that computes on GPUs.
+// gpu returns the facts of one of two ranks that compute on GPUs.
 func gpu(rank int, host string, change func(*device.Facts)) device.Facts {
 	f := device.Facts{Rank: rank, Size: 2, LocalRank: rank, Host: host, Platform: "cuda", GPUs: []int{0, 1}}
 	if change != nil {
@@ -49,7 +49,7 @@ func visible(text string) func(*device.Facts) {
 	return func(f *device.Facts) { f.Visible, f.IsSet = text, true }
 }
 
-// own is a scheduler that lets the rank open one GPU only, which CUDA then calls 0.
+// own is for a scheduler that lets the rank open only one GPU, which CUDA then calls 0.
 func own(number int) func(*device.Facts) {
 	return func(f *device.Facts) { f.GPUs, f.Closed, f.Visible, f.IsSet = []int{number}, 1, "0", true }
 }
@@ -77,7 +77,7 @@ func TestCheck(t *testing.T) {
 	tests := []struct {
 		name    string
 		ranks   []device.Facts
-		want    []string // In the error; none: all is well.
+		want    []string // In the error; none if there is no error.
 		warning string
 	}{
 		{name: "one rank, all GPUs", ranks: alone(all)},
@@ -115,7 +115,7 @@ func TestCheck(t *testing.T) {
 			}
 			for _, want := range test.want {
 				if err != nil && !strings.Contains(err.Error(), want) {
-					t.Errorf("%q is not in: %v", want, err)
+					t.Errorf("the error lacks %q: %v", want, err)
 				}
 			}
 			if text := strings.Join(warnings, "\n"); (text == "") != (test.warning == "") || !strings.Contains(text, test.warning) {

@@ -1,13 +1,13 @@
-// Package device tells, before XLA does in words of its own, whether the ranks of a job have the
-// GPUs that they are to use: none, none visible, odd CUDA_VISIBLE_DEVICES, two ranks on one GPU,
-// more ranks than GPUs.
+// Package device checks whether the ranks of a job have the GPUs that they need, before XLA fails
+// with less helpful errors. It finds missing and hidden GPUs, an invalid CUDA_VISIBLE_DEVICES, two
+// ranks on one GPU, and more ranks than GPUs.
 //
 //	facts := device.Look("/", os.LookupEnv)   // on each rank
 //	facts.Rank, facts.Platform = rank, "cuda"
 //	warnings, err := device.Check(all)        // with the facts of all ranks, the same on all of them
 //	index, err := facts.Pick()                // which of the visible GPUs is this rank's
 //
-// It opens no GPU and needs none: it looks at /dev and at the environment.
+// It opens no GPU for computation and needs none: it looks at /dev and at the environment.
 package device
 
 import (
@@ -19,34 +19,34 @@ import (
 	"strings"
 )
 
-// Facts are what a rank sees of GPUs.
+// Facts are what a rank knows about GPUs.
 type Facts struct {
 	Rank, Size int
 	Host       string
 	// LocalRank is the rank's number on its host.
 	LocalRank int
-	// Platform is what the rank computes on: "cuda", or "cpu". Asked tells that somebody said so.
+	// Platform is what the rank computes on: "cuda" or "cpu". Asked means that the user chose it.
 	Platform string
 	Asked    bool
 	// GPUs are the numbers N of the devices /dev/nvidiaN that this process may open.
 	GPUs []int
-	// Closed is how many more there are, which it may not.
+	// Closed is the number of GPUs that it may not open.
 	Closed int
-	// Visible is CUDA_VISIBLE_DEVICES; IsSet reports whether it is there.
+	// Visible is CUDA_VISIBLE_DEVICES. IsSet reports whether it is set.
 	Visible string
 	IsSet   bool
-	// Granted is what the scheduler says that it gave, as "SLURM_GPUS_ON_NODE=2"; empty where it
-	// says nothing.
+	// Granted is what the scheduler granted, such as "SLURM_GPUS_ON_NODE=2"; empty if it doesn't
+	// say.
 	Granted string
 }
 
-// visibleVariable is CUDA's own.
+// visibleVariable is CUDA's variable for the visible GPUs.
 const visibleVariable = "CUDA_VISIBLE_DEVICES"
 
-// granted are the variables in which schedulers say what they gave.
+// granted are the variables in which schedulers report what they granted.
 var granted = []string{"SLURM_GPUS_ON_NODE", "SLURM_STEP_GPUS", "SLURM_JOB_GPUS"}
 
-// Look finds out what this process sees. root is "/", but for tests.
+// Look returns what this process sees. root is "/", except in tests.
 func Look(root string, lookup func(string) (string, bool)) Facts {
 	var f Facts
 	f.Visible, f.IsSet = lookup(visibleVariable)
@@ -62,18 +62,18 @@ func Look(root string, lookup func(string) (string, bool)) Facts {
 		if err != nil {
 			continue
 		}
-		// Schedulers forbid the devices of others, but don't hide them.
+		// Schedulers deny access to the devices of other jobs, but don't hide them.
 		file, err := os.OpenFile(node, os.O_RDWR, 0)
 		if err != nil {
 			f.Closed++
 			continue
 		}
-		file.Close() //nolint:errcheck // only opened to see whether it may be
+		file.Close() //nolint:errcheck // opened only to check access
 		f.GPUs = append(f.GPUs, number)
 	}
 	slices.Sort(f.GPUs)
 	return f
 }
 
-// who is "rank 3 on n2".
+// who returns a name such as "rank 3 on n2".
 func (f Facts) who() string { return fmt.Sprintf("rank %d on %s", f.Rank, f.Host) }

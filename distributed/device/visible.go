@@ -9,8 +9,8 @@ import (
 
 const ask = "ask the scheduler for GPUs (submit --gpus-per-node), or compute on CPUs (--platform cpu)"
 
-// names are the GPUs that CUDA will show this process: a number is one of /dev, any other text is
-// CUDA's name for it. CUDA itself silently stops at the first name that it does not know.
+// names returns the GPUs that CUDA will show this process. A number is one in /dev; any other text
+// is CUDA's name of a GPU. CUDA itself silently stops at the first name that it does not know.
 func (f Facts) names() ([]string, error) {
 	if len(f.GPUs) == 0 {
 		return nil, fmt.Errorf("%s: there is no GPU: %s; %s", f.who(), f.whyNone(), ask)
@@ -40,8 +40,8 @@ func (f Facts) names() ([]string, error) {
 	return names, nil
 }
 
-// name is the GPU that an entry of CUDA_VISIBLE_DEVICES means: numbers count the GPUs that the
-// process may open.
+// name returns the GPU that an entry of CUDA_VISIBLE_DEVICES means. A number counts the GPUs that
+// the process may open.
 func (f Facts) name(entry string) (string, error) {
 	if strings.HasPrefix(entry, "GPU-") || strings.HasPrefix(entry, "MIG-") {
 		return entry, nil
@@ -63,8 +63,9 @@ func (f Facts) whyNone() string {
 	return "/dev has no nvidia0"
 }
 
-// Pick is the index, of the GPUs that CUDA shows this process, of the one that a rank of several
-// computes on. A launcher that gives each rank its own shows it one; else the local rank counts.
+// Pick returns the index of this rank's GPU among those that CUDA shows this process, if there are
+// several ranks. If the launcher gives each rank its own GPU, the index is 0; otherwise it is the
+// local rank.
 func (f Facts) Pick() (int, error) {
 	names, err := f.names()
 	if err != nil {

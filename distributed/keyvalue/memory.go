@@ -12,17 +12,17 @@ type memory struct {
 	entries map[string]*entry
 }
 
-// entry is the value of a key, or of one that somebody waits for.
+// entry is the value of a key, or a key that somebody waits for.
 type entry struct {
 	set   chan struct{} // Closed when there is a value.
 	value []byte
-	// token is of the Put that made the value.
+	// token is the token of the Put that set the value.
 	token string
 }
 
 func newMemory() *memory { return &memory{entries: map[string]*entry{}} }
 
-// entry is that of the key. The lock is held.
+// entry returns the entry of a key. The lock is held.
 func (m *memory) entry(key string) *entry {
 	e, ok := m.entries[key]
 	if !ok {
@@ -41,8 +41,8 @@ func (e *entry) isSet() bool {
 	}
 }
 
-// put sets a key's value. The token tells one who asks again, since the answer was lost, from
-// another who puts the same key.
+// put sets a key's value. The token distinguishes a rank that asks again because the answer was
+// lost from another rank that puts the same key.
 func (m *memory) put(key string, value []byte, token string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -12,20 +12,20 @@ import (
 	"gonbatch/distributed/network"
 )
 
-// Place is where the store is, and what a rank must know to use it.
+// Place is the address of the store, with the key that a rank needs to use it.
 type Place struct {
 	Addresses []string
 	Key       network.Key
 }
 
-// Server has the store, for the other ranks.
+// Server runs the store for all ranks.
 type Server struct {
 	place    Place
 	listener *network.Listener
 	memory   *memory
 }
 
-// Listen makes the store: on this machine's loopback where all ranks are here.
+// Listen creates the store. If local is set, it listens on this machine's loopback address only.
 func Listen(ctx context.Context, local bool) (*Server, error) {
 	l, err := network.Listen(ctx, local, "0")
 	if err != nil {
@@ -41,13 +41,13 @@ func Listen(ctx context.Context, local bool) (*Server, error) {
 	return s, nil
 }
 
-// Place is what the other ranks must be told.
+// Place returns what the other ranks need to use the store.
 func (s *Server) Place() Place { return s.place }
 
-// Close ends the store. Ranks that wait for a value learn that it is gone.
+// Close ends the store. Ranks that wait for a value get an error.
 func (s *Server) Close() { s.listener.Close() }
 
-// operation is what a rank asks for.
+// operation is the kind of a request.
 type operation int
 
 const (
@@ -62,7 +62,7 @@ type request struct {
 	Value      []byte
 }
 
-// outcome is how an operation ended.
+// outcome is the result of an operation.
 type outcome int
 
 const (
@@ -76,15 +76,16 @@ type reply struct {
 	Value   []byte
 }
 
-// requestTime is how long a rank that has connected may take to say what it wants. maxMessage
-// bounds that and the answer, and maxValue a value: the topology of a thousand ranks is a megabyte.
+// requestTime is how long a connected rank may take to send its request. maxMessage limits the size
+// of requests and answers, and maxValue that of a value. The topology of a thousand ranks takes a
+// megabyte.
 const (
 	requestTime = time.Minute
 	maxValue    = 64 << 20
 	maxMessage  = maxValue + 1<<20
 )
 
-// serve is for one operation.
+// serve handles one operation.
 func (s *Server) serve(conn net.Conn) {
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(requestTime))
@@ -98,10 +99,10 @@ func (s *Server) serve(conn net.Conn) {
 		return
 	}
 	conn.SetDeadline(time.Now().Add(requestTime))
-	_ = gob.NewEncoder(conn).Encode(answer) // One that has gone asks again, or does not need it.
+	_ = gob.NewEncoder(conn).Encode(answer) // A rank that is gone asks again, or doesn't need the answer.
 }
 
-// answer does what is asked for. It is not ok if nobody waits for the answer any more.
+// answer runs an operation. It reports false if nobody waits for the answer any more.
 func (s *Server) answer(conn net.Conn, r request) (reply, bool) {
 	var value []byte
 	var err error
@@ -124,7 +125,8 @@ func (s *Server) answer(conn net.Conn, r request) (reply, bool) {
 	return reply{Outcome: done, Value: value}, err == nil
 }
 
-// untilGone ends with the connection, on which nothing more comes, or with the listener.
+// untilGone returns a context that ends with the listener, or with the connection, on which the
+// rank sends nothing more.
 func untilGone(l *network.Listener, conn net.Conn) context.Context {
 	ctx, cancel := context.WithCancel(l.Context())
 	go func() {

@@ -13,26 +13,26 @@ import (
 	"gonbatch/distributed/network"
 )
 
-// What an operation can come to, beside a value.
+// The errors of operations.
 var (
-	// ErrExists: the key has a value, which stays.
-	ErrExists = errors.New("the key has a value already")
-	// ErrNotFound: the key has no value yet.
+	// ErrExists means that the key already has a value, which stays unchanged.
+	ErrExists = errors.New("the key already has a value")
+	// ErrNotFound means that the key has no value yet.
 	ErrNotFound = errors.New("the key has no value")
-	// ErrTimeout: nobody has put the key in time.
-	ErrTimeout = errors.New("no rank has put it in time")
-	// ErrClosed: this rank has closed the store.
+	// ErrTimeout means that no rank put the key in time.
+	ErrTimeout = errors.New("no rank put it in time")
+	// ErrClosed means that this rank has closed the store.
 	ErrClosed = errors.New("this rank has left the job")
-	// ErrUnreachable: rank 0 does not answer.
+	// ErrUnreachable means that rank 0 does not answer.
 	ErrUnreachable = errors.New("rank 0, which has the store, does not answer: it has ended, or its machine can't be reached")
 )
 
-// patience is how long rank 0 may not be reached before it counts as gone. The watch usually ends
-// the job before.
+// patience is how long rank 0 may be unreachable before it counts as gone. Usually the watch ends
+// the job before that.
 const patience = 30 * time.Second
 
-// Store is a rank's way to the store. Its methods block, and may be called from several goroutines.
-// Their errors name the rank and the key.
+// Store is a rank's client of the store. Its methods block, and may be called from several
+// goroutines. Their errors name the rank and the key.
 type Store struct {
 	rank     int
 	place    Place
@@ -41,16 +41,16 @@ type Store struct {
 	cancel   context.CancelCauseFunc
 }
 
-// Dial returns the store at that place, for a rank. It connects when it is needed.
+// Dial returns a client of the store for a rank. It connects only when needed.
 func Dial(rank int, place Place) *Store {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	return &Store{rank, place, patience, ctx, cancel}
 }
 
-// Close ends what waits for a value, with ErrClosed.
+// Close ends all waiting operations with ErrClosed.
 func (s *Store) Close() { s.cancel(ErrClosed) }
 
-// Put sets the value of a key. A value stays: a second Put is refused with ErrExists.
+// Put sets the value of a key. A value never changes: a second Put returns ErrExists.
 func (s *Store) Put(key string, value []byte) error {
 	if len(value) > maxValue {
 		return s.explain("put", key, fmt.Errorf("the value has %d bytes, more than %d", len(value), maxValue))
@@ -59,9 +59,9 @@ func (s *Store) Put(key string, value []byte) error {
 	return s.explain("put", key, err)
 }
 
-// Get waits for the value of a key, which another rank puts, up to the limit.
+// Get waits, up to the limit, for another rank to put the key, and returns its value.
 func (s *Store) Get(key string, limit time.Duration) ([]byte, error) {
-	ctx, cancel := context.WithTimeoutCause(s.ctx, limit, fmt.Errorf("%w, within %v", ErrTimeout, limit))
+	ctx, cancel := context.WithTimeoutCause(s.ctx, limit, fmt.Errorf("%w (%v)", ErrTimeout, limit))
 	defer cancel()
 	value, err := s.do(ctx, request{Operation: opGet, Key: key})
 	return value, s.explain("get", key, err)
@@ -86,11 +86,11 @@ const (
 	longPause  = time.Second
 )
 
-// steady is how long a connection must last to show that rank 0 is there.
+// steady is how long a connection must last to show that rank 0 is alive.
 const steady = time.Second
 
-// do asks rank 0, and asks again where the connection breaks or can't be made: a network may fail
-// for a moment, and a process that has no file left gets some back.
+// do asks rank 0, and asks again if the connection can't be made or breaks. A network may fail for
+// a moment, and a process may run out of file descriptors for a moment.
 func (s *Store) do(ctx context.Context, r request) ([]byte, error) {
 	reached, pause := time.Now(), firstPause
 	for {
@@ -146,5 +146,5 @@ func (r reply) result() ([]byte, error) {
 	case notFound:
 		return nil, ErrNotFound
 	}
-	return nil, fmt.Errorf("rank 0 answers %d: all ranks must run the same program", r.Outcome)
+	return nil, fmt.Errorf("rank 0 sent the unknown answer %d: all ranks must run the same program", r.Outcome)
 }

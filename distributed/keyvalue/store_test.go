@@ -17,7 +17,7 @@ import (
 	"gonbatch/distributed/network"
 )
 
-// long is far more than anything takes on a busy machine.
+// long is far longer than anything takes on a busy machine.
 const long = 5 * time.Minute
 
 func listen(t *testing.T) *Server {
@@ -37,7 +37,7 @@ func dial(t *testing.T, rank int, place Place) *Store {
 	return s
 }
 
-// model is what must be true of a store: a key has the value of the one Put that was not refused.
+// model is what a store must do: a key has the value of the only Put that was not refused.
 type model struct {
 	mu     sync.Mutex
 	values map[string][]byte
@@ -53,13 +53,13 @@ func (m *model) put(key string, value []byte) error {
 	return nil
 }
 
-// seen is a value that somebody got.
+// seen is a value that a client got.
 type seen struct {
 	key   string
 	value []byte
 }
 
-// someBytes has any bytes, and any number of them.
+// someBytes returns a random number of random bytes.
 func someBytes(rng *rand.Rand) []byte {
 	value := make([]byte, rng.IntN(300)*rng.IntN(300))
 	for i := range value {
@@ -68,7 +68,7 @@ func someBytes(rng *rand.Rand) []byte {
 	return value
 }
 
-// act does random operations, and notes what it was told.
+// act runs random operations, and returns the values that it got.
 func act(s *Store, m *model, rng *rand.Rand, keys int) (got []seen, err error) {
 	for range 40 {
 		key := fmt.Sprintf("key/%d\x00\xff", rng.IntN(keys))
@@ -83,7 +83,7 @@ func act(s *Store, m *model, rng *rand.Rand, keys int) (got []seen, err error) {
 			case !errors.Is(err, ErrExists):
 				return nil, err
 			}
-			found, err := s.TryGet(key) // It is there now, whoever put it.
+			found, err := s.TryGet(key) // It has a value now, whoever put it.
 			if err != nil {
 				return nil, err
 			}
@@ -107,7 +107,7 @@ func act(s *Store, m *model, rng *rand.Rand, keys int) (got []seen, err error) {
 	return got, nil
 }
 
-// compare runs clients against a store at several places, and the store against the model.
+// compare runs clients of a store at several places, and compares their results with the model.
 func compare(t *testing.T, places ...Place) {
 	const clients, keys = 24, 60
 	seed := rand.Uint64()
@@ -132,10 +132,10 @@ func compare(t *testing.T, places ...Place) {
 	}
 }
 
-// TestStore: many clients at once, and all agree.
+// TestStore: many clients use the store at once, and all see the same values.
 func TestStore(t *testing.T) { compare(t, listen(t).Place()) }
 
-// TestBadNetwork: what is asked again, since the answer was lost, happens once.
+// TestBadNetwork: an operation that is repeated because the answer was lost happens only once.
 func TestBadNetwork(t *testing.T) {
 	place := listen(t).Place()
 	bad := place
@@ -143,7 +143,7 @@ func TestBadNetwork(t *testing.T) {
 	compare(t, place, bad)
 }
 
-// badProxy leads to the address, and breaks many connections at any moment.
+// badProxy forwards connections to the address, and breaks many of them at random moments.
 func badProxy(t *testing.T, address string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -172,13 +172,13 @@ func forward(in net.Conn, address string) {
 	defer out.Close()
 	go func() { _, _ = io.Copy(out, in) }()
 	if rand.IntN(2) == 0 {
-		_, _ = io.CopyN(in, out, rand.Int64N(120)) // The handshake has 64 bytes; of the answer some, or none.
+		_, _ = io.CopyN(in, out, rand.Int64N(120)) // The handshake has 64 bytes, so this is some of the answer, or none.
 		return
 	}
 	_, _ = io.Copy(in, out)
 }
 
-// TestGetWaits: several wait for one key at once, and all get it.
+// TestGetWaits: several clients wait for one key at once, and all get it.
 func TestGetWaits(t *testing.T) {
 	place := listen(t).Place()
 	const n = 50
@@ -203,7 +203,7 @@ func TestGetWaits(t *testing.T) {
 	}
 }
 
-// TestErrors: each names the rank, the key and what is wrong.
+// TestErrors: each error names the rank, the key and the cause.
 func TestErrors(t *testing.T) {
 	place := listen(t).Place()
 	if err := dial(t, 0, place).Put("taken", nil); err != nil {
@@ -224,7 +224,7 @@ func TestErrors(t *testing.T) {
 		text string
 	}{
 		{"a repeated put", func() error { return dial(t, 1, place).Put("taken", []byte("again")) }, ErrExists, `rank 1: put "taken": `},
-		{"nobody puts", func() error { _, err := dial(t, 2, place).Get("none", time.Millisecond); return err }, ErrTimeout, `rank 2: get "none": no rank has put it in time, within 1ms`},
+		{"nobody puts", func() error { _, err := dial(t, 2, place).Get("none", time.Millisecond); return err }, ErrTimeout, `rank 2: get "none": no rank put it in time (1ms)`},
 		{"not yet", func() error { _, err := dial(t, 3, place).TryGet("none"); return err }, ErrNotFound, `rank 3: try to get "none": `},
 		{"a stranger", func() error { return impatient(4, stranger).Put("x", nil) }, ErrUnreachable, `rank 4: put "x": rank 0, which has the store, does not answer`},
 		{"nobody there", func() error {
@@ -244,7 +244,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestStrangers: what others send to the store's port changes nothing, and holds nobody up.
+// TestStrangers: data that strangers send to the store's port changes nothing, and delays nobody.
 func TestStrangers(t *testing.T) {
 	place := listen(t).Place()
 	for i := range 100 {
@@ -253,7 +253,7 @@ func TestStrangers(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		_, _ = conn.Write(bytes.Repeat([]byte{byte(i)}, i*7)) // It may be closed already.
+		_, _ = conn.Write(bytes.Repeat([]byte{byte(i)}, i*7)) // The connection may be closed already.
 	}
 	friend, err := network.Dial(t.Context(), place.Addresses, place.Key)
 	if err != nil {
@@ -272,7 +272,7 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// TestRankZeroEnds while others wait: they are told which key they waited for.
+// TestRankZeroEnds: if rank 0 ends while others wait, their errors name the key that they wait for.
 func TestRankZeroEnds(t *testing.T) {
 	server := listen(t)
 	s := dial(t, 3, server.Place())
@@ -292,7 +292,7 @@ func TestRankZeroEnds(t *testing.T) {
 	}
 }
 
-// TestClose ends what waits.
+// TestClose: Close ends operations that wait.
 func TestClose(t *testing.T) {
 	s := dial(t, 1, listen(t).Place())
 	failed := make(chan error)
@@ -313,7 +313,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestNoFilesLeft: a process that has no file left asks again until it has.
+// TestNoFilesLeft: a process without free file descriptors asks again until it has some.
 func TestNoFilesLeft(t *testing.T) {
 	s := dial(t, 1, listen(t).Place())
 	if err := s.Put("key", []byte("value")); err != nil {
@@ -328,7 +328,7 @@ func TestNoFilesLeft(t *testing.T) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
 		t.Fatal(err)
 	}
-	defer syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit) //nolint:errcheck // raised again to what it was
+	defer syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit) //nolint:errcheck // reset to its old value
 	var files []*os.File
 	for {
 		f, err := os.Open("/dev/null")

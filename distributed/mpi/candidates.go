@@ -9,13 +9,14 @@ import (
 var (
 	openMPI = []string{"libmpi.so.40", "libmpi.so.80"}
 	mpich   = []string{"libmpich.so.12", "libmpi.so.12", "libmpi_cray.so.12", "libmpi_gnu_123.so.12"}
-	// anyMPI is the name that only development packages have; either kind uses it.
+	// anyMPI is the name in development packages of both kinds.
 	anyMPI = []string{"libmpi.so"}
 )
 
-// Candidates lists the libraries to try, best first. GONBATCH_MPI_LIBRARY is the only one if set.
-// Otherwise the launcher decides: an MPI only finds its peers when the launcher speaks its protocol
-// (PMIx: Open MPI; PMI: MPICH), else each rank would be a world of one.
+// Candidates lists the libraries to try, best first. If GONBATCH_MPI_LIBRARY is set, it is the only
+// one. Otherwise the order depends on the launcher: an MPI finds the other ranks only if the
+// launcher uses its protocol (PMIx for Open MPI, PMI for MPICH). Otherwise each rank would be
+// alone.
 func Candidates(getenv func(string) string) []string {
 	if library := getenv(rundir.EnvMPILibrary); library != "" {
 		return []string{library}

@@ -1,7 +1,7 @@
-// Package mpi opens the cluster's own MPI library at run time and offers the few collectives that
+// Package mpi opens the cluster's own MPI library at run time and provides the few collectives that
 // data-parallel training needs.
 //
-// Nothing is linked and no header is needed: one binary works with Open MPI and with every MPI of
+// It links no MPI library and needs no header: one binary works with Open MPI and with every MPI of
 // the MPICH ABI (MPICH, Intel MPI, Cray MPICH, MVAPICH). All calls go through one thread, so they
 // may come from any goroutine or thread.
 //
@@ -10,8 +10,8 @@
 //	defer comm.Close()
 //	err = comm.AllReduce(values) // every rank now has the sum
 //
-// It is not a binding of MPI: no communicators, no point-to-point messages.
-// Specification: MPI 3.1, https://www.mpi-forum.org/docs/.
+// It is not an MPI binding: it has no communicators and no point-to-point messages. Specification:
+// MPI 3.1, https://www.mpi-forum.org/docs/.
 package mpi
 
 /*
@@ -33,8 +33,7 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// Comm is the world communicator of this process. A process has at most one, and at most once in
-// its life.
+// Comm is the world communicator of this process. A process can have only one in its lifetime.
 type Comm struct {
 	rank, size       int
 	library, version string
@@ -44,16 +43,16 @@ type Comm struct {
 
 const errorSize = 4096
 
-var initialised sync.Mutex // Held forever once MPI was initialised: it can't be again.
+var initialised sync.Mutex // Stays locked after MPI_Init_thread: MPI can't be initialised twice.
 
-// ErrNoLibrary is in the chain of Init's error when no MPI library could be opened.
+// ErrNoLibrary is in the chain of Init's error if no MPI library could be opened.
 var ErrNoLibrary = errors.New("no MPI library could be opened")
 
-// Init opens the first of the candidate libraries that can be opened (paths or sonames) and
-// initialises MPI. It blocks until all ranks have called it.
+// Init opens the first candidate library (a path or soname) that can be opened, and initialises
+// MPI. It blocks until all ranks have called it.
 func Init(candidates []string) (*Comm, error) {
 	if !initialised.TryLock() {
-		return nil, errors.New("mpi: already initialised: Init may be called once in a process")
+		return nil, errors.New("mpi: already initialised: Init may be called only once in a process")
 	}
 	library, err := open(candidates)
 	if err != nil {
@@ -85,25 +84,25 @@ func open(candidates []string) (string, error) {
 		ErrNoLibrary, strings.Join(tried, "; "), rundir.EnvMPILibrary)
 }
 
-// Rank is this process' number, from 0 to Size()-1.
+// Rank returns this process's number, from 0 to Size()-1.
 func (c *Comm) Rank() int { return c.rank }
 
-// Size is the number of ranks.
+// Size returns the number of ranks.
 func (c *Comm) Size() int { return c.size }
 
-// Library is the path or soname of the library in use.
+// Library returns the path or soname of the library in use.
 func (c *Comm) Library() string { return c.library }
 
-// Version is the first line of what the library says of itself.
+// Version returns the first line of the library's description of itself.
 func (c *Comm) Version() string { return c.version }
 
-// Number is an element that MPI can sum.
+// Number is an element type that MPI can sum.
 type Number interface {
 	~int32 | ~int64 | ~float32 | ~float64
 }
 
 // AllReduce replaces the values on every rank by their sum over all ranks, element by element.
-// Every rank must call it with the same length and type, in the same order as its other
+// Every rank must call it with the same length and type, in the same order relative to its other
 // collectives.
 func AllReduce[T Number](c *Comm, values []T) error {
 	if len(values) == 0 {
@@ -123,7 +122,7 @@ func typeOf[T Number](values []T) C.int {
 	case []float64:
 		return C.GB_FLOAT64
 	}
-	// A named type: its size and whether it keeps a fraction tell which it is.
+	// For a named type, its size and whether it keeps fractions identify the type.
 	var zero T
 	float := T(1)/T(2) != 0
 	switch {
@@ -137,7 +136,7 @@ func typeOf[T Number](values []T) C.int {
 	return C.GB_INT64
 }
 
-// Broadcast replaces data on every rank by the root's. Every rank must give the same length.
+// Broadcast replaces the data on every rank by the root's. All ranks must pass the same length.
 func (c *Comm) Broadcast(data []byte, root int) error {
 	if len(data) == 0 {
 		return nil
@@ -145,10 +144,11 @@ func (c *Comm) Broadcast(data []byte, root int) error {
 	return c.call(C.GB_MPI_BROADCAST, nil, unsafe.Pointer(&data[0]), len(data), C.GB_BYTE, root)
 }
 
-// maxGather is what one call of MPI gathers from all ranks, in bytes: MPI counts with 32 bits.
+// maxGather is the number of bytes that one MPI call gathers from all ranks, because MPI counts
+// with 32 bits.
 var maxGather = 256 << 20
 
-// AllGather returns every rank's data, by rank. Every rank must give the same length.
+// AllGather returns the data of every rank, in order of rank. All ranks must pass the same length.
 func (c *Comm) AllGather(data []byte) ([][]byte, error) {
 	all := make([][]byte, c.size)
 	for i := range all {
@@ -175,7 +175,7 @@ func (c *Comm) Barrier() error {
 
 func (c *Comm) call(kind C.int, send, data unsafe.Pointer, count int, dtype C.int, root int) error {
 	var text [errorSize]C.char
-	// C keeps no pointer: the call returns when MPI is done with the memory.
+	// C keeps no pointer: the call returns when MPI no longer uses the memory.
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	if send != nil {
@@ -190,8 +190,8 @@ func (c *Comm) call(kind C.int, send, data unsafe.Pointer, count int, dtype C.in
 	return nil
 }
 
-// Transport is the C function by which a compiled program all-reduces: see Transport of package
-// pjrt.
+// Transport returns the C function that compiled programs call to all-reduce. See Transport in
+// package pjrt.
 func (c *Comm) Transport() unsafe.Pointer {
 	return C.gb_mpi_all_reduce
 }
@@ -201,14 +201,15 @@ func (c *Comm) Abort(code int) {
 	C.gb_mpi_abort(C.int(code))
 }
 
-// finalizeTime bounds how long a rank waits for MPI_Finalize after all ranks have called Close.
+// finalizeTime limits how long a rank waits for MPI_Finalize after all ranks have called Close.
 var finalizeTime = 30 * time.Second
 
-// ErrNotFinalized is Close's error when MPI_Finalize does not return: MPICH's UCX sometimes waits
-// for a rank that has already left. All ranks have done their work by then, so this one should end.
+// ErrNotFinalized is Close's error if MPI_Finalize does not return: MPICH's UCX sometimes waits for
+// a rank that has already left. All ranks have finished their work by then, so the process should
+// exit.
 var ErrNotFinalized = errors.New("mpi: MPI_Finalize does not return")
 
-// Close finalizes MPI: every rank must call it, and none may use the Comm afterwards. A second call
+// Close finalizes MPI. All ranks must call it. The Comm can't be used afterwards. A second call
 // does nothing.
 func (c *Comm) Close() error {
 	c.close.Do(func() { c.closeErr = c.finalize() })

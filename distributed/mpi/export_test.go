@@ -2,8 +2,8 @@ package mpi
 
 import "time"
 
-// SetMaxGather makes AllGather call MPI more often.
+// SetMaxGather makes AllGather use more MPI calls.
 func SetMaxGather(n int) { maxGather = n }
 
-// SetFinalizeTime makes Close wait for another time.
+// SetFinalizeTime changes how long Close waits.
 func SetFinalizeTime(d time.Duration) { finalizeTime = d }

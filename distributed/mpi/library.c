@@ -1,9 +1,11 @@
 // Opens an MPI library at run time, without its headers. Two binary interfaces are in use:
 //
 //   Open MPI: handles are addresses of exported objects (ompi_mpi_comm_world, ...).
-//   MPICH, and all that follow the MPICH ABI initiative (Intel MPI, Cray MPICH, MVAPICH): handles are 32-bit constants.
+//   MPICH, and all MPIs of the MPICH ABI initiative (Intel MPI, Cray MPICH, MVAPICH): handles are
+//   32-bit constants.
 //
-// A handle is passed as a machine word: on the 64-bit platforms that Go and XLA run on, an int argument is read from the same register.
+// A handle is passed as a machine word. On the 64-bit platforms of Go and XLA, an int argument is
+// read from the same register.
 #define _GNU_SOURCE
 #include "library.h"
 
@@ -17,7 +19,7 @@ struct gb_library gb_mpi;
 
 static void *symbol(const char *name, char *error, size_t error_size) {
   void *p = dlsym(gb_mpi.handle, name);
-  if (p == NULL) snprintf(error, error_size, "it is not an MPI library: no symbol %s", name);
+  if (p == NULL) snprintf(error, error_size, "this is not an MPI library: no symbol %s", name);
   return p;
 }
 
@@ -47,7 +49,7 @@ static void use_mpich(void) {
 }
 
 int gb_mpi_open(const char *library, char *error, size_t error_size) {
-  // RTLD_GLOBAL: Open MPI's own plugins look for its symbols there.
+  // RTLD_GLOBAL, because Open MPI's own plugins look up its symbols there.
   gb_signals_save();
   gb_mpi.handle = dlopen(library, RTLD_NOW | RTLD_GLOBAL);
   gb_signals_restore();

@@ -7,7 +7,8 @@
 
 typedef uintptr_t gb_handle;
 
-// gb_library is the opened MPI: its functions, and its names for communicators, types and operations.
+// gb_library is the open MPI library: its functions, and its handles of communicators, types and
+// operations.
 struct gb_library {
   void *handle;
   gb_handle world, end, byte, int32, int64, float32, float64, sum, errors_return;

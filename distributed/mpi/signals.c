@@ -1,5 +1,6 @@
-// Go turns a segmentation fault of the program into a panic with a Go stack, by a signal handler of its own. MPI libraries (UCX, for
-// one) put theirs in its place when they are loaded or initialised. These functions put Go's back.
+// Go turns a segmentation fault into a panic with a Go stack, by its own signal handler. Some MPI
+// libraries, such as UCX, replace that handler when they are loaded or initialised. These functions
+// restore Go's handlers.
 #define _GNU_SOURCE
 #include "signals.h"
 

@@ -1,7 +1,8 @@
-// The one thread that calls MPI.
+// The only thread that calls MPI.
 //
-// XLA calls collectives from threads of its own and Go moves goroutines between threads, while many MPI builds only
-// support calls from the thread that initialised them. So all calls go through one thread, and MPI_THREAD_FUNNELED is enough.
+// XLA calls collectives from its own threads, and Go moves goroutines between threads, but many MPI
+// builds only support calls from the thread that initialised them. With one thread for all calls,
+// MPI_THREAD_FUNNELED is enough.
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +25,7 @@ struct request {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static struct request *pending;  // Handed over to MPI's thread, which sets it to NULL when done.
+static struct request *pending;  // MPI's thread sets it to NULL when the request is done.
 static int world_rank = -1, world_size, running;
 
 static struct {
@@ -88,7 +89,8 @@ static int serve(struct request *r) {
     case GB_MPI_BARRIER:
       code = gb_mpi.barrier(gb_mpi.world);
       return code == 0 ? 0 : failed("MPI_Barrier", code, r->error, r->error_size);
-    case GB_MPI_END:  // Not on the world: a barrier of a rank that goes on must not meet this one.
+    case GB_MPI_END:
+      // A separate communicator, so as not to match the barrier of a rank that is still working.
       code = gb_mpi.barrier(gb_mpi.end);
       return code == 0 ? 0 : failed("MPI_Barrier", code, r->error, r->error_size);
     case GB_MPI_FINALIZE:
@@ -115,7 +117,7 @@ static int initialise(void) {
   gb_mpi.comm_set_errhandler(gb_mpi.world, gb_mpi.errors_return);
   gb_mpi.comm_rank(gb_mpi.world, &world_rank);
   gb_mpi.comm_size(gb_mpi.world, &world_size);
-  // The handle of a communicator is an int or a pointer: the word is zero before MPI writes it.
+  // A communicator's handle is an int or a pointer, so the word must be zero before MPI writes it.
   code = gb_mpi.comm_dup(gb_mpi.world, &gb_mpi.end);
   if (code != 0) return failed("MPI_Comm_dup", code, start.error, start.error_size);
   char version[8192] = "";  // MPI_MAX_LIBRARY_VERSION_STRING is 256 (Open MPI) or 8192 (MPICH).

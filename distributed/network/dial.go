@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// stagger is how much later than an address the next one is tried: the first is the best, and
+// stagger is the delay between attempts at different addresses: the first address is the best, and
 // usually answers.
 const stagger = 100 * time.Millisecond
 
-// Dial connects to whichever of the addresses leads to one that knows the key: the first that does,
-// where several do. It tries each once.
+// Dial connects to the first of the addresses at which a process proves that it knows the key. It
+// tries each address once.
 func Dial(ctx context.Context, addresses []string, k Key) (net.Conn, error) {
 	if len(addresses) == 0 {
-		return nil, errors.New("it has no address")
+		return nil, errors.New("no addresses to connect to")
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -43,7 +43,7 @@ type result struct {
 	err  error
 }
 
-// first is the first of n connections; the others, which come when it has ended them, are closed.
+// first returns the first of n connections, and closes the others that still come.
 func first(results <-chan result, n int, cancel func()) (net.Conn, error) {
 	var errs []error
 	for i := range n {
@@ -80,7 +80,7 @@ func dialOne(ctx context.Context, address string, k Key) (net.Conn, error) {
 	return conn, nil
 }
 
-// DialUntil is Dial again and again, until one answers or the context ends.
+// DialUntil calls Dial until it succeeds or the context ends.
 func DialUntil(ctx context.Context, addresses []string, k Key) (net.Conn, error) {
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		conn, err := Dial(ctx, addresses, k)

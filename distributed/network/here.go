@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Here names this machine's loopback: processes that have the same text reach one another by it.
-// Where it is down, the text is one that no other process has.
+// Here identifies this machine's loopback address: processes with the same text can reach one
+// another through it. If the loopback is down, the text is unique.
 func Here() string {
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	space, _ := os.Readlink("/proc/self/ns/net")

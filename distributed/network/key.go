@@ -10,27 +10,29 @@ import (
 	"time"
 )
 
-// Key is known to the processes of one job only. It never goes over a connection that it opens.
+// Key is known only to the processes of one job. It is never sent over a connection that it
+// authenticates.
 type Key []byte
 
-// NewKey makes a key that nobody can guess.
+// NewKey returns a random key.
 func NewKey() Key {
 	k := make(Key, 32)
 	rand.Read(k) // It never fails.
 	return k
 }
 
-// For is a key made of this one for one use: who has it knows no other.
+// For derives a key for one use from this one. It reveals neither this key nor those for other
+// uses.
 func (k Key) For(use string) Key { return k.sign(use, nil) }
 
 const nonceSize = 32
 
-// peerTime is how long one that has connected may take to prove that it knows the key. It is long,
-// since a busy machine delays an honest peer.
+// peerTime is how long a new connection may take to prove that it knows the key. It is long,
+// because a busy machine may delay an honest peer.
 const peerTime = 15 * time.Second
 
-// ErrStranger says that the other side does not know the key.
-var ErrStranger = errors.New("who is there does not belong to this job")
+// ErrStranger means that the other side does not know the key.
+var ErrStranger = errors.New("the other side does not belong to this job")
 
 func (k Key) sign(word string, nonce []byte) []byte {
 	mac := hmac.New(sha256.New, k)
@@ -39,15 +41,15 @@ func (k Key) sign(word string, nonce []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// Prove is the calling side of the handshake: both sides show that they know the key. It sets and
-// removes the connection's deadline.
+// Prove is the calling side's part of the handshake, in which both sides prove that they know the
+// key. It sets and removes the connection's deadline.
 func (k Key) Prove(conn net.Conn) error { return k.handshake(conn, "caller", "listener") }
 
-// Check is the listening side.
+// Check is the listening side's part of the handshake.
 func (k Key) Check(conn net.Conn) error { return k.handshake(conn, "listener", "caller") }
 
-// handshake answers the other side's nonce and checks its answer to this one's. Each side has its
-// own word, so that none can echo the other's.
+// handshake answers the other side's nonce and checks the answer to its own. Each side signs a
+// different word, so that neither can echo the other's answer.
 func (k Key) handshake(conn net.Conn, mine, theirs string) error {
 	conn.SetDeadline(time.Now().Add(peerTime))
 	defer conn.SetDeadline(time.Time{})

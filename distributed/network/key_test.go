@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestHandshake: only who knows the job's key is heard, on both sides.
+// TestHandshake: the handshake succeeds only if both sides know the same key.
 func TestHandshake(t *testing.T) {
 	ours, theirs := NewKey(), NewKey()
 	tests := []struct {
@@ -32,7 +32,7 @@ func TestHandshake(t *testing.T) {
 	}
 }
 
-// TestNoEcho: who only repeats what it hears does not get in.
+// TestNoEcho: a peer that only echoes what it receives is refused.
 func TestNoEcho(t *testing.T) {
 	a, b := pair(t)
 	go func() {
@@ -50,7 +50,7 @@ func TestNoEcho(t *testing.T) {
 	}
 }
 
-// pair is the two ends of a connection.
+// pair returns the two ends of a connection.
 func pair(t *testing.T) (a, b net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

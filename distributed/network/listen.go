@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// Listener takes connections of the job.
+// Listener accepts connections of the job.
 type Listener struct {
 	net.Listener
 	ctx   context.Context
 	close context.CancelFunc
 }
 
-// Listen opens the port, or, where that is "0", any free one: on the loopback where all that will
-// call are on this machine, else on all interfaces.
+// Listen listens on the port, or on any free port if it is "0". If all peers are local, it listens
+// on the loopback address only, else on all interfaces.
 func Listen(ctx context.Context, local bool, port string) (*Listener, error) {
 	host := ""
 	if local {
@@ -34,19 +34,20 @@ func Listen(ctx context.Context, local bool, port string) (*Listener, error) {
 
 const loopback = "127.0.0.1"
 
-// Port is the one that it listens at.
+// Port returns the listener's port.
 func (l *Listener) Port() string { return strconv.Itoa(l.Addr().(*net.TCPAddr).Port) }
 
-// Context ends when the listener is closed.
+// Context returns a context that ends when the listener is closed.
 func (l *Listener) Context() context.Context { return l.ctx }
 
-// Close ends it. Connections that were handed over stay.
+// Close closes the listener. Connections that were passed to a handler stay open.
 func (l *Listener) Close() error {
 	l.close()
 	return l.Listener.Close()
 }
 
-// Addresses are where it may be reached: from other machines, and, last, from this one.
+// Addresses returns the listener's addresses: first those for other machines, then the loopback
+// ones.
 func (l *Listener) Addresses() ([]string, error) {
 	if at := l.Addr().(*net.TCPAddr); !at.IP.IsUnspecified() {
 		return []string{at.String()}, nil
@@ -71,12 +72,12 @@ func (l *Listener) Addresses() ([]string, error) {
 	return append(far, near...), nil
 }
 
-// maxUnproven bounds the connections that have not proved yet who they are: strangers can't use up
-// the process' files.
+// maxUnproven limits the connections that have not yet proved that they know the key, so that
+// strangers can't use up the process's file descriptors.
 const maxUnproven = 512
 
-// Serve hands each connection of one that knows the key to a goroutine of its own, until the
-// listener is closed. Strangers, and those that say nothing, hold nobody up.
+// Serve calls handle, in a new goroutine, for each connection that proves that it knows the key,
+// until the listener is closed. Strangers and silent connections delay nobody.
 func (l *Listener) Serve(k Key, handle func(net.Conn)) {
 	unproven := make(chan struct{}, maxUnproven)
 	for {
@@ -98,8 +99,8 @@ func (l *Listener) Serve(k Key, handle func(net.Conn)) {
 	}
 }
 
-// accept takes the next connection. What fails now may work later: a process that has no file left
-// gets some back.
+// accept accepts the next connection. An error may be temporary: a process that has run out of file
+// descriptors may get some back.
 func (l *Listener) accept() (net.Conn, error) {
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		conn, err := l.Accept()

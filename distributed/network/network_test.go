@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// patience is far more than anything takes on a busy machine.
+// patience is far longer than anything takes on a busy machine.
 const patience = time.Minute
 
-// serve answers on this machine as one that knows the key, with a byte.
+// serve listens on this machine with the key, and sends a byte on each connection.
 func serve(t *testing.T, k Key) (address string) {
 	t.Helper()
 	l, err := Listen(t.Context(), true, "0")
@@ -24,13 +24,13 @@ func serve(t *testing.T, k Key) (address string) {
 	}
 	t.Cleanup(func() { l.Close() })
 	go l.Serve(k, func(conn net.Conn) {
-		_, _ = conn.Write([]byte{7}) // Some callers have gone.
+		_, _ = conn.Write([]byte{7}) // Some callers are gone.
 		conn.Close()
 	})
 	return l.Addr().String()
 }
 
-// reach fails the test unless the address leads to one that knows the key.
+// reach fails the test unless one of the addresses leads to a listener that knows the key.
 func reach(t *testing.T, addresses []string, k Key) net.Conn {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -46,7 +46,7 @@ func reach(t *testing.T, addresses []string, k Key) net.Conn {
 	return conn
 }
 
-// silent is an address where somebody listens and says nothing.
+// silent returns an address where a listener never answers.
 func silent(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -57,7 +57,8 @@ func silent(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// TestDial finds the way among addresses of others, of nobody, and of one that says nothing.
+// TestDial: Dial finds the right address among addresses of strangers, of nobody, and of a silent
+// listener.
 func TestDial(t *testing.T) {
 	k := NewKey()
 	wanted, stranger := serve(t, k), serve(t, NewKey())
@@ -67,17 +68,17 @@ func TestDial(t *testing.T) {
 	}
 	_, err := Dial(t.Context(), []string{stranger, "127.0.0.1:1"}, k)
 	if err == nil || !strings.Contains(err.Error(), stranger) || !strings.Contains(err.Error(), "127.0.0.1:1") {
-		t.Errorf("no way there: %v", err)
+		t.Errorf("without the right address: %v", err)
 	}
 	if _, err := Dial(t.Context(), []string{wanted}, k.For("something else")); !errors.Is(err, ErrStranger) {
 		t.Errorf("a key for another use: %v", err)
 	}
 	if _, err := Dial(t.Context(), nil, k); err == nil {
-		t.Error("no address: no error")
+		t.Error("without an address there is no error")
 	}
 }
 
-// TestSilentCallers hold nobody up.
+// TestSilentCallers: silent callers delay nobody.
 func TestSilentCallers(t *testing.T) {
 	k := NewKey()
 	address := serve(t, k)
@@ -91,7 +92,8 @@ func TestSilentCallers(t *testing.T) {
 	reach(t, []string{address}, k)
 }
 
-// TestNoFilesLeft: a listener whose process has no file left goes on when there are some again.
+// TestNoFilesLeft: a listener whose process runs out of file descriptors continues when there are
+// some again.
 func TestNoFilesLeft(t *testing.T) {
 	k := NewKey()
 	address := serve(t, k)
@@ -104,7 +106,7 @@ func TestNoFilesLeft(t *testing.T) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
 		t.Fatal(err)
 	}
-	defer syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit) //nolint:errcheck // raised again to what it was
+	defer syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit) //nolint:errcheck // reset to its old value
 	var files []*os.File
 	for {
 		f, err := os.Open("/dev/null")
@@ -113,7 +115,7 @@ func TestNoFilesLeft(t *testing.T) {
 		}
 		files = append(files, f)
 	}
-	// One file for this end of a connection; there is none for the other end.
+	// One file descriptor for this end of a connection. None is left for the other end.
 	files[0].Close() //nolint:errcheck // only read
 	early, err := net.Dial("tcp", address)
 	if err != nil {

@@ -1,10 +1,10 @@
-// The part of two binary interfaces that gonbatch needs, declared by their published layouts:
+// The parts of two binary interfaces that gonbatch needs, declared after their published layouts:
 //
 //   PJRT C API   https://github.com/openxla/xla/blob/main/xla/pjrt/c/pjrt_c_api.h
 //   XLA FFI API  https://github.com/openxla/xla/blob/main/xla/ffi/api/c_api.h
 //
-// Both only ever append fields, and carry the size of every struct, so a prefix of each struct is enough.
-// abi_test.go holds the PJRT part against the header that go-xla ships.
+// Both only ever append fields, and store the size of each struct in it, so a prefix of each struct
+// is enough. abi_test.go compares the PJRT part with the header that go-xla ships.
 #ifndef GONBATCH_PJRT_ABI_H
 #define GONBATCH_PJRT_ABI_H
 
@@ -30,7 +30,7 @@ typedef struct {
 
 typedef struct gb_pjrt_error gb_pjrt_error;
 
-// The position of the functions that are called here in the function table of PJRT_Api.
+// The indices of the functions that gonbatch calls in the function table of PJRT_Api.
 enum {
   GB_PJRT_ERROR_DESTROY = 0,
   GB_PJRT_ERROR_MESSAGE = 1,
@@ -128,7 +128,7 @@ typedef struct {
   void *client;
   void *const *devices;
   size_t num_devices;
-} gb_pjrt_addressable_devices_args;  // Devices too.
+} gb_pjrt_addressable_devices_args;  // Also Devices.
 
 typedef struct {
   size_t struct_size;
@@ -164,7 +164,7 @@ typedef struct {
   const void *executable;
   const char *bytes;
   size_t bytes_size;
-  void *owner;  // Of the bytes.
+  void *owner;  // The owner of the bytes.
   void (*delete_owner)(void *owner);
 } gb_pjrt_serialize_args;
 
@@ -175,7 +175,7 @@ typedef struct {
   const char *bytes;
   size_t bytes_size;
   void *loaded_executable;
-  const char *compile_options;  // In place of its own.
+  const char *compile_options;  // Replace the program's own.
   size_t compile_options_size;
 } gb_pjrt_deserialize_args;
 
@@ -196,7 +196,8 @@ typedef struct {
 // gb_pjrt_callback_error makes an error of the plugin.
 typedef gb_pjrt_error *(*gb_pjrt_callback_error)(int code, const char *message, size_t message_size);
 
-// What XLA passes to the callbacks of a key-value store. It leaves struct_size unset, and always calls the deleter.
+// What XLA passes to the callbacks of a key-value store. It leaves struct_size unset, and always
+// calls the deleter.
 typedef struct {
   size_t struct_size;
   gb_pjrt_extension *extension_start;

@@ -6,12 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gonbatch/internal/bounded"
 )
 
 // TestABI compiles abi.h beside the PJRT header that go-xla ships, and lets the C compiler compare
 // the layouts.
 func TestABI(t *testing.T) {
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/gomlx/go-xla").Output()
+	out, err := bounded.Output(exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/gomlx/go-xla"))
 	if err != nil {
 		t.Fatalf("find go-xla: %v", err)
 	}
@@ -28,7 +30,7 @@ func TestABI(t *testing.T) {
 	if cc == "" {
 		cc = "cc"
 	}
-	if out, err := exec.Command(cc, "-fsyntax-only", "-I", header, "-I", here, source).CombinedOutput(); err != nil {
+	if out, err := bounded.CombinedOutput(exec.Command(cc, "-fsyntax-only", "-I", header, "-I", here, source)); err != nil {
 		t.Errorf("the layouts differ: %v\n%s", err, out)
 	}
 }

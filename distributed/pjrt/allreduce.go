@@ -7,24 +7,25 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// order is the key of a graph's state that remembers its last collective, so that the next one can
-// depend on it: XLA may run independent operations in any order, and ranks that disagree on the
-// order of their collectives would mix them up or wait forever.
+// order is the key of the graph state that holds the graph's last collective. The next collective
+// depends on it. Otherwise XLA could run independent collectives in any order, and ranks that run
+// them in different orders would mix them up or wait forever.
 type order struct{}
 
-// lastCollective is the state: how many collectives the graph has, and a scalar that only exists
-// after the last of them.
+// lastCollective is that state: the number of collectives in the graph, and a scalar that exists
+// only after the last of them.
 type lastCollective struct {
 	count int
 	done  *graph.Node
 }
 
-// AllReduceSum returns the sum of x over all ranks, of the same shape. Every rank must build the
-// same collectives in the same order.
+// AllReduceSum returns the sum of x over all ranks, with x's shape. Every rank must build the same
+// collectives in the same order.
 //
-// x is float32, float64, int32 or int64; half-precision values are summed as float32. It is a graph
-// building function: it panics on other types. It panics as well where the sum would not take
-// place: the backend must be one of the plugin that RegisterAllReduce has prepared.
+// x must be float32, float64, int32, int64 or of half precision, which is summed as float32.
+// AllReduceSum is a graph-building function: it panics on other types. It also panics if the
+// program would not compute the sum: the backend must be one of the plugin that RegisterAllReduce
+// has prepared.
 func AllReduceSum(x *graph.Node) *graph.Node {
 	if sum := halfAsFloat32(x, AllReduceSum); sum != nil {
 		return sum
@@ -33,7 +34,7 @@ func AllReduceSum(x *graph.Node) *graph.Node {
 }
 
 // AllReduceMean returns the mean of x over all ranks. Half-precision values are summed and divided
-// as float32: their sum may be larger than their type can hold.
+// as float32, because their sum may be too large for their type.
 func AllReduceMean(x *graph.Node) *graph.Node {
 	if mean := halfAsFloat32(x, AllReduceMean); mean != nil {
 		return mean
@@ -42,8 +43,8 @@ func AllReduceMean(x *graph.Node) *graph.Node {
 	return graph.MulScalar(sum, 1/float64(registeredRanks()))
 }
 
-// halfAsFloat32 applies f to x as float32 and gives the result x's type; nil if x is not of half
-// precision.
+// halfAsFloat32 applies f to x as float32 and converts the result to x's type. It returns nil if x
+// is not of half precision.
 func halfAsFloat32(x *graph.Node, f func(*graph.Node) *graph.Node) *graph.Node {
 	if !x.DType().IsHalfPrecision() {
 		return nil
@@ -51,7 +52,7 @@ func halfAsFloat32(x *graph.Node, f func(*graph.Node) *graph.Node) *graph.Node {
 	return graph.ConvertDType(f(graph.ConvertDType(x, dtypes.Float32)), x.DType())
 }
 
-// allReduce puts a placeholder into the graph, if that can work.
+// allReduce adds a placeholder to the graph, after checking that it would work.
 func allReduce(x *graph.Node) *graph.Node {
 	switch x.DType() {
 	case dtypes.Float32, dtypes.Float64, dtypes.Int32, dtypes.Int64:
@@ -67,7 +68,7 @@ func allReduce(x *graph.Node) *graph.Node {
 	return place(x)
 }
 
-// place puts a placeholder into the graph.
+// place adds a placeholder to the graph.
 func place(x *graph.Node) *graph.Node {
 	g := x.Graph()
 	previous, ok := g.State(order{}).(lastCollective)
@@ -86,7 +87,7 @@ func place(x *graph.Node) *graph.Node {
 	return sum
 }
 
-// firstElement is a scalar that can't be known before x is.
+// firstElement returns a scalar that depends on x.
 func firstElement(x *graph.Node) *graph.Node {
 	flat := graph.Reshape(x, x.Shape().Size())
 	return graph.Reshape(graph.Slice(flat, graph.AxisRange(0, 1)))

@@ -74,11 +74,11 @@ func TestAllReduceSum(t *testing.T) {
 	})
 }
 
-// TestMean: values of half precision whose sum their type can't hold have a mean.
+// TestMean: half-precision values whose sum is too large for their type have a mean.
 func TestMean(t *testing.T) {
 	everyLowering(t, func(t *testing.T, rank int, backend compute.Backend) {
 		for _, dtype := range []dtypes.DType{dtypes.Float16, dtypes.BFloat16, dtypes.Float32, dtypes.Float64} {
-			const large = float32(60000) // Float16 ends at 65504.
+			const large = float32(60000) // The largest float16 is 65504.
 			exec := graph.MustNewExec(backend, func(x *graph.Node) *graph.Node {
 				return graph.ConvertDType(pjrt.AllReduceMean(graph.ConvertDType(x, dtype)), dtypes.Float32)
 			})
@@ -90,7 +90,7 @@ func TestMean(t *testing.T) {
 	})
 }
 
-// TestRefusesPrograms: a program whose collectives would not take place is not run.
+// TestRefusesPrograms: a program whose collectives would not run is refused.
 func TestRefusesPrograms(t *testing.T) {
 	ranktest.RunWith(t, []ranktest.Launcher{ranktest.OpenMPI}, 2, func(t *testing.T) {
 		_, backend := open(t)
@@ -110,11 +110,11 @@ func TestRefusesPrograms(t *testing.T) {
 			change func()
 			want   string
 		}{
-			{"another form of programs", func() { pjrt.SetPlaceholder(`func\.of_tomorrow`, true) }, "has 1 all-reduces, but 0 were put into what XLA would compile"},
+			{"another form of programs", func() { pjrt.SetPlaceholder(`func\.of_tomorrow`, true) }, "has 1 all-reduces, but 0 would reach XLA"},
 			{"as it is", func() { pjrt.SetPlaceholder(pattern, true) }, ""},
-			{"another form of some", func() { pjrt.SetPlaceholder(strings.Replace(pattern, `\w*)`, `\w*_1)`, 1), false) }, "has 2 all-reduces, but 1 were put into what XLA would compile"},
+			{"another form of some", func() { pjrt.SetPlaceholder(strings.Replace(pattern, `\w*)`, `\w*_1)`, 1), false) }, "has 2 all-reduces, but 1 would reach XLA"},
 			{"as it was", func() { pjrt.SetPlaceholder(pattern, false) }, ""},
-			{"no transport", func() { pjrt.SetRanks(0) }, "no transport was given"},
+			{"no transport", func() { pjrt.SetRanks(0) }, "no transport is registered"},
 			{"for 3 ranks", func() { pjrt.SetRanks(3) }, "gonbatch_all_reduce_sum_over_3"},
 			{"as before", func() { pjrt.SetRanks(2) }, ""},
 		}
@@ -131,14 +131,14 @@ func TestRefusesPrograms(t *testing.T) {
 		if err := run(other); err == nil || !strings.Contains(err.Error(), "World.Backend()") {
 			t.Errorf("on another backend: got %v", err)
 		}
-		if err := pjrt.RegisterAllReduce("cpu", nil, 5); err == nil || !strings.Contains(err.Error(), "over 2 already") {
+		if err := pjrt.RegisterAllReduce("cpu", nil, 5); err == nil || !strings.Contains(err.Error(), "already has collectives over 2") {
 			t.Errorf("another number of ranks: got %v", err)
 		}
 	})
 }
 
-// Collectives that don't depend on each other still run in one order: each has its own value, so a
-// mix-up would show.
+// TestManyInOneProgram: collectives that don't depend on each other still run in a fixed order.
+// Each has its own value, which reveals a mix-up.
 func TestManyInOneProgram(t *testing.T) {
 	everyLowering(t, func(t *testing.T, rank int, backend compute.Backend) {
 		const n = 20
@@ -159,7 +159,7 @@ func TestManyInOneProgram(t *testing.T) {
 	})
 }
 
-// What MPI refuses comes back as the error of the execution, and names the rank.
+// TestErrorComesBack: an MPI error becomes the error of the execution, and names the rank.
 func TestErrorComesBack(t *testing.T) {
 	ranktest.Run(t, 2, func(t *testing.T) {
 		comm, backend := open(t)

@@ -15,13 +15,13 @@ import (
 	"gonbatch/distributed/keyvalue"
 )
 
-// XLA calls these from threads of its own, several at once.
+// XLA calls these functions from its own threads, several at once.
 
 //export gonbatchKeyValueGet
 func gonbatchKeyValueGet(args *C.gb_pjrt_key_value_get_args) *C.gb_pjrt_error {
 	args.value, args.value_size, args.delete_value = nil, 0, (*[0]byte)(C.gb_free_value)
 	limit := time.Duration(args.timeout_in_ms) * time.Millisecond
-	if limit < 0 { // Forever does not fit into an int.
+	if limit < 0 { // An infinite time limit overflows the int.
 		limit = math.MaxInt64
 	}
 	value, err := theProcesses.Load().Store.Get(text(args.key, args.key_size), limit)
@@ -54,14 +54,14 @@ func gonbatchKeyValuePut(args *C.gb_pjrt_key_value_put_args) *C.gb_pjrt_error {
 
 func text(data *C.char, size C.size_t) string { return string(bytesOf(data, size)) }
 
-// copyOf is memory of C's malloc, never nil.
+// copyOf copies the value to memory from C's malloc. It never returns nil.
 func copyOf(value []byte) *C.char {
 	memory := C.malloc(C.size_t(max(len(value), 1)))
 	copy(unsafe.Slice((*byte)(memory), len(value)), value)
 	return (*C.char)(memory)
 }
 
-// codes are PJRT's numbers of what can go wrong, by which XLA decides what to do.
+// codes are the PJRT codes of errors. XLA's reaction depends on them.
 var codes = []struct {
 	err  error
 	code C.int
@@ -82,7 +82,7 @@ func codeOf(err error) C.int {
 	return C.GB_PJRT_INVALID_ARGUMENT
 }
 
-// callbackError is the error as XLA wants it: made by the function that came with the call.
+// callbackError creates an error for XLA, with the function that XLA passed to the callback.
 func callbackError(make *C.gb_pjrt_callback_error, err error) *C.gb_pjrt_error {
 	message := err.Error()
 	cMessage := C.CString(message)

@@ -5,13 +5,13 @@ import (
 	"strconv"
 )
 
-// bytecode begins a program that is no text.
+// bytecode is the prefix of a program in binary form.
 const bytecode = "ML\xefR"
 
-// canonical is the text of a program with its values named %v0, %v1 and so on, in the order in
-// which they come. Names of values mean nothing to XLA, but GoMLX makes them of the names of
-// variables, among which are random ones: those of metrics. Programs that have the same canonical
-// text have the same code.
+// canonical returns the text of a program with its values renamed to %v0, %v1 and so on, in order
+// of appearance. The names mean nothing to XLA, but GoMLX derives them from the names of variables,
+// some of which are random: those of metrics. Programs with the same canonical text have the same
+// code.
 func canonical(program []byte) []byte {
 	if bytes.HasPrefix(program, []byte(bytecode)) {
 		return program
@@ -36,8 +36,8 @@ func canonical(program []byte) []byte {
 	return out
 }
 
-// plainLength is how many bytes a program begins with before the next name of a value. Strings and
-// comments have none.
+// plainLength returns the number of bytes before the next name of a value. Strings and comments
+// contain none.
 func plainLength(program []byte) int {
 	for i := 0; i < len(program); i++ {
 		switch program[i] {
@@ -54,7 +54,7 @@ func plainLength(program []byte) int {
 	return len(program)
 }
 
-// stringLength is the length of a string with its closing quote.
+// stringLength returns the length of a string with its closing quote.
 func stringLength(text []byte) int {
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
@@ -74,7 +74,8 @@ func lineLength(text []byte) int {
 	return len(text)
 }
 
-// identifierLength is the length of the identifier that text begins with, as MLIR's lexer reads it.
+// identifierLength returns the length of the identifier at the beginning of text, as MLIR's lexer
+// reads it.
 func identifierLength(text []byte) int {
 	for i, c := range text {
 		if !inIdentifier(c) {

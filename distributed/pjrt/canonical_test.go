@@ -6,7 +6,7 @@ import (
 	"gonbatch/distributed/pjrt"
 )
 
-// TestCanonical: the names of values don't count, everything else does.
+// TestCanonical: the names of values don't matter; everything else does.
 func TestCanonical(t *testing.T) {
 	tests := []struct{ name, program, want string }{
 		{"names", "func @main(%x: i32, %metrics_uuid_3b9bf249: i32) {\n  %0 = add %x, %metrics_uuid_3b9bf249\n  return %0\n}", "func @main(%v0: i32, %v1: i32) {\n  %v2 = add %v0, %v1\n  return %v2\n}"},

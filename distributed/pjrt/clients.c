@@ -1,5 +1,5 @@
-// Stands between XLA and go-xla where a client is created, and where a program runs, in a job whose ranks XLA itself
-// connects.
+// Intercepts the creation of clients and the execution of programs between go-xla and the plugin,
+// for jobs in which XLA itself connects the ranks.
 #include "clients.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "_cgo_export.h"
 #include "plugin.h"
 
-// CALL calls the plugin's function of that index, which takes a struct and returns an error.
+// CALL calls the plugin's function with that index, which takes a struct and returns an error.
 #define CALL(index, args) (((gb_pjrt_error * (*)(void *)) gb_plugin_function(index))(args))
 
 // has_option reports whether a client is created with an option.
@@ -98,7 +98,7 @@ gb_pjrt_error *gb_execute(gb_pjrt_execute_args *args, char *failure, size_t fail
   for (size_t i = 0; args->complete_events != NULL && i < args->num_devices; i++) {
     gb_pjrt_event_await_args await = {.struct_size = sizeof await, .event = args->complete_events[i]};
     gb_pjrt_error *late = CALL(GB_PJRT_EVENT_AWAIT, &await);
-    if (late != NULL) gb_error_take(late, failure, failure_size);  // Who awaits the event next gets it too.
+    if (late != NULL) gb_error_take(late, failure, failure_size);  // The next to await the event gets it too.
   }
   return NULL;
 }

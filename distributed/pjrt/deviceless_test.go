@@ -18,6 +18,7 @@ import (
 
 	"gonbatch/distributed/pjrt"
 	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/fetch"
 )
 
@@ -114,7 +115,7 @@ type compiler struct{ program, plugin, cuda string }
 func cudaCompiler(t *testing.T) compiler {
 	t.Helper()
 	cache := installCompiler(t, cudaPins(t))
-	list, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/gomlx/go-xla").Output()
+	list, err := bounded.Output(exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/gomlx/go-xla"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +175,7 @@ func (c compiler) compile(t *testing.T, folder, topology string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), c.program, c.plugin, "testdata/h100.txt", topology, filepath.Join(folder, "step.mlir"), filepath.Join(folder, "options"))
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(c.cuda, "bin")+":"+os.Getenv("PATH"), "XLA_FLAGS=--xla_gpu_cuda_data_dir="+c.cuda+" --xla_dump_hlo_as_text --xla_dump_to="+folder)
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := bounded.CombinedOutput(cmd); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	files, err := filepath.Glob(filepath.Join(folder, "*gpu_after_optimizations.txt"))

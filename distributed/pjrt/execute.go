@@ -13,8 +13,8 @@ import (
 	"unsafe"
 )
 
-// withOptions has a program compiled with the options that the lowering wants. The function that it
-// returns gives the caller's options back.
+// withOptions replaces the options of a compilation by those that the lowering needs. The returned
+// function restores the caller's options.
 func withOptions(args *C.gb_pjrt_compile_args) (restore func(), failure *C.gb_pjrt_error) {
 	l, _ := world()
 	if l == nil {
@@ -34,7 +34,7 @@ func withOptions(args *C.gb_pjrt_compile_args) (restore func(), failure *C.gb_pj
 	}, nil
 }
 
-// remember notes which collectives a program has that was compiled or loaded.
+// remember records the collectives of a program that was compiled or loaded.
 func remember(args *C.gb_pjrt_compile_args) {
 	p := theProcesses.Load()
 	if p == nil {
@@ -55,8 +55,9 @@ func gonbatchProgramEnded(executable unsafe.Pointer) {
 	delete(p.programs, executable)
 }
 
-// gonbatchExecute is called by clients.c in place of the plugin's own. It waits until the program
-// is through, as go-xla does anyway, to tell how long the ranks wait for one another.
+// gonbatchExecute is called by clients.c instead of the plugin's function. It waits until the
+// program ends, as go-xla does anyway, so that the watch knows how long the ranks wait for one
+// another.
 //
 //export gonbatchExecute
 func gonbatchExecute(args *C.gb_pjrt_execute_args) *C.gb_pjrt_error {
@@ -71,7 +72,7 @@ func gonbatchExecute(args *C.gb_pjrt_execute_args) *C.gb_pjrt_error {
 	return err
 }
 
-// enter notes that a program begins, with all of its collectives.
+// enter records that a program begins, with all of its collectives.
 func (p *processes) enter(executable unsafe.Pointer) (leave func(error)) {
 	p.mu.Lock()
 	all := p.programs[executable]
@@ -86,7 +87,7 @@ func (p *processes) enter(executable unsafe.Pointer) (leave func(error)) {
 	return func(failure error) {
 		for _, leave := range leaves {
 			_ = leave(failure)
-			failure = nil // One is enough.
+			failure = nil // Report it only once.
 		}
 	}
 }

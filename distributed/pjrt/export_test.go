@@ -11,11 +11,11 @@ import (
 	"github.com/gomlx/compute"
 )
 
-// Placeholder is the pattern that finds placeholders in programs.
+// Placeholder returns the pattern that finds placeholders in programs.
 func Placeholder() string { return placeholder.String() }
 
-// SetPlaceholder makes the pattern another one, as if go-xla wrote programs in another form, before
-// or after the backend was probed.
+// SetPlaceholder replaces the pattern, as if go-xla wrote programs in another form: before the
+// backend is probed, or after.
 func SetPlaceholder(pattern string, before bool) {
 	placeholder = regexp.MustCompile(pattern)
 	if before {
@@ -23,14 +23,13 @@ func SetPlaceholder(pattern string, before bool) {
 	}
 }
 
-// SetRanks makes the number of ranks another one.
+// SetRanks changes the number of ranks.
 func SetRanks(n int) { ranks = n }
 
-// ShareMemory marks the parameters of a program that results may have the memory of.
+// ShareMemory marks the parameters of a program whose memory results may reuse.
 var ShareMemory = shareMemory
 
-// SetShare has another function do that for all programs, until the function that it returns is
-// called.
+// SetShare replaces that function for all programs. The returned function restores it.
 func SetShare(other func(string) (string, int)) (reset func()) {
 	share = other
 	return func() { share = shareMemory }
@@ -43,8 +42,8 @@ var (
 	Unkeepable = unkeepable
 )
 
-// UseReplicas makes XLA's own all-reduce, over so many devices of this process, the lowering: each
-// device is a rank, and a goroutine that runs programs on it.
+// UseReplicas makes XLA's own all-reduce, over n devices of this process, the lowering. Each device
+// is a rank, for which a goroutine runs programs.
 func UseReplicas(n int) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -95,15 +94,15 @@ func (c capture) options(client unsafe.Pointer, program, given []byte) ([]byte, 
 	return nil, err
 }
 
-// Tampering is what Tamper does to compile options.
+// Tampering is how Tamper changes compile options.
 type Tampering struct {
-	// Devices are those of the ranks, if not nil.
+	// Devices replaces the ranks' devices if it is not nil.
 	Devices []int64
-	// Sharded leaves the autotuning as it is.
+	// Sharded leaves sharded autotuning on.
 	Sharded bool
 }
 
-// Tamper has programs compiled by wrong options.
+// Tamper makes programs compile with wrong options.
 func Tamper(t Tampering) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -130,5 +129,5 @@ func (l tampered) options(client unsafe.Pointer, program, given []byte) ([]byte,
 	return replicate(given, devices)
 }
 
-// SetEnter has collectives of programs reported to f.
+// SetEnter makes programs report their collectives to f.
 func SetEnter(f func(dtype, count int) (leave func(error) error)) { theProcesses.Load().Enter = f }

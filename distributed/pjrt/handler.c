@@ -5,15 +5,16 @@
 #include "abi.h"
 #include "plugin.h"
 
-static gb_transport transport;  // One world a process.
+static gb_transport transport;  // A process has only one world.
 
 static gb_ffi_error *fail(const gb_ffi_call_frame *frame, int code, const char *message) {
   gb_ffi_error_create_args args = {.struct_size = sizeof args, .message = message, .code = code};
   return frame->api->error_create(&args);
 }
 
-// answer_metadata tells XLA which FFI version this handler was made for: the one that asks, since only the part of the
-// interface is used that has not changed since version 0.1.
+// answer_metadata tells XLA which FFI version this handler supports. It returns the version that
+// XLA has, because the handler uses only the part of the interface that has not changed since
+// version 0.1.
 static int answer_metadata(const gb_ffi_call_frame *frame) {
   for (gb_ffi_extension *e = frame->extension_start; e != NULL; e = e->next) {
     if (e->type != GB_FFI_EXTENSION_METADATA) continue;
@@ -38,7 +39,8 @@ static size_t size_of(int dtype) {
   return 0;
 }
 
-// all_reduce takes (x, after): `after` only orders the collectives of a program, by data dependency.
+// all_reduce takes (x, after). `after` only orders the collectives of a program, by a data
+// dependency.
 static gb_ffi_error *all_reduce(gb_ffi_call_frame *frame) {
   if (answer_metadata(frame)) return NULL;
   if (frame->stage != GB_FFI_STAGE_EXECUTE) return NULL;

@@ -5,10 +5,11 @@
 
 #include "plugin.h"
 
-// CALL calls the plugin's function of that index, which takes a struct and returns an error.
+// CALL calls the plugin's function with that index, which takes a struct and returns an error.
 #define CALL(index, args) (((gb_pjrt_error * (*)(void *)) gb_plugin_function(index))(args))
 
-// refused reports whether a call has failed. Why is of no interest: the program is then compiled.
+// refused reports whether a call has failed. The reason doesn't matter: the program is then
+// compiled.
 static int refused(gb_pjrt_error *err) {
   if (err == NULL) return 0;
   gb_pjrt_error_destroy_args args = {.struct_size = sizeof args, .error = err};
@@ -37,7 +38,7 @@ void *gb_load(void *client, const void *bytes, size_t size) {
   return refused(CALL(GB_PJRT_EXECUTABLE_DESERIALIZE_AND_LOAD, &args)) ? NULL : args.loaded_executable;
 }
 
-// A text that is written piece by piece; `full` once a piece did not fit.
+// writer writes a text piece by piece. `full` is set once a piece did not fit.
 typedef struct {
   char *text;
   size_t size, used;

@@ -17,24 +17,25 @@ import (
 	"gonbatch/internal/compilecache"
 )
 
-// kept is where compiled programs are kept; nil is nowhere.
+// kept is the cache of compiled programs; nil if there is none.
 var kept atomic.Pointer[compilecache.Cache]
 
-// KeepPrograms keeps the programs that this process compiles from now on, and loads those that are
-// there already; nil ends that.
+// KeepPrograms stores the programs that this process compiles from now on in a cache, and loads
+// those that it already has. A nil cache turns that off.
 func KeepPrograms(cache *compilecache.Cache) { kept.Store(cache) }
 
-// What this process has compiled itself, and the nanoseconds that it took to compile and to load.
+// The number of programs that this process has compiled itself, and the nanoseconds spent on
+// compiling and loading.
 var compilations, compileTime atomic.Int64
 
-// Compilations is the number of programs that this process has compiled itself, and not loaded.
+// Compilations returns the number of programs that this process has compiled rather than loaded.
 func Compilations() int { return int(compilations.Load()) }
 
-// CompileTime is how long this process has waited for its programs, compiled or loaded.
+// CompileTime returns how long this process has waited for its programs to be compiled or loaded.
 func CompileTime() time.Duration { return time.Duration(compileTime.Load()) }
 
-// gonbatchCompile is called by plugin.c in place of the plugin's compile, for programs that are
-// rewritten already.
+// gonbatchCompile is called by plugin.c instead of the plugin's function, with the program already
+// rewritten.
 //
 //export gonbatchCompile
 func gonbatchCompile(args *C.gb_pjrt_compile_args) *C.gb_pjrt_error {
@@ -78,7 +79,7 @@ func compileOrLoad(args *C.gb_pjrt_compile_args) *C.gb_pjrt_error {
 		}
 		return serialize(args.executable), nil
 	}
-	_ = cache.Do(key, moduleName(program), load, compile) // It fails as compile does: failure says why.
+	_ = cache.Do(key, moduleName(program), load, compile) // It fails only if compile fails, and failure has the reason.
 	return failure
 }
 
@@ -89,7 +90,7 @@ func compileNow(args *C.gb_pjrt_compile_args) *C.gb_pjrt_error {
 	return C.gb_compile(args)
 }
 
-// serialize is a compiled program as bytes; nil if the plugin can't do that.
+// serialize returns a compiled program as bytes, or nil if the plugin can't serialize it.
 func serialize(executable unsafe.Pointer) []byte {
 	var args C.gb_pjrt_serialize_args
 	if C.gb_serialize(executable, &args) == 0 {
@@ -99,12 +100,12 @@ func serialize(executable unsafe.Pointer) []byte {
 	return bytes.Clone(bytesOf(args.bytes, args.bytes_size))
 }
 
-// bytesOf is C's memory as a slice.
+// bytesOf returns C's memory as a slice.
 func bytesOf(data *C.char, size C.size_t) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(data)), int(size))
 }
 
-// moduleName is the name of a program, for people.
+// moduleName returns the name of a program, for people.
 func moduleName(program []byte) string {
 	_, rest, _ := strings.Cut(string(program[:min(len(program), 200)]), "module @")
 	name, _, _ := strings.Cut(rest, " ")

@@ -1,22 +1,22 @@
-// What it takes to keep a compiled program: to write it as bytes, and to load it from them.
+// For caching compiled programs: converts them to bytes and back.
 #ifndef GONBATCH_PJRT_KEEP_H
 #define GONBATCH_PJRT_KEEP_H
 
 #include "abi.h"
 
-// gb_compile is the plugin's own compile.
+// gb_compile is the plugin's own function.
 gb_pjrt_error *gb_compile(gb_pjrt_compile_args *args);
 
-// gb_serialize writes a compiled program as bytes, which `args` holds until gb_serialize_done. It returns 0 if the
-// plugin can't do that.
+// gb_serialize converts a compiled program to bytes, which `args` holds until gb_serialize_done. It
+// returns 0 if the plugin can't do that.
 int gb_serialize(void *loaded_executable, gb_pjrt_serialize_args *args);
 void gb_serialize_done(gb_pjrt_serialize_args *args);
 
-// gb_load makes a compiled program of bytes. It returns NULL if the plugin refuses them.
+// gb_load loads a compiled program from bytes. It returns NULL if the plugin refuses them.
 void *gb_load(void *client, const void *bytes, size_t size);
 
-// gb_describe writes the client's platform, its version, and the kinds of its devices to `text`. It returns the
-// length, or 0 if the plugin does not say, or they don't fit.
+// gb_describe writes the client's platform, its version, and the kinds of its devices to `text`. It
+// returns the length, or 0 if the plugin does not report them or they don't fit.
 size_t gb_describe(void *client, char *text, size_t size);
 
 #endif

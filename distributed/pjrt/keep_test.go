@@ -18,10 +18,10 @@ import (
 	"gonbatch/internal/compilecache"
 )
 
-// folderVariable has the cache of a process of these tests.
+// folderVariable names the cache's folder for a child process.
 const folderVariable = "KEEP_TEST_FOLDER"
 
-// program has a donated argument, whose memory is that of the result, and enough work for several
+// program has a donated argument, whose memory the result reuses, and enough work for several
 // threads.
 const program = `module @squares {
   func.func public @main(%x: tensor<400x400xf32> {tf.aliasing_output = 0 : i32}) -> tensor<400x400xf32> {
@@ -32,7 +32,7 @@ const program = `module @squares {
 }
 `
 
-// keepIn keeps programs in a folder and returns XLA's client.
+// keepIn caches programs in a folder and returns XLA's client.
 func keepIn(t *testing.T, folder string) *xlapjrt.Client {
 	t.Helper()
 	if err := pjrt.Load("cpu", pluginPath(t)); err != nil {
@@ -67,7 +67,7 @@ func compiles(t *testing.T, client *xlapjrt.Client, program string) (*xlapjrt.Lo
 	return exec, pjrt.Compilations() > before
 }
 
-// TestKept: a program that was loaded is the one that was compiled, with its aliases.
+// TestKept: a loaded program equals the compiled one, including its aliases.
 func TestKept(t *testing.T) {
 	client := keepIn(t, t.TempDir())
 	first, compiled := compiles(t, client, program)
@@ -76,14 +76,14 @@ func TestKept(t *testing.T) {
 		t.Errorf("compiled at first %v, again %v", compiled, compiledAgain)
 	}
 	if again.Name != first.Name || again.NumOutputs != first.NumOutputs {
-		t.Errorf("it was %s with %d outputs, and now it is %s with %d", first.Name, first.NumOutputs, again.Name, again.NumOutputs)
+		t.Errorf("compiled it was %s with %d outputs, loaded it is %s with %d", first.Name, first.NumOutputs, again.Name, again.NumOutputs)
 	}
 	if got, want := again.OnDeviceMemoryUsageStats, first.OnDeviceMemoryUsageStats; got != want || want.Aliases != 4*400*400 {
-		t.Errorf("memory %+v, was %+v; want an alias of all", got, want)
+		t.Errorf("memory of the loaded program %+v, of the compiled one %+v; want all of it aliased", got, want)
 	}
 }
 
-// TestKey: what changes a program's code is in its key.
+// TestKey: the key covers everything that changes a program's code.
 func TestKey(t *testing.T) {
 	client := keepIn(t, t.TempDir())
 	compiles(t, client, program)
@@ -103,13 +103,13 @@ func TestKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer two.Destroy() //nolint:errcheck // the test's end
+	defer two.Destroy() //nolint:errcheck // the end of the test
 	if _, compiled := compiles(t, two, program); !compiled {
 		t.Error("a program for another number of devices was loaded")
 	}
 }
 
-// TestPluginFacts: another plugin, also one of the same size, has other facts.
+// TestPluginFacts: different plugins have different facts, even if their sizes are equal.
 func TestPluginFacts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "plugin.so")
 	seen := map[string]bool{}
@@ -125,11 +125,11 @@ func TestPluginFacts(t *testing.T) {
 	later := at.Add(time.Second)
 	err := os.Chtimes(path, later, later)
 	if facts, factsErr := pjrt.FileFacts(path); err != nil || factsErr != nil || seen[facts] {
-		t.Errorf("a file of another time has the same facts, or %v, %v", err, factsErr)
+		t.Errorf("a file with another time has the same facts, or the errors are %v, %v", err, factsErr)
 	}
 }
 
-// TestUnkeepable: with flags that ask XLA for files, nothing is kept.
+// TestUnkeepable: nothing is cached if flags make XLA write or read other files.
 func TestUnkeepable(t *testing.T) {
 	tests := map[string]bool{
 		"": false, "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=0": false,
@@ -142,8 +142,8 @@ func TestUnkeepable(t *testing.T) {
 	}
 }
 
-// TestSurroundings: a program is loaded by a process whose XLA would compile it to the same code,
-// and by no other.
+// TestSurroundings: a program is loaded only by processes whose XLA would compile it to the same
+// code.
 func TestSurroundings(t *testing.T) {
 	if compileInChild(t) {
 		return
@@ -174,7 +174,7 @@ func TestSurroundings(t *testing.T) {
 	}
 }
 
-// compileInChild is what a process of startTogether does.
+// compileInChild is the body of a process of startTogether.
 func compileInChild(t *testing.T) bool {
 	folder := os.Getenv(folderVariable)
 	if folder == "" {
@@ -190,8 +190,7 @@ func compileInChild(t *testing.T) bool {
 	return true
 }
 
-// TestKeptOnce: eight processes that start at once, on an empty folder, have XLA compile a program
-// once.
+// TestKeptOnce: if eight processes start at once with an empty cache, XLA compiles a program once.
 func TestKeptOnce(t *testing.T) {
 	if compileInChild(t) {
 		return
@@ -203,7 +202,7 @@ func TestKeptOnce(t *testing.T) {
 	for _, out := range outputs {
 		compiled += strings.Count(out, "compiled 1\n")
 		if !strings.Contains(out, "compiled ") {
-			t.Errorf("a process has said: %s", out)
+			t.Errorf("a process printed only: %s", out)
 		}
 	}
 	if compiled != 1 {
@@ -212,7 +211,7 @@ func TestKeptOnce(t *testing.T) {
 }
 
 // startTogether starts this test in processes that begin once all are ready, and returns what they
-// print then.
+// print after that.
 func startTogether(t *testing.T, processes int, folder string, env ...string) (outputs []string) {
 	t.Helper()
 	var commands []*exec.Cmd

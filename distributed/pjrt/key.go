@@ -20,20 +20,21 @@ import (
 	"gonbatch/internal/compilecache"
 )
 
-// compilerVariables are the variables that XLA, and the libraries that it opens, compile by.
+// compilerVariables are the variables that affect how XLA, and the libraries that it opens,
+// compile.
 var compilerVariables = []string{
 	"XLA_FLAGS", "NPROC", "TF_XLA_FLAGS", "NVIDIA_TF32_OVERRIDE", "TF_CUDNN_DETERMINISTIC", "TF_CUDNN_USE_AUTOTUNE", "LD_LIBRARY_PATH", "CUDA_HOME",
 }
 
-// unkept are parts of XLA's options with which a compilation reads or writes other files too, so
-// that a program can't be loaded in its place.
+// unkept are parts of XLA options that make a compilation read or write other files too, so that a
+// cached program can't replace it.
 var unkept = []string{"xla_dump", "_dump_", "_profile_file", "autotune_results", "autotune_cache"}
 
-// driverFile tells the version of NVIDIA's driver.
+// driverFile has the version of NVIDIA's driver.
 const driverFile = "/proc/driver/nvidia/version"
 
-// keyOf is the key of a program that is compiled for a client with these options. It is not ok if
-// the program must not be kept.
+// keyOf returns the key of a program that is compiled for a client with these options. It reports
+// false if the program must not be cached.
 func keyOf(client unsafe.Pointer, program, options []byte) (key compilecache.Key, ok bool) {
 	surroundings, err := theSurroundings()
 	if err != nil || unkeepable(variable("XLA_FLAGS")) || variable("XLA_DEBUG_OPTIONS") != "" {
@@ -51,8 +52,8 @@ func keyOf(client unsafe.Pointer, program, options []byte) (key compilecache.Key
 		Add("program", canonical(program)).Key(), true
 }
 
-// unkeepable reports whether XLA's flags ask for more than a compiled program. Flags that are not
-// written out are in a file.
+// unkeepable reports whether XLA's flags ask for more than a compiled program. Flags that don't
+// begin with a dash are the name of a file.
 func unkeepable(flags string) bool {
 	flags = strings.TrimSpace(flags)
 	for _, part := range unkept {
@@ -63,8 +64,8 @@ func unkeepable(flags string) bool {
 	return flags != "" && !strings.HasPrefix(flags, "-")
 }
 
-// theSurroundings are what decides about all programs of this process, as XLA found it when it
-// compiled the first one.
+// theSurroundings is what affects all programs of this process, as XLA found it when it compiled
+// the first one.
 var theSurroundings = sync.OnceValues(func() ([]byte, error) {
 	cpu, err := compilecache.Machine()
 	if err != nil {
@@ -90,15 +91,16 @@ var theSurroundings = sync.OnceValues(func() ([]byte, error) {
 	return []byte(b.String()), nil
 })
 
-// variable is an environment variable as XLA sees it: C's, which a program may have changed.
+// variable returns an environment variable as XLA sees it: from C's environment, which the program
+// may have changed.
 func variable(name string) string {
 	cName := C.CString(name)
 	defer C.free(unsafe.Pointer(cName))
 	return C.GoString(C.getenv(cName))
 }
 
-// pluginFacts identify the loaded plugin: its size, its time, and its first and last bytes. To hash
-// all of its hundreds of megabytes would take longer than to load a program.
+// pluginFacts identifies the loaded plugin by its size, its time, and its first and last bytes.
+// Hashing hundreds of megabytes would take longer than loading a program.
 func pluginFacts() (string, error) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -108,7 +110,7 @@ func pluginFacts() (string, error) {
 	return "", errors.New("no XLA plugin is loaded")
 }
 
-// endSize is how much of a plugin's beginning and end is read.
+// endSize is the number of bytes read from each end of a plugin.
 const endSize = 64 << 10
 
 func fileFacts(path string) (string, error) {

@@ -5,29 +5,30 @@ import (
 	"unsafe"
 )
 
-// lowering is how a collective of a graph becomes part of a program that XLA compiles. There are
-// two: a custom call, which the transport of package mpi or tcp answers, and XLA's own collective.
+// lowering turns the collectives of a graph into a part of a program that XLA compiles. There are
+// two: a custom call, which the transport of package mpi or tcp runs, and XLA's own collective.
 type lowering interface {
-	// body is that of a function which stands for an all-reduce: it returns the sum of x over the
-	// ranks.
+	// body returns the body of a function that replaces an all-reduce. The function returns the sum
+	// of x over the ranks.
 	body(p parameters) string
-	// options are those by which a client compiles a program, made of the ones that go-xla gives.
+	// options returns the options with which a client compiles a program, derived from those of
+	// go-xla.
 	options(client unsafe.Pointer, program, given []byte) ([]byte, error)
 }
 
-// parameters are those of a function that stands for an all-reduce over so many ranks.
+// parameters describe a function that replaces an all-reduce.
 type parameters struct {
 	ranks int
-	// name is the function's.
+	// name is the function's name.
 	name string
-	// x is what is summed; after is not known before the previous collective of the program is
-	// through.
+	// x is the value to sum. after is available only when the previous collective of the program
+	// has ended.
 	x, xType         string
 	after, afterType string
 }
 
 // customCall is the lowering for a transport. XLA may run independent calls in any order, so each
-// has `after` as an operand.
+// takes `after` as an operand.
 type customCall struct{}
 
 func (customCall) body(p parameters) string {
@@ -39,15 +40,16 @@ func (customCall) body(p parameters) string {
 
 func (customCall) options(_ unsafe.Pointer, _, given []byte) ([]byte, error) { return given, nil }
 
-// checkWorld refuses another number of ranks: a process has one world. The lock is held.
+// checkWorld refuses a change of the number of ranks: a process has only one world. The lock is
+// held.
 func checkWorld(size int) error {
 	if ranks != 0 && ranks != size {
-		return fmt.Errorf("pjrt: collectives over %d ranks: this process has collectives over %d already", size, ranks)
+		return fmt.Errorf("pjrt: collectives over %d ranks: this process already has collectives over %d", size, ranks)
 	}
 	return nil
 }
 
-// setWorld makes the lowering, over so many ranks, the one of this process. The lock is held.
+// setWorld sets the lowering and the number of ranks of this process. The lock is held.
 func setWorld(l lowering, size int) { theLowering, ranks = l, size }
 
 func world() (lowering, int) {

@@ -24,10 +24,10 @@ import (
 	"gonbatch/internal/plugin"
 )
 
-// lowering is the variable that says by what the ranks of a test reduce.
+// lowering is the variable that selects the lowering in the ranks of a test.
 const lowering = "LOWERING"
 
-// openers open a backend on each of several ranks, by lowering.
+// openers open a backend on each rank, by lowering.
 var openers = map[string]func(t *testing.T) (rank int, backend compute.Backend){
 	"mpi": func(t *testing.T) (int, compute.Backend) {
 		comm, backend := open(t)
@@ -43,7 +43,7 @@ var openers = map[string]func(t *testing.T) (rank int, backend compute.Backend){
 	},
 }
 
-// everyLowering is the contract of the lowerings: the body, run by two ranks, sees no difference.
+// everyLowering runs the body on two ranks with each lowering, which must make no difference.
 func everyLowering(t *testing.T, body func(t *testing.T, rank int, backend compute.Backend)) {
 	t.Helper()
 	if ranktest.InRank() {
@@ -104,7 +104,7 @@ func tryBackend(platform string, options xlapjrt.NamedValuesMap) (compute.Backen
 	return xla.NewWithOptions(platform, options)
 }
 
-// joinNative loads the test plugin, and has XLA connect the ranks.
+// joinNative loads the test plugin, and makes XLA connect the ranks.
 func joinNative(t *testing.T) pjrt.Processes {
 	t.Helper()
 	comm := joinRing(t)
@@ -128,7 +128,7 @@ func joinNative(t *testing.T) pjrt.Processes {
 	if err := json.NewDecoder(strings.NewReader(string(place))).Decode(&p); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // Rank 0 has the store: it stays until all are through.
+	t.Cleanup(func() { // Rank 0 has the store, so it stays until all ranks have finished.
 		if err := comm.Barrier(); err != nil && !t.Failed() {
 			t.Error(err)
 		}
@@ -163,7 +163,7 @@ func onNative(t *testing.T, body func(t *testing.T)) {
 	ranktest.RunWith(t, []ranktest.Launcher{ranktest.Torchrun.OnGPUs(t, 2)}, 2, body)
 }
 
-// sumOn compiles a program with an all-reduce.
+// sumOn compiles and runs a program with an all-reduce.
 func sumOn(backend compute.Backend) error {
 	exec, err := graph.NewExec(backend, pjrt.AllReduceSum)
 	if err == nil {
@@ -172,7 +172,8 @@ func sumOn(backend compute.Backend) error {
 	return err
 }
 
-// TestOptionsMatter: the test plugin refuses what XLA would hang on, or compute wrongly.
+// TestOptionsMatter: the test plugin refuses options with which XLA would hang or compute wrong
+// results.
 func TestOptionsMatter(t *testing.T) {
 	onNative(t, func(t *testing.T) {
 		_, backend := openNative(t)
@@ -196,7 +197,7 @@ func TestOptionsMatter(t *testing.T) {
 	})
 }
 
-// TestWatched: each collective of a program is noted as it begins, and ends with it.
+// TestWatched: each collective of a program is reported when the program begins and when it ends.
 func TestWatched(t *testing.T) {
 	onNative(t, func(t *testing.T) {
 		_, backend := openNative(t)
@@ -230,8 +231,8 @@ func TestWatched(t *testing.T) {
 	})
 }
 
-// TestClientsAlone: a client that a program makes for itself has no other ranks. It computes, but
-// nothing is summed.
+// TestClientsAlone: a client that the program creates for itself has no other ranks. It can
+// compute, but all-reduces are refused.
 func TestClientsAlone(t *testing.T) {
 	onNative(t, func(t *testing.T) {
 		processes := joinNative(t)
@@ -245,15 +246,15 @@ func TestClientsAlone(t *testing.T) {
 	})
 }
 
-// TestRankMissing: a rank that leaves while it waits for another is told what it waited for.
+// TestRankMissing: if a rank leaves while it waits for another, its error names what it waited for.
 func TestRankMissing(t *testing.T) {
 	onNative(t, func(t *testing.T) {
 		processes := joinNative(t)
 		if processes.Rank == 1 {
-			return // The barrier at the end waits for the other.
+			return // The barrier at the end waits for rank 0.
 		}
 		go func() {
-			_, _ = processes.Store.Get("local_topology/cuda/0", time.Hour) // The client has begun to look for the others.
+			_, _ = processes.Store.Get("local_topology/cuda/0", time.Hour) // By now the client looks for the others.
 			processes.Store.Close()
 		}()
 		_, err := tryBackend(plugin.CUDA, processes.ClientOptions())

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// mainFunction is the function of a StableHLO module, as go-xla writes it, that is run.
+// mainFunction is the main function of a StableHLO module, in the form that go-xla writes.
 type mainFunction struct {
-	before, after       string // The module before and after the list of parameters.
+	before, after       string // The text before and after the list of parameters.
 	parameters, results []value
 	parameterNumbers    map[string]int // By name.
 	statements          map[string]statement
@@ -19,7 +19,7 @@ type value struct {
 	attributes  string // Without braces; may be empty.
 }
 
-// kind is what two values must have in common to be in the same place of the same devices.
+// kind is what two values must have in common to share the same memory on the same devices.
 func (v value) kind() string { return v.shape + v.attributes }
 
 // attributesWith writes the attributes and a further one, which may be empty.
@@ -42,15 +42,15 @@ type statement struct {
 }
 
 var (
-	// mainHead matches the line that begins the function.
+	// mainHead matches the first line of the function.
 	mainHead = regexp.MustCompile(`(?m)^( *func\.func (?:public )?@main\()(.*)(\) -> )(.*) \{$`)
-	// mainReturn matches what it gives back. What is in regions of operations is indented more.
+	// mainReturn matches its return statement. The bodies of operations are indented more.
 	mainReturn = regexp.MustCompile(`(?m)^    "stablehlo\.return"\(([^()]*)\)`)
-	// mainStatement matches an operation that is written on one line.
+	// mainStatement matches an operation on one line.
 	mainStatement = regexp.MustCompile(`(?m)^    (%\w+) = "stablehlo\.(\w+)"\(([^()]*)\)`)
 )
 
-// parseMain takes a module apart. It is not ok with one that is written in another way.
+// parseMain parses a module. It reports false if the module has another form.
 func parseMain(module string) (p *mainFunction, ok bool) {
 	head := mainHead.FindStringSubmatchIndex(module)
 	if head == nil {
@@ -82,7 +82,7 @@ func parseMain(module string) (p *mainFunction, ok bool) {
 	return p, true
 }
 
-// parseValue takes `tensor<8xf32> { a = b }` apart.
+// parseValue parses `tensor<8xf32> { a = b }`.
 func parseValue(name, written string) value {
 	shape, attributes, _ := strings.Cut(written, " {")
 	return value{name: name, shape: shape, attributes: strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(attributes), "}"))}
@@ -95,7 +95,7 @@ func unparenthesized(text string) string {
 	return text
 }
 
-// list splits a text at the commas that are in no brackets.
+// list splits a text at the commas outside brackets.
 func list(text string) []string {
 	var parts []string
 	depth, begin := 0, 0

@@ -13,10 +13,10 @@ import (
 )
 
 // native is the lowering to XLA's own all-reduce: each process compiles the same program, with a
-// replica on each process' device, and runs its own.
+// replica on the device of each process, and runs its own replica.
 type native struct{ processes *processes }
 
-// body is XLA's all-reduce.
+// body returns XLA's all-reduce.
 func (native) body(p parameters) string {
 	var b strings.Builder
 	x := p.x
@@ -40,10 +40,10 @@ func (native) body(p parameters) string {
 	return b.String()
 }
 
-// following makes x depend on the previous collective of the program, as %ready. The ranks must
-// come to their collectives in one order, though each tunes and schedules its program for itself,
-// so only what XLA can't take apart will do: it removes barriers before it schedules, and does not
-// know that a float either is itself or is not.
+// following makes x depend on the previous collective of the program, as %ready. All ranks must
+// reach their collectives in the same order, although each rank tunes and schedules its program
+// itself. So the dependency must be one that XLA can't remove: it removes barriers before it
+// schedules, but it does not know that a float either equals itself or doesn't.
 func following(p parameters) string {
 	return fmt.Sprintf(`
     %%done = stablehlo.convert %[2]s : (%[4]s) -> tensor<f32>
@@ -56,12 +56,12 @@ func following(p parameters) string {
     %%ready = stablehlo.select %%always, %[1]s, %%zeros : tensor<i1>, %[3]s`, p.x, p.after, p.xType, p.afterType, scalarOf(p.xType))
 }
 
-// scalarOf is the type of a tensor's elements.
+// scalarOf returns the type of a tensor's elements.
 func scalarOf(tensor string) string {
 	return "tensor<" + tensor[strings.LastIndexAny(tensor, "x<")+1:]
 }
 
-// The numbers of fields of XLA's CompileOptionsProto, and of the messages in it.
+// The numbers of fields of XLA's CompileOptionsProto, and of its messages.
 const (
 	fieldBuildOptions = 3
 	fieldPortable     = 4
@@ -80,11 +80,11 @@ const (
 	fieldBool     = 2
 )
 
-// shardAutotuning is XLA's option to have each process tune a part of a program. A process that
-// compiles a program which the others don't would wait for them for a day.
+// shardAutotuning is the XLA option that makes each process tune a part of a program. A process
+// that compiles a program that the others don't would wait a day for them.
 const shardAutotuning = "xla_gpu_shard_autotuning"
 
-// options has a program with collectives compiled for the devices of all ranks.
+// options makes a program with collectives compile for the devices of all ranks.
 func (n native) options(client unsafe.Pointer, program, given []byte) ([]byte, error) {
 	devices, hasCollectives := n.processes.devices(client), len(collectivesOf(program)) > 0
 	switch {
@@ -100,8 +100,8 @@ func (n native) options(client unsafe.Pointer, program, given []byte) ([]byte, e
 	return replicate(alone, devices)
 }
 
-// replicate has a program compiled for these devices, each of which runs it. In the binary form of
-// options, later fields change or complete earlier ones.
+// replicate makes a program compile for these devices, each of which runs it. In the binary form of
+// options, later fields replace or complete earlier ones.
 func replicate(options []byte, devices []int64) ([]byte, error) {
 	if !isPortable(options) {
 		return nil, errors.New("a program for several devices of one process can't have collectives over the ranks: a rank drives one device")
@@ -112,7 +112,7 @@ func replicate(options []byte, devices []int64) ([]byte, error) {
 	return appendVarint(options, fieldPortable, 0), nil
 }
 
-// assignment has a replica on each of the devices, in this order.
+// assignment puts one replica on each of the devices, in this order.
 func assignment(devices []int64) []byte {
 	var ids []byte
 	for _, id := range devices {
@@ -159,17 +159,18 @@ func appendBytes(b []byte, field protowire.Number, value []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), value)
 }
 
-// collective is an all-reduce of a program: so many elements of a type, as XLA numbers them.
+// collective is an all-reduce in a program: the type of its elements, with XLA's number, and their
+// count.
 type collective struct{ dtype, count int }
 
-// definition matches the beginning of a function that stands for an all-reduce, with the shape and
-// the type of what is summed.
+// definition matches the beginning of a function that replaces an all-reduce, with the shape and
+// type of its value.
 var definition = regexp.MustCompile(`func\.func [^@\n]*@` + targetName + `\w*\(%[\w.]+: tensor<((?:\d+x)*)(\w+)>`)
 
 // The element types that can be reduced, by their names in programs.
 var elementTypes = map[string]int{"i32": 4, "i64": 5, "f32": 11, "f64": 12}
 
-// collectivesOf lists the all-reduces of a program, whichever lowering it has had.
+// collectivesOf lists the all-reduces of a program, whatever its lowering.
 func collectivesOf(program []byte) []collective {
 	var all []collective
 	for _, m := range definition.FindAllSubmatch(program, -1) {

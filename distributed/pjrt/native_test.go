@@ -20,10 +20,10 @@ import (
 // replicas is the number of devices that TestReplicas computes on.
 const replicas = 3
 
-// openReplicas opens the CPU with several devices, each of which is a rank.
+// openReplicas opens the CPU with several devices. Each device is a rank.
 func openReplicas(t *testing.T) compute.Backend {
 	t.Helper()
-	// Each device blocks a thread of XLA's pool until all have come to an all-reduce.
+	// Each device blocks a thread of XLA's pool until all devices have reached an all-reduce.
 	t.Setenv("NPROC", strconv.Itoa(4*replicas))
 	if err := pjrt.Load("cpu", pluginPath(t)); err != nil {
 		t.Fatal(err)
@@ -37,8 +37,8 @@ func openReplicas(t *testing.T) compute.Backend {
 	return backend
 }
 
-// onEach runs a program on all devices at once, each with its own input. (Exec.CallOnDevice forgets
-// the device.)
+// onEach runs a program on all devices at once, each with its own input. It doesn't use
+// Exec.CallOnDevice, which forgets the device.
 func onEach(t *testing.T, exec *graph.Exec, input func(rank int) any) [][]*tensors.Tensor {
 	t.Helper()
 	all, errs := make([][]*tensors.Tensor, replicas), make([]error, replicas)
@@ -55,8 +55,8 @@ func onEach(t *testing.T, exec *graph.Exec, input func(rank int) any) [][]*tenso
 	return all
 }
 
-// TestReplicas: the native lowering's numbers, by XLA's own all-reduce between devices of one
-// process: each runs the program that all have, and gets the sum.
+// TestReplicas checks the results of the native lowering, with XLA's own all-reduce between devices
+// of one process. All devices run the same program, and each gets the sum.
 func TestReplicas(t *testing.T) {
 	if !ranktest.InRank() { // A process has one world.
 		if out, err := ranktest.Start(t, ranktest.Torchrun, 1, nil); err != nil {
@@ -87,7 +87,7 @@ func replicasSum(t *testing.T, backend compute.Backend) {
 	}
 }
 
-// replicasSumMany has many collectives in a program, and random numbers.
+// replicasSumMany checks a program with many collectives of random numbers.
 func replicasSumMany(t *testing.T, backend compute.Backend) {
 	const n, length = 20, 7
 	seed := rand.Uint64()

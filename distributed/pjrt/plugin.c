@@ -1,5 +1,5 @@
-// Loads a PJRT plugin and stands between it and go-xla at the compilation, and at what looks into
-// its errors.
+// Loads a PJRT plugin, and intercepts compilation and the functions that read errors between go-xla
+// and the plugin.
 #include "plugin.h"
 
 #include <dlfcn.h>
@@ -12,18 +12,18 @@
 #include "keep.h"
 
 static const gb_pjrt_api *original;  // The plugin's own table.
-static gb_pjrt_api *wrapped;         // Its copy, with our compile.
+static gb_pjrt_api *wrapped;         // Its copy, with our functions.
 
 void *gb_plugin_function(int index) { return original->function[index]; }
 
 void gb_plugin_replace(int index, void *function) { wrapped->function[index] = function; }
 
-// An error of our own looks to go-xla like one of the plugin: the functions that look into errors
-// are ours too.
+// To go-xla, our errors look like the plugin's, because the functions that read errors are also
+// ours.
 static const char own_tag;
 
 struct gb_pjrt_error {
-  const char *tag;  // &own_tag. The plugin's errors have something else in their first word.
+  const char *tag;  // &own_tag. The first word of the plugin's errors is different.
   char *text;
 };
 

@@ -1,25 +1,24 @@
-// Package pjrt loads an XLA PJRT plugin for go-xla and puts gonbatch's collectives into the
-// programs compiled by it.
+// Package pjrt loads an XLA PJRT plugin for go-xla and adds gonbatch's collectives to the programs
+// that it compiles.
 //
-// AllReduceSum adds a named function to the graph, and the compile call of the plugin's API table
-// is wrapped to give that function a body. The collective is thus part of the one compiled program
-// of a training step. On CPUs the body is a custom call, which is registered through the plugin's
-// own FFI extension:
+// AllReduceSum adds a named function to the graph. The package wraps the compile call in the
+// plugin's API table, and replaces the function's body there. The collective is thus part of the
+// single compiled program of a training step. On CPUs the body is a custom call, registered through
+// the plugin's own FFI extension:
 //
 //	if err := pjrt.Load("cpu", path); err != nil { ... }
 //	if err := pjrt.RegisterAllReduce("cpu", comm.Transport(), comm.Size()); err != nil { ... }
 //	backend, err := xla.New("cpu")
 //
-// On GPUs it is XLA's own collective, between clients of several processes. go-xla leaves what
-// these need empty, so the creation of a client is wrapped too:
+// On GPUs it is XLA's own collective, between clients of several processes. go-xla doesn't set the
+// callbacks that these need, so the creation of clients is wrapped too:
 //
 //	if err := pjrt.Join("cuda", processes); err != nil { ... }
 //	backend, err := xla.NewWithOptions("cuda", processes.ClientOptions())
 //
-// KeepPrograms has compiled programs kept on disk, and loaded by the next process: the wrapped
-// compile call is where all programs pass.
+// KeepPrograms caches compiled programs on disk for later processes, in the wrapped compile call.
 //
-// The package knows nothing of MPI: the package that moves the bytes passes a C function, the
+// The package knows nothing about MPI: the package that moves the bytes provides a C function, the
 // transport.
 package pjrt
 
@@ -40,13 +39,12 @@ import (
 	_ "gonbatch/distributed/memory" // The pool has XLA's buffers.
 )
 
-// A Transport is a C function that all-reduces (sums) a buffer in place over all ranks. Its C type
-// is
+// Transport is a C function that all-reduces (sums) a buffer in place over all ranks. Its C type is
 //
 //	int (*)(void *data, int64_t count, int dtype, char *error, size_t error_size)
 //
 // where dtype is an xla::PrimitiveType (S32 4, S64 5, F32 11, F64 12). It returns 0, or non-zero
-// and a zero-terminated text in error. XLA calls it from threads of its own, never twice at once
+// and a zero-terminated text in error. XLA calls it from its own threads, but never twice at once
 // for one program.
 type Transport unsafe.Pointer
 
@@ -55,9 +53,9 @@ const errorSize = 1024
 var (
 	mu     sync.Mutex
 	loaded = map[string]string{} // platform -> path
-	ranks  int                   // Those that collectives are over; 0 before RegisterAllReduce or Join.
+	ranks  int                   // The number of ranks of collectives; 0 if not set yet.
 
-	theLowering lowering // How they become part of programs; nil before.
+	theLowering lowering // How collectives are lowered; nil if not set yet.
 )
 
 func registeredRanks() int {
@@ -66,9 +64,9 @@ func registeredRanks() int {
 	return ranks
 }
 
-// Load opens the PJRT plugin at path and makes it known to go-xla under the name platform ("cpu" or
-// "cuda"), so that xla.New(platform) uses it. Loading the same path again does nothing; a process
-// holds at most one plugin.
+// Load opens the PJRT plugin at path and registers it with go-xla as platform ("cpu" or "cuda"), so
+// that xla.New(platform) uses it. Loading the same path again does nothing. A process can load only
+// one plugin.
 func Load(platform, path string) error {
 	mu.Lock()
 	defer mu.Unlock()
@@ -76,7 +74,7 @@ func Load(platform, path string) error {
 		return nil
 	}
 	for p, previous := range loaded {
-		return fmt.Errorf("pjrt: can't load %s for %q: this process has loaded %s for %q already", path, platform, previous, p)
+		return fmt.Errorf("pjrt: can't load %s for %q: this process has already loaded %s for %q", path, platform, previous, p)
 	}
 	cPath := C.CString(path)
 	defer C.free(unsafe.Pointer(cPath))
@@ -92,7 +90,7 @@ func Load(platform, path string) error {
 	return nil
 }
 
-// Version returns the PJRT API version of the loaded plugin, or 0, 0.
+// Version returns the PJRT API version of the loaded plugin, or 0, 0 if none is loaded.
 func Version() (major, minor int) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -104,11 +102,11 @@ func Version() (major, minor int) {
 	return int(cMajor), int(cMinor)
 }
 
-// ffiPlatform is the name under which XLA's FFI knows a platform.
+// ffiPlatform maps platforms to their names in XLA's FFI.
 var ffiPlatform = map[string]string{"cpu": "Host"}
 
-// RegisterAllReduce makes the transport, over so many ranks, the one that AllReduceSum uses. The
-// plugin must have been loaded. A process has one world: the number can't change.
+// RegisterAllReduce makes AllReduceSum use the transport, over the given number of ranks. The
+// plugin must be loaded. The number of ranks of a process can't change.
 func RegisterAllReduce(platform string, transport Transport, size int) error {
 	mu.Lock()
 	defer mu.Unlock()
@@ -124,7 +122,7 @@ func RegisterAllReduce(platform string, transport Transport, size int) error {
 		return fmt.Errorf("pjrt: a transport can't reach the memory of %q: call Join", platform)
 	}
 	cTarget, cPlatform := C.CString(target(size)), C.CString(name)
-	// XLA keeps the name of the target: it is not freed.
+	// XLA keeps the name of the target, so it is not freed.
 	defer C.free(unsafe.Pointer(cPlatform))
 	var text [errorSize]C.char
 	if C.gb_plugin_register(cTarget, cPlatform, C.gb_transport(transport), &text[0], errorSize) != 0 {

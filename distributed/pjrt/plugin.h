@@ -6,31 +6,32 @@
 
 #include "abi.h"
 
-// gb_transport reduces `count` elements of `dtype` (an xla::PrimitiveType) at `data` over all ranks, in place.
-// It returns 0, or writes a text of at most error_size bytes with its final zero to `error` and returns non-zero.
+// gb_transport reduces `count` elements of `dtype` (an xla::PrimitiveType) at `data` over all
+// ranks, in place. It returns 0, or non-zero and a zero-terminated text of at most error_size bytes
+// in `error`.
 typedef int (*gb_transport)(void *data, int64_t count, int dtype, char *error, size_t error_size);
 
-// gb_plugin_load opens the PJRT plugin at path. It returns the API table to give to go-xla, whose compile call
-// rewrites programs first, or 0 and a text in `error`.
+// gb_plugin_load opens the PJRT plugin at path. It returns the API table for go-xla, whose compile
+// call rewrites programs first, or 0 and a text in `error`.
 uintptr_t gb_plugin_load(const char *path, char *error, size_t error_size);
 
-// gb_plugin_register makes the all-reduce known to the loaded plugin under the name `target`.
+// gb_plugin_register registers the all-reduce with the loaded plugin under the name `target`.
 int gb_plugin_register(const char *target, const char *platform, gb_transport transport, char *error,
                        size_t error_size);
 
-// gb_plugin_version gives the PJRT API version of the loaded plugin.
+// gb_plugin_version returns the PJRT API version of the loaded plugin.
 void gb_plugin_version(int *major, int *minor);
 
-// gb_plugin_function is a function of the loaded plugin, by its place in the table (abi.h).
+// gb_plugin_function returns a function of the loaded plugin, by its index in the table (abi.h).
 void *gb_plugin_function(int index);
 
-// gb_plugin_replace has go-xla call that function in place of the plugin's.
+// gb_plugin_replace makes go-xla call that function instead of the plugin's.
 void gb_plugin_replace(int index, void *function);
 
-// gb_error makes an error of a text in malloc's memory, which it takes.
+// gb_error creates an error. It takes ownership of the text, which must be from malloc.
 gb_pjrt_error *gb_error(char *text);
 
-// gb_error_read copies an error's text, as far as it fits. gb_error_take ends the error too.
+// gb_error_read copies an error's text, as far as it fits. gb_error_take also destroys the error.
 void gb_error_read(gb_pjrt_error *err, char *text, size_t size);
 void gb_error_take(gb_pjrt_error *err, char *text, size_t size);
 

@@ -16,12 +16,12 @@ var (
 	probed  = map[compute.Backend]bool{}
 )
 
-// probe finds out, once for each backend, whether a placeholder in a graph becomes a collective: it
-// compiles the smallest program with one. It is what rewrite can't know, which sees programs after
-// go-xla has written them, and none of another backend.
+// probe checks, once for each backend, whether a placeholder in a graph becomes a collective, by
+// compiling a minimal program with one. rewrite can't check that: it sees programs only after
+// go-xla has written them, and no programs of other backends.
 func probe(b compute.Backend) error {
 	if registeredRanks() == 0 {
-		return errors.New("no transport was given to RegisterAllReduce")
+		return errors.New("no transport is registered: call RegisterAllReduce")
 	}
 	if l, _ := world(); isPretended(l) {
 		return nil // Nothing is reduced.
@@ -45,7 +45,7 @@ func compileOne(b compute.Backend) error {
 		return err
 	}
 	if n := replaced.Load() - before; n != 1 {
-		return fmt.Errorf("a program of one all-reduce for the backend %s came to XLA with %d: the ranks would compute apart; use World.Backend(). If that is the one, %s", b.Name(), n, unknownForm())
+		return fmt.Errorf("a program with one all-reduce for the backend %s reached XLA with %d, so each rank would compute alone: use World.Backend(). If you do, %s", b.Name(), n, unknownForm())
 	}
 	return nil
 }

@@ -16,20 +16,20 @@ import (
 	"gonbatch/distributed/keyvalue"
 )
 
-// Processes are the ranks of a job, each with one device, as XLA's own clients see them.
+// Processes describes the ranks of a job, each with one device, for XLA's own clients.
 type Processes struct {
 	Rank, Size int
-	// Store is what the clients find one another by.
+	// Store is the store through which the clients find one another.
 	Store *keyvalue.Store
-	// Enter is told of each collective, by its element type (an xla::PrimitiveType) and size, when
-	// a program that has it begins. The function that it returns is called when that program is
-	// through, with its error.
+	// Enter is called for each collective of a program when the program begins, with the
+	// collective's element type (an xla::PrimitiveType) and size. The function that it returns is
+	// called with the program's error when the program ends.
 	Enter func(dtype, count int) (leave func(error) error)
 }
 
-// Join makes XLA itself connect the ranks, in place of a transport: AllReduceSum becomes XLA's own
-// collective. Clients that are created from then on with the options of ClientOptions find those of
-// the other ranks, and block until these are there. The plugin must have been loaded.
+// Join makes XLA itself connect the ranks, instead of a transport: AllReduceSum becomes XLA's own
+// collective. Clients that are created later with the options of ClientOptions find those of the
+// other ranks, and block until all exist. The plugin must be loaded.
 func Join(platform string, p Processes) error {
 	mu.Lock()
 	defer mu.Unlock()
@@ -46,42 +46,43 @@ func Join(platform string, p Processes) error {
 	return nil
 }
 
-// ClientOptions are those by which XLA creates a client that is one of several.
+// ClientOptions returns the options with which XLA creates one of several clients.
 func (p Processes) ClientOptions() map[string]any {
 	return map[string]any{"node_id": int64(p.Rank), "num_nodes": int64(p.Size)}
 }
 
-// processes is what is known of them.
+// processes adds what is known about their clients and programs.
 type processes struct {
 	Processes
 
 	mu sync.Mutex
-	// assignments are, for each client, the devices of all ranks, by rank.
+	// assignments has the devices of all ranks for each client, in order of rank.
 	assignments map[unsafe.Pointer][]int64
-	// programs are those that were loaded and have collectives.
+	// programs has the loaded programs with collectives.
 	programs map[unsafe.Pointer][]collective
 }
 
-// theProcesses are those of this process' job: XLA's callbacks come here.
+// theProcesses are the processes of this process's job, for XLA's callbacks.
 var theProcesses atomic.Pointer[processes]
 
-// devices are those of all ranks, by rank; nil if the client is not one of several.
+// devices returns the devices of all ranks, in order of rank, or nil if the client is not one of
+// several.
 func (p *processes) devices(client unsafe.Pointer) []int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.assignments[client]
 }
 
-// maxDevices bounds the devices of a job.
+// maxDevices limits the devices of a job.
 const maxDevices = 1 << 16
 
-// deviceMap finds each rank's device. XLA numbers devices by where they are in the network, so the
-// rank's number says nothing.
+// deviceMap finds each rank's device. XLA numbers devices by their place in the network, not by
+// rank.
 func (p *processes) deviceMap(client unsafe.Pointer) ([]int64, error) {
 	ids, of := make([]C.int64_t, maxDevices), make([]C.int, maxDevices)
 	n := int(C.gb_client_devices(client, &ids[0], &of[0], maxDevices))
 	if n < 0 || n > maxDevices {
-		return nil, errors.New("the plugin does not say which devices the ranks have")
+		return nil, errors.New("the plugin does not report the devices of the ranks")
 	}
 	devices, found := make([]int64, p.Size), make([]int, p.Size)
 	for i := range n {
@@ -94,14 +95,14 @@ func (p *processes) deviceMap(client unsafe.Pointer) ([]int64, error) {
 	}
 	for rank, number := range found {
 		if number != 1 {
-			return nil, fmt.Errorf("rank %d has %d devices in XLA's eyes: each rank must have one", rank, number)
+			return nil, fmt.Errorf("rank %d has %d devices according to XLA: each rank must have one", rank, number)
 		}
 	}
 	return devices, nil
 }
 
 // gonbatchClientCreated is called by clients.c for a client that has found the others. It returns
-// nil, or why the client can't be used, in memory of C's malloc.
+// nil, or the reason why the client can't be used, in memory from C's malloc.
 //
 //export gonbatchClientCreated
 func gonbatchClientCreated(client unsafe.Pointer) *C.char {

@@ -12,12 +12,12 @@ import (
 	"unsafe"
 )
 
-// targetName begins the names of the custom call that XLA finds in compiled programs and of the
-// functions that stand for it in a graph.
+// targetName is the prefix of the names of the custom call in compiled programs, and of the
+// functions in a graph that it replaces.
 const targetName = "gonbatch_all_reduce_sum"
 
-// target is the custom call that sums over so many ranks. The number is in the name, so XLA refuses
-// a program that was made for another one.
+// target returns the name of the custom call that sums over a number of ranks. The number is part
+// of the name, so that XLA refuses a program for another number.
 func target(ranks int) string { return fmt.Sprintf("%s_over_%d", targetName, ranks) }
 
 // placeholder matches a function `@gonbatch_all_reduce_sum_over_<ranks>_<n>(x, after) -> x` with
@@ -28,12 +28,12 @@ func target(ranks int) string { return fmt.Sprintf("%s_over_%d", targetName, ran
 //	}
 var placeholder = regexp.MustCompile(`(?s)(func\.func [^@\n]*@(` + targetName + `\w*)\((%[\w.]+): (tensor<[^>]+>)[^,)]*, (%[\w.]+): (tensor<[^>]+>)[^,)]*\)[^{\n]*\{).*?\n *\}`)
 
-// mention is the name of a placeholder, wherever it stands in a program.
+// mention matches the name of a placeholder anywhere in a program.
 var mention = regexp.MustCompile(targetName + `\w*`)
 
 // rewrite replaces the bodies of the placeholders in a StableHLO module (text form) by collectives
-// over so many ranks. It returns how many there were. A placeholder that stays would do nothing,
-// and each rank would train alone: it is an error.
+// over the given number of ranks. It returns how many it replaced. A remaining placeholder is an
+// error, because it would do nothing and each rank would train alone.
 func rewrite(module string, l lowering, ranks int) (string, int, error) {
 	if !strings.Contains(module, targetName) {
 		return module, 0, nil
@@ -55,16 +55,16 @@ func checkReplaced(module string, replaced map[string]bool, ranks int) error {
 	for _, name := range mention.FindAllString(module, -1) {
 		mentioned[name] = true
 		if !strings.HasPrefix(name, target(ranks)+"_") {
-			return fmt.Errorf("the all-reduce %s was made for another number of ranks than the %d of this job", name, ranks)
+			return fmt.Errorf("the all-reduce %s was built for another number of ranks than this job's %d", name, ranks)
 		}
 	}
 	if len(replaced) != len(mentioned) {
-		return fmt.Errorf("the program has %d all-reduces, but %d were put into what XLA would compile: the ranks would train apart; %s", len(mentioned), len(replaced), unknownForm())
+		return fmt.Errorf("the program has %d all-reduces, but %d would reach XLA, so each rank would train alone: %s", len(mentioned), len(replaced), unknownForm())
 	}
 	return nil
 }
 
-// unknownForm says why a placeholder can't be found.
+// unknownForm explains why a placeholder can't be found.
 func unknownForm() string {
 	version := ""
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -80,9 +80,9 @@ func unknownForm() string {
 // replaced counts the placeholders that were replaced in all programs of this process.
 var replaced atomic.Int64
 
-// gonbatchRewrite is called by plugin.c for every program before it is compiled. It returns memory
-// of C's malloc, or nil if there is nothing to rewrite, or the program must not be compiled: then
-// failure is why, in memory of C's malloc.
+// gonbatchRewrite is called by plugin.c before a program is compiled. It returns the new program in
+// memory from C's malloc, or nil if there is nothing to rewrite. If the program must not be
+// compiled, failure is the reason, in memory from C's malloc.
 //
 //export gonbatchRewrite
 func gonbatchRewrite(code *C.char, size C.size_t, rewrittenSize *C.size_t, failure **C.char) *C.char {

@@ -39,7 +39,7 @@ func TestRewrite(t *testing.T) {
 		`callee = @gonbatch_all_reduce_sum_over_4_0`,
 	} {
 		if !strings.Contains(got, want) {
-			t.Errorf("%q is missing:\n%s", want, got)
+			t.Errorf("the program lacks %q:\n%s", want, got)
 		}
 	}
 	main, _, _ := strings.Cut(placeholderText, "func.func @gonbatch")
@@ -62,7 +62,7 @@ func TestRewriteNative(t *testing.T) {
 		"%sum = stablehlo.add %a, %b : tensor<f64>",
 	} {
 		if strings.Count(got, want) != 1 {
-			t.Errorf("%q is not there once:\n%s", want, got)
+			t.Errorf("the program does not have %q exactly once:\n%s", want, got)
 		}
 	}
 	if all := collectivesOf([]byte(got)); !slices.Equal(all, []collective{{11, 2}, {12, 12}}) {
@@ -95,14 +95,14 @@ func TestRewriteLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-// TestRewriteRefuses: a placeholder that stays is noticed, whatever go-xla makes of it.
+// TestRewriteRefuses: a remaining placeholder is noticed, whatever form go-xla gives it.
 func TestRewriteRefuses(t *testing.T) {
 	tests := []struct{ name, from, to, want string }{
-		{"another kind of function", "func.func @gonbatch", "func.private_func @gonbatch", "has 2 all-reduces, but 0 were put into"},
-		{"a type of another form", "%x: tensor<3x4xf64>", "%x: buffer<3x4xf64>", "has 2 all-reduces, but 1 were put into"},
-		{"more parameters", "sum_over_4_0(%x", "sum_over_4_0(%more: tensor<f32>, %x", "has 2 all-reduces, but 1 were put into"},
+		{"another kind of function", "func.func @gonbatch", "func.private_func @gonbatch", "has 2 all-reduces, but 0 would reach XLA"},
+		{"a type of another form", "%x: tensor<3x4xf64>", "%x: buffer<3x4xf64>", "has 2 all-reduces, but 1 would reach XLA"},
+		{"more parameters", "sum_over_4_0(%x", "sum_over_4_0(%more: tensor<f32>, %x", "has 2 all-reduces, but 1 would reach XLA"},
 		{"a call of another name", "callee = @gonbatch_all_reduce_sum_over_4_0", "callee = @gonbatch_all_reduce_sum_over_4_0_inlined", "has 3 all-reduces, but 2"},
-		{"another number of ranks", "over_4_1", "over_3_1", "gonbatch_all_reduce_sum_over_3_1 was made for another number of ranks than the 4 of this job"},
+		{"another number of ranks", "over_4_1", "over_3_1", "gonbatch_all_reduce_sum_over_3_1 was built for another number of ranks than this job's 4"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

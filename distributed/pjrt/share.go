@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// share is shareMemory. Tests look at what it does, or turn it off.
+// share is shareMemory. Tests observe it or turn it off.
 var share = shareMemory
 
-// shareMemory lets the new values of variables have the memory of the old ones, so that XLA updates
-// them in place: it marks the parameters of a StableHLO module (text form) with the results that
-// replace them. It returns how many it has marked.
+// shareMemory lets the new values of variables reuse the memory of the old ones, so that XLA
+// updates them in place. It marks the parameters of a StableHLO module (text form) with the results
+// that replace them, and returns how many it marked.
 //
-// GoMLX gives a program the memory of the variables that it changes, but says neither which these
-// are, nor which result is the new value of which. Both are read from the program: the new value is
-// the result of the same type that is computed from the variable element by element, by the fewest
-// operations.
+// GoMLX gives a program the memory of the variables that it changes, but doesn't say which these
+// are, nor which result is the new value of which variable. shareMemory finds both in the program:
+// the new value is the result of the same type that is computed from the variable element by
+// element, by the fewest operations.
 //
-// A wrong pair would cost time, never a wrong value: XLA copies what is still needed. But it must
-// not contain a variable that the program leaves unchanged, because XLA's CPU plugin of 2025 then
-// copies all variables behind it too.
+// A wrong pair can cost time but never gives a wrong value, because XLA copies what is still
+// needed. But no pair may contain a variable that the program leaves unchanged, because XLA's CPU
+// plugin of 2025 then also copies all variables after it.
 func shareMemory(module string) (string, int) {
 	p, ok := parseMain(module)
 	if !ok || p.isMarked() {
@@ -32,14 +32,14 @@ func shareMemory(module string) (string, int) {
 	return p.marked(pairs), len(pairs)
 }
 
-// pair is a parameter and the result that may have its memory, by their numbers.
+// pair is a parameter and the result that may reuse its memory, by index.
 type pair struct {
 	parameter, result int
-	distance          int // Operations between them.
+	distance          int // The number of operations between them.
 }
 
-// nearest pairs each result with the variable that it is computed from element by element, the
-// closest pairs first.
+// nearest pairs each result with the variable that it is computed from element by element, closest
+// pairs first.
 func (p *mainFunction) nearest() []pair {
 	var all []pair
 	for i, result := range p.results {
@@ -57,11 +57,11 @@ func (p *mainFunction) nearest() []pair {
 	return chosen
 }
 
-// reach is how many values are looked at on the way from a result to its variable.
+// reach is the maximum number of values to visit between a result and its variable.
 const reach = 1000
 
-// candidates are the variables that the result of that number is computed from, each with its
-// distance. A variable that is a result itself hasn't been changed.
+// candidates returns the variables that the result with that index is computed from, with their
+// distances. A variable that is itself a result hasn't been changed.
 func (p *mainFunction) candidates(result int) []pair {
 	var found []pair
 	distance := map[string]int{p.results[result].name: 0}
@@ -84,10 +84,10 @@ func (p *mainFunction) candidates(result int) []pair {
 	return found
 }
 
-// replaced pairs what is left: variables whose new value does not depend on the old one, such as
-// sums that are reset. GoMLX's first results are the new values of variables, so what comes before
-// one that has been paired is one too. If as many variables of its type are left as results, they
-// are all changed.
+// replaced pairs the remaining variables: those whose new value does not depend on the old one,
+// such as sums that are reset. GoMLX's first results are the new values of variables, so every
+// result before a paired one is also a new value. If as many variables of its type remain as
+// results, all of them are changed.
 func (p *mainFunction) replaced(pairs []pair) []pair {
 	var parameters, results = map[string][]int{}, map[string][]int{}
 	last := -1
@@ -116,23 +116,23 @@ func (p *mainFunction) replaced(pairs []pair) []pair {
 	return more
 }
 
-// fit reports whether a result may have the memory of a parameter.
+// fit reports whether a result may reuse the memory of a parameter.
 func (p *mainFunction) fit(parameter, result int) bool {
 	v := p.parameters[parameter]
 	return isVariable(v) && v.kind() == p.results[result].kind()
 }
 
-// isVariable reports whether a parameter is a variable whose memory is worth sharing. GoMLX begins
-// the names of variables with an underscore.
+// isVariable reports whether a parameter is a variable whose memory is worth sharing. GoMLX's names
+// of variables begin with an underscore.
 func isVariable(v value) bool { return strings.HasPrefix(v.name, "%_") && shareable(v) }
 
-// shareable leaves out scalars, which cost nothing and are often unchanged (learning rates), and
-// arrays without elements.
+// shareable is false for scalars, which cost nothing and are often unchanged (learning rates), and
+// for empty arrays.
 func shareable(v value) bool { return anArray.MatchString(v.shape) }
 
 var anArray = regexp.MustCompile(`^tensor<([1-9]\d*x)+[a-z]`)
 
-// elementwise are operations whose result has at each place what the operands have there.
+// elementwise are operations whose result at each place depends only on the operands at that place.
 var elementwise = func() map[string]bool {
 	all := map[string]bool{}
 	for _, name := range strings.Fields("abs add and ceil clamp convert divide exponential floor log maximum minimum multiply negate not or power " +
@@ -142,15 +142,15 @@ var elementwise = func() map[string]bool {
 	return all
 }()
 
-// shareMark is the attribute of a parameter that names the result which may have its memory.
+// shareMark is the attribute of a parameter that names the result that may reuse its memory.
 const shareMark = "tf.aliasing_output"
 
-// isMarked reports whether somebody else has marked parameters.
+// isMarked reports whether parameters are already marked.
 func (p *mainFunction) isMarked() bool {
 	return slices.ContainsFunc(p.parameters, func(v value) bool { return strings.Contains(v.attributes, shareMark) })
 }
 
-// marked is the module with the parameters of the pairs marked.
+// marked returns the module with the parameters of the pairs marked.
 func (p *mainFunction) marked(pairs []pair) string {
 	marks := make([]string, len(p.parameters))
 	for _, c := range pairs {

@@ -27,7 +27,7 @@ import (
 
 const features = 96
 
-// optimizers are those of GoMLX, with what they keep for each variable.
+// optimizers are GoMLX's optimizers. They differ in what they keep for each variable.
 var optimizers = map[string]func() optimizer.Interface{
 	"sgd":     func() optimizer.Interface { return optimizer.StochasticGradientDescent().WithLearningRate(0.01).Done() },
 	"adam":    func() optimizer.Interface { return optimizer.Adam().LearningRate(0.01).Done() },
@@ -36,8 +36,8 @@ var optimizers = map[string]func() optimizer.Interface{
 	"rmsprop": func() optimizer.Interface { return optimizer.RMSProp().Done() },
 }
 
-// newTraining is one of a network with all kinds of variables: trained ones, moving averages of
-// batch normalization, an average of weights, a random state, and a frozen layer.
+// newTraining trains a network with all kinds of variables: trained ones, moving averages of batch
+// normalization, an average of weights, a random state, and a frozen layer.
 func newTraining(t *testing.T, backend compute.Backend, opt optimizer.Interface, seed int64) (*model.Store, *train.Trainer) {
 	t.Helper()
 	store := model.NewStore()
@@ -57,7 +57,7 @@ func newTraining(t *testing.T, backend compute.Backend, opt optimizer.Interface,
 	return store, train.NewTrainer(backend, store, network, loss.SparseCategoricalCrossEntropyLogits, opt, nil, nil)
 }
 
-// average multiplies by a weight, and keeps the moving average of it.
+// average multiplies x by a weight, and keeps a moving average of the weight.
 func average(scope *model.Scope, x *graph.Node) *graph.Node {
 	g := x.Graph()
 	weight := scope.VariableWithShape("weight", x.Shape())
@@ -115,7 +115,7 @@ func openCPU(t *testing.T) compute.Backend {
 	return backend
 }
 
-// TestUpdatesInPlace: each step leaves every variable where it was, but for scalars.
+// TestUpdatesInPlace: a step doesn't move any variable except scalars.
 func TestUpdatesInPlace(t *testing.T) {
 	for name, opt := range optimizers {
 		t.Run(name, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestUpdatesInPlace(t *testing.T) {
 	}
 }
 
-// TestAliasSize: in XLA's own figures, a step shares the memory of what it changes.
+// TestAliasSize: by XLA's own figures, a step reuses the memory of everything that it changes.
 func TestAliasSize(t *testing.T) {
 	var programs []string
 	defer pjrt.SetShare(func(module string) (string, int) {
@@ -166,7 +166,7 @@ func TestAliasSize(t *testing.T) {
 	}
 }
 
-// TestSameNumbers: where values are does not change them, by a bit.
+// TestSameNumbers: updating in place changes no bit of the values.
 func TestSameNumbers(t *testing.T) {
 	weights := func(t *testing.T, opt optimizer.Interface, seed int64) map[string][]byte {
 		store, trainer := newTraining(t, openCPU(t), opt, seed)
@@ -186,7 +186,7 @@ func TestSameNumbers(t *testing.T) {
 			apart := weights(t, opt(), seed)
 			for path, want := range apart {
 				if !strings.HasPrefix(path, "/metrics") && !bytes.Equal(inPlace[path], want) {
-					t.Errorf("seed %d: %s is another one", seed, path)
+					t.Errorf("seed %d: %s is different", seed, path)
 				}
 			}
 			if len(apart) < 10 {
@@ -196,8 +196,8 @@ func TestSameNumbers(t *testing.T) {
 	}
 }
 
-// TestValueFromHost: a variable whose value came from the program, and was read by another graph
-// before it is trained, is in memory that is not XLA's. It may not become a result's.
+// TestValueFromHost: a variable that was set by the program, and read by another graph before it is
+// trained, is in memory that doesn't belong to XLA. No result may reuse it.
 func TestValueFromHost(t *testing.T) {
 	backend := openCPU(t)
 	store := model.NewStore()
@@ -224,12 +224,12 @@ func TestValueFromHost(t *testing.T) {
 				t.Fatalf("round %d: the sum is %v, want %v", round, got, want+float32((i+1)*size))
 			}
 		}
-		_ = tensors.FromScalarAndDimensions(float32(-1), size).ToDevice(backend, 0) // In the memory that was freed.
+		_ = tensors.FromScalarAndDimensions(float32(-1), size).ToDevice(backend, 0) // This may use the memory that was freed.
 	}
 }
 
-// TestUnchangedVariable: an output is computed from a variable that stays, so that the two look
-// like a new value and an old one. The variable keeps its value, and those behind it are updated.
+// TestUnchangedVariable: if an output is computed from an unchanged variable, the two look like a
+// new value and an old one. The variable keeps its value, and the variables after it are updated.
 func TestUnchangedVariable(t *testing.T) {
 	backend := openCPU(t)
 	store := model.NewStore()
@@ -259,7 +259,7 @@ func TestUnchangedVariable(t *testing.T) {
 	}
 }
 
-// shared is the numbers of parameter and result of each pair.
+// shared returns the indices of the parameter and the result of each pair.
 func shared(module string) map[int]int {
 	pairs := map[int]int{}
 	out, _ := pjrt.ShareMemory(module)
@@ -267,14 +267,14 @@ func shared(module string) map[int]int {
 	for i, parameter := range strings.Split(head, "%")[1:] {
 		if _, mark, ok := strings.Cut(parameter, "tf.aliasing_output = "); ok {
 			var result int
-			fmt.Sscanf(mark, "%d", &result) //nolint:errcheck // It stays 0.
+			fmt.Sscanf(mark, "%d", &result) //nolint:errcheck // Without a number it stays 0.
 			pairs[i] = result
 		}
 	}
 	return pairs
 }
 
-// TestPairs are programs as go-xla writes them.
+// TestPairs: which parameters and results are paired, in programs in go-xla's form.
 func TestPairs(t *testing.T) {
 	tests := []struct {
 		name, parameters, results string
@@ -283,15 +283,15 @@ func TestPairs(t *testing.T) {
 	}{
 		{"an input", "%x: tensor<8xf32>", "%0", []string{"%0 = add(%x, %x)"}, map[int]int{}},
 		{"a variable", "%_x: tensor<8xf32>", "%0", []string{"%0 = add(%_x, %_x)"}, map[int]int{0: 0}},
-		{"one that stays as it is", "%_x: tensor<8xf32>", "%_x", nil, map[int]int{}},
+		{"an unchanged variable", "%_x: tensor<8xf32>", "%_x", nil, map[int]int{}},
 		{"a scalar", "%_x: tensor<f32>", "%0", []string{"%0 = add(%_x, %_x)"}, map[int]int{}},
-		{"nothing in it", "%_x: tensor<0xf32>", "%0", []string{"%0 = add(%_x, %_x)"}, map[int]int{}},
+		{"an empty array", "%_x: tensor<0xf32>", "%0", []string{"%0 = add(%_x, %_x)"}, map[int]int{}},
 		{"another type", "%_x: tensor<8xf32>", "%0", []string{"%0 = convert(%_x) -> tensor<8xf64>"}, map[int]int{}},
 		{"not element by element", "%_x: tensor<8x8xf32>", "%0", []string{"%0 = transpose(%_x)"}, map[int]int{}},
 		{"the closest", "%_x: tensor<8xf32>, %_y: tensor<8xf32>", "%1; %0", []string{"%0 = add(%_x, %_x)", "%1 = add(%_y, %0)"}, map[int]int{0: 1, 1: 0}},
 		{"a reset", "%_sum: tensor<8xf32>, %_x: tensor<8xf32>", "%0; %1", []string{"%0 = constant()", "%1 = add(%_sum, %_x)"}, map[int]int{0: 1, 1: 0}},
 		{"what may be unchanged", "%_x: tensor<8xf32>, %_y: tensor<8xf32>, %_z: tensor<8xf32>", "%0; %1", []string{"%0 = constant()", "%1 = add(%_x, %_x)"}, map[int]int{0: 1}},
-		{"an output behind them", "%_x: tensor<8xf32>, %_y: tensor<8xf32>", "%1; %0", []string{"%0 = constant()", "%1 = add(%_x, %_x)"}, map[int]int{0: 0}},
+		{"an output after them", "%_x: tensor<8xf32>, %_y: tensor<8xf32>", "%1; %0", []string{"%0 = constant()", "%1 = add(%_x, %_x)"}, map[int]int{0: 0}},
 		{"sharded", "%_x: tensor<8xf32> { sdy.sharding = #sdy.sharding<@mesh, [{}]> }", "%0 { sdy.sharding = #sdy.sharding<@mesh, [{}]> }", []string{"%0 = add(%_x, %_x)"}, map[int]int{0: 0}},
 		{"sharded otherwise", `%_x: tensor<8xf32> { sdy.sharding = #sdy.sharding<@mesh, [{}]> }`, `%0 { sdy.sharding = #sdy.sharding<@mesh, [{"data"}]> }`, []string{"%0 = add(%_x, %_x)"}, map[int]int{}},
 	}
@@ -302,8 +302,8 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// text writes a program. Its values have the type of the first parameter, but where a line says
-// otherwise.
+// text returns a program. Its values have the type of the first parameter, unless a line gives
+// another one.
 func text(parameters, results string, body []string) string {
 	_, kind, _ := strings.Cut(parameters, ": ")
 	kind, _, _ = strings.Cut(kind, ",")
@@ -331,7 +331,7 @@ func text(parameters, results string, body []string) string {
 	return b.String()
 }
 
-// TestMemoryStays: training takes no more memory the longer it lasts.
+// TestMemoryStays: the memory of a training doesn't grow with the number of steps.
 func TestMemoryStays(t *testing.T) {
 	_, trainer := newTraining(t, openCPU(t), optimizers["adam"](), 1)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -345,13 +345,13 @@ func TestMemoryStays(t *testing.T) {
 	const steps = 1000
 	before := train(100)
 	after := train(steps)
-	smallest := int64(steps * 4 * features * features) // What would be left of one variable in each step.
+	smallest := int64(steps * 4 * features * features) // What it would grow by if each step leaked one variable.
 	if grown := after - before; grown > smallest/4 {
-		t.Errorf("%d steps have taken %d KB more", steps, grown>>10)
+		t.Errorf("%d steps took %d KB more", steps, grown>>10)
 	}
 }
 
-// resident is the memory that this process has, in bytes.
+// resident returns the resident memory of this process, in bytes.
 func resident(t *testing.T) int64 {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/statm")

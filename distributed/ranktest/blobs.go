@@ -6,23 +6,23 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 )
 
-// Blobs is a dataset of so many noisy images, [n, Side, Side, 1] float32: the class, [n, 1] int32,
-// tells which part is bright. Each is the same in every process.
+// Blobs is a dataset of that many noisy images, [n, Side, Side, 1] float32. The class, [n, 1]
+// int32, is the part of the image that is bright. The images are the same in every process.
 type Blobs int
 
-// Side is the side of an image of Blobs, and Classes is the number of its classes.
+// Side is the side of an image, and Classes is the number of classes.
 const (
 	Side    = 8
 	Classes = 4
 )
 
-// Name is the dataset's name.
+// Name returns the dataset's name.
 func (b Blobs) Name() string { return "blobs" }
 
-// Len is the number of images.
+// Len returns the number of images.
 func (b Blobs) Len() int { return int(b) }
 
-// Batch returns the images with these numbers, and their classes.
+// Batch returns the images with these indices, and their classes.
 func (b Blobs) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
 	images, numbers := make([]float32, 0, len(indices)*Side*Side), make([]int32, 0, len(indices))
 	for _, index := range indices {

@@ -9,12 +9,12 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// QuickCompilation has XLA spend a quarter of the time on a program, which then runs slower and
-// gives the same results on any number of ranks. Small programs take longer to compile than to run.
+// QuickCompilation makes XLA compile in a quarter of the time. The programs run slower, but still
+// give the same results on any number of ranks. Small programs take longer to compile than to run.
 const QuickCompilation = "XLA_FLAGS=--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 
-// CompileQuickly sets QuickCompilation for this process, which has not compiled yet, and for the
-// ranks that it starts, unless the environment has other flags for XLA.
+// CompileQuickly sets QuickCompilation for this process and the ranks that it starts, unless
+// XLA_FLAGS is already set. Call it before the process compiles a program.
 func CompileQuickly() {
 	name, flags, _ := strings.Cut(QuickCompilation, "=")
 	if os.Getenv(name) == "" {
@@ -22,8 +22,8 @@ func CompileQuickly() {
 	}
 }
 
-// SharedPrograms is the variable that has programs kept compiled, for all tests and from one run of
-// them to the next. Tests of the cache itself take a folder of their own.
+// SharedPrograms returns the environment variable that caches compiled programs for all tests and
+// for later runs of the tests. Tests of the cache itself use their own folder.
 func SharedPrograms() string {
 	_, file, _, _ := runtime.Caller(0)
 	root := filepath.Dir(filepath.Dir(filepath.Dir(file)))

@@ -14,23 +14,24 @@ import (
 	"testing"
 	"time"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/cluster"
 	"gonbatch/internal/rundir"
 )
 
-// Ended is a process that has ended: a rank, or mpirun with all of its ranks.
+// Ended describes a process that has ended: a rank, or mpirun with all of its ranks.
 type Ended struct {
-	// Code is the exit code; 128 and the signal's number where one ended it.
+	// Code is the exit code, or 128 plus the number of the signal that ended the process.
 	Code int
 	At   time.Time
 }
 
-// limit ends what would never end. On a busy machine what takes seconds otherwise may take minutes.
+// limit ends ranks that would never end. Seconds may become minutes on a busy machine.
 const limit = 20 * time.Minute
 
-// asLogged has a rank append its output to its own log: $0 is the log's path with @ for the rank,
-// the rest is the program. As submit's own launcher does, it gives the ranks two seconds to say why
-// one failed: MPICH's mpirun kills them as soon as it knows.
+// asLogged makes a rank append its output to its own log. $0 is the log's path with @ in place of
+// the rank; the rest is the program. Like submit's own launcher, it gives the other ranks two
+// seconds to report why one failed, because MPICH's mpirun kills them as soon as it knows.
 var asLogged = cluster.Shell() + `exec >>"${0/@/$(rank)}" 2>&1
 [ -n "$PMI_FD" ] || exec "$@"
 "$@"
@@ -38,9 +39,9 @@ code=$?
 [ $code = 0 ] || sleep 2
 exit $code`
 
-// StartLogged runs this test alone in n processes, as Start does, each with its output in the log
-// of its rank in the run directory at folder. It returns how they ended: by rank, or, where mpirun
-// starts them, mpirun's own end alone.
+// StartLogged runs only this test in n processes, as Start does. Each rank's output goes to its log
+// in the run directory at folder. It returns how the ranks ended, in order of rank. If mpirun
+// starts the ranks, it returns only how mpirun ended.
 func StartLogged(t *testing.T, launcher Launcher, n int, folder string, env []string) []Ended {
 	t.Helper()
 	run := rundir.At(folder)
@@ -58,7 +59,7 @@ func StartLogged(t *testing.T, launcher Launcher, n int, folder string, env []st
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer log.Close() //nolint:errcheck // the program that writes it has its own handle
+		defer log.Close() //nolint:errcheck // mpirun has its own handle
 		cmd.Stdout, cmd.Stderr = log, log
 		return []Ended{runToEnd(t, cmd)}
 	}
@@ -77,7 +78,7 @@ func StartLogged(t *testing.T, launcher Launcher, n int, folder string, env []st
 }
 
 func runToEnd(t *testing.T, cmd *exec.Cmd) Ended {
-	err := cmd.Run()
+	err := bounded.Run(cmd)
 	e := Ended{At: time.Now()}
 	var exit *exec.ExitError
 	switch {
@@ -91,8 +92,8 @@ func runToEnd(t *testing.T, cmd *exec.Cmd) Ended {
 	return e
 }
 
-// FreeAddress is an address on this machine that nobody listens on. Its port is none that the
-// kernel gives to those who ask for any, so that it is still free when the test uses it.
+// FreeAddress returns an address on this machine that nobody listens on. Its port is outside the
+// range that the kernel assigns automatically, so that it is still free when the test uses it.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	for {
@@ -109,7 +110,7 @@ func FreeAddress(t testing.TB) string {
 	}
 }
 
-// rankEnv is what torchrun sets.
+// rankEnv returns the variables that torchrun sets.
 func rankEnv(address string, rank, n int) []string {
 	host, port, _ := net.SplitHostPort(address)
 	return []string{"MASTER_ADDR=" + host, "MASTER_PORT=" + port, fmt.Sprintf("WORLD_SIZE=%d", n), fmt.Sprintf("RANK=%d", rank), fmt.Sprintf("LOCAL_RANK=%d", rank)}

@@ -14,8 +14,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// OnGPUs has the ranks compute on a machine with so many GPUs, as far as /dev goes, by the test
-// plugin. It takes root.
+// OnGPUs makes the ranks run with the test plugin, on a machine whose /dev has n GPUs. It needs
+// root.
 func (l Launcher) OnGPUs(t *testing.T, n int) Launcher {
 	t.Helper()
 	if _, err := exec.LookPath("unshare"); err != nil || os.Getuid() != 0 {
@@ -30,13 +30,13 @@ func (l Launcher) OnGPUs(t *testing.T, n int) Launcher {
 	return l.With(" on GPUs", rundir.EnvPlatform+"="+plugin.CUDA, rundir.EnvPluginDir+"="+testplugin.Build(t))
 }
 
-// Command is a program in the place of the ranks, without their variables.
+// Command returns a command that runs a program where the ranks run, without their variables.
 func (l Launcher) Command(ctx context.Context, program ...string) *exec.Cmd {
 	return l.command(ctx, 0, program)
 }
 
-// GPUScript is the program that runs another on a machine with GPUs: its arguments are how many,
-// and the command.
+// GPUScript returns the path of the script that runs a command on a machine with GPUs. Its
+// arguments are the number of GPUs and the command.
 func GPUScript() string {
 	_, file, _, _ := runtime.Caller(0)
 	return filepath.Join(filepath.Dir(file), "gpus.sh")

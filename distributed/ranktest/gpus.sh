@@ -1,7 +1,7 @@
 #!/bin/bash
-# gpus.sh N CMD...    runs CMD on a machine with N GPUs, as far as /dev goes: its devices are copies of /dev/null.
+# gpus.sh N CMD... runs CMD with a /dev that has N GPUs. Its devices are copies of /dev/null.
 #
-# It takes root, and a mount namespace of its own: unshare --mount --propagation private gpus.sh 4 CMD
+# It needs root, and its own mount namespace: unshare --mount --propagation private gpus.sh 4 CMD
 set -euo pipefail
 n=$1
 shift

@@ -8,19 +8,21 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"gonbatch/internal/bounded"
 )
 
-// Network is a few machines, as far as the network goes: each has interfaces of its own, and a
-// switch connects them. As on Debian, a machine knows its own name as 127.0.1.1.
+// Network simulates a few machines: each has its own network interfaces, and a switch connects
+// them. As on Debian, a machine's own name resolves to 127.0.1.1.
 type Network struct {
 	prefix string
 	t      *testing.T
 }
 
-// networks counts those of this process.
+// networks counts the networks of this process.
 var networks atomic.Int64
 
-// NewNetwork makes a network of n machines for as long as the test runs. It takes root and
+// NewNetwork creates a network of n machines that lasts as long as the test. It needs root and
 // iproute2.
 func NewNetwork(t *testing.T, n int) *Network {
 	t.Helper()
@@ -40,7 +42,7 @@ func NewNetwork(t *testing.T, n int) *Network {
 	return network
 }
 
-// add makes a namespace.
+// add creates a namespace.
 func (n *Network) add(what string) {
 	n.t.Helper()
 	n.ip("netns", "add", n.name(what))
@@ -52,7 +54,7 @@ func (n *Network) add(what string) {
 	})
 }
 
-// plug makes a machine and connects it to the switch.
+// plug creates a machine and connects it to the switch.
 func (n *Network) plug(rank, size int) {
 	n.t.Helper()
 	machine, port := n.name(fmt.Sprint(rank)), fmt.Sprintf("port%d", rank)
@@ -86,12 +88,12 @@ func (n *Network) name(what string) string { return n.prefix + "-" + what }
 
 func (n *Network) ip(args ...string) {
 	n.t.Helper()
-	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
+	if out, err := bounded.CombinedOutput(exec.Command("ip", args...)); err != nil {
 		n.t.Fatalf("ip %s: %v: %s", strings.Join(args, " "), err, out)
 	}
 }
 
-// Cut lets no packet to the rank's machine through, or from it, without a word.
+// Cut silently drops all packets to and from the rank's machine.
 func (n *Network) Cut(rank int) {
 	n.ip("-n", n.name("switch"), "link", "set", fmt.Sprintf("port%d", rank), "nomaster")
 }
@@ -101,7 +103,7 @@ func (n *Network) Heal(rank int) {
 	n.ip("-n", n.name("switch"), "link", "set", fmt.Sprintf("port%d", rank), "master", "switch0")
 }
 
-// Launcher starts each rank on a machine of its own, as torchrun does, with rank 0's name as the
+// Launcher starts each rank on its own machine, as torchrun does, with rank 0's name as the
 // rendezvous.
 func (n *Network) Launcher() Launcher {
 	return Launcher{Name: Torchrun.Name, within: func(rank int) []string { return []string{"ip", "netns", "exec", n.name(fmt.Sprint(rank))} }, master: "node0:29555"}

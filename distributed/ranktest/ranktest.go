@@ -1,5 +1,5 @@
-// Package ranktest runs a test's body in several processes that an MPI launcher starts: the test
-// binary, again. It is for tests only.
+// Package ranktest runs a test's body in several processes. An MPI launcher, or the package itself,
+// starts the test binary again in each of them. It is for tests only.
 //
 //	func TestAllReduce(t *testing.T) {
 //		ranktest.Run(t, 3, func(t *testing.T) {
@@ -20,30 +20,32 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"gonbatch/internal/bounded"
 )
 
-// Launcher is an MPI implementation's mpirun.
+// Launcher starts ranks, usually by the mpirun of an MPI implementation.
 type Launcher struct {
 	// Name is the implementation.
 	Name string
 	// Commands are the names to look for on the PATH.
 	Commands []string
-	// Args come before the number of ranks.
+	// Args are the arguments before the number of ranks.
 	Args []string
-	// within is the command that starts a rank in its place, and master the rendezvous; where the
-	// ranks are on this machine there is neither.
+	// within is the command that starts a rank in its place, and master is the rendezvous address.
+	// If the ranks run on this machine, neither is set.
 	within func(rank int) []string
 	master string
-	// env are variables that the ranks have beside those of the test, and kind what they make of
-	// it.
+	// env are variables of the ranks, besides those of the test. kind describes their effect.
 	env  []string
 	kind string
 }
 
-// String is for the names of tests.
+// String returns a name for subtests.
 func (l Launcher) String() string { return l.Name + l.kind }
 
-// With gives the ranks more variables, for a kind of test: " over TCP".
+// With returns a launcher that also sets these variables. kind describes it in the names of tests,
+// such as " over TCP".
 func (l Launcher) With(kind string, env ...string) Launcher {
 	l.kind += kind
 	l.env = slices.Concat(l.env, env)
@@ -58,13 +60,13 @@ func (l Launcher) command(ctx context.Context, rank int, program []string) *exec
 	return exec.CommandContext(ctx, program[0], program[1:]...)
 }
 
-// mpirun is the command that starts n ranks of a program, without the program.
+// mpirun returns the command that starts n ranks of a program, without the program.
 func (l Launcher) mpirun(t *testing.T, n int) []string {
 	t.Helper()
 	return slices.Concat([]string{find(t, l)}, l.Args, []string{"-n", strconv.Itoa(n)})
 }
 
-// rendezvous is rank 0's address.
+// rendezvous returns rank 0's address.
 func (l Launcher) rendezvous(t *testing.T) string {
 	if l.master != "" {
 		return l.master
@@ -73,11 +75,11 @@ func (l Launcher) rendezvous(t *testing.T) string {
 }
 
 var (
-	// OpenMPI starts ranks unbound, and more than there are CPUs if need be.
+	// OpenMPI starts unbound ranks, even more than there are CPUs.
 	OpenMPI = Launcher{Name: "Open MPI", Commands: []string{"mpirun.openmpi"}, Args: []string{"--allow-run-as-root", "--oversubscribe", "--bind-to", "none"}}
-	// MPICH is started by its Hydra.
+	// MPICH starts ranks by Hydra.
 	MPICH = Launcher{Name: "MPICH", Commands: []string{"mpirun.mpich", "mpiexec.hydra"}}
-	// Torchrun is no command: the ranks are started with the variables that torchrun sets.
+	// Torchrun runs no command: it starts the ranks with the variables that torchrun sets.
 	Torchrun = Launcher{Name: "torchrun's variables"}
 )
 
@@ -87,13 +89,13 @@ const child = "RANKTEST_CHILD"
 // InRank reports whether this process is one of the ranks.
 func InRank() bool { return os.Getenv(child) != "" }
 
-// Run runs the body on n ranks, once under each MPI. It fails if any rank's body fails.
+// Run runs the body on n ranks, once under each MPI. It fails if the body fails on any rank.
 func Run(t *testing.T, n int, body func(t *testing.T)) {
 	t.Helper()
 	RunWith(t, []Launcher{OpenMPI, MPICH}, n, body)
 }
 
-// RunWith is Run under the given launchers.
+// RunWith is like Run, with the given launchers.
 func RunWith(t *testing.T, launchers []Launcher, n int, body func(t *testing.T)) {
 	t.Helper()
 	if InRank() {
@@ -110,8 +112,8 @@ func RunWith(t *testing.T, launchers []Launcher, n int, body func(t *testing.T))
 	}
 }
 
-// Start runs this test alone in n processes, with more environment variables, and returns all they
-// print.
+// Start runs only this test in n processes, with additional environment variables, and returns
+// everything they print.
 func Start(t *testing.T, launcher Launcher, n int, env []string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -123,7 +125,7 @@ func Start(t *testing.T, launcher Launcher, n int, env []string) (string, error)
 	}
 	cmd := launcher.command(ctx, 0, slices.Concat(launcher.mpirun(t, n), program))
 	cmd.Env = env
-	out, err := cmd.CombinedOutput()
+	out, err := bounded.CombinedOutput(cmd)
 	return string(out), err
 }
 
@@ -137,7 +139,7 @@ func startEach(t *testing.T, ctx context.Context, launcher Launcher, n int, prog
 		group.Go(func() {
 			cmd := launcher.command(ctx, rank, program)
 			cmd.Env = append(slices.Clone(env), rankEnv(address, rank, n)...)
-			out, err := cmd.CombinedOutput()
+			out, err := bounded.CombinedOutput(cmd)
 			outputs[rank], errs[rank] = string(out), err
 		})
 	}
@@ -145,12 +147,12 @@ func startEach(t *testing.T, ctx context.Context, launcher Launcher, n int, prog
 	return strings.Join(outputs, ""), errors.Join(errs...)
 }
 
-// thisTest is the command that runs this test alone.
+// thisTest returns the command that runs only this test.
 func thisTest(t *testing.T) []string {
 	return []string{os.Args[0], "-test.run=^" + regexp.QuoteMeta(root(t)) + "$", "-test.v", "-test.count=1"}
 }
 
-// root is the name of the test without its subtests.
+// root returns the name of the test without its subtests.
 func root(t *testing.T) string {
 	name, _, _ := strings.Cut(t.Name(), "/")
 	return name

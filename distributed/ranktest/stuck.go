@@ -5,9 +5,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"gonbatch/internal/bounded"
 )
 
-// stuckSource is MPICH, but rank 1 never returns from MPI_Finalize.
+// stuckSource wraps MPICH so that rank 1 never returns from MPI_Finalize.
 const stuckSource = `
 #include <unistd.h>
 int MPI_Comm_rank(int, int *);
@@ -20,8 +22,8 @@ int MPI_Finalize(void) {
 }
 `
 
-// StuckMPI builds a library of MPICH's whose MPI_Finalize does not return on rank 1, as it happens
-// with UCX on a busy machine.
+// StuckMPI builds a variant of MPICH whose MPI_Finalize never returns on rank 1, as happens with
+// UCX on a busy machine.
 func StuckMPI(t *testing.T) (library string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -30,7 +32,7 @@ func StuckMPI(t *testing.T) (library string) {
 	if err := os.WriteFile(source, []byte(stuckSource), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("cc", "-shared", "-fPIC", "-o", library, source, "-Wl,--no-as-needed", "-l:libmpich.so.12").CombinedOutput(); err != nil {
+	if out, err := bounded.CombinedOutput(exec.Command("cc", "-shared", "-fPIC", "-o", library, source, "-Wl,--no-as-needed", "-l:libmpich.so.12")); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return library

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Comm is a transport as one rank has it: packages mpi and tcp have one each.
+// Comm is one rank's end of a transport. Packages mpi and tcp implement it.
 type Comm interface {
 	Rank() int
 	Size() int
@@ -24,12 +24,12 @@ type Transport[C Comm] struct {
 	Float64 func(C, []float64) error
 	Int32   func(C, []int32) error
 	Int64   func(C, []int64) error
-	// Closed is in the error of a collective after Close.
+	// Closed is part of the error of a collective after Close.
 	Closed string
 }
 
-// CheckTransport is the contract of the transports: every rank calls it with its own end, and it
-// closes that at the end. What becomes of ranks that fail or disagree, each transport tests itself.
+// CheckTransport tests the contract of the transports. Every rank calls it with its own Comm, which
+// it closes at the end. Each transport has its own tests for ranks that fail or disagree.
 func CheckTransport[C Comm](t *testing.T, kind Transport[C], c C) {
 	t.Helper()
 	if c.Rank() < 0 || c.Rank() >= c.Size() {
@@ -53,7 +53,7 @@ func CheckTransport[C Comm](t *testing.T, kind Transport[C], c C) {
 	checkClosed(t, c, kind.Closed)
 }
 
-// checkSums reduces sizes around those at which a transport changes its algorithm.
+// checkSums checks all-reduce with arrays from empty to large.
 func checkSums[C Comm, T int32 | int64 | float32 | float64](t *testing.T, c C, allReduce func(C, []T) error) {
 	t.Helper()
 	for _, n := range []int{0, 1, 7, 1024, 421642} {
@@ -74,7 +74,8 @@ func checkSums[C Comm, T int32 | int64 | float32 | float64](t *testing.T, c C, a
 	}
 }
 
-// checkSameBits sums what depends on the order of the additions: all ranks must have the same bits.
+// checkSameBits checks that a sum that depends on the order of additions has the same bits on all
+// ranks.
 func checkSameBits[C Comm](t *testing.T, c C, allReduce func(C, []float32) error) {
 	t.Helper()
 	values := make([]float32, 1000)
@@ -95,7 +96,7 @@ func checkSameBits[C Comm](t *testing.T, c C, allReduce func(C, []float32) error
 	}
 	for rank, theirs := range all {
 		if !bytes.Equal(theirs, mine.Bytes()) {
-			t.Errorf("ranks %d and %d have sums of other bits", c.Rank(), rank)
+			t.Errorf("ranks %d and %d have sums with different bits", c.Rank(), rank)
 		}
 	}
 }
@@ -118,7 +119,8 @@ func CheckGathers[C Comm](t *testing.T, c C) {
 	}
 }
 
-// checkClosed closes twice. A collective then fails, with an error that names the rank.
+// checkClosed closes the Comm twice. After that a collective must fail, with an error that names
+// the rank.
 func checkClosed[C Comm](t *testing.T, c C, want string) {
 	t.Helper()
 	who := fmt.Sprintf("rank %d of %d", c.Rank(), c.Size())

@@ -1,8 +1,8 @@
-// Package sampler decides which examples a step of training uses, and which of them a rank gets.
+// Package sampler decides which examples a training step uses, and which of them a rank gets.
 //
-// The order of an epoch depends on the seed and the epoch only, not on the world: a run with the
-// same global batch size sees the same examples in the same steps on 1 rank or on 100. Each global
-// batch is cut into one contiguous part a rank.
+// The order of an epoch depends only on the seed and the epoch, not on the world: with the same
+// global batch size, a run sees the same examples in the same steps on 1 rank or on 100. Each
+// global batch is cut into contiguous parts, one for each shard.
 //
 //	s, err := sampler.New(sampler.Config{Len: 60000, BatchSize: 64, Shards: 2, Shuffle: true, Seed: 1})
 //	order := s.Epoch(0)
@@ -16,26 +16,27 @@ import (
 	"math/rand/v2"
 )
 
-// Config says what to sample.
+// Config configures a sampler.
 type Config struct {
 	// Len is the number of examples in the dataset.
 	Len int
 	// BatchSize is the number of examples in a step, over all shards (the global batch size).
 	BatchSize int
-	// Shards is the number of equal parts of a batch: ranks times devices of a rank.
+	// Shards is the number of equal parts of a batch: ranks times devices per rank.
 	Shards int
-	// Shuffle draws a new order for each epoch; otherwise it is the dataset's.
+	// Shuffle draws a new order for each epoch. Without it, the order is the dataset's.
 	Shuffle bool
-	// Seed of the shuffling. All ranks must have the same.
+	// Seed determines the order. All ranks must use the same seed.
 	Seed uint64
 }
 
-// Sampler is immutable and may be used from several goroutines.
+// Sampler divides a dataset into batches and shards. It is immutable and may be used from several
+// goroutines.
 type Sampler struct {
 	config Config
 }
 
-// New checks the configuration.
+// New returns a sampler, or an error if the batches can't be divided evenly.
 func New(c Config) (*Sampler, error) {
 	switch {
 	case c.Shards < 1:
@@ -55,14 +56,14 @@ func New(c Config) (*Sampler, error) {
 	return &Sampler{c}, nil
 }
 
-// Steps is the number of whole batches in an epoch. The examples that are left over are not used in
-// that epoch.
+// Steps returns the number of whole batches in an epoch. The epoch leaves out the remaining
+// examples.
 func (s *Sampler) Steps() int { return s.config.Len / s.config.BatchSize }
 
-// BatchSize is the number of examples in a step, over all shards.
+// BatchSize returns the number of examples in a step, over all shards.
 func (s *Sampler) BatchSize() int { return s.config.BatchSize }
 
-// Epoch is the order of the examples in an epoch, counted from 0.
+// Epoch returns the order of the examples in an epoch, counted from 0.
 func (s *Sampler) Epoch(epoch int) []int {
 	if !s.config.Shuffle {
 		order := make([]int, s.config.Len)

@@ -17,7 +17,7 @@ func mustNew(t *testing.T, c sampler.Config) *sampler.Sampler {
 	return s
 }
 
-// The shards of a step, put together, are the same batch whatever the number of shards.
+// TestSameBatchesForAnyWorld: the shards of a step form the same batch, whatever their number.
 func TestSameBatchesForAnyWorld(t *testing.T) {
 	config := sampler.Config{Len: 103, BatchSize: 12, Shards: 1, Shuffle: true, Seed: 7}
 	alone := mustNew(t, config)
@@ -48,7 +48,7 @@ func TestEveryExampleAtMostOnce(t *testing.T) {
 		for shard := range 2 {
 			for _, i := range s.Shard(order, step, shard) {
 				if seen[i] || i < 0 || i >= 103 {
-					t.Fatalf("example %d a second time, or none of the dataset", i)
+					t.Fatalf("example %d is repeated, or not in the dataset", i)
 				}
 				seen[i] = true
 			}

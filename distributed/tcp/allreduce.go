@@ -7,8 +7,8 @@ type Number interface {
 	int32 | int64 | float32 | float64
 }
 
-// AllReduce replaces the values on every rank by their sum over all ranks, element by element: the
-// same bits everywhere.
+// AllReduce replaces the values on every rank by their sum over all ranks, element by element. All
+// ranks get the same bits.
 func AllReduce[T Number](c *Comm, values []T) error {
 	return c.do("all-reduce", func() error {
 		if err := c.agree('r', len(values)*size[T]()); err != nil {
@@ -21,7 +21,7 @@ func AllReduce[T Number](c *Comm, values []T) error {
 	})
 }
 
-// reduceScatter leaves each rank with one chunk that is complete: the one after its own number.
+// reduceScatter completes one chunk on each rank: the one after the rank's own number.
 func (c *Comm) reduceScatter(n, size int, data []byte, add func(into, from []byte)) error {
 	for step := range c.size - 1 {
 		send, receive := c.chunk(-step, n, size, data), c.chunk(-step-1, n, size, data)
@@ -34,7 +34,7 @@ func (c *Comm) reduceScatter(n, size int, data []byte, add func(into, from []byt
 	return nil
 }
 
-// gatherChunks passes the complete chunks round.
+// gatherChunks passes the complete chunks around the ring.
 func (c *Comm) gatherChunks(n, size int, data []byte) error {
 	for step := range c.size - 1 {
 		if err := c.exchange(c.chunk(1-step, n, size, data), c.chunk(-step, n, size, data)); err != nil {
@@ -44,7 +44,8 @@ func (c *Comm) gatherChunks(n, size int, data []byte) error {
 	return nil
 }
 
-// chunk is one of as many parts of the data as there are ranks, counted from this rank's own.
+// chunk divides the data into one chunk for each rank, and returns the one at an offset from this
+// rank's own.
 func (c *Comm) chunk(offset, n, size int, data []byte) []byte {
 	i := ((c.rank+offset)%c.size + c.size) % c.size
 	return data[i*n/c.size*size : (i+1)*n/c.size*size]
@@ -62,14 +63,14 @@ func add[T Number](into, from []byte) {
 	}
 }
 
-// bytesOf is the memory of the values. All ranks of a job run the same program, so the byte order
-// is the same.
+// bytesOf returns the memory of the values. The byte order is the same on all ranks, because they
+// run the same program.
 func bytesOf[T Number](values []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values)*size[T]())
 }
 
-// valuesOf is the reverse. The bytes come from values, or from scratch memory of Go's allocator,
-// which is aligned for them.
+// valuesOf is the inverse of bytesOf. The data must be aligned, as the memory of values and scratch
+// memory from Go's allocator are.
 func valuesOf[T Number](data []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), len(data)/size[T]())
 }

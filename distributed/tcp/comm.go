@@ -9,33 +9,33 @@ import (
 	"sync"
 )
 
-// Comm is this rank's place in the ring. Its methods are collective; each may be called from any
-// goroutine, but only one at a time makes sense, since all ranks must call them in the same order.
+// Comm is this rank's place in the ring. Its methods are collective: all ranks must call them in
+// the same order. They may be called from any goroutine, but only one at a time.
 type Comm struct {
 	rank, size int
-	from, to   net.Conn // The previous rank and the next one.
+	from, to   net.Conn // The previous and the next rank.
 	mu         sync.Mutex
 	scratch    []byte
 	closed     bool
-	broken     error // The first failure; nil while all is well.
+	broken     error // The first failure; nil if there was none.
 }
 
 func newComm(c Config, from, to net.Conn) *Comm {
 	return &Comm{rank: c.Rank, size: c.Size, from: from, to: to}
 }
 
-// Rank is this process' number, from 0 to Size()-1.
+// Rank returns this process's number, from 0 to Size()-1.
 func (c *Comm) Rank() int { return c.rank }
 
-// Size is the number of ranks.
+// Size returns the number of ranks.
 func (c *Comm) Size() int { return c.size }
 
 // ErrClosed is the error of a collective on a closed Comm.
 var ErrClosed = errors.New("the ring is closed")
 
-// do runs a collective alone and names the rank in its error. A failure is forever: some ranks are
-// in the midst of the collective, and would take the next one's bytes for this one's. The
-// connections end, so all ranks fail.
+// do runs one collective at a time and names the rank in its error. After a failure the ring can't
+// be used again: some ranks may still be in the middle of the collective, and would mistake the
+// bytes of the next one for it. The connections are closed, so that all ranks fail.
 func (c *Comm) do(name string, f func() error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,12 +53,12 @@ func (c *Comm) run(f func() error) error {
 		return fmt.Errorf("an earlier collective failed: %w", c.broken)
 	}
 	if c.broken = f(); c.broken != nil {
-		c.hangUp() //nolint:errcheck // c.broken says what is wrong
+		c.hangUp() //nolint:errcheck // c.broken has the reason
 	}
 	return c.broken
 }
 
-// hangUp ends the connections.
+// hangUp closes the connections.
 func (c *Comm) hangUp() error { return errors.Join(c.to.Close(), c.from.Close()) }
 
 // exchange sends to the next rank while it receives from the previous one.
@@ -71,7 +71,7 @@ func (c *Comm) exchange(send, receive []byte) error {
 	_, err := io.ReadFull(c.from, receive)
 	if err != nil {
 		err = fmt.Errorf("receive from rank %d: %w", c.neighbour(-1), err)
-		c.to.Close() // The next rank may not read: what it does not get, it would not need.
+		c.to.Close() // The next rank may not be reading. It will fail anyway.
 	}
 	if sendErr := <-sent; sendErr != nil {
 		err = errors.Join(err, fmt.Errorf("send to rank %d: %w", c.neighbour(1), sendErr))
@@ -81,7 +81,7 @@ func (c *Comm) exchange(send, receive []byte) error {
 
 func (c *Comm) neighbour(step int) int { return (c.rank + step + c.size) % c.size }
 
-// buffer is scratch memory of n bytes.
+// buffer returns scratch memory of n bytes.
 func (c *Comm) buffer(n int) []byte {
 	if cap(c.scratch) < n {
 		c.scratch = make([]byte, n)
@@ -89,7 +89,7 @@ func (c *Comm) buffer(n int) []byte {
 	return c.scratch[:n]
 }
 
-// agree exchanges the length and kind of a collective with the neighbours, so that ranks which
+// agree compares the kind and length of a collective with the previous rank's, so that ranks that
 // disagree fail instead of mixing up bytes.
 func (c *Comm) agree(kind byte, length int) error {
 	mine := binary.LittleEndian.AppendUint64([]byte{kind}, uint64(length))
@@ -104,7 +104,7 @@ func (c *Comm) agree(kind byte, length int) error {
 	return nil
 }
 
-// Broadcast replaces data on every rank by the root's. Every rank must give the same length.
+// Broadcast replaces the data on every rank by the root's. All ranks must pass the same length.
 func (c *Comm) Broadcast(data []byte, root int) error {
 	if root < 0 || root >= c.size {
 		return fmt.Errorf("tcp: rank %d of %d: broadcast: the root %d is not a rank", c.rank, c.size, root)
@@ -127,7 +127,7 @@ func (c *Comm) Broadcast(data []byte, root int) error {
 	})
 }
 
-// AllGather returns every rank's data, by rank. Every rank must give the same length.
+// AllGather returns the data of every rank, in order of rank. All ranks must pass the same length.
 func (c *Comm) AllGather(data []byte) ([][]byte, error) {
 	all := make([][]byte, c.size)
 	err := c.do("all-gather", func() error {
@@ -152,7 +152,7 @@ func (c *Comm) AllGather(data []byte) ([][]byte, error) {
 
 // Barrier returns when all ranks have called it.
 func (c *Comm) Barrier() error {
-	// A byte that has gone round twice has met every rank after it came.
+	// When a byte from every rank has arrived, all ranks have called Barrier.
 	_, err := c.AllGather([]byte{1})
 	return err
 }
@@ -166,7 +166,7 @@ func (c *Comm) Close() error {
 	}
 	c.closed = true
 	if c.broken != nil {
-		return nil // They have ended.
+		return nil // The connections are closed already.
 	}
 	return c.hangUp()
 }

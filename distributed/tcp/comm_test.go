@@ -12,7 +12,7 @@ import (
 	"gonbatch/distributed/tcp"
 )
 
-// onRanks runs body as each rank of a ring, in goroutines.
+// onRanks runs body on each rank of a ring, in goroutines.
 func onRanks(t *testing.T, n int, body func(c *tcp.Comm)) {
 	t.Helper()
 	master := ranktest.FreeAddress(t)
@@ -45,7 +45,7 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// Ranks that disagree fail, at once, instead of mixing up bytes.
+// TestDisagreement: ranks that disagree fail at once, instead of mixing up bytes.
 func TestDisagreement(t *testing.T) {
 	onRanks(t, 2, func(c *tcp.Comm) {
 		err := tcp.AllReduce(c, make([]float32, 10+c.Rank()))
@@ -56,8 +56,8 @@ func TestDisagreement(t *testing.T) {
 	})
 }
 
-// TestDisagreementOfSome: where some ranks disagree, all fail, also those whose neighbours agree
-// with them, and none takes the bytes of a later collective for its own.
+// TestDisagreementOfSome: if some ranks disagree, all ranks fail, including those whose neighbours
+// agree with them. No rank mistakes the bytes of a later collective for the current one's.
 func TestDisagreementOfSome(t *testing.T) {
 	for _, odd := range []int{0, 2, 4} {
 		onRanks(t, 5, func(c *tcp.Comm) {
@@ -75,8 +75,8 @@ func TestDisagreementOfSome(t *testing.T) {
 	}
 }
 
-// TestGoneWhileSending: a rank that is gone while the others have more to send than a connection
-// holds fails all of them.
+// TestGoneWhileSending: all ranks fail if one exits while the others have more to send than a
+// connection can buffer.
 func TestGoneWhileSending(t *testing.T) {
 	onRanks(t, 4, func(c *tcp.Comm) {
 		if c.Rank() == 1 {
@@ -88,11 +88,11 @@ func TestGoneWhileSending(t *testing.T) {
 	})
 }
 
-// A rank that is gone is an error of its neighbours, which name it.
+// TestGone: if a rank exits, its neighbours get an error that names it.
 func TestGone(t *testing.T) {
 	onRanks(t, 2, func(c *tcp.Comm) {
 		if c.Rank() == 1 {
-			return // Closes its connections.
+			return // This closes its connections.
 		}
 		if err := tcp.AllReduce(c, make([]float64, 5)); err == nil || !strings.Contains(err.Error(), "rank 0 of 2: all-reduce: ") || !strings.Contains(err.Error(), "rank 1") {
 			t.Errorf("got %v", err)
@@ -103,11 +103,11 @@ func TestGone(t *testing.T) {
 func TestInitRefuses(t *testing.T) {
 	tests := []struct {
 		name  string
-		other *tcp.Config // Beside rank 0 of 2; nil: nobody comes.
+		other *tcp.Config // The rank besides rank 0 of 2; nil if there is none.
 		want  string
 	}{
-		{"nobody comes", nil, "rank 0 of 2: not all ranks came to 127.0.0.1"},
-		{"two of one rank", &tcp.Config{Rank: 0, Size: 2}, "address already in use"},
+		{"no other rank", nil, "rank 0 of 2: not all ranks connected to 127.0.0.1"},
+		{"a rank twice", &tcp.Config{Rank: 0, Size: 2}, "address already in use"},
 		{"another size", &tcp.Config{Rank: 1, Size: 3}, "rank 1 says the world has 3 ranks, rank 0 says 2"},
 		{"no such rank", &tcp.Config{Rank: 5, Size: 2}, "rank 5 of 2"},
 	}

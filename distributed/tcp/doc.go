@@ -1,6 +1,6 @@
-// Package tcp connects the ranks of a job in a ring of TCP connections, for jobs whose launcher
-// gives a rendezvous address and no MPI: torchrun, or anything else that sets RANK, WORLD_SIZE,
-// MASTER_ADDR and MASTER_PORT.
+// Package tcp connects the ranks of a job in a ring of TCP connections, for launchers that provide
+// a rendezvous address but no MPI: torchrun, or any other that sets RANK, WORLD_SIZE, MASTER_ADDR
+// and MASTER_PORT.
 //
 //	comm, err := tcp.Init(ctx, tcp.Config{Rank: rank, Size: size, Master: "node1:29500"})
 //	if err != nil { ... }
@@ -11,8 +11,8 @@
 // for clusters of workstations, 2009): each rank sends and receives 2(n-1)/n of the data, and all
 // ranks get the same bits. On a fast network the cluster's MPI is faster.
 //
-// The connections are not encrypted, as those of MPI and gloo are not: they are for a cluster's own
-// network. Both sides of each prove that they know a key: at the rendezvous, what the launcher gave
-// this job's ranks, if it did; among neighbours, one that rank 0 made. Who is silent there, or a
-// stranger, holds nobody up.
+// Like those of MPI and gloo, the connections are not encrypted: they are meant for a cluster's own
+// network. Both sides of each connection prove that they know a key. At the rendezvous it is the
+// launcher's secret, if there is one; between neighbours it is a key that rank 0 generated. A
+// connection that stays silent or doesn't know the key delays no rank.
 package tcp

@@ -13,11 +13,12 @@ import (
 	"gonbatch/distributed/network"
 )
 
-// host is rank 0's other half: it collects the addresses of all ranks and hands them out.
+// host is the rendezvous server in rank 0. It collects the addresses of all ranks and sends each
+// rank its neighbour's.
 type host struct {
 	config Config
 	key    network.Key
-	over   chan struct{} // Closed when all ranks have come, or one is refused.
+	over   chan struct{} // Closed when all ranks have registered, or one is refused.
 	ending sync.WaitGroup
 
 	mu      sync.Mutex
@@ -25,13 +26,13 @@ type host struct {
 	refused string
 }
 
-// entry is a rank that has come. Rank 0 itself has no connection.
+// entry is a rank that has registered. Rank 0 itself has no connection.
 type entry struct {
 	member
 	conn net.Conn
 }
 
-// gather waits for all ranks and answers them. It returns rank 0's own answer.
+// gather waits for all ranks and answers them. It returns the answer for rank 0 itself.
 func gather(ctx context.Context, c Config, me member) (reply, error) {
 	_, port, err := net.SplitHostPort(c.Master)
 	if err != nil {
@@ -47,7 +48,7 @@ func gather(ctx context.Context, c Config, me member) (reply, error) {
 	go l.Serve(c.key(), func(conn net.Conn) { h.serve(ctx, conn) })
 	select {
 	case <-ctx.Done():
-		return reply{}, fmt.Errorf("not all ranks came to %s within %v: %s: %w", c.Master, c.Timeout, h.missing(), ctx.Err())
+		return reply{}, fmt.Errorf("not all ranks connected to %s within %v: %s: %w", c.Master, c.Timeout, h.missing(), ctx.Err())
 	case <-h.over:
 	}
 	h.ending.Wait()
@@ -58,14 +59,14 @@ func gather(ctx context.Context, c Config, me member) (reply, error) {
 	return r, nil
 }
 
-// memberTime is how long a rank may take to say who it is, and to take its answer; maxMember bounds
-// what it says.
+// memberTime is how long a rank may take to register, and to read its answer. maxMember limits the
+// size of its message.
 const (
 	memberTime = 15 * time.Second
 	maxMember  = 64 << 10
 )
 
-// serve is for one rank.
+// serve handles one rank.
 func (h *host) serve(ctx context.Context, conn net.Conn) {
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(memberTime))
@@ -81,7 +82,7 @@ func (h *host) serve(ctx context.Context, conn net.Conn) {
 	defer h.ending.Done()
 	gone := make(chan struct{})
 	go func() {
-		_, _ = conn.Read(make([]byte, 1)) // It says no more: this ends with the connection.
+		_, _ = conn.Read(make([]byte, 1)) // The rank sends nothing more, so this returns when the connection ends.
 		close(gone)
 	}()
 	select {
@@ -90,12 +91,12 @@ func (h *host) serve(ctx context.Context, conn net.Conn) {
 	case <-ctx.Done():
 	case <-h.over:
 		conn.SetDeadline(time.Now().Add(memberTime))
-		_ = gob.NewEncoder(conn).Encode(h.answer(e.Rank)) // One that has left meanwhile is missed by its neighbours.
+		_ = gob.NewEncoder(conn).Encode(h.answer(e.Rank)) // If the rank has left meanwhile, its neighbours will notice.
 	}
 }
 
-// take notes a rank that has come, and reports whether it is to wait for an answer: not where it
-// came too late.
+// take registers a rank, and reports whether it must wait for an answer. It reports false for a
+// rank that comes too late.
 func (h *host) take(e *entry) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -117,7 +118,7 @@ func (h *host) take(e *entry) bool {
 	return true
 }
 
-// check says why a rank can't be taken. The lock is held.
+// check returns the reason to refuse a rank, or "". The lock is held.
 func (h *host) check(m member) string {
 	switch {
 	case m.Size != h.config.Size:
@@ -125,12 +126,12 @@ func (h *host) check(m member) string {
 	case m.Rank < 0 || m.Rank >= h.config.Size:
 		return fmt.Sprintf("rank %d of %d", m.Rank, h.config.Size)
 	case h.members[m.Rank] != nil:
-		return fmt.Sprintf("two processes say they are rank %d", m.Rank)
+		return fmt.Sprintf("two processes claim to be rank %d", m.Rank)
 	}
 	return ""
 }
 
-// drop forgets a rank that has left before all had come: it may come back.
+// drop removes a rank that left before all had registered. It may come back.
 func (h *host) drop(e *entry) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -141,7 +142,7 @@ func (h *host) drop(e *entry) {
 	}
 }
 
-// answer is what a rank is told.
+// answer returns the answer for a rank.
 func (h *host) answer(rank int) reply {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -150,12 +151,12 @@ func (h *host) answer(rank int) reply {
 	}
 	next := *h.members[(rank+1)%h.config.Size]
 	if asker := h.members[rank].conn; next.conn == nil && asker != nil {
-		next.prefer(asker.LocalAddr()) // Rank 0 is known by the address at which it was reached.
+		next.prefer(asker.LocalAddr()) // Use the address at which the asking rank reached rank 0.
 	}
 	return reply{Next: next.Addresses, Key: h.key}
 }
 
-// missing lists the ranks that have not come.
+// missing lists the ranks that have not registered.
 func (h *host) missing() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

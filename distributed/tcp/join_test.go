@@ -15,10 +15,11 @@ import (
 	"gonbatch/distributed/ranktest"
 )
 
-// patience is far more than anything takes on a busy machine; what is blocked would take longer.
+// patience is far longer than anything takes on a busy machine, but shorter than a rank that is
+// blocked.
 const patience = 2 * time.Minute
 
-// together starts all ranks of a job in this process and has each call the barrier.
+// together starts all ranks of a job in this process, and each of them calls the barrier.
 func together(t *testing.T, configs []Config) {
 	t.Helper()
 	var group sync.WaitGroup
@@ -49,7 +50,7 @@ func configs(t *testing.T, n int) []Config {
 	return all
 }
 
-// pester connects to an address again and again, as strangers do: silent ones, and ones that talk.
+// pester keeps connecting to an address, as strangers might: silent ones, and ones that send data.
 func pester(t *testing.T, address string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var group sync.WaitGroup
@@ -73,7 +74,7 @@ func pester(t *testing.T, address string) {
 	})
 }
 
-// TestStrangersAtTheRendezvous hold up no rank, and become none.
+// TestStrangersAtTheRendezvous: strangers don't delay a rank, and are not mistaken for one.
 func TestStrangersAtTheRendezvous(t *testing.T) {
 	all := configs(t, 3)
 	pester(t, all[0].Master)
@@ -81,12 +82,12 @@ func TestStrangersAtTheRendezvous(t *testing.T) {
 	start := time.Now()
 	together(t, all)
 	if took := time.Since(start); took > patience/2 {
-		t.Errorf("strangers held up the ranks: %v", took)
+		t.Errorf("strangers delayed the ranks: they took %v", took)
 	}
 }
 
-// TestStrangersAmongNeighbours: one that calls a rank before the previous one does is not taken for
-// it.
+// TestStrangersAmongNeighbours: a stranger that connects before the previous rank is not mistaken
+// for it.
 func TestStrangersAmongNeighbours(t *testing.T) {
 	const n = 3
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -106,7 +107,7 @@ func TestStrangersAmongNeighbours(t *testing.T) {
 	var group sync.WaitGroup
 	for rank := range n {
 		group.Go(func() {
-			next := []string{listeners[(rank+2)%n].Addr().String(), listeners[(rank+1)%n].Addr().String()} // The first is another rank of this job.
+			next := []string{listeners[(rank+2)%n].Addr().String(), listeners[(rank+1)%n].Addr().String()} // The first address belongs to another rank of this job.
 			c, err := connect(ctx, Config{Rank: rank, Size: n}, listeners[rank], reply{Next: next, Key: key})
 			if err != nil {
 				t.Error(err)
@@ -114,14 +115,14 @@ func TestStrangersAmongNeighbours(t *testing.T) {
 			}
 			all, err := c.AllGather([]byte{byte(rank)})
 			if err := errors.Join(err, c.Close()); err != nil || fmt.Sprint(all) != "[[0] [1] [2]]" {
-				t.Errorf("rank %d has %v, %v", rank, all, err)
+				t.Errorf("rank %d got %v, %v", rank, all, err)
 			}
 		})
 	}
 	group.Wait()
 }
 
-// TestComesBack: a rank that dies before all have come may come again.
+// TestComesBack: a rank that dies before all have registered may come back.
 func TestComesBack(t *testing.T) {
 	all := configs(t, 3)
 	started := make(chan error, 1)
@@ -141,8 +142,8 @@ func TestComesBack(t *testing.T) {
 	if err := gob.NewEncoder(conn).Encode(member{Rank: 2, Size: 3, Addresses: []string{"127.0.0.1:1"}}); err != nil {
 		t.Fatal(err)
 	}
-	_ = conn.(*net.TCPConn).CloseWrite() // The kernel of a process that ends does this.
-	_, _ = conn.Read(make([]byte, 1))    // Rank 0 has noticed.
+	_ = conn.(*net.TCPConn).CloseWrite() // As the kernel does for a process that ends.
+	_, _ = conn.Read(make([]byte, 1))    // Wait until rank 0 has noticed.
 	conn.Close()
 	together(t, all[1:])
 	if err := <-started; err != nil {
@@ -150,14 +151,14 @@ func TestComesBack(t *testing.T) {
 	}
 }
 
-// TestAnotherJob: ranks of another job at the same address are kept out, and the error says who is
-// missing.
+// TestAnotherJob: ranks of another job at the same address are refused, and the error names the
+// missing rank.
 func TestAnotherJob(t *testing.T) {
 	all := configs(t, 3)
 	all[2].Secret = "of another job"
 	errs := make(chan error, 3)
 	for _, c := range all {
-		if c.Rank != 1 { // It is there until rank 0 leaves.
+		if c.Rank != 1 { // Rank 1 stays until rank 0 leaves.
 			c.Timeout = 5 * time.Second
 		}
 		go func() {
@@ -171,7 +172,7 @@ func TestAnotherJob(t *testing.T) {
 	}
 	for _, want := range []string{"missing: rank 2", network.ErrStranger.Error()} {
 		if !strings.Contains(text, want) {
-			t.Errorf("%q is not in %s", want, text)
+			t.Errorf("the errors lack %q: %s", want, text)
 		}
 	}
 }

@@ -15,14 +15,15 @@ import (
 // Config is a rank's place in the job.
 type Config struct {
 	Rank, Size int
-	// Master is rank 0's address, host:port. Rank 0 listens there until all ranks have come.
+	// Master is rank 0's address, host:port. Rank 0 listens there until all ranks have connected.
 	Master string
-	// Local tells that all ranks are on this machine: then they listen on its loopback only.
+	// Local means that all ranks are on this machine. They then listen on its loopback address
+	// only.
 	Local bool
-	// Secret is what only the ranks of this job know. Without one, who reaches Master while the
-	// ranks gather and speaks this package's protocol can be one of them.
+	// Secret is known only to the ranks of this job. Without one, anybody who can reach Master
+	// while the ranks connect, and who knows this package's protocol, can join them.
 	Secret string
-	// Timeout for all ranks to come; 0 stands for 5 minutes.
+	// Timeout limits the wait for all ranks; 0 means 5 minutes.
 	Timeout time.Duration
 }
 
@@ -65,34 +66,34 @@ func join(ctx context.Context, c Config) (*Comm, error) {
 	return connect(ctx, c, neighbours, r)
 }
 
-// member is what a rank tells rank 0: where its neighbour finds it.
+// member is a rank's message to rank 0: how its neighbour can reach it.
 type member struct {
 	Rank, Size int
 	Port       string
-	// Addresses are all its addresses, the best first.
+	// Addresses are all of the rank's addresses, the best first.
 	Addresses []string
 }
 
-// prefer puts the host before the other addresses. It is one by which this rank was reached, or
-// reached another.
+// prefer puts the host before the other addresses, because it has worked: somebody reached this
+// rank at it, or this rank connected from it.
 func (m *member) prefer(host net.Addr) {
 	if tcp, ok := host.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
 		m.Addresses = append([]string{net.JoinHostPort(tcp.IP.String(), m.Port)}, m.Addresses...)
 	}
 }
 
-// reply is rank 0's answer: where the next rank is, or why there is none.
+// reply is rank 0's answer: where the next rank listens, or why the rank is refused.
 type reply struct {
 	Next []string
-	// Key is the ring's.
+	// Key is the key of the ring.
 	Key     network.Key
 	Refused string
 }
 
-// key is the one by which ranks get to rank 0.
+// key returns the key for connecting to rank 0.
 func (c Config) key() network.Key { return network.Key(c.Secret).For("rendezvous") }
 
-// masters are the addresses at which rank 0 may be.
+// masters returns the addresses at which rank 0 may listen.
 func (c Config) masters() ([]string, error) {
 	_, port, err := net.SplitHostPort(c.Master)
 	if err != nil {
@@ -104,7 +105,7 @@ func (c Config) masters() ([]string, error) {
 	return []string{c.Master}, nil
 }
 
-// register tells rank 0 where this rank listens, and learns where the next one does.
+// register tells rank 0 where this rank listens, and returns where the next one does.
 func register(ctx context.Context, c Config, me member) (reply, error) {
 	masters, err := c.masters()
 	if err != nil {
@@ -122,7 +123,7 @@ func register(ctx context.Context, c Config, me member) (reply, error) {
 	}
 	var r reply
 	if err := gob.NewDecoder(conn).Decode(&r); err != nil {
-		return reply{}, c.explain(ctx, fmt.Errorf("rank 0 has left: %w", err))
+		return reply{}, c.explain(ctx, fmt.Errorf("rank 0 closed the connection: %w", err))
 	}
 	if r.Refused != "" {
 		return reply{}, fmt.Errorf("join the ring at %s: %s", c.Master, r.Refused)
@@ -130,25 +131,26 @@ func register(ctx context.Context, c Config, me member) (reply, error) {
 	return r, nil
 }
 
-// explain says what went wrong at rank 0's address.
+// explain adds rank 0's address to an error.
 func (c Config) explain(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return fmt.Errorf("join the ring at %s: %w", c.Master, err)
 	}
-	return fmt.Errorf("not all ranks came to %s within %v: %w", c.Master, c.Timeout, errors.Join(ctx.Err(), err))
+	return fmt.Errorf("not all ranks connected to %s within %v: %w", c.Master, c.Timeout, errors.Join(ctx.Err(), err))
 }
 
-// edge is what a rank proves to the next one: which two they are.
+// edge returns the key for the connection between a rank and the next one.
 func (c Config) edge(k network.Key, from int) network.Key {
 	from = (from + c.Size) % c.Size
 	return k.For(fmt.Sprintf("from rank %d to the next", from))
 }
 
-// connect dials the next rank while the previous one dials this.
+// connect connects to the next rank, and waits for the previous one to connect.
 func connect(ctx context.Context, c Config, neighbours *network.Listener, r reply) (*Comm, error) {
 	previous := make(chan net.Conn)
 	go neighbours.Serve(c.edge(r.Key, c.Rank-1), func(conn net.Conn) {
-		// Of several ways that lead here, the caller uses one, and says so.
+		// The caller may reach this rank in several ways. It sends a byte on the connection that it
+		// will use.
 		stop := context.AfterFunc(ctx, func() { conn.Close() })
 		_, err := io.ReadFull(conn, make([]byte, 1))
 		if !stop() || err != nil {
@@ -174,6 +176,6 @@ func connect(ctx context.Context, c Config, neighbours *network.Listener, r repl
 		return newComm(c, from, to), nil
 	case <-ctx.Done():
 		to.Close()
-		return nil, fmt.Errorf("rank %d did not call within %v: %w", (c.Rank-1+c.Size)%c.Size, c.Timeout, ctx.Err())
+		return nil, fmt.Errorf("rank %d did not connect within %v: %w", (c.Rank-1+c.Size)%c.Size, c.Timeout, ctx.Err())
 	}
 }

@@ -12,17 +12,17 @@ import (
 	"unsafe"
 )
 
-// inPrograms is the ring that compiled programs use: a process has one.
+// inPrograms is the ring that the compiled programs of this process use.
 var inPrograms atomic.Pointer[Comm]
 
-// Transport is the C function by which a compiled program all-reduces over this ring: see Transport
-// of package pjrt.
+// Transport returns the C function that compiled programs call to all-reduce over this ring. See
+// Transport in package pjrt.
 func (c *Comm) Transport() unsafe.Pointer {
 	inPrograms.Store(c)
 	return C.gonbatchTCPAllReduce
 }
 
-// The element types of a transport, as XLA numbers them.
+// The element types of a transport, with XLA's numbers.
 const (
 	typeInt32   = 4
 	typeInt64   = 5

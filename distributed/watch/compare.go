@@ -6,31 +6,30 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// comparison holds the ranks' collectives against one another: those of one number must be the
-// same.
+// comparison compares the ranks' collectives: those with the same number must be equal.
 type comparison struct {
 	seen map[uint64][]group
-	// newest is the highest number seen, disputed the first on which ranks disagree; 0 if there is
-	// none.
+	// newest is the highest number seen. disputed is the lowest number on which ranks disagree; 0
+	// if they agree.
 	newest, disputed uint64
 }
 
-// group are the ranks that say the same of a collective's number.
+// group is a set of ranks that report the same collective for a number.
 type group struct {
 	Collective
-	// first is the lowest of the ranks, on host at step.
+	// first is the lowest of these ranks; host and step are its own.
 	first int
 	host  string
 	step  int64
 	ranks int
 }
 
-// compared is how many collectives back a rank may lag and still be compared.
+// compared is how many collectives a rank may lag behind and still be compared.
 const compared = 4096
 
 func newComparison() *comparison { return &comparison{seen: map[uint64][]group{}} }
 
-// add compares what a rank has entered since it last said so.
+// add compares the collectives that a rank has newly reported.
 func (c *comparison) add(p *peer) {
 	for _, entered := range p.state.Recent {
 		mine := group{Collective: entered, first: p.rank, host: p.host, step: p.state.Step, ranks: 1}
@@ -43,7 +42,7 @@ func (c *comparison) add(p *peer) {
 	c.forget()
 }
 
-// join puts a rank's word with those who say the same.
+// join adds a rank to the group that reports the same collective.
 func join(groups []group, mine group) []group {
 	for i, g := range groups {
 		if g.Collective != mine.Collective {
@@ -59,7 +58,7 @@ func join(groups []group, mine group) []group {
 	return append(groups, mine)
 }
 
-// forget drops what is long past.
+// forget removes old collectives.
 func (c *comparison) forget() {
 	if len(c.seen) <= 2*compared {
 		return
@@ -71,7 +70,7 @@ func (c *comparison) forget() {
 	}
 }
 
-// heard is how many ranks have spoken on the disputed collective.
+// heard returns how many ranks have reported the disputed collective.
 func (c *comparison) heard() int {
 	n := 0
 	for _, g := range c.seen[c.disputed] {
@@ -80,8 +79,8 @@ func (c *comparison) heard() int {
 	return n
 }
 
-// verdict names the smallest group that disagrees; of two that are as small, the one without the
-// lowest rank. nil if all agree.
+// verdict blames the smallest group that disagrees. If several are equally small, it blames the one
+// whose lowest rank is highest. It returns nil if all ranks agree.
 func (c *comparison) verdict() *verdict {
 	if c.disputed == 0 {
 		return nil

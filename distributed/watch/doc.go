@@ -1,6 +1,6 @@
-// Package watch notices ranks that die or are stuck, says which and why, and ends the others. MPI
-// and compiled programs can't: a rank whose peer is gone waits in its collective forever, or dies
-// too and hides who was first.
+// Package watch detects ranks that die or get stuck, reports which rank failed and why, and ends
+// the others. MPI and compiled programs can't do that: if a rank fails, the others wait in their
+// collective forever, or die too, which hides the rank that failed first.
 //
 //	w, err := watch.Start(ctx, watch.Config{Rank: rank, Size: size, Exchange: comm, Run: dir})
 //	if err != nil { ... }
@@ -9,14 +9,14 @@
 //	leave := w.Enter(watch.AllReduce, watch.Float32, len(values))
 //	err = leave(comm.AllReduce(values))
 //
-// The ranks are connected by TCP beside what they compute with. Each sends what it is doing, twice
-// a second, to two hubs, rank 0 and rank 1; rank 0 judges, and rank 1 where rank 0 is gone or
-// silent. A process that ends breaks its connection, one that panics sends its last words on
-// another, a stopped one falls silent. The hub that judges tells the others, writes failure.json,
-// prints the report, and then all end.
+// The ranks are connected by TCP, separately from the transport of their collectives. Twice a
+// second, each rank sends its state to two hubs, rank 0 and rank 1. Rank 0 judges; rank 1 takes
+// over if rank 0 has ended or is silent. When a process ends, its connection closes. When it
+// panics, the text arrives on a second connection. When it is stopped, it falls silent. The judging
+// hub informs the other ranks, writes failure.json and prints the report. Then all ranks end.
 //
-// A rank that is only slow is not stuck: it is when others have waited for it, in a collective, for
-// Config.Stuck. Ranks that disagree on a collective are told so at once.
+// A rank that is only slow is not stuck: it counts as stuck only after others have waited for it in
+// a collective for Config.Stuck. If ranks disagree on a collective, the job ends within seconds.
 //
-// It does not restart anything, and it moves none of the training's data.
+// The package restarts nothing, and moves none of the training's data.
 package watch

@@ -11,22 +11,22 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// How long the end of a job may take. Together it is less than the 5 seconds in which all ranks are
-// to be gone.
+// Limits on the phases of a job's end, so that all ranks have ended within 5 seconds.
 const (
-	// readyTime is for the other ranks to do their last things.
+	// readyTime is for the other ranks' last actions.
 	readyTime = 1500 * time.Millisecond
-	// hurryTime is what is left of it when the launcher ends this process: it kills it a second
-	// later.
+	// hurryTime is what remains of readyTime when the launcher sends SIGTERM: a second later it
+	// kills this process.
 	hurryTime = 200 * time.Millisecond
-	// endTime is for the process to end at all, by another goroutine.
+	// endTime is how long a goroutine waits for another one to end the process.
 	endTime = 6 * time.Second
-	// obeyTime is how long a rank waits for the report to be out.
+	// obeyTime is how long a rank waits until the report is written.
 	obeyTime = 4 * time.Second
 )
 
-// end is a hub's: it tells the others, reports once they are ready, and ends the process. Nobody
-// ends before the report is out: a launcher that sees one rank end kills the rest.
+// end runs on a hub. It informs the other ranks, reports once they are ready, and ends the process.
+// No rank ends before the report is written, because a launcher that sees one rank end kills the
+// rest.
 func (h *hub) end(v *verdict, ranks []string) {
 	w := h.watch
 	if !w.begin() {
@@ -48,7 +48,7 @@ func (h *hub) end(v *verdict, ranks []string) {
 	w.config.Exit(exitCode)
 }
 
-// obey is what the other ranks do with the verdict of a hub.
+// obey runs on the other ranks when they get a hub's verdict.
 func (w *Watch) obey(v *verdict, hub int, l *link) {
 	if !w.begin() {
 		return
@@ -65,7 +65,7 @@ func (w *Watch) obey(v *verdict, hub int, l *link) {
 	w.config.Exit(exitCode)
 }
 
-// endAlone ends this rank where no hub does. The run directory decides who reports.
+// endAlone ends this rank if no hub does. The run directory decides which rank reports.
 func (w *Watch) endAlone(v *verdict) {
 	if !w.begin() {
 		return
@@ -79,8 +79,8 @@ func (w *Watch) endAlone(v *verdict) {
 // begin reports whether this is the first reason to end.
 func (w *Watch) begin() bool { return w.ending.CompareAndSwap(false, true) }
 
-// defyTermination keeps the process until its last words are said: a launcher that saw a rank die
-// sends SIGTERM to all.
+// defyTermination keeps SIGTERM from ending this process before it has reported: a launcher that
+// has seen a rank die sends SIGTERM to all. The channel is closed when the signal arrives.
 func (w *Watch) defyTermination() <-chan struct{} {
 	received := make(chan os.Signal, 1)
 	signal.Notify(received, syscall.SIGTERM)
@@ -92,7 +92,7 @@ func (w *Watch) defyTermination() <-chan struct{} {
 	return hurry
 }
 
-// lastThings are what each rank does before all end.
+// lastThings are the last actions of each rank before all ranks end.
 func (w *Watch) lastThings(v *verdict) {
 	if v.Stacks {
 		if err := w.saveStacks(); err != nil {
@@ -104,10 +104,10 @@ func (w *Watch) lastThings(v *verdict) {
 	}
 }
 
-// maxStacks bounds the text of all goroutines' stacks.
+// maxStacks limits the text of all goroutines' stacks.
 const maxStacks = 16 << 20
 
-// saveStacks writes what all goroutines are doing to the run directory.
+// saveStacks writes the stacks of all goroutines to the run directory.
 func (w *Watch) saveStacks() error {
 	if w.config.Run == (rundir.Dir{}) {
 		return nil

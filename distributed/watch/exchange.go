@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// blockSize is that of the blocks that are exchanged: all ranks must give the same.
+// blockSize is the size of the exchanged blocks, because all ranks must pass the same length.
 const blockSize = 2048
 
-// exchange gives every rank each rank's value.
+// exchange gives every rank the values of all ranks.
 func exchange[T any](e Exchange, mine T) ([]T, error) {
 	block, err := encode(mine)
 	if err != nil {
@@ -20,7 +20,7 @@ func exchange[T any](e Exchange, mine T) ([]T, error) {
 	if err != nil {
 		return nil, fmt.Errorf("exchange addresses: %w", err)
 	}
-	// Nearly all of many ranks have nothing to say: that is not decoded a thousand times on each.
+	// If there are many ranks, nearly all values are empty. Don't decode a thousand of them.
 	nothing, err := encode(*new(T))
 	if err != nil {
 		return nil, err
@@ -31,25 +31,25 @@ func exchange[T any](e Exchange, mine T) ([]T, error) {
 			continue
 		}
 		if err := json.Unmarshal(bytes.TrimRight(block, " "), &all[rank]); err != nil {
-			return nil, fmt.Errorf("what rank %d says: %w", rank, err)
+			return nil, fmt.Errorf("decode the value of rank %d: %w", rank, err)
 		}
 	}
 	return all, nil
 }
 
-// encode makes a block, filled up with spaces.
+// encode encodes a value as a block padded with spaces.
 func encode(value any) ([]byte, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
 		return nil, err
 	}
 	if len(text) > blockSize {
-		return nil, fmt.Errorf("%d bytes to exchange: at most %d", len(text), blockSize)
+		return nil, fmt.Errorf("%d bytes to exchange, more than %d", len(text), blockSize)
 	}
 	return append(text, bytes.Repeat([]byte{' '}, blockSize-len(text))...), nil
 }
 
-// exchangeTroubles tells every rank which could not connect.
+// exchangeTroubles gives every rank the errors of the ranks that could not connect.
 func (w *Watch) exchangeTroubles(mine error) ([]string, error) {
 	var text string
 	if mine != nil {

@@ -10,22 +10,22 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// hub watches all ranks. Rank 0's judges; rank 1's does while that is gone or silent.
+// hub watches all ranks. Rank 0's hub judges; rank 1's takes over if rank 0 has ended or is silent.
 type hub struct {
 	watch    *Watch
 	listener *network.Listener
 	kicked   chan struct{}
-	sent     uint64 // The number of this rank's last collective that was compared.
+	sent     uint64 // The number of this rank's last compared collective.
 
 	mu       sync.Mutex
-	looked   time.Time // When this hub judged last.
+	looked   time.Time // When this hub last judged.
 	told     *order    // The last order; nil if there was none.
 	peers    []*peer
 	links    map[int]*link
 	ready    map[int]bool
 	crashes  map[int]chan struct{} // Closed when the connection for a rank's panic has ended.
 	compared *comparison
-	disputed time.Time // When ranks were first found to disagree; zero if they were not.
+	disputed time.Time // When ranks were first found to disagree; zero if they never were.
 }
 
 func newHub(w *Watch, l *network.Listener) *hub {
@@ -60,9 +60,9 @@ func (h *hub) hear(rank int, r report) {
 	}
 }
 
-// update takes a rank's state. The lock is held.
+// update records a rank's state. The lock is held.
 func (h *hub) update(p *peer, s State) {
-	// After its connection broke, a rank says again what may not have come.
+	// After its connection broke, a rank repeats what may not have arrived.
 	s.Recent = slices.DeleteFunc(s.Recent, func(c Collective) bool { return c.Number <= p.compared })
 	if n := len(s.Recent); n > 0 {
 		p.compared = s.Recent[n-1].Number
@@ -75,11 +75,11 @@ func (h *hub) update(p *peer, s State) {
 	}
 }
 
-// disputeTime is how long ranks that disagree are given until all have spoken, to tell who is in
-// the minority: some beats, since a busy machine delays some.
+// disputeTime is how long ranks that disagree have to report, so that the hub can find out who is
+// in the minority. It is several beats, because a busy machine may delay some ranks.
 const disputeTime = 4 * beat
 
-// decide is the judgement. The lock is held.
+// decide returns the verdict, or nil. The lock is held.
 func (h *hub) decide(now time.Time) *verdict {
 	v := judge(now, h.peers, limits{h.watch.config.Stuck, h.watch.config.Hasty})
 	if v != nil && !h.peers[v.Failure.Rank].lost.IsZero() && mostLost(h.peers) {
@@ -88,10 +88,10 @@ func (h *hub) decide(now time.Time) *verdict {
 	if h.disputed.IsZero() || v == nil && now.Sub(h.disputed) < disputeTime && h.compared.heard() < len(h.peers) {
 		return v
 	}
-	return h.compared.verdict() // The cause of anything else.
+	return h.compared.verdict() // The disagreement is the cause of any other failure.
 }
 
-// fail notes this rank's own wish to end.
+// fail records a rank's own failure.
 func (h *hub) fail(rank int, f *rundir.Failure) {
 	h.mu.Lock()
 	h.peers[rank].failure = f
@@ -146,11 +146,11 @@ func (h *hub) judge(now time.Time) (*verdict, []string) {
 	return v, ranks
 }
 
-// shortPause is one that makes no difference.
+// shortPause is the longest pause of this process that needs no correction.
 const shortPause = time.Second
 
-// excuse makes up for the time in which this process did nothing, on a busy machine or stopped:
-// what it could not hear, it can't hold against others. The lock is held.
+// excuse corrects for a pause of this process, on a busy machine or because it was stopped: ranks
+// are not blamed for messages that this hub could not receive. The lock is held.
 func (h *hub) excuse(now time.Time) {
 	pause := now.Sub(h.looked) - look
 	first := h.looked.IsZero()
@@ -166,8 +166,8 @@ func (h *hub) excuse(now time.Time) {
 	}
 }
 
-// deputyAfter is how long rank 0 may say nothing before rank 1 judges in its place: longer than a
-// busy machine delays it.
+// deputyAfter is how long rank 0 may be silent before rank 1 judges in its place. It is longer than
+// the delays on a busy machine.
 const deputyAfter = 5 * time.Second
 
 // leads reports whether this hub judges. The lock is held.
@@ -176,10 +176,11 @@ func (h *hub) leads(now time.Time) bool {
 	return h.watch.config.Rank == 0 || !first.alive() || now.Sub(first.heard) > deputyAfter
 }
 
-// tellTime is how long an order may take to be out: one that does not read holds nobody up.
+// tellTime limits how long sending an order may take, so that a rank that doesn't read delays
+// nobody.
 const tellTime = time.Second
 
-// tell sends an order to all ranks that are there, and to those that come later.
+// tell sends an order to all connected ranks, and to those that connect later.
 func (h *hub) tell(o order) {
 	h.mu.Lock()
 	h.told = &o
@@ -187,7 +188,7 @@ func (h *hub) tell(o order) {
 	h.mu.Unlock()
 	var group sync.WaitGroup
 	for _, l := range links {
-		group.Go(func() { _ = l.send(o) }) // A rank that does not hear it is lost, or will be.
+		group.Go(func() { _ = l.send(o) }) // A rank that doesn't get it is lost, or will be.
 	}
 	sent := make(chan struct{})
 	go func() {
@@ -200,7 +201,7 @@ func (h *hub) tell(o order) {
 	}
 }
 
-// waitReady waits until all ranks that can have done what was ordered, or the time is up.
+// waitReady waits until all reachable ranks have followed the order, or until the limit.
 func (h *hub) waitReady(limit time.Duration, hurry <-chan struct{}) {
 	deadline := time.NewTimer(limit)
 	defer deadline.Stop()
@@ -228,10 +229,10 @@ func (h *hub) allReady() bool {
 	return true
 }
 
-// goodbye tells the others that this hub's end is no failure.
+// goodbye tells the other ranks that the end of this hub is not a failure.
 func (h *hub) goodbye() { h.tell(order{Bye: true}) }
 
-// close ends the hub's connections.
+// close closes the hub's connections.
 func (h *hub) close() {
 	h.listener.Close()
 	h.mu.Lock()

@@ -9,25 +9,26 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// The time after which a wait for a rank that will not come is no chance any more.
+// After these times, a wait for a rank can't be a coincidence any more.
 const (
-	// waitForGone is for a collective that somebody is in while a rank is gone.
+	// waitForGone is for a rank in a collective while another is gone.
 	waitForGone = time.Second
-	// waitForClosed is for a collective that somebody is in while a rank has ended its work, or for
-	// a rank that is gone while others close.
+	// waitForClosed is for a rank in a collective while another has finished its work, and for a
+	// rank that is gone while others close.
 	waitForClosed = 2 * time.Second
 )
 
-// limits are a job's own.
+// limits are the job's own limits.
 type limits struct {
-	// stuck is how long ranks may wait for another; 0 is forever.
+	// stuck is how long ranks may wait for one another; 0 means forever.
 	stuck time.Duration
 	// hasty makes every end without a goodbye a failure.
 	hasty bool
 }
 
-// judge decides whether the job goes on. It has no side effects. Causes come before their effects:
-// a rank's own word, ranks that disagree, one that is gone, one that is waited for.
+// judge returns the reason to end the job, or nil. It has no side effects. Causes come before their
+// effects: first a failure that a rank reports itself, then a rank that is gone, a rank that has
+// closed, and a rank that others wait for.
 func judge(now time.Time, peers []*peer, l limits) *verdict {
 	if v := judgeFailures(peers); v != nil {
 		return v
@@ -41,7 +42,7 @@ func judge(now time.Time, peers []*peer, l limits) *verdict {
 	return judgeStuck(now, peers, l.stuck)
 }
 
-// judgeFailures: a rank asks for the end.
+// judgeFailures finds a rank that reports a failure of its own.
 func judgeFailures(peers []*peer) *verdict {
 	for _, p := range peers {
 		if p.failure != nil {
@@ -51,8 +52,9 @@ func judgeFailures(peers []*peer) *verdict {
 	return nil
 }
 
-// judgeGone: a rank's process ended without a goodbye. That may be the sloppy end of a program that
-// has done all, so it only is a failure if the process said why, or was training, or is missed.
+// judgeGone finds a rank whose process ended without a goodbye. That may be a program that has
+// finished without calling Close, so it is a failure only if the process gave a reason, was
+// training, or is missed by other ranks.
 func judgeGone(now time.Time, peers []*peer, hasty bool) *verdict {
 	first := firstGone(peers)
 	if first == nil {
@@ -63,10 +65,10 @@ func judgeGone(now time.Time, peers []*peer, hasty bool) *verdict {
 	}
 	missing := hasty || first.state.Busy && !first.state.Told || first.crash != ""
 	for _, p := range peers {
-		since := now.Sub(first.gone) // For long, where it is not gone yet.
+		since := now.Sub(first.gone) // A very long time, if it is not gone yet.
 		missing = missing || p.alive() && (p.state.Problem != "" ||
 			p.waited(now) > waitForGone && since > waitForGone ||
-			p.state.Told && !first.state.Told || // The launcher ends us because that rank is gone.
+			p.state.Told && !first.state.Told || // The launcher ends this rank because that one is gone.
 			p.state.Closing && since > waitForClosed)
 	}
 	if !missing {
@@ -75,8 +77,8 @@ func judgeGone(now time.Time, peers []*peer, hasty bool) *verdict {
 	return diedVerdict(now, first)
 }
 
-// knownToLauncher is a rank that can't be reached while the launcher ends others: it knows more of
-// that rank's machine, so there is nothing to wait for. nil if there is none.
+// knownToLauncher returns a rank that can't be reached while the launcher ends other ranks, or nil.
+// The launcher knows more about that rank's machine, so there is no need to wait.
 func knownToLauncher(peers []*peer) *peer {
 	told := slices.ContainsFunc(peers, func(p *peer) bool { return p.alive() && !p.unreachable() && p.state.Told })
 	i := slices.IndexFunc(peers, func(p *peer) bool { return p.unreachable() && !p.state.Told })
@@ -92,16 +94,16 @@ func diedVerdict(now time.Time, p *peer) *verdict {
 	case p.crash != "":
 		f.Error, f.LogTail = crashError(p.crash), lastLines(p.crash, shownLines)
 	case p.state.Told:
-		f.Error = "it was told to stop by a signal, and ended while the others went on"
+		f.Error = "it was told to stop by a signal, and ended while the others continued"
 	case !p.lost.IsZero():
 		f.Error = fmt.Sprintf("its machine, or the network to it, did not answer for %v", round(now.Sub(p.lost)))
 	default:
-		f.Error = "its process ended without World.Close: it was killed, or it gave up"
+		f.Error = "its process ended without World.Close: it was killed, or it exited"
 	}
 	return &verdict{Failure: f}
 }
 
-// firstGone is the rank whose connection broke first.
+// firstGone returns the rank whose connection broke first.
 func firstGone(peers []*peer) *peer {
 	var first *peer
 	for _, p := range peers {
@@ -112,9 +114,9 @@ func firstGone(peers []*peer) *peer {
 	return first
 }
 
-// judgeClosed: ranks are in a collective that others, which have ended their work, will never
-// enter. Either these gave up early, or that collective is one too many: the smaller group is to
-// blame.
+// judgeClosed finds ranks that are in a collective which others, having finished their work, will
+// never enter. Either the others finished too early, or the collective is one too many: the smaller
+// group is to blame.
 func judgeClosed(now time.Time, peers []*peer) *verdict {
 	waiting := longest(now, peers)
 	if waiting == nil || waiting.waited(now) <= waitForClosed {
@@ -142,8 +144,8 @@ func judgeClosed(now time.Time, peers []*peer) *verdict {
 		Stacks: true}
 }
 
-// judgeStuck: ranks have waited in a collective for too long. To blame are those that have not
-// entered it; where all have, those that say nothing.
+// judgeStuck finds ranks that have waited too long in a collective. The ranks that have not entered
+// it are to blame; if all have, the silent ones.
 func judgeStuck(now time.Time, peers []*peer, limit time.Duration) *verdict {
 	if limit <= 0 {
 		return nil
@@ -154,7 +156,7 @@ func judgeStuck(now time.Time, peers []*peer, limit time.Duration) *verdict {
 	}
 	to, blame := lagging(now, peers, waiting, max(silentAfter, limit/2))
 	if slices.ContainsFunc(to, (*peer).unreachable) {
-		return nil // It may come back, or will be gone.
+		return nil // It may come back, or will soon count as gone.
 	}
 	v := &verdict{Stacks: true, Failure: rundir.Failure{Kind: rundir.Stuck, Rank: waiting.rank, Host: waiting.host, Step: waiting.state.Step}}
 	if len(to) == 0 {
@@ -174,8 +176,8 @@ func judgeStuck(now time.Time, peers []*peer, limit time.Duration) *verdict {
 	return v
 }
 
-// longest is the rank that has waited longest, of those in the lowest collective: the others only
-// wait for these.
+// longest returns the rank that has waited longest in the lowest-numbered collective. Ranks in
+// later collectives only wait for that one.
 func longest(now time.Time, peers []*peer) *peer {
 	var found *peer
 	for _, p := range peers {
@@ -189,9 +191,9 @@ func longest(now time.Time, peers []*peer) *peer {
 	return found
 }
 
-// lagging lists the ranks that the waiting one waits for, and says why they are to blame. A rank
-// that has said nothing for the time of quiet comes before one that speaks, the one that has said
-// nothing for longest first: on a busy machine any may be late by seconds.
+// lagging lists the ranks that the waiting rank waits for, and says why they are to blame. Ranks
+// that have been silent for longer than quiet come before ranks that report, because on a busy
+// machine any rank may be seconds late. The rank that has been silent longest comes first.
 func lagging(now time.Time, peers []*peer, waiting *peer, quiet time.Duration) ([]*peer, string) {
 	var silent, behind []*peer
 	for _, p := range peers {
@@ -206,11 +208,11 @@ func lagging(now time.Time, peers []*peer, waiting *peer, quiet time.Duration) (
 		slices.SortStableFunc(silent, func(a, b *peer) int { return a.heard.Compare(b.heard) })
 		return silent, fmt.Sprintf("has been silent for %v: its process is stopped, or its machine hangs", round(now.Sub(silent[0].heard)))
 	}
-	return behind, "has not come to the collective that others are in"
+	return behind, "has not entered the collective that the others are in"
 }
 
-// mostLost reports whether the connections to most ranks did not come back. Then the one that looks
-// is cut off, rather than they.
+// mostLost reports whether the connections to most ranks are lost for good. Then this hub is the
+// one that is cut off.
 func mostLost(peers []*peer) bool {
 	n := 0
 	for _, p := range peers {

@@ -10,10 +10,10 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// noon is when the judge looks.
+// noon is the time of the judgement.
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// rank makes a peer that was heard just now, and changes it.
+// rank returns a peer that was heard from just now, with a change.
 func rank(n int, change func(*peer)) *peer {
 	p := &peer{rank: n, host: "n1", heard: noon, state: State{Step: 40, Entered: 17, Left: 17, Current: Collective{17, AllReduce, Float32, 1000}}}
 	change(p)
@@ -22,7 +22,7 @@ func rank(n int, change func(*peer)) *peer {
 
 func fine(*peer) {}
 
-// in puts the rank into the next collective, for some time.
+// in puts the rank into the next collective, for a time.
 func in(d time.Duration) func(*peer) {
 	return func(p *peer) {
 		p.state.Entered, p.state.Since = 18, d
@@ -71,22 +71,22 @@ func lost(ago time.Duration, more ...func(*peer)) func(*peer) {
 
 const minute = time.Minute
 
-// judgeCases are what a hub may see of three ranks, and its verdict.
+// judgeCases are states of three ranks that a hub may see, with the expected verdict.
 var judgeCases = []struct {
 	name  string
 	ranks [3]func(*peer)
 	hasty bool
-	kind  rundir.FailureKind // Empty: all goes on.
+	kind  rundir.FailureKind // Empty if there is no failure.
 	rank  int
 	want  string
 }{
 	{name: "all is well", ranks: [3]func(*peer){fine, fine, in(time.Second)}},
-	{name: "all compute for long", ranks: [3]func(*peer){silent(time.Second), fine, fine}},
+	{name: "all compute for a long time", ranks: [3]func(*peer){silent(time.Second), fine, fine}},
 	{name: "a wait that may end", ranks: [3]func(*peer){in(59 * time.Second), fine, in(59 * time.Second)}},
 	{name: "one has closed, the others compute", ranks: [3]func(*peer){fine, bye, fine}},
 	{name: "one is closing, the others compute", ranks: [3]func(*peer){fine, closing, fine}},
 
-	{name: "gone, and nobody misses it", ranks: [3]func(*peer){fine, gone(minute), fine}},
+	{name: "gone, but no rank misses it", ranks: [3]func(*peer){fine, gone(minute), fine}},
 	{name: "gone, and all others have said goodbye", ranks: [3]func(*peer){bye, gone(minute), bye}},
 	{name: "gone just now while others wait", ranks: [3]func(*peer){in(minute / 2), gone(100 * time.Millisecond), fine}},
 	{name: "gone under mpirun", hasty: true, ranks: [3]func(*peer){fine, gone(0), fine}, kind: rundir.Died, rank: 1, want: "ended without World.Close"},
@@ -100,27 +100,27 @@ var judgeCases = []struct {
 	{name: "told to end, but the others were not", ranks: [3]func(*peer){in(3 * time.Second), gone(3*time.Second, told), fine}, kind: rundir.Died, rank: 1, want: "told to stop by a signal"},
 	{name: "the first of two that are gone", hasty: true, ranks: [3]func(*peer){gone(time.Second), gone(2 * time.Second), fine}, kind: rundir.Died, rank: 1},
 
-	{name: "a failure of its own", ranks: [3]func(*peer){gone(0, busy), fine, nan}, kind: rundir.NaN, rank: 2, want: "the loss is NaN"},
+	{name: "a rank reports a failure", ranks: [3]func(*peer){gone(0, busy), fine, nan}, kind: rundir.NaN, rank: 2, want: "the loss is NaN"},
 
 	{name: "in a collective after another has closed", ranks: [3]func(*peer){bye, in(3 * time.Second), fine}, kind: rundir.Mismatch, rank: 0, want: "rank 0 (n1) has called Close after 17 collectives and won't call all-reduce 18 (1000 float32), in which rank 1 (n1) waits"},
 	{name: "in a collective while another closes", ranks: [3]func(*peer){closing, in(time.Second), in(3 * time.Second)}, kind: rundir.Mismatch, rank: 0, want: "all-reduce 18 (1000 float32)"},
 	{name: "in a collective while all others close", ranks: [3]func(*peer){closing, closing, in(3 * time.Second)}, kind: rundir.Mismatch, rank: 2, want: "all-reduce 18 (1000 float32)"},
 	{name: "in a collective that the closed one was in", ranks: [3]func(*peer){func(p *peer) { in(0)(p); bye(p) }, in(3 * time.Second), fine}},
 
-	{name: "one does not come", ranks: [3]func(*peer){in(minute), fine, in(minute)}, kind: rundir.Stuck, rank: 1, want: "rank 1 (n1) at step 40 has not come"},
-	{name: "one says nothing", ranks: [3]func(*peer){in(minute), in(minute), silent(time.Minute)}, kind: rundir.Stuck, rank: 2, want: "rank 2 (n1) at step 40 has been silent for 1m0s"},
-	{name: "one says nothing, in the collective", ranks: [3]func(*peer){silent(minute, in(0)), in(minute), in(minute)}, kind: rundir.Stuck, rank: 0, want: "its process is stopped"},
-	{name: "the silent one is to blame, not the one that it holds up", ranks: [3]func(*peer){fine, silent(minute), in(minute)}, kind: rundir.Stuck, rank: 1},
-	{name: "one says nothing, another is late on a busy machine", ranks: [3]func(*peer){silent(5*time.Second, in(0)), in(minute), silent(minute)}, kind: rundir.Stuck, rank: 2, want: "stuck: rank 2 (n1) at step 40 has been silent for 1m0s"},
-	{name: "two say nothing, one for longer", ranks: [3]func(*peer){silent(40 * time.Second), in(minute), silent(minute)}, kind: rundir.Stuck, rank: 2, want: "stuck: rank 2 (n1) at step 40, rank 0 (n1) at step 40 has been silent for 1m0s"},
+	{name: "one does not enter", ranks: [3]func(*peer){in(minute), fine, in(minute)}, kind: rundir.Stuck, rank: 1, want: "rank 1 (n1) at step 40 has not entered"},
+	{name: "one is silent", ranks: [3]func(*peer){in(minute), in(minute), silent(time.Minute)}, kind: rundir.Stuck, rank: 2, want: "rank 2 (n1) at step 40 has been silent for 1m0s"},
+	{name: "one is silent in the collective", ranks: [3]func(*peer){silent(minute, in(0)), in(minute), in(minute)}, kind: rundir.Stuck, rank: 0, want: "its process is stopped"},
+	{name: "the silent one is to blame, not the one that it delays", ranks: [3]func(*peer){fine, silent(minute), in(minute)}, kind: rundir.Stuck, rank: 1},
+	{name: "one is silent, another is late on a busy machine", ranks: [3]func(*peer){silent(5*time.Second, in(0)), in(minute), silent(minute)}, kind: rundir.Stuck, rank: 2, want: "stuck: rank 2 (n1) at step 40 has been silent for 1m0s"},
+	{name: "two are silent, one for longer", ranks: [3]func(*peer){silent(40 * time.Second), in(minute), silent(minute)}, kind: rundir.Stuck, rank: 2, want: "stuck: rank 2 (n1) at step 40, rank 0 (n1) at step 40 has been silent for 1m0s"},
 	{name: "the connection to the one that is waited for is lost", ranks: [3]func(*peer){in(minute), lost(20 * time.Second), in(minute)}},
 	{name: "a connection is lost, and mpirun ends all at an end", hasty: true, ranks: [3]func(*peer){fine, lost(29*time.Second, busy), fine}},
 	{name: "a connection that did not come back", ranks: [3]func(*peer){fine, lost(31*time.Second, busy), fine}, kind: rundir.Died, rank: 1, want: "its machine, or the network to it, did not answer for 31s"},
 	{name: "a connection is lost, and the launcher ends the others", ranks: [3]func(*peer){told, lost(5 * time.Second), fine}, kind: rundir.Died, rank: 1, want: "its machine, or the network to it, did not answer for 5s"},
 	{name: "a connection is lost as all are told to end", ranks: [3]func(*peer){told, lost(5*time.Second, told), told}},
-	{name: "what a lost one was doing is not known", ranks: [3]func(*peer){lost(20*time.Second, in(minute)), fine, closing}},
+	{name: "the state of a lost rank is unknown", ranks: [3]func(*peer){lost(20*time.Second, in(minute)), fine, closing}},
 	{name: "all are in it", ranks: [3]func(*peer){in(minute), in(minute), in(minute)}, kind: rundir.Stuck, rank: 0, want: "the network between them"},
-	{name: "one ahead of the others waits for them", ranks: [3]func(*peer){in(minute), fine, fine}, kind: rundir.Stuck, rank: 1, want: "rank 1 (n1) at step 40, rank 2 (n1) at step 40 has not come"},
+	{name: "one ahead of the others waits for them", ranks: [3]func(*peer){in(minute), fine, fine}, kind: rundir.Stuck, rank: 1, want: "rank 1 (n1) at step 40, rank 2 (n1) at step 40 has not entered"},
 }
 
 func TestJudge(t *testing.T) {
@@ -155,7 +155,7 @@ func TestCompare(t *testing.T) {
 		name  string
 		ranks [][]Collective
 		blame int
-		want  string // Empty: they agree.
+		want  string // Empty if they agree.
 	}{
 		{"the same", [][]Collective{{one, two}, {one, two}}, 0, ""},
 		{"behind", [][]Collective{{one, two}, {one}}, 0, ""},
@@ -210,7 +210,7 @@ func TestRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.New("refused"); w.Enter(Barrier, Bytes, 0)(err) != err { //nolint:errorlint // the very same error
+	if err := errors.New("refused"); w.Enter(Barrier, Bytes, 0)(err) != err { //nolint:errorlint // the identical error
 		t.Error("the error of a collective is not returned")
 	}
 	w.Enter(Broadcast, Bytes, 7)
@@ -223,11 +223,11 @@ func TestRecord(t *testing.T) {
 		t.Errorf("recent: %v, current: %v; want %v", s.Recent, s.Current, want)
 	}
 	if all := w.state(0).Recent; len(all) != maxRecent || all[maxRecent-1] != want[2] {
-		t.Errorf("%d recent ones, the last %v; want %d, %v", len(all), all[len(all)-1], maxRecent, want[2])
+		t.Errorf("%d recent collectives, the last %v; want %d, %v", len(all), all[len(all)-1], maxRecent, want[2])
 	}
 }
 
-// BenchmarkEnter is what a collective costs more.
+// BenchmarkEnter measures what the watch adds to a collective.
 func BenchmarkEnter(b *testing.B) {
 	w := &Watch{record: newRecord()}
 	for b.Loop() {

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-var errNoFile = errors.New("the connection for a panic's last words is none of TCP")
+var errNoFile = errors.New("the connection for a panic's text is not a TCP connection")
 
-// sendCrashes makes the Go runtime send a panic's text to a hub too.
+// sendCrashes makes the Go runtime also send a panic's text to a hub.
 func (w *Watch) sendCrashes(l *link) error {
-	defer l.close() // The runtime has a copy.
+	defer l.close() // The runtime keeps its own copy.
 	tcp, ok := l.conn.(*net.TCPConn)
 	if !ok {
 		return errNoFile
@@ -32,14 +32,14 @@ func (w *Watch) sendCrashes(l *link) error {
 	return nil
 }
 
-// crashHello opens the connection that only carries a panic's last words.
+// crashHello is the first message on the connection for a panic's text.
 func (w *Watch) crashHello() hello {
 	who := w.hello()
 	who.Crash = true
 	return who
 }
 
-// reopenCrash gives panics a way to the hub again. Without one, their text is in the log only.
+// reopenCrash renews the connection for panics. Without it, their text is only in the log.
 func (w *Watch) reopenCrash(l *uplink) {
 	ctx, cancel := context.WithTimeout(context.Background(), attemptTime)
 	defer cancel()
@@ -48,12 +48,12 @@ func (w *Watch) reopenCrash(l *uplink) {
 	}
 }
 
-// termDelay is how long a rank that is told to stop waits to learn whether that is because another
-// died.
+// termDelay is how long a rank that gets SIGTERM waits for a verdict: the reason may be that
+// another rank died.
 const termDelay = 300 * time.Millisecond
 
-// watchProcess lets the hubs know that this process was told to end by SIGTERM. The signal's effect
-// is the usual one: the end, or that of the program's own handler, which gets it a second time.
+// watchProcess tells the hubs if this process gets SIGTERM. The signal then has its usual effect:
+// it ends the process, or runs the program's own handler, which gets it a second time.
 func (w *Watch) watchProcess() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM)
@@ -72,7 +72,7 @@ func (w *Watch) watchProcess() {
 		w.kick()
 		time.Sleep(termDelay)
 		if w.ending.Load() {
-			return // It ends anyway, when all is said.
+			return // The process ends after the report.
 		}
 		signal.Stop(signals)
 		_ = syscall.Kill(os.Getpid(), syscall.SIGTERM) // A process can always signal itself.

@@ -23,7 +23,7 @@ func newMemory(size int) *memory {
 	return m
 }
 
-// place is one rank's end.
+// seat is one rank's end of the memory.
 type seat struct {
 	*memory
 	rank int
@@ -57,7 +57,7 @@ func (s seat) Broadcast(data []byte, root int) error {
 	return err
 }
 
-// startMany starts a job of many ranks in this process. Their logs are one.
+// startMany starts a job of many ranks in this process. They share a log.
 func startMany(t *testing.T, n int, log *safeBuffer, change func(*Config)) []*Watch {
 	t.Helper()
 	exchange := newMemory(n)
@@ -88,7 +88,7 @@ func startMany(t *testing.T, n int, log *safeBuffer, change func(*Config)) []*Wa
 	return watches
 }
 
-// safeBuffer may be written by several goroutines.
+// safeBuffer can be written by several goroutines at once.
 type safeBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -106,8 +106,8 @@ func (b *safeBuffer) String() string {
 	return b.text.String()
 }
 
-// TestManyRanks: a thousand ranks that start at once on a small machine find their hubs, and none
-// is called dead.
+// TestManyRanks: a thousand ranks that start at once on a small machine connect to their hubs, and
+// none is reported as dead.
 func TestManyRanks(t *testing.T) {
 	n := 1024
 	if testing.Short() {
@@ -119,7 +119,7 @@ func TestManyRanks(t *testing.T) {
 	t.Logf("%d ranks started within %v", n, time.Since(start).Round(time.Millisecond))
 	for _, w := range watches {
 		if !w.on.Load() {
-			t.Fatalf("rank %d does not watch: %s", w.config.Rank, log.String())
+			t.Fatalf("the watch of rank %d is off: %s", w.config.Rank, log.String())
 		}
 		w.Progress(1)
 	}

@@ -16,25 +16,25 @@ import (
 // beat is the time between two reports.
 const beat = 500 * time.Millisecond
 
-// startTime bounds the search for a way to a hub. Of many ranks that come at once, each waits for
-// others.
+// startTime limits how long this rank tries to connect to the hubs. It grows with the number of
+// ranks, which delay one another.
 func (w *Watch) startTime() time.Duration {
 	return 15*time.Second + time.Duration(w.config.Size)*50*time.Millisecond
 }
 
-// turn is when this rank calls the hubs: some ranks at a time, so that a hub with a thousand to
-// answer is not flooded.
+// turn returns when this rank connects to the hubs: only some ranks connect at the same time, so
+// that a hub is not overwhelmed by a thousand.
 func (w *Watch) turn() time.Duration { return time.Duration(w.config.Rank/64) * 10 * time.Millisecond }
 
-// hubKey is what ranks and a hub prove to each other that they know.
+// hubKey is the key that ranks and a hub prove to each other.
 func (w *Watch) hubKey(rank int) network.Key { return w.key.For(fmt.Sprintf("hub %d", rank)) }
 
 func (w *Watch) hello() hello {
-	process, _ := rundir.ThisProcess() // Without /proc, nobody can kill this rank if it is stuck.
+	process, _ := rundir.ThisProcess() // Without /proc, no rank can kill this one if it is stuck.
 	return hello{Rank: w.config.Rank, Host: w.config.Host, Process: process}
 }
 
-// dialHubs connects to the hubs, and gives panics a way to one.
+// dialHubs connects to the hubs, and opens a connection for the text of panics.
 func (w *Watch) dialHubs(ctx context.Context, places []place) error {
 	ctx, cancel := context.WithTimeout(ctx, w.startTime())
 	defer cancel()
@@ -62,7 +62,7 @@ func (w *Watch) dialHubs(ctx context.Context, places []place) error {
 	return w.sendCrashes(crash)
 }
 
-// openPatiently is open again where the hub is there, but too busy.
+// openPatiently calls open again if the hub is there, but too busy.
 func (w *Watch) openPatiently(ctx context.Context, rank int, addresses []string, who hello) (*link, error) {
 	for {
 		l, err := w.open(ctx, rank, addresses, who)
@@ -74,7 +74,7 @@ func (w *Watch) openPatiently(ctx context.Context, rank int, addresses []string,
 	}
 }
 
-// sendReports tells the hub what this rank does, as long as the connection is the current one.
+// sendReports sends this rank's state to the hub while the connection is the current one.
 func (w *Watch) sendReports(l *uplink, current *link) {
 	ticker := time.NewTicker(beat)
 	defer ticker.Stop()
@@ -93,7 +93,7 @@ func (w *Watch) sendReports(l *uplink, current *link) {
 	}
 }
 
-// receiveOrders listens to the hub until the connection ends, and returns why.
+// receiveOrders follows the hub's orders until the connection ends, and returns the reason.
 func (w *Watch) receiveOrders(l *uplink, current *link) error {
 	for {
 		var o order
@@ -111,7 +111,7 @@ func (w *Watch) receiveOrders(l *uplink, current *link) error {
 	}
 }
 
-// watchHubs ends this rank by itself where no hub is left to tell it to.
+// watchHubs ends this rank if no hub is left to do it.
 func (w *Watch) watchHubs() {
 	if w.hub != nil {
 		return
@@ -135,14 +135,14 @@ func (w *Watch) watchHubs() {
 	}
 }
 
-// cutOff is the verdict of a rank that can't reach the others, which may be well: it speaks of
-// itself only.
+// cutOff is the verdict of a rank that can't reach the others. It blames only this rank, because
+// the others may be healthy.
 func (w *Watch) cutOff(seen string) *verdict {
 	return &verdict{Failure: rundir.Failure{Kind: rundir.Died, Rank: w.config.Rank, Host: w.config.Host, Step: w.step.Load(),
 		Error: fmt.Sprintf("%s for %v: its machine is cut off from theirs", seen, redialTime)}}
 }
 
-// withoutHubs is what this rank knows when all hubs are gone; nil while one is there.
+// withoutHubs returns what this rank knows when all hubs are gone, or nil while there is a hub.
 func (w *Watch) withoutHubs(now time.Time) []*peer {
 	peers := []*peer{{rank: w.config.Rank, host: w.config.Host, state: w.state(0), heard: now}}
 	for _, l := range w.links {
@@ -156,7 +156,7 @@ func (w *Watch) withoutHubs(now time.Time) []*peer {
 	return peers
 }
 
-// Fail ends all ranks because of this one, and says why. It does not return.
+// Fail ends all ranks because of an error on this one. It does not return.
 func (w *Watch) Fail(kind rundir.FailureKind, err error) {
 	f := rundir.Failure{Kind: kind, Rank: w.config.Rank, Host: w.config.Host, Step: w.step.Load(), Error: err.Error()}
 	if w.on.Load() {
@@ -169,6 +169,6 @@ func (w *Watch) Fail(kind rundir.FailureKind, err error) {
 		time.Sleep(endTime) // A hub's verdict ends the process.
 	}
 	w.endAlone(&verdict{Failure: f})
-	time.Sleep(endTime) // Another goroutine is at it.
+	time.Sleep(endTime) // Another goroutine may be ending the process.
 	w.config.Exit(exitCode)
 }

@@ -17,27 +17,27 @@ import (
 // hello is a rank's first message to a hub.
 type hello struct {
 	Rank int
-	// Crash marks the connection that only carries a panic's last words.
+	// Crash marks the connection that only carries a panic's text.
 	Crash   bool
 	Host    string
 	Process rundir.Process
 }
 
-// report is all later messages of a rank.
+// report is any later message of a rank.
 type report struct {
 	State *State
-	// Failure is the rank's own: it asks for the end of all.
+	// Failure is the rank's own failure, which must end all ranks.
 	Failure *rundir.Failure
-	// Bye says that the connection ends because the rank's work is done.
+	// Bye means that the connection will end because the rank's work is done.
 	Bye bool
-	// Ready says that the rank has nothing more to do before it ends.
+	// Ready means that the rank has nothing more to do before it ends.
 	Ready bool
 }
 
 // order is a hub's message to a rank.
 type order struct {
 	Verdict *verdict
-	// Bye says that the hub ends because its rank's work is done.
+	// Bye means that the hub will end because its rank's work is done.
 	Bye bool
 }
 
@@ -46,11 +46,12 @@ type verdict struct {
 	Failure rundir.Failure
 	// Stacks asks the ranks to save their goroutines' stacks.
 	Stacks bool
-	// Stuck are processes that do not answer: a rank on the same machine kills them.
+	// Stuck are processes that do not respond. A rank on the same machine kills them.
 	Stuck []rundir.Process
 }
 
-// link is one end of a connection. Its methods may be called from several goroutines.
+// link is one end of a connection. Its methods may be called from several goroutines, except
+// receive.
 type link struct {
 	conn net.Conn
 	in   *bufio.Reader
@@ -64,11 +65,12 @@ func newLink(conn net.Conn) *link {
 	return &link{conn: conn, in: in, enc: gob.NewEncoder(conn), dec: gob.NewDecoder(in)}
 }
 
-// sendTimeout bounds a message to a process that does not read. It is longer than a busy machine
-// holds up this process.
+// sendTimeout limits how long sending a message may take if the receiver does not read. It is
+// longer than a busy machine delays this process.
 const sendTimeout = 10 * time.Second
 
-// send sends a message. After an error the link is broken: part of the message may be on its way.
+// send sends a message. After an error the link is closed, because part of the message may have
+// been sent.
 func (l *link) send(message any) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,12 +82,13 @@ func (l *link) send(message any) error {
 	return err
 }
 
-// receive is for one goroutine.
+// receive receives a message. Only one goroutine may call it.
 func (l *link) receive(message any) error { return l.dec.Decode(message) }
 
 func (l *link) close() { l.conn.Close() }
 
-// abort ends the connection without the orderly end by which a process that ends is known.
+// abort closes the connection with a reset, because an orderly close means that the process has
+// ended.
 func (l *link) abort() {
 	if tcp, ok := l.conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0) // It fails on a closed connection, which needs no abort.
@@ -93,12 +96,12 @@ func (l *link) abort() {
 	l.conn.Close()
 }
 
-// finished reports whether an error of receive is the orderly end of the connection, which is that
-// of the process at the other end: its kernel makes one however the process ends. A connection that
-// breaks otherwise says nothing of the process.
+// finished reports whether an error of receive is an orderly end of the connection. That means that
+// the process at the other end has ended: its kernel closes the connection in this way however it
+// ends. A connection that breaks in another way says nothing about the process.
 //
-// The end of a stream alone does not tell: after a reset, too, only the first to read or write
-// hears of that. So the kernel is asked which it was.
+// The end of the stream alone is not enough: after a reset, only the first read or write reports
+// the reset. So finished asks the kernel for the connection's state.
 func (l *link) finished(err error) bool {
 	tcp, ok := l.conn.(*net.TCPConn)
 	if !ended(err) || !ok {
@@ -116,5 +119,5 @@ func (l *link) finished(err error) bool {
 	return err == nil && closed
 }
 
-// ended reports whether an error is that of a stream's end.
+// ended reports whether an error is the end of a stream.
 func ended(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }

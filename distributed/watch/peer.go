@@ -8,34 +8,34 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// peer is what a hub knows of a rank.
+// peer is what a hub knows about a rank.
 type peer struct {
 	rank    int
 	host    string
 	process rundir.Process
 	state   State
-	// heard is when the rank last said something. lost is when its connection broke, zero while
-	// there is one. gone is when its process ended without a goodbye, or its connection broke for
+	// heard is when the rank last sent something. lost is when its connection broke; zero while it
+	// is connected. gone is when its process ended without a goodbye, or its connection broke for
 	// good; else zero.
 	heard, lost, gone time.Time
-	// compared is the number of its last collective that was compared.
+	// compared is the number of its last compared collective.
 	compared uint64
-	// bye tells that the rank has ended its work.
+	// bye means that the rank has finished its work.
 	bye bool
-	// crash is what a panic printed.
+	// crash is the text of a panic.
 	crash string
-	// failure is the rank's own wish to end all.
+	// failure is a failure that the rank reports itself.
 	failure *rundir.Failure
 }
 
-// giveUp counts a rank as gone whose connection has not come back for long.
+// giveUp counts a rank as gone if its connection has been lost for too long.
 func (p *peer) giveUp(now time.Time) {
 	if p.gone.IsZero() && !p.lost.IsZero() && now.Sub(p.lost) >= redialTime {
 		p.gone = p.lost
 	}
 }
 
-// excuse shifts what was seen of the rank by the time in which nobody looked.
+// excuse shifts the times of the rank by a pause of this hub.
 func (p *peer) excuse(pause time.Duration, now time.Time) {
 	for _, t := range []*time.Time{&p.heard, &p.lost, &p.gone} {
 		if shifted := t.Add(pause); !t.IsZero() && shifted.Before(now) {
@@ -46,18 +46,18 @@ func (p *peer) excuse(pause time.Duration, now time.Time) {
 	}
 }
 
-// unreachable reports whether the connection is lost, and may come back.
+// unreachable reports whether the connection is lost but may come back.
 func (p *peer) unreachable() bool { return p.alive() && !p.lost.IsZero() }
 
 // alive reports whether the rank may still do something.
 func (p *peer) alive() bool { return p.gone.IsZero() && !p.bye }
 
-// silentAfter is how long a rank that lives may say nothing: it speaks twice a second.
+// silentAfter is how long a live rank may be silent. It reports twice a second.
 const silentAfter = 2 * time.Second
 
 func (p *peer) silent(now time.Time) bool { return p.alive() && now.Sub(p.heard) > silentAfter }
 
-// waited is how long the rank has been in its collective; 0 if it is in none.
+// waited returns how long the rank has been in its collective; 0 if it is in none.
 func (p *peer) waited(now time.Time) time.Duration {
 	if !p.alive() || p.unreachable() || !p.state.waiting() {
 		return 0
@@ -65,7 +65,7 @@ func (p *peer) waited(now time.Time) time.Duration {
 	return p.state.Since + now.Sub(p.heard)
 }
 
-// name is "rank 3 (n2)".
+// name returns a name such as "rank 3 (n2)".
 func (p *peer) name() string {
 	if p.host == "" {
 		return fmt.Sprintf("rank %d", p.rank)
@@ -73,7 +73,7 @@ func (p *peer) name() string {
 	return fmt.Sprintf("rank %d (%s)", p.rank, p.host)
 }
 
-// describe is a line about what the rank is doing.
+// describe returns a line about what the rank is doing.
 func (p *peer) describe(now time.Time) string {
 	parts := []string{}
 	if p.state.Step > 0 {
@@ -82,7 +82,7 @@ func (p *peer) describe(now time.Time) string {
 	since := round(p.state.Since + now.Sub(p.heard))
 	switch {
 	case p.bye:
-		parts = append(parts, "has ended its work")
+		parts = append(parts, "has finished its work")
 	case p.unreachable():
 		parts = append(parts, fmt.Sprintf("hasn't been reachable for %v", round(now.Sub(p.lost))))
 	case !p.gone.IsZero():
@@ -94,7 +94,7 @@ func (p *peer) describe(now time.Time) string {
 	case p.state.Entered == 0:
 		parts = append(parts, "has not entered a collective yet")
 	default:
-		parts = append(parts, fmt.Sprintf("computes or loads since it left %v, %v ago", p.state.Current, since))
+		parts = append(parts, fmt.Sprintf("has been computing or loading since it left %v, %v ago", p.state.Current, since))
 	}
 	if p.silent(now) && !p.unreachable() {
 		parts = append(parts, fmt.Sprintf("has been silent for %v", round(now.Sub(p.heard))))

@@ -1,4 +1,4 @@
-// Counts collectives: those of Go, and those inside compiled programs, which never come to Go.
+// Counts collectives: those of Go, and those inside compiled programs, which Go doesn't see.
 #include "record.h"
 
 #include <pthread.h>
@@ -12,7 +12,7 @@ enum { KEPT = 256 };
 struct gb_record {
   pthread_mutex_t lock;
   uint64_t entered, left;
-  int64_t changed;  // When either did, in nanoseconds of the monotonic clock.
+  int64_t changed;  // When either last changed, in nanoseconds of the monotonic clock.
   gb_collective kept[KEPT];
 };
 
@@ -76,7 +76,8 @@ static struct {
 static int transport(void *data, int64_t count, int dtype, char *error, size_t error_size) {
   gb_record_enter(wrapped.record, wrapped.kind, dtype, count);
   int result = wrapped.inner(data, count, dtype, error, error_size);
-  // A failure may be the end of another rank: the watch may know, and then this does not return.
+  // The reason for a failure may be the end of another rank. If the watch finds that out, this call
+  // does not return.
   if (result != 0) gonbatchWatchFailed(error);
   gb_record_leave(wrapped.record);
   return result;

@@ -10,8 +10,8 @@ import (
 	"unsafe"
 )
 
-// record is what this rank notes of its collectives. Its memory is C's, so that compiled programs
-// can note theirs.
+// record keeps the collectives of this rank. It is in C's memory, so that compiled programs can add
+// theirs.
 type record struct{ c *C.gb_record }
 
 func newRecord() record { return record{C.gb_record_new()} }
@@ -22,7 +22,7 @@ func (r record) enter(kind Kind, dtype int, count int) {
 
 func (r record) leave() { C.gb_record_leave(r.c) }
 
-// read fills in what the record knows.
+// read copies the record's counters and the time since its last change.
 func (r record) read(s *State) {
 	var entered, left C.uint64_t
 	var since C.int64_t
@@ -30,11 +30,11 @@ func (r record) read(s *State) {
 	s.Entered, s.Left, s.Since = uint64(entered), uint64(left), time.Duration(since)
 }
 
-// maxRecent bounds the collectives in a message. Where there were more, the older ones are not
+// maxRecent limits the collectives in a message. If there are more, the older ones are not
 // compared.
 const maxRecent = 64
 
-// recent lists the last collectives above the number.
+// recent lists the last collectives with numbers above after.
 func (r record) recent(after uint64) []Collective {
 	var c [maxRecent]C.gb_collective
 	n := int(C.gb_record_recent(r.c, C.uint64_t(after), &c[0], maxRecent))
@@ -45,11 +45,12 @@ func (r record) recent(after uint64) []Collective {
 	return list
 }
 
-// inPrograms is the watch that compiled programs report to: a process has one.
+// inPrograms is the watch that the compiled programs of this process report to.
 var inPrograms atomic.Pointer[Watch]
 
-// Transport wraps the C function by which compiled programs all-reduce (see Transport of package
-// pjrt), so that the watch sees what they do. The watch of the last call counts.
+// Transport wraps the C function that compiled programs call to all-reduce (see Transport in
+// package pjrt), so that the watch sees their collectives. The programs of a process use the watch
+// of the last call.
 func (w *Watch) Transport(inner unsafe.Pointer) unsafe.Pointer {
 	inPrograms.Store(w)
 	return unsafe.Pointer(C.gb_record_wrap(w.record.c, C.gb_watch_transport(inner), C.int(AllReduce)))

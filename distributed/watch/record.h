@@ -4,7 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// gb_collective is one that this rank has entered. `number` counts from 1; `kind` and `type` are the caller's.
+// gb_collective is a collective that this rank has entered. `number` counts from 1. `kind` and
+// `type` are the caller's.
 typedef struct {
   uint64_t number;
   int32_t kind, type;
@@ -17,20 +18,24 @@ gb_record *gb_record_new(void);
 
 void gb_record_free(gb_record *r);
 
-// gb_record_enter notes that this rank enters a collective, gb_record_leave that it is through. From any thread.
+// gb_record_enter records that this rank enters a collective, gb_record_leave that it has left it.
+// Both may be called from any thread.
 void gb_record_enter(gb_record *r, int kind, int type, int64_t count);
 void gb_record_leave(gb_record *r);
 
-// gb_record_read tells how many collectives were entered and left, and the nanoseconds since the last of either.
+// gb_record_read returns how many collectives were entered and left, and the nanoseconds since the
+// last of these events.
 void gb_record_read(gb_record *r, uint64_t *entered, uint64_t *left, int64_t *since);
 
-// gb_record_recent copies the last collectives with numbers above `after`, at most `max`, oldest first, and returns how many.
+// gb_record_recent copies the last collectives with numbers above `after`, at most `max`, oldest
+// first. It returns how many it copied.
 int gb_record_recent(gb_record *r, uint64_t after, gb_collective *out, int max);
 
-// The C function by which a compiled program all-reduces: see Transport of package pjrt.
+// The C function that compiled programs call to all-reduce. See Transport in package pjrt.
 typedef int (*gb_watch_transport)(void *data, int64_t count, int dtype, char *error, size_t error_size);
 
-// gb_record_wrap returns a transport that notes what `inner` does in r. A process has one.
+// gb_record_wrap returns a transport that records the calls of `inner` in r. A process has only
+// one.
 gb_watch_transport gb_record_wrap(gb_record *r, gb_watch_transport inner, int kind);
 
 #endif

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// await fails the test unless the condition comes true.
+// await fails the test unless the condition becomes true.
 func await(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: that did not come true", what)
+			t.Fatalf("%s: timeout", what)
 		}
 	}
 }
 
-// connected reports whether all ranks but its own are connected to the hub, and nothing is lost.
+// connected reports whether all other ranks are connected to the hub, and none is lost.
 func (h *hub) connected() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -31,7 +31,7 @@ func (h *hub) connected() bool {
 	return true
 }
 
-// breakSome ends some connections, at either end, as a bad network does.
+// breakSome breaks some connections, at either end, as a bad network does.
 func breakSome(watches []*Watch) {
 	for _, w := range watches {
 		for _, l := range w.links {
@@ -52,8 +52,8 @@ func breakSome(watches []*Watch) {
 	}
 }
 
-// TestRedial: connections that break come back, whichever end they break at. Ranks that agree are
-// not said to disagree, and one that does not is still found.
+// TestRedial: connections that break at either end are restored. Ranks that agree are not reported,
+// and one that disagrees is still found.
 func TestRedial(t *testing.T) {
 	const n = 5
 	var log safeBuffer
@@ -90,12 +90,12 @@ func TestRedial(t *testing.T) {
 	}
 	await(t, "all end", func() bool { return len(ended) == n })
 	if want := "rank 3 (here) calls all-reduce 32 (7 float32) where rank 0 (here) calls all-reduce 32 (8 float32)"; !strings.Contains(log.String(), want) {
-		t.Errorf("%q is not in the log: %s", want, log.String())
+		t.Errorf("the log lacks %q: %s", want, log.String())
 	}
 }
 
-// TestLateForTheVerdict: a rank whose connection is lost as the others end hears of it when it is
-// back.
+// TestLateForTheVerdict: a rank whose connection is lost while the others end gets the verdict when
+// it reconnects.
 func TestLateForTheVerdict(t *testing.T) {
 	var log safeBuffer
 	var mu sync.Mutex
@@ -111,7 +111,7 @@ func TestLateForTheVerdict(t *testing.T) {
 	})
 	hub := watches[0].hub
 	hub.mu.Lock()
-	hub.told = &order{Verdict: &verdict{}} // As if it had been told while nobody was there.
+	hub.told = &order{Verdict: &verdict{}} // As if the order had been sent while no rank was connected.
 	hub.links[2].abort()
 	hub.mu.Unlock()
 	await(t, "rank 2 ends", func() bool {
@@ -121,7 +121,7 @@ func TestLateForTheVerdict(t *testing.T) {
 	})
 }
 
-// TestExcuse: a hub that was held up itself blames nobody for what it could not hear.
+// TestExcuse: a hub that was paused itself blames no rank for messages that it could not receive.
 func TestExcuse(t *testing.T) {
 	now := time.Now()
 	hub := &hub{looked: now.Add(-20 * time.Second), peers: []*peer{
@@ -134,15 +134,15 @@ func TestExcuse(t *testing.T) {
 	}
 	hub.peers[1].giveUp(now.Add(redialTime - 10*time.Second))
 	if !hub.peers[1].gone.IsZero() {
-		t.Error("a rank that is lost for 5 s of the hub's time is given up after 25 s")
+		t.Error("a rank that was lost for 5 s of the hub's running time is given up")
 	}
 	hub.excuse(now.Add(look))
 	if p := hub.peers[0]; now.Sub(p.heard) > time.Second {
-		t.Error("a hub that was not held up excuses")
+		t.Error("a hub that was not paused shifts the times")
 	}
 }
 
-// TestCutOff: a hub that most ranks don't reach speaks of itself.
+// TestCutOff: a hub that has lost most ranks blames itself.
 func TestCutOff(t *testing.T) {
 	for lostRanks, blamed := range map[int]int{1: 2, 2: 0} {
 		peers := []*peer{rank(0, fine), rank(1, fine), rank(2, fine)}
@@ -152,13 +152,13 @@ func TestCutOff(t *testing.T) {
 		}
 		h := &hub{watch: &Watch{config: Config{Rank: 0, Size: 3, Host: "n1"}}, peers: peers, compared: newComparison()}
 		if v := h.decide(noon); v == nil || v.Failure.Rank != blamed {
-			t.Errorf("%d of 3 ranks are lost: %+v, want one that blames rank %d", lostRanks, v, blamed)
+			t.Errorf("%d of 3 ranks are lost: %+v, want a verdict that blames rank %d", lostRanks, v, blamed)
 		}
 	}
 }
 
-// TestGoodbyes: ranks that end their work one after the other, on a network that breaks
-// connections, end well.
+// TestGoodbyes: ranks that finish one after the other on an unreliable network end without a
+// failure.
 func TestGoodbyes(t *testing.T) {
 	rounds := 20
 	if testing.Short() {
@@ -192,8 +192,8 @@ func TestGoodbyes(t *testing.T) {
 	}
 }
 
-// TestFinished tells the end of a process from a connection that broke, also where a writer was the
-// first to hear of that.
+// TestFinished: the end of a process is distinguished from a broken connection, even if a write was
+// the first to fail.
 func TestFinished(t *testing.T) {
 	tests := []struct {
 		name string
@@ -201,12 +201,12 @@ func TestFinished(t *testing.T) {
 		want bool
 	}{
 		{"a process ends", func(_, theirs *link) { theirs.close() }, true},
-		{"a process ends in the midst of a message", func(_, theirs *link) {
+		{"a process ends in the middle of a message", func(_, theirs *link) {
 			_, _ = theirs.conn.Write([]byte{100})
 			theirs.close()
 		}, true},
 		{"a reset", func(_, theirs *link) { theirs.abort() }, false},
-		{"a reset that a writer hears of first", func(mine, theirs *link) {
+		{"a reset that a write notices first", func(mine, theirs *link) {
 			theirs.abort()
 			for err := error(nil); err == nil; _, err = mine.conn.Write([]byte{1}) {
 				time.Sleep(time.Millisecond)

@@ -10,19 +10,19 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// finalReport is the one that says why the job ended.
+// finalReport is the report of why the job ended.
 type finalReport struct {
 	watch   *Watch
 	failure rundir.Failure
 	stacks  bool
-	// mine tells that no other rank reports; err is why it could not be recorded.
+	// mine means that no other rank reports. err is why the failure could not be recorded.
 	mine    bool
 	err     error
 	printed bool
 }
 
-// newReport records the failure at once: there may be no time left. The run directory decides which
-// rank reports.
+// newReport records the failure at once, because there may be no time left later. The run directory
+// decides which rank reports.
 func (w *Watch) newReport(v *verdict) *finalReport {
 	r := &finalReport{watch: w, failure: v.Failure, stacks: v.Stacks, mine: true}
 	r.failure.Time = time.Now().UTC()
@@ -35,7 +35,7 @@ func (w *Watch) newReport(v *verdict) *finalReport {
 	return r
 }
 
-// complete adds what the failing rank's log has got since.
+// complete adds what the failed rank has logged since.
 func (r *finalReport) complete() {
 	tail := r.watch.logTail(r.failure.Rank)
 	if !r.mine || r.err != nil || tail == nil || slices.Equal(tail, r.failure.LogTail) {
@@ -61,7 +61,7 @@ func (r *finalReport) print() {
 	fmt.Fprint(r.watch.config.Log, text)
 }
 
-// String is the report for people.
+// String returns the report for people.
 func (r *finalReport) String() string {
 	f, run := r.failure, r.watch.config.Run
 	var b strings.Builder
@@ -83,10 +83,10 @@ func (r *finalReport) String() string {
 	return b.String()
 }
 
-// shownLines is how much of a log is shown.
+// shownLines is how many lines of a log are shown.
 const shownLines = 20
 
-// logTail is the end of a rank's log; nil if there is none.
+// logTail returns the end of a rank's log, or nil if there is none.
 func (w *Watch) logTail(rank int) []string {
 	if w.config.Run == (rundir.Dir{}) {
 		return nil
@@ -109,13 +109,14 @@ func (w *Watch) logTail(rank int) []string {
 	return lastLines(string(text), shownLines)
 }
 
-// lastLines are the last n lines of a text.
+// lastLines returns the last n lines of a text.
 func lastLines(text string, n int) []string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	return lines[max(0, len(lines)-n):]
 }
 
-// crashError is what a panic said first; its goroutines follow after an empty line.
+// crashError returns the first lines of a panic's text. An empty line separates them from the
+// stacks.
 func crashError(text string) string {
 	message, _, _ := strings.Cut(strings.TrimSpace(text), "\n\n")
 	lines := strings.Split(message, "\n")

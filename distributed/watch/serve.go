@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// helloTime is how long a rank that has proved to be one may take to say which.
+// helloTime is how long a connection that knows the key may take to name its rank.
 const helloTime = 15 * time.Second
 
-// serve is for one connection.
+// serve handles one connection.
 func (h *hub) serve(conn net.Conn) {
 	defer conn.Close()
 	l := newLink(conn)
@@ -27,15 +27,15 @@ func (h *hub) serve(conn net.Conn) {
 		var r report
 		if err := l.receive(&r); err != nil {
 			h.lose(who.Rank, l, l.finished(err))
-			l.abort() // An orderly end would be that of this process.
+			l.abort() // An orderly close would mean that this process has ended.
 			return
 		}
 		h.hear(who.Rank, r)
 	}
 }
 
-// join takes a rank's connection, in place of one that broke. A rank that comes when all is over
-// hears that.
+// join records a rank's connection, in place of a broken one. A rank that connects after the
+// verdict gets it at once.
 func (h *hub) join(who hello, l *link) {
 	h.mu.Lock()
 	p := h.peers[who.Rank]
@@ -52,10 +52,10 @@ func (h *hub) join(who hello, l *link) {
 	}
 }
 
-// maxCrash bounds a panic's text.
+// maxCrash limits a panic's text.
 const maxCrash = 1 << 20
 
-// hearCrash takes a panic's text as it comes: the connection ends with the process.
+// hearCrash reads a panic's text as it arrives. The connection ends with the process.
 func (h *hub) hearCrash(rank int, l *link) {
 	over := make(chan struct{})
 	defer close(over)
@@ -76,16 +76,16 @@ func (h *hub) hearCrash(rank int, l *link) {
 	}
 }
 
-// crashDelay is how much later than the loss of its process a panic's text may come.
+// crashDelay is how long a panic's text may arrive after the end of its process.
 const crashDelay = 100 * time.Millisecond
 
-// lose notes that a rank's connection broke: forever, if its process has ended.
+// lose records that a rank's connection broke: forever, if its process has ended.
 func (h *hub) lose(rank int, l *link, ended bool) {
 	gone := time.Now()
 	h.mu.Lock()
 	if h.links[rank] != l {
 		h.mu.Unlock()
-		return // The rank has another one already.
+		return // The rank has reconnected already.
 	}
 	delete(h.links, rank)
 	crash := h.crashes[rank]

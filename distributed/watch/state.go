@@ -30,7 +30,7 @@ func (k Kind) String() string {
 	return "collective"
 }
 
-// The element types of collectives, as XLA numbers them (xla::PrimitiveType).
+// The element types of collectives, with XLA's numbers (xla::PrimitiveType).
 const (
 	Bytes   = 6
 	Int32   = 4
@@ -41,7 +41,7 @@ const (
 
 var typeNames = map[int]string{Bytes: "bytes", Int32: "int32", Int64: "int64", Float32: "float32", Float64: "float64"}
 
-// Collective is one that a rank has entered: the ranks must agree on all of it.
+// Collective is a collective that a rank has entered. All fields must be equal on all ranks.
 type Collective struct {
 	// Number counts a rank's collectives from 1.
 	Number uint64
@@ -50,7 +50,7 @@ type Collective struct {
 	Count  int64
 }
 
-// String is for people: "all-reduce 17 (421642 float32)".
+// String returns a text for people, such as "all-reduce 17 (421642 float32)".
 func (c Collective) String() string {
 	if c.Kind == Barrier {
 		return fmt.Sprintf("%s %d", c.Kind, c.Number)
@@ -64,23 +64,21 @@ func (c Collective) String() string {
 
 // State is what a rank is doing.
 type State struct {
-	// Step is the last that the rank reported, 0 if none. Busy tells that it is in the midst of
-	// training.
+	// Step is the last step that the rank reported, 0 if none. Busy means that it is training.
 	Step int64
 	Busy bool
-	// Entered and Left count collectives; Since is the time since the last of either.
+	// Entered and Left count collectives. Since is the time since the last of these events.
 	Entered, Left uint64
 	Since         time.Duration
-	// Recent are collectives that were entered since the last message, the current one included.
+	// Recent are the collectives entered since the last message, including the current one.
 	Recent []Collective
-	// Current is the last one that was entered.
+	// Current is the collective that was entered last.
 	Current Collective
-	// Closing tells that the rank has ended its work and waits for the others to do so.
+	// Closing means that the rank has finished its work and waits for the others to finish theirs.
 	Closing bool
-	// Told tells that the rank was told to stop, by a signal.
+	// Told means that the rank was told to stop, by a signal.
 	Told bool
-	// Problem is the error of a collective that failed, while the rank waits for somebody to know
-	// why.
+	// Problem is the error of a failed collective, while the rank waits for a verdict.
 	Problem string
 }
 

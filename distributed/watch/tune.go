@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A machine that is gone, unlike a process, does not say so. Its kernel doesn't answer any more: so
-// long later the connection breaks, and is made again if that was the network. A stopped process'
-// kernel does answer.
+// When a machine fails, nothing closes its connections, but its kernel stops responding. The
+// connection breaks after this time; if only the network failed, the rank reconnects. The kernel of
+// a stopped process still responds.
 const (
 	keepAliveSeconds = 1
 	keepAliveProbes  = 3
@@ -19,7 +19,7 @@ const (
 
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: keepAliveSeconds * time.Second, Interval: keepAliveSeconds * time.Second, Count: keepAliveProbes}
 
-// tune makes a connection notice that the other machine is gone.
+// tune makes a connection break when the other machine stops responding.
 func tune(conn net.Conn) error {
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {

@@ -11,24 +11,24 @@ import (
 	"gonbatch/distributed/network"
 )
 
-// uplink is this rank's connection to a hub. It is made again when it breaks.
+// uplink is this rank's connection to a hub. It is restored when it breaks.
 type uplink struct {
 	rank   int
 	kicked chan struct{}
 
 	mu        sync.Mutex
-	addresses []string  // The one that led to the hub last comes first.
+	addresses []string  // The last one that worked comes first.
 	link      *link     // The current one, or the last.
-	lost      time.Time // When it broke; zero while it is there, or if the hub's process ended.
-	gone      time.Time // When that ended; zero if it did not.
+	lost      time.Time // When it broke; zero while it is connected, or if the hub's process has ended.
+	gone      time.Time // When the hub's process ended; zero if it has not.
 	bye       bool
 }
 
-// redialTime is how long a connection that breaks may take to be there again before the other side
-// counts as gone.
+// redialTime is how long a broken connection may take to be restored before the other side counts
+// as gone.
 const redialTime = 30 * time.Second
 
-// open makes the connection and says who is there.
+// open opens the connection and sends the first message.
 func (w *Watch) open(ctx context.Context, rank int, addresses []string, who hello) (*link, error) {
 	conn, err := network.Dial(ctx, addresses, w.hubKey(rank))
 	if err != nil {
@@ -42,7 +42,7 @@ func (w *Watch) open(ctx context.Context, rank int, addresses []string, who hell
 	return l, nil
 }
 
-// keep serves the uplink, and makes it again when it breaks, until the watch or the hub ends.
+// keep serves the uplink, and restores it when it breaks, until the watch or the hub ends.
 func (w *Watch) keep(l *uplink) {
 	for {
 		current := l.current()
@@ -65,7 +65,7 @@ func (l *uplink) current() *link {
 	return l.link
 }
 
-// end notes that the connection is broken, and reports whether that is the end of the hub.
+// end records that the connection is broken, and reports whether the hub has ended.
 func (l *uplink) end(finished bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,19 +77,18 @@ func (l *uplink) end(finished bool) bool {
 	return l.bye || finished
 }
 
-// The pauses between two attempts to connect again, and the time of one.
+// The pauses between attempts to reconnect, and the limit of one attempt.
 const (
 	firstPause  = 50 * time.Millisecond
 	longPause   = 2 * time.Second
 	attemptTime = 5 * time.Second
 )
 
-// refusals is how often in a row a machine must answer that nobody listens there before its process
+// refusals is how many times in a row a machine must refuse a connection before the hub's process
 // counts as ended.
 const refusals = 5
 
-// redial connects again. It reports whether there is a connection: not where the hub or the watch
-// has ended.
+// redial reconnects. It reports false if the hub or the watch has ended.
 func (w *Watch) redial(l *uplink) bool {
 	refused := 0
 	for pause := firstPause; !w.over(); pause = min(2*pause, longPause) {
@@ -114,8 +113,8 @@ func (w *Watch) redial(l *uplink) bool {
 	return false
 }
 
-// attempt tries the address that led to the hub last, and then all. The error is the first one's:
-// at the others may be anybody.
+// attempt tries the address that last worked, and then the others. It returns the first address's
+// error, because the others may lead to other machines.
 func (w *Watch) attempt(l *uplink) error {
 	ctx, cancel := context.WithTimeout(context.Background(), attemptTime)
 	defer cancel()
@@ -145,7 +144,7 @@ func (l *uplink) use(found *link) {
 	l.addresses = append([]string{good}, slices.DeleteFunc(l.addresses, func(a string) bool { return a == good })...)
 }
 
-// state is what this rank knows of the hub.
+// state returns what this rank knows about the hub.
 func (l *uplink) state(now time.Time) *peer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -167,10 +166,10 @@ func (l *uplink) send(message any) error {
 
 var errLost = errors.New("the connection is lost")
 
-// goodbyeTime is how long a rank that ends waits for a lost connection, to say so.
+// goodbyeTime is how long a rank that ends waits for a lost connection, to send its goodbye.
 const goodbyeTime = 3 * time.Second
 
-// goodbye tells all hubs that this rank's end is no failure.
+// goodbye tells all hubs that the end of this rank is not a failure.
 func (w *Watch) goodbye() {
 	var group sync.WaitGroup
 	for _, l := range w.links {
@@ -179,7 +178,7 @@ func (w *Watch) goodbye() {
 	group.Wait()
 }
 
-// goodbye tells the hub that this rank's end is no failure.
+// goodbye tells the hub that the end of this rank is not a failure.
 func (l *uplink) goodbye() {
 	for deadline := time.Now().Add(goodbyeTime); l.state(time.Now()).alive(); {
 		if l.send(report{Bye: true}) == nil || time.Now().After(deadline) {

@@ -22,36 +22,36 @@ type Exchange interface {
 	AllGather(data []byte) ([][]byte, error)
 }
 
-// Config is what a watch needs to know.
+// Config configures a watch.
 type Config struct {
 	Rank, Size int
 	// Host is this machine's name, for reports.
 	Host string
-	// Exchange is what the ranks talk through already.
+	// Exchange is what the ranks already communicate through.
 	Exchange Exchange
 	// Run is the run directory; zero if there is none.
 	Run rundir.Dir
-	// Log gets the report of a failure; nil is standard error.
+	// Log gets the report of a failure; nil means standard error.
 	Log io.Writer
-	// Stuck is how long ranks may wait for another; 0 or less is forever.
+	// Stuck is how long ranks may wait for one another; 0 or less means forever.
 	Stuck time.Duration
-	// Hasty tells that the launcher ends all ranks at once when one ends without leaving MPI: then
-	// that is a failure, and there is no time to wait before it is reported.
+	// Hasty means that the launcher ends all ranks when one ends without leaving MPI. Such an end
+	// is then a failure, and must be reported immediately.
 	Hasty bool
-	// Exit ends the process; nil is os.Exit.
+	// Exit ends the process; nil means os.Exit.
 	Exit func(code int)
 }
 
-// exitCode is that of a rank that ends because of a failure.
+// exitCode is the exit code of a rank that ends because of a failure.
 const exitCode = 1
 
-// Watch is this rank's part. Its methods may be called from several goroutines.
+// Watch is this rank's part of the watch. Its methods may be called from several goroutines.
 type Watch struct {
 	config Config
 	record record
 	key    network.Key
-	hub    *hub      // On ranks 0 and 1 of several.
-	links  []*uplink // To the hubs that are not this rank itself.
+	hub    *hub      // Only on ranks 0 and 1 of several.
+	links  []*uplink // To the hubs of other ranks.
 
 	on                  atomic.Bool // The ranks are connected.
 	step                atomic.Int64
@@ -60,15 +60,15 @@ type Watch struct {
 	ending              atomic.Bool
 	stop                chan struct{}
 	stopped             sync.Once
-	crashes             atomic.Bool // A panic's text goes to a hub too.
+	crashes             atomic.Bool // A panic's text also goes to a hub.
 	restore             func()      // Undoes what Start did to the process.
 }
 
 // hubs is the number of ranks, from rank 0, that watch the others.
 const hubs = 2
 
-// Start begins to watch. It blocks until all ranks have called it. Where ranks can't reach the hubs
-// by TCP it says so in the log, and only the ranks' own words count.
+// Start starts the watch. It blocks until all ranks have called it. If ranks can't reach the hubs
+// by TCP, it logs that, and only the failures that ranks report themselves are noticed.
 func Start(ctx context.Context, c Config) (*Watch, error) {
 	if c.Log == nil {
 		c.Log = os.Stderr
@@ -87,8 +87,8 @@ func Start(ctx context.Context, c Config) (*Watch, error) {
 	return w, nil
 }
 
-// connect joins the ranks. What fails on one of them must not keep the others waiting, so it is
-// exchanged too.
+// connect connects the ranks. An error on one rank must not make the others wait, so the ranks
+// exchange their errors too.
 func (w *Watch) connect(ctx context.Context) error {
 	places, err := w.exchangePlaces(ctx)
 	if err != nil {
@@ -102,7 +102,7 @@ func (w *Watch) connect(ctx context.Context) error {
 	if len(troubles) > 0 {
 		w.shut()
 		if w.config.Rank == 0 {
-			fmt.Fprintf(w.config.Log, "gonbatch: ranks that die or are stuck will not be noticed: the ranks can't all reach ranks 0 and 1 by TCP: %s\n", strings.Join(troubles, "; "))
+			fmt.Fprintf(w.config.Log, "gonbatch: dead or stuck ranks will not be noticed, because not all ranks can reach ranks 0 and 1 by TCP: %s\n", strings.Join(troubles, "; "))
 		}
 		return nil
 	}
@@ -118,7 +118,7 @@ func (w *Watch) connect(ctx context.Context) error {
 	return nil
 }
 
-// place is where a hub listens.
+// place is where a hub listens, or the reason why it doesn't.
 type place struct {
 	Addresses []string
 	Trouble   string
@@ -143,7 +143,7 @@ func (w *Watch) exchangePlaces(ctx context.Context) ([]place, error) {
 	return all[:min(hubs, len(all))], err
 }
 
-// allHere reports whether all ranks reach one another by this machine's loopback.
+// allHere reports whether all ranks can reach one another through this machine's loopback address.
 func (w *Watch) allHere() (bool, error) {
 	mine := w.key.For(network.Here())
 	all, err := w.config.Exchange.AllGather(mine)
@@ -172,9 +172,9 @@ func (w *Watch) listen(ctx context.Context, local bool) place {
 	return place{Addresses: found}
 }
 
-// Enter notes that this rank begins a collective; the function that it returns, given the
-// collective's error, that it is through. Where the collective failed because another rank did, it
-// does not return.
+// Enter records that this rank enters a collective. Call the returned function with the
+// collective's error when it ends; it returns that error. If the collective failed because another
+// rank did, it doesn't return.
 func (w *Watch) Enter(kind Kind, dtype, count int) (leave func(error) error) {
 	w.record.enter(kind, dtype, count)
 	return func(err error) error {
@@ -186,8 +186,8 @@ func (w *Watch) Enter(kind Kind, dtype, count int) (leave func(error) error) {
 	}
 }
 
-// Progress notes the training step that this rank has come to, and that it is training: an end of
-// its process is a failure from now on.
+// Progress records the training step that this rank has reached, and that it is training: from now
+// on, the end of its process is a failure.
 func (w *Watch) Progress(step int64) {
 	w.step.Store(step)
 	if !w.busy.Swap(true) {
@@ -195,13 +195,14 @@ func (w *Watch) Progress(step int64) {
 	}
 }
 
-// Idle takes back that this rank is training.
+// Idle records that this rank is no longer training.
 func (w *Watch) Idle() { w.busy.Store(false) }
 
-// holdTime is how long the error of a collective is held back for the watch to find its cause.
+// holdTime is how long the error of a collective is held back, so that the watch can find its
+// cause.
 const holdTime = 3 * time.Second
 
-// hold waits for the watch to know why a collective failed.
+// hold waits for the watch to find out why a collective failed.
 func (w *Watch) hold(err error) {
 	if !w.on.Load() {
 		return
@@ -219,14 +220,15 @@ func (w *Watch) hold(err error) {
 	w.problem.Store(nil)
 }
 
-// Closing notes that this rank has ended its work, and will enter no more collectives.
+// Closing records that this rank has finished its work, and will enter no more collectives.
 func (w *Watch) Closing() {
 	w.busy.Store(false)
 	w.closing.Store(true)
 	w.kick()
 }
 
-// Close says goodbye: that this process ends is no failure. A second call does nothing.
+// Close tells the other ranks that the end of this process is not a failure. A second call does
+// nothing.
 func (w *Watch) Close() {
 	w.Closing()
 	w.stopped.Do(func() {
@@ -251,12 +253,12 @@ func (w *Watch) over() bool {
 	}
 }
 
-// shut ends all connections.
+// shut closes all connections.
 func (w *Watch) shut() {
 	w.on.Store(false)
 	w.restore()
 	if w.crashes.Load() {
-		_ = debug.SetCrashOutput(nil, debug.CrashOptions{}) // It was set, so it can be taken back.
+		_ = debug.SetCrashOutput(nil, debug.CrashOptions{}) // It was set, so it can be reset.
 	}
 	for _, l := range w.links {
 		l.current().close()
@@ -266,7 +268,7 @@ func (w *Watch) shut() {
 	}
 }
 
-// kick makes the hubs hear of a change at once.
+// kick makes the hubs learn of a change at once.
 func (w *Watch) kick() {
 	for _, l := range w.links {
 		notify(l.kicked)
@@ -283,7 +285,7 @@ func notify(c chan struct{}) {
 	}
 }
 
-// state is what this rank is doing, with its collectives above the number.
+// state returns what this rank is doing, with its collectives numbered above after.
 func (w *Watch) state(after uint64) State {
 	s := State{Step: w.step.Load(), Busy: w.busy.Load(), Closing: w.closing.Load(), Told: w.told.Load()}
 	if problem := w.problem.Load(); problem != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/cluster"
 )
 
@@ -66,7 +67,7 @@ func shellRank(t *testing.T, vars []map[string]string) string {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}
 	}
-	out, err := cmd.CombinedOutput()
+	out, err := bounded.CombinedOutput(cmd)
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -9,11 +9,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"gonbatch/internal/bounded"
 )
 
 // TestGoNB: the table has exactly the magics in GoNB's source, and passes no others to GoNB.
 func TestGoNB(t *testing.T) {
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/janpfeifer/gonb").Output()
+	out, err := bounded.Output(exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/janpfeifer/gonb"))
 	if err != nil {
 		t.Fatal(err)
 	}

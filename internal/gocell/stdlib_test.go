@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"gonbatch/internal/bounded"
 )
 
 // mostSymbols is the number of symbols above which stdlib.txt has only a package's path.
@@ -21,7 +23,7 @@ const mostSymbols = 1000
 
 // TestStdlibList fails when the exports of Go's standard library differ from stdlib.txt.
 func TestStdlibList(t *testing.T) {
-	out, err := exec.Command("go", "list", "-f", "{{.ImportPath}} {{.Dir}}", "std").Output()
+	out, err := bounded.Output(exec.Command("go", "list", "-f", "{{.ImportPath}} {{.Dir}}", "std"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/rundir"
 )
 
@@ -31,7 +32,7 @@ func compile(t *testing.T, source string) []byte {
 	if err := os.WriteFile(c, []byte(source), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("cc", "-shared", "-fPIC", "-o", so, c).CombinedOutput(); err != nil {
+	if out, err := bounded.CombinedOutput(exec.Command("cc", "-shared", "-fPIC", "-o", so, c)); err != nil {
 		t.Fatalf("cc: %v\n%s", err, out)
 	}
 	b, err := os.ReadFile(so)

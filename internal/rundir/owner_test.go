@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gonbatch/internal/bounded"
 )
 
 // The users in the tests, who are not root: the run's owner, and a member of the owner's group.
@@ -59,7 +61,7 @@ func tryAs(t *testing.T, d Dir, who syscall.Credential, patience time.Duration) 
 	cmd := exec.CommandContext(ctx, program)
 	cmd.Dir, cmd.Env = "/", append(os.Environ(), "GONBATCH_TEST_USE="+d.Path(), "GONBATCH_TEST_PATIENCE="+patience.String())
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &who}
-	out, err := cmd.CombinedOutput()
+	out, err := bounded.CombinedOutput(cmd)
 	said, _, _ := strings.Cut(string(out), "\n\n")
 	return said, err
 }

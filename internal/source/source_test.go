@@ -14,6 +14,7 @@ import (
 	"testing/fstest"
 
 	"gonbatch"
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/rundir"
 )
 
@@ -143,7 +144,7 @@ func TestEmbeddedIsComplete(t *testing.T) {
 	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", "-e", "./...")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=readonly", "GOWORK=off")
-	out, err := cmd.Output()
+	out, err := bounded.Output(cmd)
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"syscall"
+	"time"
 
 	"go.lsp.dev/jsonrpc2"
 	"go.lsp.dev/protocol"
@@ -17,6 +18,10 @@ import (
 
 // niceness gives the cells priority.
 const niceness = "10"
+
+// pipeTime is how long gopls's log is read after its end, if a go command that it has left behind
+// holds it open.
+const pipeTime = time.Second
 
 // server is a running gopls.
 type server struct {
@@ -51,7 +56,7 @@ func startServer(ctx context.Context, opts Options, dir string) (*server, error)
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = dir
 	cmd.Env = append(slices.Clone(opts.Environ), "PWD="+dir, "GONB_TMP_DIR="+dir)
-	cmd.Stderr = opts.Log
+	cmd.Stderr, cmd.WaitDelay = opts.Log, pipeTime
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/rundir"
 )
 
@@ -79,7 +80,7 @@ func (c *module) run(t *testing.T) (output string, byGo bool) {
 		}
 		return messages.String(), byGo
 	}
-	out, err := exec.Command(c.opts.Program).CombinedOutput()
+	out, err := bounded.CombinedOutput(exec.Command(c.opts.Program))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -76,7 +76,7 @@ func isTrue(value *bool) bool { return value == nil || *value }
 func (r *relay) execute(ctx context.Context, request *wire.Message) {
 	r.setRunning(request)
 	defer r.setChanged()
-	defer r.setIdle(request)
+	defer r.finish(ctx, request)
 	var asked executeRequest
 	if err := json.Unmarshal(request.Content, &asked); err != nil {
 		f := failure{"ProtocolError", "execute_request: " + err.Error(), []string{err.Error()}}

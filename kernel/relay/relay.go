@@ -43,6 +43,9 @@ type Options struct {
 	// Interrupt sends SIGINT to the processes of the running cell; again sends it to those that
 	// have started since, and is called repeatedly until the cell has ended.
 	Interrupt func() (again func())
+	// Settle waits until GoNB has noticed the interrupts that it was sent: one that it notices late
+	// would end the next cell. It may be nil.
+	Settle func()
 	// Answered is called when GoNB has answered a request. It may be nil.
 	Answered func() error
 	// Log receives refused messages, and errors.
@@ -82,8 +85,10 @@ type relay struct {
 	interrupted atomic.Bool
 
 	// running is the running cell that clients are shown; its mutex also orders the last statuses.
+	// ended is set while an interrupted cell that has ended waits for GoNB to settle.
 	runningMu sync.Mutex
 	running   *wire.Message
+	ended     bool
 
 	mu    sync.Mutex
 	call  *call       // that GoNB is processing

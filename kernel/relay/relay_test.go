@@ -208,14 +208,11 @@ func TestControl(t *testing.T) {
 // not.
 func TestInterrupt(t *testing.T) {
 	b := start(t)
-	interrupt := func() {
-		t.Helper()
-		if err := b.control.send(newMessage(t, "interrupt_request", object{})); err != nil {
-			t.Fatal(err)
-		}
-		receive(t, b.control)
-	}
+	interrupt := func() { t.Helper(); b.interrupt() }
 	interrupt()
+	if n := b.settles.Load(); n != 1 {
+		t.Errorf("GoNB settled %d times, want 1", n)
+	}
 	if n := b.interrupts.Load(); n != 1 {
 		t.Errorf("%d interrupts without a cell", n)
 	}
@@ -241,6 +238,40 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// TestSettle: a cell that was interrupted ends only when GoNB has noticed that, and nothing is
+// interrupted in between: it would be the next cell.
+func TestSettle(t *testing.T) {
+	b := start(t)
+	b.unsettled.Lock()
+	b.ask("execute_request", object{"code": "wait"})
+	<-b.gonb.waits
+	b.interrupt()
+	close(b.gonb.release)
+	if got := text(t, b.next(), "ename"); got != "Interrupted" {
+		t.Errorf("the cell ended by %q", got)
+	}
+	for deadline := time.Now().Add(5 * time.Minute); b.settles.Load() == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("GoNB was not settled in 5 minutes")
+		}
+	}
+	repeated := b.repeated.Load()
+	b.interrupt()
+	next := b.ask("execute_request", object{"code": "out next"})
+	time.Sleep(3 * interruptPause)
+	if n, again := b.interrupts.Load(), b.repeated.Load()-repeated; n != 1 || again != 0 {
+		t.Errorf("while GoNB settled: %d interrupts, and %d times again; want 1 and 0", n, again)
+	}
+	if n := b.gonb.executed.Load(); n != 1 {
+		t.Errorf("GoNB executed %d cells before it had settled, want 1", n)
+	}
+	b.unsettled.Unlock()
+	b.untilIdle(next)
+	if begun, ended := b.settles.Load(), b.settled.Load(); begun != 1 || ended != 1 {
+		t.Errorf("GoNB began to settle %d times and has %d times, want 1", begun, ended)
+	}
+}
+
 // BenchmarkExecute measures an empty cell through the relay, with a kernel behind it that does
 // nothing.
 func BenchmarkExecute(b *testing.B) {
@@ -259,9 +290,12 @@ type bed struct {
 	log                   *logBuffer
 	interrupts            atomic.Int32
 	repeated              atomic.Int32
-	ended                 chan struct{}
-	address               Connection
-	backAddress           Connection
+	// settles counts how often GoNB began to settle, settled how often it has.
+	settles, settled atomic.Int32
+	unsettled        sync.Mutex // keeps GoNB from settling
+	ended            chan struct{}
+	address          Connection
+	backAddress      Connection
 }
 
 func start(t testing.TB) *bed {
@@ -284,7 +318,13 @@ func start(t testing.TB) *bed {
 	go func() {
 		defer close(b.ended)
 		opts := Options{Front: front, Back: back, StatusProgram: "status", StatusFile: statusFile, Log: b.log,
-			Interrupt: func() func() { b.interrupts.Add(1); return func() { b.repeated.Add(1) } }}
+			Interrupt: func() func() { b.interrupts.Add(1); return func() { b.repeated.Add(1) } },
+			Settle: func() {
+				b.settles.Add(1)
+				b.unsettled.Lock()
+				defer b.unsettled.Unlock()
+				b.settled.Add(1)
+			}}
 		if err := Run(ctx, opts); err != nil {
 			t.Error(err)
 		}
@@ -333,6 +373,15 @@ func (b *bed) ask(messageType string, content any) (id string) {
 }
 
 func (b *bed) next() *wire.Message { b.Helper(); return receive(b, b.shell) }
+
+// interrupt sends an interrupt and waits for its reply.
+func (b *bed) interrupt() {
+	b.Helper()
+	if err := b.control.send(newMessage(b, "interrupt_request", object{})); err != nil {
+		b.Fatal(err)
+	}
+	receive(b, b.control)
+}
 
 // untilIdle collects the messages published about a request.
 func (b *bed) untilIdle(id string) []*wire.Message {

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"context"
 	"time"
 
 	"gonbatch/kernel/wire"
@@ -14,7 +15,7 @@ const interruptPause = 50 * time.Millisecond
 func (r *relay) setRunning(request *wire.Message) {
 	r.runningMu.Lock()
 	defer r.runningMu.Unlock()
-	r.running = request
+	r.running, r.ended = request, false
 	r.interrupted.Store(false)
 	r.status(request, "busy")
 }
@@ -46,11 +47,38 @@ func (r *relay) setIdle(request *wire.Message) {
 func (r *relay) interrupt() {
 	r.runningMu.Lock()
 	defer r.runningMu.Unlock()
+	if r.ended {
+		return
+	}
 	r.interrupted.Store(r.running != nil)
 	again := r.interruptor()
 	again()
 	if r.running != nil {
 		go r.insist(r.running, again)
+	} else {
+		r.settle()
+	}
+}
+
+// finish ends a cell. If it was interrupted, it first waits until GoNB has noticed all interrupts.
+// GoNB answers a request only after that: its answer is the last thing to wait for.
+func (r *relay) finish(ctx context.Context, cell *wire.Message) {
+	defer r.setIdle(cell)
+	if !r.interrupted.Load() {
+		return
+	}
+	r.runningMu.Lock()
+	r.ended = true
+	r.runningMu.Unlock()
+	r.settle()
+	if ask, err := wire.New("kernel_info_request", struct{}{}); err == nil {
+		r.callBack(ctx, ask, ask.Content, nil)
+	}
+}
+
+func (r *relay) settle() {
+	if r.opts.Settle != nil {
+		r.opts.Settle()
 	}
 }
 
@@ -78,7 +106,7 @@ func (r *relay) insist(cell *wire.Message, again func()) {
 	for {
 		time.Sleep(interruptPause)
 		r.runningMu.Lock()
-		if r.running != cell {
+		if r.running != cell || r.ended {
 			r.runningMu.Unlock()
 			return
 		}

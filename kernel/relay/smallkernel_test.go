@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"gonbatch/kernel/cell"
@@ -21,6 +22,7 @@ type smallKernel struct {
 	statusFile string
 	release    chan struct{} // closed to let "wait" fail
 	waits      chan struct{} // closed when it waits
+	executed   atomic.Int32  // cells
 }
 
 func startSmallKernel(t testing.TB, c Connection, statusFile string) *smallKernel {
@@ -48,6 +50,7 @@ func (k *smallKernel) answer(m *wire.Message) {
 }
 
 func (k *smallKernel) execute(m *wire.Message, code string) object {
+	k.executed.Add(1)
 	k.publish(m, "execute_input", object{"code": code, "execution_count": 100})
 	code = cell.CleanMarks(code)
 	word, rest, _ := strings.Cut(code, " ")

@@ -1,4 +1,4 @@
-"""Run cells on the kernel gonbatch and print, as JSON, how each ended: [status, ename, evalue, text that was put out].
+"""Run cells on the gonbatch kernel and print, as JSON, how each ended: [status, ename, evalue, output].
 
 A cell that waits is interrupted after three seconds. A kernel that dies is restarted.
 """
@@ -8,6 +8,8 @@ import sys
 import threading
 
 from jupyter_client.manager import start_new_kernel
+
+import ports  # noqa: F401 (the kernels' ports)
 
 manager, client = start_new_kernel(kernel_name="gonbatch", startup_timeout=600)
 ends = []

@@ -1,7 +1,7 @@
-"""A user at `jupyter console` with the kernel gonbatch, in a pseudo-terminal. Prints, as JSON, what each step showed.
+"""Play a user of `jupyter console` with the gonbatch kernel, and print, as JSON, what each step showed.
 
-Standard input: a list of {"type": keys, "want": regular expression}; typing "^C" interrupts, "^D" ends the console.
-A step whose text does not show within the patience ends the program with an error that quotes the screen.
+Standard input: a list of {"type": keys, "want": regular expression}; "^C" interrupts, "^D" ends the
+console. If the text that a step wants does not appear in time, the program fails and quotes the screen.
 """
 
 import json
@@ -24,7 +24,7 @@ screen = ""
 
 
 def wait(pattern):
-    """Reads until the pattern is on what came since the last call, and forgets that."""
+    """Read until the output since the last call matches the pattern, and return it."""
     global screen
     deadline = time.monotonic() + PATIENCE
     while not re.search(pattern, screen, re.DOTALL):

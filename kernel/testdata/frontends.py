@@ -1,4 +1,4 @@
-"""Several front ends of one kernel gonbatch, of which some misbehave. Prints "ok", or fails with what was wrong."""
+"""Connect several front ends to one gonbatch kernel, some of which misbehave. Print "ok", or fail."""
 
 import atexit
 import glob
@@ -13,10 +13,12 @@ from jupyter_client.manager import start_new_kernel
 PATIENCE = 600  # seconds
 MEGABYTES = 200
 
-# A second front end, that connects, executes a cell, and says so; then it is stopped, as by Ctrl-Z, and later asked again.
+# A second front end executes cells and prints their output. It is stopped, as with Ctrl-Z, and continued.
 SECOND = """
 import sys
 from jupyter_client import BlockingKernelClient
+
+import ports  # noqa: F401 (the kernels' ports)
 client = BlockingKernelClient(connection_file=sys.argv[1])
 client.load_connection_file()
 client.start_channels()
@@ -34,13 +36,13 @@ def check(ok, *what):
 
 
 def memory(pid):
-    """The most memory that a process has had, in megabytes."""
+    """Return the most memory that a process has used, in megabytes."""
     with open(f"/proc/{pid}/status", encoding="ascii") as status:
         return next(int(line.split()[1]) >> 10 for line in status if line.startswith("VmHWM"))
 
 
 def gonb(pid):
-    """The kernel's child GoNB."""
+    """Return the PID of GoNB, a child of the kernel."""
     for name in glob.glob(f"/proc/{pid}/task/*/children"):
         with open(name, encoding="ascii") as children:
             for child in children.read().split():
@@ -68,7 +70,7 @@ def execute(code):
     return size, last
 
 
-# Connections that say nothing, and ones that say nonsense, at each port.
+# Connections to each port that send nothing, or nonsense.
 strangers = []
 for port in ports:
     for i in range(100):
@@ -76,7 +78,7 @@ for port in ports:
         if i % 10 == 0:
             stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
         strangers.append(stranger)
-# A client that shakes hands with the heartbeat and then says something malformed.
+# A client that completes the handshake with the heartbeat port and then sends something malformed.
 greeting = b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL" + bytes(48)
 ready = b"\x05READY\x0bSocket-Type\x00\x00\x00\x03REQ"
 malformed = socket.create_connection(("127.0.0.1", info["hb_port"]))
@@ -85,18 +87,18 @@ malformed.sendall(greeting + b"\x04" + bytes([len(ready)]) + ready + b"\x00\x05a
 second = subprocess.Popen(
     [sys.executable, "-c", SECOND, manager.connection_file], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
 )
-atexit.register(second.kill)  # It may be stopped.
+atexit.register(second.kill)  # It may be stopped, and would then never end.
 second.stdin.write('!echo "second"\n')
 check(second.stdout.readline() == "second\n", "the second front end is not served")
 
-# The heartbeat goes on.
+# The heartbeat still works.
 client.hb_channel.unpause()
 beats = time.monotonic()
 while not client.hb_channel.is_beating():
     check(time.monotonic() < beats + PATIENCE, "the heart does not beat")
     time.sleep(0.1)
 
-# The second front end is stopped while much is put out.
+# The second front end is stopped while there is a lot of output.
 second.send_signal(signal.SIGSTOP)
 size, last = execute(f"!head -c {MEGABYTES}000000 /dev/zero | tr '\\0' x | fold -w 100; echo end")
 check(size > MEGABYTES * 1_000_000 and last.endswith("end\n"), "put out:", size, last[-20:])
@@ -105,11 +107,11 @@ for pid in (kernel, gonb(kernel)):
     check(memory(pid) < MEGABYTES, f"process {pid} of kernel {kernel} has used {memory(pid)} MB of memory")
 check(execute("!echo again")[1] == "again\n", "no output")
 
-# It goes on, and is served again.
+# It continues, and is served again.
 second.send_signal(signal.SIGCONT)
 second.stdin.write('!echo "continued"\n')
 check(second.stdout.readline() == "continued\n", "the second front end is not served again")
 second.stdin.close()
-second.wait()
+second.wait(timeout=PATIENCE)
 manager.shutdown_kernel()
 print("ok")

@@ -1,13 +1,16 @@
-"""Run cells that read, on the kernel gonbatch, and print what came of each as JSON.
+"""Run cells that read input on the gonbatch kernel, and print the result of each as JSON.
 
-Standard input: a list of {"code", "answers", "expressions"}; answers is null for a client that cannot be asked.
-Standard output: a list of {"status", "text", "password", "expressions"}.
+Standard input: a list of {"code", "answers", "expressions"}; answers is null if the client does not
+answer requests for input.
+Standard output: a list of {"status", "text", "passwords", "expressions"}.
 """
 
 import json
 import sys
 
 from jupyter_client.manager import start_new_kernel
+
+import ports  # noqa: F401 (the kernels' ports)
 
 manager, client = start_new_kernel(kernel_name="gonbatch", startup_timeout=600)
 ends = []

@@ -1,5 +1,6 @@
-"""Cells that are interrupted at a random time after their begin, on the kernel gonbatch: each must end. Prints "ok", or
-fails with the cell that goes on.
+"""Interrupt cells on the gonbatch kernel at random times: each must end.
+
+Prints "ok", or fails and names the cell that keeps running.
 
 Usage: interrupts.py SEED CELLS
 """
@@ -9,6 +10,8 @@ import sys
 import time
 
 from jupyter_client.manager import start_new_kernel
+
+import ports  # noqa: F401 (the kernels' ports)
 
 PATIENCE = 600  # seconds
 ENDS = 120  # seconds after an interrupt
@@ -20,7 +23,7 @@ manager, client = start_new_kernel(kernel_name="gonbatch", startup_timeout=PATIE
 
 
 def message(ident, wanted):
-    """Waits for a message of a cell, and returns how long that took, in seconds."""
+    """Wait for a message of a cell, and return how long that took, in seconds."""
     begin = time.monotonic()
     while True:
         got = client.get_iopub_msg(timeout=PATIENCE)
@@ -33,7 +36,7 @@ def state(name):
 
 
 def interrupt(i, cell, after):
-    """Interrupts a cell some seconds after its begin, or as soon as it has put something out."""
+    """Interrupt a cell the given seconds after it starts, or after its first output."""
     ident = client.execute(cell, allow_stdin=False)
     message(ident, state("busy"))
     took = 0
@@ -53,7 +56,7 @@ def interrupt(i, cell, after):
     return took
 
 
-# What a cell takes until it runs: interrupts come before that, and then.
+# How long a cell takes until it runs: interrupts come before and after that.
 times = [max(interrupt(i, cell.format(i=i), None) for i in (1, 2)) for cell in CELLS]
 for i in range(3, 3 + cells):
     kind = choose.randrange(len(CELLS))

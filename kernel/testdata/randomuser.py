@@ -1,6 +1,8 @@
-"""Random cells on the kernel gonbatch, by two front ends, checked against a model of what each must do.
+"""Run random cells on the gonbatch kernel, from two front ends, and check them against a model.
 
-Usage: randomuser.py SEED CELLS     Prints "ok", or fails with the cells that led to what was wrong.
+Usage: randomuser.py SEED CELLS
+
+Prints "ok", or fails and prints the cells that led to the failure.
 """
 
 import random
@@ -9,6 +11,8 @@ import time
 
 from jupyter_client import BlockingKernelClient
 from jupyter_client.manager import start_new_kernel
+
+import ports  # noqa: F401 (the kernels' ports)
 
 PATIENCE = 600  # seconds
 seed, cells = int(sys.argv[1]), int(sys.argv[2])
@@ -22,7 +26,7 @@ def fail(*what):
 
 
 class FrontEnd:
-    """A front end with sockets of its own."""
+    """A front end with its own sockets."""
 
     def __init__(self):
         self.client = BlockingKernelClient(connection_file=manager.connection_file)
@@ -35,7 +39,7 @@ class FrontEnd:
         return self.client.execute(code, allow_stdin=False)
 
     def result(self, ident, code):
-        """The reply to a cell, what was put out, and in which states the kernel was."""
+        """Check the states of the kernel, and return the reply to a cell, its streams and its result."""
         reply = self.reply(ident)
         texts, result, states = {"stdout": "", "stderr": ""}, None, []
         while not states or states[-1] != "idle":
@@ -52,12 +56,12 @@ class FrontEnd:
                 texts[content["name"]] += content["text"]
             elif message["msg_type"] == "execute_result":
                 result = content["data"]["text/plain"]
-        if set(states[:-1]) - {"busy"}:  # it says so again after an interrupt beside it
+        if set(states[:-1]) - {"busy"}:  # a concurrent interrupt makes the kernel report it again
             fail("states", states, "of", repr(code))
         return reply, texts, result
 
     def wait_busy(self, ident):
-        """Waits until a cell has begun: an interrupt before that is of no cell."""
+        """Wait until a cell has begun: an interrupt before that affects no cell."""
         while True:
             message = self.client.get_iopub_msg(timeout=PATIENCE)
             if message["parent_header"].get("msg_id") == ident and message["content"].get("execution_state") == "busy":
@@ -77,7 +81,7 @@ fronts = [FrontEnd(), FrontEnd()]
 
 
 class Model:
-    """What the cells have declared."""
+    """The variables that the cells have declared."""
 
     def __init__(self):
         self.vars, self.kept, self.count = {}, {}, 0
@@ -91,7 +95,7 @@ def name():
 
 
 def declare():
-    """A variable with a number, or another one for it."""
+    """Declare a variable with a number, or redeclare it with another number."""
     variable, value = name(), choose.randrange(1000)
     model.vars[variable] = value
     said = "" if model.kept.pop(variable, False) else f"%keep -d {variable}: {variable} is not kept\n"
@@ -116,7 +120,7 @@ def keep():
 
 
 def change():
-    """A change of a variable that is kept, and of one that is not."""
+    """Change a variable. The change lasts only if the variable is kept."""
     if not model.vars:
         return declare()
     variable = choose.choice(list(model.vars))
@@ -127,7 +131,7 @@ def change():
 
 
 def output():
-    """Much output, of characters of several bytes."""
+    """Print a lot of output, possibly with characters of several bytes."""
     char, count = choose.choice(["x", "ä", "名", "𝄞"]), choose.randrange(60_000)
     return f'%%\nfmt.Print("a" + strings.Repeat("{char}", {count}))', "ok", "a" + char * count, None
 

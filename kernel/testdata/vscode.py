@@ -1,8 +1,9 @@
-"""Play a sequence of messages to a new session of the kernel gonbatch, through sockets such as VS Code's.
+"""Play a sequence of messages to a new session of the gonbatch kernel, through sockets like VS Code's.
 
 Usage: vscode.py SEQUENCE.json    (see vscode/README.md)
 
-Prints nothing if all that is awaited has come; otherwise what was awaited, and what came instead.
+Prints nothing if every expected message has arrived. Otherwise it fails, and prints the expected
+message and what came instead.
 """
 
 import json
@@ -13,6 +14,8 @@ import uuid
 import zmq
 from jupyter_client.manager import KernelManager
 from jupyter_client.session import Session
+
+import ports  # noqa: F401 (the kernels' ports)
 
 PATIENCE = 600  # seconds
 
@@ -46,7 +49,7 @@ class Sockets:
             self.came.append((channel, self.session.deserialize(parts)))
 
     def take(self, step, channel):
-        """The first message of the step's kind, which is then gone."""
+        """Remove and return the first message that matches the step, or return None."""
         for i, (where, message) in enumerate(self.came):
             if (
                 where == channel and message["msg_type"] == step["type"]
@@ -66,7 +69,7 @@ class Sockets:
 
 
 def is_part(part, whole):
-    """Whether part is in whole: each of a dict's values, each of a list's elements."""
+    """Report whether whole has part: each value of a dict, each element of a list."""
     if isinstance(part, dict):
         return isinstance(whole, dict) and all(key in whole and is_part(value, whole[key]) for key, value in part.items())
     if isinstance(part, list):
@@ -81,7 +84,7 @@ def main():
     manager.start_kernel()
     try:
         sockets = Sockets(manager.get_connection_info())
-        time.sleep(1)  # iopub: VS Code waits for a first status instead, and asks again
+        time.sleep(1)  # For iopub to connect. VS Code instead repeats a request until the first status arrives.
         for step in steps:
             if "send" in step:
                 sockets.send(step)

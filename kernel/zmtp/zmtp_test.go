@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/tests/jupyter"
 )
 
@@ -29,7 +30,7 @@ func TestClients(t *testing.T) {
 			t.Parallel()
 			b := newBed(t, transport, Options{})
 			go b.answer()
-			out, err := exec.Command(python, "-c", clients, b.address(b.router.server), b.address(b.pub.server), b.address(b.echo.server)).CombinedOutput()
+			out, err := bounded.CombinedOutput(exec.Command(python, "-c", clients, b.address(b.router.server), b.address(b.pub.server), b.address(b.echo.server)))
 			if err != nil || string(out) != "ok\n" {
 				t.Errorf("%v\n%s", err, out)
 			}

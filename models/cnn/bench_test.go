@@ -12,7 +12,8 @@ import (
 	"gonbatch/models/modelstest"
 )
 
-// The result and the gradients of a layer by itself. Compare with -cpu pinned:
+// BenchmarkLayers computes the result and the gradients of a single layer. Compare with -cpu
+// pinned:
 //
 //	taskset -c 0 go test -bench . ./models/cnn
 func BenchmarkLayers(b *testing.B) {

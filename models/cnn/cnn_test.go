@@ -20,8 +20,8 @@ import (
 
 type layer = func(scope *model.Scope, x *graph.Node) *graph.Node
 
-// outcome is what a layer makes of an input: its result, the gradients of the input and of each
-// variable, and the values of the variables after the step.
+// outcome is what a layer computes from an input: its result, the gradients of the input and of
+// each variable, and the values of the variables after the step.
 type outcome map[string]numbers
 
 type numbers struct {
@@ -33,14 +33,15 @@ func numbersOf(t *testing.T, x *tensors.Tensor) numbers {
 	return numbers{x.Shape().String(), modelstest.Values(t, x)}
 }
 
-// trained is a layer on a store's variables, made from a seed.
+// trained is a layer with its store of variables.
 type trained struct {
 	store *model.Store
 	exec  *model.Exec
 	names []string
 }
 
-// newTrained runs a layer forwards and backwards. The loss weighs each result differently.
+// newTrained returns a layer that runs forwards and backwards. Its loss gives each result a
+// different weight.
 func newTrained(t testing.TB, l layer, training bool) *trained {
 	t.Helper()
 	tr := &trained{store: model.NewStore()}
@@ -83,8 +84,8 @@ func (tr *trained) step(t *testing.T, x *tensors.Tensor) outcome {
 	return found
 }
 
-// sameAs compares outcomes to a tolerance: a part of the largest number of each tensor, with at
-// least 1, for sums are rounded in different orders.
+// sameAs compares outcomes with a tolerance, because sums are rounded in different orders. The
+// tolerance is relative to the largest number of each tensor, or to 1 if that is larger.
 func (o outcome) sameAs(t *testing.T, want outcome, tolerance float64) {
 	t.Helper()
 	if len(o) != len(want) {
@@ -107,7 +108,8 @@ func (o outcome) sameAs(t *testing.T, want outcome, tolerance float64) {
 	}
 }
 
-// compare holds a layer to GoMLX's in two steps, the second after the first's changes of variables.
+// compare compares a layer with GoMLX's in two steps. The first step changes the variables that the
+// second one uses.
 func compare(t *testing.T, ours, plain layer, x *tensors.Tensor, training bool) {
 	t.Helper()
 	one, other := newTrained(t, ours, training), newTrained(t, plain, training)
@@ -138,7 +140,7 @@ func randomConvolution(r *rand.Rand) convolutionCase {
 	if r.IntN(3) == 0 {
 		c.stride = [2]int{1 + r.IntN(3), 1 + r.IntN(3)}
 	}
-	// What is left of the image must have a 2x2 window.
+	// After the convolution the image must still have a 2x2 window.
 	c.pool = c.pool && c.stride == [2]int{1, 1}
 	return c
 }
@@ -172,10 +174,11 @@ func (c convolutionCase) plain(scope *model.Scope, x *graph.Node) *graph.Node {
 	return y
 }
 
-// Values and gradients are those of GoMLX's layers, for random sizes and options.
+// TestConvolutionEqualsGoMLX: values and gradients equal those of GoMLX's layers, for random sizes
+// and options.
 func TestConvolutionEqualsGoMLX(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	cases := []convolutionCase{ // Each of the ways, whatever the random ones are.
+	cases := []convolutionCase{ // One for each algorithm, whatever the random cases are.
 		{batch: 2, height: 7, width: 6, in: 1, out: 4, kernel: [2]int{3, 3}, stride: [2]int{1, 1}, same: true, bias: true, relu: true, pool: true},
 		{batch: 2, height: 6, width: 7, in: 128, out: 129, kernel: [2]int{3, 3}, stride: [2]int{1, 1}, same: true},
 		{batch: 2, height: 7, width: 8, in: 128, out: 128, kernel: [2]int{3, 3}, stride: [2]int{1, 1}, bias: true},
@@ -191,7 +194,8 @@ func TestConvolutionEqualsGoMLX(t *testing.T) {
 	}
 }
 
-// Values, gradients and moving averages are those of GoMLX's layer, in training and in inference.
+// TestBatchNormEqualsGoMLX: values, gradients and moving averages equal those of GoMLX's layer, in
+// training and in inference.
 func TestBatchNormEqualsGoMLX(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for i := range 8 {
@@ -201,7 +205,7 @@ func TestBatchNormEqualsGoMLX(t *testing.T) {
 		}
 		size = append(size, 1+r.IntN(9))
 		if len(size) == 2 {
-			size[0] += 2 // Of one value, every variance is zero.
+			size[0] += 2 // With a single value per channel, every variance is zero.
 		}
 		momentum, epsilon := r.Float64(), math.Pow(10, -1-4*r.Float64())
 		training, trainable, frozen := r.IntN(3) > 0, r.IntN(4) > 0, r.IntN(4) == 0
@@ -221,7 +225,7 @@ func TestBatchNormEqualsGoMLX(t *testing.T) {
 	}
 }
 
-// A wrong option or shape is refused with the value and the fix.
+// TestConvolutionRefuses: a wrong option or shape causes an error with the value and the fix.
 func TestConvolutionRefuses(t *testing.T) {
 	tests := []struct {
 		name  string

@@ -10,8 +10,8 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 )
 
-// ConvolutionBuilder configures a convolution. Make it with [Convolution], set Channels and
-// KernelSize at least, and end with Done.
+// ConvolutionBuilder configures a convolution. Create it with [Convolution], set at least Channels
+// and KernelSize, and call Done.
 type ConvolutionBuilder struct {
 	scope       *model.Scope
 	x           *graph.Node
@@ -24,14 +24,14 @@ type ConvolutionBuilder struct {
 	regularizer regularizer.Regularizer
 }
 
-// Convolution convolves the images x, [batch, height, width, channels], by learned kernels.
+// Convolution convolves the images x, [batch, height, width, channels], with learned kernels.
 //
-// It takes the place of GoMLX's layers.Convolution(scope, x): the same values, gradients, defaults
-// and variables, so that each loads the other's checkpoints. On a CPU it chooses the algorithm by
-// the sizes. Values differ from GoMLX's by rounding: about 1e-6 of the largest.
+// It replaces GoMLX's layers.Convolution(scope, x): it has the same values, gradients, defaults and
+// variables, so each can load the other's checkpoints. On a CPU it chooses the algorithm according
+// to the sizes. Values differ from GoMLX's by rounding, about 1e-6 of the largest value.
 //
-// Dilations, groups, channels first, and one or three dimensions have no faster way here: use
-// GoMLX's layer for them, and where the gradient of a gradient is needed.
+// It does not support dilations, groups, channels first, or one or three dimensions: use GoMLX's
+// layer for them, and where you need the gradient of a gradient.
 func Convolution(scope *model.Scope, x *graph.Node) *ConvolutionBuilder {
 	if x.Rank() != 4 {
 		panic(fmt.Errorf("cnn.Convolution: x has shape %s; it must be [batch, height, width, channels]", x.Shape()))
@@ -56,39 +56,39 @@ func (b *ConvolutionBuilder) KernelSizePerAxis(height, width int) *ConvolutionBu
 	return b
 }
 
-// Strides sets how many pixels the kernel moves, down and to the right, 1 by default.
+// Strides sets how many pixels the kernel moves, down and to the right. The default is 1.
 func (b *ConvolutionBuilder) Strides(stride int) *ConvolutionBuilder {
 	return b.StridePerAxis(stride, stride)
 }
 
-// StridePerAxis sets how many pixels the kernel moves down, and to the right.
+// StridePerAxis sets how many pixels the kernel moves, separately down and to the right.
 func (b *ConvolutionBuilder) StridePerAxis(down, right int) *ConvolutionBuilder {
 	b.stride = [2]int{down, right}
 	return b
 }
 
-// PadSame puts (size-1)/2 rows or columns of zeros before the image and size/2 after it, for a
+// PadSame adds (size-1)/2 rows or columns of zeros before the image and size/2 after it, for a
 // kernel of that size. With a stride of 1 the result is as large as x.
 func (b *ConvolutionBuilder) PadSame() *ConvolutionBuilder {
 	b.same = true
 	return b
 }
 
-// NoPadding lets the kernel see pixels of the image only. It is the default.
+// NoPadding makes the kernel see only pixels of the image. It is the default.
 func (b *ConvolutionBuilder) NoPadding() *ConvolutionBuilder {
 	b.same = false
 	return b
 }
 
-// UseBias sets whether a learned value is added to each channel. The default is true.
+// UseBias sets whether to add a learned value to each channel. The default is true.
 func (b *ConvolutionBuilder) UseBias(bias bool) *ConvolutionBuilder {
 	b.bias = bias
 	return b
 }
 
 // MaxPool2x2 takes the maximum of each 2x2 window of the result, as the function [MaxPool2x2] does.
-// It does so before it adds the bias and applies Relu: that changes no value, for both keep the
-// order of the pixels, but there is a quarter of the pixels left.
+// It does so before the bias and Relu. That changes no value, because both keep the order of the
+// pixels, but leaves them only a quarter of the pixels.
 func (b *ConvolutionBuilder) MaxPool2x2() *ConvolutionBuilder {
 	b.pool = true
 	return b
@@ -100,8 +100,8 @@ func (b *ConvolutionBuilder) Relu() *ConvolutionBuilder {
 	return b
 }
 
-// Regularizer sets that of the kernels, in place of what the scope's hyper-parameters say (see
-// GoMLX's regularizer.FromScope). Nil is none.
+// Regularizer sets the regularizer of the kernels, instead of the one in the scope's
+// hyper-parameters (see GoMLX's regularizer.FromScope). Nil means none.
 func (b *ConvolutionBuilder) Regularizer(r regularizer.Regularizer) *ConvolutionBuilder {
 	b.regularizer = r
 	return b
@@ -157,7 +157,7 @@ func (b *ConvolutionBuilder) check() {
 }
 
 // AddBias adds a value to each channel of x, [..., channels]; bias is [channels]. On a CPU its
-// gradient takes a fifth of the time of graph.Add's.
+// gradient takes a fifth of the time of graph.Add's gradient.
 func AddBias(x, bias *graph.Node) *graph.Node {
 	add := operation{plain: func(in []*graph.Node) *graph.Node {
 		return graph.Add(in[0], graph.ExpandLeftToRank(in[1], in[0].Rank()))

@@ -1,14 +1,14 @@
-// Package cnn has layers for networks of images, computed in ways that XLA compiles well for CPUs.
+// Package cnn has layers for image networks, computed in ways that XLA compiles well for CPUs.
 //
-// They take the place of GoMLX's layers of the same names: same values, same gradients, same
-// variables. On a CPU and with 32 or 64 bits they choose a faster way where there is one: a sum
-// over pixels as a product of matrices, a convolution of few channels as additions of shifted
-// images, and of many as Winograd's algorithm. Elsewhere, as on a GPU, they are GoMLX's own
-// operations. The tests hold each layer to GoMLX's.
+// The layers replace GoMLX's layers of the same names, with the same values, gradients and
+// variables. On a CPU, with 32 or 64 bits, they choose a faster algorithm if there is one: a matrix
+// product for a sum over pixels, additions of shifted images for a convolution of few channels, and
+// Winograd's algorithm for one of many channels. Elsewhere, such as on a GPU, they are GoMLX's own
+// operations. The tests compare each layer with GoMLX's.
 //
-// As GoMLX's, they build graphs: they take and return nodes, and panic on a wrong shape; the
-// trainer or executor that calls them turns the panic into an error. On a CPU, the gradients of
-// these layers have no gradients themselves: for a loss that has a gradient in it, use GoMLX's.
+// Like GoMLX's layers, they build graphs: they take and return nodes, and panic on a wrong shape.
+// The trainer or executor that calls them turns the panic into an error. On a CPU, the gradients of
+// these layers have no gradients: for a loss that contains a gradient, use GoMLX's layers.
 //
 // Processor time of GoMLX's layers and of these, on one core of an Intel Xeon with AVX-512:
 //

@@ -2,21 +2,21 @@ package cnn
 
 import "github.com/gomlx/gomlx/core/graph"
 
-// operation is a function of nodes and a faster way to compute it.
+// operation is a function of nodes, with a faster way to compute it.
 type operation struct {
-	// plain computes it as GoMLX would. It is what other platforms run, and it has the gradients
-	// that are missing below.
+	// plain computes the operation with GoMLX's functions. Other platforms run it, and it provides
+	// the gradients that are missing below.
 	plain func(inputs []*graph.Node) *graph.Node
-	// forward computes the same; nil is plain.
+	// forward computes the same, faster. If it is nil, plain is used.
 	forward func() *graph.Node
-	// gradients returns, for each input, the gradient of the loss from that of the output, v. One
-	// that is nil, or missing, is plain's own.
+	// gradients returns, for each input, the gradient of the loss from that of the output, v. If
+	// one is nil or missing, plain's gradient is used.
 	gradients []func(v *graph.Node) *graph.Node
 }
 
-// of applies the operation. GoMLX has custom gradients for identities only, so each input and the
-// output is one: the backward pass comes to the output first, which keeps v for the inputs. Of
-// plain, XLA compiles no more than is used.
+// of applies the operation. GoMLX has custom gradients only for identities, so it wraps each input
+// and the output in one. The backward pass reaches the output first, which keeps v for the inputs.
+// XLA compiles only the parts of plain that are used.
 func (o operation) of(inputs ...*graph.Node) *graph.Node {
 	var v *graph.Node
 	tapped := make([]*graph.Node, len(inputs))

@@ -4,14 +4,14 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// convolution of x, [batch, height, width, in], by w, [rows, columns, in, out].
+// convolution is a convolution of x, [batch, height, width, in], with w, [rows, columns, in, out].
 type convolution struct {
 	x, w    *graph.Node
 	stride  [2]int
 	padding [2][2]int // zeros before and after the rows, and the columns
 }
 
-// node computes the convolution in the way that is fastest for its sizes.
+// node computes the convolution with the fastest algorithm for its sizes.
 func (c convolution) node() *graph.Node {
 	switch {
 	case !fast(c.x):
@@ -26,7 +26,7 @@ func (c convolution) node() *graph.Node {
 	return c.plain(c.x, c.w)
 }
 
-// plain is GoMLX's own.
+// plain computes the convolution as GoMLX does.
 func (c convolution) plain(x, w *graph.Node) *graph.Node {
 	return graph.Convolve(x, w).StridePerAxis(c.stride[:]...).PaddingPerDim(c.padding[:]).Done()
 }
@@ -38,7 +38,7 @@ func (c convolution) columns() int     { return c.w.Shape().Dimensions[1] }
 func (c convolution) inChannels() int  { return c.w.Shape().Dimensions[2] }
 func (c convolution) outChannels() int { return c.w.Shape().Dimensions[3] }
 
-// pointwise reports whether each output sees one pixel.
+// pointwise reports whether each output depends on one pixel only.
 func (c convolution) pointwise() bool {
 	return c.rows() == 1 && c.columns() == 1 && c.padding == [2][2]int{}
 }
@@ -55,11 +55,12 @@ func (c convolution) asDot() *graph.Node {
 	return graph.Reshape(y, size[0], size[1], size[2], c.outChannels())
 }
 
-// maxTapChannels is the largest number of channels for which byTaps is faster.
+// maxTapChannels is the largest number of input channels for which byTaps is faster.
 const maxTapChannels = 1
 
 // byTaps adds up the products of each tap of the kernel with the shifted image. XLA compiles that
-// to one loop of fused multiply-adds, while a matrix product over a few channels is mostly packing.
+// to one loop of fused multiply-adds. A matrix product over a few channels would mostly rearrange
+// data.
 func (c convolution) byTaps() *graph.Node {
 	x := padSpatially(c.x, c.padding[0][0], c.padding[0][1], c.padding[1][0], c.padding[1][1])
 	size := x.Shape().Dimensions
@@ -82,8 +83,8 @@ func (c convolution) byTaps() *graph.Node {
 }
 
 // minWinogradChannels is the smallest number of channels, in and out, for which Winograd's
-// algorithm is faster: its transforms cost as much for each channel, and its products grow with
-// both numbers.
+// algorithm is faster. The cost of its transforms is proportional to the sum of the two numbers,
+// its saving to their product.
 const minWinogradChannels = 128
 
 func (c convolution) winogradPays() bool {

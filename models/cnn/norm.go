@@ -10,7 +10,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train"
 )
 
-// BatchNormBuilder configures a batch normalization. Make it with [BatchNorm], and end with Done.
+// BatchNormBuilder configures a batch normalization. Create it with [BatchNorm], and call Done.
 type BatchNormBuilder struct {
 	scope             *model.Scope
 	x                 *graph.Node
@@ -19,40 +19,40 @@ type BatchNormBuilder struct {
 }
 
 // BatchNorm normalizes each channel of x, [..., channels], over all other axes, and then scales and
-// shifts it by learned parameters: Ioffe and Szegedy, Batch Normalization, 2015
-// (https://arxiv.org/abs/1502.03167). In training it takes the mean and variance of the batch, and
+// shifts it by learned parameters (Ioffe and Szegedy, Batch Normalization, 2015,
+// https://arxiv.org/abs/1502.03167). In training it uses the mean and variance of the batch, and
 // keeps moving averages of them for inference.
 //
-// It takes the place of GoMLX's norm.BatchNorm(scope, x, -1): the same values, gradients, defaults
-// and variables, so that each loads the other's checkpoints and norm.UpdateBatchNormAverages works.
-// On a CPU its gradient takes a fifth of the time.
+// It replaces GoMLX's norm.BatchNorm(scope, x, -1): it has the same values, gradients, defaults and
+// variables, so each can load the other's checkpoints, and norm.UpdateBatchNormAverages works. On a
+// CPU its gradient takes a fifth of the time.
 func BatchNorm(scope *model.Scope, x *graph.Node) *BatchNormBuilder {
 	return &BatchNormBuilder{scope: scope, x: x, momentum: 0.99, epsilon: 1e-3, trainable: true}
 }
 
-// Momentum sets the weight of the past in the moving averages, 0.99 by default. (PyTorch's momentum
-// of 0.1 is the weight of the present: 0.9 here.)
+// Momentum sets the weight of the past in the moving averages. The default is 0.99. (PyTorch's
+// momentum is the weight of the present: its 0.1 is 0.9 here.)
 func (b *BatchNormBuilder) Momentum(momentum float64) *BatchNormBuilder {
 	b.momentum = momentum
 	return b
 }
 
-// Epsilon sets what is added to the variance before the division by its root, 1e-3 by default.
-// (PyTorch has 1e-5.)
+// Epsilon sets the value that is added to the variance before its square root is taken. The default
+// is 1e-3. (PyTorch's is 1e-5.)
 func (b *BatchNormBuilder) Epsilon(epsilon float64) *BatchNormBuilder {
 	b.epsilon = epsilon
 	return b
 }
 
-// Trainable set to false freezes the layer: in training, too, it normalizes by the moving averages
-// and leaves them as they are. The default is true.
+// Trainable sets whether the layer is trained. If false, it normalizes by the moving averages in
+// training too, and does not change them. The default is true.
 func (b *BatchNormBuilder) Trainable(trainable bool) *BatchNormBuilder {
 	b.trainable = trainable
 	return b
 }
 
-// FrozenAverages set to true normalizes by the moving averages in training as well, and leaves them
-// as they are; scale and offset are still trained. The default is false.
+// FrozenAverages sets whether to normalize by the moving averages in training too, without changing
+// them. Scale and offset are still trained. The default is false.
 func (b *BatchNormBuilder) FrozenAverages(frozen bool) *BatchNormBuilder {
 	b.frozen = frozen
 	return b
@@ -83,7 +83,7 @@ func (b *BatchNormBuilder) Done() *graph.Node {
 	return n.byAverages()
 }
 
-// variables makes the layer's variables, with GoMLX's names.
+// variables creates the layer's variables, with GoMLX's names.
 func (b *BatchNormBuilder) variables() normalization {
 	scope := b.scope.In(norm.BatchNormalizationScopeName)
 	shape := shapes.Make(b.x.DType(), lastDimension(b.x))
@@ -104,13 +104,13 @@ func (b *BatchNormBuilder) variables() normalization {
 	}
 }
 
-// averages are the moving ones, over count steps.
+// averages are the moving averages, over count steps.
 type averages struct {
 	mean, variance, count *model.Variable
 }
 
-// update moves the averages towards those of a batch. The first steps count more, so that the
-// initial values are forgotten at once.
+// update moves the averages towards those of a batch. The first steps have a larger weight, so that
+// the initial values are forgotten at once.
 func (a averages) update(mean, variance *graph.Node, momentum float64) {
 	g := mean.Graph()
 	count := graph.OnePlus(a.count.NodeValue(g))
@@ -124,7 +124,7 @@ func (a averages) update(mean, variance *graph.Node, momentum float64) {
 	move(a.variance, variance)
 }
 
-// normalization of x.
+// normalization is a normalization of x.
 type normalization struct {
 	scope            *model.Scope
 	x, scale, offset *graph.Node
@@ -144,7 +144,7 @@ func (n normalization) by(mean, variance *graph.Node) *graph.Node {
 	return graph.Add(graph.Mul(graph.Sub(n.x, n.over(mean)), n.over(factor)), n.over(n.offset))
 }
 
-// over gives a value of each channel the rank of x.
+// over gives a value per channel the rank of x.
 func (n normalization) over(channels *graph.Node) *graph.Node {
 	return graph.ExpandLeftToRank(channels, n.x.Rank())
 }
@@ -153,7 +153,7 @@ func (n normalization) inverseDeviation(variance *graph.Node) *graph.Node {
 	return graph.Rsqrt(graph.AddScalar(variance, n.epsilon))
 }
 
-// byBatch normalizes by the mean and variance of the batch, and returns them as well.
+// byBatch normalizes by the mean and variance of the batch, and returns both.
 func (n normalization) byBatch() (y, mean, variance *graph.Node) {
 	if !fast(n.x) {
 		return graph.InternalBatchNormForTraining(n.x, n.scale, n.offset, float32(n.epsilon), -1)
@@ -170,8 +170,8 @@ func (n normalization) byBatch() (y, mean, variance *graph.Node) {
 	return y, mean, variance
 }
 
-// gradients are those of byBatch with respect to x, scale and offset. With c = x - mean and
-// d = 1/deviation, over m values of a channel, they are
+// gradients returns the gradients of byBatch with respect to x, scale and offset. With c = x - mean
+// and d = 1/deviation, over m values of a channel, they are
 //
 //	scale*d * (v - sum(v)/m - c * d^2 * sum(v*c)/m),  d * sum(v*c),  sum(v)
 //
@@ -192,7 +192,7 @@ func (n normalization) gradients(mean, d *graph.Node) []func(v *graph.Node) *gra
 	}
 }
 
-// moments are the mean and variance of each channel.
+// moments returns the mean and variance of each channel.
 func moments(x *graph.Node) (mean, variance *graph.Node) {
 	average := func(y *graph.Node) *graph.Node {
 		return graph.MulScalar(channelSum(y), 1/float64(y.Shape().Size()/lastDimension(y)))

@@ -11,7 +11,7 @@ import (
 	"gonbatch/models/modelstest"
 )
 
-// described is a backend of another name, or with another device.
+// described is a backend with another name or device.
 type described struct {
 	compute.Backend
 	name, device string
@@ -20,7 +20,8 @@ type described struct {
 func (d described) Name() string                               { return d.name }
 func (d described) DeviceDescription(compute.DeviceNum) string { return d.device }
 
-// The faster ways are for XLA's CPU device, whose description the real plugin gives.
+// TestOnCPU: the faster algorithms are only for XLA's CPU device. The real plugin provides its
+// description.
 func TestOnCPU(t *testing.T) {
 	tests := []struct {
 		backend compute.Backend
@@ -37,12 +38,12 @@ func TestOnCPU(t *testing.T) {
 	}
 }
 
-// Numbers of 16 bits are left to GoMLX: sums of many would lose digits.
+// TestHalfPrecisionIsPlain: 16-bit numbers are left to GoMLX, because long sums would lose digits.
 func TestHalfPrecisionIsPlain(t *testing.T) {
 	for dtype, want := range map[dtypes.DType]bool{dtypes.Float32: true, dtypes.Float64: true, dtypes.BFloat16: false, dtypes.Float16: false} {
 		g := graph.NewGraph(modelstest.Backend(t), dtype.String())
 		if got := fast(graph.Ones(g, shapes.Make(dtype, 2))); got != want {
-			t.Errorf("%s: the faster ways are used: %t, want %t", dtype, got, want)
+			t.Errorf("%s: the faster algorithms are used: %t, want %t", dtype, got, want)
 		}
 	}
 }

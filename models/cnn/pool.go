@@ -7,11 +7,11 @@ import (
 )
 
 // MaxPool2x2 returns the maximum of each 2x2 window of x, [batch, height, width, channels]. The
-// result is that of graph.MaxPool(x).Window(2).Done(); the last row or column of an odd size is
-// left out. It is computed by a reshape and a reduction, whose gradient is far faster on a CPU than
-// that of a window.
+// result equals that of graph.MaxPool(x).Window(2).Done(); the last row or column of an odd size is
+// left out. It uses a reshape and a reduction, whose gradient is far faster on a CPU than that of a
+// window.
 //
-// If several pixels of a window are the maximum, they share its gradient equally; graph.MaxPool
+// If several pixels of a window are the maximum, they share its gradient equally. graph.MaxPool
 // gives it to one of them.
 func MaxPool2x2(x *graph.Node) *graph.Node {
 	if x.Rank() != 4 {
@@ -45,10 +45,10 @@ func largest(windows *graph.Node) *graph.Node {
 	return graph.ReduceMax(windows, rowAxis, columnAxis)
 }
 
-// shareTies divides the gradient of each window among its largest pixels. ReduceMax's own gradient
-// gives each of them the whole, so that a constant background would count four times.
+// shareTies divides the gradient of each window equally among its largest pixels. ReduceMax's own
+// gradient gives each of them the whole, so a constant background would count four times.
 //
-// It is written pixel by pixel, for XLA compiles that into one loop over the channels; reductions
+// It works pixel by pixel, because XLA compiles that into one loop over the channels. Reductions
 // took twice the time.
 func shareTies(windows, v *graph.Node) *graph.Node {
 	pixel := func(row, column int) *graph.Node {

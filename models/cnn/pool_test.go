@@ -15,7 +15,7 @@ import (
 
 func builtin(x *graph.Node) *graph.Node { return graph.MaxPool(x).Window(2).Done() }
 
-// pooled runs pool on x, and its gradient with the given weights of the outputs.
+// pooled returns the result of pool on x, and its gradient for the given weights of the outputs.
 func pooled(t *testing.T, pool func(*graph.Node) *graph.Node, x, weights *tensors.Tensor) (out, gradient *tensors.Tensor) {
 	t.Helper()
 	results, err := graph.CallOnceN(modelstest.Backend(t), func(x, weights *graph.Node) (out, gradient *graph.Node) {

@@ -5,10 +5,10 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// channelSum is the sum of x over all axes but the last, which has the channels: for each image,
-// the product of ones with its pixels, and then the sum over the images. XLA compiles the products
-// to vector instructions; a reduction over the pixels takes up to ten times as long on a CPU, for
-// XLA fuses what is summed into a loop that jumps from pixel to pixel.
+// channelSum returns the sum of x over all axes but the last, which has the channels. It multiplies
+// the pixels of each image by ones, as a matrix product, and then adds up the images. XLA compiles
+// the products to vector instructions. A reduction over the pixels takes up to ten times as long on
+// a CPU, because XLA fuses the computation of its input into a loop that jumps from pixel to pixel.
 func channelSum(x *graph.Node) *graph.Node {
 	if x.Rank() < 3 {
 		return graph.ReduceSum(x, 0)

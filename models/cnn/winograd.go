@@ -5,11 +5,11 @@ import (
 )
 
 // Winograd's minimal algorithm F(2x2, 3x3): each tile of 4x4 pixels gives 2x2 outputs of a 3x3
-// convolution with 16 products a channel in place of 36. The products are 16 matrix
+// convolution, with 16 products per channel instead of 36. The products are 16 matrix
 // multiplications. Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, CVPR
 // 2016 (https://arxiv.org/abs/1509.09308), section 4.1.
 
-// tiling says how an image is cut into tiles.
+// tiling describes how an image is cut into tiles.
 type tiling struct {
 	batch, height, width int // of the output
 	pad                  int // zeros around the image
@@ -18,8 +18,8 @@ type tiling struct {
 func (t tiling) rows() int    { return (t.height + 1) / 2 }
 func (t tiling) columns() int { return (t.width + 1) / 2 }
 
-// winograd convolves x, [batch, height, width, in], with pad zeros around it, by w, [3, 3, in,
-// out].
+// winograd convolves x, [batch, height, width, in], padded with pad zeros on each side, with w, [3,
+// 3, in, out].
 func winograd(x, w *graph.Node, pad int) *graph.Node {
 	t := tilingOf(x, pad)
 	products := graph.DotGeneral(stackTiles(t.images(x)), []int{2}, []int{0}, kernels(w), []int{1}, []int{0})
@@ -31,10 +31,10 @@ func tilingOf(x *graph.Node, pad int) tiling {
 	return tiling{batch: size[0], height: size[1] + 2*pad - 2, width: size[2] + 2*pad - 2, pad: pad}
 }
 
-// winogradByImage is the gradient of winograd with respect to x: v convolved by the kernels, each
-// turned by 180 degrees. To turn a transformed kernel is to swap the first and the last of its
-// rows, and of its columns. Here v's are swapped instead, so that the kernels are transformed once
-// for both directions.
+// winogradByImage returns the gradient of winograd with respect to x: the convolution of v with the
+// kernels, each rotated by 180 degrees. To rotate a transformed kernel, swap its first and last
+// rows and its first and last columns. Here the same ends of v are swapped instead, so that the
+// kernels are transformed only once for both directions.
 func winogradByImage(w, v *graph.Node, pad int) *graph.Node {
 	t := tilingOf(v, 2-pad)
 	images := stackTiles(swapEnds(t.images(v)))
@@ -50,14 +50,14 @@ func swapEnds(tile [4][4]*graph.Node) [4][4]*graph.Node {
 	return tile
 }
 
-// winogradByKernel is the gradient of winograd with respect to w.
+// winogradByKernel returns the gradient of winograd with respect to w.
 func winogradByKernel(x, v *graph.Node, pad int) *graph.Node {
 	t := tilingOf(x, pad)
 	products := graph.DotGeneral(stackTiles(t.images(x)), []int{1}, []int{0}, stackTiles(t.products(v)), []int{1}, []int{0})
 	return kernelGradient(products)
 }
 
-// images transforms the tiles of an image. Each of the 16 results is an image of tiles.
+// images transforms the tiles of an image. Each of the 16 results has one pixel per tile.
 func (t tiling) images(x *graph.Node) [4][4]*graph.Node {
 	x = padSpatially(x, t.pad, t.pad+t.height%2, t.pad, t.pad+t.width%2)
 	var pixel [4][4]*graph.Node
@@ -73,7 +73,7 @@ func (t tiling) images(x *graph.Node) [4][4]*graph.Node {
 	})
 }
 
-// kernels transforms the kernels: [16, in, out].
+// kernels transforms the kernels. The result is [16, in, out].
 func kernels(w *graph.Node) *graph.Node {
 	transform := func(g [3]*graph.Node) [4]*graph.Node {
 		ends := graph.Add(g[0], g[2])
@@ -93,7 +93,7 @@ func kernels(w *graph.Node) *graph.Node {
 	return graph.Stack(all, 0)
 }
 
-// tap is one pixel of the kernels: [in, out].
+// tap returns one pixel of the kernels, [in, out].
 func tap(w *graph.Node, i, j int) *graph.Node {
 	size := w.Shape().Dimensions
 	return graph.Reshape(graph.Slice(w, graph.AxisElem(i), graph.AxisElem(j)), size[2], size[3])
@@ -123,7 +123,7 @@ func (t tiling) outputs(m [4][4]*graph.Node) *graph.Node {
 	return graph.Slice(y, graph.AxisRange(), graph.AxisRange(0, t.height), graph.AxisRange(0, t.width), graph.AxisRange())
 }
 
-// products is the gradient of outputs.
+// products returns the gradient of outputs.
 func (t tiling) products(v *graph.Node) (m [4][4]*graph.Node) {
 	v = padSpatially(v, 0, t.height%2, 0, t.width%2)
 	pixel := func(i, j int) *graph.Node {
@@ -144,7 +144,7 @@ func (t tiling) products(v *graph.Node) (m [4][4]*graph.Node) {
 	return m
 }
 
-// kernelGradient is the gradient of kernels, [3, 3, in, out].
+// kernelGradient returns the gradient of kernels, [3, 3, in, out].
 func kernelGradient(products *graph.Node) *graph.Node {
 	size := products.Shape().Dimensions
 	u := graph.Reshape(products, 4, 4, size[1], size[2])
@@ -166,7 +166,7 @@ func kernelGradient(products *graph.Node) *graph.Node {
 	return graph.Reshape(graph.Stack(all, 0), 3, 3, size[1], size[2])
 }
 
-// unstack takes [16, tiles, channels] apart.
+// unstack splits [16, tiles, channels] into its 16 parts.
 func (t tiling) unstack(products *graph.Node) (parts [4][4]*graph.Node) {
 	channels := lastDimension(products)
 	for i := range 4 {
@@ -204,7 +204,7 @@ func twice4(tile [4][4]*graph.Node, transform func([4]*graph.Node) [4]*graph.Nod
 
 func half(x *graph.Node) *graph.Node { return graph.MulScalar(x, 0.5) }
 
-// padSpatially puts zeros around an image.
+// padSpatially pads an image with zeros.
 func padSpatially(x *graph.Node, top, bottom, left, right int) *graph.Node {
 	if top == 0 && bottom == 0 && left == 0 && right == 0 {
 		return x

@@ -1,4 +1,4 @@
-// Package modelstest has what the tests of models and layers need: the real XLA on a CPU, and
+// Package modelstest provides what the tests of models and layers need: the real XLA on a CPU, and
 // tensors of random numbers.
 //
 //	out, err := model.CallOnce(modelstest.Backend(t), store, models.MNIST, modelstest.Noise(1, 5, 28, 28, 1))
@@ -20,8 +20,8 @@ import (
 	"gonbatch/internal/plugin"
 )
 
-// openXLA opens the real XLA once. The plugin is named by its path, for go-xla reads its own search
-// path before main.
+// openXLA opens the real XLA once. It passes the plugin's path, because go-xla reads its own search
+// path before main runs.
 var openXLA = sync.OnceValues(func() (compute.Backend, error) {
 	dir, err := plugin.Ensure(context.Background(), plugin.Options{Progress: os.Stderr})
 	if err != nil {
@@ -34,7 +34,7 @@ var openXLA = sync.OnceValues(func() (compute.Backend, error) {
 	return xla.NewWithOptions(path, pjrt.NamedValuesMap{"cpu_device_count": int64(1)})
 })
 
-// Backend is XLA on one CPU device.
+// Backend returns XLA with one CPU device.
 func Backend(t testing.TB) compute.Backend {
 	t.Helper()
 	b, err := openXLA()
@@ -44,7 +44,7 @@ func Backend(t testing.TB) compute.Backend {
 	return b
 }
 
-// Noise is a tensor of these sizes without two equal values, from -1 to 1.
+// Noise returns a tensor of these sizes with distinct random values from -1 to 1.
 func Noise(seed uint64, size ...int) *tensors.Tensor {
 	n := 1
 	for _, s := range size {
@@ -57,7 +57,7 @@ func Noise(seed uint64, size ...int) *tensors.Tensor {
 	return tensors.FromFlatDataAndDimensions(values, size...)
 }
 
-// Values copies the numbers of a tensor.
+// Values returns a copy of the numbers of a tensor.
 func Values(t testing.TB, x *tensors.Tensor) []float32 {
 	t.Helper()
 	var out []float32

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/janpfeifer/gonb/gonbui"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/nbformat"
 	"gonbatch/internal/rundir"
 )
@@ -121,7 +122,7 @@ func (j *job) run(cell string, program ...string) int {
 	cmd := exec.CommandContext(j.t.Context(), os.Args[0], program...)
 	cmd.Env = append(os.Environ(), "EXECUTED_TEST=attach", rundir.EnvRecorder+"="+j.socket, rundir.EnvCell+"="+cell)
 	cmd.Stdout, cmd.Stderr = log, log
-	err = cmd.Run()
+	err = bounded.Run(cmd)
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		j.t.Fatal(err)

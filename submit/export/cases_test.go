@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/nbformat"
 )
 
@@ -307,7 +308,7 @@ func TestSourceErrors(t *testing.T) {
 
 // TestGonbExamples exports the example notebooks that come with GoNB.
 func TestGonbExamples(t *testing.T) {
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/janpfeifer/gonb").Output()
+	out, err := bounded.Output(exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/janpfeifer/gonb"))
 	if err != nil {
 		t.Fatal(err)
 	}

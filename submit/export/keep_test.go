@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/nbformat"
 	"gonbatch/internal/rundir"
 )
@@ -38,7 +39,7 @@ func runCells(t *testing.T, nb *nbformat.Notebook) []string {
 	for _, cell := range module.Cells {
 		cmd := exec.Command("go", "run", "./"+cell.Name)
 		cmd.Dir, cmd.Env = filepath.Join(dir, "m"), append(os.Environ(), rundir.EnvDir+"="+run, rundir.EnvCell+"="+cell.Name)
-		out, err := cmd.CombinedOutput()
+		out, err := bounded.CombinedOutput(cmd)
 		if err != nil {
 			t.Logf("cell %s: %v", cell.Name, err)
 		}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"gonbatch/internal/bounded"
 )
 
 // runShells runs a module's shell scripts in a folder, as a job does, until one fails.
@@ -28,7 +30,7 @@ func runShells(t *testing.T, m *Module, dir string) (output string, code int) {
 		for name, value := range cell.Env {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}
-		out, err := cmd.CombinedOutput()
+		out, err := bounded.CombinedOutput(cmd)
 		output += string(out)
 		var exit *exec.ExitError
 		if errors.As(err, &exit) {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"gonbatch/internal/bounded"
 )
 
 const useLib = "import \"example.com/lib\"\n%%\nprintln(lib.V)"
@@ -97,7 +99,7 @@ func compiles(t *testing.T, result *Result) {
 	}
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-mod=readonly", "-export", "./...")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOPROXY=off", "GOWORK=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := bounded.CombinedOutput(cmd); err != nil {
 		t.Errorf("go list: %v\n%s\n%s", err, out, result.Module.Files["go.mod"])
 	}
 }
@@ -252,7 +254,7 @@ func TestOwnModulesAreEnough(t *testing.T) {
 
 // TestRealRegistry: this machine's registry provides a module that was never downloaded here.
 func TestRealRegistry(t *testing.T) {
-	real, err := exec.CommandContext(t.Context(), "go", "env", "GOPROXY", "GOSUMDB").Output()
+	real, err := bounded.Output(exec.CommandContext(t.Context(), "go", "env", "GOPROXY", "GOSUMDB"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,17 +14,18 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gonbatch/internal/bounded"
 )
 
 const module = "gonbatch"
 
-// layer is a row of the table in docs/architecture.md. A name stands for the package and all below
-// it.
+// layer is a row of the table in docs/architecture.md. A name stands for the package and everything
+// below it.
 type layer struct {
 	name     string
 	packages []string
-	// mayImport are the packages of this module that the layer may import beside those of
-	// `packages` itself.
+	// mayImport are the packages of this module that the layer may import, in addition to its own.
 	mayImport []string
 	// all lets the layer import everything.
 	all bool
@@ -35,23 +36,23 @@ var layers = []layer{
 	{name: "kernel", packages: []string{"kernel"}, mayImport: []string{"internal", "submit/report"}},
 	{name: "submission", packages: []string{"submit", "slurmtmpl"}, mayImport: []string{"internal", "checkpoint/folder", "data"}},
 	{name: "loop", packages: []string{"trainer"}, mayImport: []string{"distributed", "data", "logger", "checkpoint", "internal/rundir", "internal/yamldoc"}},
-	{name: "training", packages: []string{"distributed"}, mayImport: []string{"data", "logger", "internal/plugin", "internal/compilecache", "internal/forecast", "checkpoint", "internal/rundir", "internal/cluster"}},
+	{name: "training", packages: []string{"distributed"}, mayImport: []string{"data", "logger", "internal/bounded", "internal/plugin", "internal/compilecache", "internal/forecast", "checkpoint", "internal/rundir", "internal/cluster"}},
 	{name: "library", packages: []string{"models", "data", "internal/plugin", "internal/compilecache", "logger", "display", "kernel/keep", "checkpoint", "submit/result"}, mayImport: []string{"internal/fetch", "internal/forecast", "internal/rundir", "internal/cluster"}},
 	{name: "embedded source", packages: []string{"internal/source"}, mayImport: []string{"internal/rundir", root}},
-	{name: "leaves", packages: []string{"internal/rundir", "internal/cluster", "internal/fetch", "internal/forecast", "internal/gocell", "internal/nbformat", "internal/yamldoc"}},
+	{name: "leaves", packages: []string{"internal/bounded", "internal/rundir", "internal/cluster", "internal/fetch", "internal/forecast", "internal/gocell", "internal/nbformat", "internal/yamldoc"}},
 	{name: "root", packages: []string{root}},
 }
 
 // root stands for the module's root package, which embeds the source for package source.
 const root = "."
 
-// sealed layers have packages that don't know one another: each may import only what is below
+// sealed layers have packages that must not know one another: each may import only what is below
 // itself.
 var sealed = []string{"leaves"}
 
-// submission are the packages of the layer "submission", each with those of the layer that it may
+// submission maps each package of the layer "submission" to the packages of the layer that it may
 // import. The vocabulary imports no implementation, the schedulers know neither notebooks nor each
-// other, and only submit/run sees all.
+// other, and submit/run ties them together.
 var submission = map[string][]string{
 	"submit":               {},
 	"submit/report":        {},
@@ -73,7 +74,7 @@ var submission = map[string][]string{
 	"submit/schedulertest": {"submit", "submit/report", "submit/run"},
 }
 
-// pkg is what the go command says about a package.
+// pkg is what the go command reports about a package.
 type pkg struct {
 	ImportPath, Dir, Name, Doc string
 	Imports                    []string
@@ -96,22 +97,23 @@ func TestSubmissionImports(t *testing.T) {
 		}
 		allowed, known := submission[name]
 		if !known {
-			t.Errorf("%s is in no row of the packages of submission: add it there and to docs/architecture.md", p.ImportPath)
+			t.Errorf("%s is missing from the map submission: add it there and to docs/architecture.md", p.ImportPath)
 		}
 		for _, imported := range p.Imports {
 			other, ours := local(imported)
 			if l, _ := layerOf(layers, other); ours && l.name == "submission" && !slices.Contains(allowed, other) {
-				t.Errorf("%s imports %s: of submission it may import %q only (docs/architecture.md)", p.ImportPath, imported, allowed)
+				t.Errorf("%s imports %s: within submission it may import only %q (docs/architecture.md)", p.ImportPath, imported, allowed)
 			}
 		}
 	}
 }
 
-// TestDeadlocksAreNoticed: Go reports that all goroutines are asleep only in programs without C
-// code. Cells that train have XLA's; all others, which import these packages, must stay without.
+// TestDeadlocksAreNoticed checks packages that all cells import: they must stay free of C code,
+// because Go reports that all goroutines are asleep only in programs without it. Cells that train
+// have XLA's C code anyway.
 func TestDeadlocksAreNoticed(t *testing.T) {
 	for _, folder := range []string{"display", "kernel/keep", "submit/result"} {
-		out, err := exec.Command("go", "list", "-deps", module+"/"+folder).Output()
+		out, err := bounded.Output(exec.Command("go", "list", "-deps", module+"/"+folder))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +187,7 @@ func violations(layers []layer, p pkg) []error {
 	return errs
 }
 
-// local returns a package's path inside this module, and whether it is in it.
+// local returns a package's path inside this module, and whether it is in this module.
 func local(importPath string) (string, bool) {
 	if importPath == module {
 		return root, true
@@ -193,8 +195,8 @@ func local(importPath string) (string, bool) {
 	return strings.CutPrefix(importPath, module+"/")
 }
 
-// layerOf returns the layer of a package: the one that names the nearest folder, so that
-// kernel/keep may be in another than kernel.
+// layerOf returns the layer of a package. The longest matching path wins, so that kernel/keep may
+// be in another layer than kernel.
 func layerOf(layers []layer, name string) (layer, bool) {
 	var found layer
 	var nearest string
@@ -206,7 +208,7 @@ func layerOf(layers []layer, name string) (layer, bool) {
 	return found, nearest != ""
 }
 
-// within returns the longest of the folders that a package is, or lies below.
+// within returns the longest of the folders that contain the package, or are the package.
 func within(name string, folders []string) string {
 	var longest string
 	for _, folder := range folders {
@@ -217,7 +219,8 @@ func within(name string, folders []string) string {
 	return longest
 }
 
-// foreign finds what belongs to one machine or site only: home folders of root and package mirrors.
+// foreign matches what belongs to one machine or site only: root's home folder, and package
+// mirrors.
 var foreign = regexp.MustCompile(`(^|[^.\w/])/(root|work|farm)/\w|https?://[\w.-]*(mirror|artifactory|nexus|devpi|athens)[\w.-]*`)
 
 func TestForeign(t *testing.T) {
@@ -244,7 +247,7 @@ func TestForeign(t *testing.T) {
 func TestNoFileNamesThisMachine(t *testing.T) {
 	dir := sourceRoot(t)
 	here := regexp.MustCompile(`(^|[^.\w/])` + regexp.QuoteMeta(dir) + `/`)
-	isolated := strings.Count(dir, "/") > 1 // a checkout in /src says nothing
+	isolated := strings.Count(dir, "/") > 1 // A path such as /src could be in any file.
 	for _, name := range tracked(t) {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if errors.Is(err, os.ErrNotExist) || bytes.IndexByte(text, 0) >= 0 || filepath.Ext(name) == ".sum" {
@@ -266,7 +269,7 @@ func list(t *testing.T) []pkg {
 	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Dir,Name,Doc,Imports,GoFiles,CgoFiles", module+"/...")
 	cmd.Dir = sourceRoot(t)
 	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
+	out, err := bounded.Output(cmd)
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}

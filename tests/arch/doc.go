@@ -1,8 +1,8 @@
-// Package arch holds the architecture: its tests fail when a package imports against the arrows of
-// docs/architecture.md, has no package comment, or when a file names the machine that it was
+// Package arch enforces the architecture: its tests fail if a package imports against the arrows of
+// docs/architecture.md or has no package comment, or if a file names the machine that it was
 // written on.
 //
-// It has no code of its own. A new top-level package gets its place in the table of layers:
+// The package has no code of its own. Add a new top-level package to the table of layers:
 //
-//	{name: "leaves", packages: []string{"rundir", "fetch", "source"}},
+//	{name: "leaves", packages: []string{"internal/rundir", "internal/fetch"}},
 package arch

@@ -24,21 +24,21 @@ var (
 	apiName    = regexp.MustCompile(`^([a-z]+)\.([A-Z]\w*)(?:\.([A-Z]\w*))?(?:\(\))?$`)
 )
 
-// namesOfOthers are names of others that look like ours.
+// namesOfOthers are names that look like ours, but belong to others.
 var namesOfOthers = []string{"jupyter_kernel_test"}
 
-// variables are what the pages call a value of a type.
+// variables maps names of variables in the pages to their types.
 var variables = map[string]string{"world": "distributed.World"}
 
-// TestNamesInDocs: the commands, flags, magics, settings and Go names that the pages mention are
-// there. The lists of the first ones are generated from the code.
+// TestNamesInDocs checks that the commands, flags, magics, settings and Go names in the pages
+// exist. The lists of commands, flags, magics and settings are generated from the code.
 func TestNamesInDocs(t *testing.T) {
 	root := sourceRoot(t)
 	reference, magics := page.Read(t, "docs/reference.md"), page.Read(t, "docs/magics.md")
 	names := exportedNames(t, root)
 	for _, name := range page.All(t) {
 		if strings.HasPrefix(name, "docs/adr/") {
-			continue // They say how things were when they were decided.
+			continue // They describe the time of the decision.
 		}
 		for i, line := range strings.Split(page.Read(t, name), "\n") {
 			for _, match := range codeSpan.FindAllStringSubmatch(line, -1) {
@@ -50,7 +50,7 @@ func TestNamesInDocs(t *testing.T) {
 	}
 }
 
-// unknownName is the name in a span of code that nothing has; "" if there is none.
+// unknownName returns the name in a span of code that does not exist; "" if all do.
 func unknownName(span, reference, magics string, names map[string]bool) string {
 	if strings.HasPrefix(span, "submit ") || strings.HasPrefix(span, "--") {
 		own, _, _ := strings.Cut(span, " -- ")
@@ -103,8 +103,9 @@ func hasWord(text, word string) bool {
 	return regexp.MustCompile(regexp.QuoteMeta(word) + `(?:[^a-z_-]|$)`).MatchString(text)
 }
 
-// exportedNames are the packages of the repository, by their last element, and what they export:
-// "data", "data.Dataset", "data.Dataset.Len". Of packages of one name, all count.
+// exportedNames returns the packages of the repository, by the last element of their paths, and
+// what they export: "data", "data.Dataset", "data.Dataset.Len". Packages with the same name are
+// merged.
 func exportedNames(t *testing.T, root string) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
@@ -155,7 +156,7 @@ func addExported(t *testing.T, names map[string]bool, dir string) {
 	}
 }
 
-// documented is the documentation of the package in a folder; nil if there is none.
+// documented returns the documentation of the package in a folder, or nil if there is none.
 func documented(t *testing.T, dir string) *doc.Package {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -184,7 +185,7 @@ func documented(t *testing.T, dir string) *doc.Package {
 	return pkg
 }
 
-// fieldsOf are the fields of a struct or the methods of an interface.
+// fieldsOf returns the fields of a struct or the methods of an interface.
 func fieldsOf(typ *doc.Type) (names []string) {
 	for _, spec := range typ.Decl.Specs {
 		spec, ok := spec.(*ast.TypeSpec)

@@ -13,8 +13,8 @@ import (
 // programs have a main, or help tests: they may read the environment anywhere.
 var programs = []string{"cmd", "bench", "tests", "distributed/ranktest", "distributed/pjrt/testplugin", "submit/schedulertest"}
 
-// readers are the files of libraries that read the environment, one in each library, and why they
-// don't get it from main.
+// readers maps the files of libraries that read the environment, one in each library, to the
+// function that does, and why it cannot get the values from main.
 var readers = map[string]string{
 	"distributed/world.go":      "Init, which a notebook calls without a configuration",
 	"trainer/trainer.go":        "New, likewise",
@@ -26,8 +26,8 @@ var readers = map[string]string{
 	"submit/local/run.go":       "the default of Runner.Environ, as in os/exec",
 }
 
-// TestEnvironment: only a program's main, and one place in a library, reads the environment. All
-// else gets values.
+// TestEnvironment checks that only main packages, and one place in a library, read the environment.
+// All other code is given the values.
 func TestEnvironment(t *testing.T) {
 	unused := map[string]bool{}
 	for name := range readers {
@@ -49,7 +49,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// environmentCalls are the places of a file that read the environment.
+// environmentCalls returns the positions in a file that read the environment.
 func environmentCalls(t *testing.T, name string) (positions []string) {
 	t.Helper()
 	files := token.NewFileSet()

@@ -7,9 +7,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"gonbatch/internal/bounded"
 )
 
-// TestLint has `make test` report what `make lint` reports.
+// TestLint makes `make test` report what `make lint` reports.
 func TestLint(t *testing.T) {
 	t.Parallel()
 	root := sourceRoot(t)
@@ -23,7 +25,7 @@ func TestLint(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), linter, "run", "--allow-serial-runners")
 	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := bounded.CombinedOutput(cmd); err != nil {
 		t.Errorf("golangci-lint: %v\n%s", err, out)
 	}
 }

@@ -14,24 +14,26 @@ import (
 	"strings"
 	"testing"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/rundir"
 )
 
-// contract tests every scheduler. Like all tests it spells the names that programs read.
+// contract is the package that tests every scheduler. Like all tests, it spells out the names that
+// programs read.
 const contract = "submit/schedulertest"
 
-// home is the package that spells the names of variables and of a run directory's files.
+// home is the package that spells out the names of variables and of files in a run directory.
 const home = "internal/rundir"
 
-// otherFiles are files of other folders that have the name of one in a run directory.
+// otherFiles are files elsewhere with the name of a file in a run directory.
 var otherFiles = map[string]bool{
-	"bench/submissions.go notebook.ipynb": true, // What is submitted.
+	"bench/submissions.go notebook.ipynb": true, // The notebook to submit.
 }
 
 var ownVariable = regexp.MustCompile(`GONBATCH_[A-Z]`)
 
-// TestVariables: only rundir spells the name of a variable of gonbatch's; others use its constants,
-// and templates get them as data.
+// TestVariables checks that only rundir spells out the names of gonbatch's variables. Other
+// packages use its constants, and templates get the names as data.
 func TestVariables(t *testing.T) {
 	eachFile(t, func(name string) {
 		if dir := path.Dir(name); dir == home || dir == contract {
@@ -45,8 +47,9 @@ func TestVariables(t *testing.T) {
 	})
 }
 
-// TestRankVariables: only package cluster spells the variables by which launchers number ranks.
-// Which MPI they belong to is for package mpi to find, and bench starts programs of others.
+// TestRankVariables checks that only package cluster spells out the variables that launchers set to
+// number ranks. Two others may: mpi finds out which MPI they belong to, and bench starts other
+// programs.
 func TestRankVariables(t *testing.T) {
 	variable := regexp.MustCompile(`OMPI_COMM_WORLD_RANK|PMI_RANK|SLURM_PROCID`)
 	eachFile(t, func(name string) {
@@ -61,7 +64,7 @@ func TestRankVariables(t *testing.T) {
 	})
 }
 
-// TestRunDirectory: only rundir spells the name of a file in a run directory.
+// TestRunDirectory checks that only rundir spells out the names of files in a run directory.
 func TestRunDirectory(t *testing.T) {
 	names := runFiles()
 	if len(names) < 20 {
@@ -81,8 +84,8 @@ func TestRunDirectory(t *testing.T) {
 	})
 }
 
-// runFiles are the files and folders in a run directory: what the methods of rundir.Dir return. The
-// submit command is left out: it has its name everywhere.
+// runFiles returns the names of the files and folders in a run directory, from the methods of
+// rundir.Dir. It omits the submit command, whose name is everywhere.
 func runFiles() (names []string) {
 	dir := reflect.ValueOf(rundir.At("/runs/x"))
 	for i := range dir.NumMethod() {
@@ -100,12 +103,12 @@ func runFiles() (names []string) {
 type literal struct {
 	text string
 	line int
-	// joined is set for an element of a path.
+	// joined marks an element of a path.
 	joined bool
 }
 
-// names reports whether the literal is a path to the file. A word of a sentence is none, and a
-// plain word by itself may be anything.
+// names reports whether the literal is a path to the file. A word in a sentence is not, and a plain
+// word by itself may mean anything.
 func (l literal) names(file string) bool {
 	if l.text == file {
 		return l.joined || strings.ContainsAny(file, ".-")
@@ -113,7 +116,8 @@ func (l literal) names(file string) bool {
 	return regexp.MustCompile(`/` + regexp.QuoteMeta(file) + `($|["'/\s)])`).MatchString(l.text)
 }
 
-// literals are the strings of a Go file, except its imports, or the lines of another file.
+// literals returns the strings of a Go file, except its imports, or the lines of another file,
+// except comments.
 func literals(t *testing.T, name string) (all []literal) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(sourceRoot(t), name))
@@ -157,7 +161,7 @@ func literals(t *testing.T, name string) (all []literal) {
 // eachFile calls f with the project's Go files, scripts and templates, except tests.
 func eachFile(t *testing.T, f func(name string)) {
 	t.Helper()
-	out, err := exec.Command("git", "-C", sourceRoot(t), "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.go", "*.sh", "*.tmpl").Output()
+	out, err := bounded.Output(exec.Command("git", "-C", sourceRoot(t), "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.go", "*.sh", "*.tmpl"))
 	if err != nil {
 		t.Fatalf("git ls-files: %v", err)
 	}

@@ -9,13 +9,16 @@ import (
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
+
+	"gonbatch/internal/bounded"
 )
 
-// pinned are the modules that distributed/pjrt looks into: a new version may break it.
+// pinned are the modules whose internals distributed/pjrt uses: a new version may break it.
 var pinned = []string{"github.com/gomlx/gomlx", "github.com/gomlx/go-xla", "github.com/gomlx/compute"}
 
-// TestPins: where newer versions of GoMLX and XLA's binding are in the module cache, the rewriting
-// of programs works with them too. The test is then skipped with the command that pins them.
+// TestPins checks that the rewriting of programs also works with newer versions of GoMLX and of
+// XLA's binding, if the module cache has any. The test is then skipped, with the command that
+// updates the pins.
 func TestPins(t *testing.T) {
 	root := sourceRoot(t)
 	text, err := os.ReadFile(filepath.Join(root, "go.mod"))
@@ -55,7 +58,7 @@ func TestPins(t *testing.T) {
 	t.Skipf("newer versions are in the module cache, and distributed/pjrt works with them: go %s", strings.Join(get, " "))
 }
 
-// newestRelease is the newest release of a module that is in the module cache; "" if there is none.
+// newestRelease returns the newest release of a module in the module cache; "" if there is none.
 func newestRelease(t *testing.T, root, path string) (newest string) {
 	cache := strings.TrimSpace(goCommand(t, root, "env", "GOMODCACHE"))
 	zips, err := filepath.Glob(filepath.Join(cache, "cache", "download", path, "@v", "*.zip"))
@@ -76,7 +79,7 @@ func goCommand(t *testing.T, root string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Dir = root
-	out, err := cmd.CombinedOutput()
+	out, err := bounded.CombinedOutput(cmd)
 	if err != nil {
 		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
 	}

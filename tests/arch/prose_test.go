@@ -19,14 +19,14 @@ const proseWidth = 100
 // unwrapped are folders with longer lines. The list only shrinks.
 var unwrapped = []string{}
 
-// TestProseWidth finds comments and Markdown prose that nobody has wrapped.
+// TestProseWidth finds comments and Markdown prose that are not wrapped.
 func TestProseWidth(t *testing.T) {
 	t.Parallel()
 	found := map[string]bool{}
-	for _, name := range tracked(t, "*.go", "*.md", ":!bench/results") { // Those are what a benchmark wrote.
+	for _, name := range tracked(t, "*.go", "*.md", ":!bench/results") { // A benchmark writes those.
 		text, err := os.ReadFile(filepath.Join(sourceRoot(t), name))
 		if os.IsNotExist(err) {
-			continue // Removed, and not committed yet.
+			continue // Removed, but not committed yet.
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -100,7 +100,7 @@ func tooWide(t *testing.T, name, text string) []int {
 	return wide
 }
 
-// isProse reports whether a comment is a line of its own, and text: neither code nor a directive.
+// isProse reports whether a comment has its own line and is text: neither code nor a directive.
 func isProse(c *ast.Comment, line string) bool {
 	return strings.HasPrefix(c.Text, "// ") && strings.HasPrefix(strings.TrimSpace(line), "//")
 }
@@ -121,7 +121,7 @@ func wideMarkdown(text string) []int {
 	return wide
 }
 
-// isWide reports whether a line is too long and can be broken: it has more than one long word.
+// isWide reports whether a line is too long and can be broken, because it has several words.
 func isWide(line string) bool {
 	line = strings.TrimRight(strings.ReplaceAll(line, "\t", "    "), "\r\n")
 	words := strings.TrimLeft(line, " /->*")

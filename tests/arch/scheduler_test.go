@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	// schedulerFolders are those of one scheduler each.
+	// schedulerFolders are the folders of the schedulers.
 	schedulerFolders = []string{"submit/slurm", "slurmtmpl", "submit/local"}
 	// schedulerHelp are files whose help texts name schedulers.
 	schedulerHelp = []string{"cmd/submit/root.go", "cmd/submit/resume.go", "cmd/submit/options.go"}
@@ -20,8 +20,8 @@ var (
 // registration is the file that lists the schedulers, and the only one that imports them.
 const registration = "cmd/submit/scheduler.go"
 
-// TestSchedulersAreApart: a scheduler, and what its commands are called, is known in its own folder
-// and in the registration. Package cluster has the variables of all.
+// TestSchedulersAreApart checks that only a scheduler's own folder and the registration know the
+// scheduler and the names of its commands. Package cluster has the variables of all.
 func TestSchedulersAreApart(t *testing.T) {
 	command := regexp.MustCompile(`\b(sbatch|srun|squeue|sacct|scancel|scontrol|SLURM)\b`)
 	imports := regexp.MustCompile(`(?m)^\s*(?:\w+ )?"gonbatch/(?:submit/slurm|submit/local|slurmtmpl)"$`)
@@ -39,7 +39,7 @@ func TestSchedulersAreApart(t *testing.T) {
 		}
 		for _, literal := range literals(t, name) {
 			if command.MatchString(literal.text) && !slices.Contains(schedulerHelp, name) {
-				t.Errorf("%s:%d knows of SLURM: %.60q; ask the submit.Scheduler", name, literal.line, literal.text)
+				t.Errorf("%s:%d mentions SLURM in %.60q: ask the submit.Scheduler", name, literal.line, literal.text)
 			}
 		}
 	})

@@ -1,5 +1,5 @@
-// Package browser runs notebooks for tests in the real JupyterLab, in a real headless Chromium, by
-// what a person does there: open a notebook, choose from the menu, type a cell, look, click.
+// Package browser runs notebooks for tests in the real JupyterLab, in a real headless Chromium, the
+// way a user does: open a notebook, choose from the menu, type a cell, look, click.
 //
 //	lab := browser.Open(t, browser.Options{Folder: folder, DataDir: data})   // data has the kernel: kernel.Install
 //	lab.Notebook("mnist.ipynb")
@@ -9,5 +9,5 @@
 //	lab.Screenshot("submitted")
 //
 // It needs the Python environment that `make setup` builds in .cache/lab-venv, and Debian's
-// chromium. Without them a test is skipped with the reason, but with CI=true it fails.
+// chromium. Without them, a test is skipped with the reason; with CI=true it fails.
 package browser

@@ -1,9 +1,10 @@
-"""Drive JupyterLab in a headless Chromium, as a person at the page would, by commands from standard input.
+"""Drive JupyterLab in a headless Chromium, as a user would, with commands from standard input.
 
 Usage: drive.py CHROMIUM URL FOLDER
 
-Each line of standard input is a command, {"do": NAME, ...its arguments}. Each line of standard output is its answer: {"value": ...},
-or {"error": text}. Screenshots go to FOLDER. The end of standard input ends the browser.
+Each line of standard input is a command: {"do": NAME, ...its arguments}. Each line of standard output
+is an answer: {"value": ...} or {"error": text}. Screenshots go to FOLDER. The browser ends at the end
+of standard input.
 """
 
 import json
@@ -14,34 +15,37 @@ from playwright.sync_api import sync_playwright
 
 CELL = ".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook .jp-Cell"
 OUTPUTS = ".jp-OutputArea-output"
-# What the page does at once on an idle machine may take minutes on a busy one.
+# What is immediate on an idle machine may take minutes on a busy one.
 PAGE_LIMIT = 300_000
 
 
 class Lab:
-    """One page with JupyterLab."""
+    """A page with JupyterLab."""
 
     def __init__(self, page, url, folder):
         self.page, self.url, self.folder = page, url, folder
         page.set_default_timeout(PAGE_LIMIT)
 
     def open(self, path):
-        """Open a notebook and wait until its kernel is there."""
+        """Open a notebook and wait until its kernel is ready."""
         self.page.goto(f"{self.url}/lab/tree/{path}")
         self.ready()
 
     def reload(self):
-        """Reload the page, as after a night; the kernel goes on."""
+        """Reload the page; the kernel keeps running."""
         self.page.reload()
         self.ready()
 
     def ready(self):
-        """Wait until the notebook and its kernel are there: until then JupyterLab loses what one does, or asks for a kernel."""
+        """Wait until the notebook and its kernel are ready.
+
+        Before that, JupyterLab loses input, or asks for a kernel.
+        """
         self.page.locator(CELL).first.wait_for()
         self.page.locator(".jp-StatusBar-TextItem", has_text="(gonbatch) | Idle").first.wait_for()
 
     def menu(self, path):
-        """Choose an entry of the menu bar: ["Run", "Run All Cells"]."""
+        """Choose an entry of the menu bar, such as ["Run", "Run All Cells"]."""
         self.page.locator(f".lm-MenuBar-itemLabel:text-is('{path[0]}')").click()
         for depth, label in enumerate(path[1:]):
             item = self.page.locator(f".lm-Menu .lm-Menu-itemLabel:text-is('{label}')").last
@@ -65,12 +69,12 @@ class Lab:
         return count - 1
 
     def count(self):
-        """How many cells the notebook has."""
+        """Return the number of cells in the notebook."""
         return self.page.locator(CELL).count()
 
     def ended(self, cell, seconds):
         """Wait until a cell has run."""
-        # While a cell waits or runs its prompt is [*].
+        # While a cell waits or runs, its prompt is [*].
         self.page.wait_for_function(
             """([selector, i]) => {
                 const prompt = document.querySelectorAll(selector)[i].querySelector('.jp-InputPrompt');
@@ -81,7 +85,7 @@ class Lab:
         )
 
     def shows(self, cell, text, seconds):
-        """Wait until the output of a cell has a text."""
+        """Wait until the output of a cell contains the text."""
         self.page.wait_for_function(
             """([selector, outputs, i, text]) => Array.from(document.querySelectorAll(selector)[i].querySelectorAll(outputs))
                 .some(output => output.innerText.includes(text))""",
@@ -90,16 +94,16 @@ class Lab:
         )
 
     def output(self, cell):
-        """The text that a cell shows."""
+        """Return the text that a cell shows."""
         outputs = self.page.locator(CELL).nth(cell).locator(OUTPUTS)
         return "\n".join(outputs.nth(i).inner_text() for i in range(outputs.count()))
 
     def find(self, cell, selector):
-        """How many elements of a cell's output have a CSS selector."""
+        """Return how many elements of a cell's output match a CSS selector."""
         return self.page.locator(CELL).nth(cell).locator(f"{OUTPUTS} {selector}").count()
 
     def click(self, cell, selector):
-        """Click on something in a cell's output."""
+        """Click an element of a cell's output."""
         self.page.locator(CELL).nth(cell).locator(f"{OUTPUTS} {selector}").first.click()
 
     def save(self):
@@ -108,16 +112,16 @@ class Lab:
         self.page.wait_for_function("() => !document.querySelector('.jp-mod-dirty')")
 
     def overflow(self, cell):
-        """By how many pixels a cell's output is wider than its room."""
+        """Return how many pixels too wide a cell's output is."""
         outputs = self.page.locator(CELL).nth(cell).locator(OUTPUTS)
         return max(outputs.nth(i).evaluate("e => e.scrollWidth - e.clientWidth") for i in range(outputs.count()))
 
     def resize(self, width, height):
-        """Give the window another size."""
+        """Change the size of the window."""
         self.page.set_viewport_size({"width": width, "height": height})
 
     def screenshot(self, name, cell=None):
-        """Keep a picture of the page, or of one cell, and return its path."""
+        """Save a picture of the page, or of one cell, and return its path."""
         path = os.path.join(self.folder, name + ".png")
         if cell is None:
             self.page.screenshot(path=path)
@@ -129,7 +133,7 @@ class Lab:
 
 
 def answer(lab, line):
-    """What a command answers."""
+    """Run a command and return its answer."""
     command = json.loads(line)
     name = command.pop("do")
     try:
@@ -145,7 +149,7 @@ def answer(lab, line):
 def main():
     chromium, url, folder = sys.argv[1:]
     with sync_playwright() as playwright:
-        # Without a sandbox: tests run as root, and the only page is that of a server of their own.
+        # No sandbox: tests run as root, and open only pages of their own server.
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-dev-shm-usage"])
         page = browser.new_page(viewport={"width": 1280, "height": 900})
         lab = Lab(page, url, folder)

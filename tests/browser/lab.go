@@ -14,12 +14,12 @@ import (
 //go:embed drive.py
 var drive string
 
-// pageLimit is how long a command may take beside the time that it waits for something: that of the
-// page's own waits, and some more.
+// pageLimit is how long a command may take in addition to the time that it is given to wait:
+// slightly more than the page's own waits.
 const pageLimit = 6 * time.Minute
 
-// Lab is a page with JupyterLab. Each method does one thing there and fails the test if it can't.
-// It is not for several goroutines.
+// Lab is a page with JupyterLab. Each method does one thing on the page, and fails the test if it
+// can't. A Lab is not safe for use by several goroutines.
 type Lab struct {
 	// Folder has the screenshots.
 	Folder string
@@ -29,7 +29,7 @@ type Lab struct {
 	answers chan answer
 }
 
-// answer is a line of the driver's.
+// answer is a line from the driver.
 type answer struct {
 	Value json.RawMessage `json:"value"`
 	Error string          `json:"error"`
@@ -38,10 +38,10 @@ type answer struct {
 // args are the arguments of a command to the driver.
 type args map[string]any
 
-// Notebook opens a notebook of the server's folder and waits for its kernel.
+// Notebook opens a notebook in the server's folder and waits for its kernel.
 func (l *Lab) Notebook(path string) { l.t.Helper(); l.do("open", args{"path": path}, pageLimit, nil) }
 
-// Reload reloads the page. The kernel goes on.
+// Reload reloads the page. The kernel keeps running.
 func (l *Lab) Reload() { l.t.Helper(); l.do("reload", nil, pageLimit, nil) }
 
 // Menu chooses an entry of the menu bar.
@@ -50,10 +50,10 @@ func (l *Lab) Menu(labels ...string) { l.t.Helper(); l.do("menu", args{"path": l
 // Save saves the notebook.
 func (l *Lab) Save() { l.t.Helper(); l.do("save", nil, 0, nil) }
 
-// Count is how many cells the notebook has.
+// Count returns the number of cells in the notebook.
 func (l *Lab) Count() (cells int) { l.t.Helper(); l.do("count", nil, 0, &cells); return cells }
 
-// Run types a cell below the last one and runs it. It does not wait; cell is its index.
+// Run types a cell below the last one, starts it without waiting, and returns its index.
 func (l *Lab) Run(code string) (cell int) {
 	l.t.Helper()
 	l.do("run", args{"code": code}, 0, &cell)
@@ -66,49 +66,49 @@ func (l *Lab) Ended(cell int, limit time.Duration) {
 	l.do("ended", args{"cell": cell, "seconds": limit.Seconds()}, limit, nil)
 }
 
-// Shows waits until the output of a cell has a text.
+// Shows waits until the output of a cell contains the text.
 func (l *Lab) Shows(cell int, text string, limit time.Duration) {
 	l.t.Helper()
 	l.do("shows", args{"cell": cell, "text": text, "seconds": limit.Seconds()}, limit, nil)
 }
 
-// Output is the text that a cell shows.
+// Output returns the text that a cell shows.
 func (l *Lab) Output(cell int) (text string) {
 	l.t.Helper()
 	l.do("output", args{"cell": cell}, 0, &text)
 	return text
 }
 
-// Find counts the elements of a cell's output that have a CSS selector.
+// Find counts the elements of a cell's output that match a CSS selector.
 func (l *Lab) Find(cell int, selector string) (count int) {
 	l.t.Helper()
 	l.do("find", args{"cell": cell, "selector": selector}, 0, &count)
 	return count
 }
 
-// Click clicks on an element of a cell's output.
+// Click clicks an element of a cell's output.
 func (l *Lab) Click(cell int, selector string) {
 	l.t.Helper()
 	l.do("click", args{"cell": cell, "selector": selector}, 0, nil)
 }
 
-// Overflow is by how many pixels a cell's output is wider than its room.
+// Overflow returns how many pixels too wide a cell's output is.
 func (l *Lab) Overflow(cell int) (pixels int) {
 	l.t.Helper()
 	l.do("overflow", args{"cell": cell}, 0, &pixels)
 	return pixels
 }
 
-// Resize gives the window another size.
+// Resize changes the size of the window.
 func (l *Lab) Resize(width, height int) {
 	l.t.Helper()
 	l.do("resize", args{"width": width, "height": height}, 0, nil)
 }
 
-// Screenshot keeps a picture of the page in Folder.
+// Screenshot saves a picture of the page in Folder.
 func (l *Lab) Screenshot(name string) { l.t.Helper(); l.screenshot(args{"name": name}) }
 
-// ScreenshotCell keeps a picture of one cell in Folder.
+// ScreenshotCell saves a picture of one cell in Folder.
 func (l *Lab) ScreenshotCell(name string, cell int) {
 	l.t.Helper()
 	l.screenshot(args{"name": name, "cell": cell})
@@ -121,7 +121,7 @@ func (l *Lab) screenshot(a args) {
 	l.t.Log("screenshot:", path)
 }
 
-// do does one command. value receives what it answers.
+// do runs one command and stores its answer in value.
 func (l *Lab) do(name string, a args, limit time.Duration, value any) {
 	l.t.Helper()
 	command := args{"do": name}
@@ -158,7 +158,7 @@ func (l *Lab) answer(limit time.Duration, value any) error {
 	}
 }
 
-// read hands over the driver's answers until it ends.
+// read passes on the driver's answers until it ends.
 func (l *Lab) read(out io.Reader) {
 	defer close(l.answers)
 	for lines := json.NewDecoder(bufio.NewReader(out)); ; {

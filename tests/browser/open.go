@@ -23,7 +23,7 @@ import (
 // serverLimit is how long JupyterLab may take to answer, on a busy machine.
 const serverLimit = 5 * time.Minute
 
-// Options say what Open serves.
+// Options configure Open.
 type Options struct {
 	// Folder has the user's notebooks.
 	Folder string
@@ -33,8 +33,8 @@ type Options struct {
 	Env []string
 }
 
-// Open starts JupyterLab and a browser on it; both end with the test. The screenshots are kept in
-// .cache/screenshots/TEST.
+// Open starts JupyterLab and opens it in a browser; both end with the test. Screenshots are saved
+// in .cache/screenshots/TEST.
 func Open(t testing.TB, opts Options) *Lab {
 	t.Helper()
 	root, err := jupyter.Root()
@@ -74,7 +74,8 @@ func require(t testing.TB, root string) (venv, chromium string) {
 	return venv, chromium
 }
 
-// serve starts JupyterLab's server and returns its address. Its log is shown if the test fails.
+// serve starts JupyterLab's server and returns its address. It logs the server's output if the test
+// fails.
 func (l *Lab) serve(venv string, opts Options) (url string) {
 	l.t.Helper()
 	address := ranktest.FreeAddress(l.t)
@@ -84,7 +85,7 @@ func (l *Lab) serve(venv string, opts Options) (url string) {
 		l.t.Fatal(err)
 	}
 	var log bytes.Buffer
-	// The address is this machine's own, and ends with the test: it needs no password.
+	// The server listens on this machine only and ends with the test: it needs no password.
 	cmd := exec.Command(filepath.Join(venv, "bin", "python"), "-m", "jupyter", "lab", "--no-browser", "--allow-root", "--ip=127.0.0.1",
 		"--port="+port, "--port-retries=0", "--IdentityProvider.token=", "--ServerApp.disable_check_xsrf=True",
 		"--ServerApp.root_dir="+opts.Folder, "--LabApp.news_url=", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
@@ -100,12 +101,12 @@ func (l *Lab) serve(venv string, opts Options) (url string) {
 	return url
 }
 
-// writeSettings sets what a test must not meet by chance: news, and autosaves between two looks.
+// writeSettings turns off what could disturb a test: news, update checks, and autosaves.
 func writeSettings(dir string) error {
 	all := map[string]any{
 		"apputils-extension/notification.jupyterlab-settings": map[string]any{"fetchNews": "false", "checkForUpdates": false},
 		"docmanager-extension/plugin.jupyterlab-settings":     map[string]any{"autosave": false},
-		// All cells are in the page, wherever one has scrolled to.
+		// All cells are in the page, wherever it has scrolled to.
 		"notebook-extension/tracker.jupyterlab-settings": map[string]any{"windowingMode": "none"},
 	}
 	for name, values := range all {
@@ -146,7 +147,7 @@ func (l *Lab) browse(python, chromium, url string) {
 	l.t.Log("Chromium", version)
 }
 
-// start starts a process in a group of its own, which ends with the test.
+// start starts a process in its own process group, which ends with the test.
 func (l *Lab) start(cmd *exec.Cmd, name string, log *bytes.Buffer) (ended <-chan struct{}) {
 	l.t.Helper()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -171,7 +172,7 @@ func (l *Lab) start(cmd *exec.Cmd, name string, log *bytes.Buffer) (ended <-chan
 	return done
 }
 
-// answers waits until a server answers, unless it has ended.
+// answers waits until a server answers, or returns an error if it has ended.
 func answers(url string, ended <-chan struct{}) error {
 	ctx, cancel := context.WithTimeout(context.Background(), serverLimit)
 	defer cancel()

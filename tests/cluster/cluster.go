@@ -18,7 +18,7 @@ import (
 //go:embed up.sh down.sh node.sh
 var scripts embed.FS
 
-// commandLimit bounds every command: a SLURM client whose controller is gone retries for minutes.
+// commandLimit bounds every command: without a controller, a SLURM client retries for minutes.
 const commandLimit = 5 * time.Minute
 
 // Cluster is a running SLURM cluster. Its methods may be called from several goroutines.
@@ -26,16 +26,16 @@ type Cluster struct {
 	// Dir holds the cluster's configuration (slurm.conf), logs (log/) and state. Every node sees it
 	// under the same path.
 	Dir string
-	// Nodes are the names of the compute nodes: n1, n2, n3.
+	// Nodes are the names of the compute nodes: n1, n2 and so on.
 	Nodes []string
 
 	watcher *exec.Cmd
 	alive   io.Closer
 }
 
-// Start brings up a cluster and ends it when the test ends, however it ends: also after a panic, a
-// time-out of `go test` or a kill of the test program. Where no cluster can run the test is
-// skipped, or with CI=true fails.
+// Start brings up a cluster that ends with the test, however the test ends: also after a panic, a
+// timeout of go test, or a kill of the test program. If no cluster can run here, the test is
+// skipped; with CI=true it fails.
 func Start(t testing.TB, opts ...Option) *Cluster {
 	t.Helper()
 	require(t)
@@ -54,11 +54,11 @@ func Start(t testing.TB, opts ...Option) *Cluster {
 	return c
 }
 
-// Open is Start for a program that is no test: it ends the cluster by Close, or by ending itself.
+// Open is Start for a program that is not a test: the cluster ends with Close, or with the program.
 func Open(opts ...Option) (*Cluster, error) {
 	s := newSettings(opts)
-	// The name is short: munge's socket lies in the folder, and a socket's path has a limit of 108
-	// bytes.
+	// The name is short: munge's socket is in the folder, and the path of a socket is limited to
+	// 108 bytes.
 	dir, err := os.MkdirTemp("/tmp", "slurm-")
 	if err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
@@ -84,13 +84,13 @@ func (c *Cluster) Close() error {
 	return errors.Join(c.alive.Close(), c.watcher.Wait())
 }
 
-// Env returns the variables, as NAME=value, that make every SLURM command talk to this cluster.
+// Env returns the variables, as NAME=value, that make SLURM commands use this cluster.
 func (c *Cluster) Env() []string {
 	return []string{"SLURM_CONF=" + filepath.Join(c.Dir, "slurm.conf")}
 }
 
-// Run runs a command on the login node and returns its output, standard error included. The error
-// holds the output too.
+// Run runs a command on the login node and returns its output, including standard error. The error
+// also contains the output.
 func (c *Cluster) Run(name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), commandLimit)
 	defer cancel()
@@ -104,13 +104,13 @@ func (c *Cluster) Run(name string, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// On runs a command on a compute node and returns its output, standard error included. The error
-// holds the output too.
+// On runs a command on a compute node and returns its output, including standard error. The error
+// also contains the output.
 func (c *Cluster) On(node string, command ...string) (string, error) {
 	return c.Run(c.file("on"), append([]string{node}, command...)...)
 }
 
-// Crash pulls the plug of a node: all of its processes die at once and its network is gone.
+// Crash pulls the plug of a node: all of its processes die at once, and its network is gone.
 func (c *Cluster) Crash(node string) error {
 	_, err := c.Run(c.file("node.sh"), c.Dir, node, "crash")
 	return err
@@ -118,7 +118,7 @@ func (c *Cluster) Crash(node string) error {
 
 // Boot starts a node again after a Crash.
 func (c *Cluster) Boot(node string) error {
-	// In a file: the node's processes would keep a pipe open.
+	// The output goes to a file: the node's processes would keep a pipe open.
 	_, err := c.Run("bash", "-c", `"$0"/node.sh "$0" "$1" start >"$0/boot.log" 2>&1 || { cat "$0/boot.log"; exit 1; }`, c.Dir, node)
 	return err
 }
@@ -138,8 +138,8 @@ func (c *Cluster) writeScripts() error {
 	return nil
 }
 
-// guard starts the process that ends the cluster: it has a session of its own and waits for its
-// standard input to close, which also happens when this program is killed.
+// guard starts the process that ends the cluster. It has its own session and waits until its
+// standard input closes, which also happens when this program is killed.
 func (c *Cluster) guard() error {
 	c.watcher = exec.Command("setsid", "bash", "-c", `cat >/dev/null; bash "$0/down.sh" "$0"; rm -rf "$0"`, c.Dir)
 	stdin, err := c.watcher.StdinPipe()
@@ -150,7 +150,7 @@ func (c *Cluster) guard() error {
 	return c.watcher.Start()
 }
 
-// up runs up.sh with its output in a file: the daemons that it leaves behind would keep a pipe
+// up runs up.sh with its output in a file: the daemons that it leaves running would keep a pipe
 // open.
 func (c *Cluster) up(s settings) error {
 	log, err := os.Create(c.file("up.log"))
@@ -171,7 +171,7 @@ func (c *Cluster) up(s settings) error {
 	return nil
 }
 
-// logTails shows the end of the controller's and the nodes' logs beside a failed test.
+// logTails shows the end of the controller's and the nodes' logs with a failed test.
 func (c *Cluster) logTails(t testing.TB) {
 	t.Helper()
 	logs, _ := filepath.Glob(c.file(filepath.Join("log", "*.log")))

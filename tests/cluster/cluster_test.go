@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/tests/cluster"
 )
 
@@ -71,15 +72,15 @@ func TestCrashAndBoot(t *testing.T) {
 	})
 }
 
-// TestClusterEnds starts clusters in tests of their own, as each of them ends differently, and
-// finds nothing left of them.
+// TestClusterEnds starts clusters in inner tests that each end in a different way, and checks that
+// nothing of them is left.
 func TestClusterEnds(t *testing.T) {
 	for _, name := range []string{"pass", "panic", "killed"} {
 		t.Run(name, func(t *testing.T) {
 			dirFile := filepath.Join(t.TempDir(), "dir")
 			cmd := exec.Command(os.Args[0], "-test.run=^TestEnding$")
 			cmd.Env = append(os.Environ(), "CLUSTER_ENDING="+name, "CLUSTER_DIR_FILE="+dirFile)
-			out, err := cmd.CombinedOutput()
+			out, err := bounded.CombinedOutput(cmd)
 			if (name == "pass") != (err == nil) {
 				t.Errorf("inner test: %v\n%s", err, out)
 			}
@@ -99,7 +100,7 @@ func TestClusterEnds(t *testing.T) {
 	}
 }
 
-// TestEnding is the inner test of TestClusterEnds and does nothing without it.
+// TestEnding is the inner test of TestClusterEnds. By itself it does nothing.
 func TestEnding(t *testing.T) {
 	ending := os.Getenv("CLUSTER_ENDING")
 	if ending == "" {
@@ -146,8 +147,7 @@ func waitFor(t *testing.T, what string, done func() bool) {
 	t.Fatalf("waited 5 minutes for %s", what)
 }
 
-// processesWith lists the commands of the processes that have the given NAME=value in their
-// environment.
+// processesWith returns the commands of the processes that have NAME=value in their environment.
 func processesWith(variable string) []string {
 	var found []string
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")

@@ -1,9 +1,9 @@
 // Package cluster brings up a small, real SLURM cluster on this machine for a test.
 //
 // Each node has its own network, host name, processes and shared memory (Linux namespaces on one
-// bridge); the file system is shared, as it is between the nodes of a real cluster. The machine
-// that runs the test is the login node. It is not a simulation: sbatch, srun, slurmctld, slurmd and
-// munge are the distribution's own.
+// bridge); the file system is shared, as on a real cluster. The machine that runs the test is the
+// login node. Nothing is simulated: sbatch, srun, slurmctld, slurmd and munge are the
+// distribution's own.
 //
 //	func TestSubmit(t *testing.T) {
 //		c := cluster.Start(t)
@@ -13,7 +13,7 @@
 //		cmd.Env = append(os.Environ(), c.Env()...)
 //	}
 //
-// It needs root and Debian's slurm-wlm, slurm-wlm-basic-plugins, munge and iproute2. Where one of
-// them is missing the test is skipped with the reason, but with CI=true it fails: a build machine
+// It needs root and Debian's slurm-wlm, slurm-wlm-basic-plugins, munge and iproute2. If one of them
+// is missing, the test is skipped with the reason. With CI=true it fails instead: a build machine
 // must run everything.
 package cluster

@@ -1,18 +1,18 @@
 #!/bin/bash
-# down.sh DIR    end the cluster that up.sh started in DIR, whatever state it is in, and remove DIR.
+# down.sh DIR    end the cluster that up.sh started in DIR, whatever its state, and remove DIR.
 set -uo pipefail
 D=${1:?usage: down.sh DIR}
 [ -e "$D/bridge" ] || [ -e "$D/munge" ] || exit 0
 D=$(cd "$D" && pwd -P)
 export SLURM_CONF=$D/slurm.conf
 
-# alive PID: kill -0 also succeeds on a zombie, so this reads the state.
+# alive PID: reads the state, because kill -0 also succeeds on a zombie.
 alive() {
   local stat
   stat=$(sed 's/.*) //' "/proc/$1/stat" 2>/dev/null) && [ -n "$stat" ] && [ "${stat%% *}" != Z ]
 }
 
-# stop PIDFILE COMMAND: ends the process, if it still is the one that we started.
+# stop PIDFILE COMMAND: ends the process if it still is COMMAND: the PID may be another's by now.
 stop() {
   local pid
   pid=$(cat "$1" 2>/dev/null) || return 0
@@ -22,7 +22,7 @@ stop() {
   kill -9 "$pid" 2>/dev/null
 }
 
-# Killing process 1 of a node's pid namespace ends all of the node.
+# Killing process 1 of a node's PID namespace ends everything on the node.
 for file in "$D"/n*.init; do
   [ -e "$file" ] || continue
   pid=$(cat "$file")
@@ -41,5 +41,5 @@ for ((k = 0; k < 20; k++)); do
   rm -rf "$D" 2>/dev/null && exit 0
   sleep 0.1
 done
-echo "down.sh: $D could not be removed" >&2
+echo "down.sh: cannot remove $D" >&2
 exit 1

@@ -1,5 +1,6 @@
 #!/bin/bash
-# node.sh DIR NODE start|crash    start a node of up.sh's cluster, or pull its plug: kill its process 1, and so all of it, at once.
+# node.sh DIR NODE start|crash    start a node of up.sh's cluster, or pull its plug: kill its process 1,
+#                                 which ends everything on the node at once.
 set -euo pipefail
 D=$(cd "$1" && pwd -P)
 N=$2
@@ -13,7 +14,7 @@ crash() {
   ip link del "$link" 2>/dev/null || true
 }
 
-# boot is process 1 of the node. The node stays "powered on" when slurmd dies, as a real one does.
+# boot is process 1 of the node. Like a real node, it stays "powered on" when slurmd dies.
 boot='
   hostname $N
   mount --bind $D/hosts /etc/hosts
@@ -26,7 +27,7 @@ boot='
   while kill -0 $p 2>/dev/null; do wait $p || true; done
   while :; do sleep 1000 & wait $!; done'
 
-# gpus has the node find its GPUs in /dev, if it is to.
+# gpus is a command that makes the node find its GPUs in /dev, if this is requested.
 gpus=()
 [ ! -e "$D/in-dev" ] || gpus=("$(cat "$D/in-dev")" "$(ls "$D/dev" | wc -l)")
 

@@ -20,15 +20,15 @@ func newSettings(opts []Option) settings {
 // Nodes sets the number of compute nodes (default 3).
 func Nodes(n int) Option { return func(s *settings) { s.nodes = n } }
 
-// GPUs sets the number of GPUs that each node declares (default 2). They are devices that nothing
-// can compute on: jobs are given them and see CUDA_VISIBLE_DEVICES.
+// GPUs sets the number of GPUs that each node declares (default 2). These devices cannot compute;
+// jobs only get them in CUDA_VISIBLE_DEVICES.
 func GPUs(n int) Option { return func(s *settings) { s.gpus = n } }
 
-// GPUType gives the GPUs a type (default: none).
+// GPUType gives the GPUs a type (default none).
 func GPUType(name string) Option { return func(s *settings) { s.gpuType = name } }
 
-// InDev has the nodes' programs find the GPUs in /dev, by a script that runs a command so
-// (ranktest.GPUScript).
+// InDev makes the nodes' programs find the GPUs in /dev. script runs a command with such a /dev
+// (see ranktest.GPUScript).
 func InDev(script string) Option { return func(s *settings) { s.gpuScript = script } }
 
 // Name sets the cluster's name (default testbed).

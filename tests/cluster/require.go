@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// programs are all that a cluster needs, each with the Debian package that has it.
+// programs are all that a cluster needs, each with its Debian package.
 var programs = []struct{ name, pkg string }{
 	{"slurmctld", "slurm-wlm"},
 	{"slurmd", "slurm-wlm"},
@@ -18,7 +18,7 @@ var programs = []struct{ name, pkg string }{
 	{"nsenter", "util-linux"},
 }
 
-// require skips the test, or fails it with CI=true, unless a cluster can run here.
+// require skips the test unless a cluster can run here. With CI=true, the test fails instead.
 func require(t testing.TB) {
 	t.Helper()
 	if reason := missing(os.Geteuid(), exec.LookPath); reason != "" {
@@ -26,7 +26,7 @@ func require(t testing.TB) {
 	}
 }
 
-// missing says what a cluster lacks here, or nothing.
+// missing says what a cluster lacks here, or returns "".
 func missing(uid int, lookPath func(string) (string, error)) string {
 	if uid != 0 {
 		return "a SLURM cluster in network namespaces needs root: run the tests as root"

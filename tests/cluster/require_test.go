@@ -58,7 +58,7 @@ func TestSkip(t *testing.T) {
 	}
 }
 
-// recorder is a testing.TB that notes a failure or a skip and goes on.
+// recorder is a testing.TB that records a failure or a skip and continues.
 type recorder struct {
 	testing.TB
 	failed, skipped bool

@@ -1,10 +1,19 @@
 #!/bin/bash
 # up.sh DIR    bring up a small, real SLURM cluster inside this machine.
 #
-# Every node has its own network, host-name, process, ipc and mount namespaces, all joined by one bridge. It needs root and
-# Debian's slurm-wlm, slurm-wlm-basic-plugins, munge and iproute2, and leaves /etc/munge, /etc/slurm and /run alone.
-# Settings (environment): NODES=3  CPUS=4  MEM=2000 (MB a node)  GPUS=2 (fakes)  GPUTYPE= (their type)  GPU_SCRIPT= (has programs find them in /dev)  EXTRA_CONF=FILE, appended to slurm.conf
-# Then: SLURM_CONF=DIR/slurm.conf sbatch ...; DIR/on n1 CMD runs a command on a node; down.sh DIR ends everything.
+# Every node has its own network, host-name, process, IPC and mount namespaces; one bridge joins them.
+# It needs root and Debian's slurm-wlm, slurm-wlm-basic-plugins, munge and iproute2, and does not touch
+# /etc/munge, /etc/slurm or /run.
+#
+# Settings, as environment variables:
+#   NODES=3  CPUS=4  MEM=2000   nodes, and the CPUs and megabytes of each
+#   GPUS=2  GPUTYPE=            fake GPUs of each node, and their type
+#   GPU_SCRIPT=                 a script that makes programs find the GPUs in /dev
+#   CLUSTER=testbed             name of the cluster
+#   EXTRA_CONF=FILE             appended to slurm.conf
+#
+# Afterwards: SLURM_CONF=DIR/slurm.conf sbatch ... submits a job, DIR/on n1 CMD runs a command on a node,
+# and down.sh DIR ends everything.
 set -euo pipefail
 umask 022
 here=$(cd "$(dirname "$0")" && pwd -P)
@@ -17,7 +26,8 @@ nodes="n[1-$NODES]"
 host=$(hostname -s)
 export SLURM_CONF=$D/slurm.conf
 
-# claim_bridge takes the first free network 10.77.ID.0/24: creating the bridge is atomic, so several clusters can start at once.
+# claim_bridge takes the first free network 10.77.ID.0/24. Creating the bridge is atomic, so several
+# clusters can start at once.
 claim_bridge() {
   for ((id = 20; id < 220; id++)); do
     if ip link add "gbbr$id" type bridge 2>/dev/null; then
@@ -40,7 +50,7 @@ start_munge() {
          --log-file="$D/munge/log" --seed-file="$D/munge/seed" 2> "$D/munge/err"
 }
 
-# make_gpus: gres.conf wants real character devices, so these are copies of /dev/null under GPU-like names.
+# make_gpus: gres.conf needs real character devices, so these are copies of /dev/null named like GPUs.
 make_gpus() {
   gres=
   : > "$D/gres.conf"
@@ -104,7 +114,8 @@ C
   grep -q ^AccountingStorageType "$SLURM_CONF" || echo AccountingStorageType=accounting_storage/none >> "$SLURM_CONF"
 }
 
-# write_names: every node knows every other by name; an unknown name fails at once instead of after ten seconds.
+# write_names: every node knows the names of all others. An unknown name fails at once, not after ten
+# seconds.
 write_names() {
   { echo "127.0.0.1 localhost"
     echo "$net.254 $host"

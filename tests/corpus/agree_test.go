@@ -15,8 +15,8 @@ import (
 	"gonbatch/submit/export"
 )
 
-// snippets are what random cells are made of: each magic as it may be used, and Go that gets in its
-// way.
+// snippets are the lines of random cells: each magic as it may be used, and Go code that could be
+// mistaken for one.
 var snippets = []string{
 	"%%", "%% -n 1", "%main", "%exec f", "% \tkeep n", "%keep n, m", "%keep -d n", "%env A b", "//gonb:%env \\\nA \"b c\"", "%args -v \\", "%time", "%who",
 	"%jobs", "%wait 7", "%result 7", "%submit --nodes 2", "%allow_fail", "%reset", "%ls", "%distributed 2", "%autoget", "%nothing", "%kep n", "%exec", "%%bash",
@@ -34,9 +34,9 @@ func randomCell(r *rand.Rand) string {
 	return text.String()
 }
 
-// TestKernelAndJobAgree: the kernel and a job take random cells apart alike: they refuse the same
-// magics with the same words, run the same shell commands and the same mains, and leave the same
-// lines of Go.
+// TestKernelAndJobAgree checks that the kernel and a job parse random cells alike: they reject the
+// same magics with the same message, run the same shell commands and the same mains, and leave the
+// same lines of Go.
 func TestKernelAndJobAgree(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -50,12 +50,12 @@ func TestKernelAndJobAgree(t *testing.T) {
 	}
 	for _, want := range []string{"refused", "not Go", "declares", "runs a main", "runs commands"} {
 		if seen[want] < 20 {
-			t.Errorf("only %d random cells: %s", seen[want], want)
+			t.Errorf("only %d random cells are %q", seen[want], want)
 		}
 	}
 }
 
-// checkAgreement compares both sides, and says what the cell is.
+// checkAgreement compares both sides, and returns what kind of cell it is.
 func checkAgreement(t *testing.T, root, source string) string {
 	t.Helper()
 	prepared := cell.Prepare(source, "status")
@@ -104,8 +104,8 @@ func checkAgreement(t *testing.T, root, source string) string {
 	return "declares"
 }
 
-// checkGoLines: GoNB gets each line of Go as it stands, and no line of a magic that it does not
-// have.
+// checkGoLines checks that GoNB gets each line of Go unchanged, and no line of a magic that it does
+// not have.
 func checkGoLines(t *testing.T, source string, prepared cell.Prepared) {
 	t.Helper()
 	c, lines := gocell.Parse(source), strings.Split(prepared.Code, "\n")
@@ -121,8 +121,8 @@ func checkGoLines(t *testing.T, source string, prepared cell.Prepared) {
 	}
 }
 
-// TestCorpusHasAllMagics: each magic that GoNB has, and that means something in a job, is in a
-// notebook.
+// TestCorpusHasAllMagics checks that some notebook uses each magic of GoNB that does something in a
+// job.
 func TestCorpusHasAllMagics(t *testing.T) {
 	used := map[string]bool{}
 	for _, c := range load(t) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// chatter are the lines that GoNB writes among a cell's output about itself.
+// chatter matches the lines that GoNB adds to a cell's output about itself.
 var chatter = regexp.MustCompile(`(?m)^(` + strings.Join([]string{
 	`Set: \w+=".*"`,                               // %env
 	`Changed directory to ".*"`,                   // %cd
@@ -21,11 +21,11 @@ var chatter = regexp.MustCompile(`(?m)^(` + strings.Join([]string{
 	`No "use" fields in "go\.work".*`,             // %goworkfix
 }, "|") + `)\n`)
 
-// ending is what GoNB writes behind a program or command that failed.
+// ending matches the line that GoNB writes after a program or command that failed.
 var ending = regexp.MustCompile(`(?m)^?(exit status (\d+)|signal: \w+)\n$`)
 
-// exitCode takes GoNB's own last line from a cell's standard error and gives the exit code that it
-// tells.
+// exitCode removes GoNB's own last line from a cell's standard error, and returns the exit code in
+// it.
 func exitCode(stderr string) (rest string, code int) {
 	at := ending.FindStringSubmatchIndex(stderr)
 	if at == nil {
@@ -37,7 +37,7 @@ func exitCode(stderr string) (rest string, code int) {
 	return stderr[:at[0]], code
 }
 
-// quiet takes what GoNB says about itself from its side.
+// quiet removes what GoNB says about itself from a cell's output.
 func quiet(cell Cell) Cell {
 	cell.Stdout = chatter.ReplaceAllString(cell.Stdout, "")
 	cell.Stderr = chatter.ReplaceAllString(cell.Stderr, "")
@@ -45,7 +45,7 @@ func quiet(cell Cell) Cell {
 	return cell
 }
 
-// These are what differs from run to run.
+// These match what differs from run to run.
 var (
 	goroutine  = regexp.MustCompile(`goroutine \d+( gp=\S+ m=\S+( mp=\S+)?)? \[`)
 	testTime   = regexp.MustCompile(`\(\d+\.\d\ds\)`)
@@ -53,15 +53,15 @@ var (
 	kernelDir  = regexp.MustCompile(`/tmp/gonb_[0-9a-f]+`)
 )
 
-// frame is a line of a stack trace that names a place: GoNB's has the cell's execution in front,
-// ours the cell in its file's name.
+// A frame is a line of a stack trace that names a place. GoNB's begins with the execution of the
+// cell; ours has the cell in the name of its file.
 var (
 	gonbFrame = regexp.MustCompile(`^\t \x1b\[7m\[\[ Cell \[(\d+)\] Line (\d+) \]\]\x1b\[0m .*/main(?:_test)?\.go:\d+`)
 	ourFrame  = regexp.MustCompile(`^\t\S*\.ipynb\[cell (\d+)\]:(\d+)`)
 )
 
-// stable takes from a text what differs from run to run. Stack traces become the cells and lines
-// that they go through; executions gives the cell of each of GoNB's executions.
+// stable removes what differs from run to run from a text. Stack traces become the cells and lines
+// that they go through; executions maps GoNB's executions to cells.
 func stable(text string, executions []int) string {
 	text = testTime.ReplaceAllString(programDir.ReplaceAllString(text, "Usage of PROGRAM:"), "(0.00s)")
 	text = kernelDir.ReplaceAllString(text, "/tmp/gonb")
@@ -86,7 +86,7 @@ func stable(text string, executions []int) string {
 	return strings.Join(out, "\n")
 }
 
-// place is the cell and line that a line of a stack trace names, or "".
+// place returns the cell and line that a line of a stack trace names, or "".
 func place(line string, executions []int) string {
 	if m := ourFrame.FindStringSubmatch(line); m != nil {
 		return fmt.Sprintf("\tcell %s line %s", m[1], m[2])

@@ -12,24 +12,25 @@ import (
 	"time"
 )
 
-// cellLimit is the time that a cell may take if the rules don't say.
+// cellLimit is how long a cell may take if the rules don't say.
 const cellLimit = 2 * time.Minute
 
-// Comparison is what the sides make of one notebook.
+// Comparison is the result of running one notebook on all sides.
 type Comparison struct {
 	Notebook string
-	// Cells is how many code cells there are, and the others how many of them are ok there. A cell
-	// is ok in a job if its run goes through it.
+	// Cells is the number of code cells; the others are the numbers of cells that are ok on each
+	// side. A cell is ok in a job if its run finishes it.
 	Cells, GoNB, Kernel, Check, Local int
-	// Differences are those that no rule allows, and Stale the exceptions that are none.
+	// Differences are the differences that no rule allows. Stale are the exceptions that allow
+	// nothing.
 	Differences []Difference
 	Stale       []Exception
-	// Statuses is how each cell ended in GoNB, and Failed are those that failed there.
+	// Statuses is how each cell ended in GoNB. Failed are the cells that failed there.
 	Statuses Statuses
 	Failed   []Cell
 }
 
-// comparing is the comparison of one notebook.
+// comparing is the comparison of one notebook in progress.
 type comparing struct {
 	*Machine
 	folder, name string
@@ -50,7 +51,8 @@ func (m *Machine) Compare(ctx context.Context, folder, name string, rules Rules)
 	return c.result, nil
 }
 
-// Check runs submit check on a notebook whose cells ended in GoNB as recorded.
+// Check runs submit check on a notebook, and compares with the recorded statuses of its cells in
+// GoNB.
 func (m *Machine) Check(ctx context.Context, folder, name string, rules Rules, recorded Statuses) (Comparison, error) {
 	c := m.comparing(folder, name, rules)
 	c.checkOnly, c.gonbCells = true, recorded.cells()
@@ -64,7 +66,7 @@ func (m *Machine) Check(ctx context.Context, folder, name string, rules Rules, r
 func (m *Machine) comparing(folder, name string, rules Rules) *comparing {
 	c := &comparing{Machine: m, folder: folder, name: name, rules: rules, result: Comparison{Notebook: name}}
 	c.rules.Limit = cmp.Or(rules.Limit, cellLimit)
-	if rules.Prepend != "" { // Exceptions count without it.
+	if rules.Prepend != "" { // Exceptions do not count the prepended cell.
 		c.rules.Exceptions = slices.Clone(rules.Exceptions)
 		for i := range c.rules.Exceptions {
 			c.rules.Exceptions[i].Cell++
@@ -73,7 +75,7 @@ func (m *Machine) comparing(folder, name string, rules Rules) *comparing {
 	return c
 }
 
-// document is the notebook as every side gets it.
+// document returns the notebook as every side gets it.
 func (c *comparing) document() (document, error) {
 	d, err := readDocument(filepath.Join(c.folder, c.name))
 	if err != nil {
@@ -84,7 +86,7 @@ func (c *comparing) document() (document, error) {
 	return d, nil
 }
 
-// in runs something in a workplace of its own.
+// in runs a function in a new workplace.
 func (c *comparing) in(side string, d document, run func(workplace) error) error {
 	w, err := c.prepare(c.folder, c.name, side, c.rules, d)
 	if err != nil {
@@ -111,7 +113,7 @@ func (c *comparing) runGoNB(ctx context.Context) error {
 	return err
 }
 
-// count is how many cells are ok.
+// count returns the number of cells that are ok.
 func (seen cells) count() (n int) {
 	for _, cell := range seen {
 		if cell.Status == OK {
@@ -135,7 +137,7 @@ func (c *comparing) runKernel(ctx context.Context) error {
 }
 
 // judge adds the differences that no exception allows, and the exceptions for a side that allow
-// none.
+// nothing.
 func (c *comparing) judge(found []Difference, side Side) {
 	used := map[int]bool{}
 	for _, d := range found {
@@ -154,7 +156,7 @@ func (c *comparing) judge(found []Difference, side Side) {
 	}
 }
 
-// refused are the cells of the notebook that a job is not expected to accept.
+// refused returns the cells of the notebook that a job is expected to reject.
 func (c *comparing) refused() (numbers []int) {
 	for _, e := range c.rules.Exceptions {
 		if e.is(c.name, e.Cell, Job) && !e.Output {
@@ -169,8 +171,8 @@ func (c *comparing) mayDiffer(number int) bool {
 	return slices.ContainsFunc(c.rules.Exceptions, func(e Exception) bool { return e.Output && e.is(c.name, number, Job) })
 }
 
-// jobDocument is the notebook as a job runs it: a cell that fails in GoNB may fail, or is left out
-// if it doesn't compile, and so are some others.
+// jobDocument returns the notebook as a job runs it. A cell that fails in GoNB may fail, or is left
+// out if it doesn't compile. The cells in without are left out too.
 func (c *comparing) jobDocument(without []int) (document, error) {
 	d, err := c.document()
 	if err != nil {
@@ -187,8 +189,8 @@ func (c *comparing) jobDocument(without []int) (document, error) {
 	return d, nil
 }
 
-// runJob checks the notebook, and runs it if that succeeds. Cells that fail in GoNB and that a job
-// refuses are left out as soon as they are known.
+// runJob checks the notebook, and runs it if the check succeeds. It leaves out cells that fail in
+// GoNB and that a job rejects, as soon as it finds them.
 func (c *comparing) runJob(ctx context.Context) error {
 	refused := c.refused()
 	found, err := c.checkRefused(ctx, refused)
@@ -216,11 +218,10 @@ func (c *comparing) runJob(ctx context.Context) error {
 	return nil
 }
 
-// checkAndRun runs the job in a workplace. It returns the cells that are to be left out, or the
-// differences.
+// checkAndRun runs the job in a workplace. It returns the cells to leave out, or the differences.
 func (c *comparing) checkAndRun(ctx context.Context, w workplace, without []int, leftOut func(int) bool) (bad []int, differ []Difference, err error) {
 	checked, message, err := c.check(ctx, w, c.gonbCells)
-	if err != nil || strings.Contains(message, "no main cell") { // All that run are left out.
+	if err != nil || strings.Contains(message, "no main cell") { // All cells that run are left out.
 		return nil, nil, err
 	}
 	if bad = c.badInBoth(checked, without); len(bad) > 0 {
@@ -235,8 +236,8 @@ func (c *comparing) checkAndRun(ctx context.Context, w workplace, without []int,
 	return nil, differences("local", c.gonbCells, got, c.rules.Mask, leftOut), err
 }
 
-// badInBoth are the cells that fail in GoNB and that a job refuses, without those that are left out
-// already.
+// badInBoth returns the cells that fail in GoNB and that a job rejects, except those that are
+// already left out.
 func (c *comparing) badInBoth(checked cells, without []int) (numbers []int) {
 	for number, cell := range checked {
 		if cell.Status != OK && c.gonbCells[number].Status != OK && !slices.Contains(without, number) {
@@ -246,7 +247,7 @@ func (c *comparing) badInBoth(checked cells, without []int) (numbers []int) {
 	return numbers
 }
 
-// okIn counts the cells of GoNB that are ok in a job too.
+// okIn counts the cells that are ok in GoNB and in a job.
 func (c *comparing) okIn(seen cells, leftOut func(int) bool) (n int) {
 	for number, cell := range seen {
 		if cell.Status == OK && c.gonbCells[number].Status == OK && !leftOut(number) {
@@ -256,8 +257,8 @@ func (c *comparing) okIn(seen cells, leftOut func(int) bool) (n int) {
 	return n
 }
 
-// checkRefused checks each cell that a job is not expected to accept: the notebook without all
-// others of them.
+// checkRefused checks each cell that a job is expected to reject, in the notebook without the other
+// such cells.
 func (c *comparing) checkRefused(ctx context.Context, refused []int) (found []Difference, err error) {
 	for _, number := range refused {
 		others := slices.DeleteFunc(slices.Clone(refused), func(n int) bool { return n == number })

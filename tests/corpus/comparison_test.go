@@ -39,8 +39,8 @@ func TestOutputDifference(t *testing.T) {
 	}
 }
 
-// TestJudge: a difference is one unless an exception allows it, and an exception that allows
-// nothing is said.
+// TestJudge checks that a difference is reported unless an exception allows it, and that an
+// exception that allows nothing is reported.
 func TestJudge(t *testing.T) {
 	gonb := Statuses{1: "ok", 2: "ok", 3: "exit 1", 4: "ok", 5: "error"}.cells()
 	got := cells{1: {Status: OK}, 2: {Status: Failed, Error: "why"}, 3: {Status: Failed}, 4: {Status: OK, Stdout: "more"}}
@@ -77,7 +77,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestStatusOf: the first program that has not finished has failed, and none behind it ran.
+// TestStatusOf checks that the first unfinished program has failed, and that none after it ran.
 func TestStatusOf(t *testing.T) {
 	made := []rundir.Cell{{Name: "a", Number: 1}, {Name: "b", Number: 3}, {Name: "b-2", Number: 3}, {Name: "c", Number: 4}}
 	for finished, want := range map[string]map[int]Status{
@@ -110,7 +110,7 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// TestDocument: all that a notebook has stays, whoever wrote it.
+// TestDocument checks that everything in a notebook is kept, whatever tool wrote it.
 func TestDocument(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "n.ipynb")
 	text := `{"cells":[{"cell_type":"markdown","source":"x"},
@@ -146,7 +146,7 @@ func TestDocument(t *testing.T) {
 		t.Error(diff)
 	}
 	if _, ok := d["metadata"].(map[string]any)["colab"]; !ok {
-		t.Error("the notebook's metadata are lost")
+		t.Error("the notebook's metadata is lost")
 	}
 }
 

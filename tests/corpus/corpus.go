@@ -11,7 +11,7 @@ import (
 // Status is how a cell ended.
 type Status string
 
-// The ways in which a cell ends.
+// The ways in which a cell can end.
 const (
 	OK     Status = "ok"
 	Failed Status = "error"
@@ -23,14 +23,14 @@ type Cell struct {
 	// Number is the cell's position among all cells, from 1.
 	Number int    `json:"number"`
 	Status Status `json:"status"`
-	// Code is the exit code of the program or command that failed; 0 where none ran or none failed.
+	// Code is the exit code of the program or command that failed; 0 if none did.
 	Code   int    `json:"code,omitempty"`
 	Stdout string `json:"stdout,omitempty"`
 	Stderr string `json:"stderr,omitempty"`
-	// Error is what the kernel says of a cell that it could not run. It is recorded for readers and
-	// not compared.
+	// Error is the kernel's message about a cell that it could not run. It is recorded for readers,
+	// but not compared.
 	Error string `json:"error,omitempty"`
-	// Rich are the kinds of what the cell shows beside its text, as in "image/png text/html". The
+	// Rich are the kinds of what the cell shows besides text, such as "image/png text/html". The
 	// corpus does not record it.
 	Rich string `json:"rich,omitempty"`
 }
@@ -43,38 +43,39 @@ type Observed struct {
 	Files map[string]string `json:"files,omitempty"`
 }
 
-// Deviation is where submit does something else than GoNB, and why. What is nil is as with GoNB.
+// Deviation is where submit does something different from GoNB, and why. A nil field does not
+// differ.
 type Deviation struct {
 	Cell   int     `json:"cell"`
 	Status *Status `json:"status"`
 	Code   *int    `json:"code"`
 	Stdout *string `json:"stdout"`
 	Stderr *string `json:"stderr"`
-	// Files are those that submit's side has beside GoNB's, or "" for one that it lacks.
+	// Files are the files that differ on submit's side; "" marks one that it does not have.
 	Files  map[string]string `json:"files"`
 	Reason string            `json:"reason"`
 }
 
 // Case is a notebook of the corpus.
 type Case struct {
-	// Name is the file's name without its ending, and Path the file.
+	// Name is the file's name without its extension, and Path is the file's path.
 	Name, Path string
 	// Title says what the notebook is for.
 	Title string
 	Meta
 }
 
-// Meta is the notebook's own "corpus" metadata.
+// Meta is the "corpus" metadata of a notebook.
 type Meta struct {
-	// Files lie beside the notebook before it runs.
+	// Files are next to the notebook before it runs.
 	Files map[string]string `json:"files"`
-	// Modules tells that the notebook imports other modules than the standard library.
+	// Modules means that the notebook imports modules other than the standard library.
 	Modules bool `json:"modules"`
-	// Refused is in the message with which submit refuses the notebook; empty is one that it runs.
+	// Refused is part of the message with which submit rejects the notebook; "" if submit runs it.
 	Refused string `json:"refused"`
-	// Message is in what submit writes.
+	// Message is part of what submit writes.
 	Message string `json:"message"`
-	// NoGoNB is the reason why GoNB's side cannot be recorded.
+	// NoGoNB is why GoNB's side cannot be recorded.
 	NoGoNB     string      `json:"no_gonb"`
 	Deviations []Deviation `json:"deviations"`
 }
@@ -112,7 +113,7 @@ func loadCase(path string) (Case, error) {
 	}
 	m := notebook.Metadata
 	if m.Title == "" {
-		return Case{}, fmt.Errorf("%s: its metadata have no title: say what the notebook is for", path)
+		return Case{}, fmt.Errorf("%s: its metadata has no title: say what the notebook is for", path)
 	}
 	for _, d := range m.Corpus.Deviations {
 		if d.Reason == "" {
@@ -123,7 +124,7 @@ func loadCase(path string) (Case, error) {
 	return Case{Name: name, Path: path, Title: m.Title, Meta: m.Corpus}, nil
 }
 
-// golden is the file where GoNB's side is recorded.
+// golden returns the path of the file that records GoNB's side.
 func (c Case) golden() string {
 	return filepath.Join(filepath.Dir(c.Path), "golden", c.Name+".json")
 }
@@ -132,12 +133,12 @@ func (c Case) golden() string {
 func (c Case) recorded() (o Observed, err error) {
 	data, err := os.ReadFile(c.golden())
 	if err != nil {
-		return o, fmt.Errorf("%w: record it by: go test ./tests/corpus -run 'Record/^%s$' -update", err, c.Name)
+		return o, fmt.Errorf("%w: record it with: go test ./tests/corpus -run 'Record/^%s$' -update", err, c.Name)
 	}
 	return o, json.Unmarshal(data, &o)
 }
 
-// stage makes a folder with the notebook and the files beside it.
+// stage copies the notebook, and the files next to it, to a folder.
 func (c Case) stage(dir string) error {
 	data, err := os.ReadFile(c.Path)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/tests/jupyter"
 )
 
@@ -37,11 +38,12 @@ func load(t *testing.T) []Case {
 	return cases
 }
 
-// sampleOf is how many days it takes until each notebook was recorded again.
+// sampleOf is how many days it takes to record each notebook once.
 const sampleOf = 15
 
-// TestRecord runs notebooks by plain GoNB: with -update all, and writes what they did; else every
-// 15th, another set each day, and compares with what is written, so that a change of GoNB is found.
+// TestRecord runs notebooks with plain GoNB. With -update it runs all and records what they did.
+// Without it, it runs every 15th, a different set each day, and compares with the record, to detect
+// changes in GoNB.
 func TestRecord(t *testing.T) {
 	python, root := jupyter.Python(t), rootDir(t)
 	gonb := GoNB{Python: python, Root: root, DataDir: t.TempDir()}
@@ -65,14 +67,14 @@ func TestRecord(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(withoutFrames(want), withoutFrames(got), cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("GoNB does something else than recorded (-recorded +got); -update records it:\n%s", diff)
+				t.Errorf("GoNB differs from the record (-recorded +got); -update records it:\n%s", diff)
 			}
 		})
 	}
 }
 
-// observeGoNB runs a notebook by GoNB. A stack trace in which GoNB missed the cells is tried again
-// where it will be recorded.
+// observeGoNB runs a notebook with GoNB. When recording, it tries again if GoNB did not name the
+// cells in a stack trace.
 func observeGoNB(t *testing.T, gonb GoNB, c Case) Observed {
 	t.Helper()
 	for try := 1; ; try++ {
@@ -89,8 +91,8 @@ func observeGoNB(t *testing.T, gonb GoNB, c Case) Observed {
 	}
 }
 
-// withoutFrames drops the places of stack traces, which GoNB misses now and then: it looks for them
-// in pieces of the stream; and the kernel's own messages.
+// withoutFrames drops the kernel's own messages and the places in stack traces. GoNB sometimes
+// misses these, because it looks for them in chunks of the stream.
 func withoutFrames(o Observed) Observed {
 	o.Cells = slices.Clone(o.Cells)
 	for i := range o.Cells {
@@ -102,7 +104,7 @@ func withoutFrames(o Observed) Observed {
 
 var frameLine = regexp.MustCompile(`(?m)^\tcell \d+ line \d+\n?`)
 
-// TestDifferential runs every notebook by `submit --local` and compares with GoNB, cell by cell.
+// TestDifferential runs every notebook with `submit --local` and compares with GoNB, cell by cell.
 func TestDifferential(t *testing.T) {
 	s := newSubmit(t)
 	for _, c := range load(t) {
@@ -139,7 +141,7 @@ func compare(t *testing.T, s Submit, c Case, run Run) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("%s: submit does something else than GoNB (-GoNB +submit):\n%s\nsubmit wrote:\n%s", c.Title, diff, run.Output)
+		t.Errorf("%s: submit differs from GoNB (-GoNB +submit):\n%s\nsubmit wrote:\n%s", c.Title, diff, run.Output)
 	}
 	wantSame(t, got, run)
 	if !strings.Contains(run.Output, c.Message) {
@@ -147,7 +149,7 @@ func compare(t *testing.T, s Submit, c Case, run Run) {
 	}
 }
 
-// wantSame checks that the run itself did what its programs did when they were run one by one.
+// wantSame checks that the run did what its programs do when run one by one.
 func wantSame(t *testing.T, got Observed, run Run) {
 	t.Helper()
 	last := Cell{}
@@ -165,7 +167,7 @@ func wantSame(t *testing.T, got Observed, run Run) {
 		t.Errorf("submit ended with exit code %d, its programs with %d:\n%s", run.Code, code, run.Output)
 	}
 	if diff := cmp.Diff(got.Files, run.Files, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("the run wrote other files than its programs (-programs +run):\n%s", diff)
+		t.Errorf("the run's files differ from those of its programs (-programs +run):\n%s", diff)
 	}
 	shown, err := streams(run.Dir)
 	if err != nil {
@@ -178,7 +180,7 @@ func wantSame(t *testing.T, got Observed, run Run) {
 	}
 }
 
-// wantRefused checks that submit refused the notebook before anything ran.
+// wantRefused checks that submit rejected the notebook before anything ran.
 func wantRefused(t *testing.T, c Case, run Run) {
 	t.Helper()
 	if run.Code == 0 || !strings.Contains(run.Output, c.Refused) {
@@ -202,14 +204,14 @@ var submitBinary = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(dir, "submit")
 	cmd := exec.CommandContext(context.Background(), "go", "build", "-o", path, "./cmd/submit")
 	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := bounded.CombinedOutput(cmd); err != nil {
 		return "", fmt.Errorf("go build ./cmd/submit: %w\n%s", err, out)
 	}
 	return path, nil
 })
 
-// newSubmit makes a submit command with a cache of its own, so that nothing of an earlier test
-// serves. Programs that use no XLA never load the plugin, so any file does.
+// newSubmit returns a submit command with its own cache, so that nothing from an earlier test is
+// reused. Programs without XLA never load the plugin, so any file will do.
 func newSubmit(t *testing.T) Submit {
 	t.Helper()
 	program, err := submitBinary()
@@ -220,7 +222,7 @@ func newSubmit(t *testing.T) Submit {
 	if err := os.WriteFile(filepath.Join(plugins, "pjrt_c_api_cpu_plugin.so"), []byte("plugin"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	goCache, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE").Output()
+	goCache, err := bounded.Output(exec.CommandContext(t.Context(), "go", "env", "GOCACHE"))
 	if err != nil {
 		t.Fatal(err)
 	}

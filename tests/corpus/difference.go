@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// Difference is a cell that is ok in GoNB, and that another side does otherwise.
+// Difference is a cell that is ok in GoNB but differs on another side.
 type Difference struct {
 	Cell int
 	// Where is "kernel", "check" or "local".
 	Where string
 	What  string
-	// Output is set if the cell is ok there too, and writes or shows something else.
+	// Output means that the cell is ok there too, but writes or shows something else.
 	Output bool
 }
 
 // String says what differs.
 func (d Difference) String() string { return fmt.Sprintf("cell %d, %s: %s", d.Cell, d.Where, d.What) }
 
-// differences are what a side does otherwise than GoNB, in the order of the cells. It may skip
-// cells.
+// differences returns the differences between a side and GoNB, in the order of the cells, without
+// the cells that skip reports.
 func differences(where string, gonb, got cells, mask []Pattern, skip func(number int) bool) (all []Difference) {
 	for _, number := range slices.Sorted(maps.Keys(gonb)) {
 		want := gonb[number]
@@ -45,13 +45,13 @@ func differences(where string, gonb, got cells, mask []Pattern, skip func(number
 	return all
 }
 
-// outputDifference is the first difference between what two cells write and show.
+// outputDifference returns the first difference between what two cells write and show.
 func outputDifference(want, have Cell, mask []Pattern) string {
 	for _, part := range []struct{ name, want, have string }{
 		{"standard output", want.Stdout, have.Stdout}, {"standard error", want.Stderr, have.Stderr}, {"display", want.Rich, have.Rich},
 	} {
 		if part.name == "display" && part.want == "" {
-			continue // GoNB loses what a program shows last now and then.
+			continue // GoNB sometimes loses what a program shows last.
 		}
 		wanted, had := strings.Split(settled(part.want, mask), "\n"), strings.Split(settled(part.have, mask), "\n")
 		for i := range max(len(wanted), len(had)) {
@@ -71,7 +71,7 @@ func lineAt(lines []string, i int) string {
 	return ""
 }
 
-// These differ from run to run in any notebook.
+// These match what differs from run to run in any notebook.
 var (
 	overwritten = regexp.MustCompile(`(?m)^[^\n]*\r([^\r\n])`)
 	escape      = regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]`)
@@ -81,7 +81,7 @@ var (
 	address     = regexp.MustCompile(`\b0x[0-9a-f]{4,}\b|\bc000[0-9a-f]{6}\b`)
 )
 
-// settled is a text without what differs from run to run, and without what was written over.
+// settled returns a text without what differs from run to run, and without what was overwritten.
 func settled(text string, mask []Pattern) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	text = overwritten.ReplaceAllString(text, "$1")
@@ -94,7 +94,7 @@ func settled(text string, mask []Pattern) string {
 	return strings.TrimRight(text, "\n ")
 }
 
-// Brief is the first lines of a message.
+// Brief returns the first lines of a message.
 func Brief(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(lines[:min(len(lines), 4)], "\n    ")

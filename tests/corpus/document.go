@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// document is a notebook file with all that is in it.
+// document is the complete JSON of a notebook file.
 type document map[string]any
 
 func readDocument(path string) (d document, err error) {
@@ -21,12 +21,12 @@ func readDocument(path string) (d document, err error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if _, ok := d["cells"].([]any); !ok {
-		return nil, fmt.Errorf("%s: no cells: convert it by jupyter nbconvert --to notebook", path)
+		return nil, fmt.Errorf("%s: no cells: convert it with jupyter nbconvert --to notebook", path)
 	}
 	return d, nil
 }
 
-// write replaces a file by the notebook.
+// write writes the notebook to a file, and makes it writable.
 func (d document) write(path string) error {
 	data, err := json.Marshal(d)
 	if err != nil {
@@ -35,7 +35,7 @@ func (d document) write(path string) error {
 	return errors.Join(os.WriteFile(path, data, 0o644), os.Chmod(path, 0o644))
 }
 
-// codeCells are the code cells, with their positions among all cells from 1.
+// codeCells yields the code cells, with their positions among all cells, from 1.
 func (d document) codeCells() iter.Seq2[int, map[string]any] {
 	return func(yield func(int, map[string]any) bool) {
 		cells, _ := d["cells"].([]any)
@@ -58,7 +58,7 @@ func (d document) replace(all []Replacement) {
 	}
 }
 
-// sourceOf is a cell's source: a string, or a list of its lines.
+// sourceOf returns a cell's source, which is a string or a list of lines.
 func sourceOf(cell map[string]any) string {
 	lines, ok := cell["source"].([]any)
 	if !ok {
@@ -73,7 +73,7 @@ func sourceOf(cell map[string]any) string {
 	return b.String()
 }
 
-// prepend puts a code cell in front of all.
+// prepend adds a code cell before all others.
 func (d document) prepend(source string) {
 	if source == "" {
 		return
@@ -83,7 +83,7 @@ func (d document) prepend(source string) {
 	d["cells"] = append([]any{first}, cells...)
 }
 
-// tag adds a tag to a cell, by its number.
+// tag adds a tag to a cell, given its number.
 func (d document) tag(number int, tag string) {
 	for n, cell := range d.codeCells() {
 		if n != number {

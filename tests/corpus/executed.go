@@ -10,7 +10,7 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// streams are what the executed notebook of a run says that each code cell wrote, by number.
+// streams returns what each code cell wrote according to the executed notebook of a run, by number.
 func streams(dir rundir.Dir) (map[int]Cell, error) {
 	data, err := os.ReadFile(dir.Executed())
 	if err != nil {
@@ -32,7 +32,7 @@ func streams(dir rundir.Dir) (map[int]Cell, error) {
 	cells := map[int]Cell{}
 	for i, c := range notebook.Cells {
 		if c.Type != "code" {
-			continue // A raw cell that is active in Go has nowhere to put its output.
+			continue // A raw cell that is active in Go has no place for its output.
 		}
 		cell := Cell{Number: i + 1}
 		kinds := map[string]bool{}

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// expected is what submit should do: what GoNB does, with the deviations. A deviation that changes
-// nothing is an error.
+// expected returns what submit should do: what GoNB does, with the deviations. A deviation that
+// changes nothing is an error.
 func (c Case) expected(gonb Observed) (Observed, error) {
 	want := Observed{Cells: slices.Clone(gonb.Cells), Files: maps.Clone(gonb.Files)}
 	for i := range want.Cells {
@@ -17,19 +17,19 @@ func (c Case) expected(gonb Observed) (Observed, error) {
 		i := slices.IndexFunc(want.Cells, func(cell Cell) bool { return cell.Number == d.Cell })
 		if i < 0 {
 			i = len(want.Cells)
-			want.Cells = append(want.Cells, Cell{Number: d.Cell, Status: NotRun}) // A raw cell is none for GoNB.
+			want.Cells = append(want.Cells, Cell{Number: d.Cell, Status: NotRun}) // GoNB ignores raw cells.
 		}
 		before, files := want.Cells[i], maps.Clone(want.Files)
 		d.apply(&want, &want.Cells[i])
 		if before == want.Cells[i] && maps.Equal(files, want.Files) {
-			return want, fmt.Errorf("cell %d: the deviation (%s) is none: GoNB does the same; remove it from the notebook's metadata", d.Cell, d.Reason)
+			return want, fmt.Errorf("cell %d: the deviation (%s) changes nothing: GoNB does the same; remove it from the notebook's metadata", d.Cell, d.Reason)
 		}
 	}
 	slices.SortFunc(want.Cells, func(a, b Cell) int { return a.Number - b.Number })
 	return want, nil
 }
 
-// apply changes what GoNB does into what submit does. A cell that ends well has no exit code.
+// apply changes what GoNB does into what submit does. A cell that succeeds has no exit code.
 func (d Deviation) apply(o *Observed, cell *Cell) {
 	set(&cell.Status, d.Status)
 	if d.Status != nil && *d.Status != Failed {

@@ -9,7 +9,7 @@ import (
 	"gonbatch/submit/modules"
 )
 
-// newFiles gives the files in dir that were not staged, or that changed: name and content.
+// newFiles returns the files in dir that were not staged, or that have changed, with their content.
 func newFiles(c Case, dir string) (map[string]string, error) {
 	files := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

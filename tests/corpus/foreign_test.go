@@ -15,17 +15,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/tests/jupyter"
 )
 
 // foreign are folders of notebooks that were not written for gonbatch. rules/NAME.yaml has their
-// rules, and rules/NAME.json how their cells end in GoNB; compare -record writes it.
+// rules, and rules/NAME.json how their cells end in GoNB; compare -record writes the latter.
 var foreign = []struct {
 	name string
-	// module has the folder, in the version of go.mod if it names none. Without a module, the
-	// folder is in this package's.
+	// module contains the folder, in the version of go.mod unless it names one. Without a module,
+	// the folder is in this package's.
 	module, folder string
-	// checked is how many days it takes until each notebook was checked.
+	// checked is how many days it takes to check each notebook once.
 	checked int
 }{
 	{name: "gonb", module: "github.com/janpfeifer/gonb", folder: "examples", checked: 2},
@@ -34,13 +35,13 @@ var foreign = []struct {
 	{name: "users", folder: "users", checked: 3},
 }
 
-// comparedEvery is how many days it takes until each notebook ran on all sides.
+// comparedEvery is how many days it takes to run each notebook once on all sides.
 const comparedEvery = 20
 
-// TestForeign checks notebooks that were not written for gonbatch, and runs some of them by GoNB,
-// by the kernel and as jobs, others each day.
+// TestForeign checks notebooks that were not written for gonbatch, and runs a few of them,
+// different ones each day, with GoNB, with the kernel and as jobs. To run all of them on all sides:
 //
-//	go run ./tests/corpus/compare -rules tests/corpus/rules/users.yaml tests/corpus/users    # all, on all sides
+//	go run ./tests/corpus/compare -rules tests/corpus/rules/users.yaml tests/corpus/users
 func TestForeign(t *testing.T) {
 	m := newTestMachine(t)
 	today := time.Now().YearDay()
@@ -65,8 +66,9 @@ func TestForeign(t *testing.T) {
 					c, err := m.Compare(t.Context(), folder, name, rules)
 					wantSameAsGoNB(t, c, err)
 					if diff := cmp.Diff(recorded[name].ok(), c.Statuses.ok()); diff != "" {
-						// What waits for a front end ends by the time limit, and so may others.
-						t.Logf("other cells than recorded are ok in GoNB (-recorded +got); compare -record records them:\n%s", diff)
+						// A cell that waits for a front end ends at the time limit, and others may
+						// do so too.
+						t.Logf("the cells that are ok in GoNB differ from the record (-recorded +got); compare -record updates it:\n%s", diff)
 					}
 				}
 			})
@@ -88,8 +90,8 @@ func newTestMachine(t *testing.T) *Machine {
 	return m
 }
 
-// download gives a folder of a module, which it downloads with the modules that its notebooks need.
-// Where that is impossible the test is skipped, but with CI=true it fails.
+// download downloads a module, and those that the notebooks need, and returns a folder of the
+// module. If it cannot, the test is skipped; with CI=true it fails.
 func download(t *testing.T, module, folder string, rules Rules) string {
 	t.Helper()
 	err := Download(t.Context(), rules.Modules)
@@ -111,9 +113,9 @@ func download(t *testing.T, module, folder string, rules Rules) string {
 	return folder
 }
 
-// moduleDir downloads a module, in the version of go.mod if it names none.
+// moduleDir downloads a module, in the version of go.mod unless it names one.
 func moduleDir(ctx context.Context, module string) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "mod", "download", "-json", module).Output()
+	out, err := bounded.Output(exec.CommandContext(ctx, "go", "mod", "download", "-json", module))
 	var found struct{ Dir, Error string }
 	if json.Unmarshal(out, &found) == nil && found.Error != "" {
 		err = errors.New(found.Error)
@@ -121,7 +123,7 @@ func moduleDir(ctx context.Context, module string) (string, error) {
 	return found.Dir, err
 }
 
-// wantNotebooks checks that the records and the exceptions are of notebooks that are there.
+// wantNotebooks checks that records and exceptions match the notebooks in the folder.
 func wantNotebooks(t *testing.T, folder string, rules Rules, recorded map[string]Statuses) {
 	t.Helper()
 	names, err := FindNotebooks(folder)
@@ -129,7 +131,7 @@ func wantNotebooks(t *testing.T, folder string, rules Rules, recorded map[string
 		t.Fatal(err)
 	}
 	if known := slices.Sorted(maps.Keys(recorded)); !slices.Equal(names, known) {
-		t.Errorf("%s has the notebooks %q, and recorded are %q: see compare -record", folder, names, known)
+		t.Errorf("%s has the notebooks %q, but the record has %q: see compare -record", folder, names, known)
 	}
 	for _, e := range rules.Exceptions {
 		if _, ok := recorded[e.Notebook][e.Cell]; !ok {
@@ -138,7 +140,7 @@ func wantNotebooks(t *testing.T, folder string, rules Rules, recorded map[string
 	}
 }
 
-// wantSameAsGoNB checks that all sides do what GoNB does, but for the exceptions.
+// wantSameAsGoNB checks that all sides do what GoNB does, apart from the exceptions.
 func wantSameAsGoNB(t *testing.T, c Comparison, err error) {
 	t.Helper()
 	if err != nil {
@@ -148,6 +150,6 @@ func wantSameAsGoNB(t *testing.T, c Comparison, err error) {
 		t.Error(d)
 	}
 	for _, e := range c.Stale {
-		t.Errorf("no exception any more, remove it: %s", e)
+		t.Errorf("remove this exception, it no longer applies: %s", e)
 	}
 }

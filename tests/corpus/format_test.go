@@ -10,12 +10,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/nbformat"
 	"gonbatch/submit/export"
 )
 
-// TestExports: what is exported of the corpus is as gofmt writes it, the same to the byte each
-// time, and clean for go vet.
+// TestExports checks that exports of the corpus are formatted by gofmt, identical each time, and
+// clean for go vet.
 func TestExports(t *testing.T) {
 	all := t.TempDir()
 	for _, c := range load(t) {
@@ -33,17 +34,17 @@ func TestExports(t *testing.T) {
 		for _, cell := range m.Programs() {
 			data := m.Files[cell.Source()]
 			if formatted, err := format.Source(data); err != nil || string(formatted) != string(data) {
-				t.Errorf("%s: %s is not as gofmt writes it: %v\n%s", c.Name, cell.Source(), err, cmp.Diff(string(formatted), string(data)))
+				t.Errorf("%s: %s is not formatted by gofmt: %v\n%s", c.Name, cell.Source(), err, cmp.Diff(string(formatted), string(data)))
 			}
 		}
 		if len(m.Commands) > 0 {
-			continue // Its go.mod is not that of the others.
+			continue // Its go.mod differs from that of the others.
 		}
 		writeTogether(t, all, c, m)
 	}
 	cmd := exec.CommandContext(t.Context(), "go", "vet", "./...")
 	cmd.Dir, cmd.Env = all, append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := bounded.CombinedOutput(cmd); err != nil {
 		t.Errorf("go vet: %v\n%s", err, out)
 	}
 }
@@ -62,8 +63,8 @@ func exported(t *testing.T, c Case, dir string) *export.Module {
 	return m
 }
 
-// writeTogether writes a module's programs into one module with all others, which one call of go
-// vet reads.
+// writeTogether adds a module's programs to one module with all others, so that one call of go vet
+// reads them all.
 func writeTogether(t *testing.T, all string, c Case, m *export.Module) {
 	t.Helper()
 	for name, data := range m.Files {

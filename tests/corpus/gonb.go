@@ -10,19 +10,23 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"gonbatch/internal/bounded"
+	"gonbatch/tests/jupyter"
 )
 
 //go:embed observe.py
 var observe string
 
-// gonbKernel is the name under which plain GoNB is installed for the recording.
+// gonbKernel is the name under which plain GoNB is installed for recording.
 const gonbKernel = "plain-gonb"
 
-// GoNB runs notebooks by plain GoNB under nbclient.
+// GoNB runs notebooks with plain GoNB, using nbclient.
 type GoNB struct {
-	// Python has nbclient, and Root is the source tree, where .cache/bin has gonb and goimports.
+	// Python is an interpreter with nbclient. Root is the source tree, whose .cache/bin has gonb
+	// and goimports.
 	Python, Root string
-	// DataDir is the Jupyter data folder that Install made.
+	// DataDir is the Jupyter data folder for Install.
 	DataDir string
 }
 
@@ -44,7 +48,7 @@ func (g GoNB) Install() error {
 	return os.WriteFile(filepath.Join(dir, "kernel.json"), spec, 0o644)
 }
 
-// cellTimeout is the time that a cell may take on a loaded machine.
+// cellTimeout is how long a cell may take on a loaded machine.
 const cellTimeout = 3 * time.Minute
 
 // Observe runs a notebook in dir, a new folder.
@@ -62,11 +66,15 @@ func (g GoNB) Observe(ctx context.Context, c Case, dir string) (o Observed, err 
 	return o, err
 }
 
-// observeKernel runs observe.py, and makes what it prints comparable.
+// observeKernel runs observe.py, and makes its output comparable.
 func observeKernel(ctx context.Context, python string, env []string, args ...string) (o Observed, err error) {
+	root, err := jupyter.Root()
+	if err != nil {
+		return o, err
+	}
 	cmd := exec.CommandContext(ctx, python, append([]string{"-c", observe}, args...)...)
-	cmd.Env = env
-	out, err := cmd.Output()
+	cmd.Env = append(env, jupyter.ClientPath(root))
+	out, err := bounded.Output(cmd)
 	if err != nil {
 		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			err = fmt.Errorf("%w\n%s", err, exit.Stderr)
@@ -91,8 +99,8 @@ func observeKernel(ctx context.Context, python string, env []string, args ...str
 	return o, nil
 }
 
-// prelude is what makes other modules known where no module proxy lists versions: the modules of
-// the source tree's go.mod.
+// prelude returns code that makes other modules available even if no module proxy lists versions:
+// it uses the modules in the source tree's go.mod.
 func (g GoNB) prelude(c Case) string {
 	if !c.Modules {
 		return ""

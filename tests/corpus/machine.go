@@ -13,15 +13,16 @@ import (
 	"strings"
 	"time"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/plugin"
 	"gonbatch/internal/rundir"
 	"gonbatch/kernel"
 )
 
-// Machine runs notebooks by GoNB, by the kernel and as jobs, each in an environment that a user of
-// GoNB has: a home folder, XLA's plugin, and a module proxy.
+// Machine runs notebooks with GoNB, with the kernel and as jobs, each in an environment like that
+// of a user of GoNB: a home folder, XLA's plugin, and a module proxy.
 type Machine struct {
-	// Python has nbclient, Root is the source tree, and Program the submit command.
+	// Python is an interpreter with nbclient, Root the source tree, and Program the submit command.
 	Python, Root, Program string
 	// Dir has what the runs need: kernelspecs, home folders and copies of notebooks.
 	Dir string
@@ -32,7 +33,7 @@ type Machine struct {
 	env []string
 }
 
-// Install writes both kernelspecs and finds the environment.
+// Install writes both kernelspecs and prepares the environment.
 func (m *Machine) Install(ctx context.Context) error {
 	gonb := GoNB{Root: m.Root, DataDir: m.dataDir()}
 	_, err := kernel.Install(kernel.InstallOptions{DataDir: m.dataDir(), Program: m.Program})
@@ -57,12 +58,12 @@ func (m *Machine) Install(ctx context.Context) error {
 
 func (m *Machine) dataDir() string { return filepath.Join(m.Dir, "jupyter") }
 
-// goSettings are the go command's settings, which would get lost in another home folder. What was
-// downloaded before comes first, so that the newest version of a module is the same on all sides,
-// whatever a registry lists.
+// goSettings returns the go command's settings, which would be lost in another home folder. The
+// modules that were downloaded before come first, so that the newest version of a module is the
+// same on all sides, whatever a proxy lists.
 func goSettings(ctx context.Context) (settings []string, err error) {
 	names := []string{"GOPATH", "GOMODCACHE", "GOCACHE", "GOPROXY", "GOSUMDB", "GONOSUMDB", "GOFLAGS", "GOTOOLCHAIN"}
-	out, err := exec.CommandContext(ctx, "go", append([]string{"env", "-json"}, names...)...).Output()
+	out, err := bounded.Output(exec.CommandContext(ctx, "go", append([]string{"env", "-json"}, names...)...))
 	if err != nil {
 		return nil, fmt.Errorf("go env: %w", err)
 	}
@@ -85,7 +86,7 @@ type workplace struct {
 	env            []string
 }
 
-// prepare makes a copy of the notebook's folder, with a home folder.
+// prepare copies the notebook's folder and creates a home folder.
 func (m *Machine) prepare(folder, name string, side string, rules Rules, d document) (workplace, error) {
 	top, err := os.MkdirTemp(m.Dir, side+"-")
 	if err != nil {
@@ -108,7 +109,7 @@ func (m *Machine) prepare(folder, name string, side string, rules Rules, d docum
 	return w, d.write(w.notebook)
 }
 
-// setting is a variable of the environment.
+// setting returns a variable of the environment.
 func (w workplace) setting(name string) (value string) {
 	for _, entry := range w.env {
 		if v, ok := strings.CutPrefix(entry, name+"="); ok {
@@ -118,8 +119,8 @@ func (w workplace) setting(name string) (value string) {
 	return value
 }
 
-// clear removes the workplace, which may have folders that are not writable, and in which a go
-// command may still write its telemetry.
+// clear removes the workplace. It may have folders that are not writable, and a go command may
+// still be writing telemetry into it.
 func (w workplace) clear() (err error) {
 	top := filepath.Dir(w.home)
 	for range 20 {
@@ -137,14 +138,14 @@ func (w workplace) clear() (err error) {
 	return err
 }
 
-// Download brings modules, each as PATH@VERSION, into the module cache.
+// Download downloads modules, each as PATH@VERSION, into the module cache.
 func Download(ctx context.Context, modules []string) error {
 	if len(modules) == 0 {
 		return nil
 	}
 	cmd := exec.CommandContext(ctx, "go", append([]string{"mod", "download"}, modules...)...)
 	cmd.Env = append(os.Environ(), "GOWORK=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := bounded.CombinedOutput(cmd); err != nil {
 		return fmt.Errorf("%w: go mod download: %s", err, out)
 	}
 	return nil

@@ -2,12 +2,14 @@
 
 Usage: observe.py [--go-on] NOTEBOOK KERNEL FOLDER SECONDS [PRELUDE]
 
-Prints one JSON object: {"cells": [{"number": 1, "status": "ok", "stdout": "", "stderr": "", "error": ""}]}: one for each code cell,
-with its position among all cells. A cell behind one that failed is "not run", as is one tagged skip-execution. PRELUDE is code
-that the kernel executes before the first cell. The notebook file is not changed; FOLDER is the kernel's working folder.
+Prints one JSON object: {"cells": [{"number": 1, "status": "ok", "stdout": "", "stderr": "",
+"error": ""}]}, with an element for each code cell and its position among all cells. A cell after one
+that failed is "not run", as is a cell tagged skip-execution. PRELUDE is code that the kernel
+executes before the first cell. FOLDER is the kernel's working folder. The notebook file does not
+change.
 
-With --go-on the cells behind one that failed run too, as by a person who runs one after the other; a cell that takes too long is
-interrupted; and "rich" has the kinds of what a cell shows beside its text.
+With --go-on, cells after one that failed run too, as for a user who runs one after the other; a cell
+that takes too long is interrupted; and "rich" has the kinds of what a cell shows besides text.
 """
 
 import argparse
@@ -18,7 +20,9 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
-PATIENCE = 3  # How many time limits an interrupted cell has.
+import ports  # noqa: F401 (the kernels' ports)
+
+PATIENCE = 3  # A cell is given up after this many time limits.
 
 
 def stream(cell, name):

@@ -15,30 +15,30 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// RulesFile is the file in a folder of notebooks with their rules.
+// RulesFile is the file in a folder of notebooks that has their rules.
 const RulesFile = "corpus.yaml"
 
 // Rules say how the notebooks of a folder are compared. The zero value compares them as they are.
 type Rules struct {
-	// Replace changes the source of every cell on all sides, to cut trainings short.
+	// Replace changes the source of every cell on all sides, for example to shorten trainings.
 	Replace []Replacement `yaml:"replace"`
-	// Mask matches what differs from run to run in the output of a cell.
+	// Mask matches the parts of a cell's output that differ from run to run.
 	Mask []Pattern `yaml:"mask"`
-	// Prepend is the source of a cell that comes first in every notebook.
+	// Prepend is the source of a cell that is added before the others in every notebook.
 	Prepend string `yaml:"prepend"`
-	// Limit is the time that a cell may take.
+	// Limit is how long a cell may take.
 	Limit time.Duration `yaml:"limit"`
-	// Home has links in the home folder, as names and what they lead to, with variables.
+	// Home maps names of links in the home folder to their targets, which may contain variables.
 	Home map[string]string `yaml:"home"`
-	// Env has variables of the environment, as names and values, in which ${HOME} is this folder.
+	// Env maps environment variables to values, in which ${HOME} is the home folder of the run.
 	Env map[string]string `yaml:"env"`
-	// Modules are downloaded first, as PATH@VERSION: a registry may not list the versions of these.
+	// Modules are downloaded first, as PATH@VERSION: a proxy may not list their versions.
 	Modules []string `yaml:"modules"`
 	// Exceptions are the cells that may differ.
 	Exceptions []Exception `yaml:"exceptions"`
 }
 
-// Replacement replaces each match by a text, in which $1 is a submatch.
+// Replacement replaces each match with a text, in which $1 is a submatch.
 type Replacement struct {
 	Find Pattern `yaml:"find"`
 	With string  `yaml:"with"`
@@ -53,22 +53,23 @@ func (p *Pattern) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// Exception is a cell that is ok in GoNB, and that is not in the kernel or in a job.
+// Exception is a cell that is ok in GoNB, but not in the kernel or in a job.
 type Exception struct {
 	// Notebook is the path in the folder.
 	Notebook string `yaml:"notebook"`
 	// Cell counts from 1, without the cell that Rules.Prepend adds.
 	Cell int `yaml:"cell"`
-	// Side is Kernel or Job; empty is both.
+	// Side is Kernel or Job; "" means both.
 	Side Side `yaml:"side"`
-	// Output is set if the cell runs and writes something else, or fails. A job refuses all others.
+	// Output means that the cell runs but writes something else, or fails. A job rejects all other
+	// cells with an exception.
 	Output bool `yaml:"output"`
-	// Sometimes is set if it differs in some runs only.
+	// Sometimes means that the cell differs only in some runs.
 	Sometimes bool   `yaml:"sometimes"`
 	Reason    string `yaml:"reason"`
 }
 
-// Side runs notebooks.
+// Side is a way to run notebooks.
 type Side string
 
 // The sides that are compared with GoNB.
@@ -86,7 +87,7 @@ func (e Exception) String() string {
 	return fmt.Sprintf("%s, cell %d, %s (%s)", e.Notebook, e.Cell, cmp.Or(string(e.Side), "kernel and job"), e.Reason)
 }
 
-// ReadRules reads a file with rules. A file that is not there has none.
+// ReadRules reads a file with rules. A missing file means no rules.
 func ReadRules(path string) (rules Rules, err error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -108,8 +109,8 @@ func ReadRules(path string) (rules Rules, err error) {
 	return rules, nil
 }
 
-// FindNotebooks gives the paths of the notebooks in a folder, relative to it, without those that
-// Jupyter and submit have put there.
+// FindNotebooks returns the paths of the notebooks in a folder, relative to it, without those that
+// Jupyter and submit wrote there.
 func FindNotebooks(folder string) (names []string, err error) {
 	err = filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {

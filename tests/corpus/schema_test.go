@@ -6,11 +6,12 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/nbformat"
 	"gonbatch/tests/jupyter"
 )
 
-// validate checks notebooks with nbformat's own JSON schemas and prints the first mistake.
+// validate checks notebooks with nbformat's own JSON schemas and prints the first error.
 const validate = `
 import sys, nbformat
 for path in sys.argv[1:]:
@@ -20,8 +21,8 @@ for path in sys.argv[1:]:
         sys.exit(f"{path}: {problem}")
 `
 
-// TestSchemas: what package nbformat writes is valid for nbformat's schemas: the corpus, notebooks
-// of other tools, and one that was read from jupytext's Go.
+// TestSchemas checks that what package nbformat writes is valid according to nbformat's schemas:
+// the corpus, notebooks of other tools, and one read from jupytext's Go format.
 func TestSchemas(t *testing.T) {
 	python := jupyter.Python(t)
 	fixtures := filepath.Join(rootDir(t), "internal", "nbformat", "testdata")
@@ -44,16 +45,16 @@ func TestSchemas(t *testing.T) {
 	args := []string{"-c", validate}
 	for _, path := range paths {
 		if filepath.Base(path) == "v45.ipynb" {
-			continue // It has fields that no schema knows, to see that they stay.
+			continue // It has fields that no schema knows, to test that they are kept.
 		}
 		args = append(args, rewrite(t, path))
 	}
-	if out, err := exec.CommandContext(t.Context(), python, args...).CombinedOutput(); err != nil {
+	if out, err := bounded.CombinedOutput(exec.CommandContext(t.Context(), python, args...)); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
 
-// rewrite reads a notebook, changes a cell, and writes it into a folder of its own.
+// rewrite reads a notebook, changes a cell, and writes it to a new folder.
 func rewrite(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)

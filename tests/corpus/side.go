@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/nbformat"
 	"gonbatch/internal/rundir"
 	"gonbatch/kernel"
@@ -21,7 +22,7 @@ import (
 // cells are what the code cells of a notebook did, by number.
 type cells map[int]Cell
 
-// inKernel runs a notebook cell by cell. One that fails does not keep the others from running.
+// inKernel runs a notebook cell by cell. After a cell that fails, the others still run.
 func (m *Machine) inKernel(ctx context.Context, kernelName string, w workplace, limit time.Duration) (cells, error) {
 	seconds := fmt.Sprint(int(limit.Seconds()))
 	o, err := observeKernel(ctx, m.Python, w.env, "--go-on", w.notebook, kernelName, filepath.Dir(w.notebook), seconds)
@@ -31,32 +32,32 @@ func (m *Machine) inKernel(ctx context.Context, kernelName string, w workplace, 
 	seen := cells{}
 	for _, cell := range o.Cells {
 		if cell.Code != 0 {
-			cell.Status = Failed // GoNB calls it ok if a shell command failed.
+			cell.Status = Failed // GoNB reports ok if a shell command failed.
 		}
 		seen[cell.Number] = cell
 	}
 	return seen, nil
 }
 
-// gonb runs a notebook by GoNB as it is.
+// gonb runs a notebook with plain GoNB.
 func (m *Machine) gonb(ctx context.Context, w workplace, limit time.Duration) (cells, error) {
 	return m.inKernel(ctx, gonbKernel, w, limit)
 }
 
-// kernel runs a notebook by gonbatch's kernel.
+// kernel runs a notebook with gonbatch's kernel.
 func (m *Machine) kernel(ctx context.Context, w workplace, limit time.Duration) (cells, error) {
 	return m.inKernel(ctx, kernel.Name, w, limit)
 }
 
-// named are the cells that a message names.
+// named matches the cells that a message names.
 var named = regexp.MustCompile(`\.ipynb(?:, cell |\[cell )(\d+)`)
 
-// check runs submit check. The cells that its message names failed; all did, if it names none. The
-// others are as they were in GoNB.
+// check runs submit check. The cells that its message names have failed, or all cells if it names
+// none. The other cells have GoNB's output.
 func (m *Machine) check(ctx context.Context, w workplace, gonb cells) (seen cells, message string, err error) {
 	cmd := exec.CommandContext(ctx, m.Program, "check", filepath.Base(w.notebook))
 	cmd.Dir, cmd.Env = filepath.Dir(w.notebook), w.env
-	_, err = cmd.Output()
+	_, err = bounded.Output(cmd)
 	seen = maps.Clone(gonb)
 	for number, cell := range seen {
 		cell.Status = OK
@@ -86,9 +87,9 @@ func (m *Machine) job(ctx context.Context, w workplace, limit time.Duration, gon
 	defer cancel()
 	cmd := exec.CommandContext(ctx, m.Program, "--local", "--run-root", runRoot, filepath.Base(w.notebook))
 	cmd.Dir, cmd.Env = filepath.Dir(w.notebook), w.env
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // So that no program stays.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // So that no program is left running.
 	cmd.WaitDelay = time.Minute
-	out, err := cmd.CombinedOutput()
+	out, err := bounded.CombinedOutput(cmd)
 	code, err := codeOf(err)
 	if err != nil && ctx.Err() == nil {
 		return nil, err
@@ -100,8 +101,8 @@ func (m *Machine) job(ctx context.Context, w workplace, limit time.Duration, gon
 	return m.ofRun(dirs[0], w.notebook, code, string(out), gonb)
 }
 
-// ofRun is what the cells of a run did: the first that has not finished has failed. A cell that
-// runs nothing in a job is about the session, and as it was in GoNB.
+// ofRun returns what the cells of a run did. The first unfinished cell has failed. A cell that runs
+// nothing in a job concerns only the session, and counts as in GoNB.
 func (m *Machine) ofRun(dir rundir.Dir, notebook string, code int, output string, gonb cells) (cells, error) {
 	nb, err := nbformat.Read(notebook)
 	if err != nil {
@@ -129,7 +130,8 @@ func (m *Machine) ofRun(dir rundir.Dir, notebook string, code int, output string
 	return seen, nil
 }
 
-// statusOf is how the cells of a job ended that run something. None runs behind one that failed.
+// statusOf returns how those cells of a job ended that run something. None runs after one that
+// failed.
 func statusOf(made []rundir.Cell, finished func(name string) bool) map[int]Status {
 	status := map[int]Status{}
 	now := OK

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// Statuses is how the cells of a notebook ended in GoNB, by number: "ok", "error", or "exit 1" for
-// a program or command that failed.
+// Statuses is how the cells of a notebook ended in GoNB, by number: "ok", "error", "not run", or
+// "exit 1" for a program or command that failed.
 type Statuses map[int]string
 
-// statuses says how cells ended.
+// statuses returns how the cells ended.
 func (seen cells) statuses() Statuses {
 	all := Statuses{}
 	for number, cell := range seen {
@@ -25,7 +25,7 @@ func (seen cells) statuses() Statuses {
 	return all
 }
 
-// ok are the numbers of the cells that are ok, sorted.
+// ok returns the numbers of the cells that are ok, sorted.
 func (s Statuses) ok() (numbers []int) {
 	for number, status := range s {
 		if Status(status) == OK {
@@ -49,7 +49,7 @@ func (s Statuses) cells() cells {
 	return seen
 }
 
-// ReadStatuses reads how the cells of notebooks ended when they were recorded.
+// ReadStatuses reads the recorded statuses of notebooks.
 func ReadStatuses(path string) (all map[string]Statuses, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -58,7 +58,7 @@ func ReadStatuses(path string) (all map[string]Statuses, err error) {
 	return all, json.Unmarshal(text, &all)
 }
 
-// WriteStatuses adds to a file how the cells of some notebooks ended.
+// WriteStatuses updates a file with the statuses of some notebooks.
 func WriteStatuses(path string, some map[string]Statuses) error {
 	all, err := ReadStatuses(path)
 	if err != nil && !os.IsNotExist(err) {

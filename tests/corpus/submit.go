@@ -11,30 +11,31 @@ import (
 	"slices"
 	"strings"
 
+	"gonbatch/internal/bounded"
 	"gonbatch/internal/nbformat"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit/export"
 )
 
-// runRoot is where submit puts its run directories, in the notebook's folder.
+// runRoot is where submit creates its run directories, in the notebook's folder.
 const runRoot = "runs"
 
-// Submit runs notebooks by `submit --local`.
+// Submit runs notebooks with `submit --local`.
 type Submit struct {
-	// Program is the submit command, and Root the source tree that it exports against.
+	// Program is the submit command. Root is the source tree that it exports against.
 	Program, Root string
 	// Env is the command's environment.
 	Env []string
 }
 
-// Run is one `submit --local`.
+// Run is the result of one `submit --local`.
 type Run struct {
-	// Output is all that submit wrote, and Code its exit code.
+	// Output is everything that submit wrote, and Code is its exit code.
 	Output string
 	Code   int
-	// Dir is the run directory; it does not exist where submit refused the notebook.
+	// Dir is the run directory; its path is "" if submit rejected the notebook.
 	Dir rundir.Dir
-	// Files are what the notebook wrote.
+	// Files are the files that the notebook wrote.
 	Files map[string]string
 }
 
@@ -45,7 +46,7 @@ func (s Submit) Submit(ctx context.Context, c Case, dir string) (run Run, err er
 	}
 	cmd := exec.CommandContext(ctx, s.Program, "--local", "--run-root", runRoot, filepath.Base(c.Path))
 	cmd.Dir, cmd.Env = dir, s.Env
-	out, err := cmd.CombinedOutput()
+	out, err := bounded.CombinedOutput(cmd)
 	run.Output = string(out)
 	if run.Code, err = codeOf(err); err != nil {
 		return run, err
@@ -61,7 +62,7 @@ func (s Submit) Submit(ctx context.Context, c Case, dir string) (run Run, err er
 	return run, err
 }
 
-// codeOf is the exit code of a command.
+// codeOf returns the exit code of a command.
 func codeOf(err error) (int, error) {
 	var exit *exec.ExitError
 	switch {
@@ -73,9 +74,8 @@ func codeOf(err error) (int, error) {
 	return 0, err
 }
 
-// Observe runs the programs of a run directory once more, in dir, one after the other, as the
-// launcher does, but with standard output and standard error apart: the logs of a run have both in
-// one.
+// Observe runs the programs of a run directory again, in dir, one after the other like the
+// launcher, but with standard output and standard error separate: the logs of a run mix them.
 func (s Submit) Observe(ctx context.Context, c Case, run rundir.Dir, dir string) (o Observed, err error) {
 	if err := c.stage(dir); err != nil {
 		return o, err
@@ -126,12 +126,12 @@ func (s Submit) run(ctx context.Context, made rundir.Cell, run rundir.Dir, dir s
 	}
 	cmd.Dir = filepath.Join(dir, made.Dir)
 	if info, err := os.Stat(cmd.Dir); err != nil || !info.IsDir() {
-		cell.Code = 1 // The launcher says so; the program does not start.
+		cell.Code = 1 // The launcher reports it; the program does not start.
 		return nil
 	}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	code, err := codeOf(cmd.Run())
+	code, err := codeOf(bounded.Run(cmd))
 	cell.Stdout += strings.ToValidUTF8(stdout.String(), "\ufffd")
 	cell.Stderr += strings.ToValidUTF8(stderr.String(), "\ufffd")
 	cell.Code = code

@@ -13,6 +13,8 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
+import ports  # noqa: F401 (the kernels' ports)
+
 
 def text_of(output):
     """The plain text of one output of a cell."""

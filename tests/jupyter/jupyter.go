@@ -2,7 +2,6 @@ package jupyter
 
 import (
 	"bytes"
-	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -13,6 +12,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"gonbatch/internal/bounded"
 )
 
 //go:embed execute.py
@@ -50,6 +51,10 @@ type Result struct {
 func Execute(t testing.TB, run Run) Result {
 	t.Helper()
 	python := Python(t)
+	root, err := Root()
+	if err != nil {
+		t.Fatal(err)
+	}
 	notebook, err := filepath.Abs(run.Notebook)
 	if err != nil {
 		t.Fatal(err)
@@ -60,14 +65,11 @@ func Execute(t testing.TB, run Run) Result {
 	if run.CellLimit == 0 {
 		run.CellLimit = 10 * time.Minute
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 3*run.CellLimit)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, python, "-c", execute, notebook, run.Kernel, run.Folder, strconv.Itoa(int(run.CellLimit.Seconds())))
-	cmd.Env = append(os.Environ(), append(run.Env, "JUPYTER_DATA_DIR="+run.DataDir)...)
+	cmd := exec.Command(python, "-c", execute, notebook, run.Kernel, run.Folder, strconv.Itoa(int(run.CellLimit.Seconds())))
+	cmd.Env = append(os.Environ(), append(run.Env, "JUPYTER_DATA_DIR="+run.DataDir, ClientPath(root))...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	cmd.WaitDelay = 10 * time.Second
-	if err := cmd.Run(); err != nil {
+	if err := bounded.Run(cmd); err != nil {
 		t.Fatalf("execute %s: %v\n%s", run.Notebook, err, stderr.String())
 	}
 	var result Result
@@ -76,6 +78,12 @@ func Execute(t testing.TB, run Run) Result {
 	}
 	result.Log = stderr.String()
 	return result
+}
+
+// ClientPath is the variable with which Python finds the modules of tests/jupyter/client in the
+// source tree at root: ports, for each client that starts a kernel.
+func ClientPath(root string) string {
+	return "PYTHONPATH=" + filepath.Join(root, "tests", "jupyter", "client")
 }
 
 // Python returns the interpreter of the tests' Python environment.

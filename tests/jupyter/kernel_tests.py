@@ -12,6 +12,8 @@ import unittest
 import jupyter_kernel_test as jkt
 from jupyter_client.manager import start_new_kernel
 
+import ports  # noqa: F401 (the kernels' ports)
+
 # What comes at once on an idle machine may take minutes on a busy one.
 LIMIT = 300
 

@@ -12,12 +12,12 @@ import (
 
 // Block is a fenced block of shell commands.
 type Block struct {
-	// Line is the line of the page on which the block begins, from 1.
+	// Line is the number of the line on which the block begins, from 1.
 	Line int
-	// Script are the commands.
+	// Script has the commands.
 	Script string
-	// NotRun is why a test can't run them, from a comment <!-- not run: REASON --> on the line
-	// before.
+	// NotRun is why a test can't run them: the reason in a comment <!-- not run: REASON --> on the
+	// line before the block.
 	NotRun string
 }
 
@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "write the generated sections of pages")
 
 var notRun = regexp.MustCompile(`^<!-- not run: (.+) -->$`)
 
-// All lists the project's pages by their paths in the repository.
+// All returns the paths of the project's pages in the repository.
 func All(t testing.TB) []string {
 	t.Helper()
 	names := []string{"README.md", "CONTRIBUTING.md"}
@@ -42,7 +42,7 @@ func All(t testing.TB) []string {
 	return names
 }
 
-// Read returns the text of a page, named by its path in the repository.
+// Read returns the text of a page, given its path in the repository.
 func Read(t testing.TB, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(Root(t), name))
@@ -76,8 +76,8 @@ func Commands(t testing.TB, name string) []Block {
 }
 
 // Section fails the test unless the generated section of a page is want. The section lies between
-// the lines <!-- begin SECTION --> and <!-- end SECTION -->. With the flag -update it is written
-// instead.
+// the lines <!-- begin SECTION --> and <!-- end SECTION -->. With the flag -update, Section writes
+// it instead.
 func Section(t testing.TB, name, section, want string) {
 	t.Helper()
 	text := Read(t, name)
@@ -100,7 +100,7 @@ func Section(t testing.TB, name, section, want string) {
 	}
 }
 
-// Root is the folder of the repository.
+// Root returns the root folder of the repository.
 func Root(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()

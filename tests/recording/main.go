@@ -1,5 +1,5 @@
-// Command recording runs a command and draws its output as an animated terminal, an SVG file. The
-// README shows such a recording; this makes it again, from the repository's root:
+// Command recording runs a command and draws its output as an animated terminal, in an SVG file. To
+// recreate the recording in the README, run this in the repository's root:
 //
 //	go run ./tests/recording docs/images/terminal.svg go run ./cmd/submit --local notebooks/mnist.ipynb
 //
@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// The size of the terminal, in characters, and of a character, in pixels.
+// The size of the terminal in characters, and of a character in pixels.
 const (
 	columns, rows = 100, 22
 	charWidth     = 7.8
@@ -33,7 +33,7 @@ const (
 	maxPause = 400 * time.Millisecond
 )
 
-// line is a line of output, and when it came.
+// line is a line of output, and when it was printed.
 type line struct {
 	text string
 	at   time.Duration
@@ -58,7 +58,7 @@ func run(file string, command []string) error {
 	return os.WriteFile(file, []byte(draw(lines)), 0o644)
 }
 
-// record runs a command and returns what a person would see, the command first.
+// record runs a command and returns what a user would see: the command, then its output.
 func record(command []string) ([]line, error) {
 	folder, err := os.Getwd()
 	if err != nil {
@@ -84,7 +84,7 @@ func record(command []string) ([]line, error) {
 	return lines, <-ended
 }
 
-// draw makes an SVG of the lines. Without animation it shows the last ones.
+// draw returns an SVG of the lines. Without animation it shows the last ones.
 func draw(lines []line) string {
 	lines = wrap(faster(lines))
 	var b strings.Builder
@@ -110,7 +110,7 @@ text { font: 13px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; 
 	return b.String()
 }
 
-// faster returns the lines at the times of the animation.
+// faster returns the lines with the times of the animation.
 func faster(lines []line) []line {
 	var played []line
 	var before, now time.Duration
@@ -122,7 +122,7 @@ func faster(lines []line) []line {
 	return played
 }
 
-// scrolling moves the page up by a line whenever a line comes for which there is no room.
+// scrolling moves the page up by a line for each line that does not fit.
 func scrolling(lines []line) string {
 	if len(lines) <= rows {
 		return ""
@@ -138,7 +138,7 @@ func scrolling(lines []line) string {
 		-(len(lines)-rows)*lineHeight, duration.Milliseconds(), frames.String())
 }
 
-// wrap breaks lines that are longer than the terminal is wide.
+// wrap breaks lines that are wider than the terminal.
 func wrap(lines []line) []line {
 	var all []line
 	for _, l := range lines {

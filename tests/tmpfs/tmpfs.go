@@ -1,4 +1,4 @@
-// Package tmpfs gives tests small file systems of their own, which they can fill or make read-only.
+// Package tmpfs gives tests their own small file systems, which they can fill or make read-only.
 //
 //	tmpfs.Mount(t, filepath.Join(run, "checkpoints"), "size=96k")
 package tmpfs
@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mount mounts a file system at path until the test's end, and makes the folder if it is not there.
-// options are those of tmpfs, such as "size=1m". It needs root: elsewhere the test is skipped; a
-// build machine (CI=true) where root can't mount fails it.
+// Mount mounts a file system at path until the test ends. It creates the folder if needed. options
+// are those of tmpfs, such as "size=1m". It needs root: without it, the test is skipped. On a build
+// machine (CI=true), the test fails if root can't mount.
 func Mount(t *testing.T, path, options string) {
 	t.Helper()
 	if err := os.MkdirAll(path, 0o755); err != nil {

@@ -1,4 +1,4 @@
-// deviceless PLUGIN TARGET TOPOLOGY PROGRAM OPTIONS    compiles a program for GPUs that this machine does not have.
+// deviceless PLUGIN TARGET TOPOLOGY PROGRAM OPTIONS    compiles a program for GPUs that are not here.
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>

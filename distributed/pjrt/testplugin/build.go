@@ -16,8 +16,7 @@ import (
 	"gonbatch/internal/plugin"
 )
 
-// Build compiles the plugin, unless it is there from an earlier test, and returns the folder that
-// it is in.
+// Build compiles the plugin, unless an earlier test has, and returns its folder.
 func Build(t testing.TB) string {
 	t.Helper()
 	dir, err := build()
@@ -54,7 +53,7 @@ func build() (dir string, err error) {
 	return dir, compileInto(cache, dir, command, sources)
 }
 
-// compiler is the command that compiles, without what it writes and reads.
+// compiler returns the compiler command, without its input and output files.
 func compiler(here, cpu string) ([]string, error) {
 	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/gomlx/go-xla")
 	list.Dir = here
@@ -70,7 +69,7 @@ func compiler(here, cpu string) ([]string, error) {
 		"-I", filepath.Join(strings.TrimSpace(string(out)), "pjrt"), "-I", filepath.Dir(here), fmt.Sprintf("-DCPU_PLUGIN=%q", cpu)}, nil
 }
 
-// hash names what the command makes of the files.
+// hash returns a name for the output of the command, given these files.
 func hash(files, command []string) (string, error) {
 	sum := sha256.New()
 	fmt.Fprintln(sum, command)
@@ -85,7 +84,7 @@ func hash(files, command []string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil))[:16], nil
 }
 
-// compileInto makes the folder with the plugin, whole or not at all.
+// compileInto creates the folder with the plugin atomically.
 func compileInto(cache, dir string, command, sources []string) error {
 	if err := os.MkdirAll(cache, 0o777); err != nil {
 		return err
@@ -94,7 +93,7 @@ func compileInto(cache, dir string, command, sources []string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(tmp) //nolint:errcheck // it is renamed, or of no use
+	defer os.RemoveAll(tmp) //nolint:errcheck // it was renamed, or is useless
 	args := append(command[1:], "-o", filepath.Join(tmp, plugin.FileName(plugin.CUDA)))
 	for _, source := range sources {
 		if filepath.Ext(source) == ".c" {

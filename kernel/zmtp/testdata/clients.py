@@ -1,7 +1,9 @@
-"""Clients of libzmq for the sockets of package zmtp. Prints "ok", or fails with what was wrong.
+"""Test the sockets of package zmtp with libzmq clients. Print "ok", or fail and say what is wrong.
 
-Usage: clients.py ROUTER PUB ECHO    (addresses; the router answers each message with itself, the publisher is asked by the router:
-"publish TOPIC COUNT SIZE" publishes COUNT messages [TOPIC, number, SIZE bytes])
+Usage: clients.py ROUTER PUB ECHO
+
+The arguments are addresses. The router sends each message back. The message "publish TOPIC COUNT SIZE"
+to the router makes the publisher publish COUNT messages [TOPIC, number, SIZE bytes].
 """
 
 import sys
@@ -34,7 +36,7 @@ def ask(frames, **options):
         check(socket.recv_multipart(), frames)
 
 
-# Requests: with and without an identity, of all sizes, with heartbeats of the protocol, from many clients at once.
+# Requests with and without an identity, of all sizes, with the protocol's heartbeats, from many clients at once.
 for size in (0, 1, 255, 256, 65_535, 65_536, 70_000, 5_000_000):
     ask([b"x" * size])
     ask([b"", b"y" * size, b""], routing_id=b"somebody")
@@ -46,13 +48,13 @@ for thread in threads:
 for thread in threads:
     thread.join()
 
-# A connection that beats lives on while nothing is said.
+# A connection with heartbeats stays open while it is idle.
 with connect(zmq.DEALER, router, heartbeat_ivl=20, heartbeat_timeout=60000) as socket:
     threading.Event().wait(0.3)
     socket.send_multipart([b"still there"])
     check(socket.recv_multipart(), [b"still there"])
 
-# A message for an identity that two connections have.
+# A reply to an identity that two connections share.
 with connect(zmq.DEALER, router, routing_id=b"twin") as first, connect(zmq.DEALER, router, routing_id=b"twin") as second:
     for socket in (first, second):
         socket.send_multipart([b"hello"])
@@ -64,7 +66,7 @@ for socket in [connect(zmq.REQ, echo) for _ in range(3)]:
         socket.send(text)
         check(socket.recv(), text)
 
-# Publishing: by topic, all of it, in order.
+# Publishing by topic: everything arrives, in order.
 asker = connect(zmq.DEALER, router)
 
 
@@ -73,7 +75,7 @@ def publish(topic, count, size):
 
 
 def first(socket):
-    """Waits until a subscription is there: the publisher knows of it some time after the client."""
+    """Wait until the publisher knows of a subscription, which may be later than the client."""
     while True:
         publish(b"probe", 1, 1)
         if socket.poll(50):

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gonbatch/internal/bounded"
 )
 
 func TestProgram(t *testing.T) {
@@ -52,7 +54,7 @@ func TestProgram(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "train.sh"), "a b", "$c")
 			cmd.Dir, cmd.Env = dir, append(os.Environ(), append(tt.env, "GONBATCH_STOPPED="+filepath.Join(dir, "stopped"))...)
 			cmd.Stdin = strings.NewReader("input")
-			out, _ := cmd.CombinedOutput()
+			out, _ := bounded.CombinedOutput(cmd)
 			if code := cmd.ProcessState.ExitCode(); code != tt.code || string(out) != tt.output {
 				t.Errorf("exit code %d, output %q; want %d, %q", code, out, tt.code, tt.output)
 			}
@@ -75,7 +77,7 @@ func TestCaptureWithoutFolder(t *testing.T) {
 		}
 		cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "train.sh"))
 		cmd.Dir = dir
-		out, _ := cmd.CombinedOutput()
+		out, _ := bounded.CombinedOutput(cmd)
 		want := "gonbatch: n.ipynb, cell 2: %capture can't write it's/new.txt, for the reason above: make its folder first"
 		if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(string(out), want) || strings.Contains(string(out), "runs") {
 			t.Errorf("exit code %d, output %q; want 1, %q", code, out, want)

@@ -1,18 +1,19 @@
-// Command compare runs the notebooks of any folder by GoNB as its users have it, by gonbatch's
-// kernel, by submit check and by submit --local, and says where they differ:
+// Command compare runs the notebooks of any folder with plain GoNB, with gonbatch's kernel, with
+// submit check and with submit --local, and shows where they differ:
 //
 //	go run ./tests/corpus/compare FOLDER
 //	go run ./tests/corpus/compare -replace 'train_steps=\d+=>train_steps=2' -only 'mnist|fft' FOLDER
 //
-// Each line has a notebook's code cells, and how many of them are ok there. A job gets only cells
-// that are ok in GoNB. Then follow the differences, the first one only without -all.
+// Each line shows how many code cells a notebook has, and how many of them are ok on each side. A
+// job gets only the cells that are ok in GoNB. The differences follow; without -all, only the
+// first.
 //
-// A file corpus.yaml in the folder, or the one that -rules names, has replacements, patterns of
+// The file corpus.yaml in the folder, or the one that -rules names, has replacements, patterns of
 // output that differs from run to run, a time limit for a cell, and the exceptions with their
-// reasons (see corpus.Rules). An exception that no longer holds is a difference too.
+// reasons (see corpus.Rules). An exception that no longer applies is a difference too.
 //
-// It runs all that the notebooks say, their shell commands too, with a home folder of their own:
-// read them first. It needs what `make setup` installs.
+// It runs everything in the notebooks, including shell commands, with a separate home folder: read
+// them first. It needs what `make setup` installs.
 package main
 
 import (
@@ -113,7 +114,7 @@ func run(ctx context.Context, o options, args []string, out io.Writer) (err erro
 	return nil
 }
 
-// read gives the rules and the notebooks to run.
+// read returns the rules and the notebooks to run.
 func (o options) read(folder string) (rules corpus.Rules, names []string, err error) {
 	if rules, err = corpus.ReadRules(cmp.Or(o.rules, filepath.Join(folder, corpus.RulesFile))); err != nil {
 		return rules, nil, err
@@ -140,7 +141,7 @@ func (o options) read(folder string) (rules corpus.Rules, names []string, err er
 	return rules, names, err
 }
 
-// newMachine builds the submit command.
+// newMachine builds the submit command and installs the kernels.
 func newMachine(ctx context.Context, dir string) (*corpus.Machine, error) {
 	root, err := jupyter.Root()
 	if err != nil {
@@ -172,11 +173,11 @@ func show(out io.Writer, c corpus.Comparison, all bool) {
 		fmt.Fprintf(out, "  %s\n", d)
 	}
 	for _, e := range c.Stale {
-		fmt.Fprintf(out, "  no exception any more, remove it: %s\n", e)
+		fmt.Fprintf(out, "  remove this exception, it no longer applies: %s\n", e)
 	}
 }
 
-// showFailed writes what GoNB says of the cells that fail in it.
+// showFailed writes GoNB's messages about the cells that fail in it.
 func showFailed(out io.Writer, failed []corpus.Cell) {
 	for _, cell := range failed {
 		fmt.Fprintf(out, "  cell %d fails in GoNB: %s\n", cell.Number, corpus.Brief(cell.Error+"\n"+cell.Stderr))

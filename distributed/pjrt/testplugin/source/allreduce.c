@@ -1,5 +1,6 @@
-// The all-reduce between the processes. Each of a program's has connections of its own, as NCCL has for each clique:
-// process 0 listens, tells the others where through the key-value store, and adds up what they send.
+// The all-reduce between the processes. Like NCCL's cliques, each all-reduce of a program has its
+// own connections: process 0 listens, publishes its address in the key-value store, and adds up
+// what the others send.
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
@@ -18,7 +19,7 @@ enum { MAX_CLIQUES = 64, CLIQUE_LIMIT = 10 * 60 * 1000 };
 
 typedef struct {
   pthread_mutex_t lock;
-  int *sockets;  // By rank on process 0; on others one, to that.
+  int *sockets;  // By rank on process 0; only that of process 0 on others.
 } clique;
 
 static clique cliques[MAX_CLIQUES];
@@ -28,7 +29,7 @@ static void make_locks(void) {
   for (int i = 0; i < MAX_CLIQUES; i++) pthread_mutex_init(&cliques[i].lock, NULL);
 }
 
-// wait_forever is what NCCL does where a process has ended.
+// wait_forever imitates NCCL after the end of a process.
 static void wait_forever(void) {
   for (;;) pause();
 }
@@ -45,7 +46,7 @@ static void transfer(int socket, void *data, size_t size, ssize_t (*move)(int, v
 static ssize_t send_some(int socket, void *data, size_t size) { return send(socket, data, size, MSG_NOSIGNAL); }
 static ssize_t receive_some(int socket, void *data, size_t size) { return recv(socket, data, size, 0); }
 
-// address is one by which other machines reach this one.
+// address returns an address at which other machines reach this one.
 static struct in_addr address(void) {
   struct in_addr found = {.s_addr = htonl(INADDR_LOOPBACK)};
   struct ifaddrs *all = NULL;
@@ -159,7 +160,7 @@ static int answer_metadata(const gb_ffi_call_frame *frame) {
   return 0;
 }
 
-// handle takes what is summed, and the all-reduce's number in its program.
+// handle takes the value to sum, and the number of the all-reduce in its program.
 static gb_ffi_error *handle(gb_ffi_call_frame *frame) {
   if (answer_metadata(frame) || frame->stage != GB_FFI_STAGE_EXECUTE) return NULL;
   gb_ffi_buffer *x = frame->args.values[0], *number = frame->args.values[1], *sum = frame->rets.values[0];

@@ -9,7 +9,7 @@
 
 process me = {.rank = 0, .size = 1};
 
-// The options that XLA's GPU client knows, with their types.
+// The options of XLA's GPU client, with their types.
 static const struct {
   const char *name;
   PJRT_NamedValue_Type type;
@@ -47,7 +47,7 @@ static const PJRT_NamedValue *option(const PJRT_Client_Create_Args *args, const 
   return NULL;
 }
 
-// count_visible is the number of GPUs that CUDA shows, and entry the name of one of them.
+// count_visible returns the number of GPUs that CUDA shows, and entry the name of one of them.
 static int count_visible(void) {
   const char *text = getenv("CUDA_VISIBLE_DEVICES");
   if (text == NULL) return 8;
@@ -67,7 +67,7 @@ static void entry(int index, char *name, size_t size) {
   snprintf(name, size, "%.*s", (int)strcspn(text, ","), text);
 }
 
-// choose tells how many GPUs this process drives, and what the first is called.
+// choose returns the number of GPUs that this process uses, and the name of the first.
 static PJRT_Error *choose(const PJRT_Client_Create_Args *args, int *count, char *gpu, size_t gpu_size) {
   const PJRT_NamedValue *visible = option(args, "visible_devices");
   int all = count_visible(), first = 0;
@@ -110,7 +110,7 @@ static PJRT_Error *create_on_cpu(PJRT_Client_Create_Args *args, int count) {
   return error;
 }
 
-// trouble is what a test wants to go wrong: TESTPLUGIN_TROUBLE="1 dies" has process 1 end.
+// trouble causes the failure that a test requests: TESTPLUGIN_TROUBLE="1 dies" ends process 1.
 static PJRT_Error *trouble(void) {
   const char *text = getenv("TESTPLUGIN_TROUBLE");
   if (text == NULL || atoi(text) != me.rank) return NULL;

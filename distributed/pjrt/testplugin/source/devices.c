@@ -1,4 +1,4 @@
-// The devices of all processes: those of others can be asked who they are, and nothing else.
+// The devices of all processes. Those of other processes can only be described.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@ typedef struct {
 } description;
 
 typedef struct {
-  PJRT_Device *real;  // NULL if it is another process'.
+  PJRT_Device *real;  // NULL if it belongs to another process.
   description what;
 } device;
 
@@ -19,7 +19,7 @@ static device *devices;
 static PJRT_Device **handles;
 static int total, own;
 
-// The network's order is not the ranks'.
+// device_id reverses the ranks, because the network's order differs from theirs.
 int device_id(int rank) { return me.size - 1 - rank; }
 
 static void add(int id, int process, PJRT_Device *real, const char *gpu) {

@@ -1,4 +1,4 @@
-// Errors of the test plugin's own, beside those of the CPU plugin.
+// The test plugin's own errors, besides those of the CPU plugin.
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 static const char tag;
 
 typedef struct {
-  const char *tag;  // &tag. The CPU plugin's errors have something else in their first word.
+  const char *tag;  // &tag. The first word of the CPU plugin's errors is different.
   PJRT_Error_Code code;
   char text[1024];
 } own;

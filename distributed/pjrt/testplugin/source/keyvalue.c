@@ -1,4 +1,4 @@
-// Asks the callbacks as XLA does: struct_size and what the callback is to fill in are whatever was in memory.
+// Calls the callbacks as XLA does: struct_size and the output fields are uninitialised.
 #include <stdlib.h>
 #include <string.h>
 

@@ -19,7 +19,7 @@ static uint64_t varint(reader *r) {
   return 0;
 }
 
-// A field of a message: its number, and its value, or the bytes that it consists of.
+// A field of a message: its number, and its value or its bytes.
 typedef struct {
   int number;
   uint64_t value;

@@ -1,4 +1,4 @@
-// The part of XLA's CompileOptionsProto that matters here.
+// The part of XLA's CompileOptionsProto that the test plugin checks.
 #ifndef TESTPLUGIN_OPTIONS_H
 #define TESTPLUGIN_OPTIONS_H
 

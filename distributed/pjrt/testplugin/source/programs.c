@@ -1,5 +1,5 @@
-// Compiles a program for the devices of all processes, as far as this process goes: for one device, with the all-reduce
-// as a custom call.
+// Compiles this process's part of a program for the devices of all processes: a program for one
+// device, with the all-reduce as a custom call.
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 static const char op[] = "\"stablehlo.all_reduce\"(";
 
-// check_assignment refuses any but one replica on each process' device.
+// check_assignment refuses any assignment but one replica on the device of each process.
 static PJRT_Error *check_assignment(const options *o) {
   if (o->replicas != me.size)
     return failed(PJRT_Error_Code_INVALID_ARGUMENT, "a collective over %d devices, and num_replicas is %d", me.size, (int)o->replicas);
@@ -42,7 +42,7 @@ PJRT_Error *check_groups(const char *code, size_t size) {
   strcat(want, "]]>");
   for (const char *at = code; (at = memmem(at, code + size - at, op, strlen(op))) != NULL; at++) {
     const char *groups = memmem(at, code + size - at, "replica_groups", strlen("replica_groups"));
-    if (groups == NULL || strncmp(groups, want, strlen(want)) != 0) return failed(PJRT_Error_Code_INVALID_ARGUMENT, "an all-reduce has not the %s", want);
+    if (groups == NULL || strncmp(groups, want, strlen(want)) != 0) return failed(PJRT_Error_Code_INVALID_ARGUMENT, "an all-reduce lacks %s", want);
   }
   return NULL;
 }
@@ -53,7 +53,7 @@ typedef struct {
   FILE *stream;
 } output;
 
-// lower_one writes the custom call in place of the all-reduce at `at`, and returns where that ends.
+// lower_one replaces the all-reduce at `at` by the custom call, and returns its end.
 static const char *lower_one(FILE *out, const char *at, int number) {
   const char *x = at + strlen(op);
   int x_size = (int)strcspn(x, ")");
@@ -85,7 +85,7 @@ char *lower_program(const char *code, size_t size, int *count) {
   return NULL;
 }
 
-// For one device, portable: {3: {1: -1, 4: 1, 5: 1}, 4: 1}.
+// The options for one device, portable: {3: {1: -1, 4: 1, 5: 1}, 4: 1}.
 static const char one_device[] = "\x1a\x0f\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x20\x01\x28\x01\x20\x01";
 
 static PJRT_Error *compile(PJRT_Client_Compile_Args *args) {

@@ -1,5 +1,6 @@
-// The processes tell one another what devices they have, in the order, with the keys and the time limits of XLA's GPU
-// client: each puts its own; process 0 gets all of them at once, from several threads, and puts the whole.
+// The processes exchange their devices in the order, and with the keys and time limits, of XLA's
+// GPU client: each puts its own; process 0 gets all of them at once, from several threads, and puts
+// the whole.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +53,7 @@ static void *get_local(void *argument) {
     g->error = failed(PJRT_Error_Code_INTERNAL, "%s has %zu bytes, want %zu", key, size, sizeof *g->found);
   if (g->error == NULL) memcpy(g->found, value, size);
   if (g->error == NULL && (g->found->rank != g->rank || g->found->zero != 0))
-    g->error = failed(PJRT_Error_Code_INTERNAL, "%s is not of process %d", key, g->rank);
+    g->error = failed(PJRT_Error_Code_INTERNAL, "%s is not from process %d", key, g->rank);
   free(value);
   return NULL;
 }

@@ -1,4 +1,4 @@
-// Package cmath is C's.
+// Package cmath computes in C.
 package cmath
 
 /*
@@ -9,5 +9,5 @@ static double hypotenuse(double a, double b) { return sqrt(a * a + b * b); }
 */
 import "C"
 
-// Hypot is the length of a hypotenuse.
+// Hypot returns the length of the hypotenuse.
 func Hypot(a, b float64) float64 { return float64(C.hypotenuse(C.double(a), C.double(b))) }

@@ -6,5 +6,5 @@ import "math"
 // Circle is a circle.
 type Circle struct{ R float64 }
 
-// Area is the circle's area.
+// Area returns the circle's area.
 func (c Circle) Area() float64 { return math.Pi * c.R * c.R }

@@ -1,4 +1,4 @@
-// Package poems has one.
+// Package poems has a poem.
 package poems
 
 import _ "embed" // for One

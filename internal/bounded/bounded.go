@@ -1,0 +1,105 @@
+// Package bounded runs the programs that tests start, and ends those that hang. It is for tests
+// only.
+//
+//	out, err := bounded.CombinedOutput(exec.Command("python3", "client.py"))
+//
+// os/exec waits for as long as any process, even a forgotten one, holds the command's output open.
+// Here, after Limit, every process that the command has started shows where it is, which Go
+// programs and Python do on SIGABRT, and is then killed.
+package bounded
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/procfs"
+)
+
+// Limit is how long a command may take, its forgotten processes included. It is generous: a busy
+// machine takes minutes for what takes seconds otherwise.
+const Limit = 20 * time.Minute
+
+// Times around the end of a command that hangs.
+const (
+	showTime  = 10 * time.Second // for processes to show where they are
+	killPause = 100 * time.Millisecond
+)
+
+// count tells the commands of this process apart.
+var count atomic.Int64
+
+// Run runs a command as cmd.Run does, and ends it and all that it has started after Limit, which
+// is an error.
+func Run(cmd *exec.Cmd) error { return run(cmd, Limit) }
+
+// Output is cmd.Output with the limit of Run. As there, an *exec.ExitError has what the command
+// wrote to standard error, unless that goes elsewhere.
+func Output(cmd *exec.Cmd) ([]byte, error) {
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout = &stdout
+	if cmd.Stderr == nil {
+		cmd.Stderr = &stderr
+	}
+	err := Run(cmd)
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		exit.Stderr = stderr.Bytes()
+	}
+	return stdout.Bytes(), err
+}
+
+// CombinedOutput is cmd.CombinedOutput with the limit of Run.
+func CombinedOutput(cmd *exec.Cmd) ([]byte, error) {
+	var both bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &both, &both
+	err := Run(cmd)
+	return both.Bytes(), err
+}
+
+func run(cmd *exec.Cmd, limit time.Duration) error {
+	mark := fmt.Sprintf("BOUNDED_%d_%d=1", os.Getpid(), count.Add(1))
+	cmd.Env = append(cmd.Environ(), mark, "PYTHONFAULTHANDLER=1")
+	if cmd.WaitDelay == 0 {
+		cmd.WaitDelay = limit + 2*showTime // for a process without the mark
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan int, 1)
+	timer := time.AfterFunc(limit, func() { ended <- end(mark) })
+	err := cmd.Wait()
+	if timer.Stop() {
+		return err
+	}
+	return fmt.Errorf("%s: %d of its processes still ran after %v and were ended: where each was is in the output (%w)", cmd, <-ended, limit, err)
+}
+
+// end ends all processes with the mark in their environment and returns their number.
+func end(mark string) int {
+	found := signal(mark, syscall.SIGABRT)
+	for begin := time.Now(); signal(mark, 0) > 0 && time.Since(begin) < showTime; {
+		time.Sleep(killPause)
+	}
+	for begin := time.Now(); signal(mark, syscall.SIGKILL) > 0 && time.Since(begin) < showTime; {
+		time.Sleep(killPause)
+	}
+	return found
+}
+
+// signal sends a signal to all processes with the mark and returns their number.
+func signal(mark string, s syscall.Signal) (sent int) {
+	processes, _ := procfs.AllProcs() // Without /proc there are none.
+	for _, p := range processes {
+		env, err := p.Environ()
+		if err == nil && slices.Contains(env, mark) && syscall.Kill(p.PID, s) == nil {
+			sent++
+		}
+	}
+	return sent
+}

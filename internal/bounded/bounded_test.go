@@ -1,0 +1,55 @@
+package bounded
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv("TEST_HANG") != "" {
+		time.Sleep(time.Hour)
+	}
+	os.Exit(m.Run())
+}
+
+// TestHang: a command that hangs, and a process that it leaves behind, are ended, and a Go program
+// shows its goroutines.
+func TestHang(t *testing.T) {
+	for name, script := range map[string]string{
+		"itself":      `TEST_HANG=1 "$0"`,
+		"left behind": `TEST_HANG=1 setsid "$0" & exit 0`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			cmd := exec.Command("sh", "-c", script, os.Args[0])
+			cmd.Stdout, cmd.Stderr = &out, &out
+			err := run(cmd, time.Second)
+			if err == nil || !strings.Contains(err.Error(), "still ran after 1s") || !strings.Contains(out.String(), "goroutine 1") {
+				t.Errorf("%v\n%s", err, out.String())
+			}
+		})
+	}
+}
+
+// TestEnds: a command that ends by itself gives what os/exec gives.
+func TestEnds(t *testing.T) {
+	out, err := CombinedOutput(exec.Command("sh", "-c", "echo one; echo two >&2; exit 3"))
+	if string(out) != "one\ntwo\n" || err == nil || err.Error() != "exit status 3" {
+		t.Errorf("%q, %v", out, err)
+	}
+	if out, err = Output(exec.Command("sh", "-c", "echo one; echo two >&2")); string(out) != "one\n" || err != nil {
+		t.Errorf("%q, %v", out, err)
+	}
+	_, err = Output(exec.Command("sh", "-c", "echo why >&2; exit 3"))
+	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || string(exit.Stderr) != "why\n" {
+		t.Errorf("%v", err)
+	}
+	if err := Run(exec.Command("/nowhere/program")); err == nil {
+		t.Error("a program that is not there ran")
+	}
+}
