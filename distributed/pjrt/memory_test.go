@@ -2,6 +2,7 @@ package pjrt_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"runtime"
 	"slices"
@@ -75,14 +76,62 @@ func faults(t *testing.T) int64 {
 	return usage.Minflt
 }
 
-// TestHugePages: a large buffer is in memory that may have huge pages, a small one need not be.
-func TestHugePages(t *testing.T) {
+// TestBuffersTakeLittleMore: while buffers of random sizes come and go, small ones between large
+// ones, the process has little more memory than they need.
+func TestBuffersTakeLittleMore(t *testing.T) {
+	const large, small, most = 16, 2048, 192 << 20
 	client := cpuClient(t)
-	b, err := client.BufferFromHost().FromFlatDataWithDimensions(make([]float32, buffer/4), []int{buffer / 4}).Done()
+	random := rand.New(rand.NewPCG(1, 1))
+	data := slices.Repeat([]float32{1}, 36<<20/4)
+	buffers, sizes := make([]*xlapjrt.Buffer, large+small), make([]int, large+small)
+	before, live, peak := resident(t), 0, int64(0)
+	for range 10000 {
+		i, size := large+random.IntN(small), 16+random.IntN(1<<random.IntN(16))
+		if random.IntN(10) == 0 {
+			i, size = random.IntN(large), (4<<20+random.IntN(32<<20))/4
+		}
+		switch {
+		case buffers[i] != nil:
+			live -= 4 * sizes[i]
+			destroy(t, buffers[i])
+			buffers[i] = nil
+		case live+4*size <= most:
+			live += 4 * size
+			buffers[i], sizes[i] = bufferOf(t, client, data[:size]), size
+			peak = max(peak, resident(t)-before)
+		}
+	}
+	for _, b := range buffers {
+		if b != nil {
+			destroy(t, b)
+		}
+	}
+	if peak > most*5/4+64<<20 {
+		t.Errorf("%d MB for buffers of %d MB", peak>>20, most>>20)
+	}
+}
+
+func bufferOf(t *testing.T, client *xlapjrt.Client, data []float32) *xlapjrt.Buffer {
+	t.Helper()
+	b, err := client.BufferFromHost().FromFlatDataWithDimensions(data, []int{len(data)}).Done()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = b.Destroy() }()
+	return b
+}
+
+func destroy(t *testing.T, b *xlapjrt.Buffer) {
+	t.Helper()
+	if err := b.Destroy(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestHugePages: a large buffer is in memory that may have huge pages, a small one need not be.
+func TestHugePages(t *testing.T) {
+	client := cpuClient(t)
+	b := bufferOf(t, client, make([]float32, buffer/4))
+	defer destroy(t, b)
 	pointer, err := b.UnsafePointer()
 	if err != nil {
 		t.Fatal(err)

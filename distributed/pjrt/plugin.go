@@ -35,6 +35,8 @@ import (
 	"unsafe"
 
 	"github.com/gomlx/go-xla/pjrt"
+
+	_ "gonbatch/distributed/memory" // The pool has XLA's buffers.
 )
 
 // Transport is a C function that all-reduces (sums) a buffer in place over all ranks. Its C type is
