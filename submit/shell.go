@@ -17,8 +17,11 @@ type Shell struct {
 	Out, Err    io.Writer
 	Environ     []string
 	CommandLine []string
-	Now         func() time.Time
-	Runner      Runner
+	// Self is the submit command, by which it runs parts of itself in other folders; "" if this is
+	// another program.
+	Self   string
+	Now    func() time.Time
+	Runner Runner
 }
 
 // Lookup returns the value of an environment variable, and reports whether it is set.

@@ -14,5 +14,7 @@ import (
 )
 
 func main() {
-	os.Exit(execute(context.Background(), newApp(), os.Args[1:]))
+	a := newApp()
+	a.Self, _ = os.Executable() // Without it, imports are looked for from the current folder.
+	os.Exit(execute(context.Background(), a, os.Args[1:]))
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 	"gonbatch/submit/run"
@@ -19,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"submit": func() { os.Exit(execute(context.Background(), newApp(), os.Args[1:])) },
+		"submit": main,
 	})
 }
 

@@ -2,6 +2,7 @@ package modules
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -10,13 +11,11 @@ import (
 	"slices"
 	"strconv"
 
-	"golang.org/x/tools/imports"
-
 	"gonbatch/internal/gocell"
 )
 
 // findImports runs goimports on the programs that lack imports. It reports whether it found any.
-func (r *resolver) findImports() (found bool, err error) {
+func (r *resolver) findImports(ctx context.Context) (found bool, err error) {
 	for _, cell := range r.module.Programs() {
 		open := r.module.Open[cell.Name]
 		if len(open) == 0 {
@@ -28,7 +27,7 @@ func (r *resolver) findImports() (found bool, err error) {
 				source = bytes.Replace(source, fmt.Appendf(nil, "\t%q\n", path), nil, 1)
 			}
 		}
-		fixed, err := imports.Process(r.file(cell.Source()), source, nil)
+		fixed, err := r.completed(ctx, r.file(cell.Source()), source)
 		if err != nil {
 			continue // The compiler says more, and names the cell.
 		}

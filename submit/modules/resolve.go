@@ -20,6 +20,9 @@ import (
 type Options struct {
 	// Go is the go command; empty is "go".
 	Go string
+	// Imports is the command that calls Command, such as "submit", "imports". If it is empty,
+	// packages that no cell imports are looked for from this process's folder.
+	Imports []string
 	// Env is the go command's environment, in the form of os.Environ.
 	Env []string
 	// Lock is the file that keeps the result; empty keeps nothing.
@@ -170,7 +173,7 @@ func (r *resolver) search(ctx context.Context, known bool) (err error) {
 		if err := r.exportAgain(); err != nil {
 			return err
 		}
-		found, err := r.findImports()
+		found, err := r.findImports(ctx)
 		if err != nil || !found {
 			return err
 		}

@@ -19,6 +19,9 @@ import (
 func (n Notebook) resolve(ctx context.Context, shell submit.Shell, module *export.Module) (*export.Module, error) {
 	again := func(r export.Resolved) (*export.Module, error) { return n.read(ctx, shell, r) }
 	opt := modules.Options{Env: shell.Environ, ModuleCache: moduleCache(shell)}
+	if shell.Self != "" {
+		opt.Imports = []string{shell.Self, modules.CommandName}
+	}
 	var err error
 	if opt.Lock, err = n.lockFile(); err != nil {
 		return nil, err
