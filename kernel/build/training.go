@@ -157,7 +157,8 @@ func bare(source string) string {
 	return strings.Join(words, "\n")
 }
 
-// parts splits a declaration, but no import, into single ones: GoNB may join those of several cells.
+// parts splits a declaration, but no import, into single ones: GoNB may join those of several
+// cells.
 // Constants are not split, because they build on one another.
 func parts(d ast.Decl) (all []ast.Decl) {
 	group, ok := d.(*ast.GenDecl)
