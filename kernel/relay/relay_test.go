@@ -267,8 +267,12 @@ func TestSettle(t *testing.T) {
 	}
 	b.unsettled.Unlock()
 	b.untilIdle(next)
-	if begun, ended := b.settles.Load(), b.settled.Load(); begun != 1 || ended != 1 {
-		t.Errorf("GoNB began to settle %d times and has %d times, want 1", begun, ended)
+	b.interrupt()
+	if n := b.interrupts.Load(); n != 2 {
+		t.Errorf("%d interrupts, want 2: an idle kernel can be interrupted", n)
+	}
+	if begun, ended := b.settles.Load(), b.settled.Load(); begun != 2 || ended != 2 {
+		t.Errorf("GoNB began to settle %d times and has %d times, want 2", begun, ended)
 	}
 }
 

@@ -33,7 +33,7 @@ func (r *relay) setIdle(request *wire.Message) {
 	defer r.runningMu.Unlock()
 	r.status(request, "idle")
 	if r.running == request {
-		r.running = nil
+		r.running, r.ended = nil, false
 	}
 	if r.running != nil {
 		r.status(r.running, "busy")
