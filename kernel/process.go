@@ -127,18 +127,25 @@ func (s *session) workDir() string {
 
 // interruption is a client's request to end the running cell.
 type interruption struct {
-	// reached are the processes that have been interrupted.
-	reached map[int]bool
+	// reached are the command lines of the processes that have been interrupted. A process with
+	// another one now has become another program since, which may not have noticed: a shell's child
+	// forgets an interrupt that comes before it starts its program.
+	reached map[int]string
 }
 
 // interrupt sends SIGINT to all descendants of this process: GoNB, which ends the cell, and the
-// cell's whole process tree. It leaves out gopls, which also works for later cells. again
+// cell's whole process tree. It leaves out gopls, which also works for later cells, and what the
+// kernel runs beside the cells. again
 // interrupts what was started for the cell since: between the steps of a cell, GoNB forgets an
 // interrupt, and so does a shell that was just about to start the cell's command. A process that
 // is already ending is not interrupted twice, nor is what it starts for that.
 func interrupt() (again func()) {
-	i := &interruption{reached: map[int]bool{}}
-	i.below("self")
+	i := &interruption{reached: map[int]string{}}
+	for pid := range children() {
+		if !hasWords(strconv.Itoa(pid), besides) {
+			i.tree(pid)
+		}
+	}
 	return i.again
 }
 
@@ -146,8 +153,10 @@ func (i *interruption) again() {
 	parents := gonbs()
 	fresh := false
 	for pid := range startedBy(parents) {
-		switch {
-		case !i.reached[pid]:
+		before, reached := i.reached[pid]
+		switch now := commandLine(strconv.Itoa(pid)); {
+		case now == "": // It has ended.
+		case !reached || now != before:
 			fresh = true
 			i.tree(pid)
 		case endsOfInterrupt(pid): // It would have ended: the interrupt was lost as it started.
@@ -173,7 +182,7 @@ func (i *interruption) tree(pid int) {
 		return
 	}
 	i.below(strconv.Itoa(pid))
-	i.reached[pid] = true
+	i.reached[pid] = commandLine(strconv.Itoa(pid)) // Before the signal: better twice than never.
 	_ = syscall.Kill(pid, syscall.SIGINT)
 }
 
@@ -219,9 +228,23 @@ func addWrapped(found map[int]bool, pid int) {
 // an interrupt: `kernel stream`, and the script that starts ranks.
 var wrappers = []string{"\x00kernel\x00stream\x00--\x00", ranksProgram + "\x00"}
 
-func isWrapper(process string) bool {
-	commandLine, err := os.ReadFile("/proc/" + process + "/cmdline")
-	return err == nil && slices.ContainsFunc(wrappers, func(words string) bool { return strings.Contains(string(commandLine), words) })
+func isWrapper(process string) bool { return hasWords(process, wrappers) }
+
+// besides are words in the command lines of what the kernel runs beside the cells, for the cards of
+// jobs: submit status, and submit cancel when the user presses the button.
+var besides = []string{"\x00status\x00--json\x00", "\x00cancel\x00"}
+
+// hasWords reports whether a process's command line has any of the words.
+func hasWords(process string, words []string) bool {
+	line := commandLine(process)
+	return slices.ContainsFunc(words, func(words string) bool { return strings.Contains(line, words) })
+}
+
+// commandLine returns the command line of a process, with a zero byte after each word; "" if it has
+// ended.
+func commandLine(process string) string {
+	line, _ := os.ReadFile("/proc/" + process + "/cmdline") // The process may be gone.
+	return string(line)
 }
 
 // nameOf returns the name of a process's program; "" if the process is gone.

@@ -49,7 +49,7 @@ func TestRunTree(t *testing.T) {
 }
 
 // TestInterruptBetween: an interrupt that comes just before one of the cell's wrappers starts the
-// next one, or the command, reaches the command: once, if that catches it.
+// next one, or the command, reaches the command, but not again and again if that catches it.
 func TestInterruptBetween(t *testing.T) {
 	if !alone(t) {
 		return
@@ -90,7 +90,7 @@ func TestInterruptBetween(t *testing.T) {
 			ended := make(chan struct{})
 			go func() { _ = gonb.Wait(); close(ended) }() // An interrupt may have ended it.
 			insist(t, again, ended)
-			if count, err := os.ReadFile(filepath.Join(dir, "count")); err == nil && string(count) != "1\n" {
+			if count, err := os.ReadFile(filepath.Join(dir, "count")); err == nil && string(count) != "1\n" && string(count) != "2\n" { // Just as it starts, it may get two.
 				t.Errorf("a command that catches interrupts had %q", count)
 			}
 			for _, name := range []string{"at-", "go-"} {
@@ -119,4 +119,36 @@ func insist(t *testing.T, again func(), ended <-chan struct{}) {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
+}
+
+// TestInterruptBesides: a command that the kernel runs beside the cells is not interrupted.
+func TestInterruptBesides(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	script := filepath.Join(t.TempDir(), "submit")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\nexec 3<&0\nread -r line <&3\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"cancel", "4711"}, {"status", "--json", "4711"}, {"logs", "4711"}} {
+		cmd := exec.Command(script, args...)
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		interrupt()
+		if args[0] == "logs" {
+			if err := cmd.Wait(); err == nil {
+				t.Errorf("%q was not interrupted", args)
+			}
+			continue
+		}
+		_, _ = in.Write([]byte("line\n"))
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
 }

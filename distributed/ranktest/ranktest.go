@@ -111,9 +111,10 @@ func RunWith(t *testing.T, launchers []Launcher, n int, body func(t *testing.T))
 		t.Run(launcher.String(), func(t *testing.T) {
 			dir := t.TempDir()
 			out, err := Start(t, launcher, n, []string{passedDir + "=" + dir})
-			passed, readErr := os.ReadDir(dir)
-			if err != nil || readErr != nil || len(passed) != n {
-				t.Errorf("%d of %d ranks passed, %v:\n%s", len(passed), n, errors.Join(err, readErr), out)
+			noted, readErr := os.ReadDir(dir)
+			passed := max(len(noted), strings.Count(out, "--- PASS: "+root(t))) // A test may have a rank's body of its own.
+			if err != nil || readErr != nil || passed != n {
+				t.Errorf("%d of %d ranks passed, %v:\n%s", passed, n, errors.Join(err, readErr), out)
 			}
 		})
 	}
