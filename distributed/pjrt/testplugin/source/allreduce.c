@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "abi.h"
@@ -46,7 +47,19 @@ static void transfer(int socket, void *data, size_t size, ssize_t (*move)(int, v
 static ssize_t send_some(int socket, void *data, size_t size) { return send(socket, data, size, MSG_NOSIGNAL); }
 static ssize_t receive_some(int socket, void *data, size_t size) { return recv(socket, data, size, 0); }
 
-// address returns an address at which other machines reach this one.
+// place is where process 0 listens.
+typedef struct {
+  struct sockaddr_in at;
+  ino_t network;  // The number of its network namespace.
+} place;
+
+static ino_t network(void) {
+  struct stat namespace;
+  return stat("/proc/self/ns/net", &namespace) == 0 ? namespace.st_ino : 0;
+}
+
+// address returns an address at which other machines reach this one. It may be that of a bridge that
+// another program removes, so processes of one machine don't use it.
 static struct in_addr address(void) {
   struct in_addr found = {.s_addr = htonl(INADDR_LOOPBACK)};
   struct ifaddrs *all = NULL;
@@ -66,13 +79,13 @@ static void no_delay(int socket) {
 }
 
 static PJRT_Error *host(clique *c, const char *key) {
-  struct sockaddr_in at = {.sin_family = AF_INET};
-  socklen_t size = sizeof at;
+  place here = {.at = {.sin_family = AF_INET}, .network = network()};
+  socklen_t size = sizeof here.at;
   int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (bind(listener, (struct sockaddr *)&at, sizeof at) != 0 || listen(listener, me.size) != 0) return failed(PJRT_Error_Code_INTERNAL, "%s: can't listen", key);
-  getsockname(listener, (struct sockaddr *)&at, &size);
-  at.sin_addr = address();
-  PJRT_Error *error = kv_put(key, &at, sizeof at);
+  if (bind(listener, (struct sockaddr *)&here.at, sizeof here.at) != 0 || listen(listener, me.size) != 0) return failed(PJRT_Error_Code_INTERNAL, "%s: can't listen", key);
+  getsockname(listener, (struct sockaddr *)&here.at, &size);
+  here.at.sin_addr = address();
+  PJRT_Error *error = kv_put(key, &here, sizeof here);
   if (error != NULL) return error;
   for (int i = 1; i < me.size; i++) {
     int from = accept(listener, NULL, NULL), rank = 0;
@@ -85,13 +98,14 @@ static PJRT_Error *host(clique *c, const char *key) {
 }
 
 static PJRT_Error *join(clique *c, const char *key) {
-  struct sockaddr_in *at = NULL;
+  place *host = NULL;
   size_t size = 0;
-  PJRT_Error *error = kv_get(key, CLIQUE_LIMIT, (char **)&at, &size);
+  PJRT_Error *error = kv_get(key, CLIQUE_LIMIT, (char **)&host, &size);
   if (error != NULL) return error;
+  if (host->network == network()) host->at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   c->sockets[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  int failure = connect(c->sockets[0], (struct sockaddr *)at, sizeof *at);
-  free(at);
+  int failure = connect(c->sockets[0], (struct sockaddr *)&host->at, sizeof host->at);
+  free(host);
   if (failure) wait_forever();
   no_delay(c->sockets[0]);
   int rank = me.rank;
