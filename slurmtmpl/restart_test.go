@@ -110,7 +110,7 @@ func (s *start) run(t *testing.T, signal syscall.Signal) (out string, code int) 
 		t.Fatal(err)
 	}
 	for i := 0; signal != 0 && (!s.has("running-0") || !s.has("running-1")); i++ {
-		if i > 300 {
+		if i > 2400 {
 			t.Fatalf("the ranks do not run:\n%s", &all)
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -316,10 +316,13 @@ func TestRankShell(t *testing.T) {
 	} {
 		stopped := filepath.Join(t.TempDir(), "stopped")
 		cmd := exec.Command("bash", "-c", rankShell, "gonbatch", "bash", "-c", tc.program)
-		cmd.Env = append(os.Environ(), "GONBATCH_STOPPED="+stopped)
+		cmd.Env = append(os.Environ(), "GONBATCH_STOPPED="+stopped, "SLURM_STEP_ID=3")
 		_ = bounded.Run(cmd) // The test checks its code.
 		if _, err := os.Stat(stopped); cmd.ProcessState.ExitCode() != tc.code || (err == nil) != tc.stopped {
 			t.Errorf("a program that %s: %d, file: %v", tc.name, cmd.ProcessState.ExitCode(), err)
+		}
+		if step, _ := os.ReadFile(stopped + ".failed"); (string(step) == "3\n") != (tc.code != 0) {
+			t.Errorf("a program that %s left step %q for reap", tc.name, step)
 		}
 	}
 }

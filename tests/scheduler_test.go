@@ -14,7 +14,8 @@ import (
 // TestSLURMContract runs the schedulers' contract tests on a real SLURM.
 func TestSLURMContract(t *testing.T) {
 	t.Parallel()
-	c := cluster.Start(t, cluster.Nodes(2))
+	// A rank on n1 that fails at once does so before SLURM has started the one on n2.
+	c := cluster.Start(t, cluster.Nodes(2), cluster.Prolog("#!/bin/bash\n[ \"$SLURMD_NODENAME\" = n1 ] || sleep 1"))
 	schedulertest.Run(t, slices.Concat(os.Environ(), c.Env()), func(t *testing.T, shell submit.Shell) schedulertest.Fixture {
 		shell.Runner = submit.ExecRunner{Env: submit.CleanEnviron(shell.Environ)}
 		return schedulertest.Fixture{Scheduler: slurm.New(shell), Root: t.TempDir(), Spec: submit.JobSpec{Nodes: 2, TasksPerNode: 1, MPI: "none"}}

@@ -162,7 +162,7 @@ func (c *Cluster) up(s settings) error {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", c.file("up.sh"), c.Dir)
 	cmd.Env = append(os.Environ(),
-		"NODES="+strconv.Itoa(s.nodes), "GPUS="+strconv.Itoa(s.gpus), "GPUTYPE="+s.gpuType, "CLUSTER="+s.name, "GPU_SCRIPT="+s.gpuScript)
+		"NODES="+strconv.Itoa(s.nodes), "GPUS="+strconv.Itoa(s.gpus), "GPUTYPE="+s.gpuType, "CLUSTER="+s.name, "GPU_SCRIPT="+s.gpuScript, "PROLOG="+s.prolog)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Run(); err != nil {
 		text, _ := os.ReadFile(log.Name())

@@ -7,6 +7,7 @@ type settings struct {
 	nodes, gpus   int
 	gpuType, name string
 	gpuScript     string
+	prolog        string
 }
 
 func newSettings(opts []Option) settings {
@@ -33,3 +34,7 @@ func InDev(script string) Option { return func(s *settings) { s.gpuScript = scri
 
 // Name sets the cluster's name (default testbed).
 func Name(name string) Option { return func(s *settings) { s.name = name } }
+
+// Prolog sets a script that each node runs before a job's first step on it. SLURMD_NODENAME is the
+// node's name.
+func Prolog(script string) Option { return func(s *settings) { s.prolog = script } }

@@ -9,6 +9,7 @@
 #   NODES=3  CPUS=4  MEM=2000   nodes, and the CPUs and megabytes of each
 #   GPUS=2  GPUTYPE=            fake GPUs of each node, and their type
 #   GPU_SCRIPT=                 a script that makes programs find the GPUs in /dev
+#   PROLOG=                     a script that each node runs before a job's first step on it
 #   CLUSTER=testbed             name of the cluster
 #   EXTRA_CONF=FILE             appended to slurm.conf
 #
@@ -110,6 +111,11 @@ C
   for ((i = 1; i <= NODES; i++)); do
     echo "NodeName=n$i NodeAddr=$net.$i CPUs=$CPUS RealMemory=$MEM $gres State=UNKNOWN" >> "$SLURM_CONF"
   done
+  if [ -n "${PROLOG:-}" ]; then
+    echo "$PROLOG" > "$D/prolog"
+    chmod +x "$D/prolog"
+    echo "Prolog=$D/prolog" >> "$SLURM_CONF"
+  fi
   [ -z "${EXTRA_CONF:-}" ] || cat "$EXTRA_CONF" >> "$SLURM_CONF"
   grep -q ^AccountingStorageType "$SLURM_CONF" || echo AccountingStorageType=accounting_storage/none >> "$SLURM_CONF"
 }
