@@ -76,11 +76,14 @@ func (l Launcher) rendezvous(t *testing.T) string {
 	return FreeAddress(t)
 }
 
+// The launchers' ranks meet at loopback: another test may remove the network interface of its
+// cluster just as MPI looks at all interfaces.
 var (
 	// OpenMPI starts unbound ranks, even more than there are CPUs.
-	OpenMPI = Launcher{Name: "Open MPI", Commands: []string{"mpirun.openmpi"}, Args: []string{"--allow-run-as-root", "--oversubscribe", "--bind-to", "none"}}
+	OpenMPI = Launcher{Name: "Open MPI", Commands: []string{"mpirun.openmpi"}, Args: []string{"--allow-run-as-root", "--oversubscribe", "--bind-to", "none"},
+		env: []string{"OMPI_MCA_btl_tcp_if_include=lo", "OMPI_MCA_oob_tcp_if_include=lo"}}
 	// MPICH starts ranks by Hydra.
-	MPICH = Launcher{Name: "MPICH", Commands: []string{"mpirun.mpich", "mpiexec.hydra"}}
+	MPICH = Launcher{Name: "MPICH", Commands: []string{"mpirun.mpich", "mpiexec.hydra"}, env: []string{"UCX_NET_DEVICES=lo"}}
 	// Torchrun runs no command: it starts the ranks with the variables that torchrun sets.
 	Torchrun = Launcher{Name: "torchrun's variables"}
 )

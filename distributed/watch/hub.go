@@ -229,8 +229,21 @@ func (h *hub) allReady() bool {
 	return true
 }
 
-// goodbye tells the other ranks that the end of this hub is not a failure.
-func (h *hub) goodbye() { h.tell(order{Bye: true}) }
+// goodbye tells the other ranks that the end of this hub is not a failure. It waits for ranks whose
+// connection is lost, because they are told when they reconnect.
+func (h *hub) goodbye() {
+	h.tell(order{Bye: true})
+	for deadline := time.Now().Add(goodbyeTime); h.awaitsRanks() && time.Now().Before(deadline); {
+		time.Sleep(firstPause)
+	}
+}
+
+// awaitsRanks reports whether a rank may still reconnect.
+func (h *hub) awaitsRanks() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.ContainsFunc(h.peers, (*peer).unreachable)
+}
 
 // close closes the hub's connections.
 func (h *hub) close() {

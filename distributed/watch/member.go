@@ -125,7 +125,7 @@ func (w *Watch) watchHubs() {
 		case now := <-ticker.C:
 			peers := w.withoutHubs(now)
 			v := judge(now, peers, limits{hasty: w.config.Hasty})
-			if v != nil && slices.ContainsFunc(peers, func(p *peer) bool { return !p.lost.IsZero() }) {
+			if v != nil && slices.ContainsFunc(peers, func(p *peer) bool { return !p.lost.IsZero() && !p.bye }) {
 				v = w.cutOff("ranks 0 and 1 did not answer it")
 			}
 			if v != nil {

@@ -110,6 +110,7 @@ func TestLateForTheVerdict(t *testing.T) {
 		}
 	})
 	hub := watches[0].hub
+	await(t, "all ranks are connected", hub.connected)
 	hub.mu.Lock()
 	hub.told = &order{Verdict: &verdict{}} // As if the order had been sent while no rank was connected.
 	hub.links[2].abort()

@@ -34,13 +34,12 @@ func (h *hub) serve(conn net.Conn) {
 	}
 }
 
-// join records a rank's connection, in place of a broken one. A rank that connects after the
-// verdict gets it at once.
+// join records a rank's connection, in place of a broken one. A rank that connects after the last
+// order gets it before it counts as reachable.
 func (h *hub) join(who hello, l *link) {
 	h.mu.Lock()
 	p := h.peers[who.Rank]
 	p.host, p.process, p.heard = who.Host, who.Process, time.Now()
-	p.lost, p.gone = time.Time{}, time.Time{}
 	former, told := h.links[who.Rank], h.told
 	h.links[who.Rank] = l
 	h.mu.Unlock()
@@ -49,6 +48,11 @@ func (h *hub) join(who hello, l *link) {
 	}
 	if told != nil {
 		_ = l.send(*told)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.links[who.Rank] == l {
+		p.lost, p.gone = time.Time{}, time.Time{}
 	}
 }
 

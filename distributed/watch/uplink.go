@@ -101,7 +101,7 @@ func (w *Watch) redial(l *uplink) bool {
 		}
 		if refused == refusals {
 			l.mu.Lock()
-			l.gone, l.lost = l.lost, time.Time{}
+			l.gone, l.lost = time.Now(), time.Time{} // When the connection broke, it was still there.
 			l.mu.Unlock()
 			return false
 		}
