@@ -45,7 +45,7 @@ func slowReader(path string, opened chan<- bool, shown *atomic.Int32) error {
 	if err != nil {
 		return err
 	}
-	defer pipe.Close()
+	defer pipe.Close() //nolint:errcheck // the test is over
 	opened <- true
 	for decoder := gob.NewDecoder(pipe); ; shown.Add(1) {
 		if err := decoder.Decode(&protocol.DisplayData{}); err != nil {
@@ -62,7 +62,7 @@ func unblock(t *testing.T, path string, opened <-chan bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer pipe.Close()
+	defer pipe.Close() //nolint:errcheck // the test is over
 	<-opened
 }
 
@@ -75,7 +75,7 @@ func sendDisplays(t *testing.T, path string, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer pipe.Close()
+	defer pipe.Close() //nolint:errcheck // the test is over
 	encoder := gob.NewEncoder(pipe)
 	for range n {
 		if err := encoder.Encode(&protocol.DisplayData{Data: map[protocol.MIMEType]any{protocol.MIMETextHTML: "<b>shown</b>"}}); err != nil {
