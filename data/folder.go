@@ -57,7 +57,8 @@ var _ Dataset = (*Folder)(nil)
 // an image outside a class is an error.
 //
 // Pixels range from 0 (black) to 1. Transparent ones are drawn on black. JPEGs are decoded by
-// libjpeg-turbo where it is installed, and otherwise by image/jpeg; their pixels may differ by 3/255.
+// libjpeg-turbo where it is installed, and otherwise by image/jpeg; their pixels may differ by
+// 3/255.
 func ImageFolder(dir string, c FolderConfig) (*Folder, error) {
 	if c.Name == "" {
 		c.Name = filepath.Base(dir)

@@ -72,8 +72,8 @@ func difference(a, b []float32) (largest, mean float64) {
 	return largest, mean
 }
 
-// onlyTurbo reports whether image/jpeg refuses some valid files of this kind: in a progressive one it
-// looks for restart markers at wrong places.
+// onlyTurbo reports whether image/jpeg refuses some valid files of this kind: in a progressive one
+// it looks for restart markers at wrong places.
 func onlyTurbo(path string) bool { return strings.Contains(path, "progressive-restarts") }
 
 // TestDecodersAgree: libjpeg-turbo and image/jpeg decode JPEGs of all kinds to the same pixels.

@@ -27,8 +27,8 @@ type decoder struct {
 	cleanup   runtime.Cleanup // Frees the handle if the pool drops the decoder.
 }
 
-// Decode decodes a JPEG and calls use with its pixels, which are valid until use returns. It returns
-// use's error.
+// Decode decodes a JPEG and calls use with its pixels, which are valid until use returns. It
+// returns use's error.
 //
 // If least is not zero, the image has 1/2, 1/4 or 1/8 of its size where that is at least as wide
 // and as high as least. This saves most of the time.
