@@ -172,6 +172,9 @@ func (c *Config) setDefaults(given map[string]bool) {
 	if c.Loader.Workers == 0 && given["loader.workers"] {
 		c.Loader.Workers = -1
 	}
+	if c.Schedule.Mode == "" {
+		c.Schedule.Mode = modeOf(c.Schedule.Monitor)
+	}
 	if c.EarlyStopping.Mode == "" {
 		c.EarlyStopping.Mode = modeOf(c.EarlyStopping.Monitor)
 	}

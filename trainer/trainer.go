@@ -103,7 +103,7 @@ func New(world *distributed.World, config Config, task Task, options ...Option) 
 	config.Checkpoint.Dir = config.checkpointDir(env.Env)
 	config.Loader = LoaderConfig(world.Loading(distributed.Loading(config.Loader)))
 	t := &Trainer{env: env, world: world, config: config, task: task, store: model.NewStore(), out: os.Stdout, metrics: Metrics{}}
-	t.rates = &rates{schedule: config.Schedule.schedule(), objectives: task.objectives, base: checkpoint.Metrics{}}
+	t.rates = &rates{schedule: config.Schedule.schedule(), objectives: task.objectives, base: checkpoint.Metrics{}, reduced: 1}
 	for _, option := range options {
 		option(t)
 	}
