@@ -86,12 +86,20 @@ func (d *decoder) decode(jpeg []byte, least image.Point) (*image.RGBA, error) {
 	return decoded, nil
 }
 
+// kept is the most memory that a decoder keeps between images: 64 MB.
+const kept = 64 << 20
+
 // image returns an image in the memory of the decoder.
 func (d *decoder) image(size image.Point) *image.RGBA {
-	if n := 4 * size.X * size.Y; n > cap(d.pixels) {
-		d.pixels = make([]byte, n)
+	n := 4 * size.X * size.Y
+	pixels := d.pixels
+	if n > cap(pixels) {
+		pixels = make([]byte, n)
 	}
-	return &image.RGBA{Pix: d.pixels[:4*size.X*size.Y], Stride: 4 * size.X, Rect: image.Rectangle{Max: size}}
+	if n <= kept {
+		d.pixels = pixels
+	}
+	return &image.RGBA{Pix: pixels[:n], Stride: 4 * size.X, Rect: image.Rectangle{Max: size}}
 }
 
 func (d *decoder) err() error {
