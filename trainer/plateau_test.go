@@ -78,8 +78,8 @@ func TestPlateau(t *testing.T) {
 			return rates, floats(t, tr)
 		}
 		want, weights := fit(t.TempDir(), 0)
-		// The validation after update 2 is the best. Those after 4 and 6 are worse, and so on: the rate
-		// falls after updates 6, 10 and 14.
+		// The validation after update 2 is the best. Those after 4 and 6 are worse, and so on: the
+		// rate falls after updates 6, 10 and 14.
 		for step := int64(1); step <= 15; step++ {
 			if expected := 0.1 * math.Pow(0.5, float64(max(0, (step-3)/4))); math.Abs(want[step]-expected) > 1e-7 {
 				t.Fatalf("%s: the rate of update %d is %g, want %g", monitor, step, want[step], expected)

@@ -65,8 +65,8 @@ func below(random, n uint64) uint64 {
 	return number
 }
 
-// mix makes each bit of the result depend on all bits of x (the finalizer of SplitMix64: Steele, Lea
-// and Flood, Fast Splittable Pseudorandom Number Generators, 2014).
+// mix makes each bit of the result depend on all bits of x (the finalizer of SplitMix64: Steele,
+// Lea and Flood, Fast Splittable Pseudorandom Number Generators, 2014).
 func mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
