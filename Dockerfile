@@ -17,7 +17,7 @@ RUN GOBIN=/opt/bin go install tool \
 
 FROM golang:1.26.8-bookworm
 RUN apt-get update \
- && apt-get install -y --no-install-recommends python3 python3-venv openmpi-bin libopenmpi3 slurm-client munge tini \
+ && apt-get install -y --no-install-recommends python3 python3-venv openmpi-bin libopenmpi3 libturbojpeg0 slurm-client munge tini \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --create-home --shell /bin/bash gopher
 COPY --from=build /opt/bin /opt/bin

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"gonbatch/data"
 	"gonbatch/internal/rundir"
 )
 
@@ -160,7 +161,7 @@ func (r loaderReport) markdown() string {
 		r.Batch, r.Rounds, r.Steps, r.CPU, r.Load, busy(r.Load))
 	titles := map[string]string{
 		"wait": "A training step of the MNIST network on one core, beside a dataset that waits for 50 ms in each batch,\nand does nothing else. The step alone, with a dataset that doesn't wait, is the first row.",
-		"jpeg": fmt.Sprintf("JPEGs of %dx%d, decoded and scaled to 224x224 on two cores: image/jpeg in gonbatch, Pillow with\nlibjpeg-turbo in PyTorch. gonbatch decodes the images of one batch on all cores, also without\nworkers.", photoWidth, photoHeight),
+		"jpeg": fmt.Sprintf("JPEGs of %dx%d, decoded and scaled to 224x224 on two cores: by\n%s in gonbatch, by Pillow in PyTorch.\ngonbatch decodes the images of one batch on all cores, also without workers.", photoWidth, photoHeight, data.JPEGDecoder()),
 	}
 	for i := 0; i+1 < len(r.Rows); i += 2 {
 		ours, theirs := r.Rows[i], r.Rows[i+1]

@@ -4,13 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"image/color"
+	"image/draw"
 	_ "image/gif"  // The formats for image.Decode.
 	_ "image/jpeg" // As above.
 	_ "image/png"  // As above.
 	"io"
 	"os"
 
-	"golang.org/x/image/draw"
+	"gonbatch/data/scale"
+	"gonbatch/data/turbojpeg"
 )
 
 // maxPixels is the size of the largest image that is decoded. Decoding it takes half a gigabyte.
@@ -19,7 +22,8 @@ const maxPixels = 1 << 27
 // imageSize reads the size of an image.
 func imageSize(path string) (size image.Point, err error) {
 	err = withFile(path, func(file io.ReadSeeker) error {
-		size, err = headerSize(file)
+		h, err := readHeader(file)
+		size = h.size
 		return err
 	})
 	return size, err
@@ -36,54 +40,82 @@ func withFile(path string, use func(io.ReadSeeker) error) error {
 	return nil
 }
 
-// headerSize returns the size of an image before it is decoded, and refuses one that would not fit
-// into memory.
-func headerSize(file io.Reader) (image.Point, error) {
-	header, _, err := image.DecodeConfig(file)
+// header is what is known of an image before it is decoded.
+type header struct {
+	format string
+	colors color.Model
+	size   image.Point
+}
+
+// readHeader refuses an image that would not fit into memory.
+func readHeader(file io.Reader) (header, error) {
+	read, format, err := image.DecodeConfig(file)
 	if err != nil {
-		return image.Point{}, err
+		return header{}, err
 	}
-	if header.Width < 1 || header.Height < 1 || header.Width > maxPixels/header.Height {
-		return image.Point{}, fmt.Errorf("an image of %dx%d pixels: it must have from 1 to %d", header.Width, header.Height, maxPixels)
+	if read.Width < 1 || read.Height < 1 || read.Width > maxPixels/read.Height {
+		return header{}, fmt.Errorf("an image of %dx%d pixels: it must have from 1 to %d", read.Width, read.Height, maxPixels)
 	}
-	return image.Pt(header.Width, header.Height), nil
+	return header{format, read.ColorModel, image.Pt(read.Width, read.Height)}, nil
 }
 
 // readOne reads an image into the pixels of a batch.
 func (f *Folder) readOne(pixels []float32, path string) error {
 	return withFile(path, func(file io.ReadSeeker) error {
-		if _, err := headerSize(file); err != nil {
-			return err
-		}
-		if _, err := file.Seek(0, io.SeekStart); err != nil {
-			return err
-		}
-		decoded, _, err := image.Decode(file)
+		h, err := readHeader(file)
 		if err != nil {
 			return err
 		}
-		fitted, err := f.fitted(decoded)
-		if err != nil {
+		return f.decode(file, h, func(decoded image.Image) error {
+			fitted, err := f.fitted(decoded)
+			if err == nil {
+				fill(pixels, fitted, f.config.Gray)
+			}
 			return err
-		}
-		fill(pixels, fitted, f.config.Gray)
-		return nil
+		})
 	})
+}
+
+// decode calls use with an image that is valid until use returns. Where libjpeg-turbo refuses an
+// image, Go's packages say whether it can be read, so this doesn't depend on the decoder.
+func (f *Folder) decode(file io.ReadSeeker, h header, use func(image.Image) error) error {
+	if f.turbo != nil && h.forTurbo() {
+		if err := f.decodeFast(file, use); !errors.Is(err, turbojpeg.ErrRefused) {
+			return err
+		}
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	decoded, _, err := image.Decode(file)
+	if err != nil {
+		return err
+	}
+	return use(decoded)
 }
 
 // fitted returns an image in the size of the dataset, on black.
 func (f *Folder) fitted(from image.Image) (*image.RGBA, error) {
-	to := image.NewRGBA(image.Rect(0, 0, f.config.Width, f.config.Height))
-	bounds := from.Bounds()
-	switch {
-	case bounds.Size() == to.Rect.Size():
-		draw.Draw(to, to.Rect, from, bounds.Min, draw.Src)
-	case f.asFirst:
-		return nil, fmt.Errorf("an image of %dx%d pixels, the first one has %dx%d: set Height and Width to scale all images to one size", bounds.Dx(), bounds.Dy(), f.config.Width, f.config.Height)
-	default:
-		draw.BiLinear.Scale(to, to.Rect, from, middle(bounds, to.Rect.Size()), draw.Src, nil)
+	size, bounds := image.Pt(f.config.Width, f.config.Height), from.Bounds()
+	if bounds.Size() == size {
+		return onBlack(from, bounds), nil
 	}
+	if f.asFirst {
+		return nil, fmt.Errorf("an image of %dx%d pixels, the first one has %dx%d: set Height and Width to scale all images to one size", bounds.Dx(), bounds.Dy(), size.X, size.Y)
+	}
+	to := image.NewRGBA(image.Rectangle{Max: size})
+	scale.Bilinear(to, onBlack(from, middle(bounds, size)))
 	return to, nil
+}
+
+// onBlack returns a part of an image.
+func onBlack(from image.Image, part image.Rectangle) *image.RGBA {
+	if from, ok := from.(*image.RGBA); ok {
+		return from.SubImage(part).(*image.RGBA)
+	}
+	to := image.NewRGBA(image.Rectangle{Max: part.Size()})
+	draw.Draw(to, to.Rect, from, part.Min, draw.Src)
+	return to
 }
 
 // middle returns the largest centered part of an image that has the proportions of a size.
@@ -100,12 +132,34 @@ func middle(bounds image.Rectangle, size image.Point) image.Rectangle {
 
 // fill writes the pixels of an image as numbers from 0 to 1.
 func fill(pixels []float32, from *image.RGBA, gray bool) {
-	for i := 0; i < len(from.Pix); i += 4 {
-		r, g, b := float32(from.Pix[i])/255, float32(from.Pix[i+1])/255, float32(from.Pix[i+2])/255
+	size := from.Rect.Size()
+	for y := range size.Y {
+		row := from.Pix[y*from.Stride:][:4*size.X]
 		if gray {
-			pixels[i/4] = 0.299*r + 0.587*g + 0.114*b // ITU-R BT.601, as in JPEG.
-			continue
+			fillGray(pixels[y*size.X:][:size.X], row)
+		} else {
+			fillColors(pixels[3*y*size.X:][:3*size.X], row)
 		}
-		pixels[i/4*3], pixels[i/4*3+1], pixels[i/4*3+2] = r, g, b
 	}
 }
+
+func fillColors(to []float32, row []byte) {
+	for ; len(row) >= 4 && len(to) >= 3; row, to = row[4:], to[3:] {
+		to[0], to[1], to[2] = fraction[row[0]], fraction[row[1]], fraction[row[2]]
+	}
+}
+
+func fillGray(to []float32, row []byte) {
+	for x := range to {
+		p := row[4*x:][:3]
+		to[x] = 0.299*fraction[p[0]] + 0.587*fraction[p[1]] + 0.114*fraction[p[2]] // ITU-R BT.601, as in JPEG.
+	}
+}
+
+// fraction has n/255 for each byte.
+var fraction = func() (values [256]float32) {
+	for i := range values {
+		values[i] = float32(i) / 255
+	}
+	return values
+}()

@@ -3,7 +3,8 @@ package data
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
+
+	"gonbatch/data/shuffle"
 )
 
 // Split divides ds into parts at random, for example into a training set and a validation set. The
@@ -41,13 +42,13 @@ func SplitCounts(ds Dataset, seed uint64, counts ...int) ([]Dataset, error) {
 	if sum != ds.Len() {
 		return nil, fmt.Errorf("data: split %s: it has %d examples, the parts have %d", ds.Name(), ds.Len(), sum)
 	}
-	order := rand.New(rand.NewPCG(seed, splitStream)).Perm(ds.Len())
+	order, begin := shuffle.Random(ds.Len(), seed, splitStream), 0
 	parts := make([]Dataset, len(counts))
 	for i, count := range counts {
-		numbers := order[:count]
-		order = order[count:]
+		first := begin
+		begin += count
 		name := fmt.Sprintf("%s-seed%d-%dof%d", ds.Name(), seed, i+1, len(counts))
-		parts[i] = part{Dataset: ds, name: name, n: count, number: func(i int) int { return numbers[i] }}
+		parts[i] = part{Dataset: ds, name: name, n: count, number: func(i int) int { return order.At(first + i) }}
 	}
 	return parts, nil
 }

@@ -3,6 +3,7 @@ package data_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -125,5 +126,23 @@ func TestSplitRefuses(t *testing.T) {
 		if _, err := split(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
+	}
+}
+
+// TestSplitBillion: the parts of a billion examples need no memory.
+func TestSplitBillion(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	parts, err := data.Split(numbered(1_000_000_000), 1, 0.999999, 0.000001)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[int32]bool{}
+	for _, number := range numbers(t, parts[1], 0) {
+		seen[number] = true
+	}
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; used > 1<<20 || len(seen) != 1000 {
+		t.Errorf("%d bytes for %d different examples of the smaller part", used, len(seen))
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"gonbatch/data"
 	"gonbatch/data/load"
+	"gonbatch/data/shuffle"
 	"gonbatch/distributed/sampler"
 )
 
@@ -185,7 +186,7 @@ func (l *loader[B]) lastOf(epochs int) int {
 
 // start begins to load a range of batches.
 func (l *loader[B]) start(begin, end int) *run[B] {
-	var order []int
+	var order shuffle.Order
 	ordered, batch := -1, begin
 	return &run[B]{next: begin, end: end, Queue: load.NewQueue(loadOptions[B](l.world, l.options.Loading), func() (func() (B, error), bool) {
 		if batch >= end {

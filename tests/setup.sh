@@ -2,9 +2,9 @@
 # setup.sh [tests|lint|bench]    install what tests, lint or benchmarks need and this machine lacks.
 #                                Running it again is quick and changes nothing.
 #
-#   Debian packages       SLURM, munge, Open MPI, MPICH, Chromium, shellcheck. This needs root or
-#                         passwordless sudo; without it, setup.sh says what is missing, and the tests
-#                         that need it are skipped with the reason.
+#   Debian packages       SLURM, munge, Open MPI, MPICH, Chromium, shellcheck, libjpeg-turbo. This
+#                         needs root or passwordless sudo; without it, setup.sh says what is
+#                         missing, and the tests that need it are skipped with the reason.
 #   .cache/venv           Python with a real Jupyter client (tests/requirements.txt)
 #   .cache/loggers-venv   Python with TensorBoard, MLflow and safetensors (tests/loggers-requirements.txt)
 #   .cache/lab-venv       Python with JupyterLab, and Playwright to drive it in Chromium
@@ -36,7 +36,7 @@ as_root() {
 
 # For --mpi=pmix, Debian's SLURM opens libpmix.so, which is in libpmix-dev.
 packages=(slurm-wlm slurm-wlm-basic-plugins munge iproute2 openmpi-bin libopenmpi3 mpich libmpich12 libpmix-dev gcc libc6-dev python3-venv shellcheck
-  chromium fonts-dejavu-core)
+  chromium fonts-dejavu-core libturbojpeg0)
 
 missing_packages() {
   local p

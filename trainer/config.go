@@ -53,6 +53,11 @@ type Config struct {
 	// (Pascanu et al., On the difficulty of training recurrent neural networks, 2013). Default: no
 	// clipping.
 	GradientClipNorm float64 `yaml:"gradient_clip_norm" help:"maximum global norm of the gradients (0: no clipping)"`
+	// EMADecay makes Fit compute exponential moving averages of the trained weights: after each
+	// update, an average keeps this part of itself, and the rest comes from the weight. LoadAverage
+	// gives them to the model, after Fit; validations during Fit use the weights themselves.
+	// Statistics of batch normalization are not averaged. Default: 0, no averages.
+	EMADecay float64 `yaml:"ema_decay" help:"decay of the moving averages of the weights, such as 0.999, for LoadAverage (0: none)"`
 	// Precision is the element type of inputs, weights and computation: "32-true", "bf16-true" or
 	// "64-true". With bfloat16, losses and metrics are computed in float32. Default: "32-true".
 	Precision string `yaml:"precision" help:"32-true, bf16-true or 64-true (default: 32-true)"`
@@ -172,6 +177,9 @@ func (c *Config) setDefaults(given map[string]bool) {
 	if c.Loader.Workers == 0 && given["loader.workers"] {
 		c.Loader.Workers = -1
 	}
+	if c.Schedule.Mode == "" {
+		c.Schedule.Mode = modeOf(c.Schedule.Monitor)
+	}
 	if c.EarlyStopping.Mode == "" {
 		c.EarlyStopping.Mode = modeOf(c.EarlyStopping.Monitor)
 	}
@@ -217,6 +225,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("checkpoint.every: %s: it can't be negative", c.Checkpoint.Every)
 	case !(c.GradientClipNorm >= 0):
 		return fmt.Errorf("gradient_clip_norm: %g: it can't be negative", c.GradientClipNorm)
+	case !(c.EMADecay >= 0 && c.EMADecay < 1):
+		return fmt.Errorf("ema_decay: %g: it must be from 0 to less than 1", c.EMADecay)
 	case !(c.EarlyStopping.MinDelta >= 0):
 		return fmt.Errorf("early_stopping.min_delta: %g: it can't be negative", c.EarlyStopping.MinDelta)
 	case c.EarlyStopping.Monitor != "" && c.EarlyStopping.Mode == "":

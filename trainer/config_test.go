@@ -61,7 +61,7 @@ func TestConfigErrors(t *testing.T) {
 		{"strategy", trainer.Config{Strategy: "fsdp"}, "", `strategy: "fsdp": it must be auto, single, spmd or ddp`},
 		{"another world", trainer.Config{Strategy: "ddp"}, "", `strategy: "ddp", but this is`},
 		{"logger", trainer.Config{Loggers: []string{"wandb"}}, "", `loggers: "wandb"`},
-		{"schedule", trainer.Config{Schedule: trainer.ScheduleConfig{Kind: "exp"}}, "", `schedule.kind: "exp": it must be constant, step, multistep, cosine or one-cycle`},
+		{"schedule", trainer.Config{Schedule: trainer.ScheduleConfig{Kind: "exp"}}, "", `schedule.kind: "exp": it must be constant, step, multistep, cosine, one-cycle or plateau`},
 		{"step size", trainer.Config{Schedule: trainer.ScheduleConfig{Kind: "step"}}, "", "schedule.step_size: 0"},
 		{"milestones", trainer.Config{Schedule: trainer.ScheduleConfig{Kind: "multistep", Milestones: []int{4, 2}}}, "", "schedule.milestones: [4 2]"},
 		{"mode", trainer.Config{EarlyStopping: trainer.EarlyStoppingConfig{Monitor: "val/loss", Mode: "less"}}, "", `early_stopping.mode: "less": it must be min or max`},

@@ -14,3 +14,14 @@ func (t *Trainer) WaitForCheckpoints() error { return t.saver.wait() }
 
 // Elapsed returns the training time at the last checkpoint.
 func (t *Trainer) Elapsed() time.Duration { return t.at.Elapsed }
+
+// PlateauFactors returns the factors of the rate after each value of the metric of the schedule
+// "plateau".
+func PlateauFactors(c ScheduleConfig, values []float64) (factors []float64) {
+	var p plateau
+	for _, value := range values {
+		p.observe(c, Metrics{c.Monitor: value})
+		factors = append(factors, p.factor(c))
+	}
+	return factors
+}

@@ -53,7 +53,7 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 		return fmt.Errorf("its training has ended (%s): a trainer trains once: make another one with trainer.New, with a folder of its own (checkpoint.dir)", t.at.End.Reason)
 	}
 	if t.best != "" {
-		return fmt.Errorf("LoadBest has replaced the weights of the training by those of %s: call Fit before LoadBest, or make another trainer", t.best)
+		return fmt.Errorf("the weights of the training were replaced by those of %s: call Fit before LoadBest and LoadAverage, or make another trainer", t.best)
 	}
 	l, err := t.loader(training)
 	if err != nil {

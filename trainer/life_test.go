@@ -60,6 +60,12 @@ func newLife(t *testing.T, w *worlds, seed uint64) *life {
 			l.order.Config.EarlyStopping = trainer.EarlyStoppingConfig{Monitor: "val/loss", Mode: "max", Patience: 1 + rng.IntN(3)}
 		}
 	}
+	if l.order.Validation > 0 && rng.IntN(3) == 0 { // The loss falls, so the rate does.
+		l.order.Config.Schedule = trainer.ScheduleConfig{Kind: "plateau", Mode: "max", Gamma: 0.5, Patience: 1 + rng.IntN(2), Cooldown: rng.IntN(2)}
+	}
+	if rng.IntN(3) == 0 {
+		l.order.Config.EMADecay = 0.9
+	}
 	return l
 }
 

@@ -12,6 +12,11 @@ func (t *Trainer) checkMonitors(validates bool) error {
 	if err := t.checkMonitor("early_stopping.monitor", c.EarlyStopping.Monitor, validates); err != nil {
 		return err
 	}
+	if s, ok := t.plateaus(); ok {
+		if err := t.checkMonitor("schedule.monitor", s.Monitor, validates); err != nil {
+			return err
+		}
+	}
 	if c.Checkpoint.Off || c.monitorImplied {
 		return nil
 	}
@@ -55,12 +60,11 @@ func (t *Trainer) trainingLosses() []string {
 
 // monitored returns the training losses that the configuration monitors.
 func (t *Trainer) monitored() (names []string) {
-	for _, name := range []string{t.config.EarlyStopping.Monitor, t.config.Checkpoint.Monitor} {
-		if slices.Contains(t.trainingLosses(), name) {
-			names = append(names, name)
-		}
+	all := []string{t.config.EarlyStopping.Monitor, t.config.Checkpoint.Monitor}
+	if s, ok := t.plateaus(); ok {
+		all = append(all, s.Monitor)
 	}
-	return names
+	return slices.DeleteFunc(all, func(name string) bool { return !slices.Contains(t.trainingLosses(), name) })
 }
 
 // newestLosses returns the values of the monitored losses. All ranks get rank 0's values, because

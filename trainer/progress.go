@@ -46,6 +46,7 @@ type position struct {
 	Overfits  bool               `json:"overfits"` // The examples are in the dataset's order.
 	Precision string             `json:"precision"`
 	Stopping  stopping           `json:"early_stopping"`
+	Plateau   plateau            `json:"plateau"`
 	Best      *checkpoint.Number `json:"best"`    // The best value of checkpoint.monitor.
 	BestOf    string             `json:"best_of"` // The goal for which it was best.
 

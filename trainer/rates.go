@@ -19,6 +19,7 @@ type rates struct {
 	schedule   Schedule // Nil: they never change.
 	objectives []Objective
 	base       checkpoint.Metrics // By scope.
+	reduced    float64            // A factor besides the schedule's: that of "plateau", or 1.
 	built      bool
 }
 
@@ -91,12 +92,20 @@ func (r *rates) learnOne(o Objective, restored *checkpoint.Snapshot, printf func
 	return nil
 }
 
+// factor returns the factor of the optimizers' own rates for an update.
+func (r *rates) factor(step, total int) float64 {
+	if r.schedule == nil {
+		return 1
+	}
+	return r.schedule.Factor(step, total) * r.reduced
+}
+
 // set sets the rates for an update.
 func (r *rates) set(step, total int) error {
 	if r.schedule == nil || !r.built { // Looking for a variable before that would create it, out of order.
 		return nil
 	}
-	factor := r.schedule.Factor(step, total)
+	factor := r.factor(step, total)
 	if factor-factor != 0 && (total == 0 || step < total) {
 		return fmt.Errorf("trainer: the schedule's factor for update %d of %d is %g: it must be a finite number", step+1, total, factor)
 	}
@@ -119,10 +128,7 @@ func (r *rates) set(step, total int) error {
 
 // at returns the rates for an update, by metric name.
 func (r *rates) at(step, total int) map[string]float64 {
-	factor := 1.0
-	if r.schedule != nil {
-		factor = r.schedule.Factor(step, total)
-	}
+	factor := r.factor(step, total)
 	all := map[string]float64{}
 	for _, o := range r.objectives {
 		if base, known := r.base[o.Scope]; known {

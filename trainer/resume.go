@@ -211,6 +211,9 @@ func (t *Trainer) takeUp(from origin) error {
 	if t.rates.base == nil {
 		t.rates.base = checkpoint.Metrics{}
 	}
+	if c, ok := t.plateaus(); ok {
+		t.rates.reduced = t.at.Plateau.factor(c)
+	}
 	if !t.world.IsMain() {
 		t.at.Since = make([]mean, len(t.at.Since)) // Rank 0 has the totals of all ranks.
 	}

@@ -26,6 +26,7 @@ type stepper struct {
 	objectives []Objective
 	precision  precision
 	clipNorm   float64
+	emaDecay   float64 // 0: no averages of the weights.
 	accumulate int
 	frozen     []string // Scopes.
 	scales     []scale
@@ -152,6 +153,7 @@ func (s *stepper) apply(g *graph.Graph, scopes []*model.Scope, losses, gradients
 	step := optimizer.GetGlobalStepVar(s.store)
 	before := step.NodeValue(g)
 	known := s.paths()
+	var all []*model.Variable
 	for i, l := range losses {
 		variables := trained(scopes[i], g)
 		own := gradients[:len(variables)]
@@ -163,7 +165,9 @@ func (s *stepper) apply(g *graph.Graph, scopes []*model.Scope, losses, gradients
 		old := values(g, variables)
 		apply(s.objectives[i], scopes[i], narrowed(own, variables), l)
 		s.rescale(g, variables, old)
+		all = append(all, variables...)
 	}
+	s.average(g, all)
 	step.SetNodeValue(graph.AddScalar(before, 1))
 	s.noteState(known)
 }

@@ -46,7 +46,7 @@ type Trainer struct {
 	fitting  bool                 // Fit is running.
 	fitted   bool                 // Fit has trained to the end.
 	initial  []*initial           // In the order of the options.
-	best     string               // The checkpoint that LoadBest has loaded; empty if it was not called.
+	best     string               // What LoadBest has loaded, or LoadAverage; empty if neither was called.
 	rewound  bool                 // The loggers know where the training resumes.
 	saved    *position            // Of the newest checkpoint.
 
@@ -103,7 +103,7 @@ func New(world *distributed.World, config Config, task Task, options ...Option) 
 	config.Checkpoint.Dir = config.checkpointDir(env.Env)
 	config.Loader = LoaderConfig(world.Loading(distributed.Loading(config.Loader)))
 	t := &Trainer{env: env, world: world, config: config, task: task, store: model.NewStore(), out: os.Stdout, metrics: Metrics{}}
-	t.rates = &rates{schedule: config.Schedule.schedule(), objectives: task.objectives, base: checkpoint.Metrics{}}
+	t.rates = &rates{schedule: config.Schedule.schedule(), objectives: task.objectives, base: checkpoint.Metrics{}, reduced: 1}
 	for _, option := range options {
 		option(t)
 	}
@@ -120,6 +120,9 @@ func (t *Trainer) open() error {
 	if err := t.rates.forget(); err != nil {
 		return err
 	}
+	if err := t.store.DeleteVariablesInScope(averageScope); err != nil { // Of an earlier training.
+		return fmt.Errorf("trainer: delete %s: %w", averageScope, err)
+	}
 	t.randoms = &randoms{store: t.store}
 	// XLA's results differ in some bits if the order of a program's variables differs. A checkpoint
 	// brings these two variables before the model is built, so they come first in every training.
@@ -129,7 +132,7 @@ func (t *Trainer) open() error {
 	optimizer.GetGlobalStepVar(t.store)
 	t.stepper = &stepper{
 		world: t.world, store: t.store, objectives: t.task.objectives, precision: precision(t.config.Precision),
-		clipNorm: t.config.GradientClipNorm, accumulate: t.config.AccumulateGradBatches, withHistograms: t.config.LogHistogramsEvery > 0,
+		clipNorm: t.config.GradientClipNorm, emaDecay: t.config.EMADecay, accumulate: t.config.AccumulateGradBatches, withHistograms: t.config.LogHistogramsEvery > 0,
 		frozen: t.frozen, scales: t.scales,
 		afterShare: t.randoms.restore, afterBuild: t.built,
 	}

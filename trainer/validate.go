@@ -39,6 +39,9 @@ func (r *run) validate() error {
 	if reason := r.at.Stopping.observe(r.config.EarlyStopping, values); reason != "" {
 		r.finish(endedByEarlyStopping, reason)
 	}
+	if err := r.reduceRates(values); err != nil {
+		return err
+	}
 	if r.validation != nil {
 		if err := r.call(onValidationEnd); err != nil {
 			return err

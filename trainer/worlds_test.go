@@ -45,7 +45,7 @@ type outcome struct {
 	Error   string
 	Step    int64
 	Metrics map[string]float64 // Of the evaluation.
-	Weights []float64          // Of rank 0.
+	Weights []float64          // Of rank 0: their averages, if there are any.
 }
 
 const ordersFolder = "TRAINER_TEST_ORDERS"
@@ -173,6 +173,9 @@ func (o order) carryOut(t *testing.T) outcome {
 		var metrics trainer.Metrics
 		metrics, err = tr.Test(t.Context(), ranktest.Blobs(o.Test))
 		result.Metrics = metrics
+	}
+	if err == nil && o.Config.EMADecay > 0 {
+		err = tr.LoadAverage()
 	}
 	if !o.Config.Checkpoint.Off {
 		err = errors.Join(err, tr.WaitForCheckpoints())

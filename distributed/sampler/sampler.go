@@ -13,7 +13,8 @@ package sampler
 
 import (
 	"fmt"
-	"math/rand/v2"
+
+	"gonbatch/data/shuffle"
 )
 
 // Config configures a sampler.
@@ -63,25 +64,26 @@ func (s *Sampler) Steps() int { return s.config.Len / s.config.BatchSize }
 // BatchSize returns the number of examples in a step, over all shards.
 func (s *Sampler) BatchSize() int { return s.config.BatchSize }
 
-// Epoch returns the order of the examples in an epoch, counted from 0.
-func (s *Sampler) Epoch(epoch int) []int {
+// Epoch returns the order of the examples in an epoch, counted from 0. It has a list of up to a
+// million examples; of more, it needs no memory.
+func (s *Sampler) Epoch(epoch int) shuffle.Order {
 	if !s.config.Shuffle {
-		order := make([]int, s.config.Len)
-		for i := range order {
-			order[i] = i
-		}
-		return order
+		return shuffle.Sorted()
 	}
-	return rand.New(rand.NewPCG(s.config.Seed, uint64(epoch))).Perm(s.config.Len)
+	return shuffle.Random(s.config.Len, s.config.Seed, uint64(epoch))
 }
 
-// Shard is the part of a step's batch that belongs to one shard. It is a part of order, not a copy.
-func (s *Sampler) Shard(order []int, step, shard int) []int { return s.Shards(order, step, shard, 1) }
+// Shard is the part of a step's batch that belongs to one shard.
+func (s *Sampler) Shard(order shuffle.Order, step, shard int) []int {
+	return s.Shards(order, step, shard, 1)
+}
 
-// Shards is the part of a step's batch that belongs to n shards, one after the other. It is a part
-// of order, not a copy.
-func (s *Sampler) Shards(order []int, step, first, n int) []int {
+// Shards is the part of a step's batch that belongs to n shards, one after the other.
+func (s *Sampler) Shards(order shuffle.Order, step, first, n int) []int {
 	size := s.config.BatchSize / s.config.Shards
-	start := step*s.config.BatchSize + first*size
-	return order[start : start+n*size]
+	examples := make([]int, n*size)
+	for i := range examples {
+		examples[i] = order.At(step*s.config.BatchSize + first*size + i)
+	}
+	return examples
 }

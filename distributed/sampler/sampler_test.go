@@ -1,6 +1,7 @@
 package sampler_test
 
 import (
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -62,22 +63,62 @@ func TestEveryExampleAtMostOnce(t *testing.T) {
 	}
 }
 
+// examples lists the examples of an epoch.
+func examples(s *sampler.Sampler, epoch int) []int {
+	order := s.Epoch(epoch)
+	var all []int
+	for step := range s.Steps() {
+		all = append(all, s.Shard(order, step, 0)...)
+	}
+	return all
+}
+
 func TestOrder(t *testing.T) {
 	shuffled := sampler.Config{Len: 1000, BatchSize: 10, Shards: 1, Shuffle: true, Seed: 1}
 	a, b := mustNew(t, shuffled), mustNew(t, shuffled)
-	if !slices.Equal(a.Epoch(4), b.Epoch(4)) {
+	if !slices.Equal(examples(a, 4), examples(b, 4)) {
 		t.Error("the same seed and epoch gave two orders")
 	}
-	if slices.Equal(a.Epoch(0), a.Epoch(1)) {
+	if slices.Equal(examples(a, 0), examples(a, 1)) {
 		t.Error("two epochs have the same order")
 	}
 	shuffled.Seed = 2
-	if slices.Equal(a.Epoch(0), mustNew(t, shuffled).Epoch(0)) {
+	if slices.Equal(examples(a, 0), examples(mustNew(t, shuffled), 0)) {
 		t.Error("two seeds have the same order")
 	}
 	plain := mustNew(t, sampler.Config{Len: 5, BatchSize: 1, Shards: 1})
-	if got := plain.Epoch(9); !slices.Equal(got, []int{0, 1, 2, 3, 4}) {
+	if got := examples(plain, 9); !slices.Equal(got, []int{0, 1, 2, 3, 4}) {
 		t.Errorf("without shuffling: %v", got)
+	}
+}
+
+// TestBillionExamples: a step anywhere in an epoch of a billion examples has the same batch for any
+// number of shards, and needs no memory for the order.
+func TestBillionExamples(t *testing.T) {
+	config := sampler.Config{Len: 1_000_000_007, BatchSize: 24, Shards: 1, Shuffle: true, Seed: 7}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	alone := mustNew(t, config)
+	for _, step := range []int{0, 1, alone.Steps() / 2, alone.Steps() - 1} {
+		want := alone.Shard(alone.Epoch(2), step, 0)
+		for _, config.Shards = range []int{2, 3, 8} {
+			s := mustNew(t, config)
+			var got []int
+			for shard := range config.Shards {
+				got = append(got, s.Shard(s.Epoch(2), step, shard)...)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%d shards, step %d: got %v, want %v", config.Shards, step, got, want)
+			}
+		}
+	}
+	plain := mustNew(t, sampler.Config{Len: config.Len, BatchSize: 1, Shards: 1})
+	if got := plain.Shard(plain.Epoch(0), config.Len-1, 0); got[0] != config.Len-1 {
+		t.Errorf("the last example without shuffling is %d", got[0])
+	}
+	runtime.ReadMemStats(&after)
+	if used := after.TotalAlloc - before.TotalAlloc; used > 1<<20 {
+		t.Errorf("%d bytes were allocated", used)
 	}
 }
 

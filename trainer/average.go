@@ -1,0 +1,123 @@
+package trainer
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/model/initializer"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+
+	"gonbatch/checkpoint"
+)
+
+// averageScope has the moving averages of the weights, with their paths below it. It is under the
+// optimizers' scope, so it isn't mistaken for a part of the model.
+var averageScope = path.Join("/", optimizer.Scope, "average")
+
+// LoadAverage gives the model the exponential moving averages of its weights, which Fit computes
+// with Config.EMADecay. Test, Validate and Predict use them from then on. Call it after Fit or, in
+// a program that only tests or predicts, instead of Fit: then they are those of the newest
+// checkpoint. It is collective.
+//
+// The trainer can't train afterwards: Fit returns an error.
+func (t *Trainer) LoadAverage() error {
+	err := t.checkAverage()
+	if err == nil {
+		err = t.load()
+	}
+	if err == nil {
+		err = t.useAverage()
+	}
+	if err != nil {
+		return fmt.Errorf("trainer: %s: load the average of the weights: %w", t.config.Name, placed(err))
+	}
+	return nil
+}
+
+func (t *Trainer) checkAverage() error {
+	switch {
+	case t.config.EMADecay == 0:
+		return errors.New("ema_decay is not set, so there is none")
+	case t.fitting && !t.at.Finished:
+		return errors.New("Fit is training now: call LoadAverage after it, or in a callback's FitEnd")
+	case t.best != "":
+		return fmt.Errorf("the model already has the weights of %s", t.best)
+	}
+	return nil
+}
+
+// useAverage replaces the weights by their averages: those of the store or, before a graph has
+// asked for them, of the checkpoint.
+func (t *Trainer) useAverage() error {
+	now, err := checkpoint.Take(t.store)
+	if err != nil {
+		return err
+	}
+	averages := now.Tensors
+	if averages[averageScope+"/#updates"] == nil && t.snapshot != nil {
+		averages = t.snapshot.Tensors
+	}
+	s := &checkpoint.Snapshot{Path: "the average", Tensors: map[string]*tensors.Tensor{}, Weights: map[string]bool{}}
+	for name, average := range averages {
+		weight, ok := strings.CutPrefix(name, averageScope)
+		if !ok || weight == "/#updates" {
+			continue
+		}
+		s.Weights[weight] = true
+		if s.Tensors[weight], err = t.narrowedAverage(average); err != nil {
+			return fmt.Errorf("%s: %w", weight, err)
+		}
+	}
+	if len(s.Tensors) == 0 {
+		return errors.New("there is none yet: call Fit first, or set checkpoint.dir to the folder of a training with ema_decay")
+	}
+	if err := s.RestoreWeights(t.store, func(string) bool { return true }); err != nil {
+		return err
+	}
+	t.saidWeights, t.best = true, "LoadAverage"
+	t.printf("%s: the weights are averages over the training\n", t.config.Name)
+	return nil
+}
+
+// narrowedAverage returns an average in the type of its weight. With weights in half precision, it
+// has single precision.
+func (t *Trainer) narrowedAverage(average *tensors.Tensor) (*tensors.Tensor, error) {
+	if t.config.Precision != "bf16-true" {
+		return average, nil
+	}
+	return tensors.FromAnyValue(shapes.CastAsDType(average.Value(), dtypes.BFloat16))
+}
+
+// average moves the averages of the variables towards their new values, after an update. Like
+// PyTorch's AveragedModel, they begin with the values after the first update.
+func (s *stepper) average(g *graph.Graph, variables []*model.Variable) {
+	if s.emaDecay == 0 {
+		return
+	}
+	count := s.store.Scope(averageScope).VariableWithValue("#updates", int64(0)).SetTrainable(false)
+	before := count.NodeValue(g)
+	count.SetNodeValue(graph.AddScalar(before, 1))
+	first := graph.Equal(before, graph.ZerosLike(before))
+	done := map[string]bool{}
+	for _, v := range variables {
+		if !done[v.Path()] {
+			s.averageOne(g, v, first)
+		}
+		done[v.Path()] = true
+	}
+}
+
+func (s *stepper) averageOne(g *graph.Graph, v *model.Variable, first *graph.Node) {
+	value := widened([]*graph.Node{v.NodeValue(g)})[0]
+	average := s.store.Scope(path.Join(averageScope, v.Scope())).WithInitializer(initializer.Zero).VariableWithShape(v.Name(), value.Shape()).SetTrainable(false)
+	old := average.NodeValue(g)
+	moved := graph.Add(old, graph.MulScalar(graph.Sub(value, old), 1-s.emaDecay))
+	average.SetNodeValue(graph.Where(first, value, moved))
+}
