@@ -70,7 +70,7 @@ var submission = map[string][]string{
 	"submit/local":         {"submit", "submit/executed"},
 	"submit/modules":       {"submit/export", "submit/export/gomod", "submit/scratch"},
 	"submit/stage":         {"submit", "submit/build", "submit/executed", "submit/export", "submit/modules", "submit/report", "submit/scratch", "submit/store"},
-	"submit/run":           {"submit", "submit/executed", "submit/export", "submit/report", "submit/stage", "submit/store"},
+	"submit/run":           {"submit", "submit/estimate", "submit/executed", "submit/export", "submit/report", "submit/stage", "submit/store"},
 	"submit/schedulertest": {"submit", "submit/report", "submit/run"},
 }
 
