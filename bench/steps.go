@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"gonbatch/internal/plural"
 )
 
 // worlds are the numbers of ranks to measure.
@@ -51,7 +53,7 @@ func measureSteps(ctx context.Context, opts options, out io.Writer) (stepReport,
 		return report, err
 	}
 	if need := slices.Max(worlds); len(available) < need {
-		return report, fmt.Errorf("%d cores are available, but %d ranks need a core each: use a machine with more", len(available), need)
+		return report, fmt.Errorf("%s available, and %s that need one each: use a machine with more", plural.Of(len(available), "core"), plural.Of(need, "rank"))
 	}
 	for _, n := range networks {
 		if opts.network != "" && opts.network != n.name {

@@ -14,6 +14,7 @@ import (
 	"gonbatch/distributed/pjrt"
 	"gonbatch/internal/forecast"
 	"gonbatch/internal/plugin"
+	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
 )
 
@@ -68,7 +69,7 @@ func (f *forecaster) check(w *World) (err error) {
 	}
 	switch {
 	case world.Nodes < 1 || world.GPUsPerNode < 1:
-		return fmt.Errorf("%d nodes with %d GPUs: both must be at least 1", world.Nodes, world.GPUsPerNode)
+		return fmt.Errorf("%s with %s: both must be at least 1", plural.Of(world.Nodes, "node"), plural.Of(world.GPUsPerNode, "GPU"))
 	case w.Size() != 1 || w.platform != plugin.CPU || w.devices != 1:
 		return fmt.Errorf("this is %s, but a forecast needs a single process with one CPU device", w)
 	}
@@ -82,7 +83,7 @@ type absent struct {
 	ranks int
 }
 
-func (a absent) String() string { return fmt.Sprintf("%d ranks that don't exist", a.ranks-1) }
+func (a absent) String() string { return plural.Of(a.ranks-1, "imaginary rank") }
 
 func (a absent) AllReduce(values []float64) error {
 	for i := range values {

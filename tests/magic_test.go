@@ -44,7 +44,7 @@ func TestSubmitFromNotebook(t *testing.T) {
 		{": completed", "| hello 0"},
 		{"hello 1\n"},
 		{"STATE", "session-", "completed"},
-		{"submitting this cell, with the declarations of 2 others", ": "},
+		{"submitting this cell, with the declarations of 2 other cells", ": "},
 		{": completed", "| hello from one cell"},
 		{"submitting this cell"},
 		{": failed", "MagicFailed", "exit code 3"},

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"gonbatch/internal/nbformat"
+	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
 )
 
@@ -59,7 +60,7 @@ func (e *Earlier) Check(nb *nbformat.Notebook, plan Plan, before int) error {
 			return fmt.Errorf("%s has changed since run %s; start from it, or run all cells", name(cell), e.dir.Name())
 		}
 		if old := e.cells[i]; len(old.notes.Cells) != len(plan.names(cell.Number)) {
-			return fmt.Errorf("%s runs %d programs and commands, and %d in run %s; start from it, or run all cells", name(cell), len(plan.names(cell.Number)), len(old.notes.Cells), e.dir.Name())
+			return fmt.Errorf("%s runs %s, and %d in run %s; start from it, or run all cells", name(cell), plural.Of(len(plan.names(cell.Number)), "command"), len(old.notes.Cells), e.dir.Name())
 		} else if !old.finished() {
 			return fmt.Errorf("%s did not succeed in run %s (it is %s); start from it", name(cell), e.dir.Name(), old.times.Status)
 		}
