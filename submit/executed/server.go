@@ -8,6 +8,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"gonbatch/internal/plural"
 )
 
 const (
