@@ -18,7 +18,7 @@ func Of[N Integer](n N, one string) string {
 
 // Word returns the plural of a noun.
 func Word(one string) string {
-	for _, hiss := range []string{"s", "x", "z", "ch", "sh"} {
+	for _, hiss := range []string{"s", "x", "z", "sh", "tch", "nch"} {
 		if strings.HasSuffix(one, hiss) {
 			return one + "es"
 		}
