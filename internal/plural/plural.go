@@ -6,7 +6,9 @@ import (
 )
 
 // Integer is the type of a number.
-type Integer interface{ ~int | ~int32 | ~int64 | ~uint64 }
+type Integer interface {
+	~int | ~int32 | ~int64 | ~uint64
+}
 
 // Of returns a number of things, which one names.
 func Of[N Integer](n N, one string) string {
