@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
 )
 
@@ -156,15 +157,15 @@ func writePhoto(path string, photo image.Image) error {
 // markdown is the report as tables.
 func (r loaderReport) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Loading batches\n\nBatches of %d images. Median of %d rounds of %d batches; the contenders take turns.\n%s, load average before: %s.%s\n",
-		r.Batch, r.Rounds, r.Steps, r.CPU, r.Load, busy(r.Load))
+	fmt.Fprintf(&b, "# Loading batches\n\nBatches of %d images. Median of %s of %s; the contenders take turns.\n%s, load average before: %s.%s\n",
+		r.Batch, plural.Of(r.Rounds, "round"), plural.Of(r.Steps, "batch"), r.CPU, r.Load, busy(r.Load))
 	titles := map[string]string{
-		"wait": "A training step of the MNIST network on one core, beside a dataset that waits for 50 ms in each batch,\nand does nothing else. The step alone, with a dataset that doesn't wait, is the first row.",
-		"jpeg": fmt.Sprintf("JPEGs of %dx%d, decoded and scaled to 224x224 on two cores: image/jpeg in gonbatch, Pillow with\nlibjpeg-turbo in PyTorch. gonbatch decodes the images of one batch on all cores, also without\nworkers.", photoWidth, photoHeight),
+		"wait": "A training step of the MNIST network on one core, with a dataset that only waits for 50 ms in each\nbatch. The first row is the step alone, with a dataset that doesn't wait.",
+		"jpeg": fmt.Sprintf("JPEGs of %dx%d, decoded and scaled to 224x224 on two cores: image/jpeg in gonbatch, Pillow with\nlibjpeg-turbo in PyTorch. gonbatch decodes the images of a batch on all cores, even without\nworkers.", photoWidth, photoHeight),
 	}
 	for i := 0; i+1 < len(r.Rows); i += 2 {
 		ours, theirs := r.Rows[i], r.Rows[i+1]
-		name := fmt.Sprintf("%d workers", ours.Workers)
+		name := plural.Of(ours.Workers, "worker")
 		if ours.What == "step" {
 			name = "the step alone"
 		}

@@ -113,11 +113,12 @@ func (r stepReport) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# The training step
 
-One core per rank. Medians of %d rounds, in which the contenders take turns; of each round, the median
-step. PyTorch's best settings are channels last, the fused optimizer, and a malloc that keeps what is
-freed. Processor time and memory are the first rank's; a rank that waits for another may use its
-processor. The first step ends so many seconds after the start of the process, with nothing compiled
-before.
+One core per rank. Medians of %d rounds, in which the contenders take turns; each round counts with its
+median step. PyTorch's best settings are channels last, the fused optimizer, and a malloc that keeps
+freed memory. Processor time and memory are the first rank's; a rank that waits for another may use
+its processor.
+"First step" is the time from the start of the process to the end of its first step, with an empty
+compile cache.
 %s, load average before: %s.
 `, r.Rounds, r.CPU, r.Load)
 	for _, n := range r.Networks {

@@ -21,13 +21,13 @@ import (
 // forecaster ends this process at its first training step, and records what the step would take on
 // GPUs that this machine doesn't have.
 type forecaster struct {
-	path      string // Of the question.
+	path      string // The file of the question.
 	question  forecast.Question
 	answer    forecast.Answer
 	gpu       forecast.GPU
-	compiler  string          // The folder of XLA's compiler for GPUs.
-	store     *model.Store    // Of the step that is built.
-	known     map[string]bool // Its variables before the optimizer made its own.
+	compiler  string          // The folder with XLA's compiler for GPUs.
+	store     *model.Store    // The model of the step that is being built.
+	known     map[string]bool // Its variables before the optimizer created its own.
 	optimizes atomic.Bool     // Reports whether an optimizer of the world has built its part of a step.
 	log       io.Writer
 	exit      func(code int)

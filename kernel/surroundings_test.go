@@ -95,7 +95,8 @@ func TestFullSession(t *testing.T) {
 	}
 }
 
-// TestNoHome: without HOME, as under a service that starts Jupyter, the kernel finds the user's home.
+// TestNoHome: without HOME, as under a service that starts Jupyter, the kernel finds the user's
+// home.
 func TestNoHome(t *testing.T) {
 	for i, end := range runCells(t, []string{"6 * 7", "%%\nfmt.Println(os.Getenv(\"HOME\") != \"\")"}, "HOME=", "XDG_CACHE_HOME=", "GOCACHE=") {
 		if want := []string{"result text/plain: 42", "true\n"}[i]; end[0] != "ok" || !strings.Contains(end[3], want) {

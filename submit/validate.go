@@ -175,7 +175,7 @@ func (s JobSpec) validateCells() error {
 		case !cellName.MatchString(cell.Name):
 			errs = append(errs, fmt.Errorf("cell %q: a name has letters, digits, _, . and - only, and no leading dash or dot", cell.Name))
 		case seen[cell.Name]:
-			errs = append(errs, fmt.Errorf("cell %q: there are two of that name", cell.Name))
+			errs = append(errs, fmt.Errorf("cell %q: two cells have that name", cell.Name))
 		}
 		seen[cell.Name] = true
 		errs = append(errs, CheckEnv("%env", cell.Env), OneLine("working directory", cell.Dir))

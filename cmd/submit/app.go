@@ -44,7 +44,7 @@ func execute(ctx context.Context, a *app, args []string) int {
 	err := root.ExecuteContext(ctx)
 	err = cmp.Or(err, out.Err)
 	if call := (*os.SyscallError)(nil); errors.As(err, &call) && call.Syscall == "getwd" {
-		err = fmt.Errorf("the current folder is gone (%w); cd to one that is there", err)
+		err = fmt.Errorf("the current folder no longer exists (%w); cd to another one", err)
 	}
 	if err != nil {
 		fmt.Fprintln(a.Err, "submit:", err)

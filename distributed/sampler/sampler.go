@@ -77,7 +77,8 @@ func (s *Sampler) Epoch(epoch int) []int {
 	return rand.New(rand.NewPCG(s.config.Seed, uint64(epoch))).Perm(s.config.Len)
 }
 
-// Shard is the part of a step's batch that belongs to one shard. It is a part of order, not a copy.
+// Shard returns the part of a step's batch that belongs to one shard. It is a slice of order, not a
+// copy.
 func (s *Sampler) Shard(order []int, step, shard int) []int { return s.Shards(order, step, shard, 1) }
 
 // Shards is the part of a step's batch that belongs to n shards, one after the other. It is a part

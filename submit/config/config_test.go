@@ -150,7 +150,7 @@ func TestRefused(t *testing.T) {
 		{name: "map for a list", project: "env: {A: 1}\n", want: file + `:1: env: a map of keys is not a list of strings`},
 		{name: "list in a list", project: "env: [[A]]\n", want: file + `:1: env: a list in the list is not a string`},
 		{name: "no value", project: "nodes:\n", want: file + `:1: nodes: has no value; give a whole number, or leave the key out`},
-		{name: "twice", project: "nodes: 1\nnodes: 2\n", want: file + `:2: key "nodes" is there twice, first at ` + file + `:1`},
+		{name: "twice", project: "nodes: 1\nnodes: 2\n", want: file + `:2: key "nodes" is set twice, first at ` + file + `:1`},
 		{name: "an empty text", project: "target: ''\n", want: file + `:1: target: "" is not a name, or leave it out`},
 		{name: "not YAML", project: "nodes: [\n", want: file + ": yaml: line 1: did not find expected node content"},
 		{name: "not a map", project: "- nodes\n", want: file + `:1: not a list of "key: value" lines`},

@@ -61,7 +61,7 @@ func (d *decoder) add(into map[string]any, key, value *yaml.Node) error {
 		return fmt.Errorf("%s: %w", origin, err)
 	}
 	if _, twice := into[key.Value]; twice {
-		return fmt.Errorf("%s: key %q is there twice, first at %s", origin, key.Value, d.origins[key.Value])
+		return fmt.Errorf("%s: key %q is set twice, first at %s", origin, key.Value, d.origins[key.Value])
 	}
 	texts, err := textsOf(flag, value)
 	if err != nil {

@@ -93,5 +93,5 @@ func (k Known) SayOnce(shell submit.Shell, why error) {
 		return
 	}
 	_ = file.Close()
-	fmt.Fprintf(shell.Err, "submit: no forecast of the training step: %v (said once; forecast: 0 turns forecasts off)\n", why)
+	fmt.Fprintf(shell.Err, "submit: no forecast of the training step: %v (shown once; forecast: 0 turns forecasts off)\n", why)
 }

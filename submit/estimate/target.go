@@ -28,7 +28,7 @@ func Target(name string, gpus submit.GPUs) (forecast.GPU, error) {
 func NeedCompiler(shell submit.Shell, gpu forecast.GPU) error {
 	dir, err := plugin.FindCompiler(plugin.Options{Getenv: shell.Getenv})
 	if err == nil && dir == "" {
-		err = fmt.Errorf("XLA's compiler for GPUs (257 MB) is not here: submit check --target %s NOTEBOOK downloads it", gpu.Name)
+		err = fmt.Errorf("XLA's compiler for GPUs (257 MB) is not installed: submit check --target %s NOTEBOOK downloads it", gpu.Name)
 	}
 	return err
 }

@@ -39,7 +39,7 @@ func TestMistakes(t *testing.T) {
 		{"exec of nothing", []string{"%exec"}, 1, "n.ipynb, cell 1, line 1: %exec needs the name of the function to run: %exec FUNCTION [ARGUMENTS]\n\t%exec"},
 		{"env without value", []string{"%env A"}, 1, "n.ipynb, cell 1, line 1: %env takes a name and a value: %env NAME VALUE; quote a value that has spaces\n\t%env A"},
 		{"cd to two", []string{"%cd a b"}, 1, "n.ipynb, cell 1, line 1: %cd takes one folder, not 2; quote a name that has spaces\n\t%cd a b"},
-		{"input by a person", []string{"%with_inputs\n!read x"}, 1, "n.ipynb, cell 1, line 1: %with_inputs waits for a person, and a job has none; give the command its input, or tag the cell notebook-only\n\t%with_inputs"},
+		{"input by a person", []string{"%with_inputs\n!read x"}, 1, "n.ipynb, cell 1, line 1: %with_inputs waits for typed input, which a job does not have; pipe the input into the command, or tag the cell notebook-only\n\t%with_inputs"},
 		{"bash with arguments", []string{"%%bash -e\nls"}, 1, "n.ipynb, cell 1, line 1: %%bash takes no arguments; write %%script bash -e\n\t%%bash -e"},
 		{"script of nothing", []string{"%%script\nls"}, 1, "n.ipynb, cell 1, line 1: %%script needs the command that gets the cell: %%script COMMAND [ARGUMENTS]\n\t%%script"},
 		{"capture to nothing", []string{"%capture a b\n%%"}, 1, "n.ipynb, cell 1, line 1: %capture takes one file: %capture [-a] FILE; quote a name that has spaces\n\t%capture a b"},
@@ -102,7 +102,7 @@ func TestPick(t *testing.T) {
 		{"number", []string{"4"}, []string{"Eval"}, ""},
 		{"name", []string{"eval-2", "cell-7"}, []string{"eval-2", "cell-7"}, ""},
 		{"unknown", []string{"evil"}, nil, "--cell evil: tags.ipynb has no cell with that tag, id, number or name; did you mean Eval?\nthe notebook's cells are Eval, eval-2, cell-7"},
-		{"no main", []string{"3"}, nil, "--cell 3: tags.ipynb, cell 3 (id c3) is no main cell: it has no %%, %main, %exec or func main\nthe notebook's cells are Eval, eval-2, cell-7"},
+		{"no main", []string{"3"}, nil, "--cell 3: tags.ipynb, cell 3 (id c3) is not a main cell: it has no %%, %main, %exec or func main\nthe notebook's cells are Eval, eval-2, cell-7"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -59,7 +59,7 @@ func (rs *Runs) attend(ctx context.Context, s Started, m Manner) error {
 	}
 	glance(ctx)
 	if ctx.Err() != nil {
-		return fmt.Errorf("%w; the job is queued all the same; cancel it with: %s", context.Cause(ctx), cancel)
+		return fmt.Errorf("%w; the job is queued anyway; cancel it with: %s", context.Cause(ctx), cancel)
 	}
 	return nil
 }
