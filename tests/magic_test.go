@@ -95,9 +95,9 @@ func TestMagicErrors(t *testing.T) {
 		{"%%submit\nprintln(1)", []string{"sbatch"}},
 		{"%distributed", []string{"want the number of ranks, 1 to 64"}},
 		{"%distributed many", []string{"%distributed many: want the number of ranks"}},
-		{"%devices gpu", []string{"%devices gpu: it takes nothing"}},
+		{"%devices gpu", []string{"%devices gpu: it takes no arguments"}},
 		{"%devices\n%%\nprintln(1)", []string{"put it into another cell"}},
-		{"%who x", []string{"%who x: it takes nothing"}},
+		{"%who x", []string{"%who x: it takes no arguments"}},
 		{"%nosuch", []string{"unknown magic %nosuch"}},
 	}
 	cells := make([]string, len(tests))

@@ -138,7 +138,7 @@ func (o *submitOptions) parseArgs(args []string, dash int) error {
 		if err := stage.CheckParametersFile(o.Notebook.ParamsFile); err != nil {
 			return err
 		}
-		return submit.Usagef("no notebook: give one, as submit --local notebook.ipynb (see submit --help)")
+		return submit.Usagef("no notebook: give one, such as submit --local notebook.ipynb (see submit --help)")
 	case len(own) > 1 && isCommand(own[0]):
 		return submit.Usagef("unknown command %q (see submit --help)", own[0])
 	case len(own) > 1:

@@ -35,7 +35,7 @@ func TestMistakes(t *testing.T) {
 		{"a brace too many", []string{"func f() {\n}}"}, 2, "n.ipynb, cell 1, line 2: does not parse as Go: expected declaration, found '}'\n\t}}"},
 		{"unclosed main", []string{"%%\nif true {"}, 2, "n.ipynb, cell 1, line 2: does not parse as Go: expected '}', found 'EOF'\n\tif true {"},
 		{"two mains", []string{"func main() {}\n%exec f"}, 2, "n.ipynb, cell 1, line 2: the cell has two main functions; split it into two cells\n\t%exec f"},
-		{"two openings", []string{"%%\nf()\n%main"}, 3, "n.ipynb, cell 1, line 3: line 1 has begun the cell's main already; split the cell into two\n\t%main"},
+		{"two openings", []string{"%%\nf()\n%main"}, 3, "n.ipynb, cell 1, line 3: line 1 already begins the cell's main; split the cell into two\n\t%main"},
 		{"exec of nothing", []string{"%exec"}, 1, "n.ipynb, cell 1, line 1: %exec needs the name of the function to run: %exec FUNCTION [ARGUMENTS]\n\t%exec"},
 		{"env without value", []string{"%env A"}, 1, "n.ipynb, cell 1, line 1: %env takes a name and a value: %env NAME VALUE; quote a value that has spaces\n\t%env A"},
 		{"cd to two", []string{"%cd a b"}, 1, "n.ipynb, cell 1, line 1: %cd takes one folder, not 2; quote a name that has spaces\n\t%cd a b"},
