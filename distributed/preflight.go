@@ -75,7 +75,7 @@ func (w *World) places() ([]Place, error) {
 // device describes what this rank computes on, such as "1 cuda device, GPU 1 (NVIDIA H100), driver
 // 580.65.06, PJRT 0.116".
 func (w *World) device() string {
-	parts := []string{plural.Of(w.devices, string(w.platform)+" device")}
+	parts := []string{plural.Of(w.devices, w.platform+" device")}
 	if w.gpu != "" {
 		parts = append(parts, w.gpu)
 	}

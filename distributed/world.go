@@ -126,7 +126,7 @@ func hostname() string {
 // String returns a line for logs, such as "rank 0 of 2 (local rank 0), started by slurm, 1 cpu
 // device".
 func (w *World) String() string {
-	return fmt.Sprintf("%s, %s", w.environment, plural.Of(w.devices, string(w.platform)+" device"))
+	return fmt.Sprintf("%s, %s", w.environment, plural.Of(w.devices, w.platform+" device"))
 }
 
 // Rank returns this process's number, from 0 to Size()-1.
