@@ -86,9 +86,9 @@ func TestCheckpointTable(t *testing.T) {
 	}
 	want := `# Checkpoints
 
-500 MB in 80 tensors. Median of 3 rounds, in which the contenders take turns. A training waits for the
-copy only. A saved file is on disk (fsync). gonbatch's files have a SHA-256 each, which its load
-verifies. Files are loaded from the page cache, and every byte is touched. PyTorch has one thread.
+500 MB in 80 tensors. Median of 3 rounds, in which the contenders take turns. A training waits only
+for the copy. A saved file is on disk (fsync). gonbatch's files have a SHA-256 each, which loading
+verifies. Files are loaded from the page cache, and every byte is read. PyTorch has one thread.
 A CPU, load average before: 0.02.
 
 | | | seconds | MB/s | gonbatch is |

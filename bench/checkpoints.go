@@ -191,9 +191,9 @@ func (r *checkpointReport) add(rows []checkpointRow) {
 func (r checkpointReport) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Checkpoints\n\n")
-	fmt.Fprintf(&b, "%d MB in %d tensors. Median of %d rounds, in which the contenders take turns. A training waits for the\n"+
-		"copy only. A saved file is on disk (fsync). gonbatch's files have a SHA-256 each, which its load\n"+
-		"verifies. Files are loaded from the page cache, and every byte is touched. PyTorch has one thread.\n", r.Bytes/1e6, checkpointTensors, r.Rounds)
+	fmt.Fprintf(&b, "%d MB in %d tensors. Median of %d rounds, in which the contenders take turns. A training waits only\n"+
+		"for the copy. A saved file is on disk (fsync). gonbatch's files have a SHA-256 each, which loading\n"+
+		"verifies. Files are loaded from the page cache, and every byte is read. PyTorch has one thread.\n", r.Bytes/1e6, checkpointTensors, r.Rounds)
 	fmt.Fprintf(&b, "%s, load average before: %s.\n\n", r.CPU, r.Load)
 	fmt.Fprintf(&b, "| | | seconds | MB/s | gonbatch is |\n|---|---|--:|--:|--:|\n")
 	for _, what := range []string{copyFirst, copyLater, saveToDisk, load} {

@@ -157,7 +157,7 @@ func (c *checking) measure(ctx context.Context, rounds int, out io.Writer) (rows
 func (r checkReport) markdown() string {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Check\n\nThe time of `submit check` of a notebook by GoMLX's authors, %s, as the median of %d.\n", r.Notebook, r.Rounds)
-	fmt.Fprintf(&b, "Its modules are downloaded and compiled. The first time, nothing is known of the notebook: its modules\nare found.\n%s, load average %s.\n\n", r.CPU, r.LoadAverage)
+	fmt.Fprintf(&b, "Its modules are downloaded and compiled. The first time, submit also has to find out which modules\nthe notebook needs.\n%s, load average %s.\n\n", r.CPU, r.LoadAverage)
 	fmt.Fprintf(&b, "| | seconds | limit |\n|---|--:|--:|\n")
 	for _, row := range r.Rows {
 		fmt.Fprintf(&b, "| %s | %.2f | %.1f |\n", row.Name, row.Seconds, row.Limit)

@@ -9,8 +9,8 @@ func TestCheckTable(t *testing.T) {
 	want := `# Check
 
 The time of ` + "`submit check`" + ` of a notebook by GoMLX's authors, tutorial.ipynb, as the median of 5.
-Its modules are downloaded and compiled. The first time, nothing is known of the notebook: its modules
-are found.
+Its modules are downloaded and compiled. The first time, submit also has to find out which modules
+the notebook needs.
 A CPU, load average 0.02.
 
 | | seconds | limit |

@@ -217,10 +217,10 @@ func (b compileBench) measureLocal(ctx context.Context, cache string) (seconds f
 }
 
 // compileMeaning explains the rows.
-const compileMeaning = `Seconds on one core, for the MNIST network: what XLA takes for the programs of the first step; a
-process that takes it, and its CPU time; "submit --local" of an unchanged notebook until its
-training has taken it; a cell that takes it, in a warm session of the kernel. The compile cache is
-turned off, or a new folder, or one that an earlier process has filled.`
+const compileMeaning = `Seconds on one core, for the MNIST network, until: XLA has the programs of the first training step;
+a new process has run that step, with its CPU time; "submit --local" of an unchanged notebook has
+run it; and a cell in a warm session of the kernel has run it. The compile cache is turned off, a
+new folder, or a folder that an earlier process has filled.`
 
 func (r compileReport) markdown() string {
 	var b strings.Builder

@@ -141,11 +141,11 @@ func measureSession(ctx context.Context, root, name, dir string, env []string) (
 }
 
 // kernelMeaning explains the columns.
-const kernelMeaning = `Seconds that a client waits for: the start of the kernel until it answers; the session's first
-cell, and a changed cell after it; a changed cell that runs a GoMLX program on XLA, and its CPU time;
-the first completion in a standard package, the next one, and one in GoMLX. A field is empty if a
-kernel lacks the feature, or didn't answer ten times. GoNB's cells have a complete go.mod and no
-automatic go get.`
+const kernelMeaning = `Seconds that a client waits: until a new kernel answers; for the session's first cell, and for a
+changed cell after it; for a changed cell that runs a GoMLX program on XLA, with its CPU time; for the
+first completion in a standard package, for the next one, and for one in GoMLX. A field is empty if
+the kernel lacks the feature, or failed to answer ten times. GoNB's cells have a complete go.mod, and
+its automatic go get is off.`
 
 func (r kernelReport) markdown() string {
 	var b strings.Builder

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"gonbatch/data"
+	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
 )
 
@@ -157,15 +158,15 @@ func writePhoto(path string, photo image.Image) error {
 // markdown is the report as tables.
 func (r loaderReport) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Loading batches\n\nBatches of %d images. Median of %d rounds of %d batches; the contenders take turns.\n%s, load average before: %s.%s\n",
-		r.Batch, r.Rounds, r.Steps, r.CPU, r.Load, busy(r.Load))
+	fmt.Fprintf(&b, "# Loading batches\n\nBatches of %d images. Median of %s of %s; the contenders take turns.\n%s, load average before: %s.%s\n",
+		r.Batch, plural.Of(r.Rounds, "round"), plural.Of(r.Steps, "batch"), r.CPU, r.Load, busy(r.Load))
 	titles := map[string]string{
-		"wait": "A training step of the MNIST network on one core, beside a dataset that waits for 50 ms in each batch,\nand does nothing else. The step alone, with a dataset that doesn't wait, is the first row.",
-		"jpeg": fmt.Sprintf("JPEGs of %dx%d, decoded and scaled to 224x224 on two cores: by\n%s in gonbatch, by Pillow in PyTorch.\ngonbatch decodes the images of one batch on all cores, also without workers.", photoWidth, photoHeight, data.JPEGDecoder()),
+		"wait": "A training step of the MNIST network on one core, with a dataset that only waits for 50 ms in each\nbatch. The first row is the step alone, with a dataset that doesn't wait.",
+		"jpeg": fmt.Sprintf("JPEGs of %dx%d, decoded and scaled to 224x224 on two cores: by\n%s in gonbatch, by Pillow in PyTorch.\ngonbatch decodes the images of a batch on all cores, even without workers.", photoWidth, photoHeight, data.JPEGDecoder()),
 	}
 	for i := 0; i+1 < len(r.Rows); i += 2 {
 		ours, theirs := r.Rows[i], r.Rows[i+1]
-		name := fmt.Sprintf("%d workers", ours.Workers)
+		name := plural.Of(ours.Workers, "worker")
 		if ours.What == "step" {
 			name = "the step alone"
 		}

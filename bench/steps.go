@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"gonbatch/internal/plural"
 )
 
 // worlds are the numbers of ranks to measure.
@@ -51,7 +53,7 @@ func measureSteps(ctx context.Context, opts options, out io.Writer) (stepReport,
 		return report, err
 	}
 	if need := slices.Max(worlds); len(available) < need {
-		return report, fmt.Errorf("%d cores are available, but %d ranks need a core each: use a machine with more", len(available), need)
+		return report, fmt.Errorf("%s available, and %s that need one each: use a machine with more", plural.Of(len(available), "core"), plural.Of(need, "rank"))
 	}
 	for _, n := range networks {
 		if opts.network != "" && opts.network != n.name {
@@ -111,11 +113,12 @@ func (r stepReport) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# The training step
 
-One core per rank. Medians of %d rounds, in which the contenders take turns; of each round, the median
-step. PyTorch's best settings are channels last, the fused optimizer, and a malloc that keeps what is
-freed. Processor time and memory are the first rank's; a rank that waits for another may use its
-processor. The first step ends so many seconds after the start of the process, with nothing compiled
-before.
+One core per rank. Medians of %d rounds, in which the contenders take turns; each round counts with its
+median step. PyTorch's best settings are channels last, the fused optimizer, and a malloc that keeps
+freed memory. Processor time and memory are the first rank's; a rank that waits for another may use
+its processor.
+"First step" is the time from the start of the process to the end of its first step, with an empty
+compile cache.
 %s, load average before: %s.
 `, r.Rounds, r.CPU, r.Load)
 	for _, n := range r.Networks {

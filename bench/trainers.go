@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"gonbatch/internal/plural"
 )
 
 // trainerReport is the result of measureTrainers.
@@ -159,8 +161,8 @@ func (r trainerReport) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# The trainer\n\n")
 	fmt.Fprintf(&b, "Training loops over 10,000 shuffled random images in memory: %d images per rank and step, Adam, one\n"+
-		"core per rank, the loss logged every 50 steps. Median of %d rounds of %d steps. The contenders take\n"+
-		"turns. %s, load average before: %s.%s\n\n", r.Batch, r.Rounds, r.Steps, r.CPU, r.Load, busy(r.Load))
+		"core per rank, the loss logged every 50 steps. Median of %s of %s. The contenders take\n"+
+		"turns. %s, load average before: %s.%s\n\n", r.Batch, plural.Of(r.Rounds, "round"), plural.Of(r.Steps, "step"), r.CPU, r.Load, busy(r.Load))
 	fmt.Fprintf(&b, "A CNN with 421,642 parameters:\n\n| ranks | | images/s | ms a step | CPU ms a step | gonbatch is |\n|--:|---|--:|--:|--:|--:|\n")
 	for i, row := range r.Loops {
 		if row.Model == "cnn" {
@@ -170,7 +172,7 @@ func (r trainerReport) markdown() string {
 	}
 	fmt.Fprintf(&b, "\nThe cost of a trainer compared with a hand-written loop, with the same loader and a linear model. The\n"+
 		"two take turns step by step in one process, so that other programs slow down both. The table has the\n"+
-		"medians of the differences, and their part of the CNN's step above:\n\n| ranks | | us a step | of the CNN's step |\n|--:|---|--:|--:|\n")
+		"medians of the differences, and their share of the CNN's step above:\n\n| ranks | | us a step | of the CNN's step |\n|--:|---|--:|--:|\n")
 	for i, row := range r.Loops {
 		if row.Model == "linear" {
 			over, step := row.Median.Over, r.Loops[i-len(r.Loops)/2].Median.MillisPerStep

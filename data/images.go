@@ -8,6 +8,8 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/tensors"
+
+	"gonbatch/internal/plural"
 )
 
 // ImagesConfig describes a set of images, each with a label.
@@ -59,13 +61,13 @@ func (c ImagesConfig) check() error {
 	case n == 0:
 		return errors.New("no images")
 	case len(c.Pixels) != n*size:
-		return fmt.Errorf("%d bytes of pixels for %d labels; images of %dx%dx%d need %d", len(c.Pixels), n, c.Height, c.Width, c.Channels, n*size)
+		return fmt.Errorf("%d bytes of pixels for %s; images of %dx%dx%d need %d", len(c.Pixels), plural.Of(n, "label"), c.Height, c.Width, c.Channels, n*size)
 	case c.Classes <= 0:
 		return fmt.Errorf("the number of classes must be positive, not %d", c.Classes)
 	case len(c.Mean) != 0 && len(c.Mean) != c.Channels:
-		return fmt.Errorf("%d means for %d channels", len(c.Mean), c.Channels)
+		return fmt.Errorf("%s for %s", plural.Of(len(c.Mean), "mean"), plural.Of(c.Channels, "channel"))
 	case len(c.Std) != 0 && len(c.Std) != c.Channels:
-		return fmt.Errorf("%d standard deviations for %d channels", len(c.Std), c.Channels)
+		return fmt.Errorf("%s for %s", plural.Of(len(c.Std), "standard deviation"), plural.Of(c.Channels, "channel"))
 	}
 	for ch, mean := range c.Mean {
 		if mean-mean != 0 {
@@ -79,7 +81,7 @@ func (c ImagesConfig) check() error {
 	}
 	for i, label := range c.Labels {
 		if int(label) >= c.Classes {
-			return fmt.Errorf("image %d has label %d; with %d classes the largest is %d", i, label, c.Classes, c.Classes-1)
+			return fmt.Errorf("image %d has label %d; with %s the largest is %d", i, label, plural.Of(c.Classes, "class"), c.Classes-1)
 		}
 	}
 	return nil

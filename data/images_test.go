@@ -95,7 +95,7 @@ func TestNewImagesRefuses(t *testing.T) {
 		{"pixels missing", func(c *data.ImagesConfig) { c.Pixels = c.Pixels[1:] }, "11 bytes of pixels for 3 labels; images of 1x2x2 need 12"},
 		{"no classes", func(c *data.ImagesConfig) { c.Classes = 0 }, "classes must be positive, not 0"},
 		{"label too large", func(c *data.ImagesConfig) { c.Classes = 2 }, "image 0 has label 2; with 2 classes the largest is 1"},
-		{"means", func(c *data.ImagesConfig) { c.Mean = c.Mean[:1] }, "1 means for 2 channels"},
+		{"means", func(c *data.ImagesConfig) { c.Mean = c.Mean[:1] }, "1 mean for 2 channels"},
 		{"deviations", func(c *data.ImagesConfig) { c.Std = []float32{1, 1, 1} }, "3 standard deviations for 2 channels"},
 		{"zero deviation", func(c *data.ImagesConfig) { c.Std = []float32{1, 0} }, "channel 1 must be positive, not 0"},
 		{"no deviation", func(c *data.ImagesConfig) { c.Std = []float32{float32(math.NaN()), 1} }, "channel 0 must be positive, not NaN"},
@@ -145,7 +145,7 @@ func TestNormalized(t *testing.T) {
 	}{
 		{name: "not at all", want: []float32{0, 0.2, 0.4, 0.6}},
 		{name: "another way", mean: []float32{0, 0.2}, std: []float32{0.5, 1}, want: []float32{0, 0, 0.8, 0.4}},
-		{name: "too few means", mean: []float32{0.5}, wantErr: `images "small": 1 means for 2 channels`},
+		{name: "too few means", mean: []float32{0.5}, wantErr: `images "small": 1 mean for 2 channels`},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"gonbatch/data/shuffle"
+	"gonbatch/internal/plural"
 )
 
 // Split divides ds into parts at random, for example into a training set and a validation set. The
@@ -35,12 +36,12 @@ func SplitCounts(ds Dataset, seed uint64, counts ...int) ([]Dataset, error) {
 	sum := 0
 	for i, count := range counts {
 		if count < 1 {
-			return nil, fmt.Errorf("data: split the %d examples of %s: part %d of %d would have %d: each part needs at least 1", ds.Len(), ds.Name(), i+1, len(counts), count)
+			return nil, fmt.Errorf("data: split the %s of %s: part %d of %d would have %d: each part needs at least 1", plural.Of(ds.Len(), "example"), ds.Name(), i+1, len(counts), count)
 		}
 		sum += count
 	}
 	if sum != ds.Len() {
-		return nil, fmt.Errorf("data: split %s: it has %d examples, the parts have %d", ds.Name(), ds.Len(), sum)
+		return nil, fmt.Errorf("data: split %s: it has %s, the parts have %d", ds.Name(), plural.Of(ds.Len(), "example"), sum)
 	}
 	order, begin := shuffle.Random(ds.Len(), seed, splitStream), 0
 	parts := make([]Dataset, len(counts))

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+
+	"gonbatch/internal/plural"
 )
 
 // RandomFlip flips an image from left to right with this probability.
@@ -63,7 +65,7 @@ func shift(im Image, down, right int) {
 func Normalize(mean, std []float32) Transform {
 	return func(im Image, _ *rand.Rand) error {
 		if len(mean) != im.Channels || len(std) != im.Channels {
-			return fmt.Errorf("Normalize: %d means and %d standard deviations for %d channels", len(mean), len(std), im.Channels)
+			return fmt.Errorf("Normalize: %s and %s for %s", plural.Of(len(mean), "mean"), plural.Of(len(std), "standard deviation"), plural.Of(im.Channels, "channel"))
 		}
 		if slices.ContainsFunc(std, func(s float32) bool { return !(s > 0) }) {
 			return fmt.Errorf("Normalize: the standard deviations must be more than 0, got %v", std)

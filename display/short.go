@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"gonbatch/internal/plural"
 )
 
 // The maximum length, in bytes, of a value's text, on its own and in a table.
@@ -124,7 +126,7 @@ func (p *printer) table(v reflect.Value, depth int) {
 			return
 		}
 	}
-	fmt.Fprintf(&p.text, "map (%d entries)", v.Len())
+	fmt.Fprintf(&p.text, "map (%s)", plural.Of(v.Len(), "entry"))
 }
 
 func (p *printer) fields(v reflect.Value, depth int) {

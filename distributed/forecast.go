@@ -14,19 +14,20 @@ import (
 	"gonbatch/distributed/pjrt"
 	"gonbatch/internal/forecast"
 	"gonbatch/internal/plugin"
+	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
 )
 
 // forecaster ends this process at its first training step, and records what the step would take on
 // GPUs that this machine doesn't have.
 type forecaster struct {
-	path      string // Of the question.
+	path      string // The file of the question.
 	question  forecast.Question
 	answer    forecast.Answer
 	gpu       forecast.GPU
-	compiler  string          // The folder of XLA's compiler for GPUs.
-	store     *model.Store    // Of the step that is built.
-	known     map[string]bool // Its variables before the optimizer made its own.
+	compiler  string          // The folder with XLA's compiler for GPUs.
+	store     *model.Store    // The model of the step that is being built.
+	known     map[string]bool // Its variables before the optimizer created its own.
 	optimizes atomic.Bool     // Reports whether an optimizer of the world has built its part of a step.
 	log       io.Writer
 	exit      func(code int)
@@ -68,7 +69,7 @@ func (f *forecaster) check(w *World) (err error) {
 	}
 	switch {
 	case world.Nodes < 1 || world.GPUsPerNode < 1:
-		return fmt.Errorf("%d nodes with %d GPUs: both must be at least 1", world.Nodes, world.GPUsPerNode)
+		return fmt.Errorf("%s with %s: both must be at least 1", plural.Of(world.Nodes, "node"), plural.Of(world.GPUsPerNode, "GPU"))
 	case w.Size() != 1 || w.platform != plugin.CPU || w.devices != 1:
 		return fmt.Errorf("this is %s, but a forecast needs a single process with one CPU device", w)
 	}
@@ -82,7 +83,7 @@ type absent struct {
 	ranks int
 }
 
-func (a absent) String() string { return fmt.Sprintf("%d ranks that don't exist", a.ranks-1) }
+func (a absent) String() string { return plural.Of(a.ranks-1, "imaginary rank") }
 
 func (a absent) AllReduce(values []float64) error {
 	for i := range values {

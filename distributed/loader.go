@@ -19,19 +19,19 @@ import (
 // LoaderOptions says how to cut a dataset into batches.
 type LoaderOptions struct {
 	// BatchSize is the number of examples in a training step, over all ranks and devices. It must
-	// be divisible by their number.
+	// be divisible by the number of devices of all ranks.
 	BatchSize int
 	// Limit is the maximum number of batches in an epoch. 0: no limit.
 	Limit int
 	// Shuffle draws a new order for each epoch, the same on all ranks.
 	Shuffle bool
-	// Seed determines the order. All ranks must have the same.
+	// Seed determines the order. All ranks must use the same seed.
 	Seed uint64
 	// Loading says how far the loader is ahead of the steps.
 	Loading Loading
 	// Epochs is the number of epochs of the training. At the end of each one but the last, the
-	// loader goes on with the batches of the next, whatever the program does in between, such as a
-	// validation. Such a loader must be closed. 0: unknown; the end of an iteration ends the
+	// loader continues with the batches of the next, whatever the program does in between, such as
+	// a validation. Such a loader must be closed. 0: unknown; the end of an iteration ends the
 	// loading.
 	Epochs int
 }
@@ -47,15 +47,15 @@ type Loader interface {
 	// BatchSize returns the number of examples in a step, over all ranks and devices.
 	BatchSize() int
 	// Seek makes the next iteration begin at a step of an epoch, both counted from 0, so that a
-	// training that resumes sees the batches that it would have seen. The iteration after it is the
-	// whole next epoch.
+	// resumed training sees the batches that it would have seen without the interruption. The
+	// iteration after that is the whole next epoch.
 	Seek(epoch, step int)
 	// Close waits for the batches that are being loaded, and drops those that were not used.
 	Close()
 }
 
 // Loader cuts a dataset into batches for training, and shards them over the ranks and their
-// devices. Of a data.Epochs it yields the examples of each epoch.
+// devices. If the dataset is a data.Epochs, each iteration yields the examples of its epoch.
 func (w *World) Loader(ds data.Dataset, o LoaderOptions) (Loader, error) {
 	o.BatchSize = w.forecaster.batchSize(o.BatchSize)
 	s, err := sampler.New(sampler.Config{
@@ -108,7 +108,7 @@ type loader[B batch] struct {
 	options LoaderOptions
 	place   placement[B]
 	next    int     // The batch at which the next iteration begins, counted over all epochs.
-	kept    *run[B] // Of the last iteration, if it goes on with the next epoch.
+	kept    *run[B] // Of the last iteration, if it continues with the next epoch.
 }
 
 // run is the loading of a range of batches, counted over all epochs.

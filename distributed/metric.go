@@ -12,6 +12,8 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/metric"
 	"github.com/gomlx/gomlx/support/exceptions"
+
+	"gonbatch/internal/plural"
 )
 
 // CheckMetrics returns an error for evaluation metrics whose value over a dataset would be wrong. A
@@ -126,8 +128,8 @@ func single(all []*tensors.Tensor, examples int) ([]*tensors.Tensor, error) {
 		}
 	}
 	if len(values) != examples {
-		return nil, fmt.Errorf("it has %d values for %d examples, and a median of the batches' values depends on the batches: return one value for each example, or evaluate one example at a time",
-			len(values), examples)
+		return nil, fmt.Errorf("it has %s for %s, and a median of the batches' values depends on the batches: return one value for each example, or evaluate one example at a time",
+			plural.Of(len(values), "value"), plural.Of(examples, "example"))
 	}
 	return values, nil
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/core/tensors/dtensor"
 	"github.com/gomlx/gomlx/ml/train"
+
+	"gonbatch/internal/plural"
 )
 
 // placement puts a batch on the devices of this process. It takes the batch over.
@@ -71,7 +73,7 @@ func (w *World) shards(t *tensors.Tensor, spec *distributed.ShardingSpec) (shard
 	if !spec.IsReplicated() {
 		parts = w.devices
 		if shape.Rank() == 0 || shape.Dimensions[0]%parts != 0 {
-			return nil, fmt.Errorf("a tensor of shape %s can't be divided among %d devices: its first axis must be the examples", shape, parts)
+			return nil, fmt.Errorf("a tensor of shape %s can't be divided among %s: its first axis must be the examples", shape, plural.Of(parts, "device"))
 		}
 		shape.Dimensions[0] /= parts
 	}

@@ -13,6 +13,7 @@ import (
 
 	"gonbatch/distributed/device"
 	"gonbatch/distributed/pjrt"
+	"gonbatch/internal/plural"
 )
 
 // Place says where a rank runs and what it uses.
@@ -74,11 +75,7 @@ func (w *World) places() ([]Place, error) {
 // device describes what this rank computes on, such as "1 cuda device, GPU 1 (NVIDIA H100), driver
 // 580.65.06, PJRT 0.116".
 func (w *World) device() string {
-	plural := ""
-	if w.devices > 1 {
-		plural = "s"
-	}
-	parts := []string{fmt.Sprintf("%d %s device%s", w.devices, w.platform, plural)}
+	parts := []string{plural.Of(w.devices, w.platform+" device")}
 	if w.gpu != "" {
 		parts = append(parts, w.gpu)
 	}
@@ -150,7 +147,7 @@ func (w *World) checkSum(sum *tensors.Tensor) error {
 	want := float32(w.Size() * (w.Size() + 1) / 2)
 	for i, got := range values {
 		if got != want {
-			return fmt.Errorf("the all-reduce over %d ranks gives %v as element %d, want %v: the ranks' MPI, NCCL or network is broken", w.Size(), got, i, want)
+			return fmt.Errorf("the all-reduce over %s gives %v as element %d, want %v: the ranks' MPI, NCCL or network is broken", plural.Of(w.Size(), "rank"), got, i, want)
 		}
 	}
 	return nil
@@ -165,10 +162,6 @@ func (p Preflight) String() string {
 		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\n", place.Rank, place.Host, place.CPUs, place.Device, place.Library)
 	}
 	_ = table.Flush() // To memory: it can't fail.
-	plural := "s"
-	if len(p.Places) == 1 {
-		plural = ""
-	}
-	fmt.Fprintf(&text, "all-reduce over %d rank%s inside an XLA program: the sum is right, 1 MB in %v\n", len(p.Places), plural, p.Time.Round(10*time.Microsecond))
+	fmt.Fprintf(&text, "all-reduce over %s inside an XLA program: the sum is right, 1 MB in %v\n", plural.Of(len(p.Places), "rank"), p.Time.Round(10*time.Microsecond))
 	return text.String()
 }

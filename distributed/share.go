@@ -13,6 +13,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train"
 
 	"gonbatch/data"
+	"gonbatch/internal/plural"
 )
 
 // ShareVariables sets the variables that it hasn't shared yet to rank 0's values on every rank: the
@@ -110,8 +111,8 @@ func (w *World) checkSameModel(variables []*model.Variable) error {
 	}
 	for rank, other := range all {
 		if !slices.Equal(other, all[0]) {
-			return fmt.Errorf("distributed: rank %d built a different model than rank 0 (%d variables against %d, or different names or shapes): all ranks must build the same model",
-				rank, binary.LittleEndian.Uint64(other[8:]), binary.LittleEndian.Uint64(all[0][8:]))
+			return fmt.Errorf("distributed: rank %d built a different model than rank 0 (%s against %d, or different names or shapes): all ranks must build the same model",
+				rank, plural.Of(binary.LittleEndian.Uint64(other[8:]), "variable"), binary.LittleEndian.Uint64(all[0][8:]))
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"gonbatch/distributed/pjrt"
 	"gonbatch/distributed/watch"
 	"gonbatch/internal/cluster"
+	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
 )
 
@@ -125,11 +126,7 @@ func hostname() string {
 // String returns a line for logs, such as "rank 0 of 2 (local rank 0), started by slurm, 1 cpu
 // device".
 func (w *World) String() string {
-	plural := "s"
-	if w.devices == 1 {
-		plural = ""
-	}
-	return fmt.Sprintf("%s, %d %s device%s", w.environment, w.devices, w.platform, plural)
+	return fmt.Sprintf("%s, %s", w.environment, plural.Of(w.devices, w.platform+" device"))
 }
 
 // Rank returns this process's number, from 0 to Size()-1.

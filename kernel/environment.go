@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,6 +28,17 @@ func (e *environment) set(name, value string) { *e = append(*e, name+"="+value) 
 func (e *environment) setDefault(name, value string) {
 	if e.get(name) == "" {
 		e.set(name, value)
+	}
+}
+
+// setHome sets HOME if it is missing, as under some services that start Jupyter, and the user has a
+// home: the go command keeps its caches there.
+func (e *environment) setHome() {
+	if e.get("HOME") != "" {
+		return
+	}
+	if u, err := user.Current(); err == nil && u.HomeDir != "" {
+		e.set("HOME", u.HomeDir)
 	}
 }
 

@@ -51,7 +51,7 @@ const (
 // session's folder. A scheduler's jobs are not the session's processes.
 func guard(in io.Reader, sessionDir string, environ []string) error {
 	if !strings.HasPrefix(filepath.Base(sessionDir), sessionPrefix) {
-		return fmt.Errorf("kernel: guard: %q is no folder of a session", sessionDir)
+		return fmt.Errorf("kernel: guard: %q is not a session's folder", sessionDir)
 	}
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) // The kernel's signals are not for the guard.
 	if _, err := io.Copy(io.Discard, in); err != nil {

@@ -43,7 +43,7 @@ func InstallTools(ctx context.Context, opts ToolOptions) (map[string]string, err
 			return nil, err
 		}
 		if err != nil {
-			fmt.Fprintf(opts.Progress, "%v\nThe kernel works without it, but completes no code.\n", err)
+			fmt.Fprintf(opts.Progress, "%v\nThe kernel works without it, but can't complete code.\n", err)
 		}
 	}
 	return map[string]string{rundir.EnvTools: bin, rundir.EnvGo: goCommand}, nil

@@ -24,6 +24,14 @@ func TestMessages(t *testing.T) {
 		{"%pip install torch", "!pip"},
 		{"%env A=5", ""},
 		{"%%\nif os.Getenv(\"A\") != \"5\" {\n\tpanic(os.Getenv(\"A\"))\n}", ""},
+		{"%%\nos.Exit(3)", "cell [17]: exit status 3"},
+		{"type L[T any] struct{ v []T }\nfunc (l *L[T]) Add(x T) { l.v = append(l.v, x) }", ""},
+		{"func (l *L[E]) Add(x E) { l.v = append(l.v, x, x) }", "cell [18] line 2: method L.Add already declared: cell [19] as L[E]~Add, cell [18] as L[T]~Add; " +
+			"give its receiver the same type parameters, or forget the earlier one by %rm L[T]~Add"},
+		{"%rm L[T]~Add", ""},
+		{"func (l *L[E]) Add(x E) { l.v = append(l.v, x, x) }", ""},
+		{"func half(n int) int { return n / 2 }", ""},
+		{"func half(n float64) float64 { return n / 2 }\nvar h int = half(3)", "line 2: cannot use half(3)"},
 	}
 	var codes []string
 	for _, tt := range tests {

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -201,6 +202,9 @@ func (o Options) resolve() (Options, error) {
 	if o.Log == nil {
 		o.Log = os.Stderr
 	}
+	env := environment(slices.Clone(o.Environ))
+	env.setHome()
+	o.Environ = env
 	var err error
 	if o.Submit == "" {
 		if o.Submit, err = os.Executable(); err != nil {

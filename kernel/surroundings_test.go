@@ -75,3 +75,32 @@ func goCache(t *testing.T) string {
 	}
 	return filepath.Join(dir, "go-build")
 }
+
+// TestFullSession: if the session's folder is full, a failure names the folder, and what to do.
+func TestFullSession(t *testing.T) {
+	tmp := filepath.Join(t.TempDir(), "small")
+	tmpfs.Mount(t, tmp, "size=12m")
+	ends := runCells(t, []string{
+		"func one() int { return 1 }", "!dd if=/dev/zero of=$TMPDIR/fill bs=1M", "func two() int { return one() + 1 }",
+		"!rm $TMPDIR/fill", "func two() int { return one() + 1 }", "two()",
+	}, "TMPDIR="+tmp)
+	for i, want := range []string{"ok", "error", "error", "ok", "ok", "ok"} {
+		if ends[i][0] != want {
+			t.Errorf("cell %d: %q, want %s", i+1, ends[i], want)
+		}
+		full := strings.Contains(ends[i][2], "the session's folder is full: "+tmp+"/gonbatch-kernel-") && strings.Contains(ends[i][2], "start Jupyter with TMPDIR")
+		if want == "error" && !full {
+			t.Errorf("cell %d says nothing about the folder: %q", i+1, ends[i][2])
+		}
+	}
+}
+
+// TestNoHome: without HOME, as under a service that starts Jupyter, the kernel finds the user's
+// home.
+func TestNoHome(t *testing.T) {
+	for i, end := range runCells(t, []string{"6 * 7", "%%\nfmt.Println(os.Getenv(\"HOME\") != \"\")"}, "HOME=", "XDG_CACHE_HOME=", "GOCACHE=") {
+		if want := []string{"result text/plain: 42", "true\n"}[i]; end[0] != "ok" || !strings.Contains(end[3], want) {
+			t.Errorf("cell %d: %q, want %q", i+1, end, want)
+		}
+	}
+}

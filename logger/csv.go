@@ -72,7 +72,7 @@ func (l *CSV) Scalars(step int64, values map[string]float64) error {
 func (l *CSV) append(step int64, values map[string]float64) error {
 	for _, fixed := range l.fixed() {
 		if _, taken := values[fixed]; taken {
-			return fmt.Errorf("a metric is named %q, as a column of the file is: rename it", fixed)
+			return fmt.Errorf("the metric %q has the name of a column of the file: rename it", fixed)
 		}
 	}
 	if err := l.widen(values); err != nil {

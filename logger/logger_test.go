@@ -245,7 +245,7 @@ func TestMulti(t *testing.T) {
 		report  string
 	}{
 		{name: "all well", options: MultiOptions{}},
-		{name: "it fails", scalars: func() error { return errors.New("disk full") }, want: []string{"disk full", "100 records are lost"}, report: "disk full"},
+		{name: "it fails", scalars: func() error { return errors.New("disk full") }, want: []string{"disk full", "100 records lost"}, report: "disk full"},
 		{name: "it panics", scalars: func() error { panic("oh") }, want: []string{"panic: oh"}, report: "panic: oh"},
 		{name: "it hangs", scalars: func() error { <-release; return nil }, options: MultiOptions{Timeout: short, CloseTimeout: 4 * short},
 			want: []string{"not closed within 200ms"}, report: "it hangs"},

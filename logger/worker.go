@@ -5,6 +5,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"gonbatch/internal/plural"
 )
 
 // worker calls one logger of a Multi, in its own goroutine, which ends when the queue is closed and
@@ -91,11 +93,11 @@ func (w *worker) result(limit time.Duration) error {
 	defer w.mu.Unlock()
 	switch {
 	case unfinished && w.first == nil:
-		return fmt.Errorf("logger %T: not closed within %s, %d records are lost", w.logger, limit, w.lost+len(w.records))
+		return fmt.Errorf("logger %T: not closed within %s, %s lost", w.logger, limit, plural.Of(w.lost+len(w.records), "record"))
 	case unfinished:
-		return fmt.Errorf("logger %T: not closed within %s, %d records are lost: %w", w.logger, limit, w.lost+len(w.records), w.first)
+		return fmt.Errorf("logger %T: not closed within %s, %s lost: %w", w.logger, limit, plural.Of(w.lost+len(w.records), "record"), w.first)
 	case w.first != nil:
-		return fmt.Errorf("logger %T: %d records are lost: %w", w.logger, w.lost, w.first)
+		return fmt.Errorf("logger %T: %s lost: %w", w.logger, plural.Of(w.lost, "record"), w.first)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"al.essio.dev/pkg/shellescape"
 
 	"gonbatch/internal/cluster"
+	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 )
@@ -85,7 +86,7 @@ func newLaunch(spec submit.JobSpec, cell rundir.Cell) Launch {
 		Srun:    srunOptions(spec, cell),
 		Command: spec.Command(cell),
 	}
-	where := fmt.Sprintf("on %d ranks", spec.Tasks())
+	where := "on " + plural.Of(spec.Tasks(), "rank")
 	if cell.Once {
 		where = "once, on the first node"
 	}

@@ -14,7 +14,7 @@ func TestMissingFolder(t *testing.T) {
 	s.spec.Cells[0].Dir = dir
 	s.programs["train"] = "#!/bin/bash\necho it runs\n"
 	out, code := s.run(t, 0)
-	want := "cell train: its folder " + dir + " is not there; correct the notebook's %cd"
+	want := "cell train: its folder " + dir + " does not exist; correct the notebook's %cd"
 	if code != 1 || !strings.Contains(out, want) {
 		t.Errorf("exit code %d; it should say %q:\n%s", code, want, out)
 	}

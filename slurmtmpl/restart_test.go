@@ -147,7 +147,7 @@ func TestStopAndRequeue(t *testing.T) {
 		{name: "the site forbids it", signal: syscall.SIGUSR1, refusal: "Requested operation is presently disabled", recorded: true,
 			says: "not queued again: Requested operation is presently disabled\ngonbatch: " + resume},
 		{name: "restart limit", signal: syscall.SIGUSR1, change: func(s *start) { s.env = []string{"SLURM_RESTART_COUNT=2"} }, recorded: true,
-			says: "not queued again: it has been started again 2 times, and --max-restarts=2\ngonbatch: " + resume},
+			says: "not queued again: restarts so far: 2, and --max-restarts=2\ngonbatch: " + resume},
 		{name: "one more restart is free", signal: syscall.SIGUSR1, change: func(s *start) { s.env = []string{"SLURM_RESTART_COUNT=1"} }, requeued: true},
 		{name: "restarts turned off", signal: syscall.SIGUSR1, change: func(s *start) { s.spec.MaxRestarts = 0 }, recorded: true,
 			says: "not queued again: --max-restarts=0\ngonbatch: " + resume},
@@ -285,7 +285,7 @@ func TestTooManyRestarts(t *testing.T) {
 	s := newStart(t)
 	s.env = []string{"SLURM_RESTART_COUNT=3"}
 	out, code := s.run(t, 0)
-	if code != 75 || s.has("running-0") || !strings.Contains(out, "the job has been started again 3 times, and --max-restarts=2\ngonbatch: resume it with: submit resume ") {
+	if code != 75 || s.has("running-0") || !strings.Contains(out, "restarts so far: 3, and --max-restarts=2\ngonbatch: resume it with: submit resume ") {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 }

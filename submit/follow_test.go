@@ -73,7 +73,7 @@ func TestFollow(t *testing.T) {
 				{status: Status{State: Completed, Restarts: 1}},
 			},
 			out:      "first\nsecond\n",
-			progress: "job 7: running\njob 7: node failed\njob 7: pending, restarted 1 times\njob 7: running, restarted 1 times\njob 7: completed, restarted 1 times\n",
+			progress: "job 7: running\njob 7: node failed\njob 7: pending, restarted 1 time\njob 7: running, restarted 1 time\njob 7: completed, restarted 1 time\n",
 		},
 		{
 			name:  "a failed node has exit code 0",

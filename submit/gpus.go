@@ -33,7 +33,7 @@ func (g *GPUs) Set(text string) error {
 	}
 	count, err := strconv.Atoi(number)
 	if err != nil || typed && kind == "" {
-		return fmt.Errorf("%q is not a number, nor a type and a number", text)
+		return fmt.Errorf("%q is neither a number nor TYPE:NUMBER", text)
 	}
 	g.Count, g.Kind = count, kind
 	return nil

@@ -1,8 +1,7 @@
 package submit
 
 import (
-	"fmt"
-
+	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
 )
 
@@ -83,7 +82,7 @@ func (s Status) String() string {
 		text += ", its last processes are ending"
 	}
 	if s.Restarts > 0 {
-		text += fmt.Sprintf(", restarted %d times", s.Restarts)
+		text += ", restarted " + plural.Of(s.Restarts, "time")
 	}
 	return text
 }

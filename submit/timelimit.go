@@ -63,7 +63,7 @@ func (s JobSpec) Lead() time.Duration {
 
 func (s JobSpec) validateRestarts() error {
 	if s.MaxRestarts < 0 {
-		return fmt.Errorf("--max-restarts=%d: must be at least 0, which is never", s.MaxRestarts)
+		return fmt.Errorf("--max-restarts=%d: must be at least 0 (0 means never)", s.MaxRestarts)
 	}
 	limit := TimeLimit(s.Time)
 	switch {

@@ -31,7 +31,7 @@ func (s JobSpec) Validate() error {
 		validateDevices(s.Devices),
 		s.validatePlatform(),
 		validateGPUType(s.GPUs.Kind),
-		validateEnv("--env", s.Env),
+		CheckEnv("--env", s.Env),
 		s.validateSecrets(),
 		validateModules(s.Modules),
 		validateList("setup", s.Setup),
@@ -175,10 +175,10 @@ func (s JobSpec) validateCells() error {
 		case !cellName.MatchString(cell.Name):
 			errs = append(errs, fmt.Errorf("cell %q: a name has letters, digits, _, . and - only, and no leading dash or dot", cell.Name))
 		case seen[cell.Name]:
-			errs = append(errs, fmt.Errorf("cell %q: there are two of that name", cell.Name))
+			errs = append(errs, fmt.Errorf("cell %q: two cells have that name", cell.Name))
 		}
 		seen[cell.Name] = true
-		errs = append(errs, validateEnv("%env", cell.Env), OneLine("working directory", cell.Dir))
+		errs = append(errs, CheckEnv("%env", cell.Env), OneLine("working directory", cell.Dir))
 	}
 	return errors.Join(errs...)
 }

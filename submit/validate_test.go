@@ -54,9 +54,9 @@ func TestValidate(t *testing.T) {
 		{"module", func(s *JobSpec) { s.Modules = []string{"a b"} }, `--module="a b": give one module, such as openmpi/4.1; repeat --module for more`},
 		{"empty setup", func(s *JobSpec) { s.Setup = []string{" "} }, `--setup=" ": give a shell command`},
 		{"no cell", func(s *JobSpec) { s.Cells = nil }, "nothing to run: the job has no cell"},
-		{"cell twice", func(s *JobSpec) { s.Cells = append(s.Cells, s.Cells[0]) }, `cell "train": there are two of that name`},
+		{"cell twice", func(s *JobSpec) { s.Cells = append(s.Cells, s.Cells[0]) }, `cell "train": two cells have that name`},
 		{"cell's name", func(s *JobSpec) { s.Cells[0].Name = "../x" }, `cell "../x": a name has letters, digits, _, . and - only, and no leading dash or dot`},
-		{"restarts", func(s *JobSpec) { s.MaxRestarts = -1 }, "--max-restarts=-1: must be at least 0, which is never"},
+		{"restarts", func(s *JobSpec) { s.MaxRestarts = -1 }, "--max-restarts=-1: must be at least 0 (0 means never)"},
 		{"a lead of nothing", func(s *JobSpec) { s.SignalLead = time.Millisecond }, "--signal-lead=1ms: give at least 1s, such as 5m"},
 		{"a lead longer than the limit", func(s *JobSpec) { s.Time, s.SignalLead = "5", 5*time.Minute }, "--signal-lead=5m0s: must be shorter than the time limit, --time=5"},
 	} {

@@ -30,9 +30,9 @@ func setter(name string) string {
 	return cmp.Or(cluster.Setter(name), reservedNames[name])
 }
 
-// validateEnv refuses variables that cannot be set or on which the ranks rely. origin is "--env" or
+// CheckEnv refuses variables that cannot be set or on which the ranks rely. origin is "--env" or
 // "%env".
-func validateEnv(origin string, env map[string]string) error {
+func CheckEnv(origin string, env map[string]string) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		switch who := setter(name); {

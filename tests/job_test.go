@@ -148,7 +148,7 @@ func interruptedInSbatch(t *testing.T, c *cluster.Cluster) {
 		t.Errorf("exit code %d", code)
 	}
 	id := job(t, out)
-	wantAll(t, out, "waiting for sbatch", "the job is queued all the same; cancel it with: submit cancel "+id)
+	wantAll(t, out, "waiting for sbatch", "the job is queued anyway; cancel it with: submit cancel "+id)
 	wantAll(t, u.mustSubmit(t, "status", id), "pending: JobHeldUser")
 	u.mustSubmit(t, "cancel", id)
 }

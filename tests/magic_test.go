@@ -44,7 +44,7 @@ func TestSubmitFromNotebook(t *testing.T) {
 		{": completed", "| hello 0"},
 		{"hello 1\n"},
 		{"STATE", "session-", "completed"},
-		{"submitting this cell, with the declarations of 2 others", ": "},
+		{"submitting this cell, with the declarations of 2 other cells", ": "},
 		{": completed", "| hello from one cell"},
 		{"submitting this cell"},
 		{": failed", "MagicFailed", "exit code 3"},
@@ -95,9 +95,9 @@ func TestMagicErrors(t *testing.T) {
 		{"%%submit\nprintln(1)", []string{"sbatch"}},
 		{"%distributed", []string{"want the number of ranks, 1 to 64"}},
 		{"%distributed many", []string{"%distributed many: want the number of ranks"}},
-		{"%devices gpu", []string{"%devices gpu: it takes nothing"}},
+		{"%devices gpu", []string{"%devices gpu: it takes no arguments"}},
 		{"%devices\n%%\nprintln(1)", []string{"put it into another cell"}},
-		{"%who x", []string{"%who x: it takes nothing"}},
+		{"%who x", []string{"%who x: it takes no arguments"}},
 		{"%nosuch", []string{"unknown magic %nosuch"}},
 	}
 	cells := make([]string, len(tests))

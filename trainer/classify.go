@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"gonbatch/data"
+	"gonbatch/internal/plural"
 )
 
 // Confusion runs a classifier over a dataset and counts the class predicted for each example: the
@@ -50,7 +51,7 @@ func (t *Trainer) gathered(own [][]int, classes []string) (*Confusion, error) {
 		n = max(n, len(all[rank])) // A rank without examples doesn't know the number of classes.
 	}
 	if classes != nil && len(classes) != n {
-		return nil, fmt.Errorf("there are names for %d classes, the model predicts %d", len(classes), n)
+		return nil, fmt.Errorf("the names are for %s, the model predicts %d", plural.Of(len(classes), "class"), n)
 	}
 	c := newConfusion(classes, n)
 	for _, counts := range all {

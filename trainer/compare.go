@@ -1,6 +1,10 @@
 package trainer
 
-import "fmt"
+import (
+	"fmt"
+
+	"gonbatch/internal/plural"
+)
 
 // comparePosition returns an error if the position would mean something else under this
 // configuration.
@@ -9,7 +13,7 @@ func (t *Trainer) comparePosition(at position) error {
 		return fmt.Errorf("it is of a training with seed %d, this one has %d: use the same, or another checkpoint.dir", at.Seed, t.config.Seed)
 	}
 	if at.BatchSize != t.config.BatchSize {
-		return fmt.Errorf("it is of a training with batches of %d examples, this one has %d: use the same, or another checkpoint.dir", at.BatchSize, t.config.BatchSize)
+		return fmt.Errorf("it is of a training with batches of %s, this one has %d: use the same, or another checkpoint.dir", plural.Of(at.BatchSize, "example"), t.config.BatchSize)
 	}
 	if at.Batch > 0 {
 		if err := t.compareEpoch(at); err != nil {
@@ -26,7 +30,7 @@ func (t *Trainer) comparePosition(at position) error {
 // twice, and others not at all. Between epochs all of these may change.
 func (t *Trainer) compareEpoch(at position) error {
 	if at.Batches != t.plan.batches {
-		return fmt.Errorf("it is of a training with %d batches in an epoch, this one has %d: has the dataset changed?", at.Batches, t.plan.batches)
+		return fmt.Errorf("it is of a training with %s in an epoch, this one has %d: has the dataset changed?", plural.Of(at.Batches, "batch"), t.plan.batches)
 	}
 	if at.Batch == at.Batches {
 		return nil
@@ -34,7 +38,7 @@ func (t *Trainer) compareEpoch(at position) error {
 	const fix = "use the same until the epoch's end, or another checkpoint.dir"
 	switch overfits := t.config.OverfitBatches > 0; {
 	case at.Examples != t.plan.examples:
-		return fmt.Errorf("it is in the middle of an epoch over %d examples, the dataset %s has %d now: %s", at.Examples, t.plan.dataset, t.plan.examples, fix)
+		return fmt.Errorf("it is in the middle of an epoch over %s, the dataset %s has %d now: %s", plural.Of(at.Examples, "example"), t.plan.dataset, t.plan.examples, fix)
 	case at.Dataset != t.plan.dataset:
 		return fmt.Errorf("it is in the middle of an epoch over the dataset %q, this training has %q: %s", at.Dataset, t.plan.dataset, fix)
 	case at.Overfits != overfits:

@@ -182,7 +182,7 @@ func TestTaskErrors(t *testing.T) {
 		{"the same name", trainer.Adversarial(pullApart, objective("Gen", "/a"), objective("gen", "/b")), `the loss of the objective "Gen" and the loss of the objective "gen" are both logged as "val/gen_loss"`},
 		{"metrics of one name", withMetrics("Mean Hits", "batch hits"), `the metric "Mean Hits" and the metric "batch hits" are both logged as "val/hits"`},
 		{"a metric named as the loss", withMetrics("Loss"), `the loss and the metric "Loss" are both logged as "val/loss"`},
-		{"a metric without a name", withMetrics("Mean"), `the metric "Mean" has a name of which nothing is left`},
+		{"a metric without a name", withMetrics("Mean"), `the metric "Mean" can't be logged by its name`},
 		{"a metric of the last batch", trainer.Supervised(plainNet, loss.SparseCategoricalCrossEntropyLogits, plainSGD(1), metric.NewBaseMetric("Hits", "", "", nil, nil)),
 			"covers only the last batch, not the whole dataset: use metric.NewMeanMetric"},
 		{"a moving average", trainer.Supervised(plainNet, loss.SparseCategoricalCrossEntropyLogits, plainSGD(1), metric.NewExponentialMovingAverageMetric("Hits", "", "", nil, nil, 0.1)),

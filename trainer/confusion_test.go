@@ -90,7 +90,7 @@ func testConfusionRefuses(t *testing.T) {
 		{one, ranktest.Blobs(9), nil, "a classifier's first prediction must be [n, classes]"},
 		{wide, regression{9, dtypes.Float32}, nil, "they must be the classes' numbers, ["},
 		{wide, ranktest.Blobs(40), nil, "the model has the classes 0 to 1"},
-		{plainNet, ranktest.Blobs(9), []string{"cat", "dog"}, "there are names for 2 classes, the model predicts 4"},
+		{plainNet, ranktest.Blobs(9), []string{"cat", "dog"}, "the names are for 2 classes, the model predicts 4"},
 	} {
 		tr, _ := newTrainer(t, trainer.Config{}, trainer.Supervised(c.net, loss.SparseCategoricalCrossEntropyLogits, plainSGD(1)))
 		_, err := tr.Confusion(t.Context(), c.ds, c.names)

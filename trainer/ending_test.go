@@ -55,7 +55,7 @@ func TestEnding(t *testing.T) {
 		}
 	}
 	tests := map[string][]start{
-		"max_epochs is raised":        {{epochs(1), nil, 12, ""}, {epochs(1), nil, 12, "was finished after step 12, 1 epochs (max_epochs of 1 is reached)"}, {epochs(2), nil, 24, "resumes after step 12, epoch 2"}},
+		"max_epochs is raised":        {{epochs(1), nil, 12, ""}, {epochs(1), nil, 12, "was finished after step 12, 1 epoch (max_epochs of 1 is reached)"}, {epochs(2), nil, 24, "resumes after step 12, epoch 2"}},
 		"max_epochs is lowered":       {{epochs(3), cancelAt(30), 30, ""}, {epochs(2), nil, 30, "resumes after step 30"}, {epochs(3), nil, 36, "resumes after step 30, epoch 3"}},
 		"max_steps is raised":         {{steps(20), nil, 20, ""}, {steps(20), nil, 20, "max_steps of 20 is reached"}, {steps(40), nil, 40, "resumes after step 20, epoch 2"}},
 		"max_steps is lowered":        {{steps(40), cancelAt(30), 30, ""}, {steps(20), nil, 30, "resumes after step 30"}, {steps(40), nil, 40, "resumes after step 30"}},

@@ -90,8 +90,8 @@ func (t *Trainer) fit(ctx context.Context, training, validation data.Dataset) er
 	return nil
 }
 
-// loader returns the loader of a training. It goes on with the next epoch while the work at the end
-// of one is done.
+// loader returns the loader of a training. It continues with the next epoch while the work at the
+// end of one is done.
 func (t *Trainer) loader(training data.Dataset) (distributed.Loader, error) {
 	c, limit := t.config, 0
 	for _, batches := range []int{c.LimitTrainBatches, c.OverfitBatches} {

@@ -7,6 +7,7 @@ import (
 
 	"gonbatch/data"
 	"gonbatch/distributed"
+	"gonbatch/internal/plural"
 )
 
 // plan is the length of a training, as far as it is known in advance.
@@ -28,7 +29,7 @@ func newPlan(c Config, training data.Dataset, l distributed.Loader) (plan, error
 		return p, fmt.Errorf("schedule.kind: %q needs to know the number of updates: set max_epochs or max_steps", c.Schedule.Kind)
 	}
 	if p.updates > 0 && c.Schedule.WarmupSteps >= p.updates {
-		return p, fmt.Errorf("schedule.warmup_steps: %d, but there are only %d updates", c.Schedule.WarmupSteps, p.updates)
+		return p, fmt.Errorf("schedule.warmup_steps: %d, but the training has only %s", c.Schedule.WarmupSteps, plural.Of(p.updates, "update"))
 	}
 	return p, nil
 }

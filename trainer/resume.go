@@ -14,6 +14,7 @@ import (
 
 	"gonbatch/checkpoint"
 	"gonbatch/data"
+	"gonbatch/internal/plural"
 )
 
 // origin is what the other ranks must know about the checkpoint that rank 0 has read.
@@ -229,13 +230,13 @@ func (t *Trainer) takeUp(from origin) error {
 		t.randoms.pending = from.Ranks[t.world.Rank()]
 	} else {
 		t.randoms.foreign = true
-		t.printf("the checkpoint is of %d ranks, this is a job of %d: the order of the examples stays the same, random numbers of the model do not\n", from.WorldSize, t.world.Size())
+		t.printf("the checkpoint is of %s, this is a job of %d: the order of the examples stays the same, random numbers of the model do not\n", plural.Of(from.WorldSize, "rank"), t.world.Size())
 	}
 	if hash := codeHash(); !t.ofCode() && from.CodeHash != "" && hash != "" && from.CodeHash != hash {
 		t.printf("the checkpoint is of another build of this program\n")
 	}
 	if e := t.at.End; e != nil {
-		t.printf("training was finished after step %d, %d epochs (%s), from %s\n", t.at.Step, t.at.Epoch, e.Reason, from.Path)
+		t.printf("training was finished after step %d, %s (%s), from %s\n", t.at.Step, plural.Of(t.at.Epoch, "epoch"), e.Reason, from.Path)
 		if t.ofCode() {
 			t.printf("to train it again, change the program, or set Checkpoint.Resume to \"never\", as for files that have changed: " +
 				"only the program, its arguments, %%env and values of %%keep are compared\n")

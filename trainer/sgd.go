@@ -11,6 +11,8 @@ import (
 	"github.com/gomlx/gomlx/ml/model/initializer"
 	"github.com/gomlx/gomlx/ml/train"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
+
+	"gonbatch/internal/plural"
 )
 
 // SGD is stochastic gradient descent with momentum and weight decay. It computes the same as
@@ -76,7 +78,7 @@ func (o SGD) UpdateGraphWithGradients(scope *model.Scope, gradients []*graph.Nod
 	g := gradients[0].Graph()
 	variables := trained(scope, g)
 	if len(variables) != len(gradients) {
-		panic(fmt.Errorf("trainer.SGD: %d gradients for the %d variables under %q: were variables made in between?", len(gradients), len(variables), scope.Scope()))
+		panic(fmt.Errorf("trainer.SGD: %s for %s under %q: were variables made in between?", plural.Of(len(gradients), "gradient"), plural.Of(len(variables), "variable"), scope.Scope()))
 	}
 	rate := optimizer.LearningRateVar(scope, lossDType, o.LearningRate).NodeValue(g)
 	optimizer.IncrementGlobalStep(g, dtypes.Int64)

@@ -160,7 +160,7 @@ func collect(v reflect.Value, prefix string, into map[string]field) {
 	}
 }
 
-// set parses a value as a person writes it: a list has commas.
+// set parses a value as users write it, with commas in a list.
 func set(v reflect.Value, value string) error {
 	switch target := v.Addr().Interface().(type) {
 	case *string:

@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"gonbatch/distributed"
+	"gonbatch/internal/plural"
 )
 
 // stepper is the optimizer that GoMLX's trainer sees. From the losses of a step it builds the whole
@@ -58,7 +59,7 @@ func (s *stepper) stepLoss(step StepFn, labels, inputs []*graph.Node) *graph.Nod
 	losses := s.precision.outputs(step(s.store.RootScope(), inputs, labels))
 	addLossesAs(losses[0].DType(), losses[0].Graph())
 	if len(losses) != len(s.objectives) {
-		panic(fmt.Errorf("trainer: the step gave %d losses for %d objectives", len(losses), len(s.objectives)))
+		panic(fmt.Errorf("trainer: the step gave %s for %s", plural.Of(len(losses), "loss"), plural.Of(len(s.objectives), "objective")))
 	}
 	total := losses[0]
 	for i, l := range losses {

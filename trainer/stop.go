@@ -14,7 +14,7 @@ type stopper struct {
 	world    *distributed.World
 	cause    atomic.Int32    // The most important reason on this rank.
 	caller   context.Context // Of Fit.
-	ctx      context.Context // Ends when a person or the scheduler tells this rank to stop.
+	ctx      context.Context // Ends when the user or the scheduler tells this rank to stop.
 	end      func()
 	next     int64 // The update after which the ranks vote next.
 	lastStep int64
@@ -25,7 +25,7 @@ type stopper struct {
 const (
 	goOn int32 = iota
 	timeIsUp
-	interrupted // By a person: SIGINT, or the context.
+	interrupted // By the user (SIGINT), or the context.
 	terminated  // By the scheduler: SIGUSR1, SIGTERM.
 	causes
 )

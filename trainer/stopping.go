@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"gonbatch/checkpoint"
+	"gonbatch/internal/plural"
 )
 
 // stopping is the state of early stopping.
@@ -38,10 +39,7 @@ func (s *stopping) observe(c EarlyStoppingConfig, metrics Metrics) (reason strin
 // verdict returns why the training should end after the validations so far, or "" if it should
 // continue.
 func (s *stopping) verdict(c EarlyStoppingConfig) (reason string) {
-	validations := fmt.Sprintf("%d validations", s.Waited)
-	if s.Waited == 1 {
-		validations = "1 validation"
-	}
+	validations := plural.Of(s.Waited, "validation")
 	switch {
 	case s.Of != goal(c.Mode, c.Monitor) || s.Waited < max(c.Patience, 1):
 		return ""

@@ -92,7 +92,7 @@ func canonical[F ModelFn](f F) modelFn {
 // check returns an error if the task can't be trained.
 func (t Task) check() error {
 	if t.step == nil && (t.model == nil || t.loss == nil) {
-		return fmt.Errorf("a task without a model or a loss: make it with Supervised or Adversarial")
+		return fmt.Errorf("a task without a model or a loss: create it with Supervised or Adversarial")
 	}
 	if len(t.objectives) == 0 {
 		return fmt.Errorf("a task without objectives: nothing would be trained")
@@ -148,7 +148,7 @@ func (t Task) checkMetricNames() error {
 	names := map[string]string{metricName("val", "Loss", ""): "the loss"}
 	add := func(name, what string) error {
 		if name == "val/" {
-			return fmt.Errorf("%s has a name of which nothing is left to log it by: it needs a word besides mean and batch", what)
+			return fmt.Errorf("%s can't be logged by its name: the name needs a word besides mean and batch", what)
 		}
 		if other, taken := names[name]; taken {
 			return fmt.Errorf("%s and %s are both logged as %q: rename one", other, what, name)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"gonbatch/internal/forecast"
+	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 	"gonbatch/submit/estimate"
@@ -148,7 +149,7 @@ func (b *bench) compiled(network string) (string, error) {
 		return "", err
 	}
 	cold := b.cold[network]
-	text := fmt.Sprintf("%s compiled in %.2f s, then loaded in %.2f s", plural(cold.Compiled, "program"), cold.CompileSeconds, warm.CompileSeconds)
+	text := fmt.Sprintf("%s compiled in %.2f s, then loaded in %.2f s", plural.Of(cold.Compiled, "program"), cold.CompileSeconds, warm.CompileSeconds)
 	if cold.Compiled == 0 || warm.Compiled > 0 {
 		err = fmt.Errorf("the first run compiled %d, the second %d", cold.Compiled, warm.Compiled)
 	}

@@ -15,6 +15,7 @@ import (
 	"gonbatch/distributed/device"
 	"gonbatch/internal/forecast"
 	"gonbatch/internal/plugin"
+	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
 )
 
@@ -67,7 +68,7 @@ func prepare(ctx context.Context, o options) (*bench, error) {
 		return nil, errors.Join(fmt.Errorf("go build ./bench/step: %w\n%s", err, out), os.RemoveAll(b.cache))
 	}
 	b.until = time.Now().Add(o.limit)
-	b.table.title = fmt.Sprintf("%s: %s, driver %s", plural(b.gpus, "GPU"), b.names, orUnknown(device.Driver("/")))
+	b.table.title = fmt.Sprintf("%s: %s, driver %s", plural.Of(b.gpus, "GPU"), b.names, orUnknown(device.Driver("/")))
 	return b, nil
 }
 

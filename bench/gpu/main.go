@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"gonbatch/internal/forecast"
+	"gonbatch/internal/plural"
 )
 
 type options struct {
@@ -71,12 +72,5 @@ func run(ctx context.Context, o options, args []string, out io.Writer) error {
 	if _, err := fmt.Fprint(out, b.table); err != nil || failed == 0 {
 		return err
 	}
-	return errors.New(plural(failed, "check") + " failed")
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return errors.New(plural.Of(failed, "check") + " failed")
 }

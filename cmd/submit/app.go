@@ -44,7 +44,7 @@ func execute(ctx context.Context, a *app, args []string) int {
 	err := root.ExecuteContext(ctx)
 	err = cmp.Or(err, out.Err)
 	if call := (*os.SyscallError)(nil); errors.As(err, &call) && call.Syscall == "getwd" {
-		err = fmt.Errorf("the current folder is gone (%w); cd to one that is there", err)
+		err = fmt.Errorf("the current folder no longer exists (%w); cd to another one", err)
 	}
 	if err != nil {
 		fmt.Fprintln(a.Err, "submit:", err)
@@ -73,13 +73,20 @@ func flagError(err error) error {
 // upward from start, and prints which files it used.
 func (a *app) loadConfig(cmd *cobra.Command, start string) (*config.Config, error) {
 	cfg, err := a.loadConfigInto(cmd.Flags(), config.Places{Start: start})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		a.printFiles(cfg)
 	}
-	for _, path := range cfg.Files {
-		fmt.Fprintf(a.Err, "submit: using the options in %s\n", path)
+	return cfg, err
+}
+
+// loadSome sets only the named flags of the command, which it shares with a submission. It ignores
+// the other options, and mistakes in them.
+func (a *app) loadSome(cmd *cobra.Command, start string, names ...string) (*config.Config, error) {
+	some := pflag.NewFlagSet("submit", pflag.ContinueOnError)
+	for _, name := range names {
+		some.AddFlag(cmd.Flags().Lookup(name))
 	}
-	return cfg, nil
+	return a.loadConfigInto(some, config.Places{Start: start, Some: true})
 }
 
 func (a *app) loadConfigInto(flags *pflag.FlagSet, places config.Places) (*config.Config, error) {
@@ -92,4 +99,11 @@ func (a *app) loadConfigInto(flags *pflag.FlagSet, places config.Places) (*confi
 		a.Warn("%s", warning)
 	}
 	return cfg, nil
+}
+
+// printFiles prints the configuration files that were used.
+func (a *app) printFiles(cfg *config.Config) {
+	for _, path := range cfg.Files {
+		fmt.Fprintf(a.Err, "submit: using the options in %s\n", path)
+	}
 }

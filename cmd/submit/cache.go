@@ -29,7 +29,7 @@ func newCacheCommand(a *app) *cobra.Command {
 	unused := cmd.Flags().Duration("unused", 0, "with --prune: only those that were not used for this time")
 	return reporting(a, cmd, func(*cobra.Command, []string) (report.Report, error) {
 		if *unused != 0 && !*prune {
-			return nil, submit.Usagef("--unused=%s: it chooses what --prune removes; give both", *unused)
+			return nil, submit.Usagef("--unused=%s: it works only together with --prune", *unused)
 		}
 		before := a.Now().Add(-*unused)
 		return a.showCache(func(p compilecache.Program) bool { return *prune && !p.Used.After(before) })

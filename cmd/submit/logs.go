@@ -1,48 +1,33 @@
 package main
 
 import (
-	"errors"
-
 	"github.com/spf13/cobra"
 
 	"gonbatch/submit"
-	"gonbatch/submit/report"
+	"gonbatch/submit/run"
 )
 
 func newLogsCommand(a *app) *cobra.Command {
-	var following bool
-	var rank int
-	var asJSON *bool
+	var req run.LogRequest
 	cmd := &cobra.Command{
 		Use:     "logs [-f] [--rank N] RUN",
 		Short:   "Print a rank's log",
 		Long:    "logs prints the log of rank 0, or of another rank with --rank.\n\n" + aboutRun,
 		Example: "  submit logs -f 4711\n  submit logs --rank 1 mnist-20261121-101500-4f2a",
 		Args:    oneArg("RUN"),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if rank < 0 {
-				return submit.Usagef("--rank=%d: ranks count from 0", rank)
-			}
+		RunE: func(cmd *cobra.Command, args []string) error {
 			runs, r, err := a.findRun(cmd, args[0])
 			if err != nil {
 				return err
 			}
-			if *asJSON {
-				lines := &report.LineWriter{To: a.Out, Rank: rank}
-				runs.Out = lines
-				defer func() { err = errors.Join(err, lines.Close()) }()
-			}
 			ctx, stop := submit.Interruptible(cmd.Context())
 			defer stop()
-			if following {
-				return runs.Follow(ctx, r, rank)
-			}
-			return runs.Log(ctx, r, rank)
+			return runs.Log(ctx, r, req)
 		},
 	}
-	asJSON = addJSON(cmd)
-	cmd.Flags().BoolVarP(&following, "follow", "f", false, "show the log until the job ends, and exit with the job's status")
-	cmd.Flags().IntVar(&rank, "rank", 0, "rank whose log to print")
+	cmd.Flags().BoolVarP(&req.Follow, "follow", "f", false, "show the log until the job ends, and exit with the job's status")
+	cmd.Flags().IntVar(&req.Rank, "rank", 0, "rank whose log to print")
+	cmd.Flags().BoolVar(&req.JSON, "json", false, jsonUsage)
 	addRunRoot(cmd)
 	return cmd
 }

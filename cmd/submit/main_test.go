@@ -78,7 +78,8 @@ func makeExecutable(dir string) error {
 }
 
 func TestFlags(t *testing.T) {
-	defaults := submitOptions{SchedulerName: "slurm", Tasks: 1, RunRoot: "runs", glanceOptions: glanceOptions{Forecast: glanceTime}, Request: run.Request{Path: "x.ipynb", Job: submit.JobSpec{Nodes: 1, TasksPerNode: 1, MPI: "auto", MaxRestarts: 10}}}
+	defaults := submitOptions{SchedulerName: "slurm", Tasks: 1, RunRoot: "runs", Request: run.Request{
+		Path: "x.ipynb", Job: submit.JobSpec{Nodes: 1, TasksPerNode: 1, MPI: "auto", MaxRestarts: 10}, Manner: run.Manner{Glance: run.Glance{Time: glanceTime}}}}
 	for _, tc := range []struct {
 		name string
 		args []string
@@ -96,8 +97,8 @@ func TestFlags(t *testing.T) {
 			"--account=a", "--qos=q", "--constraint=c", "--name=n", "--mpi=pmi2", "--mpi-library=l", "--template=t", "--run-root=r", "--platform=cuda",
 			"--devices=all", "--max-restarts=3", "--signal-lead=5m", "--target=h100", "--forecast=1m", "--dry-run", "--no-submit", "-F", "-f", "p.yaml", "x.ipynb"},
 			func(o *submitOptions) {
-				o.RunRoot, o.DryRun, o.Manner, o.Notebook.ParamsFile = "r", true, run.Manner{NoSubmit: true, Follow: true}, "p.yaml"
-				o.glanceOptions = glanceOptions{Target: "h100", Forecast: time.Minute}
+				o.RunRoot, o.DryRun, o.Notebook.ParamsFile = "r", true, "p.yaml"
+				o.Manner = run.Manner{NoSubmit: true, Follow: true, Glance: run.Glance{Target: "h100", Time: time.Minute}}
 				o.Job = submit.JobSpec{
 					Nodes: 2, TasksPerNode: 4, GPUs: submit.GPUs{Count: 4, Kind: "a100"}, CPUsPerTask: 8, Mem: "64G", Time: "1:00:00",
 					Partition: "p", Account: "a", QOS: "q", Constraint: "c", Name: "n", MPI: "pmi2", MPILibrary: "l", Template: "t",

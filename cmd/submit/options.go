@@ -1,13 +1,16 @@
 package main
 
 import (
-	"context"
+	"io"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/term"
 
+	"gonbatch/internal/forecast"
 	"gonbatch/submit"
 	"gonbatch/submit/config"
 	"gonbatch/submit/run"
@@ -24,13 +27,15 @@ type submitOptions struct {
 	Tasks         int
 	Env           []string
 	RunRoot       string
-	glanceOptions
 
 	flags *pflag.FlagSet
 }
 
 // defaultMaxRestarts is enough for a week of one-day time limits, with a few failures.
 const defaultMaxRestarts = 10
+
+// glanceTime is how long a user likes to wait for a line that helps.
+const glanceTime = 20 * time.Second
 
 // defaultRunRoot is the folder of all runs, below the current one.
 const defaultRunRoot = "runs"
@@ -59,17 +64,18 @@ func (o *submitOptions) addFlags(fs *pflag.FlagSet) {
 	for _, name := range []string{"of", "session-mod", "session-kept"} {
 		fs.Lookup(name).Hidden = true
 	}
-	o.glanceOptions.addFlags(fs)
+	config.NonEmpty(fs, &o.Glance.Target, "name", "target", "", "", "GPU of the job, for a short forecast of its training step: "+strings.Join(forecast.Names(), ", ")+" (default: by the type in --gpus-per-node)")
+	fs.DurationVar(&o.Glance.Time, "forecast", glanceTime, "how long submit may take for that forecast, after the job is queued; 0 for none")
 	fs.BoolVar(&o.DryRun, "dry-run", false, "print the batch script without writing anything")
 	fs.BoolVar(&o.NoSubmit, "no-submit", false, "create the run directory and print the command that queues it without running it")
 	fs.BoolVarP(&o.Follow, "follow", "F", false, "show rank 0's log until the job ends, and exit with the job's status")
 	fs.BoolVar(&o.JSON, "json", false, jsonUsage)
-	annotate(fs, config.FlagOnly, "json", "dry-run", "no-submit", "cell", "param", "params-file", "from", "from-run", "of", "session-mod", "session-kept")
-	annotate(fs, config.Path, "template")
-	annotate(fs, resumable, "tasks", "follow", "no-submit", "json")
-	annotate(fs, clusterOnly, "nodes", "tasks-per-node", "gpus-per-node", "cpus-per-task", "mem", "time", "partition", "account", "qos", "constraint", "mpi",
+	config.Mark(fs, config.FlagOnly, "json", "dry-run", "no-submit", "cell", "param", "params-file", "from", "from-run", "of", "session-mod", "session-kept")
+	config.Mark(fs, config.Path, "template")
+	config.Mark(fs, config.Resumable, "tasks", "follow", "no-submit", "json")
+	config.Mark(fs, config.ClusterOnly, "nodes", "tasks-per-node", "gpus-per-node", "cpus-per-task", "mem", "time", "partition", "account", "qos", "constraint", "mpi",
 		"signal-lead", "module", "setup", "directive", "template", "no-submit", "dry-run", "target", "forecast")
-	annotate(fs, machineOnly, "tasks")
+	config.Mark(fs, config.MachineOnly, "tasks")
 }
 
 // addNotebookFlags declares the flags that affect the exported programs; verb is what the command
@@ -100,7 +106,7 @@ func addJobFlags(fs *pflag.FlagSet, s *submit.JobSpec) {
 	own.StringVar(&s.Devices, "devices", s.Devices, "XLA devices of each rank: a number, or all (default: 1; all for a --local run with one rank)")
 	own.IntVar(&s.MaxRestarts, "max-restarts", s.MaxRestarts, "restarts allowed, at the time limit, after a preemption or a node failure, or when a rank of a training dies; 0 for none")
 	own.DurationVar(&s.SignalLead, "signal-lead", s.SignalLead, "how long before the time limit to tell the programs to save (default: 90s, less for a short --time)")
-	own.VisitAll(func(f *pflag.Flag) { annotate(own, resumable, f.Name) })
+	own.VisitAll(func(f *pflag.Flag) { config.Mark(own, config.Resumable, f.Name) })
 	fs.AddFlagSet(own)
 	fs.StringVar(&s.Name, "name", s.Name, "name of the job and of its run directory (default: the notebook's)")
 	fs.StringArrayVar(&s.Secrets, "secret", s.Secrets, "pass this variable of your shell to the programs without writing its value to a file; repeatable")
@@ -120,30 +126,6 @@ func sbatchName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(name)
 }
 
-// Marks of flags.
-const (
-	// resumable flags may change when a run is resumed: they don't change its programs and their
-	// results.
-	resumable = "gonbatch_resumable"
-	// clusterOnly flags have no effect on a local run, and machineOnly flags none on a cluster. The
-	// command line must not set them for such a run. A configuration file may, because it is for
-	// both.
-	clusterOnly = "gonbatch_cluster_only"
-	machineOnly = "gonbatch_machine_only"
-)
-
-// isMarked reports whether a flag has a mark.
-func isMarked(f *pflag.Flag, mark string) bool { _, ok := f.Annotations[mark]; return ok }
-
-// annotate marks flags. It panics on a name that is not a flag, which is a bug in this file.
-func annotate(fs *pflag.FlagSet, key string, names ...string) {
-	for _, name := range names {
-		if err := fs.SetAnnotation(name, key, nil); err != nil {
-			panic(err)
-		}
-	}
-}
-
 // parseArgs takes the notebook, and the programs' arguments from position dash on (-1 if there are
 // none).
 func (o *submitOptions) parseArgs(args []string, dash int) error {
@@ -156,7 +138,7 @@ func (o *submitOptions) parseArgs(args []string, dash int) error {
 		if err := stage.CheckParametersFile(o.Notebook.ParamsFile); err != nil {
 			return err
 		}
-		return submit.Usagef("no notebook: give one, as submit --local notebook.ipynb (see submit --help)")
+		return submit.Usagef("no notebook: give one, such as submit --local notebook.ipynb (see submit --help)")
 	case len(own) > 1 && isCommand(own[0]):
 		return submit.Usagef("unknown command %q (see submit --help)", own[0])
 	case len(own) > 1:
@@ -189,10 +171,7 @@ func (o *submitOptions) checkFor(scheduler submit.Scheduler) error {
 func (o *submitOptions) request(a *app, cfg *config.Config) (req run.Request, err error) {
 	req = o.Request
 	req.Options = cfg.Given()
-	req.Glance = func(ctx context.Context, s run.Started, cancel string) { o.glance(ctx, a.Shell, s, cancel, cfg) }
-	if err := o.check(); err != nil {
-		return req, err
-	}
+	req.Glance.Wait = isTerminal(a.Err) || cfg.Origin("forecast") != config.Default
 	if req.Scheduler, err = o.scheduler(a); err != nil {
 		return req, err
 	}
@@ -212,16 +191,11 @@ func (o *submitOptions) request(a *app, cfg *config.Config) (req run.Request, er
 
 // misplaced refuses flags of the command line that have no effect on the run's scheduler.
 func misplaced(flags *pflag.FlagSet, batch bool) error {
-	mark := clusterOnly
+	mark := config.ClusterOnly
 	if batch {
-		mark = machineOnly
+		mark = config.MachineOnly
 	}
-	var names []string
-	flags.Visit(func(f *pflag.Flag) {
-		if isMarked(f, mark) {
-			names = append(names, "--"+f.Name)
-		}
-	})
+	names := config.GivenWith(flags, mark)
 	list := strings.Join(names, ", ")
 	switch {
 	case len(names) == 0:
@@ -232,4 +206,9 @@ func misplaced(flags *pflag.FlagSet, batch bool) error {
 		return submit.Usagef("%s: only for a cluster, and this run is on one machine (--local); give --tasks for the number of ranks", list)
 	}
 	return submit.Usagef("%s: only for a cluster, and does nothing for a run on this machine (--local); leave it out", list)
+}
+
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
 }

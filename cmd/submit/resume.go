@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"gonbatch/submit"
+	"gonbatch/submit/config"
 	"gonbatch/submit/run"
 )
 
@@ -40,7 +41,7 @@ func newResumeCommand(a *app) *cobra.Command {
 	opts.addFlags(all)
 	cmd.Flags().SortFlags = false
 	all.VisitAll(func(f *pflag.Flag) {
-		if isMarked(f, resumable) {
+		if config.IsMarked(f, config.Resumable) {
 			cmd.Flags().AddFlag(f)
 		}
 	})
@@ -61,7 +62,7 @@ func (o *submitOptions) change(spec *submit.JobSpec, r run.Run, flags *pflag.Fla
 		case err != nil:
 		case name == "tasks":
 			spec.TasksPerNode = o.Tasks
-		case isMarked(f, resumable) && job.Lookup(name) != nil:
+		case config.IsMarked(f, config.Resumable) && job.Lookup(name) != nil:
 			err = job.Set(name, f.Value.String())
 		}
 	})

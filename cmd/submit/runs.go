@@ -21,7 +21,7 @@ func addRunRoot(cmd *cobra.Command) { addRunRootTo(cmd.Flags(), new(string)) }
 
 func addRunRootTo(fs *pflag.FlagSet, to *string) {
 	config.NonEmpty(fs, to, "path", "run-root", "", defaultRunRoot, "folder for run directories, on the shared file system")
-	annotate(fs, config.Path, "run-root")
+	config.Mark(fs, config.Path, "run-root")
 }
 
 // runRoot returns the folder of runs for cmd, by the same rules as for a submission from the
@@ -30,9 +30,7 @@ func addRunRootTo(fs *pflag.FlagSet, to *string) {
 func (a *app) runRoot(cmd *cobra.Command) (string, error) {
 	flag := cmd.Flags().Lookup("run-root")
 	if !flag.Changed {
-		only := pflag.NewFlagSet("submit", pflag.ContinueOnError)
-		only.AddFlag(flag)
-		if _, err := a.loadConfigInto(only, config.Places{Start: ".", Some: true}); err != nil {
+		if _, err := a.loadSome(cmd, ".", flag.Name); err != nil {
 			return "", err
 		}
 	}

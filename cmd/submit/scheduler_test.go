@@ -115,7 +115,7 @@ func TestThirdScheduler(t *testing.T) {
 	call(0, "# x: 6 ranks", "--scheduler", "third", "--nodes", "2", "--tasks-per-node", "3", "--dry-run", "x.ipynb")
 	call(2, "--qos=fast: third has no qualities of service", "--scheduler", "third", "--qos", "fast", "x.ipynb")
 	call(0, "queue it with:  thirdsub ", "--scheduler", "third", "--no-submit", "x.ipynb")
-	call(0, "job 42: x on 1 nodes, 1 ranks", "--scheduler", "third", "--platform", "cpu", "x.ipynb")
+	call(0, "job 42: x on 1 node, 1 rank", "--scheduler", "third", "--platform", "cpu", "x.ipynb")
 	call(0, `"scheduler":"third","job":"42"`, "status", "--json", "42")
 	call(0, "hello", "logs", "42")
 	call(0, "completed", "cancel", "42")

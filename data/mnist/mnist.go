@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 
 	"gonbatch/data"
+	"gonbatch/internal/plural"
 )
 
 const (
@@ -77,7 +78,7 @@ func loadSet(name, dir string, images, labels idxFile, ok check) (*data.Images, 
 		return nil, err
 	}
 	if len(classOf) != size[0] {
-		return nil, fmt.Errorf("mnist: %s has %d images, but %s has %d labels", filepath.Join(dir, images.name), size[0], labels.name, len(classOf))
+		return nil, fmt.Errorf("mnist: %s has %s, but %s has %s", filepath.Join(dir, images.name), plural.Of(size[0], "image"), labels.name, plural.Of(len(classOf), "label"))
 	}
 	set, err := data.NewImages(data.ImagesConfig{
 		Name: name, Height: side, Width: side, Channels: 1, Classes: classes,

@@ -1,6 +1,6 @@
-// Package aot compiles a program ahead of time for GPUs that are not there: by XLA's CUDA plugin,
-// for a description of the GPUs and of how they are spread over nodes. It runs nothing, and makes
-// no client: a laptop or a login node will do.
+// Package aot compiles a program ahead of time for GPUs that the machine lacks. It gives XLA's CUDA
+// plugin a description of the GPUs and of how they are spread over nodes. It runs nothing and makes
+// no client, so a laptop or a login node will do.
 //
 //	compiler, err := aot.Open(dir) // Of plugin.EnsureCompiler.
 //	compiled, err := compiler.Compile(aot.Topology{Config: h100.Config(), Nodes: 2, GPUsPerNode: 4}, step)

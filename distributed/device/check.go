@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
 )
 
@@ -87,7 +88,7 @@ func (f Facts) unused() []string {
 	case len(f.GPUs) == 0:
 		return []string{fmt.Sprintf("%s computes on the CPU, though the scheduler gave it GPUs (%s): %s", f.who(), f.Granted, f.whyNone())}
 	case f.IsSet && strings.TrimSpace(f.Visible) == "":
-		return []string{fmt.Sprintf("%s computes on the CPU: %s is empty, which hides its %s", f.who(), visibleVariable, count(len(f.GPUs), "GPU"))}
+		return []string{fmt.Sprintf("%s computes on the CPU: %s is empty, which hides its %s", f.who(), visibleVariable, plural.Of(len(f.GPUs), "GPU"))}
 	}
-	return []string{fmt.Sprintf("%s computes on the CPU, though it sees %s: the CUDA plugin is not installed; submit --platform cuda installs it", f.who(), count(len(f.GPUs), "GPU"))}
+	return []string{fmt.Sprintf("%s computes on the CPU, though it sees %s: the CUDA plugin is not installed; submit --platform cuda installs it", f.who(), plural.Of(len(f.GPUs), "GPU"))}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"gonbatch/internal/plural"
 )
 
 const ask = "ask the scheduler for GPUs (submit --gpus-per-node), or compute on CPUs (--platform cpu)"
@@ -51,14 +53,14 @@ func (f Facts) name(entry string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("%s: %s=%q: %q is neither a number nor a name that begins with GPU- or MIG-", f.who(), visibleVariable, f.Visible, entry)
 	case index < 0 || index >= len(f.GPUs):
-		return "", fmt.Errorf("%s: %s=%q: there is no GPU %d, the process may open %s", f.who(), visibleVariable, f.Visible, index, count(len(f.GPUs), "GPU"))
+		return "", fmt.Errorf("%s: %s=%q: there is no GPU %d, the process may open %s", f.who(), visibleVariable, f.Visible, index, plural.Of(len(f.GPUs), "GPU"))
 	}
 	return strconv.Itoa(f.GPUs[index]), nil
 }
 
 func (f Facts) whyNone() string {
 	if f.Closed > 0 {
-		return fmt.Sprintf("/dev has %s, but this job may open none", count(f.Closed, "GPU"))
+		return fmt.Sprintf("/dev has %s, but this job may open none", plural.Of(f.Closed, "GPU"))
 	}
 	return "/dev has no nvidia0"
 }
@@ -76,14 +78,7 @@ func (f Facts) Pick() (int, error) {
 		return 0, nil
 	case f.LocalRank >= len(names):
 		return 0, fmt.Errorf("%s is number %d of the ranks on its node, but sees %s: more tasks than devices; start one for each (--tasks-per-node %d), or ask for more GPUs",
-			f.who(), f.LocalRank+1, count(len(names), "GPU"), len(names))
+			f.who(), f.LocalRank+1, plural.Of(len(names), "GPU"), len(names))
 	}
 	return f.LocalRank, nil
-}
-
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }

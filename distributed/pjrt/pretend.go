@@ -13,13 +13,13 @@ import (
 	"unsafe"
 )
 
-// Step is a program with collectives as XLA's clients on the GPUs of all ranks would compile it.
+// Step is a program with collectives, as XLA's clients on the GPUs of all ranks would compile it.
 type Step struct {
 	Program []byte // Program is StableHLO as text.
-	Options []byte // Options are a CompileOptionsProto: a replica on each of the devices 0 to n-1.
+	Options []byte // Options is a CompileOptionsProto with a replica on each of the devices 0 to n-1.
 }
 
-// Pretence is a process that pretends to be one of several ranks, of which the others aren't there.
+// Pretence is a process that pretends to be one of several ranks, of which the others don't exist.
 type Pretence struct {
 	Ranks int
 	// Take gets the programs with collectives. They are not compiled here: it ends the process, or
@@ -46,7 +46,7 @@ func Pretend(platform string, p Pretence) error {
 	return nil
 }
 
-// pretended is the lowering of a process whose other ranks aren't there.
+// pretended is the lowering of a process whose other ranks don't exist.
 type pretended struct {
 	native
 	Pretence

@@ -14,6 +14,7 @@ import (
 	"unsafe"
 
 	"gonbatch/distributed/keyvalue"
+	"gonbatch/internal/plural"
 )
 
 // Processes describes the ranks of a job, each with one device, for XLA's own clients.
@@ -88,14 +89,14 @@ func (p *processes) deviceMap(client unsafe.Pointer) ([]int64, error) {
 	for i := range n {
 		rank := int(of[i])
 		if rank < 0 || rank >= p.Size {
-			return nil, fmt.Errorf("device %d belongs to process %d: there are %d ranks", ids[i], rank, p.Size)
+			return nil, fmt.Errorf("device %d belongs to process %d: there are %s", ids[i], rank, plural.Of(p.Size, "rank"))
 		}
 		devices[rank] = int64(ids[i])
 		found[rank]++
 	}
 	for rank, number := range found {
 		if number != 1 {
-			return nil, fmt.Errorf("rank %d has %d devices according to XLA: each rank must have one", rank, number)
+			return nil, fmt.Errorf("rank %d has %s according to XLA: each rank must have one", rank, plural.Of(number, "device"))
 		}
 	}
 	return devices, nil

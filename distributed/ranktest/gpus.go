@@ -20,7 +20,7 @@ import (
 func (l Launcher) OnGPUs(t *testing.T, n int) Launcher {
 	t.Helper()
 	if _, err := exec.LookPath("unshare"); err != nil || os.Getuid() != 0 {
-		machine.Lacks(t, "mount namespaces take root and util-linux")
+		machine.Lacks(t, "mount namespaces need root and util-linux")
 	}
 	l.within = func(int) []string {
 		return []string{"unshare", "--mount", "--propagation", "private", GPUScript(), strconv.Itoa(n)}

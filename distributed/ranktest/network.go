@@ -28,7 +28,7 @@ var networks atomic.Int64
 func NewNetwork(t *testing.T, n int) *Network {
 	t.Helper()
 	if _, err := exec.LookPath("ip"); err != nil || os.Getuid() != 0 {
-		machine.Lacks(t, "network namespaces take root and iproute2")
+		machine.Lacks(t, "network namespaces need root and iproute2")
 	}
 	network := &Network{fmt.Sprintf("gb%d-%d", os.Getpid(), networks.Add(1)), t}
 	network.add("switch")

@@ -15,6 +15,7 @@ import (
 	"fmt"
 
 	"gonbatch/data/shuffle"
+	"gonbatch/internal/plural"
 )
 
 // Config configures a sampler.
@@ -52,7 +53,7 @@ func New(c Config) (*Sampler, error) {
 		}
 		return nil, fmt.Errorf("sampler: the batch size of %d can't be divided evenly over %d ranks and devices: use %s", c.BatchSize, c.Shards, fix)
 	case c.Len < c.BatchSize:
-		return nil, fmt.Errorf("sampler: the dataset has %d examples, fewer than one batch of %d", c.Len, c.BatchSize)
+		return nil, fmt.Errorf("sampler: the dataset has %s, fewer than one batch of %d", plural.Of(c.Len, "example"), c.BatchSize)
 	}
 	return &Sampler{c}, nil
 }
@@ -73,7 +74,7 @@ func (s *Sampler) Epoch(epoch int) shuffle.Order {
 	return shuffle.Random(s.config.Len, s.config.Seed, uint64(epoch))
 }
 
-// Shard is the part of a step's batch that belongs to one shard.
+// Shard returns the part of a step's batch that belongs to one shard.
 func (s *Sampler) Shard(order shuffle.Order, step, shard int) []int {
 	return s.Shards(order, step, shard, 1)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gonbatch/distributed/network"
+	"gonbatch/internal/plural"
 )
 
 // host is the rendezvous server in rank 0. It collects the addresses of all ranks and sends each
@@ -122,7 +123,7 @@ func (h *host) take(e *entry) bool {
 func (h *host) check(m member) string {
 	switch {
 	case m.Size != h.config.Size:
-		return fmt.Sprintf("rank %d says the world has %d ranks, rank 0 says %d", m.Rank, m.Size, h.config.Size)
+		return fmt.Sprintf("rank %d says the world has %s, rank 0 says %d", m.Rank, plural.Of(m.Size, "rank"), h.config.Size)
 	case m.Rank < 0 || m.Rank >= h.config.Size:
 		return fmt.Sprintf("rank %d of %d", m.Rank, h.config.Size)
 	case h.members[m.Rank] != nil:

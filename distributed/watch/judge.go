@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
 )
 
@@ -139,8 +140,8 @@ func judgeClosed(now time.Time, peers []*peer) *verdict {
 		blamed = waiting
 	}
 	return &verdict{Failure: rundir.Failure{Kind: rundir.Mismatch, Rank: blamed.rank, Host: blamed.host, Step: blamed.state.Step,
-		Error: fmt.Sprintf("%s has called Close after %d collectives and won't call %v, in which %s waits: it ended early, or not all ranks call the same collectives",
-			closed[0].name(), closed[0].state.Entered, waiting.state.Current, waiting.name())},
+		Error: fmt.Sprintf("%s has called Close after %s and won't call %v, in which %s waits: it ended early, or not all ranks call the same collectives",
+			closed[0].name(), plural.Of(closed[0].state.Entered, "collective"), waiting.state.Current, waiting.name())},
 		Stacks: true}
 }
 

@@ -27,7 +27,7 @@ const (
 	Applies Effect = "applies"
 	// Once means that it becomes a script of the job, which runs once, on the first node.
 	Once Effect = "runs once, on the first node"
-	// Ignored means that it matters only to a person at the notebook.
+	// Ignored means that it has a use only in a notebook.
 	Ignored Effect = "ignored"
 	// LeftOut is Ignored, with a warning that gives Why.
 	LeftOut Effect = "left out, with a warning"

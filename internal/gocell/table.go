@@ -2,7 +2,7 @@ package gocell
 
 const (
 	moduleFixed = "has no effect in a job: submit finds the modules"
-	forPeople   = "is for a person at the notebook"
+	interactive = "is for interactive use only"
 )
 
 // Magics is the table of all magics: those of GoNB 0.11, and the kernel's own.
@@ -38,9 +38,9 @@ var Magics = []Magic{
 		Help: "Forget all declarations and the changes to go.mod, or only those."},
 	{Name: RemoveShort, Usage: "%rm NAMES", Runner: GoNB, InJob: Applies, Help: "Forget declarations."},
 	{Name: Remove, Usage: "%remove NAMES", Runner: GoNB, InJob: Applies, Help: "The same as %rm."},
-	{Name: "%ls", Usage: "%ls", Runner: GoNB, InJob: Ignored, Why: forPeople, Help: "List what the cells have declared."},
-	{Name: "%list", Usage: "%list", Runner: GoNB, InJob: Ignored, Why: forPeople, Help: "The same as %ls."},
-	{Name: "%who", Usage: "%who", Runner: Kernel, InJob: Ignored, Why: forPeople,
+	{Name: "%ls", Usage: "%ls", Runner: GoNB, InJob: Ignored, Why: interactive, Help: "List what the cells have declared."},
+	{Name: "%list", Usage: "%list", Runner: GoNB, InJob: Ignored, Why: interactive, Help: "The same as %ls."},
+	{Name: "%who", Usage: "%who", Runner: Kernel, InJob: Ignored, Why: interactive,
 		Help: "List what the cells have declared."},
 	{Name: Keep, Usage: "%keep x, y", Runner: Kernel, InJob: Applies, Words: []string{"-d"},
 		Help: "Keep the values of package-level variables for later cells. %keep -d x stops keeping x; %keep lists what is kept."},
@@ -50,9 +50,9 @@ var Magics = []Magic{
 		Help: "Get packages that are missing. This is the default."},
 	{Name: "%noautoget", Usage: "%noautoget", Runner: GoNB, InJob: Ignored, Why: moduleFixed,
 		Help: "Don't get packages that are missing."},
-	{Name: "%track", Usage: "%track [PATH]", Runner: GoNB, InJob: Ignored, Why: forPeople,
+	{Name: "%track", Usage: "%track [PATH]", Runner: GoNB, InJob: Ignored, Why: interactive,
 		Help: "Watch Go files for completion, or list those that are watched."},
-	{Name: "%untrack", Usage: "%untrack [PATH]", Runner: GoNB, InJob: Ignored, Why: forPeople, Help: "Stop watching Go files."},
+	{Name: "%untrack", Usage: "%untrack [PATH]", Runner: GoNB, InJob: Ignored, Why: interactive, Help: "Stop watching Go files."},
 	{Name: "%goworkfix", Usage: "%goworkfix", Runner: GoNB, InJob: Ignored,
 		Why:  "isn't needed in a job, where !*go work use replaces the modules",
 		Help: "Replace the modules of go.work in go.mod too."},
@@ -74,18 +74,18 @@ var Magics = []Magic{
 		Help: "Run the cell as GX, if GoNB is built with it."},
 
 	// Time and ranks.
-	{Name: "%time", Usage: "%time", Runner: Kernel, InJob: Ignored, Why: forPeople,
+	{Name: "%time", Usage: "%time", Runner: Kernel, InJob: Ignored, Why: interactive,
 		Help: "Show how long the cell takes, and where the time goes."},
-	{Name: "%timeit", Usage: "%timeit EXPRESSION", Runner: Kernel, InJob: Ignored, Why: forPeople,
+	{Name: "%timeit", Usage: "%timeit EXPRESSION", Runner: Kernel, InJob: Ignored, Why: interactive,
 		Help: "Measure how long an expression takes, averaged over many calls."},
 	{Name: "%distributed", Usage: "%distributed N", Runner: Kernel, InJob: Ignored,
 		Why:  "is a rehearsal; a job has its own ranks",
 		Help: "Run the next program as N ranks on this machine, to try it before submitting."},
-	{Name: "%devices", Usage: "%devices", Runner: Kernel, InJob: Ignored, Why: forPeople,
+	{Name: "%devices", Usage: "%devices", Runner: Kernel, InJob: Ignored, Why: interactive,
 		Help: "List the devices that XLA sees."},
 
 	// Jobs.
-	{Name: "%submit", Usage: "%submit [FLAGS] [-- PROGRAM FLAGS]", Runner: Submit, InJob: Ignored, Why: forPeople,
+	{Name: "%submit", Usage: "%submit [FLAGS] [-- PROGRAM FLAGS]", Runner: Submit, InJob: Ignored, Why: interactive,
 		Words: []string{"--saved"}, SubmitFlags: true,
 		Help: "Submit this notebook as a job: every cell that ran in this session without an error, in order, as it was when it " +
 			"last ran, with its tags from the last saved notebook. The flags are those of the submit command (%submit --help). " +
@@ -93,13 +93,13 @@ var Magics = []Magic{
 	{Name: SubmitCell, Usage: "%%submit [FLAGS]", Runner: Submit, WholeCell: true, InJob: LeftOut, SubmitFlags: true,
 		Why:  "submits its cell as a job by itself, which is not part of this one",
 		Help: "Submit the rest of this cell as a job: the job's only program, with the declarations of this session."},
-	{Name: "%jobs", Usage: "%jobs", Runner: Submit, InJob: Ignored, Why: forPeople,
+	{Name: "%jobs", Usage: "%jobs", Runner: Submit, InJob: Ignored, Why: interactive,
 		Help: "List all runs, newest last."},
-	{Name: "%logs", Usage: "%logs [--rank N] [RUN]", Runner: Submit, InJob: Ignored, Why: forPeople, Words: []string{"--rank"},
+	{Name: "%logs", Usage: "%logs [--rank N] [RUN]", Runner: Submit, InJob: Ignored, Why: interactive, Words: []string{"--rank"},
 		Help: "Print a rank's log. RUN is a job id, a run's name or the beginning of one; the default is the run of the last %submit."},
-	{Name: "%wait", Usage: "%wait [RUN]", Runner: Submit, InJob: Ignored, Why: forPeople,
+	{Name: "%wait", Usage: "%wait [RUN]", Runner: Submit, InJob: Ignored, Why: interactive,
 		Help: "Wait until a job ends. The cell fails if the job failed. The default is the run of the last %submit."},
-	{Name: "%cancel", Usage: "%cancel [RUN]", Runner: Submit, InJob: Ignored, Why: forPeople,
+	{Name: "%cancel", Usage: "%cancel [RUN]", Runner: Submit, InJob: Ignored, Why: interactive,
 		Help: "Cancel a job. The default is the run of the last %submit."},
 	{Name: Result, Usage: "%result [RUN] [as NAME]", Runner: Submit, InJob: Applies, Words: []string{"as"},
 		Help: "Show the results of a run, also as JSON: its state, its metrics by name, its checkpoints and images. " +
@@ -109,10 +109,10 @@ var Magics = []Magic{
 			"The default is the run of the last %submit."},
 
 	// The kernel itself.
-	{Name: Help, Usage: "%help", Runner: GoNB, InJob: Ignored, Why: forPeople, Help: "Show the help on all magics."},
-	{Name: "%version", Usage: "%version", Runner: GoNB, InJob: Ignored, Why: forPeople, Help: "Print the version of GoNB."},
-	{Name: "%widgets", Usage: "%widgets", Runner: GoNB, InJob: Ignored, Why: forPeople, Help: "Connect GoNB's widgets to the browser."},
-	{Name: "%widgets_hb", Usage: "%widgets_hb", Runner: GoNB, InJob: Ignored, Why: forPeople, Help: "Test that connection."},
+	{Name: Help, Usage: "%help", Runner: GoNB, InJob: Ignored, Why: interactive, Help: "Show the help on all magics."},
+	{Name: "%version", Usage: "%version", Runner: GoNB, InJob: Ignored, Why: interactive, Help: "Print the version of GoNB."},
+	{Name: "%widgets", Usage: "%widgets", Runner: GoNB, InJob: Ignored, Why: interactive, Help: "Connect GoNB's widgets to the browser."},
+	{Name: "%widgets_hb", Usage: "%widgets_hb", Runner: GoNB, InJob: Ignored, Why: interactive, Help: "Test that connection."},
 }
 
-const waitsForInput = "waits for a person, and a job has none; give the command its input, or tag the cell notebook-only"
+const waitsForInput = "waits for typed input, which a job does not have; pipe the input into the command, or tag the cell notebook-only"

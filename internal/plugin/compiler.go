@@ -96,7 +96,7 @@ func getCompiler(ctx context.Context, path string, opts Options) error {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(dir, "cu13", "bin", "ptxas")); err != nil {
-		return errors.Join(errors.New("NVIDIA's wheels have another layout than expected"), err)
+		return errors.Join(errors.New("NVIDIA's wheels have an unexpected layout"), err)
 	}
 	return fetch.PipWheel(ctx, cudaWheel, path, options)
 }

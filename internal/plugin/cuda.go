@@ -74,7 +74,7 @@ func linkCUDA(dir string) error {
 			return err
 		}
 		if _, err := os.Stat(at); err != nil {
-			return fmt.Errorf("NVIDIA's wheels have another layout than expected: %w", err)
+			return fmt.Errorf("NVIDIA's wheels have an unexpected layout: %w", err)
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"gonbatch/internal/gocell"
+	"gonbatch/internal/plural"
 )
 
 // Declare replaces a magic in a line (from 1) of a prepared cell with a package-level declaration,
@@ -12,7 +13,7 @@ import (
 func Declare(code string, line int, imported, declaration string) (string, error) {
 	c := gocell.Parse(code)
 	if line < 1 || line > len(c.Lines) {
-		return code, fmt.Errorf("line %d: the cell has %d lines", line, len(c.Lines))
+		return code, fmt.Errorf("line %d: the cell has %s", line, plural.Of(len(c.Lines), "line"))
 	}
 	if f := c.File(); f.Tail != "" && f.Mains[0] < line {
 		main := f.Mains[0]

@@ -122,7 +122,7 @@ func checkLetters(magic, rest string) error {
 		return nil
 	}
 	letter, _ := utf8.DecodeRuneInString(rest[i:])
-	return fmt.Errorf("%s %s: GoNB, which runs this magic, only knows ASCII's letters, and not %q: use a name without it, or Go code or a shell command instead of the magic", magic, rest, letter)
+	return fmt.Errorf("%s %s: GoNB, which runs this magic, handles only ASCII letters, not %q: use a name without it, or Go code or a shell command instead of the magic", magic, rest, letter)
 }
 
 // script runs the cell with a command. GoNB splits the line at spaces outside double quotes.

@@ -40,7 +40,7 @@ func setting(set func(*preparer)) func(*preparer, gocell.Call) (string, error) {
 func alone(text string) func(*preparer, gocell.Call) (string, error) {
 	return func(_ *preparer, call gocell.Call) (string, error) {
 		if rest := call.Rest(); rest != "" {
-			return "", fmt.Errorf("%s %s: it takes nothing", call.Name(), rest)
+			return "", fmt.Errorf("%s %s: it takes no arguments", call.Name(), rest)
 		}
 		return text, nil
 	}

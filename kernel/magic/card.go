@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"gonbatch/internal/plural"
 )
 
 // newCard returns what the notebook shows about a job, as HTML and as text.
@@ -80,7 +82,7 @@ func (s state) otherRanks() string {
 	if err != nil || size <= len(s.Ranks) {
 		return ""
 	}
-	return fmt.Sprintf("and %d ranks more", size-len(s.Ranks))
+	return "and " + plural.Of(size-len(s.Ranks), "more rank")
 }
 
 // String returns, for example, "rank 1 on n2, CPUs 0-3, 1 cpu device: running".

@@ -168,7 +168,7 @@ func TestManyRanks(t *testing.T) {
 	if len(s.Ranks) != mostRanks || s.Ranks[0].Size != "1000" {
 		t.Errorf("%d ranks of %s", len(s.Ranks), s.Ranks[0].Size)
 	}
-	if text := textCard(s); !strings.Contains(text, "and 936 ranks more") {
+	if text := textCard(s); !strings.Contains(text, "and 936 more ranks") {
 		t.Errorf("the card hides that there are more ranks:\n%s", text)
 	}
 }

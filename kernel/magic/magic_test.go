@@ -111,7 +111,7 @@ func TestRun(t *testing.T) {
 		},
 		{
 			name: "with values of a result", call: Call{Name: "submit"}, cells: []string{"%%\n1", "%result 6 as r\nr.Metrics()"},
-			text: "left out, since a job has no values of %result: cell 2 (it uses r)\nsubmitting this session: 1 cells",
+			text: "left out, since a job has no values of %result: cell 2 (it uses r)\nsubmitting this session: 1 cell",
 		},
 		{
 			name: "after an edit", call: Call{Name: "submit"}, earlier: []string{"func a() {}\nfunc (t T) String() string { return \"\" }\nvar b int"},
@@ -121,7 +121,7 @@ func TestRun(t *testing.T) {
 		{name: "with a name", call: Call{Name: "submit", Args: "--name mine"}, cells: []string{"%%\n1"}, args: "--json --of notebook.ipynb --name mine .session-*.ipynb"},
 		{
 			name: "one cell", call: Call{Name: "%submit", Args: "--nodes 1", Body: "x++"}, cells: []string{"var x int", "%submit"},
-			args: "--json --name notebook --cell 2 --nodes 1 .session-*.ipynb", text: "with the declarations of 1 others",
+			args: "--json --name notebook --cell 2 --nodes 1 .session-*.ipynb", text: "with the declarations of 1 other cell",
 		},
 		{name: "nothing to submit", call: Call{Name: "submit"}, cells: []string{"%submit"}, err: "no cell of this session has run"},
 		{name: "no file", call: Call{Name: "submit", Args: "--saved"}, err: "does not tell which file"},

@@ -47,7 +47,7 @@ func redeclared(ordered []Cell) (doubts []string) {
 			before, taken := winners[key]
 			winners[key] = c
 			if taken && before.Last > c.Last {
-				doubts = append(doubts, fmt.Sprintf("cells %s and %s both declare %s: the job takes it as cell %s has it, which stands below, "+
+				doubts = append(doubts, fmt.Sprintf("cells %s and %s both declare %s: the job takes it as cell %s has it, which comes later, "+
 					"but the session as cell %s does, which ran later: run cell %s again, or remove one of them",
 					before.label(0), c.label(0), strings.ReplaceAll(key, "~", "."), c.label(0), before.label(0), c.label(0)))
 			}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"gonbatch/internal/plural"
 	"gonbatch/kernel/tool"
 	"gonbatch/submit/report"
 	"os"
@@ -44,7 +45,7 @@ func (m *Magics) submit(ctx context.Context, s Session, args string) error {
 	if len(cells) == 0 {
 		return errors.New("%submit: no cell of this session has run without an error yet: run the notebook's cells first, or use %submit --saved")
 	}
-	s.Print(fmt.Sprintf("submitting this session: %d cells, as they were last run without an error\n", len(cells)))
+	s.Print(fmt.Sprintf("submitting this session: %s, as last run without an error\n", plural.Of(len(cells), "cell")))
 	return m.submitCells(ctx, s, cells, append([]string{"--of", m.notebook()}, words...))
 }
 
@@ -83,7 +84,7 @@ func (m *Magics) submitCell(ctx context.Context, s Session, c Call) error {
 		return fmt.Errorf("%%%%submit %s: %w", c.Args, err)
 	}
 	cells := append(m.cellsOf(s), Cell{Source: asMain(c.Body)})
-	s.Print(fmt.Sprintf("submitting this cell, with the declarations of %d others\n", len(cells)-1))
+	s.Print(fmt.Sprintf("submitting this cell, with the declarations of %s\n", plural.Of(len(cells)-1, "other cell")))
 	return m.submitCells(ctx, s, cells, slices.Concat([]string{"--cell", strconv.Itoa(len(cells))}, m.sessionKept(), words))
 }
 

@@ -3,6 +3,7 @@ package relay
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -39,11 +40,20 @@ func (e *execution) commandFailure(ended map[int]int) *failure {
 		}
 		reason := fmt.Sprintf("exit status %d", status)
 		if !ok {
-			reason = "it is not known how it ended: it was killed, or the session's folder is full, or no programs can run there"
+			reason = e.relay.unrecorded()
 		}
 		return e.failedAt(line, reason)
 	}
 	return nil
+}
+
+// unrecorded says why the end of a command is not known.
+func (r *relay) unrecorded() string {
+	dir := filepath.Dir(r.opts.CellDir)
+	if isFull(dir) {
+		return "it is not known how it ended: " + fullRemedy(dir)
+	}
+	return fmt.Sprintf("it is not known how it ended: it was killed, or no programs can run in the session's folder, %s", dir)
 }
 
 func (e *execution) failedAt(number int, reason string) *failure {

@@ -28,18 +28,27 @@ func (e *execution) compilerFailure(value string, parts []string) *failure {
 			continue
 		}
 		context, message := lastLineOf(strings.TrimRight(part[len(place[0]):], "\n"))
+		message = e.explainTwice(message)
 		message += e.remedy(message)
-		messages = append(messages, "line "+place[2]+": "+message)
+		messages = append(messages, e.placeName(place[1], place[2])+": "+message)
 		f.traceback = append(f.traceback, e.titleOf(place[1], place[2]), strings.TrimRight(context, "\n"), red+message+plain)
 	}
 	if len(messages) == 0 {
 		for _, match := range compilerLine.FindAllStringSubmatch(value, -1) {
-			messages = append(messages, match[1])
+			messages = append(messages, fmt.Sprintf("cell [%d]: %s", e.count, e.explainTwice(match[1])))
 		}
 		f.traceback = append([]string{e.title(0)}, parts...)
 	}
 	f.value = strings.Join(messages, "\n")
 	return f
+}
+
+// placeName names a place for one line of text: the line, and the cell if it is another one.
+func (e *execution) placeName(number, line string) string {
+	if number == "" || number == strconv.Itoa(e.count) {
+		return "line " + line
+	}
+	return fmt.Sprintf("cell [%s] line %s", number, line)
 }
 
 // lastLineOf splits a text into its last line and the text before it.

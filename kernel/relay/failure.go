@@ -35,7 +35,7 @@ func (e *execution) failure(reply *wire.Message) *failure {
 	case e.relay.interrupted.Load():
 		return &failure{"Interrupted", "the cell was interrupted", []string{e.title(0), red + "the cell was interrupted" + plain}}
 	}
-	f := e.programFailure(reply)
+	f := e.programFailure(reply).withRoomRemedy(e.relay)
 	if kept := e.keepFailure(builtBy(reply)); kept != nil && (f == nil || f.name != "panic") {
 		return kept
 	}
@@ -75,7 +75,7 @@ func (e *execution) programFailure(reply *wire.Message) *failure {
 	if compiler := e.compilerFailure(f.value, f.traceback[1:]); compiler != nil {
 		return compiler
 	}
-	if remedy := e.flagsRemedy(f.value); remedy != "" {
+	if remedy := e.goRemedy(f.value); remedy != "" {
 		f.value = strings.TrimSpace(f.value) + "\n" + remedy
 		f.traceback = append(f.traceback, red+remedy+plain)
 	}
@@ -85,8 +85,14 @@ func (e *execution) programFailure(reply *wire.Message) *failure {
 			f.name, f.value, _ = strings.Cut(first, ": ")
 		}
 	}
+	if f.name == gonbError {
+		f.value = fmt.Sprintf("cell [%d]: %s", e.count, f.value)
+	}
 	return f
 }
+
+// gonbError is the name of GoNB's errors. They don't say where they happened.
+const gonbError = "ERROR"
 
 // title names the cell, and the line if it is known.
 func (e *execution) title(line int) string {

@@ -25,6 +25,14 @@ func (e *execution) remedy(message string) string {
 	return e.declaredElsewhere(message)
 }
 
+// goRemedy says what to do about a message of the go command; "" if nothing is known.
+func (e *execution) goRemedy(message string) string {
+	if strings.Contains(message, "build cache is required, but could not be located") {
+		return "the kernel has no home folder: start Jupyter with HOME set to a folder that you may write to"
+	}
+	return e.flagsRemedy(message)
+}
+
 // flagsRemedy says which cell has set the flags that the go command rejects.
 func (e *execution) flagsRemedy(message string) string {
 	if !strings.Contains(message, "usage: go build") && !strings.Contains(message, "usage: go test") {

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"gonbatch/internal/plural"
 )
 
 // ErrSignature means that a message's signature is forged, or was received before.
@@ -60,7 +62,7 @@ func (c *Codec) Decode(frames [][]byte) (*Message, error) {
 		}
 	}
 	if at < 0 || len(frames) < at+6 {
-		return nil, fmt.Errorf("malformed message: %d frames, want %s, a signature and 4 parts", len(frames), delimiter)
+		return nil, fmt.Errorf("malformed message: %s, want %s, a signature and 4 parts", plural.Of(len(frames), "frame"), delimiter)
 	}
 	signature, parts := frames[at+1], frames[at+2:at+6]
 	if err := c.check(signature, parts); err != nil {

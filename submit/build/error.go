@@ -218,7 +218,7 @@ func importMessage(path, message string) string {
 		return fmt.Sprintf("there is no package %q; check the import path", path)
 	case strings.Contains(message, "no required module provides"), strings.Contains(message, "cannot find module"),
 		strings.Contains(message, "missing go.sum entry"):
-		return fmt.Sprintf("no module that gonbatch brings has the package %q; add its module to the notebook by a line: !*go get %s@VERSION", path, path)
+		return fmt.Sprintf("no module that gonbatch brings has the package %q; add its module to the notebook with a line: !*go get %s@VERSION", path, path)
 	}
 	_, text, ok := strings.Cut(message, ": ")
 	if !ok {

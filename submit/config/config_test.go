@@ -21,6 +21,7 @@ type options struct {
 	Follow   bool
 	Env      []string
 	DryRun   bool
+	Target   string
 }
 
 func newFlags(o *options) *pflag.FlagSet {
@@ -31,9 +32,9 @@ func newFlags(o *options) *pflag.FlagSet {
 	fs.BoolVar(&o.Follow, "follow", false, "")
 	fs.StringArrayVar(&o.Env, "env", nil, "")
 	fs.BoolVar(&o.DryRun, "dry-run", false, "")
-	if err := errors.Join(fs.SetAnnotation("dry-run", FlagOnly, nil), fs.SetAnnotation("template", Path, nil)); err != nil {
-		panic(err)
-	}
+	NonEmpty(fs, &o.Target, "name", "target", "", "", "")
+	Mark(fs, FlagOnly, "dry-run")
+	Mark(fs, Path, "template")
 	return fs
 }
 
@@ -114,6 +115,8 @@ func TestValues(t *testing.T) {
 		{name: "bool", project: "follow: true", want: options{Nodes: 1, Follow: true}},
 		{name: "path beside the file", project: "template: tmpl/x", want: options{Nodes: 1, Template: "ROOT/project/tmpl/x"}},
 		{name: "absolute path", project: "template: /tmpl/x", want: options{Nodes: 1, Template: "/tmpl/x"}},
+		{name: "a text that must not be empty", project: "target: h100", want: options{Nodes: 1, Target: "h100"}},
+		{name: "the same in a variable", environ: []string{"SUBMIT_TARGET=h100"}, want: options{Nodes: 1, Target: "h100"}},
 		{name: "empty file", project: "# nothing\n", want: options{Nodes: 1}},
 		{name: "others' variables", environ: []string{"SUBMIT_HOST_KEY_FILE=x", "NODES=7"}, want: options{Nodes: 1}},
 	} {
@@ -139,7 +142,7 @@ func TestRefused(t *testing.T) {
 	}{
 		{name: "near key", project: "time: 1\nnode: 2\n", want: file + `:2: unknown key "node": did you mean "nodes"?`},
 		{name: "underscore", project: "Nodes: 2\n", want: file + `:1: unknown key "Nodes": did you mean "nodes"?`},
-		{name: "no near key", project: "colour: red\n", want: file + `:1: unknown key "colour": the keys are env, follow, nodes, template, time`},
+		{name: "no near key", project: "colour: red\n", want: file + `:1: unknown key "colour": the keys are env, follow, nodes, target, template, time`},
 		{name: "flag only", project: "dry-run: true\n", want: file + `:1: key "dry-run": only the command line can set it, by --dry-run`},
 		{name: "not a number", project: "nodes: two\n", want: file + `:1: nodes: "two" is not a whole number`},
 		{name: "not a bool", project: "follow: 7\n", want: file + `:1: follow: "7" is not true or false`},
@@ -147,7 +150,8 @@ func TestRefused(t *testing.T) {
 		{name: "map for a list", project: "env: {A: 1}\n", want: file + `:1: env: a map of keys is not a list of strings`},
 		{name: "list in a list", project: "env: [[A]]\n", want: file + `:1: env: a list in the list is not a string`},
 		{name: "no value", project: "nodes:\n", want: file + `:1: nodes: has no value; give a whole number, or leave the key out`},
-		{name: "twice", project: "nodes: 1\nnodes: 2\n", want: file + `:2: key "nodes" is there twice, first at ` + file + `:1`},
+		{name: "twice", project: "nodes: 1\nnodes: 2\n", want: file + `:2: key "nodes" is set twice, first at ` + file + `:1`},
+		{name: "an empty text", project: "target: ''\n", want: file + `:1: target: "" is not a name, or leave it out`},
 		{name: "not YAML", project: "nodes: [\n", want: file + ": yaml: line 1: did not find expected node content"},
 		{name: "not a map", project: "- nodes\n", want: file + `:1: not a list of "key: value" lines`},
 		{name: "variable's type", environ: []string{"SUBMIT_NODES=x"}, want: `SUBMIT_NODES: "x" is not a whole number`},

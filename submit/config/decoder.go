@@ -61,13 +61,13 @@ func (d *decoder) add(into map[string]any, key, value *yaml.Node) error {
 		return fmt.Errorf("%s: %w", origin, err)
 	}
 	if _, twice := into[key.Value]; twice {
-		return fmt.Errorf("%s: key %q is there twice, first at %s", origin, key.Value, d.origins[key.Value])
+		return fmt.Errorf("%s: key %q is set twice, first at %s", origin, key.Value, d.origins[key.Value])
 	}
 	texts, err := textsOf(flag, value)
 	if err != nil {
 		return fmt.Errorf("%s: %s: %w", origin, key.Value, err)
 	}
-	if _, isPath := flag.Annotations[Path]; isPath {
+	if IsMarked(flag, Path) {
 		for i, text := range texts {
 			texts[i] = absolute(filepath.Dir(d.path), text)
 		}
@@ -127,8 +127,11 @@ func describe(node *yaml.Node) string {
 
 // check returns an error if flag does not accept text; it doesn't change the flag.
 func check(flag *pflag.Flag, text string) error {
-	if _, isList := flag.Value.(pflag.SliceValue); isList {
+	switch value := flag.Value.(type) {
+	case pflag.SliceValue:
 		return nil
+	case textValue: // It can't be set back to an empty text.
+		return set(&pflag.Flag{Value: textValue{new(string), value.kind}}, []string{text})
 	}
 	old := flag.Value.String()
 	err := set(flag, []string{text})

@@ -15,15 +15,6 @@ import (
 // FileName is the name of a configuration file.
 const FileName = "submit.yaml"
 
-// Annotations of flags.
-const (
-	// FlagOnly marks a flag that only the command line may set.
-	FlagOnly = "gonbatch_flag_only"
-	// Path marks a flag whose value is a path: in a configuration file, it is relative to the
-	// file's folder.
-	Path = "gonbatch_path"
-)
-
 // Places are the places that settings may come from.
 type Places struct {
 	// Start is the folder where the search for the project's file begins; it goes upward.
@@ -163,7 +154,7 @@ func Kind(flag *pflag.Flag) string {
 func settable(flags *pflag.FlagSet) []*pflag.Flag {
 	var list []*pflag.Flag
 	flags.VisitAll(func(f *pflag.Flag) {
-		if _, only := f.Annotations[FlagOnly]; !only && f.Name != "help" {
+		if !IsMarked(f, FlagOnly) && f.Name != "help" {
 			list = append(list, f)
 		}
 	})

@@ -40,6 +40,10 @@ type Limits struct {
 	TimeFlag string
 }
 
+// PlainSteps is how often a program may change its variables without averaging gradients, unless
+// the user wants another number.
+const PlainSteps = 100
+
 // grace is how long a program has to end when the user doesn't want to wait.
 const grace = 5 * time.Second
 

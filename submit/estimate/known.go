@@ -9,13 +9,21 @@ import (
 	"path/filepath"
 	"time"
 
+	"gonbatch/internal/fetch"
 	"gonbatch/internal/forecast"
 	"gonbatch/internal/rundir"
+	"gonbatch/submit"
 	"gonbatch/submit/report"
 )
 
 // Known is a folder of forecasts, so that a program's step is forecast once for each world.
 type Known struct{ Dir string }
+
+// KnownTo returns the forecasts in the user's cache folder.
+func KnownTo(shell submit.Shell) (Known, error) {
+	dir, err := fetch.CacheDir(shell.Getenv, "forecasts")
+	return Known{Dir: dir}, err
+}
 
 // entry is what is known of a program in a world.
 type entry struct {
@@ -72,4 +80,18 @@ func (k Known) sweep() {
 			_ = os.Remove(path)
 		}
 	}
+}
+
+// SayOnce prints why there are no forecasts, once for each reason.
+func (k Known) SayOnce(shell submit.Shell, why error) {
+	if err := os.MkdirAll(k.Dir, 0o700); err != nil {
+		return
+	}
+	said := filepath.Join(k.Dir, fmt.Sprintf("said-%.4x", sha256.Sum256([]byte(why.Error()))))
+	file, err := os.OpenFile(said, os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return
+	}
+	_ = file.Close()
+	fmt.Fprintf(shell.Err, "submit: no forecast of the training step: %v (shown once; forecast: 0 turns forecasts off)\n", why)
 }

@@ -9,7 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"gonbatch/internal/nbformat"
+	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
 )
 
@@ -59,15 +62,27 @@ func (e *Earlier) Check(nb *nbformat.Notebook, plan Plan, before int) error {
 			return fmt.Errorf("%s has changed since run %s; start from it, or run all cells", name(cell), e.dir.Name())
 		}
 		if old := e.cells[i]; len(old.notes.Cells) != len(plan.names(cell.Number)) {
-			return fmt.Errorf("%s runs %d programs and commands, and %d in run %s; start from it, or run all cells", name(cell), len(plan.names(cell.Number)), len(old.notes.Cells), e.dir.Name())
+			return fmt.Errorf("%s runs %s, and %d in run %s; start from it, or run all cells", name(cell), plural.Of(len(plan.names(cell.Number)), "command"), len(old.notes.Cells), e.dir.Name())
 		} else if !old.finished() {
-			return fmt.Errorf("%s did not succeed in run %s (it is %s); start from it", name(cell), e.dir.Name(), old.times.Status)
+			return fmt.Errorf("%s did not succeed in run %s (its status is %s); start from it", name(cell), e.dir.Name(), old.times.Status)
 		}
 	}
 	if old, now := texts(e.times.Parameters), plan.Parameters; !maps.Equal(old, now) && len(old)+len(now) > 0 {
-		return fmt.Errorf("run %s had the parameters %v, and now they are %v; give the same ones, or run all cells", e.dir.Name(), old, now)
+		return fmt.Errorf("run %s had the parameters %s, and now has %s; give the same ones, or run all cells", e.dir.Name(), options(old), options(now))
 	}
 	return nil
+}
+
+// options returns parameters as a command line sets them.
+func options(parameters map[string]string) string {
+	if len(parameters) == 0 {
+		return "those of the notebook"
+	}
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(parameters)) {
+		words = append(words, "-p", name+"="+parameters[name])
+	}
+	return shellescape.QuoteCommand(words)
 }
 
 // Prepare is like the function Prepare, for a run that reuses the outputs of this run's cells

@@ -8,6 +8,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"gonbatch/internal/plural"
 )
 
 const (
@@ -83,7 +85,7 @@ func (s *Server) serve(conn *net.UnixConn) error {
 		err = s.end(*r.End)
 	case len(files) != feedFiles:
 		closeAll(files)
-		err = fmt.Errorf("a request with %d files, want %d", len(files), feedFiles)
+		err = fmt.Errorf("a request with %s, want %d", plural.Of(len(files), "file"), feedFiles)
 	default:
 		if err = s.drain(); err == nil {
 			err = s.recorder.Begin(r.Attach)

@@ -35,11 +35,11 @@ func TestMistakes(t *testing.T) {
 		{"a brace too many", []string{"func f() {\n}}"}, 2, "n.ipynb, cell 1, line 2: does not parse as Go: expected declaration, found '}'\n\t}}"},
 		{"unclosed main", []string{"%%\nif true {"}, 2, "n.ipynb, cell 1, line 2: does not parse as Go: expected '}', found 'EOF'\n\tif true {"},
 		{"two mains", []string{"func main() {}\n%exec f"}, 2, "n.ipynb, cell 1, line 2: the cell has two main functions; split it into two cells\n\t%exec f"},
-		{"two openings", []string{"%%\nf()\n%main"}, 3, "n.ipynb, cell 1, line 3: line 1 has begun the cell's main already; split the cell into two\n\t%main"},
+		{"two openings", []string{"%%\nf()\n%main"}, 3, "n.ipynb, cell 1, line 3: line 1 already begins the cell's main; split the cell into two\n\t%main"},
 		{"exec of nothing", []string{"%exec"}, 1, "n.ipynb, cell 1, line 1: %exec needs the name of the function to run: %exec FUNCTION [ARGUMENTS]\n\t%exec"},
 		{"env without value", []string{"%env A"}, 1, "n.ipynb, cell 1, line 1: %env takes a name and a value: %env NAME VALUE; quote a value that has spaces\n\t%env A"},
 		{"cd to two", []string{"%cd a b"}, 1, "n.ipynb, cell 1, line 1: %cd takes one folder, not 2; quote a name that has spaces\n\t%cd a b"},
-		{"input by a person", []string{"%with_inputs\n!read x"}, 1, "n.ipynb, cell 1, line 1: %with_inputs waits for a person, and a job has none; give the command its input, or tag the cell notebook-only\n\t%with_inputs"},
+		{"input by a person", []string{"%with_inputs\n!read x"}, 1, "n.ipynb, cell 1, line 1: %with_inputs waits for typed input, which a job does not have; pipe the input into the command, or tag the cell notebook-only\n\t%with_inputs"},
 		{"bash with arguments", []string{"%%bash -e\nls"}, 1, "n.ipynb, cell 1, line 1: %%bash takes no arguments; write %%script bash -e\n\t%%bash -e"},
 		{"script of nothing", []string{"%%script\nls"}, 1, "n.ipynb, cell 1, line 1: %%script needs the command that gets the cell: %%script COMMAND [ARGUMENTS]\n\t%%script"},
 		{"capture to nothing", []string{"%capture a b\n%%"}, 1, "n.ipynb, cell 1, line 1: %capture takes one file: %capture [-a] FILE; quote a name that has spaces\n\t%capture a b"},
@@ -102,7 +102,7 @@ func TestPick(t *testing.T) {
 		{"number", []string{"4"}, []string{"Eval"}, ""},
 		{"name", []string{"eval-2", "cell-7"}, []string{"eval-2", "cell-7"}, ""},
 		{"unknown", []string{"evil"}, nil, "--cell evil: tags.ipynb has no cell with that tag, id, number or name; did you mean Eval?\nthe notebook's cells are Eval, eval-2, cell-7"},
-		{"no main", []string{"3"}, nil, "--cell 3: tags.ipynb, cell 3 (id c3) is no main cell: it has no %%, %main, %exec or func main\nthe notebook's cells are Eval, eval-2, cell-7"},
+		{"no main", []string{"3"}, nil, "--cell 3: tags.ipynb, cell 3 (id c3) is not a main cell: it has no %%, %main, %exec or func main\nthe notebook's cells are Eval, eval-2, cell-7"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -30,7 +30,7 @@ func (s *session) shellInModule(m played) error {
 		s.warn(m.cell, m.Line, "the shell command is not run on the cluster, where the kernel's temporary folder is not: !"+m.Text)
 		return nil
 	case len(line.Left) > 0:
-		s.warn(m.cell, m.Line, fmt.Sprintf("only what concerns modules is run for a job, so without %q: !%s", strings.Join(line.Left, ", "), m.Text))
+		s.warn(m.cell, m.Line, fmt.Sprintf("a job runs only the parts that change modules, so without %q: !%s", strings.Join(line.Left, ", "), m.Text))
 	}
 	dir := s.dir
 	if !filepath.IsAbs(dir) && !strings.HasPrefix(dir, "~") {

@@ -67,7 +67,7 @@ func (p program) howToRun() string {
 	if len(p.made.Args) > 0 {
 		words = append(words, shellescape.QuoteCommand(p.made.Args))
 	}
-	text := fmt.Sprintf("// Exported by gonbatch from %s. Run it by:\n//\n//\t%s\n", p.cell.ref.Notebook, printable(strings.Join(words, " ")))
+	text := fmt.Sprintf("// Exported by gonbatch from %s. Run it with:\n//\n//\t%s\n", p.cell.ref.Notebook, printable(strings.Join(words, " ")))
 	if p.made.Dir != "" {
 		text += fmt.Sprintf("//\n// in the folder %s.\n", printable(p.made.Dir))
 	}

@@ -45,7 +45,7 @@ func (m *Module) ArgsProblem(cell rundir.Cell, args []string) (problem string, s
 	problem = err.Error()
 	name, undefined := strings.CutPrefix(problem, "flag provided but not defined: -")
 	if undefined {
-		problem = fmt.Sprintf("-%s is no flag of its program%s; submit params lists the flags, and every program of the job gets all arguments", name, p.meant(name))
+		problem = fmt.Sprintf("-%s is not a flag of its program%s; submit params lists the flags, and every program of the job gets all arguments", name, p.meant(name))
 	}
 	return problem, !undefined || !p.open
 }

@@ -15,17 +15,17 @@ func TestArgsProblem(t *testing.T) {
 		unsure            bool
 	}{
 		{name: "good ones", cells: flags + "\n%%\n", args: "-fast --lr 3 -v -lr=1e-3 -h rest -lrr"},
-		{name: "mistyped", cells: flags + "\n%%\n", args: "-lrr 3", problem: "-lrr is no flag of its program: did you mean -lr?; submit params lists"},
+		{name: "mistyped", cells: flags + "\n%%\n", args: "-lrr 3", problem: "-lrr is not a flag of its program: did you mean -lr?; submit params lists"},
 		{name: "of another type", cells: flags + "\n%%\n", args: "-lr high", problem: `invalid value "high" for flag -lr: parse error`},
 		{name: "without a value", cells: flags + "\n%%\n", args: "-lr", problem: "flag needs an argument: -lr"},
-		{name: "declared later", cells: "%%\nprintln(1)" + "\n---\n" + flags, args: "-lr 3", problem: "-lr is no flag of its program; "},
+		{name: "declared later", cells: "%%\nprintln(1)" + "\n---\n" + flags, args: "-lr 3", problem: "-lr is not a flag of its program; "},
 		{name: "not parsed", cells: "func main() { println(1) }", args: "-x"},
-		{name: "computed", cells: "var x = flag.Int(\"x\"+\"y\", 1, \"\")\n%%\n", args: "-z 3", problem: "-z is no flag", unsure: true},
-		{name: "read by hand", cells: "%%\nprintln(len(os.Args))", args: "-z 3", problem: "-z is no flag", unsure: true},
-		{name: "another's", cells: "import _ \"github.com/janpfeifer/must\"\n%%\n", args: "-z 3", problem: "-z is no flag", unsure: true},
+		{name: "computed", cells: "var x = flag.Int(\"x\"+\"y\", 1, \"\")\n%%\n", args: "-z 3", problem: "-z is not a flag", unsure: true},
+		{name: "read by hand", cells: "%%\nprintln(len(os.Args))", args: "-z 3", problem: "-z is not a flag", unsure: true},
+		{name: "another's", cells: "import _ \"github.com/janpfeifer/must\"\n%%\n", args: "-z 3", problem: "-z is not a flag", unsure: true},
 		{
 			name: "the trainer's", cells: "import (\n\t\"flag\"\n\t\"gonbatch/trainer\"\n)\nvar config trainer.Config\nfunc init_flags() { config.AddFlags(flag.CommandLine) }\n%%\n",
-			args: "-max_epochs 3 -checkpoint.off -checkpoint.kep 3", problem: "-checkpoint.kep is no flag of its program: did you mean -checkpoint.keep?",
+			args: "-max_epochs 3 -checkpoint.off -checkpoint.kep 3", problem: "-checkpoint.kep is not a flag of its program: did you mean -checkpoint.keep?",
 		},
 	}
 	for _, tt := range tests {

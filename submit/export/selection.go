@@ -52,7 +52,7 @@ func (p picks) check(nb string, all []rundir.Cell, cells []*cellInfo) error {
 		case other == nil:
 			return fmt.Errorf("--cell %s: %s has no cell with that tag, id, number or name%s%s", pick, nb, suggestion(pick, choice), choices(choice))
 		case !runs(all, other):
-			return fmt.Errorf("--cell %s: %s is no main cell: it has no %%%%, %%main, %%exec or func main%s", pick, other.ref, choices(choice))
+			return fmt.Errorf("--cell %s: %s is not a main cell: it has no %%%%, %%main, %%exec or func main%s", pick, other.ref, choices(choice))
 		}
 	}
 	return nil

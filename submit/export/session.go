@@ -74,7 +74,7 @@ func (s *session) run(cell *cellInfo) (main *decl, err error) {
 	s.warnOfDropped(cell, code)
 	file := code.File()
 	if len(file.Mains) > 1 {
-		return nil, cell.errorf(file.Mains[1], "line %d has begun the cell's main already; split the cell into two", file.Mains[0])
+		return nil, cell.errorf(file.Mains[1], "line %d already begins the cell's main; split the cell into two", file.Mains[0])
 	}
 	if !s.isTest && code.FirstGo() < 0 && !code.Has(gocell.Exec) {
 		return nil, nil // Nothing runs, and the next cell gets the arguments, as in GoNB.

@@ -46,7 +46,7 @@ func (s *start) again(cell rundir.Cell) (bool, error) {
 		fmt.Fprintln(s.Err, submit.DescribeRepeat(death))
 		return false, nil
 	case s.restarts >= s.spec.MaxRestarts:
-		fmt.Fprintf(s.Err, "%s; it has been started again %d times, and --max-restarts=%d\nresume it with: %s\n",
+		fmt.Fprintf(s.Err, "%s; restarts so far: %d, and --max-restarts=%d\nresume it with: %s\n",
 			submit.DescribeDeath(death), s.restarts, s.spec.MaxRestarts, submit.ResumeCommand(dir))
 		return false, nil
 	}

@@ -34,7 +34,7 @@ func TestDeaths(t *testing.T) {
 	}{
 		{name: "bad luck twice", program: fmt.Sprintf(dying, "60 80"), max: 10, starts: 3, well: true},
 		{name: "a bug", program: fmt.Sprintf(dying, "60 80 80 90"), max: 10, starts: 3, says: "cell train died after update 80 in two starts in a row: that is a bug, not bad luck, so it is not started again"},
-		{name: "too often", program: fmt.Sprintf(dying, "10 20 30"), max: 1, starts: 2, says: "cell train died after update 20; it has been started again 1 times, and --max-restarts=1\nresume it with: submit resume "},
+		{name: "too often", program: fmt.Sprintf(dying, "10 20 30"), max: 1, starts: 2, says: "cell train died after update 20; restarts so far: 1, and --max-restarts=1\nresume it with: submit resume "},
 		{name: "never", program: fmt.Sprintf(dying, "10 20 30"), starts: 1, says: "--max-restarts=0"},
 		{name: "no training", program: "exit 3", max: 10, starts: 1, says: "exit code 3"},
 		{name: "an empty folder of checkpoints", program: `mkdir -p "$GONBATCH_RUN_DIR/checkpoints/train"; exit 3`, max: 10, starts: 1, says: "exit code 3"},

@@ -234,7 +234,7 @@ func checkWorkDir(spec submit.JobSpec, cell rundir.Cell) error {
 	if cell.Dir == "" || filepath.Clean(dir) == filepath.Clean(spec.WorkDir) {
 		return fmt.Errorf("the notebook's folder %s is gone, and the programs run there; put it back and resume the run with: %s", dir, submit.ResumeCommand(spec.RunDir))
 	}
-	return fmt.Errorf("its folder %s is not there; correct the notebook's %%cd, or make the folder by a line !mkdir -p above it", dir)
+	return fmt.Errorf("its folder %s does not exist; correct the notebook's %%cd, or create the folder with a line !mkdir -p above it", dir)
 }
 
 func firstOf(texts ...string) string {

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"gonbatch/internal/plugin"
+	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
 	"gonbatch/submit/executed"
@@ -79,7 +80,7 @@ const (
 // here.
 func (s *Scheduler) Validate(spec submit.JobSpec) error {
 	if most := maxRanks * runtime.NumCPU(); spec.Tasks() > most {
-		return fmt.Errorf("--tasks=%d: this machine has %d CPUs, and runs at most %d ranks", spec.Tasks(), runtime.NumCPU(), most)
+		return fmt.Errorf("--tasks=%d: this machine has %s, and runs at most %s", spec.Tasks(), plural.Of(runtime.NumCPU(), "CPU"), plural.Of(most, "rank"))
 	}
 	return nil
 }
@@ -88,7 +89,7 @@ func (s *Scheduler) Validate(spec submit.JobSpec) error {
 // share CPUs.
 func (s *Scheduler) Prepare(_ context.Context, spec submit.JobSpec, _ bool) (submit.JobSpec, error) {
 	if spec.Tasks() > slowRanks*runtime.NumCPU() {
-		s.shell.Warn("--tasks=%d: this machine has %d CPUs, which the ranks share", spec.Tasks(), runtime.NumCPU())
+		s.shell.Warn("--tasks=%d: this machine has %s, which the ranks share", spec.Tasks(), plural.Of(runtime.NumCPU(), "CPU"))
 	}
 	return spec, nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gonbatch/internal/compilecache"
+	"gonbatch/internal/plural"
 )
 
 // Cache is the compile cache, which keeps compiled XLA programs.
@@ -53,9 +54,9 @@ func (c Cache) Text(w io.Writer) error {
 		return err
 	}
 	if c.Removed > 0 {
-		fmt.Fprintf(w, "removed %s, %s\n", Count(c.Removed, "program"), megabytes(c.Freed))
+		fmt.Fprintf(w, "removed %s, %s\n", plural.Of(c.Removed, "program"), megabytes(c.Freed))
 	}
-	if _, err := fmt.Fprintf(w, "%s: %s, %s of at most %s\n", c.Folder, Count(len(c.Programs), "program"), megabytes(c.Size), megabytes(c.Limit)); err != nil || len(c.Programs) == 0 {
+	if _, err := fmt.Fprintf(w, "%s: %s, %s of at most %s\n", c.Folder, plural.Of(len(c.Programs), "program"), megabytes(c.Size), megabytes(c.Limit)); err != nil || len(c.Programs) == 0 {
 		return err
 	}
 	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

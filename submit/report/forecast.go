@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gonbatch/internal/forecast"
+	"gonbatch/internal/plural"
 )
 
 // Forecast is what a training step of a notebook takes on GPUs.
@@ -70,7 +71,7 @@ func (f Forecast) Text(w io.Writer) error {
 		{"- activations", size(m.Activations)},
 		{"computes", scaled(a.FLOPs, "FLOP")},
 		{"moves", size(a.BytesMoved)},
-		{"reduces", fmt.Sprintf("%s by %s", size(a.Reduced), Count(len(a.Collectives), "collective"))},
+		{"reduces", fmt.Sprintf("%s by %s", size(a.Reduced), plural.Of(len(a.Collectives), "collective"))},
 		{"time", fmt.Sprintf("at least %s: %s to compute, %s to move, %s to reduce", duration(f.Floor.Step), duration(f.Floor.Compute), duration(f.Floor.Memory), duration(f.Floor.Network))},
 		{"figures", f.Origin},
 	}

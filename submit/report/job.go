@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"io"
+
+	"gonbatch/internal/plural"
 )
 
 // Submission describes a submitted notebook or a resumed run. With --json it is the first line on
@@ -29,7 +31,7 @@ func (s Submission) Text(w io.Writer) (err error) {
 	case s.Queue != "":
 		_, err = fmt.Fprintf(w, "run directory: %s\nqueue it with:  %s\n", s.Directory, s.Queue)
 	case s.Job != "":
-		_, err = fmt.Fprintf(w, "job %s: %s on %d nodes, %d ranks\nrun directory: %s\n", s.Job, s.Name, s.Nodes, s.Ranks, s.Directory)
+		_, err = fmt.Fprintf(w, "job %s: %s on %s, %s\nrun directory: %s\n", s.Job, s.Name, plural.Of(s.Nodes, "node"), plural.Of(s.Ranks, "rank"), s.Directory)
 	}
 	if s.Follow != "" && err == nil {
 		_, err = fmt.Fprintf(w, "follow it:     %s\n", s.Follow)

@@ -6,6 +6,7 @@ import (
 
 	"al.essio.dev/pkg/shellescape"
 
+	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
 )
 
@@ -46,7 +47,7 @@ func (c Check) Text(w io.Writer) error {
 		}
 		rows = append(rows, []string{cell.Name, fmt.Sprint(cell.Number), where, what})
 	}
-	if err := table(w, fmt.Sprintf("a job of %s runs %s", c.Notebook, Count(len(c.Cells), "cell")), rows); err != nil {
+	if err := table(w, fmt.Sprintf("a job of %s runs %s", c.Notebook, plural.Of(len(c.Cells), "cell")), rows); err != nil {
 		return err
 	}
 	for _, group := range []struct {

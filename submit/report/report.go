@@ -34,14 +34,6 @@ func Write(w io.Writer, asJSON bool, r Report) error {
 	return err
 }
 
-// Count returns a number of things as text.
-func Count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
-
 // table writes rows below a title, in columns.
 func table(w io.Writer, title string, rows [][]string) error {
 	if _, err := fmt.Fprintf(w, "%s:\n", title); err != nil {

@@ -19,9 +19,8 @@ type Manner struct {
 	Follow bool
 	// JSON makes the report JSON.
 	JSON bool
-	// Glance, if set, says something about a queued job, which the command cancel cancels. If the
-	// job is followed, it does so beside that.
-	Glance func(ctx context.Context, s Started, cancel string)
+	// Glance is a forecast of the queued job. If the job is followed, it is made beside that.
+	Glance Glance
 }
 
 // Started is a run that was handed to its scheduler, or that was only staged and has a zero Job.
@@ -51,8 +50,8 @@ func (rs *Runs) attend(ctx context.Context, s Started, m Manner) error {
 	}
 	cancel := rs.command(s.name, "cancel")
 	glance := func(ctx context.Context) {
-		if m.Glance != nil {
-			m.Glance(ctx, s, cancel)
+		if !m.JSON {
+			rs.glance(ctx, s, m.Glance, cancel)
 		}
 	}
 	if m.Follow && ctx.Err() == nil {
@@ -60,7 +59,7 @@ func (rs *Runs) attend(ctx context.Context, s Started, m Manner) error {
 	}
 	glance(ctx)
 	if ctx.Err() != nil {
-		return fmt.Errorf("%w; the job is queued all the same; cancel it with: %s", context.Cause(ctx), cancel)
+		return fmt.Errorf("%w; the job is queued anyway; cancel it with: %s", context.Cause(ctx), cancel)
 	}
 	return nil
 }

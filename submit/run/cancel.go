@@ -15,7 +15,7 @@ import (
 // job even if it cannot write the record, as on a full disk.
 func (rs *Runs) Cancel(ctx context.Context, r Run) (c report.Cancellation, err error) {
 	if r.earlierJob != "" {
-		return c, fmt.Errorf("job %s has ended already; to cancel what its run does now, give %s", r.earlierJob, rs.command(r.word(), "cancel"))
+		return c, fmt.Errorf("job %s has ended already; to cancel the run's current job: %s", r.earlierJob, rs.command(r.word(), "cancel"))
 	}
 	lock, err := rs.lock(ctx, r.Dir)
 	switch {

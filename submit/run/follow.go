@@ -9,6 +9,7 @@ import (
 
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
+	"gonbatch/submit/report"
 )
 
 // follow shows a rank's log until the job ends, and records how it ended.
@@ -28,11 +29,34 @@ func (rs *Runs) follow(ctx context.Context, asker submit.Asker, job submit.Job, 
 	return err
 }
 
-// Follow shows a rank's log as it grows, until the run ends.
-func (rs *Runs) Follow(ctx context.Context, r Run, rank int) error {
-	if err := r.checkRank(rank); err != nil {
+// LogRequest is a request for the log of a rank.
+type LogRequest struct {
+	Rank int
+	// Follow shows the log as it grows, until the run ends.
+	Follow bool
+	// JSON reports each line as JSON.
+	JSON bool
+}
+
+// Log prints the log of a run's rank.
+func (rs *Runs) Log(ctx context.Context, r Run, req LogRequest) (err error) {
+	if err := r.checkRank(req.Rank); err != nil {
 		return err
 	}
+	if req.JSON {
+		lines := &report.LineWriter{To: rs.Out, Rank: req.Rank}
+		reported := *rs
+		reported.Out, rs = lines, &reported
+		defer func() { err = errors.Join(err, lines.Close()) }()
+	}
+	if req.Follow {
+		return rs.followRun(ctx, r, req.Rank)
+	}
+	return rs.printLog(ctx, r, req.Rank)
+}
+
+// followRun shows a rank's log as it grows, until the run ends.
+func (rs *Runs) followRun(ctx context.Context, r Run, rank int) error {
 	survey := r.survey(ctx)
 	r, err := rs.adopted(ctx, r, survey)
 	if err != nil {
@@ -47,6 +71,9 @@ func (rs *Runs) Follow(ctx context.Context, r Run, rank int) error {
 
 // checkRank refuses a rank that the run does not have and did not have before it was resumed.
 func (r Run) checkRank(rank int) error {
+	if rank < 0 {
+		return submit.Usagef("--rank=%d: ranks count from 0", rank)
+	}
 	spec, err := submit.ReadSpec(r.Dir)
 	if err != nil || rank < spec.Tasks() {
 		return nil //nolint:nilerr // a run that does not know its ranks has any
@@ -60,11 +87,8 @@ func (r Run) checkRank(rank int) error {
 	return submit.Usagef("--rank=%d: run %s has %d ranks: give 0 to %d", rank, r.Dir.Name(), spec.Tasks(), spec.Tasks()-1)
 }
 
-// Log prints a rank's log, and the failure that the ranks recorded.
-func (rs *Runs) Log(ctx context.Context, r Run, rank int) error {
-	if err := r.checkRank(rank); err != nil {
-		return err
-	}
+// printLog prints a rank's log, and the failure that the ranks recorded.
+func (rs *Runs) printLog(ctx context.Context, r Run, rank int) error {
 	any, err := submit.NewTail(r.Dir.RankLog(rank)).Copy(rs.Out)
 	if err != nil || any {
 		return errors.Join(err, rs.describeFailure(r))

@@ -8,9 +8,9 @@ import (
 	"os"
 	"slices"
 
+	"gonbatch/internal/plural"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit"
-	"gonbatch/submit/report"
 	"gonbatch/submit/store"
 )
 
@@ -86,7 +86,7 @@ func needWork(m rundir.Manifest, spec submit.JobSpec) error {
 		}
 	}
 	if left == 0 {
-		return fmt.Errorf("run %s has nothing left to do: all of its %s succeeded", spec.RunDir.Name(), report.Count(len(spec.Cells), "cell"))
+		return fmt.Errorf("run %s has nothing left to do: all of its %s succeeded", spec.RunDir.Name(), plural.Of(len(spec.Cells), "cell"))
 	}
 	return nil
 }

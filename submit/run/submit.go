@@ -34,7 +34,7 @@ type Request struct {
 	Options map[string]any
 }
 
-// check refuses options that do not go together.
+// check refuses options that mean nothing, or do not go together.
 func (req Request) check() error {
 	switch {
 	case req.DryRun && req.NoSubmit:
@@ -44,7 +44,7 @@ func (req Request) check() error {
 	case req.From != "" && len(req.Notebook.Cells) > 0:
 		return submit.Usagef("--from and --cell both choose cells: give only one of them")
 	}
-	return nil
+	return req.Glance.check()
 }
 
 // Submit submits a notebook and attends to its run, or reports the job that it would submit.
@@ -72,12 +72,15 @@ func (rs *Runs) Submit(ctx context.Context, req Request) error {
 
 // Preflight submits the preflight's own notebook, and follows its job.
 func (rs *Runs) Preflight(ctx context.Context, req Request) (err error) {
+	if err := req.check(); err != nil {
+		return err
+	}
 	var clean func() error
 	if req.Path, req.Job.WorkDir, clean, err = stage.Preflight(rs.Root, req.DryRun); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, clean()) }()
-	req.Follow, req.Glance = true, nil
+	req.Follow, req.Glance = true, Glance{}
 	return rs.Submit(ctx, req)
 }
 

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 
+	"gonbatch/internal/plural"
 	"gonbatch/submit"
 )
 
@@ -58,7 +59,7 @@ func (s *Scheduler) warnPartition(ctx context.Context, spec submit.JobSpec) {
 			continue
 		}
 		if p.nodes > 0 && spec.Nodes > p.nodes {
-			s.shell.Warn("--nodes=%d: a job in partition %s gets at most %d nodes, so this one would wait forever; give fewer, or another --partition", spec.Nodes, p.name, p.nodes)
+			s.shell.Warn("--nodes=%d: a job in partition %s gets at most %s, so this one would wait forever; give fewer, or another --partition", spec.Nodes, p.name, plural.Of(p.nodes, "node"))
 		}
 		if limit := submit.TimeLimit(p.time); limit > 0 && submit.TimeLimit(spec.Time) > limit {
 			s.shell.Warn("--time=%s: a job in partition %s gets at most %s, so this one would wait forever; give less, or another --partition", spec.Time, p.name, p.time)

@@ -74,7 +74,7 @@ func parseParams(data []byte) (values map[string]string, lines map[string]int, e
 			return nil, nil, fmt.Errorf("line %d: %s: give one number, string or boolean", name.Line, name.Value)
 		}
 		if _, twice := values[name.Value]; twice {
-			return nil, nil, fmt.Errorf("line %d: %s is there twice", name.Line, name.Value)
+			return nil, nil, fmt.Errorf("line %d: %s is set twice", name.Line, name.Value)
 		}
 		values[name.Value], lines[name.Value] = value.Value, name.Line
 	}

@@ -25,7 +25,7 @@ func TestParameterSources(t *testing.T) {
 		{name: "no name", params: []string{"=3"}, err: `-p "=3": give NAME=VALUE`},
 		{name: "a list", yaml: "a: 1\nb: [1, 2]\n", err: "line 2: b: give one number, string or boolean"},
 		{name: "nothing", yaml: "a:\n", err: "line 1: a: give one number, string or boolean"},
-		{name: "twice", yaml: "a: 1\na: 2\n", err: "line 2: a is there twice"},
+		{name: "twice", yaml: "a: 1\na: 2\n", err: "line 2: a is set twice"},
 		{name: "no mapping", yaml: "- a\n", err: "give one line NAME: VALUE for each parameter"},
 		{name: "no YAML", yaml: "a: [", err: "yaml: "},
 	} {

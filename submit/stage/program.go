@@ -49,7 +49,7 @@ func (n Notebook) Program(ctx context.Context, shell submit.Shell, job submit.Jo
 	cell := p.hashedCells(job)[0]
 	dir := cmp.Or(cell.Dir, filepath.Dir(origin))
 	if _, err := os.Stat(dir); err != nil {
-		return Program{}, fmt.Errorf("cell %s runs in a folder that is not there: %w", cell.Name, err)
+		return Program{}, fmt.Errorf("cell %s runs in a folder that does not exist: %w", cell.Name, err)
 	}
 	return Program{Cell: cell, Path: p.build.Programs[cell.Name], Dir: dir}, nil
 }

@@ -7,7 +7,10 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
+
+	"al.essio.dev/pkg/shellescape"
 
 	"gonbatch/internal/nbformat"
 	"gonbatch/internal/rundir"
@@ -95,7 +98,7 @@ func fromCell(word string, nb *nbformat.Notebook, m *export.Module) (int, error)
 			return cell.Number, nil
 		}
 	}
-	return 0, submit.Usagef("--from %s: %s has no cell with that tag, id, number or name\nthe notebook's cells are %q", word, m.Notebook, m.CellNames())
+	return 0, submit.Usagef("--from %s: %s has no cell with that tag, id, number or name\nthe notebook's cells are %s", word, m.Notebook, strings.Join(m.CellNames(), ", "))
 }
 
 // lastRun returns the notebook's last run in root.
@@ -133,11 +136,19 @@ func (r *Reuse) checkArgs(spec submit.JobSpec) error {
 			continue
 		}
 		if now := spec.CellArgs(cell); !slices.Equal(m.Cells[i].Args, now) {
-			return fmt.Errorf("cell %s of run %s had the arguments %q, and would now have %q; give the same ones after --, or run all cells",
-				cell.Name, r.dir.Name(), m.Cells[i].Args, now)
+			return fmt.Errorf("cell %s of run %s had %s, and would now have %s; give the same after --, or run all cells",
+				cell.Name, r.dir.Name(), arguments(m.Cells[i].Args), arguments(now))
 		}
 	}
 	return nil
+}
+
+// arguments returns arguments as they are typed.
+func arguments(args []string) string {
+	if len(args) == 0 {
+		return "no arguments"
+	}
+	return "the arguments " + shellescape.QuoteCommand(args)
 }
 
 // stage puts the results of the reused cells that later cells may need into a new run directory.

@@ -35,11 +35,11 @@ var layers = []layer{
 	{name: "wiring", packages: []string{"cmd", "tests", "bench"}, all: true},
 	{name: "kernel", packages: []string{"kernel"}, mayImport: []string{"internal", "submit/report"}},
 	{name: "submission", packages: []string{"submit", "slurmtmpl"}, mayImport: []string{"internal", "checkpoint/folder", "data"}},
-	{name: "loop", packages: []string{"trainer"}, mayImport: []string{"distributed", "data", "logger", "checkpoint", "internal/rundir", "internal/yamldoc"}},
-	{name: "training", packages: []string{"distributed"}, mayImport: []string{"data", "logger", "internal/bounded", "internal/plugin", "internal/compilecache", "internal/forecast", "checkpoint", "internal/rundir", "internal/cluster", "internal/machine"}},
-	{name: "library", packages: []string{"models", "data", "internal/plugin", "internal/compilecache", "logger", "display", "kernel/keep", "checkpoint", "submit/result"}, mayImport: []string{"internal/fetch", "internal/forecast", "internal/rundir", "internal/cluster"}},
+	{name: "loop", packages: []string{"trainer"}, mayImport: []string{"distributed", "data", "logger", "checkpoint", "internal/plural", "internal/rundir", "internal/yamldoc"}},
+	{name: "training", packages: []string{"distributed"}, mayImport: []string{"data", "logger", "internal/bounded", "internal/plugin", "internal/plural", "internal/compilecache", "internal/forecast", "checkpoint", "internal/rundir", "internal/cluster", "internal/machine"}},
+	{name: "library", packages: []string{"models", "data", "internal/plugin", "internal/compilecache", "logger", "display", "kernel/keep", "checkpoint", "submit/result"}, mayImport: []string{"internal/fetch", "internal/forecast", "internal/plural", "internal/rundir", "internal/cluster"}},
 	{name: "embedded source", packages: []string{"internal/source"}, mayImport: []string{"internal/rundir", root}},
-	{name: "leaves", packages: []string{"internal/bounded", "internal/rundir", "internal/cluster", "internal/fetch", "internal/forecast", "internal/gocell", "internal/machine", "internal/nbformat", "internal/yamldoc"}},
+	{name: "leaves", packages: []string{"internal/bounded", "internal/rundir", "internal/cluster", "internal/fetch", "internal/forecast", "internal/gocell", "internal/machine", "internal/nbformat", "internal/plural", "internal/yamldoc"}},
 	{name: "root", packages: []string{root}},
 }
 
@@ -70,7 +70,7 @@ var submission = map[string][]string{
 	"submit/local":         {"submit", "submit/executed"},
 	"submit/modules":       {"submit/export", "submit/export/gomod", "submit/scratch"},
 	"submit/stage":         {"submit", "submit/build", "submit/executed", "submit/export", "submit/modules", "submit/report", "submit/scratch", "submit/store"},
-	"submit/run":           {"submit", "submit/executed", "submit/export", "submit/report", "submit/stage", "submit/store"},
+	"submit/run":           {"submit", "submit/estimate", "submit/executed", "submit/export", "submit/report", "submit/stage", "submit/store"},
 	"submit/schedulertest": {"submit", "submit/report", "submit/run"},
 }
 

@@ -15,7 +15,7 @@ func Compiler(t testing.TB) (dir string) {
 	t.Helper()
 	dir, err := plugin.EnsureCompiler(t.Context(), plugin.Options{Progress: os.Stderr})
 	if err != nil {
-		machine.Lacks(t, fmt.Sprintf("XLA's compiler for GPUs (257 MB) can't be had: %v", err))
+		machine.Lacks(t, fmt.Sprintf("XLA's compiler for GPUs (257 MB) can't be installed: %v", err))
 	}
 	return dir
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"gonbatch/checkpoint"
+	"gonbatch/internal/plural"
 	"gonbatch/kernel/keep"
 )
 
@@ -34,7 +35,7 @@ func loadTensor(r io.Reader, size int64) (*tensors.Tensor, error) {
 		return nil, err
 	}
 	if len(list) != 1 {
-		return nil, fmt.Errorf("it is %d tensors", len(list))
+		return nil, fmt.Errorf("it is %s", plural.Of(len(list), "tensor"))
 	}
 	return list[0], nil
 }
