@@ -67,7 +67,7 @@ func TestAdversarialLosses(t *testing.T) {
 		return pullApart(scope, inputs, labels)[:1]
 	}
 	tr, _ := newTrainer(t, trainer.Config{MaxSteps: 1, BatchSize: 12}, trainer.Adversarial(one, objective("first", "/a"), objective("second", "/b")))
-	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err == nil || !strings.Contains(err.Error(), "1 losses for 2 objectives") {
+	if err := tr.Fit(t.Context(), ranktest.Blobs(145), nil); err == nil || !strings.Contains(err.Error(), "1 loss for 2 objectives") {
 		t.Errorf("got %v, want the numbers of losses and objectives", err)
 	}
 }

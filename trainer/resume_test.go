@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/plural"
 	"gonbatch/trainer"
 )
 
@@ -158,7 +159,7 @@ func TestOtherWorldSize(t *testing.T) {
 			checkpoints, ranks := t.TempDir(), test.ranks
 			fit(t, test.launchers[0], ranks[0], checkpoints, 30)
 			got, out := fit(t, test.launchers[1], ranks[1], checkpoints, 0)
-			said := fmt.Sprintf("the checkpoint is of %d ranks, this is a job of %d: the order of the examples stays the same", ranks[0], ranks[1])
+			said := fmt.Sprintf("the checkpoint is of %s, this is a job of %d: the order of the examples stays the same", plural.Of(ranks[0], "rank"), ranks[1])
 			if !strings.Contains(out, said) || !strings.Contains(out, "resumes after step 28,") {
 				t.Errorf("no %q, or not from step 28:\n%s", said, out)
 			}
