@@ -56,7 +56,7 @@ func convolutionCall(o operation) (string, bool) {
 	return reversal + "\n" + o.kernelCall(convolutionTarget, c.form()), true
 }
 
-// attributes are those of StableHLO's convolution, for each of two axes.
+// convolutionAttributes are those of StableHLO's convolution, for each of two axes.
 type convolutionAttributes struct{ strides, aDilation, bDilation, before, behind [2]int }
 
 // The layouts of dimensions that GoMLX writes.

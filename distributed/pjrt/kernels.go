@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -62,6 +63,9 @@ func RegisterKernels(platform string, k Kernels) error {
 	return nil
 }
 
+// kernelCalls counts the operations that were replaced in all programs of this process.
+var kernelCalls atomic.Int64
+
 // useKernels replaces operations of a program (text form) by kernels. It returns how many.
 func useKernels(module string) (string, int) {
 	mu.Lock()
@@ -78,6 +82,7 @@ func useKernels(module string) (string, int) {
 func withKernels(module string) (string, int) {
 	module, convolutions := replaceOperations(module, "convolution", convolutionCall)
 	module, products := withProducts(module)
+	kernelCalls.Add(int64(convolutions + products))
 	return module, convolutions + products
 }
 

@@ -26,38 +26,53 @@ func (p product) form() []int {
 
 // minProduct is the smallest number of multiplications for which a kernel is faster. XLA compiles
 // small products together with what is around them.
-const minProduct = 1 << 20
+var minProduct = 1 << 20
 
-// transposition matches the transposition of a matrix.
-var transposition = regexp.MustCompile(`(?m)^( *)(%\w+) = "stablehlo\.transpose"\((%\w+)\) \{ permutation = array<i64: 1, 0> \} : \((tensor<[^<>]*>)\) -> (tensor<[^<>]*>)`)
+// transposition matches the transposition of a matrix on the next line.
+var transposition = regexp.MustCompile(`^\n( *)(%\w+) = "stablehlo\.transpose"\((%\w+)\) \{ permutation = array<i64: 1, 0> \} : \((tensor<[^<>]*>)\) -> (tensor<[^<>]*>)`)
 
 // withProducts replaces the products of matrices that a kernel computes faster. XLA can't see that
-// the transposition of a custom call's result is also a product, so that of a product is replaced
-// too. XLA removes what is then not used.
+// the transposition of a custom call's result is also a product, so that of a product, which GoMLX
+// writes on the next line, is replaced too. XLA removes what is then not used.
 func withProducts(module string) (string, int) {
-	products := map[string]operation{}
-	module, replaced := replaceOperations(module, "dot_general", func(o operation) (string, bool) {
-		p, ok := parseProduct(o)
-		if !ok {
-			return "", false
+	var out strings.Builder
+	replaced := 0
+	for {
+		at := operationPatterns["dot_general"].FindStringSubmatchIndex(module)
+		if at == nil {
+			break
 		}
-		products[o.name] = o
-		return o.kernelCall(productTarget, p.form()), true
-	})
-	if replaced == 0 {
-		return module, 0
+		o := asOperation(submatches(module, at))
+		out.WriteString(module[:at[0]])
+		statement := module[at[0]:at[1]]
+		module = module[at[1]:]
+		if p, ok := parseProduct(o); ok {
+			replaced++
+			statement = o.kernelCall(productTarget, p.form())
+			if m := transposition.FindStringSubmatch(module); m != nil && m[3] == o.name {
+				statement += "\n" + o.transposed(m[1], m[2], m[5]).kernelCall(productTarget, p.swapped().form())
+				module = module[len(m[0]):]
+			}
+		}
+		out.WriteString(statement)
 	}
-	return transposition.ReplaceAllStringFunc(module, func(statement string) string {
-		m := transposition.FindStringSubmatch(statement)
-		o, ok := products[m[3]]
-		if !ok || o.out != m[4] {
-			return statement
+	return out.String() + module, replaced
+}
+
+// transposed returns the operation whose result is the transposed one.
+func (o operation) transposed(indent, name, out string) operation {
+	return operation{indent: indent, name: name, a: o.b, b: o.a, aType: o.bType, bType: o.aType, out: out}
+}
+
+// submatches returns the texts at the indices.
+func submatches(text string, indices []int) []string {
+	all := make([]string, len(indices)/2)
+	for i := range all {
+		if indices[2*i] >= 0 {
+			all[i] = text[indices[2*i]:indices[2*i+1]]
 		}
-		p, _ := parseProduct(o)
-		o.indent, o.name, o.out = m[1], m[2], m[5]
-		o.a, o.b, o.aType, o.bType = o.b, o.a, o.bType, o.aType
-		return o.kernelCall(productTarget, p.swapped().form())
-	}), replaced
+	}
+	return all
 }
 
 // swapped returns the product whose result is the transposed one: that of b and a.
