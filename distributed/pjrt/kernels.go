@@ -66,6 +66,9 @@ func RegisterKernels(platform string, k Kernels) error {
 // kernelCalls counts the operations that were replaced in all programs of this process.
 var kernelCalls atomic.Int64
 
+// KernelCalls returns how many operations of this process's programs kernels compute.
+func KernelCalls() int { return int(kernelCalls.Load()) }
+
 // useKernels replaces operations of a program (text form) by kernels. It returns how many.
 func useKernels(module string) (string, int) {
 	mu.Lock()

@@ -174,7 +174,7 @@ func (c convolutionCase) convolve(inputs []*graph.Node) []*graph.Node {
 func (c convolutionCase) inputs(r *rand.Rand) []*tensors.Tensor {
 	x, w := []int{c.batch, c.height, c.width, c.in}, []int{c.kernel[0], c.kernel[1], c.in / c.groups, c.out}
 	if c.channelsFirst {
-		x, w = []int{c.batch, c.in, c.height, c.width}, []int{c.in / c.groups, c.kernel[0], c.kernel[1], c.out}
+		x, w = []int{c.batch, c.in, c.height, c.width}, []int{c.out, c.in / c.groups, c.kernel[0], c.kernel[1]}
 	}
 	return []*tensors.Tensor{noise(r, c.dtype, x...), noise(r, c.dtype, w...)}
 }
