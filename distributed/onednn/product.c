@@ -3,15 +3,20 @@
 
 #include "library.h"
 
-// form describes the product of an m x k and a k x n matrix. It must agree with pjrt/product.go.
+// form describes the product of an m x k and a k x n matrix, or of several pairs of them. It must
+// agree with pjrt/product.go.
 typedef struct {
-  int64_t m, n, k;
+  int64_t pairs, m, n, k;
   int64_t transposed_a, transposed_b;  // In memory: k x m, n x k.
 } form;
 
 static int multiply(const form *f, const float *a, const float *b, float *out) {
-  return gb_dnn.sgemm(f->transposed_a ? 'T' : 'N', f->transposed_b ? 'T' : 'N', f->m, f->n, f->k, 1, a,
-                      f->transposed_a ? f->m : f->k, b, f->transposed_b ? f->k : f->n, 0, out, f->n);
+  int failed = 0;
+  for (int64_t i = 0; i < f->pairs && !failed; i++)
+    failed = gb_dnn.sgemm(f->transposed_a ? 'T' : 'N', f->transposed_b ? 'T' : 'N', f->m, f->n, f->k, 1,
+                          a + i * f->m * f->k, f->transposed_a ? f->m : f->k, b + i * f->k * f->n,
+                          f->transposed_b ? f->k : f->n, 0, out + i * f->m * f->n, f->n);
+  return failed;
 }
 
 int gb_dnn_product(const int64_t *numbers, int64_t length, const float *a, const float *b, float *out, char *error,

@@ -209,30 +209,50 @@ func TestConvolutionKernels(t *testing.T) {
 	})
 }
 
+// productCase is a product of two matrices with random sizes, each transposed or not, or of pairs of
+// matrices.
+type productCase struct {
+	a, b       []int
+	contracted [2]int
+	pairs      []int // The dimensions that count pairs.
+}
+
+func randomProduct(r *rand.Rand) productCase {
+	size := func() int { return 1 + r.IntN(70) }
+	m, n, k := size(), size(), size()
+	c := productCase{a: []int{m, k}, b: []int{k, n}, contracted: [2]int{1, 0}}
+	for i, sizes := range [][]int{c.a, c.b} {
+		if r.IntN(2) == 0 {
+			slices.Reverse(sizes)
+			c.contracted[i] = 1 - c.contracted[i]
+		}
+	}
+	if r.IntN(2) == 0 {
+		pairs := []int{1 + r.IntN(4)}
+		c.a, c.b, c.pairs = append(pairs[:1:1], c.a...), append(pairs[:1:1], c.b...), []int{0}
+		c.contracted = [2]int{c.contracted[0] + 1, c.contracted[1] + 1}
+	}
+	return c
+}
+
+// multiply computes the product, its transposition and its gradients.
+func (c productCase) multiply(inputs []*graph.Node) []*graph.Node {
+	y := graph.Dot(inputs[0], inputs[1]).General(c.contracted[:1], c.pairs, c.contracted[1:], c.pairs)
+	last := y.Rank() - 1
+	loss := graph.ReduceAllSum(graph.Mul(y, graph.Sin(graph.IotaFull(y.Graph(), y.Shape()))))
+	return append([]*graph.Node{y, graph.Transpose(y, last-1, last)}, graph.Gradient(loss, inputs...)...)
+}
+
 // TestProductKernels: products of matrices by kernels equal XLA's, for random sizes, transposed or
 // not, and so do their gradients.
 func TestProductKernels(t *testing.T) {
 	ranktest.RunWith(t, []ranktest.Launcher{ranktest.OpenMPI}, 1, func(t *testing.T) {
 		backend, r := openKernels(t), rand.New(rand.NewPCG(3, 4))
-		for range 20 {
-			size := func() int { return 1 + r.IntN(70) }
-			m, n, k := size(), size(), size()
-			a, b := []int{m, k}, []int{k, n}
-			axes := [2]int{1, 0}
-			for i, sizes := range [][]int{a, b} {
-				if r.IntN(2) == 0 {
-					slices.Reverse(sizes)
-					axes[i] = 1 - axes[i]
-				}
-			}
-			f := func(inputs []*graph.Node) []*graph.Node {
-				y := graph.Dot(inputs[0], inputs[1]).General([]int{axes[0]}, nil, []int{axes[1]}, nil)
-				loss := graph.ReduceAllSum(graph.Mul(y, graph.Sin(graph.IotaFull(y.Graph(), y.Shape()))))
-				return append([]*graph.Node{y, graph.Transpose(y, 0, 1)}, graph.Gradient(loss, inputs...)...)
-			}
-			t.Log(a, b)
-			sameWithKernels(t, backend, f, 3, noise(r, dtypes.Float32, a...), noise(r, dtypes.Float32, b...))
-			sameWithKernels(t, backend, f, 0, noise(r, dtypes.Float64, a...), noise(r, dtypes.Float64, b...))
+		for range 30 {
+			c := randomProduct(r)
+			t.Logf("%+v", c)
+			sameWithKernels(t, backend, c.multiply, 3, noise(r, dtypes.Float32, c.a...), noise(r, dtypes.Float32, c.b...))
+			sameWithKernels(t, backend, c.multiply, 0, noise(r, dtypes.Float64, c.a...), noise(r, dtypes.Float64, c.b...))
 		}
 	})
 }

@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// product is the product of an m x k and a k x n matrix.
+// product is the product of an m x k and a k x n matrix, or of several pairs of them.
 type product struct {
-	m, n, k                  int
+	pairs, m, n, k           int
 	transposedA, transposedB bool // In memory: k x m, n x k.
 }
 
 // form returns the numbers that a kernel reads; onednn/product.c has the same order.
 func (p product) form() []int {
-	form := []int{p.m, p.n, p.k, 0, 0}
+	form := []int{p.pairs, p.m, p.n, p.k, 0, 0}
 	if p.transposedA {
-		form[3] = 1
+		form[4] = 1
 	}
 	if p.transposedB {
-		form[4] = 1
+		form[5] = 1
 	}
 	return form
 }
@@ -77,21 +77,34 @@ func submatches(text string, indices []int) []string {
 
 // swapped returns the product whose result is the transposed one: that of b and a.
 func (p product) swapped() product {
-	return product{m: p.n, n: p.m, k: p.k, transposedA: !p.transposedB, transposedB: !p.transposedA}
+	return product{pairs: p.pairs, m: p.n, n: p.m, k: p.k, transposedA: !p.transposedB, transposedB: !p.transposedA}
 }
 
 // parseProduct reports false for a product that XLA should compute.
 func parseProduct(o operation) (p product, ok bool) {
-	a, b := dimensionsOf(o.aType), dimensionsOf(o.bType)
+	a, b, out := dimensionsOf(o.aType), dimensionsOf(o.bType), dimensionsOf(o.out)
+	batch, pairs := pairsOf(o, a, b)
 	contracted, with := o.numbersAttribute("lhs_contracting_dimensions"), o.numbersAttribute("rhs_contracting_dimensions")
-	if len(a) != 2 || len(b) != 2 || len(contracted) != 1 || len(with) != 1 || dimensionsOf(o.out) == nil ||
-		slices.ContainsFunc(strings.Split(o.attributes, "\n"), isBatched) {
+	if pairs == 0 || len(contracted) != 1 || len(with) != 1 || len(out) != batch+2 {
 		return p, false
 	}
-	p = product{m: a[1-contracted[0]], n: b[1-with[0]], k: a[contracted[0]], transposedA: contracted[0] == 0, transposedB: with[0] == 1}
+	k, l := contracted[0]-batch, with[0]-batch
+	if k < 0 || l < 0 {
+		return p, false
+	}
+	p = product{pairs: pairs, m: a[batch+1-k], n: b[batch+1-l], k: a[batch+k], transposedA: k == 0, transposedB: l == 1}
 	return p, p.m*p.n*p.k >= minProduct
 }
 
-func isBatched(line string) bool {
-	return strings.Contains(line, "batching_dimensions") && len(numbersIn(line)) > 0
+// pairsOf returns how many pairs of matrices a and b have, and the number of the dimensions that
+// count them: 0, or 1 if it is the first of both. It returns no pairs for other forms.
+func pairsOf(o operation, a, b []int) (dimensions, pairs int) {
+	of, and := o.numbersAttribute("lhs_batching_dimensions"), o.numbersAttribute("rhs_batching_dimensions")
+	switch {
+	case len(a) == 2 && len(b) == 2 && len(of) == 0 && len(and) == 0:
+		return 0, 1
+	case len(a) == 3 && len(b) == 3 && slices.Equal(of, []int{0}) && slices.Equal(and, []int{0}):
+		return 1, a[0]
+	}
+	return 0, 0
 }
