@@ -49,8 +49,10 @@ func Candidates(getenv func(string) string) []string {
 // Library is the open library. A process can have only one.
 type Library struct{ path, version string }
 
-// Path returns the path or soname of the library, and Version its version.
-func (l *Library) Path() string    { return l.path }
+// Path returns the path or soname of the library.
+func (l *Library) Path() string { return l.path }
+
+// Version returns the library's version, such as 3.2.0.
 func (l *Library) Version() string { return l.version }
 
 // ErrNoLibrary is in the chain of Open's error if no library could be opened.

@@ -153,7 +153,7 @@ func (c convolutionCase) axes() images.ChannelsAxisConfig {
 // convolve computes the convolution and, if it has them, its gradients.
 func (c convolutionCase) convolve(inputs []*graph.Node) []*graph.Node {
 	x, w := inputs[0], inputs[1]
-	b := graph.Convolve(x, w).ChannelsAxis(c.axes()).PaddingPerDim(c.padding[:]).FeatureGroupCount(c.groups).BatchGroupCount(c.batchGroups)
+	b := graph.Convolve(x, w).ChannelsAxis(c.axes()).PaddingPerDim(c.padding[:]).ChannelGroupCount(c.groups).BatchGroupCount(c.batchGroups)
 	if c.dilated != [2]int{1, 1} {
 		return []*graph.Node{b.InputDilationPerAxis(c.dilated[:]...).Done()}
 	}
@@ -205,12 +205,13 @@ func TestConvolutionKernels(t *testing.T) {
 		check(other(func(c *convolutionCase) { c.channelsFirst = true }), 0)
 		check(other(func(c *convolutionCase) { c.in, c.out = 512, 512 }), 0) // Too many weights.
 		check(other(func(c *convolutionCase) { c.dilated = [2]int{2, 3}; c.padding = [2][2]int{{1, 2}, {0, 0}} }), 1)
+		// It is not the gradient of a convolution with a padding of 0 or more.
 		check(other(func(c *convolutionCase) { c.dilated = [2]int{2, 3}; c.padding = [2][2]int{{4, 4}, {5, 5}} }), 0)
 	})
 }
 
-// productCase is a product of two matrices with random sizes, each transposed or not, or of pairs of
-// matrices.
+// productCase is a product of two matrices with random sizes, each transposed or not, or of pairs
+// of matrices.
 type productCase struct {
 	a, b       []int
 	contracted [2]int
