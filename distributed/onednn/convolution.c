@@ -118,13 +118,20 @@ static int build(plan *p, const void *src, const void *weights, const void *dst,
          convert(&p->weights, weights, wanted, gradient);
 }
 
+// is_slow reports whether oneDNN has only its reference for a convolution, which is written to be
+// read.
+static int is_slow(const void *described) {
+  const char *name = NULL;
+  return gb_dnn.query(described, GB_DNN_IMPLEMENTATION, 0, &name) || name == NULL || strstr(name, "ref") != NULL;
+}
+
 static int prepare(plan *p) {
   const form *f = &p->form;
   void *src = NULL, *dst = NULL, *weights = NULL, *any = NULL, *described = NULL;
   int failed = image_layout(&src, f->batch, f->height, f->width, f->in) ||
                image_layout(&dst, f->batch, f->out_height, f->out_width, f->out) ||
                weights_layouts(f, &weights, &any) || describe(f, src, any, dst, &described) ||
-               build(p, src, weights, dst, described);
+               is_slow(described) || build(p, src, weights, dst, described);
   if (described != NULL) gb_dnn.plan_destroy(described);
   void *layouts[] = {src, dst, weights, any};
   for (int i = 0; i < 4; i++)
@@ -189,6 +196,7 @@ static int set_data(plan *p, void *image, void *weights, void *result) {
 static int compute(const form *f, void *a, void *b, void *out) {
   plan *p = plan_for(f);
   if (p == NULL) return 1;
+  if (out == NULL) return 0;
   switch (f->op) {
     case FORWARD:
       return set_data(p, a, b, out) || run(p);
@@ -207,6 +215,6 @@ int gb_dnn_convolution(const int64_t *numbers, int64_t length, const float *a, c
   gb_dnn_lock();
   int failed = compute((const form *)numbers, (void *)a, (void *)b, out);
   gb_dnn_unlock();
-  if (failed) snprintf(error, error_size, "oneDNN failed");
+  if (failed) snprintf(error, error_size, "oneDNN can't compute this convolution");
   return failed;
 }

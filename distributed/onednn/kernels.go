@@ -12,7 +12,7 @@ import "unsafe"
 //	        char *error, size_t error_size)
 //
 // The form is that of pjrt's convolutions. The function returns 0, or 1 and a zero-terminated text
-// in error.
+// in error. If out is NULL, it only prepares, and returns 1 if XLA should compute the convolution.
 func (l *Library) Convolution() unsafe.Pointer { return C.gb_dnn_convolution }
 
 // Product returns the C function of the same type that multiplies two matrices. The form is that of

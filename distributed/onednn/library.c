@@ -31,6 +31,7 @@ static const struct {
     {&gb_dnn.backward_weights, "dnnl_convolution_backward_weights_primitive_desc_create"},
     {&gb_dnn.reorder, "dnnl_reorder_primitive_desc_create"},
     {&gb_dnn.layout_of, "dnnl_primitive_desc_query_md"},
+    {&gb_dnn.query, "dnnl_primitive_desc_query"},
     {&gb_dnn.plan_destroy, "dnnl_primitive_desc_destroy"},
     {&gb_dnn.primitive_create, "dnnl_primitive_create"},
     {&gb_dnn.primitive_destroy, "dnnl_primitive_destroy"},

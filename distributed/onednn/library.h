@@ -13,7 +13,7 @@ enum { GB_DNN_MAX_RANK = 12 };
 // The numbers of arguments, and of the queries for their layouts.
 enum { GB_DNN_SRC = 1, GB_DNN_DST = 17, GB_DNN_WEIGHTS = 33, GB_DNN_SCRATCHPAD = 80 };
 enum { GB_DNN_DIFF_SRC = 129, GB_DNN_DIFF_DST = 145, GB_DNN_DIFF_WEIGHTS = 161 };
-enum { GB_DNN_WEIGHTS_LAYOUT = 131, GB_DNN_DIFF_WEIGHTS_LAYOUT = 132 };
+enum { GB_DNN_IMPLEMENTATION = 8, GB_DNN_WEIGHTS_LAYOUT = 131, GB_DNN_DIFF_WEIGHTS_LAYOUT = 132 };
 
 typedef int64_t gb_dnn_dims[GB_DNN_MAX_RANK];
 
@@ -54,6 +54,7 @@ extern struct gb_dnn_library {
                           void *forward, void *attributes);
   int (*reorder)(void **plan, const void *from, void *from_engine, const void *to, void *to_engine, void *attributes);
   const void *(*layout_of)(void *plan, int query, int index);
+  int (*query)(const void *plan, int what, int index, void *result);
   int (*plan_destroy)(void *plan);
   int (*primitive_create)(void **primitive, void *plan);
   int (*primitive_destroy)(void *primitive);
@@ -74,7 +75,8 @@ int gb_dnn_open(const char *path, char *version, size_t version_size, char *erro
 void gb_dnn_lock(void);
 void gb_dnn_unlock(void);
 
-// The kernels. They return 0, or 1 and a text. pjrt/kernels.h describes their forms.
+// The kernels. They return 0, or 1 and a text. With NULL for `out`, they only prepare: 1 then means
+// that XLA should compute it. pjrt/kernels.h describes their forms.
 int gb_dnn_convolution(const int64_t *form, int64_t length, const float *a, const float *b, float *out, char *error,
                        size_t error_size);
 int gb_dnn_product(const int64_t *form, int64_t length, const float *a, const float *b, float *out, char *error,

@@ -25,9 +25,10 @@ int gb_dnn_product(const int64_t *numbers, int64_t length, const float *a, const
     snprintf(error, error_size, "a product of %lld numbers, not %zu", (long long)length, sizeof(form) / sizeof(int64_t));
     return 1;
   }
+  if (out == NULL) return 0;
   gb_dnn_lock();
   int failed = multiply((const form *)numbers, a, b, out);
   gb_dnn_unlock();
-  if (failed) snprintf(error, error_size, "oneDNN failed");
+  if (failed) snprintf(error, error_size, "oneDNN can't multiply these matrices");
   return failed;
 }

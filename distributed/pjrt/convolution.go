@@ -1,5 +1,8 @@
 package pjrt
 
+// #include "kernels.h"
+import "C"
+
 import (
 	"fmt"
 	"strings"
@@ -40,10 +43,19 @@ func (c convolution) form() []int {
 // each call, and its algorithms read all of them for each few rows of the result.
 const maxWeights = 1 << 19
 
+// isFast asks the kernel.
+func (c convolution) isFast() bool {
+	var form []C.int64_t
+	for _, n := range c.form() {
+		form = append(form, C.int64_t(n))
+	}
+	return C.gb_convolution_is_fast(&form[0], C.int64_t(len(form))) != 0
+}
+
 // convolutionCall writes the call of a kernel for a convolution, if a kernel can compute it.
 func convolutionCall(o operation) (string, bool) {
 	c, ok := parseConvolution(o)
-	if !ok || c.rows*c.columns*c.in*c.out > maxWeights {
+	if !ok || c.rows*c.columns*c.in*c.out > maxWeights || !c.isFast() {
 		return "", false
 	}
 	if c.operation != backwardData {

@@ -44,3 +44,8 @@ void *gb_product_handler(gb_kernel kernel) {
   product_kernel = kernel;
   return (void *)product;
 }
+
+int gb_convolution_is_fast(const int64_t *form, int64_t length) {
+  char error[512];
+  return convolution_kernel(form, length, NULL, NULL, NULL, error, sizeof error) == 0;
+}
