@@ -20,9 +20,9 @@ import (
 //	int (*)(const int64_t *form, int64_t length, const float *a, const float *b, float *out,
 //	        char *error, size_t error_size)
 //
-// The form is a convolution or product of this package, as numbers. The function returns 0, or non-
-// zero and a zero-terminated text in error. XLA calls it from any of its threads. If out is NULL,
-// so are a and b, and it returns 0 if it can compute this form fast.
+// The form is a convolution or product of this package, as numbers. The function returns 0, or
+// another number and a zero-terminated text in error. XLA calls it from any of its threads. If out
+// is NULL, so are a and b, and it returns 0 if it can compute this form fast.
 type Kernels struct{ Convolution, Product unsafe.Pointer }
 
 // The names of the custom calls. A change of the forms needs another name, because compiled
