@@ -9,6 +9,7 @@
 #   .cache/loggers-venv   Python with TensorBoard, MLflow and safetensors (tests/loggers-requirements.txt)
 #   .cache/lab-venv       Python with JupyterLab, and Playwright to drive it in Chromium
 #                         (kernel/jupyter-requirements.txt, tests/lab-requirements.txt)
+#   .cache/onednn-venv    oneDNN (tests/onednn-requirements.txt), which also makes the benchmarks faster
 #   .cache/bench-venv     Python with what the benchmarks compare with (bench/requirements.txt)
 #   .cache/bin            the tools of go.mod (gonb, goimports, gotestsum), those of tests/tools/go.mod
 #                         (golangci-lint), and gopls, for completion in the kernel
@@ -103,6 +104,7 @@ case ${1:-tests} in
     setup_python .cache/venv tests/requirements.txt || problem "no Python environment for the Jupyter tests"
     setup_python .cache/loggers-venv tests/loggers-requirements.txt || problem "no Python environment for the tests of the loggers"
     setup_python .cache/lab-venv kernel/jupyter-requirements.txt tests/lab-requirements.txt || problem "no Python environment with JupyterLab"
+    setup_python .cache/onednn-venv tests/onednn-requirements.txt || problem "no oneDNN"
     setup_go
     setup_lint || problem "golangci-lint could not be installed"
     ;;
@@ -110,6 +112,7 @@ case ${1:-tests} in
   bench)
     setup_debian
     setup_python .cache/bench-venv bench/requirements.txt
+    setup_python .cache/onednn-venv tests/onednn-requirements.txt
     setup_python .cache/venv tests/requirements.txt # It has nbconvert.
     setup_go
     ;;

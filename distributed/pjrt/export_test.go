@@ -100,3 +100,16 @@ func (l tampered) options(client unsafe.Pointer, program, given []byte) ([]byte,
 
 // SetEnter makes programs report their collectives to f.
 func SetEnter(f func(dtype, count int) (leave func(error) error)) { theProcesses.Load().Enter = f }
+
+// CountKernels turns kernels on or off, and returns a function that counts the operations that were
+// replaced since.
+func CountKernels(on bool) (count func() int64) {
+	mu.Lock()
+	kernelsOn = on
+	mu.Unlock()
+	before := kernelCalls.Load()
+	return func() int64 { return kernelCalls.Load() - before }
+}
+
+// SetMinProduct replaces the size from which products are computed by kernels.
+func SetMinProduct(n int) { minProduct = n }

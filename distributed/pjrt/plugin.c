@@ -129,10 +129,7 @@ void gb_error_take(gb_pjrt_error *err, char *text, size_t size) {
   error_destroy(&destroy);
 }
 
-extern void *gb_all_reduce_handler(gb_transport transport);
-
-int gb_plugin_register(const char *target, const char *platform, gb_transport transport, char *error,
-                       size_t error_size) {
+int gb_plugin_register(const char *target, const char *platform, void *handler, char *error, size_t error_size) {
   const gb_pjrt_ffi_extension *ffi = find_ffi_extension();
   if (ffi == NULL || ffi->register_handler == NULL) {
     snprintf(error, error_size, "it lacks the FFI extension (PJRT extension type %d)", GB_PJRT_EXTENSION_FFI);
@@ -142,7 +139,7 @@ int gb_plugin_register(const char *target, const char *platform, gb_transport tr
       .struct_size = sizeof args,
       .target_name = target,
       .target_name_size = strlen(target),
-      .handler = gb_all_reduce_handler(transport),
+      .handler = handler,
       .platform_name = platform,
       .platform_name_size = strlen(platform),
   };

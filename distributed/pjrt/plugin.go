@@ -30,6 +30,7 @@ package pjrt
 import "C"
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"unsafe"
@@ -121,13 +122,21 @@ func RegisterAllReduce(platform string, transport Transport, size int) error {
 	if !ok {
 		return fmt.Errorf("pjrt: a transport can't reach the memory of %q: call Join", platform)
 	}
-	cTarget, cPlatform := C.CString(target(size)), C.CString(name)
+	if err := registerHandler(target(size), name, C.gb_all_reduce_handler(C.gb_transport(transport))); err != nil {
+		return fmt.Errorf("pjrt: the XLA plugin %s can't run collectives: %w", path, err)
+	}
+	setWorld(customCall{}, size)
+	return nil
+}
+
+// registerHandler gives XLA the handler of a custom call. The lock is held.
+func registerHandler(target, ffiPlatform string, handler unsafe.Pointer) error {
+	cTarget, cPlatform := C.CString(target), C.CString(ffiPlatform)
 	// XLA keeps the name of the target, so it is not freed.
 	defer C.free(unsafe.Pointer(cPlatform))
 	var text [errorSize]C.char
-	if C.gb_plugin_register(cTarget, cPlatform, C.gb_transport(transport), &text[0], errorSize) != 0 {
-		return fmt.Errorf("pjrt: the XLA plugin %s can't run collectives: %s", path, C.GoString(&text[0]))
+	if C.gb_plugin_register(cTarget, cPlatform, handler, &text[0], errorSize) != 0 {
+		return errors.New(C.GoString(&text[0]))
 	}
-	setWorld(customCall{}, size)
 	return nil
 }

@@ -15,9 +15,12 @@ typedef int (*gb_transport)(void *data, int64_t count, int dtype, char *error, s
 // call rewrites programs first, or 0 and a text in `error`.
 uintptr_t gb_plugin_load(const char *path, char *error, size_t error_size);
 
-// gb_plugin_register registers the all-reduce with the loaded plugin under the name `target`.
-int gb_plugin_register(const char *target, const char *platform, gb_transport transport, char *error,
-                       size_t error_size);
+// gb_all_reduce_handler returns the handler of the all-reduce.
+void *gb_all_reduce_handler(gb_transport transport);
+
+// gb_plugin_register registers the handler of a custom call with the loaded plugin under the name
+// `target`, which must stay valid.
+int gb_plugin_register(const char *target, const char *platform, void *handler, char *error, size_t error_size);
 
 // gb_plugin_version returns the PJRT API version of the loaded plugin.
 void gb_plugin_version(int *major, int *minor);

@@ -94,7 +94,8 @@ func gonbatchRewrite(code *C.char, size C.size_t, rewrittenSize *C.size_t, failu
 		return nil
 	}
 	out, shared := share(out)
-	if count+shared == 0 {
+	out, kernels := useKernels(out)
+	if count+shared+kernels == 0 {
 		return nil
 	}
 	replaced.Add(int64(count))

@@ -20,6 +20,8 @@ const (
 	EnvNotebookDir = "GONB_DIR"
 	// EnvMPILibrary is the path or the soname of the MPI library to open.
 	EnvMPILibrary = "GONBATCH_MPI_LIBRARY"
+	// EnvOneDNN is the path or the soname of the oneDNN library to open, or "off".
+	EnvOneDNN = "GONBATCH_ONEDNN"
 	// EnvData is the folder of downloaded datasets.
 	EnvData = "GONBATCH_DATA"
 	// EnvCompileCache is the folder of compiled XLA programs, or "off".

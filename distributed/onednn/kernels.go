@@ -1,0 +1,20 @@
+package onednn
+
+// #include "library.h"
+import "C"
+
+import "unsafe"
+
+// Convolution returns the C function that computes a convolution of float32, or one of its
+// gradients. Its C type is
+//
+//	int (*)(const int64_t *form, int64_t length, const float *a, const float *b, float *out,
+//	        char *error, size_t error_size)
+//
+// The form is that of pjrt's convolutions. The function returns 0, or 1 and a zero-terminated text
+// in error. If out is NULL, it only prepares, and returns 1 if XLA should compute the convolution.
+func (l *Library) Convolution() unsafe.Pointer { return C.gb_dnn_convolution }
+
+// Product returns the C function of the same type that multiplies two matrices. The form is that of
+// pjrt's products.
+func (l *Library) Product() unsafe.Pointer { return C.gb_dnn_product }

@@ -1,0 +1,90 @@
+// Opens oneDNN at run time, without its headers.
+#define _GNU_SOURCE
+#include "library.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+
+struct gb_dnn_library gb_dnn;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static const struct {
+  void *field;
+  const char *name;
+} symbols[] = {
+    {&gb_dnn.version, "dnnl_version"},
+    {&gb_dnn.engine_create, "dnnl_engine_create"},
+    {&gb_dnn.stream_create, "dnnl_stream_create"},
+    {&gb_dnn.stream_wait, "dnnl_stream_wait"},
+    {&gb_dnn.attributes_create, "dnnl_primitive_attr_create"},
+    {&gb_dnn.attributes_set_scratchpad, "dnnl_primitive_attr_set_scratchpad_mode"},
+    {&gb_dnn.layout_with_strides, "dnnl_memory_desc_create_with_strides"},
+    {&gb_dnn.layout_with_tag, "dnnl_memory_desc_create_with_tag"},
+    {&gb_dnn.layout_destroy, "dnnl_memory_desc_destroy"},
+    {&gb_dnn.layout_equal, "dnnl_memory_desc_equal"},
+    {&gb_dnn.layout_size, "dnnl_memory_desc_get_size"},
+    {&gb_dnn.forward, "dnnl_convolution_forward_primitive_desc_create"},
+    {&gb_dnn.backward_data, "dnnl_convolution_backward_data_primitive_desc_create"},
+    {&gb_dnn.backward_weights, "dnnl_convolution_backward_weights_primitive_desc_create"},
+    {&gb_dnn.reorder, "dnnl_reorder_primitive_desc_create"},
+    {&gb_dnn.layout_of, "dnnl_primitive_desc_query_md"},
+    {&gb_dnn.query, "dnnl_primitive_desc_query"},
+    {&gb_dnn.plan_destroy, "dnnl_primitive_desc_destroy"},
+    {&gb_dnn.primitive_create, "dnnl_primitive_create"},
+    {&gb_dnn.primitive_destroy, "dnnl_primitive_destroy"},
+    {&gb_dnn.primitive_execute, "dnnl_primitive_execute"},
+    {&gb_dnn.memory_create, "dnnl_memory_create"},
+    {&gb_dnn.memory_set_data, "dnnl_memory_set_data_handle"},
+    {&gb_dnn.memory_destroy, "dnnl_memory_destroy"},
+    {&gb_dnn.sgemm, "dnnl_sgemm"},
+};
+
+// find_symbols returns the first missing name, or NULL. A library of version 2 lacks some.
+static const char *find_symbols(void) {
+  for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++)
+    if ((*(void **)symbols[i].field = dlsym(gb_dnn.handle, symbols[i].name)) == NULL) return symbols[i].name;
+  *(void **)&gb_dnn.set_threads = dlsym(gb_dnn.handle, "omp_set_num_threads");
+  return NULL;
+}
+
+// begin creates what all primitives share. They take their temporary memory from us, so that each
+// thread can run them.
+static int begin(void) {
+  return gb_dnn.engine_create(&gb_dnn.engine, GB_DNN_CPU, 0) ||
+         gb_dnn.stream_create(&gb_dnn.stream, gb_dnn.engine, GB_DNN_IN_ORDER) ||
+         gb_dnn.attributes_create(&gb_dnn.attributes) ||
+         gb_dnn.attributes_set_scratchpad(gb_dnn.attributes, GB_DNN_USER_SCRATCHPAD);
+}
+
+int gb_dnn_open(const char *path, char *version, size_t version_size, char *error, size_t error_size) {
+  gb_dnn.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (gb_dnn.handle == NULL) {
+    snprintf(error, error_size, "%s", dlerror());
+    return 1;
+  }
+  const char *missing = find_symbols();
+  if (missing != NULL) {
+    snprintf(error, error_size, "%s is not oneDNN 3: no symbol %s", path, missing);
+  } else if (gb_dnn.version()->major != 3) {
+    snprintf(error, error_size, "%s is oneDNN %d, not 3", path, gb_dnn.version()->major);
+  } else if (begin()) {
+    snprintf(error, error_size, "%s: it can't use this CPU", path);
+  } else {
+    const gb_dnn_version *v = gb_dnn.version();
+    snprintf(version, version_size, "%d.%d.%d", v->major, v->minor, v->patch);
+    return 0;
+  }
+  dlclose(gb_dnn.handle);
+  return 1;
+}
+
+void gb_dnn_lock(void) {
+  pthread_mutex_lock(&mutex);
+  cpu_set_t cpus;
+  if (gb_dnn.set_threads != NULL && sched_getaffinity(0, sizeof cpus, &cpus) == 0) gb_dnn.set_threads(CPU_COUNT(&cpus));
+}
+
+void gb_dnn_unlock(void) { pthread_mutex_unlock(&mutex); }

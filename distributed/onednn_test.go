@@ -1,0 +1,125 @@
+package distributed_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/activation"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train"
+	"github.com/gomlx/gomlx/ml/train/loss"
+	"github.com/gomlx/gomlx/ml/train/optimizer"
+
+	"gonbatch/distributed/onednn"
+	"gonbatch/distributed/pjrt"
+	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/compilecache"
+	"gonbatch/internal/rundir"
+)
+
+// convolutional has a convolution and a product that are large enough for kernels.
+func convolutional(scope *model.Scope, x *graph.Node) *graph.Node {
+	x = activation.Relu(layers.Convolution(scope.In("first"), x).Channels(16).KernelSize(3).PadSame().Done())
+	x = activation.Relu(layers.Convolution(scope.In("second"), x).Channels(16).KernelSize(3).Strides(2).PadSame().Done())
+	x = activation.Relu(layers.Dense(scope.In("hidden"), graph.Reshape(x, x.Shape().Dimensions[0], -1), true, 512))
+	return layers.Dense(scope.In("logits"), x, true, 10)
+}
+
+// trainConvolutional prints the losses of a few steps, and how many programs it compiled.
+func trainConvolutional(t *testing.T) {
+	w := initWorld(t)
+	store := model.NewStore()
+	store.SetParam("/"+model.ParamInitialSeed, int64(7))
+	trainer := train.NewTrainer(w.Backend(), store, convolutional, loss.SparseCategoricalCrossEntropyLogits, w.Optimizer(optimizer.Adam().LearningRate(1e-3).Done()), nil, nil)
+	r := rand.New(rand.NewPCG(1, uint64(w.Rank())))
+	images, labels := make([]float32, 8*16*16*3), make([]int32, 8)
+	for i := range images {
+		images[i] = r.Float32()
+	}
+	for i := range labels {
+		labels[i] = int32(r.IntN(10))
+	}
+	for range 5 {
+		metrics, err := trainer.TrainStep(train.Batch{
+			Inputs: []*tensors.Tensor{tensors.FromFlatDataAndDimensions(images, 8, 16, 16, 3)},
+			Labels: []*tensors.Tensor{tensors.FromFlatDataAndDimensions(labels, 8, 1)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w.IsMain() {
+			fmt.Printf("loss %v\n", tensors.ToScalar[float32](metrics[0]))
+		}
+	}
+	if w.IsMain() {
+		fmt.Printf("kernels %d\n", pjrt.KernelCalls())
+	}
+	fmt.Printf("compiled %d\n", pjrt.Compilations())
+}
+
+// printed returns the numbers that follow a word.
+func printed(t *testing.T, out, word string) (numbers []float64) {
+	t.Helper()
+	for line := range strings.Lines(out) {
+		if _, after, ok := strings.Cut(line, word+" "); ok {
+			n, err := strconv.ParseFloat(strings.TrimSpace(after), 64)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			numbers = append(numbers, n)
+		}
+	}
+	return numbers
+}
+
+// TestOneDNN: a training with oneDNN's kernels has the losses that it has without them, on one rank
+// and on two. Both kinds of programs are kept side by side in the compile cache.
+func TestOneDNN(t *testing.T) {
+	if ranktest.InRank() {
+		trainConvolutional(t)
+		return
+	}
+	library := ranktest.OneDNN(t)
+	for _, ranks := range []int{1, 2} {
+		t.Run(fmt.Sprint(ranks), func(t *testing.T) {
+			cache := t.TempDir()
+			start := func(library string) (losses []float64, kernels, compiled float64) {
+				out, err := ranktest.Start(t, ranktest.OpenMPI, ranks, []string{rundir.EnvOneDNN + "=" + library, rundir.EnvCompileCache + "=" + cache})
+				losses = printed(t, out, "loss")
+				counts, each := printed(t, out, "kernels"), printed(t, out, "compiled")
+				if err != nil || len(losses) != 5 || len(counts) != 1 || len(each) != ranks {
+					t.Fatalf("%s: %v\n%s", library, err, out)
+				}
+				for _, n := range each {
+					compiled += n
+				}
+				return losses, counts[0], compiled
+			}
+			want, none, compiled := start(onednn.Off)
+			got, kernels, new := start(library)
+			again, _, warm := start(library)
+			if none != 0 || kernels < 6 || compiled == 0 || new == 0 || warm != 0 {
+				t.Errorf("%v kernels, %v with oneDNN; programs compiled: %v, then %v with oneDNN, then %v", none, kernels, compiled, new, warm)
+			}
+			for i := range want {
+				if math.Abs(got[i]-want[i]) > 1e-4 || got[i] != again[i] {
+					t.Errorf("step %d: loss %v, %v with oneDNN, %v with the programs of the cache", i, want[i], got[i], again[i])
+				}
+			}
+			if want[0] <= want[4] {
+				t.Errorf("it learns nothing: %v", want)
+			}
+		})
+	}
+	out, err := ranktest.Start(t, ranktest.OpenMPI, 1, []string{rundir.EnvOneDNN + "=/nowhere/libdnnl.so", rundir.EnvCompileCache + "=" + compilecache.Off})
+	if err == nil || !strings.Contains(out, "/nowhere/libdnnl.so") || !strings.Contains(out, "onednn-cpu-gomp") {
+		t.Errorf("a library that is not there: %v\n%s", err, out)
+	}
+}

@@ -1,0 +1,158 @@
+package pjrt
+
+// #include "kernels.h"
+import "C"
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The operations of a convolution.
+const (
+	forward = iota
+	backwardData
+	backwardWeights
+)
+
+// convolution is a convolution of images [batch, height, width, in] to [batch, outHeight, outWidth,
+// out], or one of its gradients.
+type convolution struct {
+	operation                              int
+	batch, height, width, in               int
+	outHeight, outWidth, out               int
+	rows, columns                          int // of the kernel
+	strides, dilations, zeros, zerosBehind [2]int
+	swapped                                bool // The weights are [rows, columns, out, in], not [rows, columns, in, out].
+}
+
+// form returns the numbers that a kernel reads; onednn/convolution.c has the same order.
+func (c convolution) form() []int {
+	swapped := 0
+	if c.swapped {
+		swapped = 1
+	}
+	form := []int{c.operation, c.batch, c.height, c.width, c.in, c.outHeight, c.outWidth, c.out, c.rows, c.columns}
+	for _, pair := range [][2]int{c.strides, c.dilations, c.zeros, c.zerosBehind} {
+		form = append(form, pair[:]...)
+	}
+	return append(form, swapped)
+}
+
+// maxWeights is the largest number of weights for which a kernel is faster. It rearranges them in
+// each call, and its algorithms read all of them for each few rows of the result.
+const maxWeights = 1 << 19
+
+// isFast asks the kernel.
+func (c convolution) isFast() bool {
+	var form []C.int64_t
+	for _, n := range c.form() {
+		form = append(form, C.int64_t(n))
+	}
+	return C.gb_convolution_is_fast(&form[0], C.int64_t(len(form))) != 0
+}
+
+// convolutionCall writes the call of a kernel for a convolution, if a kernel can compute it.
+func convolutionCall(o operation) (string, bool) {
+	c, ok := parseConvolution(o)
+	if !ok || c.rows*c.columns*c.in*c.out > maxWeights || !c.isFast() {
+		return "", false
+	}
+	if c.operation != backwardData {
+		return o.kernelCall(convolutionTarget, c.form()), true
+	}
+	// XLA's convolution has the kernel reversed. XLA removes a pair of reversals.
+	weights := "%gonbatch_weights_" + strings.TrimPrefix(o.name, "%")
+	reversal := fmt.Sprintf(`%s%s = "stablehlo.reverse"(%s) { dimensions = array<i64: 0, 1> } : (%s) -> %s`, o.indent, weights, o.b, o.bType, o.bType)
+	o.b = weights
+	return reversal + "\n" + o.kernelCall(convolutionTarget, c.form()), true
+}
+
+// convolutionAttributes are those of StableHLO's convolution, for each of two axes.
+type convolutionAttributes struct{ strides, aDilation, bDilation, before, behind [2]int }
+
+// The layouts of dimensions that GoMLX writes.
+const (
+	plainLayout    = "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]"
+	swappedLayout  = "[b, 0, 1, f]x[0, 1, o, i]->[b, 0, 1, f]"
+	gradientLayout = "[f, 0, 1, b]x[i, 0, 1, o]->[0, 1, b, f]"
+)
+
+// parseConvolution reports false for a convolution of another form than a kernel knows.
+func parseConvolution(o operation) (c convolution, ok bool) {
+	a, b, out := dimensionsOf(o.aType), dimensionsOf(o.bType), dimensionsOf(o.out)
+	at, ok := o.convolutionAttributes()
+	if !ok || len(a) != 4 || len(b) != 4 || len(out) != 4 {
+		return c, false
+	}
+	switch {
+	case strings.Contains(o.attributes, gradientLayout):
+		return gradientOfWeights(a, b, out, at)
+	case !strings.Contains(o.attributes, plainLayout) && !strings.Contains(o.attributes, swappedLayout):
+		return c, false
+	}
+	swapped := strings.Contains(o.attributes, swappedLayout)
+	if at.aDilation == [2]int{1, 1} {
+		return forwardConvolution(a, b, out, at, swapped)
+	}
+	return gradientOfImages(a, b, out, at, !swapped)
+}
+
+func (o operation) convolutionAttributes() (at convolutionAttributes, ok bool) {
+	var padding [4]int
+	for name, into := range map[string][]int{"window_strides": at.strides[:], "lhs_dilation": at.aDilation[:], "rhs_dilation": at.bDilation[:], "padding": padding[:],
+		"feature_group_count": make([]int, 1), "batch_group_count": make([]int, 1)} {
+		numbers := o.numbersAttribute(name)
+		if len(numbers) != len(into) || len(into) == 1 && numbers[0] != 1 {
+			return at, false
+		}
+		copy(into, numbers)
+	}
+	at.before, at.behind = [2]int{padding[0], padding[2]}, [2]int{padding[1], padding[3]}
+	return at, strings.Contains(o.attributes, "window_reversal = array<i1: false, false>")
+}
+
+func forwardConvolution(a, b, out []int, at convolutionAttributes, swapped bool) (convolution, bool) {
+	c := convolution{
+		operation: forward, batch: a[0], height: a[1], width: a[2], in: a[3], outHeight: out[1], outWidth: out[2], out: out[3],
+		rows: b[0], columns: b[1], strides: at.strides, dilations: at.bDilation, zeros: at.before, zerosBehind: at.behind, swapped: swapped,
+	}
+	return c, min(at.before[0], at.before[1], at.behind[0], at.behind[1]) >= 0
+}
+
+// gradientOfImages is a convolution of the gradients of the result, with zeros between them.
+func gradientOfImages(a, b, out []int, at convolutionAttributes, swapped bool) (convolution, bool) {
+	c := convolution{
+		operation: backwardData, batch: out[0], height: out[1], width: out[2], in: out[3], outHeight: a[1], outWidth: a[2], out: a[3],
+		rows: b[0], columns: b[1], strides: at.aDilation, dilations: at.bDilation, swapped: swapped,
+	}
+	for axis, size := range c.kernelReach() {
+		c.zeros[axis] = size - 1 - at.before[axis]
+	}
+	return c.withZerosBehind(at.strides == [2]int{1, 1})
+}
+
+// gradientOfWeights is a convolution of the images with the gradients of the result as the kernel.
+func gradientOfWeights(a, b, out []int, at convolutionAttributes) (convolution, bool) {
+	c := convolution{
+		operation: backwardWeights, batch: a[0], height: a[1], width: a[2], in: a[3], outHeight: b[1], outWidth: b[2], out: b[3],
+		rows: out[0], columns: out[1], strides: at.bDilation, dilations: at.strides, zeros: at.before,
+	}
+	return c.withZerosBehind(at.aDilation == [2]int{1, 1})
+}
+
+// kernelReach returns the height and width of the pixels that the kernel spans.
+func (c convolution) kernelReach() [2]int {
+	return [2]int{(c.rows-1)*c.dilations[0] + 1, (c.columns-1)*c.dilations[1] + 1}
+}
+
+// withZerosBehind computes the zeros behind the images with which the forward convolution has a
+// result of this size. It reports whether there is such a convolution.
+func (c convolution) withZerosBehind(ok bool) (convolution, bool) {
+	size, results := [2]int{c.height, c.width}, [2]int{c.outHeight, c.outWidth}
+	for axis, reach := range c.kernelReach() {
+		c.zerosBehind[axis] = (results[axis]-1)*c.strides[axis] + reach - size[axis] - c.zeros[axis]
+		ok = ok && c.zeros[axis] >= 0 && c.zerosBehind[axis]+c.strides[axis] > 0
+	}
+	return c, ok
+}

@@ -1,0 +1,182 @@
+package pjrt
+
+/*
+#include "kernels.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"unsafe"
+)
+
+// Kernels are C functions that compute convolutions and products of matrices for XLA. Their C type
+// is
+//
+//	int (*)(const int64_t *form, int64_t length, const float *a, const float *b, float *out,
+//	        char *error, size_t error_size)
+//
+// The form is a convolution or product of this package, as numbers. The function returns 0, or
+// another number and a zero-terminated text in error. XLA calls it from any of its threads. If out
+// is NULL, so are a and b, and it returns 0 if it can compute this form fast.
+type Kernels struct{ Convolution, Product unsafe.Pointer }
+
+// The names of the custom calls. A change of the forms needs another name, because compiled
+// programs are cached.
+const (
+	convolutionTarget = "gonbatch_convolution_1"
+	productTarget     = "gonbatch_product_1"
+)
+
+// kernelsOn reports whether programs use kernels. The lock protects it.
+var kernelsOn bool
+
+// RegisterKernels makes the programs that are compiled from now on use kernels where these are
+// faster than XLA. The plugin must be loaded.
+func RegisterKernels(platform string, k Kernels) error {
+	mu.Lock()
+	defer mu.Unlock()
+	path, ok := loaded[platform]
+	if !ok {
+		return fmt.Errorf("pjrt: no XLA plugin is loaded for %q: call Load first", platform)
+	}
+	name, ok := ffiPlatform[platform]
+	if !ok {
+		return fmt.Errorf("pjrt: kernels can't reach the memory of %q", platform)
+	}
+	if kernelsOn {
+		return nil
+	}
+	handlers := map[string]unsafe.Pointer{
+		convolutionTarget: C.gb_convolution_handler(C.gb_kernel(k.Convolution)),
+		productTarget:     C.gb_product_handler(C.gb_kernel(k.Product)),
+	}
+	for target, handler := range handlers {
+		if err := registerHandler(target, name, handler); err != nil {
+			return fmt.Errorf("pjrt: the XLA plugin %s can't run kernels: %w", path, err)
+		}
+	}
+	kernelsOn = true
+	return nil
+}
+
+// kernelCalls counts the operations that were replaced in all programs of this process.
+var kernelCalls atomic.Int64
+
+// KernelCalls returns how many operations of this process's programs kernels compute.
+func KernelCalls() int { return int(kernelCalls.Load()) }
+
+// useKernels replaces operations of a program (text form) by kernels. It returns how many.
+func useKernels(module string) (string, int) {
+	mu.Lock()
+	_, own := theLowering.(customCall)
+	on := kernelsOn && (own || theLowering == nil)
+	mu.Unlock()
+	if !on {
+		return module, 0
+	}
+	return withKernels(module)
+}
+
+// withKernels replaces the convolutions and products that a kernel computes faster.
+func withKernels(module string) (string, int) {
+	module, convolutions := replaceOperations(module, "convolution", convolutionCall)
+	module, products := withProducts(module)
+	kernelCalls.Add(int64(convolutions + products))
+	return module, convolutions + products
+}
+
+// operation is a statement of a program with two operands, a and b, in the form that go-xla writes.
+type operation struct {
+	indent, name, a, b string
+	attributes         string
+	aType, bType, out  string // For example tensor<8x8xf32>.
+}
+
+// operationPattern matches an operation:
+//
+//	%2 = "stablehlo.NAME"(%0, %1) {
+//	  ...
+//	} : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+func operationPattern(name string) *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^( *)(%\w+) = "stablehlo\.` + name + `"\((%\w+), (%\w+)\) \{([^{}]*)\} : \((tensor<[^<>]*>), (tensor<[^<>]*>)\) -> (tensor<[^<>]*>)`)
+}
+
+var operationPatterns = map[string]*regexp.Regexp{
+	"convolution": operationPattern("convolution"),
+	"dot_general": operationPattern("dot_general"),
+}
+
+func asOperation(m []string) operation {
+	return operation{indent: m[1], name: m[2], a: m[3], b: m[4], attributes: m[5], aType: m[6], bType: m[7], out: m[8]}
+}
+
+// replaceOperations replaces the operations for which call returns a statement.
+func replaceOperations(module, name string, call func(operation) (string, bool)) (string, int) {
+	if !strings.Contains(module, `"stablehlo.`+name+`"`) {
+		return module, 0
+	}
+	replaced, pattern := 0, operationPatterns[name]
+	out := pattern.ReplaceAllStringFunc(module, func(statement string) string {
+		written, ok := call(asOperation(pattern.FindStringSubmatch(statement)))
+		if !ok {
+			return statement
+		}
+		replaced++
+		return written
+	})
+	return out, replaced
+}
+
+// kernelCall writes a custom call that computes o's result by a kernel.
+func (o operation) kernelCall(target string, form []int) string {
+	constant := "%gonbatch_form_" + strings.TrimPrefix(o.name, "%")
+	formType := fmt.Sprintf("tensor<%dxi64>", len(form))
+	return fmt.Sprintf("%[1]s%[2]s = stablehlo.constant dense<%[3]s> : %[4]s\n"+
+		"%[1]s%[5]s = stablehlo.custom_call @%[6]s(%[7]s, %[8]s, %[2]s) {api_version = 4 : i32, has_side_effect = false, backend_config = {}} : (%[9]s, %[10]s, %[4]s) -> %[11]s",
+		o.indent, constant, strings.Join(strings.Fields(fmt.Sprint(form)), ", "), formType, o.name, target, o.a, o.b, o.aType, o.bType, o.out)
+}
+
+// numbersAttribute returns the numbers of an attribute such as `rhs_dilation = array<i64: 1, 1>`.
+func (o operation) numbersAttribute(name string) []int {
+	_, rest, ok := strings.Cut(o.attributes, name+" = ")
+	if !ok {
+		return nil
+	}
+	if line, _, ok := strings.Cut(rest, "\n"); ok {
+		rest = line
+	}
+	// A type after the value has numbers too.
+	rest, _, _ = strings.Cut(rest, " : ")
+	return numbersIn(strings.TrimPrefix(rest, "array<i64: "))
+}
+
+var aNumber = regexp.MustCompile(`-?\d+`)
+
+func numbersIn(text string) []int {
+	var all []int
+	for _, digits := range aNumber.FindAllString(text, -1) {
+		n, err := strconv.Atoi(digits)
+		if err != nil {
+			return nil
+		}
+		all = append(all, n)
+	}
+	return all
+}
+
+var floatTensor = regexp.MustCompile(`^tensor<((?:[1-9]\d*x)+)f32>$`)
+
+// dimensionsOf returns the dimensions of a float32 tensor without a dimension of 0. It returns nil
+// for all others.
+func dimensionsOf(tensor string) []int {
+	m := floatTensor.FindStringSubmatch(tensor)
+	if m == nil {
+		return nil
+	}
+	return numbersIn(m[1])
+}
