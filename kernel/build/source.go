@@ -34,7 +34,7 @@ const (
 
 // OwnFiles returns the kernel's files that come and go in the cells' module.
 func OwnFiles() []string {
-	files := []string{keepFile, keepImportsFile, retryFile, gocell.LogFile}
+	files := slices.Concat(embedFiles[:], []string{keepFile, keepImportsFile, retryFile, gocell.LogFile})
 	for _, name := range helpers {
 		files = append(files, name+".go")
 	}
@@ -44,19 +44,27 @@ func OwnFiles() []string {
 var mainBegins = regexp.MustCompile(`(?m)^func main\(\) *\{`)
 
 // prepare writes the program's script, and puts the kernel's files that the program needs beside
-// main.go.
-func (b *builder) prepare() error {
+// main.go. The messages, in the compiler's form, are about what the program can't embed.
+func (b *builder) prepare() (messages []byte, err error) {
 	script, err := os.ReadFile(filepath.Join(b.Seed, "program"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := os.WriteFile(b.Program, script, 0o755); err != nil {
-		return err
+		return nil, err
 	}
 	text, err := b.readMain()
 	if err != nil {
-		return err
+		return nil, err
 	}
+	if messages, err = b.embed(text); err != nil || len(messages) > 0 {
+		return messages, err
+	}
+	return nil, b.addFiles(text)
+}
+
+// addFiles puts the kernel's other files that the program needs beside main.go.
+func (b *builder) addFiles(text []byte) error {
 	keeps, err := b.copySeed(keepFile, true)
 	if err != nil {
 		return err
@@ -83,7 +91,7 @@ func (b *builder) keep(keeps bool, text []byte) error {
 		for _, path := range gocell.KeepImports(importPaths(text)) {
 			fmt.Fprintf(&own, "import _ %q\n\n", path)
 		}
-		fmt.Fprintf(&own, "var gonbatch__declared = gonbatch__keep.Declared{%s}\n\n", hashLines(gocell.DeclarationHashes(string(text))))
+		fmt.Fprintf(&own, "var gonbatch__declared = gonbatch__keep.Declared{%s}\n\n", hashLines(b.declarations(string(text))))
 	}
 	if keeps && mainBegins.Match(text) {
 		changed, names := gocell.SaveOnExit(string(mainBegins.ReplaceAll(text, []byte("$0 defer gonbatch__begin()();"))))
@@ -98,6 +106,16 @@ func (b *builder) keep(keeps bool, text []byte) error {
 	return errors.Join(
 		b.writeOwn(keepImportsFile, own.String(), keeps),
 		b.writeOwn(retryFile, "package main\n\nfunc init() { gonbatch__kept().Retry() }\n", keeps && b.isTest()))
+}
+
+// declarations returns the hashes of the declarations of a program's variables. The contents of
+// embedded files count.
+func (b *builder) declarations(text string) map[string]string {
+	hashes := gocell.DeclarationHashes(text)
+	for name, digest := range b.embedded {
+		hashes[name] += digest
+	}
+	return hashes
 }
 
 // hashLines returns the elements of a map literal.

@@ -6,12 +6,14 @@ import (
 	"strings"
 
 	"gonbatch/internal/gocell"
+	"gonbatch/kernel/cell"
 )
 
 // remedies say what to do about a compiler message with a given beginning; the first match counts.
 var remedies = []struct{ message, remedy string }{
 	{"expected declaration, found '%'", "; a magic stands at the beginning of its line: remove the space before the %"},
 	{"expected declaration, found ", "; statements need a main: put a line %% above them"},
+	{"undefined: " + cell.EmbedPrefix, "; a %wasm program can't embed files of the notebook's folder"},
 	{"expected statement, found 'import'", "; imports stand above the line %%"},
 }
 
