@@ -62,13 +62,16 @@ func TestEmbedInTest(t *testing.T) {
 	}
 }
 
-// TestEmbeddedContentCounts: a kept variable with an embedded file begins again when the file has
-// changed.
+// TestEmbeddedContentCounts: when an embedded file has changed, a kept variable begins again, and so
+// does a training.
 func TestEmbeddedContentCounts(t *testing.T) {
 	dir := t.TempDir()
-	b := &builder{Options: Options{Verb: []string{"build"}, NotebookDir: dir, Dir: t.TempDir(), Plans: t.TempDir()}}
-	hashes := map[string]bool{}
-	const source = "package main\n\nvar words string = gonbatch__embed_words(\"a.txt\")\n"
+	b := &builder{Options: Options{Verb: []string{"build"}, NotebookDir: dir, Dir: t.TempDir(), Plans: t.TempDir(), Cell: t.TempDir(), Checkpoints: "/places"}}
+	hashes, places := map[string]bool{}, map[string]bool{}
+	const source = "package main\n\nvar words string = gonbatch__embed_words(\"a.txt\")\n\nfunc main() { println(words) }\n"
+	if err := os.WriteFile(filepath.Join(b.Dir, "main.go"), []byte(source), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for _, text := range []string{"one", "two", "one"} {
 		if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -77,8 +80,14 @@ func TestEmbeddedContentCounts(t *testing.T) {
 			t.Fatalf("%s, %v", messages, err)
 		}
 		hashes[b.declarations(source)["words"]] = true
+		b.noteTraining()
+		training, err := ReadTraining(b.Cell)
+		if err != nil {
+			t.Fatal(err)
+		}
+		places[training.Place] = true
 	}
-	if len(hashes) != 2 {
-		t.Errorf("%d hashes of two contents", len(hashes))
+	if len(hashes) != 2 || len(places) != 2 {
+		t.Errorf("%d hashes and %d places of two contents", len(hashes), len(places))
 	}
 }

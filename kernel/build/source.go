@@ -3,15 +3,12 @@ package build
 import (
 	"errors"
 	"fmt"
-	"go/parser"
-	"go/token"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gonbatch/internal/gocell"
@@ -125,19 +122,6 @@ func hashLines(hashes map[string]string) string {
 		fmt.Fprintf(&text, "\n\t%q: %q,", name, hashes[name])
 	}
 	return text.String() + "\n"
-}
-
-// importPaths returns the imports of a Go file.
-func importPaths(text []byte) (paths []string) {
-	file, err := parser.ParseFile(token.NewFileSet(), "", text, parser.ImportsOnly)
-	if err != nil {
-		return nil
-	}
-	for _, spec := range file.Imports {
-		path, _ := strconv.Unquote(spec.Path.Value) // The parser has done so without an error.
-		paths = append(paths, path)
-	}
-	return paths
 }
 
 // writeOwn writes one of the kernel's files into the module if it is wanted, and removes it
