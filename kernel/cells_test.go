@@ -97,6 +97,8 @@ func TestCells(t *testing.T) {
 		{name: "in a test", code: "%test\nfunc TestScript(t *testing.T) { fmt.Println(len(script) > 9) }", status: "ok", text: "true\n--- PASS"},
 		{name: "a file that is not there", code: "//go:embed no.txt\nvar script string\n%%\nfmt.Println(script)", status: "error", ename: "CompileError", value: "line 2: //go:embed no.txt: there is no such file in the notebook's folder, "},
 		{name: "one that is there", code: "%%\nfmt.Println(script[:9])", status: "ok", text: "#!/bin/sh\n"},
+		{name: "a removed variable", code: "%rm script", status: "ok"},
+		{name: "its use", code: "%%\nfmt.Println(script)", status: "error", ename: "CompileError", value: "line 1 has removed it: run the cell again that declares it"},
 		{name: "who", code: "%who", status: "ok"},
 		{name: "ranks of the next cell", code: "%distributed 3", status: "ok"},
 		{name: "not of declarations", code: "var unused int", status: "ok"},

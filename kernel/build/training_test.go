@@ -69,8 +69,8 @@ func TestCodeHash(t *testing.T) {
 	}
 }
 
-// TestModuleState: a training's place depends on the versions of the modules that it imports, and on
-// the sources that they have in local folders.
+// TestModuleState: a training's place depends on the versions of the modules that it imports, and
+// on the sources that they have in local folders.
 func TestModuleState(t *testing.T) {
 	const goMod = "module cell_%s\n\ngo 1.26\n\nrequire (\n\texample.com/near v0.0.0\n\texample.com/far %s\n\texample.com/other %s\n\texample.com/far/nested %s\n)\n\nreplace example.com/near => ../near\n%s"
 	mod := func(session, far, other, nested, more string) string {

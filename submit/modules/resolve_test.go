@@ -375,7 +375,8 @@ func TestPlain(t *testing.T) {
 	if _, mod, err := b.resolve("import \"gonbatch/trainer\"\n" + usePlots + "\nprintln(trainer.V)"); err != nil || !strings.Contains(mod, "example.com/shared v0.7.0") {
 		t.Errorf("with gonbatch: %v\n%s", err, mod)
 	}
-	// A lock that was made with gonbatch's requirements has versions that a plain notebook does not need.
+	// A lock that was made with gonbatch's requirements has versions that a plain notebook does not
+	// need.
 	b.add("example.com/shared", "v0.6.0", "", "shared.go", "package shared\n\nfunc Old() int { return 6 }\n")
 	writeFiles(t, b.source, "go.mod", "module gonbatch\n\ngo 1.26\n\nrequire example.com/pin v1.2.0\n")
 	if _, mod, err := b.resolve("!*go get example.com/shared@v0.6.0", "import \"gonbatch/trainer\"\n"+usePlots+"\nprintln(trainer.V)"); err != nil || !strings.Contains(mod, "example.com/shared v0.6.0") {
