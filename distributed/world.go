@@ -54,8 +54,9 @@ type Config struct {
 }
 
 // Init joins the job that this process belongs to: it finds the other ranks, binds the process to
-// its CPUs, loads XLA and opens the device. It blocks until all ranks have called it. After Close, a
-// process may call it again, and continue with the same model, unless MPI or XLA connects its ranks.
+// its CPUs, loads XLA and opens the device. It blocks until all ranks have called it. After Close,
+// a process may call it again, and continue with the same model, unless MPI or XLA connects its
+// ranks.
 func Init() (*World, error) {
 	return InitWith(context.Background(), fromProcess())
 }

@@ -83,7 +83,8 @@ func embedVars(text string) (vars []embedVar) {
 	return vars
 }
 
-// embedPatterns returns the patterns in the value of a variable with embedded files; nil for others.
+// embedPatterns returns the patterns in the value of a variable with embedded files; nil for other
+// variables.
 func embedPatterns(spec *ast.ValueSpec) (patterns []string) {
 	if len(spec.Names) != 1 || len(spec.Values) != 1 || spec.Type == nil {
 		return nil
