@@ -2,6 +2,7 @@ package slurmtmpl
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -242,23 +243,34 @@ func TestLostNode(t *testing.T) {
 	}
 }
 
+// terminating is a fake scontrol that doesn't answer. Its n-th call sends the script SIGTERM.
+const terminating = `#!/bin/bash
+echo called >> calls
+if [ "$(grep -c '' calls)" = %d ]; then kill -TERM $(ps -o ppid= $(ps -o ppid= $PPID)); fi
+kill -KILL $$
+`
+
 // TestNoAnswer: SLURM's kill reaches scontrol before the script. Then the script does not record
 // the exit code of a program that was told to end, but it does record the code of one that failed
 // by itself.
 func TestNoAnswer(t *testing.T) {
+	const killed = "trap 'exit 143' USR1\ntouch running-$SLURM_PROCID\nfor ((i = 0; i < 300; i++)); do sleep 0.1; done"
 	for _, tc := range []struct {
 		name     string
 		program  string
 		signal   syscall.Signal
+		call     int // Which call of scontrol sends SIGTERM; 0 for none.
 		recorded bool
 	}{
-		{"killed after SIGTERM", "trap 'exit 143' USR1\ntouch running-$SLURM_PROCID\nfor ((i = 0; i < 300; i++)); do sleep 0.1; done", syscall.SIGTERM, false},
-		{"failed by itself", "exit 3", 0, true},
+		{"killed after SIGTERM", killed, syscall.SIGTERM, 0, false},
+		{"killed after SIGUSR1 and SIGTERM", killed, syscall.SIGUSR1, 1, false},
+		{"killed before the script gets SIGTERM", "kill -TERM $$", 0, 2, false},
+		{"failed by itself", "exit 3", 0, 0, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			s := newStart(t)
-			s.write(t, "scontrol", "#!/bin/bash\nkill -KILL $$\n")
+			s.write(t, "scontrol", fmt.Sprintf(terminating, tc.call))
 			s.programs = map[string]string{"train": "#!/bin/bash\n" + tc.program}
 			out, code := s.run(t, tc.signal)
 			if status, err := os.ReadFile(s.spec.RunDir.ExitStatus()); code == 0 || (err == nil) != tc.recorded {
