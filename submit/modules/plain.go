@@ -9,17 +9,21 @@ import (
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
 
+	"gonbatch/internal/gocell"
 	"gonbatch/submit/export/gomod"
 )
 
-// A plain notebook imports nothing of gonbatch. If gonbatch's modules are not enough for it, its
+// A plain notebook imports nothing of gonbatch, but a package of a module that gonbatch lacks. Its
 // go.mod is its own, as in GoNB: it requires gonbatch's version of each module that a program
 // imports, but nothing that only gonbatch itself needs, which another module may be too old for.
 
 // isPlain reports whether a notebook is plain. A name without an import may be a package of
 // gonbatch.
 func (r *resolver) isPlain() bool {
-	if r.importsOwn() {
+	lacks := slices.ContainsFunc(r.first.Imports, func(path string) bool {
+		return !gocell.IsStandard(path) && gomod.Containing(r.own, path).Path == ""
+	})
+	if !lacks || r.importsOwn() {
 		return false
 	}
 	for _, names := range r.first.Open {

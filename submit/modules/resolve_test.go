@@ -349,6 +349,7 @@ func TestPlain(t *testing.T) {
 		{name: "from a session", cell: usePlots, session: session, want: "example.com/shared v0.4.0", lacks: "example.com/pin", taken: "example.com/plots v1.0.0 (this session has it)"},
 		{name: "gonbatch's version of an import", cell: "import \"example.com/pin\"\n" + usePlots + "\nprintln(pin.V)", want: "example.com/pin v1.2.0", taken: "example.com/plots v1.0.0 (the newest)"},
 		{name: "and of one that goimports adds", cell: usePlots + "\nprintln(pin.V)", want: "example.com/pin v1.2.0", taken: "example.com/plots v1.0.0 (the newest)"},
+		{name: "a command beside gonbatch's own modules", cell: "!*go mod edit -require=example.com/plots@v1.0.0\nimport \"example.com/pin\"\n%%\nprintln(pin.V)", want: "example.com/shared v0.7.0"},
 		{name: "gonbatch's own modules are enough", cell: "import \"example.com/pin\"\n%%\nprintln(pin.V)", want: "example.com/shared v0.7.0"},
 	}
 	for _, tt := range tests {
