@@ -138,6 +138,16 @@ func TestCells(t *testing.T) {
 	}
 }
 
+// TestLastDisplay: what a program displays just before its end is shown, each time.
+func TestLastDisplay(t *testing.T) {
+	const n = 25
+	for i, end := range runCells(t, slices.Repeat([]string{"%%\ngonbui.DisplayHTML(\"<b>last</b>\")\nos.Exit(0)"}, n)) {
+		if end[0] != "ok" || !strings.Contains(end[3], "display text/html\n") {
+			t.Errorf("run %d of %d: %s, output %q, want a display", i+1, n, end[0], end[3])
+		}
+	}
+}
+
 // runCells runs cells in one session, with additional variables in its environment. It returns the
 // status, ename, evalue and text of each.
 func runCells(t *testing.T, codes []string, env ...string) [][4]string {

@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/janpfeifer/gonb/gonbui/protocol"
 	"golang.org/x/sys/unix"
 
 	"gonbatch/internal/rundir"
@@ -56,6 +57,8 @@ func stream(command []string, cellDir string, environ []string) (code int, err e
 	place := train.variable(os.Stderr)
 	cmd.Env = append(slices.Clone(environ), place...)
 	cmd.Stdin, cmd.SysProcAttr = os.Stdin, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	shown := openDisplays(environment(environ).get(protocol.GONB_PIPE_ENV))
+	defer shown.drain()
 	pace := newPace(cellDir)
 	var copied sync.WaitGroup
 	var ends []io.Closer

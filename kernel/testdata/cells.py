@@ -20,6 +20,8 @@ for code in json.load(sys.stdin):
         content = message["content"]
         if message["msg_type"] == "execute_result":
             texts.append("result " + " ".join(sorted(content["data"])) + ": " + content["data"]["text/plain"])
+        if message["msg_type"] == "display_data":
+            texts.append("display " + " ".join(sorted(content["data"])) + "\n")
         texts.append(content.get("text", "") + "\n".join(content.get("traceback", [])))
 
     timer = threading.Timer(3, manager.interrupt_kernel) if "sleep" in code else None

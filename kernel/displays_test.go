@@ -1,0 +1,91 @@
+package kernel
+
+import (
+	"encoding/gob"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/janpfeifer/gonb/gonbui/protocol"
+)
+
+// TestDisplaysAreShown: a program sends displays and ends at once. GoNB, which opens its end late
+// and is slow, has shown all of them before its end is noticed.
+func TestDisplaysAreShown(t *testing.T) {
+	for _, n := range []int{0, 1, 3} {
+		path := filepath.Join(t.TempDir(), "displays")
+		if err := syscall.Mkfifo(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var shown atomic.Int32
+		opened, ended := make(chan bool, 1), make(chan error, 1)
+		go func() { ended <- slowReader(path, opened, &shown) }()
+		displays := openDisplays(path)
+		sendDisplays(t, path, n)
+		displays.drain()
+		if got := int(shown.Load()); got != n {
+			t.Errorf("%d of %d displays were shown before the program's end", got, n)
+		}
+		unblock(t, path, opened)
+		if err := <-ended; !errors.Is(err, io.EOF) || shown.Load() != int32(n) {
+			t.Errorf("the reader ends after %d of %d displays: %v, want EOF", shown.Load(), n, err)
+		}
+	}
+}
+
+// slowReader shows displays as GoNB does, and returns the reason why it ends.
+func slowReader(path string, opened chan<- bool, shown *atomic.Int32) error {
+	time.Sleep(100 * time.Millisecond)
+	pipe, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer pipe.Close() //nolint:errcheck // the test is over
+	opened <- true
+	for decoder := gob.NewDecoder(pipe); ; shown.Add(1) {
+		if err := decoder.Decode(&protocol.DisplayData{}); err != nil {
+			return err
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// unblock ends a reader that still waits for a program, as GoNB does.
+func unblock(t *testing.T, path string, opened <-chan bool) {
+	t.Helper()
+	pipe, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pipe.Close() //nolint:errcheck // the test is over
+	<-opened
+}
+
+func sendDisplays(t *testing.T, path string, n int) {
+	t.Helper()
+	if n == 0 {
+		return
+	}
+	pipe, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pipe.Close() //nolint:errcheck // the test is over
+	encoder := gob.NewEncoder(pipe)
+	for range n {
+		if err := encoder.Encode(&protocol.DisplayData{Data: map[protocol.MIMEType]any{protocol.MIMETextHTML: "<b>shown</b>"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestNoDisplays: a command without a pipe for displays, or whose pipe is gone, ends at once.
+func TestNoDisplays(t *testing.T) {
+	openDisplays("").drain()
+	openDisplays(filepath.Join(t.TempDir(), "gone")).drain()
+}
