@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/gomlx/compute"
 	"github.com/gomlx/go-xla/compute/xla"
 	xlapjrt "github.com/gomlx/go-xla/pjrt"
 
@@ -62,14 +63,19 @@ func (w *World) openDevice(ctx context.Context, c Config, numCPUs int) error {
 	}
 	w.backend, w.devices, w.gpu = backend, devices, facts.Describe("/", devices)
 	if devices > 1 {
-		w.mesh, err = newMesh(devices)
+		w.mesh, err = meshOf(devices)
 	}
 	return err
 }
 
-// openBackend creates XLA's client. If XLA connects the ranks, it blocks until all ranks call it.
-func (w *World) openBackend(options xlapjrt.NamedValuesMap) (*xla.Backend, error) {
+// openBackend creates XLA's client, or takes that of a closed world. If XLA connects the ranks, it
+// blocks until all ranks call it.
+func (w *World) openBackend(options xlapjrt.NamedValuesMap) (compute.Backend, error) {
 	if w.processes == nil {
+		w.openedWith = fmt.Sprint(w.platform, options)
+		if backend := takeIdle(w.openedWith); backend != nil {
+			return backend, nil
+		}
 		return xla.NewWithOptions(w.platform, options)
 	}
 	leave := w.watch.Enter(watch.Barrier, watch.Bytes, 0)

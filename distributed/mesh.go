@@ -1,6 +1,8 @@
 package distributed
 
 import (
+	"sync"
+
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/distributed"
 )
@@ -9,6 +11,22 @@ import (
 // AutoSharding). All programs that share variables must be given the same mesh.
 type mesh struct {
 	sharded, whole *distributed.ShardingSpec
+}
+
+// meshes has the mesh for each number of devices: GoMLX refuses a variable of an earlier world on
+// another mesh, even if it is the same row of devices.
+var meshes sync.Map
+
+func meshOf(devices int) (*mesh, error) {
+	if known, ok := meshes.Load(devices); ok {
+		return known.(*mesh), nil
+	}
+	made, err := newMesh(devices)
+	if err != nil {
+		return nil, err
+	}
+	known, _ := meshes.LoadOrStore(devices, made)
+	return known.(*mesh), nil
 }
 
 func newMesh(devices int) (*mesh, error) {

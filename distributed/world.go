@@ -29,6 +29,7 @@ type World struct {
 	cpus        cpus
 	platform    string
 	devices     int
+	openedWith  string               // What decides whether another world can use the same backend.
 	mesh        *mesh                // Nil if there is one device.
 	gpu         string               // Describes this rank's GPUs; empty if it has none.
 	processes   *pjrt.Processes      // Nil unless XLA itself connects the ranks.
@@ -54,8 +55,9 @@ type Config struct {
 }
 
 // Init joins the job that this process belongs to: it finds the other ranks, binds the process to
-// its CPUs, loads XLA and opens the device. It blocks until all ranks have called it. A process may
-// call it only once.
+// its CPUs, loads XLA and opens the device. It blocks until all ranks have called it. After Close,
+// a process may call it again, and continue with the same model, unless MPI or XLA connects its
+// ranks.
 func Init() (*World, error) {
 	return InitWith(context.Background(), fromProcess())
 }
@@ -178,6 +180,7 @@ func (w *World) Close() error {
 		err = errors.Join(err, w.atClose[i]())
 	}
 	w.atClose = nil
+	w.leaveBackend()
 	closeErr := w.peers.Close()
 	if errors.Is(closeErr, mpi.ErrNotFinalized) { // No other rank needs this one any more.
 		fmt.Fprintf(w.log, "gonbatch: warning: %v; this rank ends without it\n", closeErr)

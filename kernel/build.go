@@ -16,6 +16,8 @@ type buildOptions struct {
 	// gave to the session's go command: `build -o PROGRAM FLAGS`, or `test -c -o PROGRAM FLAGS`.
 	Session, Go string
 	Args        []string
+	// NotebookDir is the folder of the files that cells embed.
+	NotebookDir string
 	// Environ is the environment of the go command, as in os.Environ.
 	Environ []string
 }
@@ -34,7 +36,7 @@ func buildCell(ctx context.Context, opts buildOptions) error {
 	s := &session{dir: opts.Session}
 	return build.Run(ctx, build.Options{
 		Go: opts.Go, Dir: dir, Verb: opts.Args[:verb], Program: opts.Args[verb+1], Flags: opts.Args[verb+2:], Seed: s.seed(), Cell: s.cell(), Plans: s.plans(), Store: planStore(),
-		Checkpoints: checkpointStore(opts.Environ), Environ: opts.Environ, Output: os.Stderr,
+		NotebookDir: opts.NotebookDir, Checkpoints: checkpointStore(opts.Environ), Environ: opts.Environ, Output: os.Stderr,
 	})
 }
 

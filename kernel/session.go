@@ -142,7 +142,12 @@ func (s *session) writePrograms(t tools) error {
 	if t.gopls != "" {
 		scripts["bin/gopls"] = goplsScript
 	}
+	folder, err := os.Getwd() // Jupyter starts a kernel in the notebook's folder.
+	if err != nil {
+		return err
+	}
 	values := strings.NewReplacer(
+		"{{folder}}", shellescape.Quote(folder), "{{overlay}}", shellescape.Quote(filepath.Join(s.plans(), build.OverlayFile)),
 		"{{go}}", shellescape.Quote(t.goCommand), "{{gopls}}", shellescape.Quote(t.gopls), "{{goimports}}", shellescape.Quote(t.goimports),
 		"{{environ}}", strings.Join(tool.Environ(), " "), "{{platform}}", strings.Join(tool.Platform(), " "),
 		"{{celldir}}", rundir.EnvCellDir, "{{record}}", rundir.EnvRecord,

@@ -46,18 +46,35 @@ func (c Cell) Declared() (keys []string) {
 	return slices.DeleteFunc(keys, func(key string) bool { return key == "main" })
 }
 
+// Forgets reports whether a magic makes a session forget a declaration.
+func (c Call) Forgets(key string) bool {
+	switch c.Name() {
+	case Reset:
+		return len(c.Args()) == 0
+	case Remove, RemoveShort:
+		return slices.Contains(c.Args(), key)
+	}
+	return false
+}
+
+// Forgetting returns the first magic of a cell that makes a session forget a declaration, and
+// whether there is one.
+func Forgetting(source, key string) (Call, bool) {
+	calls := Parse(source).Calls
+	at := slices.IndexFunc(calls, func(c Call) bool { return c.Forgets(key) })
+	if at < 0 {
+		return Call{}, false
+	}
+	return calls[at], true
+}
+
 // Session returns the keys that a session has declared and not forgotten after running these cells
 // in this order. The session keeps declarations that an edit has removed from their cell.
 func Session(sources []string) (keys []string) {
 	for _, source := range sources {
 		c := Parse(source)
 		for _, call := range c.Calls {
-			switch name := call.Name(); {
-			case name == Reset && len(call.Args()) == 0:
-				keys = nil
-			case name == Remove || name == RemoveShort:
-				keys = slices.DeleteFunc(keys, func(key string) bool { return slices.Contains(call.Args(), key) })
-			}
+			keys = slices.DeleteFunc(keys, call.Forgets)
 		}
 		keys = append(keys, c.Declared()...)
 	}

@@ -48,6 +48,8 @@ type Options struct {
 	// building by plans. Store is the folder of the plans, which sessions may share; if it is
 	// empty, Plans is used.
 	Seed, Cell, Plans, Store string
+	// NotebookDir is the folder of the files that cells embed.
+	NotebookDir string
 	// Checkpoints is the folder for the checkpoints of programs that don't name one; "" if there is
 	// no such folder.
 	Checkpoints string
@@ -65,10 +67,15 @@ func Run(ctx context.Context, opts Options) error {
 	b := &builder{Options: opts}
 	b.Environ = withDefault(b.Environ, "GOGC", "400") // otherwise the linker spends a quarter of its time collecting garbage
 	b.noteTime(BuildTime)
-	if err := b.prepare(); err != nil {
+	output, err := b.prepare()
+	if err != nil {
 		return fmt.Errorf("build the cell: %w", err)
 	}
-	output, err := b.build(ctx)
+	if len(output) > 0 {
+		err = ErrBuild
+	} else {
+		output, err = b.build(ctx)
+	}
 	if err != nil && bytes.Contains(output, []byte("(no value) used as value")) {
 		if err := b.unmarkValue(); err != nil {
 			return fmt.Errorf("build the cell: %w", err)
@@ -100,6 +107,8 @@ func (b *builder) keepBuilt() {
 
 type builder struct {
 	Options
+	// embedded are the hashes of the contents of embedded files, by variable.
+	embedded map[string]string
 }
 
 // ProgramSuffix ends the name of the program that the script starts.
@@ -153,7 +162,7 @@ func (b *builder) byGo(ctx context.Context, key string) ([]byte, error) {
 }
 
 func (b *builder) goBuild(ctx context.Context, record, linkerFlags string) ([]byte, error) {
-	args := []string{"-toolexec=" + filepath.Join(b.Seed, "record"), "-o", b.binary()}
+	args := []string{"-toolexec=" + filepath.Join(b.Seed, "record"), b.overlayFlag(), "-o", b.binary()}
 	cmd := exec.CommandContext(ctx, b.Go, slices.Concat(b.Verb, args, b.Flags)...)
 	cmd.Dir = b.Dir
 	flags := tool.Get(b.Environ, "GOFLAGS") + " '" + linkerFlags + "'"

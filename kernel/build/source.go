@@ -3,15 +3,12 @@ package build
 import (
 	"errors"
 	"fmt"
-	"go/parser"
-	"go/token"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gonbatch/internal/gocell"
@@ -34,7 +31,7 @@ const (
 
 // OwnFiles returns the kernel's files that come and go in the cells' module.
 func OwnFiles() []string {
-	files := []string{keepFile, keepImportsFile, retryFile, gocell.LogFile}
+	files := slices.Concat(embedFiles[:], []string{keepFile, keepImportsFile, retryFile, gocell.LogFile})
 	for _, name := range helpers {
 		files = append(files, name+".go")
 	}
@@ -44,19 +41,27 @@ func OwnFiles() []string {
 var mainBegins = regexp.MustCompile(`(?m)^func main\(\) *\{`)
 
 // prepare writes the program's script, and puts the kernel's files that the program needs beside
-// main.go.
-func (b *builder) prepare() error {
+// main.go. The messages, in the compiler's form, are about what the program can't embed.
+func (b *builder) prepare() (messages []byte, err error) {
 	script, err := os.ReadFile(filepath.Join(b.Seed, "program"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := os.WriteFile(b.Program, script, 0o755); err != nil {
-		return err
+		return nil, err
 	}
 	text, err := b.readMain()
 	if err != nil {
-		return err
+		return nil, err
 	}
+	if messages, err = b.embed(text); err != nil || len(messages) > 0 {
+		return messages, err
+	}
+	return nil, b.addFiles(text)
+}
+
+// addFiles puts the kernel's other files that the program needs beside main.go.
+func (b *builder) addFiles(text []byte) error {
 	keeps, err := b.copySeed(keepFile, true)
 	if err != nil {
 		return err
@@ -83,7 +88,7 @@ func (b *builder) keep(keeps bool, text []byte) error {
 		for _, path := range gocell.KeepImports(importPaths(text)) {
 			fmt.Fprintf(&own, "import _ %q\n\n", path)
 		}
-		fmt.Fprintf(&own, "var gonbatch__declared = gonbatch__keep.Declared{%s}\n\n", hashLines(gocell.DeclarationHashes(string(text))))
+		fmt.Fprintf(&own, "var gonbatch__declared = gonbatch__keep.Declared{%s}\n\n", hashLines(b.declarations(string(text))))
 	}
 	if keeps && mainBegins.Match(text) {
 		changed, names := gocell.SaveOnExit(string(mainBegins.ReplaceAll(text, []byte("$0 defer gonbatch__begin()();"))))
@@ -100,6 +105,16 @@ func (b *builder) keep(keeps bool, text []byte) error {
 		b.writeOwn(retryFile, "package main\n\nfunc init() { gonbatch__kept().Retry() }\n", keeps && b.isTest()))
 }
 
+// declarations returns the hashes of the declarations of a program's variables. The contents of
+// embedded files count.
+func (b *builder) declarations(text string) map[string]string {
+	hashes := gocell.DeclarationHashes(text)
+	for name, digest := range b.embedded {
+		hashes[name] += digest
+	}
+	return hashes
+}
+
 // hashLines returns the elements of a map literal.
 func hashLines(hashes map[string]string) string {
 	var text strings.Builder
@@ -107,19 +122,6 @@ func hashLines(hashes map[string]string) string {
 		fmt.Fprintf(&text, "\n\t%q: %q,", name, hashes[name])
 	}
 	return text.String() + "\n"
-}
-
-// importPaths returns the imports of a Go file.
-func importPaths(text []byte) (paths []string) {
-	file, err := parser.ParseFile(token.NewFileSet(), "", text, parser.ImportsOnly)
-	if err != nil {
-		return nil
-	}
-	for _, spec := range file.Imports {
-		path, _ := strconv.Unquote(spec.Path.Value) // The parser has done so without an error.
-		paths = append(paths, path)
-	}
-	return paths
 }
 
 // writeOwn writes one of the kernel's files into the module if it is wanted, and removes it

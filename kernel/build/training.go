@@ -47,12 +47,18 @@ const trainer = "trainer"
 func (b *builder) noteTraining() {
 	file := filepath.Join(b.Cell, trainingFile)
 	text, err := os.ReadFile(b.mainFile())
-	hash, uses := codeHash(string(text))
-	if err != nil || b.isTest() || hash == "" || b.Checkpoints == "" {
+	c := readCode(string(text))
+	if err != nil || b.isTest() || c == nil || b.Checkpoints == "" {
 		_ = os.Remove(file)
 		return
 	}
-	note, err := json.Marshal(Training{filepath.Join(b.Checkpoints, hash), uses, slices.Contains(uses, trainer)})
+	c.texts = append(c.texts, b.moduleState(c.imports)...)
+	for _, name := range c.uses {
+		if files := b.embedded[name]; files != "" {
+			c.texts = append(c.texts, "embedded "+files)
+		}
+	}
+	note, err := json.Marshal(Training{filepath.Join(b.Checkpoints, c.hash()), c.uses, slices.Contains(c.uses, trainer)})
 	if err != nil || os.WriteFile(file, note, 0o600) != nil {
 		_ = os.Remove(file) // Without it, no checkpoints are written.
 	}
@@ -62,16 +68,30 @@ func (b *builder) noteTraining() {
 // and packages imported under these names too.
 var always = []string{"main", "init", "_", "."}
 
-// codeHash returns a hash of what always runs in a program, and of the declarations and imports
-// that its main needs, regardless of their positions and of comments; "" if the program can't be
-// parsed. uses are the names of those declarations, and the trainer's if they use it.
-func codeHash(source string) (hash string, uses []string) {
+// code is what always runs in a program, and the declarations and imports that its main needs.
+type code struct {
+	// texts are all of them, regardless of their positions and of comments.
+	texts []string
+	// uses are the names of the declarations, and the trainer's if they use it. imports are the
+	// paths of the imports.
+	uses, imports []string
+}
+
+// hash returns a hash of the code.
+func (c *code) hash() string {
+	slices.Sort(c.texts)
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q", slices.Compact(c.texts)))
+	return hex.EncodeToString(sum[:8])
+}
+
+// readCode reads a program; it returns nil if the program can't be parsed.
+func readCode(source string) *code {
 	file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.SkipObjectResolution|parser.ParseComments)
 	if err != nil {
-		return "", nil
+		return nil
 	}
+	c := new(code)
 	byName, imported := declarations(file), imports(file)
-	var texts []string
 	open := slices.Clone(always)
 	for seen := map[string]bool{}; len(open) > 0; {
 		name := open[0]
@@ -80,15 +100,17 @@ func codeHash(source string) (hash string, uses []string) {
 			continue
 		}
 		seen[name] = true
-		texts = append(texts, imported[name]...)
+		for _, i := range imported[name] {
+			c.texts, c.imports = append(c.texts, i.text), append(c.imports, i.path)
+		}
 		if len(byName[name]) == 0 && name != trainer {
 			continue
 		}
 		if name != "_" {
-			uses = append(uses, name)
+			c.uses = append(c.uses, name)
 		}
 		for _, node := range byName[name] {
-			texts = append(texts, bare(source[node.Pos()-file.FileStart:node.End()-file.FileStart]))
+			c.texts = append(c.texts, bare(source[node.Pos()-file.FileStart:node.End()-file.FileStart]))
 			ast.Inspect(node, func(n ast.Node) bool {
 				if id, ok := n.(*ast.Ident); ok {
 					open = append(open, id.Name)
@@ -97,16 +119,16 @@ func codeHash(source string) (hash string, uses []string) {
 			})
 		}
 	}
-	slices.Sort(texts)
-	slices.Sort(uses)
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q", slices.Compact(texts)))
-	return hex.EncodeToString(sum[:8]), uses
+	slices.Sort(c.uses)
+	return c
 }
 
-// imports returns a program's imports by the names that they have in it, as text. C's has the code
-// in its comment.
-func imports(file *ast.File) map[string][]string {
-	byName := map[string][]string{}
+// imported is an import. The text of C's has the code in its comment.
+type imported struct{ path, text string }
+
+// imports returns a program's imports by the names that they have in it.
+func imports(file *ast.File) map[string][]imported {
+	byName := map[string][]imported{}
 	for _, d := range file.Decls {
 		group, ok := d.(*ast.GenDecl)
 		if !ok || group.Tok != token.IMPORT {
@@ -123,7 +145,7 @@ func imports(file *ast.File) map[string][]string {
 			if path == "C" {
 				text += " " + group.Doc.Text() + s.Doc.Text()
 			}
-			byName[name] = append(byName[name], text)
+			byName[name] = append(byName[name], imported{path, text})
 		}
 	}
 	return byName

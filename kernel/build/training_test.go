@@ -1,10 +1,23 @@
 package build
 
 import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 )
+
+// codeHash returns the hash of a program's code, and the names that it uses.
+func codeHash(source string) (hash string, uses []string) {
+	c := readCode(source)
+	if c == nil {
+		return "", nil
+	}
+	return c.hash(), c.uses
+}
 
 // TestCodeHash: a program's hash depends only on what the program needs.
 func TestCodeHash(t *testing.T) {
@@ -54,4 +67,72 @@ func TestCodeHash(t *testing.T) {
 			t.Errorf("%s uses %q, the trainer: want %v", source, uses, want)
 		}
 	}
+}
+
+// TestModuleState: a training's place depends on the versions of the modules that it imports, and
+// on the sources that they have in local folders.
+func TestModuleState(t *testing.T) {
+	const goMod = "module cell_%s\n\ngo 1.26\n\nrequire (\n\texample.com/near v0.0.0\n\texample.com/far %s\n\texample.com/other %s\n\texample.com/far/nested %s\n)\n\nreplace example.com/near => ../near\n%s"
+	mod := func(session, far, other, nested, more string) string {
+		return fmt.Sprintf(goMod, session, far, other, nested, more)
+	}
+	first := map[string]string{
+		"go.mod": mod("1", "v1.0.0", "v1.0.0", "v1.0.0", ""),
+		"main.go": "package main\n\nimport (\n\t\"fmt\"\n\n\t\"example.com/far/part\"\n\t\"example.com/near/a\"\n\t\"example.com/near/idle\"\n\t\"example.com/other\"\n)\n\n" +
+			"func plot() { other.Plot(idle.X) }\n\nfunc main() { fmt.Println(a.X, part.Y) }\n",
+		"../near/a/a.go": "package a\n\nimport \"example.com/near/b\"\n\nvar X = b.X\n", "../near/b/b.go": "package b\n\nvar X = 1\n",
+		"../near/idle/idle.go": "package idle\n",
+	}
+	tests := []struct {
+		name, file, text string
+		same             bool
+	}{
+		{name: "another session", file: "go.mod", text: mod("2", "v1.0.0", "v1.0.0", "v1.0.0", ""), same: true},
+		{name: "another version", file: "go.mod", text: mod("1", "v1.1.0", "v1.0.0", "v1.0.0", "")},
+		{name: "of a module that main does not need", file: "go.mod", text: mod("1", "v1.0.0", "v1.1.0", "v1.0.0", ""), same: true},
+		{name: "of a nested module", file: "go.mod", text: mod("1", "v1.0.0", "v1.0.0", "v1.1.0", ""), same: true},
+		{name: "another replacement", file: "go.mod", text: mod("1", "v1.0.0", "v1.0.0", "v1.0.0", "replace example.com/far => example.com/fork v1.0.0\n")},
+		{name: "a local source", file: "../near/a/a.go", text: "package a\n\nimport \"example.com/near/b\"\n\nvar X = b.X + 1\n"},
+		{name: "what it imports", file: "../near/b/b.go", text: "package b\n\nvar X = 2\n"},
+		{name: "another file", file: "../near/b/c.go", text: "package b\n\nfunc init() { X = 2 }\n"},
+		{name: "a test of it", file: "../near/b/b_test.go", text: "package b\n", same: true},
+		{name: "a package that main does not need", file: "../near/idle/idle.go", text: "package idle\n\nvar X = 2\n", same: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			before := placeWith(t, first, "", "")
+			if after := placeWith(t, first, tt.file, tt.text); (after == before) != tt.same {
+				t.Errorf("the same: %v, want %v", after == before, tt.same)
+			}
+		})
+	}
+}
+
+// placeWith returns the name of a training's place for a module of these files, one of which has
+// another text.
+func placeWith(t *testing.T, files map[string]string, name, text string) string {
+	t.Helper()
+	dir := t.TempDir()
+	b := &builder{Options: Options{Verb: []string{"build"}, Dir: filepath.Join(dir, "module"), Cell: dir, Checkpoints: "/places"}}
+	write := func(name, text string) {
+		name = filepath.Join(b.Dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(b.Dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		write(name, text)
+	}
+	if name != "" {
+		write(name, text)
+	}
+	b.noteTraining()
+	training, err := ReadTraining(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return training.Place
 }

@@ -81,6 +81,9 @@ func Prepare(code, status string) Prepared {
 			break
 		}
 	}
+	if err := p.embed(); p.Err == nil {
+		p.Err = err
+	}
 	p.buildKept()
 	p.Code = strings.Join(p.lines, "\n")
 	return p.Prepared

@@ -46,13 +46,13 @@ func insert(lines []string, f gocell.File, offset int, text string) {
 	lines[line-1] = lines[line-1][:column] + text + lines[line-1][column:]
 }
 
-// CleanMarks removes the text that ShowValue added from a text that quotes the cell, and moves the
-// caret under a quoted line.
+// CleanMarks removes the text that ShowValue and Prepare added from a text that quotes the cell,
+// and moves the caret under a quoted line.
 func CleanMarks(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		at := strings.Index(line, ShowOpen)
-		lines[i] = marks.Replace(line)
+		lines[i] = addedCall.ReplaceAllString(marks.Replace(line), "")
 		if at < 0 || i+1 == len(lines) || strings.TrimLeft(lines[i+1], " \t") != "^" {
 			continue
 		}

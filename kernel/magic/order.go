@@ -3,6 +3,7 @@ package magic
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -39,10 +40,11 @@ func asRun(cells []Cell) (ordered []Cell) {
 }
 
 // redeclared reports declarations that several cells make, if the lowest of these cells is not the
-// one that ran last.
+// one that ran last, and those that a cell below removes.
 func redeclared(ordered []Cell) (doubts []string) {
 	winners := map[string]Cell{}
 	for _, c := range ordered {
+		doubts = append(doubts, removed(winners, c)...)
 		for _, key := range declared(c) {
 			before, taken := winners[key]
 			winners[key] = c
@@ -52,6 +54,23 @@ func redeclared(ordered []Cell) (doubts []string) {
 					before.label(0), c.label(0), strings.ReplaceAll(key, "~", "."), c.label(0), before.label(0), c.label(0)))
 			}
 		}
+	}
+	return doubts
+}
+
+// removed reports the declarations of the cells above that a cell removes, although they were run
+// again later. It forgets what the cell removes.
+func removed(winners map[string]Cell, c Cell) (doubts []string) {
+	for _, key := range slices.Sorted(maps.Keys(winners)) {
+		call, ok := gocell.Forgetting(c.Source, key)
+		if !ok {
+			continue
+		}
+		if before := winners[key]; before.Last > c.Last {
+			doubts = append(doubts, fmt.Sprintf("cell %s declares %s, and ran after cell %s, which stands below and removes it (%s): the job doesn't have it, but the session does: "+
+				"delete that line, or move it above cell %s", before.label(0), strings.ReplaceAll(key, "~", "."), c.label(0), call.Name(), before.label(0)))
+		}
+		delete(winners, key)
 	}
 	return doubts
 }

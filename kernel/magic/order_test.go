@@ -38,6 +38,17 @@ func TestArranged(t *testing.T) {
 			doubt: "cells 1 and 2 both declare n: the job takes it as cell 2 has it",
 		},
 		{
+			name:  "a declaration again, after its removal",
+			cells: []Cell{ran("var n = 1", 1, 3, 1), ran("%rm n", 2, 2, 2), ran(main, 4, 4, 3)},
+			want:  []Cell{ran("var n = 1", 1, 3, 1), ran("%rm n", 2, 2, 2), ran(main, 4, 4, 3)},
+			doubt: "cell 1 declares n, and ran after cell 2, which stands below and removes it (%rm)",
+		},
+		{
+			name:  "and once more below",
+			cells: []Cell{ran("var n = 1", 1, 1, 1), ran("%reset", 2, 2, 2), ran("var n = 2", 3, 3, 3), ran(main, 4, 4, 4)},
+			want:  []Cell{ran("var n = 1", 1, 1, 1), ran("%reset", 2, 2, 2), ran("var n = 2", 3, 3, 3), ran(main, 4, 4, 4)},
+		},
+		{
 			name:  "and without one",
 			cells: []Cell{ran("var n = 1", 1, 4, 0), ran("var n = 2", 2, 2, 0), ran(main, 3, 3, 0)},
 			want:  []Cell{ran("var n = 2", 2, 2, 0), ran("var n = 1", 1, 4, 0), ran(main, 3, 3, 0)},

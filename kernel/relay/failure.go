@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -75,7 +76,7 @@ func (e *execution) programFailure(reply *wire.Message) *failure {
 	if compiler := e.compilerFailure(f.value, f.traceback[1:]); compiler != nil {
 		return compiler
 	}
-	if remedy := e.goRemedy(f.value); remedy != "" {
+	if remedy := cmp.Or(e.goRemedy(f.value), moduleRemedy(f.value)); remedy != "" {
 		f.value = strings.TrimSpace(f.value) + "\n" + remedy
 		f.traceback = append(f.traceback, red+remedy+plain)
 	}

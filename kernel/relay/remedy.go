@@ -2,16 +2,21 @@ package relay
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
+	"golang.org/x/mod/module"
+
 	"gonbatch/internal/gocell"
+	"gonbatch/kernel/cell"
 )
 
 // remedies say what to do about a compiler message with a given beginning; the first match counts.
 var remedies = []struct{ message, remedy string }{
 	{"expected declaration, found '%'", "; a magic stands at the beginning of its line: remove the space before the %"},
 	{"expected declaration, found ", "; statements need a main: put a line %% above them"},
+	{"undefined: " + cell.EmbedPrefix, "; a %wasm program can't embed files of the notebook's folder"},
 	{"expected statement, found 'import'", "; imports stand above the line %%"},
 }
 
@@ -46,6 +51,23 @@ func (e *execution) flagsRemedy(message string) string {
 		}
 	}
 	return ""
+}
+
+// inModule matches a message about a source in the module cache.
+var inModule = regexp.MustCompile(`(?m)^\S*?/pkg/mod/(\S+?)@(v[^/\s]+)/\S*\.go:\d+(?::\d+)?: `)
+
+// moduleRemedy says what may be wrong with a module that does not compile.
+func moduleRemedy(message string) string {
+	found := inModule.FindStringSubmatch(message)
+	if found == nil {
+		return ""
+	}
+	path := found[1]
+	if unescaped, err := module.UnescapePath(path); err == nil {
+		path = unescaped
+	}
+	return fmt.Sprintf("%s %s does not compile: it may need an older version of a module than gonbatch has, which the kernel uses for all programs; "+
+		"a notebook that imports nothing of gonbatch can run as a job, which has its own versions: !submit --local NOTEBOOK, or name another version of this module: !*go get %s@VERSION", path, found[2], path)
 }
 
 // unkeep excludes from %submit the cells that only keep variables that can't be kept. It returns

@@ -40,3 +40,18 @@ func TestRemedies(t *testing.T) {
 		t.Errorf("no home: %q", got)
 	}
 }
+
+// TestModuleRemedy: a module that does not compile is named with its version.
+func TestModuleRemedy(t *testing.T) {
+	tests := []struct{ message, want string }{
+		{"go: finding module for package x\n/root/go/pkg/mod/github.com/gomlx/bsplines@v0.2.0/plotly/plotly.go:15:2: cannot find module providing package x\n", "github.com/gomlx/bsplines v0.2.0 does not compile: "},
+		{"# x\n../../root/go/pkg/mod/github.com/!burnt!sushi/mod/v2@v2.0.0-rc.1/a.go:7:12: undefined: y\n", "github.com/BurntSushi/mod/v2 v2.0.0-rc.1 does not compile: "},
+		{"# cell\n./main.go:7:12: undefined: y\n", ""},
+		{"panic: x\n\t/root/go/pkg/mod/example.com/a@v1.0.0/a.go:7 +0x1d\n", ""},
+	}
+	for _, tt := range tests {
+		if got := moduleRemedy(tt.message); !strings.HasPrefix(got, tt.want) || (got == "") != (tt.want == "") {
+			t.Errorf("%q: %q, want %q", tt.message, got, tt.want)
+		}
+	}
+}

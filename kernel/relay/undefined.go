@@ -7,8 +7,8 @@ import (
 )
 
 // declaredElsewhere says which cell declares the name that a compiler message calls undefined: a
-// cell that failed, or a cell of the saved notebook that has not run. It returns "" if there is
-// none.
+// cell that failed, the one that removed it, or a cell of the saved notebook that has not run. It
+// returns "" if there is none.
 func (e *execution) declaredElsewhere(message string) string {
 	key := gocell.Undefined(message)
 	if key == "" {
@@ -19,6 +19,9 @@ func (e *execution) declaredElsewhere(message string) string {
 			return fmt.Sprintf("; cell [%d] declares it, but failed: correct it and run it again", cell.count)
 		}
 	}
+	if removed := e.removed(key); removed != "" {
+		return removed
+	}
 	if e.relay.opts.Magics == nil {
 		return ""
 	}
@@ -26,4 +29,18 @@ func (e *execution) declaredElsewhere(message string) string {
 		return fmt.Sprintf("; cell %d of the notebook declares it: run that cell first", number)
 	}
 	return ""
+}
+
+// removed says which cell has removed a declaration.
+func (e *execution) removed(key string) (removed string) {
+	declared := false
+	for _, cell := range e.relay.executed {
+		if call, ok := gocell.Forgetting(cell.code, key); ok && declared {
+			removed = fmt.Sprintf("; cell [%d] line %d has removed it: run the cell again that declares it", cell.count, call.Line)
+		}
+		if cell.succeeded && gocell.Declares(cell.code, key) {
+			declared, removed = true, ""
+		}
+	}
+	return removed
 }

@@ -389,6 +389,36 @@ func TestDeclaredElsewhere(t *testing.T) {
 	}
 }
 
+// TestRemoved: the error for a name that a cell removes names that cell.
+func TestRemoved(t *testing.T) {
+	const fix = "; a job runs the cells from top to bottom: delete that line, or move it above cell "
+	tests := []struct {
+		name  string
+		cells []string
+		want  string
+	}{
+		{"%rm", []string{"var x = 1", "!true\n%rm y x", "%%\nprintln(x)"}, "undefined: x; cell 1 declares it, but cell 2, line 2 removes it: %rm y x" + fix + "1"},
+		{"%reset", []string{"var x = 1", "%reset", "%%\nprintln(x)"}, "undefined: x; cell 1 declares it, but cell 2, line 1 removes it: %reset" + fix + "1"},
+		{"a declaration that needs it", []string{"var x = 1\nvar y = x", "%remove x", "%%\nprintln(y)"}, "undefined: x; cell 1 declares it, but cell 2, line 1 removes it: %remove x" + fix + "1"},
+		{"a method", []string{"type T int\nfunc (T) m() {}", "%rm T~m", "%%\nT(1).m()"}, "has no field or method m); cell 1 declares it, but cell 2, line 1 removes it: %rm T~m" + fix + "1"},
+		{"declared again, below the use", []string{"var x = 1", "%rm x", "%%\nprintln(x)", "var x = 2"}, "undefined: x; cell 4 declares it, after the main cell"},
+		{"in the cell that declares it", []string{"%reset go.mod", "%rm x", "%%\nprintln(x)"}, "undefined: x"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m, dir := written(t, cells(tt.cells...))
+			_, err := Check(t.Context(), dir, m, Options{CacheDir: t.TempDir()})
+			var mistakes *Error
+			if !errors.As(err, &mistakes) || len(mistakes.Problems) != 1 {
+				t.Fatalf("got %v, want one problem", err)
+			}
+			if got := mistakes.Problems[0].Message; !strings.HasSuffix(got, tt.want) && (tt.want == "undefined: x" || !strings.Contains(got, tt.want)) {
+				t.Errorf("%s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
 // TestKeepProblems: an error in a %keep names its line, and os.Exit keeps its position in a program
 // that keeps variables.
 func TestKeepProblems(t *testing.T) {

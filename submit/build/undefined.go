@@ -5,19 +5,24 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"gonbatch/internal/gocell"
 	"gonbatch/submit/export"
 )
 
 // declaredElsewhere says which cell declares a name that a message calls undefined: one after the
-// main cell, or one that is not part of the job. It returns "" if none does.
+// main cell, one that is not part of the job, or one above a cell that removes the declaration. It
+// returns "" if none does.
 func declaredElsewhere(m *export.Module, at export.CellRef, message string) string {
 	key := gocell.Undefined(message)
 	if key == "" {
 		return ""
 	}
 	cells := slices.SortedFunc(maps.Values(m.Sources), func(a, b export.CellSource) int { return cmp.Compare(a.Number, b.Number) })
+	if removed := removedBelow(cells, key); removed != "" {
+		return removed
+	}
 	for _, cell := range cells {
 		switch {
 		case !cell.LeftOut && cell.Number <= at.Number || !gocell.Declares(cell.Source, key):
@@ -28,4 +33,23 @@ func declaredElsewhere(m *export.Module, at export.CellRef, message string) stri
 		}
 	}
 	return ""
+}
+
+// removedBelow says which cell removes a declaration, if none below it declares the name again.
+func removedBelow(cells []export.CellSource, key string) (removed string) {
+	declaring := 0
+	for _, cell := range cells {
+		if cell.LeftOut {
+			continue
+		}
+		if call, ok := gocell.Forgetting(cell.Source, key); ok && declaring > 0 {
+			line := strings.TrimSpace(call.Name() + " " + call.Rest())
+			removed = fmt.Sprintf("; cell %d declares it, but cell %d, line %d removes it: %s; a job runs the cells from top to bottom: delete that line, or move it above cell %d",
+				declaring, cell.Number, call.Line, line, declaring)
+		}
+		if gocell.Declares(cell.Source, key) {
+			declaring, removed = cell.Number, ""
+		}
+	}
+	return removed
 }

@@ -1,26 +1,22 @@
 package export
 
 import (
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"gonbatch/internal/rundir"
-	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
-)
 
-// embedDirective begins the comment above a variable with embedded files.
-const embedDirective = "//go:embed"
+	"gonbatch/internal/embedded"
+	"gonbatch/internal/rundir"
+)
 
 // embed copies the files that a program embeds from the notebook's folder to the program's. A
 // pattern that matches no file is an error in its cell.
 func (e *exporter) embed(cell rundir.Cell, program []byte) error {
-	if !strings.Contains(string(program), embedDirective) {
+	if !strings.Contains(string(program), embedded.Directive) {
 		return nil
 	}
 	directives, err := embedDirectives(program)
@@ -46,7 +42,7 @@ func (e *exporter) embed(cell rundir.Cell, program []byte) error {
 func lineWith(source, pattern string, n int) int {
 	lines := strings.Split(source, "\n")
 	for i := min(n, len(lines)); i >= 1; i-- {
-		if strings.HasPrefix(strings.TrimSpace(lines[i-1]), embedDirective) && strings.Contains(lines[i-1], pattern) {
+		if strings.HasPrefix(strings.TrimSpace(lines[i-1]), embedded.Directive) && strings.Contains(lines[i-1], pattern) {
 			return i
 		}
 	}
@@ -68,71 +64,33 @@ func embedDirectives(program []byte) (found []embedLine, err error) {
 	}
 	for _, d := range file.Decls {
 		variable, ok := d.(*ast.GenDecl)
-		if !ok || variable.Doc == nil {
+		if !ok {
 			continue
 		}
 		at := fset.Position(variable.Pos())
-		for _, comment := range variable.Doc.List {
-			directive, ok := ast.ParseDirective(token.NoPos, comment.Text)
-			if !ok || directive.Tool+":"+directive.Name != "go:embed" {
-				continue
-			}
-			args, err := directive.ParseArgs()
-			if err != nil {
-				return nil, err
-			}
-			for _, arg := range args {
-				found = append(found, embedLine{arg.Arg, at.Filename, at.Line})
-			}
+		patterns, err := embedded.Patterns(variable.Doc)
+		if err != nil {
+			return nil, err
+		}
+		for _, pattern := range patterns {
+			found = append(found, embedLine{pattern, at.Filename, at.Line})
 		}
 	}
 	return found, nil
 }
 
-// embedPattern adds the files that a pattern matches, by go:embed's rules.
+// embedPattern adds the files that a pattern matches.
 func (e *exporter) embedPattern(cell rundir.Cell, pattern string) error {
-	glob, all := strings.CutPrefix(pattern, "all:")
-	if !fs.ValidPath(glob) {
-		return fmt.Errorf("//go:embed %s: give a path below the notebook's folder, without .. and not absolute", pattern)
-	}
-	tree := os.DirFS(e.dir)
-	matches, err := fs.Glob(tree, glob)
-	if err != nil {
-		return fmt.Errorf("//go:embed %s: %w", pattern, err)
-	}
-	if len(matches) == 0 {
-		return fmt.Errorf("//go:embed %s: there is no such file in the notebook's folder, %s", pattern, e.dir)
-	}
-	for _, match := range matches {
-		err := fs.WalkDir(tree, match, func(name string, entry fs.DirEntry, err error) error {
-			hidden := name != match && !all && strings.ContainsRune("._", rune(path.Base(name)[0]))
-			switch {
-			case err != nil:
-				return err
-			case hidden && entry.IsDir():
-				return fs.SkipDir
-			case hidden || entry.IsDir():
-				return nil
-			}
-			return e.embedFile(cell, name)
-		})
-		if err != nil {
-			return fmt.Errorf("//go:embed %s: %w", pattern, err)
-		}
-	}
-	return nil
-}
-
-// embedFile adds one file.
-func (e *exporter) embedFile(cell rundir.Cell, name string) error {
-	data, err := os.ReadFile(filepath.Join(e.dir, filepath.FromSlash(name)))
+	names, err := embedded.Files(e.dir, pattern)
 	if err != nil {
 		return err
 	}
-	to := cell.Name + "/" + name
-	if to == cell.Source() {
-		return errors.New("the exported program itself has that name; give the file another one")
+	for _, name := range names {
+		data, err := os.ReadFile(filepath.Join(e.dir, filepath.FromSlash(name)))
+		if err != nil {
+			return fmt.Errorf("%s %s: %w", embedded.Directive, pattern, err)
+		}
+		e.module.Files[cell.Name+"/"+name] = data
 	}
-	e.module.Files[to] = data
 	return nil
 }

@@ -100,7 +100,7 @@ func TestInjectedTypes(t *testing.T) {
 
 func TestEmbed(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"a.txt": "a", "web/index.html": "i", "web/.hidden": "h", "web/deep/b c.css": "b"} {
+	for name, text := range map[string]string{"a.txt": "a", "x.go": "package x\n", "web/index.html": "i", "web/.hidden": "h", "web/deep/b c.css": "b"} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -114,6 +114,7 @@ func TestEmbed(t *testing.T) {
 		{"a folder", "web", "web/deep/b c.css web/index.html", ""},
 		{"all of a folder", "all:web", "web/.hidden web/deep/b c.css web/index.html", ""},
 		{"patterns and quotes", "*.txt \"web/deep/b c.css\"", "a.txt web/deep/b c.css", ""},
+		{"a file that Go would compile", "*.go", "", "n.ipynb, cell 1, line 3: //go:embed *.go: beside a program, Go would take x.go for a part of it: move the file into a folder\n\t//go:embed *.go"},
 		{"missing", "no.txt", "", "n.ipynb, cell 1, line 3: //go:embed no.txt: there is no such file in the notebook's folder, " + dir + "\n\t//go:embed no.txt"},
 		{"outside", "../a.txt", "", "n.ipynb, cell 1, line 3: //go:embed ../a.txt: give a path below the notebook's folder, without .. and not absolute\n\t//go:embed ../a.txt"},
 	}
@@ -141,5 +142,22 @@ func TestEmbed(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestEmbedInGroup: a variable in a group has a //go:embed line of its own.
+func TestEmbedInGroup(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("a"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	nb := cells("import _ \"embed\"\n\nvar (\n\tn = 1\n\t//go:embed a.txt\n\ttext string\n)", "%%\nprintln(text, n)")
+	nb.Path = filepath.Join(dir, "n.ipynb")
+	m, err := FromNotebook(nb, Options{SourceDir: sourceDir(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(m.Files["cell-2/a.txt"]) != "a" || !strings.Contains(string(m.Files["cell-2/main.go"]), "//go:embed a.txt\n") {
+		t.Errorf("%q has no embedded file:\n%s", m.FileNames(), m.Files["cell-2/main.go"])
 	}
 }
