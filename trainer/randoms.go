@@ -57,9 +57,19 @@ func (r *randoms) state() ([]byte, error) {
 // restore sets the pending state, once there is a model with random numbers.
 func (r *randoms) restore() error {
 	r.foreign = false
+	set, err := r.set()
+	if set {
+		r.pending = nil
+	}
+	return err
+}
+
+// set gives the variable the pending state, and reports whether there are both. The state stays
+// pending, because a model that is built later gives the variable another value first.
+func (r *randoms) set() (bool, error) {
 	v := r.variable()
 	if len(r.pending) == 0 || v == nil {
-		return nil
+		return false, nil
 	}
 	value := tensors.FromShape(graph.RNGStateShape)
 	size := 0
@@ -68,8 +78,7 @@ func (r *randoms) restore() error {
 		err = fmt.Errorf("it has %d bytes, want %d for %s", len(r.pending), size, graph.RNGStateShape)
 	}
 	if err != nil {
-		return fmt.Errorf("trainer: the random state of the checkpoint: %w", err)
+		return false, fmt.Errorf("trainer: the random state of the checkpoint: %w", err)
 	}
-	r.pending = nil
-	return v.SetValue(value)
+	return true, v.SetValue(value)
 }

@@ -170,6 +170,7 @@ func afterResumeBody(t *testing.T) {
 		return weights(t, tr.Store())
 	}
 	want := fit("undisturbed", 40, 0)
+	compareWeights(t, fit("undisturbed", 40, 0), want) // It has ended, so each rank only loads it.
 	fit("disturbed", 40, 10)
 	fit("disturbed", 5, 0)
 	compareWeights(t, fit("disturbed", 40, 0), want)

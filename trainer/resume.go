@@ -253,7 +253,11 @@ func (t *Trainer) restoreAll() error {
 	if t.snapshot == nil {
 		return nil
 	}
-	return t.snapshot.Create(t.store)
+	if err := t.snapshot.Create(t.store); err != nil {
+		return err
+	}
+	_, err := t.randoms.set() // The snapshot has rank 0's.
+	return err
 }
 
 // ready gives the model its weights before it is used without a step of training: the newest
