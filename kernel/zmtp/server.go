@@ -58,7 +58,9 @@ func (s *server) accept() {
 		c, err := s.listener.Accept()
 		if err == nil {
 			failed = false
-			s.done.Go(func() { s.open(c) })
+			if s.addPending(c) { // In the order in which they came.
+				s.done.Go(func() { s.open(c) })
+			}
 			continue
 		}
 		if errors.Is(err, net.ErrClosed) {
@@ -79,9 +81,6 @@ func (s *server) accept() {
 // open serves a connection from its handshake to its end.
 func (s *server) open(raw net.Conn) {
 	defer raw.Close()
-	if !s.addPending(raw) {
-		return
-	}
 	c, err := s.greet(raw)
 	s.removePending(raw)
 	if err != nil {
@@ -130,11 +129,12 @@ func (s *server) converse(c *conn) error {
 }
 
 // addPending adds a connection to those in their handshake, and closes the oldest one if there are
-// too many.
+// too many. A server that is closing closes the connection instead.
 func (s *server) addPending(raw net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing {
+		_ = raw.Close()
 		return false
 	}
 	if len(s.pending) >= s.Pending {
