@@ -135,9 +135,10 @@ type interruption struct {
 
 // interrupt sends SIGINT to all descendants of this process: GoNB, which ends the cell, and the
 // cell's whole process tree. It leaves out gopls, which also works for later cells, and what the
-// kernel runs beside the cells. again
-// interrupts what was started for the cell since: between the steps of a cell, GoNB forgets an
-// interrupt, and so does a shell that was just about to start the cell's command. A process that
+// kernel runs beside the cells.
+//
+// again interrupts what was started for the cell since: between the steps of a cell, GoNB forgets
+// an interrupt, and so does a shell that was just about to start the cell's command. A process that
 // is already ending is not interrupted twice, nor is what it starts for that.
 func interrupt() (again func()) {
 	i := &interruption{reached: map[int]string{}}
