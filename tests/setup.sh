@@ -101,10 +101,14 @@ setup_lint() {
 case ${1:-tests} in
   tests)
     setup_debian
-    setup_python .cache/venv tests/requirements.txt || problem "no Python environment for the Jupyter tests"
-    setup_python .cache/loggers-venv tests/loggers-requirements.txt || problem "no Python environment for the tests of the loggers"
-    setup_python .cache/lab-venv kernel/jupyter-requirements.txt tests/lab-requirements.txt || problem "no Python environment with JupyterLab"
-    setup_python .cache/onednn-venv tests/onednn-requirements.txt || problem "no oneDNN"
+    # Two at once. (By xargs: Ctrl-C does not reach what a script starts by &.)
+    printf '%s\n' lab go jupyter loggers onednn | xargs -P 2 -n 1 tests/setup.sh
+    ;;
+  jupyter) setup_python .cache/venv tests/requirements.txt || problem "no Python environment for the Jupyter tests" ;;
+  loggers) setup_python .cache/loggers-venv tests/loggers-requirements.txt || problem "no Python environment for the tests of the loggers" ;;
+  lab) setup_python .cache/lab-venv kernel/jupyter-requirements.txt tests/lab-requirements.txt || problem "no Python environment with JupyterLab" ;;
+  onednn) setup_python .cache/onednn-venv tests/onednn-requirements.txt || problem "no oneDNN" ;;
+  go)
     setup_go
     setup_lint || problem "golangci-lint could not be installed"
     ;;
