@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"fmt"
 	"testing"
 
 	"gonbatch/distributed/aot/aottest"
@@ -25,6 +26,14 @@ func TestForecast(t *testing.T) {
 		` +reduces +1\.6 MiB by 1 collective`,
 		` +time +at least .*`,
 	)
+	// All models of a GAN train in one step.
+	for _, w := range []struct {
+		nodes, gpus int
+		reduces     string
+	}{{1, 1, ""}, {1, 8, ` +reduces +447\.0 KiB by 1 collective`}, {2, 8, ` +reduces +447\.0 KiB by 1 collective`}} {
+		out := u.mustSubmit(t, "check", "--target", "h100", "--nodes", fmt.Sprint(w.nodes), "--gpus-per-node", fmt.Sprint(w.gpus), example(t, "gan.ipynb"))
+		wantPlaces(t, out, fmt.Sprintf(`each GPU of %d x h100`, w.nodes*w.gpus), ` +- parameters +446\.3 KiB`, w.reduces, ` +time +at least .*`)
+	}
 	out = u.mustSubmit(t, "--nodes", "2", "--gpus-per-node", "h100:4", "--directive=--hold", mnist(t), "--", "-batch", "128")
 	wantPlaces(t, out, `submit: a training step of train takes [0-9.]+ MiB of the 59\.4 GiB that XLA takes of one NVIDIA H100 80 GB SXM, and at least .*, with a batch of 128`)
 	for _, wrong := range [][]string{{"--target", "h1000"}, {"--target", "h100", "--nodes", "0"}, {"--nodes", "2"}} {
