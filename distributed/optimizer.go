@@ -49,8 +49,9 @@ func (o *averagingOptimizer) UpdateGraphWithGradients(scope *model.Scope, gradie
 
 // AverageGradients is a graph-building function for your own optimizer or training step. It returns
 // the means of the gradients over the ranks, computed inside the program. On CPUs, it uses one
-// all-reduce for each element type. On GPUs, it uses one for each bucket of up to 12 MiB, which runs
-// while the program computes the gradients of the next. Call it once in a step, with all gradients.
+// all-reduce for each element type. On GPUs, it uses one for each bucket of up to 12 MiB, which
+// runs while the program computes the gradients of the next. Call it once in a step, with all
+// gradients.
 //
 // It also averages the model's buffers that the graph changes without training them, such as the
 // moving averages of batch normalization, and sets new variables to rank 0's values on every rank.

@@ -209,8 +209,8 @@ func TestForecast(t *testing.T) {
 }
 
 // TestForecastCollectives: a step reduces all parameters once, with the averages of batch
-// normalization, in buckets of 12 MiB; on one GPU it reduces nothing. Most of the backward pass runs
-// beside the all-reduces if there are several.
+// normalization, in buckets of 12 MiB; on one GPU it reduces nothing. Most of the backward pass
+// runs beside the all-reduces if there are several.
 func TestForecastCollectives(t *testing.T) {
 	for _, tt := range []struct {
 		model       string
