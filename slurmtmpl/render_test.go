@@ -182,12 +182,12 @@ func runScript(t *testing.T, spec submit.JobSpec) (record []string, code int, di
 // rankEnv gives the programs' variables their names, and rankShell starts a rank.
 const (
 	rankEnv   = `for gonbatch_name in "${!GONBATCH_ENV_@}"; do export "${gonbatch_name#GONBATCH_ENV_}=${!gonbatch_name}"; unset "$gonbatch_name"; done`
-	rankShell = `gonbatch_end() { [ "$1" = 0 ] || echo "$SLURM_STEP_ID" > "$GONBATCH_STOPPED.failed"; exit "$1"; }
+	rankShell = `gonbatch_end() { [ "$1" = 0 ] || (umask 077; echo "$SLURM_STEP_ID" > "$GONBATCH_STOPPED.failed"); exit "$1"; }
 gonbatch_told=; trap gonbatch_told=yes USR1 TERM; ` + rankEnv + `; "$@"; gonbatch_code=$?
 [ "$gonbatch_code" = 75 ] || gonbatch_end "$gonbatch_code"
 [ -n "$gonbatch_told" ] || [ -e "$GONBATCH_STOPPED" ] || sleep 1 # The program may have got the signal first.
 if [ -z "$gonbatch_told" ] && ! [ -e "$GONBATCH_STOPPED" ]; then echo ` + unasked + ` >&2; gonbatch_end 1; fi
-if : > "$GONBATCH_STOPPED"; then exit 0; fi; gonbatch_end "$gonbatch_code"`
+if (umask 077; : > "$GONBATCH_STOPPED"); then exit 0; fi; gonbatch_end "$gonbatch_code"`
 	unasked = "gonbatch: exit code 75 of a program that was not told to stop: it has failed"
 )
 

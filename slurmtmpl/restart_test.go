@@ -327,7 +327,7 @@ func TestRankShell(t *testing.T) {
 		{"is a trainer that another rank has told to stop", `: > "$GONBATCH_STOPPED"; exit 75`, 0, true},
 	} {
 		stopped := filepath.Join(t.TempDir(), "stopped")
-		cmd := exec.Command("bash", "-c", rankShell, "gonbatch", "bash", "-c", tc.program)
+		cmd := exec.Command("bash", "-c", "umask 022; "+rankShell, "gonbatch", "bash", "-c", tc.program)
 		cmd.Env = append(os.Environ(), "GONBATCH_STOPPED="+stopped, "SLURM_STEP_ID=3")
 		_ = bounded.Run(cmd) // The test checks its code.
 		if _, err := os.Stat(stopped); cmd.ProcessState.ExitCode() != tc.code || (err == nil) != tc.stopped {
@@ -335,6 +335,11 @@ func TestRankShell(t *testing.T) {
 		}
 		if step, _ := os.ReadFile(stopped + ".failed"); (string(step) == "3\n") != (tc.code != 0) {
 			t.Errorf("a program that %s left step %q for reap", tc.name, step)
+		}
+		for _, path := range []string{stopped, stopped + ".failed"} {
+			if info, err := os.Stat(path); err == nil && info.Mode().Perm() != 0o600 && !strings.HasPrefix(tc.program, ":") {
+				t.Errorf("a program that %s left %s with mode %o", tc.name, filepath.Base(path), info.Mode().Perm())
+			}
 		}
 	}
 }
