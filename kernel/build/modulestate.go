@@ -50,7 +50,7 @@ func (b *builder) moduleState(imports []string) (state []string) {
 // moduleVersions returns the versions, by module path, of the modules in go.mod.
 func (b *builder) moduleVersions() map[string]string {
 	versions := map[string]string{}
-	name := filepath.Join(b.Dir, "go.mod")
+	name := filepath.Join(b.modDir(), "go.mod")
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return versions

@@ -173,15 +173,7 @@ func remedy(why, otherwise string) string {
 // tags returns the different build tags of the programs.
 func (r *resolver) tags() (all [][]string) {
 	for _, cell := range r.module.Programs() {
-		var tags []string
-		for i, flag := range cell.BuildFlags {
-			name, _, joined := strings.Cut(strings.TrimLeft(flag, "-"), "=")
-			if name == "tags" && joined {
-				tags = append(tags, flag)
-			} else if name == "tags" && i+1 < len(cell.BuildFlags) {
-				tags = append(tags, flag, cell.BuildFlags[i+1])
-			}
-		}
+		tags := gocell.BuildTags(cell.BuildFlags)
 		if !slices.ContainsFunc(all, func(t []string) bool { return slices.Equal(t, tags) }) {
 			all = append(all, tags)
 		}

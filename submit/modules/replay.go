@@ -18,6 +18,7 @@ import (
 	"mvdan.cc/sh/v3/interp"
 	"mvdan.cc/sh/v3/syntax"
 
+	"gonbatch/internal/gomodule"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit/export"
 	"gonbatch/submit/export/gomod"
@@ -236,7 +237,7 @@ func (r *resolver) getDownloaded(words []string) bool {
 		if version != "" && version != "latest" && version != "upgrade" {
 			return errors.New("no version is asked for")
 		}
-		if mod, err := r.goMod(); err != nil || gomod.Containing(mod, path).Path != "" {
+		if mod, err := r.goMod(); err != nil || gomodule.Containing(mod, path).Path != "" {
 			return err
 		}
 		took, err := r.takeDownloaded(path)
@@ -274,7 +275,7 @@ func (r *resolver) getWords(words []string) []string {
 		if r.lock == nil || strings.Contains(word, "@") {
 			continue
 		}
-		if in := gomod.Containing(r.lock.diff.mod, word); in.Path != "" {
+		if in := gomodule.Containing(r.lock.diff.mod, word); in.Path != "" {
 			words[i+2] = word + "@" + in.Version
 		}
 	}
