@@ -93,7 +93,7 @@ func (b *builder) userImports() (imports []string) {
 			continue
 		}
 		if text, err := os.ReadFile(name); err == nil {
-			imports = append(imports, importPaths(text)...)
+			imports = append(imports, gomodule.ImportsOf(text)...)
 		}
 	}
 	imports = slices.DeleteFunc(imports, func(path string) bool { return gocell.IsStandard(path) || path == "C" })

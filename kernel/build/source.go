@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"gonbatch/internal/gocell"
+	"gonbatch/internal/gomodule"
 	"gonbatch/kernel/cell"
 )
 
@@ -85,7 +86,7 @@ func (b *builder) keep(keeps bool, text []byte) error {
 	var own strings.Builder
 	if keeps {
 		own.WriteString("package main\n\nimport gonbatch__keep \"" + gocell.KeepPackage + "\"\n\n")
-		for _, path := range gocell.KeepImports(importPaths(text)) {
+		for _, path := range gocell.KeepImports(gomodule.ImportsOf(text)) {
 			fmt.Fprintf(&own, "import _ %q\n\n", path)
 		}
 		fmt.Fprintf(&own, "var gonbatch__declared = gonbatch__keep.Declared{%s}\n\n", hashLines(b.declarations(string(text))))
