@@ -20,6 +20,9 @@ import (
 type Code struct {
 	// Mod is the program's go.mod.
 	Mod *modfile.File
+	// Own is gonbatch's own go.mod, whose modules don't count for State in the same version: they
+	// change only when gonbatch is installed again. If it is nil, all count.
+	Own *modfile.File
 	// Folders are the folders, by module path, of modules whose sources may change.
 	Folders map[string]string
 	// Cache is the folder of downloaded modules. Without it, Indirect knows only modules in
@@ -86,12 +89,21 @@ func (c *Code) walk(imports []string) (state, modules []string) {
 		if dir, in := FolderOf(path, c.Folders); in != "" {
 			hash, imported := packageState(dir)
 			state, open, modules = append(state, hash), append(open, imported...), append(modules, in)
-		} else if in := Containing(c.Mod, path); in.Path != "" {
+		} else if in := Containing(c.Mod, path); in.Path != "" && !c.isOwn(in.Path) {
 			state, modules = append(state, "module "+c.version(in.Path)), append(modules, in.Path)
 		}
 	}
 	slices.Sort(modules)
 	return state, slices.Compact(modules)
+}
+
+// isOwn reports whether a module is gonbatch's, in gonbatch's version.
+func (c *Code) isOwn(path string) bool {
+	if c.Own == nil {
+		return false
+	}
+	own := Code{Mod: c.Own}
+	return own.version(path) == c.version(path)
 }
 
 // version returns the version of a required module, and what replaces it; "" if it is not required.

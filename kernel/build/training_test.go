@@ -81,7 +81,7 @@ func TestModuleState(t *testing.T) {
 		"main.go": "package main\n\nimport (\n\t\"fmt\"\n\n\t\"example.com/far/part\"\n\t\"example.com/near/a\"\n\t\"example.com/near/idle\"\n\t\"example.com/other\"\n)\n\n" +
 			"func plot() { other.Plot(idle.X) }\n\nfunc main() { fmt.Println(a.X, part.Y) }\n",
 		"../near/a/a.go": "package a\n\nimport \"example.com/near/b\"\n\nvar X = b.X\n", "../near/b/b.go": "package b\n\nvar X = 1\n",
-		"../near/idle/idle.go": "package idle\n",
+		"../near/idle/idle.go":                                  "package idle\n",
 		"../cache/cache/download/example.com/far/@v/v1.0.0.mod": "module example.com/far\n\nrequire example.com/far/nested v1.0.0\n",
 	}
 	tests := []struct {
