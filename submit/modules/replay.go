@@ -104,7 +104,7 @@ func (r *resolver) replay(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		if err != nil {
-			mistake := r.mistake(command.Site, "!*%s fails: %s", command.Text, remedy(reason(output, err), "correct the line, or tag the cell notebook-only"))
+			mistake := r.mistake(command.Site, "!*%s fails: %s", command.Text, remedy(reason(output, err), "PATH", "correct the line, or tag the cell notebook-only"))
 			if !command.MayFail {
 				return mistake
 			}
@@ -127,6 +127,9 @@ func (r *resolver) replay(ctx context.Context) error {
 // reason returns why a command failed: the end of its output.
 func reason(output []byte, err error) string {
 	lines := strings.Split(strings.TrimSpace(string(output)), "\n")
+	if last := len(lines) - 1; last > 0 && strings.HasPrefix(lines[last], "exit status ") {
+		lines = lines[:last]
+	}
 	lines = lines[max(0, len(lines)-6):]
 	if text := strings.Join(lines, "\n"); text != "" {
 		return text

@@ -122,9 +122,9 @@ func TestMistakes(t *testing.T) {
 		{"no folder", []string{"\n!*go mod edit -replace example.com/mine=/not/there", useLib}, []string{"cell 1, line 2: there is no module in /not/there, which replaces example.com/mine"}},
 		{"a folder that the notebook writes", []string{"%%writefile mine/go.mod\nmodule example.com/mine", "!*go mod edit -replace example.com/mine=${GONB_DIR}/mine", useLib},
 			[]string{"cell 2, line 1: there is no module in ", "cell 1 seems to write it: run that cell in the kernel before you submit"}},
-		{"a workspace of nothing", []string{"!*go work init && go work use . ${GONB_DIR}/mine", useLib}, []string{"cell 1, line 1: ", "mine does not exist", "create the folder before you submit"}},
+		{"a workspace of nothing", []string{"!*go work init && go work use . ${GONB_DIR}/mine", useLib}, []string{"cell 1, line 1: ", "mine does not exist\ncreate the folder before you submit: put the module's source there", "tag the cell notebook-only"}},
 		{"relative", []string{"!*go mod edit -replace example.com/mine=../mine", useLib}, []string{"cell 1, line 1: ../mine is relative", "below ${GONB_DIR}"}},
-		{"no variable", []string{"!*go work init && go work use . ${GONB_GIT_ROOT}", useLib}, []string{"cell 1, line 1", "GONB_GIT_ROOT: unbound variable", "export it"}},
+		{"no variable", []string{"!*go work init && go work use . ${GONB_GIT_ROOT}", useLib}, []string{"cell 1, line 1", "GONB_GIT_ROOT: unbound variable", "export it before you submit", "%env GONB_GIT_ROOT VALUE"}},
 		{"older than gonbatch needs", []string{"!*go get example.com/pin@v1.0.0", "import \"gonbatch/trainer\"\n%%\nprintln(trainer.V)"},
 			[]string{"cell 1, line 1: !*go get example.com/pin@v1.0.0 lowers example.com/pin from v1.2.0 to v1.0.0, and gonbatch, which the programs import, needs the newer version", "remove the line"}},
 	}
@@ -204,7 +204,7 @@ func TestNoLists(t *testing.T) {
 			b.opt.Lock = ""
 			url, refusal := "off", "submit once where the network reaches GOPROXY"
 			if kind == "403" {
-				url, refusal = b.WithoutLists(), "name one in the notebook: !*go get PATH@VERSION"
+				url, refusal = b.WithoutLists(), "name one in the notebook: !*go get "
 			}
 			b.useProxy(url)
 			_, _, err := b.resolve(useLib)
