@@ -94,7 +94,7 @@ func write(t *testing.T, name, text string) {
 // and so does another source in a folder, if the import is in it.
 func TestCode(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	for i := range 300 {
+	for i := range 100 {
 		g := randomGraph(random)
 		needed := g.reachable(0)
 		direct, indirect := g.state(t)
