@@ -2,14 +2,13 @@ package kernel
 
 import (
 	"fmt"
-	"gonbatch/kernel/tool"
 	"path/filepath"
 
 	"golang.org/x/mod/modfile"
-)
 
-// localVersion is a version that can only come from a replace directive.
-const localVersion = "v0.0.0-00010101000000-000000000000"
+	"gonbatch/internal/gomodule"
+	"gonbatch/kernel/tool"
+)
 
 // moduleText returns the go.mod of a session. It requires the module in sourceDir, replaced by that
 // folder, and the same version of every other module as the source module. So imports of all of
@@ -32,7 +31,7 @@ func moduleText(sourceDir string) ([]byte, error) {
 			return nil, err
 		}
 	}
-	mod.AddNewRequire(src.Module.Mod.Path, localVersion, false)
+	mod.AddNewRequire(src.Module.Mod.Path, gomodule.LocalVersion, false)
 	for _, r := range src.Require {
 		mod.AddNewRequire(r.Mod.Path, r.Mod.Version, r.Indirect)
 	}
@@ -46,7 +45,7 @@ func replaceBlock(src *modfile.File, sourceDir string) string {
 	block := "\nreplace (\n"
 	line := func(old, new string) { block += fmt.Sprintf("\t%s => %s\n", old, new) }
 	line(src.Module.Mod.Path, modfile.AutoQuote(sourceDir))
-	line(joinVersion(src.Module.Mod.Path, localVersion), modfile.AutoQuote(sourceDir))
+	line(joinVersion(src.Module.Mod.Path, gomodule.LocalVersion), modfile.AutoQuote(sourceDir))
 	for _, r := range src.Replace {
 		target := r.New.Path
 		if modfile.IsDirectoryPath(target) && !filepath.IsAbs(target) {

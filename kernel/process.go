@@ -118,6 +118,11 @@ func (s *session) workDir() string {
 			return dir
 		}
 	}
+	return notebookDir()
+}
+
+// notebookDir returns the notebook's folder: Jupyter starts a kernel there.
+func notebookDir() string {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "."

@@ -74,6 +74,7 @@ func Run(ctx context.Context, opts Options) error {
 	if len(output) > 0 {
 		err = ErrBuild
 	} else {
+		b.choosePlain(ctx)
 		output, err = b.build(ctx)
 	}
 	if err != nil && bytes.Contains(output, []byte("(no value) used as value")) {
@@ -88,6 +89,7 @@ func Run(ctx context.Context, opts Options) error {
 	if err != nil {
 		return err
 	}
+	b.noteUnresolved()
 	b.noteTraining()
 	b.keepBuilt()
 	return b.hideMain()
@@ -107,6 +109,10 @@ func (b *builder) keepBuilt() {
 
 type builder struct {
 	Options
+	// plain is set if the program has a go.mod of its own. plainDir is its folder; "" if it should
+	// have none.
+	plain    bool
+	plainDir string
 	// embedded are the hashes of the contents of embedded files, by variable.
 	embedded map[string]string
 }
@@ -162,11 +168,12 @@ func (b *builder) byGo(ctx context.Context, key string) ([]byte, error) {
 }
 
 func (b *builder) goBuild(ctx context.Context, record, linkerFlags string) ([]byte, error) {
-	args := []string{"-toolexec=" + filepath.Join(b.Seed, "record"), b.overlayFlag(), "-o", b.binary()}
-	cmd := exec.CommandContext(ctx, b.Go, slices.Concat(b.Verb, args, b.Flags)...)
+	args := []string{"-toolexec=" + filepath.Join(b.Seed, "record"), "-o", b.binary()}
+	cmd := exec.CommandContext(ctx, b.Go, slices.Concat(b.Verb, args, b.moduleFlags(), b.Flags)...)
 	cmd.Dir = b.Dir
-	flags := tool.Get(b.Environ, "GOFLAGS") + " '" + linkerFlags + "'"
-	cmd.Env = append(slices.Clone(b.Environ), "GOFLAGS="+flags, rundir.EnvRecord+"="+record, "PWD="+b.Dir)
+	cmd.Env = b.moduleEnviron()
+	flags := tool.Get(cmd.Env, "GOFLAGS") + " '" + linkerFlags + "'"
+	cmd.Env = append(cmd.Env, "GOFLAGS="+flags, rundir.EnvRecord+"="+record)
 	output, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {

@@ -38,7 +38,7 @@ func (b *builder) key() (string, error) {
 		}
 	}
 	for _, name := range []string{"go.mod", "go.sum", "go.work", "go.work.sum"} {
-		text, err := os.ReadFile(filepath.Join(b.Dir, name))
+		text, err := os.ReadFile(filepath.Join(b.modDir(), name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", err
 		}
@@ -53,7 +53,7 @@ func (b *builder) key() (string, error) {
 	for _, entry := range settings(b.Environ) {
 		fmt.Fprintln(sum, entry)
 	}
-	if b.hasOuterWorkspace() {
+	if !b.plain && b.hasOuterWorkspace() {
 		return "", errUncovered
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/mod/modfile"
+
+	"gonbatch/internal/gomodule"
 )
 
 // localModules returns the folders, by module path, of the modules whose sources may change between
@@ -81,8 +83,8 @@ func (b *builder) localState(packages []string) (string, error) {
 	}
 	sum := sha256.New()
 	for _, path := range packages {
-		dir, ok := folderOf(path, modules)
-		if !ok || dir == b.Dir {
+		dir, in := gomodule.FolderOf(path, modules)
+		if in == "" || dir == b.Dir {
 			continue
 		}
 		files, err := folderState(dir)
@@ -92,19 +94,6 @@ func (b *builder) localState(packages []string) (string, error) {
 		fmt.Fprintln(sum, path, files)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
-}
-
-// folderOf returns the folder of a package, if it belongs to a local module. The innermost of
-// nested modules counts.
-func folderOf(path string, modules map[string]string) (dir string, ok bool) {
-	longest := -1
-	for module, root := range modules {
-		rest, found := strings.CutPrefix(path+"/", module+"/")
-		if found && len(module) > longest {
-			longest, dir, ok = len(module), filepath.Join(root, rest), true
-		}
-	}
-	return dir, ok
 }
 
 // folderState lists the files of a package. If the package embeds files, folders below it belong to

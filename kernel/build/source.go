@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"gonbatch/internal/gocell"
+	"gonbatch/internal/gomodule"
 	"gonbatch/kernel/cell"
 )
 
@@ -85,7 +86,7 @@ func (b *builder) keep(keeps bool, text []byte) error {
 	var own strings.Builder
 	if keeps {
 		own.WriteString("package main\n\nimport gonbatch__keep \"" + gocell.KeepPackage + "\"\n\n")
-		for _, path := range gocell.KeepImports(importPaths(text)) {
+		for _, path := range gocell.KeepImports(gomodule.ImportsOf(text)) {
 			fmt.Fprintf(&own, "import _ %q\n\n", path)
 		}
 		fmt.Fprintf(&own, "var gonbatch__declared = gonbatch__keep.Declared{%s}\n\n", hashLines(b.declarations(string(text))))
@@ -105,12 +106,22 @@ func (b *builder) keep(keeps bool, text []byte) error {
 		b.writeOwn(retryFile, "package main\n\nfunc init() { gonbatch__kept().Retry() }\n", keeps && b.isTest()))
 }
 
-// declarations returns the hashes of the declarations of a program's variables. The contents of
-// embedded files count.
+// declarations returns the hashes of the declarations of a program's variables. The code that their
+// initial values come from, and the contents of embedded files, count.
 func (b *builder) declarations(text string) map[string]string {
-	hashes := gocell.DeclarationHashes(text)
-	for name, digest := range b.embedded {
-		hashes[name] += digest
+	code, hashes := b.modules(), map[string]string{}
+	if code != nil {
+		code.Own = b.ownMod()
+	}
+	for name, d := range gocell.Declarations(text) {
+		var state []string
+		if digest := b.embedded[name]; digest != "" {
+			state = append(state, "embedded "+digest)
+		}
+		if code != nil {
+			state = append(state, code.State(d.Imports)...)
+		}
+		hashes[name] = d.Hash(state)
 	}
 	return hashes
 }

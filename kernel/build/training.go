@@ -52,7 +52,9 @@ func (b *builder) noteTraining() {
 		_ = os.Remove(file)
 		return
 	}
-	c.texts = append(c.texts, b.moduleState(c.imports)...)
+	if modules := b.modules(); modules != nil {
+		c.texts = append(append(c.texts, modules.State(c.imports)...), modules.Indirect(c.imports)...)
+	}
 	for _, name := range c.uses {
 		if files := b.embedded[name]; files != "" {
 			c.texts = append(c.texts, "embedded "+files)

@@ -81,7 +81,8 @@ func TestModuleState(t *testing.T) {
 		"main.go": "package main\n\nimport (\n\t\"fmt\"\n\n\t\"example.com/far/part\"\n\t\"example.com/near/a\"\n\t\"example.com/near/idle\"\n\t\"example.com/other\"\n)\n\n" +
 			"func plot() { other.Plot(idle.X) }\n\nfunc main() { fmt.Println(a.X, part.Y) }\n",
 		"../near/a/a.go": "package a\n\nimport \"example.com/near/b\"\n\nvar X = b.X\n", "../near/b/b.go": "package b\n\nvar X = 1\n",
-		"../near/idle/idle.go": "package idle\n",
+		"../near/idle/idle.go":                                  "package idle\n",
+		"../cache/cache/download/example.com/far/@v/v1.0.0.mod": "module example.com/far\n\nrequire example.com/far/nested v1.0.0\n",
 	}
 	tests := []struct {
 		name, file, text string
@@ -90,7 +91,8 @@ func TestModuleState(t *testing.T) {
 		{name: "another session", file: "go.mod", text: mod("2", "v1.0.0", "v1.0.0", "v1.0.0", ""), same: true},
 		{name: "another version", file: "go.mod", text: mod("1", "v1.1.0", "v1.0.0", "v1.0.0", "")},
 		{name: "of a module that main does not need", file: "go.mod", text: mod("1", "v1.0.0", "v1.1.0", "v1.0.0", ""), same: true},
-		{name: "of a nested module", file: "go.mod", text: mod("1", "v1.0.0", "v1.0.0", "v1.1.0", ""), same: true},
+		{name: "of a module that an imported one requires", file: "go.mod", text: mod("1", "v1.0.0", "v1.0.0", "v1.1.0", "")},
+		{name: "of a nested module that none requires", file: "go.mod", text: mod("1", "v1.0.0", "v1.0.0", "v1.0.0", "require example.com/other/nested v1.0.0\n"), same: true},
 		{name: "another replacement", file: "go.mod", text: mod("1", "v1.0.0", "v1.0.0", "v1.0.0", "replace example.com/far => example.com/fork v1.0.0\n")},
 		{name: "a local source", file: "../near/a/a.go", text: "package a\n\nimport \"example.com/near/b\"\n\nvar X = b.X + 1\n"},
 		{name: "what it imports", file: "../near/b/b.go", text: "package b\n\nvar X = 2\n"},
@@ -113,7 +115,7 @@ func TestModuleState(t *testing.T) {
 func placeWith(t *testing.T, files map[string]string, name, text string) string {
 	t.Helper()
 	dir := t.TempDir()
-	b := &builder{Options: Options{Verb: []string{"build"}, Dir: filepath.Join(dir, "module"), Cell: dir, Checkpoints: "/places"}}
+	b := &builder{Options: Options{Verb: []string{"build"}, Dir: filepath.Join(dir, "module"), Cell: dir, Checkpoints: "/places", Environ: []string{"GOMODCACHE=" + filepath.Join(dir, "cache")}}}
 	write := func(name, text string) {
 		name = filepath.Join(b.Dir, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {

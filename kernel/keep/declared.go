@@ -1,6 +1,9 @@
 package keep
 
-import "strings"
+import (
+	"errors"
+	"strings"
+)
 
 // Declared maps the name of each kept variable to the hash of its declaration. A value is not
 // loaded if it was kept under another declaration.
@@ -14,8 +17,23 @@ const New = "new "
 func (d Declared) hash(name string) string { return strings.TrimPrefix(d[name], New) }
 
 // starts reports whether a variable starts with its initial value. before is the hash of the
-// declaration under which its value was kept.
-func (d Declared) starts(name, before string) bool {
+// declaration under which its value was kept. If the declaration is the same, but not the code or
+// the files that its initial value comes from, the error says so.
+func (d Declared) starts(name, before string) (bool, error) {
 	now, isNew := strings.CutPrefix(d[name], New)
-	return isNew || now != "" && before != "" && now != before
+	switch {
+	case isNew:
+		return true, nil
+	case now == "" || before == "" || now == before:
+		return false, nil
+	case len(now) > codeAt && len(before) > codeAt && now[:codeAt] == before[:codeAt]:
+		return true, errCode
+	}
+	return true, nil
 }
+
+// codeAt is gocell's CodeAt: the part of a hash from there on depends on the code and the files
+// that the variable's initial value comes from.
+const codeAt = 8
+
+var errCode = errors.New("a package or file that its declaration uses has changed since it was kept")

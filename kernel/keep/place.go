@@ -118,8 +118,8 @@ func (p place) load(name string, target reflect.Value) error {
 	if err != nil {
 		return err
 	}
-	if program.declared.starts(name, before) {
-		return nil
+	if starts, err := program.declared.starts(name, before); starts || err != nil {
+		return err
 	}
 	value, err := decode(f, target.Type())
 	if err != nil {

@@ -62,8 +62,10 @@ type Options struct {
 	// Program is the submit command, Environ its environment.
 	Program string
 	Environ []string
-	// Dir returns the current folder of the cells.
-	Dir func() string
+	// Folder is the notebook's folder, where the kernel started. Dir returns the current folder of
+	// the cells, which %cd changes.
+	Folder string
+	Dir    func() string
 	// Module returns the folder of the cells' module; nil if there is none.
 	Module func() (string, error)
 	// Kept is the folder with the values of %keep; "" if there is none.

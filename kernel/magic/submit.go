@@ -89,13 +89,13 @@ func (m *Magics) submitCell(ctx context.Context, s Session, c Call) error {
 }
 
 // submitCells writes a notebook of the cells beside the real one, so that the same submit.yaml
-// applies, and submits it.
+// applies, and programs embed the same files, and submits it.
 func (m *Magics) submitCells(ctx context.Context, s Session, cells []Cell, words []string) (err error) {
 	text, err := notebookText(cells)
 	if err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(m.opts.Dir(), ".session-*.ipynb")
+	file, err := os.CreateTemp(m.opts.Folder, ".session-*.ipynb")
 	if err != nil {
 		return fmt.Errorf("%%submit: write the session's notebook: %w", err)
 	}
@@ -138,7 +138,7 @@ func (m *Magics) notebookFile() string {
 	if name == "" || filepath.Ext(name) != ".ipynb" {
 		return ""
 	}
-	for _, file := range []string{name, filepath.Join(m.opts.Dir(), filepath.Base(name))} {
+	for _, file := range []string{name, filepath.Join(m.opts.Folder, filepath.Base(name))} {
 		if _, err := os.Stat(file); err == nil {
 			return file
 		}
@@ -152,7 +152,7 @@ func (m *Magics) notebook() string {
 	if file := m.notebookFile(); file != "" {
 		return file
 	}
-	return filepath.Join(m.opts.Dir(), m.name()+".ipynb")
+	return filepath.Join(m.opts.Folder, m.name()+".ipynb")
 }
 
 // name returns the notebook's name, for the job.

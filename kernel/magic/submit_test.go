@@ -21,6 +21,28 @@ func TestSessionKept(t *testing.T) {
 	}
 }
 
+// TestSubmitElsewhere: after %cd, the job's notebook is still in the notebook's folder, where the
+// files are that it embeds and where its runs are found.
+func TestSubmitElsewhere(t *testing.T) {
+	m, dir := newMagics(t, "completed")
+	elsewhere := t.TempDir()
+	m.opts.Dir = func() string { return elsewhere }
+	for _, call := range []Call{{Name: "submit"}, {Name: "%submit", Body: "x++"}} {
+		if err := m.Run(t.Context(), &small{cells: []string{"var x = 1", "%%\nx++"}}, call); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args, err := os.ReadFile(filepath.Join(dir, "args"))
+	for line := range strings.Lines(string(args)) {
+		if strings.Contains(line, ".ipynb") && (!strings.Contains(line, dir+"/.session-") || strings.Contains(line, "--of ") && !strings.Contains(line, "--of "+dir+"/notebook.ipynb")) {
+			t.Errorf("submit %s", line)
+		}
+	}
+	if err != nil || strings.Count(string(args), "/.session-") != 2 {
+		t.Errorf("%v\n%s", err, args)
+	}
+}
+
 // TestSessionMod: a job gets the session's module versions.
 func TestSessionMod(t *testing.T) {
 	tests := []struct {

@@ -26,6 +26,8 @@ type execution struct {
 	// callee is the function that the cell's last expression calls, if it is a call whose value
 	// would be shown.
 	callee string
+	// newlyKept are the variables that this cell is the first to keep.
+	newlyKept []string
 	// page is the text that the cell wants to show in a pager.
 	page json.RawMessage
 }
@@ -37,6 +39,8 @@ type executed struct {
 	// id is the cell's id in the client's notebook; "" if the client doesn't send one.
 	id        string
 	succeeded bool
+	// problem is why it failed: one line.
+	problem string
 }
 
 // executeRequest is the part of an execute_request's content that is used here.
@@ -107,8 +111,9 @@ func (r *relay) execute(ctx context.Context, request *wire.Message) {
 			r.publish(request, "error", f.content(""))
 		}
 	}
-	if f == nil && e.stored {
-		r.executed[len(r.executed)-1].succeeded = true
+	if e.stored {
+		last := &r.executed[len(r.executed)-1]
+		last.succeeded, last.problem = f == nil, f.line()
 	}
 	content["execution_count"] = e.count
 	r.reply(r.front.shell, request, "execute_reply", content)
@@ -125,7 +130,7 @@ func (e *execution) run(ctx context.Context, asked executeRequest) (f *failure, 
 		// GoNB still counts the cell.
 		e.prepared.Code, e.prepared.Commands = "", nil
 	}
-	begin := time.Now()
+	begin, built := time.Now(), e.lastBuild()
 	stopInput := e.feedInput(ctx, asked.AllowStdin)
 	reply := r.callBack(ctx, e.request, e.content(), e.onPublished)
 	stopInput()
@@ -134,6 +139,9 @@ func (e *execution) run(ctx context.Context, asked executeRequest) (f *failure, 
 	}
 	if failed := e.failure(reply); f == nil {
 		f = failed
+	}
+	if f != nil && e.lastBuild().Equal(built) {
+		r.unkeepNew(e.newlyKept)
 	}
 	e.crash.release()
 	e.tellUnsaved()

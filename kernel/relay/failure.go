@@ -16,6 +16,21 @@ type failure struct {
 	traceback   []string
 }
 
+// problemLength is the maximum length of a failure's line.
+const problemLength = 120
+
+// line returns the failure in one line; "" for nil.
+func (f *failure) line() string {
+	if f == nil {
+		return ""
+	}
+	text, _, _ := strings.Cut(strings.TrimSpace(f.value), "\n")
+	if runes := []rune(text); len(runes) > problemLength {
+		text = string(runes[:problemLength]) + " ..."
+	}
+	return text
+}
+
 const red, plain = "\x1b[31m", "\x1b[0m"
 
 // content is the content of an error message, or of a reply with a status.

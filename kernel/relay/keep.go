@@ -14,6 +14,7 @@ import (
 
 	"gonbatch/internal/gocell"
 	"gonbatch/internal/rundir"
+	"gonbatch/kernel/build"
 )
 
 // keepErrors is the file in CellDir to which package keep writes its errors.
@@ -51,6 +52,11 @@ func (e *execution) prepareKeep() {
 			}
 			r.drop(change.Names)
 		default:
+			for _, name := range change.Names {
+				if !slices.Contains(r.kept, name) {
+					e.newlyKept = append(e.newlyKept, name)
+				}
+			}
 			r.kept = append(r.kept, change.Names...)
 			slices.Sort(r.kept)
 			r.kept = slices.Compact(r.kept)
@@ -58,6 +64,27 @@ func (e *execution) prepareKeep() {
 	}
 	if err := r.writeKeep(); err != nil {
 		r.log(fmt.Errorf("%s: %w", gocell.Keep, err))
+	}
+}
+
+// lastBuild returns when the last program was built; zero if none was.
+func (e *execution) lastBuild() time.Time {
+	info, err := os.Stat(filepath.Join(e.relay.opts.CellDir, build.BuiltFile))
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
+// unkeepNew stops keeping the variables that only a cell without a program keeps: GoNB forgets its
+// declarations too.
+func (r *relay) unkeepNew(names []string) {
+	if len(names) == 0 {
+		return
+	}
+	r.kept = slices.DeleteFunc(r.kept, func(name string) bool { return slices.Contains(names, name) })
+	if err := r.writeKeep(); err != nil {
+		r.log(err)
 	}
 }
 
@@ -148,7 +175,7 @@ func (e *execution) keepFailure(built string) *failure {
 			continue
 		}
 		names = append(names, r.kept[at])
-		reasons = append(reasons, notVariable(r.kept[at], match[2]))
+		reasons = append(reasons, e.notVariable(r.kept[at], match[2]))
 	}
 	if len(names) == 0 {
 		reasons, names = r.refusals()
@@ -179,7 +206,10 @@ func (e *execution) tellUnsaved() {
 }
 
 // notVariable says why a name can't be kept, given the compiler's message.
-func notVariable(name, message string) string {
+func (e *execution) notVariable(name, message string) string {
+	if elsewhere := e.declaredElsewhere(message); elsewhere != "" {
+		return fmt.Sprintf("%%keep %s: %s%s", name, message, elsewhere)
+	}
 	if strings.HasPrefix(message, "undefined: ") {
 		return fmt.Sprintf("%%keep %s: there is no such package-level variable: declare it outside of main, as var %s TYPE, and %%keep it again", name, name)
 	}

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"fmt"
+	"slices"
 
 	"gonbatch/internal/gocell"
 )
@@ -14,9 +15,9 @@ func (e *execution) declaredElsewhere(message string) string {
 	if key == "" {
 		return ""
 	}
-	for _, cell := range e.relay.executed {
+	for _, cell := range slices.Backward(e.relay.executed) {
 		if !cell.succeeded && cell.count != e.count && gocell.Declares(cell.code, key) {
-			return fmt.Sprintf("; cell [%d] declares it, but failed: correct it and run it again", cell.count)
+			return fmt.Sprintf("; cell [%d] declares it, but failed%s: correct it and run it again", cell.count, inParentheses(cell.problem))
 		}
 	}
 	if removed := e.removed(key); removed != "" {
@@ -29,6 +30,14 @@ func (e *execution) declaredElsewhere(message string) string {
 		return fmt.Sprintf("; cell %d of the notebook declares it: run that cell first", number)
 	}
 	return ""
+}
+
+// inParentheses returns a text in parentheses, after a space; "" for no text.
+func inParentheses(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
 }
 
 // removed says which cell has removed a declaration.

@@ -32,6 +32,7 @@ func TestMistakes(t *testing.T) {
 		{"syntax", []string{"var a = 1\n\nfunc f( {\n}\n%%"}, 3, "n.ipynb, cell 1, line 3: does not parse as Go: expected ')', found '{'\n\tfunc f( {"},
 		{"a statement", []string{"var a = 1\n\na++"}, 3, "n.ipynb, cell 1, line 3: does not parse as Go: expected declaration, found a; statements need a main: put a line %% above them\n\ta++"},
 		{"a loop", []string{"for {\n}"}, 1, "n.ipynb, cell 1, line 1: does not parse as Go: expected declaration, found 'for'; statements need a main: put a line %% above them\n\tfor {"},
+		{"another kernel's cell", []string{"#@title Install Go\n%%"}, 1, "n.ipynb, cell 1, line 1: does not parse as Go: illegal character U+0023 '#'; comments begin with //; if the cell is for another kernel, as in Colab, tag it notebook-only\n\t#@title Install Go"},
 		{"a brace too many", []string{"func f() {\n}}"}, 2, "n.ipynb, cell 1, line 2: does not parse as Go: expected declaration, found '}'\n\t}}"},
 		{"unclosed main", []string{"%%\nif true {"}, 2, "n.ipynb, cell 1, line 2: does not parse as Go: expected '}', found 'EOF'\n\tif true {"},
 		{"two mains", []string{"func main() {}\n%exec f"}, 2, "n.ipynb, cell 1, line 2: the cell has two main functions; split it into two cells\n\t%exec f"},
@@ -150,7 +151,7 @@ func TestModuleCommands(t *testing.T) {
 		{"another go command", "!*go install example.com/m@v1.0.0", "", "not run on the cluster"},
 		{"no shell command", "!*go get 'example.com", "", "not run on the cluster"},
 		{"in the kernel's folder", "!go get example.com/m@v1.2.3", "", ""},
-		{"another command in the module's folder", "!*ls -l", "", "not run on the cluster, where the kernel's temporary folder is not: !*ls -l"},
+		{"another command in the module's folder", "!*ls -l", "", "not run on the cluster, where the kernel's temporary folder is not (write ! for !* if it does not need that folder): !*ls -l"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -210,7 +211,7 @@ func TestLeftOut(t *testing.T) {
 	tests := []struct{ name, cell, warning string }{
 		{"a cell that is a job", "%%submit --nodes 2\npanic(1)", "line 1: %%submit submits its cell as a job by itself, which is not part of this one"},
 		{"capture of nothing", "%capture a.txt\n!ls", "line 1: the cell has no program whose output could be captured: no file is written"},
-		{"a command in the kernel's folder", "!*ls", "line 1: the shell command is not run on the cluster, where the kernel's temporary folder is not: !*ls"},
+		{"a command in the kernel's folder", "!*ls", "line 1: the shell command is not run on the cluster, where the kernel's temporary folder is not (write ! for !* if it does not need that folder): !*ls"},
 		{"for a person", "%who\n%timeit f()\n% \tjobs\n//gonb:%help", ""},
 		{"a package clause", "package main // main", ""},
 		{"a line that begins alike", "packages := 3", "line 1: GoNB drops this line, since it begins with \"package\": indent it"},

@@ -108,7 +108,8 @@ func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
 	if err != nil {
 		return nil, err
 	}
-	mod, err := gomod.Library(sourceDir, opt.ModulePath)
+	own, err := gomod.Library(sourceDir, opt.ModulePath)
+	mod := own
 	if err == nil && opt.Resolved.GoMod != nil {
 		mod, err = modfile.Parse("go.mod", opt.Resolved.GoMod, nil)
 	}
@@ -121,6 +122,7 @@ func newExporter(nb *nbformat.Notebook, opt Options) (*exporter, error) {
 		names:   &gomod.Names{Mod: mod, SourceDir: sourceDir, ModCache: opt.ModuleCache},
 		imports: map[string]bool{}, deadEnds: map[string]*deadEnd{}, shown: map[*decl]bool{}, script: opt.Script, kept: opt.Kept,
 	}
+	e.session.packages = newPackages(e.names, own, opt.Resolved)
 	e.session.params.values, e.session.params.places = opt.Parameters, opt.ParameterPlaces
 	e.module = &Module{
 		Notebook: printable(nb.Name()), Files: map[string][]byte{}, ImportSites: map[string]Site{},

@@ -1,13 +1,18 @@
 package export
 
 import (
+	"cmp"
 	"fmt"
 	"go/token"
 	"maps"
 	"slices"
 	"strings"
 
+	"golang.org/x/mod/modfile"
+
 	"gonbatch/internal/gocell"
+	"gonbatch/internal/gomodule"
+	"gonbatch/submit/export/gomod"
 )
 
 // The names that %keep adds to programs; no cell has them.
@@ -95,21 +100,53 @@ func (s *session) addKept(cell *cellInfo, main *decl) {
 	}
 }
 
+// packages are the packages that a notebook's cells import.
+type packages struct {
+	names *gomod.Names
+	// found are the packages that goimports has found, by name.
+	found map[string]string
+	code  *gomodule.Code
+}
+
+// newPackages returns the packages of a notebook with its modules as resolved so far.
+func newPackages(names *gomod.Names, own *modfile.File, resolved Resolved) packages {
+	p := packages{names: names, found: map[string]string{}}
+	for _, found := range resolved.Imports {
+		maps.Copy(p.found, found)
+	}
+	p.code = &gomodule.Code{Mod: names.Mod, Own: own, Folders: gomodule.Folders(names.Mod, names.SourceDir)}
+	return p
+}
+
 // declared returns the hash of a variable's declaration for package keep, with newMark if earlier
-// values don't count.
+// values don't count. In a session, the hash is the same.
 func (s *session) declared(name string) string {
 	hash := ""
 	if d := s.decls.byName[name]; d != nil && d.kind == token.VAR {
-		text := "package main\n"
+		text := "package main\n" + s.importText()
 		for _, c := range d.chunks {
 			text += c.text
 		}
-		hash = gocell.DeclarationHashes(text)[name]
+		declared := gocell.Declarations(text)[name]
+		hash = declared.Hash(s.packages.code.State(declared.Imports))
 	}
 	if s.kept.new[name] {
 		return newMark + hash
 	}
 	return hash
+}
+
+// importText returns the imports that the kernel remembers, as Go source.
+func (s *session) importText() string {
+	var text strings.Builder
+	for name, path := range s.packages.found {
+		fmt.Fprintf(&text, "import %s %q\n", name, path)
+	}
+	for _, imp := range s.decls.sortedImports() {
+		name := cmp.Or(imp.name, s.packages.names.Of(imp.path, nil), gocell.AssumedName(imp.path))
+		fmt.Fprintf(&text, "import %s %q\n", name, imp.path)
+	}
+	return text.String()
 }
 
 // newMark is package keep's New: the values of earlier programs don't count.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -204,5 +205,58 @@ func TestLastValue(t *testing.T) {
 	))
 	if got := strings.Join(outputs, "|"); got != "42\n|f\n" {
 		t.Errorf("%q, want the value, then the call", got)
+	}
+}
+
+// TestKeepOtherCode: a kept value belongs to its declaration with the sources and versions of the
+// packages that the initial value comes from, but not to those that gonbatch has.
+func TestKeepOtherCode(t *testing.T) {
+	dir := t.TempDir()
+	write := func(text string) {
+		for name, text := range map[string]string{"go.mod": "module example.com/near\n", "near.go": text} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	declared := regexp.MustCompile(`Declared\{"x": "(\w+)"\}`)
+	hash := func(value, far, imports string) string {
+		t.Helper()
+		own, err := os.ReadFile(filepath.Join(sourceDir(t), "go.mod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		mod := string(own) + "\nrequire example.com/near v0.0.0\n\nrequire example.com/far " + far + "\n\nreplace example.com/near => " + dir + "\n"
+		mod += "\nrequire gonbatch v0.0.0\n\nreplace gonbatch => " + sourceDir(t) + "\n"
+		m, err := FromNotebook(cells(imports+"var x = "+value+"\n%keep x\n%%\nfmt.Println(x)"),
+			Options{SourceDir: sourceDir(t), Resolved: Resolved{GoMod: []byte(mod), Imports: map[string]map[string]string{"cell-1": {"near": "example.com/near"}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := declared.FindSubmatch(m.Files["cell-1/main.go"])
+		if found == nil {
+			t.Fatalf("no declaration in\n%s", m.Files["cell-1/main.go"])
+		}
+		return string(found[1])
+	}
+	const near, far = "import \"example.com/near\"\n", "import \"example.com/far\"\n"
+	write("package near\n\nconst X = 1\n")
+	constant, local, module := hash("1", "v1.0.0", ""), hash("near.X", "v1.0.0", near), hash("far.X", "v1.0.0", far)
+	if found := hash("near.X", "v1.0.0", ""); found != local {
+		t.Errorf("an import that goimports has found: %s, want %s", found, local)
+	}
+	write("package near\n\nconst X = 2\n")
+	for _, tt := range []struct {
+		name, before, after string
+		same                bool
+	}{
+		{"no package", constant, hash("1", "v1.1.0", ""), true},
+		{"another source", local, hash("near.X", "v1.0.0", near), false},
+		{"the same module", module, hash("far.X", "v1.0.0", far), true},
+		{"another version", module, hash("far.X", "v1.1.0", far), false},
+	} {
+		if tt.before[:8] != tt.after[:8] || (tt.before == tt.after) != tt.same {
+			t.Errorf("%s: %s, before %s, want the same: %v", tt.name, tt.after, tt.before, tt.same)
+		}
 	}
 }

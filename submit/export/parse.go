@@ -68,6 +68,17 @@ func parseDecls(cell *cellInfo, goFile gocell.File, found *findings) (*cellDecls
 // statement matches the parser's message for a statement in place of a declaration.
 var statement = regexp.MustCompile(`^expected declaration, found '?\w`)
 
+// syntaxRemedy returns what to do about the parser's message; "" if it says so itself.
+func syntaxRemedy(message string) string {
+	switch {
+	case statement.MatchString(message):
+		return "; statements need a main: put a line %% above them"
+	case strings.Contains(message, "illegal character U+0023"):
+		return "; comments begin with //; if the cell is for another kernel, as in Colab, tag it notebook-only"
+	}
+	return ""
+}
+
 // syntaxError returns an error for the first syntax error, with its line in the cell.
 func (p *cellParser) syntaxError(err error, lines int) error {
 	var list scanner.ErrorList
@@ -76,11 +87,7 @@ func (p *cellParser) syntaxError(err error, lines int) error {
 	}
 	first := list[0]
 	line := min(max(first.Pos.Line-headerLines, 1), lines)
-	remedy := ""
-	if statement.MatchString(first.Msg) {
-		remedy = "; statements need a main: put a line %% above them"
-	}
-	e := p.cell.errorf(line, "does not parse as Go: %s%s", first.Msg, remedy)
+	e := p.cell.errorf(line, "does not parse as Go: %s%s", first.Msg, syntaxRemedy(first.Msg))
 	e.Col = first.Pos.Column
 	return e
 }

@@ -24,6 +24,8 @@ type session struct {
 	// sources are the sources of the cells that ran.
 	sources []string
 	params  parameters
+	// packages are what the kept variables' initial values may come from.
+	packages packages
 	// notebookDir is the notebook's folder, where the kernel starts.
 	notebookDir string
 	// isTest is set if the current cell's program runs tests, mayFail if the current cell's

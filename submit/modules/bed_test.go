@@ -8,11 +8,13 @@ import (
 
 	"gonbatch/internal/nbformat"
 	"gonbatch/submit/export"
+	"gonbatch/tests/goproxy"
 )
 
 // bed is a test bed with a module proxy and a stand-in for gonbatch's source.
 type bed struct {
-	proxy
+	goproxy.Proxy
+	t *testing.T
 	// source is gonbatch's source, home the notebook's folder, and cache the module cache.
 	source, home, cache string
 	opt                 Options
@@ -22,18 +24,18 @@ type bed struct {
 // trainer.
 func newBed(t *testing.T) *bed {
 	t.Helper()
-	b := &bed{proxy: newProxy(t), source: t.TempDir(), home: t.TempDir(), cache: t.TempDir()}
-	b.add("example.com/pin", "v1.0.0", "", "pin.go", "package pin\n\nconst V = 100\n")
-	b.add("example.com/pin", "v1.2.0", "", "pin.go", "package pin\n\nconst V = 120\n")
-	b.add("example.com/pin/nested", "v0.1.0", "\nrequire example.com/pin v1.0.0\n", "nested.go", "package nested\n\nconst V = 1\n")
+	b := &bed{Proxy: goproxy.New(t), t: t, source: t.TempDir(), home: t.TempDir(), cache: t.TempDir()}
+	b.Add("example.com/pin", "v1.0.0", "", "pin.go", "package pin\n\nconst V = 100\n")
+	b.Add("example.com/pin", "v1.2.0", "", "pin.go", "package pin\n\nconst V = 120\n")
+	b.Add("example.com/pin/nested", "v0.1.0", "\nrequire example.com/pin v1.0.0\n", "nested.go", "package nested\n\nconst V = 1\n")
 	for _, version := range []string{"v1.0.0", "v1.1.0"} {
-		b.add("example.com/lib", version, "", "lib.go", "package lib\n\nconst V = \""+version+"\"\n", "sub/sub.go", "package sub\n\nconst S = 1\n")
+		b.Add("example.com/lib", version, "", "lib.go", "package lib\n\nconst V = \""+version+"\"\n", "sub/sub.go", "package sub\n\nconst S = 1\n")
 	}
-	b.add("example.com/strings", "v1.0.0", "", "s.go", "package strings\n\nconst Also = 1\n\nfunc Join2() string { return \"\" }\n")
-	b.add("example.com/odd-name", "v0.3.0", "", "x.go", "package peculiar\n\nconst P = 1\n")
-	writeFiles(t, b.source, "go.mod", "module gonbatch\n\ngo 1.26\n\nrequire example.com/pin v1.2.0\n",
+	b.Add("example.com/strings", "v1.0.0", "", "s.go", "package strings\n\nconst Also = 1\n\nfunc Join2() string { return \"\" }\n")
+	b.Add("example.com/odd-name", "v0.3.0", "", "x.go", "package peculiar\n\nconst P = 1\n")
+	goproxy.WriteFiles(t, b.source, "go.mod", "module gonbatch\n\ngo 1.26\n\nrequire example.com/pin v1.2.0\n",
 		"trainer/trainer.go", "package trainer\n\nimport \"example.com/pin\"\n\nconst V = pin.V\n")
-	b.useProxy(b.url())
+	b.useProxy(b.URL())
 	t.Setenv("GOMODCACHE", b.cache)
 	t.Setenv("GOSUMDB", "off")
 	t.Setenv("GOFLAGS", "-modcacherw")
@@ -47,7 +49,7 @@ func newBed(t *testing.T) *bed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	writeFiles(t, b.source, "go.sum", string(sum))
+	goproxy.WriteFiles(t, b.source, "go.sum", string(sum))
 	if err := os.Remove(b.opt.Lock); err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
@@ -79,7 +81,7 @@ func (b *bed) resolve(sources ...string) (*Result, string, error) {
 	if result.LockError != nil {
 		b.t.Error(result.LockError)
 	}
-	writeFiles(b.t, b.home, "go.sum", string(result.Module.Files["go.sum"]))
+	goproxy.WriteFiles(b.t, b.home, "go.sum", string(result.Module.Files["go.sum"]))
 	return result, string(result.Module.Files["go.mod"]), nil
 }
 

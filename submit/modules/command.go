@@ -11,6 +11,7 @@ import (
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
 
+	"gonbatch/internal/gomodule"
 	"gonbatch/submit/export"
 )
 
@@ -86,13 +87,8 @@ func (r *resolver) checkOwn(command *export.ModuleCommand, before, after *modfil
 
 // importsOwn reports whether a program imports a package of gonbatch.
 func (r *resolver) importsOwn() bool {
-	return slices.ContainsFunc(r.first.Imports, func(path string) bool {
-		return path == ownModule || strings.HasPrefix(path, ownModule+"/")
-	})
+	return slices.ContainsFunc(r.first.Imports, gomodule.IsOwn)
 }
-
-// localVersion is the version of a module that only a replacement provides.
-const localVersion = "v0.0.0-00010101000000-000000000000"
 
 // useWorkspace turns the modules of go.work, if there is one, into replacements, because a job has
 // no go.work. It removes the replacements of an earlier go.work.
@@ -110,7 +106,7 @@ func (r *resolver) useWorkspace(command *export.ModuleCommand) error {
 			if err := mod.DropReplace(path, ""); err != nil {
 				return err
 			}
-			if versions(mod)[path] == localVersion {
+			if versions(mod)[path] == gomodule.LocalVersion {
 				if err := mod.DropRequire(path); err != nil {
 					return err
 				}
@@ -125,42 +121,12 @@ func (r *resolver) useWorkspace(command *export.ModuleCommand) error {
 			if dir == r.dir {
 				continue
 			}
-			if err := r.useFolder(mod, dir); err != nil {
+			path, err := gomodule.UseFolder(mod, dir)
+			if err != nil {
 				return r.mistake(command.Site, "%v", err)
 			}
+			r.workspace = append(r.workspace, path)
 		}
 		return nil
 	})
-}
-
-// useFolder replaces the module in a folder by that folder.
-func (r *resolver) useFolder(mod *modfile.File, dir string) error {
-	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-	if err != nil {
-		return err
-	}
-	used, err := modfile.ParseLax(filepath.Join(dir, "go.mod"), text, nil)
-	if err != nil {
-		return err
-	}
-	if used.Module == nil {
-		return fmt.Errorf("%s: no module line", filepath.Join(dir, "go.mod"))
-	}
-	path := used.Module.Mod.Path
-	r.workspace = append(r.workspace, path)
-	if versions(mod)[path] == "" {
-		if err := mod.AddRequire(path, localVersion); err != nil {
-			return err
-		}
-	}
-	for _, replace := range used.Replace { // They also apply in a workspace.
-		to := replace.New.Path
-		if replace.New.Version == "" && !filepath.IsAbs(to) {
-			to = filepath.Join(dir, to)
-		}
-		if err := mod.AddReplace(replace.Old.Path, replace.Old.Version, to, replace.New.Version); err != nil {
-			return err
-		}
-	}
-	return mod.AddReplace(path, "", dir, "")
 }

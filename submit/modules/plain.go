@@ -10,20 +10,14 @@ import (
 	"golang.org/x/mod/semver"
 
 	"gonbatch/internal/gocell"
-	"gonbatch/submit/export/gomod"
+	"gonbatch/internal/gomodule"
 )
 
-// A plain notebook imports nothing of gonbatch, but a package of a module that gonbatch lacks. Its
-// go.mod is its own, as in GoNB: it requires gonbatch's version of each module that a program
-// imports, but nothing that only gonbatch itself needs, which another module may be too old for.
-
-// isPlain reports whether a notebook is plain. A name without an import may be a package of
-// gonbatch.
+// isPlain reports whether a notebook is plain: its go.mod is its own (see gomodule.IsPlain). A name
+// without an import may be a package of gonbatch.
 func (r *resolver) isPlain() bool {
-	lacks := slices.ContainsFunc(r.first.Imports, func(path string) bool {
-		return !gocell.IsStandard(path) && gomod.Containing(r.own, path).Path == ""
-	})
-	if !lacks || r.importsOwn() {
+	imports := slices.DeleteFunc(slices.Clone(r.first.Imports), gocell.IsStandard)
+	if !gomodule.IsPlain(r.own, imports) {
 		return false
 	}
 	for _, names := range r.first.Open {
@@ -70,21 +64,7 @@ func (r *resolver) startPlain() error {
 // has chosen another one.
 func (r *resolver) requireOwn() error {
 	return r.edit(func(mod *modfile.File) error {
-		for _, path := range r.module.Imports {
-			own := gomod.Containing(r.own, path)
-			if own.Path == "" || own.Path == ownModule || r.required[own.Path] {
-				continue
-			}
-			r.required[own.Path] = true
-			at := slices.IndexFunc(mod.Require, func(have *modfile.Require) bool { return have.Mod.Path == own.Path })
-			if at >= 0 && (!mod.Require[at].Indirect || semver.Compare(mod.Require[at].Mod.Version, own.Version) >= 0) {
-				continue
-			}
-			if err := mod.AddRequire(own.Path, own.Version); err != nil {
-				return err
-			}
-		}
-		return nil
+		return gomodule.RequireOwn(mod, r.own, r.module.Imports, r.required)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -132,7 +133,7 @@ func (r *resolver) goEnviron(environ []string) []string {
 
 // importError returns an error that names the import without a module, and what to do.
 func (r *resolver) importError(p listed) error {
-	path, why := p.ImportPath, remedy(strings.TrimSpace(p.Error.Err), "check the import path, or name a version in the notebook: !*go get "+p.ImportPath+"@VERSION")
+	path, why := p.ImportPath, remedy(strings.TrimSpace(p.Error.Err), p.ImportPath, "check the import path, or name a version in the notebook: !*go get "+p.ImportPath+"@VERSION")
 	for _, importer := range p.Error.ImportStack {
 		if _, ok := r.module.ImportSites[importer]; ok {
 			path = importer
@@ -153,19 +154,24 @@ func (r *resolver) importError(p listed) error {
 // offline are parts of the go command's messages when it reaches no registry.
 var offline = []string{"dial tcp", "no such host", "module lookup disabled", "connection refused", "i/o timeout", "network is unreachable", "Could not resolve host"}
 
-// remedy returns the go command's message and what to do: otherwise, if it names no known cause.
-func remedy(why, otherwise string) string {
+// unbound matches the shell's message about a variable that is not set.
+var unbound = regexp.MustCompile(`(\w+): unbound variable`)
+
+// remedy returns the go command's message about a path and what to do: otherwise, if it names no
+// known cause.
+func remedy(why, path, otherwise string) string {
 	isIn := func(text string) bool { return strings.Contains(why, text) }
 	do := otherwise
 	switch {
-	case isIn("unbound variable"):
-		do = "the kernel's environment had it; export it before you submit, or set it in the notebook: %env NAME VALUE"
+	case unbound.MatchString(why):
+		do = fmt.Sprintf("export it before you submit, as in the kernel's environment, or set it in the notebook: %%env %s VALUE", unbound.FindStringSubmatch(why)[1])
 	case isIn("does not exist"):
-		do = "create the folder before you submit: if cells of the notebook do that, run them in the kernel first, since programs are compiled before the job runs a cell"
+		do = "create the folder before you submit: put the module's source there, or run the cells that create it in the kernel, since programs are compiled before the job runs a cell; " +
+			"to use the module's published version instead, tag the cell notebook-only"
 	case slices.ContainsFunc(offline, isIn):
 		do = "submit once where the network reaches GOPROXY, such as a login node; later submissions use what was downloaded"
 	case isIn("403 Forbidden"), isIn("is not available"):
-		do = "if the registry only refuses to list the versions, name one in the notebook: !*go get PATH@VERSION"
+		do = "if the registry only refuses to list the versions, name one in the notebook: !*go get " + path + "@VERSION"
 	}
 	return why + "\n" + do
 }
@@ -173,15 +179,7 @@ func remedy(why, otherwise string) string {
 // tags returns the different build tags of the programs.
 func (r *resolver) tags() (all [][]string) {
 	for _, cell := range r.module.Programs() {
-		var tags []string
-		for i, flag := range cell.BuildFlags {
-			name, _, joined := strings.Cut(strings.TrimLeft(flag, "-"), "=")
-			if name == "tags" && joined {
-				tags = append(tags, flag)
-			} else if name == "tags" && i+1 < len(cell.BuildFlags) {
-				tags = append(tags, flag, cell.BuildFlags[i+1])
-			}
-		}
+		tags := gocell.BuildTags(cell.BuildFlags)
 		if !slices.ContainsFunc(all, func(t []string) bool { return slices.Equal(t, tags) }) {
 			all = append(all, tags)
 		}

@@ -18,6 +18,7 @@ import (
 	"mvdan.cc/sh/v3/interp"
 	"mvdan.cc/sh/v3/syntax"
 
+	"gonbatch/internal/gomodule"
 	"gonbatch/internal/rundir"
 	"gonbatch/submit/export"
 	"gonbatch/submit/export/gomod"
@@ -103,7 +104,7 @@ func (r *resolver) replay(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		if err != nil {
-			mistake := r.mistake(command.Site, "!*%s fails: %s", command.Text, remedy(reason(output, err), "correct the line, or tag the cell notebook-only"))
+			mistake := r.mistake(command.Site, "!*%s fails: %s", command.Text, remedy(reason(output, err), "PATH", "correct the line, or tag the cell notebook-only"))
 			if !command.MayFail {
 				return mistake
 			}
@@ -126,6 +127,9 @@ func (r *resolver) replay(ctx context.Context) error {
 // reason returns why a command failed: the end of its output.
 func reason(output []byte, err error) string {
 	lines := strings.Split(strings.TrimSpace(string(output)), "\n")
+	if last := len(lines) - 1; last > 0 && strings.HasPrefix(lines[last], "exit status ") {
+		lines = lines[:last]
+	}
 	lines = lines[max(0, len(lines)-6):]
 	if text := strings.Join(lines, "\n"); text != "" {
 		return text
@@ -236,7 +240,7 @@ func (r *resolver) getDownloaded(words []string) bool {
 		if version != "" && version != "latest" && version != "upgrade" {
 			return errors.New("no version is asked for")
 		}
-		if mod, err := r.goMod(); err != nil || gomod.Containing(mod, path).Path != "" {
+		if mod, err := r.goMod(); err != nil || gomodule.Containing(mod, path).Path != "" {
 			return err
 		}
 		took, err := r.takeDownloaded(path)
@@ -274,7 +278,7 @@ func (r *resolver) getWords(words []string) []string {
 		if r.lock == nil || strings.Contains(word, "@") {
 			continue
 		}
-		if in := gomod.Containing(r.lock.diff.mod, word); in.Path != "" {
+		if in := gomodule.Containing(r.lock.diff.mod, word); in.Path != "" {
 			words[i+2] = word + "@" + in.Version
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/mod/modfile"
 
 	"gonbatch/internal/gocell"
+	"gonbatch/internal/gomodule"
 	"gonbatch/submit/export"
 	"gonbatch/submit/export/gomod"
 	"gonbatch/submit/scratch"
@@ -286,7 +287,7 @@ func (r *resolver) taken(mod *modfile.File) (taken []Taken) {
 // importsFrom reports whether a program imports a package of a module.
 func (r *resolver) importsFrom(mod *modfile.File, path string) bool {
 	return slices.ContainsFunc(r.module.Imports, func(imported string) bool {
-		return !gocell.IsStandard(imported) && gomod.Containing(mod, imported).Path == path
+		return !gocell.IsStandard(imported) && gomodule.Containing(mod, imported).Path == path
 	})
 }
 

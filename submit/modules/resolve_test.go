@@ -12,6 +12,7 @@ import (
 
 	"gonbatch/internal/bounded"
 	"gonbatch/internal/machine"
+	"gonbatch/tests/goproxy"
 )
 
 const useLib = "import \"example.com/lib\"\n%%\nprintln(lib.V)"
@@ -19,9 +20,9 @@ const useLib = "import \"example.com/lib\"\n%%\nprintln(lib.V)"
 // TestVersions: a notebook gets the right version of a module, with the right explanation.
 func TestVersions(t *testing.T) {
 	b := newBed(t)
-	b.add("example.com/lib", "v1.0.1-0.20260102030405-0123456789ab", "", "lib.go", "package lib\n\nconst V = 2\n")
-	b.commit("example.com/lib", "0123456789ab", "v1.0.1-0.20260102030405-0123456789ab")
-	writeFiles(t, b.home, "mine/go.mod", "module example.com/mine\n\ngo 1.26\n", "mine/mine.go", "package mine\n\nconst M = 1\n")
+	b.Add("example.com/lib", "v1.0.1-0.20260102030405-0123456789ab", "", "lib.go", "package lib\n\nconst V = 2\n")
+	b.Commit("example.com/lib", "0123456789ab", "v1.0.1-0.20260102030405-0123456789ab")
+	goproxy.WriteFiles(t, b.home, "mine/go.mod", "module example.com/mine\n\ngo 1.26\n", "mine/mine.go", "package mine\n\nconst M = 1\n")
 	t.Setenv("HOME", b.home)
 	const useMine = "import \"example.com/mine\"\n%%\nprintln(mine.M)"
 	tests := []struct {
@@ -121,9 +122,9 @@ func TestMistakes(t *testing.T) {
 		{"no folder", []string{"\n!*go mod edit -replace example.com/mine=/not/there", useLib}, []string{"cell 1, line 2: there is no module in /not/there, which replaces example.com/mine"}},
 		{"a folder that the notebook writes", []string{"%%writefile mine/go.mod\nmodule example.com/mine", "!*go mod edit -replace example.com/mine=${GONB_DIR}/mine", useLib},
 			[]string{"cell 2, line 1: there is no module in ", "cell 1 seems to write it: run that cell in the kernel before you submit"}},
-		{"a workspace of nothing", []string{"!*go work init && go work use . ${GONB_DIR}/mine", useLib}, []string{"cell 1, line 1: ", "mine does not exist", "create the folder before you submit"}},
+		{"a workspace of nothing", []string{"!*go work init && go work use . ${GONB_DIR}/mine", useLib}, []string{"cell 1, line 1: ", "mine does not exist\ncreate the folder before you submit: put the module's source there", "tag the cell notebook-only"}},
 		{"relative", []string{"!*go mod edit -replace example.com/mine=../mine", useLib}, []string{"cell 1, line 1: ../mine is relative", "below ${GONB_DIR}"}},
-		{"no variable", []string{"!*go work init && go work use . ${GONB_GIT_ROOT}", useLib}, []string{"cell 1, line 1", "GONB_GIT_ROOT: unbound variable", "export it"}},
+		{"no variable", []string{"!*go work init && go work use . ${GONB_GIT_ROOT}", useLib}, []string{"cell 1, line 1", "GONB_GIT_ROOT: unbound variable", "export it before you submit", "%env GONB_GIT_ROOT VALUE"}},
 		{"older than gonbatch needs", []string{"!*go get example.com/pin@v1.0.0", "import \"gonbatch/trainer\"\n%%\nprintln(trainer.V)"},
 			[]string{"cell 1, line 1: !*go get example.com/pin@v1.0.0 lowers example.com/pin from v1.2.0 to v1.0.0, and gonbatch, which the programs import, needs the newer version", "remove the line"}},
 	}
@@ -150,7 +151,7 @@ func TestUnchanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.add("example.com/lib", "v1.5.0", "", "lib.go", "package lib\n\nconst V = 5\n")
+	b.Add("example.com/lib", "v1.5.0", "", "lib.go", "package lib\n\nconst V = 5\n")
 	b.useProxy("off")
 	t.Setenv("PATH", "") // No go command runs.
 	result, second, err := b.resolve(useLib)
@@ -167,7 +168,7 @@ func TestChanged(t *testing.T) {
 	if _, _, err := b.resolve(useLib); err != nil {
 		t.Fatal(err)
 	}
-	b.add("example.com/lib", "v1.5.0", "", "lib.go", "package lib\n\nconst V = 5\n", "sub/sub.go", "package sub\n\nconst S = 1\n")
+	b.Add("example.com/lib", "v1.5.0", "", "lib.go", "package lib\n\nconst V = 5\n", "sub/sub.go", "package sub\n\nconst S = 1\n")
 	changed := []string{"!*go get example.com/lib", "import (\n\"example.com/lib\"\n\"example.com/odd-name\"\n)\n%%\nprintln(lib.V, peculiar.P)"}
 	_, mod, err := b.resolve(changed...)
 	if err != nil || !strings.Contains(mod, "example.com/lib v1.1.0") || !strings.Contains(mod, "example.com/odd-name v0.3.0") {
@@ -203,14 +204,14 @@ func TestNoLists(t *testing.T) {
 			b.opt.Lock = ""
 			url, refusal := "off", "submit once where the network reaches GOPROXY"
 			if kind == "403" {
-				url, refusal = b.withoutLists(), "name one in the notebook: !*go get PATH@VERSION"
+				url, refusal = b.WithoutLists(), "name one in the notebook: !*go get "
 			}
 			b.useProxy(url)
 			_, _, err := b.resolve(useLib)
 			if err == nil || !strings.Contains(err.Error(), "cell 1, line 1: \"example.com/lib\"") || !strings.Contains(err.Error(), refusal) {
 				t.Fatalf("got %v, want %s", err, refusal)
 			}
-			b.useProxy(b.url())
+			b.useProxy(b.URL())
 			if _, _, err := b.resolve("!*go get example.com/lib@v1.0.0", useLib); err != nil {
 				t.Fatal(err)
 			}
@@ -234,7 +235,7 @@ func TestLockElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.add("example.com/lib", "v1.5.0", "", "lib.go", "package lib\n\nconst V = 5\n")
+	b.Add("example.com/lib", "v1.5.0", "", "lib.go", "package lib\n\nconst V = 5\n")
 	b.cache = t.TempDir()
 	t.Setenv("GOMODCACHE", b.cache)
 	b.opt.ModuleCache = b.cache
@@ -263,12 +264,12 @@ func TestRealRegistry(t *testing.T) {
 	settings := strings.Fields(string(real))
 	check := exec.CommandContext(t.Context(), "go", "list", "-m", "-versions", "github.com/google/uuid")
 	check.Dir = t.TempDir()
-	writeFiles(t, check.Dir, "go.mod", "module check\n\ngo 1.26\n")
+	goproxy.WriteFiles(t, check.Dir, "go.mod", "module check\n\ngo 1.26\n")
 	if out, err := check.CombinedOutput(); err != nil || !strings.Contains(string(out), "v1.6.0") {
 		machine.Lacks(t, fmt.Sprintf("the registry %s lists no versions of github.com/google/uuid: %v\n%s", settings[0], err, out))
 	}
 	b := newBed(t)
-	b.useProxy(b.url() + "," + settings[0])
+	b.useProxy(b.URL() + "," + settings[0])
 	t.Setenv("GOSUMDB", settings[1])
 	t.Setenv("GONOSUMDB", "example.com")
 	result, _, err := b.resolve("!*go get github.com/pkg/errors@v0.9.0", "import \"github.com/google/uuid\"\n%%\nfmt.Println(uuid.New(), errors.Wrap(nil, \"\"))")
@@ -335,10 +336,10 @@ func TestErrorNamesLock(t *testing.T) {
 // itself is too new for, and gonbatch's version of what it imports itself.
 func TestPlain(t *testing.T) {
 	b := newBed(t)
-	b.add("example.com/shared", "v0.4.0", "", "shared.go", "package shared\n\nfunc Old() int { return 4 }\n")
-	b.add("example.com/shared", "v0.7.0", "", "shared.go", "package shared\n\nfunc New() int { return 7 }\n")
-	b.add("example.com/plots", "v1.0.0", "\nrequire example.com/shared v0.4.0\n", "plots.go", "package plots\n\nimport \"example.com/shared\"\n\nfunc Plot() int { return shared.Old() }\n")
-	writeFiles(t, b.source, "go.mod", "module gonbatch\n\ngo 1.26\n\nrequire (\n\texample.com/pin v1.2.0\n\texample.com/shared v0.7.0\n)\n")
+	b.Add("example.com/shared", "v0.4.0", "", "shared.go", "package shared\n\nfunc Old() int { return 4 }\n")
+	b.Add("example.com/shared", "v0.7.0", "", "shared.go", "package shared\n\nfunc New() int { return 7 }\n")
+	b.Add("example.com/plots", "v1.0.0", "\nrequire example.com/shared v0.4.0\n", "plots.go", "package plots\n\nimport \"example.com/shared\"\n\nfunc Plot() int { return shared.Old() }\n")
+	goproxy.WriteFiles(t, b.source, "go.mod", "module gonbatch\n\ngo 1.26\n\nrequire (\n\texample.com/pin v1.2.0\n\texample.com/shared v0.7.0\n)\n")
 	const usePlots = "import \"example.com/plots\"\n%%\nprintln(plots.Plot())"
 	session := []byte("module session\n\nrequire (\n\tgonbatch v0.0.0-00010101000000-000000000000\n\texample.com/pin v1.2.0\n\texample.com/plots v1.0.0\n\texample.com/shared v0.7.0\n)\n")
 	tests := []struct {
@@ -378,8 +379,8 @@ func TestPlain(t *testing.T) {
 	}
 	// A lock that was made with gonbatch's requirements has versions that a plain notebook does not
 	// need.
-	b.add("example.com/shared", "v0.6.0", "", "shared.go", "package shared\n\nfunc Old() int { return 6 }\n")
-	writeFiles(t, b.source, "go.mod", "module gonbatch\n\ngo 1.26\n\nrequire example.com/pin v1.2.0\n")
+	b.Add("example.com/shared", "v0.6.0", "", "shared.go", "package shared\n\nfunc Old() int { return 6 }\n")
+	goproxy.WriteFiles(t, b.source, "go.mod", "module gonbatch\n\ngo 1.26\n\nrequire example.com/pin v1.2.0\n")
 	if _, mod, err := b.resolve("!*go get example.com/shared@v0.6.0", "import \"gonbatch/trainer\"\n"+usePlots+"\nprintln(trainer.V)"); err != nil || !strings.Contains(mod, "example.com/shared v0.6.0") {
 		t.Errorf("gonbatch's with a newer version: %v\n%s", err, mod)
 	}

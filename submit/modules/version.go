@@ -7,10 +7,12 @@ import (
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
+
+	"gonbatch/internal/gomodule"
 )
 
 // ownModule is gonbatch's own module, which go.mod replaces with its source tree.
-const ownModule = "gonbatch"
+const ownModule = gomodule.OwnPath
 
 // versions returns the versions that a go.mod requires, by path.
 func versions(mod *modfile.File) map[string]string {

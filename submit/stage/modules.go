@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/build"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"gonbatch/internal/gomodule"
 	"gonbatch/submit"
 	"gonbatch/submit/export"
 	"gonbatch/submit/modules"
@@ -18,7 +18,7 @@ import (
 // resolve finds the modules of an exported notebook, and prints them.
 func (n Notebook) resolve(ctx context.Context, shell submit.Shell, module *export.Module) (*export.Module, error) {
 	again := func(r export.Resolved) (*export.Module, error) { return n.read(ctx, shell, r) }
-	opt := modules.Options{Env: shell.Environ, ModuleCache: moduleCache(shell)}
+	opt := modules.Options{Env: shell.Environ, ModuleCache: gomodule.CacheDir(shell.Getenv)}
 	if shell.Self != "" {
 		opt.Imports = []string{shell.Self, modules.CommandName}
 	}
@@ -57,19 +57,4 @@ func (n Notebook) lockFile() (string, error) {
 		return "", nil
 	}
 	return modules.LockFile(origin), nil
-}
-
-// moduleCache returns the folder of downloaded modules.
-func moduleCache(shell submit.Shell) string {
-	if dir := shell.Getenv("GOMODCACHE"); dir != "" {
-		return dir
-	}
-	first := filepath.SplitList(build.Default.GOPATH)
-	if path := shell.Getenv("GOPATH"); path != "" {
-		first = filepath.SplitList(path)
-	}
-	if len(first) == 0 {
-		return ""
-	}
-	return filepath.Join(first[0], "pkg", "mod")
 }

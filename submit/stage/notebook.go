@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"gonbatch/internal/gomodule"
 	"gonbatch/internal/nbformat"
 	"gonbatch/internal/source"
 	"gonbatch/submit"
@@ -80,7 +81,7 @@ func (n Notebook) read(ctx context.Context, shell submit.Shell, resolved export.
 	}
 	return export.FromNotebook(nb, export.Options{
 		Cells: n.Cells, SourceDir: sourceDir, Parameters: n.Parameters, ParameterPlaces: n.ParameterPlaces, Script: n.Script,
-		ModuleCache: moduleCache(shell), Resolved: resolved, Kept: n.SessionKept != "",
+		ModuleCache: gomodule.CacheDir(shell.Getenv), Resolved: resolved, Kept: n.SessionKept != "",
 	})
 }
 

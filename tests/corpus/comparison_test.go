@@ -108,6 +108,12 @@ func TestStatuses(t *testing.T) {
 	if diff := cmp.Diff(map[string]Statuses{"a": want, "b": want}, got); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
+	if err := KeepStatuses(path, []string{"b", "c"}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ReadStatuses(path); err != nil || len(got) != 1 || len(got["b"]) != len(want) {
+		t.Errorf("%v, %v", got, err)
+	}
 }
 
 // TestDocument checks that everything in a notebook is kept, whatever tool wrote it.

@@ -68,6 +68,20 @@ func WriteStatuses(path string, some map[string]Statuses) error {
 		all = map[string]Statuses{}
 	}
 	maps.Copy(all, some)
+	return writeStatuses(path, all)
+}
+
+// KeepStatuses removes all notebooks but these from a file with statuses.
+func KeepStatuses(path string, notebooks []string) error {
+	all, err := ReadStatuses(path)
+	if err != nil {
+		return err
+	}
+	maps.DeleteFunc(all, func(name string, _ Statuses) bool { return !slices.Contains(notebooks, name) })
+	return writeStatuses(path, all)
+}
+
+func writeStatuses(path string, all map[string]Statuses) error {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		text, err := json.Marshal(map[string]Statuses{name: all[name]})

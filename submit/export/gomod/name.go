@@ -11,6 +11,7 @@ import (
 	"golang.org/x/mod/module"
 
 	"gonbatch/internal/gocell"
+	"gonbatch/internal/gomodule"
 )
 
 // Names finds the names of imported packages without running the go command.
@@ -49,7 +50,7 @@ func (n *Names) dir(importPath string) string {
 	if rest, ok := strings.CutPrefix(importPath, "gonbatch/"); ok {
 		return filepath.Join(n.SourceDir, rest)
 	}
-	in := Containing(n.Mod, importPath)
+	in := gomodule.Containing(n.Mod, importPath)
 	if in.Path == "" {
 		return ""
 	}
@@ -78,18 +79,6 @@ func (n *Names) Has(importPath string) bool {
 	}
 	dir := n.dir(importPath)
 	return dir != "" && clauseIn(dir) != ""
-}
-
-// Containing returns the required module whose path is the longest prefix of a package's path; zero
-// if there is none.
-func Containing(mod *modfile.File, path string) (best module.Version) {
-	for _, r := range mod.Require {
-		p := r.Mod.Path
-		if (path == p || strings.HasPrefix(path, p+"/")) && len(p) > len(best.Path) {
-			best = r.Mod
-		}
-	}
-	return best
 }
 
 // clauseIn returns the package name in a folder's Go files, apart from tests and packages main and

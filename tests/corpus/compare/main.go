@@ -47,7 +47,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.rules, "rules", "", "file with rules; default "+corpus.RulesFile+" in the folder")
 	flag.StringVar(&o.only, "only", "", "regular expression: the notebooks to run")
-	flag.StringVar(&o.record, "record", "", "file to write how the cells end in GoNB, for TestForeign")
+	flag.StringVar(&o.record, "record", "", "file to write how the cells of all notebooks that run end in GoNB, for TestForeign; those that the folder lacks are removed")
 	flag.Func("replace", "`regex=>text`: change the source of all cells; may be repeated", func(rule string) error {
 		o.replace = append(o.replace, rule)
 		return nil
@@ -108,10 +108,24 @@ func run(ctx context.Context, o options, args []string, out io.Writer) (err erro
 		}
 		different = different || len(c.Differences)+len(c.Stale) > 0
 	}
+	if o.record != "" {
+		if err := o.forgetOthers(folder); err != nil {
+			return err
+		}
+	}
 	if different {
 		return errDifferent
 	}
 	return nil
+}
+
+// forgetOthers removes the notebooks that the folder no longer has from the record.
+func (o options) forgetOthers(folder string) error {
+	names, err := corpus.FindNotebooks(folder)
+	if err != nil {
+		return err
+	}
+	return corpus.KeepStatuses(o.record, names)
 }
 
 // read returns the rules and the notebooks to run.

@@ -1,4 +1,10 @@
-package modules
+// Package goproxy is a module proxy for tests: a folder with modules that the test has written. It
+// serves files to the go command as GOPROXY, and needs no network.
+//
+//	proxy := goproxy.New(t)
+//	proxy.Add("example.com/lib", "v1.0.0", "", "lib.go", "package lib\n")
+//	t.Setenv("GOPROXY", proxy.URL())
+package goproxy
 
 import (
 	"errors"
@@ -14,22 +20,23 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// proxy is a folder that serves modules as a GOPROXY.
-type proxy struct {
+// Proxy is a folder that serves modules as a GOPROXY.
+type Proxy struct {
 	t   *testing.T
 	dir string
 }
 
-func newProxy(t *testing.T) proxy { return proxy{t, t.TempDir()} }
+// New creates a proxy without modules.
+func New(t *testing.T) Proxy { return Proxy{t, t.TempDir()} }
 
-// url returns the proxy's GOPROXY.
-func (p proxy) url() string { return "file://" + p.dir }
+// URL returns the proxy's GOPROXY.
+func (p Proxy) URL() string { return "file://" + p.dir }
 
-// add publishes a module: files alternates names and texts; add writes go.mod.
-func (p proxy) add(path, version, requires string, files ...string) {
+// Add publishes a module: requires are lines of its go.mod, and files alternates names and texts.
+func (p Proxy) Add(path, version, requires string, files ...string) {
 	p.t.Helper()
 	source := p.t.TempDir()
-	writeFiles(p.t, source, append(files, "go.mod", fmt.Sprintf("module %s\n\ngo 1.26\n%s", path, requires))...)
+	WriteFiles(p.t, source, append(files, "go.mod", fmt.Sprintf("module %s\n\ngo 1.26\n%s", path, requires))...)
 	folder := filepath.Join(p.dir, filepath.FromSlash(path), "@v")
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		p.t.Fatal(err)
@@ -45,25 +52,25 @@ func (p proxy) add(path, version, requires string, files ...string) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	writeFiles(p.t, folder, version+".mod", string(mod), version+".info", infoOf(version))
+	WriteFiles(p.t, folder, version+".mod", string(mod), version+".info", infoOf(version))
 	if !module.IsPseudoVersion(version) {
 		list, _ := os.ReadFile(filepath.Join(folder, "list"))
-		writeFiles(p.t, folder, "list", string(list)+version+"\n")
+		WriteFiles(p.t, folder, "list", string(list)+version+"\n")
 	}
 }
 
-// commit makes a name, such as a commit's hash, stand for a version.
-func (p proxy) commit(path, name, version string) {
-	writeFiles(p.t, filepath.Join(p.dir, filepath.FromSlash(path), "@v"), name+".info", infoOf(version))
+// Commit makes a name, such as a commit's hash, stand for a version.
+func (p Proxy) Commit(path, name, version string) {
+	WriteFiles(p.t, filepath.Join(p.dir, filepath.FromSlash(path), "@v"), name+".info", infoOf(version))
 }
 
 func infoOf(version string) string {
 	return fmt.Sprintf(`{"Version":%q,"Time":"2026-01-02T03:04:05Z"}`, version)
 }
 
-// withoutLists returns the URL of a registry that serves the proxy's modules, but no lists of
+// WithoutLists returns the URL of a registry that serves the proxy's modules, but no lists of
 // versions.
-func (p proxy) withoutLists() string {
+func (p Proxy) WithoutLists() string {
 	files := http.FileServer(http.Dir(p.dir))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/@v/list") || strings.HasSuffix(r.URL.Path, "/@latest") {
@@ -76,8 +83,8 @@ func (p proxy) withoutLists() string {
 	return server.URL
 }
 
-// writeFiles writes files into a folder; files alternates names and texts.
-func writeFiles(t *testing.T, dir string, files ...string) {
+// WriteFiles writes files into a folder; files alternates names and texts.
+func WriteFiles(t *testing.T, dir string, files ...string) {
 	t.Helper()
 	for i := 0; i < len(files); i += 2 {
 		name := filepath.Join(dir, files[i])
