@@ -1,6 +1,7 @@
 package export
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -62,21 +63,40 @@ func embedDirectives(program []byte) (found []embedLine, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range file.Decls {
-		variable, ok := d.(*ast.GenDecl)
-		if !ok {
-			continue
-		}
-		at := fset.Position(variable.Pos())
-		patterns, err := embedded.Patterns(variable.Doc)
-		if err != nil {
-			return nil, err
-		}
-		for _, pattern := range patterns {
+	vars, err := embedded.Variables(file, string(program))
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range vars {
+		at := fset.Position(v.Spec.Pos())
+		for _, pattern := range v.Patterns {
 			found = append(found, embedLine{pattern, at.Filename, at.Line})
 		}
 	}
 	return found, nil
+}
+
+// embedsIn finds the variables of a cell with embedded files.
+func (p *cellParser) embedsIn(file *ast.File) error {
+	vars, err := embedded.Variables(file, p.src)
+	if mistake := (*embedded.Mistake)(nil); errors.As(err, &mistake) {
+		return p.cell.errorf(p.line(mistake.Pos), "%s", mistake.Message)
+	}
+	for _, v := range vars {
+		p.embeds[v.Spec] = v.Lines
+	}
+	return err
+}
+
+// embedLines returns a variable's //go:embed lines that are not part of the comment directly above
+// it.
+func (p *cellParser) embedLines(spec *ast.ValueSpec, doc *ast.CommentGroup) (lines []chunk) {
+	for _, line := range p.embeds[spec] {
+		if doc == nil || line.Pos() < doc.Pos() {
+			lines = append(lines, chunk{text: line.Text + "\n", line: p.line(line.Pos())})
+		}
+	}
+	return lines
 }
 
 // embedPattern adds the files that a pattern matches.
