@@ -13,11 +13,56 @@ import (
 func TestSessionKept(t *testing.T) {
 	m, dir := newMagics(t, "completed")
 	m.opts.Kept = "/tmp/kept"
-	if err := m.Run(t.Context(), &small{cells: []string{"var x = 1"}}, Call{Name: "%submit", Body: "x++"}); err != nil {
+	if err := m.Run(t.Context(), &small{cells: []string{"var x = 1"}}, Call{Name: "%submit", Args: "--dry-run", Body: "x++"}); err != nil {
 		t.Fatal(err)
 	}
 	if args, err := os.ReadFile(filepath.Join(dir, "args")); err != nil || !strings.Contains(string(args), "--cell 2 --session-kept /tmp/kept ") {
 		t.Errorf("submit %s, %v", args, err)
+	}
+}
+
+// TestProgramArguments: words after -- are for the programs, also those that %submit knows.
+func TestProgramArguments(t *testing.T) {
+	m, dir := newMagics(t, "completed")
+	if err := m.Run(t.Context(), &small{cells: []string{"%%\nprintln(1)"}}, Call{Name: "submit", Args: "--dry-run --nodes 2 -- -h --help --saved --name x"}); err != nil {
+		t.Fatal(err)
+	}
+	args, err := os.ReadFile(filepath.Join(dir, "args"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(args), "\n")
+	if !strings.HasPrefix(first, "--json --name notebook --of ") || !strings.Contains(first, " --dry-run --nodes 2 ") || !strings.HasSuffix(first, ".ipynb -- -h --help --saved --name x") {
+		t.Errorf("submit %s", first)
+	}
+}
+
+// TestSubmitFromAnotherFolder: after %cd, the session's notebook is still beside the user's, where
+// the job's own %cd begins, and the user's is found by a relative name.
+func TestSubmitFromAnotherFolder(t *testing.T) {
+	for _, args := range []string{"--dry-run", "--saved --dry-run"} {
+		m, dir := newMagics(t, "completed")
+		elsewhere, file := t.TempDir(), filepath.Join(dir, "mine.ipynb")
+		m.opts.Dir = func() string { return elsewhere }
+		m.opts.Environ = append(m.opts.Environ, "JPY_SESSION_NAME=mine.ipynb")
+		if err := os.WriteFile(file, []byte(`{"nbformat":4,"metadata":{},"cells":[{"cell_type":"code","metadata":{},"source":"var x = 1"}]}`), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Run(t.Context(), &small{cells: []string{"var x = 1"}}, Call{Name: "submit", Args: args}); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "args"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _, _ := strings.Cut(string(text), "\n")
+		want := "--json --name mine --of " + file + " --dry-run " + dir + "/.session-"
+		if args != "--dry-run" {
+			want = "--json --dry-run " + file
+		}
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("%%submit %s: submit %s, want %s", args, got, want)
+		}
 	}
 }
 
