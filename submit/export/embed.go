@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"gonbatch/internal/embedded"
@@ -37,6 +38,15 @@ func (e *exporter) embed(cell rundir.Cell, program []byte) error {
 		return fmt.Errorf("cell %s: %w", cell.Name, err)
 	}
 	return nil
+}
+
+// embedImports returns the import with which the compiler accepts //go:embed lines, if a program has
+// such lines and no cell imports the package: the kernel adds it too.
+func embedImports(body string, imports []importLine) []importLine {
+	if !strings.Contains(body, embedded.Directive) || slices.ContainsFunc(imports, func(l importLine) bool { return l.path == "embed" }) {
+		return nil
+	}
+	return []importLine{{name: "_", path: "embed"}}
 }
 
 // lineWith returns the nearest line at or above n that has the directive with a pattern.

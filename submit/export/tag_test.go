@@ -180,3 +180,22 @@ func TestEmbedPlaces(t *testing.T) {
 		})
 	}
 }
+
+// TestEmbedWithoutImport: a program with embedded files needs no import in a cell, as in the kernel.
+func TestEmbedWithoutImport(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("a"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, imports := range []string{"", "import \"embed\"\n", "import _ \"embed\"\n"} {
+		nb := cells(imports+"//go:embed a.txt\nvar text string", "%%\nprintln(text)")
+		nb.Path = filepath.Join(dir, "n.ipynb")
+		m, err := FromNotebook(nb, Options{SourceDir: sourceDir(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := string(m.Files["cell-2/main.go"]); !strings.Contains(text, "\t_ \"embed\"\n") || strings.Count(text, "\"embed\"") != 1 {
+			t.Errorf("%q: want one blank import of package embed:\n%s", imports, text)
+		}
+	}
+}
