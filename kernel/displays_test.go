@@ -67,7 +67,9 @@ func TestDisplaysOfKilledProgram(t *testing.T) {
 		t.Errorf("%d of 3 displays were shown before the program's end", got)
 	}
 	unblock(t, path, opened)
-	<-ended
+	if err := <-ended; !errors.Is(err, io.EOF) {
+		t.Errorf("the reader ends: %v, want EOF", err)
+	}
 }
 
 // slowReader shows displays as GoNB does, and returns the reason why it ends.

@@ -110,7 +110,7 @@ func isBadName(name string) bool {
 }
 
 func badName(name string) error {
-	return fmt.Errorf("Go embeds nothing that is called %s: give it another name", name)
+	return fmt.Errorf("%s: Go embeds no file or folder of that name: give it another one", name)
 }
 
 func hasModule(tree fs.FS, folder string) bool {

@@ -145,8 +145,8 @@ func TestEmbed(t *testing.T) {
 	}
 }
 
-// TestEmbedPlaces: as in Go, a variable in a group has a //go:embed line of its own, and blank lines
-// and comments may follow the line. Elsewhere the line is a mistake.
+// TestEmbedPlaces: as in Go, a variable in a group has its own //go:embed line, and blank lines and
+// comments may follow the line. Elsewhere the line is a mistake.
 func TestEmbedPlaces(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("a"), 0o644); err != nil {
@@ -181,7 +181,7 @@ func TestEmbedPlaces(t *testing.T) {
 	}
 }
 
-// TestEmbedWithoutImport: a program with embedded files needs no import in a cell, as in the kernel.
+// TestEmbedWithoutImport: as in the kernel, embedded files need no import in a cell.
 func TestEmbedWithoutImport(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("a"), 0o644); err != nil {
