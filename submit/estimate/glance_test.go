@@ -78,8 +78,8 @@ func TestGlance(t *testing.T) {
 	}
 }
 
-// TestGlanceFails: a program that gives no forecast is asked again only if it has more time, and the
-// user learns why.
+// TestGlanceFails: a program that gives no forecast is asked again only if it has more time, and
+// the user learns why.
 func TestGlanceFails(t *testing.T) {
 	for body, tt := range map[string]struct {
 		time time.Duration

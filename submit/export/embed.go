@@ -40,8 +40,8 @@ func (e *exporter) embed(cell rundir.Cell, program []byte) error {
 	return nil
 }
 
-// embedImports returns the import with which the compiler accepts //go:embed lines, if a program has
-// such lines and no cell imports the package: the kernel adds it too.
+// embedImports returns the import with which the compiler accepts //go:embed lines, if a program
+// has such lines and no cell imports the package: the kernel adds it too.
 func embedImports(body string, imports []importLine) []importLine {
 	if !strings.Contains(body, embedded.Directive) || slices.ContainsFunc(imports, func(l importLine) bool { return l.path == "embed" }) {
 		return nil
