@@ -70,7 +70,7 @@ func filesOf(tree fs.FS, match string, all bool) (names []string, err error) {
 			return fmt.Errorf("%s is neither a file nor a folder", name)
 		case !isRegular(tree, name):
 			return nil
-		case isSource(name):
+		case IsSource(name):
 			return fmt.Errorf("beside a program, Go would take %s for a part of it: move the file into a folder", name)
 		}
 		names = append(names, name)
@@ -127,8 +127,9 @@ func isRegular(tree fs.FS, name string) bool {
 // sourceSuffixes end the names of files that Go compiles.
 var sourceSuffixes = []string{".go", ".c", ".cc", ".cpp", ".cxx", ".m", ".h", ".hh", ".hpp", ".hxx", ".f", ".F", ".for", ".f90", ".s", ".S", ".sx", ".swig", ".swigcxx", ".syso"}
 
-// isSource reports whether Go would use a file that lies beside a program.
-func isSource(name string) bool {
+// IsSource reports whether Go would use a file that lies beside a program. The name is relative to
+// the program's folder.
+func IsSource(name string) bool {
 	return slices.Contains(sourceSuffixes, path.Ext(name)) && !strings.Contains(name, "/") && !isHidden(name) ||
 		slices.Contains([]string{"go.mod", "go.sum", "go.work", "go.work.sum"}, name)
 }
