@@ -48,8 +48,8 @@ func TestShareKept(t *testing.T) {
 	}
 }
 
-// TestRanksAreInterruptible: no rank of a cell starts with SIGINT ignored, so that an interrupt ends
-// all of them.
+// TestRanksAreInterruptible: no rank of a cell starts with SIGINT ignored, so that an interrupt
+// ends all of them.
 func TestRanksAreInterruptible(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "ranks.sh")
