@@ -19,7 +19,7 @@ func TestFilesAsGo(t *testing.T) {
 	names := []string{"a", "b.txt", ".h", "_u", "d", "x:y", "q?", "it's", "größe", "[1]", "go.mod", ".git", "nul", "end."}
 	globs := []string{"*", "a", "d", "*/*", "d/*", "?", "[ab]*", ".h", "d/.h", "x:y", "größe", "all:*", "all:d", "all:d/*", "go.mod", "*/go.mod", "."}
 	patterns := map[string]string{}
-	for i := range 80 {
+	for i := range 60 {
 		name, pattern := fmt.Sprintf("p%02d", i), globs[random.IntN(len(globs))]
 		patterns[name] = pattern
 		files := map[string]string{"p/p.go": fmt.Sprintf("package p\n\nimport \"embed\"\n\n//go:embed %s\nvar f embed.FS\n", pattern)}

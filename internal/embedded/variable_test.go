@@ -94,7 +94,7 @@ func TestVariablesAsGo(t *testing.T) {
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))
 	programs := map[string]string{}
-	for i := range 60 {
+	for i := range 40 {
 		name := fmt.Sprintf("p%02d", i)
 		programs[name] = randomProgram(random)
 		writeFiles(t, filepath.Join(dir, name), map[string]string{"p.go": programs[name], "a.txt": "a"})

@@ -97,11 +97,12 @@ func (f *feed) endDisplays() {
 
 // hasDisplays reports whether the pipe has rich output that was not read.
 func (f *feed) hasDisplays() bool {
-	left := 0
 	conn, err := f.display.SyscallConn()
-	if err == nil {
-		err = conn.Control(func(fd uintptr) { left, err = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
+	if err != nil {
+		return false // All was read.
 	}
+	left := 0
+	err = conn.Control(func(fd uintptr) { left, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }) // A pipe has this number.
 	return err == nil && left > 0
 }
 
