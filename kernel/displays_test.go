@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"sync/atomic"
 	"syscall"
@@ -35,6 +36,39 @@ func TestDisplaysAreShown(t *testing.T) {
 		if err := <-ended; !errors.Is(err, io.EOF) || shown.Load() != int32(n) {
 			t.Errorf("the reader ends after %d of %d displays: %v, want EOF", shown.Load(), n, err)
 		}
+	}
+}
+
+// TestDisplaysOfKilledProgram: the displays of a program that a signal ends are shown too.
+func TestDisplaysOfKilledProgram(t *testing.T) {
+	dir := t.TempDir()
+	path, sent := filepath.Join(dir, "displays"), filepath.Join(dir, "sent")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(sent, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sendDisplays(t, sent, 3)
+	var shown atomic.Int32
+	opened, ended := make(chan bool, 1), make(chan error, 1)
+	go func() { ended <- slowReader(path, opened, &shown) }()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, "kernel", "stream", "--", "sh", "-c", `cat "$0" >"$1"; kill -KILL $$`, sent, path)
+	cmd.Env = append(os.Environ(), protocol.GONB_PIPE_ENV+"="+path)
+	output, err := cmd.CombinedOutput()
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
+		t.Errorf("the command ends with %v, want SIGKILL: %s", err, output)
+	}
+	if got := shown.Load(); got != 3 {
+		t.Errorf("%d of 3 displays were shown before the program's end", got)
+	}
+	unblock(t, path, opened)
+	if err := <-ended; !errors.Is(err, io.EOF) {
+		t.Errorf("the reader ends: %v, want EOF", err)
 	}
 }
 

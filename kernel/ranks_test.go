@@ -2,7 +2,10 @@ package kernel
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"gonbatch/internal/rundir"
@@ -42,5 +45,30 @@ func TestShareKept(t *testing.T) {
 				t.Errorf("rank %d's %s is %q, %v; want %q", rank, name, text, err, want[name])
 			}
 		}
+	}
+}
+
+// TestRanksAreInterruptible: no rank of a cell starts with SIGINT ignored, so that an interrupt
+// ends all of them.
+func TestRanksAreInterruptible(t *testing.T) {
+	dir := t.TempDir()
+	script := filepath.Join(dir, "ranks.sh")
+	text := strings.NewReplacer("{{cell}}", dir, "{{celldir}}", rundir.EnvCellDir).Replace(ranksScript)
+	for name, text := range map[string]string{script: text, filepath.Join(dir, "ranks"): "3 4711\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := exec.Command(script, "/bin/sh", "-c", "grep SigIgn /proc/$$/status").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var sets []string
+	for line := range strings.Lines(string(out)) {
+		_, set, _ := strings.Cut(line, "SigIgn:")
+		sets = append(sets, strings.TrimSpace(set))
+	}
+	if len(sets) != 3 || len(slices.Compact(sets)) != 1 {
+		t.Errorf("the ranks ignore other signals than rank 0:\n%s", out)
 	}
 }

@@ -58,7 +58,6 @@ func stream(command []string, cellDir string, environ []string) (code int, err e
 	cmd.Env = append(slices.Clone(environ), place...)
 	cmd.Stdin, cmd.SysProcAttr = os.Stdin, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	shown := openDisplays(environment(environ).get(protocol.GONB_PIPE_ENV))
-	defer shown.drain()
 	pace := newPace(cellDir)
 	var copied sync.WaitGroup
 	var ends []io.Closer
@@ -80,6 +79,7 @@ func stream(command []string, cellDir string, environ []string) (code int, err e
 	}
 	copied.Wait()
 	err = cmd.Wait()
+	shown.drain() // Before the end, which may be a signal's.
 	train.note(place)
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

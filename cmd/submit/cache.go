@@ -31,8 +31,11 @@ func newCacheCommand(a *app) *cobra.Command {
 		if *unused != 0 && !*prune {
 			return nil, submit.Usagef("--unused=%s: it works only together with --prune", *unused)
 		}
+		if *unused < 0 {
+			return nil, submit.Usagef("--unused=%s: give a time in the past as a positive duration, such as 168h", *unused)
+		}
 		before := a.Now().Add(-*unused)
-		return a.showCache(func(p compilecache.Program) bool { return *prune && !p.Used.After(before) })
+		return a.showCache(func(p compilecache.Program) bool { return *prune && (*unused == 0 || !p.Used.After(before)) })
 	})
 }
 

@@ -57,6 +57,7 @@ func newCheckCommand(a *app) *cobra.Command {
 			return nil, err
 		}
 		check, err := run.Check(ctx, a.Shell, opts.CheckRequest)
+		err = submit.BlameInterrupt(ctx, err)
 		if err == nil || check.Notebook == "" {
 			return check, err
 		}

@@ -34,7 +34,8 @@ func newResumeCommand(a *app) *cobra.Command {
 			}
 			ctx, stop := submit.Interruptible(cmd.Context())
 			defer stop()
-			return runs.Resume(ctx, r, func(spec *submit.JobSpec) error { return opts.change(spec, r, cmd.Flags()) }, opts.Manner)
+			err = runs.Resume(ctx, r, func(spec *submit.JobSpec) error { return opts.change(spec, r, cmd.Flags()) }, opts.Manner)
+			return submit.BlameInterrupt(ctx, err)
 		},
 	}
 	all := pflag.NewFlagSet("submit", pflag.ContinueOnError)

@@ -25,7 +25,7 @@ func (o *submitOptions) submit(cmd *cobra.Command, a *app, start string, do subm
 	}
 	ctx, stop := submit.Interruptible(cmd.Context())
 	defer stop()
-	return do(a.runs(cmd, o.RunRoot), ctx, req)
+	return submit.BlameInterrupt(ctx, do(a.runs(cmd, o.RunRoot), ctx, req))
 }
 
 const preflightLong = `preflight runs a job of a few seconds with the options that your training will have. It prints the

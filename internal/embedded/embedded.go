@@ -2,52 +2,32 @@
 // program of a cell is compiled in a folder of its own, so the files must be taken from the
 // notebook's folder: submit copies them, and the kernel tells the compiler where they are.
 //
-//	patterns, err := embedded.Patterns(spec.Doc) // //go:embed words.txt data
-//	for _, pattern := range patterns {
+//	variables, err := embedded.Variables(file, text) // //go:embed words.txt data
+//	for _, pattern := range variables[0].Patterns {
 //		names, err := embedded.Files("/home/me/notebooks", pattern)
 //	}
 package embedded
 
 import (
 	"fmt"
-	"go/ast"
-	"go/token"
 	"io/fs"
 	"os"
 	"path"
 	"slices"
 	"strings"
+
+	"golang.org/x/mod/module"
 )
 
 // Directive begins the comment above a variable with embedded files.
 const Directive = "//go:embed"
 
-// Patterns returns the patterns of the //go:embed lines in a variable's comment.
-func Patterns(doc *ast.CommentGroup) (patterns []string, err error) {
-	if doc == nil {
-		return nil, nil
-	}
-	for _, comment := range doc.List {
-		directive, ok := ast.ParseDirective(token.NoPos, comment.Text)
-		if !ok || "//"+directive.Tool+":"+directive.Name != Directive {
-			continue
-		}
-		args, err := directive.ParseArgs()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", comment.Text, err)
-		}
-		for _, arg := range args {
-			patterns = append(patterns, arg.Arg)
-		}
-	}
-	return patterns, nil
-}
-
 // Files returns the files in the notebook's folder that a pattern matches by go:embed's rules, as
-// paths with slashes, relative to the folder.
+// paths with slashes, relative to the folder. Unlike Go, it also takes a link
+// to a file for the file.
 func Files(dir, pattern string) (names []string, err error) {
 	glob, all := strings.CutPrefix(pattern, "all:")
-	if !fs.ValidPath(glob) {
+	if !fs.ValidPath(glob) || glob == "." {
 		return nil, fmt.Errorf("%s %s: give a path below the notebook's folder, without .. and not absolute", Directive, pattern)
 	}
 	tree := os.DirFS(dir)
@@ -56,7 +36,7 @@ func Files(dir, pattern string) (names []string, err error) {
 		return nil, fmt.Errorf("%s %s: %w", Directive, pattern, err)
 	}
 	for _, match := range matches {
-		below, err := filesBelow(tree, match, all)
+		below, err := filesOf(tree, match, all)
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", Directive, pattern, err)
 		}
@@ -68,32 +48,88 @@ func Files(dir, pattern string) (names []string, err error) {
 	return names, nil
 }
 
-// filesBelow returns a file, or the files in a folder. Below the folder, hidden files count only if
-// all is set.
-func filesBelow(tree fs.FS, match string, all bool) (names []string, err error) {
+// filesOf returns a file, or the files in a folder that Go would embed.
+func filesOf(tree fs.FS, match string, all bool) (names []string, err error) {
+	if err := checkPlace(tree, match); err != nil {
+		return nil, err
+	}
 	err = fs.WalkDir(tree, match, func(name string, entry fs.DirEntry, err error) error {
-		hidden := name != match && !all && strings.ContainsRune("._", rune(path.Base(name)[0]))
+		base := path.Base(name)
 		switch {
 		case err != nil:
 			return err
-		case hidden && entry.IsDir():
-			return fs.SkipDir
-		case hidden || entry.IsDir():
+		case entry.IsDir() && (name == match || !isLeftOut(tree, name, all)):
 			return nil
-		case isSource(name):
+		case entry.IsDir():
+			return fs.SkipDir
+		case name != match && isHidden(base) && (!all || isBadName(base)):
+			return nil
+		case isBadName(base):
+			return badName(base)
+		case name == match && !isRegular(tree, name):
+			return fmt.Errorf("%s is neither a file nor a folder", name)
+		case !isRegular(tree, name):
+			return nil
+		case IsSource(name):
 			return fmt.Errorf("beside a program, Go would take %s for a part of it: move the file into a folder", name)
 		}
 		names = append(names, name)
 		return nil
 	})
+	if err == nil && len(names) == 0 {
+		err = fmt.Errorf("no file in %s can be embedded: Go leaves out hidden files, unless the pattern begins with all:, and folders with a go.mod", match)
+	}
 	return names, err
+}
+
+// checkPlace refuses a path that Go refuses wherever it is: one with a name that no module can
+// have, or in another module.
+func checkPlace(tree fs.FS, match string) error {
+	for at := match; at != "."; at = path.Dir(at) {
+		if isBadName(path.Base(at)) {
+			return badName(path.Base(at))
+		}
+		if hasModule(tree, at) {
+			return fmt.Errorf("%s is another module, since it has a go.mod: move the files out of it", at)
+		}
+	}
+	return nil
+}
+
+// isLeftOut reports whether Go leaves out a folder below an embedded one.
+func isLeftOut(tree fs.FS, folder string, all bool) bool {
+	base := path.Base(folder)
+	return isBadName(base) || isHidden(base) && !all || hasModule(tree, folder)
+}
+
+func isHidden(name string) bool { return strings.ContainsRune("._", rune(name[0])) }
+
+// isBadName reports whether no module can have a file or a folder of that name.
+func isBadName(name string) bool {
+	return module.CheckFilePath(name) != nil || slices.Contains([]string{".bzr", ".hg", ".git", ".svn"}, name)
+}
+
+func badName(name string) error {
+	return fmt.Errorf("%s: Go embeds no file or folder of that name: give it another one", name)
+}
+
+func hasModule(tree fs.FS, folder string) bool {
+	_, err := fs.Stat(tree, path.Join(folder, "go.mod"))
+	return err == nil
+}
+
+// isRegular reports whether there is a file, and not a pipe, a device or a link to a folder.
+func isRegular(tree fs.FS, name string) bool {
+	info, err := fs.Stat(tree, name)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // sourceSuffixes end the names of files that Go compiles.
 var sourceSuffixes = []string{".go", ".c", ".cc", ".cpp", ".cxx", ".m", ".h", ".hh", ".hpp", ".hxx", ".f", ".F", ".for", ".f90", ".s", ".S", ".sx", ".swig", ".swigcxx", ".syso"}
 
-// isSource reports whether Go would use a file that lies beside a program.
-func isSource(name string) bool {
-	return slices.Contains(sourceSuffixes, path.Ext(name)) && !strings.Contains(name, "/") ||
+// IsSource reports whether Go would use a file that lies beside a program. The name is relative to
+// the program's folder.
+func IsSource(name string) bool {
+	return slices.Contains(sourceSuffixes, path.Ext(name)) && !strings.Contains(name, "/") && !isHidden(name) ||
 		slices.Contains([]string{"go.mod", "go.sum", "go.work", "go.work.sum"}, name)
 }

@@ -1,44 +1,18 @@
 package embedded
 
 import (
-	"go/ast"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
-func TestPatterns(t *testing.T) {
-	tests := []struct {
-		comment, want string
-		fails         bool
-	}{
-		{comment: "//go:embed a.txt \"b c\" `d`", want: "a.txt|b c|d"},
-		{comment: "// A file.\n//go:embed a\n//go:embed b", want: "a|b"},
-		{comment: "// go:embed a"},
-		{comment: "//go:embedded a"},
-		{comment: "//go:generate a"},
-		{comment: "//go:embed \"a", fails: true},
-	}
-	for _, tt := range tests {
-		doc := &ast.CommentGroup{}
-		for line := range strings.SplitSeq(tt.comment, "\n") {
-			doc.List = append(doc.List, &ast.Comment{Text: line})
-		}
-		got, err := Patterns(doc)
-		if strings.Join(got, "|") != tt.want || (err != nil) != tt.fails {
-			t.Errorf("%s: %q, %v, want %s", tt.comment, got, err, tt.want)
-		}
-	}
-	if got, err := Patterns(nil); got != nil || err != nil {
-		t.Errorf("no comment: %q, %v", got, err)
-	}
-}
-
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"a.txt", ".b.txt", "main.go", "go.mod", "web/x.go", "web/_y", "web/.z/w", "c/code.c"} {
+	for _, name := range []string{"a.txt", ".b.txt", "main.go", "go.mod", "web/x.go", "web/_y", "web/.z/w", "c/code.c", "links/z",
+		"odd/a:b", "odd/what?", "good/x [1].txt", "good/a:b/x", ".h", "other/go.mod", "other/a/b", "outer/x", "outer/.git/y", "outer/in/go.mod", "outer/in/z"} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -49,6 +23,16 @@ func TestFiles(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "empty"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	for name, to := range map[string]string{"links/file": "../a.txt", "links/folder": "../web", "links/gone": "none", "link": "web", "gone": "none"} {
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"pipe", "links/pipe"} {
+		if err := syscall.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	tests := []struct {
 		pattern string
 		want    []string
@@ -58,7 +42,19 @@ func TestFiles(t *testing.T) {
 		{pattern: "web", want: []string{"web/x.go"}},
 		{pattern: "all:web", want: []string{"web/.z/w", "web/_y", "web/x.go"}},
 		{pattern: "*/*.c", want: []string{"c/code.c"}},
-		{pattern: "empty", fails: "there is no such file in the notebook's folder, " + dir},
+		{pattern: "empty", fails: "//go:embed empty: no file in empty can be embedded: Go leaves out hidden files, unless the pattern begins with all:"},
+		{pattern: "links", want: []string{"links/file", "links/z"}},
+		{pattern: "link", want: []string{"link/x.go"}},
+		{pattern: "pipe", fails: "pipe is neither a file nor a folder"},
+		{pattern: "gone", fails: "there is no such file"},
+		{pattern: "odd/a:b", fails: "a:b: Go embeds no file or folder of that name: give it another one"},
+		{pattern: "odd", fails: "a:b: Go embeds no file"},
+		{pattern: "good", want: []string{"good/x [1].txt"}},
+		{pattern: ".h", want: []string{".h"}},
+		{pattern: ".", fails: "give a path below the notebook's folder"},
+		{pattern: "other", fails: "other is another module, since it has a go.mod"},
+		{pattern: "other/a/b", fails: "other is another module"},
+		{pattern: "all:outer", want: []string{"outer/x"}},
 		{pattern: "no", fails: "//go:embed no: there is no such file"},
 		{pattern: "../a", fails: "without .. and not absolute"},
 		{pattern: "/a", fails: "without .. and not absolute"},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"go/parser"
 	"go/token"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,8 @@ import (
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
+
+	"gonbatch/internal/embedded"
 )
 
 // Code identifies the code of the packages that a program imports.
@@ -172,24 +175,55 @@ func FolderOf(path string, folders map[string]string) (dir, in string) {
 	return dir, in
 }
 
-// packageState returns a hash of the files in a package's folder, apart from tests, and the
-// package's imports.
+// packageState returns a hash of what a package is compiled from, apart from tests, and the
+// package's imports. Other files in its folder may be large.
 func packageState(dir string) (hash string, imports []string) {
 	entries, err := os.ReadDir(dir)
 	sum := sha256.New()
 	fmt.Fprintln(sum, err)
 	for _, entry := range entries {
-		name := filepath.Join(dir, entry.Name())
-		if entry.IsDir() || strings.HasSuffix(name, "_test.go") {
+		if entry.IsDir() || !embedded.IsSource(entry.Name()) || strings.HasSuffix(entry.Name(), "_test.go") {
 			continue
 		}
-		text, err := os.ReadFile(name)
-		fmt.Fprintf(sum, "%s %d %v\n%s\n", entry.Name(), len(text), err, text)
-		if filepath.Ext(name) == ".go" {
-			imports = append(imports, ImportsOf(text)...)
+		text := addSource(sum, dir, entry.Name())
+		if filepath.Ext(entry.Name()) != ".go" {
+			continue
+		}
+		imports = append(imports, ImportsOf(text)...)
+		for _, file := range embeddedBy(dir, text) {
+			addSource(sum, dir, filepath.FromSlash(file))
 		}
 	}
 	return fmt.Sprintf("package %x", sum.Sum(nil)), imports
+}
+
+// addSource adds a file in a folder to a hash, and returns its text. What is no file, such as a
+// pipe, has none.
+func addSource(sum io.Writer, dir, name string) []byte {
+	path := filepath.Join(dir, name)
+	var text []byte
+	info, err := os.Stat(path)
+	if err == nil && info.Mode().IsRegular() {
+		text, err = os.ReadFile(path)
+	}
+	fmt.Fprintf(sum, "%s %d %v\n%s\n", name, len(text), err, text)
+	return text
+}
+
+// embeddedBy returns the files in a folder that a Go file there embeds.
+func embeddedBy(dir string, text []byte) (files []string) {
+	file, err := parser.ParseFile(token.NewFileSet(), "", text, parser.SkipObjectResolution|parser.ParseComments)
+	if err != nil {
+		return nil // The compiler reports it.
+	}
+	vars, _ := embedded.Variables(file, string(text))
+	for _, v := range vars {
+		for _, pattern := range v.Patterns {
+			found, _ := embedded.Files(dir, pattern)
+			files = append(files, found...)
+		}
+	}
+	return files
 }
 
 // ImportsOf returns the imports of a Go file; none if it can't be parsed.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -81,7 +82,8 @@ func TestModuleState(t *testing.T) {
 		"main.go": "package main\n\nimport (\n\t\"fmt\"\n\n\t\"example.com/far/part\"\n\t\"example.com/near/a\"\n\t\"example.com/near/idle\"\n\t\"example.com/other\"\n)\n\n" +
 			"func plot() { other.Plot(idle.X) }\n\nfunc main() { fmt.Println(a.X, part.Y) }\n",
 		"../near/a/a.go": "package a\n\nimport \"example.com/near/b\"\n\nvar X = b.X\n", "../near/b/b.go": "package b\n\nvar X = 1\n",
-		"../near/idle/idle.go":                                  "package idle\n",
+		"../near/idle/idle.go": "package idle\n", "../near/b/data.bin": "1", "../near/b/in/text.txt": "1", "../near/b/c.h": "1",
+		"../near/b/embeds.go": "package b\n\nimport \"embed\"\n\n//go:embed in\nvar F embed.FS\n",
 		"../cache/cache/download/example.com/far/@v/v1.0.0.mod": "module example.com/far\n\nrequire example.com/far/nested v1.0.0\n",
 	}
 	tests := []struct {
@@ -97,6 +99,9 @@ func TestModuleState(t *testing.T) {
 		{name: "a local source", file: "../near/a/a.go", text: "package a\n\nimport \"example.com/near/b\"\n\nvar X = b.X + 1\n"},
 		{name: "what it imports", file: "../near/b/b.go", text: "package b\n\nvar X = 2\n"},
 		{name: "another file", file: "../near/b/c.go", text: "package b\n\nfunc init() { X = 2 }\n"},
+		{name: "what it embeds", file: "../near/b/in/text.txt", text: "2"},
+		{name: "a file of C", file: "../near/b/c.h", text: "2"},
+		{name: "data beside it", file: "../near/b/data.bin", text: "2", same: true},
 		{name: "a test of it", file: "../near/b/b_test.go", text: "package b\n", same: true},
 		{name: "a package that main does not need", file: "../near/idle/idle.go", text: "package idle\n\nvar X = 2\n", same: true},
 	}
@@ -130,6 +135,9 @@ func placeWith(t *testing.T, files map[string]string, name, text string) string 
 	}
 	if name != "" {
 		write(name, text)
+	}
+	if err := syscall.Mkfifo(filepath.Join(b.Dir, "../near/b/pipe.h"), 0o600); err != nil { // Nobody writes into it.
+		t.Fatal(err)
 	}
 	b.noteTraining()
 	training, err := ReadTraining(dir)

@@ -71,8 +71,7 @@ func TestPrepare(t *testing.T) {
 			want: "import _ \"embed\"\n//go:embed a.txt \"b c\"\nvar s string = gonbatch__embed_s(\"a.txt\", \"b c\")\n%ls\nvar (\n\t// It.\n\t//go:embed data/*\n\tfiles embed.FS = gonbatch__embed_files(\"data/*\") // all\n\t//go:embed d\n\td []byte = gonbatch__embed_d(\"d\")\n)",
 		},
 		{name: "embed several on a line", code: "var (\n//go:embed a\na string; b string\n)", want: "var (\n//go:embed a\na string = gonbatch__embed_a(\"a\"); b string\n)"},
-		{name: "embed with a value, in a function, or in no file", code: "//go:embed a\nvar a = 1\n//go:embed b\nvar b, c string\n%%\n//go:embed d\nvar d string\n", want: "//go:embed a\nvar a = 1\n//go:embed b\nvar b, c string\n%%\n//go:embed d\nvar d string\n"},
-		{name: "embed with a wrong quote", code: "//go:embed \"a\nvar a string", want: "//go:embed \"a\nvar a string", err: "line 2: //go:embed \"a: "},
+		{name: "embed with a wrong quote", code: "//go:embed \"a\nvar a string", want: "//go:embed \"a\nvar a string", err: "line 1: //go:embed \"a: "},
 		{name: "bash is not first", code: "var x int\n%%bash", want: "var x int\n%%bash", err: "line 2: %%bash must be the first line"},
 	}
 	for _, tt := range tests {

@@ -1,8 +1,8 @@
 package cell
 
 import (
+	"errors"
 	"fmt"
-	"go/ast"
 	"go/parser"
 	"go/token"
 	"regexp"
@@ -29,35 +29,17 @@ func (p *preparer) embed() error {
 	if err != nil {
 		return nil // GoNB will report it.
 	}
-	for _, spec := range slices.Backward(variables(file)) { // The last first: an insertion moves what follows.
-		patterns, err := embedded.Patterns(spec.Doc)
-		if err != nil {
-			line, _ := p.file.Place(set.Position(spec.Pos()).Offset)
-			return fmt.Errorf("line %d: %w", line, err)
-		}
-		if len(patterns) > 0 && len(spec.Names) == 1 && spec.Names[0].Name != "_" && spec.Type != nil && len(spec.Values) == 0 {
-			insert(p.lines, p.file, set.Position(spec.End()).Offset, " = "+embedCall(spec.Names[0].Name, patterns))
+	vars, err := embedded.Variables(file, text)
+	if mistake := (*embedded.Mistake)(nil); errors.As(err, &mistake) {
+		line, _ := p.file.Place(set.Position(mistake.Pos).Offset)
+		return fmt.Errorf("line %d: %w", line, err)
+	}
+	for _, v := range slices.Backward(vars) { // The last first: an insertion moves what follows.
+		if name := v.Spec.Names[0].Name; name != "_" {
+			insert(p.lines, p.file, set.Position(v.Spec.End()).Offset, " = "+embedCall(name, v.Patterns))
 		}
 	}
 	return nil
-}
-
-// variables returns a file's variables. Those that are not in a group get the group's comment.
-func variables(file *ast.File) (specs []*ast.ValueSpec) {
-	for _, d := range file.Decls {
-		group, ok := d.(*ast.GenDecl)
-		if !ok || group.Tok != token.VAR {
-			continue
-		}
-		for _, spec := range group.Specs {
-			spec := spec.(*ast.ValueSpec)
-			if !group.Lparen.IsValid() {
-				spec.Doc = group.Doc
-			}
-			specs = append(specs, spec)
-		}
-	}
-	return specs
 }
 
 func embedCall(name string, patterns []string) string {

@@ -62,10 +62,10 @@ type Options struct {
 	// Program is the submit command, Environ its environment.
 	Program string
 	Environ []string
-	// Folder is the notebook's folder, where the kernel started. Dir returns the current folder of
-	// the cells, which %cd changes.
-	Folder string
-	Dir    func() string
+	// Dir returns the current folder of the cells, and NotebookDir is the one in which the kernel
+	// started. Default: that of Dir when New is called.
+	Dir         func() string
+	NotebookDir string
 	// Module returns the folder of the cells' module; nil if there is none.
 	Module func() (string, error)
 	// Kept is the folder with the values of %keep; "" if there is none.
@@ -88,6 +88,9 @@ type Magics struct {
 func New(opts Options) *Magics {
 	if opts.Poll == 0 {
 		opts.Poll = time.Second
+	}
+	if opts.NotebookDir == "" && opts.Dir != nil {
+		opts.NotebookDir = opts.Dir()
 	}
 	return &Magics{opts: opts}
 }

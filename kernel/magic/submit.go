@@ -35,10 +35,11 @@ func (m *Magics) submit(ctx context.Context, s Session, args string) error {
 	if err != nil {
 		return fmt.Errorf("%%submit %s: %w", args, err)
 	}
-	if at := slices.Index(words, "--saved"); at >= 0 {
+	own := ownWords(words)
+	if at := slices.Index(own, "--saved"); at >= 0 {
 		return m.submitSaved(ctx, s, slices.Delete(words, at, at+1))
 	}
-	if slices.Contains(words, "--help") || slices.Contains(words, "-h") {
+	if slices.Contains(own, "--help") || slices.Contains(own, "-h") {
 		return m.command(ctx, s, []string{"--help"})
 	}
 	cells := m.cellsOf(s)
@@ -62,6 +63,14 @@ func (m *Magics) cellsOf(s Session) []Cell {
 		s.Print(fmt.Sprintf("left out, since a job has no values of %%result: cell %s\n", strings.Join(left, ", cell ")))
 	}
 	return notebookCells(cells)
+}
+
+// ownWords returns the words for the submit command itself: those after -- are the programs'.
+func ownWords(words []string) []string {
+	if at := slices.Index(words, "--"); at >= 0 {
+		return words[:at]
+	}
+	return words
 }
 
 // submitSaved submits the notebook's file.
@@ -89,15 +98,16 @@ func (m *Magics) submitCell(ctx context.Context, s Session, c Call) error {
 }
 
 // submitCells writes a notebook of the cells beside the real one, so that the same submit.yaml
-// applies, and programs embed the same files, and submits it.
+// applies and the same files are beside it, and submits it. The cells may be in another folder now,
+// by %cd, which the job does again.
 func (m *Magics) submitCells(ctx context.Context, s Session, cells []Cell, words []string) (err error) {
 	text, err := notebookText(cells)
 	if err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(m.opts.Folder, ".session-*.ipynb")
+	file, err := os.CreateTemp(m.opts.NotebookDir, ".session-*.ipynb")
 	if err != nil {
-		return fmt.Errorf("%%submit: write the session's notebook: %w", err)
+		return fmt.Errorf("%%submit: write the session's notebook beside yours: %w: make that folder writable, or use %%submit --saved", err)
 	}
 	defer func() { err = errors.Join(err, os.Remove(file.Name())) }()
 	if _, err = file.Write(text); err != nil {
@@ -106,7 +116,7 @@ func (m *Magics) submitCells(ctx context.Context, s Session, cells []Cell, words
 	if err := file.Close(); err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "--name") }) {
+	if !slices.ContainsFunc(ownWords(words), func(w string) bool { return strings.HasPrefix(w, "--name") }) {
 		words = append([]string{"--name", m.name()}, words...)
 	}
 	return m.start(ctx, s, append(m.sessionMod(), words...), places{file: file.Name(), notebook: filepath.Base(m.notebook()), cells: cells})
@@ -138,7 +148,10 @@ func (m *Magics) notebookFile() string {
 	if name == "" || filepath.Ext(name) != ".ipynb" {
 		return ""
 	}
-	for _, file := range []string{name, filepath.Join(m.opts.Folder, filepath.Base(name))} {
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(m.opts.NotebookDir, name)
+	}
+	for _, file := range []string{name, filepath.Join(m.opts.NotebookDir, filepath.Base(name))} {
 		if _, err := os.Stat(file); err == nil {
 			return file
 		}
@@ -152,7 +165,7 @@ func (m *Magics) notebook() string {
 	if file := m.notebookFile(); file != "" {
 		return file
 	}
-	return filepath.Join(m.opts.Folder, m.name()+".ipynb")
+	return filepath.Join(m.opts.NotebookDir, m.name()+".ipynb")
 }
 
 // name returns the notebook's name, for the job.
@@ -168,11 +181,7 @@ func (m *Magics) getenv(name string) string { return tool.Get(m.opts.Environ, na
 // start runs the submit command with a notebook, and then shows the card of the job that it
 // created.
 func (m *Magics) start(ctx context.Context, s Session, words []string, of places) error {
-	args := append([]string{}, words...)
-	at := slices.Index(args, "--")
-	if at < 0 {
-		at = len(args)
-	}
+	args, at := slices.Clone(words), len(ownWords(words))
 	var job Job
 	err := m.run(ctx, s, append([]string{"--json"}, slices.Insert(args, at, of.file)...), of, func(line string) string {
 		if job.ID != "" {

@@ -13,7 +13,7 @@ import (
 func TestSessionKept(t *testing.T) {
 	m, dir := newMagics(t, "completed")
 	m.opts.Kept = "/tmp/kept"
-	if err := m.Run(t.Context(), &small{cells: []string{"var x = 1"}}, Call{Name: "%submit", Body: "x++"}); err != nil {
+	if err := m.Run(t.Context(), &small{cells: []string{"var x = 1"}}, Call{Name: "%submit", Args: "--dry-run", Body: "x++"}); err != nil {
 		t.Fatal(err)
 	}
 	if args, err := os.ReadFile(filepath.Join(dir, "args")); err != nil || !strings.Contains(string(args), "--cell 2 --session-kept /tmp/kept ") {
@@ -21,25 +21,48 @@ func TestSessionKept(t *testing.T) {
 	}
 }
 
-// TestSubmitElsewhere: after %cd, the job's notebook is still in the notebook's folder, where the
-// files are that it embeds and where its runs are found.
-func TestSubmitElsewhere(t *testing.T) {
+// TestProgramArguments: words after -- are for the programs, also those that %submit knows.
+func TestProgramArguments(t *testing.T) {
 	m, dir := newMagics(t, "completed")
-	elsewhere := t.TempDir()
-	m.opts.Dir = func() string { return elsewhere }
-	for _, call := range []Call{{Name: "submit"}, {Name: "%submit", Body: "x++"}} {
-		if err := m.Run(t.Context(), &small{cells: []string{"var x = 1", "%%\nx++"}}, call); err != nil {
-			t.Fatal(err)
-		}
+	if err := m.Run(t.Context(), &small{cells: []string{"%%\nprintln(1)"}}, Call{Name: "submit", Args: "--dry-run --nodes 2 -- -h --help --saved --name x"}); err != nil {
+		t.Fatal(err)
 	}
 	args, err := os.ReadFile(filepath.Join(dir, "args"))
-	for line := range strings.Lines(string(args)) {
-		if strings.Contains(line, ".ipynb") && (!strings.Contains(line, dir+"/.session-") || strings.Contains(line, "--of ") && !strings.Contains(line, "--of "+dir+"/notebook.ipynb")) {
-			t.Errorf("submit %s", line)
-		}
+	if err != nil {
+		t.Fatal(err)
 	}
-	if err != nil || strings.Count(string(args), "/.session-") != 2 {
-		t.Errorf("%v\n%s", err, args)
+	first, _, _ := strings.Cut(string(args), "\n")
+	if !strings.HasPrefix(first, "--json --name notebook --of ") || !strings.Contains(first, " --dry-run --nodes 2 ") || !strings.HasSuffix(first, ".ipynb -- -h --help --saved --name x") {
+		t.Errorf("submit %s", first)
+	}
+}
+
+// TestSubmitFromAnotherFolder: after %cd, the session's notebook is still beside the user's, where
+// the job's own %cd begins, and the user's is found by a relative name.
+func TestSubmitFromAnotherFolder(t *testing.T) {
+	for _, args := range []string{"--dry-run", "--saved --dry-run"} {
+		m, dir := newMagics(t, "completed")
+		elsewhere, file := t.TempDir(), filepath.Join(dir, "mine.ipynb")
+		m.opts.Dir = func() string { return elsewhere }
+		m.opts.Environ = append(m.opts.Environ, "JPY_SESSION_NAME=mine.ipynb")
+		if err := os.WriteFile(file, []byte(`{"nbformat":4,"metadata":{},"cells":[{"cell_type":"code","metadata":{},"source":"var x = 1"}]}`), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Run(t.Context(), &small{cells: []string{"var x = 1"}}, Call{Name: "submit", Args: args}); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "args"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _, _ := strings.Cut(string(text), "\n")
+		want := "--json --name mine --of " + file + " --dry-run " + dir + "/.session-"
+		if args != "--dry-run" {
+			want = "--json --dry-run " + file
+		}
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("%%submit %s: submit %s, want %s", args, got, want)
+		}
 	}
 }
 

@@ -78,7 +78,8 @@ func TestGlance(t *testing.T) {
 	}
 }
 
-// TestGlanceFails: a program that gives no forecast is asked once, and the user learns why.
+// TestGlanceFails: a program that gives no forecast is asked again only if it has more time, and
+// the user learns why.
 func TestGlanceFails(t *testing.T) {
 	for body, tt := range map[string]struct {
 		time time.Duration
@@ -96,6 +97,15 @@ func TestGlanceFails(t *testing.T) {
 			t.Errorf("%s, again: got %v", body, err)
 		}
 		g.wantRuns(1)
+		g.program.Time += time.Second
+		if _, err := g.glance(t.Context(), false); !errors.Is(err, estimate.ErrSilent) {
+			t.Errorf("%s, with more time, but nobody waits: got %v", body, err)
+		}
+		g.wantRuns(1)
+		if _, err := g.glance(t.Context(), true); err == nil || errors.Is(err, estimate.ErrSilent) {
+			t.Errorf("%s, with more time: got %v", body, err)
+		}
+		g.wantRuns(2)
 	}
 }
 

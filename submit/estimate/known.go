@@ -28,8 +28,14 @@ func KnownTo(shell submit.Shell) (Known, error) {
 // entry is what is known of a program in a world.
 type entry struct {
 	Forecast report.Forecast `json:"forecast"`
-	// Error is why there is no forecast.
-	Error string `json:"error,omitempty"`
+	// Error is why there is no forecast, and Time is how long the program had; 0 is no limit.
+	Error string        `json:"error,omitempty"`
+	Time  time.Duration `json:"time,omitempty"`
+}
+
+// hopeless reports whether the program has failed before, in at least as much time as it has now.
+func (e entry) hopeless(now time.Duration) bool {
+	return e.Error != "" && (e.Time == 0 || now != 0 && now <= e.Time)
 }
 
 // keptFor is how long a forecast is known.
@@ -65,7 +71,7 @@ func (k Known) Keep(p Program, world forecast.World, r report.Forecast, failure 
 		return err
 	}
 	k.sweep()
-	e := entry{Forecast: r}
+	e := entry{Forecast: r, Time: p.Time}
 	if failure != nil {
 		e.Error = failure.Error()
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/janpfeifer/gonb/gonbui/protocol"
+	"golang.org/x/sys/unix"
 )
 
 // feed copies the output of one program to the recorder, and its text also to the log.
@@ -79,14 +80,31 @@ func (f *feed) wait(limit time.Duration) {
 		close(f.stop)
 		<-f.text
 	}
-	// The program has ended and its rich output is in the pipe; a process that it left behind may
-	// keep the pipe open.
-	_ = f.display.SetReadDeadline(time.Now().Add(drainLimit))
+	f.endDisplays()
 	<-f.all
 }
 
-// drainLimit is how long rich output is still read after the program's end.
-const drainLimit = 300 * time.Millisecond
+// displayPatience is how long rich output may take to be shown after the program's end.
+const displayPatience = 10 * time.Second
+
+// endDisplays ends the reading of rich output when all of it is read. The program has ended and its
+// rich output is in the pipe; a process that it left behind may keep the pipe open.
+func (f *feed) endDisplays() {
+	for end := time.Now().Add(displayPatience); f.hasDisplays() && time.Now().Before(end); time.Sleep(time.Millisecond) {
+	}
+	_ = f.display.SetReadDeadline(time.Now())
+}
+
+// hasDisplays reports whether the pipe has rich output that was not read.
+func (f *feed) hasDisplays() bool {
+	conn, err := f.display.SyscallConn()
+	if err != nil {
+		return false // All was read.
+	}
+	left := 0
+	err = conn.Control(func(fd uintptr) { left, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }) // A pipe has this number.
+	return err == nil && left > 0
+}
 
 // show, tell and synced implement screen.
 func (f *feed) show(id string, output json.RawMessage) { f.recorder.show(id, output) }

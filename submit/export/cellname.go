@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/mod/module"
+
 	"gonbatch/internal/gocell"
 )
 
@@ -63,9 +65,10 @@ func tagName(tags []string) string {
 }
 
 // isName reports whether a cell can have the name. It excludes names such as v2: the go command
-// would name the program in such a folder after the parent folder.
+// would name the program in such a folder after the parent folder. And it excludes names such as
+// aux, which no module can have, because Windows cannot.
 func isName(name string) bool {
-	return validName.MatchString(name) && !reservedNames[strings.ToLower(name)] && !gocell.IsVersion(name)
+	return validName.MatchString(name) && !reservedNames[strings.ToLower(name)] && !gocell.IsVersion(name) && module.CheckImportPath(name) == nil
 }
 
 // slug makes a name from a heading; "" if the heading has no letters or digits.

@@ -1,12 +1,14 @@
 package export
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"gonbatch/internal/embedded"
@@ -38,6 +40,15 @@ func (e *exporter) embed(cell rundir.Cell, program []byte) error {
 	return nil
 }
 
+// embedImports returns the import with which the compiler accepts //go:embed lines, if a program
+// has such lines and no cell imports the package: the kernel adds it too.
+func embedImports(body string, imports []importLine) []importLine {
+	if !strings.Contains(body, embedded.Directive) || slices.ContainsFunc(imports, func(l importLine) bool { return l.path == "embed" }) {
+		return nil
+	}
+	return []importLine{{name: "_", path: "embed"}}
+}
+
 // lineWith returns the nearest line at or above n that has the directive with a pattern.
 func lineWith(source, pattern string, n int) int {
 	lines := strings.Split(source, "\n")
@@ -62,21 +73,40 @@ func embedDirectives(program []byte) (found []embedLine, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range file.Decls {
-		variable, ok := d.(*ast.GenDecl)
-		if !ok {
-			continue
-		}
-		at := fset.Position(variable.Pos())
-		patterns, err := embedded.Patterns(variable.Doc)
-		if err != nil {
-			return nil, err
-		}
-		for _, pattern := range patterns {
+	vars, err := embedded.Variables(file, string(program))
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range vars {
+		at := fset.Position(v.Spec.Pos())
+		for _, pattern := range v.Patterns {
 			found = append(found, embedLine{pattern, at.Filename, at.Line})
 		}
 	}
 	return found, nil
+}
+
+// embedsIn finds the variables of a cell with embedded files.
+func (p *cellParser) embedsIn(file *ast.File) error {
+	vars, err := embedded.Variables(file, p.src)
+	if mistake := (*embedded.Mistake)(nil); errors.As(err, &mistake) {
+		return p.cell.errorf(p.line(mistake.Pos), "%s", mistake.Message)
+	}
+	for _, v := range vars {
+		p.embeds[v.Spec] = v.Lines
+	}
+	return err
+}
+
+// embedLines returns a variable's //go:embed lines that are not part of the comment directly above
+// it.
+func (p *cellParser) embedLines(spec *ast.ValueSpec, doc *ast.CommentGroup) (lines []chunk) {
+	for _, line := range p.embeds[spec] {
+		if doc == nil || line.Pos() < doc.Pos() {
+			lines = append(lines, chunk{text: line.Text + "\n", line: p.line(line.Pos())})
+		}
+	}
+	return lines
 }
 
 // embedPattern adds the files that a pattern matches.

@@ -39,17 +39,22 @@ type cellParser struct {
 	src  string
 	fset *token.FileSet
 	file *token.File
-	out  cellDecls
+	// embeds are the //go:embed lines of variables.
+	embeds map[*ast.ValueSpec][]*ast.Comment
+	out    cellDecls
 }
 
 // parseDecls parses a cell's Go code and adds its findings to found.
 func parseDecls(cell *cellInfo, goFile gocell.File, found *findings) (*cellDecls, error) {
-	p := &cellParser{cell: cell, fset: token.NewFileSet(), src: goFile.Text()}
+	p := &cellParser{cell: cell, fset: token.NewFileSet(), src: goFile.Text(), embeds: map[*ast.ValueSpec][]*ast.Comment{}}
 	file, err := parser.ParseFile(p.fset, "", p.src, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return nil, p.syntaxError(err, len(goFile.Lines))
 	}
 	p.file = p.fset.File(file.Pos())
+	if err := p.embedsIn(file); err != nil {
+		return nil, err
+	}
 	p.flagsIn(file)
 	p.out.findings = found.add(p, file)
 	for _, d := range file.Decls {
@@ -201,7 +206,7 @@ func (p *cellParser) spec(d *ast.GenDecl, spec ast.Spec, doc, comment *ast.Comme
 func (p *cellParser) varSpec(d *ast.GenDecl, spec *ast.ValueSpec) {
 	if len(spec.Names) == 1 || len(spec.Values) == 1 {
 		v := &decl{key: p.keyOf(spec.Names[0]), kind: token.VAR, cell: p.cell, names: gocell.Named(spec.Names)}
-		v.chunks = p.spec(d, spec, spec.Doc, spec.Comment)
+		v.chunks = append(p.embedLines(spec, docOf(d, spec.Doc)), p.spec(d, spec, spec.Doc, spec.Comment)...)
 		p.out.decls = append(p.out.decls, v)
 		return
 	}

@@ -40,7 +40,7 @@ func (p program) render(names *gomod.Names, found map[string]string) (text []byt
 	if err != nil {
 		return nil, nil, nil, p.cell.errorf(0, "the cells do not fit together: %v", err)
 	}
-	imports = append(imports, keepImports(imports)...)
+	imports = slices.Concat(imports, keepImports(imports), embedImports(body, imports))
 	head, err := p.head(imports, !ordered)
 	if err != nil {
 		return nil, nil, nil, p.cell.errorf(0, "the imports cannot be formatted: %v", err)
@@ -162,6 +162,9 @@ func markdownComment(source string) string {
 		line = printable(strings.TrimRight(strings.ReplaceAll(line, "\t", "    "), " \n"))
 		if m := headingLine.FindStringSubmatch(line); m != nil && m[1] != "" {
 			line = headingMark + " " + m[1]
+		}
+		if rest := strings.TrimSpace(line); strings.HasPrefix(rest, "+build") {
+			line = `\` + rest // Otherwise Go takes it for a constraint. Markdown ignores the backslash.
 		}
 		if runes := []rune(line); len(runes) > commentWidth {
 			line = string(runes[:commentWidth-3]) + "..."

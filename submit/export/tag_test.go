@@ -145,19 +145,57 @@ func TestEmbed(t *testing.T) {
 	}
 }
 
-// TestEmbedInGroup: a variable in a group has a //go:embed line of its own.
-func TestEmbedInGroup(t *testing.T) {
+// TestEmbedPlaces: as in Go, a variable in a group has its own //go:embed line, and blank lines and
+// comments may follow the line. Elsewhere the line is a mistake.
+func TestEmbedPlaces(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("a"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	nb := cells("import _ \"embed\"\n\nvar (\n\tn = 1\n\t//go:embed a.txt\n\ttext string\n)", "%%\nprintln(text, n)")
-	nb.Path = filepath.Join(dir, "n.ipynb")
-	m, err := FromNotebook(nb, Options{SourceDir: sourceDir(t)})
-	if err != nil {
+	tests := []struct{ name, code, err string }{
+		{name: "in a group", code: "var (\n\tn = 1\n\t//go:embed a.txt\n\ttext string\n)"},
+		{name: "in a group, with a blank line", code: "var (\n\t//go:embed a.txt\n\n\ttext string\n\tn = 1\n)"},
+		{name: "blank lines and a comment", code: "const n = 1\n\n//go:embed a.txt\n\n// The text.\nvar text string"},
+		{name: "two variables", code: "//go:embed a.txt\nvar text, n string", err: "n.ipynb, cell 1, line 3: //go:embed a.txt: it gives files to one variable: declare text on a line of its own\n\t//go:embed a.txt"},
+		{name: "a value", code: "var text, n = 1, 2\n//go:embed a.txt\nvar other = text", err: "n.ipynb, cell 1, line 4: //go:embed a.txt: declare other with a type and without a value, as in var other string\n\t//go:embed a.txt"},
+		{name: "a variable in a comment", code: "//go:embed a.txt\n// var text string\nconst text, n = 1, 2", err: "n.ipynb, cell 1, line 3: //go:embed a.txt: it is above no variable: put it on a line of its own, directly above a variable that is declared outside of functions\n\t//go:embed a.txt"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			nb := cells("import _ \"embed\"\n\n"+tt.code, "%%\nprintln(text, n)")
+			nb.Path = filepath.Join(dir, "n.ipynb")
+			m, err := FromNotebook(nb, Options{SourceDir: sourceDir(t)})
+			if tt.err != "" {
+				if err == nil || err.Error() != tt.err {
+					t.Errorf("got  %v\nwant %s", err, tt.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text := string(m.Files["cell-2/main.go"]); string(m.Files["cell-2/a.txt"]) != "a" || strings.Count(text, "//go:embed a.txt\n") != 1 {
+				t.Errorf("%q has no embedded file:\n%s", m.FileNames(), text)
+			}
+		})
+	}
+}
+
+// TestEmbedWithoutImport: as in the kernel, embedded files need no import in a cell.
+func TestEmbedWithoutImport(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("a"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if string(m.Files["cell-2/a.txt"]) != "a" || !strings.Contains(string(m.Files["cell-2/main.go"]), "//go:embed a.txt\n") {
-		t.Errorf("%q has no embedded file:\n%s", m.FileNames(), m.Files["cell-2/main.go"])
+	for _, imports := range []string{"", "import \"embed\"\n", "import _ \"embed\"\n"} {
+		nb := cells(imports+"//go:embed a.txt\nvar text string", "%%\nprintln(text)")
+		nb.Path = filepath.Join(dir, "n.ipynb")
+		m, err := FromNotebook(nb, Options{SourceDir: sourceDir(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := string(m.Files["cell-2/main.go"]); !strings.Contains(text, "\t_ \"embed\"\n") || strings.Count(text, "\"embed\"") != 1 {
+			t.Errorf("%q: want one blank import of package embed:\n%s", imports, text)
+		}
 	}
 }

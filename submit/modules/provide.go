@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -63,6 +64,7 @@ func (r *resolver) list(ctx context.Context) ([]listed, error) {
 	if err != nil {
 		return nil, err
 	}
+	sums, _ := os.ReadFile(r.file("go.sum")) // There may be none.
 	args := []string{"list", "-e", "-deps", "-json=ImportPath,Error"}
 	if slices.ContainsFunc(r.module.Programs(), func(c rundir.Cell) bool { return c.Test }) {
 		args = append(args, "-test")
@@ -93,14 +95,16 @@ func (r *resolver) list(ctx context.Context) ([]listed, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.noteNew(versions(before), versions(after))
+	r.noteNew(versions(before), versions(after), string(sums))
 	return slices.SortedFunc(maps.Values(problems), func(a, b listed) int { return cmp.Compare(a.ImportPath, b.ImportPath) }), nil
 }
 
-// noteNew notes the modules that were added for an import.
-func (r *resolver) noteNew(before, after map[string]string) {
-	for path := range after {
-		if before[path] == "" && r.why[path] == "" {
+// noteNew notes the modules that were added for an import: in their newest version, unless one of
+// gonbatch's modules asks for another. Then its go.mod has a checksum already.
+func (r *resolver) noteNew(before, after map[string]string, sums string) {
+	for path, version := range after {
+		asked := !r.plain && strings.Contains(sums, path+" "+version+"/go.mod ")
+		if before[path] == "" && r.why[path] == "" && !asked {
 			r.why[path] = "the newest"
 		}
 	}

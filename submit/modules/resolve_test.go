@@ -332,6 +332,33 @@ func TestErrorNamesLock(t *testing.T) {
 	}
 }
 
+// TestAskedByGonbatch: a module that gonbatch's own modules ask for comes in the version that they
+// ask for, which is not called the newest.
+func TestAskedByGonbatch(t *testing.T) {
+	b := newBed(t)
+	for _, version := range []string{"v0.1.0", "v0.2.0"} {
+		b.Add("example.com/deep", version, "", "deep.go", "package deep\n\nconst V = 1\n")
+	}
+	b.Add("example.com/pin", "v1.3.0", "\nrequire example.com/deep v0.1.0\n", "pin.go", "package pin\n\nconst V = 130\n", "deeper/d.go", "package deeper\n\nimport _ \"example.com/deep\"\n")
+	goproxy.WriteFiles(t, b.source, "go.mod", "module gonbatch\n\ngo 1.26\n\nrequire example.com/pin v1.3.0\n")
+	result, _, err := b.resolve("import \"gonbatch/trainer\"\nimport \"example.com/deep\"\n%%\nprintln(deep.V, trainer.V)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := string(result.Module.Files["go.sum"])
+	goproxy.WriteFiles(t, b.source, "go.sum", sum)
+	_ = os.Remove(b.opt.Lock)
+	if result, _, err = b.resolve("import \"gonbatch/trainer\"\nimport \"example.com/deep\"\n%%\nprintln(deep.V, trainer.V)"); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := texts(result.Taken), "example.com/deep v0.1.0 (another module needs it)"; got != want {
+		t.Errorf("took %q, want %q", got, want)
+	}
+	if result, _, err = b.resolve("import \"example.com/deep\"\n%%\nprintln(deep.V)"); err != nil || texts(result.Taken) != "example.com/deep v0.1.0 (n.ipynb.lock)" {
+		t.Errorf("without gonbatch: %q, %v", texts(result.Taken), err)
+	}
+}
+
 // TestPlain: a notebook that imports nothing of gonbatch gets a module in a version that gonbatch
 // itself is too new for, and gonbatch's version of what it imports itself.
 func TestPlain(t *testing.T) {

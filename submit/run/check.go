@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"gonbatch/internal/forecast"
 	"gonbatch/submit"
@@ -29,6 +30,9 @@ func (req CheckRequest) check() error {
 		return nil
 	}
 	_, err := forecast.Find(req.Target)
+	if req.Time < 0 {
+		err = errors.Join(err, fmt.Errorf("--%s=%s: must be at least 0", req.TimeFlag, req.Time))
+	}
 	err = errors.Join(err, submit.CheckCount("nodes", req.Job.Nodes, 1), submit.CheckCount("gpus-per-node", req.Job.GPUs.Count, 1),
 		submit.CheckCount("plain-steps", req.PlainSteps, 0), submit.CheckEnv("--env", req.Job.Env))
 	if err != nil {

@@ -63,7 +63,7 @@ func (rs *Runs) glance(ctx context.Context, s Started, g Glance, cancel string) 
 	switch {
 	case errors.Is(err, estimate.ErrSilent):
 	case err != nil:
-		fmt.Fprintf(rs.Err, "submit: no forecast: %v (it will not be tried again for this program)\n", err)
+		fmt.Fprintf(rs.Err, "submit: no forecast: %v (submit tries this program again only with a longer --forecast)\n", err)
 	case r.Refused() != nil:
 		rs.Warn("%v; the job is queued anyway; cancel it with: %s", r.Refused(), cancel)
 	default:

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"al.essio.dev/pkg/shellescape"
 
@@ -23,13 +25,27 @@ func (n Notebook) WriteModule(ctx context.Context, shell submit.Shell, folder st
 		return exported, err
 	}
 	for _, cell := range module.Cells {
-		command := fmt.Sprintf("cd %s && go run ./%s", shellescape.Quote(folder), cell.Name)
-		if cell.Shell {
-			command = "bash " + shellescape.Quote(filepath.Join(folder, cell.Script()))
-		}
-		exported.Commands = append(exported.Commands, command)
+		exported.Commands = append(exported.Commands, howToRun(folder, cell))
 	}
 	return exported, module.Write(folder)
+}
+
+// howToRun returns the command that runs a cell of the module in a folder, with the cell's
+// variables, build flags and arguments.
+func howToRun(folder string, cell rundir.Cell) string {
+	var words []string
+	for _, v := range rundir.SortedVars(cell.Env) {
+		words = append(words, v.Name+"="+shellescape.Quote(v.Value))
+	}
+	if cell.Shell {
+		return strings.Join(append(words, "bash", shellescape.Quote(filepath.Join(folder, cell.Script()))), " ")
+	}
+	verb := "run"
+	if cell.Test {
+		verb = "test"
+	}
+	command := slices.Concat([]string{"go", verb}, cell.BuildFlags, []string{"./" + cell.Name}, cell.Args)
+	return fmt.Sprintf("cd %s && %s", shellescape.Quote(folder), strings.Join(append(words, shellescape.QuoteCommand(command)), " "))
 }
 
 // WriteScript writes the notebook's only program as one file, or reports its source if file is "".

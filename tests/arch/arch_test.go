@@ -39,7 +39,8 @@ var layers = []layer{
 	{name: "training", packages: []string{"distributed"}, mayImport: []string{"data", "logger", "internal/bounded", "internal/plugin", "internal/plural", "internal/compilecache", "internal/forecast", "checkpoint", "internal/rundir", "internal/cluster", "internal/machine"}},
 	{name: "library", packages: []string{"models", "data", "internal/plugin", "internal/compilecache", "logger", "display", "kernel/keep", "checkpoint", "submit/result"}, mayImport: []string{"internal/fetch", "internal/forecast", "internal/plural", "internal/rundir", "internal/cluster"}},
 	{name: "embedded source", packages: []string{"internal/source"}, mayImport: []string{"internal/rundir", root}},
-	{name: "leaves", packages: []string{"internal/bounded", "internal/rundir", "internal/cluster", "internal/embedded", "internal/fetch", "internal/forecast", "internal/gocell", "internal/gomodule", "internal/machine", "internal/nbformat", "internal/plural", "internal/yamldoc"}},
+	{name: "modules", packages: []string{"internal/gomodule"}, mayImport: []string{"internal/embedded"}},
+	{name: "leaves", packages: []string{"internal/bounded", "internal/rundir", "internal/cluster", "internal/embedded", "internal/fetch", "internal/forecast", "internal/gocell", "internal/machine", "internal/nbformat", "internal/plural", "internal/yamldoc"}},
 	{name: "root", packages: []string{root}},
 }
 
