@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -77,6 +78,9 @@ func trainConvolutional(t *testing.T) {
 		fmt.Printf("kernels %d\n", pjrt.KernelCalls())
 	}
 	fmt.Printf("compiled %d\n", pjrt.Compilations())
+	if library, err := onednn.Open(nil); err == nil {
+		fmt.Printf("threads %d\n", library.Threads())
+	}
 }
 
 // printed returns the numbers that follow a word.
@@ -135,7 +139,12 @@ func TestOneDNN(t *testing.T) {
 			}
 		})
 	}
-	out, err := ranktest.Start(t, ranktest.OpenMPI, 1, []string{rundir.EnvOneDNN + "=/nowhere/libdnnl.so", rundir.EnvCompileCache + "=" + compilecache.Off})
+	// A site that doesn't bind ranks lets them use more CPUs than they were given.
+	out, err := ranktest.Start(t, ranktest.OpenMPI, 1, []string{rundir.EnvOneDNN + "=" + library, "SLURM_CPUS_PER_TASK=1"})
+	if threads := printed(t, out, "threads"); err != nil || !slices.Equal(threads, []float64{1}) {
+		t.Errorf("with one CPU, %v threads compute: %v\n%s", threads, err, out)
+	}
+	out, err = ranktest.Start(t, ranktest.OpenMPI, 1, []string{rundir.EnvOneDNN + "=/nowhere/libdnnl.so", rundir.EnvCompileCache + "=" + compilecache.Off})
 	if err == nil || !strings.Contains(out, "/nowhere/libdnnl.so") || !strings.Contains(out, "onednn-cpu-gomp") {
 		t.Errorf("a library that is not there: %v\n%s", err, out)
 	}
