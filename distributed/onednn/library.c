@@ -73,8 +73,8 @@ int gb_dnn_open(const char *path, char *version, size_t version_size, char *erro
   } else if (gb_dnn.version()->major != 3) {
     snprintf(error, error_size, "%s is oneDNN %d, not 3", path, gb_dnn.version()->major);
   } else if ((gb_dnn.version()->cpu_runtime & GB_DNN_OWN_THREADS) == 0) {
-    snprintf(error, error_size, "%s was built for SYCL or for another program's threads (runtime %u), not for OpenMP or TBB", path,
-             gb_dnn.version()->cpu_runtime);
+    snprintf(error, error_size, "%s was built for SYCL or for its caller's threads (runtime %u), not for OpenMP or TBB",
+             path, gb_dnn.version()->cpu_runtime);
   } else if (begin()) {
     snprintf(error, error_size, "%s: it can't use this CPU", path);
   } else {
