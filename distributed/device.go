@@ -121,7 +121,7 @@ func (w *World) loadPlugin(ctx context.Context, c Config) error {
 		return err
 	}
 	keepPrograms(c)
-	if err := useKernels(w.platform, c); err != nil {
+	if err := w.useKernels(c); err != nil {
 		return err
 	}
 	if w.platform == plugin.CUDA && w.Size() > 1 {
@@ -133,11 +133,11 @@ func (w *World) loadPlugin(ctx context.Context, c Config) error {
 	return nil
 }
 
-// useKernels lets oneDNN compute what it computes faster than XLA. If it is not installed, XLA
-// computes everything.
-func useKernels(platform string, c Config) error {
+// useKernels lets oneDNN compute what it computes faster than XLA, on the CPUs of this rank. If it is
+// not installed, XLA computes everything.
+func (w *World) useKernels(c Config) error {
 	candidates := onednn.Candidates(c.Getenv)
-	if platform != plugin.CPU || len(candidates) == 0 {
+	if w.platform != plugin.CPU || len(candidates) == 0 {
 		return nil
 	}
 	library, err := onednn.Open(candidates)
@@ -147,7 +147,8 @@ func useKernels(platform string, c Config) error {
 		}
 		return err
 	}
-	return pjrt.RegisterKernels(platform, pjrt.Kernels{Convolution: library.Convolution(), Product: library.Product()})
+	library.LimitThreads(len(w.cpus.list))
+	return pjrt.RegisterKernels(w.platform, pjrt.Kernels{Convolution: library.Convolution(), Product: library.Product()})
 }
 
 // keepPrograms stores compiled programs for later processes. A failure is only a warning, because

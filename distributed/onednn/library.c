@@ -47,6 +47,8 @@ static const char *find_symbols(void) {
   for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++)
     if ((*(void **)symbols[i].field = dlsym(gb_dnn.handle, symbols[i].name)) == NULL) return symbols[i].name;
   *(void **)&gb_dnn.set_threads = dlsym(gb_dnn.handle, "omp_set_num_threads");
+  *(void **)&gb_dnn.set_dynamic = dlsym(gb_dnn.handle, "omp_set_dynamic");
+  *(void **)&gb_dnn.thread_limit = dlsym(gb_dnn.handle, "omp_get_thread_limit");
   return NULL;
 }
 
@@ -70,6 +72,9 @@ int gb_dnn_open(const char *path, char *version, size_t version_size, char *erro
     snprintf(error, error_size, "%s is not oneDNN 3: no symbol %s", path, missing);
   } else if (gb_dnn.version()->major != 3) {
     snprintf(error, error_size, "%s is oneDNN %d, not 3", path, gb_dnn.version()->major);
+  } else if ((gb_dnn.version()->cpu_runtime & GB_DNN_OWN_THREADS) == 0) {
+    snprintf(error, error_size, "%s was built for SYCL or for its caller's threads (runtime %u), not for OpenMP or TBB",
+             path, gb_dnn.version()->cpu_runtime);
   } else if (begin()) {
     snprintf(error, error_size, "%s: it can't use this CPU", path);
   } else {
@@ -81,10 +86,21 @@ int gb_dnn_open(const char *path, char *version, size_t version_size, char *erro
   return 1;
 }
 
+static int smaller(int n, int limit) { return limit > 0 && limit < n ? limit : n; }
+
+int gb_dnn_threads(void) {
+  cpu_set_t cpus;
+  int n = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+  if (gb_dnn.thread_limit != NULL) n = smaller(n, gb_dnn.thread_limit());
+  return smaller(n, gb_dnn.most_threads);
+}
+
+// With fewer threads than oneDNN has asked for, part of a result would be missing. OpenMP would take fewer than it was
+// told to if OMP_DYNAMIC is set, and never takes more than OMP_THREAD_LIMIT.
 void gb_dnn_lock(void) {
   pthread_mutex_lock(&mutex);
-  cpu_set_t cpus;
-  if (gb_dnn.set_threads != NULL && sched_getaffinity(0, sizeof cpus, &cpus) == 0) gb_dnn.set_threads(CPU_COUNT(&cpus));
+  if (gb_dnn.set_dynamic != NULL) gb_dnn.set_dynamic(0);
+  if (gb_dnn.set_threads != NULL) gb_dnn.set_threads(gb_dnn_threads());
 }
 
 void gb_dnn_unlock(void) { pthread_mutex_unlock(&mutex); }
