@@ -13,7 +13,6 @@ import (
 	xlapjrt "github.com/gomlx/go-xla/pjrt"
 
 	"gonbatch/distributed/device"
-	"gonbatch/distributed/onednn"
 	"gonbatch/distributed/pjrt"
 	"gonbatch/distributed/watch"
 	"gonbatch/internal/compilecache"
@@ -121,7 +120,7 @@ func (w *World) loadPlugin(ctx context.Context, c Config) error {
 		return err
 	}
 	keepPrograms(c)
-	if err := useKernels(w.platform, c); err != nil {
+	if err := w.useKernels(c); err != nil {
 		return err
 	}
 	if w.platform == plugin.CUDA && w.Size() > 1 {
@@ -131,23 +130,6 @@ func (w *World) loadPlugin(ctx context.Context, c Config) error {
 		return pjrt.RegisterAllReduce(w.platform, pjrt.Transport(transport), w.Size())
 	}
 	return nil
-}
-
-// useKernels lets oneDNN compute what it computes faster than XLA. If it is not installed, XLA
-// computes everything.
-func useKernels(platform string, c Config) error {
-	candidates := onednn.Candidates(c.Getenv)
-	if platform != plugin.CPU || len(candidates) == 0 {
-		return nil
-	}
-	library, err := onednn.Open(candidates)
-	if err != nil {
-		if c.Getenv(rundir.EnvOneDNN) == "" {
-			return nil
-		}
-		return err
-	}
-	return pjrt.RegisterKernels(platform, pjrt.Kernels{Convolution: library.Convolution(), Product: library.Product()})
 }
 
 // keepPrograms stores compiled programs for later processes. A failure is only a warning, because

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 struct gb_dnn_library gb_dnn;
 
@@ -59,7 +60,14 @@ static int begin(void) {
          gb_dnn.attributes_set_scratchpad(gb_dnn.attributes, GB_DNN_USER_SCRATCHPAD);
 }
 
+// sleep_while_waiting makes threads that have nothing to do leave their CPU to other work: to XLA's
+// threads, to other ranks, to other users. OpenMP's would keep it busy for a millisecond (GCC's) or
+// 200 (LLVM's and Intel's) after each kernel. It reads its variables when it is loaded. A policy of
+// the user's own remains.
+static void sleep_while_waiting(void) { setenv("OMP_WAIT_POLICY", "passive", 0); }
+
 int gb_dnn_open(const char *path, char *version, size_t version_size, char *error, size_t error_size) {
+  sleep_while_waiting();
   gb_dnn.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (gb_dnn.handle == NULL) {
     snprintf(error, error_size, "%s", dlerror());
@@ -81,10 +89,25 @@ int gb_dnn_open(const char *path, char *version, size_t version_size, char *erro
   return 1;
 }
 
+static int thread_limit;  // 0: none.
+
+void gb_dnn_limit_threads(int n) {
+  pthread_mutex_lock(&mutex);
+  thread_limit = n;
+  pthread_mutex_unlock(&mutex);
+}
+
+// set_threads sets the number of threads for the calling thread.
+static void set_threads(void) {
+  cpu_set_t cpus;
+  if (gb_dnn.set_threads == NULL || sched_getaffinity(0, sizeof cpus, &cpus) != 0) return;
+  int n = CPU_COUNT(&cpus);
+  gb_dnn.set_threads(thread_limit > 0 && thread_limit < n ? thread_limit : n);
+}
+
 void gb_dnn_lock(void) {
   pthread_mutex_lock(&mutex);
-  cpu_set_t cpus;
-  if (gb_dnn.set_threads != NULL && sched_getaffinity(0, sizeof cpus, &cpus) == 0) gb_dnn.set_threads(CPU_COUNT(&cpus));
+  set_threads();
 }
 
 void gb_dnn_unlock(void) { pthread_mutex_unlock(&mutex); }

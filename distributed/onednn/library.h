@@ -70,8 +70,11 @@ extern struct gb_dnn_library {
 // gb_dnn_open opens the library, once in a process. It returns 0, or 1 and a text.
 int gb_dnn_open(const char *path, char *version, size_t version_size, char *error, size_t error_size);
 
+// gb_dnn_limit_threads limits the number of threads of a kernel.
+void gb_dnn_limit_threads(int n);
+
 // gb_dnn_lock makes the calling thread the only one that computes, with as many threads as it may
-// use CPUs.
+// use CPUs, or the limit if that is less.
 void gb_dnn_lock(void);
 void gb_dnn_unlock(void);
 

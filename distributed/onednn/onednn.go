@@ -55,6 +55,11 @@ func (l *Library) Path() string { return l.path }
 // Version returns the library's version, such as 3.2.0.
 func (l *Library) Version() string { return l.version }
 
+// LimitThreads limits the number of threads of a kernel: a process may be allowed to use CPUs that
+// it wasn't given. The default is the number of CPUs that the calling thread may use, which is
+// never exceeded.
+func (l *Library) LimitThreads(n int) { C.gb_dnn_limit_threads(C.int(n)) }
+
 // ErrNoLibrary is in the chain of Open's error if no library could be opened.
 var ErrNoLibrary = errors.New("oneDNN could not be opened")
 
