@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
@@ -111,10 +112,16 @@ func (s *Snapshot) Create(store *model.Store) error {
 
 // Check compares the store's variables with the snapshot's, after the graphs are built. A variable
 // that only one of them has means another model or optimizer, and the error is a *MismatchError.
-// Check ignores variables of metrics.
-func (s *Snapshot) Check(store *model.Store) error {
+// Check ignores variables of metrics, and those of the store in the scopes of added, such as
+// "/optimizers/average".
+func (s *Snapshot) Check(store *model.Store, added ...string) error {
 	needed := slices.DeleteFunc(slices.Collect(maps.Keys(s.Tensors)), isOptional)
-	return s.match(store, func(*model.Variable) bool { return true }, needed)
+	return s.match(store, func(v *model.Variable) bool { return !inScopes(v.Path(), added) }, needed)
+}
+
+// inScopes reports whether a variable is in one of the scopes.
+func inScopes(variable string, scopes []string) bool {
+	return slices.ContainsFunc(scopes, func(scope string) bool { return strings.HasPrefix(variable, scope+model.ScopeSeparator) })
 }
 
 // CheckModel is like Check, for a store whose graphs use the model without training it: variables

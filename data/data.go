@@ -34,8 +34,9 @@ type Dataset interface {
 	// Len returns the number of examples, at least 1.
 	Len() int
 	// Batch returns the examples with these numbers, in this order. A number may occur more than
-	// once. Each tensor's first axis is the example. The tensors are new and belong to the caller.
-	// An empty list, or a number outside 0..Len()-1, is an error.
+	// once. Each tensor's first axis is the example. The tensors are new and belong to the caller,
+	// which frees them; one may be both an input and a label. An empty list, or a number outside
+	// 0..Len()-1, is an error.
 	//
 	// Batch may be called concurrently, and before the examples are needed: trainings load batches
 	// ahead, several at once. An example depends only on its number. Wrap a dataset that can't be

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train/loss"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
+	"gonbatch/distributed"
 	"gonbatch/distributed/onednn"
 	"gonbatch/distributed/pjrt"
 	"gonbatch/distributed/ranktest"
@@ -32,36 +34,53 @@ func convolutional(scope *model.Scope, x *graph.Node) *graph.Node {
 	return layers.Dense(scope.In("logits"), x, true, 10)
 }
 
+// pictures is a dataset of noise, [n, 16, 16, 3], in 10 classes.
+type pictures int
+
+func (p pictures) Name() string { return "pictures" }
+func (p pictures) Len() int     { return int(p) }
+
+func (p pictures) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	var images []float32
+	var classes []int32
+	for _, index := range indices {
+		r := rand.New(rand.NewPCG(1, uint64(index)))
+		for range 16 * 16 * 3 {
+			images = append(images, r.Float32())
+		}
+		classes = append(classes, int32(r.IntN(10)))
+	}
+	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(images, len(indices), 16, 16, 3)},
+		[]*tensors.Tensor{tensors.FromFlatDataAndDimensions(classes, len(indices), 1)}, nil
+}
+
 // trainConvolutional prints the losses of a few steps, and how many programs it compiled.
 func trainConvolutional(t *testing.T) {
 	w := initWorld(t)
 	store := model.NewStore()
 	store.SetParam("/"+model.ParamInitialSeed, int64(7))
 	trainer := train.NewTrainer(w.Backend(), store, convolutional, loss.SparseCategoricalCrossEntropyLogits, w.Optimizer(optimizer.Adam().LearningRate(1e-3).Done()), nil, nil)
-	r := rand.New(rand.NewPCG(1, uint64(w.Rank())))
-	images, labels := make([]float32, 8*16*16*3), make([]int32, 8)
-	for i := range images {
-		images[i] = r.Float32()
-	}
-	for i := range labels {
-		labels[i] = int32(r.IntN(10))
+	loader, err := w.Loader(pictures(16), distributed.LoaderOptions{BatchSize: 16})
+	if err != nil {
+		t.Fatal(err)
 	}
 	for range 5 {
-		metrics, err := trainer.TrainStep(train.Batch{
-			Inputs: []*tensors.Tensor{tensors.FromFlatDataAndDimensions(images, 8, 16, 16, 3)},
-			Labels: []*tensors.Tensor{tensors.FromFlatDataAndDimensions(labels, 8, 1)},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if w.IsMain() {
-			fmt.Printf("loss %v\n", tensors.ToScalar[float32](metrics[0]))
+		for metrics, err := range w.TrainSteps(trainer, loader, nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if w.IsMain() {
+				fmt.Printf("loss %v\n", tensors.ToScalar[float32](metrics[0]))
+			}
 		}
 	}
 	if w.IsMain() {
 		fmt.Printf("kernels %d\n", pjrt.KernelCalls())
 	}
 	fmt.Printf("compiled %d\n", pjrt.Compilations())
+	if library, err := onednn.Open(nil); err == nil {
+		fmt.Printf("threads %d\n", library.Threads())
+	}
 }
 
 // printed returns the numbers that follow a word.
@@ -80,18 +99,19 @@ func printed(t *testing.T, out, word string) (numbers []float64) {
 }
 
 // TestOneDNN: a training with oneDNN's kernels has the losses that it has without them, on one rank
-// and on two. Both kinds of programs are kept side by side in the compile cache.
+// and on two. Both kinds of programs are kept side by side in the compile cache. On two devices of
+// one process, where each would compute the whole batch, there are no kernels.
 func TestOneDNN(t *testing.T) {
 	if ranktest.InRank() {
 		trainConvolutional(t)
 		return
 	}
 	library := ranktest.OneDNN(t)
-	for _, ranks := range []int{1, 2} {
-		t.Run(fmt.Sprint(ranks), func(t *testing.T) {
-			cache := t.TempDir()
+	for name, ranks := range map[string]int{"one rank": 1, "two ranks": 2, "two devices": 1} {
+		t.Run(name, func(t *testing.T) {
+			cache, devices := t.TempDir(), map[string]string{"two devices": "2"}[name]
 			start := func(library string) (losses []float64, kernels, compiled float64) {
-				out, err := ranktest.Start(t, ranktest.OpenMPI, ranks, []string{rundir.EnvOneDNN + "=" + library, rundir.EnvCompileCache + "=" + cache})
+				out, err := ranktest.Start(t, ranktest.OpenMPI, ranks, []string{rundir.EnvOneDNN + "=" + library, rundir.EnvCompileCache + "=" + cache, rundir.EnvDevices + "=" + devices})
 				losses = printed(t, out, "loss")
 				counts, each := printed(t, out, "kernels"), printed(t, out, "compiled")
 				if err != nil || len(losses) != 5 || len(counts) != 1 || len(each) != ranks {
@@ -105,7 +125,8 @@ func TestOneDNN(t *testing.T) {
 			want, none, compiled := start(onednn.Off)
 			got, kernels, new := start(library)
 			again, _, warm := start(library)
-			if none != 0 || kernels < 6 || compiled == 0 || new == 0 || warm != 0 {
+			used := devices == ""
+			if none != 0 || (kernels >= 6) != used || compiled == 0 || (new > 0) != used || warm != 0 {
 				t.Errorf("%v kernels, %v with oneDNN; programs compiled: %v, then %v with oneDNN, then %v", none, kernels, compiled, new, warm)
 			}
 			for i := range want {
@@ -118,7 +139,12 @@ func TestOneDNN(t *testing.T) {
 			}
 		})
 	}
-	out, err := ranktest.Start(t, ranktest.OpenMPI, 1, []string{rundir.EnvOneDNN + "=/nowhere/libdnnl.so", rundir.EnvCompileCache + "=" + compilecache.Off})
+	// A site that doesn't bind ranks lets them use more CPUs than they were given.
+	out, err := ranktest.Start(t, ranktest.OpenMPI, 1, []string{rundir.EnvOneDNN + "=" + library, "SLURM_CPUS_PER_TASK=1"})
+	if threads := printed(t, out, "threads"); err != nil || !slices.Equal(threads, []float64{1}) {
+		t.Errorf("with one CPU, %v threads compute: %v\n%s", threads, err, out)
+	}
+	out, err = ranktest.Start(t, ranktest.OpenMPI, 1, []string{rundir.EnvOneDNN + "=/nowhere/libdnnl.so", rundir.EnvCompileCache + "=" + compilecache.Off})
 	if err == nil || !strings.Contains(out, "/nowhere/libdnnl.so") || !strings.Contains(out, "onednn-cpu-gomp") {
 		t.Errorf("a library that is not there: %v\n%s", err, out)
 	}

@@ -3,11 +3,13 @@ package trainer
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"strings"
 
 	"github.com/gomlx/compute/dtypes"
-	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/compute/dtypes/bfloat16"
+	"github.com/gomlx/compute/dtypes/float16"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
@@ -20,6 +22,9 @@ import (
 // averageScope has the moving averages of the weights, with their paths below it. It is under the
 // optimizers' scope, so it isn't mistaken for a part of the model.
 var averageScope = path.Join("/", optimizer.Scope, "average")
+
+// averageCount counts the updates of the averages.
+var averageCount = path.Join(averageScope, "#updates")
 
 // LoadAverage gives the model the exponential moving averages of its weights, which Fit computes
 // with Config.EMADecay. Test, Validate and Predict use them from then on. Call it after Fit or, in
@@ -61,17 +66,17 @@ func (t *Trainer) useAverage() error {
 		return err
 	}
 	averages := now.Tensors
-	if averages[averageScope+"/#updates"] == nil && t.snapshot != nil {
+	if averages[averageCount] == nil && t.snapshot != nil {
 		averages = t.snapshot.Tensors
 	}
 	s := &checkpoint.Snapshot{Path: "the average", Tensors: map[string]*tensors.Tensor{}, Weights: map[string]bool{}}
 	for name, average := range averages {
-		weight, ok := strings.CutPrefix(name, averageScope)
-		if !ok || weight == "/#updates" {
+		if !under(name, averageScope) || name == averageCount {
 			continue
 		}
+		weight := strings.TrimPrefix(name, averageScope)
 		s.Weights[weight] = true
-		if s.Tensors[weight], err = t.narrowedAverage(average); err != nil {
+		if s.Tensors[weight], err = narrowedAverage(average, averages[weight].DType()); err != nil {
 			return fmt.Errorf("%s: %w", weight, err)
 		}
 	}
@@ -86,13 +91,64 @@ func (t *Trainer) useAverage() error {
 	return nil
 }
 
-// narrowedAverage returns an average in the type of its weight. With weights in half precision, it
-// has single precision.
-func (t *Trainer) narrowedAverage(average *tensors.Tensor) (*tensors.Tensor, error) {
-	if t.config.Precision != "bf16-true" {
+// narrowedAverage returns an average in the type of its weight. The averages of weights in half
+// precision have single precision.
+func narrowedAverage(average *tensors.Tensor, dtype dtypes.DType) (*tensors.Tensor, error) {
+	if average.DType() == dtype {
 		return average, nil
 	}
-	return tensors.FromAnyValue(shapes.CastAsDType(average.Value(), dtypes.BFloat16))
+	shape := average.Shape().Clone()
+	shape.DType = dtype
+	narrow := tensors.FromShape(shape)
+	if shape.IsZeroSize() {
+		return narrow, nil
+	}
+	var writeErr error
+	err := average.ConstFlatData(func(from any) {
+		writeErr = narrow.MutableFlatData(func(to any) { narrowInto(to, from.([]float32)) })
+	})
+	return narrow, errors.Join(err, writeErr)
+}
+
+func narrowInto(to any, from []float32) {
+	switch to := to.(type) {
+	case []bfloat16.BFloat16:
+		for i, value := range from {
+			to[i] = bfloat16.FromFloat32(value)
+		}
+	case []float16.Float16:
+		for i, value := range from {
+			to[i] = float16.FromFloat32(value)
+		}
+	}
+}
+
+// matchAverages lets a training begin with averages, or end them, at a checkpoint: if ema_decay is
+// not set, it drops those of the checkpoint, which the next update would make wrong.
+func (t *Trainer) matchAverages(s *checkpoint.Snapshot) {
+	has := s.Tensors[averageCount] != nil
+	t.newAverages, t.oldAverages = !has && t.config.EMADecay > 0, has && t.config.EMADecay == 0
+	if t.oldAverages {
+		maps.DeleteFunc(s.Tensors, func(name string, _ *tensors.Tensor) bool { return under(name, averageScope) })
+	}
+}
+
+// sayAverages prints that a training that resumes begins with averages, or ends them.
+func (t *Trainer) sayAverages() {
+	switch {
+	case t.newAverages:
+		t.printf("the checkpoint has no averages of the weights (ema_decay): they begin after the next update\n")
+	case t.oldAverages:
+		t.printf("ema_decay is not set: the training continues without the checkpoint's averages of the weights\n")
+	}
+}
+
+// newVariables returns the scopes of variables that the checkpoint need not have.
+func (t *Trainer) newVariables() []string {
+	if t.newAverages {
+		return []string{averageScope}
+	}
+	return nil
 }
 
 // average moves the averages of the variables towards their new values, after an update. Like
@@ -101,7 +157,7 @@ func (s *stepper) average(g *graph.Graph, variables []*model.Variable) {
 	if s.emaDecay == 0 {
 		return
 	}
-	count := s.store.Scope(averageScope).VariableWithValue("#updates", int64(0)).SetTrainable(false)
+	count := s.store.Scope(averageScope).VariableWithValue(path.Base(averageCount), int64(0)).SetTrainable(false)
 	before := count.NodeValue(g)
 	count.SetNodeValue(graph.AddScalar(before, 1))
 	first := graph.Equal(before, graph.ZerosLike(before))

@@ -7,6 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/model"
+	"github.com/gomlx/gomlx/ml/train/loss"
+
 	"gonbatch/checkpoint"
 	"gonbatch/distributed/ranktest"
 	"gonbatch/trainer"
@@ -161,5 +168,80 @@ func TestAverageRefuses(t *testing.T) {
 		c.EMADecay = decay
 		_, err := trainer.New(world(t), c, task)
 		refuses("ema_decay: ", err)
+	}
+}
+
+// TestAverageBegins: a training may begin with averages when it resumes, end them, and begin again.
+// They are those of the updates since they began, whatever earlier checkpoints have.
+func TestAverageBegins(t *testing.T) { everywhere(t, testAverageBegins) }
+
+func testAverageBegins(t *testing.T) {
+	dir, weights, began := t.TempDir(), map[int64][]float64{}, int64(1)
+	record := trainer.Callback{Name: "record", BatchEnd: func(e *trainer.Event) error {
+		weights[e.Step] = trainedFloats(t, e.Trainer, "/pull")
+		return nil
+	}}
+	end, before := 0, 0.0
+	for i, decay := range []float64{0, 0.9, 0.9, 0, 0, 0.5} {
+		c, task := averaging(dir)
+		end += 1 + i%3
+		c.MaxEpochs, c.MaxSteps, c.EMADecay = 0, end, decay
+		tr, out := newTrainer(t, c, task, trainer.WithCallbacks(record))
+		mustFit(t, tr)
+		begins, ends := before == 0 && decay > 0, before > 0 && decay == 0
+		if begins {
+			began = int64(end - i%3)
+		}
+		for text, want := range map[string]bool{"the checkpoint has no averages of the weights": begins, "without the checkpoint's averages": ends} {
+			if tr.World().IsMain() && strings.Contains(out.String(), text) != want {
+				t.Errorf("start %d: it says %q: %t\n%s", i, text, !want, out)
+			}
+		}
+		if before = decay; decay == 0 {
+			continue
+		}
+		since := map[int64][]float64{}
+		for step := began; step <= tr.Step(); step++ {
+			since[step-began+1] = weights[step]
+		}
+		if err := tr.LoadAverage(); err != nil {
+			t.Fatalf("start %d: %v", i, err)
+		}
+		if d := distance(trainedFloats(t, tr, "/pull"), averageOf(since, decay)); !(d < 1e-5) {
+			t.Errorf("start %d: the averages since update %d differ by %g", i, began, d)
+		}
+	}
+}
+
+// TestAverageOfMixedWeights: weights in half, single and double precision, and one without
+// elements, keep their types.
+func TestAverageOfMixedWeights(t *testing.T) {
+	types := map[string]dtypes.DType{"half": dtypes.BFloat16, "float16": dtypes.Float16, "single": dtypes.Float32, "double": dtypes.Float64}
+	net := func(scope *model.Scope, x *graph.Node) *graph.Node {
+		x = graph.Reshape(x, x.Shape().Dimensions[0], -1)
+		sum := layers.Dense(scope.In("half"), x, true, ranktest.Classes)
+		for _, name := range []string{"float16", "single", "double"} {
+			sum = graph.Add(sum, graph.ConvertDType(layers.Dense(scope.In("%s", name), graph.ConvertDType(x, types[name]), true, ranktest.Classes), sum.DType()))
+		}
+		empty := scope.In("empty").VariableWithShape("weights", shapes.Make(dtypes.BFloat16, 0, 3))
+		return graph.Add(sum, graph.ReduceAllSum(empty.NodeValue(x)))
+	}
+	c := trainer.Config{BatchSize: 12, MaxSteps: 1, Precision: "bf16-true", EMADecay: 0.9, Loggers: []string{"none"}}
+	tr, _ := newTrainer(t, c, trainer.Supervised(net, loss.SparseCategoricalCrossEntropyLogits, plainSGD(0.1)))
+	mustFit(t, tr)
+	want := trainedFloats(t, tr, "/")
+	if err := tr.LoadAverage(); err != nil {
+		t.Fatal(err)
+	}
+	if got := trainedFloats(t, tr, "/"); !slices.Equal(got, want) {
+		t.Errorf("after one update the averages are not the weights: they differ by %g", distance(got, want))
+	}
+	for name, dtype := range types {
+		if got := tr.Store().GetVariable("/" + name + "/dense/weights").DType(); got != dtype {
+			t.Errorf("%s: got %s", name, got)
+		}
+	}
+	if _, err := tr.Test(t.Context(), ranktest.Blobs(40)); err != nil {
+		t.Error(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/dtypes/bfloat16"
+	"github.com/gomlx/compute/dtypes/float16"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
@@ -67,7 +68,13 @@ func trainedFloats(t *testing.T, tr *trainer.Trainer, under string) []float64 {
 				for _, x := range flat {
 					byName[v.Path()] = append(byName[v.Path()], float64(x))
 				}
+			case []float64:
+				byName[v.Path()] = append(byName[v.Path()], flat...)
 			case []bfloat16.BFloat16:
+				for _, x := range flat {
+					byName[v.Path()] = append(byName[v.Path()], float64(x.Float32()))
+				}
+			case []float16.Float16:
 				for _, x := range flat {
 					byName[v.Path()] = append(byName[v.Path()], float64(x.Float32()))
 				}

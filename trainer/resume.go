@@ -123,6 +123,7 @@ func (t *Trainer) load() error {
 	if t.snapshot, err = t.shared(t.snapshot, from); err != nil {
 		return fmt.Errorf("share %s: %w", from.Path, err)
 	}
+	t.matchAverages(t.snapshot)
 	if err := t.snapshot.Restore(t.store, t.rates.paths()...); err != nil {
 		return err
 	}
@@ -243,6 +244,7 @@ func (t *Trainer) takeUp(from origin) error {
 		}
 	} else {
 		t.printf("training resumes after step %d, epoch %d, from %s\n", t.at.Step, t.at.Epoch+1, from.Path)
+		t.sayAverages()
 	}
 	return t.restoreCallbacks(from.At.Callbacks)
 }
@@ -324,7 +326,7 @@ func (t *Trainer) checkRestored() error {
 	if t.snapshot == nil {
 		return nil
 	}
-	err := t.snapshot.Check(t.store)
+	err := t.snapshot.Check(t.store, t.newVariables()...)
 	t.snapshot = nil
 	return err
 }

@@ -50,6 +50,8 @@ type Trainer struct {
 	rewound  bool                 // The loggers know where the training resumes.
 	saved    *position            // Of the newest checkpoint.
 
+	newAverages bool // The weights have averages, but that checkpoint has none.
+	oldAverages bool // That checkpoint has averages, but the weights have none.
 	isReady     bool // See ready.
 	saidWeights bool
 	listener    *listener

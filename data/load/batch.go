@@ -39,18 +39,45 @@ func load(name string, indices []int, batch batchFunc) (inputs, labels []*tensor
 	})
 }
 
-// guarded makes a panic an error, and a missing tensor.
+// guarded makes an error of a panic, and of tensors that can't be used.
 func guarded(batch batchFunc, indices []int) (inputs, labels []*tensors.Tensor, err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = panicked(value)
 		}
 	}()
-	inputs, labels, err = batch(indices)
-	if err == nil && (slices.Contains(inputs, nil) || slices.Contains(labels, nil)) {
-		err = errors.New("Batch returned a nil tensor")
+	if inputs, labels, err = batch(indices); err != nil {
+		return nil, nil, err
 	}
-	return inputs, labels, err
+	return own(inputs, labels)
+}
+
+// errFreed is the error of a dataset that keeps its tensors.
+var errFreed = errors.New("Batch returned a tensor that was freed after an earlier batch: it must return new tensors each time")
+
+// own returns the tensors of a batch, each of which the caller can free on its own. A tensor that is
+// there twice, such as an image that is also the label, is copied.
+func own(inputs, labels []*tensors.Tensor) (ownInputs, ownLabels []*tensors.Tensor, err error) {
+	seen := map[*tensors.Tensor]bool{}
+	take := func(all []*tensors.Tensor) []*tensors.Tensor {
+		all = slices.Clone(all)
+		for i, t := range all {
+			switch {
+			case err != nil:
+			case t == nil:
+				err = errors.New("Batch returned a nil tensor")
+			case !t.Ok():
+				err = errFreed
+			case seen[t]:
+				all[i], err = t.LocalClone()
+			}
+			seen[t] = true
+		}
+		return all
+	}
+	ownInputs = take(inputs)
+	ownLabels = take(labels)
+	return ownInputs, ownLabels, err
 }
 
 // Finalize frees tensors at once, without waiting for the garbage collector.

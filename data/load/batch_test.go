@@ -128,3 +128,52 @@ func TestBatchRefusesNil(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// repeats returns one tensor several times, as the slices of inputs and labels too.
+type repeats struct{ photos }
+
+func (r *repeats) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	inputs, _, err = r.photos.Batch(indices)
+	inputs = append(inputs, inputs[0])
+	return inputs, inputs, err
+}
+
+// TestBatchRepeatsTensor: each tensor of a batch can be freed on its own.
+func TestBatchRepeatsTensor(t *testing.T) {
+	inputs, labels, err := load.Batch(&repeats{photos{bad: func(int, int) error { return nil }}}, []int{3, 4})
+	if err != nil || len(inputs) != 2 || len(labels) != 2 {
+		t.Fatal(inputs, labels, err)
+	}
+	for _, one := range slices.Concat(inputs, labels) {
+		if got := tensors.MustCopyFlatData[int32](one); !slices.Equal(got, []int32{3, 4}) {
+			t.Errorf("got %v", got)
+		}
+		load.Finalize([]*tensors.Tensor{one})
+	}
+}
+
+// keeps returns the same tensors each time.
+type keeps struct {
+	photos
+	kept []*tensors.Tensor
+}
+
+func (k *keeps) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	if k.kept == nil {
+		k.kept, _, err = k.photos.Batch(indices)
+	}
+	return k.kept, nil, err
+}
+
+// TestBatchRefusesFreed: the error of a dataset that keeps its tensors says what to do.
+func TestBatchRefusesFreed(t *testing.T) {
+	ds := &keeps{photos: photos{bad: func(int, int) error { return nil }}}
+	inputs, _, err := load.Batch(ds, []int{3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	load.Finalize(inputs)
+	if _, _, err := load.Batch(ds, []int{3}); err == nil || !strings.Contains(err.Error(), "load example 3 of photos: Batch returned a tensor that was freed") || !strings.Contains(err.Error(), "new tensors") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -78,6 +78,9 @@ int gb_dnn_open(const char *path, char *version, size_t version_size, char *erro
     snprintf(error, error_size, "%s is not oneDNN 3: no symbol %s", path, missing);
   } else if (gb_dnn.version()->major != 3) {
     snprintf(error, error_size, "%s is oneDNN %d, not 3", path, gb_dnn.version()->major);
+  } else if ((gb_dnn.version()->cpu_runtime & GB_DNN_OWN_THREADS) == 0) {
+    snprintf(error, error_size, "%s was built for SYCL or for another program's threads (runtime %u), not for OpenMP or TBB", path,
+             gb_dnn.version()->cpu_runtime);
   } else if (begin()) {
     snprintf(error, error_size, "%s: it can't use this CPU", path);
   } else {
@@ -89,25 +92,16 @@ int gb_dnn_open(const char *path, char *version, size_t version_size, char *erro
   return 1;
 }
 
-static int thread_limit;  // 0: none.
-
-void gb_dnn_limit_threads(int n) {
-  pthread_mutex_lock(&mutex);
-  thread_limit = n;
-  pthread_mutex_unlock(&mutex);
-}
-
-// set_threads sets the number of threads for the calling thread.
-static void set_threads(void) {
+int gb_dnn_threads(void) {
   cpu_set_t cpus;
-  if (gb_dnn.set_threads == NULL || sched_getaffinity(0, sizeof cpus, &cpus) != 0) return;
-  int n = CPU_COUNT(&cpus);
-  gb_dnn.set_threads(thread_limit > 0 && thread_limit < n ? thread_limit : n);
+  int n = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : gb_dnn.most_threads;
+  return gb_dnn.most_threads > 0 && gb_dnn.most_threads < n ? gb_dnn.most_threads : n;
 }
 
 void gb_dnn_lock(void) {
   pthread_mutex_lock(&mutex);
-  set_threads();
+  int threads = gb_dnn_threads();
+  if (gb_dnn.set_threads != NULL && threads > 0) gb_dnn.set_threads(threads);
 }
 
 void gb_dnn_unlock(void) { pthread_mutex_unlock(&mutex); }

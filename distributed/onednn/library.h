@@ -10,6 +10,9 @@ enum { GB_DNN_CPU = 1, GB_DNN_IN_ORDER = 1, GB_DNN_F32 = 3, GB_DNN_ANY = 1, GB_D
 enum { GB_DNN_TRAINING = 64, GB_DNN_DIRECT = 1, GB_DNN_SCRATCHPAD_LAYOUT = 136 };
 enum { GB_DNN_MAX_RANK = 12 };
 
+// The CPU runtimes whose memory is plain memory and whose threads are their own: sequential, OpenMP, TBB.
+enum { GB_DNN_OWN_THREADS = 1 | 2 | 4 };
+
 // The numbers of arguments, and of the queries for their layouts.
 enum { GB_DNN_SRC = 1, GB_DNN_DST = 17, GB_DNN_WEIGHTS = 33, GB_DNN_SCRATCHPAD = 80 };
 enum { GB_DNN_DIFF_SRC = 129, GB_DNN_DIFF_DST = 145, GB_DNN_DIFF_WEIGHTS = 161 };
@@ -65,16 +68,17 @@ extern struct gb_dnn_library {
   int (*sgemm)(char transpose_a, char transpose_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
                int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
   void (*set_threads)(int n);  // OpenMP's, or NULL.
+  int most_threads;            // 0: no limit.
 } gb_dnn;
 
 // gb_dnn_open opens the library, once in a process. It returns 0, or 1 and a text.
 int gb_dnn_open(const char *path, char *version, size_t version_size, char *error, size_t error_size);
 
-// gb_dnn_limit_threads limits the number of threads of a kernel.
-void gb_dnn_limit_threads(int n);
+// gb_dnn_threads returns how many threads compute for the calling thread: as many as it may use CPUs,
+// but no more than the limit.
+int gb_dnn_threads(void);
 
-// gb_dnn_lock makes the calling thread the only one that computes, with as many threads as it may
-// use CPUs, or the limit if that is less.
+// gb_dnn_lock makes the calling thread the only one that computes, with that many threads.
 void gb_dnn_lock(void);
 void gb_dnn_unlock(void);
 

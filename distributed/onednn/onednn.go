@@ -6,8 +6,8 @@
 //	err = pjrt.RegisterKernels("cpu", pjrt.Kernels{Convolution: library.Convolution(), Product: library.Product()})
 //
 // It links no library and needs no header: it knows the C interface of version 3, which all
-// libdnnl.so.3 have. The kernels compute one at a time, with as many threads as the process may use
-// CPUs.
+// libdnnl.so.3 have. The kernels compute one at a time, with as many threads as the calling thread may
+// use CPUs, but no more than LimitThreads allows.
 package onednn
 
 /*
@@ -55,10 +55,16 @@ func (l *Library) Path() string { return l.path }
 // Version returns the library's version, such as 3.2.0.
 func (l *Library) Version() string { return l.version }
 
-// LimitThreads limits the number of threads of a kernel: a process may be allowed to use CPUs that
-// it wasn't given. The default is the number of CPUs that the calling thread may use, which is
-// never exceeded.
-func (l *Library) LimitThreads(n int) { C.gb_dnn_limit_threads(C.int(n)) }
+// LimitThreads limits the threads that compute, for a process that may use more CPUs than it was
+// given. 0 is no limit. A library built for TBB ignores it.
+func (l *Library) LimitThreads(n int) {
+	C.gb_dnn_lock()
+	defer C.gb_dnn_unlock()
+	C.gb_dnn.most_threads = C.int(n)
+}
+
+// Threads returns how many threads compute for a caller on this thread.
+func (l *Library) Threads() int { return int(C.gb_dnn_threads()) }
 
 // ErrNoLibrary is in the chain of Open's error if no library could be opened.
 var ErrNoLibrary = errors.New("oneDNN could not be opened")

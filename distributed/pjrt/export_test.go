@@ -113,3 +113,6 @@ func CountKernels(on bool) (count func() int64) {
 
 // SetMinProduct replaces the size from which products are computed by kernels.
 func SetMinProduct(n int) { minProduct = n }
+
+// WithKernels replaces operations of a program by kernels, and returns how many.
+var WithKernels = withKernels

@@ -82,8 +82,16 @@ func useKernels(module string) (string, int) {
 	return withKernels(module)
 }
 
-// withKernels replaces the convolutions and products that a kernel computes faster.
+// severalPartitions matches a program that XLA divides among the devices of a process.
+var severalPartitions = regexp.MustCompile(`stablehlo\.num_partitions = ([2-9]|1\d)`)
+
+// withKernels replaces the convolutions and products that a kernel computes faster. XLA divides a
+// custom call's work among devices only by giving each of them all of it, so programs for several
+// devices stay as they are.
 func withKernels(module string) (string, int) {
+	if severalPartitions.MatchString(module) {
+		return module, 0
+	}
 	module, convolutions := replaceOperations(module, "convolution", convolutionCall)
 	module, products := withProducts(module)
 	kernelCalls.Add(int64(convolutions + products))

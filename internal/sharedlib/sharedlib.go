@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/semver"
@@ -97,24 +98,19 @@ func GLibC() string {
 // common are the beginnings of the names of libraries that come with every Linux, or with GCC.
 var common = []string{"libc.so.", "libm.so.", "libpthread.so.", "libdl.so.", "librt.so.", "ld-linux", "libgcc_s.so.", "libstdc++.so.", "libgomp.so."}
 
-// Stands reports whether a copy of the library works by itself: whether the other libraries that it
-// needs come with Linux or GCC. Otherwise it may find them only from its own folder.
-func Stands(path string) (bool, error) {
+// Needs lists the sonames of the libraries that the library at path needs, without those that come
+// with Linux or GCC. It may find them only from its own folder; if there are none, a copy works.
+func Needs(path string) ([]string, error) {
 	f, err := elf.Open(path)
 	if err != nil {
-		return false, fmt.Errorf("%s is not a shared library: %w", path, err)
+		return nil, fmt.Errorf("%s is not a shared library: %w", path, err)
 	}
 	defer f.Close() //nolint:errcheck // only read
 	needed, err := f.ImportedLibraries()
 	if err != nil {
-		return false, fmt.Errorf("%s: read what it needs: %w", path, err)
+		return nil, fmt.Errorf("%s: read what it needs: %w", path, err)
 	}
-	for _, name := range needed {
-		if !isCommon(name) {
-			return false, nil
-		}
-	}
-	return true, nil
+	return slices.DeleteFunc(needed, isCommon), nil
 }
 
 func isCommon(soname string) bool {

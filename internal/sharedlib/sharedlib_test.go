@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,16 +80,16 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestStands: a library needs others of its own, or none.
-func TestStands(t *testing.T) {
-	library := build(t, source, "-lm")
+// TestNeeds: a library needs others of its own, or none.
+func TestNeeds(t *testing.T) {
+	library := build(t, source, "-lm", "-Wl,-soname,liboracle.so.1")
 	other := build(t, "int answer(void); int ask(void) { return answer(); }", library)
-	for path, want := range map[string]bool{library: true, other: false} {
-		if got, err := sharedlib.Stands(path); got != want || err != nil {
-			t.Errorf("%s: %v, %v", path, got, err)
+	for path, want := range map[string][]string{library: {}, other: {"liboracle.so.1"}} {
+		if got, err := sharedlib.Needs(path); !slices.Equal(got, want) || err != nil {
+			t.Errorf("%s: %q, %v", path, got, err)
 		}
 	}
-	if _, err := sharedlib.Stands("/nowhere/a.so"); err == nil {
-		t.Error("a missing library stands")
+	if _, err := sharedlib.Needs("/nowhere/a.so"); err == nil {
+		t.Error("a missing library needs nothing")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"gonbatch/internal/plugin"
@@ -73,7 +74,7 @@ func findOneDNN(ctx context.Context, shell submit.Shell) (string, error) {
 func firstOneDNN(paths []string) (string, error) {
 	err := errors.New("the loader finds no library of this name")
 	for _, path := range paths {
-		if err = sharedlib.Check(path, isOneDNN); err != nil {
+		if err = checkOneDNN(path); err != nil {
 			continue
 		}
 		if path, err = filepath.EvalSymlinks(path); err == nil {
@@ -83,17 +84,29 @@ func firstOneDNN(paths []string) (string, error) {
 	return "", err
 }
 
+// checkOneDNN refuses a library that the programs would refuse.
+func checkOneDNN(path string) error {
+	if err := sharedlib.Check(path, isOneDNN); err != nil {
+		return err
+	}
+	needs, err := sharedlib.Needs(path)
+	if slices.ContainsFunc(needs, func(name string) bool { return strings.HasPrefix(name, "libsycl.") }) {
+		return fmt.Errorf("%s was built for SYCL: use one that was built for OpenMP or TBB", path)
+	}
+	return err
+}
+
 // stageOneDNN puts the library into the run directory. One that needs others of its own, which it
 // may find only from its folder, is used in place, by a symbolic link.
 func (p Prepared) stageOneDNN(dir rundir.Dir) error {
 	if p.oneDNN == "" {
 		return nil
 	}
-	alone, err := sharedlib.Stands(p.oneDNN)
+	needs, err := sharedlib.Needs(p.oneDNN)
 	switch {
 	case err != nil:
 		return err
-	case !alone:
+	case len(needs) > 0:
 		return os.Symlink(p.oneDNN, dir.OneDNN())
 	}
 	return store.Of(dir).Link(p.oneDNN, dir.OneDNN())

@@ -53,6 +53,7 @@ func (l installed) Run(_ context.Context, name string, _ ...string) ([]byte, err
 func TestOneDNN(t *testing.T) {
 	version2 := buildLibrary(t, "libdnnl.so.2", "int dnnl_version(void) { return 2; }")
 	mine, theirs := buildLibrary(t, "libdnnl.so.3", oneDNN3), buildLibrary(t, "libdnnl.so.3", oneDNN3)
+	sycl := buildLibrary(t, "libdnnl.so.3", oneDNN3+" int sycl(void); int f(void) { return sycl(); }", buildLibrary(t, "libsycl.so", "int sycl(void) { return 1; }", "-Wl,-soname,libsycl.so.7"))
 	missing := filepath.Join(t.TempDir(), "libdnnl.so.3")
 	for _, test := range []struct {
 		name, variable string
@@ -63,7 +64,7 @@ func TestOneDNN(t *testing.T) {
 	}{
 		{name: "none"},
 		{name: "the loader's", installed: installed{theirs}, want: submit.OneDNNStaged, path: theirs},
-		{name: "the loader's that fits", installed: installed{missing, version2, theirs}, want: submit.OneDNNStaged, path: theirs},
+		{name: "the loader's that fits", installed: installed{missing, version2, sycl, theirs}, want: submit.OneDNNStaged, path: theirs},
 		{name: "the loader's doesn't fit", installed: installed{version2}},
 		{name: "the variable's", variable: mine, installed: installed{theirs}, want: submit.OneDNNStaged, path: mine},
 		{name: "a soname", variable: "libdnnl.so.3", installed: installed{theirs}, want: submit.OneDNNStaged, path: theirs},
@@ -73,6 +74,7 @@ func TestOneDNN(t *testing.T) {
 		{name: "on CPUs", variable: mine, spec: submit.JobSpec{Platform: plugin.CPU}, want: submit.OneDNNStaged, path: mine},
 		{name: "a missing file", variable: missing, installed: installed{theirs}, err: []string{rundir.EnvOneDNN + "=" + missing, "no such file", "or to off", "--env " + rundir.EnvOneDNN + "=" + missing}},
 		{name: "an unknown soname", variable: "libdnnl.so.4", installed: installed{theirs}, err: []string{rundir.EnvOneDNN + "=libdnnl.so.4", "the loader finds no library"}},
+		{name: "for SYCL", variable: sycl, err: []string{sycl + " was built for SYCL"}},
 		{name: "version 2", variable: version2, err: []string{version2 + " is not oneDNN 3"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
