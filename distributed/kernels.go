@@ -24,6 +24,9 @@ func (w *World) useKernels(c Config) error {
 		w.sayOnce("XLA computes everything: " + rundir.EnvOneDNN + "=" + rundir.OneDNNOff)
 		return nil
 	}
+	if !w.ownsCPUs() {
+		onednn.SleepWhileWaiting()
+	}
 	library, err := onednn.Open(candidates)
 	switch {
 	case err == nil:
@@ -41,6 +44,10 @@ func (w *World) useKernels(c Config) error {
 	w.sayOnce("XLA computes everything: oneDNN is not installed")
 	return nil
 }
+
+// ownsCPUs reports whether nothing else computes on this rank's CPUs: a batch system gave them to
+// the job, and the rank is bound to them.
+func (w *World) ownsCPUs() bool { return w.environment.JobID != "" && w.cpus.bound }
 
 // oneDNNs lists the libraries to try, and reports whether the first one is the run's own. If that
 // one can't be opened, the node's may be.

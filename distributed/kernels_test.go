@@ -82,8 +82,9 @@ func TestRunOneDNN(t *testing.T) {
 	}
 }
 
-// TestOneDNNThreads: the kernels use no more threads than SLURM gave the rank CPUs, even where it
-// is not bound to them, and threads that wait sleep, so that they don't take a CPU from other work.
+// TestOneDNNThreads: the kernels use no more threads than SLURM gave the rank CPUs, even where it is
+// not bound to them. Threads that wait sleep, so that they don't take a CPU from other work, unless a
+// batch system gave the CPUs to the rank, or the user wants something else.
 func TestOneDNNThreads(t *testing.T) {
 	if ranktest.InRank() {
 		trainConvolutional(t)
@@ -93,20 +94,33 @@ func TestOneDNNThreads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := []string{rundir.EnvOneDNN + "=" + ranktest.OneDNN(t), "ONEDNN_VERBOSE=1", "OMP_DISPLAY_ENV=verbose"}
-	for given, threads := range map[string]int{"1": 1, "": len(allowed), "9999": len(allowed)} {
-		out, err := ranktest.Start(t, ranktest.Torchrun, 1, append(env, "SLURM_CPUS_PER_TASK="+given))
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
+	all := len(allowed)
+	library := ranktest.OneDNN(t)
+	const sleeping, spinning = "GOMP_SPINCOUNT = '0'", "GOMP_SPINCOUNT = '300000'"
+	for name, test := range map[string]struct {
+		env     string
+		threads int
+		waiting string
+	}{
+		"not bound":           {"SLURM_JOB_ID=1 SLURM_CPUS_PER_TASK=1", min(1, all), sleeping},
+		"bound":               {fmt.Sprint("SLURM_JOB_ID=1 SLURM_CPUS_PER_TASK=", all), all, spinning},
+		"bound to fewer":      {fmt.Sprint("SLURM_JOB_ID=1 SLURM_CPUS_PER_TASK=", all+1), all, spinning},
+		"no job":              {"SLURM_JOB_ID= SLURM_CPUS_PER_TASK=", all, sleeping},
+		"the user's policy":   {"OMP_WAIT_POLICY=active", all, "OMP_WAIT_POLICY = 'ACTIVE'"},
+		"the user's policy 2": {"SLURM_JOB_ID=1 OMP_WAIT_POLICY=passive", all, sleeping},
+	} {
+		if all == 1 && name == "not bound" {
+			continue // The rank is bound to the only CPU.
 		}
-		for _, want := range []string{fmt.Sprintf("nthr:%d\n", threads), "GOMP_SPINCOUNT = '0'"} {
+		env := append(strings.Fields(test.env), rundir.EnvOneDNN+"="+library, "ONEDNN_VERBOSE=1", "OMP_DISPLAY_ENV=verbose")
+		out, err := ranktest.Start(t, ranktest.Torchrun, 1, env)
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, out)
+		}
+		for _, want := range []string{fmt.Sprintf("nthr:%d\n", test.threads), test.waiting} {
 			if !strings.Contains(out, want) {
-				t.Errorf("SLURM_CPUS_PER_TASK=%q: no %q\n%s", given, want, out)
+				t.Errorf("%s: no %q\n%s", name, want, out)
 			}
 		}
-	}
-	out, err := ranktest.Start(t, ranktest.Torchrun, 1, append(env, "OMP_WAIT_POLICY=active"))
-	if err != nil || !strings.Contains(out, "OMP_WAIT_POLICY = 'ACTIVE'") {
-		t.Errorf("the user's own policy isn't used: %v\n%s", err, out)
 	}
 }

@@ -60,14 +60,9 @@ static int begin(void) {
          gb_dnn.attributes_set_scratchpad(gb_dnn.attributes, GB_DNN_USER_SCRATCHPAD);
 }
 
-// sleep_while_waiting makes threads that have nothing to do leave their CPU to other work: to XLA's
-// threads, to other ranks, to other users. OpenMP's would keep it busy for a millisecond (GCC's) or
-// 200 (LLVM's and Intel's) after each kernel. It reads its variables when it is loaded. A policy of
-// the user's own remains.
-static void sleep_while_waiting(void) { setenv("OMP_WAIT_POLICY", "passive", 0); }
+void gb_dnn_sleep_while_waiting(void) { setenv("OMP_WAIT_POLICY", "passive", 0); }
 
 int gb_dnn_open(const char *path, char *version, size_t version_size, char *error, size_t error_size) {
-  sleep_while_waiting();
   gb_dnn.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (gb_dnn.handle == NULL) {
     snprintf(error, error_size, "%s", dlerror());
