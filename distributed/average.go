@@ -3,7 +3,6 @@ package distributed
 import (
 	"strings"
 
-	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train"
@@ -13,11 +12,11 @@ import (
 	"gonbatch/distributed/pjrt"
 )
 
-// average returns the mean of each node over the ranks. It uses one all-reduce for each element
-// type, because each collective costs latency.
+// average returns the mean of each node over the ranks. It uses one all-reduce for each bucket,
+// because each collective costs latency.
 func average(nodes []*graph.Node) []*graph.Node {
 	averaged := make([]*graph.Node, len(nodes))
-	for _, group := range byDType(nodes) {
+	for _, group := range buckets(nodes, bucketBytes()) {
 		flat := make([]*graph.Node, len(group))
 		for i, index := range group {
 			flat[i] = graph.Reshape(nodes[index], nodes[index].Shape().Size())
@@ -39,23 +38,6 @@ func concatenate(flat []*graph.Node) *graph.Node {
 		return flat[0]
 	}
 	return graph.Concatenate(flat, 0)
-}
-
-// byDType groups the indices of the nodes by element type. The groups are in order of appearance,
-// which is the same on all ranks.
-func byDType(nodes []*graph.Node) [][]int {
-	var groups [][]int
-	position := map[dtypes.DType]int{}
-	for i, node := range nodes {
-		p, ok := position[node.DType()]
-		if !ok {
-			p = len(groups)
-			position[node.DType()] = p
-			groups = append(groups, nil)
-		}
-		groups[p] = append(groups[p], i)
-	}
-	return groups
 }
 
 // changedBuffers lists the variables that the step changes without training them, such as the

@@ -24,7 +24,7 @@ func (w *World) Optimizer(inner optimizer.Interface) optimizer.Interface {
 }
 
 // averagingOptimizer implements data parallelism (Li et al., PyTorch Distributed, VLDB 2020,
-// https://arxiv.org/abs/2006.15704), with one bucket for all gradients.
+// https://arxiv.org/abs/2006.15704).
 type averagingOptimizer struct {
 	world *World
 	inner optimizer.Interface
@@ -48,8 +48,10 @@ func (o *averagingOptimizer) UpdateGraphWithGradients(scope *model.Scope, gradie
 }
 
 // AverageGradients is a graph-building function for your own optimizer or training step. It returns
-// the means of the gradients over the ranks, computed inside the program with one all-reduce for
-// each element type. Call it once in a step, with all gradients.
+// the means of the gradients over the ranks, computed inside the program. On CPUs, it uses one
+// all-reduce for each element type. On GPUs, it uses one for each bucket of up to 12 MiB, which
+// runs while the program computes the gradients of the next. Call it once in a step, with all
+// gradients.
 //
 // It also averages the model's buffers that the graph changes without training them, such as the
 // moving averages of batch normalization, and sets new variables to rank 0's values on every rank.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -80,6 +81,9 @@ const steps = 50
 // trainRank is the body of a rank: 50 steps of plain gradient descent at a global batch of 12.
 func trainRank(t *testing.T) {
 	w := initWorld(t)
+	if limit, err := strconv.Atoi(os.Getenv("BUCKET_BYTES")); err == nil {
+		distributed.SetBucketBytes(limit)
+	}
 	// An epoch has 12 steps and a remainder. The number of evaluated examples, 103, is prime.
 	loader, err := w.Loader(ranktest.Blobs(145), distributed.LoaderOptions{BatchSize: 12, Shuffle: true, Seed: 5})
 	if err != nil {
@@ -171,6 +175,9 @@ func TestEquivalence(t *testing.T) {
 		{"2 ranks on GPUs", ranktest.OpenMPI.OnGPUs(t, 4), 2, nil},
 		{"3 ranks on GPUs", ranktest.MPICH.OnGPUs(t, 3), 3, nil},
 		{"4 ranks on GPUs, over TCP", ranktest.Torchrun.OnGPUs(t, 4), 4, nil},
+		{"2 ranks, all-reduces of up to 1 KiB", ranktest.OpenMPI, 2, []string{"BUCKET_BYTES=1024"}},
+		{"3 ranks over TCP, an all-reduce for each variable", ranktest.Torchrun, 3, []string{"BUCKET_BYTES=1"}},
+		{"2 ranks on GPUs, all-reduces of up to 1 KiB", ranktest.Torchrun.OnGPUs(t, 2), 2, []string{"BUCKET_BYTES=1024"}},
 		{"2 devices of one process", ranktest.OpenMPI, 1, []string{"GONBATCH_DEVICES=2"}},
 		{"3 devices of one process", ranktest.OpenMPI, 1, []string{"GONBATCH_DEVICES=3"}},
 		{"2 ranks with other seeds start from rank 0's weights", ranktest.OpenMPI, 2, []string{"SEED_BY_RANK=1"}},

@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"fmt"
 	"testing"
 
 	"gonbatch/distributed/aot/aottest"
@@ -25,6 +26,15 @@ func TestForecast(t *testing.T) {
 		` +reduces +1\.6 MiB by 1 collective`,
 		` +time +at least .*`,
 	)
+	// All models of a GAN train in one step.
+	for _, w := range []struct{ nodes, gpus int }{{1, 1}, {1, 8}, {2, 8}} {
+		out := u.mustSubmit(t, "check", "--target", "h100", "--nodes", fmt.Sprint(w.nodes), "--gpus-per-node", fmt.Sprint(w.gpus), example(t, "gan.ipynb"))
+		want := []string{fmt.Sprintf(`each GPU of %d x h100 .*`, w.nodes*w.gpus), ` +- parameters +446\.3 KiB`, ` +time +at least .*`}
+		if w.nodes*w.gpus > 1 {
+			want = append(want, ` +reduces +447\.0 KiB by 1 collective`)
+		}
+		wantPlaces(t, out, want...)
+	}
 	out = u.mustSubmit(t, "--nodes", "2", "--gpus-per-node", "h100:4", "--directive=--hold", mnist(t), "--", "-batch", "128")
 	wantPlaces(t, out, `submit: a training step of train takes [0-9.]+ MiB of the 59\.4 GiB that XLA takes of one NVIDIA H100 80 GB SXM, and at least .*, with a batch of 128`)
 	for _, wrong := range [][]string{{"--target", "h1000"}, {"--target", "h100", "--nodes", "0"}, {"--nodes", "2"}} {

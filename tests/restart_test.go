@@ -211,9 +211,16 @@ func (s scenario) play(t *testing.T, c *cluster.Cluster, want string) {
 		out, err := j.submit(t, training.command(s.args, j.notebook)...)
 		ended <- end{out, err}
 	}()
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(j.logs())
+		}
+	})
 	// On a busy machine the time limit may be near before the ranks hold.
-	eventually(t, "both ranks hold", func() bool { return j.holds() || j.started() > 1 })
-	s.disturb(t, c, j)
+	eventually(t, "both ranks hold", func() bool { return j.holds() || j.started() > 1 || len(ended) > 0 })
+	if len(ended) == 0 {
+		s.disturb(t, c, j)
+	}
 	e := <-ended
 	if (e.err == nil) != (s.state == "") {
 		t.Fatalf("submit --follow: %v, want it to end %q\n%s\n%s", e.err, s.state, e.out, j.scheduler(t))
@@ -279,6 +286,17 @@ func (j *trainee) scheduler(t *testing.T) string {
 		return err.Error()
 	}
 	return string(text)
+}
+
+// logs returns all logs of all runs.
+func (j *trainee) logs() string {
+	var all strings.Builder
+	files, _ := filepath.Glob(filepath.Join(j.folder, "runs", "*", "logs", "*"))
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		fmt.Fprintf(&all, "%s: %v\n%s\n", file, err, text)
+	}
+	return all.String()
 }
 
 func mustRun(t *testing.T, c *cluster.Cluster, command ...string) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -123,7 +124,7 @@ func forecastTrain(t *testing.T, name string) {
 }
 
 // answer has another process train a model.
-func answer(t *testing.T, name string, q forecast.Question) forecast.Answer {
+func answer(t *testing.T, name string, q forecast.Question, env ...string) forecast.Answer {
 	t.Helper()
 	aottest.Compiler(t)
 	path := filepath.Join(t.TempDir(), "question.json")
@@ -132,6 +133,7 @@ func answer(t *testing.T, name string, q forecast.Question) forecast.Answer {
 	}
 	cmd := exec.Command(os.Args[0], "-test.run=^TestForecast$", "-test.count=1")
 	cmd.Env = append(os.Environ(), rundir.EnvForecast+"="+path, "FORECAST_MODEL="+name, rundir.EnvPlatform+"=cpu")
+	cmd.Env = append(cmd.Env, env...)
 	out, err := bounded.CombinedOutput(cmd)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -146,9 +148,9 @@ func answer(t *testing.T, name string, q forecast.Question) forecast.Answer {
 }
 
 // ask forecasts a model's step.
-func ask(t *testing.T, name string, q forecast.Question) forecast.Answer {
+func ask(t *testing.T, name string, q forecast.Question, env ...string) forecast.Answer {
 	t.Helper()
-	got := answer(t, name, q)
+	got := answer(t, name, q, env...)
 	if got.Error != "" {
 		t.Fatal(got.Error)
 	}
@@ -206,8 +208,9 @@ func TestForecast(t *testing.T) {
 	}
 }
 
-// TestForecastCollectives: a step has one all-reduce of all parameters, with the averages of batch
-// normalization, and on one GPU none.
+// TestForecastCollectives: a step reduces all parameters once, with the averages of batch
+// normalization, in buckets of 12 MiB; on one GPU it reduces nothing. Most of the backward pass
+// runs beside the all-reduces if there are several.
 func TestForecastCollectives(t *testing.T) {
 	for _, tt := range []struct {
 		model       string
@@ -215,19 +218,66 @@ func TestForecastCollectives(t *testing.T) {
 		want        int
 		averages    int64 // Three numbers for each of ResNet-18's 4,800 channels.
 	}{
-		{"cnn", 1, 1, 0, 0}, {"cnn", 1, 8, 1, 0}, {"cnn", 2, 8, 1, 0}, {"resnet18", 2, 8, 1, 4 * 3 * 4800},
+		{"cnn", 1, 1, 0, 0}, {"cnn", 1, 8, 1, 0}, {"cnn", 2, 8, 1, 0},
+		{"resnet18", 1, 1, 0, 0}, {"resnet18", 1, 8, 5, 4 * 3 * 4800}, {"resnet18", 2, 8, 5, 4 * 3 * 4800},
 	} {
 		t.Run(fmt.Sprintf("%s, %d GPUs", tt.model, tt.nodes*tt.gpus), func(t *testing.T) {
-			got := ask(t, tt.model, h100s(tt.nodes, tt.gpus))
+			dump := t.TempDir()
+			got := ask(t, tt.model, h100s(tt.nodes, tt.gpus), "XLA_FLAGS=--xla_dump_hlo_as_text --xla_dump_to="+dump)
 			t.Logf("%+v", got)
 			if len(got.Collectives) != tt.want || tt.want > 0 && !strings.HasPrefix(got.Collectives[0], "all-reduce") {
 				t.Errorf("the collectives %q, want %d", got.Collectives, tt.want)
 			}
-			if want := int64(tt.want) * (got.Memory.Parameters + tt.averages); got.Reduced != want {
+			want := got.Memory.Parameters + tt.averages
+			if tt.want == 0 {
+				want = 0
+			}
+			if got.Reduced != want {
 				t.Errorf("reduces %d bytes, want %d", got.Reduced, want)
+			}
+			if tt.want < 2 {
+				return
+			}
+			if beside, all := backwardBeside(t, dump); beside*2 < all {
+				t.Errorf("%d of the %d convolutions of the backward pass run beside an all-reduce, want half", beside, all)
+			} else {
+				t.Logf("%d of the %d convolutions of the backward pass run beside an all-reduce", beside, all)
 			}
 		})
 	}
+}
+
+// instruction matches those of a scheduled program that begin and end an all-reduce, and the
+// convolutions of the backward pass, by XLA's names.
+var instruction = regexp.MustCompile(`^ +(?:ROOT )?%(?:(all-reduce-start)|(all-reduce-done)|(cudnn-conv-bw-))`)
+
+// backwardBeside counts the convolutions of the backward pass in the schedule that XLA has left in
+// a folder, and those of them that run while an all-reduce does.
+func backwardBeside(t *testing.T, folder string) (beside, all int) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*gpu_after_optimizations.txt"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("scheduled programs: %q, %v", files, err)
+	}
+	text, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, entry, _ := strings.Cut(string(text), "\nENTRY ")
+	running := 0
+	for line := range strings.Lines(entry) {
+		switch m := instruction.FindStringSubmatch(line); {
+		case m == nil:
+		case m[1] != "":
+			running++
+		case m[2] != "":
+			running--
+		default:
+			all++
+			beside += running
+		}
+	}
+	return beside, all
 }
 
 // TestForecastOfGPUs: the layers of models/cnn are forecast as they are on GPUs, not as on the CPU

@@ -14,6 +14,8 @@ type lowering interface {
 	// options returns the options with which a client compiles a program, derived from those of
 	// go-xla.
 	options(client unsafe.Pointer, program, given []byte) ([]byte, error)
+	// overlaps reports whether XLA computes during an all-reduce.
+	overlaps() bool
 }
 
 // parameters describe a function that replaces an all-reduce.
@@ -39,6 +41,15 @@ func (customCall) body(p parameters) string {
 }
 
 func (customCall) options(_ unsafe.Pointer, _, given []byte) ([]byte, error) { return given, nil }
+
+func (customCall) overlaps() bool { return false }
+
+// Overlaps reports whether a program of this process goes on computing during an all-reduce: XLA's
+// own does, and a custom call doesn't.
+func Overlaps() bool {
+	l, _ := world()
+	return l != nil && l.overlaps()
+}
 
 // checkWorld refuses a change of the number of ranks: a process has only one world. The lock is
 // held.

@@ -103,6 +103,8 @@ func (n native) options(client unsafe.Pointer, program, given []byte) ([]byte, e
 	return replicate(alone, devices)
 }
 
+func (native) overlaps() bool { return true }
+
 // replicate makes a program compile for these devices, each of which runs it. In the binary form of
 // options, later fields replace or complete earlier ones.
 func replicate(options []byte, devices []int64) ([]byte, error) {

@@ -181,6 +181,6 @@ func (c *Cluster) logTails(t testing.TB) {
 			continue
 		}
 		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-		t.Logf("%s ends with:\n%s", filepath.Base(path), strings.Join(lines[max(0, len(lines)-40):], "\n"))
+		t.Logf("%s ends with:\n%s", filepath.Base(path), strings.Join(lines[max(0, len(lines)-400):], "\n"))
 	}
 }

@@ -37,15 +37,17 @@ func build() (dir string, err error) {
 	if err != nil {
 		return "", err
 	}
+	engine := filepath.Dir(here)
+	sources = append(sources, filepath.Join(engine, "frame.c"), filepath.Join(engine, "frame.h"))
 	command, err := compiler(here, filepath.Join(cpu, plugin.FileName(plugin.CPU)))
 	if err != nil {
 		return "", err
 	}
-	name, err := hash(append(sources, filepath.Join(here, "..", "abi.h")), command)
+	name, err := hash(append(sources, filepath.Join(engine, "abi.h")), command)
 	if err != nil {
 		return "", err
 	}
-	cache := filepath.Join(here, "..", "..", "..", ".cache")
+	cache := filepath.Join(engine, "..", "..", ".cache")
 	dir = filepath.Join(cache, "testplugin-"+name)
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil

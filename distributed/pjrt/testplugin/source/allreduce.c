@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "abi.h"
+#include "frame.h"
 #include "plugin.h"
 
 enum { MAX_CLIQUES = 64, CLIQUE_LIMIT = 10 * 60 * 1000 };
@@ -162,21 +163,9 @@ static PJRT_Error *all_reduce(int64_t number, void *data, int64_t count, int dty
   return error;
 }
 
-static int answer_metadata(const gb_ffi_call_frame *frame) {
-  for (gb_ffi_extension *e = frame->extension_start; e != NULL; e = e->next) {
-    if (e->type != GB_FFI_EXTENSION_METADATA) continue;
-    gb_ffi_metadata *metadata = ((gb_ffi_metadata_extension *)e)->metadata;
-    metadata->version.major_version = frame->api == NULL ? 0 : frame->api->version.major_version;
-    metadata->version.minor_version = frame->api == NULL ? 1 : frame->api->version.minor_version;
-    metadata->traits = 0;
-    return 1;
-  }
-  return 0;
-}
-
 // handle takes the value to sum, and the number of the all-reduce in its program.
 static gb_ffi_error *handle(gb_ffi_call_frame *frame) {
-  if (answer_metadata(frame) || frame->stage != GB_FFI_STAGE_EXECUTE) return NULL;
+  if (gb_frame_metadata(frame) || frame->stage != GB_FFI_STAGE_EXECUTE) return NULL;
   gb_ffi_buffer *x = frame->args.values[0], *number = frame->args.values[1], *sum = frame->rets.values[0];
   int64_t count = 1;
   for (int64_t i = 0; i < x->rank; i++) count *= x->dims[i];
@@ -184,8 +173,7 @@ static gb_ffi_error *handle(gb_ffi_call_frame *frame) {
   PJRT_Error *error = all_reduce(*(int64_t *)number->data, sum->data, count, x->dtype);
   if (error == NULL) return NULL;
   drop(error);
-  gb_ffi_error_create_args args = {.struct_size = sizeof args, .message = "testplugin: the key-value store failed", .code = GB_FFI_INTERNAL};
-  return frame->api->error_create(&args);
+  return gb_frame_fail(frame, GB_FFI_INTERNAL, "testplugin: the key-value store failed");
 }
 
 PJRT_Error *register_all_reduce(void) {

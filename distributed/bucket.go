@@ -1,0 +1,72 @@
+package distributed
+
+import (
+	"math"
+	"slices"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+
+	"gonbatch/distributed/pjrt"
+)
+
+// overlappedBytes is the size of a bucket where a step goes on computing during an all-reduce (Li
+// et al., PyTorch Distributed, VLDB 2020, https://arxiv.org/abs/2006.15704, section 3.2). More of
+// the backward pass runs beside the all-reduces than with PyTorch's 25 MiB: see docs/adr/0015.
+const overlappedBytes = 12 << 20
+
+// bucketBytes returns how large a bucket may be. Where an all-reduce stops the program, there is
+// one bucket of each element type, since a second all-reduce only adds its latency.
+var bucketBytes = func() int {
+	if pjrt.Overlaps() {
+		return overlappedBytes
+	}
+	return math.MaxInt
+}
+
+// bucket is a group of nodes of one element type that one all-reduce averages.
+type bucket struct {
+	indices []int // Of the nodes.
+	bytes   int
+}
+
+// buckets divides nodes into buckets of at most `limit` bytes; a larger node has its own. Each
+// bucket has nodes that the program computes one after another, and the buckets are in the order in
+// which they become complete: the gradients of the last layers are reduced while those of the first
+// are computed. All ranks build the same graph, so they have the same buckets.
+func buckets(nodes []*graph.Node, limit int) [][]int {
+	var all []*bucket
+	open := map[dtypes.DType]*bucket{}
+	for _, i := range inOrder(nodes) {
+		size, dtype := int(nodes[i].Shape().ByteSize()), nodes[i].DType()
+		b := open[dtype]
+		if b == nil || size > limit-b.bytes {
+			b = &bucket{}
+			open[dtype] = b
+			all = append(all, b)
+		}
+		b.indices = append(b.indices, i)
+		b.bytes += size
+	}
+	slices.SortFunc(all, func(a, b *bucket) int { return computed(nodes[a.last()], nodes[b.last()]) })
+	groups := make([][]int, len(all))
+	for i, b := range all {
+		groups[i] = b.indices
+	}
+	return groups
+}
+
+func (b *bucket) last() int { return b.indices[len(b.indices)-1] }
+
+// inOrder lists the indices of the nodes in the order in which the graph computes them.
+func inOrder(nodes []*graph.Node) []int {
+	indices := make([]int, len(nodes))
+	for i := range indices {
+		indices[i] = i
+	}
+	slices.SortStableFunc(indices, func(i, j int) int { return computed(nodes[i], nodes[j]) })
+	return indices
+}
+
+// computed compares when a graph computes two nodes: an operation comes after its operands.
+func computed(a, b *graph.Node) int { return int(a.Id()) - int(b.Id()) }

@@ -1,0 +1,71 @@
+package distributed_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+
+	"gonbatch/distributed"
+)
+
+// TestBuckets: random nodes in random order are each in one bucket, of one element type and within
+// the limit; what the graph computes first is reduced first; and no bucket could take the next
+// one's first node.
+func TestBuckets(t *testing.T) {
+	backend := initWorld(t).Backend()
+	for seed := range uint64(50) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		g := graph.NewGraph(backend, "buckets")
+		nodes := make([]*graph.Node, 1+random.IntN(40))
+		for i := range nodes {
+			dtype := []dtypes.DType{dtypes.Float32, dtypes.Float64, dtypes.BFloat16}[random.IntN(3)]
+			nodes[i] = graph.Zeros(g, shapes.Make(dtype, random.IntN(100)))
+		}
+		random.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
+		limit := random.IntN(1000)
+		checkBuckets(t, seed, nodes, limit, distributed.Buckets(nodes, limit))
+		g.Finalize()
+	}
+}
+
+func checkBuckets(t *testing.T, seed uint64, nodes []*graph.Node, limit int, got [][]int) {
+	t.Helper()
+	var all []int
+	before := map[dtypes.DType]int{} // The size of the last bucket of the type.
+	latest := graph.NodeId(-1)
+	for _, b := range got {
+		size, dtype := 0, nodes[b[0]].DType()
+		for _, i := range b {
+			if nodes[i].DType() != dtype {
+				t.Errorf("seed %d: a bucket of %s has %s", seed, dtype, nodes[i].DType())
+			}
+			size += int(nodes[i].Shape().ByteSize())
+		}
+		if size > limit && len(b) > 1 {
+			t.Errorf("seed %d: a bucket of %d nodes has %d bytes, more than %d", seed, len(b), size, limit)
+		}
+		if full, ok := before[dtype]; ok && full+int(nodes[b[0]].Shape().ByteSize()) <= limit {
+			t.Errorf("seed %d: a bucket of %d bytes has room for the next node", seed, full)
+		}
+		before[dtype] = size
+		if !slices.IsSortedFunc(b, func(i, j int) int { return int(nodes[i].Id()) - int(nodes[j].Id()) }) {
+			t.Errorf("seed %d: the bucket %v is not in the order of the graph", seed, b)
+		}
+		if last := nodes[b[len(b)-1]].Id(); last <= latest {
+			t.Errorf("seed %d: a bucket that is complete at node %d comes after one at %d", seed, last, latest)
+		} else {
+			latest = last
+		}
+		all = append(all, b...)
+	}
+	slices.Sort(all)
+	for i := range nodes {
+		if len(all) != len(nodes) || all[i] != i {
+			t.Fatalf("seed %d: %d nodes are in the buckets as %v", seed, len(nodes), all)
+		}
+	}
+}
