@@ -56,7 +56,8 @@ var _ Dataset = (*Folder)(nil)
 // and folders whose names begin with a dot. An image of another format, a class without images, or
 // an image outside a class is an error.
 //
-// Pixels range from 0 (black) to 1. Transparent ones are drawn on black. JPEGs are decoded by
+// Pixels range from 0 (black) to 1. Transparent ones are drawn on black. The orientation that a
+// camera notes in a photo's EXIF header is ignored, as in torchvision. JPEGs are decoded by
 // libjpeg-turbo where it is installed, and otherwise by image/jpeg; their pixels may differ by
 // 3/255.
 func ImageFolder(dir string, c FolderConfig) (*Folder, error) {

@@ -82,9 +82,9 @@ func TestRunOneDNN(t *testing.T) {
 	}
 }
 
-// TestOneDNNThreads: the kernels use no more threads than SLURM gave the rank CPUs, even where it is
-// not bound to them. Threads that wait sleep, so that they don't take a CPU from other work, unless a
-// batch system gave the CPUs to the rank, or the user wants something else.
+// TestOneDNNThreads: the kernels use no more threads than SLURM gave the rank CPUs, even where it
+// is not bound to them. Threads that wait sleep, so that they don't take a CPU from other work,
+// unless a batch system gave the CPUs to the rank, or the user wants something else.
 func TestOneDNNThreads(t *testing.T) {
 	if ranktest.InRank() {
 		trainConvolutional(t)

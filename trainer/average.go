@@ -14,6 +14,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/model/initializer"
+	"github.com/gomlx/gomlx/ml/train"
 	"github.com/gomlx/gomlx/ml/train/optimizer"
 
 	"gonbatch/checkpoint"
@@ -152,11 +153,14 @@ func (t *Trainer) newVariables() []string {
 }
 
 // average moves the averages of the variables towards their new values, after an update. Like
-// PyTorch's AveragedModel, they begin with the values after the first update.
+// PyTorch's AveragedModel, they begin with the values after the first update. What layers change
+// after an update, such as small weights that L1 regularization rounds to zero, is changed before.
 func (s *stepper) average(g *graph.Graph, variables []*model.Variable) {
 	if s.emaDecay == 0 {
 		return
 	}
+	train.ExecPerStepUpdateGraphFn(g)
+	withoutPerStepUpdates(s.store, g, "/")
 	count := s.store.Scope(averageScope).VariableWithValue(path.Base(averageCount), int64(0)).SetTrainable(false)
 	before := count.NodeValue(g)
 	count.SetNodeValue(graph.AddScalar(before, 1))

@@ -11,6 +11,7 @@ import (
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/ml/layers"
+	"github.com/gomlx/gomlx/ml/layers/regularizer"
 	"github.com/gomlx/gomlx/ml/model"
 	"github.com/gomlx/gomlx/ml/train/loss"
 
@@ -210,6 +211,31 @@ func testAverageBegins(t *testing.T) {
 		if d := distance(trainedFloats(t, tr, "/pull"), averageOf(since, decay)); !(d < 1e-5) {
 			t.Errorf("start %d: the averages since update %d differ by %g", i, began, d)
 		}
+	}
+}
+
+// TestAverageOfRoundedWeights: averages are of the weights that remain after an update, which L1
+// regularization rounds to zero.
+func TestAverageOfRoundedWeights(t *testing.T) { everywhere(t, testAverageOfRoundedWeights) }
+
+func testAverageOfRoundedWeights(t *testing.T) {
+	store, weights := model.NewStore(), map[int64][]float64{}
+	store.SetParam("/"+regularizer.ParamL1, 0.05)
+	record := trainer.Callback{Name: "record", BatchEnd: func(e *trainer.Event) error {
+		weights[e.Step] = trainedFloats(t, e.Trainer, "/")
+		return nil
+	}}
+	c := trainer.Config{BatchSize: 12, MaxEpochs: 3, EMADecay: 0.9, Loggers: []string{"none"}}
+	tr, _ := newTrainer(t, c, sgdTask(0.5), trainer.WithStore(store), trainer.WithCallbacks(record))
+	mustFit(t, tr)
+	if zeros := len(slices.DeleteFunc(slices.Clone(weights[tr.Step()]), func(w float64) bool { return w != 0 })); zeros < 10 {
+		t.Fatalf("only %d weights are rounded to zero", zeros)
+	}
+	if err := tr.LoadAverage(); err != nil {
+		t.Fatal(err)
+	}
+	if d := distance(trainedFloats(t, tr, "/"), averageOf(weights, 0.9)); !(d < 1e-5) {
+		t.Errorf("the averages differ by %g", d)
 	}
 }
 

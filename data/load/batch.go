@@ -2,11 +2,13 @@ package load
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/gomlx/gomlx/core/tensors"
 
 	"gonbatch/data"
+	"gonbatch/internal/plural"
 )
 
 // Batch returns examples of a dataset, as ds.Batch does. If the dataset fails or panics, the error
@@ -49,15 +51,15 @@ func guarded(batch batchFunc, indices []int) (inputs, labels []*tensors.Tensor, 
 	if inputs, labels, err = batch(indices); err != nil {
 		return nil, nil, err
 	}
-	return own(inputs, labels)
+	return own(inputs, labels, len(indices))
 }
 
 // errFreed is the error of a dataset that keeps its tensors.
 var errFreed = errors.New("Batch returned a tensor that was freed after an earlier batch: it must return new tensors each time")
 
-// own returns the tensors of a batch, each of which the caller can free on its own. A tensor that is
-// there twice, such as an image that is also the label, is copied.
-func own(inputs, labels []*tensors.Tensor) (ownInputs, ownLabels []*tensors.Tensor, err error) {
+// own returns the tensors of a batch of n examples, each of which the caller can free on its own. A
+// tensor that is there twice, such as an image that is also the label, is copied.
+func own(inputs, labels []*tensors.Tensor, n int) (ownInputs, ownLabels []*tensors.Tensor, err error) {
 	seen := map[*tensors.Tensor]bool{}
 	take := func(all []*tensors.Tensor) []*tensors.Tensor {
 		all = slices.Clone(all)
@@ -68,6 +70,8 @@ func own(inputs, labels []*tensors.Tensor) (ownInputs, ownLabels []*tensors.Tens
 				err = errors.New("Batch returned a nil tensor")
 			case !t.Ok():
 				err = errFreed
+			case t.Rank() == 0 || t.Shape().Dimensions[0] != n:
+				err = fmt.Errorf("Batch returned a tensor of shape %s for %s: its first axis must be the examples", t.Shape(), plural.Of(n, "example"))
 			case seen[t]:
 				all[i], err = t.LocalClone()
 			}

@@ -177,3 +177,24 @@ func TestBatchRefusesFreed(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// skips leaves out the examples that it can't read.
+type skips struct{ photos }
+
+func (s *skips) Batch(indices []int) (inputs, labels []*tensors.Tensor, err error) {
+	var values []int32
+	for _, index := range indices {
+		if index != 42 {
+			values = append(values, int32(index))
+		}
+	}
+	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(values, len(values))}, nil, nil
+}
+
+// TestBatchRefusesOtherCounts: without an example, predictions and metrics would be those of others.
+func TestBatchRefusesOtherCounts(t *testing.T) {
+	_, _, err := load.Batch(&skips{}, []int{3, 42, 5})
+	if err == nil || err.Error() != "load example 42 of photos: Batch returned a tensor of shape (Int32)[0] for 1 example: its first axis must be the examples" {
+		t.Errorf("got %v", err)
+	}
+}

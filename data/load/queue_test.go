@@ -163,10 +163,10 @@ func TestQueueMemory(t *testing.T) {
 			queue := load.NewQueue(o, f.next())
 			for range 10 {
 				time.Sleep(time.Second)
+				f.take() // Next begins another value, maybe before it returns.
 				if _, _, err := queue.Next(); err != nil {
 					t.Fatal(err)
 				}
-				f.take()
 			}
 			time.Sleep(time.Second)
 			queue.Close()

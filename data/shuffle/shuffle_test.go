@@ -76,6 +76,25 @@ func TestMixed(t *testing.T) {
 	}
 }
 
+// TestEpochsAreIndependent: over many streams of a seed, which are the epochs of a training, what
+// number a place has says nothing about the one that it had in the epoch before.
+func TestEpochsAreIndependent(t *testing.T) {
+	const n, epochs = 12, 20000
+	for _, order := range []func(n int, seed, stream uint64) shuffle.Order{shuffle.Random, shuffle.Encrypted} {
+		for _, seed := range []uint64{0, 1, math.MaxUint64} {
+			pairs, before := make([]float64, n*n), list(order(n, seed, 0), n)
+			for epoch := range uint64(epochs) {
+				now := list(order(n, seed, epoch+1), n)
+				for i, number := range now {
+					pairs[before[i]*n+number]++
+				}
+				before = now
+			}
+			uniform(t, n, pairs, (n-1)*(n-1))
+		}
+	}
+}
+
 // uniform compares counts with their mean by a chi-squared test that fails once in millions.
 func uniform(t *testing.T, n int, counts []float64, freedom float64) {
 	t.Helper()

@@ -26,6 +26,7 @@ typedef struct {
 // plan is a prepared convolution.
 typedef struct plan {
   form form;
+  int threads;  // With another number, part of the result would be missing.
   buffer image, weights, result;  // src, weights and dst, or their gradients
   void *primitive, *scratchpad;
   size_t scratchpad_size;
@@ -148,13 +149,15 @@ static void discard(plan *p) {
   free(p);
 }
 
-// plan_for returns the prepared convolution of a form, or NULL.
+// plan_for returns the prepared convolution of a form for the calling thread, or NULL.
 static plan *plan_for(const form *f) {
+  int threads = gb_dnn_threads();
   for (plan *p = plans; p != NULL; p = p->next)
-    if (memcmp(&p->form, f, sizeof *f) == 0) return p;
+    if (p->threads == threads && memcmp(&p->form, f, sizeof *f) == 0) return p;
   plan *p = calloc(1, sizeof *p);
   if (p == NULL) return NULL;
   p->form = *f;
+  p->threads = threads;
   if (prepare(p)) {
     discard(p);
     return NULL;

@@ -48,6 +48,8 @@ static const char *find_symbols(void) {
   for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++)
     if ((*(void **)symbols[i].field = dlsym(gb_dnn.handle, symbols[i].name)) == NULL) return symbols[i].name;
   *(void **)&gb_dnn.set_threads = dlsym(gb_dnn.handle, "omp_set_num_threads");
+  *(void **)&gb_dnn.set_dynamic = dlsym(gb_dnn.handle, "omp_set_dynamic");
+  *(void **)&gb_dnn.thread_limit = dlsym(gb_dnn.handle, "omp_get_thread_limit");
   return NULL;
 }
 
@@ -87,16 +89,21 @@ int gb_dnn_open(const char *path, char *version, size_t version_size, char *erro
   return 1;
 }
 
+static int smaller(int n, int limit) { return limit > 0 && limit < n ? limit : n; }
+
 int gb_dnn_threads(void) {
   cpu_set_t cpus;
-  int n = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : gb_dnn.most_threads;
-  return gb_dnn.most_threads > 0 && gb_dnn.most_threads < n ? gb_dnn.most_threads : n;
+  int n = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
+  if (gb_dnn.thread_limit != NULL) n = smaller(n, gb_dnn.thread_limit());
+  return smaller(n, gb_dnn.most_threads);
 }
 
+// With fewer threads than oneDNN has asked for, part of a result would be missing. OpenMP would take fewer than it was
+// told to if OMP_DYNAMIC is set, and never takes more than OMP_THREAD_LIMIT.
 void gb_dnn_lock(void) {
   pthread_mutex_lock(&mutex);
-  int threads = gb_dnn_threads();
-  if (gb_dnn.set_threads != NULL && threads > 0) gb_dnn.set_threads(threads);
+  if (gb_dnn.set_dynamic != NULL) gb_dnn.set_dynamic(0);
+  if (gb_dnn.set_threads != NULL) gb_dnn.set_threads(gb_dnn_threads());
 }
 
 void gb_dnn_unlock(void) { pthread_mutex_unlock(&mutex); }

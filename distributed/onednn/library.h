@@ -67,8 +67,11 @@ extern struct gb_dnn_library {
   int (*memory_destroy)(void *memory);
   int (*sgemm)(char transpose_a, char transpose_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
                int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
-  void (*set_threads)(int n);  // OpenMP's, or NULL.
-  int most_threads;            // 0: no limit.
+  // OpenMP's, or NULL.
+  void (*set_threads)(int n);
+  void (*set_dynamic)(int on);
+  int (*thread_limit)(void);
+  int most_threads;  // 0: no limit.
 } gb_dnn;
 
 // gb_dnn_sleep_while_waiting makes OpenMP's threads sleep while they wait, if it is called before
@@ -79,7 +82,7 @@ void gb_dnn_sleep_while_waiting(void);
 int gb_dnn_open(const char *path, char *version, size_t version_size, char *error, size_t error_size);
 
 // gb_dnn_threads returns how many threads compute for the calling thread: as many as it may use CPUs,
-// but no more than the limit.
+// but no more than the limit, nor than OMP_THREAD_LIMIT.
 int gb_dnn_threads(void);
 
 // gb_dnn_lock makes the calling thread the only one that computes, with that many threads.

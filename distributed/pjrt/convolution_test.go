@@ -194,9 +194,22 @@ func numbers(r *rand.Rand, n int) []float32 {
 }
 
 // TestConvolutionsAgainstLoop: convolutions that a kernel computes, with any sizes, paddings (wider
-// than the kernel too, or negative), strides and dilations, equal a plain loop. In a program for
-// several devices there are none.
+// than the kernel too, or negative), strides and dilations, equal a plain loop, also where OpenMP
+// gives the library fewer threads. In a program for several devices there are none.
 func TestConvolutionsAgainstLoop(t *testing.T) {
+	convolutionsAgainstLoop(t)
+	if ranktest.InRank() {
+		return
+	}
+	for _, env := range []string{"OMP_THREAD_LIMIT=1", "OMP_DYNAMIC=true"} {
+		if out, err := ranktest.Start(t, ranktest.Torchrun, 1, []string{env}); err != nil {
+			t.Errorf("%s: %v\n%s", env, err, out)
+		}
+	}
+}
+
+func convolutionsAgainstLoop(t *testing.T) {
+	t.Helper()
 	library, err := onednn.Open([]string{ranktest.OneDNN(t)})
 	if err != nil {
 		t.Fatal(err)
@@ -206,7 +219,7 @@ func TestConvolutionsAgainstLoop(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, computed := rand.New(rand.NewPCG(1, 2)), map[string]int{}
-	for range 150 {
+	for range 80 {
 		c := randomStable(r)
 		if _, replaced := pjrt.WithKernels(c.program("")); replaced == 0 {
 			continue // XLA crashes on some of them.
