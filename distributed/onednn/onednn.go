@@ -6,8 +6,8 @@
 //	err = pjrt.RegisterKernels("cpu", pjrt.Kernels{Convolution: library.Convolution(), Product: library.Product()})
 //
 // It links no library and needs no header: it knows the C interface of version 3, which all
-// libdnnl.so.3 have. The kernels compute one at a time, with as many threads as the calling thread may
-// use CPUs, but no more than LimitThreads allows.
+// libdnnl.so.3 have. The kernels compute one at a time, with as many threads as the calling thread
+// may use CPUs, but no more than LimitThreads allows.
 package onednn
 
 /*
