@@ -29,6 +29,10 @@
 // Loading: training steps beside a dataset that waits, and JPEGs from a folder, beside PyTorch's
 // DataLoader.
 //
+// gonbatch computes with the oneDNN that tests/setup.sh installs, unless GONBATCH_ONEDNN names
+// another library, or is off. The headings of the results say which.
+//
 //	make bench                     # installs the peers in .cache/bench-venv first
 //	go run ./bench -only step -network cnn -rounds 3
+//	GONBATCH_ONEDNN=off go run ./bench -only step -out /tmp/results-of-xla
 package main

@@ -13,7 +13,6 @@ import (
 	xlapjrt "github.com/gomlx/go-xla/pjrt"
 
 	"gonbatch/distributed/device"
-	"gonbatch/distributed/onednn"
 	"gonbatch/distributed/pjrt"
 	"gonbatch/distributed/watch"
 	"gonbatch/internal/compilecache"
@@ -131,24 +130,6 @@ func (w *World) loadPlugin(ctx context.Context, c Config) error {
 		return pjrt.RegisterAllReduce(w.platform, pjrt.Transport(transport), w.Size())
 	}
 	return nil
-}
-
-// useKernels lets oneDNN compute what it computes faster than XLA, on the CPUs of this rank. If it is
-// not installed, XLA computes everything.
-func (w *World) useKernels(c Config) error {
-	candidates := onednn.Candidates(c.Getenv)
-	if w.platform != plugin.CPU || len(candidates) == 0 {
-		return nil
-	}
-	library, err := onednn.Open(candidates)
-	if err != nil {
-		if c.Getenv(rundir.EnvOneDNN) == "" {
-			return nil
-		}
-		return err
-	}
-	library.LimitThreads(len(w.cpus.list))
-	return pjrt.RegisterKernels(w.platform, pjrt.Kernels{Convolution: library.Convolution(), Product: library.Product()})
 }
 
 // keepPrograms stores compiled programs for later processes. A failure is only a warning, because

@@ -79,6 +79,7 @@ func (w *World) EvaluateWith(ctx context.Context, trainer *train.Trainer, ds dat
 	if err := w.CheckMetrics(trainer.EvalMetrics()); err != nil {
 		return nil, err
 	}
+	w.sayOnce(data.Describe(ds))
 	batchSize = min(batchSize, ds.Len()) // So that no sum overflows.
 	begin, end := w.Rank()*ds.Len()/w.Size(), (w.Rank()+1)*ds.Len()/w.Size()
 	values, inGo, err := w.evaluatePart(ctx, trainer, part{data: ds, begin: begin, end: end, batchSize: batchSize, loading: o.Loading})
@@ -202,6 +203,7 @@ func (w *World) evalSteps(trainer *train.Trainer, p part) iter.Seq2[[]*tensors.T
 // Batches yields the examples from begin to end-1 of a dataset, in order and in batches, and loads
 // the next ones meanwhile. Their inputs are on the first device. The batches belong to the caller.
 func (w *World) Batches(ds data.Dataset, begin, end int, o EvaluateOptions) iter.Seq2[train.Batch, error] {
+	w.sayOnce(data.Describe(ds))
 	p := part{data: ds, begin: begin, end: end, batchSize: o.BatchSize, loading: o.Loading}
 	return batches(w, p, func(b train.Batch) (train.Batch, error) {
 		inputs, err := w.onDevice(train.Batch{Inputs: b.Inputs})

@@ -36,8 +36,10 @@ type World struct {
 	run         rundir.Dir           // Zero outside a run.
 	progress    *rundir.ProgressFile // Only on rank 0 in a run; else nil.
 	out, log    io.Writer
-	shared      variables   // Those that have got rank 0's value.
-	forecaster  *forecaster // Nil unless a forecast was requested.
+	shared      variables       // Those that have got rank 0's value.
+	kernels     string          // See Kernels.
+	forecaster  *forecaster     // Nil unless a forecast was requested.
+	said        map[string]bool // Lines of the log that are written once.
 	atClose     []func() error
 }
 
@@ -82,7 +84,7 @@ func open(ctx context.Context, c Config) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &World{environment: environment, out: c.Out, log: c.Log, shared: variables{}}
+	w := &World{environment: environment, out: c.Out, log: c.Log, shared: variables{}, said: map[string]bool{}}
 	w.run = rundir.ReadEnv(c.Getenv).Dir
 	if err := w.gather(ctx, c); err != nil {
 		return nil, err
@@ -123,6 +125,16 @@ func hostname() string {
 		return "an unnamed host"
 	}
 	return name
+}
+
+// sayOnce writes a line to the log of a run, unless it is empty or there already. Only rank 0 does:
+// the others have the same to say.
+func (w *World) sayOnce(line string) {
+	if line == "" || w.said[line] || !w.IsMain() || w.run == (rundir.Dir{}) {
+		return
+	}
+	w.said[line] = true
+	fmt.Fprintln(w.log, "gonbatch:", line)
 }
 
 // String returns a line for logs, such as "rank 0 of 2 (local rank 0), started by slurm, 1 cpu

@@ -18,7 +18,7 @@ import (
 //
 // The network's x is [batch, height, width, 3], with a height and width of at least 8, preferably
 // 32. Its result is logits, [batch, classes]. In training, batch normalization uses the mean and
-// variance of the batch; with several ranks, each uses those of its own part.
+// variance of the batch: see cnn.BatchNorm.
 func ResNet18(classes int) func(scope *model.Scope, x *graph.Node) *graph.Node {
 	return func(scope *model.Scope, x *graph.Node) *graph.Node {
 		checkResNet(x, classes)

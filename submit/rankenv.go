@@ -11,6 +11,6 @@ import (
 func (s JobSpec) RankEnv(devices string) rundir.Env {
 	return rundir.Env{
 		Dir: s.RunDir, Devices: cmp.Or(s.Devices, devices), Platform: s.Platform, PluginDir: s.Plugins(), MPILibrary: s.MPILibrary,
-		Data: s.DataDir, RequeueCode: rundir.RequeueCode,
+		OneDNN: s.oneDNN(), Data: s.DataDir, RequeueCode: rundir.RequeueCode,
 	}
 }

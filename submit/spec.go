@@ -39,6 +39,9 @@ type JobSpec struct {
 	MPI string
 	// MPILibrary is the MPI library that the programs open: a path or a soname; "" detects it.
 	MPILibrary string
+	// OneDNN is the oneDNN library that the programs open on CPUs: OneDNNStaged or
+	// rundir.OneDNNOff; "" is the library of each node, if it has one.
+	OneDNN string
 	// Platform is "cpu" or "cuda"; "" lets each rank find out.
 	Platform string
 	// Devices is the number of XLA devices that a rank drives, or "all"; "" is 1.

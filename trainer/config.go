@@ -58,6 +58,10 @@ type Config struct {
 	// gives them to the model, after Fit; validations during Fit use the weights themselves.
 	// Statistics of batch normalization are not averaged. Default: 0, no averages.
 	EMADecay float64 `yaml:"ema_decay" help:"decay of the moving averages of the weights, such as 0.999, for LoadAverage (0: none)"`
+	// LocalBatchNorm makes each rank normalize its own part of a batch in cnn.BatchNorm, as PyTorch
+	// does without SyncBatchNorm. Default: all ranks normalize the whole batch, as a single one
+	// does.
+	LocalBatchNorm bool `yaml:"local_batch_norm" help:"batch normalization of each rank's own part of a batch, instead of the whole batch"`
 	// Precision is the element type of inputs, weights and computation: "32-true", "bf16-true" or
 	// "64-true". With bfloat16, losses and metrics are computed in float32. Default: "32-true".
 	Precision string `yaml:"precision" help:"32-true, bf16-true or 64-true (default: 32-true)"`

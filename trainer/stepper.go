@@ -18,9 +18,9 @@ import (
 // update: gradients of each objective, accumulated over batches, averaged over the ranks by one
 // all-reduce, clipped, and passed to the objective's own optimizer.
 //
-// With accumulation there are two programs: one that only adds gradients, without communication
-// between ranks, and one that updates. The accumulated gradients are variables. If histograms are
-// logged, there is a third program, which also returns the gradients.
+// With accumulation there are two programs: one that only adds gradients, in which the ranks
+// communicate for batch normalization at most, and one that updates. The accumulated gradients are
+// variables. If histograms are logged, there is a third program, which also returns the gradients.
 type stepper struct {
 	world      *distributed.World
 	store      *model.Store
@@ -29,6 +29,7 @@ type stepper struct {
 	clipNorm   float64
 	emaDecay   float64 // 0: no averages of the weights.
 	accumulate int
+	localNorms bool     // See Config.LocalBatchNorm.
 	frozen     []string // Scopes.
 	scales     []scale
 	afterShare func() error // Called when a graph's variables have their values, before it runs.
@@ -53,6 +54,14 @@ const (
 )
 
 var _ optimizer.Interface = (*stepper)(nil)
+
+// inputs prepares the model's inputs, in the graph of a step.
+func (s *stepper) inputs(inputs []*graph.Node) []*graph.Node {
+	if len(inputs) > 0 && !s.localNorms {
+		s.world.SyncBatchNorm(inputs[0].Graph())
+	}
+	return s.precision.inputs(inputs)
+}
 
 // stepLoss builds the step and returns the sum of its losses.
 func (s *stepper) stepLoss(step StepFn, labels, inputs []*graph.Node) *graph.Node {

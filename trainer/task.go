@@ -177,7 +177,7 @@ func (t Task) checkMetricNames() error {
 // gomlx builds GoMLX's trainer for the task, with the stepper as its optimizer.
 func (t Task) gomlx(s *stepper) *train.Trainer {
 	modelFn := func(scope *model.Scope, _ any, inputs []*graph.Node) []*graph.Node {
-		inputs = s.precision.inputs(inputs)
+		inputs = s.inputs(inputs)
 		if t.step != nil {
 			return inputs // The step also needs the labels, so it is built in lossFn.
 		}

@@ -135,7 +135,7 @@ func (t *Trainer) open() error {
 	t.stepper = &stepper{
 		world: t.world, store: t.store, objectives: t.task.objectives, precision: precision(t.config.Precision),
 		clipNorm: t.config.GradientClipNorm, emaDecay: t.config.EMADecay, accumulate: t.config.AccumulateGradBatches, withHistograms: t.config.LogHistogramsEvery > 0,
-		frozen: t.frozen, scales: t.scales,
+		localNorms: t.config.LocalBatchNorm, frozen: t.frozen, scales: t.scales,
 		afterShare: t.randoms.restore, afterBuild: t.built,
 	}
 	t.gomlx = t.task.gomlx(t.stepper)

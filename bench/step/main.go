@@ -1,7 +1,8 @@
 // Command step times the training step of a network on random inputs. Rank 0 prints one JSON line:
 //
 //	{"images_per_second": 4200, "ms_per_step": 30.4, "cpu_ms_per_step": 30.1, "peak_mb": 410,
-//	 "first_step_at": 1795523696.21, "ranks": 2, "devices": 1, "batch": 64}
+//	 "first_step_at": 1795523696.21, "version": "with oneDNN 3.2.0", "ranks": 2, "devices": 1,
+//	 "batch": 64}
 //
 // ms_per_step and cpu_ms_per_step (processor time) are medians; first_step_at is when the first
 // step was done, in seconds since 1970; peak_mb is the most memory that the process used. On GPUs,
@@ -77,6 +78,7 @@ func run(o options) error {
 	}
 	line["compiled"] = pjrt.Compilations()
 	line["compile_seconds"] = pjrt.CompileTime().Seconds()
+	line["version"] = "with " + world.Kernels()
 	line["ranks"], line["devices"], line["batch"] = world.Size(), world.Devices(), o.batch
 	return json.NewEncoder(os.Stdout).Encode(line)
 }

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 struct gb_dnn_library gb_dnn;
 
@@ -60,6 +61,8 @@ static int begin(void) {
          gb_dnn.attributes_create(&gb_dnn.attributes) ||
          gb_dnn.attributes_set_scratchpad(gb_dnn.attributes, GB_DNN_USER_SCRATCHPAD);
 }
+
+void gb_dnn_sleep_while_waiting(void) { setenv("OMP_WAIT_POLICY", "passive", 0); }
 
 int gb_dnn_open(const char *path, char *version, size_t version_size, char *error, size_t error_size) {
   gb_dnn.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);

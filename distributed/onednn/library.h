@@ -74,6 +74,10 @@ extern struct gb_dnn_library {
   int most_threads;  // 0: no limit.
 } gb_dnn;
 
+// gb_dnn_sleep_while_waiting makes OpenMP's threads sleep while they wait, if it is called before
+// gb_dnn_open: OpenMP reads its variables when it is loaded. A policy of the user's own remains.
+void gb_dnn_sleep_while_waiting(void);
+
 // gb_dnn_open opens the library, once in a process. It returns 0, or 1 and a text.
 int gb_dnn_open(const char *path, char *version, size_t version_size, char *error, size_t error_size);
 

@@ -55,6 +55,11 @@ func (l *Library) Path() string { return l.path }
 // Version returns the library's version, such as 3.2.0.
 func (l *Library) Version() string { return l.version }
 
+// SleepWhileWaiting makes threads that wait for their part of a kernel leave their CPU to other
+// work. OpenMP's keep it busy for a millisecond (GCC's) or 200 (LLVM's and Intel's). It must be
+// called before Open, and does nothing if OMP_WAIT_POLICY is set.
+func SleepWhileWaiting() { C.gb_dnn_sleep_while_waiting() }
+
 // LimitThreads limits the threads that compute, for a process that may use more CPUs than it was
 // given. 0 is no limit. A library built for TBB ignores it.
 func (l *Library) LimitThreads(n int) {

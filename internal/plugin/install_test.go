@@ -205,25 +205,6 @@ func TestEnsureWithoutWritableFolder(t *testing.T) {
 	expect(t, err, opts.Dir, "not a directory")
 }
 
-func TestCheckGlibc(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "a.so")
-	if err := os.WriteFile(path, compile(t, pluginSource), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for _, tc := range []struct{ have, wantErr string }{
-		{glibc(), ""}, {"", ""}, {"99.0", ""}, {"2.1", "needs glibc 2."},
-	} {
-		t.Run("glibc "+tc.have, func(t *testing.T) {
-			err := checkAgainst(path, tc.have)
-			if tc.wantErr == "" && err != nil {
-				t.Error(err)
-			} else if tc.wantErr != "" {
-				expect(t, err, tc.wantErr, "this machine has "+tc.have)
-			}
-		})
-	}
-}
-
 // tarball returns a release's archive with the library.
 func tarball(t *testing.T, library []byte) []byte {
 	t.Helper()

@@ -10,7 +10,7 @@
 //	  submit, rank.sh     record that output in the job
 //	  sources/            the exported Go module
 //	  bin/<cell>          one program for each main cell, one script <cell>.sh for each shell command
-//	  plugins/            the XLA plugin
+//	  plugins/            the XLA plugin, and oneDNN
 //	  job.sh              the batch script (launch.sh for a run on this machine)
 //	  job.json            the job as it was submitted, for "submit resume"
 //	  exit-status         job id and exit code, written by the batch script as it ends

@@ -24,8 +24,8 @@ type Env struct {
 	Stopped string
 	// Checkpoints is the folder for checkpoints outside a run; empty if there is none.
 	Checkpoints string
-	// Devices, Platform, PluginDir, MPILibrary and Data are settings; empty if unset.
-	Devices, Platform, PluginDir, MPILibrary, Data string
+	// Devices, Platform, PluginDir, MPILibrary, OneDNN and Data are settings; empty if unset.
+	Devices, Platform, PluginDir, MPILibrary, OneDNN, Data string
 }
 
 // Var is an environment variable.
@@ -38,8 +38,8 @@ func (v Var) String() string { return v.Name + "=" + v.Value }
 func (e Env) Vars() []Var {
 	vars := []Var{
 		{EnvXLANoInstall, ifSet(e.PluginDir, "1")},
-		{EnvData, e.Data}, {EnvDevices, e.Devices}, {EnvMPILibrary, e.MPILibrary}, {EnvPlatform, e.Platform},
-		{EnvPluginDir, e.PluginDir}, {EnvRequeue, number(e.RequeueCode, 0)}, {EnvRestarts, number(e.Start, -1)},
+		{EnvData, e.Data}, {EnvDevices, e.Devices}, {EnvMPILibrary, e.MPILibrary}, {EnvOneDNN, e.OneDNN},
+		{EnvPlatform, e.Platform}, {EnvPluginDir, e.PluginDir}, {EnvRequeue, number(e.RequeueCode, 0)}, {EnvRestarts, number(e.Start, -1)},
 		{EnvDir, e.Dir.path}, {EnvCell, e.Cell}, {EnvStopped, e.Stopped}, {EnvXLAPath, e.PluginDir},
 	}
 	return slices.DeleteFunc(vars, func(v Var) bool { return v.Value == "" })
@@ -65,7 +65,8 @@ func number(n, plus int) string {
 func ReadEnv(getenv func(string) string) Env {
 	e := Env{
 		Cell: cmp.Or(getenv(EnvCell), "main"), Stopped: getenv(EnvStopped), Devices: getenv(EnvDevices), Platform: getenv(EnvPlatform),
-		PluginDir: getenv(EnvPluginDir), MPILibrary: getenv(EnvMPILibrary), Data: getenv(EnvData), Checkpoints: getenv(EnvCheckpoints),
+		PluginDir: getenv(EnvPluginDir), MPILibrary: getenv(EnvMPILibrary), OneDNN: getenv(EnvOneDNN), Data: getenv(EnvData),
+		Checkpoints: getenv(EnvCheckpoints),
 	}
 	if path := getenv(EnvDir); path != "" {
 		e.Dir = At(path)

@@ -10,7 +10,7 @@ import (
 func TestEnv(t *testing.T) {
 	for name, want := range map[string]Env{
 		"a first start": {Dir: At("/runs/x"), Cell: "train", Start: 1, RequeueCode: RequeueCode, Stopped: "/runs/x/stopped-1",
-			Devices: "all", Platform: "cpu", PluginDir: "/p", MPILibrary: "libmpi.so", Data: "/d"},
+			Devices: "all", Platform: "cpu", PluginDir: "/p", MPILibrary: "libmpi.so", OneDNN: "off", Data: "/d"},
 		"a restart":        {Dir: At("/runs/x"), Cell: "main", Start: 3},
 		"outside of a run": {Cell: "main"},
 	} {

@@ -20,7 +20,7 @@ const (
 	EnvNotebookDir = "GONB_DIR"
 	// EnvMPILibrary is the path or the soname of the MPI library to open.
 	EnvMPILibrary = "GONBATCH_MPI_LIBRARY"
-	// EnvOneDNN is the path or the soname of the oneDNN library to open, or "off".
+	// EnvOneDNN is the path or the soname of the oneDNN library to open, or OneDNNOff.
 	EnvOneDNN = "GONBATCH_ONEDNN"
 	// EnvData is the folder of downloaded datasets.
 	EnvData = "GONBATCH_DATA"
@@ -45,6 +45,9 @@ const (
 	// ranks.
 	EnvUserPrefix = "GONBATCH_ENV_"
 )
+
+// OneDNNOff is the value of EnvOneDNN that makes XLA compute everything.
+const OneDNNOff = "off"
 
 // The variables of a user's machine, and of a notebook's session on it.
 const (

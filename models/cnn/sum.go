@@ -2,16 +2,18 @@ package cnn
 
 import (
 	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/compute/support/xslices"
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// channelSum returns the sum of x over all axes but the last, which has the channels. It multiplies
-// the pixels of each image by ones, as a matrix product, and then adds up the images. XLA compiles
-// the products to vector instructions. A reduction over the pixels takes up to ten times as long on
-// a CPU, because XLA fuses the computation of its input into a loop that jumps from pixel to pixel.
+// channelSum returns the sum of x over all axes but the last, which has the channels. On a CPU it
+// multiplies the pixels of each image by ones, as a matrix product, and then adds up the images.
+// XLA compiles the products to vector instructions. A reduction over the pixels takes up to ten
+// times as long, because XLA fuses the computation of its input into a loop that jumps from pixel
+// to pixel. (A GPU may round the factors of a product, and reduces fast.)
 func channelSum(x *graph.Node) *graph.Node {
-	if x.Rank() < 3 {
-		return graph.ReduceSum(x, 0)
+	if x.Rank() < 3 || !fast(x) {
+		return graph.ReduceSum(x, xslices.Iota(0, x.Rank()-1)...)
 	}
 	images, channels := x.Shape().Dimensions[0], lastDimension(x)
 	pixels := x.Shape().Size() / (images * channels)

@@ -124,6 +124,9 @@ func (rs *Runs) start(ctx context.Context, req Request) (s Started, err error) {
 		return s, err
 	}
 	p.Reuse = reuse
+	if err := p.TakeOneDNN(ctx, rs.Shell, asked); err != nil {
+		return s, err
+	}
 	draft, err := rs.draft(ctx, req, p, &asked, &decided)
 	if err != nil {
 		return s, err
@@ -162,7 +165,7 @@ func (rs *Runs) preview(ctx context.Context, req Request, preview bool) (m *expo
 	if m, err = req.Notebook.Export(ctx, rs.Shell); err != nil {
 		return m, asked, decided, err
 	}
-	if asked, err = rs.complete(req, m); err != nil {
+	if asked, err = rs.complete(ctx, req, m); err != nil {
 		return m, asked, decided, err
 	}
 	if err := stage.CheckArgs(rs.Shell, m, asked); err != nil {
@@ -184,7 +187,7 @@ func (rs *Runs) warnUndistributed(m *export.Module, ranks int) {
 }
 
 // complete fills in what follows from the notebook, with an example of a run directory.
-func (rs *Runs) complete(req Request, m *export.Module) (spec submit.JobSpec, err error) {
+func (rs *Runs) complete(ctx context.Context, req Request, m *export.Module) (spec submit.JobSpec, err error) {
 	spec = req.Job
 	root, err := filepath.Abs(rs.Root)
 	if err != nil {
@@ -202,6 +205,9 @@ func (rs *Runs) complete(req Request, m *export.Module) (spec submit.JobSpec, er
 		return spec, err
 	}
 	if err := rs.CheckSecrets(spec); err != nil {
+		return spec, err
+	}
+	if spec.OneDNN, err = stage.OneDNN(ctx, rs.Shell, spec); err != nil {
 		return spec, err
 	}
 	spec.PluginDir, err = stage.PreviewPlugin(rs.Shell, spec.Platform)

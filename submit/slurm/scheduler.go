@@ -12,6 +12,7 @@ import (
 	"gonbatch/internal/plugin"
 	"gonbatch/slurmtmpl"
 	"gonbatch/submit"
+	"gonbatch/submit/loader"
 )
 
 // Name is this scheduler's name in manifests.
@@ -68,7 +69,8 @@ func (s *Scheduler) Prepare(ctx context.Context, spec submit.JobSpec, preview bo
 	}
 	var asked sync.WaitGroup
 	asked.Go(func() { s.warnPartition(ctx, spec) })
-	mpi, err := s.FindMPI(ctx, spec, Installed(ctx, s.runner, s.shell.Getenv))
+	libraries := loader.New(ctx, s.runner, s.shell.Getenv)
+	mpi, err := s.FindMPI(ctx, spec, func(soname string) bool { return len(libraries.Find(soname)) > 0 })
 	asked.Wait()
 	if preview && errors.Is(err, exec.ErrNotFound) {
 		mpi, err = MPI{Kind: "pmix", Library: spec.MPILibrary}, nil

@@ -25,6 +25,8 @@ type Prepared struct {
 	build *build.Result
 	// plugin is the folder from which the XLA plugin is staged; "" if it is used in place.
 	plugin string
+	// oneDNN is the oneDNN library to stage; "" if there is none.
+	oneDNN string
 }
 
 // Prepare finds the notebook's modules, compiles it, and installs the XLA plugin for a platform on

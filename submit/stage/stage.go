@@ -38,7 +38,7 @@ func (p Prepared) fill(shell submit.Shell, draft *rundir.Draft) error {
 	if err := p.Module.Write(draft.Dir.Sources()); err != nil {
 		return err
 	}
-	for _, fill := range []func(rundir.Dir) error{p.stagePrograms, p.stageRecorder, p.stagePlugin, p.stageKept} {
+	for _, fill := range []func(rundir.Dir) error{p.stagePrograms, p.stageRecorder, p.stagePlugin, p.stageOneDNN, p.stageKept} {
 		if err := fill(draft.Dir); err != nil {
 			return err
 		}

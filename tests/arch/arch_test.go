@@ -36,11 +36,11 @@ var layers = []layer{
 	{name: "kernel", packages: []string{"kernel"}, mayImport: []string{"internal", "submit/report"}},
 	{name: "submission", packages: []string{"submit", "slurmtmpl"}, mayImport: []string{"internal", "checkpoint/folder", "data"}},
 	{name: "loop", packages: []string{"trainer"}, mayImport: []string{"distributed", "data", "logger", "checkpoint", "internal/plural", "internal/rundir", "internal/yamldoc"}},
-	{name: "training", packages: []string{"distributed"}, mayImport: []string{"data", "logger", "internal/bounded", "internal/plugin", "internal/plural", "internal/compilecache", "internal/forecast", "checkpoint", "internal/rundir", "internal/cluster", "internal/machine"}},
-	{name: "library", packages: []string{"models", "data", "internal/plugin", "internal/compilecache", "logger", "display", "kernel/keep", "checkpoint", "submit/result"}, mayImport: []string{"internal/fetch", "internal/forecast", "internal/plural", "internal/rundir", "internal/cluster"}},
+	{name: "training", packages: []string{"distributed"}, mayImport: []string{"data", "logger", "internal/bounded", "internal/plugin", "internal/plural", "internal/compilecache", "internal/forecast", "internal/allranks", "checkpoint", "internal/rundir", "internal/cluster", "internal/machine"}},
+	{name: "library", packages: []string{"models", "data", "internal/plugin", "internal/compilecache", "logger", "display", "kernel/keep", "checkpoint", "submit/result"}, mayImport: []string{"internal/allranks", "internal/fetch", "internal/forecast", "internal/plural", "internal/rundir", "internal/cluster", "internal/sharedlib"}},
 	{name: "embedded source", packages: []string{"internal/source"}, mayImport: []string{"internal/rundir", root}},
 	{name: "modules", packages: []string{"internal/gomodule"}, mayImport: []string{"internal/embedded"}},
-	{name: "leaves", packages: []string{"internal/bounded", "internal/rundir", "internal/cluster", "internal/embedded", "internal/fetch", "internal/forecast", "internal/gocell", "internal/machine", "internal/nbformat", "internal/plural", "internal/yamldoc"}},
+	{name: "leaves", packages: []string{"internal/allranks", "internal/bounded", "internal/rundir", "internal/cluster", "internal/embedded", "internal/fetch", "internal/forecast", "internal/gocell", "internal/machine", "internal/nbformat", "internal/plural", "internal/sharedlib", "internal/yamldoc"}},
 	{name: "root", packages: []string{root}},
 }
 
@@ -67,10 +67,11 @@ var submission = map[string][]string{
 	"submit/build":         {"submit/export", "submit/store"},
 	"submit/executed":      {"submit", "submit/scratch"},
 	"slurmtmpl":            {"submit"},
-	"submit/slurm":         {"submit", "slurmtmpl"},
+	"submit/loader":        {"submit"},
+	"submit/slurm":         {"submit", "submit/loader", "slurmtmpl"},
 	"submit/local":         {"submit", "submit/executed"},
 	"submit/modules":       {"submit/export", "submit/export/gomod", "submit/scratch"},
-	"submit/stage":         {"submit", "submit/build", "submit/executed", "submit/export", "submit/modules", "submit/report", "submit/scratch", "submit/store"},
+	"submit/stage":         {"submit", "submit/build", "submit/executed", "submit/export", "submit/loader", "submit/modules", "submit/report", "submit/scratch", "submit/store"},
 	"submit/run":           {"submit", "submit/estimate", "submit/executed", "submit/export", "submit/report", "submit/stage", "submit/store"},
 	"submit/schedulertest": {"submit", "submit/report", "submit/run"},
 }

@@ -1,0 +1,68 @@
+package distributed
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"gonbatch/distributed/onednn"
+	"gonbatch/distributed/pjrt"
+	"gonbatch/internal/plugin"
+	"gonbatch/internal/rundir"
+)
+
+// useKernels lets oneDNN compute what it computes faster than XLA, with as many threads as this
+// rank has CPUs. If it is not installed, XLA computes everything. A library that the user names
+// must open; the run's own, which submit found on another machine, may be missing something here.
+func (w *World) useKernels(c Config) error {
+	w.kernels = "XLA"
+	if w.platform != plugin.CPU {
+		return nil
+	}
+	candidates, own := w.oneDNNs(c.Getenv)
+	if len(candidates) == 0 {
+		w.sayOnce("XLA computes everything: " + rundir.EnvOneDNN + "=" + rundir.OneDNNOff)
+		return nil
+	}
+	if !w.ownsCPUs() {
+		onednn.SleepWhileWaiting()
+	}
+	library, err := onednn.Open(candidates)
+	switch {
+	case err == nil:
+		library.LimitThreads(len(w.cpus.list))
+		w.kernels = "oneDNN " + library.Version()
+		w.sayOnce(fmt.Sprintf("%s computes convolutions and large products of float32 (%s)", w.kernels, library.Path()))
+		return pjrt.RegisterKernels(w.platform, pjrt.Kernels{Convolution: library.Convolution(), Product: library.Product()})
+	case own:
+		why, _, _ := strings.Cut(err.Error(), "\n") // The rest says what to set.
+		fmt.Fprintf(c.Log, "gonbatch: warning: rank %d on %s computes without the oneDNN of this run, and takes longer: %s\n", w.Rank(), hostname(), why)
+		return nil
+	case c.Getenv(rundir.EnvOneDNN) != "":
+		return err
+	}
+	w.sayOnce("XLA computes everything: oneDNN is not installed")
+	return nil
+}
+
+// ownsCPUs reports whether nothing else computes on this rank's CPUs: a batch system gave them to
+// the job, and the rank is bound to them.
+func (w *World) ownsCPUs() bool { return w.environment.JobID != "" && w.cpus.bound }
+
+// oneDNNs lists the libraries to try, and reports whether the first one is the run's own. If that
+// one can't be opened, the node's may be.
+func (w *World) oneDNNs(getenv func(string) string) (candidates []string, own bool) {
+	candidates = onednn.Candidates(getenv)
+	path := getenv(rundir.EnvOneDNN)
+	if w.run == (rundir.Dir{}) || path != w.run.OneDNN() {
+		return candidates, false
+	}
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target // Used in place, it finds its own libraries beside it.
+	}
+	return append([]string{path}, onednn.Candidates(func(string) string { return "" })...), true
+}
+
+// Kernels returns what computes convolutions and large products on this rank: "XLA", or a library
+// with its version, such as "oneDNN 3.2.0".
+func (w *World) Kernels() string { return w.kernels }
