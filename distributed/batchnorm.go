@@ -14,14 +14,13 @@ import (
 // norm.BatchNorm uses each rank's own part.)
 //
 // Each layer then has two small all-reduces forwards and one backwards, so all ranks must run the
-// same training steps. With one rank, SyncBatchNorm does nothing. A forecast leaves these
-// all-reduces out.
+// same training steps. With one rank, SyncBatchNorm does nothing.
 //
 //	func network(scope *model.Scope, x *graph.Node) *graph.Node {
 //		world.SyncBatchNorm(x.Graph())
 //		...
 func (w *World) SyncBatchNorm(g *graph.Graph) {
-	if w.Size() > 1 && w.forecaster == nil {
+	if w.Size() > 1 {
 		allranks.Attach(g, pjrt.AllReduceMean)
 	}
 }

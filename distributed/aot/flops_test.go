@@ -28,13 +28,15 @@ func TestFLOPs(t *testing.T) {
 		flops float64
 		half  bool
 	}{
-		"a batched product":         {dot + "    return %d : tensor<f32>", products, false},
-		"a dilated convolution":     {convolution + "    return %c : tensor<f32>", window, true},
-		"both":                      {convolution + dot + `    "stablehlo.return"(%c, %d) : (tensor<f32>, tensor<f32>) -> ()`, window + products, true},
-		"a result that nobody uses": {convolution + dot + "    return %d : tensor<f32>", products, false},
-		"a chain that nobody uses":  {convolution + "    %e = \"stablehlo.negate\"(%c) : (tensor<f32>)\n    return %x : tensor<f32>", 0, false},
-		"two functions":             {convolution + "    return %c : tensor<f32>\n  }\n  func.func @f(%a: tensor<f32>) {\n" + dot + "    return %d : tensor<f32>", window + products, true},
-		"nothing":                   {"    return %x : tensor<f32>", 0, false},
+		"a batched product":            {dot + "    return %d : tensor<f32>", products, false},
+		"a dilated convolution":        {convolution + "    return %c : tensor<f32>", window, true},
+		"both":                         {convolution + dot + `    "stablehlo.return"(%c, %d) : (tensor<f32>, tensor<f32>) -> ()`, window + products, true},
+		"a result that nobody uses":    {convolution + dot + "    return %d : tensor<f32>", products, false},
+		"a chain that nobody uses":     {convolution + "    %e = \"stablehlo.negate\"(%c) : (tensor<f32>)\n    return %x : tensor<f32>", 0, false},
+		"the second of two results":    {convolution + "    %e, %f = \"stablehlo.batch_norm_training\"(%c, %x) : (tensor<f32>)\n" + dot + "    return %f : tensor<f32>", window, true},
+		"two results that nobody uses": {dot + "    %e, %f = \"stablehlo.batch_norm_training\"(%d, %x) : (tensor<f32>)\n" + convolution + "    return %c : tensor<f32>", window, true},
+		"two functions":                {convolution + "    return %c : tensor<f32>\n  }\n  func.func @f(%a: tensor<f32>) {\n" + dot + "    return %d : tensor<f32>", window + products, true},
+		"nothing":                      {"    return %x : tensor<f32>", 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			flops, half := FLOPs("module @m {\n  func.func @main(%x: tensor<f32>) {\n" + tt.body + "\n  }\n}\n")

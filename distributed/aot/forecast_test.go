@@ -101,11 +101,15 @@ func forecastTrain(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	m := forecastModels[name]
+	network := func(scope *model.Scope, x *graph.Node) *graph.Node {
+		w.SyncBatchNorm(x.Graph())
+		return m.model(scope, x)
+	}
 	adam := optimizer.Adam().Done()
 	if !m.plain {
 		adam = w.Optimizer(adam)
 	}
-	trainer := train.NewTrainer(w.Backend(), model.NewStore(), m.model, loss.SparseCategoricalCrossEntropyLogits, adam, nil, nil)
+	trainer := train.NewTrainer(w.Backend(), model.NewStore(), network, loss.SparseCategoricalCrossEntropyLogits, adam, nil, nil)
 	l, err := w.Loader(shaped{m.input}, distributed.LoaderOptions{BatchSize: m.batch * w.Size()})
 	if err != nil {
 		t.Fatal(err)
@@ -209,17 +213,17 @@ func TestForecast(t *testing.T) {
 }
 
 // TestForecastCollectives: a step reduces all parameters once, with the averages of batch
-// normalization, in buckets of 12 MiB; on one GPU it reduces nothing. Most of the backward pass
-// runs beside the all-reduces if there are several.
+// normalization, in buckets of 12 MiB; on one GPU it reduces nothing. Each batch normalization has
+// three all-reduces more. Most of the backward pass runs beside the buckets if there are several.
 func TestForecastCollectives(t *testing.T) {
 	for _, tt := range []struct {
 		model       string
 		nodes, gpus int
 		want        int
-		averages    int64 // Three numbers for each of ResNet-18's 4,800 channels.
+		norms       int64 // Three averages and four means for each of ResNet-18's 4,800 channels.
 	}{
 		{"cnn", 1, 1, 0, 0}, {"cnn", 1, 8, 1, 0}, {"cnn", 2, 8, 1, 0},
-		{"resnet18", 1, 1, 0, 0}, {"resnet18", 1, 8, 5, 4 * 3 * 4800}, {"resnet18", 2, 8, 5, 4 * 3 * 4800},
+		{"resnet18", 1, 1, 0, 0}, {"resnet18", 1, 8, 5 + 3*20, 4 * 7 * 4800}, {"resnet18", 2, 8, 5 + 3*20, 4 * 7 * 4800},
 	} {
 		t.Run(fmt.Sprintf("%s, %d GPUs", tt.model, tt.nodes*tt.gpus), func(t *testing.T) {
 			dump := t.TempDir()
@@ -228,7 +232,7 @@ func TestForecastCollectives(t *testing.T) {
 			if len(got.Collectives) != tt.want || tt.want > 0 && !strings.HasPrefix(got.Collectives[0], "all-reduce") {
 				t.Errorf("the collectives %q, want %d", got.Collectives, tt.want)
 			}
-			want := got.Memory.Parameters + tt.averages
+			want := got.Memory.Parameters + tt.norms
 			if tt.want == 0 {
 				want = 0
 			}

@@ -7,8 +7,8 @@ import (
 )
 
 var (
-	// statement matches the beginning of one: the value that it defines, or none if it returns.
-	statement = regexp.MustCompile(`(?m)^\s*(?:(%[\w.]+)(?::\d+)? = |"?(?:stablehlo\.|func\.)?return\b)`)
+	// statement matches the beginning of one: the values that it defines, or none if it returns.
+	statement = regexp.MustCompile(`(?m)^\s*(?:(%[\w.]+(?::\d+)?(?:, %[\w.]+)*) = |"?(?:stablehlo\.|func\.)?return\b)`)
 	value     = regexp.MustCompile(`%[\w.]+`)
 )
 
@@ -30,7 +30,7 @@ func liveStatements(function string) string {
 	for _, begin := range slices.Backward(begins) {
 		text := function[begin[0]:end]
 		end = begin[0]
-		if begin[2] >= 0 && !used[function[begin[2]:begin[3]]] {
+		if begin[2] >= 0 && !slices.ContainsFunc(value.FindAllString(function[begin[2]:begin[3]], -1), func(name string) bool { return used[name] }) {
 			continue
 		}
 		for _, name := range value.FindAllString(text, -1) {
