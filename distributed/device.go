@@ -133,8 +133,8 @@ func (w *World) loadPlugin(ctx context.Context, c Config) error {
 	return nil
 }
 
-// useKernels lets oneDNN compute what it computes faster than XLA, on the CPUs of this rank. If it is
-// not installed, XLA computes everything.
+// useKernels lets oneDNN compute what it computes faster than XLA, on the CPUs of this rank. If it
+// is not installed, XLA computes everything.
 func (w *World) useKernels(c Config) error {
 	candidates := onednn.Candidates(c.Getenv)
 	if w.platform != plugin.CPU || len(candidates) == 0 {
