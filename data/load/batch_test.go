@@ -191,8 +191,8 @@ func (s *skips) Batch(indices []int) (inputs, labels []*tensors.Tensor, err erro
 	return []*tensors.Tensor{tensors.FromFlatDataAndDimensions(values, len(values))}, nil, nil
 }
 
-// TestBatchRefusesOtherCounts: without an example, predictions and metrics would be those of
-// others.
+// TestBatchRefusesOtherCounts: without an example, predictions and metrics would be those of other
+// examples.
 func TestBatchRefusesOtherCounts(t *testing.T) {
 	_, _, err := load.Batch(&skips{}, []int{3, 42, 5})
 	if err == nil || err.Error() != "load example 42 of photos: Batch returned a tensor of shape (Int32)[0] for 1 example: its first axis must be the examples" {

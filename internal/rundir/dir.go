@@ -171,7 +171,7 @@ func (d Dir) Checkpoints() string { return d.join("checkpoints") }
 func (d Dir) Plugins() string { return d.join("plugins") }
 
 // OneDNN returns the path of the run's own copy of oneDNN, or of a link to the library.
-func (d Dir) OneDNN() string { return filepath.Join(d.Plugins(), "libdnnl.so.3") }
+func (d Dir) OneDNN() string { return filepath.Join(d.Plugins(), "onednn.so") }
 
 // ManifestPath returns the path of the file with the run's Manifest.
 func (d Dir) ManifestPath() string { return d.join("manifest.json") }
