@@ -9,7 +9,7 @@ import "embed"
 // a further package importable, add its folder here; a test in package source fails when one that
 // these need is missing.
 //
-//go:embed go.mod go.sum checkpoint data display distributed
+//go:embed go.mod go.sum checkpoint data distributed
 //go:embed internal/allranks internal/bounded internal/cluster internal/compilecache internal/fetch internal/forecast internal/machine internal/plugin internal/plural internal/rundir internal/sharedlib internal/yamldoc
-//go:embed kernel/keep logger models submit/result trainer
+//go:embed kernel/display kernel/keep logger models submit/result trainer
 var Library embed.FS

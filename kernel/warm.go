@@ -16,7 +16,7 @@ import (
 // WarmPackages are the packages that notebooks import from gonbatch and GoMLX, and packages that
 // show values.
 var WarmPackages = []string{
-	"gonbatch/display", "gonbatch/distributed", "gonbatch/kernel/keep/gomlx", "gonbatch/models", "gonbatch/trainer",
+	"gonbatch/kernel/display", "gonbatch/distributed", "gonbatch/kernel/keep/gomlx", "gonbatch/models", "gonbatch/trainer",
 	"github.com/gomlx/go-xla/compute/xla", "github.com/gomlx/gomlx/core/graph", "github.com/gomlx/gomlx/ml/train",
 	"gonum.org/v1/plot/plotter", "github.com/janpfeifer/gonb/gonbui",
 }

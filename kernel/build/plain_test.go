@@ -30,12 +30,12 @@ func newPlain(t *testing.T) *module {
 	source := filepath.Join(filepath.Dir(c.opts.Dir), "gonbatch")
 	required := "go 1.26\n\nrequire (\n\texample.com/pin v1.2.0\n\texample.com/shared v0.7.0\n"
 	goproxy.WriteFiles(t, source, "go.mod", "module gonbatch\n\n"+required+")\n",
-		"display/display.go", "package display\n\nfunc Result(v ...any) { println(v[0].(int)) }\n",
+		"kernel/display/display.go", "package display\n\nfunc Result(v ...any) { println(v[0].(int)) }\n",
 		"trainer/trainer.go", "package trainer\n\nimport \"example.com/shared\"\n\nconst V = shared.V\n")
 	session := required + "\tgonbatch v0.0.0-00010101000000-000000000000\n)\n\nreplace (\n\tgonbatch => " + source + "\n\tgonbatch v0.0.0-00010101000000-000000000000 => " + source + "\n)\n"
 	c.write(t, "../seed/go.mod", "module session\n\n"+session)
 	c.write(t, "go.mod", "module cell\n\n"+session)
-	c.write(t, "../seed/gonbatch__show.go", "package main\n\nimport \"gonbatch/display\"\n\nfunc gonbatch__show(values ...any) { display.Result(values...) }\n")
+	c.write(t, "../seed/gonbatch__show.go", "package main\n\nimport \"gonbatch/kernel/display\"\n\nfunc gonbatch__show(values ...any) { display.Result(values...) }\n")
 	return c
 }
 

@@ -29,7 +29,7 @@ func (s *session) lastValue(cell *cellInfo, file *gocell.File) {
 		return
 	default:
 		expression = displayName + ".Result(" + expression + ")"
-		s.addImport(cell, displayName, "gonbatch/display")
+		s.addImport(cell, displayName, "gonbatch/kernel/display")
 	}
 	file.SetText(text[:last.Start] + expression + text[last.End:])
 }

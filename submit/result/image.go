@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"gonbatch/display"
+	"gonbatch/kernel/display"
 )
 
 // Image is an image from a run: a plot of a metric, a sample, or an image that a cell showed. As

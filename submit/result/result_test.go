@@ -13,8 +13,8 @@ import (
 	"gonum.org/v1/plot/plotter"
 
 	"gonbatch/checkpoint/folder"
-	"gonbatch/display"
 	"gonbatch/internal/rundir"
+	"gonbatch/kernel/display"
 	"gonbatch/submit/result"
 )
 

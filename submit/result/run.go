@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"gonbatch/checkpoint/folder"
-	"gonbatch/display"
 	"gonbatch/internal/rundir"
+	"gonbatch/kernel/display"
 )
 
 // Run is a run, identified by its run directory.

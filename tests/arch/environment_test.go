@@ -21,7 +21,7 @@ var readers = map[string]string{
 	"distributed/world.go":      "Init, which a notebook calls without a configuration",
 	"trainer/trainer.go":        "New, likewise",
 	"data/mnist/mnist.go":       "Load, likewise",
-	"display/result.go":         "Result, which the code of a cell calls",
+	"kernel/display/result.go":  "Result, which the code of a cell calls",
 	"kernel/keep/place.go":      "findPlace, for Load and Save, which the code of a cell calls",
 	"internal/plugin/plugin.go": "the default of Options.Getenv",
 	"submit/build/toolchain.go": "the default of Options.Env, as in os/exec",

@@ -12,7 +12,7 @@ import (
 	"github.com/go-echarts/go-echarts/v2/components"
 	"github.com/go-echarts/go-echarts/v2/opts"
 
-	"gonbatch/display"
+	"gonbatch/kernel/display"
 )
 
 func main() {

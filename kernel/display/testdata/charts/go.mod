@@ -8,4 +8,4 @@ require (
 	gonbatch v0.0.0-00010101000000-000000000000
 )
 
-replace gonbatch => ../../..
+replace gonbatch => ../../../..
