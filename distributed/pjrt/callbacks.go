@@ -19,7 +19,6 @@ import (
 
 //export gonbatchKeyValueGet
 func gonbatchKeyValueGet(args *C.gb_pjrt_key_value_get_args) *C.gb_pjrt_error {
-	args.value, args.value_size, args.delete_value = nil, 0, (*[0]byte)(C.gb_free_value)
 	limit := time.Duration(args.timeout_in_ms) * time.Millisecond
 	if limit < 0 { // An infinite time limit overflows the int.
 		limit = math.MaxInt64
@@ -34,7 +33,6 @@ func gonbatchKeyValueGet(args *C.gb_pjrt_key_value_get_args) *C.gb_pjrt_error {
 
 //export gonbatchKeyValueTryGet
 func gonbatchKeyValueTryGet(args *C.gb_pjrt_key_value_try_get_args) *C.gb_pjrt_error {
-	args.value, args.value_size, args.delete_value = nil, 0, (*[0]byte)(C.gb_free_value)
 	value, err := theProcesses.Load().Store.TryGet(text(args.key, args.key_size))
 	if err != nil {
 		return callbackError(args.callback_error, err)

@@ -18,9 +18,21 @@ static int has_option(const gb_pjrt_client_create_args *args, const char *name) 
   return 0;
 }
 
-static gb_pjrt_error *get(gb_pjrt_key_value_get_args *args) { return gonbatchKeyValueGet(args); }
+// XLA leaves the results uninitialised. Go may not write a pointer over what isn't one: its garbage
+// collector looks at the old value too (see the documentation of cgo).
+static gb_pjrt_error *get(gb_pjrt_key_value_get_args *args) {
+  args->value = NULL;
+  args->value_size = 0;
+  args->delete_value = gb_free_value;
+  return gonbatchKeyValueGet(args);
+}
 
-static gb_pjrt_error *try_get(gb_pjrt_key_value_try_get_args *args) { return gonbatchKeyValueTryGet(args); }
+static gb_pjrt_error *try_get(gb_pjrt_key_value_try_get_args *args) {
+  args->value = NULL;
+  args->value_size = 0;
+  args->delete_value = gb_free_value;
+  return gonbatchKeyValueTryGet(args);
+}
 
 static gb_pjrt_error *put(gb_pjrt_key_value_put_args *args) { return gonbatchKeyValuePut(args); }
 
