@@ -125,10 +125,6 @@ func serve(ctx context.Context, opts Options, found tools, s *session, front rel
 		return fmt.Errorf("kernel: %w", err)
 	}
 	defer stopGuard()
-	folder, err := os.Getwd() // Jupyter starts a kernel in the notebook's folder.
-	if err != nil {
-		return fmt.Errorf("kernel: %w", err)
-	}
 	ctx, cancel := watchClient(ctx, os.Getppid)
 	defer cancel()
 	endWithin(ctx, endTime, opts.Log, os.Exit)
@@ -150,7 +146,7 @@ func serve(ctx context.Context, opts Options, found tools, s *session, front rel
 		defer cancel()
 		relayed <- relay.Run(relayCtx, relay.Options{
 			Front: front, Back: back, StatusProgram: s.statusProgram(), StatusFile: s.statusFile(), CellDir: s.cell(), Assist: helper,
-			Magics:   magic.New(magic.Options{Program: opts.Submit, Environ: opts.Environ, Dir: s.workDir, NotebookDir: folder, Module: s.moduleDir, Kept: s.keep()}),
+			Magics:   magic.New(magic.Options{Program: opts.Submit, Environ: opts.Environ, Dir: s.workDir, NotebookDir: notebookDir(), Module: s.moduleDir, Kept: s.keep()}),
 			KeepFile: filepath.Join(s.seed(), "gonbatch__keep.go"), KeepDir: s.keep(),
 			Stdin: s.stdin(), StdinPipe: s.stdinPipe(), Waiting: func() bool { return waitsForInput(s.stdinPipe()) },
 			HistoryFile: historyFile(opts.Environ), Interrupt: interrupt, Settle: settle, Answered: s.showMain, Log: opts.Log,

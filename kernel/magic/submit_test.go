@@ -37,6 +37,21 @@ func TestProgramArguments(t *testing.T) {
 	}
 }
 
+// TestSubmitElsewhere: after %cd, the notebook of %%submit too is in the notebook's folder, where
+// the files are that it embeds.
+func TestSubmitElsewhere(t *testing.T) {
+	m, dir := newMagics(t, "completed")
+	elsewhere := t.TempDir()
+	m.opts.Dir = func() string { return elsewhere }
+	if err := m.Run(t.Context(), &small{cells: []string{"var x = 1"}}, Call{Name: "%submit", Args: "--dry-run", Body: "x++"}); err != nil {
+		t.Fatal(err)
+	}
+	args, err := os.ReadFile(filepath.Join(dir, "args"))
+	if err != nil || !strings.Contains(string(args), " "+dir+"/.session-") {
+		t.Errorf("%v: submit %s", err, args)
+	}
+}
+
 // TestSubmitFromAnotherFolder: after %cd, the session's notebook is still beside the user's, where
 // the job's own %cd begins, and the user's is found by a relative name.
 func TestSubmitFromAnotherFolder(t *testing.T) {
