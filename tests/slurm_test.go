@@ -23,7 +23,7 @@ func TestSlurm(t *testing.T) {
 	t.Run("MNIST on two nodes with MPICH", func(t *testing.T) { trainOnTwoNodes(t, c, "pmi2", "MPICH", 1, 0.97) })
 	for name, test := range map[string]func(*testing.T, *cluster.Cluster){
 		"a launcher and an MPI that do not match": mismatch, "a failing notebook": failing, "cancel": cancel, "by hand": byHand,
-		"hostile names": hostile, "refused by sbatch": refused,
+		"hostile names": hostile, "refused by sbatch": refused, "fences": fences,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -146,7 +146,7 @@ world.Printf("%s from %d ranks, sum %v\n", *word, world.Size(), sum[0])`)
 	if err != nil || len(programs) != 1 {
 		t.Fatalf("programs: %v, %v", programs, err)
 	}
-	out, err := c.Run("env", treeFence, "srun", "--mpi=pmix", "-N2", "--ntasks-per-node=1", programs[0], "-word", "servus")
+	out, err := c.Run("env", ringFence, "srun", "--mpi=pmix", "-N2", "--ntasks-per-node=1", programs[0], "-word", "servus")
 	if err != nil {
 		t.Fatal(err)
 	}

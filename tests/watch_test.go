@@ -114,15 +114,15 @@ func TestFailingRanks(t *testing.T) {
 	}
 }
 
-// treeFence keeps Open MPI's ranks from dying in MPI_Init under srun: see docs/cluster-setup.md.
-const treeFence = "SLURM_PMIX_FENCE=tree"
+// ringFence keeps Open MPI's ranks from dying in MPI_Init under srun: see docs/cluster-setup.md.
+const ringFence = "SLURM_PMIX_FENCE=ring"
 
 // failingJob starts the program with srun, without submit.
 func failingJob(u user, c *cluster.Cluster, run rundir.Dir, program, mpi, how string, killOnBadExit int) *exec.Cmd {
 	cmd := exec.Command("srun", "--mpi="+mpi, "-N2", "--ntasks-per-node=1", fmt.Sprintf("--kill-on-bad-exit=%d", killOnBadExit),
 		"--output="+run.RankLogPattern("%t"), program, "-how", how)
 	cmd.Dir = u.folder
-	cmd.Env = append(append(os.Environ(), c.Env()...), rundir.EnvDir+"="+run.Path(), treeFence)
+	cmd.Env = append(append(os.Environ(), c.Env()...), rundir.EnvDir+"="+run.Path(), ringFence)
 	if how == "stop" { // In the other cases, a busy machine must not make a rank seem stuck.
 		cmd.Env = append(cmd.Env, "GONBATCH_STUCK_TIMEOUT=6s")
 	}
