@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 export PATH := $(CURDIR)/.cache/bin:$(PATH)
 
-# The longest package comes first. Two run at a time, so otherwise it would run alone at the end.
+# The longest packages come first; otherwise they would run alone at the end.
 TESTS ?= ./tests ./trainer ./...
 # How many tests of a package run at once, if they mostly wait.
 WAITING ?= 4

@@ -1,13 +1,13 @@
 package tests
 
 import (
-	"bufio"
 	"fmt"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"gonbatch/internal/bounded"
@@ -51,8 +51,8 @@ int main(int count, char **argument) {
 }
 `
 
-// fences checks that no rank of a job leaves a PMIx fence before all have arrived: Open MPI's MPI_Init
-// relies on that, and SLURM's default fence doesn't guarantee it.
+// fences checks that no rank of a job leaves a PMIx fence before all have arrived: Open MPI's
+// MPI_Init relies on that, and SLURM's default fence doesn't guarantee it.
 func fences(t *testing.T, c *cluster.Cluster) {
 	u := newUser(t, c.Env()...)
 	u.mustSubmit(t, "--nodes", "2", "--no-submit", u.write(t, "fences.ipynb", "%%\nfmt.Println(1)"))
@@ -93,14 +93,9 @@ func fences(t *testing.T, c *cluster.Cluster) {
 // fenceTimes reads a rank's arrivals and departures, in seconds of the machine's monotonic clock.
 func fenceTimes(t *testing.T, name string) (times [][2]float64) {
 	t.Helper()
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
+	for line := range strings.Lines(read(t, name)) {
 		var at [2]float64
-		if _, err := fmt.Sscan(lines.Text(), &at[0], &at[1]); err != nil {
+		if _, err := fmt.Sscan(line, &at[0], &at[1]); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		times = append(times, at)

@@ -25,9 +25,9 @@ func TestLocalMNIST(t *testing.T) {
 // TestLocalRanks runs two ranks with mpirun.
 func TestLocalRanks(t *testing.T) {
 	u := newUser(t)
-	out := u.mustSubmit(t, "--local", "--tasks", "2", mnist(t), "--", "-epochs", "1")
-	if got := accuracy(t, out); got < 0.97 {
-		t.Errorf("test accuracy %.4f after one epoch:\n%s", got, out)
+	out := u.mustSubmit(t, "--local", "--tasks", "2", "--env", "TRAINER_LIMIT_TRAIN_BATCHES=300", mnist(t), "--", "-epochs", "1")
+	if got := accuracy(t, out); got < 0.93 {
+		t.Errorf("test accuracy %.4f after 300 updates:\n%s", got, out)
 	}
 	run := u.run(t)
 	for rank := range 2 {
