@@ -4,9 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -27,8 +25,8 @@ type training struct {
 	// base is the place without the kept values, and uses are the names that the program needs.
 	base string
 	uses []string
-	// keepDir has the kept values.
-	keepDir string
+	// keepDir has the kept values, and sums is a file for their hashes.
+	keepDir, sums string
 	// trains is set if the program is known to train.
 	trains bool
 }
@@ -54,7 +52,7 @@ func newTraining(command []string, cellDir string, environ environment) *trainin
 		text += fmt.Sprintf(" %s=%q", name, environ.get(name))
 	}
 	sum := sha256.Sum256([]byte(text))
-	return &training{base: built.Place + "-" + hex.EncodeToString(sum[:4]), uses: built.Uses, keepDir: environ.get(rundir.EnvKeepDir), trains: built.Trains}
+	return &training{base: built.Place + "-" + hex.EncodeToString(sum[:4]), uses: built.Uses, keepDir: environ.get(rundir.EnvKeepDir), sums: filepath.Join(cellDir, sumsFile), trains: built.Trains}
 }
 
 // variable returns the variable that gives the program its place for checkpoints. If no checkpoints
@@ -107,8 +105,15 @@ func (t *training) noteFile() string { return t.base + ".json" }
 // kept returns a hash of the kept values that the program reads; "" if there are none.
 func (t *training) kept() string {
 	sum, some := sha256.New(), false
+	files := readSums(t.sums)
 	for _, name := range t.uses {
-		for rank := 0; t.keepDir != "" && addFile(sum, rundir.KeptValue(t.keepDir, name, rank)) == nil; rank++ {
+		for rank := 0; t.keepDir != ""; rank++ {
+			file := rundir.KeptValue(t.keepDir, name, rank)
+			content, err := files.of(file)
+			if err != nil {
+				break
+			}
+			fmt.Fprintf(sum, "%q %s ", filepath.Base(file), content)
 			some = true
 		}
 	}
@@ -116,22 +121,6 @@ func (t *training) kept() string {
 		return ""
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:4])
-}
-
-// addFile adds a file and its name to a hash. If the file doesn't exist, it adds nothing.
-func addFile(sum hash.Hash, name string) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close() //nolint:errcheck // it was only read
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return errors.Join(err, fs.ErrInvalid)
-	}
-	fmt.Fprintf(sum, "%q %d ", filepath.Base(name), info.Size())
-	_, err = io.Copy(sum, f)
-	return err
 }
 
 // writable returns an error if no folders can be created in a folder.

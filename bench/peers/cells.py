@@ -5,7 +5,7 @@ Usage: cells.py NOTEBOOK
 NOTEBOOK is the MNIST notebook: all its cells run except main cells, such as the one that trains.
 
 The measured cell trains for one step. It runs again unchanged, and with a change that makes it
-compile again.
+compile again. Then a cell reads a kept model of 100 MB, and another doesn't.
 """
 
 import json
@@ -26,6 +26,26 @@ t, err := trainer.New(world, trainer.Config{{MaxSteps: 1, BatchSize: *batchSize,
 check(err)
 check(t.Fit(context.Background(), trainSet, nil))
 world.Printf("%d\\n", {i})"""
+
+KEEP = """%keep kept
+var kept = model.NewStore()
+%%
+for i := range 25 {
+	kept.RootScope().In("layer_%d", i).VariableWithValue("weights", tensors.FromShape(shapes.Make(dtypes.Float32, 1000, 1000)))
+}"""
+
+READ = """%%
+var sum float32
+for i := range 25 {{
+	if v := {store}.GetVariable(fmt.Sprintf("/layer_%d/weights", i)); v != nil {{
+		tensors.MustConstFlatData(v.MustValue(), func(flat []float32) {{
+			for _, x := range flat {{
+				sum += x
+			}}
+		}})
+	}}
+}}
+fmt.Println(sum)"""
 
 
 def main():
@@ -49,7 +69,12 @@ def main():
         run(TRAIN.format(i=0))
         changed = median(TRAIN.format(i=i) for i in range(1, 6))
         same = median([TRAIN.format(i=0)] * 5)
-        print(json.dumps({"changed": changed, "same": same}))
+        run(KEEP)
+        cells = [READ.format(store=store) for store in ["model.NewStore()", "kept"]]
+        for code in cells:
+            run(code)
+        unread, read = [median([code] * 5) for code in cells]
+        print(json.dumps({"changed": changed, "same": same, "unread": unread, "read": read}))
     finally:
         manager.shutdown_kernel()
 

@@ -89,7 +89,11 @@ func (b *builder) keep(keeps bool, text []byte) error {
 		for _, path := range gocell.KeepImports(gomodule.ImportsOf(text)) {
 			fmt.Fprintf(&own, "import _ %q\n\n", path)
 		}
-		fmt.Fprintf(&own, "var gonbatch__declared = gonbatch__keep.Declared{%s}\n\n", hashLines(b.declarations(string(text))))
+		hashes := b.declarations(string(text))
+		if !b.isTest() {
+			markUnused(hashes, string(text))
+		}
+		fmt.Fprintf(&own, "var gonbatch__declared = gonbatch__keep.Declared{%s}\n\n", hashLines(hashes))
 	}
 	if keeps && mainBegins.Match(text) {
 		changed, names := gocell.SaveOnExit(string(mainBegins.ReplaceAll(text, []byte("$0 defer gonbatch__begin()();"))))

@@ -86,15 +86,16 @@ func (c *code) hash() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// readCode reads a program; it returns nil if the program can't be parsed.
-func readCode(source string) *code {
+// readCode reads what always runs in a program, the names in also, and what these need. It returns
+// nil if the program can't be parsed.
+func readCode(source string, also ...string) *code {
 	file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.SkipObjectResolution|parser.ParseComments)
 	if err != nil {
 		return nil
 	}
 	c := new(code)
 	byName, imported := declarations(file), imports(file)
-	open := slices.Clone(always)
+	open := slices.Concat(always, also)
 	for seen := map[string]bool{}; len(open) > 0; {
 		name := open[0]
 		open = open[1:]

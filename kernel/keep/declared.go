@@ -13,16 +13,24 @@ type Declared map[string]string
 // the variable was removed and declared again.
 const New = "new "
 
+// Unused is a prefix of a hash for a variable that the program doesn't use: a kept value stays as
+// it is, and takes no time.
+const Unused = "unused "
+
 // hash returns the hash of a variable's declaration; "" if it is not known.
-func (d Declared) hash(name string) string { return strings.TrimPrefix(d[name], New) }
+func (d Declared) hash(name string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(d[name], New), Unused)
+}
+
+func (d Declared) unused(name string) bool { return strings.HasPrefix(d[name], Unused) }
 
 // starts reports whether a variable starts with its initial value. before is the hash of the
 // declaration under which its value was kept. If the declaration is the same, but not the code or
 // the files that its initial value comes from, the error says so.
 func (d Declared) starts(name, before string) (bool, error) {
-	now, isNew := strings.CutPrefix(d[name], New)
+	now := d.hash(name)
 	switch {
-	case isNew:
+	case strings.HasPrefix(d[name], New):
 		return true, nil
 	case now == "" || before == "" || now == before:
 		return false, nil

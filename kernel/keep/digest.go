@@ -12,28 +12,6 @@ import (
 	"slices"
 )
 
-// hasMap reports whether values of a type can contain a map. gob writes map entries in a different
-// order each time, so equal values can have different encodings.
-func hasMap(t reflect.Type, above ...reflect.Type) bool {
-	if _, ok := codecs[t]; ok || slices.Contains(above, t) || encodesItself(t) {
-		return false
-	}
-	above = append(above, t)
-	switch t.Kind() {
-	case reflect.Map, reflect.Interface:
-		return true
-	case reflect.Pointer, reflect.Slice, reflect.Array:
-		return hasMap(t.Elem(), above...)
-	case reflect.Struct:
-		for i := range t.NumField() {
-			if t.Field(i).IsExported() && hasMap(t.Field(i).Type, above...) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // digest returns a hash that is equal for values that are equal after loading, whatever the order
 // of their map entries. The value must have passed check.
 func digest(v reflect.Value) string {

@@ -68,6 +68,13 @@ func encode(w io.Writer, name string, value reflect.Value) error {
 	return gobError(gob.NewEncoder(w).EncodeValue(box))
 }
 
+// usesGob reports whether values of a type are encoded by encoding/gob.
+func usesGob(t reflect.Type) bool {
+	_, hasCodec := codecs[t]
+	_, numbers := isNumbers(t)
+	return !hasCodec && !numbers
+}
+
 // decode reads a value of a type from the rest of a file.
 func decode(f *os.File, t reflect.Type) (reflect.Value, error) {
 	info, err := f.Stat()

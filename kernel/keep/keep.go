@@ -21,6 +21,8 @@ var program struct {
 	declared Declared
 	// unread are the variables whose value could not be loaded.
 	unread map[string]*unread
+	// idle are the variables that the program doesn't use, and whose value stays as it is.
+	idle map[string]bool
 	// running are the variables of the running main.
 	running Vars
 }
@@ -38,7 +40,7 @@ type unread struct {
 func (v Vars) Load(declared Declared) {
 	program.Lock()
 	defer program.Unlock()
-	program.declared, program.unread = declared, map[string]*unread{}
+	program.declared, program.unread, program.idle = declared, map[string]*unread{}, map[string]bool{}
 	p, err := findPlace()
 	if err == nil && p.errors == "" && p.to != "" {
 		err = v.refuse()
@@ -49,6 +51,10 @@ func (v Vars) Load(declared Declared) {
 	}
 	p.warnOfUnsaved(v.names())
 	for _, name := range v.names() {
+		if declared.unused(name) && p.has(name) {
+			program.idle[name] = true
+			continue
+		}
 		if err := p.load(name, v.value(name)); err != nil {
 			program.unread[name] = &unread{err: err}
 		}
@@ -84,7 +90,7 @@ func (v Vars) Begin() (save func()) {
 	program.Lock()
 	defer program.Unlock()
 	if p, err := findPlace(); err == nil {
-		p.setOpen(true)
+		p.setOpen(slices.DeleteFunc(v.names(), func(name string) bool { return program.idle[name] }))
 	}
 	program.running = v
 	return v.Save
@@ -104,11 +110,14 @@ func (v Vars) save() {
 		return
 	}
 	for _, name := range v.names() {
+		if program.idle[name] {
+			continue
+		}
 		if err := p.save(name, v.value(name)); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%%keep %s%s: %w", name, line(v[name]), err))
 		}
 	}
-	p.setOpen(false)
+	p.setOpen(nil)
 	if failed != nil {
 		p.report(failed)
 	}

@@ -73,14 +73,14 @@ func (p place) report(err error) {
 	}
 }
 
-// setOpen creates the mark while main runs and removes it afterwards. If the mark is still there
-// when the program has ended, the variables were not saved.
-func (p place) setOpen(open bool) {
+// setOpen creates the mark, with the names of the variables, while main runs and removes it
+// afterwards. If the mark is still there when the program has ended, the variables were not saved.
+func (p place) setOpen(names []string) {
 	switch {
 	case p.open == "":
-	case open: // Without the mark, nobody is warned.
+	case len(names) > 0: // Without the mark, nobody is warned.
 		_ = os.MkdirAll(filepath.Dir(p.open), 0o700)
-		_ = os.WriteFile(p.open, nil, 0o600)
+		_ = os.WriteFile(p.open, []byte(strings.Join(names, ", ")), 0o600)
 	default:
 		_ = os.Remove(p.open)
 	}
@@ -100,6 +100,24 @@ func (p place) file(name string) string {
 		return rundir.KeptValue(p.from, name, 0)
 	}
 	return own
+}
+
+// has reports whether there is a kept value, of the variable's declaration, where it would be saved.
+func (p place) has(name string) bool {
+	if p.from == "" || p.from != p.to {
+		return false
+	}
+	f, err := os.Open(p.file(name))
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	before, err := readHeader(f)
+	if err != nil {
+		return false
+	}
+	starts, err := program.declared.starts(name, before)
+	return err == nil && !starts
 }
 
 func (p place) load(name string, target reflect.Value) error {
@@ -146,15 +164,15 @@ func (p place) save(name string, value reflect.Value) error {
 		}
 		delete(program.unread, name)
 	}
-	if old != "" && unchanged(name, old, value) {
-		return errors.Join(p.carry(file, old), p.forget(name))
-	}
 	u, err := newUpdate(file, old)
 	if err != nil {
 		return err
 	}
 	if err := encodeFile(u, name, value); err != nil {
 		return errors.Join(err, u.Discard())
+	}
+	if old != "" && u.draft != nil && unchanged(name, old, value) {
+		return errors.Join(u.Discard(), p.carry(file, old), p.forget(name))
 	}
 	return errors.Join(u.Commit(), p.forget(name))
 }
@@ -168,11 +186,12 @@ func encodeFile(w io.Writer, name string, value reflect.Value) error {
 	return b.Flush()
 }
 
-// unchanged reports whether the old file already has the value, except for the order of a map's
-// entries. Then the file stays as it is, because a training compares the hash of the kept values to
-// decide whether it may resume.
+// unchanged reports whether the old file already has the value, in gob's encoding: that depends on
+// the order of a map's entries, and on the types that the program has encoded before. Then the file
+// stays as it is, because a training compares the hash of the kept values to decide whether it may
+// resume.
 func unchanged(name, old string, value reflect.Value) bool {
-	if !hasMap(value.Type()) || check(value, name, true, nil) != nil {
+	if !usesGob(value.Type()) || check(value, name, true, nil) != nil {
 		return false
 	}
 	f, err := os.Open(old)
@@ -190,7 +209,7 @@ func unchanged(name, old string, value reflect.Value) bool {
 // hashOf returns the hash of the encoded value. If the value can't be encoded, it returns the text
 // of the error.
 func hashOf(name string, value reflect.Value) string {
-	if hasMap(value.Type()) && check(value, name, true, nil) == nil {
+	if usesGob(value.Type()) && check(value, name, true, nil) == nil {
 		return digest(value)
 	}
 	sum := sha256.New()

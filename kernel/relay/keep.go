@@ -197,10 +197,10 @@ func (e *execution) keepFailure(built string) *failure {
 // tellUnsaved warns if the cell's program has ended without saving its variables.
 func (e *execution) tellUnsaved() {
 	mark := rundir.KeptOpen(filepath.Join(e.relay.opts.CellDir, keepErrors))
-	if os.Remove(mark) != nil {
+	names, err := os.ReadFile(mark)
+	if err != nil || os.Remove(mark) != nil {
 		return
 	}
-	names := strings.Join(e.relay.kept, ", ")
 	e.relay.publish(e.request, "stream", object{"name": "stderr", "text": fmt.Sprintf(
 		"%%keep %s: not saved, because the program did not return from main: what this cell changed is lost\n", names)})
 }

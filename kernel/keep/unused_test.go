@@ -1,0 +1,87 @@
+package keep
+
+import (
+	"bytes"
+	"os"
+	"testing"
+	"time"
+
+	"gonbatch/internal/rundir"
+)
+
+// TestUnused: the value of a variable that a program doesn't use is neither read nor written, unless
+// there is none yet.
+func TestUnused(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv(rundir.EnvKeepDir, dir)
+	file := rundir.KeptValue(dir, "x", 0)
+	used, unused := Declared{"x": "hash"}, Declared{"x": Unused + "hash"}
+	// run runs a program that sets the variable.
+	run := func(declared Declared, initial, set int) (begin int) {
+		x := initial
+		v := Vars{"x": &x}
+		v.Load(declared)
+		save := v.Begin()
+		begin, x = x, set
+		save()
+		return begin
+	}
+	run(unused, 1, 2)
+	if got := run(used, 1, 3); got != 2 {
+		t.Errorf("the first value was %d, want 2: the program that keeps a variable saves it", got)
+	}
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(file, old, old); err != nil {
+		t.Fatal(err)
+	}
+	if got := run(unused, 1, 4); got != 1 {
+		t.Errorf("an unused variable began with %d, want its initial value", got)
+	}
+	if info, err := os.Stat(file); err != nil || !info.ModTime().Equal(old) {
+		t.Errorf("the file was written: %v, %v", info.ModTime(), err)
+	}
+	if got := run(used, 1, 5); got != 3 {
+		t.Errorf("later it began with %d, want 3", got)
+	}
+	run(Declared{"x": Unused + "other"}, 1, 6)
+	if got := run(used, 7, 7); got != 7 {
+		t.Errorf("declared otherwise and back again, it began with %d, want its initial value", got)
+	}
+}
+
+// TestSameValueOtherBytes: gob's encoding of a value depends on the types that the program has
+// encoded before; the file stays as it is anyway.
+func TestSameValueOtherBytes(t *testing.T) {
+	type first struct{ A int }
+	type kept struct{ B int }
+	if dir := os.Getenv(sameValue); dir != "" {
+		t.Setenv(rundir.EnvKeepDir, dir)
+		(Vars{"a": &first{1}, "x": &kept{1}}).Save()
+		return
+	}
+	dir := t.TempDir()
+	t.Setenv(rundir.EnvKeepDir, dir)
+	if status := runSelf(t, t.Name(), sameValue+"="+dir); status != 0 {
+		t.Fatalf("exit status %d", status)
+	}
+	file := rundir.KeptValue(dir, "x", 0)
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var x kept
+	v := Vars{"x": &x}
+	v.Load(nil)
+	v.Save()
+	if after, err := os.ReadFile(file); err != nil || !bytes.Equal(after, before) || x.B != 1 {
+		t.Errorf("%v was written again: %q, then %q, %v", x, before, after, err)
+	}
+	x.B = 2
+	v.Save()
+	x = kept{}
+	if v.Load(nil); x.B != 2 {
+		t.Errorf("loaded %v, want the new value", x)
+	}
+}
+
+const sameValue = "TEST_SAME_VALUE"
