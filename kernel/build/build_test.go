@@ -204,6 +204,18 @@ func TestKeep(t *testing.T) {
 	if got, _ := c.run(t); got != "declared true\nsaved 2\n" {
 		t.Errorf("%q", got)
 	}
+	c.write(t, "main.go", "package main\n\nvar n = 1\n\nfunc main() { help() }\n\nfunc help() {}\n")
+	if got, _ := c.run(t); got != "declared true\nunused\nsaved 1\n" {
+		t.Errorf("n is not used: %q", got)
+	}
+	c.write(t, "main.go", "package main\n\nvar n = 1\n\nfunc main() { help() }\n")
+	c.write(t, "helper.go", "package main\n\nfunc help() { n = 3 }\n")
+	if got, _ := c.run(t); got != "declared true\nsaved 3\n" {
+		t.Errorf("used in a file of the user's: %q", got)
+	}
+	if err := os.Remove(filepath.Join(c.opts.Dir, "helper.go")); err != nil {
+		t.Fatal(err)
+	}
 	for _, end := range []string{"os.Exit(0)", "defer os.Exit(0)", "f := os.Exit; f(0)"} {
 		c.write(t, "main.go", "package main\n\nimport \"os\"\n\nvar n = 1\n\nfunc main() { n = 5; "+end+" }\n")
 		if got, _ := c.run(t); got != "declared true\nsaved 5\n" {
@@ -243,6 +255,9 @@ import gonbatch__keep "gonbatch/kernel/keep"
 func gonbatch__begin() func() {
 	gonbatch__keep.Save = func() { println("saved", n) }
 	println("declared", gonbatch__declared["n"] != "")
+	if len(gonbatch__declared["n"]) > 7 && gonbatch__declared["n"][:7] == "unused " {
+		println("unused")
+	}
 	return gonbatch__keep.Save
 }
 `)

@@ -85,13 +85,7 @@ func readMod(name string) (*modfile.File, error) {
 // userImports returns the imports of the program, without those of the kernel's own files and of
 // the standard library.
 func (b *builder) userImports() (imports []string) {
-	entries, _ := os.ReadDir(b.Dir) // The compiler reports it.
-	others := append(OwnFiles(), mainFiles[:]...)
-	for _, entry := range entries {
-		name := filepath.Join(b.Dir, entry.Name())
-		if filepath.Ext(name) != ".go" || slices.Contains(others, entry.Name()) && name != b.mainFile() {
-			continue
-		}
+	for _, name := range b.userFiles() {
 		if text, err := os.ReadFile(name); err == nil {
 			imports = append(imports, gomodule.ImportsOf(text)...)
 		}
@@ -99,6 +93,20 @@ func (b *builder) userImports() (imports []string) {
 	imports = slices.DeleteFunc(imports, func(path string) bool { return gocell.IsStandard(path) || path == "C" })
 	slices.Sort(imports)
 	return slices.Compact(imports)
+}
+
+// userFiles returns the Go files of the program that aren't the kernel's own: GoNB's, and those
+// that the user has put next to it.
+func (b *builder) userFiles() (files []string) {
+	entries, _ := os.ReadDir(b.Dir) // The compiler reports it.
+	others := append(OwnFiles(), mainFiles[:]...)
+	for _, entry := range entries {
+		name := filepath.Join(b.Dir, entry.Name())
+		if filepath.Ext(name) == ".go" && (name == b.mainFile() || !slices.Contains(others, entry.Name())) {
+			files = append(files, name)
+		}
+	}
+	return files
 }
 
 // preparePlain writes the go.mod of a plain program, and lets the go command complete it.

@@ -90,7 +90,7 @@ func (b *builder) keep(keeps bool, text []byte) error {
 			fmt.Fprintf(&own, "import _ %q\n\n", path)
 		}
 		hashes := b.declarations(string(text))
-		if !b.isTest() {
+		if _, err := b.goFiles(); err == nil && !b.isTest() && len(b.userFiles()) == 1 {
 			markUnused(hashes, string(text))
 		}
 		fmt.Fprintf(&own, "var gonbatch__declared = gonbatch__keep.Declared{%s}\n\n", hashLines(hashes))

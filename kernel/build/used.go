@@ -14,8 +14,8 @@ const unusedMark = "unused "
 // declarations.
 var outside = regexp.MustCompile(`(?m)^//(export|go:linkname) `)
 
-// markUnused marks the hashes of the variables that neither main nor an init function nor an initial
-// value can use.
+// markUnused marks the hashes of the variables that neither main nor an init function nor an
+// initial value can use.
 func markUnused(hashes map[string]string, source string) {
 	if outside.MatchString(source) {
 		return

@@ -102,7 +102,8 @@ func (p place) file(name string) string {
 	return own
 }
 
-// has reports whether there is a kept value, of the variable's declaration, where it would be saved.
+// has reports whether there is a kept value, of the variable's declaration, where it would be
+// saved.
 func (p place) has(name string) bool {
 	if p.from == "" || p.from != p.to {
 		return false

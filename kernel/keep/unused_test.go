@@ -9,8 +9,8 @@ import (
 	"gonbatch/internal/rundir"
 )
 
-// TestUnused: the value of a variable that a program doesn't use is neither read nor written, unless
-// there is none yet.
+// TestUnused: the value of a variable that a program doesn't use is neither read nor written,
+// unless there is none yet.
 func TestUnused(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(rundir.EnvKeepDir, dir)
