@@ -11,6 +11,7 @@
 #                         (kernel/jupyter-requirements.txt, tests/lab-requirements.txt)
 #   .cache/onednn-venv    oneDNN (tests/onednn-requirements.txt), which also makes the benchmarks faster
 #   .cache/bench-venv     Python with what the benchmarks compare with (bench/requirements.txt)
+#   .cache/uv-venv        uv, which installs Python packages in a thirtieth of pip's time
 #   .cache/bin            the tools of go.mod (gonb, goimports, gotestsum), those of tests/tools/go.mod
 #                         (golangci-lint), and gopls, for completion in the kernel
 #
@@ -19,6 +20,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 GOPLS_VERSION=v0.21.1 # the newest that Go 1.26 builds
+UV_VERSION=0.13.9
 
 say() { echo "setup: $*" >&2; }
 
@@ -64,16 +66,26 @@ setup_debian() {
   fi
 }
 
+# setup_uv: uv, if there is a build for this machine
+setup_uv() {
+  if .cache/uv-venv/bin/uv --version 2>/dev/null | grep -q "^uv $UV_VERSION"; then return 0; fi
+  python3 -m venv .cache/uv-venv && .cache/uv-venv/bin/python -m pip install --quiet --disable-pip-version-check "uv==$UV_VERSION"
+}
+
 # setup_python FOLDER REQUIREMENTS...: a Python environment with exactly these versions. If FOLDER has
-# it already, this is quick.
+# it already, this is quick. Where uv can't install it, for example because only pip knows the site's
+# mirror, pip does.
 setup_python() {
   local venv=$1 file options=()
   shift
   if cat "$@" | cmp -s - "$venv/requirements.txt"; then return 0; fi
   say "installing $* in $venv"
-  python3 -m venv "$venv"
   for file in "$@"; do options+=(-r "$file"); done
-  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "${options[@]}"
+  if ! python3 -m venv --without-pip "$venv" || ! .cache/uv-venv/bin/uv pip install --quiet --python "$venv/bin/python" "${options[@]}"; then
+    say "uv cannot install $*: trying pip"
+    python3 -m venv "$venv"
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "${options[@]}"
+  fi
   cat "$@" >"$venv/requirements.txt"
 }
 
@@ -101,6 +113,7 @@ setup_lint() {
 case ${1:-tests} in
   tests)
     setup_debian
+    setup_uv || say "no uv: pip installs the Python packages"
     # Two at once. (By xargs: Ctrl-C does not reach what a script starts by &.)
     printf '%s\n' lab go jupyter loggers onednn | xargs -P 2 -n 1 tests/setup.sh
     ;;
@@ -115,6 +128,7 @@ case ${1:-tests} in
   lint) setup_lint ;;
   bench)
     setup_debian
+    setup_uv || say "no uv: pip installs the Python packages"
     setup_python .cache/bench-venv bench/requirements.txt
     setup_python .cache/onednn-venv tests/onednn-requirements.txt
     setup_python .cache/venv tests/requirements.txt # It has nbconvert.
