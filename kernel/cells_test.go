@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -69,7 +70,7 @@ func TestCells(t *testing.T) {
 		{name: "kept after a change, and a panic", code: "%%\nn *= 2\npanic(\"stop\")", status: "error", ename: "panic", value: "stop"},
 		{name: "kept after a panic", code: "n", status: "ok", text: "result text/plain: 12"},
 		{name: "kept in a func main", code: "func main() {\n\tn = 3\n}", status: "ok"},
-		{name: "list of what is kept", code: "%keep\nn", status: "ok", text: "kept: m (80 bytes), n (28 bytes)\nresult text/plain: 3"},
+		{name: "list of what is kept", code: "%keep\nn", status: "ok", text: "kept: m (80 bytes, changed at TIME), n (28 bytes, changed at TIME)\nresult text/plain: 3"},
 		{name: "what cannot be encoded", code: "%%\nm.secret = 1", status: "error", ename: "KeepError", value: "%keep m: the field m.secret of main.model is not exported"},
 		{name: "the value of before is there", code: "%%\nfmt.Println(m.W, n)", status: "ok", text: "[1 2] 3\n"},
 		{name: "what can never be encoded", code: "var hook = func() {}\n%keep hook\n%%\nhook()", status: "error", ename: "KeepError", value: "%keep hook: hook is a func, which exists only in its own process: keep what it is made of; it is not kept from now on"},
@@ -77,7 +78,7 @@ func TestCells(t *testing.T) {
 		{name: "another package's type", code: "import \"container/list\"\nvar queue = list.New()\n%keep queue\n%%\nqueue.PushBack(1)", status: "error", ename: "KeepError", value: "the type is package container/list's: keep what it is made from"},
 		{name: "after that", code: "n", status: "ok", text: "result text/plain: 3"},
 		{name: "keep a function and a constant", code: "func größe() int { return 1 }\nconst π = 3\n%keep größe, n, π\n%%\n", status: "error", ename: "KeepError", value: "%keep größe: invalid operation: cannot take address of größe"},
-		{name: "after these", code: "%keep\nn", status: "ok", text: "kept: m (80 bytes), n (28 bytes)\nresult text/plain: 3"},
+		{name: "after these", code: "%keep\nn", status: "ok", text: "kept: m (80 bytes, changed at TIME), n (28 bytes, changed at TIME)\nresult text/plain: 3"},
 		{name: "keep by the name of a package", code: "var keep, größer = 1, 2\n%keep keep, größer\n%%\nkeep, größer = 3, 4", status: "ok"},
 		{name: "kept by it", code: "keep * größer", status: "ok", text: "result text/plain: 12"},
 		{name: "not any longer", code: "%keep -d keep, größer", status: "ok"},
@@ -136,7 +137,7 @@ func TestCells(t *testing.T) {
 	ends := runCells(t, codes)
 	for i, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			status, ename, value, text := ends[i][0], ends[i][1], ends[i][2], ends[i][3]
+			status, ename, value, text := ends[i][0], ends[i][1], ends[i][2], clock.ReplaceAllString(ends[i][3], "TIME")
 			if status != tt.status || tt.ename != "" && ename != tt.ename || !strings.Contains(value, tt.value) || !strings.Contains(text, tt.text) || strings.Contains(text, "\uFFFD") {
 				t.Errorf("%s, %s: %q, output %q;\nwant %s, %s: %q, output with %q", status, ename, value, text, tt.status, tt.ename, tt.value, tt.text)
 			}
@@ -176,3 +177,6 @@ func runCells(t *testing.T, codes []string, env ...string) [][4]string {
 	}
 	return ends
 }
+
+// clock matches a time of day.
+var clock = regexp.MustCompile(`\d\d:\d\d:\d\d`)

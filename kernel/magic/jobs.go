@@ -163,7 +163,10 @@ func (o *observer) update(ctx context.Context, s Session, stop func() bool) (las
 		if ctx.Err() != nil {
 			return last, ctx.Err()
 		}
-		if err = askErr; err != nil {
+		if err = askErr; err == nil && now.Run.Error != "" {
+			err = errors.New(now.Run.Error)
+		}
+		if err != nil {
 			continue
 		}
 		last = now

@@ -66,6 +66,7 @@ case "$1" in
     [ "$2" = 404 ] && { echo "submit: no run is called 404" >&2; exit 1; }
     [ "$2" = noslurm ] && { echo "submit: squeue not found: is SLURM installed here?" >&2; exit 1; }
     echo . >>"$here/asked"
+    [ "$2" = 88 ] && [ "$(wc -l <"$here/asked")" -lt 3 ] && { echo '{"version":1,"state":"unknown","message":"unknown: late","error":"late"}'; exit; }
     state=running
     [ "$(wc -l <"$here/asked")" -ge 3 ] && state=$(cat "$here/end")
     failure='' ended=true
@@ -134,6 +135,7 @@ func TestRun(t *testing.T) {
 		{name: "wait for no job", call: Call{Name: "wait"}, err: "no job"},
 		{name: "wait for another job", call: Call{Name: "wait", Args: "404"}, err: "no run is called 404"},
 		{name: "wait without a scheduler", call: Call{Name: "wait", Args: "noslurm"}, err: "%wait: submit: squeue not found"},
+		{name: "wait for a scheduler that doesn't answer at first", call: Call{Name: "wait", Args: "88"}, args: "status --json 88"},
 		{name: "wait for two jobs", call: Call{Name: "wait", Args: "7 8"}, err: "%wait 7 8: give at most one run"},
 		{name: "logs of another job", call: Call{Name: "logs", Args: "404"}, err: "no run is called 404"},
 		{name: "logs of two jobs", call: Call{Name: "logs", Args: "7 8"}, err: "%logs 7 8: give at most one run"},

@@ -97,18 +97,27 @@ func (r *relay) keptText() string {
 	if len(r.kept) == 0 {
 		return "no variable is kept: %keep x, y keeps the values of x and y for later cells\n"
 	}
-	return "kept: " + strings.Join(r.keptSizes(), ", ") + "\n"
+	return "kept: " + strings.Join(r.keptFiles(), ", ") + "\n"
 }
 
-// keptSizes returns the names of the kept variables, with the size of the value if there is one.
-func (r *relay) keptSizes() (all []string) {
+// keptFiles returns the names of the kept variables. If a variable has a kept value, its size
+// follows, and when a cell last changed it.
+func (r *relay) keptFiles() (all []string) {
 	for _, name := range r.kept {
 		if info, err := os.Stat(rundir.KeptValue(r.opts.KeepDir, name, 0)); err == nil {
-			name = fmt.Sprintf("%s (%s)", name, bytesText(info.Size()-rundir.KeptHeader))
+			name = fmt.Sprintf("%s (%s, changed at %s)", name, bytesText(info.Size()-rundir.KeptHeader), moment(info.ModTime(), time.Now()))
 		}
 		all = append(all, name)
 	}
 	return all
+}
+
+// moment formats a time for people, with the date unless it is today's.
+func moment(t, now time.Time) string {
+	if t.Format(time.DateOnly) == now.Format(time.DateOnly) {
+		return t.Format(time.TimeOnly)
+	}
+	return t.Format(time.DateTime)
 }
 
 // bytesText formats a number of bytes for people.

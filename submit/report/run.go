@@ -41,7 +41,7 @@ type Run struct {
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
 	// Failure is why an ended run did not succeed, with the end of the log.
 	Failure string `json:"failure,omitempty"`
-	// Error is why the run's state is unknown, in a list of runs.
+	// Error is why the run's state is unknown.
 	Error string `json:"error,omitempty"`
 }
 

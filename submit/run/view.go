@@ -15,13 +15,14 @@ import (
 	"gonbatch/submit/report"
 )
 
-// Report returns a report on a run.
+// Report returns a report on a run. If the scheduler doesn't answer now, the run's state is
+// unknown.
 func (rs *Runs) Report(ctx context.Context, r Run) (report.Run, error) {
 	r, status, err := rs.look(ctx, r, nil)
-	if err != nil {
+	if err != nil && (ctx.Err() != nil || errors.As(err, new(submit.Unanswerable))) {
 		return report.Run{}, err
 	}
-	view := r.view(status)
+	view := r.view(status, err)
 	if err := addProgress(&view, r.Dir, len(r.Manifest.Cells)); err != nil {
 		return view, err
 	}
@@ -49,17 +50,13 @@ func (rs *Runs) List(ctx context.Context) (report.Runs, error) {
 			continue
 		}
 		r, status, err := rs.look(ctx, r, surveys)
-		view := r.view(status)
-		if err != nil {
-			view.State, view.Error, view.Message = submit.Unknown.String(), firstLine(err), "unknown: "+firstLine(err)
-		}
-		list.Runs = append(list.Runs, view)
+		list.Runs = append(list.Runs, r.view(status, err))
 	}
 	return list, nil
 }
 
-// view returns a report on a run from its manifest and its status.
-func (r Run) view(status submit.Status) report.Run {
+// view returns a report on a run from its manifest and its status, or the error instead of one.
+func (r Run) view(status submit.Status, unanswered error) report.Run {
 	view := report.Run{
 		Run: r.Dir.Name(), Directory: r.Dir.Path(), Scheduler: r.Manifest.Scheduler, Job: r.Manifest.JobID, Cluster: r.Manifest.Cluster,
 		Notebook: r.Manifest.Notebook.Path, Created: r.Manifest.Created, State: status.State.String(), Ended: status.State.Ended(),
@@ -67,6 +64,10 @@ func (r Run) view(status submit.Status) report.Run {
 	}
 	if _, err := os.Stat(view.Notebook); errors.Is(err, fs.ErrNotExist) {
 		view.Gone = true
+	}
+	if unanswered != nil {
+		view.State, view.Error, view.Message = submit.Unknown.String(), firstLine(unanswered), "unknown: "+firstLine(unanswered)
+		return view
 	}
 	if status.State == submit.Unknown && !r.taken() {
 		view.State, view.Message = report.Staged, "staged, not queued"

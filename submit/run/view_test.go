@@ -1,17 +1,19 @@
 package run
 
 import (
-	"gonbatch/submit/report"
-
-	"github.com/google/go-cmp/cmp"
-
+	"context"
+	"errors"
 	"io"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"gonbatch/checkpoint/folder"
 	"gonbatch/internal/rundir"
+	"gonbatch/submit"
+	"gonbatch/submit/report"
 )
 
 // TestProgress: a report has the run's restarts, its finished cells, and the newest checkpoint of
@@ -62,5 +64,43 @@ func TestProgress(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// silent is a scheduler that never answers.
+type silent struct {
+	submit.Scheduler
+	err error
+}
+
+func (s silent) Status(context.Context, submit.Job) (submit.Status, error) {
+	return submit.Status{}, s.err
+}
+
+// TestReportWithoutAnswer: if the scheduler doesn't answer, a report has what the run directory
+// knows; if it never will, or if the user has given up, there is only the error.
+func TestReportWithoutAnswer(t *testing.T) {
+	dir, err := rundir.Create(t.TempDir(), "x", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rundir.MarkFinished(dir, "prepare", 1); err != nil {
+		t.Fatal(err)
+	}
+	late := errors.New("scontrol did not answer in time\nat all")
+	report := func(ctx context.Context, err error) (report.Run, error) {
+		return (&Runs{}).Report(ctx, Run{Dir: dir, Manifest: rundir.Manifest{JobID: "7", Cells: make([]rundir.Cell, 2)}, Scheduler: silent{err: err}})
+	}
+	r, err := report(t.Context(), late)
+	if err != nil || r.State != "unknown" || r.Ended || r.Message != "unknown: scontrol did not answer in time" || r.Error == "" || r.Cells.Finished != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if _, err := report(t.Context(), submit.Unanswerable{Err: late}); !errors.Is(err, late) {
+		t.Errorf("a scheduler that will never answer: %v", err)
+	}
+	ended, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := report(ended, late); !errors.Is(err, late) {
+		t.Errorf("the user has given up: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package gomlx_test
 
 import (
+	"bytes"
 	"maps"
 	"math"
 	"os"
@@ -137,6 +138,38 @@ func TestRefused(t *testing.T) {
 	x := struct{ Weights *tensors.Tensor }{tensors.FromValue(1.0)}
 	if said := keeps(t, &x, &x); !strings.Contains(said, "x.Weights is a *tensors.Tensor, which can be kept only in a variable of its own") {
 		t.Errorf("said %q", said)
+	}
+}
+
+// TestReadingChangesNothing: the file of a store stays the same whether a program uses none, some
+// or all of its variables. A training compares its hash.
+func TestReadingChangesNothing(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv(rundir.EnvKeepDir, dir)
+	store := model.NewStore()
+	names := []string{"a", "b", "c"}
+	for i, name := range names {
+		store.RootScope().In("%s", name).VariableWithValue("weights", []float32{float32(i), 2})
+	}
+	vars := keep.Vars{"x": &store}
+	vars.Save()
+	file := rundir.KeptValue(dir, "x", 0)
+	first, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for used := range len(names) + 1 {
+		store = model.NewStore()
+		vars.Load(nil)
+		for _, name := range names[:used] {
+			if v := store.GetVariable("/" + name + "/weights"); v == nil || !v.HasValue() {
+				t.Fatalf("%s is missing", name)
+			}
+		}
+		vars.Save()
+		if now, err := os.ReadFile(file); err != nil || !bytes.Equal(now, first) {
+			t.Errorf("%d variables used: %q, before %q, %v", used, now, first, err)
+		}
 	}
 }
 

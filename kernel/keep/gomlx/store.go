@@ -13,8 +13,7 @@ import (
 
 func init() { keep.Register(saveStore, loadStore) }
 
-// weightsEntry is the metadata key for which of a store's variables belong to the model, and which
-// of them an optimizer changes.
+// weightsEntry is the metadata key for which of a store's variables belong to the model.
 const weightsEntry = "weights"
 
 func saveStore(w io.Writer, store *model.Store) error {
@@ -22,7 +21,7 @@ func saveStore(w io.Writer, store *model.Store) error {
 	if err != nil {
 		return err
 	}
-	weights, err := json.Marshal(map[string]map[string]bool{"weights": s.Weights, "trainable": s.Trainable})
+	weights, err := json.Marshal(map[string]map[string]bool{"weights": s.Weights})
 	if err != nil {
 		return err
 	}
@@ -42,7 +41,7 @@ func loadStore(r io.Reader, size int64) (*model.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	var flags struct{ Weights, Trainable map[string]bool }
+	var flags struct{ Weights map[string]bool }
 	if err := json.Unmarshal([]byte(metadata[weightsEntry]), &flags); err != nil {
 		return nil, fmt.Errorf("it is no model.Store: %w", err)
 	}
@@ -50,6 +49,6 @@ func loadStore(r io.Reader, size int64) (*model.Store, error) {
 	if err := decodeParams(store, metadata[paramsEntry]); err != nil {
 		return nil, err
 	}
-	s := &checkpoint.Snapshot{Tensors: all, Weights: flags.Weights, Trainable: flags.Trainable}
+	s := &checkpoint.Snapshot{Tensors: all, Weights: flags.Weights}
 	return store, s.Restore(store)
 }
