@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lacksRoom matches what programs write when a disk or a quota is full.
-var lacksRoom = regexp.MustCompile(`(?i)no space left on device|disk quota exceeded|I/O error`)
+// lacksRoom matches what programs write when a disk or a quota is full. GoNB says "wrote only".
+var lacksRoom = regexp.MustCompile(`(?i)no space left on device|disk quota exceeded|I/O error|bytes: wrote only`)
 
 // leastRoom is the room in bytes below which a disk counts as full: a build writes more.
 const leastRoom = 4 << 20
