@@ -31,7 +31,7 @@ type fileSum struct {
 
 func readSums(file string) *sums {
 	s := &sums{file, map[string]fileSum{}}
-	if text, err := os.ReadFile(file); err == nil && json.Unmarshal(text, &s.known) != nil {
+	if text, err := os.ReadFile(file); err == nil && (json.Unmarshal(text, &s.known) != nil || s.known == nil) {
 		s.known = map[string]fileSum{} // They are computed again.
 	}
 	return s

@@ -108,38 +108,45 @@ func (p place) has(name string) bool {
 	if p.from == "" || p.from != p.to {
 		return false
 	}
+	f, err := p.find(name)
+	if f == nil || err != nil {
+		return false
+	}
+	_ = f.Close() // It was only read.
+	return true
+}
+
+// find opens the kept value of a variable, after the header. It returns nil if there is none, or if
+// the variable starts with its initial value.
+func (p place) find(name string) (*os.File, error) {
 	f, err := os.Open(p.file(name))
-	if err != nil {
-		return false
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	if err != nil {
+		return nil, err
+	}
+	starts := false
 	before, err := readHeader(f)
-	if err != nil {
-		return false
+	if err == nil {
+		starts, err = program.declared.starts(name, before)
 	}
-	starts, err := program.declared.starts(name, before)
-	return err == nil && !starts
+	if starts || err != nil {
+		_ = f.Close() // It was only read.
+		return nil, err
+	}
+	return f, nil
 }
 
 func (p place) load(name string, target reflect.Value) error {
 	if p.from == "" {
 		return nil
 	}
-	f, err := os.Open(p.file(name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+	f, err := p.find(name)
+	if f == nil || err != nil {
 		return err
 	}
 	defer f.Close() //nolint:errcheck // it was only read
-	before, err := readHeader(f)
-	if err != nil {
-		return err
-	}
-	if starts, err := program.declared.starts(name, before); starts || err != nil {
-		return err
-	}
 	value, err := decode(f, target.Type())
 	if err != nil {
 		return fmt.Errorf("the kept value does not fit %s: %w", target.Type(), err)
