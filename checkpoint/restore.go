@@ -22,7 +22,20 @@ import (
 // all its variables have been used.
 func (s *Snapshot) Restore(store *model.Store, withheld ...string) error {
 	loader := newLoader(store)
-	loader.weights, loader.withheld = s.Weights, withheld
+	loader.withheld = withheld
+	return s.restoreBy(loader, store)
+}
+
+// Give is like Restore, but the store gets the snapshot's tensors instead of copies: it takes no
+// time and no memory, and the snapshot must not be used afterwards.
+func (s *Snapshot) Give(store *model.Store) error {
+	loader := newLoader(store)
+	loader.pass = itself
+	return s.restoreBy(loader, store)
+}
+
+func (s *Snapshot) restoreBy(loader *loader, store *model.Store) error {
+	loader.weights = s.Weights
 	mismatch := &MismatchError{Checkpoint: s.name()}
 	for v := range store.IterVariables() {
 		s.compare(v, loader.names.stable(v.Path()), mismatch)
@@ -83,7 +96,9 @@ func (s *Snapshot) restore(store *model.Store, l *loader) error {
 		if !ok {
 			continue
 		}
-		if err := setValue(v, value); err != nil {
+		if value, err := l.pass(value); err != nil {
+			return fmt.Errorf("checkpoint: copy the variable %s: %w", v.Path(), err)
+		} else if err := v.SetValue(value); err != nil {
 			return fmt.Errorf("checkpoint: set the variable %s: %w", v.Path(), err)
 		}
 		delete(l.tensors, name)
@@ -187,11 +202,11 @@ func (s *Snapshot) restoreRNG(store *model.Store, l *loader) error {
 		return nil
 	}
 	delete(l.tensors, path)
-	clone, err := value.LocalClone()
+	value, err := l.pass(value)
 	if err != nil {
 		return fmt.Errorf("checkpoint: copy %s: %w", path, err)
 	}
-	v, err := store.CreateVariable(path, clone)
+	v, err := store.CreateVariable(path, value)
 	if err != nil {
 		return fmt.Errorf("checkpoint: create %s: %w", path, err)
 	}
@@ -199,13 +214,8 @@ func (s *Snapshot) restoreRNG(store *model.Store, l *loader) error {
 	return nil
 }
 
-func setValue(v *model.Variable, value *tensors.Tensor) error {
-	clone, err := value.LocalClone()
-	if err != nil {
-		return err
-	}
-	return v.SetValue(clone)
-}
+// itself passes a tensor on without copying it.
+func itself(t *tensors.Tensor) (*tensors.Tensor, error) { return t, nil }
 
 // loader gives variables their values when graphs create them.
 type loader struct {
@@ -214,7 +224,9 @@ type loader struct {
 	weights map[string]bool
 	// withheld are the names of values that graphs don't get.
 	withheld []string
-	before   model.Loader // The store's own loader, which is asked second.
+	// pass returns what the store gets for a tensor: a copy, or the tensor itself.
+	pass   func(*tensors.Tensor) (*tensors.Tensor, error)
+	before model.Loader // The store's own loader, which is asked second.
 }
 
 var _ model.Loader = (*loader)(nil)
@@ -222,7 +234,7 @@ var _ model.Loader = (*loader)(nil)
 // newLoader returns a loader in front of the store's own. It replaces the loader of an earlier
 // Restore.
 func newLoader(store *model.Store) *loader {
-	l := &loader{tensors: map[string]*tensors.Tensor{}, weights: map[string]bool{}, before: store.Loader()}
+	l := &loader{tensors: map[string]*tensors.Tensor{}, weights: map[string]bool{}, pass: (*tensors.Tensor).LocalClone, before: store.Loader()}
 	if earlier, ok := l.before.(*loader); ok {
 		l.before = earlier.before
 	}
@@ -250,26 +262,26 @@ func (l *loader) LoadVariable(store *model.Store, path string) (*tensors.Tensor,
 		}
 		return nil, false
 	}
-	clone, err := value.LocalClone()
+	value, err := l.pass(value)
 	if err != nil {
 		panic(fmt.Errorf("checkpoint: copy the variable %s: %w", path, err)) // A Loader can't return an error, but graphs are built under a recover.
 	}
 	delete(l.tensors, name)
-	return clone, true
+	return value, true
 }
 
 // addPending adds the variables to a snapshot that no graph has created yet. It leaves out those of
-// metrics, because a program need not have them.
-func (l *loader) addPending(s *Snapshot) error {
+// metrics, because a program need not have them. pass returns what the snapshot gets for a tensor.
+func (l *loader) addPending(s *Snapshot, pass func(name string, t *tensors.Tensor) (*tensors.Tensor, error)) error {
 	for name, value := range l.tensors {
 		if _, exists := s.Tensors[name]; exists || isOptional(name) {
 			continue
 		}
-		clone, err := value.LocalClone()
+		value, err := pass(name, value)
 		if err != nil {
 			return fmt.Errorf("checkpoint: copy the variable %s: %w", name, err)
 		}
-		s.Tensors[name] = clone
+		s.Tensors[name] = value
 		if l.weights[name] {
 			s.Weights[name] = true
 		}

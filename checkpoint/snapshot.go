@@ -63,8 +63,19 @@ type Snapshot struct {
 // a snapshot that has been written.
 func Take(store *model.Store) (*Snapshot, error) { return take(store, nil) }
 
+// View is like Take, but the snapshot has the store's tensors instead of copies. It is for a
+// program that writes it and then ends: the snapshot changes with the store.
+func View(store *model.Store) (*Snapshot, error) {
+	return collect(store, func(_ string, t *tensors.Tensor) (*tensors.Tensor, error) { return t, nil })
+}
+
 // take copies into the tensors of a snapshot that is no longer used, if they fit.
 func take(store *model.Store, spare map[string]*tensors.Tensor) (*Snapshot, error) {
+	return collect(store, func(name string, t *tensors.Tensor) (*tensors.Tensor, error) { return hostCopy(t, spare[name]) })
+}
+
+// collect makes a snapshot with what pass returns for each variable's value.
+func collect(store *model.Store, pass func(name string, t *tensors.Tensor) (*tensors.Tensor, error)) (*Snapshot, error) {
 	s := &Snapshot{
 		Tensors: map[string]*tensors.Tensor{}, Weights: map[string]bool{}, Trainable: map[string]bool{},
 		Progress: map[string]json.RawMessage{}, Metrics: Metrics{}, WorldSize: 1,
@@ -79,7 +90,10 @@ func take(store *model.Store, spare map[string]*tensors.Tensor) (*Snapshot, erro
 			}
 			continue
 		}
-		value, err := hostCopy(v, spare[name])
+		value, err := wholeValue(v)
+		if err == nil {
+			value, err = pass(name, value)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("checkpoint: copy the variable %s, %s: %w", v.Path(), v.Shape(), err)
 		}
@@ -90,7 +104,7 @@ func take(store *model.Store, spare map[string]*tensors.Tensor) (*Snapshot, erro
 		}
 	}
 	if l, ok := store.Loader().(*loader); ok {
-		if err := l.addPending(s); err != nil {
+		if err := l.addPending(s, pass); err != nil {
 			return nil, err
 		}
 	}
@@ -100,12 +114,8 @@ func take(store *model.Store, spare map[string]*tensors.Tensor) (*Snapshot, erro
 	return s, nil
 }
 
-// hostCopy copies a variable's value, into the memory of another tensor if that has the same shape.
-func hostCopy(v *model.Variable, clone *tensors.Tensor) (*tensors.Tensor, error) {
-	value, err := wholeValue(v)
-	if err != nil {
-		return nil, err
-	}
+// hostCopy copies a tensor, into the memory of another one if that has the same shape.
+func hostCopy(value, clone *tensors.Tensor) (*tensors.Tensor, error) {
 	if clone == nil || !clone.Shape().Equal(value.Shape()) {
 		clone = tensors.FromShape(value.Shape())
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 
 	"gonbatch/checkpoint/safetensors"
+	"gonbatch/internal/hugepages"
 )
 
 // fileName returns a variable's name in a file: its path without the leading slash. variablePath is
@@ -84,7 +85,10 @@ func readTensor(r io.Reader, t *tensors.Tensor) error {
 		return nil
 	}
 	var readErr error
-	err := t.MutableBytes(func(data []byte) { _, readErr = io.ReadFull(r, data) })
+	err := t.MutableBytes(func(data []byte) {
+		hugepages.Advise(data)
+		_, readErr = io.ReadFull(r, data)
+	})
 	if err != nil {
 		return err
 	}

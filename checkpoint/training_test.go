@@ -177,6 +177,29 @@ func TestWeightsOfParts(t *testing.T) {
 
 // TestRestoreWeights: only the wanted weights are set, immediately and when graphs create them, on
 // top of values left by an earlier call.
+// TestGive passes the tensors of one store on to another, which has a variable already. Nothing is
+// copied.
+func TestGive(t *testing.T) {
+	first := storeOf(t, "/dense/weights", "/dense/biases", "/"+model.RNGStateVariableName)
+	want := take(t, first)
+	s, err := checkpoint.View(first)
+	ok(t, err)
+	store := model.NewStore()
+	_, err = store.CreateVariable("/dense/biases", tensors.FromShape(want.Tensors["/dense/biases"].Shape()))
+	ok(t, err, s.Give(store))
+	sameTensors(t, want, take(t, store))
+	again, err := checkpoint.View(store)
+	ok(t, err)
+	for _, path := range sorted(want.Tensors) {
+		value, err := store.GetVariable(path).Value()
+		ok(t, err)
+		if s.Tensors[path] != value || again.Tensors[path] != value {
+			t.Errorf("%s was copied", path)
+		}
+	}
+	sameTensors(t, want, take(t, store))
+}
+
 func TestRestoreWeights(t *testing.T) {
 	tr := newTraining(t, 5)
 	tr.steps(t, 0, 3)

@@ -7,6 +7,8 @@ import (
 	"io"
 	"reflect"
 	"unsafe"
+
+	"gonbatch/internal/hugepages"
 )
 
 // Slices of numbers are written as they lie in memory, many times faster than with gob: first the
@@ -100,7 +102,9 @@ func readNumbers(r io.Reader, t reflect.Type, left *int64) (reflect.Value, error
 		}
 		return v, nil
 	}
-	n, err := io.ReadFull(r, memoryOf(v))
+	memory := memoryOf(v)
+	hugepages.Advise(memory)
+	n, err := io.ReadFull(r, memory)
 	*left -= int64(n)
 	if err != nil {
 		return v, errCutOff(err)

@@ -16,7 +16,8 @@ type update struct {
 	// old is the old file; nil if there is none.
 	old *os.File
 	// same is the number of leading bytes in which both agree.
-	same   int64
+	same int64
+	// buffer is for bytes of the old file.
 	buffer []byte
 	// draft is the new version; nil while it doesn't differ.
 	draft *os.File
@@ -29,7 +30,7 @@ func newUpdate(name, old string) (*update, error) {
 	if old == "" || errors.Is(err, fs.ErrNotExist) {
 		return u, u.differ()
 	}
-	u.old = f
+	u.old, u.buffer = f, make([]byte, chunk)
 	return u, err
 }
 
@@ -46,20 +47,32 @@ func (u *update) differ() (err error) {
 }
 
 func (u *update) Write(text []byte) (int, error) {
-	if u.draft == nil {
-		if len(u.buffer) < len(text) {
-			u.buffer = make([]byte, len(text))
-		}
-		buffer := u.buffer[:len(text)]
-		if _, err := io.ReadFull(u.old, buffer); err == nil && bytes.Equal(buffer, text) {
-			u.same += int64(len(text))
-			return len(text), nil
+	written := 0
+	for u.draft == nil && written < len(text) {
+		next := text[written:min(written+len(u.buffer), len(text))]
+		if u.agrees(next) {
+			written += len(next)
+			continue
 		}
 		if err := u.differ(); err != nil {
-			return 0, err
+			return written, err
 		}
 	}
-	return u.draft.Write(text)
+	if u.draft == nil || written == len(text) {
+		return written, nil
+	}
+	n, err := u.draft.Write(text[written:])
+	return written + n, err
+}
+
+// agrees reports whether text, which fits in the buffer, comes next in the old file.
+func (u *update) agrees(text []byte) bool {
+	buffer := u.buffer[:len(text)]
+	if _, err := io.ReadFull(u.old, buffer); err != nil || !bytes.Equal(buffer, text) {
+		return false
+	}
+	u.same += int64(len(text))
+	return true
 }
 
 // Commit replaces the file with the new version.

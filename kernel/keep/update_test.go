@@ -41,6 +41,9 @@ func TestUpdate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if random.IntN(2) == 0 && u.buffer != nil {
+			u.buffer = u.buffer[:1+random.IntN(20)]
+		}
 		for rest := text; len(rest) > 0; {
 			n := 1 + random.IntN(len(rest))
 			if _, err := u.Write(rest[:n]); err != nil {

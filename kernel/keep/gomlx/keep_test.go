@@ -2,6 +2,7 @@ package gomlx_test
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"math"
 	"os"
@@ -190,6 +191,17 @@ func BenchmarkStore(b *testing.B) {
 	})
 	b.Run("save", func(b *testing.B) {
 		for b.Loop() {
+			vars.Save()
+		}
+	})
+	b.Run("load, use and save", func(b *testing.B) {
+		for b.Loop() {
+			vars.Load(nil)
+			for i := range 25 {
+				if v := store.GetVariable(fmt.Sprintf("/layer %d/weights", i)); !v.HasValue() {
+					b.Fatal("no value")
+				}
+			}
 			vars.Save()
 		}
 	})

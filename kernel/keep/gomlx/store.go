@@ -17,7 +17,7 @@ func init() { keep.Register(saveStore, loadStore) }
 const weightsEntry = "weights"
 
 func saveStore(w io.Writer, store *model.Store) error {
-	s, err := checkpoint.Take(store)
+	s, err := checkpoint.View(store)
 	if err != nil {
 		return err
 	}
@@ -50,5 +50,5 @@ func loadStore(r io.Reader, size int64) (*model.Store, error) {
 		return nil, err
 	}
 	s := &checkpoint.Snapshot{Tensors: all, Weights: flags.Weights}
-	return store, s.Restore(store)
+	return store, s.Give(store)
 }

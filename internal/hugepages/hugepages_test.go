@@ -1,0 +1,53 @@
+package hugepages
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"unsafe"
+)
+
+// TestAdvise: the mapping that has the middle of large memory is marked for huge pages ("hg" in
+// smaps' VmFlags), and small or no memory does no harm.
+func TestAdvise(t *testing.T) {
+	for _, size := range []int{0, 1, 4096, 8*os.Getpagesize() + 1} {
+		Advise(make([]byte, size))
+	}
+	if _, err := os.Stat("/sys/kernel/mm/transparent_hugepage"); err != nil {
+		t.Log("the kernel has no huge pages:", err)
+		return
+	}
+	memory := make([]byte, 64<<20)
+	Advise(memory[1:])
+	if flags := flagsOf(t, uintptr(unsafe.Pointer(&memory[len(memory)/2]))); !strings.Contains(flags, " hg") {
+		t.Errorf("the flags of the mapping are %s", flags)
+	}
+}
+
+// flagsOf returns the flags of the mapping with an address.
+func flagsOf(t *testing.T, address uintptr) string {
+	f, err := os.Open("/proc/self/smaps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	inside := false
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if from, to, ok := bounds(lines.Text()); ok {
+			inside = from <= address && address < to
+		}
+		if inside && strings.HasPrefix(lines.Text(), "VmFlags:") {
+			return lines.Text()
+		}
+	}
+	t.Fatalf("no mapping has %x", address)
+	return ""
+}
+
+// bounds returns the addresses in the first line of a mapping, such as "c000000000-c004000000 rw-p".
+func bounds(line string) (from, to uintptr, ok bool) {
+	n, _ := fmt.Sscanf(line, "%x-%x ", &from, &to)
+	return from, to, n == 2
+}
