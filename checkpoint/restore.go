@@ -30,7 +30,9 @@ func (s *Snapshot) Restore(store *model.Store, withheld ...string) error {
 // time and no memory, and the snapshot must not be used afterwards.
 func (s *Snapshot) Give(store *model.Store) error {
 	loader := newLoader(store)
-	loader.pass = itself
+	for name := range s.Tensors {
+		loader.given[name] = true
+	}
 	return s.restoreBy(loader, store)
 }
 
@@ -78,6 +80,7 @@ func (s *Snapshot) RestoreWeights(store *model.Store, wanted func(path string) b
 	}
 	for path := range part.Tensors {
 		l.weights[path] = true
+		delete(l.given, path)
 	}
 	if err := part.restore(store, l); err != nil {
 		return err
@@ -96,7 +99,7 @@ func (s *Snapshot) restore(store *model.Store, l *loader) error {
 		if !ok {
 			continue
 		}
-		if value, err := l.pass(value); err != nil {
+		if value, err := l.pass(name, value); err != nil {
 			return fmt.Errorf("checkpoint: copy the variable %s: %w", v.Path(), err)
 		} else if err := v.SetValue(value); err != nil {
 			return fmt.Errorf("checkpoint: set the variable %s: %w", v.Path(), err)
@@ -202,7 +205,7 @@ func (s *Snapshot) restoreRNG(store *model.Store, l *loader) error {
 		return nil
 	}
 	delete(l.tensors, path)
-	value, err := l.pass(value)
+	value, err := l.pass(path, value)
 	if err != nil {
 		return fmt.Errorf("checkpoint: copy %s: %w", path, err)
 	}
@@ -214,9 +217,6 @@ func (s *Snapshot) restoreRNG(store *model.Store, l *loader) error {
 	return nil
 }
 
-// itself passes a tensor on without copying it.
-func itself(t *tensors.Tensor) (*tensors.Tensor, error) { return t, nil }
-
 // loader gives variables their values when graphs create them.
 type loader struct {
 	names   renamer
@@ -224,8 +224,8 @@ type loader struct {
 	weights map[string]bool
 	// withheld are the names of values that graphs don't get.
 	withheld []string
-	// pass returns what the store gets for a tensor: a copy, or the tensor itself.
-	pass   func(*tensors.Tensor) (*tensors.Tensor, error)
+	// given are the names of tensors that the store gets themselves; of others it gets copies.
+	given  map[string]bool
 	before model.Loader // The store's own loader, which is asked second.
 }
 
@@ -234,7 +234,7 @@ var _ model.Loader = (*loader)(nil)
 // newLoader returns a loader in front of the store's own. It replaces the loader of an earlier
 // Restore.
 func newLoader(store *model.Store) *loader {
-	l := &loader{tensors: map[string]*tensors.Tensor{}, weights: map[string]bool{}, pass: (*tensors.Tensor).LocalClone, before: store.Loader()}
+	l := &loader{tensors: map[string]*tensors.Tensor{}, weights: map[string]bool{}, given: map[string]bool{}, before: store.Loader()}
 	if earlier, ok := l.before.(*loader); ok {
 		l.before = earlier.before
 	}
@@ -244,9 +244,17 @@ func newLoader(store *model.Store) *loader {
 // clone returns a loader that can be changed without changing l.
 func (l *loader) clone() *loader {
 	other := *l
-	other.tensors, other.weights = maps.Clone(l.tensors), maps.Clone(l.weights)
+	other.tensors, other.weights, other.given = maps.Clone(l.tensors), maps.Clone(l.weights), maps.Clone(l.given)
 	other.names.numbers, other.names.counts = maps.Clone(l.names.numbers), maps.Clone(l.names.counts)
 	return &other
+}
+
+// pass returns what the store gets for a tensor.
+func (l *loader) pass(name string, t *tensors.Tensor) (*tensors.Tensor, error) {
+	if l.given[name] {
+		return t, nil
+	}
+	return t.LocalClone()
 }
 
 // LoadVariable returns a value once.
@@ -262,7 +270,7 @@ func (l *loader) LoadVariable(store *model.Store, path string) (*tensors.Tensor,
 		}
 		return nil, false
 	}
-	value, err := l.pass(value)
+	value, err := l.pass(name, value)
 	if err != nil {
 		panic(fmt.Errorf("checkpoint: copy the variable %s: %w", path, err)) // A Loader can't return an error, but graphs are built under a recover.
 	}

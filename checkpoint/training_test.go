@@ -175,8 +175,6 @@ func TestWeightsOfParts(t *testing.T) {
 	ok(t, openAt(t, path, checkpoint.Options{}).Save(newer)) // It has everything that the older one has, in other places.
 }
 
-// TestRestoreWeights: only the wanted weights are set, immediately and when graphs create them, on
-// top of values left by an earlier call.
 // TestGive passes the tensors of one store on to another, which has a variable already. Nothing is
 // copied.
 func TestGive(t *testing.T) {
@@ -200,6 +198,31 @@ func TestGive(t *testing.T) {
 	sameTensors(t, want, take(t, store))
 }
 
+// TestGivenWeights: other snapshots can be restored again and again into a store that was given
+// tensors, whether a graph has created its variables or not.
+func TestGivenWeights(t *testing.T) {
+	best := take(t, storeOf(t, "/dense/biases", "/dense/weights"))
+	for _, created := range []bool{false, true} {
+		store := model.NewStore()
+		ok(t, take(t, storeOf(t, "/dense/weights", "/dense/biases")).Give(store))
+		for range 3 {
+			if created && store.GetVariable("/dense/weights") == nil {
+				t.Fatal("no weights")
+			}
+			ok(t, best.RestoreWeights(store, func(path string) bool { return path == "/dense/weights" }))
+			sameTensors(t, take(t, storeOf(t, "/dense/biases", "/dense/weights")), best)
+		}
+		if v := store.GetVariable("/dense/weights"); !v.MustValue().Equal(best.Tensors["/dense/weights"]) || v.MustValue() == best.Tensors["/dense/weights"] {
+			t.Errorf("created %v: the weights are %v", created, v.MustValue())
+		}
+		if v := store.GetVariable("/dense/biases"); v.MustValue().Equal(best.Tensors["/dense/biases"]) {
+			t.Errorf("created %v: the biases are %v", created, v.MustValue())
+		}
+	}
+}
+
+// TestRestoreWeights: only the wanted weights are set, immediately and when graphs create them, on
+// top of values left by an earlier call.
 func TestRestoreWeights(t *testing.T) {
 	tr := newTraining(t, 5)
 	tr.steps(t, 0, 3)

@@ -16,22 +16,22 @@ func FuncKey(d *ast.FuncDecl) string {
 	if d.Recv == nil || len(d.Recv.List) == 0 {
 		return d.Name.Name
 	}
-	return receiver(d.Recv.List[0].Type) + "~" + d.Name.Name
+	return Receiver(d.Recv.List[0].Type) + "~" + d.Name.Name
 }
 
-// receiver returns the name of a receiver's type, without pointer, parentheses and type parameters.
-func receiver(expr ast.Expr) string {
+// Receiver returns the name of a receiver's type, without pointer, parentheses and type parameters.
+func Receiver(expr ast.Expr) string {
 	switch t := expr.(type) {
 	case *ast.Ident:
 		return t.Name
 	case *ast.StarExpr:
-		return receiver(t.X)
+		return Receiver(t.X)
 	case *ast.ParenExpr:
-		return receiver(t.X)
+		return Receiver(t.X)
 	case *ast.IndexExpr:
-		return receiver(t.X)
+		return Receiver(t.X)
 	case *ast.IndexListExpr:
-		return receiver(t.X)
+		return Receiver(t.X)
 	}
 	return "?"
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"unsafe"
@@ -26,6 +27,34 @@ func TestAdvise(t *testing.T) {
 	}
 }
 
+// TestMappings: advice for many slices doesn't split the process's memory into many mappings.
+func TestMappings(t *testing.T) {
+	before := mappings(t)
+	var all [][]byte
+	for i := range 3000 {
+		all = append(all, make([]byte, 40_000+i))
+		if i%30 == 0 {
+			all = append(all, make([]byte, least+40_000+i))
+		}
+	}
+	for _, memory := range all {
+		Advise(memory)
+	}
+	if now := mappings(t); now > before+100 {
+		t.Errorf("%d mappings, before %d", now, before)
+	}
+	runtime.KeepAlive(all)
+}
+
+// mappings returns the number of the process's mappings.
+func mappings(t *testing.T) int {
+	text, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Count(string(text), "\n")
+}
+
 // flagsOf returns the flags of the mapping with an address.
 func flagsOf(t *testing.T, address uintptr) string {
 	f, err := os.Open("/proc/self/smaps")
@@ -46,7 +75,7 @@ func flagsOf(t *testing.T, address uintptr) string {
 	return ""
 }
 
-// bounds returns the addresses in the first line of a mapping, such as "c000000000-c004000000 rw-p".
+// bounds returns the addresses in a mapping's first line, such as "c000000000-c004000000 rw-p".
 func bounds(line string) (from, to uintptr, ok bool) {
 	n, _ := fmt.Sscanf(line, "%x-%x ", &from, &to)
 	return from, to, n == 2

@@ -157,7 +157,7 @@ func imports(file *ast.File) map[string][]imported {
 // declarations returns a program's declarations by name. Methods are under the name of their type,
 // so they are included where the type is needed.
 func declarations(file *ast.File) map[string][]ast.Node {
-	byName := map[string][]ast.Node{}
+	byName, aliases := map[string][]ast.Node{}, aliases(file)
 	for _, d := range file.Decls {
 		for _, part := range parts(d) {
 			keys := gocell.Declared(part)
@@ -165,12 +165,28 @@ func declarations(file *ast.File) map[string][]ast.Node {
 				keys = []string{"_"}
 			}
 			for _, key := range keys {
-				name, _, _ := strings.Cut(key, "~")
+				name, _, isMethod := strings.Cut(key, "~")
+				for n := 0; isMethod && aliases[name] != "" && n < len(aliases); n++ { // An alias could mean itself.
+					name = aliases[name]
+				}
 				byName[name] = append(byName[name], part)
 			}
 		}
 	}
 	return byName
+}
+
+// aliases returns the types that a program has another name for, by that name.
+func aliases(file *ast.File) map[string]string {
+	all := map[string]string{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.TypeSpec); ok && spec.Assign.IsValid() {
+			all[spec.Name.Name] = gocell.Receiver(spec.Type)
+		}
+		_, isFunc := n.(*ast.FuncDecl)
+		return !isFunc
+	})
+	return all
 }
 
 // bare returns Go source without comments and layout.

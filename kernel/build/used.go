@@ -12,7 +12,7 @@ const unusedMark = "unused "
 
 // outside matches directives with which code outside of a program's Go source can use its
 // declarations.
-var outside = regexp.MustCompile(`(?m)^//(export|go:linkname) `)
+var outside = regexp.MustCompile(`(?m)^[ \t]*//(export|go:linkname|go:wasmexport)\s`)
 
 // markUnused marks the hashes of the variables that neither main nor an init function nor an
 // initial value can use.

@@ -38,6 +38,13 @@ func call() int { return helper() }
 		{"its own initial value", strings.Replace(declarations, "= 1", "= len(fmt.Sprint(1))", 1) + "func main() {}", false},
 		{"C", strings.Replace(declarations, "func helper", "//export helper\nfunc helper", 1) + "func main() {}", true},
 		{"the linker", declarations + "//go:linkname helper other.helper\nfunc main() {}", true},
+		{"an indented directive", declarations + "\t//go:linkname helper other.helper\nfunc main() {}", true},
+		{"WebAssembly", strings.Replace(declarations, "func helper", "//go:wasmexport helper\nfunc helper", 1) + "func main() {}", true},
+		{"an alias's method", declarations + "type b struct{}\ntype a = b\nfunc (a) String() string { return fmt.Sprint(kept) }\nfunc main() { fmt.Println(b{}) }", true},
+		{"a method of an alias of a pointer", declarations + "type b struct{}\ntype a = *b\nfunc (a) String() string { return fmt.Sprint(kept) }\nfunc main() { fmt.Println(&b{}) }", true},
+		{"an alias of an alias", declarations + "type b struct{}\ntype a = b\ntype c = a\nfunc (c) String() string { return fmt.Sprint(kept) }\nfunc main() { fmt.Println(b{}) }", true},
+		{"an unused alias's method", declarations + "type b struct{}\ntype a = b\nfunc (a) String() string { return fmt.Sprint(kept) }\nfunc main() {}", false},
+		{"an alias of itself", declarations + "type a = a\nfunc (a) String() string { return fmt.Sprint(kept) }\nfunc main() {}", false},
 		{"no Go", declarations + "func main() {", true},
 	}
 	for _, tc := range tests {

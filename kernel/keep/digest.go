@@ -31,6 +31,7 @@ func digestTo(sum hash.Hash, v reflect.Value) {
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
+		fmt.Fprint(sum, "&")
 		digestTo(sum, v.Elem())
 	case reflect.Interface:
 		if !v.IsNil() {
@@ -99,7 +100,7 @@ func digestEncoded(sum hash.Hash, v reflect.Value) {
 	box := newBox(v.Type())
 	box.Elem().Field(0).Set(v)
 	if err := gob.NewEncoder(&text).EncodeValue(box); err != nil {
-		fmt.Fprint(sum, err)
+		fmt.Fprint(&text, err)
 	}
-	_, _ = sum.Write(text.Bytes())
+	fmt.Fprintf(sum, "%d=%s", text.Len(), text.Bytes())
 }

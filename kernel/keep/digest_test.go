@@ -13,6 +13,59 @@ import (
 	"gonbatch/internal/rundir"
 )
 
+// tree is a type whose values may differ only in which pointers are nil.
+type tree struct {
+	Left  *tree
+	Value int
+	Right *tree
+	Any   any
+	Box   *struct{ Pointer *int }
+}
+
+// randomTree returns a random tree that has the numbers from one up to another in order.
+func randomTree(r *rand.Rand, from, to int) *tree {
+	if from > to {
+		return nil
+	}
+	root := from + r.IntN(to-from+1)
+	n := &tree{Left: randomTree(r, from, root-1), Value: root, Right: randomTree(r, root+1, to)}
+	switch r.IntN(8) {
+	case 0:
+		n.Any = *randomTree(r, 1, 2)
+	case 1:
+		n.Any = []*tree{randomTree(r, 1, 2)}
+	case 2:
+		n.Any = map[string]*tree{"a": randomTree(r, 1, 2)}
+	case 3:
+		n.Box = &struct{ Pointer *int }{[]*int{nil, &n.Value}[r.IntN(2)]}
+	}
+	return n
+}
+
+// TestEachChangeIsKept keeps random values, each of which may differ little from the one before.
+func TestEachChangeIsKept(t *testing.T) {
+	for _, value := range []any{tree{}, []*tree{}, map[string]*tree{}} {
+		gob.Register(value)
+	}
+	_, errs := session(t)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 1))
+	for i := range 300 {
+		var x, next *tree
+		vars := Vars{"x": &x}
+		vars.Load(nil)
+		x = randomTree(r, 1, 1+r.IntN(3))
+		vars.Save()
+		if (Vars{"x": &next}).Load(nil); !reflect.DeepEqual(next, x) {
+			t.Fatalf("value %d was lost", i)
+		}
+	}
+	if text, err := os.ReadFile(errs); err == nil {
+		t.Errorf("%s", text)
+	}
+}
+
 // TestMapStays: if a map has not changed, its file stays as it is, so that a training that reads it
 // can resume; any change is written.
 func TestMapStays(t *testing.T) {

@@ -30,6 +30,7 @@ func SaveNow() {
 		}
 	}
 	defer program.Unlock()
+	program.sudden = true
 	// A value that another goroutine is changing may be incomplete, which must not crash the
 	// program.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
@@ -40,6 +41,10 @@ func SaveNow() {
 	}()
 	program.running.save()
 }
+
+// Sudden reports whether the values are saved because the program ends without returning from main,
+// so that another goroutine may be changing them. It is for functions that Register got.
+func Sudden() bool { return program.sudden }
 
 // line returns the place of the %keep that names a variable, given the variable's entry in Vars; ""
 // if it is not known.

@@ -25,6 +25,8 @@ var program struct {
 	idle map[string]bool
 	// running are the variables of the running main.
 	running Vars
+	// sudden is set if the program ends without returning from main.
+	sudden bool
 }
 
 // unread is a variable whose kept value could not be loaded.
@@ -40,7 +42,7 @@ type unread struct {
 func (v Vars) Load(declared Declared) {
 	program.Lock()
 	defer program.Unlock()
-	program.declared, program.unread, program.idle = declared, map[string]*unread{}, map[string]bool{}
+	program.declared, program.unread, program.idle, program.sudden = declared, map[string]*unread{}, map[string]bool{}, false
 	p, err := findPlace()
 	if err == nil && p.errors == "" && p.to != "" {
 		err = v.refuse()
@@ -111,6 +113,7 @@ func (v Vars) save() {
 	}
 	for _, name := range v.names() {
 		if program.idle[name] {
+			failed = errors.Join(failed, p.forget(name))
 			continue
 		}
 		if err := p.save(name, v.value(name)); err != nil {

@@ -165,7 +165,7 @@ func (p place) save(name string, value reflect.Value) error {
 	}
 	if u := program.unread[name]; u != nil {
 		if u.initial == hashOf(name, value) {
-			return errors.Join(p.carry(file, old), p.forget(name))
+			return errors.Join(carry(file, old), p.forget(name))
 		}
 		if err := p.setAside(name, file, old); err != nil {
 			return err
@@ -179,10 +179,24 @@ func (p place) save(name string, value reflect.Value) error {
 	if err := encodeFile(u, name, value); err != nil {
 		return errors.Join(err, u.Discard())
 	}
-	if old != "" && u.draft != nil && unchanged(name, old, value) {
-		return errors.Join(u.Discard(), p.carry(file, old), p.forget(name))
+	if u.old != nil && u.draft != nil && unchanged(name, u.old, value) {
+		return errors.Join(u.Carry(), p.forget(name))
+	}
+	if u.draft != nil {
+		p.leave(name, old)
 	}
 	return errors.Join(u.Commit(), p.forget(name))
+}
+
+// leave leaves the old value to the other ranks that have none of their own, before rank 0 saves a
+// new one: a rank that begins only then loads what it would have loaded before.
+func (p place) leave(name, old string) {
+	if p.rank != 0 || p.from != p.to || old == "" {
+		return
+	}
+	for rank := 1; rank < p.size; rank++ {
+		_ = os.Link(old, rundir.KeptValue(p.to, name, rank)) // If the rank has saved its value, that stays.
+	}
 }
 
 // encodeFile writes a value with its header.
@@ -198,19 +212,17 @@ func encodeFile(w io.Writer, name string, value reflect.Value) error {
 // the order of a map's entries, and on the types that the program has encoded before. Then the file
 // stays as it is, because a training compares the hash of the kept values to decide whether it may
 // resume.
-func unchanged(name, old string, value reflect.Value) bool {
+func unchanged(name string, old *os.File, value reflect.Value) bool {
 	if !usesGob(value.Type()) || check(value, name, true, nil) != nil {
 		return false
 	}
-	f, err := os.Open(old)
-	if err != nil {
+	if _, err := old.Seek(0, io.SeekStart); err != nil {
 		return false
 	}
-	defer f.Close() //nolint:errcheck // it was only read
-	if hash, err := readHeader(f); err != nil || hash != program.declared.hash(name) {
+	if hash, err := readHeader(old); err != nil || hash != program.declared.hash(name) {
 		return false
 	}
-	before, err := decode(f, value.Type())
+	before, err := decode(old, value.Type())
 	return err == nil && digest(before) == digest(value)
 }
 
@@ -228,21 +240,15 @@ func hashOf(name string, value reflect.Value) string {
 }
 
 // carry passes the earlier value on to later programs, unchanged.
-func (p place) carry(file, old string) error {
+func carry(file, old string) error {
 	if file == old {
 		return nil
 	}
-	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if os.Link(old, file) == nil {
-		return nil
-	}
-	text, err := os.ReadFile(old)
+	u, err := newUpdate(file, old)
 	if err != nil {
 		return err
 	}
-	return rundir.WriteFileAtomic(file, text, 0o600)
+	return u.Carry()
 }
 
 // setAside keeps a value that could not be loaded, because the program has set a new one.

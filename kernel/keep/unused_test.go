@@ -3,6 +3,7 @@ package keep
 import (
 	"bytes"
 	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -47,6 +48,56 @@ func TestUnused(t *testing.T) {
 	if got := run(used, 7, 7); got != 7 {
 		t.Errorf("declared otherwise and back again, it began with %d, want its initial value", got)
 	}
+}
+
+// TestUnusedByRanks: a cell with a single rank that doesn't use a variable drops the other ranks'
+// values, as a cell that uses it does, and as in a job.
+func TestUnusedByRanks(t *testing.T) {
+	for _, single := range []Declared{{"x": "hash"}, {"x": Unused + "hash"}} {
+		t.Setenv(rundir.EnvKeepDir, t.TempDir())
+		ranks := []int{10, 11}
+		for rank := range ranks {
+			runRank(t, rank, 2, Declared{"x": "hash"}, func(x *int) { *x = ranks[rank] })
+		}
+		runRank(t, 0, 1, single, func(*int) {})
+		for rank := range ranks {
+			if got := runRank(t, rank, 2, Declared{"x": "hash"}, func(*int) {}); got != 10 {
+				t.Errorf("after %v, rank %d has %d, want rank 0's 10", single, rank, got)
+			}
+		}
+	}
+}
+
+// TestLateRank: a rank that begins when rank 0 has ended already begins with the value of before.
+func TestLateRank(t *testing.T) {
+	t.Setenv(rundir.EnvKeepDir, t.TempDir())
+	count := func(x *int) { *x++ }
+	runRank(t, 0, 1, nil, count)
+	for begin := 1; begin < 4; begin++ {
+		for rank := range 3 {
+			if got := runRank(t, rank, 3, nil, count); got != begin {
+				t.Errorf("rank %d begins with %d, want %d", rank, got, begin)
+			}
+		}
+	}
+}
+
+// runRank runs a rank of a cell that keeps x, and returns the value with which x begins.
+func runRank(t *testing.T, rank, size int, declared Declared, main func(x *int)) (begin int) {
+	t.Helper()
+	for _, name := range []string{"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("RANK", strconv.Itoa(rank))
+	t.Setenv("WORLD_SIZE", strconv.Itoa(size))
+	x := 0
+	v := Vars{"x": &x}
+	v.Load(declared)
+	save := v.Begin()
+	begin = x
+	main(&x)
+	save()
+	return begin
 }
 
 // TestSameValueOtherBytes: gob's encoding of a value depends on the types that the program has

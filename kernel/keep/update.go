@@ -75,6 +75,20 @@ func (u *update) agrees(text []byte) bool {
 	return true
 }
 
+// Carry makes the file the same as the old one.
+func (u *update) Carry() error {
+	info, err := u.old.Stat()
+	if err != nil {
+		return errors.Join(err, u.Discard())
+	}
+	if err := u.drop(); err != nil {
+		u.closeOld()
+		return err
+	}
+	u.same = info.Size()
+	return u.Commit()
+}
+
 // Commit replaces the file with the new version.
 func (u *update) Commit() error {
 	if u.draft == nil {
@@ -93,7 +107,8 @@ func (u *update) Commit() error {
 	return os.Rename(u.draft.Name(), u.name)
 }
 
-// link reuses the old file as the new one, if nothing differs and the file system supports it.
+// link reuses the old file as the new one, if nothing differs and the file system supports it. The
+// old file's name may have passed to a newer one by now: then it reports false.
 func (u *update) link() (bool, error) {
 	info, err := u.old.Stat()
 	if err != nil || info.Size() != u.same {
@@ -105,17 +120,28 @@ func (u *update) link() (bool, error) {
 	if err := os.Remove(u.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
-	return os.Link(u.old.Name(), u.name) == nil, nil
+	if os.Link(u.old.Name(), u.name) != nil {
+		return false, nil
+	}
+	linked, err := os.Stat(u.name)
+	return err == nil && os.SameFile(info, linked), nil
 }
 
 // Discard leaves the file as it was.
 func (u *update) Discard() error {
 	u.closeOld()
+	return u.drop()
+}
+
+// drop removes the draft.
+func (u *update) drop() error {
 	if u.draft == nil {
 		return nil
 	}
+	name := u.draft.Name()
 	_ = u.draft.Close() // It is removed.
-	return os.Remove(u.draft.Name())
+	u.draft = nil
+	return os.Remove(name)
 }
 
 func (u *update) closeOld() {

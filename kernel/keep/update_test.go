@@ -75,3 +75,35 @@ func TestUpdate(t *testing.T) {
 		}
 	}
 }
+
+// TestOldFileReplaced: an update that changes nothing yields the old file that it has read, even if
+// another process has replaced that file since.
+func TestOldFileReplaced(t *testing.T) {
+	for _, carried := range []bool{false, true} {
+		dir := t.TempDir()
+		old, own := filepath.Join(dir, "old"), filepath.Join(dir, "own")
+		for name, text := range map[string]string{old: "before", old + ".new": "after"} {
+			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		u, err := newUpdate(own, old)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := u.Write([]byte("before")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(old+".new", old); err != nil {
+			t.Fatal(err)
+		}
+		if carried {
+			err = u.Carry()
+		} else {
+			err = u.Commit()
+		}
+		if text, readErr := os.ReadFile(own); err != nil || readErr != nil || string(text) != "before" {
+			t.Errorf("carried %v: %q, %v, %v", carried, text, err, readErr)
+		}
+	}
+}

@@ -373,3 +373,19 @@ func TestManyPaths(t *testing.T) {
 		t.Error(html)
 	}
 }
+
+// TestUnansweredCard: while the scheduler doesn't answer, the card of a job says why.
+func TestUnansweredCard(t *testing.T) {
+	m, _ := newMagics(t, "completed")
+	s := &small{}
+	if err := m.Run(t.Context(), s, Call{Name: "wait", Args: "88"}); err != nil {
+		t.Fatal(err)
+	}
+	s.locked(func() {
+		if !slices.ContainsFunc(s.cards, func(card string) bool {
+			return strings.HasPrefix(card, "same ") && strings.Contains(card, "unknown: late")
+		}) {
+			t.Errorf("the cards are %q", s.cards)
+		}
+	})
+}

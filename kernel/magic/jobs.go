@@ -163,13 +163,12 @@ func (o *observer) update(ctx context.Context, s Session, stop func() bool) (las
 		if ctx.Err() != nil {
 			return last, ctx.Err()
 		}
-		if err = askErr; err == nil && now.Run.Error != "" {
-			err = errors.New(now.Run.Error)
-		}
-		if err != nil {
+		if err = askErr; err != nil {
 			continue
 		}
-		last = now
+		if last = now; now.Run.Error != "" {
+			err = errors.New(now.Run.Error)
+		}
 		if card := newCard(now); fmt.Sprint(card) != shown {
 			shown = fmt.Sprint(card)
 			s.Update(o.job.cardID(), card)

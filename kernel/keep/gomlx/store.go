@@ -17,7 +17,11 @@ func init() { keep.Register(saveStore, loadStore) }
 const weightsEntry = "weights"
 
 func saveStore(w io.Writer, store *model.Store) error {
-	s, err := checkpoint.View(store)
+	take := checkpoint.View
+	if keep.Sudden() {
+		take = checkpoint.Take // A training in another goroutine may go on.
+	}
+	s, err := take(store)
 	if err != nil {
 		return err
 	}
