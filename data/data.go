@@ -6,8 +6,8 @@
 //	inputs, labels, err := train.Batch([]int{0, 7, 42})
 //	// inputs[0] is [3, 28, 28, 1] float32, labels[0] is [3, 1] int32
 //
-// ImageFolder reads images from a folder for each class, Split divides a dataset, and Augment
-// changes images at random in each epoch of a training:
+// Tensors makes a dataset from tensors in memory. ImageFolder reads images from a folder for each
+// class, Split divides a dataset, and Augment changes images at random in each epoch of a training:
 //
 //	photos, err := data.ImageFolder("photos", data.FolderConfig{Height: 64, Width: 64})
 //	parts, err := data.Split(photos, 1, 0.8, 0.2)

@@ -1,0 +1,134 @@
+package tests
+
+import (
+	"image"
+	"image/color"
+	"image/png"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gonbatch/distributed/ranktest"
+	"gonbatch/internal/rundir"
+	"gonbatch/tests/cluster"
+)
+
+// TestLinearRegression trains the notebook on one rank and on two. Both must find the true weights,
+// with the same validation loss after each epoch.
+func TestLinearRegression(t *testing.T) {
+	var single []float64
+	for _, tasks := range []string{"1", "2"} {
+		u := newUser(t, ranktest.QuickCompilation)
+		out := u.mustSubmit(t, "--local", "--tasks", tasks, example(t, "linear_regression.ipynb"))
+		losses := checkRegression(t, u, out, 8)
+		if single == nil {
+			single = losses
+		}
+		for i, loss := range losses {
+			if math.Abs(loss-single[i]) > 1e-4*single[i] {
+				t.Errorf("epoch %d on %s ranks: val/loss %g, on one rank %g", i+1, tasks, loss, single[i])
+			}
+		}
+	}
+}
+
+// linearOnTwoNodes trains the notebook for a few epochs on a cluster.
+func linearOnTwoNodes(t *testing.T, c *cluster.Cluster) {
+	u := newUser(t, append(c.Env(), ranktest.QuickCompilation)...)
+	out := u.mustSubmit(t, "--nodes", "2", "--cpus-per-task", "1", "--mpi", "pmix", "--follow", example(t, "linear_regression.ipynb"), "--", "-max_epochs", "4")
+	checkRegression(t, u, out, 4)
+}
+
+// TestLinearRegressionInJupyter executes the notebook in a real Jupyter client.
+func TestLinearRegressionInJupyter(t *testing.T) {
+	result := inJupyter(t, "linear_regression.ipynb", ranktest.QuickCompilation)
+	checkWeights(t, result.Outputs[len(result.Outputs)-1])
+}
+
+// checkRegression checks what a run of the notebook has found, and returns the validation losses
+// after each epoch.
+func checkRegression(t *testing.T, u user, out string, epochs int) (losses []float64) {
+	t.Helper()
+	checkWeights(t, out)
+	run := u.run(t)
+	all, err := rundir.ReadMetrics(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all {
+		if loss, ok := m.Values["val/loss"]; ok {
+			losses = append(losses, float64(loss))
+		}
+	}
+	if len(losses) != epochs || losses[0] < losses[epochs-1] || losses[epochs-1] > 0.0115 || losses[epochs-1] < 0.009 {
+		t.Errorf("val/loss %v, want %d values that fall to the noise's variance, 0.01", losses, epochs)
+	}
+	pictures, err := filepath.Glob(filepath.Join(run.Curves(), "images", "predictions", "*.png"))
+	if err != nil || len(pictures) != 1 {
+		t.Fatalf("pictures %q, %v", pictures, err)
+	}
+	checkPlot(t, pictures[0])
+	return losses
+}
+
+// learnedWeight matches a line of the notebook's result.
+var learnedWeight = regexp.MustCompile(`weight \d: learned ([-+.\d]+), true ([-+.\d]+)`)
+
+// checkWeights checks that rank 0 alone printed the weights, and that they are right.
+func checkWeights(t *testing.T, out string) {
+	t.Helper()
+	lines := learnedWeight.FindAllStringSubmatch(out, -1)
+	if len(lines) != 10 {
+		t.Fatalf("%d weights, want 10, in\n%s", len(lines), out)
+	}
+	for _, line := range lines {
+		learned, errLearned := strconv.ParseFloat(line[1], 64)
+		truth, errTruth := strconv.ParseFloat(line[2], 64)
+		if errLearned != nil || errTruth != nil || math.Abs(learned-truth) > 0.01 {
+			t.Errorf("%s", strings.TrimSpace(line[0]))
+		}
+	}
+}
+
+// checkPlot checks a plot of predictions against measurements: there are dots and a diagonal, and
+// nothing in the corners where the two would be far apart.
+func checkPlot(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close() //nolint:errcheck // only read
+	picture, err := png.Decode(f)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	size := picture.Bounds().Size()
+	part := func(x0, y0, x1, y1 float64) image.Rectangle {
+		return image.Rect(int(x0*float64(size.X)), int(y0*float64(size.Y)), int(x1*float64(size.X)), int(y1*float64(size.Y)))
+	}
+	if dots := dark(picture, part(0.4, 0.35, 0.7, 0.65)); dots < 100 {
+		t.Errorf("%s: %d dark points in the middle", path, dots)
+	}
+	for _, corner := range []image.Rectangle{part(0.15, 0.15, 0.3, 0.3), part(0.85, 0.7, 0.95, 0.8)} {
+		if dots := dark(picture, corner); dots > 0 {
+			t.Errorf("%s: %d dark points in %v, far from the diagonal", path, dots, corner)
+		}
+	}
+}
+
+// dark counts the dark points in a part of a picture.
+func dark(picture image.Image, part image.Rectangle) (n int) {
+	for y := part.Min.Y; y < part.Max.Y; y++ {
+		for x := part.Min.X; x < part.Max.X; x++ {
+			if color.GrayModel.Convert(picture.At(x, y)).(color.Gray).Y < 120 {
+				n++
+			}
+		}
+	}
+	return n
+}
