@@ -39,8 +39,8 @@ var sum float32
 for i := range 25 {{
 	if v := {store}.GetVariable(fmt.Sprintf("/layer_%d/weights", i)); v != nil {{
 		tensors.MustConstFlatData(v.MustValue(), func(flat []float32) {{
-			for _, x := range flat {{
-				sum += x
+			for i := 0; i < len(flat); i += 16 {{ // Once for each line of the processor's cache.
+				sum += flat[i]
 			}}
 		}})
 	}}
