@@ -58,6 +58,13 @@ func TestCodeHash(t *testing.T) {
 	if hashOfC("1") == hashOfC("2") {
 		t.Error("a program's C does not count")
 	}
+	hashOfAlias := func(size string) string {
+		hash, _ := codeHash("package main\n\ntype net struct{}\ntype short = net\n\nfunc (short) size() int { return " + size + " }\n\nfunc main() { println(net{}.size()) }")
+		return hash
+	}
+	if hashOfAlias("1") == hashOfAlias("2") {
+		t.Error("a method that is declared on an alias of a used type does not count")
+	}
 	if got, _ := codeHash("package main\nfunc"); got != "" {
 		t.Errorf("%q of what is no program", got)
 	}

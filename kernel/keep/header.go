@@ -10,7 +10,7 @@ import (
 )
 
 // headerMark begins every file. The padded hash of the variable's declaration follows.
-const headerMark = "gonbatch kept 1 "
+const headerMark = "gonbatch kept 2 "
 
 func writeHeader(w io.Writer, hash string) error {
 	_, err := fmt.Fprintf(w, "%s%-*.*s", headerMark, rundir.KeptHeader-len(headerMark), rundir.KeptHeader-len(headerMark), hash)

@@ -23,6 +23,8 @@ var program struct {
 	unread map[string]*unread
 	// idle are the variables that the program doesn't use, and whose value stays as it is.
 	idle map[string]bool
+	// mappings are the memory of large values that were mapped.
+	mappings []mapping
 	// running are the variables of the running main.
 	running Vars
 	// sudden is set if the program ends without returning from main.

@@ -5,14 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"reflect"
+	"strings"
 	"unsafe"
 
 	"gonbatch/internal/hugepages"
 )
 
 // Slices of numbers are written as they lie in memory, many times faster than with gob: first the
-// text of their type, then for each slice its length and its elements.
+// text of their type, then for each slice its length and its elements. All elements are aligned.
 
 // isNumber reports whether values of a kind are written as they lie in memory.
 func isNumber(k reflect.Kind) bool {
@@ -35,14 +37,16 @@ func numbers(t reflect.Type) string {
 	return ""
 }
 
-// isNumbers reports whether values of a type are encoded as numbers by this file.
+// alignment is that of the first element in a file, in bytes. A slice's length takes as many bytes.
+const alignment = 8
+
+// isNumbers reports whether values of a type are encoded as numbers by this file, and returns the
+// text of the type.
 func isNumbers(t reflect.Type) (text string, ok bool) {
 	text = numbers(t)
-	return text + "\n", t.Kind() == reflect.Slice && text != ""
+	padding := strings.Repeat(" ", alignment-1-len(text)%alignment)
+	return text + padding + "\n", t.Kind() == reflect.Slice && text != ""
 }
-
-// chunk is the number of bytes written or read at once.
-const chunk = 1 << 20
 
 // none is the length of a nil slice.
 const none = ^uint64(0)
@@ -63,20 +67,14 @@ func writeNumbers(w io.Writer, v reflect.Value) error {
 		}
 		return nil
 	}
-	for memory := memoryOf(v); len(memory) > 0; {
-		n := min(chunk, len(memory))
-		if _, err := w.Write(memory[:n]); err != nil {
-			return err
-		}
-		memory = memory[n:]
-	}
-	return nil
+	_, err := w.Write(memoryOf(v))
+	return err
 }
 
-// readNumbers reads a slice of type t from at most left bytes.
-func readNumbers(r io.Reader, t reflect.Type, left *int64) (reflect.Value, error) {
+// readNumbers reads or maps a slice of type t from at most left bytes.
+func readNumbers(f *os.File, t reflect.Type, left *int64) (reflect.Value, error) {
 	var header [8]byte
-	if _, err := io.ReadFull(r, header[:]); err != nil {
+	if _, err := io.ReadFull(f, header[:]); err != nil {
 		return reflect.Value{}, errCutOff(err)
 	}
 	length := binary.LittleEndian.Uint64(header[:])
@@ -91,22 +89,32 @@ func readNumbers(r io.Reader, t reflect.Type, left *int64) (reflect.Value, error
 	if *left < 0 || length > uint64(*left)/size {
 		return reflect.Value{}, errCutOff(io.ErrUnexpectedEOF)
 	}
-	v := reflect.MakeSlice(t, int(length), int(length))
-	if !atom {
-		for i := range v.Len() {
-			of, err := readNumbers(r, t.Elem(), left)
-			if err != nil {
-				return of, err
-			}
-			v.Index(i).Set(of)
-		}
-		return v, nil
+	if atom {
+		*left -= int64(length * size)
+		return readElements(f, t, int(length))
 	}
+	v := reflect.MakeSlice(t, int(length), int(length))
+	for i := range v.Len() {
+		of, err := readNumbers(f, t.Elem(), left)
+		if err != nil {
+			return of, err
+		}
+		v.Index(i).Set(of)
+	}
+	return v, nil
+}
+
+// readElements reads or maps a slice of type t whose elements are numbers.
+func readElements(f *os.File, t reflect.Type, length int) (reflect.Value, error) {
+	if length > 0 && uint64(length)*uint64(t.Elem().Size()) >= large {
+		if v, ok := mapSlice(f, t, length); ok {
+			return v, nil
+		}
+	}
+	v := reflect.MakeSlice(t, length, length)
 	memory := memoryOf(v)
 	hugepages.Advise(memory)
-	n, err := io.ReadFull(r, memory)
-	*left -= int64(n)
-	if err != nil {
+	if _, err := io.ReadFull(f, memory); err != nil {
 		return v, errCutOff(err)
 	}
 	return v, nil

@@ -8,13 +8,17 @@ import (
 	"os"
 )
 
+// chunk is the number of bytes compared at once.
+const chunk = 1 << 20
+
 // update writes a new version of an old file to the file called name, which may be the old one. It
 // writes nothing as long as the new bytes equal the old ones: most cells leave a kept model
 // unchanged, and reading a large file is much faster than writing one.
 type update struct {
 	name string
-	// old is the old file; nil if there is none.
-	old *os.File
+	// old is the old file; nil if there is none. info is its state when it was opened.
+	old  *os.File
+	info os.FileInfo
 	// same is the number of leading bytes in which both agree.
 	same int64
 	// buffer is for bytes of the old file.
@@ -30,7 +34,13 @@ func newUpdate(name, old string) (*update, error) {
 	if old == "" || errors.Is(err, fs.ErrNotExist) {
 		return u, u.differ()
 	}
+	if err != nil {
+		return nil, err
+	}
 	u.old, u.buffer = f, make([]byte, chunk)
+	if u.info, err = f.Stat(); err != nil {
+		u.closeOld()
+	}
 	return u, err
 }
 
@@ -67,9 +77,11 @@ func (u *update) Write(text []byte) (int, error) {
 
 // agrees reports whether text, which fits in the buffer, comes next in the old file.
 func (u *update) agrees(text []byte) bool {
-	buffer := u.buffer[:len(text)]
-	if _, err := io.ReadFull(u.old, buffer); err != nil || !bytes.Equal(buffer, text) {
-		return false
+	if !isUntouched(text, u.info, u.same) {
+		buffer := u.buffer[:len(text)]
+		if _, err := u.old.ReadAt(buffer, u.same); err != nil || !bytes.Equal(buffer, text) {
+			return false
+		}
 	}
 	u.same += int64(len(text))
 	return true
@@ -77,15 +89,11 @@ func (u *update) agrees(text []byte) bool {
 
 // Carry makes the file the same as the old one.
 func (u *update) Carry() error {
-	info, err := u.old.Stat()
-	if err != nil {
-		return errors.Join(err, u.Discard())
-	}
 	if err := u.drop(); err != nil {
 		u.closeOld()
 		return err
 	}
-	u.same = info.Size()
+	u.same = u.info.Size()
 	return u.Commit()
 }
 
@@ -110,9 +118,8 @@ func (u *update) Commit() error {
 // link reuses the old file as the new one, if nothing differs and the file system supports it. The
 // old file's name may have passed to a newer one by now: then it reports false.
 func (u *update) link() (bool, error) {
-	info, err := u.old.Stat()
-	if err != nil || info.Size() != u.same {
-		return false, err
+	if u.info.Size() != u.same {
+		return false, nil
 	}
 	if u.old.Name() == u.name {
 		return true, nil
@@ -124,7 +131,7 @@ func (u *update) link() (bool, error) {
 		return false, nil
 	}
 	linked, err := os.Stat(u.name)
-	return err == nil && os.SameFile(info, linked), nil
+	return err == nil && os.SameFile(u.info, linked), nil
 }
 
 // Discard leaves the file as it was.
