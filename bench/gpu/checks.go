@@ -34,6 +34,7 @@ func (b *bench) checks() []check {
 	all := []check{
 		{"one rank, with the key-value store", func(ctx context.Context) (string, error) { return b.start(ctx, 1, b.self, "callbacks") }},
 		{"all-reduce, all GPUs", b.sum},
+		{"one of 8 ranks, mock NCCL", func(ctx context.Context) (string, error) { return b.start(ctx, 1, b.self, "mock") }},
 	}
 	for _, n := range strings.Split(b.networks, ",") {
 		all = append(all,

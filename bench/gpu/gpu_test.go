@@ -65,6 +65,7 @@ func TestOnStandIn(t *testing.T) {
 		`2 GPUs: GPU 0, GPU 1, driver unknown`,
 		`\| one rank, with the key-value store +\| ok +\| one process, all-reduces of 6 types`,
 		`\| all-reduce, all GPUs +\| ok +\| .*the sum is right`,
+		`\| one of 8 ranks, mock NCCL +\| ok +\| a step of 8 ranks without the network: [0-9.e+]+ ms`,
 		`\| cnn, 1 GPU +\| ok +\| [0-9.e+]+ ms, [0-9]+ a second`,
 		`\| cnn, compile cache +\| ok +\| [0-9]+ programs? compiled in .* s, then loaded in .* s`,
 		`\| cnn, all GPUs +\| ok +\| .*% of 2 times one GPU's`,
@@ -87,7 +88,7 @@ func TestNoTime(t *testing.T) {
 			t.Errorf("%s: %s", r.name, r.result)
 		}
 	}
-	if len(rows) != 8 {
+	if len(rows) != 9 {
 		t.Errorf("%d checks", len(rows))
 	}
 }

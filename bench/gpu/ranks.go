@@ -5,14 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/go-xla/compute/xla"
 	xlapjrt "github.com/gomlx/go-xla/pjrt"
 	"github.com/gomlx/gomlx/core/graph"
@@ -24,19 +27,12 @@ import (
 	"gonbatch/internal/plugin"
 )
 
-// ranks are what a process of a check does, by the argument that asks for it.
-var ranks = map[string]func(context.Context) error{"callbacks": callbacks, "sum": distributed.Check}
+// ranks has what a process of a check does, by the argument that asks for it.
+var ranks = map[string]func(context.Context) error{"callbacks": callbacks, "sum": distributed.Check, "mock": mock}
 
-// callbacks makes a client of one process with the key-value store of several, and has XLA reduce
+// callbacks creates a client of one process with the key-value store of several, and has XLA reduce
 // each type over that one rank.
 func callbacks(ctx context.Context) error {
-	dir, err := plugin.Ensure(ctx, plugin.Options{Platform: plugin.CUDA})
-	if err != nil {
-		return err
-	}
-	if err := pjrt.Load(plugin.CUDA, filepath.Join(dir, plugin.FileName(plugin.CUDA))); err != nil {
-		return err
-	}
 	server, err := keyvalue.Listen(ctx, true)
 	if err != nil {
 		return err
@@ -44,15 +40,7 @@ func callbacks(ctx context.Context) error {
 	defer server.Close()
 	p := pjrt.Processes{Size: 1, Store: keyvalue.Dial(0, server.Place())}
 	defer p.Store.Close()
-	if err := pjrt.Join(plugin.CUDA, p); err != nil {
-		return err
-	}
-	xla.EnableAutoInstall(false)
-	options := xlapjrt.NamedValuesMap{"visible_devices": []int64{0}}
-	for name, value := range p.ClientOptions() {
-		options[name] = value
-	}
-	backend, err := xla.NewWithOptions(plugin.CUDA, options)
+	backend, err := connect(ctx, p, nil)
 	if err != nil {
 		return err
 	}
@@ -69,6 +57,63 @@ func callbacks(ctx context.Context) error {
 		}
 	}
 	fmt.Printf("one process, all-reduces of %d types\n", len(types))
+	return nil
+}
+
+// connect creates a client with one GPU, and with further options of XLA's.
+func connect(ctx context.Context, p pjrt.Processes, options xlapjrt.NamedValuesMap) (*xla.Backend, error) {
+	dir, err := plugin.Ensure(ctx, plugin.Options{Platform: plugin.CUDA})
+	if err != nil {
+		return nil, err
+	}
+	if err := pjrt.Load(plugin.CUDA, filepath.Join(dir, plugin.FileName(plugin.CUDA))); err != nil {
+		return nil, err
+	}
+	if err := pjrt.Join(plugin.CUDA, p); err != nil {
+		return nil, err
+	}
+	xla.EnableAutoInstall(false)
+	all := xlapjrt.NamedValuesMap{"visible_devices": []int64{0}}
+	maps.Copy(all, p.ClientOptions())
+	maps.Copy(all, options)
+	return xla.NewWithOptions(plugin.CUDA, all)
+}
+
+// The world and the steps of mock. Its layer has mockWidth inputs and outputs.
+const mockRanks, mockSteps, mockWidth = 8, 20, 2048
+
+// mock takes training steps as rank 0 of eight on one GPU. XLA compiles and runs them for eight
+// nodes, but skips the collectives, because the other GPUs don't exist (XLA's enable_mock_nccl). So
+// the weights are meaningless.
+func mock(ctx context.Context) error {
+	backend, err := connect(ctx, pjrt.Processes{Size: mockRanks}, xlapjrt.NamedValuesMap{"enable_mock_nccl": true})
+	if err != nil {
+		return err
+	}
+	step, err := graph.NewExec(backend, func(weights, x *graph.Node) *graph.Node {
+		error := graph.ReduceAllMean(graph.Square(graph.Dot(x, weights).Product()))
+		gradient := pjrt.AllReduceMean(graph.Gradient(error, weights)[0])
+		return graph.Sub(weights, graph.MulScalar(gradient, 0.1))
+	})
+	if err != nil {
+		return err
+	}
+	weights, x := tensors.FromShape(shapes.Make(dtypes.Float32, mockWidth, mockWidth)), tensors.FromShape(shapes.Make(dtypes.Float32, 256, mockWidth))
+	var began time.Time
+	for i := range 1 + mockSteps {
+		if i == 1 {
+			began = time.Now()
+		}
+		results, err := step.Exec(weights, x)
+		if err != nil {
+			return err
+		}
+		weights = results[0]
+	}
+	if _, err := tensors.CopyFlatData[float32](weights); err != nil { // The steps have ended.
+		return err
+	}
+	fmt.Printf("a step of %d ranks without the network: %.3g ms\n", mockRanks, 1000*time.Since(began).Seconds()/mockSteps)
 	return nil
 }
 

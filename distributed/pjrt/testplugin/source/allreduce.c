@@ -148,7 +148,7 @@ static void reduce(clique *c, void *data, int64_t count, int dtype) {
 
 static PJRT_Error *all_reduce(int64_t number, void *data, int64_t count, int dtype) {
   pthread_once(&once, make_locks);
-  if (me.size == 1) return NULL;
+  if (me.size == 1 || me.mocks) return NULL;
   clique *c = &cliques[number];
   PJRT_Error *error = NULL;
   pthread_mutex_lock(&c->lock);

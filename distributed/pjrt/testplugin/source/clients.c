@@ -95,7 +95,9 @@ static PJRT_Error *check(const PJRT_Client_Create_Args *args) {
   me.size = nodes == NULL ? 1 : (int)nodes->int64_value;
   if (me.size < 1 || me.rank < 0 || me.rank >= me.size)
     return failed(PJRT_Error_Code_INVALID_ARGUMENT, "node_id %d of num_nodes %d", me.rank, me.size);
-  if (me.size > 1 && (args->kv_get_callback == NULL || args->kv_put_callback == NULL || args->kv_try_get_callback == NULL))
+  const PJRT_NamedValue *mocks = option(args, "enable_mock_nccl");
+  me.mocks = mocks != NULL && mocks->bool_value;
+  if (me.size > 1 && !me.mocks && (args->kv_get_callback == NULL || args->kv_put_callback == NULL || args->kv_try_get_callback == NULL))
     return failed(PJRT_Error_Code_INVALID_ARGUMENT, "num_nodes is %d, and there is no key-value store", me.size);
   me.callbacks = *args;
   return NULL;
@@ -127,7 +129,7 @@ static PJRT_Error *create(PJRT_Client_Create_Args *args) {
   if (error == NULL) error = trouble();
   if (error == NULL) error = create_on_cpu(args, count);
   if (error == NULL) error = register_all_reduce();
-  if (error == NULL && me.size > 1) error = find_others(gpu);
+  if (error == NULL && me.size > 1 && !me.mocks) error = find_others(gpu);
   if (error != NULL) return error;
   PJRT_Client_AddressableDevices_Args mine = {.struct_size = PJRT_Client_AddressableDevices_Args_STRUCT_SIZE, .client = args->client};
   error = cpu->PJRT_Client_AddressableDevices(&mine);

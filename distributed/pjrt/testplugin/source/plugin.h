@@ -14,6 +14,7 @@ extern const PJRT_Api *cpu;
 // process is this process's place in its job.
 typedef struct {
   int rank, size;
+  bool mocks;  // The other processes don't exist, and collectives do nothing.
   PJRT_Client_Create_Args callbacks;  // The arguments with which the client was created.
 } process;
 
