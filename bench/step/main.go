@@ -5,7 +5,8 @@
 //	 "batch": 64}
 //
 // ms_per_step and cpu_ms_per_step (processor time) are medians; first_step_at is when the first
-// step was done, in seconds since 1970; peak_mb is the most memory that the process used. On GPUs,
+// step was done, in seconds since 1970; peak_mb is the most memory that the process used, and
+// buffers_peak_bytes the most that large blocks of XLA's used during the timed steps. On GPUs,
 // device_peak_bytes is the most memory of the GPU that it used, and device_limit_bytes what it may
 // use. compiled is how many programs it compiled, and compile_seconds how long it waited for
 // compiled programs.
@@ -29,6 +30,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gonbatch/distributed"
+	"gonbatch/distributed/memory"
 	"gonbatch/distributed/pjrt"
 )
 
@@ -62,7 +64,10 @@ func run(o options) error {
 	trainer := train.NewTrainer(world.Backend(), model.NewStore(), task.network, loss.SparseCategoricalCrossEntropyLogits, world.Optimizer(task.optimizer), nil, nil)
 	data := randomInputs(o.batch, task.size, uint64(world.Rank()))
 	var c clock
-	for range o.warmUp + o.steps {
+	for i := range o.warmUp + o.steps {
+		if i == o.warmUp {
+			memory.Peak() // What comes next is a peak of steps, without that of compiling.
+		}
 		if err := step(trainer, data); err != nil {
 			return fmt.Errorf("step %d: %w", len(c.ends), err)
 		}
@@ -76,6 +81,7 @@ func run(o options) error {
 	if peak, limit, ok := pjrt.Memory(); ok {
 		line["device_peak_bytes"], line["device_limit_bytes"] = peak, limit
 	}
+	line["buffers_peak_bytes"] = memory.Peak()
 	line["compiled"] = pjrt.Compilations()
 	line["compile_seconds"] = pjrt.CompileTime().Seconds()
 	line["version"] = "with " + world.Kernels()

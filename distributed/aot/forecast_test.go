@@ -7,9 +7,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/layers"
@@ -21,6 +24,7 @@ import (
 
 	"gonbatch/distributed"
 	"gonbatch/distributed/aot/aottest"
+	"gonbatch/distributed/memory"
 	"gonbatch/internal/bounded"
 	"gonbatch/internal/forecast"
 	"gonbatch/internal/rundir"
@@ -57,6 +61,22 @@ func wide(scope *model.Scope, x *graph.Node) *graph.Node {
 	return layers.Dense(scope.In("out"), x, true, 8)
 }
 
+// The sizes of a network whose memory is that of its activations.
+const pointwiseWidth, pointwiseLayers = 4096, 8
+
+// pointwise has no products and no convolutions, for which XLA calls kernels on CPUs that take
+// memory of their own.
+func pointwise(scope *model.Scope, x *graph.Node) *graph.Node {
+	batch := x.Shape().Dimensions[0]
+	x = graph.Concatenate(slices.Repeat([]*graph.Node{x}, pointwiseWidth/x.Shape().Dimensions[1]), -1)
+	for i := range pointwiseLayers {
+		layer := scope.In("layer %d", i)
+		scale := layer.VariableWithShape("scale", shapes.Make(x.DType(), 1, pointwiseWidth)).ValueGraph(x.Graph())
+		x = graph.Tanh(graph.Mul(x, graph.BroadcastToShape(scale, x.Shape())))
+	}
+	return graph.ReduceMean(graph.Reshape(x, batch, 8, -1), -1)
+}
+
 // convolve ends convolutions of many channels.
 func convolve(scope *model.Scope, x *graph.Node, convolution func(*model.Scope, *graph.Node) *graph.Node) *graph.Node {
 	for _, name := range []string{"a", "b"} {
@@ -85,16 +105,18 @@ var forecastModels = map[string]struct {
 	batch int
 	plain bool // Reports whether the world has no part in it.
 }{
-	"mlp":      {mlp, []int{mlpIn}, mlpBatch, false},
-	"wide":     {wide, []int{16}, 1 << 14, false},
-	"cnn":      {models.MNIST, []int{28, 28, 1}, 64, false},
-	"ours":     {ours, []int{8, 8, 128}, 16, false},
-	"gomlx":    {gomlx, []int{8, 8, 128}, 16, false},
-	"resnet18": {models.ResNet18(10), []int{32, 32, 3}, 32, false},
-	"plain":    {mlp, []int{8}, 1, true},
+	"mlp":       {mlp, []int{mlpIn}, mlpBatch, false},
+	"wide":      {wide, []int{16}, 1 << 14, false},
+	"cnn":       {models.MNIST, []int{28, 28, 1}, 64, false},
+	"ours":      {ours, []int{8, 8, 128}, 16, false},
+	"gomlx":     {gomlx, []int{8, 8, 128}, 16, false},
+	"resnet18":  {models.ResNet18(10), []int{32, 32, 3}, 32, false},
+	"plain":     {mlp, []int{8}, 1, true},
+	"pointwise": {pointwise, []int{16}, 2048, false},
 }
 
-// forecastTrain trains a model in a process that a forecast ends.
+// forecastTrain trains a model in a process that a forecast ends. Without a forecast it prints the
+// most memory that its steps take.
 func forecastTrain(t *testing.T, name string) {
 	w, err := distributed.Init()
 	if err != nil {
@@ -118,13 +140,28 @@ func forecastTrain(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	steps := 0
-	for _, err := range w.TrainSteps(trainer, l, nil) {
+	for metrics, err := range w.TrainSteps(trainer, l, nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		_ = metrics[0].Value() // It ends when the step has.
 		steps++
+		switch peak := memory.Peak(); { // Each step's, and the first's with what compiling takes.
+		case os.Getenv(rundir.EnvForecast) != "":
+		case steps == 3:
+			fmt.Printf("\npeak %d\n", peak)
+			return
+		}
 	}
 	t.Fatalf("the program came to the end of its %d steps", steps)
+}
+
+// process is another process that trains a model.
+func process(name string, env ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], "-test.run=^TestForecast$", "-test.count=1")
+	cmd.Env = append(os.Environ(), "FORECAST_MODEL="+name, rundir.EnvPlatform+"=cpu")
+	cmd.Env = append(cmd.Env, env...)
+	return cmd
 }
 
 // answer has another process train a model.
@@ -135,10 +172,7 @@ func answer(t *testing.T, name string, q forecast.Question, env ...string) forec
 	if err := rundir.WriteJSON(path, q); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestForecast$", "-test.count=1")
-	cmd.Env = append(os.Environ(), rundir.EnvForecast+"="+path, "FORECAST_MODEL="+name, rundir.EnvPlatform+"=cpu")
-	cmd.Env = append(cmd.Env, env...)
-	out, err := bounded.CombinedOutput(cmd)
+	out, err := bounded.CombinedOutput(process(name, append(env, rundir.EnvForecast+"="+path)...))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -209,6 +243,38 @@ func TestForecast(t *testing.T) {
 	near("FLOPs", got.FLOPs, 2*mlpBatch*float64(2*weights+mlpHidden*mlpOut))
 	if got.Batch != 8*mlpBatch || got.Half {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// TestForecastMeasured: a forecast for a GPU is what the step really takes on a CPU, if XLA takes
+// least memory there too: by default it schedules for many cores, which takes more.
+func TestForecastMeasured(t *testing.T) {
+	const flags = "XLA_FLAGS=--xla_cpu_enable_concurrency_optimized_scheduler=false"
+	for _, tt := range []struct {
+		model string
+		// less and more limit the ratio of the real peak to the forecast.
+		less, more float64
+	}{
+		{"pointwise", 0.9, 1.1},
+		{"mlp", 1, 2}, // On CPUs, the kernels for products copy what they multiply.
+	} {
+		t.Run(tt.model, func(t *testing.T) {
+			said := ask(t, tt.model, h100s(1, 1)).Memory
+			out, err := bounded.CombinedOutput(process(tt.model, rundir.EnvOneDNN+"=off", rundir.EnvCompileCache+"=off", flags))
+			found := regexp.MustCompile(`(?m)^peak (\d+)$`).FindSubmatch(out)
+			if err != nil || found == nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			peak, err := strconv.ParseFloat(string(found[1]), 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ratio := peak / float64(said.Total)
+			t.Logf("%.1f MiB said, %.1f MiB taken: %.2f x", float64(said.Total)/(1<<20), peak/(1<<20), ratio)
+			if ratio < tt.less || ratio > tt.more {
+				t.Errorf("the ratio is %.2f, want %g to %g", ratio, tt.less, tt.more)
+			}
+		})
 	}
 }
 

@@ -19,6 +19,9 @@ static gb_extents extents;
 // The pages in use, and the idle ones. Since memory last went back: how many were taken, and were in use at most.
 static size_t used, idle, taken, peak;
 
+// The pages in use at most since gb_pool_peak was called.
+static size_t most;
+
 static void acquire(void) { pthread_mutex_lock(&lock); }
 
 static void release(void) { pthread_mutex_unlock(&lock); }
@@ -120,6 +123,7 @@ static char *use(size_t i, size_t pages) {
   used += pages;
   taken += pages;
   if (used > peak) peak = used;
+  if (used > most) most = used;
   forget();
   return block;
 }
@@ -175,4 +179,12 @@ int gb_pool_empty(void) {
   int less = idle < before;
   release();
   return less;
+}
+
+size_t gb_pool_peak(void) {
+  acquire();
+  size_t pages = most;
+  most = used;
+  release();
+  return pages * GB_POOL_PAGE;
 }

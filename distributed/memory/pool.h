@@ -21,4 +21,7 @@ int gb_pool_give(void *block);
 // gb_pool_empty gives all idle memory back to the kernel, and reports whether there was any.
 int gb_pool_empty(void);
 
+// gb_pool_peak returns how many bytes were in use at most since the last call.
+size_t gb_pool_peak(void);
+
 #endif
